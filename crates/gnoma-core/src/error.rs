@@ -1,0 +1,132 @@
+//! What can go wrong between gnoma and a provider.
+//!
+//! [`ErrorKind`] is for branching, [`ProviderError::message`] for people. The vendor's own status
+//! and code stay beside them. Nobody but the adapters makes these errors.
+
+use std::{fmt, time::Duration};
+
+use serde::{Deserialize, Serialize};
+
+/// The one taxonomy every provider's failures are mapped to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ErrorKind {
+    /// The key is missing, wrong, or lacks a right (401, 403).
+    Auth,
+    /// The request itself is refused (400, 422); sending it again cannot help.
+    BadRequest,
+    /// The prompt does not fit the model's window; a shorter one would.
+    ContextTooLong,
+    /// No such model or endpoint (404).
+    NotFound,
+    /// Too many requests just now (429); waits and tries again.
+    RateLimited,
+    /// A paid or fixed quota is used up; waiting seconds does not help.
+    Quota,
+    /// The provider is overloaded (503, 529) or failed inside (5xx).
+    Overloaded,
+    /// The connection could not be made, or broke.
+    Network,
+    /// Nothing arrived for too long.
+    Timeout,
+    /// The answer does not follow the protocol: broken JSON, a stream without an end, HTML.
+    Protocol,
+    /// Somebody cancelled the call.
+    Cancelled,
+}
+
+impl ErrorKind {
+    /// Whether the same request may succeed a little later.
+    #[must_use]
+    pub fn is_transient(self) -> bool {
+        match self {
+            Self::RateLimited | Self::Overloaded | Self::Network | Self::Timeout => true,
+            Self::Auth
+            | Self::BadRequest
+            | Self::ContextTooLong
+            | Self::NotFound
+            | Self::Quota
+            | Self::Protocol
+            | Self::Cancelled => false,
+        }
+    }
+}
+
+impl fmt::Display for ErrorKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Auth => "not authorised",
+            Self::BadRequest => "request refused",
+            Self::ContextTooLong => "prompt too long for the model",
+            Self::NotFound => "not found",
+            Self::RateLimited => "rate limited",
+            Self::Quota => "quota used up",
+            Self::Overloaded => "provider overloaded",
+            Self::Network => "network failure",
+            Self::Timeout => "timed out",
+            Self::Protocol => "unreadable answer",
+            Self::Cancelled => "cancelled",
+        })
+    }
+}
+
+/// A failed model call.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProviderError {
+    /// What kind of failure, for branching.
+    pub kind: ErrorKind,
+    /// Name of the provider, as the user configured it.
+    pub provider: String,
+    /// The cause in the provider's or our own words; a fragment without a full stop.
+    pub message: String,
+    /// HTTP status, when there was one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub status: Option<u16>,
+    /// The vendor's error code or type, verbatim.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub code: Option<String>,
+    /// How long the provider asked us to wait before trying again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retry_after: Option<Duration>,
+    /// What the user can do about it; a sentence, shown on a line of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hint: Option<String>,
+}
+
+impl ProviderError {
+    /// An error of `kind` from `provider`; the other facts start empty.
+    pub fn new(kind: ErrorKind, provider: impl Into<String>, message: impl Into<String>) -> Self {
+        Self {
+            kind,
+            provider: provider.into(),
+            message: message.into(),
+            status: None,
+            code: None,
+            retry_after: None,
+            hint: None,
+        }
+    }
+
+    /// The same error with a remedy for the user.
+    #[must_use]
+    pub fn with_hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+}
+
+impl fmt::Display for ProviderError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.provider, self.kind)?;
+        if let Some(status) = self.status {
+            write!(f, " (HTTP {status})")?;
+        }
+        if self.message.is_empty() {
+            Ok(())
+        } else {
+            write!(f, ": {}", self.message)
+        }
+    }
+}
+
+impl std::error::Error for ProviderError {}

@@ -1,0 +1,85 @@
+//! JSON that is carried, not understood.
+//!
+//! Tool schemas and tool arguments pass between provider and tool byte for byte: re-serialising
+//! them would reorder keys, change numbers and break prompt caches.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+/// One valid JSON value, kept as the text it arrived as.
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct RawJson(Box<RawValue>);
+
+impl RawJson {
+    /// Takes `text` if it is one JSON value (white space around it is dropped).
+    ///
+    /// # Errors
+    /// The parser's complaint when `text` is not JSON.
+    pub fn parse(text: impl Into<String>) -> Result<Self, serde_json::Error> {
+        let text: String = text.into();
+        let trimmed = text.trim();
+        let owned = if trimmed.len() == text.len() {
+            text
+        } else {
+            trimmed.to_owned()
+        };
+        RawValue::from_string(owned).map(Self)
+    }
+
+    /// The empty object, what a call without arguments carries.
+    #[must_use]
+    pub fn empty_object() -> Self {
+        Self(RawValue::from_string("{}".to_owned()).unwrap_or_else(|_| RawValue::NULL.to_owned()))
+    }
+
+    /// Serialises `value`.
+    ///
+    /// # Errors
+    /// When `value` cannot be JSON (a map with non-string keys).
+    pub fn of(value: &impl Serialize) -> Result<Self, serde_json::Error> {
+        serde_json::value::to_raw_value(value).map(Self)
+    }
+
+    /// The JSON text.
+    #[must_use]
+    pub fn get(&self) -> &str {
+        self.0.get()
+    }
+
+    /// The value as `serde_json` raw value, for splicing into a larger document.
+    #[must_use]
+    pub fn as_raw(&self) -> &RawValue {
+        &self.0
+    }
+
+    /// Reads the value into `T`.
+    ///
+    /// # Errors
+    /// When the value does not have the shape of `T`; the message names the field.
+    pub fn read<'de, T: Deserialize<'de>>(&'de self) -> Result<T, serde_json::Error> {
+        serde_json::from_str(self.0.get())
+    }
+}
+
+impl fmt::Debug for RawJson {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.get())
+    }
+}
+
+impl fmt::Display for RawJson {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.get())
+    }
+}
+
+impl PartialEq for RawJson {
+    fn eq(&self, other: &Self) -> bool {
+        self.get() == other.get()
+    }
+}
+
+impl Eq for RawJson {}

@@ -1,0 +1,28 @@
+//! The words every other gnoma crate speaks.
+//!
+//! Messages, the events a model streams, what a request asks for, what a tool is and answers, the
+//! commands and events between a session and its front ends, and the errors of a provider. Plain
+//! data and a few ports ([`Provider`], [`Tool`]); no IO, no clock, no runtime.
+
+pub mod error;
+pub mod json;
+pub mod message;
+pub mod provider;
+pub mod secret;
+pub mod session;
+pub mod stream;
+pub mod tool;
+pub mod usage;
+
+pub use error::{ErrorKind, ProviderError};
+pub use json::RawJson;
+pub use message::{
+    CallId, Content, Image, Message, ModelRef, Redacted, ResultPart, Role, Text, Thinking,
+    ToolCall, ToolResult,
+};
+pub use provider::{Effort, EventStream, ModelInfo, ModelRequest, Provider, ToolChoice};
+pub use secret::Secret;
+pub use session::{Command, Event};
+pub use stream::{Accumulator, Response, StopReason, StreamEvent};
+pub use tool::{Tool, ToolCx, ToolOutcome, ToolSpec};
+pub use usage::Usage;

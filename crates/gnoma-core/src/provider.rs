@@ -1,0 +1,90 @@
+//! The port to a model: one request in, one pulled stream of events out.
+
+use std::{pin::Pin, sync::Arc};
+
+use futures_core::Stream;
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    error::ProviderError,
+    message::Message,
+    stream::StreamEvent,
+    tool::{BoxFuture, ToolSpec},
+};
+
+/// How hard a model should think, where it can be told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Effort {
+    /// Not at all, or as little as the model allows.
+    None,
+    /// A little.
+    Low,
+    /// Some.
+    Medium,
+    /// Much.
+    High,
+}
+
+/// Whether the model may, must or must not call a tool.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ToolChoice {
+    /// As it likes.
+    #[default]
+    Auto,
+    /// No call.
+    None,
+    /// At least one call.
+    Required,
+    /// This tool (our name).
+    Tool(String),
+}
+
+/// One question to a model.
+#[derive(Clone, Debug)]
+pub struct ModelRequest {
+    /// Model id as the wire wants it.
+    pub model: Arc<str>,
+    /// System prompt; may be empty.
+    pub system: Arc<str>,
+    /// The conversation. Entries are shared with the history, and adapters remember how they were
+    /// encoded: only what is new is serialised.
+    pub messages: Vec<Arc<Message>>,
+    /// Tools on offer, in an order that stays the same (prompt caches).
+    pub tools: Arc<[Arc<ToolSpec>]>,
+    /// Whether they may be called.
+    pub tool_choice: ToolChoice,
+    /// Most tokens to write; `None` leaves it to the adapter's default.
+    pub max_output_tokens: Option<u32>,
+    /// Sampling temperature; `None` leaves it to the provider.
+    pub temperature: Option<f32>,
+    /// How hard to think; `None` leaves it to the provider.
+    pub effort: Option<Effort>,
+    /// Window in tokens that a local server should allot (Ollama's `num_ctx`); `None` asks for none.
+    pub context_window: Option<u32>,
+}
+
+/// A model a provider offers.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ModelInfo {
+    /// Model id as the wire wants it.
+    pub id: String,
+    /// Window in tokens, where the provider tells.
+    pub context_window: Option<u32>,
+}
+
+/// A stream the consumer pulls. Dropping it closes the connection.
+pub type EventStream = Pin<Box<dyn Stream<Item = Result<StreamEvent, ProviderError>> + Send>>;
+
+/// A connection to one provider.
+pub trait Provider: Send + Sync {
+    /// Name as configured, such as `anthropic` or `my-vllm`.
+    fn name(&self) -> &str;
+
+    /// Asks. Nothing is sent before the stream is polled; failures come through the stream.
+    fn stream(&self, request: ModelRequest) -> EventStream;
+
+    /// The models on offer.
+    fn models(&self) -> BoxFuture<'_, Result<Vec<ModelInfo>, ProviderError>>;
+}

@@ -1,0 +1,300 @@
+//! What front ends and a session say to each other. The same types go over a socket as JSON.
+
+use std::{fmt, str::FromStr, sync::Arc};
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    error::ProviderError,
+    message::{CallId, Content, Message, ModelRef, ToolCall, ToolResult},
+    stream::StopReason,
+    usage::Usage,
+};
+
+/// Life of a session. `Idle ⇄ Active`, `Active → Cancelling → Idle`, everything `→ Closed`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SessionState {
+    /// Waits for input.
+    #[default]
+    Idle,
+    /// A turn is running.
+    Active,
+    /// A turn is being stopped.
+    Cancelling,
+    /// Over; takes no more commands.
+    Closed,
+}
+
+/// How much is asked before tools run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PermissionMode {
+    /// Ask for everything.
+    Default,
+    /// Reading and editing run, everything else asks.
+    #[serde(alias = "acceptEdits")]
+    AcceptEdits,
+    /// Reading runs, everything else asks.
+    #[default]
+    Auto,
+    /// Reading runs, nothing else does.
+    Plan,
+    /// Nothing runs.
+    Deny,
+    /// Everything runs.
+    Bypass,
+}
+
+impl PermissionMode {
+    /// All modes, in the order they are listed to people.
+    pub const ALL: [Self; 6] = [
+        Self::Default,
+        Self::AcceptEdits,
+        Self::Auto,
+        Self::Plan,
+        Self::Deny,
+        Self::Bypass,
+    ];
+
+    /// The mode's name in configuration and on the command line.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Default => "default",
+            Self::AcceptEdits => "accept_edits",
+            Self::Auto => "auto",
+            Self::Plan => "plan",
+            Self::Deny => "deny",
+            Self::Bypass => "bypass",
+        }
+    }
+}
+
+impl fmt::Display for PermissionMode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for PermissionMode {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text == "acceptEdits" {
+            return Ok(Self::AcceptEdits);
+        }
+        Self::ALL
+            .into_iter()
+            .find(|mode| mode.name() == text)
+            .ok_or_else(|| {
+                let names: Vec<_> = Self::ALL.iter().map(|mode| mode.name()).collect();
+                format!(
+                    "`{text}` is no permission mode; known are {}",
+                    names.join(", ")
+                )
+            })
+    }
+}
+
+/// A person's answer to a permission question.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Answer {
+    /// Run it, this once.
+    Allow,
+    /// Do not; the reason goes to the model.
+    Deny {
+        /// Why not; may be empty.
+        reason: String,
+    },
+}
+
+/// What a front end may tell a session.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Command {
+    /// Say something. While a turn runs it is delivered at the next safe boundary.
+    Send {
+        /// Text and images; not empty.
+        content: Vec<Content>,
+    },
+    /// Answer a permission question.
+    Answer {
+        /// The call that was asked about.
+        call: CallId,
+        /// The answer.
+        answer: Answer,
+    },
+    /// Change how much is asked, from the next call on.
+    SetMode {
+        /// The new mode.
+        mode: PermissionMode,
+    },
+    /// Stop the running turn and keep its work.
+    Cancel,
+    /// End the session; a running turn is cancelled first.
+    Close,
+}
+
+/// How a turn ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// The model finished.
+    Complete {
+        /// Why it stopped.
+        stop: StopReason,
+    },
+    /// Somebody cancelled it.
+    Cancelled,
+    /// The limit of rounds was reached.
+    RoundLimit {
+        /// The limit.
+        rounds: u32,
+    },
+    /// The same thing happened over and over and the model could not be turned from it.
+    Stuck {
+        /// What was repeated.
+        what: String,
+    },
+    /// The provider failed for good.
+    Failed {
+        /// The failure.
+        error: ProviderError,
+        /// Part of the answer had arrived and is kept in the history.
+        kept_partial: bool,
+    },
+}
+
+/// How loud a notice is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum NoticeLevel {
+    /// Good to know.
+    Info,
+    /// Something is not as it should be.
+    Warning,
+}
+
+/// What a session tells its front ends.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Event {
+    /// The session exists. The first event.
+    Started {
+        /// The session's id.
+        session: String,
+        /// Folder the tools work in.
+        cwd: String,
+        /// Names of the tools on offer.
+        tools: Vec<String>,
+        /// Permission mode.
+        mode: PermissionMode,
+    },
+    /// The session moved to another state.
+    State(SessionState),
+    /// A model is about to be called.
+    RoundStarted {
+        /// Number of the round within the turn, from 1.
+        round: u32,
+        /// Who is called.
+        arm: ModelRef,
+        /// Why this one, in one line.
+        why: String,
+    },
+    /// More of the answer's text.
+    Text {
+        /// The new piece.
+        text: String,
+    },
+    /// More of the visible reasoning.
+    Thinking {
+        /// The new piece.
+        text: String,
+    },
+    /// The model has begun to write a call.
+    ToolCallDrafted {
+        /// Name of the tool.
+        name: String,
+    },
+    /// A message has been added to the history.
+    Appended(Arc<Message>),
+    /// A call waits for a person; answer with [`Command::Answer`].
+    PermissionAsked {
+        /// What would run.
+        call: ToolCall,
+        /// Why it must be asked, in one line.
+        reason: String,
+        /// What it would change, as a unified diff.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        preview: Option<String>,
+    },
+    /// A call was allowed or refused.
+    PermissionDecided {
+        /// The call.
+        call: CallId,
+        /// It may run.
+        allowed: bool,
+        /// Which rule, mode or person decided, in one line.
+        reason: String,
+    },
+    /// A call has started to run.
+    ToolStarted {
+        /// The call.
+        call: ToolCall,
+    },
+    /// A running call has produced output.
+    ToolProgress {
+        /// The call.
+        call: CallId,
+        /// New output.
+        text: String,
+    },
+    /// A call is over.
+    ToolEnded {
+        /// What the model will be told.
+        result: ToolResult,
+        /// What it changed, as a unified diff.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        diff: Option<String>,
+        /// How long it ran.
+        duration_ms: u64,
+    },
+    /// Tokens of the round that just ended.
+    Usage {
+        /// This round.
+        round: Usage,
+        /// The turn so far.
+        turn: Usage,
+    },
+    /// A model call failed and is tried again after a wait.
+    Retrying {
+        /// What failed.
+        error: ProviderError,
+        /// Number of the attempt that follows, from 2.
+        attempt: u32,
+        /// How long the wait is.
+        wait_ms: u64,
+    },
+    /// Something people should know.
+    Notice {
+        /// How loud.
+        level: NoticeLevel,
+        /// A sentence.
+        text: String,
+    },
+    /// The turn is over; the session is idle again.
+    TurnEnded {
+        /// How.
+        outcome: Outcome,
+        /// Model calls it took.
+        rounds: u32,
+        /// Tokens it took.
+        usage: Usage,
+        /// Messages that were sent while it ran and could not be delivered: they go back to the
+        /// person.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        undelivered: Vec<Arc<Message>>,
+    },
+}

@@ -1,0 +1,557 @@
+//! What a model says while it says it, and the [`Accumulator`] that makes one [`Response`] of it.
+//!
+//! # Contract of a stream
+//!
+//! | what happens | what the consumer sees |
+//! |---|---|
+//! | a normal end | `Stop`, then the end of the stream |
+//! | the connection ends without the protocol's terminal record | an `Err` of kind `Protocol` or `Network`, then the end |
+//! | an error record in mid-stream | an `Err`, then the end |
+//! | an unknown record, a keep-alive | nothing |
+//!
+//! An adapter numbers the blocks of an answer itself ([`Slot`]), in order of first appearance; the
+//! vendor's ids and indices are never used as keys. `Usage` is cumulative: the last one holds.
+
+use std::collections::{HashMap, HashSet};
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    json::RawJson,
+    message::{CallId, Content, Message, ModelRef, Redacted, Text, Thinking, ToolCall},
+    usage::Usage,
+};
+
+/// Number of a block within one answer.
+pub type Slot = u32;
+
+/// Bytes one answer may hold; what comes after is dropped and the answer counts as cut by length.
+pub const MAX_RESPONSE_BYTES: usize = 64 << 20;
+
+/// Why a model stopped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StopReason {
+    /// It was done.
+    EndTurn,
+    /// It waits for the results of its calls. The only reason on which calls are run.
+    ToolUse,
+    /// The output limit cut it off.
+    MaxTokens,
+    /// It met one of the request's stop sequences.
+    StopSequence,
+    /// It refused.
+    Refusal,
+    /// The provider's filter stopped it.
+    ContentFilter,
+    /// The provider paused a long turn; sending the history again continues it.
+    Pause,
+    /// Anything else.
+    Other,
+}
+
+/// One increment of an answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum StreamEvent {
+    /// The provider has begun to answer.
+    Started {
+        /// The model that answers, which may be more exact than the one asked for.
+        model: Option<String>,
+        /// The provider's id of the answer.
+        id: Option<String>,
+    },
+    /// More words.
+    TextDelta {
+        /// Block.
+        slot: Slot,
+        /// The new piece.
+        text: String,
+    },
+    /// More visible reasoning. An empty piece opens the block.
+    ThinkingDelta {
+        /// Block.
+        slot: Slot,
+        /// The new piece.
+        text: String,
+    },
+    /// The opaque token of a text, thinking or call block; replaces an earlier one. A slot not seen
+    /// before is a thinking block.
+    Signature {
+        /// Block.
+        slot: Slot,
+        /// The whole token.
+        signature: String,
+    },
+    /// The vendor's item id of a thinking or call block.
+    Item {
+        /// Block.
+        slot: Slot,
+        /// The id.
+        item: String,
+    },
+    /// A block of hidden reasoning, whole.
+    Redacted {
+        /// Block.
+        slot: Slot,
+        /// The opaque data.
+        data: String,
+    },
+    /// A call begins.
+    ToolCallStart {
+        /// Block.
+        slot: Slot,
+        /// The provider's id; empty where it sends none.
+        id: String,
+        /// Our name of the tool.
+        name: String,
+    },
+    /// More of a call's arguments.
+    ToolCallDelta {
+        /// Block.
+        slot: Slot,
+        /// JSON text, cut anywhere.
+        fragment: String,
+    },
+    /// A call's arguments are complete.
+    ToolCallDone {
+        /// Block.
+        slot: Slot,
+    },
+    /// Tokens so far.
+    Usage(Usage),
+    /// The model stopped. The last event of a good stream.
+    Stop(StopReason),
+}
+
+/// A whole answer.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Response {
+    /// The blocks in order. Calls are here whatever the stop reason.
+    pub content: Vec<Content>,
+    /// Why it ended; `None` when it was cut off.
+    pub stop: Option<StopReason>,
+    /// Tokens, when the provider told.
+    pub usage: Option<Usage>,
+    /// The model that answered, when the provider told.
+    pub model: Option<String>,
+    /// The provider's id of the answer.
+    pub id: Option<String>,
+}
+
+impl Response {
+    /// The message for the history, or `None` when nothing was said.
+    ///
+    /// Calls are kept only if the answer stopped to have them run: those of an answer that was cut
+    /// may be cut themselves, and a call in the history must be answered. Reasoning at the end of
+    /// what remains goes too, since providers refuse an assistant message that ends in it.
+    #[must_use]
+    pub fn into_message(mut self, origin: Option<ModelRef>) -> Option<Message> {
+        if self.stop != Some(StopReason::ToolUse) {
+            let before = self.content.len();
+            self.content
+                .retain(|block| !matches!(block, Content::ToolCall(_)));
+            let cut = self.stop.is_none() || before != self.content.len();
+            while cut
+                && matches!(
+                    self.content.last(),
+                    Some(Content::Thinking(_) | Content::RedactedThinking(_))
+                )
+            {
+                self.content.pop();
+            }
+        }
+        Message::assistant(self.content, origin, self.stop).ok()
+    }
+
+    /// The calls, in order, whatever the stop reason.
+    pub fn tool_calls(&self) -> impl Iterator<Item = &ToolCall> {
+        self.content.iter().filter_map(|block| match block {
+            Content::ToolCall(call) => Some(call),
+            Content::Text(_)
+            | Content::Image(_)
+            | Content::Thinking(_)
+            | Content::RedactedThinking(_)
+            | Content::ToolResult(_) => None,
+        })
+    }
+}
+
+#[derive(Debug)]
+enum Draft {
+    Text(Text),
+    Thinking(Thinking),
+    Redacted(Redacted),
+    Call {
+        id: String,
+        name: String,
+        arguments: String,
+        signature: Option<String>,
+        item: Option<String>,
+    },
+}
+
+/// Collects the events of one stream into exactly one [`Response`].
+///
+/// Total: any sequence of events, in any order and cut anywhere, gives a response whose message
+/// keeps the laws of [`Message`].
+#[derive(Debug, Default)]
+pub struct Accumulator {
+    drafts: Vec<Draft>,
+    index: HashMap<Slot, usize>,
+    bytes: usize,
+    overflow: bool,
+    stop: Option<StopReason>,
+    usage: Option<Usage>,
+    model: Option<String>,
+    id: Option<String>,
+}
+
+impl Accumulator {
+    /// An accumulator for one stream.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Whether anything a person could see has arrived: from then on a retry would repeat it.
+    #[must_use]
+    pub fn has_content(&self) -> bool {
+        !self.drafts.is_empty()
+    }
+
+    /// Tokens reported so far.
+    #[must_use]
+    pub fn usage(&self) -> Option<Usage> {
+        self.usage
+    }
+
+    /// The stop reason, once it has arrived.
+    #[must_use]
+    pub fn stop(&self) -> Option<StopReason> {
+        self.stop
+    }
+
+    /// Takes one event.
+    pub fn push(&mut self, event: &StreamEvent) {
+        match event {
+            StreamEvent::Started { model, id } => {
+                self.model = model.clone().or_else(|| self.model.take());
+                self.id = id.clone().or_else(|| self.id.take());
+            }
+            StreamEvent::TextDelta { slot, text } => {
+                if !self.fits(text.len()) {
+                    return;
+                }
+                match self.draft(*slot, || Draft::Text(Text::default())) {
+                    Draft::Text(draft) => draft.text.push_str(text),
+                    Draft::Thinking(draft) => draft.text.push_str(text),
+                    Draft::Redacted(_) | Draft::Call { .. } => (),
+                }
+            }
+            StreamEvent::ThinkingDelta { slot, text } => {
+                if !self.fits(text.len()) {
+                    return;
+                }
+                match self.draft(*slot, || Draft::Thinking(Thinking::default())) {
+                    Draft::Thinking(draft) => draft.text.push_str(text),
+                    Draft::Text(draft) => draft.text.push_str(text),
+                    Draft::Redacted(_) | Draft::Call { .. } => (),
+                }
+            }
+            StreamEvent::Signature {
+                slot,
+                signature: new,
+            } => {
+                if !self.fits(new.len()) {
+                    return;
+                }
+                match self.draft(*slot, || Draft::Thinking(Thinking::default())) {
+                    Draft::Text(Text { signature, .. })
+                    | Draft::Thinking(Thinking { signature, .. })
+                    | Draft::Call { signature, .. } => *signature = Some(new.clone()),
+                    Draft::Redacted(_) => (),
+                }
+            }
+            StreamEvent::Item { slot, item: new } => {
+                match self.draft(*slot, || Draft::Thinking(Thinking::default())) {
+                    Draft::Thinking(Thinking { item, .. }) | Draft::Call { item, .. } => {
+                        *item = Some(new.clone());
+                    }
+                    Draft::Text(_) | Draft::Redacted(_) => (),
+                }
+            }
+            StreamEvent::Redacted { slot, data } => {
+                if self.fits(data.len()) {
+                    self.draft(*slot, || Draft::Redacted(Redacted { data: data.clone() }));
+                }
+            }
+            StreamEvent::ToolCallStart { slot, id, name } => {
+                self.draft(*slot, || Draft::Call {
+                    id: id.clone(),
+                    name: name.clone(),
+                    arguments: String::new(),
+                    signature: None,
+                    item: None,
+                });
+            }
+            StreamEvent::ToolCallDelta { slot, fragment } => {
+                if !self.fits(fragment.len()) {
+                    return;
+                }
+                let found = self.index.get(slot).and_then(|at| self.drafts.get_mut(*at));
+                if let Some(Draft::Call { arguments, .. }) = found {
+                    arguments.push_str(fragment);
+                }
+            }
+            StreamEvent::ToolCallDone { .. } => (),
+            StreamEvent::Usage(usage) => self.usage = Some(*usage),
+            StreamEvent::Stop(stop) => self.stop = Some(*stop),
+        }
+    }
+
+    /// The answer, all of it that arrived. Without a [`StreamEvent::Stop`] it counts as cut off.
+    #[must_use]
+    pub fn finish(self) -> Response {
+        let mut taken = HashSet::new();
+        let mut content = Vec::with_capacity(self.drafts.len());
+        for (nth, draft) in self.drafts.into_iter().enumerate() {
+            match draft {
+                Draft::Text(text) if text.text.is_empty() && text.signature.is_none() => (),
+                Draft::Text(text) => content.push(Content::Text(text)),
+                Draft::Thinking(thinking)
+                    if thinking.text.is_empty()
+                        && thinking.signature.is_none()
+                        && thinking.item.is_none() => {}
+                Draft::Thinking(thinking) => content.push(Content::Thinking(thinking)),
+                Draft::Redacted(redacted) => content.push(Content::RedactedThinking(redacted)),
+                Draft::Call {
+                    id,
+                    name,
+                    arguments,
+                    signature,
+                    item,
+                } => {
+                    let id = unique_id(id, nth, &mut taken);
+                    let (arguments, broken) = sound_arguments(&arguments);
+                    content.push(Content::ToolCall(ToolCall {
+                        id,
+                        name,
+                        arguments,
+                        broken,
+                        signature,
+                        item,
+                    }));
+                }
+            }
+        }
+        let stop = if self.overflow {
+            Some(StopReason::MaxTokens)
+        } else {
+            self.stop
+        };
+        Response {
+            content,
+            stop,
+            usage: self.usage,
+            model: self.model,
+            id: self.id,
+        }
+    }
+
+    fn draft(&mut self, slot: Slot, new: impl FnOnce() -> Draft) -> &mut Draft {
+        let next = self.drafts.len();
+        let at = *self.index.entry(slot).or_insert(next);
+        if at == next {
+            self.drafts.push(new());
+        }
+        &mut self.drafts[at]
+    }
+
+    fn fits(&mut self, more: usize) -> bool {
+        self.bytes = self.bytes.saturating_add(more);
+        self.overflow |= self.bytes > MAX_RESPONSE_BYTES;
+        !self.overflow
+    }
+}
+
+/// The provider's id if it is usable and new, else one of ours.
+fn unique_id(id: String, nth: usize, taken: &mut HashSet<CallId>) -> CallId {
+    let wanted = CallId::new(if id.is_empty() {
+        format!("call_{nth}")
+    } else {
+        id
+    });
+    if taken.insert(wanted.clone()) {
+        return wanted;
+    }
+    let mut copy = 1_usize;
+    loop {
+        let fresh = CallId::new(format!("{wanted}_{copy}"));
+        if taken.insert(fresh.clone()) {
+            return fresh;
+        }
+        copy += 1;
+    }
+}
+
+/// Arguments as JSON; nothing and `null` mean no arguments, text that is no JSON is kept as a string.
+fn sound_arguments(text: &str) -> (RawJson, bool) {
+    let trimmed = text.trim();
+    if trimmed.is_empty() || trimmed == "null" {
+        return (RawJson::empty_object(), false);
+    }
+    match RawJson::parse(trimmed) {
+        Ok(json) => (json, false),
+        Err(_) => (
+            RawJson::of(&text).unwrap_or_else(|_| RawJson::empty_object()),
+            true,
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::message::Role;
+
+    fn event() -> impl Strategy<Value = StreamEvent> {
+        let slot = 0_u32..5;
+        let piece = "[a-z{}\":,0-9 ]{0,8}";
+        let stop = prop_oneof![
+            Just(StopReason::EndTurn),
+            Just(StopReason::ToolUse),
+            Just(StopReason::MaxTokens),
+            Just(StopReason::Refusal),
+        ];
+        prop_oneof![
+            (slot.clone(), piece).prop_map(|(slot, text)| StreamEvent::TextDelta { slot, text }),
+            (slot.clone(), piece)
+                .prop_map(|(slot, text)| StreamEvent::ThinkingDelta { slot, text }),
+            (slot.clone(), "[A-Z]{0,4}")
+                .prop_map(|(slot, signature)| StreamEvent::Signature { slot, signature }),
+            (slot.clone(), "[A-Z]{1,4}")
+                .prop_map(|(slot, data)| StreamEvent::Redacted { slot, data }),
+            (slot.clone(), "[ab]{0,1}", "[a-z.]{0,6}")
+                .prop_map(|(slot, id, name)| StreamEvent::ToolCallStart { slot, id, name }),
+            (slot.clone(), piece)
+                .prop_map(|(slot, fragment)| StreamEvent::ToolCallDelta { slot, fragment }),
+            slot.prop_map(|slot| StreamEvent::ToolCallDone { slot }),
+            (0_u64..9).prop_map(|n| StreamEvent::Usage(Usage {
+                output: n,
+                ..Usage::default()
+            })),
+            stop.prop_map(StreamEvent::Stop),
+        ]
+    }
+
+    proptest! {
+        /// Any sequence of events, however cut, gives a message that keeps the domain's laws.
+        #[test]
+        fn every_sequence_makes_a_lawful_message(events in prop::collection::vec(event(), 0..40)) {
+            let mut accumulator = Accumulator::new();
+            for event in &events {
+                accumulator.push(event);
+            }
+            let stopped_for_tools = accumulator.stop() == Some(StopReason::ToolUse);
+            let response = accumulator.finish();
+            if let Some(message) = response.into_message(None) {
+                prop_assert_eq!(message.role(), Role::Assistant);
+                prop_assert!(!message.content().is_empty());
+                prop_assert!(stopped_for_tools || message.tool_calls().next().is_none());
+                let ids: Vec<_> = message.tool_calls().map(|call| call.id.clone()).collect();
+                let distinct: HashSet<_> = ids.iter().collect();
+                prop_assert_eq!(ids.len(), distinct.len());
+                let stored = serde_json::to_string(&message).unwrap();
+                prop_assert_eq!(serde_json::from_str::<Message>(&stored).unwrap(), message);
+            }
+        }
+
+        /// Where a text is cut does not matter.
+        #[test]
+        fn cuts_do_not_matter(text in "\\PC{0,40}", at in 0_usize..40) {
+            let at = text.char_indices().map(|(i, _)| i).nth(at).unwrap_or(text.len());
+            let mut whole = Accumulator::new();
+            whole.push(&StreamEvent::TextDelta { slot: 0, text: text.clone() });
+            let mut cut = Accumulator::new();
+            for piece in [&text[..at], &text[at..]] {
+                cut.push(&StreamEvent::TextDelta { slot: 0, text: piece.to_owned() });
+            }
+            prop_assert_eq!(whole.finish(), cut.finish());
+        }
+    }
+
+    fn start(slot: Slot, id: &str, name: &str) -> StreamEvent {
+        StreamEvent::ToolCallStart {
+            slot,
+            id: id.into(),
+            name: name.into(),
+        }
+    }
+
+    #[test]
+    fn signatures_come_through_unchanged() {
+        let mut accumulator = Accumulator::new();
+        accumulator.push(&StreamEvent::ThinkingDelta {
+            slot: 0,
+            text: "so".into(),
+        });
+        accumulator.push(&StreamEvent::Signature {
+            slot: 0,
+            signature: "Ab+/=".into(),
+        });
+        accumulator.push(&StreamEvent::TextDelta {
+            slot: 1,
+            text: "yes".into(),
+        });
+        accumulator.push(&StreamEvent::Stop(StopReason::EndTurn));
+        let message = accumulator.finish().into_message(None).unwrap();
+        let expected = Thinking {
+            text: "so".into(),
+            signature: Some("Ab+/=".into()),
+            item: None,
+        };
+        assert_eq!(message.content()[0], Content::Thinking(expected));
+    }
+
+    #[test]
+    fn calls_without_ids_or_arguments_are_made_whole() {
+        let mut accumulator = Accumulator::new();
+        accumulator.push(&start(0, "", "fs.ls"));
+        accumulator.push(&start(1, "", "bash"));
+        accumulator.push(&StreamEvent::ToolCallDelta {
+            slot: 1,
+            fragment: "null".into(),
+        });
+        accumulator.push(&StreamEvent::Stop(StopReason::ToolUse));
+        let response = accumulator.finish();
+        let calls: Vec<_> = response.tool_calls().collect();
+        assert_eq!(calls[0].id.as_str(), "call_0");
+        assert_eq!(calls[1].arguments.get(), "{}");
+    }
+
+    #[test]
+    fn a_cut_answer_keeps_its_text_and_drops_its_calls() {
+        let mut accumulator = Accumulator::new();
+        accumulator.push(&StreamEvent::TextDelta {
+            slot: 0,
+            text: "I will".into(),
+        });
+        accumulator.push(&start(1, "c", "bash"));
+        accumulator.push(&StreamEvent::ToolCallDelta {
+            slot: 1,
+            fragment: "{\"comm".into(),
+        });
+        let response = accumulator.finish();
+        assert!(response.tool_calls().next().unwrap().broken);
+        let message = response.into_message(None).unwrap();
+        assert_eq!(
+            (
+                message.text_content().as_str(),
+                message.tool_calls().count()
+            ),
+            ("I will", 0)
+        );
+    }
+}

@@ -1,0 +1,194 @@
+//! What a tool is: a description for the model, facts for the guard, and one function.
+
+use std::{path::PathBuf, pin::Pin, sync::Arc};
+
+use serde::{Deserialize, Serialize};
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    json::RawJson,
+    message::{CallId, ResultPart, ToolCall, ToolResult},
+};
+
+/// What a tool does to the world; decides what must be asked before it runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Access {
+    /// Reads only; calls may run side by side.
+    Read,
+    /// Changes files in a way that can be shown as a diff.
+    Edit,
+    /// May do anything.
+    Execute,
+}
+
+/// Which argument names what the tool touches, so that the guard can judge without knowing the tool.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Touches {
+    /// Nothing outside gnoma.
+    Nothing,
+    /// The named argument is a path.
+    Path(&'static str),
+    /// The named argument is a shell command.
+    Command(&'static str),
+}
+
+/// The tool set a spec belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Tier {
+    /// Also offered to models with a small window.
+    Lean,
+    /// Offered where there is room.
+    Full,
+}
+
+/// What the model and the guard are told about a tool.
+#[derive(Clone, Debug)]
+pub struct ToolSpec {
+    /// Our name, such as `fs.read`. Adapters map it to what their wire allows.
+    pub name: String,
+    /// For the model.
+    pub description: String,
+    /// JSON schema of the arguments, sent as it stands.
+    pub parameters: RawJson,
+    /// What it does to the world.
+    pub access: Access,
+    /// What it touches.
+    pub touches: Touches,
+    /// The set it belongs to.
+    pub tier: Tier,
+}
+
+/// How a command that a tool ran ended; the engine remembers red checks.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CommandReport {
+    /// The command as it was run.
+    pub command: String,
+    /// Exit code; `None` when a signal or a time-out ended it.
+    pub exit_code: Option<i32>,
+}
+
+/// What became of a call.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ToolOutcome {
+    /// It worked.
+    Done(ToolOutput),
+    /// It did not; the text tells the model why and what to try.
+    Failed(ToolOutput),
+    /// It was not allowed to run.
+    Denied(String),
+    /// It was cancelled before it ended; what it had written until then.
+    Interrupted(String),
+}
+
+/// What a tool gives back.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ToolOutput {
+    /// For the model.
+    pub parts: Vec<ResultPart>,
+    /// For people: a unified diff of what changed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub diff: Option<String>,
+    /// How the command ended, where there was one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub report: Option<CommandReport>,
+}
+
+impl ToolOutput {
+    /// Output that is one text.
+    pub fn text(text: impl Into<String>) -> Self {
+        Self {
+            parts: vec![ResultPart::Text { text: text.into() }],
+            diff: None,
+            report: None,
+        }
+    }
+}
+
+impl ToolOutcome {
+    /// Success with one text.
+    pub fn done(text: impl Into<String>) -> Self {
+        Self::Done(ToolOutput::text(text))
+    }
+
+    /// Failure with one text.
+    pub fn failed(text: impl Into<String>) -> Self {
+        Self::Failed(ToolOutput::text(text))
+    }
+
+    /// The result for the history. Texts are made non-empty: some wires refuse an empty result.
+    #[must_use]
+    pub fn into_result(self, call: &ToolCall) -> ToolResult {
+        let (mut parts, is_error) = match self {
+            Self::Done(output) => (output.parts, false),
+            Self::Failed(output) => (output.parts, true),
+            Self::Denied(why) => (
+                vec![ResultPart::Text {
+                    text: format!("permission denied: {why}"),
+                }],
+                true,
+            ),
+            Self::Interrupted(so_far) => {
+                let mut text = so_far;
+                if !text.is_empty() {
+                    text.push('\n');
+                }
+                text.push_str("[interrupted before it ended]");
+                (vec![ResultPart::Text { text }], true)
+            }
+        };
+        parts.retain(|part| !matches!(part, ResultPart::Text { text } if text.is_empty()));
+        if parts.is_empty() {
+            parts.push(ResultPart::Text {
+                text: "(no output)".to_owned(),
+            });
+        }
+        ToolResult {
+            call_id: call.id.clone(),
+            name: call.name.clone(),
+            parts,
+            is_error,
+        }
+    }
+}
+
+/// A piece of output of a tool that is still running, for people to watch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Progress {
+    /// The call it belongs to.
+    pub call: CallId,
+    /// New output.
+    pub text: String,
+}
+
+/// What a running tool is given.
+#[derive(Clone, Debug)]
+pub struct ToolCx {
+    /// Folder that relative paths start from.
+    pub cwd: Arc<PathBuf>,
+    /// Cancelled when the tool must stop: it kills what it started and returns.
+    pub stop: CancellationToken,
+    /// Where output may be shown while it is produced. Bounded; use `try_send` and never wait on it.
+    pub progress: mpsc::Sender<Progress>,
+}
+
+/// A boxed future, so that ports stay object-safe.
+pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+/// Something a model can call.
+pub trait Tool: Send + Sync {
+    /// What it is. Constant over a session.
+    fn spec(&self) -> &ToolSpec;
+
+    /// Runs one call. Never fails outside [`ToolOutcome`]; returns soon after `cx.stop`.
+    fn run(&self, call: ToolCall, cx: ToolCx) -> BoxFuture<'static, ToolOutcome>;
+
+    /// What the call would change, as a unified diff, for the permission prompt. Changes nothing.
+    fn preview(&self, _call: &ToolCall, _cx: &ToolCx) -> Option<String> {
+        None
+    }
+}

@@ -1,0 +1,48 @@
+//! Token counts.
+
+use std::ops::AddAssign;
+
+use serde::{Deserialize, Serialize};
+
+/// Tokens of one model call, or a sum of such.
+///
+/// The parts do not overlap, whatever the provider reports: adapters subtract. The full prompt is
+/// [`prompt`](Self::prompt).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Usage {
+    /// Prompt tokens that were neither read from nor written to a cache.
+    pub input: u64,
+    /// Tokens the model wrote, reasoning included.
+    pub output: u64,
+    /// Prompt tokens served from the provider's cache.
+    pub cache_read: u64,
+    /// Prompt tokens written to the provider's cache.
+    pub cache_write: u64,
+    /// The share of `output` spent on reasoning, where the provider tells.
+    pub reasoning: u64,
+}
+
+impl Usage {
+    /// All prompt tokens of the call.
+    #[must_use]
+    pub fn prompt(&self) -> u64 {
+        self.input + self.cache_read + self.cache_write
+    }
+
+    /// Prompt and answer together: what the call occupies of the context window.
+    #[must_use]
+    pub fn total(&self) -> u64 {
+        self.prompt() + self.output
+    }
+}
+
+impl AddAssign for Usage {
+    fn add_assign(&mut self, other: Self) {
+        self.input += other.input;
+        self.output += other.output;
+        self.cache_read += other.cache_read;
+        self.cache_write += other.cache_write;
+        self.reasoning += other.reasoning;
+    }
+}

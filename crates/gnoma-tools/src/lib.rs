@@ -1,0 +1,44 @@
+//! The hands: a shell and files.
+//!
+//! One file per tool, each with its spec, its `run` and its tests. Tools never ask for permission and
+//! never know who may call them; what they touch is declared in their [`ToolSpec`](gnoma_core::ToolSpec).
+
+mod args;
+mod bash;
+mod fs;
+
+use std::{path::PathBuf, sync::Arc, time::Duration};
+
+use gnoma_core::Tool;
+
+/// What the built-in tools need to know.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// How long a shell command may run when the call does not say.
+    pub bash_timeout: Duration,
+    /// Largest file that is read or written, in bytes.
+    pub max_file_bytes: u64,
+    /// The shell that runs commands.
+    pub shell: PathBuf,
+    /// Names of environment variables that commands do not inherit (API keys).
+    pub hidden_variables: Vec<String>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            bash_timeout: Duration::from_secs(30),
+            max_file_bytes: 1 << 20,
+            shell: PathBuf::from("bash"),
+            hidden_variables: Vec::new(),
+        }
+    }
+}
+
+/// The built-in tools, in the order they are offered.
+#[must_use]
+pub fn builtin(options: &Options) -> Vec<Arc<dyn Tool>> {
+    let mut tools = bash::tools(options);
+    tools.extend(fs::tools(options));
+    tools
+}

@@ -1,1 +1,85 @@
-//! stub
+//! Speaks each vendor's dialect.
+//!
+//! A dialect is a folder: `wire` (their words), `encode` (ours to theirs), `decode` (theirs to ours, a
+//! pure state machine) and a thin `mod`. What dialects share stands beside them: framing ([`sse`],
+//! [`objects`]), the body with its memory of what was encoded ([`body`]), tool names ([`names`]),
+//! error classification ([`errors`]). [`client`] is the only part that awaits anything.
+//!
+//! Nothing here retries, chooses a model or reads the environment.
+
+mod anthropic;
+mod body;
+mod client;
+mod dialect;
+mod errors;
+mod framing;
+mod google;
+mod mistral;
+mod names;
+mod objects;
+mod ollama;
+mod openai;
+mod profile;
+pub mod replay;
+mod sse;
+mod textcall;
+
+use std::sync::Arc;
+
+use gnoma_core::Provider;
+use gnoma_net::Http;
+
+use crate::dialect::Dialect;
+pub use crate::profile::{KNOWN, Known, Profile, Protocol, Quirks};
+
+/// A provider that speaks as `profile` says.
+#[must_use]
+pub fn connect(profile: Profile, http: Http) -> Arc<dyn Provider> {
+    let profile = Arc::new(profile);
+    let dialect = dialect_of(&profile);
+    Arc::new(client::Client::new(profile, dialect, http))
+}
+
+fn dialect_of(profile: &Arc<Profile>) -> Box<dyn Dialect> {
+    let profile = Arc::clone(profile);
+    match profile.protocol {
+        Protocol::Mistral => Box::new(mistral::Mistral::new(profile)),
+        Protocol::Anthropic => Box::new(anthropic::Anthropic::new(profile)),
+        Protocol::OpenAi => Box::new(openai::chat::Chat::new(profile)),
+        Protocol::Responses => Box::new(openai::responses::Responses::new(profile)),
+        Protocol::Google => Box::new(google::Google::new(profile)),
+        Protocol::Ollama => Box::new(ollama::Ollama::new(profile)),
+    }
+}
+
+/// Parts that fuzz targets and benchmarks reach into. Not an interface.
+#[doc(hidden)]
+pub mod internals {
+    use std::sync::Arc;
+
+    use gnoma_core::ModelRequest;
+
+    use crate::{Profile, Protocol, body::Encoder, names::NameMap};
+    pub use crate::{
+        dialect::{Decode, Frame},
+        framing::{Framer, Record},
+    };
+
+    /// The body that would be sent for `request`.
+    #[must_use]
+    pub fn encode(profile: Profile, request: &ModelRequest) -> Vec<u8> {
+        let name = profile.name.clone();
+        let dialect = crate::dialect_of(&Arc::new(profile));
+        Encoder::default()
+            .encode(&*dialect, &name, request)
+            .0
+            .concat()
+    }
+
+    /// A decoder of the given protocol that knows no tools.
+    #[must_use]
+    pub fn decoder(protocol: Protocol) -> Box<dyn Decode> {
+        let profile = Arc::new(Profile::new("bench", protocol, ""));
+        crate::dialect_of(&profile).decoder(Arc::new(NameMap::default()))
+    }
+}

@@ -1,1 +1,266 @@
-//! stub
+//! The only door to the network.
+//!
+//! Time-outs, proxies, certificate roots and redirects are decided here, once. What is *said* through
+//! the door is nobody's business here: no JSON, no retries, no provider names.
+
+mod body;
+
+use std::{
+    error::Error as _,
+    fmt,
+    pin::Pin,
+    sync::{Arc, OnceLock},
+    task::{Context, Poll},
+    time::Duration,
+};
+
+use bytes::Bytes;
+use futures_core::Stream;
+use gnoma_core::Secret;
+
+use crate::body::Pieces;
+
+/// How connections are made.
+#[derive(Clone, Debug)]
+pub struct HttpOptions {
+    /// Longest wait for a connection.
+    pub connect_timeout: Duration,
+    /// Longest silence before and between pieces of an answer. Models that think, and local ones that
+    /// read a long prompt, are silent for minutes.
+    pub idle_timeout: Duration,
+}
+
+impl Default for HttpOptions {
+    fn default() -> Self {
+        Self {
+            connect_timeout: Duration::from_secs(10),
+            idle_timeout: Duration::from_secs(300),
+        }
+    }
+}
+
+/// Why an exchange failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NetErrorKind {
+    /// The address is no URL we can use, or a header is not sendable.
+    Invalid,
+    /// No connection could be made.
+    Connect,
+    /// Connected, then silent for too long, or the connection took too long.
+    Timeout,
+    /// The connection broke.
+    Broken,
+}
+
+/// A failed exchange. The text names the address without its query.
+#[derive(Clone, Debug)]
+pub struct NetError {
+    /// What kind.
+    pub kind: NetErrorKind,
+    message: String,
+}
+
+impl fmt::Display for NetError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for NetError {}
+
+/// One request.
+#[derive(Debug)]
+pub struct Request {
+    /// Where to.
+    pub url: String,
+    /// Header names and values; values may be keys.
+    pub headers: Vec<(&'static str, Secret<String>)>,
+    /// `Some` makes it a POST of these pieces, in order; they are sent without being copied together.
+    pub body: Option<Vec<Bytes>>,
+}
+
+/// The answer's head, and its body as a stream.
+pub struct Reply {
+    /// HTTP status.
+    pub status: u16,
+    headers: reqwest::header::HeaderMap,
+    body: ByteStream,
+}
+
+impl fmt::Debug for Reply {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Reply")
+            .field("status", &self.status)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Reply {
+    /// A header's value, when there is one and it is text.
+    #[must_use]
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers.get(name)?.to_str().ok()
+    }
+
+    /// The body, piece by piece as it is read. Dropping it closes the connection.
+    #[must_use]
+    pub fn into_body(self) -> ByteStream {
+        self.body
+    }
+
+    /// The body at once, cut at `limit` bytes.
+    ///
+    /// # Errors
+    /// When the connection breaks before anything has arrived; later, what is there is returned.
+    pub async fn into_bytes(mut self, limit: usize) -> Result<Vec<u8>, NetError> {
+        let mut all = Vec::new();
+        while all.len() < limit {
+            match std::future::poll_fn(|cx| Pin::new(&mut self.body).poll_next(cx)).await {
+                Some(Ok(piece)) => all.extend_from_slice(&piece),
+                Some(Err(error)) if all.is_empty() => return Err(error),
+                Some(Err(_)) | None => break,
+            }
+        }
+        all.truncate(limit);
+        Ok(all)
+    }
+}
+
+/// Pieces of an answer's body, one network read each.
+pub struct ByteStream(Pin<Box<dyn Stream<Item = reqwest::Result<Bytes>> + Send>>);
+
+impl Stream for ByteStream {
+    type Item = Result<Bytes, NetError>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        self.0
+            .as_mut()
+            .poll_next(cx)
+            .map(|next| next.map(|piece| piece.map_err(|e| explain(&e))))
+    }
+}
+
+/// A pool of connections. Cheap to clone; nothing is set up before the first request.
+#[derive(Clone)]
+pub struct Http {
+    options: HttpOptions,
+    client: Arc<OnceLock<Result<reqwest::Client, NetError>>>,
+}
+
+impl fmt::Debug for Http {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Http")
+            .field("options", &self.options)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Http {
+    /// A new pool.
+    #[must_use]
+    pub fn new(options: HttpOptions) -> Self {
+        Self {
+            options,
+            client: Arc::default(),
+        }
+    }
+
+    /// Sends `request` and waits for the answer's head, whatever its status.
+    ///
+    /// # Errors
+    /// When no answer arrives: see [`NetErrorKind`].
+    pub async fn send(&self, request: Request) -> Result<Reply, NetError> {
+        let client = self
+            .client
+            .get_or_init(|| build(&self.options))
+            .as_ref()
+            .map_err(Clone::clone)?;
+        let mut builder = match request.body {
+            Some(pieces) => client
+                .post(&request.url)
+                .body(reqwest::Body::wrap(Pieces::new(pieces))),
+            None => client.get(&request.url),
+        };
+        for (name, value) in &request.headers {
+            let mut value = reqwest::header::HeaderValue::try_from(value.expose().as_str())
+                .map_err(|_| NetError {
+                    kind: NetErrorKind::Invalid,
+                    message: format!(
+                        "the value for header `{name}` holds characters that cannot be sent"
+                    ),
+                })?;
+            value.set_sensitive(true);
+            builder = builder.header(*name, value);
+        }
+        let response = builder.send().await.map_err(|error| explain(&error))?;
+        let status = response.status().as_u16();
+        let headers = response.headers().clone();
+        Ok(Reply {
+            status,
+            headers,
+            body: ByteStream(Box::pin(response.bytes_stream())),
+        })
+    }
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "this is the one place that builds a client"
+)]
+fn build(options: &HttpOptions) -> Result<reqwest::Client, NetError> {
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let roots = rustls::RootCertStore::from_iter(webpki_roots::TLS_SERVER_ROOTS.iter().cloned());
+    let tls = rustls::ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .map_err(|error| NetError {
+            kind: NetErrorKind::Invalid,
+            message: error.to_string(),
+        })?
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    reqwest::Client::builder()
+        .tls_backend_preconfigured(tls)
+        .user_agent(concat!("gnoma/", env!("CARGO_PKG_VERSION")))
+        // A redirect would carry keys in headers to wherever the answer points.
+        .redirect(reqwest::redirect::Policy::none())
+        .connect_timeout(options.connect_timeout)
+        .read_timeout(options.idle_timeout)
+        .build()
+        .map_err(|error| explain(&error))
+}
+
+fn explain(error: &reqwest::Error) -> NetError {
+    let kind = if error.is_timeout() {
+        NetErrorKind::Timeout
+    } else if error.is_connect() {
+        NetErrorKind::Connect
+    } else if error.is_builder() {
+        NetErrorKind::Invalid
+    } else {
+        NetErrorKind::Broken
+    };
+    let what = match kind {
+        NetErrorKind::Timeout => "no answer in time",
+        NetErrorKind::Connect => "cannot connect",
+        NetErrorKind::Invalid => "unusable address",
+        NetErrorKind::Broken => "the connection broke",
+    };
+    let mut message = what.to_owned();
+    if let Some(url) = error.url() {
+        let port = url
+            .port()
+            .map(|port| format!(":{port}"))
+            .unwrap_or_default();
+        let host = url.host_str().unwrap_or("?");
+        message = format!("{message} ({}://{host}{port}{})", url.scheme(), url.path());
+    }
+    // The innermost cause is the one that says something.
+    let mut cause = error.source();
+    while let Some(deeper) = cause.and_then(std::error::Error::source) {
+        cause = Some(deeper);
+    }
+    if let Some(cause) = cause {
+        message = format!("{message}: {cause}");
+    }
+    NetError { kind, message }
+}

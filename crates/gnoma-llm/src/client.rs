@@ -1,0 +1,253 @@
+//! The thin driver: sends what a dialect has encoded, feeds it what arrives.
+//!
+//! The consumer pulls: nothing is read ahead of it, and at most one network read's worth of events
+//! waits here. Dropping the stream closes the connection.
+
+use std::{
+    collections::VecDeque,
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll, ready},
+};
+
+use bytes::Bytes;
+use futures_core::Stream;
+use gnoma_core::{
+    EventStream, ModelInfo, ModelRequest, Provider, ProviderError, Secret, StreamEvent,
+    tool::BoxFuture,
+};
+use gnoma_net::{ByteStream, Http, NetError, Reply, Request};
+
+use crate::{
+    Profile,
+    body::Encoder,
+    dialect::{Decode, Dialect, Events},
+    errors,
+    framing::Framer,
+    textcall::TextCalls,
+};
+
+/// Most of an error's body that is read.
+const MAX_ERROR_BYTES: usize = 64 << 10;
+/// Most of a list of models that is read; the longest known (OpenRouter) is under 1 MB.
+const MAX_MODELS_BYTES: usize = 8 << 20;
+
+/// A provider reached over HTTP.
+pub(crate) struct Client {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    profile: Arc<Profile>,
+    dialect: Box<dyn Dialect>,
+    http: Http,
+    encoder: Encoder,
+}
+
+impl Client {
+    pub(crate) fn new(profile: Arc<Profile>, dialect: Box<dyn Dialect>, http: Http) -> Self {
+        Self {
+            shared: Arc::new(Shared {
+                profile,
+                dialect,
+                http,
+                encoder: Encoder::default(),
+            }),
+        }
+    }
+}
+
+impl Provider for Client {
+    fn name(&self) -> &str {
+        &self.shared.profile.name
+    }
+
+    fn stream(&self, request: ModelRequest) -> EventStream {
+        let shared = Arc::clone(&self.shared);
+        Box::pin(Answer {
+            state: State::Asking(Box::pin(async move { shared.ask(&request).await })),
+            profile: Arc::clone(&self.shared.profile),
+        })
+    }
+
+    fn models(&self) -> BoxFuture<'_, Result<Vec<ModelInfo>, ProviderError>> {
+        Box::pin(self.shared.models())
+    }
+}
+
+impl Shared {
+    async fn ask(&self, request: &ModelRequest) -> Result<Reading, ProviderError> {
+        let (body, names) = self
+            .encoder
+            .encode(&*self.dialect, &self.profile.name, request);
+        let reply = self
+            .send(&self.dialect.path(&request.model), Some(body))
+            .await?;
+        let text_calls = (self.profile.quirks.text_calls && !request.tools.is_empty())
+            .then(|| TextCalls::new(Arc::clone(&names)));
+        Ok(Reading {
+            body: reply.into_body(),
+            framer: Framer::default(),
+            decoder: self.dialect.decoder(names),
+            events: VecDeque::new(),
+            text_calls,
+        })
+    }
+
+    async fn models(&self) -> Result<Vec<ModelInfo>, ProviderError> {
+        let reply = self.send(self.dialect.models_path(), None).await?;
+        let body = reply
+            .into_bytes(MAX_MODELS_BYTES)
+            .await
+            .map_err(|error| self.net(&error))?;
+        Ok(self.dialect.models(&body))
+    }
+
+    /// Sends and checks the status.
+    async fn send(&self, path: &str, body: Option<Vec<Bytes>>) -> Result<Reply, ProviderError> {
+        let mut headers = self.dialect.headers();
+        if body.is_some() {
+            headers.push(("content-type", Secret::new("application/json".to_owned())));
+        }
+        let request = Request {
+            url: self.profile.url(path),
+            headers,
+            body,
+        };
+        let reply = self
+            .http
+            .send(request)
+            .await
+            .map_err(|error| self.net(&error))?;
+        if reply.status < 300 {
+            return Ok(reply);
+        }
+        let status = reply.status;
+        let wait = reply
+            .header("retry-after")
+            .and_then(|value| errors::retry_after(value, reply.header("date")));
+        let body = reply.into_bytes(MAX_ERROR_BYTES).await.unwrap_or_default();
+        Err(errors::from_status(&self.profile, status, wait, &body))
+    }
+
+    fn net(&self, error: &NetError) -> ProviderError {
+        errors::from_net(&self.profile, error)
+    }
+}
+
+/// One answer, being asked for or being read.
+struct Answer {
+    state: State,
+    profile: Arc<Profile>,
+}
+
+enum State {
+    Asking(BoxFuture<'static, Result<Reading, ProviderError>>),
+    Reading(Box<Reading>),
+    /// The body is over; what is left is handed out, then perhaps an error.
+    Draining(Events, Option<ProviderError>),
+}
+
+struct Reading {
+    body: ByteStream,
+    framer: Framer,
+    decoder: Box<dyn Decode>,
+    events: Events,
+    text_calls: Option<TextCalls>,
+}
+
+impl Reading {
+    /// Takes one network read.
+    fn take(&mut self, profile: &Profile, bytes: &[u8]) -> Result<(), ProviderError> {
+        self.framer
+            .feed(bytes)
+            .map_err(|why| errors::protocol(profile, why))?;
+        loop {
+            match self.framer.next() {
+                Ok(Some(record)) => self.decoder.frame(record.frame(), &mut self.events)?,
+                Ok(None) => break,
+                Err(why) => return Err(errors::protocol(profile, why)),
+            }
+        }
+        if let Some(text_calls) = &mut self.text_calls {
+            text_calls.filter(&mut self.events);
+        }
+        Ok(())
+    }
+
+    /// The body has ended.
+    fn end(&mut self, profile: &Profile) -> Result<(), ProviderError> {
+        if !self.framer.received() {
+            return Err(errors::protocol(profile, "the answer is empty"));
+        }
+        if self.framer.is_cut() {
+            return Err(errors::truncated(profile));
+        }
+        if let Some(record) = self.framer.rest() {
+            // A record without its end may be cut; then the end is what is reported.
+            let _cut = self.decoder.frame(record.frame(), &mut self.events);
+        }
+        let ended = self.decoder.finish(&mut self.events);
+        if let Some(text_calls) = &mut self.text_calls {
+            text_calls.filter(&mut self.events);
+            text_calls.finish(&mut self.events);
+        }
+        ended
+    }
+
+    fn has_stopped(&self) -> bool {
+        matches!(self.events.back(), Some(StreamEvent::Stop(_)))
+    }
+}
+
+impl Stream for Answer {
+    type Item = Result<StreamEvent, ProviderError>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let this = &mut *self;
+        loop {
+            match &mut this.state {
+                State::Asking(asking) => {
+                    this.state = match ready!(asking.as_mut().poll(cx)) {
+                        Ok(reading) => State::Reading(Box::new(reading)),
+                        Err(error) => State::Draining(VecDeque::new(), Some(error)),
+                    };
+                }
+                State::Reading(reading) => {
+                    // After the last event the end of the body is looked for once, without waiting:
+                    // a connection that is read to its end can be used again.
+                    let stopped = reading.has_stopped();
+                    if !stopped && let Some(event) = reading.events.pop_front() {
+                        return Poll::Ready(Some(Ok(event)));
+                    }
+                    let piece = match Pin::new(&mut reading.body).poll_next(cx) {
+                        Poll::Ready(piece) => piece,
+                        Poll::Pending if stopped => None,
+                        Poll::Pending => return Poll::Pending,
+                    };
+                    let went = match piece {
+                        Some(Ok(_)) if stopped => continue,
+                        Some(Ok(bytes)) => {
+                            let went = reading.take(&this.profile, &bytes);
+                            if went.is_ok() {
+                                continue;
+                            }
+                            went
+                        }
+                        None | Some(Err(_)) if stopped => Ok(()),
+                        None => reading.end(&this.profile),
+                        Some(Err(error)) => Err(errors::from_net(&this.profile, &error)),
+                    };
+                    let events = std::mem::take(&mut reading.events);
+                    this.state = State::Draining(events, went.err());
+                }
+                State::Draining(events, error) => {
+                    if let Some(event) = events.pop_front() {
+                        return Poll::Ready(Some(Ok(event)));
+                    }
+                    return Poll::Ready(error.take().map(Err));
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! What a dialect must be able to do. Pure: [`crate::client`] does the talking.
+
+use std::{collections::VecDeque, sync::Arc};
+
+use gnoma_core::{
+    Message, ModelInfo, ModelRef, ModelRequest, ProviderError, RawJson, Role, Secret, StreamEvent,
+    ToolSpec,
+};
+
+use crate::{body::Envelope, names::NameMap};
+
+/// Events a decoder has found and nobody has taken yet: those of one network read at most.
+pub type Events = VecDeque<StreamEvent>;
+
+/// One record of an answer.
+#[derive(Clone, Copy, Debug)]
+pub struct Frame<'a> {
+    /// The SSE event name; empty where the wire has none.
+    pub event: &'a str,
+    /// The record's text: an SSE `data`, or one JSON object of a body that is not SSE.
+    pub data: &'a str,
+    /// The body is JSON, not SSE: the server answers in one piece (or line by line, Ollama).
+    pub whole: bool,
+}
+
+/// Reads one answer, record by record.
+pub trait Decode: Send {
+    /// Takes one record. Unknown kinds of record are skipped.
+    ///
+    /// # Errors
+    /// When the record is broken or says that the call failed. The stream ends with it.
+    fn frame(&mut self, frame: Frame<'_>, out: &mut Events) -> Result<(), ProviderError>;
+
+    /// The connection has ended. Emits the [`StreamEvent::Stop`] that is still owed, if the answer
+    /// is complete.
+    ///
+    /// # Errors
+    /// When the end came too early.
+    fn finish(&mut self, out: &mut Events) -> Result<(), ProviderError>;
+}
+
+/// Header names and values; values may be keys.
+pub(crate) type Headers = Vec<(&'static str, Secret<String>)>;
+
+/// What surrounds a message when it is encoded.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct MessageCx<'a> {
+    /// Tool names on this wire.
+    pub names: &'a NameMap,
+    /// Who is asked. Opaque parts of other models' messages stay at home.
+    pub target: &'a ModelRef,
+    /// Role of the message before, if any.
+    pub before: Option<Role>,
+    /// The prompt up to and including this message should be cached (Anthropic's breakpoints).
+    pub breakpoint: bool,
+}
+
+impl MessageCx<'_> {
+    /// Whether the model that is asked wrote `message` itself.
+    pub(crate) fn own(&self, message: &Message) -> bool {
+        message.origin() == Some(self.target)
+    }
+}
+
+/// One vendor's way of being asked and of answering.
+pub(crate) trait Dialect: Send + Sync {
+    /// Path under the base URL for a streamed answer of `model`.
+    fn path(&self, model: &str) -> String;
+
+    /// Headers of every request.
+    fn headers(&self) -> Headers;
+
+    /// The tools as the wire wants them, or `None` when there are none. Called once per tool set.
+    fn tools(&self, tools: &[Arc<ToolSpec>], names: &NameMap) -> Option<RawJson>;
+
+    /// The request without its messages.
+    fn envelope(
+        &self,
+        request: &ModelRequest,
+        tools: Option<&RawJson>,
+        names: &NameMap,
+    ) -> Envelope;
+
+    /// One message as the wire's items, separated by commas; empty when nothing of it may be sent.
+    /// Called once per message: the result is kept.
+    fn message(&self, message: &Message, cx: MessageCx<'_>) -> Vec<u8>;
+
+    /// Whether [`MessageCx::breakpoint`] makes a difference here.
+    fn has_breakpoints(&self) -> bool {
+        false
+    }
+
+    /// A decoder for one answer.
+    fn decoder(&self, names: Arc<NameMap>) -> Box<dyn Decode>;
+
+    /// Path under the base URL that lists models.
+    fn models_path(&self) -> &'static str {
+        "/models"
+    }
+
+    /// Reads the answer to [`models_path`](Self::models_path); what cannot be read is no model.
+    fn models(&self, body: &[u8]) -> Vec<ModelInfo>;
+}

@@ -1,0 +1,143 @@
+//! Finds out how an answer is framed, and cuts it into records.
+//!
+//! The first byte tells, not the content type: servers send event streams as `text/plain` and JSON as
+//! `application/octet-stream`.
+
+use std::borrow::Cow;
+
+use crate::{
+    dialect::Frame,
+    objects::{SplitError, Splitter},
+    sse::Decoder,
+};
+
+const BOM: &[u8] = b"\xEF\xBB\xBF";
+
+/// The body is in no form we know; in words for the error.
+pub type FramingError = String;
+
+/// A record with its text made sound.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Record<'a> {
+    /// SSE event name.
+    pub event: Cow<'a, str>,
+    /// The record's text.
+    pub data: Cow<'a, str>,
+    /// The body is JSON, not SSE.
+    pub whole: bool,
+}
+
+impl Record<'_> {
+    /// The record as decoders take it.
+    #[must_use]
+    pub fn frame(&self) -> Frame<'_> {
+        Frame {
+            event: &self.event,
+            data: &self.data,
+            whole: self.whole,
+        }
+    }
+}
+
+#[derive(Debug)]
+enum Form {
+    Sse(Decoder),
+    Objects(Splitter),
+}
+
+/// Cuts an answer's bytes into records.
+#[derive(Debug, Default)]
+pub struct Framer {
+    form: Option<Form>,
+    received: bool,
+}
+
+impl Framer {
+    /// Takes the next bytes. Call [`next`](Self::next) until it gives `None` before feeding more.
+    ///
+    /// # Errors
+    /// When the body is HTML, the page of a proxy or a wrong address.
+    pub fn feed(&mut self, bytes: &[u8]) -> Result<(), FramingError> {
+        self.received |= !bytes.is_empty();
+        if self.form.is_none() {
+            let Some(first) = bytes
+                .iter()
+                .find(|byte| !byte.is_ascii_whitespace() && !BOM.contains(byte))
+            else {
+                return Ok(());
+            };
+            self.form = Some(match first {
+                b'{' | b'[' => Form::Objects(Splitter::default()),
+                b'<' => {
+                    return Err(
+                        "the server answered with an HTML page, not with a model's answer"
+                            .to_owned(),
+                    );
+                }
+                _ => Form::Sse(Decoder::default()),
+            });
+        }
+        match &mut self.form {
+            Some(Form::Sse(decoder)) => decoder.feed(bytes),
+            Some(Form::Objects(splitter)) => splitter.feed(bytes),
+            None => (),
+        }
+        Ok(())
+    }
+
+    /// The next whole record.
+    ///
+    /// # Errors
+    /// When a record outgrows its limit or the body turns into something else.
+    pub fn next(&mut self) -> Result<Option<Record<'_>>, FramingError> {
+        match &mut self.form {
+            None => Ok(None),
+            Some(Form::Sse(decoder)) => match decoder.next() {
+                Ok(Some(event)) => Ok(Some(Record {
+                    event: String::from_utf8_lossy(event.event),
+                    data: String::from_utf8_lossy(event.data),
+                    whole: false,
+                })),
+                Ok(None) => Ok(None),
+                Err(_) => Err("a record of the answer is longer than gnoma takes".to_owned()),
+            },
+            Some(Form::Objects(splitter)) => match splitter.next() {
+                Ok(Some(object)) => Ok(Some(Record {
+                    event: Cow::Borrowed(""),
+                    data: String::from_utf8_lossy(object),
+                    whole: true,
+                })),
+                Ok(None) => Ok(None),
+                Err(SplitError::TooLong) => Err("the answer is longer than gnoma takes".to_owned()),
+                Err(SplitError::Unexpected(byte)) => Err(format!(
+                    "the answer is no JSON: `{}` stands where an object should",
+                    byte.escape_ascii()
+                )),
+            },
+        }
+    }
+
+    /// The record an ended stream leaves unfinished, if it may be one.
+    pub fn rest(&mut self) -> Option<Record<'_>> {
+        match &mut self.form {
+            Some(Form::Sse(decoder)) => decoder.rest().map(|event| Record {
+                event: String::from_utf8_lossy(event.event),
+                data: String::from_utf8_lossy(event.data),
+                whole: false,
+            }),
+            Some(Form::Objects(_)) | None => None,
+        }
+    }
+
+    /// Whether anything arrived at all.
+    #[must_use]
+    pub fn received(&self) -> bool {
+        self.received
+    }
+
+    /// Whether the end of the connection cuts a JSON object in two.
+    #[must_use]
+    pub fn is_cut(&self) -> bool {
+        matches!(&self.form, Some(Form::Objects(splitter)) if !splitter.is_between())
+    }
+}

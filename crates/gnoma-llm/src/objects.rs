@@ -1,0 +1,159 @@
+//! Cuts a JSON body into its top-level objects.
+//!
+//! One splitter for all bodies that are not SSE: a whole answer (one object, pretty-printed or not),
+//! lines of objects (Ollama), one growing array of objects (Gemini without `alt=sse`). It balances
+//! brackets and knows strings; whether an object is sound JSON is for its reader to say.
+
+/// Largest object we hold.
+pub(crate) const MAX_OBJECT_BYTES: usize = 64 << 20;
+
+/// What stands in the stream where an object should.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum SplitError {
+    /// An object longer than [`MAX_OBJECT_BYTES`].
+    TooLong,
+    /// Something that starts no object.
+    Unexpected(u8),
+}
+
+/// Cuts a byte stream into objects, wherever the stream itself is cut.
+#[derive(Debug, Default)]
+pub(crate) struct Splitter {
+    buffer: Vec<u8>,
+    /// Start of the object being read, or of what has not been looked at.
+    start: usize,
+    /// What has been looked at.
+    scanned: usize,
+    depth: usize,
+    in_string: bool,
+    escaped: bool,
+}
+
+impl Splitter {
+    /// Takes the next bytes. Call [`next`](Self::next) until it gives `None` before feeding more.
+    pub(crate) fn feed(&mut self, bytes: &[u8]) {
+        self.buffer.drain(..self.start);
+        self.scanned -= self.start;
+        self.start = 0;
+        self.buffer.extend_from_slice(bytes);
+    }
+
+    /// The next whole object.
+    ///
+    /// # Errors
+    /// When an object is too long, or something else stands in its place.
+    pub(crate) fn next(&mut self) -> Result<Option<&[u8]>, SplitError> {
+        if self.depth == 0 && !self.find_start()? {
+            return Ok(None);
+        }
+        while let Some(&byte) = self.buffer.get(self.scanned) {
+            self.scanned += 1;
+            if self.closes(byte) {
+                let object = self.start..self.scanned;
+                self.start = self.scanned;
+                return Ok(Some(&self.buffer[object]));
+            }
+        }
+        let held = self.buffer.len() - self.start;
+        if held > MAX_OBJECT_BYTES {
+            Err(SplitError::TooLong)
+        } else {
+            Ok(None)
+        }
+    }
+
+    /// Whether the stream may end here.
+    pub(crate) fn is_between(&self) -> bool {
+        self.depth == 0
+    }
+
+    /// Skips to the next object; array brackets and commas around objects are read over.
+    fn find_start(&mut self) -> Result<bool, SplitError> {
+        while let Some(&byte) = self.buffer.get(self.scanned) {
+            match byte {
+                b'{' => {
+                    self.start = self.scanned;
+                    return Ok(true);
+                }
+                b' ' | b'\t' | b'\r' | b'\n' | b'[' | b']' | b',' | 0xEF | 0xBB | 0xBF => {
+                    self.scanned += 1;
+                }
+                other => return Err(SplitError::Unexpected(other)),
+            }
+        }
+        self.start = self.scanned;
+        Ok(false)
+    }
+
+    /// Looks at one byte of an object; true when it is the object's last.
+    fn closes(&mut self, byte: u8) -> bool {
+        if self.in_string {
+            match byte {
+                _ if self.escaped => self.escaped = false,
+                b'\\' => self.escaped = true,
+                b'"' => self.in_string = false,
+                _ => (),
+            }
+            return false;
+        }
+        match byte {
+            b'"' => self.in_string = true,
+            b'{' | b'[' => self.depth += 1,
+            b'}' | b']' => {
+                self.depth = self.depth.saturating_sub(1);
+                return self.depth == 0;
+            }
+            _ => (),
+        }
+        false
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn split(pieces: &[&[u8]]) -> Result<Vec<String>, SplitError> {
+        let mut splitter = Splitter::default();
+        let mut objects = Vec::new();
+        for piece in pieces {
+            splitter.feed(piece);
+            while let Some(object) = splitter.next()? {
+                objects.push(String::from_utf8_lossy(object).into_owned());
+            }
+        }
+        Ok(objects)
+    }
+
+    #[test]
+    fn lines_arrays_and_pretty_objects() {
+        let lines = b"{\"a\":\"}\\\"\"}\n{\"b\":[{}]}\n";
+        assert_eq!(
+            split(&[lines]).unwrap(),
+            ["{\"a\":\"}\\\"\"}", "{\"b\":[{}]}"]
+        );
+        assert_eq!(
+            split(&[b"[{\"a\":1}\n,\n{\"b\":2}]"]).unwrap(),
+            ["{\"a\":1}", "{\"b\":2}"]
+        );
+        assert_eq!(
+            split(&[b"{\n  \"a\": {}\n}"]).unwrap(),
+            ["{\n  \"a\": {}\n}"]
+        );
+        assert_eq!(split(&[b"oops"]), Err(SplitError::Unexpected(b'o')));
+    }
+
+    proptest! {
+        /// Wherever the stream is cut, the objects are the same.
+        #[test]
+        fn cuts_do_not_matter(stream in "[\\[\\]{}\", \\\\a]{0,60}", cut in 0_usize..60) {
+            let bytes = stream.as_bytes();
+            let (left, right) = bytes.split_at(cut.min(bytes.len()));
+            let single: Vec<_> = bytes.chunks(1).collect();
+            prop_assert_eq!(split(&[left, right]), split(&[bytes]));
+            prop_assert_eq!(split(&single), split(&[bytes]));
+        }
+    }
+}

@@ -1,0 +1,2 @@
+pub(crate) mod chat;
+pub(crate) mod responses;

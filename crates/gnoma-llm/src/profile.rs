@@ -1,0 +1,324 @@
+//! What distinguishes one endpoint from another: address, key, protocol, and the small differences
+//! between servers that claim the same protocol.
+
+use gnoma_core::Secret;
+
+/// The wire an endpoint speaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Protocol {
+    /// Mistral chat completions.
+    Mistral,
+    /// Anthropic Messages.
+    Anthropic,
+    /// OpenAI Chat Completions, and everything compatible with it.
+    OpenAi,
+    /// OpenAI Responses.
+    Responses,
+    /// Google Gemini `generateContent`.
+    Google,
+    /// Ollama's own `/api/chat`.
+    Ollama,
+}
+
+/// Which field carries the output limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MaxTokensField {
+    /// `max_tokens`, understood by nearly every compatible server.
+    MaxTokens,
+    /// `max_completion_tokens`, which OpenAI's reasoning models demand.
+    MaxCompletionTokens,
+}
+
+/// How visible reasoning goes back to a chat server that sent it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReasoningReplay {
+    /// Not at all.
+    Drop,
+    /// As `reasoning_content`.
+    Content,
+    /// As `reasoning_details`, verbatim (OpenRouter).
+    Details,
+}
+
+/// How a chat server is told to think harder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EffortField {
+    /// It cannot be told.
+    None,
+    /// `reasoning_effort: "low"`.
+    ReasoningEffort,
+    /// `reasoning: { effort: "low" }` (OpenRouter).
+    Reasoning,
+}
+
+/// The small differences between servers compatible with OpenAI's chat completions. One row of a
+/// table per known server; an unknown one gets [`Quirks::COMPATIBLE`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Quirks {
+    /// The output limit's field.
+    pub max_tokens: MaxTokensField,
+    /// Whether `stream_options: {include_usage: true}` may be asked.
+    pub stream_usage: bool,
+    /// How reasoning is replayed.
+    pub reasoning: ReasoningReplay,
+    /// How effort is asked for.
+    pub effort: EffortField,
+    /// The key goes into an `api-key` header instead of `Authorization` (Azure).
+    pub api_key_header: bool,
+    /// Small models behind it write calls as text; read those too.
+    pub text_calls: bool,
+}
+
+impl Quirks {
+    /// What an unknown compatible server is assumed to take.
+    pub const COMPATIBLE: Self = Self {
+        max_tokens: MaxTokensField::MaxTokens,
+        stream_usage: true,
+        reasoning: ReasoningReplay::Drop,
+        effort: EffortField::None,
+        api_key_header: false,
+        text_calls: true,
+    };
+    const OPENAI: Self = Self {
+        max_tokens: MaxTokensField::MaxCompletionTokens,
+        effort: EffortField::ReasoningEffort,
+        text_calls: false,
+        ..Self::COMPATIBLE
+    };
+    const HOSTED: Self = Self {
+        text_calls: false,
+        ..Self::COMPATIBLE
+    };
+}
+
+/// A provider gnoma knows by name.
+#[derive(Clone, Copy, Debug)]
+pub struct Known {
+    /// Its name in configuration.
+    pub name: &'static str,
+    /// What it speaks.
+    pub protocol: Protocol,
+    /// Where it is.
+    pub base_url: &'static str,
+    /// It runs on the user's machine: no key, and worth looking for.
+    pub local: bool,
+    /// The model used when none is named; empty for servers that are asked what they have.
+    pub default_model: &'static str,
+    /// Its differences from plain chat completions.
+    pub quirks: Quirks,
+}
+
+/// The providers gnoma knows, in the order they are listed and looked for.
+pub const KNOWN: &[Known] = &[
+    Known {
+        name: "mistral",
+        protocol: Protocol::Mistral,
+        base_url: "https://api.mistral.ai/v1",
+        local: false,
+        default_model: "mistral-large-latest",
+        quirks: Quirks::HOSTED,
+    },
+    Known {
+        name: "anthropic",
+        protocol: Protocol::Anthropic,
+        base_url: "https://api.anthropic.com/v1",
+        local: false,
+        default_model: "claude-sonnet-4-6",
+        quirks: Quirks::HOSTED,
+    },
+    Known {
+        name: "openai",
+        protocol: Protocol::Responses,
+        base_url: "https://api.openai.com/v1",
+        local: false,
+        default_model: "gpt-5.5",
+        quirks: Quirks::OPENAI,
+    },
+    Known {
+        name: "google",
+        protocol: Protocol::Google,
+        base_url: "https://generativelanguage.googleapis.com/v1beta",
+        local: false,
+        default_model: "gemini-3.5-flash",
+        quirks: Quirks::HOSTED,
+    },
+    Known {
+        name: "ollama",
+        protocol: Protocol::Ollama,
+        base_url: "http://localhost:11434",
+        local: true,
+        default_model: "",
+        quirks: Quirks::COMPATIBLE,
+    },
+    Known {
+        name: "llamacpp",
+        protocol: Protocol::OpenAi,
+        base_url: "http://localhost:8080/v1",
+        local: true,
+        default_model: "",
+        quirks: Quirks::COMPATIBLE,
+    },
+    Known {
+        name: "lmstudio",
+        protocol: Protocol::OpenAi,
+        base_url: "http://localhost:1234/v1",
+        local: true,
+        default_model: "",
+        quirks: Quirks::COMPATIBLE,
+    },
+    Known {
+        name: "vllm",
+        protocol: Protocol::OpenAi,
+        base_url: "http://localhost:8000/v1",
+        local: true,
+        default_model: "",
+        quirks: Quirks {
+            effort: EffortField::ReasoningEffort,
+            ..Quirks::COMPATIBLE
+        },
+    },
+    Known {
+        name: "openrouter",
+        protocol: Protocol::OpenAi,
+        base_url: "https://openrouter.ai/api/v1",
+        local: false,
+        default_model: "openrouter/auto",
+        quirks: Quirks {
+            reasoning: ReasoningReplay::Details,
+            effort: EffortField::Reasoning,
+            ..Quirks::HOSTED
+        },
+    },
+    Known {
+        name: "groq",
+        protocol: Protocol::OpenAi,
+        base_url: "https://api.groq.com/openai/v1",
+        local: false,
+        default_model: "openai/gpt-oss-120b",
+        quirks: Quirks {
+            effort: EffortField::ReasoningEffort,
+            ..Quirks::HOSTED
+        },
+    },
+    Known {
+        name: "deepseek",
+        protocol: Protocol::OpenAi,
+        base_url: "https://api.deepseek.com",
+        local: false,
+        default_model: "deepseek-chat",
+        quirks: Quirks {
+            reasoning: ReasoningReplay::Content,
+            ..Quirks::HOSTED
+        },
+    },
+    Known {
+        name: "xai",
+        protocol: Protocol::OpenAi,
+        base_url: "https://api.x.ai/v1",
+        local: false,
+        default_model: "grok-4",
+        quirks: Quirks {
+            effort: EffortField::ReasoningEffort,
+            ..Quirks::HOSTED
+        },
+    },
+    Known {
+        name: "azure",
+        protocol: Protocol::OpenAi,
+        base_url: "",
+        local: false,
+        default_model: "",
+        quirks: Quirks {
+            api_key_header: true,
+            ..Quirks::OPENAI
+        },
+    },
+];
+
+/// How to reach one provider.
+#[derive(Clone, Debug)]
+pub struct Profile {
+    /// Name as configured; in errors, events and messages' origins.
+    pub name: String,
+    /// What it speaks.
+    pub protocol: Protocol,
+    /// Address up to, not including, the protocol's own path; without a slash at the end. A query
+    /// (Azure's `api-version`) is kept behind the path.
+    pub base_url: String,
+    /// The key, where one is needed.
+    pub key: Option<Secret<String>>,
+    /// Variable that would set the key, for the hint when it is missing or wrong.
+    pub key_variable: String,
+    /// It runs on the user's machine.
+    pub local: bool,
+    /// Its differences from plain chat completions.
+    pub quirks: Quirks,
+}
+
+impl Profile {
+    /// A profile without a key. A known name brings its quirks, whatever the address.
+    pub fn new(name: impl Into<String>, protocol: Protocol, base_url: impl Into<String>) -> Self {
+        let name = name.into();
+        let known = KNOWN.iter().find(|known| known.name == name);
+        let base_url: String = base_url.into();
+        Self {
+            protocol,
+            base_url: base_url.trim_end_matches('/').to_owned(),
+            key: None,
+            key_variable: variable_name(&name),
+            local: known.is_some_and(|known| known.local),
+            quirks: known.map_or(Quirks::COMPATIBLE, |known| known.quirks),
+            name,
+        }
+    }
+
+    /// The profile of a provider gnoma knows.
+    #[must_use]
+    pub fn known(name: &str) -> Option<Self> {
+        let known = KNOWN.iter().find(|known| known.name == name)?;
+        Some(Self::new(known.name, known.protocol, known.base_url))
+    }
+
+    /// `path` under the base URL; the base's query moves to the end.
+    #[must_use]
+    pub fn url(&self, path: &str) -> String {
+        match self.base_url.split_once('?') {
+            None => format!("{}{path}", self.base_url),
+            Some((base, query)) => {
+                let joint = if path.contains('?') { '&' } else { '?' };
+                format!("{}{path}{joint}{query}", base.trim_end_matches('/'))
+            }
+        }
+    }
+}
+
+fn variable_name(provider: &str) -> String {
+    let word = |c: char| {
+        if c.is_ascii_alphanumeric() {
+            c.to_ascii_uppercase()
+        } else {
+            '_'
+        }
+    };
+    match provider {
+        "google" => "GEMINI_API_KEY".to_owned(),
+        _ => format!("{}_API_KEY", provider.chars().map(word).collect::<String>()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_base_query_stays_at_the_end() {
+        let profile = Profile::new(
+            "azure",
+            Protocol::OpenAi,
+            "https://x/openai/deployments/d?api-version=1",
+        );
+        let url = "https://x/openai/deployments/d/chat/completions?api-version=1";
+        assert_eq!(profile.url("/chat/completions"), url);
+        assert_eq!(profile.key_variable, "AZURE_API_KEY");
+    }
+}

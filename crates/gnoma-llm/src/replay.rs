@@ -1,0 +1,1 @@
+//! Replays a bundled script.

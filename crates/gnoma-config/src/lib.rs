@@ -1,1 +1,40 @@
-//! stub
+//! Turns layers of TOML, environment and flags into one typed, explained [`Settings`].
+//!
+//! Layers, later ones win: built-in values, the user's `config.toml`, the chosen profile, the
+//! project's `.gnoma/config.toml`, environment, flags. [`load()`] reads the files; the rest is pure
+//! and driven by one table of keys, [`schema::ROWS`]. What a project file sets is believed only as
+//! far as it is harmless, until its folder is [trusted](trust).
+//!
+//! Not here: reading the process environment, finding the user's folders, asking people, or giving
+//! types to sections that nothing uses yet.
+
+pub mod env;
+mod expand;
+pub mod explain;
+pub mod finding;
+mod guard;
+mod key;
+mod layer;
+pub mod load;
+pub mod paths;
+pub mod profile;
+mod reader;
+pub mod schema;
+pub mod settings;
+mod suggest;
+mod text;
+mod tree;
+pub mod trust;
+mod value;
+
+pub use toml;
+
+pub use crate::{
+    explain::Explained,
+    finding::{ConfigError, Finding, Origin, Place, Severity},
+    guard::Standing,
+    load::{Loaded, Sources, load},
+    paths::project_root,
+    settings::{Protocol, Settings},
+    text::{Position, Snippet},
+};

@@ -1,0 +1,200 @@
+//! Environment variables that set something, and the names of those that hold keys.
+//!
+//! The environment comes in as a map; nothing here reads the process.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::{
+    finding::{Origin, Report},
+    key::KeyPath,
+    layer::{Layer, Merged},
+    reader::{Ground, Reader},
+    tree::{Node, Tree},
+};
+
+/// Variables by name.
+pub type Environment = BTreeMap<String, String>;
+
+/// The variables that may hold a provider's key; the first that is set wins.
+pub const KEYS: &[(&str, &[&str])] = &[
+    ("mistral", &["MISTRAL_API_KEY"]),
+    ("anthropic", &["ANTHROPIC_API_KEY", "ANTHROPICS_API_KEY"]),
+    ("openai", &["OPENAI_API_KEY"]),
+    ("google", &["GEMINI_API_KEY", "GOOGLE_API_KEY"]),
+    ("openrouter", &["OPENROUTER_API_KEY"]),
+    ("groq", &["GROQ_API_KEY"]),
+    ("deepseek", &["DEEPSEEK_API_KEY"]),
+    ("xai", &["XAI_API_KEY"]),
+];
+
+/// The variable that holds a provider's address.
+pub const ENDPOINTS: &[(&str, &str)] = &[
+    ("anthropic", "ANTHROPIC_BASE_URL"),
+    ("openai", "OPENAI_BASE_URL"),
+    ("google", "GOOGLE_GEMINI_BASE_URL"),
+    ("ollama", OLLAMA_HOST),
+];
+
+/// Ollama's own variable; unlike the others it need not be a full address.
+const OLLAMA_HOST: &str = "OLLAMA_HOST";
+/// Where Ollama listens when nothing else is said.
+const OLLAMA_PORT: u16 = 11434;
+
+/// Variables that stand for one key.
+const CHOICES: [(&str, &str); 2] = [
+    ("GNOMA_PROVIDER", "provider.default"),
+    ("GNOMA_MODEL", "provider.model"),
+];
+
+/// The names of the variables that may hold the key of `provider`, best first.
+#[must_use]
+pub fn key_variables(provider: &str) -> Vec<String> {
+    match KEYS.iter().find(|(name, _)| *name == provider) {
+        Some((_, variables)) => variables
+            .iter()
+            .map(|&variable| variable.to_owned())
+            .collect(),
+        None => vec![format!("{}_API_KEY", upper_snake(provider))],
+    }
+}
+
+fn upper_snake(name: &str) -> String {
+    name.chars()
+        .map(|c| {
+            if c.is_ascii_alphanumeric() {
+                c.to_ascii_uppercase()
+            } else {
+                '_'
+            }
+        })
+        .collect()
+}
+
+/// What the environment sets. `below` are the layers under it: they name further providers.
+pub(crate) fn layer(env: &Environment, below: &Merged, report: &mut Report) -> Layer {
+    let mut layer = Layer::new();
+    let mut set = |path: KeyPath, variable: &str, text: String| {
+        let mut reader = Reader::new(Origin::Environment, Ground::Variable(variable), report);
+        reader.visit(
+            &path,
+            &Node {
+                tree: Tree::Text(text),
+                span: 0..0,
+            },
+        );
+        layer.append(&mut reader.finish());
+    };
+    for (variable, key) in CHOICES {
+        if let Some(text) = filled(env, variable) {
+            set(KeyPath::dotted(key), variable, text.to_owned());
+        }
+    }
+    for (provider, variable) in ENDPOINTS {
+        if let Some(text) = filled(env, variable) {
+            let address = if *variable == OLLAMA_HOST {
+                ollama_address(text)
+            } else {
+                text.to_owned()
+            };
+            set(
+                KeyPath::dotted("provider.endpoints").with(provider),
+                variable,
+                address,
+            );
+        }
+    }
+    for provider in providers(below) {
+        let variables = key_variables(provider);
+        if let Some((variable, key)) = variables
+            .iter()
+            .find_map(|variable| Some((variable, filled(env, variable)?)))
+        {
+            set(
+                KeyPath::dotted("provider.api_keys").with(provider),
+                variable,
+                key.to_owned(),
+            );
+        }
+    }
+    layer
+}
+
+/// All providers that the tables here or a file's `provider.endpoints` name.
+fn providers(below: &Merged) -> BTreeSet<&str> {
+    let known = KEYS.iter().map(|(provider, _)| *provider);
+    let reachable = ENDPOINTS.iter().map(|(provider, _)| *provider);
+    let configured = below
+        .table("provider.endpoints")
+        .map(|(provider, _)| provider);
+    known.chain(reachable).chain(configured).collect()
+}
+
+/// An empty variable is as good as none.
+fn filled<'a>(env: &'a Environment, variable: &str) -> Option<&'a str> {
+    env.get(variable)
+        .map(|text| text.trim())
+        .filter(|text| !text.is_empty())
+}
+
+/// The address that `OLLAMA_HOST` means: a URL, a host, or a host and a port.
+fn ollama_address(text: &str) -> String {
+    if text.contains("://") {
+        return text.to_owned();
+    }
+    let (authority, path) = text
+        .find('/')
+        .map_or((text, ""), |slash| text.split_at(slash));
+    let (host, port) = split_port(authority);
+    // The server is told to listen everywhere with the same variable; a client calls it at home.
+    let host = match host.as_str() {
+        "" | "0.0.0.0" => "127.0.0.1",
+        "[::]" => "[::1]",
+        host => host,
+    };
+    let port = port.map_or_else(|| OLLAMA_PORT.to_string(), str::to_owned);
+    format!("http://{host}:{port}{path}")
+}
+
+/// Host, with an IPv6 address in brackets, and port.
+fn split_port(authority: &str) -> (String, Option<&str>) {
+    if authority.matches(':').count() > 1 && !authority.starts_with('[') {
+        return (format!("[{authority}]"), None);
+    }
+    match authority.rsplit_once(':') {
+        Some((host, port)) if !port.contains(']') => (host.to_owned(), Some(port)),
+        Some(_) | None => (authority.to_owned(), None),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ollama_host_is_taken_in_all_its_forms() {
+        let cases = [
+            ("gpu", "http://gpu:11434"),
+            ("gpu:8080", "http://gpu:8080"),
+            ("http://gpu", "http://gpu"),
+            ("https://gpu/ollama", "https://gpu/ollama"),
+            ("gpu/ollama", "http://gpu:11434/ollama"),
+            ("0.0.0.0", "http://127.0.0.1:11434"),
+            (":8080", "http://127.0.0.1:8080"),
+            ("::1", "http://[::1]:11434"),
+            ("[::]:8080", "http://[::1]:8080"),
+            ("[::1]", "http://[::1]:11434"),
+        ];
+        for (text, address) in cases {
+            assert_eq!(ollama_address(text), address, "{text}");
+        }
+    }
+
+    #[test]
+    fn any_provider_has_a_key_variable() {
+        assert_eq!(
+            key_variables("google"),
+            ["GEMINI_API_KEY", "GOOGLE_API_KEY"]
+        );
+        assert_eq!(key_variables("my-vllm.2"), ["MY_VLLM_2_API_KEY"]);
+    }
+}

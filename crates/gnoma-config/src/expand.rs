@@ -1,0 +1,125 @@
+//! `${VAR}` and `${VAR:-default}` in values.
+//!
+//! A variable that is empty counts as missing, as a key that is empty is no key. `$${` stands for a
+//! plain `${`. Defaults do not nest.
+
+use crate::env::Environment;
+
+/// Why a text could not be expanded.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum ExpandError {
+    /// This variable is not set and has no default.
+    Missing(String),
+    /// The `${…}` itself is wrong; the words say how.
+    Malformed(&'static str),
+}
+
+/// Whether `text` asks for a variable.
+pub(crate) fn has_variable(text: &str) -> bool {
+    text.contains("${")
+}
+
+/// Puts the variables' values into `text`.
+pub(crate) fn expand(text: &str, env: &Environment) -> Result<String, ExpandError> {
+    let mut expanded = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once("${") {
+        if let Some(before) = before.strip_suffix('$') {
+            expanded.push_str(before);
+            expanded.push_str("${");
+            rest = after;
+            continue;
+        }
+        let (inside, after) = after
+            .split_once('}')
+            .ok_or(ExpandError::Malformed("has `${` without `}`"))?;
+        expanded.push_str(before);
+        expanded.push_str(variable(inside, env)?);
+        rest = after;
+    }
+    expanded.push_str(rest);
+    Ok(expanded)
+}
+
+fn variable<'a>(inside: &'a str, env: &'a Environment) -> Result<&'a str, ExpandError> {
+    let (name, default) = match inside.split_once(":-") {
+        Some((name, default)) => (name, Some(default)),
+        None => (inside, None),
+    };
+    if default.is_some_and(has_variable) {
+        return Err(ExpandError::Malformed(
+            "has a variable inside the default of another",
+        ));
+    }
+    if !is_variable_name(name) {
+        return Err(ExpandError::Malformed(
+            "has `${…}` around something that is no variable name",
+        ));
+    }
+    let value = env
+        .get(name)
+        .filter(|value| !value.is_empty())
+        .map(String::as_str);
+    value
+        .or(default)
+        .ok_or_else(|| ExpandError::Missing(name.to_owned()))
+}
+
+fn is_variable_name(name: &str) -> bool {
+    name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn expanded(text: &str) -> Result<String, ExpandError> {
+        let env = [("HOST", "example.org"), ("EMPTY", "")];
+        expand(
+            text,
+            &env.map(|(name, value)| (name.to_owned(), value.to_owned()))
+                .into(),
+        )
+    }
+
+    #[test]
+    fn variables_and_defaults_are_put_in() {
+        let cases = [
+            ("plain $5 {x}", "plain $5 {x}"),
+            ("https://${HOST}/v1", "https://example.org/v1"),
+            ("${HOST}${HOST}", "example.orgexample.org"),
+            ("${NONE:-local}", "local"),
+            ("${EMPTY:-local}", "local"),
+            ("${NONE:-}", ""),
+            ("$${HOST}", "${HOST}"),
+        ];
+        for (text, wanted) in cases {
+            assert_eq!(expanded(text).as_deref(), Ok(wanted), "{text}");
+        }
+    }
+
+    #[test]
+    fn missing_and_broken_variables_are_told_apart() {
+        assert_eq!(
+            expanded("${NONE}"),
+            Err(ExpandError::Missing("NONE".to_owned()))
+        );
+        assert_eq!(
+            expanded("${EMPTY}"),
+            Err(ExpandError::Missing("EMPTY".to_owned()))
+        );
+        for text in ["${HOST", "${}", "${1A}", "${A B}", "${A:-${B}}"] {
+            assert!(
+                matches!(expanded(text), Err(ExpandError::Malformed(_))),
+                "{text}"
+            );
+        }
+    }
+
+    #[test]
+    fn what_a_variable_holds_is_not_expanded_again() {
+        let env = [("A".to_owned(), "${B}".to_owned())].into();
+        assert_eq!(expand("${A}", &env).as_deref(), Ok("${B}"));
+    }
+}

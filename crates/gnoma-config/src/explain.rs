@@ -1,0 +1,66 @@
+//! Every value with the layer that set it. Secrets are masked.
+
+use crate::{
+    finding::{Origin, Place},
+    key::KeyPath,
+    layer::Merged,
+    schema::ROWS,
+};
+
+/// A value as people see it, and who set it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Explained {
+    /// The key as TOML writes it; an entry of a list has its name or number in it.
+    pub key: String,
+    /// The value as TOML on one line; a secret is `"***"`, a long one with its last four characters.
+    pub value: String,
+    /// The layer.
+    pub origin: Origin,
+    /// The place in that layer.
+    pub place: Place,
+}
+
+/// Everything that is set, and the built-in values of what is not, sorted by key.
+pub(crate) fn explain(layers: &Merged) -> Vec<Explained> {
+    let set = layers.entries().iter().map(|(path, entry)| Explained {
+        key: path.to_string(),
+        value: entry.value.to_string(),
+        origin: entry.origin,
+        place: entry.place.clone(),
+    });
+    let unset = ROWS.iter().filter(|row| row.is_single()).filter_map(|row| {
+        let is_set = layers.entries().contains_key(&KeyPath::dotted(row.path));
+        Some(Explained {
+            key: row.path.to_owned(),
+            value: row.default_value().filter(|_| !is_set)?.to_string(),
+            origin: Origin::Default,
+            place: Place::BuiltIn,
+        })
+    });
+    let mut all: Vec<_> = set.chain(unset).collect();
+    all.sort_by(|left, right| left.key.cmp(&right.key));
+    all
+}
+
+/// The values as lines `key = value`; with `origin`, each says in a comment who set it.
+#[must_use]
+pub fn show(values: &[Explained], origin: bool) -> String {
+    let mut lines = String::new();
+    for Explained {
+        key,
+        value,
+        origin: layer,
+        place,
+    } in values
+    {
+        let comment = match place {
+            _ if !origin => String::new(),
+            Place::BuiltIn => format!("  # {layer}"),
+            Place::File { .. } | Place::Variable(_) | Place::Flag(_) => {
+                format!("  # {layer}: {place}")
+            }
+        };
+        lines.push_str(&format!("{key} = {value}{comment}\n"));
+    }
+    lines
+}

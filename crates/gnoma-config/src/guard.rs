@@ -1,0 +1,171 @@
+//! What a project file may not do before its folder is trusted.
+//!
+//! A cloned repository must not make a key travel to another host, run a program, read a variable
+//! into what is sent, weaken a protection or permit more than its user does. Whatever else it sets
+//! holds without trust.
+
+use std::collections::BTreeSet;
+
+use gnoma_core::session::PermissionMode;
+
+use crate::{
+    finding::{Finding, Place, Report, Severity},
+    key::KeyPath,
+    layer::{Entry, Layer, Merged},
+    schema::{self, Guard},
+    value::Value,
+};
+
+/// How a file stands with its reader.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// It may set everything.
+    Trusted,
+    /// Its folder was never trusted.
+    Unknown,
+    /// Its folder was trusted, but the file was another one then.
+    Changed,
+}
+
+/// Says that a key of a project file does not hold.
+pub(crate) fn ignored(key: &KeyPath, why: &str, standing: Standing, place: Place) -> Finding {
+    let folder = match standing {
+        Standing::Changed => "this file has changed since its folder was trusted",
+        Standing::Unknown | Standing::Trusted => "this folder is not trusted",
+    };
+    Finding::new(
+        Severity::Warning,
+        place,
+        format!("is ignored {why}: {folder}"),
+    )
+    .about(key)
+    .hint("read the file; if you stand behind it, run `gnoma trust` in that folder")
+}
+
+/// Takes out of an untrusted project's `layer` what it may not set over `below`, and says so.
+pub(crate) fn filter(
+    layer: Layer,
+    below: &Merged,
+    standing: Standing,
+    report: &mut Report,
+) -> Layer {
+    let refused = refused(&layer, below);
+    let mut told = BTreeSet::new();
+    let mut kept = Layer::new();
+    let mut entries: Vec<_> = layer.into_iter().collect();
+    entries.sort_by_key(|(_, entry)| entry.place.position());
+    for (path, entry) in entries {
+        // The entries of a list fall whole and are told of once.
+        let subject = subject(&path);
+        if !refused.contains(&subject) {
+            kept.insert(path, entry);
+        } else if told.insert(subject.clone()) {
+            report.add(ignored(&subject, reason(&path), standing, entry.place));
+        }
+    }
+    kept
+}
+
+fn refused(layer: &Layer, below: &Merged) -> BTreeSet<KeyPath> {
+    let refused = layer
+        .iter()
+        .filter(|(path, entry)| !is_allowed(path, entry, layer, below));
+    refused.map(|(path, _)| subject(path)).collect()
+}
+
+fn is_allowed(path: &KeyPath, entry: &Entry, layer: &Layer, below: &Merged) -> bool {
+    match guard_of(path) {
+        Guard::Open => true,
+        Guard::Trusted => false,
+        Guard::NotLooser => {
+            let before = below.value_at(path).as_ref().and_then(mode);
+            let after = mode(&entry.value);
+            before
+                .zip(after)
+                .is_some_and(|(before, after)| !is_looser(after, before))
+        }
+        Guard::OnlyDeny => {
+            let action = layer.get(&subject(path).with("action"));
+            action.is_some_and(|action| action.value == Value::Text("deny".into()))
+        }
+    }
+}
+
+fn reason(path: &KeyPath) -> &'static str {
+    match guard_of(path) {
+        Guard::Open | Guard::Trusted => {
+            "because it could run a program, redirect what is sent or weaken a protection"
+        }
+        Guard::NotLooser | Guard::OnlyDeny => "because it permits more than you do",
+    }
+}
+
+fn guard_of(path: &KeyPath) -> Guard {
+    schema::row(path).map_or(Guard::Trusted, |row| row.guard)
+}
+
+/// The entry of a list that `path` belongs to, or `path` itself.
+fn subject(path: &KeyPath) -> KeyPath {
+    schema::entry_length(path).map_or_else(|| path.clone(), |length| path.prefix(length))
+}
+
+fn mode(value: &Value) -> Option<PermissionMode> {
+    match value {
+        Value::Text(name) => name.parse().ok(),
+        _ => None,
+    }
+}
+
+/// Whether `after` lets anything happen with fewer questions than `before`.
+fn is_looser(after: PermissionMode, before: PermissionMode) -> bool {
+    let (after, before) = (freedoms(after), freedoms(before));
+    after
+        .into_iter()
+        .zip(before)
+        .any(|(after, before)| after > before)
+}
+
+/// What a mode does about reading, editing and everything else.
+fn freedoms(mode: PermissionMode) -> [Freedom; 3] {
+    use Freedom::{Asks, Refuses, Runs};
+    match mode {
+        PermissionMode::Default => [Asks, Asks, Asks],
+        PermissionMode::AcceptEdits => [Runs, Runs, Asks],
+        PermissionMode::Auto => [Runs, Asks, Asks],
+        PermissionMode::Plan => [Runs, Refuses, Refuses],
+        PermissionMode::Deny => [Refuses, Refuses, Refuses],
+        PermissionMode::Bypass => [Runs, Runs, Runs],
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Freedom {
+    Refuses,
+    Asks,
+    Runs,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn looser_means_that_something_needs_fewer_questions() {
+        use PermissionMode::{AcceptEdits, Auto, Bypass, Default, Deny, Plan};
+        for mode in PermissionMode::ALL {
+            assert!(!is_looser(mode, mode));
+            assert!(!is_looser(mode, Bypass));
+            assert!(!is_looser(Deny, mode));
+        }
+        for (after, before) in [
+            (Bypass, AcceptEdits),
+            (AcceptEdits, Auto),
+            (Auto, Default),
+            (Auto, Plan),
+        ] {
+            assert!(is_looser(after, before));
+            assert!(!is_looser(before, after));
+        }
+        assert!(is_looser(Plan, Default) && is_looser(Default, Plan));
+    }
+}

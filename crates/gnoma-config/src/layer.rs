@@ -1,0 +1,153 @@
+//! Layers of entries, and how a later layer goes over the earlier ones.
+//!
+//! A single value replaces, tables merge key by key, lists of tables are appended to. A named entry
+//! (an arm, an MCP server) and the sections `security` and `plugins` are replaced as one, so that
+//! what a file says about them is all there is.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
+
+use crate::{
+    finding::{Origin, Place},
+    key::KeyPath,
+    schema,
+    value::Value,
+};
+
+/// A checked value and who set it.
+#[derive(Clone, Debug)]
+pub(crate) struct Entry {
+    pub(crate) value: Value,
+    pub(crate) origin: Origin,
+    pub(crate) place: Place,
+}
+
+/// What one file, the environment or the command line sets.
+pub(crate) type Layer = BTreeMap<KeyPath, Entry>;
+
+/// All layers in one.
+#[derive(Default)]
+pub(crate) struct Merged(BTreeMap<KeyPath, Entry>);
+
+impl Merged {
+    /// Puts `layer`, which wins, over what is there.
+    pub(crate) fn add(&mut self, layer: Layer) {
+        for unit in replaced_units(&layer) {
+            self.0.retain(|path, _| !path.is_within(&unit));
+        }
+        let offsets = self.list_lengths();
+        for (path, entry) in layer {
+            let count = path
+                .first_index()
+                .and_then(|(depth, _)| offsets.get(&path.prefix(depth)));
+            self.0
+                .insert(path.shifted(count.copied().unwrap_or(0)), entry);
+        }
+    }
+
+    fn list_lengths(&self) -> BTreeMap<KeyPath, usize> {
+        let mut lengths = BTreeMap::new();
+        for path in self.0.keys() {
+            if let Some((depth, index)) = path.first_index() {
+                let length = lengths.entry(path.prefix(depth)).or_insert(0);
+                *length = (index + 1).max(*length);
+            }
+        }
+        lengths
+    }
+
+    /// Everything that a layer set, by key.
+    pub(crate) fn entries(&self) -> &BTreeMap<KeyPath, Entry> {
+        &self.0
+    }
+
+    /// What `path` is set to, or its built-in value.
+    pub(crate) fn value_at(&self, path: &KeyPath) -> Option<Value> {
+        match self.0.get(path) {
+            Some(entry) => Some(entry.value.clone()),
+            None => schema::row(path).and_then(schema::Row::default_value),
+        }
+    }
+
+    /// The entries of a table whose keys the user chooses, such as `provider.endpoints`.
+    pub(crate) fn table(&self, key: &str) -> impl Iterator<Item = (&str, &Value)> {
+        let table = KeyPath::dotted(key);
+        let length = table.segments().len();
+        self.0.iter().filter_map(move |(path, entry)| {
+            let inside = path.is_within(&table) && path.segments().len() == length + 1;
+            Some((path.last_name().filter(|_| inside)?, &entry.value))
+        })
+    }
+
+    /// The number of entries in a list that is appended to.
+    pub(crate) fn list_length(&self, key: &str) -> usize {
+        self.list_lengths()
+            .get(&KeyPath::dotted(key))
+            .copied()
+            .unwrap_or(0)
+    }
+
+    /// A text.
+    pub(crate) fn text(&self, key: &str) -> Option<String> {
+        self.value_at(&KeyPath::dotted(key))
+            .and_then(Value::into_text)
+    }
+
+    /// A whole number that fits 32 bits, as the schema sees to.
+    pub(crate) fn count(&self, key: &str) -> u32 {
+        match self.value_at(&KeyPath::dotted(key)) {
+            Some(Value::Integer(number)) => u32::try_from(number).unwrap_or(u32::MAX),
+            _ => 0,
+        }
+    }
+
+    /// A number.
+    pub(crate) fn number(&self, key: &str) -> Option<f32> {
+        match self.value_at(&KeyPath::dotted(key)) {
+            #[expect(
+                clippy::cast_possible_truncation,
+                reason = "no setting is that precise"
+            )]
+            Some(Value::Number(number)) => Some(number as f32),
+            _ => None,
+        }
+    }
+
+    /// A time.
+    pub(crate) fn duration(&self, key: &str) -> Duration {
+        match self.value_at(&KeyPath::dotted(key)) {
+            Some(Value::Duration(time)) => time,
+            _ => Duration::ZERO,
+        }
+    }
+
+    /// A size in bytes.
+    pub(crate) fn bytes(&self, key: &str) -> u64 {
+        match self.value_at(&KeyPath::dotted(key)) {
+            Some(Value::Bytes(count)) => count,
+            _ => 0,
+        }
+    }
+
+    /// Whether a switch is on.
+    pub(crate) fn is_on(&self, key: &str) -> bool {
+        matches!(
+            self.value_at(&KeyPath::dotted(key)),
+            Some(Value::Bool(true))
+        )
+    }
+}
+
+/// The parts that `layer` replaces as one. Variables and flags set single values only.
+fn replaced_units(layer: &Layer) -> BTreeSet<KeyPath> {
+    let from_files = layer
+        .iter()
+        .filter(|(_, entry)| entry.origin <= Origin::Project);
+    from_files
+        .map(|(path, _)| (schema::unit_length(path), path))
+        .filter(|(length, path)| *length < path.segments().len())
+        .map(|(length, path)| path.prefix(length))
+        .collect()
+}

@@ -1,0 +1,228 @@
+//! Reads the files and puts the layers together. The only IO of this crate besides the trust store.
+
+use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
+
+use crate::{
+    env::{self, Environment},
+    explain::{self, Explained},
+    finding::{ConfigError, Finding, Origin, Place, Report, Severity},
+    guard::{self, Standing},
+    key::KeyPath,
+    layer::{Layer, Merged},
+    paths, profile,
+    reader::{self, Ground, Reader},
+    settings::Settings,
+    text::SourceText,
+    tree, trust,
+};
+
+/// The key that chooses a profile; it means something in the user's own file only.
+const DEFAULT_PROFILE: &str = "default_profile";
+
+/// Where settings come from. It can hold keys, so it cannot be printed.
+#[derive(Clone, Default)]
+pub struct Sources {
+    /// The user's configuration folder, such as `~/.config/gnoma`.
+    pub config_dir: PathBuf,
+    /// The user's state folder, which holds the trust store.
+    pub state_dir: PathBuf,
+    /// The project's folder, if there is a project; see [`paths::project_root`].
+    pub project_root: Option<PathBuf>,
+    /// The profile the user asked for.
+    pub profile: Option<String>,
+    /// The environment.
+    pub env: BTreeMap<String, String>,
+    /// Dotted keys and values from the command line; the last one wins.
+    pub flags: Vec<(String, toml::Value)>,
+}
+
+/// The outcome.
+#[derive(Clone, Debug)]
+pub struct Loaded {
+    /// The settings.
+    pub settings: Settings,
+    /// Warnings, in the order of the layers.
+    pub findings: Vec<Finding>,
+    /// Every value with its origin, sorted by key.
+    pub values: Vec<Explained>,
+    /// The profile in use.
+    pub profile: Option<String>,
+    /// How the project's file stands; `None` when there is no such file.
+    pub project: Option<Standing>,
+}
+
+impl Loaded {
+    /// All values as lines `key = value`; with `origin`, each says in a comment who set it.
+    #[must_use]
+    pub fn show(&self, origin: bool) -> String {
+        explain::show(&self.values, origin)
+    }
+
+    /// What is known about one key.
+    #[must_use]
+    pub fn explain(&self, key: &str) -> Option<&Explained> {
+        self.values.iter().find(|value| value.key == key)
+    }
+}
+
+/// Resolves the settings.
+///
+/// # Errors
+/// When a file cannot be read, is not TOML, or sets a key to what it cannot be; and when no profile
+/// can be chosen. Everything that was found is told at once.
+pub fn load(sources: &Sources) -> Result<Loaded, ConfigError> {
+    let mut loader = Loader {
+        sources,
+        report: Report::default(),
+        merged: Merged::default(),
+    };
+    let profile = loader.add_user_files();
+    let project = loader.add_project_file();
+    let environment = env::layer(&sources.env, &loader.merged, &mut loader.report);
+    loader.merged.add(environment);
+    loader.add_flags();
+    let Loader { report, merged, .. } = loader;
+    Ok(Loaded {
+        findings: report.finish()?,
+        settings: Settings::from_layers(&merged),
+        values: explain::explain(&merged),
+        profile,
+        project,
+    })
+}
+
+struct Loader<'a> {
+    sources: &'a Sources,
+    report: Report,
+    merged: Merged,
+}
+
+impl Loader<'_> {
+    /// Adds the user's own file and the profile, and gives the profile's name.
+    fn add_user_files(&mut self) -> Option<String> {
+        let path = paths::user_file(&self.sources.config_dir);
+        if let Some((layer, _)) = self.read(Origin::User, path, |_| Standing::Trusted) {
+            self.merged.add(layer);
+        }
+        // A broken file may have named a default: its own errors are enough.
+        let is_broken = self.report.error_count() > 0;
+        if is_broken && self.sources.profile.is_none() {
+            return None;
+        }
+        let name = self.choose_profile()?;
+        let path = paths::profile_file(&self.sources.config_dir, &name);
+        if let Some((layer, _)) = self.read(Origin::Profile, path, |_| Standing::Trusted) {
+            let layer = self.without_default_profile(layer);
+            self.merged.add(layer);
+        }
+        Some(name)
+    }
+
+    fn choose_profile(&mut self) -> Option<String> {
+        let asked = self.sources.profile.as_deref();
+        let default = self.merged.text(DEFAULT_PROFILE);
+        let available = profile::available(&self.sources.config_dir);
+        match profile::choose(asked, default.as_deref(), &available) {
+            Ok(name) => name,
+            Err(refusal) => {
+                let finding =
+                    Finding::new(Severity::Error, self.place_of_choice(), refusal.message);
+                self.report.add(finding.hint(refusal.hint));
+                None
+            }
+        }
+    }
+
+    fn place_of_choice(&self) -> Place {
+        let default = self.merged.entries().get(&KeyPath::dotted(DEFAULT_PROFILE));
+        match default {
+            _ if self.sources.profile.is_some() => Place::Flag("--profile".to_owned()),
+            Some(entry) => entry.place.clone(),
+            None => Place::File {
+                path: paths::profiles_dir(&self.sources.config_dir).into(),
+                position: None,
+            },
+        }
+    }
+
+    /// Adds the project's file, less what it may not set, and says how it stands.
+    fn add_project_file(&mut self) -> Option<Standing> {
+        let root = self.sources.project_root.as_ref()?;
+        let store = trust::Store::open(&self.sources.state_dir);
+        let standing = |content: &[u8]| match &store {
+            Ok(store) => store.standing(root, content),
+            Err(_) => Standing::Unknown,
+        };
+        let (layer, standing) = self.read(Origin::Project, paths::project_file(root), standing)?;
+        if let Err(error) = &store {
+            let place = file_place(self.sources.state_dir.clone());
+            let message = format!("no folder is trusted: {error}");
+            self.report
+                .add(Finding::new(Severity::Warning, place, message));
+        }
+        let layer = self.without_default_profile(layer);
+        let layer = match standing {
+            Standing::Trusted => layer,
+            Standing::Unknown | Standing::Changed => {
+                guard::filter(layer, &self.merged, standing, &mut self.report)
+            }
+        };
+        self.merged.add(layer);
+        Some(standing)
+    }
+
+    fn without_default_profile(&mut self, mut layer: Layer) -> Layer {
+        let key = KeyPath::dotted(DEFAULT_PROFILE);
+        if let Some(entry) = layer.remove(&key) {
+            let message = "is ignored: the profile has been chosen before this file is read";
+            let finding = Finding::new(Severity::Warning, entry.place, message).about(&key);
+            self.report
+                .add(finding.hint("set it in your own config.toml, or give --profile NAME"));
+        }
+        layer
+    }
+
+    fn add_flags(&mut self) {
+        for (key, value) in &self.sources.flags {
+            let mut reader = Reader::new(Origin::Flag, Ground::Flag(key), &mut self.report);
+            reader.visit(&KeyPath::dotted(key), &tree::of_value(value));
+            let layer = reader.finish();
+            self.merged.add(layer);
+        }
+    }
+
+    /// Reads and checks one file; `None` when there is none or it cannot be read.
+    fn read(
+        &mut self,
+        origin: Origin,
+        path: PathBuf,
+        standing: impl Fn(&[u8]) -> Standing,
+    ) -> Option<(Layer, Standing)> {
+        let content = match paths::read(&path) {
+            Ok(content) => content?,
+            Err(error) => return self.refuse_file(path, &format!("cannot be read: {error}")),
+        };
+        let standing = standing(&content);
+        let Ok(text) = String::from_utf8(content) else {
+            return self.refuse_file(path, "is not UTF-8 text");
+        };
+        let source = SourceText::new(Arc::from(path), text);
+        let env: &Environment = &self.sources.env;
+        let layer = reader::read_file(origin, &source, env, standing, &mut self.report);
+        Some((layer, standing))
+    }
+
+    fn refuse_file<T>(&mut self, path: PathBuf, why: &str) -> Option<T> {
+        let message = format!("this file {why}");
+        self.report
+            .add(Finding::new(Severity::Error, file_place(path), message));
+        None
+    }
+}
+
+fn file_place(path: PathBuf) -> Place {
+    Place::File {
+        path: path.into(),
+        position: None,
+    }
+}

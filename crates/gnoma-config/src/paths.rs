@@ -1,0 +1,132 @@
+//! Where configuration lies, and reading it.
+
+use std::{
+    fs::File,
+    io::{self, Read as _},
+    path::{Path, PathBuf},
+};
+
+/// Largest configuration file that is read.
+pub const MAX_CONFIG_BYTES: u64 = 256 * 1024;
+
+const FILE: &str = "config.toml";
+const PROFILES: &str = "profiles";
+const PROJECT: &str = ".gnoma";
+/// Entries that make a folder the root of a project.
+const ROOT_MARKS: [&str; 2] = [".git", PROJECT];
+
+/// The user's own file.
+#[must_use]
+pub fn user_file(config_dir: &Path) -> PathBuf {
+    config_dir.join(FILE)
+}
+
+/// The folder of the profiles.
+#[must_use]
+pub fn profiles_dir(config_dir: &Path) -> PathBuf {
+    config_dir.join(PROFILES)
+}
+
+/// A profile's file.
+#[must_use]
+pub fn profile_file(config_dir: &Path, name: &str) -> PathBuf {
+    profiles_dir(config_dir).join(format!("{name}.toml"))
+}
+
+/// A project's file.
+#[must_use]
+pub fn project_file(project_root: &Path) -> PathBuf {
+    project_root.join(PROJECT).join(FILE)
+}
+
+/// The first folder from `cwd` upwards that holds `.git` or `.gnoma`. The user's own configuration
+/// folder is no project.
+#[must_use]
+pub fn project_root(cwd: &Path, config_dir: &Path) -> Option<PathBuf> {
+    let is_root = |folder: &Path| {
+        ROOT_MARKS.iter().any(|mark| {
+            let mark = folder.join(mark);
+            mark.exists() && !is_same(&mark, config_dir)
+        })
+    };
+    cwd.ancestors()
+        .find(|folder| !is_same(folder, config_dir) && is_root(folder))
+        .map(Path::to_path_buf)
+}
+
+fn is_same(left: &Path, right: &Path) -> bool {
+    let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
+    real(left) == real(right)
+}
+
+/// The content of the file at `path`, or `None` when there is none.
+///
+/// # Errors
+/// When it cannot be read, is no plain file, or is larger than [`MAX_CONFIG_BYTES`].
+pub fn read(path: &Path) -> io::Result<Option<Vec<u8>>> {
+    let kind = match path.metadata() {
+        Ok(kind) => kind,
+        Err(error) if is_absence(&error) => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    // A pipe would block, a device would never end.
+    if !kind.is_file() {
+        return Err(io::Error::other("it is no plain file"));
+    }
+    let mut content = Vec::new();
+    File::open(path)?
+        .take(MAX_CONFIG_BYTES + 1)
+        .read_to_end(&mut content)?;
+    if content.len() as u64 > MAX_CONFIG_BYTES {
+        return Err(io::Error::other(format!(
+            "it is larger than {MAX_CONFIG_BYTES} bytes"
+        )));
+    }
+    Ok(Some(content))
+}
+
+fn is_absence(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn the_nearest_marked_folder_is_the_root() {
+        let home = tempfile::tempdir().unwrap();
+        let home = home.path();
+        let config = home.join(".config/gnoma");
+        fs::create_dir_all(home.join("outer/.git")).unwrap();
+        fs::create_dir_all(home.join("outer/inner/.gnoma")).unwrap();
+        fs::create_dir_all(home.join("outer/inner/deep")).unwrap();
+        fs::create_dir_all(config.join(".git")).unwrap();
+        let root = |cwd: &str| project_root(&home.join(cwd), &config);
+        assert_eq!(root("outer"), Some(home.join("outer")));
+        assert_eq!(root("outer/inner/deep"), Some(home.join("outer/inner")));
+        assert_eq!(root(".config/gnoma"), None);
+    }
+
+    #[test]
+    fn only_plain_files_of_sane_size_are_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("f");
+        assert_eq!(read(&file).unwrap(), None);
+        fs::write(&file, "a = 1").unwrap();
+        assert_eq!(read(&file).unwrap().as_deref(), Some(b"a = 1".as_slice()));
+        assert_eq!(read(&file.join("below-a-file")).unwrap(), None);
+        assert!(read(folder.path()).is_err());
+        fs::write(
+            &file,
+            vec![b' '; 1 + usize::try_from(MAX_CONFIG_BYTES).unwrap()],
+        )
+        .unwrap();
+        assert!(read(&file).is_err());
+    }
+}

@@ -1,0 +1,331 @@
+//! Checks one layer against the schema: a tree of values in, entries and findings out.
+//!
+//! Unknown keys are warned of and ignored, so that a configuration can be shared by several
+//! versions; a value that cannot be read is an error, as ignoring it would do something else than
+//! was asked for.
+
+use std::ops::Range;
+
+use crate::{
+    env::Environment,
+    expand::ExpandError,
+    finding::{Finding, Origin, Place, Report, Severity},
+    guard::{self, Standing},
+    key::KeyPath,
+    layer::{Entry, Layer},
+    schema::{self, Known, Refusal, Row},
+    suggest,
+    text::{Snippet, SourceText},
+    tree::{Node, Tree},
+};
+
+/// Most known keys that are listed when none is near to the one that was written.
+const MAX_LISTED_KEYS: usize = 12;
+
+/// Where a layer comes from.
+#[derive(Clone, Copy)]
+pub(crate) enum Ground<'a> {
+    /// A file; only there `${VAR}` is expanded.
+    File {
+        source: &'a SourceText,
+        env: &'a Environment,
+        standing: Standing,
+    },
+    /// This environment variable.
+    Variable(&'a str),
+    /// The command line, under this key.
+    Flag(&'a str),
+}
+
+/// Reads one layer.
+pub(crate) struct Reader<'a> {
+    origin: Origin,
+    ground: Ground<'a>,
+    report: &'a mut Report,
+    layer: Layer,
+}
+
+/// Reads the file `source` as the layer `origin`.
+pub(crate) fn read_file(
+    origin: Origin,
+    source: &SourceText,
+    env: &Environment,
+    standing: Standing,
+    report: &mut Report,
+) -> Layer {
+    let (document, mut errors) = toml::de::DeTable::parse_recoverable(&source.text);
+    errors.sort_by_key(|error| error.span().map(|span| span.start));
+    for error in &errors {
+        report.add_with(Severity::Error, || syntax_error(source, error));
+    }
+    if !errors.is_empty() {
+        return Layer::new();
+    }
+    let mut reader = Reader::new(
+        origin,
+        Ground::File {
+            source,
+            env,
+            standing,
+        },
+        report,
+    );
+    reader.visit(&KeyPath::default(), &crate::tree::of_file(document));
+    reader.finish()
+}
+
+fn syntax_error(source: &SourceText, error: &toml::de::Error) -> Finding {
+    let span = error.span().unwrap_or_default();
+    let place = Place::File {
+        path: source.path.clone(),
+        position: Some(source.position(span.start)),
+    };
+    Finding::new(
+        Severity::Error,
+        place,
+        format!("not valid TOML: {}", error.message()),
+    )
+    .showing(source.snippet(&span))
+}
+
+impl<'a> Reader<'a> {
+    pub(crate) fn new(origin: Origin, ground: Ground<'a>, report: &'a mut Report) -> Self {
+        Self {
+            origin,
+            ground,
+            report,
+            layer: Layer::new(),
+        }
+    }
+
+    /// What was read.
+    pub(crate) fn finish(self) -> Layer {
+        self.layer
+    }
+
+    /// Reads what `path` is set to.
+    pub(crate) fn visit(&mut self, path: &KeyPath, node: &Node) {
+        self.visit_named(path, node, &node.span);
+    }
+
+    fn visit_named(&mut self, path: &KeyPath, node: &Node, name_span: &Range<usize>) {
+        match schema::lookup(path) {
+            Known::Key(row) => self.visit_key(row, path, node),
+            Known::List(identity) => self.visit_list(identity, path, node),
+            Known::Section => self.visit_table(path, node),
+            Known::Nothing => self.refuse_unknown(path, name_span),
+        }
+    }
+
+    fn visit_table(&mut self, path: &KeyPath, node: &Node) {
+        let Tree::Table(fields) = &node.tree else {
+            let message = format!("wants a table of settings, not {}", node.tree.type_name());
+            return self.error(path, &node.span, message.into());
+        };
+        for field in fields {
+            self.visit_named(&path.with(&field.name), &field.node, &field.name_span);
+        }
+    }
+
+    fn visit_list(&mut self, identity: Option<&'static str>, path: &KeyPath, node: &Node) {
+        let Tree::List(items) = &node.tree else {
+            let message = format!("wants a list of tables, not {}", node.tree.type_name());
+            let hint = format!("write each entry under a header `[[{path}]]`");
+            return self.error(
+                path,
+                &node.span,
+                Refusal {
+                    message,
+                    hint: Some(hint),
+                },
+            );
+        };
+        for (index, item) in items.iter().enumerate() {
+            match identity {
+                None => self.visit_item(&path.with_index(index), item),
+                Some(field) => self.visit_named_item(field, path, item),
+            }
+        }
+    }
+
+    fn visit_named_item(&mut self, field: &str, list: &KeyPath, item: &Node) {
+        let Some(name) = item.tree.text_of(field) else {
+            let message = format!("has an entry without `{field}`");
+            return self.error(list, &item.span, message.into());
+        };
+        let path = list.with(name);
+        let next = self.layer.range(path.clone()..).next();
+        if next.is_some_and(|(known, _)| known.is_within(&path)) {
+            let message = "is there twice in this file".to_owned();
+            let hint = Some("keep one of them".to_owned());
+            return self.error(&path, &item.span, Refusal { message, hint });
+        }
+        self.visit_item(&path, item);
+    }
+
+    /// Reads an entry of a list and sees that nothing it needs is missing.
+    fn visit_item(&mut self, path: &KeyPath, item: &Node) {
+        let errors_before = self.report.error_count();
+        self.visit_table(path, item);
+        // What was ignored for want of trust is missing for a reason that has been told.
+        if self.report.error_count() > errors_before || !self.is_trusted() {
+            return;
+        }
+        let missing = schema::below(path)
+            .find(|(name, row)| row.required && !self.layer.contains_key(&path.with(name)));
+        if let Some((name, _)) = missing {
+            self.error(path, &item.span, format!("has no `{name}`").into());
+        }
+    }
+
+    fn visit_key(&mut self, row: &'static Row, path: &KeyPath, node: &Node) {
+        let Some(tree) = self.expanded(row, path, node) else {
+            return;
+        };
+        // An empty text sets nothing: that is how old configurations say "the default".
+        if matches!(&tree, Tree::Text(text) if text.is_empty()) {
+            return;
+        }
+        match row.kind.read(&tree) {
+            Ok(value) => {
+                let place = self.ground.place(&node.span);
+                self.layer.insert(
+                    path.clone(),
+                    Entry {
+                        value,
+                        origin: self.origin,
+                        place,
+                    },
+                );
+            }
+            Err(refusal) => self.error(path, &node.span, refusal),
+        }
+    }
+
+    /// The value with its variables put in; `None` when it stays unset, which has been told.
+    fn expanded(&mut self, row: &Row, path: &KeyPath, node: &Node) -> Option<Tree> {
+        let Ground::File { env, standing, .. } = self.ground else {
+            return Some(node.tree.clone());
+        };
+        if !row.kind.expands() || !node.tree.has_variable() {
+            return Some(node.tree.clone());
+        }
+        if standing != Standing::Trusted {
+            let ground = self.ground;
+            self.report.add_with(Severity::Warning, || {
+                let place = ground.place(&node.span);
+                guard::ignored(path, "because it reads a variable", standing, place)
+                    .showing(ground.snippet(&node.span))
+            });
+            return None;
+        }
+        match node.tree.expanded(env) {
+            Ok(tree) => Some(tree),
+            Err(ExpandError::Missing(variable)) => {
+                self.warn_missing(path, &node.span, &variable);
+                None
+            }
+            Err(ExpandError::Malformed(message)) => {
+                let hint = Some("write `$${` for a plain `${`".to_owned());
+                let message = message.to_owned();
+                self.error(path, &node.span, Refusal { message, hint });
+                None
+            }
+        }
+    }
+
+    fn warn_missing(&mut self, path: &KeyPath, span: &Range<usize>, variable: &str) {
+        let message = format!("is ignored: the variable {variable} is not set");
+        self.tell(Severity::Warning, path, span, message, || {
+            Some(format!(
+                "set {variable}, or write `${{{variable}:-default}}`"
+            ))
+        });
+    }
+
+    fn refuse_unknown(&mut self, path: &KeyPath, span: &Range<usize>) {
+        let (severity, message) = match self.ground {
+            Ground::File { .. } | Ground::Variable(_) => {
+                (Severity::Warning, "is ignored: there is no such key")
+            }
+            // What is typed for one run is meant for this run.
+            Ground::Flag(_) => (Severity::Error, "cannot be set: there is no such key"),
+        };
+        self.tell(severity, path, span, message.to_owned(), || {
+            hint_for_unknown(path)
+        });
+    }
+
+    fn error(&mut self, path: &KeyPath, span: &Range<usize>, refusal: Refusal) {
+        let Refusal { message, hint } = refusal;
+        self.tell(Severity::Error, path, span, message, || hint);
+    }
+
+    fn tell(
+        &mut self,
+        severity: Severity,
+        path: &KeyPath,
+        span: &Range<usize>,
+        message: String,
+        hint: impl FnOnce() -> Option<String>,
+    ) {
+        let ground = self.ground;
+        self.report.add_with(severity, || Finding {
+            severity,
+            key: Some(path.to_string()),
+            message,
+            hint: hint(),
+            place: ground.place(span),
+            snippet: ground.snippet(span),
+        });
+    }
+
+    fn is_trusted(&self) -> bool {
+        match self.ground {
+            Ground::File { standing, .. } => standing == Standing::Trusted,
+            Ground::Variable(_) | Ground::Flag(_) => true,
+        }
+    }
+}
+
+impl Ground<'_> {
+    fn place(self, span: &Range<usize>) -> Place {
+        match self {
+            Self::File { source, .. } => Place::File {
+                path: source.path.clone(),
+                position: Some(source.position(span.start)),
+            },
+            Self::Variable(name) => Place::Variable(name.to_owned()),
+            Self::Flag(key) => Place::Flag(key.to_owned()),
+        }
+    }
+
+    fn snippet(self, span: &Range<usize>) -> Option<Snippet> {
+        match self {
+            Self::File { source, .. } => source.snippet(span),
+            Self::Variable(_) | Self::Flag(_) => None,
+        }
+    }
+}
+
+/// The key that was probably meant, or the few that there are.
+fn hint_for_unknown(path: &KeyPath) -> Option<String> {
+    let parent = path.parent();
+    let name = path.last_name()?;
+    let mut siblings: Vec<_> = schema::below(&parent).map(|(step, _)| step).collect();
+    siblings.dedup();
+    if let Some(near) = suggest::nearest(name, siblings.iter().copied()) {
+        return Some(format!("did you mean `{}`?", parent.with(near)));
+    }
+    let last_step = |row: &Row| row.path.rsplit('.').next();
+    let singles = || schema::ROWS.iter().filter(|row| row.is_single());
+    let near = suggest::nearest(name, singles().filter_map(last_step));
+    let elsewhere = singles().find(|row| near.is_some() && last_step(row) == near);
+    match elsewhere {
+        Some(row) => Some(format!("did you mean `{}`?", row.path)),
+        None if siblings.len() <= MAX_LISTED_KEYS => {
+            Some(format!("known here are {}", siblings.join(", ")))
+        }
+        None => None,
+    }
+}

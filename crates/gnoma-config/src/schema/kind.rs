@@ -1,0 +1,218 @@
+//! What a key may be set to, and the reading of it.
+
+use std::{borrow::Cow, time::Duration};
+
+use gnoma_core::Secret;
+
+use crate::{
+    suggest,
+    tree::Tree,
+    value::{MAX_DURATION, Value, parse_bytes, parse_duration},
+};
+
+/// The form of a key's value.
+#[derive(Clone, Copy, Debug)]
+pub enum Kind {
+    /// Text; `${VAR}` is expanded.
+    Text,
+    /// Text that has its own use for `$`, such as a shell line or a pattern.
+    Verbatim,
+    /// Text that is never shown.
+    Secret,
+    /// An `http` or `https` address without a password in it.
+    Url,
+    /// `true` or `false`.
+    Bool,
+    /// A whole number.
+    Integer {
+        /// Smallest.
+        least: i64,
+        /// Largest.
+        most: i64,
+    },
+    /// A number.
+    Number {
+        /// Smallest.
+        least: f64,
+        /// Largest.
+        most: f64,
+    },
+    /// A time: whole seconds, or text such as `"30s"`.
+    Duration {
+        /// Shortest, in seconds.
+        least_s: u64,
+    },
+    /// A size: bytes, or text such as `"1MB"`.
+    Bytes,
+    /// One of these words. Case, `_` and `-` make no difference.
+    Word(&'static [&'static str]),
+    /// A list of texts.
+    List,
+}
+
+/// Why a value was not taken.
+pub(crate) struct Refusal {
+    /// What is wrong; follows the key's name.
+    pub(crate) message: String,
+    /// What to do.
+    pub(crate) hint: Option<String>,
+}
+
+impl From<String> for Refusal {
+    fn from(message: String) -> Self {
+        Self {
+            message,
+            hint: None,
+        }
+    }
+}
+
+impl Kind {
+    /// Whether `${VAR}` means something in a value of this form.
+    pub(crate) fn expands(self) -> bool {
+        !matches!(self, Self::Verbatim)
+    }
+
+    /// Reads a value, already expanded.
+    pub(crate) fn read(self, tree: &Tree) -> Result<Value, Refusal> {
+        let value = match (self, tree) {
+            (Self::Text | Self::Verbatim, Tree::Text(text)) => {
+                Some(Value::Text(text.clone().into()))
+            }
+            (Self::Secret, Tree::Text(text)) => Some(Value::Secret(Secret::new(text.clone()))),
+            (Self::Url, Tree::Text(text)) => return read_url(text),
+            (Self::Word(words), Tree::Text(text)) => return read_word(words, text),
+            (Self::Bool, Tree::Bool(truth)) => Some(Value::Bool(*truth)),
+            (Self::Integer { least, most }, Tree::Integer(number)) => (least..=most)
+                .contains(number)
+                .then_some(Value::Integer(*number)),
+            (Self::Number { least, most }, Tree::Number(number)) => (least..=most)
+                .contains(number)
+                .then_some(Value::Number(*number)),
+            (Self::Number { least, most }, Tree::Integer(number)) => {
+                #[expect(clippy::cast_precision_loss, reason = "limits are small")]
+                let number = *number as f64;
+                (least..=most)
+                    .contains(&number)
+                    .then_some(Value::Number(number))
+            }
+            (Self::Duration { least_s }, tree) => read_duration(tree)
+                .filter(|time| *time >= Duration::from_secs(least_s))
+                .map(Value::Duration),
+            (Self::Bytes, Tree::Integer(count)) => u64::try_from(*count).ok().map(Value::Bytes),
+            (Self::Bytes, Tree::Text(text)) => parse_bytes(text).map(Value::Bytes),
+            (Self::List, Tree::List(nodes)) => {
+                let texts = nodes.iter().map(|node| match &node.tree {
+                    Tree::Text(text) => Some(Cow::Owned(text.clone())),
+                    _ => None,
+                });
+                texts
+                    .collect::<Option<Vec<_>>>()
+                    .map(|texts| Value::List(texts.into()))
+            }
+            _ => None,
+        };
+        value.ok_or_else(|| format!("wants {}, not {}", self.wanted(), self.found(tree)).into())
+    }
+
+    /// What is wanted, in words.
+    fn wanted(self) -> String {
+        match self {
+            Self::Text | Self::Verbatim | Self::Secret => "text".to_owned(),
+            Self::Url => "an address such as \"http://localhost:8080/v1\"".to_owned(),
+            Self::Bool => "true or false".to_owned(),
+            Self::Integer {
+                least,
+                most: i64::MAX,
+            } => format!("a whole number from {least} up"),
+            Self::Integer { least, most } => format!("a whole number from {least} to {most}"),
+            Self::Number {
+                least,
+                most: f64::MAX,
+            } => format!("a number from {least} up"),
+            Self::Number { least, most } => format!("a number from {least} to {most}"),
+            Self::Duration { least_s } => {
+                let days = MAX_DURATION.as_secs() / (24 * 60 * 60);
+                let range = format!("from {least_s} s to {days} days");
+                format!("a time {range}: a number of seconds, or text such as \"30s\" or \"1m30s\"")
+            }
+            Self::Bytes => {
+                "a size: a number of bytes, or text such as \"1MB\" or \"64KiB\"".to_owned()
+            }
+            Self::Word(words) => format!("one of {}", words.join(", ")),
+            Self::List => "a list of texts".to_owned(),
+        }
+    }
+
+    /// What was found, in words: the value when it has the right type, else its type.
+    fn found(self, tree: &Tree) -> String {
+        match (self, tree) {
+            (Self::Integer { .. } | Self::Number { .. }, Tree::Integer(number)) => {
+                format!("`{number}`")
+            }
+            (Self::Duration { .. } | Self::Bytes, Tree::Integer(number)) => format!("`{number}`"),
+            (Self::Number { .. }, Tree::Number(number)) => format!("`{number}`"),
+            (Self::Duration { .. } | Self::Bytes, Tree::Text(text)) => {
+                format!("`{}`", text.escape_debug())
+            }
+            (Self::List, Tree::List(_)) => "a list with something else in it".to_owned(),
+            (_, tree) => tree.type_name().to_owned(),
+        }
+    }
+}
+
+fn read_duration(tree: &Tree) -> Option<Duration> {
+    match tree {
+        Tree::Integer(seconds) => {
+            let time = Duration::from_secs(u64::try_from(*seconds).ok()?);
+            (time <= MAX_DURATION).then_some(time)
+        }
+        Tree::Text(text) => parse_duration(text),
+        Tree::Number(_) | Tree::Bool(_) | Tree::List(_) | Tree::Table(_) | Tree::Other(_) => None,
+    }
+}
+
+fn read_word(words: &'static [&'static str], text: &str) -> Result<Value, Refusal> {
+    let folded = fold(text);
+    if let Some(word) = words.iter().find(|word| fold(word) == folded) {
+        return Ok(Value::Text((*word).into()));
+    }
+    let near = suggest::nearest(text, words.iter().copied());
+    Err(Refusal {
+        message: format!(
+            "cannot be `{}`: it is one of {}",
+            text.escape_debug(),
+            words.join(", ")
+        ),
+        hint: near.map(|word| format!("did you mean `{word}`?")),
+    })
+}
+
+fn fold(word: &str) -> String {
+    word.chars()
+        .filter(|c| *c != '_' && *c != '-')
+        .flat_map(char::to_lowercase)
+        .collect()
+}
+
+/// Takes an address only when it says plainly where a request goes, and holds no password: addresses
+/// show up in messages and logs.
+fn read_url(text: &str) -> Result<Value, Refusal> {
+    let rest = text
+        .strip_prefix("https://")
+        .or_else(|| text.strip_prefix("http://"));
+    let host = rest
+        .and_then(|rest| rest.split(['/', '?', '#']).next())
+        .unwrap_or_default();
+    if host.contains('@') {
+        return Err(Refusal {
+            message: "holds a user name or password, which would show up in messages".to_owned(),
+            hint: Some("take it out of the address; keys go to `provider.api_keys`".to_owned()),
+        });
+    }
+    if host.is_empty() || text.contains(|c: char| c.is_whitespace() || c.is_control() || c == '\\')
+    {
+        return Err(format!("wants {}", Kind::Url.wanted()).into());
+    }
+    Ok(Value::Text(text.to_owned().into()))
+}

@@ -1,0 +1,267 @@
+//! The resolved settings: typed, complete, and free of where they came from.
+//!
+//! Only what the program uses today has a type. Everything else is checked by the schema and waits.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use gnoma_core::{Effort, Secret, session::PermissionMode};
+
+use crate::{key::KeyPath, layer::Merged, value::Value};
+
+/// All settings.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Who is asked.
+    pub provider: Provider,
+    /// What may happen.
+    pub permission: Permission,
+    /// Limits of tools.
+    pub tools: Tools,
+    /// Keeping of sessions.
+    pub session: Session,
+    /// Choosing of models.
+    pub router: Router,
+    /// Waiting for servers.
+    pub network: Network,
+}
+
+/// Who is asked, and how. The maps are by provider.
+#[derive(Clone, Debug)]
+pub struct Provider {
+    /// The provider, if one is set.
+    pub default: Option<String>,
+    /// The model, if one is set.
+    pub model: Option<String>,
+    /// Most tokens of one answer.
+    pub max_tokens: u32,
+    /// Sampling temperature; `None` leaves it to the provider.
+    pub temperature: Option<f32>,
+    /// How hard to think; `None` leaves it to the provider.
+    pub effort: Option<Effort>,
+    /// Keys.
+    pub api_keys: BTreeMap<String, Secret<String>>,
+    /// Addresses, `http` or `https`, as they were written.
+    pub endpoints: BTreeMap<String, String>,
+    /// Wires that endpoints speak.
+    pub protocols: BTreeMap<String, Protocol>,
+    /// Windows in tokens.
+    pub context: BTreeMap<String, u32>,
+}
+
+/// A wire that an endpoint can speak.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Protocol {
+    /// Mistral's.
+    Mistral,
+    /// Anthropic Messages.
+    Anthropic,
+    /// OpenAI Chat Completions.
+    OpenAi,
+    /// OpenAI Responses.
+    Responses,
+    /// Google Gemini.
+    Google,
+    /// Ollama's own.
+    Ollama,
+    /// What most servers mean by "OpenAI-compatible".
+    Compatible,
+}
+
+impl Protocol {
+    /// All of them.
+    pub const ALL: [Self; 7] = [
+        Self::Mistral,
+        Self::Anthropic,
+        Self::OpenAi,
+        Self::Responses,
+        Self::Google,
+        Self::Ollama,
+        Self::Compatible,
+    ];
+
+    /// Its name in `provider.protocols`.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Mistral => "mistral",
+            Self::Anthropic => "anthropic",
+            Self::OpenAi => "openai",
+            Self::Responses => "responses",
+            Self::Google => "google",
+            Self::Ollama => "ollama",
+            Self::Compatible => "compatible",
+        }
+    }
+
+    fn named(name: &str) -> Option<Self> {
+        Self::ALL
+            .into_iter()
+            .find(|protocol| protocol.name() == name)
+    }
+}
+
+/// What may happen without, with, or in spite of a question.
+#[derive(Clone, Debug)]
+pub struct Permission {
+    /// How much is asked.
+    pub mode: PermissionMode,
+    /// Exceptions, the user's first.
+    pub rules: Vec<Rule>,
+}
+
+/// An exception from the mode.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rule {
+    /// Glob of tool names.
+    pub tool: String,
+    /// Text that the arguments must contain; empty for any.
+    pub pattern: String,
+    /// What the rule says.
+    pub action: Action,
+}
+
+/// What a rule says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// Run it.
+    Allow,
+    /// Refuse it.
+    Deny,
+}
+
+/// Limits of tools.
+#[derive(Clone, Debug)]
+pub struct Tools {
+    /// Longest run of a shell command.
+    pub bash_timeout: Duration,
+    /// Largest file that is read, in bytes.
+    pub max_file_size: u64,
+    /// Most model calls in a turn.
+    pub max_rounds: u32,
+    /// Program that runs shell commands; `None` leaves it to the tool.
+    pub shell: Option<String>,
+}
+
+/// Keeping of sessions.
+#[derive(Clone, Debug)]
+pub struct Session {
+    /// Sessions kept for a project.
+    pub max_keep: u32,
+}
+
+/// Choosing of models.
+#[derive(Clone, Debug)]
+pub struct Router {
+    /// Choose tools in a call of its own, whatever the window.
+    pub force_two_stage: bool,
+}
+
+/// Waiting for servers.
+#[derive(Clone, Debug)]
+pub struct Network {
+    /// Longest wait for a connection.
+    pub connect_timeout: Duration,
+    /// Longest silence within an answer.
+    pub idle_timeout: Duration,
+}
+
+impl Settings {
+    pub(crate) fn from_layers(layers: &Merged) -> Self {
+        Self {
+            provider: Provider::from_layers(layers),
+            permission: Permission {
+                mode: parsed(layers.text("permission.mode")).unwrap_or_default(),
+                rules: rules(layers),
+            },
+            tools: Tools {
+                bash_timeout: layers.duration("tools.bash_timeout"),
+                max_file_size: layers.bytes("tools.max_file_size"),
+                max_rounds: layers.count("tools.max_rounds"),
+                shell: layers.text("tools.shell"),
+            },
+            session: Session {
+                max_keep: layers.count("session.max_keep"),
+            },
+            router: Router {
+                force_two_stage: layers.is_on("router.force_two_stage"),
+            },
+            network: Network {
+                connect_timeout: layers.duration("network.connect_timeout"),
+                idle_timeout: layers.duration("network.idle_timeout"),
+            },
+        }
+    }
+}
+
+impl Provider {
+    fn from_layers(layers: &Merged) -> Self {
+        Self {
+            default: layers.text("provider.default"),
+            model: layers.text("provider.model"),
+            max_tokens: layers.count("provider.max_tokens"),
+            temperature: layers.number("provider.temperature"),
+            effort: layers
+                .text("provider.effort")
+                .and_then(|name| effort(&name)),
+            api_keys: map(layers, "provider.api_keys", |value| match value {
+                Value::Secret(key) => Some(key.clone()),
+                _ => None,
+            }),
+            endpoints: map(layers, "provider.endpoints", |value| {
+                value.clone().into_text()
+            }),
+            protocols: map(layers, "provider.protocols", |value| {
+                Protocol::named(&value.clone().into_text()?)
+            }),
+            context: map(layers, "provider.context", |value| match value {
+                Value::Integer(tokens) => u32::try_from(*tokens).ok(),
+                _ => None,
+            }),
+        }
+    }
+}
+
+fn map<T>(layers: &Merged, key: &str, read: impl Fn(&Value) -> Option<T>) -> BTreeMap<String, T> {
+    let entries = layers.table(key);
+    entries
+        .filter_map(|(name, value)| Some((name.to_owned(), read(value)?)))
+        .collect()
+}
+
+fn effort(name: &str) -> Option<Effort> {
+    match name {
+        "none" => Some(Effort::None),
+        "low" => Some(Effort::Low),
+        "medium" => Some(Effort::Medium),
+        "high" => Some(Effort::High),
+        _ => None,
+    }
+}
+
+fn parsed<T: std::str::FromStr>(text: Option<String>) -> Option<T> {
+    text?.parse().ok()
+}
+
+fn rules(layers: &Merged) -> Vec<Rule> {
+    let list = KeyPath::dotted("permission.rules");
+    let rule = |index| {
+        let rule = list.with_index(index);
+        let text = |field| {
+            layers
+                .value_at(&rule.with(field))
+                .and_then(Value::into_text)
+        };
+        Some(Rule {
+            tool: text("tool")?,
+            pattern: text("pattern").unwrap_or_default(),
+            action: if text("action")? == "allow" {
+                Action::Allow
+            } else {
+                Action::Deny
+            },
+        })
+    };
+    (0..layers.list_length("permission.rules"))
+        .filter_map(rule)
+        .collect()
+}

@@ -1,0 +1,221 @@
+//! Which project folders the user stands behind.
+//!
+//! Trust holds for a folder *and* the content of its `.gnoma/config.toml`: when the file changes, by
+//! an edit or by `git pull`, it has to be given again. Scripts that the file names are not covered.
+//! The store is one file only its owner can read and write, replaced as a whole.
+
+use std::{
+    collections::BTreeMap,
+    fs, io,
+    io::Write as _,
+    path::{Path, PathBuf},
+};
+
+use crate::{guard::Standing, paths, text::quote};
+
+const FILE: &str = "trusted.toml";
+const FOLDERS: &str = "folders";
+const HEADER: &str =
+    "# Folders whose .gnoma/config.toml may run programs; `gnoma trust` writes this.\n\n";
+
+/// Why trust could not be read or written.
+#[derive(Debug, thiserror::Error)]
+pub enum TrustError {
+    /// The store cannot be read.
+    #[error("cannot read `{}`: {cause}", path.display())]
+    Read {
+        /// The store's file.
+        path: PathBuf,
+        /// Why.
+        cause: io::Error,
+    },
+    /// The store is there but says nothing readable.
+    #[error("`{}` is damaged; delete it and trust your folders again", path.display())]
+    Damaged {
+        /// The store's file.
+        path: PathBuf,
+    },
+    /// Others could have written the store.
+    #[error("`{}` can be written by others; if that is a mistake, `chmod 600` it", path.display())]
+    Exposed {
+        /// The store's file.
+        path: PathBuf,
+    },
+    /// The store cannot be written.
+    #[error("cannot write `{}`: {cause}", path.display())]
+    Write {
+        /// The store's file.
+        path: PathBuf,
+        /// Why.
+        cause: io::Error,
+    },
+    /// The folder cannot be trusted.
+    #[error("cannot trust the folder `{}`: {why}", path.display())]
+    Folder {
+        /// The folder.
+        path: PathBuf,
+        /// Why not.
+        why: String,
+    },
+}
+
+/// The folders that are trusted.
+#[derive(Debug)]
+pub struct Store {
+    path: PathBuf,
+    /// Folder to hash of its configuration.
+    folders: BTreeMap<String, String>,
+}
+
+impl Store {
+    /// Reads the store in `state_dir`; a missing one is empty.
+    ///
+    /// # Errors
+    /// When it is there and cannot be read or relied on.
+    pub fn open(state_dir: &Path) -> Result<Self, TrustError> {
+        let path = state_dir.join(FILE);
+        let content = paths::read(&path).map_err(|cause| TrustError::Read {
+            path: path.clone(),
+            cause,
+        })?;
+        let Some(content) = content else {
+            return Ok(Self {
+                path,
+                folders: BTreeMap::new(),
+            });
+        };
+        if is_exposed(&path) {
+            return Err(TrustError::Exposed { path });
+        }
+        match parse(&content) {
+            Some(folders) => Ok(Self { path, folders }),
+            None => Err(TrustError::Damaged { path }),
+        }
+    }
+
+    /// How a folder stands whose `.gnoma/config.toml` has this content.
+    #[must_use]
+    pub fn standing(&self, folder: &Path, content: &[u8]) -> Standing {
+        match key(folder).ok().and_then(|key| self.folders.get(&key)) {
+            Some(hash) if *hash == hash_of(content) => Standing::Trusted,
+            Some(_) => Standing::Changed,
+            None => Standing::Unknown,
+        }
+    }
+
+    /// Whether a folder whose `.gnoma/config.toml` has this content is trusted.
+    #[must_use]
+    pub fn is_trusted(&self, folder: &Path, content: &[u8]) -> bool {
+        self.standing(folder, content) == Standing::Trusted
+    }
+
+    /// Trusts `folder` while its `.gnoma/config.toml` has this content. Hand in what was shown to
+    /// the user, not what may be there by now.
+    ///
+    /// # Errors
+    /// When the folder is not there or the store cannot be written.
+    pub fn trust(&mut self, folder: &Path, content: &[u8]) -> Result<(), TrustError> {
+        self.folders.insert(key(folder)?, hash_of(content));
+        self.write()
+    }
+
+    /// Trusts `folder` no more. Says whether it was.
+    ///
+    /// # Errors
+    /// When the store cannot be written.
+    pub fn revoke(&mut self, folder: &Path) -> Result<bool, TrustError> {
+        // A folder that is gone can only be named as it was.
+        let key = key(folder).unwrap_or_else(|_| folder.to_string_lossy().into_owned());
+        let was_trusted = self.folders.remove(&key).is_some();
+        if was_trusted {
+            self.write()?;
+        }
+        Ok(was_trusted)
+    }
+
+    /// The folders, sorted.
+    pub fn list(&self) -> impl Iterator<Item = &Path> {
+        self.folders.keys().map(Path::new)
+    }
+
+    fn write(&self) -> Result<(), TrustError> {
+        self.write_whole().map_err(|cause| TrustError::Write {
+            path: self.path.clone(),
+            cause,
+        })
+    }
+
+    fn write_whole(&self) -> io::Result<()> {
+        let folder = self.path.parent().unwrap_or(Path::new("."));
+        create_private(folder)?;
+        let mut file = tempfile::NamedTempFile::new_in(folder)?;
+        file.write_all(self.render().as_bytes())?;
+        file.as_file().sync_all()?;
+        file.persist(&self.path)?;
+        Ok(())
+    }
+
+    fn render(&self) -> String {
+        let lines = self
+            .folders
+            .iter()
+            .map(|(folder, hash)| format!("{} = {}\n", quote(folder), quote(hash)));
+        format!("{HEADER}[{FOLDERS}]\n{}", lines.collect::<String>())
+    }
+}
+
+fn parse(content: &[u8]) -> Option<BTreeMap<String, String>> {
+    let document: toml::Table = std::str::from_utf8(content).ok()?.parse().ok()?;
+    let Some(folders) = document.get(FOLDERS) else {
+        return Some(BTreeMap::new());
+    };
+    let pairs = folders.as_table()?.iter();
+    pairs
+        .map(|(folder, hash)| Some((folder.clone(), hash.as_str()?.to_owned())))
+        .collect()
+}
+
+/// The name under which a folder is kept: the place it really is.
+fn key(folder: &Path) -> Result<String, TrustError> {
+    let refuse = |why: String| TrustError::Folder {
+        path: folder.to_path_buf(),
+        why,
+    };
+    let real = folder
+        .canonicalize()
+        .map_err(|error| refuse(error.to_string()))?;
+    // Two different names could have the same text.
+    real.into_os_string()
+        .into_string()
+        .map_err(|_| refuse("its name is not UTF-8".to_owned()))
+}
+
+fn hash_of(content: &[u8]) -> String {
+    format!("blake3:{}", blake3::hash(content).to_hex())
+}
+
+#[cfg(unix)]
+fn create_private(folder: &Path) -> io::Result<()> {
+    use std::os::unix::fs::DirBuilderExt as _;
+    fs::DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(folder)
+}
+
+#[cfg(not(unix))]
+fn create_private(folder: &Path) -> io::Result<()> {
+    fs::create_dir_all(folder)
+}
+
+#[cfg(unix)]
+fn is_exposed(path: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt as _;
+    const WRITABLE_BY_OTHERS: u32 = 0o022;
+    fs::metadata(path).is_ok_and(|kind| kind.permissions().mode() & WRITABLE_BY_OTHERS != 0)
+}
+
+#[cfg(not(unix))]
+fn is_exposed(_path: &Path) -> bool {
+    false
+}

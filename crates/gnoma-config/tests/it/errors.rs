@@ -1,0 +1,259 @@
+//! What is said about a broken configuration.
+
+use gnoma_config::toml::Value;
+
+use crate::home::Home;
+
+#[test]
+fn syntax_errors_are_shown_with_their_line() {
+    let home = Home::new().user("[provider]\nmodel = \"small\nmax_tokens = 1\n[tools\n");
+    insta::assert_snapshot!(home.words(), @r#"
+    error: not valid TOML: invalid basic string, expected `"`
+      --> ~/config/config.toml:2:15
+      |
+    2 | model = "small
+      |               ^
+
+    error: not valid TOML: unclosed table, expected `]`
+      --> ~/config/config.toml:4:7
+      |
+    4 | [tools
+      |       ^
+    "#);
+}
+
+#[test]
+fn wrong_types_in_all_files_are_told_at_once() {
+    let home = Home::new()
+        .user(
+            "[provider]\nmax_tokens = \"many\"\ntemperature = 9\n\n[tools]\n  bash_timeout = \"soon\"\n",
+        )
+        .project("[permission]\nmode = \"plain\"\n[[hooks]]\nevent = \"stop\"\n[hooks.0]\n");
+    insta::assert_snapshot!(home.words(), @r#"
+    error: `provider.max_tokens` wants a whole number from 1 to 4294967295, not text
+      --> ~/config/config.toml:2:14
+      |
+    2 | max_tokens = "many"
+      |              ^^^^^^
+
+    error: `provider.temperature` wants a number from 0 to 2, not `9`
+      --> ~/config/config.toml:3:15
+      |
+    3 | temperature = 9
+      |               ^
+
+    error: `tools.bash_timeout` wants a time from 1 s to 366 days: a number of seconds, or text such as "30s" or "1m30s", not `soon`
+      --> ~/config/config.toml:6:18
+      |
+    6 |   bash_timeout = "soon"
+      |                  ^^^^^^
+
+    error: `permission.mode` cannot be `plain`: it is one of default, accept_edits, auto, plan, deny, bypass
+      --> ~/project/.gnoma/config.toml:2:8
+      |
+    2 | mode = "plain"
+      |        ^^^^^^^
+    hint: did you mean `plan`?
+
+    warning: `hooks.0.0` is ignored: there is no such key
+      --> ~/project/.gnoma/config.toml:5:8
+      |
+    5 | [hooks.0]
+      |        ^
+    hint: known here are name, event, type, exec, timeout, fail_open, tool_pattern
+
+    warning: `hooks.0` is ignored because it could run a program, redirect what is sent or weaken a protection: this folder is not trusted
+      --> ~/project/.gnoma/config.toml:4:9
+    hint: read the file; if you stand behind it, run `gnoma trust` in that folder
+    "#);
+    let home =
+        Home::new().user("tools = 3\narms = { id = \"x\" }\nrouter.force_two_stage = 1979-05-27\n");
+    insta::assert_snapshot!(home.words(), @r#"
+    error: `tools` wants a table of settings, not a whole number
+      --> ~/config/config.toml:1:9
+      |
+    1 | tools = 3
+      |         ^
+
+    error: `arms` wants a list of tables, not a table
+      --> ~/config/config.toml:2:8
+      |
+    2 | arms = { id = "x" }
+      |        ^^^^^^^^^^^^
+    hint: write each entry under a header `[[arms]]`
+
+    error: `router.force_two_stage` wants true or false, not a date
+      --> ~/config/config.toml:3:26
+      |
+    3 | router.force_two_stage = 1979-05-27
+      |                          ^^^^^^^^^^
+    "#);
+}
+
+#[test]
+fn unknown_keys_are_ignored_with_the_nearest_known_one() {
+    let home = Home::new().user(
+        "modle = 1\nmodel = \"small\"\n[provder]\nx = 1\n[provider]\nmax_token = 5\n[tui]\ncolour = 3\n[[arms]]\nid = \"a/b\"\nstrength = []\n",
+    );
+    insta::assert_snapshot!(home.words(), @r#"
+    warning: `modle` is ignored: there is no such key
+      --> ~/config/config.toml:1:1
+      |
+    1 | modle = 1
+      | ^^^^^
+    hint: did you mean `provider.model`?
+
+    warning: `model` is ignored: there is no such key
+      --> ~/config/config.toml:2:1
+      |
+    2 | model = "small"
+      | ^^^^^
+    hint: did you mean `provider.model`?
+
+    warning: `provder` is ignored: there is no such key
+      --> ~/config/config.toml:3:2
+      |
+    3 | [provder]
+      |  ^^^^^^^
+    hint: did you mean `provider`?
+
+    warning: `provider.max_token` is ignored: there is no such key
+      --> ~/config/config.toml:6:1
+      |
+    6 | max_token = *
+      | ^^^^^^^^^
+    hint: did you mean `provider.max_tokens`?
+
+    warning: `tui.colour` is ignored: there is no such key
+      --> ~/config/config.toml:8:1
+      |
+    8 | colour = 3
+      | ^^^^^^
+    hint: known here are theme, vim
+
+    warning: `arms."a/b".strength` is ignored: there is no such key
+      --> ~/config/config.toml:11:1
+       |
+    11 | strength = []
+       | ^^^^^^^^
+    hint: did you mean `arms."a/b".strengths`?
+    "#);
+    assert_eq!(home.load().settings.provider.model, None);
+}
+
+#[test]
+fn entries_of_lists_must_be_whole_and_single() {
+    let home = Home::new().user(
+        "[[arms]]\nid = \"a/b\"\n[[arms]]\nid = \"a/b\"\n[[mcp_servers]]\ncommand = \"x\"\n[[permission.rules]]\ntool = \"bash\"\n",
+    );
+    insta::assert_snapshot!(home.words(), @r#"
+    error: `arms."a/b"` is there twice in this file
+      --> ~/config/config.toml:3:1
+      |
+    3 | [[arms]]
+      | ^^^^^^^^
+    hint: keep one of them
+
+    error: `mcp_servers` has an entry without `name`
+      --> ~/config/config.toml:5:1
+      |
+    5 | [[mcp_servers]]
+      | ^^^^^^^^^^^^^^^
+
+    error: `permission.rules.0` has no `action`
+      --> ~/config/config.toml:7:1
+      |
+    7 | [[permission.rules]]
+      | ^^^^^^^^^^^^^^^^^^^^
+    "#);
+}
+
+#[test]
+fn variables_and_flags_are_named_in_errors() {
+    let home = Home::new()
+        .env("OPENAI_BASE_URL", "localhost:8080")
+        .flag("provider.max_tokens", "lots")
+        .flag("provider.modle", "x")
+        .flag("permission.mode", Value::Integer(3));
+    insta::assert_snapshot!(home.words(), @r#"
+    error: `provider.endpoints.openai` wants an address such as "http://localhost:8080/v1"
+      --> environment variable OPENAI_BASE_URL
+
+    error: `provider.max_tokens` wants a whole number from 1 to 4294967295, not text
+      --> command line, provider.max_tokens
+
+    error: `provider.modle` cannot be set: there is no such key
+      --> command line, provider.modle
+    hint: did you mean `provider.model`?
+
+    error: `permission.mode` wants one of default, accept_edits, auto, plan, deny, bypass, not a whole number
+      --> command line, permission.mode
+    "#);
+}
+
+#[test]
+fn unreadable_files_are_errors() {
+    let home = Home::new().write("config/config.toml/inside", "");
+    insta::assert_snapshot!(home.words(), @r#"
+    error: this file cannot be read: it is no plain file
+      --> ~/config/config.toml
+    "#);
+    let home = Home::new();
+    let path = home.sources.config_dir.clone();
+    let home = home.user("");
+    std::fs::write(path.join("config.toml"), [0xff, 0xfe]).unwrap();
+    insta::assert_snapshot!(home.words(), @r#"
+    error: this file is not UTF-8 text
+      --> ~/config/config.toml
+    "#);
+}
+
+#[test]
+fn broken_variables_are_errors() {
+    let home = Home::new().user("provider.model = \"${OPEN\"\n");
+    insta::assert_snapshot!(home.words(), @r#"
+    error: `provider.model` has `${` without `}`
+      --> ~/config/config.toml:1:18
+      |
+    1 | provider.model = "${OPEN"
+      |                  ^^^^^^^^
+    hint: write `$${` for a plain `${`
+    "#);
+}
+
+#[test]
+fn a_flood_of_findings_is_cut() {
+    let lines: String = (0..50).map(|n| format!("zzzzzz{n} = 1\n")).collect();
+    let home = Home::new().user(&format!("{lines}tools = 1\n"));
+    let words = home.words();
+    assert_eq!(
+        words.matches("warning:").count() + words.matches("error:").count(),
+        20
+    );
+    assert!(words.starts_with("error: `tools` wants a table"), "{words}");
+    assert!(words.ends_with("and 31 more"), "{words}");
+}
+
+#[test]
+fn huge_hostile_files_end_soon() {
+    let files = [
+        format!("tools = {}", "[".repeat(50_000)),
+        "=\n".repeat(50_000),
+        (0..9_000)
+            .map(|n| format!("[[arms]]\nid = \"{n}\"\n"))
+            .collect(),
+        format!(
+            "slm = {{ {} }}",
+            (0..10_000)
+                .map(|n| format!("k{n} = 1,"))
+                .collect::<String>()
+        ),
+        (0..9_000)
+            .map(|n| format!("provider.context.p{n} = 0\n"))
+            .collect(),
+    ];
+    for file in files {
+        assert!(file.len() < 256 * 1024);
+        assert!(Home::new().user(&file).words().len() < 60_000);
+    }
+}

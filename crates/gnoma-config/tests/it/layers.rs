@@ -1,0 +1,386 @@
+//! Which layer wins, and how lists, tables and sections merge.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use gnoma_config::{
+    Origin, Protocol,
+    settings::{Action, Rule},
+    toml::Value,
+};
+use gnoma_core::{Effort, session::PermissionMode};
+use proptest::prelude::*;
+
+use crate::home::Home;
+
+#[test]
+fn without_any_file_everything_has_its_built_in_value() {
+    let loaded = Home::new().load();
+    assert_eq!(loaded.findings, []);
+    let settings = loaded.settings;
+    assert_eq!(settings.provider.default, None);
+    assert_eq!(settings.provider.max_tokens, 8192);
+    assert_eq!(settings.permission.mode, PermissionMode::Auto);
+    assert_eq!(settings.tools.bash_timeout, Duration::from_secs(30));
+    assert_eq!(settings.tools.max_file_size, 1 << 20);
+    assert_eq!(settings.tools.max_rounds, 50);
+    assert_eq!(settings.session.max_keep, 20);
+    assert!(!settings.router.force_two_stage);
+    assert_eq!(settings.network.connect_timeout, Duration::from_secs(10));
+    assert_eq!(settings.network.idle_timeout, Duration::from_secs(300));
+    insta::assert_snapshot!(Home::new().origins(), @r#"
+    network.connect_timeout = "10s"  # default
+    network.idle_timeout = "300s"  # default
+    permission.mode = "auto"  # default
+    provider.max_tokens = 8192  # default
+    router.force_two_stage = false  # default
+    security.entropy_safelist = ["uuid", "sha_hex", "iso8601", "url"]  # default
+    security.entropy_threshold = 4.5  # default
+    security.redact_high_entropy = false  # default
+    session.max_keep = 20  # default
+    slm.backend = "auto"  # default
+    slm.enabled = false  # default
+    slm.startup_timeout = "5s"  # default
+    tools.bash_timeout = "30s"  # default
+    tools.max_file_size = 1048576  # default
+    tools.max_rounds = 50  # default
+    tui.theme = "catppuccin"  # default
+    tui.vim = false  # default
+    "#);
+}
+
+#[test]
+fn every_layer_is_named_where_it_set_a_value() {
+    let home = Home::new()
+        .user("[provider]\ndefault = \"mistral\"\nmodel = \"small\"\nmax_tokens = 100\n")
+        .profile("provider.model = \"medium\"\nsession.max_keep = 3\n")
+        .project("[provider]\neffort = \"high\"\ntemperature = 1\n")
+        .env("GNOMA_PROVIDER", "anthropic")
+        .env("ANTHROPIC_API_KEY", "sk-ant-api03-0123456789")
+        .flag("permission.mode", "plan");
+    insta::assert_snapshot!(home.origins(), @r#"
+    network.connect_timeout = "10s"  # default
+    network.idle_timeout = "300s"  # default
+    permission.mode = "plan"  # flag: command line, permission.mode
+    provider.api_keys.anthropic = "***6789"  # environment: environment variable ANTHROPIC_API_KEY
+    provider.default = "anthropic"  # environment: environment variable GNOMA_PROVIDER
+    provider.effort = "high"  # project: ~/project/.gnoma/config.toml:2:10
+    provider.max_tokens = 100  # user: ~/config/config.toml:4:14
+    provider.model = "medium"  # profile: ~/config/profiles/work.toml:1:18
+    provider.temperature = 1.0  # project: ~/project/.gnoma/config.toml:3:15
+    router.force_two_stage = false  # default
+    security.entropy_safelist = ["uuid", "sha_hex", "iso8601", "url"]  # default
+    security.entropy_threshold = 4.5  # default
+    security.redact_high_entropy = false  # default
+    session.max_keep = 3  # profile: ~/config/profiles/work.toml:2:20
+    slm.backend = "auto"  # default
+    slm.enabled = false  # default
+    slm.startup_timeout = "5s"  # default
+    tools.bash_timeout = "30s"  # default
+    tools.max_file_size = 1048576  # default
+    tools.max_rounds = 50  # default
+    tui.theme = "catppuccin"  # default
+    tui.vim = false  # default
+    "#);
+    assert_eq!(
+        home.load().explain("provider.default").unwrap().origin,
+        Origin::Environment
+    );
+    let settings = home.load().settings;
+    assert_eq!(settings.provider.default.as_deref(), Some("anthropic"));
+    assert_eq!(settings.provider.model.as_deref(), Some("medium"));
+    assert_eq!(settings.provider.effort, Some(Effort::High));
+    assert_eq!(settings.provider.temperature, Some(1.0));
+    assert_eq!(settings.permission.mode, PermissionMode::Plan);
+}
+
+#[test]
+fn tables_merge_by_key_and_lists_are_appended_to() {
+    let home = Home::new()
+        .user(
+            r#"
+            [provider.context]
+            ollama = 8192
+            vllm = 4096
+            [[permission.rules]]
+            tool = "bash"
+            action = "deny"
+            [[hooks]]
+            name = "first"
+            event = "stop"
+            exec = "a"
+            "#,
+        )
+        .profile(
+            r#"
+            [provider.context]
+            vllm = 32768
+            [[hooks]]
+            name = "second"
+            event = "stop"
+            exec = "b"
+            "#,
+        )
+        .project(
+            r#"
+            [[permission.rules]]
+            tool = "fs.*"
+            pattern = "secret"
+            action = "deny"
+            [[hooks]]
+            name = "third"
+            event = "stop"
+            exec = "c"
+            [[hooks]]
+            name = "fourth"
+            event = "stop"
+            exec = "d"
+            "#,
+        )
+        .trusted();
+    let loaded = home.load();
+    let context = BTreeMap::from([("ollama".to_owned(), 8192), ("vllm".to_owned(), 32768)]);
+    assert_eq!(loaded.settings.provider.context, context);
+    let rule = |tool: &str, pattern: &str| Rule {
+        tool: tool.to_owned(),
+        pattern: pattern.to_owned(),
+        action: Action::Deny,
+    };
+    assert_eq!(
+        loaded.settings.permission.rules,
+        [rule("bash", ""), rule("fs.*", "secret")]
+    );
+    let names: Vec<_> = (0..4).map(|index| format!("hooks.{index}.name")).collect();
+    let names: Vec<_> = names
+        .iter()
+        .map(|key| loaded.explain(key).unwrap().value.as_str())
+        .collect();
+    assert_eq!(
+        names,
+        [r#""first""#, r#""second""#, r#""third""#, r#""fourth""#]
+    );
+}
+
+#[test]
+fn named_entries_and_whole_sections_are_replaced_as_one() {
+    let home = Home::new()
+        .user(
+            r#"
+            [[arms]]
+            id = "mistral/large"
+            strengths = ["planning"]
+            cost_weight = 0.5
+            [[arms]]
+            id = "ollama/qwen"
+            cost_weight = 0.1
+            [[mcp_servers]]
+            name = "git"
+            command = "old"
+            args = ["--all"]
+            [security]
+            entropy_threshold = 5.0
+            redact_high_entropy = true
+            [[security.patterns]]
+            regex = "a"
+            [plugins]
+            disabled = ["noisy"]
+            "#,
+        )
+        .profile(
+            r#"
+            [[arms]]
+            id = "mistral/large"
+            cost_weight = 1
+            [[mcp_servers]]
+            name = "git"
+            command = "new"
+            [[security.patterns]]
+            regex = "b"
+            "#,
+        );
+    let shown = home.load().show(false);
+    let of = |section: &str| {
+        shown
+            .lines()
+            .filter(|l| l.starts_with(section))
+            .collect::<Vec<_>>()
+    };
+    insta::assert_debug_snapshot!([of("arms"), of("mcp"), of("security"), of("plugins")], @r#"
+    [
+        [
+            "arms.\"mistral/large\".cost_weight = 1.0",
+            "arms.\"mistral/large\".id = \"mistral/large\"",
+            "arms.\"ollama/qwen\".cost_weight = 0.1",
+            "arms.\"ollama/qwen\".id = \"ollama/qwen\"",
+        ],
+        [
+            "mcp_servers.git.command = \"new\"",
+            "mcp_servers.git.name = \"git\"",
+        ],
+        [
+            "security.entropy_safelist = [\"uuid\", \"sha_hex\", \"iso8601\", \"url\"]",
+            "security.entropy_threshold = 4.5",
+            "security.patterns.0.regex = \"b\"",
+            "security.redact_high_entropy = false",
+        ],
+        [
+            "plugins.disabled = [\"noisy\"]",
+        ],
+    ]
+    "#);
+}
+
+#[test]
+fn endpoints_and_keys_come_from_the_environment_too() {
+    let home = Home::new()
+        .user(
+            r#"
+            [provider.endpoints]
+            openai = "https://proxy.example/v1"
+            my-vllm = "http://gpu:8000/v1"
+            [provider.protocols]
+            my-vllm = "Responses"
+            "#,
+        )
+        .env("OPENAI_BASE_URL", "https://other.example/v1")
+        .env("OLLAMA_HOST", "gpu")
+        .env("MY_VLLM_API_KEY", "k")
+        .env("UNKNOWN_API_KEY", "k")
+        .env("GOOGLE_API_KEY", "second choice")
+        .env("GEMINI_API_KEY", " ")
+        .env("GNOMA_MODEL", "${HOME}");
+    let provider = home.load().settings.provider;
+    let endpoints: Vec<_> = provider
+        .endpoints
+        .iter()
+        .map(|(p, url)| (p.as_str(), url.as_str()))
+        .collect();
+    assert_eq!(
+        endpoints,
+        [
+            ("my-vllm", "http://gpu:8000/v1"),
+            ("ollama", "http://gpu:11434"),
+            ("openai", "https://other.example/v1"),
+        ]
+    );
+    assert_eq!(provider.protocols["my-vllm"], Protocol::Responses);
+    assert_eq!(
+        provider.api_keys.keys().collect::<Vec<_>>(),
+        ["google", "my-vllm"]
+    );
+    assert_eq!(
+        provider.model.as_deref(),
+        Some("${HOME}"),
+        "variables are taken as they are"
+    );
+}
+
+#[test]
+fn a_missing_variable_leaves_the_layer_below_in_force() {
+    let home = Home::new()
+        .user("provider.model = \"${MODEL:-small}\"\nprovider.default = \"mistral\"\n")
+        .profile("provider.model = \"${BIG_MODEL}\"\nprovider.default = \"\"\n");
+    let loaded = home.load();
+    assert_eq!(loaded.settings.provider.model.as_deref(), Some("small"));
+    assert_eq!(loaded.settings.provider.default.as_deref(), Some("mistral"));
+    insta::assert_snapshot!(home.words(), @r#"
+    warning: `provider.model` is ignored: the variable BIG_MODEL is not set
+      --> ~/config/profiles/work.toml:1:18
+      |
+    1 | provider.model = "${BIG_MODEL}"
+      |                  ^^^^^^^^^^^^^^
+    hint: set BIG_MODEL, or write `${BIG_MODEL:-default}`
+    "#);
+}
+
+#[test]
+fn both_spellings_of_a_mode_are_taken() {
+    for spelling in ["accept_edits", "acceptEdits"] {
+        let home = Home::new().flag("permission.mode", spelling);
+        assert_eq!(
+            home.load().settings.permission.mode,
+            PermissionMode::AcceptEdits
+        );
+    }
+}
+
+/// Everything the Go program documented, as its users may have written it.
+#[test]
+fn a_configuration_of_the_go_program_loads_without_a_word() {
+    let home = Home::new()
+        .env("MISTRAL_KEY", "m")
+        .user(include_str!("go_era.toml"));
+    let loaded = home.load();
+    assert_eq!(loaded.findings, []);
+    assert_eq!(loaded.settings.provider.api_keys["mistral"].expose(), "m");
+    assert_eq!(loaded.settings.tools.max_file_size, 2_097_152);
+    assert_eq!(loaded.settings.permission.mode, PermissionMode::AcceptEdits);
+    assert_eq!(loaded.settings.permission.rules.len(), 2);
+    let arm = loaded
+        .explain(r#"arms."anthropic/claude-opus-4-7".cost_weight"#)
+        .unwrap();
+    assert_eq!(arm.value, "0.3");
+}
+
+/// Keys that hold a single whole number, where any layer may speak.
+const COUNTS: [&str; 5] = [
+    "provider.max_tokens",
+    "tools.max_rounds",
+    "session.max_keep",
+    "provider.context.alpha",
+    "provider.context.beta",
+];
+
+/// What one layer says about each of `COUNTS`.
+type Saying = [Option<u16>; COUNTS.len()];
+
+fn file(saying: &Saying) -> String {
+    let said = COUNTS
+        .iter()
+        .zip(saying)
+        .filter_map(|(key, value)| Some((key, (*value)?)));
+    said.map(|(key, value)| format!("{key} = {}\n", u32::from(value) + 1))
+        .collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_value_is_that_of_the_highest_layer_that_sets_it(
+        user: Saying, profile: Saying, project: Saying, flags: Saying, is_trusted: bool,
+    ) {
+        let mut home = Home::new().user(&file(&user)).profile(&file(&profile)).project(&file(&project));
+        if is_trusted {
+            home = home.trusted();
+        }
+        for (key, value) in COUNTS.iter().zip(flags) {
+            if let Some(value) = value {
+                home = home.flag(key, Value::Integer(i64::from(value) + 1));
+            }
+        }
+        let loaded = home.load();
+        let layers = [
+            (Origin::Flag, flags),
+            (Origin::Project, project),
+            (Origin::Profile, profile),
+            (Origin::User, user),
+        ];
+        for (index, key) in COUNTS.iter().enumerate() {
+            let wanted = layers.iter().find_map(|(origin, says)| Some((*origin, says[index]?)));
+            let found = loaded.explain(key).filter(|found| found.origin != Origin::Default);
+            prop_assert_eq!(
+                found.map(|found| (found.origin, found.value.clone())),
+                wanted.map(|(origin, value)| (origin, (u32::from(value) + 1).to_string()))
+            );
+        }
+    }
+
+    #[test]
+    fn no_text_makes_it_panic(text in r#"([a-z_.]{1,9}|provider|hooks|arms|api_keys|[=\[\]{}"'$#,\n-]|\PC| |1){0,40}"#) {
+        let home = Home::new().user(&text).project(&text);
+        if let Err(error) = home.try_load() {
+            prop_assert!(!error.findings.is_empty());
+            prop_assert!(!error.to_string().is_empty());
+        }
+    }
+}

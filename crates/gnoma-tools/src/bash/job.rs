@@ -1,0 +1,157 @@
+//! The `job` tool: looks after commands that run in the background.
+
+use std::sync::Arc;
+
+use gnoma_core::{
+    Tool, ToolCall, ToolCx, ToolOutcome, ToolSpec,
+    tool::{Access, BoxFuture, Tier, ToolOutput, Touches},
+};
+use serde::Deserialize;
+
+use super::{
+    Shared,
+    jobs::{JobId, Jobs, News, State},
+};
+use crate::args;
+
+/// The tool.
+pub(super) struct Job {
+    spec: ToolSpec,
+    shared: Arc<Shared>,
+}
+
+impl Job {
+    pub(super) fn new(shared: Arc<Shared>) -> Self {
+        Self {
+            spec: spec(),
+            shared,
+        }
+    }
+}
+
+impl Tool for Job {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn run(&self, call: ToolCall, cx: ToolCx) -> BoxFuture<'static, ToolOutcome> {
+        let shared = Arc::clone(&self.shared);
+        Box::pin(async move {
+            let arguments = match args::read::<Arguments>(&call) {
+                Ok(arguments) => arguments,
+                Err(outcome) => return outcome,
+            };
+            tokio::select! {
+                biased;
+                () = cx.stop.cancelled() => ToolOutcome::Interrupted(String::new()),
+                acted = act(&shared.jobs, arguments) => match acted {
+                    Ok(output) => ToolOutcome::Done(output),
+                    Err(why) => ToolOutcome::failed(why),
+                },
+            }
+        })
+    }
+}
+
+fn spec() -> ToolSpec {
+    args::spec(
+        "job",
+        Access::Execute,
+        Touches::Nothing,
+        Tier::Full,
+        "Background jobs of bash: list them, poll for new output and state, send a line of input, kill.",
+        r#"{"type":"object","properties":{"action":{"type":"string","enum":["list","poll","send","kill"]},"id":{"type":"integer"},"input":{"type":"string"}},"required":["action"]}"#,
+    )
+}
+
+#[derive(Deserialize)]
+struct Arguments {
+    action: Action,
+    id: Option<JobId>,
+    input: Option<String>,
+}
+
+#[derive(Clone, Copy, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Action {
+    List,
+    Poll,
+    Send,
+    Kill,
+}
+
+/// Arguments that make sense together.
+enum Request {
+    List,
+    Poll(JobId),
+    Send(JobId, String),
+    Kill(JobId),
+}
+
+impl Arguments {
+    fn request(self) -> Result<Request, String> {
+        let id = self
+            .id
+            .ok_or_else(|| "`id` is missing: which job? `list` shows the jobs".to_owned());
+        Ok(match self.action {
+            Action::List => Request::List,
+            Action::Poll => Request::Poll(id?),
+            Action::Send => {
+                let line = self.input.ok_or("`input` is missing: the line to send")?;
+                Request::Send(id?, line)
+            }
+            Action::Kill => Request::Kill(id?),
+        })
+    }
+}
+
+async fn act(jobs: &Jobs, arguments: Arguments) -> Result<ToolOutput, String> {
+    match arguments.request()? {
+        Request::List => Ok(listed(jobs)),
+        Request::Poll(id) => Ok(news(id, jobs.poll(id)?)),
+        Request::Send(id, line) => {
+            jobs.send(id, &line).await?;
+            Ok(ToolOutput::text(format!("sent to job {id}")))
+        }
+        Request::Kill(id) => {
+            jobs.kill(id).await?;
+            Ok(news(id, jobs.poll(id)?))
+        }
+    }
+}
+
+fn listed(jobs: &Jobs) -> ToolOutput {
+    let lines: Vec<String> = jobs
+        .list()
+        .into_iter()
+        .map(|(id, command, state)| {
+            let command = command.lines().next().unwrap_or_default();
+            format!("job {id}: {state}: {command}")
+        })
+        .collect();
+    ToolOutput::text(if lines.is_empty() {
+        "no jobs".to_owned()
+    } else {
+        lines.join("\n")
+    })
+}
+
+fn news(id: JobId, news: News) -> ToolOutput {
+    let News {
+        command,
+        state,
+        output,
+    } = news;
+    let output = if output.is_empty() {
+        "(no new output)"
+    } else {
+        &output
+    };
+    ToolOutput {
+        report: match state {
+            State::Ended(ending) => Some(ending.report(command)),
+            State::Running | State::Killed => None,
+        },
+        ..ToolOutput::text(format!("job {id}: {state}\n{output}"))
+    }
+}

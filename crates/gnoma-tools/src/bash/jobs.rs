@@ -1,0 +1,271 @@
+//! Commands in the background: the table of jobs that both tools share.
+//!
+//! The table owns every job's task and process group; dropping it ends them all.
+
+use std::{
+    collections::BTreeMap,
+    fmt,
+    path::Path,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use tokio::{io::AsyncWriteExt, process::ChildStdin, task::JoinSet, time::timeout};
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    capture::Capture,
+    process::{Ending, Group, Process},
+    shell::Shell,
+};
+
+/// Most jobs that are remembered; the oldest that has ended makes room for a new one.
+pub(super) const MAX_JOBS: usize = 8;
+/// How long a job may take to accept a line of input.
+const SEND_WAIT: Duration = Duration::from_secs(2);
+
+/// Names a job; counts up over a session.
+pub(super) type JobId = u32;
+
+/// The table is full of running jobs.
+#[derive(Debug)]
+pub(super) struct Full;
+
+impl fmt::Display for Full {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{MAX_JOBS} jobs are running, which is the most; kill one first"
+        )
+    }
+}
+
+/// Whether a job still runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum State {
+    /// Its shell, or something that it left in the background, still runs.
+    Running,
+    /// It ended by itself.
+    Ended(Ending),
+    /// It was killed on request.
+    Killed,
+}
+
+impl fmt::Display for State {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Running => f.write_str("Running"),
+            Self::Ended(ending) => ending.fmt(f),
+            Self::Killed => f.write_str("Killed"),
+        }
+    }
+}
+
+/// What a poll tells.
+#[derive(Debug)]
+pub(super) struct News {
+    /// The command as it was started.
+    pub(super) command: String,
+    /// Whether it still runs.
+    pub(super) state: State,
+    /// Output since the last poll.
+    pub(super) output: String,
+}
+
+/// All jobs of a session.
+#[derive(Debug, Default)]
+pub(super) struct Jobs {
+    table: Mutex<Table>,
+}
+
+#[derive(Debug, Default)]
+struct Table {
+    jobs: BTreeMap<JobId, Job>,
+    last_id: JobId,
+    tasks: JoinSet<()>,
+}
+
+#[derive(Debug)]
+struct Job {
+    command: String,
+    group: Arc<Group>,
+    input: Option<Arc<tokio::sync::Mutex<ChildStdin>>>,
+    log: Arc<Mutex<Log>>,
+    stop: CancellationToken,
+    over: CancellationToken,
+}
+
+#[derive(Debug)]
+struct Log {
+    unread: Capture,
+    state: State,
+}
+
+impl Jobs {
+    /// Starts a command in the background.
+    ///
+    /// # Errors
+    /// Why it could not be started, for the model.
+    pub(super) fn start(&self, shell: &Shell, command: &str, cwd: &Path) -> Result<JobId, String> {
+        let mut table = self.table();
+        table.make_room().map_err(|full| full.to_string())?;
+        let (process, input) = shell.start_with_input(command, cwd)?;
+        Ok(table.add(command, process, input))
+    }
+
+    /// Takes over a process whose shell has ended while something it started still runs.
+    ///
+    /// # Errors
+    /// When the table is full; the process is killed.
+    pub(super) fn adopt(&self, command: &str, process: Process) -> Result<JobId, Full> {
+        let mut table = self.table();
+        table.make_room()?;
+        Ok(table.add(command, process, None))
+    }
+
+    /// Every job with its command and state, oldest first.
+    pub(super) fn list(&self) -> Vec<(JobId, String, State)> {
+        self.table()
+            .jobs
+            .iter()
+            .map(|(id, job)| (*id, job.command.clone(), lock(&job.log).state))
+            .collect()
+    }
+
+    /// What is new since the last poll.
+    ///
+    /// # Errors
+    /// When there is no such job.
+    pub(super) fn poll(&self, id: JobId) -> Result<News, String> {
+        let table = self.table();
+        let job = table.job(id)?;
+        let mut log = lock(&job.log);
+        Ok(News {
+            command: job.command.clone(),
+            state: log.state,
+            output: log.unread.take(),
+        })
+    }
+
+    /// Writes a line to a job's input.
+    ///
+    /// # Errors
+    /// Why the job did not take it, for the model.
+    pub(super) async fn send(&self, id: JobId, line: &str) -> Result<(), String> {
+        let input = {
+            let table = self.table();
+            let job = table.job(id)?;
+            let state = lock(&job.log).state;
+            if state != State::Running {
+                return Err(format!("job {id} no longer runs: {state}"));
+            }
+            job.input.clone()
+        };
+        let input = input.ok_or_else(|| format!("job {id} was started without input"))?;
+        let mut input = input.lock().await;
+        match timeout(SEND_WAIT, input.write_all(format!("{line}\n").as_bytes())).await {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(error)) => Err(format!("job {id} does not read its input: {error}")),
+            Err(_) => Err(format!(
+                "job {id} did not read the line within {} s; it may have got a part of it",
+                SEND_WAIT.as_secs()
+            )),
+        }
+    }
+
+    /// Ends a job and returns when it has ended.
+    ///
+    /// # Errors
+    /// When there is no such job.
+    pub(super) async fn kill(&self, id: JobId) -> Result<(), String> {
+        let over = {
+            let table = self.table();
+            let job = table.job(id)?;
+            job.stop.cancel();
+            job.over.clone()
+        };
+        over.cancelled().await;
+        Ok(())
+    }
+
+    fn table(&self) -> MutexGuard<'_, Table> {
+        lock(&self.table)
+    }
+}
+
+impl Drop for Jobs {
+    fn drop(&mut self) {
+        // Aborting the tasks would do it too, but only once the runtime comes round to them.
+        for job in self.table().jobs.values() {
+            job.group.kill();
+        }
+    }
+}
+
+impl Table {
+    fn job(&self, id: JobId) -> Result<&Job, String> {
+        let unknown = || format!("there is no job {id}; `list` shows the jobs");
+        self.jobs.get(&id).ok_or_else(unknown)
+    }
+
+    fn make_room(&mut self) -> Result<(), Full> {
+        while self.tasks.try_join_next().is_some() {}
+        if self.jobs.len() < MAX_JOBS {
+            return Ok(());
+        }
+        let ended = self
+            .jobs
+            .iter()
+            .find_map(|(id, job)| (lock(&job.log).state != State::Running).then_some(*id));
+        self.jobs.remove(&ended.ok_or(Full)?);
+        Ok(())
+    }
+
+    fn add(&mut self, command: &str, process: Process, input: Option<ChildStdin>) -> JobId {
+        let job = Job {
+            command: command.to_owned(),
+            group: process.group(),
+            input: input.map(|input| Arc::new(tokio::sync::Mutex::new(input))),
+            log: Arc::new(Mutex::new(Log {
+                unread: Capture::new(),
+                state: State::Running,
+            })),
+            stop: CancellationToken::new(),
+            over: CancellationToken::new(),
+        };
+        self.tasks.spawn(attend(
+            process,
+            Arc::clone(&job.log),
+            job.stop.clone(),
+            job.over.clone(),
+        ));
+        self.last_id += 1;
+        self.jobs.insert(self.last_id, job);
+        self.last_id
+    }
+}
+
+/// Keeps a job's log until it ends or is told to stop.
+async fn attend(
+    mut process: Process,
+    log: Arc<Mutex<Log>>,
+    stop: CancellationToken,
+    over: CancellationToken,
+) {
+    let _over = over.drop_guard();
+    let keep = |text: &str| lock(&log).unread.push(text);
+    let state = tokio::select! {
+        biased;
+        () = stop.cancelled() => State::Killed,
+        ending = process.finish(keep) => State::Ended(ending),
+    };
+    if state == State::Killed {
+        process.terminate(keep).await;
+    }
+    lock(&log).state = state;
+}
+
+/// A panic elsewhere leaves the data as sound as it was: no law spans two statements.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,269 @@
+//! The `bash` tool: runs shell commands, and hands long ones over to background jobs.
+//!
+//! It waits for the shell it started, never for the pipe that children inherit: a child that still
+//! holds the pipe becomes a background job. There is no terminal here, and no judgement of commands:
+//! that is the guard's.
+
+mod capture;
+mod decode;
+mod job;
+mod jobs;
+mod process;
+mod shell;
+mod watch;
+
+use std::{pin::pin, sync::Arc, time::Duration};
+
+use gnoma_core::{
+    CallId, Tool, ToolCall, ToolCx, ToolOutcome, ToolSpec,
+    tool::{Access, BoxFuture, CommandReport, Tier, ToolOutput, Touches},
+};
+use serde::Deserialize;
+use tokio::time::{Instant, sleep, sleep_until};
+
+use self::{
+    capture::Capture,
+    job::Job,
+    jobs::Jobs,
+    process::{Ending, Process, Step},
+    shell::Shell,
+    watch::Watch,
+};
+use crate::{Options, args};
+
+/// Shortest time-out a call can ask for, in seconds.
+const MIN_TIMEOUT_SECONDS: f64 = 1.0;
+/// Longest time-out a call can ask for, in seconds; what takes longer is for the background.
+const MAX_TIMEOUT_SECONDS: f64 = 3600.0;
+
+/// The shell tools. They share their background jobs, which end with the last of them.
+pub(crate) fn tools(options: &Options) -> Vec<Arc<dyn Tool>> {
+    let shared = Arc::new(Shared {
+        shell: Shell::new(options.shell.clone(), options.hidden_variables.clone()),
+        default_timeout: options.bash_timeout,
+        jobs: Jobs::default(),
+    });
+    vec![
+        Arc::new(Bash::new(Arc::clone(&shared))),
+        Arc::new(Job::new(shared)),
+    ]
+}
+
+/// What the shell tools share.
+#[derive(Debug)]
+struct Shared {
+    shell: Shell,
+    default_timeout: Duration,
+    jobs: Jobs,
+}
+
+/// The tool.
+struct Bash {
+    spec: ToolSpec,
+    shared: Arc<Shared>,
+}
+
+impl Bash {
+    fn new(shared: Arc<Shared>) -> Self {
+        Self {
+            spec: spec(shared.default_timeout),
+            shared,
+        }
+    }
+}
+
+impl Tool for Bash {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn run(&self, call: ToolCall, cx: ToolCx) -> BoxFuture<'static, ToolOutcome> {
+        let shared = Arc::clone(&self.shared);
+        Box::pin(async move {
+            let arguments = match args::read::<Arguments>(&call) {
+                Ok(arguments) => arguments,
+                Err(outcome) => return outcome,
+            };
+            if cx.stop.is_cancelled() {
+                ToolOutcome::Interrupted(String::new())
+            } else if arguments.background == Some(true) {
+                shared.in_background(&arguments.command, &cx)
+            } else {
+                shared.in_foreground(arguments, call.id, cx).await
+            }
+        })
+    }
+}
+
+fn spec(default_timeout: Duration) -> ToolSpec {
+    let parameters = format!(
+        concat!(
+            r#"{{"type":"object","properties":{{"command":{{"type":"string"}},"#,
+            r#""timeout":{{"type":"integer","description":"seconds, default {}"}},"#,
+            r#""background":{{"type":"boolean","description":"start a job, for servers and watchers"}}}},"#,
+            r#""required":["command"]}}"#,
+        ),
+        default_timeout.as_secs(),
+    );
+    args::spec(
+        "bash",
+        Access::Execute,
+        Touches::Command("command"),
+        Tier::Lean,
+        "Run a shell command in the working directory. Stdin is empty; returns stdout and stderr, \
+         the middle of long output left out.",
+        &parameters,
+    )
+}
+
+#[derive(Deserialize)]
+struct Arguments {
+    command: String,
+    /// Some models write `30.0`.
+    timeout: Option<f64>,
+    background: Option<bool>,
+}
+
+/// Why following a process came to an end.
+enum Halt {
+    Ended(Ending),
+    TimedOut,
+    Cancelled,
+}
+
+impl Shared {
+    fn in_background(&self, command: &str, cx: &ToolCx) -> ToolOutcome {
+        match self.jobs.start(&self.shell, command, &cx.cwd) {
+            Ok(id) => ToolOutcome::done(format!("job {id} started")),
+            Err(why) => ToolOutcome::failed(why),
+        }
+    }
+
+    async fn in_foreground(&self, arguments: Arguments, call: CallId, cx: ToolCx) -> ToolOutcome {
+        let limit = arguments.timeout.map_or(self.default_timeout, |seconds| {
+            Duration::from_secs_f64(seconds.clamp(MIN_TIMEOUT_SECONDS, MAX_TIMEOUT_SECONDS))
+        });
+        let command = arguments.command;
+        let mut process = match self.shell.start(&command, &cx.cwd) {
+            Ok(process) => process,
+            Err(why) => return ToolOutcome::failed(why),
+        };
+        let mut transcript = Transcript {
+            capture: Capture::new(),
+            watch: Watch::new(call, cx.progress.clone(), Instant::now()),
+        };
+        match follow(&mut process, &mut transcript, &cx, limit).await {
+            Halt::Ended(ending) => {
+                process.drain(|text| transcript.push(text)).await;
+                let mut text = transcript.text();
+                if process.is_open() {
+                    add_line(&mut text, &self.leave_running(&command, process));
+                }
+                ended(command, ending, text)
+            }
+            Halt::TimedOut => {
+                process.terminate(|text| transcript.push(text)).await;
+                timed_out(command, limit, &transcript.text())
+            }
+            Halt::Cancelled => {
+                process.terminate(|text| transcript.push(text)).await;
+                ToolOutcome::Interrupted(transcript.text())
+            }
+        }
+    }
+
+    /// Finds an owner for what a command left in the background; says who it is.
+    fn leave_running(&self, command: &str, process: Process) -> String {
+        match self.jobs.adopt(command, process) {
+            Ok(id) => format!("[what it left in the background goes on as job {id}]"),
+            Err(full) => format!("[what it left in the background was killed: {full}]"),
+        }
+    }
+}
+
+/// What a command wrote, for the model and for those who watch.
+struct Transcript {
+    capture: Capture,
+    watch: Watch,
+}
+
+impl Transcript {
+    fn push(&mut self, text: &str) {
+        self.capture.push(text);
+        self.watch.push(text, Instant::now());
+    }
+
+    fn text(&mut self) -> String {
+        self.watch.flush(Instant::now());
+        self.capture.text()
+    }
+}
+
+/// Records what a process writes until its shell ends, time is up, or it must stop.
+async fn follow(
+    process: &mut Process,
+    transcript: &mut Transcript,
+    cx: &ToolCx,
+    limit: Duration,
+) -> Halt {
+    let mut stopped = pin!(cx.stop.cancelled());
+    let mut time_is_up = pin!(sleep(limit));
+    loop {
+        let due = transcript.watch.due();
+        tokio::select! {
+            biased;
+            () = &mut stopped => return Halt::Cancelled,
+            () = &mut time_is_up => return Halt::TimedOut,
+            step = process.next() => match step {
+                Step::Wrote(text) => transcript.push(text),
+                Step::Ended(ending) => return Halt::Ended(ending),
+            },
+            () = sleep_until(due.unwrap_or_else(Instant::now)), if due.is_some() => {
+                transcript.watch.flush(Instant::now());
+            }
+        }
+    }
+}
+
+fn ended(command: String, ending: Ending, output: String) -> ToolOutcome {
+    if ending == Ending::Code(0) {
+        let text = if output.is_empty() {
+            "(no output)".to_owned()
+        } else {
+            output
+        };
+        return ToolOutcome::Done(reported(text, ending.report(command)));
+    }
+    let mut text = ending.to_string();
+    add_line(&mut text, &output);
+    ToolOutcome::Failed(reported(text, ending.report(command)))
+}
+
+fn timed_out(command: String, limit: Duration, output: &str) -> ToolOutcome {
+    let mut text = format!(
+        "Stopped after {} s, before it ended; give a longer `timeout`, or set `background`.",
+        limit.as_secs_f64()
+    );
+    add_line(&mut text, output);
+    ToolOutcome::Failed(reported(
+        text,
+        CommandReport {
+            command,
+            exit_code: None,
+        },
+    ))
+}
+
+fn reported(text: String, report: CommandReport) -> ToolOutput {
+    ToolOutput {
+        report: Some(report),
+        ..ToolOutput::text(text)
+    }
+}
+
+fn add_line(text: &mut String, line: &str) {
+    if !text.is_empty() && !line.is_empty() {
+        text.push('\n');
+    }
+    text.push_str(line);
+}

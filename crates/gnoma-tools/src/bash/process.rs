@@ -1,0 +1,236 @@
+//! A running command: its process group, its output, and how it ends.
+//!
+//! Everything that a command starts stays in its group unless it leaves on purpose (`setsid`); what
+//! leaves, and what a command put into the background with its output sent elsewhere, lives on.
+
+use std::{
+    fmt, io,
+    os::unix::process::ExitStatusExt,
+    process::ExitStatus,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use gnoma_core::tool::CommandReport;
+use rustix::process::{Pid, Signal, kill_process_group};
+use tokio::{io::AsyncReadExt, net::unix::pipe, process::Child, time::timeout};
+
+use super::decode::Decoder;
+
+/// How long output is read on after the shell has ended, when something else still holds the pipe.
+const DRAIN_GRACE: Duration = Duration::from_millis(50);
+/// How long a group may take to end itself when asked to.
+const TERM_GRACE: Duration = Duration::from_millis(500);
+/// How long the system may take to end a group by force.
+const KILL_GRACE: Duration = Duration::from_millis(200);
+
+/// A process group, killed when dropped unless it was released.
+#[derive(Debug)]
+pub(super) struct Group {
+    leader: Option<Pid>,
+    released: AtomicBool,
+}
+
+impl Group {
+    fn led_by(child: &Child) -> Self {
+        let id = child.id().and_then(|id| i32::try_from(id).ok());
+        Self {
+            leader: id.and_then(Pid::from_raw),
+            released: AtomicBool::new(false),
+        }
+    }
+
+    /// Ends the group by force.
+    pub(super) fn kill(&self) {
+        self.signal(Signal::KILL);
+    }
+
+    fn signal(&self, signal: Signal) {
+        if let Some(leader) = self.leader
+            && !self.released.load(Ordering::Acquire)
+        {
+            // The only failure is that nobody is left.
+            kill_process_group(leader, signal).ok();
+        }
+    }
+
+    /// Lets go of the group: its number may soon belong to somebody else.
+    fn release(&self) {
+        self.released.store(true, Ordering::Release);
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+/// How a shell ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Ending {
+    /// By itself, with this exit code.
+    Code(i32),
+    /// By this signal.
+    Signal(i32),
+    /// The system did not say.
+    Unknown,
+}
+
+impl Ending {
+    fn of(status: &io::Result<ExitStatus>) -> Self {
+        let Ok(status) = status else {
+            return Self::Unknown;
+        };
+        match (status.code(), status.signal()) {
+            (Some(code), _) => Self::Code(code),
+            (None, Some(signal)) => Self::Signal(signal),
+            (None, None) => Self::Unknown,
+        }
+    }
+
+    /// The end of `command`, for the engine.
+    pub(super) fn report(self, command: String) -> CommandReport {
+        CommandReport {
+            command,
+            exit_code: match self {
+                Self::Code(code) => Some(code),
+                Self::Signal(_) | Self::Unknown => None,
+            },
+        }
+    }
+}
+
+impl fmt::Display for Ending {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Code(code) => write!(f, "Exit code {code}"),
+            Self::Signal(signal) => match signal_name(*signal) {
+                Some(name) => write!(f, "Killed by {name}"),
+                None => write!(f, "Killed by signal {signal}"),
+            },
+            Self::Unknown => f.write_str("Ended, exit code unknown"),
+        }
+    }
+}
+
+fn signal_name(number: i32) -> Option<&'static str> {
+    Some(match Signal::from_named_raw(number)? {
+        Signal::HUP => "SIGHUP",
+        Signal::INT => "SIGINT",
+        Signal::QUIT => "SIGQUIT",
+        Signal::ILL => "SIGILL",
+        Signal::TRAP => "SIGTRAP",
+        Signal::ABORT => "SIGABRT",
+        Signal::BUS => "SIGBUS",
+        Signal::FPE => "SIGFPE",
+        Signal::KILL => "SIGKILL",
+        Signal::SEGV => "SIGSEGV",
+        Signal::PIPE => "SIGPIPE",
+        Signal::ALARM => "SIGALRM",
+        Signal::TERM => "SIGTERM",
+        Signal::XCPU => "SIGXCPU",
+        Signal::XFSZ => "SIGXFSZ",
+        _ => return None,
+    })
+}
+
+/// What a process did.
+#[derive(Debug)]
+pub(super) enum Step<'a> {
+    /// It wrote this; empty when only part of a character came.
+    Wrote(&'a str),
+    /// Its shell ended. There may be output left.
+    Ended(Ending),
+}
+
+/// A shell, what it started, and the pipe they write to. Dropped, it kills them all.
+#[derive(Debug)]
+pub(super) struct Process {
+    // Before `child`: the group is killed while its leader still holds the number.
+    group: Arc<Group>,
+    child: Child,
+    output: pipe::Receiver,
+    open: bool,
+    decoder: Decoder,
+}
+
+impl Process {
+    /// Takes charge of a child that leads a group and writes to `output`.
+    pub(super) fn new(child: Child, output: pipe::Receiver) -> Self {
+        Self {
+            group: Arc::new(Group::led_by(&child)),
+            child,
+            output,
+            open: true,
+            decoder: Decoder::new(),
+        }
+    }
+
+    /// The group, for those who must end it from outside.
+    pub(super) fn group(&self) -> Arc<Group> {
+        Arc::clone(&self.group)
+    }
+
+    /// Whether something still may write, though the shell has ended.
+    pub(super) fn is_open(&self) -> bool {
+        self.open
+    }
+
+    /// Waits for the next thing to happen. Nothing is lost when the future is dropped.
+    pub(super) async fn next(&mut self) -> Step<'_> {
+        tokio::select! {
+            // The end first: a child in the background that never stops writing must not hide it.
+            biased;
+            status = self.child.wait() => Step::Ended(Ending::of(&status)),
+            read = self.output.read_buf(self.decoder.buffer()), if self.open => {
+                Step::Wrote(self.decoded(&read))
+            }
+        }
+    }
+
+    /// Reads what is left after the shell has ended, without waiting for a child in the background.
+    pub(super) async fn drain(&mut self, sink: impl FnMut(&str)) {
+        timeout(DRAIN_GRACE, self.read_to_end(sink)).await.ok();
+        if !self.open {
+            self.group.release();
+        }
+    }
+
+    /// Waits until nobody can write any more and the shell has ended.
+    pub(super) async fn finish(&mut self, sink: impl FnMut(&str)) -> Ending {
+        let ending = self.outlast(sink).await;
+        self.group.release();
+        ending
+    }
+
+    /// Ends the group: asks first, then uses force.
+    pub(super) async fn terminate(&mut self, mut sink: impl FnMut(&str)) {
+        self.group.signal(Signal::TERM);
+        timeout(TERM_GRACE, self.outlast(&mut sink)).await.ok();
+        self.group.kill();
+        timeout(KILL_GRACE, self.outlast(&mut sink)).await.ok();
+        self.group.release();
+    }
+
+    async fn outlast(&mut self, sink: impl FnMut(&str)) -> Ending {
+        self.read_to_end(sink).await;
+        Ending::of(&self.child.wait().await)
+    }
+
+    async fn read_to_end(&mut self, mut sink: impl FnMut(&str)) {
+        while self.open {
+            let read = self.output.read_buf(self.decoder.buffer()).await;
+            sink(self.decoded(&read));
+        }
+    }
+
+    /// The text that a read brought. A pipe that fails is as good as closed.
+    fn decoded(&mut self, read: &io::Result<usize>) -> &str {
+        self.open = matches!(read, Ok(1..));
+        self.decoder.text(!self.open)
+    }
+}

@@ -1,0 +1,109 @@
+//! Output of a running command, for people to watch.
+//!
+//! Small writes are gathered for a moment, and what nobody has room for is dropped: the watched
+//! output is a courtesy, the captured one is the result.
+
+use std::time::Duration;
+
+use gnoma_core::{CallId, tool::Progress};
+use tokio::{
+    sync::mpsc::{Sender, error::TrySendError},
+    time::Instant,
+};
+
+/// Least time between two pieces.
+const INTERVAL: Duration = Duration::from_millis(40);
+/// Most text that waits to be shown; older text gives way.
+const MAX_PENDING_BYTES: usize = 16 * 1024;
+
+/// Passes text on in pieces.
+#[derive(Debug)]
+pub(super) struct Watch {
+    call: CallId,
+    sender: Sender<Progress>,
+    pending: String,
+    next: Instant,
+}
+
+impl Watch {
+    /// A watch whose first text is passed on at once.
+    pub(super) fn new(call: CallId, sender: Sender<Progress>, now: Instant) -> Self {
+        Self {
+            call,
+            sender,
+            pending: String::new(),
+            next: now,
+        }
+    }
+
+    /// Adds text, and passes it on if it is time.
+    pub(super) fn push(&mut self, text: &str, now: Instant) {
+        self.pending.push_str(text);
+        let surplus = self.pending.len().saturating_sub(MAX_PENDING_BYTES);
+        let cut = self.pending.ceil_char_boundary(surplus);
+        self.pending.drain(..cut);
+        if now >= self.next {
+            self.flush(now);
+        }
+    }
+
+    /// When waiting text wants to be passed on.
+    pub(super) fn due(&self) -> Option<Instant> {
+        (!self.pending.is_empty()).then_some(self.next)
+    }
+
+    /// Passes waiting text on; if there is no room it goes on waiting.
+    pub(super) fn flush(&mut self, now: Instant) {
+        if self.pending.is_empty() {
+            return;
+        }
+        let piece = Progress {
+            call: self.call.clone(),
+            text: std::mem::take(&mut self.pending),
+        };
+        if let Err(TrySendError::Full(piece)) = self.sender.try_send(piece) {
+            self.pending = piece.text;
+        }
+        self.next = now + INTERVAL;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::sync::mpsc;
+
+    use super::*;
+
+    fn drained(receiver: &mut mpsc::Receiver<Progress>) -> Vec<String> {
+        std::iter::from_fn(|| receiver.try_recv().ok().map(|piece| piece.text)).collect()
+    }
+
+    #[test]
+    fn the_first_piece_goes_at_once_and_the_next_are_gathered() {
+        let (sender, mut receiver) = mpsc::channel(8);
+        let start = Instant::now();
+        let mut watch = Watch::new(CallId::new("c"), sender, start);
+        for text in ["a", "b", "c"] {
+            watch.push(text, start);
+        }
+        assert_eq!(drained(&mut receiver), ["a"]);
+        assert_eq!(watch.due(), Some(start + INTERVAL));
+        watch.flush(start + INTERVAL);
+        assert_eq!(drained(&mut receiver), ["bc"]);
+        assert_eq!(watch.due(), None);
+    }
+
+    #[test]
+    fn a_full_channel_keeps_the_newest_text_in_bounded_memory() {
+        let (sender, mut receiver) = mpsc::channel(1);
+        let start = Instant::now();
+        let mut watch = Watch::new(CallId::new("c"), sender, start);
+        watch.push("first", start);
+        watch.push(&"é".repeat(MAX_PENDING_BYTES), start + INTERVAL);
+        watch.push("!", start + INTERVAL * 2);
+        assert_eq!(drained(&mut receiver), ["first"]);
+        watch.flush(start + INTERVAL * 3);
+        let kept = drained(&mut receiver).concat();
+        assert!(kept.ends_with("é!") && kept.len() <= MAX_PENDING_BYTES);
+    }
+}

@@ -1,0 +1,254 @@
+//! Commands in the foreground.
+
+use std::{path::PathBuf, time::Duration};
+
+use gnoma_core::ToolOutcome;
+use gnoma_tools::Options;
+use serde_json::json;
+use tokio::time::{Instant, timeout};
+
+use crate::support::{Bench, gone, is_alive, is_done, is_failed, output, report, text};
+
+/// A shell and its grandchild that do not end by themselves, and note who they are.
+const FAMILY: &str =
+    "echo before; echo $$ > child; (sleep 60 & echo $! > grandchild; wait); echo after";
+
+fn impatient() -> Options {
+    Options {
+        bash_timeout: Duration::from_millis(300),
+        ..Options::default()
+    }
+}
+
+#[tokio::test]
+async fn a_command_gives_its_output_and_its_exit_code() {
+    let bench = Bench::new();
+    let done = bench.command("pwd").await;
+    let folder = bench.folder.path().canonicalize().unwrap();
+    assert_eq!(text(&done), folder.to_str().unwrap());
+    assert_eq!(output(&done).report, report("pwd", Some(0)));
+
+    let failed = bench.command("echo broken; exit 3").await;
+    assert!(is_failed(&failed));
+    assert_eq!(text(&failed), "Exit code 3\nbroken");
+    assert_eq!(
+        output(&failed).report,
+        report("echo broken; exit 3", Some(3))
+    );
+
+    assert_eq!(text(&bench.command("true").await), "(no output)");
+    assert_eq!(text(&bench.command("false").await), "Exit code 1");
+}
+
+#[tokio::test]
+async fn a_signal_is_named() {
+    let killed = Bench::new().command("kill -SEGV $$").await;
+    assert!(is_failed(&killed));
+    assert_eq!(text(&killed), "Killed by SIGSEGV");
+    assert_eq!(output(&killed).report, report("kill -SEGV $$", None));
+}
+
+#[tokio::test]
+async fn both_outputs_come_in_the_order_they_were_written() {
+    let done = Bench::new()
+        .command("for i in 1 2 3; do echo out $i; echo err $i >&2; done")
+        .await;
+    assert_eq!(text(&done), "out 1\nerr 1\nout 2\nerr 2\nout 3\nerr 3");
+}
+
+#[tokio::test]
+async fn there_is_nothing_to_read() {
+    let bench = Bench::new();
+    let done = timeout(Duration::from_secs(5), bench.command("cat; echo end")).await;
+    assert_eq!(text(&done.unwrap()), "end");
+}
+
+#[tokio::test]
+async fn the_end_of_the_shell_is_the_end_and_its_child_becomes_a_job() {
+    let mut bench = Bench::new();
+    let start = Instant::now();
+    let done = bench.command("sleep 60 & echo $! > child; echo hi").await;
+    assert!(start.elapsed() < Duration::from_secs(2));
+    assert_eq!(
+        text(&done),
+        "hi\n[what it left in the background goes on as job 1]"
+    );
+    assert!(is_done(&done));
+    let child = bench.pid("child").await;
+    assert!(is_alive(child));
+    bench.close();
+    gone(child).await;
+}
+
+#[tokio::test]
+async fn a_child_that_never_stops_writing_does_not_hide_the_end() {
+    let bench = Bench::new();
+    let start = Instant::now();
+    let done = bench.command("yes & echo $! > child").await;
+    assert!(start.elapsed() < Duration::from_secs(2));
+    assert!(text(&done).ends_with("as job 1]"));
+    bench.job(json!({ "action": "kill", "id": 1 })).await;
+    gone(bench.pid("child").await).await;
+}
+
+#[tokio::test]
+async fn a_time_out_ends_the_whole_family_and_keeps_the_output() {
+    let bench = Bench::with(&impatient());
+    let start = Instant::now();
+    let failed = bench.command(FAMILY).await;
+    assert!(start.elapsed() < Duration::from_millis(1300));
+    assert!(is_failed(&failed));
+    assert_eq!(
+        text(&failed),
+        "Stopped after 0.3 s, before it ended; give a longer `timeout`, or set `background`.\nbefore"
+    );
+    assert_eq!(output(&failed).report, report(FAMILY, None));
+    gone(bench.pid("child").await).await;
+    gone(bench.pid("grandchild").await).await;
+}
+
+#[tokio::test]
+async fn who_ignores_the_request_to_end_is_forced() {
+    let bench = Bench::with(&impatient());
+    let start = Instant::now();
+    let failed = bench
+        .command("trap '' TERM; echo $$ > child; while :; do sleep 0.05; done")
+        .await;
+    assert!(is_failed(&failed) && start.elapsed() < Duration::from_millis(1300));
+    gone(bench.pid("child").await).await;
+}
+
+#[tokio::test]
+async fn who_cleans_up_on_request_is_heard() {
+    let bench = Bench::with(&impatient());
+    let failed = bench
+        .command("trap 'echo cleaned; exit' TERM; while :; do sleep 0.05; done")
+        .await;
+    assert!(text(&failed).ends_with("\ncleaned"));
+}
+
+#[tokio::test]
+async fn the_call_may_ask_for_another_time_out() {
+    let bench = Bench::with(&impatient());
+    let arguments = json!({ "command": "sleep 0.5; echo late", "timeout": 20.0 });
+    assert_eq!(text(&bench.call("bash", &arguments).await), "late");
+}
+
+#[tokio::test]
+async fn a_cancel_ends_the_whole_family_and_keeps_the_output() {
+    let bench = Bench::new();
+    let cancel = async {
+        let grandchild = bench.pid("grandchild").await;
+        bench.stop.cancel();
+        grandchild
+    };
+    let (outcome, grandchild) = tokio::join!(bench.command(FAMILY), cancel);
+    assert_eq!(outcome, ToolOutcome::Interrupted("before".to_owned()));
+    gone(grandchild).await;
+    gone(bench.pid("child").await).await;
+
+    let after = bench.command("touch too-late").await;
+    assert_eq!(after, ToolOutcome::Interrupted(String::new()));
+    assert!(!bench.path("too-late").exists());
+}
+
+#[tokio::test]
+async fn a_dropped_call_ends_the_whole_family() {
+    let bench = Bench::new();
+    let grandchild = tokio::select! {
+        outcome = bench.command(FAMILY) => panic!("ended: {outcome:?}"),
+        grandchild = bench.pid("grandchild") => grandchild,
+    };
+    gone(grandchild).await;
+    gone(bench.pid("child").await).await;
+}
+
+#[tokio::test]
+async fn of_a_long_output_both_ends_are_kept() {
+    let done = Bench::new()
+        .command("echo first; head -c 20000000 /dev/zero | tr '\\0' x; echo; echo last")
+        .await;
+    let text = text(&done);
+    assert!(text.starts_with("first\nxxx") && text.ends_with("xxx\nlast"));
+    assert!(text.len() < 30_100);
+    let left_out = 20_000_000 + "first\n\nlast\n".len() - 30_000;
+    assert!(text.contains(&format!("\n[... {left_out} bytes left out ...]\n")));
+}
+
+#[tokio::test]
+async fn an_output_without_end_is_stopped_in_time() {
+    let start = Instant::now();
+    let failed = Bench::with(&impatient()).command("yes").await;
+    assert!(is_failed(&failed) && start.elapsed() < Duration::from_millis(1300));
+    assert!(text(&failed).contains("bytes left out"));
+}
+
+#[tokio::test]
+async fn bytes_that_are_no_text_are_replaced_and_characters_survive_cuts() {
+    let command = r"printf 'a\377b\0c'; printf '\342\202'; sleep 0.1; printf '\254\n'";
+    assert_eq!(text(&Bench::new().command(command).await), "a\u{fffd}b\0c€");
+}
+
+#[tokio::test]
+async fn output_can_be_watched_while_the_command_runs() {
+    let mut bench = Bench::new();
+    let command = bench.command("echo one; while [ ! -e go ]; do sleep 0.01; done; echo two");
+    let go = bench.path("go");
+    let watch = async {
+        let first = bench.watched.recv().await.unwrap();
+        std::fs::write(go, "").unwrap();
+        (first, bench.watched.recv().await.unwrap())
+    };
+    let (done, (first, second)) = tokio::join!(command, watch);
+    assert_eq!(
+        (first.text.as_str(), second.text.as_str()),
+        ("one\n", "two\n")
+    );
+    assert_eq!(first.call.as_str(), "call");
+    assert_eq!(text(&done), "one\ntwo");
+}
+
+#[tokio::test]
+async fn commands_know_who_runs_them_and_not_what_is_hidden() {
+    // Cargo sets this one for every test.
+    let ask = "echo $GNOMA $AGENT $AI_AGENT $GIT_TERMINAL_PROMPT $PAGER $GIT_PAGER $TERM; \
+               echo \"[$CARGO_PKG_NAME]\"; test -t 1 || echo no terminal";
+    let open = Bench::new().command(ask).await;
+    let known = "1 gnoma gnoma 0 cat cat dumb";
+    assert_eq!(text(&open), format!("{known}\n[gnoma-tools]\nno terminal"));
+    let hiding = Bench::with(&Options {
+        hidden_variables: vec!["CARGO_PKG_NAME".to_owned()],
+        ..Options::default()
+    });
+    assert_eq!(
+        text(&hiding.command(ask).await),
+        format!("{known}\n[]\nno terminal")
+    );
+}
+
+#[tokio::test]
+async fn without_the_shell_asked_for_the_plain_one_is_used() {
+    let bench = Bench::with(&Options {
+        shell: PathBuf::from("/no/such/shell"),
+        ..Options::default()
+    });
+    assert_eq!(text(&bench.command("echo hi").await), "hi");
+}
+
+#[tokio::test]
+async fn what_cannot_be_started_says_why() {
+    let bench = Bench::new();
+    let long = bench
+        .command(&format!("true {}", "x".repeat(3_000_000)))
+        .await;
+    assert!(is_failed(&long) && text(&long).contains("write it to a file"));
+    let nul = bench.command("echo \0").await;
+    assert!(is_failed(&nul) && text(&nul).contains("could not be started"));
+    let shapeless = bench.call("bash", &json!({ "cmd": "ls" })).await;
+    assert!(is_failed(&shapeless) && text(&shapeless).contains("`command`"));
+
+    std::fs::remove_dir_all(bench.folder.path()).unwrap();
+    let lost = bench.command("echo hi").await;
+    assert!(is_failed(&lost) && text(&lost).contains("is gone"));
+    assert_eq!(output(&lost).report, None);
+}

@@ -1,0 +1,10 @@
+//! The tools as a session sees them: real processes in temporary folders.
+
+#[cfg(test)]
+mod background;
+#[cfg(test)]
+mod bash;
+#[cfg(test)]
+mod specs;
+#[cfg(test)]
+mod support;

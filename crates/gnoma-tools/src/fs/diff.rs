@@ -1,0 +1,124 @@
+//! Unified diffs of two versions of a file, for people and for the model.
+
+use std::time::Duration;
+
+use similar::TextDiff;
+
+use super::{
+    sniff::{Sort, sort_of},
+    text::cut,
+};
+
+/// Lines around a change.
+const CONTEXT_LINES: usize = 3;
+/// Most lines a diff shows to people.
+const MAX_LINES_FOR_PEOPLE: usize = 1000;
+/// Most lines a diff shows to the model, which wrote the change itself.
+const MAX_LINES_FOR_MODEL: usize = 60;
+/// Characters of a line that are shown.
+const MAX_LINE_CHARS: usize = 500;
+/// After this long the diff is made coarse instead of small.
+const PATIENCE: Duration = Duration::from_millis(200);
+
+/// The differences of two versions.
+pub(super) struct Diff {
+    header: String,
+    hunks: String,
+}
+
+impl Diff {
+    /// From `old` (`None`: no such file) to `new`; bytes that are not UTF-8 are shown as `U+FFFD`.
+    pub(super) fn between(name: &str, old: Option<&[u8]>, new: &[u8]) -> Self {
+        let name = name.trim_start_matches('/');
+        let before = old.map_or_else(|| "/dev/null".to_owned(), |_| format!("a/{name}"));
+        Self {
+            header: format!("--- {before}\n+++ b/{name}\n"),
+            hunks: hunks(old.unwrap_or_default(), new),
+        }
+    }
+
+    /// The whole diff, or nothing when there is nothing to show.
+    pub(super) fn for_people(&self) -> Option<String> {
+        if self.hunks.is_empty() {
+            return None;
+        }
+        let shown = first_lines(&self.hunks, MAX_LINES_FOR_PEOPLE);
+        Some(format!("{}{shown}", self.header))
+    }
+
+    /// The hunks alone.
+    pub(super) fn for_model(&self) -> String {
+        first_lines(&self.hunks, MAX_LINES_FOR_MODEL)
+    }
+}
+
+fn hunks(old: &[u8], new: &[u8]) -> String {
+    if sort_of(old) != Sort::Text || sort_of(new) != Sort::Text {
+        return String::new();
+    }
+    let (old, new) = (String::from_utf8_lossy(old), String::from_utf8_lossy(new));
+    // Cut at `\n` only, so that line numbers agree with every other tool's.
+    let old: Vec<&str> = old.split_inclusive('\n').collect();
+    let new: Vec<&str> = new.split_inclusive('\n').collect();
+    TextDiff::configure()
+        .timeout(PATIENCE)
+        .newline_terminated(true)
+        .diff_slices(&old, &new)
+        .unified_diff()
+        .context_radius(CONTEXT_LINES)
+        .to_string()
+}
+
+fn first_lines(text: &str, max: usize) -> String {
+    let mut shown = String::new();
+    for line in text.lines().take(max) {
+        let (kept, was_cut) = cut(line, MAX_LINE_CHARS);
+        shown.push_str(kept);
+        shown.push_str(if was_cut { "…\n" } else { "\n" });
+    }
+    let left = text.lines().count().saturating_sub(max);
+    if left > 0 {
+        shown.push_str(&format!("[{left} more diff lines]\n"));
+    }
+    shown
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_diff_names_both_sides_and_keeps_three_lines_around() {
+        let old = b"1\n2\n3\n4\n5\n6\n7\n8\n9\n";
+        let new = b"1\n2\n3\n4\nfive\n6\n7\n8\n9\n";
+        let diff = Diff::between("n.txt", Some(old), new);
+        let hunk = "@@ -2,7 +2,7 @@\n 2\n 3\n 4\n-5\n+five\n 6\n 7\n 8\n";
+        assert_eq!(diff.for_model(), hunk);
+        assert_eq!(
+            diff.for_people().unwrap(),
+            format!("--- a/n.txt\n+++ b/n.txt\n{hunk}")
+        );
+    }
+
+    #[test]
+    fn a_missing_final_line_end_is_seen() {
+        let diff = Diff::between("a", Some(b"x"), b"x\n");
+        assert!(diff.for_model().contains("\\ No newline at end of file"));
+    }
+
+    #[test]
+    fn long_diffs_say_what_is_left_out() {
+        let new = "line\n".repeat(MAX_LINES_FOR_PEOPLE + 5);
+        let diff = Diff::between("a", None, new.as_bytes());
+        let people = diff.for_people().unwrap();
+        assert!(people.starts_with("--- /dev/null\n"));
+        assert!(people.ends_with("[6 more diff lines]\n"));
+        assert!(diff.for_model().len() < people.len());
+    }
+
+    #[test]
+    fn equal_and_binary_versions_have_no_diff() {
+        assert_eq!(Diff::between("a", Some(b"x"), b"x").for_people(), None);
+        assert_eq!(Diff::between("a", Some(b"x\0"), b"y").for_people(), None);
+    }
+}

@@ -1,0 +1,271 @@
+//! Text with what does not matter folded away, and where each piece came from.
+//!
+//! Folding never adds, drops or merges lines, so a match in folded text covers as many lines of the
+//! original as of the text that was looked for.
+
+use std::ops::Range;
+
+use unicode_normalization::{UnicodeNormalization, char::canonical_combining_class};
+
+/// What a comparison overlooks; each step overlooks what the ones before it do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Looseness {
+    /// White space and `\r` at line ends.
+    TrailingSpace,
+    /// Composed or decomposed letters, typographic quotes, dashes and spaces.
+    UnicodeForm,
+    /// White space at line starts.
+    Indentation,
+    /// How much white space stands between words.
+    Spacing,
+}
+
+impl Looseness {
+    /// From strict to loose.
+    pub(super) const STEPS: [Self; 4] = [
+        Self::TrailingSpace,
+        Self::UnicodeForm,
+        Self::Indentation,
+        Self::Spacing,
+    ];
+
+    /// What is overlooked, for `matched ignoring …`.
+    pub(super) fn words(self) -> &'static str {
+        match self {
+            Self::TrailingSpace => "white space at line ends",
+            Self::UnicodeForm => "Unicode form",
+            Self::Indentation => "indentation",
+            Self::Spacing => "white space",
+        }
+    }
+}
+
+/// Folded text.
+pub(super) struct Folded {
+    pub(super) text: String,
+    /// For each byte of `text`, the bytes of the original it stands for.
+    origins: Vec<Origin>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Origin {
+    start: usize,
+    end: usize,
+}
+
+/// One character of folded text.
+#[derive(Clone, Copy)]
+struct Glyph {
+    char: char,
+    origin: Origin,
+}
+
+impl Folded {
+    /// Folds `bytes`; what is not UTF-8 becomes `U+FFFD`.
+    pub(super) fn of(bytes: &[u8], looseness: Looseness) -> Self {
+        let mut folded = Self {
+            text: String::with_capacity(bytes.len()),
+            origins: Vec::with_capacity(bytes.len()),
+        };
+        let mut glyphs = Vec::new();
+        let mut start = 0;
+        for line in bytes.split_inclusive(|&byte| byte == b'\n') {
+            let end = start + line.len();
+            let body = line.strip_suffix(b"\n").unwrap_or(line);
+            glyphs.clear();
+            read_glyphs(body, start, looseness, &mut glyphs);
+            folded.push_line(&glyphs, looseness);
+            if body.len() < line.len() {
+                let origin = Origin {
+                    start: end - 1,
+                    end,
+                };
+                folded.push(Glyph { char: '\n', origin });
+            }
+            start = end;
+        }
+        folded
+    }
+
+    fn push_line(&mut self, glyphs: &[Glyph], looseness: Looseness) {
+        let is_space = |glyph: &Glyph| glyph.char.is_whitespace();
+        let end = glyphs.iter().rposition(|glyph| !is_space(glyph));
+        let kept = glyphs
+            .get(..end.map_or(0, |last| last + 1))
+            .unwrap_or_default();
+        let indentation = kept.iter().take_while(|glyph| is_space(glyph)).count();
+        let (lead, body) = kept.split_at(indentation);
+        if looseness < Looseness::Indentation {
+            lead.iter().for_each(|&glyph| self.push(glyph));
+        }
+        for piece in body.chunk_by(|a, b| is_space(a) && is_space(b)) {
+            match piece {
+                [first, .., last] if looseness >= Looseness::Spacing => self.push(Glyph {
+                    char: ' ',
+                    origin: Origin {
+                        start: first.origin.start,
+                        end: last.origin.end,
+                    },
+                }),
+                [only] if looseness >= Looseness::Spacing && is_space(only) => {
+                    self.push(Glyph { char: ' ', ..*only });
+                }
+                _ => piece.iter().for_each(|&glyph| self.push(glyph)),
+            }
+        }
+    }
+
+    fn push(&mut self, glyph: Glyph) {
+        self.text.push(glyph.char);
+        self.origins.resize(self.text.len(), glyph.origin);
+    }
+
+    /// The original bytes that `range` of the text stands for; `None` when it begins or ends inside
+    /// something that was folded as one.
+    pub(super) fn original(&self, range: &Range<usize>) -> Option<Range<usize>> {
+        let first = self.origins.get(range.start)?;
+        let last = self.origins.get(range.end.checked_sub(1)?)?;
+        let before = range
+            .start
+            .checked_sub(1)
+            .and_then(|at| self.origins.get(at));
+        let is_whole = before != Some(first) && self.origins.get(range.end) != Some(last);
+        is_whole.then_some(first.start..last.end)
+    }
+}
+
+/// Decodes `bytes`, which begin at `base` of the original.
+fn read_glyphs(bytes: &[u8], base: usize, looseness: Looseness, glyphs: &mut Vec<Glyph>) {
+    let mut at = base;
+    for chunk in bytes.utf8_chunks() {
+        let valid = chunk.valid();
+        if looseness < Looseness::UnicodeForm || valid.is_ascii() {
+            glyphs.extend(valid.char_indices().map(|(offset, char)| Glyph {
+                char,
+                origin: Origin {
+                    start: at + offset,
+                    end: at + offset + char.len_utf8(),
+                },
+            }));
+        } else {
+            read_clusters(valid, at, glyphs);
+        }
+        at += valid.len();
+        let bad = chunk.invalid().len();
+        if bad > 0 {
+            let origin = Origin {
+                start: at,
+                end: at + bad,
+            };
+            glyphs.push(Glyph {
+                char: char::REPLACEMENT_CHARACTER,
+                origin,
+            });
+            at += bad;
+        }
+    }
+}
+
+/// Composes letters with the marks that follow them, and folds typographic characters.
+fn read_clusters(text: &str, base: usize, glyphs: &mut Vec<Glyph>) {
+    let mut start = 0;
+    while let Some(rest) = text.get(start..).filter(|rest| !rest.is_empty()) {
+        let length = cluster_length(rest);
+        let origin = Origin {
+            start: base + start,
+            end: base + start + length,
+        };
+        for char in rest.get(..length).unwrap_or(rest).nfc() {
+            match plain_form(char) {
+                Some(plain) => glyphs.extend(plain.chars().map(|char| Glyph { char, origin })),
+                None => glyphs.push(Glyph { char, origin }),
+            }
+        }
+        start += length;
+    }
+}
+
+/// Bytes of the first character and the marks that may be composed with it.
+fn cluster_length(text: &str) -> usize {
+    text.char_indices()
+        .skip(1)
+        .find(|&(_, char)| !continues_cluster(char))
+        .map_or(text.len(), |(at, _)| at)
+}
+
+fn continues_cluster(char: char) -> bool {
+    let is_hangul_vowel_or_final = matches!(char, '\u{1160}'..='\u{11ff}');
+    canonical_combining_class(char) != 0 || is_hangul_vowel_or_final
+}
+
+/// What is typed on a keyboard for a typographic character.
+fn plain_form(char: char) -> Option<&'static str> {
+    match char {
+        '\u{2018}'..='\u{201b}' => Some("'"),
+        '\u{201c}'..='\u{201f}' => Some("\""),
+        '\u{2010}'..='\u{2015}' | '\u{2212}' => Some("-"),
+        '\u{2026}' => Some("..."),
+        '\u{a0}' | '\u{2000}'..='\u{200a}' | '\u{202f}' | '\u{205f}' | '\u{3000}' => Some(" "),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn folded(text: &str, looseness: Looseness) -> String {
+        Folded::of(text.as_bytes(), looseness).text
+    }
+
+    #[test]
+    fn each_step_overlooks_more() {
+        let text = "\t a\u{a0}  “b” – e\u{301}…  \r\n";
+        assert_eq!(
+            Looseness::STEPS.map(|looseness| folded(text, looseness)),
+            [
+                "\t a\u{a0}  “b” – e\u{301}…\n",
+                "\t a   \"b\" - é...\n",
+                "a   \"b\" - é...\n",
+                "a \"b\" - é...\n",
+            ]
+        );
+    }
+
+    #[test]
+    fn a_place_inside_a_folded_character_has_no_original() {
+        let folded = Folded::of("a…b".as_bytes(), Looseness::UnicodeForm);
+        assert_eq!(folded.text, "a...b");
+        assert_eq!(folded.original(&(1..4)), Some(1..4));
+        assert_eq!(folded.original(&(1..2)), None);
+        assert_eq!(folded.original(&(2..5)), None);
+    }
+
+    #[test]
+    fn composed_and_decomposed_text_fold_alike() {
+        for (one, other) in [
+            ("é", "e\u{301}"),
+            ("각", "\u{1100}\u{1161}\u{11a8}"),
+            ("Å", "\u{212b}"),
+        ] {
+            let form = Looseness::UnicodeForm;
+            assert_eq!(folded(one, form), folded(other, form));
+        }
+    }
+
+    proptest! {
+        /// Lines stay lines, the whole text stands for itself, and folding twice changes nothing.
+        #[test]
+        fn folding_keeps_lines(bytes in prop::collection::vec(any::<u8>(), 0..80), step in 0_usize..4) {
+            let folded = Folded::of(&bytes, Looseness::STEPS[step]);
+            let ends = |bytes: &[u8]| bytes.iter().filter(|&&byte| byte == b'\n').count();
+            prop_assert_eq!(ends(&bytes), ends(folded.text.as_bytes()));
+            prop_assert_eq!(folded.text.len(), folded.origins.len());
+            prop_assert!(folded.origins.windows(2).all(|pair| pair[0] == pair[1] || pair[0].end <= pair[1].start));
+            let again = Folded::of(folded.text.as_bytes(), Looseness::STEPS[step]);
+            prop_assert_eq!(again.text, folded.text);
+        }
+    }
+}

@@ -1,0 +1,250 @@
+//! Finding a text that is in a file, though not to the letter.
+//!
+//! Comparison is loosened step by step, and the first step with a match decides: one match is taken,
+//! several are refused. A match never begins or ends inside a word, and white space overlooked at an
+//! edge of the text must be the edge of a line in the file.
+
+use std::ops::Range;
+
+use memchr::memmem;
+
+use super::fold::{Folded, Looseness};
+
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
+/// What an edit looks for and what it puts there, with `\n` line ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Wanted<'a> {
+    pub(super) old: &'a str,
+    pub(super) new: &'a str,
+    /// A match must begin where a line's text begins.
+    starts_line: bool,
+    /// A match must end where a line's text ends.
+    ends_line: bool,
+}
+
+/// The one place that matches.
+#[derive(Debug)]
+pub(super) struct Found<'a> {
+    pub(super) span: Range<usize>,
+    pub(super) looseness: Looseness,
+    /// What was found there: what was asked for, perhaps without blank lines at its edges.
+    pub(super) wanted: Wanted<'a>,
+}
+
+/// Several places match.
+#[derive(Debug)]
+pub(super) struct Several {
+    pub(super) offsets: Vec<usize>,
+    pub(super) looseness: Looseness,
+}
+
+/// Looks for `wanted` in `content`; `None` when it is nowhere.
+pub(super) fn find<'a>(content: &[u8], wanted: Wanted<'a>) -> Result<Option<Found<'a>>, Several> {
+    let peeled = wanted.peeled();
+    let base = text_start(content);
+    let text = content.get(base..).unwrap_or_default();
+    for looseness in Looseness::STEPS {
+        let folded = Folded::of(text, looseness);
+        for wanted in [Some(wanted), peeled].into_iter().flatten() {
+            let spans = matches(text, &folded, wanted, looseness);
+            match spans.as_slice() {
+                [] => {}
+                [only] => {
+                    return Ok(Some(Found {
+                        span: only.start + base..only.end + base,
+                        looseness,
+                        wanted,
+                    }));
+                }
+                several => {
+                    return Err(Several {
+                        offsets: several.iter().map(|span| span.start + base).collect(),
+                        looseness,
+                    });
+                }
+            }
+        }
+    }
+    Ok(None)
+}
+
+/// Where the text begins: after a byte order mark.
+pub(super) fn text_start(content: &[u8]) -> usize {
+    if content.starts_with(BYTE_ORDER_MARK) {
+        BYTE_ORDER_MARK.len()
+    } else {
+        0
+    }
+}
+
+impl<'a> Wanted<'a> {
+    pub(super) fn new(old: &'a str, new: &'a str) -> Self {
+        Self {
+            old,
+            new,
+            starts_line: false,
+            ends_line: false,
+        }
+    }
+
+    /// The same without the blank lines that both sides begin or end with: these do not change.
+    fn peeled(self) -> Option<Self> {
+        let mut peeled = self;
+        while let (Some(old), Some(new)) = (without_first(peeled.old), without_first(peeled.new)) {
+            (peeled.old, peeled.new, peeled.starts_line) = (old, new, true);
+        }
+        while let (Some(old), Some(new)) = (without_last(peeled.old), without_last(peeled.new)) {
+            (peeled.old, peeled.new, peeled.ends_line) = (old, new, true);
+        }
+        (peeled != self).then_some(peeled)
+    }
+}
+
+fn without_first(text: &str) -> Option<&str> {
+    let (line, rest) = text.split_once('\n')?;
+    line.trim().is_empty().then_some(rest)
+}
+
+fn without_last(text: &str) -> Option<&str> {
+    let (rest, line) = text.rsplit_once('\n')?;
+    line.trim().is_empty().then_some(rest)
+}
+
+/// The spans of `text` that match.
+fn matches(
+    text: &[u8],
+    folded: &Folded,
+    wanted: Wanted<'_>,
+    looseness: Looseness,
+) -> Vec<Range<usize>> {
+    let needle = Folded::of(wanted.old.as_bytes(), looseness).text;
+    if needle.trim().is_empty() {
+        return Vec::new();
+    }
+    let ignores_indentation = looseness >= Looseness::Indentation;
+    let edges = Edges {
+        starts_line: wanted.starts_line || ignores_indentation && begins_blank(wanted.old.chars()),
+        ends_line: wanted.ends_line || begins_blank(wanted.old.chars().rev()),
+    };
+    let finder = memmem::Finder::new(needle.as_bytes());
+    let mut spans = Vec::new();
+    let mut from = 0;
+    while let Some(at) = folded
+        .text
+        .as_bytes()
+        .get(from..)
+        .and_then(|rest| finder.find(rest))
+    {
+        let range = from + at..from + at + needle.len();
+        from = range.start + 1;
+        let Some(span) = folded
+            .original(&range)
+            .filter(|_| edges.fit(&folded.text, &range))
+        else {
+            continue;
+        };
+        let from_line_start = ignores_indentation && begins_line(&folded.text, range.start);
+        spans.push(widened(text, span, from_line_start));
+    }
+    spans
+}
+
+/// With the indentation before it, and never between `\r` and `\n`.
+fn widened(text: &[u8], span: Range<usize>, with_indentation: bool) -> Range<usize> {
+    let before = text.get(..span.start).unwrap_or_default();
+    let start = if with_indentation {
+        memchr::memrchr(b'\n', before).map_or(0, |end| end + 1)
+    } else if before.last() == Some(&b'\r') && text.get(span.start) == Some(&b'\n') {
+        span.start - 1
+    } else {
+        span.start
+    };
+    start..span.end
+}
+
+/// Where a match may begin and end.
+struct Edges {
+    starts_line: bool,
+    ends_line: bool,
+}
+
+impl Edges {
+    fn fit(&self, text: &str, range: &Range<usize>) -> bool {
+        (begins_line(text, range.start) || !self.starts_line)
+            && (ends_line(text, range.end) || !self.ends_line)
+            && !is_inside_word(text, range.start)
+            && !is_inside_word(text, range.end)
+    }
+}
+
+fn begins_line(text: &str, at: usize) -> bool {
+    text.get(..at)
+        .is_some_and(|before| before.is_empty() || before.ends_with('\n'))
+}
+
+fn ends_line(text: &str, at: usize) -> bool {
+    text.get(at..)
+        .is_some_and(|after| after.is_empty() || after.starts_with('\n'))
+}
+
+fn is_inside_word(text: &str, at: usize) -> bool {
+    let is_word = |char: char| char.is_alphanumeric() || char == '_';
+    text.split_at_checked(at)
+        .is_none_or(|(before, after)| before.ends_with(is_word) && after.starts_with(is_word))
+}
+
+/// Whether the first of `chars` is white space within a line.
+fn begins_blank(mut chars: impl Iterator<Item = char>) -> bool {
+    chars
+        .next()
+        .is_some_and(|char| char.is_whitespace() && char != '\n')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(content: &str, old: &str) -> Option<String> {
+        let found = find(content.as_bytes(), Wanted::new(old, "")).unwrap()?;
+        Some(content[found.span].to_owned())
+    }
+
+    #[test]
+    fn words_are_never_split() {
+        assert_eq!(found("append\n\tfoo()\n", "end\nfoo()"), None);
+        assert_eq!(
+            found("end\n\tfoo()\n", "end\nfoo()").as_deref(),
+            Some("end\n\tfoo()")
+        );
+    }
+
+    #[test]
+    fn white_space_at_an_edge_means_the_edge_of_a_line() {
+        assert_eq!(found("if (a) return x;\n", "    return x;"), None);
+        assert_eq!(
+            found("\treturn x;\n", "    return x;").as_deref(),
+            Some("\treturn x;")
+        );
+        assert_eq!(found("a = 1 + 2\n", "a = 1  "), None);
+    }
+
+    #[test]
+    fn the_strictest_step_with_a_match_decides() {
+        let content = "  a b  \n\ta b\n";
+        let found = find(content.as_bytes(), Wanted::new("  a b\n", ""))
+            .unwrap()
+            .unwrap();
+        assert_eq!(found.looseness, Looseness::TrailingSpace);
+        let several = find(content.as_bytes(), Wanted::new("   a b\n", "")).unwrap_err();
+        assert_eq!(
+            (several.looseness, several.offsets),
+            (Looseness::Indentation, vec![0, 8])
+        );
+    }
+
+    #[test]
+    fn white_space_alone_matches_nothing() {
+        assert_eq!(found("a\n\n\nb", " \n \n"), None);
+    }
+}

@@ -1,0 +1,305 @@
+//! `fs.edit`: replaces text in a file, in one place or several, all or none.
+//!
+//! What is matched and what is put there is decided in [`apply`]; this file reads, checks that the
+//! model knows the file as it is, writes in one step and words the answer.
+
+mod apply;
+mod fold;
+mod loose;
+mod nearest;
+mod rebuild;
+mod reindent;
+#[cfg(test)]
+mod tests;
+
+use gnoma_core::{
+    ToolCx, ToolSpec,
+    tool::{Access, Tier, ToolOutput, Touches},
+};
+use serde::Deserialize;
+
+use super::{
+    Answer, Refusal, Shared, atomic,
+    diff::Diff,
+    ledger::Knowledge,
+    target::{Kind, Target},
+    text::{counted, cut, line_range},
+};
+use crate::args;
+use apply::{Applied, Cause, Edit, EditError, Place, apply};
+use nearest::Nearest;
+
+/// Edits one call may make.
+const MAX_EDITS: usize = 100;
+/// Characters of a nearest line that are shown.
+const MAX_LINE_CHARS: usize = 300;
+
+/// What a call asks for: one edit, or a list of them.
+#[derive(Deserialize)]
+pub(super) struct Arguments {
+    path: String,
+    old_string: Option<String>,
+    new_string: Option<String>,
+    replace_all: Option<bool>,
+    edits: Option<Vec<Listed>>,
+}
+
+#[derive(Deserialize)]
+struct Listed {
+    old_string: String,
+    new_string: String,
+    replace_all: Option<bool>,
+}
+
+pub(super) fn spec() -> ToolSpec {
+    args::spec(
+        "fs.edit",
+        Access::Edit,
+        Touches::Path("path"),
+        Tier::Lean,
+        "Replace text in a file. old_string must match in one place unless replace_all; empty \
+         creates the file. edits: several, in order, all or none.",
+        r#"{"type":"object","properties":{"path":{"type":"string"},"old_string":{"type":"string"},"new_string":{"type":"string"},"replace_all":{"type":"boolean"},"edits":{"type":"array","items":{"type":"object","properties":{"old_string":{"type":"string"},"new_string":{"type":"string"},"replace_all":{"type":"boolean"}},"required":["old_string","new_string"]}}},"required":["path"]}"#,
+    )
+}
+
+pub(super) fn run(shared: &Shared, arguments: &Arguments, cx: &ToolCx) -> Answer {
+    let _sole = shared.sole_writer();
+    let plan = Plan::of(shared, arguments, cx)?;
+    atomic::replace(&plan.target, &plan.applied.content, &cx.stop)?;
+    if plan.is_known {
+        shared.ledger.saw(&plan.target.path, &plan.applied.content);
+    }
+    let diff = plan.diff();
+    let text = format!("{}\n{}", plan.summary(), diff.for_model());
+    Ok(ToolOutput {
+        diff: diff.for_people(),
+        ..ToolOutput::text(text.trim_end())
+    })
+}
+
+pub(super) fn preview(shared: &Shared, arguments: &Arguments, cx: &ToolCx) -> Option<String> {
+    Plan::of(shared, arguments, cx).ok()?.diff().for_people()
+}
+
+impl Arguments {
+    /// The edits, in order.
+    fn edits(&self) -> Result<Vec<Edit<'_>>, Refusal> {
+        let listed = self.edits.as_deref().unwrap_or_default();
+        // Some models fill in every field, so an empty single edit beside a list is none.
+        let edits = match (self.single(), listed) {
+            (Some(single), []) => vec![single],
+            (Some(single), _) if !(single.old.is_empty() && single.new.is_empty()) => {
+                return Err(refused(
+                    "give `old_string` and `new_string`, or `edits`, not both",
+                ));
+            }
+            (None, []) => return Err(refused("give `old_string` and `new_string`, or `edits`")),
+            (_, listed) => listed.iter().map(Listed::edit).collect(),
+        };
+        if edits.len() > MAX_EDITS {
+            return Err(refused(&format!(
+                "one call makes at most {MAX_EDITS} edits"
+            )));
+        }
+        Ok(edits)
+    }
+
+    fn single(&self) -> Option<Edit<'_>> {
+        Some(Edit {
+            old: self.old_string.as_deref()?,
+            new: self.new_string.as_deref()?,
+            all: self.replace_all.unwrap_or(false),
+        })
+    }
+}
+
+impl Listed {
+    fn edit(&self) -> Edit<'_> {
+        Edit {
+            old: &self.old_string,
+            new: &self.new_string,
+            all: self.replace_all.unwrap_or(false),
+        }
+    }
+}
+
+/// What a call would do.
+struct Plan {
+    target: Target,
+    old: Option<Vec<u8>>,
+    applied: Applied,
+    /// The model knows the whole of the new content.
+    is_known: bool,
+}
+
+impl Plan {
+    fn of(shared: &Shared, arguments: &Arguments, cx: &ToolCx) -> Result<Self, Refusal> {
+        let target = Target::of(cx, &arguments.path)?;
+        let edits = arguments.edits()?;
+        let plan = match target.kind()? {
+            Kind::Missing => Self::creation(target, &edits)?,
+            Kind::File(_) => Self::change(shared, target, &edits)?,
+            Kind::Folder => return Err(target.is_folder()),
+            Kind::Special => return Err(target.is_special()),
+        };
+        let length = plan.applied.content.len() as u64;
+        if length > shared.max_file_bytes {
+            return Err(refused(&format!(
+                "`{}` would have {length} bytes, more than the {} a file may have",
+                plan.target.name, shared.max_file_bytes
+            )));
+        }
+        Ok(plan)
+    }
+
+    fn creation(target: Target, edits: &[Edit<'_>]) -> Result<Self, Refusal> {
+        match edits {
+            [only] if only.old.is_empty() => Ok(Self {
+                target,
+                old: None,
+                applied: Applied {
+                    content: only.new.as_bytes().to_vec(),
+                    places: Vec::new(),
+                },
+                is_known: true,
+            }),
+            _ => Err(target.is_missing()),
+        }
+    }
+
+    fn change(shared: &Shared, target: Target, edits: &[Edit<'_>]) -> Result<Self, Refusal> {
+        let old = target.content(shared.max_file_bytes)?;
+        let knowledge = shared.ledger.knowledge(&target.path, &old);
+        if knowledge == Knowledge::Changed {
+            return Err(refused(&format!(
+                "`{}` has changed since it was last read; read it again first",
+                target.name
+            )));
+        }
+        let applied = apply(&old, edits)
+            .map_err(|error| refused(&explain(&error, &target.name, edits.len())))?;
+        if applied.content == old {
+            return Err(refused(&format!(
+                "the edit leaves `{}` as it is",
+                target.name
+            )));
+        }
+        Ok(Self {
+            target,
+            old: Some(old),
+            applied,
+            is_known: knowledge == Knowledge::Current,
+        })
+    }
+
+    fn diff(&self) -> Diff {
+        Diff::between(
+            &self.target.name,
+            self.old.as_deref(),
+            &self.applied.content,
+        )
+    }
+
+    fn summary(&self) -> String {
+        let name = &self.target.name;
+        if self.old.is_none() {
+            return format!("created `{name}`");
+        }
+        let places = &self.applied.places;
+        let replacements: usize = places.iter().map(|place| place.count).sum();
+        let mut text = format!("edited `{name}`");
+        if replacements > 1 {
+            text.push_str(&format!(" ({})", counted(replacements, "replacement")));
+        }
+        for (index, place) in places.iter().enumerate() {
+            if let Some(note) = note(place) {
+                let which = which(index, places.len());
+                text.push_str(&format!("\n{which}{note}"));
+            }
+        }
+        text
+    }
+}
+
+/// What the model should know about a match that was not to the letter.
+fn note(place: &Place) -> Option<String> {
+    let overlooked = place.looseness?.words();
+    let lines = line_range(place.lines.0, place.lines.1);
+    Some(format!("matched ignoring {overlooked} at {lines}"))
+}
+
+/// `edit 2 of 3: ` where there are several.
+fn which(index: usize, count: usize) -> String {
+    if count > 1 {
+        format!("edit {} of {count}: ", index + 1)
+    } else {
+        String::new()
+    }
+}
+
+fn refused(why: &str) -> Refusal {
+    Refusal::Failed(format!("nothing was changed: {why}"))
+}
+
+/// Why an edit of `name` failed and what to do about it.
+fn explain(error: &EditError, name: &str, count: usize) -> String {
+    let why = match &error.cause {
+        Cause::Empty => format!(
+            "`old_string` is empty, but `{name}` exists: name the text to replace, or use fs.write"
+        ),
+        Cause::NoChange => "`old_string` and `new_string` are the same".to_owned(),
+        Cause::Overwritten => {
+            "`old_string` was in the file until an earlier edit of this call replaced it".to_owned()
+        }
+        Cause::Ambiguous {
+            count,
+            lines,
+            looseness,
+        } => ambiguous(*count, lines, *looseness),
+        Cause::Undecodable { line } => format!(
+            "`new_string` holds `U+FFFD`, which stands for bytes of line {line} that are not \
+             UTF-8: choose an `old_string` without them"
+        ),
+        Cause::NotFound { nearest, new_at } => not_found(name, nearest.as_ref(), *new_at),
+    };
+    format!("{}{why}", which(error.edit, count))
+}
+
+fn ambiguous(count: usize, lines: &[usize], looseness: Option<fold::Looseness>) -> String {
+    let how = looseness
+        .map(|looseness| format!(" (ignoring {})", looseness.words()))
+        .unwrap_or_default();
+    let more = if count > lines.len() { ", …" } else { "" };
+    let lines: Vec<String> = lines.iter().map(ToString::to_string).collect();
+    let lines = lines.join(", ");
+    let remedy = match looseness {
+        None => "add lines around it to make it unique, or set `replace_all`",
+        Some(_) => "copy it exactly as it is in the file, with lines around it",
+    };
+    format!("`old_string` matches {count} times{how}, at lines {lines}{more}: {remedy}")
+}
+
+fn not_found(name: &str, nearest: Option<&Nearest>, new_at: Option<usize>) -> String {
+    let mut why = format!("`old_string` is not in `{name}`");
+    if let Some(line) = new_at {
+        why.push_str(&format!(
+            ", but `new_string` is already there at line {line}"
+        ));
+    }
+    match nearest {
+        None => why.push_str(" and nothing there is like it; read the file again"),
+        Some(nearest) => {
+            why.push_str(
+                ". The nearest text as it really is (copy it without the line numbers):\n",
+            );
+            for (number, line) in (nearest.first_line..).zip(&nearest.lines) {
+                let (kept, was_cut) = cut(line, MAX_LINE_CHARS);
+                let mark = if was_cut { "…" } else { "" };
+                why.push_str(&format!("{number}\t{kept}{mark}\n"));
+            }
+            why.pop();
+        }
+    }
+    why
+}

@@ -1,0 +1,197 @@
+//! The lines of a file that look most like a text that is not in it.
+//!
+//! Likeness is the share of three-character pieces two texts have in common, white space aside: one
+//! pass over the file, whatever its size, and blind to order within the window.
+
+use std::collections::HashMap;
+
+use super::fold::{Folded, Looseness};
+
+/// Lines shown.
+const MAX_LINES: usize = 40;
+/// Lines shown before and after the window.
+const CONTEXT_LINES: usize = 1;
+/// Below this likeness (in hundredths) nothing is shown.
+const MIN_LIKENESS: usize = 35;
+
+/// Lines of a file, as they are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Nearest {
+    /// Number of the first line, counted from 1.
+    pub(super) first_line: usize,
+    /// The lines without their ends.
+    pub(super) lines: Vec<String>,
+}
+
+type Piece = [char; 3];
+
+/// The window of `content` most like `wanted`, or `None` when nothing is like it.
+pub(super) fn nearest(content: &[u8], wanted: &str) -> Option<Nearest> {
+    let wanted = wanted.trim();
+    let mut tally = Tally::of(wanted);
+    let lines: Vec<Vec<Option<usize>>> = Folded::of(content, Looseness::Spacing)
+        .text
+        .lines()
+        .map(|line| tally.places(line))
+        .collect();
+    let size = wanted.lines().count().min(lines.len());
+    let mut best = (0, 0);
+    for (at, line) in lines.iter().enumerate() {
+        tally.add(line);
+        if let Some(left) = at.checked_sub(size).and_then(|left| lines.get(left)) {
+            tally.remove(left);
+        }
+        let likeness = tally.likeness();
+        if likeness > best.0 {
+            best = (likeness, (at + 1).saturating_sub(size));
+        }
+    }
+    let (likeness, first) = best;
+    (likeness >= MIN_LIKENESS).then(|| excerpt(content, first, size))
+}
+
+fn excerpt(content: &[u8], first: usize, size: usize) -> Nearest {
+    let start = first.saturating_sub(CONTEXT_LINES);
+    let end = first + size + CONTEXT_LINES;
+    let lines = content
+        .split(|&byte| byte == b'\n')
+        .take(end)
+        .skip(start)
+        .take(MAX_LINES)
+        .map(|line| String::from_utf8_lossy(line.strip_suffix(b"\r").unwrap_or(line)).into_owned())
+        .collect();
+    Nearest {
+        first_line: start + 1,
+        lines,
+    }
+}
+
+/// How many pieces of the wanted text are in the window.
+struct Tally {
+    index: HashMap<Piece, usize>,
+    counts: Vec<Count>,
+    wanted: usize,
+    window: usize,
+    common: usize,
+}
+
+#[derive(Default)]
+struct Count {
+    wanted: usize,
+    window: usize,
+}
+
+impl Tally {
+    fn of(wanted: &str) -> Self {
+        let mut tally = Self {
+            index: HashMap::new(),
+            counts: Vec::new(),
+            wanted: 0,
+            window: 0,
+            common: 0,
+        };
+        for line in Folded::of(wanted.as_bytes(), Looseness::Spacing)
+            .text
+            .lines()
+        {
+            for piece in pieces(line) {
+                let next = tally.counts.len();
+                let at = *tally.index.entry(piece).or_insert(next);
+                if at == next {
+                    tally.counts.push(Count::default());
+                }
+                if let Some(count) = tally.counts.get_mut(at) {
+                    count.wanted += 1;
+                }
+                tally.wanted += 1;
+            }
+        }
+        tally
+    }
+
+    /// Which wanted piece each piece of `line` is.
+    fn places(&self, line: &str) -> Vec<Option<usize>> {
+        pieces(line)
+            .map(|piece| self.index.get(&piece).copied())
+            .collect()
+    }
+
+    fn add(&mut self, line: &[Option<usize>]) {
+        self.window += line.len();
+        for &at in line.iter().flatten() {
+            if let Some(count) = self.counts.get_mut(at) {
+                count.window += 1;
+                self.common += usize::from(count.window <= count.wanted);
+            }
+        }
+    }
+
+    fn remove(&mut self, line: &[Option<usize>]) {
+        self.window -= line.len();
+        for &at in line.iter().flatten() {
+            if let Some(count) = self.counts.get_mut(at) {
+                self.common -= usize::from(count.window <= count.wanted);
+                count.window -= 1;
+            }
+        }
+    }
+
+    /// In hundredths.
+    fn likeness(&self) -> usize {
+        (200 * self.common)
+            .checked_div(self.wanted + self.window)
+            .unwrap_or(0)
+    }
+}
+
+/// The three-character pieces of a line without its white space; a short line is padded.
+fn pieces(line: &str) -> impl Iterator<Item = Piece> {
+    let mut chars: Vec<char> = line.chars().filter(|char| !char.is_whitespace()).collect();
+    if !chars.is_empty() {
+        chars.resize(chars.len().max(3), ' ');
+    }
+    let count = chars.len().saturating_sub(2);
+    (0..count).filter_map(move |at| <Piece>::try_from(chars.get(at..at + 3)?).ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FILE: &str = "fn main() {\n    let total = sum(&values);\n    println!(\"{total}\");\n}\n\nfn other() {\n    nothing_like_it();\n}\n";
+
+    #[test]
+    fn a_misremembered_line_is_found() {
+        let found = nearest(FILE.as_bytes(), "let total = sum(values)").unwrap();
+        assert_eq!(found.first_line, 1);
+        assert_eq!(found.lines[1], "    let total = sum(&values);");
+    }
+
+    #[test]
+    fn a_block_is_found_as_a_block() {
+        let found = nearest(
+            FILE.as_bytes(),
+            "\nfn other() {\n    nothing_likes_it();\n}\n",
+        )
+        .unwrap();
+        assert_eq!(found.first_line, 5);
+        assert_eq!(
+            found.lines[1..4],
+            ["fn other() {", "    nothing_like_it();", "}"]
+        );
+    }
+
+    #[test]
+    fn nothing_alike_is_said_to_be_nothing() {
+        assert_eq!(nearest(FILE.as_bytes(), "SELECT * FROM users"), None);
+        assert_eq!(nearest(b"", "anything"), None);
+        assert_eq!(nearest(FILE.as_bytes(), " \n "), None);
+    }
+
+    #[test]
+    fn long_windows_are_cut() {
+        let file: String = (0..200).map(|n| format!("line number {n}\n")).collect();
+        let found = nearest(file.as_bytes(), &file.replace("number", "numbers")).unwrap();
+        assert_eq!(found.lines.len(), MAX_LINES);
+    }
+}

@@ -1,0 +1,354 @@
+//! `fs.grep`: lines that match a regular expression, in the order of their files.
+//!
+//! Files are searched one after the other and the search ends when enough is found, so a wide pattern
+//! costs no more than it shows. Binary files, hidden files and ignored files are not searched.
+
+use std::{
+    fs::File,
+    io,
+    path::{Path, PathBuf},
+};
+
+use gnoma_core::{
+    ToolCx, ToolSpec,
+    tool::{Access, Tier, ToolOutput, Touches},
+};
+use grep_matcher::{LineTerminator, Matcher};
+use grep_regex::{RegexMatcher, RegexMatcherBuilder};
+use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, Sink, SinkMatch};
+use serde::Deserialize;
+
+use super::{
+    Answer, Refusal, Shared,
+    pattern::Pattern,
+    target::{Kind, Target, shown},
+    text::{Stoppable, counted},
+    walk,
+};
+use crate::args;
+
+/// Matches shown when the call does not say.
+const DEFAULT_RESULTS: usize = 250;
+/// Bytes of text one call shows.
+const MAX_SHOWN_BYTES: usize = 64 * 1024;
+/// Bytes of one line that are shown.
+const MAX_LINE_BYTES: usize = 400;
+/// Bytes shown before the match in a line that is cut.
+const LEAD_BYTES: usize = 100;
+/// Memory a compiled pattern may take, and a searched line.
+const MAX_PATTERN_BYTES: usize = 10 << 20;
+const MAX_SEARCHED_LINE_BYTES: usize = 16 << 20;
+
+/// What a call asks for.
+#[derive(Deserialize)]
+pub(super) struct Arguments {
+    pattern: String,
+    path: Option<String>,
+    glob: Option<String>,
+    max_results: Option<usize>,
+}
+
+pub(super) fn spec() -> ToolSpec {
+    args::spec(
+        "fs.grep",
+        Access::Read,
+        Touches::Path("path"),
+        Tier::Lean,
+        "Search file contents by regex; skips hidden and ignored files. Gives file:line:text.",
+        r#"{"type":"object","properties":{"pattern":{"type":"string"},"path":{"type":"string","description":"file or folder"},"glob":{"type":"string","description":"such as *.rs"},"max_results":{"type":"integer","description":"default 250"}},"required":["pattern"]}"#,
+    )
+}
+
+pub(super) fn run(_shared: &Shared, arguments: &Arguments, cx: &ToolCx) -> Answer {
+    let target = Target::of(cx, arguments.path.as_deref().unwrap_or("."))?;
+    match target.kind()? {
+        Kind::File(_) | Kind::Folder => {}
+        Kind::Special => return Err(target.is_special()),
+        Kind::Missing => return Err(target.is_missing()),
+    }
+    let glob = arguments.glob.as_deref().filter(|glob| !glob.is_empty());
+    let glob = glob
+        .map(|glob| Pattern::new(glob, &target.path))
+        .transpose()?;
+    let mut search = Search {
+        matcher: compile(&arguments.pattern)?,
+        searcher: searcher(),
+        hits: Hits::up_to(arguments.max_results.unwrap_or(DEFAULT_RESULTS)),
+        searched: 0,
+        failed: 0,
+    };
+    for path in chosen(&target.path, glob.as_ref()) {
+        if search.hits.more {
+            break;
+        }
+        search.file(&path, &shown(&cx.cwd, &path), cx);
+        if cx.stop.is_cancelled() {
+            return Err(Refusal::Stopped(search.hits.text));
+        }
+    }
+    Ok(ToolOutput::text(
+        search.report(&arguments.pattern, &target.name),
+    ))
+}
+
+fn chosen(root: &Path, glob: Option<&Pattern>) -> impl Iterator<Item = PathBuf> {
+    walk::files(root)
+        .map(ignore::DirEntry::into_path)
+        .filter(move |path| {
+            let below = path.strip_prefix(root).ok();
+            let below = below
+                .filter(|below| !below.as_os_str().is_empty())
+                .unwrap_or(path);
+            glob.is_none_or(|glob| glob.matches(below))
+        })
+}
+
+fn compile(pattern: &str) -> Result<RegexMatcher, Refusal> {
+    RegexMatcherBuilder::new()
+        .line_terminator(Some(b'\n'))
+        .crlf(true)
+        .size_limit(MAX_PATTERN_BYTES)
+        .build(pattern)
+        .map_err(|error| {
+            Refusal::Failed(format!(
+                "`{pattern}` is no valid regular expression: {error}\nput `\\` before a character that is meant literally"
+            ))
+        })
+}
+
+fn searcher() -> Searcher {
+    SearcherBuilder::new()
+        .binary_detection(BinaryDetection::quit(0))
+        .line_terminator(LineTerminator::crlf())
+        .heap_limit(Some(MAX_SEARCHED_LINE_BYTES))
+        .build()
+}
+
+struct Search {
+    matcher: RegexMatcher,
+    searcher: Searcher,
+    hits: Hits,
+    searched: usize,
+    failed: usize,
+}
+
+impl Search {
+    fn file(&mut self, path: &Path, name: &str, cx: &ToolCx) {
+        let mut sink = FileSink {
+            matcher: &self.matcher,
+            name,
+            hits: &mut self.hits,
+        };
+        let outcome = File::open(path).and_then(|file| {
+            let reader = Stoppable::new(file, &cx.stop);
+            self.searcher
+                .search_reader(&self.matcher, reader, &mut sink)
+        });
+        match outcome {
+            Ok(()) => self.searched += 1,
+            Err(_) => self.failed += 1,
+        }
+    }
+
+    fn report(self, pattern: &str, name: &str) -> String {
+        let mut text = self.hits.text;
+        if text.is_empty() {
+            let searched = counted(self.searched, "file");
+            text = format!("no match for `{pattern}` in `{name}` ({searched} searched)\n");
+        }
+        if self.hits.more {
+            let count = self.hits.count;
+            text.push_str(&format!(
+                "[first {count}, there are more: narrow `pattern`, `path` or `glob`]\n"
+            ));
+        }
+        if self.failed > 0 {
+            let failed = counted(self.failed, "file");
+            text.push_str(&format!("[{failed} could not be read]\n"));
+        }
+        text.pop();
+        text
+    }
+}
+
+/// What was found so far.
+struct Hits {
+    text: String,
+    count: usize,
+    max: usize,
+    /// Something more matched than is shown.
+    more: bool,
+}
+
+impl Hits {
+    fn up_to(max: usize) -> Self {
+        Self {
+            text: String::new(),
+            count: 0,
+            max: max.max(1),
+            more: false,
+        }
+    }
+
+    /// Adds a line unless there is enough already; returns whether it was added.
+    fn add(&mut self, name: &str, number: u64, line: &str) -> bool {
+        self.more = self.count >= self.max || self.text.len() >= MAX_SHOWN_BYTES;
+        if !self.more {
+            self.text.push_str(&format!("{name}:{number}:{line}\n"));
+            self.count += 1;
+        }
+        !self.more
+    }
+}
+
+/// Takes the matches of one file.
+struct FileSink<'a> {
+    matcher: &'a RegexMatcher,
+    name: &'a str,
+    hits: &'a mut Hits,
+}
+
+impl Sink for FileSink<'_> {
+    type Error = io::Error;
+
+    fn matched(&mut self, _: &Searcher, found: &SinkMatch<'_>) -> io::Result<bool> {
+        let line = found.bytes().trim_ascii_end();
+        let at = self
+            .matcher
+            .find(line)
+            .ok()
+            .flatten()
+            .map_or(0, |at| at.start());
+        let number = found.line_number().unwrap_or(0);
+        Ok(self.hits.add(self.name, number, &excerpt(line, at)))
+    }
+}
+
+/// `line`, or the part of it around the match at `at` when it is long.
+fn excerpt(line: &[u8], at: usize) -> String {
+    if line.len() <= MAX_LINE_BYTES {
+        return String::from_utf8_lossy(line).into_owned();
+    }
+    let start = at
+        .saturating_sub(LEAD_BYTES)
+        .min(line.len() - MAX_LINE_BYTES);
+    let end = start + MAX_LINE_BYTES;
+    let part = String::from_utf8_lossy(line.get(start..end).unwrap_or(line));
+    // A cut may have split a character.
+    let part = part.trim_matches(char::REPLACEMENT_CHARACTER);
+    let (before, after) = (start > 0, end < line.len());
+    let mark = |cut: bool| if cut { "…" } else { "" };
+    format!("{}{part}{}", mark(before), mark(after))
+}
+
+#[cfg(test)]
+mod tests {
+    use gnoma_core::ToolOutcome;
+    use serde_json::json;
+
+    use super::*;
+    use crate::fs::testing::Bench;
+
+    fn project() -> Bench {
+        let bench = Bench::new();
+        bench.put(".gitignore", "target/\n*.log\n");
+        bench.put("src/b.rs", "fn two() {}\nfn three() {}\r\n");
+        bench.put("src/a.rs", "// fn\nfn one() {}\n");
+        bench.put("docs/a.md", "fn in docs\n");
+        bench.put("target/c.rs", "fn built() {}\n");
+        bench.put("run.log", "fn logged\n");
+        bench.put(".hidden/d.rs", "fn hidden() {}\n");
+        bench.put("blob", b"\0fn binary\n");
+        bench
+    }
+
+    #[tokio::test]
+    async fn matches_come_in_the_order_of_files_and_lines() {
+        let found = project()
+            .done("fs.grep", json!({"pattern": "^fn \\w+"}))
+            .await;
+        let expected = "docs/a.md:1:fn in docs\nsrc/a.rs:2:fn one() {}\nsrc/b.rs:1:fn two() {}\nsrc/b.rs:2:fn three() {}";
+        assert_eq!(found, expected);
+    }
+
+    #[tokio::test]
+    async fn path_and_glob_narrow_the_search() {
+        let bench = project();
+        let grep = |path, glob| {
+            bench.done(
+                "fs.grep",
+                json!({"pattern": "^fn", "path": path, "glob": glob}),
+            )
+        };
+        assert_eq!(grep("src/a.rs", None).await, "src/a.rs:2:fn one() {}");
+        assert_eq!(grep("src", Some("b.*")).await.lines().count(), 2);
+        assert_eq!(grep(".", Some("docs/**")).await, "docs/a.md:1:fn in docs");
+        assert!(
+            grep("src", Some("*.py"))
+                .await
+                .contains("(0 files searched)")
+        );
+        let outside = bench.path("src/a.rs");
+        assert_eq!(
+            grep(outside.to_str().unwrap(), None).await,
+            "src/a.rs:2:fn one() {}"
+        );
+    }
+
+    #[tokio::test]
+    async fn a_line_end_is_a_line_end_in_either_form() {
+        let found = project()
+            .done("fs.grep", json!({"pattern": "three\\(\\) \\{\\}$"}))
+            .await;
+        assert_eq!(found, "src/b.rs:2:fn three() {}");
+    }
+
+    #[tokio::test]
+    async fn a_full_answer_says_that_there_is_more() {
+        let bench = Bench::new();
+        bench.put("a", "x\n".repeat(300));
+        let default = bench.done("fs.grep", json!({"pattern": "x"})).await;
+        assert_eq!(default.lines().count(), DEFAULT_RESULTS + 1);
+        assert!(
+            default.ends_with("[first 250, there are more: narrow `pattern`, `path` or `glob`]")
+        );
+        let all = bench
+            .done("fs.grep", json!({"pattern": "x", "max_results": 300}))
+            .await;
+        assert_eq!(all.lines().count(), 300);
+    }
+
+    #[tokio::test]
+    async fn a_long_line_is_shown_around_its_match() {
+        let bench = Bench::new();
+        bench.put(
+            "min.js",
+            format!("{}needle{}\n", "ä".repeat(1000), "b".repeat(1000)),
+        );
+        let found = bench.done("fs.grep", json!({"pattern": "needle"})).await;
+        assert!(found.starts_with("min.js:1:…ä"), "{found}");
+        assert!(found.contains("needle") && found.ends_with("b…"), "{found}");
+        assert!(found.len() < 2 * MAX_LINE_BYTES);
+    }
+
+    #[tokio::test]
+    async fn bad_patterns_and_missing_paths_are_explained() {
+        let bench = project();
+        let bad = bench.failed("fs.grep", json!({"pattern": "a("})).await;
+        assert!(bad.contains("unclosed group"), "{bad}");
+        let missing = bench
+            .failed("fs.grep", json!({"pattern": "a", "path": "scr"}))
+            .await;
+        assert!(missing.contains("near it: `src`"), "{missing}");
+        let none = bench.done("fs.grep", json!({"pattern": "zzz"})).await;
+        assert_eq!(none, "no match for `zzz` in `.` (4 files searched)");
+    }
+
+    #[tokio::test]
+    async fn a_cancelled_search_ends() {
+        let bench = project();
+        bench.stop.cancel();
+        let outcome = bench.outcome("fs.grep", json!({"pattern": "fn"})).await;
+        assert!(matches!(outcome, ToolOutcome::Interrupted(_)));
+    }
+}

@@ -1,0 +1,125 @@
+//! What the model has seen: the content of each file when it was last read or written here.
+//!
+//! Content is remembered as a hash, not as a time: a time stamp changes without the content (a
+//! checkout, a formatter with nothing to do) and, within one clock tick, the content without the stamp.
+
+use std::{
+    collections::HashMap,
+    fs,
+    hash::{BuildHasher, RandomState},
+    path::{Path, PathBuf},
+    sync::{Mutex, MutexGuard, PoisonError},
+};
+
+/// Files remembered; the longest unseen is forgotten first and then counts as never read.
+const MAX_FILES: usize = 4096;
+
+/// How the model's idea of a file stands to the file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Knowledge {
+    /// Never read or written through the tools.
+    Unseen,
+    /// As it was last read or written.
+    Current,
+    /// Changed by somebody else since.
+    Changed,
+}
+
+/// The content hash of each file the model has seen.
+#[derive(Default)]
+pub(super) struct Ledger {
+    hasher: RandomState,
+    seen: Mutex<Seen>,
+}
+
+#[derive(Default)]
+struct Seen {
+    files: HashMap<PathBuf, Sight>,
+    count: u64,
+}
+
+struct Sight {
+    hash: u64,
+    order: u64,
+}
+
+impl Ledger {
+    /// The model has been shown `content`, or wrote it.
+    pub(super) fn saw(&self, path: &Path, content: &[u8]) {
+        let hash = self.hasher.hash_one(content);
+        let mut seen = self.lock();
+        seen.count += 1;
+        let order = seen.count;
+        seen.files.insert(true_name(path), Sight { hash, order });
+        if seen.files.len() > MAX_FILES {
+            seen.forget_oldest();
+        }
+    }
+
+    /// Whether the model knows that the file at `path` holds `content`.
+    pub(super) fn knowledge(&self, path: &Path, content: &[u8]) -> Knowledge {
+        match self.lock().files.get(&true_name(path)) {
+            None => Knowledge::Unseen,
+            Some(sight) if sight.hash == self.hasher.hash_one(content) => Knowledge::Current,
+            Some(_) => Knowledge::Changed,
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Seen> {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Seen {
+    fn forget_oldest(&mut self) {
+        if let Some(oldest) = self.files.values().map(|sight| sight.order).min() {
+            self.files.retain(|_, sight| sight.order != oldest);
+        }
+    }
+}
+
+/// One name for a file, however many links lead to it.
+fn true_name(path: &Path) -> PathBuf {
+    fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn knowledge_follows_content_not_time() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a");
+        fs::write(&path, "one").unwrap();
+        let ledger = Ledger::default();
+        assert_eq!(ledger.knowledge(&path, b"one"), Knowledge::Unseen);
+        ledger.saw(&path, b"one");
+        fs::write(&path, "one").unwrap();
+        assert_eq!(ledger.knowledge(&path, b"one"), Knowledge::Current);
+        assert_eq!(ledger.knowledge(&path, b"two"), Knowledge::Changed);
+    }
+
+    #[test]
+    fn a_link_and_its_target_are_one_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, link) = (folder.path().join("a"), folder.path().join("b"));
+        fs::write(&path, "one").unwrap();
+        std::os::unix::fs::symlink(&path, &link).unwrap();
+        let ledger = Ledger::default();
+        ledger.saw(&link, b"one");
+        assert_eq!(ledger.knowledge(&path, b"one"), Knowledge::Current);
+    }
+
+    #[test]
+    fn the_oldest_sight_is_forgotten_first() {
+        let ledger = Ledger::default();
+        for n in 0..=MAX_FILES {
+            ledger.saw(Path::new(&format!("/nowhere/{n}")), b"x");
+        }
+        let knows = |n: usize| ledger.knowledge(Path::new(&format!("/nowhere/{n}")), b"x");
+        assert_eq!(knows(0), Knowledge::Unseen);
+        assert_eq!(knows(1), Knowledge::Current);
+        assert_eq!(knows(MAX_FILES), Knowledge::Current);
+    }
+}

@@ -1,0 +1,409 @@
+//! `fs.read`: a text file as numbered lines, or a picture.
+//!
+//! Only what is shown is held: a file above the size limit is read line by line. No byte of output
+//! is promised to be a byte of the file (bad UTF-8 is shown as `U+FFFD`, line ends and a byte order
+//! mark are left out); `fs.edit` works on the real bytes.
+
+use std::{
+    fs::{File, Metadata},
+    io::{self, BufRead, BufReader},
+};
+
+use gnoma_core::{
+    Image, ResultPart, ToolCx, ToolSpec,
+    tool::{Access, Tier, ToolOutput, Touches},
+};
+use serde::Deserialize;
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    Answer, Refusal, Shared,
+    sniff::{Sort, sort_of},
+    target::{Kind, Target},
+    text::{Stoppable, counted, cut, line_count},
+};
+use crate::args;
+
+/// Lines shown when the call does not say.
+const DEFAULT_LINES: u64 = 2000;
+/// Bytes of text one call shows.
+const MAX_SHOWN_BYTES: usize = 64 * 1024;
+/// Characters of one line that are shown.
+const MAX_LINE_CHARS: usize = 2000;
+/// Bytes of one line that are kept: enough for the characters shown.
+const MAX_LINE_BYTES: usize = MAX_LINE_CHARS * 4 + 4;
+/// Largest picture, in bytes.
+const MAX_IMAGE_BYTES: u64 = 10 << 20;
+/// Bytes by which a file's sort is judged.
+const HEAD_BYTES: u64 = 8192;
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
+/// What a call asks for.
+#[derive(Deserialize)]
+pub(super) struct Arguments {
+    path: String,
+    offset: Option<u64>,
+    limit: Option<u64>,
+}
+
+pub(super) fn spec() -> ToolSpec {
+    args::spec(
+        "fs.read",
+        Access::Read,
+        Touches::Path("path"),
+        Tier::Lean,
+        "Read a file: numbered lines, or an image.",
+        r#"{"type":"object","properties":{"path":{"type":"string"},"offset":{"type":"integer","description":"lines to skip"},"limit":{"type":"integer","description":"lines to show, default 2000"}},"required":["path"]}"#,
+    )
+}
+
+pub(super) fn run(shared: &Shared, arguments: &Arguments, cx: &ToolCx) -> Answer {
+    let target = Target::of(cx, &arguments.path)?;
+    let metadata = match target.kind()? {
+        Kind::File(metadata) => metadata,
+        Kind::Folder => return Err(target.is_folder()),
+        Kind::Special => return Err(target.is_special()),
+        Kind::Missing => return Err(target.is_missing()),
+    };
+    match sort_of(&target.head(HEAD_BYTES)?) {
+        Sort::Text if metadata.len() > shared.max_file_bytes => {
+            read_in_pieces(&target, arguments, &cx.stop)
+        }
+        Sort::Text => read_whole(shared, &target, arguments, &cx.stop),
+        Sort::Image(mime) => read_image(shared, &target, mime),
+        Sort::Utf16 => Err(unreadable(
+            shared,
+            &target,
+            &metadata,
+            "is text in UTF-16",
+            "convert it with `iconv -f UTF-16`",
+        )),
+        Sort::Binary => Err(unreadable(
+            shared,
+            &target,
+            &metadata,
+            "is binary",
+            "look at it with `file` or `xxd`",
+        )),
+    }
+}
+
+fn read_image(shared: &Shared, target: &Target, mime: &str) -> Answer {
+    let content = target.head(MAX_IMAGE_BYTES + 1)?;
+    if content.len() as u64 > MAX_IMAGE_BYTES {
+        return Err(Refusal::Failed(format!(
+            "`{}` is an image of more than {MAX_IMAGE_BYTES} bytes, too large to show; make a smaller copy",
+            target.name
+        )));
+    }
+    shared.ledger.saw(&target.path, &content);
+    Ok(ToolOutput {
+        parts: vec![ResultPart::Image(Image::from_bytes(mime, &content))],
+        ..ToolOutput::default()
+    })
+}
+
+/// The refusal for a file that is no text. The model knows now what it is, so it may replace it.
+fn unreadable(
+    shared: &Shared,
+    target: &Target,
+    metadata: &Metadata,
+    what: &str,
+    remedy: &str,
+) -> Refusal {
+    if let Ok(content) = target.content(shared.max_file_bytes) {
+        shared.ledger.saw(&target.path, &content);
+    }
+    Refusal::Failed(format!(
+        "`{}` {what} ({} bytes) and cannot be shown as lines; {remedy}",
+        target.name,
+        metadata.len()
+    ))
+}
+
+fn read_whole(
+    shared: &Shared,
+    target: &Target,
+    arguments: &Arguments,
+    stop: &CancellationToken,
+) -> Answer {
+    let content = target.content(shared.max_file_bytes)?;
+    shared.ledger.saw(&target.path, &content);
+    if content.is_empty() {
+        return Ok(ToolOutput::text(format!("`{}` is empty", target.name)));
+    }
+    let total = line_count(&content) as u64;
+    let window = Window::read(content.as_slice(), arguments)
+        .map_err(|error| broken(target, stop, &error))?;
+    window.into_output(target, Some(total))
+}
+
+fn read_in_pieces(target: &Target, arguments: &Arguments, stop: &CancellationToken) -> Answer {
+    let window = File::open(&target.path)
+        .map(|file| BufReader::new(Stoppable::new(file, stop)))
+        .and_then(|reader| Window::read(reader, arguments))
+        .map_err(|error| broken(target, stop, &error))?;
+    window.into_output(target, None)
+}
+
+fn broken(target: &Target, stop: &CancellationToken, error: &io::Error) -> Refusal {
+    if stop.is_cancelled() {
+        Refusal::Stopped(String::new())
+    } else {
+        target.cannot("read", error)
+    }
+}
+
+/// The lines a call shows.
+struct Window {
+    text: String,
+    skipped: u64,
+    shown: u64,
+    more: bool,
+}
+
+impl Window {
+    fn read(mut reader: impl BufRead, arguments: &Arguments) -> io::Result<Self> {
+        let offset = arguments.offset.unwrap_or(0);
+        let limit = arguments.limit.unwrap_or(DEFAULT_LINES).max(1);
+        let mut window = Self {
+            text: String::new(),
+            skipped: 0,
+            shown: 0,
+            more: false,
+        };
+        let mut line = Vec::new();
+        while window.skipped < offset {
+            if next_line(&mut reader, &mut line, 0)?.is_none() {
+                return Ok(window);
+            }
+            window.skipped += 1;
+        }
+        while window.shown < limit && window.text.len() < MAX_SHOWN_BYTES {
+            let Some(length) = next_line(&mut reader, &mut line, MAX_LINE_BYTES)? else {
+                return Ok(window);
+            };
+            window.show(&line, length);
+        }
+        window.more = !reader.fill_buf()?.is_empty();
+        Ok(window)
+    }
+
+    fn show(&mut self, line: &[u8], length: u64) {
+        let number = self.skipped + self.shown + 1;
+        let line = match line.strip_prefix(BYTE_ORDER_MARK) {
+            Some(rest) if number == 1 => rest,
+            _ => line,
+        };
+        let decoded = String::from_utf8_lossy(line.strip_suffix(b"\r").unwrap_or(line));
+        let (kept, was_cut) = cut(&decoded, MAX_LINE_CHARS);
+        self.text.push_str(&format!("{number}\t{kept}"));
+        if was_cut {
+            self.text
+                .push_str(&format!("… [line cut, {length} bytes in all]"));
+        }
+        self.text.push('\n');
+        self.shown += 1;
+    }
+
+    fn into_output(mut self, target: &Target, total: Option<u64>) -> Answer {
+        if self.shown == 0 {
+            return Err(Refusal::Failed(format!(
+                "`{}` has only {}; use a smaller offset",
+                target.name,
+                counted(usize::try_from(self.skipped).unwrap_or(usize::MAX), "line"),
+            )));
+        }
+        let next = self.skipped + self.shown;
+        if self.more {
+            let of = total
+                .map(|total| format!(" of {total}"))
+                .unwrap_or_default();
+            self.text.push_str(&format!(
+                "[lines {}–{next}{of}; read on with offset {next}]",
+                self.skipped + 1
+            ));
+        } else {
+            self.text.pop();
+        }
+        Ok(ToolOutput::text(self.text))
+    }
+}
+
+/// Reads one line without its `\n` into `line`, keeping at most `keep` bytes; returns its full length,
+/// or `None` at the end of the file.
+fn next_line(
+    reader: &mut impl BufRead,
+    line: &mut Vec<u8>,
+    keep: usize,
+) -> io::Result<Option<u64>> {
+    line.clear();
+    let mut length = 0_u64;
+    let mut began = false;
+    loop {
+        let available = reader.fill_buf()?;
+        if available.is_empty() {
+            return Ok(began.then_some(length));
+        }
+        began = true;
+        let end = memchr::memchr(b'\n', available);
+        let piece = available
+            .get(..end.unwrap_or(available.len()))
+            .unwrap_or_default();
+        let room = keep.saturating_sub(line.len()).min(piece.len());
+        line.extend_from_slice(piece.get(..room).unwrap_or_default());
+        length += piece.len() as u64;
+        let used = piece.len() + usize::from(end.is_some());
+        reader.consume(used);
+        if end.is_some() {
+            return Ok(Some(length));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use gnoma_core::ToolOutcome;
+    use serde_json::json;
+
+    use super::*;
+    use crate::{Options, fs::testing::Bench};
+
+    #[tokio::test]
+    async fn lines_are_numbered_from_one() {
+        let bench = Bench::new();
+        bench.put("a.txt", "one\n\nthree\n");
+        let whole = bench.done("fs.read", json!({"path": "a.txt"})).await;
+        assert_eq!(whole, "1\tone\n2\t\n3\tthree");
+    }
+
+    #[tokio::test]
+    async fn offset_skips_and_limit_stops_and_the_rest_is_named() {
+        let bench = Bench::new();
+        bench.put("a.txt", "1\n2\n3\n4\n5");
+        let part = bench
+            .done("fs.read", json!({"path": "a.txt", "offset": 1, "limit": 2}))
+            .await;
+        assert_eq!(part, "2\t2\n3\t3\n[lines 2–3 of 5; read on with offset 3]");
+        let end = bench
+            .done(
+                "fs.read",
+                json!({"path": "a.txt", "offset": 3, "limit": null}),
+            )
+            .await;
+        assert_eq!(end, "4\t4\n5\t5");
+        let past = bench
+            .failed("fs.read", json!({"path": "a.txt", "offset": 9}))
+            .await;
+        assert!(past.contains("only 5 lines"), "{past}");
+    }
+
+    #[tokio::test]
+    async fn odd_bytes_are_shown_not_refused() {
+        let bench = Bench::new();
+        bench.put("bom.txt", "\u{feff}a\r\nb\r\n");
+        bench.put("latin.txt", b"caf\xe9\n");
+        bench.put("empty.txt", "");
+        let read = |name| bench.done("fs.read", json!({ "path": name }));
+        assert_eq!(read("bom.txt").await, "1\ta\n2\tb");
+        assert_eq!(read("latin.txt").await, "1\tcaf\u{fffd}");
+        assert_eq!(read("empty.txt").await, "`empty.txt` is empty");
+    }
+
+    #[tokio::test]
+    async fn long_lines_and_long_files_are_cut_and_say_so() {
+        let bench = Bench::new();
+        bench.put("wide.txt", "ä".repeat(MAX_LINE_CHARS + 10));
+        bench.put("long.txt", "0123456789\n".repeat(10_000));
+        let wide = bench.done("fs.read", json!({"path": "wide.txt"})).await;
+        assert!(wide.ends_with("ä… [line cut, 4020 bytes in all]"));
+        let long = bench
+            .done("fs.read", json!({"path": "long.txt", "limit": 10_000}))
+            .await;
+        assert!(long.len() < MAX_SHOWN_BYTES + MAX_LINE_BYTES);
+        let shown = long.lines().count() - 1;
+        let rest = format!("[lines 1–{shown} of 10000; read on with offset {shown}]");
+        assert!(long.ends_with(&rest), "{:?}", long.lines().last());
+    }
+
+    #[tokio::test]
+    async fn a_file_above_the_size_limit_is_read_in_pieces() {
+        let bench = Bench::with(&Options {
+            max_file_bytes: 100,
+            ..Options::default()
+        });
+        let lines: String = (1..=100).map(|n| format!("line {n}\n")).collect();
+        bench.put("big.txt", lines);
+        let part = bench
+            .done(
+                "fs.read",
+                json!({"path": "big.txt", "offset": 89, "limit": 2}),
+            )
+            .await;
+        assert_eq!(
+            part,
+            "90\tline 90\n91\tline 91\n[lines 90–91; read on with offset 91]"
+        );
+        let past = bench
+            .failed("fs.read", json!({"path": "big.txt", "offset": 200}))
+            .await;
+        assert!(past.contains("only 100 lines"), "{past}");
+    }
+
+    #[tokio::test]
+    async fn pictures_come_back_as_pictures() {
+        let bench = Bench::new();
+        let png = b"\x89PNG\r\n\x1a\n\0rest";
+        bench.put("misnamed.txt", png);
+        let output = bench
+            .output("fs.read", json!({"path": "misnamed.txt"}))
+            .await;
+        let expected = ResultPart::Image(Image::from_bytes("image/png", png));
+        assert_eq!(output.parts, [expected]);
+    }
+
+    #[tokio::test]
+    async fn what_is_no_text_is_named_with_its_size() {
+        let bench = Bench::new();
+        bench.put("a.bin", b"\x7fELF\0\0");
+        bench.put("huge.png", {
+            let mut png = b"\x89PNG\r\n\x1a\n".to_vec();
+            png.resize(usize::try_from(MAX_IMAGE_BYTES).unwrap() + 1, 0);
+            png
+        });
+        bench.put("folder/x", "");
+        let read = |name| bench.failed("fs.read", json!({ "path": name }));
+        assert!(read("a.bin").await.contains("binary (6 bytes)"));
+        assert!(read("huge.png").await.contains("smaller copy"));
+        assert!(read("folder").await.contains("fs.ls"));
+        assert!(read("a.bim").await.contains("near it: `a.bin`"));
+    }
+
+    #[tokio::test]
+    async fn a_pipe_is_refused_instead_of_waited_for() {
+        let bench = Bench::new();
+        let mode = rustix::fs::Mode::from_raw_mode(0o600);
+        rustix::fs::mknodat(
+            rustix::fs::CWD,
+            bench.path("pipe"),
+            rustix::fs::FileType::Fifo,
+            mode,
+            0,
+        )
+        .unwrap();
+        let refusal = bench.failed("fs.read", json!({"path": "pipe"})).await;
+        assert!(refusal.contains("pipe"), "{refusal}");
+    }
+
+    #[tokio::test]
+    async fn a_cancelled_read_of_a_big_file_ends() {
+        let bench = Bench::with(&Options {
+            max_file_bytes: 10,
+            ..Options::default()
+        });
+        bench.put("big.txt", "x\n".repeat(100));
+        bench.stop.cancel();
+        let outcome = bench.outcome("fs.read", json!({"path": "big.txt"})).await;
+        assert!(matches!(outcome, ToolOutcome::Interrupted(_)));
+    }
+}

@@ -1,0 +1,64 @@
+//! What a file is, judged by its first bytes and never by its name.
+
+/// What the first bytes say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Sort {
+    /// Lines of text, in UTF-8 or something near it.
+    Text,
+    /// A picture of this media type.
+    Image(&'static str),
+    /// Text in UTF-16, which reads as half zeros.
+    Utf16,
+    /// Anything else.
+    Binary,
+}
+
+/// The sort of a file that begins with `head`.
+pub(super) fn sort_of(head: &[u8]) -> Sort {
+    if let Some(mime) = image(head) {
+        Sort::Image(mime)
+    } else if head.starts_with(b"\xff\xfe") || head.starts_with(b"\xfe\xff") {
+        Sort::Utf16
+    } else if head.contains(&0) {
+        Sort::Binary
+    } else {
+        Sort::Text
+    }
+}
+
+/// The picture formats that models read.
+fn image(head: &[u8]) -> Option<&'static str> {
+    if head.starts_with(b"\x89PNG\r\n\x1a\n") {
+        Some("image/png")
+    } else if head.starts_with(b"\xff\xd8\xff") {
+        Some("image/jpeg")
+    } else if head.starts_with(b"GIF87a") || head.starts_with(b"GIF89a") {
+        Some("image/gif")
+    } else if head.starts_with(b"RIFF") && head.get(8..12) == Some(b"WEBP") {
+        Some("image/webp")
+    } else {
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_bytes_decide() {
+        let cases: [(&[u8], Sort); 8] = [
+            (b"\x89PNG\r\n\x1a\n\0\0", Sort::Image("image/png")),
+            (b"\xff\xd8\xff\xe0", Sort::Image("image/jpeg")),
+            (b"GIF89a", Sort::Image("image/gif")),
+            (b"RIFF\x10\0\0\0WEBPVP8 ", Sort::Image("image/webp")),
+            (b"RIFF\x10\0\0\0WAVEfmt ", Sort::Binary),
+            (b"\xff\xfeh\0i\0", Sort::Utf16),
+            (b"caf\xe9\n", Sort::Text),
+            (b"", Sort::Text),
+        ];
+        for (head, sort) in cases {
+            assert_eq!(sort_of(head), sort, "{head:?}");
+        }
+    }
+}

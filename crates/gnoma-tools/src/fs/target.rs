@@ -1,0 +1,210 @@
+//! The path a call names: where it leads, what is there, and what to say when it is not.
+
+use std::{
+    fs::{self, File, Metadata},
+    io::{self, Read},
+    path::{Path, PathBuf},
+};
+
+use gnoma_core::ToolCx;
+
+use super::Refusal;
+
+/// Names of a folder that are looked at to find the nearest to a missing one.
+const MAX_NAMES_COMPARED: usize = 5000;
+/// Nearest names that are offered.
+const MAX_NAMES_OFFERED: usize = 3;
+/// How alike a name must be to be offered, from 0 to 1.
+const MIN_LIKENESS: f32 = 0.6;
+
+/// A path from a call.
+#[derive(Debug)]
+pub(super) struct Target {
+    /// Where it leads, seen from the working folder.
+    pub(super) path: PathBuf,
+    /// As it is shown: relative inside the working folder, else absolute.
+    pub(super) name: String,
+}
+
+/// What is at a path, links followed.
+#[derive(Debug)]
+pub(super) enum Kind {
+    /// Nothing.
+    Missing,
+    /// A regular file.
+    File(Metadata),
+    /// A folder.
+    Folder,
+    /// A device, pipe or socket: opening one could block for ever.
+    Special,
+}
+
+impl Target {
+    /// The path `given` in a call, seen from the working folder.
+    pub(super) fn of(cx: &ToolCx, given: &str) -> Result<Self, Refusal> {
+        if given.trim().is_empty() {
+            return Err(Refusal::Failed(
+                "`path` is empty; name a file or folder".to_owned(),
+            ));
+        }
+        // Collecting components drops `.` and doubled slashes; `..` stays, since links give it meaning.
+        let path: PathBuf = cx.cwd.join(given).components().collect();
+        let name = shown(&cx.cwd, &path);
+        Ok(Self { path, name })
+    }
+
+    /// What is there.
+    pub(super) fn kind(&self) -> Result<Kind, Refusal> {
+        match fs::metadata(&self.path) {
+            Ok(metadata) if metadata.is_file() => Ok(Kind::File(metadata)),
+            Ok(metadata) if metadata.is_dir() => Ok(Kind::Folder),
+            Ok(_) => Ok(Kind::Special),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Kind::Missing),
+            Err(error) => Err(self.cannot("look at", &error)),
+        }
+    }
+
+    /// The first `length` bytes, fewer when the file is shorter.
+    pub(super) fn head(&self, length: u64) -> Result<Vec<u8>, Refusal> {
+        let mut head = Vec::new();
+        File::open(&self.path)
+            .and_then(|file| file.take(length).read_to_end(&mut head))
+            .map_err(|error| self.cannot("read", &error))?;
+        Ok(head)
+    }
+
+    /// The whole file, unless it is larger than `max` bytes.
+    pub(super) fn content(&self, max: u64) -> Result<Vec<u8>, Refusal> {
+        let content = self.head(max.saturating_add(1))?;
+        if content.len() as u64 > max {
+            return Err(Refusal::Failed(format!(
+                "`{}` is larger than {max} bytes, the most that is changed or shown whole; \
+                 use `offset` and `limit` to read it, a shell command to change it",
+                self.name
+            )));
+        }
+        Ok(content)
+    }
+
+    /// The refusal for an operation the system refused.
+    pub(super) fn cannot(&self, verb: &str, error: &io::Error) -> Refusal {
+        Refusal::Failed(format!("cannot {verb} `{}`: {error}", self.name))
+    }
+
+    /// The refusal for a folder where a file is needed.
+    pub(super) fn is_folder(&self) -> Refusal {
+        Refusal::Failed(format!(
+            "`{}` is a folder, not a file; list it with fs.ls",
+            self.name
+        ))
+    }
+
+    /// The refusal for a device, pipe or socket.
+    pub(super) fn is_special(&self) -> Refusal {
+        Refusal::Failed(format!(
+            "`{}` is a device, pipe or socket, not a regular file; nothing was done",
+            self.name
+        ))
+    }
+
+    /// The refusal for a missing path, with the nearest names there are.
+    pub(super) fn is_missing(&self) -> Refusal {
+        let mut why = format!("`{}` does not exist", self.name);
+        if self.path.components().any(|part| part.as_os_str() == "~") {
+            why.push_str("; `~` is not expanded, give the whole path");
+            return Refusal::Failed(why);
+        }
+        let near = self.nearest_names();
+        if near.is_empty() {
+            why.push_str("; find files with fs.glob");
+        } else {
+            why.push_str("; near it: ");
+            why.push_str(&near.join(", "));
+        }
+        Refusal::Failed(why)
+    }
+
+    fn nearest_names(&self) -> Vec<String> {
+        let (Some(folder), Some(wanted)) = (self.path.parent(), self.path.file_name()) else {
+            return Vec::new();
+        };
+        let Ok(entries) = fs::read_dir(folder) else {
+            return Vec::new();
+        };
+        let names: Vec<String> = entries
+            .take(MAX_NAMES_COMPARED)
+            .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
+            .collect();
+        let beside = Path::new(&self.name).parent().unwrap_or(Path::new(""));
+        nearest(&wanted.to_string_lossy(), &names)
+            .into_iter()
+            .map(|name| format!("`{}`", beside.join(name).display()))
+            .collect()
+    }
+}
+
+/// The names most like `wanted`, best first; case does not count.
+fn nearest<'a>(wanted: &str, names: &'a [String]) -> Vec<&'a str> {
+    let lower: Vec<String> = names.iter().map(|name| name.to_lowercase()).collect();
+    let candidates: Vec<&str> = lower.iter().map(String::as_str).collect();
+    let wanted = wanted.to_lowercase();
+    similar::get_close_matches(
+        wanted.as_str(),
+        &candidates,
+        MAX_NAMES_OFFERED,
+        MIN_LIKENESS,
+    )
+    .into_iter()
+    .filter_map(|best| {
+        let at = lower.iter().position(|name| name == best)?;
+        names.get(at).map(String::as_str)
+    })
+    .collect()
+}
+
+/// `path` as people write it in the folder `cwd`.
+pub(super) fn shown(cwd: &Path, path: &Path) -> String {
+    match path.strip_prefix(cwd) {
+        Ok(inside) if inside.as_os_str().is_empty() => ".".to_owned(),
+        Ok(inside) => inside.display().to_string(),
+        Err(_) => path.display().to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fs::testing::Bench;
+
+    fn words(refusal: Refusal) -> String {
+        match refusal {
+            Refusal::Failed(why) | Refusal::Stopped(why) => why,
+        }
+    }
+
+    #[test]
+    fn names_are_relative_inside_the_folder_and_absolute_outside() {
+        let bench = Bench::new();
+        let name = |given: &str| Target::of(&bench.cx(), given).unwrap().name;
+        assert_eq!(name("./a//b"), "a/b");
+        assert_eq!(name("."), ".");
+        assert_eq!(name("/etc/hosts"), "/etc/hosts");
+        assert_eq!(name(bench.path("x").to_str().unwrap()), "x");
+        assert!(words(Target::of(&bench.cx(), " ").unwrap_err()).contains("empty"));
+    }
+
+    #[test]
+    fn a_missing_file_is_answered_with_the_nearest_names() {
+        let bench = Bench::new();
+        bench.put("src/parser.rs", "");
+        bench.put("src/README.md", "");
+        let missing = |given: &str| words(Target::of(&bench.cx(), given).unwrap().is_missing());
+        assert_eq!(
+            missing("src/parsr.rs"),
+            "`src/parsr.rs` does not exist; near it: `src/parser.rs`"
+        );
+        assert!(missing("src/readme.md").contains("`src/README.md`"));
+        assert!(missing("src/zzz").ends_with("find files with fs.glob"));
+        assert!(missing("~/notes.txt").contains("`~` is not expanded"));
+    }
+}

@@ -1,0 +1,221 @@
+//! `fs.write`: a whole file, in one step.
+//!
+//! Content nobody has looked at is never lost: a file that exists must have been read, and must not
+//! have changed since. Changing part of a file is `fs.edit`'s work.
+
+use gnoma_core::{
+    ToolCx, ToolSpec,
+    tool::{Access, Tier, ToolOutput, Touches},
+};
+use serde::Deserialize;
+
+use super::{
+    Answer, Refusal, Shared, atomic,
+    diff::Diff,
+    ledger::Knowledge,
+    target::{Kind, Target},
+    text::{counted, line_count},
+};
+use crate::args;
+
+/// What a call asks for.
+#[derive(Deserialize)]
+pub(super) struct Arguments {
+    path: String,
+    content: String,
+}
+
+pub(super) fn spec() -> ToolSpec {
+    args::spec(
+        "fs.write",
+        Access::Edit,
+        Touches::Path("path"),
+        Tier::Lean,
+        "Create or overwrite a file; read an existing one first. Makes folders.",
+        r#"{"type":"object","properties":{"path":{"type":"string"},"content":{"type":"string"}},"required":["path","content"]}"#,
+    )
+}
+
+pub(super) fn run(shared: &Shared, arguments: &Arguments, cx: &ToolCx) -> Answer {
+    let _sole = shared.sole_writer();
+    let plan = Plan::of(shared, arguments, cx)?;
+    if plan.old.as_deref() == Some(plan.new) {
+        shared.ledger.saw(&plan.target.path, plan.new);
+        let name = &plan.target.name;
+        return Ok(ToolOutput::text(format!(
+            "`{name}` holds exactly this already; nothing was written"
+        )));
+    }
+    atomic::replace(&plan.target, plan.new, &cx.stop)?;
+    shared.ledger.saw(&plan.target.path, plan.new);
+    Ok(ToolOutput {
+        diff: plan.diff(),
+        ..ToolOutput::text(plan.summary())
+    })
+}
+
+pub(super) fn preview(shared: &Shared, arguments: &Arguments, cx: &ToolCx) -> Option<String> {
+    Plan::of(shared, arguments, cx).ok()?.diff()
+}
+
+/// What a call would do.
+struct Plan<'a> {
+    target: Target,
+    old: Option<Vec<u8>>,
+    new: &'a [u8],
+}
+
+impl<'a> Plan<'a> {
+    fn of(shared: &Shared, arguments: &'a Arguments, cx: &ToolCx) -> Result<Self, Refusal> {
+        let target = Target::of(cx, &arguments.path)?;
+        let new = arguments.content.as_bytes();
+        if new.len() as u64 > shared.max_file_bytes {
+            return Err(Refusal::Failed(format!(
+                "the content has {} bytes, more than the {} a file may have; nothing was written. \
+                 Write less, or make the file with a shell command",
+                new.len(),
+                shared.max_file_bytes
+            )));
+        }
+        let old = match target.kind()? {
+            Kind::Missing => None,
+            Kind::File(_) => Some(target.content(shared.max_file_bytes)?),
+            Kind::Folder => return Err(target.is_folder()),
+            Kind::Special => return Err(target.is_special()),
+        };
+        let plan = Self { target, old, new };
+        plan.check(shared)?;
+        Ok(plan)
+    }
+
+    /// Refuses to lose content the model has not seen.
+    fn check(&self, shared: &Shared) -> Result<(), Refusal> {
+        let Some(old) = self.old.as_deref() else {
+            return Ok(());
+        };
+        if old.is_empty() || old == self.new {
+            return Ok(());
+        }
+        let name = &self.target.name;
+        match shared.ledger.knowledge(&self.target.path, old) {
+            Knowledge::Current => Ok(()),
+            Knowledge::Unseen => Err(Refusal::Failed(format!(
+                "`{name}` exists ({}) and was not read; nothing was written. Read it first, so \
+                 that nothing unseen is lost, or change part of it with fs.edit",
+                counted(line_count(old), "line")
+            ))),
+            Knowledge::Changed => Err(Refusal::Failed(format!(
+                "`{name}` has changed since it was last read; nothing was written. Read it again first"
+            ))),
+        }
+    }
+
+    fn diff(&self) -> Option<String> {
+        Diff::between(&self.target.name, self.old.as_deref(), self.new).for_people()
+    }
+
+    fn summary(&self) -> String {
+        let name = &self.target.name;
+        match &self.old {
+            None => format!("created `{name}` ({})", size(self.new)),
+            Some(old) => format!("overwrote `{name}` ({}; was {})", size(self.new), size(old)),
+        }
+    }
+}
+
+fn size(content: &[u8]) -> String {
+    format!(
+        "{}, {}",
+        counted(line_count(content), "line"),
+        counted(content.len(), "byte")
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::{Options, fs::testing::Bench};
+
+    #[tokio::test]
+    async fn a_new_file_is_made_with_its_folders_and_shown_as_a_diff() {
+        let bench = Bench::new();
+        let arguments = json!({"path": "a/b.txt", "content": "one\ntwo\n"});
+        let preview = bench.preview("fs.write", &arguments);
+        assert!(!bench.path("a").exists(), "a preview changes nothing");
+        let output = bench.output("fs.write", arguments).await;
+        assert_eq!(bench.get("a/b.txt"), b"one\ntwo\n");
+        let diff = "--- /dev/null\n+++ b/a/b.txt\n@@ -0,0 +1,2 @@\n+one\n+two\n";
+        assert_eq!(output.diff.as_deref(), Some(diff));
+        assert_eq!(preview.as_deref(), Some(diff));
+        let expected = ToolOutput::text("created `a/b.txt` (2 lines, 8 bytes)");
+        assert_eq!(output.parts, expected.parts);
+    }
+
+    #[tokio::test]
+    async fn an_unread_file_is_not_overwritten_until_it_was_read() {
+        let bench = Bench::new();
+        bench.put("a", "precious\n");
+        let arguments = json!({"path": "a", "content": "new\n"});
+        let refusal = bench.failed("fs.write", arguments.clone()).await;
+        assert!(refusal.contains("Read it first"), "{refusal}");
+        assert_eq!(bench.get("a"), b"precious\n");
+        bench.done("fs.read", json!({"path": "a"})).await;
+        let done = bench.done("fs.write", arguments).await;
+        assert_eq!(done, "overwrote `a` (1 line, 4 bytes; was 1 line, 9 bytes)");
+    }
+
+    #[tokio::test]
+    async fn a_file_changed_since_it_was_read_is_not_overwritten() {
+        let bench = Bench::new();
+        bench.put("a", "one\n");
+        bench.done("fs.read", json!({"path": "a"})).await;
+        bench.put("a", "two\n");
+        let refusal = bench
+            .failed("fs.write", json!({"path": "a", "content": "three\n"}))
+            .await;
+        assert!(refusal.contains("changed since"), "{refusal}");
+        assert_eq!(bench.get("a"), b"two\n");
+    }
+
+    #[tokio::test]
+    async fn what_was_written_here_may_be_written_again() {
+        let bench = Bench::new();
+        bench.put("empty", "");
+        for content in ["one", "two", "two"] {
+            bench
+                .done("fs.write", json!({"path": "empty", "content": content}))
+                .await;
+        }
+        assert_eq!(bench.get("empty"), b"two");
+        assert_eq!(bench.names("."), ["empty"]);
+    }
+
+    #[tokio::test]
+    async fn a_binary_file_may_be_replaced_once_it_was_named_as_such() {
+        let bench = Bench::new();
+        bench.put("a.bin", b"\0\x01");
+        bench.failed("fs.read", json!({"path": "a.bin"})).await;
+        let output = bench
+            .output("fs.write", json!({"path": "a.bin", "content": "text"}))
+            .await;
+        assert_eq!(output.diff, None);
+        assert_eq!(bench.get("a.bin"), b"text");
+    }
+
+    #[tokio::test]
+    async fn folders_and_oversized_content_are_refused() {
+        let bench = Bench::with(&Options {
+            max_file_bytes: 10,
+            ..Options::default()
+        });
+        bench.put("folder/x", "larger than ten bytes");
+        let write =
+            |path, content| bench.failed("fs.write", json!({"path": path, "content": content}));
+        assert!(write("folder", "x").await.contains("is a folder"));
+        assert!(write("new", "eleven bytes").await.contains("12 bytes"));
+        assert!(write("folder/x", "y").await.contains("larger than 10"));
+        assert!(!bench.path("new").exists());
+    }
+}

@@ -1,1 +1,21 @@
-//! stub
+//! Decides what happens next.
+//!
+//! [`turn`] is the machine: facts in, wishes out, no await, clock, disk or network. [`session`] is the
+//! driver that performs the wishes. The rest are decisions the machine needs: [`detect`] loops,
+//! [`repair`] arguments, judge [`permission`], write the [`prompt`], choose the [`arm`].
+//!
+//! The engine does not know providers, tools or stores: they come in as ports from the vocabulary.
+
+pub mod arm;
+pub mod detect;
+pub mod permission;
+pub mod prompt;
+pub mod repair;
+pub mod session;
+pub mod turn;
+
+pub use crate::{
+    arm::Arm,
+    session::{Handle, Options, Session},
+    turn::Limits,
+};

@@ -1,1 +1,24 @@
-//! stub
+//! Fakes for gnoma's tests: a scripted HTTP server, streams in the words of every protocol, recorded
+//! exchanges, and providers and tools that do as they are told.
+//!
+//! For development only and never shipped. It holds no assertions and knows no adapter: what is
+//! right, the tests say.
+
+pub mod cassette;
+mod provider;
+pub mod server;
+mod tool;
+pub mod wire;
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+pub use cassette::Cassette;
+pub use provider::{Answer, FakeProvider};
+pub use server::{Body, End, Pace, Reply, Request, Server};
+pub use tool::FakeTool;
+pub use wire::{Failure, RetryAfter, Script, ScriptCall, Wire};
+
+/// Locks; a panic elsewhere does not make what was noted worse.
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

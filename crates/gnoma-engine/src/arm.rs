@@ -1,0 +1,56 @@
+//! Which model answers, and with which tools.
+//!
+//! [`choose`] is the one place that decides. It knows one arm today; the router takes it over.
+
+use std::{fmt, sync::Arc};
+
+use gnoma_core::{Effort, ModelRef, Provider, tool::Tier};
+
+/// Windows up to this many tokens get the lean tool set: a full one would fill a tenth of them.
+pub const LEAN_WINDOW_TOKENS: u32 = 16_384;
+
+/// A provider and a model that can be asked.
+#[derive(Clone)]
+pub struct Arm {
+    /// The connection.
+    pub provider: Arc<dyn Provider>,
+    /// Model id as the wire wants it.
+    pub model: Arc<str>,
+    /// It runs on the user's machine.
+    pub local: bool,
+    /// Window in tokens, where it is known.
+    pub context_window: Option<u32>,
+    /// Most tokens per answer; `None` leaves it to the adapter.
+    pub max_output_tokens: Option<u32>,
+    /// Sampling temperature; `None` leaves it to the provider.
+    pub temperature: Option<f32>,
+    /// How hard it should think; `None` leaves it to the provider.
+    pub effort: Option<Effort>,
+}
+
+impl fmt::Debug for Arm {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Arm").field(&self.name().to_string()).finish()
+    }
+}
+
+impl Arm {
+    /// `provider/model`.
+    #[must_use]
+    pub fn name(&self) -> ModelRef {
+        ModelRef { provider: self.provider.name().to_owned(), model: self.model.to_string() }
+    }
+
+    /// The tools it is offered: models with a small window on the user's machine get fewer.
+    #[must_use]
+    pub fn tier(&self) -> Tier {
+        let small = self.context_window.is_some_and(|window| window <= LEAN_WINDOW_TOKENS);
+        if self.local && small { Tier::Lean } else { Tier::Full }
+    }
+}
+
+/// The arm for the next call, and why in one line.
+#[must_use]
+pub fn choose(arms: &[Arm]) -> Option<(&Arm, &'static str)> {
+    arms.first().map(|arm| (arm, "the configured model"))
+}

@@ -1,0 +1,215 @@
+//! Calls that lead nowhere: failing edits of one file, and one call made over and over.
+//!
+//! Both count in a [`Tally`] of hashes, so neither long paths nor long results are kept.
+
+use std::{
+    collections::VecDeque,
+    hash::{DefaultHasher, Hash, Hasher},
+};
+
+use serde_json::Value;
+
+/// Failed edits of one path that are a spiral.
+const SPIRAL_FAILURES: u32 = 4;
+
+/// Things that are counted at the same time; then the one not touched for longest is forgotten,
+/// which only makes a detector more patient.
+const MAX_COUNTED: usize = 256;
+
+/// Counts of the things met last, by hash.
+#[derive(Debug, Default)]
+struct Tally {
+    counts: VecDeque<(u64, u32)>,
+}
+
+impl Tally {
+    /// Takes the count of `key` out; nothing counted is zero.
+    fn take(&mut self, key: u64) -> u32 {
+        let place = self.counts.iter().position(|(known, _)| *known == key);
+        place.and_then(|place| self.counts.remove(place)).map_or(0, |(_, count)| count)
+    }
+
+    /// Puts the count of `key` in as the newest.
+    fn put(&mut self, key: u64, count: u32) {
+        if self.counts.len() == MAX_COUNTED {
+            self.counts.pop_front();
+        }
+        self.counts.push_back((key, count));
+    }
+}
+
+/// Notices that edits of one file keep failing.
+///
+/// A failed edit of a path counts one up, a successful one counts one down. The fourth failure in
+/// hand is the sign; the path then starts at nothing again.
+#[derive(Debug, Default)]
+pub struct PatchSpiral {
+    failures: Tally,
+}
+
+impl PatchSpiral {
+    /// Takes the outcome of an edit of `path`; true when the path has become a spiral.
+    pub fn record(&mut self, path: &str, ok: bool) -> bool {
+        let key = hash_of(&path);
+        let before = self.failures.take(key);
+        let failures = if ok { before.saturating_sub(1) } else { before + 1 };
+        if failures >= SPIRAL_FAILURES {
+            return true;
+        }
+        if failures > 0 {
+            self.failures.put(key, failures);
+        }
+        false
+    }
+}
+
+/// What [`SameCall`] says to a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Repeat {
+    /// It has not been made yet, or had another result.
+    New,
+    /// It was made before and taught nothing: how often in all, this time included, so two or more.
+    Again(u32),
+}
+
+/// Notices a call that is made again although nothing has changed.
+///
+/// Two calls are the same when the names are equal, the arguments are equal as JSON (white space,
+/// the order of keys and the spelling of strings do not matter; `1` and `1.0` differ) and the
+/// results are equal byte for byte. Other calls in between do not matter, so loops over several
+/// calls are noticed as well. A call with a new result counts on its own: waiting for a job whose
+/// output grows is no repetition. Arguments that are not JSON are compared as text.
+///
+/// Tell it of every change by [`changed`](Self::changed): then the same call may be made again for
+/// good reason, as a check is after an edit.
+#[derive(Debug, Default)]
+pub struct SameCall {
+    made: Tally,
+}
+
+impl SameCall {
+    /// Takes a call and its result.
+    pub fn seen(&mut self, name: &str, arguments: &str, result: &str) -> Repeat {
+        let key = hash_of(&(name, hash_of_json(arguments), result));
+        let count = self.made.take(key).saturating_add(1);
+        self.made.put(key, count);
+        if count == 1 { Repeat::New } else { Repeat::Again(count) }
+    }
+
+    /// Something has changed: forgets all calls.
+    pub fn changed(&mut self) {
+        self.made = Tally::default();
+    }
+}
+
+fn hash_of(value: &impl Hash) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    value.hash(&mut hasher);
+    hasher.finish()
+}
+
+/// A hash that is equal for texts that are equal as JSON.
+fn hash_of_json(text: &str) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    match serde_json::from_str::<Value>(text) {
+        Ok(value) => add_json(&mut hasher, &value),
+        Err(_) => text.hash(&mut hasher),
+    }
+    hasher.finish()
+}
+
+fn add_json(hasher: &mut DefaultHasher, value: &Value) {
+    std::mem::discriminant(value).hash(hasher);
+    match value {
+        Value::Null => {}
+        Value::Bool(value) => value.hash(hasher),
+        Value::Number(value) => value.hash(hasher),
+        Value::String(value) => value.hash(hasher),
+        Value::Array(values) => {
+            values.len().hash(hasher);
+            values.iter().for_each(|value| add_json(hasher, value));
+        }
+        Value::Object(members) => {
+            let mut members: Vec<_> = members.iter().collect();
+            members.sort_unstable_by_key(|(key, _)| *key);
+            members.len().hash(hasher);
+            for (key, value) in members {
+                key.hash(hasher);
+                add_json(hasher, value);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_fourth_failure_on_a_path_is_a_spiral_and_starts_anew() {
+        let mut spiral = PatchSpiral::default();
+        let mut fail = |path: &str| spiral.record(path, false);
+        assert_eq!([fail("a"), fail("a"), fail("b"), fail("a")], [false; 4]);
+        assert!(fail("a"));
+        assert_eq!([fail("a"), fail("a"), fail("a")], [false; 3]);
+        assert!(fail("a"));
+    }
+
+    #[test]
+    fn a_success_lowers_the_count_by_one() {
+        let mut spiral = PatchSpiral::default();
+        assert!(!spiral.record("a", true));
+        for _ in 0..3 {
+            assert!(!spiral.record("a", false));
+        }
+        assert!(!spiral.record("a", true));
+        assert!(!spiral.record("a", false));
+        assert!(spiral.record("a", false));
+    }
+
+    #[test]
+    fn what_is_kept_is_bounded() {
+        let mut spiral = PatchSpiral::default();
+        let mut calls = SameCall::default();
+        for n in 0..2 * MAX_COUNTED {
+            assert!(!spiral.record(&format!("file {n}"), false));
+            assert_eq!(calls.seen("fs.read", &format!("{{\"path\":{n}}}"), ""), Repeat::New);
+        }
+        assert_eq!(spiral.failures.counts.len(), MAX_COUNTED);
+        assert_eq!(calls.made.counts.len(), MAX_COUNTED);
+    }
+
+    #[test]
+    fn the_same_call_with_the_same_result_is_counted() {
+        let mut calls = SameCall::default();
+        let first = r#"{"path":"a.rs","lines":[1,2],"all":{"x":1,"y":null}}"#;
+        let respelt = r#" {"all": {"y": null, "x": 1}, "lines": [1, 2], "p\u0061th": "a.rs"}"#;
+        assert_eq!(calls.seen("fs.read", first, "text"), Repeat::New);
+        assert_eq!(calls.seen("fs.grep", first, "text"), Repeat::New);
+        assert_eq!(calls.seen("fs.read", respelt, "text"), Repeat::Again(2));
+        assert_eq!(calls.seen("fs.read", first, "other"), Repeat::New);
+        assert_eq!(calls.seen("fs.read", first, "text"), Repeat::Again(3));
+        calls.changed();
+        assert_eq!(calls.seen("fs.read", first, "text"), Repeat::New);
+    }
+
+    #[test]
+    fn different_arguments_are_different_calls() {
+        let mut calls = SameCall::default();
+        for arguments in [
+            r#"{"a":[1,2]}"#,
+            r#"{"a":[2,1]}"#,
+            r#"{"a":[[1],2]}"#,
+            r#"{"a":"1"}"#,
+            r#"{"a":1}"#,
+            r#"{"a":1.0}"#,
+            r#"{"a":{"b":1}}"#,
+            r#"{"b":1}"#,
+            "not json",
+            "not  json",
+            "",
+        ] {
+            assert_eq!(calls.seen("t", arguments, ""), Repeat::New, "{arguments}");
+        }
+    }
+}

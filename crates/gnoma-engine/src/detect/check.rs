@@ -1,0 +1,90 @@
+//! Whether the last tests, build or lint of a turn were red.
+//!
+//! Which commands are checks is for [`super::runner`] to say; here their outcomes are kept.
+
+use super::runner::{self, Purpose};
+
+/// How much of a command is kept for the message.
+const MAX_COMMAND_CHARS: usize = 200;
+
+/// Remembers the checks that are red.
+///
+/// One red command is kept for each purpose: test, build, lint. A green run of any command of that
+/// purpose clears it, and green tests clear a red build too, because they needed one. A run
+/// without exit code (killed, timed out) changes nothing. The exit code is that of the whole
+/// command: what a pipe hides stays hidden, in favour of the model.
+#[derive(Debug, Default)]
+pub struct RedCheck {
+    red: Vec<(Purpose, String)>,
+}
+
+impl RedCheck {
+    /// Takes a command that has run; a command without a check in it is ignored.
+    pub fn record(&mut self, command: &str, exit_code: Option<i32>) {
+        let purposes = runner::purposes(command);
+        let (Some(&strongest), Some(code)) = (purposes.last(), exit_code) else {
+            return;
+        };
+        if code == 0 {
+            let has_built = strongest == Purpose::Test;
+            let is_proved =
+                |red: &Purpose| purposes.contains(red) || has_built && *red == Purpose::Build;
+            self.red.retain(|(red, _)| !is_proved(red));
+        } else {
+            self.red.retain(|(red, _)| *red != strongest);
+            self.red.push((strongest, command.chars().take(MAX_COMMAND_CHARS).collect()));
+        }
+    }
+
+    /// The latest check that was red and has not been green since; a long command is cut.
+    #[must_use]
+    pub fn red(&self) -> Option<&str> {
+        self.red.last().map(|(_, command)| command.as_str())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn red_after(runs: &[(&str, Option<i32>)]) -> Option<String> {
+        let mut checks = RedCheck::default();
+        for (command, code) in runs {
+            checks.record(command, *code);
+        }
+        checks.red().map(str::to_owned)
+    }
+
+    #[test]
+    fn a_check_stays_red_until_it_is_green() {
+        let red = ("cd app && cargo test", Some(101));
+        let is = |runs: &[(&str, Option<i32>)]| red_after(runs);
+        let still = Some("cd app && cargo test".to_owned());
+        assert_eq!(is(&[red]), still);
+        assert_eq!(is(&[red, ("ls", Some(0)), ("cat missing", Some(1))]), still);
+        assert_eq!(is(&[red, ("cargo build", Some(0)), ("cargo clippy", Some(0))]), still);
+        assert_eq!(is(&[red, ("cargo test", None)]), still);
+        assert_eq!(is(&[red, ("cargo test -p app", Some(0))]), None);
+        assert_eq!(is(&[("cargo test", Some(0))]), None);
+        assert_eq!(is(&[("cat missing", Some(1))]), None);
+    }
+
+    #[test]
+    fn green_tests_prove_the_build_and_nothing_else() {
+        let build = ("cargo check", Some(101));
+        let lint = ("cargo clippy", Some(101));
+        let green = ("cargo test", Some(0));
+        assert_eq!(red_after(&[build, green]), None);
+        assert_eq!(red_after(&[lint, green]).as_deref(), Some("cargo clippy"));
+        assert_eq!(red_after(&[lint, ("cargo clippy && cargo test", Some(0))]), None);
+    }
+
+    #[test]
+    fn the_latest_red_check_is_named_and_cut() {
+        let long = format!("pytest {}", "x".repeat(5_000));
+        let red = red_after(&[("npm run lint", Some(1)), (&long, Some(2))]).unwrap();
+        assert!(red.starts_with("pytest xx") && red.chars().count() == MAX_COMMAND_CHARS);
+        let red = red_after(&[("pytest", Some(1)), ("ruff check", Some(1)), ("pytest", Some(0))]);
+        assert_eq!(red.as_deref(), Some("ruff check"));
+    }
+}

@@ -1,0 +1,203 @@
+//! Streamed text that repeats itself without end.
+//!
+//! The tail of the text is looked at, not the whole: a loop that is over is no loop.
+
+/// New text that is waited for between two looks: they cost microseconds, deltas come by thousands.
+const LOOK_EVERY_BYTES: usize = 512;
+
+/// The longest unit that is looked for: 400 characters in any script of up to three bytes.
+const MAX_UNIT_BYTES: usize = 1_200;
+
+/// A unit must be there this often, one after the other.
+const MIN_UNITS: usize = 4;
+
+/// How long words may repeat: room for tables with equal rows and for "write it fifty times".
+const MAX_WORDS_CHARS: usize = 1_200;
+
+/// How long a ruler, an empty box or a matrix of zeros may be.
+const MAX_WORDLESS_CHARS: usize = 2_400;
+
+/// The text that is kept, enough for both limits in any script.
+const TAIL_BYTES: usize = 4 * MAX_WORDLESS_CHARS;
+
+/// Finds a unit (a letter, a word, a line, a paragraph) that the text has come to repeat exactly
+/// and without interruption.
+///
+/// The sign is a tail of at least four equal units and 1,200 characters, or 2,400 characters when
+/// the unit has no letters or is a single character. Lines that differ in a number are no
+/// repetition.
+#[derive(Debug, Default)]
+pub struct Repetition {
+    tail: String,
+    unseen_bytes: usize,
+}
+
+impl Repetition {
+    /// Takes the next piece of the stream; true when the text so far ends in a repetition. The
+    /// detector then starts anew.
+    pub fn push(&mut self, piece: &str) -> bool {
+        self.tail.push_str(piece);
+        self.unseen_bytes = self.unseen_bytes.saturating_add(piece.len());
+        if self.unseen_bytes < LOOK_EVERY_BYTES {
+            return false;
+        }
+        self.unseen_bytes = 0;
+        self.forget_old();
+        let repeats = repeats(&self.tail);
+        if repeats {
+            self.tail.clear();
+        }
+        repeats
+    }
+
+    fn forget_old(&mut self) {
+        let surplus = self.tail.len().saturating_sub(TAIL_BYTES);
+        self.tail.drain(..self.tail.ceil_char_boundary(surplus));
+    }
+}
+
+/// Whether `text` ends in a repetition.
+///
+/// A distance at which `same` bytes agree rules out all distances up to `same`: a longer
+/// repetition with such a unit would also agree one byte further at the shorter distance. So the
+/// search is short on text of any kind.
+fn repeats(text: &str) -> bool {
+    let mut unit = 1;
+    while unit <= MAX_UNIT_BYTES {
+        let same = agreement(text.as_bytes(), unit);
+        if is_too_much(text, unit, same + unit) {
+            return true;
+        }
+        unit = unit.max(same) + 1;
+    }
+    false
+}
+
+/// How many bytes at the end equal those `distance` before them.
+fn agreement(bytes: &[u8], distance: usize) -> usize {
+    let earlier = bytes.iter().rev().skip(distance);
+    bytes.iter().rev().zip(earlier).take_while(|(late, early)| late == early).count()
+}
+
+/// Whether `run` bytes at the end, made of units of `unit` bytes, are more than any text needs.
+fn is_too_much(text: &str, unit: usize, run: usize) -> bool {
+    if run < MAX_WORDS_CHARS.max(MIN_UNITS * unit) {
+        return false;
+    }
+    let end = |bytes| text.get(text.floor_char_boundary(text.len().saturating_sub(bytes))..);
+    let (Some(unit), Some(run)) = (end(unit), end(run)) else {
+        return false;
+    };
+    let has_words = unit.chars().nth(1).is_some() && unit.contains(char::is_alphabetic);
+    let limit = if has_words { MAX_WORDS_CHARS } else { MAX_WORDLESS_CHARS };
+    run.chars().nth(limit - 1).is_some()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Streams `text` in pieces of `size` characters; how many bytes went in until the sign.
+    fn fires_after(text: &str, size: usize) -> Option<usize> {
+        let mut detector = Repetition::default();
+        let chars: Vec<char> = text.chars().collect();
+        let mut seen = 0;
+        for piece in chars.chunks(size) {
+            let piece: String = piece.iter().collect();
+            seen += piece.len();
+            if detector.push(&piece) {
+                return Some(seen);
+            }
+        }
+        None
+    }
+
+    const OPENING: &str = "Let me look at the parser. It reads one token after the other, and ";
+
+    #[test]
+    fn loops_are_caught_within_two_kilobytes() {
+        let paragraph = "I should check the file again. Then I will know what the function \
+                         does, and whether the caller handles its error as it must. ";
+        for unit in ["the ", "ha", "I will fix it now.\n", "Wait, let me check. ", paragraph] {
+            let text = format!("{OPENING}{}", unit.repeat(4_000 / unit.len()));
+            for size in [1, 7, 64] {
+                let bytes = fires_after(&text, size).expect(unit);
+                assert!(bytes <= 2_048, "{unit}: {bytes}");
+            }
+        }
+    }
+
+    #[test]
+    fn loops_of_any_script_and_without_letters_are_caught() {
+        for unit in ["你好吗。", "🎉", "!", "\n", "0, ", "А что если ", "é"] {
+            let text = format!("{OPENING}{}", unit.repeat(6_000));
+            assert!(fires_after(&text, 3).is_some(), "{unit}");
+        }
+    }
+
+    #[test]
+    fn honest_text_is_left_alone() {
+        let rows = |row: &str, count| row.repeat(count);
+        let numbered: String = (0..300).map(|n| format!("Step {n}: read the file.\n")).collect();
+        let files: String =
+            (0..200).map(|n| format!("- `src/module_{n}/mod.rs`: nothing to do\n")).collect();
+        for text in [
+            "-".repeat(400),
+            format!("{}\n", "=".repeat(79)).repeat(3),
+            rows("|                    |                    |\n", 25),
+            rows("| a | b | c |\n", 40),
+            rows("        }\n", 30),
+            rows("    <td></td>\n", 60),
+            rows(&format!("{}\n", "0, ".repeat(28)), 28),
+            rows(&format!("║{}║\n", "░".repeat(60)), 20),
+            rows("Hello, World!\n", 50),
+            numbered,
+            files,
+        ] {
+            let text = format!("{OPENING}\n{text}\nThat is all there is to say.\n{OPENING}");
+            for size in [1, 5, 10_000] {
+                assert_eq!(fires_after(&text, size), None, "{text}");
+            }
+        }
+    }
+
+    #[test]
+    fn an_interrupted_repetition_does_not_count() {
+        let text = format!("{}and now for something else. ", "over and over. ".repeat(40));
+        assert_eq!(fires_after(&text.repeat(2), 6), None);
+    }
+
+    #[test]
+    fn memory_is_bounded_and_a_sign_starts_anew() {
+        let mut detector = Repetition::default();
+        let mut different = (0_u32..).map(|n| format!("{} ", n.wrapping_mul(2_654_435_761)));
+        for piece in different.by_ref().take(20_000) {
+            assert!(!detector.push(&piece));
+        }
+        assert!(detector.tail.len() <= TAIL_BYTES + LOOK_EVERY_BYTES);
+        assert!(detector.push(&"again ".repeat(1_000)));
+        assert!(!detector.push(&different.by_ref().take(100).collect::<String>()));
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_found_is_a_repetition(
+            opening in "[a-c]{0,40}", unit in "[a-cß好]{1,60}", count in 0_usize..600,
+        ) {
+            let text = format!("{opening}{}", unit.repeat(count));
+            let long = unit.repeat(count).chars().count();
+            prop_assert!(!repeats(&text) || long + 120 >= MAX_WORDS_CHARS);
+            prop_assert!(repeats(&text) || long < MAX_WORDLESS_CHARS);
+        }
+
+        #[test]
+        fn any_stream_is_read(pieces in prop::collection::vec("\\PC{0,300}", 0..60)) {
+            let mut detector = Repetition::default();
+            for piece in pieces {
+                detector.push(&piece);
+            }
+        }
+    }
+}

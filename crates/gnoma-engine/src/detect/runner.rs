@@ -1,0 +1,442 @@
+//! Which shell commands are checks: runs of tests, builds and lints.
+//!
+//! A command is split into its simple commands, and each is judged by its first words. Nothing is
+//! run or looked up; aliases, functions and scripts under other names are not seen through.
+
+use std::collections::BTreeSet;
+
+/// A longer command carries data; it is not searched.
+const MAX_COMMAND_BYTES: usize = 64 << 10;
+
+/// The words of a simple command that are looked at; bounds the recursion into `exec` and `-m`.
+const MAX_WORDS: usize = 64;
+
+/// What a check proves, weakest first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Purpose {
+    Lint,
+    Build,
+    Test,
+}
+
+/// Words before a command that are no part of it; options and numbers may follow them.
+const WRAPPERS: [&str; 22] = [
+    "!", "{", "bunx", "command", "do", "else", "env", "exec", "if", "nice", "nohup", "npx", "pnpx",
+    "stdbuf", "sudo", "then", "time", "timeout", "until", "uvx", "while", "xvfb-run",
+];
+
+/// Programs whose second word, one of [`RUN_WORDS`], is followed by a command.
+const ENVIRONMENTS: [&str; 7] = ["bundle", "hatch", "pdm", "pipenv", "poetry", "rye", "uv"];
+const RUN_WORDS: [&str; 2] = ["exec", "run"];
+
+const TESTERS: [&str; 19] = [
+    "ava",
+    "bats",
+    "ctest",
+    "cypress",
+    "doctest",
+    "jest",
+    "mocha",
+    "nose2",
+    "nosetests",
+    "nox",
+    "phpunit",
+    "playwright",
+    "py.test",
+    "pytest",
+    "rspec",
+    "tox",
+    "trial",
+    "unittest",
+    "vitest",
+];
+const BUILDERS: [&str; 4] = ["compileall", "py_compile", "tsc", "vue-tsc"];
+const LINTERS: [&str; 13] = [
+    "biome",
+    "eslint",
+    "flake8",
+    "golangci-lint",
+    "mypy",
+    "oxlint",
+    "pylint",
+    "pyright",
+    "rubocop",
+    "ruff",
+    "shellcheck",
+    "staticcheck",
+    "stylelint",
+];
+
+/// Options whose value is the next word.
+const VALUE_OPTIONS: [&str; 11] = [
+    "-C",
+    "-F",
+    "-f",
+    "-j",
+    "-w",
+    "--cwd",
+    "--dir",
+    "--file",
+    "--filter",
+    "--manifest-path",
+    "--prefix",
+];
+
+/// Options with which a program only tells about itself.
+const TELLING_OPTIONS: [&str; 4] = ["--help", "--version", "-V", "-h"];
+
+/// What the checks anywhere in `command` prove.
+pub(super) fn purposes(command: &str) -> BTreeSet<Purpose> {
+    if command.len() > MAX_COMMAND_BYTES {
+        return BTreeSet::new();
+    }
+    let command = without_here_documents(command);
+    simple_commands(&command)
+        .iter()
+        .flat_map(|words| purposes_of(&words.iter().map(String::as_str).collect::<Vec<_>>()))
+        .collect()
+}
+
+/// Leaves out the lines that `<<WORD` makes data.
+fn without_here_documents(command: &str) -> String {
+    let mut kept = String::with_capacity(command.len());
+    let mut end_word = None;
+    for line in command.lines() {
+        match end_word {
+            Some(word) if line.trim() == word => end_word = None,
+            Some(_) => (),
+            None => {
+                kept.push_str(line);
+                kept.push('\n');
+                end_word = here_document_end(line);
+            }
+        }
+    }
+    kept
+}
+
+fn here_document_end(line: &str) -> Option<&str> {
+    let (_, rest) = line.split_once("<<").filter(|(_, rest)| !rest.starts_with('<'))?;
+    let word = rest.trim_start_matches(['-', ' ', '\'', '"', '\\']);
+    let end = word.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(word.len());
+    word.get(..end).filter(|word| !word.is_empty())
+}
+
+/// Splits a command line into simple commands, and those into words without their quotes.
+fn simple_commands(command: &str) -> Vec<Vec<String>> {
+    let mut commands = Vec::new();
+    let mut words = Vec::new();
+    let mut word = String::new();
+    let mut quote = None;
+    // The last line end ends the last word and command.
+    for c in command.chars().chain(['\n']) {
+        match (quote, c) {
+            (Some(open), _) if c == open => quote = None,
+            (None, '"' | '\'') => quote = Some(c),
+            (None, ';' | '&' | '|' | '\n' | '(' | ')' | '`') => {
+                end_word(&mut words, &mut word);
+                commands.push(std::mem::take(&mut words));
+            }
+            (None, _) if c.is_whitespace() => end_word(&mut words, &mut word),
+            _ => word.push(c),
+        }
+    }
+    commands
+}
+
+fn end_word(words: &mut Vec<String>, word: &mut String) {
+    let word = std::mem::take(word);
+    if !word.is_empty() && words.len() < MAX_WORDS {
+        words.push(word);
+    }
+}
+
+/// What a simple command proves. Only a shell's `-c` can prove several things.
+fn purposes_of(words: &[&str]) -> BTreeSet<Purpose> {
+    let words = without_wrappers(words);
+    match words {
+        [shell, option, script, ..]
+            if is_shell(file_name(shell)) && option.starts_with('-') && option.ends_with('c') =>
+        {
+            purposes(script)
+        }
+        _ => purpose(words).into_iter().collect(),
+    }
+}
+
+fn is_shell(name: &str) -> bool {
+    matches!(name, "sh" | "bash" | "dash" | "zsh")
+}
+
+/// The words from the program on: without assignments, wrappers and environments.
+fn without_wrappers<'w, 't>(mut words: &'w [&'t str]) -> &'w [&'t str] {
+    loop {
+        words = match words {
+            [first, rest @ ..] if first.contains('=') => rest,
+            [first, rest @ ..] if WRAPPERS.contains(&file_name(first)) => without_options(rest),
+            [first, second, rest @ ..]
+                if ENVIRONMENTS.contains(first) && RUN_WORDS.contains(second) =>
+            {
+                without_options(rest)
+            }
+            _ => return words,
+        };
+    }
+}
+
+fn without_options<'w, 't>(words: &'w [&'t str]) -> &'w [&'t str] {
+    let is_option = |word: &&str| word.starts_with(|c: char| c == '-' || c.is_ascii_digit());
+    let count = words.iter().take_while(|word| is_option(word)).count();
+    words.get(count..).unwrap_or_default()
+}
+
+/// What a command proves that starts with its program.
+fn purpose(words: &[&str]) -> Option<Purpose> {
+    let (program, arguments) = words.split_first()?;
+    if arguments.iter().any(|word| TELLING_OPTIONS.contains(word)) {
+        return None;
+    }
+    let positional = positional(arguments);
+    let first = positional.first().copied();
+    match file_name(program) {
+        "cargo" => cargo(first?, arguments),
+        "npm" => npm_script(first?, &positional)
+            .or_else(|| first?.starts_with('t').then_some(Purpose::Test)),
+        "pnpm" | "yarn" | "bun" => npm_script(first?, &positional)
+            .or_else(|| goal(first?))
+            .or_else(|| purpose(&positional)),
+        "go" | "dotnet" | "swift" | "zig" | "mix" | "deno" | "flutter" | "dart" | "composer" => {
+            goal(first?)
+        }
+        "make" | "gmake" | "ninja" if first.is_none_or(|goal| goal == "all") => {
+            Some(Purpose::Build)
+        }
+        "make" | "gmake" | "ninja" | "just" | "task" | "rake" | "bazel" | "meson" | "gradle"
+        | "gradlew" => positional.iter().filter_map(|word| goal(word)).max(),
+        "mvn" | "mvnw" => positional.iter().filter_map(|word| maven_goal(word)).max(),
+        "cmake" => arguments.contains(&"--build").then_some(Purpose::Build),
+        name if is_shell(name) => script(first?),
+        name if is_interpreter(name) => interpreted(arguments, &positional),
+        name if TESTERS.contains(&name) => Some(Purpose::Test),
+        name if BUILDERS.contains(&name) => Some(Purpose::Build),
+        name if LINTERS.contains(&name) => Some(Purpose::Lint),
+        _ if program.contains('/') => script(program),
+        _ => None,
+    }
+}
+
+/// The words that are no options, values of options, assignments or redirections.
+fn positional<'t>(arguments: &[&'t str]) -> Vec<&'t str> {
+    let mut positional = Vec::new();
+    let mut is_value = false;
+    for word in arguments {
+        let is_redirection = word.contains(['<', '>']);
+        if !is_value && !is_redirection && !word.starts_with(['-', '+']) && !word.contains('=') {
+            positional.push(*word);
+        }
+        is_value = VALUE_OPTIONS.contains(word) || word.ends_with(['<', '>']);
+    }
+    positional
+}
+
+fn cargo(subcommand: &str, arguments: &[&str]) -> Option<Purpose> {
+    match subcommand {
+        "t" | "nextest" => Some(Purpose::Test),
+        "b" | "c" | "check" => Some(Purpose::Build),
+        "clippy" => Some(Purpose::Lint),
+        "fmt" => arguments.contains(&"--check").then_some(Purpose::Lint),
+        _ => goal(subcommand),
+    }
+}
+
+/// `run SCRIPT` and `exec PROGRAM` of the package managers of JavaScript.
+fn npm_script(first: &str, positional: &[&str]) -> Option<Purpose> {
+    let rest = positional.get(1..)?;
+    match first {
+        "run" | "run-script" => goal(rest.first()?),
+        "exec" | "x" | "dlx" => purpose(rest),
+        _ => None,
+    }
+}
+
+fn maven_goal(word: &str) -> Option<Purpose> {
+    match word {
+        "install" | "package" => Some(Purpose::Test),
+        _ => goal(word),
+    }
+}
+
+fn is_interpreter(name: &str) -> bool {
+    let versionless = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
+    matches!(versionless, "python" | "node" | "ruby" | "php" | "perl" | "tsx" | "ts-node")
+}
+
+/// A module (`-m`), a test runner (`--test`), a script, or a manager's command.
+fn interpreted(arguments: &[&str], positional: &[&str]) -> Option<Purpose> {
+    match arguments {
+        ["-m", module @ ..] => purpose(module),
+        ["--test", ..] => Some(Purpose::Test),
+        ["-c" | "-e", ..] => None,
+        _ => match positional {
+            ["manage.py" | "setup.py", command, ..] => goal(command),
+            [file, ..] => script(file),
+            [] => None,
+        },
+    }
+}
+
+/// What a script proves by its name, or by lying in a folder of tests.
+fn script(path: &str) -> Option<Purpose> {
+    if path.contains(char::is_whitespace) {
+        return None;
+    }
+    let mut parts = path.rsplit('/');
+    let by_name = parts.next().and_then(goal);
+    let by_folder = || parts.next().and_then(goal).filter(|purpose| *purpose == Purpose::Test);
+    by_name.or_else(by_folder)
+}
+
+/// What a target, task or script proves by the words of its name.
+fn goal(name: &str) -> Option<Purpose> {
+    let word_purpose = |word: &str| match word {
+        "check" | "checks" | "ci" | "e2e" | "spec" | "verify" => Some(Purpose::Test),
+        "assemble" | "build" | "compile" | "tsc" | "typecheck" => Some(Purpose::Build),
+        "clippy" | "lint" | "vet" => Some(Purpose::Lint),
+        _ => word.starts_with("test").then_some(Purpose::Test),
+    };
+    name.split(|c: char| !c.is_alphanumeric()).filter_map(word_purpose).max()
+}
+
+fn file_name(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn checks_are_known_by_what_they_prove() {
+        for (purpose, commands) in [
+            (
+                Purpose::Test,
+                &[
+                    "cargo test",
+                    "cargo +nightly nextest run -p core 2>&1 | tail -20",
+                    "cd app && RUST_LOG=debug timeout 60 cargo test --quiet",
+                    "npm test",
+                    "npm t -- --watch=false",
+                    "npm --prefix web run test:unit",
+                    "pnpm -r test",
+                    "yarn jest src",
+                    "bun test",
+                    "npx vitest run",
+                    "node --test",
+                    "pytest -x",
+                    ".venv/bin/pytest tests/test_a.py::test_b",
+                    "python3.12 -m pytest",
+                    "python -m unittest discover",
+                    "python manage.py test app",
+                    "poetry run pytest",
+                    "uv run --quiet pytest",
+                    "go test ./...",
+                    "make -C lib check",
+                    "make -j4 test > log.txt",
+                    "ctest --output-on-failure",
+                    "./mvnw -q verify",
+                    "./gradlew :app:testDebugUnitTest",
+                    "dotnet test",
+                    "bundle exec rspec",
+                    "tox -e py312",
+                    "bash tests/run.sh",
+                    "bash .ci/run",
+                    "sh ./run_tests.sh",
+                    "./test.sh",
+                    "bash -lc 'cd app && cargo test'",
+                    "if cargo test; then echo ok; fi",
+                    "(cd app; go test)",
+                    "cat <<EOF > a\ntext\nEOF\ncargo test",
+                ][..],
+            ),
+            (
+                Purpose::Build,
+                &[
+                    "cargo check --all-targets",
+                    "cargo build --release",
+                    "npm run build",
+                    "tsc --noEmit",
+                    "npx tsc -p .",
+                    "go build ./...",
+                    "make",
+                    "make -j 8 CC=clang",
+                    "make build",
+                    "cmake --build out",
+                    "gradle assemble",
+                    "./build.sh",
+                ],
+            ),
+            (
+                Purpose::Lint,
+                &[
+                    "cargo clippy -- -D warnings",
+                    "cargo fmt --all --check",
+                    "npm run lint",
+                    "pnpm exec eslint src",
+                    "ruff check .",
+                    "python -m mypy src",
+                    "go vet ./...",
+                ],
+            ),
+        ] {
+            for command in commands {
+                assert_eq!(purposes(command), BTreeSet::from([purpose]), "{command}");
+            }
+        }
+        let both = BTreeSet::from([Purpose::Lint, Purpose::Test]);
+        assert_eq!(purposes("cargo clippy && cargo test"), both);
+        assert_eq!(purposes("bash -c 'cargo clippy; cargo test'"), both);
+    }
+
+    #[test]
+    fn other_commands_are_no_checks() {
+        for command in [
+            "",
+            "ls tests",
+            "cat test.sh",
+            "echo cargo test",
+            "grep -rn 'cargo test' .",
+            "git commit -m 'make the tests pass; cargo test is green'",
+            "git checkout test",
+            "cargo run --bin test",
+            "cargo --version",
+            "cargo fmt",
+            "pytest --help",
+            "npm install",
+            "npm run start",
+            "python main.py",
+            "python -c 'import test'",
+            "node server.js",
+            "make clean",
+            "make -f build.mk clean",
+            "just",
+            "mvn clean",
+            "[ -f tests ] && test -f a",
+            "./target/debug/app",
+            "./latest.sh",
+            "cat > run.sh <<'EOF'\ncargo test\nEOF",
+        ] {
+            assert_eq!(purposes(command), BTreeSet::new(), "{command}");
+        }
+        assert!(purposes(&"yarn ".repeat(10_000)).is_empty());
+        assert!(purposes(&format!("cargo test {}", "x".repeat(MAX_COMMAND_BYTES))).is_empty());
+    }
+
+    proptest! {
+        #[test]
+        fn any_command_is_judged(command in "([a-z./=\"'`$(){};&|<>\\-\n ]|bash|-c|npx|<<E){0,80}") {
+            purposes(&command);
+        }
+    }
+}

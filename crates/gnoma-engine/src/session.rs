@@ -1,0 +1,397 @@
+//! Drives a [`Turn`]: performs its wishes, reports the facts.
+//!
+//! One task owns everything that changes. Front ends hold a [`Handle`]: commands go in, events come
+//! out, both over bounded channels, so a front end that does not read slows the model's stream down
+//! instead of filling memory. Dropping the handle stops the session and all it started.
+
+use std::{
+    collections::{HashMap, VecDeque},
+    fmt,
+    panic::AssertUnwindSafe,
+    path::PathBuf,
+    sync::Arc,
+    time::Duration,
+};
+
+use futures_util::{FutureExt, StreamExt};
+use gnoma_core::{
+    Command, ErrorKind, Event, EventStream, Message, ModelRequest, ProviderError, StreamEvent,
+    Tool, ToolCall, ToolChoice, ToolCx, ToolOutcome, ToolSpec,
+    session::{PermissionMode, SessionState},
+    tool::{Progress, Tier},
+};
+use tokio::{
+    sync::mpsc,
+    task::JoinSet,
+    time::{Instant, sleep_until},
+};
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    arm::{self, Arm},
+    permission::{self, Verdict},
+    turn::{Effect, Input, Limits, Turn},
+};
+
+/// Commands that may wait for the session.
+const MAX_COMMANDS: usize = 64;
+/// Events that may wait for the front end; then the session waits.
+const MAX_EVENTS: usize = 256;
+/// Pieces of tool output that may wait; more are dropped, they are only for watching.
+const MAX_PROGRESS: usize = 256;
+
+/// What a session is made of.
+pub struct Options {
+    /// Names the session in events and files.
+    pub id: String,
+    /// Folder the tools work in.
+    pub cwd: PathBuf,
+    /// The tools, in the order they are offered.
+    pub tools: Vec<Arc<dyn Tool>>,
+    /// The models that may be asked, at least one.
+    pub arms: Vec<Arm>,
+    /// System prompt for an arm that gets the tools of that tier.
+    pub system: Box<dyn Fn(Tier) -> String + Send + Sync>,
+    /// How much is asked before tools run.
+    pub mode: PermissionMode,
+    /// Somebody can answer permission questions.
+    pub interactive: bool,
+    /// Numbers turns stay within.
+    pub limits: Limits,
+    /// Conversation to continue.
+    pub history: Vec<Arc<Message>>,
+}
+
+impl fmt::Debug for Options {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Options").field("id", &self.id).finish_non_exhaustive()
+    }
+}
+
+/// A front end's end of a session.
+#[derive(Debug)]
+pub struct Handle {
+    commands: mpsc::Sender<Command>,
+    events: mpsc::Receiver<Event>,
+    _task: JoinSet<()>,
+}
+
+impl Handle {
+    /// Tells the session something. False when it is closed or does not keep up.
+    pub fn tell(&self, command: Command) -> bool {
+        self.commands.try_send(command).is_ok()
+    }
+
+    /// The next event; `None` once the session is closed. Safe to drop and call again.
+    pub async fn next(&mut self) -> Option<Event> {
+        self.events.recv().await
+    }
+
+    /// The next event, if one is there already.
+    pub fn ready(&mut self) -> Option<Event> {
+        self.events.try_recv().ok()
+    }
+}
+
+/// The tools as a session needs them.
+struct Toolset {
+    by_name: HashMap<String, Arc<dyn Tool>>,
+    full: Arc<[Arc<ToolSpec>]>,
+    lean: Arc<[Arc<ToolSpec>]>,
+}
+
+impl Toolset {
+    fn new(tools: Vec<Arc<dyn Tool>>) -> Self {
+        let full: Arc<[_]> = tools.iter().map(|tool| Arc::new(tool.spec().clone())).collect();
+        let lean = full.iter().filter(|spec| spec.tier == Tier::Lean).cloned().collect();
+        let by_name = tools.into_iter().map(|tool| (tool.spec().name.clone(), tool)).collect();
+        Self { by_name, full, lean }
+    }
+
+    fn specs(&self, tier: Tier) -> &Arc<[Arc<ToolSpec>]> {
+        match tier {
+            Tier::Full => &self.full,
+            Tier::Lean => &self.lean,
+        }
+    }
+}
+
+/// A session's task.
+pub struct Session {
+    turn: Turn,
+    tools: Toolset,
+    cwd: Arc<PathBuf>,
+    arms: Vec<Arm>,
+    systems: HashMap<Tier, Arc<str>>,
+    system: Box<dyn Fn(Tier) -> String + Send + Sync>,
+    mode: PermissionMode,
+    interactive: bool,
+    events: mpsc::Sender<Event>,
+    stream: Option<EventStream>,
+    running: JoinSet<Input>,
+    stop: CancellationToken,
+    progress: (mpsc::Sender<Progress>, mpsc::Receiver<Progress>),
+    wake: Option<Instant>,
+    /// Facts that came up while wishes were performed.
+    inbox: VecDeque<Input>,
+    /// Kept between facts, so that a delta allocates nothing for its wishes.
+    effects: Vec<Effect>,
+}
+
+impl fmt::Debug for Session {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Session").field("turn", &self.turn).finish_non_exhaustive()
+    }
+}
+
+/// The front end is gone, or asked for the end.
+struct Closed;
+
+impl Session {
+    /// Starts a session on the current runtime.
+    #[must_use]
+    pub fn spawn(options: Options) -> Handle {
+        let (commands, inlet) = mpsc::channel(MAX_COMMANDS);
+        let (outlet, events) = mpsc::channel(MAX_EVENTS);
+        let started = Event::Started {
+            session: options.id.clone(),
+            cwd: options.cwd.display().to_string(),
+            tools: options.tools.iter().map(|tool| tool.spec().name.clone()).collect(),
+            mode: options.mode,
+        };
+        let session = Self::new(options, outlet);
+        let mut task = JoinSet::new();
+        task.spawn(session.live(inlet, started));
+        Handle { commands, events, _task: task }
+    }
+
+    fn new(options: Options, events: mpsc::Sender<Event>) -> Self {
+        let tools = Toolset::new(options.tools);
+        Self {
+            turn: Turn::new(options.history, &tools.full, options.limits),
+            tools,
+            cwd: Arc::new(options.cwd),
+            arms: options.arms,
+            systems: HashMap::new(),
+            system: options.system,
+            mode: options.mode,
+            interactive: options.interactive,
+            events,
+            stream: None,
+            running: JoinSet::new(),
+            stop: CancellationToken::new(),
+            progress: mpsc::channel(MAX_PROGRESS),
+            wake: None,
+            inbox: VecDeque::new(),
+            effects: Vec::new(),
+        }
+    }
+
+    async fn live(mut self, mut commands: mpsc::Receiver<Command>, started: Event) {
+        let _ended = self.run(&mut commands, started).await;
+        // A front end that is still there sees the cancelled turn end; for one that is gone the
+        // machine is stopped all the same.
+        while !self.turn.is_idle() {
+            if self.take(Input::Cancel).await.is_err() || self.settle_cancelled().await.is_err() {
+                break;
+            }
+        }
+        self.running.shutdown().await;
+        let _gone = self.events.send(Event::State(SessionState::Closed)).await;
+    }
+
+    async fn run(
+        &mut self,
+        commands: &mut mpsc::Receiver<Command>,
+        started: Event,
+    ) -> Result<(), Closed> {
+        self.emit(started).await?;
+        loop {
+            // In this order: people, then results, then what tools show, then tokens.
+            let input = tokio::select! {
+                biased;
+                command = commands.recv() => match self.command(command.ok_or(Closed)?)? {
+                    Some(input) => input,
+                    None => continue,
+                },
+                Some(done) = self.running.join_next() => match done {
+                    Ok(input) => input,
+                    Err(_aborted) => continue,
+                },
+                Some(Progress { call, text }) = self.progress.1.recv() => {
+                    self.emit(Event::ToolProgress { call, text }).await?;
+                    continue;
+                }
+                event = next(&mut self.stream) => Input::Model(event),
+                () = woken(self.wake) => {
+                    self.wake = None;
+                    Input::Woke
+                }
+            };
+            self.take(input).await?;
+        }
+    }
+
+    /// After a cancel: waits for running tools, at most for their grace.
+    async fn settle_cancelled(&mut self) -> Result<(), Closed> {
+        while !self.turn.is_idle() {
+            let input = tokio::select! {
+                biased;
+                Some(done) = self.running.join_next() => match done {
+                    Ok(input) => input,
+                    Err(_aborted) => continue,
+                },
+                () = woken(self.wake) => {
+                    self.wake = None;
+                    Input::Woke
+                }
+            };
+            self.take(input).await?;
+        }
+        Ok(())
+    }
+
+    fn command(&mut self, command: Command) -> Result<Option<Input>, Closed> {
+        Ok(match command {
+            Command::Send { content } => Message::user(content).ok().map(Input::Say),
+            Command::Answer { call, answer } => Some(Input::Answered(call, answer)),
+            Command::SetMode { mode } => {
+                self.mode = mode;
+                None
+            }
+            Command::Cancel => Some(Input::Cancel),
+            Command::Close => return Err(Closed),
+        })
+    }
+
+    /// Feeds one fact to the machine and performs all that follows from it.
+    async fn take(&mut self, input: Input) -> Result<(), Closed> {
+        self.inbox.push_back(input);
+        while let Some(input) = self.inbox.pop_front() {
+            let mut effects = std::mem::take(&mut self.effects);
+            self.turn.on(input, &mut effects);
+            for effect in effects.drain(..) {
+                self.perform(effect).await?;
+            }
+            self.effects = effects;
+        }
+        Ok(())
+    }
+
+    async fn perform(&mut self, effect: Effect) -> Result<(), Closed> {
+        match effect {
+            Effect::CallModel { round, attempt } => self.call_model(round, attempt).await?,
+            Effect::DropStream => self.stream = None,
+            Effect::Judge(call) => {
+                let verdict = self.judge(&call);
+                self.inbox.push_back(Input::Judged(call.id, verdict));
+            }
+            Effect::RunTool(call) => self.run_tool(call),
+            Effect::StopTools => std::mem::take(&mut self.stop).cancel(),
+            Effect::AbortTools => self.running.abort_all(),
+            Effect::Sleep(wait) => self.wake = Some(Instant::now() + wait),
+            Effect::CancelSleep => self.wake = None,
+            Effect::Emit(event) => self.emit(event).await?,
+        }
+        Ok(())
+    }
+
+    async fn emit(&mut self, event: Event) -> Result<(), Closed> {
+        self.events.send(event).await.map_err(|_| Closed)
+    }
+
+    async fn call_model(&mut self, round: u32, attempt: u32) -> Result<(), Closed> {
+        let Some((arm, why)) = arm::choose(&self.arms) else {
+            let error = ProviderError::new(ErrorKind::NotFound, "gnoma", "no model is configured");
+            self.inbox.push_back(Input::Model(Err(error)));
+            return Ok(());
+        };
+        let arm = arm.clone();
+        self.turn.answered_by(arm.name());
+        if attempt == 1 {
+            let started = Event::RoundStarted { round, arm: arm.name(), why: why.to_owned() };
+            self.emit(started).await?;
+        }
+        let tier = arm.tier();
+        let system = self.systems.entry(tier).or_insert_with(|| (self.system)(tier).into());
+        self.stream = Some(arm.provider.stream(ModelRequest {
+            model: Arc::clone(&arm.model),
+            system: Arc::clone(system),
+            messages: self.turn.history().to_vec(),
+            tools: Arc::clone(self.tools.specs(tier)),
+            tool_choice: ToolChoice::Auto,
+            max_output_tokens: arm.max_output_tokens,
+            temperature: arm.temperature,
+            effort: arm.effort,
+            context_window: arm.context_window,
+        }));
+        Ok(())
+    }
+
+    /// The one place where it is decided whether a call may run.
+    fn judge(&self, call: &ToolCall) -> Verdict {
+        let Some(tool) = self.tools.by_name.get(&call.name) else {
+            return Verdict::Deny { reason: format!("there is no tool `{}`", call.name) };
+        };
+        match permission::judge(self.mode, tool.spec()) {
+            Verdict::Ask { reason, .. } if !self.interactive => Verdict::Deny {
+                reason: format!(
+                    "{reason}, and there is nobody to ask; the user can allow it with \
+                     --permission accept_edits (edits) or --permission bypass (everything)"
+                ),
+            },
+            Verdict::Ask { reason, .. } => {
+                let preview = tool.preview(call, &self.tool_cx());
+                Verdict::Ask { reason, preview }
+            }
+            decided @ (Verdict::Allow { .. } | Verdict::Deny { .. }) => decided,
+        }
+    }
+
+    fn tool_cx(&self) -> ToolCx {
+        ToolCx {
+            cwd: Arc::clone(&self.cwd),
+            stop: self.stop.child_token(),
+            progress: self.progress.0.clone(),
+        }
+    }
+
+    fn run_tool(&mut self, call: ToolCall) {
+        let Some(tool) = self.tools.by_name.get(&call.name).map(Arc::clone) else {
+            return;
+        };
+        let (id, name, cx) = (call.id.clone(), call.name.clone(), self.tool_cx());
+        self.running.spawn(async move {
+            let started = Instant::now();
+            let work = AssertUnwindSafe(async move { tool.run(call, cx).await }).catch_unwind();
+            let outcome = work.await.unwrap_or_else(|_panic| {
+                ToolOutcome::failed(format!(
+                    "`{name}` broke down inside; its work may be half done"
+                ))
+            });
+            Input::ToolDone(id, outcome, millis(started.elapsed()))
+        });
+    }
+}
+
+fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// The stream's next event; an end without a stop is a failure. Without a stream: never.
+async fn next(stream: &mut Option<EventStream>) -> Result<StreamEvent, ProviderError> {
+    match stream {
+        None => std::future::pending().await,
+        Some(stream) => stream.next().await.unwrap_or_else(|| {
+            let message = "the answer ended before it was complete";
+            Err(ProviderError::new(ErrorKind::Network, "provider", message))
+        }),
+    }
+}
+
+async fn woken(at: Option<Instant>) {
+    match at {
+        None => std::future::pending().await,
+        Some(at) => sleep_until(at).await,
+    }
+}

@@ -1,0 +1,193 @@
+//! The calls of one answer, on their way to results.
+//!
+//! Reading calls run side by side; any other call waits for all before it and holds up all after it.
+//! Results go back in the order of the calls, whatever the order they end in.
+
+use std::{collections::HashMap, sync::Arc};
+
+use gnoma_core::{ToolCall, ToolResult, ToolSpec, message::CallId, tool::Access};
+
+#[derive(Debug)]
+enum State {
+    Waiting,
+    Judging,
+    Asked,
+    Running,
+    Done(ToolResult),
+}
+
+#[derive(Debug)]
+struct Entry {
+    call: ToolCall,
+    access: Access,
+    state: State,
+}
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct Batch {
+    entries: Vec<Entry>,
+    index: HashMap<CallId, usize>,
+    /// First entry that has not been started.
+    next: usize,
+    /// Entries started and not done.
+    started: usize,
+    /// Of these, those that do more than read.
+    writing: usize,
+    /// Entries without a result.
+    owed: usize,
+}
+
+impl Batch {
+    pub(super) fn new(calls: Vec<ToolCall>, specs: &HashMap<String, Arc<ToolSpec>>) -> Self {
+        let index = calls.iter().enumerate().map(|(at, call)| (call.id.clone(), at)).collect();
+        let owed = calls.len();
+        let entry = |call: ToolCall| Entry {
+            access: specs.get(&call.name).map_or(Access::Execute, |spec| spec.access),
+            call,
+            state: State::Waiting,
+        };
+        let entries = calls.into_iter().map(entry).collect();
+        Self { entries, index, next: 0, started: 0, writing: 0, owed }
+    }
+
+    /// The calls that cannot be run at all, with the reason for the model.
+    pub(super) fn refuse(
+        &self,
+        specs: &HashMap<String, Arc<ToolSpec>>,
+        limit: usize,
+    ) -> Vec<(ToolCall, String)> {
+        let known = || {
+            let mut names: Vec<_> = specs.keys().map(String::as_str).collect();
+            names.sort_unstable();
+            names.join(", ")
+        };
+        let why = |(at, entry): (usize, &Entry)| {
+            let call = &entry.call;
+            if at >= limit {
+                let all = self.entries.len();
+                return Some(format!(
+                    "not run: {all} calls in one answer, at most {limit} are run"
+                ));
+            }
+            if !specs.contains_key(&call.name) {
+                return Some(format!("unknown tool: {}; the tools are {}", call.name, known()));
+            }
+            call.broken.then(|| {
+                format!("the arguments of `{}` are no JSON object; nothing was done", call.name)
+            })
+        };
+        let refused = |(at, entry): (usize, &Entry)| Some((entry.call.clone(), why((at, entry))?));
+        self.entries.iter().enumerate().filter_map(refused).collect()
+    }
+
+    /// The calls whose turn it is now; they count as being judged from here on.
+    pub(super) fn startable(&mut self) -> Vec<ToolCall> {
+        let mut ready = Vec::new();
+        while let Some(entry) = self.entries.get_mut(self.next) {
+            if matches!(entry.state, State::Waiting) {
+                let reads = entry.access == Access::Read;
+                if self.writing > 0 || (!reads && self.started > 0) {
+                    break;
+                }
+                entry.state = State::Judging;
+                self.started += 1;
+                self.writing += usize::from(!reads);
+                ready.push(entry.call.clone());
+            }
+            self.next += 1;
+        }
+        ready
+    }
+
+    /// A call was allowed: gives it, to be run.
+    pub(super) fn allow(&mut self, id: &CallId) -> Option<ToolCall> {
+        self.step(id, |state| matches!(state, State::Judging), State::Running)
+    }
+
+    /// A person must decide: gives the call, to be shown.
+    pub(super) fn ask(&mut self, id: &CallId) -> Option<ToolCall> {
+        self.step(id, |state| matches!(state, State::Judging), State::Asked)
+    }
+
+    /// A person allowed the call: gives it, to be run.
+    pub(super) fn grant(&mut self, id: &CallId) -> Option<ToolCall> {
+        self.step(id, |state| matches!(state, State::Asked), State::Running)
+    }
+
+    fn step(&mut self, id: &CallId, from: fn(&State) -> bool, to: State) -> Option<ToolCall> {
+        let entry = self.entries.get_mut(*self.index.get(id)?)?;
+        from(&entry.state).then(|| {
+            entry.state = to;
+            entry.call.clone()
+        })
+    }
+
+    /// Whether the call is being judged or waits to be.
+    pub(super) fn is_open(&self, id: &CallId) -> bool {
+        matches!(self.state(id), Some(State::Waiting | State::Judging))
+    }
+
+    /// Whether a person was asked for the call.
+    pub(super) fn is_asked(&self, id: &CallId) -> bool {
+        matches!(self.state(id), Some(State::Asked))
+    }
+
+    fn state(&self, id: &CallId) -> Option<&State> {
+        self.entries.get(*self.index.get(id)?).map(|entry| &entry.state)
+    }
+
+    /// The call, if it still owes a result.
+    pub(super) fn open_call(&self, id: &CallId) -> Option<&ToolCall> {
+        let entry = self.entries.get(*self.index.get(id)?)?;
+        (!matches!(entry.state, State::Done(_))).then_some(&entry.call)
+    }
+
+    /// Notes a result. The first one holds.
+    pub(super) fn close(&mut self, id: &CallId, result: ToolResult) {
+        let Some(entry) = self.index.get(id).and_then(|at| self.entries.get_mut(*at)) else {
+            return;
+        };
+        match entry.state {
+            State::Done(_) => return,
+            State::Waiting => (),
+            State::Judging | State::Asked | State::Running => {
+                self.started -= 1;
+                self.writing -= usize::from(entry.access != Access::Read);
+            }
+        }
+        entry.state = State::Done(result);
+        self.owed -= 1;
+    }
+
+    /// Whether every call has its result.
+    pub(super) fn is_over(&self) -> bool {
+        self.owed == 0
+    }
+
+    /// The calls that owe a result.
+    pub(super) fn unfinished(&self) -> Vec<ToolCall> {
+        self.those(|state| !matches!(state, State::Done(_)))
+    }
+
+    /// The calls that owe a result and do not run.
+    pub(super) fn not_running(&self) -> Vec<ToolCall> {
+        self.those(|state| matches!(state, State::Waiting | State::Judging | State::Asked))
+    }
+
+    fn those(&self, wanted: fn(&State) -> bool) -> Vec<ToolCall> {
+        let fitting = self.entries.iter().filter(|entry| wanted(&entry.state));
+        fitting.map(|entry| entry.call.clone()).collect()
+    }
+
+    /// The results in the order of the calls.
+    pub(super) fn into_results(self) -> Vec<ToolResult> {
+        let result = |entry: Entry| match entry.state {
+            State::Done(result) => result,
+            State::Waiting | State::Judging | State::Asked | State::Running => {
+                ToolResult::text(&entry.call, "[not run]", true)
+            }
+        };
+        self.entries.into_iter().map(result).collect()
+    }
+}

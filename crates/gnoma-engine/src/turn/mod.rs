@@ -1,0 +1,636 @@
+//! The turn machine: facts in, wishes out. No await, clock, disk, network or randomness in here.
+//!
+//! ```text
+//! Idle ── Say ──► Calling ── Stop(ToolUse) ──► Tools ── all results ──► Calling ──► … ──► Idle
+//!                  │    ▲                       │
+//!                  ▼    │ Woke                  └─ Cancel ──► Stopping ──► Idle
+//!                 Backoff
+//! ```
+//!
+//! The law it keeps, whatever the facts and their order: every call in the history is answered by
+//! exactly one result, in the message right after it, before the turn is over.
+
+mod batch;
+mod watch;
+
+use std::{collections::HashMap, mem, sync::Arc, time::Duration};
+
+use gnoma_core::{
+    Accumulator, Event, Message, ModelRef, ProviderError, Response, StopReason, StreamEvent,
+    ToolCall, ToolOutcome, ToolSpec, Usage,
+    message::{CallId, Content},
+    session::{Answer, NoticeLevel, Outcome, SessionState},
+};
+
+use self::{
+    batch::Batch,
+    watch::{Advice, Watch},
+};
+use crate::{permission::Verdict, prompt, repair};
+
+/// Numbers a turn stays within.
+#[derive(Clone, Debug)]
+pub struct Limits {
+    /// Most model calls of one turn.
+    pub rounds: u32,
+    /// Most attempts at one model call.
+    pub attempts: u32,
+    /// Most times an answer that the output limit cut off is continued.
+    pub continuations: u32,
+    /// Most times the machine puts the model right before it gives up.
+    pub corrections: u32,
+    /// Most calls of one answer that are run; the rest is refused.
+    pub calls_per_round: usize,
+    /// Longest wait before another attempt. A provider that asks for more is not waited for.
+    pub wait_max: Duration,
+    /// How long running tools get to stop by themselves.
+    pub grace: Duration,
+    /// Where the jitter of waits starts from.
+    pub seed: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            rounds: 50,
+            attempts: 4,
+            continuations: 3,
+            corrections: 3,
+            calls_per_round: 128,
+            wait_max: Duration::from_secs(60),
+            grace: Duration::from_secs(3),
+            seed: 0x9E37_79B9_7F4A_7C15,
+        }
+    }
+}
+
+/// First wait before another attempt; doubles with each.
+const FIRST_WAIT: Duration = Duration::from_secs(1);
+
+/// Facts that have happened; only the driver makes them.
+#[derive(Clone, Debug)]
+pub enum Input {
+    /// A person said something.
+    Say(Message),
+    /// The model stream gave an event or failed.
+    Model(Result<StreamEvent, ProviderError>),
+    /// A call was judged.
+    Judged(CallId, Verdict),
+    /// A person answered for a call.
+    Answered(CallId, Answer),
+    /// A call is over; the time is how long it ran, in milliseconds.
+    ToolDone(CallId, ToolOutcome, u64),
+    /// The wait that was wished for is over.
+    Woke,
+    /// Somebody cancelled the turn.
+    Cancel,
+}
+
+/// Wishes; the driver performs them in order and answers with an [`Input`].
+#[derive(Clone, Debug, PartialEq)]
+pub enum Effect {
+    /// Ask the model, with the history as it stands.
+    CallModel {
+        /// Number of the round, from 1.
+        round: u32,
+        /// Number of the attempt, from 1.
+        attempt: u32,
+    },
+    /// Close the model stream.
+    DropStream,
+    /// Judge a call.
+    Judge(ToolCall),
+    /// Run a call.
+    RunTool(ToolCall),
+    /// Ask running tools to stop.
+    StopTools,
+    /// Stop what still runs, at once.
+    AbortTools,
+    /// Report [`Input::Woke`] after this long.
+    Sleep(Duration),
+    /// Do not wake any more.
+    CancelSleep,
+    /// Tell the front ends.
+    Emit(Event),
+}
+
+#[derive(Debug, Default)]
+enum Phase {
+    #[default]
+    Idle,
+    /// The model answers.
+    Calling { attempt: u32, answer: Accumulator },
+    /// A model call failed and will be tried again.
+    Backoff { attempt: u32 },
+    /// Calls of the last message are being judged and run.
+    Tools(Batch),
+    /// The turn is cancelled; running calls are given time to stop.
+    Stopping(Batch),
+}
+
+/// One session's machine. Lives as long as the session; turns come and go.
+#[derive(Debug)]
+pub struct Turn {
+    phase: Phase,
+    history: Vec<Arc<Message>>,
+    queued: Vec<Message>,
+    specs: HashMap<String, Arc<ToolSpec>>,
+    limits: Limits,
+    origin: Option<ModelRef>,
+    rounds: u32,
+    continuations: u32,
+    usage: Usage,
+    watch: Watch,
+    /// Corrections waiting for the next round.
+    notes: Vec<String>,
+}
+
+type Effects = Vec<Effect>;
+
+impl Turn {
+    /// A machine that continues `history` with `tools` on offer.
+    #[must_use]
+    pub fn new(history: Vec<Arc<Message>>, tools: &[Arc<ToolSpec>], limits: Limits) -> Self {
+        Self {
+            phase: Phase::Idle,
+            history,
+            queued: Vec::new(),
+            specs: tools.iter().map(|tool| (tool.name.clone(), Arc::clone(tool))).collect(),
+            limits,
+            origin: None,
+            rounds: 0,
+            continuations: 0,
+            usage: Usage::default(),
+            watch: Watch::default(),
+            notes: Vec::new(),
+        }
+    }
+
+    /// The conversation so far.
+    #[must_use]
+    pub fn history(&self) -> &[Arc<Message>] {
+        &self.history
+    }
+
+    /// Whether no turn is running.
+    #[must_use]
+    pub fn is_idle(&self) -> bool {
+        matches!(self.phase, Phase::Idle)
+    }
+
+    /// Who answers the call that was just wished for.
+    pub fn answered_by(&mut self, origin: ModelRef) {
+        self.origin = Some(origin);
+    }
+
+    /// Takes one fact and adds the wishes that follow from it to `fx`. Facts that come too late are
+    /// nothing.
+    pub fn on(&mut self, input: Input, fx: &mut Effects) {
+        self.phase = match (mem::take(&mut self.phase), input) {
+            (Phase::Idle, Input::Say(message)) => self.start(message, fx),
+            (busy, Input::Say(message)) => {
+                self.queued.push(message);
+                busy
+            }
+            (busy, Input::Cancel) => self.cancel(busy, fx),
+            (Phase::Calling { attempt, answer }, Input::Model(Ok(event))) => {
+                self.heard(attempt, answer, event, fx)
+            }
+            (Phase::Calling { attempt, answer }, Input::Model(Err(error))) => {
+                fx.push(Effect::DropStream);
+                self.failed(attempt, answer, error, fx)
+            }
+            (Phase::Backoff { attempt }, Input::Woke) => self.call_model(attempt + 1, fx),
+            (Phase::Tools(batch), Input::Judged(id, verdict)) => {
+                self.judged(batch, &id, verdict, fx)
+            }
+            (Phase::Tools(batch), Input::Answered(id, answer)) => {
+                self.decided(batch, &id, answer, fx)
+            }
+            (Phase::Tools(mut batch), Input::ToolDone(id, outcome, duration_ms)) => {
+                self.settle(&mut batch, &id, outcome, duration_ms, fx);
+                self.advance(batch, fx)
+            }
+            (Phase::Stopping(mut batch), Input::ToolDone(id, outcome, duration_ms)) => {
+                self.settle(&mut batch, &id, outcome, duration_ms, fx);
+                self.stopped(batch, fx)
+            }
+            (Phase::Stopping(mut batch), Input::Woke) => {
+                fx.push(Effect::AbortTools);
+                for call in batch.unfinished() {
+                    let outcome = ToolOutcome::Interrupted(String::new());
+                    self.settle(&mut batch, &call.id, outcome, 0, fx);
+                }
+                self.stopped(batch, fx)
+            }
+            // Too late: its source was dropped, or its turn is over.
+            (
+                same,
+                Input::Model(_)
+                | Input::Judged(..)
+                | Input::Answered(..)
+                | Input::ToolDone(..)
+                | Input::Woke,
+            ) => same,
+        };
+    }
+
+    fn start(&mut self, message: Message, fx: &mut Effects) -> Phase {
+        self.rounds = 0;
+        self.continuations = 0;
+        self.usage = Usage::default();
+        self.watch = Watch::default();
+        self.notes.clear();
+        fx.push(Effect::Emit(Event::State(SessionState::Active)));
+        self.append(message, fx);
+        self.call_model(1, fx)
+    }
+
+    fn call_model(&mut self, attempt: u32, fx: &mut Effects) -> Phase {
+        if attempt == 1 {
+            if self.rounds == self.limits.rounds {
+                return self.finish(Outcome::RoundLimit { rounds: self.rounds }, fx);
+            }
+            self.rounds += 1;
+            self.deliver(fx);
+        }
+        fx.push(Effect::CallModel { round: self.rounds, attempt });
+        self.watch.new_answer();
+        Phase::Calling { attempt, answer: Accumulator::new() }
+    }
+
+    /// Corrections and what people said meanwhile land between results and the next call.
+    fn deliver(&mut self, fx: &mut Effects) {
+        if !self.notes.is_empty() {
+            let notes = mem::take(&mut self.notes);
+            self.append(Message::user_text(prompt::note(&notes.join("\n"))), fx);
+        }
+        for message in mem::take(&mut self.queued) {
+            self.append(message, fx);
+        }
+    }
+
+    fn heard(
+        &mut self,
+        attempt: u32,
+        mut answer: Accumulator,
+        event: StreamEvent,
+        fx: &mut Effects,
+    ) -> Phase {
+        answer.push(&event);
+        match event {
+            StreamEvent::TextDelta { text, .. } if !text.is_empty() => {
+                let loops = self.watch.text_repeats(&text);
+                fx.push(Effect::Emit(Event::Text { text }));
+                if loops {
+                    fx.push(Effect::DropStream);
+                    return self.cut_short(answer, fx);
+                }
+            }
+            StreamEvent::ThinkingDelta { text, .. } if !text.is_empty() => {
+                fx.push(Effect::Emit(Event::Thinking { text }));
+            }
+            StreamEvent::ToolCallStart { name, .. } => {
+                fx.push(Effect::Emit(Event::ToolCallDrafted { name }));
+            }
+            StreamEvent::Stop(stop) => {
+                fx.push(Effect::DropStream);
+                return self.answered(answer.finish(), stop, fx);
+            }
+            StreamEvent::Started { .. }
+            | StreamEvent::TextDelta { .. }
+            | StreamEvent::ThinkingDelta { .. }
+            | StreamEvent::Signature { .. }
+            | StreamEvent::Item { .. }
+            | StreamEvent::Redacted { .. }
+            | StreamEvent::ToolCallDelta { .. }
+            | StreamEvent::ToolCallDone { .. }
+            | StreamEvent::Usage(_) => (),
+        }
+        Phase::Calling { attempt, answer }
+    }
+
+    /// The model repeats itself: its text is kept, and it is told.
+    fn cut_short(&mut self, answer: Accumulator, fx: &mut Effects) -> Phase {
+        self.keep(answer.finish(), fx);
+        match self.correct(prompt::REPETITION.to_owned()) {
+            Ok(()) => self.call_model(1, fx),
+            Err(stuck) => self.finish(Outcome::Stuck { what: format!("the model {stuck}") }, fx),
+        }
+    }
+
+    fn answered(&mut self, mut response: Response, stop: StopReason, fx: &mut Effects) -> Phase {
+        let has_calls = response.tool_calls().next().is_some();
+        mend(&mut response);
+        let message = self.keep(response, fx);
+        match stop {
+            StopReason::ToolUse if has_calls => self.run_calls(message.as_deref(), fx),
+            StopReason::MaxTokens => self.continue_cut(has_calls, fx),
+            StopReason::Pause => self.call_model(1, fx),
+            StopReason::ToolUse
+            | StopReason::EndTurn
+            | StopReason::StopSequence
+            | StopReason::Refusal
+            | StopReason::ContentFilter
+            | StopReason::Other => self.ended(message.as_deref(), stop, fx),
+        }
+    }
+
+    fn run_calls(&mut self, message: Option<&Message>, fx: &mut Effects) -> Phase {
+        let calls =
+            message.map(|message| message.tool_calls().cloned().collect()).unwrap_or_default();
+        let mut batch = Batch::new(calls, &self.specs);
+        for (call, why) in batch.refuse(&self.specs, self.limits.calls_per_round) {
+            self.settle(&mut batch, &call.id, ToolOutcome::failed(why), 0, fx);
+        }
+        self.advance(batch, fx)
+    }
+
+    fn continue_cut(&mut self, in_call: bool, fx: &mut Effects) -> Phase {
+        if self.continuations == self.limits.continuations {
+            let text = format!(
+                "The answer was cut off by the output limit {} times; a higher \
+                 `provider.max_tokens` would let it end.",
+                self.continuations + 1
+            );
+            fx.push(Effect::Emit(Event::Notice { level: NoticeLevel::Warning, text }));
+            return self.finish(Outcome::Complete { stop: StopReason::MaxTokens }, fx);
+        }
+        self.continuations += 1;
+        let note = if in_call { prompt::CONTINUE_CALL } else { prompt::CONTINUE };
+        self.notes.push(note.to_owned());
+        self.call_model(1, fx)
+    }
+
+    /// The model says that it is done; it may have to be told otherwise.
+    fn ended(&mut self, message: Option<&Message>, stop: StopReason, fx: &mut Effects) -> Phase {
+        let text = message.map(Message::text_content).unwrap_or_default();
+        if stop == StopReason::EndTurn
+            && let Some(note) = self.watch.contradicts(&text)
+            && self.correct(note).is_ok()
+        {
+            return self.call_model(1, fx);
+        }
+        if let Some(command) = self.watch.red_claim(&text) {
+            let text = format!("the last run of `{command}` failed; the answer claims success");
+            fx.push(Effect::Emit(Event::Notice { level: NoticeLevel::Warning, text }));
+        }
+        if message.is_none() {
+            let text = "The model gave no output. It may not support tools, or have produced only \
+                        hidden reasoning; try a more capable model."
+                .to_owned();
+            fx.push(Effect::Emit(Event::Notice { level: NoticeLevel::Warning, text }));
+        }
+        if !self.queued.is_empty() {
+            return self.call_model(1, fx);
+        }
+        self.finish(Outcome::Complete { stop }, fx)
+    }
+
+    fn failed(
+        &mut self,
+        attempt: u32,
+        answer: Accumulator,
+        mut error: ProviderError,
+        fx: &mut Effects,
+    ) -> Phase {
+        let wait = self.wait(attempt, &error);
+        let may_retry = error.kind.is_transient() && !answer.has_content();
+        if may_retry && attempt < self.limits.attempts && wait <= self.limits.wait_max {
+            let wait_ms = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);
+            fx.push(Effect::Emit(Event::Retrying { error, attempt: attempt + 1, wait_ms }));
+            fx.push(Effect::Sleep(wait));
+            return Phase::Backoff { attempt };
+        }
+        if may_retry && wait > self.limits.wait_max {
+            error.message = format!("{} (asks to wait {} s)", error.message, wait.as_secs());
+        }
+        let kept_partial = self.keep(answer.finish(), fx).is_some();
+        self.finish(Outcome::Failed { error, kept_partial }, fx)
+    }
+
+    /// How long to wait before attempt `attempt + 1`: what the provider asks for, else doubling with
+    /// a jitter of a quarter either way, so that parallel sessions do not come back together.
+    fn wait(&mut self, attempt: u32, error: &ProviderError) -> Duration {
+        if let Some(asked) = error.retry_after {
+            return asked;
+        }
+        let seed = &mut self.limits.seed;
+        *seed ^= *seed << 13;
+        *seed ^= *seed >> 7;
+        *seed ^= *seed << 17;
+        let base = FIRST_WAIT.saturating_mul(1 << attempt.saturating_sub(1).min(8));
+        let percent = 75 + u32::try_from(*seed % 51).unwrap_or(0);
+        base.min(self.limits.wait_max) * percent / 100
+    }
+
+    fn judged(
+        &mut self,
+        mut batch: Batch,
+        id: &CallId,
+        verdict: Verdict,
+        fx: &mut Effects,
+    ) -> Phase {
+        match verdict {
+            Verdict::Allow { reason } => {
+                if let Some(call) = batch.allow(id) {
+                    run(call, reason, fx);
+                }
+            }
+            Verdict::Deny { reason } => {
+                if batch.is_open(id) {
+                    self.refuse(&mut batch, id, reason, fx);
+                }
+            }
+            Verdict::Ask { reason, preview } => {
+                if let Some(call) = batch.ask(id) {
+                    fx.push(Effect::Emit(Event::PermissionAsked { call, reason, preview }));
+                }
+            }
+        }
+        self.advance(batch, fx)
+    }
+
+    fn decided(
+        &mut self,
+        mut batch: Batch,
+        id: &CallId,
+        answer: Answer,
+        fx: &mut Effects,
+    ) -> Phase {
+        match answer {
+            Answer::Allow => {
+                if let Some(call) = batch.grant(id) {
+                    run(call, "allowed by the user".to_owned(), fx);
+                }
+            }
+            Answer::Deny { reason } => {
+                if batch.is_asked(id) {
+                    let reason = if reason.is_empty() {
+                        "refused by the user".to_owned()
+                    } else {
+                        format!("refused by the user: {reason}")
+                    };
+                    self.refuse(&mut batch, id, reason, fx);
+                }
+            }
+        }
+        self.advance(batch, fx)
+    }
+
+    fn refuse(&mut self, batch: &mut Batch, id: &CallId, reason: String, fx: &mut Effects) {
+        let call = id.clone();
+        let event = Event::PermissionDecided { call, allowed: false, reason: reason.clone() };
+        fx.push(Effect::Emit(event));
+        self.settle(batch, id, ToolOutcome::Denied(reason), 0, fx);
+    }
+
+    /// Takes the outcome of a call. A second one for the same call is nothing.
+    fn settle(
+        &mut self,
+        batch: &mut Batch,
+        id: &CallId,
+        outcome: ToolOutcome,
+        duration_ms: u64,
+        fx: &mut Effects,
+    ) {
+        let Some(call) = batch.open_call(id) else {
+            return;
+        };
+        let diff = match &outcome {
+            ToolOutcome::Done(output) | ToolOutcome::Failed(output) => output.diff.clone(),
+            ToolOutcome::Denied(_) | ToolOutcome::Interrupted(_) => None,
+        };
+        let spec = self.specs.get(&call.name).map(AsRef::as_ref);
+        let advice = self.watch.ran(call, spec, &outcome);
+        let mut result = outcome.into_result(call);
+        advise(advice, &mut result, &mut self.notes);
+        fx.push(Effect::Emit(Event::ToolEnded { result: result.clone(), diff, duration_ms }));
+        batch.close(id, result);
+    }
+
+    /// Starts the calls that may start now; when none is left, goes on to the next round.
+    fn advance(&mut self, mut batch: Batch, fx: &mut Effects) -> Phase {
+        fx.extend(batch.startable().into_iter().map(Effect::Judge));
+        if !batch.is_over() {
+            return Phase::Tools(batch);
+        }
+        self.append_results(batch, fx);
+        if let Some(what) = self.watch.stuck() {
+            return self.finish(Outcome::Stuck { what }, fx);
+        }
+        self.call_model(1, fx)
+    }
+
+    fn cancel(&mut self, busy: Phase, fx: &mut Effects) -> Phase {
+        match busy {
+            Phase::Idle => Phase::Idle,
+            Phase::Backoff { .. } => {
+                fx.push(Effect::CancelSleep);
+                self.finish(Outcome::Cancelled, fx)
+            }
+            Phase::Calling { answer, .. } => {
+                fx.push(Effect::DropStream);
+                self.keep(answer.finish(), fx);
+                self.finish(Outcome::Cancelled, fx)
+            }
+            Phase::Tools(mut batch) => {
+                fx.push(Effect::Emit(Event::State(SessionState::Cancelling)));
+                fx.push(Effect::StopTools);
+                fx.push(Effect::Sleep(self.limits.grace));
+                for call in batch.not_running() {
+                    let outcome = ToolOutcome::Interrupted(String::new());
+                    self.settle(&mut batch, &call.id, outcome, 0, fx);
+                }
+                self.stopped(batch, fx)
+            }
+            stopping @ Phase::Stopping(_) => stopping,
+        }
+    }
+
+    fn stopped(&mut self, batch: Batch, fx: &mut Effects) -> Phase {
+        if !batch.is_over() {
+            return Phase::Stopping(batch);
+        }
+        fx.push(Effect::CancelSleep);
+        self.append_results(batch, fx);
+        self.finish(Outcome::Cancelled, fx)
+    }
+
+    /// Adds an answer to the history, as far as it may stand there, and counts its tokens.
+    fn keep(&mut self, response: Response, fx: &mut Effects) -> Option<Arc<Message>> {
+        if let Some(round) = response.usage {
+            self.usage += round;
+            fx.push(Effect::Emit(Event::Usage { round, turn: self.usage }));
+        }
+        let message = response.into_message(self.origin.clone())?;
+        Some(self.append(message, fx))
+    }
+
+    fn append_results(&mut self, batch: Batch, fx: &mut Effects) {
+        if let Ok(message) = Message::results(batch.into_results()) {
+            self.append(message, fx);
+        }
+    }
+
+    fn append(&mut self, message: Message, fx: &mut Effects) -> Arc<Message> {
+        let message = Arc::new(message);
+        self.history.push(Arc::clone(&message));
+        fx.push(Effect::Emit(Event::Appended(Arc::clone(&message))));
+        message
+    }
+
+    /// Puts the model right in the next round, if that has not been tried too often.
+    fn correct(&mut self, note: String) -> Result<(), String> {
+        if self.watch.corrections == self.limits.corrections {
+            return Err(format!(
+                "repeats itself and was corrected {} times",
+                self.limits.corrections
+            ));
+        }
+        self.watch.corrections += 1;
+        self.notes.push(note);
+        Ok(())
+    }
+
+    fn finish(&mut self, outcome: Outcome, fx: &mut Effects) -> Phase {
+        let undelivered = mem::take(&mut self.queued).into_iter().map(Arc::new).collect();
+        let (rounds, usage) = (self.rounds, self.usage);
+        fx.push(Effect::Emit(Event::TurnEnded { outcome, rounds, usage, undelivered }));
+        fx.push(Effect::Emit(Event::State(SessionState::Idle)));
+        Phase::Idle
+    }
+}
+
+fn run(call: ToolCall, reason: String, fx: &mut Effects) {
+    let id = call.id.clone();
+    fx.push(Effect::Emit(Event::PermissionDecided { call: id, allowed: true, reason }));
+    fx.push(Effect::Emit(Event::ToolStarted { call: call.clone() }));
+    fx.push(Effect::RunTool(call));
+}
+
+/// Repairs arguments that are no JSON, before they reach history, guard or tool.
+fn mend(response: &mut Response) {
+    for block in &mut response.content {
+        if let Content::ToolCall(call) = block
+            && call.broken
+            && let Ok(text) = call.arguments.read::<String>()
+            && let Some(arguments) = repair::arguments(&text)
+        {
+            call.arguments = arguments;
+            call.broken = false;
+        }
+    }
+}
+
+fn advise(advice: Vec<Advice>, result: &mut gnoma_core::ToolResult, notes: &mut Vec<String>) {
+    for advice in advice {
+        match advice {
+            Advice::InResult(text) => result.parts.push(gnoma_core::ResultPart::Text { text }),
+            Advice::NextRound(text) => notes.push(text),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

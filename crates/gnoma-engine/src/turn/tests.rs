@@ -1,0 +1,376 @@
+use std::collections::BTreeSet;
+
+use gnoma_core::{
+    ErrorKind, RawJson, Role,
+    tool::{Access, CommandReport, Tier, ToolOutput, Touches},
+};
+
+use super::*;
+
+fn spec(name: &str, access: Access) -> Arc<ToolSpec> {
+    Arc::new(ToolSpec {
+        name: name.into(),
+        description: String::new(),
+        parameters: RawJson::empty_object(),
+        access,
+        touches: if access == Access::Edit { Touches::Path("path") } else { Touches::Nothing },
+        tier: Tier::Full,
+    })
+}
+
+fn turn(limits: Limits) -> Turn {
+    let tools =
+        [spec("read", Access::Read), spec("edit", Access::Edit), spec("bash", Access::Execute)];
+    Turn::new(vec![], &tools, limits)
+}
+
+fn text(text: &str) -> Input {
+    Input::Model(Ok(StreamEvent::TextDelta { slot: 0, text: text.into() }))
+}
+
+fn stop(stop: StopReason) -> Input {
+    Input::Model(Ok(StreamEvent::Stop(stop)))
+}
+
+fn call(slot: u32, id: &str, name: &str, arguments: &str) -> Vec<Input> {
+    let start = StreamEvent::ToolCallStart { slot, id: id.into(), name: name.into() };
+    let delta = StreamEvent::ToolCallDelta { slot, fragment: arguments.into() };
+    vec![Input::Model(Ok(start)), Input::Model(Ok(delta))]
+}
+
+fn allow(id: &str) -> Input {
+    Input::Judged(CallId::new(id), Verdict::Allow { reason: "test".into() })
+}
+
+fn done(id: &str, output: &str) -> Input {
+    Input::ToolDone(CallId::new(id), ToolOutcome::done(output), 1)
+}
+
+fn error(kind: ErrorKind) -> Input {
+    Input::Model(Err(ProviderError::new(kind, "p", "why")))
+}
+
+/// Feeds `inputs` and gives the wishes of the last one.
+fn feed(turn: &mut Turn, inputs: impl IntoIterator<Item = Input>) -> Effects {
+    let mut fx = Vec::new();
+    for input in inputs {
+        fx.clear();
+        turn.on(input, &mut fx);
+    }
+    fx
+}
+
+fn started(limits: Limits) -> Turn {
+    let mut turn = turn(limits);
+    feed(&mut turn, [Input::Say(Message::user_text("do it"))]);
+    turn
+}
+
+fn outcome(fx: &Effects) -> Option<&Outcome> {
+    fx.iter().find_map(|effect| match effect {
+        Effect::Emit(Event::TurnEnded { outcome, .. }) => Some(outcome),
+        _ => None,
+    })
+}
+
+fn runs(fx: &Effects) -> Vec<&str> {
+    let mut ids = Vec::new();
+    for effect in fx {
+        if let Effect::RunTool(call) = effect {
+            ids.push(call.id.as_str());
+        }
+    }
+    ids
+}
+
+fn judges(fx: &Effects) -> usize {
+    fx.iter().filter(|effect| matches!(effect, Effect::Judge(_))).count()
+}
+
+/// What providers demand: every call is answered once, in order, in the message right after.
+fn assert_paired(history: &[Arc<Message>], open_allowed: bool) {
+    for (at, message) in history.iter().enumerate() {
+        let calls: Vec<_> = message.tool_calls().map(|call| call.id.clone()).collect();
+        let answers = match history.get(at + 1) {
+            Some(next) => next.tool_results().map(|result| result.call_id.clone()).collect(),
+            None if open_allowed => continue,
+            None => Vec::new(),
+        };
+        assert_eq!(calls, answers, "message {at} of {history:#?}");
+    }
+    if let Some(first) = history.first() {
+        assert_ne!(first.role(), Role::Tool);
+    }
+}
+
+#[test]
+fn any_order_of_facts_keeps_the_history_lawful() {
+    let mut seed = 0x9E37_79B9_7F4A_7C15_u64;
+    let mut random = move |below: u64| {
+        seed ^= seed << 13;
+        seed ^= seed >> 7;
+        seed ^= seed << 17;
+        seed % below
+    };
+    let names = ["read", "edit", "bash", "nonsense"];
+    let (mut ended, mut cancelled, mut ran_tools) = (0, 0, 0);
+    for _ in 0..20_000 {
+        let mut turn = turn(Limits { rounds: 6, ..Limits::default() });
+        let mut next = 0_u64;
+        let mut ran = BTreeSet::new();
+        let mut open: Vec<CallId> = Vec::new();
+        let mut fx = Vec::new();
+        for _ in 0..40 {
+            // Mostly a call that something was wished for, sometimes an old or unknown one.
+            let id = match usize::try_from(random(4)).unwrap() {
+                0 => CallId::new(format!("c{}", random(next + 1))),
+                pick => open.iter().rev().nth(pick - 1).cloned().unwrap_or(CallId::new("c1")),
+            };
+            let input = match random(20) {
+                0 => Input::Say(Message::user_text("p")),
+                1 | 2 => text("t"),
+                3..=5 => {
+                    next += 1;
+                    let slot = u32::try_from(next).unwrap();
+                    let name = names[usize::try_from(random(4)).unwrap()].to_owned();
+                    Input::Model(Ok(StreamEvent::ToolCallStart {
+                        slot,
+                        id: format!("c{next}"),
+                        name,
+                    }))
+                }
+                6 => stop(StopReason::EndTurn),
+                7 | 8 => stop(StopReason::ToolUse),
+                9 => stop(StopReason::MaxTokens),
+                10 => error(
+                    [ErrorKind::Network, ErrorKind::BadRequest]
+                        [usize::try_from(random(2)).unwrap()],
+                ),
+                11 | 16 | 17 => {
+                    let reason = String::from("r");
+                    let verdict = match random(4) {
+                        0 => Verdict::Deny { reason },
+                        1 => Verdict::Ask { reason, preview: None },
+                        _ => Verdict::Allow { reason },
+                    };
+                    Input::Judged(id, verdict)
+                }
+                12 => {
+                    let answer = if random(2) == 0 {
+                        Answer::Allow
+                    } else {
+                        Answer::Deny { reason: String::new() }
+                    };
+                    Input::Answered(id, answer)
+                }
+                13 | 14 | 18 => Input::ToolDone(id, ToolOutcome::done(format!("r{}", random(99))), 0),
+                _ if random(4) == 0 => Input::Cancel,
+                _ => Input::Woke,
+            };
+            fx.clear();
+            turn.on(input, &mut fx);
+            for effect in &fx {
+                match effect {
+                    Effect::Emit(Event::TurnEnded { outcome, .. }) => {
+                        ended += 1;
+                        cancelled += u32::from(*outcome == Outcome::Cancelled);
+                    }
+                    Effect::Judge(call) => open.push(call.id.clone()),
+                    Effect::RunTool(call) => {
+                        ran_tools += 1;
+                        open.push(call.id.clone());
+                        assert!(ran.insert(call.id.clone()), "a tool ran twice");
+                    }
+                    _ => (),
+                }
+            }
+            assert_paired(turn.history(), !turn.is_idle());
+        }
+        feed(&mut turn, [Input::Cancel, Input::Woke]);
+        assert!(turn.is_idle());
+        assert_paired(turn.history(), false);
+    }
+    assert!(
+        ended > 5_000 && cancelled > 1_000 && ran_tools > 500,
+        "{ended} {cancelled} {ran_tools}"
+    );
+}
+
+#[test]
+fn a_turn_with_tools_ends_with_the_answer() {
+    let mut turn = started(Limits::default());
+    feed(&mut turn, call(0, "a", "read", "{}"));
+    let fx = feed(&mut turn, [stop(StopReason::ToolUse)]);
+    assert_eq!(judges(&fx), 1);
+    assert_eq!(runs(&feed(&mut turn, [allow("a")])), ["a"]);
+    let fx = feed(&mut turn, [done("a", "out")]);
+    assert!(fx.contains(&Effect::CallModel { round: 2, attempt: 1 }));
+    let fx = feed(&mut turn, [text("fine"), stop(StopReason::EndTurn)]);
+    assert_eq!(outcome(&fx), Some(&Outcome::Complete { stop: StopReason::EndTurn }));
+    assert_paired(turn.history(), false);
+}
+
+#[test]
+fn reads_run_side_by_side_and_writes_in_order() {
+    let mut turn = started(Limits::default());
+    for (slot, (id, name)) in
+        [("r1", "read"), ("r2", "read"), ("w1", "edit"), ("r3", "read"), ("w2", "bash")]
+            .into_iter()
+            .enumerate()
+    {
+        feed(&mut turn, call(u32::try_from(slot).unwrap(), id, name, "{}"));
+    }
+    let judged = |fx: &Effects| -> Vec<String> {
+        let id = |effect: &Effect| match effect {
+            Effect::Judge(call) => Some(call.id.to_string()),
+            _ => None,
+        };
+        fx.iter().filter_map(id).collect()
+    };
+    assert_eq!(judged(&feed(&mut turn, [stop(StopReason::ToolUse)])), ["r1", "r2"]);
+    feed(&mut turn, [allow("r1"), allow("r2")]);
+    assert!(judged(&feed(&mut turn, [done("r2", "2")])).is_empty());
+    assert_eq!(judged(&feed(&mut turn, [done("r1", "1")])), ["w1"]);
+    assert_eq!(judged(&feed(&mut turn, [allow("w1"), done("w1", "w")])), ["r3"]);
+    assert_eq!(judged(&feed(&mut turn, [allow("r3"), done("r3", "3")])), ["w2"]);
+    feed(&mut turn, [allow("w2"), done("w2", "b")]);
+    assert_paired(turn.history(), false);
+}
+
+#[test]
+fn calls_of_an_answer_that_was_cut_are_not_run() {
+    let mut turn = started(Limits { continuations: 1, ..Limits::default() });
+    feed(&mut turn, call(0, "a", "bash", "{\"command\":\"rm -rf /tmp/x"));
+    let fx = feed(&mut turn, [stop(StopReason::MaxTokens)]);
+    assert_eq!(judges(&fx), 0);
+    assert!(fx.contains(&Effect::CallModel { round: 2, attempt: 1 }));
+    let fx = feed(&mut turn, [text("more"), stop(StopReason::MaxTokens)]);
+    assert_eq!(outcome(&fx), Some(&Outcome::Complete { stop: StopReason::MaxTokens }));
+}
+
+#[test]
+fn failures_before_content_are_retried_and_after_it_are_not() {
+    let mut turn = started(Limits::default());
+    let mut limited = ProviderError::new(ErrorKind::RateLimited, "p", "slow down");
+    limited.retry_after = Some(Duration::from_secs(7));
+    let fx = feed(&mut turn, [Input::Model(Err(limited))]);
+    assert!(fx.contains(&Effect::Sleep(Duration::from_secs(7))));
+    let fx = feed(&mut turn, [Input::Woke]);
+    assert!(fx.contains(&Effect::CallModel { round: 1, attempt: 2 }));
+    let fx = feed(&mut turn, [text("half"), error(ErrorKind::Network)]);
+    assert!(matches!(outcome(&fx), Some(Outcome::Failed { kept_partial: true, .. })));
+    assert_eq!(turn.history().last().unwrap().text_content(), "half");
+}
+
+#[test]
+fn attempts_end_and_long_waits_are_not_waited_for() {
+    let mut turn = started(Limits { attempts: 2, ..Limits::default() });
+    let fx =
+        feed(&mut turn, [error(ErrorKind::Overloaded), Input::Woke, error(ErrorKind::Overloaded)]);
+    assert!(matches!(outcome(&fx), Some(Outcome::Failed { kept_partial: false, .. })));
+    let mut turn = started(Limits::default());
+    let mut limited = ProviderError::new(ErrorKind::RateLimited, "p", "tomorrow");
+    limited.retry_after = Some(Duration::from_hours(3));
+    let fx = feed(&mut turn, [Input::Model(Err(limited))]);
+    let Some(Outcome::Failed { error, .. }) = outcome(&fx) else { panic!("{fx:?}") };
+    assert!(error.message.contains("10800 s"), "{error}");
+}
+
+#[test]
+fn cancelling_waits_for_running_tools_and_keeps_what_they_wrote() {
+    let mut turn = started(Limits::default());
+    feed(&mut turn, call(0, "a", "bash", "{}"));
+    feed(&mut turn, call(1, "b", "bash", "{}"));
+    feed(&mut turn, [stop(StopReason::ToolUse), allow("a")]);
+    let fx = feed(&mut turn, [Input::Cancel]);
+    assert!(fx.contains(&Effect::StopTools) && !turn.is_idle());
+    let cut = ToolOutcome::Interrupted("so far".into());
+    let fx = feed(&mut turn, [Input::ToolDone(CallId::new("a"), cut, 5)]);
+    assert_eq!(outcome(&fx), Some(&Outcome::Cancelled));
+    let results = turn.history().last().unwrap().clone();
+    let texts: Vec<_> = results.tool_results().map(gnoma_core::ToolResult::joined_text).collect();
+    assert!(texts[0].starts_with("so far"), "{texts:?}");
+    assert_paired(turn.history(), false);
+}
+
+#[test]
+fn what_is_said_meanwhile_lands_between_results_and_the_next_call() {
+    let mut turn = started(Limits::default());
+    feed(&mut turn, call(0, "a", "read", "{}"));
+    feed(&mut turn, [stop(StopReason::ToolUse), allow("a")]);
+    feed(&mut turn, [Input::Say(Message::user_text("also this")), done("a", "out")]);
+    let roles: Vec<_> = turn.history().iter().map(|message| message.role()).collect();
+    assert_eq!(roles, [Role::User, Role::Assistant, Role::Tool, Role::User]);
+}
+
+#[test]
+fn broken_arguments_are_mended_before_anything_sees_them() {
+    let mut turn = started(Limits::default());
+    feed(&mut turn, call(0, "a", "read", "{\"path\": \"x\",}"));
+    feed(&mut turn, [stop(StopReason::ToolUse)]);
+    let message = turn.history().last().unwrap();
+    let call = message.tool_calls().next().unwrap();
+    let arguments: serde_json::Value = call.arguments.read().unwrap();
+    assert_eq!((arguments["path"].as_str(), call.broken), (Some("x"), false));
+}
+
+#[test]
+fn the_same_call_for_ever_ends_the_turn() {
+    let mut turn = started(Limits::default());
+    for round in 0..20 {
+        feed(&mut turn, call(0, "a", "read", "{\"path\":\"x\"}"));
+        let fx = feed(&mut turn, [stop(StopReason::ToolUse), allow("a"), done("a", "same")]);
+        if let Some(ended) = outcome(&fx) {
+            assert!(matches!(ended, Outcome::Stuck { .. }) && round < 10, "{ended:?}");
+            assert_paired(turn.history(), false);
+            return;
+        }
+    }
+    panic!("it never ended");
+}
+
+#[test]
+fn thousands_of_calls_are_answered_and_few_are_run() {
+    let mut turn = started(Limits::default());
+    for n in 0..10_000 {
+        feed(&mut turn, call(n, &format!("c{n}"), "read", &format!("{{\"n\":{n}}}")));
+    }
+    let fx = feed(&mut turn, [stop(StopReason::ToolUse)]);
+    assert_eq!(judges(&fx), Limits::default().calls_per_round);
+    for n in 0..128 {
+        feed(&mut turn, [allow(&format!("c{n}")), done(&format!("c{n}"), "x")]);
+    }
+    assert_eq!(turn.history().last().unwrap().tool_results().count(), 10_000);
+    assert_paired(turn.history(), false);
+}
+
+#[test]
+fn a_claim_against_a_red_check_is_held_against_the_model_once() {
+    let mut turn = started(Limits::default());
+    feed(&mut turn, call(0, "a", "bash", "{}"));
+    let report = Some(CommandReport { command: "cargo test".into(), exit_code: Some(101) });
+    let red = ToolOutcome::Failed(ToolOutput { report, ..ToolOutput::text("FAILED") });
+    feed(
+        &mut turn,
+        [stop(StopReason::ToolUse), allow("a"), Input::ToolDone(CallId::new("a"), red, 1)],
+    );
+    let fx = feed(&mut turn, [text("Done, all tests pass."), stop(StopReason::EndTurn)]);
+    assert!(fx.contains(&Effect::CallModel { round: 3, attempt: 1 }), "{fx:?}");
+    let fx = feed(&mut turn, [text("Done, all tests pass."), stop(StopReason::EndTurn)]);
+    assert!(matches!(outcome(&fx), Some(Outcome::Complete { .. })));
+    let warned = |effect: &Effect| matches!(effect, Effect::Emit(Event::Notice { .. }));
+    assert!(fx.iter().any(warned));
+}
+
+#[test]
+fn rounds_are_limited() {
+    let mut turn = started(Limits { rounds: 2, ..Limits::default() });
+    for n in 0..2 {
+        feed(&mut turn, call(0, "a", "read", &format!("{{\"n\":{n}}}")));
+        let fx =
+            feed(&mut turn, [stop(StopReason::ToolUse), allow("a"), done("a", &n.to_string())]);
+        if n == 1 {
+            assert_eq!(outcome(&fx), Some(&Outcome::RoundLimit { rounds: 2 }));
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! Watches a turn for a model that has lost its way.
+
+use gnoma_core::{
+    ToolCall, ToolOutcome, ToolSpec,
+    tool::{Access, CommandReport, Touches},
+};
+use serde_json::Value;
+
+use crate::{
+    detect::{PatchSpiral, RedCheck, Repeat, Repetition, SameCall, claims_success, greets},
+    prompt,
+};
+
+/// From this many identical calls with identical results on, the model is told.
+const TELL_REPEATS: u32 = 2;
+/// At this many, the turn ends.
+const STOP_REPEATS: u32 = 6;
+
+/// What to say to the model, and where.
+#[derive(Debug)]
+pub(super) enum Advice {
+    /// With the result.
+    InResult(String),
+    /// Before the next round.
+    NextRound(String),
+}
+
+/// The detectors of one turn.
+#[derive(Debug, Default)]
+pub(super) struct Watch {
+    repetition: Repetition,
+    spiral: PatchSpiral,
+    same_call: SameCall,
+    check: RedCheck,
+    has_run_tools: bool,
+    /// The model was told that a check is red.
+    told_red: bool,
+    stuck: Option<String>,
+    /// How often the model was put right.
+    pub(super) corrections: u32,
+}
+
+impl Watch {
+    /// A new answer begins.
+    pub(super) fn new_answer(&mut self) {
+        self.repetition = Repetition::default();
+    }
+
+    /// Whether the streamed text has become a loop.
+    pub(super) fn text_repeats(&mut self, piece: &str) -> bool {
+        self.repetition.push(piece)
+    }
+
+    /// Looks at a call that is over.
+    pub(super) fn ran(
+        &mut self,
+        call: &ToolCall,
+        spec: Option<&ToolSpec>,
+        outcome: &ToolOutcome,
+    ) -> Vec<Advice> {
+        self.has_run_tools = true;
+        let mut advice = Vec::new();
+        let (output, ok) = match outcome {
+            ToolOutcome::Done(output) => (output, true),
+            ToolOutcome::Failed(output) => (output, false),
+            ToolOutcome::Denied(_) | ToolOutcome::Interrupted(_) => return advice,
+        };
+        if let Some(CommandReport { command, exit_code }) = &output.report {
+            self.check.record(command, *exit_code);
+        }
+        let access = spec.map_or(Access::Execute, |spec| spec.access);
+        if access == Access::Edit
+            && let Some(path) = touched_path(call, spec)
+            && self.spiral.record(&path, ok)
+        {
+            advice.push(Advice::NextRound(prompt::patch_spiral(&path)));
+        }
+        if access == Access::Edit && ok {
+            self.same_call.changed();
+        }
+        let text = format!("{:?}", output.parts);
+        match self.same_call.seen(&call.name, call.arguments.get(), &text) {
+            Repeat::Again(times) if times >= STOP_REPEATS => {
+                self.stuck =
+                    Some(format!("`{}` was called {times} times with the same result", call.name));
+            }
+            Repeat::Again(times) if times >= TELL_REPEATS => {
+                advice.push(Advice::InResult(prompt::repeated(times)));
+            }
+            Repeat::New | Repeat::Again(_) => (),
+        }
+        advice
+    }
+
+    /// What has been repeated until it is no use any more.
+    pub(super) fn stuck(&mut self) -> Option<String> {
+        self.stuck.take()
+    }
+
+    /// What to hold against an answer that ends the turn, if anything.
+    pub(super) fn contradicts(&mut self, text: &str) -> Option<String> {
+        if self.has_run_tools && greets(text) {
+            return Some(prompt::GREETING.to_owned());
+        }
+        let note = prompt::red_check(self.red_claim(text)?);
+        (!std::mem::replace(&mut self.told_red, true)).then_some(note)
+    }
+
+    /// The command that is red although `text` claims success.
+    pub(super) fn red_claim(&self, text: &str) -> Option<&str> {
+        self.check.red().filter(|_| claims_success(text))
+    }
+}
+
+fn touched_path(call: &ToolCall, spec: Option<&ToolSpec>) -> Option<String> {
+    let Touches::Path(argument) = spec?.touches else {
+        return None;
+    };
+    let arguments: Value = call.arguments.read().ok()?;
+    arguments.get(argument)?.as_str().map(str::to_owned)
+}

@@ -1,0 +1,260 @@
+//! Whole sessions over scripted providers and tools, on a clock that does not wait.
+
+#![expect(clippy::expect_used, clippy::unwrap_used, reason = "these are tests")]
+
+use std::{path::PathBuf, sync::Arc, time::Duration};
+
+use gnoma_core::{
+    Command, Content, ErrorKind, Event, Message, Role, StreamEvent, Tool, ToolOutcome,
+    session::{Answer as Reply, Outcome, PermissionMode, SessionState},
+    tool::Access,
+};
+use gnoma_engine::{Arm, Handle, Limits, Session, session::Options};
+use gnoma_testkit::{Answer, FakeProvider, FakeTool};
+
+/// No session of these tests takes longer, on tokio's clock.
+const MAX_WAIT: Duration = Duration::from_secs(600);
+
+struct Run {
+    handle: Handle,
+    provider: Arc<FakeProvider>,
+}
+
+fn start(answers: Vec<Answer>, tools: Vec<FakeTool>, interactive: bool) -> Run {
+    let provider = Arc::new(FakeProvider::new(answers));
+    let tools = tools.into_iter().map(|tool| Arc::new(tool) as Arc<dyn Tool>).collect();
+    let arm = Arm {
+        provider: Arc::clone(&provider) as _,
+        model: "m".into(),
+        local: false,
+        context_window: None,
+        max_output_tokens: None,
+        temperature: None,
+        effort: None,
+    };
+    let handle = Session::spawn(Options {
+        id: "s".into(),
+        cwd: PathBuf::from("/"),
+        tools,
+        arms: vec![arm],
+        system: Box::new(|_| "be good".into()),
+        mode: if interactive { PermissionMode::Auto } else { PermissionMode::Bypass },
+        interactive,
+        limits: Limits::default(),
+        history: Vec::new(),
+    });
+    Run { handle, provider }
+}
+
+impl Run {
+    fn say(&self, text: &str) {
+        assert!(self.handle.tell(Command::Send { content: vec![Content::text(text)] }));
+    }
+
+    /// Events until `stop` says enough.
+    async fn until(&mut self, stop: impl Fn(&Event) -> bool) -> Vec<Event> {
+        let mut events = Vec::new();
+        loop {
+            let next = tokio::time::timeout(MAX_WAIT, self.handle.next()).await;
+            let event = next.expect("the session hangs").expect("the session closed");
+            let enough = stop(&event);
+            events.push(event);
+            if enough {
+                return events;
+            }
+        }
+    }
+
+    async fn until_idle(&mut self) -> Vec<Event> {
+        self.until(|event| *event == Event::State(SessionState::Idle)).await
+    }
+}
+
+fn history(events: &[Event]) -> Vec<Arc<Message>> {
+    let message = |event: &Event| match event {
+        Event::Appended(message) => Some(Arc::clone(message)),
+        _ => None,
+    };
+    events.iter().filter_map(message).collect()
+}
+
+fn outcome(events: &[Event]) -> Outcome {
+    let ended = |event: &Event| match event {
+        Event::TurnEnded { outcome, .. } => Some(outcome.clone()),
+        _ => None,
+    };
+    events.iter().find_map(ended).unwrap()
+}
+
+fn assert_paired(messages: &[Arc<Message>]) {
+    for (at, message) in messages.iter().enumerate() {
+        let calls: Vec<_> = message.tool_calls().map(|call| call.id.clone()).collect();
+        let next = messages.get(at + 1);
+        let answers: Vec<_> = next
+            .map(|next| next.tool_results().map(|result| result.call_id.clone()).collect())
+            .unwrap_or_default();
+        assert_eq!(calls, answers);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_turn_with_a_tool() {
+    let tool = FakeTool::new("look", Access::Read, |_| ToolOutcome::done("seen"));
+    let answers = vec![Answer::calls(&[("c", "look", "{}")]), Answer::text("fine")];
+    let mut run = start(answers, vec![tool], false);
+    run.say("look");
+    let events = run.until_idle().await;
+    let roles: Vec<_> = history(&events).iter().map(|message| message.role()).collect();
+    assert_eq!(roles, [Role::User, Role::Assistant, Role::Tool, Role::Assistant]);
+    assert_eq!(run.provider.requests()[1].messages.len(), 3);
+    assert_eq!(run.provider.open_streams(), 0, "streams are closed when their answer is over");
+}
+
+#[tokio::test(start_paused = true)]
+async fn reads_run_side_by_side() {
+    let work = |_: &_| ToolOutcome::done("x");
+    let tool = FakeTool::new("look", Access::Read, work).after(Duration::from_secs(1));
+    let calls: Vec<_> = ["a", "b", "c"].map(|id| (id, "look", "{}")).into();
+    let mut run = start(vec![Answer::calls(&calls), Answer::text("ok")], vec![tool.clone()], false);
+    run.say("go");
+    run.until_idle().await;
+    assert_eq!(tool.most_running(), 3);
+    let tool = FakeTool::new("write", Access::Edit, work).after(Duration::from_secs(1));
+    let calls: Vec<_> = ["a", "b", "c"].map(|id| (id, "write", "{}")).into();
+    let mut run = start(vec![Answer::calls(&calls), Answer::text("ok")], vec![tool.clone()], false);
+    run.say("go");
+    run.until_idle().await;
+    assert_eq!(tool.most_running(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_tool_that_panics_fails_its_call_and_the_session_goes_on() {
+    let tool = FakeTool::panicking("boom", Access::Read);
+    let answers = vec![Answer::calls(&[("c", "boom", "{}")]), Answer::text("I see")];
+    let mut run = start(answers, vec![tool], false);
+    run.say("go");
+    let events = run.until_idle().await;
+    let messages = history(&events);
+    let result = messages[2].tool_results().next().unwrap();
+    assert!(result.is_error && result.joined_text().contains("broke down"), "{result:?}");
+    assert!(matches!(outcome(&events), Outcome::Complete { .. }));
+}
+
+#[tokio::test(start_paused = true)]
+async fn cancelling_works_in_every_state() {
+    let says = StreamEvent::TextDelta { slot: 0, text: "half".into() };
+    let states: Vec<(Answer, FakeTool)> = vec![
+        (Answer::silence(), FakeTool::waiting("t", Access::Read)),
+        (Answer::of(vec![Ok(says)]).hanging(), FakeTool::waiting("t", Access::Read)),
+        (Answer::failing(ErrorKind::Overloaded), FakeTool::waiting("t", Access::Read)),
+        (
+            Answer::calls(&[("a", "t", "{}"), ("b", "t", "{}")]),
+            FakeTool::waiting("t", Access::Read),
+        ),
+        (
+            Answer::calls(&[("a", "t", "{}"), ("b", "t", "{}")]),
+            FakeTool::deaf("t", Access::Execute),
+        ),
+    ];
+    for (answer, tool) in states {
+        let mut run = start(vec![answer], vec![tool], false);
+        run.say("go");
+        let wait = tokio::time::timeout(Duration::from_millis(500), run.until(|_| false)).await;
+        assert!(wait.is_err(), "the turn should still be running");
+        assert!(run.handle.tell(Command::Cancel));
+        let events = run.until_idle().await;
+        assert_eq!(outcome(&events), Outcome::Cancelled);
+        assert_paired(&history(&events));
+        run.say("again");
+        let events = run.until_idle().await;
+        assert!(matches!(outcome(&events), Outcome::Failed { .. }), "the script is over");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_person_is_asked_and_decides() {
+    let tool = FakeTool::new("write", Access::Edit, |_| ToolOutcome::done("written"));
+    let tool = tool.previewing("-a\n+b\n");
+    let one = || Answer::calls(&[("c", "write", "{}")]);
+    let mut run = start(vec![one(), one(), Answer::text("ok")], vec![tool.clone()], true);
+    run.say("go");
+    let asked = |event: &Event| matches!(event, Event::PermissionAsked { .. });
+    let events = run.until(asked).await;
+    let Some(Event::PermissionAsked { call, preview, .. }) = events.last() else { panic!() };
+    assert_eq!(preview.as_deref(), Some("-a\n+b\n"));
+    let deny = Reply::Deny { reason: "not there".into() };
+    run.handle.tell(Command::Answer { call: call.id.clone(), answer: deny });
+    let events = run.until(asked).await;
+    let messages = history(&events);
+    let refusal = messages[0].tool_results().next().unwrap().joined_text();
+    assert!(refusal.contains("not there"), "{refusal}");
+    run.handle.tell(Command::Answer { call: call.id.clone(), answer: Reply::Allow });
+    run.until_idle().await;
+    assert_eq!(tool.calls().len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_mode_change_holds_from_the_next_call_on() {
+    let tool = FakeTool::new("write", Access::Edit, |_| ToolOutcome::done("written"));
+    let answers = vec![Answer::calls(&[("c", "write", "{}")]), Answer::text("ok")];
+    let mut run = start(answers, vec![tool.clone()], false);
+    run.handle.tell(Command::SetMode { mode: PermissionMode::Plan });
+    run.say("go");
+    run.until_idle().await;
+    assert!(tool.calls().is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn transient_failures_are_retried() {
+    let answers = vec![
+        Answer::failing(ErrorKind::Overloaded),
+        Answer::failing(ErrorKind::Network),
+        Answer::text("at last"),
+    ];
+    let mut run = start(answers, vec![], false);
+    run.say("go");
+    let events = run.until_idle().await;
+    let retries = events.iter().filter(|event| matches!(event, Event::Retrying { .. })).count();
+    assert_eq!(retries, 2);
+    assert!(matches!(outcome(&events), Outcome::Complete { .. }));
+}
+
+#[tokio::test(start_paused = true)]
+async fn closing_ends_a_running_turn_first() {
+    let mut run = start(vec![Answer::silence()], vec![], false);
+    run.say("go");
+    run.until(|event| matches!(event, Event::RoundStarted { .. })).await;
+    run.handle.tell(Command::Close);
+    let closed = |event: &Event| *event == Event::State(SessionState::Closed);
+    let events = run.until(closed).await;
+    assert_eq!(outcome(&events), Outcome::Cancelled);
+    assert!(run.handle.next().await.is_none());
+}
+
+#[tokio::test(start_paused = true)]
+async fn dropping_the_handle_closes_the_connection() {
+    let mut run = start(vec![Answer::silence()], vec![], false);
+    run.say("go");
+    run.until(|event| matches!(event, Event::RoundStarted { .. })).await;
+    tokio::time::sleep(Duration::from_millis(1)).await;
+    assert_eq!(run.provider.open_streams(), 1);
+    let Run { handle, provider } = run;
+    drop(handle);
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert_eq!(provider.open_streams(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_front_end_that_does_not_read_slows_the_model_down() {
+    let delta = |n: u32| Ok(StreamEvent::TextDelta { slot: 0, text: format!("{n} ") });
+    let answer = Answer::of((0..5_000).map(delta).collect()).hanging();
+    let run = start(vec![answer], vec![], false);
+    run.say("go");
+    tokio::time::sleep(Duration::from_secs(5)).await;
+    let Run { mut handle, .. } = run;
+    let mut waiting = 0;
+    while handle.ready().is_some() {
+        waiting += 1;
+    }
+    assert!(waiting < 400, "{waiting} events were piled up");
+}

@@ -1,0 +1,377 @@
+//! RecordedRequest exchanges with real providers, one JSON file each, and what a reader must make of them.
+//!
+//! The recordings themselves are not part of the project. [`Exceptions`] is the list of what a
+//! recording cannot show, so that nothing is left out in silence.
+
+use std::{collections::BTreeMap, fmt, fs, io, path::Path};
+
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use bytes::Bytes;
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::server::Reply;
+
+/// Headers that describe how the recorded body travelled, not what it says.
+const FRAMING_HEADERS: [&str; 4] = [
+    "connection",
+    "content-encoding",
+    "content-length",
+    "transfer-encoding",
+];
+
+/// The protocol of a recording.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Deserialize)]
+pub enum Api {
+    /// Anthropic's Messages.
+    #[serde(rename = "anthropic.messages")]
+    Anthropic,
+    /// OpenAI's Chat Completions, by whomever.
+    #[serde(rename = "openai.chat")]
+    OpenAi,
+    /// OpenAI's Responses, by whomever.
+    #[serde(rename = "openai.responses")]
+    Responses,
+    /// Mistral's Chat Completions.
+    #[serde(rename = "mistral.chat")]
+    Mistral,
+    /// Google's Generate Content.
+    #[serde(rename = "google.generate_content")]
+    Google,
+    /// Ollama's own chat.
+    #[serde(rename = "ollama.chat")]
+    Ollama,
+}
+
+impl fmt::Display for Api {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Anthropic => "anthropic.messages",
+            Self::OpenAi => "openai.chat",
+            Self::Responses => "openai.responses",
+            Self::Mistral => "mistral.chat",
+            Self::Google => "google.generate_content",
+            Self::Ollama => "ollama.chat",
+        })
+    }
+}
+
+/// One recorded exchange.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Cassette {
+    /// Unique name.
+    pub id: String,
+    /// Who answered, such as `openrouter`.
+    pub provider: String,
+    /// In which protocol.
+    pub api: Api,
+    /// Exchanges of one conversation share this.
+    pub conversation: String,
+    /// Place in the conversation; places can be missing.
+    pub step: u32,
+    /// How close to the wire the recording is; `raw` is byte-exact.
+    pub fidelity: String,
+    /// What was asked.
+    pub request: RecordedRequest,
+    /// What was answered.
+    pub response: RecordedResponse,
+    /// Features of the exchange.
+    pub tags: Vec<String>,
+    /// Peculiarities of the wire.
+    pub quirks: Vec<String>,
+    /// What a reader must make of the answer.
+    pub expect: Expect,
+}
+
+/// A recorded request.
+#[derive(Clone, Debug, Deserialize)]
+pub struct RecordedRequest {
+    /// Path and query.
+    pub path: String,
+    /// The body; `null` when the source had none.
+    #[serde(default)]
+    pub body: Value,
+}
+
+/// A recorded answer.
+#[derive(Clone, Debug, Deserialize)]
+pub struct RecordedResponse {
+    /// HTTP status.
+    pub status: u16,
+    /// Headers.
+    #[serde(default)]
+    pub headers: BTreeMap<String, String>,
+    /// The body as text.
+    #[serde(default)]
+    pub body: Option<String>,
+    /// The body when it is no text.
+    #[serde(default)]
+    pub body_base64: Option<String>,
+}
+
+/// The outcome of an exchange, as a careful reader finds it.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Expect {
+    /// The words.
+    pub text: String,
+    /// The visible reasoning.
+    pub thinking: String,
+    /// Opaque tokens, in order.
+    #[serde(default)]
+    pub signatures: Vec<String>,
+    /// The words of a refusal, where the wire keeps them apart.
+    #[serde(default)]
+    pub refusal_text: Option<String>,
+    /// Calls of the client's tools.
+    pub tool_calls: Vec<ExpectCall>,
+    /// `end_turn`, `tool_use`, `max_tokens`, `refusal`, `error` or `other`.
+    pub stop_reason: Option<String>,
+    /// The wire's own word.
+    #[serde(default)]
+    pub stop_reason_raw: Option<String>,
+    /// Tokens in the provider's own counting.
+    #[serde(default)]
+    pub usage: Option<ExpectUsage>,
+    /// The wire's own record of them.
+    #[serde(default)]
+    pub usage_raw: Value,
+    /// The failure, if it failed.
+    #[serde(default)]
+    pub error: Option<ExpectError>,
+    /// The model that answered.
+    #[serde(default)]
+    pub model: Option<String>,
+    /// The provider's id of the answer.
+    #[serde(default)]
+    pub response_id: Option<String>,
+}
+
+/// An expected call.
+#[derive(Clone, Debug, Deserialize)]
+pub struct ExpectCall {
+    /// The provider's id; none or empty when it sent none.
+    pub id: Option<String>,
+    /// The tool.
+    pub name: String,
+    /// The arguments; `null` when they are no JSON.
+    pub args: Value,
+    /// The arguments as text, where that matters.
+    #[serde(default)]
+    pub args_raw: Option<String>,
+}
+
+/// Expected tokens, in the provider's own counting; `None` is "not sent".
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+pub struct ExpectUsage {
+    /// Prompt.
+    pub input_tokens: Option<u64>,
+    /// Answer.
+    pub output_tokens: Option<u64>,
+    /// Read from a cache.
+    pub cache_read_tokens: Option<u64>,
+    /// Written to a cache.
+    pub cache_write_tokens: Option<u64>,
+    /// Spent on reasoning.
+    pub reasoning_tokens: Option<u64>,
+}
+
+/// An expected failure.
+#[derive(Clone, Debug, Deserialize)]
+pub struct ExpectError {
+    /// HTTP status; 200 for a failure inside a stream.
+    pub status: Option<u16>,
+    /// The vendor's type, a string or a number.
+    #[serde(rename = "type", default)]
+    pub kind: Value,
+    /// The vendor's code, a string or a number.
+    #[serde(default)]
+    pub code: Value,
+    /// The vendor's words.
+    #[serde(default)]
+    pub message: Option<String>,
+    /// The header `Retry-After`.
+    #[serde(default)]
+    pub retry_after: Option<String>,
+}
+
+impl Cassette {
+    /// Every recording of a folder, by file name.
+    ///
+    /// # Errors
+    /// When the folder or a file cannot be read, or a file is not of this format.
+    pub fn load_dir(folder: &Path) -> io::Result<Vec<Self>> {
+        let mut paths = fs::read_dir(folder)?
+            .map(|entry| entry.map(|entry| entry.path()))
+            .collect::<io::Result<Vec<_>>>()?;
+        paths.retain(|path| {
+            path.extension()
+                .is_some_and(|extension| extension == "json")
+        });
+        paths.sort();
+        paths.iter().map(|path| Self::load(path)).collect()
+    }
+
+    fn load(path: &Path) -> io::Result<Self> {
+        serde_json::from_slice(&fs::read(path)?)
+            .map_err(|error| io::Error::other(format!("`{}`: {error}", path.display())))
+    }
+
+    /// The recorded body.
+    ///
+    /// # Errors
+    /// When it is kept in base64 that is none.
+    pub fn body(&self) -> io::Result<Bytes> {
+        match (&self.response.body, &self.response.body_base64) {
+            (Some(text), _) => Ok(Bytes::copy_from_slice(text.as_bytes())),
+            (None, Some(encoded)) => STANDARD
+                .decode(encoded)
+                .map(Bytes::from)
+                .map_err(io::Error::other),
+            (None, None) => Ok(Bytes::new()),
+        }
+    }
+
+    /// The recorded answer, in pieces of `piece` bytes.
+    ///
+    /// # Errors
+    /// As [`body`](Self::body).
+    pub fn reply(&self, piece: usize) -> io::Result<Reply> {
+        let mut reply = Reply::new(self.response.status, "", self.body()?).pieces(piece);
+        for (name, value) in &self.response.headers {
+            if !FRAMING_HEADERS.contains(&name.to_ascii_lowercase().as_str()) {
+                reply = reply.header(name, value);
+            }
+        }
+        Ok(reply)
+    }
+
+    /// Whether the recorded body, as text, contains `part`.
+    #[must_use]
+    pub fn body_contains(&self, part: &str) -> bool {
+        let body = self.response.body.as_deref();
+        body.is_some_and(|body| body.contains(part))
+    }
+
+    /// Whether the exchange carries this tag or quirk.
+    #[must_use]
+    pub fn has(&self, mark: &str) -> bool {
+        self.tags.iter().chain(&self.quirks).any(|own| own == mark)
+    }
+}
+
+/// What recordings cannot show, read from a file of `[[exception]]` tables.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Exceptions {
+    /// The list.
+    #[serde(rename = "exception", default)]
+    pub list: Vec<Exception>,
+}
+
+/// Comparisons that are left out of the recordings a pattern matches. The conditions given must all
+/// hold.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Exception {
+    /// What is not compared.
+    pub fields: Vec<String>,
+    /// Why.
+    pub reason: String,
+    /// The exact id.
+    #[serde(default)]
+    pub id: Option<String>,
+    /// The protocol.
+    #[serde(default)]
+    pub api: Option<Api>,
+    /// Tags or quirks, all of them.
+    #[serde(default)]
+    pub marks: Vec<String>,
+    /// The wire's own stop word.
+    #[serde(default)]
+    pub stop_reason_raw: Option<String>,
+    /// Something the recorded body contains.
+    #[serde(default)]
+    pub body_contains: Option<String>,
+}
+
+impl Exceptions {
+    /// Reads the list.
+    ///
+    /// # Errors
+    /// When it is not TOML of this format.
+    pub fn parse(text: &str) -> Result<Self, toml::de::Error> {
+        toml::from_str(text)
+    }
+
+    /// Why `field` of `cassette` is not compared, if it is not.
+    #[must_use]
+    pub fn reason(&self, cassette: &Cassette, field: &str) -> Option<&str> {
+        let covers = |exception: &&Exception| {
+            exception.fields.iter().any(|name| name == field) && exception.matches(cassette)
+        };
+        let found = self.list.iter().find(covers);
+        found.map(|exception| exception.reason.as_str())
+    }
+}
+
+impl Exception {
+    fn matches(&self, cassette: &Cassette) -> bool {
+        self.id.as_ref().is_none_or(|id| *id == cassette.id)
+            && self.api.is_none_or(|api| api == cassette.api)
+            && self.marks.iter().all(|mark| cassette.has(mark))
+            && (self.stop_reason_raw.is_none()
+                || self.stop_reason_raw == cassette.expect.stop_reason_raw)
+            && self
+                .body_contains
+                .as_ref()
+                .is_none_or(|part| cassette.body_contains(part))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::server::Body;
+
+    fn cassette() -> Cassette {
+        serde_json::from_value(json!({
+            "id": "a-01", "provider": "ollama", "api": "ollama.chat", "conversation": "a",
+            "step": 1, "fidelity": "raw", "tags": ["stream"], "quirks": ["sse_crlf"],
+            "request": {"path": "/api/chat"},
+            "response": {
+                "status": 200,
+                "headers": {"Content-Length": "2", "X-A": "b"},
+                "body": null,
+                "body_base64": "e30=",
+            },
+            "expect": {"text": "", "thinking": "", "tool_calls": [], "stop_reason": "end_turn"},
+        }))
+        .unwrap()
+    }
+
+    #[test]
+    fn a_reply_has_the_body_and_the_headers_that_are_not_framing() {
+        let reply = cassette().reply(1).unwrap();
+        assert!(matches!(&reply.body, Body::Bytes(bytes) if bytes == "{}"));
+        assert_eq!(reply.headers, [("X-A".to_owned(), "b".to_owned())]);
+    }
+
+    #[test]
+    fn an_exception_holds_where_all_its_conditions_do() {
+        let text = r#"
+            [[exception]]
+            fields = ["usage"]
+            reason = "because"
+            api = "ollama.chat"
+            marks = ["stream", "sse_crlf"]
+        "#;
+        let exceptions = Exceptions::parse(text).unwrap();
+        let mut cassette = cassette();
+        assert_eq!(exceptions.reason(&cassette, "usage"), Some("because"));
+        assert_eq!(exceptions.reason(&cassette, "text"), None);
+        cassette.quirks.clear();
+        assert_eq!(exceptions.reason(&cassette, "usage"), None);
+    }
+}

@@ -1,0 +1,144 @@
+//! One connection: requests in, replies out, until one side has enough.
+
+use std::{
+    future,
+    io::{self, Write as _},
+    sync::{Arc, atomic::Ordering},
+    time::Duration,
+};
+
+use bytes::BytesMut;
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::{
+        TcpStream,
+        tcp::{ReadHalf, WriteHalf},
+    },
+    time,
+};
+
+use super::{
+    Shared,
+    reply::{End, Pace, Reply},
+    request::Request,
+};
+
+/// Bytes gathered before a write when pieces need no write of their own.
+const BURST_BYTES: usize = 16 << 10;
+
+/// Wait between the last byte and a reset, so that the bytes arrive before it.
+const RESET_GRACE: Duration = Duration::from_millis(20);
+
+/// What becomes of the connection after an answer.
+enum Next {
+    KeepOpen,
+    Close,
+    Reset,
+}
+
+/// Answers requests until the connection ends.
+pub(super) async fn serve(mut stream: TcpStream, shared: Arc<Shared>) {
+    // Failing to set it costs latency, not truth.
+    stream.set_nodelay(true).ok();
+    let mut pending = BytesMut::new();
+    while let Ok(Some(request)) = Request::read(&mut stream, &mut pending).await {
+        let reply = shared.answer(request);
+        let (mut reader, writer) = stream.split();
+        let next = tokio::select! {
+            sent = send(writer, reply, &shared) => sent,
+            () = hang_up(&mut reader, &mut pending) => Err(io::ErrorKind::BrokenPipe.into()),
+        };
+        match next {
+            Ok(Next::KeepOpen) => (),
+            Ok(Next::Close) => break,
+            Ok(Next::Reset) => {
+                stream.set_zero_linger().ok();
+                break;
+            }
+            Err(_) => {
+                shared.clients_gone.send_modify(|count| *count += 1);
+                break;
+            }
+        }
+    }
+}
+
+/// Returns when the client has closed its side.
+async fn hang_up(reader: &mut ReadHalf<'_>, pending: &mut BytesMut) {
+    while matches!(reader.read_buf(pending).await, Ok(1..)) {}
+}
+
+async fn send(mut writer: WriteHalf<'_>, reply: Reply, shared: &Shared) -> io::Result<Next> {
+    if !reply.wait.is_zero() {
+        time::sleep(reply.wait).await;
+    }
+    let mut out = head(&reply);
+    for piece in reply.body.pieces(reply.piece, reply.end.limit()) {
+        write!(out, "{:x}\r\n", piece.len())?;
+        out.extend_from_slice(&piece);
+        out.extend_from_slice(b"\r\n");
+        match reply.pace {
+            Pace::Burst if out.len() < BURST_BYTES => (),
+            Pace::Burst => put(&mut writer, &mut out, shared).await?,
+            Pace::Each(wait) => {
+                put(&mut writer, &mut out, shared).await?;
+                if !wait.is_zero() {
+                    time::sleep(wait).await;
+                }
+            }
+        }
+    }
+    match reply.end {
+        End::Whole | End::Truncate(_) => {
+            out.extend_from_slice(b"0\r\n\r\n");
+            put(&mut writer, &mut out, shared).await?;
+            Ok(if reply.close {
+                Next::Close
+            } else {
+                Next::KeepOpen
+            })
+        }
+        End::Abort(_) => {
+            put(&mut writer, &mut out, shared).await?;
+            Ok(Next::Close)
+        }
+        End::Reset(_) => {
+            put(&mut writer, &mut out, shared).await?;
+            time::sleep(RESET_GRACE).await;
+            Ok(Next::Reset)
+        }
+        End::Stall(_) => {
+            put(&mut writer, &mut out, shared).await?;
+            future::pending().await
+        }
+    }
+}
+
+fn head(reply: &Reply) -> Vec<u8> {
+    let mut head = format!(
+        "HTTP/1.1 {} \r\ntransfer-encoding: chunked\r\n",
+        reply.status
+    );
+    for (name, value) in &reply.headers {
+        head.push_str(name);
+        head.push_str(": ");
+        head.push_str(value);
+        head.push_str("\r\n");
+    }
+    if reply.close {
+        head.push_str("connection: close\r\n");
+    }
+    head.push_str("\r\n");
+    head.into_bytes()
+}
+
+/// Writes and empties `out`, counting what the socket takes.
+async fn put(writer: &mut WriteHalf<'_>, out: &mut Vec<u8>, shared: &Shared) -> io::Result<()> {
+    let mut rest = out.as_slice();
+    while !rest.is_empty() {
+        let taken = writer.write_buf(&mut rest).await?;
+        shared.bytes_sent.fetch_add(taken as u64, Ordering::SeqCst);
+    }
+    out.clear();
+    Ok(())
+}

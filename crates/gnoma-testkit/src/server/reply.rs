@@ -1,0 +1,191 @@
+//! Replies: what the server says, in what pieces, and how it ends.
+
+use std::{iter, time::Duration};
+
+use bytes::Bytes;
+
+/// What an answer carries.
+#[derive(Clone, Debug)]
+pub enum Body {
+    /// These bytes.
+    Bytes(Bytes),
+    /// `head`, then `unit` again and again for ever.
+    Endless {
+        /// Sent once.
+        head: Bytes,
+        /// Repeated; must not be empty.
+        unit: Bytes,
+    },
+}
+
+impl Body {
+    /// The first `limit` bytes, in pieces of `size`.
+    pub(super) fn pieces(&self, size: usize, limit: usize) -> impl Iterator<Item = Bytes> {
+        let (head, unit) = match self {
+            Self::Bytes(bytes) => (bytes.clone(), None),
+            Self::Endless { head, unit } => (head.clone(), Some(unit.clone())),
+        };
+        let size = size.max(1);
+        let parts = iter::once(head).chain(unit.into_iter().flat_map(iter::repeat));
+        parts
+            .flat_map(move |part| cut(part, size))
+            .scan(limit, |left, piece| {
+                let piece = piece.slice(..piece.len().min(*left));
+                *left -= piece.len();
+                (!piece.is_empty()).then_some(piece)
+            })
+    }
+}
+
+fn cut(part: Bytes, size: usize) -> impl Iterator<Item = Bytes> {
+    (0..part.len())
+        .step_by(size)
+        .map(move |at| part.slice(at..at.saturating_add(size).min(part.len())))
+}
+
+/// How the pieces reach the socket. Each is an HTTP chunk of its own either way, so that a client
+/// which reads chunk by chunk sees the same cuts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pace {
+    /// As fast as the socket takes them, many to a write.
+    Burst,
+    /// Each in a write of its own, followed by this wait (which may be zero).
+    Each(Duration),
+}
+
+/// How an answer ends. The numbers are body bytes sent before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// Whole, and properly closed.
+    Whole,
+    /// Properly closed, too early.
+    Truncate(usize),
+    /// The connection is closed without HTTP's last chunk.
+    Abort(usize),
+    /// The connection is reset.
+    Reset(usize),
+    /// The connection stays open and silent.
+    Stall(usize),
+}
+
+impl End {
+    /// Body bytes to be sent at most.
+    pub(super) fn limit(self) -> usize {
+        match self {
+            Self::Whole => usize::MAX,
+            Self::Truncate(bytes)
+            | Self::Abort(bytes)
+            | Self::Reset(bytes)
+            | Self::Stall(bytes) => bytes,
+        }
+    }
+}
+
+/// One scripted answer, sent with chunked transfer encoding.
+#[derive(Clone, Debug)]
+pub struct Reply {
+    /// HTTP status.
+    pub status: u16,
+    /// Header names and values, without those of HTTP's framing.
+    pub headers: Vec<(String, String)>,
+    /// What it carries.
+    pub body: Body,
+    /// Bytes to a piece of the body.
+    pub piece: usize,
+    /// How the pieces are sent.
+    pub pace: Pace,
+    /// Wait before the status line.
+    pub wait: Duration,
+    /// How it ends.
+    pub end: End,
+    /// Whether the connection is closed afterwards.
+    pub close: bool,
+}
+
+impl Reply {
+    /// A reply in one piece.
+    pub fn new(status: u16, content_type: &str, body: impl Into<Bytes>) -> Self {
+        let reply = Self {
+            status,
+            headers: Vec::new(),
+            body: Body::Bytes(body.into()),
+            piece: usize::MAX,
+            pace: Pace::Burst,
+            wait: Duration::ZERO,
+            end: End::Whole,
+            close: false,
+        };
+        if content_type.is_empty() {
+            reply
+        } else {
+            reply.header("content-type", content_type)
+        }
+    }
+
+    /// Status 200 with a stream of server-sent events.
+    pub fn sse(body: impl Into<Bytes>) -> Self {
+        Self::new(200, "text/event-stream", body)
+    }
+
+    /// A JSON document.
+    pub fn json(status: u16, body: impl Into<Bytes>) -> Self {
+        Self::new(status, "application/json", body)
+    }
+
+    /// Plain text.
+    pub fn text(status: u16, body: impl Into<Bytes>) -> Self {
+        Self::new(status, "text/plain", body)
+    }
+
+    /// A stream that never ends: `head`, then `unit` for ever.
+    pub fn endless(content_type: &str, head: impl Into<Bytes>, unit: impl Into<Bytes>) -> Self {
+        let mut reply = Self::new(200, content_type, Bytes::new());
+        reply.body = Body::Endless {
+            head: head.into(),
+            unit: unit.into(),
+        };
+        reply
+    }
+
+    /// With one more header.
+    #[must_use]
+    pub fn header(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        self.headers.push((name.into(), value.into()));
+        self
+    }
+
+    /// Cut into pieces of `bytes`.
+    #[must_use]
+    pub fn pieces(mut self, bytes: usize) -> Self {
+        self.piece = bytes;
+        self
+    }
+
+    /// Each piece in a write of its own, followed by `wait`.
+    #[must_use]
+    pub fn every(mut self, wait: Duration) -> Self {
+        self.pace = Pace::Each(wait);
+        self
+    }
+
+    /// Begun only after `wait`.
+    #[must_use]
+    pub fn after(mut self, wait: Duration) -> Self {
+        self.wait = wait;
+        self
+    }
+
+    /// Ended as told.
+    #[must_use]
+    pub fn ending(mut self, end: End) -> Self {
+        self.end = end;
+        self
+    }
+
+    /// With the connection closed afterwards.
+    #[must_use]
+    pub fn closing(mut self) -> Self {
+        self.close = true;
+        self
+    }
+}

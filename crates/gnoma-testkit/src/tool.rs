@@ -1,0 +1,204 @@
+//! A tool that does as it is told.
+
+use std::{
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use gnoma_core::{
+    RawJson, Tool, ToolCall, ToolCx, ToolOutcome, ToolSpec,
+    tool::{Access, BoxFuture, Tier, Touches},
+};
+
+use crate::locked;
+
+type Work = Arc<dyn Fn(&ToolCall) -> ToolOutcome + Send + Sync>;
+
+/// What a call does.
+#[derive(Clone)]
+enum Act {
+    /// Gives this outcome.
+    Give(Work),
+    /// Runs until it is stopped, then says so.
+    Wait,
+    /// Runs for ever, stopped or not.
+    Ignore,
+    /// Panics.
+    Panic,
+}
+
+#[derive(Default)]
+struct Seen {
+    calls: Mutex<Vec<ToolCall>>,
+    running: AtomicUsize,
+    most_running: AtomicUsize,
+}
+
+/// A tool without effects. It takes any arguments.
+#[derive(Clone)]
+pub struct FakeTool {
+    spec: ToolSpec,
+    act: Act,
+    delay: Duration,
+    preview: Option<String>,
+    seen: Arc<Seen>,
+}
+
+impl FakeTool {
+    /// A tool whose calls end as `work` says.
+    pub fn new(
+        name: &str,
+        access: Access,
+        work: impl Fn(&ToolCall) -> ToolOutcome + Send + Sync + 'static,
+    ) -> Self {
+        Self::acting(name, access, Act::Give(Arc::new(work)))
+    }
+
+    /// A tool whose calls end only when they are stopped.
+    #[must_use]
+    pub fn waiting(name: &str, access: Access) -> Self {
+        Self::acting(name, access, Act::Wait)
+    }
+
+    /// A tool whose calls do not even end when they are stopped.
+    #[must_use]
+    pub fn deaf(name: &str, access: Access) -> Self {
+        Self::acting(name, access, Act::Ignore)
+    }
+
+    /// A tool whose calls panic.
+    #[must_use]
+    pub fn panicking(name: &str, access: Access) -> Self {
+        Self::acting(name, access, Act::Panic)
+    }
+
+    fn acting(name: &str, access: Access, act: Act) -> Self {
+        Self {
+            spec: ToolSpec {
+                name: name.to_owned(),
+                description: "A tool for tests.".to_owned(),
+                parameters: RawJson::empty_object(),
+                access,
+                touches: Touches::Nothing,
+                tier: Tier::Lean,
+            },
+            act,
+            delay: Duration::ZERO,
+            preview: None,
+            seen: Arc::default(),
+        }
+    }
+
+    /// Touching this.
+    #[must_use]
+    pub fn touching(mut self, touches: Touches) -> Self {
+        self.spec.touches = touches;
+        self
+    }
+
+    /// Ending only after `delay`, in tokio's time.
+    #[must_use]
+    pub fn after(mut self, delay: Duration) -> Self {
+        self.delay = delay;
+        self
+    }
+
+    /// Showing this diff before it runs.
+    #[must_use]
+    pub fn previewing(mut self, diff: impl Into<String>) -> Self {
+        self.preview = Some(diff.into());
+        self
+    }
+
+    /// The calls that were begun, in order.
+    #[must_use]
+    pub fn calls(&self) -> Vec<ToolCall> {
+        locked(&self.seen.calls).clone()
+    }
+
+    /// The most calls that ran at the same time.
+    #[must_use]
+    pub fn most_running(&self) -> usize {
+        self.seen.most_running.load(Ordering::SeqCst)
+    }
+}
+
+impl Tool for FakeTool {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn run(&self, call: ToolCall, cx: ToolCx) -> BoxFuture<'static, ToolOutcome> {
+        let (act, delay) = (self.act.clone(), self.delay);
+        let seen = Arc::clone(&self.seen);
+        Box::pin(async move {
+            let _running = Running::begin(&seen, &call);
+            if !delay.is_zero() {
+                tokio::time::sleep(delay).await;
+            }
+            match act {
+                Act::Give(work) => work(&call),
+                Act::Wait => {
+                    cx.stop.cancelled().await;
+                    ToolOutcome::Interrupted(String::new())
+                }
+                Act::Ignore => std::future::pending().await,
+                Act::Panic => panic!("the tool panics, as told"),
+            }
+        })
+    }
+
+    fn preview(&self, _call: &ToolCall, _cx: &ToolCx) -> Option<String> {
+        self.preview.clone()
+    }
+}
+
+/// Counts a call as running until it is dropped.
+struct Running<'a>(&'a Seen);
+
+impl<'a> Running<'a> {
+    fn begin(seen: &'a Seen, call: &ToolCall) -> Self {
+        locked(&seen.calls).push(call.clone());
+        let running = seen.running.fetch_add(1, Ordering::SeqCst) + 1;
+        seen.most_running.fetch_max(running, Ordering::SeqCst);
+        Self(seen)
+    }
+}
+
+impl Drop for Running<'_> {
+    fn drop(&mut self) {
+        self.0.running.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use gnoma_core::CallId;
+    use tokio::sync::mpsc;
+    use tokio_util::sync::CancellationToken;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn calls_overlap_are_counted_and_stop_when_told() {
+        let call = ToolCall::new(CallId::new("c"), "t", RawJson::empty_object());
+        let cx = ToolCx {
+            cwd: Arc::default(),
+            stop: CancellationToken::new(),
+            progress: mpsc::channel(1).0,
+        };
+        let slow = FakeTool::new("t", Access::Read, |_| ToolOutcome::done("ok"))
+            .after(Duration::from_secs(1));
+        let run = || slow.run(call.clone(), cx.clone());
+        tokio::join!(run(), run());
+        assert_eq!((slow.calls().len(), slow.most_running()), (2, 2));
+
+        cx.stop.cancel();
+        let waiting = FakeTool::waiting("w", Access::Execute);
+        let outcome = waiting.run(call.clone(), cx.clone()).await;
+        assert!(matches!(outcome, ToolOutcome::Interrupted(_)));
+    }
+}

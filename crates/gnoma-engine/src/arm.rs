@@ -18,6 +18,8 @@ pub struct Arm {
     pub model: Arc<str>,
     /// It runs on the user's machine.
     pub local: bool,
+    /// It gets the lean tools whatever its window.
+    pub lean: bool,
     /// Window in tokens, where it is known.
     pub context_window: Option<u32>,
     /// Most tokens per answer; `None` leaves it to the adapter.
@@ -45,7 +47,7 @@ impl Arm {
     #[must_use]
     pub fn tier(&self) -> Tier {
         let small = self.context_window.is_some_and(|window| window <= LEAN_WINDOW_TOKENS);
-        if self.local && small { Tier::Lean } else { Tier::Full }
+        if self.lean || (self.local && small) { Tier::Lean } else { Tier::Full }
     }
 }
 

@@ -4,9 +4,37 @@
 //! [`judge`] is the one place that is asked, also for tools that come from elsewhere.
 
 use gnoma_core::{
+    ToolCall,
     session::PermissionMode,
     tool::{Access, ToolSpec},
 };
+
+/// An exception from the mode.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rule {
+    /// Tool names it is about; `*` stands for anything.
+    pub tool: String,
+    /// Text the arguments must contain; empty for any.
+    pub pattern: String,
+    /// The tool may run; otherwise it may not.
+    pub allow: bool,
+}
+
+impl Rule {
+    /// An allow rule with a pattern holds for nothing: text found somewhere in the arguments says
+    /// little about the rest of a command.
+    fn applies(&self, call: &ToolCall) -> bool {
+        let contained = call.arguments.get().contains(&self.pattern);
+        matches(&self.tool, &call.name) && contained && (!self.allow || self.pattern.is_empty())
+    }
+}
+
+/// Whether `name` fits `glob`, in which `*` stands for any run of characters.
+fn matches(glob: &str, name: &str) -> bool {
+    let Some((head, rest)) = glob.split_once('*') else { return glob == name };
+    let Some(left) = name.strip_prefix(head) else { return false };
+    (0..=left.len()).any(|at| left.is_char_boundary(at) && matches(rest, &left[at..]))
+}
 
 /// What is to be done with a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,9 +58,21 @@ pub enum Verdict {
     },
 }
 
-/// Judges a call of `tool` in `mode`.
+/// Judges a call of `tool`: a rule that refuses beats everything, one that allows beats the mode.
 #[must_use]
-pub fn judge(mode: PermissionMode, tool: &ToolSpec) -> Verdict {
+pub fn judge(mode: PermissionMode, rules: &[Rule], tool: &ToolSpec, call: &ToolCall) -> Verdict {
+    let fitting = |allow| rules.iter().find(|rule| rule.allow == allow && rule.applies(call));
+    if let Some(rule) = fitting(false) {
+        let about = if rule.pattern.is_empty() { "" } else { " with this text" };
+        return Verdict::Deny { reason: format!("a rule refuses `{}`{about}", rule.tool) };
+    }
+    if let (Some(rule), true) = (fitting(true), mode != PermissionMode::Plan) {
+        return Verdict::Allow { reason: format!("a rule allows `{}`", rule.tool) };
+    }
+    by_mode(mode, tool)
+}
+
+fn by_mode(mode: PermissionMode, tool: &ToolSpec) -> Verdict {
     let by = |what: &str| format!("mode {mode}: {what}");
     let allow = |what: &str| Verdict::Allow { reason: by(what) };
     let deny = |what: &str| Verdict::Deny { reason: by(what) };
@@ -52,6 +92,77 @@ pub fn judge(mode: PermissionMode, tool: &ToolSpec) -> Verdict {
         (PermissionMode::Auto, Access::Edit) => ask("edits are asked for"),
         (PermissionMode::AcceptEdits | PermissionMode::Auto, Access::Execute) => {
             ask("commands are asked for")
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use gnoma_core::{
+        RawJson,
+        message::CallId,
+        tool::{Tier, Touches},
+    };
+
+    use super::*;
+
+    fn verdict(mode: PermissionMode, rules: &[(&str, &str, bool)], access: Access) -> Verdict {
+        let rule = |(tool, pattern, allow): &(&str, &str, bool)| Rule {
+            tool: (*tool).into(),
+            pattern: (*pattern).into(),
+            allow: *allow,
+        };
+        let rules: Vec<_> = rules.iter().map(rule).collect();
+        let spec = ToolSpec {
+            name: "fs.write".into(),
+            description: String::new(),
+            parameters: RawJson::empty_object(),
+            access,
+            touches: Touches::Nothing,
+            tier: Tier::Lean,
+        };
+        let arguments = RawJson::parse(r#"{"path":".env"}"#).unwrap();
+        judge(mode, &rules, &spec, &ToolCall::new(CallId::new("c"), "fs.write", arguments))
+    }
+
+    fn allows(mode: PermissionMode, rules: &[(&str, &str, bool)], access: Access) -> bool {
+        matches!(verdict(mode, rules, access), Verdict::Allow { .. })
+    }
+
+    fn denies(mode: PermissionMode, rules: &[(&str, &str, bool)], access: Access) -> bool {
+        matches!(verdict(mode, rules, access), Verdict::Deny { .. })
+    }
+
+    #[test]
+    fn refusing_beats_allowing_and_even_bypass() {
+        use Access::Edit;
+        use PermissionMode::{Auto, Bypass};
+        assert!(denies(Bypass, &[("fs.*", ".env", false)], Edit));
+        assert!(denies(Auto, &[("*", "", true), ("fs.write", "", false)], Edit));
+        assert!(allows(Bypass, &[("fs.*", "secrets", false)], Edit));
+    }
+
+    #[test]
+    fn allowing_beats_the_mode_but_not_planning_and_not_by_text() {
+        use Access::Edit;
+        use PermissionMode::{Auto, Plan};
+        assert!(allows(Auto, &[("fs.*", "", true)], Edit));
+        assert!(!allows(Auto, &[("fs.*", ".env", true)], Edit));
+        assert!(!allows(Auto, &[("bash", "", true)], Edit));
+        assert!(denies(Plan, &[("*", "", true)], Edit));
+    }
+
+    #[test]
+    fn stars_stand_for_anything() {
+        for (glob, name, fits) in [
+            ("fs.*", "fs.read", true),
+            ("*", "", true),
+            ("*.read", "fs.read", true),
+            ("f*.r*d", "fs.read", true),
+            ("fs", "fs.read", false),
+            ("*x*", "fs.read", false),
+        ] {
+            assert_eq!(matches(glob, name), fits, "{glob} {name}");
         }
     }
 }

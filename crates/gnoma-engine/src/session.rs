@@ -54,6 +54,8 @@ pub struct Options {
     pub system: Box<dyn Fn(Tier) -> String + Send + Sync>,
     /// How much is asked before tools run.
     pub mode: PermissionMode,
+    /// Exceptions from it.
+    pub rules: Vec<permission::Rule>,
     /// Somebody can answer permission questions.
     pub interactive: bool,
     /// Numbers turns stay within.
@@ -125,6 +127,7 @@ pub struct Session {
     systems: HashMap<Tier, Arc<str>>,
     system: Box<dyn Fn(Tier) -> String + Send + Sync>,
     mode: PermissionMode,
+    rules: Vec<permission::Rule>,
     interactive: bool,
     events: mpsc::Sender<Event>,
     stream: Option<EventStream>,
@@ -175,6 +178,7 @@ impl Session {
             systems: HashMap::new(),
             system: options.system,
             mode: options.mode,
+            rules: options.rules,
             interactive: options.interactive,
             events,
             stream: None,
@@ -333,7 +337,7 @@ impl Session {
         let Some(tool) = self.tools.by_name.get(&call.name) else {
             return Verdict::Deny { reason: format!("there is no tool `{}`", call.name) };
         };
-        match permission::judge(self.mode, tool.spec()) {
+        match permission::judge(self.mode, &self.rules, tool.spec(), call) {
             Verdict::Ask { reason, .. } if !self.interactive => Verdict::Deny {
                 reason: format!(
                     "{reason}, and there is nobody to ask; the user can allow it with \

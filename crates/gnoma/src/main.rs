@@ -1,1 +1,45 @@
-fn main() {}
+//! The `gnoma` command: reads what the user wants, wires the crates together, reports.
+//!
+//! Only this crate reads the environment, the working folder and the settings as a whole; the others
+//! get what they need as options.
+
+mod args;
+mod clock;
+mod commands;
+mod front;
+mod instructions;
+mod prompt;
+mod report;
+mod surroundings;
+mod wire;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use crate::{args::Args, report::Exit, surroundings::Surroundings};
+
+fn main() -> ExitCode {
+    let args = match Args::try_parse() {
+        Ok(args) => args,
+        Err(error) => return report::usage(&error),
+    };
+    let surroundings = Surroundings::of_process();
+    // One thread is enough: a session waits for the network or for a process nearly all the time.
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let exit = match runtime {
+        Err(error) => report::failure(&anyhow::Error::new(error).context("cannot start")),
+        Ok(runtime) => {
+            let exit = runtime.block_on(commands::run(args, &surroundings));
+            // Whatever still blocks (a question on the terminal) must not hold up the end.
+            runtime.shutdown_background();
+            exit.unwrap_or_else(|error| report::failure(&error))
+        }
+    };
+    match exit {
+        Exit::Done => ExitCode::SUCCESS,
+        Exit::Failed => ExitCode::from(1),
+        Exit::Misused => ExitCode::from(2),
+        Exit::Interrupted => ExitCode::from(130),
+    }
+}

@@ -1,1 +1,1 @@
-//! stub
+//! Rules of the project as tests. There is nothing to call.

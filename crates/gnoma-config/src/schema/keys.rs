@@ -172,7 +172,7 @@ pub static ROWS: &[Row] = &[
     Row::new(
         "router.force_two_stage",
         Bool,
-        "choose tools in a call of its own",
+        "offer the short list of tools whatever the model's window",
     )
     .or(NO),
     Row::new(

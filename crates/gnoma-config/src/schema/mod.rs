@@ -4,6 +4,8 @@
 //! keys have steps between dots: a name, `*` for any name the user chooses, `[]` for the entries of
 //! a list that is appended to, `[id]` for those of a list whose entries are named by their `id`.
 
+#[cfg(test)]
+mod docs;
 mod keys;
 mod kind;
 

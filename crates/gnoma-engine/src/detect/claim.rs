@@ -4,7 +4,7 @@
 //! red, no more. An answer that admits a failure is honest, whatever else it claims.
 
 /// Words that claim success by themselves.
-const SUCCESS: [&str; 14] = [
+const SUCCESS: [&str; 15] = [
     "completed",
     "done",
     "finished",
@@ -17,14 +17,15 @@ const SUCCESS: [&str; 14] = [
     "success",
     "successful",
     "successfully",
+    "verified",
     "✅",
     "✓",
 ];
 
 /// Words that claim success when said of something that can pass or work.
-const STATES: [&str; 11] = [
-    "builds", "compiles", "green", "ok", "pass", "passed", "passes", "passing", "work", "working",
-    "works",
+const STATES: [&str; 12] = [
+    "builds", "compiles", "complete", "green", "ok", "pass", "passed", "passes", "passing", "work",
+    "working", "works",
 ];
 
 /// Words that admit a failure when said of something that can pass or work.
@@ -34,7 +35,7 @@ const FAILURES: [&str; 5] = ["broken", "fail", "failing", "fails", "red"];
 const COUNTED_FAILURES: [&str; 5] = ["error", "errors", "failed", "failing", "failures"];
 
 /// What can pass, work or fail.
-const THINGS: [&str; 11] = [
+const THINGS: [&str; 12] = [
     "assertion",
     "build",
     "case",
@@ -44,6 +45,7 @@ const THINGS: [&str; 11] = [
     "code",
     "fix",
     "suite",
+    "task",
     "test",
     "tests",
 ];
@@ -60,9 +62,9 @@ const DENIALS: [&str; 9] =
     ["barely", "cannot", "hardly", "neither", "never", "none", "not", "nothing", "unable"];
 
 /// Words after which success is wished for, planned or asked for.
-const CONDITIONS: [&str; 22] = [
-    "be", "before", "can", "could", "ensure", "how", "if", "let", "may", "might", "must", "need",
-    "needs", "once", "to", "try", "unless", "until", "verify", "whether", "will", "would",
+const CONDITIONS: [&str; 21] = [
+    "be", "can", "could", "ensure", "how", "if", "let", "may", "might", "must", "need", "needs",
+    "once", "to", "try", "unless", "until", "verify", "whether", "will", "would",
 ];
 
 /// Words that put what they are said of into the past.
@@ -137,14 +139,11 @@ fn names_success(before: &[&str], word: &str, next: Option<&str>) -> bool {
     let is_emphatic = next.is_some_and(|next| EMPHASES.contains(&next));
     let is_alone = before.is_empty() && next.is_none();
     SUCCESS.contains(&word)
-        || STATES.contains(&word) && (is_emphatic || is_alone || has_subject(before))
+        || STATES.contains(&word)
+            && (is_emphatic || is_alone || is_counted(before) || has_subject(before))
 }
 
 fn admits_failure(before: &[&str], word: &str, next: Option<&str>) -> bool {
-    let is_counted = before.last().is_some_and(|count| {
-        matches!(*count, "one" | "two" | "three")
-            || count.parse::<u64>().is_ok_and(|count| count > 0)
-    });
     // "The failing test", on its own, says nothing about now.
     let is_adjective = next.is_some_and(|next| THINGS.contains(&next));
     let is_said = FAILURES.contains(&word) && !is_adjective && has_subject(before);
@@ -154,7 +153,15 @@ fn admits_failure(before: &[&str], word: &str, next: Option<&str>) -> bool {
             || before.iter().any(|word| ABSENCE.contains(word))
             || is_conditional(before)
     };
-    COUNTED_FAILURES.contains(&word) && is_counted || is_said && !is_over()
+    COUNTED_FAILURES.contains(&word) && is_counted(before) || is_said && !is_over()
+}
+
+/// Whether some things were counted last, and not none.
+fn is_counted(before: &[&str]) -> bool {
+    before.last().is_some_and(|count| {
+        matches!(*count, "one" | "two" | "three")
+            || count.parse::<u64>().is_ok_and(|count| count > 0)
+    })
 }
 
 fn has_subject(before: &[&str]) -> bool {
@@ -200,6 +207,10 @@ mod tests {
             "Fixed: the function returns None when parsing fails.",
             "✅ Tests are green",
             "The suite is passing, without errors.",
+            "The task is complete.",
+            "The test that failed before passes now.",
+            "test result: 3 passed; 0 failed",
+            "**Done** - run `cargo test` to see it.",
         ] {
             assert!(claims_success(text), "{text}");
         }

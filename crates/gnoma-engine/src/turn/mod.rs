@@ -321,7 +321,9 @@ impl Turn {
 
     fn answered(&mut self, mut response: Response, stop: StopReason, fx: &mut Effects) -> Phase {
         let has_calls = response.tool_calls().next().is_some();
-        mend(&mut response);
+        if stop == StopReason::ToolUse {
+            mend(&mut response);
+        }
         let message = self.keep(response, fx);
         match stop {
             StopReason::ToolUse if has_calls => self.run_calls(message.as_deref(), fx),

@@ -163,7 +163,9 @@ fn any_order_of_facts_keeps_the_history_lawful() {
                     };
                     Input::Answered(id, answer)
                 }
-                13 | 14 | 18 => Input::ToolDone(id, ToolOutcome::done(format!("r{}", random(99))), 0),
+                13 | 14 | 18 => {
+                    Input::ToolDone(id, ToolOutcome::done(format!("r{}", random(99))), 0)
+                }
                 _ if random(4) == 0 => Input::Cancel,
                 _ => Input::Woke,
             };

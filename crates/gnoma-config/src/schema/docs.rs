@@ -1,0 +1,42 @@
+//! `docs/configuration.md` says what the schema says: it is written from it, and compared.
+
+use std::{fmt::Write as _, fs, path::Path};
+
+use super::{Guard, ROWS};
+
+const HEAD: &str = "\
+# Configuration
+
+TOML, in layers; later ones win: built-in → `~/.config/gnoma/config.toml` → `profiles/NAME.toml` beside it →
+`.gnoma/config.toml` of the project → environment → flags. `gnoma config show --origin` says which layer set each value.
+
+`${VAR}` and `${VAR:-default}` in values are taken from the environment. `*` stands for a name of yours. Keys marked ⚿ could
+run programs, redirect traffic or weaken a protection: in a project's file they count only after `gnoma trust`. Keys of parts
+that are not built yet are checked and otherwise wait.
+
+| key | built in | | meaning |
+|---|---|---|---|
+";
+
+fn page() -> String {
+    let mut page = HEAD.to_owned();
+    for row in ROWS {
+        let default = row.default_value().map(|value| format!("`{value}`")).unwrap_or_default();
+        let guard = if row.guard == Guard::Open { "" } else { "⚿" };
+        let meaning = row.doc.replace('|', "\\|");
+        let _infallible = writeln!(page, "| `{}` | {default} | {guard} | {meaning} |", row.path);
+    }
+    page
+}
+
+#[test]
+fn the_page_says_what_the_schema_says() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let fresh = root.join("target/configuration.md");
+    let page = page();
+    if fs::read_to_string(root.join("docs/configuration.md")).is_ok_and(|there| there == page) {
+        return;
+    }
+    fs::write(&fresh, page).unwrap();
+    panic!("docs/configuration.md is not what the schema says; copy {} there", fresh.display());
+}

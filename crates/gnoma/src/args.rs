@@ -1,0 +1,132 @@
+//! The command line, as typed.
+
+use std::path::PathBuf;
+
+use clap::{Parser, Subcommand, ValueEnum};
+use clap_complete::Shell;
+use gnoma_core::session::PermissionMode;
+
+/// A coding assistant that works with any model.
+#[derive(Debug, Parser)]
+#[command(
+    name = "gnoma",
+    version,
+    args_conflicts_with_subcommands = true,
+    disable_help_subcommand = true,
+    after_help = "\
+Examples:
+  gnoma \"why does the build fail?\"
+  git diff | gnoma \"review this\"
+  gnoma --permission accept_edits \"rename Foo to Bar\"
+  gnoma demo            a whole turn without key, server or network
+
+Exit codes: 0 done, 1 error, 2 usage or configuration, 130 interrupted."
+)]
+pub(crate) struct Args {
+    /// What to do instead of answering a prompt.
+    #[command(subcommand)]
+    pub command: Option<Sub>,
+
+    #[command(flatten)]
+    pub turn: TurnArgs,
+}
+
+/// What a prompt is answered with.
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct TurnArgs {
+    /// The request. Words are joined; standard input, if piped, is added as context.
+    #[arg(value_name = "PROMPT")]
+    pub words: Vec<String>,
+
+    /// Answer and leave (the default while there is no other way to run).
+    #[arg(short, long)]
+    pub print: bool,
+
+    /// Provider to ask: a known name or one from `provider.endpoints`.
+    #[arg(long, value_name = "NAME", global = true)]
+    pub provider: Option<String>,
+
+    /// Model to ask.
+    #[arg(long, value_name = "ID", global = true)]
+    pub model: Option<String>,
+
+    /// What is written to standard output.
+    #[arg(long, value_name = "FORMAT", value_enum, default_value_t)]
+    pub output_format: OutputFormat,
+
+    /// Most model calls in one turn.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub max_turns: Option<u32>,
+
+    /// System prompt in place of the built-in one.
+    #[arg(long, value_name = "TEXT")]
+    pub system: Option<String>,
+
+    /// Folder to work in.
+    #[arg(long, value_name = "DIR", global = true)]
+    pub cwd: Option<PathBuf>,
+
+    /// How much is asked before tools run: default, accept_edits, auto, plan, deny, bypass.
+    #[arg(long, value_name = "MODE")]
+    pub permission: Option<PermissionMode>,
+
+    /// Profile of the configuration.
+    #[arg(long, value_name = "NAME", global = true)]
+    pub profile: Option<String>,
+}
+
+/// Forms of output.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum OutputFormat {
+    /// The answer as it arrives.
+    #[default]
+    Text,
+    /// One JSON object at the end.
+    Json,
+    /// One JSON object a line, as things happen.
+    StreamJson,
+}
+
+/// Commands other than a prompt.
+#[derive(Clone, Debug, Subcommand)]
+pub(crate) enum Sub {
+    /// List providers: which are configured, which answer, which models they have.
+    Providers,
+    /// Run a scripted turn with the real engine and tools, without key, server or network.
+    Demo,
+    /// Show the configuration.
+    Config {
+        /// What of it.
+        #[command(subcommand)]
+        what: ConfigSub,
+    },
+    /// Let the settings of a project folder choose endpoints, keys and programs.
+    Trust {
+        /// The folder; the current project by default.
+        folder: Option<PathBuf>,
+        /// Take the trust back.
+        #[arg(long)]
+        revoke: bool,
+        /// List trusted folders.
+        #[arg(long, conflicts_with_all = ["folder", "revoke"])]
+        list: bool,
+    },
+    /// Print a completion script.
+    Completions {
+        /// The shell it is for.
+        shell: Shell,
+    },
+}
+
+/// Views of the configuration.
+#[derive(Clone, Debug, Subcommand)]
+pub(crate) enum ConfigSub {
+    /// Every value in force.
+    Show {
+        /// Say which layer set each value.
+        #[arg(long)]
+        origin: bool,
+    },
+    /// The files that are read.
+    Path,
+}

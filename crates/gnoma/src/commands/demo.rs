@@ -1,0 +1,77 @@
+//! `gnoma demo`: the real engine, tools and permission path, driven by a bundled script.
+//!
+//! Nothing is faked but the model: a small project with a failing test is copied to a temporary
+//! folder, and the turn ends with the test passing there.
+
+use std::{path::Path, process::Command, sync::Arc, time::Duration};
+
+use anyhow::{Context as _, Result};
+use gnoma_core::Content;
+use gnoma_engine::Arm;
+use gnoma_llm::replay::Replay;
+
+use crate::{
+    args::OutputFormat,
+    front::{Asker, Front},
+    report::{self, Exit},
+    surroundings::Surroundings,
+    wire,
+};
+
+const PROJECT: [(&str, &str); 3] = [
+    ("README.md", include_str!("../../demo/README.md")),
+    ("slug.sh", include_str!("../../demo/slug.sh")),
+    ("test.sh", include_str!("../../demo/test.sh")),
+];
+const SCRIPT: &str = include_str!("../../demo/script.jsonl");
+const PROMPT: &str = "The test of this project fails. Find out why and fix it.";
+
+/// Time between two words, so that a person can follow.
+const PACE: Duration = Duration::from_millis(15);
+
+pub(crate) async fn run(around: &Surroundings) -> Result<Exit> {
+    let folder = tempfile::Builder::new()
+        .prefix("gnoma-demo-")
+        .tempdir()
+        .context("cannot make a folder for the demo")?;
+    let project = folder.path().canonicalize().context("cannot find the demo's folder")?;
+    for (name, content) in PROJECT {
+        std::fs::write(project.join(name), content).context("cannot copy the demo project")?;
+    }
+    report::say(format_args!(
+        "demo: the model is a bundled script (provider `replay`); engine, tools and permissions are real\n\
+         demo: working in a copy at {}\n\n> {PROMPT}\n",
+        project.display()
+    ));
+    let exit = turn(around, &project).await?;
+    let test = Command::new("sh").arg("test.sh").current_dir(&project).output();
+    let passes = test.context("cannot run the demo's test")?.status.success();
+    let verdict = if passes { "passes" } else { "still fails" };
+    report::say(format_args!("\ndemo: the project's test {verdict}"));
+    Ok(if passes { exit } else { Exit::Failed })
+}
+
+async fn turn(around: &Surroundings, project: &Path) -> Result<Exit> {
+    let mut script = Replay::from_script("replay", SCRIPT).map_err(anyhow::Error::msg)?;
+    if around.stdout_is_terminal {
+        script = script.with_pace(PACE);
+    }
+    let arm = Arm {
+        provider: Arc::new(script),
+        model: "script".into(),
+        local: true,
+        lean: false,
+        context_window: None,
+        max_output_tokens: None,
+        temperature: None,
+        effort: None,
+    };
+    let model = arm.name();
+    // The user's own settings must not change what the demo shows.
+    let sources = gnoma_config::Sources { env: around.env.clone(), ..Default::default() };
+    let loaded = gnoma_config::load(&sources).context("the built-in configuration is broken")?;
+    let mut options = wire::session(&loaded.settings, around, project, arm, None);
+    options.interactive = true;
+    let front = Front::new(OutputFormat::Text, around, model);
+    front.turn(options, vec![Content::text(PROMPT)], Some(Asker::of_demo())).await
+}

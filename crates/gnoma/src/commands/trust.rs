@@ -1,0 +1,51 @@
+//! `gnoma trust`: shows what a project file wants to decide, and lets it.
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+use gnoma_config::{paths, project_root, trust::Store};
+
+use super::{cwd, print};
+use crate::{
+    args::TurnArgs,
+    report::{Exit, Misuse},
+    surroundings::Surroundings,
+};
+
+pub(crate) fn run(
+    folder: Option<PathBuf>,
+    revoke: bool,
+    list: bool,
+    args: &TurnArgs,
+    around: &Surroundings,
+) -> Result<Exit> {
+    let mut store = Store::open(&around.state_dir())?;
+    if list {
+        let folders: String = store.list().map(|path| format!("{}\n", path.display())).collect();
+        return print(&folders);
+    }
+    let cwd = cwd(args, around)?;
+    let folder = match folder {
+        Some(folder) => cwd.join(folder),
+        None => project_root(&cwd, &around.config_dir()).unwrap_or(cwd),
+    };
+    let shown = folder.display();
+    if revoke {
+        let text = if store.revoke(&folder)? { "is trusted no more" } else { "was not trusted" };
+        return print(&format!("{shown} {text}\n"));
+    }
+    let file = paths::project_file(&folder);
+    let Some(content) = paths::read(&file)? else {
+        let text =
+            format!("{} is not there: the folder sets nothing that needs trust", file.display());
+        return Err(Misuse(text).into());
+    };
+    store.trust(&folder, &content)?;
+    let text = String::from_utf8_lossy(&content);
+    let quoted: String =
+        text.lines().map(|line| format!("  | {}\n", line.escape_debug())).collect();
+    print(&format!(
+        "{shown} is trusted as long as {} says this:\n{quoted}`gnoma trust --revoke` takes it back.\n",
+        file.display()
+    ))
+}

@@ -1,0 +1,188 @@
+//! JSON for programs: one result object, or a line for each thing that happens.
+//!
+//! The lines have the shape that drivers of other agents read already (`system`, `assistant`, `user`,
+//! `result`); `routing` and `notice` are ours and may be ignored.
+
+use std::time::Instant;
+
+use gnoma_core::{
+    Content, Event, Message, ModelRef, ResultPart, Role, ToolResult, Usage, session::Outcome,
+};
+use serde_json::{Value, json};
+
+use super::{
+    View,
+    output::{Gone, Output},
+};
+
+/// See the module.
+pub(super) struct Json {
+    stream: bool,
+    model: ModelRef,
+    session: String,
+    started: Instant,
+    /// Text of the last answer.
+    result: String,
+    denials: Vec<Value>,
+}
+
+impl Json {
+    pub(super) fn new(model: ModelRef, stream: bool) -> Self {
+        Self {
+            stream,
+            model,
+            session: String::new(),
+            started: Instant::now(),
+            result: String::new(),
+            denials: Vec::new(),
+        }
+    }
+
+    fn line(&self, out: &mut Output, value: &Value) -> Result<(), Gone> {
+        if self.stream { write(out, value) } else { Ok(()) }
+    }
+
+    fn appended(&mut self, message: &Message, out: &mut Output) -> Result<(), Gone> {
+        let session = &self.session;
+        let content: Vec<_> = message.content().iter().filter_map(block).collect();
+        match message.role() {
+            Role::Assistant => {
+                self.result = message.text_content();
+                let model = &self.model.model;
+                self.line(
+                    out,
+                    &json!({"type": "assistant", "session_id": session, "message":
+                        {"role": "assistant", "model": model, "content": content}}),
+                )
+            }
+            Role::Tool | Role::User => self.line(
+                out,
+                &json!({"type": "user", "session_id": session, "message":
+                    {"role": "user", "content": content}}),
+            ),
+        }
+    }
+
+    fn ended(
+        &self,
+        outcome: &Outcome,
+        rounds: u32,
+        usage: Usage,
+        out: &mut Output,
+    ) -> Result<(), Gone> {
+        let (subtype, error) = match outcome {
+            Outcome::Complete { .. } => ("success", None),
+            Outcome::RoundLimit { .. } => ("error_max_turns", None),
+            Outcome::Cancelled => ("error_during_execution", Some("cancelled".to_owned())),
+            Outcome::Stuck { what } => ("error_during_execution", Some(what.clone())),
+            Outcome::Failed { error, .. } => ("error_during_execution", Some(error.to_string())),
+        };
+        let elapsed = u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX);
+        write(
+            out,
+            &json!({
+                "type": "result",
+                "subtype": subtype,
+                "is_error": subtype != "success",
+                "duration_ms": elapsed,
+                "num_turns": rounds,
+                "result": self.result,
+                "error": error,
+                "session_id": self.session,
+                "model": self.model.to_string(),
+                "usage": {
+                    "input_tokens": usage.input,
+                    "output_tokens": usage.output,
+                    "cache_read_input_tokens": usage.cache_read,
+                    "cache_creation_input_tokens": usage.cache_write,
+                    "reasoning_tokens": usage.reasoning,
+                },
+                "permission_denials": self.denials,
+            }),
+        )
+    }
+}
+
+impl View for Json {
+    fn event(&mut self, event: &Event, out: &mut Output) -> Result<(), Gone> {
+        match event {
+            Event::Started { session, cwd, tools, mode } => {
+                self.session.clone_from(session);
+                self.line(
+                    out,
+                    &json!({"type": "system", "subtype": "init", "session_id": session, "cwd": cwd,
+                        "model": self.model.to_string(), "tools": tools, "permissionMode": mode}),
+                )
+            }
+            Event::RoundStarted { round, arm, why } => self.line(
+                out,
+                &json!({"type": "routing", "session_id": self.session, "round": round,
+                    "arm": arm.to_string(), "reason": why}),
+            ),
+            Event::Appended(message) => self.appended(message, out),
+            Event::PermissionDecided { call, allowed: false, reason } => {
+                self.denials.push(json!({"tool_use_id": call, "reason": reason}));
+                Ok(())
+            }
+            Event::Retrying { error, attempt, wait_ms } => self.line(
+                out,
+                &json!({"type": "notice", "session_id": self.session, "text": error.to_string(),
+                    "attempt": attempt, "wait_ms": wait_ms}),
+            ),
+            Event::Notice { level, text } => self.line(
+                out,
+                &json!({"type": "notice", "session_id": self.session, "level": level, "text": text}),
+            ),
+            Event::TurnEnded { outcome, rounds, usage, .. } => {
+                self.ended(outcome, *rounds, *usage, out)
+            }
+            Event::State(_)
+            | Event::Text { .. }
+            | Event::Thinking { .. }
+            | Event::ToolCallDrafted { .. }
+            | Event::PermissionAsked { .. }
+            | Event::PermissionDecided { .. }
+            | Event::ToolStarted { .. }
+            | Event::ToolProgress { .. }
+            | Event::ToolEnded { .. }
+            | Event::Usage { .. } => Ok(()),
+        }
+    }
+}
+
+fn write(out: &mut Output, value: &Value) -> Result<(), Gone> {
+    out.text(&format!("{value}\n"))
+}
+
+fn block(content: &Content) -> Option<Value> {
+    Some(match content {
+        Content::Text(text) => json!({"type": "text", "text": text.text}),
+        Content::Image(image) => {
+            json!({"type": "image", "source": source(&image.mime, &image.base64)})
+        }
+        Content::Thinking(thinking) => json!({"type": "thinking", "thinking": thinking.text}),
+        Content::RedactedThinking(_) => return None,
+        Content::ToolCall(call) => {
+            json!({"type": "tool_use", "id": call.id, "name": call.name, "input": call.arguments})
+        }
+        Content::ToolResult(result) => json!({"type": "tool_result", "tool_use_id": result.call_id,
+            "content": parts(result), "is_error": result.is_error}),
+    })
+}
+
+fn parts(result: &ToolResult) -> Value {
+    if result.images().next().is_none() {
+        return Value::String(result.joined_text());
+    }
+    let part = |part: &ResultPart| match part {
+        ResultPart::Text { text } => json!({"type": "text", "text": text}),
+        ResultPart::Image(image) => {
+            json!({"type": "image", "source": source(&image.mime, &image.base64)})
+        }
+    };
+    result.parts.iter().map(part).collect()
+}
+
+fn source(mime: &str, base64: &str) -> Value {
+    json!({"type": "base64", "media_type": mime, "data": base64})
+}

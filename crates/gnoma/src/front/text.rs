@@ -1,0 +1,167 @@
+//! The answer as text; what happens around it in short lines on standard error.
+
+use std::{
+    io::{Write as _, stderr},
+    time::Instant,
+};
+
+use gnoma_core::{Event, ToolCall, ToolResult, session::NoticeLevel};
+use serde_json::Value;
+
+use super::{
+    View,
+    output::{Gone, Output},
+};
+use crate::{report, surroundings::Surroundings};
+
+/// Longest line about a call, in characters.
+const MAX_LINE_CHARS: usize = 100;
+const SPINNER: [char; 4] = ['|', '/', '-', '\\'];
+
+/// See the module.
+pub(super) struct Text {
+    colour: bool,
+    /// Calls that run, so that their end can name them.
+    running: Vec<ToolCall>,
+    waiting: Option<Waiting>,
+    drawn: bool,
+}
+
+/// What the redrawn line says.
+struct Waiting {
+    what: String,
+    since: Instant,
+    frame: usize,
+}
+
+impl Text {
+    pub(super) fn new(around: &Surroundings) -> Self {
+        Self { colour: around.colour(), running: Vec::new(), waiting: None, drawn: false }
+    }
+
+    fn wait(&mut self, what: impl Into<String>) {
+        self.waiting = Some(Waiting { what: what.into(), since: Instant::now(), frame: 0 });
+    }
+
+    fn wipe(&mut self) {
+        if std::mem::take(&mut self.drawn) {
+            let _closed = write!(stderr(), "\r\x1b[K");
+        }
+    }
+
+    /// One dim line on standard error.
+    fn aside(&mut self, text: &str) {
+        self.wipe();
+        if self.colour {
+            report::say(format_args!("\x1b[2m{text}\x1b[0m"));
+        } else {
+            report::say(text);
+        }
+    }
+
+    fn ended(&mut self, result: &ToolResult, duration_ms: u64) {
+        let at = self.running.iter().position(|call| call.id == result.call_id);
+        let call = at.map(|at| self.running.remove(at));
+        let what = call.map_or_else(|| result.name.clone(), |call| headline(&call));
+        let mark = if result.is_error { "✗" } else { "✓" };
+        let mut line = format!("{mark} {what}");
+        if duration_ms >= 1000 {
+            line.push_str(&format!(" ({}.{} s)", duration_ms / 1000, duration_ms % 1000 / 100));
+        }
+        if result.is_error {
+            let text = result.joined_text();
+            let why = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
+            line.push_str(&format!(": {}", shorten(why)));
+        }
+        self.aside(&line);
+    }
+}
+
+impl View for Text {
+    fn event(&mut self, event: &Event, out: &mut Output) -> Result<(), Gone> {
+        match event {
+            Event::Text { text } => {
+                self.wipe();
+                self.waiting = None;
+                out.text(text)?;
+            }
+            Event::RoundStarted { arm, round, .. } => {
+                out.end_line()?;
+                self.wait(format!("{arm}, round {round}"));
+            }
+            Event::ToolCallDrafted { name } => {
+                out.end_line()?;
+                self.wait(format!("writing a call of {name}"));
+            }
+            Event::ToolStarted { call } => {
+                self.wait(headline(call));
+                self.running.push(call.clone());
+            }
+            Event::ToolEnded { result, duration_ms, .. } => {
+                self.waiting = None;
+                out.end_line()?;
+                out.flush()?;
+                self.ended(result, *duration_ms);
+            }
+            Event::PermissionAsked { .. } => {
+                self.waiting = None;
+                self.wipe();
+            }
+            Event::Retrying { error, attempt, wait_ms } => {
+                let wait = *wait_ms / 1000;
+                self.aside(&format!("{error}; attempt {attempt} in {wait} s"));
+            }
+            Event::Notice { level, text } => {
+                let kind = match level {
+                    NoticeLevel::Info => "note",
+                    NoticeLevel::Warning => "warning",
+                };
+                out.end_line()?;
+                out.flush()?;
+                self.aside(&format!("{kind}: {text}"));
+            }
+            Event::TurnEnded { .. } => {
+                self.wipe();
+                self.waiting = None;
+                out.end_line()?;
+            }
+            Event::Started { .. }
+            | Event::State(_)
+            | Event::Thinking { .. }
+            | Event::Appended(_)
+            | Event::PermissionDecided { .. }
+            | Event::ToolProgress { .. }
+            | Event::Usage { .. } => (),
+        }
+        Ok(())
+    }
+
+    fn tick(&mut self) {
+        let Some(waiting) = &mut self.waiting else {
+            return;
+        };
+        waiting.frame = (waiting.frame + 1) % SPINNER.len();
+        let (frame, seconds) = (SPINNER[waiting.frame], waiting.since.elapsed().as_secs());
+        let _closed = write!(stderr(), "\r\x1b[K{frame} {} {seconds} s", shorten(&waiting.what));
+        self.drawn = true;
+    }
+}
+
+/// A call in one line: the tool and the argument that says most.
+pub(super) fn headline(call: &ToolCall) -> String {
+    let arguments: Value = call.arguments.read().unwrap_or_default();
+    let telling = ["command", "path", "pattern", "action"];
+    let detail = telling.iter().find_map(|name| arguments.get(name)?.as_str());
+    detail.map_or_else(|| call.name.clone(), |detail| shorten(&format!("{} {detail}", call.name)))
+}
+
+/// The first line, without control characters, cut at a readable length.
+fn shorten(text: &str) -> String {
+    let mut lines = text.lines();
+    let line = lines.next().unwrap_or_default();
+    let mut short: String = line.chars().filter(|c| !c.is_control()).take(MAX_LINE_CHARS).collect();
+    if lines.next().is_some() || line.chars().count() > MAX_LINE_CHARS {
+        short.push('…');
+    }
+    short
+}

@@ -1,0 +1,59 @@
+//! How the program ends: exit codes, and errors for people.
+
+use std::{fmt, io::Write as _, process::ExitCode};
+
+use gnoma_core::ProviderError;
+
+/// How the program ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Exit {
+    /// Code 0.
+    Done,
+    /// Code 1: something failed.
+    Failed,
+    /// Code 2: the command line or the configuration is wrong.
+    Misused,
+    /// Code 130: SIGINT.
+    Interrupted,
+}
+
+/// An error that the user made and can mend: code 2.
+#[derive(Debug)]
+pub(crate) struct Misuse(pub String);
+
+impl fmt::Display for Misuse {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Misuse {}
+
+/// Writes a line to standard error. Nobody to read it is no reason to fail.
+pub(crate) fn say(text: impl fmt::Display) {
+    let _closed = writeln!(std::io::stderr(), "{text}");
+}
+
+/// Reports an error and chooses the exit code.
+pub(crate) fn failure(error: &anyhow::Error) -> Exit {
+    if error.downcast_ref::<Misuse>().is_some() {
+        say(format_args!("gnoma: {error}"));
+        return Exit::Misused;
+    }
+    say(format_args!("gnoma: {error:#}"));
+    Exit::Failed
+}
+
+/// Reports a provider's failure: what happened, then what to do.
+pub(crate) fn provider(error: &ProviderError) {
+    say(format_args!("gnoma: {error}"));
+    if let Some(hint) = &error.hint {
+        say(hint);
+    }
+}
+
+/// Prints help, the version, or what is wrong with the command line.
+pub(crate) fn usage(error: &clap::Error) -> ExitCode {
+    let _closed = error.print();
+    ExitCode::from(if error.use_stderr() { 2 } else { 0 })
+}

@@ -1,0 +1,71 @@
+//! What the program finds around itself: environment, folders, terminals. Read once.
+
+use std::{
+    collections::BTreeMap,
+    io::{IsTerminal as _, stderr, stdout},
+    path::PathBuf,
+};
+
+/// See the module.
+#[derive(Clone)]
+pub(crate) struct Surroundings {
+    /// Environment variables that are text.
+    pub env: BTreeMap<String, String>,
+    /// Folder the program was started in.
+    pub cwd: PathBuf,
+    /// Standard output is a terminal.
+    pub stdout_is_terminal: bool,
+    /// Standard error is a terminal.
+    pub stderr_is_terminal: bool,
+}
+
+impl Surroundings {
+    #[expect(clippy::disallowed_methods, reason = "this is the one place that reads the process")]
+    pub(crate) fn of_process() -> Self {
+        let text = |(name, value): (std::ffi::OsString, std::ffi::OsString)| {
+            Some((name.into_string().ok()?, value.into_string().ok()?))
+        };
+        Self {
+            env: std::env::vars_os().filter_map(text).collect(),
+            cwd: std::env::current_dir().unwrap_or_else(|_| PathBuf::from(".")),
+            stdout_is_terminal: stdout().is_terminal(),
+            stderr_is_terminal: stderr().is_terminal(),
+        }
+    }
+
+    /// A variable that is set to something.
+    pub(crate) fn var(&self, name: &str) -> Option<&str> {
+        self.env.get(name).map(String::as_str).filter(|value| !value.is_empty())
+    }
+
+    /// Whether standard error shows colour: only a terminal, and never with `NO_COLOR`.
+    pub(crate) fn colour(&self) -> bool {
+        self.stderr_is_terminal
+            && self.var("NO_COLOR").is_none()
+            && self.var("TERM") != Some("dumb")
+            && self.var("ACCESSIBLE").is_none()
+    }
+
+    /// Whether a line may be redrawn on standard error.
+    pub(crate) fn animated(&self) -> bool {
+        self.stderr_is_terminal
+            && self.var("TERM") != Some("dumb")
+            && self.var("ACCESSIBLE").is_none()
+    }
+
+    /// `~/.config/gnoma`, or where XDG says.
+    pub(crate) fn config_dir(&self) -> PathBuf {
+        self.xdg("XDG_CONFIG_HOME", ".config")
+    }
+
+    /// `~/.local/state/gnoma`, or where XDG says.
+    pub(crate) fn state_dir(&self) -> PathBuf {
+        self.xdg("XDG_STATE_HOME", ".local/state")
+    }
+
+    fn xdg(&self, variable: &str, under_home: &str) -> PathBuf {
+        let base = self.var(variable).map(PathBuf::from).filter(|path| path.is_absolute());
+        base.unwrap_or_else(|| PathBuf::from(self.var("HOME").unwrap_or("/")).join(under_home))
+            .join("gnoma")
+    }
+}

@@ -1,0 +1,335 @@
+//! Turns settings into the crates' own options. The only place that sees both.
+
+use std::{path::Path, sync::Arc, time::Duration};
+
+use anyhow::Result;
+use gnoma_config::{Loaded, Protocol as Wire, Settings, Sources, env, settings, toml};
+use gnoma_core::{Provider, tool::Tier};
+use gnoma_engine::{
+    Arm, Limits, permission,
+    prompt::{self, Place},
+    session,
+};
+use gnoma_llm::{KNOWN, Known, Profile, Protocol};
+use gnoma_net::{Http, HttpOptions};
+
+use crate::{
+    args::TurnArgs,
+    clock, instructions,
+    report::{self, Misuse},
+    surroundings::Surroundings,
+};
+
+/// How long a server on this machine may take to say what it is.
+const PROBE_TIMEOUT: Duration = Duration::from_secs(3);
+
+/// Window that Ollama is asked for when none is configured. Its own default of 2,048 to 4,096 cuts
+/// prompts without a word.
+const OLLAMA_WINDOW_TOKENS: u32 = 16_384;
+
+/// Loads the configuration for a working folder and tells the user its warnings.
+pub(crate) fn configuration(args: &TurnArgs, around: &Surroundings, cwd: &Path) -> Result<Loaded> {
+    let loaded = gnoma_config::load(&sources(args, around, cwd))
+        .map_err(|error| Misuse(format!("the configuration cannot be used\n{error}")))?;
+    for finding in &loaded.findings {
+        report::say(finding);
+    }
+    Ok(loaded)
+}
+
+/// Where the configuration comes from.
+pub(crate) fn sources(args: &TurnArgs, around: &Surroundings, cwd: &Path) -> Sources {
+    let text = |value: &String| toml::Value::String(value.clone());
+    let flags = [
+        ("provider.default", args.provider.as_ref().map(text)),
+        ("provider.model", args.model.as_ref().map(text)),
+        ("permission.mode", args.permission.map(|mode| text(&mode.name().to_owned()))),
+        ("tools.max_rounds", args.max_turns.map(|rounds| toml::Value::Integer(rounds.into()))),
+    ];
+    let config_dir = around.config_dir();
+    Sources {
+        project_root: gnoma_config::project_root(cwd, &config_dir),
+        config_dir,
+        state_dir: around.state_dir(),
+        profile: args.profile.clone(),
+        env: around.env.clone(),
+        flags: flags
+            .into_iter()
+            .filter_map(|(key, value)| Some((key.to_owned(), value?)))
+            .collect(),
+    }
+}
+
+/// The connection pool.
+pub(crate) fn http(settings: &Settings) -> Http {
+    Http::new(HttpOptions {
+        connect_timeout: settings.network.connect_timeout,
+        idle_timeout: settings.network.idle_timeout,
+    })
+}
+
+/// How to reach the provider `name`: built in, configured, or both.
+pub(crate) fn profile(settings: &Settings, name: &str) -> Result<Profile> {
+    let known = KNOWN.iter().find(|known| known.name == name);
+    let endpoint = settings.provider.endpoints.get(name);
+    let wire = settings.provider.protocols.get(name).map(|wire| protocol(*wire));
+    let (wire, url) = match (known, endpoint) {
+        (None, None) => return Err(unknown_provider(settings, name).into()),
+        (Some(known), None) if known.base_url.is_empty() => {
+            return Err(Misuse(format!(
+                "`{name}` needs its address: set `provider.endpoints.{name}`"
+            ))
+            .into());
+        }
+        (Some(known), None) => (wire.unwrap_or(known.protocol), known.base_url.to_owned()),
+        (known, Some(url)) => {
+            let wire =
+                wire.unwrap_or_else(|| known.map_or(Protocol::OpenAi, |known| known.protocol));
+            (wire, address(wire, url))
+        }
+    };
+    let mut profile = Profile::new(name, wire, url);
+    profile.key = settings.provider.api_keys.get(name).cloned();
+    if let Some(variable) = env::key_variables(name).into_iter().next() {
+        profile.key_variable = variable;
+    }
+    Ok(profile)
+}
+
+/// An endpoint as the dialect needs it. People copy addresses with and without the version.
+fn address(wire: Protocol, url: &str) -> String {
+    let url = url.trim_end_matches('/');
+    let host_only = url.split_once("://").is_some_and(|(_, rest)| !rest.contains('/'));
+    match wire {
+        Protocol::Ollama => url.strip_suffix("/v1").unwrap_or(url).to_owned(),
+        Protocol::Google if host_only => format!("{url}/v1beta"),
+        Protocol::Mistral | Protocol::Anthropic | Protocol::OpenAi | Protocol::Responses
+            if host_only =>
+        {
+            format!("{url}/v1")
+        }
+        Protocol::Mistral
+        | Protocol::Anthropic
+        | Protocol::OpenAi
+        | Protocol::Responses
+        | Protocol::Google => url.to_owned(),
+    }
+}
+
+fn protocol(wire: Wire) -> Protocol {
+    match wire {
+        Wire::Mistral => Protocol::Mistral,
+        Wire::Anthropic => Protocol::Anthropic,
+        Wire::OpenAi | Wire::Compatible => Protocol::OpenAi,
+        Wire::Responses => Protocol::Responses,
+        Wire::Google => Protocol::Google,
+        Wire::Ollama => Protocol::Ollama,
+    }
+}
+
+fn unknown_provider(settings: &Settings, name: &str) -> Misuse {
+    let known = KNOWN.iter().map(|known| known.name);
+    let configured = settings.provider.endpoints.keys().map(String::as_str);
+    let mut names: Vec<_> = known.chain(configured).collect();
+    names.dedup();
+    Misuse(format!(
+        "there is no provider `{name}`; known are {}. For another server set \
+         `provider.endpoints.{name}` to its address",
+        names.join(", ")
+    ))
+}
+
+/// The provider that is asked when none is named: the first with a key, else a server on this machine.
+pub(crate) async fn find_provider(settings: &Settings, http: &Http) -> Option<&'static Known> {
+    let has_key = |known: &&Known| settings.provider.api_keys.contains_key(known.name);
+    if let Some(known) = KNOWN.iter().find(|known| !known.local && has_key(known)) {
+        return Some(known);
+    }
+    for known in KNOWN.iter().filter(|known| matches!(known.name, "ollama" | "llamacpp")) {
+        let Ok(profile) = profile(settings, known.name) else {
+            continue;
+        };
+        let provider = gnoma_llm::connect(profile, http.clone());
+        let models = tokio::time::timeout(PROBE_TIMEOUT, provider.models()).await;
+        if matches!(models, Ok(Ok(models)) if !models.is_empty()) {
+            return Some(known);
+        }
+    }
+    None
+}
+
+/// The arm the settings ask for.
+pub(crate) async fn arm(settings: &Settings, http: &Http) -> Result<Arm> {
+    let name = match &settings.provider.default {
+        Some(name) => name.clone(),
+        None => match find_provider(settings, http).await {
+            Some(known) => known.name.to_owned(),
+            None => return Err(Misuse(HOW_TO_START.to_owned()).into()),
+        },
+    };
+    let profile = profile(settings, &name)?;
+    let known = KNOWN.iter().find(|known| known.name == name);
+    let overridden = settings.provider.endpoints.contains_key(&name);
+    if known.is_some_and(|known| !known.local) && !overridden && profile.key.is_none() {
+        return Err(missing_key(&profile).into());
+    }
+    let local = profile.local;
+    let configured = settings.provider.context.get(&name).copied();
+    let is_ollama = profile.protocol == Protocol::Ollama;
+    let provider = gnoma_llm::connect(profile, http.clone());
+    let (model, window) = model(settings, known, local, &*provider).await?;
+    Ok(Arm {
+        provider,
+        model: model.into(),
+        local,
+        lean: settings.router.force_two_stage,
+        context_window: configured.or(if is_ollama { Some(OLLAMA_WINDOW_TOKENS) } else { window }),
+        max_output_tokens: Some(settings.provider.max_tokens),
+        temperature: settings.provider.temperature,
+        effort: settings.provider.effort,
+    })
+}
+
+/// The model and, where the server tells, its window. Only servers on this machine are asked.
+async fn model(
+    settings: &Settings,
+    known: Option<&Known>,
+    local: bool,
+    provider: &dyn Provider,
+) -> Result<(String, Option<u32>)> {
+    let default = known.map(|known| known.default_model).filter(|model| !model.is_empty());
+    let named = settings.provider.model.as_deref().or(default);
+    if !local && let Some(named) = named {
+        return Ok((named.to_owned(), None));
+    }
+    let name = provider.name();
+    let listed = tokio::time::timeout(PROBE_TIMEOUT, provider.models()).await;
+    let models = match (listed, named) {
+        (Ok(Ok(models)), _) => models,
+        (_, Some(named)) => return Ok((named.to_owned(), None)),
+        (Ok(Err(error)), None) => return Err(anyhow::Error::new(error)),
+        (Err(_), None) => {
+            let text = format!("`{name}` does not say which models it has; name one with --model");
+            return Err(Misuse(text).into());
+        }
+    };
+    let chosen = match named {
+        Some(named) => models.iter().find(|model| model.id == named),
+        None => models.first(),
+    };
+    match (chosen, named) {
+        (Some(model), _) => Ok((model.id.clone(), model.context_window)),
+        (None, Some(named)) => Ok((named.to_owned(), None)),
+        (None, None) => {
+            Err(Misuse(format!("`{name}` has no model; load one, or name one with --model")).into())
+        }
+    }
+}
+
+fn missing_key(profile: &Profile) -> Misuse {
+    let (name, variable) = (&profile.name, &profile.key_variable);
+    Misuse(format!(
+        "no key for `{name}`. Any of these helps:
+  export {variable}=…
+  [provider.api_keys] {name} = \"${{{variable}}}\" in the configuration (`gnoma config path`)
+  --provider with one that is set up (`gnoma providers` lists them)"
+    ))
+}
+
+/// What somebody reads who has set up nothing.
+const HOW_TO_START: &str = "no model to ask yet. One of these gets you going:
+  export MISTRAL_API_KEY=…       or ANTHROPIC_API_KEY, OPENAI_API_KEY, GEMINI_API_KEY, …
+  ollama pull qwen3:8b           and Ollama running on this machine; llama.cpp works too
+  gnoma demo                     shows a whole turn without any of it
+`gnoma providers` lists what gnoma can talk to.";
+
+/// The session's options, without a way to answer questions.
+pub(crate) fn session(
+    settings: &Settings,
+    around: &Surroundings,
+    cwd: &Path,
+    arm: Arm,
+    system: Option<String>,
+) -> session::Options {
+    let limits = Limits {
+        rounds: settings.tools.max_rounds,
+        seed: clock::random() | 1,
+        ..Limits::default()
+    };
+    session::Options {
+        id: clock::session_id(),
+        cwd: cwd.to_owned(),
+        tools: gnoma_tools::builtin(&tools(settings, around)),
+        arms: vec![arm],
+        system: system_prompt(around, cwd, system),
+        mode: settings.permission.mode,
+        rules: settings.permission.rules.iter().map(rule).collect(),
+        interactive: false,
+        limits,
+        history: Vec::new(),
+    }
+}
+
+fn rule(rule: &settings::Rule) -> permission::Rule {
+    permission::Rule {
+        tool: rule.tool.clone(),
+        pattern: rule.pattern.clone(),
+        allow: rule.action == settings::Action::Allow,
+    }
+}
+
+fn tools(settings: &Settings, around: &Surroundings) -> gnoma_tools::Options {
+    let is_key = |name: &&String| name.ends_with("_API_KEY") || name.ends_with("_AUTH_TOKEN");
+    gnoma_tools::Options {
+        bash_timeout: settings.tools.bash_timeout,
+        max_file_bytes: settings.tools.max_file_size,
+        shell: settings.tools.shell.clone().unwrap_or_else(|| "bash".to_owned()).into(),
+        hidden_variables: around.env.keys().filter(is_key).cloned().collect(),
+    }
+}
+
+type SystemPrompt = Box<dyn Fn(Tier) -> String + Send + Sync>;
+
+fn system_prompt(around: &Surroundings, cwd: &Path, system: Option<String>) -> SystemPrompt {
+    if let Some(system) = system {
+        return Box::new(move |_| system.clone());
+    }
+    let instructions = instructions::find(cwd, &around.config_dir());
+    if instructions.cut {
+        report::say("warning: the project's AGENTS.md files are too long; their end was left out");
+    }
+    let cwd = Arc::<str>::from(cwd.display().to_string());
+    Box::new(move |tier| {
+        let place = Place {
+            cwd: &cwd,
+            os: std::env::consts::OS,
+            shell: "bash",
+            instructions: instructions.text.trim_end(),
+        };
+        prompt::system(tier, place)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_are_taken_as_people_write_them() {
+        let cases = [
+            (Protocol::Anthropic, "https://x.y/", "https://x.y/v1"),
+            (Protocol::OpenAi, "http://localhost:8080", "http://localhost:8080/v1"),
+            (Protocol::OpenAi, "http://localhost:8080/v1/", "http://localhost:8080/v1"),
+            (
+                Protocol::OpenAi,
+                "https://x/openai/deployments/d?v=1",
+                "https://x/openai/deployments/d?v=1",
+            ),
+            (Protocol::Google, "https://g", "https://g/v1beta"),
+            (Protocol::Ollama, "http://localhost:11434/v1", "http://localhost:11434"),
+        ];
+        for (wire, written, meant) in cases {
+            assert_eq!(address(wire, written), meant);
+        }
+    }
+}

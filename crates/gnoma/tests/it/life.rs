@@ -1,0 +1,78 @@
+//! The demo, signals, and waiting.
+
+use std::time::{Duration, Instant};
+
+use gnoma_testkit::{End, Failure, Reply, RetryAfter, Script, Wire};
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::support::{World, calls, finish, says};
+
+#[tokio::test]
+async fn the_demo_ends_with_the_test_passing() {
+    let world = World::new([]);
+    let run = world.run(&["demo"]).await;
+    assert_eq!(run.code, Some(0), "{run:?}");
+    assert!(run.err.contains("provider `replay`"), "{}", run.err);
+    assert!(run.err.contains("the project's test passes"), "{}", run.err);
+    assert!(run.out.contains("Fixed"), "{}", run.out);
+}
+
+fn interrupt(child: &tokio::process::Child) {
+    let pid = Pid::from_raw(i32::try_from(child.id().unwrap()).unwrap()).unwrap();
+    kill_process(pid, Signal::INT).unwrap();
+}
+
+#[tokio::test]
+async fn an_interrupt_stops_the_answer_and_closes_the_connection() {
+    let script = Script::text(["first words "; 20]);
+    let world = World::new([Wire::OpenAi.stream(&script).ending(End::Stall(600))]);
+    let child = world.command(&["talk"]).spawn().unwrap();
+    while world.server.bytes_sent() == 0 {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    interrupt(&child);
+    let run = finish(child).await;
+    assert_eq!(run.code, Some(130), "{run:?}");
+    assert!(run.out.contains("first words"), "{run:?}");
+    tokio::time::timeout(Duration::from_secs(5), world.server.client_gone()).await.unwrap();
+}
+
+#[tokio::test]
+async fn an_interrupt_ends_running_commands_with_all_they_started() {
+    let command = r#"{"command":"sleep 300 & echo $! > pid; wait"}"#;
+    let world = World::new([calls("bash", command)]);
+    let child = world.command(&["--permission", "bypass", "wait"]).spawn().unwrap();
+    let pid = world.project.path().join("pid");
+    while !std::fs::read_to_string(&pid).is_ok_and(|text| text.ends_with('\n')) {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    let sleeper: i32 = world.read("pid").trim().parse().unwrap();
+    let started = Instant::now();
+    interrupt(&child);
+    let run = finish(child).await;
+    assert_eq!(run.code, Some(130), "{run:?}");
+    assert!(started.elapsed() < Duration::from_secs(10));
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    let state = std::fs::read_to_string(format!("/proc/{sleeper}/stat")).unwrap_or_default();
+    assert!(state.is_empty() || state.contains(") Z"), "still there: {state}");
+}
+
+#[tokio::test]
+async fn a_rate_limit_is_waited_for() {
+    let limited = Wire::OpenAi.failure(&Failure::RateLimited(Some(RetryAfter::Seconds(1))));
+    let world = World::new([limited, says("there")]);
+    let run = world.run(&["hi"]).await;
+    assert_eq!((run.code, run.out.as_str()), (Some(0), "there\n"), "{run:?}");
+    assert!(run.err.contains("attempt 2 in 1 s"), "{}", run.err);
+}
+
+#[tokio::test]
+async fn a_stalled_server_is_given_up() {
+    let stalled = says("x").ending(End::Stall(0));
+    let world = World::new([stalled, Reply::json(401, r#"{"error":{"message":"no"}}"#)]);
+    world.configure("[network]\nidle_timeout = 1\n");
+    let run = world.run(&["hi"]).await;
+    assert_eq!(run.code, Some(1), "{run:?}");
+    assert!(run.err.contains("timed out") && run.err.contains("No key for `test`"), "{}", run.err);
+}

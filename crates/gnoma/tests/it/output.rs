@@ -1,0 +1,76 @@
+//! What is written where.
+
+use std::process::Stdio;
+
+use serde_json::Value;
+
+use crate::support::{World, calls, finish, says};
+
+fn lines(text: &str) -> Vec<Value> {
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+#[tokio::test]
+async fn json_is_one_object_at_the_end() {
+    let world = World::new([says("forty-two")]);
+    let run = world.run(&["--output-format", "json", "answer"]).await;
+    let objects = lines(&run.out);
+    assert_eq!(objects.len(), 1, "{run:?}");
+    assert_eq!(objects[0]["type"], "result");
+    assert_eq!(objects[0]["subtype"], "success");
+    assert_eq!(objects[0]["result"], "forty-two");
+    assert_eq!(objects[0]["num_turns"], 1);
+    assert_eq!(objects[0]["model"], "test/m1");
+}
+
+#[tokio::test]
+async fn stream_json_is_a_line_for_each_thing() {
+    let world = World::new([calls("fs_ls", r#"{"path":"."}"#), says("empty")]);
+    let run = world.run(&["--output-format", "stream-json", "list"]).await;
+    let objects = lines(&run.out);
+    let kinds: Vec<_> = objects.iter().map(|object| object["type"].as_str().unwrap()).collect();
+    let expected =
+        ["system", "user", "routing", "assistant", "user", "routing", "assistant", "result"];
+    assert_eq!(kinds, expected);
+    assert_eq!(objects[3]["message"]["content"][0]["type"], "tool_use");
+    assert_eq!(objects[3]["message"]["content"][0]["name"], "fs.ls");
+    assert_eq!(objects[4]["message"]["content"][0]["tool_use_id"], "call_a");
+}
+
+#[tokio::test]
+async fn failures_are_results_too() {
+    let world = World::new([gnoma_testkit::Reply::json(400, r#"{"error":{"message":"bad"}}"#)]);
+    let run = world.run(&["--output-format", "json", "x"]).await;
+    assert_eq!(run.code, Some(1));
+    assert_eq!(lines(&run.out)[0]["subtype"], "error_during_execution");
+}
+
+#[tokio::test]
+async fn no_colour_and_no_progress_without_a_terminal() {
+    let world = World::new([calls("fs_ls", r#"{"path":"."}"#), says("done")]);
+    let run = world.run(&["list"]).await;
+    assert!(!run.err.contains('\x1b') && !run.out.contains('\x1b'), "{run:?}");
+}
+
+#[tokio::test]
+async fn a_closed_pipe_ends_quietly() {
+    let long = "word ".repeat(200_000);
+    let world = World::new([says(&long)]);
+    let mut child = world.command(&["talk"]).stdout(Stdio::piped()).spawn().unwrap();
+    drop(child.stdout.take());
+    let run = finish(child).await;
+    assert_eq!((run.code, run.err.as_str()), (Some(0), ""), "{run:?}");
+}
+
+#[tokio::test]
+async fn help_version_and_completions() {
+    let world = World::new([]);
+    let version = world.run(&["--version"]).await;
+    assert_eq!((version.code, version.out.starts_with("gnoma ")), (Some(0), true));
+    let help = world.run(&["--help"]).await;
+    assert!(help.out.contains("Exit codes"), "{}", help.out);
+    let script = world.run(&["completions", "bash"]).await;
+    assert!(script.out.contains("_gnoma"));
+    assert_eq!(world.run(&["--no-such-flag"]).await.code, Some(2));
+    assert_eq!(world.run(&[]).await.code, Some(2));
+}

@@ -1,0 +1,46 @@
+//! What runs without asking, and what does not.
+
+use crate::support::{World, calls, exists, says};
+
+#[tokio::test]
+async fn without_a_terminal_what_must_be_asked_is_refused() {
+    let world = World::new([calls("bash", r#"{"command":"touch made"}"#), says("I may not.")]);
+    let run = world.run(&["make a file"]).await;
+    assert_eq!(run.code, Some(0));
+    assert!(!exists(world.project.path(), "made"));
+    assert!(run.err.contains("nobody to ask"), "{}", run.err);
+    let body = world.server.requests()[1].json();
+    let result = body["messages"][3]["content"].as_str().unwrap().to_owned();
+    assert!(result.starts_with("permission denied: "), "{result}");
+}
+
+#[tokio::test]
+async fn modes_decide() {
+    for (mode, edited, ran) in [
+        ("bypass", true, true),
+        ("accept_edits", true, false),
+        ("acceptEdits", true, false),
+        ("auto", false, false),
+        ("plan", false, false),
+        ("deny", false, false),
+    ] {
+        let world = World::new([
+            calls("fs_write", r#"{"path":"edited","content":"x"}"#),
+            calls("bash", r#"{"command":"touch ran"}"#),
+            says("ok"),
+        ]);
+        world.run(&["--permission", mode, "go"]).await;
+        let project = world.project.path();
+        assert_eq!((exists(project, "edited"), exists(project, "ran")), (edited, ran), "{mode}");
+    }
+}
+
+#[tokio::test]
+async fn commands_do_not_inherit_keys() {
+    let world = World::new([calls("bash", r#"{"command":"env > seen"}"#), says("ok")]);
+    let mut command = world.command(&["--permission", "bypass", "go"]);
+    command.env("OPENAI_API_KEY", "sk-secret").env("HARMLESS", "yes");
+    crate::support::finish(command.spawn().unwrap()).await;
+    let seen = world.read("seen");
+    assert!(seen.contains("HARMLESS=yes") && !seen.contains("sk-secret"), "{seen}");
+}

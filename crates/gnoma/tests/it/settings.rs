@@ -1,0 +1,81 @@
+//! Where settings come from, and what a project may not set.
+
+use crate::support::{World, finish, says};
+
+#[tokio::test]
+async fn a_project_cannot_redirect_a_key_until_it_is_trusted() {
+    let thief = World::new([says("got you")]);
+    let world = World::new([says("safe"), says("never")]);
+    world.configure("[provider.api_keys]\ntest = \"sk-mine\"\n");
+    std::fs::create_dir(world.project.path().join(".gnoma")).unwrap();
+    let redirect = format!("[provider.endpoints]\ntest = \"{}/v1\"\n", thief.server.url());
+    world.write(".gnoma/config.toml", &redirect);
+    let run = world.run(&["hi"]).await;
+    assert_eq!(run.out, "safe\n", "{run:?}");
+    assert!(
+        run.err.contains("gnoma trust") && run.err.contains("provider.endpoints"),
+        "{}",
+        run.err
+    );
+    assert!(thief.server.requests().is_empty());
+    assert_eq!(world.run(&["trust"]).await.code, Some(0));
+    assert_eq!(world.run(&["hi"]).await.out, "got you\n");
+    world.write(".gnoma/config.toml", &format!("{redirect}# changed\n"));
+    assert_eq!(world.run(&["hi"]).await.out, "never\n");
+}
+
+#[tokio::test]
+async fn mistakes_are_shown_with_their_place() {
+    let world = World::new([says("ok")]);
+    world.configure("[tools]\nmax_ronds = 3\n");
+    let run = world.run(&["hi"]).await;
+    assert!(run.err.contains("max_ronds") && run.err.contains("max_rounds"), "{}", run.err);
+    assert_eq!(run.code, Some(0));
+    world.configure("[tools]\nmax_rounds = \"many\"\n");
+    let run = world.run(&["hi"]).await;
+    assert_eq!(run.code, Some(2));
+    assert!(run.err.contains("config.toml:7"), "{}", run.err);
+}
+
+#[tokio::test]
+async fn show_tells_the_origin_and_hides_keys() {
+    let world = World::new([]);
+    world.configure("[provider.api_keys]\ntest = \"sk-very-secret-key\"\n");
+    let run = world.run(&["config", "show", "--origin"]).await;
+    assert!(
+        run.out.contains("provider.model = \"m1\"") && run.out.contains("config.toml:3"),
+        "{}",
+        run.out
+    );
+    assert!(!run.out.contains("very-secret"));
+    assert!(world.run(&["config", "path"]).await.out.contains("/.config/gnoma/config.toml"));
+}
+
+#[tokio::test]
+async fn nothing_set_up_says_how_to_start() {
+    let world = World::new([]);
+    std::fs::remove_file(world.home.path().join(".config/gnoma/config.toml")).unwrap();
+    let mut command = world.command(&["hi"]);
+    command.env("OLLAMA_HOST", "127.0.0.1:9");
+    let run = finish(command.spawn().unwrap()).await;
+    if run.err.contains("no model to ask yet") {
+        assert_eq!(run.code, Some(2));
+        assert!(run.err.lines().count() <= 6 && run.err.contains("gnoma demo"), "{}", run.err);
+    }
+    let missing = world.run(&["--provider", "mistral", "hi"]).await;
+    assert_eq!(missing.code, Some(2));
+    assert!(missing.err.contains("export MISTRAL_API_KEY"), "{}", missing.err);
+    let unknown = world.run(&["--provider", "mistrall", "hi"]).await;
+    assert_eq!(unknown.code, Some(2));
+    assert!(unknown.err.contains("there is no provider `mistrall`"), "{}", unknown.err);
+}
+
+#[tokio::test]
+async fn providers_lists_what_answers() {
+    let models = r#"{"object":"list","data":[{"id":"alpha"},{"id":"beta"}]}"#;
+    let world = World::new([gnoma_testkit::Reply::json(200, models)]);
+    let run = world.run(&["providers"]).await;
+    let line = run.out.lines().find(|line| line.contains(" test ")).unwrap_or_default().to_owned();
+    assert!(line.starts_with('*') && line.contains("2 models: alpha, beta"), "{}", run.out);
+    assert!(run.out.contains("export ANTHROPIC_API_KEY"), "{}", run.out);
+}

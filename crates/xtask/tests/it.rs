@@ -1,0 +1,90 @@
+//! The rules: who may use whom, and what source files must not hold.
+
+use std::{
+    collections::BTreeSet,
+    fs,
+    path::{Path, PathBuf},
+};
+
+/// Crate, and the crates of the workspace it may use in what is shipped.
+const MAY_USE: &[(&str, &[&str])] = &[
+    ("gnoma-core", &[]),
+    ("gnoma-config", &["gnoma-core"]),
+    ("gnoma-net", &["gnoma-core"]),
+    ("gnoma-llm", &["gnoma-core", "gnoma-net"]),
+    ("gnoma-tools", &["gnoma-core"]),
+    ("gnoma-engine", &["gnoma-core"]),
+    (
+        "gnoma",
+        &["gnoma-core", "gnoma-config", "gnoma-net", "gnoma-llm", "gnoma-tools", "gnoma-engine"],
+    ),
+    ("gnoma-testkit", &["gnoma-core"]),
+    ("gnoma-bench", &["gnoma-core", "gnoma-llm"]),
+    ("xtask", &[]),
+];
+
+/// Longest source file, tests at its end not counted. Flat tables may be longer.
+const MAX_LINES: usize = 650;
+
+fn crates() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+#[test]
+fn crates_use_only_what_they_may() {
+    let mut seen = BTreeSet::new();
+    for entry in fs::read_dir(crates()).unwrap() {
+        let folder = entry.unwrap().path();
+        let Ok(text) = fs::read_to_string(folder.join("Cargo.toml")) else { continue };
+        let manifest: toml::Table = text.parse().unwrap();
+        let name = manifest["package"]["name"].as_str().unwrap().to_owned();
+        assert_eq!(folder.file_name().unwrap().to_str(), Some(name.as_str()), "folder = crate name");
+        let (_, may) = MAY_USE
+            .iter()
+            .find(|(known, _)| *known == name)
+            .unwrap_or_else(|| panic!("`{name}` is not in the table of allowed edges"));
+        let used = manifest.get("dependencies").and_then(toml::Value::as_table);
+        for dependency in used.into_iter().flat_map(toml::Table::keys) {
+            let ours = MAY_USE.iter().any(|(known, _)| known == dependency);
+            assert!(!ours || may.contains(&dependency.as_str()), "`{name}` uses `{dependency}`");
+        }
+        seen.insert(name);
+    }
+    assert_eq!(seen.len(), MAY_USE.len(), "the table names crates that are gone");
+}
+
+fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            sources(&path, found);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            found.push(path);
+        }
+    }
+}
+
+#[test]
+fn sources_keep_the_rules() {
+    let mut files = Vec::new();
+    sources(&crates(), &mut files);
+    let mut wrong = Vec::new();
+    for file in files {
+        let text = fs::read_to_string(&file).unwrap();
+        let shown = file.display();
+        let is_test = file.components().any(|part| part.as_os_str() == "tests");
+        if !is_test && !text.starts_with("//!") && !file.ends_with("tests.rs") {
+            wrong.push(format!("{shown}: does not open with what it is for"));
+        }
+        let code = text.split("#[cfg(test)]").next().unwrap_or_default();
+        if !is_test && !file.ends_with("tests.rs") && code.lines().count() > MAX_LINES {
+            wrong.push(format!("{shown}: longer than {MAX_LINES} lines"));
+        }
+        for forbidden in [concat!("TO", "DO"), concat!("FIX", "ME"), concat!("#[", "ignore")] {
+            if text.contains(forbidden) {
+                wrong.push(format!("{shown}: holds `{forbidden}`"));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}

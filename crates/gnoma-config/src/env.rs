@@ -41,32 +41,21 @@ const OLLAMA_HOST: &str = "OLLAMA_HOST";
 const OLLAMA_PORT: u16 = 11434;
 
 /// Variables that stand for one key.
-const CHOICES: [(&str, &str); 2] = [
-    ("GNOMA_PROVIDER", "provider.default"),
-    ("GNOMA_MODEL", "provider.model"),
-];
+const CHOICES: [(&str, &str); 2] =
+    [("GNOMA_PROVIDER", "provider.default"), ("GNOMA_MODEL", "provider.model")];
 
 /// The names of the variables that may hold the key of `provider`, best first.
 #[must_use]
 pub fn key_variables(provider: &str) -> Vec<String> {
     match KEYS.iter().find(|(name, _)| *name == provider) {
-        Some((_, variables)) => variables
-            .iter()
-            .map(|&variable| variable.to_owned())
-            .collect(),
+        Some((_, variables)) => variables.iter().map(|&variable| variable.to_owned()).collect(),
         None => vec![format!("{}_API_KEY", upper_snake(provider))],
     }
 }
 
 fn upper_snake(name: &str) -> String {
     name.chars()
-        .map(|c| {
-            if c.is_ascii_alphanumeric() {
-                c.to_ascii_uppercase()
-            } else {
-                '_'
-            }
-        })
+        .map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_uppercase() } else { '_' })
         .collect()
 }
 
@@ -75,13 +64,7 @@ pub(crate) fn layer(env: &Environment, below: &Merged, report: &mut Report) -> L
     let mut layer = Layer::new();
     let mut set = |path: KeyPath, variable: &str, text: String| {
         let mut reader = Reader::new(Origin::Environment, Ground::Variable(variable), report);
-        reader.visit(
-            &path,
-            &Node {
-                tree: Tree::Text(text),
-                span: 0..0,
-            },
-        );
+        reader.visit(&path, &Node { tree: Tree::Text(text), span: 0..0 });
         layer.append(&mut reader.finish());
     };
     for (variable, key) in CHOICES {
@@ -91,29 +74,17 @@ pub(crate) fn layer(env: &Environment, below: &Merged, report: &mut Report) -> L
     }
     for (provider, variable) in ENDPOINTS {
         if let Some(text) = filled(env, variable) {
-            let address = if *variable == OLLAMA_HOST {
-                ollama_address(text)
-            } else {
-                text.to_owned()
-            };
-            set(
-                KeyPath::dotted("provider.endpoints").with(provider),
-                variable,
-                address,
-            );
+            let address =
+                if *variable == OLLAMA_HOST { ollama_address(text) } else { text.to_owned() };
+            set(KeyPath::dotted("provider.endpoints").with(provider), variable, address);
         }
     }
     for provider in providers(below) {
         let variables = key_variables(provider);
-        if let Some((variable, key)) = variables
-            .iter()
-            .find_map(|variable| Some((variable, filled(env, variable)?)))
+        if let Some((variable, key)) =
+            variables.iter().find_map(|variable| Some((variable, filled(env, variable)?)))
         {
-            set(
-                KeyPath::dotted("provider.api_keys").with(provider),
-                variable,
-                key.to_owned(),
-            );
+            set(KeyPath::dotted("provider.api_keys").with(provider), variable, key.to_owned());
         }
     }
     layer
@@ -123,17 +94,13 @@ pub(crate) fn layer(env: &Environment, below: &Merged, report: &mut Report) -> L
 fn providers(below: &Merged) -> BTreeSet<&str> {
     let known = KEYS.iter().map(|(provider, _)| *provider);
     let reachable = ENDPOINTS.iter().map(|(provider, _)| *provider);
-    let configured = below
-        .table("provider.endpoints")
-        .map(|(provider, _)| provider);
+    let configured = below.table("provider.endpoints").map(|(provider, _)| provider);
     known.chain(reachable).chain(configured).collect()
 }
 
 /// An empty variable is as good as none.
 fn filled<'a>(env: &'a Environment, variable: &str) -> Option<&'a str> {
-    env.get(variable)
-        .map(|text| text.trim())
-        .filter(|text| !text.is_empty())
+    env.get(variable).map(|text| text.trim()).filter(|text| !text.is_empty())
 }
 
 /// The address that `OLLAMA_HOST` means: a URL, a host, or a host and a port.
@@ -141,9 +108,7 @@ fn ollama_address(text: &str) -> String {
     if text.contains("://") {
         return text.to_owned();
     }
-    let (authority, path) = text
-        .find('/')
-        .map_or((text, ""), |slash| text.split_at(slash));
+    let (authority, path) = text.find('/').map_or((text, ""), |slash| text.split_at(slash));
     let (host, port) = split_port(authority);
     // The server is told to listen everywhere with the same variable; a client calls it at home.
     let host = match host.as_str() {
@@ -191,10 +156,7 @@ mod tests {
 
     #[test]
     fn any_provider_has_a_key_variable() {
-        assert_eq!(
-            key_variables("google"),
-            ["GEMINI_API_KEY", "GOOGLE_API_KEY"]
-        );
+        assert_eq!(key_variables("google"), ["GEMINI_API_KEY", "GOOGLE_API_KEY"]);
         assert_eq!(key_variables("my-vllm.2"), ["MY_VLLM_2_API_KEY"]);
     }
 }

@@ -30,9 +30,8 @@ pub(crate) fn expand(text: &str, env: &Environment) -> Result<String, ExpandErro
             rest = after;
             continue;
         }
-        let (inside, after) = after
-            .split_once('}')
-            .ok_or(ExpandError::Malformed("has `${` without `}`"))?;
+        let (inside, after) =
+            after.split_once('}').ok_or(ExpandError::Malformed("has `${` without `}`"))?;
         expanded.push_str(before);
         expanded.push_str(variable(inside, env)?);
         rest = after;
@@ -47,22 +46,13 @@ fn variable<'a>(inside: &'a str, env: &'a Environment) -> Result<&'a str, Expand
         None => (inside, None),
     };
     if default.is_some_and(has_variable) {
-        return Err(ExpandError::Malformed(
-            "has a variable inside the default of another",
-        ));
+        return Err(ExpandError::Malformed("has a variable inside the default of another"));
     }
     if !is_variable_name(name) {
-        return Err(ExpandError::Malformed(
-            "has `${…}` around something that is no variable name",
-        ));
+        return Err(ExpandError::Malformed("has `${…}` around something that is no variable name"));
     }
-    let value = env
-        .get(name)
-        .filter(|value| !value.is_empty())
-        .map(String::as_str);
-    value
-        .or(default)
-        .ok_or_else(|| ExpandError::Missing(name.to_owned()))
+    let value = env.get(name).filter(|value| !value.is_empty()).map(String::as_str);
+    value.or(default).ok_or_else(|| ExpandError::Missing(name.to_owned()))
 }
 
 fn is_variable_name(name: &str) -> bool {
@@ -76,11 +66,7 @@ mod tests {
 
     fn expanded(text: &str) -> Result<String, ExpandError> {
         let env = [("HOST", "example.org"), ("EMPTY", "")];
-        expand(
-            text,
-            &env.map(|(name, value)| (name.to_owned(), value.to_owned()))
-                .into(),
-        )
+        expand(text, &env.map(|(name, value)| (name.to_owned(), value.to_owned())).into())
     }
 
     #[test]
@@ -101,19 +87,10 @@ mod tests {
 
     #[test]
     fn missing_and_broken_variables_are_told_apart() {
-        assert_eq!(
-            expanded("${NONE}"),
-            Err(ExpandError::Missing("NONE".to_owned()))
-        );
-        assert_eq!(
-            expanded("${EMPTY}"),
-            Err(ExpandError::Missing("EMPTY".to_owned()))
-        );
+        assert_eq!(expanded("${NONE}"), Err(ExpandError::Missing("NONE".to_owned())));
+        assert_eq!(expanded("${EMPTY}"), Err(ExpandError::Missing("EMPTY".to_owned())));
         for text in ["${HOST", "${}", "${1A}", "${A B}", "${A:-${B}}"] {
-            assert!(
-                matches!(expanded(text), Err(ExpandError::Malformed(_))),
-                "{text}"
-            );
+            assert!(matches!(expanded(text), Err(ExpandError::Malformed(_))), "{text}");
         }
     }
 

@@ -46,13 +46,7 @@ pub(crate) fn explain(layers: &Merged) -> Vec<Explained> {
 #[must_use]
 pub fn show(values: &[Explained], origin: bool) -> String {
     let mut lines = String::new();
-    for Explained {
-        key,
-        value,
-        origin: layer,
-        place,
-    } in values
-    {
+    for Explained { key, value, origin: layer, place } in values {
         let comment = match place {
             _ if !origin => String::new(),
             Place::BuiltIn => format!("  # {layer}"),

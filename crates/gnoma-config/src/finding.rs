@@ -72,14 +72,8 @@ impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::BuiltIn => f.write_str("built in"),
-            Self::File {
-                path,
-                position: None,
-            } => write!(f, "{}", path.display()),
-            Self::File {
-                path,
-                position: Some(Position { line, column }),
-            } => {
+            Self::File { path, position: None } => write!(f, "{}", path.display()),
+            Self::File { path, position: Some(Position { line, column }) } => {
                 write!(f, "{}:{line}:{column}", path.display())
             }
             Self::Variable(name) => write!(f, "environment variable {name}"),
@@ -117,14 +111,7 @@ pub struct Finding {
 impl Finding {
     /// A finding about the whole of `place`.
     pub(crate) fn new(severity: Severity, place: Place, message: impl Into<String>) -> Self {
-        Self {
-            severity,
-            key: None,
-            message: message.into(),
-            hint: None,
-            place,
-            snippet: None,
-        }
+        Self { severity, key: None, message: message.into(), hint: None, place, snippet: None }
     }
 
     /// The same finding about a key.
@@ -176,12 +163,7 @@ pub struct ConfigError {
 
 impl fmt::Display for ConfigError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let shown: Vec<_> = self
-            .findings
-            .iter()
-            .take(MAX_SHOWN)
-            .map(Finding::to_string)
-            .collect();
+        let shown: Vec<_> = self.findings.iter().take(MAX_SHOWN).map(Finding::to_string).collect();
         f.write_str(&shown.join("\n\n"))?;
         match self.findings.len().saturating_sub(MAX_SHOWN) {
             0 => Ok(()),
@@ -221,10 +203,7 @@ impl Report {
     }
 
     fn count(&self, severity: Severity) -> usize {
-        self.findings
-            .iter()
-            .filter(|finding| finding.severity == severity)
-            .count()
+        self.findings.iter().filter(|finding| finding.severity == severity).count()
     }
 
     /// The findings, if none of them is an error.
@@ -232,16 +211,12 @@ impl Report {
         let has_errors = self.error_count() > 0;
         if let Some(last) = self.findings.last().filter(|_| self.left_out > 0) {
             let message = format!("{} more findings are not listed", self.left_out);
-            self.findings
-                .push(Finding::new(Severity::Warning, last.place.clone(), message));
+            self.findings.push(Finding::new(Severity::Warning, last.place.clone(), message));
         }
         if has_errors {
             // What must be mended is not to be lost among warnings.
-            self.findings
-                .sort_by_key(|finding| finding.severity == Severity::Warning);
-            Err(ConfigError {
-                findings: self.findings,
-            })
+            self.findings.sort_by_key(|finding| finding.severity == Severity::Warning);
+            Err(ConfigError { findings: self.findings })
         } else {
             Ok(self.findings)
         }

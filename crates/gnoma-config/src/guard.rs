@@ -33,13 +33,9 @@ pub(crate) fn ignored(key: &KeyPath, why: &str, standing: Standing, place: Place
         Standing::Changed => "this file has changed since its folder was trusted",
         Standing::Unknown | Standing::Trusted => "this folder is not trusted",
     };
-    Finding::new(
-        Severity::Warning,
-        place,
-        format!("is ignored {why}: {folder}"),
-    )
-    .about(key)
-    .hint("read the file; if you stand behind it, run `gnoma trust` in that folder")
+    Finding::new(Severity::Warning, place, format!("is ignored {why}: {folder}"))
+        .about(key)
+        .hint("read the file; if you stand behind it, run `gnoma trust` in that folder")
 }
 
 /// Takes out of an untrusted project's `layer` what it may not set over `below`, and says so.
@@ -67,9 +63,7 @@ pub(crate) fn filter(
 }
 
 fn refused(layer: &Layer, below: &Merged) -> BTreeSet<KeyPath> {
-    let refused = layer
-        .iter()
-        .filter(|(path, entry)| !is_allowed(path, entry, layer, below));
+    let refused = layer.iter().filter(|(path, entry)| !is_allowed(path, entry, layer, below));
     refused.map(|(path, _)| subject(path)).collect()
 }
 
@@ -80,9 +74,7 @@ fn is_allowed(path: &KeyPath, entry: &Entry, layer: &Layer, below: &Merged) -> b
         Guard::NotLooser => {
             let before = below.value_at(path).as_ref().and_then(mode);
             let after = mode(&entry.value);
-            before
-                .zip(after)
-                .is_some_and(|(before, after)| !is_looser(after, before))
+            before.zip(after).is_some_and(|(before, after)| !is_looser(after, before))
         }
         Guard::OnlyDeny => {
             let action = layer.get(&subject(path).with("action"));
@@ -119,10 +111,7 @@ fn mode(value: &Value) -> Option<PermissionMode> {
 /// Whether `after` lets anything happen with fewer questions than `before`.
 fn is_looser(after: PermissionMode, before: PermissionMode) -> bool {
     let (after, before) = (freedoms(after), freedoms(before));
-    after
-        .into_iter()
-        .zip(before)
-        .any(|(after, before)| after > before)
+    after.into_iter().zip(before).any(|(after, before)| after > before)
 }
 
 /// What a mode does about reading, editing and everything else.
@@ -157,12 +146,9 @@ mod tests {
             assert!(!is_looser(mode, Bypass));
             assert!(!is_looser(Deny, mode));
         }
-        for (after, before) in [
-            (Bypass, AcceptEdits),
-            (AcceptEdits, Auto),
-            (Auto, Default),
-            (Auto, Plan),
-        ] {
+        for (after, before) in
+            [(Bypass, AcceptEdits), (AcceptEdits, Auto), (Auto, Default), (Auto, Plan)]
+        {
             assert!(is_looser(after, before));
             assert!(!is_looser(before, after));
         }

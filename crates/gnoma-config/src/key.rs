@@ -20,11 +20,7 @@ pub(crate) struct KeyPath(Vec<Segment>);
 impl KeyPath {
     /// Reads a dotted key. Names that hold a dot themselves cannot be written this way.
     pub(crate) fn dotted(key: &str) -> Self {
-        Self(
-            key.split('.')
-                .map(|name| Segment::Name(name.to_owned()))
-                .collect(),
-        )
+        Self(key.split('.').map(|name| Segment::Name(name.to_owned())).collect())
     }
 
     /// This path and one more name.
@@ -73,13 +69,10 @@ impl KeyPath {
 
     /// The number of steps up to the first position in a list, and that position.
     pub(crate) fn first_index(&self) -> Option<(usize, usize)> {
-        self.0
-            .iter()
-            .enumerate()
-            .find_map(|(depth, segment)| match segment {
-                Segment::Index(index) => Some((depth, *index)),
-                Segment::Name(_) => None,
-            })
+        self.0.iter().enumerate().find_map(|(depth, segment)| match segment {
+            Segment::Index(index) => Some((depth, *index)),
+            Segment::Name(_) => None,
+        })
     }
 
     /// The same path with its first position moved on by `count`.
@@ -113,10 +106,7 @@ impl fmt::Display for KeyPath {
 
 /// Whether TOML takes `name` as a key without quotes.
 fn is_bare(name: &str) -> bool {
-    !name.is_empty()
-        && name
-            .chars()
-            .all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-')
+    !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-')
 }
 
 #[cfg(test)]
@@ -125,20 +115,9 @@ mod tests {
 
     #[test]
     fn a_path_shows_as_a_toml_key() {
-        let path = KeyPath::dotted("arms")
-            .with("mistral/large")
-            .with("cost_weight");
+        let path = KeyPath::dotted("arms").with("mistral/large").with("cost_weight");
         assert_eq!(path.to_string(), r#"arms."mistral/large".cost_weight"#);
-        assert_eq!(
-            KeyPath::dotted("hooks")
-                .with_index(2)
-                .with("exec")
-                .to_string(),
-            "hooks.2.exec"
-        );
-        assert_eq!(
-            KeyPath::dotted("a").with("\u{1b}[2J").to_string(),
-            r#"a."\u001b[2J""#
-        );
+        assert_eq!(KeyPath::dotted("hooks").with_index(2).with("exec").to_string(), "hooks.2.exec");
+        assert_eq!(KeyPath::dotted("a").with("\u{1b}[2J").to_string(), r#"a."\u001b[2J""#);
     }
 }

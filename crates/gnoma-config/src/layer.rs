@@ -39,11 +39,8 @@ impl Merged {
         }
         let offsets = self.list_lengths();
         for (path, entry) in layer {
-            let count = path
-                .first_index()
-                .and_then(|(depth, _)| offsets.get(&path.prefix(depth)));
-            self.0
-                .insert(path.shifted(count.copied().unwrap_or(0)), entry);
+            let count = path.first_index().and_then(|(depth, _)| offsets.get(&path.prefix(depth)));
+            self.0.insert(path.shifted(count.copied().unwrap_or(0)), entry);
         }
     }
 
@@ -83,16 +80,12 @@ impl Merged {
 
     /// The number of entries in a list that is appended to.
     pub(crate) fn list_length(&self, key: &str) -> usize {
-        self.list_lengths()
-            .get(&KeyPath::dotted(key))
-            .copied()
-            .unwrap_or(0)
+        self.list_lengths().get(&KeyPath::dotted(key)).copied().unwrap_or(0)
     }
 
     /// A text.
     pub(crate) fn text(&self, key: &str) -> Option<String> {
-        self.value_at(&KeyPath::dotted(key))
-            .and_then(Value::into_text)
+        self.value_at(&KeyPath::dotted(key)).and_then(Value::into_text)
     }
 
     /// A whole number that fits 32 bits, as the schema sees to.
@@ -106,10 +99,7 @@ impl Merged {
     /// A number.
     pub(crate) fn number(&self, key: &str) -> Option<f32> {
         match self.value_at(&KeyPath::dotted(key)) {
-            #[expect(
-                clippy::cast_possible_truncation,
-                reason = "no setting is that precise"
-            )]
+            #[expect(clippy::cast_possible_truncation, reason = "no setting is that precise")]
             Some(Value::Number(number)) => Some(number as f32),
             _ => None,
         }
@@ -133,18 +123,13 @@ impl Merged {
 
     /// Whether a switch is on.
     pub(crate) fn is_on(&self, key: &str) -> bool {
-        matches!(
-            self.value_at(&KeyPath::dotted(key)),
-            Some(Value::Bool(true))
-        )
+        matches!(self.value_at(&KeyPath::dotted(key)), Some(Value::Bool(true)))
     }
 }
 
 /// The parts that `layer` replaces as one. Variables and flags set single values only.
 fn replaced_units(layer: &Layer) -> BTreeSet<KeyPath> {
-    let from_files = layer
-        .iter()
-        .filter(|(_, entry)| entry.origin <= Origin::Project);
+    let from_files = layer.iter().filter(|(_, entry)| entry.origin <= Origin::Project);
     from_files
         .map(|(path, _)| (schema::unit_length(path), path))
         .filter(|(length, path)| *length < path.segments().len())

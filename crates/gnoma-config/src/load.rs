@@ -71,11 +71,7 @@ impl Loaded {
 /// When a file cannot be read, is not TOML, or sets a key to what it cannot be; and when no profile
 /// can be chosen. Everything that was found is told at once.
 pub fn load(sources: &Sources) -> Result<Loaded, ConfigError> {
-    let mut loader = Loader {
-        sources,
-        report: Report::default(),
-        merged: Merged::default(),
-    };
+    let mut loader = Loader { sources, report: Report::default(), merged: Merged::default() };
     let profile = loader.add_user_files();
     let project = loader.add_project_file();
     let environment = env::layer(&sources.env, &loader.merged, &mut loader.report);
@@ -157,8 +153,7 @@ impl Loader<'_> {
         if let Err(error) = &store {
             let place = file_place(self.sources.state_dir.clone());
             let message = format!("no folder is trusted: {error}");
-            self.report
-                .add(Finding::new(Severity::Warning, place, message));
+            self.report.add(Finding::new(Severity::Warning, place, message));
         }
         let layer = self.without_default_profile(layer);
         let layer = match standing {
@@ -176,8 +171,7 @@ impl Loader<'_> {
         if let Some(entry) = layer.remove(&key) {
             let message = "is ignored: the profile has been chosen before this file is read";
             let finding = Finding::new(Severity::Warning, entry.place, message).about(&key);
-            self.report
-                .add(finding.hint("set it in your own config.toml, or give --profile NAME"));
+            self.report.add(finding.hint("set it in your own config.toml, or give --profile NAME"));
         }
         layer
     }
@@ -214,15 +208,11 @@ impl Loader<'_> {
 
     fn refuse_file<T>(&mut self, path: PathBuf, why: &str) -> Option<T> {
         let message = format!("this file {why}");
-        self.report
-            .add(Finding::new(Severity::Error, file_place(path), message));
+        self.report.add(Finding::new(Severity::Error, file_place(path), message));
         None
     }
 }
 
 fn file_place(path: PathBuf) -> Place {
-    Place::File {
-        path: path.into(),
-        position: None,
-    }
+    Place::File { path: path.into(), position: None }
 }

@@ -74,22 +74,15 @@ pub fn read(path: &Path) -> io::Result<Option<Vec<u8>>> {
         return Err(io::Error::other("it is no plain file"));
     }
     let mut content = Vec::new();
-    File::open(path)?
-        .take(MAX_CONFIG_BYTES + 1)
-        .read_to_end(&mut content)?;
+    File::open(path)?.take(MAX_CONFIG_BYTES + 1).read_to_end(&mut content)?;
     if content.len() as u64 > MAX_CONFIG_BYTES {
-        return Err(io::Error::other(format!(
-            "it is larger than {MAX_CONFIG_BYTES} bytes"
-        )));
+        return Err(io::Error::other(format!("it is larger than {MAX_CONFIG_BYTES} bytes")));
     }
     Ok(Some(content))
 }
 
 fn is_absence(error: &io::Error) -> bool {
-    matches!(
-        error.kind(),
-        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
-    )
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 
 #[cfg(test)]
@@ -122,11 +115,7 @@ mod tests {
         assert_eq!(read(&file).unwrap().as_deref(), Some(b"a = 1".as_slice()));
         assert_eq!(read(&file.join("below-a-file")).unwrap(), None);
         assert!(read(folder.path()).is_err());
-        fs::write(
-            &file,
-            vec![b' '; 1 + usize::try_from(MAX_CONFIG_BYTES).unwrap()],
-        )
-        .unwrap();
+        fs::write(&file, vec![b' '; 1 + usize::try_from(MAX_CONFIG_BYTES).unwrap()]).unwrap();
         assert!(read(&file).is_err());
     }
 }

@@ -22,10 +22,7 @@ pub fn available(config_dir: &Path) -> Vec<String> {
 /// Whether `name` can be the name of a profile; it becomes part of file names.
 #[must_use]
 pub fn is_name(name: &str) -> bool {
-    !name.is_empty()
-        && name
-            .chars()
-            .all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-')
+    !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-')
 }
 
 /// Why no profile could be chosen.
@@ -49,12 +46,7 @@ pub(crate) fn choose(
     } else {
         format!("there are {}", available.join(", "))
     };
-    let refuse = |message: String| {
-        Err(NoProfile {
-            message,
-            hint: known.clone(),
-        })
-    };
+    let refuse = |message: String| Err(NoProfile { message, hint: known.clone() });
     match asked.or(default) {
         None => refuse("no profile is chosen".to_owned()).map_err(|no| NoProfile {
             hint: format!("give --profile NAME or set default_profile; {known}"),
@@ -79,22 +71,12 @@ mod tests {
     fn the_asked_for_profile_wins_and_some_profile_must_be_chosen() {
         let there = ["home".to_owned(), "work".to_owned()];
         let chosen = |asked, default, there: &[String]| choose(asked, default, there).ok();
-        assert_eq!(
-            chosen(Some("work"), Some("home"), &there),
-            Some(Some("work".to_owned()))
-        );
-        assert_eq!(
-            chosen(None, Some("home"), &there),
-            Some(Some("home".to_owned()))
-        );
+        assert_eq!(chosen(Some("work"), Some("home"), &there), Some(Some("work".to_owned())));
+        assert_eq!(chosen(None, Some("home"), &there), Some(Some("home".to_owned())));
         assert_eq!(chosen(None, None, &there), None);
         assert_eq!(chosen(Some("../evil"), None, &there), None);
         assert_eq!(chosen(Some("play"), None, &there), None);
-        assert_eq!(
-            chosen(None, Some("home"), &[]),
-            Some(None),
-            "off without profiles"
-        );
+        assert_eq!(chosen(None, Some("home"), &[]), Some(None), "off without profiles");
         assert_eq!(chosen(Some("work"), None, &[]), None);
         let refusal = choose(None, None, &there).unwrap_err();
         assert_eq!(

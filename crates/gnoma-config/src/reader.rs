@@ -26,11 +26,7 @@ const MAX_LISTED_KEYS: usize = 12;
 #[derive(Clone, Copy)]
 pub(crate) enum Ground<'a> {
     /// A file; only there `${VAR}` is expanded.
-    File {
-        source: &'a SourceText,
-        env: &'a Environment,
-        standing: Standing,
-    },
+    File { source: &'a SourceText, env: &'a Environment, standing: Standing },
     /// This environment variable.
     Variable(&'a str),
     /// The command line, under this key.
@@ -61,41 +57,22 @@ pub(crate) fn read_file(
     if !errors.is_empty() {
         return Layer::new();
     }
-    let mut reader = Reader::new(
-        origin,
-        Ground::File {
-            source,
-            env,
-            standing,
-        },
-        report,
-    );
+    let mut reader = Reader::new(origin, Ground::File { source, env, standing }, report);
     reader.visit(&KeyPath::default(), &crate::tree::of_file(document));
     reader.finish()
 }
 
 fn syntax_error(source: &SourceText, error: &toml::de::Error) -> Finding {
     let span = error.span().unwrap_or_default();
-    let place = Place::File {
-        path: source.path.clone(),
-        position: Some(source.position(span.start)),
-    };
-    Finding::new(
-        Severity::Error,
-        place,
-        format!("not valid TOML: {}", error.message()),
-    )
-    .showing(source.snippet(&span))
+    let place =
+        Place::File { path: source.path.clone(), position: Some(source.position(span.start)) };
+    Finding::new(Severity::Error, place, format!("not valid TOML: {}", error.message()))
+        .showing(source.snippet(&span))
 }
 
 impl<'a> Reader<'a> {
     pub(crate) fn new(origin: Origin, ground: Ground<'a>, report: &'a mut Report) -> Self {
-        Self {
-            origin,
-            ground,
-            report,
-            layer: Layer::new(),
-        }
+        Self { origin, ground, report, layer: Layer::new() }
     }
 
     /// What was read.
@@ -131,14 +108,7 @@ impl<'a> Reader<'a> {
         let Tree::List(items) = &node.tree else {
             let message = format!("wants a list of tables, not {}", node.tree.type_name());
             let hint = format!("write each entry under a header `[[{path}]]`");
-            return self.error(
-                path,
-                &node.span,
-                Refusal {
-                    message,
-                    hint: Some(hint),
-                },
-            );
+            return self.error(path, &node.span, Refusal { message, hint: Some(hint) });
         };
         for (index, item) in items.iter().enumerate() {
             match identity {
@@ -189,14 +159,7 @@ impl<'a> Reader<'a> {
         match row.kind.read(&tree) {
             Ok(value) => {
                 let place = self.ground.place(&node.span);
-                self.layer.insert(
-                    path.clone(),
-                    Entry {
-                        value,
-                        origin: self.origin,
-                        place,
-                    },
-                );
+                self.layer.insert(path.clone(), Entry { value, origin: self.origin, place });
             }
             Err(refusal) => self.error(path, &node.span, refusal),
         }
@@ -237,9 +200,7 @@ impl<'a> Reader<'a> {
     fn warn_missing(&mut self, path: &KeyPath, span: &Range<usize>, variable: &str) {
         let message = format!("is ignored: the variable {variable} is not set");
         self.tell(Severity::Warning, path, span, message, || {
-            Some(format!(
-                "set {variable}, or write `${{{variable}:-default}}`"
-            ))
+            Some(format!("set {variable}, or write `${{{variable}:-default}}`"))
         });
     }
 
@@ -251,9 +212,7 @@ impl<'a> Reader<'a> {
             // What is typed for one run is meant for this run.
             Ground::Flag(_) => (Severity::Error, "cannot be set: there is no such key"),
         };
-        self.tell(severity, path, span, message.to_owned(), || {
-            hint_for_unknown(path)
-        });
+        self.tell(severity, path, span, message.to_owned(), || hint_for_unknown(path));
     }
 
     fn error(&mut self, path: &KeyPath, span: &Range<usize>, refusal: Refusal) {

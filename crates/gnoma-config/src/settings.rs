@@ -94,9 +94,7 @@ impl Protocol {
     }
 
     fn named(name: &str) -> Option<Self> {
-        Self::ALL
-            .into_iter()
-            .find(|protocol| protocol.name() == name)
+        Self::ALL.into_iter().find(|protocol| protocol.name() == name)
     }
 }
 
@@ -179,12 +177,8 @@ impl Settings {
                 max_rounds: layers.count("tools.max_rounds"),
                 shell: layers.text("tools.shell"),
             },
-            session: Session {
-                max_keep: layers.count("session.max_keep"),
-            },
-            router: Router {
-                force_two_stage: layers.is_on("router.force_two_stage"),
-            },
+            session: Session { max_keep: layers.count("session.max_keep") },
+            router: Router { force_two_stage: layers.is_on("router.force_two_stage") },
             network: Network {
                 connect_timeout: layers.duration("network.connect_timeout"),
                 idle_timeout: layers.duration("network.idle_timeout"),
@@ -200,16 +194,12 @@ impl Provider {
             model: layers.text("provider.model"),
             max_tokens: layers.count("provider.max_tokens"),
             temperature: layers.number("provider.temperature"),
-            effort: layers
-                .text("provider.effort")
-                .and_then(|name| effort(&name)),
+            effort: layers.text("provider.effort").and_then(|name| effort(&name)),
             api_keys: map(layers, "provider.api_keys", |value| match value {
                 Value::Secret(key) => Some(key.clone()),
                 _ => None,
             }),
-            endpoints: map(layers, "provider.endpoints", |value| {
-                value.clone().into_text()
-            }),
+            endpoints: map(layers, "provider.endpoints", |value| value.clone().into_text()),
             protocols: map(layers, "provider.protocols", |value| {
                 Protocol::named(&value.clone().into_text()?)
             }),
@@ -223,9 +213,7 @@ impl Provider {
 
 fn map<T>(layers: &Merged, key: &str, read: impl Fn(&Value) -> Option<T>) -> BTreeMap<String, T> {
     let entries = layers.table(key);
-    entries
-        .filter_map(|(name, value)| Some((name.to_owned(), read(value)?)))
-        .collect()
+    entries.filter_map(|(name, value)| Some((name.to_owned(), read(value)?))).collect()
 }
 
 fn effort(name: &str) -> Option<Effort> {
@@ -246,22 +234,12 @@ fn rules(layers: &Merged) -> Vec<Rule> {
     let list = KeyPath::dotted("permission.rules");
     let rule = |index| {
         let rule = list.with_index(index);
-        let text = |field| {
-            layers
-                .value_at(&rule.with(field))
-                .and_then(Value::into_text)
-        };
+        let text = |field| layers.value_at(&rule.with(field)).and_then(Value::into_text);
         Some(Rule {
             tool: text("tool")?,
             pattern: text("pattern").unwrap_or_default(),
-            action: if text("action")? == "allow" {
-                Action::Allow
-            } else {
-                Action::Deny
-            },
+            action: if text("action")? == "allow" { Action::Allow } else { Action::Deny },
         })
     };
-    (0..layers.list_length("permission.rules"))
-        .filter_map(rule)
-        .collect()
+    (0..layers.list_length("permission.rules")).filter_map(rule).collect()
 }

@@ -30,9 +30,8 @@ fn distance(left: &str, right: &str) -> usize {
         let mut diagonal = row;
         for (column, r) in right.iter().enumerate() {
             let above = at(&last, column + 1);
-            let mut best = (diagonal + usize::from(l != *r))
-                .min(above + 1)
-                .min(at(&current, column) + 1);
+            let mut best =
+                (diagonal + usize::from(l != *r)).min(above + 1).min(at(&current, column) + 1);
             let swapped =
                 column > 0 && previous_left == Some(*r) && right.get(column - 1) == Some(&l);
             if swapped {

@@ -58,11 +58,7 @@ impl SourceText {
     pub(crate) fn new(path: Arc<Path>, text: String) -> Self {
         let after_breaks = text.match_indices('\n').map(|(newline, _)| newline + 1);
         let line_starts = std::iter::once(0).chain(after_breaks).collect();
-        Self {
-            path,
-            text,
-            line_starts,
-        }
+        Self { path, text, line_starts }
     }
 
     /// Where byte `offset` stands.
@@ -71,10 +67,7 @@ impl SourceText {
         let line = self.line_starts.partition_point(|start| *start <= offset);
         let start = self.line_starts.get(line - 1).copied().unwrap_or(0);
         let before = self.text.get(start..offset).unwrap_or_default();
-        Position {
-            line,
-            column: before.chars().count() + 1,
-        }
+        Position { line, column: before.chars().count() + 1 }
     }
 
     /// The line at the start of `span`, with the span marked as far as it is on that line. `None`
@@ -98,18 +91,12 @@ impl SourceText {
     fn line(&self, line: usize) -> &str {
         let start = self.line_starts.get(line - 1).copied().unwrap_or(0);
         let rest = self.text.get(start..).unwrap_or_default();
-        rest.split('\n')
-            .next()
-            .unwrap_or_default()
-            .trim_end_matches('\r')
+        rest.split('\n').next().unwrap_or_default().trim_end_matches('\r')
     }
 
     /// `text`, which is line `line`, without control characters and secrets.
     fn safe(&self, text: &str, line: usize) -> String {
-        let plain: String = text
-            .chars()
-            .map(|c| if is_printable(c) { c } else { ' ' })
-            .collect();
+        let plain: String = text.chars().map(|c| if is_printable(c) { c } else { ' ' }).collect();
         let is_secret =
             speaks_of_secrets(text) || self.section_of(line).is_some_and(speaks_of_secrets);
         mask_values(&plain, is_secret)
@@ -118,9 +105,7 @@ impl SourceText {
     /// The table header that line `line` stands under.
     fn section_of(&self, line: usize) -> Option<&str> {
         let above = self.text.lines().take(line);
-        above
-            .filter(|text| text.trim_start().starts_with('['))
-            .last()
+        above.filter(|text| text.trim_start().starts_with('[')).last()
     }
 }
 
@@ -205,21 +190,9 @@ mod tests {
         let text = format!("[provider.api_keys]\nmistral = \"{secret}\nx = \"\u{1b}[2J\"\n");
         let shown = source(&text);
         let at = shown.text.find("mistral").unwrap();
-        assert!(
-            !shown
-                .snippet(&(at..at + 7))
-                .unwrap()
-                .render()
-                .contains("0123")
-        );
+        assert!(!shown.snippet(&(at..at + 7)).unwrap().render().contains("0123"));
         let at = shown.text.find("x =").unwrap();
-        assert!(
-            !shown
-                .snippet(&(at..at + 1))
-                .unwrap()
-                .render()
-                .contains('\u{1b}')
-        );
+        assert!(!shown.snippet(&(at..at + 1)).unwrap().render().contains('\u{1b}'));
 
         let long = source("model = \"abcdefghijklmnopqrstuvwxyz\"\n");
         insta::assert_snapshot!(long.snippet(&(8..36)).unwrap().render(), @r#"

@@ -82,10 +82,7 @@ impl Tree {
             Self::Text(text) => expand::expand(text, env).map(Self::Text),
             Self::List(items) => {
                 let expanded = items.iter().map(|item| {
-                    Ok(Node {
-                        tree: item.tree.expanded(env)?,
-                        span: item.span.clone(),
-                    })
+                    Ok(Node { tree: item.tree.expanded(env)?, span: item.span.clone() })
                 });
                 expanded.collect::<Result<_, _>>().map(Self::List)
             }
@@ -97,10 +94,7 @@ impl Tree {
 /// The tree of a parsed file.
 pub(crate) fn of_file(document: Spanned<DeTable<'_>>) -> Node {
     let span = document.span();
-    Node {
-        tree: of_table(document.into_inner()),
-        span,
-    }
+    Node { tree: of_table(document.into_inner()), span }
 }
 
 fn of_table(table: DeTable<'_>) -> Tree {
@@ -121,10 +115,9 @@ fn of_spanned(value: Spanned<DeValue<'_>>) -> Node {
         DeValue::String(text) => Tree::Text(text.into_owned()),
         DeValue::Integer(number) => i64::from_str_radix(number.as_str(), number.radix())
             .map_or(Tree::Other("a number that is too large"), Tree::Integer),
-        DeValue::Float(number) => number
-            .as_str()
-            .parse()
-            .map_or(Tree::Other("an unreadable number"), Tree::Number),
+        DeValue::Float(number) => {
+            number.as_str().parse().map_or(Tree::Other("an unreadable number"), Tree::Number)
+        }
         DeValue::Boolean(truth) => Tree::Bool(truth),
         DeValue::Datetime(_) => Tree::Other("a date"),
         DeValue::Array(items) => Tree::List(items.into_iter().map(of_spanned).collect()),

@@ -74,15 +74,10 @@ impl Store {
     /// When it is there and cannot be read or relied on.
     pub fn open(state_dir: &Path) -> Result<Self, TrustError> {
         let path = state_dir.join(FILE);
-        let content = paths::read(&path).map_err(|cause| TrustError::Read {
-            path: path.clone(),
-            cause,
-        })?;
+        let content =
+            paths::read(&path).map_err(|cause| TrustError::Read { path: path.clone(), cause })?;
         let Some(content) = content else {
-            return Ok(Self {
-                path,
-                folders: BTreeMap::new(),
-            });
+            return Ok(Self { path, folders: BTreeMap::new() });
         };
         if is_exposed(&path) {
             return Err(TrustError::Exposed { path });
@@ -139,10 +134,7 @@ impl Store {
     }
 
     fn write(&self) -> Result<(), TrustError> {
-        self.write_whole().map_err(|cause| TrustError::Write {
-            path: self.path.clone(),
-            cause,
-        })
+        self.write_whole().map_err(|cause| TrustError::Write { path: self.path.clone(), cause })
     }
 
     fn write_whole(&self) -> io::Result<()> {
@@ -170,24 +162,15 @@ fn parse(content: &[u8]) -> Option<BTreeMap<String, String>> {
         return Some(BTreeMap::new());
     };
     let pairs = folders.as_table()?.iter();
-    pairs
-        .map(|(folder, hash)| Some((folder.clone(), hash.as_str()?.to_owned())))
-        .collect()
+    pairs.map(|(folder, hash)| Some((folder.clone(), hash.as_str()?.to_owned()))).collect()
 }
 
 /// The name under which a folder is kept: the place it really is.
 fn key(folder: &Path) -> Result<String, TrustError> {
-    let refuse = |why: String| TrustError::Folder {
-        path: folder.to_path_buf(),
-        why,
-    };
-    let real = folder
-        .canonicalize()
-        .map_err(|error| refuse(error.to_string()))?;
+    let refuse = |why: String| TrustError::Folder { path: folder.to_path_buf(), why };
+    let real = folder.canonicalize().map_err(|error| refuse(error.to_string()))?;
     // Two different names could have the same text.
-    real.into_os_string()
-        .into_string()
-        .map_err(|_| refuse("its name is not UTF-8".to_owned()))
+    real.into_os_string().into_string().map_err(|_| refuse("its name is not UTF-8".to_owned()))
 }
 
 fn hash_of(content: &[u8]) -> String {
@@ -197,10 +180,7 @@ fn hash_of(content: &[u8]) -> String {
 #[cfg(unix)]
 fn create_private(folder: &Path) -> io::Result<()> {
     use std::os::unix::fs::DirBuilderExt as _;
-    fs::DirBuilder::new()
-        .recursive(true)
-        .mode(0o700)
-        .create(folder)
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)
 }
 
 #[cfg(not(unix))]

@@ -78,9 +78,7 @@ pub(crate) fn parse_duration(text: &str) -> Option<Duration> {
     let mut seconds = 0.0;
     while !rest.is_empty() {
         let (number, after) = split_number(rest)?;
-        let end = after
-            .find(|c: char| c.is_ascii_digit())
-            .unwrap_or(after.len());
+        let end = after.find(|c: char| c.is_ascii_digit()).unwrap_or(after.len());
         let (unit, next) = after.split_at(end);
         seconds += number
             * match unit {
@@ -118,16 +116,12 @@ pub(crate) fn parse_bytes(text: &str) -> Option<u64> {
         clippy::cast_sign_loss,
         reason = "the range was checked"
     )]
-    (0.0..=9_007_199_254_740_992.0)
-        .contains(&bytes)
-        .then_some(bytes as u64)
+    (0.0..=9_007_199_254_740_992.0).contains(&bytes).then_some(bytes as u64)
 }
 
 /// The decimal number at the start of `text`, and what follows it.
 fn split_number(text: &str) -> Option<(f64, &str)> {
-    let end = text
-        .find(|c: char| !c.is_ascii_digit() && c != '.')
-        .unwrap_or(text.len());
+    let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
     let (number, rest) = text.split_at(end);
     Some((number.parse().ok()?, rest))
 }

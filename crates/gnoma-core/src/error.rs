@@ -121,11 +121,7 @@ impl fmt::Display for ProviderError {
         if let Some(status) = self.status {
             write!(f, " (HTTP {status})")?;
         }
-        if self.message.is_empty() {
-            Ok(())
-        } else {
-            write!(f, ": {}", self.message)
-        }
+        if self.message.is_empty() { Ok(()) } else { write!(f, ": {}", self.message) }
     }
 }
 

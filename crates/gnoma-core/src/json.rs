@@ -21,11 +21,7 @@ impl RawJson {
     pub fn parse(text: impl Into<String>) -> Result<Self, serde_json::Error> {
         let text: String = text.into();
         let trimmed = text.trim();
-        let owned = if trimmed.len() == text.len() {
-            text
-        } else {
-            trimmed.to_owned()
-        };
+        let owned = if trimmed.len() == text.len() { text } else { trimmed.to_owned() };
         RawValue::from_string(owned).map(Self)
     }
 

@@ -88,10 +88,7 @@ impl Image {
     /// Encodes `bytes`.
     #[must_use]
     pub fn from_bytes(mime: impl Into<String>, bytes: &[u8]) -> Self {
-        Self {
-            mime: mime.into(),
-            base64: STANDARD.encode(bytes).into(),
-        }
+        Self { mime: mime.into(), base64: STANDARD.encode(bytes).into() }
     }
 }
 
@@ -142,14 +139,7 @@ impl ToolCall {
     /// A call with sound arguments and nothing else.
     #[must_use]
     pub fn new(id: CallId, name: impl Into<String>, arguments: RawJson) -> Self {
-        Self {
-            id,
-            name: name.into(),
-            arguments,
-            broken: false,
-            signature: None,
-            item: None,
-        }
+        Self { id, name: name.into(), arguments, broken: false, signature: None, item: None }
     }
 }
 
@@ -239,10 +229,7 @@ pub enum Content {
 impl Content {
     /// Plain text.
     pub fn text(text: impl Into<String>) -> Self {
-        Self::Text(Text {
-            text: text.into(),
-            signature: None,
-        })
+        Self::Text(Text { text: text.into(), signature: None })
     }
 }
 
@@ -288,12 +275,7 @@ impl Message {
         if text.is_empty() {
             text.push(' ');
         }
-        Self {
-            role: Role::User,
-            content: vec![Content::text(text)],
-            origin: None,
-            stop: None,
-        }
+        Self { role: Role::User, content: vec![Content::text(text)], origin: None, stop: None }
     }
 
     /// A model's message.
@@ -350,12 +332,7 @@ impl Message {
             return Err(MessageError::DuplicateCall);
         }
         drop(ids);
-        Ok(Self {
-            role,
-            content,
-            origin,
-            stop,
-        })
+        Ok(Self { role, content, origin, stop })
     }
 
     /// Who speaks.
@@ -453,10 +430,7 @@ mod tests {
                 Content::text("I look"),
                 Content::ToolCall(call),
             ],
-            Some(ModelRef {
-                provider: "anthropic".into(),
-                model: "m".into(),
-            }),
+            Some(ModelRef { provider: "anthropic".into(), model: "m".into() }),
             Some(StopReason::ToolUse),
         )
         .unwrap();
@@ -473,9 +447,6 @@ mod tests {
             Err(MessageError::Misplaced)
         );
         let twice = vec![Content::ToolCall(call.clone()), Content::ToolCall(call)];
-        assert_eq!(
-            Message::assistant(twice, None, None),
-            Err(MessageError::DuplicateCall)
-        );
+        assert_eq!(Message::assistant(twice, None, None), Err(MessageError::DuplicateCall));
     }
 }

@@ -48,14 +48,8 @@ pub enum PermissionMode {
 
 impl PermissionMode {
     /// All modes, in the order they are listed to people.
-    pub const ALL: [Self; 6] = [
-        Self::Default,
-        Self::AcceptEdits,
-        Self::Auto,
-        Self::Plan,
-        Self::Deny,
-        Self::Bypass,
-    ];
+    pub const ALL: [Self; 6] =
+        [Self::Default, Self::AcceptEdits, Self::Auto, Self::Plan, Self::Deny, Self::Bypass];
 
     /// The mode's name in configuration and on the command line.
     #[must_use]
@@ -84,16 +78,10 @@ impl FromStr for PermissionMode {
         if text == "acceptEdits" {
             return Ok(Self::AcceptEdits);
         }
-        Self::ALL
-            .into_iter()
-            .find(|mode| mode.name() == text)
-            .ok_or_else(|| {
-                let names: Vec<_> = Self::ALL.iter().map(|mode| mode.name()).collect();
-                format!(
-                    "`{text}` is no permission mode; known are {}",
-                    names.join(", ")
-                )
-            })
+        Self::ALL.into_iter().find(|mode| mode.name() == text).ok_or_else(|| {
+            let names: Vec<_> = Self::ALL.iter().map(|mode| mode.name()).collect();
+            format!("`{text}` is no permission mode; known are {}", names.join(", "))
+        })
     }
 }
 

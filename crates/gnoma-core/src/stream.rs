@@ -148,8 +148,7 @@ impl Response {
     pub fn into_message(mut self, origin: Option<ModelRef>) -> Option<Message> {
         if self.stop != Some(StopReason::ToolUse) {
             let before = self.content.len();
-            self.content
-                .retain(|block| !matches!(block, Content::ToolCall(_)));
+            self.content.retain(|block| !matches!(block, Content::ToolCall(_)));
             let cut = self.stop.is_none() || before != self.content.len();
             while cut
                 && matches!(
@@ -258,10 +257,7 @@ impl Accumulator {
                     Draft::Redacted(_) | Draft::Call { .. } => (),
                 }
             }
-            StreamEvent::Signature {
-                slot,
-                signature: new,
-            } => {
+            StreamEvent::Signature { slot, signature: new } => {
                 if !self.fits(new.len()) {
                     return;
                 }
@@ -324,13 +320,7 @@ impl Accumulator {
                         && thinking.item.is_none() => {}
                 Draft::Thinking(thinking) => content.push(Content::Thinking(thinking)),
                 Draft::Redacted(redacted) => content.push(Content::RedactedThinking(redacted)),
-                Draft::Call {
-                    id,
-                    name,
-                    arguments,
-                    signature,
-                    item,
-                } => {
+                Draft::Call { id, name, arguments, signature, item } => {
                     let id = unique_id(id, nth, &mut taken);
                     let (arguments, broken) = sound_arguments(&arguments);
                     content.push(Content::ToolCall(ToolCall {
@@ -344,18 +334,8 @@ impl Accumulator {
                 }
             }
         }
-        let stop = if self.overflow {
-            Some(StopReason::MaxTokens)
-        } else {
-            self.stop
-        };
-        Response {
-            content,
-            stop,
-            usage: self.usage,
-            model: self.model,
-            id: self.id,
-        }
+        let stop = if self.overflow { Some(StopReason::MaxTokens) } else { self.stop };
+        Response { content, stop, usage: self.usage, model: self.model, id: self.id }
     }
 
     fn draft(&mut self, slot: Slot, new: impl FnOnce() -> Draft) -> &mut Draft {
@@ -376,11 +356,7 @@ impl Accumulator {
 
 /// The provider's id if it is usable and new, else one of ours.
 fn unique_id(id: String, nth: usize, taken: &mut HashSet<CallId>) -> CallId {
-    let wanted = CallId::new(if id.is_empty() {
-        format!("call_{nth}")
-    } else {
-        id
-    });
+    let wanted = CallId::new(if id.is_empty() { format!("call_{nth}") } else { id });
     if taken.insert(wanted.clone()) {
         return wanted;
     }
@@ -402,10 +378,7 @@ fn sound_arguments(text: &str) -> (RawJson, bool) {
     }
     match RawJson::parse(trimmed) {
         Ok(json) => (json, false),
-        Err(_) => (
-            RawJson::of(&text).unwrap_or_else(|_| RawJson::empty_object()),
-            true,
-        ),
+        Err(_) => (RawJson::of(&text).unwrap_or_else(|_| RawJson::empty_object()), true),
     }
 }
 
@@ -438,10 +411,7 @@ mod tests {
             (slot.clone(), piece)
                 .prop_map(|(slot, fragment)| StreamEvent::ToolCallDelta { slot, fragment }),
             slot.prop_map(|slot| StreamEvent::ToolCallDone { slot }),
-            (0_u64..9).prop_map(|n| StreamEvent::Usage(Usage {
-                output: n,
-                ..Usage::default()
-            })),
+            (0_u64..9).prop_map(|n| StreamEvent::Usage(Usage { output: n, ..Usage::default() })),
             stop.prop_map(StreamEvent::Stop),
         ]
     }
@@ -483,35 +453,18 @@ mod tests {
     }
 
     fn start(slot: Slot, id: &str, name: &str) -> StreamEvent {
-        StreamEvent::ToolCallStart {
-            slot,
-            id: id.into(),
-            name: name.into(),
-        }
+        StreamEvent::ToolCallStart { slot, id: id.into(), name: name.into() }
     }
 
     #[test]
     fn signatures_come_through_unchanged() {
         let mut accumulator = Accumulator::new();
-        accumulator.push(&StreamEvent::ThinkingDelta {
-            slot: 0,
-            text: "so".into(),
-        });
-        accumulator.push(&StreamEvent::Signature {
-            slot: 0,
-            signature: "Ab+/=".into(),
-        });
-        accumulator.push(&StreamEvent::TextDelta {
-            slot: 1,
-            text: "yes".into(),
-        });
+        accumulator.push(&StreamEvent::ThinkingDelta { slot: 0, text: "so".into() });
+        accumulator.push(&StreamEvent::Signature { slot: 0, signature: "Ab+/=".into() });
+        accumulator.push(&StreamEvent::TextDelta { slot: 1, text: "yes".into() });
         accumulator.push(&StreamEvent::Stop(StopReason::EndTurn));
         let message = accumulator.finish().into_message(None).unwrap();
-        let expected = Thinking {
-            text: "so".into(),
-            signature: Some("Ab+/=".into()),
-            item: None,
-        };
+        let expected = Thinking { text: "so".into(), signature: Some("Ab+/=".into()), item: None };
         assert_eq!(message.content()[0], Content::Thinking(expected));
     }
 
@@ -520,10 +473,7 @@ mod tests {
         let mut accumulator = Accumulator::new();
         accumulator.push(&start(0, "", "fs.ls"));
         accumulator.push(&start(1, "", "bash"));
-        accumulator.push(&StreamEvent::ToolCallDelta {
-            slot: 1,
-            fragment: "null".into(),
-        });
+        accumulator.push(&StreamEvent::ToolCallDelta { slot: 1, fragment: "null".into() });
         accumulator.push(&StreamEvent::Stop(StopReason::ToolUse));
         let response = accumulator.finish();
         let calls: Vec<_> = response.tool_calls().collect();
@@ -534,24 +484,12 @@ mod tests {
     #[test]
     fn a_cut_answer_keeps_its_text_and_drops_its_calls() {
         let mut accumulator = Accumulator::new();
-        accumulator.push(&StreamEvent::TextDelta {
-            slot: 0,
-            text: "I will".into(),
-        });
+        accumulator.push(&StreamEvent::TextDelta { slot: 0, text: "I will".into() });
         accumulator.push(&start(1, "c", "bash"));
-        accumulator.push(&StreamEvent::ToolCallDelta {
-            slot: 1,
-            fragment: "{\"comm".into(),
-        });
+        accumulator.push(&StreamEvent::ToolCallDelta { slot: 1, fragment: "{\"comm".into() });
         let response = accumulator.finish();
         assert!(response.tool_calls().next().unwrap().broken);
         let message = response.into_message(None).unwrap();
-        assert_eq!(
-            (
-                message.text_content().as_str(),
-                message.tool_calls().count()
-            ),
-            ("I will", 0)
-        );
+        assert_eq!((message.text_content().as_str(), message.tool_calls().count()), ("I will", 0));
     }
 }

@@ -101,11 +101,7 @@ pub struct ToolOutput {
 impl ToolOutput {
     /// Output that is one text.
     pub fn text(text: impl Into<String>) -> Self {
-        Self {
-            parts: vec![ResultPart::Text { text: text.into() }],
-            diff: None,
-            report: None,
-        }
+        Self { parts: vec![ResultPart::Text { text: text.into() }], diff: None, report: None }
     }
 }
 
@@ -126,12 +122,9 @@ impl ToolOutcome {
         let (mut parts, is_error) = match self {
             Self::Done(output) => (output.parts, false),
             Self::Failed(output) => (output.parts, true),
-            Self::Denied(why) => (
-                vec![ResultPart::Text {
-                    text: format!("permission denied: {why}"),
-                }],
-                true,
-            ),
+            Self::Denied(why) => {
+                (vec![ResultPart::Text { text: format!("permission denied: {why}") }], true)
+            }
             Self::Interrupted(so_far) => {
                 let mut text = so_far;
                 if !text.is_empty() {
@@ -143,16 +136,9 @@ impl ToolOutcome {
         };
         parts.retain(|part| !matches!(part, ResultPart::Text { text } if text.is_empty()));
         if parts.is_empty() {
-            parts.push(ResultPart::Text {
-                text: "(no output)".to_owned(),
-            });
+            parts.push(ResultPart::Text { text: "(no output)".to_owned() });
         }
-        ToolResult {
-            call_id: call.id.clone(),
-            name: call.name.clone(),
-            parts,
-            is_error,
-        }
+        ToolResult { call_id: call.id.clone(), name: call.name.clone(), parts, is_error }
     }
 }
 

@@ -35,10 +35,7 @@ impl Envelope {
     /// system message), which come first.
     pub(crate) fn new(body: &impl Serialize) -> Self {
         let mut head = serde_json::to_vec(body).unwrap_or_default();
-        debug_assert!(
-            head.ends_with(TAIL),
-            "the last field must be the list of messages"
-        );
+        debug_assert!(head.ends_with(TAIL), "the last field must be the list of messages");
         head.truncate(head.len().saturating_sub(TAIL.len()));
         let has_items = !head.ends_with(b"[");
         Self { head, has_items }
@@ -92,19 +89,13 @@ impl Chain {
         self.messages.truncate(shared);
         for at in shared..messages.len() {
             let encoded = dialect.message(&messages[at], self.cx(messages, at, false));
-            self.messages
-                .push((Arc::clone(&messages[at]), encoded.into()));
+            self.messages.push((Arc::clone(&messages[at]), encoded.into()));
         }
     }
 
     fn cx<'a>(&'a self, messages: &[Arc<Message>], at: usize, breakpoint: bool) -> MessageCx<'a> {
         let before = at.checked_sub(1).map(|before| messages[before].role());
-        MessageCx {
-            names: &self.names,
-            target: &self.target,
-            before,
-            breakpoint,
-        }
+        MessageCx { names: &self.names, target: &self.target, before, breakpoint }
     }
 }
 
@@ -123,10 +114,7 @@ impl Encoder {
         provider: &str,
         request: &ModelRequest,
     ) -> (Vec<Bytes>, Arc<NameMap>) {
-        let target = ModelRef {
-            provider: provider.to_owned(),
-            model: request.model.to_string(),
-        };
+        let target = ModelRef { provider: provider.to_owned(), model: request.model.to_string() };
         let mut chains = self.chains.lock().unwrap_or_else(PoisonError::into_inner);
         let mut chain = take_best(&mut chains, request, &target)
             .unwrap_or_else(|| Chain::new(dialect, request, target));
@@ -157,19 +145,13 @@ fn assemble(
     envelope: Envelope,
     messages: &[Arc<Message>],
 ) -> Vec<Bytes> {
-    let marked = if dialect.has_breakpoints() {
-        breakpoints(messages)
-    } else {
-        Vec::new()
-    };
+    let marked = if dialect.has_breakpoints() { breakpoints(messages) } else { Vec::new() };
     let mut pieces = Vec::with_capacity(2 * messages.len() + 2);
     let mut has_items = envelope.has_items;
     pieces.push(Bytes::from(envelope.head));
     for (at, (message, encoded)) in chain.messages.iter().enumerate() {
         let encoded = if marked.contains(&at) {
-            dialect
-                .message(message, chain.cx(messages, at, true))
-                .into()
+            dialect.message(message, chain.cx(messages, at, true)).into()
         } else {
             encoded.clone()
         };
@@ -188,9 +170,167 @@ fn assemble(
 /// The last messages that are not the model's own: the prompt up to there is sent again next round.
 fn breakpoints(messages: &[Arc<Message>]) -> Vec<usize> {
     let ours = |at: &usize| messages[*at].role() != Role::Assistant;
-    (0..messages.len())
-        .rev()
-        .filter(ours)
-        .take(MESSAGE_BREAKPOINTS)
-        .collect()
+    (0..messages.len()).rev().filter(ours).take(MESSAGE_BREAKPOINTS).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use gnoma_core::{ModelInfo, ToolChoice};
+
+    use super::*;
+    use crate::dialect::{Decode, Headers};
+
+    /// Says a message as its role, and counts how often it is asked to.
+    #[derive(Default)]
+    struct Counting {
+        encoded: AtomicUsize,
+        breakpoints: bool,
+    }
+
+    impl Counting {
+        fn encoded(&self) -> usize {
+            self.encoded.swap(0, Ordering::Relaxed)
+        }
+    }
+
+    impl Dialect for Counting {
+        fn path(&self, _model: &str) -> String {
+            String::new()
+        }
+
+        fn headers(&self) -> Headers {
+            Headers::new()
+        }
+
+        fn tools(&self, _tools: &[Arc<ToolSpec>], _names: &NameMap) -> Option<RawJson> {
+            None
+        }
+
+        fn envelope(
+            &self,
+            _request: &ModelRequest,
+            _tools: Option<&RawJson>,
+            _names: &NameMap,
+        ) -> Envelope {
+            #[derive(Serialize)]
+            struct Body {
+                messages: [(); 0],
+            }
+            Envelope::new(&Body { messages: [] })
+        }
+
+        fn message(&self, message: &Message, cx: MessageCx<'_>) -> Vec<u8> {
+            self.encoded.fetch_add(1, Ordering::Relaxed);
+            let mut out = Vec::new();
+            push_item(&mut out, &(message.role(), message.text_content(), cx.breakpoint));
+            out
+        }
+
+        fn has_breakpoints(&self) -> bool {
+            self.breakpoints
+        }
+
+        fn decoder(&self, _names: Arc<NameMap>) -> Box<dyn Decode> {
+            unreachable!("nothing is read here")
+        }
+
+        fn models(&self, _body: &[u8]) -> Vec<ModelInfo> {
+            Vec::new()
+        }
+    }
+
+    fn request(messages: &[Arc<Message>], tools: &Arc<[Arc<ToolSpec>]>) -> ModelRequest {
+        ModelRequest {
+            model: "m".into(),
+            system: "".into(),
+            messages: messages.to_vec(),
+            tools: Arc::clone(tools),
+            tool_choice: ToolChoice::Auto,
+            max_output_tokens: None,
+            temperature: None,
+            effort: None,
+            context_window: None,
+        }
+    }
+
+    fn history(length: usize) -> Vec<Arc<Message>> {
+        (0..length).map(|nth| Arc::new(Message::user_text(format!("{nth}")))).collect()
+    }
+
+    fn encode(encoder: &Encoder, dialect: &Counting, request: &ModelRequest) -> Vec<Bytes> {
+        encoder.encode(dialect, "p", request).0
+    }
+
+    /// Round by round, what was said before is neither encoded nor copied again.
+    #[test]
+    fn only_what_is_new_is_encoded() {
+        let (encoder, dialect, tools) = (Encoder::default(), Counting::default(), [].into());
+        let history = history(50);
+        let mut before: Vec<Bytes> = Vec::new();
+        for length in 1..=history.len() {
+            let pieces = encode(&encoder, &dialect, &request(&history[..length], &tools));
+            assert_eq!(dialect.encoded(), 1, "round {length}");
+            // All but the tail, and but the envelope, which is made anew.
+            let kept = before.len().saturating_sub(1);
+            for (old, new) in before.iter().zip(&pieces).take(kept).skip(1) {
+                assert_eq!(old.as_ptr(), new.as_ptr(), "round {length}");
+            }
+            before = pieces;
+        }
+        assert_eq!(
+            String::from_utf8(before.concat()).unwrap().matches("user").count(),
+            history.len()
+        );
+    }
+
+    /// A breakpoint costs its own messages, however long the history.
+    #[test]
+    fn breakpoints_cost_the_same_every_round() {
+        let dialect = Counting { breakpoints: true, ..Counting::default() };
+        let (encoder, tools) = (Encoder::default(), [].into());
+        let history = history(50);
+        for length in 1..=history.len() {
+            let pieces = encode(&encoder, &dialect, &request(&history[..length], &tools));
+            assert!(dialect.encoded() <= 1 + MESSAGE_BREAKPOINTS, "round {length}");
+            let body = String::from_utf8(pieces.concat()).unwrap();
+            assert_eq!(body.matches("true").count(), length.min(MESSAGE_BREAKPOINTS));
+        }
+    }
+
+    /// What changes the encoding is noticed: another model, other tools, another past.
+    #[test]
+    fn what_no_longer_fits_is_forgotten() {
+        let (encoder, dialect) = (Encoder::default(), Counting::default());
+        let (tools, other_tools) = ([].into(), [].into());
+        let mut history = history(5);
+        let whole = request(&history, &tools);
+        encode(&encoder, &dialect, &whole);
+        assert_eq!(dialect.encoded(), 5);
+        encode(&encoder, &dialect, &ModelRequest { model: "n".into(), ..whole });
+        assert_eq!(dialect.encoded(), 5);
+        history[3] = Arc::new(Message::user_text("elsewhere"));
+        encode(&encoder, &dialect, &request(&history, &tools));
+        assert_eq!(dialect.encoded(), 2);
+        encode(&encoder, &dialect, &request(&history, &other_tools));
+        assert_eq!(dialect.encoded(), 5);
+    }
+
+    /// A session's parallel children do not push each other out, and more of them only cost time.
+    #[test]
+    fn conversations_side_by_side_are_all_remembered() {
+        let (encoder, dialect, tools) = (Encoder::default(), Counting::default(), [].into());
+        let talks: Vec<_> = (0..=MAX_CHAINS).map(|_| history(3)).collect();
+        for _ in 0..2 {
+            for talk in &talks[..MAX_CHAINS] {
+                encode(&encoder, &dialect, &request(talk, &tools));
+            }
+        }
+        assert_eq!(dialect.encoded(), 3 * MAX_CHAINS);
+        encode(&encoder, &dialect, &request(&talks[MAX_CHAINS], &tools));
+        encode(&encoder, &dialect, &request(&talks[0], &tools));
+        assert_eq!(dialect.encoded(), 6);
+        assert_eq!(encoder.chains.lock().unwrap().len(), MAX_CHAINS);
+    }
 }

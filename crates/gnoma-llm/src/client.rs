@@ -46,14 +46,7 @@ struct Shared {
 
 impl Client {
     pub(crate) fn new(profile: Arc<Profile>, dialect: Box<dyn Dialect>, http: Http) -> Self {
-        Self {
-            shared: Arc::new(Shared {
-                profile,
-                dialect,
-                http,
-                encoder: Encoder::default(),
-            }),
-        }
+        Self { shared: Arc::new(Shared { profile, dialect, http, encoder: Encoder::default() }) }
     }
 }
 
@@ -77,14 +70,10 @@ impl Provider for Client {
 
 impl Shared {
     async fn ask(&self, request: &ModelRequest) -> Result<Reading, ProviderError> {
-        let (body, names) = self
-            .encoder
-            .encode(&*self.dialect, &self.profile.name, request);
-        let reply = self
-            .send(&self.dialect.path(&request.model), Some(body))
-            .await?;
+        let (body, names) = self.encoder.encode(&*self.dialect, &self.profile.name, request);
+        let reply = self.send(&self.dialect.path(&request.model), Some(body)).await?;
         let text_calls = (self.profile.quirks.text_calls && !request.tools.is_empty())
-            .then(|| TextCalls::new(Arc::clone(&names)));
+            .then(|| TextCalls::new(Arc::clone(&names), Arc::clone(&request.tools)));
         Ok(Reading {
             body: reply.into_body(),
             framer: Framer::default(),
@@ -96,10 +85,7 @@ impl Shared {
 
     async fn models(&self) -> Result<Vec<ModelInfo>, ProviderError> {
         let reply = self.send(self.dialect.models_path(), None).await?;
-        let body = reply
-            .into_bytes(MAX_MODELS_BYTES)
-            .await
-            .map_err(|error| self.net(&error))?;
+        let body = reply.into_bytes(MAX_MODELS_BYTES).await.map_err(|error| self.net(&error))?;
         Ok(self.dialect.models(&body))
     }
 
@@ -109,20 +95,16 @@ impl Shared {
         if body.is_some() {
             headers.push(("content-type", Secret::new("application/json".to_owned())));
         }
-        let request = Request {
-            url: self.profile.url(path),
-            headers,
-            body,
-        };
-        let reply = self
-            .http
-            .send(request)
-            .await
-            .map_err(|error| self.net(&error))?;
+        let request = Request { url: self.profile.url(path), headers, body };
+        let reply = self.http.send(request).await.map_err(|error| self.net(&error))?;
         if reply.status < 300 {
             return Ok(reply);
         }
         let status = reply.status;
+        if status < 400 {
+            let location = reply.header("location").unwrap_or("nowhere");
+            return Err(errors::redirected(&self.profile, status, location));
+        }
         let wait = reply
             .header("retry-after")
             .and_then(|value| errors::retry_after(value, reply.header("date")));
@@ -159,11 +141,9 @@ struct Reading {
 impl Reading {
     /// Takes one network read.
     fn take(&mut self, profile: &Profile, bytes: &[u8]) -> Result<(), ProviderError> {
-        self.framer
-            .feed(bytes)
-            .map_err(|why| errors::protocol(profile, why))?;
+        self.framer.feed(bytes).map_err(|why| errors::protocol(profile, why))?;
         loop {
-            match self.framer.next() {
+            match self.framer.next_record() {
                 Ok(Some(record)) => self.decoder.frame(record.frame(), &mut self.events)?,
                 Ok(None) => break,
                 Err(why) => return Err(errors::protocol(profile, why)),
@@ -187,12 +167,15 @@ impl Reading {
             // A record without its end may be cut; then the end is what is reported.
             let _cut = self.decoder.frame(record.frame(), &mut self.events);
         }
-        let ended = self.decoder.finish(&mut self.events);
+        self.decoder.finish(&mut self.events)
+    }
+
+    /// All events that will come are here, whether the answer is complete or not.
+    fn drain(&mut self) -> Events {
         if let Some(text_calls) = &mut self.text_calls {
-            text_calls.filter(&mut self.events);
             text_calls.finish(&mut self.events);
         }
-        ended
+        std::mem::take(&mut self.events)
     }
 
     fn has_stopped(&self) -> bool {
@@ -238,7 +221,7 @@ impl Stream for Answer {
                         None => reading.end(&this.profile),
                         Some(Err(error)) => Err(errors::from_net(&this.profile, &error)),
                     };
-                    let events = std::mem::take(&mut reading.events);
+                    let events = reading.drain();
                     this.state = State::Draining(events, went.err());
                 }
                 State::Draining(events, error) => {

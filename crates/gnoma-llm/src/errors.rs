@@ -46,10 +46,7 @@ pub(crate) fn broken_record(
     error: &serde_json::Error,
     data: &str,
 ) -> ProviderError {
-    protocol(
-        profile,
-        format!("broken record in the answer ({error}): {}", quote(data)),
-    )
+    protocol(profile, format!("broken record in the answer ({error}): {}", quote(data)))
 }
 
 /// An answer that does not follow the protocol.
@@ -59,6 +56,12 @@ pub(crate) fn protocol(profile: &Profile, message: impl Into<String>) -> Provide
         profile.name
     );
     ProviderError::new(ErrorKind::Protocol, &profile.name, message).with_hint(hint)
+}
+
+/// The server points elsewhere, where the key would go too.
+pub(crate) fn redirected(profile: &Profile, status: u16, location: &str) -> ProviderError {
+    let message = format!("the server redirects to `{location}`, which is not followed");
+    ProviderError { status: Some(status), ..protocol(profile, message) }
 }
 
 /// The connection ended before the answer did.
@@ -79,17 +82,15 @@ pub(crate) fn from_net(profile: &Profile, error: &NetError) -> ProviderError {
     };
     let mut out = ProviderError::new(kind, &profile.name, error.to_string());
     out.hint = match error.kind {
-        NetErrorKind::Connect if profile.local => Some(format!(
-            "Is the server of `{}` running at {}?",
-            profile.name, profile.base_url
-        )),
+        NetErrorKind::Connect if profile.local => {
+            Some(format!("Is the server of `{}` running at {}?", profile.name, profile.base_url))
+        }
         NetErrorKind::Connect => {
             Some("Check the network, the proxy variables and the provider's address.".to_owned())
         }
-        NetErrorKind::Invalid => Some(format!(
-            "Check `provider.endpoints.{}` and the key.",
-            profile.name
-        )),
+        NetErrorKind::Invalid => {
+            Some(format!("Check `provider.endpoints.{}` and the key.", profile.name))
+        }
         NetErrorKind::Timeout => Some(
             "A longer `network.idle_timeout` helps where a model thinks or reads for long."
                 .to_owned(),
@@ -111,10 +112,7 @@ struct Facts {
 
 impl Facts {
     fn unread(text: &str) -> Self {
-        Self {
-            message: quote(text),
-            ..Self::default()
-        }
+        Self { message: quote(text), ..Self::default() }
     }
 
     fn read(value: &Value) -> Self {
@@ -124,35 +122,22 @@ impl Facts {
             _ => value,
         };
         let word = |key: &str| word(inner.get(key)).or_else(|| word(value.get(key)));
-        let number = |key: &str| {
-            inner
-                .get(key)
-                .and_then(Value::as_u64)
-                .and_then(|n| u16::try_from(n).ok())
-        };
-        let message = ["message", "detail", "error"]
-            .into_iter()
-            .find_map(|key| sentence(inner.get(key)));
+        let number =
+            |key: &str| inner.get(key).and_then(Value::as_u64).and_then(|n| u16::try_from(n).ok());
+        let message =
+            ["message", "detail", "error"].into_iter().find_map(|key| sentence(inner.get(key)));
         Self {
             message: message.unwrap_or_else(|| quote(&value.to_string())),
             code: word("code"),
-            kind: word("type")
-                .filter(|kind| kind != "error")
-                .or_else(|| word("status")),
-            status: number("status_code")
-                .or_else(|| number("code"))
-                .or_else(|| number("status")),
+            kind: word("type").filter(|kind| kind != "error").or_else(|| word("status")),
+            status: number("status_code").or_else(|| number("code")).or_else(|| number("status")),
             retry_after: retry_delay(inner),
         }
     }
 
     /// Whether any of `words` occurs in the code, the type or the message.
     fn mentions(&self, words: &[&str]) -> bool {
-        let texts = [
-            self.code.as_deref(),
-            self.kind.as_deref(),
-            Some(self.message.as_str()),
-        ];
+        let texts = [self.code.as_deref(), self.kind.as_deref(), Some(self.message.as_str())];
         texts.into_iter().flatten().any(|text| {
             let text = text.to_ascii_lowercase();
             words.iter().any(|word| text.contains(word))
@@ -183,13 +168,9 @@ fn sentence(value: Option<&Value>) -> Option<String> {
 /// Google's `RetryInfo`: `{"details":[{"retryDelay":"17s"}]}`.
 fn retry_delay(error: &Value) -> Option<Duration> {
     let details = error.get("details")?.as_array()?;
-    let delay = details
-        .iter()
-        .find_map(|detail| detail.get("retryDelay")?.as_str())?;
+    let delay = details.iter().find_map(|detail| detail.get("retryDelay")?.as_str())?;
     let seconds: f64 = delay.strip_suffix('s')?.parse().ok()?;
-    Duration::try_from_secs_f64(seconds)
-        .ok()
-        .map(|wait| wait.min(MAX_RETRY_AFTER))
+    Duration::try_from_secs_f64(seconds).ok().map(|wait| wait.min(MAX_RETRY_AFTER))
 }
 
 const CONTEXT_WORDS: &[&str] = &[
@@ -217,38 +198,17 @@ const QUOTA_WORDS: &[&str] = &[
     "insufficient credits",
     "monthly limit",
 ];
-const KEY_WORDS: &[&str] = &[
-    "api_key_invalid",
-    "api key not valid",
-    "invalid api key",
-    "invalid_api_key",
-];
-const MODEL_WORDS: &[&str] = &[
-    "model not found",
-    "model_not_found",
-    "not_found_error",
-    "is not a valid model",
-];
-const LIMIT_WORDS: &[&str] = &[
-    "rate_limit",
-    "rate limit",
-    "ratelimit",
-    "too many requests",
-    "resource_exhausted",
-];
-const OVERLOAD_WORDS: &[&str] = &[
-    "overloaded",
-    "server_error",
-    "api_error",
-    "unavailable",
-    "internal",
-];
+const KEY_WORDS: &[&str] =
+    &["api_key_invalid", "api key not valid", "invalid api key", "invalid_api_key"];
+const MODEL_WORDS: &[&str] =
+    &["model not found", "model_not_found", "not_found_error", "is not a valid model"];
+const LIMIT_WORDS: &[&str] =
+    &["rate_limit", "rate limit", "ratelimit", "too many requests", "resource_exhausted"];
+const OVERLOAD_WORDS: &[&str] =
+    &["overloaded", "server_error", "api_error", "unavailable", "internal"];
 
 fn classified(profile: &Profile, status: Option<u16>, facts: Facts) -> ProviderError {
-    let kind = kind_of(
-        status.filter(|status| *status >= 400).or(facts.status),
-        &facts,
-    );
+    let kind = kind_of(status.filter(|status| *status >= 400).or(facts.status), &facts);
     let mut error = ProviderError::new(kind, &profile.name, facts.message.clone());
     error.status = status.or(facts.status);
     error.code = facts.code.or(facts.kind);
@@ -335,9 +295,8 @@ pub(crate) fn retry_after(value: &str, date: Option<&str>) -> Option<Duration> {
 
 /// Seconds since 1970 of `Sun, 06 Nov 1994 08:49:37 GMT`, the one form servers may send.
 fn http_date(text: &str) -> Option<u64> {
-    const MONTHS: [&str; 12] = [
-        "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
-    ];
+    const MONTHS: [&str; 12] =
+        ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
     let mut words = text.split_once(", ")?.1.split([' ', ':']);
     let day: u64 = words.next()?.parse().ok()?;
     let month = words.next()?;
@@ -348,11 +307,8 @@ fn http_date(text: &str) -> Option<u64> {
         *part = words.next()?.parse().ok()?;
     }
     // Days from a civil date, counting years from March (Howard Hinnant's algorithm).
-    let (year, month) = if month < 2 {
-        (year.checked_sub(1)?, month + 10)
-    } else {
-        (year, month - 2)
-    };
+    let (year, month) =
+        if month < 2 { (year.checked_sub(1)?, month + 10) } else { (year, month - 2) };
     let days = 365 * year + year / 4 - year / 100 + year / 400 + (153 * month + 2) / 5 + day - 1;
     let days = days.checked_sub(719_468)?;
     Some(days * 86_400 + clock[0] * 3600 + clock[1] * 60 + clock[2])
@@ -371,13 +327,7 @@ mod tests {
     #[test]
     fn every_shape_of_error_is_read() {
         let cases = [
-            (
-                401,
-                r#"{"detail":"Invalid API Key"}"#,
-                ErrorKind::Auth,
-                "Invalid API Key",
-                None,
-            ),
+            (401, r#"{"detail":"Invalid API Key"}"#, ErrorKind::Auth, "Invalid API Key", None),
             (
                 404,
                 r#"{"error":"model 'x' not found"}"#,
@@ -424,11 +374,7 @@ mod tests {
         ];
         for (status, body, kind, message, code) in cases {
             let error = read(status, body);
-            assert_eq!(
-                (error.kind, error.message.as_str()),
-                (kind, message),
-                "{body}"
-            );
+            assert_eq!((error.kind, error.message.as_str()), (kind, message), "{body}");
             assert_eq!(error.code.as_deref(), code, "{body}");
         }
     }

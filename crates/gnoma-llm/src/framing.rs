@@ -31,11 +31,7 @@ impl Record<'_> {
     /// The record as decoders take it.
     #[must_use]
     pub fn frame(&self) -> Frame<'_> {
-        Frame {
-            event: &self.event,
-            data: &self.data,
-            whole: self.whole,
-        }
+        Frame { event: &self.event, data: &self.data, whole: self.whole }
     }
 }
 
@@ -53,28 +49,32 @@ pub struct Framer {
 }
 
 impl Framer {
-    /// Takes the next bytes. Call [`next`](Self::next) until it gives `None` before feeding more.
+    /// Takes the next bytes. Call [`next_record`](Self::next_record) until it gives `None` before feeding more.
     ///
     /// # Errors
-    /// When the body is HTML, the page of a proxy or a wrong address.
+    /// When the body is HTML, the page of a proxy or a wrong address, or nothing that is known.
     pub fn feed(&mut self, bytes: &[u8]) -> Result<(), FramingError> {
         self.received |= !bytes.is_empty();
         if self.form.is_none() {
-            let Some(first) = bytes
-                .iter()
-                .find(|byte| !byte.is_ascii_whitespace() && !BOM.contains(byte))
+            let Some(first) =
+                bytes.iter().find(|byte| !byte.is_ascii_whitespace() && !BOM.contains(byte))
             else {
                 return Ok(());
             };
             self.form = Some(match first {
                 b'{' | b'[' => Form::Objects(Splitter::default()),
                 b'<' => {
-                    return Err(
-                        "the server answered with an HTML page, not with a model's answer"
-                            .to_owned(),
-                    );
+                    return Err("the server answered with an HTML page, not with a model's answer"
+                        .to_owned());
                 }
-                _ => Form::Sse(Decoder::default()),
+                // How the fields and the comments of an event stream begin.
+                b'd' | b'e' | b'i' | b'r' | b':' => Form::Sse(Decoder::default()),
+                other => {
+                    return Err(format!(
+                        "the answer is neither JSON nor an event stream: it begins with `{}`",
+                        other.escape_ascii()
+                    ));
+                }
             });
         }
         match &mut self.form {
@@ -89,24 +89,22 @@ impl Framer {
     ///
     /// # Errors
     /// When a record outgrows its limit or the body turns into something else.
-    pub fn next(&mut self) -> Result<Option<Record<'_>>, FramingError> {
+    pub fn next_record(&mut self) -> Result<Option<Record<'_>>, FramingError> {
         match &mut self.form {
             None => Ok(None),
             Some(Form::Sse(decoder)) => match decoder.next() {
                 Ok(Some(event)) => Ok(Some(Record {
-                    event: String::from_utf8_lossy(event.event),
-                    data: String::from_utf8_lossy(event.data),
+                    event: sound(event.event),
+                    data: sound(event.data),
                     whole: false,
                 })),
                 Ok(None) => Ok(None),
                 Err(_) => Err("a record of the answer is longer than gnoma takes".to_owned()),
             },
             Some(Form::Objects(splitter)) => match splitter.next() {
-                Ok(Some(object)) => Ok(Some(Record {
-                    event: Cow::Borrowed(""),
-                    data: String::from_utf8_lossy(object),
-                    whole: true,
-                })),
+                Ok(Some(object)) => {
+                    Ok(Some(Record { event: Cow::Borrowed(""), data: sound(object), whole: true }))
+                }
                 Ok(None) => Ok(None),
                 Err(SplitError::TooLong) => Err("the answer is longer than gnoma takes".to_owned()),
                 Err(SplitError::Unexpected(byte)) => Err(format!(
@@ -121,8 +119,8 @@ impl Framer {
     pub fn rest(&mut self) -> Option<Record<'_>> {
         match &mut self.form {
             Some(Form::Sse(decoder)) => decoder.rest().map(|event| Record {
-                event: String::from_utf8_lossy(event.event),
-                data: String::from_utf8_lossy(event.data),
+                event: sound(event.event),
+                data: sound(event.data),
                 whole: false,
             }),
             Some(Form::Objects(_)) | None => None,
@@ -140,4 +138,9 @@ impl Framer {
     pub fn is_cut(&self) -> bool {
         matches!(&self.form, Some(Form::Objects(splitter)) if !splitter.is_between())
     }
+}
+
+/// `bytes` as text. The check of the standard library's lossy reading is slow, and hardly ever needed.
+fn sound(bytes: &[u8]) -> Cow<'_, str> {
+    std::str::from_utf8(bytes).map_or_else(|_| String::from_utf8_lossy(bytes), Cow::Borrowed)
 }

@@ -3,17 +3,21 @@
 //! A dialect is a folder: `wire` (their words), `encode` (ours to theirs), `decode` (theirs to ours, a
 //! pure state machine) and a thin `mod`. What dialects share stands beside them: framing ([`sse`],
 //! [`objects`]), the body with its memory of what was encoded ([`body`]), tool names ([`names`]),
-//! error classification ([`errors`]). [`client`] is the only part that awaits anything.
+//! error classification ([`errors`]), the skeleton of chat completions ([`completions`]). [`client`] is
+//! the only part that awaits anything.
 //!
 //! Nothing here retries, chooses a model or reads the environment.
 
 mod anthropic;
+mod arguments;
 mod body;
 mod client;
+mod completions;
 mod dialect;
 mod errors;
 mod framing;
 mod google;
+mod lenient;
 mod mistral;
 mod names;
 mod objects;
@@ -57,23 +61,44 @@ fn dialect_of(profile: &Arc<Profile>) -> Box<dyn Dialect> {
 pub mod internals {
     use std::sync::Arc;
 
+    use bytes::Bytes;
     use gnoma_core::ModelRequest;
 
-    use crate::{Profile, Protocol, body::Encoder, names::NameMap};
+    use crate::{Profile, Protocol, body::Encoder, dialect::Dialect, names::NameMap};
     pub use crate::{
-        dialect::{Decode, Frame},
-        framing::{Framer, Record},
+        dialect::{Decode, Events, Frame},
+        framing::{Framer, FramingError, Record},
     };
+
+    /// Encodes the requests of one connection, and remembers what it has encoded.
+    pub struct Requests {
+        provider: String,
+        dialect: Box<dyn Dialect>,
+        encoder: Encoder,
+    }
+
+    impl Requests {
+        /// A connection that was never used.
+        #[must_use]
+        pub fn new(profile: Profile) -> Self {
+            Self {
+                provider: profile.name.clone(),
+                dialect: crate::dialect_of(&Arc::new(profile)),
+                encoder: Encoder::default(),
+            }
+        }
+
+        /// The body that would be sent for `request`, in pieces.
+        #[must_use]
+        pub fn body(&self, request: &ModelRequest) -> Vec<Bytes> {
+            self.encoder.encode(&*self.dialect, &self.provider, request).0
+        }
+    }
 
     /// The body that would be sent for `request`.
     #[must_use]
     pub fn encode(profile: Profile, request: &ModelRequest) -> Vec<u8> {
-        let name = profile.name.clone();
-        let dialect = crate::dialect_of(&Arc::new(profile));
-        Encoder::default()
-            .encode(&*dialect, &name, request)
-            .0
-            .concat()
+        Requests::new(profile).body(request).concat()
     }
 
     /// A decoder of the given protocol that knows no tools.

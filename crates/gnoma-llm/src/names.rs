@@ -39,9 +39,7 @@ impl NameMap {
 
     /// Our name as the wire wants it. Names of tools that are gone are made legal.
     pub(crate) fn wire<'a>(&'a self, ours: &'a str) -> Cow<'a, str> {
-        self.to_wire
-            .get(ours)
-            .map_or_else(|| legal(ours), |wire| Cow::Borrowed(wire.as_str()))
+        self.to_wire.get(ours).map_or_else(|| legal(ours), |wire| Cow::Borrowed(wire.as_str()))
     }
 
     /// The name a model called, as ours. A model may know our spelling from the prompt.
@@ -60,10 +58,7 @@ fn legal(name: &str) -> Cow<'_, str> {
     if !name.is_empty() && name.len() <= MAX_NAME_BYTES && name.chars().all(fits) {
         return Cow::Borrowed(name);
     }
-    let mut wire: String = name
-        .chars()
-        .map(|c| if fits(c) { c } else { '_' })
-        .collect();
+    let mut wire: String = name.chars().map(|c| if fits(c) { c } else { '_' }).collect();
     wire.truncate(MAX_NAME_BYTES);
     if wire.is_empty() {
         wire.push('_');

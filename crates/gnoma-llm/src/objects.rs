@@ -4,6 +4,8 @@
 //! lines of objects (Ollama), one growing array of objects (Gemini without `alt=sse`). It balances
 //! brackets and knows strings; whether an object is sound JSON is for its reader to say.
 
+use memchr::memchr2;
+
 /// Largest object we hold.
 pub(crate) const MAX_OBJECT_BYTES: usize = 64 << 20;
 
@@ -46,8 +48,7 @@ impl Splitter {
         if self.depth == 0 && !self.find_start()? {
             return Ok(None);
         }
-        while let Some(&byte) = self.buffer.get(self.scanned) {
-            self.scanned += 1;
+        while let Some(byte) = self.next_byte() {
             if self.closes(byte) {
                 let object = self.start..self.scanned;
                 self.start = self.scanned;
@@ -55,11 +56,7 @@ impl Splitter {
             }
         }
         let held = self.buffer.len() - self.start;
-        if held > MAX_OBJECT_BYTES {
-            Err(SplitError::TooLong)
-        } else {
-            Ok(None)
-        }
+        if held > MAX_OBJECT_BYTES { Err(SplitError::TooLong) } else { Ok(None) }
     }
 
     /// Whether the stream may end here.
@@ -83,6 +80,17 @@ impl Splitter {
         }
         self.start = self.scanned;
         Ok(false)
+    }
+
+    /// The next byte that may mean something: the words in a string are jumped over.
+    fn next_byte(&mut self) -> Option<u8> {
+        if self.in_string && !self.escaped {
+            let rest = self.buffer.get(self.scanned..)?;
+            self.scanned += memchr2(b'"', b'\\', rest).unwrap_or(rest.len());
+        }
+        let byte = *self.buffer.get(self.scanned)?;
+        self.scanned += 1;
+        Some(byte)
     }
 
     /// Looks at one byte of an object; true when it is the object's last.
@@ -130,18 +138,9 @@ mod tests {
     #[test]
     fn lines_arrays_and_pretty_objects() {
         let lines = b"{\"a\":\"}\\\"\"}\n{\"b\":[{}]}\n";
-        assert_eq!(
-            split(&[lines]).unwrap(),
-            ["{\"a\":\"}\\\"\"}", "{\"b\":[{}]}"]
-        );
-        assert_eq!(
-            split(&[b"[{\"a\":1}\n,\n{\"b\":2}]"]).unwrap(),
-            ["{\"a\":1}", "{\"b\":2}"]
-        );
-        assert_eq!(
-            split(&[b"{\n  \"a\": {}\n}"]).unwrap(),
-            ["{\n  \"a\": {}\n}"]
-        );
+        assert_eq!(split(&[lines]).unwrap(), ["{\"a\":\"}\\\"\"}", "{\"b\":[{}]}"]);
+        assert_eq!(split(&[b"[{\"a\":1}\n,\n{\"b\":2}]"]).unwrap(), ["{\"a\":1}", "{\"b\":2}"]);
+        assert_eq!(split(&[b"{\n  \"a\": {}\n}"]).unwrap(), ["{\n  \"a\": {}\n}"]);
         assert_eq!(split(&[b"oops"]), Err(SplitError::Unexpected(b'o')));
     }
 

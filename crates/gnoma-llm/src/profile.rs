@@ -29,18 +29,7 @@ pub enum MaxTokensField {
     MaxCompletionTokens,
 }
 
-/// How visible reasoning goes back to a chat server that sent it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ReasoningReplay {
-    /// Not at all.
-    Drop,
-    /// As `reasoning_content`.
-    Content,
-    /// As `reasoning_details`, verbatim (OpenRouter).
-    Details,
-}
-
-/// How a chat server is told to think harder.
+/// How a chat server is told how hard to think.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EffortField {
     /// It cannot be told.
@@ -49,6 +38,12 @@ pub enum EffortField {
     ReasoningEffort,
     /// `reasoning: { effort: "low" }` (OpenRouter).
     Reasoning,
+    /// `thinking: { type: "enabled" }`, all or nothing (DeepSeek).
+    Thinking,
+    /// `chat_template_kwargs: { enable_thinking: true, … }`, for the template of the model that runs
+    /// (llama.cpp, vLLM), which ignores what it does not know; and `reasoning_effort` beside it, which
+    /// vLLM reads for gpt-oss.
+    Template,
 }
 
 /// The small differences between servers compatible with OpenAI's chat completions. One row of a
@@ -59,10 +54,10 @@ pub struct Quirks {
     pub max_tokens: MaxTokensField,
     /// Whether `stream_options: {include_usage: true}` may be asked.
     pub stream_usage: bool,
-    /// How reasoning is replayed.
-    pub reasoning: ReasoningReplay,
     /// How effort is asked for.
     pub effort: EffortField,
+    /// Longest call id it takes, in bytes.
+    pub max_call_id: usize,
     /// The key goes into an `api-key` header instead of `Authorization` (Azure).
     pub api_key_header: bool,
     /// Small models behind it write calls as text; read those too.
@@ -74,21 +69,21 @@ impl Quirks {
     pub const COMPATIBLE: Self = Self {
         max_tokens: MaxTokensField::MaxTokens,
         stream_usage: true,
-        reasoning: ReasoningReplay::Drop,
         effort: EffortField::None,
+        max_call_id: 256,
         api_key_header: false,
         text_calls: true,
     };
     const OPENAI: Self = Self {
         max_tokens: MaxTokensField::MaxCompletionTokens,
         effort: EffortField::ReasoningEffort,
+        max_call_id: 40,
         text_calls: false,
         ..Self::COMPATIBLE
     };
-    const HOSTED: Self = Self {
-        text_calls: false,
-        ..Self::COMPATIBLE
-    };
+    const HOSTED: Self = Self { text_calls: false, ..Self::COMPATIBLE };
+    /// Servers that run a model's own chat template.
+    const TEMPLATED: Self = Self { effort: EffortField::Template, ..Self::COMPATIBLE };
 }
 
 /// A provider gnoma knows by name.
@@ -156,7 +151,7 @@ pub const KNOWN: &[Known] = &[
         base_url: "http://localhost:8080/v1",
         local: true,
         default_model: "",
-        quirks: Quirks::COMPATIBLE,
+        quirks: Quirks::TEMPLATED,
     },
     Known {
         name: "lmstudio",
@@ -172,10 +167,7 @@ pub const KNOWN: &[Known] = &[
         base_url: "http://localhost:8000/v1",
         local: true,
         default_model: "",
-        quirks: Quirks {
-            effort: EffortField::ReasoningEffort,
-            ..Quirks::COMPATIBLE
-        },
+        quirks: Quirks::TEMPLATED,
     },
     Known {
         name: "openrouter",
@@ -183,11 +175,7 @@ pub const KNOWN: &[Known] = &[
         base_url: "https://openrouter.ai/api/v1",
         local: false,
         default_model: "openrouter/auto",
-        quirks: Quirks {
-            reasoning: ReasoningReplay::Details,
-            effort: EffortField::Reasoning,
-            ..Quirks::HOSTED
-        },
+        quirks: Quirks { effort: EffortField::Reasoning, ..Quirks::HOSTED },
     },
     Known {
         name: "groq",
@@ -195,10 +183,7 @@ pub const KNOWN: &[Known] = &[
         base_url: "https://api.groq.com/openai/v1",
         local: false,
         default_model: "openai/gpt-oss-120b",
-        quirks: Quirks {
-            effort: EffortField::ReasoningEffort,
-            ..Quirks::HOSTED
-        },
+        quirks: Quirks { effort: EffortField::ReasoningEffort, ..Quirks::HOSTED },
     },
     Known {
         name: "deepseek",
@@ -206,10 +191,7 @@ pub const KNOWN: &[Known] = &[
         base_url: "https://api.deepseek.com",
         local: false,
         default_model: "deepseek-chat",
-        quirks: Quirks {
-            reasoning: ReasoningReplay::Content,
-            ..Quirks::HOSTED
-        },
+        quirks: Quirks { effort: EffortField::Thinking, ..Quirks::HOSTED },
     },
     Known {
         name: "xai",
@@ -217,10 +199,7 @@ pub const KNOWN: &[Known] = &[
         base_url: "https://api.x.ai/v1",
         local: false,
         default_model: "grok-4",
-        quirks: Quirks {
-            effort: EffortField::ReasoningEffort,
-            ..Quirks::HOSTED
-        },
+        quirks: Quirks { effort: EffortField::ReasoningEffort, ..Quirks::HOSTED },
     },
     Known {
         name: "azure",
@@ -228,10 +207,7 @@ pub const KNOWN: &[Known] = &[
         base_url: "",
         local: false,
         default_model: "",
-        quirks: Quirks {
-            api_key_header: true,
-            ..Quirks::OPENAI
-        },
+        quirks: Quirks { api_key_header: true, ..Quirks::OPENAI },
     },
 ];
 
@@ -279,6 +255,16 @@ impl Profile {
         Some(Self::new(known.name, known.protocol, known.base_url))
     }
 
+    /// The key as a header, where there is one.
+    pub(crate) fn bearer(&self) -> Option<(&'static str, Secret<String>)> {
+        let key = self.key.as_ref()?;
+        if self.quirks.api_key_header {
+            return Some(("api-key", key.clone()));
+        }
+        let bearer = Secret::new(format!("Bearer {}", key.expose()));
+        Some(("authorization", bearer))
+    }
+
     /// `path` under the base URL; the base's query moves to the end.
     #[must_use]
     pub fn url(&self, path: &str) -> String {
@@ -294,11 +280,7 @@ impl Profile {
 
 fn variable_name(provider: &str) -> String {
     let word = |c: char| {
-        if c.is_ascii_alphanumeric() {
-            c.to_ascii_uppercase()
-        } else {
-            '_'
-        }
+        if c.is_ascii_alphanumeric() { c.to_ascii_uppercase() } else { '_' }
     };
     match provider {
         "google" => "GEMINI_API_KEY".to_owned(),
@@ -312,13 +294,22 @@ mod tests {
 
     #[test]
     fn a_base_query_stays_at_the_end() {
-        let profile = Profile::new(
-            "azure",
-            Protocol::OpenAi,
-            "https://x/openai/deployments/d?api-version=1",
-        );
+        let profile =
+            Profile::new("azure", Protocol::OpenAi, "https://x/openai/deployments/d?api-version=1");
         let url = "https://x/openai/deployments/d/chat/completions?api-version=1";
         assert_eq!(profile.url("/chat/completions"), url);
         assert_eq!(profile.key_variable, "AZURE_API_KEY");
+    }
+
+    #[test]
+    fn a_key_goes_where_the_server_looks() {
+        let header = |name| {
+            let mut profile = Profile::new(name, Protocol::OpenAi, "");
+            profile.key = Some(Secret::new("k".to_owned()));
+            profile.bearer().map(|(name, value)| (name, value.expose().clone()))
+        };
+        assert_eq!(header("groq"), Some(("authorization", "Bearer k".to_owned())));
+        assert_eq!(header("azure"), Some(("api-key", "k".to_owned())));
+        assert!(Profile::new("vllm", Protocol::OpenAi, "").bearer().is_none());
     }
 }

@@ -85,17 +85,9 @@ impl Decoder {
                 return Ok(Some(self.current()));
             }
         }
-        let joined = if let Data::Joined(data) = &self.data {
-            data.len()
-        } else {
-            0
-        };
+        let joined = if let Data::Joined(data) = &self.data { data.len() } else { 0 };
         let held = joined + self.buffer.len() - self.at;
-        if held > MAX_EVENT_BYTES {
-            Err(TooLong)
-        } else {
-            Ok(None)
-        }
+        if held > MAX_EVENT_BYTES { Err(TooLong) } else { Ok(None) }
     }
 
     /// The event that an ended stream leaves without its blank line.
@@ -146,6 +138,12 @@ impl Decoder {
                 self.event.clear();
                 self.event.extend_from_slice(&self.buffer[value..end]);
             }
+            // Not of the standard: so llama.cpp and its kin tell of a failure in mid-stream.
+            b"error" => {
+                self.event.clear();
+                self.event.extend_from_slice(b"error");
+                self.data_line(value, end);
+            }
             _ => (),
         }
     }
@@ -154,10 +152,7 @@ impl Decoder {
         let line = &self.buffer[start..end];
         match &mut self.data {
             Data::Nothing => self.data = Data::Line { start, end },
-            Data::Line {
-                start: first,
-                end: first_end,
-            } => {
+            Data::Line { start: first, end: first_end } => {
                 let first = &self.buffer[*first..*first_end];
                 self.data = Data::Joined([first, b"\n", line].concat());
             }
@@ -174,10 +169,7 @@ impl Decoder {
             Data::Line { start, end } => &self.buffer[*start..*end],
             Data::Joined(data) => data.as_slice(),
         };
-        SseEvent {
-            event: &self.event,
-            data,
-        }
+        SseEvent { event: &self.event, data }
     }
 
     fn forget_taken(&mut self) {
@@ -204,11 +196,7 @@ mod tests {
                 events.push((text(event.event), text(event.data)));
             }
         }
-        events.extend(
-            decoder
-                .rest()
-                .map(|event| (text(event.event), text(event.data))),
-        );
+        events.extend(decoder.rest().map(|event| (text(event.event), text(event.data))));
         events
     }
 
@@ -221,12 +209,15 @@ mod tests {
         let stream =
             b"\xEF\xBB\xBF: hello\r\nevent: add\r\ndata: 1\r\ndata\ndata:2\n\nid: 7\n\ndata: x\r\r\
             event: lost\n\ndata:  two spaces\n\ndata: end";
-        let expected = [
-            pair("add", "1\n\n2"),
-            pair("", "x"),
-            pair("", " two spaces"),
-            pair("", "end"),
-        ];
+        let expected =
+            [pair("add", "1\n\n2"), pair("", "x"), pair("", " two spaces"), pair("", "end")];
+        assert_eq!(decode(&[stream]), expected);
+    }
+
+    #[test]
+    fn a_failure_in_a_field_of_its_own_is_an_error_event() {
+        let stream = b"data: a\n\nerror: {\"code\":500}\n\n";
+        let expected = [pair("", "a"), pair("error", "{\"code\":500}")];
         assert_eq!(decode(&[stream]), expected);
     }
 

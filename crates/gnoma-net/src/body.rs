@@ -21,10 +21,7 @@ pub(crate) struct Pieces {
 impl Pieces {
     pub(crate) fn new(pieces: Vec<Bytes>) -> Self {
         let bytes = pieces.iter().map(|piece| piece.len() as u64).sum();
-        Self {
-            left: pieces.into(),
-            bytes,
-        }
+        Self { left: pieces.into(), bytes }
     }
 }
 

@@ -32,10 +32,7 @@ pub struct HttpOptions {
 
 impl Default for HttpOptions {
     fn default() -> Self {
-        Self {
-            connect_timeout: Duration::from_secs(10),
-            idle_timeout: Duration::from_secs(300),
-        }
+        Self { connect_timeout: Duration::from_secs(10), idle_timeout: Duration::from_secs(300) }
     }
 }
 
@@ -89,9 +86,7 @@ pub struct Reply {
 
 impl fmt::Debug for Reply {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Reply")
-            .field("status", &self.status)
-            .finish_non_exhaustive()
+        f.debug_struct("Reply").field("status", &self.status).finish_non_exhaustive()
     }
 }
 
@@ -133,10 +128,7 @@ impl Stream for ByteStream {
     type Item = Result<Bytes, NetError>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        self.0
-            .as_mut()
-            .poll_next(cx)
-            .map(|next| next.map(|piece| piece.map_err(|e| explain(&e))))
+        self.0.as_mut().poll_next(cx).map(|next| next.map(|piece| piece.map_err(|e| explain(&e))))
     }
 }
 
@@ -149,9 +141,7 @@ pub struct Http {
 
 impl fmt::Debug for Http {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Http")
-            .field("options", &self.options)
-            .finish_non_exhaustive()
+        f.debug_struct("Http").field("options", &self.options).finish_non_exhaustive()
     }
 }
 
@@ -159,10 +149,7 @@ impl Http {
     /// A new pool.
     #[must_use]
     pub fn new(options: HttpOptions) -> Self {
-        Self {
-            options,
-            client: Arc::default(),
-        }
+        Self { options, client: Arc::default() }
     }
 
     /// Sends `request` and waits for the answer's head, whatever its status.
@@ -170,15 +157,12 @@ impl Http {
     /// # Errors
     /// When no answer arrives: see [`NetErrorKind`].
     pub async fn send(&self, request: Request) -> Result<Reply, NetError> {
-        let client = self
-            .client
-            .get_or_init(|| build(&self.options))
-            .as_ref()
-            .map_err(Clone::clone)?;
+        let client =
+            self.client.get_or_init(|| build(&self.options)).as_ref().map_err(Clone::clone)?;
         let mut builder = match request.body {
-            Some(pieces) => client
-                .post(&request.url)
-                .body(reqwest::Body::wrap(Pieces::new(pieces))),
+            Some(pieces) => {
+                client.post(&request.url).body(reqwest::Body::wrap(Pieces::new(pieces)))
+            }
             None => client.get(&request.url),
         };
         for (name, value) in &request.headers {
@@ -195,27 +179,17 @@ impl Http {
         let response = builder.send().await.map_err(|error| explain(&error))?;
         let status = response.status().as_u16();
         let headers = response.headers().clone();
-        Ok(Reply {
-            status,
-            headers,
-            body: ByteStream(Box::pin(response.bytes_stream())),
-        })
+        Ok(Reply { status, headers, body: ByteStream(Box::pin(response.bytes_stream())) })
     }
 }
 
-#[expect(
-    clippy::disallowed_methods,
-    reason = "this is the one place that builds a client"
-)]
+#[expect(clippy::disallowed_methods, reason = "this is the one place that builds a client")]
 fn build(options: &HttpOptions) -> Result<reqwest::Client, NetError> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let roots = rustls::RootCertStore::from_iter(webpki_roots::TLS_SERVER_ROOTS.iter().cloned());
     let tls = rustls::ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
-        .map_err(|error| NetError {
-            kind: NetErrorKind::Invalid,
-            message: error.to_string(),
-        })?
+        .map_err(|error| NetError { kind: NetErrorKind::Invalid, message: error.to_string() })?
         .with_root_certificates(roots)
         .with_no_client_auth();
     reqwest::Client::builder()
@@ -247,10 +221,7 @@ fn explain(error: &reqwest::Error) -> NetError {
     };
     let mut message = what.to_owned();
     if let Some(url) = error.url() {
-        let port = url
-            .port()
-            .map(|port| format!(":{port}"))
-            .unwrap_or_default();
+        let port = url.port().map(|port| format!(":{port}")).unwrap_or_default();
         let host = url.host_str().unwrap_or("?");
         message = format!("{message} ({}://{host}{port}{})", url.scheme(), url.path());
     }

@@ -13,12 +13,8 @@ use serde_json::Value;
 use crate::server::Reply;
 
 /// Headers that describe how the recorded body travelled, not what it says.
-const FRAMING_HEADERS: [&str; 4] = [
-    "connection",
-    "content-encoding",
-    "content-length",
-    "transfer-encoding",
-];
+const FRAMING_HEADERS: [&str; 4] =
+    ["connection", "content-encoding", "content-length", "transfer-encoding"];
 
 /// The protocol of a recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Deserialize)]
@@ -71,7 +67,8 @@ pub struct Cassette {
     pub step: u32,
     /// How close to the wire the recording is; `raw` is byte-exact.
     pub fidelity: String,
-    /// What was asked.
+    /// What was asked; empty when the source had the answer only.
+    #[serde(default, deserialize_with = "null_as_default")]
     pub request: RecordedRequest,
     /// What was answered.
     pub response: RecordedResponse,
@@ -84,12 +81,12 @@ pub struct Cassette {
 }
 
 /// A recorded request.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
 pub struct RecordedRequest {
     /// Path and query.
     pub path: String,
     /// The body; `null` when the source had none.
-    #[serde(default)]
     pub body: Value,
 }
 
@@ -154,6 +151,7 @@ pub struct ExpectCall {
     /// The tool.
     pub name: String,
     /// The arguments; `null` when they are no JSON.
+    #[serde(default)]
     pub args: Value,
     /// The arguments as text, where that matters.
     #[serde(default)]
@@ -194,6 +192,14 @@ pub struct ExpectError {
     pub retry_after: Option<String>,
 }
 
+fn null_as_default<'de, T, D>(deserializer: D) -> Result<T, D::Error>
+where
+    T: Default + Deserialize<'de>,
+    D: serde::Deserializer<'de>,
+{
+    Option::deserialize(deserializer).map(Option::unwrap_or_default)
+}
+
 impl Cassette {
     /// Every recording of a folder, by file name.
     ///
@@ -203,10 +209,7 @@ impl Cassette {
         let mut paths = fs::read_dir(folder)?
             .map(|entry| entry.map(|entry| entry.path()))
             .collect::<io::Result<Vec<_>>>()?;
-        paths.retain(|path| {
-            path.extension()
-                .is_some_and(|extension| extension == "json")
-        });
+        paths.retain(|path| path.extension().is_some_and(|extension| extension == "json"));
         paths.sort();
         paths.iter().map(|path| Self::load(path)).collect()
     }
@@ -223,10 +226,9 @@ impl Cassette {
     pub fn body(&self) -> io::Result<Bytes> {
         match (&self.response.body, &self.response.body_base64) {
             (Some(text), _) => Ok(Bytes::copy_from_slice(text.as_bytes())),
-            (None, Some(encoded)) => STANDARD
-                .decode(encoded)
-                .map(Bytes::from)
-                .map_err(io::Error::other),
+            (None, Some(encoded)) => {
+                STANDARD.decode(encoded).map(Bytes::from).map_err(io::Error::other)
+            }
             (None, None) => Ok(Bytes::new()),
         }
     }
@@ -321,10 +323,7 @@ impl Exception {
             && self.marks.iter().all(|mark| cassette.has(mark))
             && (self.stop_reason_raw.is_none()
                 || self.stop_reason_raw == cassette.expect.stop_reason_raw)
-            && self
-                .body_contains
-                .as_ref()
-                .is_none_or(|part| cassette.body_contains(part))
+            && self.body_contains.as_ref().is_none_or(|part| cassette.body_contains(part))
     }
 }
 

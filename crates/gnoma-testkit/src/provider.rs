@@ -30,18 +30,12 @@ impl Answer {
     /// These events.
     #[must_use]
     pub fn of(events: Vec<Result<StreamEvent, ProviderError>>) -> Self {
-        Self {
-            events,
-            ..Self::default()
-        }
+        Self { events, ..Self::default() }
     }
 
     /// Words, and done.
     pub fn text(words: impl Into<String>) -> Self {
-        let text = StreamEvent::TextDelta {
-            slot: 0,
-            text: words.into(),
-        };
+        let text = StreamEvent::TextDelta { slot: 0, text: words.into() };
         Self::of(vec![Ok(text), Ok(StreamEvent::Stop(StopReason::EndTurn))])
     }
 
@@ -55,10 +49,7 @@ impl Answer {
                 id: (*id).to_owned(),
                 name: (*name).to_owned(),
             }));
-            events.push(Ok(StreamEvent::ToolCallDelta {
-                slot,
-                fragment: (*arguments).to_owned(),
-            }));
+            events.push(Ok(StreamEvent::ToolCallDelta { slot, fragment: (*arguments).to_owned() }));
             events.push(Ok(StreamEvent::ToolCallDone { slot }));
         }
         events.push(Ok(StreamEvent::Stop(StopReason::ToolUse)));
@@ -183,11 +174,7 @@ fn play(answer: Answer, open: Arc<()>) -> EventStream {
             event
         }
     });
-    if answer.hang {
-        Box::pin(events.chain(stream::pending()))
-    } else {
-        Box::pin(events)
-    }
+    if answer.hang { Box::pin(events.chain(stream::pending())) } else { Box::pin(events) }
 }
 
 #[cfg(test)]

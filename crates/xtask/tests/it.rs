@@ -1,5 +1,7 @@
 //! The rules: who may use whom, and what source files must not hold.
 
+#![expect(clippy::unwrap_used, reason = "these are tests")]
+
 use std::{
     collections::BTreeSet,
     fs,
@@ -38,7 +40,11 @@ fn crates_use_only_what_they_may() {
         let Ok(text) = fs::read_to_string(folder.join("Cargo.toml")) else { continue };
         let manifest: toml::Table = text.parse().unwrap();
         let name = manifest["package"]["name"].as_str().unwrap().to_owned();
-        assert_eq!(folder.file_name().unwrap().to_str(), Some(name.as_str()), "folder = crate name");
+        assert_eq!(
+            folder.file_name().unwrap().to_str(),
+            Some(name.as_str()),
+            "folder = crate name"
+        );
         let (_, may) = MAY_USE
             .iter()
             .find(|(known, _)| *known == name)

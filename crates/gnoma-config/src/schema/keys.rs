@@ -14,10 +14,7 @@ const MAX_COUNT: i64 = u32::MAX as i64;
 
 /// A whole number from `least` up.
 const fn count(least: i64) -> super::Kind {
-    super::Kind::Integer {
-        least,
-        most: MAX_COUNT,
-    }
+    super::Kind::Integer { least, most: MAX_COUNT }
 }
 
 /// A number from `least` to `most`.
@@ -44,36 +41,17 @@ const fn word(text: &'static str) -> Value {
 const NO: fn() -> Value = || Value::Bool(false);
 
 /// Wires that a custom endpoint can speak; `settings::Protocol` has the same names.
-pub(crate) const PROTOCOLS: [&str; 7] = [
-    "mistral",
-    "anthropic",
-    "openai",
-    "responses",
-    "google",
-    "ollama",
-    "compatible",
-];
+pub(crate) const PROTOCOLS: [&str; 7] =
+    ["mistral", "anthropic", "openai", "responses", "google", "ollama", "compatible"];
 /// How hard a model can be told to think; `gnoma_core::Effort` has the same names.
 pub(crate) const EFFORTS: [&str; 4] = ["none", "low", "medium", "high"];
 /// Names of `gnoma_core::PermissionMode`.
 pub(crate) const MODES: [&str; 6] = ["default", "accept_edits", "auto", "plan", "deny", "bypass"];
 
-const HOOK_EVENTS: [&str; 6] = [
-    "pre_tool_use",
-    "post_tool_use",
-    "session_start",
-    "session_end",
-    "pre_compact",
-    "stop",
-];
-const SLM_BACKENDS: [&str; 6] = [
-    "auto",
-    "ollama",
-    "llamacpp",
-    "llamafile",
-    "openaicompat",
-    "disabled",
-];
+const HOOK_EVENTS: [&str; 6] =
+    ["pre_tool_use", "post_tool_use", "session_start", "session_end", "pre_compact", "stop"];
+const SLM_BACKENDS: [&str; 6] =
+    ["auto", "ollama", "llamacpp", "llamafile", "openaicompat", "disabled"];
 const SAFELIST: [Cow<'static, str>; 4] = [
     Cow::Borrowed("uuid"),
     Cow::Borrowed("sha_hex"),
@@ -83,88 +61,34 @@ const SAFELIST: [Cow<'static, str>; 4] = [
 
 /// All known keys.
 pub static ROWS: &[Row] = &[
-    Row::new(
-        "default_profile",
-        Text,
-        "profile used when `--profile` names none",
-    ),
+    Row::new("default_profile", Text, "profile used when `--profile` names none"),
     // Provider
-    Row::new(
-        "provider.default",
-        Text,
-        "provider asked when `--provider` names none",
-    ),
-    Row::new(
-        "provider.model",
-        Text,
-        "model asked when `--model` names none",
-    ),
+    Row::new("provider.default", Text, "provider asked when `--provider` names none"),
+    Row::new("provider.model", Text, "model asked when `--model` names none"),
     Row::new("provider.max_tokens", count(1), "most tokens of one answer")
         .or(|| Value::Integer(8192)),
-    Row::new(
-        "provider.temperature",
-        number(0.0, 2.0),
-        "sampling temperature",
-    ),
-    Row::new(
-        "provider.effort",
-        Word(&EFFORTS),
-        "how hard the model thinks",
-    ),
+    Row::new("provider.temperature", number(0.0, 2.0), "sampling temperature"),
+    Row::new("provider.effort", Word(&EFFORTS), "how hard the model thinks"),
     Row::new("provider.api_keys.*", Secret, "key of a provider").guarded(Trusted),
     Row::new("provider.endpoints.*", Url, "address of a provider").guarded(Trusted),
-    Row::new(
-        "provider.protocols.*",
-        Word(&PROTOCOLS),
-        "wire an endpoint speaks",
-    )
-    .guarded(Trusted),
-    Row::new(
-        "provider.context.*",
-        count(1),
-        "window of a provider's model, in tokens",
-    ),
+    Row::new("provider.protocols.*", Word(&PROTOCOLS), "wire an endpoint speaks").guarded(Trusted),
+    Row::new("provider.context.*", count(1), "window of a provider's model, in tokens"),
     // Permission
-    Row::new(
-        "permission.mode",
-        Word(&MODES),
-        "how much is asked before tools run",
-    )
-    .or(|| word("auto"))
-    .guarded(NotLooser),
-    Row::new(
-        "permission.rules.[].tool",
-        Verbatim,
-        "glob of tool names the rule is about",
-    )
-    .guarded(OnlyDeny)
-    .required(),
-    Row::new(
-        "permission.rules.[].pattern",
-        Verbatim,
-        "text the arguments must contain",
-    )
-    .guarded(OnlyDeny),
-    Row::new(
-        "permission.rules.[].action",
-        Word(&["allow", "deny"]),
-        "what the rule says",
-    )
-    .guarded(OnlyDeny)
-    .required(),
+    Row::new("permission.mode", Word(&MODES), "how much is asked before tools run")
+        .or(|| word("auto"))
+        .guarded(NotLooser),
+    Row::new("permission.rules.[].tool", Verbatim, "glob of tool names the rule is about")
+        .guarded(OnlyDeny)
+        .required(),
+    Row::new("permission.rules.[].pattern", Verbatim, "text the arguments must contain")
+        .guarded(OnlyDeny),
+    Row::new("permission.rules.[].action", Word(&["allow", "deny"]), "what the rule says")
+        .guarded(OnlyDeny)
+        .required(),
     // Tools
-    Row::new(
-        "tools.bash_timeout",
-        time(1),
-        "longest run of a shell command",
-    )
-    .or(|| seconds(30)),
-    Row::new(
-        "tools.max_file_size",
-        Bytes,
-        "largest file the file tools read",
-    )
-    .or(|| Value::Bytes(1 << 20)),
+    Row::new("tools.bash_timeout", time(1), "longest run of a shell command").or(|| seconds(30)),
+    Row::new("tools.max_file_size", Bytes, "largest file the file tools read")
+        .or(|| Value::Bytes(1 << 20)),
     Row::new("tools.max_rounds", count(1), "most model calls in a turn").or(|| Value::Integer(50)),
     Row::new("tools.shell", Text, "program that runs shell commands").guarded(Trusted),
     // Session, router, network
@@ -175,18 +99,10 @@ pub static ROWS: &[Row] = &[
         "offer the short list of tools whatever the model's window",
     )
     .or(NO),
-    Row::new(
-        "network.connect_timeout",
-        time(1),
-        "longest wait for a connection",
-    )
-    .or(|| seconds(10)),
-    Row::new(
-        "network.idle_timeout",
-        time(1),
-        "longest silence within an answer",
-    )
-    .or(|| seconds(300)),
+    Row::new("network.connect_timeout", time(1), "longest wait for a connection")
+        .or(|| seconds(10)),
+    Row::new("network.idle_timeout", time(1), "longest silence within an answer")
+        .or(|| seconds(300)),
     // Rate limits
     Row::new("rate_limits.*.tier", Text, "name of the plan"),
     Row::new("rate_limits.*.rps", AMOUNT, "requests a second"),
@@ -197,115 +113,57 @@ pub static ROWS: &[Row] = &[
     Row::new("rate_limits.*.otpm", count(0), "tokens written a minute"),
     Row::new(
         "rate_limits.*.tokens_month",
-        super::Kind::Integer {
-            least: 0,
-            most: i64::MAX,
-        },
+        super::Kind::Integer { least: 0, most: i64::MAX },
         "tokens a month",
     )
     .guarded(Trusted),
     Row::new("rate_limits.*.spend_cap", AMOUNT, "most money spent").guarded(Trusted),
     // Security
-    Row::new(
-        "security.entropy_threshold",
-        number(0.0, 8.0),
-        "bits a character of a likely secret",
-    )
-    .or(|| Value::Number(4.5))
-    .guarded(Trusted),
-    Row::new(
-        "security.redact_high_entropy",
-        Bool,
-        "redact likely secrets, do not only warn",
-    )
-    .or(NO)
-    .guarded(Trusted),
-    Row::new(
-        "security.entropy_safelist",
-        List,
-        "forms of text that are no secrets",
-    )
-    .or(|| Value::List(Cow::Borrowed(&SAFELIST)))
-    .guarded(Trusted),
+    Row::new("security.entropy_threshold", number(0.0, 8.0), "bits a character of a likely secret")
+        .or(|| Value::Number(4.5))
+        .guarded(Trusted),
+    Row::new("security.redact_high_entropy", Bool, "redact likely secrets, do not only warn")
+        .or(NO)
+        .guarded(Trusted),
+    Row::new("security.entropy_safelist", List, "forms of text that are no secrets")
+        .or(|| Value::List(Cow::Borrowed(&SAFELIST)))
+        .guarded(Trusted),
     Row::new("security.patterns.[].name", Text, "name of a secret's form").guarded(Trusted),
-    Row::new(
-        "security.patterns.[].regex",
-        Verbatim,
-        "regular expression of the form",
-    )
-    .guarded(Trusted)
-    .required(),
-    Row::new(
-        "security.patterns.[].action",
-        Word(&["redact", "block", "warn"]),
-        "what is done",
-    )
-    .guarded(Trusted),
+    Row::new("security.patterns.[].regex", Verbatim, "regular expression of the form")
+        .guarded(Trusted)
+        .required(),
+    Row::new("security.patterns.[].action", Word(&["redact", "block", "warn"]), "what is done")
+        .guarded(Trusted),
     // Small local model
     Row::new("slm.enabled", Bool, "use a small local model").or(NO),
     Row::new("slm.backend", Word(&SLM_BACKENDS), "what runs it").or(|| word("auto")),
     Row::new("slm.model", Text, "its name"),
     Row::new("slm.base_url", Url, "its address").guarded(Trusted),
     Row::new("slm.model_url", Url, "where it is downloaded from").guarded(Trusted),
-    Row::new(
-        "slm.data_dir",
-        Text,
-        "folder it is kept in and started from",
-    )
-    .guarded(Trusted),
+    Row::new("slm.data_dir", Text, "folder it is kept in and started from").guarded(Trusted),
     Row::new("slm.expected_sha256", Text, "hash of the download").guarded(Trusted),
     Row::new("slm.startup_timeout", time(0), "longest wait for its start").or(|| seconds(5)),
     // Programs: agents, hooks, servers, plugins
     Row::new("cli_agents.*", Text, "program of a command-line agent").guarded(Trusted),
-    Row::new(
-        "arms.[id].id",
-        Text,
-        "provider and model, as `provider/model`",
-    )
-    .required(),
+    Row::new("arms.[id].id", Text, "provider and model, as `provider/model`").required(),
     Row::new("arms.[id].strengths", List, "task types it is good at"),
-    Row::new(
-        "arms.[id].cost_weight",
-        number(0.0, 1.0),
-        "how much its price counts",
-    ),
+    Row::new("arms.[id].cost_weight", number(0.0, 1.0), "how much its price counts"),
     Row::new("hooks.[].name", Text, "name in messages").guarded(Trusted),
-    Row::new("hooks.[].event", Word(&HOOK_EVENTS), "when it runs")
-        .guarded(Trusted)
-        .required(),
-    Row::new(
-        "hooks.[].type",
-        Word(&["command", "prompt", "agent"]),
-        "what it is",
-    )
-    .guarded(Trusted),
-    Row::new("hooks.[].exec", Verbatim, "shell line or prompt")
-        .guarded(Trusted)
-        .required(),
+    Row::new("hooks.[].event", Word(&HOOK_EVENTS), "when it runs").guarded(Trusted).required(),
+    Row::new("hooks.[].type", Word(&["command", "prompt", "agent"]), "what it is").guarded(Trusted),
+    Row::new("hooks.[].exec", Verbatim, "shell line or prompt").guarded(Trusted).required(),
     Row::new("hooks.[].timeout", time(0), "longest run").guarded(Trusted),
     Row::new("hooks.[].fail_open", Bool, "go on when it fails").guarded(Trusted),
     Row::new("hooks.[].tool_pattern", Verbatim, "glob of tool names").guarded(Trusted),
-    Row::new("mcp_servers.[name].name", Text, "name in tool names")
-        .guarded(Trusted)
-        .required(),
-    Row::new("mcp_servers.[name].command", Text, "program")
-        .guarded(Trusted)
-        .required(),
+    Row::new("mcp_servers.[name].name", Text, "name in tool names").guarded(Trusted).required(),
+    Row::new("mcp_servers.[name].command", Text, "program").guarded(Trusted).required(),
     Row::new("mcp_servers.[name].args", List, "its arguments").guarded(Trusted),
     Row::new("mcp_servers.[name].env.*", Secret, "its environment").guarded(Trusted),
     Row::new("mcp_servers.[name].timeout", time(0), "longest call").guarded(Trusted),
-    Row::new(
-        "mcp_servers.[name].replace_default.*",
-        Text,
-        "built-in tool that one replaces",
-    )
-    .guarded(Trusted),
-    Row::new(
-        "mcp_servers.[name].tool_policy.*.path_args",
-        List,
-        "arguments that are paths",
-    )
-    .guarded(Trusted),
+    Row::new("mcp_servers.[name].replace_default.*", Text, "built-in tool that one replaces")
+        .guarded(Trusted),
+    Row::new("mcp_servers.[name].tool_policy.*.path_args", List, "arguments that are paths")
+        .guarded(Trusted),
     Row::new("plugins.enabled", List, "the only plugins loaded").guarded(Trusted),
     Row::new("plugins.disabled", List, "plugins not loaded").guarded(Trusted),
     // Terminal

@@ -60,10 +60,7 @@ pub(crate) struct Refusal {
 
 impl From<String> for Refusal {
     fn from(message: String) -> Self {
-        Self {
-            message,
-            hint: None,
-        }
+        Self { message, hint: None }
     }
 }
 
@@ -83,18 +80,16 @@ impl Kind {
             (Self::Url, Tree::Text(text)) => return read_url(text),
             (Self::Word(words), Tree::Text(text)) => return read_word(words, text),
             (Self::Bool, Tree::Bool(truth)) => Some(Value::Bool(*truth)),
-            (Self::Integer { least, most }, Tree::Integer(number)) => (least..=most)
-                .contains(number)
-                .then_some(Value::Integer(*number)),
-            (Self::Number { least, most }, Tree::Number(number)) => (least..=most)
-                .contains(number)
-                .then_some(Value::Number(*number)),
+            (Self::Integer { least, most }, Tree::Integer(number)) => {
+                (least..=most).contains(number).then_some(Value::Integer(*number))
+            }
+            (Self::Number { least, most }, Tree::Number(number)) => {
+                (least..=most).contains(number).then_some(Value::Number(*number))
+            }
             (Self::Number { least, most }, Tree::Integer(number)) => {
                 #[expect(clippy::cast_precision_loss, reason = "limits are small")]
                 let number = *number as f64;
-                (least..=most)
-                    .contains(&number)
-                    .then_some(Value::Number(number))
+                (least..=most).contains(&number).then_some(Value::Number(number))
             }
             (Self::Duration { least_s }, tree) => read_duration(tree)
                 .filter(|time| *time >= Duration::from_secs(least_s))
@@ -106,9 +101,7 @@ impl Kind {
                     Tree::Text(text) => Some(Cow::Owned(text.clone())),
                     _ => None,
                 });
-                texts
-                    .collect::<Option<Vec<_>>>()
-                    .map(|texts| Value::List(texts.into()))
+                texts.collect::<Option<Vec<_>>>().map(|texts| Value::List(texts.into()))
             }
             _ => None,
         };
@@ -121,15 +114,9 @@ impl Kind {
             Self::Text | Self::Verbatim | Self::Secret => "text".to_owned(),
             Self::Url => "an address such as \"http://localhost:8080/v1\"".to_owned(),
             Self::Bool => "true or false".to_owned(),
-            Self::Integer {
-                least,
-                most: i64::MAX,
-            } => format!("a whole number from {least} up"),
+            Self::Integer { least, most: i64::MAX } => format!("a whole number from {least} up"),
             Self::Integer { least, most } => format!("a whole number from {least} to {most}"),
-            Self::Number {
-                least,
-                most: f64::MAX,
-            } => format!("a number from {least} up"),
+            Self::Number { least, most: f64::MAX } => format!("a number from {least} up"),
             Self::Number { least, most } => format!("a number from {least} to {most}"),
             Self::Duration { least_s } => {
                 let days = MAX_DURATION.as_secs() / (24 * 60 * 60);
@@ -179,31 +166,20 @@ fn read_word(words: &'static [&'static str], text: &str) -> Result<Value, Refusa
     }
     let near = suggest::nearest(text, words.iter().copied());
     Err(Refusal {
-        message: format!(
-            "cannot be `{}`: it is one of {}",
-            text.escape_debug(),
-            words.join(", ")
-        ),
+        message: format!("cannot be `{}`: it is one of {}", text.escape_debug(), words.join(", ")),
         hint: near.map(|word| format!("did you mean `{word}`?")),
     })
 }
 
 fn fold(word: &str) -> String {
-    word.chars()
-        .filter(|c| *c != '_' && *c != '-')
-        .flat_map(char::to_lowercase)
-        .collect()
+    word.chars().filter(|c| *c != '_' && *c != '-').flat_map(char::to_lowercase).collect()
 }
 
 /// Takes an address only when it says plainly where a request goes, and holds no password: addresses
 /// show up in messages and logs.
 fn read_url(text: &str) -> Result<Value, Refusal> {
-    let rest = text
-        .strip_prefix("https://")
-        .or_else(|| text.strip_prefix("http://"));
-    let host = rest
-        .and_then(|rest| rest.split(['/', '?', '#']).next())
-        .unwrap_or_default();
+    let rest = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://"));
+    let host = rest.and_then(|rest| rest.split(['/', '?', '#']).next()).unwrap_or_default();
     if host.contains('@') {
         return Err(Refusal {
             message: "holds a user name or password, which would show up in messages".to_owned(),

@@ -51,21 +51,11 @@ pub struct Row {
 
 impl Row {
     const fn new(path: &'static str, kind: Kind, doc: &'static str) -> Self {
-        Self {
-            path,
-            kind,
-            doc,
-            guard: Guard::Open,
-            required: false,
-            default: None,
-        }
+        Self { path, kind, doc, guard: Guard::Open, required: false, default: None }
     }
 
     const fn or(self, default: fn() -> Value) -> Self {
-        Self {
-            default: Some(default),
-            ..self
-        }
+        Self { default: Some(default), ..self }
     }
 
     const fn guarded(self, guard: Guard) -> Self {
@@ -73,10 +63,7 @@ impl Row {
     }
 
     const fn required(self) -> Self {
-        Self {
-            required: true,
-            ..self
-        }
+        Self { required: true, ..self }
     }
 
     /// The built-in value, where there is one.
@@ -151,18 +138,13 @@ pub(crate) fn unit_length(path: &KeyPath) -> usize {
     if REPLACED_WHOLE.contains(&section.as_str()) {
         return 1;
     }
-    entry_length(path)
-        .filter(|_| path.first_index().is_none())
-        .unwrap_or(all)
+    entry_length(path).filter(|_| path.first_index().is_none()).unwrap_or(all)
 }
 
 /// How many steps of `path` name the entry of a list it belongs to, if it does.
 pub(crate) fn entry_length(path: &KeyPath) -> Option<usize> {
     let steps = row(path)?.path.split('.');
-    steps
-        .enumerate()
-        .find(|(_, step)| step.starts_with('['))
-        .map(|(depth, _)| depth + 1)
+    steps.enumerate().find(|(_, step)| step.starts_with('[')).map(|(depth, _)| depth + 1)
 }
 
 fn fits(step: &'static str, segment: &Segment) -> bool {
@@ -201,9 +183,8 @@ mod tests {
     fn word_lists_agree_with_the_types_they_stand_for() {
         assert_eq!(keys::MODES, PermissionMode::ALL.map(PermissionMode::name));
         assert_eq!(keys::PROTOCOLS, Protocol::ALL.map(Protocol::name));
-        for (effort, name) in [Effort::None, Effort::Low, Effort::Medium, Effort::High]
-            .into_iter()
-            .zip(keys::EFFORTS)
+        for (effort, name) in
+            [Effort::None, Effort::Low, Effort::Medium, Effort::High].into_iter().zip(keys::EFFORTS)
         {
             assert_eq!(format!("{effort:?}").to_lowercase(), name);
         }

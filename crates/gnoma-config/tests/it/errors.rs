@@ -226,10 +226,7 @@ fn a_flood_of_findings_is_cut() {
     let lines: String = (0..50).map(|n| format!("zzzzzz{n} = 1\n")).collect();
     let home = Home::new().user(&format!("{lines}tools = 1\n"));
     let words = home.words();
-    assert_eq!(
-        words.matches("warning:").count() + words.matches("error:").count(),
-        20
-    );
+    assert_eq!(words.matches("warning:").count() + words.matches("error:").count(), 20);
     assert!(words.starts_with("error: `tools` wants a table"), "{words}");
     assert!(words.ends_with("and 31 more"), "{words}");
 }
@@ -239,18 +236,9 @@ fn huge_hostile_files_end_soon() {
     let files = [
         format!("tools = {}", "[".repeat(50_000)),
         "=\n".repeat(50_000),
-        (0..9_000)
-            .map(|n| format!("[[arms]]\nid = \"{n}\"\n"))
-            .collect(),
-        format!(
-            "slm = {{ {} }}",
-            (0..10_000)
-                .map(|n| format!("k{n} = 1,"))
-                .collect::<String>()
-        ),
-        (0..9_000)
-            .map(|n| format!("provider.context.p{n} = 0\n"))
-            .collect(),
+        (0..9_000).map(|n| format!("[[arms]]\nid = \"{n}\"\n")).collect(),
+        format!("slm = {{ {} }}", (0..10_000).map(|n| format!("k{n} = 1,")).collect::<String>()),
+        (0..9_000).map(|n| format!("provider.context.p{n} = 0\n")).collect(),
     ];
     for file in files {
         assert!(file.len() < 256 * 1024);

@@ -82,12 +82,9 @@ impl Home {
     /// What is said when loading, with the folder's name taken out.
     pub(crate) fn words(&self) -> String {
         let words = match self.try_load() {
-            Ok(loaded) => loaded
-                .findings
-                .iter()
-                .map(Finding::to_string)
-                .collect::<Vec<_>>()
-                .join("\n\n"),
+            Ok(loaded) => {
+                loaded.findings.iter().map(Finding::to_string).collect::<Vec<_>>().join("\n\n")
+            }
             Err(error) => error.to_string(),
         };
         words.replace(&self.folder.path().display().to_string(), "~")
@@ -95,8 +92,6 @@ impl Home {
 
     /// All values with their origins, with the folder's name taken out.
     pub(crate) fn origins(&self) -> String {
-        self.load()
-            .show(true)
-            .replace(&self.folder.path().display().to_string(), "~")
+        self.load().show(true).replace(&self.folder.path().display().to_string(), "~")
     }
 }

@@ -81,10 +81,7 @@ fn every_layer_is_named_where_it_set_a_value() {
     tui.theme = "catppuccin"  # default
     tui.vim = false  # default
     "#);
-    assert_eq!(
-        home.load().explain("provider.default").unwrap().origin,
-        Origin::Environment
-    );
+    assert_eq!(home.load().explain("provider.default").unwrap().origin, Origin::Environment);
     let settings = home.load().settings;
     assert_eq!(settings.provider.default.as_deref(), Some("anthropic"));
     assert_eq!(settings.provider.model.as_deref(), Some("medium"));
@@ -145,19 +142,11 @@ fn tables_merge_by_key_and_lists_are_appended_to() {
         pattern: pattern.to_owned(),
         action: Action::Deny,
     };
-    assert_eq!(
-        loaded.settings.permission.rules,
-        [rule("bash", ""), rule("fs.*", "secret")]
-    );
+    assert_eq!(loaded.settings.permission.rules, [rule("bash", ""), rule("fs.*", "secret")]);
     let names: Vec<_> = (0..4).map(|index| format!("hooks.{index}.name")).collect();
-    let names: Vec<_> = names
-        .iter()
-        .map(|key| loaded.explain(key).unwrap().value.as_str())
-        .collect();
-    assert_eq!(
-        names,
-        [r#""first""#, r#""second""#, r#""third""#, r#""fourth""#]
-    );
+    let names: Vec<_> =
+        names.iter().map(|key| loaded.explain(key).unwrap().value.as_str()).collect();
+    assert_eq!(names, [r#""first""#, r#""second""#, r#""third""#, r#""fourth""#]);
 }
 
 #[test]
@@ -198,12 +187,7 @@ fn named_entries_and_whole_sections_are_replaced_as_one() {
             "#,
         );
     let shown = home.load().show(false);
-    let of = |section: &str| {
-        shown
-            .lines()
-            .filter(|l| l.starts_with(section))
-            .collect::<Vec<_>>()
-    };
+    let of = |section: &str| shown.lines().filter(|l| l.starts_with(section)).collect::<Vec<_>>();
     insta::assert_debug_snapshot!([of("arms"), of("mcp"), of("security"), of("plugins")], @r#"
     [
         [
@@ -249,11 +233,8 @@ fn endpoints_and_keys_come_from_the_environment_too() {
         .env("GEMINI_API_KEY", " ")
         .env("GNOMA_MODEL", "${HOME}");
     let provider = home.load().settings.provider;
-    let endpoints: Vec<_> = provider
-        .endpoints
-        .iter()
-        .map(|(p, url)| (p.as_str(), url.as_str()))
-        .collect();
+    let endpoints: Vec<_> =
+        provider.endpoints.iter().map(|(p, url)| (p.as_str(), url.as_str())).collect();
     assert_eq!(
         endpoints,
         [
@@ -263,15 +244,8 @@ fn endpoints_and_keys_come_from_the_environment_too() {
         ]
     );
     assert_eq!(provider.protocols["my-vllm"], Protocol::Responses);
-    assert_eq!(
-        provider.api_keys.keys().collect::<Vec<_>>(),
-        ["google", "my-vllm"]
-    );
-    assert_eq!(
-        provider.model.as_deref(),
-        Some("${HOME}"),
-        "variables are taken as they are"
-    );
+    assert_eq!(provider.api_keys.keys().collect::<Vec<_>>(), ["google", "my-vllm"]);
+    assert_eq!(provider.model.as_deref(), Some("${HOME}"), "variables are taken as they are");
 }
 
 #[test]
@@ -296,28 +270,21 @@ fn a_missing_variable_leaves_the_layer_below_in_force() {
 fn both_spellings_of_a_mode_are_taken() {
     for spelling in ["accept_edits", "acceptEdits"] {
         let home = Home::new().flag("permission.mode", spelling);
-        assert_eq!(
-            home.load().settings.permission.mode,
-            PermissionMode::AcceptEdits
-        );
+        assert_eq!(home.load().settings.permission.mode, PermissionMode::AcceptEdits);
     }
 }
 
 /// Everything the Go program documented, as its users may have written it.
 #[test]
 fn a_configuration_of_the_go_program_loads_without_a_word() {
-    let home = Home::new()
-        .env("MISTRAL_KEY", "m")
-        .user(include_str!("go_era.toml"));
+    let home = Home::new().env("MISTRAL_KEY", "m").user(include_str!("go_era.toml"));
     let loaded = home.load();
     assert_eq!(loaded.findings, []);
     assert_eq!(loaded.settings.provider.api_keys["mistral"].expose(), "m");
     assert_eq!(loaded.settings.tools.max_file_size, 2_097_152);
     assert_eq!(loaded.settings.permission.mode, PermissionMode::AcceptEdits);
     assert_eq!(loaded.settings.permission.rules.len(), 2);
-    let arm = loaded
-        .explain(r#"arms."anthropic/claude-opus-4-7".cost_weight"#)
-        .unwrap();
+    let arm = loaded.explain(r#"arms."anthropic/claude-opus-4-7".cost_weight"#).unwrap();
     assert_eq!(arm.value, "0.3");
 }
 
@@ -334,12 +301,8 @@ const COUNTS: [&str; 5] = [
 type Saying = [Option<u16>; COUNTS.len()];
 
 fn file(saying: &Saying) -> String {
-    let said = COUNTS
-        .iter()
-        .zip(saying)
-        .filter_map(|(key, value)| Some((key, (*value)?)));
-    said.map(|(key, value)| format!("{key} = {}\n", u32::from(value) + 1))
-        .collect()
+    let said = COUNTS.iter().zip(saying).filter_map(|(key, value)| Some((key, (*value)?)));
+    said.map(|(key, value)| format!("{key} = {}\n", u32::from(value) + 1)).collect()
 }
 
 proptest! {

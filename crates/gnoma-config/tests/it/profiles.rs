@@ -24,9 +24,8 @@ fn profiles_are_off_without_any() {
 
 #[test]
 fn what_cannot_be_chosen_is_told_with_what_can() {
-    let mut home = Home::new()
-        .write("config/profiles/home.toml", "")
-        .write("config/profiles/work.toml", "");
+    let mut home =
+        Home::new().write("config/profiles/home.toml", "").write("config/profiles/work.toml", "");
     insta::assert_snapshot!(home.words(), @r#"
     error: no profile is chosen
       --> ~/config/profiles
@@ -55,9 +54,7 @@ fn what_cannot_be_chosen_is_told_with_what_can() {
 
 #[test]
 fn only_the_users_own_file_chooses_a_profile() {
-    let home = Home::new()
-        .profile("")
-        .project("default_profile = \"evil\"\n");
+    let home = Home::new().profile("").project("default_profile = \"evil\"\n");
     insta::assert_snapshot!(home.words(), @r#"
     warning: `default_profile` is ignored: the profile has been chosen before this file is read
       --> ~/project/.gnoma/config.toml:1:19

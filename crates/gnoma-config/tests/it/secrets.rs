@@ -24,18 +24,9 @@ fn keys_are_used_but_never_shown() {
     }
     hidden_in(&format!("{loaded:?}"));
     hidden_in(&loaded.show(true));
-    assert_eq!(
-        loaded.explain("provider.api_keys.openai").unwrap().value,
-        "\"***0042\""
-    );
-    assert_eq!(
-        loaded.explain("provider.api_keys.xai").unwrap().value,
-        "\"***\""
-    );
-    assert_eq!(
-        loaded.explain("mcp_servers.git.env.TOKEN").unwrap().value,
-        "\"***0042\""
-    );
+    assert_eq!(loaded.explain("provider.api_keys.openai").unwrap().value, "\"***0042\"");
+    assert_eq!(loaded.explain("provider.api_keys.xai").unwrap().value, "\"***\"");
+    assert_eq!(loaded.explain("mcp_servers.git.env.TOKEN").unwrap().value, "\"***0042\"");
 }
 
 #[test]

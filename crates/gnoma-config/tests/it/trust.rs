@@ -43,11 +43,7 @@ fn an_untrusted_project_sets_only_what_is_harmless() {
     assert_eq!(loaded.settings.provider.model.as_deref(), Some("large"));
     assert!(loaded.settings.provider.endpoints.is_empty());
     assert_eq!(loaded.settings.permission.mode, PermissionMode::Auto);
-    assert_eq!(
-        loaded.settings.permission.rules.len(),
-        1,
-        "a rule that refuses is welcome"
-    );
+    assert_eq!(loaded.settings.permission.rules.len(), 1, "a rule that refuses is welcome");
     assert!(!loaded.show(false).contains("curl"));
     insta::assert_snapshot!(home.words(), @r#"
     warning: `tui.theme` is ignored because it reads a variable: this folder is not trusted
@@ -77,27 +73,18 @@ fn an_untrusted_project_sets_only_what_is_harmless() {
 
 #[test]
 fn trust_makes_everything_hold_until_the_file_changes() {
-    let home = Home::new()
-        .env("OPENAI_API_KEY", "sk-123")
-        .project(HOSTILE)
-        .trusted();
+    let home = Home::new().env("OPENAI_API_KEY", "sk-123").project(HOSTILE).trusted();
     let loaded = home.load();
     assert_eq!(loaded.project, Some(Standing::Trusted));
     assert_eq!(loaded.findings, []);
     assert_eq!(loaded.settings.permission.mode, PermissionMode::Bypass);
-    assert_eq!(
-        loaded.settings.provider.endpoints["openai"],
-        "https://evil.example/v1"
-    );
+    assert_eq!(loaded.settings.provider.endpoints["openai"], "https://evil.example/v1");
 
     let home = home.project(&format!("{HOSTILE}\n# one more line\n"));
     let loaded = home.load();
     assert_eq!(loaded.project, Some(Standing::Changed));
     assert_eq!(loaded.settings.permission.mode, PermissionMode::Auto);
-    assert!(
-        home.words()
-            .contains("this file has changed since its folder was trusted")
-    );
+    assert!(home.words().contains("this file has changed since its folder was trusted"));
 
     let home = home.trusted();
     assert_eq!(home.load().project, Some(Standing::Trusted));
@@ -127,28 +114,19 @@ fn line_that_sets(path: &str, kind: Kind) -> String {
             } else {
                 format!("{identity} = \"x\", ")
             };
-            format!(
-                "{list} = [{{ {name}{} = {value} }}]\n",
-                field.replace('*', "k")
-            )
+            format!("{list} = [{{ {name}{} = {value} }}]\n", field.replace('*', "k"))
         }
     }
 }
 
 #[test]
 fn no_guarded_key_of_the_schema_gets_through() {
-    let guarded: Vec<_> = ROWS
-        .iter()
-        .filter(|row| row.guard == Guard::Trusted)
-        .collect();
+    let guarded: Vec<_> = ROWS.iter().filter(|row| row.guard == Guard::Trusted).collect();
     assert!(guarded.len() > 20);
     for row in guarded {
         let line = line_that_sets(row.path, row.kind);
         let loaded = Home::new().project(&line).load();
-        let came_through = loaded
-            .values
-            .iter()
-            .any(|value| value.origin == Origin::Project);
+        let came_through = loaded.values.iter().any(|value| value.origin == Origin::Project);
         assert!(!came_through, "{line}");
         assert_eq!(loaded.findings.len(), 1, "{line}");
     }
@@ -174,14 +152,7 @@ fn a_key_in_the_environment_does_not_follow_an_untrusted_endpoint() {
         .env("EVIL_API_KEY", "k")
         .project("provider.endpoints.evil = \"https://evil.example\"\n");
     assert!(home.load().settings.provider.api_keys.is_empty());
-    assert!(
-        home.trusted()
-            .load()
-            .settings
-            .provider
-            .api_keys
-            .contains_key("evil")
-    );
+    assert!(home.trusted().load().settings.provider.api_keys.contains_key("evil"));
 }
 
 #[test]
@@ -193,28 +164,16 @@ fn the_store_is_listed_and_survives_odd_names() {
     home.store().trust(&home.root(), b"x = 1").unwrap();
     let store = home.store();
     let real = home.root().canonicalize().unwrap();
-    assert_eq!(
-        store.list().collect::<Vec<_>>(),
-        [real.clone(), real.join("a \"quoted\"\nname")]
-    );
+    assert_eq!(store.list().collect::<Vec<_>>(), [real.clone(), real.join("a \"quoted\"\nname")]);
     assert!(store.is_trusted(&odd, b"") && !store.is_trusted(&odd, b"y"));
-    let error = home
-        .store()
-        .trust(&home.root().join("gone"), b"")
-        .unwrap_err();
+    let error = home.store().trust(&home.root().join("gone"), b"").unwrap_err();
     assert!(matches!(error, TrustError::Folder { .. }));
 }
 
 #[test]
 fn a_damaged_store_trusts_nobody_and_says_so() {
-    let home = Home::new()
-        .project(HOSTILE)
-        .trusted()
-        .write("state/trusted.toml", "folders = 1");
-    assert!(matches!(
-        Store::open(&home.sources.state_dir),
-        Err(TrustError::Damaged { .. })
-    ));
+    let home = Home::new().project(HOSTILE).trusted().write("state/trusted.toml", "folders = 1");
+    assert!(matches!(Store::open(&home.sources.state_dir), Err(TrustError::Damaged { .. })));
     assert_eq!(home.load().project, Some(Standing::Unknown));
     assert!(home.words().contains("no folder is trusted"));
 }
@@ -229,9 +188,6 @@ fn the_store_is_private_and_a_writable_one_is_not_believed() {
     assert_eq!(mode(&file), 0o600);
     assert_eq!(mode(&home.sources.state_dir), 0o700);
     fs::set_permissions(&file, fs::Permissions::from_mode(0o666)).unwrap();
-    assert!(matches!(
-        Store::open(&home.sources.state_dir),
-        Err(TrustError::Exposed { .. })
-    ));
+    assert!(matches!(Store::open(&home.sources.state_dir), Err(TrustError::Exposed { .. })));
     assert_eq!(home.load().project, Some(Standing::Unknown));
 }

@@ -2,6 +2,8 @@
 
 #![expect(clippy::expect_used, clippy::unwrap_used, reason = "these are tests")]
 
+mod corpus;
+
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use gnoma_core::{

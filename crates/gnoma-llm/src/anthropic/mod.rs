@@ -1,46 +1,134 @@
-//! stub
+//! Anthropic Messages, `POST /v1/messages`.
+//!
+//! Format: Anthropic's API reference, version `2023-06-01`. Server tools (search, code execution, MCP,
+//! compaction) are not offered; where an answer holds their blocks all the same, they are read over.
+
+mod decode;
+mod effort;
+mod encode;
+mod wire;
+
+use std::sync::Arc;
+
+use gnoma_core::{Message, ModelInfo, ModelRef, ModelRequest, RawJson, Secret, ToolSpec};
+
 use crate::{
     Profile,
     body::Envelope,
     dialect::{Decode, Dialect, Headers, MessageCx},
     names::NameMap,
 };
-use gnoma_core::{Message, ModelInfo, ModelRequest, RawJson, ToolSpec};
-use std::sync::Arc;
+
+/// How a key begins that stands for a signed-in person and not for an API account.
+const SIGNED_IN_KEY: &str = "sk-ant-oat";
+
+/// The dialect of one Anthropic endpoint.
 pub(crate) struct Anthropic {
     profile: Arc<Profile>,
 }
+
 impl Anthropic {
     pub(crate) fn new(profile: Arc<Profile>) -> Self {
         Self { profile }
     }
 }
+
 impl Dialect for Anthropic {
     fn path(&self, _model: &str) -> String {
-        todo!()
+        "/messages".to_owned()
     }
+
     fn headers(&self) -> Headers {
-        todo!()
+        let plain = |value: &str| Secret::new(value.to_owned());
+        let mut headers = vec![("anthropic-version", plain("2023-06-01"))];
+        match &self.profile.key {
+            Some(key) if key.expose().starts_with(SIGNED_IN_KEY) => {
+                let bearer = Secret::new(format!("Bearer {}", key.expose()));
+                headers.push(("authorization", bearer));
+                headers.push(("anthropic-beta", plain("oauth-2025-04-20")));
+            }
+            Some(key) => headers.push(("x-api-key", key.clone())),
+            None => (),
+        }
+        headers
     }
-    fn tools(&self, _tools: &[Arc<ToolSpec>], _names: &NameMap) -> Option<RawJson> {
-        todo!()
+
+    fn tools(&self, tools: &[Arc<ToolSpec>], names: &NameMap) -> Option<RawJson> {
+        encode::tools(tools, names)
     }
+
     fn envelope(
         &self,
-        _request: &ModelRequest,
-        _tools: Option<&RawJson>,
-        _names: &NameMap,
+        request: &ModelRequest,
+        tools: Option<&RawJson>,
+        names: &NameMap,
     ) -> Envelope {
-        todo!()
+        let asked =
+            ModelRef { provider: self.profile.name.clone(), model: request.model.to_string() };
+        encode::envelope(request, &asked, tools, names)
     }
-    fn message(&self, _message: &Message, _cx: MessageCx<'_>) -> Vec<u8> {
-        todo!()
+
+    fn message(&self, message: &Message, cx: MessageCx<'_>) -> Vec<u8> {
+        encode::message(message, cx)
     }
-    fn decoder(&self, _names: Arc<NameMap>) -> Box<dyn Decode> {
-        let _ = &self.profile;
-        todo!()
+
+    fn has_breakpoints(&self) -> bool {
+        true
     }
-    fn models(&self, _body: &[u8]) -> Vec<ModelInfo> {
-        todo!()
+
+    fn decoder(&self, names: Arc<NameMap>) -> Box<dyn Decode> {
+        Box::new(decode::Decoder::new(Arc::clone(&self.profile), names))
+    }
+
+    fn models_path(&self) -> &'static str {
+        "/models?limit=1000"
+    }
+
+    fn models(&self, body: &[u8]) -> Vec<ModelInfo> {
+        let list: wire::ModelList<'_> = serde_json::from_slice(body).unwrap_or_default();
+        list.data
+            .into_iter()
+            .filter(|model| !model.id.is_empty())
+            .map(|model| ModelInfo { context_window: model.window(), id: model.id.into_string() })
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Protocol;
+
+    fn headers(key: Option<&str>) -> Vec<(&'static str, String)> {
+        let mut profile = Profile::new("anthropic", Protocol::Anthropic, "http://x");
+        profile.key = key.map(|key| Secret::new(key.to_owned()));
+        let headers = Anthropic::new(Arc::new(profile)).headers();
+        headers.into_iter().map(|(name, value)| (name, value.expose().clone())).collect()
+    }
+
+    #[test]
+    fn each_kind_of_key_has_its_header() {
+        let has = |headers: &[(&str, String)], name: &str, value: &str| {
+            headers.iter().any(|header| *header == (name, value.to_owned()))
+        };
+        assert!(has(&headers(Some("sk-ant-api")), "x-api-key", "sk-ant-api"));
+        let signed_in = headers(Some("sk-ant-oat-1"));
+        assert!(has(&signed_in, "authorization", "Bearer sk-ant-oat-1"));
+        assert!(!signed_in.iter().any(|(name, _)| *name == "x-api-key"));
+        assert_eq!(headers(None).len(), 1);
+    }
+
+    #[test]
+    fn models_come_with_their_window_where_it_is_told() {
+        let profile = Profile::new("anthropic", Protocol::Anthropic, "http://x");
+        let dialect = Anthropic::new(Arc::new(profile));
+        let body =
+            br#"{"data":[{"type":"model","id":"a","max_input_tokens":200000},{"id":"b"},{}]}"#;
+        let models = dialect.models(body);
+        let read: Vec<_> =
+            models.iter().map(|model| (model.id.as_str(), model.context_window)).collect();
+        assert_eq!(read, [("a", Some(200_000)), ("b", None)]);
+        assert!(dialect.models(b"{\"error\":{}}").is_empty());
+        assert!(dialect.models(b"<html>").is_empty());
     }
 }

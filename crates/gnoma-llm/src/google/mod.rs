@@ -1,46 +1,122 @@
-//! stub
+//! Google Gemini, `POST /v1beta/models/{model}:streamGenerateContent`.
+//!
+//! Format: Google's API reference for `generateContent`, which Vertex shares. Google's own tools (search,
+//! code execution) are not offered; where an answer holds their parts all the same, they are read over.
+
+mod arguments;
+mod decode;
+mod encode;
+mod model;
+mod wire;
+
+use std::sync::Arc;
+
+use gnoma_core::{Message, ModelInfo, ModelRequest, RawJson, ToolSpec};
+
 use crate::{
     Profile,
     body::Envelope,
     dialect::{Decode, Dialect, Headers, MessageCx},
     names::NameMap,
 };
-use gnoma_core::{Message, ModelInfo, ModelRequest, RawJson, ToolSpec};
-use std::sync::Arc;
+
+/// How the API's own lists spell a model; without it, everywhere else.
+const MODEL_PREFIX: &str = "models/";
+
+/// The dialect of one Gemini endpoint.
 pub(crate) struct Google {
     profile: Arc<Profile>,
 }
+
 impl Google {
     pub(crate) fn new(profile: Arc<Profile>) -> Self {
         Self { profile }
     }
 }
+
 impl Dialect for Google {
-    fn path(&self, _model: &str) -> String {
-        todo!()
+    fn path(&self, model: &str) -> String {
+        // `tunedModels/mine` brings its own collection.
+        let prefix = if model.contains('/') { "" } else { MODEL_PREFIX };
+        format!("/{prefix}{model}:streamGenerateContent?alt=sse")
     }
+
     fn headers(&self) -> Headers {
-        todo!()
+        let key = self.profile.key.iter();
+        key.map(|key| ("x-goog-api-key", key.clone())).collect()
     }
-    fn tools(&self, _tools: &[Arc<ToolSpec>], _names: &NameMap) -> Option<RawJson> {
-        todo!()
+
+    fn tools(&self, tools: &[Arc<ToolSpec>], names: &NameMap) -> Option<RawJson> {
+        encode::tools(tools, names)
     }
+
     fn envelope(
         &self,
-        _request: &ModelRequest,
-        _tools: Option<&RawJson>,
-        _names: &NameMap,
+        request: &ModelRequest,
+        tools: Option<&RawJson>,
+        names: &NameMap,
     ) -> Envelope {
-        todo!()
+        encode::envelope(request, tools, names)
     }
-    fn message(&self, _message: &Message, _cx: MessageCx<'_>) -> Vec<u8> {
-        todo!()
+
+    fn message(&self, message: &Message, cx: MessageCx<'_>) -> Vec<u8> {
+        encode::message(message, cx)
     }
-    fn decoder(&self, _names: Arc<NameMap>) -> Box<dyn Decode> {
-        let _ = &self.profile;
-        todo!()
+
+    fn decoder(&self, names: Arc<NameMap>) -> Box<dyn Decode> {
+        Box::new(decode::Decoder::new(Arc::clone(&self.profile), names))
     }
-    fn models(&self, _body: &[u8]) -> Vec<ModelInfo> {
-        todo!()
+
+    fn models_path(&self) -> &'static str {
+        "/models?pageSize=1000"
+    }
+
+    fn models(&self, body: &[u8]) -> Vec<ModelInfo> {
+        let list: wire::ModelList<'_> = serde_json::from_slice(body).unwrap_or_default();
+        list.models
+            .into_iter()
+            .filter(wire::Model::generates)
+            .map(|model| {
+                let name = model.name.as_str();
+                ModelInfo {
+                    id: name.strip_prefix(MODEL_PREFIX).unwrap_or(name).to_owned(),
+                    context_window: model.window(),
+                }
+            })
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Protocol;
+
+    fn dialect() -> Google {
+        let profile = Profile::new("google", Protocol::Google, "http://x");
+        Google::new(Arc::new(profile))
+    }
+
+    #[test]
+    fn a_model_is_found_in_every_spelling() {
+        let path = |model| dialect().path(model);
+        let expected = "/models/gemini-2.5-flash:streamGenerateContent?alt=sse";
+        assert_eq!(path("gemini-2.5-flash"), expected);
+        assert_eq!(path("models/gemini-2.5-flash"), expected);
+        assert!(path("tunedModels/mine").starts_with("/tunedModels/mine:"));
+    }
+
+    #[test]
+    fn only_models_that_generate_are_listed() {
+        let body = br#"{"models":[
+            {"name":"models/gemini-3-flash","inputTokenLimit":1048576,
+             "supportedGenerationMethods":["generateContent","countTokens"]},
+            {"name":"models/embedding-001","supportedGenerationMethods":["embedContent"]},
+            {"name":"models/bare"}, {}]}"#;
+        let models = dialect().models(body);
+        let read: Vec<_> =
+            models.iter().map(|model| (model.id.as_str(), model.context_window)).collect();
+        assert_eq!(read, [("gemini-3-flash", Some(1_048_576)), ("bare", None)]);
+        assert!(dialect().models(b"nonsense").is_empty());
     }
 }

@@ -1,46 +1,64 @@
-//! stub
+//! Mistral chat completions, the reference adapter.
+
+mod decode;
+mod encode;
+mod wire;
+
+use std::sync::Arc;
+
+use gnoma_core::{Message, ModelInfo, ModelRequest, RawJson, ToolSpec};
+
 use crate::{
     Profile,
     body::Envelope,
+    completions::{self, decode::Decoder},
     dialect::{Decode, Dialect, Headers, MessageCx},
     names::NameMap,
 };
-use gnoma_core::{Message, ModelInfo, ModelRequest, RawJson, ToolSpec};
-use std::sync::Arc;
+
+/// The dialect of Mistral's `/chat/completions`.
 pub(crate) struct Mistral {
     profile: Arc<Profile>,
 }
+
 impl Mistral {
     pub(crate) fn new(profile: Arc<Profile>) -> Self {
         Self { profile }
     }
 }
+
 impl Dialect for Mistral {
     fn path(&self, _model: &str) -> String {
-        todo!()
+        "/chat/completions".to_owned()
     }
+
     fn headers(&self) -> Headers {
-        todo!()
+        self.profile.bearer().into_iter().collect()
     }
-    fn tools(&self, _tools: &[Arc<ToolSpec>], _names: &NameMap) -> Option<RawJson> {
-        todo!()
+
+    fn tools(&self, tools: &[Arc<ToolSpec>], names: &NameMap) -> Option<RawJson> {
+        completions::encode::tools(tools, names)
     }
+
     fn envelope(
         &self,
-        _request: &ModelRequest,
-        _tools: Option<&RawJson>,
-        _names: &NameMap,
+        request: &ModelRequest,
+        tools: Option<&RawJson>,
+        names: &NameMap,
     ) -> Envelope {
-        todo!()
+        encode::envelope(request, tools, names)
     }
-    fn message(&self, _message: &Message, _cx: MessageCx<'_>) -> Vec<u8> {
-        todo!()
+
+    fn message(&self, message: &Message, cx: MessageCx<'_>) -> Vec<u8> {
+        encode::message(message, cx)
     }
-    fn decoder(&self, _names: Arc<NameMap>) -> Box<dyn Decode> {
-        let _ = &self.profile;
-        todo!()
+
+    fn decoder(&self, names: Arc<NameMap>) -> Box<dyn Decode> {
+        let profile = Arc::clone(&self.profile);
+        Box::new(Decoder::new(profile, names, decode::Mistral))
     }
-    fn models(&self, _body: &[u8]) -> Vec<ModelInfo> {
-        todo!()
+
+    fn models(&self, body: &[u8]) -> Vec<ModelInfo> {
+        completions::models::models(body)
     }
 }

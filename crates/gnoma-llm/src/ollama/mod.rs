@@ -1,46 +1,72 @@
-//! stub
+//! Ollama's own `/api/chat`: the only wire on which the size of the window can be asked for.
+//!
+//! `keep_alive` is not sent: how long a model stays loaded is the user's setting of the server.
+
+mod decode;
+mod encode;
+mod wire;
+
+use std::sync::Arc;
+
 use crate::{
     Profile,
     body::Envelope,
+    completions::{self, models::models},
     dialect::{Decode, Dialect, Headers, MessageCx},
     names::NameMap,
 };
 use gnoma_core::{Message, ModelInfo, ModelRequest, RawJson, ToolSpec};
-use std::sync::Arc;
+
+/// The dialect.
 pub(crate) struct Ollama {
     profile: Arc<Profile>,
 }
+
 impl Ollama {
     pub(crate) fn new(profile: Arc<Profile>) -> Self {
         Self { profile }
     }
 }
+
 impl Dialect for Ollama {
     fn path(&self, _model: &str) -> String {
-        todo!()
+        "/api/chat".to_owned()
     }
+
+    /// A local server wants no key; Ollama's cloud does.
     fn headers(&self) -> Headers {
-        todo!()
+        self.profile.bearer().into_iter().collect()
     }
-    fn tools(&self, _tools: &[Arc<ToolSpec>], _names: &NameMap) -> Option<RawJson> {
-        todo!()
+
+    fn tools(&self, tools: &[Arc<ToolSpec>], names: &NameMap) -> Option<RawJson> {
+        completions::encode::tools(tools, names)
     }
+
     fn envelope(
         &self,
-        _request: &ModelRequest,
-        _tools: Option<&RawJson>,
+        request: &ModelRequest,
+        tools: Option<&RawJson>,
         _names: &NameMap,
     ) -> Envelope {
-        todo!()
+        encode::envelope(request, tools)
     }
-    fn message(&self, _message: &Message, _cx: MessageCx<'_>) -> Vec<u8> {
-        todo!()
+
+    fn message(&self, message: &Message, cx: MessageCx<'_>) -> Vec<u8> {
+        encode::message(message, cx)
     }
-    fn decoder(&self, _names: Arc<NameMap>) -> Box<dyn Decode> {
-        let _ = &self.profile;
-        todo!()
+
+    fn decoder(&self, names: Arc<NameMap>) -> Box<dyn Decode> {
+        Box::new(decode::Decoder::new(Arc::clone(&self.profile), names))
     }
-    fn models(&self, _body: &[u8]) -> Vec<ModelInfo> {
-        todo!()
+
+    fn models_path(&self) -> &'static str {
+        "/api/tags"
+    }
+
+    fn models(&self, body: &[u8]) -> Vec<ModelInfo> {
+        models(body)
     }
 }
+
+#[cfg(test)]
+mod tests;

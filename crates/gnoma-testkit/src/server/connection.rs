@@ -92,11 +92,7 @@ async fn send(mut writer: WriteHalf<'_>, reply: Reply, shared: &Shared) -> io::R
         End::Whole | End::Truncate(_) => {
             out.extend_from_slice(b"0\r\n\r\n");
             put(&mut writer, &mut out, shared).await?;
-            Ok(if reply.close {
-                Next::Close
-            } else {
-                Next::KeepOpen
-            })
+            Ok(if reply.close { Next::Close } else { Next::KeepOpen })
         }
         End::Abort(_) => {
             put(&mut writer, &mut out, shared).await?;
@@ -115,10 +111,7 @@ async fn send(mut writer: WriteHalf<'_>, reply: Reply, shared: &Shared) -> io::R
 }
 
 fn head(reply: &Reply) -> Vec<u8> {
-    let mut head = format!(
-        "HTTP/1.1 {} \r\ntransfer-encoding: chunked\r\n",
-        reply.status
-    );
+    let mut head = format!("HTTP/1.1 {} \r\ntransfer-encoding: chunked\r\n", reply.status);
     for (name, value) in &reply.headers {
         head.push_str(name);
         head.push_str(": ");

@@ -81,11 +81,7 @@ impl Server {
         });
         let mut tasks = JoinSet::new();
         tasks.spawn(accept(listener, Arc::clone(&shared)));
-        Ok(Self {
-            address,
-            shared,
-            _tasks: tasks,
-        })
+        Ok(Self { address, shared, _tasks: tasks })
     }
 
     /// Starts a server that gives each request the next reply, and status 500 when none is left.
@@ -107,10 +103,8 @@ impl Server {
     pub fn by_path<P: Into<String>>(
         routes: impl IntoIterator<Item = (P, Reply)>,
     ) -> io::Result<Self> {
-        let routes: Vec<(String, Reply)> = routes
-            .into_iter()
-            .map(|(path, reply)| (path.into(), reply))
-            .collect();
+        let routes: Vec<(String, Reply)> =
+            routes.into_iter().map(|(path, reply)| (path.into(), reply)).collect();
         Self::start(move |request| {
             let found = routes.iter().find(|(path, _)| path == request.path());
             found.map_or_else(

@@ -27,13 +27,11 @@ impl Body {
         };
         let size = size.max(1);
         let parts = iter::once(head).chain(unit.into_iter().flat_map(iter::repeat));
-        parts
-            .flat_map(move |part| cut(part, size))
-            .scan(limit, |left, piece| {
-                let piece = piece.slice(..piece.len().min(*left));
-                *left -= piece.len();
-                (!piece.is_empty()).then_some(piece)
-            })
+        parts.flat_map(move |part| cut(part, size)).scan(limit, |left, piece| {
+            let piece = piece.slice(..piece.len().min(*left));
+            *left -= piece.len();
+            (!piece.is_empty()).then_some(piece)
+        })
     }
 }
 
@@ -115,11 +113,7 @@ impl Reply {
             end: End::Whole,
             close: false,
         };
-        if content_type.is_empty() {
-            reply
-        } else {
-            reply.header("content-type", content_type)
-        }
+        if content_type.is_empty() { reply } else { reply.header("content-type", content_type) }
     }
 
     /// Status 200 with a stream of server-sent events.
@@ -140,10 +134,7 @@ impl Reply {
     /// A stream that never ends: `head`, then `unit` for ever.
     pub fn endless(content_type: &str, head: impl Into<Bytes>, unit: impl Into<Bytes>) -> Self {
         let mut reply = Self::new(200, content_type, Bytes::new());
-        reply.body = Body::Endless {
-            head: head.into(),
-            unit: unit.into(),
-        };
+        reply.body = Body::Endless { head: head.into(), unit: unit.into() };
         reply
     }
 

@@ -26,10 +26,7 @@ async fn rest(stream: &mut TcpStream) -> (String, io::Result<usize>) {
 async fn a_request_is_noted_whole_however_it_is_framed() {
     let server = Server::start(|_| Reply::text(200, "ok")).unwrap();
     let mut stream = ask(&server, "POST /a?x=1 HTTP/1.1\r\nX-Key: k\r\n").await;
-    stream
-        .write_all(b"Content-Length: 4\r\n\r\n{\"a")
-        .await
-        .unwrap();
+    stream.write_all(b"Content-Length: 4\r\n\r\n{\"a").await.unwrap();
     stream.write_all(b"}").await.unwrap();
     let next =
         "POST /b HTTP/1.1\r\ntransfer-encoding: chunked\r\n\r\n2\r\nab\r\n1\r\nc\r\n0\r\n\r\n";
@@ -38,9 +35,7 @@ async fn a_request_is_noted_whole_however_it_is_framed() {
     rest(&mut stream).await.1.unwrap();
 
     let requests = server.requests();
-    let [first, second] = requests.as_slice() else {
-        panic!("{requests:?}")
-    };
+    let [first, second] = requests.as_slice() else { panic!("{requests:?}") };
     assert_eq!((first.path(), first.target.as_str()), ("/a", "/a?x=1"));
     assert_eq!(first.header("x-key"), Some("k"));
     assert_eq!(first.body, "{\"a}");
@@ -63,10 +58,7 @@ async fn every_piece_is_a_chunk_and_every_end_is_as_told() {
             let server = Server::queue([reply]).unwrap();
             let mut stream = ask(&server, "GET / HTTP/1.1\r\n\r\n").await;
             let (text, outcome) = rest(&mut stream).await;
-            assert!(
-                text.ends_with(&format!("\r\n\r\n{expected}")),
-                "{end:?}: {text}"
-            );
+            assert!(text.ends_with(&format!("\r\n\r\n{expected}")), "{end:?}: {text}");
             assert_eq!(outcome.is_err(), matches!(end, End::Reset(_)), "{end:?}");
             assert_eq!(server.bytes_sent(), text.len() as u64);
         }

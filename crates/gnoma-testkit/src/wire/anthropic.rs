@@ -47,9 +47,8 @@ fn blocks(script: &Script) -> Vec<(Value, Vec<Value>)> {
     let mut blocks = Vec::new();
     if !script.thinking.is_empty() {
         let words = script.thinking.iter();
-        let mut deltas: Vec<Value> = words
-            .map(|words| json!({"type": "thinking_delta", "thinking": words}))
-            .collect();
+        let mut deltas: Vec<Value> =
+            words.map(|words| json!({"type": "thinking_delta", "thinking": words})).collect();
         let signature = script.signature.iter();
         deltas
             .extend(signature.map(|token| json!({"type": "signature_delta", "signature": token})));

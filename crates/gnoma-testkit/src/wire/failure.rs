@@ -52,12 +52,7 @@ const fn words(
     code: &'static str,
     message: &'static str,
 ) -> Words {
-    Words {
-        status,
-        kind,
-        code,
-        message,
-    }
+    Words { status, kind, code, message }
 }
 
 pub(super) fn reply(wire: Wire, failure: &Failure) -> Reply {
@@ -86,12 +81,7 @@ pub(super) fn reply(wire: Wire, failure: &Failure) -> Reply {
 }
 
 fn body(wire: Wire, words: &Words) -> Value {
-    let Words {
-        status,
-        kind,
-        code,
-        message,
-    } = words;
+    let Words { status, kind, code, message } = words;
     match wire {
         Wire::Anthropic => json!({
             "type": "error",
@@ -137,12 +127,7 @@ fn anthropic(failure: &Failure) -> Words {
 fn openai(failure: &Failure) -> Words {
     let refused = "invalid_request_error";
     match failure {
-        Failure::Key => words(
-            401,
-            refused,
-            "invalid_api_key",
-            "Incorrect API key provided",
-        ),
+        Failure::Key => words(401, refused, "invalid_api_key", "Incorrect API key provided"),
         Failure::NoModel => words(404, refused, "model_not_found", "The model does not exist"),
         Failure::TooLong => words(
             400,
@@ -188,12 +173,9 @@ fn mistral(failure: &Failure) -> Words {
         ),
         Failure::RateLimited(_) => words(429, "rate_limited", "1300", "Rate limit exceeded"),
         Failure::Overloaded => words(503, "unavailable", "3000", "Service unavailable"),
-        Failure::Internal | Failure::WebPage => words(
-            500,
-            "internal_server_error",
-            "1000",
-            "Internal server error",
-        ),
+        Failure::Internal | Failure::WebPage => {
+            words(500, "internal_server_error", "1000", "Internal server error")
+        }
     }
 }
 
@@ -217,19 +199,13 @@ fn ollama(failure: &Failure) -> Words {
     match failure {
         Failure::Key => words(401, "", "", "unauthorized"),
         Failure::NoModel => words(404, "", "", "model 'test-model' not found"),
-        Failure::TooLong => words(
-            400,
-            "",
-            "",
-            "the input length exceeds the context length of the model",
-        ),
+        Failure::TooLong => {
+            words(400, "", "", "the input length exceeds the context length of the model")
+        }
         Failure::RateLimited(_) => words(429, "", "", "too many requests"),
-        Failure::Overloaded => words(
-            503,
-            "",
-            "",
-            "server busy, please try again: maximum pending requests exceeded",
-        ),
+        Failure::Overloaded => {
+            words(503, "", "", "server busy, please try again: maximum pending requests exceeded")
+        }
         Failure::Internal | Failure::WebPage => words(500, "", "", "model runner has stopped"),
     }
 }

@@ -102,11 +102,7 @@ impl Script {
     pub fn text<T: Into<String>>(words: impl IntoIterator<Item = T>) -> Self {
         Self {
             text: words.into_iter().map(Into::into).collect(),
-            usage: Usage {
-                input: 10,
-                output: 5,
-                ..Usage::default()
-            },
+            usage: Usage { input: 10, output: 5, ..Usage::default() },
             ..Self::default()
         }
     }
@@ -196,9 +192,7 @@ mod tests {
             .call("call00001", "fs_read", r#"{"path":"ä"}"#)
             .call("call00002", "fs_ls", "{}");
         for wire in Wire::ALL {
-            let Body::Bytes(body) = wire.stream(&script).body else {
-                panic!("{wire:?}")
-            };
+            let Body::Bytes(body) = wire.stream(&script).body else { panic!("{wire:?}") };
             let body = String::from_utf8(body.to_vec()).unwrap();
             for line in body.lines() {
                 let data = match wire {

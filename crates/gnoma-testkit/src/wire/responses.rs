@@ -52,11 +52,7 @@ pub(super) fn stream(script: &Script) -> String {
         StopReason::ContentFilter => Some("content_filter"),
         _ => None,
     };
-    let status = if cut.is_some() {
-        "incomplete"
-    } else {
-        "completed"
-    };
+    let status = if cut.is_some() { "incomplete" } else { "completed" };
     let mut last = response(status, &writer.items, Some(script.usage));
     last["incomplete_details"] = cut.map_or(Value::Null, |reason| json!({"reason": reason}));
     writer.event(&format!("response.{status}"), json!({"response": last}));
@@ -74,25 +70,13 @@ fn reasoning(writer: &mut Writer, script: &Script) {
         data
     };
     let part = |text: &str| json!({"type": "summary_text", "text": text});
-    writer.event(
-        "response.reasoning_summary_part.added",
-        with("part", part("")),
-    );
+    writer.event("response.reasoning_summary_part.added", with("part", part("")));
     for words in &script.thinking {
-        writer.event(
-            "response.reasoning_summary_text.delta",
-            with("delta", json!(words)),
-        );
+        writer.event("response.reasoning_summary_text.delta", with("delta", json!(words)));
     }
     let whole = script.thinking.concat();
-    writer.event(
-        "response.reasoning_summary_text.done",
-        with("text", json!(whole)),
-    );
-    writer.event(
-        "response.reasoning_summary_part.done",
-        with("part", part(&whole)),
-    );
+    writer.event("response.reasoning_summary_text.done", with("text", json!(whole)));
+    writer.event("response.reasoning_summary_part.done", with("part", part(&whole)));
     writer.end(json!({
         "id": id,
         "type": "reasoning",

@@ -24,23 +24,14 @@ impl Capture {
     }
 
     fn with_limits(head_limit: usize, tail_limit: usize) -> Self {
-        Self {
-            head: Vec::new(),
-            tail: VecDeque::new(),
-            head_limit,
-            tail_limit,
-            total_bytes: 0,
-        }
+        Self { head: Vec::new(), tail: VecDeque::new(), head_limit, tail_limit, total_bytes: 0 }
     }
 
     /// Adds output. How it is cut into pushes makes no difference.
     pub(super) fn push(&mut self, text: &str) {
         self.total_bytes += text.len() as u64;
         let room = self.head_limit - self.head.len();
-        let (head, rest) = text
-            .as_bytes()
-            .split_at_checked(room)
-            .unwrap_or((text.as_bytes(), &[]));
+        let (head, rest) = text.as_bytes().split_at_checked(room).unwrap_or((text.as_bytes(), &[]));
         self.head.extend_from_slice(head);
         let newest = rest.len().min(self.tail_limit);
         let surplus = (self.tail.len() + newest).saturating_sub(self.tail_limit);

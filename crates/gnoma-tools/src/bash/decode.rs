@@ -13,10 +13,7 @@ pub(super) struct Decoder {
 
 impl Decoder {
     pub(super) fn new() -> Self {
-        Self {
-            raw: Vec::with_capacity(READ_BYTES),
-            text: String::new(),
-        }
+        Self { raw: Vec::with_capacity(READ_BYTES), text: String::new() }
     }
 
     /// Where to append what is read; [`text`](Self::text) empties it again.

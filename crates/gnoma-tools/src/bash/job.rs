@@ -22,10 +22,7 @@ pub(super) struct Job {
 
 impl Job {
     pub(super) fn new(shared: Arc<Shared>) -> Self {
-        Self {
-            spec: spec(),
-            shared,
-        }
+        Self { spec: spec(), shared }
     }
 }
 
@@ -90,9 +87,8 @@ enum Request {
 
 impl Arguments {
     fn request(self) -> Result<Request, String> {
-        let id = self
-            .id
-            .ok_or_else(|| "`id` is missing: which job? `list` shows the jobs".to_owned());
+        let id =
+            self.id.ok_or_else(|| "`id` is missing: which job? `list` shows the jobs".to_owned());
         Ok(match self.action {
             Action::List => Request::List,
             Action::Poll => Request::Poll(id?),
@@ -129,29 +125,23 @@ fn listed(jobs: &Jobs) -> ToolOutput {
             format!("job {id}: {state}: {command}")
         })
         .collect();
-    ToolOutput::text(if lines.is_empty() {
-        "no jobs".to_owned()
-    } else {
-        lines.join("\n")
-    })
+    ToolOutput::text(if lines.is_empty() { "no jobs".to_owned() } else { lines.join("\n") })
 }
 
 fn news(id: JobId, news: News) -> ToolOutput {
-    let News {
-        command,
-        state,
-        output,
-    } = news;
-    let output = if output.is_empty() {
-        "(no new output)"
+    let News { command, state, age, output } = news;
+    // The age makes each poll's answer a new one: waiting is no loop.
+    let age = if state == State::Running {
+        format!(" for {}.{} s", age.as_secs(), age.subsec_millis() / 100)
     } else {
-        &output
+        String::new()
     };
+    let output = if output.is_empty() { "(no new output)" } else { &output };
     ToolOutput {
         report: match state {
             State::Ended(ending) => Some(ending.report(command)),
             State::Running | State::Killed => None,
         },
-        ..ToolOutput::text(format!("job {id}: {state}\n{output}"))
+        ..ToolOutput::text(format!("job {id}: {state}{age}\n{output}"))
     }
 }

@@ -7,7 +7,7 @@ use std::{
     fmt,
     path::Path,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use tokio::{io::AsyncWriteExt, process::ChildStdin, task::JoinSet, time::timeout};
@@ -33,10 +33,7 @@ pub(super) struct Full;
 
 impl fmt::Display for Full {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "{MAX_JOBS} jobs are running, which is the most; kill one first"
-        )
+        write!(f, "{MAX_JOBS} jobs are running, which is the most; kill one first")
     }
 }
 
@@ -68,6 +65,8 @@ pub(super) struct News {
     pub(super) command: String,
     /// Whether it still runs.
     pub(super) state: State,
+    /// How long ago it was started.
+    pub(super) age: Duration,
     /// Output since the last poll.
     pub(super) output: String,
 }
@@ -88,6 +87,7 @@ struct Table {
 #[derive(Debug)]
 struct Job {
     command: String,
+    started: Instant,
     group: Arc<Group>,
     input: Option<Arc<tokio::sync::Mutex<ChildStdin>>>,
     log: Arc<Mutex<Log>>,
@@ -143,6 +143,7 @@ impl Jobs {
         Ok(News {
             command: job.command.clone(),
             state: log.state,
+            age: job.started.elapsed(),
             output: log.unread.take(),
         })
     }
@@ -224,21 +225,14 @@ impl Table {
     fn add(&mut self, command: &str, process: Process, input: Option<ChildStdin>) -> JobId {
         let job = Job {
             command: command.to_owned(),
+            started: Instant::now(),
             group: process.group(),
             input: input.map(|input| Arc::new(tokio::sync::Mutex::new(input))),
-            log: Arc::new(Mutex::new(Log {
-                unread: Capture::new(),
-                state: State::Running,
-            })),
+            log: Arc::new(Mutex::new(Log { unread: Capture::new(), state: State::Running })),
             stop: CancellationToken::new(),
             over: CancellationToken::new(),
         };
-        self.tasks.spawn(attend(
-            process,
-            Arc::clone(&job.log),
-            job.stop.clone(),
-            job.over.clone(),
-        ));
+        self.tasks.spawn(attend(process, Arc::clone(&job.log), job.stop.clone(), job.over.clone()));
         self.last_id += 1;
         self.jobs.insert(self.last_id, job);
         self.last_id

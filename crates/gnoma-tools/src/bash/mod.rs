@@ -43,10 +43,7 @@ pub(crate) fn tools(options: &Options) -> Vec<Arc<dyn Tool>> {
         default_timeout: options.bash_timeout,
         jobs: Jobs::default(),
     });
-    vec![
-        Arc::new(Bash::new(Arc::clone(&shared))),
-        Arc::new(Job::new(shared)),
-    ]
+    vec![Arc::new(Bash::new(Arc::clone(&shared))), Arc::new(Job::new(shared))]
 }
 
 /// What the shell tools share.
@@ -65,10 +62,7 @@ struct Bash {
 
 impl Bash {
     fn new(shared: Arc<Shared>) -> Self {
-        Self {
-            spec: spec(shared.default_timeout),
-            shared,
-        }
+        Self { spec: spec(shared.default_timeout), shared }
     }
 }
 
@@ -227,11 +221,7 @@ async fn follow(
 
 fn ended(command: String, ending: Ending, output: String) -> ToolOutcome {
     if ending == Ending::Code(0) {
-        let text = if output.is_empty() {
-            "(no output)".to_owned()
-        } else {
-            output
-        };
+        let text = if output.is_empty() { "(no output)".to_owned() } else { output };
         return ToolOutcome::Done(reported(text, ending.report(command)));
     }
     let mut text = ending.to_string();
@@ -245,20 +235,11 @@ fn timed_out(command: String, limit: Duration, output: &str) -> ToolOutcome {
         limit.as_secs_f64()
     );
     add_line(&mut text, output);
-    ToolOutcome::Failed(reported(
-        text,
-        CommandReport {
-            command,
-            exit_code: None,
-        },
-    ))
+    ToolOutcome::Failed(reported(text, CommandReport { command, exit_code: None }))
 }
 
 fn reported(text: String, report: CommandReport) -> ToolOutput {
-    ToolOutput {
-        report: Some(report),
-        ..ToolOutput::text(text)
-    }
+    ToolOutput { report: Some(report), ..ToolOutput::text(text) }
 }
 
 fn add_line(text: &mut String, line: &str) {

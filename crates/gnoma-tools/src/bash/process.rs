@@ -37,10 +37,7 @@ pub(super) struct Group {
 impl Group {
     fn led_by(child: &Child) -> Self {
         let id = child.id().and_then(|id| i32::try_from(id).ok());
-        Self {
-            leader: id.and_then(Pid::from_raw),
-            released: AtomicBool::new(false),
-        }
+        Self { leader: id.and_then(Pid::from_raw), released: AtomicBool::new(false) }
     }
 
     /// Ends the group by force.

@@ -41,10 +41,7 @@ pub(super) struct Shell {
 impl Shell {
     /// A shell whose commands do not see `hidden_variables`.
     pub(super) fn new(program: PathBuf, hidden_variables: Vec<String>) -> Self {
-        Self {
-            program,
-            hidden_variables,
-        }
+        Self { program, hidden_variables }
     }
 
     /// Starts a command that cannot read anything.
@@ -52,8 +49,7 @@ impl Shell {
     /// # Errors
     /// Why it could not be started, for the model.
     pub(super) fn start(&self, command: &str, cwd: &Path) -> Result<Process, String> {
-        self.launch(command, cwd, Stdio::null)
-            .map(|(process, _)| process)
+        self.launch(command, cwd, Stdio::null).map(|(process, _)| process)
     }
 
     /// Starts a command that reads what is written to the returned end of a pipe.

@@ -28,12 +28,7 @@ pub(super) struct Watch {
 impl Watch {
     /// A watch whose first text is passed on at once.
     pub(super) fn new(call: CallId, sender: Sender<Progress>, now: Instant) -> Self {
-        Self {
-            call,
-            sender,
-            pending: String::new(),
-            next: now,
-        }
+        Self { call, sender, pending: String::new(), next: now }
     }
 
     /// Adds text, and passes it on if it is time.
@@ -57,10 +52,7 @@ impl Watch {
         if self.pending.is_empty() {
             return;
         }
-        let piece = Progress {
-            call: self.call.clone(),
-            text: std::mem::take(&mut self.pending),
-        };
+        let piece = Progress { call: self.call.clone(), text: std::mem::take(&mut self.pending) };
         if let Err(TrySendError::Full(piece)) = self.sender.try_send(piece) {
             self.pending = piece.text;
         }

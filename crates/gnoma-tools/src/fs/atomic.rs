@@ -32,10 +32,7 @@ pub(super) fn replace(
         Err(error) if error.kind() == io::ErrorKind::NotFound => None,
         Err(error) => return Err(target.cannot("write", &error)),
     };
-    if existing
-        .as_ref()
-        .is_some_and(|metadata| metadata.permissions().readonly())
-    {
+    if existing.as_ref().is_some_and(|metadata| metadata.permissions().readonly()) {
         return Err(Refusal::Failed(format!(
             "`{}` is write-protected; nothing was written. Change its mode first if it may be changed",
             target.name
@@ -44,10 +41,7 @@ pub(super) fn replace(
     let ready =
         prepare(&real, content, existing.as_ref()).map_err(|e| target.cannot("write", &e))?;
     if stop.is_cancelled() {
-        return Err(Refusal::Stopped(format!(
-            "`{}` was not written",
-            target.name
-        )));
+        return Err(Refusal::Stopped(format!("`{}` was not written", target.name)));
     }
     match ready.persist(&real) {
         Ok(_file) => Ok(()),
@@ -85,8 +79,7 @@ fn prepare(
         keep_owner(file.as_file(), existing)?;
         // After the owner: a change of owner clears bits.
         let mode = existing.mode() & PERMISSION_BITS;
-        file.as_file()
-            .set_permissions(Permissions::from_mode(mode))?;
+        file.as_file().set_permissions(Permissions::from_mode(mode))?;
     }
     Ok(file)
 }

@@ -94,10 +94,7 @@ mod tests {
         let diff = Diff::between("n.txt", Some(old), new);
         let hunk = "@@ -2,7 +2,7 @@\n 2\n 3\n 4\n-5\n+five\n 6\n 7\n 8\n";
         assert_eq!(diff.for_model(), hunk);
-        assert_eq!(
-            diff.for_people().unwrap(),
-            format!("--- a/n.txt\n+++ b/n.txt\n{hunk}")
-        );
+        assert_eq!(diff.for_people().unwrap(), format!("--- a/n.txt\n+++ b/n.txt\n{hunk}"));
     }
 
     #[test]

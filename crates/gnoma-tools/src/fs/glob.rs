@@ -62,14 +62,8 @@ pub(super) fn run(_shared: &Shared, arguments: &Arguments, cx: &ToolCx) -> Answe
         }
         let below = entry.path().strip_prefix(&target.path);
         if below.is_ok_and(|below| pattern.matches(below)) {
-            let modified = entry
-                .metadata()
-                .ok()
-                .and_then(|facts| facts.modified().ok());
-            newest.add(
-                modified.unwrap_or(SystemTime::UNIX_EPOCH),
-                entry.into_path(),
-            );
+            let modified = entry.metadata().ok().and_then(|facts| facts.modified().ok());
+            newest.add(modified.unwrap_or(SystemTime::UNIX_EPOCH), entry.into_path());
         }
     }
     if newest.count == 0 {
@@ -101,9 +95,7 @@ impl Newest {
         let files = self.kept.into_sorted_vec();
         let mut lines: Vec<String> = files.iter().map(|(_, path)| shown(cwd, path)).collect();
         if left > 0 {
-            lines.push(format!(
-                "[{left} older files left out: narrow `pattern` or `path`]"
-            ));
+            lines.push(format!("[{left} older files left out: narrow `pattern` or `path`]"));
         }
         lines.join("\n")
     }
@@ -138,9 +130,7 @@ mod tests {
         put_aged(&bench, "other.py", 0);
         let found = bench.done("fs.glob", json!({"pattern": "**/*.rs"})).await;
         assert_eq!(found, "src/deep/new.rs\nsame_a.rs\nsame_b.rs\nsrc/old.rs");
-        let below = bench
-            .done("fs.glob", json!({"pattern": "*.rs", "path": "src/deep"}))
-            .await;
+        let below = bench.done("fs.glob", json!({"pattern": "*.rs", "path": "src/deep"})).await;
         assert_eq!(below, "src/deep/new.rs");
     }
 
@@ -151,10 +141,7 @@ mod tests {
         for name in ["a.rs", "out/b.rs", ".c.rs", ".d/e.rs"] {
             bench.put(name, "");
         }
-        assert_eq!(
-            bench.done("fs.glob", json!({"pattern": "*.rs"})).await,
-            "a.rs"
-        );
+        assert_eq!(bench.done("fs.glob", json!({"pattern": "*.rs"})).await, "a.rs");
         let none = bench.done("fs.glob", json!({"pattern": "*.py"})).await;
         assert_eq!(none, "no file matches `*.py` in `.`");
     }
@@ -174,9 +161,7 @@ mod tests {
     async fn a_file_is_no_place_to_search() {
         let bench = Bench::new();
         bench.put("a", "");
-        let refusal = bench
-            .failed("fs.glob", json!({"pattern": "*", "path": "a"}))
-            .await;
+        let refusal = bench.failed("fs.glob", json!({"pattern": "*", "path": "a"})).await;
         assert!(refusal.contains("not a folder"), "{refusal}");
     }
 }

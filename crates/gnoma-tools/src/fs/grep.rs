@@ -67,9 +67,7 @@ pub(super) fn run(_shared: &Shared, arguments: &Arguments, cx: &ToolCx) -> Answe
         Kind::Missing => return Err(target.is_missing()),
     }
     let glob = arguments.glob.as_deref().filter(|glob| !glob.is_empty());
-    let glob = glob
-        .map(|glob| Pattern::new(glob, &target.path))
-        .transpose()?;
+    let glob = glob.map(|glob| Pattern::new(glob, &target.path)).transpose()?;
     let mut search = Search {
         matcher: compile(&arguments.pattern)?,
         searcher: searcher(),
@@ -86,21 +84,15 @@ pub(super) fn run(_shared: &Shared, arguments: &Arguments, cx: &ToolCx) -> Answe
             return Err(Refusal::Stopped(search.hits.text));
         }
     }
-    Ok(ToolOutput::text(
-        search.report(&arguments.pattern, &target.name),
-    ))
+    Ok(ToolOutput::text(search.report(&arguments.pattern, &target.name)))
 }
 
 fn chosen(root: &Path, glob: Option<&Pattern>) -> impl Iterator<Item = PathBuf> {
-    walk::files(root)
-        .map(ignore::DirEntry::into_path)
-        .filter(move |path| {
-            let below = path.strip_prefix(root).ok();
-            let below = below
-                .filter(|below| !below.as_os_str().is_empty())
-                .unwrap_or(path);
-            glob.is_none_or(|glob| glob.matches(below))
-        })
+    walk::files(root).map(ignore::DirEntry::into_path).filter(move |path| {
+        let below = path.strip_prefix(root).ok();
+        let below = below.filter(|below| !below.as_os_str().is_empty()).unwrap_or(path);
+        glob.is_none_or(|glob| glob.matches(below))
+    })
 }
 
 fn compile(pattern: &str) -> Result<RegexMatcher, Refusal> {
@@ -134,15 +126,10 @@ struct Search {
 
 impl Search {
     fn file(&mut self, path: &Path, name: &str, cx: &ToolCx) {
-        let mut sink = FileSink {
-            matcher: &self.matcher,
-            name,
-            hits: &mut self.hits,
-        };
+        let mut sink = FileSink { matcher: &self.matcher, name, hits: &mut self.hits };
         let outcome = File::open(path).and_then(|file| {
             let reader = Stoppable::new(file, &cx.stop);
-            self.searcher
-                .search_reader(&self.matcher, reader, &mut sink)
+            self.searcher.search_reader(&self.matcher, reader, &mut sink)
         });
         match outcome {
             Ok(()) => self.searched += 1,
@@ -182,12 +169,7 @@ struct Hits {
 
 impl Hits {
     fn up_to(max: usize) -> Self {
-        Self {
-            text: String::new(),
-            count: 0,
-            max: max.max(1),
-            more: false,
-        }
+        Self { text: String::new(), count: 0, max: max.max(1), more: false }
     }
 
     /// Adds a line unless there is enough already; returns whether it was added.
@@ -213,12 +195,7 @@ impl Sink for FileSink<'_> {
 
     fn matched(&mut self, _: &Searcher, found: &SinkMatch<'_>) -> io::Result<bool> {
         let line = found.bytes().trim_ascii_end();
-        let at = self
-            .matcher
-            .find(line)
-            .ok()
-            .flatten()
-            .map_or(0, |at| at.start());
+        let at = self.matcher.find(line).ok().flatten().map_or(0, |at| at.start());
         let number = found.line_number().unwrap_or(0);
         Ok(self.hits.add(self.name, number, &excerpt(line, at)))
     }
@@ -229,9 +206,7 @@ fn excerpt(line: &[u8], at: usize) -> String {
     if line.len() <= MAX_LINE_BYTES {
         return String::from_utf8_lossy(line).into_owned();
     }
-    let start = at
-        .saturating_sub(LEAD_BYTES)
-        .min(line.len() - MAX_LINE_BYTES);
+    let start = at.saturating_sub(LEAD_BYTES).min(line.len() - MAX_LINE_BYTES);
     let end = start + MAX_LINE_BYTES;
     let part = String::from_utf8_lossy(line.get(start..end).unwrap_or(line));
     // A cut may have split a character.
@@ -264,9 +239,7 @@ mod tests {
 
     #[tokio::test]
     async fn matches_come_in_the_order_of_files_and_lines() {
-        let found = project()
-            .done("fs.grep", json!({"pattern": "^fn \\w+"}))
-            .await;
+        let found = project().done("fs.grep", json!({"pattern": "^fn \\w+"})).await;
         let expected = "docs/a.md:1:fn in docs\nsrc/a.rs:2:fn one() {}\nsrc/b.rs:1:fn two() {}\nsrc/b.rs:2:fn three() {}";
         assert_eq!(found, expected);
     }
@@ -275,31 +248,19 @@ mod tests {
     async fn path_and_glob_narrow_the_search() {
         let bench = project();
         let grep = |path, glob| {
-            bench.done(
-                "fs.grep",
-                json!({"pattern": "^fn", "path": path, "glob": glob}),
-            )
+            bench.done("fs.grep", json!({"pattern": "^fn", "path": path, "glob": glob}))
         };
         assert_eq!(grep("src/a.rs", None).await, "src/a.rs:2:fn one() {}");
         assert_eq!(grep("src", Some("b.*")).await.lines().count(), 2);
         assert_eq!(grep(".", Some("docs/**")).await, "docs/a.md:1:fn in docs");
-        assert!(
-            grep("src", Some("*.py"))
-                .await
-                .contains("(0 files searched)")
-        );
+        assert!(grep("src", Some("*.py")).await.contains("(0 files searched)"));
         let outside = bench.path("src/a.rs");
-        assert_eq!(
-            grep(outside.to_str().unwrap(), None).await,
-            "src/a.rs:2:fn one() {}"
-        );
+        assert_eq!(grep(outside.to_str().unwrap(), None).await, "src/a.rs:2:fn one() {}");
     }
 
     #[tokio::test]
     async fn a_line_end_is_a_line_end_in_either_form() {
-        let found = project()
-            .done("fs.grep", json!({"pattern": "three\\(\\) \\{\\}$"}))
-            .await;
+        let found = project().done("fs.grep", json!({"pattern": "three\\(\\) \\{\\}$"})).await;
         assert_eq!(found, "src/b.rs:2:fn three() {}");
     }
 
@@ -312,19 +273,14 @@ mod tests {
         assert!(
             default.ends_with("[first 250, there are more: narrow `pattern`, `path` or `glob`]")
         );
-        let all = bench
-            .done("fs.grep", json!({"pattern": "x", "max_results": 300}))
-            .await;
+        let all = bench.done("fs.grep", json!({"pattern": "x", "max_results": 300})).await;
         assert_eq!(all.lines().count(), 300);
     }
 
     #[tokio::test]
     async fn a_long_line_is_shown_around_its_match() {
         let bench = Bench::new();
-        bench.put(
-            "min.js",
-            format!("{}needle{}\n", "ä".repeat(1000), "b".repeat(1000)),
-        );
+        bench.put("min.js", format!("{}needle{}\n", "ä".repeat(1000), "b".repeat(1000)));
         let found = bench.done("fs.grep", json!({"pattern": "needle"})).await;
         assert!(found.starts_with("min.js:1:…ä"), "{found}");
         assert!(found.contains("needle") && found.ends_with("b…"), "{found}");
@@ -336,9 +292,7 @@ mod tests {
         let bench = project();
         let bad = bench.failed("fs.grep", json!({"pattern": "a("})).await;
         assert!(bad.contains("unclosed group"), "{bad}");
-        let missing = bench
-            .failed("fs.grep", json!({"pattern": "a", "path": "scr"}))
-            .await;
+        let missing = bench.failed("fs.grep", json!({"pattern": "a", "path": "scr"})).await;
         assert!(missing.contains("near it: `src`"), "{missing}");
         let none = bench.done("fs.grep", json!({"pattern": "zzz"})).await;
         assert_eq!(none, "no match for `zzz` in `.` (4 files searched)");

@@ -76,14 +76,8 @@ fn listing(entries: &[DirEntry]) -> String {
         .collect();
     let left = entries.len().saturating_sub(MAX_ENTRIES);
     if left > 0 {
-        let more = if entries.len() == MAX_SORTED {
-            "or more "
-        } else {
-            ""
-        };
-        lines.push(format!(
-            "[{left} {more}entries left out: use fs.glob with a pattern]"
-        ));
+        let more = if entries.len() == MAX_SORTED { "or more " } else { "" };
+        lines.push(format!("[{left} {more}entries left out: use fs.glob with a pattern]"));
     }
     lines.join("\n")
 }
@@ -98,11 +92,7 @@ struct Entry {
 impl Entry {
     fn at(path: &Path, name: String) -> Self {
         let Ok(facts) = fs::symlink_metadata(path) else {
-            return Self {
-                kind: "gone",
-                bytes: None,
-                name,
-            };
+            return Self { kind: "gone", bytes: None, name };
         };
         let (kind, bytes, name) = if facts.is_dir() {
             ("dir", None, format!("{name}/"))
@@ -118,9 +108,7 @@ impl Entry {
     }
 
     fn line(&self) -> String {
-        let bytes = self
-            .bytes
-            .map_or_else(|| "-".to_owned(), |bytes| bytes.to_string());
+        let bytes = self.bytes.map_or_else(|| "-".to_owned(), |bytes| bytes.to_string());
         format!("{} {bytes} {}", self.kind, self.name)
     }
 }
@@ -145,19 +133,13 @@ mod tests {
             listed,
             "dir - a dir/\ndir - z/\nfile 0 .env\nfile 5 b.txt\nlink - link -> b.txt"
         );
-        assert_eq!(
-            bench.done("fs.ls", json!({"path": "b.txt"})).await,
-            "file 5 b.txt"
-        );
+        assert_eq!(bench.done("fs.ls", json!({"path": "b.txt"})).await, "file 5 b.txt");
     }
 
     #[tokio::test]
     async fn empty_missing_and_crowded_folders_are_said_to_be_so() {
         let bench = Bench::new();
-        assert_eq!(
-            bench.done("fs.ls", json!({"path": "."})).await,
-            "`.` is empty"
-        );
+        assert_eq!(bench.done("fs.ls", json!({"path": "."})).await, "`.` is empty");
         let missing = bench.failed("fs.ls", json!({"path": "nope"})).await;
         assert!(missing.contains("does not exist"), "{missing}");
         for n in 0..MAX_ENTRIES + 2 {

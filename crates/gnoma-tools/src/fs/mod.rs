@@ -107,12 +107,7 @@ struct FileTool<A> {
 
 impl<A> FileTool<A> {
     fn new(shared: &Arc<Shared>, spec: ToolSpec, run: Run<A>) -> Self {
-        Self {
-            spec,
-            shared: Arc::clone(shared),
-            run,
-            preview: None,
-        }
+        Self { spec, shared: Arc::clone(shared), run, preview: None }
     }
 
     fn with_preview(mut self, preview: Preview<A>) -> Self {

@@ -24,10 +24,7 @@ impl Pattern {
             .build()
             .map_err(|error| Refusal::Failed(format!("`{glob}` is no valid glob: {error}")))?
             .compile_matcher();
-        Ok(Self {
-            matcher,
-            is_for_names: !relative.contains('/'),
-        })
+        Ok(Self { matcher, is_for_names: !relative.contains('/') })
     }
 
     /// Whether the file at `relative`, seen from the searched folder, is meant.
@@ -45,9 +42,7 @@ impl Pattern {
 fn relative<'a>(glob: &'a str, root: &Path) -> Result<&'a str, Refusal> {
     let glob = glob.trim_start_matches("./");
     if glob.is_empty() {
-        return Err(Refusal::Failed(
-            "the glob is empty; `**/*` means every file".to_owned(),
-        ));
+        return Err(Refusal::Failed("the glob is empty; `**/*` means every file".to_owned()));
     }
     if !glob.starts_with('/') {
         return Ok(glob);

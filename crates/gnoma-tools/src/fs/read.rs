@@ -147,11 +147,7 @@ fn read_in_pieces(target: &Target, arguments: &Arguments, stop: &CancellationTok
 }
 
 fn broken(target: &Target, stop: &CancellationToken, error: &io::Error) -> Refusal {
-    if stop.is_cancelled() {
-        Refusal::Stopped(String::new())
-    } else {
-        target.cannot("read", error)
-    }
+    if stop.is_cancelled() { Refusal::Stopped(String::new()) } else { target.cannot("read", error) }
 }
 
 /// The lines a call shows.
@@ -166,12 +162,7 @@ impl Window {
     fn read(mut reader: impl BufRead, arguments: &Arguments) -> io::Result<Self> {
         let offset = arguments.offset.unwrap_or(0);
         let limit = arguments.limit.unwrap_or(DEFAULT_LINES).max(1);
-        let mut window = Self {
-            text: String::new(),
-            skipped: 0,
-            shown: 0,
-            more: false,
-        };
+        let mut window = Self { text: String::new(), skipped: 0, shown: 0, more: false };
         let mut line = Vec::new();
         while window.skipped < offset {
             if next_line(&mut reader, &mut line, 0)?.is_none() {
@@ -199,8 +190,7 @@ impl Window {
         let (kept, was_cut) = cut(&decoded, MAX_LINE_CHARS);
         self.text.push_str(&format!("{number}\t{kept}"));
         if was_cut {
-            self.text
-                .push_str(&format!("… [line cut, {length} bytes in all]"));
+            self.text.push_str(&format!("… [line cut, {length} bytes in all]"));
         }
         self.text.push('\n');
         self.shown += 1;
@@ -216,9 +206,7 @@ impl Window {
         }
         let next = self.skipped + self.shown;
         if self.more {
-            let of = total
-                .map(|total| format!(" of {total}"))
-                .unwrap_or_default();
+            let of = total.map(|total| format!(" of {total}")).unwrap_or_default();
             self.text.push_str(&format!(
                 "[lines {}–{next}{of}; read on with offset {next}]",
                 self.skipped + 1
@@ -247,9 +235,7 @@ fn next_line(
         }
         began = true;
         let end = memchr::memchr(b'\n', available);
-        let piece = available
-            .get(..end.unwrap_or(available.len()))
-            .unwrap_or_default();
+        let piece = available.get(..end.unwrap_or(available.len())).unwrap_or_default();
         let room = keep.saturating_sub(line.len()).min(piece.len());
         line.extend_from_slice(piece.get(..room).unwrap_or_default());
         length += piece.len() as u64;
@@ -281,20 +267,11 @@ mod tests {
     async fn offset_skips_and_limit_stops_and_the_rest_is_named() {
         let bench = Bench::new();
         bench.put("a.txt", "1\n2\n3\n4\n5");
-        let part = bench
-            .done("fs.read", json!({"path": "a.txt", "offset": 1, "limit": 2}))
-            .await;
+        let part = bench.done("fs.read", json!({"path": "a.txt", "offset": 1, "limit": 2})).await;
         assert_eq!(part, "2\t2\n3\t3\n[lines 2–3 of 5; read on with offset 3]");
-        let end = bench
-            .done(
-                "fs.read",
-                json!({"path": "a.txt", "offset": 3, "limit": null}),
-            )
-            .await;
+        let end = bench.done("fs.read", json!({"path": "a.txt", "offset": 3, "limit": null})).await;
         assert_eq!(end, "4\t4\n5\t5");
-        let past = bench
-            .failed("fs.read", json!({"path": "a.txt", "offset": 9}))
-            .await;
+        let past = bench.failed("fs.read", json!({"path": "a.txt", "offset": 9})).await;
         assert!(past.contains("only 5 lines"), "{past}");
     }
 
@@ -317,9 +294,7 @@ mod tests {
         bench.put("long.txt", "0123456789\n".repeat(10_000));
         let wide = bench.done("fs.read", json!({"path": "wide.txt"})).await;
         assert!(wide.ends_with("ä… [line cut, 4020 bytes in all]"));
-        let long = bench
-            .done("fs.read", json!({"path": "long.txt", "limit": 10_000}))
-            .await;
+        let long = bench.done("fs.read", json!({"path": "long.txt", "limit": 10_000})).await;
         assert!(long.len() < MAX_SHOWN_BYTES + MAX_LINE_BYTES);
         let shown = long.lines().count() - 1;
         let rest = format!("[lines 1–{shown} of 10000; read on with offset {shown}]");
@@ -328,25 +303,13 @@ mod tests {
 
     #[tokio::test]
     async fn a_file_above_the_size_limit_is_read_in_pieces() {
-        let bench = Bench::with(&Options {
-            max_file_bytes: 100,
-            ..Options::default()
-        });
+        let bench = Bench::with(&Options { max_file_bytes: 100, ..Options::default() });
         let lines: String = (1..=100).map(|n| format!("line {n}\n")).collect();
         bench.put("big.txt", lines);
-        let part = bench
-            .done(
-                "fs.read",
-                json!({"path": "big.txt", "offset": 89, "limit": 2}),
-            )
-            .await;
-        assert_eq!(
-            part,
-            "90\tline 90\n91\tline 91\n[lines 90–91; read on with offset 91]"
-        );
-        let past = bench
-            .failed("fs.read", json!({"path": "big.txt", "offset": 200}))
-            .await;
+        let part =
+            bench.done("fs.read", json!({"path": "big.txt", "offset": 89, "limit": 2})).await;
+        assert_eq!(part, "90\tline 90\n91\tline 91\n[lines 90–91; read on with offset 91]");
+        let past = bench.failed("fs.read", json!({"path": "big.txt", "offset": 200})).await;
         assert!(past.contains("only 100 lines"), "{past}");
     }
 
@@ -355,9 +318,7 @@ mod tests {
         let bench = Bench::new();
         let png = b"\x89PNG\r\n\x1a\n\0rest";
         bench.put("misnamed.txt", png);
-        let output = bench
-            .output("fs.read", json!({"path": "misnamed.txt"}))
-            .await;
+        let output = bench.output("fs.read", json!({"path": "misnamed.txt"})).await;
         let expected = ResultPart::Image(Image::from_bytes("image/png", png));
         assert_eq!(output.parts, [expected]);
     }
@@ -397,10 +358,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_cancelled_read_of_a_big_file_ends() {
-        let bench = Bench::with(&Options {
-            max_file_bytes: 10,
-            ..Options::default()
-        });
+        let bench = Bench::with(&Options { max_file_bytes: 10, ..Options::default() });
         bench.put("big.txt", "x\n".repeat(100));
         bench.stop.cancel();
         let outcome = bench.outcome("fs.read", json!({"path": "big.txt"})).await;

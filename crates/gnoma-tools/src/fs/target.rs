@@ -43,9 +43,7 @@ impl Target {
     /// The path `given` in a call, seen from the working folder.
     pub(super) fn of(cx: &ToolCx, given: &str) -> Result<Self, Refusal> {
         if given.trim().is_empty() {
-            return Err(Refusal::Failed(
-                "`path` is empty; name a file or folder".to_owned(),
-            ));
+            return Err(Refusal::Failed("`path` is empty; name a file or folder".to_owned()));
         }
         // Collecting components drops `.` and doubled slashes; `..` stays, since links give it meaning.
         let path: PathBuf = cx.cwd.join(given).components().collect();
@@ -93,10 +91,7 @@ impl Target {
 
     /// The refusal for a folder where a file is needed.
     pub(super) fn is_folder(&self) -> Refusal {
-        Refusal::Failed(format!(
-            "`{}` is a folder, not a file; list it with fs.ls",
-            self.name
-        ))
+        Refusal::Failed(format!("`{}` is a folder, not a file; list it with fs.ls", self.name))
     }
 
     /// The refusal for a device, pipe or socket.
@@ -148,18 +143,13 @@ fn nearest<'a>(wanted: &str, names: &'a [String]) -> Vec<&'a str> {
     let lower: Vec<String> = names.iter().map(|name| name.to_lowercase()).collect();
     let candidates: Vec<&str> = lower.iter().map(String::as_str).collect();
     let wanted = wanted.to_lowercase();
-    similar::get_close_matches(
-        wanted.as_str(),
-        &candidates,
-        MAX_NAMES_OFFERED,
-        MIN_LIKENESS,
-    )
-    .into_iter()
-    .filter_map(|best| {
-        let at = lower.iter().position(|name| name == best)?;
-        names.get(at).map(String::as_str)
-    })
-    .collect()
+    similar::get_close_matches(wanted.as_str(), &candidates, MAX_NAMES_OFFERED, MIN_LIKENESS)
+        .into_iter()
+        .filter_map(|best| {
+            let at = lower.iter().position(|name| name == best)?;
+            names.get(at).map(String::as_str)
+        })
+        .collect()
 }
 
 /// `path` as people write it in the folder `cwd`.

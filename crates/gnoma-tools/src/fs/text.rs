@@ -35,11 +35,7 @@ pub(super) fn counted(count: usize, one: &str) -> String {
 
 /// `line 4`, `lines 4–7`.
 pub(super) fn line_range(first: usize, last: usize) -> String {
-    if first == last {
-        format!("line {first}")
-    } else {
-        format!("lines {first}–{last}")
-    }
+    if first == last { format!("line {first}") } else { format!("lines {first}–{last}") }
 }
 
 /// A reader that fails once the call it works for is cancelled.

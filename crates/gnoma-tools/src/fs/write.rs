@@ -48,10 +48,7 @@ pub(super) fn run(shared: &Shared, arguments: &Arguments, cx: &ToolCx) -> Answer
     }
     atomic::replace(&plan.target, plan.new, &cx.stop)?;
     shared.ledger.saw(&plan.target.path, plan.new);
-    Ok(ToolOutput {
-        diff: plan.diff(),
-        ..ToolOutput::text(plan.summary())
-    })
+    Ok(ToolOutput { diff: plan.diff(), ..ToolOutput::text(plan.summary()) })
 }
 
 pub(super) fn preview(shared: &Shared, arguments: &Arguments, cx: &ToolCx) -> Option<String> {
@@ -124,11 +121,7 @@ impl<'a> Plan<'a> {
 }
 
 fn size(content: &[u8]) -> String {
-    format!(
-        "{}, {}",
-        counted(line_count(content), "line"),
-        counted(content.len(), "byte")
-    )
+    format!("{}, {}", counted(line_count(content), "line"), counted(content.len(), "byte"))
 }
 
 #[cfg(test)]
@@ -172,9 +165,7 @@ mod tests {
         bench.put("a", "one\n");
         bench.done("fs.read", json!({"path": "a"})).await;
         bench.put("a", "two\n");
-        let refusal = bench
-            .failed("fs.write", json!({"path": "a", "content": "three\n"}))
-            .await;
+        let refusal = bench.failed("fs.write", json!({"path": "a", "content": "three\n"})).await;
         assert!(refusal.contains("changed since"), "{refusal}");
         assert_eq!(bench.get("a"), b"two\n");
     }
@@ -184,9 +175,7 @@ mod tests {
         let bench = Bench::new();
         bench.put("empty", "");
         for content in ["one", "two", "two"] {
-            bench
-                .done("fs.write", json!({"path": "empty", "content": content}))
-                .await;
+            bench.done("fs.write", json!({"path": "empty", "content": content})).await;
         }
         assert_eq!(bench.get("empty"), b"two");
         assert_eq!(bench.names("."), ["empty"]);
@@ -197,19 +186,14 @@ mod tests {
         let bench = Bench::new();
         bench.put("a.bin", b"\0\x01");
         bench.failed("fs.read", json!({"path": "a.bin"})).await;
-        let output = bench
-            .output("fs.write", json!({"path": "a.bin", "content": "text"}))
-            .await;
+        let output = bench.output("fs.write", json!({"path": "a.bin", "content": "text"})).await;
         assert_eq!(output.diff, None);
         assert_eq!(bench.get("a.bin"), b"text");
     }
 
     #[tokio::test]
     async fn folders_and_oversized_content_are_refused() {
-        let bench = Bench::with(&Options {
-            max_file_bytes: 10,
-            ..Options::default()
-        });
+        let bench = Bench::with(&Options { max_file_bytes: 10, ..Options::default() });
         bench.put("folder/x", "larger than ten bytes");
         let write =
             |path, content| bench.failed("fs.write", json!({"path": path, "content": content}));

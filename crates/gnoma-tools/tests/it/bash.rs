@@ -14,10 +14,7 @@ const FAMILY: &str =
     "echo before; echo $$ > child; (sleep 60 & echo $! > grandchild; wait); echo after";
 
 fn impatient() -> Options {
-    Options {
-        bash_timeout: Duration::from_millis(300),
-        ..Options::default()
-    }
+    Options { bash_timeout: Duration::from_millis(300), ..Options::default() }
 }
 
 #[tokio::test]
@@ -31,10 +28,7 @@ async fn a_command_gives_its_output_and_its_exit_code() {
     let failed = bench.command("echo broken; exit 3").await;
     assert!(is_failed(&failed));
     assert_eq!(text(&failed), "Exit code 3\nbroken");
-    assert_eq!(
-        output(&failed).report,
-        report("echo broken; exit 3", Some(3))
-    );
+    assert_eq!(output(&failed).report, report("echo broken; exit 3", Some(3)));
 
     assert_eq!(text(&bench.command("true").await), "(no output)");
     assert_eq!(text(&bench.command("false").await), "Exit code 1");
@@ -50,9 +44,7 @@ async fn a_signal_is_named() {
 
 #[tokio::test]
 async fn both_outputs_come_in_the_order_they_were_written() {
-    let done = Bench::new()
-        .command("for i in 1 2 3; do echo out $i; echo err $i >&2; done")
-        .await;
+    let done = Bench::new().command("for i in 1 2 3; do echo out $i; echo err $i >&2; done").await;
     assert_eq!(text(&done), "out 1\nerr 1\nout 2\nerr 2\nout 3\nerr 3");
 }
 
@@ -69,10 +61,7 @@ async fn the_end_of_the_shell_is_the_end_and_its_child_becomes_a_job() {
     let start = Instant::now();
     let done = bench.command("sleep 60 & echo $! > child; echo hi").await;
     assert!(start.elapsed() < Duration::from_secs(2));
-    assert_eq!(
-        text(&done),
-        "hi\n[what it left in the background goes on as job 1]"
-    );
+    assert_eq!(text(&done), "hi\n[what it left in the background goes on as job 1]");
     assert!(is_done(&done));
     let child = bench.pid("child").await;
     assert!(is_alive(child));
@@ -111,9 +100,7 @@ async fn a_time_out_ends_the_whole_family_and_keeps_the_output() {
 async fn who_ignores_the_request_to_end_is_forced() {
     let bench = Bench::with(&impatient());
     let start = Instant::now();
-    let failed = bench
-        .command("trap '' TERM; echo $$ > child; while :; do sleep 0.05; done")
-        .await;
+    let failed = bench.command("trap '' TERM; echo $$ > child; while :; do sleep 0.05; done").await;
     assert!(is_failed(&failed) && start.elapsed() < Duration::from_millis(1300));
     gone(bench.pid("child").await).await;
 }
@@ -121,9 +108,8 @@ async fn who_ignores_the_request_to_end_is_forced() {
 #[tokio::test]
 async fn who_cleans_up_on_request_is_heard() {
     let bench = Bench::with(&impatient());
-    let failed = bench
-        .command("trap 'echo cleaned; exit' TERM; while :; do sleep 0.05; done")
-        .await;
+    let failed =
+        bench.command("trap 'echo cleaned; exit' TERM; while :; do sleep 0.05; done").await;
     assert!(text(&failed).ends_with("\ncleaned"));
 }
 
@@ -200,10 +186,7 @@ async fn output_can_be_watched_while_the_command_runs() {
         (first, bench.watched.recv().await.unwrap())
     };
     let (done, (first, second)) = tokio::join!(command, watch);
-    assert_eq!(
-        (first.text.as_str(), second.text.as_str()),
-        ("one\n", "two\n")
-    );
+    assert_eq!((first.text.as_str(), second.text.as_str()), ("one\n", "two\n"));
     assert_eq!(first.call.as_str(), "call");
     assert_eq!(text(&done), "one\ntwo");
 }
@@ -220,27 +203,20 @@ async fn commands_know_who_runs_them_and_not_what_is_hidden() {
         hidden_variables: vec!["CARGO_PKG_NAME".to_owned()],
         ..Options::default()
     });
-    assert_eq!(
-        text(&hiding.command(ask).await),
-        format!("{known}\n[]\nno terminal")
-    );
+    assert_eq!(text(&hiding.command(ask).await), format!("{known}\n[]\nno terminal"));
 }
 
 #[tokio::test]
 async fn without_the_shell_asked_for_the_plain_one_is_used() {
-    let bench = Bench::with(&Options {
-        shell: PathBuf::from("/no/such/shell"),
-        ..Options::default()
-    });
+    let bench =
+        Bench::with(&Options { shell: PathBuf::from("/no/such/shell"), ..Options::default() });
     assert_eq!(text(&bench.command("echo hi").await), "hi");
 }
 
 #[tokio::test]
 async fn what_cannot_be_started_says_why() {
     let bench = Bench::new();
-    let long = bench
-        .command(&format!("true {}", "x".repeat(3_000_000)))
-        .await;
+    let long = bench.command(&format!("true {}", "x".repeat(3_000_000))).await;
     assert!(is_failed(&long) && text(&long).contains("write it to a file"));
     let nul = bench.command("echo \0").await;
     assert!(is_failed(&nul) && text(&nul).contains("could not be started"));

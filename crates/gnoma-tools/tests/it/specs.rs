@@ -45,10 +45,6 @@ fn specs_are_short() {
     for tool in builtin(&Options::default()) {
         let spec = tool.spec();
         let bytes = spec.description.len() + spec.parameters.get().len();
-        assert!(
-            !spec.description.is_empty() && bytes <= MAX_SPEC_BYTES,
-            "{}: {bytes}",
-            spec.name
-        );
+        assert!(!spec.description.is_empty() && bytes <= MAX_SPEC_BYTES, "{}: {bytes}", spec.name);
     }
 }

@@ -35,18 +35,8 @@ impl Bench {
         let folder = tempfile::tempdir().unwrap();
         let stop = CancellationToken::new();
         let (progress, watched) = mpsc::channel(1024);
-        let cx = ToolCx {
-            cwd: Arc::new(folder.path().to_owned()),
-            stop: stop.clone(),
-            progress,
-        };
-        Self {
-            folder,
-            stop,
-            watched,
-            tools: builtin(options),
-            cx,
-        }
+        let cx = ToolCx { cwd: Arc::new(folder.path().to_owned()), stop: stop.clone(), progress };
+        Self { folder, stop, watched, tools: builtin(options), cx }
     }
 
     /// A call that is ready to run.
@@ -129,10 +119,7 @@ pub(crate) fn text(outcome: &ToolOutcome) -> String {
 }
 
 pub(crate) fn report(command: &str, exit_code: Option<i32>) -> Option<CommandReport> {
-    Some(CommandReport {
-        command: command.to_owned(),
-        exit_code,
-    })
+    Some(CommandReport { command: command.to_owned(), exit_code })
 }
 
 pub(crate) fn is_done(outcome: &ToolOutcome) -> bool {

@@ -1,9 +1,17 @@
 //! The whole program: the `gnoma` binary in a project of its own, against a scripted server.
 
+// `cfg(test)` tells the lints that helpers are tests, too.
+#[cfg(test)]
 mod faults;
+#[cfg(test)]
 mod life;
+#[cfg(test)]
 mod output;
+#[cfg(test)]
 mod permission;
+#[cfg(test)]
 mod settings;
+#[cfg(test)]
 mod support;
+#[cfg(test)]
 mod turn;

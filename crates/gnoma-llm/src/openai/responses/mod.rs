@@ -1,46 +1,70 @@
-//! stub
+//! OpenAI Responses, and everything that speaks it (Azure, Copilot, xAI, OpenRouter, local servers).
+//!
+//! Nothing is stored at the provider: each request carries the whole conversation, with the model's
+//! own reasoning as encrypted items. Server-side tools are neither offered nor replayed.
+
+mod decode;
+mod encode;
+mod items;
+mod reasoning;
+mod wire;
+
+use std::sync::Arc;
+
 use crate::{
     Profile,
     body::Envelope,
+    completions::models::models,
     dialect::{Decode, Dialect, Headers, MessageCx},
     names::NameMap,
 };
 use gnoma_core::{Message, ModelInfo, ModelRequest, RawJson, ToolSpec};
-use std::sync::Arc;
+
+/// The dialect.
 pub(crate) struct Responses {
     profile: Arc<Profile>,
 }
+
 impl Responses {
     pub(crate) fn new(profile: Arc<Profile>) -> Self {
         Self { profile }
     }
 }
+
 impl Dialect for Responses {
     fn path(&self, _model: &str) -> String {
-        todo!()
+        "/responses".to_owned()
     }
+
     fn headers(&self) -> Headers {
-        todo!()
+        self.profile.bearer().into_iter().collect()
     }
-    fn tools(&self, _tools: &[Arc<ToolSpec>], _names: &NameMap) -> Option<RawJson> {
-        todo!()
+
+    fn tools(&self, tools: &[Arc<ToolSpec>], names: &NameMap) -> Option<RawJson> {
+        encode::tools(tools, names)
     }
+
     fn envelope(
         &self,
-        _request: &ModelRequest,
-        _tools: Option<&RawJson>,
-        _names: &NameMap,
+        request: &ModelRequest,
+        tools: Option<&RawJson>,
+        names: &NameMap,
     ) -> Envelope {
-        todo!()
+        encode::envelope(request, tools, names)
     }
-    fn message(&self, _message: &Message, _cx: MessageCx<'_>) -> Vec<u8> {
-        todo!()
+
+    fn message(&self, message: &Message, cx: MessageCx<'_>) -> Vec<u8> {
+        encode::message(message, cx)
     }
-    fn decoder(&self, _names: Arc<NameMap>) -> Box<dyn Decode> {
-        let _ = &self.profile;
-        todo!()
+
+    fn decoder(&self, names: Arc<NameMap>) -> Box<dyn Decode> {
+        Box::new(decode::Decoder::new(Arc::clone(&self.profile), names))
     }
-    fn models(&self, _body: &[u8]) -> Vec<ModelInfo> {
-        todo!()
+
+    fn models(&self, body: &[u8]) -> Vec<ModelInfo> {
+        models(body)
     }
 }
+
+#[cfg(test)]
+mod tests;

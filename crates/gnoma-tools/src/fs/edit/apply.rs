@@ -90,10 +90,8 @@ pub(super) fn apply(original: &[u8], edits: &[Edit<'_>]) -> Result<Applied, Edit
     let mut content = original.to_vec();
     let mut places = Vec::with_capacity(edits.len());
     for (index, edit) in edits.iter().enumerate() {
-        let place = apply_one(&mut content, edit).map_err(|cause| EditError {
-            edit: index,
-            cause: explained(cause, original, edit),
-        })?;
+        let place = apply_one(&mut content, edit)
+            .map_err(|cause| EditError { edit: index, cause: explained(cause, original, edit) })?;
         places.push(place);
     }
     Ok(Applied { content, places })
@@ -110,11 +108,8 @@ fn apply_one(content: &mut Vec<u8>, edit: &Edit<'_>) -> Result<Place, Cause> {
     match exact.as_slice() {
         [] => apply_loosely(content, edit),
         [first, rest @ ..] if edit.all || rest.is_empty() => {
-            let place = Place {
-                count: exact.len(),
-                lines: lines_of(content, first),
-                looseness: None,
-            };
+            let place =
+                Place { count: exact.len(), lines: lines_of(content, first), looseness: None };
             *content = replaced(content, &exact, edit.new);
             Ok(place)
         }
@@ -163,9 +158,7 @@ fn replaced(content: &[u8], spans: &[Range<usize>], new: &str) -> Vec<u8> {
         }
         let before = content.get(kept_to..span.start).unwrap_or_default();
         out.extend_from_slice(before);
-        let after_return = content
-            .get(..span.start)
-            .is_some_and(|head| head.ends_with(b"\r"));
+        let after_return = content.get(..span.start).is_some_and(|head| head.ends_with(b"\r"));
         let new = with_line_end(new, line_end_at(content, span.start), after_return);
         out.extend_from_slice(new.as_bytes());
         kept_to = span.end;
@@ -183,10 +176,7 @@ fn apply_loosely(content: &mut Vec<u8>, edit: &Edit<'_>) -> Result<Place, Cause>
             looseness: Some(several.looseness),
         })?;
     let Some(found) = found else {
-        return Err(Cause::NotFound {
-            nearest: None,
-            new_at: None,
-        });
+        return Err(Cause::NotFound { nearest: None, new_at: None });
     };
     let before = content.get(..found.span.start).unwrap_or_default();
     let matched = Matched {
@@ -198,11 +188,7 @@ fn apply_loosely(content: &mut Vec<u8>, edit: &Edit<'_>) -> Result<Place, Cause>
     let replacement = rebuild(&matched, found.wanted)
         .map_err(|Undecodable| Cause::Undecodable { line: lines.0 })?;
     content.splice(found.span, replacement);
-    Ok(Place {
-        count: 1,
-        lines,
-        looseness: Some(found.looseness),
-    })
+    Ok(Place { count: 1, lines, looseness: Some(found.looseness) })
 }
 
 /// Adds to a text that was not found what helps to find it. Line numbers are the file's, as earlier
@@ -230,17 +216,10 @@ fn explained(cause: Cause, original: &[u8], edit: &Edit<'_>) -> Cause {
 /// The line end used where `at` is: that line's own, else that of the line before.
 fn line_end_at(content: &[u8], at: usize) -> &'static str {
     let (before, after) = content.split_at_checked(at).unwrap_or((content, &[]));
-    let end = memchr::memchr(b'\n', after)
-        .map(|end| at + end)
-        .or_else(|| memchr::memrchr(b'\n', before));
-    let returns = end
-        .and_then(|end| end.checked_sub(1))
-        .and_then(|last| content.get(last));
-    if returns == Some(&b'\r') {
-        "\r\n"
-    } else {
-        "\n"
-    }
+    let end =
+        memchr::memchr(b'\n', after).map(|end| at + end).or_else(|| memchr::memrchr(b'\n', before));
+    let returns = end.and_then(|end| end.checked_sub(1)).and_then(|last| content.get(last));
+    if returns == Some(&b'\r') { "\r\n" } else { "\n" }
 }
 
 /// `text` with `line_end` for every `\n` that has no `\r` before it; `after_return` says that one
@@ -272,10 +251,7 @@ fn lines_of(content: &[u8], span: &Range<usize>) -> (usize, usize) {
 }
 
 fn line_numbers(content: &[u8], offsets: impl Iterator<Item = usize>) -> Vec<usize> {
-    offsets
-        .take(MAX_LINES_NAMED)
-        .map(|offset| line_of(content, offset))
-        .collect()
+    offsets.take(MAX_LINES_NAMED).map(|offset| line_of(content, offset)).collect()
 }
 
 #[cfg(test)]
@@ -285,18 +261,11 @@ mod tests {
     use super::*;
 
     fn edit<'a>(old: &'a str, new: &'a str) -> Edit<'a> {
-        Edit {
-            old,
-            new,
-            all: false,
-        }
+        Edit { old, new, all: false }
     }
 
     fn all<'a>(old: &'a str, new: &'a str) -> Edit<'a> {
-        Edit {
-            all: true,
-            ..edit(old, new)
-        }
+        Edit { all: true, ..edit(old, new) }
     }
 
     fn applied(original: &[u8], edits: &[Edit<'_>]) -> Applied {
@@ -314,34 +283,10 @@ mod tests {
 
     /// What models send against what files hold: name, file, old, new, result.
     const NEAR_MISSES: [(&str, &str, &str, &str, &str); 18] = [
-        (
-            "white space at line ends",
-            "a  \nb\t\nc\n",
-            "a\nb\nc",
-            "a\nB\nc",
-            "a  \nB\nc\n",
-        ),
-        (
-            "white space at line ends of the call",
-            "a\nb\n",
-            "a  \nb",
-            "a  \nB",
-            "a\nB\n",
-        ),
-        (
-            "windows line ends",
-            "a\r\nb\r\n",
-            "a \nb\n",
-            "a \nB\nC\n",
-            "a\r\nB\r\nC\r\n",
-        ),
-        (
-            "windows line ends in the call",
-            "a\nb\n",
-            "a\r\nb\r\n",
-            "a\r\nB\r\nC\r\n",
-            "a\nB\nC\n",
-        ),
+        ("white space at line ends", "a  \nb\t\nc\n", "a\nb\nc", "a\nB\nc", "a  \nB\nc\n"),
+        ("white space at line ends of the call", "a\nb\n", "a  \nb", "a  \nB", "a\nB\n"),
+        ("windows line ends", "a\r\nb\r\n", "a \nb\n", "a \nB\nC\n", "a\r\nB\r\nC\r\n"),
+        ("windows line ends in the call", "a\nb\n", "a\r\nb\r\n", "a\r\nB\r\nC\r\n", "a\nB\nC\n"),
         (
             "no indentation",
             "{\n    a();\n    b();\n}\n",
@@ -405,27 +350,9 @@ mod tests {
             "say(\"hi\")\nlast()",
             "say(“hi”)\nlast()\n",
         ),
-        (
-            "a typographic apostrophe in the call",
-            "it's\n",
-            "it’s",
-            "it is",
-            "it is\n",
-        ),
-        (
-            "dashes and dots",
-            "1–2…\nend\n",
-            "1-2...\nend",
-            "1-2...\nfin",
-            "1–2…\nfin\n",
-        ),
-        (
-            "spaces that do not break",
-            "a\u{a0}b = 1;\n",
-            "a b = 1;",
-            "a b = 2;",
-            "a b = 2;\n",
-        ),
+        ("a typographic apostrophe in the call", "it's\n", "it’s", "it is", "it is\n"),
+        ("dashes and dots", "1–2…\nend\n", "1-2...\nend", "1-2...\nfin", "1–2…\nfin\n"),
+        ("spaces that do not break", "a\u{a0}b = 1;\n", "a b = 1;", "a b = 2;", "a b = 2;\n"),
         (
             "spaces between words",
             "x  =\t1;\ny = 2;\n",
@@ -433,13 +360,7 @@ mod tests {
             "x = 1;\ny = 3;",
             "x  =\t1;\ny = 3;\n",
         ),
-        (
-            "a blank line too many",
-            "a\nb\n",
-            "\na\n  b\n\n",
-            "\na\n  c\n\n",
-            "a\nc\n",
-        ),
+        ("a blank line too many", "a\nb\n", "\na\n  b\n\n", "\na\n  c\n\n", "a\nc\n"),
     ];
 
     #[test]
@@ -452,14 +373,8 @@ mod tests {
     #[test]
     fn a_loose_match_is_told() {
         let file = b"x\n\tif a {\n\t\tb\n\t}\n";
-        let place = applied(file, &[edit("  if a {\n    b\n  }", "")])
-            .places
-            .remove(0);
-        let expected = Place {
-            count: 1,
-            lines: (2, 4),
-            looseness: Some(Looseness::Indentation),
-        };
+        let place = applied(file, &[edit("  if a {\n    b\n  }", "")]).places.remove(0);
+        let expected = Place { count: 1, lines: (2, 4), looseness: Some(Looseness::Indentation) };
         assert_eq!(place, expected);
     }
 
@@ -470,35 +385,22 @@ mod tests {
             lines: vec![1, 3],
             looseness: Some(Looseness::Indentation),
         };
-        assert_eq!(
-            cause(b"\tfoo()\nx\n\tfoo()\n", &[edit("  foo()", "bar()")]),
-            expected
-        );
+        assert_eq!(cause(b"\tfoo()\nx\n\tfoo()\n", &[edit("  foo()", "bar()")]), expected);
     }
 
     #[test]
     fn an_exact_match_in_several_places_needs_replace_all() {
         let file = b"a\nb\na\n";
-        let expected = Cause::Ambiguous {
-            count: 2,
-            lines: vec![1, 3],
-            looseness: None,
-        };
+        let expected = Cause::Ambiguous { count: 2, lines: vec![1, 3], looseness: None };
         assert_eq!(cause(file, &[edit("a", "c")]), expected);
         assert_eq!(applied(file, &[all("a", "c")]).content, b"c\nb\nc\n");
-        assert!(matches!(
-            cause(b"aaa", &[edit("aa", "b")]),
-            Cause::Ambiguous { .. }
-        ));
+        assert!(matches!(cause(b"aaa", &[edit("aa", "b")]), Cause::Ambiguous { .. }));
         assert_eq!(applied(b"aaa", &[all("aa", "b")]).content, b"ba");
     }
 
     #[test]
     fn windows_files_stay_windows_files() {
-        assert_eq!(
-            made("a\r\nb\r\nc\r\n", "a\nb\n", "x\ny\nz\n"),
-            "x\r\ny\r\nz\r\nc\r\n"
-        );
+        assert_eq!(made("a\r\nb\r\nc\r\n", "a\nb\n", "x\ny\nz\n"), "x\r\ny\r\nz\r\nc\r\n");
         assert_eq!(made("a\r\nb\r\n", "b", "b\nc"), "a\r\nb\r\nc\r\n");
         assert_eq!(made("a\r\nb\r\n", "\nb", "\nc"), "a\r\nc\r\n");
         assert_eq!(made("a\r\nb\r\n", "a\r\nb", "a\r\n\r\nb"), "a\r\n\r\nb\r\n");
@@ -508,20 +410,14 @@ mod tests {
 
     #[test]
     fn a_text_with_both_line_ends_in_two_places_is_ambiguous() {
-        assert!(matches!(
-            cause(b"a\r\nb\na\nb\n", &[edit("a\nb", "c")]),
-            Cause::Ambiguous { .. }
-        ));
+        assert!(matches!(cause(b"a\r\nb\na\nb\n", &[edit("a\nb", "c")]), Cause::Ambiguous { .. }));
     }
 
     #[test]
     fn marks_bad_bytes_and_missing_line_ends_survive() {
         let file = b"\xef\xbb\xbf\tone\r\n\xe9\xff two\r\nthree";
         let edits = [edit("    one", "    ONE"), edit("three", "four")];
-        assert_eq!(
-            applied(file, &edits).content,
-            b"\xef\xbb\xbf\tONE\r\n\xe9\xff two\r\nfour"
-        );
+        assert_eq!(applied(file, &edits).content, b"\xef\xbb\xbf\tONE\r\n\xe9\xff two\r\nfour");
     }
 
     #[test]
@@ -548,10 +444,8 @@ mod tests {
     #[test]
     fn a_text_that_is_not_there_comes_back_with_the_nearest_lines() {
         let file = b"fn a() {\n    let total = 1;\n}\n";
-        let Cause::NotFound {
-            nearest: Some(nearest),
-            new_at,
-        } = cause(file, &[edit("let totals = 2;", "let total = 1;")])
+        let Cause::NotFound { nearest: Some(nearest), new_at } =
+            cause(file, &[edit("let totals = 2;", "let total = 1;")])
         else {
             panic!("something was found");
         };
@@ -573,9 +467,7 @@ mod tests {
             Looseness::Spacing => line.split_whitespace().collect::<Vec<_>>().join(" "),
         };
         let lines = text.split_inclusive('\n');
-        lines
-            .map(|line| (see(line), line.ends_with('\n')))
-            .collect()
+        lines.map(|line| (see(line), line.ends_with('\n'))).collect()
     }
 
     fn is_same(there: &[(String, bool)], wanted: &[(String, bool)]) -> bool {
@@ -584,18 +476,11 @@ mod tests {
     }
 
     fn line() -> impl Strategy<Value = String> {
-        prop_oneof![
-            Just(String::new()),
-            "[ \t]{0,3}[ab]{1,2}( [ab]{1,2})?[ \t]{0,2}",
-        ]
+        prop_oneof![Just(String::new()), "[ \t]{0,3}[ab]{1,2}( [ab]{1,2})?[ \t]{0,2}",]
     }
 
     fn text(lines: std::ops::Range<usize>) -> impl Strategy<Value = String> {
-        (
-            prop::collection::vec(line(), lines),
-            prop_oneof![Just("\n"), Just("\r\n")],
-            any::<bool>(),
-        )
+        (prop::collection::vec(line(), lines), prop_oneof![Just("\n"), Just("\r\n")], any::<bool>())
             .prop_map(|(lines, end, final_end)| lines.join(end) + if final_end { end } else { "" })
     }
 

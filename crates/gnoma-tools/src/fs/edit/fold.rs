@@ -22,12 +22,8 @@ pub(super) enum Looseness {
 
 impl Looseness {
     /// From strict to loose.
-    pub(super) const STEPS: [Self; 4] = [
-        Self::TrailingSpace,
-        Self::UnicodeForm,
-        Self::Indentation,
-        Self::Spacing,
-    ];
+    pub(super) const STEPS: [Self; 4] =
+        [Self::TrailingSpace, Self::UnicodeForm, Self::Indentation, Self::Spacing];
 
     /// What is overlooked, for `matched ignoring …`.
     pub(super) fn words(self) -> &'static str {
@@ -76,10 +72,7 @@ impl Folded {
             read_glyphs(body, start, looseness, &mut glyphs);
             folded.push_line(&glyphs, looseness);
             if body.len() < line.len() {
-                let origin = Origin {
-                    start: end - 1,
-                    end,
-                };
+                let origin = Origin { start: end - 1, end };
                 folded.push(Glyph { char: '\n', origin });
             }
             start = end;
@@ -90,9 +83,7 @@ impl Folded {
     fn push_line(&mut self, glyphs: &[Glyph], looseness: Looseness) {
         let is_space = |glyph: &Glyph| glyph.char.is_whitespace();
         let end = glyphs.iter().rposition(|glyph| !is_space(glyph));
-        let kept = glyphs
-            .get(..end.map_or(0, |last| last + 1))
-            .unwrap_or_default();
+        let kept = glyphs.get(..end.map_or(0, |last| last + 1)).unwrap_or_default();
         let indentation = kept.iter().take_while(|glyph| is_space(glyph)).count();
         let (lead, body) = kept.split_at(indentation);
         if looseness < Looseness::Indentation {
@@ -102,10 +93,7 @@ impl Folded {
             match piece {
                 [first, .., last] if looseness >= Looseness::Spacing => self.push(Glyph {
                     char: ' ',
-                    origin: Origin {
-                        start: first.origin.start,
-                        end: last.origin.end,
-                    },
+                    origin: Origin { start: first.origin.start, end: last.origin.end },
                 }),
                 [only] if looseness >= Looseness::Spacing && is_space(only) => {
                     self.push(Glyph { char: ' ', ..*only });
@@ -125,10 +113,7 @@ impl Folded {
     pub(super) fn original(&self, range: &Range<usize>) -> Option<Range<usize>> {
         let first = self.origins.get(range.start)?;
         let last = self.origins.get(range.end.checked_sub(1)?)?;
-        let before = range
-            .start
-            .checked_sub(1)
-            .and_then(|at| self.origins.get(at));
+        let before = range.start.checked_sub(1).and_then(|at| self.origins.get(at));
         let is_whole = before != Some(first) && self.origins.get(range.end) != Some(last);
         is_whole.then_some(first.start..last.end)
     }
@@ -142,10 +127,7 @@ fn read_glyphs(bytes: &[u8], base: usize, looseness: Looseness, glyphs: &mut Vec
         if looseness < Looseness::UnicodeForm || valid.is_ascii() {
             glyphs.extend(valid.char_indices().map(|(offset, char)| Glyph {
                 char,
-                origin: Origin {
-                    start: at + offset,
-                    end: at + offset + char.len_utf8(),
-                },
+                origin: Origin { start: at + offset, end: at + offset + char.len_utf8() },
             }));
         } else {
             read_clusters(valid, at, glyphs);
@@ -153,14 +135,8 @@ fn read_glyphs(bytes: &[u8], base: usize, looseness: Looseness, glyphs: &mut Vec
         at += valid.len();
         let bad = chunk.invalid().len();
         if bad > 0 {
-            let origin = Origin {
-                start: at,
-                end: at + bad,
-            };
-            glyphs.push(Glyph {
-                char: char::REPLACEMENT_CHARACTER,
-                origin,
-            });
+            let origin = Origin { start: at, end: at + bad };
+            glyphs.push(Glyph { char: char::REPLACEMENT_CHARACTER, origin });
             at += bad;
         }
     }
@@ -171,10 +147,7 @@ fn read_clusters(text: &str, base: usize, glyphs: &mut Vec<Glyph>) {
     let mut start = 0;
     while let Some(rest) = text.get(start..).filter(|rest| !rest.is_empty()) {
         let length = cluster_length(rest);
-        let origin = Origin {
-            start: base + start,
-            end: base + start + length,
-        };
+        let origin = Origin { start: base + start, end: base + start + length };
         for char in rest.get(..length).unwrap_or(rest).nfc() {
             match plain_form(char) {
                 Some(plain) => glyphs.extend(plain.chars().map(|char| Glyph { char, origin })),
@@ -245,11 +218,9 @@ mod tests {
 
     #[test]
     fn composed_and_decomposed_text_fold_alike() {
-        for (one, other) in [
-            ("é", "e\u{301}"),
-            ("각", "\u{1100}\u{1161}\u{11a8}"),
-            ("Å", "\u{212b}"),
-        ] {
+        for (one, other) in
+            [("é", "e\u{301}"), ("각", "\u{1100}\u{1161}\u{11a8}"), ("Å", "\u{212b}")]
+        {
             let form = Looseness::UnicodeForm;
             assert_eq!(folded(one, form), folded(other, form));
         }

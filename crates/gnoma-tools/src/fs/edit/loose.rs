@@ -71,21 +71,12 @@ pub(super) fn find<'a>(content: &[u8], wanted: Wanted<'a>) -> Result<Option<Foun
 
 /// Where the text begins: after a byte order mark.
 pub(super) fn text_start(content: &[u8]) -> usize {
-    if content.starts_with(BYTE_ORDER_MARK) {
-        BYTE_ORDER_MARK.len()
-    } else {
-        0
-    }
+    if content.starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK.len() } else { 0 }
 }
 
 impl<'a> Wanted<'a> {
     pub(super) fn new(old: &'a str, new: &'a str) -> Self {
-        Self {
-            old,
-            new,
-            starts_line: false,
-            ends_line: false,
-        }
+        Self { old, new, starts_line: false, ends_line: false }
     }
 
     /// The same without the blank lines that both sides begin or end with: these do not change.
@@ -130,18 +121,10 @@ fn matches(
     let finder = memmem::Finder::new(needle.as_bytes());
     let mut spans = Vec::new();
     let mut from = 0;
-    while let Some(at) = folded
-        .text
-        .as_bytes()
-        .get(from..)
-        .and_then(|rest| finder.find(rest))
-    {
+    while let Some(at) = folded.text.as_bytes().get(from..).and_then(|rest| finder.find(rest)) {
         let range = from + at..from + at + needle.len();
         from = range.start + 1;
-        let Some(span) = folded
-            .original(&range)
-            .filter(|_| edges.fit(&folded.text, &range))
-        else {
+        let Some(span) = folded.original(&range).filter(|_| edges.fit(&folded.text, &range)) else {
             continue;
         };
         let from_line_start = ignores_indentation && begins_line(&folded.text, range.start);
@@ -179,13 +162,11 @@ impl Edges {
 }
 
 fn begins_line(text: &str, at: usize) -> bool {
-    text.get(..at)
-        .is_some_and(|before| before.is_empty() || before.ends_with('\n'))
+    text.get(..at).is_some_and(|before| before.is_empty() || before.ends_with('\n'))
 }
 
 fn ends_line(text: &str, at: usize) -> bool {
-    text.get(at..)
-        .is_some_and(|after| after.is_empty() || after.starts_with('\n'))
+    text.get(at..).is_some_and(|after| after.is_empty() || after.starts_with('\n'))
 }
 
 fn is_inside_word(text: &str, at: usize) -> bool {
@@ -196,9 +177,7 @@ fn is_inside_word(text: &str, at: usize) -> bool {
 
 /// Whether the first of `chars` is white space within a line.
 fn begins_blank(mut chars: impl Iterator<Item = char>) -> bool {
-    chars
-        .next()
-        .is_some_and(|char| char.is_whitespace() && char != '\n')
+    chars.next().is_some_and(|char| char.is_whitespace() && char != '\n')
 }
 
 #[cfg(test)]
@@ -213,34 +192,23 @@ mod tests {
     #[test]
     fn words_are_never_split() {
         assert_eq!(found("append\n\tfoo()\n", "end\nfoo()"), None);
-        assert_eq!(
-            found("end\n\tfoo()\n", "end\nfoo()").as_deref(),
-            Some("end\n\tfoo()")
-        );
+        assert_eq!(found("end\n\tfoo()\n", "end\nfoo()").as_deref(), Some("end\n\tfoo()"));
     }
 
     #[test]
     fn white_space_at_an_edge_means_the_edge_of_a_line() {
         assert_eq!(found("if (a) return x;\n", "    return x;"), None);
-        assert_eq!(
-            found("\treturn x;\n", "    return x;").as_deref(),
-            Some("\treturn x;")
-        );
+        assert_eq!(found("\treturn x;\n", "    return x;").as_deref(), Some("\treturn x;"));
         assert_eq!(found("a = 1 + 2\n", "a = 1  "), None);
     }
 
     #[test]
     fn the_strictest_step_with_a_match_decides() {
         let content = "  a b  \n\ta b\n";
-        let found = find(content.as_bytes(), Wanted::new("  a b\n", ""))
-            .unwrap()
-            .unwrap();
+        let found = find(content.as_bytes(), Wanted::new("  a b\n", "")).unwrap().unwrap();
         assert_eq!(found.looseness, Looseness::TrailingSpace);
         let several = find(content.as_bytes(), Wanted::new("   a b\n", "")).unwrap_err();
-        assert_eq!(
-            (several.looseness, several.offsets),
-            (Looseness::Indentation, vec![0, 8])
-        );
+        assert_eq!((several.looseness, several.offsets), (Looseness::Indentation, vec![0, 8]));
     }
 
     #[test]

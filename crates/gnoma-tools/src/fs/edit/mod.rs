@@ -72,10 +72,7 @@ pub(super) fn run(shared: &Shared, arguments: &Arguments, cx: &ToolCx) -> Answer
     }
     let diff = plan.diff();
     let text = format!("{}\n{}", plan.summary(), diff.for_model());
-    Ok(ToolOutput {
-        diff: diff.for_people(),
-        ..ToolOutput::text(text.trim_end())
-    })
+    Ok(ToolOutput { diff: diff.for_people(), ..ToolOutput::text(text.trim_end()) })
 }
 
 pub(super) fn preview(shared: &Shared, arguments: &Arguments, cx: &ToolCx) -> Option<String> {
@@ -90,17 +87,13 @@ impl Arguments {
         let edits = match (self.single(), listed) {
             (Some(single), []) => vec![single],
             (Some(single), _) if !(single.old.is_empty() && single.new.is_empty()) => {
-                return Err(refused(
-                    "give `old_string` and `new_string`, or `edits`, not both",
-                ));
+                return Err(refused("give `old_string` and `new_string`, or `edits`, not both"));
             }
             (None, []) => return Err(refused("give `old_string` and `new_string`, or `edits`")),
             (_, listed) => listed.iter().map(Listed::edit).collect(),
         };
         if edits.len() > MAX_EDITS {
-            return Err(refused(&format!(
-                "one call makes at most {MAX_EDITS} edits"
-            )));
+            return Err(refused(&format!("one call makes at most {MAX_EDITS} edits")));
         }
         Ok(edits)
     }
@@ -158,10 +151,7 @@ impl Plan {
             [only] if only.old.is_empty() => Ok(Self {
                 target,
                 old: None,
-                applied: Applied {
-                    content: only.new.as_bytes().to_vec(),
-                    places: Vec::new(),
-                },
+                applied: Applied { content: only.new.as_bytes().to_vec(), places: Vec::new() },
                 is_known: true,
             }),
             _ => Err(target.is_missing()),
@@ -180,25 +170,13 @@ impl Plan {
         let applied = apply(&old, edits)
             .map_err(|error| refused(&explain(&error, &target.name, edits.len())))?;
         if applied.content == old {
-            return Err(refused(&format!(
-                "the edit leaves `{}` as it is",
-                target.name
-            )));
+            return Err(refused(&format!("the edit leaves `{}` as it is", target.name)));
         }
-        Ok(Self {
-            target,
-            old: Some(old),
-            applied,
-            is_known: knowledge == Knowledge::Current,
-        })
+        Ok(Self { target, old: Some(old), applied, is_known: knowledge == Knowledge::Current })
     }
 
     fn diff(&self) -> Diff {
-        Diff::between(
-            &self.target.name,
-            self.old.as_deref(),
-            &self.applied.content,
-        )
+        Diff::between(&self.target.name, self.old.as_deref(), &self.applied.content)
     }
 
     fn summary(&self) -> String {
@@ -231,11 +209,7 @@ fn note(place: &Place) -> Option<String> {
 
 /// `edit 2 of 3: ` where there are several.
 fn which(index: usize, count: usize) -> String {
-    if count > 1 {
-        format!("edit {} of {count}: ", index + 1)
-    } else {
-        String::new()
-    }
+    if count > 1 { format!("edit {} of {count}: ", index + 1) } else { String::new() }
 }
 
 fn refused(why: &str) -> Refusal {
@@ -252,11 +226,7 @@ fn explain(error: &EditError, name: &str, count: usize) -> String {
         Cause::Overwritten => {
             "`old_string` was in the file until an earlier edit of this call replaced it".to_owned()
         }
-        Cause::Ambiguous {
-            count,
-            lines,
-            looseness,
-        } => ambiguous(*count, lines, *looseness),
+        Cause::Ambiguous { count, lines, looseness } => ambiguous(*count, lines, *looseness),
         Cause::Undecodable { line } => format!(
             "`new_string` holds `U+FFFD`, which stands for bytes of line {line} that are not \
              UTF-8: choose an `old_string` without them"
@@ -267,9 +237,8 @@ fn explain(error: &EditError, name: &str, count: usize) -> String {
 }
 
 fn ambiguous(count: usize, lines: &[usize], looseness: Option<fold::Looseness>) -> String {
-    let how = looseness
-        .map(|looseness| format!(" (ignoring {})", looseness.words()))
-        .unwrap_or_default();
+    let how =
+        looseness.map(|looseness| format!(" (ignoring {})", looseness.words())).unwrap_or_default();
     let more = if count > lines.len() { ", …" } else { "" };
     let lines: Vec<String> = lines.iter().map(ToString::to_string).collect();
     let lines = lines.join(", ");
@@ -283,9 +252,7 @@ fn ambiguous(count: usize, lines: &[usize], looseness: Option<fold::Looseness>) 
 fn not_found(name: &str, nearest: Option<&Nearest>, new_at: Option<usize>) -> String {
     let mut why = format!("`old_string` is not in `{name}`");
     if let Some(line) = new_at {
-        why.push_str(&format!(
-            ", but `new_string` is already there at line {line}"
-        ));
+        why.push_str(&format!(", but `new_string` is already there at line {line}"));
     }
     match nearest {
         None => why.push_str(" and nothing there is like it; read the file again"),

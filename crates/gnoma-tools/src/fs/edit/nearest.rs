@@ -60,10 +60,7 @@ fn excerpt(content: &[u8], first: usize, size: usize) -> Nearest {
         .take(MAX_LINES)
         .map(|line| String::from_utf8_lossy(line.strip_suffix(b"\r").unwrap_or(line)).into_owned())
         .collect();
-    Nearest {
-        first_line: start + 1,
-        lines,
-    }
+    Nearest { first_line: start + 1, lines }
 }
 
 /// How many pieces of the wanted text are in the window.
@@ -83,17 +80,9 @@ struct Count {
 
 impl Tally {
     fn of(wanted: &str) -> Self {
-        let mut tally = Self {
-            index: HashMap::new(),
-            counts: Vec::new(),
-            wanted: 0,
-            window: 0,
-            common: 0,
-        };
-        for line in Folded::of(wanted.as_bytes(), Looseness::Spacing)
-            .text
-            .lines()
-        {
+        let mut tally =
+            Self { index: HashMap::new(), counts: Vec::new(), wanted: 0, window: 0, common: 0 };
+        for line in Folded::of(wanted.as_bytes(), Looseness::Spacing).text.lines() {
             for piece in pieces(line) {
                 let next = tally.counts.len();
                 let at = *tally.index.entry(piece).or_insert(next);
@@ -111,9 +100,7 @@ impl Tally {
 
     /// Which wanted piece each piece of `line` is.
     fn places(&self, line: &str) -> Vec<Option<usize>> {
-        pieces(line)
-            .map(|piece| self.index.get(&piece).copied())
-            .collect()
+        pieces(line).map(|piece| self.index.get(&piece).copied()).collect()
     }
 
     fn add(&mut self, line: &[Option<usize>]) {
@@ -138,9 +125,7 @@ impl Tally {
 
     /// In hundredths.
     fn likeness(&self) -> usize {
-        (200 * self.common)
-            .checked_div(self.wanted + self.window)
-            .unwrap_or(0)
+        (200 * self.common).checked_div(self.wanted + self.window).unwrap_or(0)
     }
 }
 
@@ -169,16 +154,10 @@ mod tests {
 
     #[test]
     fn a_block_is_found_as_a_block() {
-        let found = nearest(
-            FILE.as_bytes(),
-            "\nfn other() {\n    nothing_likes_it();\n}\n",
-        )
-        .unwrap();
+        let found =
+            nearest(FILE.as_bytes(), "\nfn other() {\n    nothing_likes_it();\n}\n").unwrap();
         assert_eq!(found.first_line, 5);
-        assert_eq!(
-            found.lines[1..4],
-            ["fn other() {", "    nothing_like_it();", "}"]
-        );
+        assert_eq!(found.lines[1..4], ["fn other() {", "    nothing_like_it();", "}"]);
     }
 
     #[test]

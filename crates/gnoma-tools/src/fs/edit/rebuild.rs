@@ -28,10 +28,7 @@ pub(super) fn rebuild(matched: &Matched<'_>, wanted: Wanted<'_>) -> Result<Vec<u
     let there: Vec<&[u8]> = matched.bytes.split(|&byte| byte == b'\n').collect();
     let old: Vec<&str> = wanted.old.split('\n').collect();
     let new: Vec<&str> = wanted.new.split('\n').collect();
-    let decoded: Vec<_> = there
-        .iter()
-        .map(|line| String::from_utf8_lossy(line))
-        .collect();
+    let decoded: Vec<_> = there.iter().map(|line| String::from_utf8_lossy(line)).collect();
     // The first line may be the rest of a line, whose indentation is not part of the match.
     let partial = usize::from(!matched.begins_line);
     let pairs = old.iter().zip(&decoded).skip(partial);
@@ -52,11 +49,7 @@ pub(super) fn rebuild(matched: &Matched<'_>, wanted: Wanted<'_>) -> Result<Vec<u
             }
             DiffOp::Delete { .. } | DiffOp::Insert { .. } | DiffOp::Replace { .. } => {
                 let beside = op.old_range().start..;
-                lines.extend(
-                    op.new_range()
-                        .zip(beside)
-                        .map(|(at, beside)| written(at, beside)),
-                );
+                lines.extend(op.new_range().zip(beside).map(|(at, beside)| written(at, beside)));
             }
         }
     }
@@ -87,19 +80,11 @@ impl Line {
             Some(body) if has_end => (body, Some("\r\n")),
             _ => (line, has_end.then_some("\n")),
         };
-        Self {
-            body: body.to_vec(),
-            end,
-            is_fresh: false,
-        }
+        Self { body: body.to_vec(), end, is_fresh: false }
     }
 
     fn fresh(line: String) -> Self {
-        Self {
-            body: line.into_bytes(),
-            end: None,
-            is_fresh: true,
-        }
+        Self { body: line.into_bytes(), end: None, is_fresh: true }
     }
 
     fn is_undecodable(&self) -> bool {
@@ -123,22 +108,15 @@ mod tests {
     use super::*;
 
     fn rebuilt(bytes: &[u8], old: &str, new: &str) -> Result<Vec<u8>, Undecodable> {
-        let matched = Matched {
-            bytes,
-            begins_line: true,
-            line_end: "\n",
-        };
+        let matched = Matched { bytes, begins_line: true, line_end: "\n" };
         rebuild(&matched, Wanted::new(old, new))
     }
 
     #[test]
     fn lines_an_edit_repeats_keep_their_bytes() {
         let there = "\tsay(“a”);  \r\n\tb();".as_bytes();
-        let made = rebuilt(
-            there,
-            "    say(\"a\");\n    b();",
-            "    say(\"a\");\n    c();\n    b();",
-        );
+        let made =
+            rebuilt(there, "    say(\"a\");\n    b();", "    say(\"a\");\n    c();\n    b();");
         assert_eq!(made.unwrap(), "\tsay(“a”);  \r\n\tc();\n\tb();".as_bytes());
     }
 

@@ -48,11 +48,9 @@ impl<'a> Reindent<'a> {
     }
 
     fn translate(&self, wanted: &str, at: usize) -> String {
-        if let Some(pair) = self.best(
-            at,
-            |pair| wanted.starts_with(pair.theirs),
-            |pair| pair.theirs.len(),
-        ) {
+        if let Some(pair) =
+            self.best(at, |pair| wanted.starts_with(pair.theirs), |pair| pair.theirs.len())
+        {
             let deeper = wanted.strip_prefix(pair.theirs).unwrap_or_default();
             return format!("{}{}", pair.ours, self.convert(deeper));
         }
@@ -102,32 +100,19 @@ impl Step {
         };
         let tab = || "\t".to_owned();
         if let Some(theirs) = width(theirs, ours) {
-            return Some(Self {
-                theirs,
-                ours: tab(),
-            });
+            return Some(Self { theirs, ours: tab() });
         }
-        width(ours, theirs).map(|ours| Self {
-            theirs: tab(),
-            ours,
-        })
+        width(ours, theirs).map(|ours| Self { theirs: tab(), ours })
     }
 
     /// From two lines, one a level deeper than the other, with levels of different depth.
     fn of_levels(pairs: &[Pair<'_>]) -> Option<Self> {
         let [a, b] = pairs else { return None };
-        let (outer, inner) = if a.theirs.len() < b.theirs.len() {
-            (a, b)
-        } else {
-            (b, a)
-        };
+        let (outer, inner) = if a.theirs.len() < b.theirs.len() { (a, b) } else { (b, a) };
         let theirs = inner.theirs.strip_prefix(outer.theirs)?;
         let ours = inner.ours.strip_prefix(outer.ours)?;
         let is_news = !theirs.is_empty() && !ours.is_empty() && theirs != ours;
-        is_news.then(|| Self {
-            theirs: theirs.to_owned(),
-            ours: ours.to_owned(),
-        })
+        is_news.then(|| Self { theirs: theirs.to_owned(), ours: ours.to_owned() })
     }
 }
 

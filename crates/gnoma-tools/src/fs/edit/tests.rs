@@ -63,35 +63,20 @@ async fn refusals_say_what_to_do() {
     bench.put("a.txt", "alpha beta\ngamma\nalpha beta\n");
     bench.put("dir/x", "");
     let edit = |path, old, new| {
-        bench.failed(
-            "fs.edit",
-            json!({"path": path, "old_string": old, "new_string": new}),
-        )
+        bench.failed("fs.edit", json!({"path": path, "old_string": old, "new_string": new}))
     };
     let twice = edit("a.txt", "alpha beta", "x").await;
     let expected = "nothing was changed: `old_string` matches 2 times, at lines 1, 3: add lines around it to make it unique, or set `replace_all`";
     assert_eq!(twice, expected);
     let near = edit("a.txt", "gamma delta", "x").await;
-    assert!(
-        near.ends_with("1\talpha beta\n2\tgamma\n3\talpha beta"),
-        "{near}"
-    );
-    assert!(
-        edit("a.txt", "zzz yyy", "x")
-            .await
-            .contains("nothing there is like it")
-    );
+    assert!(near.ends_with("1\talpha beta\n2\tgamma\n3\talpha beta"), "{near}");
+    assert!(edit("a.txt", "zzz yyy", "x").await.contains("nothing there is like it"));
     assert!(edit("a.txt", "x", "x").await.contains("are the same"));
     assert!(edit("a.txt", "", "x").await.contains("use fs.write"));
     assert!(edit("b.txt", "a", "x").await.contains("near it: `a.txt`"));
     assert!(edit("dir", "a", "x").await.contains("is a folder"));
-    let unclear = bench
-        .failed("fs.edit", json!({"path": "a.txt", "old_string": "gamma"}))
-        .await;
-    assert!(
-        unclear.contains("give `old_string` and `new_string`"),
-        "{unclear}"
-    );
+    let unclear = bench.failed("fs.edit", json!({"path": "a.txt", "old_string": "gamma"})).await;
+    assert!(unclear.contains("give `old_string` and `new_string`"), "{unclear}");
     assert_eq!(bench.get("a.txt"), b"alpha beta\ngamma\nalpha beta\n");
 }
 
@@ -99,22 +84,12 @@ async fn refusals_say_what_to_do() {
 async fn an_empty_old_text_makes_a_new_file() {
     let bench = Bench::new();
     let output = bench
-        .output(
-            "fs.edit",
-            json!({"path": "new/a", "old_string": "", "new_string": "x\n"}),
-        )
+        .output("fs.edit", json!({"path": "new/a", "old_string": "", "new_string": "x\n"}))
         .await;
     assert_eq!(bench.get("new/a"), b"x\n");
-    assert!(
-        output
-            .diff
-            .unwrap()
-            .starts_with("--- /dev/null\n+++ b/new/a\n")
-    );
+    assert!(output.diff.unwrap().starts_with("--- /dev/null\n+++ b/new/a\n"));
     // The model knows what it wrote.
-    bench
-        .done("fs.write", json!({"path": "new/a", "content": "y\n"}))
-        .await;
+    bench.done("fs.write", json!({"path": "new/a", "content": "y\n"})).await;
 }
 
 #[tokio::test]
@@ -131,27 +106,15 @@ async fn a_file_changed_since_it_was_read_must_be_read_again() {
     bench.done("fs.edit", edit).await;
     assert_eq!(bench.get("a"), b"two\nmore\n");
     // An own edit does not count as a change.
-    bench
-        .done(
-            "fs.edit",
-            json!({"path": "a", "old_string": "two", "new_string": "three"}),
-        )
-        .await;
+    bench.done("fs.edit", json!({"path": "a", "old_string": "two", "new_string": "three"})).await;
 }
 
 #[tokio::test]
 async fn editing_an_unread_file_does_not_count_as_reading_it() {
     let bench = Bench::new();
     bench.put("a", "one\nunseen\n");
-    bench
-        .done(
-            "fs.edit",
-            json!({"path": "a", "old_string": "one", "new_string": "two"}),
-        )
-        .await;
-    let refusal = bench
-        .failed("fs.write", json!({"path": "a", "content": "x"}))
-        .await;
+    bench.done("fs.edit", json!({"path": "a", "old_string": "one", "new_string": "two"})).await;
+    let refusal = bench.failed("fs.write", json!({"path": "a", "content": "x"})).await;
     assert!(refusal.contains("Read it first"), "{refusal}");
 }
 
@@ -159,10 +122,7 @@ async fn editing_an_unread_file_does_not_count_as_reading_it() {
 async fn bytes_outside_the_edit_survive() {
     let bench = Bench::new();
     let files: [(&[u8], &[u8]); 4] = [
-        (
-            b"\xef\xbb\xbfa\r\nKEY\r\nb\r\n",
-            b"\xef\xbb\xbfa\r\n1\r\n2\r\nb\r\n",
-        ),
+        (b"\xef\xbb\xbfa\r\nKEY\r\nb\r\n", b"\xef\xbb\xbfa\r\n1\r\n2\r\nb\r\n"),
         (b"caf\xe9\xff\nKEY\n\x80", b"caf\xe9\xff\n1\n2\n\x80"),
         (b"a\rb KEY", b"a\rb 1\n2"),
         (b"\0\x01KEY\n\n\n", b"\0\x011\n2\n\n\n"),
@@ -170,10 +130,7 @@ async fn bytes_outside_the_edit_survive() {
     for (before, after) in files {
         bench.put("file", before);
         bench
-            .done(
-                "fs.edit",
-                json!({"path": "file", "old_string": "KEY", "new_string": "1\n2"}),
-            )
+            .done("fs.edit", json!({"path": "file", "old_string": "KEY", "new_string": "1\n2"}))
             .await;
         assert_eq!(bench.get("file"), after, "{before:?}");
     }
@@ -185,46 +142,24 @@ async fn links_and_permission_bits_survive() {
     bench.put("bin/run", "old");
     fs::set_permissions(bench.path("bin/run"), fs::Permissions::from_mode(0o755)).unwrap();
     std::os::unix::fs::symlink("bin/run", bench.path("run")).unwrap();
-    bench
-        .done(
-            "fs.edit",
-            json!({"path": "run", "old_string": "old", "new_string": "new"}),
-        )
-        .await;
+    bench.done("fs.edit", json!({"path": "run", "old_string": "old", "new_string": "new"})).await;
     assert!(bench.path("run").is_symlink());
     assert_eq!(bench.get("bin/run"), b"new");
-    let mode = fs::metadata(bench.path("bin/run"))
-        .unwrap()
-        .permissions()
-        .mode();
+    let mode = fs::metadata(bench.path("bin/run")).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o755);
     assert_eq!(bench.names("bin"), ["run"]);
 }
 
 #[tokio::test]
 async fn files_above_the_limit_are_left_alone() {
-    let bench = Bench::with(&Options {
-        max_file_bytes: 16,
-        ..Options::default()
-    });
+    let bench = Bench::with(&Options { max_file_bytes: 16, ..Options::default() });
     bench.put("big", "more than sixteen bytes");
     bench.put("small", "ab");
     let edit = |path, old, new: String| {
-        bench.failed(
-            "fs.edit",
-            json!({"path": path, "old_string": old, "new_string": new}),
-        )
+        bench.failed("fs.edit", json!({"path": path, "old_string": old, "new_string": new}))
     };
-    assert!(
-        edit("big", "more", "less".to_owned())
-            .await
-            .contains("larger than 16")
-    );
-    assert!(
-        edit("small", "a", "x".repeat(20))
-            .await
-            .contains("would have 21 bytes")
-    );
+    assert!(edit("big", "more", "less".to_owned()).await.contains("larger than 16"));
+    assert!(edit("small", "a", "x".repeat(20)).await.contains("would have 21 bytes"));
     assert_eq!(bench.get("small"), b"ab");
 }
 

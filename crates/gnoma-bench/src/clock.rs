@@ -1,0 +1,17 @@
+//! Time that this thread has spent on a core. On a machine that does other things as well it says more
+//! than the time on the wall.
+
+use std::time::Duration;
+
+use rustix::time::{ClockId, clock_gettime};
+
+/// What `work` costs, and what it gives.
+pub fn cpu_time<T>(work: impl FnOnce() -> T) -> (Duration, T) {
+    let before = now();
+    let done = work();
+    (now().saturating_sub(before), done)
+}
+
+fn now() -> Duration {
+    Duration::try_from(clock_gettime(ClockId::ThreadCPUTime)).unwrap_or_default()
+}

@@ -1,0 +1,15 @@
+//! The commands, a file each.
+
+pub(crate) mod decode;
+pub(crate) mod history;
+pub(crate) mod mock;
+pub(crate) mod tokens;
+
+use anyhow::{Context as _, Result};
+
+/// The argument at `at` as a number.
+pub(crate) fn number(arguments: &[String], at: usize, default: usize) -> Result<usize> {
+    arguments
+        .get(at)
+        .map_or(Ok(default), |text| text.parse().with_context(|| format!("`{text}` is no number")))
+}

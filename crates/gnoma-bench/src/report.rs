@@ -1,0 +1,40 @@
+//! Figures as rows of one Markdown table: what was measured, its goal, what came out, the verdict.
+
+use std::fmt::Display;
+
+/// Whether a figure reaches its goal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// It does.
+    Met,
+    /// It does not.
+    Missed,
+    /// There is no goal.
+    None,
+}
+
+impl Verdict {
+    /// The verdict on a goal that is reached if `met`.
+    #[must_use]
+    pub fn of(met: bool) -> Self {
+        if met { Self::Met } else { Self::Missed }
+    }
+}
+
+/// Prints one row.
+#[expect(clippy::print_stdout, reason = "printing figures is what the programs are for")]
+pub fn row(figure: impl Display, goal: impl Display, measured: impl Display, verdict: Verdict) {
+    let verdict = match verdict {
+        Verdict::Met => "met",
+        Verdict::Missed => "**missed**",
+        Verdict::None => "–",
+    };
+    println!("| {figure} | {goal} | {measured} | {verdict} |");
+}
+
+/// The value in the middle; zero when there is none.
+#[must_use]
+pub fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied().unwrap_or_default()
+}

@@ -1,0 +1,504 @@
+//! From Anthropic's words to gnoma's.
+
+use std::sync::Arc;
+
+use gnoma_core::{ProviderError, StopReason, StreamEvent, stream::Slot, usage::Usage};
+use serde_json::{Value, value::RawValue};
+
+use super::wire::{Answer, Delta, ReadBlock, Record, Tokens};
+use crate::{
+    Profile,
+    dialect::{Decode, Events, Frame},
+    errors,
+    lenient::{Count, Text},
+    names::NameMap,
+};
+
+/// Reads one answer.
+pub(super) struct Decoder {
+    profile: Arc<Profile>,
+    names: Arc<NameMap>,
+    /// Blocks begun and not ended; nearly always one.
+    open: Vec<Open>,
+    slots: Slot,
+    usage: Usage,
+    called: bool,
+    stop: Option<StopReason>,
+    ended: bool,
+}
+
+struct Open {
+    index: Count,
+    slot: Slot,
+    kind: Kind,
+}
+
+enum Kind {
+    /// Text or thinking.
+    Words,
+    /// A call; its arguments, where they came with its beginning and no fragment has replaced them.
+    Call(Option<String>),
+    /// A block of a kind that gnoma takes no part in.
+    Foreign,
+}
+
+impl Decode for Decoder {
+    fn frame(&mut self, frame: Frame<'_>, out: &mut Events) -> Result<(), ProviderError> {
+        // Gateways append `[DONE]`, which is no JSON.
+        if self.ended || frame.data.is_empty() || frame.data == "[DONE]" {
+            return Ok(());
+        }
+        let record = match serde_json::from_str::<Record<'_>>(frame.data) {
+            Ok(record) => record,
+            Err(error) => return self.unread(&error, frame.data),
+        };
+        if record.kind.as_str() == "error" || record.error.is_some() {
+            return self.unread_error(frame.data);
+        }
+        match record.kind.as_str() {
+            "content_block_delta" => {
+                self.delta(record.index, record.delta.unwrap_or_default(), out);
+            }
+            "content_block_start" => {
+                self.begin(record.index, *record.content_block.unwrap_or_default(), out);
+            }
+            "content_block_stop" => self.end(record.index, out),
+            "message_start" => self.start(&mut record.message.unwrap_or_default(), out),
+            "message_delta" => {
+                self.count(record.usage.map(|usage| *usage), out);
+                self.stopped(&record.delta.unwrap_or_default().stop_reason);
+            }
+            "message_stop" => self.stop(out),
+            "message" => self.whole(frame.data, out)?,
+            "" if frame.whole => self.whole(frame.data, out)?,
+            _ => (),
+        }
+        Ok(())
+    }
+
+    fn finish(&mut self, out: &mut Events) -> Result<(), ProviderError> {
+        if self.ended {
+            return Ok(());
+        }
+        if self.stop.is_none() {
+            return Err(errors::truncated(&self.profile));
+        }
+        self.stop(out);
+        Ok(())
+    }
+}
+
+impl Decoder {
+    pub(super) fn new(profile: Arc<Profile>, names: Arc<NameMap>) -> Self {
+        Self {
+            profile,
+            names,
+            open: Vec::new(),
+            slots: 0,
+            usage: Usage::default(),
+            called: false,
+            stop: None,
+            ended: false,
+        }
+    }
+
+    /// A record of a shape that is not ours: one of a kind we do not know is read over.
+    fn unread(&self, error: &serde_json::Error, data: &str) -> Result<(), ProviderError> {
+        const KNOWN: [&str; 7] = [
+            "message",
+            "message_start",
+            "message_delta",
+            "message_stop",
+            "content_block_start",
+            "content_block_delta",
+            "content_block_stop",
+        ];
+        let kind = serde_json::from_str::<Value>(data)
+            .ok()
+            .map(|value| value.get("type").and_then(Value::as_str).map(str::to_owned));
+        match kind {
+            Some(Some(kind)) if kind == "error" => self.unread_error(data),
+            Some(Some(kind)) if !KNOWN.contains(&kind.as_str()) => Ok(()),
+            _ => Err(errors::broken_record(&self.profile, error, data)),
+        }
+    }
+
+    fn unread_error(&self, data: &str) -> Result<(), ProviderError> {
+        Err(match serde_json::from_str::<Value>(data) {
+            Ok(value) => errors::from_value(&self.profile, None, &value),
+            Err(error) => errors::broken_record(&self.profile, &error, data),
+        })
+    }
+
+    /// An answer in one piece.
+    fn whole(&mut self, data: &str, out: &mut Events) -> Result<(), ProviderError> {
+        let mut answer: Answer<'_> = serde_json::from_str(data)
+            .map_err(|error| errors::broken_record(&self.profile, &error, data))?;
+        let Some(content) = answer.content.take() else {
+            return Err(errors::protocol(&self.profile, "the answer holds no message"));
+        };
+        self.start(&mut answer, out);
+        for block in content {
+            self.begin(Count(None), block, out);
+            self.end(Count(None), out);
+        }
+        self.stopped(&answer.stop_reason);
+        self.stop(out);
+        Ok(())
+    }
+
+    fn start(&mut self, answer: &mut Answer<'_>, out: &mut Events) {
+        let model = std::mem::take(&mut answer.model).into_filled();
+        let id = std::mem::take(&mut answer.id).into_filled();
+        out.push_back(StreamEvent::Started { model, id });
+        self.count(answer.usage.take(), out);
+    }
+
+    fn begin(&mut self, index: Count, block: ReadBlock<'_>, out: &mut Events) {
+        let slot = self.slots;
+        let kind = match block.kind.as_str() {
+            "text" => {
+                say(slot, block.text, out);
+                Kind::Words
+            }
+            "thinking" => {
+                let text = block.thinking.into_string();
+                out.push_back(StreamEvent::ThinkingDelta { slot, text });
+                sign(slot, block.signature, out);
+                Kind::Words
+            }
+            "redacted_thinking" => {
+                let data = block.data.into_string();
+                out.push_back(StreamEvent::Redacted { slot, data });
+                Kind::Words
+            }
+            "tool_use" => {
+                self.called = true;
+                out.push_back(StreamEvent::ToolCallStart {
+                    slot,
+                    id: block.id.into_string(),
+                    name: self.names.ours(block.name.as_str()).to_owned(),
+                });
+                Kind::Call(block.input.map(RawValue::get).and_then(filled))
+            }
+            _ => Kind::Foreign,
+        };
+        self.slots += 1;
+        self.open.push(Open { index, slot, kind });
+    }
+
+    fn delta(&mut self, index: Count, delta: Delta<'_>, out: &mut Events) {
+        let Some(at) = self.open.iter().rposition(|open| open.index == index) else {
+            return self.delta_without_block(index, delta, out);
+        };
+        let open = &mut self.open[at];
+        let slot = open.slot;
+        match (&mut open.kind, delta.kind.as_str()) {
+            (Kind::Words, "text_delta") => say(slot, delta.text, out),
+            (Kind::Words, "thinking_delta") => {
+                if let Some(text) = delta.thinking.into_filled() {
+                    out.push_back(StreamEvent::ThinkingDelta { slot, text });
+                }
+            }
+            (Kind::Words, "signature_delta") => sign(slot, delta.signature, out),
+            (Kind::Call(at_once), "input_json_delta") => {
+                if let Some(fragment) = delta.partial_json.into_filled() {
+                    *at_once = None;
+                    out.push_back(StreamEvent::ToolCallDelta { slot, fragment });
+                }
+            }
+            _ => (),
+        }
+    }
+
+    /// Words of a block whose beginning a gateway has swallowed. A call without its beginning has no
+    /// name and cannot be helped.
+    fn delta_without_block(&mut self, index: Count, delta: Delta<'_>, out: &mut Events) {
+        if matches!(delta.kind.as_str(), "text_delta" | "thinking_delta") {
+            let slot = self.slots;
+            self.slots += 1;
+            let kind = Kind::Words;
+            self.open.push(Open { index, slot, kind });
+            self.delta(index, delta, out);
+        }
+    }
+
+    fn end(&mut self, index: Count, out: &mut Events) {
+        if let Some(at) = self.open.iter().rposition(|open| open.index == index) {
+            self.open.remove(at).close(out);
+        }
+    }
+
+    /// Later counts replace earlier ones; what a record leaves out stays as it was.
+    fn count(&mut self, tokens: Option<Tokens>, out: &mut Events) {
+        let Some(tokens) = tokens else { return };
+        let thinking = tokens.output_tokens_details.unwrap_or_default();
+        for (part, count) in [
+            (&mut self.usage.input, tokens.input_tokens),
+            (&mut self.usage.output, tokens.output_tokens),
+            (&mut self.usage.cache_read, tokens.cache_read_input_tokens),
+            (&mut self.usage.cache_write, tokens.cache_creation_input_tokens),
+            (&mut self.usage.reasoning, thinking.thinking_tokens),
+        ] {
+            *part = count.0.unwrap_or(*part);
+        }
+        out.push_back(StreamEvent::Usage(self.usage));
+    }
+
+    fn stopped(&mut self, reason: &Text<'_>) {
+        self.stop = match reason.as_str() {
+            "" => return,
+            "end_turn" => Some(StopReason::EndTurn),
+            "tool_use" => Some(StopReason::ToolUse),
+            "max_tokens" | "model_context_window_exceeded" => Some(StopReason::MaxTokens),
+            "stop_sequence" => Some(StopReason::StopSequence),
+            "refusal" => Some(StopReason::Refusal),
+            "pause_turn" => Some(StopReason::Pause),
+            _ => Some(StopReason::Other),
+        };
+    }
+
+    /// The answer is over.
+    fn stop(&mut self, out: &mut Events) {
+        for open in self.open.drain(..) {
+            open.close(out);
+        }
+        let stop = match self.stop.unwrap_or(StopReason::EndTurn) {
+            StopReason::EndTurn if self.called => StopReason::ToolUse,
+            stop => stop,
+        };
+        out.push_back(StreamEvent::Stop(stop));
+        self.ended = true;
+    }
+}
+
+impl Open {
+    fn close(self, out: &mut Events) {
+        let slot = self.slot;
+        match self.kind {
+            Kind::Call(at_once) => {
+                if let Some(fragment) = at_once {
+                    out.push_back(StreamEvent::ToolCallDelta { slot, fragment });
+                }
+                out.push_back(StreamEvent::ToolCallDone { slot });
+            }
+            Kind::Words | Kind::Foreign => (),
+        }
+    }
+}
+
+fn say(slot: Slot, text: Text<'_>, out: &mut Events) {
+    if let Some(text) = text.into_filled() {
+        out.push_back(StreamEvent::TextDelta { slot, text });
+    }
+}
+
+fn sign(slot: Slot, signature: Text<'_>, out: &mut Events) {
+    if let Some(signature) = signature.into_filled() {
+        out.push_back(StreamEvent::Signature { slot, signature });
+    }
+}
+
+/// Arguments that came with the beginning of a call. A stream has an empty value there, which says
+/// nothing.
+fn filled(input: &str) -> Option<String> {
+    (!matches!(input, "{}" | "\"\"" | "null")).then(|| input.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use gnoma_core::{
+        Accumulator, CallId, Content, ErrorKind, Redacted, Response, Thinking, ToolCall,
+    };
+
+    use super::*;
+    use crate::Protocol;
+
+    fn decoder() -> Decoder {
+        let profile = Profile::new("anthropic", Protocol::Anthropic, "http://x");
+        Decoder::new(Arc::new(profile), Arc::new(NameMap::default()))
+    }
+
+    fn read_as(records: &[&str], whole: bool) -> Result<Response, ProviderError> {
+        let (mut decoder, mut events) = (decoder(), Events::new());
+        for data in records {
+            let event = "";
+            decoder.frame(Frame { event, data, whole }, &mut events)?;
+        }
+        decoder.finish(&mut events)?;
+        let stops = |event: &StreamEvent| matches!(event, StreamEvent::Stop(_));
+        assert_eq!(events.iter().filter(|event| stops(event)).count(), 1);
+        assert!(events.back().is_some_and(stops), "the stop comes last");
+        let mut accumulator = Accumulator::new();
+        events.iter().for_each(|event| accumulator.push(event));
+        Ok(accumulator.finish())
+    }
+
+    fn read(records: &[&str]) -> Response {
+        read_as(records, false).unwrap()
+    }
+
+    const START: &str = r#"{"type":"message_start","message":{"id":"m1","model":"claude-x","content":[],
+        "usage":{"input_tokens":10,"cache_read_input_tokens":5,"cache_creation_input_tokens":null,
+                 "output_tokens":1}}}"#;
+    const END_TURN: &str = r#"{"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":7}}"#;
+    const TOOL_USE: &str = r#"{"type":"message_delta","delta":{"stop_reason":"tool_use"}}"#;
+    const STOP: &str = r#"{"type":"message_stop"}"#;
+
+    fn thinking(text: &str, signature: &str) -> Content {
+        Content::Thinking(Thinking {
+            text: text.into(),
+            signature: Some(signature.into()),
+            item: None,
+        })
+    }
+
+    fn call(id: &str, name: &str, arguments: &str) -> Content {
+        let arguments = gnoma_core::RawJson::parse(arguments).unwrap();
+        Content::ToolCall(ToolCall::new(CallId::new(id), name, arguments))
+    }
+
+    #[test]
+    fn thinking_text_and_a_call_in_pieces() {
+        let response = read(&[
+            START,
+            r#"{"type":"content_block_start","index":0,"content_block":{"type":"thinking","thinking":"","signature":""}}"#,
+            r#"{"type":"ping"}"#,
+            r#"{"type":"content_block_delta","index":0,"delta":{"type":"thinking_delta","thinking":"h\u00e9"}}"#,
+            r#"{"type":"content_block_delta","index":0,"delta":{"type":"signature_delta","signature":"Sg=="}}"#,
+            r#"{"type":"content_block_stop","index":0}"#,
+            r#"{"type":"content_block_start","index":1,"content_block":{"type":"text","text":""}}"#,
+            r#"{"type":"content_block_delta","index":1,"delta":{"type":"text_delta","text":"a\n"}    }"#,
+            r#"{"type":"content_block_delta","index":1,"delta":{"type":"text_delta","text":"b"}}"#,
+            r#"{"type":"content_block_stop","index":1}"#,
+            r#"{"type":"content_block_start","index":2,"content_block":{"type":"tool_use","id":"t1","name":"bash","input":{}}}"#,
+            r#"{"type":"content_block_delta","index":2,"delta":{"type":"input_json_delta","partial_json":""}}"#,
+            r#"{"type":"content_block_delta","index":2,"delta":{"type":"input_json_delta","partial_json":"{\"a\":"}}"#,
+            r#"{"type":"content_block_delta","index":2,"delta":{"type":"input_json_delta","partial_json":"1}"}}"#,
+            r#"{"type":"content_block_stop","index":2}"#,
+            TOOL_USE,
+            STOP,
+        ]);
+        let expected =
+            [thinking("hé", "Sg=="), Content::text("a\nb"), call("t1", "bash", r#"{"a":1}"#)];
+        assert_eq!(response.content, expected);
+        assert_eq!(response.stop, Some(StopReason::ToolUse));
+        assert_eq!(response.model.as_deref(), Some("claude-x"));
+        assert_eq!(response.id.as_deref(), Some("m1"));
+    }
+
+    #[test]
+    fn a_whole_answer_reads_like_its_stream() {
+        let body = r#"{"type":"message","id":"m1","model":"claude-x","stop_reason":"tool_use",
+            "content":[{"type":"thinking","thinking":"so","signature":"Sg=="},
+                {"type":"redacted_thinking","data":"xx"},
+                {"type":"text","text":"I look"},
+                {"type":"server_tool_use","id":"s1","name":"web_search","input":{"q":1}},
+                {"type":"tool_use","id":"t1","name":"bash","input":{"b": 1.0}},
+                {"type":"tool_use","id":"t2","name":"fs_ls","input":{}}],
+            "usage":{"input_tokens":3,"output_tokens":4,"output_tokens_details":{"thinking_tokens":2}}}"#;
+        let response = read_as(&[body], true).unwrap();
+        let expected = [
+            thinking("so", "Sg=="),
+            Content::RedactedThinking(Redacted { data: "xx".into() }),
+            Content::text("I look"),
+            call("t1", "bash", r#"{"b": 1.0}"#),
+            call("t2", "fs_ls", "{}"),
+        ];
+        assert_eq!(response.content, expected);
+        let usage = response.usage.unwrap();
+        assert_eq!((usage.input, usage.output, usage.reasoning), (3, 4, 2));
+    }
+
+    #[test]
+    fn hidden_thinking_is_kept_for_its_signature() {
+        let response = read(&[
+            START,
+            r#"{"type":"content_block_start","index":0,"content_block":{"type":"thinking","thinking":"","signature":""}}"#,
+            r#"{"type":"content_block_delta","index":0,"delta":{"type":"signature_delta","signature":"Sg=="}}"#,
+            r#"{"type":"content_block_stop","index":0}"#,
+            r#"{"type":"content_block_start","index":1,"content_block":{"type":"redacted_thinking","data":"r1"}}"#,
+            r#"{"type":"content_block_stop","index":1}"#,
+            END_TURN,
+            STOP,
+        ]);
+        let redacted = Content::RedactedThinking(Redacted { data: "r1".into() });
+        assert_eq!(response.content, [thinking("", "Sg=="), redacted]);
+    }
+
+    #[test]
+    fn blocks_and_records_of_other_kinds_are_read_over() {
+        let response = read(&[
+            START,
+            r#"{"type":"content_block_start","index":0,"content_block":{"type":"server_tool_use","id":"s","name":"web_search","input":{}}}"#,
+            r#"{"type":"content_block_delta","index":0,"delta":{"type":"input_json_delta","partial_json":"{}"}}"#,
+            r#"{"type":"content_block_stop","index":0}"#,
+            r#"{"type":"content_block_start","index":1,"content_block":{"type":"web_search_tool_result","content":[{"text":"no"}]}}"#,
+            r#"{"type":"content_block_stop","index":1}"#,
+            r#"{"type":"something_new","delta":"of another shape","index":{}}"#,
+            r#"{"type":"content_block_start","index":2,"content_block":{"type":"text","text":"yes","citations":[]}}"#,
+            r#"{"type":"content_block_delta","index":2,"delta":{"type":"citations_delta","citation":{"cited_text":"x"}}}"#,
+            r#"{"type":"content_block_delta","index":7,"delta":{"type":"text_delta","text":" indeed"}}"#,
+            END_TURN,
+            STOP,
+            "[DONE]",
+        ]);
+        assert_eq!(response.content, [Content::text("yes"), Content::text(" indeed")]);
+    }
+
+    #[test]
+    fn arguments_may_come_with_the_beginning_of_a_call() {
+        let begin = r#"{"type":"content_block_start","index":0,"content_block":{"type":"tool_use","id":"t","name":"bash","input":{"a":1}}}"#;
+        let more = r#"{"type":"content_block_delta","index":0,"delta":{"type":"input_json_delta","partial_json":"{\"b\":2}"}}"#;
+        let end = r#"{"type":"content_block_stop","index":0}"#;
+        let once = read(&[START, begin, end, TOOL_USE, STOP]);
+        assert_eq!(once.content, [call("t", "bash", r#"{"a":1}"#)]);
+        let replaced = read(&[START, begin, more, end, TOOL_USE, STOP]);
+        assert_eq!(replaced.content, [call("t", "bash", r#"{"b":2}"#)]);
+    }
+
+    #[test]
+    fn later_counts_replace_earlier_ones() {
+        let usage = read(&[START, END_TURN, STOP]).usage.unwrap();
+        let parts = (usage.input, usage.cache_read, usage.cache_write, usage.output);
+        assert_eq!(parts, (10, 5, 0, 7));
+        let grown = r#"{"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"input_tokens":30,"output_tokens":8}}"#;
+        assert_eq!(read(&[START, grown, STOP]).usage.unwrap().input, 30);
+    }
+
+    #[test]
+    fn every_reason_to_stop_has_its_word() {
+        for (wire, stop) in [
+            ("end_turn", StopReason::EndTurn),
+            ("max_tokens", StopReason::MaxTokens),
+            ("model_context_window_exceeded", StopReason::MaxTokens),
+            ("stop_sequence", StopReason::StopSequence),
+            ("pause_turn", StopReason::Pause),
+            ("refusal", StopReason::Refusal),
+            ("of_tomorrow", StopReason::Other),
+        ] {
+            let delta = format!(r#"{{"type":"message_delta","delta":{{"stop_reason":"{wire}"}}}}"#);
+            assert_eq!(read(&[START, &delta, STOP]).stop, Some(stop), "{wire}");
+            assert_eq!(read(&[START, &delta]).stop, Some(stop), "{wire}, cut");
+        }
+    }
+
+    #[test]
+    fn failures_are_told() {
+        let overloaded =
+            r#"{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}"#;
+        for whole in [false, true] {
+            let error = read_as(&[overloaded], whole).unwrap_err();
+            assert_eq!(error.kind, ErrorKind::Overloaded);
+            assert_eq!(error.code.as_deref(), Some("overloaded_error"));
+        }
+        let cut = read_as(&[START], false).unwrap_err();
+        assert_eq!(cut.kind, ErrorKind::Network);
+        for broken in ["{\"type\":\"message_del", r#"{"type":"message_delta","delta":3}"#] {
+            let error = read_as(&[broken], false).unwrap_err();
+            assert_eq!(error.kind, ErrorKind::Protocol, "{broken}");
+        }
+        let nothing = read_as(&[r#"{"status":"ok"}"#], true).unwrap_err();
+        assert_eq!(nothing.kind, ErrorKind::Protocol);
+    }
+}

@@ -1,0 +1,327 @@
+//! How Claude models are told to think.
+//!
+//! There are three generations of the parameter: none, a budget in tokens, and "adaptive" with an
+//! effort. Which one a model takes depends on its version, and a wrong one is refused, so the versions
+//! are a table here. Source: Anthropic's guides "Extended thinking", "Adaptive thinking" and "Effort".
+
+use gnoma_core::{Content, Effort, Message, ModelRef, ModelRequest, Role, ToolChoice};
+
+use super::wire::{OutputConfig, ThinkingConfig};
+
+/// Most tokens of an answer without its thinking, when the request does not say.
+const ANSWER_TOKENS: u32 = 8192;
+/// The same for the oldest models, which refuse more.
+const PLAIN_TOKENS: u32 = 4096;
+/// The same for models that share one limit between thinking and answer. All of them can write more.
+const SHARED_TOKENS: u32 = 32_000;
+/// Smallest budget the API takes.
+const MIN_BUDGET: u32 = 1024;
+
+/// What a request says about limits and thinking.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Plan {
+    pub max_tokens: u32,
+    pub temperature: Option<f32>,
+    pub thinking: Option<ThinkingConfig>,
+    pub output_config: Option<OutputConfig>,
+}
+
+type Version = (u32, u32);
+
+/// What Claude models take from one version on.
+struct Generation {
+    since: Version,
+    form: Form,
+    /// Whether a temperature may be set at all.
+    samples: bool,
+}
+
+#[derive(Clone, Copy)]
+enum Form {
+    /// Cannot think.
+    Plain,
+    /// `thinking: {type: enabled, budget_tokens}`; may be told to be off.
+    Budget,
+    /// `thinking: {type: adaptive}` and an effort; off unless asked for.
+    Adaptive,
+    /// The same, but on by default; no more than a low effort can be asked of all of them.
+    AlwaysAdaptive,
+}
+
+/// Newest first.
+const GENERATIONS: [Generation; 5] = [
+    Generation { since: (5, 0), form: Form::AlwaysAdaptive, samples: false },
+    Generation { since: (4, 7), form: Form::Adaptive, samples: false },
+    Generation { since: (4, 6), form: Form::Adaptive, samples: true },
+    Generation { since: (3, 7), form: Form::Budget, samples: true },
+    Generation { since: (0, 0), form: Form::Plain, samples: true },
+];
+
+/// What to say to `asked` for `request`.
+pub(super) fn plan(request: &ModelRequest, asked: &ModelRef) -> Plan {
+    let (form, samples) = abilities(&request.model);
+    // The API refuses thinking together with a call that the model must make.
+    let free = matches!(request.tool_choice, ToolChoice::Auto | ToolChoice::None);
+    let effort = request.effort.filter(|effort| free || *effort == Effort::None);
+    let (thinking, output_config) = match effort {
+        None => (None, None),
+        Some(Effort::None) => quiet(form),
+        Some(effort) => thinking(form, effort, request, asked),
+    };
+    let thinks = thinking.is_some_and(|thinking| thinking != ThinkingConfig::Disabled);
+    Plan {
+        max_tokens: request.max_output_tokens.unwrap_or_else(|| default_limit(form, thinking)),
+        temperature: request.temperature.filter(|_| samples && !thinks),
+        thinking,
+        output_config,
+    }
+}
+
+/// The parameters for no thinking, or as little as the model allows.
+fn quiet(form: Form) -> (Option<ThinkingConfig>, Option<OutputConfig>) {
+    match form {
+        Form::Plain | Form::Adaptive => (None, None),
+        Form::Budget => (Some(ThinkingConfig::Disabled), None),
+        Form::AlwaysAdaptive => (None, output_config(Effort::None)),
+    }
+}
+
+/// The parameters for thinking of some effort.
+fn thinking(
+    form: Form,
+    effort: Effort,
+    request: &ModelRequest,
+    asked: &ModelRef,
+) -> (Option<ThinkingConfig>, Option<OutputConfig>) {
+    match form {
+        Form::Plain => (None, None),
+        Form::Budget => {
+            let budget = enabled(effort, request.max_output_tokens);
+            (budget.filter(|_| may_think(&request.messages, asked)), None)
+        }
+        Form::Adaptive | Form::AlwaysAdaptive => {
+            let display = "summarized";
+            let adaptive = ThinkingConfig::Adaptive { display };
+            (Some(adaptive), output_config(effort))
+        }
+    }
+}
+
+fn default_limit(form: Form, thinking: Option<ThinkingConfig>) -> u32 {
+    match (form, thinking) {
+        (Form::Adaptive | Form::AlwaysAdaptive, _) => SHARED_TOKENS,
+        (Form::Plain, _) => PLAIN_TOKENS,
+        (Form::Budget, Some(ThinkingConfig::Enabled { budget_tokens })) => {
+            ANSWER_TOKENS + budget_tokens
+        }
+        (Form::Budget, _) => ANSWER_TOKENS,
+    }
+}
+
+/// A budget that leaves at least half of the limit to the answer, or nothing where that is too small.
+fn enabled(effort: Effort, limit: Option<u32>) -> Option<ThinkingConfig> {
+    let wanted = match effort {
+        Effort::None => 0,
+        Effort::Low => 2048,
+        Effort::Medium => 8192,
+        Effort::High => 16_384,
+    };
+    let budget_tokens = limit.map_or(wanted, |limit| wanted.min(limit / 2));
+    (budget_tokens >= MIN_BUDGET).then_some(ThinkingConfig::Enabled { budget_tokens })
+}
+
+fn output_config(effort: Effort) -> Option<OutputConfig> {
+    let effort = match effort {
+        Effort::None | Effort::Low => "low",
+        Effort::Medium => "medium",
+        Effort::High => "high",
+    };
+    Some(OutputConfig { effort })
+}
+
+/// Whether a budget may be given at this point of the conversation.
+///
+/// The turn after the last word of the user must open with the model's own thinking; one that another
+/// model began, or this one without thinking, has to be ended without.
+fn may_think(messages: &[impl AsRef<Message>], asked: &ModelRef) -> bool {
+    let turn =
+        messages.iter().map(AsRef::as_ref).rev().take_while(|message| message.role() != Role::User);
+    let opening = turn.filter(|message| message.role() == Role::Assistant).last();
+    opening.is_none_or(|message| {
+        message.origin() == Some(asked)
+            && match message.content().first() {
+                Some(Content::Thinking(thinking)) => thinking.signature.is_some(),
+                Some(Content::RedactedThinking(_)) => true,
+                Some(
+                    Content::Text(_)
+                    | Content::Image(_)
+                    | Content::ToolCall(_)
+                    | Content::ToolResult(_),
+                )
+                | None => false,
+            }
+    })
+}
+
+/// Servers with other models than Claude copy the form that was there first.
+fn abilities(model: &str) -> (Form, bool) {
+    let Some((_, name)) = model.split_once("claude") else {
+        return (Form::Budget, true);
+    };
+    // A Claude without a version is one of the newest.
+    let version = version(name).unwrap_or((u32::MAX, 0));
+    GENERATIONS
+        .iter()
+        .find(|generation| version >= generation.since)
+        .map_or((Form::Plain, true), |found| (found.form, found.samples))
+}
+
+/// `-opus-4-6`, `-3-7-sonnet-20250219`, `-opus-4.1@20250805`: the first short number, and the one after.
+fn version(name: &str) -> Option<Version> {
+    let number = |word: &str| -> Option<u32> {
+        // Eight digits are a date.
+        word.parse().ok().filter(|_| word.len() <= 2)
+    };
+    let mut words = name.split(|c: char| !c.is_ascii_alphanumeric());
+    let major = words.find_map(number)?;
+    Some((major, words.next().and_then(number).unwrap_or(0)))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use gnoma_core::{CallId, RawJson, Thinking, ToolCall, ToolResult};
+
+    use super::*;
+
+    const OLD: &str = "claude-sonnet-4-5-20250929";
+
+    fn asked(model: &str) -> ModelRef {
+        ModelRef { provider: "anthropic".into(), model: model.into() }
+    }
+
+    fn request(model: &str, effort: Option<Effort>) -> ModelRequest {
+        ModelRequest {
+            model: model.into(),
+            system: "".into(),
+            messages: vec![Arc::new(Message::user_text("go"))],
+            tools: [].into(),
+            tool_choice: ToolChoice::Auto,
+            max_output_tokens: None,
+            temperature: Some(0.5),
+            effort,
+            context_window: None,
+        }
+    }
+
+    fn planned(request: &ModelRequest) -> Plan {
+        plan(request, &asked(&request.model))
+    }
+
+    #[test]
+    fn versions_are_found_in_every_spelling() {
+        for (name, expected) in [
+            ("-opus-4-6", Some((4, 6))),
+            ("-opus-4.1@20250805", Some((4, 1))),
+            ("-sonnet-4-20250514-v1:0", Some((4, 0))),
+            ("-3-7-sonnet-20250219", Some((3, 7))),
+            ("-sonnet-5", Some((5, 0))),
+            ("-mythos-preview", None),
+        ] {
+            assert_eq!(version(name), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn each_generation_is_told_in_its_own_form() {
+        let adaptive = Some(ThinkingConfig::Adaptive { display: "summarized" });
+        let budget = Some(ThinkingConfig::Enabled { budget_tokens: 2048 });
+        for (model, thinking, effort, temperature) in [
+            ("claude-3-5-haiku-latest", None, None, Some(0.5)),
+            (OLD, budget, None, None),
+            ("anthropic/claude-opus-4.6", adaptive, Some("low"), None),
+            ("claude-opus-4-8", adaptive, Some("low"), None),
+            ("claude-sonnet-5", adaptive, Some("low"), None),
+            ("kimi-k2", budget, None, None),
+        ] {
+            let plan = planned(&request(model, Some(Effort::Low)));
+            assert_eq!(plan.thinking, thinking, "{model}");
+            let told = plan.output_config.map(|config| config.effort);
+            assert_eq!(told, effort, "{model}");
+            assert_eq!(plan.temperature, temperature, "{model}");
+        }
+    }
+
+    #[test]
+    fn no_effort_is_as_little_as_the_model_allows() {
+        let off = planned(&request(OLD, Some(Effort::None)));
+        assert_eq!(off.thinking, Some(ThinkingConfig::Disabled));
+        assert_eq!(off.temperature, Some(0.5));
+        let low = planned(&request("claude-opus-5", Some(Effort::None)));
+        assert_eq!(low.output_config, Some(OutputConfig { effort: "low" }));
+        let silent = planned(&request("claude-opus-5", None));
+        assert_eq!((silent.thinking, silent.output_config), (None, None));
+        assert_eq!(silent.temperature, None);
+    }
+
+    #[test]
+    fn a_budget_fits_under_the_limit_or_is_not_given() {
+        let mut request = request(OLD, Some(Effort::High));
+        let plan = planned(&request);
+        assert_eq!(plan.max_tokens, ANSWER_TOKENS + 16_384);
+        request.max_output_tokens = Some(4000);
+        let small = planned(&request);
+        let budget_tokens = 2000;
+        assert_eq!(
+            (small.max_tokens, small.thinking),
+            (4000, Some(ThinkingConfig::Enabled { budget_tokens }))
+        );
+        request.max_output_tokens = Some(500);
+        assert_eq!(planned(&request).thinking, None);
+    }
+
+    #[test]
+    fn a_forced_call_turns_thinking_off() {
+        for model in [OLD, "claude-opus-4-6"] {
+            let mut request = request(model, Some(Effort::High));
+            request.tool_choice = ToolChoice::Required;
+            assert_eq!(planned(&request).thinking, None, "{model}");
+        }
+    }
+
+    /// The rounds of a turn: each a call and its result, some with thinking before the call.
+    fn turn(rounds: &[(&str, bool)]) -> Vec<Arc<Message>> {
+        let mut messages = vec![Arc::new(Message::user_text("go"))];
+        for (model, thinks) in rounds {
+            let call = ToolCall::new(CallId::new("c"), "bash", RawJson::empty_object());
+            let result = ToolResult::text(&call, "ok", false);
+            let mut content = vec![Content::ToolCall(call)];
+            if *thinks {
+                let thinking =
+                    Thinking { text: String::new(), signature: Some("sig".into()), item: None };
+                content.insert(0, Content::Thinking(thinking));
+            }
+            let message = Message::assistant(content, Some(asked(model)), None).unwrap();
+            messages.push(Arc::new(message));
+            messages.push(Arc::new(Message::results(vec![result]).unwrap()));
+        }
+        messages
+    }
+
+    #[test]
+    fn a_turn_begun_without_own_thinking_ends_without() {
+        let mut request = request(OLD, Some(Effort::Low));
+        for (rounds, thinks) in [
+            (&[(OLD, true)][..], true),
+            (&[(OLD, true), (OLD, false)], true),
+            (&[(OLD, false)], false),
+            (&[("other", true)], false),
+        ] {
+            request.messages = turn(rounds);
+            assert_eq!(planned(&request).thinking.is_some(), thinks, "{rounds:?}");
+        }
+        request.messages.push(Arc::new(Message::user_text("next")));
+        assert!(planned(&request).thinking.is_some());
+    }
+}

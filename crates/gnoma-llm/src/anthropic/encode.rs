@@ -1,0 +1,310 @@
+//! From gnoma's words to Anthropic's.
+
+use std::{borrow::Cow, sync::Arc};
+
+use gnoma_core::{
+    CallId, Content, Image, Message, ModelRef, ModelRequest, RawJson, ResultPart, Role, StopReason,
+    ToolChoice, ToolResult, ToolSpec,
+};
+
+use super::{
+    effort::plan,
+    wire::{self, Block, Body, CacheControl, Source, Tool, Turn},
+};
+use crate::{
+    arguments::ObjectArguments,
+    body::{Envelope, push_item},
+    completions::encode::fingerprint,
+    dialect::MessageCx,
+    names::NameMap,
+};
+
+/// The tools, the last of which ends a part of the prompt that is worth caching.
+pub(super) fn tools(tools: &[Arc<ToolSpec>], names: &NameMap) -> Option<RawJson> {
+    let last = tools.len().checked_sub(1)?;
+    let wire = |(nth, tool): (usize, &'_ Arc<ToolSpec>)| {
+        RawJson::of(&Tool {
+            name: names.wire(&tool.name),
+            description: &tool.description,
+            input_schema: tool.parameters.as_raw(),
+            cache_control: (nth == last).then_some(CacheControl::Ephemeral),
+        })
+        .ok()
+    };
+    let list: Vec<RawJson> = tools.iter().enumerate().filter_map(wire).collect();
+    RawJson::of(&list).ok()
+}
+
+/// The request to `asked` without its messages.
+pub(super) fn envelope(
+    request: &ModelRequest,
+    asked: &ModelRef,
+    tools: Option<&RawJson>,
+    names: &NameMap,
+) -> Envelope {
+    let plan = plan(request, asked);
+    Envelope::new(&Body {
+        model: &request.model,
+        max_tokens: plan.max_tokens,
+        stream: true,
+        temperature: plan.temperature,
+        thinking: plan.thinking,
+        output_config: plan.output_config,
+        system: (!is_blank(&request.system)).then(|| {
+            [Block::Text { text: &request.system, cache_control: Some(CacheControl::Ephemeral) }]
+        }),
+        tools: tools.map(RawJson::as_raw),
+        tool_choice: tools.and_then(|_| tool_choice(&request.tool_choice, names)),
+        messages: [],
+    })
+}
+
+fn tool_choice<'a>(choice: &'a ToolChoice, names: &'a NameMap) -> Option<wire::ToolChoice<'a>> {
+    match choice {
+        ToolChoice::Auto => None,
+        ToolChoice::None => Some(wire::ToolChoice::None),
+        ToolChoice::Required => Some(wire::ToolChoice::Any),
+        ToolChoice::Tool(name) => Some(wire::ToolChoice::Tool { name: names.wire(name) }),
+    }
+}
+
+/// One message; nothing when no block of it may be sent.
+pub(super) fn message(message: &Message, cx: MessageCx<'_>) -> Vec<u8> {
+    let mut content: Vec<Block<'_>> = message
+        .content()
+        .iter()
+        .filter_map(|block| self::block(block, cx.own(message), cx.names))
+        .collect();
+    if may_be_last(message) {
+        trim_end(&mut content);
+    }
+    if cx.breakpoint {
+        mark(&mut content);
+    }
+    let mut out = Vec::new();
+    if !content.is_empty() {
+        let role = match message.role() {
+            Role::User | Role::Tool => "user",
+            Role::Assistant => "assistant",
+        };
+        push_item(&mut out, &Turn { role, content });
+    }
+    out
+}
+
+/// A block as it is sent. Thinking goes back to the model that signed it and to nobody else, and a
+/// text of white space is refused by the API.
+fn block<'a>(content: &'a Content, own: bool, names: &'a NameMap) -> Option<Block<'a>> {
+    match content {
+        Content::Text(text) => self::text(&text.text),
+        Content::Image(image) => Some(self::image(image)),
+        Content::Thinking(thinking) => {
+            let signature = thinking.signature.as_deref().filter(|_| own)?;
+            Some(Block::Thinking { thinking: &thinking.text, signature })
+        }
+        Content::RedactedThinking(redacted) => {
+            own.then_some(Block::RedactedThinking { data: &redacted.data })
+        }
+        Content::ToolCall(call) => Some(Block::ToolUse {
+            id: legal_id(&call.id),
+            name: names.wire(&call.name),
+            input: ObjectArguments(&call.arguments),
+        }),
+        Content::ToolResult(result) => Some(tool_result(result)),
+    }
+}
+
+fn text(text: &str) -> Option<Block<'_>> {
+    (!is_blank(text)).then_some(Block::Text { text, cache_control: None })
+}
+
+fn image(image: &Image) -> Block<'_> {
+    Block::Image {
+        source: Source::Base64 { media_type: &image.mime, data: &image.base64 },
+        cache_control: None,
+    }
+}
+
+fn tool_result(result: &ToolResult) -> Block<'_> {
+    Block::ToolResult {
+        tool_use_id: legal_id(&result.call_id),
+        content: result.parts.iter().filter_map(result_part).collect(),
+        is_error: result.is_error,
+        cache_control: None,
+    }
+}
+
+fn result_part(part: &ResultPart) -> Option<Block<'_>> {
+    match part {
+        ResultPart::Text { text } => self::text(text),
+        ResultPart::Image(image) => Some(self::image(image)),
+    }
+}
+
+fn is_blank(text: &str) -> bool {
+    text.trim().is_empty()
+}
+
+/// Whether a request may end with this message: an answer to be continued. After any other there
+/// stands a user's message or a result.
+fn may_be_last(message: &Message) -> bool {
+    message.role() == Role::Assistant
+        && match message.stop() {
+            None | Some(StopReason::MaxTokens | StopReason::Pause) => true,
+            Some(
+                StopReason::EndTurn
+                | StopReason::ToolUse
+                | StopReason::StopSequence
+                | StopReason::Refusal
+                | StopReason::ContentFilter
+                | StopReason::Other,
+            ) => false,
+        }
+}
+
+/// White space at the end of the last message is refused.
+fn trim_end(content: &mut [Block<'_>]) {
+    if let Some(Block::Text { text, .. }) = content.last_mut() {
+        *text = text.trim_end();
+    }
+}
+
+/// Ends the cached part of the prompt at the last block that may carry the mark.
+fn mark(content: &mut [Block<'_>]) {
+    for block in content.iter_mut().rev() {
+        match block {
+            Block::Text { cache_control, .. }
+            | Block::Image { cache_control, .. }
+            | Block::ToolResult { cache_control, .. } => {
+                *cache_control = Some(CacheControl::Ephemeral);
+                return;
+            }
+            Block::Thinking { .. } | Block::RedactedThinking { .. } | Block::ToolUse { .. } => (),
+        }
+    }
+}
+
+/// The id as it is where the API takes it (`^[a-zA-Z0-9_-]+$`), else one made from it. A function of
+/// the id alone, so that call and result agree.
+fn legal_id(id: &CallId) -> Cow<'_, str> {
+    let fits = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
+    if !id.as_str().is_empty() && id.as_str().bytes().all(fits) {
+        return Cow::Borrowed(id.as_str());
+    }
+    Cow::Owned(format!("call_{:016x}", fingerprint(id.as_str())))
+}
+
+#[cfg(test)]
+mod tests {
+    use gnoma_core::{Redacted, Thinking, ToolCall};
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn claude() -> ModelRef {
+        ModelRef { provider: "anthropic".into(), model: "claude".into() }
+    }
+
+    fn sent_with(message: &Message, breakpoint: bool) -> Option<Value> {
+        let (names, target) = (NameMap::default(), claude());
+        let cx = MessageCx { names: &names, target: &target, before: None, breakpoint };
+        let bytes = super::message(message, cx);
+        (!bytes.is_empty()).then(|| serde_json::from_slice(&bytes).unwrap())
+    }
+
+    fn sent(message: &Message) -> Option<Value> {
+        sent_with(message, false)
+    }
+
+    fn call(id: &str) -> ToolCall {
+        let arguments = RawJson::parse(r#"{"path":"a"}"#).unwrap();
+        ToolCall::new(CallId::new(id), "fs.read", arguments)
+    }
+
+    fn thought() -> Vec<Content> {
+        let thinking = |signature: Option<&str>| {
+            Content::Thinking(Thinking {
+                text: String::new(),
+                signature: signature.map(str::to_owned),
+                item: None,
+            })
+        };
+        vec![
+            thinking(Some("Sg==")),
+            Content::RedactedThinking(Redacted { data: "r1".into() }),
+            thinking(None),
+        ]
+    }
+
+    #[test]
+    fn thinking_goes_back_to_its_own_model_only() {
+        let mut content = thought();
+        content.push(Content::ToolCall(call("t1")));
+        let tool_use = json!({"type":"tool_use","id":"t1","name":"fs_read","input":{"path":"a"}});
+        let own = Message::assistant(content.clone(), Some(claude()), None).unwrap();
+        assert_eq!(
+            sent(&own).unwrap()["content"],
+            json!([
+                {"type":"thinking","thinking":"","signature":"Sg=="},
+                {"type":"redacted_thinking","data":"r1"},
+                tool_use,
+            ])
+        );
+        let foreign = Message::assistant(content, None, None).unwrap();
+        assert_eq!(sent(&foreign).unwrap()["content"], json!([tool_use]));
+        let nothing_else = Message::assistant(thought(), None, None).unwrap();
+        assert_eq!(sent(&nothing_else), None);
+    }
+
+    #[test]
+    fn results_say_that_they_failed_and_hold_pictures() {
+        let mut seen = ToolResult::text(&call("t1"), " ", false);
+        let image = Image::from_bytes("image/png", b"png");
+        seen.parts.push(ResultPart::Image(image));
+        let failed = ToolResult::text(&call("t 2"), "no such file", true);
+        let made = legal_id(&failed.call_id).into_owned();
+        let results = Message::results(vec![seen, failed]).unwrap();
+        let source = json!({"type":"base64","media_type":"image/png","data":"cG5n"});
+        assert_eq!(
+            sent_with(&results, true).unwrap(),
+            json!({"role":"user","content":[
+                {"type":"tool_result","tool_use_id":"t1","content":[{"type":"image","source":source}]},
+                {"type":"tool_result","tool_use_id":made,
+                 "content":[{"type":"text","text":"no such file"}],
+                 "is_error":true,"cache_control":{"type":"ephemeral"}},
+            ]})
+        );
+    }
+
+    #[test]
+    fn an_illegal_id_is_replaced_alike_in_call_and_result() {
+        for id in ["", "call 1", "call:é"] {
+            let id = CallId::new(id);
+            let legal = legal_id(&id);
+            assert!(legal.starts_with("call_") && legal.is_ascii(), "{legal}");
+            assert_eq!(legal, legal_id(&id));
+        }
+        let theirs = CallId::new("toolu_01-A");
+        assert_eq!(legal_id(&theirs), "toolu_01-A");
+    }
+
+    #[test]
+    fn blank_texts_are_left_out() {
+        let blank = Message::user(vec![Content::text(" \n"), Content::text("hi")]).unwrap();
+        assert_eq!(sent(&blank).unwrap()["content"], json!([{"type":"text","text":"hi"}]));
+        assert_eq!(sent(&Message::user_text("")), None);
+    }
+
+    #[test]
+    fn an_answer_to_be_continued_ends_without_white_space() {
+        for (stop, text) in [
+            (Some(StopReason::EndTurn), "done \n"),
+            (Some(StopReason::MaxTokens), "done"),
+            (None, "done"),
+        ] {
+            let content = vec![Content::text("done \n")];
+            let message = Message::assistant(content, Some(claude()), stop).unwrap();
+            assert_eq!(sent(&message).unwrap()["content"][0]["text"], text);
+        }
+    }
+}

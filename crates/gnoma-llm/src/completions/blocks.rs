@@ -1,0 +1,219 @@
+//! The blocks of an answer: which there are, which piece belongs to which.
+//!
+//! What a stream tells of its calls is contradictory from server to server; the rules for that stand
+//! in [`Blocks::call_of`] and nowhere else.
+
+use std::sync::Arc;
+
+use gnoma_core::{StopReason, StreamEvent, stream::Slot};
+
+use super::{
+    said::Said,
+    wire::{CallPiece, ExtraContent, Part, Snippet, read},
+};
+use crate::{
+    dialect::Events,
+    lenient::{Few, Text},
+    names::NameMap,
+};
+
+/// What text goes into.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Text,
+    Thinking,
+}
+
+/// A call that has begun.
+#[derive(Debug)]
+struct Call {
+    slot: Slot,
+    index: Option<u64>,
+    id: String,
+    /// The wire's name.
+    name: String,
+}
+
+/// Numbers the blocks of an answer in order of appearance, and tells of them.
+pub(crate) struct Blocks {
+    names: Arc<NameMap>,
+    next: Slot,
+    open: Option<(Kind, Slot)>,
+    calls: Vec<Call>,
+    refused: bool,
+}
+
+impl Blocks {
+    pub(crate) fn new(names: Arc<NameMap>) -> Self {
+        Self { names, next: 0, open: None, calls: Vec::new(), refused: false }
+    }
+
+    /// A block of its own; text after it starts another.
+    pub(crate) fn fresh(&mut self) -> Slot {
+        self.open = None;
+        let slot = self.next;
+        self.next += 1;
+        slot
+    }
+
+    fn running(&mut self, kind: Kind) -> Slot {
+        match self.open {
+            Some((open, slot)) if open == kind => slot,
+            _ => {
+                let slot = self.fresh();
+                self.open = Some((kind, slot));
+                slot
+            }
+        }
+    }
+
+    /// More words.
+    pub(crate) fn text(&mut self, text: Text<'_>, out: &mut Events) {
+        if !text.is_empty() {
+            let slot = self.running(Kind::Text);
+            let text = text.into_string();
+            out.push_back(StreamEvent::TextDelta { slot, text });
+        }
+    }
+
+    /// More visible reasoning; its block, unless there is nothing of it.
+    pub(crate) fn thinking(&mut self, text: Text<'_>, out: &mut Events) -> Option<Slot> {
+        if text.is_empty() {
+            return None;
+        }
+        let slot = self.running(Kind::Thinking);
+        let text = text.into_string();
+        out.push_back(StreamEvent::ThinkingDelta { slot, text });
+        Some(slot)
+    }
+
+    /// Words that refuse.
+    pub(crate) fn refusal(&mut self, text: Text<'_>, out: &mut Events) {
+        self.refused |= !text.is_empty();
+        self.text(text, out);
+    }
+
+    /// A `content`, in either form.
+    pub(crate) fn content(
+        &mut self,
+        content: Said<'_, Part<'_>>,
+        out: &mut Events,
+    ) -> serde_json::Result<()> {
+        match content {
+            Said::Text(text) => self.text(text, out),
+            Said::Parts(parts) => {
+                for part in parts {
+                    self.thoughts(part.thinking, out);
+                    self.thoughts(read(part.summary)?, out);
+                    self.text(part.text, out);
+                    self.refusal(part.refusal, out);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn thoughts(&mut self, thoughts: Said<'_, Snippet<'_>>, out: &mut Events) {
+        match thoughts {
+            Said::Text(text) => {
+                self.thinking(text, out);
+            }
+            Said::Parts(snippets) => {
+                for snippet in snippets {
+                    self.thinking(snippet.text, out);
+                }
+            }
+        }
+    }
+
+    /// A list of calls, or of pieces of calls.
+    pub(crate) fn calls(
+        &mut self,
+        calls: Few<CallPiece<'_>>,
+        out: &mut Events,
+    ) -> serde_json::Result<()> {
+        calls.into_iter().try_for_each(|piece| self.call(piece, out))
+    }
+
+    /// A call or a piece of one.
+    pub(crate) fn call(
+        &mut self,
+        piece: CallPiece<'_>,
+        out: &mut Events,
+    ) -> serde_json::Result<()> {
+        let function = match piece.function {
+            Some(function) => function,
+            None => read(piece.custom)?,
+        };
+        let fragment = function.arguments();
+        let (id, name) = (piece.id.as_str(), function.name.as_str());
+        let known = self.call_of(piece.index.0, id, name);
+        if known.is_none() && name.is_empty() && fragment.is_empty() {
+            return Ok(());
+        }
+        let slot = known.unwrap_or_else(|| self.start(piece.index.0, id, name, out));
+        if !fragment.is_empty() {
+            let fragment = fragment.into_owned();
+            out.push_back(StreamEvent::ToolCallDelta { slot, fragment });
+        }
+        let extra: ExtraContent<'_> = read(piece.extra_content).unwrap_or_default();
+        if let Some(signature) = extra.google.thought_signature.into_filled() {
+            out.push_back(StreamEvent::Signature { slot, signature });
+        }
+        Ok(())
+    }
+
+    fn start(&mut self, index: Option<u64>, id: &str, name: &str, out: &mut Events) -> Slot {
+        let slot = self.fresh();
+        out.push_back(StreamEvent::ToolCallStart {
+            slot,
+            id: id.to_owned(),
+            name: self.names.ours(name).to_owned(),
+        });
+        self.calls.push(Call { slot, index, id: id.to_owned(), name: name.to_owned() });
+        slot
+    }
+
+    /// The call that a piece continues. The index alone does not tell: some servers leave it out or
+    /// give every call the same; others repeat id and name in every piece. So a piece that names a
+    /// tool continues a call only if id and name agree with it.
+    fn call_of(&self, index: Option<u64>, id: &str, name: &str) -> Option<Slot> {
+        // A nameless piece is never a new call, whatever id it carries.
+        let agrees = |call: &&Call| {
+            name.is_empty() || (call.name == name && (id.is_empty() || call.id == id))
+        };
+        let known = match index {
+            Some(_) => self.calls.iter().rev().find(|call| call.index == index),
+            // Without an index and an id, naming a tool is the only sign of a new call.
+            None if id.is_empty() && !name.is_empty() => None,
+            None => self.calls.last(),
+        };
+        known.filter(agrees).map(|call| call.slot)
+    }
+
+    /// Says that the calls are complete. Pieces of several calls may come in turns, so none is
+    /// before the end.
+    pub(crate) fn finish(&self, out: &mut Events) {
+        let done = |call: &Call| StreamEvent::ToolCallDone { slot: call.slot };
+        out.extend(self.calls.iter().map(done));
+    }
+
+    /// The stop reason in the light of what was said: a forced call ends with `stop` on some wires,
+    /// and so does a refusal.
+    pub(crate) fn told(&self, stop: StopReason) -> StopReason {
+        match stop {
+            StopReason::EndTurn | StopReason::ToolUse if !self.calls.is_empty() => {
+                StopReason::ToolUse
+            }
+            StopReason::EndTurn | StopReason::ToolUse if self.refused => StopReason::Refusal,
+            StopReason::ToolUse => StopReason::EndTurn,
+            StopReason::EndTurn
+            | StopReason::MaxTokens
+            | StopReason::StopSequence
+            | StopReason::Refusal
+            | StopReason::ContentFilter
+            | StopReason::Pause
+            | StopReason::Other => stop,
+        }
+    }
+}

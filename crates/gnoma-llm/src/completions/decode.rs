@@ -1,0 +1,491 @@
+//! From their records to our events: the part that is the same for every vendor.
+//!
+//! [`Decoder`] takes records; a [`Flavour`] takes the vendor's delta apart and hands what it finds to
+//! [`Blocks`], which knows the calls and numbers everything. The stop is held back until the stream says that it is over:
+//! usage comes after the finish reason, and so may an error.
+
+use std::sync::Arc;
+
+use gnoma_core::{ProviderError, StopReason, StreamEvent};
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::{
+    blocks::Blocks,
+    usage::Tally,
+    wire::{Choice, Chunk, GroqExtras, UsageReport, read},
+};
+use crate::{
+    Profile,
+    dialect::{Decode, Events, Frame},
+    errors,
+    lenient::Text,
+    names::NameMap,
+};
+
+/// What a vendor puts into its deltas, and how it is read.
+pub(crate) trait Flavour: Send {
+    /// The vendor's delta; the same shape is a whole answer's message.
+    type Delta<'a>: Deserialize<'a>;
+
+    /// Takes one delta of the answer.
+    ///
+    /// # Errors
+    /// When a part of it cannot be read.
+    fn delta(
+        &mut self,
+        delta: Self::Delta<'_>,
+        blocks: &mut Blocks,
+        out: &mut Events,
+    ) -> serde_json::Result<()>;
+
+    /// The answer is over: the last chance to say something about it.
+    fn finish(&mut self, _blocks: &mut Blocks, _out: &mut Events) {}
+}
+
+/// Reads one answer.
+pub(crate) struct Decoder<F> {
+    profile: Arc<Profile>,
+    flavour: F,
+    blocks: Blocks,
+    tally: Tally,
+    has_model: bool,
+    has_id: bool,
+    stop: Option<StopReason>,
+    ended: bool,
+}
+
+impl<F: Flavour> Decoder<F> {
+    pub(crate) fn new(profile: Arc<Profile>, names: Arc<NameMap>, flavour: F) -> Self {
+        Self {
+            profile,
+            flavour,
+            blocks: Blocks::new(names),
+            tally: Tally::default(),
+            has_model: false,
+            has_id: false,
+            stop: None,
+            ended: false,
+        }
+    }
+
+    /// Says which model answers, and under which id, as soon as that is known.
+    fn started(&mut self, model: Text<'_>, id: Text<'_>, out: &mut Events) {
+        let new = |known: &mut bool, text: Text<'_>| {
+            let is_new = !*known && !text.is_empty();
+            *known |= is_new;
+            is_new.then(|| text.into_string())
+        };
+        let model = new(&mut self.has_model, model);
+        let id = new(&mut self.has_id, id);
+        if model.is_some() || id.is_some() {
+            out.push_back(StreamEvent::Started { model, id });
+        }
+    }
+
+    fn usage(&mut self, chunk: &Chunk<'_>, out: &mut Events) {
+        // Counts that cannot be read are no reason to lose an answer.
+        let own: Option<UsageReport> = read(chunk.usage).unwrap_or_default();
+        let groq: GroqExtras = read(chunk.x_groq).unwrap_or_default();
+        for report in [own, groq.usage].into_iter().flatten() {
+            if self.tally.take(&report) {
+                out.push_back(StreamEvent::Usage(self.tally.usage()));
+            }
+        }
+    }
+
+    fn choice(
+        &mut self,
+        choice: &Choice<'_>,
+        whole: bool,
+        out: &mut Events,
+    ) -> serde_json::Result<()> {
+        let (first, second) =
+            if whole { (choice.message, choice.delta) } else { (choice.delta, choice.message) };
+        if let Some(said) = first.or(second) {
+            let delta = serde_json::from_str(said.get())?;
+            self.flavour.delta(delta, &mut self.blocks, out)?;
+        }
+        if !choice.finish_reason.is_empty() {
+            self.stop = Some(stop_reason(choice.finish_reason.as_str()));
+        }
+        Ok(())
+    }
+
+    fn end(&mut self, out: &mut Events) {
+        self.ended = true;
+        self.flavour.finish(&mut self.blocks, out);
+        self.blocks.finish(out);
+        let stop = self.stop.unwrap_or(StopReason::Other);
+        out.push_back(StreamEvent::Stop(self.blocks.told(stop)));
+    }
+
+    fn failure(&self, data: &str) -> ProviderError {
+        let value: Value =
+            serde_json::from_str(data).unwrap_or_else(|_| Value::String(data.to_owned()));
+        errors::from_value(&self.profile, None, &value)
+    }
+}
+
+impl<F: Flavour> Decode for Decoder<F> {
+    fn frame(&mut self, frame: Frame<'_>, out: &mut Events) -> Result<(), ProviderError> {
+        let data = frame.data.trim();
+        if self.ended || data.is_empty() {
+            return Ok(());
+        }
+        if data == "[DONE]" {
+            self.end(out);
+            return Ok(());
+        }
+        if frame.event == "error" {
+            return Err(self.failure(data));
+        }
+        let chunk: Chunk<'_> = serde_json::from_str(data)
+            .map_err(|error| errors::broken_record(&self.profile, &error, data))?;
+        let is_failure = chunk.is_failure();
+        self.usage(&chunk, out);
+        self.started(chunk.model, chunk.id, out);
+        if is_failure {
+            return Err(self.failure(data));
+        }
+        let mut choices = chunk.choices.unwrap_or_default().into_iter();
+        match choices.find(|choice| choice.index.0.unwrap_or_default() == 0) {
+            Some(choice) => self
+                .choice(&choice, frame.whole, out)
+                .map_err(|error| errors::broken_record(&self.profile, &error, data))?,
+            None if frame.whole => {
+                let message = "the answer holds no choice, so it is no chat completion";
+                return Err(errors::protocol(&self.profile, message));
+            }
+            None => (),
+        }
+        if frame.whole {
+            self.end(out);
+        }
+        Ok(())
+    }
+
+    fn finish(&mut self, out: &mut Events) -> Result<(), ProviderError> {
+        if self.ended {
+            return Ok(());
+        }
+        // Some servers send no `[DONE]`: Perplexity, Hugging Face, GPUStack.
+        if self.stop.is_some() {
+            self.end(out);
+            return Ok(());
+        }
+        Err(errors::truncated(&self.profile))
+    }
+}
+
+/// The wire's word as ours; what the answer held has a say too, see [`Blocks::told`].
+fn stop_reason(word: &str) -> StopReason {
+    match word {
+        "stop" | "end_turn" | "eos" | "eos_token" => StopReason::EndTurn,
+        "tool_calls" | "function_call" | "tool_use" => StopReason::ToolUse,
+        "length" | "max_tokens" | "model_length" | "model_context_window_exceeded" => {
+            StopReason::MaxTokens
+        }
+        "stop_sequence" => StopReason::StopSequence,
+        "content_filter" | "sensitive" => StopReason::ContentFilter,
+        "refusal" => StopReason::Refusal,
+        _ => StopReason::Other,
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use gnoma_core::{Accumulator, Content, ErrorKind, Response, Usage};
+
+    use super::*;
+    use crate::{
+        Protocol,
+        completions::{
+            said::Said,
+            wire::{CallPiece, Part},
+        },
+        lenient::Few,
+    };
+
+    /// A flavour with nothing of its own.
+    struct Plain;
+
+    #[derive(Deserialize)]
+    struct PlainDelta<'a> {
+        #[serde(borrow, default)]
+        content: Said<'a, Part<'a>>,
+        #[serde(borrow, default)]
+        tool_calls: Few<CallPiece<'a>>,
+    }
+
+    impl Flavour for Plain {
+        type Delta<'a> = PlainDelta<'a>;
+
+        fn delta(
+            &mut self,
+            delta: PlainDelta<'_>,
+            blocks: &mut Blocks,
+            out: &mut Events,
+        ) -> serde_json::Result<()> {
+            blocks.content(delta.content, out)?;
+            blocks.calls(delta.tool_calls, out)
+        }
+    }
+
+    /// What `flavour` makes of a stream of records, or of one whole body.
+    pub(crate) fn read<F: Flavour>(
+        flavour: F,
+        records: &[&str],
+        whole: bool,
+    ) -> (Response, Option<ProviderError>) {
+        let profile = Arc::new(Profile::new("test", Protocol::OpenAi, ""));
+        let mut decoder = Decoder::new(profile, Arc::new(NameMap::default()), flavour);
+        let mut out = Events::new();
+        let frame = |data| Frame { event: "", data, whole };
+        let mut records = records.iter();
+        let mut went = records.try_for_each(|data| decoder.frame(frame(data), &mut out));
+        if went.is_ok() {
+            went = decoder.finish(&mut out);
+        }
+        let stops = out.iter().filter(|event| matches!(event, StreamEvent::Stop(_)));
+        assert_eq!(stops.count(), usize::from(went.is_ok()));
+        let mut answer = Accumulator::new();
+        out.iter().for_each(|event| answer.push(event));
+        (answer.finish(), went.err())
+    }
+
+    /// The answer to a stream whose deltas are `deltas`, ended by `finish`.
+    pub(crate) fn stream<F: Flavour>(flavour: F, deltas: &[&str], finish: &str) -> Response {
+        let delta = |delta: &&str| format!(r#"{{"choices":[{{"index":0,"delta":{delta}}}]}}"#);
+        let mut records: Vec<String> = deltas.iter().map(delta).collect();
+        records.push(format!(
+            r#"{{"choices":[{{"index":0,"delta":{{}},"finish_reason":"{finish}"}}]}}"#
+        ));
+        records.push("[DONE]".to_owned());
+        let records: Vec<&str> = records.iter().map(String::as_str).collect();
+        let (response, error) = read(flavour, &records, false);
+        assert_eq!(error, None);
+        response
+    }
+
+    fn calls(response: &Response) -> Vec<(&str, &str, &str)> {
+        let call = |call| {
+            let call: &gnoma_core::ToolCall = call;
+            (call.id.as_str(), call.name.as_str(), call.arguments.get())
+        };
+        response.tool_calls().map(call).collect()
+    }
+
+    #[test]
+    fn a_stream_and_a_whole_answer_read_alike() {
+        let usage = r#""usage":{"prompt_tokens":5,"completion_tokens":2}"#;
+        let (streamed, _) = read(
+            Plain,
+            &[
+                r#"{"id":"a1","model":"m","choices":[{"delta":{"role":"assistant","content":"Hel"}}],"usage":null}"#,
+                r#"{"id":"a1","model":"m","choices":[{"delta":{"content":"lo"},"finish_reason":"stop"}]}"#,
+                &format!(r#"{{"id":"a1","model":"m","choices":[],{usage}}}"#),
+                "[DONE]",
+            ],
+            false,
+        );
+        let (whole, error) = read(
+            Plain,
+            &[&format!(
+                r#"{{"id":"a1","model":"m","choices":[{{"message":{{"content":"Hello","tool_calls":null}},"finish_reason":"stop"}}],{usage}}}"#
+            )],
+            true,
+        );
+        assert_eq!(error, None);
+        assert_eq!(streamed, whole);
+        assert_eq!(whole.content, [Content::text("Hello")]);
+        assert_eq!(whole.stop, Some(StopReason::EndTurn));
+        let usage = Usage { input: 5, output: 2, ..Usage::default() };
+        assert_eq!(whole.usage, Some(usage));
+    }
+
+    #[test]
+    fn pieces_find_their_call_by_index() {
+        let response = stream(
+            Plain,
+            &[
+                r#"{"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":""}}]}"#,
+                r#"{"tool_calls":[{"index":1,"id":"b","function":{"name":"g","arguments":"{\"y\""}}]}"#,
+                r#"{"tool_calls":[{"index":0,"function":{"arguments":"{\"x\":1}"}}]}"#,
+                r#"{"tool_calls":[{"index":1,"id":"","function":{"name":"","arguments":":2}"}}]}"#,
+            ],
+            "tool_calls",
+        );
+        assert_eq!(calls(&response), [("a", "f", r#"{"x":1}"#), ("b", "g", r#"{"y":2}"#)]);
+        assert_eq!(response.stop, Some(StopReason::ToolUse));
+    }
+
+    #[test]
+    fn calls_that_share_an_index_or_have_none_are_told_apart() {
+        let shared = stream(
+            Plain,
+            &[r#"{"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"{}"}},
+                   {"index":0,"id":"b","function":{"name":"f","arguments":"{}"}}]}"#],
+            "stop",
+        );
+        assert_eq!(calls(&shared), [("a", "f", "{}"), ("b", "f", "{}")]);
+        assert_eq!(shared.stop, Some(StopReason::ToolUse));
+        let none = stream(
+            Plain,
+            &[
+                r#"{"tool_calls":[{"id":"","function":{"name":"f","arguments":"{\"x\":1}"}}]}"#,
+                r#"{"tool_calls":[{"id":"","function":{"name":"f","arguments":"{\"x\""}}]}"#,
+                r#"{"tool_calls":[{"function":{"arguments":":2}"}}]}"#,
+            ],
+            "tool_calls",
+        );
+        let arguments: Vec<_> = calls(&none).into_iter().map(|call| call.2).collect();
+        assert_eq!(arguments, [r#"{"x":1}"#, r#"{"x":2}"#]);
+    }
+
+    #[test]
+    fn an_id_and_a_name_repeated_in_every_piece_are_one_call() {
+        let piece = |arguments| {
+            format!(
+                r#"{{"tool_calls":[{{"index":0,"id":"0","function":{{"name":"f","arguments":"{arguments}"}}}}]}}"#
+            )
+        };
+        let response = stream(Plain, &[&piece(""), &piece("{}")], "tool_calls");
+        assert_eq!(calls(&response), [("0", "f", "{}")]);
+    }
+
+    #[test]
+    fn arguments_may_be_an_object_or_null() {
+        let response = stream(
+            Plain,
+            &[
+                r#"{"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":{"x": 1}}}]}"#,
+                r#"{"tool_calls":[{"index":1,"id":"b","function":{"name":"f","arguments":null}}]}"#,
+                r#"{"tool_calls":[{"index":2,"id":"c","function":{"name":"f","arguments":"null"}}]}"#,
+            ],
+            "tool_calls",
+        );
+        assert_eq!(
+            calls(&response),
+            [("a", "f", r#"{"x": 1}"#), ("b", "f", "{}"), ("c", "f", "{}")]
+        );
+    }
+
+    #[test]
+    fn a_call_of_nothing_is_no_call() {
+        let nothing = r#"{"content":"4","tool_calls":[{"function":{"name":"","arguments":""}}]}"#;
+        let response = stream(Plain, &[nothing], "stop");
+        assert_eq!(response.stop, Some(StopReason::EndTurn));
+    }
+
+    #[test]
+    fn a_cut_call_stays_cut() {
+        let response = stream(
+            Plain,
+            &[r#"{"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":""}}]}"#],
+            "length",
+        );
+        assert_eq!(response.stop, Some(StopReason::MaxTokens));
+    }
+
+    #[test]
+    fn text_after_a_call_is_a_block_of_its_own() {
+        let response = stream(
+            Plain,
+            &[
+                r#"{"content":"a"}"#,
+                r#"{"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"{}"}}]}"#,
+                r#"{"content":"b"}"#,
+            ],
+            "tool_calls",
+        );
+        let text = |block: &Content| matches!(block, Content::Text(_));
+        let kinds: Vec<bool> = response.content.iter().map(text).collect();
+        assert_eq!(kinds, [true, false, true]);
+    }
+
+    #[test]
+    fn only_the_first_choice_counts() {
+        let (response, error) = read(
+            Plain,
+            &[
+                r#"{"choices":[{"index":1,"delta":{"content":"no"}},{"index":0,"delta":{"content":"yes"}}]}"#,
+                r#"{"choices":[{"index":1,"delta":{"content":"no"},"finish_reason":"length"}]}"#,
+                r#"{"choices":[{"index":0,"content_filter_results":{}}]}"#,
+                r#"{"choices":[{"index":0,"delta":null,"finish_reason":"stop"}]}"#,
+            ],
+            false,
+        );
+        assert_eq!(error, None);
+        assert_eq!(response.content, [Content::text("yes")]);
+        assert_eq!(response.stop, Some(StopReason::EndTurn));
+    }
+
+    #[test]
+    fn the_whole_so_far_beside_a_delta_is_not_said_twice() {
+        let (response, _) = read(
+            Plain,
+            &[
+                r#"{"choices":[{"delta":{"content":"a"},"message":{"content":"a"}}]}"#,
+                r#"{"choices":[{"delta":{"content":"b"},"message":{"content":"ab"},"finish_reason":"stop"}]}"#,
+            ],
+            false,
+        );
+        assert_eq!(response.content, [Content::text("ab")]);
+    }
+
+    #[test]
+    fn failures_are_found_in_every_form() {
+        let failing = [
+            r#"{"error":{"message":"boom","code":503}}"#,
+            r#"{"error":"boom"}"#,
+            r#"{"object":"error","message":"boom","code":"3505"}"#,
+            r#"{"detail":"boom"}"#,
+            r#"{"choices":[{"delta":{"content":""}}],"error":{"message":"boom"}}"#,
+        ];
+        for record in failing {
+            let begun = r#"{"choices":[{"delta":{"content":"so far"},"finish_reason":"stop"}]}"#;
+            for whole in [false, true] {
+                let records = if whole { vec![record] } else { vec![begun, record] };
+                let (response, error) = read(Plain, &records, whole);
+                assert!(error.unwrap().message.contains("boom"), "{record}");
+                assert_eq!(response.content.is_empty(), whole);
+            }
+        }
+        let (_, none) = read(Plain, &[r#"{"error":null,"choices":[]}"#, "[DONE]"], false);
+        assert_eq!(none, None);
+    }
+
+    #[test]
+    fn an_end_without_a_sign_is_a_cut() {
+        let record = r#"{"choices":[{"delta":{"content":"so far"}}]}"#;
+        let (response, error) = read(Plain, &[record], false);
+        assert_eq!(error.unwrap().kind, ErrorKind::Network);
+        assert_eq!(response.content, [Content::text("so far")]);
+        let (response, error) = read(Plain, &[record, "[DONE]"], false);
+        assert_eq!((error, response.stop), (None, Some(StopReason::Other)));
+    }
+
+    #[test]
+    fn a_body_that_is_no_completion_says_so() {
+        let (_, error) = read(Plain, &[r#"{"models":[]}"#], true);
+        assert_eq!(error.unwrap().kind, ErrorKind::Protocol);
+        let (_, error) = read(Plain, &["{broken"], false);
+        assert_eq!(error.unwrap().kind, ErrorKind::Protocol);
+    }
+
+    #[test]
+    fn model_and_id_are_told_when_they_come() {
+        let (response, _) = read(
+            Plain,
+            &[
+                r#"{"id":"","model":"","choices":[],"prompt_filter_results":[]}"#,
+                r#"{"id":"a1","model":null,"choices":[{"delta":{"content":"x"}}]}"#,
+                r#"{"id":"a2","model":"m","choices":[{"delta":{},"finish_reason":"stop"}]}"#,
+            ],
+            false,
+        );
+        assert_eq!(response.id.as_deref(), Some("a1"));
+        assert_eq!(response.model.as_deref(), Some("m"));
+    }
+}

@@ -1,0 +1,327 @@
+//! From our words to theirs: the items that both vendors write alike.
+
+use std::{borrow::Cow, sync::Arc};
+
+use gnoma_core::{Content, Image, RawJson, ToolCall, ToolChoice, ToolResult, ToolSpec};
+use serde::{Serialize, Serializer};
+use serde_json::value::RawValue;
+
+use crate::names::NameMap;
+
+/// A message whose content is one text.
+#[derive(Debug, Serialize)]
+pub(crate) struct Plain<'a> {
+    pub(crate) role: &'static str,
+    pub(crate) content: &'a str,
+}
+
+/// The system prompt as the first message, if there is one.
+pub(crate) fn system(prompt: &str) -> Vec<Plain<'_>> {
+    let item = Plain { role: "system", content: prompt };
+    (!prompt.is_empty()).then_some(item).into_iter().collect()
+}
+
+/// A tool on offer.
+#[derive(Debug, Serialize)]
+struct Tool<'a> {
+    r#type: &'static str,
+    function: Function<'a>,
+}
+
+#[derive(Debug, Serialize)]
+struct Function<'a> {
+    name: Cow<'a, str>,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    description: &'a str,
+    parameters: &'a RawValue,
+}
+
+/// The list of tools, or `None` when there are none.
+pub(crate) fn tools(tools: &[Arc<ToolSpec>], names: &NameMap) -> Option<RawJson> {
+    let tool = |spec| {
+        let spec: &ToolSpec = spec;
+        Tool {
+            r#type: "function",
+            function: Function {
+                name: names.wire(&spec.name),
+                description: &spec.description,
+                parameters: spec.parameters.as_raw(),
+            },
+        }
+    };
+    let list: Vec<Tool<'_>> = tools.iter().map(|spec| tool(spec)).collect();
+    (!list.is_empty()).then(|| RawJson::of(&list).ok()).flatten()
+}
+
+/// Whether tools may be called; a word or a name.
+#[derive(Debug, PartialEq, Eq, Serialize)]
+#[serde(untagged)]
+pub(crate) enum Choice<'a> {
+    /// Any tool or none.
+    Word(&'static str),
+    /// This tool.
+    Named { r#type: &'static str, function: Named<'a> },
+}
+
+/// A function by name.
+#[derive(Debug, PartialEq, Eq, Serialize)]
+pub(crate) struct Named<'a> {
+    name: Cow<'a, str>,
+}
+
+/// The choice as the wire wants it; `None` where it is the default. `required` is the vendor's word
+/// for "at least one call".
+pub(crate) fn tool_choice<'a>(
+    choice: &'a ToolChoice,
+    names: &'a NameMap,
+    required: &'static str,
+) -> Option<Choice<'a>> {
+    match choice {
+        ToolChoice::Auto => None,
+        ToolChoice::None => Some(Choice::Word("none")),
+        ToolChoice::Required => Some(Choice::Word(required)),
+        ToolChoice::Tool(name) => {
+            Some(Choice::Named { r#type: "function", function: Named { name: names.wire(name) } })
+        }
+    }
+}
+
+/// A call the model made.
+#[derive(Debug, Serialize)]
+pub(crate) struct Called<'a> {
+    id: Cow<'a, str>,
+    r#type: &'static str,
+    function: CalledFunction<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    extra_content: Option<Extra<'a>>,
+}
+
+#[derive(Debug, Serialize)]
+struct CalledFunction<'a> {
+    name: Cow<'a, str>,
+    arguments: Cow<'a, str>,
+}
+
+#[derive(Debug, Serialize)]
+struct Extra<'a> {
+    google: GoogleExtra<'a>,
+}
+
+#[derive(Debug, Serialize)]
+struct GoogleExtra<'a> {
+    thought_signature: &'a str,
+}
+
+/// `call` under the given id.
+pub(crate) fn called<'a>(call: &'a ToolCall, id: Cow<'a, str>, names: &'a NameMap) -> Called<'a> {
+    Called {
+        id,
+        r#type: "function",
+        function: CalledFunction { name: names.wire(&call.name), arguments: arguments(call) },
+        extra_content: None,
+    }
+}
+
+impl<'a> Called<'a> {
+    /// The same with the signature that Google wants back.
+    pub(crate) fn signed(mut self, signature: Option<&'a str>) -> Self {
+        self.extra_content =
+            signature.map(|thought_signature| Extra { google: GoogleExtra { thought_signature } });
+        self
+    }
+}
+
+/// The arguments as text. vLLM and llama.cpp parse the history's arguments and refuse the whole
+/// conversation when they are no object, so what a model wrote instead travels inside one.
+fn arguments(call: &ToolCall) -> Cow<'_, str> {
+    let text = call.arguments.get();
+    if text.starts_with('{') {
+        Cow::Borrowed(text)
+    } else {
+        Cow::Owned(format!("{{\"_raw\":{text}}}"))
+    }
+}
+
+/// What a user or a tool shows.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+pub(crate) enum Shown<'a> {
+    /// Nothing but words. Servers for text-only models know no other form.
+    Text(Cow<'a, str>),
+    /// Words and pictures.
+    Parts(Vec<ShownPart<'a>>),
+}
+
+/// A piece of what is shown.
+#[derive(Debug, Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub(crate) enum ShownPart<'a> {
+    /// Words.
+    Text { text: Cow<'a, str> },
+    /// A picture.
+    ImageUrl { image_url: ImageUrl<'a> },
+}
+
+/// A picture inside the request.
+#[derive(Debug, Serialize)]
+pub(crate) struct ImageUrl<'a> {
+    #[serde(serialize_with = "data_url")]
+    url: &'a Image,
+}
+
+fn data_url<S: Serializer>(image: &&Image, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(&format_args!("data:{};base64,{}", image.mime, image.base64))
+}
+
+/// A message from the user.
+#[derive(Debug, Serialize)]
+pub(crate) struct FromUser<'a> {
+    role: &'static str,
+    content: Shown<'a>,
+}
+
+/// A user's message.
+pub(crate) fn from_user(content: &[Content]) -> FromUser<'_> {
+    let has_images = content.iter().any(|block| matches!(block, Content::Image(_)));
+    let content = if has_images {
+        Shown::Parts(content.iter().filter_map(shown).collect())
+    } else {
+        Shown::Text(paragraphs(content))
+    };
+    FromUser { role: "user", content }
+}
+
+fn shown(block: &Content) -> Option<ShownPart<'_>> {
+    match block {
+        Content::Text(text) => Some(ShownPart::Text { text: Cow::Borrowed(&text.text) }),
+        Content::Image(image) => Some(ShownPart::ImageUrl { image_url: ImageUrl { url: image } }),
+        Content::Thinking(_)
+        | Content::RedactedThinking(_)
+        | Content::ToolCall(_)
+        | Content::ToolResult(_) => None,
+    }
+}
+
+fn paragraphs(content: &[Content]) -> Cow<'_, str> {
+    let mut texts = content.iter().filter_map(|block| match block {
+        Content::Text(text) => Some(text.text.as_str()),
+        Content::Image(_)
+        | Content::Thinking(_)
+        | Content::RedactedThinking(_)
+        | Content::ToolCall(_)
+        | Content::ToolResult(_) => None,
+    });
+    let first = texts.next().unwrap_or_default();
+    texts.fold(Cow::Borrowed(first), |so_far, next| Cow::Owned(format!("{so_far}\n\n{next}")))
+}
+
+/// Stands for a result that is nothing but pictures, which cannot be part of a tool's message.
+pub(crate) const IMAGES_FOLLOW: &str = "(images follow)";
+
+/// The text of a result. No flag tells an error on these wires: the text does.
+pub(crate) fn result_text(result: &ToolResult) -> Cow<'_, str> {
+    let text = result.joined_text();
+    if text.is_empty() && result.images().next().is_some() {
+        Cow::Borrowed(IMAGES_FOLLOW)
+    } else {
+        Cow::Owned(text)
+    }
+}
+
+/// The pictures that tools returned, as a message from the user that says whose they are.
+pub(crate) fn result_images<'a>(
+    results: impl Iterator<Item = &'a ToolResult>,
+    names: &NameMap,
+) -> Option<FromUser<'a>> {
+    let mut parts = Vec::new();
+    for result in results {
+        let mut images = result.images().peekable();
+        if images.peek().is_some() {
+            let text = format!("Images from the call of {}:", names.wire(&result.name));
+            parts.push(ShownPart::Text { text: text.into() });
+        }
+        parts
+            .extend(images.map(|image| ShownPart::ImageUrl { image_url: ImageUrl { url: image } }));
+    }
+    (!parts.is_empty()).then_some(FromUser { role: "user", content: Shown::Parts(parts) })
+}
+
+/// A number for an id that a wire does not take. The same id gives the same number in every version
+/// of gnoma (64-bit FNV-1a), so that a resumed conversation still finds its prompt cache.
+pub(crate) fn fingerprint(id: &str) -> u64 {
+    const OFFSET: u64 = 0xcbf2_9ce4_8422_2325;
+    const PRIME: u64 = 0x0000_0100_0000_01b3;
+    id.bytes().fold(OFFSET, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(PRIME))
+}
+
+#[cfg(test)]
+mod tests {
+    use gnoma_core::{CallId, ResultPart};
+
+    use super::*;
+
+    fn json(item: &impl Serialize) -> String {
+        serde_json::to_string(item).unwrap()
+    }
+
+    #[test]
+    fn arguments_are_always_an_object_in_a_string() {
+        let names = NameMap::default();
+        let mut call = ToolCall::new(CallId::new("c"), "fs.read", RawJson::empty_object());
+        call.arguments = RawJson::parse(r#"{ "a" : 1 }"#).unwrap();
+        let sound = json(&called(&call, "c".into(), &names));
+        assert_eq!(
+            sound,
+            r#"{"id":"c","type":"function","function":{"name":"fs_read","arguments":"{ \"a\" : 1 }"}}"#
+        );
+        call.arguments = RawJson::of(&r#"{"a":"#).unwrap();
+        call.broken = true;
+        assert_eq!(arguments(&call), r#"{"_raw":"{\"a\":"}"#);
+        assert!(RawJson::parse(arguments(&call)).is_ok());
+    }
+
+    #[test]
+    fn words_alone_are_a_string_and_pictures_make_parts() {
+        let picture = Image::from_bytes("image/png", b"png");
+        let words = [Content::text("look"), Content::text("here")];
+        assert_eq!(json(&from_user(&words)), r#"{"role":"user","content":"look\n\nhere"}"#);
+        let both = [Content::text("look"), Content::Image(picture)];
+        assert_eq!(
+            json(&from_user(&both)),
+            concat!(
+                r#"{"role":"user","content":[{"type":"text","text":"look"},"#,
+                r#"{"type":"image_url","image_url":{"url":"data:image/png;base64,cG5n"}}]}"#
+            )
+        );
+    }
+
+    #[test]
+    fn pictures_of_tools_follow_with_a_word_on_their_origin() {
+        let call = ToolCall::new(CallId::new("c"), "fs.read", RawJson::empty_object());
+        let mut result = ToolResult::text(&call, "x", false);
+        let names = NameMap::default();
+        assert!(result_images([&result].into_iter(), &names).is_none());
+        result.parts = vec![ResultPart::Image(Image::from_bytes("image/png", b"png"))];
+        assert_eq!(result_text(&result), IMAGES_FOLLOW);
+        assert_eq!(
+            json(&result_images([&result].into_iter(), &names)),
+            concat!(
+                r#"{"role":"user","content":[{"type":"text","text":"Images from the call of fs_read:"},"#,
+                r#"{"type":"image_url","image_url":{"url":"data:image/png;base64,cG5n"}}]}"#
+            )
+        );
+    }
+
+    #[test]
+    fn choices_are_words_or_names() {
+        let names = NameMap::default();
+        assert_eq!(tool_choice(&ToolChoice::Auto, &names, "any"), None);
+        let required = tool_choice(&ToolChoice::Required, &names, "any");
+        assert_eq!(json(&required), r#""any""#);
+        let choice = ToolChoice::Tool("fs.read".into());
+        assert_eq!(
+            json(&tool_choice(&choice, &names, "any")),
+            r#"{"type":"function","function":{"name":"fs_read"}}"#
+        );
+    }
+}

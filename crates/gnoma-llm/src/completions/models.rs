@@ -1,0 +1,72 @@
+//! Lists of models. Every server adds fields of its own, the size of the window among them.
+
+use gnoma_core::ModelInfo;
+use serde_json::Value;
+
+/// Where servers keep the window: vLLM, Mistral and LM Studio, OpenRouter and Together, Groq, Novita,
+/// then, a level deeper, llama.cpp and Copilot.
+const WINDOWS: &[&str] = &[
+    "/max_model_len",
+    "/max_context_length",
+    "/context_length",
+    "/context_window",
+    "/context_size",
+    "/meta/n_ctx",
+    "/meta/n_ctx_train",
+    "/capabilities/limits/max_context_window_tokens",
+];
+
+/// The models of a list; entries that cannot be used for chat by their own account are left out.
+pub(crate) fn models(body: &[u8]) -> Vec<ModelInfo> {
+    let list: Value = serde_json::from_slice(body).unwrap_or_default();
+    let entries = match &list {
+        Value::Array(entries) => Some(entries),
+        _ => ["data", "models"].iter().find_map(|key| list.get(key)?.as_array()),
+    };
+    entries.into_iter().flatten().filter_map(model).collect()
+}
+
+fn model(entry: &Value) -> Option<ModelInfo> {
+    let chats = entry.pointer("/capabilities/completion_chat");
+    if chats.and_then(Value::as_bool) == Some(false) {
+        return None;
+    }
+    let id = ["id", "name"].iter().find_map(|key| entry.get(key)?.as_str())?;
+    let window = WINDOWS
+        .iter()
+        .filter_map(|path| entry.pointer(path)?.as_u64())
+        .find_map(|tokens| u32::try_from(tokens).ok().filter(|tokens| *tokens > 0));
+    Some(ModelInfo { id: id.to_owned(), context_window: window })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_window_is_found_wherever_it_is_kept() {
+        let body = br#"{"object":"list","data":[
+            {"id":"a","max_model_len":4096},
+            {"id":"b","context_length":8192,"top_provider":{}},
+            {"id":"c","meta":{"n_ctx_train":32768}},
+            {"id":"d","context_window":null},
+            {"id":"e","max_context_length":1000,"capabilities":{"completion_chat":false}},
+            {"object":"model"}]}"#;
+        let found: Vec<_> =
+            models(body).into_iter().map(|model| (model.id, model.context_window)).collect();
+        let expected = [
+            ("a".to_owned(), Some(4096)),
+            ("b".to_owned(), Some(8192)),
+            ("c".to_owned(), Some(32768)),
+            ("d".to_owned(), None),
+        ];
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn a_bare_list_will_do_and_anything_else_is_no_model() {
+        assert_eq!(models(br#"[{"id":"a"}]"#).len(), 1);
+        assert_eq!(models(b"<html>"), []);
+        assert_eq!(models(br#"{"data":null}"#), []);
+    }
+}

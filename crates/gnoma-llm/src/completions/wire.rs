@@ -1,0 +1,188 @@
+//! The skeleton of an answer: <https://platform.openai.com/docs/api-reference/chat-streaming> and
+//! <https://docs.mistral.ai/api/endpoint/chat>. Only what is used is declared.
+
+use std::borrow::Cow;
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::said::Said;
+use crate::lenient::{Count, Few, Text};
+
+/// JSON that is kept as text until it is wanted. What is bulky or rare would otherwise be moved about
+/// with every record, which is what reading a stream of short deltas spends its time on.
+pub(crate) type Raw<'a> = Option<&'a RawValue>;
+
+/// What `raw` holds; nothing holds nothing.
+pub(crate) fn read<'a, T: Deserialize<'a> + Default>(raw: Raw<'a>) -> serde_json::Result<T> {
+    raw.map_or_else(|| Ok(T::default()), |raw| serde_json::from_str(raw.get()))
+}
+
+/// One record of a stream, or a whole answer.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Chunk<'a> {
+    #[serde(borrow, default)]
+    pub(crate) id: Text<'a>,
+    #[serde(borrow, default)]
+    pub(crate) model: Text<'a>,
+    #[serde(borrow)]
+    pub(crate) choices: Option<Few<Choice<'a>>>,
+    /// A [`UsageReport`].
+    #[serde(borrow)]
+    pub(crate) usage: Raw<'a>,
+    /// [`GroqExtras`].
+    #[serde(borrow)]
+    pub(crate) x_groq: Raw<'a>,
+    #[serde(borrow)]
+    error: Raw<'a>,
+    /// `error` on Mistral's error bodies.
+    #[serde(borrow, default)]
+    object: Text<'a>,
+    /// The message of FastAPI's and Mistral's error bodies.
+    #[serde(borrow)]
+    detail: Raw<'a>,
+}
+
+impl Chunk<'_> {
+    /// Whether the record tells of a failure, in any of the known forms.
+    pub(crate) fn is_failure(&self) -> bool {
+        let bare =
+            self.choices.is_none() && (self.object.as_str() == "error" || self.detail.is_some());
+        self.error.is_some() || bare
+    }
+}
+
+/// One of the alternatives asked for; gnoma asks for one.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Choice<'a> {
+    #[serde(default)]
+    pub(crate) index: Count,
+    /// What is new, in a stream.
+    #[serde(borrow)]
+    pub(crate) delta: Raw<'a>,
+    /// Everything, in a whole answer. Perplexity sends it along in a stream too.
+    #[serde(borrow)]
+    pub(crate) message: Raw<'a>,
+    #[serde(borrow, default)]
+    pub(crate) finish_reason: Text<'a>,
+}
+
+/// A part of a content list. Parts of other types (references, images, audio) hold none of these.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Part<'a> {
+    #[serde(borrow, default)]
+    pub(crate) text: Text<'a>,
+    /// Mistral's thinking chunk.
+    #[serde(borrow, default)]
+    pub(crate) thinking: Said<'a, Snippet<'a>>,
+    /// Databricks' reasoning part: [`Said`] in [`Snippet`]s.
+    #[serde(borrow)]
+    pub(crate) summary: Raw<'a>,
+    #[serde(borrow, default)]
+    pub(crate) refusal: Text<'a>,
+}
+
+/// A piece of text within a part.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Snippet<'a> {
+    #[serde(borrow, default)]
+    pub(crate) text: Text<'a>,
+}
+
+/// A call, or a piece of one.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct CallPiece<'a> {
+    pub(crate) index: Count,
+    #[serde(borrow)]
+    pub(crate) id: Text<'a>,
+    #[serde(borrow)]
+    pub(crate) function: Option<FunctionPiece<'a>>,
+    /// OpenAI's free-form tools: a [`FunctionPiece`].
+    #[serde(borrow)]
+    pub(crate) custom: Raw<'a>,
+    /// [`ExtraContent`].
+    #[serde(borrow)]
+    pub(crate) extra_content: Raw<'a>,
+}
+
+/// What is called.
+#[derive(Debug, Default, Deserialize)]
+pub(crate) struct FunctionPiece<'a> {
+    #[serde(borrow, default)]
+    pub(crate) name: Text<'a>,
+    #[serde(borrow, default, alias = "input")]
+    arguments: Raw<'a>,
+}
+
+impl FunctionPiece<'_> {
+    /// The text of the arguments. They come as a string that holds JSON; some servers send the
+    /// object itself.
+    pub(crate) fn arguments(&self) -> Cow<'_, str> {
+        let raw = self.arguments.map_or("", RawValue::get);
+        if !raw.starts_with('"') {
+            return Cow::Borrowed(raw);
+        }
+        let text: Text<'_> = serde_json::from_str(raw).unwrap_or_default();
+        Cow::Owned(text.into_string())
+    }
+}
+
+/// What Google adds to a call: <https://ai.google.dev/gemini-api/docs/thought-signatures>.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct ExtraContent<'a> {
+    #[serde(borrow)]
+    pub(crate) google: GoogleExtras<'a>,
+}
+
+/// Google's part of it.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct GoogleExtras<'a> {
+    #[serde(borrow)]
+    pub(crate) thought_signature: Text<'a>,
+}
+
+/// What Groq adds to a record.
+#[derive(Debug, Default, Deserialize)]
+pub(crate) struct GroqExtras {
+    pub(crate) usage: Option<UsageReport>,
+}
+
+/// Token counts, with every vendor's names for the cached share.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct UsageReport {
+    pub(crate) prompt_tokens: Count,
+    pub(crate) completion_tokens: Count,
+    pub(crate) total_tokens: Count,
+    pub(crate) prompt_tokens_details: Option<PromptDetails>,
+    pub(crate) completion_tokens_details: Option<CompletionDetails>,
+    /// DeepSeek.
+    pub(crate) prompt_cache_hit_tokens: Count,
+    /// Databricks, Venice.
+    pub(crate) cache_read_input_tokens: Count,
+    pub(crate) cache_creation_input_tokens: Count,
+    /// Together, Moonshot.
+    pub(crate) cached_tokens: Count,
+    /// Mistral.
+    pub(crate) num_cached_tokens: Count,
+    /// Copilot.
+    pub(crate) reasoning_tokens: Count,
+}
+
+/// Of the prompt.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct PromptDetails {
+    pub(crate) cached_tokens: Count,
+    pub(crate) cache_write_tokens: Count,
+}
+
+/// Of the answer.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct CompletionDetails {
+    pub(crate) reasoning_tokens: Count,
+}

@@ -1,0 +1,450 @@
+//! From Google's words to gnoma's.
+
+use std::sync::Arc;
+
+use gnoma_core::{ProviderError, StopReason, StreamEvent, stream::Slot, usage::Usage};
+use serde_json::{Value, value::RawValue};
+
+use super::{
+    arguments::Arguments,
+    wire::{Candidate, Chunk, ReadCall, ReadPart, Tokens},
+};
+use crate::{
+    Profile,
+    dialect::{Decode, Events, Frame},
+    errors,
+    lenient::{Count, Text},
+    names::NameMap,
+};
+
+/// Reads one answer.
+pub(super) struct Decoder {
+    profile: Arc<Profile>,
+    names: Arc<NameMap>,
+    slots: Slot,
+    /// The block that the next piece of its kind continues.
+    growing: Option<(Kind, Slot)>,
+    /// The call whose arguments are still arriving.
+    partial: Option<(Slot, Arguments)>,
+    started: Started,
+    usage: Usage,
+    called: bool,
+    stop: Option<StopReason>,
+    ended: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Text,
+    Thought,
+}
+
+/// What has been said about the answer itself; it stands in every chunk.
+#[derive(Default)]
+struct Started {
+    model: bool,
+    id: bool,
+}
+
+impl Decode for Decoder {
+    fn frame(&mut self, frame: Frame<'_>, out: &mut Events) -> Result<(), ProviderError> {
+        if self.ended || frame.data.is_empty() || frame.data == "[DONE]" {
+            return Ok(());
+        }
+        let chunk = match serde_json::from_str::<Chunk<'_>>(frame.data) {
+            Ok(chunk) if chunk.error.is_none() => chunk,
+            Ok(_) => return Err(self.failure(frame.data, None)),
+            Err(error) => return Err(self.failure(frame.data, Some(&error))),
+        };
+        self.start(chunk.model_version, chunk.response_id, out);
+        let candidates = chunk.candidates.into_iter();
+        for candidate in candidates.filter(|candidate| candidate.index.0.unwrap_or(0) == 0) {
+            self.candidate(candidate, out);
+        }
+        if chunk.prompt_feedback.is_some_and(|feedback| !feedback.block_reason.is_empty()) {
+            self.stop = Some(StopReason::ContentFilter);
+        }
+        self.count(chunk.usage_metadata, out);
+        Ok(())
+    }
+
+    /// No record is marked as the last one: after the reason to stop there may be more.
+    fn finish(&mut self, out: &mut Events) -> Result<(), ProviderError> {
+        if self.ended {
+            return Ok(());
+        }
+        let Some(stop) = self.stop else {
+            return Err(errors::truncated(&self.profile));
+        };
+        self.close_partial(out);
+        out.push_back(StreamEvent::Stop(match stop {
+            StopReason::EndTurn if self.called => StopReason::ToolUse,
+            stop => stop,
+        }));
+        self.ended = true;
+        Ok(())
+    }
+}
+
+impl Decoder {
+    pub(super) fn new(profile: Arc<Profile>, names: Arc<NameMap>) -> Self {
+        Self {
+            profile,
+            names,
+            slots: 0,
+            growing: None,
+            partial: None,
+            started: Started::default(),
+            usage: Usage::default(),
+            called: false,
+            stop: None,
+            ended: false,
+        }
+    }
+
+    /// What a record says that is no chunk: the failure it tells of, or that it cannot be read.
+    fn failure(&self, data: &str, unread: Option<&serde_json::Error>) -> ProviderError {
+        match (serde_json::from_str::<Value>(data), unread) {
+            (Ok(value), None) => errors::from_value(&self.profile, None, &value),
+            (Ok(value), Some(_)) if value.get("error").is_some() => {
+                errors::from_value(&self.profile, None, &value)
+            }
+            (Ok(_), Some(error)) => errors::broken_record(&self.profile, error, data),
+            (Err(error), _) => errors::broken_record(&self.profile, &error, data),
+        }
+    }
+
+    fn start(&mut self, model: Text<'_>, id: Text<'_>, out: &mut Events) {
+        let new_model = !self.started.model && !model.is_empty();
+        let new_id = !self.started.id && !id.is_empty();
+        if new_model || new_id {
+            self.started.model |= new_model;
+            self.started.id |= new_id;
+            out.push_back(StreamEvent::Started {
+                model: model.into_filled(),
+                id: id.into_filled(),
+            });
+        }
+    }
+
+    fn candidate(&mut self, candidate: Candidate<'_>, out: &mut Events) {
+        for part in candidate.content.unwrap_or_default().parts {
+            self.part(part, out);
+        }
+        self.stopped(&candidate.finish_reason);
+    }
+
+    fn part(&mut self, part: ReadPart<'_>, out: &mut Events) {
+        if let Some(call) = part.function_call {
+            self.growing = None;
+            self.call(call, part.thought_signature, out);
+        } else if let Some(text) = part.text {
+            let kind = if part.thought == Some(true) { Kind::Thought } else { Kind::Text };
+            self.words(kind, text, part.thought_signature, out);
+        } else {
+            // A part of a kind that gnoma takes no part in; the thought before it still counts.
+            self.growing = None;
+            if !part.thought_signature.is_empty() {
+                let slot = self.next_slot();
+                sign(slot, part.thought_signature, out);
+            }
+        }
+    }
+
+    /// A signed text is a block of its own: the signature says where the model thought, and Google
+    /// asks not to merge what is signed with what is not. It may be empty.
+    fn words(&mut self, kind: Kind, text: Text<'_>, signature: Text<'_>, out: &mut Events) {
+        let signed = !signature.is_empty();
+        if text.is_empty() && !signed {
+            return;
+        }
+        let slot = match self.growing {
+            Some((growing, slot)) if growing == kind && !signed => slot,
+            _ => self.next_slot(),
+        };
+        let text = text.into_string();
+        out.push_back(match kind {
+            Kind::Text => StreamEvent::TextDelta { slot, text },
+            Kind::Thought => StreamEvent::ThinkingDelta { slot, text },
+        });
+        sign(slot, signature, out);
+        self.growing = (!signed).then_some((kind, slot));
+    }
+
+    /// A call, whole or a piece of one: a piece without a name belongs to the call before it.
+    fn call(&mut self, call: ReadCall<'_>, signature: Text<'_>, out: &mut Events) {
+        let continues = call.will_continue == Some(true);
+        if !call.name.is_empty() {
+            self.close_partial(out);
+            let slot = self.begin(&call, out);
+            sign(slot, signature, out);
+            if continues || call.partial_args.is_some() {
+                self.partial = Some((slot, Arguments::default()));
+            } else {
+                let arguments = call.args.map_or("{}", RawValue::get);
+                complete(slot, arguments.to_owned(), out);
+            }
+        }
+        if let Some((_, arguments)) = &mut self.partial {
+            for piece in call.partial_args.unwrap_or_default() {
+                arguments.take(piece);
+            }
+            if !continues {
+                self.close_partial(out);
+            }
+        }
+    }
+
+    fn begin(&mut self, call: &ReadCall<'_>, out: &mut Events) -> Slot {
+        let slot = self.next_slot();
+        self.called = true;
+        out.push_back(StreamEvent::ToolCallStart {
+            slot,
+            id: call.id.as_str().to_owned(),
+            name: self.names.ours(call.name.as_str()).to_owned(),
+        });
+        slot
+    }
+
+    fn close_partial(&mut self, out: &mut Events) {
+        if let Some((slot, arguments)) = self.partial.take() {
+            complete(slot, arguments.into_json(), out);
+        }
+    }
+
+    fn next_slot(&mut self) -> Slot {
+        let slot = self.slots;
+        self.slots += 1;
+        slot
+    }
+
+    fn stopped(&mut self, reason: &Text<'_>) {
+        self.stop = Some(match reason.as_str() {
+            "" => return,
+            "STOP" => StopReason::EndTurn,
+            "MAX_TOKENS" => StopReason::MaxTokens,
+            "SAFETY"
+            | "RECITATION"
+            | "BLOCKLIST"
+            | "PROHIBITED_CONTENT"
+            | "SPII"
+            | "IMAGE_SAFETY"
+            | "IMAGE_PROHIBITED_CONTENT"
+            | "IMAGE_RECITATION" => StopReason::ContentFilter,
+            _ => StopReason::Other,
+        });
+    }
+
+    /// Counts come with nearly every chunk, each time all that are not zero: the last ones hold. Vertex
+    /// sends the same object without any count in between.
+    fn count(&mut self, tokens: Option<Tokens>, out: &mut Events) {
+        let usage = usage(tokens.unwrap_or_default());
+        if usage != Usage::default() && usage != self.usage {
+            self.usage = usage;
+            out.push_back(StreamEvent::Usage(usage));
+        }
+    }
+}
+
+/// Google counts cached tokens into the prompt, and thoughts beside the answer.
+fn usage(tokens: Tokens) -> Usage {
+    let count = |count: Count| count.0.unwrap_or(0);
+    let cached = count(tokens.cached_content_token_count);
+    let thoughts = count(tokens.thoughts_token_count);
+    Usage {
+        input: count(tokens.prompt_token_count).saturating_sub(cached),
+        output: count(tokens.candidates_token_count).saturating_add(thoughts),
+        cache_read: cached,
+        cache_write: 0,
+        reasoning: thoughts,
+    }
+}
+
+fn sign(slot: Slot, signature: Text<'_>, out: &mut Events) {
+    if let Some(signature) = signature.into_filled() {
+        out.push_back(StreamEvent::Signature { slot, signature });
+    }
+}
+
+fn complete(slot: Slot, fragment: String, out: &mut Events) {
+    out.push_back(StreamEvent::ToolCallDelta { slot, fragment });
+    out.push_back(StreamEvent::ToolCallDone { slot });
+}
+
+#[cfg(test)]
+mod tests {
+    use gnoma_core::{
+        Accumulator, CallId, Content, ErrorKind, RawJson, Response, Text as Words, Thinking,
+        ToolCall,
+    };
+
+    use super::*;
+    use crate::Protocol;
+
+    fn read_all(records: &[&str]) -> Result<Response, ProviderError> {
+        let profile = Profile::new("google", Protocol::Google, "http://x");
+        let mut decoder = Decoder::new(Arc::new(profile), Arc::new(NameMap::default()));
+        let mut events = Events::new();
+        for data in records {
+            let (event, whole) = ("", false);
+            decoder.frame(Frame { event, data, whole }, &mut events)?;
+        }
+        decoder.finish(&mut events)?;
+        let stops = |event: &StreamEvent| matches!(event, StreamEvent::Stop(_));
+        assert_eq!(events.iter().filter(|event| stops(event)).count(), 1);
+        assert!(events.back().is_some_and(stops), "the stop comes last");
+        let mut accumulator = Accumulator::new();
+        events.iter().for_each(|event| accumulator.push(event));
+        Ok(accumulator.finish())
+    }
+
+    fn chunk(parts: &str) -> String {
+        format!(r#"{{"candidates":[{{"content":{{"role":"model","parts":[{parts}]}}}}]}}"#)
+    }
+
+    /// An answer of one chunk for each list of parts, and a stop.
+    fn read(parts: &[&str]) -> Response {
+        let mut chunks: Vec<String> = parts.iter().map(|parts| chunk(parts)).collect();
+        chunks.push(r#"{"candidates":[{"finishReason":"STOP"}]}"#.to_owned());
+        let chunks: Vec<&str> = chunks.iter().map(String::as_str).collect();
+        read_all(&chunks).unwrap()
+    }
+
+    fn signed(text: &str, signature: &str) -> Content {
+        Content::Text(Words { text: text.into(), signature: Some(signature.into()) })
+    }
+
+    fn thought(text: &str, signature: Option<&str>) -> Content {
+        Content::Thinking(Thinking {
+            text: text.into(),
+            signature: signature.map(str::to_owned),
+            item: None,
+        })
+    }
+
+    fn call(id: &str, name: &str, arguments: &str, signature: Option<&str>) -> Content {
+        let arguments = RawJson::parse(arguments).unwrap();
+        let mut call = ToolCall::new(CallId::new(id), name, arguments);
+        call.signature = signature.map(str::to_owned);
+        Content::ToolCall(call)
+    }
+
+    #[test]
+    fn pieces_of_one_kind_are_one_block() {
+        let response = read(&[
+            r#"{"text":"I wo","thought":true}"#,
+            r#"{"text":"nder","thought":true}"#,
+            r#"{"text":"y\u00e9"}, {"text":""}"#,
+            r#"{"text":"s"}"#,
+        ]);
+        let expected = [thought("I wonder", None), Content::text("yés")];
+        assert_eq!(response.content, expected);
+        assert_eq!(response.stop, Some(StopReason::EndTurn));
+    }
+
+    #[test]
+    fn what_is_signed_stays_by_itself() {
+        let response = read(&[
+            r#"{"text":"a"}"#,
+            r#"{"text":"b","thoughtSignature":"s1"}"#,
+            r#"{"text":"c"}"#,
+            r#"{"text":"","thoughtSignature":"s2"}"#,
+        ]);
+        let (a, c) = (Content::text("a"), Content::text("c"));
+        assert_eq!(response.content, [a, signed("b", "s1"), c, signed("", "s2")]);
+    }
+
+    #[test]
+    fn calls_come_whole_and_several_at_once() {
+        let response = read(&[
+            r#"{"functionCall":{"name":"bash","args":{"b": 1.0}},"thoughtSignature":"s"},
+               {"functionCall":{"id":"x1","name":"ls"}}, {"functionCall":{"name":"pwd","args":null}}"#,
+        ]);
+        let expected = [
+            call("call_0", "bash", r#"{"b": 1.0}"#, Some("s")),
+            call("x1", "ls", "{}", None),
+            call("call_2", "pwd", "{}", None),
+        ];
+        assert_eq!(response.content, expected);
+        assert_eq!(response.stop, Some(StopReason::ToolUse));
+    }
+
+    #[test]
+    fn arguments_value_by_value_are_put_together() {
+        let response = read(&[
+            r#"{"functionCall":{"name":"a","willContinue":true},"thoughtSignature":"s"}"#,
+            r#"{"functionCall":{"partialArgs":[{"jsonPath":"$.p","stringValue":"x","willContinue":true}],"willContinue":true}}"#,
+            r#"{"functionCall":{"partialArgs":[{"jsonPath":"$.p","stringValue":"y"}],"willContinue":true}}"#,
+            r#"{"functionCall":{}}"#,
+            r#"{"functionCall":{"name":"b","partialArgs":[{"jsonPath":"$.n","numberValue":2}],"willContinue":true}}"#,
+            r#"{"functionCall":{"name":"c","willContinue":true}}"#,
+        ]);
+        let expected = [
+            call("call_0", "a", r#"{"p":"xy"}"#, Some("s")),
+            call("call_1", "b", r#"{"n":2}"#, None),
+            call("call_2", "c", "{}", None),
+        ];
+        assert_eq!(response.content, expected);
+    }
+
+    #[test]
+    fn parts_of_other_kinds_leave_only_their_signature() {
+        let response = read(&[
+            r#"{"executableCode":{"code":"1"},"thoughtSignature":"s"}, {"codeExecutionResult":{}}"#,
+            r#"{"text":"1"}"#,
+        ]);
+        let expected = [thought("", Some("s")), Content::text("1")];
+        assert_eq!(response.content, expected);
+    }
+
+    #[test]
+    fn only_the_first_candidate_counts() {
+        let two = r#"{"candidates":[{"index":1,"content":{"parts":[{"text":"no"}]}},
+            {"index":0,"content":{"parts":[{"text":"yes"}]},"finishReason":"STOP"}]}"#;
+        assert_eq!(read_all(&[two]).unwrap().content, [Content::text("yes")]);
+    }
+
+    #[test]
+    fn thoughts_are_output_and_cached_tokens_are_no_input() {
+        let counts = r#"{"usageMetadata":{"promptTokenCount":10,"cachedContentTokenCount":4,
+            "candidatesTokenCount":3,"thoughtsTokenCount":2},"modelVersion":"g","responseId":"r"}"#;
+        let stop = r#"{"candidates":[{"finishReason":"MAX_TOKENS"}],
+            "usageMetadata":{"trafficType":"ON_DEMAND"},"modelVersion":"g","responseId":"r"}"#;
+        let response = read_all(&[counts, stop]).unwrap();
+        let usage = response.usage.unwrap();
+        let parts = (usage.input, usage.cache_read, usage.output, usage.reasoning);
+        assert_eq!(parts, (6, 4, 5, 2));
+        let (model, id) = (response.model.as_deref(), response.id.as_deref());
+        assert_eq!((model, id), (Some("g"), Some("r")));
+    }
+
+    #[test]
+    fn every_reason_to_stop_has_its_word() {
+        for (wire, stop) in [
+            ("STOP", StopReason::EndTurn),
+            ("MAX_TOKENS", StopReason::MaxTokens),
+            ("SAFETY", StopReason::ContentFilter),
+            ("PROHIBITED_CONTENT", StopReason::ContentFilter),
+            ("MALFORMED_FUNCTION_CALL", StopReason::Other),
+        ] {
+            let record = format!(r#"{{"candidates":[{{"finishReason":"{wire}","index":0}}]}}"#);
+            assert_eq!(read_all(&[&record]).unwrap().stop, Some(stop), "{wire}");
+        }
+        let blocked = r#"{"promptFeedback":{"blockReason":"SAFETY"},"candidates":null}"#;
+        let stop = read_all(&[blocked]).unwrap().stop;
+        assert_eq!(stop, Some(StopReason::ContentFilter));
+    }
+
+    #[test]
+    fn failures_are_told() {
+        let busy = r#"{"error":{"code":503,"message":"busy","status":"UNAVAILABLE"}}"#;
+        let words = chunk(r#"{"text":"so"}"#);
+        let error = read_all(&[&words, busy]).unwrap_err();
+        assert_eq!(error.kind, ErrorKind::Overloaded);
+        assert_eq!(read_all(&[&words]).unwrap_err().kind, ErrorKind::Network);
+        for broken in [r#"{"candid"#, r#"{"candidates":7}"#] {
+            let error = read_all(&[broken]).unwrap_err();
+            assert_eq!(error.kind, ErrorKind::Protocol, "{broken}");
+        }
+    }
+}

@@ -1,0 +1,300 @@
+//! From gnoma's words to Google's.
+
+use std::{borrow::Cow, sync::Arc};
+
+use gnoma_core::{
+    CallId, Content, Image, Message, ModelRequest, RawJson, Role, ToolCall, ToolChoice, ToolResult,
+    ToolSpec,
+};
+
+use super::{
+    model,
+    wire::{
+        Body, Call, CallResponse, CallingConfig, Function, GenerationConfig, InlineData, Outcome,
+        Part, SystemInstruction, ToolConfig, Tools, Turn,
+    },
+};
+use crate::{
+    arguments::ObjectArguments,
+    body::{Envelope, push_item},
+    dialect::MessageCx,
+    names::NameMap,
+};
+
+/// Stands in for the signature of a call that another model made. Gemini 3 refuses calls without one;
+/// Google's guide names this string for histories that come from elsewhere.
+const STAND_IN_SIGNATURE: &str = "skip_thought_signature_validator";
+
+/// Most digits in an id of ours.
+const OUR_DIGITS: usize = 2;
+
+pub(super) fn tools(tools: &[Arc<ToolSpec>], names: &NameMap) -> Option<RawJson> {
+    if tools.is_empty() {
+        return None;
+    }
+    let function = |tool: &'_ Arc<ToolSpec>| -> Option<RawJson> {
+        RawJson::of(&Function {
+            name: names.wire(&tool.name),
+            description: &tool.description,
+            parameters_json_schema: tool.parameters.as_raw(),
+        })
+        .ok()
+    };
+    let function_declarations = tools.iter().filter_map(function).collect();
+    RawJson::of(&[Tools { function_declarations }]).ok()
+}
+
+/// The request without its messages; the model stands in the path.
+pub(super) fn envelope(
+    request: &ModelRequest,
+    tools: Option<&RawJson>,
+    names: &NameMap,
+) -> Envelope {
+    Envelope::new(&Body {
+        system_instruction: words(&request.system).map(|part| SystemInstruction { parts: [part] }),
+        tools: tools.map(RawJson::as_raw),
+        tool_config: tools.and_then(|_| tool_config(&request.tool_choice, names)),
+        generation_config: GenerationConfig {
+            max_output_tokens: request.max_output_tokens,
+            temperature: request.temperature,
+            thinking_config: request
+                .effort
+                .and_then(|effort| model::thinking(&request.model, effort)),
+        },
+        contents: [],
+    })
+}
+
+fn tool_config<'a>(choice: &'a ToolChoice, names: &'a NameMap) -> Option<ToolConfig<'a>> {
+    let (mode, allowed) = match choice {
+        ToolChoice::Auto => return None,
+        ToolChoice::None => ("NONE", None),
+        ToolChoice::Required => ("ANY", None),
+        ToolChoice::Tool(name) => ("ANY", Some([names.wire(name)])),
+    };
+    Some(ToolConfig {
+        function_calling_config: CallingConfig { mode, allowed_function_names: allowed },
+    })
+}
+
+/// One message; nothing when no part of it may be sent.
+pub(super) fn message(message: &Message, cx: MessageCx<'_>) -> Vec<u8> {
+    let (role, parts) = match message.role() {
+        Role::User => ("user", said(message, cx)),
+        Role::Assistant => ("model", said(message, cx)),
+        Role::Tool => ("user", results(message, cx)),
+    };
+    let mut out = Vec::new();
+    if !parts.is_empty() {
+        push_item(&mut out, &Turn { role, parts });
+    }
+    out
+}
+
+/// The parts of a user's or a model's message. Thoughts and signatures go back to the model they came
+/// from and to nobody else.
+fn said<'a>(message: &'a Message, cx: MessageCx<'a>) -> Vec<Part<'a>> {
+    let own = cx.own(message);
+    let mut stand_in =
+        (!own && model::is_third_generation(&cx.target.model)).then_some(STAND_IN_SIGNATURE);
+    let part = |content: &'a Content| match content {
+        Content::Text(text) => {
+            let signature = text.signature.as_deref().filter(|_| own);
+            text_part(&text.text, false, signature)
+        }
+        Content::Image(image) => Some(self::image(image)),
+        Content::Thinking(thinking) if own => {
+            text_part(&thinking.text, true, thinking.signature.as_deref())
+        }
+        Content::ToolCall(call) => {
+            // Of parallel calls only the first is signed.
+            let signature = call.signature.as_deref().filter(|_| own);
+            Some(self::call(call, signature.or_else(|| stand_in.take()), cx.names))
+        }
+        Content::Thinking(_) | Content::RedactedThinking(_) | Content::ToolResult(_) => None,
+    };
+    message.content().iter().filter_map(part).collect()
+}
+
+fn words(text: &str) -> Option<Part<'_>> {
+    text_part(text, false, None)
+}
+
+/// A text, unless there is nothing in it: an empty one is refused, but may carry a signature.
+fn text_part<'a>(text: &'a str, thought: bool, signature: Option<&'a str>) -> Option<Part<'a>> {
+    (!text.is_empty() || signature.is_some()).then_some(Part::Text {
+        text: Cow::Borrowed(text),
+        thought,
+        thought_signature: signature,
+    })
+}
+
+fn image(image: &Image) -> Part<'_> {
+    Part::Image { inline_data: InlineData { mime_type: &image.mime, data: &image.base64 } }
+}
+
+fn call<'a>(call: &'a ToolCall, signature: Option<&'a str>, names: &'a NameMap) -> Part<'a> {
+    Part::Call {
+        function_call: Call {
+            id: their_id(&call.id),
+            name: names.wire(&call.name),
+            args: ObjectArguments(&call.arguments),
+        },
+        thought_signature: signature,
+    }
+}
+
+/// All results of a message. Pictures stand inside of them where the model takes that, else behind
+/// them all, under the name of the tool.
+fn results<'a>(message: &'a Message, cx: MessageCx<'a>) -> Vec<Part<'a>> {
+    let inside = model::is_third_generation(&cx.target.model);
+    let response = |result: &'a ToolResult| Part::Response {
+        function_response: CallResponse {
+            id: their_id(&result.call_id),
+            name: cx.names.wire(&result.name),
+            response: outcome(result),
+            parts: result.images().filter(|_| inside).map(image).collect(),
+        },
+    };
+    let mut parts: Vec<Part<'a>> = message.tool_results().map(response).collect();
+    if inside {
+        return parts;
+    }
+    for result in message.tool_results() {
+        let mut images = result.images().map(image).peekable();
+        if images.peek().is_some() {
+            let title = format!("From {}:", cx.names.wire(&result.name));
+            parts.push(Part::Text {
+                text: Cow::Owned(title),
+                thought: false,
+                thought_signature: None,
+            });
+        }
+        parts.extend(images);
+    }
+    parts
+}
+
+fn outcome(result: &ToolResult) -> Outcome {
+    let text = result.joined_text();
+    if result.is_error { Outcome::Error(text) } else { Outcome::Output(text) }
+}
+
+/// The id, unless gnoma made it: Gemini often sends none and pairs by order, and what it did not send
+/// it need not see. Ours are `call_` and the number of a block, perhaps with another number; this looks
+/// at nothing but the id, so that call and result agree.
+fn their_id(id: &CallId) -> Option<&str> {
+    let is_number = |word: &str| {
+        (1..=OUR_DIGITS).contains(&word.len()) && word.bytes().all(|byte| byte.is_ascii_digit())
+    };
+    let ours =
+        id.as_str().strip_prefix("call_").is_some_and(|numbers| numbers.split('_').all(is_number));
+    (!ours).then_some(id.as_str())
+}
+
+#[cfg(test)]
+mod tests {
+    use gnoma_core::{ModelRef, ResultPart, Text, Thinking};
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn gemini(model: &str) -> ModelRef {
+        ModelRef { provider: "google".into(), model: model.into() }
+    }
+
+    fn sent(message: &Message, model: &str) -> Option<Value> {
+        let (names, target) = (NameMap::default(), gemini(model));
+        let cx = MessageCx { names: &names, target: &target, before: None, breakpoint: false };
+        let bytes = super::message(message, cx);
+        (!bytes.is_empty()).then(|| serde_json::from_slice(&bytes).unwrap())
+    }
+
+    fn called(id: &str, signature: Option<&str>) -> ToolCall {
+        let arguments = RawJson::parse(r#"{"path":"a"}"#).unwrap();
+        let mut call = ToolCall::new(CallId::new(id), "fs.read", arguments);
+        call.signature = signature.map(str::to_owned);
+        call
+    }
+
+    fn answer() -> Vec<Content> {
+        vec![
+            Content::Thinking(Thinking { text: "hm".into(), signature: None, item: None }),
+            Content::Text(Text { text: String::new(), signature: Some("s1".into()) }),
+            Content::ToolCall(called("call_2", Some("s2"))),
+            Content::ToolCall(called("x9", None)),
+        ]
+    }
+
+    #[test]
+    fn an_own_answer_goes_back_with_its_signatures() {
+        let model = "gemini-3-flash";
+        let own = Message::assistant(answer(), Some(gemini(model)), None).unwrap();
+        assert_eq!(
+            sent(&own, model).unwrap(),
+            json!({"role":"model","parts":[
+                {"text":"hm","thought":true},
+                {"text":"","thoughtSignature":"s1"},
+                {"functionCall":{"name":"fs_read","args":{"path":"a"}},"thoughtSignature":"s2"},
+                {"functionCall":{"id":"x9","name":"fs_read","args":{"path":"a"}}},
+            ]})
+        );
+    }
+
+    #[test]
+    fn a_foreign_answer_goes_without_them() {
+        let foreign = Message::assistant(answer(), Some(gemini("gemini-2.5-pro")), None).unwrap();
+        for (model, signature) in
+            [("gemini-3-flash", json!(STAND_IN_SIGNATURE)), ("gemini-2.5-flash", Value::Null)]
+        {
+            let parts = &sent(&foreign, model).unwrap()["parts"];
+            assert_eq!(parts.as_array().unwrap().len(), 2, "{model}");
+            assert_eq!(parts[0]["thoughtSignature"], signature, "{model}");
+            assert_eq!(parts[1]["thoughtSignature"], Value::Null, "{model}");
+        }
+        let thoughts = answer().into_iter().take(2).collect();
+        let thoughts = Message::assistant(thoughts, None, None).unwrap();
+        assert_eq!(sent(&thoughts, "gemini-3-flash"), None);
+    }
+
+    #[test]
+    fn pictures_of_results_stand_where_the_model_takes_them() {
+        let mut seen = ToolResult::text(&called("call_0", None), "ok", false);
+        let image = Image::from_bytes("image/png", b"png");
+        seen.parts.push(ResultPart::Image(image));
+        let failed = ToolResult::text(&called("x9", None), "no", true);
+        let results = Message::results(vec![seen, failed]).unwrap();
+        let picture = json!({"inlineData":{"mimeType":"image/png","data":"cG5n"}});
+        let second = json!({"functionResponse":
+            {"id":"x9","name":"fs_read","response":{"error":"no"}}});
+        assert_eq!(
+            sent(&results, "gemini-3-flash").unwrap()["parts"],
+            json!([
+                {"functionResponse":{"name":"fs_read","response":{"output":"ok"},"parts":[picture]}},
+                second,
+            ])
+        );
+        assert_eq!(
+            sent(&results, "gemini-2.5-flash").unwrap()["parts"],
+            json!([
+                {"functionResponse":{"name":"fs_read","response":{"output":"ok"}}},
+                second,
+                {"text":"From fs_read:"},
+                picture,
+            ])
+        );
+    }
+
+    #[test]
+    fn ids_of_ours_stay_at_home() {
+        for (id, goes) in [
+            ("call_0", false),
+            ("call_12_1", false),
+            ("call_320", true),
+            ("call_", true),
+            ("toolu_1", true),
+        ] {
+            assert_eq!(their_id(&CallId::new(id)).is_some(), goes, "{id}");
+        }
+    }
+}

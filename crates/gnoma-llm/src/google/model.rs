@@ -1,0 +1,107 @@
+//! What Gemini models take, by their version.
+//!
+//! Source: Google's guides "Gemini thinking" and "Thought signatures".
+
+use gnoma_core::Effort;
+
+use super::wire::ThinkingConfig;
+
+/// How models of one generation are told to think.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Form {
+    /// They cannot be told.
+    Plain,
+    /// By a budget in tokens.
+    Budget,
+    /// By a level.
+    Level,
+}
+
+type Version = (u32, u32);
+
+/// The form from each version on, newest first.
+const FORMS: [(Version, Form); 3] =
+    [((3, 0), Form::Level), ((2, 5), Form::Budget), ((0, 0), Form::Plain)];
+
+/// Gemini 3 brought levels of thinking, demanded signatures on calls, and takes pictures inside of
+/// function responses.
+pub(super) fn is_third_generation(model: &str) -> bool {
+    form(model) == Form::Level
+}
+
+/// The parameter for `effort`, where the model has one.
+pub(super) fn thinking(model: &str, effort: Effort) -> Option<ThinkingConfig> {
+    let (thinking_budget, thinking_level) = match form(model) {
+        Form::Plain => return None,
+        Form::Budget => (Some(budget(model, effort)), None),
+        Form::Level => (None, Some(level(model, effort))),
+    };
+    Some(ThinkingConfig {
+        include_thoughts: effort != Effort::None,
+        thinking_budget,
+        thinking_level,
+    })
+}
+
+fn budget(model: &str, effort: Effort) -> u32 {
+    match effort {
+        // The larger ones cannot stop thinking; this is the least they take.
+        Effort::None if model.contains("pro") => 128,
+        Effort::None => 0,
+        Effort::Low => 1024,
+        Effort::Medium => 8192,
+        Effort::High => 24_576,
+    }
+}
+
+fn level(model: &str, effort: Effort) -> &'static str {
+    match effort {
+        Effort::None if model.contains("flash") => "minimal",
+        Effort::None | Effort::Low => "low",
+        Effort::Medium => "medium",
+        Effort::High => "high",
+    }
+}
+
+fn form(model: &str) -> Form {
+    let Some((_, name)) = model.split_once("gemini-") else {
+        return Form::Plain;
+    };
+    // `gemini-flash-latest` is one of the newest.
+    let version = version(name).unwrap_or((u32::MAX, 0));
+    FORMS.iter().find(|(since, _)| version >= *since).map_or(Form::Plain, |(_, form)| *form)
+}
+
+/// `2.5-flash`, `3-pro-preview`.
+fn version(name: &str) -> Option<Version> {
+    let number = name.split('-').next()?;
+    let (major, minor) = number.split_once('.').unwrap_or((number, "0"));
+    Some((major.parse().ok()?, minor.parse().ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_generation_is_told_in_its_own_form() {
+        let budget = |tokens| (Some(tokens), None);
+        let level = |level| (None, Some(level));
+        for (model, effort, expected) in [
+            ("gemini-2.5-flash", Effort::None, budget(0)),
+            ("models/gemini-2.5-pro", Effort::None, budget(128)),
+            ("gemini-2.5-pro", Effort::High, budget(24_576)),
+            ("gemini-3-flash-preview", Effort::None, level("minimal")),
+            ("gemini-3.1-pro-preview", Effort::None, level("low")),
+            ("gemini-flash-latest", Effort::Medium, level("medium")),
+        ] {
+            let told = thinking(model, effort).unwrap();
+            let told_form = (told.thinking_budget, told.thinking_level);
+            assert_eq!(told_form, expected, "{model}");
+            assert_eq!(told.include_thoughts, effort != Effort::None, "{model}");
+        }
+        for model in ["gemini-2.0-flash-001", "gemini-1.5-pro", "gemma-3-27b-it"] {
+            assert_eq!(thinking(model, Effort::High), None, "{model}");
+        }
+    }
+}

@@ -1,0 +1,278 @@
+//! Google's words: what is sent and what is read, as far as gnoma uses it.
+
+use std::borrow::Cow;
+
+use gnoma_core::RawJson;
+use serde::{Deserialize, Deserializer, Serialize, de::IgnoredAny};
+use serde_json::value::RawValue;
+
+use crate::{
+    arguments::ObjectArguments,
+    lenient::{Count, Few, Text},
+};
+
+// What is sent.
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Body<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub system_instruction: Option<SystemInstruction<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tools: Option<&'a RawValue>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tool_config: Option<ToolConfig<'a>>,
+    #[serde(skip_serializing_if = "GenerationConfig::is_empty")]
+    pub generation_config: GenerationConfig,
+    pub contents: [(); 0],
+}
+
+#[derive(Serialize)]
+pub(super) struct SystemInstruction<'a> {
+    pub parts: [Part<'a>; 1],
+}
+
+#[derive(Default, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct GenerationConfig {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_output_tokens: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub temperature: Option<f32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub thinking_config: Option<ThinkingConfig>,
+}
+
+impl GenerationConfig {
+    fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct ThinkingConfig {
+    pub include_thoughts: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub thinking_budget: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub thinking_level: Option<&'static str>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct ToolConfig<'a> {
+    pub function_calling_config: CallingConfig<'a>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct CallingConfig<'a> {
+    pub mode: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub allowed_function_names: Option<[Cow<'a, str>; 1]>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Tools {
+    pub function_declarations: Vec<RawJson>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Function<'a> {
+    pub name: Cow<'a, str>,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    pub description: &'a str,
+    /// Takes JSON schema as it is; `parameters` would be Google's own subset.
+    pub parameters_json_schema: &'a RawValue,
+}
+
+#[derive(Serialize)]
+pub(super) struct Turn<'a> {
+    pub role: &'static str,
+    pub parts: Vec<Part<'a>>,
+}
+
+#[derive(Serialize)]
+#[serde(untagged, rename_all_fields = "camelCase")]
+pub(super) enum Part<'a> {
+    Text {
+        text: Cow<'a, str>,
+        #[serde(skip_serializing_if = "std::ops::Not::not")]
+        thought: bool,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        thought_signature: Option<&'a str>,
+    },
+    Image {
+        inline_data: InlineData<'a>,
+    },
+    Call {
+        function_call: Call<'a>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        thought_signature: Option<&'a str>,
+    },
+    Response {
+        function_response: CallResponse<'a>,
+    },
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct InlineData<'a> {
+    pub mime_type: &'a str,
+    pub data: &'a str,
+}
+
+#[derive(Serialize)]
+pub(super) struct Call<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub id: Option<&'a str>,
+    pub name: Cow<'a, str>,
+    pub args: ObjectArguments<'a>,
+}
+
+#[derive(Serialize)]
+pub(super) struct CallResponse<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub id: Option<&'a str>,
+    pub name: Cow<'a, str>,
+    pub response: Outcome,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub parts: Vec<Part<'a>>,
+}
+
+/// What a function gave. Google asks for an object and names these two keys for it.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) enum Outcome {
+    Output(String),
+    Error(String),
+}
+
+// What is read. A whole answer and a chunk of a stream have the same shape.
+
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub(super) struct Chunk<'a> {
+    #[serde(borrow)]
+    pub candidates: Few<Candidate<'a>>,
+    #[serde(borrow)]
+    pub prompt_feedback: Option<PromptFeedback<'a>>,
+    pub usage_metadata: Option<Tokens>,
+    #[serde(borrow)]
+    pub model_version: Text<'a>,
+    #[serde(borrow)]
+    pub response_id: Text<'a>,
+    pub error: Option<IgnoredAny>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub(super) struct Candidate<'a> {
+    pub index: Count,
+    #[serde(borrow)]
+    pub content: Option<Content<'a>>,
+    #[serde(borrow)]
+    pub finish_reason: Text<'a>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Content<'a> {
+    #[serde(borrow)]
+    pub parts: Few<ReadPart<'a>>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub(super) struct ReadPart<'a> {
+    #[serde(borrow)]
+    pub text: Option<Text<'a>>,
+    pub thought: Option<bool>,
+    #[serde(borrow)]
+    pub thought_signature: Text<'a>,
+    #[serde(borrow)]
+    pub function_call: Option<ReadCall<'a>>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub(super) struct ReadCall<'a> {
+    #[serde(borrow)]
+    pub id: Text<'a>,
+    #[serde(borrow)]
+    pub name: Text<'a>,
+    #[serde(borrow)]
+    pub args: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub partial_args: Option<Vec<PartialArgument<'a>>>,
+    pub will_continue: Option<bool>,
+}
+
+/// A piece of the arguments; one of the values is there.
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub(super) struct PartialArgument<'a> {
+    #[serde(borrow)]
+    pub json_path: Text<'a>,
+    #[serde(borrow)]
+    pub string_value: Option<Text<'a>>,
+    pub number_value: Option<serde_json::Number>,
+    pub bool_value: Option<bool>,
+    /// Its value is `null`, so only its presence tells.
+    #[serde(deserialize_with = "present")]
+    pub null_value: bool,
+}
+
+fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {
+    IgnoredAny::deserialize(deserializer).map(|_| true)
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub(super) struct PromptFeedback<'a> {
+    #[serde(borrow)]
+    pub block_reason: Text<'a>,
+}
+
+#[derive(Clone, Copy, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub(super) struct Tokens {
+    pub prompt_token_count: Count,
+    pub cached_content_token_count: Count,
+    pub candidates_token_count: Count,
+    pub thoughts_token_count: Count,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+pub(super) struct ModelList<'a> {
+    #[serde(borrow)]
+    pub models: Vec<Model<'a>>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub(super) struct Model<'a> {
+    #[serde(borrow)]
+    pub name: Text<'a>,
+    pub input_token_limit: Count,
+    #[serde(borrow)]
+    pub supported_generation_methods: Option<Vec<Text<'a>>>,
+}
+
+impl Model<'_> {
+    /// Whether it can be asked for an answer; one that does not tell its methods is taken to.
+    pub(super) fn generates(&self) -> bool {
+        let methods = self.supported_generation_methods.as_ref();
+        let generates =
+            |methods: &Vec<Text<'_>>| methods.iter().any(|name| name.as_str() == "generateContent");
+        !self.name.is_empty() && methods.is_none_or(generates)
+    }
+
+    pub(super) fn window(&self) -> Option<u32> {
+        self.input_token_limit.0?.try_into().ok()
+    }
+}

@@ -1,0 +1,284 @@
+//! Requests to Mistral.
+//!
+//! Its rules beyond those of chat completions: a call's id is nine letters or digits; an assistant
+//! message has content or calls; a user message may not follow a tool's directly.
+
+use std::borrow::Cow;
+
+use gnoma_core::{Content, Effort, Message, ModelRequest, RawJson, Role};
+
+use super::wire::{Body, FromModel, FromTool, Spoken, SpokenChunk, Thought};
+use crate::{
+    body::{Envelope, push_item},
+    completions::encode::{
+        Plain, called, fingerprint, from_user, result_images, result_text, system, tool_choice,
+    },
+    dialect::MessageCx,
+    names::NameMap,
+};
+
+/// Length of a call's id.
+const ID_CHARS: usize = 9;
+
+/// What the model is taken to have said between a tool's answer and the user's next words.
+const BRIDGE: Plain<'static> = Plain { role: "assistant", content: "Understood." };
+
+pub(super) fn envelope(
+    request: &ModelRequest,
+    tools: Option<&RawJson>,
+    names: &NameMap,
+) -> Envelope {
+    let choice = tools.and_then(|_| tool_choice(&request.tool_choice, names, "any"));
+    let (reasoning_effort, prompt_mode) = effort(&request.model, request.effort);
+    Envelope::new(&Body {
+        model: &request.model,
+        stream: true,
+        max_tokens: request.max_output_tokens,
+        temperature: request.temperature,
+        reasoning_effort,
+        prompt_mode,
+        tools,
+        tool_choice: choice,
+        messages: system(&request.system),
+    })
+}
+
+/// `reasoning_effort` and `prompt_mode`. Magistral always reasons and knows only the latter; the
+/// large models grade their effort, the others know all or nothing.
+fn effort(model: &str, effort: Option<Effort>) -> (Option<&'static str>, Option<&'static str>) {
+    let Some(effort) = effort else {
+        return (None, None);
+    };
+    let graded = model.starts_with("mistral-large");
+    match effort {
+        Effort::None if model.starts_with("magistral") => (None, None),
+        _ if model.starts_with("magistral") => (None, Some("reasoning")),
+        Effort::None => (Some("none"), None),
+        Effort::Low if graded => (Some("low"), None),
+        Effort::Medium if graded => (Some("medium"), None),
+        Effort::Low | Effort::Medium | Effort::High => (Some("high"), None),
+    }
+}
+
+pub(super) fn message(message: &Message, cx: MessageCx<'_>) -> Vec<u8> {
+    let mut out = Vec::new();
+    match message.role() {
+        Role::User => {
+            if cx.before == Some(Role::Tool) {
+                push_item(&mut out, &BRIDGE);
+            }
+            push_item(&mut out, &from_user(message.content()));
+        }
+        Role::Assistant => match from_model(message, cx) {
+            Some(item) => push_item(&mut out, &item),
+            None if cx.before == Some(Role::Tool) => push_item(&mut out, &BRIDGE),
+            None => (),
+        },
+        Role::Tool => from_tools(&mut out, message, cx),
+    }
+    out
+}
+
+fn from_model<'a>(message: &'a Message, cx: MessageCx<'a>) -> Option<FromModel<'a>> {
+    let chunks: Vec<_> =
+        message.content().iter().filter_map(|block| chunk(block, cx.own(message))).collect();
+    let thinks = |chunk: &SpokenChunk<'_>| matches!(chunk, SpokenChunk::Thinking { .. });
+    let content = if chunks.iter().any(thinks) {
+        Spoken::Chunks(chunks)
+    } else {
+        Spoken::Words(message.text_content())
+    };
+    let tool_calls: Vec<_> = message
+        .tool_calls()
+        .map(|call| called(call, call_id(call.id.as_str()), cx.names))
+        .collect();
+    let is_empty = matches!(&content, Spoken::Words(text) if text.is_empty());
+    (!is_empty || !tool_calls.is_empty()).then_some(FromModel {
+        role: "assistant",
+        content,
+        tool_calls,
+    })
+}
+
+fn chunk(block: &Content, own: bool) -> Option<SpokenChunk<'_>> {
+    match block {
+        Content::Text(text) if !text.text.is_empty() => {
+            Some(SpokenChunk::Text { text: &text.text })
+        }
+        Content::Thinking(thinking) if own && !thinking.text.is_empty() => {
+            Some(SpokenChunk::Thinking {
+                thinking: [Thought { r#type: "text", text: &thinking.text }],
+            })
+        }
+        Content::Text(_)
+        | Content::Thinking(_)
+        | Content::Image(_)
+        | Content::RedactedThinking(_)
+        | Content::ToolCall(_)
+        | Content::ToolResult(_) => None,
+    }
+}
+
+/// The answers to the calls, then what pictures they hold, which a tool's message cannot.
+fn from_tools(out: &mut Vec<u8>, message: &Message, cx: MessageCx<'_>) {
+    for result in message.tool_results() {
+        let item = FromTool {
+            role: "tool",
+            tool_call_id: call_id(result.call_id.as_str()),
+            name: cx.names.wire(&result.name),
+            content: result_text(result),
+        };
+        push_item(out, &item);
+    }
+    if let Some(images) = result_images(message.tool_results(), cx.names) {
+        push_item(out, &BRIDGE);
+        push_item(out, &images);
+    }
+}
+
+/// The id as it is, or one made of it: a call and its result get the same.
+fn call_id(id: &str) -> Cow<'_, str> {
+    const DIGITS: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+    if id.len() == ID_CHARS && id.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
+        return Cow::Borrowed(id);
+    }
+    let mut rest = fingerprint(id);
+    let digit = |_| {
+        let digit = rest % DIGITS.len() as u64;
+        rest /= DIGITS.len() as u64;
+        char::from(DIGITS[digit as usize])
+    };
+    Cow::Owned((0..ID_CHARS).map(digit).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use gnoma_core::{
+        CallId, Image, ModelRef, ResultPart, StopReason, Thinking, ToolCall, ToolResult,
+    };
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn target() -> ModelRef {
+        ModelRef { provider: "mistral".into(), model: "m".into() }
+    }
+
+    fn encoded(message: &Message, before: Option<Role>) -> Value {
+        let (names, target) = (NameMap::default(), target());
+        let cx = MessageCx { names: &names, target: &target, before, breakpoint: false };
+        let items = super::message(message, cx);
+        serde_json::from_str(&format!("[{}]", String::from_utf8(items).unwrap())).unwrap()
+    }
+
+    fn call(id: &str) -> ToolCall {
+        ToolCall::new(CallId::new(id), "fs.read", RawJson::empty_object())
+    }
+
+    fn said(content: Vec<Content>, origin: ModelRef) -> Message {
+        Message::assistant(content, Some(origin), Some(StopReason::EndTurn)).unwrap()
+    }
+
+    fn thinking(text: &str) -> Content {
+        Content::Thinking(Thinking { text: text.into(), ..Thinking::default() })
+    }
+
+    #[test]
+    fn own_thinking_goes_back_and_that_of_others_does_not() {
+        let content = vec![thinking("hm"), Content::text("4")];
+        assert_eq!(
+            encoded(&said(content.clone(), target()), None),
+            json!([{"role": "assistant", "content": [
+                {"type": "thinking", "thinking": [{"type": "text", "text": "hm"}]},
+                {"type": "text", "text": "4"},
+            ]}])
+        );
+        let mut other = target();
+        other.model = "n".into();
+        assert_eq!(
+            encoded(&said(content, other.clone()), None),
+            json!([{"role": "assistant", "content": "4"}])
+        );
+        let nothing_left = said(vec![thinking("hm")], other);
+        assert_eq!(encoded(&nothing_left, None), json!([]));
+        let after_tool = encoded(&nothing_left, Some(Role::Tool));
+        assert_eq!(after_tool[0]["role"], "assistant");
+    }
+
+    #[test]
+    fn the_model_speaks_between_a_tool_and_the_user() {
+        let roles = |before| {
+            let items = encoded(&Message::user_text("go on"), before);
+            let role = |item: &Value| item["role"].as_str().unwrap().to_owned();
+            items.as_array().unwrap().iter().map(role).collect::<Vec<_>>()
+        };
+        assert_eq!(roles(Some(Role::Tool)), ["assistant", "user"]);
+        assert_eq!(roles(Some(Role::Assistant)), ["user"]);
+    }
+
+    #[test]
+    fn pictures_of_tools_follow_after_a_word_of_the_model() {
+        let mut result = ToolResult::text(&call("abcdefghi"), "a picture", false);
+        let picture = Image::from_bytes("image/png", b"png");
+        result.parts.push(ResultPart::Image(picture));
+        let items = encoded(&Message::results(vec![result]).unwrap(), Some(Role::Assistant));
+        assert_eq!(
+            items[0],
+            json!({"role": "tool", "tool_call_id": "abcdefghi", "name": "fs_read", "content": "a picture"})
+        );
+        assert_eq!(items[1]["role"], "assistant");
+        assert_eq!(items[2]["content"][1]["type"], "image_url");
+    }
+
+    #[test]
+    fn ids_are_nine_letters_and_call_and_result_agree() {
+        assert_eq!(call_id("aB3dE6gH9"), "aB3dE6gH9");
+        for id in ["", "call_0", "toolu_01ABCDEFGHIJ", "abc-ef_hi", "änderung"] {
+            let legal = call_id(id);
+            assert!(legal.len() == ID_CHARS && legal.bytes().all(|b| b.is_ascii_alphanumeric()));
+            assert_eq!(legal, call_id(id));
+        }
+        assert_ne!(call_id("call_0"), call_id("call_1"));
+        let call = call("call_0");
+        let asked = encoded(&said(vec![Content::ToolCall(call.clone())], target()), None);
+        let results = Message::results(vec![ToolResult::text(&call, "x", false)]).unwrap();
+        let answered = encoded(&results, Some(Role::Assistant));
+        assert_eq!(asked[0]["tool_calls"][0]["id"], answered[0]["tool_call_id"]);
+        assert_eq!(asked[0]["content"], "");
+    }
+
+    #[test]
+    fn effort_is_said_in_words_the_model_knows() {
+        let high = Some(Effort::High);
+        assert_eq!(effort("mistral-small-latest", None), (None, None));
+        assert_eq!(effort("mistral-small-latest", Some(Effort::Low)), (Some("high"), None));
+        assert_eq!(effort("mistral-large-latest", Some(Effort::Low)), (Some("low"), None));
+        assert_eq!(effort("mistral-small-latest", Some(Effort::None)), (Some("none"), None));
+        assert_eq!(effort("magistral-small-latest", high), (None, Some("reasoning")));
+    }
+
+    #[test]
+    fn a_request_leaves_out_what_nobody_asked_for() {
+        let request = ModelRequest {
+            model: "m".into(),
+            system: "be brief".into(),
+            messages: vec![Arc::new(Message::user_text("hi"))],
+            tools: Arc::new([]),
+            tool_choice: gnoma_core::ToolChoice::Required,
+            max_output_tokens: None,
+            temperature: Some(0.7),
+            effort: None,
+            context_window: None,
+        };
+        let profile = crate::Profile::new("mistral", crate::Protocol::Mistral, "");
+        let body = crate::internals::encode(profile, &request);
+        assert_eq!(
+            serde_json::from_slice::<Value>(&body).unwrap(),
+            json!({"model": "m", "stream": true, "temperature": 0.7, "messages": [
+                {"role": "system", "content": "be brief"}, {"role": "user", "content": "hi"},
+            ]})
+        );
+    }
+}

@@ -1,0 +1,85 @@
+//! Mistral's own words: <https://docs.mistral.ai/api/endpoint/chat>. What it shares with OpenAI's
+//! chat completions stands in [`crate::completions`].
+
+use std::borrow::Cow;
+
+use gnoma_core::RawJson;
+use serde::{Deserialize, Serialize};
+
+use crate::completions::{
+    encode::{Called, Choice, Plain},
+    said::Said,
+    wire::{CallPiece, Part},
+};
+use crate::lenient::Few;
+
+/// A delta of a stream, or the message of a whole answer.
+#[derive(Debug, Deserialize)]
+pub(super) struct Delta<'a> {
+    /// Text, or chunks when the model thinks; both forms occur in one stream.
+    #[serde(borrow, default)]
+    pub(super) content: Said<'a, Part<'a>>,
+    #[serde(borrow, default)]
+    pub(super) tool_calls: Few<CallPiece<'a>>,
+}
+
+/// A request.
+#[derive(Debug, Serialize)]
+pub(super) struct Body<'a> {
+    pub(super) model: &'a str,
+    pub(super) stream: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) max_tokens: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) temperature: Option<f32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) reasoning_effort: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) prompt_mode: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) tools: Option<&'a RawJson>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) tool_choice: Option<Choice<'a>>,
+    pub(super) messages: Vec<Plain<'a>>,
+}
+
+/// What a model said.
+#[derive(Debug, Serialize)]
+pub(super) struct FromModel<'a> {
+    pub(super) role: &'static str,
+    pub(super) content: Spoken<'a>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) tool_calls: Vec<Called<'a>>,
+}
+
+/// Words, or words and thoughts.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+pub(super) enum Spoken<'a> {
+    Words(String),
+    Chunks(Vec<SpokenChunk<'a>>),
+}
+
+/// A piece of what a model said.
+#[derive(Debug, Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub(super) enum SpokenChunk<'a> {
+    Text { text: &'a str },
+    Thinking { thinking: [Thought<'a>; 1] },
+}
+
+/// The text of a thinking chunk.
+#[derive(Debug, Serialize)]
+pub(super) struct Thought<'a> {
+    pub(super) r#type: &'static str,
+    pub(super) text: &'a str,
+}
+
+/// A tool's answer.
+#[derive(Debug, Serialize)]
+pub(super) struct FromTool<'a> {
+    pub(super) role: &'static str,
+    pub(super) tool_call_id: Cow<'a, str>,
+    pub(super) name: Cow<'a, str>,
+    pub(super) content: Cow<'a, str>,
+}

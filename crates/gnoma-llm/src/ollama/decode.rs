@@ -1,0 +1,157 @@
+//! Ollama's words to ours: JSON objects, line by line or one as a whole.
+
+use std::{borrow::Cow, sync::Arc};
+
+use gnoma_core::{ProviderError, StopReason, StreamEvent, Usage, stream::Slot};
+use serde_json::{Value, value::RawValue};
+
+use super::wire;
+use crate::{
+    Profile,
+    dialect::{Decode, Events, Frame},
+    errors,
+    names::NameMap,
+};
+
+/// The block that is being written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Open {
+    Thinking,
+    Text,
+}
+
+/// Reads one answer.
+pub(super) struct Decoder {
+    profile: Arc<Profile>,
+    names: Arc<NameMap>,
+    started: bool,
+    open: Option<(Open, Slot)>,
+    next_slot: Slot,
+    called: bool,
+    stopped: bool,
+}
+
+impl Decode for Decoder {
+    fn frame(&mut self, frame: Frame<'_>, out: &mut Events) -> Result<(), ProviderError> {
+        if self.stopped || frame.data.is_empty() || frame.data == "[DONE]" {
+            return Ok(());
+        }
+        let line: wire::Line<'_> = serde_json::from_str(frame.data)
+            .map_err(|error| errors::broken_record(&self.profile, &error, frame.data))?;
+        if line.error.is_some() {
+            let value: Value = serde_json::from_str(frame.data).unwrap_or_default();
+            return Err(errors::from_value(&self.profile, None, &value));
+        }
+        if frame.whole && line.message.is_none() && line.done.is_none() {
+            let message = "the answer has neither a message nor an end";
+            return Err(errors::protocol(&self.profile, message));
+        }
+        self.start(&line, out);
+        if let Some(said) = line.message {
+            self.say(Open::Thinking, said.thinking.as_str(), out);
+            self.say(Open::Text, said.content.as_str(), out);
+            for call in said.tool_calls {
+                self.call(call, out);
+            }
+        }
+        if line.done == Some(true) {
+            out.push_back(StreamEvent::Usage(Usage {
+                input: line.prompt_eval_count.0.unwrap_or_default(),
+                output: line.eval_count.0.unwrap_or_default(),
+                ..Usage::default()
+            }));
+            self.stopped = true;
+            out.push_back(StreamEvent::Stop(self.stop(line.done_reason.as_str())));
+        }
+        Ok(())
+    }
+
+    fn finish(&mut self, _out: &mut Events) -> Result<(), ProviderError> {
+        if self.stopped { Ok(()) } else { Err(errors::truncated(&self.profile)) }
+    }
+}
+
+impl Decoder {
+    pub(super) fn new(profile: Arc<Profile>, names: Arc<NameMap>) -> Self {
+        Self {
+            profile,
+            names,
+            started: false,
+            open: None,
+            next_slot: 0,
+            called: false,
+            stopped: false,
+        }
+    }
+
+    fn start(&mut self, line: &wire::Line<'_>, out: &mut Events) {
+        if !std::mem::replace(&mut self.started, true) {
+            out.push_back(StreamEvent::Started {
+                model: line.model.filled().map(str::to_owned),
+                id: None,
+            });
+        }
+    }
+
+    fn say(&mut self, kind: Open, text: &str, out: &mut Events) {
+        if text.is_empty() {
+            return;
+        }
+        let slot = match self.open {
+            Some((open, slot)) if open == kind => slot,
+            _ => self.new_slot(),
+        };
+        self.open = Some((kind, slot));
+        let text = text.to_owned();
+        out.push_back(match kind {
+            Open::Thinking => StreamEvent::ThinkingDelta { slot, text },
+            Open::Text => StreamEvent::TextDelta { slot, text },
+        });
+    }
+
+    fn call(&mut self, call: wire::SaidCall<'_>, out: &mut Events) {
+        let function = call.function.unwrap_or_default();
+        let Some(name) = function.name.filled() else {
+            return;
+        };
+        let slot = self.new_slot();
+        self.open = None;
+        self.called = true;
+        out.push_back(StreamEvent::ToolCallStart {
+            slot,
+            id: call.id.into_string(),
+            name: self.names.ours(name).to_owned(),
+        });
+        if let Some(arguments) = function.arguments {
+            out.push_back(StreamEvent::ToolCallDelta {
+                slot,
+                fragment: text_of(arguments).into_owned(),
+            });
+        }
+        out.push_back(StreamEvent::ToolCallDone { slot });
+    }
+
+    fn new_slot(&mut self) -> Slot {
+        let slot = self.next_slot;
+        self.next_slot += 1;
+        slot
+    }
+
+    /// `stop` is said of calls too.
+    fn stop(&self, reason: &str) -> StopReason {
+        match reason {
+            "length" => StopReason::MaxTokens,
+            "" | "stop" if self.called => StopReason::ToolUse,
+            "" | "stop" => StopReason::EndTurn,
+            _ => StopReason::Other,
+        }
+    }
+}
+
+/// Arguments are an object; some proxies put it in a string, as others' wires do.
+fn text_of(raw: &RawValue) -> Cow<'_, str> {
+    match serde_json::from_str::<String>(raw.get()) {
+        Ok(text) => Cow::Owned(text),
+        Err(_) => Cow::Borrowed(raw.get()),
+    }
+}

@@ -1,0 +1,213 @@
+use gnoma_core::{
+    Accumulator, CallId, Content, Effort, ErrorKind, Image, ModelRef, ProviderError, Response,
+    ResultPart, StopReason, StreamEvent, Thinking, ToolCall, ToolChoice, ToolResult,
+    tool::{Access, Tier, Touches},
+};
+use serde_json::{Value, json};
+
+use super::*;
+use crate::{
+    Protocol,
+    dialect::{Events, Frame},
+};
+
+fn dialect() -> Ollama {
+    let profile = Profile::new("ollama", Protocol::Ollama, "http://x");
+    Ollama::new(Arc::new(profile))
+}
+
+fn tools() -> Vec<Arc<ToolSpec>> {
+    vec![Arc::new(ToolSpec {
+        name: "fs.read".into(),
+        description: "reads".into(),
+        parameters: RawJson::parse(r#"{"type": "object"}"#).unwrap(),
+        access: Access::Read,
+        touches: Touches::Nothing,
+        tier: Tier::Full,
+    })]
+}
+
+fn names() -> Arc<NameMap> {
+    Arc::new(NameMap::new(&tools()))
+}
+
+fn decode(lines: &[&str]) -> Result<Response, ProviderError> {
+    let mut decoder = dialect().decoder(names());
+    let mut events = Events::new();
+    for data in lines {
+        let frame = Frame { event: "", data, whole: true };
+        decoder.frame(frame, &mut events)?;
+    }
+    decoder.finish(&mut events)?;
+    assert!(matches!(events.back(), Some(StreamEvent::Stop(_))));
+    let mut answer = Accumulator::new();
+    events.iter().for_each(|event| answer.push(event));
+    Ok(answer.finish())
+}
+
+fn thinking(text: &str) -> Content {
+    Content::Thinking(Thinking { text: text.into(), ..Thinking::default() })
+}
+
+#[test]
+fn lines_are_blocks_in_the_order_of_their_kinds() {
+    let response = decode(&[
+        r#"{"model":"m","message":{"role":"assistant","content":"","thinking":"so "},"done":false}"#,
+        r#"{"model":"m","message":{"role":"assistant","content":"","thinking":"far"},"done":false}"#,
+        r#"{"model":"m","message":{"content":"I ","thinking":null,"tool_calls":null},"done":false}"#,
+        r#"{"model":"m","message":{"content":"read\n"},"done":false}"#,
+        r#"{"model":"m","message":{"content":"","tool_calls":[{"function":{"index":0,"name":"fs_read","arguments":{"path": "a"}}},{"id":"x","function":{"name":"bash","arguments":"{\"b\":1}"}}]},"done":false}"#,
+        r#"{"model":"m","message":{"content":"after"},"done":false}"#,
+        r#"{"model":"m","message":{"content":""},"done":true,"done_reason":"stop","prompt_eval_count":7,"eval_count":3}"#,
+    ])
+    .unwrap();
+    assert_eq!(response.content[0], thinking("so far"));
+    assert_eq!(response.content[1], Content::text("I read\n"));
+    assert_eq!(response.content[4], Content::text("after"));
+    let calls: Vec<_> =
+        response.tool_calls().map(|call| (call.name.as_str(), call.arguments.get())).collect();
+    assert_eq!(calls, [("fs.read", r#"{"path": "a"}"#), ("bash", r#"{"b":1}"#)]);
+    assert_eq!(response.stop, Some(StopReason::ToolUse));
+    let usage = response.usage.unwrap();
+    assert_eq!((usage.input, usage.output), (7, 3));
+}
+
+#[test]
+fn endings_have_their_reasons() {
+    for (end, stop) in [
+        (r#"{"done":true}"#, StopReason::EndTurn),
+        (r#"{"done":true,"done_reason":"stop"}"#, StopReason::EndTurn),
+        (r#"{"done":true,"done_reason":"length"}"#, StopReason::MaxTokens),
+        (r#"{"done":true,"done_reason":"load"}"#, StopReason::Other),
+    ] {
+        assert_eq!(decode(&[end]).unwrap().stop, Some(stop), "{end}");
+    }
+    let call = r#"{"message":{"tool_calls":[{"function":{"name":"bash"}}]},"done":true,"done_reason":"length"}"#;
+    assert_eq!(decode(&[call]).unwrap().stop, Some(StopReason::MaxTokens));
+}
+
+#[test]
+fn failures_say_what_happened() {
+    let said = r#"{"message":{"content":"x"},"done":false}"#;
+    let error = decode(&[said, r#"{"error":"an error was encountered"}"#]).unwrap_err();
+    assert_eq!(error.message, "an error was encountered");
+    assert_eq!(decode(&[said]).unwrap_err().kind, ErrorKind::Network);
+    assert_eq!(decode(&[r#"{"choices":[]}"#]).unwrap_err().kind, ErrorKind::Protocol);
+    assert_eq!(decode(&["{oops"]).unwrap_err().kind, ErrorKind::Protocol);
+}
+
+fn origin(model: &str) -> Option<ModelRef> {
+    Some(ModelRef { provider: "ollama".into(), model: model.into() })
+}
+
+fn encode(message: &Message) -> Value {
+    let target = origin("m").unwrap();
+    let names = names();
+    let cx = MessageCx { names: &names, target: &target, before: None, breakpoint: false };
+    let items = String::from_utf8(dialect().message(message, cx)).unwrap();
+    serde_json::from_str(&format!("[{items}]")).unwrap()
+}
+
+#[test]
+fn an_assistant_goes_back_with_its_calls_and_its_own_thoughts() {
+    let mut broken = ToolCall::new(CallId::new("d"), "bash", RawJson::of(&"{\"cut").unwrap());
+    broken.broken = true;
+    let content = vec![
+        thinking("hm"),
+        Content::text("I read"),
+        Content::ToolCall(ToolCall::new(
+            CallId::new("c"),
+            "fs.read",
+            RawJson::parse(r#"{"path":"a"}"#).unwrap(),
+        )),
+        Content::ToolCall(broken),
+    ];
+    let said = |model| {
+        let message = Message::assistant(content.clone(), origin(model), Some(StopReason::ToolUse));
+        encode(&message.unwrap())
+    };
+    let mut expected = json!([{"role": "assistant", "content": "I read", "thinking": "hm", "tool_calls": [
+        {"id": "c", "function": {"name": "fs_read", "arguments": {"path": "a"}}},
+        {"id": "d", "function": {"name": "bash", "arguments": {"_raw": "{\"cut"}}}]}]);
+    assert_eq!(said("m"), expected);
+    expected[0].as_object_mut().unwrap().remove("thinking");
+    assert_eq!(said("other"), expected);
+    let thoughts = Message::assistant(vec![thinking("x")], origin("other"), None).unwrap();
+    assert_eq!(encode(&thoughts), json!([]));
+}
+
+#[test]
+fn pictures_of_tools_follow_the_results() {
+    let result = |id: &str, parts| ToolResult {
+        call_id: CallId::new(id),
+        name: "fs.read".into(),
+        parts,
+        is_error: false,
+    };
+    let words = |text: &str| ResultPart::Text { text: text.into() };
+    let picture = ResultPart::Image(Image::from_bytes("image/png", b"p"));
+    let message = Message::results(vec![
+        result("c", vec![words("a"), picture]),
+        result("d", vec![words("b")]),
+    ]);
+    let expected = json!([
+        {"role": "tool", "content": "a", "tool_name": "fs_read", "tool_call_id": "c"},
+        {"role": "tool", "content": "b", "tool_name": "fs_read", "tool_call_id": "d"},
+        {"role": "user", "content": "Images from the result of fs_read (c):", "images": ["cA=="]}]);
+    assert_eq!(encode(&message.unwrap()), expected);
+    let picture = Content::Image(Image::from_bytes("image/png", b"p"));
+    let shown = Message::user(vec![Content::text("what?"), picture]).unwrap();
+    let expected = json!([{"role": "user", "content": "what?", "images": ["cA=="]}]);
+    assert_eq!(encode(&shown), expected);
+}
+
+fn request() -> ModelRequest {
+    ModelRequest {
+        model: "qwen3:4b".into(),
+        system: "".into(),
+        messages: vec![Arc::new(Message::user_text("hi"))],
+        tools: Arc::new([]),
+        tool_choice: ToolChoice::Auto,
+        max_output_tokens: None,
+        temperature: None,
+        effort: None,
+        context_window: None,
+    }
+}
+
+fn body(request: &ModelRequest) -> Value {
+    let profile = Profile::new("ollama", Protocol::Ollama, "http://x");
+    serde_json::from_slice(&crate::internals::encode(profile, request)).unwrap()
+}
+
+#[test]
+fn a_request_says_only_what_is_wanted() {
+    let hi = json!({"role": "user", "content": "hi"});
+    let expected = json!({"model": "qwen3:4b", "stream": true, "messages": [hi]});
+    assert_eq!(body(&request()), expected);
+    let mut full = request();
+    full.system = "Be brief.".into();
+    full.tools = tools().into();
+    full.context_window = Some(32768);
+    full.max_output_tokens = Some(9);
+    full.effort = Some(Effort::Low);
+    let sent = body(&full);
+    assert_eq!(sent["options"], json!({"num_ctx": 32768, "num_predict": 9}));
+    assert_eq!(sent["think"], true);
+    assert_eq!(sent["messages"], json!([{"role": "system", "content": "Be brief."}, hi]));
+    let tool = json!({"type": "function", "function":
+        {"name": "fs_read", "description": "reads", "parameters": {"type": "object"}}});
+    assert_eq!(sent["tools"], json!([tool]));
+    full.tool_choice = ToolChoice::None;
+    assert_eq!(body(&full).get("tools"), None);
+    full.model = "gpt-oss:20b".into();
+    assert_eq!(body(&full)["think"], "low");
+}
+
+#[test]
+fn models_are_those_that_are_installed() {
+    let body = br#"{"models":[{"name":"qwen3:4b","model":"qwen3:4b","size":1}]}"#;
+    assert_eq!(dialect().models(body)[0].id, "qwen3:4b");
+    assert_eq!(dialect().models_path(), "/api/tags");
+    assert!(dialect().headers().is_empty());
+}

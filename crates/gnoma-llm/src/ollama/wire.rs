@@ -1,0 +1,139 @@
+//! Ollama's `/api/chat` in its own words.
+//!
+//! Source: <https://github.com/ollama/ollama/blob/main/docs/api.md> and what servers really send.
+
+use std::borrow::Cow;
+
+use gnoma_core::RawJson;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use crate::{
+    arguments::ObjectArguments,
+    lenient::{Count, Few, Text},
+};
+
+/// A request. The list of messages comes last, as [`crate::body::Envelope`] wants it.
+#[derive(Serialize)]
+pub(super) struct Request<'a> {
+    pub(super) model: &'a str,
+    pub(super) stream: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) think: Option<Think>,
+    #[serde(skip_serializing_if = "Options::is_empty")]
+    pub(super) options: Options,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) tools: Option<&'a RawValue>,
+    pub(super) messages: Vec<Message<'a>>,
+}
+
+/// Whether to think, or how hard: most models take the one, gpt-oss takes the other.
+#[derive(Debug, PartialEq, Eq, Serialize)]
+#[serde(untagged)]
+pub(super) enum Think {
+    Whether(bool),
+    Level(&'static str),
+}
+
+/// How the model is run.
+#[derive(Serialize)]
+pub(super) struct Options {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) num_ctx: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) num_predict: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) temperature: Option<f32>,
+}
+
+impl Options {
+    fn is_empty(&self) -> bool {
+        self.num_ctx.is_none() && self.num_predict.is_none() && self.temperature.is_none()
+    }
+}
+
+/// One message of a conversation.
+#[derive(Default, Serialize)]
+pub(super) struct Message<'a> {
+    pub(super) role: &'static str,
+    pub(super) content: Cow<'a, str>,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    pub(super) thinking: Cow<'a, str>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) images: Vec<&'a str>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) tool_calls: Vec<Call<'a>>,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    pub(super) tool_name: Cow<'a, str>,
+    /// Servers of 2025 do not know it and read over it.
+    #[serde(skip_serializing_if = "str::is_empty")]
+    pub(super) tool_call_id: &'a str,
+}
+
+/// A call in the history.
+#[derive(Serialize)]
+pub(super) struct Call<'a> {
+    pub(super) id: &'a str,
+    pub(super) function: Called<'a>,
+}
+
+/// What was called, and how.
+#[derive(Serialize)]
+pub(super) struct Called<'a> {
+    pub(super) name: Cow<'a, str>,
+    #[serde(serialize_with = "as_object")]
+    pub(super) arguments: &'a RawJson,
+}
+
+fn as_object<S: serde::Serializer>(arguments: &&RawJson, serializer: S) -> Result<S::Ok, S::Error> {
+    ObjectArguments(arguments).serialize(serializer)
+}
+
+/// One line of an answer, or the whole of one that was not streamed.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Line<'a> {
+    #[serde(borrow)]
+    pub(super) model: Text<'a>,
+    #[serde(borrow)]
+    pub(super) message: Option<Said<'a>>,
+    pub(super) done: Option<bool>,
+    #[serde(borrow)]
+    pub(super) done_reason: Text<'a>,
+    pub(super) prompt_eval_count: Count,
+    pub(super) eval_count: Count,
+    #[serde(borrow)]
+    pub(super) error: Option<&'a RawValue>,
+}
+
+/// What the model says in one line.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Said<'a> {
+    #[serde(borrow)]
+    pub(super) content: Text<'a>,
+    #[serde(borrow)]
+    pub(super) thinking: Text<'a>,
+    #[serde(borrow)]
+    pub(super) tool_calls: Few<SaidCall<'a>>,
+}
+
+/// A call in an answer.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+pub(super) struct SaidCall<'a> {
+    #[serde(borrow)]
+    pub(super) id: Text<'a>,
+    #[serde(borrow)]
+    pub(super) function: Option<SaidFunction<'a>>,
+}
+
+/// What is called, and how.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+pub(super) struct SaidFunction<'a> {
+    #[serde(borrow)]
+    pub(super) name: Text<'a>,
+    #[serde(borrow)]
+    pub(super) arguments: Option<&'a RawValue>,
+}

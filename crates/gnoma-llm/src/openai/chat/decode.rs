@@ -1,0 +1,264 @@
+//! Answers of OpenAI's chat completions and of those who added reasoning to them.
+//!
+//! Reasoning is remembered with what the server needs to get it back: the name of the field it came in
+//! ([`REASONING`], as the block's item), and OpenRouter's details, with their opaque parts, as the
+//! block's signature.
+
+use gnoma_core::{StreamEvent, stream::Slot};
+
+use super::wire::{Delta, Detail, WholeDetail};
+use crate::{
+    completions::{
+        blocks::Blocks,
+        decode::Flavour,
+        wire::{CallPiece, read},
+    },
+    dialect::Events,
+    lenient::{Few, Text},
+};
+
+/// Marks reasoning that came as `reasoning`; the rest came as `reasoning_content`.
+pub(super) const REASONING: &str = "reasoning";
+
+/// Reads the deltas of one answer.
+#[derive(Default)]
+pub(super) struct Chat {
+    details: Vec<WholeDetail>,
+    /// The first block of reasoning: where the details go, once they are whole.
+    thinking: Option<Slot>,
+    /// The last block that was marked with [`REASONING`].
+    marked: Option<Slot>,
+}
+
+impl Flavour for Chat {
+    type Delta<'a> = Delta<'a>;
+
+    fn delta(
+        &mut self,
+        delta: Delta<'_>,
+        blocks: &mut Blocks,
+        out: &mut Events,
+    ) -> serde_json::Result<()> {
+        self.reasoning(delta.reasoning_content, delta.reasoning, blocks, out);
+        self.details(read(delta.reasoning_details)?);
+        blocks.content(delta.content, out)?;
+        blocks.refusal(delta.refusal, out);
+        blocks.calls(delta.tool_calls, out)?;
+        let function = read(delta.function_call)?;
+        let old = CallPiece { function, ..CallPiece::default() };
+        blocks.call(old, out)
+    }
+
+    fn finish(&mut self, blocks: &mut Blocks, out: &mut Events) {
+        let is_opaque =
+            |detail: &WholeDetail| !detail.signature.is_empty() || !detail.data.is_empty();
+        if !self.details.iter().any(is_opaque) {
+            return;
+        }
+        if let Ok(signature) = serde_json::to_string(&self.details) {
+            let slot = self.thinking.unwrap_or_else(|| blocks.fresh());
+            out.push_back(StreamEvent::Signature { slot, signature });
+        }
+    }
+}
+
+impl Chat {
+    /// Some servers send the same words under both names.
+    fn reasoning(
+        &mut self,
+        content: Text<'_>,
+        other: Text<'_>,
+        blocks: &mut Blocks,
+        out: &mut Events,
+    ) {
+        let is_other = content.is_empty();
+        let text = if is_other { other } else { content };
+        let Some(slot) = blocks.thinking(text, out) else {
+            return;
+        };
+        self.thinking.get_or_insert(slot);
+        if is_other && self.marked.replace(slot) != Some(slot) {
+            let item = REASONING.to_owned();
+            out.push_back(StreamEvent::Item { slot, item });
+        }
+    }
+
+    fn details(&mut self, details: Few<Detail<'_>>) {
+        for detail in details {
+            let last = self.details.last_mut();
+            match last.filter(|last| last.goes_on_with(&detail)) {
+                Some(last) => last.extend(detail),
+                None => {
+                    let mut new = WholeDetail::default();
+                    new.extend(detail);
+                    self.details.push(new);
+                }
+            }
+        }
+    }
+}
+
+impl WholeDetail {
+    /// Whether `next` is more of this text. Opaque data comes whole.
+    fn goes_on_with(&self, next: &Detail<'_>) -> bool {
+        let same_place = next.index.0.is_none() || self.index == next.index.0;
+        self.r#type == next.r#type.as_str() && same_place && next.data.is_empty()
+    }
+
+    fn extend(&mut self, next: Detail<'_>) {
+        self.text.push_str(next.text.as_str());
+        self.summary.push_str(next.summary.as_str());
+        self.data.push_str(next.data.as_str());
+        let latest = [
+            (&mut self.r#type, next.r#type),
+            (&mut self.signature, next.signature),
+            (&mut self.id, next.id),
+            (&mut self.format, next.format),
+        ];
+        for (known, new) in latest {
+            if let Some(new) = new.filled()
+                && known != new
+            {
+                new.clone_into(known);
+            }
+        }
+        self.index = next.index.0.or(self.index);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use gnoma_core::{Content, Response, StopReason, Thinking};
+
+    use super::*;
+    use crate::completions::decode::tests::{read, stream};
+
+    fn thought(response: &Response) -> Vec<&Thinking> {
+        let blocks = response.content.iter();
+        blocks
+            .filter_map(|block| match block {
+                Content::Thinking(thinking) => Some(thinking),
+                _ => None,
+            })
+            .collect()
+    }
+
+    #[test]
+    fn reasoning_is_read_once_under_either_name() {
+        let content = stream(
+            Chat::default(),
+            &[
+                r#"{"content":null,"reasoning_content":"a"}"#,
+                r#"{"reasoning_content":"b","reasoning":"b"}"#,
+                r#"{"reasoning_content":null,"content":"c"}"#,
+            ],
+            "stop",
+        );
+        assert_eq!((&*thought(&content)[0].text, &thought(&content)[0].item), ("ab", &None));
+        let reasoning = stream(
+            Chat::default(),
+            &[r#"{"reasoning":"a"}"#, r#"{"reasoning":"b","content":""}"#, r#"{"content":"c"}"#],
+            "stop",
+        );
+        let thinking = thought(&reasoning)[0];
+        assert_eq!((&*thinking.text, thinking.item.as_deref()), ("ab", Some(REASONING)));
+        assert_eq!(reasoning.content.len(), 2);
+    }
+
+    #[test]
+    fn details_are_put_together_and_kept_as_the_signature() {
+        let response = stream(
+            Chat::default(),
+            &[
+                r#"{"reasoning":"Hm","reasoning_details":[{"type":"reasoning.text","text":"Hm","format":"f","index":0}]}"#,
+                r#"{"reasoning":"!","reasoning_details":[{"type":"reasoning.text","text":"!","format":"f","index":0}]}"#,
+                r#"{"content":"","reasoning_details":[{"type":"reasoning.text","signature":"sig==","format":"f","index":0}]}"#,
+                r#"{"reasoning_details":[{"type":"reasoning.encrypted","data":"zz","id":"r1","format":null,"index":1}]}"#,
+                r#"{"content":"done"}"#,
+            ],
+            "stop",
+        );
+        let thinking = thought(&response)[0];
+        assert_eq!(thinking.text, "Hm!");
+        assert_eq!(
+            thinking.signature.as_deref().unwrap(),
+            concat!(
+                r#"[{"type":"reasoning.text","text":"Hm!","signature":"sig==","format":"f","index":0},"#,
+                r#"{"type":"reasoning.encrypted","data":"zz","id":"r1","index":1}]"#
+            )
+        );
+    }
+
+    #[test]
+    fn details_that_only_repeat_the_words_are_not_kept() {
+        let response = stream(
+            Chat::default(),
+            &[r#"{"reasoning":"Hm","reasoning_details":[{"type":"reasoning.text","text":"Hm"}]}"#],
+            "stop",
+        );
+        assert_eq!(thought(&response)[0].signature, None);
+    }
+
+    #[test]
+    fn hidden_reasoning_is_a_block_without_words() {
+        let response = stream(
+            Chat::default(),
+            &[
+                r#"{"content":"so"}"#,
+                r#"{"reasoning_details":[{"type":"reasoning.encrypted","data":"zz"}]}"#,
+            ],
+            "stop",
+        );
+        let thinking = thought(&response)[0];
+        assert!(thinking.text.is_empty());
+        assert!(thinking.signature.is_some());
+    }
+
+    #[test]
+    fn a_refusal_is_text_and_stops_as_one() {
+        let response = stream(
+            Chat::default(),
+            &[r#"{"content":null,"refusal":"I can"}"#, r#"{"refusal":"not"}"#],
+            "stop",
+        );
+        assert_eq!(response.content, [Content::text("I cannot")]);
+        assert_eq!(response.stop, Some(StopReason::Refusal));
+    }
+
+    #[test]
+    fn a_call_keeps_the_signature_of_google() {
+        let call = r#"{"id":"","function":{"name":"f","arguments":"{}"},"extra_content":{"google":{"thought_signature":"sig"}}}"#;
+        let response = stream(Chat::default(), &[&format!(r#"{{"tool_calls":[{call}]}}"#)], "stop");
+        let call = response.tool_calls().next().unwrap();
+        assert_eq!(call.signature.as_deref(), Some("sig"));
+        assert_eq!(response.stop, Some(StopReason::ToolUse));
+    }
+
+    #[test]
+    fn the_one_call_of_old_models_is_a_call() {
+        let response = stream(
+            Chat::default(),
+            &[
+                r#"{"content":null,"function_call":{"name":"f","arguments":""}}"#,
+                r#"{"function_call":{"arguments":"{\"a\":1}"}}"#,
+            ],
+            "function_call",
+        );
+        let call = response.tool_calls().next().unwrap();
+        assert_eq!((&*call.name, call.arguments.get()), ("f", r#"{"a":1}"#));
+    }
+
+    #[test]
+    fn usage_is_found_at_groq_too() {
+        let (response, _) = read(
+            Chat::default(),
+            &[
+                r#"{"choices":[{"delta":{"content":"x"},"finish_reason":"stop"}],
+                   "x_groq":{"id":"r","usage":{"prompt_tokens":3,"completion_tokens":2}}}"#,
+                "[DONE]",
+            ],
+            false,
+        );
+        assert_eq!(response.usage.map(|usage| usage.total()), Some(5));
+    }
+}

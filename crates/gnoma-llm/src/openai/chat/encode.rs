@@ -1,0 +1,329 @@
+//! Requests to OpenAI's chat completions and to everything compatible.
+//!
+//! The law for servers we do not know: send nothing that they have not sent themselves. So reasoning
+//! goes back in the field it came in, and what OpenAI made optional is left out.
+
+use std::borrow::Cow;
+
+use gnoma_core::{Content, Effort, Message, ModelRequest, RawJson, Role, Thinking};
+use serde_json::value::RawValue;
+
+use super::{
+    decode::REASONING,
+    wire::{
+        Body, EffortWish, FromModel, FromTool, Reasoning, StreamOptions, Switch, TemplateArguments,
+    },
+};
+use crate::{
+    body::{Envelope, push_item},
+    completions::encode::{
+        called, fingerprint, from_user, result_images, result_text, system, tool_choice,
+    },
+    dialect::MessageCx,
+    names::NameMap,
+    profile::{EffortField, MaxTokensField, Quirks},
+};
+
+pub(super) fn envelope(
+    request: &ModelRequest,
+    tools: Option<&RawJson>,
+    names: &NameMap,
+    quirks: &Quirks,
+) -> Envelope {
+    let limit = |field| {
+        let limit = request.max_output_tokens;
+        limit.filter(|_| quirks.max_tokens == field)
+    };
+    Envelope::new(&Body {
+        model: &request.model,
+        stream: true,
+        stream_options: quirks.stream_usage.then_some(StreamOptions { include_usage: true }),
+        max_tokens: limit(MaxTokensField::MaxTokens),
+        max_completion_tokens: limit(MaxTokensField::MaxCompletionTokens),
+        temperature: request.temperature,
+        effort: wish(quirks.effort, request.effort),
+        tools,
+        tool_choice: tools.and_then(|_| tool_choice(&request.tool_choice, names, "required")),
+        messages: system(&request.system),
+    })
+}
+
+fn wish(field: EffortField, effort: Option<Effort>) -> EffortWish {
+    let mut wish = EffortWish::default();
+    let Some(effort) = effort else { return wish };
+    let thinks = effort != Effort::None;
+    let word = match effort {
+        Effort::None => "none",
+        Effort::Low => "low",
+        Effort::Medium => "medium",
+        Effort::High => "high",
+    };
+    match field {
+        EffortField::None => (),
+        EffortField::ReasoningEffort => wish.reasoning_effort = Some(word),
+        EffortField::Reasoning => wish.reasoning = Some(Reasoning { effort: word }),
+        EffortField::Thinking => {
+            let r#type = if thinks { "enabled" } else { "disabled" };
+            wish.thinking = Some(Switch { r#type });
+        }
+        EffortField::Template => {
+            wish.reasoning_effort = thinks.then_some(word);
+            wish.chat_template_kwargs = Some(TemplateArguments {
+                enable_thinking: thinks,
+                reasoning_effort: thinks.then_some(word),
+            });
+        }
+    }
+    wish
+}
+
+pub(super) fn message(message: &Message, cx: MessageCx<'_>, quirks: &Quirks) -> Vec<u8> {
+    let mut out = Vec::new();
+    match message.role() {
+        Role::User => push_item(&mut out, &from_user(message.content())),
+        Role::Assistant => {
+            if let Some(item) = from_model(message, cx, quirks) {
+                push_item(&mut out, &item);
+            }
+        }
+        Role::Tool => from_tools(&mut out, message, cx, quirks),
+    }
+    out
+}
+
+/// The model's message, or `None` when nothing of it may be sent.
+fn from_model<'a>(
+    message: &'a Message,
+    cx: MessageCx<'a>,
+    quirks: &Quirks,
+) -> Option<FromModel<'a>> {
+    let own = cx.own(message);
+    let thoughts = |marked: bool| {
+        let marked = move |thinking: &&Thinking| {
+            own && marked == (thinking.item.as_deref() == Some(REASONING))
+        };
+        let texts = thinking(message).filter(marked);
+        filled(texts.map(|thinking| thinking.text.as_str()).collect())
+    };
+    let content = filled(message.text_content());
+    let tool_calls: Vec<_> = message
+        .tool_calls()
+        .map(|call| {
+            let id = call_id(call.id.as_str(), quirks.max_call_id);
+            let signature = call.signature.as_deref().filter(|_| own);
+            called(call, id, cx.names).signed(signature)
+        })
+        .collect();
+    (content.is_some() || !tool_calls.is_empty()).then(|| FromModel {
+        role: "assistant",
+        content,
+        reasoning_content: thoughts(false),
+        reasoning: thoughts(true),
+        reasoning_details: details(message).filter(|_| own),
+        tool_calls,
+    })
+}
+
+fn thinking(message: &Message) -> impl Iterator<Item = &Thinking> {
+    message.content().iter().filter_map(|block| match block {
+        Content::Thinking(thinking) => Some(thinking),
+        Content::Text(_)
+        | Content::Image(_)
+        | Content::RedactedThinking(_)
+        | Content::ToolCall(_)
+        | Content::ToolResult(_) => None,
+    })
+}
+
+/// The details that the decoder kept as a signature. Another protocol's signature under the same
+/// provider and model is no list and stays at home.
+fn details(message: &Message) -> Option<&RawValue> {
+    let kept = thinking(message).find_map(|thinking| thinking.signature.as_deref())?;
+    serde_json::from_str(kept).ok().filter(|raw: &&RawValue| raw.get().starts_with('['))
+}
+
+fn filled(text: String) -> Option<String> {
+    (!text.is_empty()).then_some(text)
+}
+
+/// The answers to the calls, then what pictures they hold, which a tool's message cannot.
+fn from_tools(out: &mut Vec<u8>, message: &Message, cx: MessageCx<'_>, quirks: &Quirks) {
+    for result in message.tool_results() {
+        let item = FromTool {
+            role: "tool",
+            tool_call_id: call_id(result.call_id.as_str(), quirks.max_call_id),
+            content: result_text(result),
+        };
+        push_item(out, &item);
+    }
+    if let Some(images) = result_images(message.tool_results(), cx.names) {
+        push_item(out, &images);
+    }
+}
+
+/// The id as it is (some models read meaning into theirs), or a short one made of it: a call and its
+/// result get the same.
+fn call_id(id: &str, longest: usize) -> Cow<'_, str> {
+    if id.len() <= longest {
+        Cow::Borrowed(id)
+    } else {
+        Cow::Owned(format!("call_{:016x}", fingerprint(id)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use gnoma_core::{
+        CallId, Image, ModelRef, ResultPart, StopReason, ToolCall, ToolChoice, ToolResult,
+    };
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn target() -> ModelRef {
+        ModelRef { provider: "p".into(), model: "m".into() }
+    }
+
+    fn encoded(message: &Message) -> Value {
+        let (names, target) = (NameMap::default(), target());
+        let cx = MessageCx { names: &names, target: &target, before: None, breakpoint: false };
+        let items = super::message(message, cx, &Quirks::COMPATIBLE);
+        serde_json::from_str(&format!("[{}]", String::from_utf8(items).unwrap())).unwrap()
+    }
+
+    fn said(content: Vec<Content>, origin: Option<ModelRef>) -> Message {
+        Message::assistant(content, origin, Some(StopReason::ToolUse)).unwrap()
+    }
+
+    fn thought(text: &str, item: Option<&str>, signature: Option<&str>) -> Content {
+        Content::Thinking(Thinking {
+            text: text.into(),
+            signature: signature.map(str::to_owned),
+            item: item.map(str::to_owned),
+        })
+    }
+
+    fn call() -> ToolCall {
+        let mut call = ToolCall::new(CallId::new("c1"), "fs.read", RawJson::empty_object());
+        call.signature = Some("google".into());
+        call
+    }
+
+    #[test]
+    fn reasoning_goes_back_in_the_field_it_came_in() {
+        let plain = said(vec![thought("hm", None, None), Content::text("4")], Some(target()));
+        assert_eq!(
+            encoded(&plain),
+            json!([{"role": "assistant", "content": "4", "reasoning_content": "hm"}])
+        );
+        let details = r#"[{"type":"reasoning.encrypted","data":"zz"}]"#;
+        let marked = thought("hm", Some(REASONING), Some(details));
+        let marked = said(vec![marked, Content::text("4")], Some(target()));
+        assert_eq!(
+            encoded(&marked),
+            json!([{"role": "assistant", "content": "4", "reasoning": "hm",
+                "reasoning_details": [{"type": "reasoning.encrypted", "data": "zz"}]}])
+        );
+    }
+
+    #[test]
+    fn what_others_thought_or_signed_stays_at_home() {
+        let content = vec![thought("hm", None, Some("[1]")), Content::ToolCall(call())];
+        let item = encoded(&said(content, None));
+        let function = json!({"name": "fs_read", "arguments": "{}"});
+        assert_eq!(
+            item,
+            json!([{"role": "assistant", "tool_calls": [
+                {"id": "c1", "type": "function", "function": function}]}])
+        );
+        assert_eq!(encoded(&said(vec![thought("hm", None, None)], None)), json!([]));
+    }
+
+    #[test]
+    fn a_signature_that_is_no_list_is_not_sent() {
+        let content = vec![thought("", None, Some("sig==")), Content::text("4")];
+        let item = encoded(&said(content, Some(target())));
+        assert_eq!(item, json!([{"role": "assistant", "content": "4"}]));
+    }
+
+    #[test]
+    fn the_signature_of_google_goes_back_on_its_call() {
+        let item = encoded(&said(vec![Content::ToolCall(call())], Some(target())));
+        let extra = json!({"google": {"thought_signature": "google"}});
+        assert_eq!(item[0]["tool_calls"][0]["extra_content"], extra);
+    }
+
+    #[test]
+    fn results_come_first_and_their_pictures_after_all_of_them() {
+        let mut shows = ToolResult::text(&call(), "see", false);
+        let picture = Image::from_bytes("image/png", b"png");
+        shows.parts.push(ResultPart::Image(picture));
+        let mut tells = ToolResult::text(&call(), "no", true);
+        tells.call_id = CallId::new("c2");
+        let items = encoded(&Message::results(vec![shows, tells]).unwrap());
+        assert_eq!(items[0], json!({"role": "tool", "tool_call_id": "c1", "content": "see"}));
+        assert_eq!(items[1]["tool_call_id"], "c2");
+        assert_eq!(items[2]["role"], "user");
+        assert_eq!(items.as_array().unwrap().len(), 3);
+    }
+
+    #[test]
+    fn long_ids_are_shortened_and_others_left_alone() {
+        assert_eq!(call_id("functions.read:0", 40), "functions.read:0");
+        let long = "x".repeat(41);
+        assert!(call_id(&long, 40).len() <= 40);
+        assert_eq!(call_id(&long, 40), call_id(&long, 40));
+        assert_eq!(call_id(&long, 256), long);
+    }
+
+    #[test]
+    fn effort_is_said_as_the_server_hears_it() {
+        let said = |field, effort| serde_json::to_value(wish(field, Some(effort))).unwrap();
+        assert_eq!(said(EffortField::None, Effort::High), json!({}));
+        assert_eq!(
+            said(EffortField::ReasoningEffort, Effort::Low),
+            json!({"reasoning_effort": "low"})
+        );
+        assert_eq!(
+            said(EffortField::Reasoning, Effort::None),
+            json!({"reasoning": {"effort": "none"}})
+        );
+        assert_eq!(
+            said(EffortField::Thinking, Effort::None),
+            json!({"thinking": {"type": "disabled"}})
+        );
+        assert_eq!(
+            said(EffortField::Template, Effort::Medium),
+            json!({"reasoning_effort": "medium",
+                "chat_template_kwargs": {"enable_thinking": true, "reasoning_effort": "medium"}})
+        );
+        assert_eq!(wish(EffortField::Template, None), EffortWish::default());
+    }
+
+    #[test]
+    fn the_limit_has_the_name_the_server_knows() {
+        let request = ModelRequest {
+            model: "m".into(),
+            system: "".into(),
+            messages: vec![Message::user_text("hi").into()],
+            tools: [].into(),
+            tool_choice: ToolChoice::Auto,
+            max_output_tokens: Some(9),
+            temperature: None,
+            effort: None,
+            context_window: None,
+        };
+        let body = |name| {
+            let profile = crate::Profile::new(name, crate::Protocol::OpenAi, "");
+            let body = crate::internals::encode(profile, &request);
+            serde_json::from_slice::<Value>(&body).unwrap()
+        };
+        assert_eq!(
+            body("mine"),
+            json!({"model": "m", "stream": true, "stream_options": {"include_usage": true},
+                "max_tokens": 9, "messages": [{"role": "user", "content": "hi"}]})
+        );
+        assert_eq!(body("azure")["max_completion_tokens"], 9);
+        assert_eq!(body("azure").get("max_tokens"), None);
+    }
+}

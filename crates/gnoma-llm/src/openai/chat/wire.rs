@@ -1,0 +1,165 @@
+//! The words of OpenAI's chat completions, <https://platform.openai.com/docs/api-reference/chat>, and
+//! what compatible servers have added to them. The skeleton stands in [`crate::completions`].
+
+use std::borrow::Cow;
+
+use gnoma_core::RawJson;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use crate::completions::{
+    encode::{Called, Choice, Plain},
+    said::Said,
+    wire::{CallPiece, Part, Raw},
+};
+use crate::lenient::{Count, Few, Text};
+
+/// A delta of a stream, or the message of a whole answer.
+#[derive(Debug, Deserialize)]
+pub(super) struct Delta<'a> {
+    #[serde(borrow, default)]
+    pub(super) content: Said<'a, Part<'a>>,
+    /// Reasoning as DeepSeek names it, and most after it.
+    #[serde(borrow, default)]
+    pub(super) reasoning_content: Text<'a>,
+    /// Reasoning as OpenRouter, Groq and others name it.
+    #[serde(borrow, default)]
+    pub(super) reasoning: Text<'a>,
+    /// Reasoning with its opaque parts (OpenRouter): [`Detail`]s.
+    #[serde(borrow)]
+    pub(super) reasoning_details: Raw<'a>,
+    #[serde(borrow, default)]
+    pub(super) refusal: Text<'a>,
+    #[serde(borrow, default)]
+    pub(super) tool_calls: Few<CallPiece<'a>>,
+    /// The call of old models, which could make only one.
+    #[serde(borrow)]
+    pub(super) function_call: Raw<'a>,
+}
+
+/// A piece of reasoning:
+/// <https://openrouter.ai/docs/use-cases/reasoning-tokens#preserving-reasoning-blocks>.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Detail<'a> {
+    #[serde(borrow)]
+    pub(super) r#type: Text<'a>,
+    #[serde(borrow)]
+    pub(super) text: Text<'a>,
+    #[serde(borrow)]
+    pub(super) summary: Text<'a>,
+    #[serde(borrow)]
+    pub(super) data: Text<'a>,
+    #[serde(borrow)]
+    pub(super) signature: Text<'a>,
+    #[serde(borrow)]
+    pub(super) id: Text<'a>,
+    #[serde(borrow)]
+    pub(super) format: Text<'a>,
+    pub(super) index: Count,
+}
+
+/// A whole piece of reasoning, put together from its deltas and kept to be sent back.
+#[derive(Debug, Default, Serialize)]
+pub(super) struct WholeDetail {
+    pub(super) r#type: String,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub(super) text: String,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub(super) summary: String,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub(super) data: String,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub(super) signature: String,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub(super) id: String,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub(super) format: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) index: Option<u64>,
+}
+
+/// A request.
+#[derive(Debug, Serialize)]
+pub(super) struct Body<'a> {
+    pub(super) model: &'a str,
+    pub(super) stream: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) stream_options: Option<StreamOptions>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) max_tokens: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) max_completion_tokens: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) temperature: Option<f32>,
+    #[serde(flatten)]
+    pub(super) effort: EffortWish,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) tools: Option<&'a RawJson>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) tool_choice: Option<Choice<'a>>,
+    pub(super) messages: Vec<Plain<'a>>,
+}
+
+/// What a stream should bring besides words.
+#[derive(Debug, Serialize)]
+pub(super) struct StreamOptions {
+    pub(super) include_usage: bool,
+}
+
+/// How hard to think, in one of the forms servers know.
+#[derive(Debug, Default, PartialEq, Eq, Serialize)]
+pub(super) struct EffortWish {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) reasoning_effort: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) reasoning: Option<Reasoning>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) thinking: Option<Switch>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) chat_template_kwargs: Option<TemplateArguments>,
+}
+
+/// OpenRouter's form.
+#[derive(Debug, PartialEq, Eq, Serialize)]
+pub(super) struct Reasoning {
+    pub(super) effort: &'static str,
+}
+
+/// DeepSeek's form.
+#[derive(Debug, PartialEq, Eq, Serialize)]
+pub(super) struct Switch {
+    pub(super) r#type: &'static str,
+}
+
+/// What goes into the chat template: Qwen and others look at the first, gpt-oss at the second.
+#[derive(Debug, PartialEq, Eq, Serialize)]
+pub(super) struct TemplateArguments {
+    pub(super) enable_thinking: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) reasoning_effort: Option<&'static str>,
+}
+
+/// What a model said.
+#[derive(Debug, Serialize)]
+pub(super) struct FromModel<'a> {
+    pub(super) role: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) content: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) reasoning_content: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) reasoning: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) reasoning_details: Option<&'a RawValue>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) tool_calls: Vec<Called<'a>>,
+}
+
+/// A tool's answer.
+#[derive(Debug, Serialize)]
+pub(super) struct FromTool<'a> {
+    pub(super) role: &'static str,
+    pub(super) tool_call_id: Cow<'a, str>,
+    pub(super) content: Cow<'a, str>,
+}

@@ -1,0 +1,238 @@
+//! The Responses API's words to ours: what an answer goes through from its first record to its last.
+
+use std::sync::Arc;
+
+use gnoma_core::{ErrorKind, ProviderError, StopReason, StreamEvent, Usage};
+use serde::Deserialize;
+use serde_json::{Value, value::RawValue};
+
+use super::{
+    items::{Items, Kind, list},
+    wire,
+};
+use crate::{
+    Profile,
+    dialect::{Decode, Events, Frame},
+    errors,
+    lenient::Count,
+    names::NameMap,
+};
+
+/// Reads one answer.
+pub(super) struct Decoder {
+    profile: Arc<Profile>,
+    items: Items,
+    /// Id of the answer, once it was told.
+    id: Option<String>,
+    stopped: bool,
+}
+
+impl Decode for Decoder {
+    fn frame(&mut self, frame: Frame<'_>, out: &mut Events) -> Result<(), ProviderError> {
+        if self.stopped || frame.data.is_empty() {
+            return Ok(());
+        }
+        if frame.data == "[DONE]" {
+            self.closed(out);
+            return Ok(());
+        }
+        let event: wire::Event<'_> = self.parse(frame.data)?;
+        match event.kind.filled().unwrap_or(frame.event) {
+            "" if event.error.is_some() => Err(self.failure(frame.data)),
+            "" if frame.whole => self.end("", frame.data, out),
+            "" => Ok(()),
+            kind => self.event(kind, &event, frame.data, out),
+        }
+    }
+
+    fn finish(&mut self, _out: &mut Events) -> Result<(), ProviderError> {
+        if self.stopped { Ok(()) } else { Err(errors::truncated(&self.profile)) }
+    }
+}
+
+impl Decoder {
+    pub(super) fn new(profile: Arc<Profile>, names: Arc<NameMap>) -> Self {
+        Self { profile, items: Items::new(names), id: None, stopped: false }
+    }
+
+    /// A record of the kind `name`, such as `response.output_text.delta`.
+    fn event(
+        &mut self,
+        name: &str,
+        event: &wire::Event<'_>,
+        data: &str,
+        out: &mut Events,
+    ) -> Result<(), ProviderError> {
+        let name = name.strip_prefix("response.").unwrap_or(name);
+        let (what, step) = name.rsplit_once('.').unwrap_or((name, ""));
+        let at = event.output_index.0.unwrap_or(self.items.latest());
+        if let Some(kind) = piece(what) {
+            self.piece(kind, step, at, event, out);
+            return Ok(());
+        }
+        match (what, step) {
+            ("function_call_arguments" | "custom_tool_call_input", "delta") => {
+                self.items.more_arguments(at, event.delta.as_str(), out);
+            }
+            ("function_call_arguments", "done") => {
+                self.items.whole_arguments(at, event.arguments.as_str(), out);
+            }
+            ("custom_tool_call_input", "done") => {
+                self.items.whole_arguments(at, event.input.as_str(), out);
+            }
+            ("output_item", "added") => {
+                let at = event.output_index.0.unwrap_or(self.items.next());
+                self.items.begin(at, &self.parse_raw(event.item)?, out);
+            }
+            ("output_item", "done") => {
+                self.items.complete(at, &self.parse_raw(event.item)?, out);
+            }
+            ("created" | "queued" | "in_progress", "") => {
+                self.start(&self.parse_raw(event.response)?, out);
+            }
+            ("completed" | "incomplete" | "failed" | "cancelled" | "done", "") => {
+                let response = event.response.map_or("{}", RawValue::get);
+                return self.end(what, response, out);
+            }
+            ("error", "") => return Err(self.failure(data)),
+            _ => (),
+        }
+        Ok(())
+    }
+
+    fn piece(
+        &mut self,
+        kind: Kind,
+        step: &str,
+        at: u64,
+        event: &wire::Event<'_>,
+        out: &mut Events,
+    ) {
+        let (index, whole) = match kind {
+            Kind::Text | Kind::RawReasoning => (event.content_index, &event.text),
+            Kind::Summary => (event.summary_index, &event.text),
+            Kind::Refusal => (event.content_index, &event.refusal),
+        };
+        let index = index.0.unwrap_or_default();
+        match step {
+            "delta" => self.items.more(at, kind, index, event.delta.as_str(), out),
+            "done" => self.items.whole(at, kind, index, whole.as_str(), out),
+            _ => (),
+        }
+    }
+
+    /// Tells who answers; again when the id has changed.
+    fn start(&mut self, response: &wire::Response<'_>, out: &mut Events) {
+        let (id, model) = (response.id.filled(), response.model.filled());
+        if (id.is_none() && model.is_none()) || (self.id.is_some() && self.id.as_deref() == id) {
+            return;
+        }
+        self.id = Some(id.unwrap_or_default().to_owned());
+        out.push_back(StreamEvent::Started {
+            model: model.map(str::to_owned),
+            id: id.map(str::to_owned),
+        });
+    }
+
+    /// The answer's last record, or the whole of one that was not streamed. `event` is what the record
+    /// says of itself; empty for a whole answer.
+    fn end(&mut self, event: &str, data: &str, out: &mut Events) -> Result<(), ProviderError> {
+        let response: wire::Response<'_> = self.parse(data)?;
+        if event.is_empty() && response.output.is_none() && response.status.is_empty() {
+            let message = "the answer has neither a status nor output";
+            return Err(errors::protocol(&self.profile, message));
+        }
+        self.start(&response, out);
+        let status = match event {
+            "" | "done" => response.status.filled().unwrap_or("completed"),
+            event => event,
+        };
+        if status == "failed" {
+            return Err(self.failed(response.error));
+        }
+        self.items.take_output(&list(response.output), out);
+        if let Some(counted) = &response.usage {
+            out.push_back(StreamEvent::Usage(usage(counted)));
+        }
+        let reason = response.incomplete_details.unwrap_or_default().reason;
+        let stop = match (status, reason.as_str()) {
+            ("completed", _) => self.items.natural_stop(),
+            ("incomplete", "max_output_tokens") => StopReason::MaxTokens,
+            ("incomplete", "content_filter") => StopReason::ContentFilter,
+            _ => StopReason::Other,
+        };
+        self.stop(stop, out);
+        Ok(())
+    }
+
+    /// `[DONE]`: the end, where a server left out the record that says so.
+    fn closed(&mut self, out: &mut Events) {
+        if !self.items.is_empty() {
+            self.stop(self.items.natural_stop(), out);
+        }
+    }
+
+    fn stop(&mut self, reason: StopReason, out: &mut Events) {
+        self.stopped = true;
+        out.push_back(StreamEvent::Stop(reason));
+    }
+
+    fn parse<'a, T: Deserialize<'a>>(&self, data: &'a str) -> Result<T, ProviderError> {
+        serde_json::from_str(data)
+            .map_err(|error| errors::broken_record(&self.profile, &error, data))
+    }
+
+    fn parse_raw<'a, T: Deserialize<'a>>(
+        &self,
+        raw: Option<&'a RawValue>,
+    ) -> Result<T, ProviderError> {
+        self.parse(raw.map_or("{}", RawValue::get))
+    }
+
+    fn failure(&self, data: &str) -> ProviderError {
+        let value: Value = serde_json::from_str(data).unwrap_or_default();
+        errors::from_value(&self.profile, None, &value)
+    }
+
+    fn failed(&self, error: Option<&RawValue>) -> ProviderError {
+        match error {
+            Some(error) => self.failure(error.get()),
+            None => ProviderError::new(
+                ErrorKind::Overloaded,
+                &self.profile.name,
+                "the provider says that the answer failed, and not why",
+            ),
+        }
+    }
+}
+
+/// Their counts, made disjoint. xAI counts reasoning beside the output; its total tells.
+fn usage(counted: &wire::Usage) -> Usage {
+    let count = |count: Count| count.0.unwrap_or_default();
+    let details = counted.input_tokens_details.as_ref();
+    let cache_read = details.map_or(0, |details| count(details.cached_tokens));
+    let cache_write = details.map_or(0, |details| count(details.cache_write_tokens));
+    let details = counted.output_tokens_details.as_ref();
+    let reasoning = details.map_or(0, |details| count(details.reasoning_tokens));
+    let input = count(counted.input_tokens);
+    let output = count(counted.output_tokens);
+    let all = input.saturating_add(output).saturating_add(reasoning);
+    let is_apart = reasoning > 0 && counted.total_tokens.0 == Some(all);
+    Usage {
+        input: input.saturating_sub(cache_read.saturating_add(cache_write)),
+        output: if is_apart { output.saturating_add(reasoning) } else { output },
+        cache_read,
+        cache_write,
+        reasoning,
+    }
+}
+
+fn piece(name: &str) -> Option<Kind> {
+    Some(match name {
+        "output_text" => Kind::Text,
+        "refusal" => Kind::Refusal,
+        "reasoning_summary_text" => Kind::Summary,
+        "reasoning_text" => Kind::RawReasoning,
+        _ => return None,
+    })
+}

@@ -1,0 +1,250 @@
+//! Our words to the Responses API's.
+
+use std::{borrow::Cow, sync::Arc};
+
+use gnoma_core::{
+    Content, Effort, Image, Message, ModelRequest, RawJson, ResultPart, Role, Thinking, ToolCall,
+    ToolChoice, ToolResult, ToolSpec,
+};
+
+use super::{reasoning, wire};
+use crate::{
+    body::{Envelope, push_item},
+    completions::encode::fingerprint,
+    dialect::MessageCx,
+    names::NameMap,
+};
+
+/// Longest call id that OpenAI takes.
+const MAX_CALL_ID_BYTES: usize = 64;
+
+/// Asks for the encrypted reasoning, the only form in which it survives when nothing is stored.
+const INCLUDE: &[&str] = &["reasoning.encrypted_content"];
+
+/// Models that do not reason; OpenAI refuses to encrypt what they do not have.
+const WITHOUT_REASONING: [&str; 3] = ["gpt-3", "gpt-4", "chatgpt-"];
+
+pub(super) fn tools(tools: &[Arc<ToolSpec>], names: &NameMap) -> Option<RawJson> {
+    if tools.is_empty() {
+        return None;
+    }
+    let tool = |tool: &'_ Arc<ToolSpec>| {
+        RawJson::of(&wire::Tool {
+            kind: "function",
+            name: names.wire(&tool.name),
+            description: &tool.description,
+            parameters: tool.parameters.as_raw(),
+            strict: false,
+        })
+    };
+    let tools: Result<Vec<_>, _> = tools.iter().map(tool).collect();
+    RawJson::of(&tools.ok()?).ok()
+}
+
+pub(super) fn envelope(
+    request: &ModelRequest,
+    tools: Option<&RawJson>,
+    names: &NameMap,
+) -> Envelope {
+    let name = bare_name(&request.model);
+    let reasons = !WITHOUT_REASONING.iter().any(|family| name.starts_with(family));
+    Envelope::new(&wire::Request {
+        model: &request.model,
+        instructions: &request.system,
+        stream: true,
+        store: false,
+        include: if reasons { INCLUDE } else { &[] },
+        reasoning: request.effort.map(|effort| reasoning_of(name, effort)),
+        tools: tools.map(RawJson::as_raw),
+        tool_choice: tools.and_then(|_| choice(&request.tool_choice, names)),
+        max_output_tokens: request.max_output_tokens,
+        temperature: request.temperature,
+        input: [],
+    })
+}
+
+/// The model's own name, without the vendor that routers put before it (`openai/gpt-4o`).
+fn bare_name(model: &str) -> &str {
+    model.rsplit('/').next().unwrap_or(model)
+}
+
+fn choice<'a>(choice: &'a ToolChoice, names: &'a NameMap) -> Option<wire::Choice<'a>> {
+    match choice {
+        ToolChoice::Auto => None,
+        ToolChoice::None => Some(wire::Choice::Mode("none")),
+        ToolChoice::Required => Some(wire::Choice::Mode("required")),
+        ToolChoice::Tool(name) => {
+            Some(wire::Choice::Function { kind: "function", name: names.wire(name) })
+        }
+    }
+}
+
+fn reasoning_of(model: &str, effort: Effort) -> wire::Reasoning {
+    let word = match effort {
+        Effort::None => least_effort(model),
+        Effort::Low => "low",
+        Effort::Medium => "medium",
+        Effort::High => "high",
+    };
+    wire::Reasoning { effort: word, summary: (effort != Effort::None).then_some("auto") }
+}
+
+/// The first reasoning models cannot be told not to reason, and the first GPT-5 has a word of its own.
+fn least_effort(model: &str) -> &'static str {
+    if ["o1", "o3", "o4"].iter().any(|o| model.starts_with(o)) {
+        "low"
+    } else if model == "gpt-5" || model.starts_with("gpt-5-") {
+        "minimal"
+    } else {
+        "none"
+    }
+}
+
+pub(super) fn message(message: &Message, cx: MessageCx<'_>) -> Vec<u8> {
+    match message.role() {
+        Role::User => user(message),
+        Role::Assistant => assistant(message, cx),
+        Role::Tool => results(message),
+    }
+}
+
+fn user(message: &Message) -> Vec<u8> {
+    let parts = message.content().iter().filter_map(input_part);
+    let item =
+        wire::InputItem::Message { role: "user", content: wire::Content::Parts(parts.collect()) };
+    let mut out = Vec::new();
+    push_item(&mut out, &item);
+    out
+}
+
+fn input_part(block: &Content) -> Option<wire::ContentPart<'_>> {
+    match block {
+        Content::Text(text) => Some(wire::ContentPart::InputText { text: &text.text }),
+        Content::Image(image) => Some(input_image(image)),
+        Content::Thinking(_)
+        | Content::RedactedThinking(_)
+        | Content::ToolCall(_)
+        | Content::ToolResult(_) => None,
+    }
+}
+
+/// Reasoning that nothing follows is left out: the API wants the item that the reasoning led to.
+fn assistant(message: &Message, cx: MessageCx<'_>) -> Vec<u8> {
+    let own = cx.own(message);
+    let mut out = Vec::new();
+    let mut pending: Vec<reasoning::Item<'_>> = Vec::new();
+    let mut before: Option<&Thinking> = None;
+    for block in message.content() {
+        let item = match block {
+            Content::Thinking(thinking) => {
+                if own {
+                    collect(&mut pending, before, thinking);
+                }
+                before = Some(thinking);
+                continue;
+            }
+            Content::Text(text) if !text.text.is_empty() => wire::InputItem::Message {
+                role: "assistant",
+                content: wire::Content::Text(Cow::Borrowed(&text.text)),
+            },
+            Content::ToolCall(call) => function_call(call, cx.names),
+            Content::Text(_)
+            | Content::Image(_)
+            | Content::RedactedThinking(_)
+            | Content::ToolResult(_) => continue,
+        };
+        before = None;
+        for reasoning in pending.drain(..).filter(reasoning::Item::can_return) {
+            push_item(&mut out, &reasoning_item(&reasoning));
+        }
+        push_item(&mut out, &item);
+    }
+    out
+}
+
+/// Adds a block to the item of the block right before it, if both name the same, else begins another.
+fn collect<'a>(
+    pending: &mut Vec<reasoning::Item<'a>>,
+    before: Option<&Thinking>,
+    block: &'a Thinking,
+) {
+    let continues = before.is_some_and(|before| before.item.is_some() && before.item == block.item);
+    match pending.last_mut() {
+        Some(item) if continues => item.add(block),
+        _ => pending.push(reasoning::Item::of(block)),
+    }
+}
+
+fn reasoning_item<'a>(item: &reasoning::Item<'a>) -> wire::InputItem<'a> {
+    let texts = item.texts.iter();
+    let (summary, content) = if item.raw {
+        let content = texts.map(|text| wire::ReasoningPart::ReasoningText { text });
+        (Vec::new(), content.collect())
+    } else {
+        let summary = texts.map(|text| wire::ReasoningPart::SummaryText { text });
+        (summary.collect(), Vec::new())
+    };
+    wire::InputItem::Reasoning { id: item.id, summary, content, encrypted_content: item.encrypted }
+}
+
+/// Item ids of calls stay at home: nothing is stored under them, and Copilot's are too long to send.
+fn function_call<'a>(call: &'a ToolCall, names: &'a NameMap) -> wire::InputItem<'a> {
+    wire::InputItem::FunctionCall {
+        call_id: call_id(call.id.as_str()),
+        name: names.wire(&call.name),
+        arguments: arguments(call),
+    }
+}
+
+/// The arguments as the model wrote them, broken or not: the wire holds them as text.
+fn arguments(call: &ToolCall) -> Cow<'_, str> {
+    if call.broken
+        && let Ok(text) = call.arguments.read::<String>()
+    {
+        return Cow::Owned(text);
+    }
+    Cow::Borrowed(call.arguments.get())
+}
+
+fn results(message: &Message) -> Vec<u8> {
+    let mut out = Vec::new();
+    for result in message.tool_results() {
+        let item = wire::InputItem::FunctionCallOutput {
+            call_id: call_id(result.call_id.as_str()),
+            output: output(result),
+        };
+        push_item(&mut out, &item);
+    }
+    out
+}
+
+/// A list only where there are images: not every server takes one.
+fn output(result: &ToolResult) -> wire::Content<'_> {
+    if result.images().next().is_none() {
+        return wire::Content::Text(Cow::Owned(result.joined_text()));
+    }
+    wire::Content::Parts(result.parts.iter().map(output_part).collect())
+}
+
+fn output_part(part: &ResultPart) -> wire::ContentPart<'_> {
+    match part {
+        ResultPart::Text { text } => wire::ContentPart::InputText { text },
+        ResultPart::Image(image) => input_image(image),
+    }
+}
+
+fn input_image(image: &Image) -> wire::ContentPart<'_> {
+    wire::ContentPart::InputImage {
+        detail: "auto",
+        image_url: format!("data:{};base64,{}", image.mime, image.base64),
+    }
+}
+
+/// An id the API takes. What another provider called a call may not be one; then a hash stands for it,
+/// the same for the call and for its result.
+fn call_id(id: &str) -> Cow<'_, str> {
+    let legal = !id.is_empty()
+        && id.len() <= MAX_CALL_ID_BYTES
+        && id.bytes().all(|byte| byte.is_ascii_graphic());
+    if legal { Cow::Borrowed(id) } else { Cow::Owned(format!("call_{:016x}", fingerprint(id))) }
+}

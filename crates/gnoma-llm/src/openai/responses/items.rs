@@ -1,0 +1,333 @@
+//! The items of an answer while they are written.
+//!
+//! Everything is kept by `output_index`: ids may change from record to record (Copilot). Text comes as
+//! deltas, or only whole in a `done` record, or only in the answer's last record; what was passed on
+//! is not taken again.
+
+use std::{borrow::Cow, collections::HashMap, sync::Arc};
+
+use gnoma_core::{StopReason, StreamEvent, stream::Slot};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::{
+    reasoning::kept_id,
+    wire::{OutputItem, OutputPart},
+};
+use crate::{dialect::Events, names::NameMap};
+
+/// What a piece of an item is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Text,
+    Refusal,
+    Summary,
+    RawReasoning,
+}
+
+impl Kind {
+    fn is_reasoning(self) -> bool {
+        matches!(self, Self::Summary | Self::RawReasoning)
+    }
+}
+
+/// A piece that has begun.
+#[derive(Debug)]
+struct Part {
+    kind: Kind,
+    index: u64,
+    slot: Slot,
+    /// How much of it was passed on, in bytes.
+    passed: usize,
+}
+
+/// An item of the answer, as far as it is known.
+#[derive(Debug)]
+enum Item {
+    /// A message or a reasoning item.
+    Parts(Vec<Part>),
+    Call(Call),
+    /// The provider's own tools.
+    Foreign,
+}
+
+#[derive(Debug, Default)]
+struct Call {
+    /// Set once the call has been announced.
+    slot: Option<Slot>,
+    /// How much of the arguments was passed on, in bytes.
+    passed: usize,
+    done: bool,
+}
+
+/// The items known so far.
+pub(super) struct Items {
+    names: Arc<NameMap>,
+    known: HashMap<u64, Item>,
+    /// Index of the item that came last, for servers that leave it out.
+    latest: u64,
+    next_slot: Slot,
+    said: bool,
+    refused: bool,
+    called: bool,
+}
+
+impl Items {
+    pub(super) fn new(names: Arc<NameMap>) -> Self {
+        Self {
+            names,
+            known: HashMap::new(),
+            latest: 0,
+            next_slot: 0,
+            said: false,
+            refused: false,
+            called: false,
+        }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.known.is_empty()
+    }
+
+    pub(super) fn latest(&self) -> u64 {
+        self.latest
+    }
+
+    /// Index of an item that begins without telling it.
+    pub(super) fn next(&self) -> u64 {
+        if self.is_empty() { 0 } else { self.latest.saturating_add(1) }
+    }
+
+    /// More of a piece.
+    pub(super) fn more(&mut self, at: u64, kind: Kind, index: u64, text: &str, out: &mut Events) {
+        if text.is_empty() {
+            return;
+        }
+        let Some(part) = self.part(at, kind, index) else {
+            return;
+        };
+        part.passed += text.len();
+        let (slot, text) = (part.slot, text.to_owned());
+        match kind {
+            Kind::Text => self.said = true,
+            Kind::Refusal => self.refused = true,
+            Kind::Summary | Kind::RawReasoning => (),
+        }
+        out.push_back(if kind.is_reasoning() {
+            StreamEvent::ThinkingDelta { slot, text }
+        } else {
+            StreamEvent::TextDelta { slot, text }
+        });
+    }
+
+    /// A piece as a whole: what did not come as deltas is taken.
+    pub(super) fn whole(&mut self, at: u64, kind: Kind, index: u64, text: &str, out: &mut Events) {
+        let passed = self
+            .parts(at)
+            .iter()
+            .find(|part| part.kind == kind && part.index == index)
+            .map_or(0, |part| part.passed);
+        self.more(at, kind, index, text.get(passed..).unwrap_or_default(), out);
+    }
+
+    /// The piece, begun if it is new. A reasoning item shows summaries or raw reasoning, whichever
+    /// comes first: the other kind would say the same twice.
+    fn part(&mut self, at: u64, kind: Kind, index: u64) -> Option<&mut Part> {
+        let item = self.known.entry(at).or_insert_with(|| Item::Parts(Vec::new()));
+        let Item::Parts(parts) = item else {
+            return None;
+        };
+        let known = parts.iter().rposition(|part| part.kind == kind && part.index == index);
+        if let Some(known) = known {
+            return parts.get_mut(known);
+        }
+        if kind.is_reasoning() && parts.iter().any(|part| part.kind != kind) {
+            return None;
+        }
+        let slot = self.next_slot;
+        self.next_slot += 1;
+        parts.push(Part { kind, index, slot, passed: 0 });
+        parts.last_mut()
+    }
+
+    fn parts(&self, at: u64) -> &[Part] {
+        match self.known.get(&at) {
+            Some(Item::Parts(parts)) => parts,
+            Some(Item::Call(_) | Item::Foreign) | None => &[],
+        }
+    }
+
+    pub(super) fn begin(&mut self, at: u64, item: &OutputItem<'_>, out: &mut Events) {
+        self.latest = at;
+        let known = match item.kind.as_str() {
+            "message" | "reasoning" => Item::Parts(Vec::new()),
+            "function_call" | "custom_tool_call" => Item::Call(self.announced(item, out)),
+            _ => Item::Foreign,
+        };
+        self.known.insert(at, known);
+    }
+
+    /// A call, announced if its name is known already.
+    fn announced(&mut self, item: &OutputItem<'_>, out: &mut Events) -> Call {
+        let mut call = Call::default();
+        self.announce(&mut call, item, out);
+        call
+    }
+
+    fn announce(&mut self, call: &mut Call, item: &OutputItem<'_>, out: &mut Events) {
+        let (None, Some(name)) = (call.slot, item.name.filled()) else {
+            return;
+        };
+        let slot = self.next_slot;
+        self.next_slot += 1;
+        self.called = true;
+        call.slot = Some(slot);
+        let id = item.call_id.filled().or(item.id.filled());
+        out.push_back(StreamEvent::ToolCallStart {
+            slot,
+            id: id.unwrap_or_default().to_owned(),
+            name: self.names.ours(name).to_owned(),
+        });
+        if let Some(item) = item.id.filled() {
+            let item = item.to_owned();
+            out.push_back(StreamEvent::Item { slot, item });
+        }
+    }
+
+    pub(super) fn more_arguments(&mut self, at: u64, fragment: &str, out: &mut Events) {
+        if let Some(Item::Call(call)) = self.known.get_mut(&at) {
+            call.arguments(fragment, out);
+        }
+    }
+
+    pub(super) fn whole_arguments(&mut self, at: u64, arguments: &str, out: &mut Events) {
+        if let Some(Item::Call(call)) = self.known.get_mut(&at) {
+            call.finish(arguments, out);
+        }
+    }
+
+    /// The item as a whole: what is missing of it is taken from here.
+    pub(super) fn complete(&mut self, at: u64, item: &OutputItem<'_>, out: &mut Events) {
+        self.latest = at;
+        match item.kind.as_str() {
+            "message" => self.complete_message(at, item, out),
+            "reasoning" => self.complete_reasoning(at, item, out),
+            "function_call" | "custom_tool_call" => self.complete_call(at, item, out),
+            _ => (),
+        }
+    }
+
+    fn complete_message(&mut self, at: u64, item: &OutputItem<'_>, out: &mut Events) {
+        let content = list::<OutputPart<'_>>(item.content);
+        // Were the indices of the deltas others than those of the list, all would be taken twice.
+        if self.parts(at).len() >= content.len() {
+            return;
+        }
+        for (index, part) in (0..).zip(&content) {
+            match part.kind.as_str() {
+                "refusal" => self.whole(at, Kind::Refusal, index, part.refusal.as_str(), out),
+                _ => self.whole(at, Kind::Text, index, part.text.as_str(), out),
+            }
+        }
+    }
+
+    fn complete_reasoning(&mut self, at: u64, item: &OutputItem<'_>, out: &mut Events) {
+        for (kind, shown) in [(Kind::Summary, item.summary), (Kind::RawReasoning, item.content)] {
+            if self.parts(at).is_empty() {
+                for (index, part) in (0..).zip(&list::<OutputPart<'_>>(shown)) {
+                    self.whole(at, kind, index, part.text.as_str(), out);
+                }
+            }
+        }
+        if let Some(signature) = item.encrypted_content.filled() {
+            self.sign(at, signature.to_owned(), out);
+        }
+        let parts = self.parts(at);
+        let raw = parts.iter().any(|part| part.kind == Kind::RawReasoning);
+        if raw || !item.id.is_empty() {
+            out.extend(parts.iter().map(|part| StreamEvent::Item {
+                slot: part.slot,
+                item: kept_id(item.id.as_str(), raw),
+            }));
+        }
+    }
+
+    /// The encrypted content goes to the last part; reasoning that shows nothing gets an empty one.
+    fn sign(&mut self, at: u64, signature: String, out: &mut Events) {
+        let last = self.parts(at).last().map(|part| part.slot);
+        let slot = last.or_else(|| Some(self.part(at, Kind::Summary, 0)?.slot));
+        if let Some(slot) = slot {
+            out.push_back(StreamEvent::Signature { slot, signature });
+        }
+    }
+
+    fn complete_call(&mut self, at: u64, item: &OutputItem<'_>, out: &mut Events) {
+        let mut call = match self.known.remove(&at) {
+            Some(Item::Call(call)) => call,
+            _ => Call::default(),
+        };
+        self.announce(&mut call, item, out);
+        match item.arguments {
+            Some(raw) => call.finish(&text_of(raw), out),
+            None => call.finish(item.input.as_str(), out),
+        }
+        self.known.insert(at, Item::Call(call));
+    }
+
+    /// The list of all items: everything, where nothing was streamed. Else only the reasoning in it,
+    /// whose id and encryption the last record may change; the last ones are those that hold.
+    pub(super) fn take_output(&mut self, output: &[OutputItem<'_>], out: &mut Events) {
+        let is_streamed = !self.known.is_empty();
+        if is_streamed && self.known.len() != output.len() {
+            return;
+        }
+        for (at, item) in (0..).zip(output) {
+            if !is_streamed || (item.kind.as_str() == "reasoning" && !self.parts(at).is_empty()) {
+                self.complete(at, item, out);
+            }
+        }
+    }
+
+    /// The stop reason of an answer that ended by itself.
+    pub(super) fn natural_stop(&self) -> StopReason {
+        if self.called {
+            StopReason::ToolUse
+        } else if self.refused && !self.said {
+            StopReason::Refusal
+        } else {
+            StopReason::EndTurn
+        }
+    }
+}
+
+impl Call {
+    fn arguments(&mut self, fragment: &str, out: &mut Events) {
+        if let (Some(slot), false) = (self.slot, fragment.is_empty()) {
+            self.passed += fragment.len();
+            let fragment = fragment.to_owned();
+            out.push_back(StreamEvent::ToolCallDelta { slot, fragment });
+        }
+    }
+
+    /// The arguments are complete: what did not come in pieces is taken.
+    fn finish(&mut self, whole: &str, out: &mut Events) {
+        self.arguments(whole.get(self.passed..).unwrap_or_default(), out);
+        if let (Some(slot), false) = (self.slot, self.done) {
+            self.done = true;
+            out.push_back(StreamEvent::ToolCallDone { slot });
+        }
+    }
+}
+
+/// A list whose elements are of the expected form; anything else holds none.
+pub(super) fn list<'a, T: Deserialize<'a>>(raw: Option<&'a RawValue>) -> Vec<T> {
+    raw.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default()
+}
+
+/// Arguments are JSON in a string; a server that sends the JSON itself is understood too.
+fn text_of(raw: &RawValue) -> Cow<'_, str> {
+    match serde_json::from_str::<String>(raw.get()) {
+        Ok(text) => Cow::Owned(text),
+        Err(_) => Cow::Borrowed(raw.get()),
+    }
+}

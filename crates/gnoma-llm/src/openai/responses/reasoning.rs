@@ -1,0 +1,58 @@
+//! How a reasoning item of the wire is kept as [`Thinking`] blocks, and found again.
+//!
+//! An item shows either summaries or, from servers with open models, the raw reasoning. Each part is
+//! a block of its own; all of them carry the item's id, and the last one its encrypted content. The
+//! item id of a raw block is marked, so that its text goes back to the field it came from.
+
+use gnoma_core::Thinking;
+
+/// In front of the id of an item whose text is raw reasoning; no server's ids start so.
+const RAW_MARK: &str = "raw:";
+
+/// The id that blocks of an item keep.
+pub(super) fn kept_id(id: &str, raw: bool) -> String {
+    if raw { format!("{RAW_MARK}{id}") } else { id.to_owned() }
+}
+
+/// A reasoning item put together again.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Item<'a> {
+    /// The server's id; empty where it sent none.
+    pub(super) id: &'a str,
+    /// The texts are raw reasoning, not summaries.
+    pub(super) raw: bool,
+    /// What is shown of it.
+    pub(super) texts: Vec<&'a str>,
+    /// The encrypted whole.
+    pub(super) encrypted: Option<&'a str>,
+}
+
+impl<'a> Item<'a> {
+    /// An item that starts with `block`.
+    pub(super) fn of(block: &'a Thinking) -> Self {
+        let kept = block.item.as_deref().unwrap_or_default();
+        let unmarked = kept.strip_prefix(RAW_MARK);
+        let mut item = Self {
+            id: unmarked.unwrap_or(kept),
+            raw: unmarked.is_some(),
+            texts: Vec::new(),
+            encrypted: None,
+        };
+        item.add(block);
+        item
+    }
+
+    /// Takes one more block of the same item.
+    pub(super) fn add(&mut self, block: &'a Thinking) {
+        self.encrypted = block.signature.as_deref().or(self.encrypted);
+        if !block.text.is_empty() {
+            self.texts.push(&block.text);
+        }
+    }
+
+    /// Whether a server that stores nothing can make use of it. A summary alone is no reasoning, and
+    /// OpenAI refuses an item that it neither stored nor finds encrypted.
+    pub(super) fn can_return(&self) -> bool {
+        self.encrypted.is_some() || (self.raw && !self.texts.is_empty())
+    }
+}

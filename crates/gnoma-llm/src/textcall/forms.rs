@@ -1,0 +1,357 @@
+//! The forms in which models write calls as text.
+//!
+//! | form | written by |
+//! |---|---|
+//! | a fenced block, marked `json`, `tool_call` or not at all | most small models |
+//! | `<tool_call>{…}</tool_call>`, often without its end | Hermes, Qwen |
+//! | `<function=NAME>{…}</function>`, or with `<parameter=KEY>` inside | Llama, Qwen Coder |
+//! | `[TOOL_CALLS][{…}]` or `[TOOL_CALLS]NAME[ARGS]{…}` | Mistral |
+//! | an object or a list on lines of its own, at the end of the answer | most small models |
+//!
+//! A form only counts if every name in it is a tool on offer; anything else is text.
+
+use super::{
+    offer::{Call, Offer},
+    scan,
+};
+
+/// Longest name in `<function=NAME>` and `[TOOL_CALLS]NAME`, and longest mark on a fence.
+const MAX_NAME_BYTES: usize = 128;
+
+/// Marks of a fence that may hold calls, and whether they say that it does.
+const FENCES: [(&str, bool); 10] = [
+    ("", false),
+    ("json", false),
+    ("xml", false),
+    ("tool", true),
+    ("tool_call", true),
+    ("tool_calls", true),
+    ("tool_use", true),
+    ("function", true),
+    ("function_call", true),
+    ("functions", true),
+];
+const FENCE: &str = "```";
+const TAGS: [(&str, &str); 2] =
+    [("<tool_call>", "</tool_call>"), ("<function_call>", "</function_call>")];
+const FUNCTION: &str = "<function=";
+const FUNCTION_END: &str = "</function>";
+const PARAMETER: &str = "<parameter=";
+const PARAMETER_END: &str = "</parameter>";
+const MISTRAL: &str = "[TOOL_CALLS]";
+const MISTRAL_ARGUMENTS: &str = "[ARGS]";
+
+/// What a text starts with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Verdict {
+    /// Text.
+    Text,
+    /// It may become calls: more must be seen.
+    Open,
+    /// Calls, and how many bytes they take.
+    Calls(usize, Vec<Call>),
+}
+
+/// A text that may start with calls.
+#[derive(Clone, Copy)]
+pub(super) struct Candidate<'a> {
+    pub(super) text: &'a str,
+    /// Nothing but white space stands before it on its line.
+    pub(super) on_own_line: bool,
+    /// No more text will come.
+    pub(super) ended: bool,
+}
+
+impl Offer {
+    /// Judges what `candidate` starts with.
+    pub(super) fn judge(&self, candidate: Candidate<'_>) -> Verdict {
+        let Candidate { text, on_own_line, ended } = candidate;
+        let verdict = match text.bytes().next() {
+            Some(b'<') => self.tagged(text, ended),
+            Some(b'[') if may_become(text, MISTRAL) => self.mistral(text, ended),
+            Some(b'{' | b'[') if on_own_line => self.bare(text, ended),
+            Some(b'`') if on_own_line => self.fenced(text, ended),
+            _ => Verdict::Text,
+        };
+        match verdict {
+            Verdict::Open if ended => Verdict::Text,
+            verdict => verdict,
+        }
+    }
+
+    fn tagged(&self, text: &str, ended: bool) -> Verdict {
+        if may_become(text, FUNCTION) {
+            return self.function(text, ended);
+        }
+        let Some((tag, end)) = TAGS.into_iter().find(|(tag, _)| may_become(text, tag)) else {
+            return Verdict::Text;
+        };
+        let body = after(text, tag);
+        if may_become(body, FUNCTION) {
+            return shifted(self.function(body, ended), text.len() - body.len());
+        }
+        let values = self.values(body, true, ended, &[end]);
+        shifted(values, text.len() - body.len())
+    }
+
+    fn mistral(&self, text: &str, ended: bool) -> Verdict {
+        let body = after(text, MISTRAL);
+        let Some(start) = body.find(['{', '[']) else {
+            return open_if(body.len() <= MAX_NAME_BYTES);
+        };
+        let (name, rest) = body.split_at(start);
+        let name = name.trim();
+        let value = match rest.strip_prefix(MISTRAL_ARGUMENTS) {
+            Some(arguments) => arguments.trim_start(),
+            None if MISTRAL_ARGUMENTS.starts_with(rest) => return Verdict::Open,
+            None => rest,
+        };
+        let is_known = name.is_empty() || self.names.knows(name);
+        if !is_known || !value.starts_with(['{', '[']) {
+            return open_if(is_known && value.is_empty());
+        }
+        let length = match scan::end_of(value) {
+            Some(length) => length,
+            None if ended => value.len(),
+            None => return Verdict::Open,
+        };
+        let (value, behind) = value.split_at(length);
+        let calls = if name.is_empty() {
+            self.calls(value, true)
+        } else {
+            Some(vec![self.call(name, value)])
+        };
+        calls.map_or(Verdict::Text, |calls| Verdict::Calls(text.len() - behind.len(), calls))
+    }
+
+    /// `<function=NAME>` with JSON or parameters inside.
+    fn function(&self, text: &str, ended: bool) -> Verdict {
+        let head = after(text, FUNCTION);
+        let Some((name, body)) = head.split_once('>') else {
+            return open_if(head.len() <= MAX_NAME_BYTES);
+        };
+        let name = name.trim_matches(['"', '\'', ' ']);
+        if !self.names.knows(name) {
+            return Verdict::Text;
+        }
+        let body = body.trim_start();
+        let (arguments, rest) = if body.starts_with('{') {
+            match scan::end_of(body) {
+                Some(length) => {
+                    let (json, rest) = body.split_at(length);
+                    (json.to_owned(), rest)
+                }
+                None if ended => {
+                    let (json, rest) = body.split_once(FUNCTION_END).unwrap_or((body, ""));
+                    (json.trim_end().to_owned(), rest)
+                }
+                None => return Verdict::Open,
+            }
+        } else {
+            match parameters(body, ended) {
+                Parameters::Open => return Verdict::Open,
+                Parameters::Text => return Verdict::Text,
+                Parameters::Read(pairs, rest) => (self.object(name, pairs), rest),
+            }
+        };
+        match without_ends(rest, &[FUNCTION_END, TAGS[0].1], ended) {
+            Some(rest) => {
+                Verdict::Calls(text.len() - rest.len(), vec![self.call(name, &arguments)])
+            }
+            None => Verdict::Open,
+        }
+    }
+
+    /// Objects or lists of calls, one after another, and what may end them.
+    fn values(&self, text: &str, explicit: bool, ended: bool, ends: &[&str]) -> Verdict {
+        let mut calls = Vec::new();
+        let mut rest = text.trim_start();
+        while rest.starts_with(['{', '[']) {
+            let Some(length) = scan::end_of(rest) else {
+                return match self.unfinished(rest, explicit, ended, ends) {
+                    Some((length, call)) => {
+                        calls.extend(call);
+                        Verdict::Calls(text.len() - rest.len() + length, calls)
+                    }
+                    None => open_if(!ended && (explicit || self.is_hopeful(rest))),
+                };
+            };
+            let (value, after) = rest.split_at(length);
+            match self.calls(value, explicit) {
+                Some(found) => calls.extend(found),
+                None => return Verdict::Text,
+            }
+            rest = after.trim_start().trim_start_matches(',').trim_start();
+        }
+        if calls.is_empty() {
+            return open_if(rest.is_empty());
+        }
+        match without_ends(rest, ends, ended) {
+            Some(rest) => Verdict::Calls(text.len() - rest.len(), calls),
+            None => Verdict::Open,
+        }
+    }
+
+    /// A value whose brackets do not close although the answer is over: what stands before the end
+    /// mark, or all of it, if it names a tool and has begun its arguments.
+    fn unfinished(
+        &self,
+        text: &str,
+        explicit: bool,
+        ended: bool,
+        ends: &[&str],
+    ) -> Option<(usize, Vec<Call>)> {
+        if !ended {
+            return None;
+        }
+        let cut = ends.iter().find_map(|end| Some((text.rfind(end)?, end.len())));
+        let (length, end) = cut.unwrap_or((text.len(), 0));
+        let value = text.get(..length)?.trim_end();
+        let calls = self.calls(value, explicit)?;
+        Some((length + end, calls))
+    }
+
+    /// Objects and lists on lines of their own, up to the end of the answer: a model that goes on in
+    /// words was only talking about a call.
+    fn bare(&self, text: &str, ended: bool) -> Verdict {
+        let mut calls = Vec::new();
+        let mut rest = text;
+        while rest.starts_with(['{', '[']) {
+            let Some(length) = scan::end_of(rest) else {
+                return match self.unfinished(rest, false, ended, &[]) {
+                    Some((_, cut)) => {
+                        calls.extend(cut);
+                        Verdict::Calls(text.len(), calls)
+                    }
+                    None => open_if(self.is_hopeful(rest)),
+                };
+            };
+            let (value, behind) = rest.split_at(length);
+            let Some(found) = self.calls(value, false) else {
+                return Verdict::Text;
+            };
+            calls.extend(found);
+            rest = behind.trim_start();
+            if !rest.is_empty() && !behind[..behind.len() - rest.len()].contains('\n') {
+                return Verdict::Text;
+            }
+        }
+        match rest {
+            "" if ended => Verdict::Calls(text.len(), calls),
+            "" => Verdict::Open,
+            _ => Verdict::Text,
+        }
+    }
+
+    fn fenced(&self, text: &str, ended: bool) -> Verdict {
+        if !may_become(text, FENCE) {
+            return Verdict::Text;
+        }
+        let line = text.strip_prefix(FENCE).unwrap_or_default();
+        let (mark, body) = line.split_once('\n').unwrap_or((line, ""));
+        let mark = mark.trim().to_ascii_lowercase();
+        if !line.contains('\n') {
+            return open_if(FENCES.iter().any(|(known, _)| known.starts_with(&mark)));
+        }
+        let Some((_, explicit)) = FENCES.into_iter().find(|(known, _)| *known == mark) else {
+            return Verdict::Text;
+        };
+        let offset = text.len() - body.len();
+        let inner = body.trim_start();
+        let verdict = if inner.starts_with('<') {
+            shifted(self.tagged(inner, ended), text.len() - inner.len())
+        } else {
+            shifted(self.values(body, explicit, ended, &[FENCE]), offset)
+        };
+        let Verdict::Calls(length, calls) = verdict else {
+            return verdict;
+        };
+        let (block, rest) = text.split_at(length);
+        if block.ends_with(FENCE) {
+            return Verdict::Calls(length, calls);
+        }
+        match without_ends(rest, &[FENCE], ended) {
+            None => Verdict::Open,
+            // The block holds something else too.
+            Some(rest) if !rest.is_empty() && rest.len() == text.len() - length => Verdict::Text,
+            Some(rest) => Verdict::Calls(text.len() - rest.len(), calls),
+        }
+    }
+}
+
+enum Parameters<'a> {
+    Text,
+    Open,
+    /// The pairs, and what stands behind them.
+    Read(Vec<(&'a str, &'a str)>, &'a str),
+}
+
+/// `<parameter=KEY>VALUE</parameter>`, any number of them. One line break on either side of a value
+/// belongs to the form.
+fn parameters(text: &str, ended: bool) -> Parameters<'_> {
+    let mut pairs = Vec::new();
+    let mut rest = text.trim_start();
+    while let Some(head) = rest.strip_prefix(PARAMETER) {
+        let Some((key, body)) = head.split_once('>') else {
+            return if head.len() <= MAX_NAME_BYTES && !ended {
+                Parameters::Open
+            } else {
+                Parameters::Text
+            };
+        };
+        let (value, behind) = match body.split_once(PARAMETER_END) {
+            Some(found) => found,
+            None if ended => match body.find(FUNCTION_END) {
+                Some(end) => body.split_at(end),
+                None => (body, ""),
+            },
+            None => return Parameters::Open,
+        };
+        let value = value.strip_prefix('\n').unwrap_or(value);
+        pairs.push((key.trim(), value.strip_suffix('\n').unwrap_or(value)));
+        rest = behind.trim_start();
+    }
+    if rest.starts_with(FUNCTION_END) || (ended && !pairs.is_empty()) {
+        Parameters::Read(pairs, rest)
+    } else if may_become(rest, PARAMETER) || may_become(rest, FUNCTION_END) {
+        Parameters::Open
+    } else {
+        Parameters::Text
+    }
+}
+
+/// `text` behind the end marks that may stand there, each at most once and in this order. `None` if
+/// one of them may still come.
+fn without_ends<'a>(text: &'a str, ends: &[&str], ended: bool) -> Option<&'a str> {
+    let mut rest = text;
+    for end in ends {
+        let trimmed = rest.trim_start();
+        if let Some(behind) = trimmed.strip_prefix(end) {
+            rest = behind;
+        } else if !ended && may_become(trimmed, end) {
+            return None;
+        }
+    }
+    Some(rest)
+}
+
+/// Whether `text` starts with `mark`, or may once more of it is there.
+fn may_become(text: &str, mark: &str) -> bool {
+    text.starts_with(mark) || mark.starts_with(text)
+}
+
+/// What stands behind `mark` and white space; nothing, while the mark is unfinished.
+fn after<'a>(text: &'a str, mark: &str) -> &'a str {
+    text.strip_prefix(mark).unwrap_or_default().trim_start()
+}
+
+fn open_if(open: bool) -> Verdict {
+    if open { Verdict::Open } else { Verdict::Text }
+}
+
+fn shifted(verdict: Verdict, by: usize) -> Verdict {
+    match verdict {
+        Verdict::Calls(length, calls) => Verdict::Calls(length + by, calls),
+        other => other,
+    }
+}

@@ -1,0 +1,391 @@
+//! Tool calls that a model wrote as text.
+//!
+//! Small models, and servers without a parser for their model's format, put calls into the answer's
+//! text. [`TextCalls`] stands behind the decoder of such a server and turns them into real calls; it
+//! also takes out the reasoning that such servers leave at the start of the text in `<think>` tags.
+//!
+//! Text without either comes through unchanged, and at once: only what may be a call, and what follows
+//! a call, is held back, up to [`MAX_HELD_BYTES`]. A call counts when the answer is over: if the server
+//! sends a real one after all, what looked like calls was the model thinking aloud, and stays text.
+
+mod forms;
+mod offer;
+mod scan;
+
+use std::{collections::HashMap, sync::Arc};
+
+use gnoma_core::{
+    ToolSpec,
+    stream::{Slot, StopReason, StreamEvent},
+};
+
+use self::{
+    forms::{Candidate, Verdict},
+    offer::{Call, Offer},
+};
+use crate::{dialect::Events, names::NameMap};
+
+/// Most text that is held back. Calls that end by then are called, whatever follows; what has not ended
+/// is no call.
+const MAX_HELD_BYTES: usize = 64 << 10;
+
+const THINK: &str = "<think>";
+const THINK_END: &str = "</think>";
+const FENCE: &str = "```";
+
+/// Where in the answer's text we are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    /// Nothing but white space so far.
+    Start,
+    /// In `<think>`.
+    Thinking,
+    /// In text that may hold calls.
+    Text,
+    /// In a fenced block that holds none.
+    Fence,
+    /// Past the end of the search.
+    Over,
+}
+
+/// Finds the calls in the text of one answer.
+pub(crate) struct TextCalls {
+    offer: Offer,
+    place: Place,
+    /// Text that has not been passed on.
+    held: String,
+    /// The decoder's block that the text belongs to.
+    block: Slot,
+    /// Nothing but white space was passed on since the last line break.
+    on_own_line: bool,
+    /// White space that comes next belongs to what was taken out.
+    skip_space: bool,
+    has_spoken: bool,
+    has_called: bool,
+    has_stopped: bool,
+    slots: Slots,
+}
+
+/// Numbers for blocks: those of the decoder and those made here, in one order.
+#[derive(Default)]
+struct Slots {
+    by_theirs: HashMap<Slot, Slot>,
+    next: Slot,
+}
+
+impl Slots {
+    fn fresh(&mut self) -> Slot {
+        let slot = self.next;
+        self.next += 1;
+        slot
+    }
+
+    fn ours(&mut self, theirs: Slot) -> Slot {
+        if let Some(slot) = self.by_theirs.get(&theirs) {
+            return *slot;
+        }
+        let slot = self.fresh();
+        self.by_theirs.insert(theirs, slot);
+        slot
+    }
+}
+
+impl TextCalls {
+    pub(crate) fn new(names: Arc<NameMap>, tools: Arc<[Arc<ToolSpec>]>) -> Self {
+        Self {
+            offer: Offer { names, tools },
+            place: Place::Start,
+            held: String::new(),
+            block: 0,
+            on_own_line: true,
+            skip_space: false,
+            has_spoken: false,
+            has_called: false,
+            has_stopped: false,
+            slots: Slots::default(),
+        }
+    }
+
+    /// Replaces the decoder's new events by what they mean.
+    pub(crate) fn filter(&mut self, events: &mut Events) {
+        if self.has_stopped {
+            return;
+        }
+        for event in std::mem::take(events) {
+            self.take(event, events);
+        }
+        self.advance(false, events);
+    }
+
+    /// The answer is over, perhaps too early: what is still held back is text.
+    pub(crate) fn finish(&mut self, events: &mut Events) {
+        self.filter(events);
+        self.give_up(events);
+    }
+
+    fn take(&mut self, event: StreamEvent, out: &mut Events) {
+        match event {
+            StreamEvent::TextDelta { slot, text } => {
+                if slot != self.block {
+                    self.advance(true, out);
+                    self.block = slot;
+                }
+                if self.held.is_empty() {
+                    self.held = text;
+                } else {
+                    self.held.push_str(&text);
+                }
+            }
+            StreamEvent::Stop(reason) => {
+                let reason = self.stop(reason, out);
+                self.has_stopped = true;
+                out.push_back(StreamEvent::Stop(reason));
+            }
+            StreamEvent::ToolCallStart { slot, id, name } => {
+                self.advance(false, out);
+                self.give_up(out);
+                let slot = self.slots.ours(slot);
+                out.push_back(StreamEvent::ToolCallStart { slot, id, name });
+            }
+            StreamEvent::Started { .. } | StreamEvent::Usage(_) => out.push_back(event),
+            mut other => {
+                self.advance(true, out);
+                renumber(&mut other, &mut self.slots);
+                out.push_back(other);
+            }
+        }
+    }
+
+    /// Why the model stopped, in the light of what was found. An answer that was cut holds no call
+    /// at its end.
+    fn stop(&mut self, reason: StopReason, out: &mut Events) -> StopReason {
+        match reason {
+            StopReason::EndTurn | StopReason::StopSequence | StopReason::ToolUse => {
+                self.advance(true, out);
+            }
+            StopReason::MaxTokens
+            | StopReason::Refusal
+            | StopReason::ContentFilter
+            | StopReason::Pause
+            | StopReason::Other => self.advance(false, out),
+        }
+        self.give_up(out);
+        match reason {
+            StopReason::EndTurn | StopReason::StopSequence if self.has_called => {
+                StopReason::ToolUse
+            }
+            reason => reason,
+        }
+    }
+
+    /// From here on all is what the decoder says it is.
+    fn give_up(&mut self, out: &mut Events) {
+        if self.place == Place::Thinking {
+            self.advance(true, out);
+        }
+        self.place = Place::Over;
+        self.advance(true, out);
+    }
+
+    /// Passes on what is decided. `ended`: no more text will come.
+    fn advance(&mut self, ended: bool, out: &mut Events) {
+        loop {
+            if self.skip_space {
+                let space = self.held.len() - self.held.trim_start().len();
+                self.held.drain(..space);
+            }
+            if self.held.is_empty() {
+                return;
+            }
+            self.skip_space = false;
+            let goes_on = match self.place {
+                Place::Start => self.start(ended),
+                Place::Thinking => self.think(ended, out),
+                Place::Text => self.search(ended, out),
+                Place::Fence => self.leave_fence(ended, out),
+                Place::Over => {
+                    self.release(self.held.len(), out);
+                    false
+                }
+            };
+            if !goes_on {
+                return;
+            }
+        }
+    }
+
+    fn start(&mut self, ended: bool) -> bool {
+        let text = self.held.trim_start();
+        if let Some(thought) = text.strip_prefix(THINK) {
+            self.held = thought.to_owned();
+            self.skip_space = true;
+            self.place = Place::Thinking;
+        } else if ended || !THINK.starts_with(text) || self.held.len() > MAX_HELD_BYTES {
+            self.place = Place::Text;
+        } else {
+            return false;
+        }
+        true
+    }
+
+    fn think(&mut self, ended: bool, out: &mut Events) -> bool {
+        let end = self.held.find(THINK_END);
+        let length = end.unwrap_or_else(|| {
+            let kept = if ended { 0 } else { tail_of(&self.held, THINK_END) };
+            self.held.len() - kept
+        });
+        let text: String = self.held.drain(..length).collect();
+        if !text.is_empty() {
+            let slot = self.slots.ours(self.block);
+            out.push_back(StreamEvent::ThinkingDelta { slot, text });
+        }
+        if end.is_some() {
+            self.held.drain(..THINK_END.len());
+            self.begin_block();
+            self.place = Place::Text;
+        }
+        end.is_some()
+    }
+
+    /// Looks for the next thing that may be a call.
+    fn search(&mut self, ended: bool, out: &mut Events) -> bool {
+        let mut blank = self.on_own_line;
+        let mut from = 0;
+        while let Some(offset) = self.held[from..].find(['<', '[', '{', '`']) {
+            let at = from + offset;
+            blank = is_blank_line(blank, &self.held[from..at]);
+            let text = &self.held[at..];
+            let candidate = Candidate { text, on_own_line: blank, ended };
+            match self.offer.judge(candidate) {
+                Verdict::Text if blank && text.starts_with(FENCE) => {
+                    self.release(at + FENCE.len(), out);
+                    self.place = Place::Fence;
+                    return true;
+                }
+                Verdict::Text => (),
+                Verdict::Open | Verdict::Calls(..) if !ended && text.len() <= MAX_HELD_BYTES => {
+                    self.release_words(at, out);
+                    return false;
+                }
+                Verdict::Open => break,
+                Verdict::Calls(length, calls) => {
+                    self.release_words(at, out);
+                    let start = self.held.len() - (self.held.trim_start().len());
+                    self.held.drain(..start + length);
+                    self.emit(calls, out);
+                    return true;
+                }
+            }
+            blank = false;
+            from = at + 1;
+        }
+        if ended {
+            self.release(self.held.len(), out);
+        } else {
+            self.release_words(self.held.len(), out);
+        }
+        false
+    }
+
+    /// Looks for the end of a block that holds no calls.
+    fn leave_fence(&mut self, ended: bool, out: &mut Events) -> bool {
+        let mut blank = self.on_own_line;
+        let mut from = 0;
+        while let Some(offset) = self.held[from..].find('`') {
+            let at = from + offset;
+            blank = is_blank_line(blank, &self.held[from..at]);
+            let ticks = &self.held[at..];
+            if blank && ticks.starts_with(FENCE) {
+                self.release(at + FENCE.len(), out);
+                self.place = Place::Text;
+                return true;
+            }
+            if blank && !ended && FENCE.starts_with(ticks) {
+                self.release(at, out);
+                return false;
+            }
+            blank = false;
+            from = at + 1;
+        }
+        self.release(self.held.len(), out);
+        false
+    }
+
+    /// Passes on the first `length` bytes, unless they are white space before anything else: that is
+    /// kept until words follow.
+    fn release_words(&mut self, length: usize, out: &mut Events) {
+        let is_space = self.held[..length].trim().is_empty();
+        if self.has_spoken || !is_space || length > MAX_HELD_BYTES {
+            self.release(length, out);
+        }
+    }
+
+    fn release(&mut self, length: usize, out: &mut Events) {
+        if length == 0 {
+            return;
+        }
+        let text = if length == self.held.len() {
+            std::mem::take(&mut self.held)
+        } else {
+            self.held.drain(..length).collect()
+        };
+        self.on_own_line = is_blank_line(self.on_own_line, &text);
+        self.has_spoken = true;
+        let slot = self.slots.ours(self.block);
+        out.push_back(StreamEvent::TextDelta { slot, text });
+    }
+
+    fn emit(&mut self, calls: Vec<Call>, out: &mut Events) {
+        for Call { name, arguments } in calls {
+            let slot = self.slots.fresh();
+            out.push_back(StreamEvent::ToolCallStart { slot, id: String::new(), name });
+            if !arguments.is_empty() {
+                let fragment = arguments;
+                out.push_back(StreamEvent::ToolCallDelta { slot, fragment });
+            }
+            out.push_back(StreamEvent::ToolCallDone { slot });
+        }
+        self.has_called = true;
+        self.begin_block();
+    }
+
+    /// What comes next of the decoder's block is a block of its own.
+    fn begin_block(&mut self) {
+        self.slots.by_theirs.remove(&self.block);
+        self.skip_space = true;
+        self.on_own_line = true;
+    }
+}
+
+fn renumber(event: &mut StreamEvent, slots: &mut Slots) {
+    match event {
+        StreamEvent::TextDelta { slot, .. }
+        | StreamEvent::ThinkingDelta { slot, .. }
+        | StreamEvent::Signature { slot, .. }
+        | StreamEvent::Item { slot, .. }
+        | StreamEvent::Redacted { slot, .. }
+        | StreamEvent::ToolCallStart { slot, .. }
+        | StreamEvent::ToolCallDelta { slot, .. }
+        | StreamEvent::ToolCallDone { slot } => *slot = slots.ours(*slot),
+        StreamEvent::Started { .. } | StreamEvent::Usage(_) | StreamEvent::Stop(_) => (),
+    }
+}
+
+/// Whether the line that `text` ends in holds nothing; `before` tells so of the line it begins in.
+fn is_blank_line(before: bool, text: &str) -> bool {
+    match text.rsplit_once('\n') {
+        Some((_, line)) => line.trim().is_empty(),
+        None => before && text.trim().is_empty(),
+    }
+}
+
+/// How many bytes at the end of `text` may be the start of `mark`.
+fn tail_of(text: &str, mark: &str) -> usize {
+    (1..mark.len())
+        .rev()
+        .find(|length| mark.get(..*length).is_some_and(|start| text.ends_with(start)))
+        .unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,326 @@
+use gnoma_core::{
+    Accumulator, Content, RawJson, Response,
+    tool::{Access, Tier, Touches},
+};
+use proptest::prelude::*;
+
+use super::*;
+
+fn tool(name: &str, parameters: &str) -> Arc<ToolSpec> {
+    Arc::new(ToolSpec {
+        name: name.into(),
+        description: String::new(),
+        parameters: RawJson::parse(parameters).unwrap(),
+        access: Access::Read,
+        touches: Touches::Nothing,
+        tier: Tier::Full,
+    })
+}
+
+fn filter() -> TextCalls {
+    let schema = r#"{"type":"object","properties":{"path":{"type":"string"},"limit":{"type":"integer"},
+        "all":{"type":"boolean"},"edits":{"type":"array"}}}"#;
+    let tools: Arc<[_]> =
+        Arc::new([tool("fs.read", schema), tool("fs.edit", schema), tool("bash", "{}")]);
+    TextCalls::new(Arc::new(NameMap::new(&tools)), tools)
+}
+
+fn delta(text: &str) -> StreamEvent {
+    StreamEvent::TextDelta { slot: 0, text: text.to_owned() }
+}
+
+/// What becomes of an answer that arrives in `pieces`, each a network read.
+fn read_with(pieces: &[&str], stop: Option<StopReason>) -> Response {
+    let mut filter = filter();
+    let mut answer = Accumulator::new();
+    let mut events = Events::new();
+    for piece in pieces {
+        events.push_back(delta(piece));
+        filter.filter(&mut events);
+        events.drain(..).for_each(|event| answer.push(&event));
+    }
+    events.extend(stop.map(StreamEvent::Stop));
+    filter.finish(&mut events);
+    events.drain(..).for_each(|event| answer.push(&event));
+    answer.finish()
+}
+
+fn read(pieces: &[&str]) -> Response {
+    read_with(pieces, Some(StopReason::EndTurn))
+}
+
+/// The answer in short: text as it is, thinking in `«»`, calls as `NAME(ARGUMENTS)`.
+fn short(response: &Response) -> Vec<String> {
+    let block = |block: &Content| match block {
+        Content::Text(text) => text.text.clone(),
+        Content::Thinking(thinking) => format!("«{}»", thinking.text),
+        Content::ToolCall(call) => {
+            let mark = if call.broken { "!" } else { "" };
+            format!("{}({}){mark}", call.name, call.arguments)
+        }
+        other => format!("{other:?}"),
+    };
+    response.content.iter().map(block).collect()
+}
+
+/// Answers with calls, and what is in them.
+const ANSWERS: &[(&str, &[&str])] = &[
+    (
+        "I'll look.\n```json\n{\"name\": \"fs_read\", \"arguments\": {\"path\": \"a.rs\"}}\n```\n",
+        &["I'll look.\n", r#"fs.read({"path": "a.rs"})"#],
+    ),
+    (
+        "```tool_call\n{\"tool\":\"bash\",\"input\":{\"command\":\"ls }\"}}\n```",
+        &[r#"bash({"command":"ls }"})"#],
+    ),
+    (
+        "```\n[{\"name\":\"bash\",\"arguments\":{}},\n{\"name\":\"fs.read\",\"parameters\":{\"path\":\"b\"}}]\n```",
+        &["bash({})", r#"fs.read({"path":"b"})"#],
+    ),
+    (
+        "<tool_call>\n{\"name\":\"bash\",\"arguments\":{\"command\":\"a < b\"}}\n</tool_call>\n<tool_call>{\"name\":\"fs.read\",\"arguments\":\"{\\\"path\\\":\\\"c\\\"}\"}",
+        &[r#"bash({"command":"a < b"})"#, r#"fs.read({"path":"c"})"#],
+    ),
+    (
+        "Reading it now: <tool_call>{\"name\":\"fs_read\",\"arguments\":{\"path\":\"it's\"}}</tool_call> and so on",
+        &["Reading it now: ", r#"fs.read({"path":"it's"})"#, "and so on"],
+    ),
+    ("<function=bash>{\"command\":\"ls\"}</function>", &[r#"bash({"command":"ls"})"#]),
+    (
+        "<tool_call>\n<function=fs_edit>\n<parameter=path>\n7\n</parameter>\n<parameter=limit>\n7\n</parameter>\n<parameter=all>\ntrue\n</parameter>\n<parameter=edits>\n[{\"old\": 1}]\n</parameter>\n<parameter=note>\nfirst\n\nlast\n</parameter>\n</function>\n</tool_call>",
+        &[
+            r#"fs.edit({"path":"7","limit":7,"all":true,"edits":[{"old":1}],"note":"first\n\nlast"})"#,
+        ],
+    ),
+    (
+        "[TOOL_CALLS][{\"name\": \"bash\", \"arguments\": {\"command\": \"pwd\"}}]",
+        &[r#"bash({"command": "pwd"})"#],
+    ),
+    (
+        "[TOOL_CALLS]bash[ARGS]{\"command\":\"id\"}[TOOL_CALLS]fs_read[ARGS]{\"path\":\"d\"}",
+        &[r#"bash({"command":"id"})"#, r#"fs.read({"path":"d"})"#],
+    ),
+    (
+        "\n{\"type\":\"function\",\"function\":{\"name\":\"bash\",\"arguments\":{\"command\":\"w\"}}}\n",
+        &[r#"bash({"command":"w"})"#],
+    ),
+    ("{\"tool_calls\":[{\"id\":\"1\",\"function\":\"bash\",\"args\":{}}]}", &["bash({})"]),
+    (
+        "Two files are left.\n\n  {\"name\": \"fs.read\",\n   \"arguments\": {\"path\": \"e\"}}\n\n{\"name\":\"bash\",\"arguments\":{}}\n",
+        &["Two files are left.\n\n  ", r#"fs.read({"path": "e"})"#, "bash({})"],
+    ),
+    (
+        "<think>\nThe user wants {\"name\":\"bash\",\"arguments\":{}}.\n</think>\n\nSure: <b>",
+        &["«The user wants {\"name\":\"bash\",\"arguments\":{}}.\n»", "Sure: <b>"],
+    ),
+    (
+        "<think></think>{'name': 'bash', 'arguments': {'command': 'ls'}}",
+        &[r#"bash("{'command': 'ls'}")!"#],
+    ),
+    (
+        "<tool_call>{\"name\":\"bash\",\"arguments\":{\"command\":\"cat <<E\nx\nE\"}}</tool_call>",
+        &["bash(\"{\\\"command\\\":\\\"cat <<E\\nx\\nE\\\"}\")!"],
+    ),
+    (
+        "```json\n{\"name\":\"bash\",\"arguments\":{\"command\":\"ls\"}\n```",
+        &[r#"bash({"command":"ls"})"#],
+    ),
+    (
+        "```xml\n<function=fs.read><parameter=path>f</parameter></function>\n```\n",
+        &[r#"fs.read({"path":"f"})"#],
+    ),
+];
+
+/// Answers that look like calls and are none.
+const TEXTS: &[&str] = &[
+    "",
+    " \n ",
+    "plain",
+    "An array `[1]`, a tag <b>, and { braces }\n{ return; }\n[link](x)\n",
+    "```rust\nfn main() {}\n```\n{\"not\": \"a call\"}\n",
+    "```json\n{\"name\": \"left-pad\", \"version\": \"1.0.0\"}\n```",
+    "```json\n{\"name\": \"bash\", \"description\": \"runs\", \"parameters\": {}}\n```",
+    "```text\n{\"name\":\"bash\",\"arguments\":{}}\n<function=bash>\n```\nThat is the form.",
+    "Write `<tool_call>` and then `</tool_call>`, or <tool_call>like this</tool_call>.",
+    "<tool_call>{\"name\":\"unknown\",\"arguments\":{}}</tool_call>",
+    "<function=unknown>{}</function> <function",
+    "{\"name\":\"bash\",\"arguments\":{}} is the form\n",
+    "see {\"name\":\"bash\",\"arguments\":{}}\n",
+    "[TOOL_CALLS] is a token of Mistral's, and one that nobody writes unless they mean it",
+    "[TOOL_CALLS]nobody{\"a\":1}",
+    "{\"name\":\"bash\"}",
+    "So the call must be:\n\n{\"name\":\"bash\",\"arguments\":{}}\n\nThen I am done.",
+    "[[{\"a\":[]}]]\n[]\n{}\n",
+    "text <think>not at the start</think>",
+    "```json\n{\"name\":\"bash\",\"arguments\":{}}\nmore\n```",
+    "``` `` ` <",
+];
+
+#[test]
+fn calls_are_found_in_every_form() {
+    for (answer, expected) in ANSWERS {
+        let response = read(&[answer]);
+        assert_eq!(short(&response), *expected, "{answer}");
+        let has_calls = response.tool_calls().next().is_some();
+        let stop = if has_calls { StopReason::ToolUse } else { StopReason::EndTurn };
+        assert_eq!(response.stop, Some(stop), "{answer}");
+    }
+}
+
+#[test]
+fn what_is_no_call_stays_as_it_is() {
+    for text in TEXTS {
+        let whole: String = short(&read(&[text])).concat();
+        assert_eq!(whole, *text);
+    }
+}
+
+#[test]
+fn words_are_not_held_back() {
+    let mut filter = filter();
+    for (text, passed) in [
+        ("Let me ", "Let me "),
+        ("see <", "see "),
+        ("b> and\n{", "<b> and\n"),
+        ("\"version\": ", "{\"version\": "),
+        ("1}\n```", "1}\n"),
+        ("rs\n{", "```rs\n{"),
+        (
+            "\"name\":\"bash\",\"arguments\":{}}\n```\n",
+            "\"name\":\"bash\",\"arguments\":{}}\n```\n",
+        ),
+    ] {
+        let mut events = Events::from([delta(text)]);
+        filter.filter(&mut events);
+        let got: String = events
+            .iter()
+            .map(|event| match event {
+                StreamEvent::TextDelta { text, .. } => text.as_str(),
+                other => panic!("{other:?}"),
+            })
+            .collect();
+        assert_eq!(got, passed, "after {text:?}");
+    }
+}
+
+#[test]
+fn calls_are_words_if_the_server_sends_calls() {
+    let mut filter = filter();
+    let mut events = Events::from([
+        delta("<tool_call>{\"name\":\"bash\",\"arguments\":{}}</tool_call>\n"),
+        StreamEvent::ToolCallStart { slot: 1, id: "c".into(), name: "bash".into() },
+        StreamEvent::ToolCallDone { slot: 1 },
+        StreamEvent::TextDelta { slot: 2, text: "{\"name\":\"bash\",\"arguments\":{}}".into() },
+        StreamEvent::Stop(StopReason::ToolUse),
+    ]);
+    let before = events.clone();
+    filter.filter(&mut events);
+    assert_eq!(events, before);
+}
+
+#[test]
+fn an_answer_that_was_cut_keeps_its_text() {
+    let text = "<tool_call>{\"name\":\"bash\",\"arguments\":{\"command\":\"l";
+    for stop in [Some(StopReason::MaxTokens), None] {
+        let response = read_with(&[text], stop);
+        assert_eq!(short(&response), [text]);
+        assert_eq!(response.stop, stop);
+    }
+}
+
+#[test]
+fn what_is_held_back_is_bounded() {
+    let mut filter = filter();
+    let start = "<tool_call>{\"name\":\"bash\",\"arguments\":{\"command\":\"";
+    let mut events = Events::from([delta(start)]);
+    filter.filter(&mut events);
+    assert!(events.is_empty());
+    events.push_back(delta(&"x".repeat(MAX_HELD_BYTES)));
+    filter.filter(&mut events);
+    assert_eq!(events.len(), 1);
+    assert!(filter.held.is_empty());
+    let mut filter = self::filter();
+    let mut events = Events::from([delta(&" ".repeat(MAX_HELD_BYTES + 1))]);
+    filter.filter(&mut events);
+    assert!(filter.held.is_empty());
+}
+
+#[test]
+fn thoughts_that_are_cut_stay_thoughts() {
+    for stop in [Some(StopReason::MaxTokens), Some(StopReason::EndTurn), None] {
+        assert_eq!(short(&read_with(&["<think>if a </", "t"], stop)), ["«if a </t»"]);
+    }
+}
+
+/// `text` in pieces that end at `cuts`.
+fn cut<'a>(text: &'a str, cuts: &[usize]) -> Vec<&'a str> {
+    let mut ends: Vec<_> = cuts.iter().map(|cut| cut % (text.len() + 1)).collect();
+    ends.retain(|end| text.is_char_boundary(*end));
+    ends.extend([0, text.len()]);
+    ends.sort_unstable();
+    ends.windows(2).map(|pair| &text[pair[0]..pair[1]]).collect()
+}
+
+fn scraps() -> impl Strategy<Value = String> {
+    let scrap = prop_oneof![
+        Just("<tool_call>"),
+        Just("</tool_call>"),
+        Just("<function=bash>"),
+        Just("</function>"),
+        Just("<parameter=a>"),
+        Just("</parameter>"),
+        Just("[TOOL_CALLS]"),
+        Just("[ARGS]"),
+        Just("```json\n"),
+        Just("```"),
+        Just("\n"),
+        Just(" "),
+        Just("{"),
+        Just("}"),
+        Just("["),
+        Just("]"),
+        Just("\""),
+        Just("\"name\""),
+        Just(":"),
+        Just("\"bash\""),
+        Just(","),
+        Just("\"arguments\""),
+        Just("<think>"),
+        Just("</think>"),
+        Just("é"),
+        Just("word"),
+        Just("{\"name\":\"bash\",\"arguments\":{\"a\":1}}"),
+    ];
+    prop::collection::vec(scrap, 0..24).prop_map(|scraps| scraps.concat())
+}
+
+proptest! {
+    /// Where the network cuts an answer does not matter.
+    #[test]
+    fn cuts_do_not_matter(answer in 0..ANSWERS.len(), cuts in prop::collection::vec(0_usize..400, 0..12)) {
+        let text = ANSWERS[answer].0;
+        prop_assert_eq!(short(&read(&cut(text, &cuts))), short(&read(&[text])));
+    }
+
+    /// Nor does it in any mess that models may write.
+    #[test]
+    fn cuts_do_not_matter_in_a_mess(text in scraps(), cuts in prop::collection::vec(0_usize..400, 0..12)) {
+        prop_assert_eq!(short(&read(&cut(&text, &cuts))), short(&read(&[&text])));
+    }
+
+    /// Text without a call comes through byte for byte.
+    #[test]
+    fn text_comes_through(text in 0..TEXTS.len(), cuts in prop::collection::vec(0_usize..400, 0..12)) {
+        let text = TEXTS[text];
+        prop_assert_eq!(short(&read(&cut(text, &cuts))).concat(), text);
+    }
+
+    /// A mess in which no tool is named comes through byte for byte.
+    #[test]
+    fn a_mess_comes_through(text in scraps(), cuts in prop::collection::vec(0_usize..400, 0..12)) {
+        let text = text.replace("bash", "bush");
+        let is_thought = text.trim_start().starts_with(THINK);
+        let text = if is_thought { format!("So: {text}") } else { text };
+        prop_assert_eq!(short(&read(&cut(&text, &cuts))).concat(), text);
+    }
+}

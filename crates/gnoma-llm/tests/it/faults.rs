@@ -1,0 +1,299 @@
+//! Servers that misbehave, and the words a person gets to read about it.
+
+use std::time::Duration;
+
+use futures_util::StreamExt as _;
+use gnoma_core::{Accumulator, ErrorKind, Provider, ProviderError, Secret};
+use gnoma_llm::{Profile, connect};
+use gnoma_net::{Http, HttpOptions};
+use gnoma_testkit::{Body, End, Failure, Reply, RetryAfter, Script, Server};
+use tokio::{net::TcpListener, time::timeout};
+
+use crate::{
+    endpoints::{Endpoint, PROTOCOLS},
+    histories::{ask, user},
+};
+
+/// Longest wait for what should happen soon.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// The client's patience where a test is about silence.
+const IDLE: Duration = Duration::from_millis(200);
+
+/// What came before the error, and the error.
+struct Outcome {
+    text: String,
+    error: ProviderError,
+}
+
+/// Says of an error what a person needs to know: its kind, words of it, and words of the remedy.
+struct Expected<'a> {
+    kind: ErrorKind,
+    says: &'a str,
+    hint: &'a str,
+}
+
+impl Outcome {
+    fn expect(&self, endpoint: &Endpoint, expected: &Expected<'_>) {
+        let (label, error) = (endpoint.label, &self.error);
+        assert_eq!(error.kind, expected.kind, "{label}: {error}");
+        let said = error.to_string();
+        assert!(said.starts_with(endpoint.provider), "{label}: {said}");
+        assert!(said.contains(expected.says), "{label}: {said}");
+        let hint = error.hint.as_deref().unwrap_or_default();
+        assert!(hint.contains(expected.hint), "{label}: hint `{hint}`");
+    }
+}
+
+#[tokio::test]
+async fn a_connection_that_breaks_keeps_what_was_said() {
+    for endpoint in &PROTOCOLS {
+        let (reply, cut) = half_an_answer(endpoint);
+        for end in [End::Reset(cut), End::Abort(cut)] {
+            let outcome = fails(endpoint, reply.clone().ending(end)).await;
+            outcome.expect(
+                endpoint,
+                &Expected { kind: ErrorKind::Network, says: "the connection broke", hint: "" },
+            );
+            assert_eq!(outcome.text, "first ", "{} {end:?}", endpoint.label);
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_answer_without_its_end_is_no_answer() {
+    for endpoint in &PROTOCOLS {
+        let (reply, cut) = half_an_answer(endpoint);
+        let outcome = fails(endpoint, reply.ending(End::Truncate(cut))).await;
+        outcome.expect(
+            endpoint,
+            &Expected {
+                kind: ErrorKind::Network,
+                says: "the connection ended before the answer was complete",
+                hint: "",
+            },
+        );
+        assert_eq!(outcome.text, "first ", "{}", endpoint.label);
+    }
+}
+
+#[tokio::test]
+async fn silence_is_not_waited_out() {
+    for endpoint in &PROTOCOLS {
+        let (reply, cut) = half_an_answer(endpoint);
+        let silent = [
+            (reply.clone().ending(End::Stall(cut)), "first "),
+            (reply.clone().ending(End::Stall(0)), ""),
+            (reply.after(PATIENCE * 2), ""),
+        ];
+        for (reply, text) in silent {
+            let server = Server::queue([reply]).unwrap();
+            let impatient = HttpOptions { idle_timeout: IDLE, ..HttpOptions::default() };
+            let provider = connect(endpoint.profile(&server.url()), Http::new(impatient));
+            let outcome = outcome_of(endpoint, &*provider).await;
+            outcome.expect(
+                endpoint,
+                &Expected {
+                    kind: ErrorKind::Timeout,
+                    says: "no answer in time",
+                    hint: "network.idle_timeout",
+                },
+            );
+            assert_eq!(outcome.text, text, "{}", endpoint.label);
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_answer_in_another_language_is_called_so() {
+    let table: [(&str, &'static [u8], &str); 6] = [
+        ("text/plain", b"Hello, I am a clock.\n", "begins with `H`"),
+        ("", b"\x00\x01\xFE\xFF\r\n\r\n\x80\x81", r"begins with `\x00`"),
+        ("text/event-stream", b"data: {\"cho\n\n", "broken record"),
+        ("application/json", b"{]}", "broken record"),
+        ("application/json", b"", "the answer is empty"),
+        ("text/html", b"<!doctype html><title>Login</title>", "an HTML page"),
+    ];
+    for endpoint in &PROTOCOLS {
+        for (kind, body, says) in table {
+            let outcome = fails(endpoint, Reply::new(200, kind, body)).await;
+            outcome.expect(
+                endpoint,
+                &Expected { kind: ErrorKind::Protocol, says, hint: "Check that the address" },
+            );
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_page_of_a_proxy_is_not_quoted() {
+    for endpoint in &PROTOCOLS {
+        let outcome = fails(endpoint, endpoint.wire.failure(&Failure::WebPage)).await;
+        let says = "provider overloaded (HTTP 502): the server answered with an HTML page";
+        outcome.expect(
+            endpoint,
+            &Expected { kind: ErrorKind::Overloaded, says, hint: "Try again later" },
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_rate_limit_says_how_long_to_wait() {
+    let date = RetryAfter::Date {
+        at: "Sun, 06 Nov 1994 08:50:07 GMT".to_owned(),
+        now: "Sun, 06 Nov 1994 08:49:37 GMT".to_owned(),
+    };
+    let table = [(None, None), (Some(RetryAfter::Seconds(7)), Some(7)), (Some(date), Some(30))];
+    for endpoint in &PROTOCOLS {
+        for (retry_after, seconds) in table.clone() {
+            let failure = Failure::RateLimited(retry_after);
+            let outcome = fails(endpoint, endpoint.wire.failure(&failure)).await;
+            outcome.expect(
+                endpoint,
+                &Expected {
+                    kind: ErrorKind::RateLimited,
+                    says: "rate limited (HTTP 429): ",
+                    hint: "--provider",
+                },
+            );
+            let wait = seconds.map(Duration::from_secs);
+            assert_eq!(outcome.error.retry_after, wait, "{}", endpoint.label);
+        }
+    }
+}
+
+#[tokio::test]
+async fn refusals_are_told_apart() {
+    let table = [
+        (Failure::Overloaded, ErrorKind::Overloaded, "Try again later"),
+        (Failure::Internal, ErrorKind::Overloaded, "Try again later"),
+        (Failure::NoModel, ErrorKind::NotFound, "gnoma providers"),
+        (Failure::TooLong, ErrorKind::ContextTooLong, "larger window"),
+    ];
+    for endpoint in &PROTOCOLS {
+        for (failure, kind, hint) in &table {
+            let outcome = fails(endpoint, endpoint.wire.failure(failure)).await;
+            let (kind, says) = (*kind, "(HTTP ");
+            outcome.expect(endpoint, &Expected { kind, says, hint });
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_key_that_is_missing_or_wrong_is_named() {
+    for endpoint in &PROTOCOLS {
+        let reply = endpoint.wire.failure(&Failure::Key);
+        let server = Server::start(move |_| reply.clone()).unwrap();
+        let mut profile = endpoint.profile(&server.url());
+        let variable = profile.key_variable.clone();
+        let missing = format!("export {variable} or set `provider.api_keys.");
+        let wrong = format!("was refused: check {variable}");
+        for (key, hint) in [(None, &missing), (Some("s3cret"), &wrong)] {
+            profile.key = key.map(|key| Secret::new(key.to_owned()));
+            let outcome = asked(endpoint, profile.clone()).await;
+            let expected = Expected { kind: ErrorKind::Auth, says: "not authorised", hint };
+            outcome.expect(endpoint, &expected);
+            assert!(!format!("{:?}", outcome.error).contains("s3cret"));
+        }
+        let with_key = server.requests().pop().unwrap();
+        let values = with_key.headers.iter().map(|(_, value)| value);
+        assert!(values.into_iter().any(|value| value.contains("s3cret")));
+    }
+}
+
+#[tokio::test]
+async fn a_redirect_is_not_followed() {
+    for endpoint in &PROTOCOLS {
+        let elsewhere = Server::queue([endpoint.wire.stream(&Script::text(["no"]))]).unwrap();
+        for status in [301, 302, 307, 308] {
+            let target = format!("{}/elsewhere", elsewhere.url());
+            let reply = Reply::text(status, "").header("location", &target);
+            let server = Server::queue([reply]).unwrap();
+            let mut profile = endpoint.profile(&server.url());
+            profile.key = Some(Secret::new("s3cret".to_owned()));
+            let outcome = asked(endpoint, profile).await;
+            outcome.expect(
+                endpoint,
+                &Expected {
+                    kind: ErrorKind::Protocol,
+                    says: &target,
+                    hint: "Check that the address",
+                },
+            );
+        }
+        assert_eq!(elsewhere.connections(), 0, "{}", endpoint.label);
+    }
+}
+
+#[tokio::test]
+async fn nobody_there_is_said_with_the_address() {
+    for endpoint in &PROTOCOLS {
+        let url = vacant().await;
+        let outcome = asked(endpoint, endpoint.profile(&url)).await;
+        let hint = if endpoint.label == "ollama" {
+            format!("Is the server of `ollama` running at {url}?")
+        } else {
+            "Check the network".to_owned()
+        };
+        let expected = Expected {
+            kind: ErrorKind::Network,
+            says: &format!("cannot connect ({url}/"),
+            hint: &hint,
+        };
+        outcome.expect(endpoint, &expected);
+        assert!(outcome.error.message.contains("refused"), "{}", outcome.error.message);
+    }
+}
+
+#[tokio::test]
+async fn an_address_that_is_none_is_said() {
+    for endpoint in &PROTOCOLS {
+        let outcome = asked(endpoint, endpoint.profile("not an address")).await;
+        let hint = format!("provider.endpoints.{}", endpoint.provider);
+        let expected =
+            Expected { kind: ErrorKind::BadRequest, says: "unusable address", hint: &hint };
+        outcome.expect(endpoint, &expected);
+    }
+}
+
+/// An address where nobody listens.
+async fn vacant() -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    format!("http://{}", listener.local_addr().unwrap())
+}
+
+/// An answer of two words, and where it is cut after the first.
+fn half_an_answer(endpoint: &Endpoint) -> (Reply, usize) {
+    let reply = endpoint.wire.stream(&Script::text(["first ", "second"]));
+    let Body::Bytes(body) = &reply.body else { panic!("an endless script") };
+    let text = String::from_utf8(body.to_vec()).unwrap();
+    // In the middle of the second word: its record is cut.
+    let cut = text.find("second").unwrap() + 3;
+    (reply, cut)
+}
+
+async fn fails(endpoint: &Endpoint, reply: Reply) -> Outcome {
+    let server = Server::queue([reply]).unwrap();
+    asked(endpoint, endpoint.profile(&server.url())).await
+}
+
+async fn asked(endpoint: &Endpoint, profile: Profile) -> Outcome {
+    outcome_of(endpoint, &*connect(profile, Http::new(HttpOptions::default()))).await
+}
+
+/// Asks, and reads until the error, which must be the last that comes.
+async fn outcome_of(endpoint: &Endpoint, provider: &dyn Provider) -> Outcome {
+    let mut answer = provider.stream(ask(endpoint, [user("Hello")]));
+    let mut all = Accumulator::new();
+    let error = loop {
+        match timeout(PATIENCE, answer.next()).await.unwrap() {
+            Some(Ok(event)) => all.push(&event),
+            Some(Err(error)) => break error,
+            None => panic!("{}: a good end", endpoint.label),
+        }
+    };
+    assert!(answer.next().await.is_none(), "{}", endpoint.label);
+    assert_eq!(all.stop(), None, "{}: {error}", endpoint.label);
+    let message = all.finish().into_message(None);
+    Outcome { text: message.map_or_else(String::new, |message| message.text_content()), error }
+}

@@ -1,0 +1,215 @@
+//! The client over a real connection: good streams however they are cut, a consumer that leaves or is
+//! slow. What misbehaving servers lead to is in [`crate::faults`].
+
+use std::time::Duration;
+
+use futures_util::StreamExt as _;
+use gnoma_core::{Accumulator, Content, Provider, StopReason, StreamEvent};
+use gnoma_llm::connect;
+use gnoma_net::{Http, HttpOptions};
+use gnoma_testkit::{Body, End, Reply, Script, Server};
+use tokio::time::{sleep, timeout};
+
+use crate::{
+    endpoints::{COMPATIBLE, Endpoint, PROTOCOLS},
+    histories::{ask, tools, user},
+};
+
+/// Longest wait for what should happen at once.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Most that may lie between a server and a client that does not read: the kernel's buffers on both
+/// sides and one network read.
+const MAX_IN_FLIGHT_BYTES: u64 = 8 << 20;
+
+/// A server that sends nothing for so long has stopped sending.
+const QUIET: Duration = Duration::from_millis(100);
+
+const WORD: &str = "wordwordword";
+
+/// The same events, whatever the network does to the bytes.
+#[tokio::test]
+async fn cuts_do_not_change_an_answer() {
+    let script = Script::text(["Grüße ", "an alle 🦀"])
+        .call("call00001", "fs_read", r#"{"path":"ä"}"#)
+        .call("call00002", "bash", "{}");
+    for endpoint in PROTOCOLS.iter().chain(&COMPATIBLE) {
+        for bytes in [1, 7, 64, usize::MAX] {
+            let reply = endpoint.wire.stream(&script).pieces(bytes);
+            let server = Server::queue([reply]).unwrap();
+            let answer = read(endpoint, &server).await;
+            let label = endpoint.label;
+            assert_eq!(answer.stop(), Some(StopReason::ToolUse), "{label} {bytes}");
+            let message = answer.finish().into_message(None).unwrap();
+            assert_eq!(message.text_content(), "Grüße an alle 🦀", "{label}");
+            let calls: Vec<_> = message.tool_calls().collect();
+            assert_eq!(calls[0].name, "fs.read", "{label}");
+            assert_eq!(calls[0].arguments.get(), r#"{"path":"ä"}"#, "{label}");
+            assert_eq!(calls[1].arguments.get(), "{}", "{label}");
+        }
+    }
+}
+
+/// Servers label streams as they like.
+#[tokio::test]
+async fn the_content_type_does_not_matter() {
+    for endpoint in &PROTOCOLS {
+        for kind in ["application/octet-stream", "text/html", ""] {
+            let Body::Bytes(body) = endpoint.wire.stream(&Script::text([WORD])).body else {
+                panic!("an endless script")
+            };
+            let server = Server::queue([Reply::new(200, kind, body)]).unwrap();
+            let message = read(endpoint, &server).await.finish();
+            assert_eq!(message.content, [Content::text(WORD)], "{}", endpoint.label);
+        }
+    }
+}
+
+#[tokio::test]
+async fn bytes_that_are_no_text_are_replaced() {
+    for endpoint in &PROTOCOLS {
+        let body = body_with(endpoint, WORD, b"gr\xFC\xDFe");
+        let server = Server::queue([Reply::sse(body)]).unwrap();
+        let message = read(endpoint, &server).await.finish();
+        let text = Content::text("gr\u{FFFD}\u{FFFD}e");
+        assert_eq!(message.content, [text], "{}", endpoint.label);
+    }
+}
+
+#[tokio::test]
+async fn dropping_the_stream_closes_the_connection() {
+    for endpoint in &PROTOCOLS {
+        let server = Server::queue([endless(endpoint)]).unwrap();
+        let provider = provider(endpoint, &server);
+        let mut answer = provider.stream(ask(endpoint, [user("Hello")]));
+        first_words(&mut answer).await;
+        assert_eq!(server.clients_gone(), 0);
+        drop(answer);
+        let gone = timeout(PATIENCE, server.client_gone()).await;
+        assert!(gone.is_ok(), "{}: still connected", endpoint.label);
+    }
+}
+
+/// A stream that waits for a silent server lets go of it as well.
+#[tokio::test]
+async fn dropping_a_waiting_stream_closes_the_connection() {
+    for endpoint in &PROTOCOLS {
+        let reply = endpoint.wire.stream(&Script::text([WORD]));
+        let server = Server::queue([reply.ending(End::Stall(0))]).unwrap();
+        let provider = provider(endpoint, &server);
+        let mut answer = provider.stream(ask(endpoint, [user("Hello")]));
+        while server.requests().is_empty() {
+            assert!(timeout(QUIET, answer.next()).await.is_err());
+        }
+        drop(answer);
+        let gone = timeout(PATIENCE, server.client_gone()).await;
+        assert!(gone.is_ok(), "{}: still connected", endpoint.label);
+    }
+}
+
+#[tokio::test]
+async fn a_stream_that_is_not_polled_sends_nothing() {
+    let endpoint = &PROTOCOLS[0];
+    let server = Server::queue([endless(endpoint)]).unwrap();
+    let provider = provider(endpoint, &server);
+    let answer = provider.stream(ask(endpoint, [user("Hello")]));
+    sleep(QUIET).await;
+    assert_eq!(server.connections(), 0);
+    drop(answer);
+}
+
+/// Nothing is read ahead of the consumer: the sender stops when it stops, and goes on with it.
+#[tokio::test]
+async fn a_slow_consumer_slows_the_sender() {
+    for endpoint in &PROTOCOLS {
+        let server = Server::queue([endless(endpoint)]).unwrap();
+        let provider = provider(endpoint, &server);
+        let mut answer = provider.stream(ask(endpoint, [user("Hello")]));
+        first_words(&mut answer).await;
+        let held = settled(&server).await;
+        assert!(held < MAX_IN_FLIGHT_BYTES, "{}: {held} bytes were read ahead", endpoint.label);
+        let mut taken = 0;
+        while taken <= held {
+            let event = timeout(PATIENCE, answer.next()).await.unwrap();
+            if let StreamEvent::TextDelta { text, .. } = event.unwrap().unwrap() {
+                taken += text.len() as u64;
+            }
+        }
+        assert!(server.bytes_sent() > held, "{}", endpoint.label);
+    }
+}
+
+/// What the server has got rid of when it cannot send any more.
+async fn settled(server: &Server) -> u64 {
+    let mut sent = server.bytes_sent();
+    loop {
+        sleep(QUIET).await;
+        let now = server.bytes_sent();
+        if now == sent {
+            return now;
+        }
+        sent = now;
+    }
+}
+
+async fn first_words(answer: &mut gnoma_core::EventStream) {
+    loop {
+        let event = timeout(PATIENCE, answer.next()).await.unwrap();
+        if let StreamEvent::TextDelta { .. } = event.unwrap().unwrap() {
+            return;
+        }
+    }
+}
+
+/// A stream that says the same for ever.
+fn endless(endpoint: &Endpoint) -> Reply {
+    let words = WORD.repeat(1000);
+    let Body::Bytes(body) = endpoint.wire.stream(&Script::text([words.as_str()])).body else {
+        panic!("an endless script")
+    };
+    let body = String::from_utf8(body.to_vec()).unwrap();
+    let at = body.find(&words).unwrap();
+    let ends = ["\r\n\r\n", "\n\n", "\n"];
+    let end = ends.into_iter().find(|end| body.contains(end)).unwrap();
+    let unit_end = at + body[at..].find(end).unwrap() + end.len();
+    let unit = body[..unit_end - end.len()].rfind(end);
+    let unit = unit.map_or(0, |before| before + end.len());
+    Reply::endless(
+        "text/event-stream",
+        body[..unit_end].to_owned(),
+        body[unit..unit_end].to_owned(),
+    )
+}
+
+/// A good answer in which `mark` is replaced by `bytes`.
+fn body_with(endpoint: &Endpoint, mark: &str, bytes: &[u8]) -> Vec<u8> {
+    let Body::Bytes(body) = endpoint.wire.stream(&Script::text([mark])).body else {
+        panic!("an endless script")
+    };
+    let mark = mark.as_bytes();
+    let mut out = Vec::new();
+    let mut rest = &body[..];
+    while let Some(at) = rest.windows(mark.len()).position(|window| window == mark) {
+        out.extend_from_slice(&rest[..at]);
+        out.extend_from_slice(bytes);
+        rest = &rest[at + mark.len()..];
+    }
+    out.extend_from_slice(rest);
+    out
+}
+
+fn provider(endpoint: &Endpoint, server: &Server) -> std::sync::Arc<dyn Provider> {
+    connect(endpoint.profile(&server.url()), Http::new(HttpOptions::default()))
+}
+
+/// A good answer, whole.
+async fn read(endpoint: &Endpoint, server: &Server) -> Accumulator {
+    let request = gnoma_core::ModelRequest { tools: tools(), ..ask(endpoint, [user("Hello")]) };
+    let mut answer = provider(endpoint, server).stream(request);
+    let mut all = Accumulator::new();
+    while let Some(event) = timeout(PATIENCE, answer.next()).await.unwrap() {
+        let event = event.unwrap_or_else(|error| panic!("{}: {error}", endpoint.label));
+        all.push(&event);
+    }
+    all
+}

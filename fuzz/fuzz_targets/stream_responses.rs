@@ -1,0 +1,5 @@
+//! Answers in the words of `Responses`.
+
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|input: &[u8]| gnoma_fuzz::llm::stream(gnoma_llm::Protocol::Responses, input));

@@ -1,6 +1,6 @@
 //! A long conversation as an agent has it: a request, then rounds of words, a call and its result.
 
-use std::sync::Arc;
+use std::{collections::HashSet, sync::Arc};
 
 use bytes::Bytes;
 use gnoma_core::{
@@ -94,6 +94,15 @@ impl Conversation {
     pub fn encode(&self, request: &ModelRequest) -> Vec<Bytes> {
         self.requests.body(request)
     }
+}
+
+/// How much of a body lies elsewhere in memory than in the body before, which is still held: that much
+/// was serialised anew.
+#[must_use]
+pub fn fresh_bytes(before: &[Bytes], after: &[Bytes]) -> usize {
+    let known: HashSet<_> = before.iter().map(|piece| piece.as_ptr()).collect();
+    let is_new = |piece: &&Bytes| !known.contains(&piece.as_ptr());
+    after.iter().filter(is_new).map(Bytes::len).sum()
 }
 
 fn tool(nth: usize) -> Arc<ToolSpec> {

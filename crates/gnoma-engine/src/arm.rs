@@ -9,6 +9,9 @@ use gnoma_core::{Effort, ModelRef, Provider, tool::Tier};
 /// Windows up to this many tokens get the lean tool set: a full one would fill a tenth of them.
 pub const LEAN_WINDOW_TOKENS: u32 = 16_384;
 
+/// One answer of a model with a small window takes at most this part of it.
+const ANSWER_SHARE: u32 = 8;
+
 /// A provider and a model that can be asked.
 #[derive(Clone)]
 pub struct Arm {
@@ -41,6 +44,17 @@ impl Arm {
     #[must_use]
     pub fn name(&self) -> ModelRef {
         ModelRef { provider: self.provider.name().to_owned(), model: self.model.to_string() }
+    }
+
+    /// Most tokens of an answer: a small window must not be given away to a single one.
+    #[must_use]
+    pub fn answer_limit(&self) -> Option<u32> {
+        let share = self.context_window.map(|window| window / ANSWER_SHARE);
+        match (self.tier(), self.max_output_tokens, share) {
+            (Tier::Lean, Some(most), Some(share)) => Some(most.min(share)),
+            (Tier::Lean, None, share) => share,
+            (Tier::Lean | Tier::Full, most, _) => most,
+        }
     }
 
     /// The tools it is offered: models with a small window on the user's machine get fewer.

@@ -4,12 +4,14 @@
 //! looks for. What follows from a sign (a corrective message, the end of the turn) is the turn
 //! machine's business. All state is bounded, whatever a model streams.
 
+mod announce;
 mod calls;
 mod check;
 mod claim;
 mod repetition;
 mod runner;
 
+pub use announce::announces;
 pub use calls::{PatchSpiral, Repeat, SameCall};
 pub use check::RedCheck;
 pub use claim::claims_success;

@@ -318,13 +318,15 @@ impl Session {
         }
         let tier = arm.tier();
         let system = self.systems.entry(tier).or_insert_with(|| (self.system)(tier).into());
+        let tool_choice =
+            if self.turn.may_use_tools() { ToolChoice::Auto } else { ToolChoice::None };
         self.stream = Some(arm.provider.stream(ModelRequest {
             model: Arc::clone(&arm.model),
             system: Arc::clone(system),
             messages: self.turn.history().to_vec(),
             tools: Arc::clone(self.tools.specs(tier)),
-            tool_choice: ToolChoice::Auto,
-            max_output_tokens: arm.max_output_tokens,
+            tool_choice,
+            max_output_tokens: arm.answer_limit(),
             temperature: arm.temperature,
             effort: arm.effort,
             context_window: arm.context_window,

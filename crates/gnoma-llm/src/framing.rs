@@ -55,27 +55,9 @@ impl Framer {
     /// When the body is HTML, the page of a proxy or a wrong address, or nothing that is known.
     pub fn feed(&mut self, bytes: &[u8]) -> Result<(), FramingError> {
         self.received |= !bytes.is_empty();
-        if self.form.is_none() {
-            let Some(first) =
-                bytes.iter().find(|byte| !byte.is_ascii_whitespace() && !BOM.contains(byte))
-            else {
-                return Ok(());
-            };
-            self.form = Some(match first {
-                b'{' | b'[' => Form::Objects(Splitter::default()),
-                b'<' => {
-                    return Err("the server answered with an HTML page, not with a model's answer"
-                        .to_owned());
-                }
-                // How the fields and the comments of an event stream begin.
-                b'd' | b'e' | b'i' | b'r' | b':' => Form::Sse(Decoder::default()),
-                other => {
-                    return Err(format!(
-                        "the answer is neither JSON nor an event stream: it begins with `{}`",
-                        other.escape_ascii()
-                    ));
-                }
-            });
+        let bytes = if self.form.is_some() { bytes } else { without_blank(bytes) };
+        if let (None, Some(first)) = (&self.form, bytes.first()) {
+            self.form = Some(form(*first)?);
         }
         match &mut self.form {
             Some(Form::Sse(decoder)) => decoder.feed(bytes),
@@ -140,7 +122,58 @@ impl Framer {
     }
 }
 
+/// `bytes` without the white space and the byte order mark that may come before all else.
+fn without_blank(bytes: &[u8]) -> &[u8] {
+    let is_blank = |byte: &u8| byte.is_ascii_whitespace() || BOM.contains(byte);
+    let start = bytes.iter().position(|byte| !is_blank(byte)).unwrap_or(bytes.len());
+    bytes.get(start..).unwrap_or_default()
+}
+
+/// What begins with `first`.
+fn form(first: u8) -> Result<Form, FramingError> {
+    match first {
+        b'{' | b'[' => Ok(Form::Objects(Splitter::default())),
+        b'<' => Err("the server answered with an HTML page, not with a model's answer".to_owned()),
+        // How the fields and the comments of an event stream begin.
+        b'd' | b'e' | b'i' | b'r' | b':' => Ok(Form::Sse(Decoder::default())),
+        other => Err(format!(
+            "the answer is neither JSON nor an event stream: it begins with `{}`",
+            other.escape_ascii()
+        )),
+    }
+}
+
 /// `bytes` as text. The check of the standard library's lossy reading is slow, and hardly ever needed.
 fn sound(bytes: &[u8]) -> Cow<'_, str> {
     std::str::from_utf8(bytes).map_or_else(|_| String::from_utf8_lossy(bytes), Cow::Borrowed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn records(pieces: &[&[u8]]) -> Vec<String> {
+        let mut framer = Framer::default();
+        let mut records = Vec::new();
+        for piece in pieces {
+            framer.feed(piece).unwrap();
+            while let Some(record) = framer.next_record().unwrap() {
+                records.push(record.data.into_owned());
+            }
+        }
+        records
+    }
+
+    /// Also where the cut falls into the byte order mark.
+    #[test]
+    fn what_comes_before_all_else_does_not_matter() {
+        for blank in ["", "\u{FEFF}", "\u{FEFF}\r\n\r\n", "\n \t", " "] {
+            for (body, record) in [("data: x\n\n", "x"), ("{}\n", "{}")] {
+                let body = format!("{blank}{body}").into_bytes();
+                let single: Vec<_> = body.chunks(1).collect();
+                assert_eq!(records(&[&body]), [record], "{blank:?}");
+                assert_eq!(records(&single), [record], "{blank:?}");
+            }
+        }
+    }
 }

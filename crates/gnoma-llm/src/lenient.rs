@@ -128,6 +128,29 @@ impl<'de> Visitor<'de> for CountVisitor {
     skip_other!(visit_bool(bool), visit_i64(i64));
 }
 
+/// A value of no use, read over a level at a time: to skip a list of objects in one go, `serde_json`
+/// allocates. For fields that come with every record.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Skipped;
+
+impl<'de> Deserialize<'de> for Skipped {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(SkippedVisitor)
+    }
+}
+
+struct SkippedVisitor;
+
+impl<'de> Visitor<'de> for SkippedVisitor {
+    type Value = Skipped;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("anything")
+    }
+
+    skip_other!(visit_bool(bool), visit_i64(i64), visit_u64(u64), visit_f64(f64), visit_str(&str));
+}
+
 /// A list that nearly always holds one element, which then costs no allocation.
 #[derive(Debug)]
 pub(crate) struct Few<T> {

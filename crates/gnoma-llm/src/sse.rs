@@ -1,14 +1,13 @@
 //! Server-sent events, as far as model servers use them.
 //!
 //! Source: the WHATWG HTML standard, section 9.2 "Server-sent events". Lines end in LF, CRLF or CR;
-//! `id` and `retry` are read over. Sans-IO: bytes in, events out.
+//! `id` and `retry` are read over; a byte order mark is the framer's to take off. Sans-IO: bytes in,
+//! events out.
 
 use memchr::{memchr, memchr2};
 
 /// Longest event we hold. Whole answers in one event (images) fit.
 pub(crate) const MAX_EVENT_BYTES: usize = 32 << 20;
-
-const BOM: &[u8] = b"\xEF\xBB\xBF";
 
 /// The stream holds an event longer than [`MAX_EVENT_BYTES`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,7 +32,6 @@ pub(crate) struct Decoder {
     scanned: usize,
     event: Vec<u8>,
     data: Data,
-    started: bool,
     /// The event in `event` and `data` has been given out.
     taken: bool,
 }
@@ -69,9 +67,6 @@ impl Decoder {
     /// When an event outgrows [`MAX_EVENT_BYTES`].
     pub(crate) fn next(&mut self) -> Result<Option<SseEvent<'_>>, TooLong> {
         self.forget_taken();
-        if !self.started && !self.skip_bom() {
-            return Ok(None);
-        }
         while let Some((end, after)) = self.line() {
             let start = self.at;
             self.at = after;
@@ -94,19 +89,6 @@ impl Decoder {
     pub(crate) fn rest(&mut self) -> Option<SseEvent<'_>> {
         self.feed(b"\n\n");
         self.next().ok().flatten()
-    }
-
-    /// Whether the start of the stream is known; a byte order mark there is read over.
-    fn skip_bom(&mut self) -> bool {
-        if self.buffer.len() < BOM.len() && BOM.starts_with(&self.buffer) {
-            return false;
-        }
-        self.started = true;
-        if self.buffer.starts_with(BOM) {
-            self.at = BOM.len();
-            self.scanned = BOM.len();
-        }
-        true
     }
 
     /// The next line as its end and the start of the one after. A CR at the very end waits for the
@@ -206,8 +188,7 @@ mod tests {
 
     #[test]
     fn the_standard_s_cases() {
-        let stream =
-            b"\xEF\xBB\xBF: hello\r\nevent: add\r\ndata: 1\r\ndata\ndata:2\n\nid: 7\n\ndata: x\r\r\
+        let stream = b": hello\r\nevent: add\r\ndata: 1\r\ndata\ndata:2\n\nid: 7\n\ndata: x\r\r\
             event: lost\n\ndata:  two spaces\n\ndata: end";
         let expected =
             [pair("add", "1\n\n2"), pair("", "x"), pair("", " two spaces"), pair("", "end")];
@@ -232,7 +213,7 @@ mod tests {
         /// Wherever the stream is cut, the events are the same.
         #[test]
         fn cuts_do_not_matter(
-            stream in "(\u{FEFF})?([a-e: \n\r]|data: |event: |\r\n){0,60}",
+            stream in "([a-e: \n\r]|data: |event: |\r\n){0,60}",
             cuts in prop::collection::vec(0_usize..200, 0..8),
         ) {
             let bytes = stream.as_bytes();

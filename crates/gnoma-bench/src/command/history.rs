@@ -1,13 +1,13 @@
 //! What a long conversation costs: memory, and the work of one more round.
 
-use std::{collections::HashSet, hint::black_box, process::Command};
+use std::{hint::black_box, process::Command};
 
 use anyhow::{Context as _, Result, bail};
 use bytes::Bytes;
 use gnoma_bench::{
     PROTOCOLS,
     clock::cpu_time,
-    conversation::Conversation,
+    conversation::{Conversation, fresh_bytes},
     report::{self, Verdict, median},
 };
 use gnoma_llm::Protocol;
@@ -93,13 +93,6 @@ impl Round {
         round.micros = median(micros);
         round
     }
-}
-
-/// `before` is still held, so a piece at the same address is the same piece, sent again.
-fn fresh_bytes(before: &[Bytes], after: &[Bytes]) -> usize {
-    let known: HashSet<_> = before.iter().map(|piece| piece.as_ptr()).collect();
-    let is_new = |piece: &&Bytes| !known.contains(&piece.as_ptr());
-    after.iter().filter(is_new).map(Bytes::len).sum()
 }
 
 /// Memory of a process that holds such a conversation and has encoded it.

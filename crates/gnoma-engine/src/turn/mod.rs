@@ -143,6 +143,8 @@ pub struct Turn {
     watch: Watch,
     /// Corrections waiting for the next round.
     notes: Vec<String>,
+    /// What was repeated until only an answer is wanted any more.
+    stuck: Option<String>,
 }
 
 type Effects = Vec<Effect>;
@@ -163,6 +165,7 @@ impl Turn {
             usage: Usage::default(),
             watch: Watch::default(),
             notes: Vec::new(),
+            stuck: None,
         }
     }
 
@@ -176,6 +179,12 @@ impl Turn {
     #[must_use]
     pub fn is_idle(&self) -> bool {
         matches!(self.phase, Phase::Idle)
+    }
+
+    /// Whether the call that was just wished for may ask for tools; otherwise an answer is wanted.
+    #[must_use]
+    pub fn may_use_tools(&self) -> bool {
+        self.stuck.is_none()
     }
 
     /// Who answers the call that was just wished for.
@@ -241,6 +250,7 @@ impl Turn {
         self.usage = Usage::default();
         self.watch = Watch::default();
         self.notes.clear();
+        self.stuck = None;
         fx.push(Effect::Emit(Event::State(SessionState::Active)));
         self.append(message, fx);
         self.call_model(1, fx)
@@ -297,13 +307,18 @@ impl Turn {
                 fx.push(Effect::DropStream);
                 return self.answered(answer.finish(), stop, fx);
             }
+            StreamEvent::ToolCallDelta { fragment, .. } => {
+                if self.watch.arguments_repeat(&fragment) {
+                    fx.push(Effect::DropStream);
+                    return self.cut_short(answer, fx);
+                }
+            }
             StreamEvent::Started { .. }
             | StreamEvent::TextDelta { .. }
             | StreamEvent::ThinkingDelta { .. }
             | StreamEvent::Signature { .. }
             | StreamEvent::Item { .. }
             | StreamEvent::Redacted { .. }
-            | StreamEvent::ToolCallDelta { .. }
             | StreamEvent::ToolCallDone { .. }
             | StreamEvent::Usage(_) => (),
         }
@@ -342,6 +357,12 @@ impl Turn {
         let calls =
             message.map(|message| message.tool_calls().cloned().collect()).unwrap_or_default();
         let mut batch = Batch::new(calls, &self.specs);
+        if !self.may_use_tools() {
+            for call in batch.unfinished() {
+                let why = "not run: only an answer is wanted any more";
+                self.settle(&mut batch, &call.id, ToolOutcome::failed(why), 0, fx);
+            }
+        }
         for (call, why) in batch.refuse(&self.specs, self.limits.calls_per_round) {
             self.settle(&mut batch, &call.id, ToolOutcome::failed(why), 0, fx);
         }
@@ -518,8 +539,14 @@ impl Turn {
             return Phase::Tools(batch);
         }
         self.append_results(batch, fx);
-        if let Some(what) = self.watch.stuck() {
+        if let Some(what) = self.stuck.take() {
             return self.finish(Outcome::Stuck { what }, fx);
+        }
+        if let Some(what) = self.watch.stuck() {
+            let text = format!("{what}; the model is asked for its answer");
+            fx.push(Effect::Emit(Event::Notice { level: NoticeLevel::Warning, text }));
+            self.notes.push(prompt::LAST_WORDS.to_owned());
+            self.stuck = Some(what);
         }
         self.call_model(1, fx)
     }

@@ -317,18 +317,27 @@ fn broken_arguments_are_mended_before_anything_sees_them() {
 }
 
 #[test]
-fn the_same_call_for_ever_ends_the_turn() {
-    let mut turn = started(Limits::default());
-    for round in 0..20 {
-        feed(&mut turn, call(0, "a", "read", "{\"path\":\"x\"}"));
-        let fx = feed(&mut turn, [stop(StopReason::ToolUse), allow("a"), done("a", "same")]);
-        if let Some(ended) = outcome(&fx) {
-            assert!(matches!(ended, Outcome::Stuck { .. }) && round < 10, "{ended:?}");
-            assert_paired(turn.history(), false);
-            return;
+fn the_same_call_for_ever_ends_in_an_answer_or_in_nothing() {
+    for answers in [true, false] {
+        let mut turn = started(Limits::default());
+        let mut rounds = 0;
+        let mut fx = Vec::new();
+        while turn.may_use_tools() {
+            rounds += 1;
+            assert!(rounds < 10, "it never ended");
+            feed(&mut turn, call(0, "a", "read", "{\"path\":\"x\"}"));
+            feed(&mut turn, [stop(StopReason::ToolUse), allow("a"), done("a", "same")]);
         }
+        if answers {
+            fx.extend(feed(&mut turn, [text("It says same."), stop(StopReason::EndTurn)]));
+            assert_eq!(outcome(&fx), Some(&Outcome::Complete { stop: StopReason::EndTurn }));
+        } else {
+            feed(&mut turn, call(0, "a", "read", "{\"path\":\"x\"}"));
+            fx.extend(feed(&mut turn, [stop(StopReason::ToolUse)]));
+            assert!(matches!(outcome(&fx), Some(Outcome::Stuck { .. })));
+        }
+        assert_paired(turn.history(), false);
     }
-    panic!("it never ended");
 }
 
 #[test]
@@ -375,4 +384,22 @@ fn rounds_are_limited() {
             assert_eq!(outcome(&fx), Some(&Outcome::RoundLimit { rounds: 2 }));
         }
     }
+}
+
+#[test]
+fn arguments_that_go_on_for_ever_are_cut_and_the_model_is_told() {
+    let mut turn = started(Limits::default());
+    feed(&mut turn, call(0, "a", "edit", "{\"path\":\"x\",\"content\":\""));
+    for _ in 0..2_000 {
+        let fragment = "A tiny calculator. Version 4.2.\\n\\n".to_owned();
+        let delta = StreamEvent::ToolCallDelta { slot: 0, fragment };
+        let fx = feed(&mut turn, [Input::Model(Ok(delta))]);
+        if fx.contains(&Effect::DropStream) {
+            assert!(fx.contains(&Effect::CallModel { round: 2, attempt: 1 }));
+            let note = turn.history().last().unwrap().text_content();
+            assert!(note.starts_with("[system] You were repeating"), "{note}");
+            return;
+        }
+    }
+    panic!("it went on for ever");
 }

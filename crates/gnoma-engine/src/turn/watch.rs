@@ -7,14 +7,19 @@ use gnoma_core::{
 use serde_json::Value;
 
 use crate::{
-    detect::{PatchSpiral, RedCheck, Repeat, Repetition, SameCall, claims_success, greets},
+    detect::{
+        PatchSpiral, RedCheck, Repeat, Repetition, SameCall, announces, claims_success, greets,
+    },
     prompt,
 };
 
 /// From this many identical calls with identical results on, the model is told.
 const TELL_REPEATS: u32 = 2;
-/// At this many, the turn ends.
-const STOP_REPEATS: u32 = 6;
+/// At this many, the model may only answer any more.
+const STOP_REPEATS: u32 = 4;
+
+/// Signs of a loop in a call's arguments before it counts as one: files may repeat themselves.
+const ARGUMENT_LOOPS: u32 = 3;
 
 /// What to say to the model, and where.
 #[derive(Debug)]
@@ -29,6 +34,8 @@ pub(super) enum Advice {
 #[derive(Debug, Default)]
 pub(super) struct Watch {
     repetition: Repetition,
+    /// Signs of a loop in the arguments of this answer.
+    argument_loops: u32,
     spiral: PatchSpiral,
     same_call: SameCall,
     check: RedCheck,
@@ -44,11 +51,18 @@ impl Watch {
     /// A new answer begins.
     pub(super) fn new_answer(&mut self) {
         self.repetition = Repetition::default();
+        self.argument_loops = 0;
     }
 
     /// Whether the streamed text has become a loop.
     pub(super) fn text_repeats(&mut self, piece: &str) -> bool {
         self.repetition.push(piece)
+    }
+
+    /// Whether the arguments that are being written have become a loop.
+    pub(super) fn arguments_repeat(&mut self, piece: &str) -> bool {
+        self.argument_loops += u32::from(self.repetition.push(piece));
+        self.argument_loops >= ARGUMENT_LOOPS
     }
 
     /// Looks at a call that is over.
@@ -75,7 +89,7 @@ impl Watch {
         {
             advice.push(Advice::NextRound(prompt::patch_spiral(&path)));
         }
-        if access == Access::Edit && ok {
+        if access == Access::Edit && output.diff.is_some() {
             self.same_call.changed();
         }
         let text = format!("{:?}", output.parts);
@@ -101,6 +115,9 @@ impl Watch {
     pub(super) fn contradicts(&mut self, text: &str) -> Option<String> {
         if self.has_run_tools && greets(text) {
             return Some(prompt::GREETING.to_owned());
+        }
+        if !self.has_run_tools && self.corrections == 0 && announces(text) {
+            return Some(prompt::ACT.to_owned());
         }
         let note = prompt::red_check(self.red_claim(text)?);
         (!std::mem::replace(&mut self.told_red, true)).then_some(note)

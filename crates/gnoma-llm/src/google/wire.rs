@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 
 use crate::{
     arguments::ObjectArguments,
-    lenient::{Count, Few, Text},
+    lenient::{Count, Few, Skipped, Text},
 };
 
 // What is sent.
@@ -244,6 +244,12 @@ pub(super) struct Tokens {
     pub cached_content_token_count: Count,
     pub candidates_token_count: Count,
     pub thoughts_token_count: Count,
+    #[serde(rename = "promptTokensDetails")]
+    _prompt_details: Skipped,
+    #[serde(rename = "cacheTokensDetails")]
+    _cache_details: Skipped,
+    #[serde(rename = "candidatesTokensDetails")]
+    _candidates_details: Skipped,
 }
 
 #[derive(Default, Deserialize)]

@@ -15,7 +15,10 @@ async fn a_job_is_started_polled_and_reported() {
     assert_eq!(bench.poll_until(1, "one").await.lines().last(), Some("one"));
     let nothing = bench.job(json!({ "action": "poll", "id": 1 })).await;
     let said = text(&nothing);
-    assert!(said.starts_with("job 1: Running for ") && said.ends_with("\n(no new output)"), "{said}");
+    assert!(
+        said.starts_with("job 1: Running for ") && said.ends_with("\n(no new output)"),
+        "{said}"
+    );
     assert_eq!(output(&nothing).report, None);
 
     std::fs::write(bench.path("go"), "").unwrap();

@@ -218,6 +218,12 @@ impl Accumulator {
         !self.drafts.is_empty()
     }
 
+    /// Whether a call has begun.
+    #[must_use]
+    pub fn has_call(&self) -> bool {
+        self.drafts.iter().any(|draft| matches!(draft, Draft::Call { .. }))
+    }
+
     /// Tokens reported so far.
     #[must_use]
     pub fn usage(&self) -> Option<Usage> {

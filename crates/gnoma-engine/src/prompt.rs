@@ -3,7 +3,9 @@
 //! Short on purpose: they are paid for in every request. Nothing in them changes during a session, so
 //! that providers can cache them.
 
-use gnoma_core::tool::Tier;
+use std::sync::Arc;
+
+use gnoma_core::{Message, tool::Tier};
 
 /// What the system prompt tells about the place.
 #[derive(Clone, Copy, Debug)]
@@ -39,13 +41,19 @@ You are gnoma, a coding assistant. You work on real files through tools, one cal
 check with bash, answer.
 - Never repeat a call whose result you have. Never claim what you have not seen.
 
+Example of a question:
+user: what does a.txt say?
+call: fs_read {\"path\":\"a.txt\"}
+result: 1\tThe sea is calm.
+answer: It says that the sea is calm.
+
 Example of a fix:
 user: double() in m.py is wrong
 call: fs_read {\"path\":\"m.py\"}
-result: 1 def double(x):
-2     return x + 1
+result: 1\tdef double(x):
+2\t    return x + 1
 call: fs_edit {\"path\":\"m.py\",\"old_string\":\"return x + 1\",\"new_string\":\"return x * 2\"}
-result: edited
+result: edited `m.py`
 call: bash {\"command\":\"python3 m.py\"}
 result: ok
 answer: double() now returns x * 2; m.py runs.";
@@ -66,6 +74,48 @@ pub fn system(tier: Tier, place: Place<'_>) -> String {
         text.push_str(place.instructions);
     }
     text
+}
+
+/// Words of requests that cannot be met without tools.
+const WORK: [&str; 24] = [
+    "add",
+    "build",
+    "change",
+    "check",
+    "compile",
+    "create",
+    "delete",
+    "edit",
+    "find",
+    "fix",
+    "implement",
+    "install",
+    "list",
+    "make",
+    "move",
+    "open",
+    "read",
+    "remove",
+    "rename",
+    "run",
+    "search",
+    "test",
+    "update",
+    "write",
+];
+
+/// Whether the last thing said asks for work on files: it names a file or one of the deeds. Small
+/// models invent an answer instead of looking, unless their first answer must be a call.
+#[must_use]
+pub fn asks_for_work(history: &[Arc<Message>]) -> bool {
+    let text = history.last().map(|message| message.text_content()).unwrap_or_default();
+    text.split_whitespace().any(|word| {
+        let word = word.trim_matches(|c: char| !c.is_alphanumeric()).to_lowercase();
+        let names_file = word.rsplit_once('.').is_some_and(|(name, extension)| {
+            !name.is_empty() && (1..=5).contains(&extension.len())
+        });
+        names_file || word.contains('/') || WORK.contains(&word.as_str())
+    })
 }
 
 /// A note from gnoma to the model in the user's place, marked as such.
@@ -104,4 +154,20 @@ pub(crate) fn repeated(times: u32) -> String {
         "[same call, same result, {times} times now; nothing has changed: use this result or do \
          something else]"
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn work_is_told_from_talk() {
+        let asks = |text: &str| asks_for_work(&[Arc::new(Message::user_text(text))]);
+        for text in ["Which version does README.md name?", "Fix the bug.", "what is in src/lib?"] {
+            assert!(asks(text), "{text}");
+        }
+        for text in ["What is a monad?", "Thanks. Good.", "hi"] {
+            assert!(!asks(text), "{text}");
+        }
+    }
 }

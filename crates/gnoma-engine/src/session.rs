@@ -30,6 +30,7 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     arm::{self, Arm},
     permission::{self, Verdict},
+    prompt,
     turn::{Effect, Input, Limits, Turn},
 };
 
@@ -311,15 +312,20 @@ impl Session {
             return Ok(());
         };
         let arm = arm.clone();
-        self.turn.answered_by(arm.name());
+        let tier = arm.tier();
+        self.turn.answered_by(arm.name(), tier == Tier::Lean);
         if attempt == 1 {
             let started = Event::RoundStarted { round, arm: arm.name(), why: why.to_owned() };
             self.emit(started).await?;
         }
-        let tier = arm.tier();
         let system = self.systems.entry(tier).or_insert_with(|| (self.system)(tier).into());
-        let tool_choice =
-            if self.turn.may_use_tools() { ToolChoice::Auto } else { ToolChoice::None };
+        let tool_choice = if !self.turn.may_use_tools() {
+            ToolChoice::None
+        } else if tier == Tier::Lean && round == 1 && prompt::asks_for_work(self.turn.history()) {
+            ToolChoice::Required
+        } else {
+            ToolChoice::Auto
+        };
         self.stream = Some(arm.provider.stream(ModelRequest {
             model: Arc::clone(&arm.model),
             system: Arc::clone(system),

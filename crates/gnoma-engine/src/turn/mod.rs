@@ -11,9 +11,11 @@
 //! exactly one result, in the message right after it, before the turn is over.
 
 mod batch;
+mod limits;
+mod protocol;
 mod watch;
 
-use std::{collections::HashMap, mem, sync::Arc, time::Duration};
+use std::{collections::HashMap, mem, sync::Arc};
 
 use gnoma_core::{
     Accumulator, Event, Message, ModelRef, ProviderError, Response, StopReason, StreamEvent,
@@ -26,93 +28,11 @@ use self::{
     batch::Batch,
     watch::{Advice, Watch},
 };
+pub use self::{
+    limits::Limits,
+    protocol::{Effect, Input},
+};
 use crate::{permission::Verdict, prompt, repair};
-
-/// Numbers a turn stays within.
-#[derive(Clone, Debug)]
-pub struct Limits {
-    /// Most model calls of one turn.
-    pub rounds: u32,
-    /// Most attempts at one model call.
-    pub attempts: u32,
-    /// Most times an answer that the output limit cut off is continued.
-    pub continuations: u32,
-    /// Most times the machine puts the model right before it gives up.
-    pub corrections: u32,
-    /// Most calls of one answer that are run; the rest is refused.
-    pub calls_per_round: usize,
-    /// Longest wait before another attempt. A provider that asks for more is not waited for.
-    pub wait_max: Duration,
-    /// How long running tools get to stop by themselves.
-    pub grace: Duration,
-    /// Where the jitter of waits starts from.
-    pub seed: u64,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Self {
-            rounds: 50,
-            attempts: 4,
-            continuations: 3,
-            corrections: 3,
-            calls_per_round: 128,
-            wait_max: Duration::from_secs(60),
-            grace: Duration::from_secs(3),
-            seed: 0x9E37_79B9_7F4A_7C15,
-        }
-    }
-}
-
-/// First wait before another attempt; doubles with each.
-const FIRST_WAIT: Duration = Duration::from_secs(1);
-
-/// Facts that have happened; only the driver makes them.
-#[derive(Clone, Debug)]
-pub enum Input {
-    /// A person said something.
-    Say(Message),
-    /// The model stream gave an event or failed.
-    Model(Result<StreamEvent, ProviderError>),
-    /// A call was judged.
-    Judged(CallId, Verdict),
-    /// A person answered for a call.
-    Answered(CallId, Answer),
-    /// A call is over; the time is how long it ran, in milliseconds.
-    ToolDone(CallId, ToolOutcome, u64),
-    /// The wait that was wished for is over.
-    Woke,
-    /// Somebody cancelled the turn.
-    Cancel,
-}
-
-/// Wishes; the driver performs them in order and answers with an [`Input`].
-#[derive(Clone, Debug, PartialEq)]
-pub enum Effect {
-    /// Ask the model, with the history as it stands.
-    CallModel {
-        /// Number of the round, from 1.
-        round: u32,
-        /// Number of the attempt, from 1.
-        attempt: u32,
-    },
-    /// Close the model stream.
-    DropStream,
-    /// Judge a call.
-    Judge(ToolCall),
-    /// Run a call.
-    RunTool(ToolCall),
-    /// Ask running tools to stop.
-    StopTools,
-    /// Stop what still runs, at once.
-    AbortTools,
-    /// Report [`Input::Woke`] after this long.
-    Sleep(Duration),
-    /// Do not wake any more.
-    CancelSleep,
-    /// Tell the front ends.
-    Emit(Event),
-}
 
 #[derive(Debug, Default)]
 enum Phase {
@@ -137,6 +57,7 @@ pub struct Turn {
     specs: HashMap<String, Arc<ToolSpec>>,
     limits: Limits,
     origin: Option<ModelRef>,
+    one_call: bool,
     rounds: u32,
     continuations: u32,
     usage: Usage,
@@ -160,6 +81,7 @@ impl Turn {
             specs: tools.iter().map(|tool| (tool.name.clone(), Arc::clone(tool))).collect(),
             limits,
             origin: None,
+            one_call: false,
             rounds: 0,
             continuations: 0,
             usage: Usage::default(),
@@ -187,9 +109,11 @@ impl Turn {
         self.stuck.is_none()
     }
 
-    /// Who answers the call that was just wished for.
-    pub fn answered_by(&mut self, origin: ModelRef) {
+    /// Who answers the call that was just wished for, and whether only the first tool call of the
+    /// answer counts: small models write several with results of their own invention in between.
+    pub fn answered_by(&mut self, origin: ModelRef, one_call: bool) {
         self.origin = Some(origin);
+        self.one_call = one_call;
     }
 
     /// Takes one fact and adds the wishes that follow from it to `fx`. Facts that come too late are
@@ -287,6 +211,12 @@ impl Turn {
         event: StreamEvent,
         fx: &mut Effects,
     ) -> Phase {
+        let another_call = matches!(event, StreamEvent::ToolCallStart { .. }) && answer.has_call();
+        if another_call && self.one_call {
+            fx.push(Effect::DropStream);
+            answer.push(&StreamEvent::Stop(StopReason::ToolUse));
+            return self.answered(answer.finish(), StopReason::ToolUse, fx);
+        }
         answer.push(&event);
         match event {
             StreamEvent::TextDelta { text, .. } if !text.is_empty() => {
@@ -417,7 +347,7 @@ impl Turn {
         mut error: ProviderError,
         fx: &mut Effects,
     ) -> Phase {
-        let wait = self.wait(attempt, &error);
+        let wait = self.limits.wait(attempt, &error);
         let may_retry = error.kind.is_transient() && !answer.has_content();
         if may_retry && attempt < self.limits.attempts && wait <= self.limits.wait_max {
             let wait_ms = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);
@@ -430,21 +360,6 @@ impl Turn {
         }
         let kept_partial = self.keep(answer.finish(), fx).is_some();
         self.finish(Outcome::Failed { error, kept_partial }, fx)
-    }
-
-    /// How long to wait before attempt `attempt + 1`: what the provider asks for, else doubling with
-    /// a jitter of a quarter either way, so that parallel sessions do not come back together.
-    fn wait(&mut self, attempt: u32, error: &ProviderError) -> Duration {
-        if let Some(asked) = error.retry_after {
-            return asked;
-        }
-        let seed = &mut self.limits.seed;
-        *seed ^= *seed << 13;
-        *seed ^= *seed >> 7;
-        *seed ^= *seed << 17;
-        let base = FIRST_WAIT.saturating_mul(1 << attempt.saturating_sub(1).min(8));
-        let percent = 75 + u32::try_from(*seed % 51).unwrap_or(0);
-        base.min(self.limits.wait_max) * percent / 100
     }
 
     fn judged(

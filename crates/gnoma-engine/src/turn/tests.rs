@@ -1,4 +1,4 @@
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, time::Duration};
 
 use gnoma_core::{
     ErrorKind, RawJson, Role,
@@ -402,4 +402,16 @@ fn arguments_that_go_on_for_ever_are_cut_and_the_model_is_told() {
         }
     }
     panic!("it went on for ever");
+}
+
+#[test]
+fn a_small_model_s_second_call_in_one_answer_is_not_waited_for() {
+    let mut turn = started(Limits::default());
+    turn.answered_by(ModelRef { provider: "p".into(), model: "m".into() }, true);
+    feed(&mut turn, call(0, "a", "read", "{}"));
+    let fx = feed(&mut turn, call(1, "b", "edit", "{}").into_iter().take(1));
+    assert!(fx.contains(&Effect::DropStream));
+    assert_eq!(judges(&fx), 1);
+    feed(&mut turn, [allow("a"), done("a", "out")]);
+    assert_paired(turn.history(), false);
 }

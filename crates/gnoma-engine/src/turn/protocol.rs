@@ -1,0 +1,57 @@
+//! What the machine is told, and what it wishes for.
+
+use std::time::Duration;
+
+use gnoma_core::{
+    Event, Message, ProviderError, StreamEvent, ToolCall, ToolOutcome, message::CallId,
+    session::Answer,
+};
+
+use crate::permission::Verdict;
+
+/// Facts that have happened; only the driver makes them.
+#[derive(Clone, Debug)]
+pub enum Input {
+    /// A person said something.
+    Say(Message),
+    /// The model stream gave an event or failed.
+    Model(Result<StreamEvent, ProviderError>),
+    /// A call was judged.
+    Judged(CallId, Verdict),
+    /// A person answered for a call.
+    Answered(CallId, Answer),
+    /// A call is over; the time is how long it ran, in milliseconds.
+    ToolDone(CallId, ToolOutcome, u64),
+    /// The wait that was wished for is over.
+    Woke,
+    /// Somebody cancelled the turn.
+    Cancel,
+}
+
+/// Wishes; the driver performs them in order and answers with an [`Input`].
+#[derive(Clone, Debug, PartialEq)]
+pub enum Effect {
+    /// Ask the model, with the history as it stands.
+    CallModel {
+        /// Number of the round, from 1.
+        round: u32,
+        /// Number of the attempt, from 1.
+        attempt: u32,
+    },
+    /// Close the model stream.
+    DropStream,
+    /// Judge a call.
+    Judge(ToolCall),
+    /// Run a call.
+    RunTool(ToolCall),
+    /// Ask running tools to stop.
+    StopTools,
+    /// Stop what still runs, at once.
+    AbortTools,
+    /// Report [`Input::Woke`] after this long.
+    Sleep(Duration),
+    /// Do not wake any more.
+    CancelSleep,
+    /// Tell the front ends.
+    Emit(Event),
+}

@@ -1,5 +1,8 @@
-//! Answers in the words of `Mistral`.
+//! Answers in the words of `Protocol::Mistral`.
 
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|input: &[u8]| gnoma_fuzz::llm::stream(gnoma_llm::Protocol::Mistral, input));
+use gnoma_fuzz::llm::stream;
+use gnoma_llm::Protocol;
+
+libfuzzer_sys::fuzz_target!(|input: &[u8]| stream(Protocol::Mistral, input));

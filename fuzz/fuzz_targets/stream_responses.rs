@@ -1,5 +1,8 @@
-//! Answers in the words of `Responses`.
+//! Answers in the words of `Protocol::Responses`.
 
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|input: &[u8]| gnoma_fuzz::llm::stream(gnoma_llm::Protocol::Responses, input));
+use gnoma_fuzz::llm::stream;
+use gnoma_llm::Protocol;
+
+libfuzzer_sys::fuzz_target!(|input: &[u8]| stream(Protocol::Responses, input));

@@ -224,6 +224,12 @@ impl Accumulator {
         self.drafts.iter().any(|draft| matches!(draft, Draft::Call { .. }))
     }
 
+    /// Whether more has come than an answer may hold: nothing that follows is taken.
+    #[must_use]
+    pub fn is_full(&self) -> bool {
+        self.overflow
+    }
+
     /// Tokens reported so far.
     #[must_use]
     pub fn usage(&self) -> Option<Usage> {
@@ -275,6 +281,9 @@ impl Accumulator {
                 }
             }
             StreamEvent::Item { slot, item: new } => {
+                if !self.fits(size_of::<Draft>() + new.len()) {
+                    return;
+                }
                 match self.draft(*slot, || Draft::Thinking(Thinking::default())) {
                     Draft::Thinking(Thinking { item, .. }) | Draft::Call { item, .. } => {
                         *item = Some(new.clone());
@@ -288,6 +297,9 @@ impl Accumulator {
                 }
             }
             StreamEvent::ToolCallStart { slot, id, name } => {
+                if !self.fits(size_of::<Draft>() + id.len() + name.len()) {
+                    return;
+                }
                 self.draft(*slot, || Draft::Call {
                     id: id.clone(),
                     name: name.clone(),
@@ -366,7 +378,8 @@ fn unique_id(id: String, nth: usize, taken: &mut HashSet<CallId>) -> CallId {
     if taken.insert(wanted.clone()) {
         return wanted;
     }
-    let mut copy = 1_usize;
+    // Counting from here on finds a free number at once, however many calls share an id.
+    let mut copy = taken.len();
     loop {
         let fresh = CallId::new(format!("{wanted}_{copy}"));
         if taken.insert(fresh.clone()) {

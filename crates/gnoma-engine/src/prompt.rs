@@ -132,7 +132,9 @@ pub(crate) const GREETING: &str =
     "There is work in progress. Do not greet; go on with the task, or say what is missing.";
 
 pub(crate) const ACT: &str = "You said what you would do. Do it now: call the tool.";
-pub(crate) const LAST_WORDS: &str = "You repeat a call that changes nothing. No more tools: answer the user now, in plain words, \
+pub(crate) const GREEN: &str =
+    "[it succeeded after your change; if that was the task, answer the user now]";
+pub(crate) const LAST_WORDS: &str = "That is enough. No more tools: answer the user now, in plain words, \
      with what you did and what you know.";
 
 pub(crate) fn patch_spiral(path: &str) -> String {

@@ -8,6 +8,7 @@ mod body;
 use std::{
     error::Error as _,
     fmt,
+    net::IpAddr,
     pin::Pin,
     sync::{Arc, OnceLock},
     task::{Context, Poll},
@@ -136,7 +137,17 @@ impl Stream for ByteStream {
 #[derive(Clone)]
 pub struct Http {
     options: HttpOptions,
-    client: Arc<OnceLock<Result<reqwest::Client, NetError>>>,
+    clients: Arc<Clients>,
+}
+
+type Client = OnceLock<Result<reqwest::Client, NetError>>;
+
+#[derive(Default)]
+struct Clients {
+    /// For this machine. A proxy that the environment names is for the world outside.
+    direct: Client,
+    /// For everything else.
+    outside: Client,
 }
 
 impl fmt::Debug for Http {
@@ -149,7 +160,18 @@ impl Http {
     /// A new pool.
     #[must_use]
     pub fn new(options: HttpOptions) -> Self {
-        Self { options, client: Arc::default() }
+        Self { options, clients: Arc::default() }
+    }
+
+    fn client(&self, url: &str) -> Result<&reqwest::Client, NetError> {
+        let client = if is_on_this_machine(url) {
+            self.clients
+                .direct
+                .get_or_init(|| build(&self.options, reqwest::ClientBuilder::no_proxy))
+        } else {
+            self.clients.outside.get_or_init(|| build(&self.options, |client| client))
+        };
+        client.as_ref().map_err(Clone::clone)
     }
 
     /// Sends `request` and waits for the answer's head, whatever its status.
@@ -157,8 +179,7 @@ impl Http {
     /// # Errors
     /// When no answer arrives: see [`NetErrorKind`].
     pub async fn send(&self, request: Request) -> Result<Reply, NetError> {
-        let client =
-            self.client.get_or_init(|| build(&self.options)).as_ref().map_err(Clone::clone)?;
+        let client = self.client(&request.url)?;
         let mut builder = match request.body {
             Some(pieces) => {
                 client.post(&request.url).body(reqwest::Body::wrap(Pieces::new(pieces)))
@@ -183,8 +204,18 @@ impl Http {
     }
 }
 
+fn is_on_this_machine(url: &str) -> bool {
+    let Ok(url) = reqwest::Url::parse(url) else { return false };
+    let host = url.host_str().unwrap_or_default();
+    let address = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
+    host == "localhost" || address.is_ok_and(|address| address.is_loopback())
+}
+
 #[expect(clippy::disallowed_methods, reason = "this is the one place that builds a client")]
-fn build(options: &HttpOptions) -> Result<reqwest::Client, NetError> {
+fn build(
+    options: &HttpOptions,
+    more: fn(reqwest::ClientBuilder) -> reqwest::ClientBuilder,
+) -> Result<reqwest::Client, NetError> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let roots = rustls::RootCertStore::from_iter(webpki_roots::TLS_SERVER_ROOTS.iter().cloned());
     let tls = rustls::ClientConfig::builder_with_provider(provider)
@@ -192,7 +223,7 @@ fn build(options: &HttpOptions) -> Result<reqwest::Client, NetError> {
         .map_err(|error| NetError { kind: NetErrorKind::Invalid, message: error.to_string() })?
         .with_root_certificates(roots)
         .with_no_client_auth();
-    reqwest::Client::builder()
+    more(reqwest::Client::builder())
         .tls_backend_preconfigured(tls)
         .user_agent(concat!("gnoma/", env!("CARGO_PKG_VERSION")))
         // A redirect would carry keys in headers to wherever the answer points.
@@ -234,4 +265,24 @@ fn explain(error: &reqwest::Error) -> NetError {
         message = format!("{message}: {cause}");
     }
     NetError { kind, message }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_machine_is_known_by_its_names() {
+        for (url, is_here) in [
+            ("http://localhost:11434/api/chat", true),
+            ("http://127.0.0.1:8080/v1", true),
+            ("http://127.8.9.1/v1", true),
+            ("http://[::1]:8080/v1", true),
+            ("https://localhost.example.com/v1", false),
+            ("http://192.168.1.4:8080/v1", false),
+            ("no address", false),
+        ] {
+            assert_eq!(is_on_this_machine(url), is_here, "{url}");
+        }
+    }
 }

@@ -2,7 +2,10 @@
 
 use std::path::PathBuf;
 
-use clap::{Parser, Subcommand, ValueEnum};
+use clap::{
+    Parser, Subcommand, ValueEnum,
+    builder::{PossibleValue, PossibleValuesParser, TypedValueParser},
+};
 use clap_complete::Shell;
 use gnoma_core::session::PermissionMode;
 
@@ -11,7 +14,7 @@ use gnoma_core::session::PermissionMode;
 #[command(
     name = "gnoma",
     version,
-    args_conflicts_with_subcommands = true,
+    override_usage = "gnoma [OPTIONS] [PROMPT]...\n       gnoma [OPTIONS] <COMMAND>",
     disable_help_subcommand = true,
     after_help = "\
 Examples:
@@ -66,13 +69,26 @@ pub(crate) struct TurnArgs {
     #[arg(long, value_name = "DIR", global = true)]
     pub cwd: Option<PathBuf>,
 
-    /// How much is asked before tools run: default, accept_edits, auto, plan, deny, bypass.
-    #[arg(long, value_name = "MODE")]
+    /// How much is asked before tools run.
+    #[arg(long, value_name = "MODE", value_parser = permission_mode())]
     pub permission: Option<PermissionMode>,
 
     /// Profile of the configuration.
     #[arg(long, value_name = "NAME", global = true)]
     pub profile: Option<String>,
+}
+
+/// Reads a mode, and tells help and completions which there are.
+fn permission_mode() -> impl TypedValueParser<Value = PermissionMode> {
+    let value = |mode: PermissionMode| match mode {
+        PermissionMode::AcceptEdits => PossibleValue::new(mode.name()).alias("acceptEdits"),
+        PermissionMode::Default
+        | PermissionMode::Auto
+        | PermissionMode::Plan
+        | PermissionMode::Deny
+        | PermissionMode::Bypass => PossibleValue::new(mode.name()),
+    };
+    PossibleValuesParser::new(PermissionMode::ALL.map(value)).try_map(|name| name.parse())
 }
 
 /// Forms of output.

@@ -10,6 +10,7 @@ mod front;
 mod instructions;
 mod prompt;
 mod report;
+mod screen;
 mod surroundings;
 mod wire;
 
@@ -37,7 +38,7 @@ fn main() -> ExitCode {
         }
     };
     match exit {
-        Exit::Done => ExitCode::SUCCESS,
+        Exit::Done | Exit::Unread => ExitCode::SUCCESS,
         Exit::Failed => ExitCode::from(1),
         Exit::Misused => ExitCode::from(2),
         Exit::Interrupted => ExitCode::from(130),

@@ -1,17 +1,22 @@
 //! What the user says, from words on the command line and from standard input.
 
 use std::{
-    io::{IsTerminal as _, Read as _},
+    io::{self, IsTerminal as _, Read as _},
     path::Path,
+    sync::mpsc::{self, RecvTimeoutError},
+    thread,
+    time::Duration,
 };
 
 use anyhow::{Context as _, Result};
 use gnoma_core::{Content, Image};
 
-use crate::report::Misuse;
+use crate::report::{self, Misuse};
 
 /// Most that is read from standard input.
-const MAX_STDIN_BYTES: u64 = 16 << 20;
+const MAX_STDIN_BYTES: usize = 16 << 20;
+/// How long standard input may take before it is said that it is waited for.
+const PATIENCE: Duration = Duration::from_secs(2);
 /// Largest image that is sent along.
 const MAX_IMAGE_BYTES: u64 = 10 << 20;
 /// Marks an image in a prompt: `[Image: /absolute/path]`.
@@ -20,33 +25,57 @@ const IMAGE_MARK: &str = "[Image: ";
 /// The content of the user's message; `None` when nothing was said.
 pub(crate) fn content(words: &[String]) -> Result<Option<Vec<Content>>> {
     let asked = words.join(" ");
-    let piped = piped().context("cannot read standard input")?;
-    let text = match (asked.trim().is_empty(), piped.trim().is_empty()) {
+    let piped = text(piped().context("cannot read standard input")?)?;
+    let (prompt, context) = match (asked.trim().is_empty(), piped.trim().is_empty()) {
         (true, true) => return Ok(None),
-        (false, true) => asked,
-        (true, false) => piped,
-        (false, false) => format!("{asked}\n\n<stdin>\n{}\n</stdin>", piped.trim_end()),
+        (false, true) => (asked, None),
+        (true, false) => (piped, None),
+        (false, false) => (asked, Some(piped)),
     };
-    let mut content = images(&text)?;
-    content.insert(0, Content::text(text));
+    // Only what was said names images: context may come from anywhere.
+    let images = images(&prompt)?;
+    let text = match context {
+        None => prompt,
+        Some(context) => format!("{prompt}\n\n<stdin>\n{}\n</stdin>", context.trim_end()),
+    };
+    let mut content = vec![Content::text(text)];
+    content.extend(images);
     Ok(Some(content))
 }
 
 /// Standard input, when something is connected that is no terminal.
-fn piped() -> std::io::Result<String> {
-    let stdin = std::io::stdin();
+fn piped() -> io::Result<Vec<u8>> {
+    let stdin = io::stdin();
     if stdin.is_terminal() {
-        return Ok(String::new());
+        return Ok(Vec::new());
     }
-    let mut bytes = Vec::new();
-    match stdin.lock().take(MAX_STDIN_BYTES).read_to_end(&mut bytes) {
-        Ok(_) => Ok(String::from_utf8_lossy(&bytes).into_owned()),
-        // A daemon's standard input may be closed altogether.
-        Err(error) if error.raw_os_error() == Some(rustix::io::Errno::BADF.raw_os_error()) => {
-            Ok(String::new())
+    let (_read, reading) = mpsc::channel::<()>();
+    thread::spawn(move || {
+        if reading.recv_timeout(PATIENCE) == Err(RecvTimeoutError::Timeout) {
+            report::say("gnoma: waiting for standard input to end; `< /dev/null` gives none");
         }
-        Err(error) => Err(error),
+    });
+    let mut bytes = Vec::new();
+    stdin.lock().take(MAX_STDIN_BYTES as u64 + 1).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// What was piped in, as text.
+fn text(bytes: Vec<u8>) -> Result<String, Misuse> {
+    let refused = |what: &str| {
+        let remedy = "write it to a file and name that in the prompt";
+        Err(Misuse(format!("standard input {what}; {remedy}")))
+    };
+    if bytes.len() > MAX_STDIN_BYTES {
+        return refused(&format!("has more than {} MiB", MAX_STDIN_BYTES >> 20));
     }
+    if bytes.contains(&0) {
+        return refused("is not text");
+    }
+    Ok(String::from_utf8(bytes).unwrap_or_else(|error| {
+        report::say("warning: standard input is not all UTF-8; the rest is shown as \u{FFFD}");
+        String::from_utf8_lossy(error.as_bytes()).into_owned()
+    }))
 }
 
 fn images(text: &str) -> Result<Vec<Content>> {
@@ -77,4 +106,17 @@ fn image(path: &Path) -> Result<Content> {
         }
     };
     Ok(Content::Image(Image::from_bytes(mime, &bytes)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_cannot_be_sent_whole_is_refused() {
+        let refusal = |bytes: Vec<u8>| text(bytes).unwrap_err().0;
+        assert!(refusal(vec![b'a'; MAX_STDIN_BYTES + 1]).contains("more than 16 MiB"));
+        assert!(refusal(b"\x7fELF\x02\x00".to_vec()).contains("is not text"));
+        assert_eq!(text(b"caf\xe9".to_vec()).unwrap(), "caf\u{FFFD}");
+    }
 }

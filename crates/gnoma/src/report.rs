@@ -1,19 +1,28 @@
 //! How the program ends: exit codes, and errors for people.
 
-use std::{fmt, io::Write as _, process::ExitCode};
+use std::{
+    fmt,
+    io::{self, Write as _},
+    process::ExitCode,
+};
 
+use anyhow::Context as _;
 use gnoma_core::ProviderError;
+
+use crate::screen;
 
 /// How the program ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Exit {
     /// Code 0.
     Done,
+    /// Code 0: whoever read standard output has left, as `head` does.
+    Unread,
     /// Code 1: something failed.
     Failed,
     /// Code 2: the command line or the configuration is wrong.
     Misused,
-    /// Code 130: SIGINT.
+    /// Code 130: somebody stopped it.
     Interrupted,
 }
 
@@ -31,7 +40,23 @@ impl std::error::Error for Misuse {}
 
 /// Writes a line to standard error. Nobody to read it is no reason to fail.
 pub(crate) fn say(text: impl fmt::Display) {
-    let _closed = writeln!(std::io::stderr(), "{text}");
+    let _closed = writeln!(io::stderr(), "{}", screen::clean(&text.to_string()));
+}
+
+/// The same, dim.
+pub(crate) fn say_dim(text: &str) {
+    let _closed = writeln!(io::stderr(), "\x1b[2m{}\x1b[0m", screen::clean(text));
+}
+
+/// What a failed write to standard output means.
+///
+/// # Errors
+/// When it is more than a reader that has left: what was to be written is lost.
+pub(crate) fn unwritten(error: io::Error) -> anyhow::Result<Exit> {
+    match error.kind() {
+        io::ErrorKind::BrokenPipe => Ok(Exit::Unread),
+        _ => Err(error).context("cannot write to standard output"),
+    }
 }
 
 /// Reports an error and chooses the exit code.
@@ -39,6 +64,10 @@ pub(crate) fn failure(error: &anyhow::Error) -> Exit {
     if error.downcast_ref::<Misuse>().is_some() {
         say(format_args!("gnoma: {error}"));
         return Exit::Misused;
+    }
+    if let Some(error) = error.downcast_ref::<ProviderError>() {
+        provider(error);
+        return Exit::Failed;
     }
     say(format_args!("gnoma: {error:#}"));
     Exit::Failed

@@ -17,6 +17,8 @@ pub(crate) struct Surroundings {
     pub stdout_is_terminal: bool,
     /// Standard error is a terminal.
     pub stderr_is_terminal: bool,
+    /// The program was started to outlive its terminal (`nohup`).
+    pub ignores_hangup: bool,
 }
 
 impl Surroundings {
@@ -30,6 +32,8 @@ impl Surroundings {
             cwd: std::env::current_dir().unwrap_or_else(|_| PathBuf::from(".")),
             stdout_is_terminal: stdout().is_terminal(),
             stderr_is_terminal: stderr().is_terminal(),
+            ignores_hangup: std::fs::read_to_string("/proc/self/status")
+                .is_ok_and(|status| ignores_hangup(&status)),
         }
     }
 
@@ -67,5 +71,23 @@ impl Surroundings {
         let base = self.var(variable).map(PathBuf::from).filter(|path| path.is_absolute());
         base.unwrap_or_else(|| PathBuf::from(self.var("HOME").unwrap_or("/")).join(under_home))
             .join("gnoma")
+    }
+}
+
+/// Whether SIGHUP, the first of the signals, is ignored. `status` is the file of `proc(5)`.
+fn ignores_hangup(status: &str) -> bool {
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    ignored.is_some_and(|set| u64::from_str_radix(set.trim(), 16).is_ok_and(|set| set & 1 == 1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_ignored_hangup_is_seen() {
+        assert!(ignores_hangup("Name:\tgnoma\nSigBlk:\t0000\nSigIgn:\t0000000000001001\n"));
+        assert!(!ignores_hangup("SigIgn:\t0000000000001000\nSigCgt:\t0000000000000001\n"));
+        assert!(!ignores_hangup(""));
     }
 }

@@ -1,6 +1,6 @@
 //! Turns settings into the crates' own options. The only place that sees both.
 
-use std::{path::Path, sync::Arc, time::Duration};
+use std::{path::Path, time::Duration};
 
 use anyhow::Result;
 use gnoma_config::{Loaded, Protocol as Wire, Settings, Sources, env, settings, toml};
@@ -261,7 +261,7 @@ pub(crate) fn session(
         cwd: cwd.to_owned(),
         tools: gnoma_tools::builtin(&tools(settings, around)),
         arms: vec![arm],
-        system: system_prompt(around, cwd, system),
+        system: system_prompt(settings, around, cwd, system),
         mode: settings.permission.mode,
         rules: settings.permission.rules.iter().map(rule).collect(),
         interactive: false,
@@ -279,18 +279,33 @@ fn rule(rule: &settings::Rule) -> permission::Rule {
 }
 
 fn tools(settings: &Settings, around: &Surroundings) -> gnoma_tools::Options {
-    let is_key = |name: &&String| name.ends_with("_API_KEY") || name.ends_with("_AUTH_TOKEN");
+    // By name, and by value for a variable that the configuration takes a key from.
+    let is_key = |(name, value): &(&String, &String)| {
+        let mut keys = settings.provider.api_keys.values();
+        name.ends_with("_API_KEY")
+            || name.ends_with("_AUTH_TOKEN")
+            || keys.any(|key| key.expose() == *value)
+    };
     gnoma_tools::Options {
         bash_timeout: settings.tools.bash_timeout,
         max_file_bytes: settings.tools.max_file_size,
-        shell: settings.tools.shell.clone().unwrap_or_else(|| "bash".to_owned()).into(),
-        hidden_variables: around.env.keys().filter(is_key).cloned().collect(),
+        shell: shell(settings).into(),
+        hidden_variables: around.env.iter().filter(is_key).map(|(name, _)| name.clone()).collect(),
     }
+}
+
+fn shell(settings: &Settings) -> &str {
+    settings.tools.shell.as_deref().unwrap_or("bash")
 }
 
 type SystemPrompt = Box<dyn Fn(Tier) -> String + Send + Sync>;
 
-fn system_prompt(around: &Surroundings, cwd: &Path, system: Option<String>) -> SystemPrompt {
+fn system_prompt(
+    settings: &Settings,
+    around: &Surroundings,
+    cwd: &Path,
+    system: Option<String>,
+) -> SystemPrompt {
     if let Some(system) = system {
         return Box::new(move |_| system.clone());
     }
@@ -298,12 +313,15 @@ fn system_prompt(around: &Surroundings, cwd: &Path, system: Option<String>) -> S
     if instructions.cut {
         report::say("warning: the project's AGENTS.md files are too long; their end was left out");
     }
-    let cwd = Arc::<str>::from(cwd.display().to_string());
+    let cwd = cwd.display().to_string();
+    let shell = Path::new(shell(settings))
+        .file_name()
+        .map_or_else(String::new, |name| name.to_string_lossy().into_owned());
     Box::new(move |tier| {
         let place = Place {
             cwd: &cwd,
             os: std::env::consts::OS,
-            shell: "bash",
+            shell: &shell,
             instructions: instructions.text.trim_end(),
         };
         prompt::system(tier, place)

@@ -17,6 +17,9 @@ const MAX_WORDS_CHARS: usize = 1_200;
 /// How long a ruler, an empty box or a matrix of zeros may be.
 const MAX_WORDLESS_CHARS: usize = 2_400;
 
+/// How much blank space may come in a row. Small models end in nothing but line breaks.
+const MAX_BLANK_BYTES: usize = 256;
+
 /// The text that is kept, enough for both limits in any script.
 const TAIL_BYTES: usize = 4 * MAX_WORDLESS_CHARS;
 
@@ -33,12 +36,16 @@ const ANCHOR_BYTES: usize = size_of::<u64>();
 pub struct Repetition {
     tail: String,
     unseen_bytes: usize,
+    blank_bytes: usize,
 }
 
 impl Repetition {
     /// Takes the next piece of the stream; true when the text so far ends in a repetition. The
     /// detector then starts anew.
     pub fn push(&mut self, piece: &str) -> bool {
+        if self.is_blank_for_long(piece) {
+            return true;
+        }
         self.tail.push_str(piece);
         self.unseen_bytes = self.unseen_bytes.saturating_add(piece.len());
         if self.unseen_bytes < LOOK_EVERY_BYTES {
@@ -51,6 +58,17 @@ impl Repetition {
             self.tail.clear();
         }
         repeats
+    }
+
+    fn is_blank_for_long(&mut self, piece: &str) -> bool {
+        let blank = piece.len() - piece.trim_end().len();
+        let before = if blank == piece.len() { self.blank_bytes } else { 0 };
+        self.blank_bytes = before.saturating_add(blank);
+        let is_long = self.blank_bytes > MAX_BLANK_BYTES;
+        if is_long {
+            *self = Self::default();
+        }
+        is_long
     }
 
     fn forget_old(&mut self) {

@@ -57,7 +57,6 @@ pub struct Turn {
     specs: HashMap<String, Arc<ToolSpec>>,
     limits: Limits,
     origin: Option<ModelRef>,
-    one_call: bool,
     rounds: u32,
     continuations: u32,
     usage: Usage,
@@ -81,7 +80,6 @@ impl Turn {
             specs: tools.iter().map(|tool| (tool.name.clone(), Arc::clone(tool))).collect(),
             limits,
             origin: None,
-            one_call: false,
             rounds: 0,
             continuations: 0,
             usage: Usage::default(),
@@ -109,11 +107,11 @@ impl Turn {
         self.stuck.is_none()
     }
 
-    /// Who answers the call that was just wished for, and whether only the first tool call of the
-    /// answer counts: small models write several with results of their own invention in between.
-    pub fn answered_by(&mut self, origin: ModelRef, one_call: bool) {
+    /// Who answers the call that was just wished for, and whether it is a small model: of its answer
+    /// only the first tool call counts, because it writes several with invented results in between.
+    pub fn answered_by(&mut self, origin: ModelRef, small_model: bool) {
         self.origin = Some(origin);
-        self.one_call = one_call;
+        self.watch.small_model = small_model;
     }
 
     /// Takes one fact and adds the wishes that follow from it to `fx`. Facts that come too late are
@@ -212,12 +210,16 @@ impl Turn {
         fx: &mut Effects,
     ) -> Phase {
         let another_call = matches!(event, StreamEvent::ToolCallStart { .. }) && answer.has_call();
-        if another_call && self.one_call {
+        if another_call && self.watch.small_model {
             fx.push(Effect::DropStream);
             answer.push(&StreamEvent::Stop(StopReason::ToolUse));
             return self.answered(answer.finish(), StopReason::ToolUse, fx);
         }
         answer.push(&event);
+        if answer.is_full() {
+            fx.push(Effect::DropStream);
+            return self.answered(answer.finish(), StopReason::MaxTokens, fx);
+        }
         match event {
             StreamEvent::TextDelta { text, .. } if !text.is_empty() => {
                 let loops = self.watch.text_repeats(&text);

@@ -341,6 +341,37 @@ fn the_same_call_for_ever_ends_in_an_answer_or_in_nothing() {
 }
 
 #[test]
+fn an_answer_without_end_is_cut() {
+    let mut turn = started(Limits::default());
+    let fx = feed(&mut turn, [text(&"x".repeat(gnoma_core::stream::MAX_RESPONSE_BYTES + 1))]);
+    assert!(fx.contains(&Effect::DropStream));
+    assert!(fx.contains(&Effect::CallModel { round: 2, attempt: 1 }), "it is continued");
+    let mut turn = started(Limits::default());
+    let name = "n".repeat(1 << 20);
+    for slot in 0..100 {
+        let start = StreamEvent::ToolCallStart { slot, id: String::new(), name: name.clone() };
+        if feed(&mut turn, [Input::Model(Ok(start))]).contains(&Effect::DropStream) {
+            return;
+        }
+    }
+    panic!("calls without end are taken");
+}
+
+#[test]
+fn a_refused_call_is_not_made_for_ever() {
+    let mut turn = started(Limits::default());
+    let mut rounds = 0;
+    while turn.may_use_tools() {
+        rounds += 1;
+        assert!(rounds < 10, "it never ended");
+        feed(&mut turn, call(0, "a", "bash", "{\"command\":\"make\"}"));
+        let refused = Verdict::Deny { reason: "nobody to ask".into() };
+        feed(&mut turn, [stop(StopReason::ToolUse), Input::Judged(CallId::new("a"), refused)]);
+    }
+    assert_paired(turn.history(), false);
+}
+
+#[test]
 fn thousands_of_calls_are_answered_and_few_are_run() {
     let mut turn = started(Limits::default());
     for n in 0..10_000 {
@@ -414,4 +445,25 @@ fn a_small_model_s_second_call_in_one_answer_is_not_waited_for() {
     assert_eq!(judges(&fx), 1);
     feed(&mut turn, [allow("a"), done("a", "out")]);
     assert_paired(turn.history(), false);
+}
+
+#[test]
+fn a_small_model_whose_change_works_twice_must_answer() {
+    let mut turn = started(Limits::default());
+    let model = ModelRef { provider: "p".into(), model: "m".into() };
+    let green = || CommandReport { command: "sh test.sh".into(), exit_code: Some(0) };
+    for n in 0..2 {
+        for (name, diff, report) in [("edit", Some("+x"), None), ("bash", None, Some(green()))] {
+            assert!(turn.may_use_tools());
+            turn.answered_by(model.clone(), true);
+            feed(&mut turn, call(0, "a", name, &format!("{{\"path\":\"x{n}\"}}")));
+            let output =
+                ToolOutput { diff: diff.map(Into::into), report, ..ToolOutput::text("ok") };
+            let done = Input::ToolDone(CallId::new("a"), ToolOutcome::Done(output), 1);
+            feed(&mut turn, [stop(StopReason::ToolUse), allow("a"), done]);
+        }
+    }
+    assert!(!turn.may_use_tools());
+    let fx = feed(&mut turn, [text("Fixed."), stop(StopReason::EndTurn)]);
+    assert_eq!(outcome(&fx), Some(&Outcome::Complete { stop: StopReason::EndTurn }));
 }

@@ -2,7 +2,7 @@
 
 use gnoma_core::{
     ToolCall, ToolOutcome, ToolSpec,
-    tool::{Access, CommandReport, Touches},
+    tool::{Access, CommandReport, ToolOutput, Touches},
 };
 use serde_json::Value;
 
@@ -17,6 +17,9 @@ use crate::{
 const TELL_REPEATS: u32 = 2;
 /// At this many, the model may only answer any more.
 const STOP_REPEATS: u32 = 4;
+
+/// How often a small model may see a command succeed after its changes before it must answer.
+const MAX_GREENS: u32 = 2;
 
 /// Signs of a loop in a call's arguments before it counts as one: files may repeat themselves.
 const ARGUMENT_LOOPS: u32 = 3;
@@ -40,6 +43,12 @@ pub(super) struct Watch {
     same_call: SameCall,
     check: RedCheck,
     has_run_tools: bool,
+    /// Something was changed since a command last succeeded.
+    has_edited: bool,
+    /// How often a command succeeded after a change.
+    greens: u32,
+    /// The model is a small one, which does not know when it is done.
+    pub(super) small_model: bool,
     /// The model was told that a check is red.
     told_red: bool,
     stuck: Option<String>,
@@ -77,11 +86,13 @@ impl Watch {
         let (output, ok) = match outcome {
             ToolOutcome::Done(output) => (output, true),
             ToolOutcome::Failed(output) => (output, false),
-            ToolOutcome::Denied(_) | ToolOutcome::Interrupted(_) => return advice,
+            ToolOutcome::Denied(why) => return self.repeated(call, why).into_iter().collect(),
+            ToolOutcome::Interrupted(_) => return advice,
         };
         if let Some(CommandReport { command, exit_code }) = &output.report {
             self.check.record(command, *exit_code);
         }
+        advice.extend(self.green(output));
         let access = spec.map_or(Access::Execute, |spec| spec.access);
         if access == Access::Edit
             && let Some(path) = touched_path(call, spec)
@@ -90,20 +101,40 @@ impl Watch {
             advice.push(Advice::NextRound(prompt::patch_spiral(&path)));
         }
         if access == Access::Edit && output.diff.is_some() {
+            self.has_edited = true;
             self.same_call.changed();
         }
-        let text = format!("{:?}", output.parts);
-        match self.same_call.seen(&call.name, call.arguments.get(), &text) {
+        advice.extend(self.repeated(call, &format!("{:?}", output.parts)));
+        advice
+    }
+
+    /// What to say to a call that was made before and had the same result, refusals included.
+    fn repeated(&mut self, call: &ToolCall, result: &str) -> Option<Advice> {
+        match self.same_call.seen(&call.name, call.arguments.get(), result) {
             Repeat::Again(times) if times >= STOP_REPEATS => {
                 self.stuck =
                     Some(format!("`{}` was called {times} times with the same result", call.name));
+                None
             }
             Repeat::Again(times) if times >= TELL_REPEATS => {
-                advice.push(Advice::InResult(prompt::repeated(times)));
+                Some(Advice::InResult(prompt::repeated(times)))
             }
-            Repeat::New | Repeat::Again(_) => (),
+            Repeat::New | Repeat::Again(_) => None,
         }
-        advice
+    }
+
+    /// A small model goes on changing what works already: tells it that a command succeeded, and at
+    /// the second time takes the tools away.
+    fn green(&mut self, output: &ToolOutput) -> Option<Advice> {
+        let succeeded = output.report.as_ref().is_some_and(|report| report.exit_code == Some(0));
+        if !self.small_model || !succeeded || !std::mem::take(&mut self.has_edited) {
+            return None;
+        }
+        self.greens += 1;
+        if self.greens == MAX_GREENS {
+            self.stuck = Some(format!("a command succeeded {MAX_GREENS} times after a change"));
+        }
+        Some(Advice::InResult(prompt::GREEN.to_owned()))
     }
 
     /// What has been repeated until it is no use any more.

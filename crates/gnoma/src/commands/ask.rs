@@ -6,17 +6,28 @@ use clap::CommandFactory as _;
 use super::cwd;
 use crate::{
     args::{Args, OutputFormat, TurnArgs},
-    front::{self, Front},
+    front::{self, Front, json},
     prompt,
-    report::Exit,
+    report::{self, Exit, Misuse},
     surroundings::Surroundings,
     wire,
 };
 
 pub(crate) async fn run(args: &TurnArgs, around: &Surroundings) -> Result<Exit> {
+    let answered = answer(args, around).await;
+    if let Err(error) = &answered
+        && args.output_format != OutputFormat::Text
+    {
+        // Whoever reads JSON gets an object at the end, also of a turn that could not begin.
+        super::print(&json::failure(error))?;
+    }
+    answered
+}
+
+async fn answer(args: &TurnArgs, around: &Surroundings) -> Result<Exit> {
     let Some(content) = prompt::content(&args.words)? else {
-        super::print(&Args::command().render_help().to_string())?;
-        return Ok(Exit::Misused);
+        report::say(Args::command().render_help());
+        return Err(Misuse("nothing was asked; give a prompt, or pipe one in".to_owned()).into());
     };
     let cwd = cwd(args, around)?;
     let loaded = wire::configuration(args, around, &cwd)?;

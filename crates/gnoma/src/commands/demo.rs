@@ -33,7 +33,7 @@ pub(crate) async fn run(around: &Surroundings) -> Result<Exit> {
     let folder = tempfile::Builder::new()
         .prefix("gnoma-demo-")
         .tempdir()
-        .context("cannot make a folder for the demo")?;
+        .context("cannot make a folder for the demo; TMPDIR says where one may be made")?;
     let project = folder.path().canonicalize().context("cannot find the demo's folder")?;
     for (name, content) in PROJECT {
         std::fs::write(project.join(name), content).context("cannot copy the demo project")?;
@@ -43,12 +43,19 @@ pub(crate) async fn run(around: &Surroundings) -> Result<Exit> {
          demo: working in a copy at {}\n\n> {PROMPT}\n",
         project.display()
     ));
-    let exit = turn(around, &project).await?;
+    match turn(around, &project).await? {
+        Exit::Done | Exit::Failed | Exit::Misused => (),
+        stopped @ (Exit::Unread | Exit::Interrupted) => return Ok(stopped),
+    }
     let test = Command::new("sh").arg("test.sh").current_dir(&project).output();
-    let passes = test.context("cannot run the demo's test")?.status.success();
-    let verdict = if passes { "passes" } else { "still fails" };
+    let code = test.context("cannot run the demo's test")?.status.code();
+    let (verdict, exit) = match code {
+        Some(0) => ("passes", Exit::Done),
+        Some(_) => ("still fails", Exit::Failed),
+        None => ("was interrupted", Exit::Interrupted),
+    };
     report::say(format_args!("\ndemo: the project's test {verdict}"));
-    Ok(if passes { exit } else { Exit::Failed })
+    Ok(exit)
 }
 
 async fn turn(around: &Surroundings, project: &Path) -> Result<Exit> {
@@ -67,8 +74,13 @@ async fn turn(around: &Surroundings, project: &Path) -> Result<Exit> {
         effort: None,
     };
     let model = arm.name();
-    // The user's own settings must not change what the demo shows.
-    let sources = gnoma_config::Sources { env: around.env.clone(), ..Default::default() };
+    // The user's own settings must not change what the demo shows: none are in its folder.
+    let nowhere = project.join("no-settings");
+    let sources = gnoma_config::Sources {
+        config_dir: nowhere.clone(),
+        state_dir: nowhere,
+        ..Default::default()
+    };
     let loaded = gnoma_config::load(&sources).context("the built-in configuration is broken")?;
     let mut options = wire::session(&loaded.settings, around, project, arm, None);
     options.interactive = true;

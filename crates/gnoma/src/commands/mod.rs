@@ -6,20 +6,28 @@ mod demo;
 mod providers;
 mod trust;
 
-use std::{io::Write as _, path::PathBuf};
+use std::{
+    io::{IsTerminal as _, Write as _},
+    path::PathBuf,
+};
 
-use anyhow::{Context as _, Result};
+use anyhow::Result;
 use clap::CommandFactory as _;
 
 use crate::{
     args::{Args, Sub, TurnArgs},
-    report::{Exit, Misuse},
+    report::{self, Exit, Misuse},
+    screen,
     surroundings::Surroundings,
 };
 
 /// Does what `args` say.
 pub(crate) async fn run(args: Args, around: &Surroundings) -> Result<Exit> {
     let turn = args.turn;
+    if let (Some(_), Some(word)) = (&args.command, turn.words.first()) {
+        let text = format!("`{word}` and a command do not go together; quote a prompt as a whole");
+        return Err(Misuse(text).into());
+    }
     match args.command {
         None => ask::run(&turn, around).await,
         Some(Sub::Demo) => demo::run(around).await,
@@ -43,13 +51,12 @@ fn cwd(args: &TurnArgs, around: &Surroundings) -> Result<PathBuf, Misuse> {
     folder.ok_or_else(|| Misuse(format!("`{}` is no folder to work in", wanted.display())))
 }
 
-/// Writes to standard output; a reader that has left is no error.
+/// Writes to standard output.
 fn print(text: &str) -> Result<Exit> {
     let mut out = std::io::stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
-            Err(error).context("cannot write to standard output")
-        }
-        Ok(()) | Err(_) => Ok(Exit::Done),
+    let shown = if out.is_terminal() { screen::clean(text) } else { text.into() };
+    match out.write_all(shown.as_bytes()).and_then(|()| out.flush()) {
+        Ok(()) => Ok(Exit::Done),
+        Err(error) => report::unwritten(error),
     }
 }

@@ -39,7 +39,7 @@ pub(crate) async fn run(args: &TurnArgs, around: &Surroundings) -> Result<Exit> 
 async fn line(settings: &Settings, http: &Http, name: &str) -> String {
     let mark = if settings.provider.default.as_deref() == Some(name) { '*' } else { ' ' };
     let state = match wire::profile(settings, name) {
-        Err(_) => "no address: set `provider.endpoints.azure`".to_owned(),
+        Err(unusable) => unusable.to_string(),
         Ok(profile) => state(profile, http).await,
     };
     format!("{mark} {name:<12} {state}\n")
@@ -56,7 +56,11 @@ async fn state(profile: Profile, http: &Http) -> String {
     let provider = gnoma_llm::connect(profile, http.clone());
     match tokio::time::timeout(TIMEOUT, provider.models()).await {
         Err(_) => format!("no answer from {url}"),
-        Ok(Err(error)) => format!("{url}: {}: {}", error.kind, error.message),
+        Ok(Err(error)) => {
+            let text = error.to_string();
+            let text = text.strip_prefix(&format!("{}: ", error.provider)).unwrap_or(&text);
+            if text.contains(&url) { text.to_owned() } else { format!("{url}: {text}") }
+        }
         Ok(Ok(models)) => {
             let named: Vec<_> =
                 models.iter().take(MAX_NAMED).map(|model| model.id.as_str()).collect();

@@ -9,6 +9,7 @@ use super::{cwd, print};
 use crate::{
     args::TurnArgs,
     report::{Exit, Misuse},
+    screen,
     surroundings::Surroundings,
 };
 
@@ -43,7 +44,7 @@ pub(crate) fn run(
     store.trust(&folder, &content)?;
     let text = String::from_utf8_lossy(&content);
     let quoted: String =
-        text.lines().map(|line| format!("  | {}\n", line.escape_debug())).collect();
+        text.lines().map(|line| format!("  | {}\n", screen::clean(line))).collect();
     print(&format!(
         "{shown} is trusted as long as {} says this:\n{quoted}`gnoma trust --revoke` takes it back.\n",
         file.display()

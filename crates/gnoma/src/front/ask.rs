@@ -3,31 +3,43 @@
 //! The question goes to the terminal itself, not to standard output or input: these may be pipes.
 
 use std::{
+    collections::VecDeque,
     fs::{File, OpenOptions},
     io::{BufRead as _, BufReader, Write as _},
+    sync::Arc,
 };
 
 use gnoma_core::{Command, ToolCall, message::CallId, session::Answer};
-use tokio::task::JoinHandle;
+use rustix::termios::{QueueSelector, tcflush};
+use tokio::task::{JoinHandle, spawn_blocking};
 
 use super::text::headline;
-use crate::{report, surroundings::Surroundings};
+use crate::{report, screen::clean, surroundings::Surroundings};
 
 /// Lines of a diff that are shown.
 const MAX_PREVIEW_LINES: usize = 40;
+/// Lines of a command that surely fit on the screen together with the question.
+const MAX_SEEN_LINES: usize = 16;
 
 /// Asks for permission, one call at a time.
 pub(crate) struct Asker {
     who: Who,
-    pending: Option<JoinHandle<Command>>,
+    /// Questions that wait for the open one.
+    waiting: VecDeque<Question>,
+    open: Option<JoinHandle<Command>>,
 }
 
 /// Who is asked.
 enum Who {
     /// The person at the terminal.
-    Terminal(File),
+    Terminal(Arc<File>),
     /// Nobody: the demo allows what its own script does, and says so.
     Demo,
+}
+
+struct Question {
+    call: CallId,
+    text: String,
 }
 
 impl Asker {
@@ -37,47 +49,71 @@ impl Asker {
             return None;
         }
         let terminal = OpenOptions::new().read(true).write(true).open("/dev/tty").ok()?;
-        Some(Self { who: Who::Terminal(terminal), pending: None })
+        Some(Self::new(Who::Terminal(Arc::new(terminal))))
     }
 
     /// An asker that allows everything, for the demo's own script.
     pub(crate) fn of_demo() -> Self {
-        Self { who: Who::Demo, pending: None }
+        Self::new(Who::Demo)
     }
 
-    /// Shows the question; [`answered`] gives the answer.
+    fn new(who: Who) -> Self {
+        Self { who, waiting: VecDeque::new(), open: None }
+    }
+
+    /// Shows the question, after those that were there before; [`answered`] gives the answers.
     pub(super) fn ask(&mut self, call: &ToolCall, reason: &str, preview: Option<&str>) {
-        let id = call.id.clone();
-        let terminal = match &self.who {
-            Who::Terminal(terminal) => terminal.try_clone(),
-            Who::Demo => {
-                report::say(format_args!("? {} ({reason}): allowed by the demo", headline(call)));
-                self.pending = Some(tokio::task::spawn_blocking(|| answer(id, Some("y"))));
-                return;
-            }
+        let text = match self.who {
+            Who::Terminal(_) => question(call, reason, preview),
+            Who::Demo => format!("? {} ({reason}): allowed by the demo", headline(call)),
         };
-        let Ok(mut terminal) = terminal else { return };
-        let question = question(call, reason, preview);
-        self.pending = Some(tokio::task::spawn_blocking(move || {
-            let _gone = terminal.write_all(question.as_bytes());
-            let mut line = String::new();
-            let read = BufReader::new(terminal).read_line(&mut line);
-            answer(id, read.is_ok_and(|bytes| bytes > 0).then_some(line.trim()))
-        }));
+        self.waiting.push_back(Question { call: call.id.clone(), text });
+        self.open_next();
+    }
+
+    fn open_next(&mut self) {
+        if self.open.is_some() {
+            return;
+        }
+        let Some(Question { call, text }) = self.waiting.pop_front() else { return };
+        self.open = Some(match &self.who {
+            Who::Terminal(terminal) => {
+                let terminal = Arc::clone(terminal);
+                spawn_blocking(move || answer(call, read_answer(&terminal, &text).as_deref()))
+            }
+            Who::Demo => {
+                report::say(text);
+                spawn_blocking(|| answer(call, Some("y")))
+            }
+        });
     }
 }
 
 /// The answer to the question that is open; never, if none is.
 pub(super) async fn answered(asker: &mut Option<Asker>) -> Command {
-    let Some(Asker { pending, .. }) = asker else {
+    let Some(asker) = asker else {
         return std::future::pending().await;
     };
-    let Some(reading) = pending else {
+    let Some(open) = &mut asker.open else {
         return std::future::pending().await;
     };
-    let answer = reading.await;
-    *pending = None;
+    let answer = open.await;
+    asker.open = None;
+    asker.open_next();
     answer.unwrap_or(Command::Cancel)
+}
+
+/// Asks, and waits for a line; nothing when there is none to come.
+fn read_answer(mut terminal: &File, question: &str) -> Option<String> {
+    // What was typed before the question was there is no answer to it.
+    tcflush(terminal, QueueSelector::IFlush).ok();
+    terminal.write_all(question.as_bytes()).ok()?;
+    let mut line = String::new();
+    if BufReader::new(terminal).read_line(&mut line).ok()? == 0 {
+        terminal.write_all(b"\n").ok();
+        return None;
+    }
+    Some(line.trim().to_owned())
 }
 
 fn question(call: &ToolCall, reason: &str, preview: Option<&str>) -> String {
@@ -91,7 +127,14 @@ fn question(call: &ToolCall, reason: &str, preview: Option<&str>) -> String {
                 text.push_str(&format!("\n… {more} more lines"));
             }
         }
-        None => text.push_str(&format!("  {}", clean(&arguments(call)))),
+        None => {
+            let arguments = arguments(call);
+            text.push_str(&format!("  {}", clean(&arguments)));
+            let lines = arguments.lines().count();
+            if lines > MAX_SEEN_LINES {
+                text.push_str(&format!("\n(these were {lines} lines; scroll up to see them all)"));
+            }
+        }
     }
     text.push_str(&format!("\n({reason})\n[y]es, [n]o, or a reason why not: "));
     text
@@ -106,12 +149,6 @@ fn arguments(call: &ToolCall) -> String {
         }
         Some(_) | None => call.arguments.get().to_owned(),
     }
-}
-
-/// Text from a model without what would let it draw over the question.
-fn clean(text: &str) -> String {
-    let safe = |c: char| matches!(c, '\n' | '\t') || !c.is_control();
-    text.chars().map(|c| if safe(c) { c } else { '\u{FFFD}' }).collect()
 }
 
 fn answer(call: CallId, line: Option<&str>) -> Command {
@@ -135,6 +172,15 @@ mod tests {
         let call = ToolCall::new(CallId::new("c"), "bash", arguments);
         let text = question(&call, "mode auto: commands are asked for", None);
         assert!(text.contains("rm -rf x\u{FFFD}[2K\u{FFFD} ls"), "{text}");
+    }
+
+    #[test]
+    fn a_command_that_scrolls_away_is_announced() {
+        let command = format!("rm -rf x{}ls", "\n".repeat(100));
+        let arguments = RawJson::of(&serde_json::json!({"command": command})).unwrap();
+        let call = ToolCall::new(CallId::new("c"), "bash", arguments);
+        let text = question(&call, "mode auto: commands are asked for", None);
+        assert!(text.contains("these were 101 lines"), "{text}");
     }
 
     #[test]

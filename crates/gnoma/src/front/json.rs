@@ -150,6 +150,13 @@ impl View for Json {
     }
 }
 
+/// The result object of a turn that could not begin.
+pub(crate) fn failure(error: &anyhow::Error) -> String {
+    let result = json!({"type": "result", "subtype": "error_during_execution", "is_error": true,
+        "num_turns": 0, "result": "", "error": format!("{error:#}")});
+    format!("{result}\n")
+}
+
 fn write(out: &mut Output, value: &Value) -> Result<(), Gone> {
     out.text(&format!("{value}\n"))
 }

@@ -4,22 +4,26 @@
 //! standard error.
 
 mod ask;
-mod json;
+pub(crate) mod json;
 mod output;
+mod signals;
 mod text;
 
-use anyhow::Result;
+use std::time::Duration;
+
+use anyhow::{Result, bail};
 use gnoma_core::{
     Command, Content, Event, ModelRef,
     session::{Outcome, SessionState},
 };
 use gnoma_engine::{Handle, Session, session};
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::time::{MissedTickBehavior, interval};
 
 pub(crate) use self::ask::Asker;
 use self::{
     json::Json,
     output::{Gone, Output},
+    signals::Signals,
     text::Text,
 };
 use crate::{
@@ -37,14 +41,17 @@ trait View {
     fn tick(&mut self) {}
 }
 
-/// How often a waiting line is redrawn, in milliseconds.
-const TICK_MS: u64 = 200;
+/// How often a waiting line is redrawn.
+const TICK: Duration = Duration::from_millis(200);
 
 /// See the module.
 pub(crate) struct Front {
     view: Box<dyn View>,
     out: Output,
     animated: bool,
+    ignores_hangup: bool,
+    /// How the turn ended, once it has.
+    outcome: Option<Outcome>,
 }
 
 impl Front {
@@ -55,7 +62,13 @@ impl Front {
             OutputFormat::StreamJson => Box::new(Json::new(model, true)),
         };
         let animated = format == OutputFormat::Text && around.animated();
-        Self { view, out: Output::new(around.stdout_is_terminal), animated }
+        Self {
+            view,
+            out: Output::new(around.stdout_is_terminal),
+            animated,
+            ignores_hangup: around.ignores_hangup,
+            outcome: None,
+        }
     }
 
     /// Runs one turn to its end.
@@ -75,23 +88,18 @@ impl Front {
     }
 
     async fn follow(&mut self, handle: &mut Handle, mut asker: Option<Asker>) -> Result<Exit> {
-        let mut interrupts = signal(SignalKind::interrupt())?;
-        let mut terminations = signal(SignalKind::terminate())?;
-        let mut ticks = tokio::time::interval(std::time::Duration::from_millis(TICK_MS));
+        let mut signals = Signals::new(self.ignores_hangup)?;
+        let mut ticks = interval(TICK);
+        // After a suspension one tick is enough.
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
         let mut interrupted = false;
-        let mut outcome = None;
         loop {
             let event = tokio::select! {
                 biased;
-                _ = interrupts.recv() => {
+                () = signals.next() => {
                     if std::mem::replace(&mut interrupted, true) {
                         return Ok(Exit::Interrupted);
                     }
-                    handle.tell(Command::Cancel);
-                    continue;
-                }
-                _ = terminations.recv() => {
-                    interrupted = true;
                     handle.tell(Command::Cancel);
                     continue;
                 }
@@ -105,31 +113,50 @@ impl Front {
                     continue;
                 }
             };
-            // What is ready is taken in one go and written at once.
-            let mut next = event;
-            while let Some(event) = next {
-                if self.view.event(&event, &mut self.out).is_err() {
-                    return Ok(Exit::Done);
-                }
-                if let (Event::PermissionAsked { call, reason, preview }, Some(asker)) =
-                    (&event, &mut asker)
-                {
-                    asker.ask(call, reason, preview.as_deref());
-                }
-                if let Event::TurnEnded { outcome: how, .. } = &event {
-                    outcome = Some(how.clone());
-                }
-                if matches!(event, Event::State(SessionState::Idle | SessionState::Closed)) {
-                    let _gone = self.out.flush();
-                    return Ok(exit(outcome.as_ref(), interrupted));
-                }
-                next = handle.ready();
-            }
-            if self.out.flush().is_err() {
-                return Ok(Exit::Done);
+            let Some(event) = event else {
+                bail!("the session broke down inside; this is a defect of gnoma");
+            };
+            match self.show(event, handle, &mut asker) {
+                Ok(Step::Going) => (),
+                Ok(Step::Over(outcome)) => return Ok(exit(outcome.as_ref(), interrupted)),
+                Err(Gone(error)) => return report::unwritten(error),
             }
         }
     }
+
+    /// Shows `event` and what else is ready, and writes it with one call.
+    fn show(
+        &mut self,
+        event: Event,
+        handle: &mut Handle,
+        asker: &mut Option<Asker>,
+    ) -> Result<Step, Gone> {
+        let mut next = Some(event);
+        let mut step = Step::Going;
+        while let (Some(event), Step::Going) = (next, &step) {
+            self.view.event(&event, &mut self.out)?;
+            if let (Event::PermissionAsked { call, reason, preview }, Some(asker)) =
+                (&event, &mut *asker)
+            {
+                asker.ask(call, reason, preview.as_deref());
+            }
+            if matches!(event, Event::State(SessionState::Idle | SessionState::Closed)) {
+                step = Step::Over(self.outcome.take());
+            }
+            if let Event::TurnEnded { outcome, .. } = event {
+                self.outcome = Some(outcome);
+            }
+            next = handle.ready();
+        }
+        self.out.flush()?;
+        Ok(step)
+    }
+}
+
+/// Where a turn stands.
+enum Step {
+    Going,
+    Over(Option<Outcome>),
 }
 
 /// The exit code of a turn, and the last words about it.

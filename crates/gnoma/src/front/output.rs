@@ -2,12 +2,14 @@
 
 use std::io::{self, Write as _};
 
+use crate::screen;
+
 /// Bytes after which a batch is written although more is ready.
 const MAX_BATCH_BYTES: usize = 64 << 10;
 
-/// The reader of standard output has left.
+/// Standard output takes no more: its reader has left, or the disk is full.
 #[derive(Debug)]
-pub(super) struct Gone;
+pub(super) struct Gone(pub io::Error);
 
 /// Collects what is ready and writes it with one call.
 pub(super) struct Output {
@@ -21,14 +23,11 @@ impl Output {
         Self { batch: Vec::new(), is_terminal, at_line_start: true }
     }
 
-    /// Adds text from a model. On a terminal, control characters other than line breaks and tabs are
-    /// left out: they could move the cursor or retitle the window.
+    /// Adds text from a model. On a terminal only what shows itself and nothing else.
     pub(super) fn text(&mut self, text: &str) -> Result<(), Gone> {
         if self.is_terminal {
-            let shown = text.chars().filter(|c| matches!(c, '\n' | '\t') || !c.is_control());
-            let mut buffer = [0; 4];
-            for c in shown {
-                self.batch.extend_from_slice(c.encode_utf8(&mut buffer).as_bytes());
+            for shown in text.split(|c| !screen::is_harmless(c)) {
+                self.batch.extend_from_slice(shown.as_bytes());
             }
         } else {
             self.batch.extend_from_slice(text.as_bytes());
@@ -52,6 +51,6 @@ impl Output {
         let mut stdout = io::stdout().lock();
         let written = stdout.write_all(&self.batch).and_then(|()| stdout.flush());
         self.batch.clear();
-        written.map_err(|_| Gone)
+        written.map_err(Gone)
     }
 }

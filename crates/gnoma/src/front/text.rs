@@ -5,17 +5,22 @@ use std::{
     time::Instant,
 };
 
-use gnoma_core::{Event, ToolCall, ToolResult, session::NoticeLevel};
+use gnoma_core::{
+    Event, ToolCall, ToolResult,
+    session::{NoticeLevel, SessionState},
+};
 use serde_json::Value;
 
 use super::{
     View,
     output::{Gone, Output},
 };
-use crate::{report, surroundings::Surroundings};
+use crate::{report, screen, surroundings::Surroundings};
 
 /// Longest line about a call, in characters.
 const MAX_LINE_CHARS: usize = 100;
+/// Equal lines that are shown one after the other; more are only counted.
+const MAX_EQUAL_LINES: usize = 3;
 const SPINNER: [char; 4] = ['|', '/', '-', '\\'];
 
 /// See the module.
@@ -25,6 +30,13 @@ pub(super) struct Text {
     running: Vec<ToolCall>,
     waiting: Option<Waiting>,
     drawn: bool,
+    /// A question stands on the terminal.
+    asked: bool,
+    /// The turn is being stopped.
+    stopping: bool,
+    last_aside: String,
+    /// How often it came, one time after the other.
+    equal_asides: usize,
 }
 
 /// What the redrawn line says.
@@ -36,7 +48,16 @@ struct Waiting {
 
 impl Text {
     pub(super) fn new(around: &Surroundings) -> Self {
-        Self { colour: around.colour(), running: Vec::new(), waiting: None, drawn: false }
+        Self {
+            colour: around.colour(),
+            running: Vec::new(),
+            waiting: None,
+            drawn: false,
+            asked: false,
+            stopping: false,
+            last_aside: String::new(),
+            equal_asides: 0,
+        }
     }
 
     fn wait(&mut self, what: impl Into<String>) {
@@ -49,11 +70,33 @@ impl Text {
         }
     }
 
-    /// One dim line on standard error.
+    /// One dim line on standard error. A line that comes over and over is shown a few times.
     fn aside(&mut self, text: &str) {
+        if self.last_aside == text {
+            self.equal_asides += 1;
+        } else {
+            self.end_asides();
+            text.clone_into(&mut self.last_aside);
+            self.equal_asides = 1;
+        }
+        if self.equal_asides <= MAX_EQUAL_LINES {
+            self.dim(text);
+        }
+    }
+
+    /// Says how often the last line came beyond the times it was shown.
+    fn end_asides(&mut self) {
+        let unseen = std::mem::take(&mut self.equal_asides).saturating_sub(MAX_EQUAL_LINES);
+        self.last_aside.clear();
+        if unseen > 0 {
+            self.dim(&format!("… and the same {unseen} more times"));
+        }
+    }
+
+    fn dim(&mut self, text: &str) {
         self.wipe();
         if self.colour {
-            report::say(format_args!("\x1b[2m{text}\x1b[0m"));
+            report::say_dim(text);
         } else {
             report::say(text);
         }
@@ -68,7 +111,9 @@ impl Text {
         if duration_ms >= 1000 {
             line.push_str(&format!(" ({}.{} s)", duration_ms / 1000, duration_ms % 1000 / 100));
         }
-        if result.is_error {
+        if result.is_error && self.stopping {
+            line.push_str(": interrupted");
+        } else if result.is_error {
             let text = result.joined_text();
             let why = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
             line.push_str(&format!(": {}", shorten(why)));
@@ -81,6 +126,7 @@ impl View for Text {
     fn event(&mut self, event: &Event, out: &mut Output) -> Result<(), Gone> {
         match event {
             Event::Text { text } => {
+                self.end_asides();
                 self.wipe();
                 self.waiting = None;
                 out.text(text)?;
@@ -104,11 +150,18 @@ impl View for Text {
                 self.ended(result, *duration_ms);
             }
             Event::PermissionAsked { .. } => {
+                out.end_line()?;
+                out.flush()?;
+                self.end_asides();
                 self.waiting = None;
                 self.wipe();
+                self.asked = true;
+                out.end_line()?;
+                out.flush()?;
             }
+            Event::PermissionDecided { .. } => self.asked = false,
             Event::Retrying { error, attempt, wait_ms } => {
-                let wait = *wait_ms / 1000;
+                let wait = wait_ms.div_ceil(1000);
                 self.aside(&format!("{error}; attempt {attempt} in {wait} s"));
             }
             Event::Notice { level, text } => {
@@ -120,16 +173,22 @@ impl View for Text {
                 out.flush()?;
                 self.aside(&format!("{kind}: {text}"));
             }
+            Event::State(state) => {
+                self.stopping = *state == SessionState::Cancelling;
+                if self.stopping && std::mem::take(&mut self.asked) {
+                    // What follows must not stand in the line of the question.
+                    report::say("");
+                }
+            }
             Event::TurnEnded { .. } => {
+                self.end_asides();
                 self.wipe();
                 self.waiting = None;
                 out.end_line()?;
             }
             Event::Started { .. }
-            | Event::State(_)
             | Event::Thinking { .. }
             | Event::Appended(_)
-            | Event::PermissionDecided { .. }
             | Event::ToolProgress { .. }
             | Event::Usage { .. } => (),
         }
@@ -142,7 +201,9 @@ impl View for Text {
         };
         waiting.frame = (waiting.frame + 1) % SPINNER.len();
         let (frame, seconds) = (SPINNER[waiting.frame], waiting.since.elapsed().as_secs());
-        let _closed = write!(stderr(), "\r\x1b[K{frame} {} {seconds} s", shorten(&waiting.what));
+        let what = shorten(&waiting.what);
+        // Without line wrapping, so that a narrow terminal cuts the line and wiping it finds it.
+        let _closed = write!(stderr(), "\r\x1b[K\x1b[?7l{frame} {what} {seconds} s\x1b[?7h");
         self.drawn = true;
     }
 }
@@ -159,7 +220,8 @@ pub(super) fn headline(call: &ToolCall) -> String {
 fn shorten(text: &str) -> String {
     let mut lines = text.lines();
     let line = lines.next().unwrap_or_default();
-    let mut short: String = line.chars().filter(|c| !c.is_control()).take(MAX_LINE_CHARS).collect();
+    let mut short: String =
+        line.chars().filter(|c| screen::is_harmless(*c)).take(MAX_LINE_CHARS).collect();
     if lines.next().is_some() || line.chars().count() > MAX_LINE_CHARS {
         short.push('…');
     }

@@ -2,7 +2,7 @@
 
 use gnoma_testkit::{End, Reply, Script, Wire};
 
-use crate::support::{World, calls, says};
+use crate::support::{World, calls, finish, says};
 
 /// Runs a turn against `reply` and gives what a person reads.
 async fn failing(reply: fn() -> Reply) -> String {
@@ -45,6 +45,17 @@ async fn nobody_listening_names_the_address() {
     let run = world.run(&["hi"]).await;
     assert_eq!(run.code, Some(1));
     assert!(run.err.contains("cannot connect (http://127.0.0.1:9"), "{}", run.err);
+}
+
+#[tokio::test]
+async fn a_server_on_this_machine_is_reached_past_any_proxy() {
+    let world = World::new([says("here")]);
+    let mut command = world.command(&["hi"]);
+    for variable in ["http_proxy", "HTTP_PROXY", "ALL_PROXY"] {
+        command.env(variable, "http://127.0.0.1:9");
+    }
+    let run = finish(command.spawn().unwrap()).await;
+    assert_eq!((run.code, run.out.as_str()), (Some(0), "here\n"), "{run:?}");
 }
 
 #[tokio::test]

@@ -15,11 +15,43 @@ async fn the_demo_ends_with_the_test_passing() {
     assert!(run.err.contains("provider `replay`"), "{}", run.err);
     assert!(run.err.contains("the project's test passes"), "{}", run.err);
     assert!(run.out.contains("Fixed"), "{}", run.out);
+    // What the README shows is what the program says.
+    let readme = concat!(env!("CARGO_MANIFEST_DIR"), "/../../README.md");
+    let readme = std::fs::read_to_string(readme).unwrap();
+    let said = run.out.lines().chain(run.err.lines());
+    for line in said.filter(|line| !line.contains("working in a copy")) {
+        assert!(readme.lines().any(|shown| shown == line), "the README does not show: {line}");
+    }
+}
+
+#[tokio::test]
+async fn no_settings_change_the_demo() {
+    let world = World::new([]);
+    world.configure("[permission]\nmode = \"deny\"\n");
+    world.write("config.toml", "[permission]\nmode = \"deny\"\n");
+    let mut command = world.command(&["demo"]);
+    command.env("OLLAMA_HOST", "no address:at all");
+    let run = finish(command.spawn().unwrap()).await;
+    assert_eq!(run.code, Some(0), "{run:?}");
+}
+
+#[tokio::test]
+async fn a_demo_that_nobody_reads_ends_quietly() {
+    let world = World::new([]);
+    let mut child = world.command(&["demo"]).spawn().unwrap();
+    drop(child.stdout.take());
+    let run = finish(child).await;
+    assert_eq!(run.code, Some(0), "{run:?}");
+    assert!(!run.err.contains("still fails"), "{run:?}");
 }
 
 fn interrupt(child: &tokio::process::Child) {
+    send(child, Signal::INT);
+}
+
+fn send(child: &tokio::process::Child, signal: Signal) {
     let pid = Pid::from_raw(i32::try_from(child.id().unwrap()).unwrap()).unwrap();
-    kill_process(pid, Signal::INT).unwrap();
+    kill_process(pid, signal).unwrap();
 }
 
 #[tokio::test]
@@ -39,7 +71,13 @@ async fn an_interrupt_stops_the_answer_and_closes_the_connection() {
 }
 
 #[tokio::test]
-async fn an_interrupt_ends_running_commands_with_all_they_started() {
+async fn being_stopped_ends_running_commands_with_all_they_started() {
+    for signal in [Signal::INT, Signal::TERM, Signal::HUP] {
+        stopping_ends_commands(signal).await;
+    }
+}
+
+async fn stopping_ends_commands(signal: Signal) {
     let command = r#"{"command":"sleep 300 & echo $! > pid; wait"}"#;
     let world = World::new([calls("bash", command)]);
     let child = world.command(&["--permission", "bypass", "wait"]).spawn().unwrap();
@@ -49,7 +87,7 @@ async fn an_interrupt_ends_running_commands_with_all_they_started() {
     }
     let sleeper: i32 = world.read("pid").trim().parse().unwrap();
     let started = Instant::now();
-    interrupt(&child);
+    send(&child, signal);
     let run = finish(child).await;
     assert_eq!(run.code, Some(130), "{run:?}");
     assert!(started.elapsed() < Duration::from_secs(10));

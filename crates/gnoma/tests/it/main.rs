@@ -14,4 +14,7 @@ mod settings;
 #[cfg(test)]
 mod support;
 #[cfg(test)]
+#[cfg(target_os = "linux")]
+mod terminal;
+#[cfg(test)]
 mod turn;

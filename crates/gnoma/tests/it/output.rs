@@ -2,6 +2,8 @@
 
 use std::process::Stdio;
 
+use gnoma_core::StopReason;
+use gnoma_testkit::{Script, Wire};
 use serde_json::Value;
 
 use crate::support::{World, calls, finish, says};
@@ -63,6 +65,49 @@ async fn a_closed_pipe_ends_quietly() {
 }
 
 #[tokio::test]
+async fn output_that_cannot_be_written_is_a_failure() {
+    for format in ["text", "json"] {
+        let world = World::new([says("lost")]);
+        let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let mut command = world.command(&["--output-format", format, "talk"]);
+        let run = finish(command.stdout(full).spawn().unwrap()).await;
+        assert_eq!(run.code, Some(1), "{run:?}");
+        assert!(run.err.contains("cannot write to standard output"), "{run:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_turn_that_cannot_begin_is_a_result_too() {
+    let world = World::new([]);
+    let run = world.run(&["--output-format", "json", "--provider", "nobody", "x"]).await;
+    assert_eq!(run.code, Some(2), "{run:?}");
+    assert_eq!(lines(&run.out)[0]["is_error"], true);
+    assert!(lines(&run.out)[0]["error"].as_str().unwrap().contains("no provider `nobody`"));
+}
+
+#[tokio::test]
+async fn commands_may_stand_behind_options() {
+    let world = World::new([]);
+    let run = world.run(&["--provider", "other", "config", "show"]).await;
+    assert!(run.out.contains("provider.default = \"other\""), "{run:?}");
+    let run = world.run(&["fix", "--provider", "other", "demo"]).await;
+    assert_eq!(run.code, Some(2), "{run:?}");
+    assert!(world.server.requests().is_empty());
+}
+
+#[tokio::test]
+async fn a_line_that_comes_over_and_over_is_counted() {
+    let many = (0..200).fold(Script::text([""; 0]), |script, n| {
+        script.call(format!("c{n}"), "fs_ls", r#"{"path":"."}"#)
+    });
+    let world = World::new([Wire::OpenAi.stream(&many.stop(StopReason::ToolUse)), says("done")]);
+    let run = world.run(&["list"]).await;
+    assert_eq!(run.code, Some(0), "{run:?}");
+    assert!(run.err.lines().count() < 12, "{}", run.err);
+    assert!(run.err.contains("and the same 69 more times"), "{}", run.err);
+}
+
+#[tokio::test]
 async fn help_version_and_completions() {
     let world = World::new([]);
     let version = world.run(&["--version"]).await;
@@ -70,7 +115,7 @@ async fn help_version_and_completions() {
     let help = world.run(&["--help"]).await;
     assert!(help.out.contains("Exit codes"), "{}", help.out);
     let script = world.run(&["completions", "bash"]).await;
-    assert!(script.out.contains("_gnoma"));
+    assert!(script.out.contains("_gnoma") && script.out.contains("accept_edits"));
     assert_eq!(world.run(&["--no-such-flag"]).await.code, Some(2));
     assert_eq!(world.run(&[]).await.code, Some(2));
 }

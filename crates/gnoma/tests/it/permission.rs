@@ -39,7 +39,9 @@ async fn modes_decide() {
 async fn commands_do_not_inherit_keys() {
     let world = World::new([calls("bash", r#"{"command":"env > seen"}"#), says("ok")]);
     let mut command = world.command(&["--permission", "bypass", "go"]);
+    world.configure("[provider.api_keys]\ntest = \"${WORK_PASS}\"\n");
     command.env("OPENAI_API_KEY", "sk-secret").env("HARMLESS", "yes");
+    command.env("WORK_PASS", "sk-secret-too");
     crate::support::finish(command.spawn().unwrap()).await;
     let seen = world.read("seen");
     assert!(seen.contains("HARMLESS=yes") && !seen.contains("sk-secret"), "{seen}");

@@ -31,6 +31,21 @@ async fn standard_input_is_the_prompt_or_its_context() {
 }
 
 #[tokio::test]
+async fn context_cannot_send_files_along() {
+    let world = World::new([says("a")]);
+    let run = world.pipe(&["review"], "+ [Image: /etc/hostname]\n").await;
+    assert_eq!(run.code, Some(0), "{run:?}");
+}
+
+#[tokio::test]
+async fn input_that_is_no_text_is_refused() {
+    let world = World::new([]);
+    let run = world.pipe(&["what is this?"], "\u{7f}ELF\0\0").await;
+    assert_eq!(run.code, Some(2), "{run:?}");
+    assert!(run.err.contains("standard input is not text"), "{run:?}");
+}
+
+#[tokio::test]
 async fn tools_work_on_real_files_and_their_results_go_back() {
     let world = World::new([
         calls("fs_read", r#"{"path":"a.txt"}"#),

@@ -1,0 +1,40 @@
+//! Signals that ask the program to stop.
+
+use std::io;
+
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+/// SIGINT, SIGTERM and SIGHUP. Left to themselves they would end the program at once, and what its
+/// commands have started would go on without it.
+pub(super) struct Signals {
+    interrupt: Signal,
+    terminate: Signal,
+    /// Absent under `nohup`.
+    hangup: Option<Signal>,
+}
+
+impl Signals {
+    pub(super) fn new(ignores_hangup: bool) -> io::Result<Self> {
+        let hangup = if ignores_hangup { None } else { Some(signal(SignalKind::hangup())?) };
+        Ok(Self {
+            interrupt: signal(SignalKind::interrupt())?,
+            terminate: signal(SignalKind::terminate())?,
+            hangup,
+        })
+    }
+
+    /// Waits for the next one. Safe to drop and call again.
+    pub(super) async fn next(&mut self) {
+        let hangup = async {
+            match &mut self.hangup {
+                Some(hangup) => hangup.recv().await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            _ = self.interrupt.recv() => (),
+            _ = self.terminate.recv() => (),
+            _ = hangup => (),
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! What a person at a terminal meets. The terminal is made by `script`, which every Linux has.
+
+use std::{process::Stdio, time::Duration};
+
+use gnoma_core::StopReason;
+use gnoma_testkit::{Reply, Script, Wire};
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    process::{Child, ChildStdin, ChildStdout, Command},
+    time::timeout,
+};
+
+use crate::support::{World, calls, exists, says};
+
+/// Nothing on the screen takes longer to appear.
+const MAX_WAIT: Duration = Duration::from_secs(20);
+
+/// The program on a terminal of its own.
+struct Terminal {
+    child: Child,
+    keys: ChildStdin,
+    screen: ChildStdout,
+    seen: String,
+}
+
+impl Terminal {
+    fn open(world: &World, arguments: &str) -> Self {
+        let mut command = Command::new("script");
+        let program = env!("CARGO_BIN_EXE_gnoma");
+        command
+            .args(["-qec", &format!("{program} {arguments}"), "/dev/null"])
+            .current_dir(world.project.path())
+            .env_clear()
+            .env("PATH", "/usr/local/bin:/usr/bin:/bin")
+            .env("HOME", world.home.path())
+            .env("TERM", "xterm")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .kill_on_drop(true);
+        let mut child = command.spawn().unwrap();
+        let (keys, screen) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
+        Self { child, keys, screen, seen: String::new() }
+    }
+
+    async fn press(&mut self, keys: &str) {
+        self.keys.write_all(keys.as_bytes()).await.unwrap();
+    }
+
+    /// Reads until `text` is on the screen for the `times`th time.
+    async fn wait_for(&mut self, text: &str, times: usize) {
+        let reading = async {
+            while self.seen.matches(text).count() < times {
+                let mut bytes = [0; 4096];
+                let count = self.screen.read(&mut bytes).await.unwrap();
+                assert!(count > 0, "`{text}` never came: {}", self.seen);
+                self.seen.push_str(&String::from_utf8_lossy(&bytes[..count]));
+            }
+        };
+        let came = timeout(MAX_WAIT, reading).await;
+        assert!(came.is_ok(), "`{text}` never came: {}", self.seen);
+    }
+
+    /// Waits for the end; the exit code and everything that was on the screen.
+    async fn end(mut self) -> (Option<i32>, String) {
+        let rest = async {
+            let mut bytes = Vec::new();
+            self.screen.read_to_end(&mut bytes).await.unwrap();
+            self.seen.push_str(&String::from_utf8_lossy(&bytes));
+            self.child.wait().await.unwrap().code()
+        };
+        let code = timeout(MAX_WAIT, rest).await.expect("the program hangs");
+        (code, self.seen)
+    }
+}
+
+#[tokio::test]
+async fn parallel_calls_are_asked_for_one_after_the_other() {
+    let script = Script::text([""; 0])
+        .call("c1", "fs_ls", r#"{"path":"."}"#)
+        .call("c2", "fs_glob", r#"{"pattern":"*"}"#)
+        .stop(StopReason::ToolUse);
+    let world = World::new([Wire::OpenAi.stream(&script), says("both seen")]);
+    let mut terminal = Terminal::open(&world, "--permission default look");
+    terminal.wait_for("reason why not", 1).await;
+    assert!(!terminal.seen.contains("fs.glob"), "{}", terminal.seen);
+    terminal.press("y\n").await;
+    terminal.wait_for("reason why not", 2).await;
+    terminal.press("y\n").await;
+    let (code, seen) = terminal.end().await;
+    assert_eq!(code, Some(0), "{seen}");
+    assert!(seen.contains("both seen"), "{seen}");
+}
+
+#[tokio::test]
+async fn what_was_typed_before_the_question_does_not_answer_it() {
+    let call = calls("bash", r#"{"command":"touch made"}"#).after(Duration::from_secs(1));
+    let world = World::new([call, says("ok")]);
+    let mut terminal = Terminal::open(&world, "go");
+    terminal.wait_for("round 1", 1).await;
+    terminal.press("y\n").await;
+    terminal.wait_for("reason why not", 1).await;
+    terminal.press("use make\n").await;
+    let (code, seen) = terminal.end().await;
+    assert_eq!(code, Some(0), "{seen}");
+    assert!(!exists(world.project.path(), "made"), "{seen}");
+    assert!(seen.contains("refused by the user: use make"), "{seen}");
+}
+
+#[tokio::test]
+async fn an_interrupt_at_the_question_ends_the_turn() {
+    let world = World::new([calls("bash", r#"{"command":"touch made"}"#)]);
+    let mut terminal = Terminal::open(&world, "go");
+    terminal.wait_for("reason why not", 1).await;
+    terminal.press("\x03").await;
+    let (code, seen) = terminal.end().await;
+    assert_eq!(code, Some(130), "{seen}");
+    assert!(!exists(world.project.path(), "made"), "{seen}");
+}
+
+#[tokio::test]
+async fn a_question_stands_on_lines_of_its_own() {
+    let script = Script::text(["I make ", "it."]).call("c1", "bash", r#"{"command":"touch made"}"#);
+    let call = Wire::OpenAi.stream(&script.stop(StopReason::ToolUse));
+    let world = World::new([call, says("ok")]);
+    let mut terminal = Terminal::open(&world, "go");
+    terminal.wait_for("reason why not", 1).await;
+    let (before, _question) = terminal.seen.split_once("gnoma wants to run").unwrap();
+    assert!(before.contains("I make it.\r\n"), "{before}");
+    terminal.press("y\n").await;
+    terminal.end().await;
+    assert!(exists(world.project.path(), "made"));
+}
+
+#[tokio::test]
+async fn no_server_can_draw_on_the_terminal() {
+    let error = r#"{"error":{"message":"\u001b]0;owned\u0007\u001b[2Jgone"}}"#;
+    let world = World::new([Reply::json(400, error)]);
+    let (code, seen) = Terminal::open(&world, "hi").end().await;
+    assert_eq!(code, Some(1), "{seen}");
+    assert!(
+        seen.contains("gone") && !seen.contains("\x1b]0;") && !seen.contains("\x1b[2J"),
+        "{seen}"
+    );
+}

@@ -1,7 +1,24 @@
-//! Arguments of a call in the history, for wires that take nothing but a JSON object.
+//! Arguments of a call: as they are read from any wire, and as they are written for wires that take
+//! nothing but a JSON object.
+
+use std::borrow::Cow;
 
 use gnoma_core::RawJson;
 use serde::{Serialize, Serializer, ser::SerializeMap};
+use serde_json::value::RawValue;
+
+use crate::lenient::Text;
+
+/// The JSON text of the arguments. Some wires have the JSON itself, some a string that holds it, and
+/// servers mix them up.
+pub(crate) fn text_of(raw: &RawValue) -> Cow<'_, str> {
+    let raw = raw.get();
+    if !raw.starts_with('"') {
+        return Cow::Borrowed(raw);
+    }
+    let text: Text<'_> = serde_json::from_str(raw).unwrap_or_default();
+    Cow::Owned(text.into_string())
+}
 
 /// Serialises as the arguments themselves where they are an object. Anything else (a list, or the
 /// text of a broken call) goes as `{"_raw": …}`: the wire takes it, and the model sees what it wrote.
@@ -22,6 +39,18 @@ impl Serialize for ObjectArguments<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn arguments_are_read_in_a_string_or_without() {
+        for (raw, text) in [
+            (r#"{"a": 1}"#, r#"{"a": 1}"#),
+            (r#""{\"a\": 1}""#, r#"{"a": 1}"#),
+            (r#""""#, ""),
+            ("null", "null"),
+        ] {
+            assert_eq!(text_of(serde_json::from_str(raw).unwrap()), text);
+        }
+    }
 
     #[test]
     fn objects_go_byte_for_byte_and_others_are_wrapped() {

@@ -85,9 +85,20 @@ impl Chain {
             .count()
     }
 
-    fn extend(&mut self, dialect: &dyn Dialect, messages: &[Arc<Message>], shared: usize) {
-        self.messages.truncate(shared);
-        for at in shared..messages.len() {
+    /// Another chain with the same beginning.
+    fn fork(&self, shared: usize) -> Self {
+        Self {
+            target: self.target.clone(),
+            tools: Arc::clone(&self.tools),
+            names: Arc::clone(&self.names),
+            tools_json: self.tools_json.clone(),
+            messages: self.messages.iter().take(shared).cloned().collect(),
+        }
+    }
+
+    /// Encodes what is new in `messages`, which begin with what this chain holds.
+    fn extend(&mut self, dialect: &dyn Dialect, messages: &[Arc<Message>]) {
+        for at in self.messages.len()..messages.len() {
             let encoded = dialect.message(&messages[at], self.cx(messages, at, false));
             self.messages.push((Arc::clone(&messages[at]), encoded.into()));
         }
@@ -118,25 +129,37 @@ impl Encoder {
         let mut chains = self.chains.lock().unwrap_or_else(PoisonError::into_inner);
         let mut chain = take_best(&mut chains, request, &target)
             .unwrap_or_else(|| Chain::new(dialect, request, target));
-        let shared = chain.shared(&request.messages);
-        chain.extend(dialect, &request.messages, shared);
+        chain.extend(dialect, &request.messages);
         let envelope = dialect.envelope(request, chain.tools_json.as_ref(), &chain.names);
         let pieces = assemble(dialect, &chain, envelope, &request.messages);
         let names = Arc::clone(&chain.names);
-        if chains.len() == MAX_CHAINS {
-            chains.remove(0);
-        }
         chains.push(chain);
+        let extra = chains.len().saturating_sub(MAX_CHAINS);
+        chains.drain(..extra);
         (pieces, names)
     }
 }
 
-/// The chain that shares most with `request`. One that shares nothing is another conversation's.
+/// The chain that `request` goes on with. Where the two part ways before the chain's end, it stays for
+/// its own conversation, and the request gets a copy of the common part. A chain that shares nothing is
+/// no help.
 fn take_best(chains: &mut Vec<Chain>, request: &ModelRequest, target: &ModelRef) -> Option<Chain> {
-    let best = (0..chains.len())
+    let (best, shared) = (0..chains.len())
         .filter(|at| chains[*at].serves(request, target))
-        .max_by_key(|at| chains[*at].shared(&request.messages))?;
-    (chains[best].shared(&request.messages) > 0).then(|| chains.remove(best))
+        .map(|at| (at, chains[at].shared(&request.messages)))
+        .filter(|(_, shared)| *shared > 0)
+        .max_by_key(|(at, shared)| {
+            // Copying from the longest keeps that one among the recently used.
+            let length = chains[*at].messages.len();
+            (*shared, *shared == length, length)
+        })?;
+    let chain = chains.remove(best);
+    if shared == chain.messages.len() {
+        return Some(chain);
+    }
+    let fork = chain.fork(shared);
+    chains.push(chain);
+    Some(fork)
 }
 
 fn assemble(
@@ -177,10 +200,10 @@ fn breakpoints(messages: &[Arc<Message>]) -> Vec<usize> {
 mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
 
-    use gnoma_core::{ModelInfo, ToolChoice};
+    use gnoma_core::ToolChoice;
 
     use super::*;
-    use crate::dialect::{Decode, Headers};
+    use crate::{Profile, dialect::Decode};
 
     /// Says a message as its role, and counts how often it is asked to.
     #[derive(Default)]
@@ -196,12 +219,12 @@ mod tests {
     }
 
     impl Dialect for Counting {
-        fn path(&self, _model: &str) -> String {
-            String::new()
+        fn profile(&self) -> &Profile {
+            unreachable!("nobody is asked here")
         }
 
-        fn headers(&self) -> Headers {
-            Headers::new()
+        fn path(&self, _model: &str) -> String {
+            String::new()
         }
 
         fn tools(&self, _tools: &[Arc<ToolSpec>], _names: &NameMap) -> Option<RawJson> {
@@ -234,10 +257,6 @@ mod tests {
 
         fn decoder(&self, _names: Arc<NameMap>) -> Box<dyn Decode> {
             unreachable!("nothing is read here")
-        }
-
-        fn models(&self, _body: &[u8]) -> Vec<ModelInfo> {
-            Vec::new()
         }
     }
 
@@ -315,6 +334,25 @@ mod tests {
         assert_eq!(dialect.encoded(), 2);
         encode(&encoder, &dialect, &request(&history, &other_tools));
         assert_eq!(dialect.encoded(), 5);
+    }
+
+    /// A side conversation that begins like the main one leaves it as it was.
+    #[test]
+    fn a_side_conversation_takes_nothing_away() {
+        let (encoder, dialect, tools) = (Encoder::default(), Counting::default(), [].into());
+        let main = history(50);
+        encode(&encoder, &dialect, &request(&main[..40], &tools));
+        dialect.encoded();
+        for round in 0..2 * MAX_CHAINS {
+            let mut side = main[..30].to_vec();
+            side.extend(history(2));
+            let pieces = encode(&encoder, &dialect, &request(&side, &tools));
+            assert_eq!(dialect.encoded(), 2, "round {round}");
+            assert_eq!(String::from_utf8(pieces.concat()).unwrap().matches("user").count(), 32);
+        }
+        encode(&encoder, &dialect, &request(&main, &tools));
+        assert_eq!(dialect.encoded(), 10);
+        assert_eq!(encoder.chains.lock().unwrap().len(), MAX_CHAINS);
     }
 
     /// A session's parallel children do not push each other out, and more of them only cost time.

@@ -8,6 +8,7 @@ use std::{
     pin::Pin,
     sync::Arc,
     task::{Context, Poll, ready},
+    time::Duration,
 };
 
 use bytes::Bytes;
@@ -105,9 +106,7 @@ impl Shared {
             let location = reply.header("location").unwrap_or("nowhere");
             return Err(errors::redirected(&self.profile, status, location));
         }
-        let wait = reply
-            .header("retry-after")
-            .and_then(|value| errors::retry_after(value, reply.header("date")));
+        let wait = wait(&reply);
         let body = reply.into_bytes(MAX_ERROR_BYTES).await.unwrap_or_default();
         Err(errors::from_status(&self.profile, status, wait, &body))
     }
@@ -115,6 +114,14 @@ impl Shared {
     fn net(&self, error: &NetError) -> ProviderError {
         errors::from_net(&self.profile, error)
     }
+}
+
+/// The wait that the headers of a failure ask for. `retry-after-ms` is OpenAI's.
+fn wait(reply: &Reply) -> Option<Duration> {
+    let told = reply.header("retry-after");
+    let wait = told.and_then(|value| errors::retry_after(value, reply.header("date")));
+    let exact = || Some(Duration::from_millis(reply.header("retry-after-ms")?.parse().ok()?));
+    wait.or_else(exact)
 }
 
 /// One answer, being asked for or being read.
@@ -212,7 +219,7 @@ impl Stream for Answer {
                         Some(Ok(_)) if stopped => continue,
                         Some(Ok(bytes)) => {
                             let went = reading.take(&this.profile, &bytes);
-                            if went.is_ok() {
+                            if went.is_ok() || reading.has_stopped() {
                                 continue;
                             }
                             went

@@ -4,10 +4,10 @@ use std::{collections::VecDeque, sync::Arc};
 
 use gnoma_core::{
     Message, ModelInfo, ModelRef, ModelRequest, ProviderError, RawJson, Role, Secret, StreamEvent,
-    ToolSpec,
+    ToolSpec, stream::Slot,
 };
 
-use crate::{body::Envelope, names::NameMap};
+use crate::{Profile, body::Envelope, completions, lenient::Text, names::NameMap};
 
 /// Events a decoder has found and nobody has taken yet: those of one network read at most.
 pub type Events = VecDeque<StreamEvent>;
@@ -42,6 +42,13 @@ pub trait Decode: Send {
 /// Header names and values; values may be keys.
 pub(crate) type Headers = Vec<(&'static str, Secret<String>)>;
 
+/// Tells of a signature, where there is one.
+pub(crate) fn sign(slot: Slot, signature: Text<'_>, out: &mut Events) {
+    if let Some(signature) = signature.into_filled() {
+        out.push_back(StreamEvent::Signature { slot, signature });
+    }
+}
+
 /// What surrounds a message when it is encoded.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct MessageCx<'a> {
@@ -64,14 +71,22 @@ impl MessageCx<'_> {
 
 /// One vendor's way of being asked and of answering.
 pub(crate) trait Dialect: Send + Sync {
+    /// The endpoint that is asked.
+    fn profile(&self) -> &Profile;
+
     /// Path under the base URL for a streamed answer of `model`.
     fn path(&self, model: &str) -> String;
 
-    /// Headers of every request.
-    fn headers(&self) -> Headers;
+    /// Headers of every request: the key, as nearly everybody wants it.
+    fn headers(&self) -> Headers {
+        self.profile().bearer().into_iter().collect()
+    }
 
-    /// The tools as the wire wants them, or `None` when there are none. Called once per tool set.
-    fn tools(&self, tools: &[Arc<ToolSpec>], names: &NameMap) -> Option<RawJson>;
+    /// The tools as the wire wants them, or `None` when there are none. Called once per tool set. Most
+    /// wires took OpenAI's form.
+    fn tools(&self, tools: &[Arc<ToolSpec>], names: &NameMap) -> Option<RawJson> {
+        completions::encode::tools(tools, names)
+    }
 
     /// The request without its messages.
     fn envelope(
@@ -99,5 +114,7 @@ pub(crate) trait Dialect: Send + Sync {
     }
 
     /// Reads the answer to [`models_path`](Self::models_path); what cannot be read is no model.
-    fn models(&self, body: &[u8]) -> Vec<ModelInfo>;
+    fn models(&self, body: &[u8]) -> Vec<ModelInfo> {
+        completions::models::models(body)
+    }
 }

@@ -7,6 +7,7 @@ use std::borrow::Cow;
 
 use crate::{
     dialect::Frame,
+    halves::mended,
     objects::{SplitError, Splitter},
     sse::Decoder,
 };
@@ -77,16 +78,18 @@ impl Framer {
             Some(Form::Sse(decoder)) => match decoder.next() {
                 Ok(Some(event)) => Ok(Some(Record {
                     event: sound(event.event),
-                    data: sound(event.data),
+                    data: mended(sound(event.data)),
                     whole: false,
                 })),
                 Ok(None) => Ok(None),
                 Err(_) => Err("a record of the answer is longer than gnoma takes".to_owned()),
             },
             Some(Form::Objects(splitter)) => match splitter.next() {
-                Ok(Some(object)) => {
-                    Ok(Some(Record { event: Cow::Borrowed(""), data: sound(object), whole: true }))
-                }
+                Ok(Some(object)) => Ok(Some(Record {
+                    event: Cow::Borrowed(""),
+                    data: mended(sound(object)),
+                    whole: true,
+                })),
                 Ok(None) => Ok(None),
                 Err(SplitError::TooLong) => Err("the answer is longer than gnoma takes".to_owned()),
                 Err(SplitError::Unexpected(byte)) => Err(format!(
@@ -102,7 +105,7 @@ impl Framer {
         match &mut self.form {
             Some(Form::Sse(decoder)) => decoder.rest().map(|event| Record {
                 event: sound(event.event),
-                data: sound(event.data),
+                data: mended(sound(event.data)),
                 whole: false,
             }),
             Some(Form::Objects(_)) | None => None,

@@ -56,8 +56,8 @@ impl<'de> Deserialize<'de> for Count {
     }
 }
 
-/// Reads over whatever stands in the place of the wanted value.
-macro_rules! skip_other {
+/// Reads over whatever stands in the place of the wanted value, unless it is a list.
+macro_rules! skip_single {
     ($($method:ident($kind:ty)),*) => {
         fn visit_unit<E: Error>(self) -> Result<Self::Value, E> {
             Ok(Self::Value::default())
@@ -67,13 +67,20 @@ macro_rules! skip_other {
             Ok(Self::Value::default())
         })*
 
-        fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
-            while seq.next_element::<IgnoredAny>()?.is_some() {}
-            Ok(Self::Value::default())
-        }
-
         fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
             while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+            Ok(Self::Value::default())
+        }
+    };
+}
+
+/// The same, and over a list.
+macro_rules! skip_other {
+    ($($method:ident($kind:ty)),*) => {
+        skip_single!($($method($kind)),*);
+
+        fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
+            while seq.next_element::<IgnoredAny>()?.is_some() {}
             Ok(Self::Value::default())
         }
     };
@@ -184,9 +191,13 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Few<T> {
                 f.write_str("a list")
             }
 
-            fn visit_unit<E: Error>(self) -> Result<Few<T>, E> {
-                Ok(Few::default())
-            }
+            skip_single!(
+                visit_bool(bool),
+                visit_i64(i64),
+                visit_u64(u64),
+                visit_f64(f64),
+                visit_str(&str)
+            );
 
             fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Few<T>, A::Error> {
                 let mut few = Few { first: seq.next_element()?, rest: Vec::new() };
@@ -227,7 +238,11 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_text_or_count_is_empty() {
+    fn what_is_no_text_or_count_or_list_is_empty() {
+        for other in ["null", "true", "7", "\"\"", "{\"a\":1}"] {
+            let record = format!(r#"{{"list":{other}}}"#);
+            assert_eq!(read(&record).list.into_iter().count(), 0, "{other}");
+        }
         for other in ["null", "true", "[1,{}]", r#"{"a":[1]}"#] {
             let json = format!(r#"{{"text":{other},"count":{other}}}"#);
             let record = read(&json);

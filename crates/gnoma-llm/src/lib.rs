@@ -15,8 +15,11 @@ mod client;
 mod completions;
 mod dialect;
 mod errors;
+mod families;
 mod framing;
 mod google;
+mod halves;
+mod ids;
 mod lenient;
 mod mistral;
 mod names;
@@ -26,6 +29,8 @@ mod openai;
 mod profile;
 pub mod replay;
 mod sse;
+#[cfg(test)]
+mod testing;
 mod textcall;
 
 use std::sync::Arc;

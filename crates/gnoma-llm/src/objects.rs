@@ -27,6 +27,8 @@ pub(crate) struct Splitter {
     /// What has been looked at.
     scanned: usize,
     depth: usize,
+    /// Inside of the list around the objects.
+    in_list: bool,
     in_string: bool,
     escaped: bool,
 }
@@ -61,7 +63,7 @@ impl Splitter {
 
     /// Whether the stream may end here.
     pub(crate) fn is_between(&self) -> bool {
-        self.depth == 0
+        self.depth == 0 && !self.in_list
     }
 
     /// Skips to the next object; array brackets and commas around objects are read over.
@@ -72,11 +74,12 @@ impl Splitter {
                     self.start = self.scanned;
                     return Ok(true);
                 }
-                b' ' | b'\t' | b'\r' | b'\n' | b'[' | b']' | b',' | 0xEF | 0xBB | 0xBF => {
-                    self.scanned += 1;
-                }
+                b'[' => self.in_list = true,
+                b']' => self.in_list = false,
+                b' ' | b'\t' | b'\r' | b'\n' | b',' | 0xEF | 0xBB | 0xBF => (),
                 other => return Err(SplitError::Unexpected(other)),
             }
+            self.scanned += 1;
         }
         self.start = self.scanned;
         Ok(false)
@@ -142,6 +145,22 @@ mod tests {
         assert_eq!(split(&[b"[{\"a\":1}\n,\n{\"b\":2}]"]).unwrap(), ["{\"a\":1}", "{\"b\":2}"]);
         assert_eq!(split(&[b"{\n  \"a\": {}\n}"]).unwrap(), ["{\n  \"a\": {}\n}"]);
         assert_eq!(split(&[b"oops"]), Err(SplitError::Unexpected(b'o')));
+    }
+
+    #[test]
+    fn an_object_or_a_list_without_its_end_is_cut() {
+        let ends_well = |stream: &[u8]| {
+            let mut splitter = Splitter::default();
+            splitter.feed(stream);
+            while splitter.next().unwrap().is_some() {}
+            splitter.is_between()
+        };
+        for whole in [&b"{\"a\":[]}\n"[..], b"[{},{}]\n", b"{}{}"] {
+            assert!(ends_well(whole));
+        }
+        for cut in [&b"{\"a\":["[..], b"[{}", b"[{},"] {
+            assert!(!ends_well(cut));
+        }
     }
 
     proptest! {

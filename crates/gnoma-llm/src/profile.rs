@@ -3,6 +3,8 @@
 
 use gnoma_core::Secret;
 
+use crate::families::{self, Family};
+
 /// The wire an endpoint speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Protocol {
@@ -34,11 +36,12 @@ pub enum MaxTokensField {
 pub enum EffortField {
     /// It cannot be told.
     None,
-    /// `reasoning_effort: "low"`.
-    ReasoningEffort,
+    /// `reasoning_effort: "low"`, in words that depend on the model.
+    Words(&'static [Family]),
     /// `reasoning: { effort: "low" }` (OpenRouter).
     Reasoning,
-    /// `thinking: { type: "enabled" }`, all or nothing (DeepSeek).
+    /// `thinking: { type: "enabled" }`, and `reasoning_effort` for less than all (DeepSeek). What is
+    /// thought of a call must come back with it, and a call cannot be demanded of a model that thinks.
     Thinking,
     /// `chat_template_kwargs: { enable_thinking: true, … }`, for the template of the model that runs
     /// (llama.cpp, vLLM), which ignores what it does not know; and `reasoning_effort` beside it, which
@@ -56,6 +59,8 @@ pub struct Quirks {
     pub stream_usage: bool,
     /// How effort is asked for.
     pub effort: EffortField,
+    /// Whether it takes pictures.
+    pub images: bool,
     /// Longest call id it takes, in bytes.
     pub max_call_id: usize,
     /// The key goes into an `api-key` header instead of `Authorization` (Azure).
@@ -70,13 +75,14 @@ impl Quirks {
         max_tokens: MaxTokensField::MaxTokens,
         stream_usage: true,
         effort: EffortField::None,
+        images: true,
         max_call_id: 256,
         api_key_header: false,
         text_calls: true,
     };
     const OPENAI: Self = Self {
         max_tokens: MaxTokensField::MaxCompletionTokens,
-        effort: EffortField::ReasoningEffort,
+        effort: EffortField::Words(families::OPENAI),
         max_call_id: 40,
         text_calls: false,
         ..Self::COMPATIBLE
@@ -84,6 +90,19 @@ impl Quirks {
     const HOSTED: Self = Self { text_calls: false, ..Self::COMPATIBLE };
     /// Servers that run a model's own chat template.
     const TEMPLATED: Self = Self { effort: EffortField::Template, ..Self::COMPATIBLE };
+
+    /// What `model` takes where effort is told in words. Who speaks OpenAI's protocols with other models
+    /// is taken to know OpenAI's words.
+    pub(crate) fn family(&self, model: &str) -> &'static Family {
+        let list = match self.effort {
+            EffortField::Words(list) => list,
+            EffortField::None
+            | EffortField::Reasoning
+            | EffortField::Thinking
+            | EffortField::Template => families::OPENAI,
+        };
+        families::family(list, model)
+    }
 }
 
 /// A provider gnoma knows by name.
@@ -183,23 +202,23 @@ pub const KNOWN: &[Known] = &[
         base_url: "https://api.groq.com/openai/v1",
         local: false,
         default_model: "openai/gpt-oss-120b",
-        quirks: Quirks { effort: EffortField::ReasoningEffort, ..Quirks::HOSTED },
+        quirks: Quirks { effort: EffortField::Words(families::GROQ), ..Quirks::HOSTED },
     },
     Known {
         name: "deepseek",
         protocol: Protocol::OpenAi,
         base_url: "https://api.deepseek.com",
         local: false,
-        default_model: "deepseek-chat",
-        quirks: Quirks { effort: EffortField::Thinking, ..Quirks::HOSTED },
+        default_model: "deepseek-v4-flash",
+        quirks: Quirks { effort: EffortField::Thinking, images: false, ..Quirks::HOSTED },
     },
     Known {
         name: "xai",
         protocol: Protocol::OpenAi,
         base_url: "https://api.x.ai/v1",
         local: false,
-        default_model: "grok-4",
-        quirks: Quirks { effort: EffortField::ReasoningEffort, ..Quirks::HOSTED },
+        default_model: "grok-4.3",
+        quirks: Quirks { effort: EffortField::Words(families::XAI), ..Quirks::HOSTED },
     },
     Known {
         name: "azure",

@@ -8,7 +8,8 @@ use serde_json::{Value, value::RawValue};
 use super::wire::{Answer, Delta, ReadBlock, Record, Tokens};
 use crate::{
     Profile,
-    dialect::{Decode, Events, Frame},
+    arguments::text_of,
+    dialect::{Decode, Events, Frame, sign},
     errors,
     lenient::{Count, Text},
     names::NameMap,
@@ -179,7 +180,7 @@ impl Decoder {
                     id: block.id.into_string(),
                     name: self.names.ours(block.name.as_str()).to_owned(),
                 });
-                Kind::Call(block.input.map(RawValue::get).and_then(filled))
+                Kind::Call(block.input.and_then(filled))
             }
             _ => Kind::Foreign,
         };
@@ -293,45 +294,24 @@ fn say(slot: Slot, text: Text<'_>, out: &mut Events) {
     }
 }
 
-fn sign(slot: Slot, signature: Text<'_>, out: &mut Events) {
-    if let Some(signature) = signature.into_filled() {
-        out.push_back(StreamEvent::Signature { slot, signature });
-    }
-}
-
 /// Arguments that came with the beginning of a call. A stream has an empty value there, which says
 /// nothing.
-fn filled(input: &str) -> Option<String> {
-    (!matches!(input, "{}" | "\"\"" | "null")).then(|| input.to_owned())
+fn filled(input: &RawValue) -> Option<String> {
+    let text = text_of(input);
+    (!matches!(&*text, "{}" | "" | "null")).then(|| text.into_owned())
 }
 
 #[cfg(test)]
 mod tests {
-    use gnoma_core::{
-        Accumulator, CallId, Content, ErrorKind, Redacted, Response, Thinking, ToolCall,
-    };
+    use gnoma_core::{CallId, Content, ErrorKind, Redacted, Response, Thinking, ToolCall};
 
     use super::*;
-    use crate::Protocol;
-
-    fn decoder() -> Decoder {
-        let profile = Profile::new("anthropic", Protocol::Anthropic, "http://x");
-        Decoder::new(Arc::new(profile), Arc::new(NameMap::default()))
-    }
+    use crate::{Protocol, testing::answer};
 
     fn read_as(records: &[&str], whole: bool) -> Result<Response, ProviderError> {
-        let (mut decoder, mut events) = (decoder(), Events::new());
-        for data in records {
-            let event = "";
-            decoder.frame(Frame { event, data, whole }, &mut events)?;
-        }
-        decoder.finish(&mut events)?;
-        let stops = |event: &StreamEvent| matches!(event, StreamEvent::Stop(_));
-        assert_eq!(events.iter().filter(|event| stops(event)).count(), 1);
-        assert!(events.back().is_some_and(stops), "the stop comes last");
-        let mut accumulator = Accumulator::new();
-        events.iter().for_each(|event| accumulator.push(event));
-        Ok(accumulator.finish())
+        let profile = Profile::new("anthropic", Protocol::Anthropic, "http://x");
+        let mut decoder = Decoder::new(Arc::new(profile), Arc::new(NameMap::default()));
+        answer(&mut decoder, records, whole)
     }
 
     fn read(records: &[&str]) -> Response {

@@ -150,7 +150,9 @@ fn may_think(messages: &[impl AsRef<Message>], asked: &ModelRef) -> bool {
     opening.is_none_or(|message| {
         message.origin() == Some(asked)
             && match message.content().first() {
-                Some(Content::Thinking(thinking)) => thinking.signature.is_some(),
+                Some(Content::Thinking(thinking)) => {
+                    thinking.signature.is_some() || takes_unsigned(&asked.model)
+                }
                 Some(Content::RedactedThinking(_)) => true,
                 Some(
                     Content::Text(_)
@@ -163,9 +165,20 @@ fn may_think(messages: &[impl AsRef<Message>], asked: &ModelRef) -> bool {
     })
 }
 
+/// What follows `claude` in the name of a model that is one.
+fn claude(model: &str) -> Option<&str> {
+    Some(model.split_once("claude")?.1)
+}
+
+/// Whether the model takes its thinking back without a signature: some of those that copy the protocol
+/// sign nothing, and want it all the same.
+pub(super) fn takes_unsigned(model: &str) -> bool {
+    claude(model).is_none()
+}
+
 /// Servers with other models than Claude copy the form that was there first.
 fn abilities(model: &str) -> (Form, bool) {
-    let Some((_, name)) = model.split_once("claude") else {
+    let Some(name) = claude(model) else {
         return (Form::Budget, true);
     };
     // A Claude without a version is one of the newest.

@@ -8,14 +8,14 @@ use gnoma_core::{
 };
 
 use super::{
-    effort::plan,
+    effort::{plan, takes_unsigned},
     wire::{self, Block, Body, CacheControl, Source, Tool, Turn},
 };
 use crate::{
     arguments::ObjectArguments,
     body::{Envelope, push_item},
-    completions::encode::fingerprint,
     dialect::MessageCx,
+    ids,
     names::NameMap,
 };
 
@@ -73,7 +73,7 @@ pub(super) fn message(message: &Message, cx: MessageCx<'_>) -> Vec<u8> {
     let mut content: Vec<Block<'_>> = message
         .content()
         .iter()
-        .filter_map(|block| self::block(block, cx.own(message), cx.names))
+        .filter_map(|block| self::block(block, cx.own(message), cx))
         .collect();
     if may_be_last(message) {
         trim_end(&mut content);
@@ -94,12 +94,13 @@ pub(super) fn message(message: &Message, cx: MessageCx<'_>) -> Vec<u8> {
 
 /// A block as it is sent. Thinking goes back to the model that signed it and to nobody else, and a
 /// text of white space is refused by the API.
-fn block<'a>(content: &'a Content, own: bool, names: &'a NameMap) -> Option<Block<'a>> {
+fn block<'a>(content: &'a Content, own: bool, cx: MessageCx<'a>) -> Option<Block<'a>> {
     match content {
         Content::Text(text) => self::text(&text.text),
         Content::Image(image) => Some(self::image(image)),
         Content::Thinking(thinking) => {
-            let signature = thinking.signature.as_deref().filter(|_| own)?;
+            let unsigned = takes_unsigned(&cx.target.model).then_some("");
+            let signature = thinking.signature.as_deref().or(unsigned).filter(|_| own)?;
             Some(Block::Thinking { thinking: &thinking.text, signature })
         }
         Content::RedactedThinking(redacted) => {
@@ -107,7 +108,7 @@ fn block<'a>(content: &'a Content, own: bool, names: &'a NameMap) -> Option<Bloc
         }
         Content::ToolCall(call) => Some(Block::ToolUse {
             id: legal_id(&call.id),
-            name: names.wire(&call.name),
+            name: cx.names.wire(&call.name),
             input: ObjectArguments(&call.arguments),
         }),
         Content::ToolResult(result) => Some(tool_result(result)),
@@ -191,7 +192,7 @@ fn legal_id(id: &CallId) -> Cow<'_, str> {
     if !id.as_str().is_empty() && id.as_str().bytes().all(fits) {
         return Cow::Borrowed(id.as_str());
     }
-    Cow::Owned(format!("call_{:016x}", fingerprint(id.as_str())))
+    Cow::Owned(ids::stand_in(id.as_str()))
 }
 
 #[cfg(test)]
@@ -254,6 +255,23 @@ mod tests {
         assert_eq!(sent(&foreign).unwrap()["content"], json!([tool_use]));
         let nothing_else = Message::assistant(thought(), None, None).unwrap();
         assert_eq!(sent(&nothing_else), None);
+    }
+
+    #[test]
+    fn unsigned_thinking_goes_back_to_those_who_sign_nothing() {
+        let thinking = Content::Thinking(Thinking { text: "hm".into(), ..Thinking::default() });
+        let sent = |model: &str| {
+            let target = ModelRef { provider: "anthropic".into(), model: model.into() };
+            let content = vec![thinking.clone(), Content::text("4")];
+            let message = Message::assistant(content, Some(target.clone()), None).unwrap();
+            let names = NameMap::default();
+            let cx = MessageCx { names: &names, target: &target, before: None, breakpoint: false };
+            serde_json::from_slice::<Value>(&super::message(&message, cx)).unwrap()["content"]
+                .as_array()
+                .unwrap()
+                .len()
+        };
+        assert_eq!((sent("kimi-k3"), sent("claude-opus-5")), (2, 1));
     }
 
     #[test]

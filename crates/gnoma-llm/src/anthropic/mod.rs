@@ -34,6 +34,10 @@ impl Anthropic {
 }
 
 impl Dialect for Anthropic {
+    fn profile(&self) -> &Profile {
+        &self.profile
+    }
+
     fn path(&self, _model: &str) -> String {
         "/messages".to_owned()
     }

@@ -12,7 +12,7 @@ use super::{
     wire::{CallPiece, ExtraContent, Part, Snippet, read},
 };
 use crate::{
-    dialect::Events,
+    dialect::{Events, sign},
     lenient::{Few, Text},
     names::NameMap,
 };
@@ -46,6 +46,11 @@ pub(crate) struct Blocks {
 impl Blocks {
     pub(crate) fn new(names: Arc<NameMap>) -> Self {
         Self { names, next: 0, open: None, calls: Vec::new(), refused: false }
+    }
+
+    /// Whether nothing was said yet.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.next == 0
     }
 
     /// A block of its own; text after it starts another.
@@ -94,23 +99,18 @@ impl Blocks {
     }
 
     /// A `content`, in either form.
-    pub(crate) fn content(
-        &mut self,
-        content: Said<'_, Part<'_>>,
-        out: &mut Events,
-    ) -> serde_json::Result<()> {
+    pub(crate) fn content(&mut self, content: Said<'_, Part<'_>>, out: &mut Events) {
         match content {
             Said::Text(text) => self.text(text, out),
             Said::Parts(parts) => {
                 for part in parts {
                     self.thoughts(part.thinking, out);
-                    self.thoughts(read(part.summary)?, out);
+                    self.thoughts(read(part.summary), out);
                     self.text(part.text, out);
                     self.refusal(part.refusal, out);
                 }
             }
         }
-        Ok(())
     }
 
     fn thoughts(&mut self, thoughts: Said<'_, Snippet<'_>>, out: &mut Events) {
@@ -127,40 +127,28 @@ impl Blocks {
     }
 
     /// A list of calls, or of pieces of calls.
-    pub(crate) fn calls(
-        &mut self,
-        calls: Few<CallPiece<'_>>,
-        out: &mut Events,
-    ) -> serde_json::Result<()> {
-        calls.into_iter().try_for_each(|piece| self.call(piece, out))
+    pub(crate) fn calls(&mut self, calls: Few<CallPiece<'_>>, out: &mut Events) {
+        for piece in calls {
+            self.call(piece, out);
+        }
     }
 
     /// A call or a piece of one.
-    pub(crate) fn call(
-        &mut self,
-        piece: CallPiece<'_>,
-        out: &mut Events,
-    ) -> serde_json::Result<()> {
-        let function = match piece.function {
-            Some(function) => function,
-            None => read(piece.custom)?,
-        };
+    pub(crate) fn call(&mut self, piece: CallPiece<'_>, out: &mut Events) {
+        let function = piece.function.unwrap_or_else(|| read(piece.custom));
         let fragment = function.arguments();
         let (id, name) = (piece.id.as_str(), function.name.as_str());
         let known = self.call_of(piece.index.0, id, name);
         if known.is_none() && name.is_empty() && fragment.is_empty() {
-            return Ok(());
+            return;
         }
         let slot = known.unwrap_or_else(|| self.start(piece.index.0, id, name, out));
         if !fragment.is_empty() {
             let fragment = fragment.into_owned();
             out.push_back(StreamEvent::ToolCallDelta { slot, fragment });
         }
-        let extra: ExtraContent<'_> = read(piece.extra_content).unwrap_or_default();
-        if let Some(signature) = extra.google.thought_signature.into_filled() {
-            out.push_back(StreamEvent::Signature { slot, signature });
-        }
-        Ok(())
+        let extra: ExtraContent<'_> = read(piece.extra_content);
+        sign(slot, extra.google.thought_signature, out);
     }
 
     fn start(&mut self, index: Option<u64>, id: &str, name: &str, out: &mut Events) -> Slot {
@@ -186,7 +174,10 @@ impl Blocks {
             Some(_) => self.calls.iter().rev().find(|call| call.index == index),
             // Without an index and an id, naming a tool is the only sign of a new call.
             None if id.is_empty() && !name.is_empty() => None,
-            None => self.calls.last(),
+            None => {
+                let same = self.calls.iter().rev().find(|call| !id.is_empty() && call.id == id);
+                same.or(self.calls.last())
+            }
         };
         known.filter(agrees).map(|call| call.slot)
     }

@@ -29,15 +29,7 @@ pub(crate) trait Flavour: Send {
     type Delta<'a>: Deserialize<'a>;
 
     /// Takes one delta of the answer.
-    ///
-    /// # Errors
-    /// When a part of it cannot be read.
-    fn delta(
-        &mut self,
-        delta: Self::Delta<'_>,
-        blocks: &mut Blocks,
-        out: &mut Events,
-    ) -> serde_json::Result<()>;
+    fn delta(&mut self, delta: Self::Delta<'_>, blocks: &mut Blocks, out: &mut Events);
 
     /// The answer is over: the last chance to say something about it.
     fn finish(&mut self, _blocks: &mut Blocks, _out: &mut Events) {}
@@ -84,9 +76,8 @@ impl<F: Flavour> Decoder<F> {
     }
 
     fn usage(&mut self, chunk: &Chunk<'_>, out: &mut Events) {
-        // Counts that cannot be read are no reason to lose an answer.
-        let own: Option<UsageReport> = read(chunk.usage).unwrap_or_default();
-        let groq: GroqExtras = read(chunk.x_groq).unwrap_or_default();
+        let own: Option<UsageReport> = read(chunk.usage);
+        let groq: GroqExtras = read(chunk.x_groq);
         for report in [own, groq.usage].into_iter().flatten() {
             if self.tally.take(&report) {
                 out.push_back(StreamEvent::Usage(self.tally.usage()));
@@ -104,10 +95,11 @@ impl<F: Flavour> Decoder<F> {
             if whole { (choice.message, choice.delta) } else { (choice.delta, choice.message) };
         if let Some(said) = first.or(second) {
             let delta = serde_json::from_str(said.get())?;
-            self.flavour.delta(delta, &mut self.blocks, out)?;
+            self.flavour.delta(delta, &mut self.blocks, out);
         }
         if !choice.finish_reason.is_empty() {
-            self.stop = Some(stop_reason(choice.finish_reason.as_str()));
+            let word = choice.finish_reason.as_str().to_ascii_lowercase();
+            self.stop = Some(stop_reason(&word));
         }
         Ok(())
     }
@@ -149,17 +141,18 @@ impl<F: Flavour> Decode for Decoder<F> {
             return Err(self.failure(data));
         }
         let mut choices = chunk.choices.unwrap_or_default().into_iter();
-        match choices.find(|choice| choice.index.0.unwrap_or_default() == 0) {
-            Some(choice) => self
-                .choice(&choice, frame.whole, out)
-                .map_err(|error| errors::broken_record(&self.profile, &error, data))?,
-            None if frame.whole => {
+        let Some(choice) = choices.find(|choice| choice.index.0.unwrap_or_default() == 0) else {
+            if frame.whole && self.blocks.is_empty() {
                 let message = "the answer holds no choice, so it is no chat completion";
                 return Err(errors::protocol(&self.profile, message));
             }
-            None => (),
-        }
-        if frame.whole {
+            return Ok(());
+        };
+        // Some proxies send the records of a stream as lines or as a list.
+        let is_piece = choice.delta.is_some() && choice.message.is_none();
+        self.choice(&choice, frame.whole, out)
+            .map_err(|error| errors::broken_record(&self.profile, &error, data))?;
+        if frame.whole && !is_piece {
             self.end(out);
         }
         Ok(())
@@ -178,7 +171,7 @@ impl<F: Flavour> Decode for Decoder<F> {
     }
 }
 
-/// The wire's word as ours; what the answer held has a say too, see [`Blocks::told`].
+/// The wire's word, in lower case, as ours; what the answer held has a say too, see [`Blocks::told`].
 fn stop_reason(word: &str) -> StopReason {
     match word {
         "stop" | "end_turn" | "eos" | "eos_token" => StopReason::EndTurn,
@@ -195,7 +188,7 @@ fn stop_reason(word: &str) -> StopReason {
 
 #[cfg(test)]
 pub(crate) mod tests {
-    use gnoma_core::{Accumulator, Content, ErrorKind, Response, Usage};
+    use gnoma_core::{Content, ErrorKind, Response, Usage};
 
     use super::*;
     use crate::{
@@ -205,6 +198,7 @@ pub(crate) mod tests {
             wire::{CallPiece, Part},
         },
         lenient::Few,
+        testing,
     };
 
     /// A flavour with nothing of its own.
@@ -221,14 +215,9 @@ pub(crate) mod tests {
     impl Flavour for Plain {
         type Delta<'a> = PlainDelta<'a>;
 
-        fn delta(
-            &mut self,
-            delta: PlainDelta<'_>,
-            blocks: &mut Blocks,
-            out: &mut Events,
-        ) -> serde_json::Result<()> {
-            blocks.content(delta.content, out)?;
-            blocks.calls(delta.tool_calls, out)
+        fn delta(&mut self, delta: PlainDelta<'_>, blocks: &mut Blocks, out: &mut Events) {
+            blocks.content(delta.content, out);
+            blocks.calls(delta.tool_calls, out);
         }
     }
 
@@ -240,18 +229,7 @@ pub(crate) mod tests {
     ) -> (Response, Option<ProviderError>) {
         let profile = Arc::new(Profile::new("test", Protocol::OpenAi, ""));
         let mut decoder = Decoder::new(profile, Arc::new(NameMap::default()), flavour);
-        let mut out = Events::new();
-        let frame = |data| Frame { event: "", data, whole };
-        let mut records = records.iter();
-        let mut went = records.try_for_each(|data| decoder.frame(frame(data), &mut out));
-        if went.is_ok() {
-            went = decoder.finish(&mut out);
-        }
-        let stops = out.iter().filter(|event| matches!(event, StreamEvent::Stop(_)));
-        assert_eq!(stops.count(), usize::from(went.is_ok()));
-        let mut answer = Accumulator::new();
-        out.iter().for_each(|event| answer.push(event));
-        (answer.finish(), went.err())
+        testing::read(&mut decoder, records, whole)
     }
 
     /// The answer to a stream whose deltas are `deltas`, ended by `finish`.
@@ -472,6 +450,42 @@ pub(crate) mod tests {
         assert_eq!(error.unwrap().kind, ErrorKind::Protocol);
         let (_, error) = read(Plain, &["{broken"], false);
         assert_eq!(error.unwrap().kind, ErrorKind::Protocol);
+    }
+
+    #[test]
+    fn a_stream_may_come_without_its_frames() {
+        let (response, error) = read(
+            Plain,
+            &[
+                r#"{"object":"chat.completion.chunk","choices":[{"delta":{"content":"a"}}]}"#,
+                r#"{"object":"chat.completion.chunk","choices":[{"delta":{"content":"b"},"finish_reason":"STOP"}]}"#,
+                r#"{"object":"chat.completion.chunk","choices":[],"usage":{"completion_tokens":2}}"#,
+            ],
+            true,
+        );
+        assert_eq!(error, None);
+        assert_eq!(response.content, [Content::text("ab")]);
+        assert_eq!(response.stop, Some(StopReason::EndTurn));
+        assert_eq!(response.usage.map(|usage| usage.output), Some(2));
+    }
+
+    #[test]
+    fn what_is_odd_in_a_record_costs_only_itself() {
+        let (response, error) = read(
+            Plain,
+            &[
+                r#"{"error":{},"choices":[{"delta":{"content":"a","tool_calls":{}}}]}"#,
+                r#"{"choices":[{"delta":{"content":[{"text":"b","summary":7}]}}],"usage":"none"}"#,
+                r#"{"choices":[{"delta":{"tool_calls":[{"id":"x","function":{"name":"f","arguments":"{"}}]}}]}"#,
+                r#"{"choices":[{"delta":{"tool_calls":[{"id":"y","function":{"name":"f","arguments":"{"}}]}}]}"#,
+                r#"{"choices":[{"delta":{"tool_calls":[{"id":"x","function":{"arguments":"}"}}]}}]}"#,
+                r#"{"choices":[{"delta":{"tool_calls":[{"id":"y","function":{"arguments":"}"}}]},"finish_reason":"tool_calls"}]}"#,
+            ],
+            false,
+        );
+        assert_eq!(error, None);
+        assert_eq!(response.content[0], Content::text("ab"));
+        assert_eq!(calls(&response), [("x", "f", "{}"), ("y", "f", "{}")]);
     }
 
     #[test]

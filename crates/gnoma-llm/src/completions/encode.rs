@@ -180,10 +180,10 @@ pub(crate) struct FromUser<'a> {
     content: Shown<'a>,
 }
 
-/// A user's message.
-pub(crate) fn from_user(content: &[Content]) -> FromUser<'_> {
+/// A user's message. Pictures become a note where the server takes none.
+pub(crate) fn from_user(content: &[Content], images: bool) -> FromUser<'_> {
     let has_images = content.iter().any(|block| matches!(block, Content::Image(_)));
-    let content = if has_images {
+    let content = if has_images && images {
         Shown::Parts(content.iter().filter_map(shown).collect())
     } else {
         Shown::Text(paragraphs(content))
@@ -205,8 +205,8 @@ fn shown(block: &Content) -> Option<ShownPart<'_>> {
 fn paragraphs(content: &[Content]) -> Cow<'_, str> {
     let mut texts = content.iter().filter_map(|block| match block {
         Content::Text(text) => Some(text.text.as_str()),
-        Content::Image(_)
-        | Content::Thinking(_)
+        Content::Image(_) => Some(IMAGE_LEFT_OUT),
+        Content::Thinking(_)
         | Content::RedactedThinking(_)
         | Content::ToolCall(_)
         | Content::ToolResult(_) => None,
@@ -215,16 +215,22 @@ fn paragraphs(content: &[Content]) -> Cow<'_, str> {
     texts.fold(Cow::Borrowed(first), |so_far, next| Cow::Owned(format!("{so_far}\n\n{next}")))
 }
 
+/// Stands for a picture where the server takes none.
+const IMAGE_LEFT_OUT: &str = "(a picture, which this model cannot be shown)";
+
 /// Stands for a result that is nothing but pictures, which cannot be part of a tool's message.
 pub(crate) const IMAGES_FOLLOW: &str = "(images follow)";
 
-/// The text of a result. No flag tells an error on these wires: the text does.
-pub(crate) fn result_text(result: &ToolResult) -> Cow<'_, str> {
+/// The text of a result. No flag tells an error on these wires: the text does. `images` says whether
+/// the server takes pictures, which then follow.
+pub(crate) fn result_text(result: &ToolResult, images: bool) -> Cow<'_, str> {
     let text = result.joined_text();
-    if text.is_empty() && result.images().next().is_some() {
-        Cow::Borrowed(IMAGES_FOLLOW)
-    } else {
-        Cow::Owned(text)
+    let has_images = result.images().next().is_some();
+    match (text.is_empty(), has_images, images) {
+        (true, true, true) => Cow::Borrowed(IMAGES_FOLLOW),
+        (true, true, false) => Cow::Borrowed(IMAGE_LEFT_OUT),
+        (false, true, false) => Cow::Owned(format!("{text}\n{IMAGE_LEFT_OUT}")),
+        (_, false, _) | (false, true, true) => Cow::Owned(text),
     }
 }
 
@@ -244,14 +250,6 @@ pub(crate) fn result_images<'a>(
             .extend(images.map(|image| ShownPart::ImageUrl { image_url: ImageUrl { url: image } }));
     }
     (!parts.is_empty()).then_some(FromUser { role: "user", content: Shown::Parts(parts) })
-}
-
-/// A number for an id that a wire does not take. The same id gives the same number in every version
-/// of gnoma (64-bit FNV-1a), so that a resumed conversation still finds its prompt cache.
-pub(crate) fn fingerprint(id: &str) -> u64 {
-    const OFFSET: u64 = 0xcbf2_9ce4_8422_2325;
-    const PRIME: u64 = 0x0000_0100_0000_01b3;
-    id.bytes().fold(OFFSET, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(PRIME))
 }
 
 #[cfg(test)]
@@ -284,10 +282,10 @@ mod tests {
     fn words_alone_are_a_string_and_pictures_make_parts() {
         let picture = Image::from_bytes("image/png", b"png");
         let words = [Content::text("look"), Content::text("here")];
-        assert_eq!(json(&from_user(&words)), r#"{"role":"user","content":"look\n\nhere"}"#);
+        assert_eq!(json(&from_user(&words, true)), r#"{"role":"user","content":"look\n\nhere"}"#);
         let both = [Content::text("look"), Content::Image(picture)];
         assert_eq!(
-            json(&from_user(&both)),
+            json(&from_user(&both, true)),
             concat!(
                 r#"{"role":"user","content":[{"type":"text","text":"look"},"#,
                 r#"{"type":"image_url","image_url":{"url":"data:image/png;base64,cG5n"}}]}"#
@@ -302,7 +300,7 @@ mod tests {
         let names = NameMap::default();
         assert!(result_images([&result].into_iter(), &names).is_none());
         result.parts = vec![ResultPart::Image(Image::from_bytes("image/png", b"png"))];
-        assert_eq!(result_text(&result), IMAGES_FOLLOW);
+        assert_eq!(result_text(&result, true), IMAGES_FOLLOW);
         assert_eq!(
             json(&result_images([&result].into_iter(), &names)),
             concat!(

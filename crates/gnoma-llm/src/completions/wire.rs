@@ -7,15 +7,18 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::said::Said;
-use crate::lenient::{Count, Few, Text};
+use crate::{
+    arguments::text_of,
+    lenient::{Count, Few, Text},
+};
 
 /// JSON that is kept as text until it is wanted. What is bulky or rare would otherwise be moved about
 /// with every record, which is what reading a stream of short deltas spends its time on.
 pub(crate) type Raw<'a> = Option<&'a RawValue>;
 
-/// What `raw` holds; nothing holds nothing.
-pub(crate) fn read<'a, T: Deserialize<'a> + Default>(raw: Raw<'a>) -> serde_json::Result<T> {
-    raw.map_or_else(|| Ok(T::default()), |raw| serde_json::from_str(raw.get()))
+/// What `raw` holds. Nothing holds nothing, and what is of another form is not worth losing an answer.
+pub(crate) fn read<'a, T: Deserialize<'a> + Default>(raw: Raw<'a>) -> T {
+    raw.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default()
 }
 
 /// One record of a stream, or a whole answer.
@@ -48,7 +51,9 @@ impl Chunk<'_> {
     pub(crate) fn is_failure(&self) -> bool {
         let bare =
             self.choices.is_none() && (self.object.as_str() == "error" || self.detail.is_some());
-        self.error.is_some() || bare
+        // Some gateways send along an error that is none.
+        let is_some = |error: &&RawValue| !matches!(error.get(), "false" | "{}" | "\"\"");
+        self.error.filter(is_some).is_some() || bare
     }
 }
 
@@ -111,20 +116,17 @@ pub(crate) struct CallPiece<'a> {
 pub(crate) struct FunctionPiece<'a> {
     #[serde(borrow, default)]
     pub(crate) name: Text<'a>,
-    #[serde(borrow, default, alias = "input")]
+    #[serde(borrow)]
     arguments: Raw<'a>,
+    /// What a free-form tool has in place of them.
+    #[serde(borrow)]
+    input: Raw<'a>,
 }
 
 impl FunctionPiece<'_> {
-    /// The text of the arguments. They come as a string that holds JSON; some servers send the
-    /// object itself.
+    /// The text of the arguments.
     pub(crate) fn arguments(&self) -> Cow<'_, str> {
-        let raw = self.arguments.map_or("", RawValue::get);
-        if !raw.starts_with('"') {
-            return Cow::Borrowed(raw);
-        }
-        let text: Text<'_> = serde_json::from_str(raw).unwrap_or_default();
-        Cow::Owned(text.into_string())
+        self.arguments.or(self.input).map_or(Cow::Borrowed(""), text_of)
     }
 }
 

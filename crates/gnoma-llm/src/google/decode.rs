@@ -1,9 +1,9 @@
 //! From Google's words to gnoma's.
 
-use std::sync::Arc;
+use std::{borrow::Cow, sync::Arc};
 
 use gnoma_core::{ProviderError, StopReason, StreamEvent, stream::Slot, usage::Usage};
-use serde_json::{Value, value::RawValue};
+use serde_json::Value;
 
 use super::{
     arguments::Arguments,
@@ -11,7 +11,8 @@ use super::{
 };
 use crate::{
     Profile,
-    dialect::{Decode, Events, Frame},
+    arguments::text_of,
+    dialect::{Decode, Events, Frame, sign},
     errors,
     lenient::{Count, Text},
     names::NameMap,
@@ -29,6 +30,8 @@ pub(super) struct Decoder {
     started: Started,
     usage: Usage,
     called: bool,
+    /// Records that were not part of an event stream.
+    bodies: usize,
     stop: Option<StopReason>,
     ended: bool,
 }
@@ -56,6 +59,7 @@ impl Decode for Decoder {
             Ok(_) => return Err(self.failure(frame.data, None)),
             Err(error) => return Err(self.failure(frame.data, Some(&error))),
         };
+        self.bodies += usize::from(frame.whole);
         self.start(chunk.model_version, chunk.response_id, out);
         let candidates = chunk.candidates.into_iter();
         for candidate in candidates.filter(|candidate| candidate.index.0.unwrap_or(0) == 0) {
@@ -73,8 +77,8 @@ impl Decode for Decoder {
         if self.ended {
             return Ok(());
         }
-        let Some(stop) = self.stop else {
-            return Err(errors::truncated(&self.profile));
+        let Some(stop) = self.stop.or_else(|| self.unsaid_stop()) else {
+            return Err(self.unfinished());
         };
         self.close_partial(out);
         out.push_back(StreamEvent::Stop(match stop {
@@ -97,6 +101,7 @@ impl Decoder {
             started: Started::default(),
             usage: Usage::default(),
             called: false,
+            bodies: 0,
             stop: None,
             ended: false,
         }
@@ -111,6 +116,19 @@ impl Decoder {
             }
             (Ok(_), Some(error)) => errors::broken_record(&self.profile, error, data),
             (Err(error), _) => errors::broken_record(&self.profile, &error, data),
+        }
+    }
+
+    /// The stop of an answer that came in one piece and gives no reason: nothing of it can be missing.
+    fn unsaid_stop(&self) -> Option<StopReason> {
+        (self.bodies == 1 && self.slots > 0).then_some(StopReason::EndTurn)
+    }
+
+    fn unfinished(&self) -> ProviderError {
+        if self.bodies == 1 {
+            errors::protocol(&self.profile, "the answer holds no content of a model")
+        } else {
+            errors::truncated(&self.profile)
         }
     }
 
@@ -181,8 +199,8 @@ impl Decoder {
             if continues || call.partial_args.is_some() {
                 self.partial = Some((slot, Arguments::default()));
             } else {
-                let arguments = call.args.map_or("{}", RawValue::get);
-                complete(slot, arguments.to_owned(), out);
+                let arguments = call.args.map_or(Cow::Borrowed("{}"), text_of);
+                complete(slot, arguments.into_owned(), out);
             }
         }
         if let Some((_, arguments)) = &mut self.partial {
@@ -260,12 +278,6 @@ fn usage(tokens: Tokens) -> Usage {
     }
 }
 
-fn sign(slot: Slot, signature: Text<'_>, out: &mut Events) {
-    if let Some(signature) = signature.into_filled() {
-        out.push_back(StreamEvent::Signature { slot, signature });
-    }
-}
-
 fn complete(slot: Slot, fragment: String, out: &mut Events) {
     out.push_back(StreamEvent::ToolCallDelta { slot, fragment });
     out.push_back(StreamEvent::ToolCallDone { slot });
@@ -274,28 +286,20 @@ fn complete(slot: Slot, fragment: String, out: &mut Events) {
 #[cfg(test)]
 mod tests {
     use gnoma_core::{
-        Accumulator, CallId, Content, ErrorKind, RawJson, Response, Text as Words, Thinking,
-        ToolCall,
+        CallId, Content, ErrorKind, RawJson, Response, Text as Words, Thinking, ToolCall,
     };
 
     use super::*;
-    use crate::Protocol;
+    use crate::{Protocol, testing::answer};
 
     fn read_all(records: &[&str]) -> Result<Response, ProviderError> {
+        read_as(records, false)
+    }
+
+    fn read_as(records: &[&str], whole: bool) -> Result<Response, ProviderError> {
         let profile = Profile::new("google", Protocol::Google, "http://x");
         let mut decoder = Decoder::new(Arc::new(profile), Arc::new(NameMap::default()));
-        let mut events = Events::new();
-        for data in records {
-            let (event, whole) = ("", false);
-            decoder.frame(Frame { event, data, whole }, &mut events)?;
-        }
-        decoder.finish(&mut events)?;
-        let stops = |event: &StreamEvent| matches!(event, StreamEvent::Stop(_));
-        assert_eq!(events.iter().filter(|event| stops(event)).count(), 1);
-        assert!(events.back().is_some_and(stops), "the stop comes last");
-        let mut accumulator = Accumulator::new();
-        events.iter().for_each(|event| accumulator.push(event));
-        Ok(accumulator.finish())
+        answer(&mut decoder, records, whole)
     }
 
     fn chunk(parts: &str) -> String {
@@ -436,13 +440,25 @@ mod tests {
     }
 
     #[test]
+    fn a_whole_answer_needs_no_reason_to_stop() {
+        let words = chunk(r#"{"text":"so"}"#);
+        let called = chunk(r#"{"functionCall":{"name":"ls"}}"#);
+        let stop = |records: &[&str]| read_as(records, true).map(|response| response.stop);
+        assert_eq!(stop(&[&words]).unwrap(), Some(StopReason::EndTurn));
+        assert_eq!(stop(&[&called]).unwrap(), Some(StopReason::ToolUse));
+        assert_eq!(stop(&[&words, &words]).unwrap_err().kind, ErrorKind::Network);
+        let foreign = r#"{"choices":[]}"#;
+        assert_eq!(stop(&[foreign]).unwrap_err().kind, ErrorKind::Protocol);
+    }
+
+    #[test]
     fn failures_are_told() {
         let busy = r#"{"error":{"code":503,"message":"busy","status":"UNAVAILABLE"}}"#;
         let words = chunk(r#"{"text":"so"}"#);
         let error = read_all(&[&words, busy]).unwrap_err();
         assert_eq!(error.kind, ErrorKind::Overloaded);
         assert_eq!(read_all(&[&words]).unwrap_err().kind, ErrorKind::Network);
-        for broken in [r#"{"candid"#, r#"{"candidates":7}"#] {
+        for broken in [r#"{"candid"#, r#"{"candidates":[7]}"#] {
             let error = read_all(&[broken]).unwrap_err();
             assert_eq!(error.kind, ErrorKind::Protocol, "{broken}");
         }

@@ -35,6 +35,10 @@ impl Google {
 }
 
 impl Dialect for Google {
+    fn profile(&self) -> &Profile {
+        &self.profile
+    }
+
     fn path(&self, model: &str) -> String {
         // `tunedModels/mine` brings its own collection.
         let prefix = if model.contains('/') { "" } else { MODEL_PREFIX };

@@ -13,14 +13,9 @@ pub(super) struct Mistral;
 impl Flavour for Mistral {
     type Delta<'a> = Delta<'a>;
 
-    fn delta(
-        &mut self,
-        delta: Delta<'_>,
-        blocks: &mut Blocks,
-        out: &mut Events,
-    ) -> serde_json::Result<()> {
-        blocks.content(delta.content, out)?;
-        blocks.calls(delta.tool_calls, out)
+    fn delta(&mut self, delta: Delta<'_>, blocks: &mut Blocks, out: &mut Events) {
+        blocks.content(delta.content, out);
+        blocks.calls(delta.tool_calls, out);
     }
 }
 

@@ -11,9 +11,10 @@ use super::wire::{Body, FromModel, FromTool, Spoken, SpokenChunk, Thought};
 use crate::{
     body::{Envelope, push_item},
     completions::encode::{
-        Plain, called, fingerprint, from_user, result_images, result_text, system, tool_choice,
+        Plain, called, from_user, result_images, result_text, system, tool_choice,
     },
     dialect::MessageCx,
+    ids::fingerprint,
     names::NameMap,
 };
 
@@ -67,7 +68,7 @@ pub(super) fn message(message: &Message, cx: MessageCx<'_>) -> Vec<u8> {
             if cx.before == Some(Role::Tool) {
                 push_item(&mut out, &BRIDGE);
             }
-            push_item(&mut out, &from_user(message.content()));
+            push_item(&mut out, &from_user(message.content(), true));
         }
         Role::Assistant => match from_model(message, cx) {
             Some(item) => push_item(&mut out, &item),
@@ -126,7 +127,7 @@ fn from_tools(out: &mut Vec<u8>, message: &Message, cx: MessageCx<'_>) {
             role: "tool",
             tool_call_id: call_id(result.call_id.as_str()),
             name: cx.names.wire(&result.name),
-            content: result_text(result),
+            content: result_text(result, true),
         };
         push_item(out, &item);
     }

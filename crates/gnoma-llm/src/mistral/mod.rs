@@ -6,13 +6,13 @@ mod wire;
 
 use std::sync::Arc;
 
-use gnoma_core::{Message, ModelInfo, ModelRequest, RawJson, ToolSpec};
+use gnoma_core::{Message, ModelRequest, RawJson};
 
 use crate::{
     Profile,
     body::Envelope,
-    completions::{self, decode::Decoder},
-    dialect::{Decode, Dialect, Headers, MessageCx},
+    completions::decode::Decoder,
+    dialect::{Decode, Dialect, MessageCx},
     names::NameMap,
 };
 
@@ -28,16 +28,12 @@ impl Mistral {
 }
 
 impl Dialect for Mistral {
+    fn profile(&self) -> &Profile {
+        &self.profile
+    }
+
     fn path(&self, _model: &str) -> String {
         "/chat/completions".to_owned()
-    }
-
-    fn headers(&self) -> Headers {
-        self.profile.bearer().into_iter().collect()
-    }
-
-    fn tools(&self, tools: &[Arc<ToolSpec>], names: &NameMap) -> Option<RawJson> {
-        completions::encode::tools(tools, names)
     }
 
     fn envelope(
@@ -56,9 +52,5 @@ impl Dialect for Mistral {
     fn decoder(&self, names: Arc<NameMap>) -> Box<dyn Decode> {
         let profile = Arc::clone(&self.profile);
         Box::new(Decoder::new(profile, names, decode::Mistral))
-    }
-
-    fn models(&self, body: &[u8]) -> Vec<ModelInfo> {
-        completions::models::models(body)
     }
 }

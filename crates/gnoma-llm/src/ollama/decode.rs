@@ -1,13 +1,14 @@
 //! Ollama's words to ours: JSON objects, line by line or one as a whole.
 
-use std::{borrow::Cow, sync::Arc};
+use std::sync::Arc;
 
 use gnoma_core::{ProviderError, StopReason, StreamEvent, Usage, stream::Slot};
-use serde_json::{Value, value::RawValue};
+use serde_json::Value;
 
 use super::wire;
 use crate::{
     Profile,
+    arguments::text_of,
     dialect::{Decode, Events, Frame},
     errors,
     names::NameMap,
@@ -141,17 +142,9 @@ impl Decoder {
     fn stop(&self, reason: &str) -> StopReason {
         match reason {
             "length" => StopReason::MaxTokens,
-            "" | "stop" if self.called => StopReason::ToolUse,
+            "" | "stop" | "tool_calls" if self.called => StopReason::ToolUse,
             "" | "stop" => StopReason::EndTurn,
             _ => StopReason::Other,
         }
-    }
-}
-
-/// Arguments are an object; some proxies put it in a string, as others' wires do.
-fn text_of(raw: &RawValue) -> Cow<'_, str> {
-    match serde_json::from_str::<String>(raw.get()) {
-        Ok(text) => Cow::Owned(text),
-        Err(_) => Cow::Borrowed(raw.get()),
     }
 }

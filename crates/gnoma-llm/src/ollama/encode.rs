@@ -7,6 +7,7 @@ use gnoma_core::{Content, Effort, Message, ModelRequest, RawJson, Role, ToolChoi
 use super::wire;
 use crate::{
     body::{Envelope, push_item},
+    completions::encode::result_text,
     dialect::MessageCx,
     names::NameMap,
 };
@@ -107,7 +108,7 @@ fn results(message: &Message, names: &NameMap, out: &mut Vec<u8>) {
     for result in message.tool_results() {
         let item = wire::Message {
             role: "tool",
-            content: Cow::Owned(result.joined_text()),
+            content: result_text(result, true),
             tool_name: names.wire(&result.name),
             tool_call_id: result.call_id.as_str(),
             ..wire::Message::default()

@@ -11,11 +11,10 @@ use std::sync::Arc;
 use crate::{
     Profile,
     body::Envelope,
-    completions::{self, models::models},
-    dialect::{Decode, Dialect, Headers, MessageCx},
+    dialect::{Decode, Dialect, MessageCx},
     names::NameMap,
 };
-use gnoma_core::{Message, ModelInfo, ModelRequest, RawJson, ToolSpec};
+use gnoma_core::{Message, ModelRequest, RawJson};
 
 /// The dialect.
 pub(crate) struct Ollama {
@@ -29,17 +28,12 @@ impl Ollama {
 }
 
 impl Dialect for Ollama {
+    fn profile(&self) -> &Profile {
+        &self.profile
+    }
+
     fn path(&self, _model: &str) -> String {
         "/api/chat".to_owned()
-    }
-
-    /// A local server wants no key; Ollama's cloud does.
-    fn headers(&self) -> Headers {
-        self.profile.bearer().into_iter().collect()
-    }
-
-    fn tools(&self, tools: &[Arc<ToolSpec>], names: &NameMap) -> Option<RawJson> {
-        completions::encode::tools(tools, names)
     }
 
     fn envelope(
@@ -61,10 +55,6 @@ impl Dialect for Ollama {
 
     fn models_path(&self) -> &'static str {
         "/api/tags"
-    }
-
-    fn models(&self, body: &[u8]) -> Vec<ModelInfo> {
-        models(body)
     }
 }
 

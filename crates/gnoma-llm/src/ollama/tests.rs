@@ -1,14 +1,13 @@
 use gnoma_core::{
-    Accumulator, CallId, Content, Effort, ErrorKind, Image, ModelRef, ProviderError, Response,
-    ResultPart, StopReason, StreamEvent, Thinking, ToolCall, ToolChoice, ToolResult,
-    tool::{Access, Tier, Touches},
+    CallId, Content, Effort, ErrorKind, Image, ModelRef, ProviderError, Response, ResultPart,
+    StopReason, Thinking, ToolCall, ToolChoice, ToolResult,
 };
 use serde_json::{Value, json};
 
 use super::*;
 use crate::{
     Protocol,
-    dialect::{Events, Frame},
+    testing::{answer, items, names, tools},
 };
 
 fn dialect() -> Ollama {
@@ -16,33 +15,8 @@ fn dialect() -> Ollama {
     Ollama::new(Arc::new(profile))
 }
 
-fn tools() -> Vec<Arc<ToolSpec>> {
-    vec![Arc::new(ToolSpec {
-        name: "fs.read".into(),
-        description: "reads".into(),
-        parameters: RawJson::parse(r#"{"type": "object"}"#).unwrap(),
-        access: Access::Read,
-        touches: Touches::Nothing,
-        tier: Tier::Full,
-    })]
-}
-
-fn names() -> Arc<NameMap> {
-    Arc::new(NameMap::new(&tools()))
-}
-
 fn decode(lines: &[&str]) -> Result<Response, ProviderError> {
-    let mut decoder = dialect().decoder(names());
-    let mut events = Events::new();
-    for data in lines {
-        let frame = Frame { event: "", data, whole: true };
-        decoder.frame(frame, &mut events)?;
-    }
-    decoder.finish(&mut events)?;
-    assert!(matches!(events.back(), Some(StreamEvent::Stop(_))));
-    let mut answer = Accumulator::new();
-    events.iter().for_each(|event| answer.push(event));
-    Ok(answer.finish())
+    answer(&mut *dialect().decoder(names()), lines, true)
 }
 
 fn thinking(text: &str) -> Content {
@@ -101,11 +75,7 @@ fn origin(model: &str) -> Option<ModelRef> {
 }
 
 fn encode(message: &Message) -> Value {
-    let target = origin("m").unwrap();
-    let names = names();
-    let cx = MessageCx { names: &names, target: &target, before: None, breakpoint: false };
-    let items = String::from_utf8(dialect().message(message, cx)).unwrap();
-    serde_json::from_str(&format!("[{items}]")).unwrap()
+    items(&dialect(), message)
 }
 
 #[test]
@@ -145,15 +115,18 @@ fn pictures_of_tools_follow_the_results() {
         is_error: false,
     };
     let words = |text: &str| ResultPart::Text { text: text.into() };
-    let picture = ResultPart::Image(Image::from_bytes("image/png", b"p"));
+    let picture = || ResultPart::Image(Image::from_bytes("image/png", b"p"));
     let message = Message::results(vec![
-        result("c", vec![words("a"), picture]),
+        result("c", vec![words("a"), picture()]),
         result("d", vec![words("b")]),
+        result("e", vec![picture()]),
     ]);
     let expected = json!([
         {"role": "tool", "content": "a", "tool_name": "fs_read", "tool_call_id": "c"},
         {"role": "tool", "content": "b", "tool_name": "fs_read", "tool_call_id": "d"},
-        {"role": "user", "content": "Images from the result of fs_read (c):", "images": ["cA=="]}]);
+        {"role": "tool", "content": "(images follow)", "tool_name": "fs_read", "tool_call_id": "e"},
+        {"role": "user", "content": "Images from the result of fs_read (c):", "images": ["cA=="]},
+        {"role": "user", "content": "Images from the result of fs_read (e):", "images": ["cA=="]}]);
     assert_eq!(encode(&message.unwrap()), expected);
     let picture = Content::Image(Image::from_bytes("image/png", b"p"));
     let shown = Message::user(vec![Content::text("what?"), picture]).unwrap();

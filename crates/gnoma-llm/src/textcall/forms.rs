@@ -4,6 +4,7 @@
 //! |---|---|
 //! | a fenced block, marked `json`, `tool_call` or not at all | most small models |
 //! | `<tool_call>{…}</tool_call>`, often without its end | Hermes, Qwen |
+//! | `<tools>{…}</tools>`, the tag of their list of tools | Qwen, when small |
 //! | `<function=NAME>{…}</function>`, or with `<parameter=KEY>` inside | Llama, Qwen Coder |
 //! | `[TOOL_CALLS][{…}]` or `[TOOL_CALLS]NAME[ARGS]{…}` | Mistral |
 //! | an object or a list on lines of its own, at the end of the answer | most small models |
@@ -32,8 +33,11 @@ const FENCES: [(&str, bool); 10] = [
     ("functions", true),
 ];
 const FENCE: &str = "```";
-const TAGS: [(&str, &str); 2] =
-    [("<tool_call>", "</tool_call>"), ("<function_call>", "</function_call>")];
+const TAGS: [(&str, &str); 3] = [
+    ("<tool_call>", "</tool_call>"),
+    ("<function_call>", "</function_call>"),
+    ("<tools>", "</tools>"),
+];
 const FUNCTION: &str = "<function=";
 const FUNCTION_END: &str = "</function>";
 const PARAMETER: &str = "<parameter=";

@@ -70,6 +70,10 @@ const ANSWERS: &[(&str, &[&str])] = &[
         &["I'll look.\n", r#"fs.read({"path": "a.rs"})"#],
     ),
     (
+        "<tools>\n{\"name\": \"fs_read\", \"arguments\": {\"path\": \"a.md\"}}\n</tools>",
+        &[r#"fs.read({"path": "a.md"})"#],
+    ),
+    (
         "```tool_call\n{\"tool\":\"bash\",\"input\":{\"command\":\"ls }\"}}\n```",
         &[r#"bash({"command":"ls }"})"#],
     ),

@@ -101,7 +101,7 @@ fn recorded_turn(answered: &Cassette, later: &[Arc<Cassette>]) -> Result<Turn, &
 /// Whether a piece is enough to recognise the answer by.
 fn stands_for(answered: &Cassette, piece: &Piece) -> bool {
     match piece {
-        Piece::Thinking(_) => false,
+        Piece::Thinking(_) | Piece::Phase(_) => false,
         Piece::Text(_)
         | Piece::Token(_)
         | Piece::ItemId(_)
@@ -124,6 +124,7 @@ fn came_with(answered: &Cassette, piece: &Piece) -> bool {
             tokens.any(|came| came == token || standard_base64(came) == *token)
                 || answered.body_contains(token)
         }
+        Piece::Phase(phase) => answered.body_contains(&format!("\"{phase}\"")),
         Piece::ItemId(id) => answered.body_contains(id),
         Piece::CallId(id) => {
             let mut ids = expect.tool_calls.iter().filter_map(|call| call.id.as_deref());
@@ -250,6 +251,7 @@ fn is_illegal(answered: &Cassette, piece: &Piece) -> bool {
         Piece::CallId(id) => answered.api == Api::Mistral && !legal(id),
         Piece::Text(_)
         | Piece::Thinking(_)
+        | Piece::Phase(_)
         | Piece::Token(_)
         | Piece::ItemId(_)
         | Piece::Call { .. } => false,
@@ -280,9 +282,11 @@ fn holds(turn: &Turn, piece: &Piece) -> bool {
             _ => None,
         })
         .contains(text),
-        Piece::Token(_) | Piece::ItemId(_) | Piece::CallId(_) | Piece::Call { .. } => {
-            turn.contains(piece)
-        }
+        Piece::Phase(_)
+        | Piece::Token(_)
+        | Piece::ItemId(_)
+        | Piece::CallId(_)
+        | Piece::Call { .. } => turn.contains(piece),
     }
 }
 
@@ -291,9 +295,10 @@ fn in_same_order(one: &Turn, other: &Turn) -> bool {
     common(one, other) == common(other, one)
 }
 
-/// The pieces of `turn` that `other` has exactly so.
+/// The pieces of `turn` that `other` has exactly so. A phase goes with its words, however these are cut.
 fn common<'a>(turn: &'a Turn, other: &Turn) -> Vec<&'a Piece> {
-    turn.iter().filter(|piece| other.contains(piece)).collect()
+    let counts = |piece: &&Piece| !matches!(piece, Piece::Phase(_)) && other.contains(piece);
+    turn.iter().filter(counts).collect()
 }
 
 fn report(outcomes: &[(Arc<Cassette>, Outcome)]) -> Report {

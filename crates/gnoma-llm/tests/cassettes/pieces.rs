@@ -12,6 +12,8 @@ pub(crate) enum Piece {
     Thinking(String),
     /// An opaque token: signature, redacted block, encrypted reasoning.
     Token(String),
+    /// Whether the words that follow are a remark or the answer.
+    Phase(String),
     /// The id of the reasoning that follows.
     ItemId(String),
     /// The id of the call that follows.
@@ -32,6 +34,7 @@ impl Piece {
             Self::Text(_) => "text",
             Self::Thinking(_) => "thinking",
             Self::Token(_) => "a signature",
+            Self::Phase(_) => "the phase of a message",
             Self::ItemId(_) => "the id of its reasoning",
             Self::CallId(_) => "the id of a call",
             Self::Call { .. } => "a call",
@@ -218,7 +221,12 @@ fn item(item: &Value, turn: &mut Turn) {
             }
             token(turn, string(item, &["encrypted_content"]));
         }
-        Some("message") | None => blocks(item, turn),
+        Some("message") | None => {
+            if let Some(phase) = string(item, &["phase"]) {
+                turn.push(Piece::Phase(phase.to_owned()));
+            }
+            blocks(item, turn);
+        }
         Some(_) => (),
     }
 }

@@ -51,7 +51,7 @@ pub(crate) const PROTOCOLS: [Endpoint; 6] = [
 pub(crate) const COMPATIBLE: [Endpoint; 5] = [
     compatible("openrouter", "anthropic/claude-sonnet-4.6"),
     compatible("groq", "openai/gpt-oss-120b"),
-    compatible("deepseek", "deepseek-chat"),
+    compatible("deepseek", "deepseek-v4-flash"),
     compatible("azure", "gpt-5.5"),
     compatible("llamacpp", "qwen3-8b"),
 ];
@@ -84,7 +84,7 @@ impl Endpoint {
             "openai-responses" => vec![
                 thought(THOUGHT, None, Some(ITEM)),
                 thought(THOUGHT, Some(TOKEN), Some(ITEM)),
-                say,
+                signed_text("I look into it.", "phase:commentary"),
                 Content::ToolCall(ToolCall {
                     item: Some("fc_0042".to_owned()),
                     ..call("call_HxlEaV3YGaCLlqFXTxZpLjHA", "fs.read")
@@ -92,7 +92,7 @@ impl Endpoint {
             ],
             "google" => vec![
                 thought(THOUGHT, None, None),
-                signed_text("I look into it."),
+                signed_text("I look into it.", TOKEN),
                 Content::ToolCall(ToolCall {
                     signature: Some(TOKEN.to_owned()),
                     ..call("call_0", "fs.read")
@@ -125,8 +125,11 @@ impl Endpoint {
         let say = Content::text("It is a comment.");
         match self.label {
             "anthropic" => vec![thought("", Some(TOKEN), None), say],
-            "openai-responses" => vec![thought("", Some(TOKEN), Some("rs_00421")), say],
-            "google" => vec![say, signed_text("")],
+            "openai-responses" => {
+                let answer = signed_text("It is a comment.", "phase:final_answer");
+                vec![thought("", Some(TOKEN), Some("rs_00421")), answer]
+            }
+            "google" => vec![say, signed_text("", TOKEN)],
             _ => vec![say],
         }
     }
@@ -144,8 +147,8 @@ fn thought(text: &str, signature: Option<&str>, item: Option<&str>) -> Content {
     })
 }
 
-fn signed_text(text: &str) -> Content {
-    Content::Text(Text { text: text.to_owned(), signature: Some(TOKEN.to_owned()) })
+fn signed_text(text: &str, signature: &str) -> Content {
+    Content::Text(Text { text: text.to_owned(), signature: Some(signature.to_owned()) })
 }
 
 /// Reasoning as OpenRouter wants it back.

@@ -213,3 +213,15 @@ async fn read(endpoint: &Endpoint, server: &Server) -> Accumulator {
     }
     all
 }
+
+#[tokio::test]
+async fn junk_after_a_complete_answer_is_nothing_wherever_it_is_cut() {
+    let ollama = PROTOCOLS.iter().find(|endpoint| endpoint.label == "ollama").unwrap();
+    let line = r#"{"message":{"content":"hi"},"done":true,"done_reason":"stop"}"#;
+    for bytes in [1, usize::MAX] {
+        let reply = Reply::new(200, "application/x-ndjson", format!("{line}\n oops")).pieces(bytes);
+        let server = Server::queue([reply]).unwrap();
+        let answer = read(ollama, &server).await;
+        assert_eq!(answer.stop(), Some(StopReason::EndTurn), "pieces of {bytes}");
+    }
+}

@@ -93,7 +93,11 @@ impl Front {
         // After a suspension one tick is enough.
         ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
         let mut interrupted = false;
+        let mut over = None;
         loop {
+            if let (Some(exit), true) = (over, self.out.is_empty()) {
+                return Ok(exit);
+            }
             let event = tokio::select! {
                 biased;
                 () = signals.next() => {
@@ -107,7 +111,11 @@ impl Front {
                     handle.tell(answer);
                     continue;
                 }
-                event = handle.next() => event,
+                written = self.out.written(), if !self.out.is_empty() => match written {
+                    Ok(()) => continue,
+                    Err(Gone(error)) => return report::unwritten(error),
+                },
+                event = handle.next(), if over.is_none() => event,
                 _ = ticks.tick(), if self.animated => {
                     self.view.tick();
                     continue;
@@ -118,13 +126,13 @@ impl Front {
             };
             match self.show(event, handle, &mut asker) {
                 Ok(Step::Going) => (),
-                Ok(Step::Over(outcome)) => return Ok(exit(outcome.as_ref(), interrupted)),
+                Ok(Step::Over(outcome)) => over = Some(exit(outcome.as_ref(), interrupted)),
                 Err(Gone(error)) => return report::unwritten(error),
             }
         }
     }
 
-    /// Shows `event` and what else is ready, and writes it with one call.
+    /// Shows `event` and what else is ready, and writes it in one go.
     fn show(
         &mut self,
         event: Event,
@@ -146,7 +154,7 @@ impl Front {
             if let Event::TurnEnded { outcome, .. } = event {
                 self.outcome = Some(outcome);
             }
-            next = handle.ready();
+            next = if self.out.is_full() { None } else { handle.ready() };
         }
         self.out.flush()?;
         Ok(step)

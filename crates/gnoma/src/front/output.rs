@@ -1,17 +1,31 @@
-//! Standard output, written in batches.
+//! Standard output, written in batches and never waited for.
+//!
+//! A reader that does not read must not keep signals from being seen, so only as much is written as
+//! the system takes at once.
 
-use std::io::{self, Write as _};
+use std::{io, time::Duration};
+
+use rustix::{
+    event::{PollFd, PollFlags, Timespec, poll},
+    stdio,
+};
 
 use crate::screen;
 
-/// Bytes after which a batch is written although more is ready.
+/// Bytes after which no more events are taken until some are written.
 const MAX_BATCH_BYTES: usize = 64 << 10;
+
+/// A pipe that can be written to takes this much without blocking (POSIX `PIPE_BUF`).
+const PIPE_BUF_BYTES: usize = 4 << 10;
+
+/// Wait before a reader that does not read is tried again.
+const RETRY: Duration = Duration::from_millis(20);
 
 /// Standard output takes no more: its reader has left, or the disk is full.
 #[derive(Debug)]
 pub(super) struct Gone(pub io::Error);
 
-/// Collects what is ready and writes it with one call.
+/// Collects what is ready and writes it in few calls.
 pub(super) struct Output {
     batch: Vec<u8>,
     is_terminal: bool,
@@ -35,7 +49,7 @@ impl Output {
         if let Some(last) = self.batch.last() {
             self.at_line_start = *last == b'\n';
         }
-        if self.batch.len() > MAX_BATCH_BYTES { self.flush() } else { Ok(()) }
+        if self.is_full() { self.flush() } else { Ok(()) }
     }
 
     /// Ends the line, if one has begun.
@@ -43,14 +57,46 @@ impl Output {
         if self.at_line_start { Ok(()) } else { self.text("\n") }
     }
 
-    /// Writes what has been collected.
-    pub(super) fn flush(&mut self) -> Result<(), Gone> {
-        if self.batch.is_empty() {
-            return Ok(());
-        }
-        let mut stdout = io::stdout().lock();
-        let written = stdout.write_all(&self.batch).and_then(|()| stdout.flush());
-        self.batch.clear();
-        written.map_err(Gone)
+    /// Whether more should wait until some has been written.
+    pub(super) fn is_full(&self) -> bool {
+        self.batch.len() > MAX_BATCH_BYTES
     }
+
+    /// Whether all has been written.
+    pub(super) fn is_empty(&self) -> bool {
+        self.batch.is_empty()
+    }
+
+    /// Writes what can be written without waiting.
+    pub(super) fn flush(&mut self) -> Result<(), Gone> {
+        let mut done = 0;
+        while done < self.batch.len() && is_writable() {
+            let end = (done + PIPE_BUF_BYTES).min(self.batch.len());
+            match rustix::io::write(stdio::stdout(), &self.batch[done..end]) {
+                Ok(bytes) => done += bytes,
+                Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => break,
+                Err(error) => return Err(Gone(error.into())),
+            }
+        }
+        self.batch.drain(..done);
+        Ok(())
+    }
+
+    /// Waits until all has been written. Safe to drop and call again.
+    pub(super) async fn written(&mut self) -> Result<(), Gone> {
+        self.flush()?;
+        while !self.is_empty() {
+            tokio::time::sleep(RETRY).await;
+            self.flush()?;
+        }
+        Ok(())
+    }
+}
+
+/// Whether a write would go through at once, or fail at once.
+fn is_writable() -> bool {
+    let stdout = stdio::stdout();
+    let mut wanted = [PollFd::new(&stdout, PollFlags::OUT)];
+    let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
+    poll(&mut wanted, Some(&at_once)).is_ok_and(|ready| ready > 0)
 }

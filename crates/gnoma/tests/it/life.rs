@@ -114,3 +114,18 @@ async fn a_stalled_server_is_given_up() {
     assert_eq!(run.code, Some(1), "{run:?}");
     assert!(run.err.contains("timed out") && run.err.contains("No key for `test`"), "{}", run.err);
 }
+
+#[tokio::test]
+async fn an_interrupt_is_seen_although_nobody_reads_the_answer() {
+    let long = "word ".repeat(200_000);
+    let world = World::new([says(&long)]);
+    let mut child = world.command(&["talk"]).spawn().unwrap();
+    let unread = child.stdout.take();
+    tokio::time::sleep(Duration::from_millis(700)).await;
+    interrupt(&child);
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    interrupt(&child);
+    let run = finish(child).await;
+    assert_eq!(run.code, Some(130), "{run:?}");
+    drop(unread);
+}

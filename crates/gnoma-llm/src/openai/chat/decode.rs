@@ -33,20 +33,14 @@ pub(super) struct Chat {
 impl Flavour for Chat {
     type Delta<'a> = Delta<'a>;
 
-    fn delta(
-        &mut self,
-        delta: Delta<'_>,
-        blocks: &mut Blocks,
-        out: &mut Events,
-    ) -> serde_json::Result<()> {
+    fn delta(&mut self, delta: Delta<'_>, blocks: &mut Blocks, out: &mut Events) {
         self.reasoning(delta.reasoning_content, delta.reasoning, blocks, out);
-        self.details(read(delta.reasoning_details)?);
-        blocks.content(delta.content, out)?;
+        self.details(read(delta.reasoning_details));
+        blocks.content(delta.content, out);
         blocks.refusal(delta.refusal, out);
-        blocks.calls(delta.tool_calls, out)?;
-        let function = read(delta.function_call)?;
-        let old = CallPiece { function, ..CallPiece::default() };
-        blocks.call(old, out)
+        blocks.calls(delta.tool_calls, out);
+        let function = read(delta.function_call);
+        blocks.call(CallPiece { function, ..CallPiece::default() }, out);
     }
 
     fn finish(&mut self, blocks: &mut Blocks, out: &mut Events) {

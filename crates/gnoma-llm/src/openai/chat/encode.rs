@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 
-use gnoma_core::{Content, Effort, Message, ModelRequest, RawJson, Role, Thinking};
+use gnoma_core::{Content, Effort, Message, ModelRequest, RawJson, Role, Thinking, ToolChoice};
 use serde_json::value::RawValue;
 
 use super::{
@@ -16,10 +16,9 @@ use super::{
 };
 use crate::{
     body::{Envelope, push_item},
-    completions::encode::{
-        called, fingerprint, from_user, result_images, result_text, system, tool_choice,
-    },
+    completions::encode::{called, from_user, result_images, result_text, system, tool_choice},
     dialect::MessageCx,
+    ids,
     names::NameMap,
     profile::{EffortField, MaxTokensField, Quirks},
 };
@@ -34,53 +33,76 @@ pub(super) fn envelope(
         let limit = request.max_output_tokens;
         limit.filter(|_| quirks.max_tokens == field)
     };
+    let choice = tools.and_then(|_| tool_choice(&request.tool_choice, names, "required"));
     Envelope::new(&Body {
         model: &request.model,
         stream: true,
         stream_options: quirks.stream_usage.then_some(StreamOptions { include_usage: true }),
         max_tokens: limit(MaxTokensField::MaxTokens),
         max_completion_tokens: limit(MaxTokensField::MaxCompletionTokens),
-        temperature: request.temperature,
-        effort: wish(quirks.effort, request.effort),
+        temperature: request.temperature.filter(|_| samples(quirks, request)),
+        effort: wish(quirks, &request.model, request.effort, must_call(request)),
         tools,
-        tool_choice: tools.and_then(|_| tool_choice(&request.tool_choice, names, "required")),
+        tool_choice: choice,
         messages: system(&request.system),
     })
 }
 
-fn wish(field: EffortField, effort: Option<Effort>) -> EffortWish {
+/// Whether a temperature may be set: servers with models of their own know what these refuse.
+fn samples(quirks: &Quirks, request: &ModelRequest) -> bool {
+    match quirks.effort {
+        EffortField::Words(_) => quirks.family(&request.model).samples(request.effort),
+        EffortField::None
+        | EffortField::Reasoning
+        | EffortField::Thinking
+        | EffortField::Template => true,
+    }
+}
+
+fn must_call(request: &ModelRequest) -> bool {
+    let forced = matches!(request.tool_choice, ToolChoice::Required | ToolChoice::Tool(_));
+    forced && !request.tools.is_empty()
+}
+
+fn wish(quirks: &Quirks, model: &str, effort: Option<Effort>, must_call: bool) -> EffortWish {
     let mut wish = EffortWish::default();
+    // A model that thinks by default must be told not to.
+    let stays = must_call && quirks.effort == EffortField::Thinking;
+    let effort = if stays { Some(Effort::None) } else { effort };
     let Some(effort) = effort else { return wish };
     let thinks = effort != Effort::None;
-    let word = match effort {
-        Effort::None => "none",
-        Effort::Low => "low",
-        Effort::Medium => "medium",
-        Effort::High => "high",
-    };
-    match field {
+    match quirks.effort {
         EffortField::None => (),
-        EffortField::ReasoningEffort => wish.reasoning_effort = Some(word),
-        EffortField::Reasoning => wish.reasoning = Some(Reasoning { effort: word }),
+        EffortField::Words(_) => wish.reasoning_effort = quirks.family(model).word(effort),
+        EffortField::Reasoning => wish.reasoning = Some(Reasoning { effort: word(effort) }),
         EffortField::Thinking => {
             let r#type = if thinks { "enabled" } else { "disabled" };
             wish.thinking = Some(Switch { r#type });
+            wish.reasoning_effort = (effort == Effort::Low).then_some("low");
         }
         EffortField::Template => {
-            wish.reasoning_effort = thinks.then_some(word);
-            wish.chat_template_kwargs = Some(TemplateArguments {
-                enable_thinking: thinks,
-                reasoning_effort: thinks.then_some(word),
-            });
+            let word = thinks.then_some(word(effort));
+            wish.reasoning_effort = word;
+            wish.chat_template_kwargs =
+                Some(TemplateArguments { enable_thinking: thinks, reasoning_effort: word });
         }
     }
     wish
 }
 
+fn word(effort: Effort) -> &'static str {
+    match effort {
+        Effort::None => "none",
+        Effort::Low => "low",
+        Effort::Medium => "medium",
+        Effort::High => "high",
+    }
+}
+
 pub(super) fn message(message: &Message, cx: MessageCx<'_>, quirks: &Quirks) -> Vec<u8> {
     let mut out = Vec::new();
     match message.role() {
-        Role::User => push_item(&mut out, &from_user(message.content())),
+        Role::User => push_item(&mut out, &from_user(message.content(), quirks.images)),
         Role::Assistant => {
             if let Some(item) = from_model(message, cx, quirks) {
                 push_item(&mut out, &item);
@@ -114,10 +136,12 @@ fn from_model<'a>(
             called(call, id, cx.names).signed(signature)
         })
         .collect();
+    // Whoever made them: DeepSeek refuses a conversation with calls that nothing was thought of.
+    let must_think = quirks.effort == EffortField::Thinking && !tool_calls.is_empty();
     (content.is_some() || !tool_calls.is_empty()).then(|| FromModel {
         role: "assistant",
         content,
-        reasoning_content: thoughts(false),
+        reasoning_content: thoughts(false).or_else(|| must_think.then(String::new)),
         reasoning: thoughts(true),
         reasoning_details: details(message).filter(|_| own),
         tool_calls,
@@ -152,11 +176,12 @@ fn from_tools(out: &mut Vec<u8>, message: &Message, cx: MessageCx<'_>, quirks: &
         let item = FromTool {
             role: "tool",
             tool_call_id: call_id(result.call_id.as_str(), quirks.max_call_id),
-            content: result_text(result),
+            content: result_text(result, quirks.images),
         };
         push_item(out, &item);
     }
-    if let Some(images) = result_images(message.tool_results(), cx.names) {
+    if let Some(images) = result_images(message.tool_results(), cx.names).filter(|_| quirks.images)
+    {
         push_item(out, &images);
     }
 }
@@ -164,18 +189,12 @@ fn from_tools(out: &mut Vec<u8>, message: &Message, cx: MessageCx<'_>, quirks: &
 /// The id as it is (some models read meaning into theirs), or a short one made of it: a call and its
 /// result get the same.
 fn call_id(id: &str, longest: usize) -> Cow<'_, str> {
-    if id.len() <= longest {
-        Cow::Borrowed(id)
-    } else {
-        Cow::Owned(format!("call_{:016x}", fingerprint(id)))
-    }
+    if id.len() <= longest { Cow::Borrowed(id) } else { Cow::Owned(ids::stand_in(id)) }
 }
 
 #[cfg(test)]
 mod tests {
-    use gnoma_core::{
-        CallId, Image, ModelRef, ResultPart, StopReason, ToolCall, ToolChoice, ToolResult,
-    };
+    use gnoma_core::{CallId, Image, ModelRef, ResultPart, StopReason, ToolCall, ToolResult};
     use serde_json::{Value, json};
 
     use super::*;
@@ -278,26 +297,50 @@ mod tests {
 
     #[test]
     fn effort_is_said_as_the_server_hears_it() {
-        let said = |field, effort| serde_json::to_value(wish(field, Some(effort))).unwrap();
+        let told = |field, effort, must_call| {
+            let quirks = Quirks { effort: field, ..Quirks::COMPATIBLE };
+            serde_json::to_value(wish(&quirks, "gpt-5", effort, must_call)).unwrap()
+        };
+        let said = |field, effort| told(field, Some(effort), false);
         assert_eq!(said(EffortField::None, Effort::High), json!({}));
-        assert_eq!(
-            said(EffortField::ReasoningEffort, Effort::Low),
-            json!({"reasoning_effort": "low"})
-        );
+        let words = EffortField::Words(crate::families::OPENAI);
+        assert_eq!(said(words, Effort::None), json!({"reasoning_effort": "minimal"}));
         assert_eq!(
             said(EffortField::Reasoning, Effort::None),
             json!({"reasoning": {"effort": "none"}})
-        );
-        assert_eq!(
-            said(EffortField::Thinking, Effort::None),
-            json!({"thinking": {"type": "disabled"}})
         );
         assert_eq!(
             said(EffortField::Template, Effort::Medium),
             json!({"reasoning_effort": "medium",
                 "chat_template_kwargs": {"enable_thinking": true, "reasoning_effort": "medium"}})
         );
-        assert_eq!(wish(EffortField::Template, None), EffortWish::default());
+        assert_eq!(told(EffortField::Template, None, true), json!({}));
+        let off = json!({"thinking": {"type": "disabled"}});
+        assert_eq!(said(EffortField::Thinking, Effort::None), off);
+        assert_eq!(told(EffortField::Thinking, Some(Effort::High), true), off);
+        assert_eq!(told(EffortField::Thinking, None, true), off);
+        let little = json!({"thinking": {"type": "enabled"}, "reasoning_effort": "low"});
+        assert_eq!(said(EffortField::Thinking, Effort::Low), little);
+    }
+
+    #[test]
+    fn deepseek_gets_no_pictures_and_a_thought_with_every_call() {
+        let deepseek = crate::Profile::known("deepseek").unwrap().quirks;
+        let (names, target) = (NameMap::default(), target());
+        let cx = MessageCx { names: &names, target: &target, before: None, breakpoint: false };
+        let encoded = |message: &Message| -> Value {
+            serde_json::from_slice(&super::message(message, cx, &deepseek)).unwrap()
+        };
+        let picture = || Image::from_bytes("image/png", b"png");
+        let shown = Message::user(vec![Content::text("see"), Content::Image(picture())]).unwrap();
+        let words = encoded(&shown)["content"].as_str().unwrap().to_owned();
+        assert!(words.starts_with("see\n\n(a picture"), "{words}");
+        let mut result = ToolResult::text(&call(), "", false);
+        result.parts = vec![ResultPart::Image(picture())];
+        let answered = encoded(&Message::results(vec![result]).unwrap());
+        assert!(answered["content"].as_str().unwrap().starts_with("(a picture"), "{answered}");
+        let foreign = encoded(&said(vec![Content::ToolCall(call())], None));
+        assert_eq!(foreign["reasoning_content"], "");
     }
 
     #[test]

@@ -151,13 +151,13 @@ impl Decoder {
             return Err(self.failed(response.error));
         }
         self.items.take_output(&list(response.output), out);
-        if let Some(counted) = &response.usage {
-            out.push_back(StreamEvent::Usage(usage(counted)));
-        }
+        // Counts that cannot be read are no reason to lose an answer.
+        let counted = response.usage.and_then(|raw| serde_json::from_str(raw.get()).ok());
+        out.extend(counted.map(|counted| StreamEvent::Usage(usage(&counted))));
         let reason = response.incomplete_details.unwrap_or_default().reason;
         let stop = match (status, reason.as_str()) {
             ("completed", _) => self.items.natural_stop(),
-            ("incomplete", "max_output_tokens") => StopReason::MaxTokens,
+            ("incomplete", "max_output_tokens" | "max_tokens" | "length") => StopReason::MaxTokens,
             ("incomplete", "content_filter") => StopReason::ContentFilter,
             _ => StopReason::Other,
         };

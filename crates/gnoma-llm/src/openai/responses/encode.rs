@@ -7,22 +7,21 @@ use gnoma_core::{
     ToolChoice, ToolResult, ToolSpec,
 };
 
-use super::{reasoning, wire};
+use super::{phase, reasoning, wire};
 use crate::{
     body::{Envelope, push_item},
-    completions::encode::fingerprint,
     dialect::MessageCx,
+    ids,
     names::NameMap,
+    profile::Quirks,
 };
 
 /// Longest call id that OpenAI takes.
 const MAX_CALL_ID_BYTES: usize = 64;
 
-/// Asks for the encrypted reasoning, the only form in which it survives when nothing is stored.
+/// Asks for the encrypted reasoning, the only form in which it survives when nothing is stored. OpenAI
+/// refuses it for models that do not reason.
 const INCLUDE: &[&str] = &["reasoning.encrypted_content"];
-
-/// Models that do not reason; OpenAI refuses to encrypt what they do not have.
-const WITHOUT_REASONING: [&str; 3] = ["gpt-3", "gpt-4", "chatgpt-"];
 
 pub(super) fn tools(tools: &[Arc<ToolSpec>], names: &NameMap) -> Option<RawJson> {
     if tools.is_empty() {
@@ -45,27 +44,24 @@ pub(super) fn envelope(
     request: &ModelRequest,
     tools: Option<&RawJson>,
     names: &NameMap,
+    quirks: &Quirks,
 ) -> Envelope {
-    let name = bare_name(&request.model);
-    let reasons = !WITHOUT_REASONING.iter().any(|family| name.starts_with(family));
+    let family = quirks.family(&request.model);
+    let word = request.effort.and_then(|effort| family.word(effort));
+    let summary = request.effort.is_some_and(|effort| effort != Effort::None).then_some("auto");
     Envelope::new(&wire::Request {
         model: &request.model,
         instructions: &request.system,
         stream: true,
         store: false,
-        include: if reasons { INCLUDE } else { &[] },
-        reasoning: request.effort.map(|effort| reasoning_of(name, effort)),
+        include: if family.reasons() { INCLUDE } else { &[] },
+        reasoning: word.map(|effort| wire::Reasoning { effort, summary }),
         tools: tools.map(RawJson::as_raw),
         tool_choice: tools.and_then(|_| choice(&request.tool_choice, names)),
         max_output_tokens: request.max_output_tokens,
-        temperature: request.temperature,
+        temperature: request.temperature.filter(|_| family.samples(request.effort)),
         input: [],
     })
-}
-
-/// The model's own name, without the vendor that routers put before it (`openai/gpt-4o`).
-fn bare_name(model: &str) -> &str {
-    model.rsplit('/').next().unwrap_or(model)
 }
 
 fn choice<'a>(choice: &'a ToolChoice, names: &'a NameMap) -> Option<wire::Choice<'a>> {
@@ -79,27 +75,6 @@ fn choice<'a>(choice: &'a ToolChoice, names: &'a NameMap) -> Option<wire::Choice
     }
 }
 
-fn reasoning_of(model: &str, effort: Effort) -> wire::Reasoning {
-    let word = match effort {
-        Effort::None => least_effort(model),
-        Effort::Low => "low",
-        Effort::Medium => "medium",
-        Effort::High => "high",
-    };
-    wire::Reasoning { effort: word, summary: (effort != Effort::None).then_some("auto") }
-}
-
-/// The first reasoning models cannot be told not to reason, and the first GPT-5 has a word of its own.
-fn least_effort(model: &str) -> &'static str {
-    if ["o1", "o3", "o4"].iter().any(|o| model.starts_with(o)) {
-        "low"
-    } else if model == "gpt-5" || model.starts_with("gpt-5-") {
-        "minimal"
-    } else {
-        "none"
-    }
-}
-
 pub(super) fn message(message: &Message, cx: MessageCx<'_>) -> Vec<u8> {
     match message.role() {
         Role::User => user(message),
@@ -110,8 +85,8 @@ pub(super) fn message(message: &Message, cx: MessageCx<'_>) -> Vec<u8> {
 
 fn user(message: &Message) -> Vec<u8> {
     let parts = message.content().iter().filter_map(input_part);
-    let item =
-        wire::InputItem::Message { role: "user", content: wire::Content::Parts(parts.collect()) };
+    let content = wire::Content::Parts(parts.collect());
+    let item = wire::InputItem::Message { role: "user", content, phase: None };
     let mut out = Vec::new();
     push_item(&mut out, &item);
     out
@@ -146,6 +121,7 @@ fn assistant(message: &Message, cx: MessageCx<'_>) -> Vec<u8> {
             Content::Text(text) if !text.text.is_empty() => wire::InputItem::Message {
                 role: "assistant",
                 content: wire::Content::Text(Cow::Borrowed(&text.text)),
+                phase: phase::of(text.signature.as_deref()).filter(|_| own),
             },
             Content::ToolCall(call) => function_call(call, cx.names),
             Content::Text(_)
@@ -246,5 +222,5 @@ fn call_id(id: &str) -> Cow<'_, str> {
     let legal = !id.is_empty()
         && id.len() <= MAX_CALL_ID_BYTES
         && id.bytes().all(|byte| byte.is_ascii_graphic());
-    if legal { Cow::Borrowed(id) } else { Cow::Owned(format!("call_{:016x}", fingerprint(id))) }
+    if legal { Cow::Borrowed(id) } else { Cow::Owned(ids::stand_in(id)) }
 }

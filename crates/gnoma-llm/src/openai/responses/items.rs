@@ -4,17 +4,18 @@
 //! deltas, or only whole in a `done` record, or only in the answer's last record; what was passed on
 //! is not taken again.
 
-use std::{borrow::Cow, collections::HashMap, sync::Arc};
+use std::{collections::HashMap, sync::Arc};
 
 use gnoma_core::{StopReason, StreamEvent, stream::Slot};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::{
+    phase,
     reasoning::kept_id,
     wire::{OutputItem, OutputPart},
 };
-use crate::{dialect::Events, names::NameMap};
+use crate::{arguments::text_of, dialect::Events, names::NameMap};
 
 /// What a piece of an item is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -220,14 +221,19 @@ impl Items {
     fn complete_message(&mut self, at: u64, item: &OutputItem<'_>, out: &mut Events) {
         let content = list::<OutputPart<'_>>(item.content);
         // Were the indices of the deltas others than those of the list, all would be taken twice.
-        if self.parts(at).len() >= content.len() {
-            return;
-        }
-        for (index, part) in (0..).zip(&content) {
-            match part.kind.as_str() {
-                "refusal" => self.whole(at, Kind::Refusal, index, part.refusal.as_str(), out),
-                _ => self.whole(at, Kind::Text, index, part.text.as_str(), out),
+        if self.parts(at).len() < content.len() {
+            for (index, part) in (0..).zip(&content) {
+                match part.kind.as_str() {
+                    "refusal" => self.whole(at, Kind::Refusal, index, part.refusal.as_str(), out),
+                    _ => self.whole(at, Kind::Text, index, part.text.as_str(), out),
+                }
             }
+        }
+        if let Some(phase) = item.phase.filled() {
+            out.extend(self.parts(at).iter().map(|part| StreamEvent::Signature {
+                slot: part.slot,
+                signature: phase::kept(phase),
+            }));
         }
     }
 
@@ -319,15 +325,9 @@ impl Call {
     }
 }
 
-/// A list whose elements are of the expected form; anything else holds none.
-pub(super) fn list<'a, T: Deserialize<'a>>(raw: Option<&'a RawValue>) -> Vec<T> {
-    raw.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default()
-}
-
-/// Arguments are JSON in a string; a server that sends the JSON itself is understood too.
-fn text_of(raw: &RawValue) -> Cow<'_, str> {
-    match serde_json::from_str::<String>(raw.get()) {
-        Ok(text) => Cow::Owned(text),
-        Err(_) => Cow::Borrowed(raw.get()),
-    }
+/// A list. An element of another form than expected is an empty one, and anything but a list holds none.
+pub(super) fn list<'a, T: Deserialize<'a> + Default>(raw: Option<&'a RawValue>) -> Vec<T> {
+    let elements: Vec<&RawValue> =
+        raw.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default();
+    elements.into_iter().map(|raw| serde_json::from_str(raw.get()).unwrap_or_default()).collect()
 }

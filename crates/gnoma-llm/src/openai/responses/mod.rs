@@ -6,6 +6,7 @@
 mod decode;
 mod encode;
 mod items;
+mod phase;
 mod reasoning;
 mod wire;
 
@@ -14,11 +15,10 @@ use std::sync::Arc;
 use crate::{
     Profile,
     body::Envelope,
-    completions::models::models,
-    dialect::{Decode, Dialect, Headers, MessageCx},
+    dialect::{Decode, Dialect, MessageCx},
     names::NameMap,
 };
-use gnoma_core::{Message, ModelInfo, ModelRequest, RawJson, ToolSpec};
+use gnoma_core::{Message, ModelRequest, RawJson, ToolSpec};
 
 /// The dialect.
 pub(crate) struct Responses {
@@ -32,12 +32,12 @@ impl Responses {
 }
 
 impl Dialect for Responses {
-    fn path(&self, _model: &str) -> String {
-        "/responses".to_owned()
+    fn profile(&self) -> &Profile {
+        &self.profile
     }
 
-    fn headers(&self) -> Headers {
-        self.profile.bearer().into_iter().collect()
+    fn path(&self, _model: &str) -> String {
+        "/responses".to_owned()
     }
 
     fn tools(&self, tools: &[Arc<ToolSpec>], names: &NameMap) -> Option<RawJson> {
@@ -50,7 +50,7 @@ impl Dialect for Responses {
         tools: Option<&RawJson>,
         names: &NameMap,
     ) -> Envelope {
-        encode::envelope(request, tools, names)
+        encode::envelope(request, tools, names, &self.profile.quirks)
     }
 
     fn message(&self, message: &Message, cx: MessageCx<'_>) -> Vec<u8> {
@@ -59,10 +59,6 @@ impl Dialect for Responses {
 
     fn decoder(&self, names: Arc<NameMap>) -> Box<dyn Decode> {
         Box::new(decode::Decoder::new(Arc::clone(&self.profile), names))
-    }
-
-    fn models(&self, body: &[u8]) -> Vec<ModelInfo> {
-        models(body)
     }
 }
 

@@ -1,14 +1,13 @@
 use gnoma_core::{
-    Accumulator, CallId, Content, Effort, ErrorKind, Image, ModelRef, ProviderError, Response,
-    ResultPart, StopReason, Text, Thinking, ToolCall, ToolChoice, ToolResult, Usage,
-    tool::{Access, Tier, Touches},
+    CallId, Content, Effort, ErrorKind, Image, ModelRef, ProviderError, Response, ResultPart,
+    StopReason, Text, Thinking, ToolCall, ToolChoice, ToolResult, Usage,
 };
 use serde_json::{Value, json};
 
 use super::*;
 use crate::{
     Protocol,
-    dialect::{Events, Frame},
+    testing::{answer, items, names, tools},
 };
 
 fn dialect() -> Responses {
@@ -16,34 +15,8 @@ fn dialect() -> Responses {
     Responses::new(Arc::new(profile))
 }
 
-fn names() -> Arc<NameMap> {
-    Arc::new(NameMap::new(&tools()))
-}
-
-fn tools() -> Vec<Arc<ToolSpec>> {
-    vec![Arc::new(ToolSpec {
-        name: "fs.read".into(),
-        description: "reads".into(),
-        parameters: RawJson::parse(r#"{"type": "object"}"#).unwrap(),
-        access: Access::Read,
-        touches: Touches::Nothing,
-        tier: Tier::Full,
-    })]
-}
-
 fn decode(records: &[&str], whole: bool) -> Result<Response, ProviderError> {
-    let mut decoder = dialect().decoder(names());
-    let mut events = Events::new();
-    for data in records {
-        let event = "";
-        decoder.frame(Frame { event, data, whole }, &mut events)?;
-    }
-    decoder.finish(&mut events)?;
-    let stops = events.iter().filter(|event| matches!(event, gnoma_core::StreamEvent::Stop(_)));
-    assert_eq!(stops.count(), 1, "exactly one end");
-    let mut answer = Accumulator::new();
-    events.iter().for_each(|event| answer.push(event));
-    Ok(answer.finish())
+    answer(&mut *dialect().decoder(names()), records, whole)
 }
 
 fn stream(records: &[&str]) -> Response {
@@ -223,13 +196,8 @@ fn origin(model: &str) -> Option<ModelRef> {
     Some(ModelRef { provider: "openai".into(), model: model.into() })
 }
 
-/// What `message` becomes when the model `m` is asked.
 fn encode(message: &Message) -> Value {
-    let target = origin("m").unwrap();
-    let names = names();
-    let cx = MessageCx { names: &names, target: &target, before: None, breakpoint: false };
-    let items = String::from_utf8(dialect().message(message, cx)).unwrap();
-    serde_json::from_str(&format!("[{items}]")).unwrap()
+    items(&dialect(), message)
 }
 
 fn assistant(content: Vec<Content>, model: &str) -> Message {
@@ -272,6 +240,34 @@ fn what_is_read_goes_back_as_it_came() {
     let message = response.into_message(origin("m")).unwrap();
     let expected: Value = serde_json::from_str(&format!("[{raw},{seen},{call}]")).unwrap();
     assert_eq!(encode(&message), expected);
+}
+
+/// The models that tell remarks from answers want to be told in turn.
+#[test]
+fn the_phase_of_a_message_goes_back_with_it() {
+    let remark = r#"{"type":"message","phase":"commentary","content":[{"type":"output_text","text":"I look."}]}"#;
+    let answer = r#"{"type":"message","phase":"final_answer","content":[{"type":"output_text","text":"Done."}]}"#;
+    let plain =
+        r#"{"type":"message","phase":null,"content":[{"type":"output_text","text":"So."}]}"#;
+    let body = format!(r#"{{"status":"completed","output":[{remark},{answer},{plain}]}}"#);
+    let whole = decode(&[&body], true).unwrap();
+    let done = |at: u8, item: &str| {
+        format!(r#"{{"type":"response.output_item.done","output_index":{at},"item":{item}}}"#)
+    };
+    let delta = r#"{"type":"response.output_text.delta","output_index":0,"content_index":0,"delta":"I look."}"#;
+    let records = [done(0, remark), done(1, answer), done(2, plain)];
+    let streamed = stream(&[delta, &records[0], &records[1], &records[2], COMPLETED]);
+    assert_eq!(whole.content, streamed.content);
+    let message = |model| Message::assistant(whole.content.clone(), origin(model), None).unwrap();
+    let mut expected = json!([
+        {"type": "message", "role": "assistant", "phase": "commentary", "content": "I look."},
+        {"type": "message", "role": "assistant", "phase": "final_answer", "content": "Done."},
+        {"type": "message", "role": "assistant", "content": "So."}]);
+    assert_eq!(encode(&message("m")), expected);
+    for item in expected.as_array_mut().unwrap() {
+        item.as_object_mut().unwrap().remove("phase");
+    }
+    assert_eq!(encode(&message("other")), expected);
 }
 
 #[test]
@@ -349,8 +345,13 @@ fn a_request_stores_nothing_and_asks_only_for_what_is_wanted() {
     let full = body(&full);
     assert_eq!(full["tool_choice"], json!({"type": "function", "name": "fs_read"}));
     assert_eq!(full["max_output_tokens"], 9);
-    assert_eq!(full["temperature"], 0.2);
+    assert_eq!(full.get("temperature"), None);
     assert_eq!(full["reasoning"], json!({"effort": "high", "summary": "auto"}));
+    let mut plain = request("gpt-4.1");
+    plain.temperature = Some(0.2);
+    plain.effort = Some(Effort::High);
+    assert_eq!(body(&plain)["temperature"], 0.2);
+    assert_eq!(body(&plain).get("reasoning"), None);
     for (model, word) in [("gpt-5.5", "none"), ("gpt-5-mini", "minimal"), ("o3", "low")] {
         let mut least = request(model);
         least.effort = Some(Effort::None);

@@ -71,6 +71,8 @@ pub(super) enum InputItem<'a> {
     Message {
         role: &'static str,
         content: Content<'a>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        phase: Option<&'a str>,
     },
     Reasoning {
         #[serde(skip_serializing_if = "str::is_empty")]
@@ -160,7 +162,9 @@ pub(super) struct Response<'a> {
     pub(super) status: Text<'a>,
     #[serde(borrow)]
     pub(super) output: Option<&'a RawValue>,
-    pub(super) usage: Option<Usage>,
+    /// A [`Usage`].
+    #[serde(borrow)]
+    pub(super) usage: Option<&'a RawValue>,
     #[serde(borrow)]
     pub(super) error: Option<&'a RawValue>,
     #[serde(borrow)]
@@ -221,6 +225,9 @@ pub(super) struct OutputItem<'a> {
     pub(super) summary: Option<&'a RawValue>,
     #[serde(borrow)]
     pub(super) encrypted_content: Text<'a>,
+    /// Whether a message is a remark in between or the answer.
+    #[serde(borrow)]
+    pub(super) phase: Text<'a>,
 }
 
 /// A piece of a message or of reasoning.

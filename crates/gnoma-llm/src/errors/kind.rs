@@ -1,0 +1,128 @@
+//! What kind of failure it is: by the status where that says enough, else by the words.
+
+use gnoma_core::ErrorKind;
+
+use super::facts::{Facts, Period};
+
+const CONTEXT_WORDS: &[&str] = &[
+    "context_length_exceeded",
+    "exceed_context_size",
+    "exceeds the available context",
+    "context length",
+    "context limit",
+    "context window",
+    "maximum context",
+    "maximum model length",
+    "maximum prompt length",
+    "max_prompt_tokens",
+    "exceeds max length",
+    "model token limit",
+    "prompt is too long",
+    "prompt too long",
+    "input is too long",
+    "input token count",
+    "prompt token count",
+    "too many tokens in the prompt",
+    "reduce the length of the messages",
+    "`inputs` tokens + `max_new_tokens`",
+    // More at once than the limit of a minute allows: waiting does not help.
+    "request too large for",
+    "request_too_large",
+];
+const QUOTA_WORDS: &[&str] = &[
+    "insufficient_quota",
+    "quota exceeded for",
+    "exceeded your current quota",
+    "credit balance is too low",
+    "billing_error",
+    "billing_hard_limit",
+    "billing_not_active",
+    "payment required",
+    "insufficient balance",
+    "insufficient credits",
+    "out of credits",
+    "any credits",
+    "all available credits",
+    "spending limit",
+    "spending-limit",
+    "monthly limit",
+    "usage limit",
+    "usage_limit",
+];
+const KEY_WORDS: &[&str] = &[
+    "api_key_invalid",
+    "api key not valid",
+    "invalid api key",
+    "incorrect api key",
+    "invalid_api_key",
+    "authentication_error",
+    "permission_error",
+];
+const MODEL_WORDS: &[&str] = &[
+    "model not found",
+    "model_not_found",
+    "not_found_error",
+    "is not a valid model",
+    "deploymentnotfound",
+    "no models loaded",
+];
+const LIMIT_WORDS: &[&str] = &[
+    "rate_limit",
+    "rate limit",
+    "rate-limit",
+    "ratelimit",
+    "too many requests",
+    "resource_exhausted",
+    "capacity_exceeded",
+];
+const TIMEOUT_WORDS: &[&str] = &["timeout", "timed out", "deadline exceeded", "deadline_exceeded"];
+const OVERLOAD_WORDS: &[&str] =
+    &["overloaded", "server_error", "api_error", "unavailable", "internal"];
+/// What local servers say with a 500 though it will be no better next time.
+const HOPELESS_WORDS: &[&str] =
+    &["more system memory", "not supported", "does not support", "requires --jinja"];
+
+/// The kind of the failure that `facts` tell of.
+pub(super) fn of(status: Option<u16>, facts: &Facts) -> ErrorKind {
+    let says = |words| facts.mentions(words);
+    match status {
+        Some(401) => ErrorKind::Auth,
+        Some(402) => ErrorKind::Quota,
+        Some(404) => ErrorKind::NotFound,
+        Some(408 | 504 | 524) => ErrorKind::Timeout,
+        Some(413) => ErrorKind::ContextTooLong,
+        _ if says(CONTEXT_WORDS) => ErrorKind::ContextTooLong,
+        Some(500..) if says(HOPELESS_WORDS) => ErrorKind::BadRequest,
+        Some(500..) => ErrorKind::Overloaded,
+        _ if is_quota(facts) => ErrorKind::Quota,
+        Some(403) => ErrorKind::Auth,
+        Some(429) => ErrorKind::RateLimited,
+        Some(_) if says(KEY_WORDS) => ErrorKind::Auth,
+        Some(_) if says(MODEL_WORDS) => ErrorKind::NotFound,
+        Some(_) => ErrorKind::BadRequest,
+        None => of_words(facts),
+    }
+}
+
+/// The kind of a failure in mid-stream, which has no status.
+fn of_words(facts: &Facts) -> ErrorKind {
+    let table = [
+        (LIMIT_WORDS, ErrorKind::RateLimited),
+        (KEY_WORDS, ErrorKind::Auth),
+        (MODEL_WORDS, ErrorKind::NotFound),
+        (OVERLOAD_WORDS, ErrorKind::Overloaded),
+        (TIMEOUT_WORDS, ErrorKind::Timeout),
+    ];
+    let row = table.into_iter().find(|(words, _)| facts.mentions(words));
+    row.map_or(ErrorKind::BadRequest, |(_, kind)| kind)
+}
+
+/// Whether something is used up that a short wait does not bring back. Google says so of the limits of
+/// a minute too.
+fn is_quota(facts: &Facts) -> bool {
+    match facts.quota {
+        Some(Period::Day) => true,
+        Some(Period::Minute) => false,
+        None => facts.mentions(QUOTA_WORDS),
+    }
+}

@@ -1,0 +1,329 @@
+use super::*;
+use crate::Protocol;
+
+fn read(status: u16, body: &str) -> ProviderError {
+    let profile = Profile::new("p", Protocol::OpenAi, "http://x");
+    from_status(&profile, status, None, body.as_bytes())
+}
+
+#[test]
+fn every_shape_of_error_is_read() {
+    let cases = [
+        (401, r#"{"detail":"Invalid API Key"}"#, ErrorKind::Auth, "Invalid API Key", None),
+        (
+            404,
+            r#"{"error":"model 'x' not found"}"#,
+            ErrorKind::NotFound,
+            "model 'x' not found",
+            None,
+        ),
+        (
+            400,
+            r#"{"code":"invalid-argument","error":"Model not found: x"}"#,
+            ErrorKind::NotFound,
+            "Model not found: x",
+            Some("invalid-argument"),
+        ),
+        (
+            400,
+            r#"{"error":{"code":400,"message":"API key not valid.","status":"INVALID_ARGUMENT"}}"#,
+            ErrorKind::Auth,
+            "API key not valid.",
+            Some("400"),
+        ),
+        (
+            429,
+            r#"{"error":{"message":"You exceeded your current quota","code":"insufficient_quota"}}"#,
+            ErrorKind::Quota,
+            "You exceeded your current quota",
+            Some("insufficient_quota"),
+        ),
+        (
+            400,
+            r#"{"type":"error","error":{"type":"invalid_request_error","message":"prompt is too long: 9 > 8"}}"#,
+            ErrorKind::ContextTooLong,
+            "prompt is too long: 9 > 8",
+            Some("invalid_request_error"),
+        ),
+        (529, "", ErrorKind::Overloaded, "", None),
+        (
+            502,
+            "<html>bad gateway</html>",
+            ErrorKind::Overloaded,
+            "the server answered with an HTML page",
+            None,
+        ),
+    ];
+    for (status, body, kind, message, code) in cases {
+        let error = read(status, body);
+        assert_eq!((error.kind, error.message.as_str()), (kind, message), "{body}");
+        assert_eq!(error.code.as_deref(), code, "{body}");
+    }
+}
+
+#[test]
+fn google_tells_the_wait_in_the_body() {
+    let body = r#"{"error":{"code":429,"message":"slow down","status":"RESOURCE_EXHAUSTED",
+        "details":[{"@type":"type.googleapis.com/google.rpc.RetryInfo","retryDelay":"17.5s"}]}}"#;
+    let error = read(429, body);
+    assert_eq!(error.kind, ErrorKind::RateLimited);
+    assert_eq!(error.retry_after, Some(Duration::from_millis(17_500)));
+}
+
+/// What vendors say of failures that matter for what happens next. A status of 0 is a record in
+/// mid-stream.
+#[test]
+fn vendors_words_are_understood() {
+    use ErrorKind::{
+        Auth, BadRequest, ContextTooLong, NotFound, Overloaded, Quota, RateLimited, Timeout,
+    };
+    let table = [
+        // OpenAI
+        (
+            400,
+            r#"{"error":{"message":"Input tokens exceed it","code":"context_length_exceeded"}}"#,
+            ContextTooLong,
+        ),
+        (
+            429,
+            r#"{"error":{"message":"Request too large for gpt-x on tokens per min (TPM): Limit 30000, Requested 35000.","code":"rate_limit_exceeded"}}"#,
+            ContextTooLong,
+        ),
+        (
+            429,
+            r#"{"error":{"message":"Rate limit reached for gpt-x. Add a payment method at https://x/account/billing.","code":"rate_limit_exceeded"}}"#,
+            RateLimited,
+        ),
+        (
+            429,
+            r#"{"error":{"message":"You exceeded your current quota, please check your plan and billing details.","type":"insufficient_quota"}}"#,
+            Quota,
+        ),
+        (
+            429,
+            r#"{"error":{"type":"usage_limit_reached","message":"The usage limit has been reached"}}"#,
+            Quota,
+        ),
+        (
+            0,
+            r#"{"type":"error","error":{"type":"server_error","message":"The server had an error"}}"#,
+            Overloaded,
+        ),
+        (
+            0,
+            r#"{"code":"rate_limit_exceeded","message":"Please try again in 11.054s."}"#,
+            RateLimited,
+        ),
+        // Anthropic
+        (
+            0,
+            r#"{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}"#,
+            Overloaded,
+        ),
+        (
+            0,
+            r#"{"type":"error","error":{"type":"authentication_error","message":"expired"}}"#,
+            Auth,
+        ),
+        (
+            0,
+            r#"{"type":"error","error":{"type":"timeout_error","message":"took too long"}}"#,
+            Timeout,
+        ),
+        (
+            529,
+            r#"{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}"#,
+            Overloaded,
+        ),
+        (
+            400,
+            r#"{"type":"error","error":{"type":"invalid_request_error","message":"Your credit balance is too low to access the API."}}"#,
+            Quota,
+        ),
+        (
+            400,
+            r#"{"type":"error","error":{"type":"invalid_request_error","message":"input length and `max_tokens` exceed context limit: 190000 + 20000 > 200000"}}"#,
+            ContextTooLong,
+        ),
+        (
+            413,
+            r#"{"type":"error","error":{"type":"request_too_large","message":"Request exceeds the maximum size"}}"#,
+            ContextTooLong,
+        ),
+        // Google
+        (
+            429,
+            r#"{"error":{"code":429,"message":"You exceeded your current quota.","status":"RESOURCE_EXHAUSTED","details":[{"violations":[{"quotaId":"GenerateRequestsPerMinutePerProjectPerModel-FreeTier"}]}]}}"#,
+            RateLimited,
+        ),
+        (
+            429,
+            r#"{"error":{"code":429,"message":"You exceeded your current quota.","status":"RESOURCE_EXHAUSTED","details":[{"violations":[{"quotaId":"GenerateRequestsPerMinutePerProjectPerModel"},{"quotaId":"GenerateRequestsPerDayPerProjectPerModel"}]}]}}"#,
+            Quota,
+        ),
+        (
+            429,
+            r#"{"error":{"code":429,"message":"Quota exceeded for aiplatform.googleapis.com/generate_content_requests_per_minute_per_project.","status":"RESOURCE_EXHAUSTED"}}"#,
+            RateLimited,
+        ),
+        (
+            400,
+            r#"{"error":{"code":400,"message":"The input token count (1200000) exceeds the maximum number of tokens allowed (1048576).","status":"INVALID_ARGUMENT"}}"#,
+            ContextTooLong,
+        ),
+        // Mistral
+        (
+            422,
+            r#"{"detail":[{"type":"missing","loc":["body","messages"],"msg":"Field required"}]}"#,
+            BadRequest,
+        ),
+        (
+            0,
+            r#"{"object":"error","message":"Service tier capacity exceeded","type":"service_tier_capacity_exceeded","code":"3505"}"#,
+            RateLimited,
+        ),
+        (
+            0,
+            r#"{"object":"error","message":"no","type":"rate_limited","code":"1300","raw_status_code":429}"#,
+            RateLimited,
+        ),
+        // Local servers
+        (
+            400,
+            r#"{"error":{"code":400,"message":"the request exceeds the available context size, try increasing it","type":"exceed_context_size_error"}}"#,
+            ContextTooLong,
+        ),
+        (
+            503,
+            r#"{"error":{"code":503,"message":"Loading model","type":"unavailable_error"}}"#,
+            Overloaded,
+        ),
+        (
+            500,
+            r#"{"error":{"code":500,"message":"tools param requires --jinja flag","type":"server_error"}}"#,
+            BadRequest,
+        ),
+        (
+            500,
+            r#"{"error":"model requires more system memory (9.5 GiB) than is available (4.1 GiB)"}"#,
+            BadRequest,
+        ),
+        (
+            400,
+            r#"{"error":"registry.ollama.ai/library/x:latest does not support tools"}"#,
+            BadRequest,
+        ),
+        (
+            400,
+            r#"{"object":"error","message":"This model's maximum context length is 4096 tokens. However, you requested 5000","type":"BadRequestError","code":400}"#,
+            ContextTooLong,
+        ),
+        (
+            400,
+            r#"{"error":{"message":"The decoder prompt (length 5000) is longer than the maximum model length of 4096."}}"#,
+            ContextTooLong,
+        ),
+        (
+            400,
+            r#"{"error":"Trying to keep the first 4000 tokens when context the overflows. However, the model is loaded with context length of only 2048 tokens"}"#,
+            ContextTooLong,
+        ),
+        (
+            400,
+            r#"{"error":{"message":"No models loaded. Please load a model in the developer page."}}"#,
+            NotFound,
+        ),
+        // The others
+        (
+            402,
+            r#"{"error":{"message":"This request requires more credits, or fewer max_tokens.","code":402}}"#,
+            Quota,
+        ),
+        (
+            400,
+            r#"{"error":{"message":"Provider returned error","code":400,"metadata":{"raw":"{\"error\":{\"message\":\"prompt is too long: 9 tokens\"}}"}}}"#,
+            ContextTooLong,
+        ),
+        (
+            402,
+            r#"{"error":{"message":"Insufficient Balance","code":"invalid_request_error"}}"#,
+            Quota,
+        ),
+        (
+            429,
+            r#"{"error":{"message":"Rate limit reached on tokens per day (TPD). Please try again in 9m38s. Upgrade at https://x/settings/billing","code":"rate_limit_exceeded"}}"#,
+            RateLimited,
+        ),
+        (
+            413,
+            r#"{"error":{"message":"Request too large for model `x` on tokens per minute (TPM)","code":"rate_limit_exceeded"}}"#,
+            ContextTooLong,
+        ),
+        (403, r#"{"code":"The caller does not have permission","error":"Invalid key"}"#, Auth),
+        (
+            400,
+            r#"{"code":"Client specified an invalid argument","error":"Incorrect API key provided: xx"}"#,
+            Auth,
+        ),
+        (
+            403,
+            r#"{"code":"personal-team-blocked:spending-limit","error":"You have run out of credits."}"#,
+            Quota,
+        ),
+        (
+            400,
+            r#"{"error":"This model's maximum prompt length is 131072 but the request contains 537812 tokens."}"#,
+            ContextTooLong,
+        ),
+        (
+            404,
+            r#"{"error":{"code":"DeploymentNotFound","message":"The API deployment for this resource does not exist."}}"#,
+            NotFound,
+        ),
+        (
+            429,
+            r#"{"error":{"code":"429","message":"Requests have exceeded the call rate limit. Please retry after 24 seconds."}}"#,
+            RateLimited,
+        ),
+        (400, r#"{"error":{"code":"1261","message":"Prompt exceeds max length"}}"#, ContextTooLong),
+    ];
+    let profile = Profile::new("p", Protocol::OpenAi, "http://x");
+    for (status, body, kind) in table {
+        let error = if status == 0 {
+            from_value(&profile, None, &serde_json::from_str(body).unwrap())
+        } else {
+            read(status, body)
+        };
+        assert_eq!(error.kind, kind, "{status} {body}");
+    }
+}
+
+#[test]
+fn messages_say_what_is_behind_them() {
+    let message = |body: &str| read(400, body).message;
+    assert_eq!(
+        message(r#"{"detail":[{"loc":["body","messages",0],"msg":"Field required"}]}"#),
+        "body.messages.0: Field required"
+    );
+    assert_eq!(
+        message(r#"{"message":{"detail":[{"loc":["body"],"msg":"a"},{"loc":["x"],"msg":"b"}]}}"#),
+        "body: a; x: b"
+    );
+    assert_eq!(message(r#"{"error":["a",1]}"#), r#"["a",1]"#);
+    let routed = |raw: &str| {
+        let body = serde_json::json!({"error": {"message": "Provider returned error", "metadata": {"raw": raw}}});
+        message(&body.to_string())
+    };
+    assert_eq!(routed("slow down"), "Provider returned error: slow down");
+    assert_eq!(routed(r#"{"error":{"message":"no"}}"#), "Provider returned error: no");
+    assert_eq!(routed(""), "Provider returned error");
+}
+
+#[test]
+fn a_wait_in_the_message_counts_where_no_header_tells() {
+    let body = r#"{"error":{"message":"Please try again in 1.5s","code":"rate_limit_exceeded"}}"#;
+    assert_eq!(read(429, body).retry_after, Some(Duration::from_millis(1500)));
+    let profile = Profile::new("p", Protocol::OpenAi, "http://x");
+    let header = Some(Duration::from_secs(3));
+    assert_eq!(from_status(&profile, 429, header, body.as_bytes()).retry_after, header);
+}

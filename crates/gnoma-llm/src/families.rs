@@ -1,0 +1,188 @@
+//! How hard models that speak OpenAI's protocols can be told to think, by their names.
+//!
+//! Servers agree on the parameter and differ in the words, and a wrong word, or a temperature that a
+//! reasoning model does not take, costs the whole request. Sources: OpenAI's guides "Reasoning models"
+//! and "Using GPT-5.x" (parameter compatibility), Groq's and xAI's guides on reasoning, and what the
+//! servers refused.
+
+use gnoma_core::Effort;
+
+/// When a temperature may be set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Temperature {
+    Always,
+    /// Unless an effort is asked for.
+    WithoutEffort,
+    /// When the model is told not to think, and not when nothing is said.
+    WithoutThinking,
+    Never,
+}
+
+/// Models that take the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Family {
+    /// How their names begin.
+    begins: &'static str,
+    /// What their names hold besides.
+    holds: &'static str,
+    reasons: bool,
+    /// Their words for no, low, medium and high effort; nothing is said where there is none.
+    words: [Option<&'static str>; 4],
+    temperature: Temperature,
+}
+
+impl Family {
+    /// The word for `effort`, where there is one.
+    pub(crate) fn word(&self, effort: Effort) -> Option<&'static str> {
+        let [none, low, medium, high] = self.words;
+        match effort {
+            Effort::None => none,
+            Effort::Low => low,
+            Effort::Medium => medium,
+            Effort::High => high,
+        }
+    }
+
+    /// Whether there may be reasoning to ask for.
+    pub(crate) fn reasons(&self) -> bool {
+        self.reasons
+    }
+
+    /// Whether a temperature may stand beside `effort`.
+    pub(crate) fn samples(&self, effort: Option<Effort>) -> bool {
+        match self.temperature {
+            Temperature::Always => true,
+            Temperature::WithoutEffort => effort.is_none_or(|effort| effort == Effort::None),
+            Temperature::WithoutThinking => effort == Some(Effort::None),
+            Temperature::Never => false,
+        }
+    }
+}
+
+/// The family of `model`: the first of `list` that fits.
+pub(crate) fn family(list: &'static [Family], model: &str) -> &'static Family {
+    // Routers put the vendor in front: `openai/gpt-4o`.
+    let name = model.rsplit('/').next().unwrap_or(model);
+    let fits = |family: &&Family| name.starts_with(family.begins) && name.contains(family.holds);
+    list.iter().find(fits).unwrap_or(&ANY)
+}
+
+const SILENT: [Option<&str>; 4] = [None; 4];
+const WORDS: [Option<&str>; 4] = [Some("none"), Some("low"), Some("medium"), Some("high")];
+const FROM_LOW: [Option<&str>; 4] = [Some("low"), Some("low"), Some("medium"), Some("high")];
+const FROM_MINIMAL: [Option<&str>; 4] =
+    [Some("minimal"), Some("low"), Some("medium"), Some("high")];
+const FROM_MEDIUM: [Option<&str>; 4] =
+    [Some("medium"), Some("medium"), Some("medium"), Some("high")];
+const LOW_OR_HIGH: [Option<&str>; 4] = [Some("low"), Some("low"), Some("high"), Some("high")];
+const ON_OR_OFF: [Option<&str>; 4] =
+    [Some("none"), Some("default"), Some("default"), Some("default")];
+
+/// A model nobody knows.
+const ANY: Family = Family {
+    begins: "",
+    holds: "",
+    reasons: true,
+    words: WORDS,
+    temperature: Temperature::WithoutEffort,
+};
+
+/// A model that does not reason, and refuses to be told how.
+const fn plain(begins: &'static str) -> Family {
+    let (words, temperature) = (SILENT, Temperature::Always);
+    Family { begins, holds: "", reasons: false, words, temperature }
+}
+
+/// A reasoning model that samples as it likes.
+const fn strict(
+    begins: &'static str,
+    holds: &'static str,
+    words: [Option<&'static str>; 4],
+) -> Family {
+    Family { begins, holds, reasons: true, words, temperature: Temperature::Never }
+}
+
+/// A reasoning model that takes any temperature.
+const fn relaxed(begins: &'static str, words: [Option<&'static str>; 4]) -> Family {
+    Family { begins, holds: "", reasons: true, words, temperature: Temperature::Always }
+}
+
+/// OpenAI's models. Deployments on Azure may have any name.
+pub(crate) const OPENAI: &[Family] = &[
+    plain("gpt-3"),
+    plain("gpt-4"),
+    plain("chatgpt-"),
+    plain("gpt-5-chat"),
+    relaxed("gpt-oss", FROM_LOW),
+    strict("gpt-5", "-chat", SILENT),
+    strict("gpt-5-pro", "", SILENT),
+    strict("gpt-5", "-pro", FROM_MEDIUM),
+    strict("gpt-5", "-codex", FROM_LOW),
+    Family { begins: "gpt-5.", temperature: Temperature::WithoutThinking, ..ANY },
+    strict("gpt-5", "", FROM_MINIMAL),
+    Family { begins: "gpt-", temperature: Temperature::WithoutThinking, ..ANY },
+    strict("codex-", "", FROM_LOW),
+    strict("o1", "", FROM_LOW),
+    strict("o3", "", FROM_LOW),
+    strict("o4", "", FROM_LOW),
+];
+
+/// The models that Groq serves.
+pub(crate) const GROQ: &[Family] =
+    &[relaxed("gpt-oss", FROM_LOW), relaxed("qwen3", ON_OR_OFF), relaxed("", SILENT)];
+
+/// xAI's models. The older ones have their effort in their name.
+pub(crate) const XAI: &[Family] = &[
+    relaxed("grok-3-mini", LOW_OR_HIGH),
+    relaxed("grok-4.1", SILENT),
+    relaxed("grok-4.2", SILENT),
+    relaxed("grok-4.3", WORDS),
+    relaxed("grok-4.", FROM_LOW),
+    relaxed("grok-latest", FROM_LOW),
+    relaxed("", SILENT),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const EFFORTS: [Effort; 4] = [Effort::None, Effort::Low, Effort::Medium, Effort::High];
+
+    #[test]
+    fn every_model_hears_its_own_words() {
+        for (list, model, words) in [
+            (OPENAI, "gpt-4o-mini", SILENT),
+            (OPENAI, "openai/o3", FROM_LOW),
+            (OPENAI, "gpt-5-nano-2025-08-07", FROM_MINIMAL),
+            (OPENAI, "gpt-5-codex", FROM_LOW),
+            (OPENAI, "gpt-5-chat-latest", SILENT),
+            (OPENAI, "gpt-5.2-pro", FROM_MEDIUM),
+            (OPENAI, "gpt-5.5", WORDS),
+            (OPENAI, "gpt-6", WORDS),
+            (OPENAI, "gpt-oss:20b", FROM_LOW),
+            (OPENAI, "my-deployment", WORDS),
+            (GROQ, "openai/gpt-oss-120b", FROM_LOW),
+            (GROQ, "qwen/qwen3-32b", ON_OR_OFF),
+            (GROQ, "llama-3.3-70b-versatile", SILENT),
+            (XAI, "grok-4.3", WORDS),
+            (XAI, "grok-4-1-fast-reasoning", SILENT),
+        ] {
+            let heard = EFFORTS.map(|effort| family(list, model).word(effort));
+            assert_eq!(heard, words, "{model}");
+        }
+    }
+
+    #[test]
+    fn a_temperature_goes_where_it_is_taken() {
+        let samples = |list, model| {
+            let family = family(list, model);
+            [None, Some(Effort::None), Some(Effort::High)].map(|effort| family.samples(effort))
+        };
+        assert_eq!(samples(OPENAI, "gpt-4.1"), [true, true, true]);
+        assert_eq!(samples(OPENAI, "o4-mini"), [false, false, false]);
+        assert_eq!(samples(OPENAI, "gpt-5"), [false, false, false]);
+        assert_eq!(samples(OPENAI, "gpt-5.5"), [false, true, false]);
+        assert_eq!(samples(OPENAI, "my-deployment"), [true, true, false]);
+        assert_eq!(samples(GROQ, "openai/gpt-oss-20b"), [true, true, true]);
+    }
+}

@@ -1,0 +1,17 @@
+//! Whether a message was a remark in between or the answer.
+//!
+//! Newer models tell their messages apart so (`commentary`, `final_answer`), and OpenAI asks to send the
+//! word back with each. It is kept as the signature of the text; the mark in front keeps signatures
+//! apart that other protocols have put there.
+
+const MARK: &str = "phase:";
+
+/// The signature that keeps `phase`.
+pub(super) fn kept(phase: &str) -> String {
+    format!("{MARK}{phase}")
+}
+
+/// The phase that a signature keeps.
+pub(super) fn of(signature: Option<&str>) -> Option<&str> {
+    signature?.strip_prefix(MARK)
+}

@@ -360,6 +360,7 @@ impl Accumulator {
         let next = self.drafts.len();
         let at = *self.index.entry(slot).or_insert(next);
         if at == next {
+            self.bytes = self.bytes.saturating_add(size_of::<Draft>());
             self.drafts.push(new());
         }
         &mut self.drafts[at]

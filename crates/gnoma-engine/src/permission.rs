@@ -4,10 +4,11 @@
 //! [`judge`] is the one place that is asked, also for tools that come from elsewhere.
 
 use gnoma_core::{
-    ToolCall,
+    RawJson, ToolCall,
     session::PermissionMode,
     tool::{Access, ToolSpec},
 };
+use serde_json::Value;
 
 /// An exception from the mode.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,8 +25,27 @@ impl Rule {
     /// An allow rule with a pattern holds for nothing: text found somewhere in the arguments says
     /// little about the rest of a command.
     fn applies(&self, call: &ToolCall) -> bool {
-        let contained = call.arguments.get().contains(&self.pattern);
-        matches(&self.tool, &call.name) && contained && (!self.allow || self.pattern.is_empty())
+        matches(&self.tool, &call.name)
+            && (!self.allow || self.pattern.is_empty())
+            && self.is_in(&call.arguments)
+    }
+
+    /// Whether the pattern stands in the arguments as the tool will read them, or as they were
+    /// written: an escape must not hide it.
+    fn is_in(&self, arguments: &RawJson) -> bool {
+        let decoded = arguments.read::<Value>().unwrap_or_default();
+        arguments.get().contains(&self.pattern) || holds(&decoded, &self.pattern)
+    }
+}
+
+fn holds(value: &Value, pattern: &str) -> bool {
+    match value {
+        Value::String(text) => text.contains(pattern),
+        Value::Array(items) => items.iter().any(|item| holds(item, pattern)),
+        Value::Object(fields) => {
+            fields.iter().any(|(name, item)| name.contains(pattern) || holds(item, pattern))
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => value.to_string().contains(pattern),
     }
 }
 
@@ -99,7 +119,6 @@ fn by_mode(mode: PermissionMode, tool: &ToolSpec) -> Verdict {
 #[cfg(test)]
 mod tests {
     use gnoma_core::{
-        RawJson,
         message::CallId,
         tool::{Tier, Touches},
     };
@@ -140,6 +159,13 @@ mod tests {
         assert!(denies(Bypass, &[("fs.*", ".env", false)], Edit));
         assert!(denies(Auto, &[("*", "", true), ("fs.write", "", false)], Edit));
         assert!(allows(Bypass, &[("fs.*", "secrets", false)], Edit));
+    }
+
+    #[test]
+    fn an_escape_does_not_hide_what_a_rule_refuses() {
+        let rule = Rule { tool: "fs.*".into(), pattern: "secret".into(), allow: false };
+        let arguments = RawJson::parse(r#"{"path":"\u0073ecret.txt"}"#).unwrap();
+        assert!(rule.applies(&ToolCall::new(CallId::new("c"), "fs.read", arguments)));
     }
 
     #[test]

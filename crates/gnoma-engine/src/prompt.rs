@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use gnoma_core::{Message, tool::Tier};
+use gnoma_core::{CallId, Content, Message, RawJson, StopReason, ToolCall, ToolResult, tool::Tier};
 
 /// What the system prompt tells about the place.
 #[derive(Clone, Copy, Debug)]
@@ -36,25 +36,50 @@ Name places as path:line.";
 
 const LEAN: &str = "\
 You are gnoma, a coding assistant. You work on real files through tools, one call at a time.
-- A question: fs_read the file it is about, answer in plain words, change nothing.
-- A fix: fs_read the file, fs_edit the wrong lines (old_string copied exactly), check with bash, answer.
-- Never repeat a call. Never claim what you have not seen.
+- A question: read the file it is about, answer in plain words, change nothing.
+- A fix: read the file, edit the wrong lines (old_string copied exactly), check with bash, answer.
+- Never repeat a call. Never claim what you have not seen.";
 
-Example:
-user: what does a.txt say?
-call: fs_read {\"path\":\"a.txt\"}
-result: 1\tThe sea is calm.
-answer: The sea is calm.
+/// One finished task of the example: what was said, the calls with their results, the answer.
+type Task = (&'static str, &'static [(&'static str, &'static str, &'static str)], &'static str);
 
-Example:
-user: double() in m.py is wrong
-call: fs_read {\"path\":\"m.py\"}
-result: 1\tdef double(x): return x + 1
-call: fs_edit {\"path\":\"m.py\",\"old_string\":\"x + 1\",\"new_string\":\"x * 2\"}
-result: edited
-call: bash {\"command\":\"python3 m.py\"}
-result: ok
-answer: double() now returns x * 2.";
+const TASKS: [Task; 2] = [
+    (
+        "double() in m.py is wrong. Fix it.",
+        &[
+            ("fs.read", r#"{"path":"m.py"}"#, "1\tdef double(x): return x + 1"),
+            ("fs.edit", r#"{"path":"m.py","old_string":"x + 1","new_string":"x * 2"}"#, "edited"),
+            ("bash", r#"{"command":"python3 m.py"}"#, "ok"),
+        ],
+        "double() now returns x * 2.",
+    ),
+    (
+        "What does a.txt say?",
+        &[("fs.read", r#"{"path":"a.txt"}"#, "1\tThe sea is calm.")],
+        "It says that the sea is calm.",
+    ),
+];
+
+/// Finished tasks, for models with a small window: they do what they see more than what they are
+/// told. They stand before the conversation as messages, so that the server shows the calls in the
+/// form this model knows; shown as text in the prompt, such models imitate the text.
+#[must_use]
+pub fn example() -> Vec<Arc<Message>> {
+    TASKS.iter().flat_map(finished).map(Arc::new).collect()
+}
+
+fn finished((said, steps, answer): &Task) -> Vec<Message> {
+    let mut messages = vec![Message::user_text(*said)];
+    for (nth, (name, arguments, result)) in steps.iter().enumerate() {
+        let Ok(arguments) = RawJson::parse(*arguments) else { continue };
+        let call = ToolCall::new(CallId::new(format!("example{nth}")), *name, arguments);
+        let result = ToolResult::text(&call, *result, false);
+        let asked = Message::assistant(vec![Content::ToolCall(call)], None, None);
+        messages.extend(asked.ok().into_iter().chain(Message::results(vec![result]).ok()));
+    }
+    messages.extend(Message::assistant(vec![Content::text(*answer)], None, None).ok());
+    messages
+}
 
 /// The system prompt for an arm of `tier`.
 #[must_use]
@@ -116,6 +141,21 @@ pub fn asks_for_work(history: &[Arc<Message>]) -> bool {
     })
 }
 
+/// What people are told about an answer that is none.
+pub(crate) fn without_answer(stop: StopReason, has_content: bool) -> Option<&'static str> {
+    match stop {
+        StopReason::Refusal => Some("the model refused; ask differently, or ask another model"),
+        StopReason::ContentFilter => Some(
+            "the provider's content filter stopped the answer; ask differently, or ask another provider",
+        ),
+        _ if has_content => None,
+        _ => Some(
+            "the model gave no output; it may not support tools, or have produced only hidden \
+             reasoning; try a more capable model",
+        ),
+    }
+}
+
 /// A note from gnoma to the model in the user's place, marked as such.
 #[must_use]
 pub fn note(text: &str) -> String {
@@ -142,6 +182,13 @@ pub(crate) fn patch_spiral(path: &str) -> String {
     )
 }
 
+pub(crate) fn unchanged(path: &str) -> String {
+    format!(
+        "`{path}` is not changed: the last edit of it failed. Call fs.edit with old_string copied from \
+         what fs.read showed (without the line numbers), or say that you did not change it."
+    )
+}
+
 pub(crate) fn red_check(command: &str) -> String {
     format!(
         "The last run of `{command}` failed and it has not passed since. Fix the cause and run it \
@@ -159,6 +206,17 @@ pub(crate) fn repeated(times: u32) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_call_of_the_example_is_answered() {
+        let messages = example();
+        assert_eq!(messages.len(), 8 + 4);
+        for pair in messages.windows(2) {
+            let calls: Vec<_> = pair[0].tool_calls().map(|call| &call.id).collect();
+            let answers: Vec<_> = pair[1].tool_results().map(|result| &result.call_id).collect();
+            assert_eq!(calls, answers);
+        }
+    }
 
     #[test]
     fn work_is_told_from_talk() {

@@ -126,6 +126,8 @@ pub struct Session {
     cwd: Arc<PathBuf>,
     arms: Vec<Arm>,
     systems: HashMap<Tier, Arc<str>>,
+    /// What stands before the conversation for small models; kept, so that it is encoded once.
+    example: Option<Vec<Arc<Message>>>,
     system: Box<dyn Fn(Tier) -> String + Send + Sync>,
     mode: PermissionMode,
     rules: Vec<permission::Rule>,
@@ -177,6 +179,7 @@ impl Session {
             cwd: Arc::new(options.cwd),
             arms: options.arms,
             systems: HashMap::new(),
+            example: None,
             system: options.system,
             mode: options.mode,
             rules: options.rules,
@@ -319,6 +322,11 @@ impl Session {
             self.emit(started).await?;
         }
         let system = self.systems.entry(tier).or_insert_with(|| (self.system)(tier).into());
+        let example = match tier {
+            Tier::Lean => self.example.get_or_insert_with(prompt::example).as_slice(),
+            Tier::Full => &[],
+        };
+        let messages = [example, self.turn.history()].concat();
         let tool_choice = if !self.turn.may_use_tools() {
             ToolChoice::None
         } else if tier == Tier::Lean && round == 1 && prompt::asks_for_work(self.turn.history()) {
@@ -329,7 +337,7 @@ impl Session {
         self.stream = Some(arm.provider.stream(ModelRequest {
             model: Arc::clone(&arm.model),
             system: Arc::clone(system),
-            messages: self.turn.history().to_vec(),
+            messages,
             tools: Arc::clone(self.tools.specs(tier)),
             tool_choice,
             max_output_tokens: arm.answer_limit(),

@@ -73,7 +73,7 @@ impl Shared {
     async fn ask(&self, request: &ModelRequest) -> Result<Reading, ProviderError> {
         let (body, names) = self.encoder.encode(&*self.dialect, &self.profile.name, request);
         let reply = self.send(&self.dialect.path(&request.model), Some(body)).await?;
-        let text_calls = (self.profile.quirks.text_calls && !request.tools.is_empty())
+        let text_calls = (self.profile.reads_text_calls() && !request.tools.is_empty())
             .then(|| TextCalls::new(Arc::clone(&names), Arc::clone(&request.tools)));
         Ok(Reading {
             body: reply.into_body(),

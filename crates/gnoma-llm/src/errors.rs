@@ -62,7 +62,8 @@ pub(crate) fn protocol(profile: &Profile, message: impl Into<String>) -> Provide
         "Check that the address of `{}` is right and that it speaks the configured protocol.",
         profile.name
     );
-    ProviderError::new(ErrorKind::Protocol, &profile.name, message).with_hint(hint)
+    ProviderError::new(ErrorKind::Protocol, &profile.name, without_key(profile, message.into()))
+        .with_hint(hint)
 }
 
 /// The server points elsewhere, where the key would go too.
@@ -107,11 +108,19 @@ pub(crate) fn from_net(profile: &Profile, error: &NetError) -> ProviderError {
     out
 }
 
+/// A server may quote the key it was sent; it must not reach a screen or a log by that way.
+fn without_key(profile: &Profile, text: String) -> String {
+    match &profile.key {
+        Some(key) if !key.expose().is_empty() => text.replace(key.expose().as_str(), "***"),
+        Some(_) | None => text,
+    }
+}
+
 fn classified(profile: &Profile, status: Option<u16>, facts: Facts) -> ProviderError {
     let kind = kind::of(status.filter(|status| *status >= 400).or(facts.status), &facts);
-    let mut error = ProviderError::new(kind, &profile.name, facts.message);
+    let mut error = ProviderError::new(kind, &profile.name, without_key(profile, facts.message));
     error.status = status.or(facts.status);
-    error.code = facts.code.or(facts.kind);
+    error.code = facts.code.or(facts.kind).map(|code| without_key(profile, code));
     error.retry_after = facts.retry_after.map(|wait| wait.min(MAX_RETRY_AFTER));
     error.hint = hint(profile, kind);
     error

@@ -1,6 +1,8 @@
 //! What distinguishes one endpoint from another: address, key, protocol, and the small differences
 //! between servers that claim the same protocol.
 
+use std::net::IpAddr;
+
 use gnoma_core::Secret;
 
 use crate::families::{self, Family};
@@ -267,6 +269,13 @@ impl Profile {
         }
     }
 
+    /// Whether calls that the model writes as text are read. Small models on machines of one's own
+    /// need it; a text of a hosted model that quotes a call must not become one.
+    #[must_use]
+    pub fn reads_text_calls(&self) -> bool {
+        self.quirks.text_calls && (self.local || is_private(host(&self.base_url)))
+    }
+
     /// The profile of a provider gnoma knows.
     #[must_use]
     pub fn known(name: &str) -> Option<Self> {
@@ -294,6 +303,25 @@ impl Profile {
                 format!("{}{path}{joint}{query}", base.trim_end_matches('/'))
             }
         }
+    }
+}
+
+/// The host of an address, without port and brackets.
+fn host(url: &str) -> &str {
+    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+    let authority = rest.split(['/', '?']).next().unwrap_or_default();
+    match authority.strip_prefix('[').and_then(|inner| inner.split_once(']')) {
+        Some((address, _)) => address,
+        None => authority.split(':').next().unwrap_or_default(),
+    }
+}
+
+/// Whether a host is this machine or one beside it.
+fn is_private(host: &str) -> bool {
+    match host.parse::<IpAddr>() {
+        Ok(IpAddr::V4(address)) => address.is_loopback() || address.is_private(),
+        Ok(IpAddr::V6(address)) => address.is_loopback() || address.is_unique_local(),
+        Err(_) => !host.contains('.') || host.ends_with(".local"),
     }
 }
 
@@ -330,5 +358,19 @@ mod tests {
         assert_eq!(header("groq"), Some(("authorization", "Bearer k".to_owned())));
         assert_eq!(header("azure"), Some(("api-key", "k".to_owned())));
         assert!(Profile::new("vllm", Protocol::OpenAi, "").bearer().is_none());
+    }
+
+    #[test]
+    fn text_calls_are_read_from_machines_of_one_s_own() {
+        for (url, reads) in [
+            ("http://127.0.0.1:8080/v1", true),
+            ("http://[::1]:8080/v1", true),
+            ("http://gpu:8000", true),
+            ("http://192.168.1.7/v1", true),
+            ("https://models.example.com/v1", false),
+            ("https://8.8.8.8/v1", false),
+        ] {
+            assert_eq!(Profile::new("x", Protocol::OpenAi, url).reads_text_calls(), reads, "{url}");
+        }
     }
 }

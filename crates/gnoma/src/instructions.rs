@@ -20,13 +20,15 @@ pub(crate) struct Instructions {
 /// Reads the instructions that hold in `cwd`.
 pub(crate) fn find(cwd: &Path, config_dir: &Path) -> Instructions {
     let root = project_root(cwd, config_dir).unwrap_or_else(|| cwd.to_owned());
+    let Ok(real_root) = root.canonicalize() else { return Instructions::default() };
     let mut folders: Vec<_> =
         cwd.ancestors().take_while(|folder| folder.starts_with(&root)).collect();
     folders.reverse();
     let mut found = Instructions::default();
     for folder in folders {
         let names = ["AGENTS.md", "CLAUDE.md"];
-        let file = names.iter().find_map(|name| Some((*name, read(&folder.join(name))?)));
+        let file =
+            names.iter().find_map(|name| Some((*name, read(&folder.join(name), &real_root)?)));
         if let Some((name, text)) = file {
             let place = folder.strip_prefix(&root).unwrap_or(folder).join(name);
             found.text.push_str(&format!("--- {}\n{}\n", place.display(), text.trim_end()));
@@ -39,8 +41,14 @@ pub(crate) fn find(cwd: &Path, config_dir: &Path) -> Instructions {
     found
 }
 
-fn read(path: &Path) -> Option<String> {
-    let file = std::fs::File::open(path).ok()?;
+/// A repository is not believed: a link must not bring in a file from outside, and what is no file
+/// might never end.
+fn read(path: &Path, real_root: &Path) -> Option<String> {
+    let real = path.canonicalize().ok()?;
+    if !real.starts_with(real_root) || !real.is_file() {
+        return None;
+    }
+    let file = std::fs::File::open(real).ok()?;
     let mut bytes = Vec::new();
     file.take(MAX_BYTES as u64 + 1).read_to_end(&mut bytes).ok()?;
     let text = String::from_utf8_lossy(&bytes).into_owned();
@@ -64,5 +72,16 @@ mod tests {
         assert_eq!(found.text, "--- AGENTS.md\nroot rules\n--- a/b/CLAUDE.md\ninner rules\n");
         std::fs::write(inner.join("CLAUDE.md"), "x".repeat(MAX_BYTES)).unwrap();
         assert!(find(&inner, Path::new("/nowhere")).cut);
+    }
+
+    #[test]
+    fn a_link_does_not_bring_in_what_lies_outside() {
+        let outside = tempfile::tempdir().unwrap();
+        let secret = outside.path().join("id_rsa");
+        std::fs::write(&secret, "PRIVATE KEY").unwrap();
+        let project = tempfile::tempdir().unwrap();
+        std::os::unix::fs::symlink(&secret, project.path().join("AGENTS.md")).unwrap();
+        std::os::unix::fs::symlink("/dev/zero", project.path().join("CLAUDE.md")).unwrap();
+        assert_eq!(find(project.path(), Path::new("/nowhere")), Instructions::default());
     }
 }

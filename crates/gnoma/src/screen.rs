@@ -3,7 +3,60 @@
 //! Models, servers and projects choose much of what is shown. Their text must not move the cursor,
 //! retitle the window, or make a line read differently from what it says.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, os::fd::AsFd};
+
+use rustix::termios::tcgetwinsize;
+
+/// How far a tab moves at most.
+const TAB_COLUMNS: usize = 8;
+/// What a terminal has that does not tell its size.
+const USUAL: Size = Size { columns: 80, rows: 24 };
+
+/// The size of a terminal, in characters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Size {
+    pub columns: usize,
+    pub rows: usize,
+}
+
+impl Size {
+    /// The size `terminal` has now.
+    pub(crate) fn of(terminal: impl AsFd) -> Self {
+        let told = tcgetwinsize(terminal).ok();
+        let known = told.filter(|size| size.ws_col > 0 && size.ws_row > 0);
+        known.map_or(USUAL, |size| Self { columns: size.ws_col.into(), rows: size.ws_row.into() })
+    }
+}
+
+/// The rows `text` takes on a screen of so many columns; rather too many of them than too few.
+pub(crate) fn rows(text: &str, columns: usize) -> Vec<&str> {
+    text.split('\n').flat_map(|line| wrapped(line, columns)).collect()
+}
+
+fn wrapped(line: &str, columns: usize) -> Vec<&str> {
+    let mut rows = Vec::new();
+    let (mut rest, mut taken, mut used) = (line, 0, 0);
+    for c in line.chars() {
+        if used > 0 && used + columns_of(c) > columns {
+            let (row, behind) = rest.split_at(taken);
+            rows.push(row);
+            (rest, taken, used) = (behind, 0, 0);
+        }
+        taken += c.len_utf8();
+        used += columns_of(c);
+    }
+    rows.push(rest);
+    rows
+}
+
+/// Columns a character takes at most.
+fn columns_of(c: char) -> usize {
+    match c {
+        '\t' => TAB_COLUMNS,
+        c if c.is_ascii() => 1,
+        _ => 2,
+    }
+}
 
 /// Whether a character only shows itself: no control character but line breaks and tabs, and none
 /// of those that reverse the direction of what follows.
@@ -31,6 +84,15 @@ pub(crate) fn clean(text: &str) -> Cow<'_, str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn rows_end_at_line_breaks_and_at_the_edge_of_the_screen() {
+        assert_eq!(rows("", 4), [""]);
+        assert_eq!(rows("abcd\n\nabcdefghi\n", 4), ["abcd", "", "abcd", "efgh", "i", ""]);
+        assert_eq!(rows("日本語x", 4), ["日本", "語x"]);
+        assert_eq!(rows("\t\tx", 8), ["\t", "\t", "x"]);
+        assert_eq!(rows("日x", 1), ["日", "x"]);
+    }
 
     #[test]
     fn what_does_more_than_show_itself_is_marked() {

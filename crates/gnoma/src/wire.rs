@@ -24,8 +24,8 @@ use crate::{
 const PROBE_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// Window that Ollama is asked for when none is configured. Its own default of 2,048 to 4,096 cuts
-/// prompts without a word.
-const OLLAMA_WINDOW_TOKENS: u32 = 16_384;
+/// prompts without a word. Large enough for all tools.
+const OLLAMA_WINDOW_TOKENS: u32 = 20_480;
 
 /// Loads the configuration for a working folder and tells the user its warnings.
 pub(crate) fn configuration(args: &TurnArgs, around: &Surroundings, cwd: &Path) -> Result<Loaded> {

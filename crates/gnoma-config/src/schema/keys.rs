@@ -63,7 +63,8 @@ const SAFELIST: [Cow<'static, str>; 4] = [
 pub static ROWS: &[Row] = &[
     Row::new("default_profile", Text, "profile used when `--profile` names none"),
     // Provider
-    Row::new("provider.default", Text, "provider asked when `--provider` names none"),
+    Row::new("provider.default", Text, "provider asked when `--provider` names none")
+        .guarded(Trusted),
     Row::new("provider.model", Text, "model asked when `--model` names none"),
     Row::new("provider.max_tokens", count(1), "most tokens of one answer")
         .or(|| Value::Integer(8192)),

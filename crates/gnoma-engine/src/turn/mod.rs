@@ -330,11 +330,9 @@ impl Turn {
             let text = format!("the last run of `{command}` failed; the answer claims success");
             fx.push(Effect::Emit(Event::Notice { level: NoticeLevel::Warning, text }));
         }
-        if message.is_none() {
-            let text = "The model gave no output. It may not support tools, or have produced only \
-                        hidden reasoning; try a more capable model."
-                .to_owned();
-            fx.push(Effect::Emit(Event::Notice { level: NoticeLevel::Warning, text }));
+        if let Some(why) = prompt::without_answer(stop, message.is_some()) {
+            let (level, text) = (NoticeLevel::Warning, why.to_owned());
+            fx.push(Effect::Emit(Event::Notice { level, text }));
         }
         if !self.queued.is_empty() {
             return self.call_model(1, fx);

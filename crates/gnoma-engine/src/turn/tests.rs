@@ -467,3 +467,16 @@ fn a_small_model_whose_change_works_twice_must_answer() {
     let fx = feed(&mut turn, [text("Fixed."), stop(StopReason::EndTurn)]);
     assert_eq!(outcome(&fx), Some(&Outcome::Complete { stop: StopReason::EndTurn }));
 }
+
+#[test]
+fn a_change_that_failed_is_not_said_to_be_done() {
+    let mut turn = started(Limits::default());
+    feed(&mut turn, call(0, "a", "edit", "{\"path\":\"calc.py\"}"));
+    let failed = Input::ToolDone(CallId::new("a"), ToolOutcome::failed("no match"), 1);
+    feed(&mut turn, [stop(StopReason::ToolUse), allow("a"), failed]);
+    feed(&mut turn, [text("Done, it is fixed."), stop(StopReason::EndTurn)]);
+    let note = turn.history().last().unwrap().text_content();
+    assert!(note.starts_with("[system] `calc.py` is not changed"), "{note}");
+    let fx = feed(&mut turn, [text("Done, it is fixed."), stop(StopReason::EndTurn)]);
+    assert!(matches!(outcome(&fx), Some(Outcome::Complete { .. })));
+}

@@ -45,6 +45,8 @@ pub(super) struct Watch {
     has_run_tools: bool,
     /// Something was changed since a command last succeeded.
     has_edited: bool,
+    /// The file of the last change that failed, until a change succeeds.
+    unchanged: Option<String>,
     /// How often a command succeeded after a change.
     greens: u32,
     /// The model is a small one, which does not know when it is done.
@@ -96,9 +98,11 @@ impl Watch {
         let access = spec.map_or(Access::Execute, |spec| spec.access);
         if access == Access::Edit
             && let Some(path) = touched_path(call, spec)
-            && self.spiral.record(&path, ok)
         {
-            advice.push(Advice::NextRound(prompt::patch_spiral(&path)));
+            if self.spiral.record(&path, ok) {
+                advice.push(Advice::NextRound(prompt::patch_spiral(&path)));
+            }
+            self.unchanged = (!ok).then_some(path);
         }
         if access == Access::Edit && output.diff.is_some() {
             self.has_edited = true;
@@ -149,6 +153,11 @@ impl Watch {
         }
         if !self.has_run_tools && self.corrections == 0 && announces(text) {
             return Some(prompt::ACT.to_owned());
+        }
+        if (self.small_model || claims_success(text))
+            && let Some(path) = self.unchanged.take()
+        {
+            return Some(prompt::unchanged(&path));
         }
         let note = prompt::red_check(self.red_claim(text)?);
         (!std::mem::replace(&mut self.told_red, true)).then_some(note)

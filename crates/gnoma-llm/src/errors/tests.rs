@@ -327,3 +327,17 @@ fn a_wait_in_the_message_counts_where_no_header_tells() {
     let header = Some(Duration::from_secs(3));
     assert_eq!(from_status(&profile, 429, header, body.as_bytes()).retry_after, header);
 }
+
+#[test]
+fn a_key_that_the_server_quotes_is_not_passed_on() {
+    let mut profile = Profile::new("p", Protocol::OpenAi, "http://x");
+    profile.key = Some(gnoma_core::Secret::new("sk-work-1234".to_owned()));
+    let body = br#"{"error":{"message":"bad key Bearer sk-work-1234","code":"sk-work-1234"}}"#;
+    for error in [
+        from_status(&profile, 401, None, body),
+        from_status(&profile, 401, None, b"bad key sk-work-1234"),
+        redirected(&profile, 302, "https://y/?key=sk-work-1234"),
+    ] {
+        assert!(!format!("{error:?}").contains("sk-work"), "{error:?}");
+    }
+}

@@ -53,7 +53,7 @@ pub(super) fn spec() -> ToolSpec {
         "fs.grep",
         Access::Read,
         Touches::Path("path"),
-        Tier::Lean,
+        Tier::Full,
         "Search file contents by regex; skips hidden and ignored files. Gives file:line:text.",
         r#"{"type":"object","properties":{"pattern":{"type":"string"},"path":{"type":"string","description":"file or folder"},"glob":{"type":"string","description":"such as *.rs"},"max_results":{"type":"integer","description":"default 250"}},"required":["pattern"]}"#,
     )

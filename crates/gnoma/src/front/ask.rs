@@ -11,15 +11,27 @@ use std::{
 
 use gnoma_core::{Command, ToolCall, message::CallId, session::Answer};
 use rustix::termios::{QueueSelector, tcflush};
+use serde_json::Value;
 use tokio::task::{JoinHandle, spawn_blocking};
 
-use super::text::headline;
-use crate::{report, screen::clean, surroundings::Surroundings};
+use super::text::{headline, shorten};
+use crate::{
+    report,
+    screen::{Size, clean, rows},
+    surroundings::Surroundings,
+};
 
-/// Lines of a diff that are shown.
-const MAX_PREVIEW_LINES: usize = 40;
-/// Lines of a command that surely fit on the screen together with the question.
-const MAX_SEEN_LINES: usize = 16;
+/// Screen rows of a diff that are shown.
+const MAX_PREVIEW_ROWS: usize = 40;
+/// Screen rows around the arguments at most: the heading, the reason, the prompt and the lines about
+/// what is left out.
+const FRAME_ROWS: usize = 9;
+/// Rows of a long command's start that are shown again next to the prompt.
+const MAX_HEAD_ROWS: usize = 10;
+/// The same for its end.
+const MAX_TAIL_ROWS: usize = 5;
+/// Rows of both together, however low the terminal is.
+const MIN_DIGEST_ROWS: usize = 3;
 
 /// Asks for permission, one call at a time.
 pub(crate) struct Asker {
@@ -63,8 +75,8 @@ impl Asker {
 
     /// Shows the question, after those that were there before; [`answered`] gives the answers.
     pub(super) fn ask(&mut self, call: &ToolCall, reason: &str, preview: Option<&str>) {
-        let text = match self.who {
-            Who::Terminal(_) => question(call, reason, preview),
+        let text = match &self.who {
+            Who::Terminal(terminal) => question(call, reason, preview, Size::of(terminal)),
             Who::Demo => format!("? {} ({reason}): allowed by the demo", headline(call)),
         };
         self.waiting.push_back(Question { call: call.id.clone(), text });
@@ -116,37 +128,62 @@ fn read_answer(mut terminal: &File, question: &str) -> Option<String> {
     Some(line.trim().to_owned())
 }
 
-fn question(call: &ToolCall, reason: &str, preview: Option<&str>) -> String {
-    let mut text = format!("\ngnoma wants to run {}\n", call.name);
-    match preview {
-        Some(diff) => {
-            let shown: Vec<_> = diff.lines().take(MAX_PREVIEW_LINES).collect();
-            text.push_str(&clean(&shown.join("\n")));
-            let more = diff.lines().count().saturating_sub(MAX_PREVIEW_LINES);
-            if more > 0 {
-                text.push_str(&format!("\n… {more} more lines"));
-            }
-        }
-        None => {
-            let arguments = arguments(call);
-            text.push_str(&format!("  {}", clean(&arguments)));
-            let lines = arguments.lines().count();
-            if lines > MAX_SEEN_LINES {
-                text.push_str(&format!("\n(these were {lines} lines; scroll up to see them all)"));
-            }
-        }
-    }
-    text.push_str(&format!("\n({reason})\n[y]es, [n]o, or a reason why not: "));
-    text
+fn question(call: &ToolCall, reason: &str, preview: Option<&str>, size: Size) -> String {
+    let (name, reason) = (shorten(&call.name), shorten(reason));
+    let body = match preview {
+        Some(diff) => cut_diff(&clean(diff), size),
+        None => with_digest(&clean(&arguments(call)), size),
+    };
+    format!("\ngnoma wants to run {name}\n{body}\n({reason})\n[y]es, [n]o, or a reason why not: ")
 }
 
-/// The whole command where there is one: what runs must be seen.
+/// The beginning of a diff, and how much more there is.
+fn cut_diff(diff: &str, size: Size) -> String {
+    let diff = diff.trim_end_matches('\n');
+    let rows = rows(diff, size.columns);
+    match rows.split_at_checked(MAX_PREVIEW_ROWS) {
+        None | Some((_, [])) => diff.to_owned(),
+        Some((shown, hidden)) => format!(
+            "{}\n… {} more characters are not shown here, but will be written too",
+            shown.join("\n"),
+            characters(hidden)
+        ),
+    }
+}
+
+/// The whole text; where it is too long for the screen, its start and end again beneath it, so that
+/// nothing can scroll away before the question is read.
+fn with_digest(text: &str, size: Size) -> String {
+    let rows = rows(text, size.columns);
+    let room = size.rows.saturating_sub(FRAME_ROWS).max(MIN_DIGEST_ROWS);
+    if rows.len() <= room {
+        return text.to_owned();
+    }
+    let tail = MAX_TAIL_ROWS.min(room / 3);
+    let head = MAX_HEAD_ROWS.min(room - tail);
+    let (start, rest) = rows.split_at(head);
+    let (middle, end) = rest.split_at(rest.len() - tail);
+    let (count, left_out) = (rows.len(), characters(middle));
+    let (start, end) = (start.join("\n"), end.join("\n"));
+    format!(
+        "{text}\n(these were {count} rows; they start and end like this:)\n\
+         {start}\n… {left_out} characters are left out here; scroll up to see them …\n{end}"
+    )
+}
+
+fn characters(rows: &[&str]) -> usize {
+    rows.iter().map(|row| row.chars().count()).sum()
+}
+
+/// The arguments to read: what runs must be seen as it runs, so a command comes first and decoded.
 fn arguments(call: &ToolCall) -> String {
-    let arguments: serde_json::Value = call.arguments.read().unwrap_or_default();
-    match arguments.get("command").and_then(serde_json::Value::as_str) {
-        Some(command) if arguments.as_object().is_some_and(|all| all.len() == 1) => {
-            command.to_owned()
-        }
+    let arguments: Value = call.arguments.read().unwrap_or_default();
+    let Value::Object(mut arguments) = arguments else {
+        return call.arguments.get().to_owned();
+    };
+    match arguments.remove("command") {
+        Some(Value::String(command)) if arguments.is_empty() => command,
+        Some(Value::String(command)) => format!("{command}\n{}", Value::Object(arguments)),
         Some(_) | None => call.arguments.get().to_owned(),
     }
 }
@@ -163,24 +200,63 @@ fn answer(call: CallId, line: Option<&str>) -> Command {
 #[cfg(test)]
 mod tests {
     use gnoma_core::RawJson;
+    use serde_json::json;
 
     use super::*;
 
+    const SCREEN: Size = Size { columns: 80, rows: 24 };
+
+    fn asked(arguments: &Value, preview: Option<&str>) -> String {
+        let arguments = RawJson::of(arguments).unwrap();
+        let call = ToolCall::new(CallId::new("c"), "bash", arguments);
+        question(&call, "mode auto: commands are asked for", preview, SCREEN)
+    }
+
+    /// What the screen shows when the question has been written.
+    fn last_screen(text: &str) -> String {
+        let rows = rows(text, SCREEN.columns);
+        rows[rows.len().saturating_sub(SCREEN.rows)..].join("\n")
+    }
+
     #[test]
     fn the_question_shows_the_whole_command_and_no_control_characters() {
-        let arguments = RawJson::parse(r#"{"command":"rm -rf x\u001b[2K\r ls"}"#).unwrap();
-        let call = ToolCall::new(CallId::new("c"), "bash", arguments);
-        let text = question(&call, "mode auto: commands are asked for", None);
+        let text = asked(&json!({"command": "rm -rf x\u{1b}[2K\r ls"}), None);
         assert!(text.contains("rm -rf x\u{FFFD}[2K\u{FFFD} ls"), "{text}");
     }
 
     #[test]
-    fn a_command_that_scrolls_away_is_announced() {
-        let command = format!("rm -rf x{}ls", "\n".repeat(100));
-        let arguments = RawJson::of(&serde_json::json!({"command": command})).unwrap();
-        let call = ToolCall::new(CallId::new("c"), "bash", arguments);
-        let text = question(&call, "mode auto: commands are asked for", None);
-        assert!(text.contains("these were 101 lines"), "{text}");
+    fn a_command_is_decoded_also_beside_other_arguments() {
+        let text = asked(&json!({"command": "a \"b\"\nc", "timeout": 5}), None);
+        assert!(text.contains("\na \"b\"\nc\n{\"timeout\":5}\n("), "{text}");
+    }
+
+    #[test]
+    fn no_padding_moves_the_start_or_the_end_off_the_screen() {
+        for padding in [" ", "\n", "\t", "日", "\u{200B}"] {
+            let command = format!("rm -rf ~{}# ls", padding.repeat(8000));
+            let text = asked(&json!({"command": command, "note": "n".repeat(100)}), None);
+            let seen = last_screen(&text);
+            assert!(seen.contains("rm -rf ~") && seen.contains("# ls"), "{padding:?}: {seen}");
+            assert!(seen.contains("left out here"), "{seen}");
+            assert!(text.contains(&command), "the whole command is above");
+        }
+    }
+
+    #[test]
+    fn what_fits_is_shown_once() {
+        let text = asked(&json!({"command": "make\n".repeat(10)}), None);
+        assert_eq!(text.matches("make").count(), 10, "{text}");
+    }
+
+    #[test]
+    fn a_cut_diff_says_that_the_rest_is_written_too() {
+        let said = "300 more characters are not shown here, but will be written too";
+        let lines = format!("{}{}", "+\n".repeat(40), "+line\n".repeat(60));
+        assert!(asked(&json!({}), Some(&lines)).contains(said));
+        let one_line = "x".repeat(40 * SCREEN.columns + 300);
+        assert!(asked(&json!({}), Some(&one_line)).contains(said));
+        let short = "+\n".repeat(40);
+        assert!(!asked(&json!({}), Some(&short)).contains("not shown"));
     }
 
     #[test]

@@ -6,7 +6,8 @@
 use std::time::Instant;
 
 use gnoma_core::{
-    Content, Event, Message, ModelRef, ResultPart, Role, ToolResult, Usage, session::Outcome,
+    Content, Event, Message, ModelRef, ResultPart, Role, StopReason, ToolResult, Usage,
+    session::Outcome,
 };
 use serde_json::{Value, json};
 
@@ -70,13 +71,7 @@ impl Json {
         usage: Usage,
         out: &mut Output,
     ) -> Result<(), Gone> {
-        let (subtype, error) = match outcome {
-            Outcome::Complete { .. } => ("success", None),
-            Outcome::RoundLimit { .. } => ("error_max_turns", None),
-            Outcome::Cancelled => ("error_during_execution", Some("cancelled".to_owned())),
-            Outcome::Stuck { what } => ("error_during_execution", Some(what.clone())),
-            Outcome::Failed { error, .. } => ("error_during_execution", Some(error.to_string())),
-        };
+        let Ending { subtype, error, stop, kept_partial } = Ending::of(outcome);
         let elapsed = u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX);
         write(
             out,
@@ -87,7 +82,9 @@ impl Json {
                 "duration_ms": elapsed,
                 "num_turns": rounds,
                 "result": self.result,
+                "stop_reason": stop,
                 "error": error,
+                "kept_partial": kept_partial,
                 "session_id": self.session,
                 "model": self.model.to_string(),
                 "usage": {
@@ -146,6 +143,50 @@ impl View for Json {
             | Event::ToolProgress { .. }
             | Event::ToolEnded { .. }
             | Event::Usage { .. } => Ok(()),
+        }
+    }
+}
+
+/// What the result object says about how the turn ended.
+struct Ending {
+    subtype: &'static str,
+    error: Option<String>,
+    stop: Option<StopReason>,
+    /// The answer broke off, and the part that had arrived is in the history.
+    kept_partial: bool,
+}
+
+impl Ending {
+    fn of(outcome: &Outcome) -> Self {
+        let failed = |error: String| Self {
+            subtype: "error_during_execution",
+            error: Some(error),
+            stop: None,
+            kept_partial: false,
+        };
+        let silent = |subtype| Self { subtype, error: None, stop: None, kept_partial: false };
+        match outcome {
+            Outcome::Complete { stop } => {
+                let ending = match stop {
+                    StopReason::Refusal => failed("the model refused".to_owned()),
+                    StopReason::ContentFilter => {
+                        failed("the provider's filter stopped the answer".to_owned())
+                    }
+                    StopReason::EndTurn
+                    | StopReason::ToolUse
+                    | StopReason::MaxTokens
+                    | StopReason::StopSequence
+                    | StopReason::Pause
+                    | StopReason::Other => silent("success"),
+                };
+                Self { stop: Some(*stop), ..ending }
+            }
+            Outcome::RoundLimit { .. } => silent("error_max_turns"),
+            Outcome::Cancelled => failed("cancelled".to_owned()),
+            Outcome::Stuck { what } => failed(what.clone()),
+            Outcome::Failed { error, kept_partial } => {
+                Self { kept_partial: *kept_partial, ..failed(error.to_string()) }
+            }
         }
     }
 }

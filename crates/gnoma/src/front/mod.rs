@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use anyhow::{Result, bail};
 use gnoma_core::{
-    Command, Content, Event, ModelRef,
+    Command, Content, Event, ModelRef, StopReason,
     session::{Outcome, SessionState},
 };
 use gnoma_engine::{Handle, Session, session};
@@ -115,7 +115,7 @@ impl Front {
                     Ok(()) => continue,
                     Err(Gone(error)) => return report::unwritten(error),
                 },
-                event = handle.next(), if over.is_none() => event,
+                event = handle.next(), if over.is_none() && !self.out.is_full() => event,
                 _ = ticks.tick(), if self.animated => {
                     self.view.tick();
                     continue;
@@ -171,6 +171,10 @@ enum Step {
 fn exit(outcome: Option<&Outcome>, interrupted: bool) -> Exit {
     match outcome {
         _ if interrupted => Exit::Interrupted,
+        // The session has said why there is no answer.
+        Some(Outcome::Complete { stop: StopReason::Refusal | StopReason::ContentFilter }) => {
+            Exit::Failed
+        }
         Some(Outcome::Complete { .. }) => Exit::Done,
         Some(Outcome::Cancelled) | None => Exit::Interrupted,
         Some(Outcome::RoundLimit { rounds }) => {
@@ -185,11 +189,8 @@ fn exit(outcome: Option<&Outcome>, interrupted: bool) -> Exit {
             ));
             Exit::Failed
         }
-        Some(Outcome::Failed { error, kept_partial }) => {
+        Some(Outcome::Failed { error, .. }) => {
             report::provider(error);
-            if *kept_partial {
-                report::say("The part of the answer that had arrived is shown above and kept.");
-            }
             Exit::Failed
         }
     }

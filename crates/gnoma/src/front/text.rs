@@ -7,7 +7,8 @@ use std::{
 
 use gnoma_core::{
     Event, ToolCall, ToolResult,
-    session::{NoticeLevel, SessionState},
+    message::CallId,
+    session::{NoticeLevel, Outcome, SessionState},
 };
 use serde_json::Value;
 
@@ -19,6 +20,8 @@ use crate::{report, screen, surroundings::Surroundings};
 
 /// Longest line about a call, in characters.
 const MAX_LINE_CHARS: usize = 100;
+/// Characters of a call that stand before its output in the waiting line.
+const MAX_RUNNING_CHARS: usize = 40;
 /// Equal lines that are shown one after the other; more are only counted.
 const MAX_EQUAL_LINES: usize = 3;
 const SPINNER: [char; 4] = ['|', '/', '-', '\\'];
@@ -30,8 +33,8 @@ pub(super) struct Text {
     running: Vec<ToolCall>,
     waiting: Option<Waiting>,
     drawn: bool,
-    /// A question stands on the terminal.
-    asked: bool,
+    /// Calls whose questions stand on the terminal.
+    asked: Vec<CallId>,
     /// The turn is being stopped.
     stopping: bool,
     last_aside: String,
@@ -53,7 +56,7 @@ impl Text {
             running: Vec::new(),
             waiting: None,
             drawn: false,
-            asked: false,
+            asked: Vec::new(),
             stopping: false,
             last_aside: String::new(),
             equal_asides: 0,
@@ -62,6 +65,17 @@ impl Text {
 
     fn wait(&mut self, what: impl Into<String>) {
         self.waiting = Some(Waiting { what: what.into(), since: Instant::now(), frame: 0 });
+    }
+
+    /// Lets the waiting line show the last line of a call's output.
+    fn progress(&mut self, call: &CallId, text: &str) {
+        let Some(call) = self.running.iter().find(|running| running.id == *call) else { return };
+        let Some(line) = last_line(text) else { return };
+        let what = format!("{}: {line}", shorten_to(MAX_RUNNING_CHARS, &headline(call)));
+        match &mut self.waiting {
+            Some(waiting) => waiting.what = what,
+            None => self.wait(what),
+        }
     }
 
     fn wipe(&mut self) {
@@ -143,23 +157,24 @@ impl View for Text {
                 self.wait(headline(call));
                 self.running.push(call.clone());
             }
+            Event::ToolProgress { call, text } => self.progress(call, text),
             Event::ToolEnded { result, duration_ms, .. } => {
                 self.waiting = None;
                 out.end_line()?;
                 out.flush()?;
                 self.ended(result, *duration_ms);
             }
-            Event::PermissionAsked { .. } => {
+            Event::PermissionAsked { call, .. } => {
                 out.end_line()?;
                 out.flush()?;
                 self.end_asides();
                 self.waiting = None;
                 self.wipe();
-                self.asked = true;
+                self.asked.push(call.id.clone());
                 out.end_line()?;
                 out.flush()?;
             }
-            Event::PermissionDecided { .. } => self.asked = false,
+            Event::PermissionDecided { call, .. } => self.asked.retain(|asked| asked != call),
             Event::Retrying { error, attempt, wait_ms } => {
                 let wait = wait_ms.div_ceil(1000);
                 self.aside(&format!("{error}; attempt {attempt} in {wait} s"));
@@ -175,27 +190,33 @@ impl View for Text {
             }
             Event::State(state) => {
                 self.stopping = *state == SessionState::Cancelling;
-                if self.stopping && std::mem::take(&mut self.asked) {
+                if self.stopping && !std::mem::take(&mut self.asked).is_empty() {
                     // What follows must not stand in the line of the question.
                     report::say("");
                 }
             }
-            Event::TurnEnded { .. } => {
+            Event::TurnEnded { outcome, .. } => {
                 self.end_asides();
                 self.wipe();
                 self.waiting = None;
                 out.end_line()?;
+                if let Outcome::Failed { kept_partial: true, .. } = outcome {
+                    out.flush()?;
+                    report::say("The part of the answer that had arrived is shown above and kept.");
+                }
             }
             Event::Started { .. }
             | Event::Thinking { .. }
             | Event::Appended(_)
-            | Event::ToolProgress { .. }
             | Event::Usage { .. } => (),
         }
         Ok(())
     }
 
     fn tick(&mut self) {
+        if !self.asked.is_empty() {
+            return;
+        }
         let Some(waiting) = &mut self.waiting else {
             return;
         };
@@ -216,13 +237,22 @@ pub(super) fn headline(call: &ToolCall) -> String {
     detail.map_or_else(|| call.name.clone(), |detail| shorten(&format!("{} {detail}", call.name)))
 }
 
+/// The last line that says something; a carriage return begins a new one, as in progress bars.
+fn last_line(text: &str) -> Option<&str> {
+    text.rsplit(['\n', '\r']).map(str::trim).find(|line| !line.is_empty())
+}
+
 /// The first line, without control characters, cut at a readable length.
-fn shorten(text: &str) -> String {
+pub(super) fn shorten(text: &str) -> String {
+    shorten_to(MAX_LINE_CHARS, text)
+}
+
+fn shorten_to(max_chars: usize, text: &str) -> String {
     let mut lines = text.lines();
     let line = lines.next().unwrap_or_default();
     let mut short: String =
-        line.chars().filter(|c| screen::is_harmless(*c)).take(MAX_LINE_CHARS).collect();
-    if lines.next().is_some() || line.chars().count() > MAX_LINE_CHARS {
+        line.chars().filter(|c| screen::is_harmless(*c)).take(max_chars).collect();
+    if lines.next().is_some() || line.chars().count() > max_chars {
         short.push('…');
     }
     short

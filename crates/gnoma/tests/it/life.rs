@@ -129,12 +129,14 @@ async fn a_stalled_server_is_given_up() {
 }
 
 #[tokio::test]
-async fn an_interrupt_is_seen_although_nobody_reads_the_answer() {
-    let long = "word ".repeat(200_000);
-    let world = World::new([says(&long)]);
+async fn a_reader_that_does_not_read_slows_the_model_and_an_interrupt_is_seen() {
+    let words = Script::text(vec!["many words that nobody reads "; 100_000]);
+    let world = World::new([Wire::OpenAi.stream(&words)]);
     let mut child = world.command(&["talk"]).spawn().unwrap();
     let unread = child.stdout.take();
     tokio::time::sleep(Duration::from_millis(700)).await;
+    let sent = world.server.bytes_sent();
+    assert!(sent < 8 << 20, "{sent} bytes of some 20 MB were taken");
     interrupt(&child);
     tokio::time::sleep(Duration::from_millis(100)).await;
     interrupt(&child);

@@ -3,7 +3,7 @@
 use std::process::Stdio;
 
 use gnoma_core::StopReason;
-use gnoma_testkit::{Script, Wire};
+use gnoma_testkit::{End, Script, Wire};
 use serde_json::Value;
 
 use crate::support::{World, calls, finish, says};
@@ -21,6 +21,7 @@ async fn json_is_one_object_at_the_end() {
     assert_eq!(objects[0]["type"], "result");
     assert_eq!(objects[0]["subtype"], "success");
     assert_eq!(objects[0]["result"], "forty-two");
+    assert_eq!(objects[0]["stop_reason"], "end_turn");
     assert_eq!(objects[0]["num_turns"], 1);
     assert_eq!(objects[0]["model"], "test/m1");
 }
@@ -45,6 +46,29 @@ async fn failures_are_results_too() {
     let run = world.run(&["--output-format", "json", "x"]).await;
     assert_eq!(run.code, Some(1));
     assert_eq!(lines(&run.out)[0]["subtype"], "error_during_execution");
+}
+
+#[tokio::test]
+async fn an_answer_that_a_filter_stopped_is_a_failure() {
+    let stopped = Script::text(["I would "]).stop(StopReason::ContentFilter);
+    let world = World::new([Wire::OpenAi.stream(&stopped)]);
+    let run = world.run(&["--output-format", "json", "x"]).await;
+    assert_eq!(run.code, Some(1), "{run:?}");
+    let result = &lines(&run.out)[0];
+    assert_eq!(result["stop_reason"], "content_filter");
+    assert_eq!(result["subtype"], "error_during_execution");
+    assert_eq!(result["is_error"], true);
+}
+
+#[tokio::test]
+async fn the_part_that_arrived_is_marked_in_json() {
+    let reply = Wire::OpenAi.stream(&Script::text(["half an ", "answer", " lost"]));
+    let world = World::new([reply.ending(End::Abort(700))]);
+    let run = world.run(&["--output-format", "json", "x"]).await;
+    assert_eq!(run.code, Some(1), "{run:?}");
+    assert_eq!(lines(&run.out)[0]["kept_partial"], true);
+    assert_eq!(lines(&run.out)[0]["stop_reason"], Value::Null);
+    assert!(!run.err.contains("shown above"), "{}", run.err);
 }
 
 #[tokio::test]

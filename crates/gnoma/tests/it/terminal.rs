@@ -132,6 +132,15 @@ async fn a_question_stands_on_lines_of_its_own() {
 }
 
 #[tokio::test]
+async fn the_waiting_line_shows_what_a_command_says() {
+    let world = World::new([calls("bash", r#"{"command":"echo at work; sleep 2"}"#), says("ok")]);
+    let mut terminal = Terminal::open(&world, "--permission bypass go");
+    terminal.wait_for("sleep 2: at work", 1).await;
+    let (code, seen) = terminal.end().await;
+    assert_eq!(code, Some(0), "{seen}");
+}
+
+#[tokio::test]
 async fn no_server_can_draw_on_the_terminal() {
     let error = r#"{"error":{"message":"\u001b]0;owned\u0007\u001b[2Jgone"}}"#;
     let world = World::new([Reply::json(400, error)]);

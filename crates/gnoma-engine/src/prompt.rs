@@ -45,6 +45,11 @@ type Task = (&'static str, &'static [(&'static str, &'static str, &'static str)]
 
 const TASKS: [Task; 2] = [
     (
+        "What does a.txt say?",
+        &[("fs.read", r#"{"path":"a.txt"}"#, "1\tThe sea is calm.")],
+        "It says that the sea is calm.",
+    ),
+    (
         "double() in m.py is wrong. Fix it.",
         &[
             ("fs.read", r#"{"path":"m.py"}"#, "1\tdef double(x): return x + 1"),
@@ -52,11 +57,6 @@ const TASKS: [Task; 2] = [
             ("bash", r#"{"command":"python3 m.py"}"#, "ok"),
         ],
         "double() now returns x * 2.",
-    ),
-    (
-        "What does a.txt say?",
-        &[("fs.read", r#"{"path":"a.txt"}"#, "1\tThe sea is calm.")],
-        "It says that the sea is calm.",
     ),
 ];
 

@@ -37,6 +37,9 @@ impl Default for HttpOptions {
     }
 }
 
+/// hyper's words for a connection that ended without a byte of an answer; it has no other sign.
+const CLOSED_UNHEARD: &str = "connection closed before message completed";
+
 /// Why an exchange failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NetErrorKind {
@@ -179,10 +182,19 @@ impl Http {
     /// # Errors
     /// When no answer arrives: see [`NetErrorKind`].
     pub async fn send(&self, request: Request) -> Result<Reply, NetError> {
+        match self.send_once(&request).await {
+            // A server may close a kept connection at the moment it is used again: nobody has heard
+            // the request, and a new connection is due, not a wait.
+            Err(error) if error.message.contains(CLOSED_UNHEARD) => self.send_once(&request).await,
+            sent => sent,
+        }
+    }
+
+    async fn send_once(&self, request: &Request) -> Result<Reply, NetError> {
         let client = self.client(&request.url)?;
-        let mut builder = match request.body {
+        let mut builder = match &request.body {
             Some(pieces) => {
-                client.post(&request.url).body(reqwest::Body::wrap(Pieces::new(pieces)))
+                client.post(&request.url).body(reqwest::Body::wrap(Pieces::new(pieces.clone())))
             }
             None => client.get(&request.url),
         };

@@ -78,7 +78,8 @@ fn is_allowed(path: &KeyPath, entry: &Entry, layer: &Layer, below: &Merged) -> b
         }
         Guard::OnlyDeny => {
             let action = layer.get(&subject(path).with("action"));
-            action.is_some_and(|action| action.value == Value::Text("deny".into()))
+            let tightens = |value: &Value| matches!(value, Value::Text(action) if matches!(action.as_ref(), "deny" | "ask"));
+            action.is_some_and(|action| tightens(&action.value))
         }
     }
 }

@@ -88,6 +88,16 @@ impl Merged {
         self.value_at(&KeyPath::dotted(key)).and_then(Value::into_text)
     }
 
+    /// A list of texts; empty where none is set.
+    pub(crate) fn texts(&self, key: &str) -> Vec<String> {
+        match self.value_at(&KeyPath::dotted(key)) {
+            Some(Value::List(texts)) => {
+                texts.iter().map(|text| text.clone().into_owned()).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+
     /// A whole number that fits 32 bits, as the schema sees to.
     pub(crate) fn count(&self, key: &str) -> u32 {
         match self.value_at(&KeyPath::dotted(key)) {

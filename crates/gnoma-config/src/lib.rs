@@ -17,6 +17,7 @@ mod key;
 mod layer;
 pub mod load;
 pub mod paths;
+pub mod pin;
 pub mod profile;
 mod reader;
 pub mod schema;

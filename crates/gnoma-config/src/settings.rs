@@ -15,6 +15,12 @@ pub struct Settings {
     pub provider: Provider,
     /// What may happen.
     pub permission: Permission,
+    /// What must not leave.
+    pub security: Security,
+    /// What is kept.
+    pub privacy: Privacy,
+    /// Walls around commands.
+    pub sandbox: SandboxSettings,
     /// Limits of tools.
     pub tools: Tools,
     /// Keeping of sessions.
@@ -103,6 +109,8 @@ impl Protocol {
 pub struct Permission {
     /// How much is asked.
     pub mode: PermissionMode,
+    /// Mode bypass also does what is asked for in every other.
+    pub confirm_bypass: bool,
     /// Exceptions, the user's first.
     pub rules: Vec<Rule>,
 }
@@ -110,12 +118,24 @@ pub struct Permission {
 /// An exception from the mode.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rule {
-    /// Glob of tool names.
-    pub tool: String,
-    /// Text that the arguments must contain; empty for any.
-    pub pattern: String,
+    /// What it is about.
+    pub about: About,
     /// What the rule says.
     pub action: Action,
+}
+
+/// What a rule is about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum About {
+    /// As people write it, such as `bash(git status)`.
+    Rule(String),
+    /// The older form.
+    Text {
+        /// Glob of tool names.
+        tool: String,
+        /// Text that the arguments must contain; empty for any.
+        pattern: String,
+    },
 }
 
 /// What a rule says.
@@ -123,8 +143,91 @@ pub struct Rule {
 pub enum Action {
     /// Run it.
     Allow,
+    /// Ask for it.
+    Ask,
     /// Refuse it.
     Deny,
+}
+
+/// What must not leave.
+#[derive(Clone, Debug)]
+pub struct Security {
+    /// Forms of secrets besides the built-in ones.
+    pub patterns: Vec<SecretPattern>,
+    /// What is done with secrets, in the order they are written.
+    pub actions: Vec<SecretAction>,
+    /// Secrets that may pass, each as `sha256:` and hexadecimal digits.
+    pub allow: Vec<String>,
+    /// Likely secrets that no rule names are taken out, not only told of.
+    pub redact_high_entropy: bool,
+}
+
+/// What is kept of a session.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Privacy {
+    /// Nothing is.
+    pub incognito: bool,
+    /// Incognito asks only models on this machine.
+    pub local_only: bool,
+}
+
+/// Walls around commands.
+#[derive(Clone, Debug, Default)]
+pub struct SandboxSettings {
+    /// Whether there are any.
+    pub mode: Sandbox,
+    /// Who gets through them to the network.
+    pub network: SandboxNetwork,
+    /// More folders that commands may write in.
+    pub writable: Vec<String>,
+}
+
+/// A form of secrets that the user added.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SecretPattern {
+    /// Its name; empty for none.
+    pub name: String,
+    /// Regular expression.
+    pub regex: String,
+    /// `redact`, `block` or `warn`.
+    pub action: String,
+}
+
+/// What is done with some secrets. Empty globs hold for everything.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SecretAction {
+    /// Glob of rules.
+    pub rule: String,
+    /// Provider, or `local`.
+    pub provider: String,
+    /// Glob of files.
+    pub path: String,
+    /// `redact`, `block`, `warn` or `allow`.
+    pub action: String,
+}
+
+/// Whether commands run behind walls.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Sandbox {
+    /// As far as the system offers them.
+    #[default]
+    Auto,
+    /// Or not at all.
+    Required,
+    /// No.
+    Off,
+}
+
+/// Which commands reach the network.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SandboxNetwork {
+    /// None.
+    Never,
+    /// Those that use it and were allowed by a person or a rule.
+    #[default]
+    Asked,
+    /// All.
+    Always,
 }
 
 /// Limits of tools.
@@ -169,8 +272,15 @@ impl Settings {
             provider: Provider::from_layers(layers),
             permission: Permission {
                 mode: parsed(layers.text("permission.mode")).unwrap_or_default(),
+                confirm_bypass: layers.is_on("permission.confirm_bypass"),
                 rules: rules(layers),
             },
+            security: Security::from_layers(layers),
+            privacy: Privacy {
+                incognito: layers.is_on("privacy.incognito"),
+                local_only: layers.is_on("privacy.local_only"),
+            },
+            sandbox: SandboxSettings::from_layers(layers),
             tools: Tools {
                 bash_timeout: layers.duration("tools.bash_timeout"),
                 max_file_size: layers.bytes("tools.max_file_size"),
@@ -230,16 +340,78 @@ fn parsed<T: std::str::FromStr>(text: Option<String>) -> Option<T> {
     text?.parse().ok()
 }
 
-fn rules(layers: &Merged) -> Vec<Rule> {
-    let list = KeyPath::dotted("permission.rules");
-    let rule = |index| {
-        let rule = list.with_index(index);
-        let text = |field| layers.value_at(&rule.with(field)).and_then(Value::into_text);
-        Some(Rule {
-            tool: text("tool")?,
-            pattern: text("pattern").unwrap_or_default(),
-            action: if text("action")? == "allow" { Action::Allow } else { Action::Deny },
-        })
+impl Security {
+    fn from_layers(layers: &Merged) -> Self {
+        let patterns = entries(layers, "security.patterns", |field| {
+            Some(SecretPattern {
+                name: field("name").unwrap_or_default(),
+                regex: field("regex")?,
+                action: field("action").unwrap_or_else(|| "redact".to_owned()),
+            })
+        });
+        let actions = entries(layers, "security.actions", |field| {
+            Some(SecretAction {
+                rule: field("rule").unwrap_or_default(),
+                provider: field("provider").unwrap_or_default(),
+                path: field("path").unwrap_or_default(),
+                action: field("action")?,
+            })
+        });
+        Self {
+            patterns,
+            actions,
+            allow: layers.texts("security.allow"),
+            redact_high_entropy: layers.is_on("security.redact_high_entropy"),
+        }
+    }
+}
+
+impl SandboxSettings {
+    fn from_layers(layers: &Merged) -> Self {
+        Self {
+            mode: match layers.text("sandbox.mode").as_deref() {
+                Some("off") => Sandbox::Off,
+                Some("required") => Sandbox::Required,
+                _ => Sandbox::Auto,
+            },
+            network: match layers.text("sandbox.network").as_deref() {
+                Some("never") => SandboxNetwork::Never,
+                Some("always") => SandboxNetwork::Always,
+                _ => SandboxNetwork::Asked,
+            },
+            writable: layers.texts("sandbox.writable"),
+        }
+    }
+}
+
+/// The entries of the list `key`, each read through its fields' texts.
+fn entries<T>(
+    layers: &Merged,
+    key: &str,
+    read: impl Fn(&dyn Fn(&str) -> Option<String>) -> Option<T>,
+) -> Vec<T> {
+    let list = KeyPath::dotted(key);
+    let entry = |index| {
+        let entry = list.with_index(index);
+        read(&|field| layers.value_at(&entry.with(field)).and_then(Value::into_text))
     };
-    (0..layers.list_length("permission.rules")).filter_map(rule).collect()
+    (0..layers.list_length(key)).filter_map(entry).collect()
+}
+
+fn rules(layers: &Merged) -> Vec<Rule> {
+    entries(layers, "permission.rules", |field| {
+        let about = match (field("rule"), field("tool")) {
+            (None, Some(tool)) => {
+                About::Text { tool, pattern: field("pattern").unwrap_or_default() }
+            }
+            // With neither it names nothing, which whoever reads the rule refuses.
+            (rule, _) => About::Rule(rule.unwrap_or_default()),
+        };
+        let action = match field("action")?.as_str() {
+            "allow" => Action::Allow,
+            "ask" => Action::Ask,
+            _ => Action::Deny,
+        };
+        Some(Rule { about, action })
+    })
 }

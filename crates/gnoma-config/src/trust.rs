@@ -1,7 +1,7 @@
 //! Which project folders the user stands behind.
 //!
-//! Trust holds for a folder *and* the content of its `.gnoma/config.toml`: when the file changes, by
-//! an edit or by `git pull`, it has to be given again. Scripts that the file names are not covered.
+//! Trust holds for a folder *and* the content of what would act on its behalf (see [`crate::pin`]):
+//! when a byte of that changes, by an edit or by `git pull`, it has to be given again.
 //! The store is one file only its owner can read and write, replaced as a whole.
 
 use std::{
@@ -11,7 +11,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::{guard::Standing, paths, text::quote};
+use crate::{guard::Standing, paths, pin::pin, text::quote};
 
 const FILE: &str = "trusted.toml";
 const FOLDERS: &str = "folders";
@@ -63,7 +63,7 @@ pub enum TrustError {
 #[derive(Debug)]
 pub struct Store {
     path: PathBuf,
-    /// Folder to hash of its configuration.
+    /// Folder to its pin.
     folders: BTreeMap<String, String>,
 }
 
@@ -92,7 +92,10 @@ impl Store {
     #[must_use]
     pub fn standing(&self, folder: &Path, content: &[u8]) -> Standing {
         match key(folder).ok().and_then(|key| self.folders.get(&key)) {
-            Some(hash) if *hash == hash_of(content) => Standing::Trusted,
+            // What cannot be pinned is not what was trusted.
+            Some(pinned) if pin(folder, content).is_ok_and(|now| now == *pinned) => {
+                Standing::Trusted
+            }
             Some(_) => Standing::Changed,
             None => Standing::Unknown,
         }
@@ -104,13 +107,18 @@ impl Store {
         self.standing(folder, content) == Standing::Trusted
     }
 
-    /// Trusts `folder` while its `.gnoma/config.toml` has this content. Hand in what was shown to
-    /// the user, not what may be there by now.
+    /// Trusts `folder` while its `.gnoma/config.toml` has this content and its scripts stay as they
+    /// are. Hand in what was shown to the user, not what may be there by now.
     ///
     /// # Errors
     /// When the folder is not there or the store cannot be written.
     pub fn trust(&mut self, folder: &Path, content: &[u8]) -> Result<(), TrustError> {
-        self.folders.insert(key(folder)?, hash_of(content));
+        let refuse = |cause: io::Error| TrustError::Folder {
+            path: folder.to_path_buf(),
+            why: cause.to_string(),
+        };
+        let key = key(folder)?;
+        self.folders.insert(key, pin(folder, content).map_err(refuse)?);
         self.write()
     }
 
@@ -171,10 +179,6 @@ fn key(folder: &Path) -> Result<String, TrustError> {
     let real = folder.canonicalize().map_err(|error| refuse(error.to_string()))?;
     // Two different names could have the same text.
     real.into_os_string().into_string().map_err(|_| refuse("its name is not UTF-8".to_owned()))
-}
-
-fn hash_of(content: &[u8]) -> String {
-    format!("blake3:{}", blake3::hash(content).to_hex())
 }
 
 #[cfg(unix)]

@@ -91,6 +91,8 @@ impl FromStr for PermissionMode {
 pub enum Answer {
     /// Run it, this once.
     Allow,
+    /// Run it, and from now on whatever the rule covers that the question showed.
+    Always,
     /// Do not; the reason goes to the model.
     Deny {
         /// Why not; may be empty.
@@ -217,6 +219,10 @@ pub enum Event {
         /// What it would change, as a unified diff.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         preview: Option<String>,
+        /// The rule that [`Answer::Always`] would add, as people write it; `None` where a single
+        /// answer must not cover later calls.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        always: Option<String>,
     },
     /// A call was allowed or refused.
     PermissionDecided {

@@ -33,6 +33,8 @@ pub enum Touches {
     Path(&'static str),
     /// The named argument is a shell command.
     Command(&'static str),
+    /// The named argument is a URL.
+    Url(&'static str),
 }
 
 /// The tool set a spec belongs to.
@@ -69,6 +71,9 @@ pub struct CommandReport {
     pub command: String,
     /// Exit code; `None` when a signal or a time-out ended it.
     pub exit_code: Option<i32>,
+    /// What the sandbox seems to have stopped, in one sentence; a person may run it outside.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub walled: Option<String>,
 }
 
 /// What became of a call.
@@ -151,11 +156,29 @@ pub struct Progress {
     pub text: String,
 }
 
+/// What one call may reach beyond the workspace, as it was judged. The default is nothing.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Grant {
+    /// Paths outside the workspace that the verdict was about, links resolved. A tool that finds
+    /// itself led elsewhere refuses.
+    pub paths: Vec<PathBuf>,
+    /// Paths outside the workspace that may be changed too.
+    pub writable: Vec<PathBuf>,
+    /// A command may use the network.
+    pub network: bool,
+    /// A command runs outside the sandbox. Only a person gives this, never an argument of the call.
+    pub outside: bool,
+}
+
 /// What a running tool is given.
 #[derive(Clone, Debug)]
 pub struct ToolCx {
     /// Folder that relative paths start from.
     pub cwd: Arc<PathBuf>,
+    /// Folders the session works in, links resolved; the first holds `cwd`.
+    pub roots: Arc<[PathBuf]>,
+    /// What this call may reach besides.
+    pub grant: Grant,
     /// Cancelled when the tool must stop: it kills what it started and returns.
     pub stop: CancellationToken,
     /// Where output may be shown while it is produced. Bounded; use `try_send` and never wait on it.

@@ -4,7 +4,8 @@
 
 use std::{fmt, sync::Arc};
 
-use gnoma_core::{Effort, ModelRef, Provider, tool::Tier};
+use gnoma_core::{Effort, ModelRef, Provider as _, tool::Tier};
+use gnoma_guard::firewall::Guarded;
 
 /// Windows up to this many tokens get the lean tool set: a full one would fill a tenth of them.
 pub const LEAN_WINDOW_TOKENS: u32 = 16_384;
@@ -15,8 +16,8 @@ const ANSWER_SHARE: u32 = 8;
 /// A provider and a model that can be asked.
 #[derive(Clone)]
 pub struct Arm {
-    /// The connection.
-    pub provider: Arc<dyn Provider>,
+    /// The connection. There is none that goes around the firewall.
+    pub provider: Guarded,
     /// Model id as the wire wants it.
     pub model: Arc<str>,
     /// It runs on the user's machine.

@@ -2,13 +2,13 @@
 //!
 //! [`turn`] is the machine: facts in, wishes out, no await, clock, disk or network. [`session`] is the
 //! driver that performs the wishes. The rest are decisions the machine needs: [`detect`] loops,
-//! [`repair`] arguments, judge [`permission`], write the [`prompt`], choose the [`arm`].
+//! [`repair`] arguments, pass calls through the [`gate`], write the [`prompt`], choose the [`arm`].
 //!
 //! The engine does not know providers, tools or stores: they come in as ports from the vocabulary.
 
 pub mod arm;
 pub mod detect;
-pub mod permission;
+pub mod gate;
 pub mod prompt;
 pub mod repair;
 pub mod session;
@@ -16,6 +16,7 @@ pub mod turn;
 
 pub use crate::{
     arm::Arm,
+    gate::Place,
     session::{Handle, Options, Session},
     turn::Limits,
 };

@@ -15,11 +15,13 @@ use std::{
 
 use futures_util::{FutureExt, StreamExt};
 use gnoma_core::{
-    Command, ErrorKind, Event, EventStream, Message, ModelRequest, ProviderError, StreamEvent,
-    Tool, ToolCall, ToolChoice, ToolCx, ToolOutcome, ToolSpec,
-    session::{PermissionMode, SessionState},
-    tool::{Progress, Tier},
+    Command, ErrorKind, Event, EventStream, Message, ModelRequest, Provider as _, ProviderError,
+    StreamEvent, Tool, ToolCall, ToolChoice, ToolCx, ToolOutcome, ToolSpec,
+    message::CallId,
+    session::{Answer, NoticeLevel, PermissionMode, SessionState},
+    tool::{Grant, Progress, Tier},
 };
+use gnoma_guard::{firewall::Firewall, permission::Permissions};
 use tokio::{
     sync::mpsc,
     task::JoinSet,
@@ -29,9 +31,9 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     arm::{self, Arm},
-    permission::{self, Verdict},
+    gate::{Gate, Place},
     prompt,
-    turn::{Effect, Input, Limits, Turn},
+    turn::{Effect, Input, Limits, Turn, Verdict},
 };
 
 /// Commands that may wait for the session.
@@ -45,8 +47,8 @@ const MAX_PROGRESS: usize = 256;
 pub struct Options {
     /// Names the session in events and files.
     pub id: String,
-    /// Folder the tools work in.
-    pub cwd: PathBuf,
+    /// Where it works.
+    pub place: Place,
     /// The tools, in the order they are offered.
     pub tools: Vec<Arc<dyn Tool>>,
     /// The models that may be asked, at least one.
@@ -56,7 +58,9 @@ pub struct Options {
     /// How much is asked before tools run.
     pub mode: PermissionMode,
     /// Exceptions from it.
-    pub rules: Vec<permission::Rule>,
+    pub permissions: Permissions,
+    /// What stands between secrets and models; the arms' providers go through the same one.
+    pub firewall: Arc<Firewall>,
     /// Somebody can answer permission questions.
     pub interactive: bool,
     /// Numbers turns stay within.
@@ -124,14 +128,16 @@ pub struct Session {
     turn: Turn,
     tools: Toolset,
     cwd: Arc<PathBuf>,
+    roots: Arc<[PathBuf]>,
     arms: Vec<Arm>,
     systems: HashMap<Tier, Arc<str>>,
     /// What stands before the conversation for small models; kept, so that it is encoded once.
     example: Option<Vec<Arc<Message>>>,
     system: Box<dyn Fn(Tier) -> String + Send + Sync>,
-    mode: PermissionMode,
-    rules: Vec<permission::Rule>,
-    interactive: bool,
+    gate: Gate,
+    firewall: Arc<Firewall>,
+    /// Calls that the sandbox stopped and that a person may let run outside it.
+    held: HashMap<CallId, Held>,
     events: mpsc::Sender<Event>,
     stream: Option<EventStream>,
     running: JoinSet<Input>,
@@ -153,6 +159,12 @@ impl fmt::Debug for Session {
 /// The front end is gone, or asked for the end.
 struct Closed;
 
+/// A call that has ended, unless it is run again.
+struct Held {
+    outcome: ToolOutcome,
+    duration_ms: u64,
+}
+
 impl Session {
     /// Starts a session on the current runtime.
     #[must_use]
@@ -161,7 +173,7 @@ impl Session {
         let (outlet, events) = mpsc::channel(MAX_EVENTS);
         let started = Event::Started {
             session: options.id.clone(),
-            cwd: options.cwd.display().to_string(),
+            cwd: options.place.cwd.display().to_string(),
             tools: options.tools.iter().map(|tool| tool.spec().name.clone()).collect(),
             mode: options.mode,
         };
@@ -173,17 +185,28 @@ impl Session {
 
     fn new(options: Options, events: mpsc::Sender<Event>) -> Self {
         let tools = Toolset::new(options.tools);
+        let place = options.place;
+        let (cwd, roots) = (place.cwd.clone(), place.roots.clone());
+        let firewall = options.firewall;
+        let gate = Gate::new(
+            options.mode,
+            options.permissions,
+            place,
+            options.interactive,
+            Arc::clone(&firewall),
+        );
         Self {
             turn: Turn::new(options.history, &tools.full, options.limits),
             tools,
-            cwd: Arc::new(options.cwd),
+            cwd: Arc::new(cwd),
+            roots: roots.into(),
             arms: options.arms,
             systems: HashMap::new(),
             example: None,
             system: options.system,
-            mode: options.mode,
-            rules: options.rules,
-            interactive: options.interactive,
+            gate,
+            firewall,
+            held: HashMap::new(),
             events,
             stream: None,
             running: JoinSet::new(),
@@ -223,7 +246,10 @@ impl Session {
                     None => continue,
                 },
                 Some(done) = self.running.join_next() => match done {
-                    Ok(input) => input,
+                    Ok(done) => match self.ended(done).await? {
+                        Some(input) => input,
+                        None => continue,
+                    },
                     Err(_aborted) => continue,
                 },
                 Some(Progress { call, text }) = self.progress.1.recv() => {
@@ -262,14 +288,56 @@ impl Session {
     fn command(&mut self, command: Command) -> Result<Option<Input>, Closed> {
         Ok(match command {
             Command::Send { content } => Message::user(content).ok().map(Input::Say),
-            Command::Answer { call, answer } => Some(Input::Answered(call, answer)),
+            Command::Answer { call, answer } => self.answered(call, answer),
             Command::SetMode { mode } => {
-                self.mode = mode;
+                self.gate.mode = mode;
                 None
             }
             Command::Cancel => Some(Input::Cancel),
             Command::Close => return Err(Closed),
         })
+    }
+
+    fn answered(&mut self, call: CallId, answer: Answer) -> Option<Input> {
+        let Some(held) = self.held.remove(&call) else {
+            match answer {
+                Answer::Allow => (),
+                Answer::Always => self.gate.remember(&call),
+                Answer::Deny { .. } => self.gate.forget(&call),
+            }
+            return Some(Input::Answered(call, answer));
+        };
+        match answer {
+            Answer::Allow | Answer::Always => {
+                self.gate.let_outside(&call);
+                self.run_tool(&call);
+                None
+            }
+            Answer::Deny { .. } => {
+                self.gate.forget(&call);
+                Some(Input::ToolDone(call, held.outcome, held.duration_ms))
+            }
+        }
+    }
+
+    /// A tool has ended. When the sandbox stopped it, a person is asked first whether it may run
+    /// outside; until they answer it counts as running.
+    async fn ended(&mut self, done: Input) -> Result<Option<Input>, Closed> {
+        let Input::ToolDone(id, outcome, duration_ms) = done else {
+            return Ok(Some(done));
+        };
+        let (Some(why), true) = (walled(&outcome), self.gate.may_offer_outside(&id)) else {
+            self.gate.forget(&id);
+            return Ok(Some(Input::ToolDone(id, outcome, duration_ms)));
+        };
+        let reason = format!("{why}; run it again outside the sandbox?");
+        let call = self.turn.call(&id).cloned();
+        self.held.insert(id, Held { outcome, duration_ms });
+        if let Some(call) = call {
+            let asked = Event::PermissionAsked { call, reason, preview: None, always: None };
+            self.emit(asked).await?;
+        }
+        Ok(None)
     }
 
     /// Feeds one fact to the machine and performs all that follows from it.
@@ -294,8 +362,15 @@ impl Session {
                 let verdict = self.judge(&call);
                 self.inbox.push_back(Input::Judged(call.id, verdict));
             }
-            Effect::RunTool(call) => self.run_tool(call),
-            Effect::StopTools => std::mem::take(&mut self.stop).cancel(),
+            Effect::RunTool(call) => self.run_tool(&call.id),
+            Effect::StopTools => {
+                std::mem::take(&mut self.stop).cancel();
+                let held = std::mem::take(&mut self.held);
+                self.inbox.extend(
+                    held.into_iter()
+                        .map(|(id, held)| Input::ToolDone(id, held.outcome, held.duration_ms)),
+                );
+            }
             Effect::AbortTools => self.running.abort_all(),
             Effect::Sleep(wait) => self.wake = Some(Instant::now() + wait),
             Effect::CancelSleep => self.wake = None,
@@ -314,6 +389,8 @@ impl Session {
             self.inbox.push_back(Input::Model(Err(error)));
             return Ok(());
         };
+        // Calls of an earlier round that never ran are over.
+        self.gate.clear();
         let arm = arm.clone();
         let tier = arm.tier();
         self.turn.answered_by(arm.name(), tier == Tier::Lean);
@@ -345,42 +422,47 @@ impl Session {
             effort: arm.effort,
             context_window: arm.context_window,
         }));
+        self.tell_notices().await
+    }
+
+    /// What the firewall did to the request, once per secret.
+    async fn tell_notices(&mut self) -> Result<(), Closed> {
+        for notice in self.firewall.take_notices() {
+            let level = NoticeLevel::Warning;
+            self.emit(Event::Notice { level, text: notice.to_string() }).await?;
+        }
         Ok(())
     }
 
-    /// The one place where it is decided whether a call may run.
-    fn judge(&self, call: &ToolCall) -> Verdict {
-        let Some(tool) = self.tools.by_name.get(&call.name) else {
+    fn judge(&mut self, call: &ToolCall) -> Verdict {
+        let Some(tool) = self.tools.by_name.get(&call.name).map(Arc::clone) else {
             return Verdict::Deny { reason: format!("there is no tool `{}`", call.name) };
         };
-        match permission::judge(self.mode, &self.rules, tool.spec(), call) {
-            Verdict::Ask { reason, .. } if !self.interactive => Verdict::Deny {
-                reason: format!(
-                    "{reason}, and there is nobody to ask; the user can allow it with \
-                     --permission accept_edits (edits) or --permission bypass (everything)"
-                ),
-            },
-            Verdict::Ask { reason, .. } => {
-                let preview = tool.preview(call, &self.tool_cx());
-                Verdict::Ask { reason, preview }
-            }
-            decided @ (Verdict::Allow { .. } | Verdict::Deny { .. }) => decided,
-        }
+        let cx = self.tool_cx();
+        self.gate.judge(tool.spec(), call, |call, grant| {
+            tool.preview(call, &ToolCx { grant: grant.clone(), ..cx })
+        })
     }
 
     fn tool_cx(&self) -> ToolCx {
         ToolCx {
             cwd: Arc::clone(&self.cwd),
+            roots: Arc::clone(&self.roots),
+            grant: Grant::default(),
             stop: self.stop.child_token(),
             progress: self.progress.0.clone(),
         }
     }
 
-    fn run_tool(&mut self, call: ToolCall) {
+    fn run_tool(&mut self, id: &CallId) {
+        let Some((call, grant)) = self.gate.admitted(id) else {
+            return;
+        };
         let Some(tool) = self.tools.by_name.get(&call.name).map(Arc::clone) else {
             return;
         };
-        let (id, name, cx) = (call.id.clone(), call.name.clone(), self.tool_cx());
+        let (id, name) = (call.id.clone(), call.name.clone());
+        let cx = ToolCx { grant, ..self.tool_cx() };
         self.running.spawn(async move {
             let started = Instant::now();
             let work = AssertUnwindSafe(async move { tool.run(call, cx).await }).catch_unwind();
@@ -391,6 +473,14 @@ impl Session {
             });
             Input::ToolDone(id, outcome, millis(started.elapsed()))
         });
+    }
+}
+
+/// What the sandbox seems to have stopped.
+fn walled(outcome: &ToolOutcome) -> Option<&str> {
+    match outcome {
+        ToolOutcome::Failed(output) => output.report.as_ref()?.walled.as_deref(),
+        ToolOutcome::Done(_) | ToolOutcome::Denied(_) | ToolOutcome::Interrupted(_) => None,
     }
 }
 

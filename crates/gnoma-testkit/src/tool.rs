@@ -176,7 +176,7 @@ impl Drop for Running<'_> {
 
 #[cfg(test)]
 mod tests {
-    use gnoma_core::CallId;
+    use gnoma_core::{CallId, tool::Grant};
     use tokio::sync::mpsc;
     use tokio_util::sync::CancellationToken;
 
@@ -187,6 +187,8 @@ mod tests {
         let call = ToolCall::new(CallId::new("c"), "t", RawJson::empty_object());
         let cx = ToolCx {
             cwd: Arc::default(),
+            roots: Arc::default(),
+            grant: Grant::default(),
             stop: CancellationToken::new(),
             progress: mpsc::channel(1).0,
         };

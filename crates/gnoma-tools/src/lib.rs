@@ -10,6 +10,28 @@ mod fs;
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use gnoma_core::Tool;
+use gnoma_sandbox::Policy;
+
+pub use fs::resolve;
+
+/// What stands around commands.
+#[derive(Clone, Debug, Default)]
+pub enum Sandbox {
+    /// Nothing.
+    #[default]
+    Off,
+    /// Walls, as far as the system offers them; found out when the first command runs.
+    Walled {
+        /// The program that builds them, see [`gnoma_sandbox::launcher`].
+        launcher: PathBuf,
+        /// What every command may touch besides the workspace and what its verdict grants.
+        policy: Box<Policy>,
+        /// Without all of them no command runs.
+        required: bool,
+        /// A verdict can grant the network.
+        network_on_grant: bool,
+    },
+}
 
 /// What the built-in tools need to know.
 #[derive(Clone, Debug)]
@@ -22,6 +44,8 @@ pub struct Options {
     pub shell: PathBuf,
     /// Names of environment variables that commands do not inherit (API keys).
     pub hidden_variables: Vec<String>,
+    /// What stands around commands.
+    pub sandbox: Sandbox,
 }
 
 impl Default for Options {
@@ -31,6 +55,7 @@ impl Default for Options {
             max_file_bytes: 1 << 20,
             shell: PathBuf::from("bash"),
             hidden_variables: Vec::new(),
+            sandbox: Sandbox::Off,
         }
     }
 }

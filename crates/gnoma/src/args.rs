@@ -69,9 +69,21 @@ pub(crate) struct TurnArgs {
     #[arg(long, value_name = "DIR", global = true)]
     pub cwd: Option<PathBuf>,
 
+    /// One more folder to work in; may be given again.
+    #[arg(long, value_name = "DIR")]
+    pub add_dir: Vec<PathBuf>,
+
     /// How much is asked before tools run.
     #[arg(long, value_name = "MODE", value_parser = permission_mode())]
     pub permission: Option<PermissionMode>,
+
+    /// Let mode bypass also do what is asked for in every other mode.
+    #[arg(long)]
+    pub confirm_bypass: bool,
+
+    /// Keep nothing of what is said or done.
+    #[arg(long)]
+    pub incognito: bool,
 
     /// Profile of the configuration.
     #[arg(long, value_name = "NAME", global = true)]
@@ -127,11 +139,45 @@ pub(crate) enum Sub {
         #[arg(long, conflicts_with_all = ["folder", "revoke"])]
         list: bool,
     },
+    /// Look for secrets, hidden characters and dangerous commands, as sessions do.
+    Guard {
+        /// For what.
+        #[command(subcommand)]
+        what: GuardSub,
+    },
+    /// Say what holds on this machine: walls around commands, folders, programs.
+    Doctor,
     /// Print a completion script.
     Completions {
         /// The shell it is for.
         shell: Shell,
     },
+}
+
+/// Parts of the guard.
+#[derive(Clone, Debug, Subcommand)]
+pub(crate) enum GuardSub {
+    /// List the secrets in a text. Exit code 1 when there are any.
+    Scan(GuardInput),
+    /// Print a text without what hides in it. Exit code 1 when something did.
+    Clean(GuardInput),
+    /// Say of shell commands, one a line, what mode accept_edits would do. Exit code 1 unless all run.
+    Shell(GuardInput),
+    /// Explain what a command does and what would be decided.
+    Explain {
+        /// The command.
+        command: String,
+    },
+}
+
+/// What the guard looks at.
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct GuardInput {
+    /// The file; `-` or nothing is standard input.
+    pub file: Option<PathBuf>,
+    /// Read JSON lines with `id` and `text_b64` (or `command`), and answer each with one.
+    #[arg(long)]
+    pub jsonl: bool,
 }
 
 /// Views of the configuration.

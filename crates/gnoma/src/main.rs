@@ -7,6 +7,7 @@ mod args;
 mod clock;
 mod commands;
 mod front;
+mod guarding;
 mod instructions;
 mod prompt;
 mod report;
@@ -17,10 +18,16 @@ mod wire;
 use std::process::ExitCode;
 
 use clap::Parser;
+use gnoma_sandbox::launcher;
 
 use crate::{args::Args, report::Exit, surroundings::Surroundings};
 
 fn main() -> ExitCode {
+    // The walls around a command are built by a fresh copy of this program, before anything else.
+    let mut words = std::env::args_os().skip(1).peekable();
+    if words.peek().is_some_and(|word| launcher::is_request(word)) {
+        return launcher::main(words);
+    }
     let args = match Args::try_parse() {
         Ok(args) => args,
         Err(error) => return report::usage(&error),

@@ -67,6 +67,11 @@ impl Surroundings {
         self.xdg("XDG_STATE_HOME", ".local/state")
     }
 
+    /// The user's home, where it is told.
+    pub(crate) fn home(&self) -> Option<PathBuf> {
+        self.var("HOME").map(PathBuf::from).filter(|path| path.is_absolute())
+    }
+
     fn xdg(&self, variable: &str, under_home: &str) -> PathBuf {
         let base = self.var(variable).map(PathBuf::from).filter(|path| path.is_absolute());
         base.unwrap_or_else(|| PathBuf::from(self.var("HOME").unwrap_or("/")).join(under_home))

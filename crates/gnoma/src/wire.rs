@@ -1,21 +1,22 @@
 //! Turns settings into the crates' own options. The only place that sees both.
 
-use std::{path::Path, time::Duration};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
 
 use anyhow::Result;
-use gnoma_config::{Loaded, Protocol as Wire, Settings, Sources, env, settings, toml};
+use gnoma_config::{Loaded, Protocol as Wire, Settings, Sources, Standing, env, toml};
 use gnoma_core::{Provider, tool::Tier};
-use gnoma_engine::{
-    Arm, Limits, permission,
-    prompt::{self, Place},
-    session,
-};
+use gnoma_engine::{Arm, Limits, prompt, session};
+use gnoma_guard::firewall::{Firewall, Guarded};
 use gnoma_llm::{KNOWN, Known, Profile, Protocol};
 use gnoma_net::{Http, HttpOptions};
 
 use crate::{
     args::TurnArgs,
-    clock, instructions,
+    clock, guarding, instructions,
     report::{self, Misuse},
     surroundings::Surroundings,
 };
@@ -44,6 +45,8 @@ pub(crate) fn sources(args: &TurnArgs, around: &Surroundings, cwd: &Path) -> Sou
         ("provider.default", args.provider.as_ref().map(text)),
         ("provider.model", args.model.as_ref().map(text)),
         ("permission.mode", args.permission.map(|mode| text(&mode.name().to_owned()))),
+        ("permission.confirm_bypass", args.confirm_bypass.then_some(toml::Value::Boolean(true))),
+        ("privacy.incognito", args.incognito.then_some(toml::Value::Boolean(true))),
         ("tools.max_rounds", args.max_turns.map(|rounds| toml::Value::Integer(rounds.into()))),
     ];
     let config_dir = around.config_dir();
@@ -159,7 +162,7 @@ pub(crate) async fn find_provider(settings: &Settings, http: &Http) -> Option<&'
 }
 
 /// The arm the settings ask for.
-pub(crate) async fn arm(settings: &Settings, http: &Http) -> Result<Arm> {
+pub(crate) async fn arm(settings: &Settings, http: &Http, firewall: &Arc<Firewall>) -> Result<Arm> {
     let name = match &settings.provider.default {
         Some(name) => name.clone(),
         None => match find_provider(settings, http).await {
@@ -177,7 +180,9 @@ pub(crate) async fn arm(settings: &Settings, http: &Http) -> Result<Arm> {
     let configured = settings.provider.context.get(&name).copied();
     let is_ollama = profile.protocol == Protocol::Ollama;
     let provider = gnoma_llm::connect(profile, http.clone());
-    let (model, window) = model(settings, known, local, &*provider).await?;
+    let provider = Guarded::new(provider, Arc::clone(firewall), local);
+    guarding::privacy(settings).admits(provider.facts()).map_err(Misuse)?;
+    let (model, window) = model(settings, known, local, &provider).await?;
     Ok(Arm {
         provider,
         model: model.into(),
@@ -243,42 +248,46 @@ const HOW_TO_START: &str = "no model to ask yet. One of these gets you going:
   gnoma demo                     shows a whole turn without any of it
 `gnoma providers` lists what gnoma can talk to.";
 
+/// What a session is started with besides the settings.
+pub(crate) struct Start<'a> {
+    pub cwd: &'a Path,
+    /// Folders to work in besides `cwd`.
+    pub folders: Vec<PathBuf>,
+    pub arm: Arm,
+    pub firewall: Arc<Firewall>,
+    /// System prompt in place of the built-in one.
+    pub system: Option<String>,
+}
+
 /// The session's options, without a way to answer questions.
 pub(crate) fn session(
-    settings: &Settings,
+    loaded: &Loaded,
     around: &Surroundings,
-    cwd: &Path,
-    arm: Arm,
-    system: Option<String>,
-) -> session::Options {
+    start: Start<'_>,
+) -> Result<session::Options> {
+    let settings = &loaded.settings;
     let limits = Limits {
         rounds: settings.tools.max_rounds,
         seed: clock::random() | 1,
         ..Limits::default()
     };
-    session::Options {
+    Ok(session::Options {
         id: clock::session_id(),
-        cwd: cwd.to_owned(),
-        tools: gnoma_tools::builtin(&tools(settings, around)),
-        arms: vec![arm],
-        system: system_prompt(settings, around, cwd, system),
+        place: guarding::place(loaded, around, start.cwd, start.folders),
+        tools: gnoma_tools::builtin(&tools(loaded, around)),
+        arms: vec![start.arm],
+        system: system_prompt(settings, around, start.cwd, start.system),
         mode: settings.permission.mode,
-        rules: settings.permission.rules.iter().map(rule).collect(),
+        permissions: guarding::permissions(settings)?,
+        firewall: start.firewall,
         interactive: false,
         limits,
         history: Vec::new(),
-    }
+    })
 }
 
-fn rule(rule: &settings::Rule) -> permission::Rule {
-    permission::Rule {
-        tool: rule.tool.clone(),
-        pattern: rule.pattern.clone(),
-        allow: rule.action == settings::Action::Allow,
-    }
-}
-
-fn tools(settings: &Settings, around: &Surroundings) -> gnoma_tools::Options {
+fn tools(loaded: &Loaded, around: &Surroundings) -> gnoma_tools::Options {
+    let settings = &loaded.settings;
     // By name, and by value for a variable that the configuration takes a key from.
     let is_key = |(name, value): &(&String, &String)| {
         let mut keys = settings.provider.api_keys.values();
@@ -291,6 +300,7 @@ fn tools(settings: &Settings, around: &Surroundings) -> gnoma_tools::Options {
         max_file_bytes: settings.tools.max_file_size,
         shell: shell(settings).into(),
         hidden_variables: around.env.iter().filter(is_key).map(|(name, _)| name.clone()).collect(),
+        sandbox: guarding::sandbox(settings, around, loaded.project == Some(Standing::Trusted)),
     }
 }
 
@@ -318,7 +328,7 @@ fn system_prompt(
         .file_name()
         .map_or_else(String::new, |name| name.to_string_lossy().into_owned());
     Box::new(move |tier| {
-        let place = Place {
+        let place = prompt::Place {
             cwd: &cwd,
             os: std::env::consts::OS,
             shell: &shell,

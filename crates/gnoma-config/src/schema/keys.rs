@@ -45,8 +45,13 @@ pub(crate) const PROTOCOLS: [&str; 7] =
     ["mistral", "anthropic", "openai", "responses", "google", "ollama", "compatible"];
 /// How hard a model can be told to think; `gnoma_core::Effort` has the same names.
 pub(crate) const EFFORTS: [&str; 4] = ["none", "low", "medium", "high"];
+const ACTIONS: [&str; 4] = ["redact", "block", "warn", "allow"];
+/// `auto` uses what the system offers, `required` runs no command without all of it.
+const SANDBOX: [&str; 3] = ["auto", "required", "off"];
+/// `asked`: commands that a person or rule allowed and that use it.
+const NETWORK: [&str; 3] = ["never", "asked", "always"];
 /// Names of `gnoma_core::PermissionMode`.
-pub(crate) const MODES: [&str; 6] = ["default", "accept_edits", "auto", "plan", "deny", "bypass"];
+pub(super) const MODES: [&str; 6] = ["default", "accept_edits", "auto", "plan", "deny", "bypass"];
 
 const HOOK_EVENTS: [&str; 6] =
     ["pre_tool_use", "post_tool_use", "session_start", "session_end", "pre_compact", "stop"];
@@ -78,12 +83,20 @@ pub static ROWS: &[Row] = &[
     Row::new("permission.mode", Word(&MODES), "how much is asked before tools run")
         .or(|| word("auto"))
         .guarded(NotLooser),
-    Row::new("permission.rules.[].tool", Verbatim, "glob of tool names the rule is about")
-        .guarded(OnlyDeny)
-        .required(),
-    Row::new("permission.rules.[].pattern", Verbatim, "text the arguments must contain")
+    Row::new("permission.confirm_bypass", Bool, "let mode bypass also do what is always asked for")
+        .or(NO)
+        .guarded(Trusted),
+    Row::new(
+        "permission.rules.[].rule",
+        Verbatim,
+        "what the rule is about, such as `bash(cargo test *)` or `fs.write(src/**)`",
+    )
+    .guarded(OnlyDeny),
+    Row::new("permission.rules.[].tool", Verbatim, "in place of `rule`: glob of tool names")
         .guarded(OnlyDeny),
-    Row::new("permission.rules.[].action", Word(&["allow", "deny"]), "what the rule says")
+    Row::new("permission.rules.[].pattern", Verbatim, "with `tool`: text in the arguments")
+        .guarded(OnlyDeny),
+    Row::new("permission.rules.[].action", Word(&["allow", "ask", "deny"]), "what the rule says")
         .guarded(OnlyDeny)
         .required(),
     // Tools
@@ -135,6 +148,30 @@ pub static ROWS: &[Row] = &[
         .required(),
     Row::new("security.patterns.[].action", Word(&["redact", "block", "warn"]), "what is done")
         .guarded(Trusted),
+    Row::new("security.actions.[].rule", Verbatim, "glob of rules, such as `aws-*`")
+        .guarded(Trusted),
+    Row::new("security.actions.[].provider", Verbatim, "provider it holds for, or `local`")
+        .guarded(Trusted),
+    Row::new("security.actions.[].path", Verbatim, "glob of files it holds for").guarded(Trusted),
+    Row::new("security.actions.[].action", Word(&ACTIONS), "what is done with a secret found")
+        .guarded(Trusted)
+        .required(),
+    Row::new("security.allow", List, "secrets that may pass, each as `sha256:…` of it")
+        .guarded(Trusted),
+    // Privacy and walls
+    Row::new("privacy.incognito", Bool, "keep nothing of what is said or done")
+        .or(NO)
+        .guarded(Trusted),
+    Row::new("privacy.local_only", Bool, "incognito asks models on this machine only")
+        .or(NO)
+        .guarded(Trusted),
+    Row::new("sandbox.mode", Word(&SANDBOX), "walls around commands")
+        .or(|| word("auto"))
+        .guarded(Trusted),
+    Row::new("sandbox.network", Word(&NETWORK), "who gets through them to the network")
+        .or(|| word("asked"))
+        .guarded(Trusted),
+    Row::new("sandbox.writable", List, "more folders commands may write in").guarded(Trusted),
     // Small local model
     Row::new("slm.enabled", Bool, "use a small local model").or(NO),
     Row::new("slm.backend", Word(&SLM_BACKENDS), "what runs it").or(|| word("auto")),

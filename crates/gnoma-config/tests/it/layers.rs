@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, time::Duration};
 
 use gnoma_config::{
     Origin, Protocol,
-    settings::{Action, Rule},
+    settings::{About, Action, Rule},
     toml::Value,
 };
 use gnoma_core::{Effort, session::PermissionMode};
@@ -30,9 +30,14 @@ fn without_any_file_everything_has_its_built_in_value() {
     insta::assert_snapshot!(Home::new().origins(), @r#"
     network.connect_timeout = "10s"  # default
     network.idle_timeout = "300s"  # default
+    permission.confirm_bypass = false  # default
     permission.mode = "auto"  # default
+    privacy.incognito = false  # default
+    privacy.local_only = false  # default
     provider.max_tokens = 8192  # default
     router.force_two_stage = false  # default
+    sandbox.mode = "auto"  # default
+    sandbox.network = "asked"  # default
     security.entropy_safelist = ["uuid", "sha_hex", "iso8601", "url"]  # default
     security.entropy_threshold = 4.5  # default
     security.redact_high_entropy = false  # default
@@ -60,7 +65,10 @@ fn every_layer_is_named_where_it_set_a_value() {
     insta::assert_snapshot!(home.origins(), @r#"
     network.connect_timeout = "10s"  # default
     network.idle_timeout = "300s"  # default
+    permission.confirm_bypass = false  # default
     permission.mode = "plan"  # flag: command line, permission.mode
+    privacy.incognito = false  # default
+    privacy.local_only = false  # default
     provider.api_keys.anthropic = "***6789"  # environment: environment variable ANTHROPIC_API_KEY
     provider.default = "anthropic"  # environment: environment variable GNOMA_PROVIDER
     provider.effort = "high"  # project: ~/project/.gnoma/config.toml:2:10
@@ -68,6 +76,8 @@ fn every_layer_is_named_where_it_set_a_value() {
     provider.model = "medium"  # profile: ~/config/profiles/work.toml:1:18
     provider.temperature = 1.0  # project: ~/project/.gnoma/config.toml:3:15
     router.force_two_stage = false  # default
+    sandbox.mode = "auto"  # default
+    sandbox.network = "asked"  # default
     security.entropy_safelist = ["uuid", "sha_hex", "iso8601", "url"]  # default
     security.entropy_threshold = 4.5  # default
     security.redact_high_entropy = false  # default
@@ -138,8 +148,7 @@ fn tables_merge_by_key_and_lists_are_appended_to() {
     let context = BTreeMap::from([("ollama".to_owned(), 8192), ("vllm".to_owned(), 32768)]);
     assert_eq!(loaded.settings.provider.context, context);
     let rule = |tool: &str, pattern: &str| Rule {
-        tool: tool.to_owned(),
-        pattern: pattern.to_owned(),
+        about: About::Text { tool: tool.to_owned(), pattern: pattern.to_owned() },
         action: Action::Deny,
     };
     assert_eq!(loaded.settings.permission.rules, [rule("bash", ""), rule("fs.*", "secret")]);

@@ -30,9 +30,9 @@ use self::{
 };
 pub use self::{
     limits::Limits,
-    protocol::{Effect, Input},
+    protocol::{Effect, Input, Verdict},
 };
-use crate::{permission::Verdict, prompt, repair};
+use crate::{prompt, repair};
 
 #[derive(Debug, Default)]
 enum Phase {
@@ -112,6 +112,15 @@ impl Turn {
     pub fn answered_by(&mut self, origin: ModelRef, small_model: bool) {
         self.origin = Some(origin);
         self.watch.small_model = small_model;
+    }
+
+    /// A call of the answer that is being worked on, if it owes a result.
+    #[must_use]
+    pub fn call(&self, id: &CallId) -> Option<&ToolCall> {
+        match &self.phase {
+            Phase::Tools(batch) | Phase::Stopping(batch) => batch.open_call(id),
+            Phase::Idle | Phase::Calling { .. } | Phase::Backoff { .. } => None,
+        }
     }
 
     /// Takes one fact and adds the wishes that follow from it to `fx`. Facts that come too late are
@@ -380,9 +389,10 @@ impl Turn {
                     self.refuse(&mut batch, id, reason, fx);
                 }
             }
-            Verdict::Ask { reason, preview } => {
+            Verdict::Ask { reason, preview, always } => {
                 if let Some(call) = batch.ask(id) {
-                    fx.push(Effect::Emit(Event::PermissionAsked { call, reason, preview }));
+                    let asked = Event::PermissionAsked { call, reason, preview, always };
+                    fx.push(Effect::Emit(asked));
                 }
             }
         }
@@ -397,7 +407,7 @@ impl Turn {
         fx: &mut Effects,
     ) -> Phase {
         match answer {
-            Answer::Allow => {
+            Answer::Allow | Answer::Always => {
                 if let Some(call) = batch.grant(id) {
                     run(call, "allowed by the user".to_owned(), fx);
                 }

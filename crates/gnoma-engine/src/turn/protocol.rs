@@ -7,7 +7,29 @@ use gnoma_core::{
     session::Answer,
 };
 
-use crate::permission::Verdict;
+/// What is to be done with a call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// It runs.
+    Allow {
+        /// Which rule or mode says so.
+        reason: String,
+    },
+    /// It does not run; the reason goes to the model.
+    Deny {
+        /// Why not.
+        reason: String,
+    },
+    /// A person decides.
+    Ask {
+        /// Why they must.
+        reason: String,
+        /// What the call would change, as a unified diff.
+        preview: Option<String>,
+        /// The rule that would answer for them from now on.
+        always: Option<String>,
+    },
+}
 
 /// Facts that have happened; only the driver makes them.
 #[derive(Clone, Debug)]

@@ -150,7 +150,7 @@ fn any_order_of_facts_keeps_the_history_lawful() {
                     let reason = String::from("r");
                     let verdict = match random(4) {
                         0 => Verdict::Deny { reason },
-                        1 => Verdict::Ask { reason, preview: None },
+                        1 => Verdict::Ask { reason, preview: None, always: None },
                         _ => Verdict::Allow { reason },
                     };
                     Input::Judged(id, verdict)
@@ -390,7 +390,8 @@ fn thousands_of_calls_are_answered_and_few_are_run() {
 fn a_claim_against_a_red_check_is_held_against_the_model_once() {
     let mut turn = started(Limits::default());
     feed(&mut turn, call(0, "a", "bash", "{}"));
-    let report = Some(CommandReport { command: "cargo test".into(), exit_code: Some(101) });
+    let report =
+        Some(CommandReport { command: "cargo test".into(), exit_code: Some(101), walled: None });
     let red = ToolOutcome::Failed(ToolOutput { report, ..ToolOutput::text("FAILED") });
     feed(
         &mut turn,
@@ -451,7 +452,7 @@ fn a_small_model_s_second_call_in_one_answer_is_not_waited_for() {
 fn a_small_model_whose_change_works_twice_must_answer() {
     let mut turn = started(Limits::default());
     let model = ModelRef { provider: "p".into(), model: "m".into() };
-    let green = || CommandReport { command: "sh test.sh".into(), exit_code: Some(0) };
+    let green = || CommandReport { command: "sh test.sh".into(), exit_code: Some(0), walled: None };
     for n in 0..2 {
         for (name, diff, report) in [("edit", Some("+x"), None), ("bash", None, Some(green()))] {
             assert!(turn.may_use_tools());

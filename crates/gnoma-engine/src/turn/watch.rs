@@ -91,7 +91,7 @@ impl Watch {
             ToolOutcome::Denied(why) => return self.repeated(call, why).into_iter().collect(),
             ToolOutcome::Interrupted(_) => return advice,
         };
-        if let Some(CommandReport { command, exit_code }) = &output.report {
+        if let Some(CommandReport { command, exit_code, .. }) = &output.report {
             self.check.record(command, *exit_code);
         }
         advice.extend(self.green(output));

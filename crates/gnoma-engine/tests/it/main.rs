@@ -4,14 +4,23 @@
 
 mod corpus;
 
-use std::{path::PathBuf, sync::Arc, time::Duration};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
 
 use gnoma_core::{
     Command, Content, ErrorKind, Event, Message, Role, StreamEvent, Tool, ToolOutcome,
     session::{Answer as Reply, Outcome, PermissionMode, SessionState},
     tool::Access,
 };
-use gnoma_engine::{Arm, Handle, Limits, Session, session::Options};
+use gnoma_engine::{Arm, Handle, Limits, Place, Session, session::Options};
+use gnoma_guard::{
+    firewall::{self, Firewall, Guarded, Policy},
+    permission::Permissions,
+    secrets::Scanner,
+};
 use gnoma_testkit::{Answer, FakeProvider, FakeTool};
 
 /// No session of these tests takes longer, on tokio's clock.
@@ -25,8 +34,14 @@ struct Run {
 fn start(answers: Vec<Answer>, tools: Vec<FakeTool>, interactive: bool) -> Run {
     let provider = Arc::new(FakeProvider::new(answers));
     let tools = tools.into_iter().map(|tool| Arc::new(tool) as Arc<dyn Tool>).collect();
+    let firewall = Arc::new(Firewall::new(firewall::Options {
+        scanner: Scanner::new(Default::default()).unwrap(),
+        policy: Policy::default(),
+        allowed: Vec::new(),
+        first_placeholder: 1,
+    }));
     let arm = Arm {
-        provider: Arc::clone(&provider) as _,
+        provider: Guarded::new(Arc::clone(&provider) as _, Arc::clone(&firewall), false),
         model: "m".into(),
         local: false,
         context_window: None,
@@ -37,12 +52,21 @@ fn start(answers: Vec<Answer>, tools: Vec<FakeTool>, interactive: bool) -> Run {
     };
     let handle = Session::spawn(Options {
         id: "s".into(),
-        cwd: PathBuf::from("/"),
+        place: Place {
+            cwd: PathBuf::from("/"),
+            roots: vec![PathBuf::from("/")],
+            home: None,
+            config_dirs: Vec::new(),
+            trusted: true,
+            sandboxed: false,
+            resolve: Box::new(Path::to_path_buf),
+        },
         tools,
         arms: vec![arm],
         system: Box::new(|_| "be good".into()),
         mode: if interactive { PermissionMode::Auto } else { PermissionMode::Bypass },
-        rules: Vec::new(),
+        permissions: Permissions::default(),
+        firewall,
         interactive,
         limits: Limits::default(),
         history: Vec::new(),

@@ -5,11 +5,11 @@
 use std::{
     collections::BTreeMap,
     fmt,
-    path::Path,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant},
 };
 
+use gnoma_core::ToolCx;
 use tokio::{io::AsyncWriteExt, process::ChildStdin, task::JoinSet, time::timeout};
 use tokio_util::sync::CancellationToken;
 
@@ -106,10 +106,10 @@ impl Jobs {
     ///
     /// # Errors
     /// Why it could not be started, for the model.
-    pub(super) fn start(&self, shell: &Shell, command: &str, cwd: &Path) -> Result<JobId, String> {
+    pub(super) fn start(&self, shell: &Shell, command: &str, cx: &ToolCx) -> Result<JobId, String> {
         let mut table = self.table();
         table.make_room().map_err(|full| full.to_string())?;
-        let (process, input) = shell.start_with_input(command, cwd)?;
+        let (process, input) = shell.start_with_input(command, cx)?;
         Ok(table.add(command, process, input))
     }
 

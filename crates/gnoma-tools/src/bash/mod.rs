@@ -39,7 +39,11 @@ const MAX_TIMEOUT_SECONDS: f64 = 3600.0;
 /// The shell tools. They share their background jobs, which end with the last of them.
 pub(crate) fn tools(options: &Options) -> Vec<Arc<dyn Tool>> {
     let shared = Arc::new(Shared {
-        shell: Shell::new(options.shell.clone(), options.hidden_variables.clone()),
+        shell: Shell::new(
+            options.shell.clone(),
+            options.hidden_variables.clone(),
+            options.sandbox.clone(),
+        ),
         default_timeout: options.bash_timeout,
         jobs: Jobs::default(),
     });
@@ -127,7 +131,7 @@ enum Halt {
 
 impl Shared {
     fn in_background(&self, command: &str, cx: &ToolCx) -> ToolOutcome {
-        match self.jobs.start(&self.shell, command, &cx.cwd) {
+        match self.jobs.start(&self.shell, command, cx) {
             Ok(id) => ToolOutcome::done(format!("job {id} started")),
             Err(why) => ToolOutcome::failed(why),
         }
@@ -138,7 +142,7 @@ impl Shared {
             Duration::from_secs_f64(seconds.clamp(MIN_TIMEOUT_SECONDS, MAX_TIMEOUT_SECONDS))
         });
         let command = arguments.command;
-        let mut process = match self.shell.start(&command, &cx.cwd) {
+        let mut process = match self.shell.start(&command, &cx) {
             Ok(process) => process,
             Err(why) => return ToolOutcome::failed(why),
         };
@@ -153,7 +157,7 @@ impl Shared {
                 if process.is_open() {
                     add_line(&mut text, &self.leave_running(&command, process));
                 }
-                ended(command, ending, text)
+                ended(command, ending, text, self.shell.is_walled(&cx))
             }
             Halt::TimedOut => {
                 process.terminate(|text| transcript.push(text)).await;
@@ -219,14 +223,19 @@ async fn follow(
     }
 }
 
-fn ended(command: String, ending: Ending, output: String) -> ToolOutcome {
+fn ended(command: String, ending: Ending, output: String, is_walled: bool) -> ToolOutcome {
     if ending == Ending::Code(0) {
         let text = if output.is_empty() { "(no output)".to_owned() } else { output };
         return ToolOutcome::Done(reported(text, ending.report(command)));
     }
     let mut text = ending.to_string();
     add_line(&mut text, &output);
-    ToolOutcome::Failed(reported(text, ending.report(command)))
+    let mut report = ending.report(command);
+    report.walled = is_walled.then(|| gnoma_sandbox::walled(&output, report.exit_code)).flatten();
+    if let Some(why) = &report.walled {
+        add_line(&mut text, &format!("[{why}]"));
+    }
+    ToolOutcome::Failed(reported(text, report))
 }
 
 fn timed_out(command: String, limit: Duration, output: &str) -> ToolOutcome {
@@ -235,7 +244,7 @@ fn timed_out(command: String, limit: Duration, output: &str) -> ToolOutcome {
         limit.as_secs_f64()
     );
     add_line(&mut text, output);
-    ToolOutcome::Failed(reported(text, CommandReport { command, exit_code: None }))
+    ToolOutcome::Failed(reported(text, CommandReport { command, exit_code: None, walled: None }))
 }
 
 fn reported(text: String, report: CommandReport) -> ToolOutput {

@@ -97,6 +97,7 @@ impl Ending {
                 Self::Code(code) => Some(code),
                 Self::Signal(_) | Self::Unknown => None,
             },
+            walled: None,
         }
     }
 }

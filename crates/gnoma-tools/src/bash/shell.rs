@@ -7,14 +7,18 @@ use std::{
     os::fd::OwnedFd,
     path::{Path, PathBuf},
     process::Stdio,
+    sync::OnceLock,
 };
 
+use gnoma_core::ToolCx;
+use gnoma_sandbox::{PROTECTED, Policy, Readable, Strength, Support, Walls};
 use tokio::{
     net::unix::pipe,
     process::{ChildStdin, Command},
 };
 
 use super::process::Process;
+use crate::Sandbox;
 
 /// The shell that every Unix has.
 const FALLBACK_SHELL: &str = "/bin/sh";
@@ -36,20 +40,54 @@ const VARIABLES: [(&str, &str); 7] = [
 pub(super) struct Shell {
     program: PathBuf,
     hidden_variables: Vec<String>,
+    sandbox: Sandbox,
+    walls: OnceLock<Built>,
+}
+
+/// The walls of a session, once they are needed.
+#[derive(Debug)]
+enum Built {
+    /// The system offers none, and none are required.
+    None,
+    Walls(Walls),
+    /// Too little for what is required; why.
+    Refused(String),
 }
 
 impl Shell {
     /// A shell whose commands do not see `hidden_variables`.
-    pub(super) fn new(program: PathBuf, hidden_variables: Vec<String>) -> Self {
-        Self { program, hidden_variables }
+    pub(super) fn new(program: PathBuf, hidden_variables: Vec<String>, sandbox: Sandbox) -> Self {
+        Self { program, hidden_variables, sandbox, walls: OnceLock::new() }
+    }
+
+    /// Whether a command with these rights runs behind walls.
+    pub(super) fn is_walled(&self, cx: &ToolCx) -> bool {
+        !cx.grant.outside && matches!(self.built(), Built::Walls(_))
+    }
+
+    fn built(&self) -> &Built {
+        self.walls.get_or_init(|| match &self.sandbox {
+            Sandbox::Off => Built::None,
+            Sandbox::Walled { launcher, required, .. } => {
+                let support = Support::detect();
+                match support.strength {
+                    Strength::Full => Built::Walls(Walls::new(launcher.clone(), &support)),
+                    weak if *required => Built::Refused(format!(
+                        "{weak}, and `sandbox.mode` is `required`; `gnoma doctor` says what is missing"
+                    )),
+                    Strength::Partial => Built::Walls(Walls::new(launcher.clone(), &support)),
+                    Strength::None => Built::None,
+                }
+            }
+        })
     }
 
     /// Starts a command that cannot read anything.
     ///
     /// # Errors
     /// Why it could not be started, for the model.
-    pub(super) fn start(&self, command: &str, cwd: &Path) -> Result<Process, String> {
-        self.launch(command, cwd, Stdio::null).map(|(process, _)| process)
+    pub(super) fn start(&self, command: &str, cx: &ToolCx) -> Result<Process, String> {
+        self.launch(command, cx, Stdio::null).map(|(process, _)| process)
     }
 
     /// Starts a command that reads what is written to the returned end of a pipe.
@@ -59,41 +97,59 @@ impl Shell {
     pub(super) fn start_with_input(
         &self,
         command: &str,
-        cwd: &Path,
+        cx: &ToolCx,
     ) -> Result<(Process, Option<ChildStdin>), String> {
-        self.launch(command, cwd, Stdio::piped)
+        self.launch(command, cx, Stdio::piped)
     }
 
     fn launch(
         &self,
         command: &str,
-        cwd: &Path,
+        cx: &ToolCx,
         stdin: fn() -> Stdio,
     ) -> Result<(Process, Option<ChildStdin>), String> {
-        let started = match self.spawn(&self.program, command, cwd, stdin()) {
-            Err(error) if error.kind() == ErrorKind::NotFound && cwd.is_dir() => {
-                self.spawn(Path::new(FALLBACK_SHELL), command, cwd, stdin())
+        if let (Built::Refused(why), false) = (self.built(), cx.grant.outside) {
+            return Err(format!("the command was not run: {why}"));
+        }
+        let started = match self.spawn(self.invocation(&self.program, command, cx), cx, stdin()) {
+            Err(error) if error.kind() == ErrorKind::NotFound && cx.cwd.is_dir() => {
+                self.spawn(self.invocation(Path::new(FALLBACK_SHELL), command, cx), cx, stdin())
             }
             started => started,
         };
-        started.map_err(|error| refusal(&error, cwd))
+        started.map_err(|error| refusal(&error, &cx.cwd))
+    }
+
+    /// The shell with its command, behind walls where there are any.
+    fn invocation(&self, shell: &Path, command: &str, cx: &ToolCx) -> Command {
+        match (&self.sandbox, self.built()) {
+            (Sandbox::Walled { policy, network_on_grant, .. }, Built::Walls(walls))
+                if !cx.grant.outside =>
+            {
+                // Behind walls a missing shell would show too late to try another.
+                let shell = if is_installed(shell) { shell } else { Path::new(FALLBACK_SHELL) };
+                let policy = narrowed(policy, cx, *network_on_grant);
+                walls.command(shell, ["-c", command], &policy).into()
+            }
+            _ => {
+                let mut plain = Command::new(shell);
+                plain.arg("-c").arg(command);
+                plain
+            }
+        }
     }
 
     fn spawn(
         &self,
-        shell: &Path,
-        command: &str,
-        cwd: &Path,
+        mut shell: Command,
+        cx: &ToolCx,
         stdin: Stdio,
     ) -> io::Result<(Process, Option<ChildStdin>)> {
         // One pipe for both outputs keeps them in the order they were written.
         let (reader, writer) = io::pipe()?;
         let output = pipe::Receiver::from_owned_fd(OwnedFd::from(reader))?;
-        let mut shell = Command::new(shell);
         shell
-            .arg("-c")
-            .arg(command)
-            .current_dir(cwd)
+            .current_dir(&*cx.cwd)
             .stdin(stdin)
             .stdout(writer.try_clone()?)
             .stderr(writer)
@@ -106,6 +162,34 @@ impl Shell {
         let input = child.stdin.take();
         Ok((Process::new(child, output), input))
     }
+}
+
+/// The policy of one command: the workspace, what every command may touch, what its verdict grants.
+fn narrowed(policy: &Policy, cx: &ToolCx, network_on_grant: bool) -> Policy {
+    let mut policy = policy.clone();
+    policy.writable.extend(cx.roots.iter().chain(&cx.grant.writable).cloned());
+    for root in cx.roots.iter() {
+        policy.protected.extend(PROTECTED.iter().map(|name| root.join(name)));
+    }
+    // What a person let the command change or read is neither protected nor hidden from it.
+    policy.protected.retain(|path| {
+        !cx.grant.writable.iter().any(|granted| path == granted || path.starts_with(granted))
+    });
+    if let Readable::Except(hidden) = &mut policy.readable {
+        hidden.retain(|path| {
+            !cx.grant
+                .paths
+                .iter()
+                .any(|granted| granted.starts_with(path) || path.starts_with(granted))
+        });
+    }
+    policy.network |= network_on_grant && cx.grant.network;
+    policy
+}
+
+/// Whether a shell is where its path says; a bare name is looked for by whoever starts it.
+fn is_installed(shell: &Path) -> bool {
+    shell.components().count() == 1 || shell.is_file()
 }
 
 fn refusal(error: &io::Error, cwd: &Path) -> String {

@@ -1,24 +1,37 @@
 //! Replacing a file in one step: whoever looks sees the old content or the new, never a part.
 //!
-//! The new content goes to a hidden file in the same folder, which is then renamed. A link is followed
-//! and stays a link; permission bits stay; the owner stays where the system allows it. Not kept: hard
+//! The new content goes to a hidden file in the same folder, which is then renamed. All of it happens
+//! relative to the opened folder, so that nobody can lead it elsewhere in between. A link was followed
+//! when the call was looked at and stays a link; permission bits stay; the owner stays where the system allows it. Not kept: hard
 //! links. No `fsync`: a crash of the machine may lose the change, not the file system's order.
 
 use std::{
-    fs::{self, File, Metadata, Permissions},
+    ffi::{OsStr, OsString},
+    fs::File,
+    hash::{BuildHasher, RandomState},
     io::{self, Write},
-    os::unix::fs::{MetadataExt, PermissionsExt, fchown},
-    path::{Path, PathBuf},
+    os::fd::OwnedFd,
 };
 
+use rustix::{
+    fs::{
+        AtFlags, FileType, Gid, Mode, OFlags, Stat, Uid, fchmod, fchown, fstat, openat, renameat,
+        unlinkat,
+    },
+    io::Errno,
+};
 use tokio_util::sync::CancellationToken;
 
-use super::{Refusal, target::Target};
+use super::{Refusal, open, target::Target};
 
 /// Bits of a new file before the process's own mask.
-const NEW_FILE_MODE: u32 = 0o666;
+const NEW_FILE_MODE: Mode = Mode::from_bits_retain(0o666);
+/// Bits of which one at least makes a file writable to somebody.
+const WRITE_BITS: u32 = 0o222;
 /// The part of a mode that is permission.
 const PERMISSION_BITS: u32 = 0o7777;
+/// Names tried for the hidden file before giving up.
+const MAX_NAMES_TRIED: usize = 16;
 
 /// Makes `content` the content of the file at `target`; makes the folders above it.
 pub(super) fn replace(
@@ -26,78 +39,103 @@ pub(super) fn replace(
     content: &[u8],
     stop: &CancellationToken,
 ) -> Result<(), Refusal> {
-    let real = destination(target)?;
-    let existing = match fs::metadata(&real) {
-        Ok(metadata) => Some(metadata),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-        Err(error) => return Err(target.cannot("write", &error)),
+    let (Some(above), Some(name)) = (target.path.parent(), target.path.file_name()) else {
+        return Err(target.is_folder());
     };
-    if existing.as_ref().is_some_and(|metadata| metadata.permissions().readonly()) {
-        return Err(Refusal::Failed(format!(
-            "`{}` is write-protected; nothing was written. Change its mode first if it may be changed",
-            target.name
-        )));
+    let cannot = |error: io::Error| target.cannot("write", &error);
+    let folder = open::make_folder(above).map_err(cannot)?;
+    let existing = open::facts(&folder, name).map_err(cannot)?;
+    if let Some(existing) = &existing {
+        may_be_replaced(target, existing)?;
     }
-    let ready =
-        prepare(&real, content, existing.as_ref()).map_err(|e| target.cannot("write", &e))?;
+    let hidden = Hidden::with(&folder, content, existing.as_ref()).map_err(cannot)?;
     if stop.is_cancelled() {
         return Err(Refusal::Stopped(format!("`{}` was not written", target.name)));
     }
-    match ready.persist(&real) {
-        Ok(_file) => Ok(()),
-        Err(failed) => Err(target.cannot("write", &failed.error)),
+    hidden.become_file(name).map_err(cannot)
+}
+
+fn may_be_replaced(target: &Target, existing: &Stat) -> Result<(), Refusal> {
+    let why = match open::kind(existing) {
+        FileType::RegularFile if existing.st_mode & WRITE_BITS != 0 => return Ok(()),
+        FileType::RegularFile => {
+            "is write-protected; nothing was written. Change its mode first if it may be changed"
+        }
+        FileType::Directory => return Err(target.is_folder()),
+        FileType::Symlink => {
+            "is a link that leads nowhere; nothing was written. Name the file it should lead to"
+        }
+        _ => return Err(target.is_special()),
+    };
+    Err(Refusal::Failed(format!("`{}` {why}", target.name)))
+}
+
+/// A file under a name of its own; gone when dropped before it has become the real one.
+struct Hidden<'a> {
+    folder: &'a OwnedFd,
+    name: OsString,
+}
+
+impl<'a> Hidden<'a> {
+    fn with(folder: &'a OwnedFd, content: &[u8], existing: Option<&Stat>) -> io::Result<Self> {
+        let (hidden, mut file) = Self::new(folder)?;
+        file.write_all(content)?;
+        if let Some(existing) = existing {
+            keep_owner(&file, existing)?;
+            // After the owner: a change of owner clears bits.
+            fchmod(&file, Mode::from_raw_mode(existing.st_mode & PERMISSION_BITS))?;
+        }
+        Ok(hidden)
+    }
+
+    fn new(folder: &'a OwnedFd) -> io::Result<(Self, File)> {
+        let flags =
+            OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        for _ in 0..MAX_NAMES_TRIED {
+            let name =
+                OsString::from(format!(".gnoma-{:016x}.tmp", RandomState::new().hash_one(0)));
+            match openat(folder, &name, flags, NEW_FILE_MODE) {
+                Ok(file) => return Ok((Self { folder, name }, File::from(file))),
+                Err(Errno::EXIST) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Err(io::ErrorKind::AlreadyExists.into())
+    }
+
+    /// A link that has meanwhile taken the name is replaced itself, not what it leads to.
+    fn become_file(self, name: &OsStr) -> io::Result<()> {
+        Ok(renameat(self.folder, &self.name, self.folder, name)?)
     }
 }
 
-/// The file that is written: the target itself, or what its link leads to.
-fn destination(target: &Target) -> Result<PathBuf, Refusal> {
-    match fs::canonicalize(&target.path) {
-        Ok(real) => Ok(real),
-        Err(_) if target.path.is_symlink() => Err(Refusal::Failed(format!(
-            "`{}` is a link that leads nowhere; nothing was written. Name the file it should lead to",
-            target.name
-        ))),
-        Err(_) => Ok(target.path.clone()),
+impl Drop for Hidden<'_> {
+    fn drop(&mut self) {
+        // After the rename there is nothing under this name.
+        unlinkat(self.folder, &self.name, AtFlags::empty()).ok();
     }
-}
-
-/// A hidden file beside `real` that holds `content`; gone when dropped before it is renamed.
-fn prepare(
-    real: &Path,
-    content: &[u8],
-    existing: Option<&Metadata>,
-) -> io::Result<tempfile::NamedTempFile> {
-    let folder = real.parent().unwrap_or(Path::new("/"));
-    fs::create_dir_all(folder)?;
-    let mut file = tempfile::Builder::new()
-        .prefix(".gnoma-")
-        .suffix(".tmp")
-        .permissions(Permissions::from_mode(NEW_FILE_MODE))
-        .tempfile_in(folder)?;
-    file.write_all(content)?;
-    if let Some(existing) = existing {
-        keep_owner(file.as_file(), existing)?;
-        // After the owner: a change of owner clears bits.
-        let mode = existing.mode() & PERMISSION_BITS;
-        file.as_file().set_permissions(Permissions::from_mode(mode))?;
-    }
-    Ok(file)
 }
 
 /// Gives the new file the old one's owner; only the superuser may, so a refusal is no failure.
-fn keep_owner(file: &File, existing: &Metadata) -> io::Result<()> {
-    let made = file.metadata()?;
-    if (made.uid(), made.gid()) == (existing.uid(), existing.gid()) {
+fn keep_owner(file: &File, existing: &Stat) -> io::Result<()> {
+    let made = fstat(file)?;
+    if (made.st_uid, made.st_gid) == (existing.st_uid, existing.st_gid) {
         return Ok(());
     }
-    match fchown(file, Some(existing.uid()), Some(existing.gid())) {
-        Err(error) if error.kind() != io::ErrorKind::PermissionDenied => Err(error),
-        _ => Ok(()),
+    let (owner, group) = (Uid::from_raw(existing.st_uid), Gid::from_raw(existing.st_gid));
+    match fchown(file, Some(owner), Some(group)) {
+        Err(Errno::PERM | Errno::ACCESS) | Ok(()) => Ok(()),
+        Err(error) => Err(error.into()),
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::{
+        fs::{self, Permissions},
+        os::unix::fs::{MetadataExt, PermissionsExt},
+    };
+
     use super::*;
     use crate::fs::testing::Bench;
 
@@ -172,8 +210,8 @@ mod tests {
 
     #[test]
     fn a_folder_that_takes_no_files_is_reported() {
-        let bench = Bench::new();
-        assert!(replace_in(&bench, "/proc/gnoma-test", "x").is_err());
+        let target = Target { path: "/proc/gnoma-test".into(), name: "x".into() };
+        assert!(replace(&target, b"x", &CancellationToken::new()).is_err());
     }
 
     #[test]

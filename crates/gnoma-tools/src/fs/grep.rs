@@ -4,7 +4,6 @@
 //! costs no more than it shows. Binary files, hidden files and ignored files are not searched.
 
 use std::{
-    fs::File,
     io,
     path::{Path, PathBuf},
 };
@@ -19,7 +18,7 @@ use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, Sink, SinkMatch}
 use serde::Deserialize;
 
 use super::{
-    Answer, Refusal, Shared,
+    Answer, Refusal, Shared, open,
     pattern::Pattern,
     target::{Kind, Target, shown},
     text::{Stoppable, counted},
@@ -127,7 +126,7 @@ struct Search {
 impl Search {
     fn file(&mut self, path: &Path, name: &str, cx: &ToolCx) {
         let mut sink = FileSink { matcher: &self.matcher, name, hits: &mut self.hits };
-        let outcome = File::open(path).and_then(|file| {
+        let outcome = open::file(path).and_then(|file| {
             let reader = Stoppable::new(file, &cx.stop);
             self.searcher.search_reader(&self.matcher, reader, &mut sink)
         });

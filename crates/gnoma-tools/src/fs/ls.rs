@@ -1,18 +1,23 @@
 //! `fs.ls`: what is in one folder, hidden and ignored entries included.
 
 use std::{
-    fs::{self, DirEntry},
-    path::Path,
+    ffi::OsStr,
+    io,
+    os::{
+        fd::{AsFd, OwnedFd},
+        unix::ffi::OsStrExt,
+    },
 };
 
 use gnoma_core::{
     ToolCx, ToolSpec,
     tool::{Access, Tier, ToolOutput, Touches},
 };
+use rustix::fs::{Dir, FileType, readlinkat};
 use serde::Deserialize;
 
 use super::{
-    Answer, Shared,
+    Answer, Shared, open,
     target::{Kind, Target},
 };
 use crate::args;
@@ -44,34 +49,45 @@ pub(super) fn run(_shared: &Shared, arguments: &Arguments, cx: &ToolCx) -> Answe
     match target.kind()? {
         Kind::Folder => {}
         Kind::Missing => return Err(target.is_missing()),
-        Kind::File(_) | Kind::Special => {
-            let line = Entry::at(&target.path, target.name.clone()).line();
-            return Ok(ToolOutput::text(line));
-        }
+        Kind::File(_) | Kind::Special => return one(&target),
     }
-    let mut entries: Vec<DirEntry> = fs::read_dir(&target.path)
-        .map_err(|error| target.cannot("list", &error))?
-        .filter_map(Result::ok)
-        .take(MAX_SORTED)
-        .collect();
+    let folder = open::folder(&target.path).map_err(|error| target.cannot("list", &error))?;
+    let mut entries = entries(&folder).map_err(|error| target.cannot("list", &error))?;
     if entries.is_empty() {
         return Ok(ToolOutput::text(format!("`{}` is empty", target.name)));
     }
-    entries.sort_by_cached_key(|entry| (!is_folder(entry), entry.file_name()));
-    Ok(ToolOutput::text(listing(&entries)))
+    entries.sort_unstable();
+    Ok(ToolOutput::text(listing(&folder, &entries)))
 }
 
-fn is_folder(entry: &DirEntry) -> bool {
-    entry.file_type().is_ok_and(|kind| kind.is_dir())
+/// The line for a target that is no folder.
+fn one(target: &Target) -> Answer {
+    let (Some(above), Some(name)) = (target.path.parent(), target.path.file_name()) else {
+        return Err(target.is_missing());
+    };
+    let folder = open::folder(above).map_err(|error| target.cannot("list", &error))?;
+    Ok(ToolOutput::text(Entry::at(&folder, name, target.name.clone()).line()))
 }
 
-fn listing(entries: &[DirEntry]) -> String {
+/// Whether it is a file rather than a folder (folders come first), and its name.
+type Listed = (bool, Vec<u8>);
+
+fn entries(folder: &OwnedFd) -> io::Result<Vec<Listed>> {
+    let listed = Dir::read_from(folder)?.filter_map(Result::ok).filter_map(|entry| {
+        let name = entry.file_name().to_bytes();
+        let is_folder = entry.file_type() == FileType::Directory;
+        (!matches!(name, b"." | b"..")).then(|| (!is_folder, name.to_vec()))
+    });
+    Ok(listed.take(MAX_SORTED).collect())
+}
+
+fn listing(folder: &OwnedFd, entries: &[Listed]) -> String {
     let mut lines: Vec<String> = entries
         .iter()
         .take(MAX_ENTRIES)
-        .map(|entry| {
-            let name = entry.file_name().to_string_lossy().into_owned();
-            Entry::at(&entry.path(), name).line()
+        .map(|(_, name)| {
+            let shown = String::from_utf8_lossy(name).into_owned();
+            Entry::at(folder, OsStr::from_bytes(name), shown).line()
         })
         .collect();
     let left = entries.len().saturating_sub(MAX_ENTRIES);
@@ -90,21 +106,22 @@ struct Entry {
 }
 
 impl Entry {
-    fn at(path: &Path, name: String) -> Self {
-        let Ok(facts) = fs::symlink_metadata(path) else {
+    fn at(folder: impl AsFd, entry: &OsStr, name: String) -> Self {
+        let Ok(Some(facts)) = open::facts(&folder, entry) else {
             return Self { kind: "gone", bytes: None, name };
         };
-        let (kind, bytes, name) = if facts.is_dir() {
-            ("dir", None, format!("{name}/"))
-        } else if facts.is_symlink() {
-            let leads_to = fs::read_link(path).unwrap_or_default();
-            ("link", None, format!("{name} -> {}", leads_to.display()))
-        } else if facts.is_file() {
-            ("file", Some(facts.len()), name)
-        } else {
-            ("other", None, name)
-        };
-        Self { kind, bytes, name }
+        match open::kind(&facts) {
+            FileType::Directory => Self { kind: "dir", bytes: None, name: format!("{name}/") },
+            FileType::RegularFile => {
+                Self { kind: "file", bytes: u64::try_from(facts.st_size).ok(), name }
+            }
+            FileType::Symlink => {
+                let leads_to = readlinkat(&folder, entry, Vec::new()).unwrap_or_default();
+                let leads_to = leads_to.to_string_lossy();
+                Self { kind: "link", bytes: None, name: format!("{name} -> {leads_to}") }
+            }
+            _ => Self { kind: "other", bytes: None, name },
+        }
     }
 
     fn line(&self) -> String {

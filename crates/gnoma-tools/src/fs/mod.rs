@@ -11,6 +11,7 @@ mod glob;
 mod grep;
 mod ledger;
 mod ls;
+mod open;
 mod pattern;
 mod read;
 mod sniff;
@@ -28,6 +29,8 @@ use gnoma_core::{
     tool::{BoxFuture, ToolOutput},
 };
 use serde::de::DeserializeOwned;
+
+pub use open::resolve;
 
 use crate::{Options, args};
 use ledger::Ledger;

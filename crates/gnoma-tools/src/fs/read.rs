@@ -5,7 +5,7 @@
 //! mark are left out); `fs.edit` works on the real bytes.
 
 use std::{
-    fs::{File, Metadata},
+    fs::Metadata,
     io::{self, BufRead, BufReader},
 };
 
@@ -139,7 +139,8 @@ fn read_whole(
 }
 
 fn read_in_pieces(target: &Target, arguments: &Arguments, stop: &CancellationToken) -> Answer {
-    let window = File::open(&target.path)
+    let window = target
+        .open()
         .map(|file| BufReader::new(Stoppable::new(file, stop)))
         .and_then(|reader| Window::read(reader, arguments))
         .map_err(|error| broken(target, stop, &error))?;

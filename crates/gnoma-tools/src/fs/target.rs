@@ -1,14 +1,16 @@
 //! The path a call names: where it leads, what is there, and what to say when it is not.
 
 use std::{
-    fs::{self, File, Metadata},
+    fs::{File, Metadata},
     io::{self, Read},
     path::{Path, PathBuf},
 };
 
+use rustix::fs::Dir;
+
 use gnoma_core::ToolCx;
 
-use super::Refusal;
+use super::{Refusal, open};
 
 /// Names of a folder that are looked at to find the nearest to a missing one.
 const MAX_NAMES_COMPARED: usize = 5000;
@@ -20,7 +22,7 @@ const MIN_LIKENESS: f32 = 0.6;
 /// A path from a call.
 #[derive(Debug)]
 pub(super) struct Target {
-    /// Where it leads, seen from the working folder.
+    /// Where it leads, every link followed when the call was looked at. Only this is opened.
     pub(super) path: PathBuf,
     /// As it is shown: relative inside the working folder, else absolute.
     pub(super) name: String,
@@ -46,16 +48,34 @@ impl Target {
             return Err(Refusal::Failed("`path` is empty; name a file or folder".to_owned()));
         }
         // Collecting components drops `.` and doubled slashes; `..` stays, since links give it meaning.
-        let path: PathBuf = cx.cwd.join(given).components().collect();
-        let name = shown(&cx.cwd, &path);
-        Ok(Self { path, name })
+        let written: PathBuf = cx.cwd.join(given).components().collect();
+        let name = shown(&cx.cwd, &written);
+        let path = open::resolve(&written)
+            .map_err(|error| Refusal::Failed(format!("cannot look at `{name}`: {error}")))?;
+        let target = Self { path, name };
+        if target.is_in_reach(cx) { Ok(target) } else { Err(target.is_out_of_reach()) }
+    }
+
+    /// Whether the call may come here: in the workspace, or where its verdict was about.
+    fn is_in_reach(&self, cx: &ToolCx) -> bool {
+        cx.roots.iter().chain(&cx.grant.paths).any(|root| self.path.starts_with(root))
+    }
+
+    fn is_out_of_reach(&self) -> Refusal {
+        Refusal::Failed(format!(
+            "`{}` leads to `{}`, outside the workspace, which was not allowed for this call; nothing was done",
+            self.name,
+            self.path.display()
+        ))
     }
 
     /// What is there.
     pub(super) fn kind(&self) -> Result<Kind, Refusal> {
-        match fs::metadata(&self.path) {
+        match self.path.symlink_metadata() {
             Ok(metadata) if metadata.is_file() => Ok(Kind::File(metadata)),
             Ok(metadata) if metadata.is_dir() => Ok(Kind::Folder),
+            // It was resolved: a link that is left leads nowhere.
+            Ok(metadata) if metadata.is_symlink() => Ok(Kind::Missing),
             Ok(_) => Ok(Kind::Special),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Kind::Missing),
             Err(error) => Err(self.cannot("look at", &error)),
@@ -65,10 +85,17 @@ impl Target {
     /// The first `length` bytes, fewer when the file is shorter.
     pub(super) fn head(&self, length: u64) -> Result<Vec<u8>, Refusal> {
         let mut head = Vec::new();
-        File::open(&self.path)
+        self.open()
             .and_then(|file| file.take(length).read_to_end(&mut head))
             .map_err(|error| self.cannot("read", &error))?;
         Ok(head)
+    }
+
+    /// The file, open for reading.
+    pub(super) fn open(&self) -> io::Result<File> {
+        let file = open::file(&self.path)?;
+        // Between the look and now it may have become a pipe that never ends.
+        if file.metadata()?.is_file() { Ok(file) } else { Err(io::ErrorKind::InvalidInput.into()) }
     }
 
     /// The whole file, unless it is larger than `max` bytes.
@@ -123,12 +150,13 @@ impl Target {
         let (Some(folder), Some(wanted)) = (self.path.parent(), self.path.file_name()) else {
             return Vec::new();
         };
-        let Ok(entries) = fs::read_dir(folder) else {
+        let Ok(entries) = open::folder(folder).and_then(|folder| Ok(Dir::new(folder)?)) else {
             return Vec::new();
         };
         let names: Vec<String> = entries
             .take(MAX_NAMES_COMPARED)
-            .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
+            .filter_map(|entry| entry.ok()?.file_name().to_str().ok().map(str::to_owned))
+            .filter(|name| !matches!(name.as_str(), "." | ".."))
             .collect();
         let beside = Path::new(&self.name).parent().unwrap_or(Path::new(""));
         nearest(&wanted.to_string_lossy(), &names)
@@ -166,6 +194,21 @@ mod tests {
     use super::*;
     use crate::fs::testing::Bench;
 
+    #[test]
+    fn a_call_stays_in_the_workspace_and_what_it_was_granted() {
+        let (bench, elsewhere) = (Bench::new(), tempfile::tempdir().unwrap());
+        let outside = elsewhere.path().canonicalize().unwrap();
+        std::os::unix::fs::symlink(&outside, bench.path("link")).unwrap();
+        let mut cx = bench.cx();
+        for given in ["link/a", "..", outside.join("a").to_str().unwrap()] {
+            let refusal = words(Target::of(&cx, given).unwrap_err());
+            assert!(refusal.contains("outside the workspace"), "{refusal}");
+        }
+        cx.grant.paths = vec![outside.join("a")];
+        assert_eq!(Target::of(&cx, "link/a").unwrap().path, outside.join("a"));
+        assert!(Target::of(&cx, "link/ab").is_err(), "a prefix of the name is no parent");
+    }
+
     fn words(refusal: Refusal) -> String {
         match refusal {
             Refusal::Failed(why) | Refusal::Stopped(why) => why,
@@ -173,12 +216,11 @@ mod tests {
     }
 
     #[test]
-    fn names_are_relative_inside_the_folder_and_absolute_outside() {
+    fn names_are_relative_inside_the_folder() {
         let bench = Bench::new();
         let name = |given: &str| Target::of(&bench.cx(), given).unwrap().name;
         assert_eq!(name("./a//b"), "a/b");
         assert_eq!(name("."), ".");
-        assert_eq!(name("/etc/hosts"), "/etc/hosts");
         assert_eq!(name(bench.path("x").to_str().unwrap()), "x");
         assert!(words(Target::of(&bench.cx(), " ").unwrap_err()).contains("empty"));
     }

@@ -7,7 +7,8 @@ use std::{
 };
 
 use gnoma_core::{
-    CallId, RawJson, ResultPart, Tool, ToolCall, ToolCx, ToolOutcome, tool::ToolOutput,
+    CallId, RawJson, ResultPart, Tool, ToolCall, ToolCx, ToolOutcome,
+    tool::{Grant, ToolOutput},
 };
 use serde_json::Value;
 use tempfile::TempDir;
@@ -39,6 +40,8 @@ impl Bench {
     pub(super) fn cx(&self) -> ToolCx {
         ToolCx {
             cwd: Arc::new(self.folder.path().to_owned()),
+            roots: [self.folder.path().canonicalize().unwrap()].into(),
+            grant: Grant::default(),
             stop: self.stop.clone(),
             progress: mpsc::channel(1).0,
         }

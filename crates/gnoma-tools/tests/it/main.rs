@@ -5,6 +5,9 @@ mod background;
 #[cfg(test)]
 mod bash;
 #[cfg(test)]
+#[cfg(target_os = "linux")]
+mod race;
+#[cfg(test)]
 mod specs;
 #[cfg(test)]
 mod support;

@@ -8,7 +8,7 @@ use std::{
 
 use gnoma_core::{
     CallId, RawJson, Tool, ToolCall, ToolCx, ToolOutcome,
-    tool::{CommandReport, Progress, ToolOutput},
+    tool::{CommandReport, Grant, Progress, ToolOutput},
 };
 use gnoma_tools::{Options, builtin};
 use serde_json::{Value, json};
@@ -35,7 +35,14 @@ impl Bench {
         let folder = tempfile::tempdir().unwrap();
         let stop = CancellationToken::new();
         let (progress, watched) = mpsc::channel(1024);
-        let cx = ToolCx { cwd: Arc::new(folder.path().to_owned()), stop: stop.clone(), progress };
+        let root = folder.path().canonicalize().unwrap();
+        let cx = ToolCx {
+            cwd: Arc::new(root.clone()),
+            roots: [root].into(),
+            grant: Grant::default(),
+            stop: stop.clone(),
+            progress,
+        };
         Self { folder, stop, watched, tools: builtin(options), cx }
     }
 
@@ -119,7 +126,7 @@ pub(crate) fn text(outcome: &ToolOutcome) -> String {
 }
 
 pub(crate) fn report(command: &str, exit_code: Option<i32>) -> Option<CommandReport> {
-    Some(CommandReport { command: command.to_owned(), exit_code })
+    Some(CommandReport { command: command.to_owned(), exit_code, walled: None })
 }
 
 pub(crate) fn is_done(outcome: &ToolOutcome) -> bool {

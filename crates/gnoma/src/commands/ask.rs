@@ -1,5 +1,7 @@
 //! `gnoma "prompt"`: one turn, and out.
 
+use std::sync::Arc;
+
 use anyhow::Result;
 use clap::CommandFactory as _;
 
@@ -7,10 +9,10 @@ use super::cwd;
 use crate::{
     args::{Args, OutputFormat, TurnArgs},
     front::{self, Front, json},
-    prompt,
+    guarding, prompt,
     report::{self, Exit, Misuse},
     surroundings::Surroundings,
-    wire,
+    wire::{self, Start},
 };
 
 pub(crate) async fn run(args: &TurnArgs, around: &Surroundings) -> Result<Exit> {
@@ -32,12 +34,20 @@ async fn answer(args: &TurnArgs, around: &Surroundings) -> Result<Exit> {
     let cwd = cwd(args, around)?;
     let loaded = wire::configuration(args, around, &cwd)?;
     let http = wire::http(&loaded.settings);
-    let arm = wire::arm(&loaded.settings, &http).await?;
+    let firewall = guarding::firewall(&loaded.settings, around)?;
+    let arm = wire::arm(&loaded.settings, &http, &firewall).await?;
     let model = arm.name();
-    let mut options = wire::session(&loaded.settings, around, &cwd, arm, args.system.clone());
+    let start = Start {
+        cwd: &cwd,
+        folders: super::folders(args, around)?,
+        arm,
+        firewall: Arc::clone(&firewall),
+        system: args.system.clone(),
+    };
+    let mut options = wire::session(&loaded, around, start)?;
     let asker = (args.output_format == OutputFormat::Text)
         .then(|| front::Asker::of_terminal(around))
         .flatten();
     options.interactive = asker.is_some();
-    Front::new(args.output_format, around, model).turn(options, content, asker).await
+    Front::new(args.output_format, around, model, firewall).turn(options, content, asker).await
 }

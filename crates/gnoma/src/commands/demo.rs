@@ -8,14 +8,16 @@ use std::{path::Path, process::Command, sync::Arc, time::Duration};
 use anyhow::{Context as _, Result};
 use gnoma_core::Content;
 use gnoma_engine::Arm;
+use gnoma_guard::firewall::Guarded;
 use gnoma_llm::replay::Replay;
 
 use crate::{
     args::OutputFormat,
     front::{Asker, Front},
+    guarding,
     report::{self, Exit},
     surroundings::Surroundings,
-    wire,
+    wire::{self, Start},
 };
 
 const PROJECT: [(&str, &str); 3] = [
@@ -63,8 +65,17 @@ async fn turn(around: &Surroundings, project: &Path) -> Result<Exit> {
     if around.stdout_is_terminal {
         script = script.with_pace(PACE);
     }
+    // The user's own settings must not change what the demo shows: none are in its folder.
+    let nowhere = project.join("no-settings");
+    let sources = gnoma_config::Sources {
+        config_dir: nowhere.clone(),
+        state_dir: nowhere,
+        ..Default::default()
+    };
+    let loaded = gnoma_config::load(&sources).context("the built-in configuration is broken")?;
+    let firewall = guarding::firewall(&loaded.settings, around)?;
     let arm = Arm {
-        provider: Arc::new(script),
+        provider: Guarded::new(Arc::new(script), Arc::clone(&firewall), true),
         model: "script".into(),
         local: true,
         lean: false,
@@ -74,16 +85,15 @@ async fn turn(around: &Surroundings, project: &Path) -> Result<Exit> {
         effort: None,
     };
     let model = arm.name();
-    // The user's own settings must not change what the demo shows: none are in its folder.
-    let nowhere = project.join("no-settings");
-    let sources = gnoma_config::Sources {
-        config_dir: nowhere.clone(),
-        state_dir: nowhere,
-        ..Default::default()
+    let start = Start {
+        cwd: project,
+        folders: Vec::new(),
+        arm,
+        firewall: Arc::clone(&firewall),
+        system: None,
     };
-    let loaded = gnoma_config::load(&sources).context("the built-in configuration is broken")?;
-    let mut options = wire::session(&loaded.settings, around, project, arm, None);
+    let mut options = wire::session(&loaded, around, start)?;
     options.interactive = true;
-    let front = Front::new(OutputFormat::Text, around, model);
+    let front = Front::new(OutputFormat::Text, around, model, firewall);
     front.turn(options, vec![Content::text(PROMPT)], Some(Asker::of_demo())).await
 }

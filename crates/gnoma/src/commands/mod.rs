@@ -3,6 +3,8 @@
 mod ask;
 mod config;
 mod demo;
+mod doctor;
+mod guard;
 mod providers;
 mod trust;
 
@@ -36,6 +38,8 @@ pub(crate) async fn run(args: Args, around: &Surroundings) -> Result<Exit> {
         Some(Sub::Trust { folder, revoke, list }) => {
             trust::run(folder, revoke, list, &turn, around)
         }
+        Some(Sub::Guard { what }) => guard::run(&what, &turn, around),
+        Some(Sub::Doctor) => doctor::run(&turn, around),
         Some(Sub::Completions { shell }) => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Args::command(), "gnoma", &mut script);
@@ -49,6 +53,16 @@ fn cwd(args: &TurnArgs, around: &Surroundings) -> Result<PathBuf, Misuse> {
     let wanted = args.cwd.as_ref().map_or_else(|| around.cwd.clone(), |cwd| around.cwd.join(cwd));
     let folder = wanted.canonicalize().ok().filter(|path| path.is_dir());
     folder.ok_or_else(|| Misuse(format!("`{}` is no folder to work in", wanted.display())))
+}
+
+/// The further folders to work in, without symbolic links.
+fn folders(args: &TurnArgs, around: &Surroundings) -> Result<Vec<PathBuf>, Misuse> {
+    let real = |folder: &PathBuf| {
+        let wanted = around.cwd.join(folder);
+        let real = wanted.canonicalize().ok().filter(|path| path.is_dir());
+        real.ok_or_else(|| Misuse(format!("`{}` is no folder to work in", wanted.display())))
+    };
+    args.add_dir.iter().map(real).collect()
 }
 
 /// Writes to standard output.

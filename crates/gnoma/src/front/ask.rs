@@ -52,6 +52,7 @@ enum Who {
 struct Question {
     call: CallId,
     text: String,
+    offers_always: bool,
 }
 
 impl Asker {
@@ -74,12 +75,19 @@ impl Asker {
     }
 
     /// Shows the question, after those that were there before; [`answered`] gives the answers.
-    pub(super) fn ask(&mut self, call: &ToolCall, reason: &str, preview: Option<&str>) {
+    pub(super) fn ask(
+        &mut self,
+        call: &ToolCall,
+        reason: &str,
+        preview: Option<&str>,
+        always: Option<&str>,
+    ) {
         let text = match &self.who {
-            Who::Terminal(terminal) => question(call, reason, preview, Size::of(terminal)),
+            Who::Terminal(terminal) => question(call, reason, preview, always, Size::of(terminal)),
             Who::Demo => format!("? {} ({reason}): allowed by the demo", headline(call)),
         };
-        self.waiting.push_back(Question { call: call.id.clone(), text });
+        let offers_always = always.is_some();
+        self.waiting.push_back(Question { call: call.id.clone(), text, offers_always });
         self.open_next();
     }
 
@@ -87,15 +95,18 @@ impl Asker {
         if self.open.is_some() {
             return;
         }
-        let Some(Question { call, text }) = self.waiting.pop_front() else { return };
+        let Some(question) = self.waiting.pop_front() else { return };
+        let Question { call, text, offers_always } = question;
         self.open = Some(match &self.who {
             Who::Terminal(terminal) => {
                 let terminal = Arc::clone(terminal);
-                spawn_blocking(move || answer(call, read_answer(&terminal, &text).as_deref()))
+                spawn_blocking(move || {
+                    answer(call, read_answer(&terminal, &text).as_deref(), offers_always)
+                })
             }
             Who::Demo => {
                 report::say(text);
-                spawn_blocking(|| answer(call, Some("y")))
+                spawn_blocking(|| answer(call, Some("y"), false))
             }
         });
     }
@@ -128,13 +139,23 @@ fn read_answer(mut terminal: &File, question: &str) -> Option<String> {
     Some(line.trim().to_owned())
 }
 
-fn question(call: &ToolCall, reason: &str, preview: Option<&str>, size: Size) -> String {
+fn question(
+    call: &ToolCall,
+    reason: &str,
+    preview: Option<&str>,
+    always: Option<&str>,
+    size: Size,
+) -> String {
     let (name, reason) = (shorten(&call.name), shorten(reason));
     let body = match preview {
         Some(diff) => cut_diff(&clean(diff), size),
         None => with_digest(&clean(&arguments(call)), size),
     };
-    format!("\ngnoma wants to run {name}\n{body}\n({reason})\n[y]es, [n]o, or a reason why not: ")
+    let always = always.map_or_else(String::new, |rule| format!("[a]lways {}, ", clean(rule)));
+    format!(
+        "\ngnoma wants to run {name}\n{body}\n({reason})\n\
+         [y]es, {always}[n]o, or a reason why not: "
+    )
 }
 
 /// The beginning of a diff, and how much more there is.
@@ -188,9 +209,10 @@ fn arguments(call: &ToolCall) -> String {
     }
 }
 
-fn answer(call: CallId, line: Option<&str>) -> Command {
+fn answer(call: CallId, line: Option<&str>, offers_always: bool) -> Command {
     let answer = match line {
         Some("y" | "Y" | "yes" | "Yes") => Answer::Allow,
+        Some("a" | "A" | "always" | "Always") if offers_always => Answer::Always,
         None | Some("" | "n" | "N" | "no" | "No") => Answer::Deny { reason: String::new() },
         Some(reason) => Answer::Deny { reason: reason.to_owned() },
     };
@@ -209,7 +231,7 @@ mod tests {
     fn asked(arguments: &Value, preview: Option<&str>) -> String {
         let arguments = RawJson::of(arguments).unwrap();
         let call = ToolCall::new(CallId::new("c"), "bash", arguments);
-        question(&call, "mode auto: commands are asked for", preview, SCREEN)
+        question(&call, "mode auto: commands are asked for", preview, None, SCREEN)
     }
 
     /// What the screen shows when the question has been written.
@@ -262,12 +284,23 @@ mod tests {
     #[test]
     fn anything_but_yes_is_no() {
         let denied = |line| {
-            let Command::Answer { answer, .. } = answer(CallId::new("c"), line) else { panic!() };
+            let answered = answer(CallId::new("c"), line, false);
+            let Command::Answer { answer, .. } = answered else { panic!() };
             answer
         };
         assert_eq!(denied(Some("y")), Answer::Allow);
         assert_eq!(denied(Some("")), Answer::Deny { reason: String::new() });
         assert_eq!(denied(Some("use make")), Answer::Deny { reason: "use make".into() });
         assert_eq!(denied(None), Answer::Deny { reason: String::new() });
+        assert_eq!(denied(Some("a")), Answer::Deny { reason: "a".into() });
+    }
+
+    #[test]
+    fn always_is_an_answer_where_its_rule_was_shown() {
+        let call = ToolCall::new(CallId::new("c"), "bash", RawJson::empty_object());
+        let text = question(&call, "why", None, Some("bash(cargo test)"), SCREEN);
+        assert!(text.contains("[y]es, [a]lways bash(cargo test), [n]o"), "{text}");
+        let always = Command::Answer { call: CallId::new("c"), answer: Answer::Always };
+        assert_eq!(answer(CallId::new("c"), Some("a"), true), always);
     }
 }

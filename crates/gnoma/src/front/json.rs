@@ -3,12 +3,13 @@
 //! The lines have the shape that drivers of other agents read already (`system`, `assistant`, `user`,
 //! `result`); `routing` and `notice` are ours and may be ignored.
 
-use std::time::Instant;
+use std::{sync::Arc, time::Instant};
 
 use gnoma_core::{
     Content, Event, Message, ModelRef, ResultPart, Role, StopReason, ToolResult, Usage,
     session::Outcome,
 };
+use gnoma_guard::firewall::Firewall;
 use serde_json::{Value, json};
 
 use super::{
@@ -20,6 +21,7 @@ use super::{
 pub(super) struct Json {
     stream: bool,
     model: ModelRef,
+    firewall: Arc<Firewall>,
     session: String,
     started: Instant,
     /// Text of the last answer.
@@ -28,10 +30,11 @@ pub(super) struct Json {
 }
 
 impl Json {
-    pub(super) fn new(model: ModelRef, stream: bool) -> Self {
+    pub(super) fn new(model: ModelRef, firewall: Arc<Firewall>, stream: bool) -> Self {
         Self {
             stream,
             model,
+            firewall,
             session: String::new(),
             started: Instant::now(),
             result: String::new(),
@@ -40,7 +43,11 @@ impl Json {
     }
 
     fn line(&self, out: &mut Output, value: &Value) -> Result<(), Gone> {
-        if self.stream { write(out, value) } else { Ok(()) }
+        if self.stream { self.write(out, value) } else { Ok(()) }
+    }
+
+    fn write(&self, out: &mut Output, value: &Value) -> Result<(), Gone> {
+        out.text(&format!("{}\n", redacted(value, &self.firewall)))
     }
 
     fn appended(&mut self, message: &Message, out: &mut Output) -> Result<(), Gone> {
@@ -73,7 +80,7 @@ impl Json {
     ) -> Result<(), Gone> {
         let Ending { subtype, error, stop, kept_partial } = Ending::of(outcome);
         let elapsed = u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX);
-        write(
+        self.write(
             out,
             &json!({
                 "type": "result",
@@ -198,8 +205,16 @@ pub(crate) fn failure(error: &anyhow::Error) -> String {
     format!("{result}\n")
 }
 
-fn write(out: &mut Output, value: &Value) -> Result<(), Gone> {
-    out.text(&format!("{value}\n"))
+/// `value` without secrets in its texts.
+fn redacted(value: &Value, firewall: &Firewall) -> Value {
+    match value {
+        Value::String(text) => firewall.text(text).into(),
+        Value::Array(items) => items.iter().map(|item| redacted(item, firewall)).collect(),
+        Value::Object(fields) => {
+            fields.iter().map(|(name, item)| (name.clone(), redacted(item, firewall))).collect()
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => value.clone(),
+    }
 }
 
 fn block(content: &Content) -> Option<Value> {

@@ -9,7 +9,7 @@ mod output;
 mod signals;
 mod text;
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use anyhow::{Result, bail};
 use gnoma_core::{
@@ -17,6 +17,7 @@ use gnoma_core::{
     session::{Outcome, SessionState},
 };
 use gnoma_engine::{Handle, Session, session};
+use gnoma_guard::firewall::Firewall;
 use tokio::time::{MissedTickBehavior, interval};
 
 pub(crate) use self::ask::Asker;
@@ -55,11 +56,17 @@ pub(crate) struct Front {
 }
 
 impl Front {
-    pub(crate) fn new(format: OutputFormat, around: &Surroundings, model: ModelRef) -> Self {
+    /// What is written for programs goes through `firewall`: it ends up in logs.
+    pub(crate) fn new(
+        format: OutputFormat,
+        around: &Surroundings,
+        model: ModelRef,
+        firewall: Arc<Firewall>,
+    ) -> Self {
         let view: Box<dyn View> = match format {
             OutputFormat::Text => Box::new(Text::new(around)),
-            OutputFormat::Json => Box::new(Json::new(model, false)),
-            OutputFormat::StreamJson => Box::new(Json::new(model, true)),
+            OutputFormat::Json => Box::new(Json::new(model, firewall, false)),
+            OutputFormat::StreamJson => Box::new(Json::new(model, firewall, true)),
         };
         let animated = format == OutputFormat::Text && around.animated();
         Self {
@@ -143,10 +150,10 @@ impl Front {
         let mut step = Step::Going;
         while let (Some(event), Step::Going) = (next, &step) {
             self.view.event(&event, &mut self.out)?;
-            if let (Event::PermissionAsked { call, reason, preview }, Some(asker)) =
+            if let (Event::PermissionAsked { call, reason, preview, always }, Some(asker)) =
                 (&event, &mut *asker)
             {
-                asker.ask(call, reason, preview.as_deref());
+                asker.ask(call, reason, preview.as_deref(), always.as_deref());
             }
             if matches!(event, Event::State(SessionState::Idle | SessionState::Closed)) {
                 step = Step::Over(self.outcome.take());

@@ -1,0 +1,166 @@
+//! What trust in a folder is pinned to: the content of all that could act on its behalf.
+//!
+//! That is the project's `.gnoma/config.toml`, every file in the folders of `.gnoma` that hold hooks,
+//! skills, plugins, agents and commands, and every file of the project that the configuration names,
+//! in a command or an argument. One changed byte, one more or one less file is another pin.
+//!
+//! Not covered: what those programs read or start themselves.
+
+use std::{
+    collections::BTreeSet,
+    fs::{self, File},
+    io::{self, Read},
+    path::{Path, PathBuf},
+};
+
+use sha2::{Digest, Sha256};
+
+/// Folders in `.gnoma` whose files act.
+const ACTING: [&str; 5] = ["agents", "commands", "hooks", "plugins", "skills"];
+/// Most files that are looked at; a folder with more has no pin.
+const MAX_FILES: usize = 2000;
+/// Most bytes of all files together.
+const MAX_BYTES: u64 = 256 << 20;
+/// How deep folders may lie in each other.
+const MAX_DEPTH: usize = 16;
+/// What commands are cut at when they are searched for names of files.
+const SEPARATORS: [char; 17] =
+    ['"', '\'', '`', ';', '&', '|', '<', '>', '(', ')', '{', '}', '=', ',', ':', '$', '\\'];
+
+/// The pin of the project in `folder` whose configuration has this `content`.
+///
+/// # Errors
+/// A file cannot be read, or there are too many to look at.
+pub fn pin(folder: &Path, content: &[u8]) -> io::Result<String> {
+    let mut hash = Sha256::new();
+    part(&mut hash, Path::new("config"), content.len() as u64);
+    hash.update(content);
+    let mut left = MAX_BYTES;
+    for file in acting_files(folder, content)? {
+        let mut opened = File::open(folder.join(&file))?;
+        let length = opened.metadata()?.len();
+        left = left.checked_sub(length).ok_or_else(too_much)?;
+        part(&mut hash, &file, length);
+        let copied = io::copy(&mut opened.by_ref().take(length), &mut hash)?;
+        hash.update(copied.to_le_bytes());
+    }
+    let digits: String = hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
+    Ok(format!("sha256:{digits}"))
+}
+
+/// Lengths go in too, so that no content can pass for the start of another file.
+fn part(hash: &mut Sha256, name: &Path, length: u64) {
+    let name = name.as_os_str().as_encoded_bytes();
+    hash.update((name.len() as u64).to_le_bytes());
+    hash.update(name);
+    hash.update(length.to_le_bytes());
+}
+
+fn too_much() -> io::Error {
+    io::Error::other("its hooks, skills and scripts are too many or too large to be pinned")
+}
+
+/// The files that act, seen from `folder`, sorted.
+fn acting_files(folder: &Path, content: &[u8]) -> io::Result<BTreeSet<PathBuf>> {
+    let mut files = BTreeSet::new();
+    for name in ACTING {
+        below(folder, &Path::new(".gnoma").join(name), 0, &mut files)?;
+    }
+    let text = String::from_utf8_lossy(content);
+    for word in text.split(|c: char| c.is_whitespace() || SEPARATORS.contains(&c)) {
+        let name = Path::new(word.trim_start_matches("./"));
+        let is_inside = !word.is_empty() && name.is_relative();
+        if is_inside && folder.join(name).is_file() {
+            add(name.to_path_buf(), &mut files)?;
+        }
+    }
+    Ok(files)
+}
+
+fn add(file: PathBuf, files: &mut BTreeSet<PathBuf>) -> io::Result<()> {
+    files.insert(file);
+    if files.len() > MAX_FILES { Err(too_much()) } else { Ok(()) }
+}
+
+/// All files at and below `relative`. Links are followed: what they lead to is what would act.
+fn below(
+    folder: &Path,
+    relative: &Path,
+    depth: usize,
+    files: &mut BTreeSet<PathBuf>,
+) -> io::Result<()> {
+    if depth > MAX_DEPTH {
+        return Err(too_much());
+    }
+    let entries = match fs::read_dir(folder.join(relative)) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(error),
+    };
+    for entry in entries {
+        let inside = relative.join(entry?.file_name());
+        let path = folder.join(&inside);
+        if path.is_dir() {
+            below(folder, &inside, depth + 1, files)?;
+        } else if path.is_file() {
+            add(inside, files)?;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CONFIG: &[u8] = br#"[[hooks]]
+exec = "sh ./scripts/check.sh --strict"
+[[mcp_servers]]
+command = "tools/server"
+args = ["--data=tools/data.json"]
+"#;
+
+    #[test]
+    fn every_file_that_acts_is_part_of_the_pin_and_others_are_not() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        let put = |name: &str, text: &str| {
+            fs::create_dir_all(at(name).parent().unwrap()).unwrap();
+            fs::write(at(name), text).unwrap();
+        };
+        let pin = || super::pin(folder.path(), CONFIG).unwrap();
+        let mut last = pin();
+        for name in [
+            "scripts/check.sh",
+            "tools/server",
+            "tools/data.json",
+            ".gnoma/hooks/a",
+            ".gnoma/skills/x/y/run.py",
+        ] {
+            for text in ["one", "two"] {
+                put(name, text);
+                let now = pin();
+                assert_ne!(now, last, "{name}");
+                last = now;
+            }
+        }
+        put("README.md", "hello");
+        put(".gnoma/sessions/1.json", "{}");
+        assert_eq!(pin(), last);
+        assert_ne!(super::pin(folder.path(), b"").unwrap(), last);
+        fs::remove_file(at("tools/server")).unwrap();
+        assert_ne!(pin(), last);
+    }
+
+    #[test]
+    fn content_cannot_pass_for_another_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let hooks = folder.path().join(".gnoma/hooks");
+        fs::create_dir_all(&hooks).unwrap();
+        fs::write(hooks.join("a"), "xy").unwrap();
+        let one = super::pin(folder.path(), b"").unwrap();
+        fs::write(hooks.join("a"), "x").unwrap();
+        fs::write(hooks.join("b"), "y").unwrap();
+        assert_ne!(super::pin(folder.path(), b"").unwrap(), one);
+    }
+}

@@ -1,0 +1,194 @@
+//! The guard as a session has it.
+//!
+//! A call passes here twice: when it is judged, and when it runs with exactly what was judged. In
+//! between lie the questions to people and the rules their answers make. The decisions themselves are
+//! the guard's.
+
+use std::{
+    collections::HashMap,
+    fmt,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use gnoma_core::{
+    ToolCall, ToolSpec,
+    message::CallId,
+    session::PermissionMode,
+    tool::{Grant, Touches},
+};
+use gnoma_guard::{
+    firewall::Firewall,
+    permission::{self, Permissions, Rule, World},
+};
+
+use crate::turn::Verdict;
+
+/// Longest rule that is offered as an answer for good: it must be read at a glance.
+const MAX_OFFERED_BYTES: usize = 200;
+
+/// What the guard knows about where a session works.
+pub struct Place {
+    /// Folder that commands start in, links resolved.
+    pub cwd: PathBuf,
+    /// Folders the tools may work in, links resolved; the first holds `cwd`.
+    pub roots: Vec<PathBuf>,
+    /// The user's home.
+    pub home: Option<PathBuf>,
+    /// Folders of gnoma's own configuration and state.
+    pub config_dirs: Vec<PathBuf>,
+    /// The user stands behind the project's settings.
+    pub trusted: bool,
+    /// Commands run behind walls.
+    pub sandboxed: bool,
+    /// Follows the links of a path, as far as it exists.
+    pub resolve: Box<dyn Fn(&Path) -> PathBuf + Send + Sync>,
+}
+
+impl fmt::Debug for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Place").field("roots", &self.roots).finish_non_exhaustive()
+    }
+}
+
+/// A call that was judged and has not run to its end.
+#[derive(Clone, Debug)]
+struct Judged {
+    /// As it runs: placeholders are secrets again.
+    call: ToolCall,
+    grant: Grant,
+    /// The rules an answer for good would add.
+    always: Vec<Rule>,
+}
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct Gate {
+    pub(crate) mode: PermissionMode,
+    permissions: Permissions,
+    place: Place,
+    /// Somebody can answer questions.
+    interactive: bool,
+    firewall: Arc<Firewall>,
+    /// Emptied as calls end; a round has few.
+    judged: HashMap<CallId, Judged>,
+}
+
+impl Gate {
+    pub(crate) fn new(
+        mode: PermissionMode,
+        permissions: Permissions,
+        place: Place,
+        interactive: bool,
+        firewall: Arc<Firewall>,
+    ) -> Self {
+        Self { mode, permissions, place, interactive, firewall, judged: HashMap::new() }
+    }
+
+    /// The one place where it is decided whether a call may run. `preview` shows what it would change.
+    pub(crate) fn judge(
+        &mut self,
+        spec: &ToolSpec,
+        call: &ToolCall,
+        preview: impl FnOnce(&ToolCall, &Grant) -> Option<String>,
+    ) -> Verdict {
+        let restored = match self.firewall.restore(call) {
+            Ok(restored) => restored,
+            Err(reason) => return Verdict::Deny { reason },
+        };
+        let sends_secrets = |grant: &Grant| {
+            !restored.used.is_empty() && (grant.network || matches!(spec.touches, Touches::Url(_)))
+        };
+        let verdict = self.permissions.judge(self.mode, &self.world(), spec, &restored.call);
+        let (reason, grant, always) = match verdict {
+            permission::Verdict::Deny { reason } => return Verdict::Deny { reason },
+            permission::Verdict::Allow { reason, grant } if !sends_secrets(&grant) => {
+                self.keep(call, Judged { call: restored.call, grant, always: Vec::new() });
+                return Verdict::Allow { reason };
+            }
+            permission::Verdict::Allow { grant, .. } => {
+                ("it would send a secret of yours over the network".to_owned(), grant, Vec::new())
+            }
+            permission::Verdict::Ask { reason, grant, always } if restored.used.is_empty() => {
+                (reason, grant, always)
+            }
+            permission::Verdict::Ask { reason, grant, .. } => {
+                (format!("{reason}; it holds a secret of yours"), grant, Vec::new())
+            }
+        };
+        if !self.interactive {
+            return Verdict::Deny { reason: unanswered(&reason) };
+        }
+        let preview = preview(&restored.call, &grant);
+        let offered = offer(&always);
+        let always = if offered.is_some() { always } else { Vec::new() };
+        self.keep(call, Judged { call: restored.call, grant, always });
+        Verdict::Ask { reason, preview, always: offered }
+    }
+
+    fn world(&self) -> World<'_> {
+        World {
+            cwd: &self.place.cwd,
+            home: self.place.home.as_deref(),
+            roots: &self.place.roots,
+            config_dirs: &self.place.config_dirs,
+            trusted: self.place.trusted,
+            sandboxed: self.place.sandboxed,
+            resolve: &*self.place.resolve,
+        }
+    }
+
+    fn keep(&mut self, call: &ToolCall, judged: Judged) {
+        self.judged.insert(call.id.clone(), judged);
+    }
+
+    /// A person answered for good: the rules that the question showed hold from now on.
+    pub(crate) fn remember(&mut self, id: &CallId) {
+        if let Some(judged) = self.judged.get_mut(id) {
+            for rule in judged.always.drain(..) {
+                self.permissions.remember(rule);
+            }
+        }
+    }
+
+    /// What runs, and what it may reach.
+    pub(crate) fn admitted(&self, id: &CallId) -> Option<(ToolCall, Grant)> {
+        self.judged.get(id).map(|judged| (judged.call.clone(), judged.grant.clone()))
+    }
+
+    /// A person lets the call run outside the sandbox.
+    pub(crate) fn let_outside(&mut self, id: &CallId) {
+        if let Some(judged) = self.judged.get_mut(id) {
+            judged.grant.outside = true;
+        }
+    }
+
+    /// Whether a person can be asked to let the call run again outside the sandbox.
+    pub(crate) fn may_offer_outside(&self, id: &CallId) -> bool {
+        self.interactive && self.judged.get(id).is_some_and(|judged| !judged.grant.outside)
+    }
+
+    /// No call of an earlier round will run.
+    pub(crate) fn clear(&mut self) {
+        self.judged.clear();
+    }
+
+    /// The call is over.
+    pub(crate) fn forget(&mut self, id: &CallId) {
+        self.judged.remove(id);
+    }
+}
+
+fn unanswered(reason: &str) -> String {
+    format!(
+        "{reason}, and there is nobody to ask; the user can allow it with a rule \
+         (`permission.rules`), --permission accept_edits (edits) or --permission bypass (everything)"
+    )
+}
+
+/// The rules as a question shows them.
+fn offer(rules: &[Rule]) -> Option<String> {
+    let shown: Vec<_> = rules.iter().map(ToString::to_string).collect();
+    let shown = shown.join(", ");
+    (!shown.is_empty() && shown.len() <= MAX_OFFERED_BYTES).then_some(shown)
+}

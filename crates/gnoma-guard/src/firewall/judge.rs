@@ -1,0 +1,345 @@
+//! Takes a text apart into what may leave and what is secret.
+//!
+//! Who may see what is not decided here: a judged text is rendered anew for each reader. Each text
+//! is cleaned and scanned once in a session; afterwards its hash tells what was found.
+
+use std::{
+    collections::HashMap,
+    ops::Range,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use gnoma_secrets::Scanner;
+use sha2::{Digest as _, Sha256};
+
+use super::policy::{Action, Allowed};
+use crate::{
+    strings,
+    unicode::{self, Flag, Keep},
+    vault::Vault,
+};
+
+/// Texts whose verdict is remembered; then remembering starts over.
+const MAX_REMEMBERED: usize = 65_536;
+/// Bytes of texts taken apart that are remembered; then remembering starts over.
+const MAX_REMEMBERED_BYTES: usize = 64 << 20;
+/// Times a text is scanned: what is found may show what it hid.
+const MAX_ROUNDS: usize = 4;
+/// What is left of a finding beside a placeholder is a secret from this length on, in bytes.
+const MIN_REST_BYTES: usize = 8;
+/// Shortest value found by its place in a JSON text that is looked for in its strings, in bytes.
+const MIN_PLACED_BYTES: usize = 4;
+
+/// A part of a judged text.
+#[derive(Clone, Debug)]
+enum Piece {
+    Text(String),
+    Secret(Secret),
+}
+
+/// A secret by its placeholder.
+#[derive(Clone, Debug)]
+pub(super) struct Secret {
+    pub placeholder: Arc<str>,
+    pub rule: Arc<str>,
+}
+
+/// A text in which something was found.
+#[derive(Debug)]
+pub(super) struct Judged {
+    pieces: Vec<Piece>,
+    is_json: bool,
+    /// What cleaning found.
+    pub flags: Vec<Flag>,
+}
+
+impl Judged {
+    /// The secrets, in order.
+    pub(super) fn secrets(&self) -> impl Iterator<Item = &Secret> {
+        self.pieces.iter().filter_map(|piece| match piece {
+            Piece::Text(_) => None,
+            Piece::Secret(secret) => Some(secret),
+        })
+    }
+
+    /// The text for a reader.
+    pub(super) fn render(&self, vault: &Vault, action: impl Fn(&Secret) -> Action) -> String {
+        let mut text = String::new();
+        for piece in &self.pieces {
+            match piece {
+                Piece::Text(plain) => text.push_str(plain),
+                Piece::Secret(secret) => {
+                    let is_shown = matches!(action(secret), Action::Allow | Action::Warn);
+                    let write = |value: &str| {
+                        text.push_str(&if self.is_json {
+                            strings::encode(value)
+                        } else {
+                            value.to_owned()
+                        });
+                    };
+                    if !is_shown || vault.with_value(&secret.placeholder, write).is_none() {
+                        text.push_str(&secret.placeholder);
+                    }
+                }
+            }
+        }
+        text
+    }
+}
+
+/// A secret's place in a text.
+struct Span {
+    range: Range<usize>,
+    rule: Arc<str>,
+}
+
+/// A secret that its place in a JSON text gave away.
+struct Placed {
+    value: zeroize::Zeroizing<String>,
+    rule: Arc<str>,
+}
+
+/// Finds, hides and remembers.
+pub(super) struct Judge {
+    pub vault: Vault,
+    scanner: Scanner,
+    allowed: Vec<Allowed>,
+    remembered: Mutex<Remembered>,
+}
+
+/// Verdicts by the hash of what was judged; most are that there is nothing to find.
+#[derive(Default)]
+struct Remembered {
+    verdicts: HashMap<[u8; 32], Option<Arc<Judged>>>,
+    bytes: usize,
+}
+
+impl Remembered {
+    fn insert(&mut self, key: [u8; 32], verdict: Option<Arc<Judged>>) {
+        let bytes =
+            |judged: &Arc<Judged>| judged.pieces.iter().map(|piece| piece.shown().len()).sum();
+        self.bytes += verdict.as_ref().map_or(0, bytes);
+        if self.verdicts.len() >= MAX_REMEMBERED || self.bytes > MAX_REMEMBERED_BYTES {
+            *self = Self::default();
+        }
+        self.verdicts.insert(key, verdict);
+    }
+}
+
+impl Judge {
+    pub(super) fn new(scanner: Scanner, allowed: Vec<Allowed>, vault: Vault) -> Self {
+        Self { vault, scanner, allowed, remembered: Mutex::default() }
+    }
+
+    /// Texts whose verdict is remembered now.
+    pub(super) fn remembered(&self) -> usize {
+        self.remembered.lock().unwrap_or_else(PoisonError::into_inner).verdicts.len()
+    }
+
+    /// Judges a text; `None` when there is nothing to find.
+    pub(super) fn text(&self, text: &str) -> Option<Arc<Judged>> {
+        self.remember(b"text", text, || {
+            let (pieces, flags) = self.pieces(text, &[]);
+            Judged { pieces: pieces?, is_json: false, flags }.into()
+        })
+    }
+
+    /// Judges the strings of a JSON text; `None` when there is nothing to find.
+    pub(super) fn json(&self, json: &str) -> Option<Arc<Judged>> {
+        self.remember(b"json", json, || self.json_pieces(json))
+    }
+
+    fn remember(
+        &self,
+        kind: &[u8],
+        text: &str,
+        judge: impl FnOnce() -> Option<Judged>,
+    ) -> Option<Arc<Judged>> {
+        let key: [u8; 32] = Sha256::new().chain_update(kind).chain_update(text).finalize().into();
+        let lock = || self.remembered.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = lock().verdicts.get(&key).cloned();
+        known.unwrap_or_else(|| {
+            let judged = judge().map(Arc::new);
+            lock().insert(key, judged.clone());
+            judged
+        })
+    }
+
+    fn json_pieces(&self, json: &str) -> Option<Judged> {
+        let placed = self.placed(json);
+        let mut judged = Judged { pieces: Vec::new(), is_json: true, flags: Vec::new() };
+        let mut copied = 0;
+        for range in strings::literals(json) {
+            let Some(text) = json.get(range.clone()).and_then(strings::decode) else { continue };
+            let (pieces, flags) = self.pieces(&text, &placed);
+            let Some(pieces) = pieces else { continue };
+            judged.flags.extend(flags);
+            let before = json.get(copied..range.start).unwrap_or_default();
+            judged.pieces.push(Piece::Text(before.to_owned()));
+            judged.pieces.extend(pieces.into_iter().map(|piece| match piece {
+                Piece::Text(plain) => Piece::Text(strings::encode(&plain)),
+                Piece::Secret(_) => piece,
+            }));
+            copied = range.end;
+        }
+        if judged.pieces.is_empty() {
+            return None;
+        }
+        judged.pieces.push(Piece::Text(json.get(copied..).unwrap_or_default().to_owned()));
+        Some(judged)
+    }
+
+    /// The secrets that only the whole gives away, such as the value of a key `password`.
+    fn placed(&self, json: &str) -> Vec<Placed> {
+        let spans = self.spans(json, &[]);
+        let mut placed = Vec::new();
+        if spans.is_empty() {
+            return placed;
+        }
+        for literal in strings::literals(json) {
+            for span in &spans {
+                let inside = span.range.start.max(literal.start)..span.range.end.min(literal.end);
+                let part = json.get(inside).filter(|part| part.len() >= MIN_PLACED_BYTES);
+                let Some(part) = part else { continue };
+                // A part that begins or ends inside an escape says nothing; its string does.
+                let whole = || json.get(literal.clone()).and_then(strings::decode);
+                if let Some(value) = strings::decode(part).or_else(whole) {
+                    placed.push(Placed { value: value.into(), rule: Arc::clone(&span.rule) });
+                }
+            }
+        }
+        placed
+    }
+
+    /// The parts of a text, `None` when it stays as it is; and what cleaning found.
+    fn pieces(&self, text: &str, placed: &[Placed]) -> (Option<Vec<Piece>>, Vec<Flag>) {
+        let unicode::Cleaned { text: cleaned, flags } = unicode::clean(text, Keep::Text);
+        let is_cleaned = cleaned.len() != text.len();
+        let mut pieces = vec![Piece::Text(cleaned.into_owned())];
+        for _ in 0..MAX_ROUNDS {
+            let shown: String = pieces.iter().map(Piece::shown).collect();
+            let spans = self.spans(&shown, placed);
+            if spans.is_empty() {
+                break;
+            }
+            pieces = self.hide(pieces, &spans);
+        }
+        let has_secret = pieces.iter().any(|piece| matches!(piece, Piece::Secret(_)));
+        let says_something = flags.iter().any(|flag| flag.kind.is_suspicious());
+        ((is_cleaned || has_secret || says_something).then_some(pieces), flags)
+    }
+
+    /// Puts placeholders where the spans are in the text that `pieces` show.
+    fn hide(&self, pieces: Vec<Piece>, spans: &[Span]) -> Vec<Piece> {
+        let mut hidden = Vec::new();
+        let mut start = 0;
+        for piece in pieces {
+            let end = start + piece.shown().len();
+            match piece {
+                Piece::Secret(_) => hidden.push(piece),
+                Piece::Text(text) => {
+                    let mut copied = 0;
+                    let inside = |span: &&Span| span.range.start >= start && span.range.end <= end;
+                    for span in spans.iter().filter(inside) {
+                        let range = span.range.start - start..span.range.end - start;
+                        let Some(value) = text.get(range.clone()) else { continue };
+                        if let Some(before) =
+                            text.get(copied..range.start).filter(|t| !t.is_empty())
+                        {
+                            hidden.push(Piece::Text(before.to_owned()));
+                        }
+                        hidden.push(Piece::Secret(Secret {
+                            placeholder: self.vault.conceal(&span.rule, value),
+                            rule: Arc::clone(&span.rule),
+                        }));
+                        copied = range.end;
+                    }
+                    if let Some(rest) = text.get(copied..).filter(|rest| !rest.is_empty()) {
+                        hidden.push(Piece::Text(rest.to_owned()));
+                    }
+                }
+            }
+            start = end;
+        }
+        hidden
+    }
+
+    /// The secrets of a text in order, on character boundaries, outside of placeholders.
+    fn spans(&self, text: &str, placed: &[Placed]) -> Vec<Span> {
+        let found = self.scanner.scan(text.as_bytes()).into_iter().map(|finding| Span {
+            range: text.floor_char_boundary(finding.start)..text.ceil_char_boundary(finding.end),
+            rule: finding.rule,
+        });
+        let repeated = placed.iter().flat_map(|placed| {
+            text.match_indices(placed.value.as_str()).map(|(at, value)| Span {
+                range: at..at + value.len(),
+                rule: Arc::clone(&placed.rule),
+            })
+        });
+        let opaque = self.opaque(text);
+        let is_secret = |span: &Span| {
+            let value = text.get(span.range.clone()).unwrap_or_default();
+            !value.is_empty() && !Allowed::holds(&self.allowed, value)
+        };
+        let mut spans: Vec<Span> = found
+            .chain(repeated)
+            .filter(is_secret)
+            .flat_map(|span| outside(span, &opaque))
+            .collect();
+        spans.sort_by_key(|span| (span.range.start, std::cmp::Reverse(span.range.end)));
+        let mut free_from = 0;
+        spans.retain(|span| {
+            let is_free = span.range.start >= free_from;
+            if is_free {
+                free_from = span.range.end;
+            }
+            is_free
+        });
+        spans
+    }
+
+    /// The placeholders of a text that hide nothing themselves: a rule's name is no place to put a
+    /// secret in.
+    fn opaque(&self, text: &str) -> Vec<Range<usize>> {
+        let mut placeholders = Vault::placeholders(text);
+        placeholders.retain(|range| {
+            let written = text.get(range.clone()).unwrap_or_default();
+            let covers = |start: usize, end: usize| start == 0 && end == written.len();
+            self.vault.with_value(written, |_| ()).is_some()
+                || self
+                    .scanner
+                    .scan(written.as_bytes())
+                    .iter()
+                    .all(|finding| covers(finding.start, finding.end))
+        });
+        placeholders
+    }
+}
+
+impl Piece {
+    fn shown(&self) -> &str {
+        match self {
+            Self::Text(text) => text,
+            Self::Secret(secret) => &secret.placeholder,
+        }
+    }
+}
+
+/// What of a span is outside of placeholders, as far as it is long enough to be secret.
+fn outside(span: Span, opaque: &[Range<usize>]) -> Vec<Span> {
+    let meets =
+        |range: &&Range<usize>| range.start < span.range.end && span.range.start < range.end;
+    let mut meeting = opaque.iter().filter(meets).peekable();
+    if meeting.peek().is_none() {
+        return vec![span];
+    }
+    let mut parts = Vec::new();
+    let mut from = span.range.start;
+    for range in meeting {
+        parts.push(from..range.start.max(from));
+        from = range.end;
+    }
+    parts.push(from..span.range.end.max(from));
+    parts.retain(|part| part.len() >= MIN_REST_BYTES);
+    parts.into_iter().map(|range| Span { range, rule: Arc::clone(&span.rule) }).collect()
+}

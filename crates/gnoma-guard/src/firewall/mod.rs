@@ -1,0 +1,306 @@
+//! The one thing between a session and every provider, log and store.
+//!
+//! Nothing reaches a model but through [`Guarded`], which asks [`Firewall::outbound`]: every string
+//! of the request is cleaned of what hides in it ([`crate::unicode`]) and searched for secrets,
+//! which are replaced by placeholders ([`crate::vault`]) unless the [`Policy`] says otherwise. The
+//! same goes, by [`Firewall::text`], for what is logged, stored or shown.
+//!
+//! Decides only: sends nothing, writes nothing, asks nobody.
+
+mod guarded;
+mod judge;
+mod notice;
+mod policy;
+mod reader;
+mod seen;
+
+use std::{
+    borrow::Cow,
+    collections::{BTreeSet, HashSet, VecDeque},
+    fmt,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use gnoma_core::{Message, ModelRequest, ProviderError, RawJson, ToolCall, ToolSpec};
+use gnoma_secrets::Scanner;
+
+pub use guarded::Guarded;
+pub use notice::{Notice, Place};
+pub use policy::{Action, Allowed, Entry, Policy, ProviderFacts};
+
+use crate::vault::{Restored, Vault};
+use judge::Judge;
+use reader::{Met, Reader};
+use seen::Seen;
+
+/// Notices that wait to be taken; older ones are dropped.
+const MAX_NOTICES: usize = 256;
+/// Things that are remembered to have been told; then telling starts over.
+const MAX_TOLD: usize = 65_536;
+
+/// What a firewall is made of.
+#[derive(Debug)]
+pub struct Options {
+    /// Finds secrets.
+    pub scanner: Scanner,
+    /// Says what is done with them.
+    pub policy: Policy,
+    /// What is none, though it looks so.
+    pub allowed: Vec<Allowed>,
+    /// Where the numbers of placeholders start: random, new for each session.
+    pub first_placeholder: u64,
+}
+
+/// Looks through all that leaves a session.
+pub struct Firewall {
+    judge: Judge,
+    policy: Policy,
+    state: Mutex<State>,
+}
+
+/// What became of a shared value: its rewritten form where it needs one, or the rules that forbid
+/// sending it and where they were met.
+type Outcome<T> = Result<Option<Arc<T>>, Blocked>;
+
+#[derive(Default)]
+struct State {
+    readers: Vec<ProviderFacts>,
+    messages: Seen<Message, Outcome<Message>>,
+    systems: Seen<str, Outcome<str>>,
+    tools: Seen<[Arc<ToolSpec>], Outcome<[Arc<ToolSpec>]>>,
+    told: HashSet<(String, bool)>,
+    waiting: VecDeque<Notice>,
+}
+
+/// A request that may be sent.
+#[derive(Debug)]
+pub struct Checked {
+    /// The request; messages without a finding are the very ones that were given.
+    pub request: ModelRequest,
+    /// What was done and not told before.
+    pub notices: Vec<Notice>,
+}
+
+/// A request that may not be sent.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{sentence}")]
+pub struct Blocked {
+    /// Which rule, and where; a fragment without a full stop.
+    pub sentence: String,
+    /// The rules that forbid it, each once.
+    pub rules: Vec<Arc<str>>,
+}
+
+/// A call with its secrets put back.
+#[derive(Clone, PartialEq, Eq)]
+pub struct RestoredCall {
+    /// The call as the tool shall get it. Not for history, logs or screens.
+    pub call: ToolCall,
+    /// The placeholders that were replaced, each once. Where the call reaches the network, the
+    /// person is to be asked first.
+    pub used: Vec<Arc<str>>,
+}
+
+impl fmt::Debug for RestoredCall {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { call, used } = self;
+        f.debug_struct("RestoredCall").field("tool", &call.name).field("used", used).finish()
+    }
+}
+
+impl Blocked {
+    /// What the user can do about it.
+    pub const HINT: &str =
+        "Take it out of the conversation, or change what the settings do for this rule.";
+}
+
+impl Firewall {
+    /// A firewall for one session.
+    #[must_use]
+    pub fn new(options: Options) -> Self {
+        let Options { scanner, policy, allowed, first_placeholder } = options;
+        let judge = Judge::new(scanner, allowed, Vault::new(first_placeholder));
+        Self { judge, policy, state: Mutex::default() }
+    }
+
+    /// Looks through a request on its way to a provider.
+    ///
+    /// # Errors
+    /// When the policy forbids sending something in it.
+    pub fn outbound(
+        &self,
+        provider: &ProviderFacts,
+        mut request: ModelRequest,
+    ) -> Result<Checked, Blocked> {
+        let mut state = self.lock();
+        let id = state.reader(provider);
+        let mut reader = Reader::new(&self.judge, &self.policy, Some(provider));
+        let mut notices = Vec::new();
+        let State { messages, systems, tools, told, .. } = &mut *state;
+
+        let outcome = systems.outcome(&request.system, id, || {
+            let system = reader.text(&request.system, &Place::System);
+            settle(&mut reader, system.map(Arc::from), told, &mut notices)
+        });
+        if let Some(system) = outcome.clone()? {
+            request.system = system;
+        }
+        let outcome = tools.outcome(&request.tools, id, || {
+            let tools = reader.tools(&request.tools);
+            settle(&mut reader, tools, told, &mut notices)
+        });
+        if let Some(tools) = outcome.clone()? {
+            request.tools = tools;
+        }
+        for index in 0..request.messages.len() {
+            let (before, rest) = request.messages.split_at_mut(index);
+            let Some(message) = rest.first_mut() else { break };
+            let outcome = messages.outcome(message, id, || {
+                let rewritten = reader.message(message, before.last().map(Arc::as_ref));
+                settle(&mut reader, rewritten.map(Arc::new), told, &mut notices)
+            });
+            if let Some(rewritten) = outcome.clone()? {
+                *message = rewritten;
+            }
+        }
+        Ok(Checked { request, notices })
+    }
+
+    /// A text as it may be logged, stored or shown.
+    #[must_use]
+    pub fn text<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        let judged = self.judge.text(text);
+        let rendered = judged.map(|judged| {
+            judged.render(&self.judge.vault, |secret| {
+                match self.policy.action(&secret.rule, None, None) {
+                    Action::Block | Action::Redact => Action::Redact,
+                    shown @ (Action::Warn | Action::Allow) => shown,
+                }
+            })
+        });
+        rendered.map_or(Cow::Borrowed(text), Cow::Owned)
+    }
+
+    /// An error as it may be logged, stored or shown.
+    #[must_use]
+    pub fn error(&self, mut error: ProviderError) -> ProviderError {
+        let clean = |text: &mut String| {
+            if let Cow::Owned(cleaned) = self.text(text) {
+                *text = cleaned;
+            }
+        };
+        clean(&mut error.message);
+        error.code.as_mut().map(clean);
+        error.hint.as_mut().map(clean);
+        error
+    }
+
+    /// Puts the secrets back into a call, for its tool.
+    ///
+    /// # Errors
+    /// One sentence for the model when a placeholder stands for nothing: the call must not run.
+    pub fn restore(&self, call: &ToolCall) -> Result<RestoredCall, String> {
+        let Restored { text, used, unknown }: Restored<RawJson> =
+            self.judge.vault.restore_json(&call.arguments);
+        if let Some(placeholder) = unknown.first() {
+            return Err(format!(
+                "the arguments of `{}` hold `{placeholder}`, which stands for no secret of this \
+                 session; copy placeholders exactly, or read the value's source again",
+                call.name
+            ));
+        }
+        Ok(RestoredCall { call: ToolCall { arguments: text, ..call.clone() }, used })
+    }
+
+    /// The session's vault.
+    #[must_use]
+    pub fn vault(&self) -> &Vault {
+        &self.judge.vault
+    }
+
+    /// Takes what was done by [`Guarded`] providers and not told yet.
+    #[must_use]
+    pub fn take_notices(&self) -> Vec<Notice> {
+        self.lock().waiting.drain(..).collect()
+    }
+
+    fn queue(&self, notices: Vec<Notice>) {
+        let mut state = self.lock();
+        state.waiting.extend(notices);
+        let surplus = state.waiting.len().saturating_sub(MAX_NOTICES);
+        state.waiting.drain(..surplus);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl fmt::Debug for Firewall {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Firewall")
+            .field("vault", &self.judge.vault)
+            .field("texts", &self.judge.remembered())
+            .field("messages", &self.lock().messages.len())
+            .finish_non_exhaustive()
+    }
+}
+
+impl State {
+    /// The number of a reader, by which outcomes are remembered.
+    fn reader(&mut self, provider: &ProviderFacts) -> usize {
+        self.readers.iter().position(|known| known == provider).unwrap_or_else(|| {
+            self.readers.push(provider.clone());
+            self.readers.len() - 1
+        })
+    }
+}
+
+/// Decides over what a reader met in one value, and notes what is to be told.
+fn settle<T: ?Sized>(
+    reader: &mut Reader<'_>,
+    rewritten: Option<Arc<T>>,
+    told: &mut HashSet<(String, bool)>,
+    notices: &mut Vec<Notice>,
+) -> Outcome<T> {
+    let provider = reader.provider.map_or("", |provider| provider.name.as_str()).to_owned();
+    let Met { secrets, disguises } =
+        std::mem::replace(&mut reader.met, Met { secrets: Vec::new(), disguises: Vec::new() });
+    let blocking = secrets.iter().filter(|(_, action, _)| *action == Action::Block);
+    let rules: BTreeSet<Arc<str>> =
+        blocking.clone().map(|(secret, ..)| Arc::clone(&secret.rule)).collect();
+    if let Some((secret, _, place)) = blocking.clone().next() {
+        let rule = &secret.rule;
+        return Err(Blocked {
+            sentence: format!(
+                "nothing was sent, because {place} holds a secret that rule `{rule}` blocks"
+            ),
+            rules: rules.into_iter().collect(),
+        });
+    }
+    if told.len() >= MAX_TOLD {
+        told.clear();
+    }
+    let mut fresh: Vec<(Action, Arc<str>, Place, usize)> = Vec::new();
+    for (secret, action, place) in secrets {
+        if !told.insert((secret.placeholder.to_string(), action == Action::Warn)) {
+            continue;
+        }
+        let same = |entry: &&mut (Action, Arc<str>, Place, usize)| {
+            (entry.0, &entry.1, &entry.2) == (action, &secret.rule, &place)
+        };
+        match fresh.iter_mut().find(same) {
+            Some((.., count)) => *count += 1,
+            None => fresh.push((action, secret.rule, place, 1)),
+        }
+    }
+    notices.extend(fresh.into_iter().filter_map(|(action, rule, place, count)| {
+        Notice::about(action, rule, count, place, provider.clone())
+    }));
+    for (what, place) in disguises {
+        if told.insert((format!("{place}: {what}"), false)) {
+            notices.push(Notice::Disguised { what, place });
+        }
+    }
+    Ok(rewritten)
+}

@@ -1,0 +1,108 @@
+//! What a person is told about what the firewall did.
+
+use std::{fmt, sync::Arc};
+
+use super::policy::Action;
+
+/// Where in a request something stood.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Place {
+    /// The system prompt.
+    System,
+    /// What the user wrote.
+    User,
+    /// What a model answered.
+    Answer,
+    /// What a model thought.
+    Thinking,
+    /// The arguments of a call of this tool.
+    Arguments(String),
+    /// The result of this tool.
+    Result(String),
+    /// The description of this tool.
+    Tool(String),
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::System => f.write_str("the system prompt"),
+            Self::User => f.write_str("your message"),
+            Self::Answer => f.write_str("an answer of the model"),
+            Self::Thinking => f.write_str("a thought of the model"),
+            Self::Arguments(tool) => write!(f, "the arguments of `{tool}`"),
+            Self::Result(tool) => write!(f, "the result of `{tool}`"),
+            Self::Tool(tool) => write!(f, "the description of `{tool}`"),
+        }
+    }
+}
+
+/// Something the firewall did, told once.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Notice {
+    /// A placeholder took the place of secrets.
+    Redacted {
+        /// The rule that found them.
+        rule: Arc<str>,
+        /// How many that were not told before.
+        count: usize,
+        /// Where they stood.
+        place: Place,
+        /// Who does not get to see them.
+        provider: String,
+    },
+    /// Secrets were sent, because the policy says so and wants it told.
+    Sent {
+        /// The rule that found them.
+        rule: Arc<str>,
+        /// How many that were not told before.
+        count: usize,
+        /// Where they stood.
+        place: Place,
+        /// Who got to see them.
+        provider: String,
+    },
+    /// A text hid or disguised something.
+    Disguised {
+        /// What, in words.
+        what: String,
+        /// Where.
+        place: Place,
+    },
+}
+
+impl fmt::Display for Notice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Redacted { rule, count, place, provider } => {
+                let secrets = secrets(*count);
+                write!(f, "kept {secrets} ({rule}) in {place} from `{provider}`")
+            }
+            Self::Sent { rule, count, place, provider } => {
+                write!(f, "sent {} ({rule}) in {place} to `{provider}`", secrets(*count))
+            }
+            Self::Disguised { what, place } => write!(f, "{place} disguises text: {what}"),
+        }
+    }
+}
+
+fn secrets(count: usize) -> String {
+    if count == 1 { "a secret".to_owned() } else { format!("{count} secrets") }
+}
+
+impl Notice {
+    /// The notice that `count` secrets were redacted or sent; `None` when nothing is to be told.
+    pub(super) fn about(
+        action: Action,
+        rule: Arc<str>,
+        count: usize,
+        place: Place,
+        provider: String,
+    ) -> Option<Self> {
+        match action {
+            Action::Redact => Some(Self::Redacted { rule, count, place, provider }),
+            Action::Warn => Some(Self::Sent { rule, count, place, provider }),
+            Action::Allow | Action::Block => None,
+        }
+    }
+}

@@ -1,0 +1,238 @@
+//! What is done with a secret, by rule, provider and path; and which are no secrets.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+
+/// What is done with a secret that was found.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Action {
+    /// A placeholder takes its place.
+    #[default]
+    Redact,
+    /// The request is not sent.
+    Block,
+    /// It is sent, and the person is told.
+    Warn,
+    /// It is sent.
+    Allow,
+}
+
+/// Who is about to see a text.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct ProviderFacts {
+    /// Name as configured.
+    pub name: String,
+    /// It runs on the user's machine.
+    pub local: bool,
+}
+
+/// The name by which an entry means every provider on the user's machine.
+const LOCAL: &str = "local";
+
+/// An exception from redaction. What is left out matches everything.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Entry {
+    /// Which rules, as a glob.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rule: Option<String>,
+    /// Which providers, as a glob of their names, or `local`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub provider: Option<String>,
+    /// Which files, as a glob; holds for results of tools that read one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
+    /// What is done.
+    pub action: Action,
+}
+
+/// What is done with secrets.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Policy {
+    /// Exceptions; the one that says most wins, of equals the last.
+    pub entries: Vec<Entry>,
+}
+
+impl Policy {
+    /// The action for a secret of `rule` from `path`, on its way to `provider`; `None` for logs and
+    /// stores, which no entry that names a provider speaks of.
+    #[must_use]
+    pub fn action(
+        &self,
+        rule: &str,
+        provider: Option<&ProviderFacts>,
+        path: Option<&str>,
+    ) -> Action {
+        let fitting = self.entries.iter().filter(|entry| entry.fits(rule, provider, path));
+        fitting
+            .max_by_key(|entry| entry.weight())
+            .map_or_else(Action::default, |entry| entry.action)
+    }
+
+    /// Whether any entry names files.
+    pub(super) fn asks_for_paths(&self) -> bool {
+        self.entries.iter().any(|entry| entry.path.is_some())
+    }
+}
+
+impl Entry {
+    fn fits(&self, rule: &str, provider: Option<&ProviderFacts>, path: Option<&str>) -> bool {
+        let names_provider = |glob: &str| {
+            provider.is_some_and(|it| (glob == LOCAL && it.local) || fits(glob, &it.name))
+        };
+        let names_path = |glob: &str| {
+            path.is_some_and(|path| fits(glob, path) || fits(&format!("*/{glob}"), path))
+        };
+        self.rule.as_deref().is_none_or(|glob| fits(glob, rule))
+            && self.provider.as_deref().is_none_or(names_provider)
+            && self.path.as_deref().is_none_or(names_path)
+    }
+
+    /// How much it says: first how many things it names, then how exactly.
+    fn weight(&self) -> (usize, usize) {
+        let named = [&self.rule, &self.provider, &self.path];
+        let globs = named.into_iter().flatten();
+        let letters = |glob: &String| glob.chars().filter(|c| !matches!(c, '*' | '?')).count();
+        (globs.clone().count(), globs.map(letters).sum())
+    }
+}
+
+/// Whether `text` fits `glob`, in which `*` stands for any characters and `?` for one.
+fn fits(glob: &str, text: &str) -> bool {
+    let (glob, text): (Vec<char>, Vec<char>) = (glob.chars().collect(), text.chars().collect());
+    let (mut g, mut t) = (0, 0);
+    // Where to go on when what follows the last star does not fit: behind it, one letter later.
+    let mut star: Option<(usize, usize)> = None;
+    while t < text.len() {
+        match glob.get(g) {
+            Some('*') => {
+                star = Some((g + 1, t));
+                g += 1;
+            }
+            Some(c) if *c == '?' || text.get(t) == Some(c) => {
+                g += 1;
+                t += 1;
+            }
+            _ => {
+                let Some((after, from)) = star else { return false };
+                star = Some((after, from + 1));
+                (g, t) = (after, from + 1);
+            }
+        }
+    }
+    glob.get(g..).unwrap_or_default().iter().all(|c| *c == '*')
+}
+
+/// The hash of something that looks like a secret and is none, so that the list tells nobody.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Allowed([u8; 32]);
+
+impl Allowed {
+    /// Reads `sha256:` and 64 hexadecimal digits.
+    ///
+    /// # Errors
+    /// One sentence for a person when it is something else.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        const USAGE: &str = "write `sha256:` and the 64 hexadecimal digits of the value's SHA-256";
+        let digits = text.trim().strip_prefix("sha256:").ok_or_else(|| {
+            // The text may be the secret itself: it is not repeated.
+            format!("an allowed secret is given by its hash, not by its value; {USAGE}")
+        })?;
+        let mut digest = [0; 32];
+        let pairs = digits.as_bytes().chunks_exact(2);
+        let is_whole = digits.len() == 2 * digest.len() && digits.is_ascii();
+        for (byte, pair) in digest.iter_mut().zip(pairs) {
+            let text = std::str::from_utf8(pair).unwrap_or_default();
+            *byte = u8::from_str_radix(text, 16)
+                .ok()
+                .filter(|_| is_whole && !text.starts_with('+'))
+                .ok_or_else(|| format!("the hash of an allowed secret is not whole; {USAGE}"))?;
+        }
+        if is_whole {
+            Ok(Self(digest))
+        } else {
+            Err(format!("the hash of an allowed secret is not whole; {USAGE}"))
+        }
+    }
+
+    /// The entry for a value, to be written into the settings.
+    #[must_use]
+    pub fn of(value: &str) -> Self {
+        Self(Sha256::digest(value).into())
+    }
+
+    /// Whether `value` is one of `list`; takes the same time wherever it stands in the list.
+    pub(super) fn holds(list: &[Self], value: &str) -> bool {
+        if list.is_empty() {
+            return false;
+        }
+        let wanted = Self::of(value);
+        let differs = |entry: &Self| {
+            entry.0.iter().zip(wanted.0).fold(0, |differs, (a, b)| differs | (a ^ b))
+        };
+        list.iter().fold(false, |found, entry| found | (differs(entry) == 0))
+    }
+}
+
+impl fmt::Display for Allowed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("sha256:")?;
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl fmt::Debug for Allowed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry(rule: &str, provider: &str, path: &str, action: Action) -> Entry {
+        let given = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+        Entry { rule: given(rule), provider: given(provider), path: given(path), action }
+    }
+
+    #[test]
+    fn the_entry_that_says_most_wins() {
+        let policy = Policy {
+            entries: vec![
+                entry("aws-*", "", "", Action::Block),
+                entry("", "local", "", Action::Allow),
+                entry("aws-*", "local", "", Action::Warn),
+                entry("", "", "tests/*", Action::Allow),
+                entry("aws-test", "", "", Action::Redact),
+            ],
+        };
+        let cloud = ProviderFacts { name: "anthropic".into(), local: false };
+        let own = ProviderFacts { name: "ollama".into(), local: true };
+        assert_eq!(policy.action("github", Some(&cloud), None), Action::Redact);
+        assert_eq!(policy.action("aws-key", Some(&cloud), None), Action::Block);
+        assert_eq!(policy.action("aws-test", Some(&cloud), None), Action::Redact);
+        assert_eq!(policy.action("github", Some(&own), None), Action::Allow);
+        assert_eq!(policy.action("aws-key", Some(&own), None), Action::Warn);
+        assert_eq!(policy.action("github", Some(&cloud), Some("/x/tests/a/b")), Action::Allow);
+        assert_eq!(policy.action("github", None, None), Action::Redact);
+    }
+
+    #[test]
+    fn an_allowed_value_is_known_by_its_hash_alone() {
+        let list = [Allowed::of("other"), Allowed::of("example-value")];
+        assert!(Allowed::holds(&list, "example-value"));
+        assert!(!Allowed::holds(&list, "example-valuE"));
+        let written = Allowed::of("example-value").to_string();
+        assert_eq!(Allowed::parse(&written), Ok(list[1]));
+        for wrong in
+            ["example-value", "sha256:", "sha256:zz", &written[..70], &format!("{written}0")]
+        {
+            assert!(!Allowed::parse(wrong).unwrap_err().contains("example-value"));
+        }
+    }
+}

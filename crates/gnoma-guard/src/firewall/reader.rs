@@ -1,0 +1,234 @@
+//! Rewrites the parts of a request for one reader.
+//!
+//! Every string a model gets to see passes here: text, thinking, arguments and results of tools,
+//! tool names, descriptions and schemas. What passes unlooked-at: pictures; ids; and the tokens
+//! that providers want back unchanged, which they made themselves.
+//!
+//! Thinking that carries its author's signature may not be changed. To the provider that wrote it
+//! it goes back as it is, which tells that provider nothing it did not write; for anybody else it
+//! is rewritten like other text and loses the signature, which only its author could read.
+
+use std::{collections::HashMap, sync::Arc};
+
+use gnoma_core::{
+    RawJson, ToolCall, ToolSpec,
+    message::{Content, Message, ResultPart, Role, Text, Thinking, ToolResult},
+};
+
+use super::{
+    judge::{Judge, Judged, Secret},
+    notice::Place,
+    policy::{Action, Policy, ProviderFacts},
+};
+
+/// Keys under which tools take the path of the file they work on.
+const PATH_KEYS: [&str; 3] = ["path", "file", "file_path"];
+
+/// What was met on the way to a reader.
+pub(super) struct Met {
+    /// The secrets, with what was done and where they stood.
+    pub secrets: Vec<(Secret, Action, Place)>,
+    /// What was disguised, in words, and where.
+    pub disguises: Vec<(String, Place)>,
+}
+
+/// Rewrites for one reader.
+pub(super) struct Reader<'a> {
+    pub judge: &'a Judge,
+    pub policy: &'a Policy,
+    /// Who reads; `None` for logs and stores.
+    pub provider: Option<&'a ProviderFacts>,
+    /// The file that a tool's result came from.
+    path: Option<String>,
+    pub met: Met,
+}
+
+impl<'a> Reader<'a> {
+    pub(super) fn new(
+        judge: &'a Judge,
+        policy: &'a Policy,
+        provider: Option<&'a ProviderFacts>,
+    ) -> Self {
+        let met = Met { secrets: Vec::new(), disguises: Vec::new() };
+        Self { judge, policy, provider, path: None, met }
+    }
+
+    /// The text as this reader gets it; `None` when that is as it is.
+    pub(super) fn text(&mut self, text: &str, place: &Place) -> Option<String> {
+        let judged = self.judge.text(text)?;
+        let rewritten = self.rewrite(&judged, place);
+        (rewritten != text).then_some(rewritten)
+    }
+
+    fn json(&mut self, json: &RawJson, place: &Place) -> Option<RawJson> {
+        let judged = self.judge.json(json.get())?;
+        let rewritten = self.rewrite(&judged, place);
+        if rewritten == json.get() {
+            return None;
+        }
+        // Pieces of strings are encoded each by itself, so this stays JSON; were it none, an empty
+        // object keeps the promise that the secret does not leave.
+        Some(RawJson::parse(rewritten).unwrap_or_else(|_| RawJson::empty_object()))
+    }
+
+    fn rewrite(&mut self, judged: &Judged, place: &Place) -> String {
+        let action =
+            |secret: &Secret| self.policy.action(&secret.rule, self.provider, self.path.as_deref());
+        for secret in judged.secrets() {
+            self.met.secrets.push((secret.clone(), action(secret), place.clone()));
+        }
+        let suspicious = judged.flags.iter().filter(|flag| flag.kind.is_suspicious());
+        self.met.disguises.extend(suspicious.map(|flag| (flag.sentence(), place.clone())));
+        judged.render(&self.judge.vault, action)
+    }
+
+    /// The message as this reader gets it; `None` when that is as it is. `before` is the message
+    /// before it, which names the files that results come from.
+    pub(super) fn message(
+        &mut self,
+        message: &Message,
+        before: Option<&Message>,
+    ) -> Option<Message> {
+        let is_author = message.origin().is_some_and(|origin| {
+            self.provider.is_some_and(|provider| provider.name == origin.provider)
+        });
+        let paths = self.paths(before);
+        let mut is_changed = false;
+        let mut content = Vec::with_capacity(message.content().len());
+        for block in message.content() {
+            let rewritten = self.block(block, message.role(), is_author, &paths);
+            is_changed |= rewritten.is_some();
+            content.push(rewritten.unwrap_or_else(|| block.clone()));
+        }
+        is_changed.then(|| rebuilt(message, content))
+    }
+
+    fn paths(&self, before: Option<&Message>) -> HashMap<String, String> {
+        let calls = before.filter(|_| self.policy.asks_for_paths()).map(Message::tool_calls);
+        let path = |call: &ToolCall| {
+            let arguments: serde_json::Value = call.arguments.read().ok()?;
+            let path = PATH_KEYS.iter().find_map(|key| arguments.get(key)?.as_str())?;
+            Some((call.id.to_string(), path.to_owned()))
+        };
+        calls.into_iter().flatten().filter_map(path).collect()
+    }
+
+    fn block(
+        &mut self,
+        block: &Content,
+        role: Role,
+        is_author: bool,
+        paths: &HashMap<String, String>,
+    ) -> Option<Content> {
+        match block {
+            Content::Text(text) => {
+                let place = if role == Role::User { Place::User } else { Place::Answer };
+                let rewritten = self.text(&text.text, &place)?;
+                let signature = text.signature.clone();
+                Some(Content::Text(Text { text: filled(rewritten), signature }))
+            }
+            Content::Thinking(thinking) if is_author && thinking.signature.is_some() => None,
+            Content::Thinking(thinking) => {
+                let text = self.text(&thinking.text, &Place::Thinking)?;
+                Some(Content::Thinking(Thinking {
+                    text,
+                    signature: None,
+                    item: thinking.item.clone(),
+                }))
+            }
+            Content::Image(_) | Content::RedactedThinking(_) => None,
+            Content::ToolCall(call) => self.call(call).map(Content::ToolCall),
+            Content::ToolResult(result) => {
+                self.path = paths.get(result.call_id.as_str()).cloned();
+                let rewritten = self.result(result);
+                self.path = None;
+                rewritten.map(Content::ToolResult)
+            }
+        }
+    }
+
+    fn call(&mut self, call: &ToolCall) -> Option<ToolCall> {
+        let place = Place::Arguments(call.name.clone());
+        let arguments = self.json(&call.arguments, &place);
+        let name = self.text(&call.name, &place);
+        if arguments.is_none() && name.is_none() {
+            return None;
+        }
+        let mut call = call.clone();
+        call.arguments = arguments.unwrap_or(call.arguments);
+        call.name = name.unwrap_or(call.name);
+        Some(call)
+    }
+
+    fn result(&mut self, result: &ToolResult) -> Option<ToolResult> {
+        let place = Place::Result(result.name.clone());
+        let mut rewritten = result.clone();
+        let mut is_changed = false;
+        for part in &mut rewritten.parts {
+            match part {
+                ResultPart::Image(_) => {}
+                ResultPart::Text { text } => {
+                    if let Some(new) = self.text(text, &place) {
+                        *text = filled(new);
+                        is_changed = true;
+                    }
+                }
+            }
+        }
+        if let Some(name) = self.text(&result.name, &place) {
+            rewritten.name = name;
+            is_changed = true;
+        }
+        is_changed.then_some(rewritten)
+    }
+
+    /// The tool as this reader gets it; `None` when that is as it is.
+    pub(super) fn tool(&mut self, tool: &ToolSpec) -> Option<ToolSpec> {
+        let place = Place::Tool(tool.name.clone());
+        let description = self.text(&tool.description, &place);
+        let parameters = self.json(&tool.parameters, &place);
+        if description.is_none() && parameters.is_none() {
+            return None;
+        }
+        let mut tool = tool.clone();
+        tool.description = description.unwrap_or(tool.description);
+        tool.parameters = parameters.unwrap_or(tool.parameters);
+        Some(tool)
+    }
+
+    /// The tools as this reader gets them; `None` when that is as they are.
+    pub(super) fn tools(&mut self, tools: &[Arc<ToolSpec>]) -> Option<Arc<[Arc<ToolSpec>]>> {
+        let rewritten: Vec<_> = tools.iter().map(|tool| self.tool(tool)).collect();
+        rewritten.iter().any(Option::is_some).then(|| {
+            let pairs = tools.iter().zip(rewritten);
+            pairs.map(|(old, new)| new.map_or_else(|| Arc::clone(old), Arc::new)).collect()
+        })
+    }
+}
+
+/// Providers refuse empty texts.
+fn filled(text: String) -> String {
+    if text.is_empty() { " ".to_owned() } else { text }
+}
+
+/// The message with other content of the same kinds.
+fn rebuilt(message: &Message, content: Vec<Content>) -> Message {
+    let results = |content: Vec<Content>| {
+        let results = content.into_iter().filter_map(|block| match block {
+            Content::ToolResult(result) => Some(result),
+            Content::Text(_)
+            | Content::Image(_)
+            | Content::Thinking(_)
+            | Content::RedactedThinking(_)
+            | Content::ToolCall(_) => None,
+        });
+        Message::results(results.collect())
+    };
+    let rebuilt = match message.role() {
+        Role::User => Message::user(content),
+        Role::Assistant => Message::assistant(content, message.origin().cloned(), message.stop()),
+        Role::Tool => results(content),
+    };
+    // Content of the same kinds makes a message again; were it none, nothing of it leaves.
+    rebuilt.unwrap_or_else(|_| Message::user_text("(left out)"))
+}

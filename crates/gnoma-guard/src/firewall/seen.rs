@@ -1,0 +1,55 @@
+//! Remembers what became of shared values, so that a history is not looked through every round.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Weak},
+};
+
+/// Values that are remembered; beyond, those that nobody holds any more are forgotten.
+const MAX_SEEN: usize = 16_384;
+
+/// What became of values, by where they lie in memory and by who gets them.
+///
+/// A weak reference keeps a value's place from being used again, so that a place is a name.
+pub(super) struct Seen<T: ?Sized, O> {
+    outcomes: HashMap<(usize, usize), (Weak<T>, O)>,
+}
+
+impl<T: ?Sized, O> Default for Seen<T, O> {
+    fn default() -> Self {
+        Self { outcomes: HashMap::new() }
+    }
+}
+
+impl<T: ?Sized, O> Seen<T, O> {
+    /// What became of `value` for `reader`; `decide` is asked the first time.
+    pub(super) fn outcome(
+        &mut self,
+        value: &Arc<T>,
+        reader: usize,
+        decide: impl FnOnce() -> O,
+    ) -> &O {
+        self.make_room();
+        let place = Arc::as_ptr(value).cast::<()>().addr();
+        let (_, outcome) = self
+            .outcomes
+            .entry((place, reader))
+            .or_insert_with(|| (Arc::downgrade(value), decide()));
+        outcome
+    }
+
+    /// How many are remembered.
+    pub(super) fn len(&self) -> usize {
+        self.outcomes.len()
+    }
+
+    fn make_room(&mut self) {
+        if self.outcomes.len() < MAX_SEEN {
+            return;
+        }
+        self.outcomes.retain(|_, (value, _)| value.strong_count() > 0);
+        if self.outcomes.len() >= MAX_SEEN {
+            self.outcomes.clear();
+        }
+    }
+}

@@ -1,0 +1,14 @@
+//! Says yes, no or ask, and what must not leave.
+//!
+//! Pure: no IO, no clock.
+
+pub mod firewall;
+pub mod permission;
+mod places;
+pub mod privacy;
+mod strings;
+pub mod unicode;
+pub mod vault;
+
+pub use gnoma_secrets as secrets;
+pub use gnoma_shell as shell;

@@ -1,0 +1,341 @@
+//! Judging a shell command: each simple command of it by itself, then the whole.
+//!
+//! The whole is as strict as its strictest part. A rule that allows is about the words of one simple
+//! command in the workspace: what redirections and variables before it do is judged on its own.
+
+use std::path::{Path, PathBuf};
+
+use gnoma_core::{
+    session::PermissionMode,
+    tool::{Access, Grant},
+};
+use gnoma_shell::{Analysis, Effect, Invocation, Place, Start};
+use serde_json::Value;
+
+use super::{
+    Bench, by_rule,
+    deed::{self, Deed},
+    file::doubt,
+    meet::fits,
+    one_line,
+    opinion::Opinion,
+    rule::{Action, Rule, Subject},
+    suggest, text_of,
+    words::{Match, quoted},
+};
+use crate::places::{self, Spot};
+
+/// Most simple commands that a person can be expected to read, and rules to be held to.
+const MAX_PARTS: usize = 50;
+/// Longest command shown in a reason, in characters.
+const MAX_SHOWN_CHARS: usize = 60;
+/// The tool that rules about commands name.
+const TOOL: &str = "bash";
+/// Programs that make one place lead to another.
+const LINKING: &[&str] = &["ln", "link", "mount", "bindfs", "mklink"];
+
+/// What is thought of a command.
+pub(super) struct Judged {
+    pub(super) analysis: Analysis,
+    /// Of each simple command.
+    pub(super) parts: Vec<Opinion>,
+    pub(super) whole: Opinion,
+    pub(super) grant: Grant,
+}
+
+impl<'a> Bench<'a> {
+    pub(super) fn shell(&self, arguments: &Value, name: &str) -> (Opinion, Grant) {
+        let Some(text) = text_of(arguments, name) else {
+            return (self.by_mode(Access::Execute), Grant::default());
+        };
+        let judged = self.command(text);
+        (judged.whole, judged.grant)
+    }
+
+    pub(super) fn command(&self, text: &str) -> Judged {
+        let home = self.world.home.map(Path::to_path_buf);
+        let start = Start { cwd: self.world.cwd.to_path_buf(), home };
+        self.analysed(gnoma_shell::analyse(text, &start))
+    }
+
+    fn analysed(&self, analysis: Analysis) -> Judged {
+        let parts: Vec<_> = analysis.commands.iter().map(|command| self.part(command)).collect();
+        let whole = parts.iter().cloned().reduce(Opinion::and);
+        let whole = whole.unwrap_or_else(|| self.harmless("it", None));
+        let whole = self.as_a_whole(&analysis).into_iter().fold(whole, Opinion::and);
+        let grant = self.grant(&analysis);
+        Judged { analysis, parts, whole, grant }
+    }
+
+    /// Questions that no single part raises.
+    fn as_a_whole(&self, analysis: &Analysis) -> Vec<Opinion> {
+        let mut questions = Vec::new();
+        if let Some(why) = &analysis.unparsed {
+            questions.push(self.undecidable(&format!("it cannot be read: {}", one_line(why, 200))));
+        }
+        if analysis.commands.len() > MAX_PARTS {
+            let count = analysis.commands.len();
+            questions.push(self.undecidable(&format!("it has {count} parts, too many to judge")));
+        }
+        if let Some(path) = self.led_through_new_link(analysis) {
+            let path = one_line(&path.display().to_string(), MAX_SHOWN_CHARS);
+            questions.push(
+                self.undecidable(&format!("it uses `{path}`, which it makes lead elsewhere first")),
+            );
+        }
+        if let Some(oddity) = analysis.oddities.first() {
+            let why = format!("it is written to mislead: {}", one_line(oddity, 200));
+            questions.push(self.unless_everything_runs(&why));
+        }
+        questions
+    }
+
+    /// What cannot be judged is asked about in every mode that would run something; where a rule might
+    /// deny it, in a confirmed bypass too.
+    fn undecidable(&self, why: &str) -> Opinion {
+        let may_be_denied = self.with(Action::Deny).any(|rule| {
+            matches!(rule.subject, Subject::Command(_) | Subject::Path { .. } | Subject::Host(_))
+        });
+        match self.mode {
+            PermissionMode::Plan | PermissionMode::Deny => {
+                Opinion::deny(format!("mode {}: {why}", self.mode))
+            }
+            _ if self.confirmed && !may_be_denied => {
+                Opinion::allow(format!("CONFIRMED BYPASS: {why}"))
+            }
+            _ => Opinion::ask(why),
+        }
+    }
+
+    fn unless_everything_runs(&self, why: &str) -> Opinion {
+        if self.mode == PermissionMode::Bypass {
+            return Opinion::allow(format!("mode bypass: {why}"));
+        }
+        self.undecidable(why)
+    }
+
+    /// One simple command.
+    fn part(&self, command: &Invocation) -> Opinion {
+        let name = format!("`{}`", one_line(&command.text, MAX_SHOWN_CHARS));
+        let deeds = deed::of(command, self.world);
+        let (forbidden, by) = self.forbidden(command, &deeds);
+        if let (Match::Yes, Some(rule)) = (forbidden, by) {
+            return by_rule(rule, "denies");
+        }
+        self.not_forbidden(command, &deeds, &name).and(doubt(forbidden, by))
+    }
+
+    fn not_forbidden(&self, command: &Invocation, deeds: &[Deed], name: &str) -> Opinion {
+        let questions = deeds.iter().filter_map(|deed| self.question(deed, name));
+        if let Some(question) = questions.reduce(Opinion::and) {
+            return match self.mode {
+                PermissionMode::Plan if deeds.iter().any(|deed| !deed.is_reading()) => {
+                    self.planning(name, deeds)
+                }
+                PermissionMode::Deny => self.by_mode(Access::Execute),
+                _ => question,
+            };
+        }
+        let rule = self.deciding(|rule| self.is_about_words(rule, command));
+        if let Some(rule) = rule.filter(|rule| rule.action != Action::Allow) {
+            return by_rule(rule, "asks about");
+        }
+        let own = rule.map(|rule| self.own_effects(rule, command)).unwrap_or_default();
+        let open: Vec<_> = deeds.iter().filter(|deed| !self.is_settled(deed, rule, &own)).collect();
+        match (open.first(), rule) {
+            (None, Some(rule)) => by_rule(rule, "allows"),
+            (None, None) => self.harmless(name, suggest::for_command(command)),
+            (Some(first), _) => self.harmful(name, first, &open, command),
+        }
+    }
+
+    /// A question that this deed is in every mode.
+    fn question(&self, deed: &Deed, name: &str) -> Option<Opinion> {
+        let rule = self.deciding(|rule| match deed.spot() {
+            Some((touch, spot)) => self.is_about(rule, touch, spot, deed.tools()),
+            None => rule.action == Action::Ask && concerns(rule, deed) > Match::No,
+        });
+        match rule {
+            Some(rule) if rule.action != Action::Allow => Some(by_rule(rule, "asks about")),
+            _ => self.unlifted(name, &deed.worry, rule),
+        }
+    }
+
+    /// Rules that deny by words, by place or by host: how surely, and which.
+    fn forbidden(&self, command: &Invocation, deeds: &[Deed]) -> (Match, Option<&'a Rule>) {
+        let by_words = self.with(Action::Deny).map(|rule| match &rule.subject {
+            Subject::Command(words) => (words.touches(&command.words), Some(rule)),
+            _ => (Match::No, None),
+        });
+        let by_place = deeds.iter().map(|deed| match deed.spot() {
+            Some((touch, spot)) => self.forbidding(touch, spot, deed.tools()),
+            None => {
+                let found = self.with(Action::Deny).map(|rule| (concerns(rule, deed), Some(rule)));
+                found.max_by_key(|(found, _)| *found).unwrap_or((Match::No, None))
+            }
+        });
+        by_words.chain(by_place).max_by_key(|(found, _)| *found).unwrap_or((Match::No, None))
+    }
+
+    /// Whether a rule that allows or asks is about these words. One that allows was made for the
+    /// workspace: elsewhere the same words mean other files.
+    fn is_about_words(&self, rule: &Rule, command: &Invocation) -> bool {
+        match (&rule.subject, rule.action) {
+            (Subject::Tool(glob), _) => fits(glob, TOOL),
+            (Subject::Command(words), Action::Allow) => {
+                words.covers(&command.words) && self.is_in_workspace(command)
+            }
+            (Subject::Command(words), Action::Ask | Action::Deny) => {
+                words.touches(&command.words) > Match::No
+            }
+            _ => false,
+        }
+    }
+
+    fn is_in_workspace(&self, command: &Invocation) -> bool {
+        let inside = |cwd: &PathBuf| {
+            let real = (self.world.resolve)(cwd);
+            self.world.roots.iter().any(|root| real.starts_with(root))
+        };
+        command.cwd.as_ref().is_some_and(inside)
+    }
+
+    /// What the words of a command do by themselves, without redirections and variables before
+    /// them. A rule for the tool as a whole covers everything.
+    fn own_effects(&self, rule: &Rule, command: &Invocation) -> Vec<Effect> {
+        let effects = |command: &Invocation| {
+            deed::of(command, self.world).into_iter().map(|deed| deed.effect).collect()
+        };
+        let (Subject::Command(_), Some(cwd)) = (&rule.subject, &command.cwd) else {
+            return effects(command);
+        };
+        let words: Option<Vec<_>> =
+            command.words.iter().map(|word| word.as_deref().map(quoted)).collect();
+        let home = self.world.home.map(Path::to_path_buf);
+        let start = Start { cwd: cwd.clone(), home };
+        let alone = gnoma_shell::analyse(&words.unwrap_or_default().join(" "), &start);
+        alone.commands.first().map(effects).unwrap_or_default()
+    }
+
+    /// Whether nothing is left to ask about a deed. Rules do not lift planning.
+    fn is_settled(&self, deed: &Deed, rule: Option<&Rule>, own: &[Effect]) -> bool {
+        let by_place = |(touch, spot): (_, &Spot)| {
+            let rule = self.deciding(|rule| self.is_about(rule, touch, spot, deed.tools()));
+            rule.is_some_and(|rule| rule.action == Action::Allow)
+        };
+        let may_rule = self.mode != PermissionMode::Plan || deed.is_reading();
+        let by_words = rule.is_some() && own.contains(&deed.effect);
+        deed.is_harmless() || (may_rule && (by_words || deed.spot().is_some_and(by_place)))
+    }
+
+    /// A part that only reads what may be read.
+    fn harmless(&self, name: &str, always: Option<Vec<Rule>>) -> Opinion {
+        match self.mode {
+            PermissionMode::Auto | PermissionMode::AcceptEdits | PermissionMode::Plan => {
+                Opinion::allow(format!("mode {}: {name} only reads", self.mode))
+            }
+            PermissionMode::Default | PermissionMode::Deny | PermissionMode::Bypass => {
+                self.by_mode(Access::Execute).with_always(always)
+            }
+        }
+    }
+
+    /// A part with deeds that nothing settles; `first` is shown.
+    fn harmful(&self, name: &str, first: &Deed, open: &[&Deed], command: &Invocation) -> Opinion {
+        let what = &first.worry.what;
+        match self.mode {
+            PermissionMode::Bypass | PermissionMode::Deny => self.by_mode(Access::Execute),
+            PermissionMode::Plan if !open.iter().all(|deed| deed.is_reading()) => {
+                Opinion::deny(format!("mode plan: {name} {what}"))
+            }
+            mode => {
+                let walls =
+                    if self.world.sandboxed { "" } else { "; there is no sandbox around it" };
+                let always = self.always(command, open);
+                Opinion::ask(format!("mode {mode}: {name} {what}{walls}")).with_always(always)
+            }
+        }
+    }
+
+    fn planning(&self, name: &str, deeds: &[Deed]) -> Opinion {
+        let deed = deeds.iter().find(|deed| !deed.is_reading());
+        let what = deed.map_or("does more than read", |deed| deed.worry.what.as_str());
+        Opinion::deny(format!("mode plan: {name} {what}"))
+    }
+
+    /// Rules that would have settled everything: the words, and what redirections write.
+    fn always(&self, command: &Invocation, open: &[&Deed]) -> Option<Vec<Rule>> {
+        let mut rules = suggest::for_command(command)?;
+        let own = self.own_effects(rules.first()?, command);
+        for deed in open.iter().filter(|deed| !own.contains(&deed.effect)) {
+            let (_, spot) = deed.spot()?;
+            rules.extend(suggest::for_path(deed.tools().first()?, spot, self.world)?);
+        }
+        self.is_in_workspace(command).then_some(rules)
+    }
+
+    /// A place that one part makes lead elsewhere and a later one goes through.
+    fn led_through_new_link(&self, analysis: &Analysis) -> Option<PathBuf> {
+        let mut new: Vec<&PathBuf> = Vec::new();
+        for command in &analysis.commands {
+            let places = command.effects.iter().filter_map(path_of);
+            if let Some(path) =
+                places.clone().find(|path| new.iter().any(|link| path.starts_with(link)))
+            {
+                return Some(path.clone());
+            }
+            if LINKING.contains(&deed::program_of(command)) {
+                new.extend(places);
+            }
+        }
+        None
+    }
+
+    /// What the command reaches beyond the workspace if it runs.
+    fn grant(&self, analysis: &Analysis) -> Grant {
+        let mut grant = Grant::default();
+        for command in &analysis.commands {
+            for deed in deed::of(command, self.world) {
+                grant.network |= matches!(deed.effect, Effect::Network(_));
+                if let Some((_, spot)) = deed.spot()
+                    && !spot.is_sink()
+                    && !places::is_inside(spot, self.world)
+                {
+                    grant.paths.push(spot.folder_or_path());
+                }
+            }
+        }
+        grant.paths.sort();
+        grant.paths.dedup();
+        grant.network |= self.mode == PermissionMode::Bypass && !analysis.is_read_only();
+        grant
+    }
+}
+
+/// Whether a rule is about a deed without a known place: on the network, or at a place that only
+/// running would show.
+fn concerns(rule: &Rule, deed: &Deed) -> Match {
+    match (&deed.effect, &rule.subject) {
+        (Effect::Network(Some(host)), Subject::Host(pattern)) if pattern.touches(host) => {
+            Match::Yes
+        }
+        (Effect::Network(None), Subject::Host(_)) => Match::Maybe,
+        (Effect::Read(_) | Effect::Write(_) | Effect::Delete(_), Subject::Path { tool, .. })
+            if deed.tools().iter().any(|name| fits(tool, name)) =>
+        {
+            Match::Maybe
+        }
+        _ => Match::No,
+    }
+}
+
+fn path_of(effect: &Effect) -> Option<&PathBuf> {
+    match effect {
+        Effect::Read(place) | Effect::Write(place) | Effect::Delete(place) => match place {
+            Place::Path(path) => Some(path),
+            Place::Pattern { base, .. } => Some(base),
+            Place::Unknown(_) => None,
+        },
+        _ => None,
+    }
+}

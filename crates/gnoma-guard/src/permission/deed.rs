@@ -1,0 +1,221 @@
+//! What a simple command does, weighed: its effects with the places they are at and what can be said
+//! about them.
+
+use std::path::Path;
+
+use gnoma_shell::{Effect, Invocation, Place, Risk};
+
+use super::{World, one_line, words::program_name};
+use crate::places::{self, Gravity, MAX_PATH_BYTES, Spot, Touch, Worry, without_dots};
+
+/// Longest piece of a command that is shown, in characters.
+const MAX_SHOWN_CHARS: usize = 60;
+
+/// Programs that decide what runs later, with the words that make them do so (none: all do).
+const LASTING: &[(&str, &[&str])] = &[
+    ("at", &[]),
+    ("batch", &[]),
+    ("chsh", &[]),
+    ("crontab", &[]),
+    ("launchctl", &["load", "bootstrap", "enable", "submit"]),
+    ("passwd", &[]),
+    ("systemctl", &["edit", "enable", "link", "reenable", "set-environment", "set-property"]),
+    ("systemd-run", &[]),
+    ("useradd", &[]),
+    ("usermod", &[]),
+    ("visudo", &[]),
+];
+
+/// Programs that run another with more rights.
+const RAISING: &[&str] = &["doas", "pkexec", "run0", "runas", "su", "sudo"];
+
+/// Programs that take text for commands. It is asked about even when it looks harmless: two readers
+/// of such text seldom agree on every letter.
+const INTERPRETING: &[&str] = &[
+    ".", "ash", "bash", "csh", "dash", "eval", "fish", "ksh", "mksh", "rbash", "sh", "source",
+    "tcsh", "yash", "zsh",
+];
+
+/// Programs that are for nothing but destroying, so that seeing nothing they do means little.
+const DESTROYING: &[&str] = &["rm", "rmdir", "shred", "srm", "unlink", "wipe", "wipefs"];
+
+/// One effect of a command.
+#[derive(Clone, Debug)]
+pub(super) struct Deed {
+    pub(super) effect: Effect,
+    pub(super) worry: Worry,
+    spot: Option<(Touch, Spot)>,
+    /// Nothing comes of it.
+    harmless: bool,
+}
+
+impl Deed {
+    /// Where it acts, where that is known.
+    pub(super) fn spot(&self) -> Option<(Touch, &Spot)> {
+        self.spot.as_ref().map(|(touch, spot)| (*touch, spot))
+    }
+
+    /// The file tools that could do the same, for rules about paths. Nothing deletes like a command.
+    pub(super) fn tools(&self) -> &'static [&'static str] {
+        match self.effect {
+            Effect::Read(_) => &["fs.read"],
+            Effect::Write(_) => &["fs.write", "fs.edit"],
+            _ => &[],
+        }
+    }
+
+    pub(super) fn is_harmless(&self) -> bool {
+        self.harmless
+    }
+
+    /// Whether it shows something and changes nothing.
+    pub(super) fn is_reading(&self) -> bool {
+        self.harmless || matches!(self.effect, Effect::Read(_) | Effect::Secret(_))
+    }
+}
+
+/// The deeds of a command, in the order of its effects.
+pub(super) fn of(command: &Invocation, world: &World<'_>) -> Vec<Deed> {
+    let mut deeds: Vec<_> = command.effects.iter().map(|effect| deed(effect, world)).collect();
+    if let Some(place) = crooked_path(command, world) {
+        deeds.push(unclear(format!("goes through a link and back by `{place}`"), Gravity::Guarded));
+    }
+    if let Some(what) = runs_more_than_it_says(command, &deeds) {
+        deeds.push(unclear(what.to_owned(), Gravity::Plain));
+    }
+    if decides_later_runs(command) {
+        deeds.push(unclear("decides what runs later".to_owned(), Gravity::Guarded));
+    }
+    if command.risk == Risk::Critical {
+        let what = deeds.iter().find(|deed| !deed.is_reading()).map(|deed| deed.worry.what.clone());
+        let what = what.unwrap_or_else(|| "can lose everything or give control away".to_owned());
+        deeds.push(unclear(what, Gravity::Guarded));
+    } else if command.risk >= Risk::Medium && deeds.iter().all(Deed::is_harmless) {
+        deeds.push(unclear("is risky".to_owned(), Gravity::Plain));
+    }
+    deeds
+}
+
+fn unclear(what: String, gravity: Gravity) -> Deed {
+    let effect = Effect::Unknown(what.clone());
+    Deed { effect, worry: Worry { gravity, what }, spot: None, harmless: false }
+}
+
+fn deed(effect: &Effect, world: &World<'_>) -> Deed {
+    let (touch, place) = match effect {
+        Effect::Read(place) => (Touch::Read, place),
+        Effect::Write(place) => (Touch::Write, place),
+        Effect::Delete(place) => (Touch::Delete, place),
+        _ => return elsewhere(effect),
+    };
+    let spot = match place {
+        Place::Path(path) if path.as_os_str().len() > MAX_PATH_BYTES => {
+            return nowhere(effect, touch, "a path longer than any file's");
+        }
+        Place::Pattern { pattern, .. } if pattern.len() > MAX_PATH_BYTES => {
+            return nowhere(effect, touch, "a path longer than any file's");
+        }
+        Place::Path(path) => Spot::path(path, world),
+        Place::Pattern { base, pattern } => Spot::pattern(base, pattern, world),
+        Place::Unknown(text) => return nowhere(effect, touch, text),
+    };
+    let worry = places::weigh(touch, &spot, world);
+    let harmless = worry.gravity == Gravity::Plain && (touch == Touch::Read || spot.is_sink());
+    Deed { effect: effect.clone(), worry, spot: Some((touch, spot)), harmless }
+}
+
+/// A place that only running would show. To delete there is a question in every mode.
+fn nowhere(effect: &Effect, touch: Touch, text: &str) -> Deed {
+    let gravity = if touch == Touch::Delete { Gravity::Guarded } else { Gravity::Plain };
+    let shown = one_line(text, MAX_SHOWN_CHARS);
+    let what = format!("{} `{shown}`, which is only known when it runs", touch.verb());
+    Deed { effect: effect.clone(), worry: Worry { gravity, what }, spot: None, harmless: false }
+}
+
+fn elsewhere(effect: &Effect) -> Deed {
+    let line = |text: &str| one_line(text, MAX_SHOWN_CHARS);
+    let what = match effect {
+        Effect::Secret(what) => format!("shows {}", line(what)),
+        Effect::Network(Some(host)) => format!("talks to `{}`", line(host)),
+        Effect::Network(None) => "uses the network".to_owned(),
+        Effect::Runs(what) => format!("runs {}", line(what)),
+        Effect::Environment(name) => format!("sets `{}` for what runs", line(name)),
+        Effect::System(what) => format!("acts on the system: {}", line(what)),
+        Effect::Repository(what) => format!("changes the repository: {}", line(what)),
+        Effect::Unknown(why) => format!("cannot be judged: {}", line(why)),
+        Effect::Read(_) | Effect::Write(_) | Effect::Delete(_) => String::new(),
+    };
+    let worry = Worry { gravity: Gravity::Plain, what };
+    Deed { effect: effect.clone(), worry, spot: None, harmless: false }
+}
+
+/// What makes a program a question although its effects may show nothing.
+fn runs_more_than_it_says(command: &Invocation, deeds: &[Deed]) -> Option<&'static str> {
+    let program = program_of(command);
+    if RAISING.contains(&program) {
+        Some("acts as another user")
+    } else if INTERPRETING.contains(&program) {
+        Some("runs text as commands")
+    } else if program == "find" && hands_over(command) {
+        Some("runs a program for what it finds")
+    } else if DESTROYING.contains(&program) && deeds.iter().all(Deed::is_harmless) {
+        Some("deletes what is not seen here")
+    } else {
+        None
+    }
+}
+
+/// Whether `find` runs a program in other folders, at a prompt, or on something else than what it
+/// found. On that, `-exec` is as harmless as what it runs.
+fn hands_over(command: &Invocation) -> bool {
+    let mut words = command.words.iter().flatten();
+    let takes_found = command.words.iter().flatten().any(|word| word.contains("{}"));
+    words.any(|word| {
+        word.starts_with("-ok") || word == "-execdir" || (word == "-exec" && !takes_found)
+    })
+}
+
+/// The program's name; nothing when it is not known.
+pub(super) fn program_of(command: &Invocation) -> &str {
+    command.words.first().and_then(Option::as_deref).map(program_name).unwrap_or_default()
+}
+
+fn decides_later_runs(command: &Invocation) -> bool {
+    let program = program_of(command);
+    let rest: Vec<_> = command.words.iter().skip(1).flatten().map(String::as_str).collect();
+    let acts = |effect: &Effect| !matches!(effect, Effect::Read(_) | Effect::Secret(_));
+    let lasting = LASTING.iter().any(|(name, needed)| {
+        *name == program && (needed.is_empty() || needed.iter().any(|word| rest.contains(word)))
+    });
+    (lasting || (program == "git" && git_subcommand(&rest) == Some("config")))
+        && command.effects.iter().any(acts)
+}
+
+fn git_subcommand<'w>(arguments: &[&'w str]) -> Option<&'w str> {
+    let mut rest = arguments.iter();
+    while let Some(word) = rest.next() {
+        if matches!(*word, "-C" | "-c" | "--git-dir" | "--work-tree" | "--namespace") {
+            rest.next();
+        } else if !word.starts_with('-') {
+            return Some(word);
+        }
+    }
+    None
+}
+
+/// A path of the command that goes into a folder and back out by `..`, and by links ends elsewhere
+/// than its letters say.
+fn crooked_path(command: &Invocation, world: &World<'_>) -> Option<String> {
+    let cwd = command.cwd.as_deref()?;
+    let is_border = |letter: char| letter.is_whitespace() || "'\"<>|&;()=`".contains(letter);
+    let mut paths = command.text.split(is_border).filter(|word| word.contains("/.."));
+    let is_crooked = |word: &&str| {
+        let whole = match (word.strip_prefix("~/"), world.home) {
+            (Some(rest), Some(home)) => home.join(rest),
+            _ => cwd.join(Path::new(word)),
+        };
+        let plain = without_dots(&whole);
+        without_dots(&(world.resolve)(&whole)) != without_dots(&(world.resolve)(&plain))
+    };
+    paths.find(is_crooked).map(|word| one_line(word, MAX_SHOWN_CHARS))
+}

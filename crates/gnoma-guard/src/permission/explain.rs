@@ -1,0 +1,120 @@
+//! A verdict on a command in words for people, and as one row of data.
+
+use std::fmt::Write as _;
+
+use gnoma_core::session::PermissionMode;
+use gnoma_shell::{Analysis, Risk};
+
+use super::{
+    Permissions, World, deed, one_line,
+    opinion::{Decision, Opinion},
+};
+
+/// Longest line of an explanation, in characters.
+const MAX_LINE_CHARS: usize = 160;
+
+/// What mode accept_edits says of a command in a trusted workspace without rules.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ShellRow {
+    /// It was understood.
+    pub parse_ok: bool,
+    /// Its simple commands.
+    pub commands: Vec<String>,
+    /// It is proved that it changes nothing.
+    pub read_only: bool,
+    /// How bad it would be if it were not meant, in one word.
+    pub risk: &'static str,
+    /// `allow`, `ask` or `refuse`.
+    pub verdict: &'static str,
+    /// Why, in one line.
+    pub why: String,
+}
+
+impl ShellRow {
+    /// Judges `command` as it would be in `world`, trusted.
+    #[must_use]
+    pub fn of(command: &str, world: &World<'_>) -> Self {
+        let world = World { trusted: true, ..*world };
+        let permissions = Permissions::default();
+        let judged = permissions.bench(PermissionMode::AcceptEdits, &world).command(command);
+        let texts = judged.analysis.commands.iter().map(|command| command.text.clone());
+        Self {
+            parse_ok: judged.analysis.unparsed.is_none(),
+            commands: texts.collect(),
+            read_only: judged.analysis.is_read_only(),
+            risk: risk(judged.analysis.risk()),
+            verdict: match judged.whole.decision {
+                Decision::Allow => "allow",
+                Decision::Ask => "ask",
+                Decision::Deny => "refuse",
+            },
+            why: judged.whole.reason,
+        }
+    }
+}
+
+impl Permissions {
+    /// What would be decided about a shell command, part by part, in lines for people.
+    #[must_use]
+    pub fn explain(&self, mode: PermissionMode, world: &World<'_>, command: &str) -> String {
+        let judged = self.bench(mode, world).command(command);
+        let mut text = heading(&judged.analysis, mode);
+        for (number, (part, opinion)) in
+            (1..).zip(judged.analysis.commands.iter().zip(&judged.parts))
+        {
+            let _infallible = writeln!(text, "\n{number}. {}", line(&part.text));
+            let deeds = deed::of(part, world);
+            if deeds.is_empty() {
+                text.push_str("   only computes or prints\n");
+            }
+            for deed in deeds {
+                let _infallible = writeln!(text, "   {}", line(&deed.worry.what));
+            }
+            let _infallible = writeln!(text, "   risk: {}", risk(part.risk));
+            let _infallible = writeln!(text, "   {}", said(opinion));
+        }
+        text.push('\n');
+        for oddity in &judged.analysis.oddities {
+            let _infallible = writeln!(text, "note: {}", line(oddity));
+        }
+        let _infallible = writeln!(text, "verdict: {}", said(&judged.whole));
+        for rule in judged.whole.always.iter().flatten() {
+            let _infallible = writeln!(text, "\"always\" would add: {rule}");
+        }
+        text
+    }
+}
+
+fn heading(analysis: &Analysis, mode: PermissionMode) -> String {
+    let count = match analysis.commands.len() {
+        0 => "no simple command".to_owned(),
+        1 => "1 simple command".to_owned(),
+        count => format!("{count} simple commands"),
+    };
+    let unparsed =
+        analysis.unparsed.as_deref().map(|why| format!("; not understood: {}", line(why)));
+    format!("mode {mode}, {count}{}\n", unparsed.unwrap_or_default())
+}
+
+fn said(opinion: &Opinion) -> String {
+    let decision = match opinion.decision {
+        Decision::Allow => "allow",
+        Decision::Ask => "ask",
+        Decision::Deny => "deny",
+    };
+    format!("{decision}: {}", line(&opinion.reason))
+}
+
+fn line(text: &str) -> String {
+    one_line(text, MAX_LINE_CHARS)
+}
+
+fn risk(risk: Risk) -> &'static str {
+    match risk {
+        Risk::None => "none",
+        Risk::Low => "low",
+        Risk::Medium => "medium",
+        Risk::High => "high",
+        Risk::Critical => "critical",
+    }
+}

@@ -1,0 +1,169 @@
+//! Judging a touch of a place, by a file tool or as an effect of a command.
+
+use std::path::Path;
+
+use gnoma_core::{
+    session::PermissionMode,
+    tool::{Access, Grant, ToolSpec},
+};
+use serde_json::Value;
+
+use super::{
+    Bench, by_rule,
+    meet::fits,
+    opinion::{Decision, Opinion},
+    rule::{Action, Origin, Rule, Subject},
+    suggest,
+    words::Match,
+};
+use crate::places::{self, Gravity, MAX_PATH_BYTES, Spot, Touch, Worry};
+
+/// Tools that a rule about paths names to mean any reading or any changing.
+const READING: &[&str] = &["fs.read"];
+const CHANGING: &[&str] = &["fs.write", "fs.edit"];
+
+impl<'a> Bench<'a> {
+    /// A tool that is given a path, or works in the working folder when it is given none.
+    pub(super) fn file(&self, tool: &ToolSpec, arguments: &Value, name: &str) -> (Opinion, Grant) {
+        let path = match arguments.get(name) {
+            None | Some(Value::Null) => ".",
+            Some(Value::String(path)) => path,
+            Some(_) => {
+                return (Opinion::deny(format!("`{name}` must be a text")), Grant::default());
+            }
+        };
+        if path.len() > MAX_PATH_BYTES {
+            let reason = format!("`{name}` is longer than any file's path");
+            return (Opinion::deny(reason), Grant::default());
+        }
+        let touch = if tool.access == Access::Read { Touch::Read } else { Touch::Write };
+        let spot = Spot::path(Path::new(path), self.world);
+        let mut grant = Grant::default();
+        if !places::is_inside(&spot, self.world) {
+            grant.paths.push(spot.folder_or_path());
+        }
+        (self.file_at(tool, touch, &spot), grant)
+    }
+
+    fn file_at(&self, tool: &ToolSpec, touch: Touch, spot: &Spot) -> Opinion {
+        let (forbidden, by) = self.forbidding(touch, spot, &[&tool.name]);
+        if let (Match::Yes, Some(rule)) = (forbidden, by) {
+            return by_rule(rule, "denies");
+        }
+        let worry = places::weigh(touch, spot, self.world);
+        let rule = self.deciding(|rule| match &rule.subject {
+            Subject::Tool(glob) => fits(glob, &tool.name),
+            _ => self.is_about(rule, touch, spot, &[&tool.name]),
+        });
+        let by_mode = self.by_mode(tool.access);
+        let opinion = match self.unlifted("it", &worry, rule) {
+            Some(_) if by_mode.decision == Decision::Deny => by_mode,
+            Some(question) => question,
+            None => self
+                .ruled(tool, rule)
+                .unwrap_or_else(|| self.file_by_mode(by_mode, tool, &worry, spot)),
+        };
+        opinion.and(doubt(forbidden, by))
+    }
+
+    fn file_by_mode(
+        &self,
+        by_mode: Opinion,
+        tool: &ToolSpec,
+        worry: &Worry,
+        spot: &Spot,
+    ) -> Opinion {
+        let always = suggest::for_path(&tool.name, spot, self.world);
+        match by_mode.decision {
+            Decision::Allow if worry.gravity == Gravity::Plain => by_mode,
+            Decision::Allow if self.mode == PermissionMode::Bypass => by_mode,
+            Decision::Deny => by_mode,
+            Decision::Ask if worry.gravity == Gravity::Plain => by_mode.with_always(always),
+            Decision::Allow | Decision::Ask => {
+                Opinion::ask(format!("mode {}: it {}", self.mode, worry.what)).with_always(always)
+            }
+        }
+    }
+
+    /// The question that a touch is in every mode, when no rule answers it. A confirmed bypass turns
+    /// it into a loud yes.
+    pub(super) fn unlifted(
+        &self,
+        who: &str,
+        worry: &Worry,
+        rule: Option<&Rule>,
+    ) -> Option<Opinion> {
+        let lifted = match worry.gravity {
+            Gravity::Plain | Gravity::Outside => true,
+            Gravity::Secret => rule.is_some_and(names_exactly),
+            Gravity::Beyond => rule.is_some_and(is_users_path),
+            Gravity::Guarded => false,
+        };
+        if lifted {
+            return None;
+        }
+        if self.confirmed && rule.is_none_or(|rule| rule.action == Action::Allow) {
+            return Some(Opinion::allow(format!("CONFIRMED BYPASS: {who} {}", worry.what)));
+        }
+        Some(Opinion::ask(format!("{who} {}, which is always asked for", worry.what)))
+    }
+
+    /// How surely a rule denies the touch, and which one. `tools` are the names it goes by.
+    pub(super) fn forbidding(
+        &self,
+        touch: Touch,
+        spot: &Spot,
+        tools: &[&str],
+    ) -> (Match, Option<&'a Rule>) {
+        let denying = self.with(Action::Deny).filter_map(|rule| {
+            let Subject::Path { tool, path } = &rule.subject else { return None };
+            let is_meant = is_meant(tool, touch, tools);
+            let found = if is_meant { path.touches(spot, self.world) } else { Match::No };
+            (found > Match::No).then_some((found, rule))
+        });
+        let worst = denying.max_by_key(|(found, _)| *found);
+        worst.map_or((Match::No, None), |(found, rule)| (found, Some(rule)))
+    }
+
+    /// Whether a rule that allows or asks is about the touch.
+    pub(super) fn is_about(&self, rule: &Rule, touch: Touch, spot: &Spot, tools: &[&str]) -> bool {
+        let Subject::Path { tool, path } = &rule.subject else { return false };
+        match rule.action {
+            Action::Allow => {
+                tools.iter().any(|name| fits(tool, name)) && path.covers(spot, self.world)
+            }
+            Action::Ask | Action::Deny => {
+                is_meant(tool, touch, tools) && path.touches(spot, self.world) > Match::No
+            }
+        }
+    }
+}
+
+/// A rule that may deny is asked about when it cannot be told.
+pub(super) fn doubt(found: Match, rule: Option<&Rule>) -> Opinion {
+    match (found, rule) {
+        (Match::Maybe | Match::Yes, Some(rule)) => {
+            Opinion::ask(format!("the rule `{rule}` may deny a part of it"))
+        }
+        _ => Opinion::allow(String::new()),
+    }
+}
+
+/// Who forbids `fs.read` means all reading, by whatever tool; likewise for changing.
+fn is_meant(glob: &str, touch: Touch, tools: &[&str]) -> bool {
+    let family = if touch == Touch::Read { READING } else { CHANGING };
+    tools.iter().chain(family).any(|name| fits(glob, name))
+}
+
+/// A secret is only shown by a rule that names its file.
+fn names_exactly(rule: &Rule) -> bool {
+    rule.action == Action::Allow
+        && matches!(&rule.subject, Subject::Path { path, .. } if path.is_exact())
+}
+
+/// What lies outside is only changed by a rule about paths that the user wrote.
+fn is_users_path(rule: &Rule) -> bool {
+    rule.action == Action::Allow
+        && matches!(rule.origin, Origin::User | Origin::Flag)
+        && matches!(rule.subject, Subject::Path { .. })
+}

@@ -1,0 +1,136 @@
+//! Hosts: of addresses that tools are given, and of rules such as `web(*.example.com)`.
+//!
+//! An address is read only as far as its host, and strictly: what two readers could take for two
+//! hosts has none.
+
+use std::fmt;
+
+const MAX_HOST_BYTES: usize = 253;
+
+/// A host, or all below one.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct HostPattern {
+    host: String,
+    below: bool,
+}
+
+impl HostPattern {
+    /// # Errors
+    /// Why `text` names no host.
+    pub(crate) fn parse(text: &str) -> Result<Self, String> {
+        let (name, below) = match text.strip_prefix("*.") {
+            Some(name) => (name, true),
+            None => (text, false),
+        };
+        let host = plain_host(name).ok_or(
+            "it needs a host such as `example.com` or `*.example.com`, without scheme, port or path",
+        )?;
+        if below && !host.contains('.') {
+            return Err("`*.` needs a domain of at least two parts after it".to_owned());
+        }
+        Ok(Self { host, below })
+    }
+
+    pub(crate) fn exactly(host: &str) -> Option<Self> {
+        Self::parse(host).ok().filter(|pattern| !pattern.below && pattern.host == host)
+    }
+
+    /// Whether the rule is about exactly this host.
+    pub(crate) fn covers(&self, host: &str) -> bool {
+        if self.below { self.is_above(host) } else { self.host == host }
+    }
+
+    /// Whether a rule that forbids is about it: also about everything below a host.
+    pub(crate) fn touches(&self, host: &str) -> bool {
+        (!self.below && self.host == host) || self.is_above(host)
+    }
+
+    fn is_above(&self, host: &str) -> bool {
+        host.strip_suffix(&self.host).is_some_and(|before| before.ends_with('.'))
+    }
+
+    pub(crate) fn is_exact(&self) -> bool {
+        !self.below
+    }
+
+    pub(crate) fn weight(&self) -> usize {
+        self.host.len()
+    }
+}
+
+impl fmt::Display for HostPattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.below {
+            f.write_str("*.")?;
+        }
+        f.write_str(&self.host)
+    }
+}
+
+/// The host of a web address; `None` where readers could differ about it.
+pub(crate) fn host_of(address: &str) -> Option<String> {
+    let (scheme, rest) = address.split_once("://")?;
+    if !scheme.eq_ignore_ascii_case("http") && !scheme.eq_ignore_ascii_case("https") {
+        return None;
+    }
+    let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+    let authority = rest.get(..end)?;
+    let host = match authority.rsplit_once(':') {
+        Some((host, port)) => port.bytes().all(|byte| byte.is_ascii_digit()).then_some(host)?,
+        None => authority,
+    };
+    plain_host(host)
+}
+
+/// A host in lower case when it is nothing but ASCII letters, digits, hyphens and dots.
+pub(crate) fn plain_host(text: &str) -> Option<String> {
+    let text = text.strip_suffix('.').unwrap_or(text);
+    let is_label = |label: &str| {
+        !label.is_empty()
+            && !label.starts_with('-')
+            && label.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'))
+    };
+    let fits = text.len() <= MAX_HOST_BYTES && text.split('.').all(is_label);
+    fits.then(|| text.to_ascii_lowercase())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_host_is_read_one_way_or_not_at_all() {
+        for (address, host) in [
+            ("https://Example.com/x?y", Some("example.com")),
+            ("http://example.com:8080", Some("example.com")),
+            ("https://example.com.", Some("example.com")),
+            ("https://user@example.com/", None),
+            ("https://evil.example\\@example.com/", None),
+            ("https://ex\u{430}mple.com/", None),
+            ("https://example.com:80:90/", None),
+            ("ftp://example.com/", None),
+            ("file:///etc/passwd", None),
+            ("example.com", None),
+            ("https://a b/", None),
+        ] {
+            assert_eq!(host_of(address).as_deref(), host, "{address}");
+        }
+    }
+
+    #[test]
+    fn allowing_is_exact_and_forbidding_reaches_below() {
+        let host = HostPattern::parse("example.com").unwrap();
+        assert!(host.covers("example.com") && !host.covers("www.example.com"));
+        assert!(host.touches("www.example.com") && !host.touches("notexample.com"));
+        let below = HostPattern::parse("*.example.com").unwrap();
+        assert!(below.covers("a.b.example.com") && !below.covers("example.com"));
+        assert!(!below.covers("evilexample.com"));
+    }
+
+    #[test]
+    fn a_pattern_is_a_host() {
+        for text in ["", "*", "*.com", "https://example.com", "example.com/x", "a.*.com", "a b"] {
+            assert!(HostPattern::parse(text).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,204 @@
+//! Whether two patterns can mean the same thing.
+//!
+//! One alignment serves three alphabets: letters of a name, names of a path, words of a command. What
+//! the steps stand for, and who may use an unsure answer for what, is the callers' business.
+
+use unicode_normalization::UnicodeNormalization as _;
+
+/// Most pairs of steps that are compared; beyond it there is no answer.
+const MAX_PAIRS: usize = 1 << 20;
+
+/// A step of a pattern.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Step<T> {
+    /// Exactly one of these.
+    One(T),
+    /// Any number of anything, also none.
+    Run,
+}
+
+/// A letter; `None` for any.
+pub(crate) type Letter = Option<char>;
+
+/// Which characters of a text stand for others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Dialect {
+    /// None.
+    Plain,
+    /// `*` and `?`, as in rules.
+    Rule,
+    /// Whatever a shell might expand.
+    Shell,
+}
+
+/// Whether some sequence fits `left` and `right`; `None` when they are too long to say.
+pub(crate) fn meet<T>(
+    left: &[Step<T>],
+    right: &[Step<T>],
+    same: impl Fn(&T, &T) -> bool,
+) -> Option<bool> {
+    if left.len().saturating_mul(right.len()) > MAX_PAIRS {
+        return None;
+    }
+    // `row` says for each beginning of `right` whether it can be had by the steps of `left` so far.
+    let mut row = vec![true];
+    row.extend(right.iter().scan(true, |so_far, step| {
+        *so_far &= matches!(step, Step::Run);
+        Some(*so_far)
+    }));
+    for step in left {
+        row = advance(&row, step, right, &same);
+    }
+    Some(row.last() == Some(&true))
+}
+
+fn advance<T>(
+    row: &[bool],
+    step: &Step<T>,
+    right: &[Step<T>],
+    same: impl Fn(&T, &T) -> bool,
+) -> Vec<bool> {
+    let mut before = matches!(step, Step::Run) && row.first() == Some(&true);
+    let mut next = vec![before];
+    for (other, (&diagonal, &above)) in right.iter().zip(row.iter().zip(row.iter().skip(1))) {
+        before = match (step, other) {
+            (Step::Run, _) | (_, Step::Run) => above || before,
+            (Step::One(one), Step::One(two)) => diagonal && same(one, two),
+        };
+        next.push(before);
+    }
+    next
+}
+
+/// Whether a letter can be another.
+pub(crate) fn same_letter(one: &Letter, two: &Letter) -> bool {
+    one.is_none() || two.is_none() || one == two
+}
+
+/// Whether `text` fits `glob`, in which `*` and `?` stand for others.
+pub(crate) fn fits(glob: &str, text: &str) -> bool {
+    let (glob, text) = (letters(glob, Dialect::Rule), letters(text, Dialect::Plain));
+    meet(&glob, &text, same_letter).unwrap_or(false)
+}
+
+/// The letters of `text`.
+pub(crate) fn letters(text: &str, dialect: Dialect) -> Vec<Step<Letter>> {
+    // Groups of alternatives can be anything.
+    if dialect == Dialect::Shell && text.contains(['{', '(']) {
+        return vec![Step::Run];
+    }
+    let mut steps = Vec::with_capacity(text.len());
+    let mut rest = text.chars();
+    while let Some(letter) = rest.next() {
+        let step = match (dialect, letter) {
+            (Dialect::Plain, _) => Step::One(Some(letter)),
+            (_, '*') => Step::Run,
+            (_, '?') => Step::One(None),
+            (Dialect::Shell, '\\') => Step::One(rest.next()),
+            (Dialect::Shell, '[') => class(&mut rest),
+            (Dialect::Shell | Dialect::Rule, _) => Step::One(Some(letter)),
+        };
+        if step != Step::Run || steps.last() != Some(&Step::Run) {
+            steps.push(step);
+        }
+    }
+    steps
+}
+
+/// A bracket expression is one letter, whichever.
+fn class(rest: &mut std::str::Chars<'_>) -> Step<Letter> {
+    let text = rest.as_str();
+    // A bracket right at the start is a member of the class.
+    let from = text.char_indices().nth(1).map_or(text.len(), |(at, _)| at);
+    let Some(end) = text.get(from..).and_then(|members| members.find(']')) else {
+        return Step::One(Some('['));
+    };
+    *rest = text.get(from + end + 1..).unwrap_or_default().chars();
+    Step::One(None)
+}
+
+/// `name` as a file system that minds neither case nor composition nor invisible characters sees it.
+pub(crate) fn fold(name: &str) -> String {
+    let visible = name.chars().filter(|letter| !is_ignored(*letter));
+    // Upper case first: it brings together letters that have one capital, such as `s` and `ſ`.
+    let folded: String =
+        visible.flat_map(char::to_uppercase).flat_map(char::to_lowercase).nfc().collect();
+    // Windows ends a name before these and takes what follows a colon for a stream of the file.
+    let file = folded.find(':').filter(|at| *at > 0).and_then(|at| folded.get(..at));
+    let file = file.unwrap_or(&folded);
+    let trimmed = file.trim_end_matches(['.', ' ']);
+    if trimmed.is_empty() { file.to_owned() } else { trimmed.to_owned() }
+}
+
+/// Characters that some file systems do not look at when they compare names.
+fn is_ignored(letter: char) -> bool {
+    matches!(letter,
+        '\u{ad}' | '\u{34f}' | '\u{180b}'..='\u{180e}' | '\u{200b}'..='\u{200f}'
+        | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}')
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn overlap(one: &str, two: &str) -> bool {
+        meet(&letters(one, Dialect::Shell), &letters(two, Dialect::Rule), same_letter).unwrap()
+    }
+
+    #[test]
+    fn stars_and_question_marks_stand_for_others() {
+        for (glob, text, expected) in [
+            ("fs.*", "fs.read", true),
+            ("*", "", true),
+            ("*.read", "fs.read", true),
+            ("f*.r*d", "fs.read", true),
+            ("fs", "fs.read", false),
+            ("*x*", "fs.read", false),
+            ("?s.*", "fs.read", true),
+            ("[f]s", "fs", false),
+        ] {
+            assert_eq!(fits(glob, text), expected, "{glob} {text}");
+        }
+    }
+
+    #[test]
+    fn patterns_meet_where_one_text_fits_both() {
+        for (one, two, expected) in [
+            (".e*v", ".env", true),
+            (".[de]nv", ".env", true),
+            (".[]e]nv", ".env", true),
+            (".{env,x}", ".env", true),
+            ("*.rs", "*.key", false),
+            ("a*", "*b", true),
+            ("a\\*", "ab", false),
+            ("*", "id_rsa", true),
+        ] {
+            assert_eq!(overlap(one, two), expected, "{one} {two}");
+        }
+    }
+
+    #[test]
+    fn names_that_a_file_system_takes_for_one_fold_to_one() {
+        for name in [".cUrSoR", ".curſor", ".cur\u{200c}sor", ".cursor ", ".cursor.", ".cursor::$I"]
+        {
+            assert_eq!(fold(name), ".cursor", "{name:?}");
+        }
+        assert_eq!(fold("e\u{301}"), fold("É"));
+        assert_eq!(fold(".."), "..");
+    }
+
+    proptest! {
+        #[test]
+        fn a_text_fits_the_glob_it_was_made_from(parts in prop::collection::vec("[a-c]{0,3}", 1..5)) {
+            prop_assert!(fits(&parts.join("*"), &parts.join("cab")));
+            prop_assert!(fits(&parts.concat(), &parts.concat()));
+        }
+
+        #[test]
+        fn meeting_has_no_direction(one in "[ab*?]{0,8}", two in "[ab*?]{0,8}") {
+            prop_assert_eq!(overlap(&one, &two), overlap(&two, &one));
+        }
+    }
+}

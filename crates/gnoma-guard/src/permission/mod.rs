@@ -1,0 +1,405 @@
+//! Whether a call may run: facts in, a verdict with its reason out.
+//!
+//! A rule that denies beats one that asks, and that beats one that allows, except that of those two the
+//! more specific decides; without a rule the mode does. Above both stand places and deeds that are
+//! a question in every mode ([`Gravity::Guarded`](crate::places::Gravity) and its like). Links are
+//! followed through [`World::resolve`]; nothing here touches a disk, and whoever runs the call must
+//! make sure that what was judged is what is opened.
+
+mod command;
+mod deed;
+mod explain;
+mod file;
+mod host;
+pub(crate) mod meet;
+mod opinion;
+mod paths;
+mod rule;
+mod suggest;
+mod words;
+
+use std::{
+    borrow::Cow,
+    path::{Path, PathBuf},
+};
+
+use gnoma_core::{
+    ToolCall, ToolSpec,
+    session::PermissionMode,
+    tool::{Access, Grant, Touches},
+};
+use serde_json::Value;
+
+pub use explain::ShellRow;
+pub use host::HostPattern;
+pub use paths::PathPattern;
+pub use rule::{Action, Origin, Rule, RuleError, Subject};
+pub use words::Words;
+
+use meet::fits;
+use opinion::{Decision, Opinion};
+
+/// Where a session stands. Gathered by the caller before each judgement.
+#[derive(Clone, Copy)]
+pub struct World<'a> {
+    /// Folder that relative paths start from; absolute.
+    pub cwd: &'a Path,
+    /// The user's home.
+    pub home: Option<&'a Path>,
+    /// Folders of the workspace, links resolved.
+    pub roots: &'a [PathBuf],
+    /// Folders of gnoma's own configuration, state and data.
+    pub config_dirs: &'a [PathBuf],
+    /// The user stands behind the project's files.
+    pub trusted: bool,
+    /// Commands run behind walls.
+    pub sandboxed: bool,
+    /// A path with its links followed as far as it exists; of what does not, the rest as it is.
+    pub resolve: &'a dyn Fn(&Path) -> PathBuf,
+}
+
+/// What is to be done with a call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// It runs.
+    Allow {
+        /// Which rule or mode says so, in one line.
+        reason: String,
+        /// What it may reach beyond the workspace.
+        grant: Grant,
+    },
+    /// It does not run; the reason goes to the model.
+    Deny {
+        /// Why not, in one line.
+        reason: String,
+    },
+    /// A person decides.
+    Ask {
+        /// Why they must, in one line.
+        reason: String,
+        /// What it may reach beyond the workspace if the answer is yes.
+        grant: Grant,
+        /// The rules that "always" adds; empty where one answer must not cover later calls.
+        always: Vec<Rule>,
+    },
+}
+
+/// What a child (an elf, a hook, a skill) is held to besides its parent's rights.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Limit {
+    /// A mode that it is judged by as well; the stricter verdict holds.
+    pub mode: Option<PermissionMode>,
+    /// Globs of the tools it may use; `None` for all of its parent's.
+    pub tools: Option<Vec<String>>,
+}
+
+/// The rules of a session and what else decides besides the mode.
+#[derive(Clone, Debug, Default)]
+pub struct Permissions {
+    rules: Vec<Rule>,
+    confirmed_bypass: bool,
+    limits: Vec<Limit>,
+}
+
+impl Permissions {
+    /// With these rules, in any order.
+    #[must_use]
+    pub fn new(rules: Vec<Rule>) -> Self {
+        Self { rules, confirmed_bypass: false, limits: Vec::new() }
+    }
+
+    /// In mode bypass, also what is otherwise a question in every mode runs. Only for a setting of
+    /// its own that a person confirmed.
+    #[must_use]
+    pub fn confirm_bypass(mut self) -> Self {
+        self.confirmed_bypass = true;
+        self
+    }
+
+    /// Adds a rule, such as an answer of "always". Derive children after it.
+    pub fn remember(&mut self, rule: Rule) {
+        if !self.rules.contains(&rule) {
+            self.rules.push(rule);
+        }
+    }
+
+    /// The rules.
+    #[must_use]
+    pub fn rules(&self) -> &[Rule] {
+        &self.rules
+    }
+
+    /// The permissions of a child: it never may what this may not.
+    #[must_use]
+    pub fn child(&self, limit: Limit) -> Self {
+        let mut child = self.clone();
+        child.limits.push(limit);
+        child
+    }
+
+    /// Judges a call of `tool` in the session's `mode`.
+    #[must_use]
+    pub fn judge(
+        &self,
+        mode: PermissionMode,
+        world: &World<'_>,
+        tool: &ToolSpec,
+        call: &ToolCall,
+    ) -> Verdict {
+        let (opinion, grant) = self.judged(mode, world, tool, call);
+        let Opinion { decision, reason, always } = opinion;
+        match decision {
+            Decision::Allow => Verdict::Allow { reason, grant },
+            Decision::Deny => Verdict::Deny { reason },
+            Decision::Ask => Verdict::Ask { reason, grant, always: always.unwrap_or_default() },
+        }
+    }
+
+    fn judged(
+        &self,
+        mode: PermissionMode,
+        world: &World<'_>,
+        tool: &ToolSpec,
+        call: &ToolCall,
+    ) -> (Opinion, Grant) {
+        let (mut opinion, grant) = self.bench(mode, world).judge(tool, call);
+        for limit in &self.limits {
+            let is_listed = |tools: &Vec<String>| tools.iter().any(|glob| fits(glob, &call.name));
+            if !limit.tools.as_ref().is_none_or(is_listed) {
+                let reason = format!("`{}` is not among the tools it was given", call.name);
+                return (Opinion::deny(reason), Grant::default());
+            }
+            if let Some(narrower) = limit.mode {
+                opinion = opinion.and(self.bench(narrower, world).judge(tool, call).0);
+            }
+        }
+        (opinion, grant)
+    }
+
+    fn bench<'a>(&'a self, mode: PermissionMode, world: &'a World<'a>) -> Bench<'a> {
+        // A project that nobody stands behind may forbid, nothing else.
+        let holds = |rule: &&Rule| {
+            world.trusted || rule.origin != Origin::Project || rule.action == Action::Deny
+        };
+        Bench {
+            rules: self.rules.iter().filter(holds).collect(),
+            mode,
+            world,
+            confirmed: self.confirmed_bypass && mode == PermissionMode::Bypass,
+        }
+    }
+}
+
+/// One judgement: the rules that hold, the mode and the world.
+struct Bench<'a> {
+    rules: Vec<&'a Rule>,
+    mode: PermissionMode,
+    world: &'a World<'a>,
+    /// Mode bypass, and meant.
+    confirmed: bool,
+}
+
+impl<'a> Bench<'a> {
+    fn judge(&self, tool: &ToolSpec, call: &ToolCall) -> (Opinion, Grant) {
+        let arguments: Value = call.arguments.read().unwrap_or_default();
+        if let Some(rule) = self.denying(tool, call, &arguments) {
+            return (by_rule(rule, "denies"), Grant::default());
+        }
+        let (opinion, grant) = match tool.touches {
+            Touches::Nothing => (self.nameless(tool), Grant::default()),
+            Touches::Path(name) => self.file(tool, &arguments, name),
+            Touches::Command(name) => self.shell(&arguments, name),
+            Touches::Url(name) => self.address(tool, text_of(&arguments, name)),
+        };
+        (self.clamped(opinion), grant)
+    }
+
+    /// In mode deny nobody is asked.
+    fn clamped(&self, opinion: Opinion) -> Opinion {
+        if self.mode == PermissionMode::Deny && opinion.decision == Decision::Ask {
+            return Opinion::deny(format!("mode deny: {}", opinion.reason));
+        }
+        opinion
+    }
+
+    /// A rule that denies the call by its name, its server or a text in it.
+    fn denying(&self, tool: &ToolSpec, call: &ToolCall, arguments: &Value) -> Option<&'a Rule> {
+        let applies = |rule: &Rule| match &rule.subject {
+            Subject::Tool(glob) => fits(glob, &tool.name),
+            Subject::Mcp { server, tool: of_server } => {
+                is_of_server(&tool.name, server, of_server.as_deref(), Strictness::Loose)
+            }
+            Subject::Text { tool: glob, text } => {
+                // An escape must not hide the text from the rule.
+                fits(glob, &tool.name)
+                    && (call.arguments.get().contains(text) || holds(arguments, text))
+            }
+            Subject::Command(_) | Subject::Path { .. } | Subject::Host(_) => false,
+        };
+        self.with(Action::Deny).find(|rule| applies(rule))
+    }
+
+    fn with(&self, action: Action) -> impl Iterator<Item = &'a Rule> {
+        self.rules.iter().copied().filter(move |rule| rule.action == action)
+    }
+
+    /// Of the rules that allow or ask and `apply`, the most specific; of equals one that asks.
+    fn deciding(&self, applies: impl Fn(&Rule) -> bool) -> Option<&'a Rule> {
+        let fitting = self.rules.iter().copied().filter(|rule| rule.action != Action::Deny);
+        fitting.filter(|rule| applies(rule)).max_by_key(|rule| (rule.subject.weight(), rule.action))
+    }
+
+    /// A tool that does not say what it touches.
+    fn nameless(&self, tool: &ToolSpec) -> Opinion {
+        let rule = self.deciding(|rule| match &rule.subject {
+            Subject::Tool(glob) => fits(glob, &tool.name),
+            Subject::Mcp { server, tool: of_server } => {
+                let strictness = Strictness::of(rule.action);
+                is_of_server(&tool.name, server, of_server.as_deref(), strictness)
+            }
+            _ => false,
+        });
+        self.ruled(tool, rule)
+            .unwrap_or_else(|| self.by_mode(tool.access).with_always(suggest::for_tool(tool)))
+    }
+
+    /// A tool that is given an address: what is asked for leaves the machine, so reading is no
+    /// reason to run it unasked.
+    fn address(&self, tool: &ToolSpec, address: Option<&str>) -> (Opinion, Grant) {
+        let grant = Grant { network: true, ..Grant::default() };
+        let host = address.and_then(host::host_of);
+        let Some(host) = host else {
+            let shown = one_line(address.unwrap_or_default(), MAX_SHOWN_CHARS);
+            return (self.unless_bypass(tool, &format!("no plain host in `{shown}`"), None), grant);
+        };
+        let denies = |rule: &&Rule| matches!(&rule.subject, Subject::Host(it) if it.touches(&host));
+        if let Some(rule) = self.with(Action::Deny).find(denies) {
+            return (by_rule(rule, "denies"), grant);
+        }
+        let rule = self.deciding(|rule| match (&rule.subject, rule.action) {
+            (Subject::Host(pattern), Action::Allow) => pattern.covers(&host),
+            (Subject::Host(pattern), Action::Ask | Action::Deny) => pattern.touches(&host),
+            (Subject::Tool(glob), _) => fits(glob, &tool.name),
+            _ => false,
+        });
+        let opinion = self.ruled(tool, rule).unwrap_or_else(|| {
+            self.unless_bypass(tool, &format!("it talks to `{host}`"), suggest::for_host(&host))
+        });
+        (opinion, grant)
+    }
+
+    fn unless_bypass(&self, tool: &ToolSpec, why: &str, always: Option<Vec<Rule>>) -> Opinion {
+        let by_mode = self.by_mode(tool.access);
+        match (by_mode.decision, self.mode) {
+            (Decision::Allow, PermissionMode::Bypass) | (Decision::Deny, _) => by_mode,
+            _ => Opinion::ask(format!("mode {}: {why}", self.mode)).with_always(always),
+        }
+    }
+
+    /// What a rule that allows or asks makes of a call; planning is not lifted by rules.
+    fn ruled(&self, tool: &ToolSpec, rule: Option<&Rule>) -> Option<Opinion> {
+        let rule = rule?;
+        if self.mode == PermissionMode::Plan && tool.access != Access::Read {
+            return None;
+        }
+        Some(match rule.action {
+            Action::Allow => by_rule(rule, "allows"),
+            Action::Ask | Action::Deny => by_rule(rule, "asks about"),
+        })
+    }
+
+    /// What the mode alone says of a tool.
+    fn by_mode(&self, access: Access) -> Opinion {
+        let mode = self.mode;
+        let allow = |what: &str| Opinion::allow(format!("mode {mode}: {what}"));
+        let ask = |what: &str| Opinion::ask(format!("mode {mode}: {what}"));
+        let deny = |what: &str| Opinion::deny(format!("mode {mode}: {what}"));
+        match (mode, access) {
+            (PermissionMode::Bypass, _) => allow("everything runs"),
+            (PermissionMode::Deny, _) => deny("nothing runs unless a rule allows it"),
+            (PermissionMode::Default, _) => ask("every call is asked for"),
+            (
+                PermissionMode::AcceptEdits | PermissionMode::Auto | PermissionMode::Plan,
+                Access::Read,
+            ) => allow("reading runs"),
+            (PermissionMode::Plan, Access::Edit | Access::Execute) => {
+                deny("only reading runs while planning")
+            }
+            (PermissionMode::AcceptEdits, Access::Edit) => allow("edits run"),
+            (PermissionMode::Auto, Access::Edit) => ask("edits are asked for"),
+            (PermissionMode::AcceptEdits | PermissionMode::Auto, Access::Execute) => {
+                ask("what may do anything is asked for")
+            }
+        }
+    }
+}
+
+/// Longest piece of a call that a reason shows, in characters.
+const MAX_SHOWN_CHARS: usize = 80;
+
+fn by_rule(rule: &Rule, says: &str) -> Opinion {
+    let reason = format!("the rule `{rule}` {says} it");
+    match rule.action {
+        Action::Allow => Opinion::allow(reason),
+        Action::Ask => Opinion::ask(reason),
+        Action::Deny => Opinion::deny(reason),
+    }
+}
+
+/// `text` on one line without control characters, cut to `most` characters.
+pub(crate) fn one_line(text: &str, most: usize) -> String {
+    let mut shown = String::new();
+    let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    for (count, letter) in words.chars().enumerate() {
+        if count == most {
+            shown.push('…');
+            break;
+        }
+        let plain =
+            if letter.is_control() { Cow::Borrowed("\u{fffd}") } else { letter.to_string().into() };
+        shown.push_str(&plain);
+    }
+    shown
+}
+
+fn text_of<'v>(arguments: &'v Value, name: &str) -> Option<&'v str> {
+    arguments.get(name).and_then(Value::as_str)
+}
+
+/// Whether `text` stands anywhere in what a tool will read.
+fn holds(value: &Value, text: &str) -> bool {
+    match value {
+        Value::String(value) => value.contains(text),
+        Value::Array(items) => items.iter().any(|item| holds(item, text)),
+        Value::Object(fields) => {
+            fields.iter().any(|(name, item)| name.contains(text) || holds(item, text))
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => value.to_string().contains(text),
+    }
+}
+
+/// How sure it must be that a rule is meant.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Strictness {
+    /// To allow: no doubt.
+    Tight,
+    /// To forbid or ask: it can be.
+    Loose,
+}
+
+impl Strictness {
+    fn of(action: Action) -> Self {
+        if action == Action::Allow { Self::Tight } else { Self::Loose }
+    }
+}
+
+/// Whether a tool is that of a server; their names are joined as `mcp__server__tool`.
+fn is_of_server(name: &str, server: &str, tool: Option<&str>, strictness: Strictness) -> bool {
+    let rest = name.strip_prefix("mcp__").and_then(|rest| rest.strip_prefix(server));
+    let Some(rest) = rest.and_then(|rest| rest.strip_prefix("__")) else { return false };
+    match tool {
+        Some(tool) => rest == tool,
+        // Another server's name could begin with this one's and the joint.
+        None => strictness == Strictness::Loose || !rest.contains("__"),
+    }
+}

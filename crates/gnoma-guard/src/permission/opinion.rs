@@ -1,0 +1,61 @@
+//! What is thought of a call or a part of one, and how thoughts are put together.
+
+use super::rule::Rule;
+
+/// Most rules that one answer of "always" adds.
+const MAX_ALWAYS: usize = 8;
+
+/// From the freest to the strictest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Decision {
+    Allow,
+    Ask,
+    Deny,
+}
+
+/// A decision with its reason.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Opinion {
+    pub(crate) decision: Decision,
+    /// One line.
+    pub(crate) reason: String,
+    /// The rules that would answer the question for good; `None` where no rule may.
+    pub(crate) always: Option<Vec<Rule>>,
+}
+
+impl Opinion {
+    pub(crate) fn allow(reason: impl Into<String>) -> Self {
+        Self { decision: Decision::Allow, reason: reason.into(), always: None }
+    }
+
+    pub(crate) fn deny(reason: impl Into<String>) -> Self {
+        Self { decision: Decision::Deny, reason: reason.into(), always: None }
+    }
+
+    /// A question that has to be asked every time.
+    pub(crate) fn ask(reason: impl Into<String>) -> Self {
+        Self { decision: Decision::Ask, reason: reason.into(), always: None }
+    }
+
+    pub(crate) fn with_always(mut self, rules: Option<Vec<Rule>>) -> Self {
+        self.always = rules.filter(|rules| !rules.is_empty() && rules.len() <= MAX_ALWAYS);
+        self
+    }
+
+    /// The stricter of two; of two questions the first, for good only with the rules of both.
+    pub(crate) fn and(self, other: Self) -> Self {
+        match self.decision.cmp(&other.decision) {
+            std::cmp::Ordering::Less => other,
+            std::cmp::Ordering::Greater => self,
+            std::cmp::Ordering::Equal => {
+                let both = self.always.zip(other.always).map(|(mut rules, more)| {
+                    rules.extend(more);
+                    rules.dedup();
+                    rules
+                });
+                let one = Self { decision: self.decision, reason: self.reason, always: None };
+                one.with_always(both)
+            }
+        }
+    }
+}

@@ -1,0 +1,201 @@
+//! Rules about paths, such as `src/**` or `~/notes/*.md`.
+//!
+//! `*` and `?` stand for letters of one name, `**` for any number of names. A relative path starts at
+//! every root of the workspace. What allows is compared with the place a path really leads to, letter
+//! by letter; what forbids or asks also with the path as written, without minding case, with all below
+//! a folder, and at any depth when it is a bare name.
+
+use std::{
+    fmt,
+    path::{Component, Path, PathBuf},
+};
+
+use super::{
+    World,
+    meet::{Dialect, Letter, Step, fold, letters, meet, same_letter},
+    words::Match,
+};
+use crate::places::{MAX_PATH_BYTES, Spot};
+
+/// Paths that a rule is about.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct PathPattern {
+    text: String,
+}
+
+type Names = Vec<Step<Vec<Step<Letter>>>>;
+
+impl PathPattern {
+    /// # Errors
+    /// Why `text` is no pattern of paths.
+    pub(crate) fn parse(text: &str) -> Result<Self, String> {
+        if text.is_empty() {
+            return Err(
+                "it names no path; a rule for all paths is the tool's name alone".to_owned()
+            );
+        }
+        if text.len() > MAX_PATH_BYTES {
+            return Err(format!("it is longer than {MAX_PATH_BYTES} bytes"));
+        }
+        if text.chars().any(char::is_control) {
+            return Err("it holds a control character".to_owned());
+        }
+        if text.starts_with('~') && text != "~" && !text.starts_with("~/") {
+            return Err("`~` only stands for your own home".to_owned());
+        }
+        for name in text.split('/') {
+            if name == ".." || (name == "." && text != ".") {
+                return Err(format!("`{name}` is not allowed in it; write the path without"));
+            }
+            if name.contains("**") && name != "**" {
+                return Err("`**` stands for whole names; write it between slashes".to_owned());
+            }
+        }
+        Ok(Self { text: text.to_owned() })
+    }
+
+    /// Exactly `path`, relative where it lies in the workspace. `None` when no rule can say it.
+    pub(crate) fn exactly(path: &Path, world: &World<'_>) -> Option<Self> {
+        let below = |base: &Path| path.strip_prefix(base).ok().and_then(Path::to_str);
+        let home = world.home.map(|home| (world.resolve)(home));
+        let text = if let Some(rest) = world.roots.iter().find_map(|root| below(root)) {
+            if rest.is_empty() { ".".to_owned() } else { rest.to_owned() }
+        } else if let Some(rest) = home.as_deref().and_then(below) {
+            format!("~/{rest}")
+        } else {
+            path.to_str()?.to_owned()
+        };
+        Self::parse(&text).ok().filter(Self::is_exact)
+    }
+
+    /// Whether the place is surely what the rule is about.
+    pub(crate) fn covers(&self, spot: &Spot, world: &World<'_>) -> bool {
+        let real = spot.real().path.as_path();
+        let place = names(real, Dialect::Plain, str::to_owned);
+        let fits = |pattern: &PathBuf| {
+            meet(&names(pattern, Dialect::Rule, str::to_owned), &place, same_name).unwrap_or(false)
+        };
+        !spot.is_pattern() && self.places(world).iter().any(fits)
+    }
+
+    /// Whether the place is, or holds, or could turn out to be, what a rule that forbids is about.
+    pub(crate) fn touches(&self, spot: &Spot, world: &World<'_>) -> Match {
+        let patterns = self.reaches(world);
+        let verdict = |place: &Names| {
+            let surely = patterns.iter().any(|pattern| {
+                let mut reach = names(pattern, Dialect::Rule, fold);
+                reach.push(Step::Run);
+                meet(&reach, place, same_name).unwrap_or(true)
+            });
+            match (surely, spot.is_pattern()) {
+                (true, false) => Match::Yes,
+                (true, true) => Match::Maybe,
+                (false, _) if patterns.iter().any(|pattern| holds(place, pattern)) => Match::Maybe,
+                (false, _) => Match::No,
+            }
+        };
+        spot.forms().map(|form| verdict(&form.steps())).max().unwrap_or(Match::No)
+    }
+
+    /// Whether it can only be one path.
+    pub(crate) fn is_exact(&self) -> bool {
+        !self.text.contains(['*', '?'])
+    }
+
+    /// How much it says, for finding the most specific rule.
+    pub(crate) fn weight(&self) -> usize {
+        self.text.chars().filter(|letter| !matches!(letter, '*' | '?')).count()
+    }
+
+    /// Where it starts at the root, for allowing. Inside the workspace no link is followed: what is
+    /// led elsewhere is not what the rule was made for.
+    fn places(&self, world: &World<'_>) -> Vec<PathBuf> {
+        match self.fixed_base(world) {
+            Some(base) => vec![resolved(&base, self.is_exact(), world), base],
+            None => world.roots.iter().map(|root| root.join(self.relative())).collect(),
+        }
+    }
+
+    /// Where it starts at the root, for forbidding: from everywhere, links followed and not.
+    fn reaches(&self, world: &World<'_>) -> Vec<PathBuf> {
+        let mut bases = match self.fixed_base(world) {
+            Some(base) => vec![base],
+            None => {
+                let starts = world.roots.iter().map(PathBuf::as_path).chain([world.cwd]);
+                starts.map(|start| start.join(self.relative())).collect()
+            }
+        };
+        let real: Vec<_> = bases.iter().map(|base| resolved(base, false, world)).collect();
+        bases.extend(real);
+        bases.iter().map(|base| self.at_any_depth(base)).collect()
+    }
+
+    /// The pattern from the root when it is not relative to a workspace. One below an unknown home
+    /// is about nothing.
+    fn fixed_base(&self, world: &World<'_>) -> Option<PathBuf> {
+        if self.text.starts_with('/') {
+            return Some(PathBuf::from(&self.text));
+        }
+        let rest = self.text.strip_prefix('~')?.trim_start_matches('/');
+        Some(world.home.map_or_else(|| PathBuf::from("~"), |home| home.join(rest)))
+    }
+
+    fn relative(&self) -> &str {
+        if self.text == "." { "" } else { &self.text }
+    }
+
+    /// A bare name forbids at any depth.
+    fn at_any_depth(&self, base: &Path) -> PathBuf {
+        let is_bare = !self.text.contains('/') && self.text != "." && self.text != "~";
+        match (is_bare, base.parent(), base.file_name()) {
+            (true, Some(folder), Some(name)) => folder.join("**").join(name),
+            _ => base.to_path_buf(),
+        }
+    }
+}
+
+/// `pattern` with the links of its certain part followed, but for the last name where `keep_last`.
+fn resolved(pattern: &Path, keep_last: bool, world: &World<'_>) -> PathBuf {
+    let mut certain = certain_part(pattern);
+    if keep_last {
+        certain.pop();
+    }
+    let rest = pattern.strip_prefix(&certain).unwrap_or(Path::new(""));
+    (world.resolve)(&certain).join(rest)
+}
+
+fn certain_part(pattern: &Path) -> PathBuf {
+    let is_certain =
+        |component: &Component<'_>| !component.as_os_str().to_string_lossy().contains(['*', '?']);
+    pattern.components().take_while(is_certain).collect()
+}
+
+/// Whether the place is a folder above everything that the pattern names.
+fn holds(place: &Names, pattern: &Path) -> bool {
+    let certain = names(&certain_part(pattern), Dialect::Plain, fold);
+    let mut below = place.clone();
+    below.push(Step::Run);
+    certain.len() > place.len() && meet(&below, &certain, same_name).unwrap_or(true)
+}
+
+fn names(path: &Path, dialect: Dialect, spelling: fn(&str) -> String) -> Names {
+    let step = |component: Component<'_>| match component {
+        Component::Normal(name) if name == "**" && dialect == Dialect::Rule => Some(Step::Run),
+        Component::Normal(name) => {
+            Some(Step::One(letters(&spelling(&name.to_string_lossy()), dialect)))
+        }
+        _ => None,
+    };
+    path.components().filter_map(step).collect()
+}
+
+#[expect(clippy::ptr_arg, reason = "the alphabet of `meet` is vectors of letters")]
+fn same_name(one: &Vec<Step<Letter>>, two: &Vec<Step<Letter>>) -> bool {
+    meet(one, two, same_letter).unwrap_or(false)
+}
+
+impl fmt::Display for PathPattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}

@@ -1,0 +1,329 @@
+//! Rules: exceptions from a mode, and how people write them.
+//!
+//! | written | about |
+//! |---|---|
+//! | `bash(git status)` | one simple command with exactly these words |
+//! | `bash(cargo test *)` | the same with any further arguments |
+//! | `fs.write(src/**)`, `fs.*(~/notes/*.md)` | a file tool at these paths |
+//! | `web(example.com)`, `web(*.example.com)` | addresses at a host, or below it |
+//! | `mcp(server:tool)`, `mcp(server:*)` | tools of an MCP server |
+//! | `fs.read`, `mcp__*` | every call of the tools with such a name |
+
+use std::fmt;
+
+use super::{host::HostPattern, paths::PathPattern, words::Words};
+
+/// What a rule says about what it is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Action {
+    /// It runs.
+    Allow,
+    /// A person is asked.
+    Ask,
+    /// It does not run.
+    Deny,
+}
+
+impl fmt::Display for Action {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Allow => "allow",
+            Self::Ask => "ask",
+            Self::Deny => "deny",
+        })
+    }
+}
+
+/// Who made a rule.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Origin {
+    /// The user's configuration.
+    User,
+    /// A file of the project; holds only as far as the project is trusted.
+    Project,
+    /// An answer of "always" in this session.
+    Session,
+    /// The command line.
+    Flag,
+}
+
+/// What a rule is about.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Subject {
+    /// Every call of the tools whose name fits.
+    Tool(String),
+    /// Simple commands of `bash`.
+    Command(Words),
+    /// File tools whose name fits, at these paths.
+    Path {
+        /// Glob of names of tools.
+        tool: String,
+        /// The paths.
+        path: PathPattern,
+    },
+    /// Tools that are given an address.
+    Host(HostPattern),
+    /// Tools of an MCP server.
+    Mcp {
+        /// The server.
+        server: String,
+        /// The tool; `None` for all of them.
+        tool: Option<String>,
+    },
+    /// Calls whose arguments hold a text. Only for denying: text found somewhere says little about
+    /// the rest of a call.
+    Text {
+        /// Glob of names of tools.
+        tool: String,
+        /// The text.
+        text: String,
+    },
+}
+
+/// An exception from the mode.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Rule {
+    /// What it says.
+    pub action: Action,
+    /// What about.
+    pub subject: Subject,
+    /// Who says it.
+    pub origin: Origin,
+}
+
+/// A rule that cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RuleError {
+    /// The rule as it was written.
+    pub text: String,
+    /// What is wrong with it, and what to write instead where that is clear.
+    pub why: String,
+}
+
+impl fmt::Display for RuleError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "`{}` is no rule: {}", self.text.escape_debug(), self.why)
+    }
+}
+
+impl std::error::Error for RuleError {}
+
+impl Rule {
+    /// Reads a rule as people write it.
+    ///
+    /// # Errors
+    /// When it is not exactly one of the forms: a rule that is half understood could cover anything.
+    pub fn parse(action: Action, text: &str, origin: Origin) -> Result<Self, RuleError> {
+        match Subject::parse(text) {
+            Ok(subject) => Ok(Self { action, subject, origin }),
+            Err(why) => Err(RuleError { text: text.to_owned(), why }),
+        }
+    }
+
+    /// Reads a rule of the configuration: `tool` is a rule as people write it, or the glob of tools
+    /// that a text in the arguments is looked for in.
+    ///
+    /// # Errors
+    /// When it cannot be read, or would allow by a text.
+    pub fn configured(
+        action: Action,
+        tool: &str,
+        pattern: &str,
+        origin: Origin,
+    ) -> Result<Self, RuleError> {
+        let subject = Self::parse(action, tool, origin)?.subject;
+        if pattern.is_empty() {
+            return Ok(Self { action, subject, origin });
+        }
+        let refuse = |why: String| Err(RuleError { text: format!("{tool} with `{pattern}`"), why });
+        match (subject, action) {
+            (Subject::Tool(tool), Action::Deny) => {
+                let text = pattern.to_owned();
+                Ok(Self { action, subject: Subject::Text { tool, text }, origin })
+            }
+            (Subject::Tool(tool), Action::Allow | Action::Ask) => refuse(format!(
+                "text in the arguments only serves to deny; write what may run, such as \
+                 `tool = \"{}\"` without a pattern",
+                example(&tool)
+            )),
+            _ => refuse("it has both a pattern in brackets and one of its own".to_owned()),
+        }
+    }
+}
+
+fn example(tool: &str) -> &'static str {
+    if tool.starts_with("fs.") { "fs.write(src/**)" } else { "bash(git status)" }
+}
+
+impl Subject {
+    fn parse(text: &str) -> Result<Self, String> {
+        let Some((name, rest)) = text.split_once('(') else {
+            return tool_glob(text).map(Self::Tool);
+        };
+        let name = tool_glob(name)?;
+        let body = rest.strip_suffix(')').ok_or("the bracket is not closed at its end")?;
+        match name.as_str() {
+            "bash" => Words::parse(body).map(Self::Command),
+            "web" => HostPattern::parse(body).map(Self::Host),
+            "mcp" => mcp(body),
+            tool if tool.starts_with("fs.") => {
+                Ok(Self::Path { path: PathPattern::parse(body)?, tool: name })
+            }
+            _ => Err("only `bash`, `web`, `mcp` and `fs.…` take something in brackets".to_owned()),
+        }
+    }
+
+    /// How specific it is, to compare with another that is about the same call.
+    pub(super) fn weight(&self) -> (u8, usize) {
+        const BY_NAME: u8 = 0;
+        const BY_PATTERN: u8 = 1;
+        const EXACT: u8 = 2;
+        let rank = |exact| if exact { EXACT } else { BY_PATTERN };
+        match self {
+            Self::Tool(tool) | Self::Text { tool, .. } => (BY_NAME, letters_of(tool)),
+            Self::Command(words) => (rank(words.is_exact()), words.weight()),
+            Self::Path { path, tool } => (rank(path.is_exact()), path.weight() + letters_of(tool)),
+            Self::Host(host) => (rank(host.is_exact()), host.weight()),
+            Self::Mcp { server, tool } => {
+                (rank(tool.is_some()), server.len() + tool.as_ref().map_or(0, String::len))
+            }
+        }
+    }
+}
+
+/// Letters of a glob that stand for themselves; a whole name counts one more.
+fn letters_of(glob: &str) -> usize {
+    glob.len() - glob.matches('*').count() + usize::from(!glob.contains('*'))
+}
+
+fn tool_glob(text: &str) -> Result<String, String> {
+    let is_known = |letter: char| letter.is_ascii_alphanumeric() || "._-*".contains(letter);
+    if text.is_empty() {
+        return Err("it names no tool".to_owned());
+    }
+    match text.chars().find(|letter| !is_known(*letter)) {
+        None => Ok(text.to_owned()),
+        Some(letter) => Err(format!("`{}` is not part of a tool's name", letter.escape_debug())),
+    }
+}
+
+fn mcp(body: &str) -> Result<Subject, String> {
+    let (server, tool) = body.split_once(':').ok_or("it needs the form `mcp(server:tool)`")?;
+    let is_name = |text: &str| {
+        !text.is_empty()
+            && text.chars().all(|letter| letter.is_ascii_alphanumeric() || "._-".contains(letter))
+    };
+    if !is_name(server) {
+        return Err(format!("`{}` is no name of a server", server.escape_debug()));
+    }
+    if tool != "*" && !is_name(tool) {
+        return Err(format!("`{}` is no name of a tool; `*` means all", tool.escape_debug()));
+    }
+    let tool = (tool != "*").then(|| tool.to_owned());
+    Ok(Subject::Mcp { server: server.to_owned(), tool })
+}
+
+impl fmt::Display for Subject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Tool(tool) => f.write_str(tool),
+            Self::Command(words) => write!(f, "bash({words})"),
+            Self::Path { tool, path } => write!(f, "{tool}({path})"),
+            Self::Host(host) => write!(f, "web({host})"),
+            Self::Mcp { server, tool } => {
+                write!(f, "mcp({server}:{})", tool.as_deref().unwrap_or("*"))
+            }
+            Self::Text { tool, text } => write!(f, "{tool} with `{}`", text.escape_debug()),
+        }
+    }
+}
+
+impl fmt::Display for Rule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.subject.fmt(f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn read(text: &str) -> Result<Rule, RuleError> {
+        Rule::parse(Action::Allow, text, Origin::User)
+    }
+
+    #[test]
+    fn rules_print_as_people_write_them() {
+        for text in [
+            "bash(git status)",
+            "bash(cargo test *)",
+            "bash(git commit -m 'fix: a; b')",
+            "fs.write(src/**)",
+            "fs.read(~/notes/**)",
+            "fs.edit(app/(group)/page.tsx)",
+            "fs.*",
+            "fs.*(docs/*.md)",
+            "web(example.com)",
+            "web(*.example.com)",
+            "mcp(server:tool)",
+            "mcp(server:*)",
+            "mcp__*",
+            "*",
+        ] {
+            assert_eq!(read(text).unwrap().to_string(), text);
+        }
+    }
+
+    #[test]
+    fn what_is_half_understood_is_no_rule() {
+        for text in [
+            "",
+            "bash()",
+            "bash(*)",
+            "bash(gh:*)",
+            "bash(git status",
+            "bash(git status); rm",
+            "bash(a && b)",
+            "bash (ls)",
+            "Bash(ls)",
+            "fs.write()",
+            "fs.write(../x)",
+            "fs.write(a**)",
+            "fs.read(~root/x)",
+            "web(https://example.com)",
+            "web(*)",
+            "mcp(server)",
+            "mcp(*:*)",
+            "agent(x)",
+            "fs.write (src)",
+            "läs",
+        ] {
+            assert!(read(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_text_only_denies() {
+        let configured =
+            |action, tool, pattern| Rule::configured(action, tool, pattern, Origin::User);
+        assert!(configured(Action::Deny, "bash", "rm -rf").is_ok());
+        assert!(configured(Action::Allow, "bash", "").is_ok());
+        assert!(configured(Action::Allow, "bash(git status)", "").is_ok());
+        assert!(configured(Action::Deny, "bash(git status)", "x").is_err());
+        let error = configured(Action::Allow, "bash", "git status").unwrap_err();
+        assert!(error.to_string().contains("bash(git status)"), "{error}");
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_is_read_prints_as_something_that_reads_the_same(
+            text in "(bash|fs\\.[a-z*]{1,4}|web|mcp|[a-z_*.]{1,6})(\\([^\\p{C}]{0,12}\\))?"
+        ) {
+            if let Ok(rule) = read(&text) {
+                prop_assert_eq!(read(&rule.to_string()).unwrap(), rule);
+            }
+        }
+    }
+}

@@ -1,0 +1,199 @@
+//! Places that matter: what holds secrets, what decides over later runs, what belongs to others.
+//!
+//! A path is looked at as it is written and as it is with links followed, name by name, without minding
+//! case or composition; the stricter answer holds. Patterns that a shell would expand count as
+//! everything they could name. Links are followed by whoever asks ([`Spot`]'s makers are given the
+//! means); nothing here touches a disk.
+
+mod spot;
+mod tables;
+
+use std::path::{Path, PathBuf};
+
+pub(crate) use spot::{Spot, without_dots};
+
+use spot::Form;
+use tables::Place;
+
+use crate::permission::World;
+
+/// Longest path that is looked at; longer ones no kernel takes.
+pub(crate) const MAX_PATH_BYTES: usize = 4096;
+
+/// What is done at a place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Touch {
+    /// Contents or names are read.
+    Read,
+    /// Something is created or changed.
+    Write,
+    /// Something is removed, with all below it.
+    Delete,
+}
+
+impl Touch {
+    /// In a sentence about a command.
+    pub(crate) fn verb(self) -> &'static str {
+        match self {
+            Self::Read => "reads",
+            Self::Write => "writes",
+            Self::Delete => "deletes",
+        }
+    }
+}
+
+/// How much a touch of a place matters, from least to most.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum Gravity {
+    /// The mode alone decides.
+    Plain,
+    /// Outside the workspace.
+    Outside,
+    /// A secret would be shown.
+    Secret,
+    /// Something outside the workspace would be changed or lost.
+    Beyond,
+    /// What decides over later runs, holds credentials, or belongs to the system would be changed.
+    Guarded,
+}
+
+/// What there is to say about a touch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Worry {
+    pub(crate) gravity: Gravity,
+    /// Continues "`command` …", such as "reads `.env`, an environment file".
+    pub(crate) what: String,
+}
+
+/// Weighs one touch of one place.
+pub(crate) fn weigh(touch: Touch, spot: &Spot, world: &World<'_>) -> Worry {
+    let (gravity, remark) = grade(touch, spot, world);
+    let mut what = format!("{} `{}`", touch.verb(), spot.shown(world));
+    if let Some(target) = spot.target(world) {
+        what.push_str(&format!(", which leads to `{target}`"));
+    }
+    if let Some(remark) = remark {
+        what.push_str(", ");
+        what.push_str(remark);
+    }
+    Worry { gravity, what }
+}
+
+fn grade(touch: Touch, spot: &Spot, world: &World<'_>) -> (Gravity, Option<&'static str>) {
+    if spot.is_sink() {
+        return (Gravity::Plain, None);
+    }
+    match touch {
+        Touch::Read => match secret(spot, world) {
+            Some(kind) => (Gravity::Secret, Some(kind)),
+            None if is_private(spot, world) => (Gravity::Outside, Some("outside the workspace")),
+            None => (Gravity::Plain, None),
+        },
+        Touch::Write | Touch::Delete => changed(touch, spot, world),
+    }
+}
+
+fn changed(touch: Touch, spot: &Spot, world: &World<'_>) -> (Gravity, Option<&'static str>) {
+    if let Some(kind) = guarded(spot, world) {
+        return (Gravity::Guarded, Some(kind));
+    }
+    if touch == Touch::Delete && takes_root(spot, world) {
+        return (Gravity::Guarded, Some("the whole workspace or more"));
+    }
+    if is_inside(spot, world) {
+        return (Gravity::Plain, None);
+    }
+    if in_temporary(spot) {
+        return (Gravity::Outside, Some("outside the workspace"));
+    }
+    (Gravity::Beyond, Some("outside the workspace"))
+}
+
+/// Whether all of it lies in the workspace, links followed.
+pub(crate) fn is_inside(spot: &Spot, world: &World<'_>) -> bool {
+    let real = spot.real();
+    world.roots.iter().any(|root| real.path.starts_with(root))
+}
+
+/// What a place holds that should not be shown.
+pub(crate) fn secret(spot: &Spot, world: &World<'_>) -> Option<&'static str> {
+    let secret = |form: &Form| {
+        let is_public = form.is_below_any(tables::PUBLIC) || form.is_named_like(tables::EXAMPLES);
+        named(form, tables::secrets()).filter(|_| !is_public)
+    };
+    spot.forms().find_map(secret).or_else(|| is_own(spot, world).then_some("gnoma's own files"))
+}
+
+/// What a place decides about, so that changing it needs a person.
+fn guarded(spot: &Spot, world: &World<'_>) -> Option<&'static str> {
+    let by_name = |form: &Form| named(form, tables::guarded());
+    secret(spot, world)
+        .or_else(|| spot.forms().find_map(by_name))
+        .or_else(|| is_system(spot, world).then_some("part of the system"))
+}
+
+/// Whether it belongs to the system and not to a workspace within one of its folders.
+fn is_system(spot: &Spot, world: &World<'_>) -> bool {
+    let is_workspace = |form: &Form, folder: &Path| {
+        let within = |root: &&PathBuf| root.starts_with(folder) && form.path.starts_with(root);
+        world.roots.iter().any(|root| within(&root))
+    };
+    !in_temporary(spot)
+        && spot.forms().any(|form| {
+            let folders = tables::SYSTEM.iter().map(Path::new);
+            folders.filter(|folder| form.is_below(folder)).any(|folder| !is_workspace(form, folder))
+        })
+}
+
+fn named(form: &Form, places: &[Place]) -> Option<&'static str> {
+    places.iter().find(|place| form.is_at(place)).map(|place| place.kind)
+}
+
+fn is_own(spot: &Spot, world: &World<'_>) -> bool {
+    let real = world.config_dirs.iter().map(|folder| (world.resolve)(folder));
+    let folders: Vec<_> = real.chain(world.config_dirs.iter().cloned()).collect();
+    spot.forms().any(|form| folders.iter().any(|folder| form.is_below(folder)))
+}
+
+/// Whether reading there needs a reason: folders of people, and what lies beside the workspace.
+/// Programs, headers, documentation and the caches of tool chains are everybody's.
+fn is_private(spot: &Spot, world: &World<'_>) -> bool {
+    // Temporary files are for handing over, unless the workspace is among them.
+    let shares_temporary = world.roots.iter().any(|root| below_temporary(root));
+    if is_inside(spot, world) || (in_temporary(spot) && !shares_temporary) {
+        return false;
+    }
+    let real = spot.real();
+    let home = world.home.map(|home| (world.resolve)(home));
+    let in_cache =
+        |home: &Path| tables::CACHES.iter().any(|cache| real.path.starts_with(home.join(cache)));
+    if home.as_deref().is_some_and(in_cache) {
+        return false;
+    }
+    let beside = world.roots.iter().filter_map(|root| root.parent());
+    let beside = beside.filter(|parent| parent.parent().is_some());
+    let people = tables::PEOPLE.iter().map(Path::new);
+    let all = beside.chain(people).chain(home.as_deref());
+    // A folder above them holds them.
+    all.into_iter().any(|folder| real.path.starts_with(folder) || folder.starts_with(&real.path))
+        || real.is_below_any(tables::RAW)
+}
+
+fn in_temporary(spot: &Spot) -> bool {
+    below_temporary(&spot.real().path)
+}
+
+fn below_temporary(path: &Path) -> bool {
+    let below = |dir: &&str| path.starts_with(dir) && path != Path::new(dir);
+    tables::TEMPORARY.iter().any(below)
+}
+
+/// Whether deleting it would take a whole root of the workspace, or a folder around one.
+fn takes_root(spot: &Spot, world: &World<'_>) -> bool {
+    spot.forms().any(|form| {
+        let sweep = if form.ends_in_anything() { form.path.parent() } else { None };
+        let gone = sweep.unwrap_or(&form.path);
+        let kept = world.roots.iter().map(PathBuf::as_path);
+        kept.chain([world.cwd]).chain(world.home).any(|root| root.starts_with(gone))
+    })
+}

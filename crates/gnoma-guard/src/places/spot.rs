@@ -1,0 +1,246 @@
+//! A place that a call names, in the forms it is known by.
+
+use std::path::{Component, Path, PathBuf};
+
+use super::tables::{self, Place};
+use crate::permission::{
+    World,
+    meet::{Dialect, Letter, Step, fits, fold, letters, meet, same_letter},
+    one_line,
+};
+
+/// Longest path shown in a reason, in characters.
+const MAX_SHOWN_CHARS: usize = 120;
+
+/// A path or a pattern, as written and with links followed.
+#[derive(Clone, Debug)]
+pub(crate) struct Spot {
+    literal: Form,
+    real: Form,
+    is_pattern: bool,
+}
+
+/// One way to name a place.
+#[derive(Clone, Debug)]
+pub(crate) struct Form {
+    /// Absolute, without `.` and `..`; may hold a shell's stars.
+    pub(crate) path: PathBuf,
+    names: Vec<Name>,
+}
+
+/// A name, folded as file systems that mind the least compare it.
+#[derive(Clone, Debug)]
+pub(super) struct Name {
+    /// With what stands for others.
+    letters: Vec<Step<Letter>>,
+    folded: String,
+    kind: NameKind,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum NameKind {
+    /// A name.
+    Literal,
+    /// A pattern that somebody could mean a certain name by, such as `.e*v`.
+    Telling,
+    /// A pattern for any name with an ending, such as `*.rs`.
+    ByEnding,
+    /// A pattern for everything.
+    Anything,
+}
+
+impl Spot {
+    /// The path that a call names; relative ones start in the working folder.
+    pub(crate) fn path(path: &Path, world: &World<'_>) -> Self {
+        let whole = world.cwd.join(path);
+        // The kernel follows a link before it takes `..`, so the path is resolved as it is written.
+        let real = without_dots(&(world.resolve)(&whole));
+        Self {
+            literal: Form::new(without_dots(&whole), Dialect::Plain),
+            real: Form::new(real, Dialect::Plain),
+            is_pattern: false,
+        }
+    }
+
+    /// Everything that a shell would expand `pattern` to; it starts with the folder `base`.
+    pub(crate) fn pattern(base: &Path, pattern: &str, world: &World<'_>) -> Self {
+        let literal = without_dots(Path::new(pattern));
+        let rest = literal.strip_prefix(without_dots(base)).unwrap_or(&literal);
+        let real = without_dots(&(world.resolve)(base)).join(rest);
+        Self {
+            literal: Form::new(literal.clone(), Dialect::Shell),
+            real: Form::new(real, Dialect::Shell),
+            is_pattern: true,
+        }
+    }
+
+    pub(crate) fn forms(&self) -> impl Iterator<Item = &Form> {
+        [&self.literal, &self.real].into_iter()
+    }
+
+    /// With links followed.
+    pub(crate) fn real(&self) -> &Form {
+        &self.real
+    }
+
+    pub(crate) fn is_pattern(&self) -> bool {
+        self.is_pattern
+    }
+
+    /// Where it is, for a grant: of a pattern the folder that is certain.
+    pub(crate) fn folder_or_path(&self) -> PathBuf {
+        if !self.is_pattern {
+            return self.real.path.clone();
+        }
+        let certain = self.real.names.iter().take_while(|name| name.kind == NameKind::Literal);
+        self.real.path.iter().take(certain.count() + 1).collect()
+    }
+
+    /// A device that swallows or makes bytes and keeps none.
+    pub(crate) fn is_sink(&self) -> bool {
+        let path = &self.literal.path;
+        tables::SINKS.iter().any(|sink| path == Path::new(sink)) || path.starts_with("/dev/fd")
+    }
+
+    /// As people write it, on one line.
+    pub(crate) fn shown(&self, world: &World<'_>) -> String {
+        shown(&self.literal.path, world)
+    }
+
+    /// Where links lead it, when that is not where it seems to be.
+    pub(crate) fn target(&self, world: &World<'_>) -> Option<String> {
+        let expected = match self.literal.path.strip_prefix(world.cwd) {
+            Ok(rest) => (world.resolve)(world.cwd).join(rest),
+            Err(_) => self.literal.path.clone(),
+        };
+        (self.real.path != expected).then(|| shown(&self.real.path, world))
+    }
+}
+
+fn shown(path: &Path, world: &World<'_>) -> String {
+    let below = |base: &Path| path.strip_prefix(base).ok();
+    let text = if let Some(rest) = below(world.cwd) {
+        if rest.as_os_str().is_empty() { ".".to_owned() } else { rest.display().to_string() }
+    } else if let Some(rest) = world.home.and_then(below) {
+        Path::new("~").join(rest).display().to_string()
+    } else {
+        path.display().to_string()
+    };
+    one_line(&text, MAX_SHOWN_CHARS)
+}
+
+impl Form {
+    fn new(path: PathBuf, dialect: Dialect) -> Self {
+        let names = path.components().filter_map(|component| match component {
+            Component::Normal(name) => Some(Name::new(&name.to_string_lossy(), dialect)),
+            _ => None,
+        });
+        Self { names: names.collect(), path }
+    }
+
+    /// Its names as steps, for patterns of rules.
+    pub(crate) fn steps(&self) -> Vec<Step<Vec<Step<Letter>>>> {
+        let step = |name: &Name| {
+            if name.kind == NameKind::Anything && name.folded == "**" {
+                Step::Run
+            } else {
+                Step::One(name.letters.clone())
+            }
+        };
+        self.names.iter().map(step).collect()
+    }
+
+    pub(super) fn is_at(&self, place: &Place) -> bool {
+        let length = place.names.len();
+        let Some(last) = self.names.len().checked_sub(length) else { return false };
+        let first = if place.below || place.anchored { 0 } else { last };
+        let last = if place.below && place.anchored { 0 } else { last };
+        if place.anchored && !place.below && last > 0 {
+            return false;
+        }
+        (first..=last).any(|at| {
+            self.names.get(at..at + length).is_some_and(|window| fits_names(&place.names, window))
+        })
+    }
+
+    /// Whether it is `folder` or lies in it.
+    pub(super) fn is_below(&self, folder: &Path) -> bool {
+        let folder = Self::new(without_dots(folder), Dialect::Plain);
+        self.names.len() >= folder.names.len()
+            && folder.names.iter().zip(&self.names).all(|(one, two)| one.meets(two))
+    }
+
+    pub(super) fn is_below_any(&self, folders: &[&str]) -> bool {
+        folders.iter().any(|folder| self.path.starts_with(folder))
+    }
+
+    /// Whether its last name is one of `names`.
+    pub(super) fn is_named_like(&self, names: &[&str]) -> bool {
+        self.names.last().is_some_and(|last| {
+            last.kind == NameKind::Literal && names.iter().any(|name| fits(name, &last.folded))
+        })
+    }
+
+    /// Whether it stands for everything in a folder.
+    pub(super) fn ends_in_anything(&self) -> bool {
+        self.names.last().is_some_and(|name| name.kind == NameKind::Anything)
+    }
+}
+
+/// Whether the names of a place can be these. Patterns for everything name nothing by themselves: at
+/// least one name must tell.
+fn fits_names(place: &[Name], names: &[Name]) -> bool {
+    let tells = |(wanted, name): (&Name, &Name)| match name.kind {
+        NameKind::Literal | NameKind::Telling => true,
+        NameKind::ByEnding => wanted.letters.first() == Some(&Step::Run),
+        NameKind::Anything => false,
+    };
+    place.iter().zip(names).all(|(wanted, name)| wanted.meets(name))
+        && place.iter().zip(names).any(tells)
+}
+
+impl Name {
+    pub(super) fn new(text: &str, dialect: Dialect) -> Self {
+        let folded = fold(text);
+        let letters = letters(&folded, dialect);
+        let kind = kind_of(&folded, &letters);
+        Self { letters, folded, kind }
+    }
+
+    fn meets(&self, other: &Self) -> bool {
+        if self.kind == NameKind::Literal && other.kind == NameKind::Literal {
+            return self.folded == other.folded;
+        }
+        meet(&self.letters, &other.letters, same_letter).unwrap_or(true)
+    }
+}
+
+fn kind_of(text: &str, letters: &[Step<Letter>]) -> NameKind {
+    let fixed = |step: &Step<Letter>| matches!(step, Step::One(Some(_)));
+    if letters.iter().all(fixed) {
+        return NameKind::Literal;
+    }
+    let ending = text.strip_prefix("*.").filter(|ending| !ending.is_empty());
+    if ending.is_some_and(|ending| ending.chars().all(char::is_alphanumeric)) {
+        return NameKind::ByEnding;
+    }
+    let tells = text.starts_with('.') || text.chars().any(char::is_alphanumeric);
+    if tells { NameKind::Telling } else { NameKind::Anything }
+}
+
+/// `path` with `.` and `..` taken out by their letters.
+pub(crate) fn without_dots(path: &Path) -> PathBuf {
+    let mut plain = PathBuf::new();
+    for component in path.components() {
+        match component {
+            Component::CurDir => {}
+            Component::ParentDir => {
+                plain.pop();
+            }
+            Component::Prefix(_) | Component::RootDir | Component::Normal(_) => {
+                plain.push(component);
+            }
+        }
+    }
+    plain
+}

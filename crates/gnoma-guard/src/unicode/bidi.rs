@@ -1,0 +1,126 @@
+//! Whether controls of the reading direction are needed by the text around them.
+//!
+//! Honest uses close what they open, on one line, around or beside text of the other direction.
+//! Attacks on source code leave a span open, or turn text around that has no such letters.
+
+use super::scripts::is_right_to_left;
+
+/// Longest span that is looked at, in bytes.
+const MAX_SPAN_BYTES: usize = 8 << 10;
+/// How far behind a mark or span letters of the other direction are looked for, in bytes.
+const MAX_AHEAD_BYTES: usize = 512;
+/// Spans within spans.
+const MAX_DEPTH: usize = 16;
+
+const LEFT_EMBEDDING: char = '\u{202A}';
+const RIGHT_EMBEDDING: char = '\u{202B}';
+const POP_EMBEDDING: char = '\u{202C}';
+const LEFT_OVERRIDE: char = '\u{202D}';
+const RIGHT_OVERRIDE: char = '\u{202E}';
+const LEFT_ISOLATE: char = '\u{2066}';
+const RIGHT_ISOLATE: char = '\u{2067}';
+const FIRST_ISOLATE: char = '\u{2068}';
+const POP_ISOLATE: char = '\u{2069}';
+
+/// What to do with the controls of a stretch of text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Verdict {
+    /// The stretch's length.
+    pub bytes: usize,
+    /// Its controls stay.
+    pub stays: bool,
+}
+
+/// A span that is open.
+struct Open {
+    by: char,
+    has_right_to_left: bool,
+}
+
+/// Judges the span that `opening` opens before `behind`; `None` when its end is not here yet.
+///
+/// `line_turns`: letters written from right to left stand before it on the line.
+pub(super) fn span(opening: char, behind: &str, line_turns: bool, end: bool) -> Option<Verdict> {
+    let mut open = vec![Open { by: opening, has_right_to_left: false }];
+    let mut needs_turning_line = opening != FIRST_ISOLATE;
+    for (at, c) in behind.char_indices() {
+        let at = opening.len_utf8() + at;
+        let unclosed = Verdict { bytes: at, stays: false };
+        if at >= MAX_SPAN_BYTES || ends_line(c) {
+            return Some(unclosed);
+        }
+        match c {
+            LEFT_OVERRIDE | RIGHT_OVERRIDE => return Some(unclosed),
+            LEFT_EMBEDDING | RIGHT_EMBEDDING | LEFT_ISOLATE | RIGHT_ISOLATE | FIRST_ISOLATE => {
+                if open.len() == MAX_DEPTH {
+                    return Some(unclosed);
+                }
+                needs_turning_line |= c != FIRST_ISOLATE;
+                open.push(Open { by: c, has_right_to_left: false });
+            }
+            POP_EMBEDDING | POP_ISOLATE => {
+                let Some(closed) = open.pop().filter(|open| is_justified(open, c)) else {
+                    return Some(unclosed);
+                };
+                if let Some(outer) = open.last_mut() {
+                    outer.has_right_to_left |= closed.has_right_to_left;
+                    continue;
+                }
+                let bytes = at + c.len_utf8();
+                let turns = line_turns || closed.has_right_to_left;
+                if turns || !needs_turning_line {
+                    return Some(Verdict { bytes, stays: true });
+                }
+                let after = behind.get(bytes - opening.len_utf8()..).unwrap_or_default();
+                let stays = ahead(after, 0, end)? == Ahead::Turns;
+                return Some(Verdict { bytes, stays });
+            }
+            _ => {
+                if let Some(innermost) = open.last_mut() {
+                    innermost.has_right_to_left |= is_right_to_left(c);
+                }
+            }
+        }
+    }
+    end.then_some(Verdict { bytes: opening.len_utf8() + behind.len(), stays: false })
+}
+
+/// Whether `close` closes `open`, and the span held what it was opened for.
+fn is_justified(open: &Open, close: char) -> bool {
+    match open.by {
+        LEFT_EMBEDDING => close == POP_EMBEDDING,
+        RIGHT_EMBEDDING => close == POP_EMBEDDING && open.has_right_to_left,
+        RIGHT_ISOLATE => close == POP_ISOLATE && open.has_right_to_left,
+        _ => close == POP_ISOLATE,
+    }
+}
+
+/// What follows on the line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Ahead {
+    /// Letters written from right to left.
+    Turns,
+    /// None of them in so many bytes, which is as far as one looks.
+    Calm { bytes: usize },
+}
+
+/// Looks for letters written from right to left; the first `known` bytes have none. `None` when too
+/// little is here to tell.
+pub(super) fn ahead(rest: &str, known: usize, end: bool) -> Option<Ahead> {
+    let known = known.min(rest.len());
+    for (at, c) in rest.get(known..)?.char_indices() {
+        let bytes = known + at;
+        if bytes >= MAX_AHEAD_BYTES || ends_line(c) {
+            return Some(Ahead::Calm { bytes });
+        }
+        if is_right_to_left(c) {
+            return Some(Ahead::Turns);
+        }
+    }
+    end.then_some(Ahead::Calm { bytes: rest.len() })
+}
+
+/// Where looking ahead stops: at line ends, and at what a terminal would swallow.
+fn ends_line(c: char) -> bool {
+    c == '\n' || c == '\u{1B}' || ('\u{80}'..='\u{9F}').contains(&c)
+}

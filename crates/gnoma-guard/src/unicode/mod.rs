@@ -1,0 +1,133 @@
+//! Text hygiene: takes out what hides in text, says what deceives, leaves the rest byte for byte.
+//!
+//! For everything that reaches a model and everything that reaches a screen. Which characters are
+//! judged is data ([`table`]); how, depends on their neighbours ([`walk`]), because joiners and
+//! selectors that hide payloads in one script are letters' daily bread in another. Nothing that
+//! stays is rewritten: no normalisation, no case folding. What only looks like something else is
+//! flagged ([`lookalike`]).
+
+mod bidi;
+mod flag;
+mod lookalike;
+mod scripts;
+mod table;
+mod terminal;
+mod walk;
+
+use std::borrow::Cow;
+
+pub use flag::{Flag, Kind};
+use walk::{Walk, plain_ascii};
+
+/// What may stay beside text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Keep {
+    /// Text only: for models, logs and stores.
+    Text,
+    /// Text and its colours (`CSI … m`): for a terminal. Colours that hide text still go.
+    Colour,
+}
+
+/// A text without what hid in it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cleaned<'a> {
+    /// The text, borrowed when nothing had to go.
+    pub text: Cow<'a, str>,
+    /// What was taken out, and what of the rest deceives.
+    pub flags: Vec<Flag>,
+}
+
+/// Cleans a text. What remains is a subsequence of it, and cleaning that again changes nothing.
+#[must_use]
+pub fn clean(text: &str, keep: Keep) -> Cleaned<'_> {
+    if plain_ascii(text.as_bytes()) == text.len() {
+        return Cleaned { text: Cow::Borrowed(text), flags: Vec::new() };
+    }
+    let mut walk = Walk::new(keep);
+    let mut cleaned = String::new();
+    let (mut at, mut copied) = (0, 0);
+    while let Some(step) = walk.step(text.get(at..).unwrap_or_default(), true) {
+        if !step.stays {
+            cleaned.push_str(text.get(copied..at).unwrap_or_default());
+            copied = at + step.bytes;
+        }
+        at += step.bytes;
+    }
+    let flags = walk.finish();
+    if copied == 0 {
+        return Cleaned { text: Cow::Borrowed(text), flags };
+    }
+    cleaned.push_str(text.get(copied..).unwrap_or_default());
+    Cleaned { text: Cow::Owned(cleaned), flags }
+}
+
+/// Cleans bytes that should be UTF-8. Those that are not become U+FFFD, so that a reader sees that
+/// something stood there; otherwise as [`clean`].
+#[must_use]
+pub fn clean_bytes(bytes: &[u8], keep: Keep) -> Cleaned<'_> {
+    match String::from_utf8_lossy(bytes) {
+        Cow::Borrowed(text) => clean(text, keep),
+        Cow::Owned(lossy) => {
+            let valid = std::str::from_utf8(bytes).map_or_else(|e| e.valid_up_to(), str::len);
+            let Cleaned { text, mut flags } = clean(&lossy, keep);
+            flags.push(Flag::invalid_bytes(valid));
+            Cleaned { text: Cow::Owned(text.into_owned()), flags }
+        }
+    }
+}
+
+/// Cleans a text that comes in pieces, with the same result wherever it is cut.
+///
+/// Holds back what the next piece may decide: an open control sequence or span of a direction, at
+/// most some 8 KiB; usually nothing.
+#[derive(Clone, Debug)]
+pub struct Cleaner {
+    walk: Walk,
+    held: String,
+}
+
+impl Cleaner {
+    /// A cleaner at the start of a text.
+    #[must_use]
+    pub fn new(keep: Keep) -> Self {
+        Self { walk: Walk::new(keep), held: String::new() }
+    }
+
+    /// Takes in the next piece; returns what can be shown now.
+    #[must_use]
+    pub fn push<'a>(&mut self, piece: &'a str) -> Cow<'a, str> {
+        if self.held.is_empty() && plain_ascii(piece.as_bytes()) == piece.len() {
+            self.walk.step(piece, false);
+            return Cow::Borrowed(piece);
+        }
+        let mut text = std::mem::take(&mut self.held);
+        text.push_str(piece);
+        let mut cleaned = String::with_capacity(text.len());
+        let walked = self.advance(&text, false, &mut cleaned);
+        text.drain(..walked);
+        self.held = text;
+        Cow::Owned(cleaned)
+    }
+
+    /// Ends the text; returns what was held back, and what was found.
+    #[must_use]
+    pub fn finish(mut self) -> Cleaned<'static> {
+        let text = std::mem::take(&mut self.held);
+        let mut cleaned = String::new();
+        self.advance(&text, true, &mut cleaned);
+        Cleaned { text: Cow::Owned(cleaned), flags: self.walk.finish() }
+    }
+
+    /// Walks as far as `text` tells; returns how far that is.
+    fn advance(&mut self, text: &str, end: bool, cleaned: &mut String) -> usize {
+        let mut at = 0;
+        while let Some(step) = self.walk.step(text.get(at..).unwrap_or_default(), end) {
+            let stretch = at..at + step.bytes;
+            if step.stays {
+                cleaned.push_str(text.get(stretch.clone()).unwrap_or_default());
+            }
+            at = stretch.end;
+        }
+        at
+    }
+}

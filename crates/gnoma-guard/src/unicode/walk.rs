@@ -1,0 +1,441 @@
+//! Walks a text once and says of each stretch whether it stays.
+//!
+//! Laws that the verdicts keep, so that cleaning twice is cleaning once and a stream may be cut
+//! anywhere: a verdict looks back only at what stayed, looks ahead only a bounded way, and a
+//! character that needs a neighbour stays only if that neighbour is one that always stays.
+
+use unicode_normalization::char::is_combining_mark;
+
+use super::{
+    Keep,
+    bidi::{self, Ahead},
+    flag::{Flag, Flags, Kind},
+    lookalike::Words,
+    scripts::{self, Joins},
+    table::{self, Class, Entry},
+    terminal::{self, Pen, Sequence},
+};
+
+/// Private-use characters of planes 15 and 16 in a row that are icons, not a hidden text.
+const MAX_PRIVATE_RUN: usize = 4;
+/// Braille blanks in a row that one pattern behind them justifies.
+const MAX_BLANK_RUN: usize = 256;
+/// Highest ideographic selector that stays: registered sequences use the first few dozen, while
+/// hidden bytes that are letters need those from U+E0130 on.
+const LAST_IDEOGRAPH_SELECTOR: char = '\u{E011F}';
+/// The regions whose flags are written with tags: England, Scotland, Wales.
+const TAG_FLAGS: [&str; 3] = [
+    "\u{E0067}\u{E0062}\u{E0065}\u{E006E}\u{E0067}\u{E007F}",
+    "\u{E0067}\u{E0062}\u{E0073}\u{E0063}\u{E0074}\u{E007F}",
+    "\u{E0067}\u{E0062}\u{E0077}\u{E006C}\u{E0073}\u{E007F}",
+];
+/// Length of each of them: six characters of four bytes.
+const TAG_FLAG_BYTES: usize = 24;
+const BLACK_FLAG: char = '\u{1F3F4}';
+const BRAILLE_BLANK: char = '\u{2800}';
+
+fn shows_ascii(c: char) -> bool {
+    matches!(c, ' '..='~' | '\n' | '\t')
+}
+
+/// How many bytes at the start are ASCII that only shows itself.
+pub(super) fn plain_ascii(bytes: &[u8]) -> usize {
+    const CHUNK: usize = 64;
+    let is_special = |b: u8| !shows_ascii(char::from(b));
+    // Without an early exit inside a chunk, so that it compiles to wide instructions.
+    let dirty = |chunk: &[u8]| chunk.iter().fold(false, |dirty, b| dirty | is_special(*b));
+    let clean_chunks = bytes.chunks_exact(CHUNK).take_while(|chunk| !dirty(chunk)).count();
+    let start = clean_chunks * CHUNK;
+    let tail = bytes.get(start..).unwrap_or_default();
+    start + tail.iter().position(|b| is_special(*b)).unwrap_or(tail.len())
+}
+
+/// A stretch at the start of what was not walked yet.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Step {
+    pub bytes: usize,
+    pub stays: bool,
+}
+
+/// What the walk remembers of the text behind it.
+#[derive(Clone, Debug)]
+pub(super) struct Walk {
+    keep: Keep,
+    /// Bytes walked.
+    at: usize,
+    /// The last character that stayed.
+    before: Option<char>,
+    /// The last character at all was a variation selector.
+    after_selector: bool,
+    /// What stayed last is a picture that can be joined to another.
+    in_emoji: bool,
+    private_run: usize,
+    /// The line has letters written from right to left.
+    line_turns: bool,
+    /// No letters written from right to left stand between here and this offset.
+    calm_until: usize,
+    /// Where the stretch ends whose direction controls are judged, and whether they stay.
+    span: (usize, bool),
+    pen: Pen,
+    words: Words,
+    flags: Flags,
+}
+
+impl Walk {
+    pub(super) fn new(keep: Keep) -> Self {
+        Self {
+            keep,
+            at: 0,
+            before: None,
+            after_selector: false,
+            in_emoji: false,
+            private_run: 0,
+            line_turns: false,
+            calm_until: 0,
+            span: (0, false),
+            pen: Pen::default(),
+            words: Words::default(),
+            flags: Flags::default(),
+        }
+    }
+
+    /// Judges the start of `rest`, which follows what was walked; `end` when nothing follows it.
+    /// `None` when `rest` is empty, or too short to judge.
+    pub(super) fn step(&mut self, rest: &str, end: bool) -> Option<Step> {
+        let c = rest.chars().next()?;
+        let step = if shows_ascii(c) {
+            let bytes = plain_ascii(rest.as_bytes());
+            self.keep_ascii(rest.get(..bytes)?);
+            Step { bytes, stays: true }
+        } else {
+            match table::look_up(c) {
+                None if scripts::is_pictograph(c) => self.judge_picture(c, rest, end)?,
+                None => {
+                    self.keep(c);
+                    Step { bytes: c.len_utf8(), stays: true }
+                }
+                Some(entry) => self.judge(c, entry, rest, end)?,
+            }
+        };
+        self.at += step.bytes;
+        Some(step)
+    }
+
+    /// Everything found, once the text has ended.
+    pub(super) fn finish(mut self) -> Vec<Flag> {
+        self.words.end_line(&mut self.flags);
+        self.flags.into_vec()
+    }
+
+    fn keep_ascii(&mut self, text: &str) {
+        self.words.see_ascii(text, self.at, &mut self.flags);
+        if self.line_turns && text.contains('\n') {
+            self.line_turns = false;
+        }
+        self.before = text.chars().next_back();
+        self.after_selector = false;
+        self.in_emoji = false;
+        self.private_run = 0;
+    }
+
+    fn keep(&mut self, c: char) {
+        self.words.see(c, self.before, self.at, &mut self.flags);
+        self.in_emoji = scripts::is_pictograph(c)
+            || (self.in_emoji && (scripts::changes_pictograph(c) || is_selector(c)));
+        self.line_turns |= scripts::is_right_to_left(c);
+        self.before = Some(c);
+        self.after_selector = is_selector(c);
+        self.private_run = 0;
+    }
+
+    fn judge(&mut self, c: char, entry: &Entry, rest: &str, end: bool) -> Option<Step> {
+        if entry.class == Class::Escape {
+            return self.judge_sequence(entry, rest, end);
+        }
+        let behind = rest.get(c.len_utf8()..)?;
+        if behind.is_empty() && !end {
+            return None;
+        }
+        let (stays, bytes) = if entry.class == Class::Tag {
+            let stays = self.before == Some(BLACK_FLAG) && continues_flag(rest, end)?;
+            (stays, if stays { TAG_FLAG_BYTES } else { c.len_utf8() })
+        } else {
+            (self.stays(c, entry.class, behind, end)?, c.len_utf8())
+        };
+        if !stays {
+            self.flags.add(entry.kind, entry.what, self.at, true);
+            self.after_selector = is_selector(c);
+            return Some(Step { bytes, stays });
+        }
+        match entry.class {
+            Class::CarriageReturn | Class::PrintedSpace => {}
+            Class::Icon | Class::Private => {
+                self.flags.add(Kind::Private, entry.what, self.at, false);
+            }
+            _ => self.flags.add(Kind::Belonging, entry.what, self.at, false),
+        }
+        let private_run = self.private_run + 1;
+        self.keep(c);
+        if entry.class == Class::Private {
+            self.private_run = private_run;
+        }
+        Some(Step { bytes, stays })
+    }
+
+    /// Whether a character of the table stays where it is; `None` when too little follows to tell.
+    fn stays(&mut self, c: char, class: Class, behind: &str, end: bool) -> Option<bool> {
+        let before = self.before;
+        let next = behind.chars().next();
+        Some(match class {
+            Class::Never | Class::Escape | Class::Tag => false,
+            Class::CarriageReturn => next == Some('\n'),
+            Class::ByteOrderMark => self.at == 0,
+            Class::Icon => true,
+            Class::Private => self.private_run < MAX_PRIVATE_RUN,
+            Class::Beside(first, last) => {
+                let range = first..=last;
+                let inside = |c: char| range.contains(&u32::from(c));
+                before.is_some_and(inside)
+                    || next.is_some_and(|next| inside(next) && table::is_plain(next))
+            }
+            Class::GraphemeJoiner => next.is_some_and(shows_as_mark),
+            Class::BidiMark => {
+                !before.is_some_and(is_mark)
+                    && (self.line_turns
+                        || self.line_will_turn(self.at + c.len_utf8(), behind, end)?)
+            }
+            Class::BidiOpen => self.span_stays(c, behind, end)?,
+            Class::BidiStray => self.at < self.span.0 && self.span.1,
+            Class::HangulFiller => fills_syllable(c, before, next),
+            Class::MongolianSelector => {
+                before.is_some_and(is_mongolian)
+                    && (c != '\u{180E}' || next.is_some_and(is_mongolian))
+            }
+            Class::Selector | Class::IdeographSelector => {
+                !self.after_selector
+                    && !next.is_some_and(is_selector)
+                    && before.is_some_and(|base| selects(c, base, next))
+            }
+            Class::PrintedSpace => !before.is_some_and(is_ascii_letter) || !glues(behind, end)?,
+            Class::BreakHint => {
+                shows(behind, end)?
+                    && (before.is_some_and(scripts::breaks_at_hints)
+                        || next.is_some_and(scripts::breaks_at_hints))
+            }
+            Class::NonJoiner => shows(behind, end)? && parts(before, next),
+            Class::Joiner => {
+                (self.in_emoji && next.is_some_and(scripts::is_pictograph) && stands(behind, end)?)
+                    || (shows(behind, end)? && joins(before, next))
+            }
+            Class::WordJoiner => {
+                [before, next].iter().all(|beside| beside.is_some_and(|c| !c.is_ascii()))
+                    && stands(behind, end)?
+            }
+            Class::InvisibleOperator => {
+                [before, next].iter().any(|beside| beside.is_some_and(is_mathematical))
+                    && before.is_some_and(table::is_plain)
+                    && stands(behind, end)?
+            }
+            Class::BrailleBlank => before.is_some_and(is_braille) || meets_braille(behind, end)?,
+        })
+    }
+
+    /// A picture that selectors or tags are hung on which make no emoji goes with them.
+    fn judge_picture(&mut self, c: char, rest: &str, end: bool) -> Option<Step> {
+        let bytes = c.len_utf8();
+        let carries = carries_text(c, rest.get(bytes..)?, end)?;
+        if carries {
+            self.flags.add(Kind::Variation, "pictures that carry hidden text", self.at, true);
+        } else {
+            self.keep(c);
+        }
+        Some(Step { bytes, stays: !carries })
+    }
+
+    fn span_stays(&mut self, c: char, behind: &str, end: bool) -> Option<bool> {
+        if self.at >= self.span.0 {
+            let verdict = bidi::span(c, behind, self.line_turns, end)?;
+            self.span = (self.at + verdict.bytes, verdict.stays);
+        }
+        Some(self.span.1)
+    }
+
+    /// Whether letters written from right to left stand soon behind; `at` is where `behind` starts.
+    fn line_will_turn(&mut self, at: usize, behind: &str, end: bool) -> Option<bool> {
+        let known = self.calm_until.saturating_sub(at);
+        match bidi::ahead(behind, known, end)? {
+            Ahead::Turns => Some(true),
+            Ahead::Calm { bytes } => {
+                self.calm_until = at + bytes;
+                Some(false)
+            }
+        }
+    }
+
+    fn judge_sequence(&mut self, entry: &Entry, rest: &str, end: bool) -> Option<Step> {
+        self.after_selector = false;
+        match terminal::sequence(rest, end) {
+            Sequence::Unfinished => None,
+            Sequence::Other { bytes } => {
+                self.flags.add(entry.kind, entry.what, self.at, true);
+                Some(Step { bytes, stays: false })
+            }
+            Sequence::Attributes { bytes, parameters } => {
+                let pen = self.pen.with(rest.get(parameters..bytes - 1)?);
+                if pen.hides() {
+                    self.flags.add(Kind::HiddenColour, "colours that hide text", self.at, true);
+                    return Some(Step { bytes, stays: false });
+                }
+                self.pen = pen;
+                let stays = self.keep == Keep::Colour && rest.starts_with('\u{1B}');
+                self.flags.add(Kind::Colour, "colours", self.at, !stays);
+                Some(Step { bytes, stays })
+            }
+        }
+    }
+}
+
+fn is_selector(c: char) -> bool {
+    matches!(c, '\u{FE00}'..='\u{FE0F}' | '\u{E0100}'..='\u{E01EF}')
+}
+
+fn is_tag(c: char) -> bool {
+    matches!(c, '\u{E0020}'..='\u{E007F}')
+}
+
+/// Whether `rest` starts with the tags of a flag; `None` when it may yet.
+fn continues_flag(rest: &str, end: bool) -> Option<bool> {
+    if TAG_FLAGS.iter().any(|flag| rest.starts_with(flag)) {
+        return Some(true);
+    }
+    let may_become_one = !end && TAG_FLAGS.iter().any(|flag| flag.starts_with(rest));
+    (!may_become_one).then_some(false)
+}
+
+/// Whether the selectors or tags behind a picture make no emoji, but can spell something.
+fn carries_text(picture: char, behind: &str, end: bool) -> Option<bool> {
+    let mut following = behind.chars();
+    match following.next() {
+        None => end.then_some(false),
+        Some(next) if is_selector(next) => match following.next() {
+            None => end.then_some(false),
+            Some(second) => Some(is_selector(second)),
+        },
+        Some(next) if is_tag(next) => Some(picture != BLACK_FLAG || !continues_flag(behind, end)?),
+        Some(_) => Some(false),
+    }
+}
+
+/// Whether `text` starts with a character that always stays.
+fn stands(text: &str, end: bool) -> Option<bool> {
+    let Some(c) = text.chars().next() else { return Some(false) };
+    if scripts::is_pictograph(c) {
+        return carries_text(c, text.get(c.len_utf8()..)?, end).map(|carries| !carries);
+    }
+    Some(table::is_plain(c))
+}
+
+/// Whether a character is a mark on the one before, and always stays.
+fn shows_as_mark(c: char) -> bool {
+    is_combining_mark(c) && table::is_plain(c)
+}
+
+fn is_mark(c: char) -> bool {
+    matches!(c, '\u{200E}' | '\u{200F}' | '\u{61C}')
+}
+
+fn is_mongolian(c: char) -> bool {
+    matches!(c, '\u{1807}' | '\u{180A}' | '\u{1820}'..='\u{18AA}')
+}
+
+fn is_braille(c: char) -> bool {
+    matches!(c, '\u{2800}'..='\u{28FF}')
+}
+
+fn is_ascii_letter(c: char) -> bool {
+    c.is_ascii_alphabetic()
+}
+
+fn is_mathematical(c: char) -> bool {
+    matches!(c, '\u{2200}'..='\u{22FF}' | '\u{1D400}'..='\u{1D7FF}')
+}
+
+/// Whether what follows an invisible character shows itself, or ends the line or text.
+fn shows(behind: &str, end: bool) -> Option<bool> {
+    match behind {
+        "\r" if !end => None,
+        _ if behind.starts_with("\r\n") => Some(true),
+        _ => Some(behind.is_empty() || stands(behind, end)?),
+    }
+}
+
+/// Whether a filler of a Korean syllable has the part of a syllable beside it that it completes.
+fn fills_syllable(filler: char, before: Option<char>, next: Option<char>) -> bool {
+    let is_leading = |c| matches!(c, '\u{1100}'..='\u{115E}' | '\u{A960}'..='\u{A97C}');
+    let is_vowel = |c| matches!(c, '\u{1161}'..='\u{11A7}' | '\u{D7B0}'..='\u{D7C6}');
+    if filler == '\u{115F}' { next.is_some_and(is_vowel) } else { before.is_some_and(is_leading) }
+}
+
+/// Whether a variation selector chooses a form that `base` has.
+fn selects(selector: char, base: char, next: Option<char>) -> bool {
+    match selector {
+        '\u{FE0E}' | '\u{FE0F}' => {
+            let is_keycap = matches!(base, '0'..='9' | '#' | '*') && next == Some('\u{20E3}');
+            is_keycap || scripts::is_pictograph(base)
+        }
+        '\u{FE00}'..='\u{FE0D}' => scripts::has_standard_forms(base),
+        _ => selector <= LAST_IDEOGRAPH_SELECTOR && scripts::is_ideograph(base),
+    }
+}
+
+/// Whether a printed space after a Latin letter looks like the space of a command and is none:
+/// before a word, an option, a path or a variable; or has nothing behind it to be apart from.
+fn glues(behind: &str, end: bool) -> Option<bool> {
+    let mut chars = behind.chars();
+    let Some(next) = chars.next() else { return Some(true) };
+    match (next, chars.next()) {
+        ('\n', _) => Some(true),
+        ('-' | '/' | '~' | '$' | '.', None) => end.then_some(false),
+        ('-' | '/' | '~' | '$' | '.', Some(c)) if c.is_ascii_graphic() => Some(true),
+        ('-' | '/' | '~' | '$' | '.', Some(_)) => {
+            Some(!stands(behind.get(next.len_utf8()..)?, end)?)
+        }
+        _ => Some(is_ascii_letter(next) || !stands(behind, end)?),
+    }
+}
+
+/// Whether a non-joiner parts letters that would join.
+fn parts(before: Option<char>, next: Option<char>) -> bool {
+    let Some((before, (joins, script))) = before.and_then(|c| Some((c, scripts::joining(c)?)))
+    else {
+        return false;
+    };
+    let same_script = |c| scripts::joining(c).is_some_and(|(_, other)| other == script);
+    match joins {
+        Joins::Cursive => true,
+        Joins::LooseVowels => scripts::is_virama(before) || next.is_some_and(same_script),
+        Joins::Virama => {
+            scripts::is_virama(before)
+                || next.is_some_and(|c| same_script(c) && !is_combining_mark(c))
+        }
+    }
+}
+
+/// Whether a joiner joins letters, or shows the joined form of one.
+fn joins(before: Option<char>, next: Option<char>) -> bool {
+    let is_cursive = |c| scripts::joining(c).is_some_and(|(joins, _)| joins == Joins::Cursive);
+    let script = |c: Option<char>| Some(scripts::joining(c?)?.1);
+    before.is_some_and(|c| is_cursive(c) || scripts::is_virama(c))
+        || next.is_some_and(is_cursive)
+        || script(before).is_some_and(|before| script(next) == Some(before))
+}
+
+/// Whether a run of Braille blanks leads to a Braille pattern.
+fn meets_braille(behind: &str, end: bool) -> Option<bool> {
+    for (count, c) in behind.chars().enumerate() {
+        if c != BRAILLE_BLANK || count == MAX_BLANK_RUN {
+            return Some(c != BRAILLE_BLANK && is_braille(c));
+        }
+    }
+    end.then_some(false)
+}

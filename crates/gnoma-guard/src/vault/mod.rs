@@ -1,0 +1,169 @@
+//! Placeholders that stand for secrets, and the way back.
+//!
+//! A secret that may not leave becomes `{{secret:RULE:N}}`. The vault remembers which is which for
+//! as long as the session lives, in memory that is wiped; nothing of it is ever written down. What
+//! may be restored where is the caller's decision: [`Restored::used`] tells it what is at stake.
+//!
+//! `N` starts at a number that differs from session to session and cannot be guessed. A web page
+//! that talks a model into writing `{{secret:aws:1}}`, and a placeholder of yesterday's session,
+//! therefore resolve to nothing instead of to somebody's secret.
+
+mod placeholder;
+
+use std::{
+    borrow::Cow,
+    collections::HashMap,
+    fmt,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use gnoma_core::RawJson;
+use sha2::{Digest as _, Sha256};
+use zeroize::Zeroizing;
+
+use crate::strings;
+
+/// Secrets that are remembered; those beyond are hidden for good.
+const MAX_SECRETS: usize = 65_536;
+/// Longest rule name in a placeholder, in characters; longer ones are cut.
+const MAX_RULE_CHARS: usize = 64;
+
+/// The secrets of a session and their placeholders.
+pub struct Vault {
+    first: u64,
+    kept: Mutex<Kept>,
+}
+
+#[derive(Default)]
+struct Kept {
+    values: HashMap<Arc<str>, Zeroizing<String>>,
+    placeholders: HashMap<[u8; 32], Arc<str>>,
+    counts: HashMap<String, u64>,
+}
+
+/// A text with its secrets put back.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Restored<T> {
+    /// The text; where [`unknown`](Self::unknown) is not empty it must not be used.
+    pub text: T,
+    /// The placeholders that were replaced, each once.
+    pub used: Vec<Arc<str>>,
+    /// What looks like a placeholder and stands for nothing, as it was written, each once.
+    pub unknown: Vec<String>,
+}
+
+impl<T> fmt::Debug for Restored<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { text: _, used, unknown } = self;
+        f.debug_struct("Restored").field("used", used).field("unknown", unknown).finish()
+    }
+}
+
+impl Vault {
+    /// An empty vault. `first` is where counting starts: a random number, new for each session.
+    #[must_use]
+    pub fn new(first: u64) -> Self {
+        Self { first, kept: Mutex::default() }
+    }
+
+    /// The placeholder for a secret: the same one for the same value, whichever rule found it.
+    pub fn conceal(&self, rule: &str, value: &str) -> Arc<str> {
+        let digest: [u8; 32] = Sha256::digest(value).into();
+        let mut kept = self.lock();
+        if let Some(placeholder) = kept.placeholders.get(&digest) {
+            return Arc::clone(placeholder);
+        }
+        let rule = name_of(rule);
+        if kept.values.len() >= MAX_SECRETS {
+            return placeholder::write(&rule, 0).into();
+        }
+        let count = kept.counts.entry(rule.clone()).or_default();
+        let number = self.first.wrapping_add(*count).max(1);
+        *count += 1;
+        let placeholder: Arc<str> = placeholder::write(&rule, number).into();
+        kept.values.insert(Arc::clone(&placeholder), Zeroizing::new(value.to_owned()));
+        kept.placeholders.insert(digest, Arc::clone(&placeholder));
+        placeholder
+    }
+
+    /// Puts the secrets back into a text.
+    #[must_use]
+    pub fn restore<'a>(&self, text: &'a str) -> Restored<Cow<'a, str>> {
+        let mut restored = Restored { text: Cow::Borrowed(text), used: vec![], unknown: vec![] };
+        if let Some(whole) = self.fill(text, &mut restored.used, &mut restored.unknown) {
+            restored.text = Cow::Owned(whole);
+        }
+        restored
+    }
+
+    /// Puts the secrets back into the strings of a JSON value; the rest of it stays byte for byte.
+    #[must_use]
+    pub fn restore_json(&self, json: &RawJson) -> Restored<RawJson> {
+        let (mut used, mut unknown) = (Vec::new(), Vec::new());
+        let restored = strings::map(json.get(), |text| self.fill(text, &mut used, &mut unknown));
+        let text = restored.and_then(|text| RawJson::parse(text).ok());
+        Restored { text: text.unwrap_or_else(|| json.clone()), used, unknown }
+    }
+
+    /// The text with its placeholders replaced; `None` when there is nothing to replace.
+    fn fill(
+        &self,
+        text: &str,
+        used: &mut Vec<Arc<str>>,
+        unknown: &mut Vec<String>,
+    ) -> Option<String> {
+        let mut filled: Option<String> = None;
+        let mut copied = 0;
+        let kept = self.lock();
+        for range in placeholder::find(text) {
+            let written = text.get(range.clone()).unwrap_or_default();
+            let Some((placeholder, value)) = kept.values.get_key_value(written) else {
+                if !unknown.iter().any(|known| known == written) {
+                    unknown.push(written.to_owned());
+                }
+                continue;
+            };
+            if !used.contains(placeholder) {
+                used.push(Arc::clone(placeholder));
+            }
+            let filled = filled.get_or_insert_default();
+            filled.push_str(text.get(copied..range.start).unwrap_or_default());
+            filled.push_str(value);
+            copied = range.end;
+        }
+        let mut filled = filled?;
+        filled.push_str(text.get(copied..).unwrap_or_default());
+        Some(filled)
+    }
+
+    /// Runs `use_value` on the secret behind a placeholder.
+    pub(crate) fn with_value<T>(
+        &self,
+        placeholder: &str,
+        use_value: impl FnOnce(&str) -> T,
+    ) -> Option<T> {
+        self.lock().values.get(placeholder).map(|value| use_value(value))
+    }
+
+    /// Where placeholders stand in a text, resolvable or not.
+    pub(crate) fn placeholders(text: &str) -> Vec<std::ops::Range<usize>> {
+        placeholder::find(text).collect()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Kept> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl fmt::Debug for Vault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Vault").field("secrets", &self.lock().values.len()).finish_non_exhaustive()
+    }
+}
+
+/// A rule's name as a placeholder can hold it.
+fn name_of(rule: &str) -> String {
+    let fit = |c: char| if placeholder::is_rule_char(c) { c } else { '-' };
+    let name: String = rule.chars().take(MAX_RULE_CHARS).map(fit).collect();
+    if name.is_empty() { "secret".to_owned() } else { name }
+}

@@ -1,0 +1,106 @@
+//! How a placeholder is written, and what a model makes of it.
+//!
+//! Models copy with small changes: spaces inside the braces, another case, escaped braces. Such a
+//! text is recognised, so that it can be reported; it never stands for a secret.
+
+use std::ops::Range;
+
+use super::MAX_RULE_CHARS;
+
+/// Most digits of a number.
+const MAX_DIGITS: usize = 20;
+/// Most spaces in each place where a model may have put some.
+const MAX_SPACES: usize = 8;
+
+const OPENINGS: [&str; 3] = ["{{", "\\{\\{", "%7b%7b"];
+const CLOSINGS: [&str; 3] = ["}}", "\\}\\}", "%7d%7d"];
+const COLONS: [&str; 2] = [":", "%3a"];
+const WORD: &str = "secret";
+
+pub(super) fn write(rule: &str, number: u64) -> String {
+    format!("{{{{{WORD}:{rule}:{number}}}}}")
+}
+
+pub(super) fn is_rule_char(c: char) -> bool {
+    c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.')
+}
+
+/// Where placeholders stand in a text, well written or not.
+pub(super) fn find(text: &str) -> impl Iterator<Item = Range<usize>> + '_ {
+    let mut from = 0;
+    std::iter::from_fn(move || {
+        loop {
+            let at = from + text.get(from..)?.find(['{', '\\', '%'])?;
+            from = at + 1;
+            let rest = text.get(at..)?;
+            if let Some(length) = length(rest) {
+                from = at + length;
+                return Some(at..from);
+            }
+        }
+    })
+}
+
+/// The length of the placeholder that `text` starts with.
+fn length(text: &str) -> Option<usize> {
+    let mut rest = OPENINGS.iter().find_map(|opening| strip(text, opening))?;
+    rest = strip(spaces(rest), WORD)?;
+    rest = colon(rest)?;
+    rest = run(rest, MAX_RULE_CHARS, is_rule_char)?;
+    rest = colon(rest)?;
+    rest = run(rest, MAX_DIGITS, |c| c.is_ascii_digit())?;
+    rest = CLOSINGS.iter().find_map(|closing| strip(spaces(rest), closing))?;
+    Some(text.len() - rest.len())
+}
+
+/// `text` without its start, whatever its case.
+fn strip<'a>(text: &'a str, start: &str) -> Option<&'a str> {
+    let head = text.get(..start.len())?;
+    if head.eq_ignore_ascii_case(start) { text.get(start.len()..) } else { None }
+}
+
+fn spaces(text: &str) -> &str {
+    let count = text.bytes().take(MAX_SPACES).take_while(|b| *b == b' ').count();
+    text.get(count..).unwrap_or_default()
+}
+
+fn colon(text: &str) -> Option<&str> {
+    COLONS.iter().find_map(|colon| strip(spaces(text), colon)).map(spaces)
+}
+
+/// `text` without one to `most` characters of a kind.
+fn run(text: &str, most: usize, is_one: impl Fn(char) -> bool) -> Option<&str> {
+    let count = text.chars().take(most + 1).take_while(|c| is_one(*c)).count();
+    // Only ASCII characters are of a kind, so that they count as bytes.
+    if count == 0 || count > most { None } else { text.get(count..) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(text: &str) -> Vec<&str> {
+        find(text).filter_map(|range| text.get(range)).collect()
+    }
+
+    #[test]
+    fn what_models_make_of_placeholders_is_recognised() {
+        let text = "a {{secret:aws-key:7}} b {{ Secret : AWS : 12 }} \\{\\{secret:x:1\\}\\} %7B%7Bsecret%3Ax%3A1%7D%7D";
+        assert_eq!(found(text).len(), 4);
+        assert_eq!(found("{{{secret:x:1}}}"), ["{{secret:x:1}}"]);
+    }
+
+    #[test]
+    fn templates_of_other_programs_are_not() {
+        for text in [
+            "{{secrets.TOKEN}}",
+            "{{secret}}",
+            "{secret:x:1}",
+            "{{secret:RULE:N}}",
+            "{{",
+            "${{ secrets.X }}",
+        ] {
+            assert_eq!(found(text), [""; 0], "{text}");
+        }
+    }
+}

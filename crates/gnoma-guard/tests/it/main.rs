@@ -1,0 +1,14 @@
+//! Tests of the crate from outside.
+
+#[cfg(test)]
+mod advisories;
+#[cfg(test)]
+mod firewall;
+#[cfg(test)]
+mod permission;
+#[cfg(test)]
+mod permission_world;
+#[cfg(test)]
+mod unicode;
+#[cfg(test)]
+mod vault;

@@ -1,0 +1,570 @@
+//! Verdicts on whole calls: modes, places, rules, and what "always" adds.
+
+use gnoma_core::session::PermissionMode::{self, AcceptEdits, Auto, Bypass, Default, Deny, Plan};
+use gnoma_guard::permission::{Action, Limit, Origin, Permissions, Rule, ShellRow, Verdict};
+use proptest::prelude::*;
+
+use crate::permission_world::{Desk, parse, rule, word};
+
+/// Calls of every kind, with what each mode says of them, in the order of [`PermissionMode::ALL`].
+const TABLE: &[(&str, [&str; 6])] = &[
+    ("fs.read src/lib.rs", ["ask", "allow", "allow", "allow", "deny", "allow"]),
+    ("fs.grep", ["ask", "allow", "allow", "allow", "deny", "allow"]),
+    ("fs.read /usr/include/stdio.h", ["ask", "allow", "allow", "allow", "deny", "allow"]),
+    ("fs.read /home/ada/.cargo/registry/x.rs", ["ask", "allow", "allow", "allow", "deny", "allow"]),
+    ("fs.read ../other/lib.rs", ["ask", "ask", "ask", "ask", "deny", "allow"]),
+    ("fs.ls /", ["ask", "ask", "ask", "ask", "deny", "allow"]),
+    ("fs.read .env", ["ask", "ask", "ask", "ask", "deny", "ask"]),
+    ("fs.read .env.example", ["ask", "allow", "allow", "allow", "deny", "allow"]),
+    ("fs.read src/environment.rs", ["ask", "allow", "allow", "allow", "deny", "allow"]),
+    ("fs.read /home/ada/.ssh/id_ed25519", ["ask", "ask", "ask", "ask", "deny", "ask"]),
+    ("fs.read /home/ada/.config/gnoma/config.toml", ["ask", "ask", "ask", "ask", "deny", "ask"]),
+    ("fs.read /proc/self/environ", ["ask", "ask", "ask", "ask", "deny", "ask"]),
+    ("fs.edit src/lib.rs", ["ask", "allow", "ask", "deny", "deny", "allow"]),
+    ("fs.write new/file.rs", ["ask", "allow", "ask", "deny", "deny", "allow"]),
+    ("fs.write /tmp/notes", ["ask", "ask", "ask", "deny", "deny", "allow"]),
+    ("fs.write ../other/lib.rs", ["ask", "ask", "ask", "deny", "deny", "ask"]),
+    ("fs.edit /etc/hosts", ["ask", "ask", "ask", "deny", "deny", "ask"]),
+    ("fs.edit .env", ["ask", "ask", "ask", "deny", "deny", "ask"]),
+    ("fs.write .git/hooks/pre-commit", ["ask", "ask", "ask", "deny", "deny", "ask"]),
+    ("fs.write .gnoma/config.toml", ["ask", "ask", "ask", "deny", "deny", "ask"]),
+    ("fs.write .vscode/settings.json", ["ask", "ask", "ask", "deny", "deny", "ask"]),
+    ("fs.write .gitignore", ["ask", "allow", "ask", "deny", "deny", "allow"]),
+    ("fs.write .github/workflows/ci.yml", ["ask", "allow", "ask", "deny", "deny", "allow"]),
+    ("todo", ["ask", "allow", "allow", "allow", "deny", "allow"]),
+    ("agent", ["ask", "ask", "ask", "deny", "deny", "allow"]),
+    ("mcp__files__read", ["ask", "ask", "ask", "deny", "deny", "allow"]),
+    ("web.fetch https://example.com/a?b", ["ask", "ask", "ask", "ask", "deny", "allow"]),
+    ("bash ls -la src", ["ask", "allow", "allow", "allow", "deny", "allow"]),
+    ("bash cat src/lib.rs | head -5 && pwd", ["ask", "allow", "allow", "allow", "deny", "allow"]),
+    ("bash grep x f >/dev/null 2>&1", ["ask", "allow", "allow", "allow", "deny", "allow"]),
+    ("bash cat /etc/os-release", ["ask", "allow", "allow", "allow", "deny", "allow"]),
+    ("bash cat ../other/notes", ["ask", "ask", "ask", "ask", "deny", "allow"]),
+    ("bash cat .env", ["ask", "ask", "ask", "ask", "deny", "ask"]),
+    ("bash cat .e*v", ["ask", "ask", "ask", "ask", "deny", "ask"]),
+    ("bash cargo test", ["ask", "ask", "ask", "deny", "deny", "allow"]),
+    ("bash touch src/new.rs", ["ask", "ask", "ask", "deny", "deny", "allow"]),
+    ("bash rm -rf build", ["ask", "ask", "ask", "deny", "deny", "allow"]),
+    ("bash rm -rf ../other", ["ask", "ask", "ask", "deny", "deny", "ask"]),
+    ("bash rm -rf $DIR/x", ["ask", "ask", "ask", "deny", "deny", "ask"]),
+    ("bash rm -rf *", ["ask", "ask", "ask", "deny", "deny", "ask"]),
+    ("bash rm -rf .git", ["ask", "ask", "ask", "deny", "deny", "ask"]),
+    ("bash echo x >> ~/.bashrc", ["ask", "ask", "ask", "deny", "deny", "ask"]),
+    ("bash echo 'rm -rf /'", ["ask", "allow", "allow", "allow", "deny", "allow"]),
+    ("bash echo \"", ["ask", "ask", "ask", "deny", "deny", "ask"]),
+];
+
+#[test]
+fn every_mode_says_its_own_of_every_kind_of_call() {
+    for (call, expected) in TABLE {
+        let said = PermissionMode::ALL.map(|mode| Desk::new(mode).says(call));
+        assert_eq!(said, *expected, "{call}: {}", Desk::new(Auto).reason(call));
+    }
+}
+
+#[test]
+fn reasons_name_what_decided() {
+    for (mode, rules, call, expected) in [
+        (Auto, &[][..], "bash ls && rm -rf build", "mode auto: `rm -rf build` deletes `build`"),
+        (
+            Auto,
+            &[],
+            "fs.read .env",
+            "it reads `.env`, an environment file, which is always asked for",
+        ),
+        (Auto, &[], "bash pwd", "mode auto: `pwd` only reads"),
+        (Plan, &[], "fs.edit a", "mode plan: only reading runs while planning"),
+        (
+            Auto,
+            &["deny bash(git push *)"],
+            "bash git push -f",
+            "the rule `bash(git push *)` denies it",
+        ),
+        (Auto, &["allow fs.edit(src/**)"], "fs.edit src/a", "the rule `fs.edit(src/**)` allows it"),
+    ] {
+        assert_eq!(Desk::new(mode).with(rules).reason(call), expected, "{call}");
+    }
+}
+
+#[test]
+fn a_reason_says_where_a_link_leads() {
+    let desk = Desk::new(Auto).link("/home/ada/work/app/notes", "/home/ada/.ssh/id_rsa");
+    let expected =
+        "it reads `notes`, which leads to `~/.ssh/id_rsa`, keys of ssh, which is always asked for";
+    assert_eq!(desk.reason("fs.read notes"), expected);
+}
+
+#[test]
+fn rules_of_words_are_about_one_simple_command_in_the_workspace() {
+    let desk = Desk::new(Auto).with(&["allow bash(git fetch)", "allow bash(cargo test *)"]);
+    for (command, expected) in [
+        ("git fetch", "allow"),
+        ("git  'fetch'", "allow"),
+        ("git fetch && cargo test -p x", "allow"),
+        ("cd src && cargo test", "allow"),
+        ("git fetch; rm -rf x", "ask"),
+        ("git fetch origin", "ask"),
+        ("git fetchx", "ask"),
+        ("./git fetch", "ask"),
+        ("cargo test $(rm -rf x)", "ask"),
+        ("cargo test > src/lib.rs", "ask"),
+        ("LD_PRELOAD=./x.so cargo test", "ask"),
+        ("cd /tmp/elsewhere && git fetch", "ask"),
+        ("cd $X && git fetch", "ask"),
+        ("git fetch > ~/.bashrc", "ask"),
+    ] {
+        assert_eq!(desk.says(&format!("bash {command}")), expected, "{command}");
+    }
+}
+
+#[test]
+fn denying_by_words_finds_every_part_and_doubts_what_it_cannot_read() {
+    let desk = Desk::new(Bypass).with(&["deny bash(rm *)", "allow bash"]);
+    for (command, expected) in [
+        ("ls; rm x", "deny"),
+        ("/bin/rm x", "deny"),
+        ("echo $(rm x)", "deny"),
+        ("bash -c 'rm x'", "deny"),
+        ("{ ls; rm x; }", "deny"),
+        ("find . -exec rm {} +", "deny"),
+        ("env A=b rm x", "deny"),
+        ("$PROGRAM x", "ask"),
+        ("echo rm", "allow"),
+        ("ls", "allow"),
+    ] {
+        assert_eq!(desk.says(&format!("bash {command}")), expected, "{command}");
+    }
+}
+
+#[test]
+fn denying_a_place_holds_for_every_way_to_it() {
+    let desk = Desk::new(Bypass)
+        .with(&["deny fs.read(private/**)", "deny fs.write(vendor)", "deny fs.read(*.sqlite)"])
+        .link("/home/ada/work/app/alias", "/home/ada/work/app/private")
+        .link("/home/ada/work/app/private", "/data/private");
+    for (call, expected) in [
+        ("fs.read private/a", "deny"),
+        ("fs.read src/../private/a", "deny"),
+        ("fs.read alias/a", "deny"),
+        ("fs.read /data/private/a", "deny"),
+        ("fs.read PRIVATE/a", "deny"),
+        ("fs.grep private", "deny"),
+        ("fs.read db/x.sqlite", "deny"),
+        ("fs.write vendor/lib.rs", "deny"),
+        ("fs.edit vendor/lib.rs", "deny"),
+        ("bash cat private/a", "deny"),
+        ("bash cat alias/a", "deny"),
+        ("bash echo x > vendor/lib.rs", "deny"),
+        ("bash cat p*/a", "ask"),
+        ("bash cat $FILE", "ask"),
+        ("fs.read privateer/a", "allow"),
+        ("bash cat vendor/lib.rs", "allow"),
+    ] {
+        assert_eq!(desk.says(call), expected, "{call}");
+    }
+}
+
+#[test]
+fn allowing_a_place_holds_for_where_it_really_is() {
+    let desk = Desk::new(Auto)
+        .with(&[
+            "allow fs.write(src/**)",
+            "allow fs.write(~/notes/**)",
+            "allow fs.read(~/notes/**)",
+        ])
+        .link("/home/ada/work/app/src/out", "/home/ada/other")
+        .link("/home/ada/work/app/src/in", "/home/ada/work/app/docs")
+        .link("/home/ada/work/app/docs/back", "/home/ada/work/app/src");
+    for (call, expected) in [
+        ("fs.write src/a/b.rs", "allow"),
+        ("fs.write docs/back/b.rs", "allow"),
+        ("fs.write src/in/b.rs", "ask"),
+        ("fs.write src/out/b.rs", "ask"),
+        ("fs.write src/../Cargo.toml", "ask"),
+        ("fs.edit src/a.rs", "ask"),
+        ("fs.write /home/ada/notes/today.md", "allow"),
+        ("bash cat ~/notes/today.md", "allow"),
+        ("bash echo x > src/a.txt", "allow"),
+        ("bash rm src/a.txt", "ask"),
+    ] {
+        assert_eq!(desk.says(call), expected, "{call}");
+    }
+}
+
+#[test]
+fn a_pattern_wide_enough_for_a_secret_does_not_open_it() {
+    let rules = ["allow fs.*", "allow fs.read(**)", "allow bash", "allow bash(cat *)"];
+    let desk = Desk::new(Auto).with(&rules);
+    assert_eq!(desk.says("fs.read .env"), "ask");
+    assert_eq!(desk.says("bash cat .env"), "ask");
+    let named = Desk::new(Auto).with(&["allow fs.read(.env)"]);
+    assert_eq!(named.says("fs.read .env"), "allow");
+    assert_eq!(named.says("bash cat .env"), "allow");
+    assert_eq!(named.says("fs.read sub/.env"), "ask");
+}
+
+#[test]
+fn what_decides_over_later_runs_is_a_question_whatever_the_rules_say() {
+    let rules = ["allow *", "allow fs.write(**)", "allow fs.write(.git/config)", "allow bash"];
+    for mode in [AcceptEdits, Bypass, Auto, Default] {
+        let desk = Desk::new(mode).with(&rules);
+        for call in [
+            "fs.write .git/config",
+            "fs.write .claude/settings.json",
+            "fs.edit /home/ada/.bashrc",
+            "bash echo x > .git/hooks/pre-commit",
+            "bash git config core.hooksPath /tmp/x",
+            "bash crontab jobs.txt",
+            "bash rm -rf ~",
+        ] {
+            assert_eq!(desk.says(call), "ask", "{mode}: {call}");
+            assert!(desk.always(call).is_empty(), "{call}");
+        }
+    }
+}
+
+#[test]
+fn a_confirmed_bypass_runs_and_says_so_loudly() {
+    let mut desk = Desk::new(Bypass);
+    desk.permissions = Permissions::default().confirm_bypass();
+    for call in ["fs.write .git/config", "bash rm -rf ../other", "fs.read .env", "bash rm -rf $X"] {
+        assert!(desk.reason(call).starts_with("CONFIRMED BYPASS: "), "{}", desk.reason(call));
+        assert_eq!(desk.says(call), "allow");
+    }
+    assert_eq!(desk.says("bash echo \""), "allow");
+    let desk = desk.with(&["deny fs.read(.env)"]);
+    assert_eq!(desk.says("fs.read .env"), "deny");
+    assert_eq!(desk.says("bash echo \""), "ask");
+    let mut auto = Desk::new(Auto);
+    auto.permissions = Permissions::default().confirm_bypass();
+    assert_eq!(auto.says("fs.read .env"), "ask");
+}
+
+#[test]
+fn the_most_specific_of_asking_and_allowing_decides() {
+    for (rules, call, expected) in [
+        (&["ask bash(git *)", "allow bash(git fetch)"][..], "bash git fetch", "allow"),
+        (&["allow bash(git *)", "ask bash(git fetch)"], "bash git fetch", "ask"),
+        (&["allow bash(git fetch)", "ask bash(git fetch)"], "bash git fetch", "ask"),
+        (&["allow fs.write(src/**)", "ask fs.write(src/gen/**)"], "fs.write src/gen/a", "ask"),
+        (&["ask fs.write(src/**)", "allow fs.write(src/gen/**)"], "fs.write src/gen/a", "allow"),
+        (&["allow *", "deny bash"], "bash ls", "deny"),
+        (&["ask bash(ls *)"], "bash ls", "ask"),
+        (&["ask fs.read(src/**)"], "bash cat src/a", "ask"),
+        (&["allow bash", "ask fs.read(src/**)"], "bash cat $FILE", "ask"),
+        (&["allow bash", "ask web(example.com)"], "bash curl https://example.com", "ask"),
+    ] {
+        assert_eq!(Desk::new(Auto).with(rules).says(call), expected, "{rules:?} {call}");
+    }
+}
+
+#[test]
+fn planning_and_denying_are_kept_whatever_rules_allow() {
+    let rules = ["allow *", "allow bash(cargo test)", "allow fs.write(src/**)"];
+    let plan = Desk::new(Plan).with(&rules);
+    assert_eq!(plan.says("fs.write src/a"), "deny");
+    assert_eq!(plan.says("bash cargo test"), "deny");
+    assert_eq!(plan.says("bash touch src/a"), "deny");
+    assert_eq!(plan.says("agent"), "deny");
+    let deny = Desk::new(Deny).with(&["allow fs.read(src/**)", "allow bash(cargo test)"]);
+    assert_eq!(deny.says("fs.read src/a"), "allow");
+    assert_eq!(deny.says("bash cargo test"), "allow");
+    assert_eq!(deny.says("fs.read docs/a"), "deny");
+    assert_eq!(deny.says("bash cargo test; ls"), "deny");
+}
+
+#[test]
+fn a_text_denies_as_it_is_read_or_written() {
+    let deny = Rule::configured(Action::Deny, "fs.*", "secret", Origin::User).unwrap();
+    let mut desk = Desk::new(Bypass);
+    desk.permissions.remember(deny);
+    assert_eq!(desk.says("fs.read secret.txt"), "deny");
+    let (tool, mut call) = parse("fs.read x");
+    call.arguments = gnoma_core::RawJson::parse(r#"{"path":"\u0073ecret.txt"}"#).unwrap();
+    assert_eq!(word(&desk.judge_call(&tool, &call)), "deny");
+    assert_eq!(desk.says("bash cat secret.txt"), "allow");
+}
+
+#[test]
+fn hosts_and_servers_are_matched_whole() {
+    let rules = ["allow web(*.example.com)", "deny web(bad.example.com)", "allow mcp(files:*)"];
+    let desk = Desk::new(Auto).with(&rules);
+    for (call, expected) in [
+        ("web.fetch https://docs.example.com/x", "allow"),
+        ("web.fetch https://example.com/x", "ask"),
+        ("web.fetch https://bad.example.com/x", "deny"),
+        ("web.fetch https://docs.example.com@evil.example/", "ask"),
+        ("web.fetch https://docs.example.com.evil.example/", "ask"),
+        ("web.fetch docs.example.com", "ask"),
+        ("mcp__files__read", "allow"),
+        ("mcp__files__x__read", "ask"),
+        ("mcp__filesystem__read", "ask"),
+    ] {
+        assert_eq!(desk.says(call), expected, "{call}");
+    }
+    assert_eq!(Desk::new(Bypass).with(&rules).says("bash curl https://bad.example.com/x"), "deny");
+}
+
+#[test]
+fn always_offers_the_narrowest_rules_or_none() {
+    let text =
+        |rules: Vec<Rule>| rules.iter().map(ToString::to_string).collect::<Vec<_>>().join(" + ");
+    for (mode, call, expected) in [
+        (Auto, "bash npm test -- --watch=false", "bash(npm test -- --watch=false)"),
+        (Auto, "bash ls && npm test | tail -5", "bash(npm test)"),
+        (Auto, "bash cargo build && cargo test", "bash(cargo build) + bash(cargo test)"),
+        (Auto, "bash git commit -m 'fix: a (b)'", "bash(git commit -m 'fix: a (b)')"),
+        (Auto, "bash cargo test > out.txt", "bash(cargo test) + fs.write(out.txt)"),
+        (Auto, "bash python3 -m pytest -q", "bash(python3 -m pytest -q)"),
+        (Default, "bash ls", "bash(ls)"),
+        (Auto, "fs.edit src/lib.rs", "fs.edit(src/lib.rs)"),
+        (Auto, "fs.edit app/(group)/page.tsx", "fs.edit(app/(group)/page.tsx)"),
+        (Auto, "fs.read ../other/a.rs", "fs.read(~/work/other/a.rs)"),
+        (Default, "fs.grep", "fs.grep(.)"),
+        (Auto, "mcp__files__read", "mcp(files:read)"),
+        (Auto, "web.fetch https://Example.com/x", "web(example.com)"),
+        (Default, "todo", "todo"),
+        (Auto, "agent", ""),
+        (Auto, "bash sudo make install", ""),
+        (Auto, "bash rm -rf build", ""),
+        (Auto, "bash cargo build && rm -rf build", ""),
+        (Auto, "bash curl https://example.com", ""),
+        (Auto, "bash python -c 'print(1)'", ""),
+        (Auto, "bash python3.12 x.py", ""),
+        (Auto, "bash eval ls", ""),
+        (Auto, "bash cargo test $FILTER", ""),
+        (Auto, "bash cd /tmp/x && cargo test", ""),
+        (Auto, "fs.edit .env", ""),
+        (Auto, "fs.write ../other/a.rs", ""),
+        (Auto, "bash echo \"", ""),
+    ] {
+        assert_eq!(text(Desk::new(mode).always(call)), expected, "{call}");
+    }
+}
+
+#[test]
+fn always_answers_the_question_and_nothing_wider() {
+    let calls = TABLE.iter().map(|(call, _)| *call).chain([
+        "bash cargo test -- --nocapture > out.txt",
+        "bash git add -A && git commit -m 'x y'",
+        "bash npm ci",
+        "fs.edit src/[id].tsx",
+    ]);
+    for call in calls {
+        for mode in [Auto, AcceptEdits, Default] {
+            let mut desk = Desk::new(mode);
+            let rules = desk.always(call);
+            if rules.is_empty() {
+                continue;
+            }
+            for rule in rules {
+                desk.permissions.remember(rule);
+            }
+            assert_eq!(desk.says(call), "allow", "{mode}: {call}");
+            if call.starts_with("bash ") {
+                assert_eq!(desk.says(&format!("{call} --more")), "ask", "{mode}: {call}");
+                assert_eq!(desk.says(&format!("{call}; rm x")), "ask", "{mode}: {call}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_grant_is_what_lies_outside_and_the_network() {
+    let desk = Desk::new(Auto).link("/home/ada/work/app/data", "/srv/data");
+    let paths = |call| {
+        let paths = desk.grant(call).paths;
+        paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(paths("fs.read src/a"), "");
+    assert_eq!(paths("fs.read data/a"), "/srv/data/a");
+    assert_eq!(paths("fs.read /usr/include/stdio.h"), "/usr/include/stdio.h");
+    assert_eq!(paths("bash cat src/a /etc/hosts data/b > /dev/null"), "/etc/hosts /srv/data/b");
+    assert!(desk.grant("web.fetch https://example.com").network);
+    assert!(desk.grant("bash curl https://example.com").network);
+    assert!(!desk.grant("bash cargo test").outside && !desk.grant("bash ls").network);
+}
+
+#[test]
+fn a_path_goes_where_the_kernel_would_go() {
+    let desk = Desk::new(Auto).link("/home/ada/work/app/k", "/home/ada/pictures/trip");
+    assert_eq!(desk.says("fs.read k/../list.txt"), "ask");
+    assert_eq!(desk.says("bash cat k/../list.txt"), "ask");
+    assert_eq!(desk.says("bash cat < k/../list.txt"), "ask");
+    assert_eq!(desk.says("bash cat src/../list.txt"), "allow");
+    assert_eq!(desk.says("bash ln -s /home/ada k2; cat k2/x"), "ask");
+    assert_eq!(Desk::new(Bypass).says("bash ln -s / k2; rm -rf k2/home"), "ask");
+}
+
+#[test]
+fn a_workspace_within_a_system_folder_is_the_users_own() {
+    let desk = Desk::new(AcceptEdits).at("/usr/src/app");
+    assert_eq!(desk.says("fs.write src/a"), "allow");
+    assert_eq!(desk.says("fs.write /usr/bin/x"), "ask");
+    let root = Desk::new(AcceptEdits).at("/");
+    assert_eq!(root.says("fs.write etc/hosts"), "ask");
+    assert_eq!(root.says("fs.write app/main.rs"), "allow");
+}
+
+#[test]
+fn too_many_parts_are_a_question_even_in_bypass() {
+    let many = vec!["true"; 60].join("; ");
+    for mode in [Auto, AcceptEdits, Bypass, Default] {
+        let desk = Desk::new(mode).with(&["allow bash"]);
+        assert_eq!(desk.says(&format!("bash {many}")), "ask", "{mode}");
+        let denied = Desk::new(mode).with(&["deny bash(rm *)"]);
+        assert_eq!(denied.says(&format!("bash {many}; rm x")), "deny", "{mode}");
+    }
+}
+
+#[test]
+fn an_untrusted_project_may_forbid_and_nothing_else() {
+    let mut desk = Desk::new(Auto);
+    for text in ["allow bash(cargo test)", "allow *", "deny bash(git push *)", "ask fs.read"] {
+        desk.permissions.remember(rule(text, Origin::Project));
+    }
+    desk.trusted = false;
+    assert_eq!(desk.says("bash cargo test"), "ask");
+    assert_eq!(desk.says("fs.write src/a"), "ask");
+    assert_eq!(desk.says("fs.read src/a"), "allow");
+    assert_eq!(desk.says("bash git push"), "deny");
+    desk.trusted = true;
+    assert_eq!(desk.says("bash cargo test"), "allow");
+    assert_eq!(desk.says("fs.read src/a"), "ask");
+}
+
+#[test]
+fn an_explanation_shows_parts_deeds_and_reasons() {
+    let desk = Desk::new(Auto);
+    let text = desk.look(|world| desk.permissions.explain(Auto, world, "ls src && rm -rf build"));
+    for line in ["1. ls src", "2. rm -rf build", "deletes `build`", "verdict: ask: mode auto"] {
+        assert!(text.contains(line), "{line} in\n{text}");
+    }
+}
+
+#[test]
+fn a_row_is_the_verdict_of_accept_edits_without_rules() {
+    let row = |command| Desk::new(Default).look(|world| ShellRow::of(command, world));
+    let harmless = row("ls | wc -l");
+    assert!(harmless.parse_ok && harmless.read_only);
+    assert_eq!((harmless.verdict, harmless.commands.len()), ("allow", 2));
+    let broken = row("echo '");
+    assert!(!broken.parse_ok);
+    assert_eq!(broken.verdict, "ask");
+}
+
+fn any_rule() -> impl Strategy<Value = Rule> {
+    let texts = [
+        "bash",
+        "bash(ls)",
+        "bash(ls *)",
+        "bash(rm *)",
+        "bash(cargo test)",
+        "bash(git *)",
+        "fs.*",
+        "fs.read",
+        "fs.read(src/**)",
+        "fs.read(.env)",
+        "fs.write(**)",
+        "fs.write(src/*)",
+        "*",
+        "fs.edit(~/notes/**)",
+        "web(example.com)",
+        "mcp(files:*)",
+        "mcp__*",
+        "agent",
+    ];
+    let action = prop::sample::select(vec![Action::Allow, Action::Ask, Action::Deny]);
+    let origins = vec![Origin::User, Origin::Project, Origin::Session, Origin::Flag];
+    (action, prop::sample::select(texts.to_vec()), prop::sample::select(origins))
+        .prop_map(|(action, text, origin)| Rule::parse(action, text, origin).unwrap())
+}
+
+fn any_rules() -> impl Strategy<Value = Vec<Rule>> {
+    prop::collection::vec(any_rule(), 0..6)
+}
+
+fn any_mode() -> impl Strategy<Value = PermissionMode> {
+    prop::sample::select(PermissionMode::ALL.to_vec())
+}
+
+fn any_call() -> impl Strategy<Value = &'static str> {
+    prop::sample::select(TABLE.iter().map(|(call, _)| *call).collect::<Vec<_>>())
+}
+
+fn strictness(verdict: &Verdict) -> u8 {
+    match verdict {
+        Verdict::Allow { .. } => 0,
+        Verdict::Ask { .. } => 1,
+        Verdict::Deny { .. } => 2,
+    }
+}
+
+fn desk(mode: PermissionMode, rules: Vec<Rule>) -> Desk {
+    let mut desk = Desk::new(mode);
+    desk.permissions = Permissions::new(rules);
+    desk
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(96))]
+
+    #[test]
+    fn a_child_never_may_what_its_parent_may_not(
+        mode in any_mode(),
+        rules in any_rules(),
+        call in any_call(),
+        limits in prop::collection::vec(
+            (prop::option::of(any_mode()), prop::option::of(Just(vec!["fs.*".to_owned()]))), 1..3),
+    ) {
+        let parent = desk(mode, rules);
+        let mut child = desk(mode, Vec::new());
+        child.permissions = parent.permissions.clone();
+        let mut before = strictness(&parent.judge(call));
+        for (mode, tools) in limits {
+            child.permissions = child.permissions.child(Limit { mode, tools });
+            let now = strictness(&child.judge(call));
+            prop_assert!(now >= before);
+            before = now;
+        }
+    }
+
+    #[test]
+    fn a_rule_that_denies_never_opens_anything(
+        mode in any_mode(), mut rules in any_rules(), more in any_rule(), call in any_call(),
+    ) {
+        let before = strictness(&desk(mode, rules.clone()).judge(call));
+        rules.push(Rule { action: Action::Deny, ..more });
+        prop_assert!(strictness(&desk(mode, rules).judge(call)) >= before);
+    }
+
+    #[test]
+    fn another_part_never_opens_a_command(
+        mode in any_mode(),
+        rules in any_rules(),
+        commands in prop::collection::vec(
+            prop::sample::select(vec![
+                "ls", "rm -rf x", "cargo test", "cd src", "cat .env", "git status", "git fetch",
+                "echo hi > f", "curl https://example.com", "true", "X=1", "cat src/a", "$X",
+            ]), 1..4),
+        more in prop::sample::select(vec!["ls", "cd src", "true", "cargo test", "cat a", "git fetch"]),
+        joint in prop::sample::select(vec![" && ", "; ", " | ", " || ", "\n", " & "]),
+    ) {
+        let desk = desk(mode, rules);
+        let one = commands.join(joint);
+        let before = strictness(&desk.judge(&format!("bash {one}")));
+        // In front it may not go elsewhere: then the rest would be another command.
+        let in_front = if more.starts_with("cd ") { "true" } else { more };
+        for two in [format!("{one}{joint}{more}"), format!("{in_front}{joint}{one}")] {
+            prop_assert!(strictness(&desk.judge(&format!("bash {two}"))) >= before, "{one} / {two}");
+        }
+    }
+
+    #[test]
+    fn any_text_gets_a_verdict(mode in any_mode(), text in "\\PC{0,60}") {
+        let desk = Desk::new(mode);
+        for tool in ["bash", "fs.read", "fs.write", "web.fetch"] {
+            let _verdict = desk.judge(&format!("{tool} {text}"));
+        }
+    }
+}

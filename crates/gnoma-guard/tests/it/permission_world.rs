@@ -1,0 +1,177 @@
+//! A made-up machine on which calls are judged, and a short way to say what is expected.
+
+use std::path::{Component, Path, PathBuf};
+
+use gnoma_core::{
+    RawJson, ToolCall, ToolSpec,
+    message::CallId,
+    session::PermissionMode,
+    tool::{Access, Grant, Tier, Touches},
+};
+use gnoma_guard::permission::{Action, Origin, Permissions, Rule, Verdict, World};
+use serde_json::json;
+
+pub(crate) const HOME: &str = "/home/ada";
+pub(crate) const WORKSPACE: &str = "/home/ada/work/app";
+
+/// Where calls are judged. The workspace is the working folder.
+pub(crate) struct Desk {
+    pub(crate) mode: PermissionMode,
+    pub(crate) permissions: Permissions,
+    pub(crate) trusted: bool,
+    links: Vec<(PathBuf, PathBuf)>,
+    cwd: PathBuf,
+    roots: Vec<PathBuf>,
+    own: Vec<PathBuf>,
+}
+
+impl Desk {
+    pub(crate) fn new(mode: PermissionMode) -> Self {
+        Self {
+            mode,
+            permissions: Permissions::default(),
+            trusted: true,
+            links: Vec::new(),
+            cwd: WORKSPACE.into(),
+            roots: vec![WORKSPACE.into()],
+            own: vec![PathBuf::from(HOME).join(".config/gnoma")],
+        }
+    }
+
+    /// Adds rules of the user, such as `allow bash(git status)`.
+    pub(crate) fn with(mut self, rules: &[&str]) -> Self {
+        for text in rules {
+            self.permissions.remember(rule(text, Origin::User));
+        }
+        self
+    }
+
+    /// Adds a link, both ends from the root.
+    pub(crate) fn link(mut self, from: &str, to: &str) -> Self {
+        self.links.push((from.into(), to.into()));
+        self
+    }
+
+    /// Moves to a workspace elsewhere.
+    pub(crate) fn at(mut self, workspace: &str) -> Self {
+        self.cwd = workspace.into();
+        self.roots = vec![workspace.into()];
+        self
+    }
+
+    pub(crate) fn look<T>(&self, look: impl FnOnce(&World<'_>) -> T) -> T {
+        look(&World {
+            cwd: &self.cwd,
+            home: Some(Path::new(HOME)),
+            roots: &self.roots,
+            config_dirs: &self.own,
+            trusted: self.trusted,
+            sandboxed: true,
+            resolve: &|path| self.resolve(path),
+        })
+    }
+
+    pub(crate) fn judge(&self, call: &str) -> Verdict {
+        let (tool, call) = parse(call);
+        self.judge_call(&tool, &call)
+    }
+
+    pub(crate) fn judge_call(&self, tool: &ToolSpec, call: &ToolCall) -> Verdict {
+        self.look(|world| self.permissions.judge(self.mode, world, tool, call))
+    }
+
+    /// The verdict in a word.
+    pub(crate) fn says(&self, call: &str) -> &'static str {
+        word(&self.judge(call))
+    }
+
+    pub(crate) fn reason(&self, call: &str) -> String {
+        match self.judge(call) {
+            Verdict::Allow { reason, .. }
+            | Verdict::Deny { reason }
+            | Verdict::Ask { reason, .. } => reason,
+        }
+    }
+
+    /// The rules that "always" would add.
+    pub(crate) fn always(&self, call: &str) -> Vec<Rule> {
+        match self.judge(call) {
+            Verdict::Ask { always, .. } => always,
+            Verdict::Allow { .. } | Verdict::Deny { .. } => Vec::new(),
+        }
+    }
+
+    pub(crate) fn grant(&self, call: &str) -> Grant {
+        match self.judge(call) {
+            Verdict::Allow { grant, .. } | Verdict::Ask { grant, .. } => grant,
+            Verdict::Deny { .. } => Grant::default(),
+        }
+    }
+
+    /// Follows links name by name, as a kernel does.
+    fn resolve(&self, path: &Path) -> PathBuf {
+        let mut real = PathBuf::new();
+        for component in path.components() {
+            match component {
+                Component::ParentDir => {
+                    real.pop();
+                }
+                other => real.push(other),
+            }
+            if let Some((_, to)) = self.links.iter().find(|(from, _)| *from == real) {
+                real.clone_from(to);
+            }
+        }
+        real
+    }
+}
+
+pub(crate) fn word(verdict: &Verdict) -> &'static str {
+    match verdict {
+        Verdict::Allow { .. } => "allow",
+        Verdict::Ask { .. } => "ask",
+        Verdict::Deny { .. } => "deny",
+    }
+}
+
+/// A rule as `ACTION RULE`.
+pub(crate) fn rule(text: &str, origin: Origin) -> Rule {
+    let (action, text) = text.split_once(' ').unwrap();
+    let action = match action {
+        "allow" => Action::Allow,
+        "ask" => Action::Ask,
+        _ => Action::Deny,
+    };
+    Rule::parse(action, text, origin).unwrap()
+}
+
+/// A call as `TOOL ARGUMENT`, of a tool that touches what such a tool touches.
+pub(crate) fn parse(call: &str) -> (ToolSpec, ToolCall) {
+    let (name, argument) = call.split_once(' ').unwrap_or((call, ""));
+    let (access, touches) = match name {
+        "bash" => (Access::Execute, Touches::Command("command")),
+        "web.fetch" => (Access::Read, Touches::Url("url")),
+        "fs.write" | "fs.edit" => (Access::Edit, Touches::Path("path")),
+        _ if name.starts_with("fs.") => (Access::Read, Touches::Path("path")),
+        "todo" => (Access::Read, Touches::Nothing),
+        _ => (Access::Execute, Touches::Nothing),
+    };
+    let arguments = match touches {
+        Touches::Command(field) | Touches::Path(field) | Touches::Url(field)
+            if !argument.is_empty() =>
+        {
+            json!({ field: argument })
+        }
+        _ => json!({}),
+    };
+    let spec = ToolSpec {
+        name: name.to_owned(),
+        description: String::new(),
+        parameters: RawJson::empty_object(),
+        access,
+        touches,
+        tier: Tier::Full,
+    };
+    let arguments = RawJson::of(&arguments).unwrap();
+    (spec, ToolCall::new(CallId::new("call"), name, arguments))
+}

@@ -1,0 +1,177 @@
+//! The environment that a command sees: names that look like keys are gone, and it is told who
+//! runs it. Pure.
+
+use std::ffi::{OsStr, OsString};
+
+/// Names that hold keys, and addresses of helpers that hand keys out. For [`crate::Policy::scrub`].
+pub const SCRUBBED: [&str; 22] = [
+    "*_API_KEY",
+    "*_APIKEY",
+    "*_ACCESS_KEY",
+    "*_ACCESS_KEY_ID",
+    "*_SECRET",
+    "*_SECRET_KEY",
+    "*_TOKEN",
+    "*_PAT",
+    "*_PASSWORD",
+    "*_PASSWD",
+    "*_PASSPHRASE",
+    "*_CREDENTIALS",
+    "*_PRIVATE_KEY",
+    "*_AUTH",
+    "*_DSN",
+    "*_WEBHOOK_URL",
+    "DATABASE_URL",
+    "PGPASSWORD",
+    "MYSQL_PWD",
+    "SSH_AUTH_SOCK",
+    "GPG_AGENT_INFO",
+    "DBUS_SESSION_BUS_ADDRESS",
+];
+
+/// Tells programs that an agent runs them.
+const MARKS: [(&str, &str); 3] = [("GNOMA", "1"), ("AGENT", "gnoma"), ("AI_AGENT", "gnoma")];
+
+/// How git counts settings that come by the environment.
+const GIT_COUNT: &str = "GIT_CONFIG_COUNT";
+
+/// Settings under which git runs nothing that a repository brings along. A variable beats every
+/// file, so a repository cannot set them back.
+const GIT_SETTINGS: [(&str, &str); 5] = [
+    ("core.hooksPath", "/dev/null"),
+    ("core.fsmonitor", "false"),
+    ("core.alternateRefsCommand", ""),
+    ("protocol.ext.allow", "never"),
+    ("safe.bareRepository", "explicit"),
+];
+
+/// A variable.
+pub(crate) type Variable = (OsString, OsString);
+
+/// The environment of a command, made from the one gnoma has.
+pub(crate) fn of_command(
+    inherited: impl Iterator<Item = Variable>,
+    scrub: &[String],
+    git_hardening: bool,
+) -> Vec<Variable> {
+    let mut variables: Vec<Variable> =
+        inherited.filter(|(name, _)| !is_scrubbed(name, scrub)).collect();
+    for (name, value) in MARKS {
+        set(&mut variables, name, value);
+    }
+    if git_hardening {
+        harden_git(&mut variables);
+    }
+    variables
+}
+
+fn is_scrubbed(name: &OsStr, scrub: &[String]) -> bool {
+    let name = name.to_string_lossy().to_ascii_uppercase();
+    scrub.iter().any(|pattern| matches(&name, &pattern.to_ascii_uppercase()))
+}
+
+/// Whether `pattern` covers `name`. A pattern that is only a star covers everything.
+fn matches(name: &str, pattern: &str) -> bool {
+    match (pattern.strip_prefix('*'), pattern.strip_suffix('*')) {
+        (None, None) => name == pattern,
+        (Some(end), None) => name.ends_with(end),
+        (None, Some(start)) => name.starts_with(start),
+        (Some(_), Some(_)) => name.contains(pattern.trim_matches('*')),
+    }
+}
+
+/// Adds to what may already be there: settings that come by the environment are counted.
+fn harden_git(variables: &mut Vec<Variable>) {
+    let mut count = counted(variables);
+    for (key, value) in GIT_SETTINGS {
+        set(variables, &format!("GIT_CONFIG_KEY_{count}"), key);
+        set(variables, &format!("GIT_CONFIG_VALUE_{count}"), value);
+        count += 1;
+    }
+    set(variables, GIT_COUNT, &count.to_string());
+}
+
+fn counted(variables: &[Variable]) -> usize {
+    let count = variables.iter().find(|(name, _)| name == GIT_COUNT);
+    count.and_then(|(_, value)| value.to_str()?.parse::<u16>().ok()).map_or(0, usize::from)
+}
+
+fn set(variables: &mut Vec<Variable>, name: &str, value: &str) {
+    variables.retain(|(known, _)| known != name);
+    variables.push((name.into(), value.into()));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(variables: &[(&str, &str)], scrub: &[&str]) -> Vec<String> {
+        let scrub: Vec<String> = scrub.iter().map(ToString::to_string).collect();
+        let inherited = variables.iter().map(|(name, value)| (name.into(), value.into()));
+        of_command(inherited, &scrub, false)
+            .into_iter()
+            .map(|(name, _)| name.into_string().unwrap())
+            .filter(|name| MARKS.iter().all(|(mark, _)| mark != name))
+            .collect()
+    }
+
+    #[test]
+    fn names_that_look_like_keys_are_gone_and_the_rest_stays() {
+        let kept = names(
+            &[
+                ("PATH", "/bin"),
+                ("HOME", "/home/a"),
+                ("OPENAI_API_KEY", "k"),
+                ("github_token", "k"),
+                ("AWS_SECRET_ACCESS_KEY", "k"),
+                ("AWS_ACCESS_KEY_ID", "k"),
+                ("SSH_AUTH_SOCK", "/tmp/agent"),
+                ("TOKENIZERS_PARALLELISM", "1"),
+                ("KEYBOARD", "de"),
+                ("XAUTHORITY", "x"),
+            ],
+            &SCRUBBED,
+        );
+        assert_eq!(kept, ["PATH", "HOME", "TOKENIZERS_PARALLELISM", "KEYBOARD", "XAUTHORITY"]);
+    }
+
+    #[test]
+    fn a_star_stands_for_anything_at_either_end() {
+        let variables = [("A_B_C", ""), ("B_C", ""), ("A_B", ""), ("C", "")];
+        assert_eq!(names(&variables, &["A_*"]), ["B_C", "C"]);
+        assert_eq!(names(&variables, &["*_C"]), ["A_B", "C"]);
+        assert_eq!(names(&variables, &["*_B*"]), ["B_C", "C"]);
+        assert_eq!(names(&variables, &["c"]), ["A_B_C", "B_C", "A_B"]);
+        assert!(names(&variables, &["*"]).is_empty());
+    }
+
+    #[test]
+    fn settings_for_git_are_added_to_those_already_there() {
+        let inherited = [
+            ("GIT_CONFIG_COUNT", "1"),
+            ("GIT_CONFIG_KEY_0", "user.name"),
+            ("GIT_CONFIG_VALUE_0", "A"),
+        ];
+        let variables = of_command(
+            inherited.iter().map(|(name, value)| (name.into(), value.into())),
+            &[],
+            true,
+        );
+        let value = |name: &str| {
+            let found = variables.iter().find(|(known, _)| known == name);
+            found.map(|(_, value)| value.to_str().unwrap())
+        };
+        assert_eq!(value("GIT_CONFIG_KEY_0"), Some("user.name"));
+        assert_eq!(value("GIT_CONFIG_KEY_1"), Some("core.hooksPath"));
+        assert_eq!(value("GIT_CONFIG_VALUE_1"), Some("/dev/null"));
+        assert_eq!(value("GIT_CONFIG_COUNT"), Some("6"));
+    }
+
+    #[test]
+    fn a_command_is_told_that_an_agent_runs_it() {
+        let inherited = [("AGENT".into(), "someone".into())];
+        let variables = of_command(inherited.into_iter(), &[], false);
+        assert!(variables.contains(&("AGENT".into(), "gnoma".into())));
+        assert_eq!(variables.len(), MARKS.len());
+    }
+}

@@ -1,0 +1,89 @@
+//! Runs one command inside walls.
+//!
+//! On Linux four layers are stacked, and each holds for itself: namespaces with a read-only view of
+//! the file system, Landlock, a filter of system calls, and the loss of every right to gain rights.
+//! The walls are not built between `fork` and `exec` of a program with threads, where nearly nothing
+//! is safe to do, but by a *launcher*: the program starts itself again, and the fresh process, which
+//! has one thread, builds them around itself and becomes the command. The policy travels in the
+//! launcher's arguments, before the command and apart from it: nothing a model writes can reach it.
+//!
+//! The parts:
+//!
+//! - namespaces of the session (user, network, IPC), shared by its commands, so that one can talk to
+//!   the server another has started; namespaces of each command (mounts, processes);
+//! - the file system read-only except the writable roots; protected paths held by mounts; absent ones
+//!   by stand-ins; what is hidden, and sockets of the host, under empty files; `/dev`, `/proc` and
+//!   `/run` of its own. `/tmp` is shared: files are handed from call to call and to the user;
+//! - Landlock with the same rules, as far as it can say them;
+//! - a filter that takes away what reaches past all that: other processes' memory, mounts, namespaces,
+//!   keys, kernel interfaces, raw and foreign sockets, modes that change the user;
+//! - no capabilities, no core dumps, a bound on processes, no inherited files, no keys in the
+//!   environment, no terminal. What a command leaves in the background ends with gnoma at the latest.
+//!
+//! Where namespaces are refused Landlock and the filter still hold; [`Support`] says what is lost.
+//!
+//! Not here: which command may run and with which policy (the guard), and reading its output (the
+//! tools). No CPU or memory bound either: builds need what there is.
+
+mod environment;
+#[cfg(target_os = "linux")]
+mod linux;
+#[cfg(target_os = "linux")]
+mod plan;
+mod policy;
+mod protected;
+pub mod seatbelt;
+mod support;
+mod walled;
+mod walls;
+
+pub use environment::SCRUBBED;
+pub use policy::{DEFAULT_PROCESSES, Limits, Policy, Readable};
+pub use protected::PROTECTED;
+pub use support::{Part, Strength, Support};
+pub use walled::walled;
+pub use walls::Walls;
+
+/// What the program must do before anything else, so that it can be its own launcher.
+pub mod launcher {
+    use std::{
+        ffi::{OsStr, OsString},
+        process::ExitCode,
+    };
+
+    /// The path under which a program finds itself, even when its file was replaced.
+    pub const ITSELF: &str = "/proc/self/exe";
+
+    /// Exit code when the walls could not be built, and the command was not run.
+    pub const NOT_BUILT: u8 = 125;
+
+    /// Whether a program's first argument says that it was started as a launcher.
+    #[must_use]
+    pub fn is_request(first_argument: &OsStr) -> bool {
+        #[cfg(target_os = "linux")]
+        {
+            use crate::linux::launcher::{HOLD_SESSION, RUN_COMMAND};
+            first_argument == RUN_COMMAND || first_argument == HOLD_SESSION
+        }
+        #[cfg(not(target_os = "linux"))]
+        {
+            let _ = first_argument;
+            false
+        }
+    }
+
+    /// Does what the arguments after the program's name ask for. To be called before anything else
+    /// is set up: it closes inherited files and counts on being the only thread.
+    #[must_use]
+    pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
+        #[cfg(target_os = "linux")]
+        {
+            crate::linux::launcher::main(args.into_iter())
+        }
+        #[cfg(not(target_os = "linux"))]
+        {
+            drop(args);
+            ExitCode::from(NOT_BUILT)
+        }
+    }
+}

@@ -1,0 +1,231 @@
+//! Which mounts keep the protected paths as they are, and what stands in for those that are absent.
+//!
+//! A mount point can be neither renamed nor removed, so a protected path is mounted read-only on
+//! itself, and every folder between it and its root is mounted on itself: `.git` cannot be moved away
+//! and made anew without its guards. What is absent has nothing to mount on, so its first missing
+//! part is made: an empty folder, which git neither shows nor adds, marked by a mode nobody uses.
+//! Inside it is read-only; outside it is an ordinary empty folder that others may fill.
+//!
+//! Each command that relies on a stand-in holds a shared lock on it. A keeper, which leaves the
+//! command's process group so that killing the command does not kill it, removes stand-ins when the
+//! command is over, nobody else holds them and they are still empty. A keeper that was killed leaves
+//! an empty folder; the next command recognises and removes it.
+
+use std::{
+    collections::BTreeMap,
+    ffi::{OsStr, OsString},
+    fs, io,
+    os::fd::{AsFd, OwnedFd},
+    path::{Component, Path, PathBuf},
+};
+
+use rustix::{
+    fs::{
+        AtFlags, CWD, FileType, FlockOperation, Mode, OFlags, Stat, fchmod, flock, fstat, mkdirat,
+        open, openat, statat, unlinkat,
+    },
+    io::{Errno, read},
+    process::setsid,
+    stdio::{dup2_stderr, dup2_stdin, dup2_stdout},
+};
+
+use super::fault::{Fault, Step};
+
+/// How often a stand-in that vanishes while it is being locked is made again.
+const MAX_TRIES: usize = 16;
+/// Deepest protected path below its root.
+const MAX_DEPTH: usize = 32;
+/// Most links that are followed on the way to a protected path.
+const MAX_LINKS: usize = 8;
+/// The mode that marks a stand-in: sticky, which means nothing for an empty folder of one's own.
+const MARK: Mode = Mode::from_raw_mode(0o1700);
+/// The mode of a stand-in that somebody filled.
+const ORDINARY: Mode = Mode::from_raw_mode(0o755);
+
+/// What is mounted on a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Hold {
+    /// Itself, so that it can be neither moved nor removed.
+    Pinned,
+    /// Itself, read-only.
+    ReadOnly,
+}
+
+/// The mounts that are needed, parents first, and the stand-ins they rest on.
+#[derive(Debug, Default)]
+pub(super) struct Protection {
+    /// What to mount on which path.
+    pub(super) holds: BTreeMap<PathBuf, Hold>,
+    /// What was absent.
+    pub(super) stand_ins: Vec<StandIn>,
+}
+
+/// An empty folder in the place of something absent. Locked while it is held.
+#[derive(Debug)]
+pub(super) struct StandIn {
+    parent: OwnedFd,
+    name: OsString,
+    itself: OwnedFd,
+}
+
+impl Protection {
+    /// Works out the mounts for `protected` below `roots`; makes what is absent.
+    pub(super) fn prepare(roots: &[PathBuf], protected: &[PathBuf]) -> Result<Self, Fault> {
+        let mut protection = Self::default();
+        for path in protected {
+            let mut next = Some(path.clone());
+            for _ in 0..MAX_LINKS {
+                let Some(path) = next.take() else { break };
+                next = protection.add(roots, &path)?;
+            }
+        }
+        Ok(protection)
+    }
+
+    /// Holds `path`. When a link stands in the way the link is held, and where the rest of the path
+    /// lies is returned.
+    fn add(&mut self, roots: &[PathBuf], path: &Path) -> Result<Option<PathBuf>, Fault> {
+        let below = |root: &&PathBuf| path.strip_prefix(root).is_ok();
+        let Some(root) = roots.iter().filter(below).max_by_key(|root| root.as_os_str().len())
+        else {
+            return Ok(None);
+        };
+        let relative = path.strip_prefix(root).unwrap_or(path);
+        self.walk(root, relative).step(|| format!("protect `{}`", path.display()))
+    }
+
+    fn walk(&mut self, root: &Path, relative: &Path) -> io::Result<Option<PathBuf>> {
+        let mut here = root.to_owned();
+        let mut rest = relative.components();
+        let folder = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let mut parent = open(root, folder, Mode::empty())?;
+        for _ in 0..MAX_DEPTH {
+            let Some(name) = rest.next().map(Component::as_os_str) else { break };
+            let is_last = rest.as_path().as_os_str().is_empty();
+            here.push(name);
+            let Some(kind) = kind_of(&parent, name)? else {
+                self.stand_in(parent, name)?;
+                self.holds.insert(here, Hold::ReadOnly);
+                return Ok(None);
+            };
+            if kind == FileType::Symlink {
+                self.holds.insert(here.clone(), Hold::ReadOnly);
+                return Ok(fs::canonicalize(&here).ok().map(|real| real.join(rest.as_path())));
+            }
+            if is_last || kind != FileType::Directory {
+                // A file where a folder is expected (`.git` of a worktree) says where that is.
+                self.holds.insert(here, Hold::ReadOnly);
+                return Ok(None);
+            }
+            self.holds.entry(here.clone()).or_insert(Hold::Pinned);
+            parent = openat(&parent, name, folder | OFlags::NOFOLLOW, Mode::empty())?;
+        }
+        Ok(None)
+    }
+
+    fn stand_in(&mut self, parent: OwnedFd, name: &OsStr) -> io::Result<()> {
+        match StandIn::make(parent, name) {
+            Ok(stand_in) => self.stand_ins.extend(stand_in),
+            // Where we may not make it, neither may the command.
+            Err(error) if is_refusal(&error) => {}
+            Err(error) => return Err(error),
+        }
+        Ok(())
+    }
+}
+
+fn is_refusal(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem)
+}
+
+fn kind_of(parent: &OwnedFd, name: &OsStr) -> io::Result<Option<FileType>> {
+    match statat(parent, name, AtFlags::SYMLINK_NOFOLLOW) {
+        Ok(facts) if is_stand_in(&facts) => Ok(None),
+        Ok(facts) => Ok(Some(FileType::from_raw_mode(facts.st_mode))),
+        Err(Errno::NOENT) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Whether this carries the mark. A folder that was filled since carries it too, and is left alone
+/// by everything here: only what is empty can be removed.
+fn is_stand_in(facts: &Stat) -> bool {
+    /// All but what a parent folder may pass on: its group.
+    const MEANT: u32 = 0o1777;
+    FileType::from_raw_mode(facts.st_mode) == FileType::Directory
+        && facts.st_mode & MEANT == MARK.as_raw_mode()
+}
+
+impl StandIn {
+    /// Makes and locks a stand-in, or joins those who hold it already. `None` when something else
+    /// turned up in its place.
+    fn make(parent: OwnedFd, name: &OsStr) -> io::Result<Option<Self>> {
+        let opened = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        for _ in 0..MAX_TRIES {
+            match mkdirat(&parent, name, MARK) {
+                Ok(()) | Err(Errno::EXIST) => {}
+                Err(error) => return Err(error.into()),
+            }
+            let itself = match openat(&parent, name, opened, Mode::empty()) {
+                Ok(itself) => itself,
+                Err(Errno::NOENT) => continue,
+                Err(error) => return Err(error.into()),
+            };
+            flock(&itself, FlockOperation::LockShared)?;
+            if !is_stand_in(&fstat(&itself)?) {
+                return Ok(None);
+            }
+            if is_at(&itself, &parent, name) {
+                return Ok(Some(Self { parent, name: name.to_owned(), itself }));
+            }
+        }
+        Err(io::Error::other("somebody else keeps removing it"))
+    }
+
+    /// Removes it if this was the last to hold it and nobody put anything in.
+    fn remove(&self) {
+        if flock(&self.itself, FlockOperation::NonBlockingLockExclusive).is_err()
+            || !is_at(&self.itself, &self.parent, &self.name)
+        {
+            return;
+        }
+        if unlinkat(&self.parent, &self.name, AtFlags::REMOVEDIR).is_err() {
+            // It is somebody's now. Failing leaves an odd mode and nothing worse.
+            fchmod(&self.itself, ORDINARY).ok();
+        }
+    }
+}
+
+fn is_at(itself: &OwnedFd, parent: &OwnedFd, name: &OsStr) -> bool {
+    let same = |a: Stat, b: Stat| a.st_ino == b.st_ino && a.st_dev == b.st_dev;
+    match (fstat(itself), statat(parent, name, AtFlags::SYMLINK_NOFOLLOW)) {
+        (Ok(itself), Ok(there)) => same(itself, there),
+        _ => false,
+    }
+}
+
+/// The keeper: waits until `lifeline` has no writer left, then removes the stand-ins.
+pub(super) fn keep(stand_ins: &[StandIn], lifeline: &OwnedFd) {
+    if leave_group().is_ok() {
+        // Nothing is ever written; the only thing to read is the end.
+        read(lifeline, &mut [0]).ok();
+    }
+    for stand_in in stand_ins.iter().rev() {
+        stand_in.remove();
+    }
+}
+
+/// Whoever waits for the command's output must not wait for the keeper.
+fn leave_group() -> io::Result<()> {
+    let nothing = open("/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())?;
+    dup2_stdin(nothing.as_fd())?;
+    dup2_stdout(nothing.as_fd())?;
+    dup2_stderr(nothing.as_fd())?;
+    setsid()?;
+    Ok(())
+}
+
+/// Opens a path without following a link at its end, for those who mount on it.
+pub(super) fn exists(path: &Path) -> bool {
+    statat(CWD, path, AtFlags::SYMLINK_NOFOLLOW).is_ok()
+}

@@ -1,0 +1,64 @@
+//! Finds out what this machine permits, by trying it in a process that ends at once.
+
+use std::{fs, io, os::fd::AsFd};
+
+use rustix::{
+    mount::{OpenTreeFlags, open_tree},
+    process::{WaitOptions, waitpid},
+    thread::UnshareFlags,
+};
+
+use super::raw::{self, mount_attributes::READ_ONLY};
+
+/// The trial got everything.
+const FINE: u8 = 0;
+/// A user namespace was refused.
+const NO_NAMESPACE: u8 = 1;
+/// The namespace was made, but mounts in it cannot be changed.
+const NO_MOUNTS: u8 = 2;
+
+/// Why namespaces cannot be used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Refusal {
+    /// They cannot be made.
+    Namespaces,
+    /// They can be made and are of no use.
+    Mounts,
+    /// It could not be found out.
+    Trial,
+}
+
+/// Whether namespaces can be made and used.
+pub(crate) fn namespaces() -> Result<(), Refusal> {
+    // The child only makes system calls: this may be called in a process with many threads.
+    let trial = raw::fork_for(|| {
+        if raw::unshare(UnshareFlags::NEWUSER | UnshareFlags::NEWNS).is_err() {
+            return NO_NAMESPACE;
+        }
+        let flags = OpenTreeFlags::OPEN_TREE_CLOEXEC;
+        let root = open_tree(rustix::fs::CWD, c"/", flags);
+        match root.map(|root| raw::set_mount(root.as_fd(), READ_ONLY, true)) {
+            Ok(Ok(())) => FINE,
+            _ => NO_MOUNTS,
+        }
+    });
+    let ended = trial.ok().and_then(|child| waitpid(Some(child), WaitOptions::empty()).ok()?);
+    match ended.and_then(|(_, status)| status.exit_status()).map(u8::try_from) {
+        Some(Ok(FINE)) => Ok(()),
+        Some(Ok(NO_NAMESPACE)) => Err(Refusal::Namespaces),
+        Some(Ok(NO_MOUNTS)) => Err(Refusal::Mounts),
+        _ => Err(Refusal::Trial),
+    }
+}
+
+/// The version of Landlock, where it is switched on.
+pub(crate) fn landlock() -> Option<u32> {
+    raw::landlock_version().ok()
+}
+
+/// Whether system calls can be filtered: the kernel lists what a filter may answer.
+pub(crate) fn filters() -> bool {
+    let actions = fs::read_to_string("/proc/sys/kernel/seccomp/actions_avail");
+    actions
+        .map_or_else(|error| error.kind() != io::ErrorKind::NotFound, |all| all.contains("errno"))
+}

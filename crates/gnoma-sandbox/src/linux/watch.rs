@@ -1,0 +1,260 @@
+//! The command's own first process: collects what ends, passes signals on, and takes everything down
+//! when it must.
+//!
+//! It outlives the command when that leaves something in the background: then it waits for the rest,
+//! for a signal, or for the end of the gnoma it belongs to. As number one of a process namespace its
+//! end is the end of all; without a namespace orphans are handed to it and it ends them itself.
+
+use std::{
+    fs, io,
+    os::fd::{AsFd, OwnedFd},
+    time::{Duration, Instant},
+};
+
+use rustix::{
+    event::{PollFd, PollFlags, poll},
+    fs::{Mode, OFlags, open},
+    io::{Errno, read, write},
+    process::{
+        Pid, Signal, WaitOptions, WaitStatus, getpid, kill_process, kill_process_group, wait,
+    },
+    stdio::{dup2_stderr, dup2_stdin, dup2_stdout},
+};
+
+use super::{guarded::Snapshot, mounts, protect::Protection, raw::next_signal};
+
+/// A signal that reaches the launcher and this process, as one to their group does, is passed on
+/// once.
+const SAME_SIGNAL: Duration = Duration::from_millis(100);
+/// How often what is left is looked for when it must go; each time one generation ends.
+const MAX_ROUNDS: usize = 10_000;
+/// How a command ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Ending {
+    /// By itself.
+    Code(u8),
+    /// By a signal.
+    Signal(u8),
+}
+
+/// What the launcher is told when the command ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Report {
+    /// How it ended.
+    pub(super) ending: Ending,
+    /// Nothing is left in the background.
+    pub(super) is_all: bool,
+}
+
+impl Report {
+    fn send(self, to: &OwnedFd) {
+        let (by_signal, number) = match self.ending {
+            Ending::Code(code) => (false, code),
+            Ending::Signal(signal) => (true, signal),
+        };
+        // Nobody listens any more: nobody wants to know.
+        write(to, &[by_signal.into(), number, self.is_all.into()]).ok();
+    }
+
+    /// Reads a report; `None` when there will be none. So few bytes come all at once.
+    pub(super) fn receive(from: &OwnedFd) -> Option<Self> {
+        let mut bytes = [0; 3];
+        if read(from, &mut bytes) != Ok(bytes.len()) {
+            return None;
+        }
+        let [by_signal, number, is_all] = bytes;
+        let ending = if by_signal == 1 { Ending::Signal(number) } else { Ending::Code(number) };
+        Some(Self { ending, is_all: is_all == 1 })
+    }
+}
+
+/// What protects paths while the command runs.
+#[derive(Debug)]
+pub(super) enum Guard<'a> {
+    /// Mounts, to be renewed when somebody outside replaces a file and with it the mount.
+    Mounts(&'a Protection),
+    /// A memory of what was there, where mounts are refused.
+    Memory(Snapshot),
+}
+
+/// Everything this process listens to and answers for.
+#[derive(Debug)]
+pub(super) struct Watch<'a> {
+    /// The gnoma that asked for the command.
+    pub(super) owner: &'a OwnedFd,
+    /// The process that gnoma waits for.
+    pub(super) launcher: &'a OwnedFd,
+    /// Signals, read instead of received.
+    pub(super) signals: &'a OwnedFd,
+    /// Where the report goes.
+    pub(super) report: &'a OwnedFd,
+    /// What protects.
+    pub(super) guard: Guard<'a>,
+    /// The command.
+    pub(super) command: Pid,
+}
+
+/// What happened since the last look.
+struct News {
+    must_end: bool,
+    mounts_changed: bool,
+}
+
+impl Watch<'_> {
+    /// Serves until nothing is left to serve.
+    pub(super) fn serve(&self) {
+        let mut is_told = false;
+        let mut passed_on = None;
+        let mount_table = self.mount_table();
+        // Whoever reads the command's output must not wait for us.
+        let_go_of_streams(matches!(self.guard, Guard::Memory(_))).ok();
+        while let Ok(news) = self.listen(is_told, mount_table.as_ref()) {
+            if news.must_end {
+                break;
+            }
+            if news.mounts_changed
+                && let Guard::Mounts(protection) = self.guard
+            {
+                mounts::protect(protection).ok();
+            }
+            while let Some(signal) = next_signal(self.signals) {
+                self.pass_on(signal, &mut passed_on);
+            }
+            let collected = collect(self.command);
+            if let Some(ending) = collected.ending {
+                self.check();
+                Report { ending, is_all: collected.is_all }.send(self.report);
+                let_go_of_streams(false).ok();
+                is_told = true;
+            }
+            if collected.is_all {
+                break;
+            }
+        }
+        self.end_all();
+        self.check();
+    }
+
+    fn listen(&self, is_told: bool, mount_table: Option<&fs::File>) -> io::Result<News> {
+        let mut events =
+            vec![PollFd::new(self.owner, PollFlags::IN), PollFd::new(self.signals, PollFlags::IN)];
+        let launcher = (!is_told).then(|| PollFd::new(self.launcher, PollFlags::IN));
+        let ends = 2 + launcher.iter().len();
+        events.extend(launcher);
+        events.extend(mount_table.map(|table| PollFd::new(table, PollFlags::PRI)));
+        match poll(&mut events, None) {
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+        let came =
+            |place: usize| events.get(place).is_some_and(|event| !event.revents().is_empty());
+        // Our gnoma is gone, or the launcher was killed before it knew the end.
+        Ok(News { must_end: came(0) || (!is_told && came(2)), mounts_changed: came(ends) })
+    }
+
+    /// Tells of changes to the mounts of this namespace.
+    fn mount_table(&self) -> Option<fs::File> {
+        match self.guard {
+            Guard::Mounts(_) => fs::File::open("/proc/self/mounts").ok(),
+            Guard::Memory(_) => None,
+        }
+    }
+
+    fn pass_on(&self, signal: Signal, last: &mut Option<(Signal, Instant)>) {
+        // Without a namespace the command is in the launcher's group and has it already.
+        if signal == Signal::CHILD || matches!(self.guard, Guard::Memory(_)) {
+            return;
+        }
+        let now = Instant::now();
+        let is_same = |(known, when): (Signal, Instant)| {
+            known == signal && now.duration_since(when) < SAME_SIGNAL
+        };
+        if !last.is_some_and(is_same) {
+            *last = Some((signal, now));
+            everybody(signal);
+        }
+    }
+
+    /// Where there is no namespace to die with us.
+    fn end_all(&self) {
+        if matches!(self.guard, Guard::Mounts(_)) {
+            everybody(Signal::KILL);
+        }
+        for _ in 0..MAX_ROUNDS {
+            for child in children() {
+                kill_process(child, Signal::KILL).ok();
+            }
+            if matches!(wait(WaitOptions::empty()), Err(Errno::CHILD)) {
+                return;
+            }
+        }
+    }
+
+    /// Puts back what is protected and was changed, and says so where the command's output goes.
+    fn check(&self) {
+        let Guard::Memory(snapshot) = &self.guard else {
+            return;
+        };
+        for (path, restored) in snapshot.restore() {
+            let what = match restored {
+                Ok(()) => "it was put back".to_owned(),
+                Err(error) => format!("it could not be put back: {error}"),
+            };
+            let line =
+                format!("gnoma: `{}` is protected and was changed; {what}\n", path.display());
+            write(rustix::stdio::stderr(), line.as_bytes()).ok();
+        }
+    }
+}
+
+/// Every process of the namespace but this one, its first.
+fn everybody(signal: Signal) {
+    if getpid() == Pid::INIT {
+        // Group one stands for all.
+        kill_process_group(Pid::INIT, signal).ok();
+    }
+}
+
+struct Collected {
+    /// How the command ended, if it did just now.
+    ending: Option<Ending>,
+    /// No child is left.
+    is_all: bool,
+}
+
+fn collect(command: Pid) -> Collected {
+    let mut ending = None;
+    loop {
+        match wait(WaitOptions::NOHANG) {
+            Ok(Some((child, status))) if child == command => ending = Some(ending_of(status)),
+            Ok(Some(_)) => {}
+            Ok(None) => return Collected { ending, is_all: false },
+            Err(_) => return Collected { ending, is_all: true },
+        }
+    }
+}
+
+/// Codes and signals have eight bits and fewer.
+fn ending_of(status: WaitStatus) -> Ending {
+    let small = |number: i32| u8::try_from(number).unwrap_or(u8::MAX);
+    match status.terminating_signal() {
+        Some(signal) => Ending::Signal(small(signal)),
+        None => Ending::Code(status.exit_status().map_or(u8::MAX, small)),
+    }
+}
+
+fn children() -> Vec<Pid> {
+    let own = getpid().as_raw_nonzero();
+    let list = fs::read_to_string(format!("/proc/{own}/task/{own}/children")).unwrap_or_default();
+    list.split_whitespace().filter_map(|number| Pid::from_raw(number.parse().ok()?)).collect()
+}
+
+fn let_go_of_streams(but_errors: bool) -> io::Result<()> {
+    let nothing = open("/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())?;
+    dup2_stdin(nothing.as_fd())?;
+    dup2_stdout(nothing.as_fd())?;
+    if !but_errors {
+        dup2_stderr(nothing.as_fd())?;
+    }
+    Ok(())
+}

@@ -1,0 +1,186 @@
+//! A policy on its way to the launcher: a list of arguments, so that every path survives as it is.
+//!
+//! The list ends with `--` and the command. Whatever stands behind that is the command's and is
+//! never read as policy, so nothing a model writes can widen it.
+
+use std::{
+    ffi::{OsStr, OsString},
+    fmt,
+};
+
+use crate::policy::{Limits, Policy, Readable};
+
+/// Stands between the policy and the command.
+const END: &str = "--";
+
+/// All that the launcher must know.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Plan {
+    /// The process that asked for the command; everything ends with it.
+    pub(crate) owner: u32,
+    /// The process that holds the session's namespaces; without one there are none.
+    pub(crate) session: Option<u32>,
+    /// What the command may do.
+    pub(crate) policy: Policy,
+}
+
+/// A plan that cannot be read.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Unreadable(String);
+
+impl fmt::Display for Unreadable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl Plan {
+    /// The plan as arguments, up to and including the mark before the command.
+    pub(crate) fn to_args(&self) -> Vec<OsString> {
+        let policy = &self.policy;
+        let mut list = Writer(Vec::new());
+        list.add("owner", self.owner.to_string());
+        if let Some(session) = self.session {
+            list.add("session", session.to_string());
+        }
+        list.add_all("write", &policy.writable);
+        list.add_all("protect", &policy.protected);
+        list.add_all("hide", policy.readable.hidden());
+        list.add_all("device", &policy.devices);
+        list.add_all("scrub", &policy.scrub);
+        list.add("network", switch(policy.network));
+        list.add("loopback", switch(policy.loopback));
+        list.add("git", switch(policy.git_hardening));
+        list.add("processes", policy.limits.processes.to_string());
+        list.0.push(END.into());
+        list.0
+    }
+
+    /// Reads the plan and leaves `args` at the command.
+    pub(crate) fn from_args(args: &mut impl Iterator<Item = OsString>) -> Result<Self, Unreadable> {
+        let mut plan = Self { owner: 0, session: None, policy: Policy::default() };
+        loop {
+            let key = args.next().ok_or_else(|| Unreadable("the plan has no end".to_owned()))?;
+            if key == END {
+                return Ok(plan);
+            }
+            let value =
+                args.next().ok_or_else(|| Unreadable(format!("`{}` has no value", show(&key))))?;
+            plan.set(&key, value)?;
+        }
+    }
+
+    fn set(&mut self, key: &OsStr, value: OsString) -> Result<(), Unreadable> {
+        let policy = &mut self.policy;
+        match key.to_str().unwrap_or_default() {
+            "owner" => self.owner = number(&value)?,
+            "session" => self.session = Some(number(&value)?),
+            "write" => policy.writable.push(value.into()),
+            "protect" => policy.protected.push(value.into()),
+            "hide" => hide(&mut policy.readable, value),
+            "device" => policy.devices.push(value.into()),
+            "scrub" => policy.scrub.push(value.to_string_lossy().into_owned()),
+            "network" => policy.network = is_on(&value),
+            "loopback" => policy.loopback = is_on(&value),
+            "git" => policy.git_hardening = is_on(&value),
+            "processes" => policy.limits = Limits { processes: number(&value)? },
+            _ => return Err(Unreadable(format!("`{}` is not part of a plan", show(key)))),
+        }
+        Ok(())
+    }
+}
+
+struct Writer(Vec<OsString>);
+
+impl Writer {
+    fn add(&mut self, key: &str, value: impl Into<OsString>) {
+        self.0.extend([key.into(), value.into()]);
+    }
+
+    fn add_all<T: AsRef<OsStr>>(&mut self, key: &str, values: &[T]) {
+        for value in values {
+            self.add(key, value.as_ref());
+        }
+    }
+}
+
+fn hide(readable: &mut Readable, path: OsString) {
+    match readable {
+        Readable::All => *readable = Readable::Except(vec![path.into()]),
+        Readable::Except(hidden) => hidden.push(path.into()),
+    }
+}
+
+fn switch(on: bool) -> &'static str {
+    if on { "1" } else { "0" }
+}
+
+fn is_on(value: &OsStr) -> bool {
+    value == "1"
+}
+
+fn number(value: &OsStr) -> Result<u32, Unreadable> {
+    let parsed = value.to_str().and_then(|text| text.parse().ok());
+    parsed.ok_or_else(|| Unreadable(format!("`{}` is not a number", show(value))))
+}
+
+fn show(text: &OsStr) -> impl fmt::Display {
+    text.to_string_lossy().into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{os::unix::ffi::OsStringExt, path::PathBuf};
+
+    use proptest::{collection::vec, prelude::*};
+
+    use super::*;
+
+    fn paths() -> impl Strategy<Value = Vec<PathBuf>> {
+        vec(vec(1_u8.., 0..12).prop_map(|bytes| OsString::from_vec(bytes).into()), 0..4)
+    }
+
+    prop_compose! {
+        fn plans()(
+            owner: u32,
+            session: Option<u32>,
+            writable in paths(),
+            protected in paths(),
+            hidden in paths(),
+            devices in paths(),
+            network: bool,
+            loopback: bool,
+            scrub in vec("[ -~]{0,8}", 0..4),
+            git_hardening: bool,
+            processes: u32,
+        ) -> Plan {
+            let readable =
+                if hidden.is_empty() { Readable::All } else { Readable::Except(hidden) };
+            let limits = Limits { processes };
+            let policy = Policy {
+                writable, protected, readable, devices, network, loopback, scrub, git_hardening,
+                limits,
+            };
+            Plan { owner, session, policy }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_plan_arrives_as_it_was_sent_and_the_command_is_left_alone(
+            plan in plans(),
+            command in vec("[ -~]{0,8}", 0..6),
+        ) {
+            let command: Vec<OsString> = command.into_iter().map(Into::into).collect();
+            let mut args = plan.to_args().into_iter().chain(command.clone());
+            prop_assert_eq!(Plan::from_args(&mut args).unwrap(), plan);
+            prop_assert_eq!(args.collect::<Vec<_>>(), command);
+        }
+
+        #[test]
+        fn what_is_no_plan_is_refused_and_never_widens_one(words in vec("[ -~]{0,8}", 0..8)) {
+            let mut args = words.iter().filter(|word| *word != END).map(Into::into);
+            prop_assert!(Plan::from_args(&mut args).is_err());
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! What a command inside the walls may do. Plain values; nothing here looks at the machine.
+
+use std::path::PathBuf;
+
+/// Processes and threads that one session's commands may have at once, unless told otherwise.
+/// Builds on large machines need a thousand; a fork bomb needs all there are.
+pub const DEFAULT_PROCESSES: u32 = 4096;
+
+/// What one command may touch. The default is the narrowest: reads everything, writes nothing.
+///
+/// Paths are absolute. They may be absent: an absent root is left out, an absent protected path
+/// cannot be made, an absent hidden path is not there to be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Policy {
+    /// Folders and files that can be written: workspace, temporary files, caches.
+    pub writable: Vec<PathBuf>,
+    /// What stays as it is although it lies below a writable root. See [`crate::PROTECTED`].
+    pub protected: Vec<PathBuf>,
+    /// What can be read.
+    pub readable: Readable,
+    /// Devices besides the harmless ones (`/dev/null` and its like), such as a graphics card.
+    pub devices: Vec<PathBuf>,
+    /// The network of the machine. Contains `loopback`.
+    pub network: bool,
+    /// A loopback of the session's own: its commands reach each other's servers and nothing else.
+    pub loopback: bool,
+    /// Names of variables that are removed; `*` at either end stands for anything, and case does
+    /// not count. See [`crate::SCRUBBED`].
+    pub scrub: Vec<String>,
+    /// Tells git by its environment to run nothing that a repository brings along.
+    pub git_hardening: bool,
+    /// How much it may use.
+    pub limits: Limits,
+}
+
+impl Default for Policy {
+    fn default() -> Self {
+        Self {
+            writable: Vec::new(),
+            protected: Vec::new(),
+            readable: Readable::All,
+            devices: Vec::new(),
+            network: false,
+            loopback: true,
+            scrub: Vec::new(),
+            git_hardening: false,
+            limits: Limits::default(),
+        }
+    }
+}
+
+/// What can be read.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Readable {
+    /// Everything the user can read.
+    #[default]
+    All,
+    /// Everything except these and what lies below them.
+    Except(Vec<PathBuf>),
+}
+
+impl Readable {
+    /// What cannot be read.
+    #[must_use]
+    pub fn hidden(&self) -> &[PathBuf] {
+        match self {
+            Self::All => &[],
+            Self::Except(hidden) => hidden,
+        }
+    }
+}
+
+/// How much a command may use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Processes and threads at once.
+    pub processes: u32,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { processes: DEFAULT_PROCESSES }
+    }
+}

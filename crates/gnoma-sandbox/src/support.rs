@@ -1,0 +1,228 @@
+//! What holds on this machine, in words for a person.
+
+use std::fmt;
+
+/// What the walls can be made of here. Finding out takes well under a millisecond; keep it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Support {
+    /// Every part, strongest first.
+    pub parts: Vec<Part>,
+    /// What follows from them.
+    pub strength: Strength,
+}
+
+/// One part of the walls.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Part {
+    /// Its name.
+    pub name: &'static str,
+    /// Whether it holds here.
+    pub holds: bool,
+    /// What it does, or what is missing, what is lost by that, and what to do about it.
+    pub note: String,
+}
+
+/// How much the walls hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Strength {
+    /// Nothing: commands are refused while the sandbox is on.
+    None,
+    /// Files and network are walled; some of what is told in the parts is lost.
+    Partial,
+    /// Everything.
+    Full,
+}
+
+impl fmt::Display for Strength {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::None => "there is no sandbox on this machine",
+            Self::Partial => "the sandbox holds in part",
+            Self::Full => "the sandbox holds",
+        })
+    }
+}
+
+impl Support {
+    /// Finds out. Tries a namespace in a process that ends at once; changes nothing.
+    #[must_use]
+    pub fn detect() -> Self {
+        Self::of(detected())
+    }
+
+    /// Whether commands get namespaces of their own.
+    pub(crate) fn has_namespaces(&self) -> bool {
+        self.parts.iter().any(|part| part.name == NAMESPACES && part.holds)
+    }
+}
+
+const NAMESPACES: &str = "namespaces";
+
+/// What was found out.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Found {
+    pub(crate) namespaces: Result<(), NoNamespaces>,
+    pub(crate) landlock: Option<u32>,
+    pub(crate) filter: bool,
+}
+
+/// Why there are no namespaces.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum NoNamespaces {
+    Refused,
+    Useless,
+    Unknown,
+}
+
+#[cfg(target_os = "linux")]
+fn detected() -> Found {
+    use crate::linux::trial::{self, Refusal};
+    Found {
+        namespaces: trial::namespaces().map_err(|refusal| match refusal {
+            Refusal::Namespaces => NoNamespaces::Refused,
+            Refusal::Mounts => NoNamespaces::Useless,
+            Refusal::Trial => NoNamespaces::Unknown,
+        }),
+        landlock: trial::landlock(),
+        filter: trial::filters(),
+    }
+}
+
+#[cfg(target_os = "linux")]
+impl Support {
+    fn of(found: Found) -> Self {
+        let files = found.namespaces.is_ok() || found.landlock.is_some();
+        let strength = match (found.namespaces, found.landlock) {
+            _ if !found.filter || !files => Strength::None,
+            (Ok(()), Some(SIGNALS..)) => Strength::Full,
+            _ => Strength::Partial,
+        };
+        let parts = vec![
+            namespaces_part(found.namespaces),
+            landlock_part(found.landlock),
+            filter_part(found.filter),
+        ];
+        Self { parts, strength }
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn namespaces_part(namespaces: Result<(), NoNamespaces>) -> Part {
+    const LOST: &str = "Without them protected files in the workspace are put back after a command \
+        instead of being read-only, no sockets can be used (so no local servers), and what a \
+        command starts and detaches may outlive it until gnoma ends.";
+    let note = match namespaces {
+        Ok(()) => "files, processes and network of a command are its own".to_owned(),
+        Err(NoNamespaces::Refused) => format!(
+            "the system refuses user namespaces (a container, or `user.max_user_namespaces` is 0). \
+             {LOST}"
+        ),
+        Err(NoNamespaces::Useless) => format!(
+            "user namespaces come without rights, as under AppArmor on Ubuntu; a profile for gnoma \
+             with `userns,` or `kernel.apparmor_restrict_unprivileged_userns=0` gives them back. \
+             {LOST}"
+        ),
+        Err(NoNamespaces::Unknown) => format!("namespaces could not be tried. {LOST}"),
+    };
+    Part { name: NAMESPACES, holds: namespaces.is_ok(), note }
+}
+
+/// The version from which Landlock keeps signals and abstract sockets inside.
+#[cfg(target_os = "linux")]
+const SIGNALS: u32 = 6;
+/// The version from which it decides about connections.
+#[cfg(target_os = "linux")]
+const CONNECTIONS: u32 = 4;
+/// The version from which it decides about shortening files.
+#[cfg(target_os = "linux")]
+const TRUNCATION: u32 = 3;
+
+#[cfg(target_os = "linux")]
+fn landlock_part(version: Option<u32>) -> Part {
+    let note = match version {
+        None => {
+            "the kernel has no Landlock, or it is switched off (`lsm=` on the kernel's command \
+            line). Namespaces alone keep files and network apart."
+                .to_owned()
+        }
+        Some(version) => {
+            let missing = match version {
+                SIGNALS.. => "",
+                CONNECTIONS.. => ": signals and abstract sockets are left to namespaces",
+                TRUNCATION.. => ": connections, signals and abstract sockets are left to others",
+                _ => ": files outside can be emptied unless namespaces hold",
+            };
+            format!("version {version}{missing}")
+        }
+    };
+    Part { name: "landlock", holds: version.is_some(), note }
+}
+
+#[cfg(target_os = "linux")]
+fn filter_part(holds: bool) -> Part {
+    let note = if holds {
+        "dangerous system calls and foreign sockets are refused"
+    } else {
+        "the kernel cannot filter system calls (`CONFIG_SECCOMP_FILTER`), so nothing else would hold"
+    };
+    Part { name: "seccomp", holds, note: note.to_owned() }
+}
+
+#[cfg(target_os = "macos")]
+fn detected() -> bool {
+    std::path::Path::new(crate::seatbelt::PROGRAM).exists()
+}
+
+#[cfg(target_os = "macos")]
+impl Support {
+    fn of(holds: bool) -> Self {
+        let note = if holds {
+            "files and network of a command are walled".to_owned()
+        } else {
+            format!("`{}` is not there", crate::seatbelt::PROGRAM)
+        };
+        let strength = if holds { Strength::Partial } else { Strength::None };
+        Self { parts: vec![Part { name: "seatbelt", holds, note }], strength }
+    }
+}
+
+#[cfg(not(any(target_os = "linux", target_os = "macos")))]
+fn detected() {}
+
+#[cfg(not(any(target_os = "linux", target_os = "macos")))]
+impl Support {
+    fn of((): ()) -> Self {
+        Self { parts: Vec::new(), strength: Strength::None }
+    }
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+
+    fn strength(namespaces: bool, landlock: Option<u32>, filter: bool) -> Strength {
+        let namespaces = if namespaces { Ok(()) } else { Err(NoNamespaces::Refused) };
+        Support::of(Found { namespaces, landlock, filter }).strength
+    }
+
+    #[test]
+    fn each_part_holds_for_itself_and_nothing_is_claimed_without_any() {
+        assert_eq!(strength(true, Some(7), true), Strength::Full);
+        assert_eq!(strength(true, Some(4), true), Strength::Partial);
+        assert_eq!(strength(true, None, true), Strength::Partial);
+        assert_eq!(strength(false, Some(7), true), Strength::Partial);
+        assert_eq!(strength(false, None, true), Strength::None);
+        assert_eq!(strength(true, Some(7), false), Strength::None);
+    }
+
+    #[test]
+    fn what_is_missing_is_told_with_what_is_lost() {
+        let found =
+            Found { namespaces: Err(NoNamespaces::Useless), landlock: Some(3), filter: true };
+        let support = Support::of(found);
+        let missing: Vec<_> = support.parts.iter().filter(|part| !part.holds).collect();
+        assert_eq!(missing.len(), 1);
+        assert!(missing[0].note.contains("put back after"));
+        assert!(support.parts[1].note.contains("version 3"));
+    }
+}

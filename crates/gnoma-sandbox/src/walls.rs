@@ -1,0 +1,216 @@
+//! Builds the command that runs another one inside walls.
+
+use std::{
+    ffi::{OsStr, OsString},
+    path::PathBuf,
+    process::Command,
+};
+
+use crate::{policy::Policy, support::Support};
+
+/// The walls of one session. Dropped, it ends what it holds; commands that still run keep their
+/// walls.
+#[derive(Debug)]
+pub struct Walls {
+    #[cfg(target_os = "linux")]
+    linux: linux::Walls,
+}
+
+#[cfg(target_os = "linux")]
+impl Walls {
+    /// Walls that are built by `launcher`, a program which hands its arguments to
+    /// [`crate::launcher::main`]. [`crate::launcher::ITSELF`] is the running program, even when its
+    /// file has been replaced meanwhile.
+    #[must_use]
+    pub fn new(launcher: PathBuf, support: &Support) -> Self {
+        Self { linux: linux::Walls::new(launcher, support.has_namespaces()) }
+    }
+
+    /// The command `program args` inside walls. Where it runs, with which streams and variables, is
+    /// set on the result as on any command. Give it a process group of its own: a signal to that
+    /// group reaches all that the command has started, and killing the group ends it.
+    ///
+    /// The first call of a session starts an idle process that holds its namespaces, which takes a
+    /// few milliseconds.
+    #[must_use]
+    pub fn command<A: AsRef<OsStr>>(
+        &self,
+        program: impl AsRef<OsStr>,
+        args: impl IntoIterator<Item = A>,
+        policy: &Policy,
+    ) -> Command {
+        let args = args.into_iter().map(|arg| arg.as_ref().to_owned());
+        self.linux.command(program.as_ref().to_owned(), args, policy)
+    }
+
+    /// Why namespaces are not used although the machine seemed to permit them; known after the first
+    /// command.
+    #[must_use]
+    pub fn weakness(&self) -> Option<String> {
+        self.linux.weakness()
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+impl Walls {
+    /// Walls need no launcher here.
+    #[must_use]
+    pub fn new(_launcher: PathBuf, _support: &Support) -> Self {
+        Self {}
+    }
+
+    /// The command `program args` inside walls. Variables are scrubbed by the caller's `env_remove`.
+    #[must_use]
+    pub fn command<A: AsRef<OsStr>>(
+        &self,
+        program: impl AsRef<OsStr>,
+        args: impl IntoIterator<Item = A>,
+        policy: &Policy,
+    ) -> Command {
+        let mut command = Command::new(crate::seatbelt::PROGRAM);
+        let profile: OsString = crate::seatbelt::profile(policy).into();
+        command.arg("-p").arg(profile).arg(program).args(args);
+        let variables = crate::environment::of_command(
+            std::env::vars_os(),
+            &policy.scrub,
+            policy.git_hardening,
+        );
+        command.env_clear().envs(variables);
+        command
+    }
+
+    /// Nothing is found out late here.
+    #[must_use]
+    pub fn weakness(&self) -> Option<String> {
+        None
+    }
+}
+
+#[cfg(target_os = "linux")]
+mod linux {
+    //! The holder of the session's namespaces, started when the first command needs it.
+
+    use std::{
+        io::{BufRead, BufReader},
+        process::{Child, ChildStdin, Stdio},
+        sync::{Mutex, MutexGuard, PoisonError},
+    };
+
+    use super::{Command, OsString, PathBuf, Policy};
+    use crate::{
+        linux::{
+            launcher::{HOLD_SESSION, RUN_COMMAND},
+            session::READY,
+        },
+        plan::Plan,
+    };
+
+    /// How often a holder that was killed is replaced.
+    const MAX_HOLDERS: u32 = 8;
+
+    #[derive(Debug)]
+    pub(super) struct Walls {
+        launcher: PathBuf,
+        holder: Mutex<Holder>,
+    }
+
+    #[derive(Debug)]
+    enum Holder {
+        /// None is wanted: the machine has no namespaces.
+        Unwanted,
+        /// Not needed yet, or ended; so many were started before.
+        Absent(u32),
+        /// It runs.
+        Running { child: Child, lifeline: ChildStdin, number: u32 },
+        /// It could not be started.
+        Failed(String),
+    }
+
+    impl Walls {
+        pub(super) fn new(launcher: PathBuf, namespaces: bool) -> Self {
+            let holder = if namespaces { Holder::Absent(0) } else { Holder::Unwanted };
+            Self { launcher, holder: Mutex::new(holder) }
+        }
+
+        pub(super) fn command(
+            &self,
+            program: OsString,
+            args: impl Iterator<Item = OsString>,
+            policy: &Policy,
+        ) -> Command {
+            let session = self.session();
+            let plan = Plan { owner: std::process::id(), session, policy: policy.clone() };
+            let mut command = Command::new(&self.launcher);
+            command.arg(RUN_COMMAND).args(plan.to_args()).arg(program).args(args);
+            command
+        }
+
+        pub(super) fn weakness(&self) -> Option<String> {
+            match &*self.holder() {
+                Holder::Failed(why) => Some(why.clone()),
+                Holder::Unwanted | Holder::Absent(_) | Holder::Running { .. } => None,
+            }
+        }
+
+        /// The process that holds the namespaces, started when it does not run.
+        fn session(&self) -> Option<u32> {
+            let mut holder = self.holder();
+            if let Holder::Running { child, number, .. } = &mut *holder
+                && !matches!(child.try_wait(), Ok(None))
+            {
+                *holder = Holder::Absent(*number);
+            }
+            if let Holder::Absent(number) = *holder {
+                *holder = start(&self.launcher, number + 1).unwrap_or_else(Holder::Failed);
+            }
+            match &*holder {
+                Holder::Running { child, .. } => Some(child.id()),
+                Holder::Unwanted | Holder::Absent(_) | Holder::Failed(_) => None,
+            }
+        }
+
+        /// A panic elsewhere leaves the holder as sound as it was.
+        fn holder(&self) -> MutexGuard<'_, Holder> {
+            self.holder.lock().unwrap_or_else(PoisonError::into_inner)
+        }
+    }
+
+    impl Drop for Walls {
+        fn drop(&mut self) {
+            let holder = std::mem::replace(&mut *self.holder(), Holder::Unwanted);
+            if let Holder::Running { mut child, lifeline, .. } = holder {
+                drop(lifeline);
+                child.wait().ok();
+            }
+        }
+    }
+
+    fn start(launcher: &PathBuf, number: u32) -> Result<Holder, String> {
+        if number > MAX_HOLDERS {
+            return Err(
+                "the process that holds the namespaces is killed again and again".to_owned()
+            );
+        }
+        let failed = |error: std::io::Error| format!("namespaces could not be made: {error}");
+        let mut child = Command::new(launcher)
+            .arg(HOLD_SESSION)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .env_clear()
+            .current_dir("/")
+            .spawn()
+            .map_err(failed)?;
+        let mut answer = Vec::new();
+        if let Some(stdout) = child.stdout.take() {
+            BufReader::new(stdout).read_until(b'\n', &mut answer).map_err(failed)?;
+        }
+        match child.stdin.take() {
+            Some(lifeline) if answer == READY => Ok(Holder::Running { child, lifeline, number }),
+            _ => {
+                child.kill().and_then(|()| child.wait()).map_err(failed)?;
+                Err(format!("namespaces: {}", String::from_utf8_lossy(&answer).trim()))
+            }
+        }
+    }
+}

@@ -1,0 +1,92 @@
+//! Runs a command inside walls, with a policy from its arguments: `write=PATH … -- COMMAND`.
+
+use std::{
+    io::Write,
+    os::unix::process::{CommandExt, ExitStatusExt},
+    process::{ExitCode, Stdio},
+    time::Instant,
+};
+
+use gnoma_sandbox::{Policy, Readable, SCRUBBED, Strength, Support, Walls, launcher};
+
+/// What the arguments asked for besides a policy.
+#[derive(Default)]
+struct Wishes {
+    policy: Policy,
+    hidden: Vec<String>,
+    no_namespaces: bool,
+    times: u32,
+    no_walls: bool,
+}
+
+/// Ends with the command's code; a signal counts from 128.
+pub(crate) fn main(args: &mut impl Iterator<Item = String>) -> ExitCode {
+    let mut wishes = Wishes { times: 1, ..Wishes::default() };
+    for arg in args.by_ref().take_while(|arg| arg != "--") {
+        wishes.note(&arg);
+    }
+    let command: Vec<String> = args.collect();
+    let mut support = Support::detect();
+    if wishes.no_namespaces {
+        support.parts.retain(|part| part.name != "namespaces");
+    }
+    if support.strength == Strength::None {
+        return ExitCode::FAILURE;
+    }
+    let walls = Walls::new(launcher::ITSELF.into(), &support);
+    wishes.run(&walls, &command)
+}
+
+impl Wishes {
+    fn note(&mut self, arg: &str) {
+        let policy = &mut self.policy;
+        let (key, value) = arg.split_once('=').unwrap_or((arg, ""));
+        match key {
+            "write" => policy.writable.push(value.into()),
+            "protect" => policy.protected.push(value.into()),
+            "hide" => self.hidden.push(value.to_owned()),
+            "scrub" => policy.scrub = SCRUBBED.map(str::to_owned).to_vec(),
+            "git" => policy.git_hardening = true,
+            "network" => policy.network = true,
+            "no-loopback" => policy.loopback = false,
+            "processes" => policy.limits.processes = value.parse().unwrap_or(64),
+            "no-namespaces" => self.no_namespaces = true,
+            "times" => self.times = value.parse().unwrap_or(1),
+            "no-walls" => self.no_walls = true,
+            _ => {}
+        }
+        policy.readable = match &self.hidden[..] {
+            [] => Readable::All,
+            hidden => Readable::Except(hidden.iter().map(Into::into).collect()),
+        };
+    }
+
+    fn run(&self, walls: &Walls, command: &[String]) -> ExitCode {
+        let Some((program, args)) = command.split_first() else {
+            return ExitCode::FAILURE;
+        };
+        let mut code = ExitCode::FAILURE;
+        for _ in 0..self.times {
+            let start = Instant::now();
+            let mut command = if self.no_walls {
+                let mut command = std::process::Command::new(program);
+                command.args(args);
+                command
+            } else {
+                walls.command(program, args, &self.policy)
+            };
+            let status = command.process_group(0).stdin(Stdio::null()).status();
+            if self.times > 1 {
+                writeln!(std::io::stdout(), "{}", start.elapsed().as_micros()).ok();
+            }
+            code = status.map_or(ExitCode::FAILURE, |status| {
+                let code = status.code().or_else(|| Some(128 + status.signal()?));
+                ExitCode::from(code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1))
+            });
+        }
+        if let Some(weakness) = walls.weakness() {
+            writeln!(std::io::stderr(), "weakness: {weakness}").ok();
+        }
+        code
+    }
+}

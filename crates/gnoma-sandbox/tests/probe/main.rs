@@ -1,0 +1,20 @@
+//! What the tests run: the launcher itself, a program that runs commands inside walls, and attempts
+//! to break out. Not part of gnoma.
+
+mod act;
+mod inside;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let mut args = std::env::args_os().skip(1).peekable();
+    if args.peek().is_some_and(|first| gnoma_sandbox::launcher::is_request(first)) {
+        return gnoma_sandbox::launcher::main(args);
+    }
+    let mut args = args.map(|arg| arg.to_string_lossy().into_owned());
+    match args.next().as_deref() {
+        Some("inside") => inside::main(&mut args),
+        Some("act") => act::main(&mut args),
+        _ => ExitCode::FAILURE,
+    }
+}

@@ -1,0 +1,187 @@
+//! Passwords among the arguments of commands: `mysql -pX`, `curl -u user:X`, `sshpass -p X`.
+//!
+//! A table says which option of which program takes one. Long options that say so themselves
+//! (`--password=X`) are found by their name.
+
+use std::ops::Range;
+
+use super::{
+    Found, Place,
+    value::{end_at, is_password, word_at},
+};
+
+pub(super) const PASSWORD_OPTION: Place = Place {
+    id: "command-line-password",
+    keywords: &[
+        "mysql",
+        "mariadb",
+        "sshpass",
+        "curl ",
+        "docker login",
+        "podman login",
+        "registry login",
+        "redis-cli",
+        "psexec",
+        "smbclient",
+        "sqlcmd",
+        "mongo",
+        "ldap",
+        "openssl",
+        "keytool",
+        "gpg",
+        "7z ",
+        "unzip ",
+        "zip ",
+        "freerdp",
+        "rdesktop",
+        "az login",
+        "lftp",
+    ],
+    find: password_option,
+};
+
+/// How an option holds its password.
+#[derive(Clone, Copy)]
+enum Form {
+    /// In the next word: `-p X`.
+    Next,
+    /// In the same word: `-pX`.
+    Attached,
+    /// In the next word after a sign: `-u user:X`. The whole word is hidden: API keys are users too.
+    After(u8),
+}
+
+/// Programs (by the start of their name), their option, and where its password is.
+const OPTIONS: &[(&str, &str, Form)] = &[
+    ("mysql", "-p", Form::Attached),
+    ("mariadb", "-p", Form::Attached),
+    ("sshpass", "-p", Form::Next),
+    ("sshpass", "-p", Form::Attached),
+    ("curl", "-u", Form::After(b':')),
+    ("curl", "--user", Form::After(b':')),
+    ("curl", "-U", Form::After(b':')),
+    ("curl", "--proxy-user", Form::After(b':')),
+    ("docker login", "-p", Form::Next),
+    ("podman login", "-p", Form::Next),
+    ("registry login", "-p", Form::Next),
+    ("redis-cli", "-a", Form::Next),
+    ("psexec", "-p", Form::Next),
+    ("smbclient", "-U", Form::After(b'%')),
+    ("sqlcmd", "-P", Form::Next),
+    ("mongo", "-p", Form::Next),
+    ("ldap", "-w", Form::Next),
+    ("openssl", "-passin", Form::After(b':')),
+    ("openssl", "-passout", Form::After(b':')),
+    ("openssl", "-pass", Form::After(b':')),
+    ("keytool", "-storepass", Form::Next),
+    ("keytool", "-keypass", Form::Next),
+    ("gpg", "--passphrase", Form::Next),
+    ("7z", "-p", Form::Attached),
+    ("unzip", "-P", Form::Next),
+    ("zip", "-P", Form::Next),
+    ("freerdp", "/p:", Form::Attached),
+    ("rdesktop", "-p", Form::Next),
+    ("az login", "-p", Form::Next),
+    ("lftp", "-u", Form::After(b',')),
+];
+
+/// Arguments of one command that are looked at.
+const MAX_ARGUMENTS: usize = 64;
+/// Longest argument.
+const MAX_ARGUMENT_BYTES: usize = 1024;
+
+fn password_option(text: &[u8], hit: Range<usize>, found: Found) {
+    let is_word_start = hit.start == 0
+        || text
+            .get(hit.start - 1)
+            .is_some_and(|&byte| !byte.is_ascii_alphanumeric() && byte != b'-' && byte != b'_');
+    let program = text.get(hit.clone()).unwrap_or_default();
+    // `xfreerdp`, `mysqldump`, `ldapsearch`: the keyword may be a part of the program's name.
+    let is_part = program.eq_ignore_ascii_case(b"freerdp");
+    if !is_word_start && !is_part {
+        return;
+    }
+    let mut at = end_at(text, hit.start, MAX_ARGUMENT_BYTES, |byte| byte.is_ascii_whitespace());
+    let mut option: Option<Form> = None;
+    for _ in 0..MAX_ARGUMENTS {
+        at = skip_blanks(text, at);
+        let word = word_at(text, at, MAX_ARGUMENT_BYTES);
+        let Some(value) = text.get(word.clone()).filter(|_| !ends_command(text, at)) else {
+            return;
+        };
+        if let Some(form) = option.take() {
+            take_value(form, value, word.clone(), found);
+        } else {
+            option = open_option(program, value, word.clone(), found);
+        }
+        at = after_word(text, &word);
+    }
+}
+
+/// What the word promises about the next one; a password in the word itself is taken at once.
+fn open_option(program: &[u8], word: &[u8], span: Range<usize>, found: Found) -> Option<Form> {
+    let options = OPTIONS.iter().filter(|(name, ..)| starts_with_ignoring_case(program, name));
+    for &(_, option, form) in options {
+        let Some(rest) = word.strip_prefix(option.as_bytes()) else { continue };
+        match form {
+            Form::Next | Form::After(_) if rest.is_empty() => return Some(form),
+            Form::Attached if is_password(rest) => {
+                found(span.end - rest.len()..span.end);
+                return None;
+            }
+            Form::After(_) => {
+                let value = rest.strip_prefix(b"=").unwrap_or(rest);
+                take_value(form, value, span.end - value.len()..span.end, found);
+                return None;
+            }
+            _ => {}
+        }
+    }
+    None
+}
+
+fn take_value(form: Form, value: &[u8], span: Range<usize>, found: Found) {
+    let is_secret = match form {
+        Form::Next | Form::Attached => is_password(value) && !value.starts_with(b"-"),
+        Form::After(sign) => memchr::memchr(sign, value).is_some_and(|at| {
+            let (user, password) = (value.get(..at), value.get(at + 1..).unwrap_or_default());
+            match password {
+                [] => user.is_some_and(|user| user.len() >= 8 && is_password(user)),
+                _ => {
+                    is_password(password) && !password.starts_with(b"/") && !value.starts_with(b"<")
+                }
+            }
+        }),
+    };
+    if is_secret {
+        found(span);
+    }
+}
+
+/// Blanks and continued lines.
+fn skip_blanks(text: &[u8], mut at: usize) -> usize {
+    loop {
+        at = end_at(text, at, MAX_ARGUMENT_BYTES, |byte| byte != b' ' && byte != b'\t');
+        let rest = text.get(at..).unwrap_or_default();
+        at += if rest.starts_with(b"\\\n") {
+            2
+        } else if rest.starts_with(b"\\\r\n") {
+            3
+        } else {
+            return at;
+        };
+    }
+}
+
+fn ends_command(text: &[u8], at: usize) -> bool {
+    text.get(at).is_none_or(|byte| matches!(byte, b'\n' | b'\r' | b'|' | b';' | b'&' | b')'))
+}
+
+fn after_word(text: &[u8], word: &Range<usize>) -> usize {
+    let is_quote = text.get(word.end).is_some_and(|byte| matches!(byte, b'"' | b'\'' | b'`'));
+    word.end + usize::from(is_quote)
+}
+
+fn starts_with_ignoring_case(text: &[u8], start: &str) -> bool {
+    text.get(..start.len()).is_some_and(|head| head.eq_ignore_ascii_case(start.as_bytes()))
+}

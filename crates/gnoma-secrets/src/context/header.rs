@@ -1,0 +1,102 @@
+//! Credentials in HTTP headers: `Authorization` and session cookies.
+//!
+//! Headers whose name promises a key (`X-Api-Key`) are found by that name.
+
+use std::ops::Range;
+
+use super::{
+    Found, Place,
+    value::{end_at, is_password, is_token},
+};
+
+pub(super) const AUTHORIZATION: Place =
+    Place { id: "authorization-header", keywords: &["authorization"], find: authorization };
+pub(super) const COOKIE: Place =
+    Place { id: "session-cookie", keywords: &["cookie:"], find: cookie };
+
+/// Longest credentials of a header.
+const MAX_VALUE_BYTES: usize = 8192;
+/// Signs and blanks between a header's name and its value.
+const MAX_GAP_BYTES: usize = 8;
+/// Shortest credentials after a scheme that says what they are.
+const MIN_BASIC_BYTES: usize = 8;
+/// Cookies of one header that are looked at.
+const MAX_COOKIES: usize = 64;
+/// Parts of names of cookies that hold a session.
+const SESSION_NAMES: &[&str] =
+    &["sess", "sid", "auth", "token", "jwt", "remember", "csrf", "xsrf", "login"];
+
+fn authorization(text: &[u8], hit: Range<usize>, found: Found) {
+    let start = end_at(text, hit.end, MAX_GAP_BYTES, |byte| !is_gap(byte));
+    if start == hit.end {
+        return;
+    }
+    let first = word(text, start);
+    let after = end_at(text, first.end, MAX_GAP_BYTES, |byte| byte != b' ');
+    let second = word(text, after);
+    let is_scheme = text.get(first.clone()).is_some_and(|word| {
+        word.len() < 16 && word.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'-')
+    });
+    let credentials =
+        if is_scheme && after > first.end && !second.is_empty() { second } else { first.clone() };
+    let Some(value) = text.get(credentials.clone()) else { return };
+    let scheme = text.get(first).unwrap_or_default();
+    let is_basic = scheme.eq_ignore_ascii_case(b"basic") && is_base64(value);
+    let is_bearer = scheme.eq_ignore_ascii_case(b"bearer") && is_random_password(value);
+    if is_token(value) || is_basic || is_bearer {
+        found(credentials);
+    }
+}
+
+fn is_gap(byte: u8) -> bool {
+    matches!(byte, b':' | b'=' | b' ' | b'"' | b'\'' | b'\\' | b',' | b'>' | b'[' | b'(')
+}
+
+fn word(text: &[u8], from: usize) -> Range<usize> {
+    from..end_at(text, from, MAX_VALUE_BYTES, |byte| {
+        byte.is_ascii_whitespace()
+            || matches!(byte, b'"' | b'\'' | b'`' | b',' | b';' | b'\\' | b'<')
+    })
+}
+
+/// A password where a token is expected: letters of both cases and signs that no name holds.
+fn is_random_password(value: &[u8]) -> bool {
+    value.len() >= MIN_BASIC_BYTES
+        && is_password(value)
+        && value.iter().any(u8::is_ascii_uppercase)
+        && value.iter().any(u8::is_ascii_lowercase)
+        && value.iter().any(|byte| b"%^&!#*+~?".contains(byte))
+}
+
+fn is_base64(value: &[u8]) -> bool {
+    value.len() >= MIN_BASIC_BYTES
+        && value.len().is_multiple_of(4)
+        && value.iter().all(|byte| byte.is_ascii_alphanumeric() || b"+/=-_".contains(byte))
+        && value.iter().any(u8::is_ascii_uppercase)
+}
+
+fn cookie(text: &[u8], hit: Range<usize>, found: Found) {
+    let mut at = hit.end;
+    for _ in 0..MAX_COOKIES {
+        at = end_at(text, at, MAX_GAP_BYTES, |byte| byte != b' ' && byte != b';');
+        let end = end_at(text, at, MAX_VALUE_BYTES, |byte| {
+            matches!(byte, b';' | b'\n' | b'\r' | b'"' | b'\'' | b'\\')
+        });
+        let Some(pair) = text.get(at..end).filter(|pair| !pair.is_empty()) else { return };
+        if let Some(equals) = memchr::memchr(b'=', pair)
+            && holds_session(pair.get(..equals).unwrap_or_default())
+            && is_token(pair.get(equals + 1..).unwrap_or_default())
+        {
+            found(at + equals + 1..end);
+        }
+        if text.get(end) != Some(&b';') {
+            return;
+        }
+        at = end;
+    }
+}
+
+fn holds_session(name: &[u8]) -> bool {
+    let name = name.to_ascii_lowercase();
+    SESSION_NAMES.iter().any(|part| memchr::memmem::find(&name, part.as_bytes()).is_some())
+}

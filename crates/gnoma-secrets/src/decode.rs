@@ -1,0 +1,23 @@
+//! Texts as somebody meant them: without colours, escapes and encodings.
+//!
+//! A decoder gives a [`View`]: decoded text that knows where each of its bytes came from. It only looks
+//! at the parts of a text where its marker stands, so a text without markers costs one search for them.
+//! Compression and encryption are left alone.
+
+mod ansi;
+mod blob;
+mod entities;
+mod escapes;
+mod percent;
+mod regions;
+mod view;
+
+pub(crate) use ansi::without_colours;
+pub(crate) use view::View;
+
+/// Turns a text into what it means in one notation, or says that the notation does not occur.
+pub(crate) type Decoder = fn(&[u8]) -> Option<View>;
+
+/// All notations that are looked through, in the order they are tried.
+pub(crate) const DECODERS: &[Decoder] =
+    &[escapes::decode, percent::decode, entities::decode, blob::decode];

@@ -1,0 +1,242 @@
+//! Text hidden in runs of base64 or hexadecimal digits.
+//!
+//! A run is decoded only if its beginning decodes to text: hashes, keys, identifiers and pictures do
+//! not. A finding inside covers the whole run, since no part of it can be read or restored alone.
+
+use std::ops::Range;
+
+use super::View;
+
+/// Shortest run of base64: a name, a sign and a password.
+const MIN_BASE64_BYTES: usize = 20;
+/// Shortest run of hexadecimal digits.
+const MIN_HEX_BYTES: usize = 32;
+/// Decoded bytes that have to be text before the rest is decoded.
+const PROBE_BYTES: usize = 9;
+/// Runs that are longer map byte by byte, so that one finding does not cover a whole file.
+const MAX_OPAQUE_BYTES: usize = 8 << 10;
+/// A line of wrapped base64 is at least this long.
+const MIN_WRAPPED_LINE_BYTES: usize = 60;
+/// Blanks and line breaks between two lines of wrapped base64.
+const MAX_WRAP_BYTES: usize = 32;
+
+/// The texts in runs of base64, standard or for URLs, wrapped or not, and of hexadecimal digits.
+pub(crate) fn decode(text: &[u8]) -> Option<View> {
+    let mut view = View::default();
+    let mut from = 0;
+    while let Some(run) = next_run(text, from) {
+        from = run.end;
+        let digits = text.get(run.clone()).unwrap_or_default();
+        if BASE64.begins_with_text(digits) {
+            from = wrapped_end(text, &run);
+            push_run(text, run.start..from, &BASE64, &mut view);
+        } else if digits.len() >= MIN_HEX_BYTES && HEX.begins_with_text(digits) {
+            push_run(text, run, &HEX, &mut view);
+        }
+    }
+    (!view.is_empty()).then_some(view)
+}
+
+/// A way to write bytes with few characters.
+struct Notation {
+    /// What each byte stands for, [`NONE`] for those that are no digits.
+    values: [u8; 256],
+    bits: u32,
+}
+
+const NONE: u8 = 0xff;
+
+static BASE64: Notation = Notation { values: base64_values(), bits: 6 };
+
+static HEX: Notation = Notation { values: hex_values(), bits: 4 };
+
+const fn base64_values() -> [u8; 256] {
+    let alphabet = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut values = values_of(alphabet);
+    values[b'-' as usize] = 62;
+    values[b'_' as usize] = 63;
+    values
+}
+
+const fn hex_values() -> [u8; 256] {
+    let mut values = values_of(b"0123456789abcdef");
+    let mut letter = b'A';
+    while letter <= b'F' {
+        values[letter as usize] = letter - b'A' + 10;
+        letter += 1;
+    }
+    values
+}
+
+const fn values_of(alphabet: &[u8]) -> [u8; 256] {
+    let mut values = [NONE; 256];
+    let mut index = 0;
+    while index < alphabet.len() {
+        values[alphabet[index] as usize] = index as u8;
+        index += 1;
+    }
+    values
+}
+
+/// The next run of base64 digits, which hexadecimal ones are too, that is long enough. Looks at one
+/// byte of each [`MIN_BASE64_BYTES`] only until a run is near.
+fn next_run(text: &[u8], from: usize) -> Option<Range<usize>> {
+    let mut low = from;
+    loop {
+        let probe = low + MIN_BASE64_BYTES - 1;
+        if !BASE64.is_digit(*text.get(probe)?) {
+            low = probe + 1;
+            continue;
+        }
+        let before = text.get(low..probe)?.iter().rev();
+        let start = probe - before.take_while(|&&byte| BASE64.is_digit(byte)).count();
+        if probe - start < MIN_BASE64_BYTES - 1
+            && !BASE64.is_digit(*text.get(start + MIN_BASE64_BYTES - 1)?)
+        {
+            low = start + MIN_BASE64_BYTES;
+            continue;
+        }
+        let end = probe + digits_from(text, probe);
+        if end - start >= MIN_BASE64_BYTES {
+            return Some(start..end);
+        }
+        low = end;
+    }
+}
+
+fn digits_from(text: &[u8], from: usize) -> usize {
+    let rest = text.get(from..).unwrap_or_default();
+    rest.iter().take_while(|&&byte| BASE64.is_digit(byte)).count()
+}
+
+/// The end of a run that goes on over the following lines.
+fn wrapped_end(text: &[u8], run: &Range<usize>) -> usize {
+    let mut end = run.end;
+    let mut line = run.len();
+    while line >= MIN_WRAPPED_LINE_BYTES {
+        let rest = text.get(end..).unwrap_or_default();
+        let gap =
+            rest.iter().take(MAX_WRAP_BYTES).take_while(|byte| byte.is_ascii_whitespace()).count();
+        line = digits_from(text, end + gap);
+        if gap == 0 || line == 0 {
+            break;
+        }
+        end += gap + line;
+    }
+    end
+}
+
+impl Notation {
+    fn is_digit(&self, byte: u8) -> bool {
+        self.values[usize::from(byte)] != NONE
+    }
+
+    /// Calls `push` with each decoded byte and the offset of the digit that completes it.
+    fn decode(&self, digits: &[u8], mut push: impl FnMut(u8, usize) -> bool) {
+        let (mut bits, mut held) = (0_u32, 0_u32);
+        for (index, &digit) in digits.iter().enumerate() {
+            let value = self.values[usize::from(digit)];
+            if value == NONE {
+                continue;
+            }
+            bits = (bits << self.bits | u32::from(value)) & 0xffff;
+            held += self.bits;
+            if held >= 8 {
+                held -= 8;
+                if !push((bits >> held) as u8, index) {
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Whether the beginning decodes to text.
+    fn begins_with_text(&self, digits: &[u8]) -> bool {
+        let mut seen = 0;
+        self.decode(digits, |byte, _| {
+            let good = is_text(byte);
+            seen += usize::from(good);
+            good && seen < PROBE_BYTES
+        });
+        seen == PROBE_BYTES
+    }
+}
+
+/// Adds what the run stands for. Padding belongs to it.
+fn push_run(text: &[u8], run: Range<usize>, notation: &Notation, view: &mut View) {
+    let digits = text.get(run.clone()).unwrap_or_default();
+    let padding = text.get(run.end..).unwrap_or_default();
+    let padding = padding.iter().take(2).take_while(|&&byte| byte == b'=').count();
+    view.separate(run.start);
+    if run.len() > MAX_OPAQUE_BYTES {
+        let mut last = run.start;
+        notation.decode(digits, |byte, at| {
+            view.push(&[byte], last..run.start + at + 1);
+            last = run.start + at;
+            true
+        });
+        return;
+    }
+    let mut decoded = Vec::with_capacity(digits.len());
+    notation.decode(digits, |byte, _| {
+        decoded.push(byte);
+        true
+    });
+    view.push(&decoded, run.start..run.end + padding);
+}
+
+fn is_text(byte: u8) -> bool {
+    matches!(byte, b' '..=b'~' | b'\t' | b'\n' | b'\r')
+}
+
+#[cfg(test)]
+mod tests {
+    use base64::prelude::*;
+
+    use super::*;
+
+    const PLAIN: &str = "user: someone\npassphrase: with a value\n";
+
+    #[test]
+    fn a_run_is_decoded_in_place_with_its_padding() {
+        for encoded in [BASE64_STANDARD.encode(PLAIN), BASE64_URL_SAFE.encode(PLAIN)] {
+            let text = format!("echo {encoded} | base64 -d");
+            let view = decode(text.as_bytes()).unwrap();
+            assert_eq!(view.text(), PLAIN.as_bytes());
+            assert_eq!(view.origin(3..4), 5..5 + encoded.len());
+        }
+    }
+
+    #[test]
+    fn wrapped_lines_are_one_run() {
+        let encoded = BASE64_STANDARD.encode(PLAIN.repeat(5));
+        let lines: Vec<String> = encoded
+            .as_bytes()
+            .chunks(64)
+            .map(|line| format!("  {}", String::from_utf8_lossy(line)))
+            .collect();
+        let view = decode(lines.join("\n").as_bytes()).unwrap();
+        assert_eq!(view.text(), PLAIN.repeat(5).as_bytes());
+    }
+
+    #[test]
+    fn hexadecimal_text_is_decoded_and_hashes_are_not() {
+        let hex: String = PLAIN.bytes().map(|byte| format!("{byte:02x}")).collect();
+        assert_eq!(decode(hex.as_bytes()).unwrap().text(), PLAIN.as_bytes());
+        assert!(
+            decode(b"d41d8cd98f00b204e9800998ecf8427e d41d8cd98f00b204e9800998ecf8427e").is_none()
+        );
+    }
+
+    #[test]
+    fn long_runs_map_byte_by_byte() {
+        let plain = "0123456789abcdef".repeat(1024);
+        let encoded = BASE64_STANDARD.encode(&plain);
+        let view = decode(encoded.as_bytes()).unwrap();
+        let origin = view.origin(3000..3016);
+        assert!(
+            origin.contains(&4000) && origin.contains(&4020) && origin.len() < 30,
+            "{origin:?}"
+        );
+    }
+}

@@ -1,0 +1,109 @@
+//! Secrets that no provider's rule names: literals given to secret-like names in any language, format or
+//! prose, and random strings that stand where a secret would.
+//!
+//! Cheap steps first. A key word (`names`) or a long run of token characters (`runs`) makes a *place*; `place`
+//! reads what is bound to it; `features` describes name, operator, value and surroundings in numbers; the
+//! small tree ensemble of `model` decides. Deliberately not here: provider formats, private key blocks, user
+//! information in URLs, and decoding. What those find need not be found again.
+
+mod cursor;
+pub(crate) mod features;
+mod model;
+mod names;
+pub(crate) mod place;
+mod placeholder;
+mod runs;
+
+pub(crate) use placeholder::is_placeholder;
+
+use crate::language;
+use place::Place;
+
+/// A value that is likely a secret.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Candidate {
+    /// First byte of the value.
+    pub(crate) start: usize,
+    /// One past its last byte.
+    pub(crate) end: usize,
+    /// `password`, `secret`, `token`, `key`, `auth`, `credential` or `high-entropy`.
+    pub(crate) rule: &'static str,
+}
+
+/// Shorter values are not looked for elsewhere in the text: they would be found inside of words.
+const MIN_REPEATED_BYTES: usize = 6;
+/// Values looked for elsewhere in one text, and places each is reported at.
+const MAX_REPEATED_VALUES: usize = 64;
+const MAX_REPEATS: usize = 64;
+
+/// Adds the secrets of `text` to `found`, sorted by start and without overlap among themselves.
+///
+/// Linear in the length of the text; allocates only when something is found.
+pub(crate) fn find(text: &[u8], found: &mut Vec<Candidate>) {
+    let already = found.len();
+    places(text, &mut |place| {
+        if let Some(rule) = judge(text, place) {
+            found.push(Candidate { start: place.value.start, end: place.value.end, rule });
+        }
+    });
+    if found.len() > already {
+        repeat(text, found, already);
+        tidy(found, already);
+    }
+}
+
+/// Hands every place of `text` that may hold a secret to `take`.
+pub(crate) fn places(text: &[u8], take: &mut dyn FnMut(&Place)) {
+    names::each(text, take);
+    runs::each(text, take);
+}
+
+fn judge(text: &[u8], place: &Place) -> Option<&'static str> {
+    let value = text.get(place.value.clone())?;
+    let reading = language::read(value);
+    if reading.is_plain_words() {
+        return None;
+    }
+    let features = features::describe(text, place, &reading);
+    let is_secret = model::is_secret(&features, place) && !placeholder::is_placeholder(value);
+    is_secret.then_some(place.rule)
+}
+
+/// A secret that stands twice, once as a password and once as a name, is hidden by neither alone.
+fn repeat(text: &[u8], found: &mut Vec<Candidate>, already: usize) {
+    let first_pass: Vec<Candidate> =
+        found.iter().skip(already).take(MAX_REPEATED_VALUES).copied().collect();
+    for known in first_pass {
+        let Some(value) = text.get(known.start..known.end) else { continue };
+        if value.len() < MIN_REPEATED_BYTES {
+            continue;
+        }
+        let again = memchr::memmem::find_iter(text, value).take(MAX_REPEATS);
+        found.extend(
+            again
+                .map(|start| Candidate { start, end: start + value.len(), rule: known.rule })
+                .filter(|place| stands_alone(text, place)),
+        );
+    }
+}
+
+fn stands_alone(text: &[u8], place: &Candidate) -> bool {
+    let before = place.start.checked_sub(1).and_then(|at| text.get(at));
+    let after = text.get(place.end);
+    ![before, after].into_iter().flatten().any(u8::is_ascii_alphanumeric)
+}
+
+/// Sorts what this call added and joins what overlaps.
+fn tidy(found: &mut Vec<Candidate>, already: usize) {
+    let mut added = found.split_off(already.min(found.len()));
+    added.sort_by_key(|place| (place.start, std::cmp::Reverse(place.end)));
+    for place in added {
+        match found.get_mut(already..).and_then(<[_]>::last_mut) {
+            Some(last) if place.start < last.end => last.end = last.end.max(place.end),
+            _ => found.push(place),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

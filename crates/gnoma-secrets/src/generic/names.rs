@@ -1,0 +1,307 @@
+//! Names that secrets are given: finding them in text, and what their words say.
+
+use std::collections::HashMap;
+use std::ops::Range;
+use std::sync::OnceLock;
+
+use aho_corasick::{AhoCorasick, MatchKind};
+
+use super::cursor::{back, is_name_byte};
+use super::features::is_uuid;
+use super::place::{self, Binding, Operator, Place};
+
+/// Longer names are data.
+const MAX_NAME_BYTES: usize = 64;
+/// String arguments of one call that are looked at.
+const MAX_ARGUMENTS: usize = 3;
+/// Longer words are none that is known.
+const MAX_WORD_BYTES: usize = 24;
+/// Words of one name that are looked at, from its end.
+const MAX_WORDS: usize = 10;
+
+/// Parts of names that make a place worth reading. Each is looked for as `pass`, `Pass` and `PASS`: with no
+/// more than 64 patterns the search runs at the speed of memory.
+const STEMS: [&str; 20] = [
+    "pass",
+    "pwd",
+    "_pw",
+    "secret",
+    "token",
+    "key",
+    "auth",
+    "cred",
+    "nonce",
+    "salt",
+    "verifier",
+    "jwt",
+    "session",
+    "cookie",
+    "hmac",
+    "login",
+    "identified",
+    "kennwort",
+    "senha",
+    "webhook",
+];
+
+/// What one word of a name says about the value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Sense {
+    Password,
+    Secret,
+    Token,
+    Key,
+    Auth,
+    Credential,
+    /// Salts, nonces, signatures, session ids: sometimes worth hiding.
+    Minor,
+    /// `api`, `access`, `private`, `db`: makes a secret likelier.
+    Raises,
+    /// `file`, `label`, `id`, `public`: the value is about a secret or is none.
+    Lowers,
+    /// `public`, `encrypted`, `hash`: others may read the value.
+    Sealed,
+    /// `value`, `string`, `confirmation`: as if it were not there.
+    Filler,
+    Other,
+}
+
+impl Sense {
+    fn named(name: &str) -> Option<Self> {
+        Some(match name {
+            "password" => Self::Password,
+            "secret" => Self::Secret,
+            "token" => Self::Token,
+            "key" => Self::Key,
+            "auth" => Self::Auth,
+            "credential" => Self::Credential,
+            "minor" => Self::Minor,
+            "raises" => Self::Raises,
+            "lowers" => Self::Lowers,
+            "sealed" => Self::Sealed,
+            "filler" => Self::Filler,
+            "other" => Self::Other,
+            _ => return None,
+        })
+    }
+}
+
+static FINDER: OnceLock<Option<AhoCorasick>> = OnceLock::new();
+static SENSES: OnceLock<HashMap<&[u8], Sense>> = OnceLock::new();
+
+fn finder() -> Option<&'static AhoCorasick> {
+    let build =
+        || AhoCorasick::builder().match_kind(MatchKind::LeftmostFirst).build(spellings()).ok();
+    FINDER.get_or_init(build).as_ref()
+}
+
+fn spellings() -> impl Iterator<Item = String> {
+    STEMS.iter().flat_map(|stem| {
+        let (first, rest) = stem.split_at(1);
+        [(*stem).to_owned(), stem.to_ascii_uppercase(), first.to_ascii_uppercase() + rest]
+    })
+}
+
+/// Hands every literal bound to a secret-like name to `take`.
+pub(crate) fn each(text: &[u8], take: &mut dyn FnMut(&Place)) {
+    let Some(finder) = finder() else { return };
+    let mut done = 0;
+    for hit in finder.find_iter(text) {
+        if hit.end() <= done {
+            continue;
+        }
+        let name = name_around(text, hit.start(), hit.end());
+        done = name.end;
+        if name.len() <= MAX_NAME_BYTES {
+            each_bound(text, name, take);
+        }
+    }
+}
+
+/// The whole name that holds a stem.
+fn name_around(text: &[u8], start: usize, end: usize) -> Range<usize> {
+    let start = back(text, start, MAX_NAME_BYTES, is_name_byte);
+    let after = text.get(end..).unwrap_or_default();
+    let more = after.iter().take(MAX_NAME_BYTES).take_while(|byte| is_name_byte(**byte)).count();
+    let end = end + more;
+    // `password->` and `password--` end before the sign.
+    let dashes = text.get(start..end).unwrap_or_default().iter().rev();
+    start..end - dashes.take_while(|byte| **byte == b'-').count()
+}
+
+fn each_bound(text: &[u8], name: Range<usize>, take: &mut dyn FnMut(&Place)) {
+    let Some(first) = place::bound_after(text, name.end) else { return };
+    let is_call = first.operator == Operator::Call && first.quote.is_some();
+    let written = text.get(name.clone()).unwrap_or_default();
+    let takes_password = || is_call && ends_with(written, b"login");
+    let words = NameWords::read(written);
+    let Some(rule) = words.rule().or_else(|| takes_password().then_some("password")) else {
+        return;
+    };
+    let is_id = words.ends_lowering && is_uuid(text.get(first.value.clone()).unwrap_or_default());
+    if is_id || is_coordinate(text, &name, &first) {
+        return;
+    }
+    let mut argument_end = first.end;
+    take(&place_of(name.clone(), first, 0, rule));
+    for argument in (1..MAX_ARGUMENTS).take_while(|_| is_call) {
+        let Some(next) = place::next_argument(text, argument_end) else { return };
+        argument_end = next.end;
+        take(&place_of(name.clone(), next, argument, rule));
+    }
+}
+
+/// `io.jsonwebtoken:jjwt-gson`: a module, not a value.
+fn is_coordinate(text: &[u8], name: &Range<usize>, bound: &Binding) -> bool {
+    let before = name.start.checked_sub(1).and_then(|at| text.get(at));
+    bound.quote.is_none()
+        && before == Some(&b'.')
+        && text.get(name.end) == Some(&b':')
+        && bound.value.start == name.end + 1
+}
+
+fn ends_with(name: &[u8], ending: &[u8]) -> bool {
+    name.len()
+        .checked_sub(ending.len())
+        .and_then(|at| name.get(at..))
+        .is_some_and(|tail| tail.eq_ignore_ascii_case(ending))
+}
+
+fn place_of(name: Range<usize>, binding: Binding, argument: usize, rule: &'static str) -> Place {
+    let Binding { operator, value, quote, .. } = binding;
+    Place { name, value, operator, quote, argument, by_form: false, rule }
+}
+
+/// The words of a name, told apart by sense.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct NameWords {
+    pub(super) password: bool,
+    pub(super) secret: bool,
+    pub(super) token: bool,
+    pub(super) key: bool,
+    pub(super) auth: bool,
+    pub(super) credential: bool,
+    pub(super) minor: bool,
+    pub(super) raises: usize,
+    pub(super) lowers: usize,
+    /// Sense of the last word is one of the secret ones.
+    pub(super) ends_secret: bool,
+    pub(super) ends_lowering: bool,
+    pub(super) sealed: bool,
+    pub(super) words: usize,
+}
+
+impl NameWords {
+    pub(super) fn read(name: &[u8]) -> Self {
+        let mut said = Self::default();
+        let mut end = name.len();
+        while end > 0 && said.words < MAX_WORDS {
+            let start = word_start(name, end);
+            let word = name.get(start..end).unwrap_or_default();
+            if word.first().is_some_and(u8::is_ascii_alphabetic) {
+                said.add(sense(word));
+            }
+            end = start.min(end - 1);
+        }
+        said
+    }
+
+    fn add(&mut self, sense: Sense) {
+        if sense == Sense::Filler {
+            return;
+        }
+        let is_last = self.words == 0;
+        self.words += 1;
+        // `auth_user`, `token_client`: the value names someone.
+        let sense = if is_last && sense == Sense::Raises { Sense::Lowers } else { sense };
+        match sense {
+            Sense::Password => self.password = true,
+            Sense::Secret => self.secret = true,
+            Sense::Token => self.token = true,
+            Sense::Key => self.key = true,
+            Sense::Auth => self.auth = true,
+            Sense::Credential => self.credential = true,
+            Sense::Minor => self.minor = true,
+            Sense::Raises => self.raises += 1,
+            Sense::Lowers => self.lowers += 1,
+            Sense::Sealed => self.sealed = true,
+            Sense::Filler | Sense::Other => {}
+        }
+        let is_plain =
+            matches!(sense, Sense::Raises | Sense::Lowers | Sense::Filler | Sense::Other);
+        self.ends_secret |= is_last && !is_plain;
+        self.ends_lowering |= is_last && matches!(sense, Sense::Lowers | Sense::Sealed);
+    }
+
+    /// The rule a name speaks for; none if no word of it is about secrets, or the value may be read by others.
+    pub(super) fn rule(&self) -> Option<&'static str> {
+        if self.sealed {
+            return None;
+        }
+        let rules = [
+            (self.password, "password"),
+            (self.secret, "secret"),
+            (self.token, "token"),
+            (self.key, "key"),
+            (self.credential, "credential"),
+            (self.auth, "auth"),
+            (self.minor, "auth"),
+        ];
+        rules.iter().find(|(says, _)| *says).map(|(_, rule)| *rule)
+    }
+}
+
+/// Where the word that ends at `end` starts: after a sign, or at a hump of `camelCase`.
+fn word_start(name: &[u8], end: usize) -> usize {
+    let mut start = end;
+    while let Some(&byte) = start.checked_sub(1).and_then(|at| name.get(at)) {
+        let next = name.get(start).filter(|_| start < end).copied();
+        let is_letter = byte.is_ascii_alphabetic();
+        let starts_hump = byte.is_ascii_lowercase() && next.is_some_and(|n| n.is_ascii_uppercase());
+        let changes_kind = next.is_some_and(|n| n.is_ascii_alphabetic() != is_letter);
+        if starts_hump || changes_kind {
+            break;
+        }
+        start -= 1;
+        let opens_title = byte.is_ascii_uppercase() && next.is_some_and(|n| n.is_ascii_lowercase());
+        if opens_title {
+            break;
+        }
+    }
+    start
+}
+
+fn sense(word: &[u8]) -> Sense {
+    let mut lower = [0; MAX_WORD_BYTES];
+    let Some(lower) = lower.get_mut(..word.len()) else { return Sense::Other };
+    lower.copy_from_slice(word);
+    lower.make_ascii_lowercase();
+    let senses = SENSES.get_or_init(|| senses(include_str!("../../data/names.txt")));
+    senses.get(&*lower).copied().unwrap_or_else(|| sense_of_ending(lower))
+}
+
+fn senses(text: &'static str) -> HashMap<&'static [u8], Sense> {
+    let of_line = |line: &'static str| {
+        let mut words = line.split_ascii_whitespace();
+        let sense = words.next().and_then(Sense::named);
+        words.filter_map(move |word| Some((word.as_bytes(), sense?)))
+    };
+    text.lines().flat_map(of_line).collect()
+}
+
+/// `mypassword`, `nkey`, `bottoken`: compounds without a visible seam.
+fn sense_of_ending(word: &[u8]) -> Sense {
+    const ENDINGS: [(&[u8], Sense); 9] = [
+        (b"password", Sense::Password),
+        (b"passwd", Sense::Password),
+        (b"pass", Sense::Password),
+        (b"pwd", Sense::Password),
+        (b"secret", Sense::Secret),
+        (b"token", Sense::Token),
+        (b"key", Sense::Key),
+        (b"auth", Sense::Auth),
+        (b"cred", Sense::Credential),
+    ];
+    let known = ENDINGS.iter().find(|(ending, _)| word.ends_with(ending));
+    known.map_or(Sense::Other, |(_, sense)| *sense)
+}

@@ -1,0 +1,171 @@
+//! Values that stand for a secret without being one: `<your-token>`, `changeme`, `${TOKEN}`, `xxxx`.
+
+/// Longer values are not examined for filler characters.
+const MAX_EXAMINED_BYTES: usize = 512;
+
+/// Whole values, in lower case, that people write where a secret belongs.
+const STAND_INS: [&str; 44] = [
+    "password",
+    "passwd",
+    "secret",
+    "token",
+    "apikey",
+    "api_key",
+    "api-key",
+    "changeme",
+    "change_me",
+    "change-me",
+    "changeit",
+    "replaceme",
+    "replace_me",
+    "replace-me",
+    "placeholder",
+    "example",
+    "dummy",
+    "redacted",
+    "removed",
+    "hidden",
+    "masked",
+    "none",
+    "null",
+    "nil",
+    "undefined",
+    "false",
+    "true",
+    "default",
+    "empty",
+    "string",
+    "required",
+    "optional",
+    "todo",
+    "fixme",
+    "unset",
+    "not-set",
+    "notset",
+    "your-password",
+    "yourpassword",
+    "mypassword",
+    "my-password",
+    "my_password",
+    "my-secret",
+    "test",
+];
+
+/// Parts, in lower case, that only a stand-in holds.
+const PARTS: [&str; 29] = [
+    "_removed",
+    "example",
+    "placeholder",
+    "your_",
+    "your-",
+    "yourtoken",
+    "yourkey",
+    "your ",
+    "changeme",
+    "change_me",
+    "change-me",
+    "replace_me",
+    "replace-me",
+    "replace_with",
+    "replace-with",
+    "redacted",
+    "_here",
+    "-here",
+    "<your",
+    "xxxx",
+    "....",
+    "****",
+    "dummy",
+    "not-a-real",
+    "notareal",
+    "insert_",
+    "insert-",
+    "${",
+    "{{",
+];
+
+/// Whether `value` only stands for a secret: a template, a reference to one, filler, or a well-known example.
+pub(crate) fn is_placeholder(value: &[u8]) -> bool {
+    let value = value.get(..MAX_EXAMINED_BYTES).unwrap_or(value);
+    let value = value.trim_ascii();
+    value.is_empty()
+        || is_stand_in(value)
+        || is_reference(value)
+        || is_filler(value)
+        || has_part(value)
+}
+
+fn is_stand_in(value: &[u8]) -> bool {
+    STAND_INS.iter().any(|known| known.as_bytes().eq_ignore_ascii_case(value))
+}
+
+/// `$NAME`, `%NAME%`, `<name>`, `[name]`, `{name}`, `op://vault/item`, `ENC[...]`.
+fn is_reference(value: &[u8]) -> bool {
+    let (Some(first), Some(last)) = (value.first(), value.last()) else { return true };
+    let is_name = |name: &[u8]| {
+        name.iter().all(|byte| {
+            byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.' | b' ' | b':' | b'|')
+        })
+    };
+    let inner = value.get(1..value.len() - 1).unwrap_or_default();
+    let variable = value.get(1..).unwrap_or_default();
+    let is_variable = |name: &[u8]| {
+        name.first().is_some_and(|byte| byte.is_ascii_alphabetic() || *byte == b'_')
+            && name.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'_')
+    };
+    match (first, last) {
+        (b'<', b'>')
+        | (b'{', b'}')
+        | (b'[', b']')
+        | (b'(', b')')
+        | (b'%', b'%')
+        | (b'#', b'#')
+        | (b'@', b'@')
+        | (b'_', b'_') => is_name(inner),
+        (b'$', _) if is_variable(variable) => true,
+        (b'$', _) => variable.starts_with(b"("),
+        _ => [
+            &b"op://"[..],
+            b"vault:",
+            b"ENC[",
+            b"env:",
+            b"file:",
+            b"!vault",
+            b"arn:",
+            b"ref+",
+            b"projects/",
+        ]
+        .iter()
+        .any(|start| value.starts_with(start)),
+    }
+}
+
+/// One character repeated, `abcabcabc`, or a run up the alphabet or the digits.
+fn is_filler(value: &[u8]) -> bool {
+    const MAX_PERIOD: usize = 4;
+    let repeats = |period: usize| {
+        value.len() >= 2 * period
+            && value.iter().zip(value.iter().skip(period)).all(|(a, b)| a == b)
+    };
+    let period_limit = MAX_PERIOD.min(value.len() / 3);
+    (1..=period_limit).any(repeats) || is_mostly_ascending(value)
+}
+
+/// `abcdefgh`, `123456789`, `0123456789abcdef`: at least five of six steps go up by one.
+fn is_mostly_ascending(value: &[u8]) -> bool {
+    let steps = value.len().saturating_sub(1);
+    let ascending = value.iter().zip(value.iter().skip(1)).filter(|(a, b)| {
+        a.wrapping_add(1) == **b
+            || (**a == b'9' && matches!(b, b'0' | b'a' | b'A'))
+            || (matches!(a, b'z' | b'Z') && matches!(b, b'0' | b'1' | b'A' | b'a'))
+    });
+    steps >= 5 && ascending.count() * 6 >= steps * 5
+}
+
+fn has_part(value: &[u8]) -> bool {
+    let lower = |byte: &u8| byte.to_ascii_lowercase();
+    let holds = |part: &str| {
+        value.windows(part.len()).any(|window| window.iter().map(lower).eq(part.bytes()))
+    };
+    PARTS.iter().any(|part| holds(part))
+}

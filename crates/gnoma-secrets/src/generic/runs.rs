@@ -1,0 +1,176 @@
+//! Long runs of token characters: where a random string may stand under a name that says nothing.
+//!
+//! Looks at one byte in twenty as long as no run is near. Runs that are plainly something else, such as
+//! numbers, words, hashes of known length and blobs, go no further.
+
+use super::cursor::{back, is_blank, is_name_byte, is_quote};
+use super::names::NameWords;
+use super::place::{Operator, Place};
+
+/// Shorter runs need a name that says what they are.
+const MIN_RUN_BYTES: usize = 20;
+/// Longer ones are data: images, certificates, signatures.
+const MAX_RUN_BYTES: usize = 200;
+/// `=` at the end of base64.
+const MAX_PADDING: usize = 2;
+/// Between name and run.
+const MAX_NAME_BYTES: usize = 48;
+
+/// Hands every run that may be random to `take`.
+pub(crate) fn each(text: &[u8], take: &mut dyn FnMut(&Place)) {
+    let mut at = 0;
+    while let Some(window) = text.get(at..at + MIN_RUN_BYTES) {
+        // The last byte that ends a run in the window: no long run starts before it.
+        if let Some(gap) = window.iter().rposition(|byte| !is_run_byte(*byte)) {
+            at += gap + 1;
+            continue;
+        }
+        let end = run_end(text, at);
+        if let Some(place) = place_in(text, at, end) {
+            take(&place);
+        }
+        at = end + 1;
+    }
+}
+
+/// Where the run that starts at `start` ends, padding included.
+fn run_end(text: &[u8], start: usize) -> usize {
+    let rest = text.get(start..).unwrap_or_default();
+    let length = rest.iter().take_while(|byte| is_run_byte(**byte)).count();
+    let padding = rest.iter().skip(length).take(MAX_PADDING).take_while(|byte| **byte == b'=');
+    start + length + padding.count()
+}
+
+fn place_in(text: &[u8], start: usize, end: usize) -> Option<Place> {
+    if !may_be_random(text.get(start..end)?) || is_part_of_more(text, start, end) {
+        return None;
+    }
+    let place = place_of(text, start, end);
+    let is_elsewhere = is_named_otherwise(text, &place) || fills_line(text, &place);
+    (!is_elsewhere).then_some(place)
+}
+
+const RUN_BYTES: [bool; 256] = {
+    let mut table = [false; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        let sign = byte as u8;
+        table[byte] =
+            sign.is_ascii_alphanumeric() || matches!(sign, b'_' | b'-' | b'+' | b'/' | b'~' | b'.');
+        byte += 1;
+    }
+    table
+};
+
+fn is_run_byte(byte: u8) -> bool {
+    RUN_BYTES.get(usize::from(byte)).copied().unwrap_or_default()
+}
+
+/// Digits and letters mixed as chance mixes them, not a path, not a hash without a name.
+fn may_be_random(run: &[u8]) -> bool {
+    // Web tokens have a rule of their own.
+    let is_known = run.starts_with(b"eyJ") || run.starts_with(b"/");
+    if is_known || !(MIN_RUN_BYTES..=MAX_RUN_BYTES).contains(&run.len()) {
+        return false;
+    }
+    let kinds = || run.iter().map(|byte| Kind::of(*byte));
+    let count = |wanted: &[Kind]| kinds().filter(|kind| wanted.contains(kind)).count();
+    let is_change = |pair: &(Kind, Kind)| {
+        pair.0.group() != pair.1.group() && pair.0 != Kind::Sign && pair.1 != Kind::Sign
+    };
+    let changes = kinds().zip(kinds().skip(1)).filter(is_change).count();
+    count(&[Kind::Digit]) >= 2
+        && count(&[Kind::Lower, Kind::Upper]) >= 3
+        && count(&[Kind::Sign]) * 6 <= run.len()
+        && changes * 8 >= run.len()
+}
+
+/// What matters of a character to tell hexadecimal digits, words and chance apart.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Digit,
+    /// A letter that is a hexadecimal digit too.
+    LowerHex,
+    UpperHex,
+    Lower,
+    Upper,
+    Sign,
+}
+
+impl Kind {
+    fn of(byte: u8) -> Self {
+        match byte {
+            b'0'..=b'9' => Self::Digit,
+            b'a'..=b'f' => Self::LowerHex,
+            b'g'..=b'z' => Self::Lower,
+            b'A'..=b'F' => Self::UpperHex,
+            b'G'..=b'Z' => Self::Upper,
+            _ => Self::Sign,
+        }
+    }
+
+    fn group(self) -> u8 {
+        match self {
+            Self::Digit => 0,
+            Self::LowerHex | Self::Lower => 1,
+            Self::UpperHex | Self::Upper => 2,
+            Self::Sign => 3,
+        }
+    }
+}
+
+/// Part of a URL, a path, an e-mail address or an escape.
+fn is_part_of_more(text: &[u8], start: usize, end: usize) -> bool {
+    let before = start.checked_sub(1).and_then(|at| text.get(at));
+    let after = text.get(end);
+    matches!(before, Some(b'/' | b'@' | b'\\' | b'%' | b'#' | b'&' | b'?' | b'$' | 0x80..))
+        || matches!(after, Some(b'(' | b'@' | b'%' | b'\\' | b'[' | 0x80..))
+}
+
+/// `"integrity": ...`, `request_id=...`: the name says that it is no secret.
+fn is_named_otherwise(text: &[u8], place: &Place) -> bool {
+    let words = NameWords::read(text.get(place.name.clone()).unwrap_or_default());
+    words.ends_lowering || words.sealed
+}
+
+/// A line of nothing else is part of a block: a certificate, a signature, a dump.
+fn fills_line(text: &[u8], place: &Place) -> bool {
+    let ends_line = |byte: Option<&u8>| matches!(byte, Some(b'\n' | b'\r'));
+    let before = place.value.start.checked_sub(1).and_then(|at| text.get(at));
+    let after = text.get(place.value.end);
+    (ends_line(before) && (after.is_none() || ends_line(after)))
+        || (before.is_none() && ends_line(after))
+}
+
+/// Looks back for quote, operator and name.
+fn place_of(text: &[u8], start: usize, end: usize) -> Place {
+    let mut at = start;
+    let byte_before = |at: usize| at.checked_sub(1).and_then(|at| text.get(at)).copied();
+    let quote = byte_before(at).filter(|byte| is_quote(*byte));
+    at -= usize::from(quote.is_some());
+    at = back(text, at, MAX_NAME_BYTES, is_blank);
+    let operator = match byte_before(at) {
+        Some(b'=') => Operator::Assign,
+        Some(b':') => Operator::Colon,
+        Some(b'>') => Operator::Element,
+        Some(b',') => Operator::Comma,
+        Some(b'(') => Operator::Call,
+        _ if quote.is_some() => Operator::Blank,
+        _ => Operator::None,
+    };
+    if !matches!(operator, Operator::Blank | Operator::None) {
+        at = back(text, at, 3, |byte| matches!(byte, b'=' | b':' | b'>' | b'(' | b','));
+        at = back(text, at, MAX_NAME_BYTES, is_blank);
+        at = back(text, at, 3, |byte| is_quote(byte) || matches!(byte, b'\\' | b']'));
+    }
+    let name = back(text, at, MAX_NAME_BYTES, is_name_byte)..at;
+    Place {
+        name,
+        value: start..end,
+        operator,
+        quote,
+        argument: 0,
+        by_form: true,
+        rule: "high-entropy",
+    }
+}

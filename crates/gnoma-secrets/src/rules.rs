@@ -1,0 +1,162 @@
+//! What a rule is and how rule files are written.
+//!
+//! A rule names one kind of secret by its shape. Files are TOML, one per family:
+//!
+//! ```toml
+//! [[rule]]
+//! id = "github-pat"            # kebab-case, unique; people see it in placeholders
+//! about = "GitHub personal access token"
+//! keywords = ["ghp_"]          # one of them must stand near the match, in any letter case
+//! pattern = '''\b(ghp_[A-Za-z0-9]{36})\b'''  # first group is the secret, else the whole match
+//! at_keyword = true            # optional: a match always begins with a keyword (many names: faster)
+//! min_entropy = 3.0            # optional: Shannon bits per character of the secret
+//! near = ["github"]            # optional: one of these words stands within `reach` bytes
+//! reach = 80                   # optional: that distance, before and after the match
+//! allow = ['''example''']      # optional: secrets that match one of these are passed
+//! family = "forges"            # optional: the file's name
+//! match = ["token: ghp_{alnum:36}"]          # texts in which the rule finds exactly one secret
+//! no_match = ["ghp_{alnum:12}"]              # texts in which it finds none
+//! ```
+//!
+//! Patterns are linear-time regular expressions over bytes: `\w`, `\d`, `\b` and `(?i)` are ASCII, `.`
+//! is any byte but a line feed, and there is no look-around. A pattern is only run around a keyword,
+//! so each match must hold or closely follow or precede a keyword of its rule ([`Rule::reach`]).
+//! Shapeless values (32 hexadecimal digits and the like) need `near` or a name in the pattern.
+//!
+//! In examples `{hex:N}`, `{HEX:N}`, `{digit:N}`, `{lower:N}`, `{upper:N}`, `{alnum:N}`, `{lowalnum:N}`,
+//! `{upalnum:N}`, `{b64:N}`, `{b64url:N}` and `{base32:N}` stand for N characters of the alphabet, and
+//! `{uuid}` for a UUID: drawn from a fixed sequence, so that no file holds text that looks like a secret.
+//!
+//! What a rule cannot say (structure over several lines, encodings) is code in `context` and `decode`.
+
+use serde::Deserialize;
+
+pub(crate) mod builtin;
+pub(crate) mod compiled;
+#[cfg(test)]
+mod examples;
+
+/// Distance in bytes within which a word of [`Rule::near`] counts, unless the rule says otherwise.
+pub const DEFAULT_REACH: usize = 80;
+/// Longest reach a rule may ask for.
+pub const MAX_REACH: usize = 1024;
+
+/// One kind of secret, as it is written in a rule file.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Rule {
+    /// Unique kebab-case name; shown in placeholders.
+    pub id: String,
+    /// One line for people: whose secret it is.
+    #[serde(default)]
+    pub about: String,
+    /// Words of which one must stand within reach of the match; compared without letter case.
+    /// Empty only in rules of users, which then are tried on all text.
+    #[serde(default)]
+    pub keywords: Vec<String>,
+    /// Promises that every match begins with a keyword, so that the pattern is tried nowhere else.
+    /// Where the pattern shows that by itself it need not be said.
+    #[serde(default)]
+    pub at_keyword: bool,
+    /// Regular expression over bytes. The first group is the secret, else the whole match.
+    pub pattern: String,
+    /// Least Shannon entropy of the secret, in bits per character.
+    #[serde(default)]
+    pub min_entropy: Option<f64>,
+    /// Words of which one must stand within `reach` bytes of the match.
+    #[serde(default)]
+    pub near: Vec<String>,
+    /// Distance in bytes for `near`, before and after the match. At most [`MAX_REACH`].
+    #[serde(default = "default_reach")]
+    pub reach: usize,
+    /// Expressions of secrets that are passed.
+    #[serde(default)]
+    pub allow: Vec<String>,
+    /// Group of rules it belongs to: the name of its file unless given.
+    #[serde(default)]
+    pub family: String,
+    /// Texts in which exactly this rule must find something.
+    #[serde(default, rename = "match")]
+    pub matches: Vec<String>,
+    /// Texts in which it must find nothing.
+    #[serde(default)]
+    pub no_match: Vec<String>,
+}
+
+impl Rule {
+    /// A rule that is only a name and a pattern, as users write them.
+    pub fn pattern(id: impl Into<String>, pattern: impl Into<String>) -> Self {
+        Self {
+            id: id.into(),
+            about: String::new(),
+            keywords: Vec::new(),
+            at_keyword: false,
+            pattern: pattern.into(),
+            min_entropy: None,
+            near: Vec::new(),
+            reach: DEFAULT_REACH,
+            allow: Vec::new(),
+            family: String::new(),
+            matches: Vec::new(),
+            no_match: Vec::new(),
+        }
+    }
+}
+
+fn default_reach() -> usize {
+    DEFAULT_REACH
+}
+
+/// Why a rule cannot be used. Names the rule, so that a person finds it in their configuration.
+#[derive(Debug, thiserror::Error)]
+pub enum RuleError {
+    /// The rule file is not in the format.
+    #[error("the rule file `{file}` cannot be read: {reason}")]
+    File {
+        /// Name of the file.
+        file: String,
+        /// What the reader says, with the line.
+        reason: String,
+    },
+    /// A pattern is not a regular expression of the supported kind, or is too large.
+    #[error("the pattern of the secret rule `{rule}` cannot be used: {reason}")]
+    Pattern {
+        /// Id of the rule.
+        rule: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// Two rules share an id, or a field has a value that means nothing.
+    #[error("the secret rule `{rule}` is not valid: {reason}")]
+    Rule {
+        /// Id of the rule.
+        rule: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+}
+
+/// A rule file.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RuleFile {
+    /// Its rules.
+    #[serde(default)]
+    pub(crate) rule: Vec<Rule>,
+}
+
+impl RuleFile {
+    /// Reads the text of a file named `family`.
+    pub(crate) fn parse(family: &str, text: &str) -> Result<Self, RuleError> {
+        let mut file: Self = toml::from_str(text).map_err(|error| RuleError::File {
+            file: family.to_owned(),
+            reason: error.to_string(),
+        })?;
+        for rule in &mut file.rule {
+            if rule.family.is_empty() {
+                family.clone_into(&mut rule.family);
+            }
+        }
+        Ok(file)
+    }
+}

@@ -1,0 +1,150 @@
+//! Texts in, spans of secrets out.
+//!
+//! Long texts are judged in windows whose places depend on offsets alone, so that a stream that was
+//! cut anywhere is judged like the whole text. Nothing here decides what happens to a finding.
+
+use std::{
+    collections::BTreeSet,
+    ops::Range,
+    sync::{Arc, OnceLock},
+};
+
+use gnoma_core::secret::Secret;
+
+use crate::rules::{Rule, RuleError, builtin, compiled::CompiledRule};
+
+mod engine;
+mod known;
+mod spans;
+
+use engine::Engine;
+#[cfg(test)]
+pub(crate) use engine::RuleProbe;
+pub(crate) use engine::{Label, Raw};
+use known::Known;
+pub use known::MIN_KNOWN_BYTES;
+pub(crate) use spans::merge;
+
+/// Bytes of a text that one window is responsible for.
+pub(crate) const WINDOW_BYTES: usize = 256 << 10;
+/// What a window sees before and after its own bytes. A longer secret may be found in part.
+pub(crate) const OVERLAP_BYTES: usize = 16 << 10;
+
+/// What a scanner looks for besides the built-in rules, and what it leaves out.
+#[derive(Debug, Default)]
+pub struct Options {
+    /// Rules of the user.
+    pub extra: Vec<Rule>,
+    /// Rule id and exact value of secrets that are known, such as the user's own API keys.
+    /// Values shorter than [`MIN_KNOWN_BYTES`] are left out: they would blank ordinary words.
+    pub known: Vec<(String, Secret<String>)>,
+    /// Ids of rules that are switched off, built-in and others.
+    pub disabled: Vec<String>,
+    /// Families of rules that are switched off. `context` and `generic` are families too.
+    pub disabled_families: Vec<String>,
+}
+
+/// A secret in a text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// Offset of its first byte.
+    pub start: usize,
+    /// Offset after its last byte.
+    pub end: usize,
+    /// Id of the rule that found it, or of the strongest where several did.
+    pub rule: Arc<str>,
+}
+
+/// Finds secrets. Cheap to make: automata are built when the first text is scanned.
+#[derive(Debug)]
+pub struct Scanner {
+    extra: Vec<Arc<CompiledRule>>,
+    known: Known,
+    disabled: BTreeSet<String>,
+    disabled_families: BTreeSet<String>,
+    engine: OnceLock<Engine>,
+}
+
+impl Scanner {
+    /// A scanner with the built-in rules and those of `options`.
+    ///
+    /// # Errors
+    /// An extra rule that cannot be used, by name.
+    pub fn new(options: Options) -> Result<Self, RuleError> {
+        let extra = options
+            .extra
+            .into_iter()
+            .map(|rule| CompiledRule::eager(rule).map(Arc::new))
+            .collect::<Result<_, _>>()?;
+        Ok(Self {
+            extra,
+            known: Known::new(options.known),
+            disabled: options.disabled.into_iter().collect(),
+            disabled_families: options.disabled_families.into_iter().collect(),
+            engine: OnceLock::new(),
+        })
+    }
+
+    /// Builds everything that is else built on demand and says what is wrong with it. For
+    /// diagnosis and tests; scanning does not need it.
+    ///
+    /// # Errors
+    /// A rule that cannot be used, by name.
+    pub fn check(&self) -> Result<(), RuleError> {
+        for rule in builtin::load()? {
+            CompiledRule::eager(rule)?;
+        }
+        Ok(())
+    }
+
+    /// The secrets in `text`, by offset, not overlapping.
+    pub fn scan(&self, text: &[u8]) -> Vec<Finding> {
+        let mut raw = Vec::new();
+        let mut core = 0..WINDOW_BYTES;
+        while core.start < text.len() || core.start == 0 {
+            let seen = seen_by(&core, text.len());
+            let window = text.get(seen.clone()).unwrap_or_default();
+            self.scan_window(window, seen.start, &core, &mut raw);
+            core = core.end..core.end + WINDOW_BYTES;
+        }
+        spans::merge(&mut raw);
+        raw.iter().map(|raw| self.finding(raw)).collect()
+    }
+
+    /// Adds what is found in `window`, which starts at `offset` of the text, and touches `core`.
+    pub(crate) fn scan_window(
+        &self,
+        window: &[u8],
+        offset: usize,
+        core: &Range<usize>,
+        raw: &mut Vec<Raw>,
+    ) {
+        let first = raw.len();
+        self.engine().scan(self, window, raw);
+        for found in raw.iter_mut().skip(first) {
+            found.span = found.span.start + offset..found.span.end + offset;
+        }
+        let mut index = 0;
+        raw.retain(|found| {
+            index += 1;
+            index <= first || (found.span.start < core.end && found.span.end > core.start)
+        });
+    }
+
+    pub(crate) fn finding(&self, raw: &Raw) -> Finding {
+        Finding {
+            start: raw.span.start,
+            end: raw.span.end,
+            rule: self.engine().name(self, &raw.label),
+        }
+    }
+
+    fn engine(&self) -> &Engine {
+        self.engine.get_or_init(|| Engine::build(self))
+    }
+}
+
+/// The part of a text of `length` bytes that the window for `core` sees.
+pub(crate) fn seen_by(core: &Range<usize>, length: usize) -> Range<usize> {
+    core.start.saturating_sub(OVERLAP_BYTES)..length.min(core.end + OVERLAP_BYTES)
+}

@@ -1,0 +1,114 @@
+//! Secrets in the places where agents meet them, each of which hides them in its own way.
+
+use gnoma_secrets::{Options, Scanner};
+
+/// Asserts that what stands between `⟦` and `⟧` is blanked and, if there is none, that nothing is.
+fn check(marked: &str) {
+    let scanner = Scanner::new(Options::default()).unwrap();
+    let start = marked.find('⟦');
+    let end = marked.find('⟧').map(|end| end - '⟦'.len_utf8());
+    let text = marked.replace(['⟦', '⟧'], "");
+    let found = scanner.scan(text.as_bytes());
+    match start.zip(end) {
+        Some((start, end)) => {
+            let covers = found.iter().any(|f| f.start <= start && f.end >= end);
+            assert!(covers, "{marked}\nfound {found:?}, wanted {start}..{end}");
+        }
+        None => assert!(found.is_empty(), "{marked}\nfound {found:?}"),
+    }
+}
+
+/// A GitHub token made of parts, so that no scanner of repositories takes offence.
+fn token() -> String {
+    format!("gh{}", "p_Zq8Lk2Vb7Nx4Rt9Ws1Ym6Pd3Hf5Jg0Ca8EeQ")
+}
+
+#[test]
+fn passwords_in_urls() {
+    check("redis://:⟦t0psecretvalue⟧@cache:6379/0");
+    check("postgres://app:⟦p@ss/w0rd#x⟧@db.internal:5432/prod");
+    check("fatal: unable to access 'https://bot:⟦h7Gk2mPq⟧@git.internal/x.git': timed out");
+    check("http://localhost:8080/path@2x.png");
+    check("https://user:password@host/ postgres://${USER}:${PASSWORD}@db/app");
+    check("https://registry.npmjs.org/@scope/package and http://[::1]:80/@x");
+}
+
+#[test]
+fn headers() {
+    check("authorization: Bearer ⟦Zm9vYmFy0123456789abcdXYZ⟧ user-agent: curl/8.5.0");
+    check("-H \"Authorization: Basic ⟦QWxhZGRpbjpvcGVuc2VzYW1l⟧\" https://x");
+    check("Authorization: token ⟦9f86d081884c7d659a2feaa0c55ad015⟧\r\nHost: x");
+    check("Set-Cookie: lang=de; sessionid=⟦k3j4h5g6f7d8s9a0q1w2⟧; Path=/");
+    check("Authorization: Bearer ${TOKEN}\nheaders.authorization = authorization_header(request)");
+    check("Cookie: theme=dark; lang=de-DE-2024");
+}
+
+#[test]
+fn credential_files() {
+    check("machine api.example.org\n  login me\n  password ⟦k8Hs2mQz⟧\n");
+    check("db.internal:5432:app:me:⟦s3cretPassw0rd⟧\n");
+    check("{\"auths\": {\"ghcr.io\": {\"auth\": \"⟦dXNlcjpwYXNzd29yZDEyMw==⟧\"}}}");
+    check("Server=db;Database=app;User Id=sa;Password=⟦Tr0ub4dor⟧;Encrypt=yes");
+    check("the state machine goes from login to password reset");
+}
+
+#[test]
+fn command_lines() {
+    check("mysql -h db -uroot -p⟦nk3l9sLLq⟧ app < dump.sql");
+    check("+ docker login -u ci -p ⟦kZ83hsLLq02m⟧ registry.example.com");
+    check("sshpass -p '⟦ab c9!x⟧' ssh me@host");
+    check("curl -sS -u ⟦bot:kZ83hsLLq02m⟧ https://x");
+    check("curl -u user:password https://x; mysql -p app; mkdir -p kZ83hsLLq02m");
+}
+
+#[test]
+fn private_keys_in_any_wrapping() {
+    let body = [
+        "MIIBOgIBAAJBAKj34GkxFhD90vcNLYLInFEX6Ppy1tPf",
+        "9Cnzj4p4WGeKLs1Pt8QuKUpRKfFLfRYC9AIKjbJTWit+",
+        "CqvjWYzvQwECAwEAAQ==",
+    ];
+    let head = ["-----BEGIN RSA ", "PRIVATE KEY-----"].concat();
+    let tail = ["-----END RSA ", "PRIVATE KEY-----"].concat();
+    let wrap = |before: &str, between: &str| {
+        let lines = [&[head.as_str()], &body[..], &[tail.as_str()]].concat();
+        format!("{before}⟦{}⟧", lines.join(between))
+    };
+    check(&wrap("", "\n"));
+    check(&wrap("key: |\n    ", "\n    "));
+    check(&wrap("KEY=\"", "\\n"));
+    check(&wrap("{\\\"key\\\": \\\"", "\\\\n"));
+    check(&wrap("     1\t", "\n     2\t"));
+    check(&wrap("+", "\n+"));
+    check(&wrap("> ", "\r\n> "));
+    check(&wrap("key = \"", "\\n\" +\n  \""));
+    check(&wrap("one line ", " "));
+    check(&format!("$ cat id\n⟦{head}\n{}⟧\n$ ls", body[..2].join("\n")));
+    check(&format!("if text.contains(\"{head}\") {{ return true; }}\nlet end = \"{tail}\";"));
+}
+
+#[test]
+fn encodings_are_looked_through() {
+    let token = token();
+    check(&format!(
+        "{{\"content\": \"{{\\\"out\\\": \\\"T=\\\\\\\"⟦{token}⟧\\\\\\\"\\\\n\\\"}}\"}}"
+    ));
+    check(&format!("GET /x?q=T%3D⟦{token}⟧%26y"));
+    check(&format!("T=&quot;⟦{token}⟧&quot;"));
+    check(&format!("\u{1b}[32mT\u{1b}[0m=\u{1b}[1m⟦{}\u{1b}[0m{}⟧ok", &token[..9], &token[9..]));
+    let hex: String = token.bytes().map(|byte| format!("{byte:02x}")).collect();
+    check(&format!("blob ⟦{hex}⟧"));
+    check("kind: Secret\nmetadata:\n  name: app\ndata:\n  user: ⟦c29tZXRoaW5n⟧\n");
+}
+
+#[test]
+fn identifiers_and_hashes_stay() {
+    check(
+        "commit 9fceb02d0ae598e95dc970b74767f19372d61af8\nid 3f2504e0-4f89-41d3-9a0c-0305e82c3301",
+    );
+    check(
+        "integrity sha512-9NET910DNaIPngYnLLPeg+Ogzqsi9uM4mSboU5y6p8S5DzMTVEsJZrawi+BoDNUVBa2DhJqQYUFvMDfgU062LQ==",
+    );
+    check("checksum = \"d9fb05f3d5b8f9f1a1f5a7ab2c5d0a7b5be6ca3ef0c0c1b6b6a6d46fbb3d5e8c\"");
+    check("ETag: \"33a64df551425fcc55e4d42a148795d9f25f89d4\"");
+}

@@ -1,0 +1,6 @@
+//! Tests of the crate from outside.
+
+#[cfg(test)]
+mod contexts;
+#[cfg(test)]
+mod laws;

@@ -1,0 +1,107 @@
+//! Words after expansion, as far as they are certain.
+
+use std::fmt;
+
+/// One word a program gets.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Field {
+    /// Exactly this.
+    Known(String),
+    /// The names that fit a pattern, or the pattern itself when none does.
+    Pattern(String),
+    /// Only running would show it.
+    Unknown {
+        /// As it is written.
+        written: String,
+        /// What it certainly begins with.
+        start: String,
+        /// It may become several words, or none.
+        splits: bool,
+        /// It certainly begins with something else than `-`, such as a digit.
+        plain: bool,
+    },
+}
+
+impl Field {
+    /// The word when it is certain.
+    pub(crate) fn known(&self) -> Option<&str> {
+        match self {
+            Self::Known(text) => Some(text),
+            Self::Pattern(_) | Self::Unknown { .. } => None,
+        }
+    }
+
+    /// What it certainly begins with.
+    pub(crate) fn start(&self) -> &str {
+        match self {
+            Self::Known(text) => text,
+            Self::Pattern(text) => {
+                text.find(['*', '?', '[', '(']).and_then(|end| text.get(..end)).unwrap_or(text)
+            }
+            Self::Unknown { start, .. } => start,
+        }
+    }
+
+    /// Whether a program could take it, or one of the words it becomes, for an option.
+    pub(crate) fn may_be_option(&self) -> bool {
+        let start = self.start();
+        match self {
+            Self::Known(_) | Self::Pattern(_) => start.is_empty() || start.starts_with('-'),
+            Self::Unknown { splits, plain, .. } => {
+                *splits || start.starts_with('-') || (start.is_empty() && !plain)
+            }
+        }
+    }
+
+    /// Whether it may become several words, or none.
+    pub(crate) fn may_be_many(&self) -> bool {
+        match self {
+            Self::Known(_) => false,
+            Self::Pattern(_) => true,
+            Self::Unknown { splits, .. } => *splits,
+        }
+    }
+
+    /// A word of which nothing is known.
+    pub(crate) fn unknown(written: &str) -> Self {
+        Self::Unknown {
+            written: written.to_owned(),
+            start: String::new(),
+            splits: true,
+            plain: false,
+        }
+    }
+
+    /// One word that begins with `start`.
+    pub(crate) fn begins(written: &str, start: &str) -> Self {
+        Self::Unknown {
+            written: written.to_owned(),
+            start: start.to_owned(),
+            splits: false,
+            plain: false,
+        }
+    }
+
+    /// What is left after `prefix`, when it certainly begins with it.
+    pub(crate) fn strip_prefix(&self, prefix: &str) -> Option<Self> {
+        Some(match self {
+            Self::Known(text) => Self::Known(text.strip_prefix(prefix)?.to_owned()),
+            Self::Pattern(text) => Self::Pattern(text.strip_prefix(prefix)?.to_owned()),
+            Self::Unknown { written, start, splits, .. } => Self::Unknown {
+                written: written.clone(),
+                start: start.strip_prefix(prefix)?.to_owned(),
+                splits: *splits,
+                plain: false,
+            },
+        })
+    }
+}
+
+impl fmt::Display for Field {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Known(text) | Self::Pattern(text) => f.write_str(text),
+            Self::Unknown { written, .. } => f.write_str(written),
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! Expansions that may do more than give a value.
+//!
+//! What is calculated is expanded once more by the shell, so a value in it may run commands.
+
+use super::Expander;
+use super::join::Piece;
+use crate::syntax::{Arithmetic, Operation, Parameter, Part, Word};
+
+impl Expander<'_> {
+    /// Notes what expanding a parameter might do beside giving a value.
+    pub(super) fn look_at_hazards(&mut self, parameter: &Parameter) {
+        let name = &parameter.name;
+        if parameter.indirect && parameter.operation != Operation::Names {
+            self.hazards
+                .push(format!("`${{!{name}}}` expands what the value of another variable names"));
+        }
+        if let Some(subscript) = &parameter.subscript {
+            self.look_at_subscript(subscript);
+        }
+        match &parameter.operation {
+            Operation::AssignDefault(_) => {
+                self.hazards.push(format!("`${{{name}=…}}` sets a variable while it is expanded"));
+            }
+            Operation::Transform('P') => {
+                self.hazards.push(format!("`${{{name}@P}}` runs what the value has in `$( )`"));
+            }
+            Operation::Substring { offset, length } => {
+                self.arithmetic(offset);
+                if let Some(length) = length {
+                    self.arithmetic(length);
+                }
+            }
+            Operation::Default(word)
+            | Operation::Alternative(word)
+            | Operation::Require(word)
+            | Operation::RemovePrefix(word)
+            | Operation::RemoveSuffix(word)
+            | Operation::ChangeCase(word) => {
+                self.single(word);
+            }
+            Operation::Replace { pattern, replacement } => {
+                self.single(pattern);
+                if let Some(replacement) = replacement {
+                    self.single(replacement);
+                }
+            }
+            Operation::Value
+            | Operation::Length
+            | Operation::Names
+            | Operation::Keys
+            | Operation::Transform(_) => {}
+        }
+    }
+
+    /// A subscript is calculated, and a value in it may run commands.
+    pub(crate) fn look_at_subscript(&mut self, subscript: &Word) {
+        let written = subscript.span.of(self.text).to_owned();
+        if !matches!(written.as_str(), "@" | "*") {
+            self.calculate_parts(&subscript.parts, &written);
+        }
+    }
+
+    /// Notes whether calculating might run something.
+    pub(crate) fn arithmetic(&mut self, arithmetic: &Arithmetic) {
+        let written = arithmetic.span.of(self.text).to_owned();
+        self.calculate_parts(&arithmetic.parts, &written);
+    }
+
+    fn calculate_parts(&mut self, parts: &[Part], written: &str) {
+        let mut text = String::new();
+        for part in parts {
+            for piece in
+                self.pieces(part, true).unwrap_or_else(|| vec![Piece::Unknown { quoted: true }])
+            {
+                match piece {
+                    Piece::Text(piece) | Piece::Loose(piece) | Piece::Glob(piece) => {
+                        text.push_str(&piece);
+                    }
+                    Piece::Number => text.push('0'),
+                    Piece::Unknown { .. } | Piece::Plain => {
+                        return self.uncertain_number(written);
+                    }
+                }
+            }
+        }
+        self.calculate(&text);
+    }
+
+    fn uncertain_number(&mut self, written: &str) {
+        self.hazards.push(format!(
+            "`{written}` calculates with a value that is not known and may run commands"
+        ));
+    }
+
+    /// A text that is calculated: every name in it must have a plain number for a value.
+    pub(crate) fn calculate(&mut self, text: &str) {
+        if text.contains(['$', '`', '[']) {
+            return self.uncertain_number(text);
+        }
+        let is_name = |c: char| c.is_alphanumeric() || c == '_';
+        for name in text.split(|c| !is_name(c)).filter(|name| !name.is_empty()) {
+            if name.starts_with(|c: char| c.is_ascii_digit()) {
+                continue;
+            }
+            let plain = self.value(name).is_some_and(|value| value.is_number());
+            if !plain {
+                return self.uncertain_number(text);
+            }
+        }
+    }
+}

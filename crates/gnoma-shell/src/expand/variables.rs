@@ -1,0 +1,106 @@
+//! What is known of variables, and what becomes of them in a word.
+
+use std::path::{Path, PathBuf};
+
+use super::Expander;
+use super::join::Piece;
+use crate::syntax::{Operation, Parameter};
+
+/// Parameters that are numbers as long as nobody sets them.
+const NUMBERS: [&str; 12] =
+    ["?", "#", "$", "!", "RANDOM", "SECONDS", "LINENO", "UID", "EUID", "PPID", "COLUMNS", "LINES"];
+
+/// What is known of a variable.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Value {
+    /// Exactly this.
+    Text(String),
+    /// Some number.
+    Number,
+    /// One word that is no option: one of those a loop goes through.
+    Plain,
+    /// One of the names that fit a pattern.
+    Match(String),
+    /// It was set, to what is not known.
+    Unknown,
+}
+
+impl Value {
+    /// Whether it is certainly a plain number.
+    pub(crate) fn is_number(&self) -> bool {
+        match self {
+            Self::Number => true,
+            Self::Text(text) => !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()),
+            Self::Plain | Self::Match(_) | Self::Unknown => false,
+        }
+    }
+}
+
+impl Expander<'_> {
+    pub(super) fn tilde(&self, user: &str) -> Piece {
+        let known = match user {
+            "" => self.home.map(PathBuf::as_path),
+            "+" => self.cwd,
+            _ => None,
+        };
+        known
+            .and_then(Path::to_str)
+            .map_or(Piece::Unknown { quoted: true }, |path| Piece::Text(path.to_owned()))
+    }
+
+    pub(super) fn parameter(&mut self, parameter: &Parameter, quoted: bool) -> Piece {
+        let name = parameter.name.as_str();
+        if looks_secret(name) && !matches!(parameter.operation, Operation::Length) {
+            self.secrets.push(name.to_owned());
+        }
+        self.look_at_hazards(parameter);
+        match (&parameter.operation, &parameter.subscript) {
+            (Operation::Length, _) => Piece::Number,
+            (Operation::Value, None) if !parameter.indirect => match self.value(name) {
+                Some(Value::Text(text)) if quoted => Piece::Text(text),
+                Some(Value::Text(text)) => Piece::Loose(text),
+                Some(Value::Number) => Piece::Number,
+                Some(Value::Plain) => Piece::Plain,
+                Some(Value::Match(pattern)) if quoted => Piece::Glob(pattern),
+                Some(Value::Match(_) | Value::Unknown) | None => {
+                    Piece::Unknown { quoted: quoted && name != "@" }
+                }
+            },
+            _ => Piece::Unknown { quoted: quoted && name != "@" && parameter.subscript.is_none() },
+        }
+    }
+
+    /// What is known of a variable; `IFS` itself is never put in.
+    pub(super) fn value(&self, name: &str) -> Option<Value> {
+        let path = |path: &Path| path.to_str().map(|text| Value::Text(text.to_owned()));
+        match (self.variables.get(name), name) {
+            (_, "IFS") => None,
+            (Some(value), _) => Some(value.clone()),
+            (None, "HOME") => self.home.and_then(|home| path(home)),
+            (None, "PWD") => self.cwd.and_then(path),
+            (None, name) => NUMBERS.contains(&name).then_some(Value::Number),
+        }
+    }
+}
+
+/// Whether a variable of this name likely holds a secret.
+pub(crate) fn looks_secret(name: &str) -> bool {
+    const MARKS: [&str; 11] = [
+        "SECRET",
+        "TOKEN",
+        "PASSWORD",
+        "PASSWD",
+        "PASSPHRASE",
+        "API_KEY",
+        "APIKEY",
+        "ACCESS_KEY",
+        "PRIVATE_KEY",
+        "CREDENTIAL",
+        "AUTH_KEY",
+    ];
+    let name = name.to_ascii_uppercase();
+    MARKS.iter().any(|mark| name.contains(mark))
+        || name.ends_with("_KEY")
+        || name.ends_with("_PAT")
+        || name == "PGPASS"
+}

@@ -1,0 +1,118 @@
+//! What a command line does, as far as it can be known without running it.
+//!
+//! Everything the guard judges is said here in plain data. What cannot be known is a fact of its own
+//! ([`Effect::Unknown`]); nothing is guessed.
+
+use std::path::PathBuf;
+
+/// Where a command acts, as far as the text tells.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Place {
+    /// This path: absolute, `.` and `..` taken out, links not looked at.
+    Path(PathBuf),
+    /// Anything below this folder that fits a pattern, such as `src/*.rs` (the pattern is absolute).
+    Pattern {
+        /// The longest folder that is certain.
+        base: PathBuf,
+        /// The whole pattern.
+        pattern: String,
+    },
+    /// A path that only running would show; the text as written.
+    Unknown(String),
+}
+
+/// One thing a command does to the world.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Effect {
+    /// Reads file contents (or lists a folder).
+    Read(Place),
+    /// Creates or changes something; for a folder, something in it.
+    Write(Place),
+    /// Deletes something, with all below it when it is a folder.
+    Delete(Place),
+    /// Shows what is likely secret and is not a file by name: the environment, a token, a key store.
+    Secret(String),
+    /// Talks to the network; the host where it is known.
+    Network(Option<String>),
+    /// Runs code that is not in the command line: a script, a build, a test, a package's hooks.
+    Runs(String),
+    /// Sets a variable that later commands inherit and that changes what programs do.
+    Environment(String),
+    /// Acts on processes, services, users, packages, devices or other state of the system.
+    System(String),
+    /// Changes state of a repository: a commit, a branch, the index.
+    Repository(String),
+    /// It cannot be known what it does, and why that is.
+    Unknown(String),
+}
+
+/// How bad it would be if the command were not meant.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Risk {
+    /// Changes nothing.
+    #[default]
+    None,
+    /// Changes that are easily taken back.
+    Low,
+    /// Changes that take work to undo, runs code, or uses the network.
+    Medium,
+    /// Loses data, leaks data or changes the system.
+    High,
+    /// Loses everything, or gives control away.
+    Critical,
+}
+
+/// One simple command of the whole, wherever in it it stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Invocation {
+    /// The command as it is written, without redirections' here-document bodies.
+    pub text: String,
+    /// Program and arguments after quotes are taken away; `None` for a word that is not constant.
+    pub words: Vec<Option<String>>,
+    /// Folder it runs in; `None` once a `cd` could not be followed.
+    pub cwd: Option<PathBuf>,
+    /// What it does. Empty for one that only computes or prints, such as `echo`.
+    pub effects: Vec<Effect>,
+    /// How bad.
+    pub risk: Risk,
+}
+
+/// What is known of a whole command line.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Analysis {
+    /// Why it is not understood; then nothing else here is complete, and it must be asked for.
+    pub unparsed: Option<String>,
+    /// Simple commands in the order they are written, also those in pipes, groups, functions,
+    /// substitutions, `-c` strings, and those that `env`, `sudo`, `xargs`, `find -exec` would run.
+    pub commands: Vec<Invocation>,
+    /// Odd ways of writing that hide what is done, one sentence each: long blanks, invisible
+    /// characters, look-alike host names, decoded text that is run.
+    pub oddities: Vec<String>,
+}
+
+impl Analysis {
+    /// Whether it is proved that nothing changes, nothing unknown runs and nothing leaves.
+    #[must_use]
+    pub fn is_read_only(&self) -> bool {
+        self.unparsed.is_none()
+            && self.oddities.is_empty()
+            && self.commands.iter().all(|command| {
+                command.effects.iter().all(|effect| matches!(effect, Effect::Read(_)))
+            })
+    }
+
+    /// The worst of the parts.
+    #[must_use]
+    pub fn risk(&self) -> Risk {
+        self.commands.iter().map(|command| command.risk).max().unwrap_or_default()
+    }
+}
+
+/// Where a command line is looked at from.
+#[derive(Clone, Debug)]
+pub struct Start {
+    /// Folder it starts in; absolute.
+    pub cwd: PathBuf,
+    /// The user's home, for `~` and `$HOME`.
+    pub home: Option<PathBuf>,
+}

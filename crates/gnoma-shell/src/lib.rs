@@ -1,0 +1,12 @@
+//! Reads a shell command without running it: text in, facts out.
+//!
+//! Pure: no file, clock or environment is looked at.
+
+mod expand;
+pub mod facts;
+mod programs;
+pub mod syntax;
+mod walk;
+
+pub use facts::{Analysis, Effect, Invocation, Place, Risk, Start};
+pub use walk::analyse;

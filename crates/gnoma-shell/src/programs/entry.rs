@@ -1,0 +1,397 @@
+//! One entry of a table, and how its lines are read.
+//!
+//! ```text
+//! [sort]                          the name; `[git log]` is a command of a program, `[@diff]` a shared set
+//! also: gsort | bsdsort           other names of the same
+//! like: @diff                     options of a shared set
+//! options: -nru -k= -o=write --color=? --in-place=?!writes
+//! operands: text read*            what operands are, in order; one may repeat
+//! text-by: e regexp               with these options there is no first `text` operand
+//! default: list                   what the working folder is when there is no operand
+//! style: first                    how options are written, see [`Style`]
+//! is: safe number                 see [`Trait`]
+//! does: network runs              effects it always has
+//! risk: high                      at least this
+//! by: sed                         code that looks closer
+//! ```
+//!
+//! An option is a flag (`-nru` are three), or takes a value: `=` needed, `=?` only joined, `==` two. After it
+//! comes what the value is (text when nothing is said), after `!` what the option leads to.
+
+use crate::facts::Risk;
+
+/// What an operand or the value of an option is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Role {
+    /// Just text.
+    Text,
+    /// A file that is read.
+    Read,
+    /// A file or folder that is listed or looked at.
+    List,
+    /// A path that git limits itself to.
+    Path,
+    /// A revision, a path, or a path within a revision.
+    Revision,
+    /// A file that is written, or a folder written into.
+    Write,
+    /// Something that is deleted.
+    Delete,
+    /// A folder to work in.
+    Folder,
+    /// A repository that is used in place of the one around: its settings may run programs.
+    Repository,
+    /// A host or address.
+    Url,
+    /// Code or a program: not looked into.
+    Run,
+    /// The rest is a command.
+    Command,
+    /// The first of these words only; then text.
+    Verb,
+    /// A text that begins with `+`.
+    Plus,
+    /// An archive: read or written as the command goes.
+    Archive,
+    /// None may be given.
+    Nothing,
+}
+
+/// What an option leads to beside its value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Consequence {
+    /// Operands that would be read are written.
+    Writes,
+    /// Operands that would be read are deleted.
+    Deletes,
+    /// It changes the state the program keeps.
+    Changes,
+    /// It loses something.
+    Destroys,
+    /// It only prints: the effects the program always has do not come about.
+    Nothing,
+    /// It only lists.
+    Lists,
+    /// It shows its output through a pager.
+    Pager,
+    /// It shows its output directly; with a value only when that is `never`.
+    Unpaged,
+    /// A state of the system changes.
+    System,
+    /// An archive is made or changed.
+    Creates,
+    /// An archive is unpacked.
+    Extracts,
+}
+
+/// How options are written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Style {
+    /// As getopt does: bundles, `--long`, also after operands.
+    #[default]
+    Usual,
+    /// The same, but the first operand ends them.
+    First,
+    /// Long names after one dash.
+    Single,
+    /// There are none: every word is an operand.
+    Plain,
+}
+
+/// What holds for a program as a whole.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Trait {
+    /// Changes nothing whatever its arguments are, so those need not be known.
+    Safe,
+    /// Takes `-3`.
+    Number,
+    /// Takes `+3`.
+    Plus,
+    /// Shows its output through a pager when that is a terminal.
+    Pager,
+    /// Its first operand names a command that has an entry of its own.
+    Commands,
+    /// Its options do not matter: what it does is bad enough.
+    Loose,
+    /// A word after one dash may also be one long option.
+    LongSingle,
+}
+
+/// An effect a program always has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Does {
+    Runs,
+    Network,
+    Repository,
+    System,
+    Secret,
+    /// Writes in the working folder.
+    Write,
+    /// Deletes in the working folder.
+    Delete,
+    /// Makes a file in the folder for such.
+    Temporary,
+}
+
+/// How many values an option takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Takes {
+    None,
+    One,
+    /// Only joined to it.
+    Joined,
+    Two,
+}
+
+/// One option.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct OptionSpec {
+    /// Without dashes.
+    pub(crate) name: &'static str,
+    pub(crate) takes: Takes,
+    pub(crate) value: Role,
+    pub(crate) leads_to: Option<Consequence>,
+}
+
+/// What operands are: some from the front, one that repeats, some from the back.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Operands {
+    pub(crate) front: Vec<Role>,
+    pub(crate) repeated: Option<Role>,
+    pub(crate) back: Vec<Role>,
+    /// Allowed words of a [`Role::Verb`].
+    pub(crate) verbs: Vec<&'static str>,
+}
+
+/// All that is known of a program or command.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Entry {
+    pub(crate) options: Vec<OptionSpec>,
+    pub(crate) like: Vec<&'static str>,
+    pub(crate) operands: Operands,
+    pub(crate) text_by: Vec<&'static str>,
+    pub(crate) default: Option<Role>,
+    pub(crate) style: Style,
+    pub(crate) traits: Vec<Trait>,
+    pub(crate) does: Vec<Does>,
+    pub(crate) risk: Option<Risk>,
+    pub(crate) by: Option<&'static str>,
+}
+
+impl Entry {
+    /// Reads the lines of one entry; what is wrong in them is left out (a test says there is nothing).
+    pub(crate) fn decode(block: &'static str) -> Self {
+        let mut entry = Self::default();
+        for line in lines(block) {
+            entry.take_line(line);
+        }
+        entry
+    }
+
+    pub(crate) fn is(&self, wanted: Trait) -> bool {
+        self.traits.contains(&wanted)
+    }
+
+    /// Adds the options of a shared set, and its operands when there are none.
+    pub(crate) fn take_from(&mut self, shared: Self) {
+        self.options.extend(shared.options);
+        if self.operands == Operands::default() {
+            self.operands = shared.operands;
+        }
+    }
+
+    fn take_line(&mut self, line: &'static str) -> bool {
+        let Some((key, rest)) = line.split_once(':') else { return false };
+        let mut words = rest.split_whitespace();
+        match key {
+            "also" => true,
+            "options" => words.all(|word| self.take_option(word)),
+            "like" => all(&mut self.like, words, Some),
+            "text-by" => all(&mut self.text_by, words, Some),
+            "is" => all(&mut self.traits, words, trait_of),
+            "does" => all(&mut self.does, words, does_of),
+            "operands" => self.take_operands(words),
+            "default" => one(&mut self.default, words.next().and_then(role_of)),
+            "risk" => one(&mut self.risk, words.next().and_then(risk_of)),
+            "by" => one(&mut self.by, words.next()),
+            "style" => words.next().and_then(style_of).map(|style| self.style = style).is_some(),
+            _ => false,
+        }
+    }
+
+    fn take_option(&mut self, word: &'static str) -> bool {
+        let end = word.find(['=', '!']).unwrap_or(word.len());
+        let (Some(name), Some(rest)) = (word.get(..end), word.get(end..)) else { return false };
+        let (value_text, consequence_text) = rest.split_once('!').unwrap_or((rest, ""));
+        let Some((takes, value)) = value_of(value_text) else { return false };
+        let leads_to = consequence_of(consequence_text);
+        if leads_to.is_none() && !consequence_text.is_empty() {
+            return false;
+        }
+        let mut add = |name| self.options.push(OptionSpec { name, takes, value, leads_to });
+        if let Some(long) = name.strip_prefix("--") {
+            add(long);
+            return true;
+        }
+        let Some(short) = name.strip_prefix('-') else { return false };
+        if self.style == Style::Single {
+            add(short);
+        } else {
+            for (at, letter) in short.char_indices() {
+                add(short.get(at..at + letter.len_utf8()).unwrap_or_default());
+            }
+        }
+        true
+    }
+
+    fn take_operands(&mut self, words: impl Iterator<Item = &'static str>) -> bool {
+        let operands = &mut self.operands;
+        for word in words {
+            if operands.front.contains(&Role::Verb) {
+                operands.verbs.push(word);
+                continue;
+            }
+            let Some(role) = role_of(word.trim_end_matches('*')) else { return false };
+            match (word.ends_with('*'), operands.repeated) {
+                (true, None) => operands.repeated = Some(role),
+                (true, Some(_)) => return false,
+                (false, None) => operands.front.push(role),
+                (false, Some(_)) => operands.back.push(role),
+            }
+        }
+        true
+    }
+}
+
+/// Names of an entry: those in its first line and those of `also`.
+pub(crate) fn names(block: &'static str) -> impl Iterator<Item = &'static str> {
+    let title = block.split_once(']').map_or("", |(title, _)| title);
+    let also = lines(block).filter_map(|line| line.strip_prefix("also:"));
+    std::iter::once(title).chain(also.flat_map(|line| line.split('|'))).map(str::trim)
+}
+
+/// Lines of an entry that are not understood.
+#[cfg(test)]
+pub(crate) fn unreadable(block: &'static str) -> Vec<&'static str> {
+    let mut entry = Entry::default();
+    lines(block).filter(|line| !entry.take_line(line)).collect()
+}
+
+fn lines(block: &'static str) -> impl Iterator<Item = &'static str> {
+    block.lines().skip(1).filter(|line| !line.is_empty() && !line.starts_with('#'))
+}
+
+fn all<T>(
+    into: &mut Vec<T>,
+    words: impl Iterator<Item = &'static str>,
+    read: impl Fn(&'static str) -> Option<T>,
+) -> bool {
+    let before = into.len();
+    let mut count = 0;
+    into.extend(words.inspect(|_| count += 1).filter_map(read));
+    into.len() == before + count
+}
+
+fn one<T>(into: &mut Option<T>, value: Option<T>) -> bool {
+    *into = value;
+    into.is_some()
+}
+
+/// Decodes what stands after an option's name, such as `=?write`.
+fn value_of(text: &'static str) -> Option<(Takes, Role)> {
+    let Some(rest) = text.strip_prefix('=') else {
+        return text.is_empty().then_some((Takes::None, Role::Text));
+    };
+    let (takes, role) = match rest.as_bytes().first() {
+        Some(b'?') => (Takes::Joined, rest.get(1..)?),
+        Some(b'=') => (Takes::Two, rest.get(1..)?),
+        _ => (Takes::One, rest),
+    };
+    let role = if role.is_empty() { Role::Text } else { role_of(role)? };
+    Some((takes, role))
+}
+
+fn role_of(word: &str) -> Option<Role> {
+    Some(match word {
+        "text" => Role::Text,
+        "read" => Role::Read,
+        "list" => Role::List,
+        "path" => Role::Path,
+        "revision" => Role::Revision,
+        "write" => Role::Write,
+        "delete" => Role::Delete,
+        "folder" => Role::Folder,
+        "repository" => Role::Repository,
+        "url" => Role::Url,
+        "run" => Role::Run,
+        "command" => Role::Command,
+        "verb" => Role::Verb,
+        "plus" => Role::Plus,
+        "archive" => Role::Archive,
+        "nothing" => Role::Nothing,
+        _ => return None,
+    })
+}
+
+fn consequence_of(word: &str) -> Option<Consequence> {
+    Some(match word {
+        "writes" => Consequence::Writes,
+        "deletes" => Consequence::Deletes,
+        "changes" => Consequence::Changes,
+        "destroys" => Consequence::Destroys,
+        "nothing" => Consequence::Nothing,
+        "lists" => Consequence::Lists,
+        "pager" => Consequence::Pager,
+        "unpaged" => Consequence::Unpaged,
+        "system" => Consequence::System,
+        "creates" => Consequence::Creates,
+        "extracts" => Consequence::Extracts,
+        _ => return None,
+    })
+}
+
+fn style_of(word: &str) -> Option<Style> {
+    Some(match word {
+        "first" => Style::First,
+        "single" => Style::Single,
+        "plain" => Style::Plain,
+        _ => return None,
+    })
+}
+
+fn trait_of(word: &str) -> Option<Trait> {
+    Some(match word {
+        "safe" => Trait::Safe,
+        "number" => Trait::Number,
+        "plus" => Trait::Plus,
+        "pager" => Trait::Pager,
+        "commands" => Trait::Commands,
+        "loose" => Trait::Loose,
+        "long-single" => Trait::LongSingle,
+        _ => return None,
+    })
+}
+
+fn does_of(word: &str) -> Option<Does> {
+    Some(match word {
+        "runs" => Does::Runs,
+        "network" => Does::Network,
+        "repository" => Does::Repository,
+        "system" => Does::System,
+        "secret" => Does::Secret,
+        "write" => Does::Write,
+        "delete" => Does::Delete,
+        "temporary" => Does::Temporary,
+        _ => return None,
+    })
+}
+
+fn risk_of(word: &str) -> Option<Risk> {
+    Some(match word {
+        "low" => Risk::Low,
+        "medium" => Risk::Medium,
+        "high" => Risk::High,
+        "critical" => Risk::Critical,
+        _ => return None,
+    })
+}

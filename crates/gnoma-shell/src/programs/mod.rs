@@ -1,0 +1,91 @@
+//! What is known of programs: their options, operands and effects, as data.
+//!
+//! The tables are texts of their own (`tables/`), read on first use; an entry is decoded when a command
+//! names it. What no table has is unknown: nothing here guesses.
+
+mod entry;
+mod options;
+
+pub(crate) use entry::{Consequence, Does, Entry, Role, Trait};
+pub(crate) use options::{Given, Sorted, sort_words};
+
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+const TABLES: [&str; 7] = [
+    include_str!("tables/text.table"),
+    include_str!("tables/files.table"),
+    include_str!("tables/git.table"),
+    include_str!("tables/development.table"),
+    include_str!("tables/system.table"),
+    include_str!("tables/network.table"),
+    include_str!("tables/running.table"),
+];
+
+/// Name or command (`git log`) to the lines that describe it.
+static INDEX: LazyLock<HashMap<&'static str, &'static str>> = LazyLock::new(|| {
+    let mut index = HashMap::new();
+    for block in TABLES.into_iter().flat_map(blocks) {
+        for name in entry::names(block) {
+            index.entry(name).or_insert(block);
+        }
+    }
+    index
+});
+
+/// Blocks of a table: from one `[name]` line to the next.
+fn blocks(table: &'static str) -> impl Iterator<Item = &'static str> {
+    table.split("\n[").skip(1)
+}
+
+/// What is known of the program or command `name`.
+pub(crate) fn find(name: &str) -> Option<Entry> {
+    let block = INDEX.get(name)?;
+    let mut entry = Entry::decode(block);
+    for shared in std::mem::take(&mut entry.like) {
+        if let Some(block) = INDEX.get(shared) {
+            entry.take_from(Entry::decode(block));
+        }
+    }
+    Some(entry)
+}
+
+/// Whether a command of this name is described.
+pub(crate) fn is_known(name: &str) -> bool {
+    INDEX.contains_key(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    #[test]
+    fn every_line_of_every_table_is_understood() {
+        for block in TABLES.into_iter().flat_map(blocks) {
+            let wrong = entry::unreadable(block);
+            assert!(wrong.is_empty(), "{:?} in [{block}", wrong);
+        }
+    }
+
+    #[test]
+    fn every_name_is_described_once() {
+        let mut seen = HashSet::new();
+        for block in TABLES.into_iter().flat_map(blocks) {
+            for name in entry::names(block) {
+                assert!(seen.insert(name), "[{name}] stands twice");
+                assert!(!name.is_empty() && !name.ends_with("-none"), "[{name}]");
+            }
+        }
+    }
+
+    #[test]
+    fn every_shared_set_exists() {
+        for block in TABLES.into_iter().flat_map(blocks) {
+            for shared in Entry::decode(block).like {
+                assert!(INDEX.contains_key(shared), "{shared}");
+            }
+        }
+    }
+}

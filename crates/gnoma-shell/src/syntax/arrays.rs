@@ -1,0 +1,68 @@
+//! `( … )` after `name=`.
+
+use super::cursor::{Parse, Parser};
+use super::unquoted::Shape;
+use super::{ArrayElement, Word};
+
+impl Parser<'_> {
+    /// Elements in parentheses, with these.
+    pub(super) fn array(&mut self) -> Parse<Vec<ArrayElement>> {
+        let start = self.at;
+        let is_awaited = !self.pending.is_empty();
+        let reserved = self.reserved;
+        let mut elements = Vec::new();
+        self.bump();
+        loop {
+            self.skip_array_blanks(start, is_awaited)?;
+            match self.peek() {
+                None => return Err(self.unterminated(start, "`(` of an array")),
+                Some(')') => break,
+                Some(_) => elements.push(self.array_element()?),
+            }
+        }
+        self.bump();
+        self.reserved = reserved;
+        if !self.at_word_end() {
+            return Err(self.ambiguous(self.at, "text directly after an array"));
+        }
+        Ok(elements)
+    }
+
+    fn skip_array_blanks(&mut self, start: usize, is_awaited: bool) -> Parse<()> {
+        self.skip_blanks();
+        while self.peek() == Some('\n') {
+            self.at += 1;
+            self.require_one_line(start, is_awaited)?;
+            self.skip_blanks();
+        }
+        Ok(())
+    }
+
+    fn array_element(&mut self) -> Parse<ArrayElement> {
+        let start = self.at;
+        if self.peek() == Some('[')
+            && let Some(element) = self.keyed_element()?
+        {
+            return Ok(element);
+        }
+        if !self.at_word() {
+            return Err(self.expected("an element or `)`"));
+        }
+        let value = self.word(Shape::Plain)?;
+        let span = self.span_from(start);
+        Ok(ArrayElement { span, subscript: None, append: false, value })
+    }
+
+    /// `[key]=value`
+    fn keyed_element(&mut self) -> Parse<Option<ArrayElement>> {
+        let start = self.at;
+        let subscript: Word = self.nested(Self::subscript)?;
+        let append = self.looking_at("+=").is_some() && self.eat("+");
+        if !self.eat("=") {
+            return self.retreat(start);
+        }
+        let value = self.word(Shape::Value)?;
+        let span = self.span_from(start);
+        Ok(Some(ArrayElement { span, subscript: Some(subscript), append, value }))
+    }
+}

@@ -1,0 +1,186 @@
+//! `{a,b}` and `{1..9}`, told from plain braces once a word is read.
+//!
+//! bash expands braces before anything else and by their balance alone, so `{a,{b}c}` has two
+//! alternatives while `{a,{b}` is plain text.
+
+use super::cursor::{Parse, Parser};
+use super::unquoted::{Piece, joined};
+use super::{MAX_BRACES, Operation, Part, PartKind, Span, Word};
+
+/// A character that braces may make something of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Mark {
+    Open,
+    Close,
+    Comma,
+    /// `..`
+    Dots,
+}
+
+impl Parser<'_> {
+    /// Parts of a word, with the braces in it.
+    pub(super) fn grouped(&mut self, pieces: &[Piece]) -> Parse<Vec<Part>> {
+        if pieces.iter().filter(|piece| piece.mark.is_some()).count() > MAX_BRACES {
+            return Err(self.limit("braces in a word", MAX_BRACES));
+        }
+        let mut parts = Vec::new();
+        let mut rest = pieces;
+        while let Some(pair) = first_pair(rest) {
+            parts.extend(plain(pair.before));
+            self.braced(&pair, &mut parts)?;
+            rest = pair.after;
+        }
+        parts.extend(plain(rest));
+        Ok(joined(parts))
+    }
+
+    fn braced(&mut self, pair: &Pair<'_>, parts: &mut Vec<Part>) -> Parse<()> {
+        let (open, close) = (&pair.open.part, &pair.close.part);
+        let span = Span { start: open.span.start, end: close.span.end };
+        if pair.inner.iter().any(|piece| piece.mark == Some(Mark::Comma)) {
+            let words = self.nested(|parser| parser.alternatives(pair))?;
+            self.count_node()?;
+            parts.push(Part { span, kind: PartKind::BraceList(words) });
+            return Ok(());
+        }
+        match range(pair.inner) {
+            Range::Text(text) if is_range(&text) => {
+                parts.push(Part { span, kind: PartKind::BraceRange(text) });
+            }
+            Range::Text(_) | Range::No => {
+                parts.push(open.clone());
+                parts.extend(plain(pair.inner));
+                parts.push(close.clone());
+            }
+            Range::Unclear => {
+                return Err(self.ambiguous(self.at, "a range in braces with commands or commas"));
+            }
+        }
+        Ok(())
+    }
+
+    fn alternatives(&mut self, pair: &Pair<'_>) -> Parse<Vec<Word>> {
+        let mut words = Vec::new();
+        let mut place = pair.open.part.span.end;
+        let mut level = 0_usize;
+        for pieces in pair.inner.split_inclusive(|piece| is_outer_comma(piece, &mut level)) {
+            let (pieces, comma) = match pieces.split_last() {
+                Some((last, before)) if last.mark == Some(Mark::Comma) => (before, Some(last)),
+                _ => (pieces, None),
+            };
+            words.push(self.alternative(pieces, place)?);
+            place = comma.map_or(place, |comma| comma.part.span.end);
+        }
+        if pair.inner.last().is_some_and(|last| last.mark == Some(Mark::Comma)) {
+            words.push(self.alternative(&[], place)?);
+        }
+        Ok(words)
+    }
+
+    fn alternative(&mut self, pieces: &[Piece], place: usize) -> Parse<Word> {
+        self.count_node()?;
+        let end = pieces.last().map_or(place, |last| last.part.span.end);
+        Ok(Word { span: Span { start: place, end }, parts: self.grouped(pieces)? })
+    }
+}
+
+fn plain(pieces: &[Piece]) -> impl Iterator<Item = Part> {
+    pieces.iter().map(|piece| piece.part.clone())
+}
+
+/// A `{` and the `}` that closes it.
+struct Pair<'a> {
+    before: &'a [Piece],
+    open: &'a Piece,
+    inner: &'a [Piece],
+    close: &'a Piece,
+    after: &'a [Piece],
+}
+
+/// The first `{` that is closed. Where a text begins with `{}` that is none.
+fn first_pair(pieces: &[Piece]) -> Option<Pair<'_>> {
+    (0..pieces.len()).find_map(|at| {
+        let (before, from) = pieces.split_at_checked(at)?;
+        let (open, rest) = from.split_first()?;
+        let is_empty = at == 0 && rest.first().is_some_and(|next| next.mark == Some(Mark::Close));
+        if open.mark != Some(Mark::Open) || is_empty {
+            return None;
+        }
+        let (inner, from) = rest.split_at_checked(closing(rest)?)?;
+        let (close, after) = from.split_first()?;
+        Some(Pair { before, open, inner, close, after })
+    })
+}
+
+/// Where the `}` stands that balances; it closes only after a comma or `..`.
+fn closing(pieces: &[Piece]) -> Option<usize> {
+    let (mut level, mut closes) = (0_usize, false);
+    for (at, piece) in pieces.iter().enumerate() {
+        match piece.mark {
+            Some(Mark::Open) => level += 1,
+            Some(Mark::Close) if level > 0 => level -= 1,
+            Some(Mark::Close) if closes => return Some(at),
+            Some(Mark::Comma) if level == 0 => closes = true,
+            Some(Mark::Dots) if level == 0 => {
+                closes |= pieces.get(at + 1).is_some_and(|next| next.mark != Some(Mark::Close));
+            }
+            _ => {}
+        }
+    }
+    None
+}
+
+/// Whether this is a comma of the outermost braces; called for one piece after the other.
+fn is_outer_comma(piece: &Piece, level: &mut usize) -> bool {
+    match piece.mark {
+        Some(Mark::Open) => *level += 1,
+        Some(Mark::Close) => *level = level.saturating_sub(1),
+        Some(Mark::Comma) => return *level == 0,
+        Some(Mark::Dots) | None => {}
+    }
+    false
+}
+
+/// What stands between braces without a comma.
+enum Range {
+    /// Unquoted text only.
+    Text(String),
+    /// It cannot be a range.
+    No,
+    /// bash drops the braces when it finds a comma anywhere, also in quotes and commands.
+    Unclear,
+}
+
+fn range(pieces: &[Piece]) -> Range {
+    let mut text = Some(String::new());
+    for piece in pieces {
+        match &piece.part.kind {
+            PartKind::Literal(more) => text.iter_mut().for_each(|text| text.push_str(more)),
+            PartKind::SingleQuoted(quoted) if !quoted.contains(',') => text = None,
+            PartKind::Parameter(parameter)
+                if parameter.operation == Operation::Value && parameter.subscript.is_none() =>
+            {
+                text = None;
+            }
+            _ => return Range::Unclear,
+        }
+    }
+    text.map_or(Range::No, Range::Text)
+}
+
+fn is_range(text: &str) -> bool {
+    let mut ends = text.split("..");
+    let (Some(first), Some(last)) = (ends.next(), ends.next()) else { return false };
+    let step_is_number = ends.next().is_none_or(is_number);
+    let is_letters = is_letter(first) && is_letter(last);
+    step_is_number && ends.next().is_none() && (is_letters || is_number(first) && is_number(last))
+}
+
+fn is_number(text: &str) -> bool {
+    let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
+    !digits.is_empty() && digits.chars().all(|found| found.is_ascii_digit())
+}
+
+fn is_letter(text: &str) -> bool {
+    text.len() == 1 && text.chars().all(|found| found.is_ascii_alphabetic())
+}

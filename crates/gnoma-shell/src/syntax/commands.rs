@@ -1,0 +1,199 @@
+//! Commands: which kind stands here, and simple ones.
+
+use super::compound::plain_text;
+use super::cursor::{CONTINUATION, Parse, Parser, continues_name, is_metacharacter, starts_name};
+use super::unquoted::Shape;
+use super::{
+    AssignedValue, Assignment, Command, CommandKind, Part, PartKind, Redirection, SimpleCommand,
+    Span, Word,
+};
+
+/// Programs of the shell itself whose arguments may be `name=( … )`.
+const DECLARING: [&str; 5] = ["declare", "export", "local", "readonly", "typeset"];
+
+/// Where `name=( … )` may stand in a simple command.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Arrays {
+    /// Before the first word.
+    Assigned,
+    /// In arguments.
+    Declared,
+    /// No more: bash forgets that they may after some words and redirections.
+    Refused,
+}
+
+impl Arrays {
+    fn after(self, word: &Word) -> Self {
+        let is_process = |part: &Part| matches!(part.kind, PartKind::ProcessSubstitution { .. });
+        let declares = self == Self::Declared
+            || self == Self::Assigned
+                && plain_text(word).is_some_and(|name| DECLARING.contains(&name));
+        if declares && !word.parts.iter().any(is_process) { Self::Declared } else { Self::Refused }
+    }
+}
+
+impl Parser<'_> {
+    pub(super) fn command(&mut self) -> Parse<Command> {
+        self.count_node()?;
+        self.skip_blanks();
+        let start = self.start();
+        if let Some(kind) = self.nested(Self::compound)? {
+            return self.with_redirections(start, kind);
+        }
+        if self.reserved_word() == Some("coproc") {
+            let kind = self.nested(Self::coprocess)?;
+            return Ok(self.without_redirections(start, kind));
+        }
+        if let Some(word) = self.reserved_word() {
+            return match word {
+                "function" => self.nested(|parser| parser.function_keyword(start)),
+                // In a pipe and at the start of a substitution it is a plain word.
+                "time" => self.simple(start),
+                _ => Err(self.expected("a command")),
+            };
+        }
+        self.simple(start)
+    }
+
+    /// A command that is not simple, with what follows it.
+    pub(super) fn with_redirections(&mut self, start: usize, kind: CommandKind) -> Parse<Command> {
+        let written = self.span_from(start);
+        let mut redirections = Vec::new();
+        self.skip_blanks();
+        while let Some(redirection) = self.redirection()? {
+            redirections.push(redirection);
+            self.reserved = false;
+            self.skip_blanks();
+        }
+        Ok(Command { span: self.span_from(start), written, kind, redirections })
+    }
+
+    /// A command whose redirections belong to its body.
+    pub(super) fn without_redirections(&self, start: usize, kind: CommandKind) -> Command {
+        let span = self.span_from(start);
+        Command { span, written: span, kind, redirections: Vec::new() }
+    }
+
+    /// Assignments, words and redirections, or `name() …`.
+    pub(super) fn simple(&mut self, start: usize) -> Parse<Command> {
+        let mut simple = SimpleCommand::default();
+        let mut redirections: Vec<Redirection> = Vec::new();
+        let mut arrays = Arrays::Assigned;
+        loop {
+            self.skip_blanks();
+            if let Some(redirection) = self.redirection()? {
+                if !simple.words.is_empty() || !simple.assignments.is_empty() {
+                    arrays = Arrays::Refused;
+                }
+                redirections.push(redirection);
+            } else if let Some(assignment) = self.prefix_assignment(&simple, arrays)? {
+                simple.assignments.push(assignment);
+            } else if self.at_word() {
+                let declares = arrays == Arrays::Declared;
+                let word = self.word(if declares { Shape::Declaration } else { Shape::Plain })?;
+                arrays = arrays.after(&word);
+                simple.words.push(word);
+            } else {
+                break;
+            }
+            self.reserved = false;
+        }
+        if self.peek() == Some('(') {
+            return self.simple_or_function(start, &simple, &redirections);
+        }
+        if simple.words.is_empty() && simple.assignments.is_empty() && redirections.is_empty() {
+            return Err(self.expected("a command"));
+        }
+        let span = self.span_from(start);
+        let written = written(&simple).unwrap_or(span);
+        Ok(Command { span, written, kind: CommandKind::Simple(simple), redirections })
+    }
+
+    /// A parenthesis after words: `name()`, or wrong.
+    fn simple_or_function(
+        &mut self,
+        start: usize,
+        simple: &SimpleCommand,
+        redirections: &[Redirection],
+    ) -> Parse<Command> {
+        match simple.words.as_slice() {
+            [name] if simple.assignments.is_empty() && redirections.is_empty() => {
+                self.nested(|parser| parser.function_parentheses(start, name))
+            }
+            _ => Err(self.expected("an argument")),
+        }
+    }
+
+    /// Whether a word begins here.
+    pub(super) fn at_word(&mut self) -> bool {
+        match self.peek() {
+            None => false,
+            Some('<' | '>') => self.peek_second() == Some('('),
+            Some(found) => !is_metacharacter(found),
+        }
+    }
+
+    fn prefix_assignment(
+        &mut self,
+        simple: &SimpleCommand,
+        arrays: Arrays,
+    ) -> Parse<Option<Assignment>> {
+        if !simple.words.is_empty() || !self.peek().is_some_and(starts_name) {
+            return Ok(None);
+        }
+        let start = self.at;
+        let name = self.name();
+        let mut subscript = None;
+        if self.peek() == Some('[') {
+            subscript = Some(self.nested(Self::subscript)?);
+        }
+        let append = self.looking_at("+=").is_some() && self.eat("+");
+        if !self.eat("=") {
+            return self.retreat(start);
+        }
+        let value = if self.peek() == Some('(') {
+            if arrays == Arrays::Refused {
+                return Err(self.expected("a value"));
+            }
+            AssignedValue::Array(self.nested(Self::array)?)
+        } else {
+            AssignedValue::Word(self.word(Shape::Value)?)
+        };
+        self.count_node()?;
+        let span = self.span_from(start);
+        Ok(Some(Assignment { span, name, subscript, append, value }))
+    }
+
+    /// Goes back to `start`, where a plain word follows. bash takes what looked like a subscript for a
+    /// part of that word whatever it holds, so it may hold nothing special.
+    pub(super) fn retreat<T>(&mut self, start: usize) -> Parse<Option<T>> {
+        let text = self.text.get(start..self.end()).unwrap_or_default().replace(CONTINUATION, "");
+        let is_special = |found| is_metacharacter(found) || "'\"`\\".contains(found);
+        if text.contains(is_special) {
+            return Err(self.ambiguous(start, "a subscript with blanks, quotes or operators"));
+        }
+        self.at = start;
+        Ok(None)
+    }
+
+    /// A variable's name; empty when none stands here.
+    pub(super) fn name(&mut self) -> String {
+        let mut name = String::new();
+        while let Some(found) = self.peek().filter(|found| {
+            if name.is_empty() { starts_name(*found) } else { continues_name(*found) }
+        }) {
+            self.bump();
+            name.push(found);
+        }
+        name
+    }
+}
+
+/// From the first assignment or word to the last.
+fn written(simple: &SimpleCommand) -> Option<Span> {
+    let assignments = simple.assignments.iter().map(|assignment| assignment.span);
+    let mut spans = assignments.chain(simple.words.iter().map(|word| word.span));
+    let first = spans.next()?;
+    let end = spans.last().unwrap_or(first).end;
+    Some(Span { start: first.start, end })
+}

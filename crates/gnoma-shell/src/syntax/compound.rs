@@ -1,0 +1,348 @@
+//! Groups, conditions, loops, `case`, functions and coprocesses.
+
+use super::cursor::{Parse, Parser, is_blank, is_name};
+use super::unquoted::Shape;
+use super::{CaseArm, CaseEnding, Command, CommandKind, Loop, PartKind, Script, Word};
+
+impl Parser<'_> {
+    /// A command that begins with a reserved word or a parenthesis, if one stands here.
+    pub(super) fn compound(&mut self) -> Parse<Option<CommandKind>> {
+        if self.peek() == Some('(') {
+            return self.parenthesis().map(Some);
+        }
+        let Some(word) = self.reserved_word() else { return Ok(None) };
+        let read = match word {
+            "{" => Self::group,
+            "[[" => Self::test,
+            "if" => Self::if_command,
+            "while" | "until" => Self::while_command,
+            "for" => Self::for_command,
+            "select" => Self::select_command,
+            "case" => Self::case_command,
+            _ => return Ok(None),
+        };
+        if !matches!(word, "while" | "until") {
+            self.take_reserved(word);
+        }
+        read(self).map(Some)
+    }
+
+    fn group(&mut self) -> Parse<CommandKind> {
+        self.braced_body().map(CommandKind::Group)
+    }
+
+    /// What follows `{`, with its `}`.
+    fn braced_body(&mut self) -> Parse<Script> {
+        let body = self.body()?;
+        self.require_reserved("}")?;
+        Ok(body)
+    }
+
+    /// `((…))` or `( … )`.
+    fn parenthesis(&mut self) -> Parse<CommandKind> {
+        let Some(inside) = self.looking_at("((") else { return self.subshell() };
+        let close = self.arithmetic_closing(inside, ')', "`((`")?;
+        if let Some(end) = self.doubly_closed(close) {
+            self.move_to(inside);
+            let arithmetic = self.arithmetic_to(close)?;
+            self.move_to(end);
+            self.reserved = true;
+            return Ok(CommandKind::Arithmetic(arithmetic));
+        }
+        self.require_subshell_end(inside - 1, close)?;
+        self.subshell()
+    }
+
+    /// bash tells `((` from two subshells by quotes and parentheses alone. The subshell that begins at
+    /// `start` must end where bash thinks that it does.
+    fn require_subshell_end(&mut self, start: usize, close: usize) -> Parse<()> {
+        self.count_reread(close - start)?;
+        let outer = (self.at, std::mem::take(&mut self.pending));
+        self.at = start;
+        self.nested(Self::subshell)?;
+        let end = self.end();
+        (self.at, self.pending) = outer;
+        if end != close + 1 {
+            return Err(self.ambiguous(start, "arithmetic, or a subshell without a blank"));
+        }
+        Ok(())
+    }
+
+    fn subshell(&mut self) -> Parse<CommandKind> {
+        self.bump();
+        let body = self.body()?;
+        self.expect(')', "`)`")?;
+        self.reserved = true;
+        Ok(CommandKind::Subshell(body))
+    }
+
+    fn if_command(&mut self) -> Parse<CommandKind> {
+        let mut branches = Vec::new();
+        loop {
+            let condition = self.body()?;
+            self.require_reserved("then")?;
+            branches.push((condition, self.body()?));
+            if !(self.reserved && self.take_reserved("elif")) {
+                break;
+            }
+        }
+        let has_else = self.reserved && self.take_reserved("else");
+        let otherwise = if has_else { Some(self.body()?) } else { None };
+        self.require_reserved("fi")?;
+        Ok(CommandKind::If { branches, otherwise })
+    }
+
+    fn while_command(&mut self) -> Parse<CommandKind> {
+        let until = self.take_reserved("until");
+        if !until {
+            self.take_reserved("while");
+        }
+        let condition = self.body()?;
+        let body = self.do_body()?;
+        Ok(CommandKind::While { until, condition, body })
+    }
+
+    fn do_body(&mut self) -> Parse<Script> {
+        self.require_reserved("do")?;
+        let body = self.body()?;
+        self.require_reserved("done")?;
+        Ok(body)
+    }
+
+    fn for_command(&mut self) -> Parse<CommandKind> {
+        self.skip_blanks();
+        if self.looking_at("((").is_some() {
+            return self.arithmetic_for();
+        }
+        self.named_loop().map(CommandKind::For)
+    }
+
+    fn select_command(&mut self) -> Parse<CommandKind> {
+        self.skip_blanks();
+        self.named_loop().map(CommandKind::Select)
+    }
+
+    fn named_loop(&mut self) -> Parse<Loop> {
+        let word = self.word(Shape::Plain)?;
+        let name = plain_text(&word).filter(|name| is_name(name));
+        let Some(name) = name.map(str::to_owned) else {
+            return Err(self.ambiguous(word.span.start, "a loop needs a variable's name"));
+        };
+        self.reserved = false;
+        self.skip_blanks();
+        let words = self.loop_words()?;
+        let body = self.loop_body()?;
+        Ok(Loop { name, words, body })
+    }
+
+    /// What stands between a loop's name and its body.
+    fn loop_words(&mut self) -> Parse<Option<Vec<Word>>> {
+        if self.loop_separator()? {
+            return Ok(None);
+        }
+        self.skip_lines()?;
+        if !self.take_reserved("in") {
+            return Ok(None);
+        }
+        let mut words = Vec::new();
+        self.skip_blanks();
+        while self.at_word() {
+            words.push(self.word(Shape::Plain)?);
+            self.skip_blanks();
+        }
+        self.reserved = false;
+        if !self.loop_separator()? && self.peek() != Some('\n') {
+            return Err(self.expected("`;` or a line end"));
+        }
+        self.skip_lines()?;
+        Ok(Some(words))
+    }
+
+    fn loop_separator(&mut self) -> Parse<bool> {
+        if self.peek() != Some(';') || matches!(self.peek_second(), Some(';' | '&')) {
+            return Ok(false);
+        }
+        self.bump();
+        self.reserved = true;
+        self.skip_lines()?;
+        Ok(true)
+    }
+
+    /// `do … done` or `{ … }`.
+    fn loop_body(&mut self) -> Parse<Script> {
+        if self.reserved && self.take_reserved("{") {
+            return self.braced_body();
+        }
+        self.reserved = true;
+        self.do_body()
+    }
+
+    fn arithmetic_for(&mut self) -> Parse<CommandKind> {
+        let start = self.at;
+        self.eat("((");
+        let close = self.arithmetic_closing(self.at, ')', "`((`")?;
+        let Some(end) = self.doubly_closed(close) else {
+            return Err(self.unterminated(start, "`((`"));
+        };
+        let header = self.arithmetic_header(close)?;
+        self.move_to(end);
+        self.reserved = true;
+        self.skip_blanks();
+        self.loop_separator()?;
+        self.skip_lines()?;
+        Ok(CommandKind::ArithmeticFor { header, body: self.loop_body()? })
+    }
+
+    fn case_command(&mut self) -> Parse<CommandKind> {
+        self.skip_blanks();
+        let subject = self.word(Shape::Pattern)?;
+        self.skip_lines()?;
+        if !self.take_reserved("in") {
+            return Err(self.expected("`in`"));
+        }
+        let mut arms = Vec::new();
+        loop {
+            self.skip_lines()?;
+            if self.take_reserved("esac") {
+                return Ok(CommandKind::Case { subject, arms });
+            }
+            let (arm, has_ending) = self.case_arm()?;
+            arms.push(arm);
+            if !has_ending {
+                self.require_reserved("esac")?;
+                return Ok(CommandKind::Case { subject, arms });
+            }
+        }
+    }
+
+    fn case_arm(&mut self) -> Parse<(CaseArm, bool)> {
+        let start = self.start();
+        if self.eat("(") {
+            self.skip_blanks();
+        }
+        let mut patterns = vec![self.word(Shape::Pattern)?];
+        self.skip_blanks();
+        while self.eat("|") {
+            self.skip_blanks();
+            patterns.push(self.word(Shape::Pattern)?);
+            self.skip_blanks();
+        }
+        self.expect(')', "`)` after a pattern")?;
+        let body = self.statements()?;
+        let ending = if self.eat(";;&") {
+            Some(CaseEnding::TryNext)
+        } else if self.eat(";;") {
+            Some(CaseEnding::Done)
+        } else if self.eat(";&") {
+            Some(CaseEnding::FallThrough)
+        } else {
+            None
+        };
+        let span = self.span_from(start);
+        let arm = CaseArm { span, patterns, body, ending: ending.unwrap_or(CaseEnding::Done) };
+        Ok((arm, ending.is_some()))
+    }
+
+    /// `function name [()] body`.
+    pub(super) fn function_keyword(&mut self, start: usize) -> Parse<Command> {
+        self.take_reserved("function");
+        self.skip_blanks();
+        let word = self.word(Shape::Plain)?;
+        self.skip_blanks();
+        let body = self.at;
+        if self.eat("(") {
+            self.skip_while(is_blank);
+            if !self.eat(")") {
+                self.at = body;
+            }
+        }
+        self.function_body(start, &word)
+    }
+
+    /// What follows `name` when a parenthesis does.
+    pub(super) fn function_parentheses(&mut self, start: usize, name: &Word) -> Parse<Command> {
+        self.bump();
+        self.skip_blanks();
+        self.expect(')', "`)` of a function")?;
+        self.function_body(start, name)
+    }
+
+    fn function_body(&mut self, start: usize, word: &Word) -> Parse<Command> {
+        let Some(name) = plain_text(word).map(str::to_owned) else {
+            return Err(self.ambiguous(word.span.start, "a function needs a plain name"));
+        };
+        self.reserved = true;
+        self.skip_lines()?;
+        let body_start = self.start();
+        let Some(kind) = self.compound()? else {
+            return Err(self.expected("a function's body"));
+        };
+        let body = Box::new(self.with_redirections(body_start, kind)?);
+        let kind = CommandKind::Function { name, body };
+        Ok(self.without_redirections(start, kind))
+    }
+
+    pub(super) fn coprocess(&mut self) -> Parse<CommandKind> {
+        self.take_reserved("coproc");
+        self.skip_blanks();
+        let start = self.start();
+        if let Some(kind) = self.compound()? {
+            let body = Box::new(self.with_redirections(start, kind)?);
+            return Ok(CommandKind::Coprocess { name: None, body });
+        }
+        if let Some(name) = self.coprocess_name() {
+            let start = self.start();
+            if let Some(kind) = self.compound()? {
+                let body = Box::new(self.with_redirections(start, kind)?);
+                return Ok(CommandKind::Coprocess { name: Some(name), body });
+            }
+        }
+        self.at = start;
+        self.require_plain_coprocess()?;
+        self.reserved = false;
+        let body = Box::new(self.simple(start)?);
+        if matches!(body.kind, CommandKind::Function { .. }) {
+            return Err(self.ambiguous(start, "a function cannot be a coprocess"));
+        }
+        Ok(CommandKind::Coprocess { name: None, body })
+    }
+
+    /// The first word of a coprocess may be a name, and the second is a reserved one then.
+    fn require_plain_coprocess(&mut self) -> Parse<()> {
+        let start = self.start();
+        self.reserved = true;
+        let mut is_plain = self.reserved_word().is_none();
+        if is_plain && self.at_word() {
+            self.word(Shape::Plain)?;
+            self.count_reread(self.at - start)?;
+            self.skip_blanks();
+            is_plain = self.reserved_word().is_none();
+        }
+        if !is_plain {
+            return Err(self.ambiguous(start, "a coprocess that may have a name"));
+        }
+        self.at = start;
+        Ok(())
+    }
+
+    fn coprocess_name(&mut self) -> Option<String> {
+        if self.reserved_word().is_some() {
+            return None;
+        }
+        let name = self.name();
+        let is_whole = self.peek().is_some_and(|found| found == ' ' || found == '\t');
+        self.skip_blanks();
+        (is_whole && !name.is_empty()).then_some(name)
+    }
+}
+
+/// A word without quotes, patterns and expansions.
+pub(super) fn plain_text(word: &Word) -> Option<&str> {
+    match word.parts.as_slice() {
+        [part] => match &part.kind {
+            PartKind::Literal(text) if part.span.end - part.span.start == text.len() => Some(text),
+            _ => None,
+        },
+        _ => None,
+    }
+}

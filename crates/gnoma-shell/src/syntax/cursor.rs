@@ -1,0 +1,268 @@
+//! The place in the text, and how much may still be read.
+//!
+//! A backslash before a line end joins two lines anywhere but in quotes, so looking at a character steps
+//! over it. Texts within a text (backquotes, here-documents) are read by a parser of their own whose
+//! places are those of the whole.
+
+use super::error::{ParseError, ParseErrorKind};
+use super::heredoc::Pending;
+use super::{MAX_DEPTH, MAX_NODES, MAX_REREAD_BYTES, Span};
+
+pub(super) type Parse<T> = Result<T, ParseError>;
+
+/// Joins two lines.
+pub(super) const CONTINUATION: &str = "\\\n";
+
+/// What a whole text may use up, shared by the texts within it.
+#[derive(Default)]
+pub(super) struct Budget {
+    depth: usize,
+    nodes: usize,
+    reread: usize,
+}
+
+pub(super) struct Parser<'a> {
+    pub(super) text: &'a str,
+    /// For each byte of `text` and its end, the byte of the whole; `None` when they are the same.
+    places: Option<&'a [usize]>,
+    budget: &'a mut Budget,
+    pub(super) at: usize,
+    /// End of the last character that belongs to something.
+    consumed: usize,
+    /// Whether a word that follows may be a reserved one.
+    pub(super) reserved: bool,
+    /// Nothing stands yet between `$(` and here: there `time` is a plain word.
+    pub(super) opens_substitution: bool,
+    /// Here-documents whose bodies begin after this line.
+    pub(super) pending: Vec<Pending>,
+    /// How many `$( )` and the like are open in this text.
+    pub(super) substitutions: usize,
+}
+
+impl<'a> Parser<'a> {
+    pub(super) fn new(text: &'a str, budget: &'a mut Budget) -> Self {
+        Parser {
+            text,
+            places: None,
+            budget,
+            at: 0,
+            consumed: 0,
+            reserved: true,
+            opens_substitution: false,
+            pending: Vec::new(),
+            substitutions: 0,
+        }
+    }
+
+    /// A parser for a text that was taken out of this one; `places` are places of the whole.
+    pub(super) fn inner<'b>(&'b mut self, text: &'b str, places: &'b [usize]) -> Parser<'b> {
+        Parser { places: Some(places), ..Parser::new(text, self.budget) }
+    }
+
+    /// The next character. Joined lines before it are left behind.
+    pub(super) fn peek(&mut self) -> Option<char> {
+        self.at = self.joined(self.at);
+        self.peek_raw()
+    }
+
+    /// The next character as written.
+    pub(super) fn peek_raw(&self) -> Option<char> {
+        self.rest(self.at).chars().next()
+    }
+
+    /// The character after the next one.
+    pub(super) fn peek_second(&mut self) -> Option<char> {
+        let first = self.peek()?;
+        let second = self.joined(self.at + first.len_utf8());
+        self.rest(second).chars().next()
+    }
+
+    /// Text from a place on.
+    pub(super) fn rest(&self, from: usize) -> &'a str {
+        self.text.get(from..).unwrap_or_default()
+    }
+
+    fn joined(&self, mut at: usize) -> usize {
+        while self.rest(at).starts_with(CONTINUATION) {
+            at += CONTINUATION.len();
+        }
+        at
+    }
+
+    /// Takes the next character as part of something.
+    pub(super) fn bump(&mut self) -> Option<char> {
+        let next = self.peek()?;
+        self.take(next);
+        Some(next)
+    }
+
+    /// Takes the next character as written.
+    pub(super) fn bump_raw(&mut self) -> Option<char> {
+        let next = self.peek_raw()?;
+        self.take(next);
+        Some(next)
+    }
+
+    fn take(&mut self, next: char) {
+        self.at += next.len_utf8();
+        self.consumed = self.at;
+    }
+
+    /// Leaves characters behind that belong to nothing.
+    pub(super) fn skip_while(&mut self, skipped: impl Fn(char) -> bool) {
+        while let Some(next) = self.peek().filter(|next| skipped(*next)) {
+            self.at += next.len_utf8();
+        }
+    }
+
+    /// Leaves characters behind as written.
+    pub(super) fn skip_raw_while(&mut self, skipped: impl Fn(char) -> bool) {
+        while let Some(next) = self.peek_raw().filter(|next| skipped(*next)) {
+            self.at += next.len_utf8();
+        }
+    }
+
+    /// Whether a word cannot go on here.
+    pub(super) fn at_word_end(&mut self) -> bool {
+        match self.peek() {
+            None => true,
+            Some('<' | '>') => self.peek_second() != Some('('),
+            Some(found) => is_metacharacter(found),
+        }
+    }
+
+    /// Where `wanted` ends when the text goes on with it.
+    pub(super) fn looking_at(&self, wanted: &str) -> Option<usize> {
+        let mut at = self.at;
+        for character in wanted.chars() {
+            at = self.joined(at);
+            if !self.rest(at).starts_with(character) {
+                return None;
+            }
+            at += character.len_utf8();
+        }
+        Some(at)
+    }
+
+    /// Takes `wanted` when the text goes on with it.
+    pub(super) fn eat(&mut self, wanted: &str) -> bool {
+        let Some(end) = self.looking_at(wanted) else { return false };
+        self.move_to(end);
+        true
+    }
+
+    /// Takes everything up to a place.
+    pub(super) fn move_to(&mut self, end: usize) {
+        self.at = end;
+        self.consumed = end;
+    }
+
+    /// Takes `wanted` or fails.
+    pub(super) fn expect(&mut self, wanted: char, name: &'static str) -> Parse<()> {
+        if self.peek() == Some(wanted) {
+            self.bump();
+            return Ok(());
+        }
+        Err(self.expected(name))
+    }
+
+    /// Where the next character stands.
+    pub(super) fn start(&mut self) -> usize {
+        self.peek();
+        self.at
+    }
+
+    /// End of what was taken last.
+    pub(super) fn end(&self) -> usize {
+        self.consumed
+    }
+
+    /// From `start` to what was taken last, in places of the whole.
+    pub(super) fn span_from(&self, start: usize) -> Span {
+        self.span(start, self.consumed.max(start))
+    }
+
+    pub(super) fn span(&self, start: usize, end: usize) -> Span {
+        Span { start: self.place(start), end: self.place(end) }
+    }
+
+    /// A place of this text as a place of the whole.
+    pub(super) fn place(&self, at: usize) -> usize {
+        match self.places {
+            None => at,
+            Some(places) => places.get(at).or(places.last()).copied().unwrap_or_default(),
+        }
+    }
+
+    /// Runs `read` one level deeper.
+    pub(super) fn nested<T>(&mut self, read: impl FnOnce(&mut Self) -> Parse<T>) -> Parse<T> {
+        if self.budget.depth == MAX_DEPTH {
+            return Err(self.limit("levels of nesting", MAX_DEPTH));
+        }
+        self.budget.depth += 1;
+        let result = read(self);
+        self.budget.depth -= 1;
+        result
+    }
+
+    /// Counts one more node.
+    pub(super) fn count_node(&mut self) -> Parse<()> {
+        self.budget.nodes += 1;
+        if self.budget.nodes > MAX_NODES {
+            return Err(self.limit("words and parts", MAX_NODES));
+        }
+        Ok(())
+    }
+
+    /// Counts text that is read again.
+    pub(super) fn count_reread(&mut self, bytes: usize) -> Parse<()> {
+        self.budget.reread += bytes;
+        if self.budget.reread > MAX_REREAD_BYTES {
+            return Err(self.limit("bytes that are read again", MAX_REREAD_BYTES));
+        }
+        Ok(())
+    }
+
+    pub(super) fn expected(&mut self, wanted: &'static str) -> ParseError {
+        let found = self.peek();
+        self.error(self.at, ParseErrorKind::Expected { wanted, found })
+    }
+
+    pub(super) fn unterminated(&self, start: usize, what: &'static str) -> ParseError {
+        self.error(start, ParseErrorKind::Unterminated(what))
+    }
+
+    pub(super) fn ambiguous(&self, at: usize, why: &'static str) -> ParseError {
+        self.error(at, ParseErrorKind::Ambiguous(why))
+    }
+
+    pub(super) fn limit(&self, what: &'static str, limit: usize) -> ParseError {
+        self.error(self.at, ParseErrorKind::Limit { what, limit })
+    }
+
+    fn error(&self, at: usize, kind: ParseErrorKind) -> ParseError {
+        ParseError { at: self.place(at), kind }
+    }
+}
+
+/// Ends a word unless quoted.
+pub(super) fn is_metacharacter(found: char) -> bool {
+    matches!(found, ' ' | '\t' | '\n' | ';' | '&' | '|' | '<' | '>' | '(' | ')')
+}
+
+pub(super) fn is_blank(found: char) -> bool {
+    matches!(found, ' ' | '\t')
+}
+
+pub(super) fn starts_name(found: char) -> bool {
+    found.is_ascii_alphabetic() || found == '_'
+}
+
+pub(super) fn continues_name(found: char) -> bool {
+    found.is_ascii_alphanumeric() || found == '_'
+}
+
+/// Whether a text is a variable's name.
+pub(super) fn is_name(text: &str) -> bool {
+    text.starts_with(starts_name) && text.chars().all(continues_name)
+}

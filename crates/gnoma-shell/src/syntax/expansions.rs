@@ -1,0 +1,91 @@
+//! What begins with `$`, other than `${ }`.
+
+use super::cursor::{Parse, Parser, starts_name};
+use super::quoted::Fence;
+use super::{Arithmetic, Operation, Parameter, PartKind};
+
+/// Parameters whose name is one character that is not a letter.
+pub(super) const SPECIAL_PARAMETERS: &str = "@*#?-$!";
+
+impl Parser<'_> {
+    /// What `$` begins here; `None` for a plain dollar sign, which is left where it is. `fence` is
+    /// `None` outside of quotes.
+    pub(super) fn dollar(&mut self, fence: Option<Fence>) -> Parse<Option<PartKind>> {
+        let kind = match self.peek_second() {
+            Some('(') => self.dollar_parenthesis()?,
+            Some('[') => PartKind::Arithmetic(self.dollar_bracket()?),
+            Some('{') => {
+                let parameter = self.nested(|parser| parser.braced_parameter(fence.is_some()))?;
+                PartKind::Parameter(Box::new(parameter))
+            }
+            Some('\'') if fence.is_none() => PartKind::AnsiQuoted(self.ansi_quoted()?),
+            Some('\'' | '"') if matches!(fence, Some(Fence::Place(_))) => {
+                return Err(self.ambiguous(self.at, "a quote after `$` within an expansion"));
+            }
+            Some('"') if fence.is_none() => {
+                self.bump();
+                PartKind::LocaleQuoted(self.double_quoted()?)
+            }
+            Some(found) if starts_name(found) => {
+                self.bump();
+                let name = self.name();
+                PartKind::Parameter(Box::new(plain_parameter(name)))
+            }
+            Some(found) if found.is_ascii_digit() || SPECIAL_PARAMETERS.contains(found) => {
+                self.bump();
+                self.bump();
+                PartKind::Parameter(Box::new(plain_parameter(found.to_string())))
+            }
+            _ => return Ok(None),
+        };
+        Ok(Some(kind))
+    }
+
+    /// `$((…))` or `$( … )`.
+    fn dollar_parenthesis(&mut self) -> Parse<PartKind> {
+        let Some(inside) = self.looking_at("$((") else {
+            return Ok(PartKind::CommandSubstitution(self.substitution("$(")?));
+        };
+        let close = self.arithmetic_closing(inside, ')', "`$((`")?;
+        if let Some(end) = self.doubly_closed(close) {
+            self.move_to(inside);
+            let arithmetic = self.arithmetic_to(close)?;
+            self.move_to(end);
+            return Ok(PartKind::Arithmetic(arithmetic));
+        }
+        Ok(PartKind::CommandSubstitution(self.substitution("$(")?))
+    }
+
+    /// `$[…]`, the old form of `$((…))`.
+    fn dollar_bracket(&mut self) -> Parse<Arithmetic> {
+        self.eat("$[");
+        let close = self.arithmetic_closing(self.at, ']', "`$[`")?;
+        let arithmetic = self.arithmetic_to(close)?;
+        self.bump();
+        Ok(arithmetic)
+    }
+
+    /// The three expressions of `for ((…))`.
+    pub(super) fn arithmetic_header(&mut self, close: usize) -> Parse<[Arithmetic; 3]> {
+        let initial = self.arithmetic_part(close)?;
+        let condition = self.arithmetic_part(close)?;
+        if self.delimiter(';', close).is_some() {
+            return Err(self.ambiguous(self.at, "`for ((` with more than three parts"));
+        }
+        Ok([initial, condition, self.arithmetic_to(close)?])
+    }
+
+    fn arithmetic_part(&mut self, close: usize) -> Parse<Arithmetic> {
+        let Some(end) = self.delimiter(';', close) else {
+            return Err(self.ambiguous(self.at, "`for ((` with less than three parts"));
+        };
+        let arithmetic = self.arithmetic_to(end)?;
+        self.bump();
+        Ok(arithmetic)
+    }
+}
+
+/// A parameter of which only the value is taken.
+pub(super) fn plain_parameter(name: String) -> Parameter {
+    Parameter { name, indirect: false, subscript: None, operation: Operation::Value }
+}

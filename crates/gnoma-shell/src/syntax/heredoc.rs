@@ -1,0 +1,188 @@
+//! Here-documents: the delimiter where they are asked for, the body after that line.
+
+use std::sync::{Arc, OnceLock};
+
+use super::cursor::{Parse, Parser, is_metacharacter};
+use super::quoted::Fence;
+use super::substitutions::Extract;
+use super::{HereDocument, Part, PartKind, Word};
+
+/// A here-document whose body is still to come.
+pub(super) struct Pending {
+    delimiter: String,
+    quoted: bool,
+    strips_tabs: bool,
+    at: usize,
+    body: Arc<OnceLock<Word>>,
+}
+
+impl Parser<'_> {
+    /// What follows `<<`.
+    pub(super) fn here_document(&mut self, strips_tabs: bool) -> Parse<HereDocument> {
+        let at = self.at;
+        let (delimiter, quoted) = self.here_delimiter()?;
+        self.require_no_descriptor(at, (!quoted).then_some(&delimiter))?;
+        let body = Arc::new(OnceLock::new());
+        self.pending.push(Pending {
+            delimiter: delimiter.clone(),
+            quoted,
+            strips_tabs,
+            at,
+            body: Arc::clone(&body),
+        });
+        Ok(HereDocument { delimiter, quoted, strips_tabs, body })
+    }
+
+    /// The delimiter's text and whether any of it is quoted.
+    fn here_delimiter(&mut self) -> Parse<(String, bool)> {
+        let (mut delimiter, mut quoted) = (String::new(), false);
+        while let Some(found) = self.peek().filter(|found| !is_metacharacter(*found)) {
+            match found {
+                '$' | '`' => {
+                    return Err(self.ambiguous(self.at, "an expansion in a delimiter"));
+                }
+                '\'' => {
+                    delimiter.push_str(&self.single_quoted()?);
+                    quoted = true;
+                }
+                '"' => {
+                    delimiter.push_str(&self.plain_double_quoted()?);
+                    quoted = true;
+                }
+                '\\' => {
+                    self.bump_raw();
+                    delimiter.extend(self.bump_raw());
+                    quoted = true;
+                }
+                _ => {
+                    self.bump();
+                    delimiter.push(found);
+                }
+            }
+        }
+        if !self.at_word_end() {
+            return Err(self.ambiguous(self.at, "an expansion in a delimiter"));
+        }
+        if delimiter.is_empty() && !quoted {
+            return Err(self.expected("a delimiter"));
+        }
+        if delimiter.contains('\n') {
+            return Err(self.ambiguous(self.at, "a delimiter of more than one line"));
+        }
+        Ok((delimiter, quoted))
+    }
+
+    fn plain_double_quoted(&mut self) -> Parse<String> {
+        let start = self.at;
+        self.bump_raw();
+        let rest = self.rest(self.at);
+        let text = rest.split_once('"').map(|(text, _)| text);
+        let Some(text) = text else { return Err(self.unterminated(start, "a double quote")) };
+        if text.contains(['$', '`', '\\']) {
+            return Err(self.ambiguous(start, "an expansion in a delimiter"));
+        }
+        self.move_to(self.at + text.len() + 1);
+        Ok(text.to_owned())
+    }
+
+    pub(super) fn require_no_pending(&self) -> Parse<()> {
+        match self.pending.first() {
+            Some(pending) => Err(self.unterminated(pending.at, "a here-document")),
+            None => Ok(()),
+        }
+    }
+
+    /// Reads the bodies that begin where a line has just ended.
+    pub(super) fn read_here_documents(&mut self) -> Parse<()> {
+        for pending in std::mem::take(&mut self.pending) {
+            let word = self.nested(|parser| parser.here_body(&pending))?;
+            pending.body.get_or_init(|| word);
+        }
+        Ok(())
+    }
+
+    fn here_body(&mut self, pending: &Pending) -> Parse<Word> {
+        let start = self.at;
+        let mut body = Extract::default();
+        loop {
+            let line_start = self.at;
+            if self.peek_raw().is_none() {
+                return Err(self.unterminated(pending.at, "a here-document"));
+            }
+            let (line, ended) = self.here_line(pending);
+            if line.text == pending.delimiter {
+                body.places.push(self.place(line_start));
+                break;
+            }
+            self.require_no_early_end(line_start, &line.text, &pending.delimiter)?;
+            body.text.push_str(&line.text);
+            body.places.extend(line.places);
+            if ended {
+                body.push('\n', self.place(self.at - 1));
+            }
+        }
+        let end = body.places.last().copied().unwrap_or_default();
+        let mut word = self.here_word(&body, pending.quoted)?;
+        word.span = super::Span { start: self.place(start), end };
+        Ok(word)
+    }
+
+    fn here_word(&mut self, body: &Extract, quoted: bool) -> Parse<Word> {
+        self.count_node()?;
+        let mut inner = self.inner(&body.text, &body.places);
+        let span = inner.span(0, body.text.len());
+        let parts = if !quoted {
+            inner.quoted(Fence::Text)?
+        } else if body.text.is_empty() {
+            Vec::new()
+        } else {
+            vec![Part { span, kind: PartKind::SingleQuoted(body.text.clone()) }]
+        };
+        Ok(Word { span, parts })
+    }
+
+    /// A line without its end, and whether it had one. Unless the delimiter is quoted, a backslash at
+    /// the end joins it with the next.
+    fn here_line(&mut self, pending: &Pending) -> (Extract, bool) {
+        let mut line = Extract::default();
+        if pending.strips_tabs {
+            self.skip_raw_while(|found| found == '\t');
+        }
+        loop {
+            let at = self.at;
+            let place = self.place(at);
+            match self.peek_raw() {
+                None => return (line, false),
+                Some(found) => self.at += found.len_utf8(),
+            }
+            match self.text.get(at..self.at) {
+                Some("\n") => return (line, true),
+                Some("\\") if !pending.quoted => self.here_escape(place, &mut line),
+                piece => {
+                    piece.unwrap_or_default().chars().for_each(|found| line.push(found, place));
+                }
+            }
+        }
+    }
+
+    fn here_escape(&mut self, place: usize, line: &mut Extract) {
+        let next_place = self.place(self.at);
+        let Some(next) = self.peek_raw() else { return line.push('\\', place) };
+        self.at += next.len_utf8();
+        if next != '\n' {
+            line.push('\\', place);
+            line.push(next, next_place);
+        }
+    }
+
+    /// Within `$( )` bash also takes a line for the last one that only begins with the delimiter, if a
+    /// `)` follows.
+    fn require_no_early_end(&self, at: usize, line: &str, delimiter: &str) -> Parse<()> {
+        let is_early = self.substitutions > 0
+            && line.strip_prefix(delimiter).is_some_and(|rest| rest.contains(')'));
+        if is_early {
+            return Err(self.ambiguous(at, "a line that may end a here-document"));
+        }
+        Ok(())
+    }
+}

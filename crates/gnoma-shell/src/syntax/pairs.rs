@@ -1,0 +1,156 @@
+//! Where a bracket closes, told as bash tells it before it knows what stands within: by quotes and
+//! brackets alone. What the grammar finds later must agree.
+
+use super::cursor::{Parse, Parser};
+
+impl Parser<'_> {
+    /// Where what was opened just before `from` is closed by `close`.
+    pub(super) fn closing(&mut self, from: usize, close: char, name: &'static str) -> Parse<usize> {
+        let found = self.pairs(from, close, true).closing();
+        let Some(length) = found else { return Err(self.unterminated(from, name)) };
+        self.count_reread(length)?;
+        Ok(from + length)
+    }
+
+    /// The same of `${ }` and subscripts, where only some versions of bash look for `<( )`.
+    pub(super) fn expansion_closing(
+        &mut self,
+        from: usize,
+        close: char,
+        name: &'static str,
+    ) -> Parse<usize> {
+        let end = self.closing(from, close, name)?;
+        if self.pairs(from, close, true).has_process() {
+            return Err(self.ambiguous(from, "a process substitution within an expansion"));
+        }
+        Ok(end)
+    }
+
+    /// The same of calculated text, where bash sometimes counts brackets within `${ }` and sometimes
+    /// does not.
+    pub(super) fn arithmetic_closing(
+        &mut self,
+        from: usize,
+        close: char,
+        name: &'static str,
+    ) -> Parse<usize> {
+        let end = self.closing(from, close, name)?;
+        if self.pairs(from, close, false).closing() != Some(end - from) {
+            return Err(self.ambiguous(from, "brackets within `${ }` in calculated text"));
+        }
+        Ok(end)
+    }
+
+    fn pairs(&self, from: usize, close: char, braces_nest: bool) -> Pairs<'_> {
+        Pairs { text: self.rest(from), at: 0, open: vec![close], braces_nest }
+    }
+
+    /// Where `wanted` stands unquoted before `end`.
+    pub(super) fn delimiter(&self, wanted: char, end: usize) -> Option<usize> {
+        let text = self.text.get(self.at..end)?;
+        let length = Pairs { text, at: 0, open: vec![wanted], braces_nest: true }.closing()?;
+        Some(self.at + length)
+    }
+
+    /// The end of `))` when it stands at `close`.
+    pub(super) fn doubly_closed(&mut self, close: usize) -> Option<usize> {
+        let here = std::mem::replace(&mut self.at, close);
+        let end = self.looking_at("))");
+        self.at = here;
+        end
+    }
+}
+
+struct Pairs<'a> {
+    text: &'a str,
+    at: usize,
+    /// What would close each that is open, innermost last.
+    open: Vec<char>,
+    /// Whether what stands in `${ }` is apart from what stands around it.
+    braces_nest: bool,
+}
+
+impl Pairs<'_> {
+    fn closing(mut self) -> Option<usize> {
+        while self.step()?.is_some() {}
+        Some(self.at - 1)
+    }
+
+    /// Whether `<(` or `>(` stands in `${ }` or a subscript, outside of quotes and commands.
+    fn has_process(mut self) -> bool {
+        while let Some(Some((found, innermost))) = self.step() {
+            let is_process = matches!(found, '<' | '>') && self.peek() == Some('(');
+            if is_process && matches!(innermost, '}' | ']') {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Takes a character, with what belongs to it, and gives it with the bracket it stood in; nothing
+    /// when it was the last bracket.
+    fn step(&mut self) -> Option<Option<(char, char)>> {
+        let found = self.next()?;
+        let innermost = *self.open.last()?;
+        if found == '\\' {
+            self.next()?;
+        } else if found == innermost {
+            self.open.pop();
+            if self.open.is_empty() {
+                return Some(None);
+            }
+        } else if innermost != '`' {
+            self.opening(found, innermost)?;
+        }
+        Some(Some((found, innermost)))
+    }
+
+    fn next(&mut self) -> Option<char> {
+        let found = self.peek()?;
+        self.at += found.len_utf8();
+        Some(found)
+    }
+
+    fn peek(&self) -> Option<char> {
+        self.text.get(self.at..)?.chars().next()
+    }
+
+    fn opening(&mut self, found: char, innermost: char) -> Option<()> {
+        match found {
+            '"' | '`' => self.open.push(found),
+            '\'' if innermost != '"' => self.single_quoted(false)?,
+            '(' if innermost == ')' => self.open.push(')'),
+            '[' if innermost == ']' => self.open.push(']'),
+            '$' => self.dollar(innermost)?,
+            _ => {}
+        }
+        Some(())
+    }
+
+    fn dollar(&mut self, innermost: char) -> Option<()> {
+        match self.peek() {
+            Some('(') => self.open.push(')'),
+            Some('{') if self.braces_nest => self.open.push('}'),
+            Some('[') => self.open.push(']'),
+            Some('\'') if innermost != '"' => {
+                self.next();
+                return self.single_quoted(true);
+            }
+            _ => return Some(()),
+        }
+        self.next();
+        Some(())
+    }
+
+    fn single_quoted(&mut self, escapes: bool) -> Option<()> {
+        loop {
+            match self.next()? {
+                '\'' => return Some(()),
+                '\\' if escapes => {
+                    self.next()?;
+                }
+                _ => {}
+            }
+        }
+    }
+}

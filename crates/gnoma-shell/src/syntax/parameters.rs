@@ -1,0 +1,152 @@
+//! `${…}`.
+
+use super::cursor::{Parse, Parser, starts_name};
+use super::expansions::SPECIAL_PARAMETERS;
+use super::unquoted::Shape;
+use super::{Operation, Parameter, PartKind, Word};
+
+/// Letters of `${x@Q}`.
+const TRANSFORMATIONS: &str = "QEPAaKkUuL";
+
+impl Parser<'_> {
+    pub(super) fn braced_parameter(&mut self, quoted: bool) -> Parse<Parameter> {
+        self.eat("${");
+        let close = self.expansion_closing(self.at, '}', "`${`")?;
+        let parameter = match self.peek() {
+            Some('#') if self.peek_second() != Some('}') => self.parameter_length(close)?,
+            Some('!') if self.peek_second() != Some('}') => {
+                self.indirect_parameter(close, quoted)?
+            }
+            _ => self.direct_parameter(close, quoted)?,
+        };
+        self.require_place(close)?;
+        self.bump();
+        Ok(parameter)
+    }
+
+    fn direct_parameter(&mut self, close: usize, quoted: bool) -> Parse<Parameter> {
+        let (name, subscript) = self.parameter_name()?;
+        let operation = self.operation(close, quoted)?;
+        Ok(Parameter { name, indirect: false, subscript, operation })
+    }
+
+    fn parameter_length(&mut self, close: usize) -> Parse<Parameter> {
+        self.bump();
+        let (name, subscript) = self.parameter_name()?;
+        if self.start() != close {
+            return Err(self.ambiguous(self.at, "a length, or the number of arguments"));
+        }
+        Ok(Parameter { name, indirect: false, subscript, operation: Operation::Length })
+    }
+
+    fn indirect_parameter(&mut self, close: usize, quoted: bool) -> Parse<Parameter> {
+        self.bump();
+        if !self
+            .peek()
+            .is_some_and(|found| starts_name(found) || found.is_ascii_digit() || found == '#')
+        {
+            return Err(self.expected("a parameter's name"));
+        }
+        let (name, subscript) = self.parameter_name()?;
+        let is_list = subscript.as_ref().is_some_and(is_all_elements);
+        if is_list && self.start() == close {
+            return Ok(Parameter { name, indirect: false, subscript, operation: Operation::Keys });
+        }
+        if subscript.is_none() && matches!(self.peek(), Some('*' | '@')) && self.at + 1 == close {
+            self.bump();
+            return Ok(Parameter { name, indirect: false, subscript, operation: Operation::Names });
+        }
+        let operation = self.operation(close, quoted)?;
+        Ok(Parameter { name, indirect: true, subscript, operation })
+    }
+
+    fn parameter_name(&mut self) -> Parse<(String, Option<Word>)> {
+        let mut name = self.name();
+        if name.is_empty() {
+            while let Some(digit) = self.peek().filter(char::is_ascii_digit) {
+                self.bump();
+                name.push(digit);
+            }
+        } else if self.peek() == Some('[') {
+            return Ok((name, Some(self.subscript()?)));
+        }
+        if name.is_empty() {
+            let Some(found) = self.peek().filter(|found| SPECIAL_PARAMETERS.contains(*found))
+            else {
+                return Err(self.expected("a parameter's name"));
+            };
+            self.bump();
+            name.push(found);
+        }
+        Ok((name, None))
+    }
+
+    fn operation(&mut self, close: usize, quoted: bool) -> Parse<Operation> {
+        if self.start() == close {
+            return Ok(Operation::Value);
+        }
+        let colon = self.peek() == Some(':');
+        if colon && !matches!(self.peek_second(), Some('-' | '=' | '?' | '+')) {
+            return self.substring(close);
+        }
+        if colon {
+            self.bump();
+        }
+        let Some(operator) = self.bump() else { return Err(self.expected("`}`")) };
+        Ok(match operator {
+            '-' => Operation::Default(self.operand(close, quoted)?),
+            '=' => Operation::AssignDefault(self.operand(close, quoted)?),
+            '?' => Operation::Require(self.operand(close, quoted)?),
+            '+' => Operation::Alternative(self.operand(close, quoted)?),
+            '#' => Operation::RemovePrefix(self.repeatable_pattern("#")?),
+            '%' => Operation::RemoveSuffix(self.repeatable_pattern("%")?),
+            '^' => Operation::ChangeCase(self.repeatable_pattern("^")?),
+            ',' => Operation::ChangeCase(self.repeatable_pattern(",")?),
+            '~' => Operation::ChangeCase(self.repeatable_pattern("~")?),
+            '/' => self.replacement(close)?,
+            '@' => match self.bump() {
+                Some(letter) if TRANSFORMATIONS.contains(letter) => Operation::Transform(letter),
+                _ => return Err(self.expected("a letter after `@`")),
+            },
+            _ => return Err(self.expected("an operator or `}`")),
+        })
+    }
+
+    /// The word of `${x:-word}`: in quotes, quotes within it do not quote.
+    fn operand(&mut self, close: usize, quoted: bool) -> Parse<Word> {
+        if quoted { self.quoted_word_to(close) } else { self.word(Shape::Operand) }
+    }
+
+    /// A pattern, in which quotes quote also when it stands in quotes.
+    fn repeatable_pattern(&mut self, operator: &str) -> Parse<Word> {
+        self.eat(operator);
+        self.word(Shape::Operand)
+    }
+
+    fn replacement(&mut self, close: usize) -> Parse<Operation> {
+        if matches!(self.peek(), Some('/' | '#' | '%')) && self.at < close {
+            self.bump();
+        }
+        let pattern = self.word(Shape::Replaced)?;
+        let replacement = if self.eat("/") { Some(self.word(Shape::Operand)?) } else { None };
+        Ok(Operation::Replace { pattern, replacement })
+    }
+
+    fn substring(&mut self, close: usize) -> Parse<Operation> {
+        self.bump();
+        let end = self.delimiter(':', close);
+        let offset = self.arithmetic_to(end.unwrap_or(close))?;
+        let length = if end.is_some() {
+            self.bump();
+            Some(self.arithmetic_to(close)?)
+        } else {
+            None
+        };
+        Ok(Operation::Substring { offset, length })
+    }
+}
+
+fn is_all_elements(subscript: &Word) -> bool {
+    matches!(subscript.parts.as_slice(),
+        [part] if matches!(&part.kind, PartKind::Literal(text) if text == "@" || text == "*"))
+}

@@ -1,0 +1,261 @@
+//! Walks the tree in the order it is written; a here-document comes with its redirection.
+
+use super::{
+    Arithmetic, ArrayElement, AssignedValue, Assignment, CaseArm, Command, CommandKind, Loop,
+    Operation, Parameter, Part, PartKind, Pipeline, Redirection, Script, SimpleCommand, Span,
+    Statement, Target, Test, Word,
+};
+
+/// A node of the tree.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Node<'a> {
+    /// A list of statements.
+    Script(&'a Script),
+    /// A statement.
+    Statement(&'a Statement),
+    /// A pipeline.
+    Pipeline(&'a Pipeline),
+    /// A command.
+    Command(&'a Command),
+    /// An arm of a `case`.
+    CaseArm(&'a CaseArm),
+    /// An assignment before a command.
+    Assignment(&'a Assignment),
+    /// A redirection.
+    Redirection(&'a Redirection),
+    /// A here-document's body; stands outside of the redirection.
+    HereBody(&'a Word),
+    /// A word.
+    Word(&'a Word),
+    /// An element of an array.
+    Element(&'a ArrayElement),
+    /// A piece of a word.
+    Part(&'a Part),
+    /// Calculated text.
+    Arithmetic(&'a Arithmetic),
+}
+
+type See<'a, 'b> = &'b mut dyn FnMut(Node<'a>);
+
+impl Script {
+    /// Shows this and everything in it.
+    pub fn visit<'a>(&'a self, see: See<'a, '_>) {
+        Node::Script(self).visit(see);
+    }
+
+    /// Commands that name a program or test something, wherever they stand: simple ones with a word,
+    /// `[[ ]]` and `(( ))`.
+    #[must_use]
+    pub fn simple_commands(&self) -> Vec<&Command> {
+        let mut commands = Vec::new();
+        self.visit(&mut |node| {
+            if let Node::Command(command) = node
+                && command.runs_something()
+            {
+                commands.push(command);
+            }
+        });
+        commands
+    }
+}
+
+impl Command {
+    fn runs_something(&self) -> bool {
+        match &self.kind {
+            CommandKind::Simple(simple) => !simple.words.is_empty(),
+            CommandKind::Arithmetic(_) | CommandKind::Test(_) => true,
+            CommandKind::Group(_)
+            | CommandKind::Subshell(_)
+            | CommandKind::If { .. }
+            | CommandKind::While { .. }
+            | CommandKind::For(_)
+            | CommandKind::Select(_)
+            | CommandKind::ArithmeticFor { .. }
+            | CommandKind::Case { .. }
+            | CommandKind::Function { .. }
+            | CommandKind::Coprocess { .. } => false,
+        }
+    }
+}
+
+impl<'a> Node<'a> {
+    /// Where it stands.
+    #[must_use]
+    pub fn span(&self) -> Span {
+        match self {
+            Self::Script(script) => script.span,
+            Self::Statement(statement) => statement.span,
+            Self::Pipeline(pipeline) => pipeline.span,
+            Self::Command(command) => command.span,
+            Self::CaseArm(arm) => arm.span,
+            Self::Assignment(assignment) => assignment.span,
+            Self::Redirection(redirection) => redirection.span,
+            Self::HereBody(word) | Self::Word(word) => word.span,
+            Self::Element(element) => element.span,
+            Self::Part(part) => part.span,
+            Self::Arithmetic(arithmetic) => arithmetic.span,
+        }
+    }
+
+    /// Shows this and everything in it.
+    pub fn visit(self, see: See<'a, '_>) {
+        see(self);
+        self.children(&mut |child| child.visit(see));
+    }
+
+    /// Shows what is directly in it.
+    pub fn children(self, see: See<'a, '_>) {
+        match self {
+            Self::Script(script) => each(&script.statements, Self::Statement, see),
+            Self::Statement(statement) => {
+                statement.pipelines().for_each(|pipeline| see(Self::Pipeline(pipeline)));
+            }
+            Self::Pipeline(pipeline) => {
+                pipeline.stages.iter().for_each(|stage| see(Self::Command(&stage.command)));
+            }
+            Self::Command(command) => command_children(command, see),
+            Self::CaseArm(arm) => {
+                each(&arm.patterns, Self::Word, see);
+                see(Self::Script(&arm.body));
+            }
+            Self::Assignment(assignment) => assignment_children(assignment, see),
+            Self::Redirection(redirection) => match &redirection.target {
+                Target::HereDocument(document) => {
+                    document.body().into_iter().for_each(|body| see(Self::HereBody(body)));
+                }
+                target => target.word().into_iter().for_each(|word| see(Self::Word(word))),
+            },
+            Self::HereBody(word) | Self::Word(word) => each(&word.parts, Self::Part, see),
+            Self::Element(element) => {
+                element.subscript.iter().for_each(|word| see(Self::Word(word)));
+                see(Self::Word(&element.value));
+            }
+            Self::Part(part) => part_children(part, see),
+            Self::Arithmetic(arithmetic) => each(&arithmetic.parts, Self::Part, see),
+        }
+    }
+}
+
+fn each<'a, T>(items: &'a [T], node: fn(&'a T) -> Node<'a>, see: See<'a, '_>) {
+    items.iter().for_each(|item| see(node(item)));
+}
+
+fn command_children<'a>(command: &'a Command, see: See<'a, '_>) {
+    match &command.kind {
+        CommandKind::Simple(simple) => return simple_children(simple, &command.redirections, see),
+        CommandKind::Group(body) | CommandKind::Subshell(body) => see(Node::Script(body)),
+        CommandKind::If { branches, otherwise } => {
+            for (condition, body) in branches {
+                see(Node::Script(condition));
+                see(Node::Script(body));
+            }
+            otherwise.iter().for_each(|body| see(Node::Script(body)));
+        }
+        CommandKind::While { condition, body, .. } => {
+            see(Node::Script(condition));
+            see(Node::Script(body));
+        }
+        CommandKind::For(Loop { words, body, .. })
+        | CommandKind::Select(Loop { words, body, .. }) => {
+            words.iter().for_each(|words| each(words, Node::Word, see));
+            see(Node::Script(body));
+        }
+        CommandKind::ArithmeticFor { header, body } => {
+            each(header, Node::Arithmetic, see);
+            see(Node::Script(body));
+        }
+        CommandKind::Case { subject, arms } => {
+            see(Node::Word(subject));
+            each(arms, Node::CaseArm, see);
+        }
+        CommandKind::Function { body, .. } | CommandKind::Coprocess { body, .. } => {
+            see(Node::Command(body));
+        }
+        CommandKind::Arithmetic(arithmetic) => see(Node::Arithmetic(arithmetic)),
+        CommandKind::Test(test) => test_children(test, see),
+    }
+    each(&command.redirections, Node::Redirection, see);
+}
+
+fn simple_children<'a>(
+    simple: &'a SimpleCommand,
+    redirections: &'a [Redirection],
+    see: See<'a, '_>,
+) {
+    let mut nodes: Vec<Node<'a>> = simple.assignments.iter().map(Node::Assignment).collect();
+    nodes.extend(simple.words.iter().map(Node::Word));
+    nodes.extend(redirections.iter().map(Node::Redirection));
+    nodes.sort_by_key(|node| node.span().start);
+    nodes.into_iter().for_each(see);
+}
+
+fn assignment_children<'a>(assignment: &'a Assignment, see: See<'a, '_>) {
+    assignment.subscript.iter().for_each(|word| see(Node::Word(word)));
+    match &assignment.value {
+        AssignedValue::Word(word) => see(Node::Word(word)),
+        AssignedValue::Array(elements) => each(elements, Node::Element, see),
+    }
+}
+
+fn test_children<'a>(test: &'a Test, see: See<'a, '_>) {
+    match test {
+        Test::Word(word) | Test::Unary(_, word) => see(Node::Word(word)),
+        Test::Binary(binary) => {
+            see(Node::Word(&binary.left));
+            see(Node::Word(&binary.right));
+        }
+        Test::Not(inner) | Test::Group(inner) => test_children(inner, see),
+        Test::And(tests) | Test::Or(tests) => {
+            tests.iter().for_each(|test| test_children(test, see));
+        }
+    }
+}
+
+fn part_children<'a>(part: &'a Part, see: See<'a, '_>) {
+    match &part.kind {
+        PartKind::Literal(_)
+        | PartKind::SingleQuoted(_)
+        | PartKind::AnsiQuoted(_)
+        | PartKind::Glob(_)
+        | PartKind::BraceRange(_)
+        | PartKind::Tilde(_) => {}
+        PartKind::DoubleQuoted(parts) | PartKind::LocaleQuoted(parts) => {
+            each(parts, Node::Part, see);
+        }
+        PartKind::Parameter(parameter) => parameter_children(parameter, see),
+        PartKind::CommandSubstitution(script) | PartKind::ProcessSubstitution { script, .. } => {
+            see(Node::Script(script));
+        }
+        PartKind::Arithmetic(arithmetic) => see(Node::Arithmetic(arithmetic)),
+        PartKind::ExtendedGlob { alternatives: words, .. } | PartKind::BraceList(words) => {
+            each(words, Node::Word, see);
+        }
+        PartKind::Array(elements) => each(elements, Node::Element, see),
+    }
+}
+
+fn parameter_children<'a>(parameter: &'a Parameter, see: See<'a, '_>) {
+    parameter.subscript.iter().for_each(|word| see(Node::Word(word)));
+    match &parameter.operation {
+        Operation::Value
+        | Operation::Length
+        | Operation::Names
+        | Operation::Keys
+        | Operation::Transform(_) => {}
+        Operation::Default(word)
+        | Operation::AssignDefault(word)
+        | Operation::Require(word)
+        | Operation::Alternative(word)
+        | Operation::RemovePrefix(word)
+        | Operation::RemoveSuffix(word)
+        | Operation::ChangeCase(word) => see(Node::Word(word)),
+        Operation::Replace { pattern, replacement } => {
+            see(Node::Word(pattern));
+            replacement.iter().for_each(|word| see(Node::Word(word)));
+        }
+        Operation::Substring { offset, length } => {
+            see(Node::Arithmetic(offset));
+            length.iter().for_each(|length| see(Node::Arithmetic(length)));
+        }
+    }
+}

@@ -1,0 +1,361 @@
+//! Variables that are set, and which of them change what programs do.
+
+use super::Walker;
+use super::facts_of::Facts;
+use crate::expand::{Field, Value, looks_secret};
+use crate::facts::Effect;
+use crate::syntax::{ArrayElement, AssignedValue, Assignment};
+
+/// Names that only change how things look, or that tests and logs look at.
+const HARMLESS: [&str; 47] = [
+    "LANG",
+    "LANGUAGE",
+    "TZ",
+    "TERM",
+    "COLORTERM",
+    "COLUMNS",
+    "LINES",
+    "NO_COLOR",
+    "FORCE_COLOR",
+    "CLICOLOR",
+    "CLICOLOR_FORCE",
+    "CI",
+    "DEBUG",
+    "VERBOSE",
+    "QUIET",
+    "LOG_LEVEL",
+    "LOGLEVEL",
+    "RUST_LOG",
+    "RUST_BACKTRACE",
+    "RUST_LIB_BACKTRACE",
+    "NODE_ENV",
+    "RAILS_ENV",
+    "RACK_ENV",
+    "APP_ENV",
+    "FLASK_ENV",
+    "ENVIRONMENT",
+    "CARGO_TERM_COLOR",
+    "CARGO_TERM_PROGRESS_WHEN",
+    "CARGO_INCREMENTAL",
+    "CARGO_NET_OFFLINE",
+    "DEBIAN_FRONTEND",
+    "PORT",
+    "HEADLESS",
+    "SOURCE_DATE_EPOCH",
+    "PY_COLORS",
+    "NPM_CONFIG_COLOR",
+    "NPM_CONFIG_FUND",
+    "NPM_CONFIG_AUDIT",
+    "GIT_TERMINAL_PROMPT",
+    "GIT_OPTIONAL_LOCKS",
+    "GIT_PAGER_IN_USE",
+    "TEST",
+    "COLOR",
+    "BLOCKSIZE",
+    "BLOCK_SIZE",
+    "TIMEFORMAT",
+    "POSIXLY_CORRECT",
+];
+
+/// Names that change what programs do, also when they are set without `export`: they are exported already
+/// where they matter, or the shell itself looks at them.
+const DANGEROUS: [&str; 66] = [
+    "PATH",
+    "IFS",
+    "ENV",
+    "BASH_ENV",
+    "SHELL",
+    "SHELLOPTS",
+    "BASHOPTS",
+    "PS0",
+    "PS1",
+    "PS2",
+    "PS4",
+    "CDPATH",
+    "FPATH",
+    "ZDOTDIR",
+    "GLOBIGNORE",
+    "HISTFILE",
+    "HOME",
+    "PWD",
+    "OLDPWD",
+    "TMPDIR",
+    "EDITOR",
+    "VISUAL",
+    "PAGER",
+    "BROWSER",
+    "MAILCAPS",
+    "CC",
+    "CXX",
+    "LD",
+    "AR",
+    "CPP",
+    "CFLAGS",
+    "CXXFLAGS",
+    "CPPFLAGS",
+    "LDFLAGS",
+    "MAKEFLAGS",
+    "MFLAGS",
+    "RUSTC",
+    "RUSTFLAGS",
+    "RUSTDOC",
+    "CLASSPATH",
+    "IGNOREEOF",
+    "FCEDIT",
+    "MANPATH",
+    "INFOPATH",
+    "TERMINFO",
+    "TERMCAP",
+    "KUBECONFIG",
+    "INPUTRC",
+    "EXINIT",
+    "VIMINIT",
+    "OPENER",
+    "POSIX_SHELL",
+    "PROMPT_COMMAND",
+    "COMMAND_MODE",
+    "HOSTALIASES",
+    "LOCALDOMAIN",
+    "RES_OPTIONS",
+    "NLSPATH",
+    "GCONV_PATH",
+    "LOCPATH",
+    "MALLOC_TRACE",
+    "GETCONF_DIR",
+    "HOSTFILE",
+    "COMPREPLY",
+    "EXECIGNORE",
+    "SYSTEMD_EDITOR",
+];
+
+/// Beginnings of names that change what programs do.
+const DANGEROUS_STARTS: [&str; 60] = [
+    "LD_",
+    "DYLD_",
+    "GIT_",
+    "SSH_",
+    "PYTHON",
+    "NODE_",
+    "PERL",
+    "RUBY",
+    "BUNDLE_",
+    "GEM_",
+    "JAVA_",
+    "_JAVA",
+    "JDK_",
+    "MAVEN_",
+    "GRADLE_",
+    "LESS",
+    "MAN",
+    "BAT_",
+    "FZF_",
+    "RIPGREP_",
+    "GREP_",
+    "AWK",
+    "PIP_",
+    "UV_",
+    "POETRY_",
+    "CONDA_",
+    "NPM_",
+    "npm_",
+    "YARN_",
+    "PNPM_",
+    "BUN_",
+    "DENO_",
+    "CARGO_",
+    "RUSTUP_",
+    "RUSTC_",
+    "GO",
+    "CGO_",
+    "DOCKER_",
+    "KUBE",
+    "HELM_",
+    "AWS_",
+    "AZURE_",
+    "GOOGLE_",
+    "CLOUDSDK_",
+    "TF_",
+    "PG",
+    "MYSQL_",
+    "CURL_",
+    "WGET",
+    "BASH_",
+    "ZSH_",
+    "DBUS_",
+    "XDG_",
+    "GTK_",
+    "QT_",
+    "ANSIBLE_",
+    "OPENSSL_",
+    "SUDO_",
+    "SYSTEMD_",
+    "PULUMI_",
+];
+
+/// Ends of names that change what programs do.
+const DANGEROUS_ENDS: [&str; 18] = [
+    "_OPTIONS",
+    "_OPTS",
+    "_FLAGS",
+    "_COMMAND",
+    "_CMD",
+    "_PAGER",
+    "_EDITOR",
+    "_BROWSER",
+    "_PATH",
+    "_HOME",
+    "_PRELOAD",
+    "_SHELL",
+    "_WRAPPER",
+    "_RC",
+    "_CONFIG",
+    "_PROXY",
+    "_proxy",
+    "_BASE_URL",
+];
+
+/// What setting a variable means for programs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Meaning {
+    Harmless,
+    /// Not known: matters only to programs that get it.
+    Own,
+    Dangerous,
+}
+
+pub(super) fn meaning(name: &str) -> Meaning {
+    if HARMLESS.contains(&name) || name.starts_with("LC_") {
+        return Meaning::Harmless;
+    }
+    let dangerous = DANGEROUS.contains(&name)
+        || DANGEROUS_STARTS.iter().any(|start| name.starts_with(start))
+        || DANGEROUS_ENDS.iter().any(|end| name.ends_with(end))
+        || name.ends_with("proxy")
+        || looks_secret(name);
+    if dangerous { Meaning::Dangerous } else { Meaning::Own }
+}
+
+impl Walker<'_> {
+    /// Assignments that stand alone: they stay.
+    pub(super) fn assign_all(&mut self, assignments: &[Assignment], facts: &mut Facts) {
+        for assignment in assignments {
+            let value = self.assigned(assignment, facts);
+            if meaning(&assignment.name) == Meaning::Dangerous {
+                facts.add(Effect::Environment(assignment.name.clone()));
+            }
+            self.assign(&assignment.name, value);
+        }
+    }
+
+    /// Assignments before a program: only it sees them. `IFS` for `read` only says where it splits.
+    pub(super) fn assign_before(
+        &mut self,
+        assignments: &[Assignment],
+        program: Option<&Field>,
+        facts: &mut Facts,
+    ) {
+        let reads = program.and_then(Field::known) == Some("read");
+        for assignment in assignments {
+            self.assigned(assignment, facts);
+            let splits = reads && assignment.name == "IFS";
+            if !splits && meaning(&assignment.name) != Meaning::Harmless {
+                facts.add(Effect::Environment(assignment.name.clone()));
+            }
+        }
+    }
+
+    /// The value of an assignment, with what expanding it does.
+    fn assigned(&mut self, assignment: &Assignment, facts: &mut Facts) -> Value {
+        if let Some(subscript) = &assignment.subscript {
+            self.expand(facts, |expander| expander.look_at_subscript(subscript));
+        }
+        match &assignment.value {
+            AssignedValue::Word(word) => {
+                let field = self.expand(facts, |expander| expander.single(word));
+                if assignment.subscript.is_some() {
+                    Value::Unknown
+                } else {
+                    self.value_of(assignment, &field)
+                }
+            }
+            AssignedValue::Array(elements) => {
+                self.array(elements, facts);
+                Value::Unknown
+            }
+        }
+    }
+
+    fn value_of(&self, assignment: &Assignment, field: &Field) -> Value {
+        let value = match field {
+            Field::Known(text) => Value::Text(text.clone()),
+            Field::Pattern(pattern) => Value::Match(pattern.clone()),
+            Field::Unknown { written, .. } if is_calculated(written) => Value::Number,
+            Field::Unknown { .. } => Value::Unknown,
+        };
+        if !assignment.append {
+            return value;
+        }
+        match (self.state.variables.get(&assignment.name), value) {
+            (Some(Value::Text(before)), Value::Text(text)) => {
+                Value::Text(format!("{before}{text}"))
+            }
+            _ => Value::Unknown,
+        }
+    }
+
+    /// Elements of `( … )`: a subscript is calculated.
+    pub(super) fn array(&mut self, elements: &[ArrayElement], facts: &mut Facts) {
+        for element in elements {
+            self.expand(facts, |expander| {
+                if let Some(subscript) = &element.subscript {
+                    expander.look_at_subscript(subscript);
+                }
+                expander.fields(&element.value);
+            });
+        }
+    }
+
+    pub(super) fn assign(&mut self, name: &str, value: Value) {
+        self.state.variables.insert(name.to_owned(), value);
+    }
+
+    /// Sets a variable by another way than `=`: what it does to programs is an effect of its own.
+    pub(super) fn assign_and_warn(&mut self, name: &str, value: Value) {
+        if meaning(name) == Meaning::Dangerous {
+            self.record(name.to_owned(), &[], Facts::of(Effect::Environment(name.to_owned())));
+        }
+        self.assign(name, value);
+    }
+}
+
+/// Whether a value is one `$(( ))` and nothing else.
+fn is_calculated(written: &str) -> bool {
+    written.starts_with("$((") && written.ends_with("))") && written.matches("$(").count() == 1
+}
+
+/// Names an arithmetic expression sets: what stands before `=`, `++`, `--` or after the latter two.
+pub(super) fn calculated_names(text: &str) -> Vec<String> {
+    let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let mut names = Vec::new();
+    let mut rest = text;
+    while let Some(start) = rest.find(is_name) {
+        let (before, from) = rest.split_at(start);
+        let end = from.find(|c| !is_name(c)).unwrap_or(from.len());
+        let (word, after) = from.split_at(end);
+        rest = after;
+        let after = after.trim_start();
+        let steps = after.starts_with("++") || after.starts_with("--");
+        let stepped = before.trim_end().ends_with("++") || before.trim_end().ends_with("--");
+        let operator = after.trim_start_matches(['+', '-', '*', '/', '%', '<', '>', '&', '^', '|']);
+        let set = operator.starts_with('=') && !operator.starts_with("==") && !compares(after);
+        if word.starts_with(|c: char| !c.is_ascii_digit()) && (steps || stepped || set) {
+            names.push(word.to_owned());
+        }
+    }
+    names
+}
+
+/// `<=` and `>=` compare; `<<=` and `>>=` set.
+fn compares(after: &str) -> bool {
+    after.starts_with("<=") || after.starts_with(">=")
+}

@@ -1,0 +1,461 @@
+//! Commands of the shell itself: they change what it knows, or run texts.
+
+use super::Walker;
+use super::assign::{Meaning, meaning};
+use super::facts_of::Facts;
+use crate::expand::{Field, Value, place};
+use crate::facts::{Effect, Risk};
+
+/// Options of `set` and `shopt` do not run anything; `-x` prints with `PS4`, which is looked at where it is set.
+const SET_FLAGS: &str = "bCeEfhmnoptTuvx";
+/// Settings of `set -o` that change neither what is exported nor what is read.
+const SET_NAMES: [&str; 12] = [
+    "errexit",
+    "pipefail",
+    "nounset",
+    "xtrace",
+    "verbose",
+    "noglob",
+    "noclobber",
+    "errtrace",
+    "functrace",
+    "monitor",
+    "notify",
+    "noexec",
+];
+
+impl Walker<'_> {
+    /// What a builtin does; `None` when `name` is none.
+    pub(super) fn builtin(&mut self, name: &str, words: &[Field], from: usize) -> Option<Facts> {
+        Some(match name {
+            "cd" | "chdir" => self.cd(words),
+            "pushd" => self.pushd(words),
+            "popd" => self.popd(words),
+            "export" | "declare" | "typeset" | "readonly" | "local" => self.declare(name, words),
+            "unset" => self.unset(words),
+            "read" => self.read(words),
+            "mapfile" | "readarray" => self.mapfile(words),
+            "set" => set(words),
+            "shopt" => harmless_when(name, words, |word| {
+                matches!(word, "-s" | "-u" | "-p" | "-q" | "-o" | "-po" | "-so" | "-uo" | "-qo")
+                    || (!word.starts_with('-')
+                        && !matches!(word, "expand_aliases" | "lastpipe" | "cdable_vars"))
+            }),
+            "let" => self.let_(words),
+            "test" | "[" => self.test_builtin(words),
+            "printf" => self.printf(words),
+            "getopts" => self.getopts(words),
+            "wait" => harmless_when(name, words, |word| word != "-p" && !word.starts_with("-p")),
+            "eval" => self.eval(words),
+            "." | "source" => self.source(words),
+            "exec" => self.exec(words),
+            "command" | "builtin" => self.command_builtin(name, words),
+            "coproc" => {
+                self.inner(words);
+                Facts::default()
+            }
+            "trap" => self.trap(words),
+            "alias" => alias(words),
+            "unalias" | "enable" | "bind" | "complete" | "compopt" | "fc" => meddles(name, words),
+            "compgen" => harmless_when(name, words, |word| {
+                !["-C", "-F", "-W", "-P", "-S", "-X", "-G"]
+                    .iter()
+                    .any(|option| word.starts_with(option))
+            }),
+            "hash" => harmless_when(name, words, |word| !word.starts_with("-p")),
+            "jobs" => harmless_when(name, words, |word| !word.contains('x')),
+            "umask" | "ulimit" | "exit" | "return" | "break" | "continue" | "shift" | "logout"
+            | "times" | "suspend" | "disown" | "fg" | "bg" | "dirs" | "caller" | "type" => {
+                Facts::default()
+            }
+            "sh" | "bash" | "dash" | "zsh" | "ksh" | "mksh" | "ash" | "rbash" | "fish" | "csh"
+            | "tcsh" | "yash" | "rc" | "es" | "elvish" | "pdksh" | "sash" => {
+                self.shell(name, words, from)
+            }
+            "env" | "genv" => self.env(words),
+            _ => return self.wrapper(name, words),
+        })
+    }
+
+    fn cd(&mut self, words: &[Field]) -> Facts {
+        let target = words
+            .iter()
+            .find(|word| !matches!(word.known(), Some("-L" | "-P" | "-e" | "-@" | "--")));
+        let to = match target {
+            None => self.start.home.clone(),
+            Some(Field::Known(text)) if text == "-" => self.state.before.clone(),
+            Some(Field::Known(text)) => place::resolve(text, self.cwd()),
+            Some(_) => None,
+        };
+        self.state.go(to);
+        Facts::default()
+    }
+
+    fn pushd(&mut self, words: &[Field]) -> Facts {
+        self.state.stack.push(self.state.cwd.clone());
+        let rotates = words.iter().any(|word| word.start().starts_with(['+', '-']));
+        if rotates || words.is_empty() {
+            self.state.stack.clear();
+            self.state.go(None);
+            return Facts::default();
+        }
+        self.cd(words)
+    }
+
+    fn popd(&mut self, words: &[Field]) -> Facts {
+        let to = self.state.stack.pop().flatten().filter(|_| words.is_empty());
+        self.state.go(to);
+        Facts::default()
+    }
+
+    fn declare(&mut self, name: &str, words: &[Field]) -> Facts {
+        let mut facts = Facts::default();
+        let mut shares = name == "export";
+        let mut shows = true;
+        for word in words {
+            let start = word.start();
+            if start.starts_with(['-', '+']) && word.known().is_some() {
+                shares |= start.contains('x');
+                if start.contains('n') || start.contains('i') {
+                    facts.add(Effect::Unknown(format!(
+                        "`{name} {start}` makes values name or calculate others"
+                    )));
+                }
+                shows &= !start.contains(['f', 'F']);
+                continue;
+            }
+            shows = false;
+            self.declare_one(word, shares, &mut facts);
+        }
+        if shows && name != "local" {
+            facts.add(Effect::Secret("all variables".to_owned()));
+        }
+        facts
+    }
+
+    fn declare_one(&mut self, word: &Field, shares: bool, facts: &mut Facts) {
+        let Some((variable, value)) = assigned_word(word) else {
+            facts.add(Effect::Unknown(format!(
+                "which variable `{word}` sets shows only when it runs"
+            )));
+            return;
+        };
+        let harmful = match meaning(&variable) {
+            Meaning::Harmless => false,
+            Meaning::Own => shares,
+            Meaning::Dangerous => true,
+        };
+        if harmful {
+            facts.add(Effect::Environment(variable.clone()));
+        }
+        if let Some(value) = value {
+            self.assign(&variable, value);
+        }
+    }
+
+    fn unset(&mut self, words: &[Field]) -> Facts {
+        let mut facts = Facts::default();
+        for word in words {
+            match word.known() {
+                Some("-v") => {}
+                Some("-f") => self.state.functions.clear(),
+                Some(name) if is_name(name) => {
+                    if meaning(name) == Meaning::Dangerous {
+                        facts.add(Effect::Environment(name.to_owned()));
+                    }
+                    self.assign(name, Value::Unknown);
+                }
+                _ => facts.add(subscript(word)),
+            }
+        }
+        facts
+    }
+
+    /// Sets each variable a builtin names to what is not known.
+    fn sets(&mut self, names: &[Field], facts: &mut Facts) {
+        for name in names {
+            match name.known() {
+                Some(name) if is_name(name) => {
+                    if meaning(name) == Meaning::Dangerous {
+                        facts.add(Effect::Environment(name.to_owned()));
+                    }
+                    self.assign(name, Value::Unknown);
+                }
+                _ => facts.add(subscript(name)),
+            }
+        }
+    }
+
+    fn read(&mut self, words: &[Field]) -> Facts {
+        let mut facts = Facts::default();
+        let mut rest = words;
+        while let Some((word, after)) = rest.split_first() {
+            let Some(option) = word.known().and_then(|text| text.strip_prefix('-')) else { break };
+            rest = after;
+            if option == "-" {
+                break;
+            }
+            let Some(at) = option.find(['d', 'i', 'n', 'N', 'p', 't', 'u', 'a']) else { continue };
+            let joined = option.get(at + 1..).filter(|value| !value.is_empty());
+            let value = match joined {
+                Some(value) => Field::Known(value.to_owned()),
+                None => rest.split_first().map_or(Field::unknown(""), |(value, after)| {
+                    rest = after;
+                    value.clone()
+                }),
+            };
+            if option.get(at..).is_some_and(|letter| letter.starts_with('a')) {
+                self.sets(&[value], &mut facts);
+            }
+        }
+        self.sets(rest, &mut facts);
+        facts
+    }
+
+    fn mapfile(&mut self, words: &[Field]) -> Facts {
+        let mut facts = Facts::default();
+        let mut rest = words;
+        while let Some((word, after)) = rest.split_first() {
+            let Some(option) = word.known().and_then(|text| text.strip_prefix('-')) else { break };
+            rest = after;
+            if option.contains('C') {
+                facts.add(Effect::Unknown("`mapfile -C` runs a command for each line".to_owned()));
+            }
+            if option.ends_with(['d', 'n', 'O', 's', 'u', 'c', 'C']) {
+                rest = rest.get(1..).unwrap_or_default();
+            }
+        }
+        self.sets(rest, &mut facts);
+        facts
+    }
+
+    fn let_(&mut self, words: &[Field]) -> Facts {
+        let mut facts = Facts::default();
+        for word in words {
+            let Some(text) = word.known() else {
+                facts.add(Effect::Unknown(format!("`{word}` is calculated and may run commands")));
+                continue;
+            };
+            for name in super::assign::calculated_names(text) {
+                self.assign_and_warn(&name, Value::Number);
+            }
+            self.expand(&mut facts, |expander| expander.calculate(text));
+        }
+        facts
+    }
+
+    /// `test` is harmless but for `-v`, which calculates subscripts.
+    fn test_builtin(&mut self, words: &[Field]) -> Facts {
+        let mut facts = Facts::default();
+        let last = if words.last().and_then(Field::known) == Some("]") { 1 } else { 0 };
+        let words = words.get(..words.len() - last).unwrap_or_default();
+        for (at, word) in words.iter().enumerate() {
+            let next = words.get(at + 1);
+            match word.known() {
+                Some("-v" | "-R") => {
+                    if let Some(name) = next.filter(|name| !name.known().is_some_and(is_name)) {
+                        facts.add(subscript(name));
+                    }
+                }
+                Some(_) => {}
+                None => {
+                    let unary = at == 0 && words.len() == 2;
+                    if unary
+                        || word.may_be_many() && next.is_some_and(|next| next.start().contains('['))
+                    {
+                        facts.add(Effect::Unknown(format!("`{word}` may be an operator")));
+                    }
+                }
+            }
+        }
+        facts
+    }
+
+    fn printf(&mut self, words: &[Field]) -> Facts {
+        let mut facts = Facts::default();
+        let Some(first) = words.first() else { return facts };
+        match first.known() {
+            Some("-v") => self.sets(words.get(1..2).unwrap_or_default(), &mut facts),
+            Some(text) if text.starts_with("-v") => {
+                let name = text.get(2..).unwrap_or_default().to_owned();
+                self.sets(&[Field::Known(name)], &mut facts);
+            }
+            None if first.may_be_option() => {
+                facts.add(Effect::Unknown(format!("`{first}` may be an option of `printf`")));
+            }
+            Some(_) | None => {}
+        }
+        facts
+    }
+
+    fn getopts(&mut self, words: &[Field]) -> Facts {
+        let mut facts = Facts::default();
+        self.sets(words.get(1..2).unwrap_or_default(), &mut facts);
+        self.assign("OPTARG", Value::Unknown);
+        self.assign("OPTIND", Value::Number);
+        facts
+    }
+
+    fn eval(&mut self, words: &[Field]) -> Facts {
+        let words = match words.first().and_then(Field::known) {
+            Some("--") => words.get(1..).unwrap_or_default(),
+            _ => words,
+        };
+        let texts: Option<Vec<&str>> = words.iter().map(Field::known).collect();
+        match texts {
+            Some(texts) => {
+                let text = texts.join(" ");
+                let mut facts = self.indirect(&text);
+                facts.join(self.nested(&text));
+                facts
+            }
+            None => {
+                Facts::unknown("what `eval` runs shows only when it runs").with_risk(Risk::High)
+            }
+        }
+    }
+
+    fn source(&mut self, words: &[Field]) -> Facts {
+        let Some(file) = words.first() else { return Facts::default() };
+        if matches!(file.known(), Some("/dev/stdin" | "/dev/fd/0")) {
+            return self.run_input("source");
+        }
+        self.state.cwd = None;
+        Facts::of(Effect::Runs(file.to_string())).with_risk(self.fed_risk(file))
+    }
+
+    fn exec(&mut self, words: &[Field]) -> Facts {
+        let mut rest = words;
+        while let Some((word, after)) = rest.split_first() {
+            match word.known() {
+                Some("-a") => rest = after.get(1..).unwrap_or_default(),
+                Some("-c" | "-l" | "-cl" | "-lc" | "--") => rest = after,
+                _ => break,
+            }
+        }
+        if !rest.is_empty() {
+            self.inner(rest);
+        }
+        Facts::default()
+    }
+
+    fn command_builtin(&mut self, name: &str, words: &[Field]) -> Facts {
+        let mut rest = words;
+        while let Some((word, after)) = rest.split_first() {
+            let Some(text) = word.known().filter(|text| text.starts_with('-')) else { break };
+            rest = after;
+            match text {
+                "--" => break,
+                "-p" => {}
+                _ if text.contains(['v', 'V'])
+                    && text.bytes().all(|byte| b"-pvV".contains(&byte)) =>
+                {
+                    if text.contains('p') && rest.iter().any(|word| word.start() == "--") {
+                        break;
+                    }
+                    return Facts::default();
+                }
+                _ => return Facts::unknown(format!("option `{text}` of `{name}` is not known")),
+            }
+        }
+        if !rest.is_empty() {
+            self.inner(rest);
+        }
+        Facts::default()
+    }
+
+    fn trap(&mut self, words: &[Field]) -> Facts {
+        let words = match words.first().and_then(Field::known) {
+            Some("-p" | "-l") => return Facts::default(),
+            Some("--") => words.get(1..).unwrap_or_default(),
+            _ => words,
+        };
+        match words {
+            [] | [_] => Facts::default(),
+            [Field::Known(text), ..] if text == "-" => Facts::default(),
+            [Field::Known(text), ..] => {
+                let state = self.state.clone();
+                let facts = self.nested(text);
+                self.state = state;
+                facts
+            }
+            _ => Facts::unknown("what `trap` runs shows only when it runs"),
+        }
+    }
+}
+
+fn set(words: &[Field]) -> Facts {
+    let Some(first) = words.first() else {
+        return Facts::of(Effect::Secret("all variables".to_owned()));
+    };
+    let Some(text) = first.known() else {
+        return if first.may_be_option() {
+            Facts::unknown(format!("`{first}` may be an option of `set`"))
+        } else {
+            Facts::default()
+        };
+    };
+    if !text.starts_with(['-', '+']) || text == "--" || text == "-" {
+        return Facts::default();
+    }
+    let harmless = |word: &Field| {
+        word.known().is_some_and(|text| match text.strip_prefix(['-', '+']) {
+            Some(flags) => flags.chars().all(|flag| SET_FLAGS.contains(flag)),
+            None => SET_NAMES.contains(&text),
+        })
+    };
+    let named = words.iter().take_while(|word| word.known() != Some("--"));
+    match named.into_iter().find(|word| !harmless(word)) {
+        Some(word) => Facts::unknown(format!("option `{word}` of `set` is not known")),
+        None => Facts::default(),
+    }
+}
+
+fn alias(words: &[Field]) -> Facts {
+    let mut facts = Facts::default();
+    for word in words {
+        if word.known() != Some("-p") && word.known().is_none_or(|text| text.contains('=')) {
+            facts.add(Effect::Environment(format!("alias {word}")));
+        }
+    }
+    facts
+}
+
+/// Builtins that change what names mean, or run what they are given.
+fn meddles(name: &str, words: &[Field]) -> Facts {
+    if words.is_empty() || words.len() == 1 && words.first().and_then(Field::known) == Some("-l") {
+        return Facts::default();
+    }
+    Facts::of(Effect::Environment(format!("`{name}` changes what commands mean")))
+}
+
+/// A builtin that does nothing as long as every word is like this.
+fn harmless_when(name: &str, words: &[Field], is_harmless: impl Fn(&str) -> bool) -> Facts {
+    let strange = words.iter().find(|word| !word.known().is_some_and(&is_harmless));
+    strange.map_or_else(Facts::default, |word| {
+        Facts::unknown(format!("what `{name}` does with `{word}` is not known"))
+    })
+}
+
+/// A variable's name and value as `declare` and `export` take them; `None` when the name is not certain.
+fn assigned_word(word: &Field) -> Option<(String, Option<Value>)> {
+    let start = word.start();
+    let Some((name, value)) = start.split_once('=') else {
+        let name = word.known().filter(|name| is_name(name))?;
+        return Some((name.to_owned(), None));
+    };
+    let name = name.strip_suffix('+').unwrap_or(name);
+    let known = word.known().is_some() && !start.contains("+=");
+    let value = if known { Value::Text(value.to_owned()) } else { Value::Unknown };
+    is_name(name).then(|| (name.to_owned(), Some(value)))
+}
+
+fn subscript(word: &Field) -> Effect {
+    Effect::Unknown(format!("`{word}` is calculated as a subscript and may run commands"))
+}
+
+pub(super) fn is_name(text: &str) -> bool {
+    !text.is_empty()
+        && !text.starts_with(|c: char| c.is_ascii_digit())
+        && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+}

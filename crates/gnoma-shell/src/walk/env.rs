@@ -1,0 +1,147 @@
+//! `env`: sets variables, then runs a command; alone it shows all of them.
+
+use super::Walker;
+use super::assign::{Meaning, meaning};
+use super::facts_of::Facts;
+use crate::expand::{Field, place};
+use crate::facts::Effect;
+
+/// Options without a value.
+const FLAGS: [&str; 11] = [
+    "-i",
+    "-",
+    "-0",
+    "-v",
+    "-iv",
+    "-vi",
+    "--",
+    "--ignore-environment",
+    "--null",
+    "--debug",
+    "--help",
+];
+
+/// What an option with a value does.
+#[derive(Clone, Copy)]
+enum Valued {
+    Unset,
+    Folder,
+    Split,
+    SearchPath,
+}
+
+/// Beginnings of options whose value is joined or the next word.
+const VALUED: [(&str, Valued); 9] = [
+    ("--unset", Valued::Unset),
+    ("-u", Valued::Unset),
+    ("--chdir", Valued::Folder),
+    ("-C", Valued::Folder),
+    ("--split-string", Valued::Split),
+    ("-S", Valued::Split),
+    ("-vS", Valued::Split),
+    ("-iS", Valued::Split),
+    ("-P", Valued::SearchPath),
+];
+
+impl Walker<'_> {
+    /// What `env` with these words does.
+    pub(super) fn env(&mut self, words: &[Field]) -> Facts {
+        let mut facts = Facts::default();
+        let mut rest = words.to_vec();
+        let before = self.state.cwd.clone();
+        let mut empty = false;
+        while let Some(word) = rest.first().cloned() {
+            let Some(text) = word.known() else {
+                facts.add(Effect::Unknown(format!("`{word}` may set a variable")));
+                break;
+            };
+            if text.starts_with('-') {
+                rest.remove(0);
+                empty |= matches!(text, "-i" | "-" | "--ignore-environment");
+                self.env_option(text, &mut rest, &mut facts);
+            } else if let Some((name, _)) = text.split_once('=') {
+                rest.remove(0);
+                if meaning(name) != Meaning::Harmless {
+                    facts.add(Effect::Environment(name.to_owned()));
+                }
+            } else {
+                break;
+            }
+        }
+        if rest.is_empty() {
+            if !empty && !only_help(words) {
+                facts.add(Effect::Secret("the environment".to_owned()));
+            }
+        } else {
+            self.inner(&rest);
+        }
+        self.state.cwd = before;
+        facts
+    }
+
+    /// One option; its value and what it splits are taken from, or put before, `rest`.
+    fn env_option(&mut self, text: &str, rest: &mut Vec<Field>, facts: &mut Facts) {
+        if FLAGS.contains(&text) {
+            return;
+        }
+        let Some((option, joined)) = VALUED
+            .iter()
+            .find_map(|(start, option)| text.strip_prefix(start).map(|joined| (*option, joined)))
+        else {
+            facts.add(Effect::Unknown(format!("option `{text}` of `env` is not known")));
+            return;
+        };
+        let value = if joined.is_empty() && !rest.is_empty() {
+            rest.remove(0)
+        } else {
+            Field::Known(joined.strip_prefix('=').unwrap_or(joined).to_owned())
+        };
+        match option {
+            Valued::Unset => {
+                if value.known().is_none_or(|name| meaning(name) == Meaning::Dangerous) {
+                    facts.add(Effect::Environment(value.to_string()));
+                }
+            }
+            Valued::Folder => {
+                let folder = value.known().and_then(|folder| place::resolve(folder, self.cwd()));
+                self.state.cwd = folder;
+            }
+            Valued::Split => match value.known().and_then(simple_words) {
+                Some(words) => {
+                    rest.splice(0..0, words);
+                }
+                None => {
+                    facts.add(Effect::Unknown(format!("what `env -S {value}` runs is not known")));
+                }
+            },
+            Valued::SearchPath => facts.add(Effect::Environment("PATH".to_owned())),
+        }
+    }
+}
+
+fn only_help(words: &[Field]) -> bool {
+    matches!(words, [word] if matches!(word.known(), Some("--help" | "--version")))
+}
+
+/// Words of a text with simple quotes.
+fn simple_words(text: &str) -> Option<Vec<Field>> {
+    if text.contains(['\\', '$', '#']) {
+        return None;
+    }
+    let mut words = Vec::new();
+    let mut word: Option<String> = None;
+    let mut quote = None;
+    for letter in text.chars() {
+        match (letter, quote) {
+            ('\'' | '"', None) => {
+                quote = Some(letter);
+                word.get_or_insert_default();
+            }
+            (_, Some(open)) if open == letter => quote = None,
+            (' ' | '\t' | '\n', None) => words.extend(word.take()),
+            _ => word.get_or_insert_default().push(letter),
+        }
+    }
+    words.extend(word);
+    quote.is_none().then(|| words.into_iter().map(Field::Known).collect())
+}

@@ -1,0 +1,107 @@
+//! Effects of one command as they are gathered, with the risk they carry.
+
+use crate::facts::{Effect, Place, Risk};
+
+/// What one command does, and how bad it is.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Facts {
+    pub(super) effects: Vec<Effect>,
+    pub(super) risk: Risk,
+}
+
+impl Facts {
+    /// One effect.
+    pub(super) fn of(effect: Effect) -> Self {
+        let mut facts = Self::default();
+        facts.add(effect);
+        facts
+    }
+
+    /// It cannot be known what it does.
+    pub(super) fn unknown(why: impl Into<String>) -> Self {
+        Self::of(Effect::Unknown(why.into()))
+    }
+
+    /// Adds an effect with its usual risk; one that is known already adds nothing.
+    pub(super) fn add(&mut self, effect: Effect) {
+        self.at_least(usual_risk(&effect));
+        if !self.effects.contains(&effect) {
+            self.effects.push(effect);
+        }
+    }
+
+    pub(super) fn at_least(&mut self, risk: Risk) {
+        self.risk = self.risk.max(risk);
+    }
+
+    /// Adds all of another.
+    pub(super) fn join(&mut self, other: Self) {
+        self.at_least(other.risk);
+        for effect in other.effects {
+            self.add(effect);
+        }
+    }
+
+    /// The same with at least this risk.
+    pub(super) fn with_risk(mut self, risk: Risk) -> Self {
+        self.at_least(risk);
+        self
+    }
+}
+
+fn usual_risk(effect: &Effect) -> Risk {
+    match effect {
+        Effect::Read(_) => Risk::None,
+        Effect::Write(place) if is_device(place) => Risk::Critical,
+        Effect::Write(place) => system_place(place).max(Risk::Low),
+        Effect::Repository(_) => Risk::Low,
+        Effect::Delete(place) => system_place(place).max(Risk::Medium),
+        Effect::Network(_) | Effect::Runs(_) | Effect::Environment(_) | Effect::Unknown(_) => {
+            Risk::Medium
+        }
+        Effect::System(_) => Risk::Medium,
+        Effect::Secret(_) => Risk::High,
+    }
+}
+
+/// Files that give the system, or the account, away.
+fn system_place(place: &Place) -> Risk {
+    const CRITICAL: [&str; 5] =
+        ["/etc/passwd", "/etc/shadow", "/etc/sudoers", "/boot", "/etc/ld.so.preload"];
+    const HIGH: [&str; 9] =
+        ["/etc", "/usr", "/bin", "/sbin", "/lib", "/proc", "/sys", "/dev", "/var"];
+    let (Place::Path(path) | Place::Pattern { base: path, .. }) = place else { return Risk::None };
+    if CRITICAL.iter().any(|critical| path.starts_with(critical)) {
+        Risk::Critical
+    } else if HIGH.iter().any(|high| path.starts_with(high)) && !path.starts_with("/var/tmp") {
+        Risk::High
+    } else {
+        Risk::None
+    }
+}
+
+/// A disk or its like: writing there destroys what is on it.
+fn is_device(place: &Place) -> bool {
+    const HARMLESS: [&str; 3] = ["/dev/shm", "/dev/pts", "/dev/fd"];
+    let (Place::Path(path) | Place::Pattern { base: path, .. }) = place else { return false };
+    path.starts_with("/dev") && !HARMLESS.iter().any(|harmless| path.starts_with(harmless))
+}
+
+/// Devices that keep nothing: reading and writing them is no effect.
+pub(super) fn is_nowhere(text: &str) -> bool {
+    matches!(
+        text,
+        "/dev/null"
+            | "/dev/zero"
+            | "/dev/full"
+            | "/dev/random"
+            | "/dev/urandom"
+            | "/dev/stdin"
+            | "/dev/stdout"
+            | "/dev/stderr"
+            | "/dev/tty"
+            | "-"
+    ) || text
+        .strip_prefix("/dev/fd/")
+        .is_some_and(|rest| rest.bytes().all(|byte| byte.is_ascii_digit()))
+}

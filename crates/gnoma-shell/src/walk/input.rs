@@ -1,0 +1,50 @@
+//! Where a command's standard input comes from, as far as it matters to those that run it.
+
+use crate::expand::Field;
+use crate::facts::{Effect, Invocation};
+
+/// Where standard input comes from.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Input {
+    /// Where the whole line's input comes from.
+    Inherited,
+    /// A file.
+    File(Field),
+    /// This text.
+    Text(String),
+    /// What other commands print.
+    Pipe(Feed),
+}
+
+/// Where the data of a pipe come from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Feed {
+    /// Nothing remarkable.
+    #[default]
+    Plain,
+    /// A program that decodes: what comes out is not what is to be read in the command.
+    Decoded,
+    /// Another machine.
+    Network,
+}
+
+/// What commands feed into a pipe.
+pub(super) fn feed_of(commands: &[Invocation]) -> Feed {
+    commands.iter().map(feed_of_one).max().unwrap_or_default()
+}
+
+fn feed_of_one(command: &Invocation) -> Feed {
+    if command.effects.iter().any(|effect| matches!(effect, Effect::Network(_))) {
+        return Feed::Network;
+    }
+    let mut words = command.words.iter().flatten().map(String::as_str);
+    let program = words.next().unwrap_or_default();
+    let mut has = |wanted: &[&str]| words.any(|word| wanted.contains(&word));
+    let decodes = match program {
+        "base64" | "base32" | "basenc" | "openssl" => has(&["-d", "-D", "--decode"]),
+        "xxd" => has(&["-r", "-ps", "-rp"]),
+        "rev" | "tr" | "uudecode" | "gunzip" | "zcat" | "printf" | "tac" => true,
+        _ => false,
+    };
+    if decodes { Feed::Decoded } else { Feed::Plain }
+}

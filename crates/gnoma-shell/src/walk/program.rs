@@ -1,0 +1,374 @@
+//! A program with its arguments: what its table entry says it does with them.
+
+use std::path::PathBuf;
+
+use super::facts_of::{Facts, is_nowhere};
+use super::{Walker, odd, special};
+use crate::expand::{Field, place};
+use crate::facts::{Effect, Place, Risk};
+use crate::programs::{self, Consequence, Does, Entry, Given, Role, Sorted, Trait, sort_words};
+
+/// Folders whose programs are those of the tables.
+const PROGRAM_FOLDERS: [&str; 9] = [
+    "/bin",
+    "/sbin",
+    "/usr/bin",
+    "/usr/sbin",
+    "/usr/local/bin",
+    "/usr/local/sbin",
+    "/opt/homebrew/bin",
+    "/opt/local/bin",
+    "/usr/games",
+];
+
+/// A program, or a command of one, with its arguments sorted.
+pub(super) struct Call<'c> {
+    /// Such as `git log`.
+    pub(super) title: &'c str,
+    pub(super) entry: &'c Entry,
+    /// Arguments as they are given.
+    pub(super) words: &'c [Field],
+    pub(super) sorted: &'c Sorted,
+    /// The folder it works in.
+    pub(super) cwd: Option<PathBuf>,
+    /// Where in what was found the commands begin that belong to it.
+    pub(super) from: usize,
+}
+
+impl Walker<'_> {
+    /// Runs a program or a builtin, whatever functions are named.
+    pub(super) fn run_program(&mut self, fields: &[Field], from: usize) -> Facts {
+        let Some((first, words)) = fields.split_first() else { return Facts::default() };
+        let Field::Known(name) = first else {
+            return Facts::unknown(format!(
+                "`{first}`: which program this is shows only when it runs"
+            ))
+            .with_risk(Risk::High);
+        };
+        if let Some(why) = odd::in_program_name(name) {
+            self.oddities.push(why);
+        }
+        let name = match name.rsplit_once('/') {
+            Some((folder, name)) if PROGRAM_FOLDERS.contains(&folder) => name,
+            Some(_) => return Facts::of(Effect::Runs(name.clone())),
+            None => name.as_str(),
+        };
+        let name = name.strip_suffix(".exe").unwrap_or(name);
+        if let Some(facts) = self.builtin(name, words, from) {
+            return facts;
+        }
+        match programs::find(name) {
+            Some(entry) => self.apply(name, &entry, words, from, self.state.cwd.clone()),
+            None if name.starts_with("mkfs.") => {
+                Facts::of(Effect::System("formats a disk".to_owned())).with_risk(Risk::Critical)
+            }
+            None => Facts::unknown(format!("what `{name}` does is not known")),
+        }
+    }
+
+    fn apply(
+        &mut self,
+        title: &str,
+        entry: &Entry,
+        words: &[Field],
+        from: usize,
+        cwd: Option<PathBuf>,
+    ) -> Facts {
+        if let Some((title, rest)) = longer_title(title, words)
+            && let Some(entry) = programs::find(&title)
+        {
+            return self.apply(&title, &entry, rest, from, cwd);
+        }
+        if only_asks_for_help(title, words) {
+            return Facts::default();
+        }
+        let sorted = sort_words(entry, words);
+        let cwd = working_folder(&sorted, cwd);
+        let call = Call { title, entry, words, sorted: &sorted, cwd, from };
+        if entry.is(Trait::Commands) {
+            return self.command_of(&call);
+        }
+        match entry.by {
+            Some(by) => special::look_closer(self, by, &call),
+            None => self.generic(&call),
+        }
+    }
+
+    /// A program whose first operand names what it shall do.
+    fn command_of(&mut self, call: &Call<'_>) -> Facts {
+        let mut facts = self.options(call);
+        if call.entry.by == Some("git") {
+            facts.join(special::git::options(call));
+        }
+        let Some(first) = call.sorted.operands.first() else {
+            if !call.sorted.leads_to(Consequence::Nothing) && !call.words.is_empty() {
+                self.always(call, &mut facts);
+            }
+            return facts;
+        };
+        let found = longer_title(call.title, &call.sorted.operands);
+        let Some((title, entry, rest)) = found
+            .and_then(|(title, rest)| programs::find(&title).map(|entry| (title, entry, rest)))
+        else {
+            if call.entry.does.is_empty() {
+                let name = format!("{} {first}", call.title);
+                facts.add(Effect::Unknown(format!("what `{name}` does is not known")));
+            }
+            self.always(call, &mut facts);
+            return facts;
+        };
+        facts.join(self.apply(&title, &entry, rest, call.from, call.cwd.clone()));
+        facts
+    }
+
+    /// What the table says, and nothing more.
+    pub(super) fn generic(&mut self, call: &Call<'_>) -> Facts {
+        let mut facts = self.options(call);
+        self.operands(call, &mut facts);
+        self.always(call, &mut facts);
+        facts
+    }
+
+    /// Effects a program has whatever its arguments are.
+    pub(super) fn always(&self, call: &Call<'_>, facts: &mut Facts) {
+        if call.sorted.leads_to(Consequence::Nothing) {
+            return;
+        }
+        for does in &call.entry.does {
+            let title = call.title.to_owned();
+            facts.add(match does {
+                Does::Runs => Effect::Runs(title),
+                Does::Network => Effect::Network(None),
+                Does::Repository => Effect::Repository(title),
+                Does::System => Effect::System(title),
+                Does::Secret => Effect::Secret(title),
+                Does::Write => Effect::Write(place::folder(call.cwd.as_deref())),
+                Does::Delete => Effect::Delete(place::folder(call.cwd.as_deref())),
+                Does::Temporary => Effect::Write(Place::Path(PathBuf::from("/tmp"))),
+            });
+        }
+        if let Some(risk) = call.entry.risk {
+            facts.at_least(risk);
+        }
+        if call.entry.is(Trait::Pager) && self.shown && !is_unpaged(call.sorted) {
+            facts.add(Effect::Unknown(format!(
+                "`{}` may show its output through a pager",
+                call.title
+            )));
+        }
+    }
+
+    /// What the options do.
+    pub(super) fn options(&mut self, call: &Call<'_>) -> Facts {
+        let mut facts = Facts::default();
+        if let Some(why) = call.sorted.strange.first() {
+            facts.add(Effect::Unknown(format!("{}: {why}", call.title)));
+        }
+        for given in &call.sorted.options {
+            if let Some(value) = given.values.last() {
+                self.act(call, given.role, value, &mut facts);
+            }
+            lead(call, given, &mut facts);
+        }
+        facts
+    }
+
+    /// What the operands are.
+    pub(super) fn operands(&mut self, call: &Call<'_>, facts: &mut Facts) {
+        let operands = call.sorted.operands.as_slice();
+        if operands.is_empty() {
+            if let Some(role) = call.entry.default {
+                self.act(call, role, &Field::Known(".".to_owned()), facts);
+            }
+            return;
+        }
+        for (at, (role, operand)) in
+            roles(call, operands.len()).into_iter().zip(operands).enumerate()
+        {
+            match role {
+                Some(Role::Command) => {
+                    let rest = operands.get(at..).unwrap_or_default().to_vec();
+                    self.inner(&rest);
+                    return;
+                }
+                Some(Role::Verb) => {
+                    if !operand
+                        .known()
+                        .is_some_and(|word| call.entry.operands.verbs.contains(&word))
+                    {
+                        facts.add(Effect::System(format!("{} {operand}", call.title)));
+                    }
+                    return;
+                }
+                Some(role) => self.act(call, role, operand, facts),
+                None => facts.add(Effect::Unknown(format!(
+                    "{}: what `{operand}` is to it is not known",
+                    call.title
+                ))),
+            }
+        }
+    }
+
+    /// What a word does in its role.
+    pub(super) fn act(&mut self, call: &Call<'_>, role: Role, word: &Field, facts: &mut Facts) {
+        let cwd = call.cwd.as_deref();
+        if word.known().is_some_and(is_nowhere) {
+            return;
+        }
+        if matches!(role, Role::Read | Role::List) {
+            read_otherwise(call, word, facts);
+        }
+        match role {
+            Role::Text | Role::Folder | Role::Command | Role::Verb => {}
+            Role::Read | Role::List | Role::Path | Role::Archive => {
+                let place = place::place(word, cwd);
+                facts.add(if call.sorted.leads_to(Consequence::Writes) {
+                    Effect::Write(place)
+                } else if call.sorted.leads_to(Consequence::Deletes) {
+                    Effect::Delete(place)
+                } else {
+                    Effect::Read(place)
+                });
+            }
+            Role::Revision => facts.add(Effect::Read(place::place(&path_of_revision(word), cwd))),
+            Role::Write => facts.add(Effect::Write(place::place(word, cwd))),
+            Role::Delete => facts.add(Effect::Delete(place::place(word, cwd))),
+            Role::Repository => {
+                facts.add(Effect::Unknown(format!("the settings of `{word}` may run programs")));
+            }
+            Role::Url => {
+                self.oddities.extend(odd::in_address(word.start()));
+                facts.add(Effect::Network(odd::host(word.start())));
+            }
+            Role::Run => facts.add(Effect::Runs(word.to_string())),
+            Role::Plus => {
+                if !word.start().starts_with('+') {
+                    facts.add(Effect::System(format!("{} {word}", call.title)));
+                }
+            }
+            Role::Nothing => {
+                facts.add(Effect::Unknown(format!(
+                    "{}: what `{word}` does is not known",
+                    call.title
+                )));
+            }
+        }
+    }
+}
+
+/// Some programs take `@file` for a file with arguments, and an address for a file.
+fn read_otherwise(call: &Call<'_>, word: &Field, facts: &mut Facts) {
+    if let Some(file) = word.strip_prefix("@") {
+        facts.add(Effect::Read(place::place(&file, call.cwd.as_deref())));
+    }
+    if word.start().contains("://") {
+        facts.add(Effect::Network(odd::host(word.start())));
+    }
+}
+
+/// Whether an option says that no pager is wanted.
+fn is_unpaged(sorted: &Sorted) -> bool {
+    sorted.options.iter().any(|given| {
+        given.leads_to == Some(Consequence::Unpaged)
+            && given.values.iter().all(|value| value.known() == Some("never"))
+    })
+}
+
+/// What an option leads to beside its value.
+fn lead(call: &Call<'_>, given: &Given, facts: &mut Facts) {
+    let title = format!("{} {}", call.title, given.name);
+    match given.leads_to {
+        Some(Consequence::Changes) => facts.add(Effect::Repository(title)),
+        Some(Consequence::Destroys) => {
+            facts.add(Effect::Repository(title));
+            facts.at_least(Risk::High);
+        }
+        Some(Consequence::Pager) => facts.add(Effect::Unknown(format!("{title} runs a pager"))),
+        Some(Consequence::System) => facts.add(Effect::System(title)),
+        Some(
+            Consequence::Writes
+            | Consequence::Deletes
+            | Consequence::Nothing
+            | Consequence::Unpaged
+            | Consequence::Lists
+            | Consequence::Creates
+            | Consequence::Extracts,
+        )
+        | None => {}
+    }
+}
+
+/// The role of each of `count` operands; `None` for one too many.
+fn roles(call: &Call<'_>, count: usize) -> Vec<Option<Role>> {
+    let operands = &call.entry.operands;
+    let no_text = call.sorted.has(&call.entry.text_by);
+    let front = match operands.front.split_first() {
+        Some((Role::Text, rest)) if no_text => rest,
+        _ => operands.front.as_slice(),
+    };
+    let back = operands.back.len().min(count);
+    let middle_end = count - back;
+    (0..count)
+        .map(|at| {
+            if at >= middle_end && operands.repeated.is_some() {
+                operands.back.get(at - middle_end).copied()
+            } else if let Some(role) = front.get(at) {
+                Some(*role)
+            } else {
+                operands.repeated
+            }
+        })
+        .collect()
+}
+
+/// `program word word` or `program word`, where that has an entry, and the words after it.
+fn longer_title<'w>(title: &str, words: &'w [Field]) -> Option<(String, &'w [Field])> {
+    let first = words.first()?.known()?;
+    let one = format!("{title} {first}");
+    if let Some(second) = words.get(1).and_then(Field::known) {
+        let two = format!("{one} {second}");
+        if programs::is_known(&two) {
+            return Some((two, words.get(2..)?));
+        }
+    }
+    programs::is_known(&one).then_some((one, words.get(1..)?))
+}
+
+/// `--help` and `--version` alone print and end, except where help is shown through a pager.
+fn only_asks_for_help(title: &str, words: &[Field]) -> bool {
+    let [Field::Known(word)] = words else { return false };
+    match word.as_str() {
+        "--version" => true,
+        "--help" => title == "git" || !title.starts_with("git "),
+        _ => false,
+    }
+}
+
+/// The folder a program works in after options such as `-C`.
+fn working_folder(sorted: &Sorted, cwd: Option<PathBuf>) -> Option<PathBuf> {
+    let folders = sorted.options.iter().filter(|given| given.role == Role::Folder);
+    folders.filter_map(|given| given.values.last()).fold(cwd, |cwd, folder| {
+        folder.known().and_then(|folder| place::resolve(folder, cwd.as_deref()))
+    })
+}
+
+/// `HEAD:path` names a path within a revision.
+fn path_of_revision(word: &Field) -> Field {
+    match word.known().and_then(|text| text.split_once(':')) {
+        Some((_, path)) if !path.is_empty() && !path.starts_with(['/', '^', '(']) => {
+            Field::Known(path.to_owned())
+        }
+        _ => word.clone(),
+    }
+}
+
+/// A word as it could be written in a command.
+pub(super) fn quote(field: &Field) -> String {
+    let is_plain = |c: char| c.is_alphanumeric() || "_-./:=,@%+{}*?[]~".contains(c);
+    match field {
+        Field::Known(text) if text.is_empty() || !text.chars().all(is_plain) => {
+            format!("'{}'", text.replace('\'', r"'\''"))
+        }
+        _ => field.to_string(),
+    }
+}

@@ -1,0 +1,144 @@
+//! Shells and what they run: a text after `-c`, a file, or what they read.
+
+use super::Walker;
+use super::facts_of::Facts;
+use super::input::{Feed, Input, feed_of};
+use crate::expand::Field;
+use crate::facts::{Effect, Risk};
+
+impl Walker<'_> {
+    /// `sh -c text`, `sh file`, and `sh` that reads its input.
+    pub(super) fn shell(&mut self, name: &str, words: &[Field], from: usize) -> Facts {
+        let mut text_follows = false;
+        let mut reads_input = false;
+        let mut rest = words;
+        while let Some((word, after)) = rest.split_first() {
+            let Some(option) =
+                word.known().filter(|text| text.starts_with(['-', '+']) && text.len() > 1)
+            else {
+                break;
+            };
+            rest = after;
+            match option {
+                "--" => break,
+                "--version" | "--help" if words.len() == 1 => return Facts::default(),
+                "--norc" | "--noprofile" | "--posix" | "--login" | "--verbose" => {}
+                "-o" | "+o" | "-O" | "+O" => rest = rest.get(1..).unwrap_or_default(),
+                _ if option.starts_with("--") || option.contains('i') => {
+                    return Facts::of(Effect::Runs(format!("{name} {option}")))
+                        .with_risk(self.input_risk(from));
+                }
+                _ => {
+                    text_follows |= option.contains('c');
+                    reads_input |= option.contains('s');
+                }
+            }
+        }
+        if text_follows {
+            return self.shell_text(rest, from, is_bourne(name));
+        }
+        match rest.first() {
+            Some(file)
+                if !reads_input
+                    && !matches!(file.known(), Some("/dev/stdin" | "/dev/fd/0" | "-")) =>
+            {
+                Facts::of(Effect::Runs(file.to_string()))
+                    .with_risk(self.fed_risk(file).max(self.feed_risk(from)))
+            }
+            _ if is_bourne(name) => self.run_input(name),
+            _ => Facts::of(Effect::Runs(name.to_owned())).with_risk(self.input_risk(from)),
+        }
+    }
+
+    fn shell_text(&mut self, words: &[Field], from: usize, is_bourne: bool) -> Facts {
+        let Some(text) = words.first() else { return Facts::default() };
+        match text {
+            Field::Known(text) if is_bourne => {
+                let mut facts = self.indirect(text);
+                let state = self.state.clone();
+                self.state.functions.clear();
+                facts.join(self.nested(text));
+                self.state = state;
+                facts
+            }
+            Field::Known(text) => {
+                let state = self.state.clone();
+                let mut facts = self.nested(text);
+                self.state = state;
+                facts.add(Effect::Unknown("this shell reads some texts in its own way".to_owned()));
+                facts
+            }
+            _ => Facts::unknown(format!("what `{text}` runs shows only when it runs"))
+                .with_risk(Risk::High.max(self.feed_risk(from))),
+        }
+    }
+
+    /// A text that is run by way of another program, which hides it from a quick look.
+    pub(super) fn indirect(&self, text: &str) -> Facts {
+        if self.depth == 0 {
+            return Facts::default();
+        }
+        Facts::of(Effect::Runs(format!("a shell with `{text}`, by way of another program")))
+    }
+
+    /// A shell that runs what it reads.
+    pub(super) fn run_input(&mut self, name: &str) -> Facts {
+        match std::mem::replace(&mut self.input, Input::Inherited) {
+            Input::Text(text) => {
+                let mut facts = Facts::of(Effect::Runs(format!("{name}: the text it reads")));
+                let state = self.state.clone();
+                facts.join(self.nested(&text));
+                self.state = state;
+                facts
+            }
+            Input::File(file) => Facts::of(Effect::Runs(file.to_string())),
+            Input::Inherited => Facts::of(Effect::Runs(name.to_owned())),
+            Input::Pipe(feed) => {
+                self.note_feed(name, feed);
+                Facts::of(Effect::Runs(format!("{name}: what is piped into it")))
+                    .with_risk(risk_of(feed))
+            }
+        }
+    }
+
+    /// How bad it is to run what comes in, and says so where it is odd.
+    pub(super) fn input_risk(&mut self, from: usize) -> Risk {
+        let feed = match &self.input {
+            Input::Pipe(feed) => *feed,
+            _ => Feed::Plain,
+        };
+        self.note_feed("a program", feed);
+        risk_of(feed).max(self.feed_risk(from))
+    }
+
+    /// How bad it is to run what substitutions within this command give.
+    pub(super) fn feed_risk(&mut self, from: usize) -> Risk {
+        let feed = feed_of(self.found.get(from..).unwrap_or_default());
+        self.note_feed("a program", feed);
+        risk_of(feed)
+    }
+
+    pub(super) fn fed_risk(&self, file: &Field) -> Risk {
+        if file.known() == Some("/dev/fd/63") { Risk::Critical } else { Risk::Medium }
+    }
+
+    pub(super) fn note_feed(&mut self, name: &str, feed: Feed) {
+        match feed {
+            Feed::Plain => {}
+            Feed::Decoded => self.oddities.push(format!("{name} runs text that is decoded first")),
+            Feed::Network => self.oddities.push(format!("{name} runs what comes from the network")),
+        }
+    }
+}
+
+/// Shells whose language is the one read here.
+fn is_bourne(name: &str) -> bool {
+    matches!(name, "sh" | "bash" | "dash" | "ash" | "rbash")
+}
+
+fn risk_of(feed: Feed) -> Risk {
+    match feed {
+        Feed::Plain => Risk::Medium,
+        Feed::Decoded | Feed::Network => Risk::Critical,
+    }
+}

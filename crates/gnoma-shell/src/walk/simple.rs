@@ -1,0 +1,227 @@
+//! One simple command: assignments, words, redirections, then what it names.
+
+use super::Walker;
+use super::assign::{Meaning, calculated_names, meaning};
+use super::facts_of::Facts;
+use super::odd;
+use super::program::quote;
+use super::redirect::Redirected;
+use crate::expand::{Field, Value};
+use crate::facts::Effect;
+use crate::syntax::{
+    Arithmetic, AssignedValue, Command, Operation, Parameter, Part, PartKind, SimpleCommand, Word,
+};
+
+/// Simple commands that are followed, those in loops and functions each time.
+const MAX_STEPS: usize = 20_000;
+
+impl Walker<'_> {
+    pub(super) fn simple(&mut self, command: &Command, simple: &SimpleCommand) {
+        self.steps += 1;
+        let text = command.span.of(&self.text).to_owned();
+        if self.steps > MAX_STEPS {
+            return self.record(text, &[], Facts::unknown("there are too many commands to follow"));
+        }
+        let at = self.found.len();
+        self.record(text.clone(), &[], Facts::default());
+        self.substitutions_of(command, simple);
+        let mut facts = Facts::default();
+        let mut fields = Vec::new();
+        for (at, word) in simple.words.iter().enumerate() {
+            self.oddities.extend(odd::in_word(word, word.span.of(&self.text), at == 0));
+            self.look_into_array(word, &mut facts);
+            fields.extend(self.expand(&mut facts, |expander| expander.fields(word)));
+        }
+        let cwd = self.state.cwd.clone();
+        let outer = (self.input.clone(), self.shown);
+        let redirected = self.redirect(&command.redirections);
+        self.enter(&redirected);
+        facts.join(redirected.facts);
+        if simple.words.is_empty() {
+            self.assign_all(&simple.assignments, &mut facts);
+        } else {
+            self.assign_before(&simple.assignments, fields.first(), &mut facts);
+            let from = at + 1;
+            let ran = self.run(&fields, from);
+            facts.join(ran);
+        }
+        (self.input, self.shown) = outer;
+        let mut invocation = self.invocation(text, &fields, facts);
+        invocation.cwd = cwd;
+        if let Some(place) = self.found.get_mut(at) {
+            *place = invocation;
+        }
+    }
+
+    /// Input and output as redirections leave them.
+    pub(super) fn enter(&mut self, redirected: &Redirected) {
+        if let Some(input) = &redirected.input {
+            self.input = input.clone();
+        }
+        self.shown &= !redirected.hidden;
+    }
+
+    /// Runs a command given as words within another one: it is a command of its own.
+    pub(super) fn inner(&mut self, fields: &[Field]) {
+        let at = self.found.len();
+        let cwd = self.state.cwd.clone();
+        let text = fields.iter().map(quote).collect::<Vec<_>>().join(" ");
+        self.record(text.clone(), fields, Facts::default());
+        self.depth += 1;
+        let facts = if self.depth > super::MAX_DEPTH {
+            Facts::unknown("commands are nested too deeply to follow")
+        } else {
+            self.run_program(fields, at + 1)
+        };
+        self.depth -= 1;
+        let mut invocation = self.invocation(text, fields, facts);
+        invocation.cwd = cwd;
+        if let Some(place) = self.found.get_mut(at) {
+            *place = invocation;
+        }
+    }
+
+    /// Runs what `fields` name: a function, a builtin or a program. `from` is where commands begin that
+    /// belong to this one.
+    fn run(&mut self, fields: &[Field], from: usize) -> Facts {
+        let Some(Field::Known(name)) = fields.first() else {
+            return if fields.is_empty() {
+                Facts::default()
+            } else {
+                self.run_program(fields, from)
+            };
+        };
+        let Some(function) = self.state.functions.get(name).cloned() else {
+            return self.run_program(fields, from);
+        };
+        let mut facts = self.call(name, &function, fields.get(1..).unwrap_or_default());
+        if !function.certain {
+            facts.join(self.run_program(fields, from));
+        }
+        facts
+    }
+
+    /// `declare a=( … )`: subscripts in it are calculated.
+    fn look_into_array(&mut self, word: &Word, facts: &mut Facts) {
+        for part in &word.parts {
+            if let PartKind::Array(elements) = &part.kind {
+                self.array(elements, facts);
+            }
+        }
+    }
+
+    fn substitutions_of(&mut self, command: &Command, simple: &SimpleCommand) {
+        for assignment in &simple.assignments {
+            if let Some(subscript) = &assignment.subscript {
+                self.substitutions(subscript);
+            }
+            match &assignment.value {
+                AssignedValue::Word(word) => self.substitutions(word),
+                AssignedValue::Array(elements) => {
+                    for element in elements {
+                        self.substitutions_of_element(element);
+                    }
+                }
+            }
+        }
+        for word in &simple.words {
+            self.substitutions(word);
+        }
+        self.substitutions_of_redirections(&command.redirections);
+    }
+
+    fn substitutions_of_element(&mut self, element: &crate::syntax::ArrayElement) {
+        if let Some(subscript) = &element.subscript {
+            self.substitutions(subscript);
+        }
+        self.substitutions(&element.value);
+    }
+
+    /// Walks every command that stands in a word.
+    pub(super) fn substitutions(&mut self, word: &Word) {
+        self.substitutions_in(&word.parts);
+    }
+
+    fn substitutions_in(&mut self, parts: &[Part]) {
+        for part in parts {
+            match &part.kind {
+                PartKind::CommandSubstitution(script)
+                | PartKind::ProcessSubstitution { script, .. } => {
+                    let shown = std::mem::replace(&mut self.shown, false);
+                    self.apart(|walker| walker.script(script));
+                    self.shown = shown;
+                }
+                PartKind::DoubleQuoted(parts) | PartKind::LocaleQuoted(parts) => {
+                    self.substitutions_in(parts);
+                }
+                PartKind::Arithmetic(arithmetic) => self.substitutions_in(&arithmetic.parts),
+                PartKind::Parameter(parameter) => self.substitutions_of_parameter(parameter),
+                PartKind::ExtendedGlob { alternatives: words, .. } | PartKind::BraceList(words) => {
+                    for word in words {
+                        self.substitutions(word);
+                    }
+                }
+                PartKind::Array(elements) => {
+                    for element in elements {
+                        self.substitutions_of_element(element);
+                    }
+                }
+                PartKind::Literal(_)
+                | PartKind::SingleQuoted(_)
+                | PartKind::AnsiQuoted(_)
+                | PartKind::Glob(_)
+                | PartKind::BraceRange(_)
+                | PartKind::Tilde(_) => {}
+            }
+        }
+    }
+
+    fn substitutions_of_parameter(&mut self, parameter: &Parameter) {
+        if let Some(subscript) = &parameter.subscript {
+            self.substitutions(subscript);
+        }
+        match &parameter.operation {
+            Operation::Default(word)
+            | Operation::AssignDefault(word)
+            | Operation::Require(word)
+            | Operation::Alternative(word)
+            | Operation::RemovePrefix(word)
+            | Operation::RemoveSuffix(word)
+            | Operation::ChangeCase(word) => self.substitutions(word),
+            Operation::Replace { pattern, replacement } => {
+                self.substitutions(pattern);
+                if let Some(replacement) = replacement {
+                    self.substitutions(replacement);
+                }
+            }
+            Operation::Substring { offset, length } => {
+                self.substitutions_in(&offset.parts);
+                if let Some(length) = length {
+                    self.substitutions_in(&length.parts);
+                }
+            }
+            Operation::Value
+            | Operation::Length
+            | Operation::Names
+            | Operation::Keys
+            | Operation::Transform(_) => {}
+        }
+    }
+
+    /// An expression of `(( ))` or of `for ((`.
+    pub(super) fn calculated(&mut self, arithmetic: &Arithmetic, facts: &mut Facts) {
+        self.substitutions_in(&arithmetic.parts);
+        let text = arithmetic.span.of(&self.text).to_owned();
+        let names = calculated_names(&text);
+        for name in &names {
+            self.state.variables.entry(name.clone()).or_insert(Value::Number);
+        }
+        self.expand(facts, |expander| expander.arithmetic(arithmetic));
+        for name in names {
+            if meaning(&name) == Meaning::Dangerous {
+                facts.add(Effect::Environment(name.clone()));
+            }
+            self.assign(&name, Value::Number);
+        }
+    }
+}

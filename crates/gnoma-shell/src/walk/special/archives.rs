@@ -1,0 +1,160 @@
+//! Archives and compressed files: listed, unpacked, or made.
+
+use super::super::Walker;
+use super::super::facts_of::Facts;
+use super::super::program::Call;
+use crate::expand::{Field, place};
+use crate::facts::{Effect, Risk};
+use crate::programs::{Consequence, Role, sort_words};
+
+/// `tar`, also with its first word as a bundle of options without a dash.
+pub(super) fn tar(walker: &mut Walker<'_>, call: &Call<'_>) -> Facts {
+    let words = with_dash(call.words);
+    let sorted = sort_words(call.entry, &words);
+    let call = &Call { sorted: &sorted, words: &words, cwd: call.cwd.clone(), ..*call };
+    let folders = sorted.options.iter().filter(|given| given.role == Role::Folder);
+    let into = folders.filter_map(|given| given.values.last()).next_back();
+    let outer = walker.state.cwd.clone();
+    let cwd = match into {
+        Some(folder) => folder.known().and_then(|folder| place::resolve(folder, outer.as_deref())),
+        None => outer.clone(),
+    };
+    let mut facts = Facts::default();
+    if let Some(why) = sorted.strange.first() {
+        facts.add(Effect::Unknown(format!("tar: {why}")));
+    }
+    let makes = sorted.leads_to(Consequence::Creates) || sorted.has(&["c", "r", "u", "A"]);
+    let unpacks = sorted.leads_to(Consequence::Extracts) || sorted.has(&["x"]);
+    let to_output = sorted.has(&["O", "to-stdout"]);
+    for given in &sorted.options {
+        let Some(value) = given.values.last() else { continue };
+        let role = match given.role {
+            Role::Archive if makes => Role::Write,
+            Role::Archive => Role::Read,
+            role => role,
+        };
+        if value.start().contains(':') && given.role == Role::Archive {
+            facts.add(Effect::Network(value.start().split(':').next().map(str::to_owned)));
+        }
+        let here = Call { cwd: outer.clone(), ..*call };
+        walker.act(&here, role, value, &mut facts);
+    }
+    if makes {
+        let here = Call { cwd: cwd.clone(), ..*call };
+        let role = if sorted.leads_to(Consequence::Deletes) { Role::Delete } else { Role::Read };
+        for operand in &sorted.operands {
+            walker.act(&here, role, operand, &mut facts);
+        }
+    }
+    if unpacks && !to_output {
+        facts.add(Effect::Write(place::folder(cwd.as_deref())));
+        if sorted.has(&["P", "absolute-names"]) {
+            facts.add(Effect::Unknown("tar: names in the archive may lead anywhere".to_owned()));
+        }
+    }
+    facts
+}
+
+/// `tar xf a` is `tar -x -f a`; each letter of the bundle that takes a value gets one of the next words.
+fn with_dash(words: &[Field]) -> Vec<Field> {
+    let Some((first, rest)) = words.split_first() else { return Vec::new() };
+    let Some(bundle) = first.known().filter(|text| !text.is_empty() && !text.starts_with('-'))
+    else {
+        return words.to_vec();
+    };
+    let mut rest = rest.iter();
+    let mut dashed = Vec::new();
+    for letter in bundle.chars() {
+        dashed.push(Field::Known(format!("-{letter}")));
+        if "fCTXbgHIKLNVF".contains(letter) {
+            dashed.extend(rest.next().cloned());
+        }
+    }
+    dashed.extend(rest.cloned());
+    dashed
+}
+
+pub(super) fn zip(walker: &mut Walker<'_>, call: &Call<'_>) -> Facts {
+    let mut facts = Facts::default();
+    let plain = call
+        .words
+        .iter()
+        .filter(|word| !word.start().starts_with('-') || word.known() == Some("-"));
+    for (at, word) in plain.enumerate() {
+        walker.act(call, if at == 0 { Role::Write } else { Role::Read }, word, &mut facts);
+    }
+    let runs = call.words.iter().any(|word| {
+        word.known().is_none_or(|text| {
+            text.starts_with("-T") || text.starts_with("--unz") || text.starts_with("-TT")
+        })
+    });
+    if runs {
+        facts.add(Effect::Runs("zip".to_owned()));
+    }
+    facts
+}
+
+pub(super) fn unzip(walker: &mut Walker<'_>, call: &Call<'_>) -> Facts {
+    let mut facts = walker.options(call);
+    let archive = call.sorted.operands.first();
+    if let Some(archive) = archive {
+        let here = Call { cwd: walker.state.cwd.clone(), ..*call };
+        walker.act(&here, Role::Read, archive, &mut facts);
+    }
+    if !call.sorted.has(&["l", "p", "t", "v", "Z", "z", "c"]) {
+        facts.add(Effect::Write(place::folder(call.cwd.as_deref())));
+        if call.sorted.has(&["o"]) {
+            facts.at_least(Risk::Medium);
+        }
+    }
+    facts
+}
+
+/// `gzip` and its like replace files, unless told to print or test.
+pub(super) fn compress(walker: &mut Walker<'_>, call: &Call<'_>) -> Facts {
+    let mut facts = walker.options(call);
+    let prints = call.sorted.has(&["c", "stdout", "to-stdout", "t", "test", "l", "list"]);
+    for operand in &call.sorted.operands {
+        walker.act(call, Role::Read, operand, &mut facts);
+        if !prints && operand.known() != Some("-") {
+            facts.add(Effect::Write(place::place(operand, call.cwd.as_deref())));
+            facts.add(Effect::Write(place::folder(call.cwd.as_deref())));
+        }
+    }
+    facts
+}
+
+pub(super) fn seven(walker: &mut Walker<'_>, call: &Call<'_>) -> Facts {
+    let mut facts = Facts::default();
+    let certain = call.words.iter().all(|word| word.known().is_some());
+    let has = |flag: &str| call.words.iter().any(|word| word.known() == Some(flag));
+    let to_output = has("-so");
+    let verb = call.words.first().and_then(Field::known);
+    let plain = call.words.iter().skip(1).filter(|word| !word.start().starts_with('-'));
+    let reads = matches!(verb, Some("l" | "t" | "h" | "b" | "i"))
+        || matches!(verb, Some("e" | "x" | "a")) && to_output;
+    for word in plain {
+        walker.act(call, if reads { Role::Read } else { Role::Write }, word, &mut facts);
+    }
+    if !certain || has("-sdel") || has("-spe") {
+        facts.add(Effect::Unknown("7z: what some of its words do is not known".to_owned()));
+    }
+    if !reads {
+        facts.add(Effect::Write(place::folder(call.cwd.as_deref())));
+    }
+    facts
+}
+
+pub(super) fn ar(walker: &mut Walker<'_>, call: &Call<'_>) -> Facts {
+    let mut facts = Facts::default();
+    let verb =
+        call.words.first().and_then(Field::known).unwrap_or_default().trim_start_matches('-');
+    let reads = verb.starts_with(['t', 'p']) && verb.bytes().all(|byte| b"tpvOV".contains(&byte));
+    for word in call.words.iter().skip(1) {
+        walker.act(call, if reads { Role::Read } else { Role::Write }, word, &mut facts);
+    }
+    if !reads {
+        facts.add(Effect::Write(place::folder(call.cwd.as_deref())));
+    }
+    facts
+}

@@ -1,0 +1,293 @@
+//! `awk`: a program is read far enough to see that it only prints.
+//!
+//! Running, piping, reading by name and writing by name are found as tokens; where the grammar is ambiguous
+//! (is `/` a division or an expression?) the program is not surely harmless.
+
+use super::super::Walker;
+use super::super::facts_of::{Facts, is_nowhere};
+use super::super::program::Call;
+use crate::expand::Field;
+use crate::facts::{Effect, Risk};
+use crate::programs::Role;
+
+/// What a program does beside printing.
+#[derive(Debug, PartialEq, Eq)]
+enum Finding {
+    Write(String),
+    Environment,
+    Strange(&'static str),
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Token {
+    Name(String),
+    Number,
+    Text(String),
+    Expression,
+    Sign(char),
+    /// `||`, `|&`, `>>` and other signs of two characters.
+    Double([char; 2]),
+    Newline,
+}
+
+pub(super) fn look(walker: &mut Walker<'_>, call: &Call<'_>) -> Facts {
+    let mut facts = walker.options(call);
+    let mut programs: Vec<&Field> = Vec::new();
+    for given in &call.sorted.options {
+        if matches!(given.name.as_str(), "e" | "source") {
+            programs.extend(given.values.last());
+        }
+    }
+    let elsewhere = !programs.is_empty() || call.sorted.has(&["f", "file"]);
+    let own = usize::from(!elsewhere);
+    programs.extend(call.sorted.operands.first().filter(|_| !elsewhere));
+    for operand in call.sorted.operands.iter().skip(own) {
+        let assigns = operand.start().split_once('=').is_some_and(|(name, _)| !name.contains('/'));
+        if !assigns {
+            walker.act(call, Role::Read, operand, &mut facts);
+        }
+    }
+    for program in programs {
+        judge(walker, call, program, &mut facts);
+    }
+    facts
+}
+
+fn judge(walker: &mut Walker<'_>, call: &Call<'_>, program: &Field, facts: &mut Facts) {
+    let Some(text) = program.known() else {
+        facts.add(Effect::Unknown(format!("awk: what program `{program}` does is not known")));
+        return;
+    };
+    for finding in findings(text) {
+        match finding {
+            Finding::Environment => facts.add(Effect::Secret("the environment".to_owned())),
+            Finding::Strange(why) => facts.add(Effect::Unknown(format!("awk: {why}"))),
+            Finding::Write(file) if file.starts_with("/inet") => {
+                facts.add(Effect::Network(file.split('/').nth(4).map(str::to_owned)));
+                facts.at_least(Risk::Critical);
+            }
+            Finding::Write(file) if is_nowhere(&file) => {}
+            Finding::Write(file) => walker.act(call, Role::Write, &Field::Known(file), facts),
+        }
+    }
+}
+
+fn findings(program: &str) -> Vec<Finding> {
+    let tokens = match tokens(program) {
+        Ok(tokens) => tokens,
+        Err(why) => return vec![Finding::Strange(why)],
+    };
+    let mut findings = Vec::new();
+    // In a print statement, and how deep in its parentheses.
+    let mut printing: Option<usize> = None;
+    for (at, token) in tokens.iter().enumerate() {
+        let next = tokens.get(at + 1);
+        match token {
+            Token::Name(name) => match name.as_str() {
+                "system" => findings.push(Finding::Strange("`system` runs a command")),
+                "getline" if reads_by_name(&tokens, at) => {
+                    findings.push(Finding::Strange("`getline` reads a file"));
+                }
+                "ENVIRON" | "PROCINFO" | "SYMTAB" => findings.push(Finding::Environment),
+                "ARGV" => findings.push(Finding::Strange("`ARGV` names the files it reads")),
+                "print" | "printf" => printing = Some(0),
+                _ => {}
+            },
+            Token::Sign('|') | Token::Double(['|', '&']) => {
+                findings.push(Finding::Strange("`|` runs a command"));
+            }
+            Token::Sign('@') => findings.push(Finding::Strange("`@` loads or calls by name")),
+            Token::Sign(';' | '}' | '{') | Token::Newline => printing = None,
+            Token::Sign('(') => printing = printing.map(|depth| depth + 1),
+            Token::Sign(')') => printing = printing.map(|depth| depth.saturating_sub(1)),
+            Token::Sign('>') | Token::Double(['>', '>']) if printing == Some(0) => {
+                let ends = tokens
+                    .get(at + 2)
+                    .is_none_or(|after| matches!(after, Token::Sign(';' | '}') | Token::Newline));
+                findings.push(match next {
+                    Some(Token::Text(file)) if ends && !file.contains('\\') => {
+                        Finding::Write(file.clone())
+                    }
+                    _ => Finding::Strange("`>` writes a file"),
+                });
+            }
+            _ => {}
+        }
+    }
+    findings
+}
+
+/// Whether `<` follows `getline`, with or without a variable between.
+fn reads_by_name(tokens: &[Token], at: usize) -> bool {
+    let after = tokens.get(at + 1..).unwrap_or_default();
+    let end =
+        after.iter().position(|token| matches!(token, Token::Newline | Token::Sign(';' | '}')));
+    after.get(..end.unwrap_or(after.len())).unwrap_or_default().contains(&Token::Sign('<'))
+}
+
+/// Splits a program; an error says what cannot be read for certain.
+fn tokens(program: &str) -> Result<Vec<Token>, &'static str> {
+    let mut tokens: Vec<Token> = Vec::new();
+    let mut letters = program.chars().peekable();
+    while let Some(letter) = letters.next() {
+        let next = letters.peek().copied();
+        match letter {
+            ' ' | '\t' | '\r' => {}
+            '\n' => tokens.push(Token::Newline),
+            '\\' if next == Some('\n') => {
+                letters.next();
+            }
+            '#' => while letters.next_if(|letter| *letter != '\n').is_some() {},
+            '"' => {
+                tokens.push(Token::Text(quoted(&mut letters, '"').ok_or("a text is not closed")?));
+            }
+            '/' => match tokens.last() {
+                Some(Token::Sign(')')) => {
+                    return Err("`/` after `)` may be a division or an expression");
+                }
+                Some(
+                    Token::Number | Token::Text(_) | Token::Expression | Token::Sign(']' | '$'),
+                ) => {
+                    tokens.push(Token::Sign('/'));
+                }
+                Some(Token::Name(name)) if !is_keyword(name) => tokens.push(Token::Sign('/')),
+                _ => {
+                    expression(&mut letters).ok_or("an expression is not surely read")?;
+                    tokens.push(Token::Expression);
+                }
+            },
+            '0'..='9' => {
+                while letters
+                    .next_if(|letter| letter.is_ascii_alphanumeric() || *letter == '.')
+                    .is_some()
+                {}
+                tokens.push(Token::Number);
+            }
+            _ if letter.is_ascii_alphabetic() || letter == '_' => {
+                let mut name = String::from(letter);
+                while let Some(letter) =
+                    letters.next_if(|letter| letter.is_ascii_alphanumeric() || *letter == '_')
+                {
+                    name.push(letter);
+                }
+                tokens.push(Token::Name(name));
+            }
+            '|' | '>' | '&' if next == Some(letter) || (letter == '|' && next == Some('&')) => {
+                tokens.push(Token::Double([letter, next.unwrap_or(letter)]));
+                letters.next();
+            }
+            '+' | '-' if next == Some(letter) => return_step(&mut tokens, &mut letters),
+            _ if letter.is_ascii_graphic() => tokens.push(Token::Sign(letter)),
+            _ => return Err("it has characters that are no program text"),
+        }
+    }
+    Ok(tokens)
+}
+
+/// `++` and `--` change nothing in what a following `/` means: they are left out.
+fn return_step(tokens: &mut Vec<Token>, letters: &mut std::iter::Peekable<std::str::Chars<'_>>) {
+    letters.next();
+    if !matches!(tokens.last(), Some(Token::Name(_) | Token::Sign(']' | ')'))) {
+        tokens.push(Token::Sign('+'));
+    }
+}
+
+fn is_keyword(name: &str) -> bool {
+    matches!(
+        name,
+        "print"
+            | "printf"
+            | "return"
+            | "in"
+            | "case"
+            | "do"
+            | "else"
+            | "exit"
+            | "getline"
+            | "BEGIN"
+            | "END"
+    )
+}
+
+fn quoted(letters: &mut impl Iterator<Item = char>, end: char) -> Option<String> {
+    let mut text = String::new();
+    loop {
+        match letters.next()? {
+            '\\' => {
+                text.push('\\');
+                text.push(letters.next()?);
+            }
+            '\n' => return None,
+            letter if letter == end => return Some(text),
+            letter => text.push(letter),
+        }
+    }
+}
+
+/// Skips an expression; one with `/` within `[ ]` is read in two ways by different programs.
+fn expression(letters: &mut impl Iterator<Item = char>) -> Option<()> {
+    let mut in_brackets = false;
+    loop {
+        match letters.next()? {
+            '\\' => {
+                letters.next()?;
+            }
+            '\n' => return None,
+            '/' => return (!in_brackets).then_some(()),
+            '[' => in_brackets = true,
+            ']' => in_brackets = false,
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn programs_that_only_print_are_harmless() {
+        for program in [
+            "{print $1}",
+            "$3>1000{print $1}",
+            "NR==1{next} {s+=$2} END{print s/NR}",
+            "/foo|bar/",
+            "1",
+            "{print ($1 > 2) ? \"a\" : \"b\"}",
+            "BEGIN{FS=\":\"} {a[$1]++} END{for (k in a) print k, a[k]}",
+            "{gsub(/\"/, \"\"); print}",
+            "NR>5 && NR<9",
+            "{printf \"%s\\n\", $2}",
+            "!seen[$0]++",
+            "{print a / b}",
+            "length($0) > 80",
+            "{while ((getline line) > 0) n++}",
+            "{print $1; if ($2 > 3) print \"x\"}",
+        ] {
+            assert_eq!(findings(program), [], "{program}");
+        }
+    }
+
+    #[test]
+    fn programs_that_do_more_are_found() {
+        for program in [
+            "BEGIN{system(\"id\")}",
+            "{print > \"/tmp/x\"}",
+            "BEGIN{\"id\"|getline x; print x}",
+            "{print | \"sh\"}",
+            "{print >> $1}",
+            "@load \"x\"",
+            "BEGIN{print ENVIRON[\"X\"]}",
+            "BEGIN{getline x < \"/etc/shadow\"}",
+            "{print |& \"sh\"}",
+            "{a / system(\"id\") / b}",
+            "(x) / 1; system(\"id\") /",
+            "BEGIN{ARGV[1]=\"/etc/shadow\"}",
+            "{printf(\"x\") > \"out\"}",
+            "{print $1, $2 > $3}",
+            "\"unclosed",
+        ] {
+            assert_ne!(findings(program), [], "{program}");
+        }
+    }
+}

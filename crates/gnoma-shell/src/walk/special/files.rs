@@ -1,0 +1,134 @@
+//! Deleting, copying, changing modes, raw copies.
+
+use std::path::Path;
+
+use super::super::Walker;
+use super::super::facts_of::{Facts, is_nowhere};
+use super::super::program::Call;
+use crate::expand::{Field, place};
+use crate::facts::{Effect, Place, Risk};
+use crate::programs::Role;
+
+/// `rm` and its like.
+pub(super) fn remove(walker: &mut Walker<'_>, call: &Call<'_>) -> Facts {
+    let mut facts = walker.generic(call);
+    let recursive = call.sorted.has(&["r", "R", "recursive", "no-preserve-root"]);
+    let forced = call.sorted.has(&["f", "force"]);
+    for operand in &call.sorted.operands {
+        let place = place::place(operand, call.cwd.as_deref());
+        let worst = gives_up_everything(walker, &place);
+        facts.at_least(match (recursive, worst) {
+            (_, true) => Risk::Critical,
+            (true, false) if forced && matches!(place, Place::Unknown(_)) => Risk::Critical,
+            (true, false) => Risk::High,
+            (false, false) => Risk::Medium,
+        });
+    }
+    facts
+}
+
+/// Whether losing this place loses the system, the home, or all of a working folder's surroundings.
+pub(super) fn gives_up_everything(walker: &Walker<'_>, place: &Place) -> bool {
+    let path = match place {
+        Place::Path(path) => path.as_path(),
+        Place::Pattern { base, pattern } if pattern.ends_with("/*") => base,
+        Place::Pattern { .. } | Place::Unknown(_) => return false,
+    };
+    let home = walker.start.home.as_deref();
+    let holds = |inner: &Path| inner.starts_with(path);
+    let is_top = path.components().count() <= 2 && path != Path::new("/tmp");
+    is_top || home.is_some_and(holds) || walker.start.cwd.starts_with(path)
+}
+
+/// `cp`, `mv`, `ln`, `install`: the last operand is written, unless an option names the target.
+pub(super) fn copy(walker: &mut Walker<'_>, call: &Call<'_>) -> Facts {
+    let mut facts = walker.options(call);
+    let makes_folders = call.title.ends_with("install") && call.sorted.has(&["d", "directory"]);
+    let target_given = call.sorted.has(&["t", "target-directory"]);
+    let count = call.sorted.operands.len();
+    let is_move = call.title.ends_with("mv");
+    for (at, operand) in call.sorted.operands.iter().enumerate() {
+        let last = at + 1 == count && !target_given;
+        let role = match (makes_folders || last, is_move) {
+            (true, _) => Role::Write,
+            (false, true) => Role::Delete,
+            (false, false) => Role::Read,
+        };
+        let single_link = call.title.ends_with("ln") && count == 1 && !target_given;
+        if single_link {
+            facts.add(Effect::Write(place::folder(call.cwd.as_deref())));
+        }
+        walker.act(call, if single_link { Role::Read } else { role }, operand, &mut facts);
+        let swallowed = operand.known().is_some_and(is_nowhere);
+        if swallowed && count > 1 && (is_move == last) {
+            facts.at_least(Risk::High);
+        }
+    }
+    if is_move {
+        facts.at_least(Risk::Low);
+    }
+    facts
+}
+
+/// `chmod`, `chown`, `chgrp`: a mode such as `-x` is no option.
+pub(super) fn mode(walker: &mut Walker<'_>, call: &Call<'_>) -> Facts {
+    let is_mode = |word: &Field| {
+        word.known().is_some_and(|text| {
+            text.len() > 1
+                && text.bytes().all(|byte| b"-+=,rwxXstugoa01234567".contains(&byte))
+                && (text.bytes().any(|byte| b"rwxXst".contains(&byte)) && text != "-R"
+                    || text.starts_with(|c: char| c.is_ascii_digit()))
+        })
+    };
+    let is_chmod = call.title == "chmod";
+    let (modes, words): (Vec<Field>, Vec<Field>) = call
+        .words
+        .iter()
+        .cloned()
+        .partition(|word| is_chmod && is_mode(word) && word.start() != "-v");
+    let mode_words = if is_chmod && !modes.is_empty() { &words } else { call.words };
+    let sorted = crate::programs::sort_words(call.entry, mode_words);
+    let mut facts = Facts::default();
+    if let Some(why) = sorted.strange.first() {
+        facts.add(Effect::Unknown(format!("{}: {why}", call.title)));
+    }
+    let named = usize::from(modes.is_empty() && !sorted.has(&["reference"]));
+    let recursive = sorted.has(&["R", "recursive"]);
+    for operand in sorted.operands.iter().skip(named) {
+        let place = place::place(operand, call.cwd.as_deref());
+        if recursive {
+            facts.at_least(if gives_up_everything(walker, &place) {
+                Risk::Critical
+            } else {
+                Risk::Medium
+            });
+        }
+        facts.add(Effect::Write(place));
+    }
+    let opens_to_all = modes.iter().any(|mode| {
+        matches!(mode.known(), Some("777" | "a+rwx" | "0777" | "666" | "u+s" | "+s" | "4755"))
+    });
+    if opens_to_all {
+        facts.at_least(Risk::High);
+    }
+    if !is_chmod {
+        facts.add(Effect::System(call.title.to_owned()));
+    }
+    facts
+}
+
+/// `dd if=… of=…`.
+pub(super) fn dd(walker: &mut Walker<'_>, call: &Call<'_>) -> Facts {
+    let mut facts = Facts::default();
+    for word in call.words {
+        if let Some(file) = word.strip_prefix("if=") {
+            walker.act(call, Role::Read, &file, &mut facts);
+        } else if let Some(file) = word.strip_prefix("of=") {
+            walker.act(call, Role::Write, &file, &mut facts);
+            facts.at_least(Risk::High);
+        } else if word.may_be_option() || word.known().is_none() {
+            facts.add(Effect::Unknown(format!("dd: what `{word}` is to it is not known")));
+        }
+    }
+    facts
+}

@@ -1,0 +1,247 @@
+//! `find` and `fd`: tests that only look, and actions that run, write and delete.
+
+use super::super::Walker;
+use super::super::facts_of::Facts;
+use super::super::program::Call;
+use crate::expand::{Field, place};
+use crate::facts::{Effect, Risk};
+use crate::programs::Role;
+
+/// Tests and actions without a value that only look.
+const FLAGS: [&str; 34] = [
+    "(",
+    ")",
+    "!",
+    ",",
+    "-a",
+    "-and",
+    "-o",
+    "-or",
+    "-not",
+    "-true",
+    "-false",
+    "-empty",
+    "-executable",
+    "-readable",
+    "-writable",
+    "-nouser",
+    "-nogroup",
+    "-print",
+    "-print0",
+    "-ls",
+    "-prune",
+    "-quit",
+    "-depth",
+    "-d",
+    "-daystart",
+    "-follow",
+    "-mount",
+    "-xdev",
+    "-noleaf",
+    "-warn",
+    "-nowarn",
+    "-ignore_readdir_race",
+    "-noignore_readdir_race",
+    "-X",
+];
+
+/// Tests and actions with a value that only look.
+const VALUED: [&str; 38] = [
+    "-name",
+    "-iname",
+    "-path",
+    "-ipath",
+    "-wholename",
+    "-iwholename",
+    "-lname",
+    "-ilname",
+    "-regex",
+    "-iregex",
+    "-regextype",
+    "-type",
+    "-xtype",
+    "-size",
+    "-perm",
+    "-user",
+    "-group",
+    "-uid",
+    "-gid",
+    "-links",
+    "-inum",
+    "-fstype",
+    "-maxdepth",
+    "-mindepth",
+    "-mtime",
+    "-atime",
+    "-ctime",
+    "-mmin",
+    "-amin",
+    "-cmin",
+    "-used",
+    "-printf",
+    "-Bmin",
+    "-Btime",
+    "-context",
+    "-flags",
+    "-depth",
+    "-mnewer",
+];
+
+/// Tests that look at another file.
+const COMPARING: [&str; 5] = ["-newer", "-anewer", "-cnewer", "-samefile", "-newermt"];
+
+pub(super) fn look(walker: &mut Walker<'_>, call: &Call<'_>) -> Facts {
+    let mut facts = Facts::default();
+    let (places, expression) = split(call.words, &mut facts);
+    if places.is_empty() {
+        facts.add(Effect::Read(place::folder(call.cwd.as_deref())));
+    }
+    for place in places {
+        walker.act(call, Role::List, place, &mut facts);
+    }
+    let mut rest = expression;
+    while let Some((word, after)) = rest.split_first() {
+        let Some(text) = word.known() else {
+            facts.add(Effect::Unknown(format!("find: `{word}` may be any action")));
+            rest = after;
+            continue;
+        };
+        rest = after;
+        if FLAGS.contains(&text) {
+            continue;
+        }
+        if VALUED.contains(&text) || text.starts_with("-newer") {
+            let value = rest.first();
+            if let Some(value) = value.filter(|_| COMPARING.contains(&text) && text != "-newermt") {
+                walker.act(call, Role::Read, value, &mut facts);
+            }
+            if value.is_some_and(Field::may_be_many) {
+                facts.add(Effect::Unknown(format!(
+                    "find: the value of `{text}` may be several words"
+                )));
+            }
+            rest = rest.get(1..).unwrap_or_default();
+            continue;
+        }
+        rest = act(walker, call, text, rest, places, &mut facts);
+    }
+    facts
+}
+
+/// Places come first, after a few options; the expression begins with `-`, `(` or `!`.
+fn split<'w>(words: &'w [Field], facts: &mut Facts) -> (&'w [Field], &'w [Field]) {
+    let mut start = 0;
+    while let Some(word) = words.get(start).and_then(Field::known) {
+        match word {
+            "-H" | "-L" | "-P" | "-E" | "-x" | "-s" | "--" => start += 1,
+            "-D" => start += 2,
+            _ if word.starts_with("-O") => start += 1,
+            _ => break,
+        }
+    }
+    let words = words.get(start..).unwrap_or_default();
+    let is_place = |word: &Field| !word.start().starts_with(['-', '(', ')', '!', ',']);
+    let end = words.iter().position(|word| !is_place(word)).unwrap_or(words.len());
+    let (places, expression) = words.split_at(end);
+    if let Some(word) = places.iter().find(|word| word.known().is_none() && word.may_be_option()) {
+        facts.add(Effect::Unknown(format!("find: `{word}` may be any action")));
+    }
+    (places, expression)
+}
+
+/// An action that does more than look. Gives the words after it.
+fn act<'w>(
+    walker: &mut Walker<'_>,
+    call: &Call<'_>,
+    action: &str,
+    rest: &'w [Field],
+    places: &[Field],
+    facts: &mut Facts,
+) -> &'w [Field] {
+    match action {
+        "-delete" => {
+            for place in places {
+                walker.act(call, Role::Delete, place, facts);
+            }
+            if places.is_empty() {
+                facts.add(Effect::Delete(place::folder(call.cwd.as_deref())));
+            }
+            facts.at_least(Risk::High);
+            rest
+        }
+        "-exec" | "-execdir" | "-ok" | "-okdir" => {
+            let end = rest.iter().position(|word| matches!(word.known(), Some(";" | "+")));
+            let command = rest.get(..end.unwrap_or(rest.len())).unwrap_or_default();
+            let in_place = action.ends_with("dir");
+            run_on_found(walker, command, if in_place { "./" } else { certain_start(places) });
+            end.and_then(|end| rest.get(end + 1..)).unwrap_or_default()
+        }
+        "-fprint" | "-fprint0" | "-fls" | "-fprintf" => {
+            if let Some(file) = rest.first() {
+                walker.act(call, Role::Write, file, facts);
+            }
+            facts.at_least(Risk::Medium);
+            rest.get(if action == "-fprintf" { 2 } else { 1 }..).unwrap_or_default()
+        }
+        "-files0-from" => {
+            if let Some(file) = rest.first() {
+                walker.act(call, Role::Read, file, facts);
+            }
+            rest.get(1..).unwrap_or_default()
+        }
+        _ => {
+            facts.add(Effect::Unknown(format!("find: `{action}` is not known")));
+            rest
+        }
+    }
+}
+
+/// What every name that is found begins with.
+fn certain_start(places: &[Field]) -> &str {
+    match places {
+        [] => "./",
+        [place] => place.start(),
+        _ => "",
+    }
+}
+
+/// A command that gets names for `{}`.
+fn run_on_found(walker: &mut Walker<'_>, command: &[Field], start: &str) {
+    let fields: Vec<Field> = command.iter().map(|word| with_name(word, "{}", start)).collect();
+    if !fields.is_empty() {
+        walker.inner(&fields);
+    }
+}
+
+/// `word` with an unknown name for each `mark` in it.
+pub(super) fn with_name(word: &Field, mark: &str, start: &str) -> Field {
+    match word.known().and_then(|text| text.split_once(mark)) {
+        Some((before, _)) => {
+            let start = format!("{before}{start}");
+            Field::begins(word.known().unwrap_or_default(), &start)
+        }
+        None => word.clone(),
+    }
+}
+
+/// `fd -x command` takes the rest of the words, or those up to `;`.
+pub(super) fn fd(walker: &mut Walker<'_>, call: &Call<'_>) -> Facts {
+    let is_run = |word: &Field| {
+        word.known().is_some_and(|text| matches!(text, "-x" | "-X" | "--exec" | "--exec-batch"))
+    };
+    let Some(at) = call.words.iter().position(is_run) else { return walker.generic(call) };
+    let (own, command) = call.words.split_at(at);
+    let sorted = crate::programs::sort_words(call.entry, own);
+    let own_call = Call { words: own, sorted: &sorted, cwd: call.cwd.clone(), ..*call };
+    let facts = walker.generic(&own_call);
+    let mut fields: Vec<Field> =
+        command.iter().skip(1).map(|word| with_name(word, "{", "")).collect();
+    let named = command.iter().any(|word| word.known().is_some_and(|text| text.contains('{')));
+    if !named {
+        fields.push(Field::begins("{}", ""));
+    }
+    if fields.len() > 1 {
+        walker.inner(&fields);
+    }
+    facts
+}

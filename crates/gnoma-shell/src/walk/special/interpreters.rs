@@ -1,0 +1,128 @@
+//! Interpreters and tools that run what is in files: they run code, unless they only say their version.
+
+use super::super::Walker;
+use super::super::facts_of::Facts;
+use super::super::input::{Feed, Input};
+use super::super::program::Call;
+use super::code;
+use crate::expand::Field;
+use crate::facts::{Effect, Risk};
+use crate::programs::Role;
+
+/// Options before a text that is run.
+const TEXT_OPTIONS: [&str; 14] = [
+    "-c", "-e", "-E", "-r", "-R", "-p", "-pe", "-ne", "-n", "-lne", "-nle", "--eval", "--print",
+    "eval",
+];
+
+/// Pieces of code that delete, run or connect.
+const WEIGHTY: [&str; 26] = [
+    "rmtree",
+    "unlink",
+    "os.remove",
+    "rmSync",
+    "rmdir",
+    "removedirs",
+    "system(",
+    "subprocess",
+    "popen",
+    "execSync",
+    "spawn",
+    "exec(",
+    "eval(",
+    "child_process",
+    "socket",
+    "urllib",
+    "requests.",
+    "http",
+    "fetch(",
+    "b64decode",
+    "atob(",
+    "unpack(",
+    "rm -rf",
+    "`",
+    "__import__",
+    "os.exec",
+];
+
+pub(super) fn look(walker: &mut Walker<'_>, call: &Call<'_>) -> Facts {
+    if only_version(call) {
+        return Facts::default();
+    }
+    let mut facts = Facts::default();
+    let first = call.words.first();
+    let code = call
+        .words
+        .iter()
+        .position(|word| word.known().is_some_and(|text| TEXT_OPTIONS.contains(&text)))
+        .and_then(|at| call.words.get(at + 1));
+    match (first, code) {
+        (None, _) => run_input(walker, call, &mut facts),
+        (Some(word), None) if word.known() == Some("-") => run_input(walker, call, &mut facts),
+        (Some(option), Some(code)) => {
+            if let Some(files) = only_prints(call, option, code) {
+                for file in files {
+                    walker.act(call, Role::Read, &Field::Known(file), &mut facts);
+                }
+                return facts;
+            }
+            facts.add(Effect::Runs(format!("{} code in the command", call.title)));
+            let weighty =
+                code.known().is_none_or(|code| WEIGHTY.iter().any(|piece| code.contains(piece)));
+            facts.at_least(if weighty { Risk::High } else { Risk::Medium });
+            let risk = walker.feed_risk(call.from);
+            facts.at_least(risk);
+        }
+        (Some(_), None) => {
+            let script = call.words.iter().find(|word| !word.start().starts_with('-'));
+            let named = script.map_or_else(|| call.title.to_owned(), Field::to_string);
+            facts.add(Effect::Runs(named));
+            let risk = walker.feed_risk(call.from);
+            facts.at_least(risk);
+            if script.is_none() {
+                run_input(walker, call, &mut facts);
+            }
+        }
+    }
+    facts
+}
+
+/// The files that code reads, when it is given alone and does nothing but print.
+fn only_prints(call: &Call<'_>, option: &Field, code: &Field) -> Option<Vec<String>> {
+    let alone = call.words.len() == 2 && matches!(option.known(), Some("-c" | "-e" | "-r" | "-p"));
+    let language = code::language(call.title).filter(|_| alone)?;
+    code::files_read(language, code.known()?)
+}
+
+/// Runs what it reads.
+fn run_input(walker: &mut Walker<'_>, call: &Call<'_>, facts: &mut Facts) {
+    facts.add(Effect::Runs(format!("{}: what it reads", call.title)));
+    let feed = match &walker.input {
+        Input::Pipe(feed) => *feed,
+        Input::Inherited | Input::File(_) | Input::Text(_) => Feed::Plain,
+    };
+    walker.note_feed(call.title, feed);
+    if feed != Feed::Plain {
+        facts.at_least(Risk::Critical);
+    }
+}
+
+/// Tools that run what a project configures.
+pub(super) fn version(walker: &mut Walker<'_>, call: &Call<'_>) -> Facts {
+    if only_version(call) { Facts::default() } else { walker.generic(call) }
+}
+
+fn only_version(call: &Call<'_>) -> bool {
+    let [Field::Known(word)] = call.words else { return false };
+    match word.as_str() {
+        "--version" | "--help" => true,
+        "-V" => !matches!(call.title, "php" | "lua"),
+        "-vV" => call.title == "rustc",
+        "-v" => matches!(
+            call.title,
+            "node" | "nodejs" | "ruby" | "perl" | "php" | "lua" | "luajit" | "npm" | "bun"
+        ),
+        "-version" => matches!(call.title, "java" | "javac" | "kotlin" | "scala"),
+        _ => false,
+    }
+}

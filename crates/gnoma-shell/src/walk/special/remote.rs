@@ -1,0 +1,272 @@
+//! Other machines: commands run there, files carried there, clouds, clusters and databases steered.
+
+use super::super::Walker;
+use super::super::facts_of::Facts;
+use super::super::odd;
+use super::super::program::Call;
+use crate::expand::{Field, place};
+use crate::facts::{Effect, Risk};
+
+/// Options of `ssh` that take a value.
+const SSH_VALUED: &str = "bcDEeFIiJLlmOopQRSWwBP";
+/// Verbs that delete or stop something that is hard to bring back.
+const DESTRUCTIVE: [&str; 26] = [
+    "delete",
+    "destroy",
+    "rm",
+    "rb",
+    "remove",
+    "uninstall",
+    "terminate",
+    "terminate-instances",
+    "drop",
+    "purge",
+    "prune",
+    "delete-bucket",
+    "delete-stack",
+    "delete-object",
+    "delete-db-instance",
+    "delete-cluster",
+    "drain",
+    "scale",
+    "wipe",
+    "down",
+    "nuke",
+    "force-unlock",
+    "flushall",
+    "flushdb",
+    "state",
+    "taint",
+];
+/// Words that show keys or tokens.
+const REVEALING: [&str; 16] = [
+    "secret",
+    "secrets",
+    "token",
+    "print-access-token",
+    "print-identity-token",
+    "get-secret-value",
+    "get-login-password",
+    "get-session-token",
+    "credentials",
+    "credential",
+    "password",
+    "get-parameter",
+    "assume-role",
+    "export-credentials",
+    "keys",
+    "view",
+];
+
+/// `ssh host command`: the command runs on another machine.
+pub(super) fn ssh(call: &Call<'_>) -> Facts {
+    let mut facts = Facts::default();
+    let mut rest = call.words;
+    while let Some((word, after)) = rest.split_first() {
+        let Some(option) = word.known().and_then(|text| text.strip_prefix('-')) else { break };
+        rest = after;
+        let Some(at) = option.find(|letter| SSH_VALUED.contains(letter)) else { continue };
+        let joined = at + 1 < option.len();
+        let value = if joined {
+            word.to_string()
+        } else {
+            rest.first().map(Field::to_string).unwrap_or_default()
+        };
+        if option.contains('o')
+            && ["ProxyCommand", "LocalCommand", "KnownHostsCommand"]
+                .iter()
+                .any(|name| value.contains(name))
+        {
+            facts.add(Effect::Runs(value));
+        }
+        if !joined {
+            rest = rest.get(1..).unwrap_or_default();
+        }
+    }
+    let host = rest
+        .first()
+        .map(Field::start)
+        .map(|host| host.rsplit('@').next().unwrap_or(host).to_owned());
+    facts.add(Effect::Network(host));
+    let command = rest.get(1..).unwrap_or_default();
+    if !command.is_empty() {
+        let text = command.iter().map(Field::to_string).collect::<Vec<_>>().join(" ");
+        facts.add(Effect::Runs(format!("on another machine: {text}")));
+        facts.at_least(Risk::High);
+    }
+    if call.title != "ssh" {
+        facts.add(Effect::Unknown(format!("what `{}` runs is not known", call.title)));
+    }
+    facts
+}
+
+/// `scp`, `rsync`: files come from or go to another machine, or another folder.
+pub(super) fn transfer(walker: &mut Walker<'_>, call: &Call<'_>) -> Facts {
+    let mut facts = Facts::default();
+    let runs = call.words.iter().any(|word| {
+        word.known().is_none_or(|text| {
+            ["-e", "-S", "--rsh", "--rsync-path", "-oProxyCommand", "--remote-option", "-D"]
+                .iter()
+                .any(|option| text.starts_with(option))
+        })
+    });
+    if runs {
+        facts.add(Effect::Runs(format!("{}: a program named by an option", call.title)));
+    }
+    let plain: Vec<&Field> =
+        call.words.iter().filter(|word| !word.start().starts_with('-')).collect();
+    for (at, word) in plain.iter().enumerate() {
+        let remote = word
+            .start()
+            .split_once(':')
+            .filter(|(host, _)| !host.contains('/') && !host.is_empty());
+        if let Some((host, _)) = remote {
+            let host = host.rsplit('@').next().unwrap_or(host);
+            facts.add(Effect::Network(Some(host.to_owned())));
+        } else {
+            let place = place::place(word, walker.cwd());
+            facts.add(if at + 1 == plain.len() {
+                Effect::Write(place)
+            } else {
+                Effect::Read(place)
+            });
+        }
+    }
+    if call
+        .words
+        .iter()
+        .any(|word| word.start().starts_with("--del") || word.start() == "--remove-source-files")
+    {
+        facts.add(plain.last().map_or_else(
+            || Effect::Unknown("it deletes at an unknown place".to_owned()),
+            |word| Effect::Delete(place::place(word, walker.cwd())),
+        ));
+    }
+    facts
+}
+
+/// `curl`, `wget` and their like: addresses are looked at, files they send or write are named.
+pub(super) fn fetch(walker: &mut Walker<'_>, call: &Call<'_>) -> Facts {
+    let mut facts = Facts::default();
+    let mut hosts = Vec::new();
+    let mut words = call.words.iter().peekable();
+    while let Some(word) = words.next() {
+        let text = word.start();
+        if let Some(file) = sent_file(text) {
+            facts.add(Effect::Read(place::place(&Field::Known(file.to_owned()), walker.cwd())));
+            facts.at_least(Risk::High);
+        } else if let Some(joined) = written_file(text) {
+            let file = if joined.is_empty() {
+                words.next().cloned()
+            } else {
+                Some(Field::Known(joined.to_owned()))
+            };
+            if let Some(file) = file.filter(|file| !matches!(file.known(), Some("-" | "/dev/null")))
+            {
+                facts.add(Effect::Write(place::place(&file, walker.cwd())));
+            }
+        } else if !text.starts_with('-') && odd::host(text).is_some() {
+            walker.oddities.extend(odd::in_address(text));
+            hosts.push(odd::host(text));
+        }
+    }
+    if call.title.starts_with("wget")
+        || call.words.iter().any(|word| matches!(word.known(), Some("-O" | "--remote-name" | "-J")))
+    {
+        facts.add(Effect::Write(place::folder(walker.cwd())));
+    }
+    if hosts.is_empty() {
+        hosts.push(None);
+    }
+    for host in hosts {
+        facts.add(Effect::Network(host));
+    }
+    facts
+}
+
+/// A file whose contents go out: `-d @file`, `-T file`, `--upload-file=file`.
+fn sent_file(text: &str) -> Option<&str> {
+    let given = text
+        .strip_prefix("--upload-file=")
+        .or_else(|| text.strip_prefix("--post-file="))
+        .or_else(|| text.strip_prefix("--body-file="))
+        .or_else(|| text.strip_prefix("-T").filter(|file| !file.is_empty()));
+    let at_file = || {
+        text.split_once('@').filter(|(before, _)| {
+            before.is_empty()
+                || before.ends_with('=')
+                || before.starts_with("-d")
+                || before.starts_with("--data")
+        })
+    };
+    given
+        .or_else(|| at_file().map(|(_, file)| file))
+        .filter(|file| !file.is_empty() && *file != "-")
+}
+
+/// A file that is written: what is joined to the option, empty when it is the next word.
+fn written_file(text: &str) -> Option<&str> {
+    ["--output=", "--output-document=", "--dump-header=", "--output-file=", "--cookie-jar="]
+        .iter()
+        .find_map(|option| text.strip_prefix(option))
+        .or_else(|| {
+            matches!(text, "-o" | "--output" | "--output-document" | "--dump-header" | "-D" | "-c")
+                .then_some("")
+        })
+}
+
+/// Programs that steer clouds and clusters: the verb tells how bad it is.
+pub(super) fn cluster(walker: &mut Walker<'_>, call: &Call<'_>) -> Facts {
+    let mut facts = walker.generic(call);
+    let verbs: Vec<&str> =
+        call.words.iter().filter_map(Field::known).filter(|word| !word.starts_with('-')).collect();
+    if verbs.iter().take(4).any(|verb| DESTRUCTIVE.contains(verb)) {
+        facts.add(Effect::System(format!("{} {}", call.title, verbs.join(" "))));
+        facts.at_least(if verbs.contains(&"destroy") { Risk::Critical } else { Risk::High });
+    }
+    if verbs.iter().take(4).any(|verb| REVEALING.contains(verb)) {
+        facts.add(Effect::Secret(format!("{} {}", call.title, verbs.join(" "))));
+    }
+    if verbs.iter().take(3).any(|verb| {
+        matches!(
+            *verb,
+            "exec"
+                | "run"
+                | "debug"
+                | "ssh"
+                | "apply"
+                | "console"
+                | "shell"
+                | "tunnel"
+                | "port-forward"
+                | "proxy"
+        )
+    }) {
+        facts.add(Effect::Runs(format!("{} {}", call.title, verbs.join(" "))));
+    }
+    facts
+}
+
+/// Databases: a statement that drops or deletes is bad; reading ones are still not proved.
+pub(super) fn database(walker: &mut Walker<'_>, call: &Call<'_>) -> Facts {
+    let mut facts = walker.generic(call);
+    let loses = call.words.iter().any(|word| {
+        let text = word.start().to_ascii_uppercase();
+        [
+            "DROP ",
+            "TRUNCATE ",
+            "DELETE FROM",
+            "FLUSHALL",
+            "FLUSHDB",
+            "DROPDATABASE",
+            ".SHELL",
+            "\\!",
+        ]
+        .iter()
+        .any(|mark| text.contains(mark))
+    });
+    if loses || matches!(call.title, "dropdb" | "dropuser") {
+        facts.at_least(Risk::High);
+    }
+    facts
+}

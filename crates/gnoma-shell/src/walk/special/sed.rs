@@ -1,0 +1,311 @@
+//! `sed`: a script is read far enough to see that it only edits what it prints.
+//!
+//! Whatever is not surely harmless is unknown: `e` runs commands, `w` and `W` write, `r` and `R` read files.
+
+use super::super::Walker;
+use super::super::facts_of::Facts;
+use super::super::program::Call;
+use crate::expand::Field;
+use crate::facts::Effect;
+use crate::programs::Role;
+
+/// A file a script touches.
+#[derive(Debug, PartialEq, Eq)]
+enum Touch {
+    Read(String),
+    Write(String),
+}
+
+pub(super) fn look(walker: &mut Walker<'_>, call: &Call<'_>) -> Facts {
+    let mut facts = walker.generic(call);
+    let scripts: Vec<&Field> = call
+        .sorted
+        .options
+        .iter()
+        .filter(|given| matches!(given.name.as_str(), "e" | "expression"))
+        .filter_map(|given| given.values.last())
+        .collect();
+    let given_elsewhere = call.sorted.has(&["f", "file"]);
+    let operand = call.sorted.operands.first().filter(|_| scripts.is_empty() && !given_elsewhere);
+    for script in scripts.into_iter().chain(operand) {
+        judge(walker, call, script, &mut facts);
+    }
+    facts
+}
+
+fn judge(walker: &mut Walker<'_>, call: &Call<'_>, script: &Field, facts: &mut Facts) {
+    let Some(text) = script.known() else {
+        facts.add(Effect::Unknown(format!("sed: what script `{script}` does is not known")));
+        return;
+    };
+    let mut reader = Reader { rest: text, touches: Vec::new() };
+    if reader.script().is_none() {
+        facts.add(Effect::Unknown(format!("sed: script `{text}` is not surely harmless")));
+    }
+    for touch in reader.touches {
+        let (role, file) = match touch {
+            Touch::Read(file) => (Role::Read, file),
+            Touch::Write(file) => (Role::Write, file),
+        };
+        walker.act(call, role, &Field::Known(file), facts);
+    }
+}
+
+struct Reader<'t> {
+    rest: &'t str,
+    touches: Vec<Touch>,
+}
+
+impl<'t> Reader<'t> {
+    /// Reads all commands; `None` at the first that is not harmless.
+    fn script(&mut self) -> Option<()> {
+        loop {
+            self.skip(&[' ', '\t', '\n', ';', '}']);
+            if self.rest.is_empty() {
+                return Some(());
+            }
+            self.command()?;
+        }
+    }
+
+    fn command(&mut self) -> Option<()> {
+        if self.rest.starts_with('#') {
+            self.take_line();
+            return Some(());
+        }
+        self.addresses()?;
+        match self.next()? {
+            '{' => Some(()),
+            'p' | 'P' | 'd' | 'D' | 'g' | 'G' | 'h' | 'H' | 'x' | 'n' | 'N' | '=' | 'z' | 'F' => {
+                self.end_of_command()
+            }
+            'q' | 'Q' | 'l' | 'L' => {
+                self.skip(&[' ']);
+                self.digits();
+                self.end_of_command()
+            }
+            'b' | 't' | 'T' | ':' => {
+                let end = self.rest.find(['\n', ';', '}']).unwrap_or(self.rest.len());
+                self.rest = self.rest.get(end..)?;
+                Some(())
+            }
+            'a' | 'i' | 'c' => self.text(),
+            's' => self.substitute(),
+            'y' => {
+                let delimiter = self.next()?;
+                self.until(delimiter, false)?;
+                self.until(delimiter, false)?;
+                self.end_of_command()
+            }
+            'r' | 'R' => {
+                let file = self.take_line().trim_start().to_owned();
+                self.touches.push(Touch::Read(file));
+                Some(())
+            }
+            'w' | 'W' => {
+                let file = self.take_line().trim_start().to_owned();
+                self.touches.push(Touch::Write(file));
+                Some(())
+            }
+            _ => None,
+        }
+    }
+
+    fn addresses(&mut self) -> Option<()> {
+        if self.address()? {
+            self.skip(&[' ']);
+            if self.rest.starts_with(',') {
+                self.next();
+                self.skip(&[' ', '+', '~']);
+                self.address()?;
+            }
+        }
+        self.skip(&[' ', '\t', '!']);
+        Some(())
+    }
+
+    /// One address; whether there is one.
+    fn address(&mut self) -> Option<bool> {
+        match self.rest.chars().next()? {
+            '0'..='9' => {
+                self.digits();
+                if self.rest.starts_with('~') {
+                    self.next();
+                    self.digits();
+                }
+            }
+            '$' => {
+                self.next();
+            }
+            '/' => {
+                self.next();
+                self.until('/', true)?;
+                self.skip(&['I', 'M']);
+            }
+            '\\' => {
+                self.next();
+                let delimiter = self.next()?;
+                self.until(delimiter, true)?;
+                self.skip(&['I', 'M']);
+            }
+            _ => return Some(false),
+        }
+        Some(true)
+    }
+
+    fn substitute(&mut self) -> Option<()> {
+        let delimiter = self.next()?;
+        if matches!(delimiter, '\n' | '\\') {
+            return None;
+        }
+        self.until(delimiter, true)?;
+        self.until(delimiter, false)?;
+        while let Some(flag) = self.rest.chars().next() {
+            match flag {
+                'g' | 'p' | 'i' | 'I' | 'm' | 'M' | '0'..='9' => {
+                    self.next();
+                }
+                'w' => {
+                    self.next();
+                    let file = self.take_line().trim_start().to_owned();
+                    self.touches.push(Touch::Write(file));
+                    return Some(());
+                }
+                _ => break,
+            }
+        }
+        self.end_of_command()
+    }
+
+    /// Text of `a`, `i` and `c`: to the end of the line, lines that end in a backslash go on.
+    fn text(&mut self) -> Option<()> {
+        loop {
+            let line = self.take_line();
+            if !line.ends_with('\\') || self.rest.is_empty() {
+                return Some(());
+            }
+        }
+    }
+
+    fn end_of_command(&mut self) -> Option<()> {
+        self.skip(&[' ', '\t']);
+        match self.rest.chars().next() {
+            None | Some('\n' | ';' | '}' | '#') => Some(()),
+            Some(_) => None,
+        }
+    }
+
+    /// Skips to after `delimiter`; a backslash takes the next character with it. In a `[ ]` of an expression
+    /// a delimiter is text to some and an end to others: such a script is not read.
+    fn until(&mut self, delimiter: char, is_expression: bool) -> Option<()> {
+        let mut in_brackets = false;
+        loop {
+            match self.next()? {
+                '\\' => {
+                    self.next()?;
+                }
+                '\n' if is_expression => return None,
+                letter if letter == delimiter => return (!in_brackets).then_some(()),
+                '[' if is_expression => in_brackets = true,
+                ']' if is_expression => in_brackets = false,
+                _ => {}
+            }
+        }
+    }
+
+    fn next(&mut self) -> Option<char> {
+        let mut letters = self.rest.chars();
+        let letter = letters.next();
+        self.rest = letters.as_str();
+        letter
+    }
+
+    fn skip(&mut self, letters: &[char]) {
+        self.rest = self.rest.trim_start_matches(letters);
+    }
+
+    fn digits(&mut self) {
+        self.rest = self.rest.trim_start_matches(|letter: char| letter.is_ascii_digit());
+    }
+
+    fn take_line(&mut self) -> &'t str {
+        let (line, rest) = self.rest.split_once('\n').unwrap_or((self.rest, ""));
+        self.rest = rest;
+        line
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn harmless(script: &str) -> bool {
+        let mut reader = Reader { rest: script, touches: Vec::new() };
+        reader.script().is_some() && reader.touches.is_empty()
+    }
+
+    #[test]
+    fn scripts_that_only_print_are_harmless() {
+        for script in [
+            "1,5p",
+            "$p",
+            "s/a/b/",
+            "s/a/b/g;s#x/y#z#2p",
+            "/x/,/y/p",
+            "/a\\/b/d",
+            "$!N;P;D",
+            "y/abc/xyz/",
+            "1~2d",
+            "/re/I!d",
+            "{p;p}",
+            "/a/{s/b/c/;p}",
+            "a text; e id",
+            "s/[0-9]*//",
+            "10q",
+            "0,/x/d",
+            "5,+3p",
+            "=",
+            "",
+            "/a/{\np\n}",
+            "\\,x,p",
+            "s/\\n/ /g",
+            ":a;N;$!ba;s/\\n/ /g",
+        ] {
+            assert!(harmless(script), "{script}");
+        }
+    }
+
+    #[test]
+    fn scripts_that_run_read_or_write_are_not() {
+        for script in [
+            "1e id",
+            "e",
+            "s/a/b/e",
+            "s/a/b/ge",
+            "w out",
+            "$!{w out\n}",
+            "s/a/b/w out",
+            "r /etc/passwd",
+            "R x",
+            "1!G;h;$!d;w x",
+            "W x",
+            "s/a/b/W out",
+            "xp",
+            "p e",
+            "v e",
+            "{w x",
+            "/[/]/e",
+            "s",
+            "k",
+            "/a/e id",
+            "1,5e",
+            "a\\\ntext\ne id",
+            "}e id",
+            "bx;e id",
+            "y/a/b/;e",
+            "#n\ne id",
+        ] {
+            assert!(!harmless(script), "{script}");
+        }
+    }
+}

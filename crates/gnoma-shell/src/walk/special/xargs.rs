@@ -1,0 +1,75 @@
+//! `xargs` and `parallel`: a command with arguments that come from elsewhere.
+
+use super::super::Walker;
+use super::super::facts_of::Facts;
+use super::super::program::Call;
+use super::find::with_name;
+use crate::expand::Field;
+use crate::facts::{Effect, Risk};
+
+pub(super) fn look(walker: &mut Walker<'_>, call: &Call<'_>) -> Facts {
+    let facts = walker.options(call);
+    let mark = replaced(call);
+    let command = &call.sorted.operands;
+    if command.is_empty() {
+        return facts;
+    }
+    let mut fields: Vec<Field> = match &mark {
+        Some(mark) => command.iter().map(|word| with_name(word, mark, "")).collect(),
+        None => command.clone(),
+    };
+    if fields == *command {
+        fields.push(Field::unknown("…"));
+    }
+    walker.inner(&fields);
+    facts
+}
+
+/// What stands for the arguments in the command, when an option says so.
+fn replaced(call: &Call<'_>) -> Option<String> {
+    let given = call
+        .sorted
+        .options
+        .iter()
+        .rev()
+        .find(|given| matches!(given.name.as_str(), "I" | "i" | "replace" | "J"))?;
+    match given.values.last() {
+        Some(value) => value.known().filter(|mark| !mark.is_empty()).map(str::to_owned),
+        None => Some("{}".to_owned()),
+    }
+}
+
+/// `parallel command ::: arguments`: a shell reads the command once more.
+pub(super) fn parallel(walker: &mut Walker<'_>, call: &Call<'_>) -> Facts {
+    let mut facts = walker.options(call);
+    let is_separator = |word: &Field| word.known().is_some_and(|text| text.starts_with(":::"));
+    let operands = &call.sorted.operands;
+    let end = operands.iter().position(is_separator).unwrap_or(operands.len());
+    let (command, arguments) = operands.split_at(end);
+    if command.is_empty() {
+        let certain: Option<Vec<&str>> =
+            arguments.iter().filter(|word| !is_separator(word)).map(Field::known).collect();
+        match certain {
+            Some(texts) => {
+                for text in texts {
+                    let ran = walker.nested(text);
+                    facts.join(ran);
+                }
+            }
+            None => facts
+                .add(Effect::Unknown("parallel: its commands show only when it runs".to_owned())),
+        }
+        if arguments.is_empty() {
+            facts.add(Effect::Unknown("parallel runs what it reads".to_owned()));
+        }
+        return facts;
+    }
+    let mut fields: Vec<Field> = command.iter().map(|word| with_name(word, "{", "")).collect();
+    fields.push(Field::unknown("…"));
+    walker.inner(&fields);
+    facts.add(Effect::Unknown(
+        "parallel: a shell reads the arguments as part of the command".to_owned(),
+    ));
+    facts.at_least(Risk::Medium);
+    facts
+}

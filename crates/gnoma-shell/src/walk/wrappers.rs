@@ -1,0 +1,222 @@
+//! Programs that run a command given as their arguments.
+
+use super::Walker;
+use super::builtins::is_name;
+use super::facts_of::Facts;
+use crate::expand::Field;
+use crate::facts::{Effect, Risk};
+
+/// A program that runs the command after its own options and some leading words.
+struct Wrapper {
+    /// Letters of options without a value.
+    flags: &'static str,
+    /// Letters of options with one.
+    valued: &'static str,
+    /// Long options without a value.
+    long_flags: &'static [&'static str],
+    /// Long options with one.
+    long_valued: &'static [&'static str],
+    /// Words before the command.
+    skipped: usize,
+}
+
+const PLAIN: Wrapper =
+    Wrapper { flags: "", valued: "", long_flags: &[], long_valued: &[], skipped: 0 };
+
+fn wrapper_of(name: &str) -> Option<Wrapper> {
+    Some(match name {
+        "nohup" | "setsid" | "chronic" => {
+            Wrapper { flags: "cfw", long_flags: &["fork", "wait", "ctty"], ..PLAIN }
+        }
+        "nice" => {
+            Wrapper { valued: "n", long_valued: &["adjustment"], flags: "0123456789", ..PLAIN }
+        }
+        "ionice" => Wrapper {
+            flags: "t",
+            valued: "cn",
+            long_flags: &["ignore"],
+            long_valued: &["class", "classdata"],
+            ..PLAIN
+        },
+        "timeout" | "gtimeout" => Wrapper {
+            flags: "vfp",
+            valued: "ks",
+            long_flags: &["preserve-status", "foreground", "verbose"],
+            long_valued: &["kill-after", "signal"],
+            skipped: 1,
+        },
+        "time" | "gtime" => Wrapper {
+            flags: "pvlq",
+            valued: "f",
+            long_flags: &["portability", "verbose", "quiet"],
+            long_valued: &["format"],
+            skipped: 0,
+        },
+        "stdbuf" => Wrapper { valued: "ioe", long_valued: &["input", "output", "error"], ..PLAIN },
+        "chrt" | "taskset" => Wrapper { flags: "abdfimorvc", skipped: 1, ..PLAIN },
+        "caffeinate" => Wrapper { flags: "disum", valued: "tw", ..PLAIN },
+        "watch" => Wrapper {
+            flags: "bcdegtwxpr",
+            valued: "nq",
+            long_flags: &[
+                "beep",
+                "color",
+                "differences",
+                "errexit",
+                "chgexit",
+                "no-title",
+                "exec",
+                "precise",
+                "no-wrap",
+            ],
+            long_valued: &["interval", "equexit"],
+            skipped: 0,
+        },
+        "busybox" | "toybox" => PLAIN,
+        "multitime" => Wrapper { flags: "lqv", valued: "nsI", ..PLAIN },
+        _ => return None,
+    })
+}
+
+impl Walker<'_> {
+    /// What a program does that runs its arguments; `None` when it is none.
+    pub(super) fn wrapper(&mut self, name: &str, words: &[Field]) -> Option<Facts> {
+        let wrapper = wrapper_of(name)?;
+        let mut facts = Facts::default();
+        let mut rest = words;
+        while let Some((word, after)) = rest.split_first() {
+            let option = word.known().filter(|text| text.len() > 1 && text.starts_with('-'));
+            let Some(option) = option else { break };
+            rest = after;
+            match wrapper.option(option) {
+                Some(true) => rest = rest.get(1..).unwrap_or_default(),
+                Some(false) => {}
+                None => {
+                    facts.add(Effect::Unknown(format!(
+                        "option `{option}` of `{name}` is not known"
+                    )));
+                }
+            }
+            if option == "--" {
+                break;
+            }
+        }
+        let rest = rest.get(wrapper.skipped..).unwrap_or_default();
+        let directly = words.iter().any(|word| matches!(word.known(), Some("-x" | "--exec")));
+        if name == "watch" && !directly {
+            facts.join(self.joined(name, rest));
+        } else if !rest.is_empty() {
+            self.inner(rest);
+        }
+        Some(facts)
+    }
+
+    /// Words that are joined to a text that a shell runs.
+    fn joined(&mut self, name: &str, words: &[Field]) -> Facts {
+        let texts: Option<Vec<&str>> = words.iter().map(Field::known).collect();
+        match texts {
+            Some(texts) => {
+                self.depth += 1;
+                let facts = self.nested(&texts.join(" "));
+                self.depth -= 1;
+                facts
+            }
+            None => Facts::unknown(format!("what `{name}` runs shows only when it runs")),
+        }
+    }
+
+    /// `sudo` and its like: options, variables, a command run as somebody else.
+    pub(super) fn elevated(&mut self, name: &str, words: &[Field]) -> Facts {
+        let mut facts = Facts::of(Effect::System(format!("`{name}` runs as another user")))
+            .with_risk(Risk::High);
+        let mut rest = words;
+        while let Some((word, after)) = rest.split_first() {
+            let Some(text) = word.known() else { break };
+            let variable = text.split_once('=').map(|(variable, _)| variable);
+            if let Some(option) = text.strip_prefix('-') {
+                rest = after;
+                if option == "-" {
+                    break;
+                }
+                if name == "su" && option.ends_with('c') {
+                    facts.join(self.joined(name, after.get(..1).unwrap_or_default()));
+                    return facts;
+                }
+                let skipped = usize::from(needs_value(name, option));
+                rest = rest.get(skipped..).unwrap_or_default();
+            } else if let Some(variable) = variable.filter(|variable| is_name(variable)) {
+                facts.add(Effect::Environment(variable.to_owned()));
+                rest = after;
+            } else {
+                break;
+            }
+        }
+        let skipped = usize::from(matches!(name, "gosu" | "su-exec" | "su"));
+        let rest = rest.get(skipped..).unwrap_or_default();
+        if !rest.is_empty() {
+            self.inner(rest);
+        }
+        facts
+    }
+}
+
+impl Wrapper {
+    /// Whether the value of an option is the next word; `None` for an unknown option.
+    fn option(&self, text: &str) -> Option<bool> {
+        if text == "--" {
+            return Some(false);
+        }
+        if let Some(long) = text.strip_prefix("--") {
+            let name = long.split('=').next().unwrap_or(long);
+            return if self.long_flags.contains(&name) {
+                Some(false)
+            } else if self.long_valued.contains(&name) {
+                Some(!long.contains('='))
+            } else {
+                None
+            };
+        }
+        let letters = text.strip_prefix('-')?;
+        for (at, letter) in letters.char_indices() {
+            if self.valued.contains(letter) {
+                return Some(at + letter.len_utf8() == letters.len());
+            }
+            if !self.flags.contains(letter) {
+                return None;
+            }
+        }
+        Some(false)
+    }
+}
+
+/// Long options of `sudo` and its like that take the next word.
+const LONG_WITH_VALUE: [&str; 14] = [
+    "user",
+    "group",
+    "host",
+    "prompt",
+    "chroot",
+    "chdir",
+    "close-from",
+    "role",
+    "type",
+    "command-timeout",
+    "other-user",
+    "shell",
+    "reuid",
+    "regid",
+];
+
+/// Whether the option's value is the next word.
+fn needs_value(name: &str, option: &str) -> bool {
+    if let Some(long) = option.strip_prefix('-') {
+        return LONG_WITH_VALUE.contains(&long);
+    }
+    let valued = match name {
+        "doas" => "uC",
+        "su" | "runuser" => "sgGw",
+        _ => "ugpChrtTRDU",
+    };
+    option.chars().position(|letter| valued.contains(letter))
+        == option.chars().count().checked_sub(1)
+}

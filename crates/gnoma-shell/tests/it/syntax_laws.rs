@@ -1,0 +1,259 @@
+//! Laws that hold for every text.
+
+use gnoma_shell::syntax::{
+    CommandKind, MAX_BRACES, MAX_DEPTH, MAX_NODES, MAX_TEXT_BYTES, Node, ParseErrorKind, PartKind,
+    Script, Span, parse,
+};
+use proptest::prelude::*;
+
+use crate::sketch::{script, word};
+use crate::snippets::{damaged, list, soup};
+
+/// Less than any thread is given, and enough for the deepest text.
+const SMALL_STACK_BYTES: usize = 1 << 20;
+
+fn in_small_stack(text: &str) -> Result<Script, ParseErrorKind> {
+    let text = text.to_owned();
+    let builder = std::thread::Builder::new().stack_size(SMALL_STACK_BYTES);
+    let read = builder.spawn(move || {
+        let tree = parse(&text).map_err(|error| error.kind)?;
+        tree.visit(&mut |_| {});
+        Ok(tree)
+    });
+    read.unwrap().join().unwrap()
+}
+
+/// Whether what is in this node stands in the text as it is read.
+fn is_as_written(node: Node<'_>, text: &str) -> bool {
+    match node {
+        Node::HereBody(_) => false,
+        Node::Part(part) => {
+            !matches!(part.kind, PartKind::CommandSubstitution(_))
+                || part.span.of(text).starts_with("$(")
+        }
+        _ => true,
+    }
+}
+
+fn check_spans(node: Node<'_>, text: &str) {
+    let span = node.span();
+    assert!(text.get(span.start..span.end).is_some(), "{span:?} of {text:?}");
+    let mut last = 0;
+    node.children(&mut |child| {
+        if !matches!(child, Node::HereBody(_)) {
+            assert!(span.contains(child.span()), "{child:?} in {span:?} of {text:?}");
+            assert!(last <= child.span().start, "{child:?} of {text:?}");
+            last = child.span().start;
+        }
+        check_spans(child, text);
+    });
+}
+
+/// What a command, statement or pipeline is when it is all there is.
+fn alone(span: Span, text: &str) -> Option<String> {
+    let tree = parse(span.of(text)).ok()?;
+    Some(script(&tree))
+}
+
+fn check_slices(node: Node<'_>, text: &str) {
+    if !is_as_written(node, text) {
+        return;
+    }
+    let span = node.span();
+    match node {
+        Node::Script(inner) if !inner.statements.is_empty() => {
+            let ends_in_background = inner.statements.last().is_some_and(|last| last.background);
+            let expected = script(inner);
+            let expected = expected.strip_suffix(" &").filter(|_| ends_in_background);
+            let expected = expected.map_or_else(|| script(inner), str::to_owned);
+            assert_eq!(alone(span, text), Some(expected), "{text:?}");
+        }
+        Node::Command(command) => {
+            if let CommandKind::Simple(simple) = &command.kind {
+                for found in simple.words.iter().skip(1) {
+                    check_word(word(found), found.span, text);
+                }
+            }
+        }
+        _ => {}
+    }
+    node.children(&mut |child| check_slices(child, text));
+}
+
+fn check_word(expected: String, span: Span, text: &str) {
+    if !expected.contains("=(") {
+        let argument = format!("x {}", span.of(text));
+        assert_eq!(script(&parse(&argument).unwrap()), format!("(x {expected})"), "{text:?}");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+
+    #[test]
+    fn any_text_is_read_or_refused(text in any::<String>()) {
+        let _read = parse(&text).is_ok();
+    }
+
+    #[test]
+    fn any_fragments_are_read_or_refused_and_places_nest(text in prop_oneof![soup(), damaged()]) {
+        match parse(&text) {
+            Ok(tree) => check_spans(Node::Script(&tree), &text),
+            Err(error) => {
+                prop_assert!(error.at <= text.len());
+                prop_assert!(!error.to_string().is_empty());
+            }
+        }
+    }
+
+    #[test]
+    fn what_the_grammar_makes_is_read(text in list()) {
+        let tree = parse(&text);
+        prop_assert!(tree.is_ok(), "{:?}: {text}", tree.map(|tree| script(&tree)));
+    }
+
+    #[test]
+    fn slices_are_read_as_the_same_tree(text in list()) {
+        // A here-document's slice lacks the body.
+        if !text.contains("<<E") && let Ok(tree) = parse(&text) {
+            check_slices(Node::Script(&tree), &text);
+        }
+    }
+
+    #[test]
+    fn blanks_comments_and_joined_lines_change_nothing(text in list()) {
+        let tree = parse(&text).map(|tree| script(&tree));
+        let padded = format!("\n # why\n\t{text} \n#end");
+        prop_assert_eq!(parse(&padded).map(|tree| script(&tree)), tree.clone());
+        let joined = format!("\\\n{text}\\\n");
+        prop_assert_eq!(parse(&joined).map(|tree| script(&tree)), tree);
+    }
+
+    #[test]
+    fn quoted_text_is_one_constant_word(text in "[^\\p{Cc}']*") {
+        let tree = parse(&format!("a '{text}'")).unwrap();
+        prop_assert_eq!(script(&tree), format!("(a '{text}')"));
+    }
+
+    #[test]
+    fn a_cut_off_text_never_shows_a_command_that_is_not_there(text in list(), cut in any::<prop::sample::Index>()) {
+        let end = cut.index(text.len() + 1);
+        if let Some(start) = text.get(..end) && let Ok(tree) = parse(start) {
+            for command in tree.simple_commands() {
+                prop_assert!(start.contains(command.written.of(start)));
+            }
+        }
+    }
+}
+
+#[test]
+fn nesting_ends_at_its_limit_without_the_stack() {
+    let nests: [(&str, &str, &str); 16] = [
+        ("(", "a", ")"),
+        ("{ ", "a", "; }"),
+        ("$(", "a", ")"),
+        ("<(", "a", ")"),
+        ("\"$(", "a", ")\""),
+        ("${x:-", "a", "}"),
+        ("\"${x:-", "a", "}\""),
+        ("$((", "1", "))"),
+        ("$[", "1", "]"),
+        ("{a,", "b", "}"),
+        ("@(", "a", ")"),
+        ("if a; then ", "b", "; fi"),
+        ("! ", "a", ""),
+        ("x=(", "a", ")"),
+        ("f() { ", "a", "; }"),
+        ("$( (", "a", ") )"),
+    ];
+    for (open, inner, close) in nests {
+        for depth in [1, 8, MAX_DEPTH, 5_000] {
+            let nested = format!("{}{inner}{}", open.repeat(depth), close.repeat(depth));
+            for text in [nested.clone(), format!("x {nested}"), open.repeat(depth)] {
+                let _read = in_small_stack(&text).is_ok();
+            }
+        }
+    }
+    for (open, close) in [("[[ ( ", " ) ]]"), ("[[ ! ", " ]]"), ("[[ a =~ (", ") ]]")] {
+        let text = format!(
+            "{}a{}",
+            open.replace("[[ ", "").repeat(5_000),
+            close.replace(" ]]", "").repeat(5_000)
+        );
+        assert!(in_small_stack(&format!("[[ {text} ]]")).is_err());
+    }
+    assert_eq!(
+        in_small_stack(&"( ".repeat(MAX_DEPTH + 1)).unwrap_err(),
+        ParseErrorKind::Limit { what: "levels of nesting", limit: MAX_DEPTH }
+    );
+    let deep = format!("{}a{}", "$(".repeat(20), ")".repeat(20));
+    assert!(in_small_stack(&format!("x {deep}")).is_ok(), "what people write must not hit it");
+}
+
+#[test]
+fn backquotes_nest_at_the_price_of_backslashes() {
+    let mut text = "a".to_owned();
+    for _ in 0..8 {
+        text = format!("b `{}`", text.replace('\\', "\\\\").replace('`', "\\`"));
+    }
+    assert_eq!(parse(&text).unwrap().simple_commands().len(), 9);
+}
+
+#[test]
+fn long_texts_end_at_their_limits() {
+    let limit = |text: &str| match parse(text).unwrap_err().kind {
+        ParseErrorKind::Limit { what, limit } => Some((what, limit)),
+        _ => None,
+    };
+    let words = "a ".repeat(MAX_NODES + 1);
+    assert_eq!(limit(&words), Some(("words and parts", MAX_NODES)));
+    let long = "a".repeat(MAX_TEXT_BYTES + 1);
+    assert_eq!(limit(&long), Some(("bytes", MAX_TEXT_BYTES)));
+    let braces = format!("a {}", "{,}".repeat(MAX_BRACES));
+    assert_eq!(limit(&braces), Some(("braces in a word", MAX_BRACES)));
+    assert!(parse(&long[1..]).is_ok());
+}
+
+#[test]
+fn no_text_takes_long() {
+    let bytes = MAX_TEXT_BYTES / 4;
+    let unit_texts = [
+        "[",
+        "{",
+        "{a,",
+        "a[",
+        "((",
+        "$((",
+        "$[",
+        "${x",
+        "\"",
+        "`",
+        "<<E ",
+        "<<E\n",
+        "x=(",
+        "!(",
+        "*",
+        "~",
+        "\\\n",
+        "# ",
+        "a|",
+        "a;",
+        "1>",
+        "{x}",
+        "[[ ",
+        "@(a",
+        "((a) ",
+        "$((a) ",
+        "case x in ",
+        ",",
+        "..",
+    ];
+    let started = std::time::Instant::now();
+    for unit in unit_texts {
+        for prefix in ["", "a ", "a {", "[[ "] {
+            let text = format!("{prefix}{}", unit.repeat(bytes / unit.len()));
+            let _read = in_small_stack(&text).is_ok();
+        }
+    }
+    assert!(started.elapsed().as_secs() < 120, "{:?}", started.elapsed());
+}

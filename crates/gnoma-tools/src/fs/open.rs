@@ -1,0 +1,188 @@
+//! Opening what was judged, and nothing else.
+//!
+//! A path is resolved once, when a call is looked at; from then on it must hold no link. Whoever swaps
+//! a folder or file for a link between the check and the use gets an error, not a file elsewhere: the
+//! kernel refuses every link on the way (`openat2` with `RESOLVE_NO_SYMLINKS`; where that is missing,
+//! one step at a time with `O_NOFOLLOW`).
+
+use std::{
+    ffi::OsStr,
+    fs::File,
+    io,
+    os::fd::{AsFd, OwnedFd},
+    path::{Component, Path, PathBuf},
+};
+
+use rustix::{
+    fs::{AtFlags, CWD, FileType, Mode, OFlags, Stat, mkdirat, openat, statat},
+    io::Errno,
+};
+
+/// Bits of a new folder before the process's own mask.
+const NEW_FOLDER_MODE: Mode = Mode::from_bits_retain(0o777);
+/// Most folders that one call makes above a file.
+const MAX_NEW_FOLDERS: usize = 64;
+
+/// `path` with every link in it followed, as far as it exists.
+///
+/// What does not exist is kept as written; a `..` there has no meaning and the path is refused.
+///
+/// # Errors
+/// A folder on the way cannot be entered, links lead in circles, or `..` follows a missing name.
+pub fn resolve(path: &Path) -> io::Result<PathBuf> {
+    let mut missing: Vec<&OsStr> = Vec::new();
+    let mut known = path;
+    loop {
+        match known.canonicalize() {
+            Ok(mut real) => {
+                real.extend(missing.iter().rev());
+                return Ok(real);
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                let (Some(parent), Some(Component::Normal(name))) =
+                    (known.parent(), known.components().next_back())
+                else {
+                    return Err(error);
+                };
+                missing.push(name);
+                known = parent;
+            }
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+/// Opens the resolved file `real` for reading. A pipe or device does not block.
+pub(super) fn file(real: &Path) -> io::Result<File> {
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY;
+    straight(real, flags).map(File::from).map_err(explained)
+}
+
+/// Opens the resolved folder `real`.
+pub(super) fn folder(real: &Path) -> io::Result<OwnedFd> {
+    straight(real, OFlags::RDONLY | OFlags::DIRECTORY).map_err(explained)
+}
+
+/// Opens the resolved folder `real` and makes what is missing of it.
+pub(super) fn make_folder(real: &Path) -> io::Result<OwnedFd> {
+    let mut missing: Vec<&OsStr> = Vec::new();
+    let mut known = real;
+    let mut folder = loop {
+        match straight(known, OFlags::RDONLY | OFlags::DIRECTORY) {
+            Ok(folder) => break folder,
+            Err(Errno::NOENT) if missing.len() < MAX_NEW_FOLDERS => {
+                let (Some(parent), Some(name)) = (known.parent(), known.file_name()) else {
+                    return Err(Errno::NOENT.into());
+                };
+                missing.push(name);
+                known = parent;
+            }
+            Err(error) => return Err(explained(error)),
+        }
+    };
+    while let Some(name) = missing.pop() {
+        match mkdirat(&folder, name, NEW_FOLDER_MODE) {
+            Ok(()) | Err(Errno::EXIST) => {}
+            Err(error) => return Err(error.into()),
+        }
+        folder = step(&folder, name, OFlags::RDONLY | OFlags::DIRECTORY).map_err(explained)?;
+    }
+    Ok(folder)
+}
+
+/// Facts about `name` in `folder`, a link's own where it is one. `None` where there is nothing.
+pub(super) fn facts(folder: impl AsFd, name: &OsStr) -> io::Result<Option<Stat>> {
+    match statat(folder, name, AtFlags::SYMLINK_NOFOLLOW) {
+        Ok(facts) => Ok(Some(facts)),
+        Err(Errno::NOENT) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// What kind of thing `facts` are about.
+pub(super) fn kind(facts: &Stat) -> FileType {
+    FileType::from_raw_mode(facts.st_mode)
+}
+
+#[cfg(target_os = "linux")]
+fn straight(real: &Path, flags: OFlags) -> rustix::io::Result<OwnedFd> {
+    use rustix::fs::{ResolveFlags, openat2};
+    let resolve = ResolveFlags::NO_SYMLINKS;
+    match openat2(CWD, real, flags | OFlags::CLOEXEC, Mode::empty(), resolve) {
+        // An old kernel, or a container that refuses the call.
+        Err(Errno::NOSYS | Errno::PERM) => stepwise(real, flags),
+        opened => opened,
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn straight(real: &Path, flags: OFlags) -> rustix::io::Result<OwnedFd> {
+    stepwise(real, flags)
+}
+
+/// From the root, one name at a time.
+fn stepwise(real: &Path, flags: OFlags) -> rustix::io::Result<OwnedFd> {
+    let folder = OFlags::RDONLY | OFlags::DIRECTORY;
+    let mut names = real.components().filter_map(|part| match part {
+        Component::Normal(name) => Some(name),
+        _ => None,
+    });
+    let mut at = openat(CWD, "/", folder | OFlags::CLOEXEC, Mode::empty())?;
+    let Some(mut name) = names.next() else {
+        return Ok(at);
+    };
+    for next in names {
+        at = step(&at, name, folder)?;
+        name = next;
+    }
+    step(&at, name, flags)
+}
+
+fn step(folder: impl AsFd, name: &OsStr, flags: OFlags) -> rustix::io::Result<OwnedFd> {
+    openat(folder, name, flags | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())
+}
+
+fn explained(error: Errno) -> io::Error {
+    match error {
+        Errno::LOOP => {
+            io::Error::other("a link stands there now that was not there when it was looked at")
+        }
+        error => error.into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{fs, os::unix::fs::symlink};
+
+    use super::*;
+
+    #[test]
+    fn what_exists_is_resolved_and_the_rest_is_kept() {
+        let bench = tempfile::tempdir().unwrap();
+        let root = bench.path().canonicalize().unwrap();
+        fs::create_dir(root.join("real")).unwrap();
+        symlink("real", root.join("link")).unwrap();
+        symlink("loop", root.join("loop")).unwrap();
+        assert_eq!(resolve(&root.join("link/../x")).unwrap(), root.join("x"));
+        assert_eq!(resolve(&root.join("link/new/file")).unwrap(), root.join("real/new/file"));
+        assert!(resolve(&root.join("gone/../link")).is_err());
+        assert!(resolve(&root.join("loop")).is_err());
+    }
+
+    #[test]
+    fn both_ways_of_opening_refuse_a_link_anywhere() {
+        let bench = tempfile::tempdir().unwrap();
+        let root = bench.path().canonicalize().unwrap();
+        fs::create_dir(root.join("real")).unwrap();
+        fs::write(root.join("real/file"), "x").unwrap();
+        symlink("real", root.join("folder")).unwrap();
+        symlink("real/file", root.join("file")).unwrap();
+        for open in [straight, stepwise] {
+            let opens = |name: &str| open(&root.join(name), OFlags::RDONLY).is_ok();
+            assert!(opens("real/file") && opens("real"));
+            assert!(!opens("folder/file") && !opens("file") && !opens("folder"));
+        }
+        assert!(file(&root.join("file")).unwrap_err().to_string().contains("a link stands there"));
+    }
+}

@@ -1,0 +1,86 @@
+//! `gnoma doctor`: what holds on this machine. Asks no network and changes nothing.
+
+use std::{fmt::Write as _, path::Path};
+
+use anyhow::Result;
+use gnoma_config::settings::Sandbox;
+use gnoma_sandbox::{Strength, Support};
+
+use super::{cwd, print};
+use crate::{args::TurnArgs, report::Exit, surroundings::Surroundings, wire};
+
+/// Programs that tools use when they are there, and what for.
+const PROGRAMS: [(&str, &str); 2] =
+    [("bash", "runs commands; `sh` takes its place"), ("git", "most projects live in it")];
+
+pub(crate) fn run(args: &TurnArgs, around: &Surroundings) -> Result<Exit> {
+    let cwd = cwd(args, around)?;
+    let loaded = wire::configuration(args, around, &cwd)?;
+    let mut text = format!("gnoma {}\n", env!("CARGO_PKG_VERSION"));
+    let mode = loaded.settings.sandbox.mode;
+    let sound = sandbox(mode, &mut text);
+    privacy(&loaded.settings, &mut text);
+    folders(around, &cwd, &mut text);
+    programs(around, &mut text);
+    print(&text)?;
+    Ok(if sound { Exit::Done } else { Exit::Failed })
+}
+
+fn line(text: &mut String, holds: bool, name: &str, note: &str) {
+    let mark = if holds { "✓" } else { "✗" };
+    let _infallible = writeln!(text, "  {mark} {name}: {note}");
+}
+
+/// Says which walls there are; whether they are as strong as the settings want them.
+fn sandbox(mode: Sandbox, text: &mut String) -> bool {
+    if mode == Sandbox::Off {
+        text.push_str("\nsandbox: switched off by `sandbox.mode`\n");
+        return true;
+    }
+    let support = Support::detect();
+    let _infallible = writeln!(text, "\nsandbox: {}", support.strength);
+    for part in &support.parts {
+        line(text, part.holds, part.name, &part.note);
+    }
+    match (mode, support.strength) {
+        (Sandbox::Required, Strength::Partial | Strength::None) => {
+            text.push_str("  `sandbox.mode` is `required`: no command will run here\n");
+            false
+        }
+        (_, Strength::None) => {
+            text.push_str("  commands run without walls; permissions still hold\n");
+            false
+        }
+        (_, Strength::Partial | Strength::Full) => true,
+    }
+}
+
+fn privacy(settings: &gnoma_config::Settings, text: &mut String) {
+    let said = if settings.privacy.incognito {
+        "incognito: nothing of what is said or done is kept"
+    } else {
+        "normal"
+    };
+    let _infallible = writeln!(text, "\nprivacy: {said}");
+}
+
+fn folders(around: &Surroundings, cwd: &Path, text: &mut String) {
+    let (config, state) = (around.config_dir(), around.state_dir());
+    text.push_str("\nfolders\n");
+    for (name, folder) in [("workspace", cwd), ("configuration", &*config), ("state", &*state)] {
+        let missing = if folder.exists() { "" } else { " (not there yet)" };
+        line(text, true, name, &format!("{}{missing}", folder.display()));
+    }
+}
+
+fn programs(around: &Surroundings, text: &mut String) {
+    text.push_str("\nprograms\n");
+    let path = around.var("PATH").unwrap_or_default();
+    for (program, what_for) in PROGRAMS {
+        let found = path.split(':').map(|folder| Path::new(folder).join(program));
+        match found.into_iter().find(|file| file.is_file()) {
+            Some(file) => line(text, true, program, &file.display().to_string()),
+            None => line(text, false, program, &format!("not found ({what_for})")),
+        }
+    }
+}

@@ -1,0 +1,274 @@
+//! `gnoma guard`: the guard's own judgement for people, scripts and measurements.
+
+use std::{
+    fmt::Write as _,
+    fs::File,
+    io::{self, BufRead, BufReader, BufWriter, Read, Write},
+    path::Path,
+};
+
+use anyhow::{Context as _, Result};
+use base64::{Engine as _, prelude::BASE64_STANDARD};
+use gnoma_config::Loaded;
+use gnoma_engine::Place;
+use gnoma_guard::{
+    firewall::{Action, Allowed, Policy},
+    permission::{ShellRow, World},
+    secrets::Finding,
+    unicode::{self, Flag, Keep},
+    vault::Vault,
+};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::{cwd, print};
+use crate::{
+    args::{GuardInput, GuardSub, TurnArgs},
+    guarding::{self, Search},
+    report::{self, Exit, Misuse},
+    surroundings::Surroundings,
+    wire,
+};
+
+/// Most bytes that are looked at in one go; a longer text is refused, not cut.
+const MAX_TEXT_BYTES: u64 = 1 << 30;
+
+pub(crate) fn run(what: &GuardSub, args: &TurnArgs, around: &Surroundings) -> Result<Exit> {
+    let cwd = cwd(args, around)?;
+    let loaded = wire::configuration(args, around, &cwd)?;
+    match what {
+        GuardSub::Scan(input) => scan(input, &guarding::search(&loaded.settings, around)?),
+        GuardSub::Clean(input) => clean(input),
+        GuardSub::Shell(input) => shell(input, &guarding::place(&loaded, around, &cwd, Vec::new())),
+        GuardSub::Explain { command } => explain(command, &loaded, around, &cwd),
+    }
+}
+
+/// Code 1 when something was found.
+fn verdict(found: bool) -> Exit {
+    if found { Exit::Failed } else { Exit::Done }
+}
+
+fn open(input: &GuardInput) -> Result<Box<dyn BufRead>> {
+    match input.file.as_deref().filter(|file| *file != Path::new("-")) {
+        None => Ok(Box::new(BufReader::new(io::stdin()))),
+        Some(file) => {
+            let opened = File::open(file);
+            let opened = opened
+                .map_err(|error| Misuse(format!("cannot read `{}`: {error}", file.display())))?;
+            Ok(Box::new(BufReader::new(opened)))
+        }
+    }
+}
+
+fn whole(input: &GuardInput) -> Result<Vec<u8>> {
+    let mut text = Vec::new();
+    open(input)?.take(MAX_TEXT_BYTES + 1).read_to_end(&mut text)?;
+    if text.len() as u64 > MAX_TEXT_BYTES {
+        let text = format!("the text is longer than {MAX_TEXT_BYTES} bytes; look at it in parts");
+        return Err(Misuse(text).into());
+    }
+    Ok(text)
+}
+
+/// Answers each JSON line with one.
+fn answer_lines<T: for<'a> Deserialize<'a>>(
+    input: &GuardInput,
+    mut answer: impl FnMut(T) -> Result<(Value, bool)>,
+) -> Result<Exit> {
+    let mut out = BufWriter::new(io::stdout().lock());
+    let mut found = false;
+    for (number, line) in (1..).zip(open(input)?.split(b'\n')) {
+        let line = line?;
+        if line.trim_ascii().is_empty() {
+            continue;
+        }
+        let question = serde_json::from_slice(&line)
+            .map_err(|error| Misuse(format!("line {number} is no question: {error}")))?;
+        let (value, hit) = answer(question)?;
+        found |= hit;
+        if let Err(error) = writeln!(out, "{value}") {
+            return report::unwritten(error);
+        }
+    }
+    match out.flush() {
+        Ok(()) => Ok(verdict(found)),
+        Err(error) => report::unwritten(error),
+    }
+}
+
+/// A text in a JSON line.
+#[derive(Deserialize)]
+struct TextLine {
+    id: String,
+    text_b64: String,
+}
+
+impl TextLine {
+    fn text(&self) -> Result<Vec<u8>> {
+        let decoded = BASE64_STANDARD.decode(&self.text_b64);
+        decoded.with_context(|| format!("`text_b64` of `{}` is no base64", self.id))
+    }
+}
+
+fn scan(input: &GuardInput, search: &Search) -> Result<Exit> {
+    if input.jsonl {
+        return answer_lines(input, |line: TextLine| {
+            let text = line.text()?;
+            let hits = hits(search, &text);
+            let findings: Vec<_> = hits.iter().map(Hit::to_json).collect();
+            let redacted = BASE64_STANDARD.encode(redact(&text, &hits));
+            let value = json!({"id": line.id, "findings": findings, "redacted_b64": redacted});
+            Ok((value, !hits.is_empty()))
+        });
+    }
+    let text = whole(input)?;
+    let hits = hits(search, &text);
+    let mut listed = String::new();
+    let (mut line, mut column, mut at) = (1, 1, 0);
+    for Hit { finding, action } in &hits {
+        for byte in text.get(at..finding.start).unwrap_or_default() {
+            (line, column) = if *byte == b'\n' { (line + 1, 1) } else { (line, column + 1) };
+        }
+        at = finding.start;
+        let (rule, bytes) = (&finding.rule, finding.end - finding.start);
+        let action = name(*action);
+        let _infallible = writeln!(listed, "{line}:{column} {rule} ({bytes} bytes): {action}");
+    }
+    let exit = verdict(!hits.is_empty());
+    print(&listed).map(|printed| if printed == Exit::Done { exit } else { printed })
+}
+
+/// A secret and what the settings do with it.
+struct Hit {
+    finding: Finding,
+    action: Action,
+}
+
+impl Hit {
+    fn to_json(&self) -> Value {
+        let Finding { start, end, rule } = &self.finding;
+        json!({"rule": &**rule, "start": start, "end": end, "action": name(self.action)})
+    }
+}
+
+fn name(action: Action) -> &'static str {
+    match action {
+        Action::Redact => "redact",
+        Action::Block => "block",
+        Action::Warn => "warn",
+        Action::Allow => "allow",
+    }
+}
+
+fn hits(search: &Search, text: &[u8]) -> Vec<Hit> {
+    let Search { scanner, policy, allowed } = search;
+    let hit = |finding: Finding| {
+        let action = action(policy, allowed, text, &finding);
+        Hit { finding, action }
+    };
+    scanner.scan(text).into_iter().map(hit).collect()
+}
+
+fn action(policy: &Policy, allowed: &[Allowed], text: &[u8], finding: &Finding) -> Action {
+    let value = text.get(finding.start..finding.end).map(String::from_utf8_lossy);
+    let of_value = value.map(|value| Allowed::of(&value));
+    if of_value.is_some_and(|value| allowed.contains(&value)) {
+        return Action::Allow;
+    }
+    policy.action(&finding.rule, None, None)
+}
+
+fn redact(text: &[u8], hits: &[Hit]) -> Vec<u8> {
+    let vault = Vault::new(1);
+    let (mut redacted, mut at) = (Vec::with_capacity(text.len()), 0);
+    let hidden = hits.iter().filter(|hit| matches!(hit.action, Action::Redact | Action::Block));
+    for Hit { finding, .. } in hidden {
+        let value = text.get(finding.start..finding.end).unwrap_or_default();
+        redacted.extend_from_slice(text.get(at..finding.start).unwrap_or_default());
+        let placeholder = vault.conceal(&finding.rule, &String::from_utf8_lossy(value));
+        redacted.extend_from_slice(placeholder.as_bytes());
+        at = finding.end;
+    }
+    redacted.extend_from_slice(text.get(at..).unwrap_or_default());
+    redacted
+}
+
+fn clean(input: &GuardInput) -> Result<Exit> {
+    if input.jsonl {
+        return answer_lines(input, |line: TextLine| {
+            let text = line.text()?;
+            let cleaned = unicode::clean_bytes(&text, Keep::Text);
+            let flags: Vec<_> = cleaned.flags.iter().map(Flag::sentence).collect();
+            let found = suspicious(&cleaned.flags);
+            let text = BASE64_STANDARD.encode(cleaned.text.as_bytes());
+            Ok((json!({"id": line.id, "text_b64": text, "flags": flags}), found))
+        });
+    }
+    let text = whole(input)?;
+    let cleaned = unicode::clean_bytes(&text, Keep::Text);
+    for flag in &cleaned.flags {
+        report::say(flag.sentence());
+    }
+    // The bytes as they are: this output is what the command is for, and it is clean.
+    let mut out = io::stdout().lock();
+    match out.write_all(cleaned.text.as_bytes()).and_then(|()| out.flush()) {
+        Ok(()) => Ok(verdict(suspicious(&cleaned.flags))),
+        Err(error) => report::unwritten(error),
+    }
+}
+
+/// Whether a person should hear of it.
+fn suspicious(flags: &[Flag]) -> bool {
+    flags.iter().any(|flag| flag.kind.is_suspicious())
+}
+
+/// A command in a JSON line.
+#[derive(Deserialize)]
+struct CommandLine {
+    id: String,
+    command: String,
+}
+
+fn shell(input: &GuardInput, place: &Place) -> Result<Exit> {
+    let world = world(place);
+    let runs = |row: &ShellRow| row.verdict == "allow";
+    if input.jsonl {
+        return answer_lines(input, |line: CommandLine| {
+            let row = ShellRow::of(&line.command, &world);
+            let asks = !runs(&row);
+            let value = json!({
+                "id": line.id, "parse_ok": row.parse_ok, "commands": row.commands,
+                "read_only": row.read_only, "risk": row.risk, "verdict": row.verdict, "why": row.why,
+            });
+            Ok((value, asks))
+        });
+    }
+    let text = whole(input)?;
+    let (mut listed, mut asks) = (String::new(), false);
+    for command in String::from_utf8_lossy(&text).lines().filter(|line| !line.trim().is_empty()) {
+        let row = ShellRow::of(command, &world);
+        asks |= !runs(&row);
+        let _infallible = writeln!(listed, "{:<6} {command}\n       {}", row.verdict, row.why);
+    }
+    let exit = verdict(asks);
+    print(&listed).map(|printed| if printed == Exit::Done { exit } else { printed })
+}
+
+fn world(place: &Place) -> World<'_> {
+    World {
+        cwd: &place.cwd,
+        home: place.home.as_deref(),
+        roots: &place.roots,
+        config_dirs: &place.config_dirs,
+        trusted: place.trusted,
+        sandboxed: place.sandboxed,
+        resolve: &*place.resolve,
+    }
+}
+
+fn explain(command: &str, loaded: &Loaded, around: &Surroundings, cwd: &Path) -> Result<Exit> {
+    let place = guarding::place(loaded, around, cwd, Vec::new());
+    let permissions = guarding::permissions(&loaded.settings)?;
+    print(&permissions.explain(loaded.settings.permission.mode, &world(&place), command))
+}

@@ -4,4 +4,5 @@
 //! libFuzzer, so that the tests of the crates they concern include these files and run the corpus.
 
 pub mod engine;
+pub mod guard;
 pub mod llm;

@@ -5,6 +5,7 @@
 //! | command | what it does |
 //! |---|---|
 //! | `decode [DELTAS] [PASSES] [PROTOCOL]` | how fast answers are read |
+//! | `guard GNOMA FOLDER` | what looking through everything costs |
 //! | `history` | what a long conversation costs |
 //! | `mock SCRIPT` | a model server for `bench/one-shot` |
 //! | `tokens` | tokens of the request on standard input |
@@ -13,16 +14,19 @@ mod command;
 
 use anyhow::{Result, bail};
 
+const COMMANDS: &str = "decode, guard, history, mock, tokens";
+
 fn main() -> Result<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     match arguments.split_first() {
         Some((command, rest)) => match command.as_str() {
             "decode" => command::decode::run(rest),
+            "guard" => command::guard::run(rest),
             "history" => command::history::run(rest),
             "mock" => command::mock::run(rest.to_vec()),
             "tokens" => command::tokens::run(),
-            _ => bail!("there is no command `{command}`; there are decode, history, mock, tokens"),
+            _ => bail!("there is no command `{command}`; there are {COMMANDS}"),
         },
-        None => bail!("name a command: decode, history, mock, tokens"),
+        None => bail!("name a command: {COMMANDS}"),
     }
 }

@@ -10,6 +10,7 @@ pub mod message;
 pub mod provider;
 pub mod secret;
 pub mod session;
+pub mod store;
 pub mod stream;
 pub mod tool;
 pub mod usage;

@@ -330,7 +330,8 @@ impl Session {
             self.gate.forget(&id);
             return Ok(Some(Input::ToolDone(id, outcome, duration_ms)));
         };
-        let reason = format!("{why}; run it again outside the sandbox?");
+        // The question first: a long reason is cut at its end.
+        let reason = format!("run it again outside the sandbox? {why}");
         let call = self.turn.call(&id).cloned();
         self.held.insert(id, Held { outcome, duration_ms });
         if let Some(call) = call {

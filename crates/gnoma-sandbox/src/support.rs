@@ -51,14 +51,17 @@ impl Support {
     }
 
     /// Whether commands get namespaces of their own.
+    #[cfg(target_os = "linux")]
     pub(crate) fn has_namespaces(&self) -> bool {
         self.parts.iter().any(|part| part.name == NAMESPACES && part.holds)
     }
 }
 
+#[cfg(target_os = "linux")]
 const NAMESPACES: &str = "namespaces";
 
 /// What was found out.
+#[cfg(target_os = "linux")]
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Found {
     pub(crate) namespaces: Result<(), NoNamespaces>,
@@ -67,6 +70,7 @@ pub(crate) struct Found {
 }
 
 /// Why there are no namespaces.
+#[cfg(target_os = "linux")]
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum NoNamespaces {
     Refused,
@@ -109,8 +113,9 @@ impl Support {
 #[cfg(target_os = "linux")]
 fn namespaces_part(namespaces: Result<(), NoNamespaces>) -> Part {
     const LOST: &str = "Without them protected files in the workspace are put back after a command \
-        instead of being read-only, no sockets can be used (so no local servers), and what a \
-        command starts and detaches may outlive it until gnoma ends.";
+        instead of being read-only, modes and times of files outside can be changed, processes can \
+        be seen, no sockets can be used (so no local servers), and what a command starts and \
+        detaches may outlive it until gnoma ends.";
     let note = match namespaces {
         Ok(()) => "files, processes and network of a command are its own".to_owned(),
         Err(NoNamespaces::Refused) => format!(

@@ -35,6 +35,7 @@ pub(crate) mod builtin;
 pub(crate) mod compiled;
 #[cfg(test)]
 mod examples;
+mod shape;
 
 /// Distance in bytes within which a word of [`Rule::near`] counts, unless the rule says otherwise.
 pub const DEFAULT_REACH: usize = 80;

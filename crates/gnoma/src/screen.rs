@@ -5,6 +5,7 @@
 
 use std::{borrow::Cow, os::fd::AsFd};
 
+use gnoma_guard::unicode::{self, Keep};
 use rustix::termios::tcgetwinsize;
 
 /// How far a tab moves at most.
@@ -58,27 +59,27 @@ fn columns_of(c: char) -> usize {
     }
 }
 
-/// Whether a character only shows itself: no control character but line breaks and tabs, and none
-/// of those that reverse the direction of what follows.
-pub(crate) fn is_harmless(c: char) -> bool {
-    match c {
-        '\n' | '\t' => true,
-        '\u{061C}'
-        | '\u{200E}'
-        | '\u{200F}'
-        | '\u{202A}'..='\u{202E}'
-        | '\u{2066}'..='\u{2069}' => false,
-        _ => !c.is_control(),
+/// `text` with a mark in place of everything that does more than show itself, or shows nothing and
+/// hides something. One mark for a run: what was there is seen to have been there.
+pub(crate) fn clean(text: &str) -> Cow<'_, str> {
+    let Cow::Owned(kept) = unicode::clean(text, Keep::Text).text else {
+        return Cow::Borrowed(text);
+    };
+    let mut shown = String::with_capacity(text.len());
+    let mut rest = kept.chars().peekable();
+    for c in text.chars() {
+        if rest.next_if_eq(&c).is_some() {
+            shown.push(c);
+        } else if !shown.ends_with(char::REPLACEMENT_CHARACTER) {
+            shown.push(char::REPLACEMENT_CHARACTER);
+        }
     }
+    Cow::Owned(shown)
 }
 
-/// `text` with a mark in place of every character that does more than show itself.
-pub(crate) fn clean(text: &str) -> Cow<'_, str> {
-    if text.chars().all(is_harmless) {
-        return Cow::Borrowed(text);
-    }
-    let mark = |c| if is_harmless(c) { c } else { char::REPLACEMENT_CHARACTER };
-    Cow::Owned(text.chars().map(mark).collect())
+/// `text` without all that, and without a mark.
+pub(crate) fn plain(text: &str) -> Cow<'_, str> {
+    unicode::clean(text, Keep::Text).text
 }
 
 #[cfg(test)]
@@ -97,7 +98,8 @@ mod tests {
     #[test]
     fn what_does_more_than_show_itself_is_marked() {
         assert_eq!(clean("a\tb\nç日🎉"), "a\tb\nç日🎉");
-        assert_eq!(clean("\x1b[2Kx\r\u{9b}y\u{7f}"), "\u{FFFD}[2Kx\u{FFFD}\u{FFFD}y\u{FFFD}");
+        assert_eq!(clean("a\x1b[2Kx\rz\u{7f}"), "a\u{FFFD}x\u{FFFD}z\u{FFFD}");
         assert_eq!(clean("ls # \u{202E}fr- mr\u{2069}"), "ls # \u{FFFD}fr- mr\u{FFFD}");
+        assert_eq!(clean("rm\u{200B}\u{E0041} -rf"), "rm\u{FFFD} -rf");
     }
 }

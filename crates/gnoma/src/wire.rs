@@ -1,6 +1,7 @@
 //! Turns settings into the crates' own options. The only place that sees both.
 
 use std::{
+    net::IpAddr,
     path::{Path, PathBuf},
     sync::Arc,
     time::Duration,
@@ -119,6 +120,18 @@ fn address(wire: Protocol, url: &str) -> String {
     }
 }
 
+/// Whether an address leads nowhere but to this machine.
+fn is_this_machine(url: &str) -> bool {
+    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+    let authority = rest.split(['/', '?', '#', '\\']).next().unwrap_or_default();
+    let host_and_port = authority.rsplit('@').next().unwrap_or_default();
+    let host = match host_and_port.strip_prefix('[').and_then(|inner| inner.split_once(']')) {
+        Some((address, _)) => address,
+        None => host_and_port.split(':').next().unwrap_or_default(),
+    };
+    host == "localhost" || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
+}
+
 fn protocol(wire: Wire) -> Protocol {
     match wire {
         Wire::Mistral => Protocol::Mistral,
@@ -177,10 +190,12 @@ pub(crate) async fn arm(settings: &Settings, http: &Http, firewall: &Arc<Firewal
         return Err(missing_key(&profile).into());
     }
     let local = profile.local;
+    // Its name says how it is spoken to; where what is sent ends up, only its address says.
+    let stays_here = local && is_this_machine(&profile.base_url);
     let configured = settings.provider.context.get(&name).copied();
     let is_ollama = profile.protocol == Protocol::Ollama;
     let provider = gnoma_llm::connect(profile, http.clone());
-    let provider = Guarded::new(provider, Arc::clone(firewall), local);
+    let provider = Guarded::new(provider, Arc::clone(firewall), stays_here);
     guarding::privacy(settings).admits(provider.facts()).map_err(Misuse)?;
     let (model, window) = model(settings, known, local, &provider).await?;
     Ok(Arm {
@@ -358,6 +373,29 @@ mod tests {
         ];
         for (wire, written, meant) in cases {
             assert_eq!(address(wire, written), meant);
+        }
+    }
+    #[test]
+    fn only_loopback_is_this_machine() {
+        for here in [
+            "http://localhost:11434",
+            "http://127.0.0.1:8080/v1",
+            "http://[::1]:1/",
+            "http://127.9.9.9",
+        ] {
+            assert!(is_this_machine(here), "{here}");
+        }
+        for elsewhere in [
+            "https://api.example.com/v1",
+            "http://192.168.0.7:11434",
+            "http://localhost.example.com",
+            "http://localhost:1@example.com/v1",
+            "http://example.com\\@localhost/",
+            "http://[2001:db8::1]:8080",
+            "http://example.com/#@localhost",
+            "",
+        ] {
+            assert!(!is_this_machine(elsewhere), "{elsewhere}");
         }
     }
 }

@@ -34,7 +34,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
         ],
     ),
     ("gnoma-testkit", &["gnoma-core"]),
-    ("gnoma-bench", &["gnoma-core", "gnoma-llm", "gnoma-guard"]),
+    ("gnoma-bench", &["gnoma-core", "gnoma-llm", "gnoma-guard", "gnoma-sandbox"]),
     ("xtask", &[]),
 ];
 

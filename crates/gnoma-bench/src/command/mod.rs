@@ -1,6 +1,7 @@
 //! The commands, a file each.
 
 pub(crate) mod decode;
+pub(crate) mod guard;
 pub(crate) mod history;
 pub(crate) mod mock;
 pub(crate) mod tokens;

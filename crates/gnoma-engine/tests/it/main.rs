@@ -3,6 +3,7 @@
 #![expect(clippy::expect_used, clippy::unwrap_used, reason = "these are tests")]
 
 mod corpus;
+mod gate;
 
 use std::{
     path::{Path, PathBuf},
@@ -34,6 +35,16 @@ struct Run {
 fn start(answers: Vec<Answer>, tools: Vec<FakeTool>, interactive: bool) -> Run {
     let provider = Arc::new(FakeProvider::new(answers));
     let tools = tools.into_iter().map(|tool| Arc::new(tool) as Arc<dyn Tool>).collect();
+    let mode = if interactive { PermissionMode::Auto } else { PermissionMode::Bypass };
+    start_with(provider, tools, mode, interactive)
+}
+
+fn start_with(
+    provider: Arc<FakeProvider>,
+    tools: Vec<Arc<dyn Tool>>,
+    mode: PermissionMode,
+    interactive: bool,
+) -> Run {
     let firewall = Arc::new(Firewall::new(firewall::Options {
         scanner: Scanner::new(Default::default()).unwrap(),
         policy: Policy::default(),
@@ -64,7 +75,7 @@ fn start(answers: Vec<Answer>, tools: Vec<FakeTool>, interactive: bool) -> Run {
         tools,
         arms: vec![arm],
         system: Box::new(|_| "be good".into()),
-        mode: if interactive { PermissionMode::Auto } else { PermissionMode::Bypass },
+        mode,
         permissions: Permissions::default(),
         firewall,
         interactive,

@@ -23,7 +23,7 @@ use super::{
     suggest, text_of,
     words::{Match, quoted},
 };
-use crate::places::{self, Spot};
+use crate::places::Spot;
 
 /// Most simple commands that a person can be expected to read, and rules to be held to.
 const MAX_PARTS: usize = 50;
@@ -297,16 +297,15 @@ impl<'a> Bench<'a> {
         for command in &analysis.commands {
             for deed in deed::of(command, self.world) {
                 grant.network |= matches!(deed.effect, Effect::Network(_));
-                if let Some((_, spot)) = deed.spot()
-                    && !spot.is_sink()
-                    && !places::is_inside(spot, self.world)
-                {
-                    grant.paths.push(spot.folder_or_path());
+                if let Some((touch, spot)) = deed.spot().filter(|(_, spot)| !spot.is_sink()) {
+                    self.grant_place(touch, spot, &deed.worry, &mut grant);
                 }
             }
         }
-        grant.paths.sort();
-        grant.paths.dedup();
+        for paths in [&mut grant.paths, &mut grant.writable] {
+            paths.sort();
+            paths.dedup();
+        }
         grant.network |= self.mode == PermissionMode::Bypass && !analysis.is_read_only();
         grant
     }

@@ -39,10 +39,22 @@ impl<'a> Bench<'a> {
         let touch = if tool.access == Access::Read { Touch::Read } else { Touch::Write };
         let spot = Spot::path(Path::new(path), self.world);
         let mut grant = Grant::default();
-        if !places::is_inside(&spot, self.world) {
-            grant.paths.push(spot.folder_or_path());
-        }
+        self.grant_place(touch, &spot, &places::weigh(touch, &spot, self.world), &mut grant);
         (self.file_at(tool, touch, &spot), grant)
+    }
+
+    /// Adds what a touch reaches beyond what every call may: places outside the workspace, and inside
+    /// it those that are guarded.
+    pub(super) fn grant_place(&self, touch: Touch, spot: &Spot, worry: &Worry, grant: &mut Grant) {
+        let place = spot.folder_or_path();
+        if touch != Touch::Read && worry.gravity > Gravity::Plain {
+            // What is deleted is taken out of the folder above it.
+            let changed = if touch == Touch::Delete { place.parent() } else { None };
+            grant.writable.push(changed.unwrap_or(&place).to_path_buf());
+        }
+        if !places::is_inside(spot, self.world) || worry.gravity == Gravity::Secret {
+            grant.paths.push(place);
+        }
     }
 
     fn file_at(&self, tool: &ToolSpec, touch: Touch, spot: &Spot) -> Opinion {

@@ -128,8 +128,21 @@ const NEW_NAMESPACES: [libc::c_int; 8] = [
 /// has that number.
 const CLONE_NEWTIME: libc::c_int = 0x80;
 
-/// Requests to a terminal that put words into another's mouth.
-const TERMINAL_REQUESTS: [u64; 2] = [0x5412, 0x541C];
+/// Requests to a descriptor that are refused.
+const REQUESTS: [u64; 9] = [
+    // Put words into the mouth of whoever sits at a terminal: `TIOCSTI`, `TIOCLINUX`.
+    0x5412,
+    0x541C,
+    // Make and remove parts of a file system that hold a copy of others, hidden files included:
+    // snapshots of btrfs, in both versions, and of bcachefs.
+    0x5000_9401,
+    0x5000_9417,
+    0x5000_940E,
+    0x5000_9418,
+    0x5000_940F,
+    0x5000_943F,
+    0x4020_BC10,
+];
 
 /// Modes under which a program runs as its owner, whoever starts it.
 const SET_ID_MODES: [libc::c_uint; 2] = [libc::S_ISUID, libc::S_ISGID];
@@ -191,7 +204,7 @@ fn refused(sockets: Sockets) -> Built<Calls> {
         REFUSED.iter().chain(REFUSED_HERE).map(|call| (*call, Vec::new())).collect();
     let namespaces = NEW_NAMESPACES.map(|flag| u64::from(flag.unsigned_abs()));
     calls.insert(libc::SYS_clone, any(namespaces.map(|flag| has(0, flag)))?);
-    calls.insert(libc::SYS_ioctl, any(TERMINAL_REQUESTS.map(|request| is(1, request)))?);
+    calls.insert(libc::SYS_ioctl, any(REQUESTS.map(|request| is(1, request)))?);
     calls.insert(libc::SYS_personality, vec![all(PERSONALITIES.map(|domain| is_not(0, domain)))?]);
     calls.insert(libc::SYS_socket, socket_rules(sockets)?);
     calls

@@ -36,20 +36,18 @@ use super::{
     guarded::Snapshot,
     landlocked::{self, Grants},
     mounts::{self, RUN, View},
-    protect::{self, Protection},
+    protect::{self, Protection, StandIn},
     raw::{self, Forked, next_signal},
     session, sockets,
     watch::{Ending, Guard, Report, Watch},
 };
-use crate::{environment, plan::Plan, policy::Policy};
+use crate::{environment, launcher::NOT_BUILT, plan::Plan, policy::Policy};
 
 /// The first argument that asks for a walled command.
 pub(crate) const RUN_COMMAND: &str = "walls:run";
 /// The first argument that asks for a holder of namespaces.
 pub(crate) const HOLD_SESSION: &str = "walls:session";
 
-/// Exit code when the walls cannot be built; the command was not run.
-pub(crate) const NOT_BUILT: u8 = 125;
 /// Exit code when the command cannot be started.
 const NOT_STARTED: u8 = 126;
 /// Exit code when there is no such command.
@@ -73,6 +71,12 @@ fn refuse(fault: &Fault) -> ExitCode {
     ExitCode::from(NOT_BUILT)
 }
 
+/// What the walls rest on.
+enum Ground<'a> {
+    Namespaces(View<'a>),
+    Memory(Snapshot),
+}
+
 /// What the parts of the launcher share.
 struct Launch {
     policy: Policy,
@@ -87,6 +91,8 @@ struct Launch {
 /// The paths of a policy as they really are; what does not exist is left out.
 struct Paths {
     writable: Vec<PathBuf>,
+    /// Only those below a writable root: the others cannot be changed anyway.
+    protected: Vec<PathBuf>,
     hidden: Vec<PathBuf>,
     devices: Vec<PathBuf>,
 }
@@ -97,8 +103,10 @@ impl Paths {
         if writable.iter().any(|path| path == Path::new("/")) {
             return Err(Fault::new("make `/` writable", "that would leave no wall standing"));
         }
+        let below = |path: &PathBuf| below(&writable, path);
+        let protected = policy.protected.iter().filter_map(below).collect();
         let hidden = real(policy.readable.hidden());
-        Ok(Self { writable, hidden, devices: real(&policy.devices) })
+        Ok(Self { protected, hidden, devices: real(&policy.devices), writable })
     }
 }
 
@@ -109,6 +117,20 @@ fn working_folder() -> Result<PathBuf, Fault> {
 
 fn real(paths: &[PathBuf]) -> Vec<PathBuf> {
     paths.iter().filter_map(|path| fs::canonicalize(path).ok()).collect()
+}
+
+/// The path as it lies below a root. Links on the way to the root are followed; those below it are
+/// kept, for they are held themselves.
+fn below(roots: &[PathBuf], path: &Path) -> Option<PathBuf> {
+    let is_below = |path: &Path| roots.iter().any(|root| path.starts_with(root));
+    if is_below(path) {
+        return Some(path.to_owned());
+    }
+    path.ancestors().find_map(|ancestor| {
+        let rest = path.strip_prefix(ancestor).ok()?;
+        let real = fs::canonicalize(ancestor).ok()?.join(rest);
+        is_below(&real).then_some(real)
+    })
 }
 
 /// Leaves out what lies below another: it is writable already.
@@ -154,7 +176,7 @@ fn pipe() -> Result<(OwnedFd, OwnedFd), Fault> {
 
 impl Launch {
     fn with_namespaces(&self, session: Pid) -> Result<ExitCode, Fault> {
-        let protection = Protection::prepare(&self.paths.writable, &self.policy.protected)?;
+        let protection = Protection::prepare(&self.paths.writable, &self.paths.protected)?;
         let keeper = Keeper::start(&protection)?;
         let masked: Vec<&Path> = self.paths.hidden.iter().map(PathBuf::as_path).collect();
         let sockets = sockets::of_host(&[&masked[..], &[Path::new(RUN)]].concat());
@@ -166,23 +188,17 @@ impl Launch {
             sockets: &sockets,
             protection: &protection,
         };
-        mounts::build(&view, &self.here)?;
-        self.supervise(Guard::Mounts(&protection), keeper)
+        self.supervise(Ground::Namespaces(view), &keeper)
     }
 
     fn without_namespaces(&self) -> Result<ExitCode, Fault> {
         raw::landlock_version()
             .step(|| "find Landlock or namespaces, one of which it needs".to_owned())?;
-        let protected = self.protected_below_roots();
-        self.supervise(Guard::Memory(Snapshot::take(&protected)), None)
+        self.supervise(Ground::Memory(Snapshot::take(&self.paths.protected)), &Keeper::none())
     }
 
-    fn protected_below_roots(&self) -> Vec<PathBuf> {
-        let below = |path: &&PathBuf| self.paths.writable.iter().any(|root| path.starts_with(root));
-        self.policy.protected.iter().filter(below).cloned().collect()
-    }
-
-    /// Enters the session's namespaces and makes those that are the command's own.
+    /// Enters the session's namespaces; the next process is the first of one of its own. Mounts are
+    /// left as they are outside, or stand-ins could not be removed from here.
     fn join(&self, session: Pid) -> Result<(), Fault> {
         let session = pidfd(session)?;
         let mut spaces =
@@ -192,22 +208,20 @@ impl Launch {
         }
         move_into_thread_name_spaces(session.as_fd(), spaces)
             .step(|| "enter the session's namespaces".to_owned())?;
-        raw::unshare(UnshareFlags::NEWNS | UnshareFlags::NEWPID)
-            .step(|| "make namespaces".to_owned())
+        raw::unshare(UnshareFlags::NEWPID).step(|| "make a namespace of processes".to_owned())
     }
 
     /// Starts the watch and waits for its report.
-    fn supervise(&self, guard: Guard<'_>, keeper: Option<Keeper>) -> Result<ExitCode, Fault> {
+    fn supervise(&self, ground: Ground<'_>, keeper: &Keeper<'_>) -> Result<ExitCode, Fault> {
         let (report, reporter) = pipe()?;
         let signals = raw::watch_signals().step(|| "watch signals".to_owned())?;
         match raw::fork().step(|| "start a process".to_owned())? {
             Forked::Child => {
                 drop(report);
-                self.watch(guard, &signals, &reporter)
+                self.watch(ground, &signals, &reporter)
             }
             Forked::Parent(watch) => {
                 drop(reporter);
-                let keeper = keeper.map(Keeper::release);
                 Ok(self.wait(watch, keeper, &report, &signals))
             }
         }
@@ -215,16 +229,24 @@ impl Launch {
 
     fn watch(
         &self,
-        guard: Guard<'_>,
+        ground: Ground<'_>,
         signals: &OwnedFd,
         report: &OwnedFd,
     ) -> Result<ExitCode, Fault> {
-        let has_namespaces = matches!(guard, Guard::Mounts(_));
-        if has_namespaces {
-            mounts::build_proc(self.policy.limits.processes)?;
-        } else {
-            set_child_subreaper(Some(getpid())).step(|| "adopt orphans".to_owned())?;
-        }
+        let has_namespaces = matches!(ground, Ground::Namespaces(_));
+        let guard = match ground {
+            Ground::Namespaces(view) => {
+                raw::unshare(UnshareFlags::NEWNS)
+                    .step(|| "make a namespace of mounts".to_owned())?;
+                mounts::build(&view, &self.here)?;
+                mounts::build_proc(self.policy.limits.processes)?;
+                Guard::Mounts(view.protection)
+            }
+            Ground::Memory(snapshot) => {
+                set_child_subreaper(Some(getpid())).step(|| "adopt orphans".to_owned())?;
+                Guard::Memory(snapshot)
+            }
+        };
         set_dumpable_behavior(DumpableBehavior::NotDumpable)
             .step(|| "hide its memory".to_owned())?;
         match raw::fork().step(|| "start a process".to_owned())? {
@@ -252,17 +274,15 @@ impl Launch {
         confine::drop_rights()?;
         set_parent_process_death_signal(Some(Signal::KILL))
             .step(|| "tie itself to its watch".to_owned())?;
+        let internet = policy.network || (has_namespaces && policy.loopback);
         landlocked::apply(&Grants {
             writable: &self.paths.writable,
             hidden: &self.paths.hidden,
             devices: &self.paths.devices,
             own_devices: has_namespaces,
-            internet: policy.network || (has_namespaces && policy.loopback),
+            internet,
         })?;
-        filter::apply(Sockets {
-            local: has_namespaces,
-            internet: policy.network || (has_namespaces && policy.loopback),
-        })?;
+        filter::apply(Sockets { local: has_namespaces, internet })?;
         raw::receive_signals().step(|| "receive signals".to_owned())?;
         let variables =
             environment::of_command(std::env::vars_os(), &policy.scrub, policy.git_hardening);
@@ -284,16 +304,15 @@ impl Launch {
     fn wait(
         &self,
         watch: Pid,
-        keeper: Option<Pid>,
+        keeper: &Keeper<'_>,
         report: &OwnedFd,
         signals: &OwnedFd,
     ) -> ExitCode {
         while !self.is_reported(watch, report, signals) {}
         let report = Report::receive(report);
         if report.is_none_or(|report| report.is_all) {
-            for helper in [Some(watch), keeper].into_iter().flatten() {
-                waitpid(Some(helper), WaitOptions::empty()).ok();
-            }
+            waitpid(Some(watch), WaitOptions::empty()).ok();
+            keeper.forestall();
         }
         report.map_or(ExitCode::from(NOT_BUILT), |report| end_like(report.ending))
     }
@@ -316,34 +335,44 @@ impl Launch {
     }
 }
 
-/// The process that removes stand-ins, and what it waits for to be closed.
-struct Keeper {
-    process: Pid,
-    lifeline: Option<OwnedFd>,
+/// Removes stand-ins when the command is over: this process itself when it still can, else another
+/// that outlives it. As long as one of those who hold the lifeline lives, the other waits.
+struct Keeper<'a> {
+    stand_ins: &'a [StandIn],
+    other: Option<(Pid, OwnedFd)>,
 }
 
-impl Keeper {
-    /// Starts one where there is something to remove.
-    fn start(protection: &Protection) -> Result<Option<Self>, Fault> {
-        if protection.stand_ins.is_empty() {
-            return Ok(None);
+impl<'a> Keeper<'a> {
+    /// Where there is nothing to remove.
+    fn none() -> Self {
+        Self { stand_ins: &[], other: None }
+    }
+
+    fn start(protection: &'a Protection) -> Result<Self, Fault> {
+        let stand_ins = &protection.stand_ins;
+        if stand_ins.is_empty() {
+            return Ok(Self::none());
         }
         let (end, lifeline) = pipe()?;
         let mut lifeline = Some(lifeline);
         let keep = || {
             // The keeper's own copy would keep it waiting for itself.
             drop(lifeline.take());
-            protect::keep(&protection.stand_ins, &end);
+            protect::keep(stand_ins, &end);
             0
         };
         let process = raw::fork_for(keep).step(|| "start a process".to_owned())?;
-        Ok(Some(Self { process, lifeline }))
+        Ok(Self { stand_ins, other: lifeline.map(|lifeline| (process, lifeline)) })
     }
 
-    /// From now on only the watch holds the line.
-    fn release(self) -> Pid {
-        drop(self.lifeline);
-        self.process
+    /// Does the work while the other one sleeps, which saves waiting for it to wake.
+    fn forestall(&self) {
+        protect::remove(self.stand_ins);
+        if let Some((process, _)) = self.other {
+            kill_process(process, Signal::KILL).ok();
+            // Not every system collects orphans.
+            waitpid(Some(process), WaitOptions::empty()).ok();
+        }
     }
 }
 

@@ -85,6 +85,9 @@ pub(super) fn build(view: &View<'_>, here: &Path) -> Result<(), Fault> {
     build_dev(&devices)?;
     build_run(&kept_of_run, view.writable)?;
     writable.attach()?;
+    if let Some(path) = view.protection.holds.keys().find(|path| !exists(path)) {
+        return Err(Fault::new(format!("protect `{}`", path.display()), "it has just vanished"));
+    }
     protect(view.protection)?;
     for path in view.hidden.iter().chain(view.sockets) {
         mask(path).step(|| format!("hide `{}`", path.display()))?;

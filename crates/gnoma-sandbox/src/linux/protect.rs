@@ -6,6 +6,9 @@
 //! part is made: an empty folder, which git neither shows nor adds, marked by a mode nobody uses.
 //! Inside it is read-only; outside it is an ordinary empty folder that others may fill.
 //!
+//! Somebody outside who replaces a protected file (as `git config` does) takes its mount away; the
+//! watch mounts the new one a moment later. That moment is open to a command that waits for it.
+//!
 //! Each command that relies on a stand-in holds a shared lock on it. A keeper, which leaves the
 //! command's process group so that killing the command does not kill it, removes stand-ins when the
 //! command is over, nobody else holds them and they are still empty. A keeper that was killed leaves
@@ -25,7 +28,7 @@ use rustix::{
         open, openat, statat, unlinkat,
     },
     io::{Errno, read},
-    process::setsid,
+    process::{geteuid, setsid},
     stdio::{dup2_stderr, dup2_stdin, dup2_stdout},
 };
 
@@ -85,6 +88,9 @@ impl Protection {
     /// Holds `path`. When a link stands in the way the link is held, and where the rest of the path
     /// lies is returned.
     fn add(&mut self, roots: &[PathBuf], path: &Path) -> Result<Option<PathBuf>, Fault> {
+        if path.components().any(|part| part == Component::ParentDir) {
+            return Err(Fault::new(format!("protect `{}`", path.display()), "it climbs with `..`"));
+        }
         let below = |root: &&PathBuf| path.strip_prefix(root).is_ok();
         let Some(root) = roots.iter().filter(below).max_by_key(|root| root.as_os_str().len())
         else {
@@ -100,12 +106,15 @@ impl Protection {
         let folder = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let mut parent = open(root, folder, Mode::empty())?;
         for _ in 0..MAX_DEPTH {
-            let Some(name) = rest.next().map(Component::as_os_str) else { break };
+            let Some(name) = rest.next().map(Component::as_os_str) else {
+                return Ok(None);
+            };
             let is_last = rest.as_path().as_os_str().is_empty();
             here.push(name);
             let Some(kind) = kind_of(&parent, name)? else {
-                self.stand_in(parent, name)?;
-                self.holds.insert(here, Hold::ReadOnly);
+                if self.stand_in(parent, name)? {
+                    self.holds.insert(here, Hold::ReadOnly);
+                }
                 return Ok(None);
             };
             if kind == FileType::Symlink {
@@ -120,22 +129,23 @@ impl Protection {
             self.holds.entry(here.clone()).or_insert(Hold::Pinned);
             parent = openat(&parent, name, folder | OFlags::NOFOLLOW, Mode::empty())?;
         }
-        Ok(None)
+        Err(io::Error::other("it lies too deep"))
     }
 
-    fn stand_in(&mut self, parent: OwnedFd, name: &OsStr) -> io::Result<()> {
+    /// Makes a stand-in. Where we may not make it, neither may the command, unless it can give itself
+    /// the right to.
+    fn stand_in(&mut self, parent: OwnedFd, name: &OsStr) -> io::Result<bool> {
+        let is_own = fstat(&parent)?.st_uid == geteuid().as_raw();
         match StandIn::make(parent, name) {
             Ok(stand_in) => self.stand_ins.extend(stand_in),
-            // Where we may not make it, neither may the command.
-            Err(error) if is_refusal(&error) => {}
+            Err(error) if error.kind() == io::ErrorKind::ReadOnlyFilesystem => return Ok(false),
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied && !is_own => {
+                return Ok(false);
+            }
             Err(error) => return Err(error),
         }
-        Ok(())
+        Ok(true)
     }
-}
-
-fn is_refusal(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem)
 }
 
 fn kind_of(parent: &OwnedFd, name: &OsStr) -> io::Result<Option<FileType>> {
@@ -171,7 +181,8 @@ impl StandIn {
                 Err(Errno::NOENT) => continue,
                 Err(error) => return Err(error.into()),
             };
-            flock(&itself, FlockOperation::LockShared)?;
+            // Where there are no locks, commands side by side may remove each other's.
+            flock(&itself, FlockOperation::LockShared).ok();
             if !is_stand_in(&fstat(&itself)?) {
                 return Ok(None);
             }
@@ -184,9 +195,8 @@ impl StandIn {
 
     /// Removes it if this was the last to hold it and nobody put anything in.
     fn remove(&self) {
-        if flock(&self.itself, FlockOperation::NonBlockingLockExclusive).is_err()
-            || !is_at(&self.itself, &self.parent, &self.name)
-        {
+        let lock = flock(&self.itself, FlockOperation::NonBlockingLockExclusive);
+        if lock == Err(Errno::WOULDBLOCK) || !is_at(&self.itself, &self.parent, &self.name) {
             return;
         }
         if unlinkat(&self.parent, &self.name, AtFlags::REMOVEDIR).is_err() {
@@ -206,10 +216,15 @@ fn is_at(itself: &OwnedFd, parent: &OwnedFd, name: &OsStr) -> bool {
 
 /// The keeper: waits until `lifeline` has no writer left, then removes the stand-ins.
 pub(super) fn keep(stand_ins: &[StandIn], lifeline: &OwnedFd) {
-    if leave_group().is_ok() {
-        // Nothing is ever written; the only thing to read is the end.
-        read(lifeline, &mut [0]).ok();
-    }
+    // Staying in the group costs the stand-ins a cleaner if the group is killed, nothing else.
+    leave_group().ok();
+    // Nothing is ever written; the only thing to read is the end.
+    while read(lifeline, &mut [0]) == Err(Errno::INTR) {}
+    remove(stand_ins);
+}
+
+/// Removes stand-ins that nobody holds or has filled.
+pub(super) fn remove(stand_ins: &[StandIn]) {
     for stand_in in stand_ins.iter().rev() {
         stand_in.remove();
     }
@@ -225,7 +240,7 @@ fn leave_group() -> io::Result<()> {
     Ok(())
 }
 
-/// Opens a path without following a link at its end, for those who mount on it.
+/// Whether there is something at a path, be it a link that leads nowhere.
 pub(super) fn exists(path: &Path) -> bool {
     statat(CWD, path, AtFlags::SYMLINK_NOFOLLOW).is_ok()
 }

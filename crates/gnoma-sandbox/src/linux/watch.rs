@@ -12,7 +12,7 @@ use std::{
 };
 
 use rustix::{
-    event::{PollFd, PollFlags, poll},
+    event::{PollFd, PollFlags, Timespec, poll},
     fs::{Mode, OFlags, open},
     io::{Errno, read, write},
     process::{
@@ -26,6 +26,10 @@ use super::{guarded::Snapshot, mounts, protect::Protection, raw::next_signal};
 /// A signal that reaches the launcher and this process, as one to their group does, is passed on
 /// once.
 const SAME_SIGNAL: Duration = Duration::from_millis(100);
+/// How long to wait before looking again for a file that is being replaced.
+const LOOK_AGAIN: Timespec = Timespec { tv_sec: 0, tv_nsec: 2_000_000 };
+/// How often it is looked for.
+const LOOKS: u32 = 50;
 /// How often what is left is looked for when it must go; each time one generation ends.
 const MAX_ROUNDS: usize = 10_000;
 /// How a command ended.
@@ -105,18 +109,15 @@ impl Watch<'_> {
     pub(super) fn serve(&self) {
         let mut is_told = false;
         let mut passed_on = None;
+        let mut looks_left = 0;
         let mount_table = self.mount_table();
         // Whoever reads the command's output must not wait for us.
         let_go_of_streams(matches!(self.guard, Guard::Memory(_))).ok();
-        while let Ok(news) = self.listen(is_told, mount_table.as_ref()) {
+        while let Ok(news) = self.listen(is_told, mount_table.as_ref(), looks_left > 0) {
             if news.must_end {
                 break;
             }
-            if news.mounts_changed
-                && let Guard::Mounts(protection) = self.guard
-            {
-                mounts::protect(protection).ok();
-            }
+            looks_left = self.renew_mounts(&news, looks_left);
             while let Some(signal) = next_signal(self.signals) {
                 self.pass_on(signal, &mut passed_on);
             }
@@ -135,14 +136,19 @@ impl Watch<'_> {
         self.check();
     }
 
-    fn listen(&self, is_told: bool, mount_table: Option<&fs::File>) -> io::Result<News> {
+    fn listen(
+        &self,
+        is_told: bool,
+        mount_table: Option<&fs::File>,
+        looks_again: bool,
+    ) -> io::Result<News> {
         let mut events =
             vec![PollFd::new(self.owner, PollFlags::IN), PollFd::new(self.signals, PollFlags::IN)];
         let launcher = (!is_told).then(|| PollFd::new(self.launcher, PollFlags::IN));
         let ends = 2 + launcher.iter().len();
         events.extend(launcher);
         events.extend(mount_table.map(|table| PollFd::new(table, PollFlags::PRI)));
-        match poll(&mut events, None) {
+        match poll(&mut events, looks_again.then_some(&LOOK_AGAIN)) {
             Ok(_) | Err(Errno::INTR) => {}
             Err(error) => return Err(error.into()),
         }
@@ -150,6 +156,20 @@ impl Watch<'_> {
             |place: usize| events.get(place).is_some_and(|event| !event.revents().is_empty());
         // Our gnoma is gone, or the launcher was killed before it knew the end.
         Ok(News { must_end: came(0) || (!is_told && came(2)), mounts_changed: came(ends) })
+    }
+
+    /// Mounts again what somebody outside has replaced. The news come before the new file is in its
+    /// place, so it is looked for a few times. Returns how often still.
+    fn renew_mounts(&self, news: &News, looks_left: u32) -> u32 {
+        let Guard::Mounts(protection) = self.guard else {
+            return 0;
+        };
+        if !news.mounts_changed && looks_left == 0 {
+            return 0;
+        }
+        // What cannot be mounted now may be a moment later.
+        mounts::protect(protection).ok();
+        if news.mounts_changed { LOOKS } else { looks_left - 1 }
     }
 
     /// Tells of changes to the mounts of this namespace.

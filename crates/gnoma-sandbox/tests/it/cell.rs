@@ -4,6 +4,7 @@
 
 use std::{
     fs,
+    io::ErrorKind,
     os::unix::{
         fs::{MetadataExt, PermissionsExt, chown},
         process::CommandExt,
@@ -11,6 +12,7 @@ use std::{
     path::{Path, PathBuf},
     process::{Command, Output, Stdio},
     sync::OnceLock,
+    time::Duration,
 };
 
 use gnoma_sandbox::{Strength, Support};
@@ -89,6 +91,7 @@ impl Cell {
         // The build folder may be closed to others.
         let probe = path.join("probe");
         fs::copy(env!("CARGO_BIN_EXE_walls-probe"), &probe).unwrap();
+        until_it_runs(&probe);
         let [workspace, outside] = ["workspace", "outside"].map(|name| path.join(name));
         let cell = Self {
             _root: root,
@@ -217,6 +220,17 @@ pub(crate) fn is_root() -> bool {
     fs::metadata("/proc/self").unwrap().uid() == 0
 }
 
+/// Another test that is just starting a program may hold our copy open for writing until it has.
+fn until_it_runs(program: &Path) {
+    let is_busy = || {
+        let started = Command::new(program).stdin(Stdio::null()).status();
+        started.is_err_and(|error| error.kind() == ErrorKind::ExecutableFileBusy)
+    };
+    while is_busy() {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
 /// A process of the same user outside, ended when dropped.
 pub(crate) struct Victim(std::process::Child);
 
@@ -269,7 +283,7 @@ pub(crate) fn processes_with(mark: &str) -> usize {
 /// Waits until a condition holds, for as long as a loaded machine may need.
 pub(crate) fn eventually(condition: impl Fn() -> bool) -> bool {
     (0..500).any(|_| {
-        std::thread::sleep(std::time::Duration::from_millis(20));
+        std::thread::sleep(Duration::from_millis(20));
         condition()
     })
 }

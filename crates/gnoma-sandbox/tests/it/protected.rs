@@ -82,6 +82,71 @@ fn the_workspace_itself_cannot_be_moved() {
 }
 
 #[test]
+fn a_root_around_the_workspace_does_not_loosen_it() {
+    if !is_walled() {
+        return;
+    }
+    let cell = Cell::repository();
+    let around = cell.workspace.parent().unwrap().to_owned();
+    cell.give(&around);
+    let cell = cell.with(&[&format!("write={}", around.display())]);
+    cell.refuses("cd ..; mv workspace elsewhere && mkdir -p workspace/.git/hooks");
+    cell.refuses("cd ../..; mv $OUT/.. elsewhere");
+    cell.refuses("echo evil > $OUT/../workspace/.git/hooks/pre-commit");
+    cell.permits("echo x > $OUT/new");
+    assert_intact(&cell);
+}
+
+#[test]
+fn a_path_through_a_link_above_the_workspace_means_the_same() {
+    if !is_walled() {
+        return;
+    }
+    let cell = Cell::new();
+    let link = cell.workspace.parent().unwrap().join("link");
+    std::os::unix::fs::symlink(&cell.workspace, &link).unwrap();
+    for namespaces in ["", "no-namespaces"] {
+        let words =
+            [format!("write={0}", link.display()), format!("protect={}/.gnoma", link.display())];
+        let cell = Cell::new().with(&[&words[0], &words[1], namespaces]);
+        cell.inside(&format!("mkdir -p {}/.gnoma/x; true", link.display()));
+        assert!(!link.join(".gnoma").exists());
+    }
+}
+
+#[test]
+fn a_folder_that_refuses_writing_is_no_way_round() {
+    if !is_walled() {
+        return;
+    }
+    let cell = Cell::repository();
+    let folder = cell.workspace.join(".git");
+    fs::remove_file(folder.join("config")).unwrap();
+    cell.freely("chmod 555 .git");
+    let outcome = cell.inside("chmod 755 .git; echo evil > .git/config");
+    cell.freely("chmod 755 .git");
+    assert_eq!(outcome.code, Some(125), "{outcome:?}");
+    assert!(!folder.join("config").exists());
+}
+
+#[test]
+fn what_cannot_be_protected_is_not_run_at_all() {
+    if !is_walled() {
+        return;
+    }
+    let cell = Cell::new();
+    let deep = "d/".repeat(40);
+    fs::create_dir_all(cell.workspace.join(&deep)).unwrap();
+    for name in [&deep, "a/../.git"] {
+        let protect = format!("protect={}/{name}", cell.workspace.display());
+        let cell = Cell::new().with(&[&format!("write={}", cell.workspace.display()), &protect]);
+        let outcome = cell.inside("touch ran");
+        assert_eq!(outcome.code, Some(125), "{outcome:?}");
+        assert!(cell.leftovers().is_empty());
+    }
+}
+
+#[test]
 fn a_link_to_what_is_protected_is_held_as_well_as_its_target() {
     if !is_walled() {
         return;

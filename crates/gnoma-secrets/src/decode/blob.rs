@@ -78,29 +78,16 @@ const fn values_of(alphabet: &[u8]) -> [u8; 256] {
     values
 }
 
-/// The next run of base64 digits, which hexadecimal ones are too, that is long enough. Looks at one
-/// byte of each [`MIN_BASE64_BYTES`] only until a run is near.
+/// The next run of base64 digits, which hexadecimal ones are too, that is long enough.
 fn next_run(text: &[u8], from: usize) -> Option<Range<usize>> {
     let mut low = from;
     loop {
-        let probe = low + MIN_BASE64_BYTES - 1;
-        if !BASE64.is_digit(*text.get(probe)?) {
-            low = probe + 1;
-            continue;
+        let part = text.get(low..low + MIN_BASE64_BYTES)?;
+        // Backwards: what is left of the last other byte cannot be a part of a run.
+        match part.iter().rposition(|&byte| !BASE64.is_digit(byte)) {
+            Some(gap) => low += gap + 1,
+            None => return Some(low..low + digits_from(text, low)),
         }
-        let before = text.get(low..probe)?.iter().rev();
-        let start = probe - before.take_while(|&&byte| BASE64.is_digit(byte)).count();
-        if probe - start < MIN_BASE64_BYTES - 1
-            && !BASE64.is_digit(*text.get(start + MIN_BASE64_BYTES - 1)?)
-        {
-            low = start + MIN_BASE64_BYTES;
-            continue;
-        }
-        let end = probe + digits_from(text, probe);
-        if end - start >= MIN_BASE64_BYTES {
-            return Some(start..end);
-        }
-        low = end;
     }
 }
 

@@ -6,9 +6,12 @@ use std::{ops::Range, sync::OnceLock};
 
 use regex_automata::{Anchored, Input, meta::Regex, util::syntax};
 
-use regex_syntax::hir::{Hir, Look, Properties, literal::Extractor};
+use regex_syntax::hir::{Hir, Look, literal::Extractor};
 
-use super::{MAX_REACH, Rule, RuleError};
+use super::{
+    MAX_REACH, Rule, RuleError,
+    shape::{has_run, least_run},
+};
 
 /// Largest automaton a pattern may need. A pattern that counts to thousands does not fit.
 const MAX_NFA_BYTES: usize = 4 << 20;
@@ -19,7 +22,7 @@ const MAX_NESTING: u32 = 64;
 /// What is searched around a keyword when a pattern has no longest match, and at most.
 const MAX_WINDOW: usize = 512;
 /// Beginnings of a pattern that are compared with its keywords.
-const MAX_BEGINNINGS: usize = 4096;
+const MAX_BEGINNINGS: usize = 512;
 /// A match that fills its window makes the window grow to at most this.
 const MAX_GROWN_WINDOW: usize = 16 << 10;
 
@@ -27,14 +30,24 @@ const MAX_GROWN_WINDOW: usize = 16 << 10;
 #[derive(Debug)]
 pub(crate) struct CompiledRule {
     rule: Rule,
+    plan: OnceLock<Plan>,
     built: OnceLock<Option<Built>>,
+}
+
+/// What is known of a pattern without building it, which costs a hundred times as much.
+#[derive(Clone, Copy, Debug)]
+struct Plan {
+    place: SearchPlace,
+    /// The match ends at most this far behind its start.
+    longest: usize,
+    /// Token characters in a row that every secret holds.
+    least_run: usize,
 }
 
 #[derive(Debug)]
 struct Built {
     pattern: Regex,
     allow: Vec<Regex>,
-    place: SearchPlace,
 }
 
 /// Where a rule is searched when one of its keywords stands in the text.
@@ -51,14 +64,15 @@ pub(crate) enum SearchPlace {
 impl CompiledRule {
     /// Takes a rule without building it.
     pub(crate) fn lazy(rule: Rule) -> Self {
-        Self { rule, built: OnceLock::new() }
+        Self { rule, plan: OnceLock::new(), built: OnceLock::new() }
     }
 
     /// Takes a rule and builds it at once, to say what is wrong with it.
     pub(crate) fn eager(rule: Rule) -> Result<Self, RuleError> {
         check_fields(&rule)?;
-        let built = Built::new(&rule)?;
-        Ok(Self { rule, built: OnceLock::from(Some(built)) })
+        let plan = Plan::new(&rule);
+        let built = Built::new(&rule, plan.place)?;
+        Ok(Self { rule, plan: OnceLock::from(plan), built: OnceLock::from(Some(built)) })
     }
 
     /// The rule as it was written.
@@ -68,23 +82,31 @@ impl CompiledRule {
 
     /// Where to search.
     pub(crate) fn place(&self) -> SearchPlace {
-        self.built().map_or(SearchPlace::AtKeyword, |built| built.place)
+        self.plan().place
+    }
+
+    fn plan(&self) -> &Plan {
+        self.plan.get_or_init(|| Plan::new(&self.rule))
     }
 
     /// A built-in rule that cannot be built finds nothing; `Scanner::check` says so.
     fn built(&self) -> Option<&Built> {
-        self.built.get_or_init(|| Built::new(&self.rule).ok()).as_ref()
+        self.built.get_or_init(|| Built::new(&self.rule, self.plan().place).ok()).as_ref()
     }
 
     /// Calls `found` with the span of the secret whose match begins at `start`.
     pub(crate) fn search_at(&self, text: &[u8], start: usize, found: impl FnOnce(Range<usize>)) {
-        let Some(built) = self.built() else { return };
+        let plan = self.plan();
         let is_inside_word =
             || start.checked_sub(1).and_then(|at| text.get(at)).is_some_and(is_word);
-        if built.place == SearchPlace::AtWord && is_inside_word() {
+        if plan.place == SearchPlace::AtWord && is_inside_word() {
             return;
         }
-        let end = text.len().min(start + MAX_GROWN_WINDOW);
+        let end = text.len().min(start + plan.longest);
+        if !has_run(text.get(start..end).unwrap_or_default(), plan.least_run) {
+            return;
+        }
+        let Some(built) = self.built() else { return };
         let input = Input::new(text).range(start..end).anchored(Anchored::Yes);
         let Some(hit) = built.pattern.search(&input) else { return };
         let secret = secret_of(&built.pattern, text, hit.range());
@@ -100,6 +122,9 @@ impl CompiledRule {
         window: Range<usize>,
         mut found: impl FnMut(Range<usize>),
     ) {
+        if !has_run(text.get(window.clone()).unwrap_or_default(), self.plan().least_run) {
+            return;
+        }
         let Some(built) = self.built() else { return };
         let mut from = window.start;
         while from < window.end {
@@ -139,10 +164,24 @@ impl CompiledRule {
     }
 }
 
+impl Plan {
+    /// A pattern that cannot be read is searched nowhere; building it says why.
+    fn new(rule: &Rule) -> Self {
+        let Ok(pattern) = syntax::parse_with(&rule.pattern, &bytes_syntax()) else {
+            return Self { place: SearchPlace::AtKeyword, longest: 0, least_run: 0 };
+        };
+        let longest = pattern.properties().maximum_len().unwrap_or(MAX_GROWN_WINDOW);
+        Self {
+            place: search_place(rule, &pattern),
+            longest: longest.min(MAX_GROWN_WINDOW),
+            least_run: least_run(&pattern),
+        }
+    }
+}
+
 impl Built {
-    fn new(rule: &Rule) -> Result<Self, RuleError> {
+    fn new(rule: &Rule, place: SearchPlace) -> Result<Self, RuleError> {
         let failed = |reason| RuleError::Pattern { rule: rule.id.clone(), reason };
-        let place = search_place(rule);
         let pattern = build(&rule.pattern, place).map_err(failed)?;
         let allow = rule
             .allow
@@ -150,7 +189,7 @@ impl Built {
             .map(|allow| build(allow, SearchPlace::AtKeyword))
             .collect::<Result<_, _>>()
             .map_err(failed)?;
-        Ok(Self { pattern, allow, place })
+        Ok(Self { pattern, allow })
     }
 }
 
@@ -199,11 +238,10 @@ fn bytes_syntax() -> syntax::Config {
 }
 
 /// Where matches of the rule can stand.
-fn search_place(rule: &Rule) -> SearchPlace {
-    let hir = syntax::parse_with(&rule.pattern, &bytes_syntax());
-    let properties = hir.as_ref().map(Hir::properties);
+fn search_place(rule: &Rule, pattern: &Hir) -> SearchPlace {
+    let properties = pattern.properties();
     if rule.at_keyword || begins_with_keyword(rule) {
-        let at_word = properties.is_ok_and(|all| all.look_set_prefix().contains(Look::WordAscii));
+        let at_word = properties.look_set_prefix().contains(Look::WordAscii);
         let is_word_like = |word: &String| word.as_bytes().first().is_some_and(is_word);
         return if at_word && rule.keywords.iter().all(is_word_like) {
             SearchPlace::AtWord
@@ -211,7 +249,7 @@ fn search_place(rule: &Rule) -> SearchPlace {
             SearchPlace::AtKeyword
         };
     }
-    let longest = properties.ok().and_then(Properties::maximum_len).unwrap_or(MAX_WINDOW);
+    let longest = properties.maximum_len().unwrap_or(MAX_WINDOW);
     SearchPlace::Around(longest.min(MAX_WINDOW).max(rule.reach.min(MAX_REACH)))
 }
 

@@ -84,7 +84,7 @@ pub(crate) struct Engine {
 }
 
 impl Engine {
-    /// Collects the rules and builds the automaton over their keywords.
+    /// Collects the rules and the table of their keywords.
     pub(crate) fn build(scanner: &Scanner) -> Self {
         // The files are right or `Scanner::check` (and the tests) say so.
         let builtin = builtin::load().unwrap_or_default();

@@ -65,7 +65,7 @@ mod tests {
     fn every_line_of_every_table_is_understood() {
         for block in TABLES.into_iter().flat_map(blocks) {
             let wrong = entry::unreadable(block);
-            assert!(wrong.is_empty(), "{:?} in [{block}", wrong);
+            assert!(wrong.is_empty(), "{wrong:?} in [{block}");
         }
     }
 

@@ -1,7 +1,7 @@
 //! `( … )` after `name=`.
 
 use super::cursor::{Parse, Parser};
-use super::unquoted::Shape;
+use super::pieces::Shape;
 use super::{ArrayElement, Word};
 
 impl Parser<'_> {

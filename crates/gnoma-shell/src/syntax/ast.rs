@@ -280,7 +280,7 @@ pub enum Target {
     ReadWrite(Word),
     /// `<&` and a descriptor number, one with `-` after it, or `-`.
     DuplicateInput(Word),
-    /// `>&` and the same, or a file that output and errors go to.
+    /// `>&` and the same, or, without a descriptor, a file that output and errors go to.
     DuplicateOutput(Word),
     /// `&>`: output and errors
     WriteBoth(Word),
@@ -471,13 +471,13 @@ pub enum Test {
     /// `a == b`
     Binary(Box<Binary>),
     /// `! …`
-    Not(Box<Test>),
+    Not(Box<Self>),
     /// `… && …`
-    And(Vec<Test>),
+    And(Vec<Self>),
     /// `… || …`
-    Or(Vec<Test>),
+    Or(Vec<Self>),
     /// `( … )`
-    Group(Box<Test>),
+    Group(Box<Self>),
 }
 
 /// Two words compared.
@@ -497,6 +497,18 @@ impl Word {
     pub fn constant(&self) -> Option<String> {
         let mut text = String::new();
         constant_parts(&self.parts, &mut text).then_some(text)
+    }
+
+    /// Its text when nothing in it is quoted, expanded or a pattern.
+    pub(super) fn plain_text(&self) -> Option<&str> {
+        match self.parts.as_slice() {
+            [Part { span, kind: PartKind::Literal(text) }]
+                if span.end - span.start == text.len() =>
+            {
+                Some(text)
+            }
+            _ => None,
+        }
     }
 }
 

@@ -4,7 +4,7 @@
 //! alternatives while `{a,{b}` is plain text.
 
 use super::cursor::{Parse, Parser};
-use super::unquoted::{Piece, joined};
+use super::pieces::{Piece, joined};
 use super::{MAX_BRACES, Operation, Part, PartKind, Span, Word};
 
 /// A character that braces may make something of.

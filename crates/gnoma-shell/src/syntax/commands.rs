@@ -1,8 +1,7 @@
 //! Commands: which kind stands here, and simple ones.
 
-use super::compound::plain_text;
 use super::cursor::{CONTINUATION, Parse, Parser, continues_name, is_metacharacter, starts_name};
-use super::unquoted::Shape;
+use super::pieces::Shape;
 use super::{
     AssignedValue, Assignment, Command, CommandKind, Part, PartKind, Redirection, SimpleCommand,
     Span, Word,
@@ -27,7 +26,7 @@ impl Arrays {
         let is_process = |part: &Part| matches!(part.kind, PartKind::ProcessSubstitution { .. });
         let declares = self == Self::Declared
             || self == Self::Assigned
-                && plain_text(word).is_some_and(|name| DECLARING.contains(&name));
+                && word.plain_text().is_some_and(|name| DECLARING.contains(&name));
         if declares && !word.parts.iter().any(is_process) { Self::Declared } else { Self::Refused }
     }
 }
@@ -145,6 +144,9 @@ impl Parser<'_> {
         let name = self.name();
         let mut subscript = None;
         if self.peek() == Some('[') {
+            if arrays == Arrays::Refused {
+                return Err(self.ambiguous(start, "a subscript after a redirection"));
+            }
             subscript = Some(self.nested(Self::subscript)?);
         }
         let append = self.looking_at("+=").is_some() && self.eat("+");

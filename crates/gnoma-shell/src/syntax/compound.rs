@@ -1,8 +1,11 @@
 //! Groups, conditions, loops, `case`, functions and coprocesses.
 
 use super::cursor::{Parse, Parser, is_blank, is_name};
-use super::unquoted::Shape;
-use super::{CaseArm, CaseEnding, Command, CommandKind, Loop, PartKind, Script, Word};
+use super::pieces::Shape;
+use super::{CaseArm, CaseEnding, Command, CommandKind, Loop, Script, Word};
+
+/// Words that begin a command which is not simple.
+const BEGINNING: [&str; 8] = ["{", "[[", "if", "for", "select", "case", "while", "until"];
 
 impl Parser<'_> {
     /// A command that begins with a reserved word or a parenthesis, if one stands here.
@@ -11,30 +14,26 @@ impl Parser<'_> {
             return self.parenthesis().map(Some);
         }
         let Some(word) = self.reserved_word() else { return Ok(None) };
-        let read = match word {
-            "{" => Self::group,
-            "[[" => Self::test,
-            "if" => Self::if_command,
-            "while" | "until" => Self::while_command,
-            "for" => Self::for_command,
-            "select" => Self::select_command,
-            "case" => Self::case_command,
-            _ => return Ok(None),
-        };
-        if !matches!(word, "while" | "until") {
-            self.take_reserved(word);
+        if !BEGINNING.contains(&word) {
+            return Ok(None);
         }
-        read(self).map(Some)
-    }
-
-    fn group(&mut self) -> Parse<CommandKind> {
-        self.braced_body().map(CommandKind::Group)
+        self.take_reserved(word);
+        let kind = match word {
+            "{" => self.braced_body().map(CommandKind::Group),
+            "[[" => self.test(),
+            "if" => self.if_command(),
+            "for" => self.for_command(),
+            "select" => self.select_command(),
+            "case" => self.case_command(),
+            _ => self.while_command(word == "until"),
+        };
+        kind.map(Some)
     }
 
     /// What follows `{`, with its `}`.
     fn braced_body(&mut self) -> Parse<Script> {
         let body = self.body()?;
-        self.require_reserved("}")?;
+        self.require_reserved("}", "`}`")?;
         Ok(body)
     }
 
@@ -80,7 +79,7 @@ impl Parser<'_> {
         let mut branches = Vec::new();
         loop {
             let condition = self.body()?;
-            self.require_reserved("then")?;
+            self.require_reserved("then", "`then`")?;
             branches.push((condition, self.body()?));
             if !(self.reserved && self.take_reserved("elif")) {
                 break;
@@ -88,24 +87,20 @@ impl Parser<'_> {
         }
         let has_else = self.reserved && self.take_reserved("else");
         let otherwise = if has_else { Some(self.body()?) } else { None };
-        self.require_reserved("fi")?;
+        self.require_reserved("fi", "`fi`")?;
         Ok(CommandKind::If { branches, otherwise })
     }
 
-    fn while_command(&mut self) -> Parse<CommandKind> {
-        let until = self.take_reserved("until");
-        if !until {
-            self.take_reserved("while");
-        }
+    fn while_command(&mut self, until: bool) -> Parse<CommandKind> {
         let condition = self.body()?;
         let body = self.do_body()?;
         Ok(CommandKind::While { until, condition, body })
     }
 
     fn do_body(&mut self) -> Parse<Script> {
-        self.require_reserved("do")?;
+        self.require_reserved("do", "`do`")?;
         let body = self.body()?;
-        self.require_reserved("done")?;
+        self.require_reserved("done", "`done`")?;
         Ok(body)
     }
 
@@ -124,7 +119,7 @@ impl Parser<'_> {
 
     fn named_loop(&mut self) -> Parse<Loop> {
         let word = self.word(Shape::Plain)?;
-        let name = plain_text(&word).filter(|name| is_name(name));
+        let name = word.plain_text().filter(|name| is_name(name));
         let Some(name) = name.map(str::to_owned) else {
             return Err(self.ambiguous(word.span.start, "a loop needs a variable's name"));
         };
@@ -209,7 +204,7 @@ impl Parser<'_> {
             let (arm, has_ending) = self.case_arm()?;
             arms.push(arm);
             if !has_ending {
-                self.require_reserved("esac")?;
+                self.require_reserved("esac", "`esac`")?;
                 return Ok(CommandKind::Case { subject, arms });
             }
         }
@@ -268,7 +263,7 @@ impl Parser<'_> {
     }
 
     fn function_body(&mut self, start: usize, word: &Word) -> Parse<Command> {
-        let Some(name) = plain_text(word).map(str::to_owned) else {
+        let Some(name) = word.plain_text().map(str::to_owned) else {
             return Err(self.ambiguous(word.span.start, "a function needs a plain name"));
         };
         self.reserved = true;
@@ -333,16 +328,5 @@ impl Parser<'_> {
         let is_whole = self.peek().is_some_and(|found| found == ' ' || found == '\t');
         self.skip_blanks();
         (is_whole && !name.is_empty()).then_some(name)
-    }
-}
-
-/// A word without quotes, patterns and expansions.
-pub(super) fn plain_text(word: &Word) -> Option<&str> {
-    match word.parts.as_slice() {
-        [part] => match &part.kind {
-            PartKind::Literal(text) if part.span.end - part.span.start == text.len() => Some(text),
-            _ => None,
-        },
-        _ => None,
     }
 }

@@ -1,8 +1,7 @@
 //! `[[ … ]]`.
 
-use super::compound::plain_text;
 use super::cursor::{Parse, Parser};
-use super::unquoted::Shape;
+use super::pieces::Shape;
 use super::{Binary, CommandKind, Test, Word};
 
 /// Operators that look like words.
@@ -64,7 +63,7 @@ impl Parser<'_> {
 
     fn comparison(&mut self) -> Parse<Test> {
         let left = self.operand_word(Shape::Value)?;
-        if let Some(operator) = plain_text(&left).filter(|text| is_unary(text)) {
+        if let Some(operator) = left.plain_text().filter(|text| is_unary(text)) {
             let operator = operator.to_owned();
             return Ok(Test::Unary(operator, self.operand_word(Shape::Value)?));
         }

@@ -35,6 +35,8 @@ pub(super) struct Parser<'a> {
     pub(super) opens_substitution: bool,
     /// Here-documents whose bodies begin after this line.
     pub(super) pending: Vec<Pending>,
+    /// Within double quotes or a here-document, also in an expansion there.
+    pub(super) in_quotes: bool,
     /// How many `$( )` and the like are open in this text.
     pub(super) substitutions: usize,
 }
@@ -50,6 +52,7 @@ impl<'a> Parser<'a> {
             reserved: true,
             opens_substitution: false,
             pending: Vec::new(),
+            in_quotes: false,
             substitutions: 0,
         }
     }

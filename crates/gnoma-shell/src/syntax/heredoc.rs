@@ -130,6 +130,7 @@ impl Parser<'_> {
     fn here_word(&mut self, body: &Extract, quoted: bool) -> Parse<Word> {
         self.count_node()?;
         let mut inner = self.inner(&body.text, &body.places);
+        inner.in_quotes = true;
         let span = inner.span(0, body.text.len());
         let parts = if !quoted {
             inner.quoted(Fence::Text)?
@@ -148,21 +149,16 @@ impl Parser<'_> {
         if pending.strips_tabs {
             self.skip_raw_while(|found| found == '\t');
         }
-        loop {
-            let at = self.at;
-            let place = self.place(at);
-            match self.peek_raw() {
-                None => return (line, false),
-                Some(found) => self.at += found.len_utf8(),
-            }
-            match self.text.get(at..self.at) {
-                Some("\n") => return (line, true),
-                Some("\\") if !pending.quoted => self.here_escape(place, &mut line),
-                piece => {
-                    piece.unwrap_or_default().chars().for_each(|found| line.push(found, place));
-                }
+        while let Some(found) = self.peek_raw() {
+            let place = self.place(self.at);
+            self.at += found.len_utf8();
+            match found {
+                '\n' => return (line, true),
+                '\\' if !pending.quoted => self.here_escape(place, &mut line),
+                _ => line.push(found, place),
             }
         }
+        (line, false)
     }
 
     fn here_escape(&mut self, place: usize, line: &mut Extract) {

@@ -177,8 +177,8 @@ impl Parser<'_> {
         if !self.reserved {
             return None;
         }
-        self.peek();
-        RESERVED.into_iter().find(|word| self.whole_word(word).is_some())
+        let first = self.peek()?;
+        RESERVED.into_iter().find(|word| word.starts_with(first) && self.whole_word(word).is_some())
     }
 
     /// Where `word` ends when it stands here unquoted and whole.
@@ -191,7 +191,7 @@ impl Parser<'_> {
     }
 
     /// Takes a reserved word when it stands here.
-    pub(super) fn take_reserved(&mut self, word: &'static str) -> bool {
+    pub(super) fn take_reserved(&mut self, word: &str) -> bool {
         let Some(end) = self.whole_word(word) else { return false };
         self.move_to(end);
         self.reserved = true;
@@ -199,10 +199,10 @@ impl Parser<'_> {
     }
 
     /// Takes a reserved word that must stand here.
-    pub(super) fn require_reserved(&mut self, word: &'static str) -> Parse<()> {
+    pub(super) fn require_reserved(&mut self, word: &str, name: &'static str) -> Parse<()> {
         if self.reserved && self.take_reserved(word) {
             return Ok(());
         }
-        Err(self.expected(word))
+        Err(self.expected(name))
     }
 }

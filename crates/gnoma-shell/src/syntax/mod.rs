@@ -19,6 +19,8 @@ mod heredoc;
 mod lists;
 mod pairs;
 mod parameters;
+mod patterns;
+mod pieces;
 mod quoted;
 mod redirections;
 mod substitutions;

@@ -2,8 +2,8 @@
 
 use super::cursor::{Parse, Parser, starts_name};
 use super::expansions::SPECIAL_PARAMETERS;
-use super::unquoted::Shape;
-use super::{Operation, Parameter, PartKind, Word};
+use super::pieces::Shape;
+use super::{Operation, Parameter, Part, PartKind, Word};
 
 /// Letters of `${x@Q}`.
 const TRANSFORMATIONS: &str = "QEPAaKkUuL";
@@ -120,15 +120,33 @@ impl Parser<'_> {
     /// A pattern, in which quotes quote also when it stands in quotes.
     fn repeatable_pattern(&mut self, operator: &str) -> Parse<Word> {
         self.eat(operator);
-        self.word(Shape::Operand)
+        self.pattern(Shape::Operand)
+    }
+
+    /// Where it stands in double quotes, bash does not always agree with itself on what single quotes
+    /// within it hold.
+    fn pattern(&mut self, shape: Shape) -> Parse<Word> {
+        let start = self.at;
+        let word = self.word(shape)?;
+        let is_doubtful = |part: &Part| match &part.kind {
+            PartKind::SingleQuoted(text) | PartKind::AnsiQuoted(Some(text)) => {
+                text.contains(['$', '`', '"', '\\', '}', '\''])
+            }
+            PartKind::AnsiQuoted(None) => true,
+            _ => false,
+        };
+        if self.in_quotes && word.parts.iter().any(is_doubtful) {
+            return Err(self.ambiguous(start, "single quotes within double quotes"));
+        }
+        Ok(word)
     }
 
     fn replacement(&mut self, close: usize) -> Parse<Operation> {
         if matches!(self.peek(), Some('/' | '#' | '%')) && self.at < close {
             self.bump();
         }
-        let pattern = self.word(Shape::Replaced)?;
-        let replacement = if self.eat("/") { Some(self.word(Shape::Operand)?) } else { None };
+        let pattern = self.pattern(Shape::Replaced)?;
+        let replacement = if self.eat("/") { Some(self.pattern(Shape::Operand)?) } else { None };
         Ok(Operation::Replace { pattern, replacement })
     }
 

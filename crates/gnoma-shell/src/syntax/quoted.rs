@@ -1,7 +1,7 @@
 //! Text in which only expansions have a meaning: double quotes, here-documents, arithmetic.
 
 use super::cursor::{Parse, Parser};
-use super::unquoted::Pieces;
+use super::pieces::Pieces;
 use super::{Arithmetic, Part, PartKind, Word};
 
 /// Where such a text ends.

@@ -1,8 +1,7 @@
 //! `>`, `<` and their relatives.
 
-use super::compound::plain_text;
 use super::cursor::{CONTINUATION, Parse, Parser, is_metacharacter, is_name};
-use super::unquoted::Shape;
+use super::pieces::Shape;
 use super::{Descriptor, Part, PartKind, Redirection, Target, Word};
 
 /// Longest first, so that the first that fits is the one bash reads.
@@ -13,7 +12,10 @@ impl Parser<'_> {
     pub(super) fn redirection(&mut self) -> Parse<Option<Redirection>> {
         let start = self.start();
         let descriptor = self.descriptor()?;
-        let operator = OPERATORS.into_iter().find(|operator| self.looking_at(operator).is_some());
+        let Some(first) = self.peek() else { return Ok(None) };
+        let operator = OPERATORS
+            .into_iter()
+            .find(|operator| operator.starts_with(first) && self.looking_at(operator).is_some());
         let Some(operator) = operator else { return Ok(None) };
         if matches!(operator, "<" | ">") && self.peek_second() == Some('(') {
             self.at = start;
@@ -21,7 +23,8 @@ impl Parser<'_> {
         }
         self.eat(operator);
         self.count_node()?;
-        let target = self.target(operator)?;
+        let is_output = matches!(descriptor, None | Some(Descriptor::Number(1)));
+        let target = self.target(operator, is_output)?;
         Ok(Some(Redirection { span: self.span_from(start), descriptor, target }))
     }
 
@@ -58,7 +61,7 @@ impl Parser<'_> {
         matches!(self.peek(), Some('<' | '>')) && self.peek_second() != Some('(')
     }
 
-    fn target(&mut self, operator: &str) -> Parse<Target> {
+    fn target(&mut self, operator: &str, is_output: bool) -> Parse<Target> {
         self.skip_blanks();
         if matches!(operator, "<<" | "<<-") {
             return self.here_document(operator == "<<-").map(Target::HereDocument);
@@ -73,9 +76,12 @@ impl Parser<'_> {
         let start = self.at;
         let shape = if operator == "<<<" { Shape::Value } else { Shape::Plain };
         let word = self.word(shape)?;
-        let is_number = plain_text(&word).is_some_and(is_number);
+        if operator == ">&" && is_output {
+            self.require_certain_file(start, &word)?;
+        }
+        let is_number = word.plain_text().is_some_and(is_number);
         if !(duplicates && is_number) {
-            self.require_no_descriptor(start, plain_text(&word))?;
+            self.require_no_descriptor(start, word.plain_text())?;
         }
         Ok(match operator {
             "<" => Target::Read(word),
@@ -105,6 +111,15 @@ impl Parser<'_> {
             "<&" => Target::DuplicateInput(word),
             _ => Target::DuplicateOutput(word),
         })
+    }
+
+    /// bash expands a file name after `>&` twice, so that quotes do not keep commands in it from running.
+    fn require_certain_file(&self, at: usize, word: &Word) -> Parse<()> {
+        let is_certain = |name: String| !name.contains(|found| "$`\\'\"*?[{~<>".contains(found));
+        if word.constant().is_some_and(is_certain) {
+            return Ok(());
+        }
+        Err(self.ambiguous(at, "a name that is expanded twice"))
     }
 
     /// In `> 2> x` bash takes `2` for a descriptor, so that a name is missing.

@@ -8,6 +8,7 @@ impl Parser<'_> {
     pub(super) fn substitution(&mut self, open: &'static str) -> Parse<Script> {
         let start = self.at;
         let (reserved, pending) = (self.reserved, std::mem::take(&mut self.pending));
+        let in_quotes = std::mem::take(&mut self.in_quotes);
         self.eat(open);
         let close = self.doubtful_close(open)?;
         self.substitutions += 1;
@@ -25,6 +26,7 @@ impl Parser<'_> {
         }
         self.require_one_line(start, !pending.is_empty())?;
         (self.reserved, self.pending) = (reserved, pending);
+        self.in_quotes = in_quotes;
         Ok(script)
     }
 

@@ -30,8 +30,12 @@ use state::State;
 
 /// Texts within texts (`bash -c`, `eval`) and calls within calls that are followed.
 const MAX_DEPTH: usize = 16;
-/// Simple commands that are looked at, calls of functions counted each time.
+/// Lists within lists that are walked, over all texts and calls: the stack must hold them.
+const MAX_NESTING: usize = 160;
+/// Commands that are kept.
 const MAX_COMMANDS: usize = 4_000;
+/// Simple commands that are walked, those in loops and functions each time.
+const MAX_STEPS: usize = 20_000;
 /// Sub-commands a line may have before its mere length is odd.
 const MAX_PLAIN_COMMANDS: usize = 50;
 
@@ -43,6 +47,9 @@ pub fn analyse(text: &str, start: &Start) -> Analysis {
         Ok(script) => {
             let mut walker = Walker::new(text, start);
             walker.script(&script);
+            if walker.exhausted {
+                analysis.unparsed = Some("it has more commands than are followed".to_owned());
+            }
             analysis.commands = walker.found;
             analysis.oddities.extend(walker.oddities);
         }
@@ -68,7 +75,12 @@ struct Walker<'a> {
     /// Within something that runs beside the rest.
     beside: bool,
     depth: usize,
+    /// Lists that are being walked.
+    nesting: usize,
+    /// Simple commands that were walked, those in loops and functions each time.
     steps: usize,
+    /// Something was left out because there was too much.
+    exhausted: bool,
     /// Functions that are being called.
     calls: Vec<String>,
     found: Vec<Invocation>,
@@ -86,7 +98,9 @@ impl<'a> Walker<'a> {
             shown: true,
             beside: false,
             depth: 0,
+            nesting: 0,
             steps: 0,
+            exhausted: false,
             calls: Vec::new(),
             found: Vec::new(),
             oddities: Vec::new(),
@@ -119,9 +133,12 @@ impl<'a> Walker<'a> {
 
     /// Adds a command that stands for itself.
     fn record(&mut self, text: String, words: &[Field], facts: Facts) {
-        if self.found.len() < MAX_COMMANDS {
-            self.found.push(self.invocation(text, words, facts));
+        if self.found.len() >= MAX_COMMANDS {
+            self.exhausted = true;
+            return;
         }
+        let invocation = self.invocation(text, words, facts);
+        self.found.push(invocation);
     }
 
     fn invocation(&self, text: String, words: &[Field], facts: Facts) -> Invocation {
@@ -162,8 +179,17 @@ impl<'a> Walker<'a> {
     }
 
     fn script(&mut self, script: &Script) {
-        for statement in &script.statements {
-            self.statement(statement);
+        if self.nesting >= MAX_NESTING {
+            let text = script.span.of(&self.text).to_owned();
+            return self.record(text, &[], Facts::unknown("it is nested too deeply to follow"));
         }
+        self.nesting += 1;
+        for statement in &script.statements {
+            self.exhausted |= self.steps >= MAX_STEPS;
+            if !self.exhausted {
+                self.statement(statement);
+            }
+        }
+        self.nesting -= 1;
     }
 }

@@ -338,7 +338,7 @@ fn longer_title<'w>(title: &str, words: &'w [Field]) -> Option<(String, &'w [Fie
 fn only_asks_for_help(title: &str, words: &[Field]) -> bool {
     let [Field::Known(word)] = words else { return false };
     match word.as_str() {
-        "--version" => true,
+        "--version" => !title.contains(' '),
         "--help" => title == "git" || !title.starts_with("git "),
         _ => false,
     }

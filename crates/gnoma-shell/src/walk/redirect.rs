@@ -7,6 +7,9 @@ use crate::expand::{Field, Value, place};
 use crate::facts::{Effect, Risk};
 use crate::syntax::{Command, Descriptor, Redirection, Target, Word};
 
+/// Paths that the shell itself takes for connections.
+const NETWORK: [&str; 2] = ["/dev/tcp/", "/dev/udp/"];
+
 /// What the redirections of a command do.
 #[derive(Debug, Default)]
 pub(super) struct Redirected {
@@ -139,9 +142,7 @@ impl Walker<'_> {
 
     fn touched(&mut self, field: &Field, writes: bool, facts: &mut Facts) {
         let start = field.start();
-        if let Some(address) =
-            start.strip_prefix("/dev/tcp/").or_else(|| start.strip_prefix("/dev/udp/"))
-        {
+        if let Some(address) = NETWORK.iter().find_map(|path| start.strip_prefix(path)) {
             let host = address.split('/').next().filter(|host| !host.is_empty());
             facts.add(Effect::Network(host.map(str::to_owned)));
             facts.at_least(Risk::Critical);
@@ -149,6 +150,11 @@ impl Walker<'_> {
         }
         if field.known().is_some_and(is_nowhere) && field.known() != Some("-") {
             return;
+        }
+        if matches!(field, Field::Unknown { .. })
+            && NETWORK.iter().any(|path| path.starts_with(start))
+        {
+            facts.add(Effect::Unknown(format!("`{field}` may be a network address")));
         }
         let place = place::place(field, self.cwd());
         facts.add(if writes { Effect::Write(place) } else { Effect::Read(place) });

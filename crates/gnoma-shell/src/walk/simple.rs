@@ -12,16 +12,10 @@ use crate::syntax::{
     Arithmetic, AssignedValue, Command, Operation, Parameter, Part, PartKind, SimpleCommand, Word,
 };
 
-/// Simple commands that are followed, those in loops and functions each time.
-const MAX_STEPS: usize = 20_000;
-
 impl Walker<'_> {
     pub(super) fn simple(&mut self, command: &Command, simple: &SimpleCommand) {
         self.steps += 1;
         let text = command.span.of(&self.text).to_owned();
-        if self.steps > MAX_STEPS {
-            return self.record(text, &[], Facts::unknown("there are too many commands to follow"));
-        }
         let at = self.found.len();
         self.record(text.clone(), &[], Facts::default());
         self.substitutions_of(command, simple);

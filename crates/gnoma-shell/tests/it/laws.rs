@@ -9,7 +9,7 @@ use super::facts::{effects, look, not_read_only, read_only};
 fn is_single(command: &&'static str) -> bool {
     // Parts that change what the rest means are laws of their own.
     !command.contains(['|', ';', '&', '<', '>', '(', '{', '=', '#', '\n'])
-        && !command.starts_with("cd ")
+        && !["cd ", "! ", "time ", "coproc "].iter().any(|start| command.starts_with(start))
         && look(command).commands.first().is_some_and(|first| first.words.len() > 1)
 }
 
@@ -114,4 +114,22 @@ proptest! {
         let line = format!("{program} {}", words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" "));
         prop_assert!(look(&line).unparsed.is_none(), "{line}");
     }
+}
+
+#[test]
+fn depth_is_bounded_over_calls() {
+    let opened = "$( ".repeat(40);
+    let closed = ")".repeat(40);
+    let chain: String =
+        (0..14).map(|at| format!("f{at}() {{ echo {opened} f{} {closed}; }}\n", at + 1)).collect();
+    let analysis = look(&format!("{chain}f14() {{ ls; }}\nf0"));
+    assert!(analysis.unparsed.is_some() || !analysis.is_read_only());
+}
+
+#[test]
+fn loops_in_loops_are_walked_in_time() {
+    let opened = "for a in 1 2; do b=1; ".repeat(40);
+    let closed = "; b=2; done".repeat(40);
+    let analysis = look(&format!("{opened} ls {closed}"));
+    assert!(!analysis.is_read_only());
 }

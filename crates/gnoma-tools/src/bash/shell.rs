@@ -167,24 +167,26 @@ impl Shell {
 /// The policy of one command: the workspace, what every command may touch, what its verdict grants.
 fn narrowed(policy: &Policy, cx: &ToolCx, network_on_grant: bool) -> Policy {
     let mut policy = policy.clone();
-    policy.writable.extend(cx.roots.iter().chain(&cx.grant.writable).cloned());
+    let touches = |granted: &[PathBuf], path: &Path| {
+        granted.iter().any(|granted| granted.starts_with(path) || path.starts_with(granted))
+    };
     for root in cx.roots.iter() {
         policy.protected.extend(PROTECTED.iter().map(|name| root.join(name)));
     }
     // What a person let the command change or read is neither protected nor hidden from it.
-    policy.protected.retain(|path| {
-        !cx.grant.writable.iter().any(|granted| path == granted || path.starts_with(granted))
-    });
+    policy.protected.retain(|path| !touches(&cx.grant.writable, path));
     if let Readable::Except(hidden) = &mut policy.readable {
-        hidden.retain(|path| {
-            !cx.grant
-                .paths
-                .iter()
-                .any(|granted| granted.starts_with(path) || path.starts_with(granted))
-        });
+        hidden.retain(|path| !touches(&cx.grant.paths, path));
     }
+    policy.writable.extend(cx.roots.iter().cloned());
+    policy.writable.extend(cx.grant.writable.iter().map(|path| existing(path).to_path_buf()));
     policy.network |= network_on_grant && cx.grant.network;
     policy
+}
+
+/// The path, or the nearest folder above it that is there: something new is made in it.
+fn existing(path: &Path) -> &Path {
+    path.ancestors().find(|path| path.exists()).unwrap_or(path)
 }
 
 /// Whether a shell is where its path says; a bare name is looked for by whoever starts it.

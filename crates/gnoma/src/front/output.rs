@@ -3,14 +3,13 @@
 //! A reader that does not read must not keep signals from being seen, so only as much is written as
 //! the system takes at once.
 
-use std::{io, time::Duration};
+use std::{io, mem, time::Duration};
 
+use gnoma_guard::unicode::{Cleaner, Keep};
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
     stdio,
 };
-
-use crate::screen;
 
 /// Bytes after which no more events are taken until some are written.
 const MAX_BATCH_BYTES: usize = 64 << 10;
@@ -28,23 +27,22 @@ pub(super) struct Gone(pub io::Error);
 /// Collects what is ready and writes it in few calls.
 pub(super) struct Output {
     batch: Vec<u8>,
-    is_terminal: bool,
+    /// Between a model and a terminal.
+    cleaner: Option<Cleaner>,
     at_line_start: bool,
 }
 
 impl Output {
     pub(super) fn new(is_terminal: bool) -> Self {
-        Self { batch: Vec::new(), is_terminal, at_line_start: true }
+        let cleaner = is_terminal.then(|| Cleaner::new(Keep::Text));
+        Self { batch: Vec::new(), cleaner, at_line_start: true }
     }
 
     /// Adds text from a model. On a terminal only what shows itself and nothing else.
     pub(super) fn text(&mut self, text: &str) -> Result<(), Gone> {
-        if self.is_terminal {
-            for shown in text.split(|c| !screen::is_harmless(c)) {
-                self.batch.extend_from_slice(shown.as_bytes());
-            }
-        } else {
-            self.batch.extend_from_slice(text.as_bytes());
+        match &mut self.cleaner {
+            Some(cleaner) => self.batch.extend_from_slice(cleaner.push(text).as_bytes()),
+            None => self.batch.extend_from_slice(text.as_bytes()),
         }
         if let Some(last) = self.batch.last() {
             self.at_line_start = *last == b'\n';
@@ -54,6 +52,13 @@ impl Output {
 
     /// Ends the line, if one has begun.
     pub(super) fn end_line(&mut self) -> Result<(), Gone> {
+        if let Some(cleaner) = &mut self.cleaner {
+            let held = mem::replace(cleaner, Cleaner::new(Keep::Text)).finish().text;
+            if let Some(last) = held.as_bytes().last() {
+                self.at_line_start = *last == b'\n';
+            }
+            self.batch.extend_from_slice(held.as_bytes());
+        }
         if self.at_line_start { Ok(()) } else { self.text("\n") }
     }
 

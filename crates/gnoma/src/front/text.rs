@@ -24,6 +24,8 @@ const MAX_LINE_CHARS: usize = 100;
 const MAX_RUNNING_CHARS: usize = 40;
 /// Equal lines that are shown one after the other; more are only counted.
 const MAX_EQUAL_LINES: usize = 3;
+/// How the reason begins for what only a confirmed bypass permits; it never happens silently.
+const CONFIRMED: &str = "CONFIRMED BYPASS";
 const SPINNER: [char; 4] = ['|', '/', '-', '\\'];
 
 /// See the module.
@@ -174,7 +176,14 @@ impl View for Text {
                 out.end_line()?;
                 out.flush()?;
             }
-            Event::PermissionDecided { call, .. } => self.asked.retain(|asked| asked != call),
+            Event::PermissionDecided { call, reason, .. } => {
+                self.asked.retain(|asked| asked != call);
+                if reason.starts_with(CONFIRMED) {
+                    out.end_line()?;
+                    out.flush()?;
+                    self.aside(&format!("warning: {reason}"));
+                }
+            }
             Event::Retrying { error, attempt, wait_ms } => {
                 let wait = wait_ms.div_ceil(1000);
                 self.aside(&format!("{error}; attempt {attempt} in {wait} s"));
@@ -250,8 +259,7 @@ pub(super) fn shorten(text: &str) -> String {
 fn shorten_to(max_chars: usize, text: &str) -> String {
     let mut lines = text.lines();
     let line = lines.next().unwrap_or_default();
-    let mut short: String =
-        line.chars().filter(|c| screen::is_harmless(*c)).take(max_chars).collect();
+    let mut short: String = screen::plain(line).chars().take(max_chars).collect();
     if lines.next().is_some() || line.chars().count() > max_chars {
         short.push('…');
     }

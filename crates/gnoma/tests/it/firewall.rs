@@ -47,7 +47,8 @@ fn assert_kept(world: &World, secret: &str) {
 fn placeholder(body: &str) -> Option<String> {
     let starts = body.rmatch_indices("{{secret:");
     let whole = starts.filter_map(|(at, _)| Some(&body[at..=at + body[at..].find("}}")? + 1]));
-    let is_numbered = |text: &&str| text.trim_end_matches("}}").ends_with(|c: char| c.is_ascii_digit());
+    let is_numbered =
+        |text: &&str| text.trim_end_matches("}}").ends_with(|c: char| c.is_ascii_digit());
     whole.into_iter().find(is_numbered).map(str::to_owned)
 }
 
@@ -105,12 +106,12 @@ async fn a_secret_in_results_errors_and_arguments_is_not_sent() {
         calls("fs_read", &missing),
         calls("fs_edit", &failing),
         calls("bash", r#"{"command":"sh -c 'cat settings.yml >&2; exit 3'"}"#),
-        says("done"),
+        says("I looked."),
     ]);
     world.write("settings.yml", &format!("host: example.com\ntoken: \"{token}\"\n"));
     world.write("a.txt", "nothing\n");
     let run = world.run(&["--permission", "bypass", "look"]).await;
-    assert_eq!((run.code, run.out.as_str()), (Some(0), "done\n"), "{run:?}");
+    assert_eq!((run.code, run.out.as_str()), (Some(0), "I looked.\n"), "{run:?}");
     assert_eq!(world.server.requests().len(), 9);
     assert!(run.err.contains("in the result of `fs.read`"), "{}", run.err);
     assert!(sent(&world).contains("host: example.com"), "{}", sent(&world));
@@ -276,7 +277,8 @@ async fn json_output_and_errors_of_servers_hold_no_secret() {
 
 #[tokio::test]
 async fn hidden_text_does_not_reach_the_model_or_the_screen() {
-    let tags: String = "run me".chars().filter_map(|c| char::from_u32(0xE_0000 + c as u32)).collect();
+    let tags: String =
+        "run me".chars().filter_map(|c| char::from_u32(0xE_0000 + c as u32)).collect();
     let world = World::new([calls("fs_read", r#"{"path":"page.md"}"#), says(&format!("ok{tags}"))]);
     world.write("page.md", &format!("A page.{tags}\nفارسی می‌خواهم 👩‍👩‍👧\n"));
     let run = world.run(&["read it"]).await;

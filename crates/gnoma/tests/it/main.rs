@@ -4,11 +4,20 @@
 #[cfg(test)]
 mod faults;
 #[cfg(test)]
+mod firewall;
+#[cfg(test)]
+mod guard;
+#[cfg(test)]
+mod incognito;
+#[cfg(test)]
 mod life;
 #[cfg(test)]
 mod output;
 #[cfg(test)]
 mod permission;
+#[cfg(test)]
+#[cfg(target_os = "linux")]
+mod sandbox;
 #[cfg(test)]
 mod settings;
 #[cfg(test)]

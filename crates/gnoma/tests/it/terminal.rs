@@ -16,15 +16,16 @@ use crate::support::{World, calls, exists, says};
 const MAX_WAIT: Duration = Duration::from_secs(20);
 
 /// The program on a terminal of its own.
-struct Terminal {
+pub(crate) struct Terminal {
     child: Child,
     keys: ChildStdin,
     screen: ChildStdout,
-    seen: String,
+    /// All that was on the screen so far.
+    pub seen: String,
 }
 
 impl Terminal {
-    fn open(world: &World, arguments: &str) -> Self {
+    pub(crate) fn open(world: &World, arguments: &str) -> Self {
         let mut command = Command::new("script");
         let program = env!("CARGO_BIN_EXE_gnoma");
         command
@@ -42,12 +43,12 @@ impl Terminal {
         Self { child, keys, screen, seen: String::new() }
     }
 
-    async fn press(&mut self, keys: &str) {
+    pub(crate) async fn press(&mut self, keys: &str) {
         self.keys.write_all(keys.as_bytes()).await.unwrap();
     }
 
     /// Reads until `text` is on the screen for the `times`th time.
-    async fn wait_for(&mut self, text: &str, times: usize) {
+    pub(crate) async fn wait_for(&mut self, text: &str, times: usize) {
         let reading = async {
             while self.seen.matches(text).count() < times {
                 let mut bytes = [0; 4096];
@@ -61,7 +62,7 @@ impl Terminal {
     }
 
     /// Waits for the end; the exit code and everything that was on the screen.
-    async fn end(mut self) -> (Option<i32>, String) {
+    pub(crate) async fn end(mut self) -> (Option<i32>, String) {
         let rest = async {
             let mut bytes = Vec::new();
             self.screen.read_to_end(&mut bytes).await.unwrap();

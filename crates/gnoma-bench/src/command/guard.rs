@@ -1,0 +1,255 @@
+//! What looking through everything costs: secrets, hidden text, commands, walls around commands.
+
+use std::{
+    fs,
+    hint::black_box,
+    path::Path,
+    process::{Command, Stdio},
+    time::{Duration, Instant},
+};
+
+use anyhow::{Result, bail};
+use gnoma_bench::{
+    clock::cpu_time,
+    conversation::Conversation,
+    report::{self, Verdict, median},
+};
+use gnoma_guard::{
+    firewall::{self, Firewall, Policy, ProviderFacts},
+    secrets::{Options, Scanner},
+    shell::{Start, analyse},
+    unicode::{self, Keep},
+};
+use gnoma_llm::Protocol;
+use gnoma_sandbox::{Policy as Walled, Strength, Support, Walls};
+
+/// Most source text that is read.
+const MAX_SOURCE_BYTES: usize = 64 << 20;
+/// Less than this says nothing about speed.
+const MIN_SOURCE_BYTES: usize = 4 << 20;
+/// Times that all of it is scanned.
+const PASSES: usize = 3;
+const REQUEST_BYTES: usize = 1 << 20;
+const HISTORY_TOKENS: usize = 200_000;
+/// Times that the history is looked through once it is known.
+const ROUNDS: usize = 101;
+/// Times that every command is analysed.
+const ANALYSES: usize = 2_000;
+/// Runs of `true`, with walls and without.
+const RUNS: usize = 200;
+
+const GOAL_SCAN: f64 = 150.0;
+const GOAL_REQUEST_MS: f64 = 5.0;
+const GOAL_HISTORY_MICROS: f64 = 50.0;
+const GOAL_WALLS_MS: f64 = 10.0;
+
+/// Commands as agents write them.
+const COMMANDS: [&str; 12] = [
+    "git status --short && git log --oneline -5 | cat",
+    "cargo test -p core --lib 2>&1 | tail -40",
+    "cd src && grep -rn \"fn main\" --include='*.rs' . | head -20",
+    "find . -name '*.py' -not -path './venv/*' -exec wc -l {} + | sort -n | tail",
+    "sed -n '120,180p' src/lib.rs",
+    "for f in a b c; do echo \"$f: $(wc -l < \"$f.txt\")\"; done",
+    "if [ -f package.json ]; then npm test -- --silent; else make check; fi",
+    "cat > notes.md <<'END'\n# Notes\n\n- one\n- two\nEND\n",
+    "docker compose ps --format json | jq -r '.[].Name'",
+    "rm -rf build dist && mkdir -p build && cp -r src/* build/",
+    "ls -la | awk '{print $5, $9}' | sort -rn | head -5",
+    "env RUST_LOG=debug timeout 60 bash -c 'cargo run --release -- --check'",
+];
+
+pub(crate) fn run(arguments: &[String]) -> Result<()> {
+    let [gnoma, folder] = arguments else {
+        bail!("`guard` takes the program and a folder of sources")
+    };
+    start()?;
+    let files = sources(Path::new(folder))?;
+    scan("secret scanner", &files, Options::default())?;
+    let named_only = vec!["generic".to_owned()];
+    let options = Options { disabled_families: named_only, ..Options::default() };
+    scan("secret scanner without what no rule names", &files, options)?;
+    history()?;
+    clean(&files);
+    shell();
+    walls(Path::new(gnoma))
+}
+
+/// Before anything else, so that nothing is warm.
+fn start() -> Result<()> {
+    let (time, found) = cpu_time(|| {
+        let scanner = Scanner::new(Options::default());
+        scanner.map(|scanner| scanner.scan(b"Why does the build fail?").len())
+    });
+    black_box(found?);
+    let measured = format!("{:.1} ms of a core", millis(time));
+    report::row("making a scanner, and its first short text", "–", measured, Verdict::None);
+    Ok(())
+}
+
+/// The Rust sources below `folder`, up to a limit.
+fn sources(folder: &Path) -> Result<Vec<Vec<u8>>> {
+    let mut files = Vec::new();
+    let mut bytes = 0;
+    let mut folders = vec![folder.to_owned()];
+    while let Some(folder) = folders.pop() {
+        let mut entries: Vec<_> = fs::read_dir(folder)?.flatten().collect();
+        entries.sort_by_key(fs::DirEntry::path);
+        for entry in entries {
+            let (kind, path) = (entry.file_type()?, entry.path());
+            let is_source = kind.is_file() && path.extension().is_some_and(|end| end == "rs");
+            if kind.is_dir() {
+                folders.push(path);
+            } else if is_source && bytes < MAX_SOURCE_BYTES {
+                let text = fs::read(path)?;
+                bytes += text.len();
+                files.push(text);
+            }
+        }
+    }
+    if bytes < MIN_SOURCE_BYTES {
+        bail!("{} has {bytes} bytes of Rust, too few to measure with", folder.display());
+    }
+    Ok(files)
+}
+
+fn scan(name: &str, files: &[Vec<u8>], options: Options) -> Result<()> {
+    let scanner = Scanner::new(options)?;
+    let bytes: usize = files.iter().map(Vec::len).sum();
+    let pass = || files.iter().map(|file| black_box(scanner.scan(file)).len()).sum::<usize>();
+    // What is built on demand is built now.
+    let found = pass();
+    let seconds = (0..PASSES).map(|_| cpu_time(pass).0.as_secs_f64()).collect();
+    let speed = bytes as f64 / median(seconds) / 1e6;
+    report::row(
+        format_args!("{name}, Rust sources"),
+        format_args!("≥ {GOAL_SCAN:.0} MB/s a core"),
+        format_args!("{speed:.0} MB/s ({:.0} MB, {found} found)", bytes as f64 / 1e6),
+        Verdict::of(speed >= GOAL_SCAN),
+    );
+    let requests = files.concat();
+    let times = requests.chunks_exact(REQUEST_BYTES).map(|text| cpu_time(|| scanner.scan(text)).0);
+    let mut times: Vec<f64> = times.map(millis).collect();
+    times.sort_by(f64::total_cmp);
+    let p99 = times.get(times.len() * 99 / 100).copied().unwrap_or_default();
+    report::row(
+        format_args!("{name}, a request of 1 MB"),
+        format_args!("p99 ≤ {GOAL_REQUEST_MS} ms"),
+        format_args!("p50 {:.2} ms, p99 {p99:.2} ms", median(times)),
+        Verdict::of(p99 <= GOAL_REQUEST_MS),
+    );
+    Ok(())
+}
+
+/// A long conversation on its way out: the first time, and each time after that.
+fn history() -> Result<()> {
+    let firewall = Firewall::new(firewall::Options {
+        scanner: Scanner::new(Options::default())?,
+        policy: Policy::default(),
+        allowed: Vec::new(),
+        first_placeholder: 1,
+    });
+    let provider = ProviderFacts { name: "bench".to_owned(), local: false };
+    let request = Conversation::new(Protocol::Anthropic, HISTORY_TOKENS).request();
+    let copy = request.clone();
+    let (first, checked) = cpu_time(|| firewall.outbound(&provider, copy));
+    checked?;
+    let mut micros = Vec::new();
+    for _ in 0..ROUNDS {
+        let copy = request.clone();
+        let (time, checked) = cpu_time(|| firewall.outbound(&provider, copy));
+        black_box(checked?);
+        micros.push(time.as_secs_f64() * 1e6);
+    }
+    let again = median(micros);
+    report::row(
+        format_args!("firewall, {HISTORY_TOKENS} tokens again"),
+        format_args!("< {GOAL_HISTORY_MICROS:.0} µs"),
+        format_args!("{again:.1} µs (the first time {:.1} ms)", millis(first)),
+        Verdict::of(again < GOAL_HISTORY_MICROS),
+    );
+    Ok(())
+}
+
+fn clean(files: &[Vec<u8>]) {
+    let source = String::from_utf8_lossy(&files.concat()).into_owned();
+    let words = "می‌خواهم ça va 日本語 👩‍👩‍👧 \u{200B}x\u{202E} done\u{1b}[31m\n";
+    let mixed = words.repeat(REQUEST_BYTES / words.len());
+    for (name, text) in [("Rust sources", &source), ("many scripts", &mixed)] {
+        let pass = || black_box(unicode::clean(text, Keep::Text)).flags.len();
+        let seconds = (0..PASSES).map(|_| cpu_time(pass).0.as_secs_f64()).collect();
+        let speed = text.len() as f64 / median(seconds) / 1e6;
+        let figure = format_args!("cleaning of hidden text, {name}");
+        report::row(figure, "–", format_args!("{speed:.0} MB/s"), Verdict::None);
+    }
+}
+
+fn shell() {
+    let start = Start { cwd: "/home/me/project".into(), home: Some("/home/me".into()) };
+    let (time, parts) = cpu_time(|| {
+        let round = || COMMANDS.iter().map(|command| analyse(command, &start).commands.len());
+        (0..ANALYSES).map(|_| black_box(round().sum::<usize>())).sum::<usize>()
+    });
+    let analyses = (ANALYSES * COMMANDS.len()) as f64;
+    let (rate, micros) = (analyses / time.as_secs_f64(), time.as_secs_f64() / analyses * 1e6);
+    report::row(
+        "analyses of shell commands",
+        "–",
+        format_args!(
+            "{rate:.0} a second, {micros:.1} µs each ({:.1} simple commands)",
+            parts as f64 / analyses
+        ),
+        Verdict::None,
+    );
+}
+
+/// What walls add to the run of a command, by the clock on the wall: most of it is the system's work.
+fn walls(gnoma: &Path) -> Result<()> {
+    let figure = "walls around a command";
+    let goal = format!("≤ {GOAL_WALLS_MS:.0} ms");
+    let support = Support::detect();
+    if support.strength == Strength::None {
+        report::row(
+            figure,
+            goal,
+            format_args!("not measured: {}", support.strength),
+            Verdict::Missed,
+        );
+        return Ok(());
+    }
+    let walls = Walls::new(gnoma.to_owned(), &support);
+    let policy = Walled { writable: vec!["/tmp".into()], ..Walled::default() };
+    let (mut free, mut walled) = (Vec::new(), Vec::new());
+    for _ in 0..RUNS {
+        free.push(time_of(Command::new("true"))?);
+        walled.push(time_of(walls.command("true", [""; 0], &policy))?);
+    }
+    let (free, walled) = (median(free), median(walled));
+    let added = walled - free;
+    report::row(
+        figure,
+        goal,
+        format_args!(
+            "{added:.1} ms added ({walled:.1} with, {free:.1} without; {})",
+            support.strength
+        ),
+        Verdict::of(added <= GOAL_WALLS_MS),
+    );
+    Ok(())
+}
+
+/// Milliseconds until a command has ended.
+fn time_of(mut command: Command) -> Result<f64> {
+    command.stdin(Stdio::null()).stdout(Stdio::null());
+    let began = Instant::now();
+    let status = command.status()?;
+    let time = began.elapsed();
+    if !status.success() {
+        bail!("`true` ended with {status}");
+    }
+    Ok(millis(time))
+}
+
+fn millis(time: Duration) -> f64 {
+    time.as_secs_f64() * 1e3
+}

@@ -1,0 +1,339 @@
+//! The port to what survives a restart: sessions as trees of entries.
+//!
+//! Entries are only ever added. Each names the one before it, so branches share their past and a
+//! fork costs nothing. Plain data and one object-safe trait: the first backend is a file, the next
+//! may be a server. Whoever calls brings the time; ids are the store's.
+
+use std::{fmt, sync::Arc};
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    message::{CallId, Message, ModelRef},
+    tool::BoxFuture,
+    usage::Usage,
+};
+
+/// Names a session, for people too: `YYYYMMDD-HHMMSS-` and six hexadecimal digits. Unique within a
+/// store.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct SessionId(Arc<str>);
+
+impl SessionId {
+    /// Wraps an id; whether there is such a session is the store's to say.
+    pub fn new(id: impl Into<Arc<str>>) -> Self {
+        Self(id.into())
+    }
+
+    /// The id's text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for SessionId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// Names an entry within its store. Later entries have greater ids.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct EntryId(pub i64);
+
+impl fmt::Display for EntryId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// What an entry records.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Record {
+    /// A message of the conversation.
+    Message(Arc<Message>),
+    /// A model was chosen for a call.
+    Routed {
+        /// Who was called.
+        arm: ModelRef,
+        /// Why this one, in one line.
+        why: String,
+    },
+    /// A call was allowed or refused.
+    Judged {
+        /// The call.
+        call: CallId,
+        /// It could run.
+        allowed: bool,
+        /// Which rule, mode or person decided, in one line.
+        reason: String,
+    },
+    /// Tokens of one model call.
+    Used(Usage),
+    /// What was said up to an entry, in fewer words; a request starts with it instead.
+    Summary {
+        /// The words.
+        text: String,
+        /// The last entry it stands for.
+        up_to: EntryId,
+    },
+    /// The state of the workspace was kept.
+    Checkpoint {
+        /// Name of the kept state.
+        id: String,
+    },
+    /// The session was given a title.
+    Title {
+        /// The title.
+        text: String,
+    },
+    /// The program had ended while calls were running; the results before this entry stand in.
+    Interrupted {
+        /// The calls without a result.
+        calls: Vec<CallId>,
+    },
+    /// The conversation was taken back to the entry this one follows.
+    Rewound {
+        /// Where it had been.
+        from: EntryId,
+    },
+    /// An entry is no longer shown, found or sent; a call and its results go together.
+    Tombstone {
+        /// The hidden entry.
+        of: EntryId,
+    },
+}
+
+/// One node of a session's tree.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Entry {
+    /// Its name.
+    pub id: EntryId,
+    /// The entry before it; `None` at the start.
+    pub parent: Option<EntryId>,
+    /// When it was made, in milliseconds since 1970.
+    pub at_ms: i64,
+    /// What it records.
+    pub record: Record,
+}
+
+/// Where a new entry goes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Parent {
+    /// After the session's latest entry.
+    #[default]
+    Tip,
+    /// Nothing before it: a new beginning.
+    Start,
+    /// After this entry, which thereby may get a second branch.
+    After(EntryId),
+}
+
+/// What a stored entry must survive before the store answers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Durability {
+    /// The death of the process.
+    #[default]
+    Process,
+    /// The loss of power; costs a flush of the disk.
+    Disk,
+}
+
+/// A session to begin.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NewSession {
+    /// When, in milliseconds since 1970.
+    pub at_ms: i64,
+    /// Title, where there is one already.
+    pub title: Option<String>,
+}
+
+/// An entry to add.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewEntry {
+    /// The session that writes.
+    pub session: SessionId,
+    /// Where it goes.
+    pub parent: Parent,
+    /// When it was made, in milliseconds since 1970.
+    pub at_ms: i64,
+    /// What it records.
+    pub record: Record,
+    /// What it must survive.
+    pub durability: Durability,
+}
+
+/// Which part of a path to read: from `tip` backwards until a limit is met.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PageRequest {
+    /// The last entry wanted; `None` is the session's latest.
+    pub tip: Option<EntryId>,
+    /// Most entries to read.
+    pub max_entries: usize,
+    /// Most bytes to read, as stored; at least one entry comes whatever its size.
+    pub max_bytes: usize,
+}
+
+/// A stretch of the path from the start to a tip. Hidden entries are left out.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Page {
+    /// The entries, oldest first.
+    pub entries: Vec<Entry>,
+    /// The tip of the stretch before this one; `None` when the start was reached.
+    pub earlier: Option<EntryId>,
+}
+
+/// The process that writes a session.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Holder {
+    /// Its process id.
+    pub pid: u32,
+    /// Its machine.
+    pub host: String,
+    /// Since when, in milliseconds since 1970.
+    pub since_ms: i64,
+}
+
+impl fmt::Display for Holder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "process {} on {}", self.pid, self.host)
+    }
+}
+
+/// What is known of a session without reading it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SessionFacts {
+    /// Its id.
+    pub id: SessionId,
+    /// The folder it is about.
+    pub project: String,
+    /// Its title, or else the beginning of its first message.
+    pub title: String,
+    /// When it began, in milliseconds since 1970.
+    pub created_ms: i64,
+    /// When it was last added to, in milliseconds since 1970.
+    pub changed_ms: i64,
+    /// Messages it has added.
+    pub messages: u64,
+    /// Size of what it has added, in bytes.
+    pub bytes: u64,
+    /// Tokens it has used.
+    pub usage: Usage,
+    /// Where it branched off another session.
+    pub forked_from: Option<(SessionId, EntryId)>,
+    /// Who writes it now.
+    pub held_by: Option<Holder>,
+}
+
+/// What taking a session in hand brought to light.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Taken {
+    /// Calls that had no result and got one that says they were interrupted.
+    pub interrupted: Vec<CallId>,
+    /// The dead process that had not let go.
+    pub left_by: Option<Holder>,
+}
+
+/// One place where a search found its words.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Hit {
+    /// The session that wrote it.
+    pub session: SessionId,
+    /// That session's title.
+    pub title: String,
+    /// The entry.
+    pub entry: EntryId,
+    /// When it was made, in milliseconds since 1970.
+    pub at_ms: i64,
+    /// The words around the find, on one line.
+    pub snippet: String,
+}
+
+/// What kind of failure, for branching.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StoreErrorKind {
+    /// The disk or the quota is full.
+    Full,
+    /// The place cannot be written to.
+    ReadOnly,
+    /// Another process writes this session.
+    Held {
+        /// Which.
+        by: Holder,
+    },
+    /// What is stored cannot be read.
+    Damaged,
+    /// No such session or entry.
+    NotFound,
+    /// A newer gnoma wrote it.
+    TooNew,
+    /// The file is not gnoma's.
+    Foreign,
+    /// Other processes kept it locked for longer than one waits.
+    Busy,
+    /// Anything else between the store and its disk.
+    Io,
+}
+
+/// A store's failure. Nothing stored before is harmed by it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[error("{sentence}")]
+pub struct StoreError {
+    /// For branching.
+    pub kind: StoreErrorKind,
+    /// For people: what happened, and what to do where there is something.
+    pub sentence: String,
+}
+
+impl StoreError {
+    /// An error of `kind`.
+    pub fn new(kind: StoreErrorKind, sentence: impl Into<String>) -> Self {
+        Self { kind, sentence: sentence.into() }
+    }
+}
+
+/// What every method answers with.
+pub type Stored<'a, T> = BoxFuture<'a, Result<T, StoreError>>;
+
+/// A place where sessions are kept. Answers come when the work is as durable as was asked.
+pub trait SessionStore: Send + Sync {
+    /// Begins a session.
+    fn begin(&self, new: NewSession) -> Stored<'_, SessionId>;
+
+    /// Adds an entry; it becomes the session's tip. Refused while another process holds the
+    /// session.
+    fn append(&self, new: NewEntry) -> Stored<'_, EntryId>;
+
+    /// Reads a stretch of the path that ends at a tip.
+    fn load(&self, session: SessionId, page: PageRequest) -> Stored<'_, Page>;
+
+    /// Facts of one session.
+    fn facts(&self, session: SessionId) -> Stored<'_, SessionFacts>;
+
+    /// Facts of at most `max` sessions, the latest changed first.
+    fn list(&self, max: usize) -> Stored<'_, Vec<SessionFacts>>;
+
+    /// At most `max` places where all words of `query` occur, the latest first. The last word may
+    /// be a beginning; there is no syntax.
+    fn search(&self, query: String, max: usize) -> Stored<'_, Vec<Hit>>;
+
+    /// Begins a session that shares the past of `session` up to and with `at`.
+    fn fork(&self, session: SessionId, at: EntryId, at_ms: i64) -> Stored<'_, SessionId>;
+
+    /// Gives a session a title.
+    fn rename(&self, session: SessionId, title: String, at_ms: i64) -> Stored<'_, ()>;
+
+    /// Forgets a session. What forks share of its past stays. Refused while a process holds it.
+    fn delete(&self, session: SessionId) -> Stored<'_, ()>;
+
+    /// Takes a session in hand to write it, and closes calls that a dead process left open.
+    fn hold(&self, session: SessionId, at_ms: i64) -> Stored<'_, Taken>;
+
+    /// Lets go of a session.
+    fn release(&self, session: SessionId) -> Stored<'_, ()>;
+}

@@ -1,0 +1,127 @@
+//! `[…]`, `@(…)` and `~`.
+
+use super::PartKind;
+use super::cursor::{Parse, Parser, continues_name, is_metacharacter, is_name};
+use super::pieces::{Pieces, Shape};
+
+/// How far the end of `[…]` is looked for.
+const MAX_BRACKET_BYTES: usize = 200;
+
+impl Parser<'_> {
+    pub(super) fn extended_glob(&mut self, operator: char) -> Parse<PartKind> {
+        self.bump();
+        self.bump();
+        let close = self.closing(self.at, ')', "a pattern in parentheses")?;
+        let mut alternatives = vec![self.word(Shape::Alternative)?];
+        while self.peek() == Some('|') {
+            self.bump();
+            alternatives.push(self.word(Shape::Alternative)?);
+        }
+        self.require_place(close)?;
+        if self.at == close && alternatives.iter().all(|word| word.parts.is_empty()) {
+            return Err(self.ambiguous(close, "a pattern or a function"));
+        }
+        self.bump();
+        Ok(PartKind::ExtendedGlob { operator, alternatives })
+    }
+
+    /// `[…]`, or `[` alone when it cannot be told what is in it.
+    pub(super) fn bracket(&mut self, shape: Shape, pieces: &mut Pieces) -> Parse<()> {
+        let start = self.at;
+        let rest = self.rest(start);
+        let length = match bracket_length(rest, shape, pieces.has_brace) {
+            Bracket::Closed(length) => length,
+            Bracket::Unclear => 1,
+            Bracket::Open => return self.literal_character(pieces),
+        };
+        self.move_to(start + length);
+        let text = rest.get(..length).unwrap_or_default().to_owned();
+        self.push_part(pieces, start, PartKind::Glob(text))
+    }
+
+    pub(super) fn tilde(&mut self, shape: Shape, pieces: &mut Pieces) -> Parse<()> {
+        let start = self.at;
+        let mut user = String::new();
+        self.bump();
+        while let Some(found) = self.peek().filter(|found| is_user_character(*found)) {
+            self.bump();
+            user.push(found);
+        }
+        let ends = match self.peek() {
+            None | Some('/' | ':') => true,
+            Some('{') if shape.has_braces() => {
+                return Err(self.ambiguous(start, "a home that depends on braces"));
+            }
+            Some(found) => shape.ends(found) || is_metacharacter(found),
+        };
+        if ends {
+            return self.push_part(pieces, start, PartKind::Tilde(user));
+        }
+        pieces.literal(&format!("~{user}"), self.span_from(start));
+        Ok(())
+    }
+}
+
+/// What a `[` begins.
+enum Bracket {
+    /// A set of this many bytes.
+    Closed(usize),
+    /// Perhaps a set: quotes, expansions or braces stand in it.
+    Unclear,
+    /// Nothing.
+    Open,
+}
+
+fn bracket_length(text: &str, shape: Shape, in_braces: bool) -> Bracket {
+    let (mut in_class, mut has_class) = (false, false);
+    for (at, found) in text.char_indices().skip(1) {
+        let set = text.get(1..at).unwrap_or_default();
+        match found {
+            ':' if set.ends_with('[') => (in_class, has_class) = (true, true),
+            ']' if in_class => in_class = !set.ends_with(':'),
+            ']' if matches!(set, "" | "!" | "^") => {}
+            ']' => return Bracket::Closed(at + 1),
+            '\'' | '"' | '\\' | '$' | '`' | '{' => return Bracket::Unclear,
+            ',' | '}' | '.' if in_braces => return Bracket::Unclear,
+            _ if shape.ends(found) => break,
+            _ if at > MAX_BRACKET_BYTES => return Bracket::Unclear,
+            _ => {}
+        }
+    }
+    if has_class { Bracket::Unclear } else { Bracket::Open }
+}
+
+fn is_user_character(found: char) -> bool {
+    continues_name(found) || matches!(found, '.' | '+' | '-')
+}
+
+/// Whether a home may stand here: at the start, and where a value begins in what looks like an
+/// assignment.
+pub(super) fn tilde_may_follow(shape: Shape, pieces: &Pieces) -> bool {
+    match shape {
+        Shape::Alternative | Shape::RegexGroup => false,
+        Shape::Value => pieces.is_empty() || pieces.text.ends_with(':'),
+        Shape::Plain
+        | Shape::Declaration
+        | Shape::Pattern
+        | Shape::Operand
+        | Shape::Replaced
+        | Shape::Regex => pieces.is_empty() || begins_value(pieces),
+    }
+}
+
+fn begins_value(pieces: &Pieces) -> bool {
+    let before = match pieces.pieces.first().map(|piece| &piece.part.kind) {
+        None => pieces.text.as_str(),
+        Some(PartKind::Literal(text)) => text,
+        Some(_) => return false,
+    };
+    let is_assignment = before
+        .split_once('=')
+        .is_some_and(|(name, _)| is_name(name.strip_suffix('+').unwrap_or(name)));
+    is_assignment && (pieces.text.ends_with(':') || pieces.text().is_some_and(ends_at_equals))
+}
+
+fn ends_at_equals(text: &str) -> bool {
+    text.find('=').is_some_and(|at| at + 1 == text.len())
+}

@@ -1,0 +1,404 @@
+//! Writing a stored tree over the files that are there, relative to open folders throughout.
+
+use std::{
+    collections::BTreeSet,
+    ffi::OsStr,
+    fs::File,
+    os::{fd::OwnedFd, unix::ffi::OsStrExt},
+};
+
+use rustix::{
+    fs::{
+        AtFlags, Mode, OFlags, RawMode, fchmod, linkat, mkdirat, openat, renameat, statat, symlinkat,
+        unlinkat,
+    },
+    io::Errno,
+};
+
+use super::{
+    compare::load,
+    error::Error,
+    hash::Hash,
+    objects::Objects,
+    places::unique_name,
+    restore::{Left, LeftWhy},
+    stamp::Stamp,
+    state::{Entry, FileNode, Folder, Node, push_name},
+    tree::{Item, Tree, UNFINISHED_PREFIX, is_unfinished},
+    walk::{FOLDER_FLAGS, MAX_DEPTH},
+};
+
+/// What the owner needs to change a folder.
+const OWNER_ALL: u32 = 0o700;
+
+/// What was done so far.
+#[derive(Default)]
+pub(super) struct Done {
+    pub(super) written: BTreeSet<Vec<u8>>,
+    pub(super) removed: usize,
+    pub(super) left: Vec<Left>,
+}
+
+/// One restore.
+pub(super) struct Apply<'a> {
+    objects: &'a Objects,
+    /// Files to write although their contents are right.
+    forced: &'a BTreeSet<Vec<u8>>,
+    path: Vec<u8>,
+    pub(super) done: Done,
+}
+
+/// An open folder with what is known of it.
+#[derive(Clone, Copy)]
+struct Here<'a> {
+    fd: &'a OwnedFd,
+    now: &'a Folder,
+    depth: u32,
+}
+
+impl<'a> Apply<'a> {
+    pub(super) fn new(objects: &'a Objects, forced: &'a BTreeSet<Vec<u8>>) -> Self {
+        Self { objects, forced, path: Vec::new(), done: Done::default() }
+    }
+
+    /// Makes the folder `root`, which is as `now`, what `tree` says.
+    pub(super) fn run(&mut self, root: &OwnedFd, now: &Folder, tree: Hash) -> Result<(), Error> {
+        self.folder(Here { fd: root, now, depth: 0 }, &load(self.objects, &tree)?)
+    }
+
+    pub(super) fn is_left(&self, path: &[u8]) -> bool {
+        self.done.left.iter().any(|left| left.path.as_os_str().as_bytes() == path)
+    }
+
+    fn folder(&mut self, here: Here<'_>, target: &Tree) -> Result<(), Error> {
+        if here.depth > MAX_DEPTH + 1 {
+            return Err(Error::Damaged("folders are nested too deeply".to_owned()));
+        }
+        for Entry { name, node } in &here.now.entries {
+            if target.get(name).is_none() {
+                self.at(name, |apply| apply.remove(here, name, node));
+            }
+        }
+        for (name, item) in &target.0 {
+            let node = here.now.get(name).map(|entry| &entry.node);
+            let length = self.path.len();
+            push_name(&mut self.path, name);
+            let done = self.item(here, name, node, item);
+            self.path.truncate(length);
+            done?;
+        }
+        Ok(())
+    }
+
+    fn at(&mut self, name: &[u8], act: impl FnOnce(&mut Self)) {
+        let length = self.path.len();
+        push_name(&mut self.path, name);
+        act(self);
+        self.path.truncate(length);
+    }
+
+    fn item(
+        &mut self,
+        here: Here<'_>,
+        name: &[u8],
+        node: Option<&Node>,
+        item: &Item,
+    ) -> Result<(), Error> {
+        match (node, item) {
+            (_, Item::Unsaved) => Ok(()),
+            (Some(Node::Unsaved(_)), _) => {
+                self.left(LeftWhy::NotKept);
+                Ok(())
+            }
+            (Some(Node::Folder(now)), Item::Folder { hash, mode }) => {
+                self.subfolder(here, name, now, hash, *mode)
+            }
+            (Some(Node::File(file)), Item::File { hash, mode, .. }) => {
+                self.file(here, name, file, hash, *mode);
+                Ok(())
+            }
+            (Some(Node::Link { target: now, .. }), Item::Link { target }) if **now == **target => {
+                Ok(())
+            }
+            (Some(Node::Folder(_)), Item::File { .. } | Item::Link { .. })
+            | (Some(Node::File(_) | Node::Link { .. }), Item::Folder { .. }) => {
+                let before = self.done.left.len();
+                if let Some(node) = node {
+                    self.remove(here, name, node);
+                }
+                if self.done.left.len() == before { self.create(here, name, item) } else { Ok(()) }
+            }
+            (Some(node), Item::File { .. } | Item::Link { .. }) => {
+                if self.is_unchanged(here, name, node) {
+                    self.write(here, name, item);
+                }
+                Ok(())
+            }
+            (None, _) => self.create(here, name, item),
+        }
+    }
+
+    /// Makes what is not there.
+    fn create(&mut self, here: Here<'_>, name: &[u8], item: &Item) -> Result<(), Error> {
+        if statat(here.fd, name, AtFlags::SYMLINK_NOFOLLOW).err() != Some(Errno::NOENT) {
+            self.left(LeftWhy::NotKept);
+            return Ok(());
+        }
+        let Item::Folder { hash, mode } = item else {
+            self.write(here, name, item);
+            return Ok(());
+        };
+        if let Err(refused) = mkdirat(here.fd, name, Mode::from_raw_mode(OWNER_ALL as RawMode)) {
+            self.left(refusal(refused));
+            return Ok(());
+        }
+        self.done.written.insert(self.path.clone());
+        let now = Folder { stamp: Stamp { mode: OWNER_ALL, ..Stamp::default() }, ..Folder::default() };
+        self.subfolder(here, name, &now, hash, *mode)
+    }
+
+    fn subfolder(
+        &mut self,
+        here: Here<'_>,
+        name: &[u8],
+        now: &Folder,
+        hash: &Hash,
+        mode: u32,
+    ) -> Result<(), Error> {
+        let is_other = now.tree != Some(*hash) || self.is_forced_below();
+        if !is_other && now.stamp.mode == mode {
+            return Ok(());
+        }
+        let fd = match openat(here.fd, name, FOLDER_FLAGS, Mode::empty()) {
+            Ok(fd) => fd,
+            Err(refused) => {
+                self.left(refusal(refused));
+                return Ok(());
+            }
+        };
+        if is_other {
+            self.open_up(&fd, now.stamp.mode);
+            let target = load(self.objects, hash)?;
+            self.folder(Here { fd: &fd, now, depth: here.depth + 1 }, &target)?;
+        }
+        if let Err(refused) = fchmod(&fd, Mode::from_raw_mode(mode as RawMode)) {
+            self.left(refusal(refused));
+        } else if now.stamp.mode != mode {
+            self.done.written.insert(self.path.clone());
+        }
+        Ok(())
+    }
+
+    fn is_forced_below(&self) -> bool {
+        let mut prefix = self.path.clone();
+        prefix.push(b'/');
+        self.forced.range(prefix.clone()..).next().is_some_and(|path| path.starts_with(&prefix))
+    }
+
+    /// Lets the owner change a folder; its own mode comes at the end.
+    fn open_up(&mut self, fd: &OwnedFd, mode: u32) {
+        if mode & OWNER_ALL != OWNER_ALL
+            && let Err(refused) = fchmod(fd, Mode::from_raw_mode((mode | OWNER_ALL) as RawMode))
+        {
+            self.left(refusal(refused));
+        }
+    }
+
+    fn file(&mut self, here: Here<'_>, name: &[u8], now: &FileNode, hash: &Hash, mode: u32) {
+        let same = now.hash == *hash && !self.forced.contains(&self.path);
+        if same && now.stamp.mode == mode {
+            return;
+        }
+        if !self.is_unchanged(here, name, &Node::File(now.clone())) {
+            return;
+        }
+        if same && now.stamp.links == 1 && change_mode(here.fd, name, mode) {
+            self.done.written.insert(self.path.clone());
+            return;
+        }
+        self.write(here, name, &Item::File { hash: *hash, mode, size: now.size });
+    }
+
+    /// Whether a file or link is still what was kept; else it is left.
+    fn is_unchanged(&mut self, here: Here<'_>, name: &[u8], node: &Node) -> bool {
+        let known = match node {
+            Node::File(file) => &file.stamp,
+            Node::Link { stamp, .. } => stamp,
+            Node::Folder(_) | Node::Unsaved(_) => return false,
+        };
+        let same = statat(here.fd, name, AtFlags::SYMLINK_NOFOLLOW).is_ok_and(|stat| {
+            let stamp = Stamp::of(&stat);
+            // Of a file with several names one was perhaps just replaced, which changes the others.
+            let counted = known.links > 1
+                && (stamp.device, stamp.inode, stamp.size, stamp.modified_ns)
+                    == (known.device, known.inode, known.size, known.modified_ns);
+            counted || stamp == *known
+        });
+        if !same {
+            self.left(LeftWhy::Changed);
+        }
+        same
+    }
+
+    /// Puts a file or link in place of whatever file or link is there.
+    fn write(&mut self, here: Here<'_>, name: &[u8], item: &Item) {
+        let unfinished = unfinished_name();
+        let made = match item {
+            Item::File { hash, mode, .. } => self.make_file(here.fd, &unfinished, hash, *mode),
+            Item::Link { target } => {
+                symlinkat(OsStr::from_bytes(target), here.fd, &unfinished).map_err(refusal)
+            }
+            Item::Folder { .. } | Item::Unsaved => return,
+        };
+        let placed =
+            made.and_then(|()| renameat(here.fd, &unfinished, here.fd, name).map_err(refusal));
+        match placed {
+            Ok(()) => {
+                self.done.written.insert(self.path.clone());
+            }
+            Err(why) => {
+                drop(unlinkat(here.fd, &unfinished, AtFlags::empty()));
+                self.left(why);
+            }
+        }
+    }
+
+    /// The bytes are checked against their hash before the file gets its name.
+    fn make_file(
+        &self,
+        folder: &OwnedFd,
+        name: &[u8],
+        hash: &Hash,
+        mode: u32,
+    ) -> Result<(), LeftWhy> {
+        let flags =
+            OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let file = openat(folder, name, flags, Mode::RUSR | Mode::WUSR).map_err(refusal)?;
+        let mut file = File::from(file);
+        if !clone_into(self.objects, hash, &file) {
+            self.objects.copy(hash, &mut file).map_err(|failed| match failed {
+                Error::Damaged(_) => LeftWhy::Damaged,
+                other => LeftWhy::Refused(other.to_string()),
+            })?;
+        }
+        fchmod(&file, Mode::from_raw_mode(mode as RawMode)).map_err(refusal)
+    }
+
+    /// Removes what was kept; what was not stays, and the folders it is in.
+    fn remove(&mut self, here: Here<'_>, name: &[u8], node: &Node) {
+        match node {
+            Node::Unsaved(_) => {}
+            Node::File(_) | Node::Link { .. } => {
+                if self.is_unchanged(here, name, node) {
+                    self.unlink(here.fd, name, AtFlags::empty());
+                }
+            }
+            Node::Folder(now) => {
+                match openat(here.fd, name, FOLDER_FLAGS, Mode::empty()) {
+                    Ok(fd) => {
+                        self.open_up(&fd, now.stamp.mode);
+                        for entry in &now.entries {
+                            let below = Here { fd: &fd, now, depth: here.depth + 1 };
+                            self.at(&entry.name, |apply| {
+                                apply.remove(below, &entry.name, &entry.node);
+                            });
+                        }
+                    }
+                    Err(refused) => return self.left(refusal(refused)),
+                }
+                self.unlink(here.fd, name, AtFlags::REMOVEDIR);
+            }
+        }
+    }
+
+    fn unlink(&mut self, folder: &OwnedFd, name: &[u8], flags: AtFlags) {
+        match unlinkat(folder, name, flags) {
+            Ok(()) => self.done.removed += 1,
+            Err(Errno::NOTEMPTY | Errno::EXIST) => self.left(LeftWhy::NotEmpty),
+            Err(refused) => self.left(refusal(refused)),
+        }
+    }
+
+    /// Makes `path` another name of `source`, which has the same contents.
+    pub(super) fn link(&mut self, root: &OwnedFd, source: &[u8], path: &[u8]) {
+        let unfinished = unfinished_name();
+        let linked = open_parent(root, source).and_then(|(from, from_name)| {
+            let (to, to_name) = open_parent(root, path)?;
+            linkat(&from, from_name, &to, &unfinished, AtFlags::empty())?;
+            let renamed = renameat(&to, &unfinished, &to, to_name);
+            // Renaming onto another name of the same file does nothing at all.
+            drop(unlinkat(&to, &unfinished, AtFlags::empty()));
+            renamed
+        });
+        if let Err(refused) = linked {
+            self.path = path.to_vec();
+            self.left(refusal(refused));
+            self.path.clear();
+        }
+    }
+
+    fn left(&mut self, why: LeftWhy) {
+        self.done.left.push(Left { path: OsStr::from_bytes(&self.path).into(), why });
+    }
+}
+
+fn refusal(errno: Errno) -> LeftWhy {
+    LeftWhy::Refused(std::io::Error::from(errno).to_string())
+}
+
+fn unfinished_name() -> Vec<u8> {
+    [UNFINISHED_PREFIX, unique_name().as_bytes()].concat()
+}
+
+/// Fails where the file cannot be opened; it is then written anew.
+fn change_mode(folder: &OwnedFd, name: &[u8], mode: u32) -> bool {
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    openat(folder, name, flags, Mode::empty())
+        .and_then(|file| fchmod(file, Mode::from_raw_mode(mode as RawMode)))
+        .is_ok()
+}
+
+#[cfg(target_os = "linux")]
+fn clone_into(objects: &Objects, hash: &Hash, file: &File) -> bool {
+    objects
+        .plain_file(hash)
+        .is_some_and(|stored| rustix::fs::ioctl_ficlone(file, &stored).is_ok())
+}
+
+#[cfg(not(target_os = "linux"))]
+fn clone_into(_objects: &Objects, _hash: &Hash, _file: &File) -> bool {
+    false
+}
+
+/// Opens the folder of a path step by step, following no link; gives also the last name.
+fn open_parent<'p>(root: &OwnedFd, path: &'p [u8]) -> Result<(OwnedFd, &'p [u8]), Errno> {
+    let mut folder = openat(root, ".", FOLDER_FLAGS, Mode::empty())?;
+    let mut names = path.split(|byte| *byte == b'/').peekable();
+    while let Some(name) = names.next() {
+        if name.is_empty() || name == b"." || name == b".." {
+            return Err(Errno::INVAL);
+        }
+        if names.peek().is_none() {
+            return Ok((folder, name));
+        }
+        folder = openat(&folder, name, FOLDER_FLAGS, Mode::empty())?;
+    }
+    Err(Errno::INVAL)
+}
+
+/// Removes the half-written files of a killed restore, wherever they can be.
+pub(super) fn remove_unfinished(fd: &OwnedFd, folder: &Folder) {
+    let Ok(entries) = rustix::fs::Dir::read_from(fd) else { return };
+    for entry in entries.flatten() {
+        if is_unfinished(entry.file_name().to_bytes()) {
+            drop(unlinkat(fd, entry.file_name(), AtFlags::empty()));
+        }
+    }
+    for Entry { name, node } in &folder.entries {
+        if let Node::Folder(below) = node
+            && let Ok(fd) = openat(fd, name.as_ref(), FOLDER_FLAGS, Mode::empty())
+        {
+            remove_unfinished(&fd, below);
+        }
+    }
+}

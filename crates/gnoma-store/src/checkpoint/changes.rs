@@ -1,0 +1,207 @@
+//! What differs between two states of the files, for people and models.
+
+use std::{
+    ffi::OsStr,
+    os::unix::ffi::OsStrExt,
+    path::PathBuf,
+    sync::atomic::AtomicBool,
+};
+
+use similar::TextDiff;
+
+use super::{
+    compare::compare,
+    error::Error,
+    hash::Hash,
+    record::SnapshotId,
+    tree::Item,
+    workspace::Workspace,
+};
+
+/// Largest file whose lines are compared.
+const MAX_DIFF_BYTES: u64 = 1 << 20;
+
+/// A NUL within this many bytes makes a file binary, as for git.
+const SNIFFED_BYTES: usize = 8_000;
+
+/// Lines around a change.
+const CONTEXT_LINES: usize = 3;
+
+/// Which state is meant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Point<'a> {
+    /// The files as they are.
+    Now,
+    /// A snapshot.
+    Snapshot(&'a SnapshotId),
+}
+
+/// How a path differs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ChangeKind {
+    /// It is new.
+    Added,
+    /// It is gone.
+    Removed,
+    /// Its contents, or a link's target.
+    Edited,
+    /// Its mode only.
+    Mode,
+    /// It became something else: a file a folder, a link a file.
+    Kind,
+}
+
+/// One side of a change.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// A regular file.
+    File {
+        /// Permission bits.
+        mode: u32,
+        /// Length in bytes.
+        size: u64,
+        /// What is in it.
+        contents: Contents,
+    },
+    /// A folder.
+    Folder {
+        /// Permission bits.
+        mode: u32,
+    },
+    /// A symbolic link.
+    Link {
+        /// Where it points.
+        target: PathBuf,
+    },
+}
+
+/// Stored contents; [`Workspace::diff`] can read them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Contents(Hash);
+
+/// A path that differs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Change {
+    /// Where, relative to the workspace.
+    pub path: PathBuf,
+    /// How.
+    pub kind: ChangeKind,
+    /// What it was.
+    pub before: Option<Side>,
+    /// What it is.
+    pub after: Option<Side>,
+}
+
+impl Workspace {
+    /// What differs from `from` to `to`, in byte order of paths. What was not kept on either side
+    /// is passed over.
+    ///
+    /// # Errors
+    ///
+    /// A snapshot is unknown or damaged.
+    pub fn changes(&self, from: &SnapshotId, to: Point<'_>) -> Result<Vec<Change>, Error> {
+        let mut state = self.state();
+        let session = self.vault.session()?;
+        // Another process may have taken the snapshots.
+        self.vault.0.objects.refresh()?;
+        let before = self.get(from)?.tree;
+        let after = match to {
+            Point::Now => self.scan(&mut state, &session, &AtomicBool::new(false))?.tree,
+            Point::Snapshot(id) => self.get(id)?.tree,
+        };
+        let mut changes = Vec::new();
+        compare(&self.vault.0.objects, Some(before), Some(after), &mut |path, before, after| {
+            changes.extend(change(path, before, after));
+        })?;
+        Ok(changes)
+    }
+
+    /// A change as a unified diff. Binary and very large files are named only.
+    ///
+    /// # Errors
+    ///
+    /// The contents are damaged or were deleted.
+    pub fn diff(&self, change: &Change) -> Result<String, Error> {
+        let _session = self.vault.session()?;
+        let path = printable(change.path.as_os_str().as_bytes());
+        let mut text = mode_lines(change);
+        let old = if change.before.is_some() { format!("a/{path}") } else { "/dev/null".into() };
+        let new = if change.after.is_some() { format!("b/{path}") } else { "/dev/null".into() };
+        if change.kind == ChangeKind::Mode {
+            return Ok(format!("--- {old}\n+++ {new}\n{text}"));
+        }
+        match (self.lines(change.before.as_ref())?, self.lines(change.after.as_ref())?) {
+            (Some(before), Some(after)) => {
+                let diff = TextDiff::from_lines(&before, &after);
+                let mut unified = diff.unified_diff();
+                unified.context_radius(CONTEXT_LINES).header(&old, &new);
+                text.push_str(&unified.to_string());
+            }
+            _ => text.push_str(&format!("Binary or large files {old} and {new} differ\n")),
+        }
+        Ok(text)
+    }
+
+    /// `None` for what has no lines to show.
+    fn lines(&self, side: Option<&Side>) -> Result<Option<String>, Error> {
+        Ok(match side {
+            None | Some(Side::Folder { .. }) => Some(String::new()),
+            Some(Side::Link { target }) => Some(printable(target.as_os_str().as_bytes())),
+            Some(Side::File { size, .. }) if *size > MAX_DIFF_BYTES => None,
+            Some(Side::File { contents, .. }) => {
+                let bytes = self.vault.0.objects.read(&contents.0)?;
+                let binary = bytes.iter().take(SNIFFED_BYTES).any(|byte| *byte == 0);
+                (!binary).then(|| String::from_utf8_lossy(&bytes).into_owned())
+            }
+        })
+    }
+}
+
+fn change(path: &[u8], before: Option<&Item>, after: Option<&Item>) -> Option<Change> {
+    let unknown = |item: Option<&Item>| item == Some(&Item::Unsaved);
+    if unknown(before) || unknown(after) {
+        return None;
+    }
+    let (before, after) = (before.and_then(side), after.and_then(side));
+    let kind = match (&before, &after) {
+        (None, _) => ChangeKind::Added,
+        (_, None) => ChangeKind::Removed,
+        (Some(Side::File { contents: old, .. }), Some(Side::File { contents: new, .. })) => {
+            if old == new { ChangeKind::Mode } else { ChangeKind::Edited }
+        }
+        (Some(Side::Folder { .. }), Some(Side::Folder { .. })) => ChangeKind::Mode,
+        (Some(Side::Link { .. }), Some(Side::Link { .. })) => ChangeKind::Edited,
+        (Some(_), Some(_)) => ChangeKind::Kind,
+    };
+    Some(Change { path: OsStr::from_bytes(path).into(), kind, before, after })
+}
+
+fn side(item: &Item) -> Option<Side> {
+    Some(match item {
+        Item::File { hash, mode, size } => {
+            Side::File { mode: *mode, size: *size, contents: Contents(*hash) }
+        }
+        Item::Folder { mode, .. } => Side::Folder { mode: *mode },
+        Item::Link { target } => Side::Link { target: OsStr::from_bytes(target).into() },
+        Item::Unsaved => return None,
+    })
+}
+
+fn mode_lines(change: &Change) -> String {
+    let mode = |side: &Option<Side>| match side {
+        Some(Side::File { mode, .. } | Side::Folder { mode }) => Some(*mode),
+        Some(Side::Link { .. }) | None => None,
+    };
+    match (mode(&change.before), mode(&change.after)) {
+        (Some(old), Some(new)) if old != new => format!("old mode {old:04o}\nnew mode {new:04o}\n"),
+        _ => String::new(),
+    }
+}
+
+/// Names may hold anything; a diff is text.
+fn printable(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes)
+        .chars()
+        .map(|c| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c })
+        .collect()
+}

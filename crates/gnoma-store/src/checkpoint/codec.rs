@@ -1,0 +1,69 @@
+//! Bytes out and in: little-endian base-128 numbers and counted strings. Reading trusts nothing.
+
+use super::hash::{HASH_BYTES, Hash};
+
+/// Appends a number, seven bits a byte.
+pub(super) fn put_number(out: &mut Vec<u8>, mut value: u64) {
+    while value >= 0x80 {
+        out.push(value as u8 | 0x80);
+        value >>= 7;
+    }
+    out.push(value as u8);
+}
+
+/// Appends a length and the bytes.
+pub(super) fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
+    put_number(out, bytes.len() as u64);
+    out.extend_from_slice(bytes);
+}
+
+/// What is left to read. Every method gives `None` where the bytes end too early.
+pub(super) struct Reader<'a>(pub(super) &'a [u8]);
+
+impl<'a> Reader<'a> {
+    /// The next `count` bytes.
+    pub(super) fn take(&mut self, count: usize) -> Option<&'a [u8]> {
+        let (head, rest) = self.0.split_at_checked(count)?;
+        self.0 = rest;
+        Some(head)
+    }
+
+    /// One byte.
+    pub(super) fn byte(&mut self) -> Option<u8> {
+        self.take(1)?.first().copied()
+    }
+
+    /// A number.
+    pub(super) fn number(&mut self) -> Option<u64> {
+        let mut value = 0u64;
+        for shift in (0..64).step_by(7) {
+            let byte = self.byte()?;
+            value |= u64::from(byte & 0x7f).checked_shl(shift)?;
+            if byte < 0x80 {
+                return Some(value);
+            }
+        }
+        None
+    }
+
+    /// A number that fits 32 bits.
+    pub(super) fn small(&mut self) -> Option<u32> {
+        self.number()?.try_into().ok()
+    }
+
+    /// A counted string.
+    pub(super) fn bytes(&mut self) -> Option<&'a [u8]> {
+        let count = usize::try_from(self.number()?).ok()?;
+        self.take(count)
+    }
+
+    /// A digest.
+    pub(super) fn hash(&mut self) -> Option<Hash> {
+        Some(Hash(self.take(HASH_BYTES)?.try_into().ok()?))
+    }
+
+    /// Whether everything was read.
+    pub(super) fn is_done(&self) -> bool {
+        self.0.is_empty()
+    }
+}

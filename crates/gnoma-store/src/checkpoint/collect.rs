@@ -1,0 +1,276 @@
+//! Deleting objects that no snapshot needs.
+//!
+//! Marking and copying happen beside running snapshots; only the deletion itself is alone. An object
+//! is deleted when three things hold while nobody adds any: no record leads to it, its file is older
+//! than the grace period, and what else is needed from that file lies in a pack already finished.
+//! A crash anywhere leaves objects too many, never too few.
+
+use std::{
+    collections::{HashMap, HashSet},
+    path::{Path, PathBuf},
+    time::{Duration, SystemTime},
+};
+
+use super::{
+    compare::load,
+    error::{At, Error},
+    hash::Hash,
+    lock,
+    objects::{Objects, Place, names},
+    pack::{self, Spot},
+    places::{Places, replace, unique_name},
+    record::{self, Snapshot, SnapshotId},
+    tree::Item,
+    vault::{SNAPSHOTS, Vault},
+    write::Batch,
+};
+
+/// Packs below this size are put together once there are several.
+const SMALL_PACK_BYTES: u64 = 4 << 20;
+const MANY_SMALL_PACKS: usize = 16;
+
+/// A pack is written anew when less than one part in this many is needed.
+const WORTH_REWRITING: u64 = 2;
+
+/// What a collection did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Collected {
+    /// Bytes of the files that were deleted, less those written anew.
+    pub freed_bytes: u64,
+    /// Bytes of what is left.
+    pub kept_bytes: u64,
+    /// Objects that snapshots need.
+    pub live_objects: usize,
+}
+
+impl Vault {
+    /// Deletes what no snapshot of any workspace needs. Other processes go on meanwhile.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Busy`] while another process tidies up, or where the file system has no locks;
+    /// [`Error::Damaged`] when a snapshot's tree cannot be read, since then nobody knows what it
+    /// needs. Nothing was deleted then.
+    pub fn collect_garbage(&self) -> Result<Collected, Error> {
+        let objects = &self.0.objects;
+        let places = &objects.places;
+        let held = lock::try_alone(&places.collect_lock())?;
+        if !held.is_real {
+            return Err(Error::Busy);
+        }
+        objects.refresh()?;
+        let mut live = Live::default();
+        self.mark(&mut live)?;
+        let oldest = SystemTime::now().checked_sub(self.0.options.grace);
+        let mut plan = Plan::make(objects, &live.objects, oldest)?;
+        let written_bytes = self.copy(&mut plan)?;
+
+        let alone = lock::alone(&places.lock())?;
+        self.mark(&mut live)?;
+        plan.spare(objects, &live.objects);
+        let mut freed_bytes = 0;
+        if !plan.is_empty() {
+            replace(places, &places.generation(), unique_name().as_bytes(), false)?;
+            freed_bytes = plan.delete();
+        }
+        freed_bytes += remove_unfinished(places, oldest)?;
+        objects.refresh()?;
+        drop(alone);
+        let freed_bytes = freed_bytes.saturating_sub(written_bytes);
+        let kept_bytes = size(places)?;
+        Ok(Collected { freed_bytes, kept_bytes, live_objects: live.objects.len() })
+    }
+
+    /// Marks everything the records lead to; those seen before are passed over.
+    fn mark(&self, live: &mut Live) -> Result<(), Error> {
+        for folder in self.workspace_folders()? {
+            let records = folder.join(SNAPSHOTS);
+            if !records.exists() {
+                continue;
+            }
+            for id in record::list(&records)? {
+                if !live.records.insert((folder.clone(), id.clone())) {
+                    continue;
+                }
+                match Snapshot::read(&records, &id) {
+                    Ok(snapshot) => live.mark(&self.0.objects, &snapshot)?,
+                    // Torn when it was written, or deleted just now.
+                    Err(Error::Unknown(_)) => {}
+                    Err(failed) => return Err(failed),
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes what is needed of mostly dead packs into new ones.
+    fn copy(&self, plan: &mut Plan) -> Result<u64, Error> {
+        let batch = Batch::new(&self.0.objects, true);
+        let mut sound = Vec::new();
+        for doomed in std::mem::take(&mut plan.packs) {
+            if copy_pack(&self.0.objects, &batch, &doomed).is_ok() {
+                sound.push(doomed);
+            }
+        }
+        plan.packs = sound;
+        batch.finish()
+    }
+}
+
+/// Copies the live objects of a pack; fails when one is damaged, which then stays where it is.
+fn copy_pack(objects: &Objects, batch: &Batch<'_>, doomed: &DoomedPack) -> Result<(), Error> {
+    let Some(number) = objects.pack_number(&doomed.name) else { return Err(Error::Busy) };
+    for (hash, spot) in &doomed.live {
+        // Read as a person would get it: what is copied is known to be right.
+        objects.read(hash)?;
+        let stored = objects.read_packed(number, *spot)?;
+        batch.push(*hash, &stored, spot.plain as usize, spot.is_compressed)?;
+    }
+    Ok(())
+}
+
+#[derive(Default)]
+struct Live {
+    objects: HashSet<Hash>,
+    records: HashSet<(PathBuf, SnapshotId)>,
+}
+
+impl Live {
+    fn mark(&mut self, objects: &Objects, snapshot: &Snapshot) -> Result<(), Error> {
+        self.objects.extend(snapshot.links);
+        let mut trees = vec![snapshot.tree];
+        while let Some(hash) = trees.pop() {
+            if !self.objects.insert(hash) {
+                continue;
+            }
+            if !objects.contains(&hash) {
+                objects.refresh()?;
+            }
+            for (_, item) in load(objects, &hash)?.0 {
+                match item {
+                    Item::File { hash, .. } => drop(self.objects.insert(hash)),
+                    Item::Folder { hash, .. } => trees.push(hash),
+                    Item::Link { .. } | Item::Unsaved => {}
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A pack that is to go.
+struct DoomedPack {
+    name: String,
+    path: PathBuf,
+    bytes: u64,
+    all: Vec<Hash>,
+    /// What must lie elsewhere before.
+    live: Vec<(Hash, Spot)>,
+}
+
+/// What is to be deleted.
+struct Plan {
+    packs: Vec<DoomedPack>,
+    large: HashMap<Hash, (PathBuf, u64)>,
+}
+
+impl Plan {
+    fn make(
+        objects: &Objects,
+        live: &HashSet<Hash>,
+        oldest: Option<SystemTime>,
+    ) -> Result<Self, Error> {
+        let (mut packs, mut small) = (Vec::new(), Vec::new());
+        for (path, name, bytes) in old_files(&objects.places.packs(), oldest)? {
+            let Some(index) = pack::read_index(&path)? else {
+                let (all, live) = (Vec::new(), Vec::new());
+                packs.push(DoomedPack { name, path, bytes, all, live });
+                continue;
+            };
+            let all = index.iter().map(|(hash, _)| *hash).collect();
+            let live: Vec<_> = index.into_iter().filter(|(hash, _)| live.contains(hash)).collect();
+            let live_bytes: u64 = live.iter().map(|(_, spot)| u64::from(spot.stored)).sum();
+            let doomed = DoomedPack { name, path, bytes, all, live };
+            if doomed.live.is_empty() || live_bytes < bytes / WORTH_REWRITING {
+                packs.push(doomed);
+            } else if bytes < SMALL_PACK_BYTES {
+                small.push(doomed);
+            }
+        }
+        if small.len() >= MANY_SMALL_PACKS {
+            packs.append(&mut small);
+        }
+        let mut large = HashMap::new();
+        for (path, name, bytes) in old_files(&objects.places.loose(), oldest)? {
+            let stem = name.split('.').next().unwrap_or_default();
+            if let Some(hash) = Hash::parse(stem).filter(|hash| !live.contains(hash)) {
+                large.insert(hash, (path, bytes));
+            }
+        }
+        Ok(Self { packs, large })
+    }
+
+    /// Takes out what a snapshot taken meanwhile needs.
+    fn spare(&mut self, objects: &Objects, live: &HashSet<Hash>) {
+        self.large.retain(|hash, _| !live.contains(hash));
+        self.packs.retain(|doomed| {
+            let copied: HashSet<&Hash> = doomed.live.iter().map(|(hash, _)| hash).collect();
+            let elsewhere = |hash: &Hash| {
+                copied.contains(hash) || matches!(objects.place(hash), Some(Place::Large { .. }))
+            };
+            doomed.all.iter().all(|hash| !live.contains(hash) || elsewhere(hash))
+        });
+    }
+
+    fn is_empty(&self) -> bool {
+        self.packs.is_empty() && self.large.is_empty()
+    }
+
+    /// Gives the bytes freed. A file that cannot be deleted stays for the next time.
+    fn delete(self) -> u64 {
+        let packs = self.packs.into_iter().map(|doomed| (doomed.path, doomed.bytes));
+        packs.chain(self.large.into_values()).map(|(path, bytes)| remove(&path, bytes)).sum()
+    }
+}
+
+fn remove(path: &Path, bytes: u64) -> u64 {
+    if std::fs::remove_file(path).is_ok() { bytes } else { 0 }
+}
+
+/// The files in a folder that are older than the grace period.
+fn old_files(
+    folder: &Path,
+    oldest: Option<SystemTime>,
+) -> Result<Vec<(PathBuf, String, u64)>, Error> {
+    let mut old = Vec::new();
+    for name in names(folder)? {
+        let path = folder.join(&name);
+        let about = path.symlink_metadata().at("read", &path)?;
+        let modified = about.modified().at("read", &path)?;
+        if about.is_file() && oldest.is_some_and(|oldest| modified <= oldest) {
+            old.push((path, name, about.len()));
+        }
+    }
+    Ok(old)
+}
+
+/// Files of processes that were killed: nobody else is at work now, but a slow file system may still
+/// show the newest late.
+const UNFINISHED_GRACE: Duration = Duration::from_secs(60);
+
+fn remove_unfinished(places: &Places, oldest: Option<SystemTime>) -> Result<u64, Error> {
+    let recent = SystemTime::now().checked_sub(UNFINISHED_GRACE);
+    let files = old_files(&places.unfinished(), oldest.min(recent))?;
+    Ok(files.into_iter().map(|(path, _, bytes)| remove(&path, bytes)).sum())
+}
+
+/// Bytes of all objects.
+pub(super) fn size(places: &Places) -> Result<u64, Error> {
+    let mut bytes = 0;
+    for folder in [places.packs(), places.loose()] {
+        for entry in std::fs::read_dir(&folder).at("list", &folder)? {
+            bytes += entry.and_then(|entry| entry.metadata()).map_or(0, |about| about.len());
+        }
+    }
+    Ok(bytes)
+}

@@ -1,0 +1,147 @@
+//! Undo and redo over snapshots, as a text editor has them. Pure: plain data for the session.
+
+use serde::{Deserialize, Serialize};
+
+use super::record::SnapshotId;
+
+/// Which snapshots lie behind and ahead of the files as they are now.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct History {
+    /// Oldest first; each was taken before a step.
+    past: Vec<SnapshotId>,
+    /// What was rewound; the last is the next to redo.
+    future: Vec<SnapshotId>,
+}
+
+/// A way to go: which snapshot to restore, and how the history looks once that succeeded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// Back (`true`) or forth.
+    pub is_back: bool,
+    /// How many snapshots far; at least one.
+    pub count: usize,
+}
+
+impl History {
+    /// A snapshot was taken before a step: it can be gone back to, and nothing can be redone.
+    pub fn record(&mut self, id: SnapshotId) {
+        self.future.clear();
+        self.past.push(id);
+    }
+
+    /// Snapshots that can be gone back to, oldest first.
+    #[must_use]
+    pub fn past(&self) -> &[SnapshotId] {
+        &self.past
+    }
+
+    /// Snapshots that can be redone, the next one last.
+    #[must_use]
+    pub fn future(&self) -> &[SnapshotId] {
+        &self.future
+    }
+
+    /// How to get to `id`; `None` when it lies on neither side.
+    #[must_use]
+    pub fn step_to(&self, id: &SnapshotId) -> Option<Step> {
+        let far = |ids: &[SnapshotId]| ids.iter().rev().position(|known| known == id);
+        let back = far(&self.past).map(|far| Step { is_back: true, count: far + 1 });
+        back.or_else(|| far(&self.future).map(|far| Step { is_back: false, count: far + 1 }))
+    }
+
+    /// The snapshot a step leads to; `None` when there are not so many.
+    #[must_use]
+    pub fn target(&self, step: Step) -> Option<&SnapshotId> {
+        let ids = if step.is_back { &self.past } else { &self.future };
+        ids.get(ids.len().checked_sub(step.count.max(1))?)
+    }
+
+    /// The history after a step was restored. `now` is the snapshot of the files before it
+    /// ([`Restored::before`](super::Restored::before)), which the opposite step brings back.
+    /// Without a target nothing changes.
+    #[must_use]
+    pub fn after(&self, step: Step, now: SnapshotId) -> Self {
+        let mut next = self.clone();
+        if self.target(step).is_none() {
+            return next;
+        }
+        let (from, to) = if step.is_back {
+            (&mut next.past, &mut next.future)
+        } else {
+            (&mut next.future, &mut next.past)
+        };
+        to.push(now);
+        let passed = from.split_off(from.len().saturating_sub(step.count.max(1)));
+        to.extend(passed.into_iter().skip(1).rev());
+        next
+    }
+
+    /// Forgets snapshots that were pruned.
+    pub fn retain(&mut self, exists: impl Fn(&SnapshotId) -> bool) {
+        self.past.retain(&exists);
+        self.future.retain(&exists);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn id(number: u64) -> SnapshotId {
+        format!("{number:016x}").parse().unwrap()
+    }
+
+    /// Files are a number; a history over them must behave like an editor's.
+    struct Model {
+        history: History,
+        now: u64,
+        /// What an editor would hold: every state, and where it stands.
+        states: Vec<u64>,
+        at: usize,
+    }
+
+    impl Model {
+        fn step(&mut self, is_back: bool, count: usize) {
+            let step = Step { is_back, count };
+            let room = if is_back { self.at } else { self.states.len() - 1 - self.at };
+            let target = self.history.target(step).cloned();
+            assert_eq!(target.is_some(), count <= room);
+            let Some(target) = target else { return };
+            self.history = self.history.after(step, id(self.now));
+            self.at = if is_back { self.at - count } else { self.at + count };
+            assert_eq!(target, id(self.states[self.at]));
+            self.now = self.states[self.at];
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn steps_lead_where_an_editor_would(moves in proptest::collection::vec(0usize..9, 0..60)) {
+            let mut model =
+                Model { history: History::default(), now: 0, states: vec![0], at: 0 };
+            for (index, kind) in moves.into_iter().enumerate() {
+                match kind {
+                    0..=3 => {
+                        model.history.record(id(model.now));
+                        model.now = index as u64 + 1;
+                        model.states.truncate(model.at + 1);
+                        model.states.push(model.now);
+                        model.at += 1;
+                    }
+                    4..=6 => model.step(true, kind - 3),
+                    _ => model.step(false, kind - 6),
+                }
+                prop_assert_eq!(model.history.past().len(), model.at);
+                for (place, state) in model.states.iter().enumerate() {
+                    let step = model.history.step_to(&id(*state));
+                    prop_assert_eq!(step.is_none(), place == model.at);
+                    if let Some(step) = step {
+                        prop_assert_eq!(model.history.target(step), Some(&id(*state)));
+                    }
+                }
+            }
+        }
+    }
+}

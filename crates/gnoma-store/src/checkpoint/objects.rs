@@ -1,0 +1,282 @@
+//! The objects of a vault: found by hash, checked on every read.
+//!
+//! Small ones lie in packs, one pack a snapshot; files above [`MAX_WHOLE_BYTES`] lie alone and are
+//! streamed. Which objects exist is kept in memory and read again when another process deleted some.
+
+use std::{
+    collections::HashMap,
+    fs::File,
+    io::{self, Read, Seek, Write},
+    os::unix::fs::FileExt,
+    path::PathBuf,
+    sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock},
+};
+
+use super::{
+    error::{At, Error},
+    hash::Hash,
+    pack::{self, Spot},
+    places::Places,
+};
+
+/// Files up to this size are read as a whole and packed.
+pub(super) const MAX_WHOLE_BYTES: u64 = 4 << 20;
+
+/// Bytes moved at once when streaming.
+pub(super) const CHUNK_BYTES: usize = 256 << 10;
+
+/// Ending of a large object that is compressed; without it the file is the object.
+pub(super) const COMPRESSED: &str = "zst";
+
+/// A poisoned lock guards data that every reader checks anyway.
+pub(super) fn hold<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Where an object lies.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Place {
+    /// In the pack with this number.
+    Packed(u32, Spot),
+    /// Alone.
+    Large { is_compressed: bool },
+}
+
+#[derive(Default)]
+struct Table {
+    /// Names of packs; their numbers are positions and never change while the process lives.
+    packs: Vec<String>,
+    numbers: HashMap<String, u32>,
+    places: HashMap<Hash, Place>,
+}
+
+/// All objects of a vault.
+pub(super) struct Objects {
+    pub(super) places: Places,
+    table: RwLock<Table>,
+    last_pack: Mutex<Option<(u32, Arc<File>)>>,
+}
+
+impl Objects {
+    /// Reads which objects there are.
+    pub(super) fn open(places: Places) -> Result<Self, Error> {
+        let objects =
+            Self { places, table: RwLock::new(Table::default()), last_pack: Mutex::new(None) };
+        objects.refresh()?;
+        Ok(objects)
+    }
+
+    /// Reads again which objects there are.
+    pub(super) fn refresh(&self) -> Result<(), Error> {
+        let mut table = self.read_table(|old| Table {
+            packs: old.packs.clone(),
+            numbers: old.numbers.clone(),
+            places: HashMap::with_capacity(old.places.len()),
+        });
+        let packs = self.places.packs();
+        for name in names(&packs)? {
+            let path = packs.join(&name);
+            match pack::read_index(&path) {
+                Ok(Some(index)) => table.add(name, index),
+                Ok(None) => {}
+                Err(_) if !path.exists() => {}
+                Err(failed) => return Err(failed),
+            }
+        }
+        for name in names(&self.places.loose())? {
+            let (stem, ending) = name.split_once('.').unwrap_or((&name, ""));
+            if let Some(hash) = Hash::parse(stem) {
+                let place = Place::Large { is_compressed: ending == COMPRESSED };
+                table.places.entry(hash).or_insert(place);
+            }
+        }
+        *self.table.write().unwrap_or_else(PoisonError::into_inner) = table;
+        *hold(&self.last_pack) = None;
+        Ok(())
+    }
+
+    pub(super) fn contains(&self, hash: &Hash) -> bool {
+        self.place(hash).is_some()
+    }
+
+    /// Where an object lies.
+    pub(super) fn place(&self, hash: &Hash) -> Option<Place> {
+        self.read_table(|table| table.places.get(hash).copied())
+    }
+
+    /// The number of the pack called `name`.
+    pub(super) fn pack_number(&self, name: &str) -> Option<u32> {
+        self.read_table(|table| table.numbers.get(name).copied())
+    }
+
+    /// Makes a finished pack known.
+    pub(super) fn add_pack(&self, name: String, index: Vec<(Hash, Spot)>) {
+        self.table.write().unwrap_or_else(PoisonError::into_inner).add(name, index);
+    }
+
+    /// Makes a finished large object known.
+    pub(super) fn add_large(&self, hash: Hash, is_compressed: bool) {
+        let mut table = self.table.write().unwrap_or_else(PoisonError::into_inner);
+        table.places.entry(hash).or_insert(Place::Large { is_compressed });
+    }
+
+    /// Path of a large object.
+    pub(super) fn large_path(&self, hash: &Hash, is_compressed: bool) -> PathBuf {
+        let name = if is_compressed { format!("{hash}.{COMPRESSED}") } else { hash.to_string() };
+        self.places.loose().join(name)
+    }
+
+    /// An object that fits in memory, as it was stored.
+    pub(super) fn read(&self, hash: &Hash) -> Result<Vec<u8>, Error> {
+        match self.place(hash) {
+            Some(Place::Packed(pack, spot)) => {
+                let plain = unpack(&self.read_packed(pack, spot)?, spot);
+                plain.filter(|plain| Hash::of(plain) == *hash).ok_or_else(|| damaged(hash))
+            }
+            Some(Place::Large { .. }) => {
+                let mut plain = Vec::new();
+                self.copy(hash, &mut plain)?;
+                Ok(plain)
+            }
+            None => Err(missing(hash)),
+        }
+    }
+
+    /// The bytes of a packed object as they lie in the pack.
+    pub(super) fn read_packed(&self, pack: u32, spot: Spot) -> Result<Vec<u8>, Error> {
+        let file = self.pack_file(pack)?;
+        let mut stored = vec![0; spot.stored as usize];
+        file.read_exact_at(&mut stored, spot.offset).at("read", &self.places.packs())?;
+        Ok(stored)
+    }
+
+    /// Writes an object of any size to `out`. On an error what was written is worthless.
+    pub(super) fn copy(&self, hash: &Hash, out: &mut impl Write) -> Result<(), Error> {
+        let Some(Place::Large { is_compressed }) = self.place(hash) else {
+            return out.write_all(&self.read(hash)?).at("write", self.places.root());
+        };
+        let path = self.large_path(hash, is_compressed);
+        let file = File::open(&path).at("open", &path)?;
+        let mut hashed = Hashing { out, hasher: blake3::Hasher::new() };
+        let copied = if is_compressed {
+            zstd::stream::read::Decoder::new(file)
+                .and_then(|mut plain| copy_chunks(&mut plain, &mut hashed))
+        } else {
+            copy_chunks(&mut &file, &mut hashed)
+        };
+        let digest = Hash(*hashed.hasher.finalize().as_bytes());
+        match copied {
+            Ok(_) if digest == *hash => Ok(()),
+            Err(failed) if failed.kind() == io::ErrorKind::StorageFull => {
+                Err(failed).at("write", &path)
+            }
+            _ => Err(damaged(hash)),
+        }
+    }
+
+    /// A large object that is stored plain: its file, after checking it, for cloning.
+    pub(super) fn plain_file(&self, hash: &Hash) -> Option<File> {
+        let Some(Place::Large { is_compressed: false }) = self.place(hash) else {
+            return None;
+        };
+        let mut file = File::open(self.large_path(hash, false)).ok()?;
+        let mut hasher = blake3::Hasher::new();
+        copy_chunks(&mut file, &mut hasher).ok()?;
+        file.rewind().ok()?;
+        (Hash(*hasher.finalize().as_bytes()) == *hash).then_some(file)
+    }
+
+    fn pack_file(&self, pack: u32) -> Result<Arc<File>, Error> {
+        let mut last = hold(&self.last_pack);
+        if let Some((number, file)) = last.as_ref()
+            && *number == pack
+        {
+            return Ok(Arc::clone(file));
+        }
+        let name = self.read_table(|table| table.packs.get(pack as usize).cloned());
+        let path = self.places.packs().join(name.unwrap_or_default());
+        let file = Arc::new(File::open(&path).at("open", &path)?);
+        *last = Some((pack, Arc::clone(&file)));
+        Ok(file)
+    }
+
+    fn read_table<T>(&self, read: impl FnOnce(&Table) -> T) -> T {
+        read(&self.table.read().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl Table {
+    fn add(&mut self, name: String, index: Vec<(Hash, Spot)>) {
+        let next = u32::try_from(self.packs.len()).unwrap_or(u32::MAX);
+        let number = *self.numbers.entry(name.clone()).or_insert(next);
+        if number == next {
+            self.packs.push(name);
+        }
+        self.places.reserve(index.len());
+        for (hash, spot) in index {
+            self.places.entry(hash).or_insert(Place::Packed(number, spot));
+        }
+    }
+}
+
+/// The names in a folder of the vault, oldest first; foreign ones that are not text are passed over.
+pub(super) fn names(folder: &std::path::Path) -> Result<Vec<String>, Error> {
+    let mut names = Vec::new();
+    for entry in std::fs::read_dir(folder).at("list", folder)? {
+        if let Ok(name) = entry.at("list", folder)?.file_name().into_string() {
+            names.push(name);
+        }
+    }
+    names.sort_unstable();
+    Ok(names)
+}
+
+fn unpack(stored: &[u8], spot: Spot) -> Option<Vec<u8>> {
+    if spot.is_compressed {
+        zstd::bulk::decompress(stored, spot.plain as usize).ok()
+    } else {
+        Some(stored.to_vec())
+    }
+}
+
+fn damaged(hash: &Hash) -> Error {
+    Error::Damaged(format!("object `{hash}` is not what was stored"))
+}
+
+fn missing(hash: &Hash) -> Error {
+    Error::Damaged(format!("object `{hash}` is missing"))
+}
+
+/// Copies with a buffer of fixed size.
+pub(super) fn copy_chunks(from: &mut impl Read, to: &mut impl Write) -> io::Result<u64> {
+    let mut buffer = vec![0; CHUNK_BYTES];
+    let mut total = 0;
+    loop {
+        let count = match from.read(&mut buffer) {
+            Ok(0) => return Ok(total),
+            Ok(count) => count,
+            Err(interrupted) if interrupted.kind() == io::ErrorKind::Interrupted => continue,
+            Err(failed) => return Err(failed),
+        };
+        to.write_all(buffer.get(..count).unwrap_or_default())?;
+        total += count as u64;
+    }
+}
+
+/// Hashes what passes.
+pub(super) struct Hashing<'a, W> {
+    pub(super) out: &'a mut W,
+    pub(super) hasher: blake3::Hasher,
+}
+
+impl<W: Write> Write for Hashing<'_, W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let count = self.out.write(bytes)?;
+        self.hasher.update(bytes.get(..count).unwrap_or_default());
+        Ok(count)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+}

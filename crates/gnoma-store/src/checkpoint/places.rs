@@ -1,0 +1,145 @@
+//! Where things lie in a vault, and how its files are made: private, and whole or not at all.
+
+use std::{
+    fs::{DirBuilder, File, OpenOptions},
+    io::Write,
+    os::unix::fs::{DirBuilderExt, OpenOptionsExt},
+    path::{Path, PathBuf},
+    sync::atomic::{AtomicU64, Ordering},
+    time::{SystemTime, UNIX_EPOCH},
+};
+
+use super::error::{At, Error};
+
+/// The folders of a vault.
+#[derive(Clone, Debug)]
+pub(super) struct Places(PathBuf);
+
+impl Places {
+    /// Makes the folders that are missing.
+    pub(super) fn create(root: &Path) -> Result<Self, Error> {
+        let places = Self(root.to_owned());
+        for folder in [places.packs(), places.loose(), places.unfinished(), places.workspaces()] {
+            make_folder(&folder)?;
+        }
+        Ok(places)
+    }
+
+    pub(super) fn root(&self) -> &Path {
+        &self.0
+    }
+
+    pub(super) fn format(&self) -> PathBuf {
+        self.0.join("format")
+    }
+
+    /// Held shared while objects are added or read, alone while some are deleted.
+    pub(super) fn lock(&self) -> PathBuf {
+        self.0.join("lock")
+    }
+
+    /// Held by the one process that tidies up.
+    pub(super) fn collect_lock(&self) -> PathBuf {
+        self.0.join("collect.lock")
+    }
+
+    /// Rewritten whenever objects are deleted.
+    pub(super) fn generation(&self) -> PathBuf {
+        self.0.join("generation")
+    }
+
+    pub(super) fn packs(&self) -> PathBuf {
+        self.0.join("packs")
+    }
+
+    pub(super) fn loose(&self) -> PathBuf {
+        self.0.join("large")
+    }
+
+    pub(super) fn unfinished(&self) -> PathBuf {
+        self.0.join("unfinished")
+    }
+
+    pub(super) fn workspaces(&self) -> PathBuf {
+        self.0.join("workspaces")
+    }
+}
+
+/// Makes a folder and its parents, readable by nobody else.
+pub(super) fn make_folder(path: &Path) -> Result<(), Error> {
+    DirBuilder::new().recursive(true).mode(0o700).create(path).at("make folder", path)
+}
+
+/// Nanoseconds since 1970.
+pub(super) fn now_ns() -> i128 {
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .map_or(0, |age| i128::try_from(age.as_nanos()).unwrap_or(i128::MAX))
+}
+
+/// A name no other process or thread uses.
+pub(super) fn unique_name() -> String {
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    let count = COUNT.fetch_add(1, Ordering::Relaxed);
+    format!("{:016x}-{:x}-{count:x}", now_ns(), std::process::id())
+}
+
+/// A file that gets its name when it is complete; dropped before, it vanishes.
+pub(super) struct Unfinished {
+    file: File,
+    path: PathBuf,
+    is_finished: bool,
+}
+
+impl Unfinished {
+    pub(super) fn create(places: &Places) -> Result<Self, Error> {
+        let path = places.unfinished().join(unique_name());
+        let file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create_new(true)
+            .mode(0o600)
+            .open(&path)
+            .at("create", &path)?;
+        Ok(Self { file, path, is_finished: false })
+    }
+
+    pub(super) fn file(&self) -> &File {
+        &self.file
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Puts the file in its place; with `sync` its bytes are on the disk before.
+    pub(super) fn finish(mut self, place: &Path, sync: bool) -> Result<(), Error> {
+        if sync {
+            self.file.sync_data().at("write to disk", &self.path)?;
+        }
+        std::fs::rename(&self.path, place).at("create", place)?;
+        self.is_finished = true;
+        Ok(())
+    }
+}
+
+impl Drop for Unfinished {
+    fn drop(&mut self) {
+        if !self.is_finished {
+            // Nothing to tell: what stays is removed by the next collection.
+            drop(std::fs::remove_file(&self.path));
+        }
+    }
+}
+
+/// Replaces a file as a whole.
+pub(super) fn replace(
+    places: &Places,
+    place: &Path,
+    bytes: &[u8],
+    sync: bool,
+) -> Result<(), Error> {
+    let unfinished = Unfinished::create(places)?;
+    unfinished.file().write_all(bytes).at("write", place)?;
+    unfinished.finish(place, sync)
+}

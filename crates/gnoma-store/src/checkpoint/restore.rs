@@ -1,0 +1,226 @@
+//! Bringing a snapshot back.
+//!
+//! What is there now is kept first, as a snapshot of its own. Only what differs is touched, each file
+//! whole by a rename, and only while it still is what was kept. What was never kept is never deleted
+//! and never overwritten.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    ffi::OsStr,
+    os::unix::ffi::OsStrExt,
+    path::PathBuf,
+    sync::atomic::AtomicBool,
+};
+
+use super::{
+    apply::Apply,
+    compare::{compare, find},
+    error::Error,
+    hash::Hash,
+    links::Links,
+    lock,
+    places::replace,
+    record::{Snapshot, SnapshotId},
+    tree::Item,
+    vault::Session,
+    workspace::{Scanned, State, Workspace},
+};
+
+/// What to do where a restore would overwrite what changed since the newest snapshot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Conflict {
+    /// Change nothing and say which files.
+    Refuse,
+    /// Keep theirs in a snapshot, then overwrite; restoring [`Restored::before`] brings them back.
+    KeepTheirs,
+}
+
+/// Why a path was left as it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LeftWhy {
+    /// What is there was never kept.
+    NotKept,
+    /// It changed while files were restored.
+    Changed,
+    /// Things that were never kept are in the folder.
+    NotEmpty,
+    /// What was kept is damaged.
+    Damaged,
+    /// The system refused; its words.
+    Refused(String),
+}
+
+/// A path that was left as it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Left {
+    /// Where, relative to the workspace.
+    pub path: PathBuf,
+    /// Why.
+    pub why: LeftWhy,
+}
+
+/// What a restore did.
+#[derive(Clone, Debug)]
+pub struct Restored {
+    /// The files as they were before; restoring it undoes this.
+    pub before: SnapshotId,
+    /// The files as they are now.
+    pub after: SnapshotId,
+    /// Files, links and folders that were written.
+    pub written: usize,
+    /// Files, links and folders that were removed.
+    pub removed: usize,
+    /// What had changed since the newest snapshot and was overwritten; it is in `before`.
+    pub theirs: Vec<PathBuf>,
+    /// What is not as the snapshot has it.
+    pub left: Vec<Left>,
+}
+
+impl Workspace {
+    /// Makes the files what they were at `id`.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Conflict`] when it would overwrite somebody's changes and is to refuse;
+    /// [`Error::Damaged`] when not all of the snapshot is there; [`Error::Busy`] when another process
+    /// restores. Nothing was changed then.
+    pub fn restore(&self, id: &SnapshotId, conflict: Conflict) -> Result<Restored, Error> {
+        let mut state = self.state();
+        let session = self.vault.session()?;
+        let _alone = lock::alone(&self.restore_lock())?;
+        self.vault.0.objects.refresh()?;
+        let target = self.get(id)?;
+        let last = self.newest()?;
+        self.clean_up(&mut state, &session)?;
+        let now = self.scan(&mut state, &session, &AtomicBool::new(false))?;
+        let theirs = self.theirs(last.as_ref(), now.tree, target.tree)?;
+        if conflict == Conflict::Refuse && !theirs.is_empty() {
+            return Err(Error::Conflict { paths: theirs });
+        }
+        let (forced, target_links) = self.links(now, &target)?;
+        let before = self.record(&mut state, &format!("before restoring {id}"), now)?.id;
+        self.mark_begun()?;
+        let mut apply = Apply::new(&self.vault.0.objects, &forced);
+        apply.run(&self.open_root()?, &state.known, target.tree)?;
+        for group in &target_links.0 {
+            self.relink(&mut apply, target.tree, group)?;
+        }
+        let done = apply.done;
+        let now = self.scan(&mut state, &session, &AtomicBool::new(false))?;
+        let after = self.record(&mut state, &format!("restored {id}"), now)?.id;
+        self.unmark_begun();
+        let (written, removed) = (done.written.len(), done.removed);
+        Ok(Restored { before, after, written, removed, theirs, left: done.left })
+    }
+
+    fn restore_lock(&self) -> PathBuf {
+        self.folder.join("restore.lock")
+    }
+
+    fn begun_mark(&self) -> PathBuf {
+        self.folder.join("restoring")
+    }
+
+    fn mark_begun(&self) -> Result<(), Error> {
+        replace(&self.vault.0.objects.places, &self.begun_mark(), b"", false)
+    }
+
+    fn unmark_begun(&self) {
+        // A mark that stays makes the next restore look for leftovers, no more.
+        drop(std::fs::remove_file(self.begun_mark()));
+    }
+
+    /// Removes half-written files of a restore that was killed.
+    fn clean_up(&self, state: &mut State, session: &Session) -> Result<(), Error> {
+        if self.begun_mark().exists() {
+            self.scan(state, session, &AtomicBool::new(false))?;
+            super::apply::remove_unfinished(&self.open_root()?, &state.known);
+        }
+        Ok(())
+    }
+
+    /// What changed since `last` and would change once more on the way from `now` to `target`.
+    fn theirs(
+        &self,
+        last: Option<&Snapshot>,
+        now: Hash,
+        target: Hash,
+    ) -> Result<Vec<PathBuf>, Error> {
+        let objects = &self.vault.0.objects;
+        let mut planned = BTreeSet::new();
+        let mut missing = None;
+        compare(objects, Some(now), Some(target), &mut |path, _, wanted| {
+            planned.insert(path.to_vec());
+            if let Some(Item::File { hash, .. }) = wanted
+                && !objects.contains(hash)
+            {
+                missing = Some(path.to_vec());
+            }
+        })?;
+        if let Some(path) = missing {
+            let path = String::from_utf8_lossy(&path).into_owned();
+            return Err(Error::Damaged(format!("the contents of `{path}` are missing")));
+        }
+        let mut theirs = Vec::new();
+        if let Some(last) = last {
+            // Without the newest tree nobody knows what is theirs; all of it is kept anyway.
+            let compared = compare(objects, Some(last.tree), Some(now), &mut |path, _, _| {
+                if planned.contains(path) {
+                    theirs.push(OsStr::from_bytes(path).into());
+                }
+            });
+            drop(compared);
+        }
+        Ok(theirs)
+    }
+
+    /// Paths whose hard links differ, and the groups to make.
+    fn links(
+        &self,
+        now: Scanned,
+        target: &Snapshot,
+    ) -> Result<(BTreeSet<Vec<u8>>, Links), Error> {
+        let now = self.read_links(now.links)?;
+        let target = self.read_links(target.links)?;
+        let (is, shall) = (now.by_path(), target.by_path());
+        let differs = |path: &[u8], other: &BTreeMap<&[u8], &[Vec<u8>]>, group: &[Vec<u8>]| {
+            other.get(path) != Some(&group)
+        };
+        let mut forced = BTreeSet::new();
+        for (here, there) in [(&is, &shall), (&shall, &is)] {
+            for (path, group) in here {
+                if differs(path, there, group) {
+                    forced.insert(path.to_vec());
+                }
+            }
+        }
+        Ok((forced, target))
+    }
+
+    fn read_links(&self, hash: Option<Hash>) -> Result<Links, Error> {
+        let Some(hash) = hash else { return Ok(Links::default()) };
+        Links::decode(&self.vault.0.objects.read(&hash)?)
+            .ok_or_else(|| Error::Damaged(format!("object `{hash}` is no list of links")))
+    }
+
+    /// Makes the paths of a group one file again, as far as they are equal.
+    fn relink(&self, apply: &mut Apply<'_>, tree: Hash, group: &[Vec<u8>]) -> Result<(), Error> {
+        if !group.iter().any(|path| apply.done.written.contains(path)) {
+            return Ok(());
+        }
+        let mut first: Option<(&[u8], Item)> = None;
+        for path in group.iter().filter(|path| !apply.is_left(path)) {
+            let Some(item @ Item::File { .. }) = find(&self.vault.0.objects, tree, path)? else {
+                continue;
+            };
+            match &first {
+                None => first = Some((path, item)),
+                Some((source, same)) if *same == item => {
+                    apply.link(&self.open_root()?, source, path);
+                }
+                Some(_) => {}
+            }
+        }
+        Ok(())
+    }
+}

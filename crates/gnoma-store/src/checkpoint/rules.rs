@@ -1,0 +1,175 @@
+//! What version control ignores, asked only where it matters: for large files, and for folders that
+//! are known to hold what can be built again.
+//!
+//! Rules are read when they are first needed. A `.gitignore` counts outside repositories too. The
+//! person's own list of excludes is handed in by the caller.
+
+use std::{
+    ffi::OsStr,
+    fs::File,
+    io::Read,
+    os::{fd::OwnedFd, unix::ffi::OsStrExt},
+    path::{Path, PathBuf},
+    sync::OnceLock,
+};
+
+use ignore::{
+    Match,
+    gitignore::{Gitignore, GitignoreBuilder},
+};
+use rustix::fs::{Mode, OFlags, openat};
+
+/// Name of the files with rules.
+pub(super) const RULES_NAME: &[u8] = b".gitignore";
+
+/// Largest file of rules that is read.
+const MAX_RULES_BYTES: u64 = 1 << 20;
+
+/// How far up the repository's own folder is looked for.
+const MAX_PARENTS: usize = 64;
+
+/// Folders that are left out as a whole where version control ignores them: what is in them is made
+/// by a tool and can be made again.
+const REBUILT_FOLDERS: [&[u8]; 22] = [
+    b"node_modules",
+    b"target",
+    b".venv",
+    b"venv",
+    b"__pycache__",
+    b".tox",
+    b".nox",
+    b".mypy_cache",
+    b".pytest_cache",
+    b".ruff_cache",
+    b".gradle",
+    b".next",
+    b".nuxt",
+    b".svelte-kit",
+    b".turbo",
+    b".parcel-cache",
+    b".terraform",
+    b".dart_tool",
+    b"bower_components",
+    b".cache",
+    b".zig-cache",
+    b"_build",
+];
+
+/// Whether a folder of this name is left out when it is ignored.
+pub(super) fn is_rebuilt(name: &[u8]) -> bool {
+    REBUILT_FOLDERS.contains(&name)
+}
+
+/// Rules from outside the workspace: its parents in the same repository, and excludes.
+#[derive(Default)]
+pub(super) struct OuterRules(Vec<(Gitignore, PathBuf)>);
+
+impl OuterRules {
+    /// Reads them; `excludes` is the person's own list.
+    pub(super) fn read(root: &Path, excludes: Option<&Path>) -> Self {
+        let Some(top) = root.ancestors().take(MAX_PARENTS).find(|up| up.join(".git").exists())
+        else {
+            return Self(excludes.map(|list| (list, root)).into_iter().filter_map(read_at).collect());
+        };
+        let exclude = top.join(".git/info/exclude");
+        let mut lists = vec![(exclude.clone(), top)];
+        if let Some(list) = excludes {
+            lists.push((list.to_owned(), top));
+        }
+        let parents = root.ancestors().skip(1).take_while(|up| up.starts_with(top));
+        let mut rules: Vec<_> =
+            parents.filter_map(|up| read_at((&up.join(".gitignore"), up))).collect();
+        rules.extend(lists.iter().filter_map(|(list, base)| read_at((list, base))));
+        // Each knows the workspace by its path from where the rules stand.
+        for (_, base) in &mut rules {
+            *base = root.strip_prefix(&*base).map(Path::to_owned).unwrap_or_default();
+        }
+        Self(rules)
+    }
+
+    fn decide(&self, path: &[u8], is_folder: bool) -> bool {
+        let path = Path::new(OsStr::from_bytes(path));
+        for (rules, prefix) in &self.0 {
+            match rules.matched_path_or_any_parents(prefix.join(path), is_folder) {
+                Match::Ignore(_) => return true,
+                Match::Whitelist(_) => return false,
+                Match::None => {}
+            }
+        }
+        false
+    }
+}
+
+fn read_at((list, base): (&Path, &Path)) -> Option<(Gitignore, PathBuf)> {
+    Some((parse(File::open(list).ok()?)?, base.to_owned()))
+}
+
+fn parse(file: File) -> Option<Gitignore> {
+    let mut bytes = Vec::new();
+    file.take(MAX_RULES_BYTES).read_to_end(&mut bytes).ok()?;
+    let mut builder = GitignoreBuilder::new("");
+    for line in String::from_utf8_lossy(&bytes).lines() {
+        // A line that is no pattern is passed over, as git does.
+        drop(builder.add_line(None, line).map(|_| ()));
+    }
+    builder.build().ok()
+}
+
+/// One folder on the way down, with the rules that stand in it.
+pub(super) struct Frame<'a> {
+    pub(super) parent: Option<&'a Self>,
+    pub(super) outer: &'a OuterRules,
+    pub(super) folder: &'a OwnedFd,
+    /// The folder's path relative to the workspace; empty for the workspace itself.
+    pub(super) path: &'a [u8],
+    own: OnceLock<Option<Gitignore>>,
+    is_ignored: OnceLock<bool>,
+}
+
+impl<'a> Frame<'a> {
+    pub(super) fn new(
+        parent: Option<&'a Self>,
+        outer: &'a OuterRules,
+        folder: &'a OwnedFd,
+        path: &'a [u8],
+    ) -> Self {
+        Self { parent, outer, folder, path, own: OnceLock::new(), is_ignored: OnceLock::new() }
+    }
+
+    /// Whether version control ignores what is at `path`, which lies right in this folder.
+    pub(super) fn ignores(&self, path: &[u8], is_folder: bool) -> bool {
+        if self.is_ignored() {
+            return true;
+        }
+        let mut frame = Some(self);
+        while let Some(here) = frame {
+            let start = if here.path.is_empty() { 0 } else { here.path.len() + 1 };
+            let below = Path::new(OsStr::from_bytes(path.get(start..).unwrap_or_default()));
+            match here.rules().map(|rules| rules.matched(below, is_folder)) {
+                Some(Match::Ignore(_)) => return true,
+                Some(Match::Whitelist(_)) => return false,
+                Some(Match::None) | None => frame = here.parent,
+            }
+        }
+        self.outer.decide(path, is_folder)
+    }
+
+    fn is_ignored(&self) -> bool {
+        *self.is_ignored.get_or_init(|| {
+            self.parent.is_some_and(|parent| parent.ignores(self.path, true))
+        })
+    }
+
+    fn rules(&self) -> Option<&Gitignore> {
+        self.own
+            .get_or_init(|| {
+                let flags =
+                    OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+                let file = openat(self.folder, RULES_NAME, flags, Mode::empty()).ok()?;
+                let file = File::from(file);
+                file.metadata().ok().filter(std::fs::Metadata::is_file)?;
+                parse(file)
+            })
+            .as_ref()
+    }
+}

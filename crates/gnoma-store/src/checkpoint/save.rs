@@ -1,0 +1,103 @@
+//! Reading one file into the store, also while somebody writes to it.
+
+use std::{
+    ffi::OsStr,
+    fs::File,
+    os::{fd::OwnedFd, unix::ffi::OsStrExt},
+    path::Path,
+};
+
+use rustix::{
+    fs::{Mode, OFlags, fstat, openat},
+    io::Errno,
+};
+
+use super::{
+    error::{At, Error},
+    hash::Hash,
+    objects::MAX_WHOLE_BYTES,
+    places::now_ns,
+    record::Why,
+    stamp::{Stamp, kind},
+    state::FileNode,
+    write::{Batch, read_full},
+};
+
+/// How often a file that changes while it is read is read again.
+const TRIES: u32 = 3;
+
+/// What became of a file.
+pub(super) enum Saved {
+    /// Stored.
+    File(FileNode),
+    /// There is nothing of that name any more, or no file.
+    Gone,
+    /// It cannot be read.
+    Unsaved(Why),
+}
+
+/// Stores the contents of `name` in `folder`.
+pub(super) fn save(
+    batch: &Batch<'_>,
+    folder: &OwnedFd,
+    name: &[u8],
+    max_bytes: u64,
+) -> Result<Saved, Error> {
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let mut last = None;
+    for _ in 0..TRIES {
+        let file = match openat(folder, name, flags, Mode::empty()) {
+            Ok(file) => File::from(file),
+            Err(Errno::NOENT | Errno::LOOP | Errno::NXIO) => return Ok(Saved::Gone),
+            Err(Errno::MFILE | Errno::NFILE | Errno::NOMEM) => {
+                return Err(Errno::MFILE).at("open", Path::new(OsStr::from_bytes(name)));
+            }
+            Err(_) => return Ok(Saved::Unsaved(Why::Unreadable)),
+        };
+        let begun_ns = now_ns();
+        let Some(before) = regular(&file) else { return Ok(Saved::Gone) };
+        if before.size > max_bytes {
+            return Ok(Saved::Unsaved(Why::TooLarge));
+        }
+        let Some((hash, size)) = read(batch, &file, before.size)? else {
+            return Ok(Saved::Unsaved(Why::Unreadable));
+        };
+        let steady = regular(&file).is_some_and(|after| after.same_contents(&before));
+        let node = FileNode {
+            stamp: before,
+            hash,
+            size,
+            is_racy: !steady || before.is_racy(begun_ns),
+            is_unsteady: !steady,
+        };
+        if steady {
+            return Ok(Saved::File(node));
+        }
+        last = Some(node);
+    }
+    // The prefix it had when reading began; the next snapshot reads it again.
+    Ok(last.map_or(Saved::Gone, Saved::File))
+}
+
+fn regular(file: &File) -> Option<Stamp> {
+    let stat = fstat(file).ok()?;
+    kind(&stat).is_file().then(|| Stamp::of(&stat))
+}
+
+/// `None` when the file's bytes cannot be had.
+fn read(batch: &Batch<'_>, file: &File, size: u64) -> Result<Option<(Hash, u64)>, Error> {
+    if size > MAX_WHOLE_BYTES {
+        if let Some(cloned) = batch.put_clone(file)? {
+            return Ok(Some(cloned));
+        }
+        return match batch.put_large(file, size) {
+            Ok(stored) => Ok(Some(stored)),
+            Err(Error::Io { what: "read", .. }) => Ok(None),
+            Err(failed) => Err(failed),
+        };
+    }
+    let mut bytes = vec![0; usize::try_from(size).unwrap_or(0)];
+    let Ok(count) = read_full(&mut &*file, &mut bytes) else { return Ok(None) };
+    bytes.truncate(count);
+    Ok(Some((batch.put(&bytes)?, count as u64)))
+}

@@ -1,0 +1,89 @@
+//! What the file system says about a file without reading it, and when that may be believed.
+
+use rustix::fs::{FileType, Stat};
+
+/// Permission bits, with set-id and sticky.
+pub(super) const MODE_BITS: u32 = 0o7777;
+
+/// Clocks of file systems tick this coarsely at most.
+const FINE_TICK_NS: i128 = 50_000_000;
+
+/// Times without a fraction come from file systems that count seconds, FAT even in twos.
+const COARSE_TICK_NS: i128 = 2_000_000_000;
+
+/// Identity and age of a file. Two equal stamps mean equal contents, unless the stamp is
+/// [racy](Self::is_racy).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Stamp {
+    pub(super) device: u64,
+    pub(super) inode: u64,
+    pub(super) size: u64,
+    pub(super) mode: u32,
+    pub(super) links: u32,
+    /// Last change of contents, in nanoseconds since 1970.
+    pub(super) modified_ns: i128,
+    /// Last change of contents or metadata; nobody can set it back.
+    pub(super) changed_ns: i128,
+}
+
+impl Stamp {
+    /// What `stat` said.
+    pub(super) fn of(stat: &Stat) -> Self {
+        Self {
+            device: plain(stat.st_dev),
+            inode: plain(stat.st_ino),
+            size: plain(stat.st_size),
+            mode: plain::<u32>(stat.st_mode) & MODE_BITS,
+            links: plain(stat.st_nlink),
+            modified_ns: nanoseconds(plain(stat.st_mtime), plain(stat.st_mtime_nsec)),
+            changed_ns: nanoseconds(plain(stat.st_ctime), plain(stat.st_ctime_nsec)),
+        }
+    }
+
+    /// Whether something may have changed after `now_ns` and left the same stamp: the change is so
+    /// recent that the clock has not moved on. Such a stamp proves nothing later.
+    pub(super) fn is_racy(&self, now_ns: i128) -> bool {
+        let whole_seconds = self.changed_ns % 1_000_000_000 == 0;
+        let tick = if whole_seconds { COARSE_TICK_NS } else { FINE_TICK_NS };
+        self.changed_ns + tick >= now_ns
+    }
+
+    /// The same file with the same contents, whatever its mode and names.
+    pub(super) fn same_contents(&self, other: &Self) -> bool {
+        (self.device, self.inode, self.size, self.modified_ns, self.changed_ns)
+            == (other.device, other.inode, other.size, other.modified_ns, other.changed_ns)
+    }
+}
+
+/// A field of `stat`, whose widths and signs differ between systems. What does not fit is never a
+/// value that matters.
+fn plain<T: Default>(field: impl TryInto<T>) -> T {
+    field.try_into().unwrap_or_default()
+}
+
+fn nanoseconds(seconds: i64, fraction: i64) -> i128 {
+    i128::from(seconds) * 1_000_000_000 + i128::from(fraction)
+}
+
+/// What kind of thing `stat` describes.
+pub(super) fn kind(stat: &Stat) -> FileType {
+    FileType::from_raw_mode(stat.st_mode)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_change_in_the_same_tick_is_not_believed() {
+        let stamp = |changed_ns| Stamp { changed_ns, ..Stamp::default() };
+        assert!(stamp(1_000_000_001).is_racy(1_000_000_001));
+        assert!(stamp(1_000_000_001).is_racy(1_040_000_000));
+        assert!(!stamp(1_000_000_001).is_racy(1_060_000_000));
+        // From the future: a clock that runs ahead.
+        assert!(stamp(9_000_000_001).is_racy(1_000_000_000));
+        // Whole seconds: the file system may count no finer.
+        assert!(stamp(1_000_000_000).is_racy(2_900_000_000));
+        assert!(!stamp(1_000_000_000).is_racy(3_100_000_000));
+    }
+}

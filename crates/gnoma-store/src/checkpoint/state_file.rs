@@ -1,0 +1,139 @@
+//! The state kept between runs, so that a new process need not read every file again.
+//!
+//! Losing it costs one reading of all files and nothing else, so it is written without waiting for
+//! the disk and thrown away at the first doubt.
+
+use std::{fs::File, io::Read, path::Path};
+
+use super::{
+    codec::{Reader, put_bytes, put_number},
+    error::Error,
+    hash::{HASH_BYTES, Hash},
+    places::{Places, replace},
+    record::Why,
+    stamp::Stamp,
+    state::{Entry, FileNode, Folder, Node},
+    tree::is_plain_name,
+    walk::MAX_DEPTH,
+};
+
+const MAGIC: &[u8; 8] = b"gnomast1";
+
+/// Largest state that is read.
+const MAX_STATE_BYTES: u64 = 1 << 30;
+
+/// Writes the state.
+pub(super) fn write(places: &Places, path: &Path, root: &Folder) -> Result<(), Error> {
+    let mut out = MAGIC.to_vec();
+    put_folder(&mut out, root);
+    let digest = Hash::of(&out);
+    out.extend_from_slice(&digest.0);
+    replace(places, path, &out, false)
+}
+
+/// Reads the state; `None` when there is none that can be believed.
+pub(super) fn read(path: &Path) -> Option<Folder> {
+    let mut bytes = Vec::new();
+    File::open(path).ok()?.take(MAX_STATE_BYTES).read_to_end(&mut bytes).ok()?;
+    let (body, digest) = bytes.split_at_checked(bytes.len().checked_sub(HASH_BYTES)?)?;
+    if Hash::of(body).0 != digest {
+        return None;
+    }
+    let mut reader = Reader(body);
+    if reader.take(MAGIC.len())? != MAGIC {
+        return None;
+    }
+    let root = folder(&mut reader, 0)?;
+    reader.is_done().then_some(root)
+}
+
+fn put_folder(out: &mut Vec<u8>, folder: &Folder) {
+    put_stamp(out, &folder.stamp);
+    out.push(u8::from(folder.is_racy));
+    out.push(u8::from(folder.tree.is_some()));
+    if let Some(tree) = &folder.tree {
+        out.extend_from_slice(&tree.0);
+    }
+    put_number(out, folder.entries.len() as u64);
+    for entry in &folder.entries {
+        put_bytes(out, &entry.name);
+        match &entry.node {
+            Node::File(file) => {
+                out.push(b'f');
+                put_stamp(out, &file.stamp);
+                out.extend_from_slice(&file.hash.0);
+                put_number(out, file.size);
+                out.push(u8::from(file.is_racy) | u8::from(file.is_unsteady) << 1);
+            }
+            Node::Link { stamp, target } => {
+                out.push(b'l');
+                put_stamp(out, stamp);
+                put_bytes(out, target);
+            }
+            Node::Folder(below) => {
+                out.push(b'd');
+                put_folder(out, below);
+            }
+            Node::Unsaved(why) => out.extend_from_slice(&[b'u', why.code()]),
+        }
+    }
+}
+
+fn folder(reader: &mut Reader<'_>, depth: u32) -> Option<Folder> {
+    if depth > MAX_DEPTH + 1 {
+        return None;
+    }
+    let stamp = stamp(reader)?;
+    let is_racy = reader.byte()? != 0;
+    let tree = if reader.byte()? == 0 { None } else { Some(reader.hash()?) };
+    let count = reader.number()?;
+    let mut entries: Vec<Entry> = Vec::new();
+    for _ in 0..count {
+        let name: Box<[u8]> = reader.bytes()?.into();
+        let in_order = entries.last().is_none_or(|last| last.name < name);
+        if !in_order || !is_plain_name(&name) {
+            return None;
+        }
+        entries.push(Entry { name, node: node(reader, depth)? });
+    }
+    let mut folder = Folder { stamp, is_racy, entries, tree, ..Folder::default() };
+    folder.count();
+    Some(folder)
+}
+
+fn node(reader: &mut Reader<'_>, depth: u32) -> Option<Node> {
+    Some(match reader.byte()? {
+        b'f' => {
+            let (stamp, hash, size) = (stamp(reader)?, reader.hash()?, reader.number()?);
+            let flags = reader.byte()?;
+            let (is_racy, is_unsteady) = (flags & 1 != 0, flags & 2 != 0);
+            Node::File(FileNode { stamp, hash, size, is_racy, is_unsteady })
+        }
+        b'l' => Node::Link { stamp: stamp(reader)?, target: reader.bytes()?.into() },
+        b'd' => Node::Folder(Box::new(folder(reader, depth + 1)?)),
+        b'u' => Node::Unsaved(Why::from_code(reader.byte()?)?),
+        _ => return None,
+    })
+}
+
+fn put_stamp(out: &mut Vec<u8>, stamp: &Stamp) {
+    put_number(out, stamp.device);
+    put_number(out, stamp.inode);
+    put_number(out, stamp.size);
+    put_number(out, stamp.mode.into());
+    put_number(out, stamp.links.into());
+    out.extend_from_slice(&stamp.modified_ns.to_le_bytes());
+    out.extend_from_slice(&stamp.changed_ns.to_le_bytes());
+}
+
+fn stamp(reader: &mut Reader<'_>) -> Option<Stamp> {
+    Some(Stamp {
+        device: reader.number()?,
+        inode: reader.number()?,
+        size: reader.number()?,
+        mode: reader.small()?,
+        links: reader.small()?,
+        modified_ns: i128::from_le_bytes(reader.take(16)?.try_into().ok()?),
+        changed_ns: i128::from_le_bytes(reader.take(16)?.try_into().ok()?),
+    })
+}

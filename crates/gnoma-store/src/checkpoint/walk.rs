@@ -1,0 +1,413 @@
+//! Walking the workspace: what changed is found by stamps, stored, and written into new trees.
+//!
+//! Everything is opened relative to its folder and no link is followed, so that a folder swapped for
+//! a link leads nowhere. Threads share the work while there is more than one folder to look at.
+
+use std::{
+    os::fd::OwnedFd,
+    path::{Path, PathBuf},
+    sync::atomic::{AtomicBool, Ordering},
+};
+
+use rustix::{
+    fs::{AtFlags, Dir, FileType, Mode, OFlags, fstat, openat, readlinkat, statat},
+    io::Errno,
+};
+
+use super::{
+    error::{At, Error},
+    objects::Objects,
+    places::now_ns,
+    record::Why,
+    rules::{Frame, OuterRules, RULES_NAME, is_rebuilt},
+    save::{Saved, save},
+    stamp::{Stamp, kind},
+    state::{Entry, FileNode, Folder, Node, Spare, Touched, push_name},
+    tree::{is_foreign, is_unfinished},
+    vault::Limits,
+    watch::Watcher,
+    write::Batch,
+};
+
+/// Folders within folders.
+pub(super) const MAX_DEPTH: u32 = 200;
+
+/// Only this near to the root is work shared: deeper a thread costs more than it brings.
+const MAX_FORK_DEPTH: u32 = 6;
+
+/// How folders are opened.
+pub(super) const FOLDER_FLAGS: OFlags =
+    OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+
+/// One walk.
+pub(super) struct Walk<'a> {
+    pub(super) batch: &'a Batch<'a>,
+    pub(super) objects: &'a Objects,
+    pub(super) limits: &'a Limits,
+    pub(super) outer: &'a OuterRules,
+    pub(super) watcher: Option<&'a Watcher>,
+    pub(super) cancel: &'a AtomicBool,
+    /// Where the workspace lies; errors name it.
+    pub(super) root: &'a Path,
+    pub(super) device: u64,
+    /// The vault's own folder, should it lie inside.
+    pub(super) vault: (u64, u64),
+    /// Threads that may still be started.
+    pub(super) spare: Spare,
+    /// Look at everything, not only at what was touched.
+    pub(super) is_full: bool,
+    /// Objects may have been deleted: check that each is there.
+    pub(super) is_doubtful: bool,
+    /// Out: something was found that a partial walk cannot judge.
+    pub(super) needs_full: AtomicBool,
+}
+
+impl Walk<'_> {
+    /// Brings `folder` up to date with what is opened as `fd`.
+    pub(super) fn run(&self, fd: &OwnedFd, folder: &mut Folder) -> Result<(), Error> {
+        self.folder(&Frame::new(None, self.outer, fd, b""), 0, folder).map(|_| ())
+    }
+
+    /// Gives whether the folder's tree may be another one.
+    fn folder(&self, frame: &Frame<'_>, depth: u32, folder: &mut Folder) -> Result<bool, Error> {
+        let newly_watched = self.watch(frame, folder);
+        let mut changed = folder.tree.is_none() || self.is_lost(folder.tree.as_ref());
+        if self.is_full
+            || changed
+            || newly_watched
+            || folder.touched == Touched::Here
+            || folder.has_linked_files()
+        {
+            changed |= self.look(frame, depth, folder)?;
+        }
+        if changed {
+            folder.tree = None;
+        }
+        changed |= self.descend(frame, depth, folder)?;
+        if self.cancel.load(Ordering::Relaxed) {
+            return Err(Error::Cancelled);
+        }
+        folder.touched = Touched::No;
+        folder.count();
+        if changed {
+            folder.tree = folder.encode().map(|bytes| self.batch.put(&bytes)).transpose()?;
+        }
+        Ok(changed)
+    }
+
+    fn watch(&self, frame: &Frame<'_>, folder: &mut Folder) -> bool {
+        let Some(watcher) = self.watcher.filter(|watcher| !watcher.is_broken()) else {
+            return false;
+        };
+        if folder.is_watched {
+            return false;
+        }
+        folder.is_watched = watcher.add(frame.folder, frame.path);
+        true
+    }
+
+    fn is_lost(&self, hash: Option<&super::hash::Hash>) -> bool {
+        self.is_doubtful && hash.is_some_and(|hash| !self.objects.contains(hash))
+    }
+
+    /// Compares each entry with what is known.
+    fn look(&self, frame: &Frame<'_>, depth: u32, folder: &mut Folder) -> Result<bool, Error> {
+        let begun_ns = now_ns();
+        let stat = fstat(frame.folder).at("read", &self.path(frame, b""))?;
+        let stamp = Stamp::of(&stat);
+        let names_hold = folder.tree.is_some()
+            && !folder.is_racy
+            && stamp.same_contents(&folder.stamp);
+        let mut changed = stamp.mode != folder.stamp.mode;
+        // Until the end: should this fail half-way, the names must be listed again.
+        folder.is_racy = true;
+        let old = std::mem::take(&mut folder.entries);
+        let met: Vec<(Box<[u8]>, Option<Node>)> = if names_hold {
+            old.into_iter().map(|entry| (entry.name, Some(entry.node))).collect()
+        } else {
+            let names = list(frame.folder).at("list", &self.path(frame, b""))?;
+            changed |= self.is_any_gone(&old, &names);
+            merge(old, names)
+        };
+        folder.entries.reserve_exact(met.len());
+        for (name, known) in met {
+            let (node, differs) = self.entry(frame, depth, &name, known)?;
+            if differs && name.as_ref() == RULES_NAME {
+                self.needs_full.store(true, Ordering::Relaxed);
+            }
+            changed |= differs;
+            if let Some(node) = node {
+                folder.entries.push(Entry { name, node });
+            }
+        }
+        folder.is_racy = stamp.is_racy(begun_ns);
+        folder.stamp = stamp;
+        Ok(changed)
+    }
+
+    fn is_any_gone(&self, old: &[Entry], names: &[Box<[u8]>]) -> bool {
+        let gone = |entry: &&Entry| names.binary_search(&entry.name).is_err();
+        let rules_gone = old.iter().filter(gone).any(|entry| entry.name.as_ref() == RULES_NAME);
+        if rules_gone {
+            self.needs_full.store(true, Ordering::Relaxed);
+        }
+        old.iter().any(|entry| gone(&entry))
+    }
+
+    /// What stands behind `name` now, and whether that differs from what was known.
+    fn entry(
+        &self,
+        frame: &Frame<'_>,
+        depth: u32,
+        name: &[u8],
+        known: Option<Node>,
+    ) -> Result<(Option<Node>, bool), Error> {
+        if self.cancel.load(Ordering::Relaxed) {
+            return Ok((known, true));
+        }
+        let stat = match statat(frame.folder, name, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(stat) => stat,
+            Err(Errno::NOENT) => return Ok((None, known.is_some())),
+            Err(_) => return Ok(unsaved(known.as_ref(), Why::Unreadable)),
+        };
+        let stamp = Stamp::of(&stat);
+        match kind(&stat) {
+            FileType::RegularFile => self.file(frame, name, stamp, known),
+            FileType::Symlink => Ok(link(frame, name, stamp, known)),
+            FileType::Directory => Ok(self.subfolder(frame, depth, name, stamp, known)),
+            FileType::Fifo
+            | FileType::Socket
+            | FileType::CharacterDevice
+            | FileType::BlockDevice
+            | FileType::Unknown => Ok(unsaved(known.as_ref(), Why::Special)),
+        }
+    }
+
+    fn file(
+        &self,
+        frame: &Frame<'_>,
+        name: &[u8],
+        stamp: Stamp,
+        known: Option<Node>,
+    ) -> Result<(Option<Node>, bool), Error> {
+        if stamp.size > self.limits.file_bytes {
+            return Ok(unsaved(known.as_ref(), Why::TooLarge));
+        }
+        if stamp.size > self.limits.ignored_file_bytes
+            && frame.ignores(&below(frame.path, name), false)
+        {
+            return Ok(unsaved(known.as_ref(), Why::Ignored));
+        }
+        let old = match known {
+            Some(Node::File(old)) => Some(old),
+            _ => None,
+        };
+        if let Some(old) = old.as_ref().filter(|old| self.still_holds(old, &stamp)) {
+            return Ok((Some(Node::File(old.clone())), false));
+        }
+        if stamp.links > 1 && old.as_ref().is_none_or(|old| old.stamp.links < 2) {
+            self.needs_full.store(true, Ordering::Relaxed);
+        }
+        Ok(match save(self.batch, frame.folder, name, self.limits.file_bytes)? {
+            Saved::File(new) => {
+                let same = old.as_ref().is_some_and(|old| {
+                    (old.hash, old.stamp.mode, old.size) == (new.hash, new.stamp.mode, new.size)
+                });
+                (Some(Node::File(new)), !same)
+            }
+            Saved::Gone => (None, old.is_some()),
+            Saved::Unsaved(why) => (Some(Node::Unsaved(why)), true),
+        })
+    }
+
+    fn still_holds(&self, old: &FileNode, stamp: &Stamp) -> bool {
+        old.stamp == *stamp && !old.is_racy && !self.is_lost(Some(&old.hash))
+    }
+
+    fn subfolder(
+        &self,
+        frame: &Frame<'_>,
+        depth: u32,
+        name: &[u8],
+        stamp: Stamp,
+        known: Option<Node>,
+    ) -> (Option<Node>, bool) {
+        if (stamp.device, stamp.inode) == self.vault {
+            return (None, known.is_some());
+        }
+        if stamp.device != self.device {
+            return unsaved(known.as_ref(), Why::Mounted);
+        }
+        if depth >= MAX_DEPTH {
+            return unsaved(known.as_ref(), Why::TooDeep);
+        }
+        if is_rebuilt(name) && frame.ignores(&below(frame.path, name), true) {
+            return unsaved(known.as_ref(), Why::Ignored);
+        }
+        match known {
+            Some(Node::Folder(mut old))
+                if (old.stamp.device, old.stamp.inode) == (stamp.device, stamp.inode) =>
+            {
+                let differs = old.stamp.mode != stamp.mode;
+                old.stamp.mode = stamp.mode;
+                (Some(Node::Folder(old)), differs)
+            }
+            _ => {
+                let (device, inode, mode) = (stamp.device, stamp.inode, stamp.mode);
+                let stamp = Stamp { device, inode, mode, ..Stamp::default() };
+                (Some(Node::Folder(Box::new(Folder { stamp, ..Folder::default() }))), true)
+            }
+        }
+    }
+
+    fn descend(&self, frame: &Frame<'_>, depth: u32, folder: &mut Folder) -> Result<bool, Error> {
+        let mut due: Vec<&mut Entry> =
+            folder.entries.iter_mut().filter(|entry| self.is_due(&entry.node)).collect();
+        if due.is_empty() {
+            return Ok(false);
+        }
+        let changed = self.share(frame, depth, &mut due)?;
+        if changed {
+            folder.tree = None;
+        }
+        // What vanished between looking and opening has no tree.
+        folder
+            .entries
+            .retain(|entry| !matches!(&entry.node, Node::Folder(below) if below.tree.is_none()));
+        Ok(changed)
+    }
+
+    fn is_due(&self, node: &Node) -> bool {
+        let Node::Folder(below) = node else { return false };
+        self.is_full
+            || below.tree.is_none()
+            || below.touched != Touched::No
+            || below.totals.linked > 0
+    }
+
+    fn share(
+        &self,
+        frame: &Frame<'_>,
+        depth: u32,
+        mut due: &mut [&mut Entry],
+    ) -> Result<bool, Error> {
+        let mut changed = false;
+        while !due.is_empty() {
+            if due.len() > 1 && depth <= MAX_FORK_DEPTH && self.spare.take() {
+                let half = due.len() / 2;
+                return Ok(changed | self.fork(frame, depth, due.split_at_mut(half))?);
+            }
+            let Some((first, rest)) = due.split_first_mut() else { break };
+            changed |= self.child(frame, depth, first)?;
+            due = rest;
+        }
+        Ok(changed)
+    }
+
+    fn fork(
+        &self,
+        frame: &Frame<'_>,
+        depth: u32,
+        (near, far): (&mut [&mut Entry], &mut [&mut Entry]),
+    ) -> Result<bool, Error> {
+        std::thread::scope(|scope| {
+            let helper = std::thread::Builder::new().spawn_scoped(scope, || {
+                let done = self.share(frame, depth, far);
+                self.spare.give_back();
+                done
+            });
+            let near = self.share(frame, depth, near);
+            let far = match helper.at("start a thread for", self.root)?.join() {
+                Ok(far) => far,
+                Err(panic) => std::panic::resume_unwind(panic),
+            };
+            Ok(near? | far?)
+        })
+    }
+
+    fn child(&self, parent: &Frame<'_>, depth: u32, entry: &mut Entry) -> Result<bool, Error> {
+        let Node::Folder(folder) = &mut entry.node else { return Ok(false) };
+        let path = below(parent.path, &entry.name);
+        match openat(parent.folder, entry.name.as_ref(), FOLDER_FLAGS, Mode::empty()) {
+            Ok(fd) => {
+                self.folder(&Frame::new(Some(parent), self.outer, &fd, &path), depth + 1, folder)
+            }
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => {
+                folder.tree = None;
+                Ok(true)
+            }
+            Err(refused @ (Errno::MFILE | Errno::NFILE | Errno::NOMEM)) => {
+                Err(refused).at("open", &self.path(parent, &entry.name))
+            }
+            Err(_) => {
+                entry.node = Node::Unsaved(Why::Unreadable);
+                Ok(true)
+            }
+        }
+    }
+
+    fn path(&self, frame: &Frame<'_>, name: &[u8]) -> PathBuf {
+        use std::{ffi::OsStr, os::unix::ffi::OsStrExt};
+        self.root.join(OsStr::from_bytes(frame.path)).join(OsStr::from_bytes(name))
+    }
+}
+
+fn below(path: &[u8], name: &[u8]) -> Vec<u8> {
+    let mut path = path.to_vec();
+    push_name(&mut path, name);
+    path
+}
+
+fn unsaved(known: Option<&Node>, why: Why) -> (Option<Node>, bool) {
+    (Some(Node::Unsaved(why)), !matches!(known, Some(Node::Unsaved(_))))
+}
+
+fn link(
+    frame: &Frame<'_>,
+    name: &[u8],
+    stamp: Stamp,
+    known: Option<Node>,
+) -> (Option<Node>, bool) {
+    let old = match &known {
+        Some(Node::Link { stamp: old, target }) if *old == stamp => {
+            return (Some(Node::Link { stamp, target: target.clone() }), false);
+        }
+        Some(Node::Link { target, .. }) => Some(target),
+        _ => None,
+    };
+    match readlinkat(frame.folder, name, Vec::new()) {
+        Ok(target) => {
+            let target = target.into_bytes().into_boxed_slice();
+            let differs = old != Some(&target);
+            (Some(Node::Link { stamp, target }), differs)
+        }
+        Err(_) => (None, true),
+    }
+}
+
+/// The names in a folder that are ours to keep, in byte order.
+pub(super) fn list(folder: &OwnedFd) -> Result<Vec<Box<[u8]>>, Errno> {
+    let mut names = Vec::new();
+    for entry in Dir::read_from(folder)? {
+        let entry = entry?;
+        let name = entry.file_name().to_bytes();
+        if name != b"." && name != b".." && !is_foreign(name) && !is_unfinished(name) {
+            names.push(Box::from(name));
+        }
+    }
+    names.sort_unstable();
+    Ok(names)
+}
+
+/// Puts to each name what was known of it. Both come in byte order.
+fn merge(old: Vec<Entry>, names: Vec<Box<[u8]>>) -> Vec<(Box<[u8]>, Option<Node>)> {
+    let mut old = old.into_iter().peekable();
+    names
+        .into_iter()
+        .map(|name| {
+            while old.next_if(|entry| entry.name < name).is_some() {}
+            let known = old.next_if(|entry| entry.name == name).map(|entry| entry.node);
+            (name, known)
+        })
+        .collect()
+}

@@ -1,0 +1,201 @@
+//! Adding objects: everything one snapshot stores, in as few files as possible.
+
+use std::{
+    collections::HashSet,
+    fs::File,
+    io::{Read, Write},
+    path::Path,
+    sync::Mutex,
+};
+
+use super::{
+    error::{At, Error},
+    hash::Hash,
+    objects::{CHUNK_BYTES, Hashing, Objects, copy_chunks, hold},
+    pack::PackWriter,
+    places::Unfinished,
+};
+
+/// Fast; higher levels cost more time than a turn has.
+const LEVEL: i32 = 1;
+
+/// Below this, compressing gains nothing.
+const MIN_COMPRESSED_BYTES: usize = 64;
+
+/// A pack is closed at this size, so that later only the packs with dead objects are written anew.
+const MAX_PACK_BYTES: u64 = 64 << 20;
+
+/// What a snapshot adds. Several threads may store at once; dropped unfinished, nothing was added.
+pub(super) struct Batch<'a> {
+    objects: &'a Objects,
+    sync: bool,
+    open: Mutex<Open>,
+    compressors: Mutex<Vec<zstd::bulk::Compressor<'static>>>,
+}
+
+#[derive(Default)]
+struct Open {
+    pack: Option<PackWriter>,
+    hashes: HashSet<Hash>,
+    stored_bytes: u64,
+}
+
+impl<'a> Batch<'a> {
+    pub(super) fn new(objects: &'a Objects, sync: bool) -> Self {
+        let (open, compressors) = (Mutex::default(), Mutex::default());
+        Self { objects, sync, open, compressors }
+    }
+
+    /// Stores bytes, unless they are stored already.
+    pub(super) fn put(&self, plain: &[u8]) -> Result<Hash, Error> {
+        let hash = Hash::of(plain);
+        if self.is_stored(&hash) {
+            return Ok(hash);
+        }
+        match self.compress(plain) {
+            Some(packed) => self.push(hash, &packed, plain.len(), true)?,
+            None => self.push(hash, plain, plain.len(), false)?,
+        }
+        Ok(hash)
+    }
+
+    /// Stores an object in the form it has in another pack.
+    pub(super) fn push(
+        &self,
+        hash: Hash,
+        stored: &[u8],
+        plain: usize,
+        is_compressed: bool,
+    ) -> Result<(), Error> {
+        let mut open = hold(&self.open);
+        if !open.hashes.insert(hash) {
+            return Ok(());
+        }
+        let mut pack = match open.pack.take() {
+            Some(pack) => pack,
+            None => PackWriter::create(&self.objects.places)?,
+        };
+        pack.push(hash, stored, plain, is_compressed)?;
+        open.stored_bytes += stored.len() as u64;
+        if pack.len() >= MAX_PACK_BYTES {
+            self.close(pack)?;
+        } else {
+            open.pack = Some(pack);
+        }
+        Ok(())
+    }
+
+    /// Stores up to `limit` bytes of a large file without holding them; gives hash and length.
+    pub(super) fn put_large(&self, mut file: &File, limit: u64) -> Result<(Hash, u64), Error> {
+        let unfinished = Unfinished::create(&self.objects.places)?;
+        let path = unfinished.path().to_owned();
+        let mut head = vec![0; CHUNK_BYTES];
+        let count = read_full(&mut file, &mut head).at("read", &path)?;
+        head.truncate(count);
+        let is_compressed = self.compress(&head).is_some();
+        let mut rest = head.as_slice().chain(&mut file).take(limit);
+        let (hash, length) = if is_compressed {
+            let mut packed = zstd::stream::write::Encoder::new(unfinished.file(), LEVEL)
+                .at("write", &path)?;
+            let written = hash_through(&mut rest, &mut packed, &path)?;
+            packed.finish().at("write", &path)?;
+            written
+        } else {
+            hash_through(&mut rest, &mut unfinished.file(), &path)?
+        };
+        self.name_large(unfinished, hash, is_compressed)?;
+        Ok((hash, length))
+    }
+
+    /// Stores a large file by sharing its blocks, where the file system can: a frozen copy at once.
+    /// `None` where it cannot.
+    #[cfg(target_os = "linux")]
+    pub(super) fn put_clone(&self, file: &File) -> Result<Option<(Hash, u64)>, Error> {
+        let unfinished = Unfinished::create(&self.objects.places)?;
+        if rustix::fs::ioctl_ficlone(unfinished.file(), file).is_err() {
+            return Ok(None);
+        }
+        let path = unfinished.path().to_owned();
+        let written = hash_through(&mut unfinished.file(), &mut std::io::sink(), &path)?;
+        self.name_large(unfinished, written.0, false)?;
+        Ok(Some(written))
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    pub(super) fn put_clone(&self, _file: &File) -> Result<Option<(Hash, u64)>, Error> {
+        Ok(None)
+    }
+
+    /// Makes everything stored findable; gives the bytes added.
+    pub(super) fn finish(self) -> Result<u64, Error> {
+        let open = std::mem::take(&mut *hold(&self.open));
+        if let Some(pack) = open.pack {
+            self.close(pack)?;
+        }
+        Ok(open.stored_bytes)
+    }
+
+    fn is_stored(&self, hash: &Hash) -> bool {
+        hold(&self.open).hashes.contains(hash) || self.objects.contains(hash)
+    }
+
+    fn close(&self, pack: PackWriter) -> Result<(), Error> {
+        let (name, index) = pack.finish(&self.objects.places, self.sync)?;
+        self.objects.add_pack(name, index);
+        Ok(())
+    }
+
+    fn name_large(
+        &self,
+        unfinished: Unfinished,
+        hash: Hash,
+        is_compressed: bool,
+    ) -> Result<(), Error> {
+        if self.objects.contains(&hash) {
+            return Ok(());
+        }
+        unfinished.finish(&self.objects.large_path(&hash, is_compressed), self.sync)?;
+        self.objects.add_large(hash, is_compressed);
+        hold(&self.open).stored_bytes += 1;
+        Ok(())
+    }
+
+    /// `None` when it does not get smaller.
+    fn compress(&self, plain: &[u8]) -> Option<Vec<u8>> {
+        if plain.len() < MIN_COMPRESSED_BYTES {
+            return None;
+        }
+        let kept = hold(&self.compressors).pop();
+        let mut compressor = match kept {
+            Some(compressor) => compressor,
+            None => zstd::bulk::Compressor::new(LEVEL).ok()?,
+        };
+        let packed = compressor.compress(plain);
+        hold(&self.compressors).push(compressor);
+        packed.ok().filter(|packed| packed.len() < plain.len() - plain.len() / 16)
+    }
+}
+
+fn hash_through(
+    from: &mut impl Read,
+    to: &mut impl Write,
+    path: &Path,
+) -> Result<(Hash, u64), Error> {
+    let mut hashing = Hashing { out: to, hasher: blake3::Hasher::new() };
+    let length = copy_chunks(from, &mut hashing).at("copy", path)?;
+    Ok((Hash(*hashing.hasher.finalize().as_bytes()), length))
+}
+
+/// Fills `buffer` as far as the file reaches.
+pub(super) fn read_full(file: &mut impl Read, buffer: &mut [u8]) -> std::io::Result<usize> {
+    let mut filled = 0;
+    while let Some(free) = buffer.get_mut(filled..).filter(|free| !free.is_empty()) {
+        match file.read(free) {
+            Ok(0) => break,
+            Ok(count) => filled += count,
+            Err(interrupted) if interrupted.kind() == std::io::ErrorKind::Interrupted => {}
+            Err(failed) => return Err(failed),
+        }
+    }
+    Ok(filled)
+}

@@ -1,0 +1,271 @@
+//! Finds, makes and opens the database file.
+//!
+//! Files are 0600 and folders we make 0700. Opening is serialised by a lock file, so that making,
+//! migrating and recovering happen once. A file that is not ours is refused untouched.
+
+use std::{
+    fs::{self, File, OpenOptions},
+    io::{self, Read},
+    os::unix::fs::{DirBuilderExt, OpenOptionsExt},
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use gnoma_core::store::{StoreError, StoreErrorKind};
+use rusqlite::{Connection, OpenFlags};
+use rustix::fs::{FlockOperation, flock};
+
+use crate::{
+    error::{Explain, Result, damaged, from_io},
+    lane::Waits,
+    migrate,
+    options::{Journal, Options},
+    salvage::{self, Rescued},
+    schema,
+};
+
+/// The log may grow to this many pages before it is worked into the main file.
+const LOG_PAGES: i64 = 4000;
+
+/// What of the log file is kept for the next writes.
+const LOG_KEPT_BYTES: i64 = 32 * 1024 * 1024;
+
+/// Where the schema's text stands at the latest.
+const MARK_WITHIN_BYTES: u64 = 64 * 1024;
+
+/// First bytes of every SQLite 3 file.
+const MAGIC: &[u8] = b"SQLite format 3\0";
+
+/// Opens the store's database for writing, making or recovering it where needed.
+pub(crate) fn open(options: &Options) -> Result<(Connection, Option<Rescued>)> {
+    make_folder(&options.folder)?;
+    let path = options.path();
+    let _alone = lock(&beside(&path, "lock"), options.patience)?;
+    if !path.exists() {
+        salvage::adopt(&path)?;
+    }
+    match look_at(&path)? {
+        Found::Nothing => make_file(&path)?,
+        Found::Ours => {}
+        Found::Foreign => return Err(foreign(&path)),
+        Found::Broken => return rescue(options, &path),
+    }
+    match open_sound(options, &path) {
+        Err(error) if error.kind == StoreErrorKind::Damaged => rescue(options, &path),
+        other => other.map(|connection| (connection, None)),
+    }
+}
+
+fn rescue(options: &Options, path: &Path) -> Result<(Connection, Option<Rescued>)> {
+    let rescued = salvage::rescue(options, path)?;
+    let connection = open_sound(options, path)?;
+    Ok((connection, Some(rescued)))
+}
+
+fn open_sound(options: &Options, path: &Path) -> Result<Connection> {
+    let mut connection = connect(path, options.patience, journal_for(options))?;
+    migrate::forward(&mut connection)?;
+    let doubt = beside(path, "doubt");
+    if doubt.exists() {
+        check(&connection)?;
+        fs::remove_file(&doubt).map_err(|error| from_io("cannot remove", &doubt, &error))?;
+    }
+    // Reads a page of each table: what is plainly broken shows now and not in the middle of a turn.
+    connection
+        .query_row("SELECT (SELECT max(id) FROM entry), (SELECT max(changed_ms) FROM session)", [], |_| Ok(()))
+        .explain()?;
+    Ok(connection)
+}
+
+/// Remembers that a database gave wrong answers; the next start looks at all of it.
+pub(crate) fn doubt(path: &Path) {
+    // Without the note the next start may miss the damage, but nothing is lost by that.
+    drop(private_file(&beside(path, "doubt")));
+}
+
+/// Reads the whole database and says whether it is sound.
+pub(crate) fn check(connection: &Connection) -> Result<()> {
+    let answer: String =
+        connection.query_row("PRAGMA quick_check(1)", [], |row| row.get(0)).explain()?;
+    if answer == "ok" { Ok(()) } else { Err(damaged(&answer)) }
+}
+
+/// A connection with our settings. The file must exist.
+pub(crate) fn connect(path: &Path, patience: Duration, journal: Journal) -> Result<Connection> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(path, flags).explain()?;
+    connection.busy_timeout(patience).explain()?;
+    connection.set_prepared_statement_cache_capacity(64);
+    // Only heard while the file is empty: room of deleted sessions can be given back later.
+    connection.pragma_update(None, "auto_vacuum", "INCREMENTAL").explain()?;
+    set_journal(&connection, journal, patience)?;
+    for (name, value) in [
+        ("wal_autocheckpoint", LOG_PAGES),
+        ("journal_size_limit", LOG_KEPT_BYTES),
+        ("cell_size_check", 1),
+        ("trusted_schema", 0),
+        ("foreign_keys", 1),
+    ] {
+        // Some of these answer with a row, some do not.
+        connection.pragma_update_and_check(None, name, value, |_| Ok(())).or_else(no_answer).explain()?;
+    }
+    connection.pragma_update(None, "synchronous", "NORMAL").explain()?;
+    Ok(connection)
+}
+
+fn no_answer(error: rusqlite::Error) -> rusqlite::Result<()> {
+    match error {
+        rusqlite::Error::QueryReturnedNoRows => Ok(()),
+        other => Err(other),
+    }
+}
+
+/// The database's own waiting does not cover a change of journal.
+fn set_journal(connection: &Connection, journal: Journal, patience: Duration) -> Result<()> {
+    let mut waits = Waits::new(patience);
+    loop {
+        let set = match journal {
+            Journal::Auto => set_journal_once(connection, "WAL").and_then(|mode| match mode.as_str() {
+                "wal" => Ok(mode),
+                _ => set_journal_once(connection, "TRUNCATE"),
+            }),
+            Journal::Rollback => set_journal_once(connection, "TRUNCATE"),
+        };
+        match set.explain() {
+            Ok(_) => return Ok(()),
+            Err(error) if error.kind == StoreErrorKind::Busy && waits.wait() => {}
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+fn set_journal_once(connection: &Connection, mode: &str) -> rusqlite::Result<String> {
+    connection.pragma_update_and_check(None, "journal_mode", mode, |row| row.get(0))
+}
+
+/// A write-ahead log needs memory shared between all users of the file.
+pub(crate) fn journal_for(options: &Options) -> Journal {
+    match options.journal {
+        Journal::Rollback => Journal::Rollback,
+        Journal::Auto if is_network(&options.folder) => Journal::Rollback,
+        Journal::Auto => Journal::Auto,
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn is_network(folder: &Path) -> bool {
+    // NFS, SMB, CIFS, SMB2, 9P, Ceph, AFS, Lustre and FUSE, as in statfs(2).
+    const NETWORK: [u32; 9] = [
+        0x6969, 0x517B, 0xFF53_4D42, 0xFE53_4D42, 0x0102_1997, 0x00C3_6400, 0x5346_414F,
+        0x0BD0_0BD0, 0x6573_5546,
+    ];
+    rustix::fs::statfs(folder).is_ok_and(|facts| {
+        NETWORK.iter().any(|kind| i128::from(*kind) == i128::from(facts.f_type))
+    })
+}
+
+#[cfg(not(target_os = "linux"))]
+fn is_network(_folder: &Path) -> bool {
+    false
+}
+
+/// `<path>.<ending>`.
+pub(crate) fn beside(path: &Path, ending: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".");
+    name.push(ending);
+    PathBuf::from(name)
+}
+
+fn make_folder(folder: &Path) -> Result<()> {
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true).mode(0o700);
+    builder.create(folder).map_err(|error| from_io("cannot make the folder", folder, &error))
+}
+
+/// Makes an empty file that only its owner can read.
+pub(crate) fn private_file(path: &Path) -> io::Result<File> {
+    OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(path)
+}
+
+fn make_file(path: &Path) -> Result<()> {
+    private_file(path).map(drop).map_err(|error| from_io("cannot make", path, &error))
+}
+
+/// Takes the lock file. Where the file system has no locks one goes on without.
+fn lock(path: &Path, patience: Duration) -> Result<File> {
+    let file = private_file(path).map_err(|error| from_io("cannot make", path, &error))?;
+    let mut waits = Waits::new(patience);
+    loop {
+        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            Err(rustix::io::Errno::WOULDBLOCK) if waits.wait() => {}
+            Err(rustix::io::Errno::WOULDBLOCK) => {
+                return Err(StoreError::new(
+                    StoreErrorKind::Busy,
+                    "another gnoma process is busy opening the session database; try again",
+                ));
+            }
+            Ok(()) | Err(_) => return Ok(file),
+        }
+    }
+}
+
+enum Found {
+    Nothing,
+    Ours,
+    Foreign,
+    /// Ours once, but not readable as a database.
+    Broken,
+}
+
+fn look_at(path: &Path) -> Result<Found> {
+    let unreadable = |error: io::Error| from_io("cannot read", path, &error);
+    let facts = match fs::symlink_metadata(path) {
+        Ok(facts) => facts,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Found::Nothing),
+        Err(error) => return Err(unreadable(error)),
+    };
+    if !facts.is_file() {
+        return Ok(Found::Foreign);
+    }
+    let mut head = Vec::new();
+    let file = File::open(path).map_err(unreadable)?;
+    file.take(MARK_WITHIN_BYTES).read_to_end(&mut head).map_err(unreadable)?;
+    Ok(judge(&head))
+}
+
+fn judge(head: &[u8]) -> Found {
+    if head.is_empty() {
+        return Found::Ours;
+    }
+    let sound = head.starts_with(MAGIC);
+    let application = head.get(68..72).map(|bytes| bytes.iter().fold(0_i32, |id, byte| (id << 8) | i32::from(*byte)));
+    let marked = contains(head, schema::MARK.as_bytes());
+    match application {
+        Some(schema::APPLICATION_ID) if sound => Found::Ours,
+        // A process died between making the file and its tables: the log may hold them.
+        Some(0) if sound && !has_tables(head) => Found::Ours,
+        Some(schema::APPLICATION_ID) => Found::Broken,
+        _ if marked => Found::Broken,
+        None if MAGIC.starts_with(head) || sound => Found::Broken,
+        _ => Found::Foreign,
+    }
+}
+
+fn has_tables(head: &[u8]) -> bool {
+    contains(head, b"CREATE ")
+}
+
+fn contains(haystack: &[u8], needle: &[u8]) -> bool {
+    haystack.windows(needle.len()).any(|window| window == needle)
+}
+
+fn foreign(path: &Path) -> StoreError {
+    StoreError::new(
+        StoreErrorKind::Foreign,
+        format!(
+            "`{}` is not a session database of gnoma; it was left as it is: move it away",
+            path.display()
+        ),
+    )
+}

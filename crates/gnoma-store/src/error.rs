@@ -1,0 +1,88 @@
+//! What the database says, in words for people and kinds for branching.
+
+use std::{io, path::Path};
+
+use gnoma_core::store::{StoreError, StoreErrorKind};
+use rusqlite::ErrorCode;
+
+pub(crate) type Result<T> = std::result::Result<T, StoreError>;
+
+/// Turns SQLite's complaint into the port's error.
+pub(crate) fn from_sqlite(error: &rusqlite::Error) -> StoreError {
+    let kind = match error.sqlite_error_code() {
+        Some(ErrorCode::DiskFull) => StoreErrorKind::Full,
+        Some(ErrorCode::ReadOnly | ErrorCode::CannotOpen | ErrorCode::PermissionDenied) => {
+            StoreErrorKind::ReadOnly
+        }
+        Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => StoreErrorKind::Damaged,
+        Some(
+            ErrorCode::DatabaseBusy
+            | ErrorCode::DatabaseLocked
+            | ErrorCode::FileLockingProtocolFailed,
+        ) => StoreErrorKind::Busy,
+        _ => StoreErrorKind::Io,
+    };
+    let cause = match error {
+        rusqlite::Error::SqliteFailure(_, Some(words)) => words.clone(),
+        other => other.to_string(),
+    };
+    StoreError::new(kind.clone(), sentence(&kind, &cause))
+}
+
+/// Turns a file operation's failure into the port's error.
+pub(crate) fn from_io(what: &str, path: &Path, error: &io::Error) -> StoreError {
+    let kind = match error.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => StoreErrorKind::Full,
+        io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
+            StoreErrorKind::ReadOnly
+        }
+        _ => StoreErrorKind::Io,
+    };
+    let cause = format!("{what} `{}`: {error}", path.display());
+    StoreError::new(kind.clone(), sentence(&kind, &cause))
+}
+
+/// What could not be read as what it should be.
+pub(crate) fn damaged(cause: &str) -> StoreError {
+    StoreError::new(StoreErrorKind::Damaged, sentence(&StoreErrorKind::Damaged, cause))
+}
+
+/// Something that is not there.
+pub(crate) fn not_found(what: impl std::fmt::Display) -> StoreError {
+    StoreError::new(StoreErrorKind::NotFound, format!("there is no {what} here"))
+}
+
+fn sentence(kind: &StoreErrorKind, cause: &str) -> String {
+    match kind {
+        StoreErrorKind::Full => {
+            format!("the disk is full, so the session cannot be saved; free some space ({cause})")
+        }
+        StoreErrorKind::ReadOnly => {
+            format!("sessions cannot be saved here; check the folder's permissions ({cause})")
+        }
+        StoreErrorKind::Damaged => format!(
+            "the session database is damaged ({cause}); at the next start it is set aside and what \
+             is readable is recovered"
+        ),
+        StoreErrorKind::Busy => {
+            "other gnoma processes kept the session database busy for too long; try again".to_owned()
+        }
+        StoreErrorKind::Held { .. }
+        | StoreErrorKind::NotFound
+        | StoreErrorKind::TooNew
+        | StoreErrorKind::Foreign
+        | StoreErrorKind::Io => format!("the session database cannot be used ({cause})"),
+    }
+}
+
+/// Shortens `.map_err(|error| from_sqlite(&error))`.
+pub(crate) trait Explain<T> {
+    /// The port's error in place of SQLite's.
+    fn explain(self) -> Result<T>;
+}
+
+impl<T> Explain<T> for rusqlite::Result<T> {
+    fn explain(self) -> Result<T> {
+        self.map_err(|error| from_sqlite(&error))
+    }
+}

@@ -1,0 +1,244 @@
+//! Who writes a session: a row in the database, and whether the process it names still lives.
+//!
+//! On this machine a process is its number, its start time and the boot it belongs to, so a number
+//! used again is not mistaken for its former owner. Of processes elsewhere (another machine, another
+//! container) nothing can be known but when they last wrote.
+
+use std::fs;
+
+use gnoma_core::store::{Holder, StoreError, StoreErrorKind};
+use rusqlite::{Connection, OptionalExtension, Row, params};
+
+use crate::error::{Explain, Result};
+
+/// After this long without a write, a holder that cannot be looked at counts as gone.
+const SILENT_HOLD_MS: i64 = 6 * 60 * 60 * 1000;
+
+/// This process, as written into holds.
+#[derive(Clone, Debug)]
+pub(crate) struct Identity {
+    /// Tells two stores of one process apart.
+    pub(crate) token: String,
+    pid: u32,
+    host: String,
+    boot: String,
+    space: String,
+    started: String,
+}
+
+impl Identity {
+    /// Looks at this process.
+    pub(crate) fn of_this_process(token: String) -> Self {
+        let pid = std::process::id();
+        Self {
+            token,
+            pid,
+            host: rustix::system::uname().nodename().to_string_lossy().into_owned(),
+            boot: read_trimmed("/proc/sys/kernel/random/boot_id"),
+            space: fs::read_link("/proc/self/ns/pid")
+                .map(|link| link.to_string_lossy().into_owned())
+                .unwrap_or_default(),
+            started: started(pid).unwrap_or_default(),
+        }
+    }
+}
+
+fn read_trimmed(path: &str) -> String {
+    fs::read_to_string(path).unwrap_or_default().trim().to_owned()
+}
+
+/// When a process of this machine started, in ticks since boot; `None` when there is no such
+/// process. Empty where the system does not tell.
+fn started(pid: u32) -> Option<String> {
+    match fs::read_to_string(format!("/proc/{pid}/stat")) {
+        // The name in brackets may hold anything: count fields after its end. The state is the
+        // third field of all, the start time the twenty-second.
+        Ok(stat) => {
+            let (_, after) = stat.rsplit_once(')')?;
+            after.split_whitespace().nth(19).map(str::to_owned)
+        }
+        Err(_) if fs::exists("/proc/self/stat").unwrap_or(false) => None,
+        Err(_) => {
+            let raw = i32::try_from(pid).ok()?;
+            let pid = rustix::process::Pid::from_raw(raw)?;
+            rustix::process::test_kill_process(pid).ok().map(|()| String::new())
+        }
+    }
+}
+
+/// One row of the table `hold`.
+#[derive(Clone, Debug)]
+pub(crate) struct Hold {
+    owner: Identity,
+    since_ms: i64,
+    seen_ms: i64,
+}
+
+impl Hold {
+    /// The columns [`read`](Self::read) expects, from the first.
+    pub(crate) const COLUMNS: &str = "hold.token, hold.pid, hold.host, hold.boot, hold.space, \
+                                      hold.started, hold.since_ms, hold.seen_ms";
+
+    /// Reads a row whose columns begin at `first`; `None` where there is no hold.
+    pub(crate) fn read(row: &Row<'_>, first: usize) -> rusqlite::Result<Option<Self>> {
+        let Some(token) = row.get::<_, Option<String>>(first)? else { return Ok(None) };
+        Ok(Some(Self {
+            owner: Identity {
+                token,
+                pid: row.get(first + 1)?,
+                host: row.get(first + 2)?,
+                boot: row.get(first + 3)?,
+                space: row.get(first + 4)?,
+                started: row.get(first + 5)?,
+            },
+            since_ms: row.get(first + 6)?,
+            seen_ms: row.get(first + 7)?,
+        }))
+    }
+
+    /// For people.
+    pub(crate) fn holder(&self) -> Holder {
+        Holder { pid: self.owner.pid, host: self.owner.host.clone(), since_ms: self.since_ms }
+    }
+
+    /// Whether the holder may still write.
+    pub(crate) fn is_live(&self, me: &Identity, now_ms: i64) -> bool {
+        is_live(self, me, now_ms, &started)
+    }
+}
+
+fn is_live(
+    hold: &Hold,
+    me: &Identity,
+    now_ms: i64,
+    started: &dyn Fn(u32) -> Option<String>,
+) -> bool {
+    let owner = &hold.owner;
+    if owner.host == me.host && owner.boot != me.boot {
+        return false;
+    }
+    if owner.host == me.host && owner.space == me.space {
+        return started(owner.pid).is_some_and(|start| start == owner.started);
+    }
+    now_ms.saturating_sub(hold.seen_ms) < SILENT_HOLD_MS
+}
+
+/// The hold on a session, live or not.
+pub(crate) fn of(connection: &Connection, session: i64) -> Result<Option<Hold>> {
+    let sql = format!("SELECT {} FROM hold WHERE session = ?1", Hold::COLUMNS);
+    connection
+        .prepare_cached(&sql)
+        .and_then(|mut find| find.query_row([session], |row| Hold::read(row, 0)).optional())
+        .explain()
+        .map(Option::flatten)
+}
+
+/// Fails when somebody else who may still live holds the session.
+pub(crate) fn refuse_if_held(
+    connection: &Connection,
+    me: &Identity,
+    session: i64,
+    now_ms: i64,
+) -> Result<Option<Hold>> {
+    match of(connection, session)? {
+        Some(hold) if hold.owner.token == me.token => Ok(Some(hold)),
+        Some(hold) if hold.is_live(me, now_ms) => Err(held(hold.holder())),
+        other => Ok(other),
+    }
+}
+
+/// Takes the hold; tells whose remains it replaced.
+pub(crate) fn take(
+    connection: &Connection,
+    me: &Identity,
+    session: i64,
+    now_ms: i64,
+) -> Result<Option<Holder>> {
+    let before = refuse_if_held(connection, me, session, now_ms)?;
+    if let Some(hold) = before.as_ref().filter(|hold| hold.owner.token == me.token) {
+        return touch(connection, hold, session, now_ms).map(|()| None);
+    }
+    connection
+        .execute(
+            "INSERT OR REPLACE INTO hold(session, token, pid, host, boot, space, started, \
+             since_ms, seen_ms) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?8)",
+            params![session, me.token, me.pid, me.host, me.boot, me.space, me.started, now_ms],
+        )
+        .explain()?;
+    Ok(before.map(|hold| hold.holder()))
+}
+
+/// Remembers that the holder still writes; once a minute is enough.
+pub(crate) fn touch(connection: &Connection, hold: &Hold, session: i64, now_ms: i64) -> Result<()> {
+    const EVERY_MS: i64 = 60_000;
+    if now_ms.saturating_sub(hold.seen_ms) < EVERY_MS {
+        return Ok(());
+    }
+    connection
+        .execute("UPDATE hold SET seen_ms = ?2 WHERE session = ?1", [session, now_ms])
+        .explain()
+        .map(|_| ())
+}
+
+/// Gives up a hold of this store; others' stay.
+pub(crate) fn release(connection: &Connection, me: &Identity, session: i64) -> Result<()> {
+    connection
+        .execute("DELETE FROM hold WHERE session = ?1 AND token = ?2", params![session, me.token])
+        .explain()
+        .map(|_| ())
+}
+
+/// Gives up all holds of this store.
+pub(crate) fn release_all(connection: &Connection, me: &Identity) -> Result<()> {
+    connection.execute("DELETE FROM hold WHERE token = ?1", [&me.token]).explain().map(|_| ())
+}
+
+fn held(by: Holder) -> StoreError {
+    let sentence =
+        format!("this session is open in {by}; close it there, or continue in a fork of it");
+    StoreError::new(StoreErrorKind::Held { by }, sentence)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn identity(host: &str, boot: &str, space: &str, started: &str) -> Identity {
+        Identity {
+            token: "t".into(),
+            pid: 77,
+            host: host.into(),
+            boot: boot.into(),
+            space: space.into(),
+            started: started.into(),
+        }
+    }
+
+    #[test]
+    fn a_hold_ends_with_its_process_its_boot_or_its_silence() {
+        let me = identity("here", "boot", "space", "1");
+        let alive = |_: u32| Some("500".to_owned());
+        let dead = |_: u32| None;
+        let hold = |owner: Identity| Hold { owner, since_ms: 0, seen_ms: 1_000 };
+        let same = hold(identity("here", "boot", "space", "500"));
+        assert!(is_live(&same, &me, i64::MAX, &alive));
+        assert!(!is_live(&same, &me, 2_000, &dead));
+        let number_reused = hold(identity("here", "boot", "space", "400"));
+        assert!(!is_live(&number_reused, &me, 2_000, &alive));
+        let before_reboot = hold(identity("here", "older", "space", "500"));
+        assert!(!is_live(&before_reboot, &me, 2_000, &alive));
+        let container = hold(identity("here", "boot", "elsewhere", "500"));
+        let machine = hold(identity("there", "other", "space", "500"));
+        for unknown in [container, machine] {
+            assert!(is_live(&unknown, &me, 2_000, &dead));
+            assert!(!is_live(&unknown, &me, 1_000 + SILENT_HOLD_MS, &dead));
+        }
+    }
+
+    #[test]
+    fn this_process_is_found_alive() {
+        let me = Identity::of_this_process("t".into());
+        let hold = Hold { owner: me.clone(), since_ms: 0, seen_ms: 0 };
+        assert!(hold.is_live(&me, i64::MAX));
+    }
+}

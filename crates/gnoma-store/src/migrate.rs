@@ -1,0 +1,198 @@
+//! Brings a database from whatever version it has to today's.
+//!
+//! Each step and its version number are one transaction: a process that dies on the way leaves the
+//! last whole version. Newer versions are refused and left as they are.
+
+use gnoma_core::store::{Record, StoreError, StoreErrorKind};
+use rusqlite::{Connection, TransactionBehavior, params};
+
+use crate::{
+    error::{Explain, Result},
+    schema, text,
+};
+
+type Step = fn(&Connection) -> Result<()>;
+
+/// Step `n` leads from version `n` to `n + 1`.
+const STEPS: [Step; 3] = [tree, words, holds];
+
+/// Brings `connection` to today's version.
+pub(crate) fn forward(connection: &mut Connection) -> Result<()> {
+    forward_to(connection, STEPS.len())
+}
+
+fn forward_to(connection: &mut Connection, target: usize) -> Result<()> {
+    refuse_newer(version(connection)?)?;
+    for (number, step) in STEPS.iter().enumerate().take(target) {
+        if version(connection)? > number {
+            continue;
+        }
+        let transaction =
+            connection.transaction_with_behavior(TransactionBehavior::Immediate).explain()?;
+        // Another process may have been faster while this one waited.
+        if version(&transaction)? == number {
+            step(&transaction)?;
+            transaction.pragma_update(None, "application_id", schema::APPLICATION_ID).explain()?;
+            transaction.pragma_update(None, "user_version", text::whole(number + 1)).explain()?;
+        }
+        transaction.commit().explain()?;
+    }
+    Ok(())
+}
+
+fn version(connection: &Connection) -> Result<usize> {
+    let version: i64 = connection.pragma_query_value(None, "user_version", |row| row.get(0)).explain()?;
+    usize::try_from(version).map_err(|_| too_new(version))
+}
+
+fn refuse_newer(version: usize) -> Result<()> {
+    if version <= STEPS.len() {
+        return Ok(());
+    }
+    Err(too_new(i64::try_from(version).unwrap_or(i64::MAX)))
+}
+
+fn too_new(version: i64) -> StoreError {
+    StoreError::new(
+        StoreErrorKind::TooNew,
+        format!(
+            "the session database has version {version}, this gnoma knows {}; it was left as it \
+             is: use the newer gnoma",
+            STEPS.len()
+        ),
+    )
+}
+
+fn tree(connection: &Connection) -> Result<()> {
+    connection.execute_batch(schema::TREE).explain()
+}
+
+fn holds(connection: &Connection) -> Result<()> {
+    connection.execute_batch(schema::HOLDS).explain()
+}
+
+fn words(connection: &Connection) -> Result<()> {
+    connection.execute_batch(schema::WORDS).explain()?;
+    let mut entries = connection.prepare("SELECT id, session, body FROM entry").explain()?;
+    let mut rows = entries.query([]).explain()?;
+    while let Some(row) = rows.next().explain()? {
+        let (id, session): (i64, i64) =
+            (row.get(0).explain()?, row.get(1).explain()?);
+        let body: String = row.get(2).explain()?;
+        count_old(connection, id, session, &body)?;
+    }
+    Ok(())
+}
+
+/// Does for an entry of version 1 what is done for new ones when they are added. An entry that
+/// cannot be read stays as it is.
+fn count_old(connection: &Connection, id: i64, session: i64, body: &str) -> Result<()> {
+    let record: Option<Record> = serde_json::from_str(body).ok();
+    let usage = match &record {
+        Some(Record::Used(usage)) => *usage,
+        _ => gnoma_core::Usage::default(),
+    };
+    connection
+        .prepare_cached(
+            "UPDATE session SET messages = messages + ?2, bytes = bytes + ?3, input = input + ?4, \
+             output = output + ?5, cache_read = cache_read + ?6, cache_write = cache_write + ?7, \
+             reasoning = reasoning + ?8 WHERE number = ?1",
+        )
+        .and_then(|mut update| {
+            update.execute(params![
+                session,
+                i64::from(matches!(record, Some(Record::Message(_)))),
+                text::whole(body.len()),
+                text::count(usage.input),
+                text::count(usage.output),
+                text::count(usage.cache_read),
+                text::count(usage.cache_write),
+                text::count(usage.reasoning),
+            ])
+        })
+        .explain()?;
+    if let Some(Record::Tombstone { of }) = &record {
+        connection.execute("UPDATE entry SET hidden = 1 WHERE id = ?1", [of.0]).explain()?;
+        connection.execute("DELETE FROM words WHERE rowid = ?1", [of.0]).explain()?;
+    }
+    match record.as_ref().and_then(text::searchable) {
+        Some(words) => connection
+            .prepare_cached("INSERT INTO words(rowid, text) VALUES (?1, ?2)")
+            .and_then(|mut insert| insert.execute(params![id, words]))
+            .map(|_| ())
+            .explain(),
+        None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use gnoma_core::{Message, Usage};
+
+    use super::*;
+
+    /// A database of `version` with one session of one message and its usage.
+    fn of_version(version: usize) -> Connection {
+        let mut connection = Connection::open_in_memory().unwrap();
+        forward_to(&mut connection, version).unwrap();
+        if version == 0 {
+            return connection;
+        }
+        connection
+            .execute_batch(
+                "INSERT INTO session(id, project, created_ms, changed_ms, tip)
+                 VALUES ('20260101-000000-abcdef', '/p', 1, 2, 2)",
+            )
+            .unwrap();
+        let records = [
+            Record::Message(Arc::new(Message::user_text("where is the teapot"))),
+            Record::Used(Usage { input: 7, output: 3, ..Usage::default() }),
+        ];
+        for record in records {
+            let body = serde_json::to_string(&record).unwrap();
+            connection
+                .execute("INSERT INTO entry(session, at_ms, body) VALUES (1, 5, ?1)", [body])
+                .unwrap();
+        }
+        connection
+    }
+
+    #[test]
+    fn every_older_version_comes_forward_with_its_content() {
+        for version in 0..=STEPS.len() {
+            let mut connection = of_version(version);
+            forward(&mut connection).unwrap();
+            assert_eq!(super::version(&connection).unwrap(), STEPS.len());
+            let entries: i64 =
+                connection.query_row("SELECT count(*) FROM entry", [], |row| row.get(0)).unwrap();
+            assert_eq!(entries, if version == 0 { 0 } else { 2 }, "from version {version}");
+        }
+    }
+
+    #[test]
+    fn words_and_sums_are_made_for_old_entries() {
+        let mut connection = of_version(1);
+        forward(&mut connection).unwrap();
+        let found: i64 = connection
+            .query_row("SELECT rowid FROM words WHERE words MATCH 'teapot'", [], |row| row.get(0))
+            .unwrap();
+        assert_eq!(found, 1);
+        let sums: (i64, i64, i64) = connection
+            .query_row("SELECT messages, input, output FROM session", [], |row| {
+                Ok((row.get(0)?, row.get(1)?, row.get(2)?))
+            })
+            .unwrap();
+        assert_eq!(sums, (1, 7, 3));
+    }
+
+    #[test]
+    fn a_newer_version_is_refused_and_left() {
+        let mut connection = of_version(STEPS.len());
+        connection.pragma_update(None, "user_version", 99).unwrap();
+        let error = forward(&mut connection).unwrap_err();
+        assert_eq!(error.kind, StoreErrorKind::TooNew);
+        assert_eq!(super::version(&connection).unwrap(), 99);
+    }
+}

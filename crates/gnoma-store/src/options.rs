@@ -1,0 +1,103 @@
+//! What the caller decides: where, for which project, and what may be written.
+
+use std::{borrow::Cow, path::PathBuf, sync::Arc, time::Duration};
+
+/// How long one waits for other processes before giving up.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Longest readable part of a project key.
+const KEY_NAME_CHARS: usize = 40;
+
+/// What a string is that is about to be written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Written {
+    /// Something people or models say, or a value inside it.
+    Words,
+    /// A token or file that is of use only unchanged: a vendor's signature, a picture's bytes.
+    Opaque,
+}
+
+/// Sees every string before it is written and gives back what may be kept of it.
+pub type Redact = dyn for<'t> Fn(Written, &'t str) -> Cow<'t, str> + Send + Sync;
+
+/// How changes are kept safe until they are in the main file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Journal {
+    /// A write-ahead log where the file system can share memory, else a rollback journal.
+    #[default]
+    Auto,
+    /// A rollback journal: slower, but sound on network file systems.
+    Rollback,
+}
+
+/// Where a store is and what it keeps.
+#[derive(Clone)]
+pub struct Options {
+    /// Folder of the databases; made with mode 0700 when missing. Profiles have folders of their
+    /// own.
+    pub folder: PathBuf,
+    /// File name without its ending: [`project_key`].
+    pub key: String,
+    /// The project's folder as people know it; written into every session.
+    pub project: String,
+    /// What may be written.
+    pub redact: Arc<Redact>,
+    /// How long to wait for other processes.
+    pub patience: Duration,
+    /// How to keep changes safe.
+    pub journal: Journal,
+}
+
+impl Options {
+    /// Options for the project at `project`, with the usual patience.
+    pub fn new(
+        folder: impl Into<PathBuf>,
+        project: impl Into<String>,
+        redact: Arc<Redact>,
+    ) -> Self {
+        let project: String = project.into();
+        let key = project_key(&project);
+        Self {
+            folder: folder.into(),
+            key,
+            project,
+            redact,
+            patience: PATIENCE,
+            journal: Journal::default(),
+        }
+    }
+
+    /// The database's file.
+    #[must_use]
+    pub fn path(&self) -> PathBuf {
+        self.folder.join(format!("{}.db", self.key))
+    }
+}
+
+/// The file name for a project: its last folder's name, for people, and a hash of the whole path.
+#[must_use]
+pub fn project_key(project: &str) -> String {
+    let last = project.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
+    let name: String = last
+        .chars()
+        .take(KEY_NAME_CHARS)
+        .map(|c| if c.is_ascii_alphanumeric() || c == '-' || c == '_' { c } else { '_' })
+        .collect();
+    let hash = blake3::hash(project.as_bytes()).to_hex();
+    let short: String = hash.chars().take(16).collect();
+    if name.is_empty() { short } else { format!("{name}-{short}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_are_file_names_and_tell_projects_apart() {
+        for path in ["/", "", "/home/me/my app", "/x/../../etc", "/a\0b", "/ünïcode/…"] {
+            let key = project_key(path);
+            assert!(key.chars().all(|c| c.is_ascii_alphanumeric() || "-_".contains(c)), "{key}");
+        }
+        assert_ne!(project_key("/a/app"), project_key("/b/app"));
+    }
+}

@@ -1,0 +1,90 @@
+//! Walks from a tip towards the start, a page at a time.
+
+use gnoma_core::store::{Entry, EntryId, Page, PageRequest, SessionId};
+use rusqlite::{Connection, OptionalExtension};
+
+use crate::{
+    error::{Explain, Result, damaged},
+    session,
+};
+
+/// Reads the stretch `request` asks for.
+pub(crate) fn load(
+    connection: &Connection,
+    id: &SessionId,
+    request: PageRequest,
+) -> Result<Page> {
+    let known = session::find(connection, id)?;
+    let tip = match request.tip {
+        Some(tip) => Some(session::within(connection, &known, id, tip)?),
+        None => known.tip,
+    };
+    let mut page = back_from(connection, tip, request)?;
+    page.entries.reverse();
+    Ok(page)
+}
+
+fn back_from(
+    connection: &Connection,
+    tip: Option<i64>,
+    request: PageRequest,
+) -> Result<Page> {
+    let mut page = Page::default();
+    let mut bytes = 0_usize;
+    let mut next = tip;
+    while let Some(id) = next {
+        let node = node(connection, id)?;
+        bytes = bytes.saturating_add(node.body.len());
+        let full = page.entries.len() >= request.max_entries.max(1)
+            || (bytes > request.max_bytes && !page.entries.is_empty());
+        if full {
+            page.earlier = Some(EntryId(id));
+            break;
+        }
+        if !node.hidden {
+            page.entries.push(Entry {
+                id: EntryId(id),
+                parent: node.parent.map(EntryId),
+                at_ms: node.at_ms,
+                record: session::parse(id, &node.body)?,
+            });
+        }
+        // Parents are older. Whatever a damaged file says, the walk ends.
+        if node.parent.is_some_and(|parent| parent >= id) {
+            return Err(damaged(&format!("entry {id} follows a later one")));
+        }
+        next = node.parent;
+    }
+    Ok(page)
+}
+
+/// One row of the tree.
+pub(crate) struct Node {
+    /// The entry before.
+    pub(crate) parent: Option<i64>,
+    /// When it was made.
+    pub(crate) at_ms: i64,
+    /// The record as JSON.
+    pub(crate) body: String,
+    /// A tombstone hides it.
+    pub(crate) hidden: bool,
+}
+
+/// Reads one row of the tree.
+pub(crate) fn node(connection: &Connection, id: i64) -> Result<Node> {
+    connection
+        .prepare_cached("SELECT parent, at_ms, body, hidden FROM entry WHERE id = ?1")
+        .and_then(|mut find| {
+            find.query_row([id], |row| {
+                Ok(Node {
+                    parent: row.get(0)?,
+                    at_ms: row.get(1)?,
+                    body: row.get(2)?,
+                    hidden: row.get(3)?,
+                })
+            })
+            .optional()
+        })
+        .explain()?
+        .ok_or_else(|| damaged(&format!("entry {id} is missing")))
+}

@@ -1,0 +1,72 @@
+//! Taking a session in hand: closes the calls a dead process left open.
+
+use std::sync::Arc;
+
+use gnoma_core::{
+    CallId, Message, ToolCall, ToolResult,
+    store::{Record, SessionId, Taken},
+};
+use rusqlite::Connection;
+
+use crate::{
+    error::{Result, damaged},
+    lock::{self, Identity},
+    path, session,
+};
+
+/// What the model reads in place of a result that never came.
+pub(crate) const INTERRUPTED: &str =
+    "[interrupted: gnoma ended while this call was running; whether it took effect is unknown]";
+
+/// Takes the hold on a session and repairs its tail.
+pub(crate) fn take(
+    connection: &Connection,
+    me: &Identity,
+    id: &SessionId,
+    now_ms: i64,
+) -> Result<Taken> {
+    let known = session::find(connection, id)?;
+    let left_by = lock::take(connection, me, known.number, now_ms)?;
+    let interrupted = close_tail(connection, &known, now_ms)?;
+    Ok(Taken { interrupted, left_by })
+}
+
+/// Gives a result to each call of the last message that has none.
+pub(crate) fn close_tail(
+    connection: &Connection,
+    known: &session::Known,
+    now_ms: i64,
+) -> Result<Vec<CallId>> {
+    let open = open_calls(connection, known.tip)?;
+    let Some(results) = interrupted_results(&open) else { return Ok(Vec::new()) };
+    let results = session::Prepared::new(Record::Message(Arc::new(results)))?;
+    let answered = session::insert(connection, known, known.tip, now_ms, &results)?;
+    let calls: Vec<_> = open.into_iter().map(|call| call.id).collect();
+    let note = session::Prepared::new(Record::Interrupted { calls: calls.clone() })?;
+    session::insert(connection, known, Some(answered.0), now_ms, &note)?;
+    Ok(calls)
+}
+
+/// The message that answers `calls`; `None` when there are none.
+pub(crate) fn interrupted_results(calls: &[ToolCall]) -> Option<Message> {
+    let results = calls.iter().map(|call| ToolResult::text(call, INTERRUPTED, true)).collect();
+    Message::results(results).ok()
+}
+
+/// The calls of the last message before `tip`, if it has any: nothing has answered them.
+fn open_calls(connection: &Connection, tip: Option<i64>) -> Result<Vec<ToolCall>> {
+    let mut next = tip;
+    while let Some(id) = next {
+        let node = path::node(connection, id)?;
+        if !node.hidden
+            && let Record::Message(message) = session::parse(id, &node.body)?
+        {
+            return Ok(message.tool_calls().cloned().collect());
+        }
+        if node.parent.is_some_and(|parent| parent >= id) {
+            return Err(damaged(&format!("entry {id} follows a later one")));
+        }
+        next = node.parent;
+    }
+    Ok(Vec::new())
+}

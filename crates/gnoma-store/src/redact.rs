@@ -1,0 +1,203 @@
+//! Passes every string of a record through the caller's hook before anything is written.
+//!
+//! Arguments of calls are JSON: their strings are seen as they read, not as they are escaped. They
+//! stay byte for byte what they were when the hook changes nothing.
+
+use std::{borrow::Cow, sync::Arc};
+
+use gnoma_core::{
+    CallId, Content, Image, Message, ModelRef, RawJson, Redacted, ResultPart, Role, Text, Thinking,
+    ToolCall, ToolResult, store::Record,
+};
+use serde_json::Value;
+
+use crate::{
+    error::{Result, damaged},
+    options::{Redact, Written},
+};
+
+/// `record` as it may be written.
+pub(crate) fn record(redact: &Redact, record: &Record) -> Result<Record> {
+    Ok(match record {
+        Record::Message(original) => Record::Message(Arc::new(message(redact, original)?)),
+        Record::Routed { arm, why } => {
+            Record::Routed { arm: model(redact, arm), why: words(redact, why) }
+        }
+        Record::Judged { call, allowed, reason } => Record::Judged {
+            call: call_id(redact, call),
+            allowed: *allowed,
+            reason: words(redact, reason),
+        },
+        Record::Summary { text, up_to } => {
+            Record::Summary { text: words(redact, text), up_to: *up_to }
+        }
+        Record::Checkpoint { id } => Record::Checkpoint { id: words(redact, id) },
+        Record::Title { text } => Record::Title { text: words(redact, text) },
+        Record::Interrupted { calls } => Record::Interrupted {
+            calls: calls.iter().map(|call| call_id(redact, call)).collect(),
+        },
+        Record::Used(usage) => Record::Used(*usage),
+        Record::Rewound { from } => Record::Rewound { from: *from },
+        Record::Tombstone { of } => Record::Tombstone { of: *of },
+    })
+}
+
+/// `text` as it may be written.
+pub(crate) fn words(redact: &Redact, text: &str) -> String {
+    redact(Written::Words, text).into_owned()
+}
+
+fn opaque(redact: &Redact, token: &str) -> String {
+    redact(Written::Opaque, token).into_owned()
+}
+
+fn opaque_option(redact: &Redact, token: Option<&String>) -> Option<String> {
+    token.map(|token| opaque(redact, token))
+}
+
+fn call_id(redact: &Redact, id: &CallId) -> CallId {
+    CallId::new(opaque(redact, id.as_str()))
+}
+
+fn model(redact: &Redact, model: &ModelRef) -> ModelRef {
+    ModelRef { provider: words(redact, &model.provider), model: words(redact, &model.model) }
+}
+
+fn message(redact: &Redact, original: &Message) -> Result<Message> {
+    let content: Vec<_> = original.content().iter().map(|part| block(redact, part)).collect();
+    let rebuilt = match original.role() {
+        Role::User => Message::user(content),
+        Role::Assistant => {
+            let origin = original.origin().map(|origin| model(redact, origin));
+            Message::assistant(content, origin, original.stop())
+        }
+        Role::Tool => Message::results(
+            content
+                .into_iter()
+                .filter_map(|part| match part {
+                    Content::ToolResult(result) => Some(result),
+                    Content::Text(_)
+                    | Content::Image(_)
+                    | Content::Thinking(_)
+                    | Content::RedactedThinking(_)
+                    | Content::ToolCall(_) => None,
+                })
+                .collect(),
+        ),
+    };
+    rebuilt.map_err(|error| damaged(&format!("redaction made two call ids one: {error}")))
+}
+
+fn block(redact: &Redact, part: &Content) -> Content {
+    match part {
+        Content::Text(text) => Content::Text(Text {
+            text: words(redact, &text.text),
+            signature: opaque_option(redact, text.signature.as_ref()),
+        }),
+        Content::Image(picture) => Content::Image(image(redact, picture)),
+        Content::Thinking(thinking) => Content::Thinking(Thinking {
+            text: words(redact, &thinking.text),
+            signature: opaque_option(redact, thinking.signature.as_ref()),
+            item: opaque_option(redact, thinking.item.as_ref()),
+        }),
+        Content::RedactedThinking(hidden) => {
+            Content::RedactedThinking(Redacted { data: opaque(redact, &hidden.data) })
+        }
+        Content::ToolCall(original) => Content::ToolCall(call(redact, original)),
+        Content::ToolResult(original) => Content::ToolResult(ToolResult {
+            call_id: call_id(redact, &original.call_id),
+            name: words(redact, &original.name),
+            parts: original.parts.iter().map(|part| result_part(redact, part)).collect(),
+            is_error: original.is_error,
+        }),
+    }
+}
+
+fn image(redact: &Redact, picture: &Image) -> Image {
+    let base64 = match redact(Written::Opaque, &picture.base64) {
+        Cow::Borrowed(same) if same.len() == picture.base64.len() => Arc::clone(&picture.base64),
+        changed => Arc::from(changed.as_ref()),
+    };
+    Image { mime: words(redact, &picture.mime), base64 }
+}
+
+fn result_part(redact: &Redact, part: &ResultPart) -> ResultPart {
+    match part {
+        ResultPart::Text { text } => ResultPart::Text { text: words(redact, text) },
+        ResultPart::Image(picture) => ResultPart::Image(image(redact, picture)),
+    }
+}
+
+fn call(redact: &Redact, original: &ToolCall) -> ToolCall {
+    let (arguments, broken) = arguments(redact, &original.arguments, original.broken);
+    ToolCall {
+        id: call_id(redact, &original.id),
+        name: words(redact, &original.name),
+        arguments,
+        broken,
+        signature: opaque_option(redact, original.signature.as_ref()),
+        item: opaque_option(redact, original.item.as_ref()),
+    }
+}
+
+fn arguments(redact: &Redact, original: &RawJson, broken: bool) -> (RawJson, bool) {
+    let Ok(mut value) = original.read::<Value>() else {
+        return unparsed_arguments(redact, original);
+    };
+    if !redact_value(redact, &mut value) {
+        return (original.clone(), broken);
+    }
+    (RawJson::of(&value).unwrap_or_else(|_| RawJson::empty_object()), broken)
+}
+
+/// Arguments nested too deeply to be taken apart are seen as one text.
+fn unparsed_arguments(redact: &Redact, original: &RawJson) -> (RawJson, bool) {
+    match redact(Written::Words, original.get()) {
+        Cow::Borrowed(same) if same.len() == original.get().len() => (original.clone(), false),
+        changed => {
+            let text = RawJson::of(&changed.as_ref());
+            (text.unwrap_or_else(|_| RawJson::empty_object()), true)
+        }
+    }
+}
+
+/// Redacts the strings and names inside `value`; says whether any changed. The parser has bounded
+/// the depth.
+fn redact_value(redact: &Redact, value: &mut Value) -> bool {
+    match value {
+        Value::String(text) => match redact(Written::Words, text) {
+            Cow::Borrowed(same) if same == text => false,
+            changed => {
+                *value = Value::String(changed.into_owned());
+                true
+            }
+        },
+        Value::Array(items) => {
+            items.iter_mut().fold(false, |changed, item| redact_value(redact, item) || changed)
+        }
+        Value::Object(fields) => {
+            let mut changed = false;
+            let old = std::mem::take(fields);
+            for (name, mut field) in old {
+                changed |= redact_value(redact, &mut field);
+                let kept = words(redact, &name);
+                changed |= kept != name;
+                fields.insert(kept, field);
+            }
+            changed
+        }
+        Value::Number(number) => {
+            let digits = number.to_string();
+            match redact(Written::Words, &digits) {
+                Cow::Borrowed(same) if same == digits => false,
+                changed => {
+                    let text = changed.into_owned();
+                    let same = text == digits;
+                    *value = Value::String(text);
+                    !same
+                }
+            }
+        }
+        Value::Null | Value::Bool(_) => false,
+    }
+}

@@ -1,0 +1,388 @@
+//! Gets out of a damaged database what is readable, and puts the damaged files aside.
+//!
+//! The damaged files are only ever copied and renamed. The new database is complete before
+//! anything is renamed; a process that dies on the way leaves either the old state or a finished
+//! rescue that the next start adopts. Not for foreign files.
+
+use std::{
+    collections::{HashMap, HashSet},
+    fs,
+    io::{Read, Seek, SeekFrom, Write},
+    path::{Path, PathBuf},
+    time::{SystemTime, UNIX_EPOCH},
+};
+
+use gnoma_core::store::{NewSession, Record};
+use rusqlite::{Connection, OptionalExtension, params};
+
+use crate::{
+    db,
+    error::{Explain, Result, from_io},
+    ids, migrate,
+    options::{Journal, Options},
+    pairs::{self, Mend},
+    path,
+    session::{self, Prepared},
+};
+
+/// Most ids that are tried one by one.
+const MAX_IDS: i64 = 10_000_000;
+
+/// A row takes at least this much of the file: bounds what a damaged counter can make one try.
+const MIN_ROW_BYTES: u64 = 16;
+
+/// Files a database may consist of.
+const PARTS: [&str; 4] = ["", "-wal", "-journal", "-shm"];
+
+/// What a rescue brought.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rescued {
+    /// Where the damaged database is now.
+    pub aside: PathBuf,
+    /// Sessions in the new database.
+    pub sessions: u64,
+    /// Entries in the new database.
+    pub entries: u64,
+    /// Entries that could not be read.
+    pub lost: u64,
+}
+
+impl std::fmt::Display for Rescued {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(
+            f,
+            "the session database was damaged: {} sessions with {} entries were recovered, {} \
+             entries could not be read; the damaged file is kept as `{}`",
+            self.sessions,
+            self.entries,
+            self.lost,
+            self.aside.display()
+        )
+    }
+}
+
+/// Puts a fresh database with all that is readable in the place of a damaged one.
+pub(crate) fn rescue(options: &Options, damaged: &Path) -> Result<Rescued> {
+    let copy = db::beside(damaged, "copy");
+    let building = db::beside(damaged, "building");
+    remove(&copy)?;
+    remove(&building)?;
+    let outcome = copy_parts(damaged, &copy).and_then(|()| {
+        mend_header(&copy)?;
+        build(options, &copy, &building)
+    });
+    remove(&copy)?;
+    let mut rescued = outcome?;
+    let finished = db::beside(damaged, "rescued");
+    rename(&building, &finished)?;
+    rescued.aside = set_aside(damaged)?;
+    rename(&finished, damaged)?;
+    Ok(rescued)
+}
+
+/// Puts a finished rescue in place whose process died before it could.
+pub(crate) fn adopt(missing: &Path) -> Result<()> {
+    let finished = db::beside(missing, "rescued");
+    if finished.exists() { rename(&finished, missing) } else { Ok(()) }
+}
+
+fn part(path: &Path, ending: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(ending);
+    PathBuf::from(name)
+}
+
+fn remove(path: &Path) -> Result<()> {
+    for ending in PARTS {
+        let file = part(path, ending);
+        if file.exists() {
+            fs::remove_file(&file).map_err(|error| from_io("cannot remove", &file, &error))?;
+        }
+    }
+    Ok(())
+}
+
+fn rename(from: &Path, to: &Path) -> Result<()> {
+    fs::rename(from, to).map_err(|error| from_io("cannot rename", from, &error))
+}
+
+fn copy_parts(from: &Path, to: &Path) -> Result<()> {
+    for ending in ["", "-wal", "-journal"] {
+        let (source, target) = (part(from, ending), part(to, ending));
+        if source.exists() {
+            let copied = fs::File::open(&source).and_then(|mut source| {
+                let mut target = db::private_file(&target)?;
+                std::io::copy(&mut source, &mut target)
+            });
+            copied.map_err(|error| from_io("cannot copy", &source, &error))?;
+        }
+    }
+    Ok(())
+}
+
+/// Renames the damaged files to a name with the time, next to where they were.
+fn set_aside(damaged: &Path) -> Result<PathBuf> {
+    const TRIES: i64 = 1000;
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let now_ms = i64::try_from(now.as_millis()).unwrap_or(0);
+    let aside = (0..TRIES)
+        .map(|count| db::beside(damaged, &format!("damaged-{}", ids::session_id(now_ms, count))))
+        .find(|aside| PARTS.iter().all(|ending| !part(aside, ending).exists()))
+        .unwrap_or_else(|| db::beside(damaged, "damaged"));
+    for ending in PARTS {
+        let file = part(damaged, ending);
+        if file.exists() {
+            rename(&file, &part(&aside, ending))?;
+        }
+    }
+    Ok(aside)
+}
+
+/// Writes what every header of ours says into the copy's, so that a damaged header does not hide
+/// sound pages. Offsets as in SQLite's description of its file format.
+fn mend_header(copy: &Path) -> Result<()> {
+    const PAGE: u64 = 4096;
+    let failed = |error: std::io::Error| from_io("cannot mend", copy, &error);
+    let mut file = fs::OpenOptions::new().read(true).write(true).open(copy).map_err(failed)?;
+    let length = file.metadata().map_err(failed)?.len();
+    let mut header = [0_u8; 100];
+    if length < PAGE || file.read_exact(&mut header).is_err() || is_plausible(&header) {
+        return Ok(());
+    }
+    let pages = u32::try_from(length / PAGE).unwrap_or(u32::MAX).to_be_bytes();
+    let format: u8 = if part(copy, "-wal").exists() { 2 } else { 1 };
+    let facts: [(usize, &[u8]); 8] = [
+        (0, b"SQLite format 3\0"),
+        (16, &[0x10, 0x00, format, format, 0, 64, 32, 32]),
+        (24, &[0, 0, 0, 1]),
+        (28, &pages),
+        (32, &[0; 8]),
+        (44, &[0, 0, 0, 4]),
+        (56, &[0, 0, 0, 1]),
+        (92, &[0, 0, 0, 1]),
+    ];
+    for (at, bytes) in facts {
+        if let Some(place) = header.get_mut(at..at + bytes.len()) {
+            place.copy_from_slice(bytes);
+        }
+    }
+    file.seek(SeekFrom::Start(0)).map_err(failed)?;
+    file.write_all(&header).map_err(failed)
+}
+
+fn is_plausible(header: &[u8; 100]) -> bool {
+    header.starts_with(b"SQLite format 3\0")
+        && header.get(16..18) == Some(&[0x10, 0x00])
+        && header.get(20..24) == Some(&[0, 64, 32, 32])
+        && header.get(56..60) == Some(&[0, 0, 0, 1])
+}
+
+fn build(options: &Options, source: &Path, target: &Path) -> Result<Rescued> {
+    db::private_file(target).map_err(|error| from_io("cannot make", target, &error))?;
+    let mut new = db::connect(target, options.patience, Journal::Rollback)?;
+    migrate::forward(&mut new)?;
+    let transaction = new.transaction().explain()?;
+    let size = fs::metadata(source).map(|facts| facts.len()).unwrap_or(0);
+    let found = match Connection::open(source) {
+        Ok(old) => read(&old, size),
+        Err(_) => Found::default(),
+    };
+    let rescued = write(options, &transaction, found)?;
+    transaction.commit().explain()?;
+    new.close().map_err(|(_, error)| error).explain()?;
+    Ok(rescued)
+}
+
+#[derive(Default)]
+struct Found {
+    sessions: Vec<OldSession>,
+    entries: Vec<OldEntry>,
+    lost: u64,
+}
+
+struct OldSession {
+    number: i64,
+    id: String,
+    project: String,
+    title: Option<String>,
+    created_ms: i64,
+    changed_ms: i64,
+    tip: Option<i64>,
+    fork_session: Option<String>,
+    fork_entry: Option<i64>,
+    deleted: bool,
+}
+
+struct OldEntry {
+    id: i64,
+    session: i64,
+    parent: Option<i64>,
+    at_ms: i64,
+    record: Record,
+}
+
+/// Reads row by row by its number: a damaged page hides its own rows only.
+fn read(old: &Connection, size: u64) -> Found {
+    let mut found = Found::default();
+    for number in 1..=last_id(old, "session", "number", size) {
+        found.sessions.extend(old_session(old, number).ok().flatten());
+    }
+    for id in 1..=last_id(old, "entry", "id", size) {
+        match old_entry(old, id) {
+            Ok(entry) => found.entries.extend(entry),
+            Err(()) => found.lost += 1,
+        }
+    }
+    found
+}
+
+fn last_id(old: &Connection, table: &str, column: &str, size: u64) -> i64 {
+    let queries = [
+        format!("SELECT max({column}) FROM {table}"),
+        format!("SELECT seq FROM sqlite_sequence WHERE name = '{table}'"),
+    ];
+    let known = queries.iter().filter_map(|sql| {
+        old.query_row(sql, [], |row| row.get::<_, Option<i64>>(0)).ok().flatten()
+    });
+    let possible = i64::try_from(size / MIN_ROW_BYTES).unwrap_or(MAX_IDS);
+    known.max().unwrap_or(possible).min(possible).min(MAX_IDS)
+}
+
+fn old_session(old: &Connection, number: i64) -> rusqlite::Result<Option<OldSession>> {
+    old.prepare_cached(
+        "SELECT id, project, title, created_ms, changed_ms, tip, fork_session, fork_entry, \
+         deleted FROM session WHERE number = ?1",
+    )?
+    .query_row([number], |row| {
+        Ok(OldSession {
+            number,
+            id: row.get(0)?,
+            project: row.get(1)?,
+            title: row.get(2)?,
+            created_ms: row.get(3)?,
+            changed_ms: row.get(4)?,
+            tip: row.get(5)?,
+            fork_session: row.get(6)?,
+            fork_entry: row.get(7)?,
+            deleted: row.get(8)?,
+        })
+    })
+    .optional()
+}
+
+fn old_entry(old: &Connection, id: i64) -> std::result::Result<Option<OldEntry>, ()> {
+    let row = old
+        .prepare_cached("SELECT session, parent, at_ms, body FROM entry WHERE id = ?1")
+        .and_then(|mut find| {
+            find.query_row([id], |row| {
+                Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get::<_, String>(3)?))
+            })
+            .optional()
+        })
+        .map_err(|_| ())?;
+    let Some((session, parent, at_ms, body)) = row else { return Ok(None) };
+    let record = serde_json::from_str(&body).map_err(|_| ())?;
+    Ok(Some(OldEntry { id, session, parent, at_ms, record }))
+}
+
+fn write(options: &Options, new: &Connection, found: Found) -> Result<Rescued> {
+    let alive: HashSet<i64> = found.entries.iter().map(|entry| entry.id).collect();
+    let mut tips = HashMap::new();
+    for old in &found.sessions {
+        insert_session(new, old, &alive)?;
+        tips.insert(old.number, old.tip.filter(|tip| alive.contains(tip)));
+    }
+    let mut latest = HashMap::<i64, i64>::new();
+    let entries = found.entries.len();
+    for entry in found.entries {
+        if let std::collections::hash_map::Entry::Vacant(missing) = tips.entry(entry.session) {
+            insert_lost_session(options, new, &entry)?;
+            missing.insert(None);
+        }
+        let sound = entry.parent.filter(|parent| *parent < entry.id && alive.contains(parent));
+        let parent = match entry.parent {
+            Some(_) => sound.or_else(|| latest.get(&entry.session).copied()),
+            None => None,
+        };
+        latest.insert(entry.session, entry.id);
+        insert_entry(new, entry, parent)?;
+    }
+    for (number, tip) in &tips {
+        let tip = tip.or_else(|| latest.get(number).copied());
+        new.execute("UPDATE session SET tip = coalesce(?2, fork_entry) WHERE number = ?1", params![number, tip])
+            .explain()?;
+        mend_path(new, tip)?;
+    }
+    let sessions: i64 = new
+        .query_row("SELECT count(*) FROM session WHERE deleted = 0", [], |row| row.get(0))
+        .explain()?;
+    Ok(Rescued {
+        aside: PathBuf::new(),
+        sessions: u64::try_from(sessions).unwrap_or(0),
+        entries: u64::try_from(entries).unwrap_or(0),
+        lost: found.lost,
+    })
+}
+
+fn insert_session(new: &Connection, old: &OldSession, alive: &HashSet<i64>) -> Result<()> {
+    let fork_entry = old.fork_entry.filter(|entry| alive.contains(entry));
+    new.execute(
+        "INSERT OR IGNORE INTO session(number, id, project, title, created_ms, changed_ms, \
+         fork_session, fork_entry, deleted) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+        params![
+            old.number,
+            old.id,
+            old.project,
+            old.title,
+            old.created_ms,
+            old.changed_ms,
+            old.fork_session,
+            fork_entry,
+            old.deleted,
+        ],
+    )
+    .explain()
+    .map(|_| ())
+}
+
+/// A session whose own row is lost gets a new one, named after its first entry.
+fn insert_lost_session(options: &Options, new: &Connection, first: &OldEntry) -> Result<()> {
+    let start = NewSession { at_ms: first.at_ms, title: None };
+    let id = session::begin(new, &options.project, &start)?;
+    new.execute(
+        "UPDATE session SET number = ?2 WHERE id = ?1",
+        params![id.as_str(), first.session],
+    )
+    .explain()
+    .map(|_| ())
+}
+
+fn insert_entry(new: &Connection, entry: OldEntry, parent: Option<i64>) -> Result<()> {
+    let (id, session, at_ms) = (entry.id, entry.session, entry.at_ms);
+    let prepared = Prepared::new(entry.record)?;
+    session::restore(new, session, id, parent, at_ms, &prepared)
+}
+
+fn mend_path(new: &Connection, tip: Option<i64>) -> Result<()> {
+    let mut path = Vec::new();
+    let mut next = tip;
+    while let Some(id) = next {
+        let node = path::node(new, id)?;
+        if !node.hidden {
+            path.push((id, session::parse(id, &node.body)?));
+        }
+        next = node.parent.filter(|parent| *parent < id);
+    }
+    path.reverse();
+    for (id, mend) in pairs::mend(&path) {
+        match mend {
+            Mend::Hide => session::hide(new, id)?,
+            Mend::Rewrite(record) => {
+                let body = Prepared::new(record)?.into_body();
+                new.execute("UPDATE entry SET body = ?2 WHERE id = ?1", params![id, body])
+                    .explain()?;
+            }
+        }
+    }
+    Ok(())
+}

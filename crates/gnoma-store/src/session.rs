@@ -1,0 +1,434 @@
+//! Sessions and their entries in SQL. Each function works inside a transaction of its caller.
+
+use gnoma_core::{
+    Usage,
+    store::{
+        EntryId, NewSession, Parent, Record, SessionFacts, SessionId, StoreError, StoreErrorKind,
+    },
+};
+use rusqlite::{Connection, OptionalExtension, Row, params};
+
+use crate::{
+    error::{Explain, Result, damaged, not_found},
+    ids,
+    lock::{self, Hold, Identity},
+    text::{self, count, whole},
+};
+
+/// Largest entry; the database itself ends at a gigabyte.
+const MAX_ENTRY_BYTES: usize = 256 * 1024 * 1024;
+
+/// Tries to find a free id; two sessions of one second share one in sixteen million.
+const ID_TRIES: usize = 8;
+
+/// A session's row, as far as adding to it needs.
+pub(crate) struct Known {
+    /// Its number in this database.
+    pub(crate) number: i64,
+    /// Its latest entry.
+    pub(crate) tip: Option<i64>,
+    fork_entry: Option<i64>,
+    untitled: bool,
+}
+
+/// Finds a session by its id.
+pub(crate) fn find(connection: &Connection, id: &SessionId) -> Result<Known> {
+    connection
+        .prepare_cached(
+            "SELECT number, tip, fork_entry, title IS NULL FROM session \
+             WHERE id = ?1 AND deleted = 0",
+        )
+        .and_then(|mut find| {
+            find.query_row([id.as_str()], |row| {
+                Ok(Known {
+                    number: row.get(0)?,
+                    tip: row.get(1)?,
+                    fork_entry: row.get(2)?,
+                    untitled: row.get(3)?,
+                })
+            })
+            .optional()
+        })
+        .explain()?
+        .ok_or_else(|| not_found(format_args!("session `{id}`")))
+}
+
+/// Begins a session.
+pub(crate) fn begin(
+    connection: &Connection,
+    project: &str,
+    new: &NewSession,
+) -> Result<SessionId> {
+    for _ in 0..ID_TRIES {
+        let chance: i64 = connection
+            .query_row("SELECT random()", [], |row| row.get(0))
+            .explain()?;
+        let id = ids::session_id(new.at_ms, chance);
+        let made = connection
+            .execute(
+                "INSERT OR IGNORE INTO session(id, project, title, created_ms, changed_ms) \
+                 VALUES (?1, ?2, ?3, ?4, ?4)",
+                params![id.as_str(), project, new.title, new.at_ms],
+            )
+            .explain()?;
+        if made == 1 {
+            return Ok(id);
+        }
+    }
+    Err(StoreError::new(StoreErrorKind::Busy, "no free session id in this second; try again"))
+}
+
+/// A record ready to be written.
+pub(crate) struct Prepared {
+    record: Record,
+    body: String,
+    words: Option<String>,
+}
+
+impl Prepared {
+    /// Does all that needs no database. `record` is redacted already.
+    pub(crate) fn new(record: Record) -> Result<Self> {
+        let body = serde_json::to_string(&record).map_err(|error| {
+            StoreError::new(StoreErrorKind::Io, format!("an entry cannot be written: {error}"))
+        })?;
+        if body.len() > MAX_ENTRY_BYTES {
+            return Err(StoreError::new(
+                StoreErrorKind::Io,
+                format!(
+                    "an entry of {} MB is more than a session takes",
+                    body.len() / (1024 * 1024)
+                ),
+            ));
+        }
+        let words = text::searchable(&record);
+        Ok(Self { record, body, words })
+    }
+
+    /// The record as it is stored.
+    pub(crate) fn into_body(self) -> String {
+        self.body
+    }
+}
+
+/// Adds an entry for a store that may write the session.
+pub(crate) fn append(
+    connection: &Connection,
+    me: &Identity,
+    session: &SessionId,
+    parent: Parent,
+    at_ms: i64,
+    new: &Prepared,
+) -> Result<EntryId> {
+    let known = find(connection, session)?;
+    if let Some(hold) = lock::refuse_if_held(connection, me, known.number, at_ms)? {
+        lock::touch(connection, &hold, known.number, at_ms)?;
+    }
+    let parent = match parent {
+        Parent::Tip => known.tip,
+        Parent::Start => None,
+        Parent::After(entry) => Some(within(connection, &known, session, entry)?),
+    };
+    if let Record::Tombstone { of } = new.record {
+        hide(connection, within(connection, &known, session, of)?)?;
+    }
+    insert(connection, &known, parent, at_ms, new)
+}
+
+/// Adds an entry whose parent is known to be right.
+pub(crate) fn insert(
+    connection: &Connection,
+    known: &Known,
+    parent: Option<i64>,
+    at_ms: i64,
+    new: &Prepared,
+) -> Result<EntryId> {
+    write(connection, known, None, parent, at_ms, new).map(EntryId)
+}
+
+/// Adds an entry under the id it had in another database. The tip is the caller's to set.
+pub(crate) fn restore(
+    connection: &Connection,
+    session: i64,
+    id: i64,
+    parent: Option<i64>,
+    at_ms: i64,
+    new: &Prepared,
+) -> Result<()> {
+    let known = Known { number: session, tip: None, fork_entry: None, untitled: true };
+    if let Record::Tombstone { of } = new.record {
+        hide(connection, of.0)?;
+    }
+    write(connection, &known, Some(id), parent, at_ms, new).map(|_| ())
+}
+
+fn write(
+    connection: &Connection,
+    known: &Known,
+    id: Option<i64>,
+    parent: Option<i64>,
+    at_ms: i64,
+    new: &Prepared,
+) -> Result<i64> {
+    connection
+        .prepare_cached(
+            "INSERT INTO entry(id, session, parent, at_ms, body) VALUES (?1, ?2, ?3, ?4, ?5)",
+        )
+        .and_then(|mut insert| insert.execute(params![id, known.number, parent, at_ms, new.body]))
+        .explain()?;
+    let id = connection.last_insert_rowid();
+    if let Some(words) = &new.words {
+        connection
+            .prepare_cached("INSERT INTO words(rowid, text) VALUES (?1, ?2)")
+            .and_then(|mut insert| insert.execute(params![id, words]))
+            .explain()?;
+    }
+    count_in(connection, known, id, at_ms, new)?;
+    Ok(id)
+}
+
+/// Keeps the session's row in step with its new tip.
+fn count_in(
+    connection: &Connection,
+    known: &Known,
+    tip: i64,
+    at_ms: i64,
+    new: &Prepared,
+) -> Result<()> {
+    let (usage, messages, title) = match &new.record {
+        Record::Used(usage) => (*usage, 0, None),
+        Record::Message(message) if known.untitled => {
+            (Usage::default(), 1, text::title_of(message))
+        }
+        Record::Message(_) => (Usage::default(), 1, None),
+        Record::Title { text } => (Usage::default(), 0, Some(text.clone())),
+        Record::Routed { .. }
+        | Record::Judged { .. }
+        | Record::Summary { .. }
+        | Record::Checkpoint { .. }
+        | Record::Interrupted { .. }
+        | Record::Rewound { .. }
+        | Record::Tombstone { .. } => (Usage::default(), 0, None),
+    };
+    connection
+        .prepare_cached(
+            "UPDATE session SET tip = ?2, changed_ms = max(changed_ms, ?3), \
+             messages = messages + ?4, bytes = bytes + ?5, input = input + ?6, \
+             output = output + ?7, cache_read = cache_read + ?8, cache_write = cache_write + ?9, \
+             reasoning = reasoning + ?10, title = CASE WHEN ?12 THEN coalesce(?11, title) \
+             ELSE coalesce(title, ?11) END WHERE number = ?1",
+        )
+        .and_then(|mut update| {
+            update.execute(params![
+                known.number,
+                tip,
+                at_ms,
+                messages,
+                whole(new.body.len()),
+                count(usage.input),
+                count(usage.output),
+                count(usage.cache_read),
+                count(usage.cache_write),
+                count(usage.reasoning),
+                title,
+                matches!(new.record, Record::Title { .. }),
+            ])
+        })
+        .explain()
+        .map(|_| ())
+}
+
+/// Checks that `entry` is the session's own or of the past it shares.
+pub(crate) fn within(
+    connection: &Connection,
+    known: &Known,
+    session: &SessionId,
+    entry: EntryId,
+) -> Result<i64> {
+    let own = connection
+        .prepare_cached("SELECT session FROM entry WHERE id = ?1")
+        .and_then(|mut find| find.query_row([entry.0], |row| row.get::<_, i64>(0)).optional())
+        .explain()?
+        .is_some_and(|owner| owner == known.number);
+    if own || is_shared(connection, known.fork_entry, entry.0)? {
+        return Ok(entry.0);
+    }
+    Err(not_found(format_args!("entry `{entry}` in session `{session}`")))
+}
+
+fn is_shared(connection: &Connection, fork_entry: Option<i64>, entry: i64) -> Result<bool> {
+    let Some(fork_entry) = fork_entry else { return Ok(false) };
+    connection
+        .prepare_cached(
+            "WITH RECURSIVE past(id) AS (SELECT ?1 UNION SELECT entry.parent FROM past \
+             JOIN entry ON entry.id = past.id WHERE entry.parent IS NOT NULL) \
+             SELECT EXISTS (SELECT 1 FROM past WHERE id = ?2)",
+        )
+        .and_then(|mut find| find.query_row([fork_entry, entry], |row| row.get(0)))
+        .explain()
+}
+
+/// No longer shows or finds an entry.
+pub(crate) fn hide(connection: &Connection, entry: i64) -> Result<()> {
+    connection.execute("UPDATE entry SET hidden = 1 WHERE id = ?1", [entry]).explain()?;
+    connection.execute("DELETE FROM words WHERE rowid = ?1", [entry]).explain().map(|_| ())
+}
+
+/// Begins a session that shares the past of another.
+pub(crate) fn fork(
+    connection: &Connection,
+    project: &str,
+    source: &SessionId,
+    at: EntryId,
+    at_ms: i64,
+) -> Result<SessionId> {
+    let known = find(connection, source)?;
+    within(connection, &known, source, at)?;
+    let id = begin(connection, project, &NewSession { at_ms, title: None })?;
+    connection
+        .execute(
+            "UPDATE session SET tip = ?3, fork_entry = ?3, fork_session = ?2, \
+             title = (SELECT title FROM session WHERE id = ?2) WHERE id = ?1",
+            params![id.as_str(), source.as_str(), at.0],
+        )
+        .explain()?;
+    Ok(id)
+}
+
+/// Gives a session a title, and says so in its tree.
+pub(crate) fn rename(
+    connection: &Connection,
+    me: &Identity,
+    session: &SessionId,
+    title: String,
+    at_ms: i64,
+) -> Result<()> {
+    let new = Prepared::new(Record::Title { text: title })?;
+    append(connection, me, session, Parent::Tip, at_ms, &new).map(|_| ())
+}
+
+/// Forgets a session nobody holds.
+pub(crate) fn delete(
+    connection: &Connection,
+    me: &Identity,
+    session: &SessionId,
+    now_ms: i64,
+) -> Result<()> {
+    let known = find(connection, session)?;
+    lock::refuse_if_held(connection, me, known.number, now_ms)?;
+    connection.execute("DELETE FROM hold WHERE session = ?1", [known.number]).explain()?;
+    connection
+        .execute("UPDATE session SET deleted = 1 WHERE number = ?1", [known.number])
+        .explain()?;
+    sweep(connection)
+}
+
+/// Removes what only deleted sessions need. A fork that goes may free its source's entries, and
+/// sources are older: the newest go first.
+fn sweep(connection: &Connection) -> Result<()> {
+    let deleted: Vec<i64> = connection
+        .prepare_cached("SELECT number FROM session WHERE deleted = 1 ORDER BY number DESC")
+        .and_then(|mut find| find.query_map([], |row| row.get(0))?.collect())
+        .explain()?;
+    for number in deleted {
+        remove_unshared(connection, number)?;
+    }
+    Ok(())
+}
+
+fn remove_unshared(connection: &Connection, number: i64) -> Result<()> {
+    const UNSHARED: &str = "WITH RECURSIVE kept(id) AS (\
+         SELECT fork_entry FROM session WHERE fork_entry IS NOT NULL AND number <> ?1 \
+         UNION SELECT entry.parent FROM kept JOIN entry ON entry.id = kept.id \
+         WHERE entry.parent IS NOT NULL) \
+         SELECT id FROM entry WHERE session = ?1 AND id NOT IN (SELECT id FROM kept)";
+    for table in ["DELETE FROM words WHERE rowid IN", "DELETE FROM entry WHERE id IN"] {
+        connection.execute(&format!("{table} ({UNSHARED})"), [number]).explain()?;
+    }
+    connection
+        .execute(
+            "DELETE FROM session WHERE number = ?1 \
+             AND NOT EXISTS (SELECT 1 FROM entry WHERE session = ?1)",
+            [number],
+        )
+        .explain()
+        .map(|_| ())
+}
+
+const FACTS: &str = "session.id, session.project, coalesce(session.title, ''), \
+     session.created_ms, session.changed_ms, session.messages, session.bytes, session.input, \
+     session.output, session.cache_read, session.cache_write, session.reasoning, \
+     session.fork_session, session.fork_entry";
+
+/// Where the hold's columns begin.
+const FACTS_COLUMNS: usize = 14;
+
+/// Facts of one session.
+pub(crate) fn facts(
+    connection: &Connection,
+    me: &Identity,
+    session: &SessionId,
+) -> Result<SessionFacts> {
+    let sql = format!(
+        "SELECT {FACTS}, {} FROM session LEFT JOIN hold ON hold.session = session.number \
+         WHERE session.id = ?1 AND session.deleted = 0",
+        Hold::COLUMNS
+    );
+    connection
+        .prepare_cached(&sql)
+        .and_then(|mut find| {
+            find.query_row([session.as_str()], |row| read_facts(row, me)).optional()
+        })
+        .explain()?
+        .ok_or_else(|| not_found(format_args!("session `{session}`")))
+}
+
+/// Facts of the sessions changed last.
+pub(crate) fn list(
+    connection: &Connection,
+    me: &Identity,
+    max: usize,
+) -> Result<Vec<SessionFacts>> {
+    let sql = format!(
+        "SELECT {FACTS}, {} FROM session LEFT JOIN hold ON hold.session = session.number \
+         WHERE session.deleted = 0 ORDER BY session.changed_ms DESC, session.number DESC LIMIT ?1",
+        Hold::COLUMNS
+    );
+    connection
+        .prepare_cached(&sql)
+        .and_then(|mut find| {
+            find.query_map([whole(max)], |row| read_facts(row, me))?.collect()
+        })
+        .explain()
+}
+
+fn read_facts(row: &Row<'_>, me: &Identity) -> rusqlite::Result<SessionFacts> {
+    let number = |column: usize| -> rusqlite::Result<u64> {
+        row.get::<_, i64>(column).map(|value| u64::try_from(value).unwrap_or(0))
+    };
+    let fork: (Option<String>, Option<i64>) = (row.get(12)?, row.get(13)?);
+    let changed_ms = row.get(4)?;
+    let held = Hold::read(row, FACTS_COLUMNS)?;
+    Ok(SessionFacts {
+        id: SessionId::new(row.get::<_, String>(0)?),
+        project: row.get(1)?,
+        title: row.get(2)?,
+        created_ms: row.get(3)?,
+        changed_ms,
+        messages: number(5)?,
+        bytes: number(6)?,
+        usage: Usage {
+            input: number(7)?,
+            output: number(8)?,
+            cache_read: number(9)?,
+            cache_write: number(10)?,
+            reasoning: number(11)?,
+        },
+        forked_from: fork.0.zip(fork.1).map(|(id, at)| (SessionId::new(id), EntryId(at))),
+        held_by: held.filter(|hold| hold.is_live(me, changed_ms)).map(|hold| hold.holder()),
+    })
+}
+
+/// Reads a stored record.
+pub(crate) fn parse(id: i64, body: &str) -> Result<Record> {
+    serde_json::from_str(body).map_err(|error| damaged(&format!("entry {id}: {error}")))
+}

@@ -1,0 +1,218 @@
+//! The store itself: one writing lane, two reading ones, and the port on top of them.
+
+use std::{
+    path::{Path, PathBuf},
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+};
+
+use gnoma_core::store::{
+    EntryId, Hit, NewEntry, NewSession, Page, PageRequest, SessionFacts, SessionId, SessionStore,
+    StoreErrorKind, Stored, Taken,
+};
+use rusqlite::Connection;
+
+use crate::{
+    db,
+    error::{Explain, Result},
+    lane::Lane,
+    lock::{self, Identity},
+    options::Options,
+    path, recover, redact,
+    retention::{self, Pruned, Retention},
+    salvage::Rescued,
+    search,
+    session::{self, Prepared},
+};
+
+/// A slow search leaves one lane for the rest.
+const READING_LANES: usize = 2;
+
+/// For questions that bring no time along: whoever cannot be looked at counts as present.
+const NO_TIME: i64 = i64::MIN;
+
+/// Sessions of one project in one SQLite file.
+pub struct Store {
+    readers: Vec<Lane>,
+    next_reader: AtomicUsize,
+    writer: Lane,
+    identity: Arc<Identity>,
+    options: Arc<Options>,
+    path: PathBuf,
+}
+
+/// An open store, and what had to be done for it.
+pub struct Opened {
+    /// The store.
+    pub store: Store,
+    /// A damaged database was put aside; to be told.
+    pub rescued: Option<Rescued>,
+}
+
+impl Store {
+    /// Opens the project's database, or makes it. Blocks for some milliseconds.
+    ///
+    /// # Errors
+    /// When the place cannot be written to, is full or locked for too long, or when the file is
+    /// foreign or a newer gnoma's; such a file is left as it is.
+    pub fn open(options: Options) -> Result<Opened> {
+        let (connection, rescued) = db::open(&options)?;
+        let path = options.path();
+        let token = connection
+            .query_row("SELECT hex(randomblob(8))", [], |row| row.get(0))
+            .explain()?;
+        let identity = Arc::new(Identity::of_this_process(token));
+        let leaving = Arc::clone(&identity);
+        let writer = Lane::writing(connection, move |connection| {
+            // A hold that stays behind is taken over when this process is gone.
+            drop(lock::release_all(connection, &leaving));
+        })?;
+        let journal = db::journal_for(&options);
+        let readers = (0..READING_LANES)
+            .map(|_| Lane::reading(db::connect(&path, options.patience, journal)?))
+            .collect::<Result<Vec<_>>>()?;
+        let store = Self {
+            readers,
+            next_reader: AtomicUsize::new(0),
+            writer,
+            identity,
+            options: Arc::new(options),
+            path,
+        };
+        Ok(Opened { store, rescued })
+    }
+
+    /// The database's file.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Forgets the oldest sessions until `retention` is kept. Sessions in use stay.
+    ///
+    /// # Errors
+    /// As the database's.
+    pub async fn prune(&self, retention: Retention, now_ms: i64) -> Result<Pruned> {
+        let me = Arc::clone(&self.identity);
+        self.change(move |connection| retention::prune(connection, &me, retention, now_ms)).await
+    }
+
+    /// Reads the whole database and says whether it is sound. When it is not, the next
+    /// [`open`](Self::open) sets it aside.
+    ///
+    /// # Errors
+    /// When it is damaged.
+    pub async fn check(&self) -> Result<()> {
+        self.look(db::check).await
+    }
+
+    async fn look<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Connection) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        let turn = self.next_reader.fetch_add(1, Ordering::Relaxed);
+        let lane = self.readers.get(turn % READING_LANES).unwrap_or(&self.writer);
+        let answer = lane.ask(work).await;
+        self.heed(answer)
+    }
+
+    async fn change<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Connection) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        let answer = self.writer.ask(work).await;
+        self.heed(answer)
+    }
+
+    /// Remembers damage for the next start.
+    fn heed<T>(&self, answer: Result<T>) -> Result<T> {
+        if let Err(error) = &answer
+            && error.kind == StoreErrorKind::Damaged
+        {
+            db::doubt(&self.path);
+        }
+        answer
+    }
+}
+
+impl SessionStore for Store {
+    fn begin(&self, new: NewSession) -> Stored<'_, SessionId> {
+        let options = Arc::clone(&self.options);
+        Box::pin(self.change(move |connection| {
+            let title = new.title.map(|title| redact::words(&*options.redact, &title));
+            let project = redact::words(&*options.redact, &options.project);
+            session::begin(connection, &project, &NewSession { at_ms: new.at_ms, title })
+        }))
+    }
+
+    fn append(&self, new: NewEntry) -> Stored<'_, EntryId> {
+        Box::pin(async move {
+            let options = Arc::clone(&self.options);
+            let me = Arc::clone(&self.identity);
+            let NewEntry { session, parent, at_ms, record, durability } = new;
+            let prepare = move || Prepared::new(redact::record(&*options.redact, &record)?);
+            let work = move |connection: &Connection, prepared: Prepared| {
+                session::append(connection, &me, &session, parent, at_ms, &prepared)
+            };
+            let answer = self.writer.ask_prepared(durability, prepare, work).await;
+            self.heed(answer)
+        })
+    }
+
+    fn load(&self, session: SessionId, page: PageRequest) -> Stored<'_, Page> {
+        Box::pin(self.look(move |connection| path::load(connection, &session, page)))
+    }
+
+    fn facts(&self, session: SessionId) -> Stored<'_, SessionFacts> {
+        let me = Arc::clone(&self.identity);
+        Box::pin(self.look(move |connection| session::facts(connection, &me, &session)))
+    }
+
+    fn list(&self, max: usize) -> Stored<'_, Vec<SessionFacts>> {
+        let me = Arc::clone(&self.identity);
+        Box::pin(self.look(move |connection| session::list(connection, &me, max)))
+    }
+
+    fn search(&self, query: String, max: usize) -> Stored<'_, Vec<Hit>> {
+        Box::pin(self.look(move |connection| search::search(connection, &query, max)))
+    }
+
+    fn fork(&self, session: SessionId, at: EntryId, at_ms: i64) -> Stored<'_, SessionId> {
+        let options = Arc::clone(&self.options);
+        Box::pin(self.change(move |connection| {
+            let project = redact::words(&*options.redact, &options.project);
+            session::fork(connection, &project, &session, at, at_ms)
+        }))
+    }
+
+    fn rename(&self, session: SessionId, title: String, at_ms: i64) -> Stored<'_, ()> {
+        let (options, me) = (Arc::clone(&self.options), Arc::clone(&self.identity));
+        Box::pin(self.change(move |connection| {
+            let title = redact::words(&*options.redact, &title);
+            session::rename(connection, &me, &session, title, at_ms)
+        }))
+    }
+
+    fn delete(&self, session: SessionId) -> Stored<'_, ()> {
+        let me = Arc::clone(&self.identity);
+        Box::pin(self.change(move |connection| {
+            session::delete(connection, &me, &session, NO_TIME)?;
+            retention::give_back(connection)
+        }))
+    }
+
+    fn hold(&self, session: SessionId, at_ms: i64) -> Stored<'_, Taken> {
+        let me = Arc::clone(&self.identity);
+        Box::pin(self.change(move |connection| recover::take(connection, &me, &session, at_ms)))
+    }
+
+    fn release(&self, session: SessionId) -> Stored<'_, ()> {
+        let me = Arc::clone(&self.identity);
+        Box::pin(self.change(move |connection| {
+            let known = session::find(connection, &session)?;
+            lock::release(connection, &me, known.number)
+        }))
+    }
+}

@@ -1,0 +1,99 @@
+//! Words of a record: those that can be searched for, and the few that stand for it in a list.
+
+use gnoma_core::{
+    Content, Message, ResultPart, Role,
+    store::Record,
+};
+
+/// Most bytes of one block that can be searched for; the rest of a long output is rarely words.
+const BLOCK_WORDS_BYTES: usize = 16 * 1024;
+
+/// Most bytes of one entry that can be searched for.
+const ENTRY_WORDS_BYTES: usize = 64 * 1024;
+
+/// Longest title made from a message.
+const TITLE_CHARS: usize = 80;
+
+/// Counts as the database keeps them; the impossible is cut off.
+pub(crate) fn count(value: u64) -> i64 {
+    i64::try_from(value).unwrap_or(i64::MAX)
+}
+
+/// Sizes as the database keeps them.
+pub(crate) fn whole(value: usize) -> i64 {
+    i64::try_from(value).unwrap_or(i64::MAX)
+}
+
+/// What of `record` can be searched for.
+pub(crate) fn searchable(record: &Record) -> Option<String> {
+    let mut words = String::new();
+    match record {
+        Record::Message(message) => message.content().iter().for_each(|block| match block {
+            Content::Text(text) => add(&mut words, &text.text),
+            Content::Thinking(thinking) => add(&mut words, &thinking.text),
+            Content::ToolCall(call) => {
+                add(&mut words, &call.name);
+                add(&mut words, call.arguments.get());
+            }
+            Content::ToolResult(result) => result.parts.iter().for_each(|part| match part {
+                ResultPart::Text { text } => add(&mut words, text),
+                ResultPart::Image(_) => {}
+            }),
+            Content::Image(_) | Content::RedactedThinking(_) => {}
+        }),
+        Record::Summary { text, .. } | Record::Title { text } => add(&mut words, text),
+        Record::Routed { .. }
+        | Record::Judged { .. }
+        | Record::Used(_)
+        | Record::Checkpoint { .. }
+        | Record::Interrupted { .. }
+        | Record::Rewound { .. }
+        | Record::Tombstone { .. } => {}
+    }
+    (!words.is_empty()).then_some(words)
+}
+
+fn add(words: &mut String, more: &str) {
+    let room = ENTRY_WORDS_BYTES.saturating_sub(words.len()).min(BLOCK_WORDS_BYTES);
+    words.push_str(beginning(more, room));
+    words.push('\n');
+}
+
+/// The longest beginning of `text` of at most `bytes` bytes.
+pub(crate) fn beginning(text: &str, bytes: usize) -> &str {
+    text.get(..text.floor_char_boundary(bytes)).unwrap_or(text)
+}
+
+/// The title a session gets from what is said first.
+pub(crate) fn title_of(message: &Message) -> Option<String> {
+    if message.role() != Role::User {
+        return None;
+    }
+    let text = message.text_content();
+    let line = text.lines().find(|line| !line.trim().is_empty())?;
+    Some(one_line(line, TITLE_CHARS))
+}
+
+/// `text` on one line: controls become spaces, spaces are joined, and it is cut at `chars`.
+pub(crate) fn one_line(text: &str, chars: usize) -> String {
+    let mut line = String::new();
+    let mut length = 0;
+    for word in text.split(|c: char| c.is_whitespace() || c.is_control()) {
+        if word.is_empty() {
+            continue;
+        }
+        if length > 0 {
+            line.push(' ');
+            length += 1;
+        }
+        for c in word.chars() {
+            if length >= chars {
+                line.push('…');
+                return line;
+            }
+            line.push(c);
+            length += 1;
+        }
+    }
+    line
+}

@@ -1,0 +1,169 @@
+//! Damaged, foreign and newer databases.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use gnoma_core::store::{SessionStore, StoreErrorKind};
+use gnoma_store::Store;
+
+use crate::support::{append, begin, is_legal, load, open, options, try_open, turn, wait};
+
+const SESSIONS: usize = 12;
+const TURNS: usize = 12;
+const ROUNDS: u64 = 60;
+
+/// A sound database's bytes.
+fn sound() -> Vec<u8> {
+    let home = tempfile::tempdir().unwrap();
+    let store = open(home.path());
+    for number in 0..SESSIONS {
+        let session = begin(&store, i64::try_from(number).unwrap());
+        for record in (0..TURNS).flat_map(turn) {
+            append(&store, &session, record);
+        }
+    }
+    let path = store.path().to_owned();
+    drop(store);
+    fs::read(path).unwrap()
+}
+
+/// A row of numbers that is always the same.
+struct Dice(u64);
+
+impl Dice {
+    fn below(&mut self, end: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        usize::try_from(self.0 % u64::try_from(end).unwrap()).unwrap()
+    }
+}
+
+fn damage(bytes: &[u8], dice: &mut Dice) -> Vec<u8> {
+    let mut bytes = bytes.to_vec();
+    match dice.below(4) {
+        0 => bytes.truncate(dice.below(bytes.len()) + 1),
+        1 => {
+            let start = dice.below(bytes.len());
+            let end = (start + dice.below(20_000)).min(bytes.len());
+            bytes[start..end].fill(0);
+        }
+        2 => {
+            let at = dice.below(200);
+            bytes[at] ^= 1 << dice.below(8);
+        }
+        _ => {
+            for _ in 0..=dice.below(40) {
+                let at = dice.below(bytes.len());
+                bytes[at] ^= 1 << dice.below(8);
+            }
+        }
+    }
+    bytes
+}
+
+fn place(folder: &Path, bytes: &[u8]) -> PathBuf {
+    let path = options(folder).path();
+    fs::write(&path, bytes).unwrap();
+    path
+}
+
+/// Reads and writes all there is; the kind of the first error.
+fn use_all(store: &Store) -> Result<usize, StoreErrorKind> {
+    let mut entries = 0;
+    for facts in wait(store.list(1000)).map_err(|error| error.kind)? {
+        wait(store.hold(facts.id.clone(), 0)).map_err(|error| error.kind)?;
+        let page = wait(store.load(facts.id, crate::support::ALL)).map_err(|error| error.kind)?;
+        entries += page.entries.len();
+    }
+    wait(store.search("answer".into(), 100)).map_err(|error| error.kind)?;
+    wait(store.check()).map_err(|error| error.kind)?;
+    Ok(entries)
+}
+
+#[test]
+fn no_damage_panics_overwrites_or_stays() {
+    let sound = sound();
+    let mut dice = Dice(0x5eed_5eed);
+    for round in 0..ROUNDS {
+        let bytes = damage(&sound, &mut dice);
+        let home = tempfile::tempdir().unwrap();
+        let path = place(home.path(), &bytes);
+        let opened = match try_open(home.path()) {
+            Ok(opened) => opened,
+            Err(error) => {
+                let refused = [StoreErrorKind::Foreign, StoreErrorKind::TooNew];
+                assert!(refused.contains(&error.kind), "round {round}: {error:?}");
+                assert_eq!(fs::read(&path).unwrap(), bytes, "round {round}");
+                continue;
+            }
+        };
+        if let Some(rescued) = &opened.rescued {
+            assert_eq!(fs::read(&rescued.aside).unwrap(), bytes, "round {round}");
+        }
+        let used = use_all(&opened.store);
+        drop(opened);
+        let Err(kind) = used else { continue };
+        assert_eq!(kind, StoreErrorKind::Damaged, "round {round}");
+        let again = try_open(home.path()).unwrap();
+        assert!(again.rescued.is_some(), "round {round}");
+        use_all(&again.store).unwrap();
+    }
+}
+
+#[test]
+fn what_a_broken_page_does_not_hold_is_recovered() {
+    let mut bytes = sound();
+    let middle = bytes.len() / 2 / 4096 * 4096;
+    bytes[middle..middle + 4096].fill(0xa5);
+    let home = tempfile::tempdir().unwrap();
+    place(home.path(), &bytes);
+    let first = try_open(home.path()).unwrap();
+    assert!(wait(first.store.check()).is_err());
+    drop(first);
+    let second = try_open(home.path()).unwrap();
+    let rescued = second.rescued.unwrap();
+    let before = u64::try_from(SESSIONS * TURNS * turn(0).len()).unwrap();
+    assert!(rescued.entries * 10 > before * 8, "{rescued}");
+    for facts in wait(second.store.list(100)).unwrap() {
+        assert!(is_legal(&load(&second.store, &facts.id).entries));
+    }
+}
+
+#[test]
+fn a_broken_header_costs_nothing() {
+    let mut bytes = sound();
+    bytes[..60].fill(0xff);
+    let home = tempfile::tempdir().unwrap();
+    place(home.path(), &bytes);
+    let opened = try_open(home.path()).unwrap();
+    let rescued = opened.rescued.unwrap();
+    assert_eq!(rescued.lost, 0, "{rescued}");
+    assert_eq!(rescued.entries, u64::try_from(SESSIONS * TURNS * turn(0).len()).unwrap());
+}
+
+#[test]
+fn foreign_and_newer_files_are_left_untouched() {
+    let sqlite = tempfile::tempdir().unwrap();
+    let other = sqlite.path().join("other.db");
+    rusqlite::Connection::open(&other)
+        .unwrap()
+        .execute_batch("CREATE TABLE recipes(name TEXT); PRAGMA user_version = 3;")
+        .unwrap();
+    let mut newer = sound();
+    newer[60..64].copy_from_slice(&99_u32.to_be_bytes());
+    let cases = [
+        (fs::read(other).unwrap(), StoreErrorKind::Foreign),
+        (b"dear diary, this is no database".to_vec(), StoreErrorKind::Foreign),
+        (newer, StoreErrorKind::TooNew),
+    ];
+    for (bytes, kind) in cases {
+        let home = tempfile::tempdir().unwrap();
+        let path = place(home.path(), &bytes);
+        let Err(error) = try_open(home.path()) else { panic!("{kind:?} was opened") };
+        assert_eq!(error.kind, kind);
+        assert_eq!(fs::read(path).unwrap(), bytes);
+    }
+}

@@ -1,0 +1,105 @@
+//! Nothing reaches the disk that the caller's hook has not seen.
+
+use std::{borrow::Cow, fs, sync::Arc};
+
+use gnoma_core::{
+    CallId, Content, Image, Message, ModelRef, RawJson, Redacted, ResultPart, Text, Thinking,
+    ToolCall, ToolResult,
+    store::{NewSession, Record, SessionStore},
+};
+use gnoma_store::Store;
+
+use crate::support::{entry, load, options, wait};
+
+const SECRET: &str = "hush\"hush\n7";
+
+/// Every kind of record with the secret wherever a string can be.
+fn records() -> Vec<Record> {
+    let secret = || format!("a {SECRET} b");
+    let model = || ModelRef { provider: secret(), model: secret() };
+    let image = || Image { mime: secret(), base64: secret().into() };
+    let arguments = serde_json::json!({ "list": [{ secret(): secret() }], "n": 1 });
+    let mut call = ToolCall::new(CallId::new(secret()), secret(), RawJson::of(&arguments).unwrap());
+    call.signature = Some(secret());
+    call.item = Some(secret());
+    let nested = format!("{}\"x {}\"{}", "[".repeat(200), "hush7", "]".repeat(200));
+    let deep = ToolCall::new(CallId::new("deep"), "t", RawJson::parse(nested).unwrap());
+    let result = ToolResult {
+        call_id: call.id.clone(),
+        name: secret(),
+        parts: vec![ResultPart::Text { text: secret() }, ResultPart::Image(image())],
+        is_error: false,
+    };
+    let says = vec![
+        Content::Text(Text { text: secret(), signature: Some(secret()) }),
+        Content::Thinking(Thinking {
+            text: secret(),
+            signature: Some(secret()),
+            item: Some(secret()),
+        }),
+        Content::RedactedThinking(Redacted { data: secret() }),
+        Content::ToolCall(call),
+        Content::ToolCall(deep),
+    ];
+    let asks = vec![Content::text(secret()), Content::Image(image())];
+    let message = |message: Message| Record::Message(Arc::new(message));
+    vec![
+        message(Message::user(asks).unwrap()),
+        message(Message::assistant(says, Some(model()), None).unwrap()),
+        message(Message::results(vec![result]).unwrap()),
+        Record::Routed { arm: model(), why: secret() },
+        Record::Judged { call: CallId::new(secret()), allowed: true, reason: secret() },
+        Record::Summary { text: secret(), up_to: gnoma_core::store::EntryId(1) },
+        Record::Checkpoint { id: secret() },
+        Record::Title { text: secret() },
+        Record::Interrupted { calls: vec![CallId::new(secret())] },
+    ]
+}
+
+#[test]
+fn no_string_bypasses_the_hook() {
+    let home = tempfile::tempdir().unwrap();
+    let mut options = options(home.path());
+    options.project = format!("/home/{SECRET}");
+    options.redact = Arc::new(|_, text: &str| {
+        Cow::Owned(text.replace(SECRET, "[kept back]").replace("hush7", "[kept back]"))
+    });
+    let store = Store::open(options).unwrap().store;
+    let title = Some(format!("about {SECRET}"));
+    let session = wait(store.begin(NewSession { at_ms: 0, title })).unwrap();
+    let mut first = None;
+    for record in records() {
+        let id = wait(store.append(entry(&session, record))).unwrap();
+        first.get_or_insert(id);
+    }
+    wait(store.rename(session.clone(), SECRET.into(), 0)).unwrap();
+    wait(store.fork(session.clone(), first.unwrap(), 0)).unwrap();
+    wait(store.hold(session.clone(), 0)).unwrap();
+    assert!(load(&store, &session).entries.len() > 9);
+    assert!(wait(store.search("hush".into(), 10)).unwrap().is_empty());
+    assert_clean(home.path());
+    drop(store);
+    assert_clean(home.path());
+}
+
+fn assert_clean(folder: &std::path::Path) {
+    for file in fs::read_dir(folder).unwrap() {
+        let path = file.unwrap().path();
+        let bytes = fs::read(&path).unwrap();
+        let found = bytes.windows(4).position(|window| window == b"hush");
+        assert_eq!(found, None, "in {}", path.display());
+    }
+}
+
+#[test]
+fn what_the_hook_leaves_alone_stays_byte_for_byte() {
+    let home = tempfile::tempdir().unwrap();
+    let store = crate::support::open(home.path());
+    let session = crate::support::begin(&store, 0);
+    let odd = r#"{"b" : 1e400, "a":[ 12345678901234567890123 ],"a":"\u0041"}"#;
+    let call = ToolCall::new(CallId::new("c"), "t", RawJson::parse(odd).unwrap());
+    let message = Message::assistant(vec![Content::ToolCall(call)], None, None).unwrap();
+    let record = Record::Message(Arc::new(message));
+    crate::support::append(&store, &session, record.clone());
+    assert_eq!(load(&store, &session).entries[0].record, record);
+}

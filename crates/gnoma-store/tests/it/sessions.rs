@@ -1,0 +1,231 @@
+//! Sessions as people use them.
+
+use std::{fs, os::unix::fs::PermissionsExt};
+
+use gnoma_core::store::{
+    EntryId, PageRequest, Parent, Record, SessionId, SessionStore, StoreErrorKind,
+};
+use gnoma_store::Retention;
+
+use crate::support::{append, begin, entry, is_legal, load, open, says, turn, wait};
+
+#[test]
+fn a_session_is_there_tomorrow() {
+    let home = tempfile::tempdir().unwrap();
+    let store = open(home.path());
+    let session = begin(&store, 1_709_210_096_789);
+    assert!(session.as_str().starts_with("20240229-123456-"), "{session}");
+    let records = turn(1);
+    for record in &records {
+        append(&store, &session, record.clone());
+    }
+    drop(store);
+
+    let store = open(home.path());
+    let page = load(&store, &session);
+    assert_eq!(page.earlier, None);
+    let kept: Vec<_> = page.entries.iter().map(|entry| entry.record.clone()).collect();
+    assert_eq!(kept, records);
+    let facts = wait(store.facts(session)).unwrap();
+    assert_eq!((facts.messages, facts.usage.input, facts.usage.output), (4, 10, 2));
+    assert_eq!(facts.title, "question 1");
+    assert_eq!(facts.project, "/home/me/project");
+}
+
+#[test]
+fn files_are_for_their_owner_only() {
+    let home = tempfile::tempdir().unwrap();
+    let folder = home.path().join("a/b");
+    let store = open(&folder);
+    let session = begin(&store, 0);
+    append(&store, &session, says("hi"));
+    let mode = |path: &std::path::Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode(&folder), 0o700);
+    let files: Vec<_> = fs::read_dir(&folder).unwrap().map(|file| file.unwrap().path()).collect();
+    assert!(files.len() >= 3, "{files:?}");
+    for file in files {
+        assert_eq!(mode(&file), 0o600, "{}", file.display());
+    }
+}
+
+#[test]
+fn pages_join_to_the_whole_path() {
+    let home = tempfile::tempdir().unwrap();
+    let store = open(home.path());
+    let session = begin(&store, 0);
+    for number in 0..10 {
+        turn(number).into_iter().for_each(|record| {
+            append(&store, &session, record);
+        });
+    }
+    let whole = load(&store, &session).entries;
+    let mut joined = Vec::new();
+    let mut tip = None;
+    loop {
+        let request = PageRequest { tip, max_entries: 9, max_bytes: 2000 };
+        let mut page = wait(store.load(session.clone(), request)).unwrap();
+        assert!(!page.entries.is_empty() && page.entries.len() <= 9);
+        page.entries.append(&mut joined);
+        joined = page.entries;
+        tip = page.earlier;
+        if tip.is_none() {
+            break;
+        }
+    }
+    assert_eq!(joined, whole);
+}
+
+#[test]
+fn a_dead_turn_is_closed_when_the_session_is_taken() {
+    let home = tempfile::tempdir().unwrap();
+    let store = open(home.path());
+    let session = begin(&store, 0);
+    for record in turn(1).into_iter().take(4) {
+        append(&store, &session, record);
+    }
+    assert!(!is_legal(&load(&store, &session).entries));
+    let taken = wait(store.hold(session.clone(), 5)).unwrap();
+    let calls: Vec<_> = taken.interrupted.iter().map(|call| call.as_str().to_owned()).collect();
+    assert_eq!(calls, ["call_0", "call_1"]);
+    let entries = load(&store, &session).entries;
+    assert!(is_legal(&entries));
+    assert!(matches!(entries.last().unwrap().record, Record::Interrupted { .. }));
+    assert!(wait(store.hold(session, 6)).unwrap().interrupted.is_empty());
+}
+
+#[test]
+fn the_second_process_learns_who_holds_a_session_and_may_fork_it() {
+    let home = tempfile::tempdir().unwrap();
+    let (first, second) = (open(home.path()), open(home.path()));
+    let session = begin(&first, 0);
+    let said = append(&first, &session, says("mine"));
+    wait(first.hold(session.clone(), 1)).unwrap();
+
+    let refused = wait(second.hold(session.clone(), 2)).unwrap_err();
+    let StoreErrorKind::Held { by } = &refused.kind else { panic!("{refused:?}") };
+    assert_eq!(by.pid, std::process::id());
+    let refused = wait(second.append(entry(&session, says("no")))).unwrap_err();
+    assert!(matches!(refused.kind, StoreErrorKind::Held { .. }));
+    assert!(wait(second.delete(session.clone())).is_err());
+    assert!(wait(second.facts(session.clone())).unwrap().held_by.is_some());
+
+    let fork = wait(second.fork(session.clone(), said, 3)).unwrap();
+    append(&second, &fork, says("my own way"));
+    assert_eq!(load(&second, &fork).entries.len(), 2);
+    assert_eq!(load(&first, &session).entries.len(), 1);
+    let facts = wait(first.facts(fork)).unwrap();
+    assert_eq!(facts.forked_from, Some((session.clone(), said)));
+
+    drop(first);
+    wait(second.hold(session, 4)).unwrap();
+}
+
+#[test]
+fn rewound_is_a_new_branch_and_the_old_one_stays() {
+    let home = tempfile::tempdir().unwrap();
+    let store = open(home.path());
+    let session = begin(&store, 0);
+    let first = append(&store, &session, says("one"));
+    let second = append(&store, &session, says("two"));
+    let mut back = entry(&session, Record::Rewound { from: second });
+    back.parent = Parent::After(first);
+    wait(store.append(back)).unwrap();
+    append(&store, &session, says("other"));
+    let texts = |tip| -> Vec<EntryId> {
+        let request = PageRequest { tip, ..crate::support::ALL };
+        let page = wait(store.load(session.clone(), request)).unwrap();
+        page.entries.iter().map(|entry| entry.id).collect()
+    };
+    assert_eq!(texts(None).len(), 3);
+    assert_eq!(texts(Some(second)), [first, second]);
+}
+
+#[test]
+fn words_are_found_and_syntax_is_none() {
+    let home = tempfile::tempdir().unwrap();
+    let store = open(home.path());
+    let (old, new) = (begin(&store, 0), begin(&store, 1));
+    append(&store, &old, says("the walrus likes oysters, said the carpenter"));
+    let hidden = append(&store, &new, says("a walrus is here\nand OYSTERS too"));
+    let find = |query: &str| wait(store.search(query.into(), 10)).unwrap();
+    let hits = find("walrus oyst");
+    assert_eq!(hits.iter().map(|hit| &hit.session).collect::<Vec<_>>(), [&new, &old]);
+    assert!(hits.iter().all(|hit| hit.snippet.contains("walrus")));
+    for nothing in ["", "\"", "NOT", "walrus OR carpenter", "*", "a\0b"] {
+        find(nothing);
+    }
+    append(&store, &new, Record::Tombstone { of: hidden });
+    assert_eq!(find("walrus").len(), 1);
+    wait(store.delete(old)).unwrap();
+    assert!(find("walrus").is_empty());
+}
+
+#[test]
+fn what_a_fork_shares_outlives_its_source() {
+    let home = tempfile::tempdir().unwrap();
+    let store = open(home.path());
+    let source = begin(&store, 0);
+    let kept = append(&store, &source, says("shared"));
+    append(&store, &source, says("unshared walrus"));
+    let fork = wait(store.fork(source.clone(), kept, 1)).unwrap();
+    let grandchild = wait(store.fork(fork.clone(), kept, 2)).unwrap();
+    wait(store.delete(source.clone())).unwrap();
+    assert_eq!(wait(store.facts(source)).unwrap_err().kind, StoreErrorKind::NotFound);
+    assert!(wait(store.search("walrus".into(), 5)).unwrap().is_empty());
+    wait(store.delete(fork)).unwrap();
+    assert_eq!(load(&store, &grandchild).entries.len(), 1);
+    wait(store.delete(grandchild)).unwrap();
+    assert!(wait(store.search("shared".into(), 5)).unwrap().is_empty());
+}
+
+#[test]
+fn ids_that_do_not_exist_change_nothing() {
+    let home = tempfile::tempdir().unwrap();
+    let store = open(home.path());
+    let (session, other) = (begin(&store, 0), begin(&store, 1));
+    let foreign = append(&store, &other, says("not yours"));
+    let nobody = SessionId::new("20200101-000000-000000");
+    let not_found = |result: Result<(), gnoma_core::store::StoreError>| {
+        assert_eq!(result.unwrap_err().kind, StoreErrorKind::NotFound);
+    };
+    not_found(wait(store.hold(nobody.clone(), 0)).map(drop));
+    not_found(wait(store.rename(nobody.clone(), "x".into(), 0)));
+    not_found(wait(store.delete(nobody.clone())));
+    not_found(wait(store.fork(session.clone(), foreign, 0)).map(drop));
+    not_found(wait(store.append(entry(&nobody, says("x")))).map(drop));
+    let mut astray = entry(&session, says("x"));
+    astray.parent = Parent::After(foreign);
+    not_found(wait(store.append(astray)).map(drop));
+    not_found(wait(store.append(entry(&session, Record::Tombstone { of: foreign }))).map(drop));
+    assert!(load(&store, &session).entries.is_empty());
+    assert_eq!(wait(store.list(10)).unwrap().len(), 2);
+}
+
+#[test]
+fn pruning_goes_by_age_number_and_size_and_spares_what_is_used() {
+    let home = tempfile::tempdir().unwrap();
+    let store = open(home.path());
+    let sessions: Vec<_> = (0..6)
+        .map(|at_ms| {
+            let session = begin(&store, at_ms * 1000);
+            let mut new = entry(&session, says("x".repeat(1000)));
+            new.at_ms = at_ms * 1000;
+            wait(store.append(new)).unwrap();
+            session
+        })
+        .collect();
+    let other = open(home.path());
+    wait(other.hold(sessions[0].clone(), 0)).unwrap();
+    let prune = |retention| wait(store.prune(retention, 5000)).unwrap();
+    let aged = prune(Retention { max_age_ms: Some(3500), ..Retention::default() });
+    assert_eq!(aged.in_use, [sessions[0].clone()]);
+    assert_eq!(aged.forgotten, [sessions[1].clone()]);
+    let counted = prune(Retention { max_sessions: Some(4), ..Retention::default() });
+    assert_eq!(counted.in_use, [sessions[0].clone()]);
+    assert!(counted.forgotten.is_empty());
+    wait(other.release(sessions[0].clone())).unwrap();
+    let sized = prune(Retention { max_bytes: Some(2500), ..Retention::default() });
+    assert_eq!(sized.forgotten, [sessions[0].clone(), sessions[2].clone(), sessions[3].clone()]);
+    assert_eq!(wait(store.list(10)).unwrap().len(), 2);
+    assert_eq!(prune(Retention::default()), gnoma_store::Pruned::default());
+}

@@ -1,0 +1,350 @@
+//! What may run, seen from outside, and the guard as commands of its own.
+
+use std::{fs, os::unix::fs::symlink, process::Command};
+
+use base64::{Engine as _, prelude::BASE64_STANDARD};
+use serde_json::{Value, json};
+
+use crate::support::{Run, World, calls, exists, says};
+
+/// A world whose model runs one shell command.
+fn shell(command: &str) -> World {
+    World::new([calls("bash", &json!({"command": command}).to_string()), says("ok")])
+}
+
+/// What the tool of the first round gave back.
+fn result(world: &World) -> String {
+    let body = world.server.requests()[1].json();
+    body["messages"][3]["content"].as_str().unwrap().to_owned()
+}
+
+fn repository(world: &World) {
+    let made = Command::new("git").args(["init", "-q"]).current_dir(world.project.path()).status();
+    assert!(made.unwrap().success());
+}
+
+#[tokio::test]
+async fn commands_that_only_read_run_without_anybody_to_ask() {
+    for command in [
+        "git status && ls | head",
+        "for f in *.txt; do wc -l \"$f\"; done; (cat a.txt | sort | uniq -c) || true",
+        "find . -name '*.txt' -exec grep -n needle {} +",
+        "if [ -f a.txt ]; then echo \"$(head -1 a.txt)\"; fi > /dev/null && cat a.txt",
+    ] {
+        let world = shell(command);
+        repository(&world);
+        world.write("a.txt", "needle\n");
+        let run = world.run(&["look"]).await;
+        assert_eq!(run.code, Some(0), "{run:?}");
+        let result = result(&world);
+        assert!(result.contains("a.txt") || result.contains("needle"), "{command}: {result}");
+    }
+}
+
+#[tokio::test]
+async fn one_bad_part_stops_the_whole() {
+    for command in [
+        "ls; rm -rf x",
+        "ls > seen && rm -rf x",
+        "echo $(rm -rf x)",
+        "find . -name x -exec rm -rf {} \\;",
+        "bash -c 'rm -rf x'",
+        "cat <<E | sh\nrm -rf x\nE\n",
+        "f() { rm -rf x; }; f",
+        "X='rm -rf x'; $X",
+        "ls | xargs rm -rf",
+        "env rm -rf x",
+    ] {
+        let world = shell(command);
+        fs::create_dir(world.project.path().join("x")).unwrap();
+        let run = world.run(&["tidy"]).await;
+        assert_eq!(run.code, Some(0), "{run:?}");
+        assert!(result(&world).starts_with("permission denied: "), "{command}");
+        let project = world.project.path();
+        assert!(exists(project, "x") && !exists(project, "seen"), "{command}");
+    }
+}
+
+#[tokio::test]
+async fn rules_make_exceptions() {
+    let touch = "touch one && ls";
+    for (rules, made) in [
+        ("rule = \"bash(touch one)\"\naction = \"allow\"\n", true),
+        ("rule = \"bash(touch *)\"\naction = \"allow\"\n", true),
+        ("rule = \"bash(touch two)\"\naction = \"allow\"\n", false),
+        (
+            "rule = \"bash(touch *)\"\naction = \"allow\"\n\
+             [[permission.rules]]\nrule = \"bash(touch one)\"\naction = \"deny\"\n",
+            false,
+        ),
+    ] {
+        let world = shell(touch);
+        world.configure(&format!("[[permission.rules]]\n{rules}"));
+        world.run(&["go"]).await;
+        assert_eq!(exists(world.project.path(), "one"), made, "{rules}");
+    }
+    let denied = shell("cat a.txt");
+    denied.configure("[[permission.rules]]\nrule = \"fs.read(a.*)\"\naction = \"deny\"\n");
+    denied.write("a.txt", "needle\n");
+    denied.run(&["--permission", "bypass", "go"]).await;
+    assert!(!result(&denied).contains("needle"), "{}", result(&denied));
+}
+
+#[tokio::test]
+async fn a_rule_that_cannot_be_read_is_told_before_anything_runs() {
+    for (rule, hint) in [
+        ("bash(touch made", "bracket"),
+        ("bash(a && b)", "bash(a && b)"),
+        ("fs.write(../x)", "fs.write(../x)"),
+        ("web(https://example.com)", "web(https://example.com)"),
+    ] {
+        let world = World::new([says("never")]);
+        let rules = format!("[[permission.rules]]\nrule = \"{rule}\"\naction = \"allow\"\n");
+        world.configure(&rules);
+        let run = world.run(&["hi"]).await;
+        assert_eq!(run.code, Some(2), "{run:?}");
+        let names_it = run.err.contains("permission.rules") && run.err.contains(rule);
+        assert!(names_it && run.err.contains(hint), "{}", run.err);
+        assert_eq!(world.server.requests().len(), 0);
+    }
+    let world = World::new([says("never")]);
+    world.configure(
+        "[[permission.rules]]\ntool = \"bash\"\npattern = \"git\"\naction = \"allow\"\n",
+    );
+    let run = world.run(&["hi"]).await;
+    assert_eq!(run.code, Some(2), "{run:?}");
+    assert!(run.err.contains("bash(git status)"), "{}", run.err);
+}
+
+/// Writes by a file tool to a place that decides over later runs.
+async fn writes(path: &str, flags: &[&str]) -> (World, Run) {
+    let call = json!({"path": path, "content": "x"}).to_string();
+    let world = World::new([calls("fs_write", &call), says("ok")]);
+    repository(&world);
+    let mut args = vec!["--permission", "bypass"];
+    args.extend(flags);
+    args.push("go");
+    let run = world.run(&args).await;
+    (world, run)
+}
+
+#[tokio::test]
+async fn what_decides_over_later_runs_is_asked_for_also_in_bypass() {
+    for path in [".git/hooks/pre-commit", ".gnoma/config.toml", ".mcp.json", ".vscode/tasks.json"] {
+        let (world, run) = writes(path, &[]).await;
+        assert!(!exists(world.project.path(), path), "{path}: {run:?}");
+        assert!(result(&world).contains("nobody to ask"), "{path}: {}", result(&world));
+        let (world, run) = writes(path, &["--confirm-bypass"]).await;
+        assert!(exists(world.project.path(), path), "{path}: {run:?}");
+        assert!(run.err.contains("CONFIRMED BYPASS"), "it says so: {run:?}");
+    }
+    for command in [
+        "echo x > .git/hooks/pre-commit",
+        "ln -s /tmp .git/hooks/up && ls",
+        "cp a.txt .gnoma/config.toml",
+        "git config core.hooksPath /tmp/hooks",
+        "rm -rf /srv/data/thesis",
+        "echo x >> ~/.bashrc",
+        "tee ~/.ssh/authorized_keys < a.txt",
+    ] {
+        let world = shell(command);
+        repository(&world);
+        world.write("a.txt", "x\n");
+        let run = world.run(&["--permission", "bypass", "go"]).await;
+        let result = result(&world);
+        assert!(result.starts_with("permission denied: "), "{command}: {run:?}");
+        assert!(result.contains("nobody to ask"), "{command}: {result}");
+    }
+}
+
+#[tokio::test]
+async fn links_out_of_the_workspace_are_seen() {
+    let outside = tempfile::tempdir().unwrap();
+    fs::write(outside.path().join("notes"), "private words\n").unwrap();
+    for (tool, arguments) in [
+        ("fs_read", json!({"path": "way/notes"})),
+        ("fs_write", json!({"path": "way/new", "content": "x"})),
+        ("fs_write", json!({"path": "link", "content": "x"})),
+        ("bash", json!({"command": "cat way/notes"})),
+        ("bash", json!({"command": "cp a.txt way/new"})),
+    ] {
+        let world = World::new([calls(tool, &arguments.to_string()), says("ok")]);
+        world.write("a.txt", "x\n");
+        symlink(outside.path(), world.project.path().join("way")).unwrap();
+        symlink(outside.path().join("new"), world.project.path().join("link")).unwrap();
+        world.run(&["--permission", "accept_edits", "go"]).await;
+        let result = result(&world);
+        // A link to what is not there yet is refused by the tool itself.
+        let refused = ["permission denied: ", "`link` is a link that leads nowhere"];
+        assert!(refused.iter().any(|start| result.starts_with(start)), "{arguments}: {result}");
+        assert!(!exists(outside.path(), "new"), "{arguments}");
+    }
+}
+
+fn token() -> String {
+    ["gh", "p_", "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"].concat()
+}
+
+#[tokio::test]
+async fn scan_lists_secrets_with_their_places_and_never_shows_them() {
+    let world = World::new([]);
+    world.write("clean.txt", "nothing here\n");
+    world.write("a.txt", &format!("first line\n  token: {}\n", token()));
+    let run = world.run(&["guard", "scan", "clean.txt"]).await;
+    assert_eq!((run.code, run.out.as_str()), (Some(0), ""), "{run:?}");
+    for run in [
+        world.run(&["guard", "scan", "a.txt"]).await,
+        world.pipe(&["guard", "scan"], &world.read("a.txt")).await,
+        world.pipe(&["guard", "scan", "-"], &world.read("a.txt")).await,
+    ] {
+        assert_eq!(run.code, Some(1), "{run:?}");
+        assert!(run.out.starts_with("2:10 github-") && run.out.ends_with("redact\n"), "{run:?}");
+        assert!(!run.out.contains(&token()), "{run:?}");
+    }
+    let run = world.run(&["guard", "scan", "missing.txt"]).await;
+    assert_eq!(run.code, Some(2), "{run:?}");
+    assert!(run.err.contains("cannot read `missing.txt`"), "{run:?}");
+    world.configure(
+        "[[security.patterns]]\nname = \"x\"\nregex = \"(unclosed\"\naction = \"warn\"\n",
+    );
+    let run = world.run(&["guard", "scan", "a.txt"]).await;
+    assert_eq!(run.code, Some(2), "{run:?}");
+    assert!(run.err.contains("security.patterns") && run.err.contains("`x`"), "{run:?}");
+}
+
+/// The answers to JSON lines.
+fn answers(run: &Run) -> Vec<Value> {
+    run.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+fn decoded(value: &Value) -> String {
+    String::from_utf8(BASE64_STANDARD.decode(value.as_str().unwrap()).unwrap()).unwrap()
+}
+
+#[tokio::test]
+async fn json_lines_are_answered_one_by_one() {
+    let world = World::new([]);
+    let line = |id: &str, text: &str| {
+        format!("{}\n", json!({"id": id, "text_b64": BASE64_STANDARD.encode(text)}))
+    };
+    let input = line("a", "nothing") + "\n" + &line("b", &format!("k {} .", token()));
+    let run = world.pipe(&["guard", "scan", "--jsonl"], &input).await;
+    let rows = answers(&run);
+    assert_eq!((run.code, rows.len()), (Some(1), 2), "{run:?}");
+    assert_eq!(decoded(&rows[0]["redacted_b64"]), "nothing");
+    let finding = &rows[1]["findings"][0];
+    assert_eq!((&finding["start"], &finding["end"]), (&json!(2), &json!(42)), "{run:?}");
+    let redacted = decoded(&rows[1]["redacted_b64"]);
+    assert!(redacted.starts_with("k {{secret:github-") && redacted.ends_with("}} ."), "{redacted}");
+
+    let run = world.pipe(&["guard", "clean", "--jsonl"], &line("c", "a\u{202E}b\u{1b}[8mc")).await;
+    let row = &answers(&run)[0];
+    assert_eq!((run.code, decoded(&row["text_b64"]).as_str()), (Some(1), "abc"), "{run:?}");
+    assert_eq!(row["flags"].as_array().map(Vec::len), Some(2), "{run:?}");
+
+    let command = |text: &str| format!("{}\n", json!({"id": text, "command": text}));
+    let run = world.pipe(&["guard", "shell", "--jsonl"], &(command("ls") + &command("rm a"))).await;
+    let verdicts: Vec<_> = answers(&run).iter().map(|row| row["verdict"].clone()).collect();
+    assert_eq!((run.code, verdicts), (Some(1), vec![json!("allow"), json!("ask")]), "{run:?}");
+
+    let run = world.pipe(&["guard", "scan", "--jsonl"], "{\"id\": 1}\n").await;
+    assert_eq!(run.code, Some(2), "{run:?}");
+    assert!(run.err.contains("line 1 is no question"), "{run:?}");
+}
+
+#[tokio::test]
+async fn clean_prints_the_text_without_what_hides_in_it() {
+    let world = World::new([]);
+    let run = world.pipe(&["guard", "clean"], "plain\ttext, فارسی می‌خواهم\r\n").await;
+    assert_eq!((run.code, run.out.as_str()), (Some(0), "plain\ttext, فارسی می‌خواهم\r\n"));
+    let run = world.pipe(&["guard", "clean"], "pass\u{E0070}\u{E0077}word\u{200B}\n").await;
+    assert_eq!((run.code, run.out.as_str()), (Some(1), "password\n"), "{run:?}");
+    assert!(run.err.contains("removed"), "{run:?}");
+}
+
+#[tokio::test]
+async fn shell_and_explain_say_what_would_be_decided() {
+    let world = World::new([]);
+    let run = world.pipe(&["guard", "shell"], "ls | head\ngit log -3\n").await;
+    assert_eq!(run.code, Some(0), "{run:?}");
+    let run = world.pipe(&["guard", "shell"], "ls\nrm -rf build\n\n").await;
+    assert_eq!(run.code, Some(1), "{run:?}");
+    assert!(
+        run.out.contains("allow  ls\n") && run.out.contains("ask    rm -rf build\n"),
+        "{run:?}"
+    );
+
+    let run =
+        world.run(&["guard", "explain", "cd src && grep -rn TODO . | head; rm -rf build"]).await;
+    assert_eq!(run.code, Some(0), "{run:?}");
+    for said in ["4 simple commands", "grep -rn TODO .", "deletes `src/build`", "verdict: ask"] {
+        assert!(run.out.contains(said), "{said}: {}", run.out);
+    }
+    let run = world.run(&["guard", "explain", "echo 'unclosed"]).await;
+    assert!(run.out.contains("not understood") && run.out.contains("verdict: ask"), "{run:?}");
+}
+
+#[tokio::test]
+async fn doctor_says_what_holds() {
+    let world = World::new([]);
+    let run = world.run(&["doctor"]).await;
+    assert!(run.code == Some(0) || run.out.contains("no sandbox"), "{run:?}");
+    for said in ["sandbox: ", "seccomp", "privacy: normal", "workspace: ", "bash: "] {
+        assert!(run.out.contains(said), "{said}: {}", run.out);
+    }
+    let places = gnoma_sandbox::Support::detect().parts;
+    assert!(places.iter().all(|part| run.out.contains(&part.note)), "{run:?}");
+    world.configure("[sandbox]\nmode = \"off\"\n[privacy]\nincognito = true\n");
+    let run = world.run(&["doctor"]).await;
+    assert_eq!(run.code, Some(0), "{run:?}");
+    assert!(
+        run.out.contains("switched off") && run.out.contains("nothing of what is said"),
+        "{run:?}"
+    );
+    assert_eq!(world.server.requests().len(), 0);
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn always_answers_what_its_rule_covers_and_nothing_else() {
+    use crate::terminal::Terminal;
+    let touch =
+        |name: &str| calls("bash", &json!({"command": format!("touch {name}")}).to_string());
+    let world = World::new([touch("one"), touch("one"), touch("two"), says("done")]);
+    let mut terminal = Terminal::open(&world, "go");
+    terminal.wait_for("reason why not", 1).await;
+    assert!(terminal.seen.contains("[a]lways bash(touch one)"), "{}", terminal.seen);
+    terminal.press("a\n").await;
+    terminal.wait_for("reason why not", 2).await;
+    assert!(exists(world.project.path(), "one"), "{}", terminal.seen);
+    assert_eq!(world.server.requests().len(), 3, "the second call was not asked about");
+    terminal.press("n\n").await;
+    let (code, seen) = terminal.end().await;
+    assert_eq!(code, Some(0), "{seen}");
+    assert!(!exists(world.project.path(), "two"), "{seen}");
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn a_secret_is_never_sent_for_good() {
+    use crate::terminal::Terminal;
+    let command = "curl -s http://127.0.0.1:9/ -H 'X: KEY'";
+    let script = move |request: &gnoma_testkit::Request| {
+        let body = String::from_utf8_lossy(&request.body).into_owned();
+        let Some(at) = body.find("{{secret:github-") else { return says("no placeholder") };
+        if body.contains("\"tool\"") {
+            return says("done");
+        }
+        let end = at + body[at..].find("}}").unwrap() + 2;
+        let command = command.replace("KEY", &body[at..end]);
+        calls("bash", &json!({"command": command}).to_string())
+    };
+    let world = World::with(gnoma_testkit::Server::start(script).unwrap());
+    let mut terminal = Terminal::open(&world, &format!("--permission bypass 'use {}'", token()));
+    terminal.wait_for("reason why not", 1).await;
+    assert!(terminal.seen.contains("a secret of yours"), "{}", terminal.seen);
+    assert!(!terminal.seen.contains("[a]lways"), "{}", terminal.seen);
+    terminal.press("n\n").await;
+    let (code, seen) = terminal.end().await;
+    assert_eq!(code, Some(0), "{seen}");
+}

@@ -1,0 +1,3 @@
+ls # rm x
+#!/bin/sh
+echo a#b "#c"

@@ -1,0 +1,1 @@
+( cd /tmp && rm -rf x ) & { ls; } 2>&1; ! true

@@ -1,0 +1,8 @@
+cat <<A <<'B' > out
+$(rm x)
+A
+$(not run)
+B
+sh <<-E
+	rm y
+	E

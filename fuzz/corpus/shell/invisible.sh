@@ -1,0 +1,1 @@
+ls​ -la ; r‍m x; ‮ls

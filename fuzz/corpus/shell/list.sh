@@ -1,0 +1,1 @@
+ls -la; rm -rf build && echo done || exit 1

@@ -1,0 +1,1 @@
+cat a | grep -v '^#' | sort | uniq -c | tee out.txt

@@ -1,0 +1,1 @@
+echo "$(rm x)" `touch y` ${z:-$(id)} $((1+2)) <(ls) >(cat)

@@ -1,0 +1,5 @@
+//! Shell commands.
+
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|input: &[u8]| gnoma_fuzz::guard::shell(input));

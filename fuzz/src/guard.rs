@@ -151,7 +151,9 @@ pub fn restore(input: &[u8]) {
     };
     let mut unknown = BTreeSet::new();
     assert_eq!(after, filled(before, &vault, &mut unknown));
-    assert_eq!(restored.unknown.iter().cloned().collect::<BTreeSet<_>>(), unknown);
+    // Of names that are there twice only the last is read here.
+    let missed = unknown.iter().find(|unknown| !restored.unknown.contains(unknown));
+    assert_eq!(missed, None, "not told of");
 }
 
 fn filled(value: Value, vault: &Vault, unknown: &mut BTreeSet<String>) -> Value {

@@ -10,7 +10,7 @@ use std::{
     collections::BTreeSet,
     fs::{self, File},
     io::{self, Read},
-    path::{Path, PathBuf},
+    path::{Component, Path, PathBuf},
 };
 
 use sha2::{Digest, Sha256};
@@ -23,6 +23,8 @@ const MAX_FILES: usize = 2000;
 const MAX_BYTES: u64 = 256 << 20;
 /// How deep folders may lie in each other.
 const MAX_DEPTH: usize = 16;
+/// Most folders named by the configuration in which the other names are looked for.
+const MAX_FOLDERS: usize = 32;
 /// What commands are cut at when they are searched for names of files.
 const SEPARATORS: [char; 17] =
     ['"', '\'', '`', ';', '&', '|', '<', '>', '(', ')', '{', '}', '=', ',', ':', '$', '\\'];
@@ -66,15 +68,56 @@ fn acting_files(folder: &Path, content: &[u8]) -> io::Result<BTreeSet<PathBuf>> 
     for name in ACTING {
         below(folder, &Path::new(".gnoma").join(name), 0, &mut files)?;
     }
-    let text = String::from_utf8_lossy(content);
-    for word in text.split(|c: char| c.is_whitespace() || SEPARATORS.contains(&c)) {
-        let name = Path::new(word.trim_start_matches("./"));
-        let is_inside = !word.is_empty() && name.is_relative();
-        if is_inside && folder.join(name).is_file() {
-            add(name.to_path_buf(), &mut files)?;
+    let words = words(content);
+    let named: Vec<_> = words.iter().map(|word| inside(folder, word)).collect();
+    // A command may enter a folder before it names a file.
+    let folders = named.iter().filter(|name| folder.join(name).is_dir()).take(MAX_FOLDERS);
+    for below in std::iter::once(&PathBuf::new()).chain(folders) {
+        for name in named.iter().map(|name| below.join(name)) {
+            if folder.join(&name).is_file() {
+                add(name, &mut files)?;
+            }
         }
     }
     Ok(files)
+}
+
+/// A name in the configuration as seen from `folder`. Joining an absolute one leads elsewhere.
+fn inside(folder: &Path, word: &str) -> PathBuf {
+    let path = Path::new(word);
+    let below = path.strip_prefix(folder).unwrap_or(path);
+    below.components().filter(|part| !matches!(part, Component::CurDir)).collect()
+}
+
+/// What may be a name: every text of the configuration as it is read, whole and cut into words.
+fn words(content: &[u8]) -> BTreeSet<String> {
+    let text = String::from_utf8_lossy(content);
+    let mut texts = Vec::new();
+    match text.parse::<toml::Table>() {
+        Ok(table) => collect(&toml::Value::Table(table), &mut texts),
+        Err(_) => texts.push(text.into_owned()),
+    }
+    let is_between = |c: char| c.is_whitespace() || SEPARATORS.contains(&c);
+    let mut words: BTreeSet<String> = texts
+        .iter()
+        .flat_map(|text| text.split(is_between))
+        .filter(|word| !word.is_empty())
+        .map(str::to_owned)
+        .collect();
+    words.extend(texts);
+    words
+}
+
+fn collect(value: &toml::Value, texts: &mut Vec<String>) {
+    match value {
+        toml::Value::String(text) => texts.push(text.clone()),
+        toml::Value::Array(items) => items.iter().for_each(|item| collect(item, texts)),
+        toml::Value::Table(fields) => fields.values().for_each(|item| collect(item, texts)),
+        toml::Value::Integer(_)
+        | toml::Value::Float(_)
+        | toml::Value::Boolean(_)
+        | toml::Value::Datetime(_) => (),
+    }
 }
 
 fn add(file: PathBuf, files: &mut BTreeSet<PathBuf>) -> io::Result<()> {
@@ -150,6 +193,32 @@ args = ["--data=tools/data.json"]
         assert_ne!(super::pin(folder.path(), b"").unwrap(), last);
         fs::remove_file(at("tools/server")).unwrap();
         assert_ne!(pin(), last);
+    }
+
+    #[test]
+    fn a_script_is_found_however_it_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir(folder.path().join("scripts")).unwrap();
+        let script = folder.path().join("scripts/my run.sh");
+        for exec in [
+            r"sh 'scripts/my run.sh'".to_owned(),
+            r"scripts\u002fmy run.sh".to_owned(),
+            format!("{}", script.display()),
+        ] {
+            let config = format!("exec = \"{exec}\"\nargs = [\"my run.sh\", \"scripts\"]\n");
+            let pin = || super::pin(folder.path(), config.as_bytes()).unwrap();
+            fs::write(&script, "one").unwrap();
+            let before = pin();
+            fs::write(&script, "two").unwrap();
+            assert_ne!(pin(), before, "{exec}");
+        }
+        let config = br#"exec = "cd scripts && sh run.sh""#;
+        let script = folder.path().join("scripts/run.sh");
+        let pin = || super::pin(folder.path(), config).unwrap();
+        fs::write(&script, "one").unwrap();
+        let before = pin();
+        fs::write(&script, "two").unwrap();
+        assert_ne!(pin(), before);
     }
 
     #[test]

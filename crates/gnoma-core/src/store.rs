@@ -318,8 +318,8 @@ pub trait SessionStore: Send + Sync {
     /// Facts of at most `max` sessions, the latest changed first.
     fn list(&self, max: usize) -> Stored<'_, Vec<SessionFacts>>;
 
-    /// At most `max` places where all words of `query` occur, the latest first. The last word may
-    /// be a beginning; there is no syntax.
+    /// At most `max` places where all words of `query` occur, the latest first. Where nothing has
+    /// the last word whole it is taken as a beginning, if it is not too short; there is no syntax.
     fn search(&self, query: String, max: usize) -> Stored<'_, Vec<Hit>>;
 
     /// Begins a session that shares the past of `session` up to and with `at`.

@@ -24,8 +24,7 @@ pub enum Access {
 }
 
 /// Which argument names what the tool touches, so that the guard can judge without knowing the tool.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Touches {
     /// Nothing outside gnoma.
     Nothing,
@@ -35,6 +34,9 @@ pub enum Touches {
     Command(&'static str),
     /// The named argument is a URL.
     Url(&'static str),
+    /// The named argument says what is done with something of gnoma's own; with these values the
+    /// call only looks.
+    Action(&'static str, &'static [&'static str]),
 }
 
 /// The tool set a spec belongs to.

@@ -41,6 +41,9 @@ pub struct Place {
     pub trusted: bool,
     /// Commands run behind walls.
     pub sandboxed: bool,
+    /// Whether the walls keep a command off the network that it was not granted. Asked only when a
+    /// command is to be handed a secret.
+    pub network_is_walled: Box<dyn Fn() -> bool + Send + Sync>,
     /// Follows the links of a path, as far as it exists.
     pub resolve: Box<dyn Fn(&Path) -> PathBuf + Send + Sync>,
 }
@@ -52,17 +55,16 @@ impl fmt::Debug for Place {
 }
 
 /// A call that was judged and has not run to its end.
-#[derive(Clone, Debug)]
 struct Judged {
     /// As it runs: placeholders are secrets again.
     call: ToolCall,
+    holds_secrets: bool,
     grant: Grant,
     /// The rules an answer for good would add.
     always: Vec<Rule>,
 }
 
 /// See the module.
-#[derive(Debug)]
 pub(crate) struct Gate {
     pub(crate) mode: PermissionMode,
     permissions: Permissions,
@@ -96,20 +98,30 @@ impl Gate {
             Ok(restored) => restored,
             Err(reason) => return Verdict::Deny { reason },
         };
+        let holds_secrets = !restored.used.is_empty();
         let sends_secrets = |grant: &Grant| {
-            !restored.used.is_empty() && (grant.network || matches!(spec.touches, Touches::Url(_)))
+            holds_secrets
+                && match spec.touches {
+                    Touches::Path(_) => false,
+                    Touches::Command(_) => grant.network || !(self.place.network_is_walled)(),
+                    // What it is for is not known, or it goes to something that runs already.
+                    Touches::Nothing | Touches::Action(..) | Touches::Url(_) => true,
+                }
         };
         let verdict = self.permissions.judge(self.mode, &self.world(), spec, &restored.call);
         let (reason, grant, always) = match verdict {
             permission::Verdict::Deny { reason } => return Verdict::Deny { reason },
             permission::Verdict::Allow { reason, grant } if !sends_secrets(&grant) => {
-                self.keep(call, Judged { call: restored.call, grant, always: Vec::new() });
+                self.keep(
+                    call,
+                    Judged { call: restored.call, holds_secrets, grant, always: Vec::new() },
+                );
                 return Verdict::Allow { reason };
             }
             permission::Verdict::Allow { grant, .. } => {
-                ("it would send a secret of yours over the network".to_owned(), grant, Vec::new())
+                ("it could send a secret of yours over the network".to_owned(), grant, Vec::new())
             }
-            permission::Verdict::Ask { reason, grant, always } if restored.used.is_empty() => {
+            permission::Verdict::Ask { reason, grant, always } if !holds_secrets => {
                 (reason, grant, always)
             }
             permission::Verdict::Ask { reason, grant, .. } => {
@@ -117,12 +129,12 @@ impl Gate {
             }
         };
         if !self.interactive {
-            return Verdict::Deny { reason: unanswered(&reason) };
+            return Verdict::Deny { reason: unanswered(&reason, self.mode) };
         }
         let preview = preview(&restored.call, &grant);
         let offered = offer(&always);
         let always = if offered.is_some() { always } else { Vec::new() };
-        self.keep(call, Judged { call: restored.call, grant, always });
+        self.keep(call, Judged { call: restored.call, holds_secrets, grant, always });
         Verdict::Ask { reason, preview, always: offered }
     }
 
@@ -165,7 +177,8 @@ impl Gate {
 
     /// Whether a person can be asked to let the call run again outside the sandbox.
     pub(crate) fn may_offer_outside(&self, id: &CallId) -> bool {
-        self.interactive && self.judged.get(id).is_some_and(|judged| !judged.grant.outside)
+        let may = |judged: &Judged| !judged.grant.outside && !judged.holds_secrets;
+        self.interactive && self.judged.get(id).is_some_and(may)
     }
 
     /// No call of an earlier round will run.
@@ -179,10 +192,20 @@ impl Gate {
     }
 }
 
-fn unanswered(reason: &str) -> String {
+fn unanswered(reason: &str, mode: PermissionMode) -> String {
+    let remedy = match mode {
+        PermissionMode::Bypass => "--confirm-bypass (also what is always asked for)",
+        PermissionMode::Default
+        | PermissionMode::AcceptEdits
+        | PermissionMode::Auto
+        | PermissionMode::Plan
+        | PermissionMode::Deny => {
+            "--permission accept_edits (edits) or --permission bypass (everything)"
+        }
+    };
     format!(
         "{reason}, and there is nobody to ask; the user can allow it with a rule \
-         (`permission.rules`), --permission accept_edits (edits) or --permission bypass (everything)"
+         (`permission.rules`) or with {remedy}"
     )
 }
 

@@ -241,7 +241,7 @@ impl Session {
             // In this order: people, then results, then what tools show, then tokens.
             let input = tokio::select! {
                 biased;
-                command = commands.recv() => match self.command(command.ok_or(Closed)?)? {
+                command = commands.recv() => match self.command(command.ok_or(Closed)?).await? {
                     Some(input) => input,
                     None => continue,
                 },
@@ -285,10 +285,10 @@ impl Session {
         Ok(())
     }
 
-    fn command(&mut self, command: Command) -> Result<Option<Input>, Closed> {
+    async fn command(&mut self, command: Command) -> Result<Option<Input>, Closed> {
         Ok(match command {
             Command::Send { content } => Message::user(content).ok().map(Input::Say),
-            Command::Answer { call, answer } => self.answered(call, answer),
+            Command::Answer { call, answer } => return self.answered(call, answer).await,
             Command::SetMode { mode } => {
                 self.gate.mode = mode;
                 None
@@ -298,26 +298,31 @@ impl Session {
         })
     }
 
-    fn answered(&mut self, call: CallId, answer: Answer) -> Option<Input> {
+    async fn answered(&mut self, call: CallId, answer: Answer) -> Result<Option<Input>, Closed> {
         let Some(held) = self.held.remove(&call) else {
             match answer {
                 Answer::Allow => (),
                 Answer::Always => self.gate.remember(&call),
                 Answer::Deny { .. } => self.gate.forget(&call),
             }
-            return Some(Input::Answered(call, answer));
+            return Ok(Some(Input::Answered(call, answer)));
         };
-        match answer {
-            Answer::Allow | Answer::Always => {
-                self.gate.let_outside(&call);
-                self.run_tool(&call);
-                None
-            }
-            Answer::Deny { .. } => {
-                self.gate.forget(&call);
-                Some(Input::ToolDone(call, held.outcome, held.duration_ms))
-            }
+        let allowed = matches!(answer, Answer::Allow | Answer::Always);
+        let reason = if allowed {
+            "allowed by the user, outside the sandbox"
+        } else {
+            "refused by the user"
+        };
+        let decided =
+            Event::PermissionDecided { call: call.clone(), allowed, reason: reason.to_owned() };
+        self.emit(decided).await?;
+        if allowed {
+            self.gate.let_outside(&call);
+            self.run_tool(&call);
+            return Ok(None);
         }
+        self.gate.forget(&call);
+        Ok(Some(Input::ToolDone(call, held.outcome, held.duration_ms)))
     }
 
     /// A tool has ended. When the sandbox stopped it, a person is asked first whether it may run

@@ -4,7 +4,21 @@
 use std::ffi::{OsStr, OsString};
 
 /// Names that hold keys, and addresses of helpers that hand keys out. For [`crate::Policy::scrub`].
-pub const SCRUBBED: [&str; 22] = [
+pub const SCRUBBED: [&str; 36] = [
+    "API_KEY",
+    "APIKEY",
+    "ACCESS_TOKEN",
+    "AUTH_TOKEN",
+    "TOKEN",
+    "SECRET",
+    "PASSWORD",
+    "*_KEY",
+    "*_KEY_BASE",
+    "*_CONNECTION_STRING",
+    "OP_SESSION_*",
+    "REDIS_URL",
+    "MONGODB_URI",
+    "MONGO_URL",
     "*_API_KEY",
     "*_APIKEY",
     "*_ACCESS_KEY",
@@ -28,6 +42,12 @@ pub const SCRUBBED: [&str; 22] = [
     "GPG_AGENT_INFO",
     "DBUS_SESSION_BUS_ADDRESS",
 ];
+
+/// Whether a variable of that name holds a key.
+#[must_use]
+pub fn is_scrubbed(name: &str) -> bool {
+    SCRUBBED.iter().any(|pattern| matches(&name.to_ascii_uppercase(), pattern))
+}
 
 /// Tells programs that an agent runs them.
 const MARKS: [(&str, &str); 3] = [("GNOMA", "1"), ("AGENT", "gnoma"), ("AI_AGENT", "gnoma")];
@@ -55,7 +75,7 @@ pub(crate) fn of_command(
     git_hardening: bool,
 ) -> Vec<Variable> {
     let mut variables: Vec<Variable> =
-        inherited.filter(|(name, _)| !is_scrubbed(name, scrub)).collect();
+        inherited.filter(|(name, _)| !is_covered(name, scrub)).collect();
     for (name, value) in MARKS {
         set(&mut variables, name, value);
     }
@@ -65,7 +85,7 @@ pub(crate) fn of_command(
     variables
 }
 
-fn is_scrubbed(name: &OsStr, scrub: &[String]) -> bool {
+fn is_covered(name: &OsStr, scrub: &[String]) -> bool {
     let name = name.to_string_lossy().to_ascii_uppercase();
     scrub.iter().any(|pattern| matches(&name, &pattern.to_ascii_uppercase()))
 }

@@ -37,7 +37,7 @@ mod support;
 mod walled;
 mod walls;
 
-pub use environment::SCRUBBED;
+pub use environment::{SCRUBBED, is_scrubbed};
 pub use policy::{DEFAULT_PROCESSES, Limits, Policy, Readable};
 pub use protected::PROTECTED;
 pub use support::{Part, Strength, Support};

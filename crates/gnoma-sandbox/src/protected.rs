@@ -5,7 +5,10 @@
 ///
 /// Git runs hooks and what its configuration names; `commondir` sends it to another configuration.
 /// Editors and agents run tasks, hooks and servers from their folders.
-pub const PROTECTED: [&str; 13] = [
+pub const PROTECTED: [&str; 16] = [
+    ".kiro",
+    ".windsurf",
+    "opencode.json",
     ".git/hooks",
     ".git/config",
     ".git/config.worktree",

@@ -21,6 +21,7 @@ pub(crate) const FAMILY: &str = "context";
 pub(crate) type Found<'a> = &'a mut dyn FnMut(Range<usize>);
 
 /// One kind of place.
+#[derive(Debug)]
 pub(crate) struct Place {
     /// Shown like the id of a rule.
     pub(crate) id: &'static str,
@@ -36,6 +37,7 @@ pub(crate) const PLACES: &[Place] = &[
     header::AUTHORIZATION,
     header::COOKIE,
     pem::PRIVATE_KEY,
+    pem::PRIVATE_KEY_END,
     credential_file::NETRC,
     credential_file::PGPASS,
     credential_file::DOCKER_AUTH,

@@ -13,11 +13,11 @@ mod regions;
 mod view;
 
 pub(crate) use ansi::without_colours;
+pub(crate) use blob::decode as blob;
 pub(crate) use view::View;
 
 /// Turns a text into what it means in one notation, or says that the notation does not occur.
 pub(crate) type Decoder = fn(&[u8]) -> Option<View>;
 
-/// All notations that are looked through, in the order they are tried.
-pub(crate) const DECODERS: &[Decoder] =
-    &[escapes::decode, percent::decode, entities::decode, blob::decode];
+/// Notations with a marker, in the order they are tried. [`blob`] has none: it needs to know the runs.
+pub(crate) const DECODERS: &[Decoder] = &[escapes::decode, percent::decode, entities::decode];

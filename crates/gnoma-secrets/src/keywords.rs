@@ -1,4 +1,4 @@
-//! Finds many words in one pass, in any letter case.
+//! Finds many words, in any letter case, and long runs of token characters in one pass.
 //!
 //! For each word three bytes are picked that, with their neighbours, are rare in ordinary text. The pass
 //! looks each group of three bytes up in a table that says which bytes may stand around it, and
@@ -7,8 +7,12 @@
 
 use std::ops::Range;
 
+/// Shorter runs of token characters are not told.
+pub(crate) const MIN_RUN_BYTES: usize = 20;
 /// Shorter words cannot be looked for.
 pub(crate) const MIN_WORD_BYTES: usize = 3;
+/// Longer words cannot be looked for.
+const MAX_WORD_BYTES: usize = 255;
 
 /// Bits of a class of bytes.
 const CLASS_BITS: usize = 5;
@@ -18,7 +22,11 @@ const GROUPS: usize = 1 << (3 * CLASS_BITS);
 /// Letters by how often text uses them, seldom ones last.
 const LETTERS_BY_USE: &[u8; 26] = b"etraionslcdpumfhgbyvwxkjqz";
 
-/// The class of each byte: letters of either case, digits, three signs, other signs, the rest.
+/// Bit of token characters in [`CLASSES`].
+const TOKEN: u8 = 0x80;
+
+/// The class of each byte (letters of either case, digits, three signs, other signs, the rest), and
+/// whether it may be part of a token.
 static CLASSES: [u8; 256] = classes();
 
 const fn classes() -> [u8; 256] {
@@ -35,9 +43,37 @@ const fn classes() -> [u8; 256] {
             b' '..=b'~' => 31,
             _ => 0,
         };
+        if byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'+' | b'/' | b'~' | b'.') {
+            classes[byte as usize] |= TOKEN;
+        }
         byte += 1;
     }
     classes
+}
+
+/// A word to look for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Keyword<'w> {
+    /// The word, in any letter case.
+    pub(crate) word: &'w str,
+    /// What is told when it is found; below 2¹⁶.
+    pub(crate) value: usize,
+    /// Where the group of its letters begins that is rarest in text together with its neighbours.
+    pub(crate) rarest: usize,
+}
+
+impl<'w> Keyword<'w> {
+    /// None if the word is shorter than [`MIN_WORD_BYTES`] or longer than 255 bytes.
+    pub(crate) fn new(word: &'w str, value: usize) -> Option<Self> {
+        let rarest = rarest_group(word.as_bytes()).filter(|_| word.len() <= MAX_WORD_BYTES)?;
+        Some(Self { word, value, rarest })
+    }
+
+    /// The group by which it is found. A list in this order is put into a set faster.
+    pub(crate) fn group(&self) -> usize {
+        let letters = self.word.as_bytes().iter().skip(self.rarest).take(MIN_WORD_BYTES);
+        letters.fold(0, |group, &byte| group << CLASS_BITS | class(byte))
+    }
 }
 
 /// A set of words.
@@ -58,47 +94,49 @@ pub(crate) struct Keywords {
 /// A word, and how far behind its start the group ends that gives it away.
 #[derive(Clone, Copy, Debug)]
 struct Word {
-    index: u16,
+    value: u16,
     group: u16,
     group_end: u8,
-    letters: u32,
     length: u8,
+    letters: u32,
 }
 
 impl Keywords {
-    /// Takes the words. Those shorter than [`MIN_WORD_BYTES`] or longer than 255 bytes are never found.
-    pub(crate) fn new<'w>(words: impl IntoIterator<Item = &'w str>) -> Self {
+    /// Takes the words.
+    pub(crate) fn new<'w>(words: impl IntoIterator<Item = Keyword<'w>>) -> Self {
         let mut set = Self {
             after: Box::new([0; GROUPS]),
             before: Box::new([0; GROUPS]),
-            starts: Vec::with_capacity(GROUPS + 1),
+            starts: vec![0; GROUPS + 1],
             words: Vec::new(),
             letters: Vec::new(),
         };
-        for (index, word) in words.into_iter().enumerate() {
-            set.add(index, &word.to_ascii_lowercase());
+        for word in words {
+            set.add(word);
         }
-        set.words.sort_by_key(|word| (word.group, word.index));
-        let mut at = 0;
-        for group in 0..=GROUPS {
-            let own = set.words.iter().skip(at).take_while(|word| usize::from(word.group) < group);
-            at += own.count();
-            set.starts.push(u16::try_from(at).unwrap_or(u16::MAX));
+        set.words.sort_by_key(|word| word.group);
+        for word in &set.words {
+            if let Some(count) = set.starts.get_mut(usize::from(word.group) + 1) {
+                *count += 1;
+            }
+        }
+        let mut sum = 0;
+        for start in &mut set.starts {
+            sum += *start;
+            *start = sum;
         }
         set
     }
 
-    fn add(&mut self, index: usize, word: &str) -> Option<()> {
-        let word = word.as_bytes();
-        let start = rarest_group(word)?;
-        let end = start + MIN_WORD_BYTES;
-        let classes = word.get(start..end)?.iter().map(|&byte| class(byte));
-        let group = classes.fold(0, |group, class| group << CLASS_BITS | class);
+    fn add(&mut self, keyword: Keyword) -> Option<()> {
+        let word = keyword.word.as_bytes();
+        let group = keyword.group();
+        let end = keyword.rarest + MIN_WORD_BYTES;
         let bits = |byte: Option<&u8>| byte.map_or(u32::MAX, |&byte| 1 << class(byte));
         *self.after.get_mut(group)? |= bits(word.get(end));
-        *self.before.get_mut(group)? |= bits(byte_before(word, start));
+        *self.before.get_mut(group)? |= bits(byte_before(word, keyword.rarest));
         self.words.push(Word {
-            index: u16::try_from(index).ok()?,
+            value: u16::try_from(keyword.value).ok()?,
             group: u16::try_from(group).ok()?,
             group_end: u8::try_from(end).ok()?,
             letters: u32::try_from(self.letters.len()).ok()?,
@@ -108,20 +146,31 @@ impl Keywords {
         Some(())
     }
 
-    /// Calls `found` with the index and the place of each word in `text`, also overlapping.
-    pub(crate) fn each(&self, text: &[u8], found: &mut dyn FnMut(usize, Range<usize>)) {
-        // Classes of the bytes before: apart, so that one byte need not wait for the one before.
-        let (mut first, mut second, mut third) = (0, 0, 0);
+    /// Calls `found` with the value and the place of each word in `text`, also overlapping, and adds to
+    /// `runs` where runs of [`MIN_RUN_BYTES`] token characters or more begin.
+    pub(crate) fn each(
+        &self,
+        text: &[u8],
+        runs: &mut Vec<usize>,
+        found: &mut dyn FnMut(usize, Range<usize>),
+    ) {
+        // The classes of the last bytes; what is shifted out is gone.
+        let mut classes = 0_u32;
+        let mut run = 0;
         for (at, &byte) in text.iter().enumerate() {
-            let next = class(byte);
-            let group = group_of(first, second, third);
-            if self.after[group] >> next & 1 != 0 && self.may_follow(text, at, group) {
+            let known = CLASSES[usize::from(byte)];
+            let group = classes as usize % GROUPS;
+            classes = classes << CLASS_BITS | u32::from(known & !TOKEN);
+            if self.after[group] >> (known & !TOKEN) & 1 != 0 && self.may_follow(text, at, group) {
                 self.compare(text, at, group, found);
             }
-            (first, second, third) = (second, third, next);
+            run = (run + 1) * usize::from(known >> 7);
+            if run == MIN_RUN_BYTES {
+                runs.push(at + 1 - MIN_RUN_BYTES);
+            }
         }
         // A word at the very end has nothing behind it.
-        self.compare(text, text.len(), group_of(first, second, third), found);
+        self.compare(text, text.len(), classes as usize % GROUPS, found);
     }
 
     /// Whether the group that ends at `end` may stand behind the byte before it.
@@ -149,14 +198,10 @@ impl Keywords {
             let letters = word.letters as usize..word.letters as usize + usize::from(word.length);
             let letters = self.letters.get(letters).unwrap_or_default();
             if text.get(place.clone()).is_some_and(|text| text.eq_ignore_ascii_case(letters)) {
-                found(usize::from(word.index), place);
+                found(usize::from(word.value), place);
             }
         }
     }
-}
-
-fn group_of(first: usize, second: usize, third: usize) -> usize {
-    (first << (2 * CLASS_BITS) | second << CLASS_BITS | third) % GROUPS
 }
 
 fn byte_before(text: &[u8], at: usize) -> Option<&u8> {
@@ -164,7 +209,14 @@ fn byte_before(text: &[u8], at: usize) -> Option<&u8> {
 }
 
 fn class(byte: u8) -> usize {
-    usize::from(CLASSES[usize::from(byte)])
+    usize::from(CLASSES[usize::from(byte)] & !TOKEN)
+}
+
+/// Where the run of token characters that holds `start` ends.
+pub(crate) fn run_end(text: &[u8], start: usize) -> usize {
+    let rest = text.get(start..).unwrap_or_default();
+    let is_token = |byte: &&u8| CLASSES[usize::from(**byte)] & TOKEN != 0;
+    start + rest.iter().take_while(is_token).count()
 }
 
 /// Where the group of the word begins that is rarest in text together with its neighbours.
@@ -178,8 +230,10 @@ fn rarest_group(word: &[u8]) -> Option<usize> {
 
 /// The higher, the seldomer the byte is in text.
 fn rarity(byte: u8) -> usize {
-    match byte {
-        b'a'..=b'z' => 10 + LETTERS_BY_USE.iter().position(|&letter| letter == byte).unwrap_or(0),
+    match byte.to_ascii_lowercase() {
+        letter @ b'a'..=b'z' => {
+            10 + LETTERS_BY_USE.iter().position(|&known| known == letter).unwrap_or(0)
+        }
         b'0'..=b'9' => 30,
         b'_' => 26,
         b'-' => 32,
@@ -196,8 +250,12 @@ mod tests {
 
     fn found(words: &[String], text: &[u8]) -> Vec<(usize, usize)> {
         let mut all = Vec::new();
-        Keywords::new(words.iter().map(String::as_str))
-            .each(text, &mut |index, place| all.push((index, place.start)));
+        let keywords = words.iter().enumerate();
+        Keywords::new(keywords.filter_map(|(index, word)| Keyword::new(word, index))).each(
+            text,
+            &mut Vec::new(),
+            &mut |index, place| all.push((index, place.start)),
+        );
         all.sort_unstable();
         all
     }
@@ -219,6 +277,24 @@ mod tests {
                 }
             }
             prop_assert_eq!(found(&words, text), expected);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn each_long_run_is_told_once(text in "([a-z/.~+_-]{0,30}[ =:\"])*[A-Z0-9]{0,25}") {
+            let mut runs = Vec::new();
+            Keywords::new([]).each(text.as_bytes(), &mut runs, &mut |_, _| ());
+            let mut expected = Vec::new();
+            let mut at = 0;
+            for part in text.split([' ', '=', ':', '"']) {
+                if part.len() >= MIN_RUN_BYTES {
+                    expected.push(at);
+                    prop_assert_eq!(run_end(text.as_bytes(), at), at + part.len());
+                }
+                at += part.len() + 1;
+            }
+            prop_assert_eq!(runs, expected);
         }
     }
 

@@ -10,6 +10,7 @@ mod decode;
 mod generic;
 mod keywords;
 mod language;
+mod parts;
 mod rules;
 mod scanner;
 mod stream;

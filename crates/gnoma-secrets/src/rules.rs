@@ -6,7 +6,8 @@
 //! [[rule]]
 //! id = "github-pat"            # kebab-case, unique; people see it in placeholders
 //! about = "GitHub personal access token"
-//! keywords = ["ghp_"]          # one of them must stand near the match, in any letter case
+//! keywords = ["ghp_"]          # one of them must stand near the match, in any letter case; may be left
+//!                              # out if the pattern begins with one of a few names
 //! pattern = '''\b(ghp_[A-Za-z0-9]{36})\b'''  # first group is the secret, else the whole match
 //! at_keyword = true            # optional: a match always begins with a keyword (many names: faster)
 //! min_entropy = 3.0            # optional: Shannon bits per character of the secret
@@ -27,6 +28,8 @@
 //! `{upalnum:N}`, `{b64:N}`, `{b64url:N}` and `{base32:N}` stand for N characters of the alphabet, and
 //! `{uuid}` for a UUID: drawn from a fixed sequence, so that no file holds text that looks like a secret.
 //!
+//! The program holds the files as tables ([`builtin`]) that one of the tests writes when a file changed.
+//!
 //! What a rule cannot say (structure over several lines, encodings) is code in `context` and `decode`.
 
 use serde::Deserialize;
@@ -35,6 +38,9 @@ pub(crate) mod builtin;
 pub(crate) mod compiled;
 #[cfg(test)]
 mod examples;
+#[cfg(test)]
+mod pack;
+pub(crate) mod plan;
 mod shape;
 
 /// Distance in bytes within which a word of [`Rule::near`] counts, unless the rule says otherwise.
@@ -52,7 +58,8 @@ pub struct Rule {
     #[serde(default)]
     pub about: String,
     /// Words of which one must stand within reach of the match; compared without letter case.
-    /// Empty only in rules of users, which then are tried on all text.
+    /// Where there are none, those that matches begin with are taken; if these are many or short, the
+    /// rule is tried on all text, which only rules of users may ask for.
     #[serde(default)]
     pub keywords: Vec<String>,
     /// Promises that every match begins with a keyword, so that the pattern is tried nowhere else.
@@ -111,14 +118,6 @@ fn default_reach() -> usize {
 /// Why a rule cannot be used. Names the rule, so that a person finds it in their configuration.
 #[derive(Debug, thiserror::Error)]
 pub enum RuleError {
-    /// The rule file is not in the format.
-    #[error("the rule file `{file}` cannot be read: {reason}")]
-    File {
-        /// Name of the file.
-        file: String,
-        /// What the reader says, with the line.
-        reason: String,
-    },
     /// A pattern is not a regular expression of the supported kind, or is too large.
     #[error("the pattern of the secret rule `{rule}` cannot be used: {reason}")]
     Pattern {
@@ -135,29 +134,4 @@ pub enum RuleError {
         /// What is wrong with it.
         reason: String,
     },
-}
-
-/// A rule file.
-#[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct RuleFile {
-    /// Its rules.
-    #[serde(default)]
-    pub(crate) rule: Vec<Rule>,
-}
-
-impl RuleFile {
-    /// Reads the text of a file named `family`.
-    pub(crate) fn parse(family: &str, text: &str) -> Result<Self, RuleError> {
-        let mut file: Self = toml::from_str(text).map_err(|error| RuleError::File {
-            file: family.to_owned(),
-            reason: error.to_string(),
-        })?;
-        for rule in &mut file.rule {
-            if rule.family.is_empty() {
-                family.clone_into(&mut rule.family);
-            }
-        }
-        Ok(file)
-    }
 }

@@ -91,7 +91,7 @@ impl Scanner {
     /// # Errors
     /// A rule that cannot be used, by name.
     pub fn check(&self) -> Result<(), RuleError> {
-        for rule in builtin::load()? {
+        for (rule, _) in builtin::lines().filter_map(builtin::read) {
             CompiledRule::eager(rule)?;
         }
         Ok(())
@@ -137,6 +137,15 @@ impl Scanner {
             end: raw.span.end,
             rule: self.engine().name(self, &raw.label),
         }
+    }
+
+    /// Whether nothing is switched off.
+    pub(crate) fn has_all(&self) -> bool {
+        self.disabled.is_empty() && self.disabled_families.is_empty()
+    }
+
+    pub(crate) fn is_off(&self, id: &str, family: &str) -> bool {
+        self.disabled.contains(id) || self.disabled_families.contains(family)
     }
 
     fn engine(&self) -> &Engine {

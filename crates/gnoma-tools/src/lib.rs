@@ -30,6 +30,8 @@ pub enum Sandbox {
         required: bool,
         /// A verdict can grant the network.
         network_on_grant: bool,
+        /// Places that no verdict opens as a whole, nor the folders above them: the home.
+        too_wide: Vec<PathBuf>,
     },
 }
 

@@ -18,16 +18,29 @@ use gnoma_guard::{
     privacy::Privacy,
     secrets,
 };
-use gnoma_sandbox::{Readable, SCRUBBED, launcher};
+use gnoma_sandbox::{Readable, SCRUBBED, Strength, Support, launcher};
 
 use crate::{clock, report::Misuse, surroundings::Surroundings};
 
-/// Folders of the home that programs keep what they have fetched in; commands may write there.
-const CACHES: [&str; 12] = [
-    ".cache",
+/// Folders of the home that programs keep what they have fetched in; commands may write there. Not
+/// the whole of `.cache`: shells source files from it.
+const CACHES: [&str; 23] = [
+    ".cache/bazel",
+    ".cache/ccache",
+    ".cache/deno",
+    ".cache/go-build",
+    ".cache/mypy",
+    ".cache/node",
+    ".cache/pip",
+    ".cache/pypoetry/cache",
+    ".cache/sccache",
+    ".cache/typescript",
+    ".cache/uv",
+    ".cache/yarn",
     ".cargo/registry",
     ".cargo/git",
-    ".npm",
+    ".npm/_cacache",
+    ".npm/_logs",
     ".local/share/pnpm/store",
     ".yarn/berry/cache",
     ".bun/install/cache",
@@ -35,11 +48,10 @@ const CACHES: [&str; 12] = [
     ".gradle/caches",
     ".m2/repository",
     ".nuget/packages",
-    ".ivy2/cache",
 ];
 
 /// What commands cannot read unless their verdict says so, below the home.
-const HIDDEN: [&str; 23] = [
+const HIDDEN: [&str; 32] = [
     ".ssh",
     ".gnupg",
     ".aws/credentials",
@@ -47,10 +59,13 @@ const HIDDEN: [&str; 23] = [
     ".azure",
     ".config/gcloud",
     ".config/gh/hosts.yml",
+    ".config/rclone",
     ".kube",
     ".docker/config.json",
     ".netrc",
     ".pgpass",
+    ".pypirc",
+    ".cargo/credentials.toml",
     ".git-credentials",
     ".vault-token",
     ".codex/auth.json",
@@ -63,7 +78,41 @@ const HIDDEN: [&str; 23] = [
     ".config/google-chrome",
     ".config/chromium",
     ".thunderbird",
+    ".bash_history",
+    ".zsh_history",
+    ".local/share/fish/fish_history",
+    ".python_history",
+    ".psql_history",
+    ".node_repl_history",
 ];
+
+/// What decides over later runs of other programs, below the home: read-only also where the home
+/// itself is the workspace.
+const STARTING: [&str; 20] = [
+    ".bashrc",
+    ".bash_profile",
+    ".bash_login",
+    ".bash_logout",
+    ".profile",
+    ".zshrc",
+    ".zshenv",
+    ".zprofile",
+    ".zlogin",
+    ".config/fish",
+    ".config/autostart",
+    ".config/systemd",
+    ".config/environment.d",
+    ".config/git",
+    ".gitconfig",
+    ".local/bin",
+    "bin",
+    ".cargo/bin",
+    ".cargo/config.toml",
+    ".npmrc",
+];
+
+/// The rule for text that only reads like a secret.
+const LIKELY_SECRET: &str = "high-entropy";
 
 /// What is kept of the session.
 pub(crate) fn privacy(settings: &Settings) -> Privacy {
@@ -95,6 +144,10 @@ pub(crate) fn search(settings: &Settings, around: &Surroundings) -> Result<Searc
     let security = &settings.security;
     let mut entries = Vec::new();
     let mut extra = Vec::new();
+    if !security.redact_high_entropy {
+        let rule = Some(LIKELY_SECRET.to_owned());
+        entries.push(Entry { rule, action: firewall::Action::Warn, ..Entry::default() });
+    }
     for (number, pattern) in (1..).zip(&security.patterns) {
         let name = if pattern.name.is_empty() {
             format!("pattern-{number}")
@@ -146,26 +199,18 @@ fn known(settings: &Settings, around: &Surroundings) -> Vec<(String, Secret<Stri
     let configured = settings.provider.api_keys.iter();
     let configured = configured.map(|(name, key)| (format!("key-{name}"), key.clone()));
     let inherited =
-        around.env.iter().filter(|(name, _)| holds_secret(name)).map(|(name, value)| {
+        around.env.iter().filter(|(name, value)| holds_secret(name, value)).map(|(name, value)| {
             (format!("env-{}", name.to_lowercase().replace('_', "-")), Secret::new(value.clone()))
         });
     configured.chain(inherited).collect()
 }
 
-/// Whether a variable of that name holds a secret rather than a path or an address.
-fn holds_secret(name: &str) -> bool {
-    const ENDS: [&str; 9] = [
-        "_API_KEY",
-        "_APIKEY",
-        "_TOKEN",
-        "_SECRET",
-        "_SECRET_KEY",
-        "_ACCESS_KEY",
-        "_PASSWORD",
-        "_PASSPHRASE",
-        "_PAT",
-    ];
-    ENDS.iter().any(|end| name.ends_with(end))
+/// Whether a variable holds a secret: by its name, and because its value is no ordinary word that
+/// would be blanked wherever it stands.
+fn holds_secret(name: &str, value: &str) -> bool {
+    const SOCKETS: [&str; 3] = ["SSH_AUTH_SOCK", "GPG_AGENT_INFO", "DBUS_SESSION_BUS_ADDRESS"];
+    let is_word = value.bytes().all(|byte| byte.is_ascii_alphabetic() || byte == b'-');
+    gnoma_sandbox::is_scrubbed(name) && !SOCKETS.contains(&name) && !is_word
 }
 
 /// Exceptions from the mode.
@@ -203,6 +248,7 @@ pub(crate) fn place(
         // Without a file there is nothing that would need trust.
         trusted: matches!(loaded.project, None | Some(Standing::Trusted)),
         sandboxed: loaded.settings.sandbox.mode != Sandbox::Off,
+        network_is_walled: network_is_walled(&loaded.settings),
         resolve: Box::new(resolve),
     }
 }
@@ -223,16 +269,22 @@ pub(crate) fn sandbox(
         return gnoma_tools::Sandbox::Off;
     }
     let home = around.home().unwrap_or_default();
+    let below = |names: &[&str]| -> Vec<PathBuf> {
+        names.iter().map(|name| home.join(name)).filter(|path| path.is_absolute()).collect()
+    };
+    let own = [around.config_dir(), around.state_dir()];
+    let hidden: Vec<_> = below(&HIDDEN).into_iter().chain(own).collect();
     let mut writable = vec![PathBuf::from("/tmp"), PathBuf::from("/var/tmp")];
     writable.extend(around.var("TMPDIR").map(PathBuf::from));
-    writable.extend(CACHES.iter().map(|name| home.join(name)));
+    writable.extend(below(&CACHES));
     writable.extend(sandbox.writable.iter().map(|path| below_home(path, &home)));
-    writable.retain(|path| path.is_absolute());
-    let mut hidden: Vec<_> = HIDDEN.iter().map(|name| home.join(name)).collect();
-    hidden.extend([around.config_dir(), around.state_dir()]);
-    hidden.retain(|path| path.is_absolute());
+    // Found once: a link that takes such a place later leads nowhere.
+    let mut writable: Vec<_> = writable.iter().map(|path| resolve(path)).collect();
+    writable.retain(|path| path.is_absolute() && !resolve(&home).starts_with(path));
     let policy = gnoma_sandbox::Policy {
         writable,
+        // What is not there yet must not be made either.
+        protected: hidden.iter().cloned().chain(below(&STARTING)).collect(),
         readable: Readable::Except(hidden),
         network: sandbox.network == SandboxNetwork::Always,
         scrub: SCRUBBED.map(str::to_owned).to_vec(),
@@ -245,7 +297,16 @@ pub(crate) fn sandbox(
         policy: Box::new(policy),
         required: sandbox.mode == Sandbox::Required,
         network_on_grant: sandbox.network != SandboxNetwork::Never,
+        too_wide: vec![resolve(&home)],
     }
+}
+
+/// Whether the walls keep a command off the network unless it was granted. Looked at when a secret is
+/// about to be handed to one.
+fn network_is_walled(settings: &Settings) -> Box<dyn Fn() -> bool + Send + Sync> {
+    let sandbox = &settings.sandbox;
+    let wanted = sandbox.mode != Sandbox::Off && sandbox.network != SandboxNetwork::Always;
+    Box::new(move || wanted && Support::detect().strength == Strength::Full)
 }
 
 fn below_home(path: &str, home: &Path) -> PathBuf {

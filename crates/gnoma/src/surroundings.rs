@@ -67,9 +67,10 @@ impl Surroundings {
         self.xdg("XDG_STATE_HOME", ".local/state")
     }
 
-    /// The user's home, where it is told.
+    /// The user's home: where `HOME` says, or the system's list of users.
     pub(crate) fn home(&self) -> Option<PathBuf> {
-        self.var("HOME").map(PathBuf::from).filter(|path| path.is_absolute())
+        let told = self.var("HOME").map(PathBuf::from).filter(|path| path.is_absolute());
+        told.or_else(|| home_of(rustix::process::getuid().as_raw(), "/etc/passwd"))
     }
 
     fn xdg(&self, variable: &str, under_home: &str) -> PathBuf {
@@ -77,6 +78,14 @@ impl Surroundings {
         base.unwrap_or_else(|| PathBuf::from(self.var("HOME").unwrap_or("/")).join(under_home))
             .join("gnoma")
     }
+}
+
+/// The home of the user with that number, by a file of `passwd(5)`.
+fn home_of(user: u32, file: &str) -> Option<PathBuf> {
+    let users = std::fs::read_to_string(file).ok()?;
+    let is_user = |line: &&str| line.split(':').nth(2) == Some(&*user.to_string());
+    let home = users.lines().find(is_user)?.split(':').nth(5)?;
+    Some(PathBuf::from(home)).filter(|path| path.is_absolute())
 }
 
 /// Whether SIGHUP, the first of the signals, is ignored. `status` is the file of `proc(5)`.

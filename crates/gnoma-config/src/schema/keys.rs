@@ -39,6 +39,7 @@ const fn word(text: &'static str) -> Value {
 }
 
 const NO: fn() -> Value = || Value::Bool(false);
+const YES: fn() -> Value = || Value::Bool(true);
 
 /// Wires that a custom endpoint can speak; `settings::Protocol` has the same names.
 pub(crate) const PROTOCOLS: [&str; 7] =
@@ -133,15 +134,23 @@ pub static ROWS: &[Row] = &[
     .guarded(Trusted),
     Row::new("rate_limits.*.spend_cap", AMOUNT, "most money spent").guarded(Trusted),
     // Security
-    Row::new("security.entropy_threshold", number(0.0, 8.0), "bits a character of a likely secret")
-        .or(|| Value::Number(4.5))
+    Row::new(
+        "security.entropy_threshold",
+        number(0.0, 8.0),
+        "kept for older files; likely secrets are told by how they read",
+    )
+    .or(|| Value::Number(4.5))
+    .guarded(Trusted),
+    Row::new("security.redact_high_entropy", Bool, "take out likely secrets that no rule names")
+        .or(YES)
         .guarded(Trusted),
-    Row::new("security.redact_high_entropy", Bool, "redact likely secrets, do not only warn")
-        .or(NO)
-        .guarded(Trusted),
-    Row::new("security.entropy_safelist", List, "forms of text that are no secrets")
-        .or(|| Value::List(Cow::Borrowed(&SAFELIST)))
-        .guarded(Trusted),
+    Row::new(
+        "security.entropy_safelist",
+        List,
+        "kept for older files; hashes, UUIDs and addresses are none",
+    )
+    .or(|| Value::List(Cow::Borrowed(&SAFELIST)))
+    .guarded(Trusted),
     Row::new("security.patterns.[].name", Text, "name of a secret's form").guarded(Trusted),
     Row::new("security.patterns.[].regex", Verbatim, "regular expression of the form")
         .guarded(Trusted)

@@ -40,7 +40,7 @@ fn without_any_file_everything_has_its_built_in_value() {
     sandbox.network = "asked"  # default
     security.entropy_safelist = ["uuid", "sha_hex", "iso8601", "url"]  # default
     security.entropy_threshold = 4.5  # default
-    security.redact_high_entropy = false  # default
+    security.redact_high_entropy = true  # default
     session.max_keep = 20  # default
     slm.backend = "auto"  # default
     slm.enabled = false  # default
@@ -80,7 +80,7 @@ fn every_layer_is_named_where_it_set_a_value() {
     sandbox.network = "asked"  # default
     security.entropy_safelist = ["uuid", "sha_hex", "iso8601", "url"]  # default
     security.entropy_threshold = 4.5  # default
-    security.redact_high_entropy = false  # default
+    security.redact_high_entropy = true  # default
     session.max_keep = 3  # profile: ~/config/profiles/work.toml:2:20
     slm.backend = "auto"  # default
     slm.enabled = false  # default
@@ -213,7 +213,7 @@ fn named_entries_and_whole_sections_are_replaced_as_one() {
             "security.entropy_safelist = [\"uuid\", \"sha_hex\", \"iso8601\", \"url\"]",
             "security.entropy_threshold = 4.5",
             "security.patterns.0.regex = \"b\"",
-            "security.redact_high_entropy = false",
+            "security.redact_high_entropy = true",
         ],
         [
             "plugins.disabled = [\"noisy\"]",

@@ -70,6 +70,7 @@ fn start_with(
             config_dirs: Vec::new(),
             trusted: true,
             sandboxed: false,
+            network_is_walled: Box::new(|| true),
             resolve: Box::new(Path::to_path_buf),
         },
         tools,

@@ -100,9 +100,7 @@ impl<'a> Bench<'a> {
             PermissionMode::Plan | PermissionMode::Deny => {
                 Opinion::deny(format!("mode {}: {why}", self.mode))
             }
-            _ if self.confirmed && !may_be_denied => {
-                Opinion::allow(format!("CONFIRMED BYPASS: {why}"))
-            }
+            _ if self.confirmed && !may_be_denied => Opinion::loudly_allow(why),
             _ => Opinion::ask(why),
         }
     }
@@ -126,8 +124,14 @@ impl<'a> Bench<'a> {
     }
 
     fn not_forbidden(&self, command: &Invocation, deeds: &[Deed], name: &str) -> Opinion {
+        let rule = self.deciding(|rule| self.is_about_words(rule, command));
+        let asking = rule.filter(|rule| rule.action != Action::Allow);
         let questions = deeds.iter().filter_map(|deed| self.question(deed, name));
         if let Some(question) = questions.reduce(Opinion::and) {
+            let question = asking
+                .map(|rule| by_rule(rule, "asks about"))
+                .into_iter()
+                .fold(question, Opinion::and);
             return match self.mode {
                 PermissionMode::Plan if deeds.iter().any(|deed| !deed.is_reading()) => {
                     self.planning(name, deeds)
@@ -136,8 +140,7 @@ impl<'a> Bench<'a> {
                 _ => question,
             };
         }
-        let rule = self.deciding(|rule| self.is_about_words(rule, command));
-        if let Some(rule) = rule.filter(|rule| rule.action != Action::Allow) {
+        if let Some(rule) = asking {
             return by_rule(rule, "asks about");
         }
         let own = rule.map(|rule| self.own_effects(rule, command)).unwrap_or_default();

@@ -115,7 +115,7 @@ impl<'a> Bench<'a> {
             return None;
         }
         if self.confirmed && rule.is_none_or(|rule| rule.action == Action::Allow) {
-            return Some(Opinion::allow(format!("CONFIRMED BYPASS: {who} {}", worry.what)));
+            return Some(Opinion::loudly_allow(&format!("{who} {}", worry.what)));
         }
         Some(Opinion::ask(format!("{who} {}, which is always asked for", worry.what)))
     }

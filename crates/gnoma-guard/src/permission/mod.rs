@@ -206,7 +206,12 @@ impl<'a> Bench<'a> {
             return (by_rule(rule, "denies"), Grant::default());
         }
         let (opinion, grant) = match tool.touches {
-            Touches::Nothing => (self.nameless(tool), Grant::default()),
+            Touches::Nothing => (self.nameless(tool, tool.access), Grant::default()),
+            Touches::Action(name, looks) => {
+                let looks = text_of(&arguments, name).is_some_and(|action| looks.contains(&action));
+                let access = if looks { Access::Read } else { tool.access };
+                (self.nameless(tool, access), Grant::default())
+            }
             Touches::Path(name) => self.file(tool, &arguments, name),
             Touches::Command(name) => self.shell(&arguments, name),
             Touches::Url(name) => self.address(tool, text_of(&arguments, name)),
@@ -250,7 +255,7 @@ impl<'a> Bench<'a> {
     }
 
     /// A tool that does not say what it touches.
-    fn nameless(&self, tool: &ToolSpec) -> Opinion {
+    fn nameless(&self, tool: &ToolSpec, access: Access) -> Opinion {
         let rule = self.deciding(|rule| match &rule.subject {
             Subject::Tool(glob) => fits(glob, &tool.name),
             Subject::Mcp { server, tool: of_server } => {
@@ -260,7 +265,7 @@ impl<'a> Bench<'a> {
             _ => false,
         });
         self.ruled(tool, rule)
-            .unwrap_or_else(|| self.by_mode(tool.access).with_always(suggest::for_tool(tool)))
+            .unwrap_or_else(|| self.by_mode(access).with_always(suggest::for_tool(tool)))
     }
 
     /// A tool that is given an address: what is asked for leaves the machine, so reading is no

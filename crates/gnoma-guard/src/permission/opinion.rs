@@ -5,6 +5,9 @@ use super::rule::Rule;
 /// Most rules that one answer of "always" adds.
 const MAX_ALWAYS: usize = 8;
 
+/// How a reason begins that people must see. Front ends know it by this.
+const LOUD: &str = "CONFIRMED BYPASS";
+
 /// From the freest to the strictest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Decision {
@@ -42,18 +45,29 @@ impl Opinion {
         self
     }
 
+    /// What only a confirmed bypass lets through, and must never go without a word.
+    pub(crate) fn loudly_allow(reason: &str) -> Self {
+        Self::allow(format!("{LOUD}: {reason}"))
+    }
+
+    fn is_loud(&self) -> bool {
+        self.reason.starts_with(LOUD)
+    }
+
     /// The stricter of two; of two questions the first, for good only with the rules of both.
     pub(crate) fn and(self, other: Self) -> Self {
         match self.decision.cmp(&other.decision) {
             std::cmp::Ordering::Less => other,
             std::cmp::Ordering::Greater => self,
             std::cmp::Ordering::Equal => {
+                let louder = other.is_loud() && !self.is_loud();
                 let both = self.always.zip(other.always).map(|(mut rules, more)| {
                     rules.extend(more);
                     rules.dedup();
                     rules
                 });
-                let one = Self { decision: self.decision, reason: self.reason, always: None };
+                let reason = if louder { other.reason } else { self.reason };
+                let one = Self { decision: self.decision, reason, always: None };
                 one.with_always(both)
             }
         }

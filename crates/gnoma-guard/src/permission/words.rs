@@ -169,7 +169,13 @@ fn next_word(text: &str) -> Result<(Written, &str), String> {
             None | Some(' ') => return Ok((Written::Word(word), before)),
             Some('\'') => word.push_str(&until(&mut rest, '\'')?),
             Some('"') => word.push_str(&until(&mut rest, '"')?),
-            Some('\\') => word.push(rest.next().ok_or("it ends after a backslash")?),
+            Some('\\') => {
+                let letter = rest.next().ok_or("it ends after a backslash")?;
+                if letter.is_control() {
+                    return Err(format!("it holds the character `{}`", letter.escape_debug()));
+                }
+                word.push(letter);
+            }
             Some('*') => {
                 return Err(
                     "`*` may only be a word of its own at the end; write `bash(cargo *)`, \

@@ -40,10 +40,14 @@ const MAX_VALUE_BYTES: usize = 4096;
 const MAX_LINE_BYTES: usize = 512;
 /// Fields of a line of pgpass.
 const PGPASS_FIELDS: usize = 5;
+/// Longest password of a connection string.
+const MAX_PASSWORD_BYTES: usize = 512;
 /// Shortest base64 of `user:password` that is believed.
 const MIN_AUTH_BYTES: usize = 12;
 /// How far from its password another part of a connection string stands.
 const CONNECTION_REACH: usize = 300;
+/// Parts on each side of a password that are looked at.
+const MAX_PARTS: usize = 32;
 /// Parts of which one shows that a text is a connection string.
 const CONNECTION_PARTS: &[&str] = &[
     "server=",
@@ -112,18 +116,29 @@ fn docker_auth(text: &[u8], hit: Range<usize>, found: Found) {
 fn connection_string(text: &[u8], hit: Range<usize>, found: Found) {
     let ends = |byte: u8| matches!(byte, b';' | b'"' | b'\'' | b'\n' | b'\r' | b'<' | b'\\');
     let start = end_at(text, hit.end, 2, |byte| byte != b' ');
-    let end = end_at(text, start, MAX_VALUE_BYTES, ends);
+    let end = end_at(text, start, MAX_PASSWORD_BYTES, ends);
     let Some(value) = text.get(start..end) else { return };
     let before = start_at(text, hit.start, CONNECTION_REACH, |byte| byte == b'\n');
+    let before = text.get(before..hit.start).unwrap_or_default();
+    let is_delimited = text.get(end) == Some(&b';') || before.contains(&b';');
+    if !is_delimited || !is_password(value) || value.contains(&b' ') {
+        return;
+    }
     let after = end_at(text, end, CONNECTION_REACH, |byte| byte == b'\n');
-    let around = [text.get(before..hit.start), text.get(end..after)];
-    let is_delimited = text.get(end) == Some(&b';')
-        || text.get(before..hit.start).is_some_and(|text| text.contains(&b';'));
-    let has_part = around.into_iter().flatten().any(|text| {
-        let lower = text.to_ascii_lowercase();
-        CONNECTION_PARTS.iter().any(|part| memchr::memmem::find(&lower, part.as_bytes()).is_some())
-    });
-    if is_delimited && has_part && is_password(value) && !value.contains(&b' ') {
+    let after = text.get(end..after).unwrap_or_default();
+    if has_part(before) || has_part(after) {
         found(start..end);
     }
+}
+
+/// Whether another part of a connection string stands in the text.
+fn has_part(text: &[u8]) -> bool {
+    let ends_with = |head: &[u8], part: &str| {
+        let tail = head.len().checked_sub(part.len()).and_then(|from| head.get(from..));
+        tail.is_some_and(|tail| tail.eq_ignore_ascii_case(part.as_bytes()))
+    };
+    memchr::memchr_iter(b'=', text).take(MAX_PARTS).any(|equals| {
+        let head = text.get(..=equals).unwrap_or_default();
+        CONNECTION_PARTS.iter().any(|part| ends_with(head, part))
+    })
 }

@@ -8,6 +8,7 @@ use super::{
     Found, Place,
     value::{end_at, is_password, is_token},
 };
+use crate::parts::Parts;
 
 pub(super) const AUTHORIZATION: Place =
     Place { id: "authorization-header", keywords: &["authorization"], find: authorization };
@@ -22,9 +23,22 @@ const MAX_GAP_BYTES: usize = 8;
 const MIN_BASIC_BYTES: usize = 8;
 /// Cookies of one header that are looked at.
 const MAX_COOKIES: usize = 64;
+/// Browsers keep no longer ones.
+const MAX_COOKIE_BYTES: usize = 4096;
+/// Longest name of a cookie.
+const MAX_COOKIE_NAME_BYTES: usize = 128;
 /// Parts of names of cookies that hold a session.
-const SESSION_NAMES: &[&str] =
-    &["sess", "sid", "auth", "token", "jwt", "remember", "csrf", "xsrf", "login"];
+static SESSION_NAMES: Parts<9> = Parts::new([
+    b"sess",
+    b"sid",
+    b"auth",
+    b"token",
+    b"jwt",
+    b"remember",
+    b"csrf",
+    b"xsrf",
+    b"login",
+]);
 
 fn authorization(text: &[u8], hit: Range<usize>, found: Found) {
     let start = end_at(text, hit.end, MAX_GAP_BYTES, |byte| !is_gap(byte));
@@ -79,15 +93,16 @@ fn cookie(text: &[u8], hit: Range<usize>, found: Found) {
     let mut at = hit.end;
     for _ in 0..MAX_COOKIES {
         at = end_at(text, at, MAX_GAP_BYTES, |byte| byte != b' ' && byte != b';');
-        let end = end_at(text, at, MAX_VALUE_BYTES, |byte| {
-            matches!(byte, b';' | b'\n' | b'\r' | b'"' | b'\'' | b'\\')
-        });
-        let Some(pair) = text.get(at..end).filter(|pair| !pair.is_empty()) else { return };
-        if let Some(equals) = memchr::memchr(b'=', pair)
-            && holds_session(pair.get(..equals).unwrap_or_default())
-            && is_token(pair.get(equals + 1..).unwrap_or_default())
+        let equals =
+            end_at(text, at, MAX_COOKIE_NAME_BYTES, |byte| byte == b'=' || ends_cookie(byte));
+        if text.get(equals) != Some(&b'=') {
+            return;
+        }
+        let end = end_at(text, equals, MAX_COOKIE_BYTES, ends_cookie);
+        if SESSION_NAMES.stand_in(text.get(at..equals).unwrap_or_default())
+            && is_token(text.get(equals + 1..end).unwrap_or_default())
         {
-            found(at + equals + 1..end);
+            found(equals + 1..end);
         }
         if text.get(end) != Some(&b';') {
             return;
@@ -96,7 +111,6 @@ fn cookie(text: &[u8], hit: Range<usize>, found: Found) {
     }
 }
 
-fn holds_session(name: &[u8]) -> bool {
-    let name = name.to_ascii_lowercase();
-    SESSION_NAMES.iter().any(|part| memchr::memmem::find(&name, part.as_bytes()).is_some())
+fn ends_cookie(byte: u8) -> bool {
+    matches!(byte, b';' | b'\n' | b'\r' | b'"' | b'\'' | b'\\')
 }

@@ -51,10 +51,13 @@ fn object_around(text: &[u8], hit: &Range<usize>) -> Range<usize> {
     let before = text.get(low..hit.start).unwrap_or_default();
     let after = text.get(hit.end..high).unwrap_or_default();
     let kind = text.get(hit.clone()).unwrap_or_default();
-    let starts = [memmem::rfind(before, b"\n---"), memmem::rfind(before, kind)];
-    let ends = [memmem::find(after, b"\n---"), memmem::find(after, kind)];
-    let start = starts.into_iter().flatten().max().map_or(low, |at| low + at);
-    let end = ends.into_iter().flatten().min().map_or(high, |at| hit.end + at);
+    // Its neighbour first: what is left to search is short where there are many.
+    let low = memmem::rfind(before, kind).map_or(low, |at| low + at);
+    let high = memmem::find(after, kind).map_or(high, |at| hit.end + at);
+    let before = text.get(low..hit.start).unwrap_or_default();
+    let after = text.get(hit.end..high).unwrap_or_default();
+    let start = memmem::rfind(before, b"\n---").map_or(low, |at| low + at);
+    let end = memmem::find(after, b"\n---").map_or(high, |at| hit.end + at);
     start..end
 }
 

@@ -12,6 +12,10 @@ use super::{Found, Place, value::end_at};
 pub(super) const PRIVATE_KEY: Place =
     Place { id: "private-key", keywords: &["---begin ", "--- begin "], find: private_key };
 
+/// The end of a block whose beginning was cut off.
+pub(super) const PRIVATE_KEY_END: Place =
+    Place { id: "private-key", keywords: &["---end ", "--- end "], find: private_key_end };
+
 /// Longest line that opens a block, after `BEGIN`.
 const MAX_LABEL_BYTES: usize = 64;
 /// Longest block.
@@ -33,6 +37,38 @@ fn private_key(text: &[u8], hit: Range<usize>, found: Found) {
     if longest_run(text.get(body..inner).unwrap_or_default()) >= MIN_RUN_BYTES {
         found(start..end);
     }
+}
+
+fn private_key_end(text: &[u8], hit: Range<usize>, found: Found) {
+    let label_end = end_at(text, hit.end, MAX_LABEL_BYTES, |byte| byte == b'-' || byte == b'\n');
+    let label = text.get(hit.end..label_end).unwrap_or_default();
+    if memmem::find(label, b"PRIVATE KEY").is_none() {
+        return;
+    }
+    let close = start_of_dashes(text, hit.start);
+    let start = body_before(text, close);
+    if longest_run(text.get(start..close).unwrap_or_default()) >= MIN_RUN_BYTES {
+        found(start..end_at(text, label_end, MAX_LABEL_BYTES, |byte| byte != b'-'));
+    }
+}
+
+/// Where the lines begin that look like the body of a key and end at `close`.
+fn body_before(text: &[u8], close: usize) -> usize {
+    let line_start = |end: usize| {
+        let before = text.get(..end).unwrap_or_default();
+        memchr::memrchr(b'\n', before).map_or(0, |at| at + 1)
+    };
+    let limit = close.saturating_sub(MAX_BLOCK_BYTES);
+    let mut start = line_start(close);
+    while start > limit {
+        let before = line_start(start - 1);
+        let line = text.get(before..start - 1).unwrap_or_default();
+        if !matches!(last_of_body(line), Some(1..)) {
+            break;
+        }
+        start = before;
+    }
+    start
 }
 
 fn start_of_dashes(text: &[u8], at: usize) -> usize {
@@ -137,6 +173,8 @@ fn is_noise(byte: u8) -> bool {
                 | b')'
                 | b'/'
         )
+        // The arrow and the bar after a line's number, in UTF-8.
+        || matches!(byte, 0xE2 | 0x86 | 0x92 | 0x94 | 0x82)
 }
 
 /// The letter of `\n`, `\r`, `\t`.

@@ -6,9 +6,10 @@
 use std::ops::Range;
 
 use super::View;
+use crate::keywords::{MIN_RUN_BYTES, run_end};
 
 /// Shortest run of base64: a name, a sign and a password.
-const MIN_BASE64_BYTES: usize = 20;
+const MIN_BASE64_BYTES: usize = MIN_RUN_BYTES;
 /// Shortest run of hexadecimal digits.
 const MIN_HEX_BYTES: usize = 32;
 /// Decoded bytes that have to be text before the rest is decoded.
@@ -20,18 +21,23 @@ const MIN_WRAPPED_LINE_BYTES: usize = 60;
 /// Blanks and line breaks between two lines of wrapped base64.
 const MAX_WRAP_BYTES: usize = 32;
 
-/// The texts in runs of base64, standard or for URLs, wrapped or not, and of hexadecimal digits.
-pub(crate) fn decode(text: &[u8]) -> Option<View> {
+/// The texts in runs of base64, standard or for URLs, wrapped or not, and of hexadecimal digits. `runs` is
+/// where long runs of token characters begin, which these are among.
+pub(crate) fn decode(text: &[u8], runs: &[usize]) -> Option<View> {
     let mut view = View::default();
     let mut from = 0;
-    while let Some(run) = next_run(text, from) {
-        from = run.end;
-        let digits = text.get(run.clone()).unwrap_or_default();
-        if BASE64.begins_with_text(digits) {
-            from = wrapped_end(text, &run);
-            push_run(text, run.start..from, &BASE64, &mut view);
-        } else if digits.len() >= MIN_HEX_BYTES && HEX.begins_with_text(digits) {
-            push_run(text, run, &HEX, &mut view);
+    for &start in runs {
+        from = start.max(from);
+        let end = run_end(text, from);
+        while let Some(run) = next_run(text.get(..end)?, from) {
+            from = run.end;
+            let digits = text.get(run.clone()).unwrap_or_default();
+            if BASE64.begins_with_text(digits) {
+                from = wrapped_end(text, &run);
+                push_run(text, run.start..from, &BASE64, &mut view);
+            } else if digits.len() >= MIN_HEX_BYTES && HEX.begins_with_text(digits) {
+                push_run(text, run, &HEX, &mut view);
+            }
         }
     }
     (!view.is_empty()).then_some(view)
@@ -181,6 +187,13 @@ mod tests {
     use base64::prelude::*;
 
     use super::*;
+    use crate::keywords::Keywords;
+
+    fn decode(text: &[u8]) -> Option<View> {
+        let mut runs = Vec::new();
+        Keywords::new([]).each(text, &mut runs, &mut |_, _| ());
+        super::decode(text, &runs)
+    }
 
     const PLAIN: &str = "user: someone\npassphrase: with a value\n";
 

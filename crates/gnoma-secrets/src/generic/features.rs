@@ -7,11 +7,21 @@ use super::cursor::{back, is_name_byte};
 use super::names::NameWords;
 use super::place::{Operator, Place};
 use crate::language::Reading;
+use crate::parts::Parts;
 
 /// The part of a line that is looked at on each side of a place.
 const MAX_LINE_BYTES: usize = 160;
 /// The part of a value whose characters are counted.
 const MAX_COUNTED_BYTES: usize = 128;
+
+/// Words about secrets in a value: it is likely a name.
+static SECRET_WORDS: Parts<9> =
+    Parts::new([b"pass", b"pwd", b"secret", b"token", b"key", b"auth", b"cred", b"login", b"user"]);
+/// Words of values made up for tests.
+static TEST_WORDS: Parts<12> = Parts::new([
+    b"test", b"fake", b"mock", b"sample", b"foo", b"bar", b"abc", b"123", b"invalid", b"wrong",
+    b"my", b"some",
+]);
 
 macro_rules! features {
     ($($name:ident),* $(,)?) => {
@@ -178,20 +188,22 @@ fn describe_characters(writer: &mut Writer, value: &[u8]) {
     writer.set(Feature::DigitShare, share(Kind::Digit));
     writer.set(Feature::SignShare, share(Kind::Sign));
     writer.count(Feature::Spaces, kinds.get(Kind::Blank as usize).copied().unwrap_or_default());
-    let distinct = bytes.iter().filter(|count| **count > 0).count();
+    let (distinct, entropy) = diversity(&bytes, total);
     writer.set(Feature::DistinctShare, distinct as f32 / total);
-    writer.set(Feature::Entropy, entropy(&bytes, total));
+    writer.set(Feature::Entropy, entropy);
     writer.set(Feature::KindChanges, changes as f32 / total);
     writer.count(Feature::LongestRepeat, longest_repeat);
 }
 
-/// Shannon entropy in bits a byte.
-fn entropy(counts: &[u8; 256], total: f32) -> f32 {
-    let part = |count: &u8| {
+/// How many bytes there are, and their Shannon entropy in bits a byte.
+fn diversity(counts: &[u8; 256], total: f32) -> (usize, f32) {
+    let (mut distinct, mut entropy) = (0, 0.0);
+    for count in counts.iter().filter(|count| **count > 0) {
         let share = f32::from(*count) / total;
-        -share * share.log2()
-    };
-    counts.iter().filter(|count| **count > 0).map(part).sum()
+        distinct += 1;
+        entropy -= share * share.log2();
+    }
+    (distinct, entropy)
 }
 
 fn describe_language(writer: &mut Writer, reading: &Reading) {
@@ -237,23 +249,9 @@ fn describe_shape(writer: &mut Writer, value: &[u8]) {
         Feature::DigitsAtEnd,
         value.iter().rev().take_while(|byte| byte.is_ascii_digit()).count(),
     );
-    writer.flag(
-        Feature::SecretWord,
-        holds_word(
-            value,
-            &["pass", "pwd", "secret", "token", "key", "auth", "cred", "login", "user"],
-        ),
-    );
-    writer.flag(
-        Feature::TestWord,
-        holds_word(
-            value,
-            &[
-                "test", "fake", "mock", "sample", "foo", "bar", "abc", "123", "invalid", "wrong",
-                "my", "some",
-            ],
-        ),
-    );
+    let begins = value.get(..MAX_COUNTED_BYTES).unwrap_or(value);
+    writer.flag(Feature::SecretWord, SECRET_WORDS.stand_in(begins));
+    writer.flag(Feature::TestWord, TEST_WORDS.stand_in(begins));
     let hump = value
         .iter()
         .zip(value.iter().skip(1))
@@ -278,10 +276,6 @@ fn is_base64(value: &[u8]) -> bool {
         && padding <= 2
         && (padding > 0 || value.len().is_multiple_of(4))
         && value.iter().take(body).all(is_letter)
-}
-
-fn holds_word(value: &[u8], words: &[&str]) -> bool {
-    words.iter().any(|word| find_ignoring_case(value, word.as_bytes()))
 }
 
 fn find_ignoring_case(value: &[u8], wanted: &[u8]) -> bool {

@@ -14,6 +14,9 @@ pub(crate) mod place;
 mod placeholder;
 mod runs;
 
+use std::ops::Range;
+
+pub(crate) use names::STEMS;
 pub(crate) use placeholder::is_placeholder;
 
 use crate::language;
@@ -36,14 +39,29 @@ const MIN_REPEATED_BYTES: usize = 6;
 const MAX_REPEATED_VALUES: usize = 64;
 const MAX_REPEATS: usize = 64;
 
-/// Adds the secrets of `text` to `found`, sorted by start and without overlap among themselves.
+/// Adds the secrets of `text` to `found`, sorted by start and without overlap among themselves. `stems` is
+/// where [`STEMS`] stand in the text, `runs` where long runs of token characters begin.
 ///
 /// Linear in the length of the text; allocates only when something is found.
-pub(crate) fn find(text: &[u8], found: &mut Vec<Candidate>) {
+pub(crate) fn find(
+    text: &[u8],
+    stems: &[Range<usize>],
+    runs: &[usize],
+    found: &mut Vec<Candidate>,
+) {
     let already = found.len();
-    places(text, &mut |place| {
-        if let Some(rule) = judge(text, place) {
-            found.push(Candidate { start: place.value.start, end: place.value.end, rule });
+    names::each(text, stems, &mut |place| found.extend(judge(text, place)));
+    tidy(found, already);
+    let named = found.len();
+    let mut next = already;
+    runs::each(text, runs, &mut |place| {
+        // In order, as the runs are: what names gave away needs no second look.
+        while found.get(next).is_some_and(|known| next < named && known.end < place.value.end) {
+            next += 1;
+        }
+        let is_known = |known: &Candidate| next < named && known.start <= place.value.start;
+        if !found.get(next).is_some_and(is_known) {
+            found.extend(judge(text, place));
         }
     });
     if found.len() > already {
@@ -52,13 +70,7 @@ pub(crate) fn find(text: &[u8], found: &mut Vec<Candidate>) {
     }
 }
 
-/// Hands every place of `text` that may hold a secret to `take`.
-pub(crate) fn places(text: &[u8], take: &mut dyn FnMut(&Place)) {
-    names::each(text, take);
-    runs::each(text, take);
-}
-
-fn judge(text: &[u8], place: &Place) -> Option<&'static str> {
+fn judge(text: &[u8], place: &Place) -> Option<Candidate> {
     let value = text.get(place.value.clone())?;
     let reading = language::read(value);
     if reading.is_plain_words() {
@@ -66,7 +78,11 @@ fn judge(text: &[u8], place: &Place) -> Option<&'static str> {
     }
     let features = features::describe(text, place, &reading);
     let is_secret = model::is_secret(&features, place) && !placeholder::is_placeholder(value);
-    is_secret.then_some(place.rule)
+    is_secret.then_some(Candidate {
+        start: place.value.start,
+        end: place.value.end,
+        rule: place.rule,
+    })
 }
 
 /// A secret that stands twice, once as a password and once as a name, is hidden by neither alone.

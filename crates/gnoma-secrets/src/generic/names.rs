@@ -1,10 +1,9 @@
 //! Names that secrets are given: finding them in text, and what their words say.
 
 use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
 use std::ops::Range;
 use std::sync::OnceLock;
-
-use aho_corasick::{AhoCorasick, MatchKind};
 
 use super::cursor::{back, is_name_byte};
 use super::features::is_uuid;
@@ -19,9 +18,8 @@ const MAX_WORD_BYTES: usize = 24;
 /// Words of one name that are looked at, from its end.
 const MAX_WORDS: usize = 10;
 
-/// Parts of names that make a place worth reading. Each is looked for as `pass`, `Pass` and `PASS`: with no
-/// more than 64 patterns the search runs at the speed of memory.
-const STEMS: [&str; 20] = [
+/// Parts of names that make a place worth reading, in any letter case.
+pub(crate) const STEMS: &[&str] = &[
     "pass",
     "pwd",
     "_pw",
@@ -86,31 +84,36 @@ impl Sense {
     }
 }
 
-static FINDER: OnceLock<Option<AhoCorasick>> = OnceLock::new();
-static SENSES: OnceLock<HashMap<&[u8], Sense>> = OnceLock::new();
+type Senses = HashMap<&'static [u8], Sense, BuildHasherDefault<WordHasher>>;
 
-fn finder() -> Option<&'static AhoCorasick> {
-    let build =
-        || AhoCorasick::builder().match_kind(MatchKind::LeftmostFirst).build(spellings()).ok();
-    FINDER.get_or_init(build).as_ref()
+static SENSES: OnceLock<Senses> = OnceLock::new();
+
+/// FNV-1a: the words are ours and short, so that nothing safer is needed.
+#[derive(Default)]
+struct WordHasher(u64);
+
+impl Hasher for WordHasher {
+    fn write(&mut self, bytes: &[u8]) {
+        const PRIME: u64 = 0x0100_0000_01b3;
+        for byte in bytes {
+            self.0 = (self.0 ^ u64::from(*byte)).wrapping_mul(PRIME);
+        }
+    }
+
+    fn finish(&self) -> u64 {
+        // The upper bits choose where a word is kept, the lower ones hardly differ.
+        self.0 ^ self.0.rotate_left(32)
+    }
 }
 
-fn spellings() -> impl Iterator<Item = String> {
-    STEMS.iter().flat_map(|stem| {
-        let (first, rest) = stem.split_at(1);
-        [(*stem).to_owned(), stem.to_ascii_uppercase(), first.to_ascii_uppercase() + rest]
-    })
-}
-
-/// Hands every literal bound to a secret-like name to `take`.
-pub(crate) fn each(text: &[u8], take: &mut dyn FnMut(&Place)) {
-    let Some(finder) = finder() else { return };
+/// Hands every literal bound to a secret-like name to `take`. `stems` is where [`STEMS`] stand, in order.
+pub(crate) fn each(text: &[u8], stems: &[Range<usize>], take: &mut dyn FnMut(&Place)) {
     let mut done = 0;
-    for hit in finder.find_iter(text) {
-        if hit.end() <= done {
+    for stem in stems {
+        if stem.end <= done {
             continue;
         }
-        let name = name_around(text, hit.start(), hit.end());
+        let name = name_around(text, stem.start, stem.end);
         done = name.end;
         if name.len() <= MAX_NAME_BYTES {
             each_bound(text, name, take);
@@ -280,7 +283,7 @@ fn sense(word: &[u8]) -> Sense {
     senses.get(&*lower).copied().unwrap_or_else(|| sense_of_ending(lower))
 }
 
-fn senses(text: &'static str) -> HashMap<&'static [u8], Sense> {
+fn senses(text: &'static str) -> Senses {
     let of_line = |line: &'static str| {
         let mut words = line.split_ascii_whitespace();
         let sense = words.next().and_then(Sense::named);

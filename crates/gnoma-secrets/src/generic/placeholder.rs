@@ -1,5 +1,7 @@
 //! Values that stand for a secret without being one: `<your-token>`, `changeme`, `${TOKEN}`, `xxxx`.
 
+use crate::parts::Parts;
+
 /// Longer values are not examined for filler characters.
 const MAX_EXAMINED_BYTES: usize = 512;
 
@@ -51,38 +53,38 @@ const STAND_INS: [&str; 44] = [
     "test",
 ];
 
-/// Parts, in lower case, that only a stand-in holds.
-const PARTS: [&str; 29] = [
-    "_removed",
-    "example",
-    "placeholder",
-    "your_",
-    "your-",
-    "yourtoken",
-    "yourkey",
-    "your ",
-    "changeme",
-    "change_me",
-    "change-me",
-    "replace_me",
-    "replace-me",
-    "replace_with",
-    "replace-with",
-    "redacted",
-    "_here",
-    "-here",
-    "<your",
-    "xxxx",
-    "....",
-    "****",
-    "dummy",
-    "not-a-real",
-    "notareal",
-    "insert_",
-    "insert-",
-    "${",
-    "{{",
-];
+/// Parts that only a stand-in holds.
+static PARTS: Parts<29> = Parts::new([
+    b"_removed",
+    b"example",
+    b"placeholder",
+    b"your_",
+    b"your-",
+    b"yourtoken",
+    b"yourkey",
+    b"your ",
+    b"changeme",
+    b"change_me",
+    b"change-me",
+    b"replace_me",
+    b"replace-me",
+    b"replace_with",
+    b"replace-with",
+    b"redacted",
+    b"_here",
+    b"-here",
+    b"<your",
+    b"xxxx",
+    b"....",
+    b"****",
+    b"dummy",
+    b"not-a-real",
+    b"notareal",
+    b"insert_",
+    b"insert-",
+    b"${",
+    b"{{",
+]);
 
 /// Whether `value` only stands for a secret: a template, a reference to one, filler, or a well-known example.
 pub(crate) fn is_placeholder(value: &[u8]) -> bool {
@@ -92,7 +94,7 @@ pub(crate) fn is_placeholder(value: &[u8]) -> bool {
         || is_stand_in(value)
         || is_reference(value)
         || is_filler(value)
-        || has_part(value)
+        || PARTS.stand_in(value)
 }
 
 fn is_stand_in(value: &[u8]) -> bool {
@@ -160,12 +162,4 @@ fn is_mostly_ascending(value: &[u8]) -> bool {
             || (matches!(a, b'z' | b'Z') && matches!(b, b'0' | b'1' | b'A' | b'a'))
     });
     steps >= 5 && ascending.count() * 6 >= steps * 5
-}
-
-fn has_part(value: &[u8]) -> bool {
-    let lower = |byte: &u8| byte.to_ascii_lowercase();
-    let holds = |part: &str| {
-        value.windows(part.len()).any(|window| window.iter().map(lower).eq(part.bytes()))
-    };
-    PARTS.iter().any(|part| holds(part))
 }

@@ -1,14 +1,13 @@
 //! Long runs of token characters: where a random string may stand under a name that says nothing.
 //!
-//! Looks at one byte in twenty as long as no run is near. Runs that are plainly something else, such as
+//! Shorter runs need a name that says what they are. Runs that are plainly something else, such as
 //! numbers, words, hashes of known length and blobs, go no further.
 
 use super::cursor::{back, is_blank, is_name_byte, is_quote};
 use super::names::NameWords;
 use super::place::{Operator, Place};
+use crate::keywords::{self, MIN_RUN_BYTES};
 
-/// Shorter runs need a name that says what they are.
-const MIN_RUN_BYTES: usize = 20;
 /// Longer ones are data: images, certificates, signatures.
 const MAX_RUN_BYTES: usize = 200;
 /// `=` at the end of base64.
@@ -16,29 +15,20 @@ const MAX_PADDING: usize = 2;
 /// Between name and run.
 const MAX_NAME_BYTES: usize = 48;
 
-/// Hands every run that may be random to `take`.
-pub(crate) fn each(text: &[u8], take: &mut dyn FnMut(&Place)) {
-    let mut at = 0;
-    while let Some(window) = text.get(at..at + MIN_RUN_BYTES) {
-        // The last byte that ends a run in the window: no long run starts before it.
-        if let Some(gap) = window.iter().rposition(|byte| !is_run_byte(*byte)) {
-            at += gap + 1;
-            continue;
-        }
-        let end = run_end(text, at);
-        if let Some(place) = place_in(text, at, end) {
+/// Hands every run that may be random to `take`. `runs` is where long runs begin, in order.
+pub(crate) fn each(text: &[u8], runs: &[usize], take: &mut dyn FnMut(&Place)) {
+    for &start in runs {
+        if let Some(place) = place_in(text, start, run_end(text, start)) {
             take(&place);
         }
-        at = end + 1;
     }
 }
 
 /// Where the run that starts at `start` ends, padding included.
 fn run_end(text: &[u8], start: usize) -> usize {
-    let rest = text.get(start..).unwrap_or_default();
-    let length = rest.iter().take_while(|byte| is_run_byte(**byte)).count();
-    let padding = rest.iter().skip(length).take(MAX_PADDING).take_while(|byte| **byte == b'=');
-    start + length + padding.count()
+    let end = keywords::run_end(text, start);
+    let rest = text.get(end..).unwrap_or_default();
+    end + rest.iter().take(MAX_PADDING).take_while(|byte| **byte == b'=').count()
 }
 
 fn place_in(text: &[u8], start: usize, end: usize) -> Option<Place> {
@@ -50,22 +40,6 @@ fn place_in(text: &[u8], start: usize, end: usize) -> Option<Place> {
     (!is_elsewhere).then_some(place)
 }
 
-const RUN_BYTES: [bool; 256] = {
-    let mut table = [false; 256];
-    let mut byte = 0;
-    while byte < 256 {
-        let sign = byte as u8;
-        table[byte] =
-            sign.is_ascii_alphanumeric() || matches!(sign, b'_' | b'-' | b'+' | b'/' | b'~' | b'.');
-        byte += 1;
-    }
-    table
-};
-
-fn is_run_byte(byte: u8) -> bool {
-    RUN_BYTES.get(usize::from(byte)).copied().unwrap_or_default()
-}
-
 /// Digits and letters mixed as chance mixes them, not a path, not a hash without a name.
 fn may_be_random(run: &[u8]) -> bool {
     // Web tokens have a rule of their own.
@@ -73,19 +47,23 @@ fn may_be_random(run: &[u8]) -> bool {
     if is_known || !(MIN_RUN_BYTES..=MAX_RUN_BYTES).contains(&run.len()) {
         return false;
     }
-    let kinds = || run.iter().map(|byte| Kind::of(*byte));
-    let count = |wanted: &[Kind]| kinds().filter(|kind| wanted.contains(kind)).count();
-    let is_change = |pair: &(Kind, Kind)| {
-        pair.0.group() != pair.1.group() && pair.0 != Kind::Sign && pair.1 != Kind::Sign
-    };
-    let changes = kinds().zip(kinds().skip(1)).filter(is_change).count();
-    count(&[Kind::Digit]) >= 2
-        && count(&[Kind::Lower, Kind::Upper]) >= 3
-        && count(&[Kind::Sign]) * 6 <= run.len()
-        && changes * 8 >= run.len()
+    let (mut counts, mut changes) = ([0_usize; 6], 0);
+    let mut last = None;
+    for &byte in run {
+        let kind = Kind::of(byte);
+        if let Some(count) = counts.get_mut(kind as usize) {
+            *count += 1;
+        }
+        let is_sign = kind == Kind::Sign || last == Some(Kind::Sign);
+        changes += usize::from(!is_sign && last.is_some_and(|last| last.group() != kind.group()));
+        last = Some(kind);
+    }
+    let [digits, _, _, lower, upper, signs] = counts;
+    digits >= 2 && lower + upper >= 3 && signs * 6 <= run.len() && changes * 8 >= run.len()
 }
 
-/// What matters of a character to tell hexadecimal digits, words and chance apart.
+/// What matters of a character to tell hexadecimal digits, words and chance apart; the order is that of
+/// the counts in [`may_be_random`].
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Digit,

@@ -1,10 +1,22 @@
 //! What is found in each format, what is left alone, and laws for any bytes at all.
 
-use std::time::{Duration, Instant};
+use std::{
+    sync::LazyLock,
+    time::{Duration, Instant},
+};
 
 use proptest::prelude::*;
 
-use super::{Candidate, find, is_placeholder};
+use super::{Candidate, STEMS, is_placeholder};
+use crate::keywords::{Keyword, Keywords};
+
+fn find(text: &[u8], found: &mut Vec<Candidate>) {
+    static WORDS: LazyLock<Keywords> =
+        LazyLock::new(|| Keywords::new(STEMS.iter().filter_map(|stem| Keyword::new(stem, 0))));
+    let (mut stems, mut runs) = (Vec::new(), Vec::new());
+    WORDS.each(text, &mut runs, &mut |_, stem| stems.push(stem));
+    super::find(text, &stems, &runs, found);
+}
 
 fn found(text: &str) -> Vec<String> {
     let mut found = Vec::new();

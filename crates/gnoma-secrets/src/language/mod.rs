@@ -18,6 +18,10 @@ const MAX_WORD_LETTERS: usize = 24;
 const TABLE_SLOTS: usize = 1 << 14;
 /// Two letters of five bits.
 const LETTER_PAIRS: usize = 1 << 10;
+/// Letters by whose number the beginnings of groups are told apart.
+const BEGINNING_LETTERS: usize = 3;
+/// Words of 32 bits for one bit a beginning.
+const BEGINNINGS: usize = 1 << (5 * BEGINNING_LETTERS - 5);
 /// Bits for a letter that is no group by itself.
 const UNKNOWN_LETTER_BITS: f32 = 14.0;
 /// Bits for a digit: ten digits, and that it is one.
@@ -130,6 +134,8 @@ fn word_length(text: &[u8]) -> usize {
 /// Letter groups with their ranks, by open addressing.
 struct Vocabulary {
     slots: Vec<Slot>,
+    /// Which three letters begin a group, as bits.
+    beginnings: Vec<u32>,
     /// Bits of a letter after another, by their five bits each.
     pair_bits: [f32; LETTER_PAIRS],
 }
@@ -145,12 +151,17 @@ impl Vocabulary {
     fn parse(text: &str) -> Self {
         let mut vocabulary = Self {
             slots: vec![Slot::default(); TABLE_SLOTS],
+            beginnings: vec![0; BEGINNINGS],
             pair_bits: pair_bits(text.lines().filter(|line| is_piece(line))),
         };
         let pieces = text.lines().filter(|line| is_piece(line)).take(TABLE_SLOTS / 2);
         for (rank, piece) in pieces.enumerate() {
             let key = piece.bytes().fold(0, extend_key);
             vocabulary.insert(Slot { key, bits: rank_bits(rank) });
+            let beginning = piece.bytes().take(BEGINNING_LETTERS).fold(0, extend_key);
+            if let Some(bits) = vocabulary.beginnings.get_mut(beginning as usize >> 5) {
+                *bits |= 1 << (beginning & 0x1f);
+            }
         }
         vocabulary
     }
@@ -178,6 +189,11 @@ impl Vocabulary {
         None
     }
 
+    fn begins_group(&self, key: u64) -> bool {
+        let bits = self.beginnings.get(key as usize >> 5).copied().unwrap_or_default();
+        bits >> (key & 0x1f) & 1 != 0
+    }
+
     /// Adds the cheapest cut of one word, by dynamic programming over its letters.
     fn read_word(&self, word: &[u8], reading: &mut Reading) {
         let mut best = [Cut { bits: f32::MAX, from: 0 }; MAX_WORD_LETTERS + 1];
@@ -187,6 +203,9 @@ impl Vocabulary {
             let mut key = 0;
             for (length, &letter) in (1..).zip(word.iter().skip(start).take(MAX_PIECE_LETTERS)) {
                 key = extend_key(key, letter);
+                if length == BEGINNING_LETTERS && !self.begins_group(key) {
+                    break;
+                }
                 let bits = match self.bits(key) {
                     Some(bits) => bits,
                     None if length == 1 => UNKNOWN_LETTER_BITS,

@@ -1,47 +1,82 @@
-//! The rules that come with gnoma: one file per family under `rules/`.
+//! The rules that come with gnoma, as the program holds them.
 //!
-//! A family here is a file of `rules/`; nothing else is read, and nothing is read from disk.
+//! `data/rules.table` and `data/keywords.table` are written from the files under `rules/` by a test, which
+//! fails when they differ. They hold what scanning needs and nothing that would have to be worked out:
+//! one-shot runs of the program scan a few kilobytes and must not wait for it.
+//!
+//! A line of the first is a rule: id, family, where to search, longest match, length and alphabets of
+//! the run it holds, least entropy, reach, words near it, pattern, and any number of expressions that
+//! are passed. A line of the second is a keyword: the offset of its rarest letters as a letter (`a` is
+//! 0), right behind it the word, and the number of a rule. Tabs separate fields.
 
-use super::{Rule, RuleError, RuleFile};
+use super::{
+    Rule,
+    plan::{Plan, SearchPlace},
+    shape::Run,
+};
+use crate::keywords::Keyword;
 
-/// Builds the table of rule files from their names.
-macro_rules! rule_files {
-    ($($name:literal),* $(,)?) => {
-        &[$(($name, include_str!(concat!("../../rules/", $name, ".toml")))),*]
+static RULES: &str = include_str!("../../data/rules.table");
+static KEYWORDS: &str = include_str!("../../data/keywords.table");
+
+/// Separates fields.
+pub(super) const FIELD: char = '\t';
+/// Stands for 0 where an offset is one letter.
+pub(super) const FIRST_OFFSET: u8 = b'a';
+/// Separates words within a field.
+pub(super) const WORD: char = '|';
+/// Places of a search that are not a distance.
+pub(super) const AT_KEYWORD: &str = "keyword";
+pub(super) const AT_WORD: &str = "word";
+
+/// A line for each rule, in the order of their numbers.
+pub(crate) fn lines() -> impl Iterator<Item = &'static str> {
+    RULES.lines()
+}
+
+/// Id and family of the rule on a line.
+pub(crate) fn names(line: &str) -> (&str, &str) {
+    let mut fields = line.split(FIELD);
+    (fields.next().unwrap_or_default(), fields.next().unwrap_or_default())
+}
+
+/// All keywords, each with the number of its rule as its value.
+pub(crate) fn keywords() -> impl Iterator<Item = Keyword<'static>> {
+    KEYWORDS.lines().filter_map(keyword)
+}
+
+/// Reads from both ends: every start of the program reads thousands of these lines.
+fn keyword(line: &'static str) -> Option<Keyword<'static>> {
+    let (&offset, _) = line.as_bytes().split_first()?;
+    let digits = line.bytes().rev().take_while(u8::is_ascii_digit).count();
+    let (word, number) = line.split_at_checked(line.len() - digits)?;
+    let value = number.bytes().fold(0, |sum, digit| sum * 10 + usize::from(digit - b'0'));
+    let word = word.get(1..word.len().checked_sub(1)?)?;
+    Some(Keyword { word, value, rarest: usize::from(offset.checked_sub(FIRST_OFFSET)?) })
+}
+
+/// The rule on a line, without its keywords and examples, and how to search for it.
+pub(crate) fn read(line: &str) -> Option<(Rule, Plan)> {
+    let mut fields = line.split(FIELD);
+    let id = fields.next()?;
+    let family = fields.next()?.to_owned();
+    let place = match fields.next()? {
+        AT_KEYWORD => SearchPlace::AtKeyword,
+        AT_WORD => SearchPlace::AtWord,
+        distance => SearchPlace::Around(distance.parse().ok()?),
     };
-}
-
-/// Name of the family and text of its file.
-const FILES: &[(&str, &str)] = rule_files![
-    "ai",
-    "cloud",
-    "commerce",
-    "data",
-    "databases",
-    "developer",
-    "finance",
-    "forges",
-    "identity",
-    "infrastructure",
-    "messaging",
-    "monitoring",
-    "saas"
-];
-
-/// All built-in rules, in the order of the files.
-///
-/// # Errors
-/// A file that is not in the format; a test keeps that from being shipped.
-pub(crate) fn load() -> Result<Vec<Rule>, RuleError> {
-    let mut rules = Vec::new();
-    for (family, text) in FILES {
-        rules.extend(RuleFile::parse(family, text)?.rule);
-    }
-    Ok(rules)
-}
-
-/// Names of the files.
-#[cfg(test)]
-pub(crate) fn families() -> impl Iterator<Item = &'static str> {
-    FILES.iter().map(|(family, _)| *family)
+    let longest = fields.next()?.parse().ok()?;
+    let length = fields.next()?.parse().ok()?;
+    let run = Run { length, alphabets: fields.next()?.parse().ok()? };
+    let min_entropy = match fields.next()? {
+        "" => None,
+        bits => Some(bits.parse().ok()?),
+    };
+    let reach = fields.next()?.parse().ok()?;
+    let near = fields.next()?.split(WORD).filter(|word| !word.is_empty());
+    let near = near.map(str::to_owned).collect();
+    let pattern = fields.next()?;
+    let allow = fields.map(str::to_owned).collect();
+    let rule = Rule { family, min_entropy, reach, near, allow, ..Rule::pattern(id, pattern) };
+    Some((rule, Plan { place, longest, run }))
 }

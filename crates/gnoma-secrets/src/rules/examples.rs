@@ -1,9 +1,9 @@
 //! Every rule file is tested by its own examples.
 
-use std::{collections::BTreeSet, fs, path::Path};
+use std::collections::BTreeSet;
 
-use super::{RuleFile, builtin};
-use crate::{Options, Scanner, scanner::RuleProbe};
+use super::pack::sources;
+use crate::{Options, Scanner, keywords::MIN_WORD_BYTES, scanner::RuleProbe};
 
 /// Writes out `{alphabet:length}` parts from a fixed pseudo-random sequence.
 fn expand(example: &str) -> String {
@@ -67,22 +67,18 @@ fn draw(part: &str, next: &mut impl FnMut() -> usize) -> Option<String> {
 }
 
 #[test]
-fn all_rule_files_are_in_the_table() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("rules");
-    let on_disk: BTreeSet<String> = fs::read_dir(folder)
-        .unwrap()
-        .map(|entry| entry.unwrap().path().file_stem().unwrap().to_string_lossy().into_owned())
-        .collect();
-    assert_eq!(on_disk, builtin::families().map(str::to_owned).collect());
-}
-
-#[test]
 fn all_rules_are_well_formed() {
     Scanner::new(Options::default()).unwrap().check().unwrap();
     let mut ids = BTreeSet::new();
-    for rule in builtin::load().unwrap() {
+    for rule in sources() {
         assert!(ids.insert(rule.id.clone()), "the id `{}` is taken twice", rule.id);
         assert!(!rule.keywords.is_empty(), "`{}` has no keyword", rule.id);
+        let is_short = |word: &String| word.len() < MIN_WORD_BYTES;
+        assert!(
+            !rule.keywords.iter().any(is_short),
+            "`{}` has a keyword that is too short",
+            rule.id
+        );
         assert!(!rule.about.is_empty(), "`{}` does not say what it is about", rule.id);
         assert!(!rule.matches.is_empty(), "`{}` has no example that matches", rule.id);
         let kebab = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
@@ -93,7 +89,7 @@ fn all_rules_are_well_formed() {
 #[test]
 fn each_rule_finds_its_examples_and_only_them() {
     let mut wrong = Vec::new();
-    for rule in builtin::load().unwrap() {
+    for rule in sources() {
         let id = rule.id.clone();
         let (matches, no_match) = (rule.matches.clone(), rule.no_match.clone());
         let alone = match RuleProbe::new(rule) {
@@ -115,11 +111,4 @@ fn each_rule_finds_its_examples_and_only_them() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-}
-
-#[test]
-fn a_rule_file_with_an_unknown_field_is_an_error_that_names_it() {
-    let error =
-        RuleFile::parse("mine", "[[rule]]\nid = 'a'\npatern = 'b'").unwrap_err().to_string();
-    assert!(error.contains("mine") && error.contains("patern"), "{error}");
 }

@@ -1,101 +1,217 @@
-//! What every secret of a rule has in common, so that text without it need not be searched.
+//! What every match of a pattern holds, so that text without it need not be searched.
 //!
-//! Only one thing is looked at: an unbroken run of the characters of tokens. Source code is full of
+//! Only one thing is looked at: an unbroken run of characters of one alphabet. Source code is full of
 //! names of services and seldom holds such a run near one.
 
 use regex_syntax::hir::{Class, Hir, HirKind};
 
 /// Longer runs are not asked for.
-const MAX_RUN: usize = 24;
+const MAX_RUN: usize = 64;
 
-/// Length of the run of token characters that every secret of the pattern holds; 0 if none is certain.
-pub(super) fn least_run(pattern: &Hir) -> usize {
-    let mut groups = Vec::new();
-    collect_groups(pattern, &mut groups);
-    // A match without its group would be a secret as a whole.
-    if pattern.properties().static_explicit_captures_len().is_none() {
-        return 0;
+/// The alphabets that runs are made of, small ones first; the last holds all others.
+const ALPHABETS: [&str; 8] = [
+    "0-9",
+    "0-9a-f",
+    "0-9A-Fa-f",
+    "0-9a-z",
+    "0-9A-Z",
+    "0-9A-Za-z",
+    "0-9A-Z_a-z-",
+    "0-9A-Z_a-z-+/=",
+];
+
+/// For each byte, the alphabets that hold it, as bits.
+static MEMBERSHIP: [u8; 256] = membership();
+
+const fn membership() -> [u8; 256] {
+    let mut bits = [0; 256];
+    let mut byte = 0;
+    while byte < 0x80 {
+        let sign = byte as u8;
+        bits[byte] = match sign {
+            b'0'..=b'9' => 0b1111_1111,
+            b'a'..=b'f' => 0b1110_1110,
+            b'g'..=b'z' => 0b1110_1000,
+            b'A'..=b'F' => 0b1111_0100,
+            b'G'..=b'Z' => 0b1111_0000,
+            b'_' | b'-' => 0b1100_0000,
+            b'+' | b'/' | b'=' => 0b1000_0000,
+            _ => 0,
+        };
+        byte += 1;
     }
-    let secrets = if groups.is_empty() { vec![pattern] } else { groups };
-    let runs = secrets.into_iter().map(|secret| {
-        if is_run(secret) { secret.properties().minimum_len().unwrap_or(0) } else { 0 }
-    });
-    runs.min().unwrap_or(0).min(MAX_RUN)
+    bits
 }
 
-fn collect_groups<'h>(hir: &'h Hir, groups: &mut Vec<&'h Hir>) {
-    match hir.kind() {
-        HirKind::Capture(capture) => groups.push(&capture.sub),
-        HirKind::Repetition(repetition) => collect_groups(&repetition.sub, groups),
-        HirKind::Concat(parts) | HirKind::Alternation(parts) => {
-            for part in parts {
-                collect_groups(part, groups);
+/// So many characters of one alphabet in a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Run {
+    /// Number of characters; 0 where none are certain.
+    pub(crate) length: usize,
+    /// Bits of the alphabets that hold all characters, as in [`MEMBERSHIP`].
+    pub(crate) alphabets: u8,
+}
+
+impl Run {
+    const NONE: Self = Self { length: 0, alphabets: u8::MAX };
+
+    /// The run that every match of the pattern holds.
+    pub(crate) fn of(pattern: &Hir) -> Self {
+        let run = certain(pattern);
+        Self { length: run.length.min(MAX_RUN), ..run }
+    }
+
+    /// Whether `text` holds it. Looks at few bytes where it does not.
+    pub(crate) fn is_in(&self, text: &[u8]) -> bool {
+        let mut low = 0;
+        while let Some(part) = text.get(low..low + self.length) {
+            // Backwards: what is left of the last other byte cannot be a part of the run.
+            match part.iter().rposition(|&byte| self.lacks(byte)) {
+                Some(at) => low += at + 1,
+                None => return true,
             }
         }
-        HirKind::Empty | HirKind::Literal(_) | HirKind::Class(_) | HirKind::Look(_) => {}
+        false
+    }
+
+    fn lacks(self, byte: u8) -> bool {
+        MEMBERSHIP[usize::from(byte)] & self.smallest() == 0
+    }
+
+    /// Only the smallest alphabet.
+    fn smallest(self) -> u8 {
+        self.alphabets & self.alphabets.wrapping_neg()
+    }
+
+    /// How much it says: long runs say more, and so do small alphabets.
+    fn weight(self) -> usize {
+        self.length * (ALPHABETS.len() + 2 - self.alphabets.trailing_zeros() as usize)
+    }
+
+    fn heavier(self, other: Self) -> Self {
+        if other.weight() > self.weight() { other } else { self }
+    }
+
+    /// The run of both, one after the other.
+    fn followed_by(self, next: Self) -> Self {
+        Self { length: self.length + next.length, alphabets: self.alphabets & next.alphabets }
     }
 }
 
-/// Whether all text that the expression matches consists of token characters.
-fn is_run(hir: &Hir) -> bool {
+fn certain(hir: &Hir) -> Run {
+    if let Some(run) = whole(hir) {
+        return run;
+    }
     match hir.kind() {
-        HirKind::Empty | HirKind::Look(_) => true,
-        HirKind::Literal(literal) => literal.0.iter().all(|&byte| is_token_byte(byte)),
+        HirKind::Capture(capture) => certain(&capture.sub),
+        HirKind::Repetition(repetition) if repetition.min > 0 => certain(&repetition.sub),
+        HirKind::Concat(parts) => certain_of_row(parts),
+        HirKind::Alternation(parts) => {
+            let runs = parts.iter().map(certain);
+            let common = runs.reduce(|one, other| Run {
+                length: one.length.min(other.length),
+                alphabets: one.alphabets & other.alphabets,
+            });
+            common.filter(|run| run.alphabets != 0).unwrap_or(Run::NONE)
+        }
+        HirKind::Repetition(_)
+        | HirKind::Empty
+        | HirKind::Literal(_)
+        | HirKind::Class(_)
+        | HirKind::Look(_) => Run::NONE,
+    }
+}
+
+fn certain_of_row(parts: &[Hir]) -> Run {
+    let (mut best, mut row) = (Run::NONE, Run::NONE);
+    for part in parts {
+        row = match whole(part) {
+            Some(run) => {
+                best = best.heavier(run);
+                row.followed_by(run)
+            }
+            None => {
+                best = best.heavier(certain(part));
+                Run::NONE
+            }
+        };
+        best = best.heavier(row);
+    }
+    best
+}
+
+/// The run that all text of the expression is, if it holds nothing but characters of one alphabet.
+fn whole(hir: &Hir) -> Option<Run> {
+    let alphabets = alphabets(hir);
+    (alphabets != 0).then(|| Run { length: hir.properties().minimum_len().unwrap_or(0), alphabets })
+}
+
+/// Bits of the alphabets that hold all text of the expression.
+fn alphabets(hir: &Hir) -> u8 {
+    let all = |parts: &[Hir]| parts.iter().fold(u8::MAX, |bits, part| bits & alphabets(part));
+    match hir.kind() {
+        HirKind::Empty | HirKind::Look(_) => u8::MAX,
+        HirKind::Literal(literal) => common(literal.0.iter().copied()),
         HirKind::Class(Class::Bytes(class)) => {
-            class.ranges().iter().all(|range| (range.start()..=range.end()).all(is_token_byte))
+            common(class.ranges().iter().flat_map(|range| range.start()..=range.end()))
         }
-        HirKind::Class(Class::Unicode(class)) => class.ranges().iter().all(|range| {
-            (range.start()..=range.end()).all(|c| u8::try_from(c).is_ok_and(is_token_byte))
-        }),
-        HirKind::Repetition(repetition) => is_run(&repetition.sub),
-        HirKind::Capture(capture) => is_run(&capture.sub),
-        HirKind::Concat(parts) | HirKind::Alternation(parts) => parts.iter().all(is_run),
+        HirKind::Class(Class::Unicode(class)) => {
+            let letters = class.ranges().iter().flat_map(|range| range.start()..=range.end());
+            common(letters.map(|letter| u8::try_from(letter).unwrap_or(u8::MAX)))
+        }
+        HirKind::Repetition(repetition) => alphabets(&repetition.sub),
+        HirKind::Capture(capture) => alphabets(&capture.sub),
+        HirKind::Concat(parts) | HirKind::Alternation(parts) => all(parts),
     }
 }
 
-/// Whether `text` holds `length` token characters in a row. Looks at few bytes where it does not.
-pub(super) fn has_run(text: &[u8], length: usize) -> bool {
-    let mut low = 0;
-    while let Some(part) = text.get(low..low + length) {
-        // Backwards: what is left of the last other byte cannot be a part of the run.
-        match part.iter().rposition(|&byte| !is_token_byte(byte)) {
-            Some(at) => low += at + 1,
-            None => return true,
-        }
-    }
-    false
-}
-
-const fn is_token_byte(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'+' | b'/' | b'=')
+fn common(bytes: impl Iterator<Item = u8>) -> u8 {
+    bytes.fold(u8::MAX, |bits, byte| bits & MEMBERSHIP[usize::from(byte)])
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn run_of(pattern: &str) -> usize {
+    fn run_of(pattern: &str) -> (usize, &'static str) {
         let syntax = regex_automata::util::syntax::Config::new().unicode(false).utf8(false);
-        least_run(&regex_automata::util::syntax::parse_with(pattern, &syntax).unwrap())
+        let pattern = regex_automata::util::syntax::parse_with(pattern, &syntax).unwrap();
+        let run = Run::of(&pattern);
+        (run.length, ALPHABETS[run.alphabets.trailing_zeros() as usize])
     }
 
     #[test]
-    fn the_shortest_secret_decides() {
-        assert_eq!(run_of(r"(?i)name\s{0,4}([a-f0-9]{16}|[\w-]{20})\b"), 16);
-        assert_eq!(run_of(r"key-[a-z]{10}"), 14);
-        assert_eq!(run_of(r"name=([^\s]{20})"), 0);
-        assert_eq!(run_of(r"(a{9})|(b{7})"), 7);
-        assert_eq!(run_of(r"(a{9})|.{3}"), 0);
-        assert_eq!(run_of(r"([A-Za-z0-9]{64})"), MAX_RUN);
+    fn the_run_that_says_most_and_is_in_each_match_counts() {
+        assert_eq!(run_of(r"(?i)name\s{0,4}([a-f0-9]{16}|[\w-]{20})\b"), (16, "0-9A-Z_a-z-"));
+        assert_eq!(run_of(r"\b(key-[a-z]{10})"), (14, "0-9A-Z_a-z-"));
+        assert_eq!(run_of(r"name[^:]{0,9}:([a-f0-9]{40})\b"), (40, "0-9a-f"));
+        assert_eq!(run_of(r"=([\w-]{6}\.[\w-]{30})"), (30, "0-9A-Z_a-z-"));
+        assert_eq!(run_of(r"(a{9})|(b{7})"), (7, "0-9a-f"));
+        assert_eq!(run_of(r"=([^\s]{20})").0, 1);
+        assert_eq!(run_of(r"(a{9})|.{3}").0, 0);
+        assert_eq!(run_of(r"([A-Za-z0-9]{640})"), (MAX_RUN, "0-9A-Za-z"));
     }
 
     #[test]
     fn runs_are_found_wherever_they_begin() {
+        let run = |length| Run { length, alphabets: 0b1110_1000 };
         for before in 0..40 {
             let text = format!("{} {}", "a b".repeat(before), "x".repeat(9));
-            assert!(has_run(text.as_bytes(), 9), "{text}");
-            assert!(!has_run(text.as_bytes(), 10), "{text}");
+            assert!(run(9).is_in(text.as_bytes()), "{text}");
+            assert!(!run(10).is_in(text.as_bytes()), "{text}");
         }
-        assert!(has_run(b"", 0));
+        assert!(run(0).is_in(b""));
+    }
+
+    #[test]
+    fn each_alphabet_holds_what_its_name_says() {
+        for (index, alphabet) in ALPHABETS.iter().enumerate() {
+            let class = format!("[{}]", alphabet.replace('/', r"\/"));
+            let class = regex_automata::meta::Regex::new(&class).unwrap();
+            for byte in 0..=u8::MAX {
+                let is_member = MEMBERSHIP[usize::from(byte)] >> index & 1 == 1;
+                assert_eq!(class.is_match([byte].as_slice()), is_member, "{alphabet} {byte}");
+            }
+        }
     }
 }

@@ -2,7 +2,10 @@
 //!
 //! The text is looked at as it stands and through its decoded views ([`crate::decode`]).
 
-use std::{collections::BTreeMap, ops::Range, sync::Arc};
+use std::{
+    ops::Range,
+    sync::{Arc, OnceLock},
+};
 
 use super::Scanner;
 #[cfg(test)]
@@ -11,11 +14,8 @@ use crate::{
     context::{self, Place},
     decode::{self, View},
     generic,
-    keywords::{self, Keywords},
-    rules::{
-        builtin,
-        compiled::{CompiledRule, SearchPlace},
-    },
+    keywords::{self, Keyword, Keywords},
+    rules::{builtin, compiled::CompiledRule, plan::SearchPlace},
 };
 
 /// Views of views are followed this deep: a value in JSON in JSON in base64.
@@ -57,11 +57,20 @@ pub(crate) struct Raw {
     pub(crate) label: Label,
 }
 
-/// What a keyword calls for.
+/// What a keyword calls for. The value of a keyword numbers rules, places and the rest, in this order.
 #[derive(Clone, Copy, Debug)]
 enum Action {
     Rule(usize),
     Place(usize),
+    Name,
+}
+
+/// What one pass over a text saw that is read later.
+struct Sights {
+    /// Parts of names of secrets.
+    names: Vec<Range<usize>>,
+    /// Where long runs of token characters begin.
+    runs: Vec<usize>,
 }
 
 /// A part of the text that a rule has to search.
@@ -72,57 +81,96 @@ struct Work {
     end: usize,
 }
 
+/// The rules by number: those of the table first, each read when its keyword is first met.
+#[derive(Debug, Default)]
+struct Rules {
+    builtin: Vec<(&'static str, OnceLock<Option<Box<CompiledRule>>>)>,
+    extra: Vec<Arc<CompiledRule>>,
+}
+
+impl Rules {
+    fn len(&self) -> usize {
+        self.builtin.len() + self.extra.len()
+    }
+
+    fn get(&self, number: usize) -> Option<&CompiledRule> {
+        let Some((line, rule)) = self.builtin.get(number) else {
+            return self.extra.get(number - self.builtin.len()).map(|rule| &**rule);
+        };
+        let read = || builtin::read(line).map(|(rule, plan)| CompiledRule::lazy(rule, plan).into());
+        rule.get_or_init(read).as_deref()
+    }
+
+    fn id(&self, number: usize) -> &str {
+        match self.builtin.get(number) {
+            Some((line, _)) => builtin::names(line).0,
+            None => self.get(number).map_or("", |compiled| &compiled.rule().id),
+        }
+    }
+}
+
 /// Everything that is built once.
 #[derive(Debug)]
 pub(crate) struct Engine {
     keywords: Keywords,
-    /// What each keyword calls for, by its index.
-    actions: Vec<Vec<Action>>,
-    rules: Vec<Arc<CompiledRule>>,
-    /// Rules without keyword, by index.
+    rules: Rules,
+    places: &'static [Place],
+    /// Rules without keyword, by number.
     unconditional: Vec<usize>,
 }
 
 impl Engine {
     /// Collects the rules and the table of their keywords.
     pub(crate) fn build(scanner: &Scanner) -> Self {
-        // The files are right or `Scanner::check` (and the tests) say so.
-        let builtin = builtin::load().unwrap_or_default();
-        let mut rules: Vec<_> =
-            builtin.into_iter().map(|rule| Arc::new(CompiledRule::lazy(rule))).collect();
-        rules.extend(scanner.extra.iter().cloned());
-        rules.retain(|compiled| {
-            let rule = compiled.rule();
-            !scanner.disabled.contains(&rule.id)
-                && !scanner.disabled_families.contains(&rule.family)
-        });
-        let places = if scanner.disabled_families.contains(context::FAMILY) {
-            &[][..]
-        } else {
-            context::PLACES
+        let new = |line| (line, OnceLock::new());
+        let mut rules =
+            Rules { builtin: builtin::lines().map(new).collect(), extra: scanner.extra.clone() };
+        rules.extra.retain(|rule| !scanner.is_off(&rule.rule().id, &rule.rule().family));
+        let has_places = !scanner.disabled_families.contains(context::FAMILY);
+        let places = if has_places { context::PLACES } else { &[] };
+        let has_names = !scanner.disabled_families.contains(GENERIC_FAMILY);
+        let names = if has_names { generic::STEMS } else { &[] };
+        let is_on = |keyword: &Keyword| {
+            let line = rules.builtin.get(keyword.value).map_or("", |(line, _)| line);
+            let (id, family) = builtin::names(line);
+            !scanner.is_off(id, family)
         };
-        Self::of_rules(rules, places)
+        let words = builtin::keywords().filter(|word| scanner.has_all() || is_on(word)).collect();
+        Self::of(rules, places, words, names)
     }
 
-    fn of_rules(rules: Vec<Arc<CompiledRule>>, places: &[Place]) -> Self {
-        let mut table = KeywordTable::default();
-        let mut unconditional = Vec::new();
-        for (index, compiled) in rules.iter().enumerate() {
-            let is_short = |word: &String| word.len() < keywords::MIN_WORD_BYTES;
-            if compiled.rule().keywords.iter().all(is_short) {
-                unconditional.push(index);
-            }
-            for keyword in &compiled.rule().keywords {
-                table.add(keyword, Action::Rule(index));
-            }
+    /// `words` are those of the built-in rules that are on, `names` are parts of names of secrets.
+    fn of(
+        rules: Rules,
+        places: &'static [Place],
+        mut words: Vec<Keyword<'static>>,
+        names: &[&'static str],
+    ) -> Self {
+        let first = rules.builtin.len();
+        let is_short = |word: &String| word.len() < keywords::MIN_WORD_BYTES;
+        let has_no_keyword =
+            |(_, rule): &(usize, &Arc<CompiledRule>)| rule.rule().keywords.iter().all(is_short);
+        let extra = || (first..).zip(&rules.extra);
+        let unconditional = extra().filter(has_no_keyword).map(|(number, _)| number).collect();
+        for (number, place) in (rules.len()..).zip(places) {
+            words.extend(place.keywords.iter().filter_map(|word| Keyword::new(word, number)));
         }
-        for (index, place) in places.iter().enumerate() {
-            for keyword in place.keywords {
-                table.add(keyword, Action::Place(index));
-            }
+        let name = rules.len() + context::PLACES.len();
+        words.extend(names.iter().filter_map(|word| Keyword::new(word, name)));
+        let of_extra = extra().flat_map(|(number, rule)| {
+            let words = rule.rule().keywords.iter();
+            words.filter_map(move |word| Keyword::new(word, number))
+        });
+        let keywords = Keywords::new(words.into_iter().chain(of_extra));
+        Self { keywords, rules, places, unconditional }
+    }
+
+    fn action(&self, value: usize) -> Action {
+        match value.checked_sub(self.rules.len()) {
+            None => Action::Rule(value),
+            Some(place) if place < context::PLACES.len() => Action::Place(place),
+            Some(_) => Action::Name,
         }
-        let (keywords, actions) = table.build();
-        Self { keywords, actions, rules, unconditional }
     }
 
     /// Adds all that is found in `text`, also overlapping.
@@ -139,32 +187,33 @@ impl Engine {
 
     /// Looks at the text and at its decoded views.
     fn scan_layers(&self, scanner: &Scanner, text: &[u8], depth: usize, raw: &mut Vec<Raw>) {
-        self.look(scanner, text, raw);
+        let runs = self.look(scanner, text, raw);
         if depth == 0 {
             return;
         }
-        for decode in decode::DECODERS {
-            let Some(view) = decode(text) else { continue };
+        let views = decode::DECODERS.iter().map(|decode| decode(text));
+        for view in views.chain([decode::blob(text, &runs)]).flatten() {
             let mut found = Vec::new();
             self.scan_layers(scanner, view.text(), depth - 1, &mut found);
             add_from_view(&view, found, raw);
         }
     }
 
-    /// Looks at the text as it stands.
-    fn look(&self, scanner: &Scanner, text: &[u8], raw: &mut Vec<Raw>) {
+    /// Looks at the text as it stands; returns where long runs of token characters begin.
+    fn look(&self, scanner: &Scanner, text: &[u8], raw: &mut Vec<Raw>) -> Vec<usize> {
         let first = raw.len();
         scanner.known.find(text, raw);
-        self.look_for_keywords(text, raw);
+        let sights = self.look_for_keywords(text, raw);
         for &rule in &self.unconditional {
             self.search(Work { rule, start: 0, end: text.len() }, text, raw);
         }
         if !scanner.disabled_families.contains(GENERIC_FAMILY) {
-            look_for_names(text, raw);
+            look_for_names(text, &sights, raw);
         }
         if !scanner.disabled.is_empty() {
             self.drop_disabled(scanner, raw, first);
         }
+        sights.runs
     }
 
     /// Rules are left out when the engine is built; the rest is known by its name only.
@@ -176,15 +225,15 @@ impl Engine {
         });
     }
 
-    fn look_for_keywords(&self, text: &[u8], raw: &mut Vec<Raw>) {
+    /// Does what keywords call for.
+    fn look_for_keywords(&self, text: &[u8], raw: &mut Vec<Raw>) -> Sights {
         let mut work = Vec::new();
-        self.keywords.each(text, &mut |keyword, hit| {
-            for &action in self.actions.get(keyword).map_or(&[][..], Vec::as_slice) {
-                match action {
-                    Action::Rule(rule) => self.begin_rule(rule, &hit, text, &mut work, raw),
-                    Action::Place(place) => look_at_place(place, text, hit.clone(), raw),
-                }
-            }
+        let mut names = Vec::new();
+        let mut runs = Vec::new();
+        self.keywords.each(text, &mut runs, &mut |value, hit| match self.action(value) {
+            Action::Rule(rule) => self.begin_rule(rule, &hit, text, &mut work, raw),
+            Action::Place(place) => self.look_at_place(place, text, hit, raw),
+            Action::Name => names.push(hit),
         });
         work.sort_unstable();
         work.dedup_by(|next, kept| {
@@ -197,6 +246,7 @@ impl Engine {
         for work in work {
             self.search(work, text, raw);
         }
+        Sights { names, runs }
     }
 
     /// Searches at the keyword, or notes what has to be searched around it.
@@ -220,6 +270,13 @@ impl Engine {
         }
     }
 
+    fn look_at_place(&self, place: usize, text: &[u8], hit: Range<usize>, raw: &mut Vec<Raw>) {
+        let Some(place) = self.places.get(place) else { return };
+        (place.find)(text, hit, &mut |span| {
+            raw.push(Raw { span, label: Label::Place(place.id) });
+        });
+    }
+
     fn search(&self, work: Work, text: &[u8], raw: &mut Vec<Raw>) {
         let Some(rule) = self.rules.get(work.rule) else { return };
         rule.search(text, work.start..work.end, |span| {
@@ -231,27 +288,9 @@ impl Engine {
     pub(crate) fn name(&self, scanner: &Scanner, label: &Label) -> Arc<str> {
         match label {
             Label::Known(index) => scanner.known.name(*index).into(),
-            Label::Rule(index) => {
-                self.rules.get(*index).map_or("", |rule| rule.rule().id.as_str()).into()
-            }
+            Label::Rule(number) => self.rules.id(*number).into(),
             Label::Place(name) | Label::Generic(name) => (*name).into(),
         }
-    }
-}
-
-/// Keywords in lower case, each once, with what they call for.
-#[derive(Default)]
-struct KeywordTable(BTreeMap<String, Vec<Action>>);
-
-impl KeywordTable {
-    fn add(&mut self, keyword: &str, action: Action) {
-        let actions = self.0.entry(keyword.to_ascii_lowercase()).or_default();
-        actions.push(action);
-    }
-
-    fn build(self) -> (Keywords, Vec<Vec<Action>>) {
-        let keywords = Keywords::new(self.0.keys().map(String::as_str));
-        (keywords, self.0.into_values().collect())
     }
 }
 
@@ -259,20 +298,13 @@ fn add_from_view(view: &View, found: Vec<Raw>, raw: &mut Vec<Raw>) {
     raw.extend(found.into_iter().map(|found| Raw { span: view.origin(found.span), ..found }));
 }
 
-fn look_for_names(text: &[u8], raw: &mut Vec<Raw>) {
+fn look_for_names(text: &[u8], sights: &Sights, raw: &mut Vec<Raw>) {
     let mut found = Vec::new();
-    generic::find(text, &mut found);
+    generic::find(text, &sights.names, &sights.runs, &mut found);
     raw.extend(found.into_iter().map(|candidate| Raw {
         span: candidate.start..candidate.end,
         label: Label::Generic(candidate.rule),
     }));
-}
-
-fn look_at_place(place: usize, text: &[u8], hit: Range<usize>, raw: &mut Vec<Raw>) {
-    let Some(place) = context::PLACES.get(place) else { return };
-    (place.find)(text, hit, &mut |span| {
-        raw.push(Raw { span, label: Label::Place(place.id) });
-    });
 }
 
 /// One rule by itself, for the tests of rule files.
@@ -283,7 +315,8 @@ pub(crate) struct RuleProbe(Engine);
 impl RuleProbe {
     /// Builds the rule.
     pub(crate) fn new(rule: Rule) -> Result<Self, RuleError> {
-        Ok(Self(Engine::of_rules(vec![Arc::new(CompiledRule::eager(rule)?)], &[])))
+        let extra = vec![Arc::new(CompiledRule::eager(rule)?)];
+        Ok(Self(Engine::of(Rules { extra, ..Rules::default() }, &[], Vec::new(), &[])))
     }
 
     /// What it finds.

@@ -311,13 +311,20 @@ impl Parser<'_> {
             self.word(Shape::Plain)?;
             self.count_reread(self.at - start)?;
             self.skip_blanks();
-            is_plain = self.reserved_word().is_none();
+            is_plain = self.reserved_word().is_none() && !self.at_subscript();
         }
         if !is_plain {
             return Err(self.ambiguous(start, "a coprocess that may have a name"));
         }
         self.at = start;
         Ok(())
+    }
+
+    fn at_subscript(&mut self) -> bool {
+        let start = self.at;
+        let is_named = !self.name().is_empty() && self.peek() == Some('[');
+        self.at = start;
+        is_named
     }
 
     fn coprocess_name(&mut self) -> Option<String> {

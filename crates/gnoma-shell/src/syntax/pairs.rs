@@ -136,6 +136,8 @@ impl Pairs<'_> {
                 self.next();
                 return self.single_quoted(true);
             }
+            // The process number; what follows is not what `$` would make of it.
+            Some('$') => {}
             _ => return Some(()),
         }
         self.next();

@@ -115,8 +115,12 @@ impl Parser<'_> {
 
     /// bash expands a file name after `>&` twice, so that quotes do not keep commands in it from running.
     fn require_certain_file(&self, at: usize, word: &Word) -> Parse<()> {
-        let is_certain = |name: String| !name.contains(|found| "$`\\'\"*?[{~<>".contains(found));
-        if word.constant().is_some_and(is_certain) {
+        let parts = match word.parts.as_slice() {
+            [Part { kind: PartKind::Tilde(_), .. }, rest @ ..] => rest,
+            parts => parts,
+        };
+        let name = Word { span: word.span, parts: parts.to_vec() }.constant();
+        if name.is_some_and(|name| !name.contains(|found| "$`\\'\"*?[{~<>".contains(found))) {
             return Ok(());
         }
         Err(self.ambiguous(at, "a name that is expanded twice"))

@@ -213,7 +213,7 @@ fn redirections() {
         ("a b2>c", "(a b2) >c"),
         ("a >$(b) 2> >(c)", "(a) >$<(b)> 2>to<(c)>"),
         ("while a; do b; done <c >d", "while[(a): (b)] <c >d"),
-        ("a >&b", "(a) >&b"),
+        ("a >&b >& ~/c", "(a) >&b >&home<>/c"),
         ("a 2<(b)", "(a 2from<(b)>)"),
         ("a &>b&", "(a) &>b &"),
     ]);

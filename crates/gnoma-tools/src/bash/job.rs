@@ -54,7 +54,8 @@ fn spec() -> ToolSpec {
     args::spec(
         "job",
         Access::Execute,
-        Touches::Nothing,
+        // Ending what it has started itself harms nobody.
+        Touches::Action("action", &["list", "poll", "kill"]),
         Tier::Full,
         "Background jobs of bash: list them, poll for new output and state, send a line of input, kill.",
         r#"{"type":"object","properties":{"action":{"type":"string","enum":["list","poll","send","kill"]},"id":{"type":"integer"},"input":{"type":"string"}},"required":["action"]}"#,

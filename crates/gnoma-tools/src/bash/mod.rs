@@ -10,6 +10,7 @@ mod job;
 mod jobs;
 mod process;
 mod shell;
+mod strays;
 mod watch;
 
 use std::{pin::pin, sync::Arc, time::Duration};
@@ -27,6 +28,7 @@ use self::{
     jobs::Jobs,
     process::{Ending, Process, Step},
     shell::Shell,
+    strays::Strays,
     watch::Watch,
 };
 use crate::{Options, args};
@@ -142,6 +144,8 @@ impl Shared {
             Duration::from_secs_f64(seconds.clamp(MIN_TIMEOUT_SECONDS, MAX_TIMEOUT_SECONDS))
         });
         let command = arguments.command;
+        let is_walled = self.shell.is_walled(&cx);
+        let strays = is_walled.then(|| Strays::before(&cx.roots));
         let mut process = match self.shell.start(&command, &cx) {
             Ok(process) => process,
             Err(why) => return ToolOutcome::failed(why),
@@ -150,14 +154,17 @@ impl Shared {
             capture: Capture::new(),
             watch: Watch::new(call, cx.progress.clone(), Instant::now()),
         };
-        match follow(&mut process, &mut transcript, &cx, limit).await {
+        let halt = follow(&mut process, &mut transcript, &cx, limit).await;
+        let removed = strays.and_then(|strays| strays.remove()).unwrap_or_default();
+        match halt {
             Halt::Ended(ending) => {
                 process.drain(|text| transcript.push(text)).await;
                 let mut text = transcript.text();
                 if process.is_open() {
                     add_line(&mut text, &self.leave_running(&command, process));
                 }
-                ended(command, ending, text, self.shell.is_walled(&cx))
+                add_line(&mut text, &removed);
+                ended(command, ending, text, is_walled)
             }
             Halt::TimedOut => {
                 process.terminate(|text| transcript.push(text)).await;

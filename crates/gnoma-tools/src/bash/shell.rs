@@ -123,12 +123,12 @@ impl Shell {
     /// The shell with its command, behind walls where there are any.
     fn invocation(&self, shell: &Path, command: &str, cx: &ToolCx) -> Command {
         match (&self.sandbox, self.built()) {
-            (Sandbox::Walled { policy, network_on_grant, .. }, Built::Walls(walls))
+            (Sandbox::Walled { policy, network_on_grant, too_wide, .. }, Built::Walls(walls))
                 if !cx.grant.outside =>
             {
                 // Behind walls a missing shell would show too late to try another.
                 let shell = if is_installed(shell) { shell } else { Path::new(FALLBACK_SHELL) };
-                let policy = narrowed(policy, cx, *network_on_grant);
+                let policy = narrowed(policy, cx, *network_on_grant, too_wide);
                 walls.command(shell, ["-c", command], &policy).into()
             }
             _ => {
@@ -165,28 +165,34 @@ impl Shell {
 }
 
 /// The policy of one command: the workspace, what every command may touch, what its verdict grants.
-fn narrowed(policy: &Policy, cx: &ToolCx, network_on_grant: bool) -> Policy {
+fn narrowed(policy: &Policy, cx: &ToolCx, network_on_grant: bool, too_wide: &[PathBuf]) -> Policy {
     let mut policy = policy.clone();
-    let touches = |granted: &[PathBuf], path: &Path| {
-        granted.iter().any(|granted| granted.starts_with(path) || path.starts_with(granted))
-    };
     for root in cx.roots.iter() {
         policy.protected.extend(PROTECTED.iter().map(|name| root.join(name)));
     }
-    // What a person let the command change or read is neither protected nor hidden from it.
-    policy.protected.retain(|path| !touches(&cx.grant.writable, path));
+    // What a person let the command change or read is neither protected nor hidden from it. A grant
+    // for a folder is none for what is protected or hidden in it.
+    let is_granted =
+        |granted: &[PathBuf], path: &Path| granted.iter().any(|granted| granted.starts_with(path));
+    policy.protected.retain(|path| !is_granted(&cx.grant.writable, path));
     if let Readable::Except(hidden) = &mut policy.readable {
-        hidden.retain(|path| !touches(&cx.grant.paths, path));
+        hidden.retain(|path| !is_granted(&cx.grant.paths, path));
     }
+    // What has become a link since it was found leads nowhere.
+    policy.writable.retain(|path| path.canonicalize().is_ok_and(|real| real == *path));
+    let is_too_wide = |folder: &Path| {
+        too_wide.iter().chain(cx.roots.iter()).any(|place| place.starts_with(folder))
+    };
+    let granted = cx.grant.writable.iter().filter_map(|path| place_of(path));
+    policy.writable.extend(granted.filter(|folder| !is_too_wide(folder)).map(Path::to_path_buf));
     policy.writable.extend(cx.roots.iter().cloned());
-    policy.writable.extend(cx.grant.writable.iter().map(|path| existing(path).to_path_buf()));
     policy.network |= network_on_grant && cx.grant.network;
     policy
 }
 
-/// The path, or the nearest folder above it that is there: something new is made in it.
-fn existing(path: &Path) -> &Path {
-    path.ancestors().find(|path| path.exists()).unwrap_or(path)
+/// The path, or the folder that it is made in.
+fn place_of(path: &Path) -> Option<&Path> {
+    if path.exists() { Some(path) } else { path.parent().filter(|folder| folder.is_dir()) }
 }
 
 /// Whether a shell is where its path says; a bare name is looked for by whoever starts it.

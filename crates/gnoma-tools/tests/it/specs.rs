@@ -33,7 +33,10 @@ fn every_schema_is_an_object_whose_names_fit_the_spec() {
         }
         match spec.touches {
             Touches::Nothing => {}
-            Touches::Path(argument) | Touches::Command(argument) | Touches::Url(argument) => {
+            Touches::Path(argument)
+            | Touches::Command(argument)
+            | Touches::Url(argument)
+            | Touches::Action(argument, _) => {
                 assert!(properties.contains_key(argument), "{}", spec.name);
             }
         }

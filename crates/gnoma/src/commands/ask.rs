@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use anyhow::Result;
 use clap::CommandFactory as _;
+use gnoma_config::settings::Sandbox;
 
 use super::cwd;
 use crate::{
@@ -33,6 +34,11 @@ async fn answer(args: &TurnArgs, around: &Surroundings) -> Result<Exit> {
     };
     let cwd = cwd(args, around)?;
     let loaded = wire::configuration(args, around, &cwd)?;
+    if cwd.parent().is_none() && loaded.settings.sandbox.mode != Sandbox::Off {
+        let text =
+            "the whole system is no workspace: go to the project's folder, or name it with --cwd";
+        return Err(Misuse(text.to_owned()).into());
+    }
     let http = wire::http(&loaded.settings);
     let firewall = guarding::firewall(&loaded.settings, around)?;
     let arm = wire::arm(&loaded.settings, &http, &firewall).await?;

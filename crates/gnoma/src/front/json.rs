@@ -211,7 +211,10 @@ fn redacted(value: &Value, firewall: &Firewall) -> Value {
         Value::String(text) => firewall.text(text).into(),
         Value::Array(items) => items.iter().map(|item| redacted(item, firewall)).collect(),
         Value::Object(fields) => {
-            fields.iter().map(|(name, item)| (name.clone(), redacted(item, firewall))).collect()
+            let field = |(name, item): (&String, &Value)| {
+                (firewall.text(name).into_owned(), redacted(item, firewall))
+            };
+            fields.iter().map(field).collect()
         }
         Value::Null | Value::Bool(_) | Value::Number(_) => value.clone(),
     }

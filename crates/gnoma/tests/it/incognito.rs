@@ -110,7 +110,7 @@ impl Watched {
         let mut args = vec!["--incognito", "--permission", "bypass", &*prompt];
         let system = canary(session, "system");
         // The built-in prompt holds the project's instructions; one of one's own does not.
-        if session % 2 == 0 {
+        if session.is_multiple_of(2) {
             args.extend(["--system", &system]);
         }
         let mut command = self.command(&args);

@@ -132,8 +132,7 @@ async fn commands_see_no_keys_and_no_credentials() {
     world.configure("# my private words\n");
     let mut command = world.command(&["--permission", "bypass", "go"]);
     let keys = ["OPENAI_API_KEY", "GH_TOKEN", "AWS_SECRET_ACCESS_KEY", "NPM_TOKEN", "DB_PASSWORD"];
-    keys.iter().for_each(|name| drop(command.env(name, "canary-of-a-key")));
-    command.env("HARMLESS", "harmless-words");
+    command.envs(keys.map(|name| (name, "canary-of-a-key"))).env("HARMLESS", "harmless-words");
     let ended = crate::support::finish(command.spawn().unwrap()).await;
     assert_eq!(ended.code, Some(0), "{ended:?}");
     let said = result(&world);
@@ -209,7 +208,7 @@ async fn nothing_that_commands_start_outlives_the_program() {
     while !survivors(&nap).is_empty() && ended.elapsed() < MAX_LINGER {
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
-    assert_eq!(survivors(&nap), [PathBuf::new(); 0]);
+    assert_eq!(survivors(&nap), Vec::<PathBuf>::new());
 }
 
 #[tokio::test]
@@ -267,5 +266,15 @@ async fn nothing_outlives_a_program_that_is_killed() {
     while !survivors(&nap).is_empty() && ended.elapsed() < MAX_LINGER {
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
-    assert_eq!(survivors(&nap), [PathBuf::new(); 0]);
+    assert_eq!(survivors(&nap), Vec::<PathBuf>::new());
+}
+
+#[tokio::test]
+async fn what_was_confirmed_is_not_walled_off() {
+    let hook = ".git/hooks/pre-commit";
+    let call = json!({"command": format!("echo x > {hook}")}).to_string();
+    let world = World::new([calls("bash", &call), says("ok")]);
+    fs::create_dir_all(world.project.path().join(".git/hooks")).unwrap();
+    let ended = world.run(&["--permission", "bypass", "--confirm-bypass", "go"]).await;
+    assert!(exists(world.project.path(), hook), "{ended:?}: {}", result(&world));
 }

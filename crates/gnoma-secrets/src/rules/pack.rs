@@ -1,0 +1,169 @@
+//! Reads the rule files and writes them as the tables of [`super::builtin`].
+//!
+//! Only tests need the files: a table that differs from them is written anew, and the test fails so that
+//! it is looked at.
+
+use std::{fs, path::PathBuf};
+
+use serde::Deserialize;
+
+use super::{
+    Rule,
+    builtin::{self, AT_KEYWORD, AT_WORD, FIELD, FIRST_OFFSET, WORD},
+    plan::{Plan, SearchPlace, derived_keywords},
+};
+use crate::keywords::Keyword;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RuleFile {
+    rule: Vec<Rule>,
+}
+
+fn path(name: &str) -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(name)
+}
+
+/// All rules, in the order of the names of their files.
+pub(super) fn sources() -> Vec<Rule> {
+    let mut paths: Vec<_> =
+        fs::read_dir(path("rules")).unwrap().map(|entry| entry.unwrap().path()).collect();
+    paths.sort();
+    let mut rules = Vec::new();
+    for path in paths {
+        let file: RuleFile = toml::from_str(&fs::read_to_string(&path).unwrap())
+            .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        let family = path.file_stem().unwrap().to_string_lossy().into_owned();
+        rules.extend(file.rule.into_iter().map(|mut rule| {
+            if rule.family.is_empty() {
+                rule.family.clone_from(&family);
+            }
+            if rule.keywords.is_empty() {
+                rule.keywords = derived_keywords(&rule.pattern);
+            }
+            rule
+        }));
+    }
+    rules
+}
+
+fn line(rule: &Rule, plan: &Plan) -> String {
+    let place = match plan.place {
+        SearchPlace::AtKeyword => AT_KEYWORD.to_owned(),
+        SearchPlace::AtWord => AT_WORD.to_owned(),
+        SearchPlace::Around(distance) => distance.to_string(),
+    };
+    let mut fields = vec![
+        rule.id.clone(),
+        rule.family.clone(),
+        place,
+        plan.longest.to_string(),
+        plan.run.length.to_string(),
+        plan.run.alphabets.to_string(),
+        rule.min_entropy.map_or_else(String::new, |bits| bits.to_string()),
+        rule.reach.to_string(),
+        rule.near.join(&WORD.to_string()),
+        rule.pattern.clone(),
+    ];
+    fields.extend(rule.allow.iter().cloned());
+    for field in &fields {
+        assert!(!field.contains([FIELD, '\n', '\r']), "`{}` holds a tab or a line break", rule.id);
+    }
+    assert!(!rule.near.concat().contains(WORD), "`{}` has `{WORD}` in `near`", rule.id);
+    fields.join(&FIELD.to_string()) + "\n"
+}
+
+fn rules_table(rules: &[Rule]) -> String {
+    rules.iter().map(|rule| line(rule, &Plan::new(rule))).collect()
+}
+
+fn keywords_table(rules: &[Rule]) -> String {
+    let mut lines = Vec::new();
+    for (number, rule) in rules.iter().enumerate() {
+        for word in &rule.keywords {
+            let word = word.to_ascii_lowercase();
+            let keyword = Keyword::new(&word, number).unwrap();
+            let offset = char::from(FIRST_OFFSET + u8::try_from(keyword.rarest).unwrap());
+            let text = format!("{offset}{word}{FIELD}{number}\n");
+            lines.push((keyword.group(), word, number, text));
+        }
+    }
+    lines.sort();
+    lines.into_iter().map(|(.., text)| text).collect()
+}
+
+#[test]
+fn the_tables_say_what_the_rule_files_say() {
+    let rules = sources();
+    let tables = [
+        ("data/rules.table", rules_table(&rules)),
+        ("data/keywords.table", keywords_table(&rules)),
+    ];
+    let mut changed = Vec::new();
+    for (name, table) in tables {
+        if fs::read_to_string(path(name)).ok().as_ref() != Some(&table) {
+            fs::write(path(name), table).unwrap();
+            changed.push(name);
+        }
+    }
+    assert!(changed.is_empty(), "the rule files changed, so {changed:?} were written: test again");
+}
+
+#[test]
+fn every_line_is_read_as_it_was_written() {
+    assert_eq!(builtin::lines().count(), sources().len());
+    for written in builtin::lines() {
+        let (rule, plan) = builtin::read(written).unwrap();
+        assert_eq!(line(&rule, &plan).trim_end_matches('\n'), written);
+        assert_eq!(builtin::names(written), (rule.id.as_str(), rule.family.as_str()));
+    }
+    let mut read: Vec<_> = builtin::keywords().map(|word| (word.value, word.word)).collect();
+    read.sort_unstable();
+    let mut expected = Vec::new();
+    let sources = sources();
+    for (number, rule) in sources.iter().enumerate() {
+        expected.extend(rule.keywords.iter().map(|word| (number, word.to_ascii_lowercase())));
+    }
+    expected.sort_unstable();
+    assert!(read.into_iter().eq(expected.iter().map(|(number, word)| (*number, word.as_str()))));
+    let is_rarest = |word: Keyword| Keyword::new(word.word, 0).unwrap().rarest == word.rarest;
+    assert!(builtin::keywords().all(is_rarest));
+}
+
+#[test]
+fn a_rule_file_with_an_unknown_field_is_an_error_that_names_it() {
+    let error = toml::from_str::<RuleFile>("[[rule]]\nid = 'a'\npatern = 'b'").err().unwrap();
+    assert!(error.to_string().contains("patern"), "{error}");
+}
+
+#[test]
+fn keywords_are_derived_from_patterns_whose_beginnings_are_few() {
+    assert_eq!(
+        derived_keywords(r"(?i)\b(?:some|other)[ _]?name\w*"),
+        ["other name", "other_name", "othername", "some name", "some_name", "somename"]
+    );
+    assert_eq!(derived_keywords(r"Acme\d|acme_"), ["acme"]);
+    for unbounded in [r"\w{3}name", r"[a-z]+", "ab", "(?:long|ab)"] {
+        assert!(derived_keywords(unbounded).is_empty(), "{unbounded}");
+    }
+}
+#[test]
+fn zz_probe() {
+    for rule in sources() {
+        let plan = Plan::new(&rule);
+        if let SearchPlace::Around(n) = plan.place {
+            let d = derived_keywords(&rule.pattern);
+            println!(
+                "ZZ {} {} {} {} {:?}",
+                rule.id,
+                n,
+                rule.keywords.len(),
+                d.len(),
+                d.iter()
+                    .filter(|b| !rule.keywords.iter().any(|k| b.starts_with(k.as_str())))
+                    .take(6)
+                    .collect::<Vec<_>>()
+            );
+        }
+    }
+}

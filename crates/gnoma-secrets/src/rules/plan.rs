@@ -1,0 +1,119 @@
+//! What is known of a rule without building its pattern, which costs a hundred times as much.
+//!
+//! For built-in rules all this stands in the table they come in ([`super::builtin`]).
+
+use regex_automata::util::syntax;
+use regex_syntax::hir::{
+    Hir, Look,
+    literal::{Extractor, Literal},
+};
+
+use super::{MAX_REACH, Rule, shape::Run};
+
+/// Deepest nesting of groups in a pattern.
+const MAX_NESTING: u32 = 64;
+/// What is searched around a keyword when a pattern has no longest match, and at most.
+const MAX_WINDOW: usize = 512;
+/// Beginnings of a pattern that are compared with its keywords.
+const MAX_BEGINNINGS: usize = 512;
+/// Shorter beginnings stand everywhere.
+const MIN_DERIVED_BYTES: usize = 4;
+/// A match that fills its window makes the window grow to at most this.
+pub(super) const MAX_GROWN_WINDOW: usize = 16 << 10;
+
+/// Where to search for a rule, and what has to be there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Plan {
+    /// Where matches stand.
+    pub(crate) place: SearchPlace,
+    /// A match ends at most this far behind its start.
+    pub(crate) longest: usize,
+    /// What every match holds.
+    pub(crate) run: Run,
+}
+
+/// Where a rule is searched when one of its keywords stands in the text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum SearchPlace {
+    /// Every match begins with a keyword: nowhere else.
+    AtKeyword,
+    /// The same, and the keyword begins a word.
+    AtWord,
+    /// That many bytes on each side of it.
+    Around(usize),
+}
+
+impl Plan {
+    /// A pattern that cannot be read is searched nowhere; building it says why.
+    pub(crate) fn new(rule: &Rule) -> Self {
+        let Ok(pattern) = syntax::parse_with(&rule.pattern, &bytes_syntax()) else {
+            let run = Run { length: 1, alphabets: 0 };
+            return Self { place: SearchPlace::AtKeyword, longest: 0, run };
+        };
+        let longest = pattern.properties().maximum_len().unwrap_or(MAX_GROWN_WINDOW);
+        Self {
+            place: search_place(rule, &pattern),
+            longest: longest.min(MAX_GROWN_WINDOW),
+            run: Run::of(&pattern),
+        }
+    }
+}
+
+/// Patterns are over bytes, and letters are those of ASCII.
+pub(super) fn bytes_syntax() -> syntax::Config {
+    syntax::Config::new().unicode(false).utf8(false).nest_limit(MAX_NESTING)
+}
+
+/// Where matches of the rule can stand.
+fn search_place(rule: &Rule, pattern: &Hir) -> SearchPlace {
+    let properties = pattern.properties();
+    if rule.at_keyword || begins_with_keyword(rule) {
+        let at_word = properties.look_set_prefix().contains(Look::WordAscii);
+        let is_word_like = |word: &String| word.as_bytes().first().is_some_and(is_word);
+        return if at_word && rule.keywords.iter().all(is_word_like) {
+            SearchPlace::AtWord
+        } else {
+            SearchPlace::AtKeyword
+        };
+    }
+    let longest = properties.maximum_len().unwrap_or(MAX_WINDOW);
+    SearchPlace::Around(longest.min(MAX_WINDOW).max(rule.reach.min(MAX_REACH)))
+}
+
+/// Whether `\b` takes the byte for a part of a word.
+pub(super) fn is_word(byte: &u8) -> bool {
+    byte.is_ascii_alphanumeric() || *byte == b'_'
+}
+
+/// Whether every match of the pattern begins with one of the rule's keywords.
+fn begins_with_keyword(rule: &Rule) -> bool {
+    let begins_with =
+        |beginning: &String, word: &String| beginning.starts_with(&word.to_ascii_lowercase());
+    beginnings(&rule.pattern).is_some_and(|beginnings| {
+        let known = |beginning| rule.keywords.iter().any(|word| begins_with(beginning, word));
+        beginnings.iter().all(known)
+    })
+}
+
+/// Keywords for a rule that has none: the beginnings of its matches, if they are few and long enough.
+pub(crate) fn derived_keywords(pattern: &str) -> Vec<String> {
+    let mut words = beginnings(pattern).unwrap_or_default();
+    words.sort();
+    words.dedup_by(|longer, shorter| longer.starts_with(shorter.as_str()));
+    if words.iter().any(|word| word.len() < MIN_DERIVED_BYTES) {
+        words.clear();
+    }
+    words
+}
+
+/// What matches of the pattern can begin with, in lower case.
+fn beginnings(pattern: &str) -> Option<Vec<String>> {
+    // Keywords are compared without letter case anyway, and one spelling is enough to compare.
+    let pattern = pattern.strip_prefix("(?i)").unwrap_or(pattern);
+    let pattern = syntax::parse_with(pattern, &bytes_syntax()).ok()?;
+    let mut extractor = Extractor::new();
+    extractor.limit_total(MAX_BEGINNINGS);
+    let beginnings = extractor.extract(&pattern);
+    let text = |literal: &Literal| String::from_utf8(literal.as_bytes().to_ascii_lowercase()).ok();
+    beginnings.literals()?.iter().map(text).collect()
+}

@@ -168,6 +168,9 @@ pub struct Grant {
     pub writable: Vec<PathBuf>,
     /// A command may use the network.
     pub network: bool,
+    /// A command was taken to change nothing, so it is held to that: it writes nowhere but in
+    /// temporary folders.
+    pub reads_only: bool,
     /// A command runs outside the sandbox. Only a person gives this, never an argument of the call.
     pub outside: bool,
 }

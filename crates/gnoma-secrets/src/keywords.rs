@@ -96,6 +96,8 @@ pub(crate) struct Keywords {
 struct Word {
     value: u16,
     group: u16,
+    /// The letters of the group, in lower case: digits and signs of one class are many.
+    rarest: [u8; MIN_WORD_BYTES],
     group_end: u8,
     length: u8,
     letters: u32,
@@ -138,6 +140,7 @@ impl Keywords {
         self.words.push(Word {
             value: u16::try_from(keyword.value).ok()?,
             group: u16::try_from(group).ok()?,
+            rarest: letters_before(word, end)?,
             group_end: u8::try_from(end).ok()?,
             letters: u32::try_from(self.letters.len()).ok()?,
             length: u8::try_from(word.len()).ok()?,
@@ -192,7 +195,11 @@ impl Keywords {
         let (Some(&from), Some(&to)) = (self.starts.get(group), self.starts.get(group + 1)) else {
             return;
         };
+        let Some(rarest) = letters_before(text, end) else { return };
         for word in self.words.get(usize::from(from)..usize::from(to)).unwrap_or_default() {
+            if word.rarest != rarest {
+                continue;
+            }
             let Some(start) = end.checked_sub(usize::from(word.group_end)) else { continue };
             let place = start..start + usize::from(word.length);
             let letters = word.letters as usize..word.letters as usize + usize::from(word.length);
@@ -202,6 +209,12 @@ impl Keywords {
             }
         }
     }
+}
+
+/// The letters of the group that ends at `end`, in lower case.
+fn letters_before(text: &[u8], end: usize) -> Option<[u8; MIN_WORD_BYTES]> {
+    let letters = text.get(..end)?.last_chunk::<MIN_WORD_BYTES>()?;
+    Some(letters.map(|letter| letter.to_ascii_lowercase()))
 }
 
 fn byte_before(text: &[u8], at: usize) -> Option<&u8> {

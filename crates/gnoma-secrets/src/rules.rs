@@ -6,10 +6,9 @@
 //! [[rule]]
 //! id = "github-pat"            # kebab-case, unique; people see it in placeholders
 //! about = "GitHub personal access token"
-//! keywords = ["ghp_"]          # one of them must stand near the match, in any letter case; may be left
-//!                              # out if the pattern begins with one of a few names
+//! keywords = ["ghp_"]          # one of them must stand near the match, in any letter case
 //! pattern = '''\b(ghp_[A-Za-z0-9]{36})\b'''  # first group is the secret, else the whole match
-//! at_keyword = true            # optional: a match always begins with a keyword (many names: faster)
+//! at_keyword = true            # optional: a match always begins with a keyword, one of many names
 //! min_entropy = 3.0            # optional: Shannon bits per character of the secret
 //! near = ["github"]            # optional: one of these words stands within `reach` bytes
 //! reach = 80                   # optional: that distance, before and after the match
@@ -58,8 +57,7 @@ pub struct Rule {
     #[serde(default)]
     pub about: String,
     /// Words of which one must stand within reach of the match; compared without letter case.
-    /// Where there are none, those that matches begin with are taken; if these are many or short, the
-    /// rule is tried on all text, which only rules of users may ask for.
+    /// Empty only in rules of users, which then are tried on all text.
     #[serde(default)]
     pub keywords: Vec<String>,
     /// Promises that every match begins with a keyword, so that the pattern is tried nowhere else.

@@ -6,7 +6,7 @@
 use std::{
     fs::{self, File, OpenOptions},
     io::{self, Read},
-    os::unix::fs::{DirBuilderExt, OpenOptionsExt},
+    os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt},
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -33,6 +33,9 @@ const LOG_KEPT_BYTES: i64 = 32 * 1024 * 1024;
 /// Where the schema's text stands at the latest.
 const MARK_WITHIN_BYTES: u64 = 64 * 1024;
 
+/// Ending of the file that says a database is damaged.
+const DOUBT: &str = "doubt";
+
 /// First bytes of every SQLite 3 file.
 const MAGIC: &[u8] = b"SQLite format 3\0";
 
@@ -46,6 +49,7 @@ pub(crate) fn open(options: &Options) -> Result<(Connection, Option<Rescued>)> {
     }
     match look_at(&path)? {
         Found::Nothing => make_file(&path)?,
+        Found::Ours if beside(&path, DOUBT).exists() => return rescue(options, &path),
         Found::Ours => {}
         Found::Foreign => return Err(foreign(&path)),
         Found::Broken => return rescue(options, &path),
@@ -59,28 +63,47 @@ pub(crate) fn open(options: &Options) -> Result<(Connection, Option<Rescued>)> {
 fn rescue(options: &Options, path: &Path) -> Result<(Connection, Option<Rescued>)> {
     let rescued = salvage::rescue(options, path)?;
     let connection = open_sound(options, path)?;
+    let doubt = beside(path, DOUBT);
+    if doubt.exists() {
+        fs::remove_file(&doubt).map_err(|error| from_io("cannot remove", &doubt, &error))?;
+    }
     Ok((connection, Some(rescued)))
 }
 
 fn open_sound(options: &Options, path: &Path) -> Result<Connection> {
     let mut connection = connect(path, options.patience, journal_for(options))?;
     migrate::forward(&mut connection)?;
-    let doubt = beside(path, "doubt");
-    if doubt.exists() {
-        check(&connection)?;
-        fs::remove_file(&doubt).map_err(|error| from_io("cannot remove", &doubt, &error))?;
-    }
     // Reads a page of each table: what is plainly broken shows now and not in the middle of a turn.
     connection
-        .query_row("SELECT (SELECT max(id) FROM entry), (SELECT max(changed_ms) FROM session)", [], |_| Ok(()))
+        .query_row(
+            "SELECT (SELECT max(id) FROM entry), (SELECT max(changed_ms) FROM session)",
+            [],
+            |_| Ok(()),
+        )
         .explain()?;
     Ok(connection)
 }
 
-/// Remembers that a database gave wrong answers; the next start looks at all of it.
+/// Remembers that a database was found damaged; the next start sets it aside.
 pub(crate) fn doubt(path: &Path) {
     // Without the note the next start may miss the damage, but nothing is lost by that.
-    drop(private_file(&beside(path, "doubt")));
+    drop(private_file(&beside(path, DOUBT)));
+}
+
+/// Tells one file from another that has taken its name.
+pub(crate) fn identity(path: &Path) -> Option<(u64, u64)> {
+    fs::metadata(path).ok().map(|facts| (facts.dev(), facts.ino()))
+}
+
+/// Fails once another process has put a recovered database in the place of the open one.
+pub(crate) fn still(path: &Path, opened: Option<(u64, u64)>) -> Result<()> {
+    if identity(path) == opened {
+        return Ok(());
+    }
+    Err(StoreError::new(
+        StoreErrorKind::Io,
+        "the session database was moved or replaced while it was open; start gnoma again",
+    ))
 }
 
 /// Reads the whole database and says whether it is sound.
@@ -96,8 +119,10 @@ pub(crate) fn connect(path: &Path, patience: Duration, journal: Journal) -> Resu
     let connection = Connection::open_with_flags(path, flags).explain()?;
     connection.busy_timeout(patience).explain()?;
     connection.set_prepared_statement_cache_capacity(64);
-    // Only heard while the file is empty: room of deleted sessions can be given back later.
-    connection.pragma_update(None, "auto_vacuum", "INCREMENTAL").explain()?;
+    if fs::metadata(path).is_ok_and(|facts| facts.len() == 0) {
+        // Room of deleted sessions can be given back later. Must be said before the first page.
+        connection.pragma_update(None, "auto_vacuum", "INCREMENTAL").explain()?;
+    }
     set_journal(&connection, journal, patience)?;
     for (name, value) in [
         ("wal_autocheckpoint", LOG_PAGES),
@@ -107,9 +132,17 @@ pub(crate) fn connect(path: &Path, patience: Duration, journal: Journal) -> Resu
         ("foreign_keys", 1),
     ] {
         // Some of these answer with a row, some do not.
-        connection.pragma_update_and_check(None, name, value, |_| Ok(())).or_else(no_answer).explain()?;
+        connection
+            .pragma_update_and_check(None, name, value, |_| Ok(()))
+            .or_else(no_answer)
+            .explain()?;
     }
     connection.pragma_update(None, "synchronous", "NORMAL").explain()?;
+    // What is deleted is overwritten where that costs no further write.
+    connection
+        .pragma_update_and_check(None, "secure_delete", "FAST", |_| Ok(()))
+        .or_else(no_answer)
+        .explain()?;
     Ok(connection)
 }
 
@@ -125,10 +158,12 @@ fn set_journal(connection: &Connection, journal: Journal, patience: Duration) ->
     let mut waits = Waits::new(patience);
     loop {
         let set = match journal {
-            Journal::Auto => set_journal_once(connection, "WAL").and_then(|mode| match mode.as_str() {
-                "wal" => Ok(mode),
-                _ => set_journal_once(connection, "TRUNCATE"),
-            }),
+            Journal::Auto => {
+                set_journal_once(connection, "WAL").and_then(|mode| match mode.as_str() {
+                    "wal" => Ok(mode),
+                    _ => set_journal_once(connection, "TRUNCATE"),
+                })
+            }
             Journal::Rollback => set_journal_once(connection, "TRUNCATE"),
         };
         match set.explain() {
@@ -156,12 +191,18 @@ pub(crate) fn journal_for(options: &Options) -> Journal {
 fn is_network(folder: &Path) -> bool {
     // NFS, SMB, CIFS, SMB2, 9P, Ceph, AFS, Lustre and FUSE, as in statfs(2).
     const NETWORK: [u32; 9] = [
-        0x6969, 0x517B, 0xFF53_4D42, 0xFE53_4D42, 0x0102_1997, 0x00C3_6400, 0x5346_414F,
-        0x0BD0_0BD0, 0x6573_5546,
+        0x6969,
+        0x517B,
+        0xFF53_4D42,
+        0xFE53_4D42,
+        0x0102_1997,
+        0x00C3_6400,
+        0x5346_414F,
+        0x0BD0_0BD0,
+        0x6573_5546,
     ];
-    rustix::fs::statfs(folder).is_ok_and(|facts| {
-        NETWORK.iter().any(|kind| i128::from(*kind) == i128::from(facts.f_type))
-    })
+    rustix::fs::statfs(folder)
+        .is_ok_and(|facts| NETWORK.iter().any(|kind| i128::from(*kind) == i128::from(facts.f_type)))
 }
 
 #[cfg(not(target_os = "linux"))]
@@ -239,7 +280,9 @@ fn judge(head: &[u8]) -> Found {
         return Found::Ours;
     }
     let sound = head.starts_with(MAGIC);
-    let application = head.get(68..72).map(|bytes| bytes.iter().fold(0_i32, |id, byte| (id << 8) | i32::from(*byte)));
+    let application = head
+        .get(68..72)
+        .map(|bytes| bytes.iter().fold(0_i32, |id, byte| (id << 8) | i32::from(*byte)));
     let marked = contains(head, schema::MARK.as_bytes());
     match application {
         Some(schema::APPLICATION_ID) if sound => Found::Ours,

@@ -14,13 +14,22 @@ pub(crate) fn from_sqlite(error: &rusqlite::Error) -> StoreError {
         Some(ErrorCode::ReadOnly | ErrorCode::CannotOpen | ErrorCode::PermissionDenied) => {
             StoreErrorKind::ReadOnly
         }
-        Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => StoreErrorKind::Damaged,
         Some(
             ErrorCode::DatabaseBusy
             | ErrorCode::DatabaseLocked
             | ErrorCode::FileLockingProtocolFailed,
         ) => StoreErrorKind::Busy,
-        _ => StoreErrorKind::Io,
+        // Our statements are sound: when they fail as such, or a value is not of its column's kind,
+        // the tables are not what they should be.
+        Some(
+            ErrorCode::DatabaseCorrupt
+            | ErrorCode::NotADatabase
+            | ErrorCode::ConstraintViolation
+            | ErrorCode::TypeMismatch
+            | ErrorCode::Unknown,
+        )
+        | None => StoreErrorKind::Damaged,
+        Some(_) => StoreErrorKind::Io,
     };
     let cause = match error {
         rusqlite::Error::SqliteFailure(_, Some(words)) => words.clone(),
@@ -65,7 +74,8 @@ fn sentence(kind: &StoreErrorKind, cause: &str) -> String {
              is readable is recovered"
         ),
         StoreErrorKind::Busy => {
-            "other gnoma processes kept the session database busy for too long; try again".to_owned()
+            "other gnoma processes kept the session database busy for too long; try again"
+                .to_owned()
         }
         StoreErrorKind::Held { .. }
         | StoreErrorKind::NotFound

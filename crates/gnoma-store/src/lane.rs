@@ -79,14 +79,16 @@ pub(crate) struct Lane {
 }
 
 impl Lane {
-    /// A lane whose jobs change the database.
+    /// A lane whose jobs change the database. Before each transaction `may_write` is asked; at the
+    /// end `last` is called.
     pub(crate) fn writing(
         connection: Connection,
+        may_write: impl Fn() -> Result<()> + Send + 'static,
         last: impl FnOnce(&Connection) + Send + 'static,
     ) -> Result<Self> {
         let (queue, mut jobs) = mpsc::channel::<Box<dyn Job>>(QUEUE_JOBS);
         let thread = spawn("gnoma-store-writer", move || {
-            let mut writer = Writer { connection, flushes: false };
+            let mut writer = Writer { connection, may_write, flushes: false };
             while let Some(first) = jobs.blocking_recv() {
                 writer.transact(batch(first, &mut jobs));
             }
@@ -181,13 +183,14 @@ fn read(connection: &Connection, job: &mut dyn Job) -> Result<()> {
     outcome.and(ended)
 }
 
-struct Writer {
+struct Writer<M> {
     connection: Connection,
+    may_write: M,
     /// Commits wait for the disk now.
     flushes: bool,
 }
 
-impl Writer {
+impl<M: Fn() -> Result<()>> Writer<M> {
     fn transact(&mut self, mut batch: Vec<Box<dyn Job>>) {
         let outcomes = self.run(&mut batch);
         match outcomes {
@@ -206,6 +209,7 @@ impl Writer {
 
     /// The outcome of each job; an error when nothing of the batch was kept.
     fn run(&mut self, batch: &mut [Box<dyn Job>]) -> Result<Vec<Result<()>>> {
+        (self.may_write)()?;
         let flush = batch.iter().any(|job| job.durability() == Durability::Disk);
         self.set_flushing(flush)?;
         self.connection.execute_batch("BEGIN IMMEDIATE").explain()?;

@@ -6,10 +6,13 @@
 //! reads settings or the environment, and nothing is written that the caller's redaction has not
 //! seen.
 
+mod adopt;
 pub mod checkpoint;
 mod db;
 mod error;
+pub mod export;
 mod ids;
+pub mod import;
 mod lane;
 mod lock;
 mod migrate;

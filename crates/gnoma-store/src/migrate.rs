@@ -41,7 +41,8 @@ fn forward_to(connection: &mut Connection, target: usize) -> Result<()> {
 }
 
 fn version(connection: &Connection) -> Result<usize> {
-    let version: i64 = connection.pragma_query_value(None, "user_version", |row| row.get(0)).explain()?;
+    let version: i64 =
+        connection.pragma_query_value(None, "user_version", |row| row.get(0)).explain()?;
     usize::try_from(version).map_err(|_| too_new(version))
 }
 
@@ -76,8 +77,7 @@ fn words(connection: &Connection) -> Result<()> {
     let mut entries = connection.prepare("SELECT id, session, body FROM entry").explain()?;
     let mut rows = entries.query([]).explain()?;
     while let Some(row) = rows.next().explain()? {
-        let (id, session): (i64, i64) =
-            (row.get(0).explain()?, row.get(1).explain()?);
+        let (id, session): (i64, i64) = (row.get(0).explain()?, row.get(1).explain()?);
         let body: String = row.get(2).explain()?;
         count_old(connection, id, session, &body)?;
     }

@@ -17,13 +17,12 @@ pub(crate) enum Mend {
 /// What to do so that `path`, oldest first, is legal. Calls of the last message may stay open: they
 /// are answered when the session is taken in hand.
 pub(crate) fn mend(path: &[(i64, Record)]) -> Vec<(i64, Mend)> {
-    let messages: Vec<(i64, &Arc<Message>)> = path
-        .iter()
-        .filter_map(|(id, record)| match record {
-            Record::Message(message) => Some((*id, message)),
-            _ => None,
-        })
-        .collect();
+    let messages: Vec<(i64, &Arc<Message>)> =
+        path.iter()
+            .filter_map(|(id, record)| {
+                if let Record::Message(message) = record { Some((*id, message)) } else { None }
+            })
+            .collect();
     let mut mends = Vec::new();
     let mut open: Option<(i64, &Message)> = None;
     for (id, message) in messages {

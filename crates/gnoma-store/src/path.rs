@@ -9,11 +9,7 @@ use crate::{
 };
 
 /// Reads the stretch `request` asks for.
-pub(crate) fn load(
-    connection: &Connection,
-    id: &SessionId,
-    request: PageRequest,
-) -> Result<Page> {
+pub(crate) fn load(connection: &Connection, id: &SessionId, request: PageRequest) -> Result<Page> {
     let known = session::find(connection, id)?;
     let tip = match request.tip {
         Some(tip) => Some(session::within(connection, &known, id, tip)?),
@@ -24,11 +20,7 @@ pub(crate) fn load(
     Ok(page)
 }
 
-fn back_from(
-    connection: &Connection,
-    tip: Option<i64>,
-    request: PageRequest,
-) -> Result<Page> {
+fn back_from(connection: &Connection, tip: Option<i64>, request: PageRequest) -> Result<Page> {
     let mut page = Page::default();
     let mut bytes = 0_usize;
     let mut next = tip;

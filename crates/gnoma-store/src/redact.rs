@@ -33,9 +33,9 @@ pub(crate) fn record(redact: &Redact, record: &Record) -> Result<Record> {
         }
         Record::Checkpoint { id } => Record::Checkpoint { id: words(redact, id) },
         Record::Title { text } => Record::Title { text: words(redact, text) },
-        Record::Interrupted { calls } => Record::Interrupted {
-            calls: calls.iter().map(|call| call_id(redact, call)).collect(),
-        },
+        Record::Interrupted { calls } => {
+            Record::Interrupted { calls: calls.iter().map(|call| call_id(redact, call)).collect() }
+        }
         Record::Used(usage) => Record::Used(*usage),
         Record::Rewound { from } => Record::Rewound { from: *from },
         Record::Tombstone { of } => Record::Tombstone { of: *of },
@@ -173,7 +173,11 @@ fn redact_value(redact: &Redact, value: &mut Value) -> bool {
             }
         },
         Value::Array(items) => {
-            items.iter_mut().fold(false, |changed, item| redact_value(redact, item) || changed)
+            let mut changed = false;
+            for item in items {
+                changed |= redact_value(redact, item);
+            }
+            changed
         }
         Value::Object(fields) => {
             let mut changed = false;

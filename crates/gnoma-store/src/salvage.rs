@@ -182,7 +182,7 @@ fn build(options: &Options, source: &Path, target: &Path) -> Result<Rescued> {
     let mut new = db::connect(target, options.patience, Journal::Rollback)?;
     migrate::forward(&mut new)?;
     let transaction = new.transaction().explain()?;
-    let size = fs::metadata(source).map(|facts| facts.len()).unwrap_or(0);
+    let size = fs::metadata(source).map_or(0, |facts| facts.len());
     let found = match Connection::open(source) {
         Ok(old) => read(&old, size),
         Err(_) => Found::default(),
@@ -309,8 +309,11 @@ fn write(options: &Options, new: &Connection, found: Found) -> Result<Rescued> {
     }
     for (number, tip) in &tips {
         let tip = tip.or_else(|| latest.get(number).copied());
-        new.execute("UPDATE session SET tip = coalesce(?2, fork_entry) WHERE number = ?1", params![number, tip])
-            .explain()?;
+        new.execute(
+            "UPDATE session SET tip = coalesce(?2, fork_entry) WHERE number = ?1",
+            params![number, tip],
+        )
+        .explain()?;
         mend_path(new, tip)?;
     }
     let sessions: i64 = new
@@ -349,12 +352,9 @@ fn insert_session(new: &Connection, old: &OldSession, alive: &HashSet<i64>) -> R
 fn insert_lost_session(options: &Options, new: &Connection, first: &OldEntry) -> Result<()> {
     let start = NewSession { at_ms: first.at_ms, title: None };
     let id = session::begin(new, &options.project, &start)?;
-    new.execute(
-        "UPDATE session SET number = ?2 WHERE id = ?1",
-        params![id.as_str(), first.session],
-    )
-    .explain()
-    .map(|_| ())
+    new.execute("UPDATE session SET number = ?2 WHERE id = ?1", params![id.as_str(), first.session])
+        .explain()
+        .map(|_| ())
 }
 
 fn insert_entry(new: &Connection, entry: OldEntry, parent: Option<i64>) -> Result<()> {

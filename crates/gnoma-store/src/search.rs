@@ -14,6 +14,9 @@ use crate::{
 /// Most words of a query; more find nothing that fewer do not.
 const MAX_WORDS: usize = 16;
 
+/// Shortest beginning of a word that is looked for; shorter ones begin half of the dictionary.
+const BEGINNING_CHARS: usize = 4;
+
 /// Finds looked at before one stops.
 const MAX_FINDS: usize = 5000;
 
@@ -29,8 +32,13 @@ const BEFORE_CHARS: usize = 50;
 /// At most `max` places where all words of `query` occur.
 pub(crate) fn search(connection: &Connection, query: &str, max: usize) -> Result<Vec<Hit>> {
     let words = words_of(query);
-    let Some(expression) = expression(&words) else { return Ok(Vec::new()) };
-    let places = places(connection, &expression, max)?;
+    let Some(whole_words) = expression(&words) else { return Ok(Vec::new()) };
+    let mut places = places(connection, &whole_words, max)?;
+    let may_begin = words.last().is_some_and(|word| word.chars().count() >= BEGINNING_CHARS);
+    if places.is_empty() && may_begin {
+        // A beginning stands for many words and takes longer: only where nothing has it whole.
+        places = self::places(connection, &format!("{whole_words}*"), max)?;
+    }
     places
         .into_iter()
         .map(|place| {
@@ -119,7 +127,7 @@ fn words_of(query: &str) -> Vec<&str> {
 fn expression(words: &[&str]) -> Option<String> {
     let quoted: Vec<_> =
         words.iter().map(|word| format!("\"{}\"", word.replace(['"', '\0'], " "))).collect();
-    (!quoted.is_empty()).then(|| format!("{}*", quoted.join(" ")))
+    (!quoted.is_empty()).then(|| quoted.join(" "))
 }
 
 /// The surroundings of the first word that is found as it was typed.

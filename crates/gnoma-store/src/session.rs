@@ -54,15 +54,10 @@ pub(crate) fn find(connection: &Connection, id: &SessionId) -> Result<Known> {
 }
 
 /// Begins a session.
-pub(crate) fn begin(
-    connection: &Connection,
-    project: &str,
-    new: &NewSession,
-) -> Result<SessionId> {
+pub(crate) fn begin(connection: &Connection, project: &str, new: &NewSession) -> Result<SessionId> {
     for _ in 0..ID_TRIES {
-        let chance: i64 = connection
-            .query_row("SELECT random()", [], |row| row.get(0))
-            .explain()?;
+        let chance: i64 =
+            connection.query_row("SELECT random()", [], |row| row.get(0)).explain()?;
         let id = ids::session_id(new.at_ms, chance);
         let made = connection
             .execute(
@@ -395,9 +390,7 @@ pub(crate) fn list(
     );
     connection
         .prepare_cached(&sql)
-        .and_then(|mut find| {
-            find.query_map([whole(max)], |row| read_facts(row, me))?.collect()
-        })
+        .and_then(|mut find| find.query_map([whole(max)], |row| read_facts(row, me))?.collect())
         .explain()
 }
 

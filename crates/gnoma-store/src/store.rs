@@ -9,14 +9,15 @@ use std::{
 };
 
 use gnoma_core::store::{
-    EntryId, Hit, NewEntry, NewSession, Page, PageRequest, SessionFacts, SessionId, SessionStore,
-    StoreErrorKind, Stored, Taken,
+    Durability, EntryId, Hit, NewEntry, NewSession, Page, PageRequest, SessionFacts, SessionId,
+    SessionStore, StoreErrorKind, Stored, Taken,
 };
 use rusqlite::Connection;
 
 use crate::{
-    db,
+    adopt, db,
     error::{Explain, Result},
+    import::Imported,
     lane::Lane,
     lock::{self, Identity},
     options::Options,
@@ -60,15 +61,19 @@ impl Store {
     pub fn open(options: Options) -> Result<Opened> {
         let (connection, rescued) = db::open(&options)?;
         let path = options.path();
-        let token = connection
-            .query_row("SELECT hex(randomblob(8))", [], |row| row.get(0))
-            .explain()?;
+        let token =
+            connection.query_row("SELECT hex(randomblob(8))", [], |row| row.get(0)).explain()?;
         let identity = Arc::new(Identity::of_this_process(token));
         let leaving = Arc::clone(&identity);
-        let writer = Lane::writing(connection, move |connection| {
-            // A hold that stays behind is taken over when this process is gone.
-            drop(lock::release_all(connection, &leaving));
-        })?;
+        let (file, opened) = (path.clone(), db::identity(&path));
+        let writer = Lane::writing(
+            connection,
+            move || db::still(&file, opened),
+            move |connection| {
+                // A hold that stays behind is taken over when this process is gone.
+                drop(lock::release_all(connection, &leaving));
+            },
+        )?;
         let journal = db::journal_for(&options);
         let readers = (0..READING_LANES)
             .map(|_| Lane::reading(db::connect(&path, options.patience, journal)?))
@@ -97,6 +102,26 @@ impl Store {
     pub async fn prune(&self, retention: Retention, now_ms: i64) -> Result<Pruned> {
         let me = Arc::clone(&self.identity);
         self.change(move |connection| retention::prune(connection, &me, retention, now_ms)).await
+    }
+
+    /// Adds what was imported as a new session, all of it or nothing, through the same redaction
+    /// as everything else.
+    ///
+    /// # Errors
+    /// As the database's.
+    pub async fn import(&self, imported: Imported, at_ms: i64) -> Result<SessionId> {
+        let (options, me) = (Arc::clone(&self.options), Arc::clone(&self.identity));
+        let redact = Arc::clone(&options.redact);
+        let title = imported.title.map(|title| redact::words(&*redact, &title));
+        let prepare = move || adopt::prepare(&*redact, imported.entries);
+        let work = move |connection: &Connection, entries| {
+            let project = redact::words(&*options.redact, &options.project);
+            let session = session::begin(connection, &project, &NewSession { at_ms, title })?;
+            adopt::add(connection, &me, &session, entries)?;
+            Ok(session)
+        };
+        let answer = self.writer.ask_prepared(Durability::Disk, prepare, work).await;
+        self.heed(answer)
     }
 
     /// Reads the whole database and says whether it is sound. When it is not, the next

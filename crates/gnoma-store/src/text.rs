@@ -1,9 +1,6 @@
 //! Words of a record: those that can be searched for, and the few that stand for it in a list.
 
-use gnoma_core::{
-    Content, Message, ResultPart, Role,
-    store::Record,
-};
+use gnoma_core::{Content, Message, ResultPart, Role, store::Record};
 
 /// Most bytes of one block that can be searched for; the rest of a long output is rarely words.
 const BLOCK_WORDS_BYTES: usize = 16 * 1024;

@@ -18,6 +18,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("gnoma-shell", &[]),
     ("gnoma-guard", &["gnoma-core", "gnoma-secrets", "gnoma-shell"]),
     ("gnoma-sandbox", &["gnoma-core"]),
+    ("gnoma-store", &["gnoma-core"]),
     ("gnoma-tools", &["gnoma-core", "gnoma-sandbox"]),
     ("gnoma-engine", &["gnoma-core", "gnoma-guard"]),
     (

@@ -309,7 +309,8 @@ impl<'a> Bench<'a> {
             paths.sort();
             paths.dedup();
         }
-        grant.network |= self.mode == PermissionMode::Bypass && !analysis.is_read_only();
+        grant.reads_only = analysis.is_read_only();
+        grant.network |= self.mode == PermissionMode::Bypass && !grant.reads_only;
         grant
     }
 }

@@ -47,7 +47,12 @@ fn private_key_end(text: &[u8], hit: Range<usize>, found: Found) {
     }
     let close = start_of_dashes(text, hit.start);
     let start = body_before(text, close);
-    if longest_run(text.get(start..close).unwrap_or_default()) >= MIN_RUN_BYTES {
+    let whole = text.get(start..close).unwrap_or_default();
+    if memmem::find(whole, b"-BEGIN ").is_some() {
+        // Its beginning is there and calls for the block as a whole.
+        return;
+    }
+    if longest_run(whole) >= MIN_RUN_BYTES {
         found(start..end_at(text, label_end, MAX_LABEL_BYTES, |byte| byte != b'-'));
     }
 }

@@ -16,6 +16,11 @@ pub(super) const USER_INFO: Place =
 const MAX_USER_INFO_BYTES: usize = 512;
 
 fn user_info(text: &[u8], hit: Range<usize>, found: Found) {
+    let limit = text.len().min(hit.end + MAX_USER_INFO_BYTES);
+    let near = text.get(hit.end..limit).unwrap_or_default();
+    if memchr::memchr(b'@', near).is_none() {
+        return;
+    }
     let has_scheme =
         hit.start > 0 && text.get(hit.start - 1).is_some_and(u8::is_ascii_alphanumeric);
     let end = end_at(text, hit.end, MAX_USER_INFO_BYTES, ends_url);

@@ -28,6 +28,7 @@ pub(super) const WORD: char = '|';
 /// Places of a search that are not a distance.
 pub(super) const AT_KEYWORD: &str = "keyword";
 pub(super) const AT_WORD: &str = "word";
+pub(super) const AT_NAME: &str = "name";
 
 /// A line for each rule, in the order of their numbers.
 pub(crate) fn lines() -> impl Iterator<Item = &'static str> {
@@ -63,6 +64,7 @@ pub(crate) fn read(line: &str) -> Option<(Rule, Plan)> {
     let place = match fields.next()? {
         AT_KEYWORD => SearchPlace::AtKeyword,
         AT_WORD => SearchPlace::AtWord,
+        AT_NAME => SearchPlace::AtName,
         distance => SearchPlace::Around(distance.parse().ok()?),
     };
     let longest = fields.next()?.parse().ok()?;

@@ -11,7 +11,7 @@ use regex_automata::{
 
 use super::{
     MAX_REACH, Rule, RuleError,
-    plan::{MAX_GROWN_WINDOW, Plan, SearchPlace, bytes_syntax, derived_keywords, is_word},
+    plan::{MAX_GROWN_WINDOW, Plan, SearchPlace, bytes_syntax, is_word},
 };
 
 /// Largest automaton a pattern may need. A pattern that counts to thousands does not fit.
@@ -39,11 +39,8 @@ impl CompiledRule {
     }
 
     /// Takes a rule and builds it at once, to say what is wrong with it.
-    pub(crate) fn eager(mut rule: Rule) -> Result<Self, RuleError> {
+    pub(crate) fn eager(rule: Rule) -> Result<Self, RuleError> {
         check_fields(&rule)?;
-        if rule.keywords.is_empty() {
-            rule.keywords = derived_keywords(&rule.pattern);
-        }
         let failed = |reason| RuleError::Pattern { rule: rule.id.clone(), reason };
         let plan = Plan::new(&rule);
         let pattern = build_pattern(&rule, &plan, rule.keywords.is_empty()).map_err(failed)?;

@@ -9,8 +9,8 @@ use serde::Deserialize;
 
 use super::{
     Rule,
-    builtin::{self, AT_KEYWORD, AT_WORD, FIELD, FIRST_OFFSET, WORD},
-    plan::{Plan, SearchPlace, derived_keywords},
+    builtin::{self, AT_KEYWORD, AT_NAME, AT_WORD, FIELD, FIRST_OFFSET, WORD},
+    plan::{Plan, SearchPlace},
 };
 use crate::keywords::Keyword;
 
@@ -38,9 +38,6 @@ pub(super) fn sources() -> Vec<Rule> {
             if rule.family.is_empty() {
                 rule.family.clone_from(&family);
             }
-            if rule.keywords.is_empty() {
-                rule.keywords = derived_keywords(&rule.pattern);
-            }
             rule
         }));
     }
@@ -51,6 +48,7 @@ fn line(rule: &Rule, plan: &Plan) -> String {
     let place = match plan.place {
         SearchPlace::AtKeyword => AT_KEYWORD.to_owned(),
         SearchPlace::AtWord => AT_WORD.to_owned(),
+        SearchPlace::AtName => AT_NAME.to_owned(),
         SearchPlace::Around(distance) => distance.to_string(),
     };
     let mut fields = vec![
@@ -134,36 +132,4 @@ fn every_line_is_read_as_it_was_written() {
 fn a_rule_file_with_an_unknown_field_is_an_error_that_names_it() {
     let error = toml::from_str::<RuleFile>("[[rule]]\nid = 'a'\npatern = 'b'").err().unwrap();
     assert!(error.to_string().contains("patern"), "{error}");
-}
-
-#[test]
-fn keywords_are_derived_from_patterns_whose_beginnings_are_few() {
-    assert_eq!(
-        derived_keywords(r"(?i)\b(?:some|other)[ _]?name\w*"),
-        ["other name", "other_name", "othername", "some name", "some_name", "somename"]
-    );
-    assert_eq!(derived_keywords(r"Acme\d|acme_"), ["acme"]);
-    for unbounded in [r"\w{3}name", r"[a-z]+", "ab", "(?:long|ab)"] {
-        assert!(derived_keywords(unbounded).is_empty(), "{unbounded}");
-    }
-}
-#[test]
-fn zz_probe() {
-    for rule in sources() {
-        let plan = Plan::new(&rule);
-        if let SearchPlace::Around(n) = plan.place {
-            let d = derived_keywords(&rule.pattern);
-            println!(
-                "ZZ {} {} {} {} {:?}",
-                rule.id,
-                n,
-                rule.keywords.len(),
-                d.len(),
-                d.iter()
-                    .filter(|b| !rule.keywords.iter().any(|k| b.starts_with(k.as_str())))
-                    .take(6)
-                    .collect::<Vec<_>>()
-            );
-        }
-    }
 }

@@ -3,10 +3,7 @@
 //! For built-in rules all this stands in the table they come in ([`super::builtin`]).
 
 use regex_automata::util::syntax;
-use regex_syntax::hir::{
-    Hir, Look,
-    literal::{Extractor, Literal},
-};
+use regex_syntax::hir::{Hir, Look, literal::Extractor};
 
 use super::{MAX_REACH, Rule, shape::Run};
 
@@ -16,8 +13,6 @@ const MAX_NESTING: u32 = 64;
 const MAX_WINDOW: usize = 512;
 /// Beginnings of a pattern that are compared with its keywords.
 const MAX_BEGINNINGS: usize = 512;
-/// Shorter beginnings stand everywhere.
-const MIN_DERIVED_BYTES: usize = 4;
 /// A match that fills its window makes the window grow to at most this.
 pub(super) const MAX_GROWN_WINDOW: usize = 16 << 10;
 
@@ -39,6 +34,8 @@ pub(crate) enum SearchPlace {
     AtKeyword,
     /// The same, and the keyword begins a word.
     AtWord,
+    /// The same, as the rule promises: it is for many services, and rules for one go first.
+    AtName,
     /// That many bytes on each side of it.
     Around(usize),
 }
@@ -67,7 +64,10 @@ pub(super) fn bytes_syntax() -> syntax::Config {
 /// Where matches of the rule can stand.
 fn search_place(rule: &Rule, pattern: &Hir) -> SearchPlace {
     let properties = pattern.properties();
-    if rule.at_keyword || begins_with_keyword(rule) {
+    if rule.at_keyword {
+        return SearchPlace::AtName;
+    }
+    if begins_with_keyword(rule) {
         let at_word = properties.look_set_prefix().contains(Look::WordAscii);
         let is_word_like = |word: &String| word.as_bytes().first().is_some_and(is_word);
         return if at_word && rule.keywords.iter().all(is_word_like) {
@@ -87,33 +87,18 @@ pub(super) fn is_word(byte: &u8) -> bool {
 
 /// Whether every match of the pattern begins with one of the rule's keywords.
 fn begins_with_keyword(rule: &Rule) -> bool {
-    let begins_with =
-        |beginning: &String, word: &String| beginning.starts_with(&word.to_ascii_lowercase());
-    beginnings(&rule.pattern).is_some_and(|beginnings| {
-        let known = |beginning| rule.keywords.iter().any(|word| begins_with(beginning, word));
-        beginnings.iter().all(known)
-    })
-}
-
-/// Keywords for a rule that has none: the beginnings of its matches, if they are few and long enough.
-pub(crate) fn derived_keywords(pattern: &str) -> Vec<String> {
-    let mut words = beginnings(pattern).unwrap_or_default();
-    words.sort();
-    words.dedup_by(|longer, shorter| longer.starts_with(shorter.as_str()));
-    if words.iter().any(|word| word.len() < MIN_DERIVED_BYTES) {
-        words.clear();
-    }
-    words
-}
-
-/// What matches of the pattern can begin with, in lower case.
-fn beginnings(pattern: &str) -> Option<Vec<String>> {
     // Keywords are compared without letter case anyway, and one spelling is enough to compare.
-    let pattern = pattern.strip_prefix("(?i)").unwrap_or(pattern);
-    let pattern = syntax::parse_with(pattern, &bytes_syntax()).ok()?;
+    let pattern = rule.pattern.strip_prefix("(?i)").unwrap_or(&rule.pattern);
+    let Ok(hir) = syntax::parse_with(pattern, &bytes_syntax()) else { return false };
     let mut extractor = Extractor::new();
     extractor.limit_total(MAX_BEGINNINGS);
-    let beginnings = extractor.extract(&pattern);
-    let text = |literal: &Literal| String::from_utf8(literal.as_bytes().to_ascii_lowercase()).ok();
-    beginnings.literals()?.iter().map(text).collect()
+    let beginnings = extractor.extract(&hir);
+    beginnings.literals().is_some_and(|beginnings| {
+        beginnings.iter().all(|beginning| {
+            let beginning = beginning.as_bytes().to_ascii_lowercase();
+            let begins_with =
+                |word: &String| beginning.starts_with(word.to_ascii_lowercase().as_bytes());
+            rule.keywords.iter().any(begins_with)
+        })
+    })
 }

@@ -262,6 +262,10 @@ impl Engine {
         let found = |span| raw.push(Raw { span, label: Label::Rule(index) });
         match rule.place() {
             SearchPlace::AtKeyword | SearchPlace::AtWord => rule.search_at(text, hit.start, found),
+            // Nothing but a place: duplicates are joined, neighbours are not.
+            SearchPlace::AtName => {
+                work.push(Work { rule: index, start: hit.start, end: hit.start });
+            }
             SearchPlace::Around(window) => work.push(Work {
                 rule: index,
                 start: hit.start.saturating_sub(window),
@@ -279,9 +283,12 @@ impl Engine {
 
     fn search(&self, work: Work, text: &[u8], raw: &mut Vec<Raw>) {
         let Some(rule) = self.rules.get(work.rule) else { return };
-        rule.search(text, work.start..work.end, |span| {
-            raw.push(Raw { span, label: Label::Rule(work.rule) });
-        });
+        let mut found = |span| raw.push(Raw { span, label: Label::Rule(work.rule) });
+        if rule.place() == SearchPlace::AtName {
+            rule.search_at(text, work.start, found);
+        } else {
+            rule.search(text, work.start..work.end, &mut found);
+        }
     }
 
     /// The id that people see.

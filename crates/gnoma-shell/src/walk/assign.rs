@@ -7,7 +7,7 @@ use crate::facts::Effect;
 use crate::syntax::{ArrayElement, AssignedValue, Assignment};
 
 /// Names that only change how things look, or that tests and logs look at.
-const HARMLESS: [&str; 47] = [
+const HARMLESS: [&str; 46] = [
     "LANG",
     "LANGUAGE",
     "TZ",
@@ -54,12 +54,12 @@ const HARMLESS: [&str; 47] = [
     "BLOCKSIZE",
     "BLOCK_SIZE",
     "TIMEFORMAT",
-    "POSIXLY_CORRECT",
 ];
 
 /// Names that change what programs do, also when they are set without `export`: they are exported already
 /// where they matter, or the shell itself looks at them.
-const DANGEROUS: [&str; 66] = [
+const DANGEROUS: [&str; 67] = [
+    "POSIXLY_CORRECT",
     "PATH",
     "IFS",
     "ENV",

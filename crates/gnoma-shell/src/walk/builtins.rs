@@ -37,15 +37,16 @@ impl Walker<'_> {
             "mapfile" | "readarray" => self.mapfile(words),
             "set" => set(words),
             "shopt" => harmless_when(name, words, |word| {
-                matches!(word, "-s" | "-u" | "-p" | "-q" | "-o" | "-po" | "-so" | "-uo" | "-qo")
-                    || (!word.starts_with('-')
-                        && !matches!(word, "expand_aliases" | "lastpipe" | "cdable_vars"))
+                matches!(word, "-s" | "-u" | "-p" | "-q" | "nullglob" | "failglob" | "globstar")
+                    || matches!(word, "nocasematch" | "extglob")
             }),
             "let" => self.let_(words),
             "test" | "[" => self.test_builtin(words),
             "printf" => self.printf(words),
             "getopts" => self.getopts(words),
-            "wait" => harmless_when(name, words, |word| word != "-p" && !word.starts_with("-p")),
+            "wait" => harmless_when(name, words, |word| {
+                !(word.starts_with('-') && word.contains(['p', 'f']))
+            }),
             "eval" => self.eval(words),
             "." | "source" => self.source(words),
             "exec" => self.exec(words),
@@ -62,7 +63,9 @@ impl Walker<'_> {
                     .iter()
                     .any(|option| word.starts_with(option))
             }),
-            "hash" => harmless_when(name, words, |word| !word.starts_with("-p")),
+            "hash" => {
+                harmless_when(name, words, |word| !(word.starts_with('-') && word.contains('p')))
+            }
             "jobs" => harmless_when(name, words, |word| !word.contains('x')),
             "umask" | "ulimit" | "exit" | "return" | "break" | "continue" | "shift" | "logout"
             | "times" | "suspend" | "disown" | "fg" | "bg" | "dirs" | "caller" | "type" => {

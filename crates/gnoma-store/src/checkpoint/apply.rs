@@ -9,8 +9,8 @@ use std::{
 
 use rustix::{
     fs::{
-        AtFlags, Mode, OFlags, RawMode, fchmod, linkat, mkdirat, openat, renameat, statat, symlinkat,
-        unlinkat,
+        AtFlags, Mode, OFlags, RawMode, fchmod, linkat, mkdirat, openat, renameat, statat,
+        symlinkat, unlinkat,
     },
     io::Errno,
 };
@@ -45,6 +45,9 @@ pub(super) struct Apply<'a> {
     /// Files to write although their contents are right.
     forced: &'a BTreeSet<Vec<u8>>,
     path: Vec<u8>,
+    /// Where replaced files wait to be unlinked: file systems are slow to make files right after
+    /// others were deleted, so everything is made first.
+    spent: Vec<Vec<u8>>,
     pub(super) done: Done,
 }
 
@@ -58,7 +61,7 @@ struct Here<'a> {
 
 impl<'a> Apply<'a> {
     pub(super) fn new(objects: &'a Objects, forced: &'a BTreeSet<Vec<u8>>) -> Self {
-        Self { objects, forced, path: Vec::new(), done: Done::default() }
+        Self { objects, forced, path: Vec::new(), spent: Vec::new(), done: Done::default() }
     }
 
     /// Makes the folder `root`, which is as `now`, what `tree` says.
@@ -153,7 +156,8 @@ impl<'a> Apply<'a> {
             return Ok(());
         }
         self.done.written.insert(self.path.clone());
-        let now = Folder { stamp: Stamp { mode: OWNER_ALL, ..Stamp::default() }, ..Folder::default() };
+        let now =
+            Folder { stamp: Stamp { mode: OWNER_ALL, ..Stamp::default() }, ..Folder::default() };
         self.subfolder(here, name, &now, hash, *mode)
     }
 
@@ -250,14 +254,17 @@ impl<'a> Apply<'a> {
             }
             Item::Folder { .. } | Item::Unsaved => return,
         };
-        let placed =
-            made.and_then(|()| renameat(here.fd, &unfinished, here.fd, name).map_err(refusal));
-        match placed {
-            Ok(()) => {
+        match made.and_then(|()| place(here.fd, &unfinished, name).map_err(refusal)) {
+            Ok(is_exchanged) => {
                 self.done.written.insert(self.path.clone());
+                if is_exchanged {
+                    let folder = self.path.len() - name.len();
+                    let parent = self.path.get(..folder).unwrap_or_default();
+                    self.spent.push([parent, &unfinished].concat());
+                }
             }
             Err(why) => {
-                drop(unlinkat(here.fd, &unfinished, AtFlags::empty()));
+                let _ = unlinkat(here.fd, &unfinished, AtFlags::empty());
                 self.left(why);
             }
         }
@@ -327,7 +334,7 @@ impl<'a> Apply<'a> {
             linkat(&from, from_name, &to, &unfinished, AtFlags::empty())?;
             let renamed = renameat(&to, &unfinished, &to, to_name);
             // Renaming onto another name of the same file does nothing at all.
-            drop(unlinkat(&to, &unfinished, AtFlags::empty()));
+            let _ = unlinkat(&to, &unfinished, AtFlags::empty());
             renamed
         });
         if let Err(refused) = linked {
@@ -335,6 +342,16 @@ impl<'a> Apply<'a> {
             self.left(refusal(refused));
             self.path.clear();
         }
+    }
+
+    /// Unlinks what was replaced. What stays is removed as after a killed restore.
+    pub(super) fn finish(self, root: &OwnedFd) -> Done {
+        for path in &self.spent {
+            if let Ok((folder, name)) = open_parent(root, path) {
+                let _ = unlinkat(&folder, name, AtFlags::empty());
+            }
+        }
+        self.done
     }
 
     fn left(&mut self, why: LeftWhy) {
@@ -350,6 +367,32 @@ fn unfinished_name() -> Vec<u8> {
     [UNFINISHED_PREFIX, unique_name().as_bytes()].concat()
 }
 
+/// Gives a finished file its name, in place of what has it, at once. `true` when the old file now has
+/// the unfinished name.
+///
+/// Where the system can, the two change places: renaming over a file makes some file systems write
+/// the new one to disk first. What a power failure could take is in the vault.
+fn place(folder: &OwnedFd, unfinished: &[u8], name: &[u8]) -> Result<bool, Errno> {
+    if exchange(folder, unfinished, name) {
+        return Ok(true);
+    }
+    renameat(folder, unfinished, folder, name).map(|()| false)
+}
+
+#[cfg(target_os = "linux")]
+fn exchange(folder: &OwnedFd, unfinished: &[u8], name: &[u8]) -> bool {
+    // A folder that appeared meanwhile could not be unlinked after.
+    let is_file = statat(folder, name, AtFlags::SYMLINK_NOFOLLOW)
+        .is_ok_and(|stat| !super::stamp::kind(&stat).is_dir());
+    let flags = rustix::fs::RenameFlags::EXCHANGE;
+    is_file && rustix::fs::renameat_with(folder, unfinished, folder, name, flags).is_ok()
+}
+
+#[cfg(not(target_os = "linux"))]
+fn exchange(_folder: &OwnedFd, _unfinished: &[u8], _name: &[u8]) -> bool {
+    false
+}
+
 /// Fails where the file cannot be opened; it is then written anew.
 fn change_mode(folder: &OwnedFd, name: &[u8], mode: u32) -> bool {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
@@ -360,9 +403,7 @@ fn change_mode(folder: &OwnedFd, name: &[u8], mode: u32) -> bool {
 
 #[cfg(target_os = "linux")]
 fn clone_into(objects: &Objects, hash: &Hash, file: &File) -> bool {
-    objects
-        .plain_file(hash)
-        .is_some_and(|stored| rustix::fs::ioctl_ficlone(file, &stored).is_ok())
+    objects.plain_file(hash).is_some_and(|stored| rustix::fs::ioctl_ficlone(file, &stored).is_ok())
 }
 
 #[cfg(not(target_os = "linux"))]
@@ -391,7 +432,7 @@ pub(super) fn remove_unfinished(fd: &OwnedFd, folder: &Folder) {
     let Ok(entries) = rustix::fs::Dir::read_from(fd) else { return };
     for entry in entries.flatten() {
         if is_unfinished(entry.file_name().to_bytes()) {
-            drop(unlinkat(fd, entry.file_name(), AtFlags::empty()));
+            let _ = unlinkat(fd, entry.file_name(), AtFlags::empty());
         }
     }
     for Entry { name, node } in &folder.entries {

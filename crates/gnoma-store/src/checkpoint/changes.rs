@@ -1,20 +1,11 @@
 //! What differs between two states of the files, for people and models.
 
-use std::{
-    ffi::OsStr,
-    os::unix::ffi::OsStrExt,
-    path::PathBuf,
-    sync::atomic::AtomicBool,
-};
+use std::{ffi::OsStr, os::unix::ffi::OsStrExt, path::PathBuf, sync::atomic::AtomicBool};
 
 use similar::TextDiff;
 
 use super::{
-    compare::compare,
-    error::Error,
-    hash::Hash,
-    record::SnapshotId,
-    tree::Item,
+    compare::compare, error::Error, hash::Hash, record::SnapshotId, tree::Item,
     workspace::Workspace,
 };
 

@@ -54,8 +54,7 @@ fn acquire(path: &Path, operation: FlockOperation, tries: u32) -> Result<Held, E
         match flock(&file, operation) {
             Ok(()) => return Ok(Held { _file: file, is_real: true }),
             Err(Errno::WOULDBLOCK) if attempt < tries => sleep(PAUSE),
-            Err(Errno::WOULDBLOCK) => {}
-            Err(Errno::INTR) => {}
+            Err(Errno::WOULDBLOCK | Errno::INTR) => {}
             Err(Errno::NOLCK | Errno::OPNOTSUPP | Errno::NOSYS) => {
                 return Ok(Held { _file: file, is_real: false });
             }

@@ -105,7 +105,7 @@ impl Workspace {
         for group in &target_links.0 {
             self.relink(&mut apply, target.tree, group)?;
         }
-        let done = apply.done;
+        let done = apply.finish(&self.open_root()?);
         let now = self.scan(&mut state, &session, &AtomicBool::new(false))?;
         let after = self.record(&mut state, &format!("restored {id}"), now)?.id;
         self.unmark_begun();
@@ -175,11 +175,7 @@ impl Workspace {
     }
 
     /// Paths whose hard links differ, and the groups to make.
-    fn links(
-        &self,
-        now: Scanned,
-        target: &Snapshot,
-    ) -> Result<(BTreeSet<Vec<u8>>, Links), Error> {
+    fn links(&self, now: Scanned, target: &Snapshot) -> Result<(BTreeSet<Vec<u8>>, Links), Error> {
         let now = self.read_links(now.links)?;
         let target = self.read_links(target.links)?;
         let (is, shall) = (now.by_path(), target.by_path());
@@ -209,7 +205,10 @@ impl Workspace {
             return Ok(());
         }
         let mut first: Option<(&[u8], Item)> = None;
-        for path in group.iter().filter(|path| !apply.is_left(path)) {
+        for path in group {
+            if apply.is_left(path) {
+                continue;
+            }
             let Some(item @ Item::File { .. }) = find(&self.vault.0.objects, tree, path)? else {
                 continue;
             };

@@ -69,10 +69,12 @@ impl OuterRules {
     pub(super) fn read(root: &Path, excludes: Option<&Path>) -> Self {
         let Some(top) = root.ancestors().take(MAX_PARENTS).find(|up| up.join(".git").exists())
         else {
-            return Self(excludes.map(|list| (list, root)).into_iter().filter_map(read_at).collect());
+            return Self(
+                excludes.map(|list| (list, root)).into_iter().filter_map(read_at).collect(),
+            );
         };
         let exclude = top.join(".git/info/exclude");
-        let mut lists = vec![(exclude.clone(), top)];
+        let mut lists = vec![(exclude, top)];
         if let Some(list) = excludes {
             lists.push((list.to_owned(), top));
         }
@@ -155,16 +157,15 @@ impl<'a> Frame<'a> {
     }
 
     fn is_ignored(&self) -> bool {
-        *self.is_ignored.get_or_init(|| {
-            self.parent.is_some_and(|parent| parent.ignores(self.path, true))
-        })
+        *self
+            .is_ignored
+            .get_or_init(|| self.parent.is_some_and(|parent| parent.ignores(self.path, true)))
     }
 
     fn rules(&self) -> Option<&Gitignore> {
         self.own
             .get_or_init(|| {
-                let flags =
-                    OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+                let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
                 let file = openat(self.folder, RULES_NAME, flags, Mode::empty()).ok()?;
                 let file = File::from(file);
                 file.metadata().ok().filter(std::fs::Metadata::is_file)?;

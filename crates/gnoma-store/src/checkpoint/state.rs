@@ -4,12 +4,7 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use super::{
-    hash::Hash,
-    record::Why,
-    stamp::Stamp,
-    tree::Encoder,
-};
+use super::{hash::Hash, record::Why, stamp::Stamp, tree::Encoder};
 
 /// A name in a folder and what is known of it.
 #[derive(Clone, Debug)]
@@ -100,7 +95,9 @@ impl Folder {
                 folder.touched = Touched::Here;
                 return;
             }
-            let Some(Entry { node: Node::Folder(below), .. }) = folder.get_mut(name) else { return };
+            let Some(Entry { node: Node::Folder(below), .. }) = folder.get_mut(name) else {
+                return;
+            };
             folder = below;
         }
         folder.touched = Touched::Here;
@@ -120,9 +117,10 @@ impl Folder {
     /// Whether a file right here has other names, through which it may change unseen.
     pub(super) fn has_linked_files(&self) -> bool {
         self.totals.linked > 0
-            && self.entries.iter().any(|entry| {
-                matches!(&entry.node, Node::File(file) if file.stamp.links > 1)
-            })
+            && self
+                .entries
+                .iter()
+                .any(|entry| matches!(&entry.node, Node::File(file) if file.stamp.links > 1))
     }
 
     /// The folder as a tree object; `None` while a subfolder has no tree.

@@ -78,9 +78,7 @@ impl Tree {
 fn decode_item(tag: u8, reader: &mut Reader<'_>) -> Option<Item> {
     let mode = |reader: &mut Reader<'_>| reader.small().filter(|mode| *mode <= MODE_BITS);
     Some(match tag {
-        b'f' => {
-            Item::File { hash: reader.hash()?, mode: mode(reader)?, size: reader.number()? }
-        }
+        b'f' => Item::File { hash: reader.hash()?, mode: mode(reader)?, size: reader.number()? },
         b'd' => Item::Folder { hash: reader.hash()?, mode: mode(reader)? },
         b'l' => {
             let target = reader.bytes()?;
@@ -162,8 +160,11 @@ mod tests {
     fn item() -> impl Strategy<Value = Item> {
         let hash = any::<[u8; 32]>().prop_map(Hash);
         prop_oneof![
-            (hash.clone(), 0..=MODE_BITS, any::<u64>())
-                .prop_map(|(hash, mode, size)| Item::File { hash, mode, size }),
+            (hash.clone(), 0..=MODE_BITS, any::<u64>()).prop_map(|(hash, mode, size)| Item::File {
+                hash,
+                mode,
+                size
+            }),
             (hash, 0..=MODE_BITS).prop_map(|(hash, mode)| Item::Folder { hash, mode }),
             proptest::collection::vec(1u8.., 1..50).prop_map(|target| Item::Link { target }),
             Just(Item::Unsaved),

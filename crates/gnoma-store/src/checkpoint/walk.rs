@@ -115,9 +115,8 @@ impl Walk<'_> {
         let begun_ns = now_ns();
         let stat = fstat(frame.folder).at("read", &self.path(frame, b""))?;
         let stamp = Stamp::of(&stat);
-        let names_hold = folder.tree.is_some()
-            && !folder.is_racy
-            && stamp.same_contents(&folder.stamp);
+        let names_hold =
+            folder.tree.is_some() && !folder.is_racy && stamp.same_contents(&folder.stamp);
         let mut changed = stamp.mode != folder.stamp.mode;
         // Until the end: should this fail half-way, the names must be listed again.
         folder.is_racy = true;
@@ -173,7 +172,7 @@ impl Walk<'_> {
         let stamp = Stamp::of(&stat);
         match kind(&stat) {
             FileType::RegularFile => self.file(frame, name, stamp, known),
-            FileType::Symlink => Ok(link(frame, name, stamp, known)),
+            FileType::Symlink => Ok(link(frame, name, stamp, known.as_ref())),
             FileType::Directory => Ok(self.subfolder(frame, depth, name, stamp, known)),
             FileType::Fifo
             | FileType::Socket
@@ -366,9 +365,9 @@ fn link(
     frame: &Frame<'_>,
     name: &[u8],
     stamp: Stamp,
-    known: Option<Node>,
+    known: Option<&Node>,
 ) -> (Option<Node>, bool) {
-    let old = match &known {
+    let old = match known {
         Some(Node::Link { stamp: old, target }) if *old == stamp => {
             return (Some(Node::Link { stamp, target: target.clone() }), false);
         }

@@ -303,7 +303,8 @@ impl Workspace {
 
     fn count_changes(&self, before: Option<Hash>, after: Hash) -> Result<usize, Error> {
         let mut count = 0;
-        let counted = compare(&self.vault.0.objects, before, Some(after), &mut |_, _, _| count += 1);
+        let counted =
+            compare(&self.vault.0.objects, before, Some(after), &mut |_, _, _| count += 1);
         match counted {
             Ok(()) => Ok(count),
             // The older one is damaged or was deleted by another process: everything is new.
@@ -321,11 +322,8 @@ impl Workspace {
 
     fn write_state(&self, state: &mut State) {
         // Losing it costs time only.
-        let written = state_file::write(
-            &self.vault.0.objects.places,
-            &self.state_path(),
-            &state.known,
-        );
+        let written =
+            state_file::write(&self.vault.0.objects.places, &self.state_path(), &state.known);
         if written.is_ok() {
             state.unwritten_bytes = 0;
         }

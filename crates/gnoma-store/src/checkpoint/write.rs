@@ -95,8 +95,8 @@ impl<'a> Batch<'a> {
         let is_compressed = self.compress(&head).is_some();
         let mut rest = head.as_slice().chain(&mut file).take(limit);
         let (hash, length) = if is_compressed {
-            let mut packed = zstd::stream::write::Encoder::new(unfinished.file(), LEVEL)
-                .at("write", &path)?;
+            let mut packed =
+                zstd::stream::write::Encoder::new(unfinished.file(), LEVEL).at("write", &path)?;
             let written = hash_through(&mut rest, &mut packed, &path)?;
             packed.finish().at("write", &path)?;
             written

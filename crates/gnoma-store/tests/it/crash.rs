@@ -90,10 +90,8 @@ fn check(folder: &Path, said: &[String]) {
     let session = said.iter().find_map(|line| line.strip_prefix("session ")).unwrap();
     let session = SessionId::new(session);
     // The last line may be cut short by the kill.
-    let acknowledged: Vec<i64> = said
-        .iter()
-        .filter_map(|line| line.strip_prefix("entry ")?.parse().ok())
-        .collect();
+    let acknowledged: Vec<i64> =
+        said.iter().filter_map(|line| line.strip_prefix("entry ")?.parse().ok()).collect();
     let store = open(folder);
     let taken = wait(store.hold(session.clone(), 0)).unwrap();
     assert!(taken.left_by.is_some());

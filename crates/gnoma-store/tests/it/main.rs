@@ -1,6 +1,16 @@
 //! Whole behaviour of the store.
 
 #[cfg(test)]
+mod checkpoint;
+#[cfg(test)]
+mod checkpoint_collect;
+#[cfg(test)]
+mod checkpoint_crash;
+#[cfg(test)]
+mod checkpoint_scripts;
+#[cfg(test)]
+mod checkpoint_support;
+#[cfg(test)]
 mod crash;
 #[cfg(test)]
 mod crowd;
@@ -16,3 +26,5 @@ mod redaction;
 mod sessions;
 #[cfg(test)]
 mod support;
+#[cfg(test)]
+mod transfer;

@@ -97,7 +97,13 @@ impl Model {
     }
 }
 
-fn append(store: &Store, session: &SessionId, parent: Parent, record: &Record, flush: bool) -> EntryId {
+fn append(
+    store: &Store,
+    session: &SessionId,
+    parent: Parent,
+    record: &Record,
+    flush: bool,
+) -> EntryId {
     wait(store.append(NewEntry {
         session: session.clone(),
         parent,
@@ -108,13 +114,7 @@ fn append(store: &Store, session: &SessionId, parent: Parent, record: &Record, f
     .unwrap()
 }
 
-fn say(
-    store: &Store,
-    model: &mut Model,
-    session: &SessionId,
-    place: Where,
-    flush: bool,
-) {
+fn say(store: &Store, model: &mut Model, session: &SessionId, place: Where, flush: bool) {
     let tip = model.sessions[session].tip;
     let (parent, after) = match place {
         Where::Tip => (Parent::Tip, tip),
@@ -189,11 +189,8 @@ fn act(store: &Store, model: &mut Model, step: &Step) -> Option<()> {
 fn compare(store: &Store, model: &Model) {
     let listed: BTreeSet<_> =
         wait(store.list(1000)).unwrap().into_iter().map(|facts| (facts.id, facts.title)).collect();
-    let expected: BTreeSet<_> = model
-        .sessions
-        .iter()
-        .map(|(id, branch)| (id.clone(), branch.title.clone()))
-        .collect();
+    let expected: BTreeSet<_> =
+        model.sessions.iter().map(|(id, branch)| (id.clone(), branch.title.clone())).collect();
     assert_eq!(listed, expected);
     for (session, branch) in &model.sessions {
         for tip in branch.known.iter().copied().map(Some).chain([None]) {

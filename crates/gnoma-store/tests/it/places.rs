@@ -64,6 +64,8 @@ fn a_full_disk_is_told_and_harms_nothing() {
         println!("skipped: mounting a small file system needs root");
         return;
     };
+    let ballast = disk.0.path().join("ballast");
+    fs::write(&ballast, vec![1; 300_000]).unwrap();
     let store = open(disk.0.path());
     let session = begin(&store, 0);
     let mut kept = 0;
@@ -76,6 +78,8 @@ fn a_full_disk_is_told_and_harms_nothing() {
     };
     assert_eq!(error.kind, StoreErrorKind::Full, "{error:?}");
     assert_eq!(load(&store, &session).entries.len(), kept);
+    fs::remove_file(ballast).unwrap();
+    append(&store, &session, says("room again"));
     drop(store);
-    assert_eq!(load(&open(disk.0.path()), &session).entries.len(), kept);
+    assert_eq!(load(&open(disk.0.path()), &session).entries.len(), kept + 1);
 }

@@ -187,7 +187,34 @@ fn narrowed(policy: &Policy, cx: &ToolCx, network_on_grant: bool, too_wide: &[Pa
     policy.writable.extend(granted.filter(|folder| !is_too_wide(folder)).map(Path::to_path_buf));
     policy.writable.extend(cx.roots.iter().cloned());
     policy.network |= network_on_grant && cx.grant.network;
+    if cx.grant.reads_only {
+        hold_to_reading(&mut policy, cx);
+    }
     policy
+}
+
+/// Walls for what was taken to change nothing: whoever finds a way to write a command that only looks
+/// like it changes nothing, sends nothing and reads no credentials of the workspace all the same.
+fn hold_to_reading(policy: &mut Policy, cx: &ToolCx) {
+    const CREDENTIALS: [&str; 8] = [
+        ".env",
+        ".env.local",
+        ".env.production",
+        ".envrc",
+        ".npmrc",
+        ".netrc",
+        "id_rsa",
+        "secrets.yaml",
+    ];
+    let is_root = |path: &PathBuf| cx.roots.iter().any(|root| root.starts_with(path));
+    policy.writable.retain(|path| path.ends_with("tmp") && !is_root(path));
+    policy.network = false;
+    let names = cx.roots.iter().flat_map(|root| CREDENTIALS.map(|name| root.join(name)));
+    let hidden = names.filter(|path| path.exists() && !cx.grant.paths.contains(path));
+    match &mut policy.readable {
+        Readable::All => policy.readable = Readable::Except(hidden.collect()),
+        Readable::Except(paths) => paths.extend(hidden),
+    }
 }
 
 /// The path, or the folder that it is made in.

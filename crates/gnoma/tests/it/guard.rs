@@ -275,9 +275,9 @@ async fn shell_and_explain_say_what_would_be_decided() {
     );
 
     let run =
-        world.run(&["guard", "explain", "cd src && grep -rn TODO . | head; rm -rf build"]).await;
+        world.run(&["guard", "explain", "cd src && grep -rn word . | head; rm -rf build"]).await;
     assert_eq!(run.code, Some(0), "{run:?}");
-    for said in ["4 simple commands", "grep -rn TODO .", "deletes `src/build`", "verdict: ask"] {
+    for said in ["4 simple commands", "grep -rn word .", "deletes `src/build`", "verdict: ask"] {
         assert!(run.out.contains(said), "{said}: {}", run.out);
     }
     let run = world.run(&["guard", "explain", "echo 'unclosed"]).await;

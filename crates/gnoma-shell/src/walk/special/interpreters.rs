@@ -4,10 +4,8 @@ use super::super::Walker;
 use super::super::facts_of::Facts;
 use super::super::input::{Feed, Input};
 use super::super::program::Call;
-use super::code;
 use crate::expand::Field;
 use crate::facts::{Effect, Risk};
-use crate::programs::Role;
 
 /// Options before a text that is run.
 const TEXT_OPTIONS: [&str; 14] = [
@@ -59,13 +57,8 @@ pub(super) fn look(walker: &mut Walker<'_>, call: &Call<'_>) -> Facts {
     match (first, code) {
         (None, _) => run_input(walker, call, &mut facts),
         (Some(word), None) if word.known() == Some("-") => run_input(walker, call, &mut facts),
-        (Some(option), Some(code)) => {
-            if let Some(files) = only_prints(call, option, code) {
-                for file in files {
-                    walker.act(call, Role::Read, &Field::Known(file), &mut facts);
-                }
-                return facts;
-            }
+        // What a language can do from within a text is not told by its letters.
+        (Some(_), Some(code)) => {
             facts.add(Effect::Runs(format!("{} code in the command", call.title)));
             let weighty =
                 code.known().is_none_or(|code| WEIGHTY.iter().any(|piece| code.contains(piece)));
@@ -85,13 +78,6 @@ pub(super) fn look(walker: &mut Walker<'_>, call: &Call<'_>) -> Facts {
         }
     }
     facts
-}
-
-/// The files that code reads, when it is given alone and does nothing but print.
-fn only_prints(call: &Call<'_>, option: &Field, code: &Field) -> Option<Vec<String>> {
-    let alone = call.words.len() == 2 && matches!(option.known(), Some("-c" | "-e" | "-r" | "-p"));
-    let language = code::language(call.title).filter(|_| alone)?;
-    code::files_read(language, code.known()?)
 }
 
 /// Runs what it reads.

@@ -2,7 +2,6 @@
 
 mod archives;
 mod awk;
-mod code;
 mod containers;
 mod files;
 mod find;

@@ -1,0 +1,46 @@
+//! Markdown: what is quoted cannot end its own quotation.
+
+use gnoma_core::store::SessionFacts;
+
+use super::Block;
+use crate::{ids, text};
+
+/// Longest title in a heading.
+const TITLE_CHARS: usize = 200;
+
+/// The heading.
+pub(super) fn head(facts: &SessionFacts) -> String {
+    format!(
+        "# {}\n\nSession `{}`, {} UTC, {} messages, {} tokens\n\n",
+        text::one_line(&facts.title, TITLE_CHARS),
+        facts.id,
+        ids::minute_of(facts.created_ms),
+        facts.messages,
+        facts.usage.total(),
+    )
+}
+
+/// One block.
+pub(super) fn block(block: &Block<'_>) -> String {
+    match block {
+        Block::Speech { who, text } => format!("## {who}\n\n{text}\n\n"),
+        Block::Verbatim { label, text } => {
+            let fence = fence(text);
+            let label = text::one_line(label, TITLE_CHARS);
+            format!("**{label}**\n\n{fence}\n{text}\n{fence}\n\n")
+        }
+        Block::Picture { mime, .. } => {
+            format!("*picture ({})*\n\n", text::one_line(mime, TITLE_CHARS))
+        }
+        Block::Note(note) => format!("*{}*\n\n", text::one_line(note, TITLE_CHARS)),
+    }
+}
+
+/// A fence longer than every row of backticks in `text`.
+fn fence(text: &str) -> String {
+    let (longest, last) = text.chars().fold((0, 0), |(longest, run), c| match c {
+        '`' => (longest, run + 1),
+        _ => (longest.max(run), 0),
+    });
+    "`".repeat(longest.max(last).max(2) + 1)
+}

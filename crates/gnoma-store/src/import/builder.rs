@@ -1,0 +1,216 @@
+//! Builds a legal path of pieces in whatever order a transcript has them: the blocks of an answer
+//! become one message, its results the next; calls that never got a result are said to be
+//! interrupted.
+
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+};
+
+use gnoma_core::{
+    CallId, Content, Message, ModelRef, StopReason, ToolCall, ToolResult, Usage,
+    store::{Entry, EntryId, Record},
+};
+
+use super::{Imported, MAX_ENTRIES, refused};
+use crate::{error::Result, recover::INTERRUPTED, text};
+
+/// Counts kept of calls and results that do not belong together.
+const NO_RESULT: &str = "calls without a result";
+const NO_CALL: &str = "results without a call";
+const TWICE: &str = "calls with an id used before in one answer";
+
+/// An answer that is being put together.
+struct Answer {
+    group: Option<String>,
+    at_ms: i64,
+    content: Vec<Content>,
+    origin: Option<ModelRef>,
+    stop: Option<StopReason>,
+    usage: Option<Usage>,
+    results: HashMap<CallId, ToolResult>,
+}
+
+/// Takes pieces, gives entries.
+#[derive(Default)]
+pub(super) struct Builder {
+    imported: Imported,
+    answer: Option<Answer>,
+    latest_ms: i64,
+}
+
+impl Builder {
+    /// Remembers when the next piece was made; pieces without a time keep the last one.
+    pub(super) fn at(&mut self, at_ms: Option<i64>) {
+        self.latest_ms = at_ms.unwrap_or(self.latest_ms);
+    }
+
+    /// Counts something that has no place here.
+    pub(super) fn skip(&mut self, kind: &str) {
+        // Kinds come from the file: their number and length stay bounded.
+        const MAX_KINDS: usize = 64;
+        const KIND_CHARS: usize = 60;
+        let kind = text::one_line(kind, KIND_CHARS);
+        let known = self.imported.skipped.contains_key(&kind);
+        if known || self.imported.skipped.len() < MAX_KINDS {
+            self.imported.skip(&kind);
+        } else {
+            self.imported.skip("other kinds");
+        }
+    }
+
+    /// Sets the title, the first time.
+    pub(super) fn title(&mut self, title: Option<String>) {
+        self.imported.title = self.imported.title.take().or(title);
+    }
+
+    /// Sets the project, the first time.
+    pub(super) fn project(&mut self, project: Option<String>) {
+        self.imported.project = self.imported.project.take().or(project);
+    }
+
+    /// A person spoke.
+    pub(super) fn user(&mut self, content: Vec<Content>) -> Result<()> {
+        self.close()?;
+        match Message::user(content) {
+            Ok(message) => self.push(Record::Message(Arc::new(message))),
+            Err(_) => {
+                self.skip("empty messages");
+                Ok(())
+            }
+        }
+    }
+
+    /// A model wrote a block. Blocks of one `group` are one answer; without groups an answer ends
+    /// with its first result.
+    pub(super) fn model(
+        &mut self,
+        group: Option<&str>,
+        origin: Option<&ModelRef>,
+        block: Content,
+    ) -> Result<()> {
+        let same = self.answer.as_ref().is_some_and(|answer| match group {
+            Some(group) => answer.group.as_deref() == Some(group),
+            None => answer.group.is_none() && answer.results.is_empty(),
+        });
+        if !same {
+            self.close()?;
+        }
+        let latest_ms = self.latest_ms;
+        let answer = self.answer.get_or_insert_with(|| Answer {
+            group: group.map(str::to_owned),
+            at_ms: latest_ms,
+            content: Vec::new(),
+            origin: origin.cloned(),
+            stop: None,
+            usage: None,
+            results: HashMap::new(),
+        });
+        answer.content.push(block);
+        Ok(())
+    }
+
+    /// Why the answer being written ended.
+    pub(super) fn stop(&mut self, stop: Option<StopReason>) {
+        if let Some(answer) = &mut self.answer {
+            answer.stop = stop.or(answer.stop);
+        }
+    }
+
+    /// What the answer being written cost; told again, the last word counts.
+    pub(super) fn used(&mut self, usage: Usage) -> Result<()> {
+        match &mut self.answer {
+            Some(answer) => {
+                answer.usage = Some(usage);
+                Ok(())
+            }
+            None => self.push(Record::Used(usage)),
+        }
+    }
+
+    /// A call was answered. The name is filled in from the call.
+    pub(super) fn result(&mut self, result: ToolResult) {
+        let known = self.answer.as_mut().and_then(|answer| {
+            let calls = &answer.content;
+            let called = calls
+                .iter()
+                .any(|block| matches!(block, Content::ToolCall(call) if call.id == result.call_id));
+            called.then_some(&mut answer.results)
+        });
+        match known {
+            Some(results) => {
+                results.insert(result.call_id.clone(), result);
+            }
+            None => self.skip(NO_CALL),
+        }
+    }
+
+    /// An entry that is not part of the conversation.
+    pub(super) fn note(&mut self, record: Record) -> Result<()> {
+        self.close()?;
+        self.push(record)
+    }
+
+    fn push(&mut self, record: Record) -> Result<()> {
+        if self.imported.entries.len() >= MAX_ENTRIES {
+            return Err(refused(format_args!("it has more than {MAX_ENTRIES} entries")));
+        }
+        let parent = self.imported.entries.last().map(|entry| entry.id);
+        let id = EntryId(parent.map_or(1, |parent| parent.0 + 1));
+        self.imported.entries.push(Entry { id, parent, at_ms: self.latest_ms, record });
+        Ok(())
+    }
+
+    fn close(&mut self) -> Result<()> {
+        let Some(mut answer) = self.answer.take() else { return Ok(()) };
+        let latest_ms = std::mem::replace(&mut self.latest_ms, answer.at_ms);
+        let mut seen = HashSet::new();
+        let mut calls: Vec<ToolCall> = Vec::new();
+        answer.content.retain(|block| {
+            let Content::ToolCall(call) = block else { return true };
+            let is_new = seen.insert(call.id.clone());
+            if is_new {
+                calls.push(call.clone());
+            } else {
+                self.imported.skip(TWICE);
+            }
+            is_new
+        });
+        if let Ok(message) = Message::assistant(answer.content, answer.origin, answer.stop) {
+            self.push(Record::Message(Arc::new(message)))?;
+            if let Some(usage) = answer.usage {
+                self.push(Record::Used(usage))?;
+            }
+        }
+        self.latest_ms = latest_ms;
+        self.close_calls(&calls, answer.results)
+    }
+
+    fn close_calls(
+        &mut self,
+        calls: &[ToolCall],
+        mut given: HashMap<CallId, ToolResult>,
+    ) -> Result<()> {
+        let mut results = Vec::with_capacity(calls.len());
+        for call in calls {
+            let result = given.remove(&call.id).filter(|result| !result.parts.is_empty());
+            results.push(match result {
+                Some(result) => ToolResult { name: call.name.clone(), ..result },
+                None => {
+                    self.skip(NO_RESULT);
+                    ToolResult::text(call, INTERRUPTED, true)
+                }
+            });
+        }
+        match Message::results(results) {
+            Ok(message) => self.push(Record::Message(Arc::new(message))),
+            Err(_) => Ok(()),
+        }
+    }
+
+    /// The whole path.
+    pub(super) fn finish(mut self) -> Result<Imported> {
+        self.close()?;
+        Ok(self.imported)
+    }
+}

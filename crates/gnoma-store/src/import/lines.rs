@@ -1,0 +1,84 @@
+//! Our own JSON lines. Entries keep their times, order and records; ids only tie them together.
+
+use std::path::Path;
+
+use gnoma_core::store::{Entry, Record};
+
+use super::{
+    Imported, MAX_ENTRIES,
+    bounded::{Line, each_line},
+    refused,
+};
+use crate::{
+    error::Result,
+    export::{LINES_VERSION, LinesHead},
+    pairs::{self, Mend},
+};
+
+/// Reads a file of JSON lines.
+pub(super) fn read(path: &Path) -> Result<Imported> {
+    let mut imported = Imported::default();
+    let mut head = None;
+    each_line(path, |line| {
+        let Line::Text(line) = line else {
+            imported.skip("lines that are too long");
+            return Ok(());
+        };
+        if head.is_none() {
+            head = Some(read_head(path, &line)?);
+            return Ok(());
+        }
+        if imported.entries.len() >= MAX_ENTRIES {
+            return Err(refused(format_args!("it has more than {MAX_ENTRIES} entries")));
+        }
+        match serde_json::from_slice::<Entry>(&line) {
+            Ok(entry) => imported.entries.push(entry),
+            Err(_) => imported.skip("unreadable lines"),
+        }
+        Ok(())
+    })?;
+    if let Some(head) = head {
+        imported.title = Some(head.facts.title).filter(|title| !title.is_empty());
+        imported.project = Some(head.facts.project);
+    }
+    make_legal(&mut imported);
+    Ok(imported)
+}
+
+fn read_head(path: &Path, line: &[u8]) -> Result<LinesHead> {
+    let head = serde_json::from_slice::<LinesHead>(line).map_err(|error| {
+        refused(format_args!("`{}` does not begin like a gnoma export: {error}", path.display()))
+    })?;
+    if head.gnoma_session != LINES_VERSION {
+        return Err(refused(format_args!(
+            "`{}` has version {}, this gnoma knows {LINES_VERSION}",
+            path.display(),
+            head.gnoma_session
+        )));
+    }
+    Ok(head)
+}
+
+/// A file that was edited or cut may have lost halves of pairs.
+fn make_legal(imported: &mut Imported) {
+    let entries = std::mem::take(&mut imported.entries);
+    let path: Vec<(i64, Record)> =
+        (0..).zip(&entries).map(|(at, entry)| (at, entry.record.clone())).collect();
+    let mut mended = pairs::mend(&path);
+    mended.sort_by_key(|(at, _)| *at);
+    let mut mended = mended.into_iter().peekable();
+    for (at, mut entry) in (0..).zip(entries) {
+        match mended.next_if(|(next, _)| *next == at) {
+            Some((_, Mend::Hide)) => {
+                imported.skip("results without a call");
+                continue;
+            }
+            Some((_, Mend::Rewrite(record))) => {
+                imported.skip("calls without a result");
+                entry.record = record;
+            }
+            None => {}
+        }
+        imported.entries.push(entry);
+    }
+}

@@ -1,0 +1,161 @@
+//! opencode: a file for the session, one for each message and one for each of its parts, tied by
+//! ids that sort by time. A tool's part holds call and result.
+
+use std::path::{Path, PathBuf};
+
+use gnoma_core::{CallId, Content, ModelRef, Thinking, ToolResult, Usage};
+use serde_json::Value;
+
+use super::{
+    Imported,
+    bounded::{Budget, is_plain_name, json_files, whole},
+    builder::Builder,
+    refused,
+    wire::{self, count, owned, text},
+};
+use crate::error::Result;
+
+/// Reads the session of `storage/session/<project>/<id>.json`.
+pub(super) fn read(path: &Path) -> Result<Imported> {
+    let session = json(&mut Budget::new(), path)?;
+    let id = plain(text(&session, "id"))?;
+    let Some(storage) = path.ancestors().nth(3) else {
+        return Err(refused(format_args!("`{}` lies in no storage folder", path.display())));
+    };
+    let mut reader = Reader {
+        builder: Builder::default(),
+        budget: Budget::new(),
+        parts: storage.join("part"),
+        steps: 0,
+    };
+    reader.builder.title(owned(&session, "title"));
+    reader.builder.project(owned(&session, "directory"));
+    for file in json_files(&storage.join("message").join(id))? {
+        reader.message(&file)?;
+    }
+    reader.builder.finish()
+}
+
+fn json(budget: &mut Budget, path: &Path) -> Result<Value> {
+    let bytes = whole(path)?;
+    budget.spend(bytes.len())?;
+    serde_json::from_slice(&bytes)
+        .map_err(|error| refused(format_args!("`{}` is not JSON: {error}", path.display())))
+}
+
+fn plain(id: Option<&str>) -> Result<&str> {
+    id.filter(|id| is_plain_name(id))
+        .ok_or_else(|| refused(format_args!("an id in it is missing or not a plain name")))
+}
+
+struct Reader {
+    builder: Builder,
+    budget: Budget,
+    parts: PathBuf,
+    /// Answers begun so far; each step of a message is one.
+    steps: u64,
+}
+
+impl Reader {
+    fn message(&mut self, file: &Path) -> Result<()> {
+        let Ok(message) = json(&mut self.budget, file) else {
+            self.builder.skip("unreadable messages");
+            return Ok(());
+        };
+        let folder = self.parts.join(plain(text(&message, "id"))?);
+        let created = message.get("time").and_then(|time| time.get("created"));
+        self.builder.at(created.and_then(Value::as_i64));
+        let origin = text(&message, "providerID")
+            .and_then(|provider| wire::model(provider, text(&message, "modelID")));
+        let is_user = text(&message, "role") == Some("user");
+        let mut said = Vec::new();
+        self.steps += 1;
+        for file in json_files(&folder)? {
+            let Ok(part) = json(&mut self.budget, &file) else {
+                self.builder.skip("unreadable parts");
+                continue;
+            };
+            if is_user {
+                said.extend(self.said(&part));
+            } else {
+                self.written(&part, origin.as_ref())?;
+            }
+        }
+        if said.is_empty() { Ok(()) } else { self.builder.user(said) }
+    }
+
+    fn said(&mut self, part: &Value) -> Option<Content> {
+        let content = match text(part, "type") {
+            Some("text") => wire::words(text(part, "text")),
+            Some("file") => text(part, "url").and_then(wire::data_url).map(Content::Image),
+            _ => None,
+        };
+        if content.is_none() {
+            self.builder.skip(text(part, "type").unwrap_or("parts without a type"));
+        }
+        content
+    }
+
+    fn written(&mut self, part: &Value, origin: Option<&ModelRef>) -> Result<()> {
+        let group = self.steps.to_string();
+        let block = match text(part, "type") {
+            Some("step-start") => {
+                self.steps += 1;
+                return Ok(());
+            }
+            Some("step-finish") => {
+                return part
+                    .get("tokens")
+                    .map_or(Ok(()), |tokens| self.builder.used(usage(tokens)));
+            }
+            Some("tool") => return self.tool(part, origin),
+            Some("text") => wire::words(text(part, "text")),
+            Some("reasoning") => {
+                let text = owned(part, "text").filter(|text| !text.is_empty());
+                text.map(|text| Content::Thinking(Thinking { text, ..Thinking::default() }))
+            }
+            other => {
+                self.builder.skip(other.unwrap_or("parts without a type"));
+                None
+            }
+        };
+        match block {
+            Some(block) => self.builder.model(Some(&group), origin, block),
+            None => Ok(()),
+        }
+    }
+
+    fn tool(&mut self, part: &Value, origin: Option<&ModelRef>) -> Result<()> {
+        let id = text(part, "callID").or_else(|| text(part, "id")).unwrap_or_default();
+        let name = text(part, "tool").unwrap_or("unknown");
+        let state = part.get("state").unwrap_or(&Value::Null);
+        let call = wire::call(id, name, state.get("input"));
+        let group = self.steps.to_string();
+        self.builder.model(Some(&group), origin, Content::ToolCall(call))?;
+        let output = match text(state, "status") {
+            Some("completed") => text(state, "output").map(|output| (output, false)),
+            Some("error") => text(state, "error").map(|error| (error, true)),
+            _ => None,
+        };
+        if let Some((output, is_error)) = output {
+            self.builder.result(ToolResult {
+                call_id: CallId::new(id),
+                name: String::new(),
+                parts: wire::parts(output),
+                is_error,
+            });
+        }
+        Ok(())
+    }
+}
+
+fn usage(tokens: &Value) -> Usage {
+    let cache = tokens.get("cache").unwrap_or(&Value::Null);
+    Usage {
+        input: count(tokens, "input"),
+        output: count(tokens, "output"),
+        cache_read: count(cache, "read"),
+        cache_write: count(cache, "write"),
+        reasoning: count(tokens, "reasoning"),
+    }
+}

@@ -1,0 +1,406 @@
+//! What a person sees of checkpoints: what is kept, what is left alone, and what is said.
+
+use std::{
+    fs,
+    io::Write,
+    os::unix::fs::{FileExt, MetadataExt, PermissionsExt, symlink},
+    path::{Path, PathBuf},
+    sync::atomic::{AtomicBool, Ordering},
+};
+
+use gnoma_store::checkpoint::{
+    ChangeKind, Conflict, Error, LeftWhy, Options, Point, Vault, Why, Workspace,
+};
+
+use crate::checkpoint_support::{Dice, difference, look, quick, shell, vault};
+
+struct Place {
+    folder: tempfile::TempDir,
+    root: PathBuf,
+}
+
+impl Place {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().join("work");
+        fs::create_dir(&root).unwrap();
+        Self { folder, root }
+    }
+
+    fn vault(&self) -> PathBuf {
+        self.folder.path().join("vault")
+    }
+
+    fn workspace(&self) -> Workspace {
+        vault(&self.vault()).workspace(&self.root).unwrap()
+    }
+
+    fn write(&self, name: &str, text: &str) {
+        fs::write(self.root.join(name), text).unwrap();
+    }
+
+    fn read(&self, name: &str) -> String {
+        fs::read_to_string(self.root.join(name)).unwrap()
+    }
+}
+
+fn files_below(folder: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            found.extend(files_below(&path));
+        } else {
+            found.push(path);
+        }
+    }
+    found
+}
+
+#[test]
+fn changes_name_what_differs_and_show_it() {
+    let place = Place::new();
+    let workspace = place.workspace();
+    place.write("edited", "one\ntwo\n");
+    place.write("gone", "x\n");
+    place.write("mode", "m\n");
+    let id = workspace.snapshot("first").unwrap().id;
+    place.write("edited", "one\n2\n");
+    fs::remove_file(place.root.join("gone")).unwrap();
+    place.write("new", "n\n");
+    fs::set_permissions(place.root.join("mode"), fs::Permissions::from_mode(0o755)).unwrap();
+    let changes = workspace.changes(&id, Point::Now).unwrap();
+    let kinds: Vec<_> =
+        changes.iter().map(|change| (change.path.to_str().unwrap(), change.kind)).collect();
+    assert_eq!(
+        kinds,
+        [
+            ("edited", ChangeKind::Edited),
+            ("gone", ChangeKind::Removed),
+            ("mode", ChangeKind::Mode),
+            ("new", ChangeKind::Added),
+        ]
+    );
+    assert_eq!(
+        workspace.diff(&changes[0]).unwrap(),
+        "--- a/edited\n+++ b/edited\n@@ -1,2 +1,2 @@\n one\n-two\n+2\n"
+    );
+    assert!(workspace.diff(&changes[1]).unwrap().starts_with("--- a/gone\n+++ /dev/null\n"));
+    assert!(workspace.diff(&changes[2]).unwrap().contains("new mode 0755"));
+    let second = workspace.snapshot("second").unwrap();
+    assert_eq!(second.changed, 4);
+    assert_eq!(workspace.changes(&id, Point::Snapshot(&second.id)).unwrap(), changes);
+}
+
+#[test]
+fn what_the_person_changed_is_named_and_can_be_brought_back() {
+    let place = Place::new();
+    let workspace = place.workspace();
+    place.write("a", "before\n");
+    let id = workspace.snapshot("before the tool").unwrap().id;
+    place.write("a", "by the tool\n");
+    workspace.snapshot("after the turn").unwrap();
+    place.write("a", "by the person\n");
+    place.write("unrelated", "untouched\n");
+    let Err(Error::Conflict { paths }) = workspace.restore(&id, Conflict::Refuse) else {
+        panic!("the person's change was overwritten");
+    };
+    assert_eq!(paths, [PathBuf::from("a"), PathBuf::from("unrelated")]);
+    assert_eq!(place.read("a"), "by the person\n");
+    let restored = workspace.restore(&id, Conflict::KeepTheirs).unwrap();
+    assert_eq!(restored.theirs, paths);
+    assert_eq!(place.read("a"), "before\n");
+    // Right after a restore nothing is the person's.
+    let back = workspace.restore(&restored.before, Conflict::Refuse).unwrap();
+    assert_eq!(back.theirs, Vec::<PathBuf>::new());
+    assert_eq!(place.read("a"), "by the person\n");
+}
+
+#[test]
+fn another_process_sees_the_same_snapshots() {
+    let place = Place::new();
+    place.write("a", "1");
+    let first = place.workspace();
+    let second = place.workspace();
+    let one = first.snapshot("one").unwrap().id;
+    place.write("a", "2");
+    let two = second.snapshot("two").unwrap();
+    assert!(two.id > one);
+    place.write("a", "3");
+    first.snapshot("three").unwrap();
+    first.restore(&two.id, Conflict::Refuse).unwrap();
+    assert_eq!(place.read("a"), "2");
+    second.restore(&one, Conflict::Refuse).unwrap();
+    assert_eq!(place.read("a"), "1");
+}
+
+#[test]
+fn damage_is_said_and_never_written() {
+    let place = Place::new();
+    let mut dice = Dice(1);
+    let noise: Vec<u8> = (0..6 << 20).map(|_| dice.roll(256) as u8).collect();
+    fs::write(place.root.join("large"), &noise).unwrap();
+    fs::write(place.root.join("small"), &noise[..5000]).unwrap();
+    let id = place.workspace().snapshot("kept").unwrap().id;
+    fs::write(place.root.join("large"), "l").unwrap();
+    fs::write(place.root.join("small"), "s").unwrap();
+    // One bit of each object's bytes.
+    for stored in files_below(&place.vault()) {
+        if stored.starts_with(place.vault().join("packs"))
+            || stored.starts_with(place.vault().join("large"))
+        {
+            let file = fs::File::options().read(true).write(true).open(stored).unwrap();
+            let mut byte = [0];
+            file.read_exact_at(&mut byte, 2000).unwrap();
+            file.write_all_at(&[byte[0] ^ 1], 2000).unwrap();
+        }
+    }
+    let workspace = place.workspace();
+    let restored = workspace.restore(&id, Conflict::KeepTheirs).unwrap();
+    let damaged: Vec<_> = restored
+        .left
+        .iter()
+        .map(|left| (left.path.to_str().unwrap(), left.why == LeftWhy::Damaged))
+        .collect();
+    assert_eq!(damaged, [("large", true), ("small", true)]);
+    assert_eq!((place.read("large"), place.read("small")), ("l".into(), "s".into()));
+    assert_eq!(fs::read_dir(&place.root).unwrap().count(), 2);
+}
+
+#[test]
+fn missing_objects_and_unknown_ids_change_nothing() {
+    let place = Place::new();
+    place.write("a", "1");
+    let workspace = place.workspace();
+    let id = workspace.snapshot("one").unwrap().id;
+    place.write("a", "2");
+    for pack in files_below(&place.vault().join("packs")) {
+        fs::remove_file(pack).unwrap();
+    }
+    assert!(matches!(workspace.restore(&id, Conflict::KeepTheirs), Err(Error::Damaged(_))));
+    let unknown = "0123456789abcdef".parse().unwrap();
+    assert!(matches!(workspace.restore(&unknown, Conflict::KeepTheirs), Err(Error::Unknown(_))));
+    assert!("../../etc/passwd".parse::<gnoma_store::checkpoint::SnapshotId>().is_err());
+    assert_eq!(place.read("a"), "2");
+    // What is there is stored anew, also what the state believed to be stored.
+    let id = place.workspace().snapshot("again").unwrap().id;
+    place.write("a", "3");
+    place.workspace().restore(&id, Conflict::KeepTheirs).unwrap();
+    assert_eq!(place.read("a"), "2");
+}
+
+#[test]
+fn a_newer_vault_is_left_alone() {
+    let place = Place::new();
+    fs::create_dir(place.vault()).unwrap();
+    fs::write(place.vault().join("format"), "gnoma checkpoints 2\n").unwrap();
+    assert!(matches!(Vault::open(&place.vault(), Options::default()), Err(Error::Newer(_))));
+}
+
+#[test]
+fn nobody_else_can_read_a_vault() {
+    let place = Place::new();
+    place.write("a", "secret");
+    place.workspace().snapshot("x").unwrap();
+    for path in files_below(&place.vault()) {
+        assert_eq!(path.metadata().unwrap().mode() & 0o077, 0, "{}", path.display());
+    }
+    assert_eq!(place.vault().metadata().unwrap().mode() & 0o777, 0o700);
+}
+
+#[test]
+fn large_ignored_files_special_files_and_foreign_state_are_left_alone() {
+    let place = Place::new();
+    place.write(".gitignore", "*.log\nnode_modules/\n!keep.log\n");
+    shell(&place.root, "mkfifo pipe; mkdir -p node_modules/x sub/.git; echo 1 > node_modules/x/y");
+    shell(&place.root, "echo state > sub/.git/HEAD; echo src > sub/src");
+    let large = "x".repeat(2 << 20);
+    for name in ["big.log", "keep.log"] {
+        place.write(name, &large);
+    }
+    place.write("small.log", "small");
+    let workspace = place.workspace();
+    let taken = workspace.snapshot("first").unwrap();
+    let skipped: Vec<_> =
+        taken.skipped.iter().map(|skip| (skip.path.to_str().unwrap(), skip.why)).collect();
+    assert_eq!(
+        skipped,
+        [("big.log", Why::Ignored), ("node_modules", Why::Ignored), ("pipe", Why::Special)]
+    );
+    place.write("small.log", "changed");
+    place.write("keep.log", "changed");
+    place.write("big.log", "mine");
+    place.write("node_modules/x/y", "2");
+    shell(&place.root, "echo moved > sub/.git/HEAD; echo changed > sub/src");
+    workspace.restore(&taken.id, Conflict::KeepTheirs).unwrap();
+    assert_eq!(place.read("small.log"), "small");
+    assert_eq!(place.read("keep.log"), large);
+    assert_eq!(place.read("sub/src"), "src\n");
+    assert_eq!(place.read("big.log"), "mine");
+    assert_eq!(place.read("node_modules/x/y"), "2");
+    assert_eq!(place.read("sub/.git/HEAD"), "moved\n");
+}
+
+#[test]
+fn folders_with_things_never_kept_are_not_removed() {
+    let place = Place::new();
+    let workspace = place.workspace();
+    let empty = workspace.snapshot("empty").unwrap().id;
+    shell(&place.root, "mkdir -p made/.git; echo x > made/file; echo y > made/.git/HEAD");
+    let restored = workspace.restore(&empty, Conflict::KeepTheirs).unwrap();
+    assert_eq!(restored.left.len(), 1);
+    assert_eq!(restored.left[0].why, LeftWhy::NotEmpty);
+    assert!(place.root.join("made/.git/HEAD").exists());
+    assert!(!place.root.join("made/file").exists());
+}
+
+#[test]
+fn a_folder_swapped_for_a_link_leads_nowhere() {
+    let place = Place::new();
+    let outside = place.folder.path().join("outside");
+    fs::create_dir(&outside).unwrap();
+    fs::write(outside.join("file"), "not ours").unwrap();
+    fs::create_dir(place.root.join("sub")).unwrap();
+    place.write("sub/file", "ours");
+    let workspace = place.workspace();
+    let id = workspace.snapshot("first").unwrap().id;
+    fs::remove_dir_all(place.root.join("sub")).unwrap();
+    symlink(&outside, place.root.join("sub")).unwrap();
+    let linked = workspace.snapshot("linked").unwrap().id;
+    workspace.restore(&id, Conflict::KeepTheirs).unwrap();
+    assert_eq!(place.read("sub/file"), "ours");
+    workspace.restore(&linked, Conflict::KeepTheirs).unwrap();
+    assert_eq!(fs::read_link(place.root.join("sub")).unwrap(), outside);
+    assert_eq!(fs::read_to_string(outside.join("file")).unwrap(), "not ours");
+}
+
+#[test]
+fn a_changed_file_with_old_times_is_noticed() {
+    for watch in [true, false] {
+        let place = Place::new();
+        let options = Options { watch, ..quick() };
+        let vault = Vault::open(&place.vault(), options).unwrap();
+        let workspace = vault.workspace(&place.root).unwrap();
+        place.write("a", "aaaa");
+        shell(&place.root, "touch -d @1000000000 a");
+        let id = workspace.snapshot("one").unwrap().id;
+        place.write("a", "bbbb");
+        shell(&place.root, "touch -d @1000000000 a");
+        assert_eq!(workspace.changes(&id, Point::Now).unwrap().len(), 1);
+        workspace.restore(&id, Conflict::KeepTheirs).unwrap();
+        assert_eq!(place.read("a"), "aaaa");
+    }
+}
+
+#[test]
+fn writes_within_one_tick_of_the_clock_are_noticed() {
+    for watch in [true, false] {
+        let place = Place::new();
+        let options = Options { watch, ..quick() };
+        let workspace =
+            Vault::open(&place.vault(), options).unwrap().workspace(&place.root).unwrap();
+        place.write("a", "0000");
+        for number in 1..200 {
+            workspace.snapshot("before").unwrap();
+            fs::File::options()
+                .write(true)
+                .open(place.root.join("a"))
+                .and_then(|mut file| write!(file, "{number:04}"))
+                .unwrap();
+            assert_eq!(workspace.snapshot("after").unwrap().changed, 1, "{watch} {number}");
+        }
+    }
+}
+
+#[test]
+fn a_change_through_another_name_is_noticed() {
+    let place = Place::new();
+    fs::create_dir(place.root.join("sub")).unwrap();
+    place.write("a", "1");
+    let workspace = place.workspace();
+    workspace.snapshot("one").unwrap();
+    fs::hard_link(place.root.join("a"), place.root.join("sub/b")).unwrap();
+    let id = workspace.snapshot("linked").unwrap().id;
+    place.write("sub/b", "2");
+    let changes = workspace.changes(&id, Point::Now).unwrap();
+    assert_eq!(changes.len(), 2);
+    workspace.restore(&id, Conflict::KeepTheirs).unwrap();
+    let inode = |name: &str| place.root.join(name).metadata().unwrap().ino();
+    assert_eq!((place.read("a").as_str(), inode("a")), ("1", inode("sub/b")));
+}
+
+#[test]
+fn a_file_that_grows_meanwhile_is_kept_in_part_and_named() {
+    let place = Place::new();
+    let path = place.root.join("growing");
+    fs::write(&path, vec![b'x'; 3 << 20]).unwrap();
+    let stop = AtomicBool::new(false);
+    let workspace = place.workspace();
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut file = fs::File::options().append(true).open(&path).unwrap();
+            while !stop.load(Ordering::Relaxed) {
+                file.write_all(b"more\n").unwrap();
+            }
+        });
+        let taken: Vec<_> = (0..5).map(|_| workspace.snapshot("growing").unwrap()).collect();
+        stop.store(true, Ordering::Relaxed);
+        assert!(taken.iter().all(|taken| taken.skipped.iter().all(|s| s.why == Why::Unsteady)));
+    });
+    let whole = fs::read(&path).unwrap();
+    let taken = workspace.snapshot("quiet").unwrap();
+    assert_eq!(taken.skipped, []);
+    fs::write(&path, "").unwrap();
+    workspace.restore(&taken.id, Conflict::KeepTheirs).unwrap();
+    assert!(fs::read(&path).unwrap() == whole);
+}
+
+#[test]
+fn a_cancelled_baseline_goes_on_where_it_stopped() {
+    let place = Place::new();
+    for number in 0..200 {
+        place.write(&format!("f{number}"), &number.to_string());
+    }
+    let workspace = place.workspace();
+    assert!(matches!(workspace.baseline(&AtomicBool::new(true)), Err(Error::Cancelled)));
+    workspace.baseline(&AtomicBool::new(false)).unwrap();
+    let taken = workspace.snapshot("after").unwrap();
+    let shall = look(&place.root);
+    shell(&place.root, "rm -f f1*");
+    workspace.restore(&taken.id, Conflict::KeepTheirs).unwrap();
+    assert_eq!(difference(&look(&place.root), &shall), [""; 0]);
+}
+
+#[test]
+fn the_state_of_the_last_run_saves_reading_again() {
+    let place = Place::new();
+    for number in 0..50 {
+        place.write(&format!("f{number}"), &number.to_string());
+    }
+    place.workspace().snapshot("one").unwrap();
+    let packs = || files_below(&place.vault().join("packs")).len();
+    let before = packs();
+    let taken = place.workspace().snapshot("two").unwrap();
+    assert_eq!((taken.changed, packs()), (0, before));
+}
+
+#[test]
+fn deep_and_wide_trees_are_kept() {
+    let place = Place::new();
+    let deep = ["d"; 150].join("/");
+    fs::create_dir_all(place.root.join(&deep)).unwrap();
+    place.write(&format!("{deep}/bottom"), "here");
+    for number in 0..3_000 {
+        place.write(&format!("wide{number}"), "");
+    }
+    let workspace = place.workspace();
+    let id = workspace.snapshot("all").unwrap().id;
+    let shall = look(&place.root);
+    fs::remove_dir_all(place.root.join("d")).unwrap();
+    workspace.restore(&id, Conflict::KeepTheirs).unwrap();
+    assert_eq!(difference(&look(&place.root), &shall), [""; 0]);
+    // Deeper than what is kept: named, not failed on.
+    fs::create_dir_all(place.root.join(["e"; 230].join("/"))).unwrap();
+    let taken = workspace.snapshot("deeper").unwrap();
+    assert!(taken.skipped.iter().any(|skip| skip.why == Why::TooDeep));
+}

@@ -1,0 +1,177 @@
+//! Collecting garbage loses nothing that a snapshot needs, whoever works at the same time.
+
+use std::{
+    collections::{BTreeMap, HashSet},
+    fs,
+    path::{Path, PathBuf},
+    sync::atomic::{AtomicBool, Ordering},
+    time::Duration,
+};
+
+use gnoma_store::checkpoint::{Conflict, Error, Limits, Options, SnapshotId, Vault, Workspace};
+
+use crate::checkpoint_support::{Dice, Seen, difference, look, quick, vault};
+
+/// Changes some files; contents come from few, so that objects die and are wanted again.
+fn stir(root: &Path, dice: &mut Dice) {
+    for _ in 0..1 + dice.roll(4) {
+        let folder = root.join(format!("f{}", dice.roll(3)));
+        fs::create_dir_all(&folder).unwrap();
+        let path = folder.join(format!("x{}", dice.roll(5)));
+        match dice.roll(6) {
+            0 => drop(fs::remove_file(path)),
+            1 => fs::write(path, vec![dice.roll(3) as u8; 5 << 20]).unwrap(),
+            _ => fs::write(path, dice.roll(12).to_string().repeat(50)).unwrap(),
+        }
+    }
+}
+
+type States = BTreeMap<(usize, SnapshotId), BTreeMap<PathBuf, Seen>>;
+
+struct Desk {
+    root: PathBuf,
+    /// The same workspace as two processes see it.
+    seats: [Workspace; 2],
+}
+
+fn check_all(desks: &[Desk], states: &States) {
+    for ((desk, id), shall) in states {
+        let desk = &desks[*desk];
+        let restored = desk.seats[0].restore(id, Conflict::KeepTheirs).unwrap();
+        assert_eq!(restored.left, []);
+        assert_eq!(difference(&look(&desk.root), shall), [""; 0], "{id}");
+    }
+}
+
+#[test]
+fn only_what_no_snapshot_needs_is_deleted() {
+    for seed in 0..8 {
+        let folder = tempfile::tempdir().unwrap();
+        let vaults = [vault(&folder.path().join("vault")), vault(&folder.path().join("vault"))];
+        let desks: Vec<_> = (0..2)
+            .map(|number| {
+                let root = folder.path().join(format!("work{number}"));
+                fs::create_dir(&root).unwrap();
+                let seats = [0, 1].map(|seat: usize| vaults[seat].workspace(&root).unwrap());
+                Desk { root, seats }
+            })
+            .collect();
+        let mut dice = Dice(seed);
+        let mut states = States::new();
+        for _ in 0..60 {
+            let (number, seat) = (dice.roll(2) as usize, dice.roll(2) as usize);
+            let desk = &desks[number];
+            match dice.roll(8) {
+                0..=4 => {
+                    stir(&desk.root, &mut dice);
+                    let id = desk.seats[seat].snapshot("x").unwrap().id;
+                    states.insert((number, id), look(&desk.root));
+                }
+                5 => {
+                    let pinned: HashSet<_> = states
+                        .keys()
+                        .filter(|_| dice.roll(4) == 0)
+                        .map(|(_, id)| id.clone())
+                        .collect();
+                    let snapshots = 2 + dice.roll(6) as usize;
+                    let limits = Limits { snapshots, ..Limits::default() };
+                    vaults[seat].prune(&limits, &pinned).unwrap();
+                    let left: HashSet<_> =
+                        desks.iter().flat_map(|desk| desk.seats[0].snapshots().unwrap()).collect();
+                    assert!(pinned.is_subset(&left));
+                    states.retain(|(_, id), _| left.contains(id));
+                }
+                6 => drop(vaults[seat].collect_garbage().unwrap()),
+                _ => check_all(&desks, &states),
+            }
+        }
+        check_all(&desks, &states);
+    }
+}
+
+#[test]
+fn snapshots_and_collections_at_the_same_time_lose_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = folder.path().join("vault");
+    let root = folder.path().join("work");
+    fs::create_dir(&root).unwrap();
+    let stop = AtomicBool::new(false);
+    let mut states = States::new();
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                let vault = vault(&place);
+                let limits = Limits { snapshots: 10, ..Limits::default() };
+                while !stop.load(Ordering::Relaxed) {
+                    match vault.prune(&limits, &HashSet::new()) {
+                        Ok(_) | Err(Error::Busy) => {}
+                        Err(failed) => panic!("{failed}"),
+                    }
+                }
+            });
+        }
+        let done = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            let workspace = vault(&place).workspace(&root).unwrap();
+            let mut dice = Dice(7);
+            for _ in 0..150 {
+                stir(&root, &mut dice);
+                let id = workspace.snapshot("x").unwrap().id;
+                states.insert((0, id), look(&root));
+            }
+        }));
+        stop.store(true, Ordering::Relaxed);
+        assert!(done.is_ok());
+    });
+    let workspace = vault(&place).workspace(&root).unwrap();
+    let left = workspace.snapshots().unwrap();
+    assert!(left.len() >= 10);
+    states.retain(|(_, id), _| left.contains(id));
+    let seats = [0, 1].map(|_| vault(&place).workspace(&root).unwrap());
+    check_all(&[Desk { root, seats }], &states);
+}
+
+#[test]
+fn a_vault_stays_within_its_size_and_young_objects_stay() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().join("work");
+    fs::create_dir(&root).unwrap();
+    let place = folder.path().join("vault");
+    let mut dice = Dice(3);
+    let workspace = vault(&place).workspace(&root).unwrap();
+    for _ in 0..20 {
+        let noise: Vec<u8> = (0..200_000).map(|_| dice.roll(256) as u8).collect();
+        fs::write(root.join("a"), noise).unwrap();
+        workspace.snapshot("x").unwrap();
+    }
+    let limits = Limits { store_bytes: 1 << 20, ..Limits::default() };
+    let patient = Options { grace: Duration::from_secs(3600), ..quick() };
+    let kept = Vault::open(&place, patient).unwrap().collect_garbage().unwrap();
+    assert_eq!((kept.freed_bytes, kept.kept_bytes > 4_000_000), (0, true));
+    let pruned = vault(&place).prune(&limits, &HashSet::new()).unwrap();
+    assert!(pruned.collected.kept_bytes <= 1 << 20, "{pruned:?}");
+    assert!(pruned.collected.freed_bytes > 2_500_000);
+    let newest = workspace.snapshots().unwrap().pop().unwrap();
+    let shall = look(&root);
+    fs::write(root.join("a"), "").unwrap();
+    workspace.restore(&newest, Conflict::KeepTheirs).unwrap();
+    assert_eq!(difference(&look(&root), &shall), [""; 0]);
+}
+
+#[test]
+fn a_damaged_tree_stops_the_collection() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().join("work");
+    fs::create_dir(&root).unwrap();
+    let place = folder.path().join("vault");
+    fs::write(root.join("a"), "1").unwrap();
+    vault(&place).workspace(&root).unwrap().snapshot("x").unwrap();
+    for pack in fs::read_dir(place.join("packs")).unwrap() {
+        let path = pack.unwrap().path();
+        let mut bytes = fs::read(&path).unwrap();
+        // Past the first object, which is the file's single byte.
+        bytes[12] ^= 1;
+        fs::write(path, bytes).unwrap();
+    }
+    assert!(matches!(vault(&place).collect_garbage(), Err(Error::Damaged(_))));
+    assert_eq!(fs::read_dir(place.join("packs")).unwrap().count(), 1);
+}

@@ -6,7 +6,7 @@ use super::Walker;
 use super::builtins::is_name;
 use super::facts_of::Facts;
 use super::input::{Feed, Input, feed_of};
-use super::state::Function;
+use super::state::{Function, State};
 use crate::expand::{Field, Value};
 use crate::facts::{Effect, Risk};
 use crate::syntax::{
@@ -29,22 +29,40 @@ impl Walker<'_> {
 
     fn list(&mut self, statement: &Statement) {
         let mut before = self.state.clone();
+        // What holds where a part was passed over because one before it failed or succeeded.
+        let mut passed: Option<State> = None;
         self.pipeline(&statement.first);
         for (condition, pipeline) in &statement.rest {
             let succeeded = self.state.clone();
             match condition {
-                Condition::AfterSuccess => self.pipeline(pipeline),
+                Condition::AfterSuccess => {
+                    match &mut passed {
+                        Some(passed) => passed.or(succeeded.clone()),
+                        None => passed = Some(succeeded.clone()),
+                    }
+                    self.pipeline(pipeline);
+                }
                 Condition::AfterFailure => {
                     self.state.or(before);
+                    if let Some(passed) = passed.clone() {
+                        self.state.or(passed);
+                    }
                     self.pipeline(pipeline);
                     if ends_shell(pipeline) {
                         self.state = succeeded.clone();
+                        passed = None;
                     } else {
                         self.state.or(succeeded.clone());
                     }
                 }
             }
             before = succeeded;
+        }
+        if let Some(passed) = passed {
+            // A `cd` is taken to succeed; else nothing after it could be placed.
+            let (cwd, stack) = (self.state.cwd.clone(), self.state.stack.clone());
+            self.state.or(passed);
+            (self.state.cwd, self.state.stack) = (cwd, stack);
         }
     }
 

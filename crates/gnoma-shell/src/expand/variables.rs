@@ -74,7 +74,8 @@ impl Expander<'_> {
     pub(super) fn value(&self, name: &str) -> Option<Value> {
         let path = |path: &Path| path.to_str().map(|text| Value::Text(text.to_owned()));
         match (self.variables.get(name), name) {
-            (_, "IFS") => None,
+            // These the shell sets by itself.
+            (_, "IFS" | "_" | "REPLY" | "MAPFILE" | "COPROC") => None,
             (Some(value), _) => Some(value.clone()),
             (None, "HOME") => self.home.and_then(|home| path(home)),
             (None, "PWD") => self.cwd.and_then(path),
@@ -85,7 +86,9 @@ impl Expander<'_> {
 
 /// Whether a variable of this name likely holds a secret.
 pub(crate) fn looks_secret(name: &str) -> bool {
-    const MARKS: [&str; 11] = [
+    const MARKS: [&str; 13] = [
+        "JWT",
+        "COOKIE",
         "SECRET",
         "TOKEN",
         "PASSWORD",
@@ -102,5 +105,7 @@ pub(crate) fn looks_secret(name: &str) -> bool {
     MARKS.iter().any(|mark| name.contains(mark))
         || name.ends_with("_KEY")
         || name.ends_with("_PAT")
-        || name == "PGPASS"
+        || name.ends_with("_PASS")
+        || name.ends_with("_DSN")
+        || matches!(&*name, "PGPASS" | "SSHPASS" | "MYSQL_PWD" | "DATABASE_URL")
 }

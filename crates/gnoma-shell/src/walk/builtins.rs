@@ -167,6 +167,8 @@ impl Walker<'_> {
                         facts.add(Effect::Environment(name.to_owned()));
                     }
                     self.assign(name, Value::Unknown);
+                    // Where no variable has the name, a function goes.
+                    self.state.functions.remove(name);
                 }
                 _ => facts.add(subscript(word)),
             }
@@ -278,10 +280,19 @@ impl Walker<'_> {
         let mut facts = Facts::default();
         let Some(first) = words.first() else { return facts };
         match first.known() {
-            Some("-v") => self.sets(words.get(1..2).unwrap_or_default(), &mut facts),
+            // One that stands twice leaves the second for the shell to calculate.
             Some(text) if text.starts_with("-v") => {
-                let name = text.get(2..).unwrap_or_default().to_owned();
-                self.sets(&[Field::Known(name)], &mut facts);
+                let (names, format) = if text == "-v" { (words.get(1..2), 2) } else { (None, 1) };
+                let joined = [Field::Known(text.get(2..).unwrap_or_default().to_owned())];
+                self.sets(names.unwrap_or(&joined), &mut facts);
+                if words.get(format).is_none_or(sets_by_format) {
+                    facts.add(Effect::Unknown(
+                        "the format of `printf` may set variables".to_owned(),
+                    ));
+                }
+            }
+            Some(text) if words.len() > 1 && counts(text) => {
+                facts.add(Effect::Unknown("`%n` of `printf` sets variables".to_owned()));
             }
             None if first.may_be_option() => {
                 facts.add(Effect::Unknown(format!("`{first}` may be an option of `printf`")));
@@ -461,4 +472,18 @@ pub(super) fn is_name(text: &str) -> bool {
     !text.is_empty()
         && !text.starts_with(|c: char| c.is_ascii_digit())
         && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+}
+
+/// Whether a format of `printf` sets a variable, or looks like an option instead.
+fn sets_by_format(word: &Field) -> bool {
+    word.known().is_none_or(|format| format.starts_with('-') || counts(format))
+}
+
+/// Whether a format has a conversion `n`, which sets the variable its argument names.
+fn counts(format: &str) -> bool {
+    let of_conversion = |piece: &str| {
+        let letter = piece.find(|c: char| c.is_ascii_alphabetic() || c == '%');
+        letter.is_some_and(|at| piece[at..].starts_with('n'))
+    };
+    format.split('%').skip(1).any(of_conversion)
 }

@@ -83,11 +83,14 @@ pub(super) fn zip(walker: &mut Walker<'_>, call: &Call<'_>) -> Facts {
     for (at, word) in plain.enumerate() {
         walker.act(call, if at == 0 { Role::Write } else { Role::Read }, word, &mut facts);
     }
-    let runs = call.words.iter().any(|word| {
-        word.known().is_none_or(|text| {
-            text.starts_with("-T") || text.starts_with("--unz") || text.starts_with("-TT")
-        })
-    });
+    // It also tests by a command, deletes what it packs, and reads names and writes logs.
+    let is_plain = |text: &str| {
+        text.starts_with('-') && text[1..].bytes().all(|it| b"0123456789jqrvDuy".contains(&it))
+    };
+    let runs = call
+        .words
+        .iter()
+        .any(|word| word.known().is_none_or(|text| text.starts_with('-') && !is_plain(text)));
     if runs {
         facts.add(Effect::Runs("zip".to_owned()));
     }

@@ -85,9 +85,13 @@ impl<'t> Reader<'t> {
                 self.end_of_command()
             }
             'b' | 't' | 'T' | ':' => {
-                let end = self.rest.find(['\n', ';', '}']).unwrap_or(self.rest.len());
-                self.rest = self.rest.get(end..)?;
-                Some(())
+                // What follows a blank after a label is a command to some; nobody writes it so.
+                let rest = self.rest.trim_start_matches(' ');
+                let is_label = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
+                let rest = rest.trim_start_matches(is_label);
+                let ends = rest.is_empty() || rest.starts_with(['\n', ';', '}']);
+                self.rest = rest;
+                ends.then_some(())
             }
             'a' | 'i' | 'c' => self.text(),
             's' => self.substitute(),

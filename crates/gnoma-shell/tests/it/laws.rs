@@ -71,7 +71,10 @@ proptest! {
         prop_assert!(analysis.unparsed.is_none(), "{line}");
         let outer = effects(&analysis);
         for effect in effects(&look(bad)).into_iter().filter(|effect| !is_pager(effect)) {
-            prop_assert!(outer.contains(&effect), "{line}: {effect:?} not in {outer:?}");
+            // A shell that is given text runs that instead of what it would have read.
+            let runs = |it: &Effect| matches!(it, Effect::Runs(_));
+            let kept = outer.contains(&effect) || (runs(&effect) && outer.iter().any(runs));
+            prop_assert!(kept, "{line}: {effect:?} not in {outer:?}");
         }
     }
 

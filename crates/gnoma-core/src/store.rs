@@ -337,3 +337,59 @@ pub trait SessionStore: Send + Sync {
     /// Lets go of a session.
     fn release(&self, session: SessionId) -> Stored<'_, ()>;
 }
+
+/// Names a large tool result within its session, short enough for a model to repeat: `r1`, `r2`, …
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct ResultId(Arc<str>);
+
+impl ResultId {
+    /// Wraps a handle; whether there is such a result is the shelf's to say.
+    pub fn new(id: impl Into<Arc<str>>) -> Self {
+        Self(id.into())
+    }
+
+    /// The handle's text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for ResultId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// A stretch of a kept result.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Stretch {
+    /// Whole lines, or part of one line longer than what was asked for.
+    pub text: String,
+    /// Where the next stretch begins, in bytes; `None` at the end.
+    pub next: Option<u64>,
+    /// Size of the whole result in bytes.
+    pub total_bytes: u64,
+}
+
+/// Where one session's tool results go that are too large to be sent with every request. What is
+/// kept goes when the session goes; nothing outside can be named.
+pub trait Shelf: Send + Sync {
+    /// Keeps a result.
+    fn put(&self, text: String) -> Stored<'_, ResultId>;
+
+    /// Reads a kept result from byte `from`, at most `max_bytes` of it.
+    fn read(&self, id: ResultId, from: u64, max_bytes: usize) -> Stored<'_, Stretch>;
+}
+
+/// Keeps the files of a workspace, so that what a turn does to them can be taken back.
+pub trait Checkpoints: Send + Sync {
+    /// Begins to read the workspace in the background, so that the first [`keep`](Self::keep)
+    /// need not. Returns at once; again does nothing.
+    fn prepare(&self);
+
+    /// Keeps the files as they are now and gives the state's name. A state that equals the one
+    /// kept before may get that one's name.
+    fn keep(&self, label: String) -> Stored<'_, String>;
+}

@@ -19,8 +19,9 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("gnoma-guard", &["gnoma-core", "gnoma-secrets", "gnoma-shell"]),
     ("gnoma-sandbox", &["gnoma-core"]),
     ("gnoma-store", &["gnoma-core"]),
+    ("gnoma-router", &["gnoma-core"]),
     ("gnoma-tools", &["gnoma-core", "gnoma-sandbox"]),
-    ("gnoma-engine", &["gnoma-core", "gnoma-guard"]),
+    ("gnoma-engine", &["gnoma-core", "gnoma-guard", "gnoma-router"]),
     (
         "gnoma",
         &[
@@ -29,7 +30,9 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "gnoma-net",
             "gnoma-llm",
             "gnoma-guard",
+            "gnoma-router",
             "gnoma-sandbox",
+            "gnoma-store",
             "gnoma-tools",
             "gnoma-engine",
         ],

@@ -1,0 +1,1 @@
+//! Whole behaviour of the router.

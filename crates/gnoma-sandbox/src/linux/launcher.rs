@@ -8,7 +8,6 @@
 
 use std::{
     ffi::OsString,
-    fs,
     io::{self, Write, stderr},
     os::{
         fd::{AsFd, OwnedFd},
@@ -38,6 +37,7 @@ use super::{
     mounts::{self, RUN, View},
     protect::{self, Protection, StandIn},
     raw::{self, Forked, next_signal},
+    real::RealPaths,
     session, sockets,
     watch::{Ending, Guard, Report, Watch},
 };
@@ -99,14 +99,16 @@ struct Paths {
 
 impl Paths {
     fn of(policy: &Policy) -> Result<Self, Fault> {
-        let writable = outermost(real(&policy.writable));
+        let mut real = RealPaths::default();
+        let mut all = |paths: &[PathBuf]| paths.iter().filter_map(|path| real.of(path)).collect();
+        let (hidden, devices) = (all(policy.readable.hidden()), all(&policy.devices));
+        let writable = outermost(all(&policy.writable));
         if writable.iter().any(|path| path == Path::new("/")) {
             return Err(Fault::new("make `/` writable", "that would leave no wall standing"));
         }
-        let below = |path: &PathBuf| below(&writable, path);
+        let below = |path: &PathBuf| below(&writable, path, &mut real);
         let protected = policy.protected.iter().filter_map(below).collect();
-        let hidden = real(policy.readable.hidden());
-        Ok(Self { protected, hidden, devices: real(&policy.devices), writable })
+        Ok(Self { protected, hidden, devices, writable })
     }
 }
 
@@ -115,21 +117,17 @@ fn working_folder() -> Result<PathBuf, Fault> {
     Ok(OsString::from_vec(path.into_bytes()).into())
 }
 
-fn real(paths: &[PathBuf]) -> Vec<PathBuf> {
-    paths.iter().filter_map(|path| fs::canonicalize(path).ok()).collect()
-}
-
 /// The path as it lies below a root. Links on the way to the root are followed; those below it are
 /// kept, for they are held themselves.
-fn below(roots: &[PathBuf], path: &Path) -> Option<PathBuf> {
+fn below(roots: &[PathBuf], path: &Path, real: &mut RealPaths) -> Option<PathBuf> {
     let is_below = |path: &Path| roots.iter().any(|root| path.starts_with(root));
     if is_below(path) {
         return Some(path.to_owned());
     }
     path.ancestors().find_map(|ancestor| {
         let rest = path.strip_prefix(ancestor).ok()?;
-        let real = fs::canonicalize(ancestor).ok()?.join(rest);
-        is_below(&real).then_some(real)
+        let there = real.of(ancestor)?.join(rest);
+        is_below(&there).then_some(there)
     })
 }
 

@@ -9,6 +9,7 @@ pub(crate) mod launcher;
 mod mounts;
 mod protect;
 mod raw;
+mod real;
 pub(crate) mod session;
 mod sockets;
 pub(crate) mod trial;

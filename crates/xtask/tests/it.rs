@@ -20,6 +20,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("gnoma-sandbox", &["gnoma-core"]),
     ("gnoma-store", &["gnoma-core"]),
     ("gnoma-router", &["gnoma-core"]),
+    ("gnoma-tui", &["gnoma-core"]),
     ("gnoma-tools", &["gnoma-core", "gnoma-sandbox"]),
     ("gnoma-engine", &["gnoma-core", "gnoma-guard", "gnoma-router"]),
     (
@@ -34,6 +35,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "gnoma-sandbox",
             "gnoma-store",
             "gnoma-tools",
+            "gnoma-tui",
             "gnoma-engine",
         ],
     ),

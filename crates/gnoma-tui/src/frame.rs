@@ -1,0 +1,25 @@
+//! What is to be seen: the result of the view, the input of the screen.
+
+use crate::text::Line;
+
+/// A cell of the live part, from its upper left corner.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Cell {
+    /// Lines below the first.
+    pub row: usize,
+    /// Columns right of the first.
+    pub column: usize,
+}
+
+/// One picture of the whole.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Frame {
+    /// Lines that will not change any more: they are written above the live part once, and belong to
+    /// the terminal from then on. Already cut to its width.
+    pub finished: Vec<Line>,
+    /// What is drawn anew when it changes; at most as many lines as the terminal has, already cut to
+    /// its width.
+    pub live: Vec<Line>,
+    /// Where the terminal's own cursor stands; `None` hides it.
+    pub cursor: Option<Cell>,
+}

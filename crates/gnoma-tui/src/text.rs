@@ -1,0 +1,287 @@
+//! Styled text in cells. Styles name meanings, not colours: a theme paints them at the very end, so
+//! that tests read well and a change of theme draws nothing differently but its colours.
+
+use std::{borrow::Cow, sync::Arc};
+
+use unicode_segmentation::UnicodeSegmentation;
+use unicode_width::UnicodeWidthStr;
+
+/// What a piece of text means.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Ink {
+    /// Ordinary text.
+    #[default]
+    Text,
+    /// Less important: hints, thinking, sizes.
+    Dim,
+    /// The program itself: prompts, names of commands, what is chosen.
+    Accent,
+    /// Somebody's own words.
+    Person,
+    /// It went well; added lines.
+    Good,
+    /// It went badly; removed lines.
+    Bad,
+    /// It needs attention.
+    Warning,
+    /// Headings.
+    Heading,
+    /// Links and paths.
+    Link,
+    /// Code inside text.
+    Code,
+    /// Code: keywords.
+    Keyword,
+    /// Code: names of types.
+    Type,
+    /// Code: names of functions.
+    Function,
+    /// Code: strings.
+    String,
+    /// Code: numbers and constants.
+    Number,
+    /// Code: comments.
+    Comment,
+    /// Code: operators, punctuation.
+    Operator,
+}
+
+/// What lies behind a piece of text.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Paper {
+    /// The terminal's own.
+    #[default]
+    None,
+    /// Added in a diff.
+    Added,
+    /// The changed part of an added line.
+    AddedMark,
+    /// Removed in a diff.
+    Removed,
+    /// The changed part of a removed line.
+    RemovedMark,
+    /// Chosen in a list.
+    Chosen,
+    /// What a person wrote.
+    Person,
+}
+
+/// How a piece of text looks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Style {
+    /// Its meaning.
+    pub ink: Ink,
+    /// What lies behind it.
+    pub paper: Paper,
+    /// Bold.
+    pub bold: bool,
+    /// Italic.
+    pub italic: bool,
+    /// Underlined.
+    pub underline: bool,
+    /// Struck through.
+    pub strike: bool,
+}
+
+impl Style {
+    /// Plain text of this meaning.
+    #[must_use]
+    pub fn of(ink: Ink) -> Self {
+        Self { ink, ..Self::default() }
+    }
+
+    /// The same, bold.
+    #[must_use]
+    pub fn bold(self) -> Self {
+        Self { bold: true, ..self }
+    }
+
+    /// The same, on this paper.
+    #[must_use]
+    pub fn on(self, paper: Paper) -> Self {
+        Self { paper, ..self }
+    }
+}
+
+/// A piece of text in one style. It holds no control characters and no line breaks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Span {
+    /// The text.
+    pub text: Cow<'static, str>,
+    /// How it looks.
+    pub style: Style,
+    /// Where it leads, for terminals that can follow links.
+    pub link: Option<Arc<str>>,
+}
+
+impl Span {
+    /// A piece of text in a style. Control characters become a visible replacement.
+    pub fn new(text: impl Into<Cow<'static, str>>, style: Style) -> Self {
+        Self { text: visible(text.into()), style, link: None }
+    }
+
+    /// Columns it takes.
+    #[must_use]
+    pub fn width(&self) -> usize {
+        self.text.width()
+    }
+}
+
+/// No control character may reach a terminal from here, whoever wrote the text.
+fn visible(text: Cow<'static, str>) -> Cow<'static, str> {
+    if text.chars().any(char::is_control) {
+        text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect::<String>().into()
+    } else {
+        text
+    }
+}
+
+/// One line of the screen.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Line {
+    /// Its pieces, from left to right.
+    pub spans: Vec<Span>,
+}
+
+impl Line {
+    /// A line of one piece.
+    pub fn new(text: impl Into<Cow<'static, str>>, style: Style) -> Self {
+        Self { spans: vec![Span::new(text, style)] }
+    }
+
+    /// Columns it takes.
+    #[must_use]
+    pub fn width(&self) -> usize {
+        self.spans.iter().map(Span::width).sum()
+    }
+
+    /// Its text without styles.
+    #[must_use]
+    pub fn plain(&self) -> String {
+        self.spans.iter().map(|span| &*span.text).collect()
+    }
+
+    /// The line as lines of at most `width` columns: broken between words where there are any, else
+    /// between graphemes. `indent` stands before every line but the first and counts. A width too
+    /// small for a single wide character still makes progress.
+    #[must_use]
+    pub fn wrap(&self, width: usize, indent: &Self) -> Vec<Self> {
+        let mut wrapper = Wrapper::new(width.max(1), indent);
+        for span in &self.spans {
+            for word in span.text.split_word_bounds() {
+                wrapper.add(word, span);
+            }
+        }
+        wrapper.end()
+    }
+}
+
+impl<const N: usize> From<[Span; N]> for Line {
+    fn from(spans: [Span; N]) -> Self {
+        Self { spans: spans.into() }
+    }
+}
+
+struct Wrapper<'a> {
+    width: usize,
+    indent: &'a Line,
+    done: Vec<Line>,
+    line: Line,
+    used: usize,
+    /// Columns of the indent of the line that is being filled.
+    lead: usize,
+}
+
+impl<'a> Wrapper<'a> {
+    fn new(width: usize, indent: &'a Line) -> Self {
+        Self { width, indent, done: Vec::new(), line: Line::default(), used: 0, lead: 0 }
+    }
+
+    fn add(&mut self, word: &str, span: &Span) {
+        let columns = word.width();
+        if self.used + columns <= self.width {
+            return self.push(word, columns, span);
+        }
+        // A space that does not fit any more is where the line is broken.
+        if word.chars().all(char::is_whitespace) {
+            if self.used > self.lead {
+                self.next_line();
+            }
+            return;
+        }
+        if self.used > self.lead {
+            self.next_line();
+        }
+        if self.used + columns <= self.width {
+            return self.push(word, columns, span);
+        }
+        for grapheme in word.graphemes(true) {
+            let columns = grapheme.width();
+            if self.used + columns > self.width && self.used > self.lead {
+                self.next_line();
+            }
+            self.push(grapheme, columns, span);
+        }
+    }
+
+    fn push(&mut self, text: &str, columns: usize, span: &Span) {
+        self.used += columns;
+        match self.line.spans.last_mut() {
+            Some(last) if last.style == span.style && last.link == span.link => {
+                last.text.to_mut().push_str(text);
+            }
+            _ => self.line.spans.push(Span {
+                text: text.to_owned().into(),
+                style: span.style,
+                link: span.link.clone(),
+            }),
+        }
+    }
+
+    fn next_line(&mut self) {
+        self.done.push(std::mem::take(&mut self.line));
+        let room_for_indent = self.indent.width() < self.width;
+        if room_for_indent {
+            self.line.spans.clone_from(&self.indent.spans);
+        }
+        self.lead = self.line.width();
+        self.used = self.lead;
+    }
+
+    fn end(mut self) -> Vec<Line> {
+        self.done.push(self.line);
+        self.done
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn wrapped(text: &str, width: usize) -> Vec<String> {
+        let line = Line::new(text.to_owned(), Style::default());
+        line.wrap(width, &Line::default()).iter().map(Line::plain).collect()
+    }
+
+    #[test]
+    fn lines_break_between_words_and_long_words_inside() {
+        assert_eq!(wrapped("one two three", 8), ["one two ", "three"]);
+        assert_eq!(wrapped("abcdefghij", 4), ["abcd", "efgh", "ij"]);
+        assert_eq!(wrapped("漢字漢字", 3), ["漢", "字", "漢", "字"]);
+        assert_eq!(wrapped("", 4), [""]);
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_but_spaces_is_lost_and_nothing_is_too_wide(text in "[a-z 漢e\u{301}👩‍🚀]{0,60}", width in 2_usize..20) {
+            let lines = wrapped(&text, width);
+            let bare = |text: &str| text.chars().filter(|c| *c != ' ').collect::<String>();
+            prop_assert_eq!(bare(&lines.concat()), bare(&text));
+            for line in lines {
+                prop_assert!(line.width() <= width, "{:?}", line);
+            }
+        }
+    }
+}

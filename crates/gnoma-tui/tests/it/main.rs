@@ -1,0 +1,1 @@
+//! Screens and whole runs of the terminal face.

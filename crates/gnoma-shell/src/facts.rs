@@ -8,7 +8,7 @@ use std::path::PathBuf;
 /// Where a command acts, as far as the text tells.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Place {
-    /// This path: absolute, `.` and `..` taken out, links not looked at.
+    /// This path: absolute, links not looked at. A `..` stays where what stands before it may be a link.
     Path(PathBuf),
     /// Anything below this folder that fits a pattern, such as `src/*.rs` (the pattern is absolute).
     Pattern {
@@ -69,7 +69,8 @@ pub struct Invocation {
     pub text: String,
     /// Program and arguments after quotes are taken away; `None` for a word that is not constant.
     pub words: Vec<Option<String>>,
-    /// Folder it runs in; `None` once a `cd` could not be followed.
+    /// Folder it runs in, or, where a `cd` before it failed, the one the line starts in; `None` once a `cd`
+    /// could not be followed.
     pub cwd: Option<PathBuf>,
     /// What it does. Empty for one that only computes or prints, such as `echo`.
     pub effects: Vec<Effect>,
@@ -111,7 +112,7 @@ impl Analysis {
 /// Where a command line is looked at from.
 #[derive(Clone, Debug)]
 pub struct Start {
-    /// Folder it starts in; absolute.
+    /// Folder it starts in: absolute, and no link leads to it.
     pub cwd: PathBuf,
     /// The user's home, for `~` and `$HOME`.
     pub home: Option<PathBuf>,

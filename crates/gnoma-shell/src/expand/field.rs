@@ -1,6 +1,9 @@
 //! Words after expansion, as far as they are certain.
 
 use std::fmt;
+use std::sync::Arc;
+
+use crate::facts::Place;
 
 /// One word a program gets.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -9,6 +12,24 @@ pub(crate) enum Field {
     Known(String),
     /// The names that fit a pattern, or the pattern itself when none does.
     Pattern(String),
+    /// One of these.
+    OneOf {
+        /// As it is written.
+        written: String,
+        /// Each of them whole.
+        choices: Vec<String>,
+    },
+    /// Names that a program lists.
+    Listed {
+        /// As it is written.
+        written: String,
+        /// What each of them certainly begins with.
+        start: String,
+        /// Where what they name lies.
+        places: Arc<[Place]>,
+        /// One word for each name, whatever characters are in it.
+        exact: bool,
+    },
     /// Only running would show it.
     Unknown {
         /// As it is written.
@@ -27,7 +48,9 @@ impl Field {
     pub(crate) fn known(&self) -> Option<&str> {
         match self {
             Self::Known(text) => Some(text),
-            Self::Pattern(_) | Self::Unknown { .. } => None,
+            Self::Pattern(_) | Self::OneOf { .. } | Self::Listed { .. } | Self::Unknown { .. } => {
+                None
+            }
         }
     }
 
@@ -38,7 +61,8 @@ impl Field {
             Self::Pattern(text) => {
                 text.find(['*', '?', '[', '(']).and_then(|end| text.get(..end)).unwrap_or(text)
             }
-            Self::Unknown { start, .. } => start,
+            Self::OneOf { choices, .. } => common_start(choices),
+            Self::Listed { start, .. } | Self::Unknown { start, .. } => start,
         }
     }
 
@@ -47,6 +71,8 @@ impl Field {
         let start = self.start();
         match self {
             Self::Known(_) | Self::Pattern(_) => start.is_empty() || start.starts_with('-'),
+            Self::OneOf { choices, .. } => choices.iter().any(|text| text.starts_with('-')),
+            Self::Listed { exact, .. } => !exact || start.is_empty() || start.starts_with('-'),
             Self::Unknown { splits, plain, .. } => {
                 *splits || start.starts_with('-') || (start.is_empty() && !plain)
             }
@@ -56,9 +82,18 @@ impl Field {
     /// Whether it may become several words, or none.
     pub(crate) fn may_be_many(&self) -> bool {
         match self {
-            Self::Known(_) => false,
-            Self::Pattern(_) => true,
+            Self::Known(_) | Self::OneOf { .. } => false,
+            Self::Pattern(_) | Self::Listed { .. } => true,
             Self::Unknown { splits, .. } => *splits,
+        }
+    }
+
+    /// All it can be, when these are few.
+    pub(crate) fn choices(&self) -> Option<Vec<&str>> {
+        match self {
+            Self::Known(text) => Some(vec![text]),
+            Self::OneOf { choices, .. } => Some(choices.iter().map(String::as_str).collect()),
+            Self::Pattern(_) | Self::Listed { .. } | Self::Unknown { .. } => None,
         }
     }
 
@@ -87,6 +122,14 @@ impl Field {
         Some(match self {
             Self::Known(text) => Self::Known(text.strip_prefix(prefix)?.to_owned()),
             Self::Pattern(text) => Self::Pattern(text.strip_prefix(prefix)?.to_owned()),
+            Self::OneOf { written, choices } => {
+                let rest = |text: &String| text.strip_prefix(prefix).map(str::to_owned);
+                let choices: Option<Vec<String>> = choices.iter().map(rest).collect();
+                Self::OneOf { written: written.clone(), choices: choices? }
+            }
+            Self::Listed { written, start, .. } => {
+                Self::begins(written, start.strip_prefix(prefix)?)
+            }
             Self::Unknown { written, start, splits, .. } => Self::Unknown {
                 written: written.clone(),
                 start: start.strip_prefix(prefix)?.to_owned(),
@@ -101,7 +144,19 @@ impl fmt::Display for Field {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Known(text) | Self::Pattern(text) => f.write_str(text),
-            Self::Unknown { written, .. } => f.write_str(written),
+            Self::OneOf { written, .. }
+            | Self::Listed { written, .. }
+            | Self::Unknown { written, .. } => f.write_str(written),
         }
     }
+}
+
+/// What all of them begin with.
+fn common_start(texts: &[String]) -> &str {
+    let Some((first, rest)) = texts.split_first() else { return "" };
+    let is_common = |end: &usize| {
+        first.get(..*end).is_some_and(|start| rest.iter().all(|text| text.starts_with(start)))
+    };
+    let end = (0..=first.len()).rev().find(is_common).unwrap_or(0);
+    first.get(..end).unwrap_or_default()
 }

@@ -10,6 +10,7 @@ impl Expander<'_> {
     /// Notes what expanding a parameter might do beside giving a value.
     pub(super) fn look_at_hazards(&mut self, parameter: &Parameter) {
         let name = &parameter.name;
+        self.may_fail |= parameter.indirect;
         if parameter.indirect && parameter.operation != Operation::Names {
             self.hazards
                 .push(format!("`${{!{name}}}` expands what the value of another variable names"));
@@ -67,6 +68,7 @@ impl Expander<'_> {
     }
 
     fn calculate_parts(&mut self, parts: &[Part], written: &str) {
+        self.may_fail = true;
         let mut text = String::new();
         for part in parts {
             for piece in
@@ -77,7 +79,7 @@ impl Expander<'_> {
                         text.push_str(&piece);
                     }
                     Piece::Number => text.push('0'),
-                    Piece::Unknown { .. } | Piece::Plain => {
+                    Piece::Unknown { .. } | Piece::OneOf(_) | Piece::Listed { .. } => {
                         return self.uncertain_number(written);
                     }
                 }

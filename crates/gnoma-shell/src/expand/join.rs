@@ -1,6 +1,12 @@
 //! Pieces of a word, and the words they are joined to.
 
+use std::sync::Arc;
+
 use super::Field;
+use crate::facts::Place;
+
+/// Texts a word may be one of; beyond it the word is unknown.
+pub(super) const MAX_CHOICES: usize = 32;
 
 /// A piece of a word.
 #[derive(Clone, Debug)]
@@ -12,13 +18,27 @@ pub(super) enum Piece {
     Unknown {
         quoted: bool,
     },
-    /// One word that is no option.
-    Plain,
+    /// One of these, as part of one word.
+    OneOf(Vec<String>),
+    /// Names that a program lists; one name within one word when it is `single`.
+    Listed {
+        places: Arc<[Place]>,
+        single: bool,
+    },
     Number,
 }
 
 /// Joins pieces to the words they become.
 pub(super) fn join(pieces: Vec<Piece>, written: &str, fields: &mut Vec<Field>) {
+    let mut given =
+        pieces.iter().filter(|piece| !matches!(piece, Piece::Text(text) if text.is_empty()));
+    if let (Some(Piece::Listed { places, .. }), None) = (given.next(), given.next()) {
+        let (written, places) = (written.to_owned(), Arc::clone(places));
+        return fields.push(Field::Listed { written, start: String::new(), places, exact: false });
+    }
+    if let Some(choices) = choices(&pieces) {
+        return fields.push(Field::OneOf { written: written.to_owned(), choices });
+    }
     let mut open = Open::default();
     for piece in pieces {
         match piece {
@@ -27,12 +47,38 @@ pub(super) fn join(pieces: Vec<Piece>, written: &str, fields: &mut Vec<Field>) {
                 open.push(&text);
                 open.pattern = true;
             }
-            Piece::Number | Piece::Plain => open.close_off(true, false),
+            Piece::Number => open.close_off(true, false),
+            Piece::OneOf(texts) => {
+                let plain = texts.iter().all(|text| !text.is_empty() && !text.starts_with('-'));
+                open.close_off(plain, false);
+            }
+            Piece::Listed { single, .. } => open.close_off(false, !single),
             Piece::Unknown { quoted } => open.close_off(false, !quoted),
             Piece::Loose(text) => open.split(&text, written, fields),
         }
     }
     open.finish(written, fields);
+}
+
+/// All texts that certain pieces can become, when one of these is not the same each time.
+fn choices(pieces: &[Piece]) -> Option<Vec<String>> {
+    let mut all = vec![String::new()];
+    for piece in pieces {
+        let texts = match piece {
+            Piece::Text(text) => std::slice::from_ref(text),
+            Piece::OneOf(texts) => texts.as_slice(),
+            Piece::Loose(_)
+            | Piece::Glob(_)
+            | Piece::Unknown { .. }
+            | Piece::Listed { .. }
+            | Piece::Number => return None,
+        };
+        let more =
+            all.iter().flat_map(|start| texts.iter().map(move |text| format!("{start}{text}")));
+        all = more.take(MAX_CHOICES + 1).collect();
+    }
+    let varies = pieces.iter().any(|piece| matches!(piece, Piece::OneOf(_)));
+    (varies && all.len() <= MAX_CHOICES).then_some(all)
 }
 
 /// A word that is being joined.

@@ -10,15 +10,18 @@ mod join;
 pub(crate) mod place;
 mod variables;
 
-use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::collections::{BTreeMap, HashMap};
+use std::path::PathBuf;
+use std::sync::Arc;
 
 pub(crate) use field::Field;
+pub(crate) use place::Folders;
 pub(crate) use variables::{Value, looks_secret};
 
 use join::{Piece, join};
 
-use crate::syntax::{Part, PartKind, Word};
+use crate::facts::Place;
+use crate::syntax::{Part, PartKind, Span, Word};
 
 /// Words that braces of one word may become; beyond it the word is unknown.
 const MAX_ALTERNATIVES: usize = 256;
@@ -29,10 +32,14 @@ pub(crate) struct Expander<'a> {
     pub(crate) text: &'a str,
     /// Variables with what is known of them.
     pub(crate) variables: &'a BTreeMap<String, Value>,
-    pub(crate) cwd: Option<&'a Path>,
+    pub(crate) folders: &'a Folders,
+    /// Substitutions that list names, by where they stand.
+    pub(crate) listings: &'a HashMap<Span, Arc<[Place]>>,
     pub(crate) home: Option<&'a PathBuf>,
     /// Expansions that may run or change something, and why that cannot be excluded.
     pub(crate) hazards: Vec<String>,
+    /// Expanding may fail, which leaves the rest of the line.
+    pub(crate) may_fail: bool,
     /// Variables shown that are likely secret.
     pub(crate) secrets: Vec<String>,
 }
@@ -129,7 +136,12 @@ impl Expander<'_> {
                 self.arithmetic(arithmetic);
                 vec![Piece::Number]
             }
-            PartKind::CommandSubstitution(_) => vec![Piece::Unknown { quoted }],
+            PartKind::CommandSubstitution(_) => match self.listings.get(&part.span) {
+                Some(places) if !quoted => {
+                    vec![Piece::Listed { places: Arc::clone(places), single: false }]
+                }
+                _ => vec![Piece::Unknown { quoted }],
+            },
             PartKind::ProcessSubstitution { .. } => vec![Piece::Text("/dev/fd/63".to_owned())],
             PartKind::BraceList(_) | PartKind::BraceRange(_) | PartKind::ExtendedGlob { .. } => {
                 vec![Piece::Text(written())]

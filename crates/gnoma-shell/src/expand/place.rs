@@ -1,32 +1,181 @@
 //! Where words point to: paths resolved in the text alone, links not looked at.
+//!
+//! The kernel follows a link before it takes `..`, so `..` stays in a path unless what stands before it is
+//! known to be no link. `cd` is different: the shell takes `..` from the text.
 
 use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
 
 use super::Field;
 use crate::facts::Place;
 
-/// Where `field` points to, seen from `cwd`.
-pub(crate) fn place(field: &Field, cwd: Option<&Path>) -> Place {
-    let unknown = || Place::Unknown(field.to_string());
-    match field {
-        Field::Known(text) => resolve(text, cwd).map_or_else(unknown, Place::Path),
-        Field::Pattern(text) => pattern(text, cwd).unwrap_or_else(unknown),
-        Field::Unknown { .. } => unknown(),
+/// Folders that are kept apart; beyond it the folder is unknown.
+const MAX_FOLDERS: usize = 8;
+
+/// The folders a command may run in: mostly one, none when it is not known.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Folders {
+    /// The most likely one first.
+    possible: Vec<PathBuf>,
+    /// A folder that is there and that no link leads to, nor to those above it.
+    solid: Arc<Path>,
+}
+
+impl Folders {
+    pub(crate) fn new(solid: &Path) -> Self {
+        Self { possible: vec![solid.to_owned()], solid: solid.into() }
+    }
+
+    /// The same place to start from, but no knowledge where.
+    pub(crate) fn unknown(&self) -> Self {
+        Self { possible: Vec::new(), solid: Arc::clone(&self.solid) }
+    }
+
+    /// The folder when there is only one.
+    pub(crate) fn only(&self) -> Option<&Path> {
+        if self.possible.len() == 1 { self.likely() } else { None }
+    }
+
+    /// The most likely folder where any other would be the one it all began in.
+    pub(crate) fn likely(&self) -> Option<&Path> {
+        let (first, rest) = self.possible.split_first()?;
+        rest.iter().all(|folder| **folder == *self.solid).then_some(first)
+    }
+
+    /// Either these or `other`.
+    pub(crate) fn or(&mut self, other: &Self) {
+        if self.possible.is_empty() || other.possible.is_empty() {
+            self.possible.clear();
+            return;
+        }
+        for folder in &other.possible {
+            if !self.possible.contains(folder) {
+                self.possible.push(folder.clone());
+            }
+        }
+        if self.possible.len() > MAX_FOLDERS {
+            self.possible.clear();
+        }
+    }
+
+    /// Where a program goes that is told to work in `text`.
+    pub(crate) fn enter(&self, field: &Field) -> Self {
+        let paths =
+            field.choices().map(|texts| self.each(&texts, |text, cwd| self.path(text, cwd)));
+        self.at(paths.unwrap_or_default())
+    }
+
+    /// Where `cd` goes: `..` is taken from the text.
+    pub(crate) fn go(&self, texts: &[&str]) -> Self {
+        self.at(self.each(texts, |text, cwd| Some(tidy(&joined(text, cwd)?))))
+    }
+
+    fn at(&self, mut possible: Vec<PathBuf>) -> Self {
+        if possible.len() > MAX_FOLDERS {
+            possible.clear();
+        }
+        Self { possible, solid: Arc::clone(&self.solid) }
+    }
+
+    /// Whether all of them are certainly there.
+    pub(crate) fn are_there(&self, home: Option<&Path>) -> bool {
+        let there = |folder: &PathBuf| {
+            self.solid.starts_with(folder)
+                || home.is_some_and(|home| home.starts_with(folder))
+                || folder == Path::new("/tmp")
+        };
+        !self.possible.is_empty() && self.possible.iter().all(there)
+    }
+
+    /// Where `field` points to.
+    pub(crate) fn places(&self, field: &Field) -> Vec<Place> {
+        let found = match field {
+            Field::Pattern(text) => self.each(&[text], |text, cwd| self.pattern(text, cwd)),
+            _ => field
+                .choices()
+                .map(|texts| self.each(&texts, |text, cwd| self.path(text, cwd).map(Place::Path)))
+                .unwrap_or_default(),
+        };
+        if found.is_empty() { vec![Place::Unknown(field.to_string())] } else { found }
+    }
+
+    /// The folders themselves.
+    pub(crate) fn here(&self) -> Vec<Place> {
+        self.places(&Field::Known(".".to_owned()))
+    }
+
+    /// Everything below the folders that `text` names.
+    pub(crate) fn below(&self, text: &str) -> Vec<Place> {
+        let all = |text: &str, cwd: Option<&Path>| {
+            let base = self.path(text, cwd)?;
+            let pattern = format!("{}/**", base.display()).replacen("//", "/", 1);
+            Some(Place::Pattern { base, pattern })
+        };
+        self.each(&[text], all)
+    }
+
+    /// What each text gives in each folder; nothing when one of them gives nothing.
+    fn each<T: PartialEq>(
+        &self,
+        texts: &[&str],
+        of: impl Fn(&str, Option<&Path>) -> Option<T>,
+    ) -> Vec<T> {
+        let mut found = Vec::new();
+        let somewhere = self.possible.iter().map(|folder| Some(folder.as_path()));
+        let folders: Vec<_> =
+            if self.possible.is_empty() { vec![None] } else { somewhere.collect() };
+        for (text, folder) in
+            texts.iter().flat_map(|text| folders.iter().map(move |cwd| (text, cwd)))
+        {
+            match of(text, *folder) {
+                Some(one) if found.contains(&one) => {}
+                Some(one) => found.push(one),
+                None => return Vec::new(),
+            }
+        }
+        found
+    }
+
+    /// An absolute path; `None` when it is relative to an unknown folder.
+    fn path(&self, text: &str, cwd: Option<&Path>) -> Option<PathBuf> {
+        let path = joined(text, cwd)?;
+        let mut clean = PathBuf::from("/");
+        for component in path.components() {
+            match component {
+                Component::Normal(name) => clean.push(name),
+                Component::ParentDir if self.solid.starts_with(&clean) => {
+                    clean.pop();
+                }
+                Component::ParentDir => clean.push(".."),
+                Component::RootDir | Component::CurDir | Component::Prefix(_) => {}
+            }
+        }
+        Some(clean)
+    }
+
+    /// A pattern with the folder it certainly stays in; none when a part after a wildcard may lead out.
+    fn pattern(&self, text: &str, cwd: Option<&Path>) -> Option<Place> {
+        let certain = Field::Pattern(text.to_owned()).start().len();
+        let folder_end = text.get(..certain)?.rfind('/').map_or(0, |slash| slash + 1);
+        let (folder, rest) = text.split_at_checked(folder_end)?;
+        let leads_out =
+            |name: &str| name == ".." || name.starts_with(".*") || name.starts_with(".?");
+        if rest.split('/').any(leads_out) {
+            return None;
+        }
+        let base = self.path(if folder.is_empty() { "." } else { folder }, cwd)?;
+        let pattern = format!("{}/{rest}", base.display()).replacen("//", "/", 1);
+        Some(Place::Pattern { base, pattern })
     }
 }
 
-/// The folder itself, when it is known.
-pub(crate) fn folder(cwd: Option<&Path>) -> Place {
-    cwd.map_or_else(|| Place::Unknown(".".to_owned()), |cwd| Place::Path(cwd.to_owned()))
-}
-
-/// An absolute path without `.` and `..`; `None` when it is relative to an unknown folder.
-pub(crate) fn resolve(text: &str, cwd: Option<&Path>) -> Option<PathBuf> {
+fn joined(text: &str, cwd: Option<&Path>) -> Option<PathBuf> {
     let path = Path::new(text);
-    if path.is_absolute() { Some(tidy(path)) } else { Some(tidy(&cwd?.join(path))) }
+    if path.is_absolute() { Some(path.to_owned()) } else { Some(cwd?.join(path)) }
 }
 
-fn tidy(path: &Path) -> PathBuf {
+/// The same path with every `..` taken out, as if there were no links.
+pub(crate) fn tidy(path: &Path) -> PathBuf {
     let mut tidy = PathBuf::from("/");
     for component in path.components() {
         match component {
@@ -38,18 +187,4 @@ fn tidy(path: &Path) -> PathBuf {
         }
     }
     tidy
-}
-
-/// A pattern with the folder it certainly stays in; none when a part after a wildcard may lead out.
-fn pattern(text: &str, cwd: Option<&Path>) -> Option<Place> {
-    let certain = Field::Pattern(text.to_owned()).start().len();
-    let folder_end = text.get(..certain)?.rfind('/').map_or(0, |slash| slash + 1);
-    let (folder, rest) = text.split_at_checked(folder_end)?;
-    if rest.split('/').any(|name| name == ".." || name.starts_with(".*") || name.starts_with(".?"))
-    {
-        return None;
-    }
-    let base = resolve(if folder.is_empty() { "." } else { folder }, cwd)?;
-    let pattern = format!("{}/{rest}", base.display()).replacen("//", "/", 1);
-    Some(Place::Pattern { base, pattern })
 }

@@ -1,14 +1,15 @@
 //! What is known of variables, and what becomes of them in a word.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use super::Expander;
-use super::join::Piece;
+use super::join::{MAX_CHOICES, Piece};
+use super::{Expander, Field};
+use crate::facts::Place;
 use crate::syntax::{Operation, Parameter};
 
 /// Parameters that are numbers as long as nobody sets them.
-const NUMBERS: [&str; 12] =
-    ["?", "#", "$", "!", "RANDOM", "SECONDS", "LINENO", "UID", "EUID", "PPID", "COLUMNS", "LINES"];
+const NUMBERS: [&str; 9] = ["?", "#", "$", "RANDOM", "SECONDS", "LINENO", "UID", "EUID", "PPID"];
 
 /// What is known of a variable.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,8 +18,10 @@ pub(crate) enum Value {
     Text(String),
     /// Some number.
     Number,
-    /// One word that is no option: one of those a loop goes through.
-    Plain,
+    /// One of these.
+    OneOf(Vec<String>),
+    /// A name that a program lists, of something at one of these places.
+    Listed(Arc<[Place]>),
     /// One of the names that fit a pattern.
     Match(String),
     /// It was set, to what is not known.
@@ -30,17 +33,78 @@ impl Value {
     pub(crate) fn is_number(&self) -> bool {
         match self {
             Self::Number => true,
-            Self::Text(text) => !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()),
-            Self::Plain | Self::Match(_) | Self::Unknown => false,
+            Self::Text(text) => is_number(text),
+            Self::OneOf(texts) => texts.iter().all(|text| is_number(text)),
+            Self::Match(_) | Self::Listed(_) | Self::Unknown => false,
         }
     }
+
+    /// What is known when either this or `other` may be so.
+    pub(crate) fn or(&self, other: &Self) -> Self {
+        if self == other {
+            return self.clone();
+        }
+        if self.is_number() && other.is_number() {
+            return Self::Number;
+        }
+        match (self.texts(), other.texts()) {
+            (Some(texts), Some(more)) => Self::one_of(texts.iter().chain(more).cloned()),
+            _ => Self::Unknown,
+        }
+    }
+
+    /// One of `texts`, as long as these are few.
+    pub(crate) fn one_of(texts: impl IntoIterator<Item = String>) -> Self {
+        let mut choices: Vec<String> = Vec::new();
+        for text in texts {
+            if !choices.contains(&text) {
+                choices.push(text);
+            }
+            if choices.len() > MAX_CHOICES {
+                return Self::Unknown;
+            }
+        }
+        match choices.as_slice() {
+            [] => Self::Unknown,
+            [text] => Self::Text(text.clone()),
+            _ => Self::OneOf(choices),
+        }
+    }
+
+    /// What is known of a variable that gets what `field` becomes, as one word.
+    pub(crate) fn of(field: &Field) -> Self {
+        match field {
+            Field::Known(text) => Self::Text(text.clone()),
+            Field::Pattern(pattern) => Self::Match(pattern.clone()),
+            Field::OneOf { choices, .. } => Self::one_of(choices.iter().cloned()),
+            Field::Listed { places, .. } => Self::Listed(Arc::clone(places)),
+            Field::Unknown { .. } => Self::Unknown,
+        }
+    }
+
+    fn texts(&self) -> Option<&[String]> {
+        match self {
+            Self::Text(text) => Some(std::slice::from_ref(text)),
+            Self::OneOf(texts) => Some(texts),
+            Self::Number | Self::Match(_) | Self::Listed(_) | Self::Unknown => None,
+        }
+    }
+}
+
+fn is_number(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// Whether a value outside of quotes stays one word as it is.
+fn stays_whole(text: &str) -> bool {
+    !text.is_empty() && !text.contains([' ', '\t', '\n', '*', '?', '[', '\\'])
 }
 
 impl Expander<'_> {
     pub(super) fn tilde(&self, user: &str) -> Piece {
         let known = match user {
             "" => self.home.map(PathBuf::as_path),
-            "+" => self.cwd,
+            "+" => self.folders.only(),
             _ => None,
         };
         known
@@ -60,9 +124,14 @@ impl Expander<'_> {
                 Some(Value::Text(text)) if quoted => Piece::Text(text),
                 Some(Value::Text(text)) => Piece::Loose(text),
                 Some(Value::Number) => Piece::Number,
-                Some(Value::Plain) => Piece::Plain,
+                Some(Value::OneOf(texts))
+                    if quoted || texts.iter().all(|text| stays_whole(text)) =>
+                {
+                    Piece::OneOf(texts)
+                }
+                Some(Value::Listed(places)) => Piece::Listed { places, single: quoted },
                 Some(Value::Match(pattern)) if quoted => Piece::Glob(pattern),
-                Some(Value::Match(_) | Value::Unknown) | None => {
+                Some(Value::Match(_) | Value::OneOf(_) | Value::Unknown) | None => {
                     Piece::Unknown { quoted: quoted && name != "@" }
                 }
             },
@@ -78,7 +147,7 @@ impl Expander<'_> {
             (_, "IFS" | "_" | "REPLY" | "MAPFILE" | "COPROC") => None,
             (Some(value), _) => Some(value.clone()),
             (None, "HOME") => self.home.and_then(|home| path(home)),
-            (None, "PWD") => self.cwd.and_then(path),
+            (None, "PWD") => self.folders.only().and_then(path),
             (None, name) => NUMBERS.contains(&name).then_some(Value::Number),
         }
     }

@@ -29,6 +29,8 @@ pub(crate) enum Role {
     Read,
     /// A file or folder that is listed or looked at.
     List,
+    /// A file with names of files that are read too.
+    Names,
     /// A path that git limits itself to.
     Path,
     /// A revision, a path, or a path within a revision.
@@ -115,6 +117,12 @@ pub(crate) enum Trait {
     Loose,
     /// A word after one dash may also be one long option.
     LongSingle,
+    /// `-` is its output also where a file to write is named.
+    Dash,
+    /// It puts what it makes in the place of what is there, or changes that itself: also a device.
+    Replaces,
+    /// A word such as `@file` stands for arguments in that file.
+    Arguments,
 }
 
 /// An effect a program always has.
@@ -316,6 +324,7 @@ fn role_of(word: &str) -> Option<Role> {
         "text" => Role::Text,
         "read" => Role::Read,
         "list" => Role::List,
+        "names" => Role::Names,
         "path" => Role::Path,
         "revision" => Role::Revision,
         "write" => Role::Write,
@@ -368,6 +377,9 @@ fn trait_of(word: &str) -> Option<Trait> {
         "commands" => Trait::Commands,
         "loose" => Trait::Loose,
         "long-single" => Trait::LongSingle,
+        "dash" => Trait::Dash,
+        "replaces" => Trait::Replaces,
+        "arguments" => Trait::Arguments,
         _ => return None,
     })
 }

@@ -15,6 +15,8 @@ impl Parser<'_> {
         if parts.is_empty() && shape.is_word() {
             return Err(self.expected("a word"));
         }
+        // An empty value lies before a joined line that follows it, not after.
+        let start = if parts.is_empty() { self.end().min(start) } else { start };
         Ok(Word { span: self.span_from(start), parts })
     }
 

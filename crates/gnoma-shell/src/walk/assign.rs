@@ -4,7 +4,7 @@ use super::Walker;
 use super::facts_of::Facts;
 use crate::expand::{Field, Value, looks_secret};
 use crate::facts::Effect;
-use crate::syntax::{ArrayElement, AssignedValue, Assignment};
+use crate::syntax::{ArrayElement, AssignedValue, Assignment, Part, PartKind, Word};
 
 /// Names that only change how things look, or that tests and logs look at.
 const HARMLESS: [&str; 46] = [
@@ -214,16 +214,41 @@ const DANGEROUS_ENDS: [&str; 18] = [
     "_BASE_URL",
 ];
 
+/// Names that the shell calculates what they are set to: that may run commands.
+const CALCULATED: [&str; 10] = [
+    "RANDOM",
+    "SRANDOM",
+    "SECONDS",
+    "OPTIND",
+    "LINENO",
+    "HISTCMD",
+    "BASHPID",
+    "EPOCHSECONDS",
+    "EPOCHREALTIME",
+    "BASH_SUBSHELL",
+];
+
+/// Names that do not become what they are set to.
+const STUBBORN: [&str; 12] = [
+    "UID", "EUID", "PPID", "GROUPS", "FUNCNAME", "DIRSTACK", "RANDOM", "SRANDOM", "LINENO",
+    "HISTCMD", "BASHPID", "OPTARG",
+];
+
 /// What setting a variable means for programs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Meaning {
     Harmless,
     /// Not known: matters only to programs that get it.
     Own,
+    /// The shell calculates what it is set to.
+    Calculated,
     Dangerous,
 }
 
 pub(super) fn meaning(name: &str) -> Meaning {
+    if CALCULATED.contains(&name) {
+        return Meaning::Calculated;
+    }
     if HARMLESS.contains(&name) || name.starts_with("LC_") {
         return Meaning::Harmless;
     }
@@ -240,9 +265,7 @@ impl Walker<'_> {
     pub(super) fn assign_all(&mut self, assignments: &[Assignment], facts: &mut Facts) {
         for assignment in assignments {
             let value = self.assigned(assignment, facts);
-            if meaning(&assignment.name) == Meaning::Dangerous {
-                facts.add(Effect::Environment(assignment.name.clone()));
-            }
+            warn(&assignment.name, Some(&value), facts);
             self.assign(&assignment.name, value);
         }
     }
@@ -253,14 +276,28 @@ impl Walker<'_> {
         assignments: &[Assignment],
         program: Option<&Field>,
         facts: &mut Facts,
-    ) {
+    ) -> Vec<(String, Option<Value>)> {
+        let mut kept = Vec::new();
         let reads = program.and_then(Field::known) == Some("read");
         for assignment in assignments {
-            self.assigned(assignment, facts);
-            let splits = reads && assignment.name == "IFS";
-            if !splits && meaning(&assignment.name) != Meaning::Harmless {
-                facts.add(Effect::Environment(assignment.name.clone()));
+            let value = self.assigned(assignment, facts);
+            let name = &assignment.name;
+            let splits = reads && name == "IFS";
+            if !splits && meaning(name) != Meaning::Harmless {
+                facts.add(Effect::Environment(name.clone()));
             }
+            kept.push((name.clone(), self.state.variables.get(name).cloned()));
+            self.assign(name, value);
+        }
+        kept
+    }
+
+    /// Variables that were set for one command are, most likely, as they were.
+    pub(super) fn take_back(&mut self, kept: Vec<(String, Option<Value>)>) {
+        for (name, before) in kept {
+            let before = before.unwrap_or(Value::Unknown);
+            let now = self.state.variables.get(&name).map_or(Value::Unknown, |now| now.or(&before));
+            self.state.set(&name, now);
         }
     }
 
@@ -275,7 +312,7 @@ impl Walker<'_> {
                 if assignment.subscript.is_some() {
                     Value::Unknown
                 } else {
-                    self.value_of(assignment, &field)
+                    self.value_of(assignment, word, &field)
                 }
             }
             AssignedValue::Array(elements) => {
@@ -285,12 +322,12 @@ impl Walker<'_> {
         }
     }
 
-    fn value_of(&self, assignment: &Assignment, field: &Field) -> Value {
+    fn value_of(&self, assignment: &Assignment, word: &Word, field: &Field) -> Value {
         let value = match field {
-            Field::Known(text) => Value::Text(text.clone()),
-            Field::Pattern(pattern) => Value::Match(pattern.clone()),
-            Field::Unknown { written, .. } if is_calculated(written) => Value::Number,
-            Field::Unknown { .. } => Value::Unknown,
+            Field::Unknown { .. } if is_calculated(&word.parts) => Value::Number,
+            // It is text here: nothing is looked up until it is used.
+            Field::Listed { .. } => Value::Unknown,
+            _ => Value::of(field),
         };
         if !assignment.append {
             return value;
@@ -316,21 +353,47 @@ impl Walker<'_> {
     }
 
     pub(super) fn assign(&mut self, name: &str, value: Value) {
-        self.state.variables.insert(name.to_owned(), value);
+        if self.state.stubborn.contains(name) {
+            // Nothing that follows in this line runs when it is read-only.
+            self.may_abort();
+        }
+        self.changes += 1;
+        self.exhausted |= self.state.variables.len() >= super::MAX_VARIABLES;
+        let value = if self.is_stubborn(name) { Value::Unknown } else { value };
+        self.state.set(name, value);
+    }
+
+    fn is_stubborn(&self, name: &str) -> bool {
+        STUBBORN.contains(&name) || self.state.stubborn.contains(name)
     }
 
     /// Sets a variable by another way than `=`: what it does to programs is an effect of its own.
     pub(super) fn assign_and_warn(&mut self, name: &str, value: Value) {
-        if meaning(name) == Meaning::Dangerous {
-            self.record(name.to_owned(), &[], Facts::of(Effect::Environment(name.to_owned())));
-        }
+        let mut facts = Facts::default();
+        warn(name, Some(&value), &mut facts);
+        self.record_if_any(name.to_owned(), facts);
         self.assign(name, value);
     }
 }
 
+/// Notes what setting a variable leads to, where later commands get it.
+pub(super) fn warn(name: &str, value: Option<&Value>, facts: &mut Facts) {
+    match meaning(name) {
+        Meaning::Dangerous => facts.add(Effect::Environment(name.to_owned())),
+        Meaning::Calculated if !value.is_some_and(Value::is_number) => facts.add(Effect::Unknown(
+            format!("what `{name}` is set to is calculated and may run commands"),
+        )),
+        Meaning::Calculated | Meaning::Harmless | Meaning::Own => {}
+    }
+}
+
 /// Whether a value is one `$(( ))` and nothing else.
-fn is_calculated(written: &str) -> bool {
-    written.starts_with("$((") && written.ends_with("))") && written.matches("$(").count() == 1
+fn is_calculated(parts: &[Part]) -> bool {
+    match parts {
+        [Part { kind: PartKind::Arithmetic(_), .. }] => true,
+        [Part { kind: PartKind::DoubleQuoted(parts), .. }] => is_calculated(parts),
+        _ => false,
+    }
 }
 
 /// Names an arithmetic expression sets: what stands before `=`, `++`, `--` or after the latter two.

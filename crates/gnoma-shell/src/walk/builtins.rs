@@ -1,9 +1,9 @@
 //! Commands of the shell itself: they change what it knows, or run texts.
 
 use super::Walker;
-use super::assign::{Meaning, meaning};
+use super::assign::warn;
 use super::facts_of::Facts;
-use crate::expand::{Field, Value, place};
+use crate::expand::{Field, Value};
 use crate::facts::{Effect, Risk};
 
 /// Options of `set` and `shopt` do not run anything; `-x` prints with `PS4`, which is looked at where it is set.
@@ -35,9 +35,12 @@ impl Walker<'_> {
             "unset" => self.unset(words),
             "read" => self.read(words),
             "mapfile" | "readarray" => self.mapfile(words),
-            "set" => set(words),
+            "set" => {
+                self.shift();
+                set(words)
+            }
             "shopt" => harmless_when(name, words, |word| {
-                matches!(word, "-s" | "-u" | "-p" | "-q" | "nullglob" | "failglob" | "globstar")
+                matches!(word, "-s" | "-u" | "-p" | "-q" | "nullglob" | "globstar")
                     || matches!(word, "nocasematch" | "extglob")
             }),
             "let" => self.let_(words),
@@ -59,18 +62,30 @@ impl Walker<'_> {
             "alias" => alias(words),
             "unalias" | "enable" | "bind" | "complete" | "compopt" | "fc" => meddles(name, words),
             "compgen" => harmless_when(name, words, |word| {
-                !["-C", "-F", "-W", "-P", "-S", "-X", "-G"]
-                    .iter()
-                    .any(|option| word.starts_with(option))
+                // Options may be bundled; those letters run, expand or read what they are given.
+                !(word.starts_with('-') && word.contains(['C', 'F', 'W', 'P', 'S', 'X', 'G']))
             }),
             "hash" => {
                 harmless_when(name, words, |word| !(word.starts_with('-') && word.contains('p')))
             }
             "jobs" => harmless_when(name, words, |word| !word.contains('x')),
-            "umask" | "ulimit" | "exit" | "return" | "break" | "continue" | "shift" | "logout"
-            | "times" | "suspend" | "disown" | "fg" | "bg" | "dirs" | "caller" | "type" => {
+            "exit" | "return" | "break" | "continue" | "logout" => {
+                self.leave(name, words);
                 Facts::default()
             }
+            "shift" => {
+                if !is_at_most_a_number(words) {
+                    self.may_abort();
+                }
+                self.shift();
+                Facts::default()
+            }
+            "dirs" => {
+                self.state.stack.clear();
+                Facts::default()
+            }
+            "umask" | "ulimit" | "times" | "suspend" | "disown" | "fg" | "bg" | "caller"
+            | "type" => Facts::default(),
             "sh" | "bash" | "dash" | "zsh" | "ksh" | "mksh" | "ash" | "rbash" | "fish" | "csh"
             | "tcsh" | "yash" | "rc" | "es" | "elvish" | "pdksh" | "sash" => {
                 self.shell(name, words, from)
@@ -80,82 +95,6 @@ impl Walker<'_> {
         })
     }
 
-    fn cd(&mut self, words: &[Field]) -> Facts {
-        let target = words
-            .iter()
-            .find(|word| !matches!(word.known(), Some("-L" | "-P" | "-e" | "-@" | "--")));
-        let to = match target {
-            None => self.start.home.clone(),
-            Some(Field::Known(text)) if text == "-" => self.state.before.clone(),
-            Some(Field::Known(text)) => place::resolve(text, self.cwd()),
-            Some(_) => None,
-        };
-        self.state.go(to);
-        Facts::default()
-    }
-
-    fn pushd(&mut self, words: &[Field]) -> Facts {
-        self.state.stack.push(self.state.cwd.clone());
-        let rotates = words.iter().any(|word| word.start().starts_with(['+', '-']));
-        if rotates || words.is_empty() {
-            self.state.stack.clear();
-            self.state.go(None);
-            return Facts::default();
-        }
-        self.cd(words)
-    }
-
-    fn popd(&mut self, words: &[Field]) -> Facts {
-        let to = self.state.stack.pop().flatten().filter(|_| words.is_empty());
-        self.state.go(to);
-        Facts::default()
-    }
-
-    fn declare(&mut self, name: &str, words: &[Field]) -> Facts {
-        let mut facts = Facts::default();
-        let mut shares = name == "export";
-        let mut shows = true;
-        for word in words {
-            let start = word.start();
-            if start.starts_with(['-', '+']) && word.known().is_some() {
-                shares |= start.contains('x');
-                if start.contains('n') || start.contains('i') {
-                    facts.add(Effect::Unknown(format!(
-                        "`{name} {start}` makes values name or calculate others"
-                    )));
-                }
-                shows &= !start.contains(['f', 'F']);
-                continue;
-            }
-            shows = false;
-            self.declare_one(word, shares, &mut facts);
-        }
-        if shows && name != "local" {
-            facts.add(Effect::Secret("all variables".to_owned()));
-        }
-        facts
-    }
-
-    fn declare_one(&mut self, word: &Field, shares: bool, facts: &mut Facts) {
-        let Some((variable, value)) = assigned_word(word) else {
-            facts.add(Effect::Unknown(format!(
-                "which variable `{word}` sets shows only when it runs"
-            )));
-            return;
-        };
-        let harmful = match meaning(&variable) {
-            Meaning::Harmless => false,
-            Meaning::Own => shares,
-            Meaning::Dangerous => true,
-        };
-        if harmful {
-            facts.add(Effect::Environment(variable.clone()));
-        }
-        if let Some(value) = value {
-            self.assign(&variable, value);
-        }
-    }
-
     fn unset(&mut self, words: &[Field]) -> Facts {
         let mut facts = Facts::default();
         for word in words {
@@ -163,9 +102,7 @@ impl Walker<'_> {
                 Some("-v") => {}
                 Some("-f") => self.state.functions.clear(),
                 Some(name) if is_name(name) => {
-                    if meaning(name) == Meaning::Dangerous {
-                        facts.add(Effect::Environment(name.to_owned()));
-                    }
+                    warn(name, Some(&Value::Number), &mut facts);
                     self.assign(name, Value::Unknown);
                     // Where no variable has the name, a function goes.
                     self.state.functions.remove(name);
@@ -181,9 +118,7 @@ impl Walker<'_> {
         for name in names {
             match name.known() {
                 Some(name) if is_name(name) => {
-                    if meaning(name) == Meaning::Dangerous {
-                        facts.add(Effect::Environment(name.to_owned()));
-                    }
+                    warn(name, None, facts);
                     self.assign(name, Value::Unknown);
                 }
                 _ => facts.add(subscript(name)),
@@ -241,36 +176,45 @@ impl Walker<'_> {
                 facts.add(Effect::Unknown(format!("`{word}` is calculated and may run commands")));
                 continue;
             };
-            for name in super::assign::calculated_names(text) {
-                self.assign_and_warn(&name, Value::Number);
+            let names = super::assign::calculated_names(text);
+            for name in &names {
+                self.state.set_if_new(name, Value::Number);
             }
             self.expand(&mut facts, |expander| expander.calculate(text));
+            for name in &names {
+                self.assign_and_warn(name, Value::Number);
+            }
         }
         facts
     }
 
-    /// `test` is harmless but for `-v`, which calculates subscripts.
+    /// `test` is harmless but for `-v`, which calculates subscripts: a word that is not known may be it.
     fn test_builtin(&mut self, words: &[Field]) -> Facts {
         let mut facts = Facts::default();
         let last = if words.last().and_then(Field::known) == Some("]") { 1 } else { 0 };
         let words = words.get(..words.len() - last).unwrap_or_default();
+        let known = |at: usize| words.get(at).and_then(Field::known);
+        let compares = |at: usize| known(at).is_some_and(|text| COMPARING.contains(&text));
         for (at, word) in words.iter().enumerate() {
             let next = words.get(at + 1);
-            match word.known() {
-                Some("-v" | "-R") => {
-                    if let Some(name) = next.filter(|name| !name.known().is_some_and(is_name)) {
-                        facts.add(subscript(name));
-                    }
+            if let Some("-v" | "-R") = word.known() {
+                if let Some(name) = next.filter(|name| !name.known().is_some_and(is_name)) {
+                    facts.add(subscript(name));
                 }
-                Some(_) => {}
-                None => {
-                    let unary = at == 0 && words.len() == 2;
-                    if unary
-                        || word.may_be_many() && next.is_some_and(|next| next.start().contains('['))
-                    {
-                        facts.add(Effect::Unknown(format!("`{word}` may be an operator")));
-                    }
-                }
+                continue;
+            }
+            let follows = at
+                .checked_sub(1)
+                .is_some_and(|at| compares(at) || known(at).is_some_and(is_file_test));
+            let is_operand = follows || compares(at + 1);
+            // With two words only, one that is not known is an operator.
+            let is_plain = |next: &Field| {
+                words.len() > 2 && next.known().is_some_and(|text| !text.contains('['))
+            };
+            let may_name = next.is_some_and(|next| !is_plain(next));
+            let may_be_operator = word.known().is_none() && word.may_be_option();
+            if may_be_operator && (word.may_be_many() || may_name && !is_operand) {
+                facts.add(Effect::Unknown(format!("`{word}` may be an operator")));
             }
         }
         facts
@@ -278,6 +222,10 @@ impl Walker<'_> {
 
     fn printf(&mut self, words: &[Field]) -> Facts {
         let mut facts = Facts::default();
+        let words = match words.first().and_then(Field::known) {
+            Some("--") => words.get(1..).unwrap_or_default(),
+            _ => words,
+        };
         let Some(first) = words.first() else { return facts };
         match first.known() {
             // One that stands twice leaves the second for the shell to calculate.
@@ -294,8 +242,8 @@ impl Walker<'_> {
             Some(text) if words.len() > 1 && counts(text) => {
                 facts.add(Effect::Unknown("`%n` of `printf` sets variables".to_owned()));
             }
-            None if first.may_be_option() => {
-                facts.add(Effect::Unknown(format!("`{first}` may be an option of `printf`")));
+            None if first.may_be_option() || words.len() > 1 => {
+                facts.add(Effect::Unknown(format!("the format `{first}` may set variables")));
             }
             Some(_) | None => {}
         }
@@ -334,7 +282,7 @@ impl Walker<'_> {
         if matches!(file.known(), Some("/dev/stdin" | "/dev/fd/0")) {
             return self.run_input("source");
         }
-        self.state.cwd = None;
+        self.state.forget();
         Facts::of(Effect::Runs(file.to_string())).with_risk(self.fed_risk(file))
     }
 
@@ -348,7 +296,7 @@ impl Walker<'_> {
             }
         }
         if !rest.is_empty() {
-            self.inner(rest);
+            self.started(rest);
         }
         Facts::default()
     }
@@ -387,16 +335,37 @@ impl Walker<'_> {
         match words {
             [] | [_] => Facts::default(),
             [Field::Known(text), ..] if text == "-" => Facts::default(),
-            [Field::Known(text), ..] => {
-                let state = self.state.clone();
-                let facts = self.nested(text);
-                self.state = state;
-                facts
+            [Field::Known(text), signals @ ..] => {
+                let at_exit = signals.iter().all(|it| matches!(it.known(), Some("EXIT" | "0")));
+                self.trapped(text, at_exit)
             }
             _ => Facts::unknown("what `trap` runs shows only when it runs"),
         }
     }
 }
+
+impl Walker<'_> {
+    /// A text that runs at any time later, whatever is set by then. Only at the end does it not matter
+    /// what it sets itself.
+    fn trapped(&mut self, text: &str, at_exit: bool) -> Facts {
+        let before = (self.changes, self.state.functions.len());
+        let (mut facts, after) = self.apart(|walker| {
+            walker.state.forget();
+            let facts = walker.nested(text);
+            walker.settle();
+            (facts, (walker.changes, walker.state.functions.len()))
+        });
+        if after != before && !at_exit {
+            facts.add(Effect::Unknown("`trap` changes what later commands mean".to_owned()));
+        }
+        facts
+    }
+}
+
+/// Operators of `test` between two operands.
+const COMPARING: [&str; 15] = [
+    "=", "==", "!=", "<", ">", "-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-nt", "-ot", "-ef", "=~",
+];
 
 fn set(words: &[Field]) -> Facts {
     let Some(first) = words.first() else {
@@ -451,19 +420,6 @@ fn harmless_when(name: &str, words: &[Field], is_harmless: impl Fn(&str) -> bool
     })
 }
 
-/// A variable's name and value as `declare` and `export` take them; `None` when the name is not certain.
-fn assigned_word(word: &Field) -> Option<(String, Option<Value>)> {
-    let start = word.start();
-    let Some((name, value)) = start.split_once('=') else {
-        let name = word.known().filter(|name| is_name(name))?;
-        return Some((name.to_owned(), None));
-    };
-    let name = name.strip_suffix('+').unwrap_or(name);
-    let known = word.known().is_some() && !start.contains("+=");
-    let value = if known { Value::Text(value.to_owned()) } else { Value::Unknown };
-    is_name(name).then(|| (name.to_owned(), Some(value)))
-}
-
 fn subscript(word: &Field) -> Effect {
     Effect::Unknown(format!("`{word}` is calculated as a subscript and may run commands"))
 }
@@ -486,4 +442,18 @@ fn counts(format: &str) -> bool {
         letter.is_some_and(|at| piece[at..].starts_with('n'))
     };
     format.split('%').skip(1).any(of_conversion)
+}
+
+/// What `exit`, `break`, `shift` and the like take; with more they give up the line.
+pub(super) fn is_at_most_a_number(words: &[Field]) -> bool {
+    match words {
+        [] => true,
+        [word] => Value::of(word).is_number() || word.known().is_none() && !word.may_be_option(),
+        _ => false,
+    }
+}
+
+/// Whether `test` takes it for an operator before one operand.
+fn is_file_test(text: &str) -> bool {
+    text.len() == 2 && text.starts_with('-') && !matches!(text, "-a" | "-o")
 }

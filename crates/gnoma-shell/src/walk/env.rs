@@ -3,7 +3,7 @@
 use super::Walker;
 use super::assign::{Meaning, meaning};
 use super::facts_of::Facts;
-use crate::expand::{Field, place};
+use crate::expand::Field;
 use crate::facts::Effect;
 
 /// Options without a value.
@@ -48,7 +48,7 @@ impl Walker<'_> {
     pub(super) fn env(&mut self, words: &[Field]) -> Facts {
         let mut facts = Facts::default();
         let mut rest = words.to_vec();
-        let before = self.state.cwd.clone();
+        let before = self.state.folders.clone();
         let mut empty = false;
         while let Some(word) = rest.first().cloned() {
             let Some(text) = word.known() else {
@@ -73,9 +73,9 @@ impl Walker<'_> {
                 facts.add(Effect::Secret("the environment".to_owned()));
             }
         } else {
-            self.inner(&rest);
+            self.started(&rest);
         }
-        self.state.cwd = before;
+        self.state.folders = before;
         facts
     }
 
@@ -103,8 +103,7 @@ impl Walker<'_> {
                 }
             }
             Valued::Folder => {
-                let folder = value.known().and_then(|folder| place::resolve(folder, self.cwd()));
-                self.state.cwd = folder;
+                self.state.folders = self.state.folders.enter(&value);
             }
             Valued::Split => match value.known().and_then(simple_words) {
                 Some(words) => {

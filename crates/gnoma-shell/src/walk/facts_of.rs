@@ -1,5 +1,6 @@
 //! Effects of one command as they are gathered, with the risk they carry.
 
+use crate::expand::place::tidy;
 use crate::facts::{Effect, Place, Risk};
 
 /// What one command does, and how bad it is.
@@ -27,6 +28,13 @@ impl Facts {
         self.at_least(usual_risk(&effect));
         if !self.effects.contains(&effect) {
             self.effects.push(effect);
+        }
+    }
+
+    /// Adds the same effect at each place.
+    pub(super) fn at(&mut self, effect: fn(Place) -> Effect, places: Vec<Place>) {
+        for place in places {
+            self.add(effect(place));
         }
     }
 
@@ -71,6 +79,7 @@ fn system_place(place: &Place) -> Risk {
     const HIGH: [&str; 9] =
         ["/etc", "/usr", "/bin", "/sbin", "/lib", "/proc", "/sys", "/dev", "/var"];
     let (Place::Path(path) | Place::Pattern { base: path, .. }) = place else { return Risk::None };
+    let path = tidy(path);
     if CRITICAL.iter().any(|critical| path.starts_with(critical)) {
         Risk::Critical
     } else if HIGH.iter().any(|high| path.starts_with(high)) && !path.starts_with("/var/tmp") {
@@ -84,6 +93,7 @@ fn system_place(place: &Place) -> Risk {
 fn is_device(place: &Place) -> bool {
     const HARMLESS: [&str; 3] = ["/dev/shm", "/dev/pts", "/dev/fd"];
     let (Place::Path(path) | Place::Pattern { base: path, .. }) = place else { return false };
+    let path = tidy(path);
     path.starts_with("/dev") && !HARMLESS.iter().any(|harmless| path.starts_with(harmless))
 }
 

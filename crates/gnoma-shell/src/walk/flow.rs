@@ -6,11 +6,12 @@ use super::Walker;
 use super::builtins::is_name;
 use super::facts_of::Facts;
 use super::input::{Feed, Input, feed_of};
-use super::state::{Function, State};
+use super::state::Function;
 use crate::expand::{Field, Value};
 use crate::facts::{Effect, Risk};
 use crate::syntax::{
-    Command, CommandKind, Condition, Loop, Pipeline, Script, SimpleCommand, Statement, Test, Word,
+    CaseArm, CaseEnding, Command, CommandKind, Condition, Loop, Pipeline, Script, Statement, Test,
+    Word,
 };
 
 /// Operators of `[[ ]]` that calculate both sides.
@@ -28,60 +29,64 @@ impl Walker<'_> {
     }
 
     fn list(&mut self, statement: &Statement) {
-        let mut before = self.state.clone();
-        // What holds where a part was passed over because one before it failed or succeeded.
-        let mut passed: Option<State> = None;
         self.pipeline(&statement.first);
+        let (mut done, mut failed) = self.ends();
         for (condition, pipeline) in &statement.rest {
-            let succeeded = self.state.clone();
+            if self.exhausted {
+                break;
+            }
             match condition {
                 Condition::AfterSuccess => {
-                    match &mut passed {
-                        Some(passed) => passed.or(succeeded.clone()),
-                        None => passed = Some(succeeded.clone()),
-                    }
+                    self.state = done;
                     self.pipeline(pipeline);
+                    let ends = self.ends();
+                    done = ends.0;
+                    failed.or(ends.1);
                 }
                 Condition::AfterFailure => {
-                    self.state.or(before);
-                    if let Some(passed) = passed.clone() {
-                        self.state.or(passed);
-                    }
+                    self.state = failed;
                     self.pipeline(pipeline);
-                    if ends_shell(pipeline) {
-                        self.state = succeeded.clone();
-                        passed = None;
-                    } else {
-                        self.state.or(succeeded.clone());
-                    }
+                    let ends = self.ends();
+                    done.or(ends.0);
+                    failed = ends.1;
                 }
             }
-            before = succeeded;
         }
-        if let Some(passed) = passed {
-            // A `cd` is taken to succeed; else nothing after it could be placed.
-            let (cwd, stack) = (self.state.cwd.clone(), self.state.stack.clone());
-            self.state.or(passed);
-            (self.state.cwd, self.state.stack) = (cwd, stack);
-        }
+        self.state = done;
+        self.failed = Some(failed);
     }
 
     fn pipeline(&mut self, pipeline: &Pipeline) {
         let Some((last, stages)) = pipeline.stages.split_last() else { return };
         if stages.is_empty() {
+            let from = self.found.len();
             self.depth += usize::from(pipeline.timed);
             self.command(&last.command);
             self.depth -= usize::from(pipeline.timed);
-            return;
+            self.listing = self.listed_since(from);
+        } else {
+            self.stages(pipeline, stages.len());
         }
+        if pipeline.negated {
+            let (done, failed) = self.ends();
+            (self.state, self.failed) = (failed, Some(done));
+        }
+    }
+
+    fn stages(&mut self, pipeline: &Pipeline, last: usize) {
         let (input, shown) = (self.input.clone(), self.shown);
         let mut feed = Feed::Plain;
         for (at, stage) in pipeline.stages.iter().enumerate() {
             let from = self.found.len();
-            self.shown = shown && at == stages.len();
+            self.shown = shown && at == last;
             self.apart(|walker| walker.command(&stage.command));
             feed = feed.max(feed_of(self.found.get(from..).unwrap_or_default()));
-            self.input = self.printed(&stage.command).map_or(Input::Pipe(feed), Input::Text);
+            self.listing = self.listed_since(from).filter(|_| !stage.pipes_errors);
+            self.input = match (self.printed(&stage.command), &self.listing) {
+                (Some(text), _) => Input::Text(text),
+                (None, Some(listing)) => Input::Listing(listing.clone()),
+                (None, None) => Input::Pipe(feed),
+            };
         }
         self.input = input;
         self.shown = shown;
@@ -105,11 +110,17 @@ impl Walker<'_> {
         if let CommandKind::Simple(simple) = &command.kind {
             return self.simple(command, simple);
         }
+        self.settle();
         let (input, shown) = (self.input.clone(), self.shown);
-        if !matches!(command.kind, CommandKind::Function { .. }) {
+        let before = self.state.clone();
+        let defines = matches!(command.kind, CommandKind::Function { .. });
+        if !defines {
             self.redirect_construct(command);
         }
         self.construct(command);
+        if !defines && self.may_fail(&command.redirections) {
+            self.may_have_failed(before);
+        }
         self.input = input;
         self.shown = shown;
     }
@@ -120,27 +131,32 @@ impl Walker<'_> {
             CommandKind::Group(script) => self.script(script),
             CommandKind::Subshell(script) => self.apart(|walker| walker.script(script)),
             CommandKind::If { branches, otherwise } => self.branches(branches, otherwise.as_ref()),
-            CommandKind::While { condition, body, .. } => self.repeated(&[condition, body]),
-            CommandKind::For(names) | CommandKind::Select(names) => self.for_each(names),
+            CommandKind::While { until, condition, body } => self.rounds(|walker| {
+                walker.script(condition);
+                let (done, failed) = walker.ends();
+                let (goes_on, ends) = if *until { (failed, done) } else { (done, failed) };
+                walker.state = goes_on;
+                walker.script(body);
+                Some(ends)
+            }),
+            CommandKind::For(names) => self.for_each(names, false),
+            CommandKind::Select(names) => self.for_each(names, true),
             CommandKind::ArithmeticFor { header, body } => {
                 let mut facts = Facts::default();
                 for part in header {
                     self.calculated(part, &mut facts);
                 }
                 self.record_if_any(command.span.of(&self.text).to_owned(), facts);
-                self.repeated(&[body]);
+                self.rounds(|walker| {
+                    walker.script(body);
+                    None
+                });
             }
             CommandKind::Case { subject, arms } => {
                 self.look_at_words(
                     std::iter::once(subject).chain(arms.iter().flat_map(|arm| &arm.patterns)),
                 );
-                let before = self.state.clone();
-                for arm in arms {
-                    let entered = self.state.clone();
-                    self.state.or(before.clone());
-                    self.script(&arm.body);
-                    self.state.or(entered);
-                }
+                self.arms(arms);
             }
             CommandKind::Function { name, body } => self.define(name, body),
             CommandKind::Arithmetic(arithmetic) => {
@@ -156,6 +172,7 @@ impl Walker<'_> {
             CommandKind::Coprocess { body, name } => {
                 let name = name.as_deref().unwrap_or("COPROC");
                 self.assign_and_warn(name, Value::Unknown);
+                self.assign(&format!("{name}_PID"), Value::Unknown);
                 self.depth += 1;
                 self.apart(|walker| walker.command(body));
                 self.depth -= 1;
@@ -174,39 +191,39 @@ impl Walker<'_> {
         let mut ends = Vec::new();
         for (condition, body) in branches {
             self.script(condition);
-            let failed = self.state.clone();
+            let (done, failed) = self.ends();
+            self.state = done;
             self.script(body);
+            self.settle();
             ends.push(std::mem::replace(&mut self.state, failed));
         }
         if let Some(otherwise) = otherwise {
             self.script(otherwise);
+            self.settle();
         }
         for end in ends {
             self.state.or(end);
         }
     }
 
-    /// Walks a body that runs any number of times: what it sets is not known from the start.
-    fn repeated(&mut self, scripts: &[&Script]) {
+    /// Arms of a `case`: each may be the one, and some go on to the next.
+    fn arms(&mut self, arms: &[CaseArm]) {
         let before = self.state.clone();
-        let found = self.found.len();
-        for script in scripts {
-            self.script(script);
-        }
-        let changed = self.state != before;
-        if changed {
-            self.found.truncate(found);
-            self.state.or(before.clone());
-            let widened = self.state.clone();
-            for script in scripts {
-                self.script(script);
+        let mut end = before.clone();
+        let mut entered = before;
+        for arm in arms {
+            self.state = entered.clone();
+            self.script(&arm.body);
+            self.settle();
+            end.or(self.state.clone());
+            if arm.ending != CaseEnding::Done {
+                entered.or(self.state.clone());
             }
-            self.state.or(widened);
-            self.state.or(before);
         }
+        self.state = end;
     }
 
-    fn for_each(&mut self, names: &Loop) {
+    fn for_each(&mut self, names: &Loop, chosen: bool) {
         let mut facts = Facts::default();
         let mut fields = Vec::new();
         for word in names.words.iter().flatten() {
@@ -214,9 +231,22 @@ impl Walker<'_> {
             fields.extend(self.expand(&mut facts, |expander| expander.fields(word)));
         }
         self.record_if_any(format!("for {}", names.name), facts);
-        let value = if names.words.is_some() { value_of_all(&fields) } else { Value::Unknown };
-        self.assign_and_warn(&names.name, value);
-        self.repeated(&[&names.body]);
+        let before = self.state.clone();
+        if names.words.is_none() || chosen {
+            self.assign_and_warn(&names.name, Value::Unknown);
+        } else if !fields.is_empty() {
+            self.assign_and_warn(&names.name, value_of_all(&fields));
+        }
+        if chosen {
+            self.assign("REPLY", Value::Unknown);
+        }
+        self.rounds(|walker| {
+            walker.script(&names.body);
+            None
+        });
+        if fields.iter().all(Field::may_be_many) {
+            self.state.or(before);
+        }
     }
 
     /// Words that only compare: what they expand may still run something.
@@ -263,9 +293,20 @@ impl Walker<'_> {
     }
 
     fn define(&mut self, name: &str, body: &Command) {
-        let function =
-            Function { text: Arc::clone(&self.text), body: Arc::new(body.clone()), certain: true };
-        self.apart(|walker| walker.command(body));
+        let function = Function {
+            text: Arc::clone(&self.text),
+            body: Arc::new(body.clone()),
+            certain: true,
+            several: false,
+        };
+        self.calls.push(name.to_owned());
+        self.apart(|walker| {
+            walker.within_function(&[], |walker| {
+                walker.shift();
+                walker.command(body);
+            });
+        });
+        self.calls.pop();
         self.state.functions.insert(name.to_owned(), function);
     }
 
@@ -279,80 +320,38 @@ impl Walker<'_> {
         if self.calls.len() >= super::MAX_DEPTH {
             return Facts::unknown("functions call each other too deeply to follow");
         }
-        let outer = self.bind(arguments);
         self.calls.push(name.to_owned());
         let text = std::mem::replace(&mut self.text, Arc::clone(&function.text));
+        let listings = std::mem::take(&mut self.listings);
         let found = std::mem::take(&mut self.found);
-        self.command(&function.body);
+        self.within_function(arguments, |walker| walker.command(&function.body));
         let inner = std::mem::replace(&mut self.found, found);
+        self.listings = listings;
         self.text = text;
         self.calls.pop();
-        self.unbind(outer);
         let mut facts = Facts::default();
+        if function.several {
+            facts.add(Effect::Unknown(format!(
+                "which function `{name}` is shows only when it runs"
+            )));
+        }
         for command in inner {
             facts.join(Facts { effects: command.effects, risk: command.risk });
         }
         facts
     }
-
-    /// Sets `$1` and so on; gives back what they were.
-    fn bind(&mut self, arguments: &[Field]) -> Vec<(String, Option<Value>)> {
-        let named = arguments.iter().take(9).enumerate();
-        named
-            .map(|(at, field)| {
-                let name = (at + 1).to_string();
-                let value =
-                    field.known().map_or(Value::Unknown, |text| Value::Text(text.to_owned()));
-                let before = self.state.variables.insert(name.clone(), value);
-                (name, before)
-            })
-            .collect()
-    }
-
-    fn unbind(&mut self, outer: Vec<(String, Option<Value>)>) {
-        for (name, before) in outer {
-            match before {
-                Some(value) => self.state.variables.insert(name, value),
-                None => self.state.variables.remove(&name),
-            };
-        }
-    }
-}
-
-/// Whether a pipeline leaves the shell, the function or the loop: nothing after it runs.
-fn ends_shell(pipeline: &Pipeline) -> bool {
-    let [stage] = pipeline.stages.as_slice() else { return false };
-    match &stage.command.kind {
-        CommandKind::Simple(SimpleCommand { words, .. }) => words
-            .first()
-            .and_then(Word::constant)
-            .is_some_and(|word| matches!(word.as_str(), "exit" | "return" | "break" | "continue")),
-        CommandKind::Group(script) => script
-            .statements
-            .last()
-            .is_some_and(|last| last.rest.is_empty() && ends_shell(&last.first)),
-        _ => false,
-    }
 }
 
 /// What is known of a variable that goes through `fields`.
 fn value_of_all(fields: &[Field]) -> Value {
-    if let [Field::Known(text)] = fields {
-        return Value::Text(text.clone());
+    if let [field @ (Field::Pattern(_) | Field::Listed { .. })] = fields {
+        return Value::of(field);
     }
-    if let [Field::Pattern(pattern)] = fields {
-        return Value::Match(pattern.clone());
-    }
-    let known: Option<Vec<&str>> = fields.iter().map(Field::known).collect();
-    let Some(known) = known else { return Value::Unknown };
-    let numbers = |text: &&str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    if known.iter().all(numbers) {
+    let choices: Option<Vec<Vec<&str>>> = fields.iter().map(Field::choices).collect();
+    let Some(choices) = choices else { return Value::Unknown };
+    let texts = || choices.iter().flatten().map(|text| (*text).to_owned());
+    if texts().all(|text| Value::Text(text).is_number()) {
         return Value::Number;
     }
-    let plain = |text: &&str| {
-        !text.is_empty()
-            && !text.starts_with('-')
-            && !text.contains([' ', '\t', '\n', '*', '?', '['])
-    };
-    if known.iter().all(plain) { Value::Plain } else { Value::Unknown }
+    Value::one_of(texts())
 }

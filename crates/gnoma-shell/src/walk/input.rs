@@ -1,7 +1,9 @@
 //! Where a command's standard input comes from, as far as it matters to those that run it.
 
+use std::sync::Arc;
+
 use crate::expand::Field;
-use crate::facts::{Effect, Invocation};
+use crate::facts::{Effect, Invocation, Place};
 
 /// Where standard input comes from.
 #[derive(Clone, Debug, PartialEq)]
@@ -12,8 +14,21 @@ pub(super) enum Input {
     File(Field),
     /// This text.
     Text(String),
+    /// Names that other commands list.
+    Listing(Listing),
     /// What other commands print.
     Pipe(Feed),
+}
+
+/// Names of files that a command prints.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Listing {
+    /// Where the files lie.
+    pub(super) places: Arc<[Place]>,
+    /// What each name begins with.
+    pub(super) start: String,
+    /// A zero byte ends each name, and no other test chose them than those of `places`.
+    pub(super) exact: bool,
 }
 
 /// Where the data of a pipe come from.

@@ -1,14 +1,18 @@
 //! From the tree of a command line to what it does.
 //!
 //! Walks every command in the order it would run and keeps what the shell would know: folder, variables,
-//! functions, where input comes from. Branches are followed both ways, loops once with what they set unknown.
+//! functions, where input comes from. Branches are followed both ways, loops until nothing new is set.
 
 mod assign;
 mod builtins;
+mod declare;
 mod env;
 mod facts_of;
 mod flow;
+mod folders;
 mod input;
+mod leave;
+mod listing;
 mod odd;
 mod program;
 mod redirect;
@@ -18,24 +22,27 @@ mod special;
 mod state;
 mod wrappers;
 
+use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::expand::{Expander, Field};
-use crate::facts::{Analysis, Effect, Invocation, Start};
-use crate::syntax::{self, Script};
+use crate::expand::{Expander, Field, Value};
+use crate::facts::{Analysis, Effect, Invocation, Place, Start};
+use crate::syntax::{self, Script, Span, Statement};
 use facts_of::Facts;
-use input::Input;
+use input::{Input, Listing};
 use state::State;
 
 /// Texts within texts (`bash -c`, `eval`) and calls within calls that are followed.
 const MAX_DEPTH: usize = 16;
 /// Lists within lists that are walked, over all texts and calls: the stack must hold them.
-const MAX_NESTING: usize = 160;
+const MAX_NESTING: usize = 64;
 /// Commands that are kept.
 const MAX_COMMANDS: usize = 4_000;
 /// Simple commands that are walked, those in loops and functions each time.
 const MAX_STEPS: usize = 20_000;
+/// Variables that are followed.
+const MAX_VARIABLES: usize = 400;
 /// Sub-commands a line may have before its mere length is odd.
 const MAX_PLAIN_COMMANDS: usize = 50;
 
@@ -46,7 +53,7 @@ pub fn analyse(text: &str, start: &Start) -> Analysis {
     match syntax::parse(text) {
         Ok(script) => {
             let mut walker = Walker::new(text, start);
-            walker.script(&script);
+            walker.lines(&script);
             if walker.exhausted {
                 analysis.unparsed = Some("it has more commands than are followed".to_owned());
             }
@@ -69,6 +76,24 @@ struct Walker<'a> {
     /// The text the tree's places are in.
     text: Arc<str>,
     state: State,
+    /// What holds where the last command failed, when that is something else.
+    failed: Option<State>,
+    /// What may hold where loops and functions are left early.
+    left: Option<State>,
+    /// What may hold where an expansion failed: the shell goes on with the next line.
+    aborted: Option<State>,
+    /// Variables that the functions being called made their own, with what they were.
+    locals: Vec<Vec<(String, Option<Value>)>>,
+    /// Loops that are being walked in this function.
+    loops: usize,
+    /// How often a variable or the folder was set.
+    changes: usize,
+    /// A descriptor was closed, so what uses one may fail.
+    closes: bool,
+    /// Substitutions of this text that list names, with where these lie.
+    listings: HashMap<Span, Arc<[Place]>>,
+    /// Names that the last pipeline printed, when it did nothing else.
+    listing: Option<Listing>,
     input: Input,
     /// Output goes where the whole line's output goes, perhaps a terminal.
     shown: bool,
@@ -89,11 +114,19 @@ struct Walker<'a> {
 
 impl<'a> Walker<'a> {
     fn new(text: &str, start: &'a Start) -> Self {
-        let state = State { cwd: Some(start.cwd.clone()), ..State::default() };
         Self {
             start,
             text: text.into(),
-            state,
+            state: State::new(&start.cwd),
+            failed: None,
+            left: None,
+            aborted: None,
+            locals: Vec::new(),
+            loops: 0,
+            changes: 0,
+            closes: false,
+            listings: HashMap::new(),
+            listing: None,
             input: Input::Inherited,
             shown: true,
             beside: false,
@@ -107,26 +140,28 @@ impl<'a> Walker<'a> {
         }
     }
 
-    fn cwd(&self) -> Option<&Path> {
-        self.state.cwd.as_deref()
-    }
-
     /// Expands with what is known now; `use_it` gets the expander, what it noted becomes effects.
-    fn expand<T>(&self, facts: &mut Facts, use_it: impl FnOnce(&mut Expander<'_>) -> T) -> T {
+    fn expand<T>(&mut self, facts: &mut Facts, use_it: impl FnOnce(&mut Expander<'_>) -> T) -> T {
         let mut expander = Expander {
             text: &self.text,
             variables: &self.state.variables,
-            cwd: self.cwd(),
+            folders: &self.state.folders,
+            listings: &self.listings,
             home: self.start.home.as_ref(),
             hazards: Vec::new(),
+            may_fail: false,
             secrets: Vec::new(),
         };
         let result = use_it(&mut expander);
-        for hazard in expander.hazards {
+        let Expander { hazards, secrets, may_fail, .. } = expander;
+        for hazard in hazards {
             facts.add(Effect::Unknown(hazard));
         }
-        for name in expander.secrets {
+        for name in secrets {
             facts.add(Effect::Secret(format!("variable `{name}`")));
+        }
+        if may_fail {
+            self.may_abort();
         }
         result
     }
@@ -145,17 +180,36 @@ impl<'a> Walker<'a> {
         Invocation {
             text,
             words: words.iter().map(|word| word.known().map(str::to_owned)).collect(),
-            cwd: self.state.cwd.clone(),
+            cwd: self.state.folders.likely().map(Path::to_path_buf),
             effects: facts.effects,
             risk: facts.risk,
         }
     }
 
     /// Walks with a copy of what is known, as a subshell does.
-    fn apart(&mut self, walk: impl FnOnce(&mut Self)) {
+    fn apart<T>(&mut self, walk: impl FnOnce(&mut Self) -> T) -> T {
+        self.settle();
         let state = self.state.clone();
-        walk(self);
+        let (left, aborted) = (self.left.take(), self.aborted.take());
+        let result = walk(self);
         self.state = state;
+        self.failed = None;
+        (self.left, self.aborted) = (left, aborted);
+        result
+    }
+
+    /// Reads `text` as commands of another shell: variables and functions of this one are not there.
+    fn child(&mut self, text: &str) -> Facts {
+        let calls = std::mem::take(&mut self.calls);
+        let loops = std::mem::take(&mut self.loops);
+        let facts = self.apart(|walker| {
+            walker.state.functions.clear();
+            walker.state.stubborn.clear();
+            walker.state.forget_values();
+            walker.nested(text)
+        });
+        (self.calls, self.loops) = (calls, loops);
+        facts
     }
 
     /// Reads `text` as commands and walks them in this shell.
@@ -171,25 +225,53 @@ impl<'a> Walker<'a> {
         };
         self.oddities.extend(odd::in_text(text));
         let text = std::mem::replace(&mut self.text, text.into());
+        let listings = std::mem::take(&mut self.listings);
+        let aborted = self.aborted.take();
         self.depth += 1;
-        self.script(&script);
+        self.lines(&script);
+        self.resume();
         self.depth -= 1;
+        self.aborted = aborted;
+        self.listings = listings;
         self.text = text;
         Facts::default()
     }
 
+    /// Walks a whole text: a line that fails does not keep the next from running.
+    fn lines(&mut self, script: &Script) {
+        let mut end = script.span.start;
+        for statement in &script.statements {
+            let between = Span { start: end, end: statement.span.start };
+            if between.of(&self.text).contains('\n') {
+                self.resume();
+            }
+            end = statement.span.end;
+            self.nested_list(script, |walker| walker.step(statement));
+        }
+    }
+
     fn script(&mut self, script: &Script) {
+        self.nested_list(script, |walker| {
+            for statement in &script.statements {
+                walker.step(statement);
+            }
+        });
+    }
+
+    fn step(&mut self, statement: &Statement) {
+        self.exhausted |= self.steps >= MAX_STEPS;
+        if !self.exhausted {
+            self.statement(statement);
+        }
+    }
+
+    fn nested_list(&mut self, script: &Script, walk: impl FnOnce(&mut Self)) {
         if self.nesting >= MAX_NESTING {
             let text = script.span.of(&self.text).to_owned();
             return self.record(text, &[], Facts::unknown("it is nested too deeply to follow"));
         }
         self.nesting += 1;
-        for statement in &script.statements {
-            self.exhausted |= self.steps >= MAX_STEPS;
-            if !self.exhausted {
-                self.statement(statement);
-            }
-        }
+        walk(self);
         self.nesting -= 1;
     }
 }

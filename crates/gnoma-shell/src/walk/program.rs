@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use super::facts_of::{Facts, is_nowhere};
 use super::{Walker, odd, special};
-use crate::expand::{Field, place};
+use crate::expand::{Field, Folders};
 use crate::facts::{Effect, Place, Risk};
 use crate::programs::{self, Consequence, Does, Entry, Given, Role, Sorted, Trait, sort_words};
 
@@ -21,6 +21,10 @@ const PROGRAM_FOLDERS: [&str; 9] = [
     "/usr/games",
 ];
 
+/// Programs that tell figures and names of files, and nothing of what is in them.
+const MEASURING: [&str; 10] =
+    ["wc", "ls", "stat", "du", "file", "md5sum", "sha1sum", "sha256sum", "cksum", "basename"];
+
 /// A program, or a command of one, with its arguments sorted.
 pub(super) struct Call<'c> {
     /// Such as `git log`.
@@ -30,7 +34,7 @@ pub(super) struct Call<'c> {
     pub(super) words: &'c [Field],
     pub(super) sorted: &'c Sorted,
     /// The folder it works in.
-    pub(super) cwd: Option<PathBuf>,
+    pub(super) cwd: Folders,
     /// Where in what was found the commands begin that belong to it.
     pub(super) from: usize,
 }
@@ -48,17 +52,25 @@ impl Walker<'_> {
         if let Some(why) = odd::in_program_name(name) {
             self.oddities.push(why);
         }
-        let name = match name.rsplit_once('/') {
-            Some((folder, name)) if PROGRAM_FOLDERS.contains(&folder) => name,
+        let (name, is_file) = match name.rsplit_once('/') {
+            Some((folder, name)) if PROGRAM_FOLDERS.contains(&folder) => (name, true),
             Some(_) => return Facts::of(Effect::Runs(name.clone())),
-            None => name.as_str(),
+            None => (name.as_str(), false),
         };
         let name = name.strip_suffix(".exe").unwrap_or(name);
+        if is_file {
+            self.apart(|walker| walker.named(name, words, from))
+        } else {
+            self.named(name, words, from)
+        }
+    }
+
+    fn named(&mut self, name: &str, words: &[Field], from: usize) -> Facts {
         if let Some(facts) = self.builtin(name, words, from) {
             return facts;
         }
         match programs::find(name) {
-            Some(entry) => self.apply(name, &entry, words, from, self.state.cwd.clone()),
+            Some(entry) => self.apply(name, &entry, words, from, self.state.folders.clone()),
             None if name.starts_with("mkfs.") => {
                 Facts::of(Effect::System("formats a disk".to_owned())).with_risk(Risk::Critical)
             }
@@ -72,7 +84,7 @@ impl Walker<'_> {
         entry: &Entry,
         words: &[Field],
         from: usize,
-        cwd: Option<PathBuf>,
+        cwd: Folders,
     ) -> Facts {
         if let Some((title, rest)) = longer_title(title, words)
             && let Some(entry) = programs::find(&title)
@@ -136,16 +148,16 @@ impl Walker<'_> {
         }
         for does in &call.entry.does {
             let title = call.title.to_owned();
-            facts.add(match does {
-                Does::Runs => Effect::Runs(title),
-                Does::Network => Effect::Network(None),
-                Does::Repository => Effect::Repository(title),
-                Does::System => Effect::System(title),
-                Does::Secret => Effect::Secret(title),
-                Does::Write => Effect::Write(place::folder(call.cwd.as_deref())),
-                Does::Delete => Effect::Delete(place::folder(call.cwd.as_deref())),
-                Does::Temporary => Effect::Write(Place::Path(PathBuf::from("/tmp"))),
-            });
+            match does {
+                Does::Runs => facts.add(Effect::Runs(title)),
+                Does::Network => facts.add(Effect::Network(None)),
+                Does::Repository => facts.add(Effect::Repository(title)),
+                Does::System => facts.add(Effect::System(title)),
+                Does::Secret => facts.add(Effect::Secret(title)),
+                Does::Write => facts.at(Effect::Write, call.cwd.here()),
+                Does::Delete => facts.at(Effect::Delete, call.cwd.here()),
+                Does::Temporary => facts.add(Effect::Write(Place::Path(PathBuf::from("/tmp")))),
+            }
         }
         if let Some(risk) = call.entry.risk {
             facts.at_least(risk);
@@ -165,6 +177,9 @@ impl Walker<'_> {
             facts.add(Effect::Unknown(format!("{}: {why}", call.title)));
         }
         for given in &call.sorted.options {
+            for value in given.values.iter().filter(|value| value.may_be_many()) {
+                self.act(call, Role::Text, value, &mut facts);
+            }
             if let Some(value) = given.values.last() {
                 self.act(call, given.role, value, &mut facts);
             }
@@ -188,7 +203,7 @@ impl Walker<'_> {
             match role {
                 Some(Role::Command) => {
                     let rest = operands.get(at..).unwrap_or_default().to_vec();
-                    self.inner(&rest);
+                    self.started(&rest);
                     return;
                 }
                 Some(Role::Verb) => {
@@ -211,28 +226,40 @@ impl Walker<'_> {
 
     /// What a word does in its role.
     pub(super) fn act(&mut self, call: &Call<'_>, role: Role, word: &Field, facts: &mut Facts) {
-        let cwd = call.cwd.as_deref();
-        if word.known().is_some_and(is_nowhere) {
+        let cwd = &call.cwd;
+        if keeps_nothing(call, role, word) {
             return;
         }
         if matches!(role, Role::Read | Role::List) {
             read_otherwise(call, word, facts);
         }
         match role {
-            Role::Text | Role::Folder | Role::Command | Role::Verb => {}
-            Role::Read | Role::List | Role::Path | Role::Archive => {
-                let place = place::place(word, cwd);
-                facts.add(if call.sorted.leads_to(Consequence::Writes) {
-                    Effect::Write(place)
-                } else if call.sorted.leads_to(Consequence::Deletes) {
-                    Effect::Delete(place)
-                } else {
-                    Effect::Read(place)
-                });
+            // One word too many is one more file.
+            Role::Text | Role::Verb if word.may_be_many() && takes_files(call.entry) => {
+                facts.add(Effect::Read(Place::Unknown(word.to_string())));
             }
-            Role::Revision => facts.add(Effect::Read(place::place(&path_of_revision(word), cwd))),
-            Role::Write => facts.add(Effect::Write(place::place(word, cwd))),
-            Role::Delete => facts.add(Effect::Delete(place::place(word, cwd))),
+            Role::Text | Role::Folder | Role::Command | Role::Verb => {}
+            Role::Read | Role::List | Role::Archive => {
+                if call.sorted.leads_to(Consequence::Writes) {
+                    facts.at(Effect::Write, cwd.places(word));
+                } else if call.sorted.leads_to(Consequence::Deletes) {
+                    facts.at(Effect::Delete, cwd.places(word));
+                } else {
+                    facts.at(Effect::Read, places(call, word));
+                }
+            }
+            Role::Path | Role::Revision => {
+                for path in paths_of_git(word) {
+                    self.act(call, Role::Read, &path, facts);
+                }
+            }
+            Role::Names => {
+                self.act(call, Role::Read, word, facts);
+                let named = format!("the files that `{word}` names");
+                facts.add(Effect::Read(Place::Unknown(named)));
+            }
+            Role::Write => facts.at(Effect::Write, cwd.places(word)),
+            Role::Delete => facts.at(Effect::Delete, cwd.places(word)),
             Role::Repository => {
                 facts.add(Effect::Unknown(format!("the settings of `{word}` may run programs")));
             }
@@ -256,10 +283,32 @@ impl Walker<'_> {
     }
 }
 
+/// Where a word points to that is read. Names of a listing are split at blanks, unless they are exact, and
+/// may so become any path: then only programs that show no contents may have them.
+fn places(call: &Call<'_>, word: &Field) -> Vec<Place> {
+    match word {
+        Field::Listed { places, exact, .. } if *exact || MEASURING.contains(&call.title) => {
+            places.to_vec()
+        }
+        _ => call.cwd.places(word),
+    }
+}
+
+/// Whether a program reads files that it is named.
+fn takes_files(entry: &Entry) -> bool {
+    let operands = &entry.operands;
+    let roles = operands.front.iter().chain(&operands.repeated).chain(&operands.back);
+    let mut all = roles.copied().chain(entry.options.iter().map(|option| option.value));
+    all.any(|role| matches!(role, Role::Read | Role::List))
+}
+
 /// Some programs take `@file` for a file with arguments, and an address for a file.
 fn read_otherwise(call: &Call<'_>, word: &Field, facts: &mut Facts) {
     if let Some(file) = word.strip_prefix("@") {
-        facts.add(Effect::Read(place::place(&file, call.cwd.as_deref())));
+        facts.at(Effect::Read, call.cwd.places(&file));
+    }
+    if call.entry.is(Trait::Arguments) && word.start().starts_with('@') {
+        facts.add(Effect::Unknown(format!("{}: `{word}` may hold any option", call.title)));
     }
     if word.start().contains("://") {
         facts.add(Effect::Network(odd::host(word.start())));
@@ -345,20 +394,54 @@ fn only_asks_for_help(title: &str, words: &[Field]) -> bool {
 }
 
 /// The folder a program works in after options such as `-C`.
-fn working_folder(sorted: &Sorted, cwd: Option<PathBuf>) -> Option<PathBuf> {
+fn working_folder(sorted: &Sorted, cwd: Folders) -> Folders {
     let folders = sorted.options.iter().filter(|given| given.role == Role::Folder);
-    folders.filter_map(|given| given.values.last()).fold(cwd, |cwd, folder| {
-        folder.known().and_then(|folder| place::resolve(folder, cwd.as_deref()))
-    })
+    folders.filter_map(|given| given.values.last()).fold(cwd, |cwd, folder| cwd.enter(folder))
 }
 
-/// `HEAD:path` names a path within a revision.
-fn path_of_revision(word: &Field) -> Field {
-    match word.known().and_then(|text| text.split_once(':')) {
-        Some((_, path)) if !path.is_empty() && !path.starts_with(['/', '^', '(']) => {
-            Field::Known(path.to_owned())
+/// The paths a word may be to git: itself, what stands after each `:` of `HEAD:path` or `:0:path`, or the
+/// path of `:(top)path`.
+fn paths_of_git(word: &Field) -> Vec<Field> {
+    let Some(text) = word.known() else { return vec![word.clone()] };
+    if text.starts_with(":!") || text.starts_with(":^") {
+        return Vec::new();
+    }
+    let of_pathspec = text.strip_prefix(":(").and_then(|rest| rest.split_once(')'));
+    let paths: Vec<&str> = match of_pathspec {
+        Some((_, path)) => vec![path],
+        None if text.contains(':') => text
+            .match_indices(':')
+            .filter_map(|(at, _)| text.get(at + 1..))
+            .map(|path| path.trim_start_matches('/'))
+            .collect(),
+        None => vec![text],
+    };
+    let paths = paths.into_iter().filter(|path| !path.is_empty()).map(str::to_owned);
+    let is_pattern = |path: &String| path.contains(['*', '?', '[']);
+    paths
+        .map(|path| if is_pattern(&path) { Field::Pattern(path) } else { Field::Known(path) })
+        .collect()
+}
+
+/// Whether a word names what keeps nothing, such as `/dev/null`, in a role where that has no effect. To most
+/// programs that write, `-` is a file of that name.
+fn keeps_nothing(call: &Call<'_>, role: Role, word: &Field) -> bool {
+    let Some(text) = word.known().filter(|text| is_nowhere(text)) else { return false };
+    let changes = [Consequence::Writes, Consequence::Deletes];
+    match role {
+        Role::Write if text == "-" => call.entry.is(Trait::Dash),
+        Role::Write => !call.entry.is(Trait::Replaces),
+        Role::Read | Role::List | Role::Path | Role::Archive | Role::Revision => {
+            !changes.into_iter().any(|change| call.sorted.leads_to(change))
         }
-        _ => word.clone(),
+        Role::Text | Role::Folder | Role::Command | Role::Verb => true,
+        Role::Names
+        | Role::Delete
+        | Role::Repository
+        | Role::Url
+        | Role::Run
+        | Role::Plus
+        | Role::Nothing => false,
     }
 }
 

@@ -1,9 +1,10 @@
 //! Redirections: files they read and write, and what a command's input becomes.
 
 use super::Walker;
+use super::builtins::is_name;
 use super::facts_of::{Facts, is_nowhere};
 use super::input::{Feed, Input};
-use crate::expand::{Field, Value, place};
+use crate::expand::{Field, Value};
 use crate::facts::{Effect, Risk};
 use crate::syntax::{Command, Descriptor, Redirection, Target, Word};
 
@@ -16,8 +17,8 @@ pub(super) struct Redirected {
     pub(super) facts: Facts,
     /// Standard input, when it is changed.
     pub(super) input: Option<Input>,
-    /// Standard output goes elsewhere than before.
-    pub(super) hidden: bool,
+    /// Whether standard output may go to a terminal, when it is changed.
+    pub(super) shown: Option<bool>,
 }
 
 impl Walker<'_> {
@@ -60,6 +61,11 @@ impl Walker<'_> {
         let number = match &redirection.descriptor {
             Some(Descriptor::Number(number)) => Some(*number),
             Some(Descriptor::Variable(name)) => {
+                if !is_name(name) {
+                    redirected.facts.add(Effect::Unknown(format!(
+                        "`{name}` is calculated as a subscript and may run commands"
+                    )));
+                }
                 self.assign_and_warn(name, Value::Number);
                 Some(u32::MAX)
             }
@@ -76,18 +82,20 @@ impl Walker<'_> {
             }
             Target::Write(word) | Target::Clobber(word) | Target::Append(word) => {
                 let field = self.opened(word, true, &mut redirected.facts);
-                redirected.hidden |= is_output && field.known() != Some("/dev/tty");
+                if is_output {
+                    redirected.shown = Some(may_be_terminal(&field));
+                }
             }
             Target::WriteBoth(word) | Target::AppendBoth(word) => {
-                self.opened(word, true, &mut redirected.facts);
-                redirected.hidden = true;
+                let field = self.opened(word, true, &mut redirected.facts);
+                redirected.shown = Some(may_be_terminal(&field));
             }
             Target::ReadWrite(word) => {
                 self.opened(word, false, &mut redirected.facts);
                 self.opened(word, true, &mut redirected.facts);
             }
-            Target::DuplicateInput(word) => self.duplicated(word, false, redirected),
-            Target::DuplicateOutput(word) => self.duplicated(word, true, redirected),
+            Target::DuplicateInput(word) => self.duplicated(word, false, is_input, redirected),
+            Target::DuplicateOutput(word) => self.duplicated(word, true, is_output, redirected),
             Target::HereString(word) => {
                 let field = self.expand(&mut redirected.facts, |expander| expander.single(word));
                 redirected.input = Some(text_input(&field));
@@ -104,26 +112,51 @@ impl Walker<'_> {
         }
     }
 
+    /// Whether one of them may fail, so that the command does not run.
+    pub(super) fn may_fail(&self, redirections: &[Redirection]) -> bool {
+        redirections.iter().any(|redirection| match &redirection.target {
+            Target::HereString(_) | Target::HereDocument(_) => false,
+            target => {
+                target.word().and_then(Word::constant).is_none_or(|text| match text.as_str() {
+                    "0" | "1" | "2" => self.closes,
+                    "/dev/null" => false,
+                    _ => true,
+                })
+            }
+        })
+    }
+
     fn input_from(&self, field: Field) -> Input {
         match field.known() {
             Some("/dev/stdin" | "-" | "/dev/fd/0") => self.input.clone(),
-            Some("/dev/fd/63") => Input::Pipe(Feed::Plain),
+            Some(text) if text.starts_with("/dev/fd/") => Input::Pipe(Feed::Plain),
             _ => Input::File(field),
         }
     }
 
     /// `<&` and `>&`: a descriptor, or a file.
-    fn duplicated(&mut self, word: &Word, output: bool, redirected: &mut Redirected) {
+    fn duplicated(
+        &mut self,
+        word: &Word,
+        output: bool,
+        standard: bool,
+        redirected: &mut Redirected,
+    ) {
         let field = self.expand(&mut redirected.facts, |expander| expander.single(word));
         let is_descriptor = field.known().is_some_and(|text| {
             let digits = text.strip_suffix('-').unwrap_or(text);
             digits.bytes().all(|byte| byte.is_ascii_digit())
         });
         if is_descriptor {
-            redirected.hidden |= output && field.known() != Some("1");
+            self.closes |= field.known().is_some_and(|text| text.ends_with('-'));
+            if output && standard && !matches!(field.known(), Some("1" | "-")) {
+                redirected.shown = Some(true);
+            } else if !output && standard {
+                redirected.input = Some(Input::Pipe(Feed::Plain));
+            }
         } else if output {
             self.touched(&field, true, &mut redirected.facts);
-            redirected.hidden = true;
+            redirected.shown = Some(may_be_terminal(&field));
         } else {
             redirected.facts.add(Effect::Unknown(format!("descriptor `{field}` is not known")));
         }
@@ -156,11 +189,20 @@ impl Walker<'_> {
         {
             facts.add(Effect::Unknown(format!("`{field}` may be a network address")));
         }
-        let place = place::place(field, self.cwd());
-        facts.add(if writes { Effect::Write(place) } else { Effect::Read(place) });
+        facts.at(
+            if writes { Effect::Write } else { Effect::Read },
+            self.state.folders.places(field),
+        );
     }
 }
 
 fn text_input(field: &Field) -> Input {
     field.known().map_or(Input::Pipe(Feed::Plain), |text| Input::Text(text.to_owned()))
+}
+
+/// Whether output that goes there may be seen.
+fn may_be_terminal(field: &Field) -> bool {
+    let start = field.start();
+    field.known() != Some("/dev/null")
+        && (start.starts_with("/dev/") || field.known().is_none() && "/dev/".starts_with(start))
 }

@@ -55,16 +55,11 @@ impl Walker<'_> {
         match text {
             Field::Known(text) if is_bourne => {
                 let mut facts = self.indirect(text);
-                let state = self.state.clone();
-                self.state.functions.clear();
-                facts.join(self.nested(text));
-                self.state = state;
+                facts.join(self.child(text));
                 facts
             }
             Field::Known(text) => {
-                let state = self.state.clone();
-                let mut facts = self.nested(text);
-                self.state = state;
+                let mut facts = self.child(text);
                 facts.add(Effect::Unknown("this shell reads some texts in its own way".to_owned()));
                 facts
             }
@@ -86,13 +81,11 @@ impl Walker<'_> {
         match std::mem::replace(&mut self.input, Input::Inherited) {
             Input::Text(text) => {
                 let mut facts = Facts::of(Effect::Runs(format!("{name}: the text it reads")));
-                let state = self.state.clone();
-                facts.join(self.nested(&text));
-                self.state = state;
+                facts.join(self.child(&text));
                 facts
             }
             Input::File(file) => Facts::of(Effect::Runs(file.to_string())),
-            Input::Inherited => Facts::of(Effect::Runs(name.to_owned())),
+            Input::Inherited | Input::Listing(_) => Facts::of(Effect::Runs(name.to_owned())),
             Input::Pipe(feed) => {
                 self.note_feed(name, feed);
                 Facts::of(Effect::Runs(format!("{name}: what is piped into it")))

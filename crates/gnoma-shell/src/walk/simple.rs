@@ -1,7 +1,9 @@
 //! One simple command: assignments, words, redirections, then what it names.
 
+use std::path::Path;
+
 use super::Walker;
-use super::assign::{Meaning, calculated_names, meaning};
+use super::assign::{calculated_names, warn};
 use super::facts_of::Facts;
 use super::odd;
 use super::program::quote;
@@ -9,24 +11,28 @@ use super::redirect::Redirected;
 use crate::expand::{Field, Value};
 use crate::facts::Effect;
 use crate::syntax::{
-    Arithmetic, AssignedValue, Command, Operation, Parameter, Part, PartKind, SimpleCommand, Word,
+    Arithmetic, AssignedValue, Command, Operation, Parameter, Part, PartKind, Script,
+    SimpleCommand, Word,
 };
 
 impl Walker<'_> {
     pub(super) fn simple(&mut self, command: &Command, simple: &SimpleCommand) {
         self.steps += 1;
+        self.settle();
+        let before = self.state.clone();
         let text = command.span.of(&self.text).to_owned();
         let at = self.found.len();
         self.record(text.clone(), &[], Facts::default());
         self.substitutions_of(command, simple);
         let mut facts = Facts::default();
+        self.look_for_descriptors(command, simple, &mut facts);
         let mut fields = Vec::new();
         for (at, word) in simple.words.iter().enumerate() {
             self.oddities.extend(odd::in_word(word, word.span.of(&self.text), at == 0));
             self.look_into_array(word, &mut facts);
             fields.extend(self.expand(&mut facts, |expander| expander.fields(word)));
         }
-        let cwd = self.state.cwd.clone();
+        let cwd = self.state.folders.clone();
         let outer = (self.input.clone(), self.shown);
         let redirected = self.redirect(&command.redirections);
         self.enter(&redirected);
@@ -34,16 +40,36 @@ impl Walker<'_> {
         if simple.words.is_empty() {
             self.assign_all(&simple.assignments, &mut facts);
         } else {
-            self.assign_before(&simple.assignments, fields.first(), &mut facts);
+            let kept = self.assign_before(&simple.assignments, fields.first(), &mut facts);
             let from = at + 1;
             let ran = self.run(&fields, from);
             facts.join(ran);
+            self.take_back(kept);
         }
-        (self.input, self.shown) = outer;
+        if self.may_fail(&command.redirections) {
+            self.may_have_failed(before);
+        }
+        // What `exec` redirects stays so.
+        if fields.len() != 1 || fields.first().and_then(Field::known) != Some("exec") {
+            (self.input, self.shown) = outer;
+        }
         let mut invocation = self.invocation(text, &fields, facts);
-        invocation.cwd = cwd;
+        invocation.cwd = cwd.likely().map(Path::to_path_buf);
         if let Some(place) = self.found.get_mut(at) {
             *place = invocation;
+        }
+    }
+
+    /// `{a[b]}>file` sets an element of an array: its subscript is calculated.
+    fn look_for_descriptors(&self, command: &Command, simple: &SimpleCommand, facts: &mut Facts) {
+        for word in &simple.words {
+            let text = word.span.of(&self.text);
+            let joined = command.redirections.iter().any(|it| it.span.start == word.span.end);
+            if joined && text.starts_with('{') && text.ends_with(']') | text.ends_with('}') {
+                facts.add(Effect::Unknown(format!(
+                    "`{text}` may be calculated as a subscript and may run commands"
+                )));
+            }
         }
     }
 
@@ -52,13 +78,18 @@ impl Walker<'_> {
         if let Some(input) = &redirected.input {
             self.input = input.clone();
         }
-        self.shown &= !redirected.hidden;
+        self.shown = redirected.shown.unwrap_or(self.shown);
+    }
+
+    /// Runs a command that another program starts: what it sets is gone when it ends.
+    pub(super) fn started(&mut self, fields: &[Field]) {
+        self.apart(|walker| walker.inner(fields));
     }
 
     /// Runs a command given as words within another one: it is a command of its own.
     pub(super) fn inner(&mut self, fields: &[Field]) {
         let at = self.found.len();
-        let cwd = self.state.cwd.clone();
+        let cwd = self.state.folders.clone();
         let text = fields.iter().map(quote).collect::<Vec<_>>().join(" ");
         self.record(text.clone(), fields, Facts::default());
         self.depth += 1;
@@ -69,7 +100,7 @@ impl Walker<'_> {
         };
         self.depth -= 1;
         let mut invocation = self.invocation(text, fields, facts);
-        invocation.cwd = cwd;
+        invocation.cwd = cwd.likely().map(Path::to_path_buf);
         if let Some(place) = self.found.get_mut(at) {
             *place = invocation;
         }
@@ -88,9 +119,13 @@ impl Walker<'_> {
         let Some(function) = self.state.functions.get(name).cloned() else {
             return self.run_program(fields, from);
         };
+        let before = self.state.clone();
         let mut facts = self.call(name, &function, fields.get(1..).unwrap_or_default());
         if !function.certain {
+            let called = std::mem::replace(&mut self.state, before);
             facts.join(self.run_program(fields, from));
+            self.settle();
+            self.state.or(called);
         }
         facts
     }
@@ -139,12 +174,15 @@ impl Walker<'_> {
     fn substitutions_in(&mut self, parts: &[Part]) {
         for part in parts {
             match &part.kind {
-                PartKind::CommandSubstitution(script)
-                | PartKind::ProcessSubstitution { script, .. } => {
-                    let shown = std::mem::replace(&mut self.shown, false);
-                    self.apart(|walker| walker.script(script));
-                    self.shown = shown;
+                PartKind::CommandSubstitution(script) => {
+                    self.substituted(script);
+                    let listing = self.listing.take().filter(|_| is_one_pipeline(script));
+                    match listing {
+                        Some(listing) => self.listings.insert(part.span, listing.places),
+                        None => self.listings.remove(&part.span),
+                    };
                 }
+                PartKind::ProcessSubstitution { script, .. } => self.substituted(script),
                 PartKind::DoubleQuoted(parts) | PartKind::LocaleQuoted(parts) => {
                     self.substitutions_in(parts);
                 }
@@ -168,6 +206,13 @@ impl Walker<'_> {
                 | PartKind::Tilde(_) => {}
             }
         }
+    }
+
+    fn substituted(&mut self, script: &Script) {
+        let shown = std::mem::replace(&mut self.shown, false);
+        self.listing = None;
+        self.apart(|walker| walker.script(script));
+        self.shown = shown;
     }
 
     fn substitutions_of_parameter(&mut self, parameter: &Parameter) {
@@ -208,14 +253,16 @@ impl Walker<'_> {
         let text = arithmetic.span.of(&self.text).to_owned();
         let names = calculated_names(&text);
         for name in &names {
-            self.state.variables.entry(name.clone()).or_insert(Value::Number);
+            self.state.set_if_new(name, Value::Number);
         }
         self.expand(facts, |expander| expander.arithmetic(arithmetic));
         for name in names {
-            if meaning(&name) == Meaning::Dangerous {
-                facts.add(Effect::Environment(name.clone()));
-            }
+            warn(&name, Some(&Value::Number), facts);
             self.assign(&name, Value::Number);
         }
     }
+}
+
+fn is_one_pipeline(script: &Script) -> bool {
+    matches!(script.statements.as_slice(), [only] if only.rest.is_empty())
 }

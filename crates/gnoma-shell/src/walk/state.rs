@@ -1,10 +1,10 @@
 //! What a command line has set so far: folder, variables, functions.
 
-use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 use std::sync::Arc;
 
-use crate::expand::Value;
+use crate::expand::{Folders, Value};
 use crate::syntax::Command;
 
 /// A function with the text its body stands in.
@@ -14,54 +14,139 @@ pub(super) struct Function {
     pub(super) body: Arc<Command>,
     /// False when it is only perhaps defined.
     pub(super) certain: bool,
+    /// It may have another body as well.
+    pub(super) several: bool,
 }
 
 /// What a shell has set.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(super) struct State {
-    /// `None` once it could not be followed.
-    pub(super) cwd: Option<PathBuf>,
+    pub(super) folders: Folders,
     /// For `cd -`.
-    pub(super) before: Option<PathBuf>,
+    pub(super) before: Option<Folders>,
     /// Of `pushd`.
-    pub(super) stack: Vec<Option<PathBuf>>,
-    pub(super) variables: BTreeMap<String, Value>,
+    pub(super) stack: Vec<Folders>,
+    /// Shared: most commands set none.
+    pub(super) variables: Arc<BTreeMap<String, Value>>,
     pub(super) functions: BTreeMap<String, Function>,
+    /// Variables that need not become what they are assigned: read-only ones and the like.
+    pub(super) stubborn: BTreeSet<String>,
+    /// Nothing gets here: the shell, the loop or the function was left.
+    pub(super) gone: bool,
 }
 
 impl State {
+    pub(super) fn new(cwd: &Path) -> Self {
+        Self {
+            folders: Folders::new(cwd),
+            before: None,
+            stack: Vec::new(),
+            variables: Arc::default(),
+            functions: BTreeMap::new(),
+            stubborn: BTreeSet::new(),
+            gone: false,
+        }
+    }
+
     /// What holds when either this or `other` may be so.
     pub(super) fn or(&mut self, other: Self) {
-        if self.cwd != other.cwd {
-            self.cwd = None;
+        match (self.gone, other.gone) {
+            (false, true) => return,
+            (true, false) => {
+                *self = other;
+                return;
+            }
+            (true, true) | (false, false) => {}
         }
+        self.folders.or(&other.folders);
         if self.before != other.before {
             self.before = None;
         }
         if self.stack != other.stack {
             self.stack.clear();
         }
-        for (name, value) in &mut self.variables {
-            let other = other.variables.get(name);
-            if other != Some(value) {
-                let numbers = value.is_number() && other.is_some_and(Value::is_number);
-                *value = if numbers { Value::Number } else { Value::Unknown };
+        self.stubborn.extend(other.stubborn);
+        self.or_variables(&other.variables);
+        self.or_functions(other.functions);
+    }
+
+    fn or_variables(&mut self, other: &Arc<BTreeMap<String, Value>>) {
+        if Arc::ptr_eq(&self.variables, other) {
+            return;
+        }
+        let mine = Arc::make_mut(&mut self.variables);
+        for (name, value) in mine.iter_mut() {
+            let other = other.get(name).unwrap_or(&Value::Unknown);
+            if value != other {
+                *value = value.or(other);
             }
         }
-        for name in other.variables.into_keys() {
-            self.variables.entry(name).or_insert(Value::Unknown);
+        for name in other.keys() {
+            if !mine.contains_key(name) {
+                mine.insert(name.clone(), Value::Unknown);
+            }
         }
+    }
+
+    fn or_functions(&mut self, other: BTreeMap<String, Function>) {
         for (name, function) in &mut self.functions {
-            function.certain &= other.functions.get(name) == Some(function);
+            match other.get(name) {
+                Some(same) if same.body == function.body => {
+                    function.certain &= same.certain;
+                    function.several |= same.several;
+                }
+                Some(_) => function.several = true,
+                None => function.certain = false,
+            }
         }
-        for (name, mut function) in other.functions {
+        for (name, mut function) in other {
             function.certain = false;
             self.functions.entry(name).or_insert(function);
         }
     }
 
-    /// Goes to a folder that may not be known.
-    pub(super) fn go(&mut self, to: Option<PathBuf>) {
-        self.before = std::mem::replace(&mut self.cwd, to);
+    /// Keeps only which names were set, not to what.
+    pub(super) fn forget(&mut self) {
+        self.folders = self.folders.unknown();
+        self.before = None;
+        self.stack.clear();
+        self.forget_values();
+        for function in self.functions.values_mut() {
+            function.certain = false;
+            function.several = true;
+        }
+    }
+
+    pub(super) fn forget_values(&mut self) {
+        for value in Arc::make_mut(&mut self.variables).values_mut() {
+            *value = Value::Unknown;
+        }
+    }
+
+    /// Sets a variable; gives back what it was.
+    pub(super) fn set(&mut self, name: &str, value: Value) -> Option<Value> {
+        Arc::make_mut(&mut self.variables).insert(name.to_owned(), value)
+    }
+
+    pub(super) fn set_if_new(&mut self, name: &str, value: Value) {
+        if !self.variables.contains_key(name) {
+            self.set(name, value);
+        }
+    }
+
+    pub(super) fn unset(&mut self, name: &str) -> Option<Value> {
+        Arc::make_mut(&mut self.variables).remove(name)
+    }
+
+    pub(super) fn go(&mut self, to: Folders) {
+        self.before = Some(std::mem::replace(&mut self.folders, to));
+    }
+
+    /// Adds a state to those that may be so.
+    pub(super) fn also(all: &mut Option<Self>, state: Self) {
+        match all {
+            Some(all) => all.or(state),
+            None => *all = Some(state),
+        }
     }
 }

@@ -84,6 +84,7 @@ impl Walker<'_> {
         let wrapper = wrapper_of(name)?;
         let mut facts = Facts::default();
         let mut rest = words;
+        let mut directly = false;
         while let Some((word, after)) = rest.split_first() {
             let option = word.known().filter(|text| text.len() > 1 && text.starts_with('-'));
             let Some(option) = option else { break };
@@ -97,16 +98,16 @@ impl Walker<'_> {
                     )));
                 }
             }
+            directly |= matches!(option, "-x" | "--exec");
             if option == "--" {
                 break;
             }
         }
         let rest = rest.get(wrapper.skipped..).unwrap_or_default();
-        let directly = words.iter().any(|word| matches!(word.known(), Some("-x" | "--exec")));
         if name == "watch" && !directly {
             facts.join(self.joined(name, rest));
         } else if !rest.is_empty() {
-            self.inner(rest);
+            self.started(rest);
         }
         Some(facts)
     }
@@ -117,7 +118,7 @@ impl Walker<'_> {
         match texts {
             Some(texts) => {
                 self.depth += 1;
-                let facts = self.nested(&texts.join(" "));
+                let facts = self.child(&texts.join(" "));
                 self.depth -= 1;
                 facts
             }
@@ -154,7 +155,7 @@ impl Walker<'_> {
         let skipped = usize::from(matches!(name, "gosu" | "su-exec" | "su"));
         let rest = rest.get(skipped..).unwrap_or_default();
         if !rest.is_empty() {
-            self.inner(rest);
+            self.started(rest);
         }
         facts
     }

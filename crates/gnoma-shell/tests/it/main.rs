@@ -14,3 +14,5 @@ mod syntax;
 mod syntax_bash;
 #[cfg(test)]
 mod syntax_laws;
+#[cfg(test)]
+mod variables;

@@ -87,6 +87,13 @@ fn check_word(expected: &str, span: Span, text: &str) {
     }
 }
 
+#[test]
+fn an_empty_value_before_a_joined_line_lies_in_its_assignment() {
+    for text in ["x=\\\n git b", "echo \"${x:-$x$(x=\\\n git b)}\"", "x=\\\n\\\ny= a"] {
+        check_spans(Node::Script(&parse(text).unwrap()), text);
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig {
         cases: 300,

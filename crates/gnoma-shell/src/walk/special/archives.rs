@@ -3,7 +3,7 @@
 use super::super::Walker;
 use super::super::facts_of::Facts;
 use super::super::program::Call;
-use crate::expand::{Field, place};
+use crate::expand::Field;
 use crate::facts::{Effect, Risk};
 use crate::programs::{Consequence, Role, sort_words};
 
@@ -13,12 +13,11 @@ pub(super) fn tar(walker: &mut Walker<'_>, call: &Call<'_>) -> Facts {
     let sorted = sort_words(call.entry, &words);
     let call = &Call { sorted: &sorted, words: &words, cwd: call.cwd.clone(), ..*call };
     let folders = sorted.options.iter().filter(|given| given.role == Role::Folder);
-    let into = folders.filter_map(|given| given.values.last()).next_back();
-    let outer = walker.state.cwd.clone();
-    let cwd = match into {
-        Some(folder) => folder.known().and_then(|folder| place::resolve(folder, outer.as_deref())),
-        None => outer.clone(),
-    };
+    let into: Vec<&Field> = folders.filter_map(|given| given.values.last()).collect();
+    let outer = walker.state.folders.clone();
+    // Each is seen from the one before it; which holds for a member depends on the order of the words.
+    let cwd = into.iter().fold(outer.clone(), |cwd, folder| cwd.enter(folder));
+    let members_in = if into.len() > 1 { cwd.unknown() } else { cwd.clone() };
     let mut facts = Facts::default();
     if let Some(why) = sorted.strange.first() {
         facts.add(Effect::Unknown(format!("tar: {why}")));
@@ -40,14 +39,14 @@ pub(super) fn tar(walker: &mut Walker<'_>, call: &Call<'_>) -> Facts {
         walker.act(&here, role, value, &mut facts);
     }
     if makes {
-        let here = Call { cwd: cwd.clone(), ..*call };
+        let here = Call { cwd: members_in, ..*call };
         let role = if sorted.leads_to(Consequence::Deletes) { Role::Delete } else { Role::Read };
         for operand in &sorted.operands {
             walker.act(&here, role, operand, &mut facts);
         }
     }
     if unpacks && !to_output {
-        facts.add(Effect::Write(place::folder(cwd.as_deref())));
+        facts.at(Effect::Write, cwd.here());
         if sorted.has(&["P", "absolute-names"]) {
             facts.add(Effect::Unknown("tar: names in the archive may lead anywhere".to_owned()));
         }
@@ -101,11 +100,11 @@ pub(super) fn unzip(walker: &mut Walker<'_>, call: &Call<'_>) -> Facts {
     let mut facts = walker.options(call);
     let archive = call.sorted.operands.first();
     if let Some(archive) = archive {
-        let here = Call { cwd: walker.state.cwd.clone(), ..*call };
+        let here = Call { cwd: walker.state.folders.clone(), ..*call };
         walker.act(&here, Role::Read, archive, &mut facts);
     }
     if !call.sorted.has(&["l", "p", "t", "v", "Z", "z", "c"]) {
-        facts.add(Effect::Write(place::folder(call.cwd.as_deref())));
+        facts.at(Effect::Write, call.cwd.here());
         if call.sorted.has(&["o"]) {
             facts.at_least(Risk::Medium);
         }
@@ -116,12 +115,23 @@ pub(super) fn unzip(walker: &mut Walker<'_>, call: &Call<'_>) -> Facts {
 /// `gzip` and its like replace files, unless told to print or test.
 pub(super) fn compress(walker: &mut Walker<'_>, call: &Call<'_>) -> Facts {
     let mut facts = walker.options(call);
-    let prints = call.sorted.has(&["c", "stdout", "to-stdout", "t", "test", "l", "list"]);
+    // To some, `-l` and `-t` mean something else.
+    let looks: &[&str] = match call.title {
+        "bzip2" | "bunzip2" | "pbzip2" | "brotli" => &["c", "stdout", "t", "test"],
+        "lz4" | "unlz4" => &["c", "stdout", "t", "test", "list"],
+        "compress" | "uncompress" | "pixz" => &["c", "stdout"],
+        _ => &["c", "stdout", "to-stdout", "t", "test", "l", "list"],
+    };
+    if call.sorted.has(&["files", "files0", "filelist"]) && !call.sorted.has(looks) {
+        facts.at(Effect::Write, call.cwd.here());
+    }
+    let second_is_output = call.title.ends_with("lz4") && call.sorted.operands.len() > 1;
+    let prints = call.sorted.has(looks) && !second_is_output;
     for operand in &call.sorted.operands {
         walker.act(call, Role::Read, operand, &mut facts);
         if !prints && operand.known() != Some("-") {
-            facts.add(Effect::Write(place::place(operand, call.cwd.as_deref())));
-            facts.add(Effect::Write(place::folder(call.cwd.as_deref())));
+            facts.at(Effect::Write, call.cwd.places(operand));
+            facts.at(Effect::Write, call.cwd.here());
         }
     }
     facts
@@ -143,7 +153,7 @@ pub(super) fn seven(walker: &mut Walker<'_>, call: &Call<'_>) -> Facts {
         facts.add(Effect::Unknown("7z: what some of its words do is not known".to_owned()));
     }
     if !reads {
-        facts.add(Effect::Write(place::folder(call.cwd.as_deref())));
+        facts.at(Effect::Write, call.cwd.here());
     }
     facts
 }
@@ -155,9 +165,12 @@ pub(super) fn ar(walker: &mut Walker<'_>, call: &Call<'_>) -> Facts {
     let reads = verb.starts_with(['t', 'p']) && verb.bytes().all(|byte| b"tpvOV".contains(&byte));
     for word in call.words.iter().skip(1) {
         walker.act(call, if reads { Role::Read } else { Role::Write }, word, &mut facts);
+        if word.start().starts_with(['-', '@']) || word.known().is_none() && word.may_be_option() {
+            facts.add(Effect::Runs(format!("ar: `{word}` may name a plug-in")));
+        }
     }
     if !reads {
-        facts.add(Effect::Write(place::folder(call.cwd.as_deref())));
+        facts.at(Effect::Write, call.cwd.here());
     }
     facts
 }

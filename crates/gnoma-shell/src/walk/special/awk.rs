@@ -3,9 +3,12 @@
 //! Running, piping, reading by name and writing by name are found as tokens; where the grammar is ambiguous
 //! (is `/` a division or an expression?) the program is not surely harmless.
 
+use std::str::Chars;
+
 use super::super::Walker;
 use super::super::facts_of::{Facts, is_nowhere};
 use super::super::program::Call;
+use super::brackets::after_list;
 use crate::expand::Field;
 use crate::facts::{Effect, Risk};
 use crate::programs::Role;
@@ -47,17 +50,15 @@ pub(super) fn look(walker: &mut Walker<'_>, call: &Call<'_>) -> Facts {
             walker.act(call, Role::Read, operand, &mut facts);
         }
     }
-    for program in programs {
-        judge(walker, call, program, &mut facts);
+    // Several are one program, as lines of it.
+    match programs.iter().map(|program| program.known()).collect::<Option<Vec<_>>>() {
+        Some(texts) => judge(walker, call, &texts.join("\n"), &mut facts),
+        None => facts.add(Effect::Unknown("awk: what its program does is not known".to_owned())),
     }
     facts
 }
 
-fn judge(walker: &mut Walker<'_>, call: &Call<'_>, program: &Field, facts: &mut Facts) {
-    let Some(text) = program.known() else {
-        facts.add(Effect::Unknown(format!("awk: what program `{program}` does is not known")));
-        return;
-    };
+fn judge(walker: &mut Walker<'_>, call: &Call<'_>, text: &str, facts: &mut Facts) {
     for finding in findings(text) {
         match finding {
             Finding::Environment => facts.add(Effect::Secret("the environment".to_owned())),
@@ -66,7 +67,7 @@ fn judge(walker: &mut Walker<'_>, call: &Call<'_>, program: &Field, facts: &mut 
                 facts.add(Effect::Network(file.split('/').nth(4).map(str::to_owned)));
                 facts.at_least(Risk::Critical);
             }
-            Finding::Write(file) if is_nowhere(&file) => {}
+            Finding::Write(file) if is_nowhere(&file) && file != "-" => {}
             Finding::Write(file) => walker.act(call, Role::Write, &Field::Known(file), facts),
         }
     }
@@ -97,7 +98,8 @@ fn findings(program: &str) -> Vec<Finding> {
                 findings.push(Finding::Strange("`|` runs a command"));
             }
             Token::Sign('@') => findings.push(Finding::Strange("`@` loads or calls by name")),
-            Token::Sign(';' | '}' | '{') | Token::Newline => printing = None,
+            // A line break does not end it: after a comma and some others the next line belongs to it.
+            Token::Sign(';' | '}' | '{') => printing = None,
             Token::Sign('(') => printing = printing.map(|depth| depth + 1),
             Token::Sign(')') => printing = printing.map(|depth| depth.saturating_sub(1)),
             Token::Sign('>') | Token::Double(['>', '>']) if printing == Some(0) => {
@@ -120,24 +122,25 @@ fn findings(program: &str) -> Vec<Finding> {
 /// Whether `<` follows `getline`, with or without a variable between.
 fn reads_by_name(tokens: &[Token], at: usize) -> bool {
     let after = tokens.get(at + 1..).unwrap_or_default();
-    let end =
-        after.iter().position(|token| matches!(token, Token::Newline | Token::Sign(';' | '}')));
+    let end = after.iter().position(|token| matches!(token, Token::Sign(';' | '}')));
     after.get(..end.unwrap_or(after.len())).unwrap_or_default().contains(&Token::Sign('<'))
 }
 
 /// Splits a program; an error says what cannot be read for certain.
 fn tokens(program: &str) -> Result<Vec<Token>, &'static str> {
     let mut tokens: Vec<Token> = Vec::new();
-    let mut letters = program.chars().peekable();
+    let mut letters = program.chars();
     while let Some(letter) = letters.next() {
-        let next = letters.peek().copied();
+        let next = letters.clone().next();
         match letter {
             ' ' | '\t' | '\r' => {}
             '\n' => tokens.push(Token::Newline),
             '\\' if next == Some('\n') => {
                 letters.next();
             }
-            '#' => while letters.next_if(|letter| *letter != '\n').is_some() {},
+            '#' => {
+                take_while(&mut letters, |letter| letter != '\n');
+            }
             '"' => {
                 tokens.push(Token::Text(quoted(&mut letters, '"').ok_or("a text is not closed")?));
             }
@@ -152,25 +155,19 @@ fn tokens(program: &str) -> Result<Vec<Token>, &'static str> {
                 }
                 Some(Token::Name(name)) if !is_keyword(name) => tokens.push(Token::Sign('/')),
                 _ => {
-                    expression(&mut letters).ok_or("an expression is not surely read")?;
+                    let after = after_expression(letters.as_str());
+                    letters = after.ok_or("an expression is not surely read")?.chars();
                     tokens.push(Token::Expression);
                 }
             },
             '0'..='9' => {
-                while letters
-                    .next_if(|letter| letter.is_ascii_alphanumeric() || *letter == '.')
-                    .is_some()
-                {}
+                take_while(&mut letters, |letter| letter.is_ascii_alphanumeric() || letter == '.');
                 tokens.push(Token::Number);
             }
             _ if letter.is_ascii_alphabetic() || letter == '_' => {
-                let mut name = String::from(letter);
-                while let Some(letter) =
-                    letters.next_if(|letter| letter.is_ascii_alphanumeric() || *letter == '_')
-                {
-                    name.push(letter);
-                }
-                tokens.push(Token::Name(name));
+                let is_name = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
+                let rest = take_while(&mut letters, is_name);
+                tokens.push(Token::Name(format!("{letter}{rest}")));
             }
             '|' | '>' | '&' if next == Some(letter) || (letter == '|' && next == Some('&')) => {
                 tokens.push(Token::Double([letter, next.unwrap_or(letter)]));
@@ -185,11 +182,19 @@ fn tokens(program: &str) -> Result<Vec<Token>, &'static str> {
 }
 
 /// `++` and `--` change nothing in what a following `/` means: they are left out.
-fn return_step(tokens: &mut Vec<Token>, letters: &mut std::iter::Peekable<std::str::Chars<'_>>) {
+fn return_step(tokens: &mut Vec<Token>, letters: &mut Chars<'_>) {
     letters.next();
     if !matches!(tokens.last(), Some(Token::Name(_) | Token::Sign(']' | ')'))) {
         tokens.push(Token::Sign('+'));
     }
+}
+
+/// Takes the letters at the front that are wanted.
+fn take_while<'t>(letters: &mut Chars<'t>, is_wanted: impl Fn(char) -> bool) -> &'t str {
+    let text = letters.as_str();
+    let rest = text.trim_start_matches(is_wanted);
+    *letters = rest.chars();
+    text.get(..text.len() - rest.len()).unwrap_or_default()
 }
 
 fn is_keyword(name: &str) -> bool {
@@ -224,18 +229,17 @@ fn quoted(letters: &mut impl Iterator<Item = char>, end: char) -> Option<String>
     }
 }
 
-/// Skips an expression; one with `/` within `[ ]` is read in two ways by different programs.
-fn expression(letters: &mut impl Iterator<Item = char>) -> Option<()> {
-    let mut in_brackets = false;
+/// The text after an expression.
+fn after_expression(text: &str) -> Option<&str> {
+    let mut letters = text.chars();
     loop {
         match letters.next()? {
             '\\' => {
                 letters.next()?;
             }
             '\n' => return None,
-            '/' => return (!in_brackets).then_some(()),
-            '[' => in_brackets = true,
-            ']' => in_brackets = false,
+            '/' => return Some(letters.as_str()),
+            '[' => letters = after_list(letters.as_str(), '/')?.chars(),
             _ => {}
         }
     }
@@ -263,6 +267,8 @@ mod tests {
             "length($0) > 80",
             "{while ((getline line) > 0) n++}",
             "{print $1; if ($2 > 3) print \"x\"}",
+            "/[[:alpha:]_]+/ {print}",
+            "$2 ~ /[^,]*$/ {\n  print $1,\n    $2\n}",
         ] {
             assert_eq!(findings(program), [], "{program}");
         }
@@ -286,6 +292,11 @@ mod tests {
             "{printf(\"x\") > \"out\"}",
             "{print $1, $2 > $3}",
             "\"unclosed",
+            "{print $1,\n$2 > \"out\"}",
+            "{printf(\"%s\",\n$2) > \"out\"}",
+            "/[]/]\"/{system(\"id\")} /\"/",
+            "/[[.].]/]\"/{system(\"id\")} /\"/",
+            "BEGIN{getline x[1,\n2] < \"f\"}",
         ] {
             assert_ne!(findings(program), [], "{program}");
         }

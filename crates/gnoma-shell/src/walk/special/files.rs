@@ -15,14 +15,15 @@ pub(super) fn remove(walker: &mut Walker<'_>, call: &Call<'_>) -> Facts {
     let recursive = call.sorted.has(&["r", "R", "recursive", "no-preserve-root"]);
     let forced = call.sorted.has(&["f", "force"]);
     for operand in &call.sorted.operands {
-        let place = place::place(operand, call.cwd.as_deref());
-        let worst = gives_up_everything(walker, &place);
-        facts.at_least(match (recursive, worst) {
-            (_, true) => Risk::Critical,
-            (true, false) if forced && matches!(place, Place::Unknown(_)) => Risk::Critical,
-            (true, false) => Risk::High,
-            (false, false) => Risk::Medium,
-        });
+        for place in call.cwd.places(operand) {
+            let worst = gives_up_everything(walker, &place);
+            facts.at_least(match (recursive, worst) {
+                (_, true) => Risk::Critical,
+                (true, false) if forced && matches!(place, Place::Unknown(_)) => Risk::Critical,
+                (true, false) => Risk::High,
+                (false, false) => Risk::Medium,
+            });
+        }
     }
     facts
 }
@@ -34,6 +35,7 @@ pub(super) fn gives_up_everything(walker: &Walker<'_>, place: &Place) -> bool {
         Place::Pattern { base, pattern } if pattern.ends_with("/*") => base,
         Place::Pattern { .. } | Place::Unknown(_) => return false,
     };
+    let path = &place::tidy(path);
     let home = walker.start.home.as_deref();
     let holds = |inner: &Path| inner.starts_with(path);
     let is_top = path.components().count() <= 2 && path != Path::new("/tmp");
@@ -56,9 +58,15 @@ pub(super) fn copy(walker: &mut Walker<'_>, call: &Call<'_>) -> Facts {
         };
         let single_link = call.title.ends_with("ln") && count == 1 && !target_given;
         if single_link {
-            facts.add(Effect::Write(place::folder(call.cwd.as_deref())));
+            facts.at(Effect::Write, call.cwd.here());
         }
         walker.act(call, if single_link { Role::Read } else { role }, operand, &mut facts);
+        // With an option a copy may also replace what is there, or change its owner and mode.
+        let sink = operand.known().filter(|text| *text != "-" && is_nowhere(text));
+        if let Some(sink) = sink.filter(|_| role == Role::Write && !call.sorted.options.is_empty())
+        {
+            facts.add(Effect::Write(Place::Path(sink.into())));
+        }
         let swallowed = operand.known().is_some_and(is_nowhere);
         if swallowed && count > 1 && (is_move == last) {
             facts.at_least(Risk::High);
@@ -95,15 +103,16 @@ pub(super) fn mode(walker: &mut Walker<'_>, call: &Call<'_>) -> Facts {
     let named = usize::from(modes.is_empty() && !sorted.has(&["reference"]));
     let recursive = sorted.has(&["R", "recursive"]);
     for operand in sorted.operands.iter().skip(named) {
-        let place = place::place(operand, call.cwd.as_deref());
-        if recursive {
-            facts.at_least(if gives_up_everything(walker, &place) {
-                Risk::Critical
-            } else {
-                Risk::Medium
-            });
+        for place in call.cwd.places(operand) {
+            if recursive {
+                facts.at_least(if gives_up_everything(walker, &place) {
+                    Risk::Critical
+                } else {
+                    Risk::Medium
+                });
+            }
+            facts.add(Effect::Write(place));
         }
-        facts.add(Effect::Write(place));
     }
     let opens_to_all = modes.iter().any(|mode| {
         matches!(mode.known(), Some("777" | "a+rwx" | "0777" | "666" | "u+s" | "+s" | "4755"))

@@ -2,8 +2,9 @@
 
 use super::super::Walker;
 use super::super::facts_of::Facts;
+use super::super::listing;
 use super::super::program::Call;
-use crate::expand::{Field, place};
+use crate::expand::Field;
 use crate::facts::{Effect, Risk};
 use crate::programs::Role;
 
@@ -94,7 +95,7 @@ pub(super) fn look(walker: &mut Walker<'_>, call: &Call<'_>) -> Facts {
     let mut facts = Facts::default();
     let (places, expression) = split(call.words, &mut facts);
     if places.is_empty() {
-        facts.add(Effect::Read(place::folder(call.cwd.as_deref())));
+        facts.at(Effect::Read, call.cwd.here());
     }
     for place in places {
         walker.act(call, Role::List, place, &mut facts);
@@ -164,7 +165,7 @@ fn act<'w>(
                 walker.act(call, Role::Delete, place, facts);
             }
             if places.is_empty() {
-                facts.add(Effect::Delete(place::folder(call.cwd.as_deref())));
+                facts.at(Effect::Delete, call.cwd.here());
             }
             facts.at_least(Risk::High);
             rest
@@ -173,7 +174,8 @@ fn act<'w>(
             let end = rest.iter().position(|word| matches!(word.known(), Some(";" | "+")));
             let command = rest.get(..end.unwrap_or(rest.len())).unwrap_or_default();
             let in_place = action.ends_with("dir");
-            run_on_found(walker, command, if in_place { "./" } else { certain_start(places) });
+            let found = found(call, places, in_place);
+            run_on_found(walker, command, &found);
             end.and_then(|end| rest.get(end + 1..)).unwrap_or_default()
         }
         "-fprint" | "-fprint0" | "-fls" | "-fprintf" => {
@@ -187,6 +189,7 @@ fn act<'w>(
             if let Some(file) = rest.first() {
                 walker.act(call, Role::Read, file, facts);
             }
+            facts.add(Effect::Unknown("find: where it starts stands in a file".to_owned()));
             rest.get(1..).unwrap_or_default()
         }
         _ => {
@@ -196,52 +199,76 @@ fn act<'w>(
     }
 }
 
-/// What every name that is found begins with.
-fn certain_start(places: &[Field]) -> &str {
-    match places {
+/// The names that are found, each one word.
+fn found(call: &Call<'_>, places: &[Field], in_place: bool) -> Field {
+    let start = match places {
+        _ if in_place => "./",
         [] => "./",
         [place] => place.start(),
         _ => "",
+    };
+    match listing::found(&call.cwd, places, call.words) {
+        Some((places, exact)) if !in_place && exact => Field::Listed {
+            written: "{}".to_owned(),
+            start: start.to_owned(),
+            places: places.into(),
+            exact: true,
+        },
+        Some(_) | None => Field::begins("{}", start),
     }
 }
 
 /// A command that gets names for `{}`.
-fn run_on_found(walker: &mut Walker<'_>, command: &[Field], start: &str) {
-    let fields: Vec<Field> = command.iter().map(|word| with_name(word, "{}", start)).collect();
+fn run_on_found(walker: &mut Walker<'_>, command: &[Field], found: &Field) {
+    let fields: Vec<Field> = command.iter().map(|word| with_name(word, "{}", found)).collect();
     if !fields.is_empty() {
-        walker.inner(&fields);
+        walker.started(&fields);
     }
 }
 
-/// `word` with an unknown name for each `mark` in it.
-pub(super) fn with_name(word: &Field, mark: &str, start: &str) -> Field {
+/// `word` with such a name for each `mark` in it.
+pub(super) fn with_name(word: &Field, mark: &str, name: &Field) -> Field {
     match word.known().and_then(|text| text.split_once(mark)) {
+        Some(("", "")) if matches!(name, Field::Listed { .. }) => name.clone(),
         Some((before, _)) => {
-            let start = format!("{before}{start}");
+            let start = format!("{before}{}", name.start());
             Field::begins(word.known().unwrap_or_default(), &start)
         }
         None => word.clone(),
     }
 }
 
-/// `fd -x command` takes the rest of the words, or those up to `;`.
+/// `fd -x command` takes the words up to `;`, else the rest; after it more may follow.
 pub(super) fn fd(walker: &mut Walker<'_>, call: &Call<'_>) -> Facts {
+    let (own, commands) = commands_of_fd(call.words);
+    let sorted = crate::programs::sort_words(call.entry, &own);
+    let own_call = Call { words: &own, sorted: &sorted, cwd: call.cwd.clone(), ..*call };
+    let facts = walker.generic(&own_call);
+    let found = Field::begins("{}", "");
+    for command in commands.into_iter().filter(|command| !command.is_empty()) {
+        let mut fields: Vec<Field> =
+            command.iter().map(|word| with_name(word, "{", &found)).collect();
+        if !command.iter().any(|word| word.known().is_some_and(|text| text.contains('{'))) {
+            fields.push(found.clone());
+        }
+        walker.started(&fields);
+    }
+    facts
+}
+
+/// The words of `fd` itself, and those of each command it runs.
+fn commands_of_fd(words: &[Field]) -> (Vec<Field>, Vec<&[Field]>) {
     let is_run = |word: &Field| {
         word.known().is_some_and(|text| matches!(text, "-x" | "-X" | "--exec" | "--exec-batch"))
     };
-    let Some(at) = call.words.iter().position(is_run) else { return walker.generic(call) };
-    let (own, command) = call.words.split_at(at);
-    let sorted = crate::programs::sort_words(call.entry, own);
-    let own_call = Call { words: own, sorted: &sorted, cwd: call.cwd.clone(), ..*call };
-    let facts = walker.generic(&own_call);
-    let mut fields: Vec<Field> =
-        command.iter().skip(1).map(|word| with_name(word, "{", "")).collect();
-    let named = command.iter().any(|word| word.known().is_some_and(|text| text.contains('{')));
-    if !named {
-        fields.push(Field::begins("{}", ""));
+    let (mut own, mut commands, mut rest) = (Vec::new(), Vec::new(), words);
+    while let Some(at) = rest.iter().position(is_run) {
+        own.extend_from_slice(rest.get(..at).unwrap_or_default());
+        let after = rest.get(at + 1..).unwrap_or_default();
+        let end = after.iter().position(|word| word.known() == Some(";")).unwrap_or(after.len());
+        commands.push(after.get(..end).unwrap_or_default());
+        rest = after.get(end + 1..).unwrap_or_default();
     }
-    if fields.len() > 1 {
-        walker.inner(&fields);
-    }
-    facts
+    own.extend_from_slice(rest);
+    (own, commands)
 }

@@ -3,34 +3,40 @@
 use super::super::Walker;
 use super::super::facts_of::Facts;
 use super::super::program::Call;
-use crate::expand::{Field, place};
+use crate::expand::Field;
 use crate::facts::{Effect, Risk};
 use crate::programs::Consequence;
 
 /// Settings that only change how things look, for `git -c`.
-const HARMLESS_SETTINGS: [&str; 12] = [
-    "color.",
+const HARMLESS_SETTINGS: [&str; 6] = [
     "core.quotepath",
-    "core.quotePath",
-    "core.pager=cat",
     "log.date",
-    "advice.",
     "diff.renames",
     "diff.algorithm",
     "core.abbrev",
-    "core.fsmonitor=false",
-    "column.",
-    "status.",
+    "core.quotePath",
 ];
+
+/// Sections all of whose settings do so.
+const HARMLESS_SECTIONS: [&str; 4] = ["color.", "advice.", "column.", "status."];
+
+/// Settings that take a program away.
+const WITHOUT_PROGRAM: [&str; 2] = ["core.pager=cat", "core.fsmonitor=false"];
+
+/// Parts of the names of settings that hold passwords, tokens, or addresses with them.
+const SECRET_SETTINGS: [&str; 8] =
+    ["extraheader", "credential", "token", "pass", "secret", "url.", "http.", "key"];
 
 /// `git -c`: a setting can name a program that git then runs.
 pub(in super::super) fn options(call: &Call<'_>) -> Facts {
     let mut facts = Facts::default();
     for given in call.sorted.options.iter().filter(|given| given.name == "c") {
-        let harmless =
-            given.values.last().and_then(Field::known).is_some_and(|value| {
-                HARMLESS_SETTINGS.iter().any(|start| value.starts_with(start))
-            });
+        let harmless = given.values.last().and_then(Field::known).is_some_and(|value| {
+            let name = value.split('=').next().unwrap_or_default();
+            HARMLESS_SETTINGS.contains(&name)
+                || HARMLESS_SECTIONS.iter().any(|section| name.starts_with(section))
+                || WITHOUT_PROGRAM.contains(&value)
+        });
         if !harmless {
             facts.add(Effect::Unknown("`git -c` may set a program that git runs".to_owned()));
         }
@@ -63,13 +69,33 @@ pub(super) fn list(walker: &mut Walker<'_>, call: &Call<'_>) -> Facts {
 /// `git config`: shows a value for one name or an option that shows; sets for two.
 pub(super) fn config(walker: &mut Walker<'_>, call: &Call<'_>) -> Facts {
     let mut facts = walker.options(call);
-    let shows = call.sorted.leads_to(Consequence::Lists);
+    let shows = call.sorted.leads_to(Consequence::Lists) || call.title != "git config";
     let names_one = call.sorted.operands.len() == 1
         && call.sorted.operand(0).is_some_and(|name| name.contains('.'));
     if !shows && !names_one {
         facts.add(Effect::Repository("git config".to_owned()));
         facts.add(Effect::Unknown("settings of git may name programs it runs".to_owned()));
         facts.at_least(Risk::High);
+    }
+    let shows_many = call.sorted.has(&["list", "l", "get-regexp", "regexp", "get-urlmatch"])
+        || call.title == "git config list";
+    let shows_secret = call.sorted.operands.iter().any(|name| {
+        name.known().is_none_or(|name| {
+            let name = name.to_lowercase();
+            SECRET_SETTINGS.iter().any(|part| name.contains(part))
+        })
+    });
+    if shows_many || shows_secret {
+        facts.add(Effect::Secret("settings of git, with the tokens in them".to_owned()));
+    }
+    facts
+}
+
+/// `git symbolic-ref NAME` shows; with a second name it sets.
+pub(super) fn symbolic_ref(walker: &mut Walker<'_>, call: &Call<'_>) -> Facts {
+    let mut facts = walker.options(call);
+    if call.sorted.operands.len() != 1 {
+        facts.add(Effect::Repository("git symbolic-ref".to_owned()));
     }
     facts
 }
@@ -78,7 +104,7 @@ pub(super) fn config(walker: &mut Walker<'_>, call: &Call<'_>) -> Facts {
 pub(super) fn checkout(walker: &mut Walker<'_>, call: &Call<'_>) -> Facts {
     let mut facts = walker.options(call);
     facts.add(Effect::Repository("git checkout".to_owned()));
-    facts.add(Effect::Write(place::folder(call.cwd.as_deref())));
+    facts.at(Effect::Write, call.cwd.here());
     let creates = call.sorted.has(&["b", "B", "orphan"]);
     let operands = call.sorted.operands.len();
     let names_paths = call.sorted.before_dashes.is_some_and(|before| operands > before);
@@ -95,7 +121,7 @@ pub(super) fn restore(walker: &mut Walker<'_>, call: &Call<'_>) -> Facts {
     let index_only = call.sorted.has(&["S", "staged"]) && !call.sorted.has(&["W", "worktree"]);
     if !index_only {
         for operand in &call.sorted.operands {
-            facts.add(Effect::Write(place::place(operand, call.cwd.as_deref())));
+            facts.at(Effect::Write, call.cwd.places(operand));
         }
         facts.at_least(Risk::High);
     }

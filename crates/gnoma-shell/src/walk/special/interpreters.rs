@@ -6,6 +6,7 @@ use super::super::input::{Feed, Input};
 use super::super::program::Call;
 use crate::expand::Field;
 use crate::facts::{Effect, Risk};
+use crate::programs::Role;
 
 /// Options before a text that is run.
 const TEXT_OPTIONS: [&str; 14] = [
@@ -47,6 +48,13 @@ pub(super) fn look(walker: &mut Walker<'_>, call: &Call<'_>) -> Facts {
     if only_version(call) {
         return Facts::default();
     }
+    if let Some(file) = printed_as_json(call) {
+        let mut facts = Facts::default();
+        if let Some(file) = file {
+            walker.act(call, Role::Read, file, &mut facts);
+        }
+        return facts;
+    }
     let mut facts = Facts::default();
     let first = call.words.first();
     let code = call
@@ -80,12 +88,29 @@ pub(super) fn look(walker: &mut Walker<'_>, call: &Call<'_>) -> Facts {
     facts
 }
 
+/// `python3 -I -m json.tool FILE`, and the file. Without `-I` a `json.py` of the working folder would run.
+fn printed_as_json<'c>(call: &Call<'c>) -> Option<Option<&'c Field>> {
+    let [isolated, module, tool, rest @ ..] = call.words else { return None };
+    let is_tool = isolated.known() == Some("-I")
+        && module.known() == Some("-m")
+        && tool.known() == Some("json.tool")
+        && call.title.starts_with("python");
+    let is_flag = |word: &&Field| {
+        let flags = ["--sort-keys", "--no-ensure-ascii", "--compact", "--tab", "--no-indent"];
+        word.known().is_some_and(|text| flags.contains(&text))
+    };
+    let mut files = rest.iter().filter(|word| !is_flag(word));
+    let file = files.next();
+    let is_file = |word: &Field| word.known().is_some_and(|text| !text.starts_with('-'));
+    (is_tool && files.next().is_none() && file.is_none_or(is_file)).then_some(file)
+}
+
 /// Runs what it reads.
 fn run_input(walker: &mut Walker<'_>, call: &Call<'_>, facts: &mut Facts) {
     facts.add(Effect::Runs(format!("{}: what it reads", call.title)));
     let feed = match &walker.input {
         Input::Pipe(feed) => *feed,
-        Input::Inherited | Input::File(_) | Input::Text(_) => Feed::Plain,
+        Input::Inherited | Input::File(_) | Input::Text(_) | Input::Listing(_) => Feed::Plain,
     };
     walker.note_feed(call.title, feed);
     if feed != Feed::Plain {
@@ -106,7 +131,19 @@ fn only_version(call: &Call<'_>) -> bool {
         "-vV" => call.title == "rustc",
         "-v" => matches!(
             call.title,
-            "node" | "nodejs" | "ruby" | "perl" | "php" | "lua" | "luajit" | "npm" | "bun"
+            "node"
+                | "nodejs"
+                | "ruby"
+                | "perl"
+                | "php"
+                | "lua"
+                | "luajit"
+                | "npm"
+                | "bun"
+                | "gcc"
+                | "g++"
+                | "clang"
+                | "clang++"
         ),
         "-version" => matches!(call.title, "java" | "javac" | "kotlin" | "scala"),
         _ => false,

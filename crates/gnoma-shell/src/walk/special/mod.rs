@@ -2,6 +2,7 @@
 
 mod archives;
 mod awk;
+mod brackets;
 mod containers;
 mod files;
 mod find;
@@ -43,6 +44,7 @@ pub(super) fn look_closer(walker: &mut Walker<'_>, by: &str, call: &Call<'_>) ->
         "tic" => text::only_with(walker, call, &["C", "I", "L", "c"]),
         "interpreter" => interpreters::look(walker, call),
         "version" => interpreters::version(walker, call),
+        "git-symbolic-ref" => git::symbolic_ref(walker, call),
         "git-list" => git::list(walker, call),
         "git-config" => git::config(walker, call),
         "git-checkout" => git::checkout(walker, call),
@@ -53,6 +55,12 @@ pub(super) fn look_closer(walker: &mut Walker<'_>, by: &str, call: &Call<'_>) ->
         "cluster" => remote::cluster(walker, call),
         "database" => remote::database(walker, call),
         "container-run" => containers::run(call),
+        "xxd" => text::xxd(walker, call),
+        "pandoc" => text::pandoc(walker, call),
+        "pdfimages" => text::only_with(walker, call, &["list"]),
+        "uudecode" => text::only_with(walker, call, &["o", "output-file"]),
+        "pdftotext" => text::pdf_to_text(walker, call),
+        "probe" => text::probe(walker, call),
         "openssl" => text::openssl(walker, call),
         "top" => text::only_with(walker, call, &["b", "batch"]),
         "ps" => system::ps(call),

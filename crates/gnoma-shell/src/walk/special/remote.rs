@@ -4,7 +4,7 @@ use super::super::Walker;
 use super::super::facts_of::Facts;
 use super::super::odd;
 use super::super::program::Call;
-use crate::expand::{Field, place};
+use crate::expand::Field;
 use crate::facts::{Effect, Risk};
 
 /// Options of `ssh` that take a value.
@@ -124,12 +124,8 @@ pub(super) fn transfer(walker: &mut Walker<'_>, call: &Call<'_>) -> Facts {
             let host = host.rsplit('@').next().unwrap_or(host);
             facts.add(Effect::Network(Some(host.to_owned())));
         } else {
-            let place = place::place(word, walker.cwd());
-            facts.add(if at + 1 == plain.len() {
-                Effect::Write(place)
-            } else {
-                Effect::Read(place)
-            });
+            let effect = if at + 1 == plain.len() { Effect::Write } else { Effect::Read };
+            facts.at(effect, walker.state.folders.places(word));
         }
     }
     if call
@@ -137,10 +133,10 @@ pub(super) fn transfer(walker: &mut Walker<'_>, call: &Call<'_>) -> Facts {
         .iter()
         .any(|word| word.start().starts_with("--del") || word.start() == "--remove-source-files")
     {
-        facts.add(plain.last().map_or_else(
-            || Effect::Unknown("it deletes at an unknown place".to_owned()),
-            |word| Effect::Delete(place::place(word, walker.cwd())),
-        ));
+        match plain.last() {
+            Some(word) => facts.at(Effect::Delete, walker.state.folders.places(word)),
+            None => facts.add(Effect::Unknown("it deletes at an unknown place".to_owned())),
+        }
     }
     facts
 }
@@ -153,7 +149,7 @@ pub(super) fn fetch(walker: &mut Walker<'_>, call: &Call<'_>) -> Facts {
     while let Some(word) = words.next() {
         let text = word.start();
         if let Some(file) = sent_file(text) {
-            facts.add(Effect::Read(place::place(&Field::Known(file.to_owned()), walker.cwd())));
+            facts.at(Effect::Read, walker.state.folders.places(&Field::Known(file.to_owned())));
             facts.at_least(Risk::High);
         } else if let Some(joined) = written_file(text) {
             let file = if joined.is_empty() {
@@ -163,7 +159,7 @@ pub(super) fn fetch(walker: &mut Walker<'_>, call: &Call<'_>) -> Facts {
             };
             if let Some(file) = file.filter(|file| !matches!(file.known(), Some("-" | "/dev/null")))
             {
-                facts.add(Effect::Write(place::place(&file, walker.cwd())));
+                facts.at(Effect::Write, walker.state.folders.places(&file));
             }
         } else if !text.starts_with('-') && odd::host(text).is_some() {
             walker.oddities.extend(odd::in_address(text));
@@ -173,7 +169,7 @@ pub(super) fn fetch(walker: &mut Walker<'_>, call: &Call<'_>) -> Facts {
     if call.title.starts_with("wget")
         || call.words.iter().any(|word| matches!(word.known(), Some("-O" | "--remote-name" | "-J")))
     {
-        facts.add(Effect::Write(place::folder(walker.cwd())));
+        facts.at(Effect::Write, walker.state.folders.here());
     }
     if hosts.is_empty() {
         hosts.push(None);

@@ -5,6 +5,7 @@
 use super::super::Walker;
 use super::super::facts_of::Facts;
 use super::super::program::Call;
+use super::brackets::after_list;
 use crate::expand::Field;
 use crate::facts::Effect;
 use crate::programs::Role;
@@ -27,6 +28,10 @@ pub(super) fn look(walker: &mut Walker<'_>, call: &Call<'_>) -> Facts {
         .collect();
     let given_elsewhere = call.sorted.has(&["f", "file"]);
     let operand = call.sorted.operands.first().filter(|_| scripts.is_empty() && !given_elsewhere);
+    let open = |script: &&Field| script.known().is_some_and(|text| text.ends_with('\\'));
+    if scripts.iter().any(open) {
+        facts.add(Effect::Unknown("sed: a script goes on in the next one".to_owned()));
+    }
     for script in scripts.into_iter().chain(operand) {
         judge(walker, call, script, &mut facts);
     }
@@ -181,12 +186,17 @@ impl<'t> Reader<'t> {
         self.end_of_command()
     }
 
-    /// Text of `a`, `i` and `c`: to the end of the line, lines that end in a backslash go on.
+    /// Text of `a`, `i` and `c`: to the end of the line, lines that end in a backslash go on. Whether several
+    /// backslashes are one that stands for itself differs.
     fn text(&mut self) -> Option<()> {
         loop {
             let line = self.take_line();
-            if !line.ends_with('\\') || self.rest.is_empty() {
-                return Some(());
+            let backslashes = line.len() - line.trim_end_matches('\\').len();
+            match backslashes {
+                0 => return Some(()),
+                1 if self.rest.is_empty() => return Some(()),
+                1 => {}
+                _ => return None,
             }
         }
     }
@@ -202,16 +212,14 @@ impl<'t> Reader<'t> {
     /// Skips to after `delimiter`; a backslash takes the next character with it. In a `[ ]` of an expression
     /// a delimiter is text to some and an end to others: such a script is not read.
     fn until(&mut self, delimiter: char, is_expression: bool) -> Option<()> {
-        let mut in_brackets = false;
         loop {
             match self.next()? {
                 '\\' => {
                     self.next()?;
                 }
                 '\n' if is_expression => return None,
-                letter if letter == delimiter => return (!in_brackets).then_some(()),
-                '[' if is_expression => in_brackets = true,
-                ']' if is_expression => in_brackets = false,
+                letter if letter == delimiter => return Some(()),
+                '[' if is_expression => self.rest = after_list(self.rest, delimiter)?,
                 _ => {}
             }
         }
@@ -304,6 +312,8 @@ mod tests {
             "/a/e id",
             "1,5e",
             "a\\\ntext\ne id",
+            "a foo\\\\\ne id",
+            "s/[]/]/x/e",
             "}e id",
             "bx;e id",
             "y/a/b/;e",

@@ -7,30 +7,34 @@ use crate::expand::{Field, looks_secret};
 use crate::facts::Effect;
 use crate::programs::Role;
 
+/// Letters of `ps` options that take a value: those after a dash, and those without one.
+const PS_VALUES: [&str; 2] = ["oOCuUgGptsqkn", "oOUptkqN"];
+
 /// `ps` only looks; with `e` or `E` it shows environments.
 pub(super) fn ps(call: &Call<'_>) -> Facts {
-    let shows_environment = call.words.iter().any(|word| {
+    let mut facts = Facts::default();
+    let mut is_value = false;
+    for word in call.words {
         let text = word.start();
-        let bundle = !text.starts_with('-')
-            && text.bytes().all(|byte| byte.is_ascii_lowercase())
-            && text.len() <= 6
-            && text.contains('e');
-        let columns = text.contains("environ") || text == "-E";
-        bundle && !text.contains("exe") && !is_value(call, word) || columns
-    });
-    if shows_environment {
-        return Facts::of(Effect::Secret("environments of processes".to_owned()));
+        let (letters, valued) = match text.strip_prefix('-') {
+            Some(letters) => (letters, PS_VALUES[0]),
+            None => (text, PS_VALUES[1]),
+        };
+        let flags = letters.find(|letter| valued.contains(letter));
+        let own = letters.get(..flags.unwrap_or(letters.len())).unwrap_or_default();
+        let bundle = !is_value && text.starts_with(|c: char| c == '-' || c.is_ascii_alphabetic());
+        let of_environment = if text.starts_with('-') { 'E' } else { 'e' };
+        if text.contains("environ")
+            || bundle && own.contains(of_environment) && !text.starts_with("--")
+        {
+            facts.add(Effect::Secret("environments of processes".to_owned()));
+        }
+        if !is_value && word.known().is_none() {
+            facts.add(Effect::Unknown(format!("ps: `{word}` may be an option")));
+        }
+        is_value = bundle && flags.is_some_and(|at| at + 1 == letters.len());
     }
-    Facts::default()
-}
-
-/// Whether a word is the value of the option before it.
-fn is_value(call: &Call<'_>, word: &Field) -> bool {
-    let at = call.words.iter().position(|other| std::ptr::eq(other, word));
-    let before = at.and_then(|at| at.checked_sub(1)).and_then(|at| call.words.get(at));
-    before.and_then(Field::known).is_some_and(|text| {
-        text.starts_with('-') && text.ends_with(['o', 'O', 'C', 'u', 'U', 'g', 'G', 'p', 't', 's'])
-    })
+    facts
 }
 
 /// `lsof` only looks; `+d` and `-D` with write access are rare enough to ask.
@@ -42,52 +46,86 @@ pub(super) fn lsof(walker: &mut Walker<'_>, call: &Call<'_>) -> Facts {
     facts
 }
 
+/// Options of `ip`, `bridge` and `tc` that change only how things look.
+const IP_OPTIONS: [&str; 26] = [
+    "-4",
+    "-6",
+    "-0",
+    "-br",
+    "-brief",
+    "-c",
+    "-color",
+    "-j",
+    "-json",
+    "-p",
+    "-pretty",
+    "-s",
+    "-stats",
+    "-statistics",
+    "-d",
+    "-details",
+    "-o",
+    "-oneline",
+    "-h",
+    "-human",
+    "-iec",
+    "-N",
+    "-t",
+    "-timestamp",
+    "-nm",
+    "-r",
+];
+
+/// What `ip`, `bridge` and `tc` can show.
+const IP_OBJECTS: [&str; 31] = [
+    "a",
+    "addr",
+    "address",
+    "l",
+    "link",
+    "r",
+    "route",
+    "n",
+    "neigh",
+    "neighbor",
+    "neighbour",
+    "ru",
+    "rule",
+    "maddr",
+    "maddress",
+    "mroute",
+    "netns",
+    "tunnel",
+    "tuntap",
+    "vrf",
+    "nexthop",
+    "ntable",
+    "fdb",
+    "mdb",
+    "vlan",
+    "qdisc",
+    "class",
+    "filter",
+    "chain",
+    "token",
+    "netconf",
+];
+
 /// `ip`, `ifconfig`, `route`, `arp`: a few ways of calling them only show.
 pub(super) fn network_settings(call: &Call<'_>) -> Facts {
-    const SHOWING: [&str; 34] = [
-        "addr",
-        "address",
-        "a",
-        "link",
-        "l",
-        "route",
-        "r",
-        "neigh",
-        "n",
-        "neighbour",
-        "rule",
-        "ru",
-        "maddr",
-        "netns",
-        "show",
-        "list",
-        "ls",
-        "-br",
-        "-brief",
-        "-c",
-        "-color",
-        "-4",
-        "-6",
-        "-j",
-        "-json",
-        "-p",
-        "-s",
-        "-d",
-        "-o",
-        "-details",
-        "-stats",
-        "dev",
-        "up",
-        "status",
-    ];
     let shows = match call.title {
-        "ip" | "bridge" | "tc" => call.words.iter().enumerate().all(|(at, word)| {
-            let after_dev = at > 0 && call.words.get(at - 1).and_then(Field::known) == Some("dev");
-            word.known().is_some_and(|text| SHOWING.contains(&text)) || after_dev
-        }),
-        "ifconfig" | "iwconfig" | "ethtool" => {
+        "ip" | "bridge" | "tc" => ip_shows(call.words),
+        "ifconfig" | "iwconfig" => {
             call.words.len() <= 1 && !call.words.iter().any(|word| word.start().starts_with("--"))
         }
+        "ethtool" => match call.words {
+            [device] => !device.start().starts_with('-') && device.known().is_some(),
+            [option, _] => matches!(
+                option.known(),
+                Some("-i" | "-k" | "-S" | "-a" | "-c" | "-g" | "-l" | "-T" | "-P" | "-n" | "-x")
+            ),
+            _ => false,
+        },
         "route" | "arp" => call.words.iter().all(|word| {
             matches!(word.known(), Some("-n" | "-a" | "-v" | "-e" | "-an" | "-ne" | "-en"))
         }),
@@ -105,6 +143,24 @@ pub(super) fn network_settings(call: &Call<'_>) -> Facts {
     }
 }
 
+/// `ip OPTIONS OBJECT`, or that with a command that shows: what follows then only chooses. Commands may be
+/// abbreviated, so none but the full names is taken.
+fn ip_shows(words: &[Field]) -> bool {
+    let Some(texts) = words.iter().map(Field::known).collect::<Option<Vec<_>>>() else {
+        return false;
+    };
+    let is_option = |text: &&str| {
+        IP_OPTIONS.contains(text) || text.starts_with("-c=") || text.starts_with("-color=")
+    };
+    let mut texts = texts.into_iter().skip_while(is_option);
+    let (Some(object), command) = (texts.next(), texts.next()) else { return true };
+    match command {
+        None | Some("show" | "list" | "ls" | "lst") => IP_OBJECTS.contains(&object),
+        Some("get") => matches!(object, "route" | "r"),
+        Some(_) => false,
+    }
+}
+
 /// `printenv NAME` shows one variable; alone it shows all.
 pub(super) fn printenv(call: &Call<'_>) -> Facts {
     let named = &call.sorted.operands;
@@ -115,34 +171,36 @@ pub(super) fn printenv(call: &Call<'_>) -> Facts {
 /// `dpkg -l`, `rpm -q`: only with an option that asks.
 pub(super) fn package_query(walker: &mut Walker<'_>, call: &Call<'_>) -> Facts {
     let asks = match call.title {
-        "dpkg" => call.words.first().and_then(Field::known).is_some_and(|word| {
-            matches!(
-                word,
-                "-l" | "-L"
-                    | "-s"
-                    | "-S"
-                    | "-p"
-                    | "-I"
-                    | "-c"
-                    | "--list"
-                    | "--listfiles"
-                    | "--status"
-                    | "--search"
-                    | "--get-selections"
-                    | "--print-architecture"
-                    | "--version"
-            )
-        }),
+        "dpkg" => {
+            call.words.first().and_then(Field::known).is_some_and(|word| {
+                matches!(
+                    word,
+                    "-l" | "-L"
+                        | "-s"
+                        | "-S"
+                        | "-p"
+                        | "--list"
+                        | "--listfiles"
+                        | "--status"
+                        | "--search"
+                        | "--get-selections"
+                        | "--print-architecture"
+                        | "--version"
+                )
+            }) && no_further_option(call)
+        }
         "rpm" => {
             call.words.first().and_then(Field::known).is_some_and(|word| {
                 word.starts_with("-q")
-                    && word.bytes().skip(1).all(|byte| b"qailfRcdp".contains(&byte))
-            }) && call.words.iter().skip(1).all(|word| !word.start().starts_with('-'))
+                    && word.bytes().skip(1).all(|byte| b"qailfRcd".contains(&byte))
+            }) && no_further_option(call)
         }
-        "pacman" => call.words.first().and_then(Field::known).is_some_and(|word| {
-            word.starts_with("-Q")
-                && word.bytes().skip(2).all(|byte| b"ilqosmneadtk".contains(&byte))
-        }),
+        "pacman" => {
+            call.words.first().and_then(Field::known).is_some_and(|word| {
+                word.starts_with("-Q")
+                    && word.bytes().skip(2).all(|byte| b"ilqosmneadtk".contains(&byte))
+            }) && no_further_option(call)
+        }
         _ => call.sorted.strange.is_empty(),
     };
     if asks {
@@ -151,6 +209,14 @@ pub(super) fn package_query(walker: &mut Walker<'_>, call: &Call<'_>) -> Facts {
     let mut facts = walker.generic(call);
     facts.add(Effect::System(call.title.to_owned()));
     facts
+}
+
+/// Options after the first can name other folders, formats and programs.
+fn no_further_option(call: &Call<'_>) -> bool {
+    call.words.iter().skip(1).all(|word| match word.known() {
+        Some(text) => text == "--no-pager" || !text.starts_with('-'),
+        None => !word.may_be_option(),
+    })
 }
 
 /// `history` shows; its options change it or write it.
@@ -165,8 +231,9 @@ pub(super) fn history(walker: &mut Walker<'_>, call: &Call<'_>) -> Facts {
 /// `man`: a page named by a path is a file that is read.
 pub(super) fn man(walker: &mut Walker<'_>, call: &Call<'_>) -> Facts {
     let mut facts = walker.options(call);
-    for operand in call.sorted.operands.iter().filter(|word| word.start().contains('/')) {
-        walker.act(call, Role::Read, operand, &mut facts);
+    let local = call.sorted.has(&["l", "local-file"]);
+    for operand in call.sorted.operands.iter().filter(|word| local || word.start().contains('/')) {
+        walker.act(call, Role::Names, operand, &mut facts);
     }
     walker.always(call, &mut facts);
     facts

@@ -4,7 +4,7 @@ use super::super::Walker;
 use super::super::facts_of::Facts;
 use super::super::program::Call;
 use crate::expand::Field;
-use crate::facts::{Effect, Place};
+use crate::facts::Effect;
 use crate::programs::Role;
 
 /// What the table says when one of `options` is given; without it the program does more.
@@ -29,8 +29,11 @@ pub(super) fn jq(walker: &mut Walker<'_>, call: &Call<'_>) -> Facts {
     let filter =
         if call.sorted.has(&["f", "from-file"]) { None } else { call.sorted.operands.first() };
     match filter {
-        Some(Field::Known(text)) if shows_environment(text) => {
+        Some(Field::Known(text)) if has_word(text, &["env", "ENV"]) => {
             facts.add(Effect::Secret("the environment".to_owned()));
+        }
+        Some(Field::Known(text)) if has_word(text, &["import", "include"]) => {
+            facts.add(Effect::Unknown("jq: what it imports is not known".to_owned()));
         }
         Some(Field::Known(_)) | None => {}
         Some(filter) => {
@@ -43,25 +46,106 @@ pub(super) fn jq(walker: &mut Walker<'_>, call: &Call<'_>) -> Facts {
     facts
 }
 
-/// Whether a filter has the word `env`, or `$ENV`.
-fn shows_environment(filter: &str) -> bool {
-    let is_name = |c: char| c.is_alphanumeric() || c == '_';
-    let mut rest = filter;
-    while let Some(at) = rest.find("env").or_else(|| rest.find("ENV")) {
-        let before = rest.get(..at).and_then(|text| text.chars().next_back());
-        let after = rest.get(at + 3..).and_then(|text| text.chars().next());
-        if !before.is_some_and(|c| is_name(c) || c == '.') && !after.is_some_and(is_name) {
-            return true;
-        }
-        rest = rest.get(at + 3..).unwrap_or_default();
+/// Whether one of `words` stands in a filter and is not the name of a field.
+fn has_word(filter: &str, words: &[&str]) -> bool {
+    let is_name = |letter: char| letter.is_alphanumeric() || letter == '_';
+    let stands = |(at, word): (usize, &str)| {
+        let before = filter.get(..at).and_then(|text| text.chars().next_back());
+        let after = filter.get(at + word.len()..).and_then(|text| text.chars().next());
+        !before.is_some_and(|letter| is_name(letter) || letter == '.')
+            && !after.is_some_and(is_name)
+    };
+    words.iter().any(|word| filter.match_indices(word).any(stands))
+}
+
+/// `xxd`: of an option it looks at the first letters only, so a bundle is not what it seems.
+pub(super) fn xxd(walker: &mut Walker<'_>, call: &Call<'_>) -> Facts {
+    let is_plain = |text: &str| {
+        let value = text.get(2..).unwrap_or_default();
+        value.is_empty()
+            || text.starts_with("--")
+            || value.bytes().all(|byte| byte.is_ascii_digit())
+            || call.entry.options.iter().any(|spec| text.strip_prefix('-') == Some(spec.name))
+    };
+    let mut facts = walker.generic(call);
+    let bundle = call
+        .words
+        .iter()
+        .filter_map(Field::known)
+        .find(|word| word.starts_with('-') && !is_plain(word));
+    if let Some(bundle) = bundle {
+        facts.add(Effect::Unknown(format!("xxd: option `{bundle}` is not known")));
     }
-    false
+    facts
+}
+
+/// `pandoc` converts to its output. A format that ends in `.lua` is a program, and texts of formats other than
+/// Markdown may name files that are taken in.
+pub(super) fn pandoc(walker: &mut Walker<'_>, call: &Call<'_>) -> Facts {
+    let mut facts = walker.options(call);
+    let is_markdown = |format: &str| {
+        ["markdown", "gfm", "commonmark"].iter().any(|start| format.starts_with(start))
+    };
+    let is_format = |letter: u8| letter.is_ascii_alphanumeric() || b"+-_".contains(&letter);
+    let mut named_markdown = None;
+    for given in &call.sorted.options {
+        let reads = matches!(given.name.as_str(), "f" | "r" | "from" | "read");
+        if !reads && !matches!(given.name.as_str(), "t" | "w" | "to" | "write") {
+            continue;
+        }
+        let format = given.values.last().and_then(Field::known).unwrap_or("?");
+        if !format.bytes().all(is_format) {
+            facts.add(Effect::Runs(format!("pandoc: format `{format}`")));
+        }
+        if reads {
+            named_markdown = Some(is_markdown(format));
+        }
+    }
+    if named_markdown == Some(false) {
+        walker.act(call, Role::Names, &Field::Known("-".to_owned()), &mut facts);
+    }
+    for operand in &call.sorted.operands {
+        let name = operand.start().rsplit('/').next().unwrap_or_default();
+        let by_name = name.split_once('.').is_none_or(|(_, end)| matches!(end, "md" | "markdown"));
+        let alone = named_markdown.unwrap_or(by_name && operand.known().is_some());
+        walker.act(call, if alone { Role::Read } else { Role::Names }, operand, &mut facts);
+    }
+    facts
+}
+
+/// `pdftotext` writes beside what it reads, unless it is told where.
+pub(super) fn pdf_to_text(walker: &mut Walker<'_>, call: &Call<'_>) -> Facts {
+    let mut facts = walker.generic(call);
+    if let [file] = call.sorted.operands.as_slice() {
+        walker.act(
+            call,
+            Role::Write,
+            &Field::begins(&format!("{file} as text"), file.start()),
+            &mut facts,
+        );
+    }
+    facts
+}
+
+/// Programs that open whatever address a name with `:` is.
+pub(super) fn probe(walker: &mut Walker<'_>, call: &Call<'_>) -> Facts {
+    let values = call.sorted.options.iter().filter(|given| given.role == Role::Read);
+    let named = values.filter_map(|given| given.values.last()).chain(&call.sorted.operands);
+    let may_lead_out = |word: &&Field| {
+        word.start().contains(':') || word.known().is_none() && word.start().is_empty()
+    };
+    let addresses = named.filter(may_lead_out).count();
+    let mut facts = walker.generic(call);
+    if addresses > 0 {
+        facts.add(Effect::Network(None));
+    }
+    facts
 }
 
 /// `yq` of either kind: an expression, then files; operators that read or run are left to a question.
 pub(super) fn yq(walker: &mut Walker<'_>, call: &Call<'_>) -> Facts {
-    const STRANGE: [&str; 9] =
-        ["load", "env", "strenv", "envsubst", "ENV", "input", "system", "exec", "split_doc"];
+    const STRANGE: [&str; 10] =
+        ["load", "env", "ENV", "input", "system", "exec", "split_doc", "import", "include", "file"];
     let mut facts = walker.options(call);
     let verbs = ["e", "eval", "ea", "eval-all"];
     let skipped = usize::from(call.sorted.operand(0).is_some_and(|word| verbs.contains(&word)));
@@ -72,7 +156,7 @@ pub(super) fn yq(walker: &mut Walker<'_>, call: &Call<'_>) -> Facts {
         }
         Some(Field::Known(text))
             if text.contains(['(', '|', '[', '{', '=']) || text.starts_with('.') => {}
-        Some(Field::Known(text)) => facts.add(Effect::Read(Place::Unknown(text.clone()))),
+        Some(file @ Field::Known(_)) => walker.act(call, Role::Read, file, &mut facts),
         Some(word) => facts.add(Effect::Unknown(format!("yq: `{word}` is not known"))),
         None => {}
     }

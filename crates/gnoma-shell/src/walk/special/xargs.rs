@@ -1,7 +1,10 @@
 //! `xargs` and `parallel`: a command with arguments that come from elsewhere.
 
+use std::sync::Arc;
+
 use super::super::Walker;
 use super::super::facts_of::Facts;
+use super::super::input::Input;
 use super::super::program::Call;
 use super::find::with_name;
 use crate::expand::Field;
@@ -14,15 +17,31 @@ pub(super) fn look(walker: &mut Walker<'_>, call: &Call<'_>) -> Facts {
     if command.is_empty() {
         return facts;
     }
+    let names = named(walker, call);
     let mut fields: Vec<Field> = match &mark {
-        Some(mark) => command.iter().map(|word| with_name(word, mark, "")).collect(),
+        Some(mark) => command.iter().map(|word| with_name(word, mark, &names)).collect(),
         None => command.clone(),
     };
     if fields == *command {
-        fields.push(Field::unknown("…"));
+        fields.push(names);
     }
-    walker.inner(&fields);
+    walker.started(&fields);
     facts
+}
+
+/// The words it reads. Those of a listing are one for each name only where zero bytes part them.
+fn named(walker: &Walker<'_>, call: &Call<'_>) -> Field {
+    let parted = call.sorted.has(&["0", "null"]);
+    let elsewhere = call.sorted.has(&["a", "arg-file", "d", "delimiter"]);
+    match &walker.input {
+        Input::Listing(listing) if !elsewhere => Field::Listed {
+            written: "…".to_owned(),
+            start: if parted { listing.start.clone() } else { String::new() },
+            places: Arc::clone(&listing.places),
+            exact: listing.exact && parted,
+        },
+        _ => Field::unknown("…"),
+    }
 }
 
 /// What stands for the arguments in the command, when an option says so.
@@ -52,7 +71,7 @@ pub(super) fn parallel(walker: &mut Walker<'_>, call: &Call<'_>) -> Facts {
         match certain {
             Some(texts) => {
                 for text in texts {
-                    let ran = walker.nested(text);
+                    let ran = walker.child(text);
                     facts.join(ran);
                 }
             }
@@ -64,9 +83,10 @@ pub(super) fn parallel(walker: &mut Walker<'_>, call: &Call<'_>) -> Facts {
         }
         return facts;
     }
-    let mut fields: Vec<Field> = command.iter().map(|word| with_name(word, "{", "")).collect();
+    let mut fields: Vec<Field> =
+        command.iter().map(|word| with_name(word, "{", &Field::unknown("{}"))).collect();
     fields.push(Field::unknown("…"));
-    walker.inner(&fields);
+    walker.started(&fields);
     facts.add(Effect::Unknown(
         "parallel: a shell reads the arguments as part of the command".to_owned(),
     ));

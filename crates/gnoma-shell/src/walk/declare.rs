@@ -1,0 +1,95 @@
+//! `declare`, `export`, `local` and their like.
+//!
+//! An option may keep a variable from becoming what is written, or make it refuse what it is set to later;
+//! what such a variable holds is not known from then on.
+
+use super::Walker;
+use super::assign::{Meaning, meaning, warn};
+use super::builtins::is_name;
+use super::facts_of::Facts;
+use crate::expand::{Field, Value};
+use crate::facts::Effect;
+
+/// How a builtin declares variables.
+#[derive(Default)]
+struct Declaring {
+    /// Programs get them.
+    shares: bool,
+    /// In a function they are its own.
+    owns: bool,
+    /// They need not become what they are set to later.
+    stays: bool,
+    /// They become what is written.
+    plainly: bool,
+}
+
+impl Walker<'_> {
+    pub(super) fn declare(&mut self, name: &str, words: &[Field]) -> Facts {
+        let mut facts = Facts::default();
+        let options: String = words
+            .iter()
+            .filter_map(Field::known)
+            .filter(|text| text.starts_with(['-', '+']))
+            .collect();
+        let mut sets =
+            Declaring { shares: name == "export" || options.contains('x'), ..Declaring::default() };
+        sets.owns = !matches!(name, "export" | "readonly") && !options.contains('g');
+        sets.stays = name == "readonly" || options.contains(['r', 'u', 'l', 'c']);
+        // With any other option the value may become another, or none be set at all.
+        sets.plainly = options.chars().all(|letter| "-xr".contains(letter))
+            && (name != "local" || !self.calls.is_empty());
+        if options.contains(['n', 'i']) {
+            facts.add(Effect::Unknown(format!("`{name}` makes values name or calculate others")));
+        }
+        let mut shows = !options.contains(['f', 'F']);
+        for word in words {
+            if word.start().starts_with(['-', '+']) && word.known().is_some() {
+                continue;
+            }
+            shows = false;
+            self.declare_one(word, &sets, &mut facts);
+        }
+        if shows && name != "local" {
+            facts.add(Effect::Secret("all variables".to_owned()));
+        }
+        facts
+    }
+
+    fn declare_one(&mut self, word: &Field, sets: &Declaring, facts: &mut Facts) {
+        let Some((variable, value)) = assigned_word(word) else {
+            facts.add(Effect::Unknown(format!(
+                "which variable `{word}` sets shows only when it runs"
+            )));
+            return;
+        };
+        if sets.shares && meaning(&variable) == Meaning::Own {
+            facts.add(Effect::Environment(variable.clone()));
+        }
+        warn(&variable, value.as_ref(), facts);
+        if let Some(own) = self.locals.last_mut().filter(|_| sets.owns) {
+            own.push((variable.clone(), self.state.variables.get(&variable).cloned()));
+        }
+        match value {
+            Some(value) if sets.plainly => self.assign(&variable, value),
+            // In a function it is a new one without a value.
+            None if !sets.owns || self.locals.is_empty() => {}
+            Some(_) | None => self.assign(&variable, Value::Unknown),
+        }
+        if sets.stays {
+            self.state.stubborn.insert(variable);
+        }
+    }
+}
+
+/// A variable's name and value as `declare` and `export` take them; `None` when the name is not certain.
+fn assigned_word(word: &Field) -> Option<(String, Option<Value>)> {
+    let start = word.start();
+    let Some((name, value)) = start.split_once('=') else {
+        let name = word.known().filter(|name| is_name(name))?;
+        return Some((name.to_owned(), None));
+    };
+    let name = name.strip_suffix('+').unwrap_or(name);
+    let known = word.known().is_some() && !start.contains("+=");
+    let value = if known { Value::Text(value.to_owned()) } else { Value::Unknown };
+    is_name(name).then(|| (name.to_owned(), Some(value)))
+}

@@ -1,0 +1,158 @@
+//! Where commands do not simply follow each other: they fail, leave a loop or a function, or abort a line.
+
+use super::Walker;
+use super::builtins::is_at_most_a_number;
+use super::state::State;
+use crate::expand::{Field, Value};
+
+/// Rounds after which what a loop sets is taken to be anything.
+const MAX_ROUNDS: usize = 5;
+
+impl Walker<'_> {
+    /// Goes on whether the last command failed or not.
+    pub(super) fn settle(&mut self) {
+        if let Some(failed) = self.failed.take() {
+            self.state.or(failed);
+        }
+    }
+
+    /// What holds after the last command where it succeeded, and where it failed.
+    pub(super) fn ends(&mut self) -> (State, State) {
+        let failed = self.failed.take().unwrap_or_else(|| self.state.clone());
+        (self.state.clone(), failed)
+    }
+
+    /// The last command may have failed, with nothing done.
+    pub(super) fn may_have_failed(&mut self, before: State) {
+        let mut failed = self.failed.take().unwrap_or_else(|| self.state.clone());
+        failed.or(before);
+        self.failed = Some(failed);
+    }
+
+    /// An expansion may fail here.
+    pub(super) fn may_abort(&mut self) {
+        let mut state = self.state.clone();
+        for (name, outer) in self.locals.iter().flatten() {
+            state.set(name, either(state.variables.get(name), outer.as_ref()));
+        }
+        State::also(&mut self.aborted, state);
+    }
+
+    /// The next line runs also where this one was aborted.
+    pub(super) fn resume(&mut self) {
+        self.settle();
+        if let Some(aborted) = self.aborted.take() {
+            self.state.or(aborted);
+        }
+    }
+
+    /// `exit`, `return`, `break` and `continue`.
+    pub(super) fn leave(&mut self, name: &str, words: &[Field]) {
+        if !is_at_most_a_number(words) {
+            return self.may_abort();
+        }
+        match name {
+            "exit" | "logout" => {}
+            "return" if !self.calls.is_empty() => State::also(&mut self.left, self.state.clone()),
+            "break" | "continue" if self.loops > 0 => {
+                State::also(&mut self.left, self.state.clone());
+            }
+            _ => return,
+        }
+        self.state.gone = true;
+    }
+
+    /// Walks a round again and again until it sets nothing new. `round` gives what holds where the loop
+    /// ends before its body.
+    pub(super) fn rounds(&mut self, round: impl Fn(&mut Self) -> Option<State>) {
+        self.settle();
+        let outer = self.left.take();
+        let found = self.found.len();
+        self.loops += 1;
+        let mut end = self.state.clone();
+        for at in 0..=MAX_ROUNDS {
+            let head = self.state.clone();
+            self.found.truncate(found);
+            end = round(self).unwrap_or_else(|| head.clone());
+            self.settle();
+            if let Some(left) = self.left.clone() {
+                self.state.or(left);
+            }
+            end.or(self.state.clone());
+            self.state.or(head.clone());
+            if self.state == head {
+                break;
+            }
+            self.exhausted |= at == MAX_ROUNDS;
+            if at + 2 >= MAX_ROUNDS {
+                self.state.forget();
+            }
+        }
+        self.loops -= 1;
+        self.state = end;
+        let left = self.left.take().filter(|_| self.loops > 0 || !self.calls.is_empty());
+        self.left = outer;
+        if let Some(left) = left {
+            State::also(&mut self.left, left);
+        }
+    }
+
+    /// Runs a function's body: what it makes its own is as it was, or as it is left, afterwards.
+    pub(super) fn within_function(&mut self, arguments: &[Field], body: impl FnOnce(&mut Self)) {
+        self.settle();
+        let outer = self.bind(arguments);
+        let left = self.left.take();
+        let loops = std::mem::take(&mut self.loops);
+        self.locals.push(Vec::new());
+        body(self);
+        self.settle();
+        if let Some(left) = self.left.take() {
+            self.state.or(left);
+        }
+        (self.left, self.loops) = (left, loops);
+        for (name, value) in self.locals.pop().unwrap_or_default().into_iter().rev() {
+            let now = either(self.state.variables.get(&name), value.as_ref());
+            self.state.set(&name, now);
+        }
+        self.unbind(outer);
+    }
+
+    /// Sets `$1` and so on; gives back what they were.
+    fn bind(&mut self, arguments: &[Field]) -> Vec<(String, Option<Value>)> {
+        let certain = arguments.iter().take_while(|field| !field.may_be_many()).count();
+        (1..10)
+            .map(|at: usize| {
+                let value = match arguments.get(at - 1) {
+                    _ if at > certain && certain < arguments.len() => Value::Unknown,
+                    Some(field) => Value::of(field),
+                    None => Value::Text(String::new()),
+                };
+                (at.to_string(), self.state.set(&at.to_string(), value))
+            })
+            .collect()
+    }
+
+    fn unbind(&mut self, outer: Vec<(String, Option<Value>)>) {
+        for (name, before) in outer {
+            match before {
+                Some(value) => self.state.set(&name, value),
+                None => self.state.unset(&name),
+            };
+        }
+    }
+
+    /// `$1` and so on are others now.
+    pub(super) fn shift(&mut self) {
+        for at in 1..10 {
+            self.state.set(&at.to_string(), Value::Unknown);
+        }
+    }
+}
+
+/// What is known of a variable that is one or the other; one that was not set may come from outside.
+fn either(one: Option<&Value>, other: Option<&Value>) -> Value {
+    match (one, other) {
+        (Some(one), Some(other)) => one.or(other),
+        _ => Value::Unknown,
+    }
+}

@@ -1,0 +1,222 @@
+//! Commands that print names of files, and where these lie.
+//!
+//! Only what is certain from the words alone: a pipe of one that lists and some that choose among lines.
+
+use super::Walker;
+use super::input::{Input, Listing};
+use crate::expand::{Field, Folders};
+use crate::facts::{Effect, Place};
+
+/// Tests of `find` by which a name tells nothing of what is read.
+const TELLING_NOTHING: [&str; 16] = [
+    "-path",
+    "-ipath",
+    "-wholename",
+    "-iwholename",
+    "-regex",
+    "-iregex",
+    "-lname",
+    "-ilname",
+    "-samefile",
+    "-inum",
+    "-follow",
+    "-L",
+    "-H",
+    "-fstype",
+    "-links",
+    "-xtype",
+];
+
+impl Walker<'_> {
+    /// Names that the commands since `from` print, when they do nothing else.
+    pub(super) fn listed_since(&self, from: usize) -> Option<Listing> {
+        let [command] = self.found.get(from..)? else { return None };
+        let words: Option<Vec<&str>> = command.words.iter().map(Option::as_deref).collect();
+        let words = words?;
+        let (program, words) = words.split_first()?;
+        if self.state.functions.contains_key(*program) {
+            return None;
+        }
+        match &self.input {
+            Input::Listing(listing) if command.effects.is_empty() && chooses(program, words) => {
+                Some(Listing { exact: false, ..listing.clone() })
+            }
+            _ if !command.effects.iter().all(is_certain) => None,
+            _ if *program == "find" => self.found_by(words),
+            _ => {
+                let places = listed(program, words, &self.state.folders)?;
+                Some(Listing { places: places.into(), start: String::new(), exact: false })
+            }
+        }
+    }
+
+    fn found_by(&self, words: &[&str]) -> Option<Listing> {
+        let prints = ["-printf", "-ls", "-exec", "-execdir", "-ok", "-okdir"];
+        if words.iter().any(|word| prints.contains(word)) {
+            return None;
+        }
+        let fields: Vec<Field> =
+            words.iter().map(|word| Field::Known((*word).to_owned())).collect();
+        let is_place = |word: &Field| !word.start().starts_with(['-', '(', ')', '!', ',']);
+        let end = fields.iter().position(|word| !is_place(word)).unwrap_or(fields.len());
+        let starts = fields.get(..end)?;
+        let (places, certain) = found(&self.state.folders, starts, &fields)?;
+        let start = match starts {
+            [] => "./".to_owned(),
+            [one] => one.start().to_owned(),
+            _ => String::new(),
+        };
+        let exact = certain && words.contains(&"-print0");
+        Some(Listing { places: places.into(), start, exact })
+    }
+}
+
+/// Where what `find` finds lies, and whether its names tell all there is to know: everything below, and
+/// the names it was told to look for.
+pub(super) fn found(
+    folders: &Folders,
+    starts: &[Field],
+    words: &[Field],
+) -> Option<(Vec<Place>, bool)> {
+    let mut places = Vec::new();
+    let here = [Field::Known(".".to_owned())];
+    for start in if starts.is_empty() { &here[..] } else { starts } {
+        let start = start.known()?;
+        places.extend(folders.below(start));
+        for pair in words.windows(2) {
+            let [test, Field::Known(name)] = pair else { continue };
+            if matches!(test.known(), Some("-name" | "-iname")) {
+                places.extend(below_named(folders, start, name));
+            }
+        }
+    }
+    let follows_links =
+        words.windows(2).any(|pair| matches!(pair, [Field::Known(test), Field::Known(kind)] if test == "-type" && kind.contains('l')));
+    let tells =
+        words.iter().all(|word| word.known().is_some_and(|text| !TELLING_NOTHING.contains(&text)));
+    (!places.is_empty()).then_some((places, tells && !follows_links))
+}
+
+fn below_named(folders: &Folders, start: &str, name: &str) -> Vec<Place> {
+    let named = |place| match place {
+        Place::Pattern { base, pattern } => {
+            Place::Pattern { base, pattern: format!("{pattern}/{name}") }
+        }
+        other => other,
+    };
+    folders.below(start).into_iter().map(named).collect()
+}
+
+fn is_certain(effect: &Effect) -> bool {
+    matches!(effect, Effect::Read(Place::Path(_) | Place::Pattern { .. }))
+}
+
+/// Whether a program prints some of the lines it reads, each whole.
+fn chooses(program: &str, words: &[&str]) -> bool {
+    let flags = |allowed: &str| {
+        words.iter().all(|word| {
+            word.strip_prefix('-').is_some_and(|flags| {
+                !flags.is_empty() && flags.chars().all(|flag| allowed.contains(flag))
+            })
+        })
+    };
+    match program {
+        "head" | "tail" => words.iter().all(|word| {
+            let digits = word.strip_prefix('-').unwrap_or(word);
+            let digits = digits.strip_prefix('n').unwrap_or(digits);
+            digits.chars().all(|digit| digit.is_ascii_digit())
+        }),
+        "sort" => flags("ufrnV"),
+        "uniq" | "tac" => words.is_empty(),
+        "grep" | "egrep" | "fgrep" => {
+            let (options, patterns): (Vec<&str>, Vec<&str>) =
+                words.iter().partition(|word| word.starts_with('-'));
+            let whole = |word: &&str| word.bytes().skip(1).all(|flag| b"viEFPwx".contains(&flag));
+            patterns.len() == 1 && options.iter().all(whole)
+        }
+        _ => false,
+    }
+}
+
+/// Where names lie that a program lists.
+fn listed(program: &str, words: &[&str], folders: &Folders) -> Option<Vec<Place>> {
+    let paths = match (program, words) {
+        ("git", ["ls-files", rest @ ..]) => paths_after(rest, &GIT, 0)?,
+        ("rg", rest) if rest.contains(&"--files") => paths_after(rest, &RIPGREP, 0)?,
+        ("rg", rest) if has(rest, &["-l", "--files-with-matches"]) => {
+            paths_after(rest, &RIPGREP, 1)?
+        }
+        ("grep", rest) if has(rest, &["-rl", "-lr", "-rln", "-rli", "-ril"]) => {
+            paths_after(rest, &GREP, 1)?
+        }
+        ("fd" | "fdfind", rest) => paths_after(rest, &FD, 1)?,
+        ("ls", rest)
+            if rest.iter().all(|word| matches!(*word, "-1" | "-A" | "-t" | "-r" | "-tr")) =>
+        {
+            Vec::new()
+        }
+        _ => return None,
+    };
+    let paths = if paths.is_empty() { vec!["."] } else { paths };
+    let is_plain = |path: &&str| !path.starts_with(':') && !path.contains(['*', '?', '[']);
+    let mut places = Vec::new();
+    for path in paths {
+        let below = folders.below(if is_plain(&path) { path } else { "." });
+        if below.is_empty() || path.starts_with(':') {
+            return None;
+        }
+        places.extend(below);
+    }
+    Some(places)
+}
+
+fn has(words: &[&str], wanted: &[&str]) -> bool {
+    words.iter().any(|word| wanted.contains(word))
+}
+
+/// Options of a program that lists.
+struct Options {
+    flags: &'static [&'static str],
+    valued: &'static [&'static str],
+}
+
+const GIT: Options = Options {
+    flags: &["--others", "--exclude-standard", "--cached", "--modified", "-o", "-c", "-m", "--"],
+    valued: &[],
+};
+const RIPGREP: Options = Options {
+    flags: &["--files", "--hidden", "-l", "--files-with-matches", "-i", "-w", "-F", "-S", "--"],
+    valued: &["-g", "--glob", "-t", "--type", "-T", "--max-depth", "--sort"],
+};
+const GREP: Options = Options {
+    flags: &["-rl", "-lr", "-rln", "-rli", "-ril", "-i", "-E", "-F", "-w", "--"],
+    valued: &["--include", "--exclude", "--exclude-dir"],
+};
+const FD: Options = Options {
+    flags: &["-H", "-I", "--hidden", "--no-ignore"],
+    valued: &["-e", "--extension", "-t", "--type", "-d", "--max-depth", "-E", "--exclude"],
+};
+
+impl Options {
+    /// Whether a word is an option that changes neither what is listed of nor how it is printed.
+    fn takes(&self, word: &str) -> bool {
+        let joined = word.split_once('=').is_some_and(|(name, _)| self.valued.contains(&name));
+        joined || self.flags.contains(&word)
+    }
+}
+
+/// The operands after `skipped` ones; `None` with an option that is not listed.
+fn paths_after<'w>(words: &[&'w str], options: &Options, skipped: usize) -> Option<Vec<&'w str>> {
+    let mut operands = Vec::new();
+    let mut words = words.iter();
+    while let Some(word) = words.next() {
+        if options.valued.contains(word) {
+            words.next()?;
+        } else if !word.starts_with('-') {
+            operands.push(*word);
+        } else if !options.takes(word) {
+            return None;
+        }
+    }
+    Some(operands.into_iter().skip(skipped).collect())
+}

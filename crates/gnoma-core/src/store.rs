@@ -362,6 +362,10 @@ impl fmt::Display for ResultId {
     }
 }
 
+/// Name of the tool that reads results back from a shelf. Whoever shelves a result tells the model
+/// to use it.
+pub const READ_RESULT: &str = "read_result";
+
 /// A stretch of a kept result.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Stretch {
@@ -374,7 +378,8 @@ pub struct Stretch {
 }
 
 /// Where one session's tool results go that are too large to be sent with every request. What is
-/// kept goes when the session goes; nothing outside can be named.
+/// kept goes when the session goes; nothing outside can be named. Whoever puts a text there has taken
+/// the secrets out of it: positions count in the text as it was given.
 pub trait Shelf: Send + Sync {
     /// Keeps a result.
     fn put(&self, text: String) -> Stored<'_, ResultId>;
@@ -383,7 +388,8 @@ pub trait Shelf: Send + Sync {
     fn read(&self, id: ResultId, from: u64, max_bytes: usize) -> Stored<'_, Stretch>;
 }
 
-/// Keeps the files of a workspace, so that what a turn does to them can be taken back.
+/// Keeps the files of a workspace, so that what a turn does to them can be taken back. Whoever gives
+/// a label has taken the secrets out of it.
 pub trait Checkpoints: Send + Sync {
     /// Begins to read the workspace in the background, so that the first [`keep`](Self::keep)
     /// need not. Returns at once; again does nothing.

@@ -7,16 +7,25 @@
 //! The engine does not know providers, tools or stores: they come in as ports from the vocabulary.
 
 pub mod arm;
+mod asides;
+mod checkpoint;
 pub mod detect;
 pub mod gate;
+mod keeper;
+pub mod keeping;
 pub mod prompt;
+mod record;
 pub mod repair;
+pub mod resume;
 pub mod session;
+mod shelve;
+pub mod tokens;
 pub mod turn;
 
 pub use crate::{
     arm::Arm,
     gate::Place,
+    keeping::{Keeping, Unkept},
     session::{Handle, Options, Session},
     turn::Limits,
 };

@@ -163,6 +163,16 @@ pub fn note(text: &str) -> String {
     format!("[system] {text}")
 }
 
+/// Stands before the words that stand in for the beginning of a conversation.
+#[must_use]
+pub(crate) fn summary(text: &str) -> String {
+    note(&format!("What happened so far, in short:\n{text}"))
+}
+
+/// What the model reads in place of a result that never came.
+pub(crate) const INTERRUPTED: &str =
+    "[interrupted: gnoma ended while this call was running; whether it took effect is unknown]";
+
 pub(crate) const CONTINUE: &str = "The output limit cut your answer off. Continue exactly where it ends, without repeating anything.";
 pub(crate) const CONTINUE_CALL: &str = "The output limit cut your answer off in a tool call, which was not \
      run. Call again with less at once, for instance a large file in several parts.";

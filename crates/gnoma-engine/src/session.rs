@@ -19,7 +19,8 @@ use gnoma_core::{
     StreamEvent, Tool, ToolCall, ToolChoice, ToolCx, ToolOutcome, ToolSpec,
     message::CallId,
     session::{Answer, NoticeLevel, PermissionMode, SessionState},
-    tool::{Grant, Progress, Tier},
+    store::READ_RESULT,
+    tool::{Access, Grant, Progress, Tier},
 };
 use gnoma_guard::{firewall::Firewall, permission::Permissions};
 use tokio::{
@@ -31,8 +32,13 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     arm::{self, Arm},
+    asides::Aside,
+    checkpoint::{self, Files},
     gate::{Gate, Place},
+    keeper::Keeper,
+    keeping::Keeping,
     prompt,
+    shelve::Shelving,
     turn::{Effect, Input, Limits, Turn, Verdict},
 };
 
@@ -67,6 +73,8 @@ pub struct Options {
     pub limits: Limits,
     /// Conversation to continue.
     pub history: Vec<Arc<Message>>,
+    /// What of it outlives the session.
+    pub keeping: Keeping,
 }
 
 impl fmt::Debug for Options {
@@ -121,6 +129,15 @@ impl Toolset {
             Tier::Lean => &self.lean,
         }
     }
+
+    fn offers(&self, tier: Tier, name: &str) -> bool {
+        self.specs(tier).iter().any(|spec| spec.name == name)
+    }
+
+    /// Whether a call of the tool may do more than read.
+    fn may_write(&self, name: &str) -> bool {
+        self.by_name.get(name).is_some_and(|tool| tool.spec().access != Access::Read)
+    }
 }
 
 /// A session's task.
@@ -138,6 +155,11 @@ pub struct Session {
     firewall: Arc<Firewall>,
     /// Calls that the sandbox stopped and that a person may let run outside it.
     held: HashMap<CallId, Held>,
+    keeper: Keeper,
+    /// Large results are put away: the model that was called last can read them back.
+    shelves: bool,
+    /// The wishes being performed end the turn.
+    turn_ends: bool,
     events: mpsc::Sender<Event>,
     stream: Option<EventStream>,
     running: JoinSet<Input>,
@@ -188,6 +210,8 @@ impl Session {
         let place = options.place;
         let (cwd, roots) = (place.cwd.clone(), place.roots.clone());
         let firewall = options.firewall;
+        let keeper =
+            Keeper::new(options.keeping, &firewall, &options.limits, options.history.len());
         let gate = Gate::new(
             options.mode,
             options.permissions,
@@ -207,6 +231,9 @@ impl Session {
             gate,
             firewall,
             held: HashMap::new(),
+            keeper,
+            shelves: false,
+            turn_ends: false,
             events,
             stream: None,
             running: JoinSet::new(),
@@ -228,6 +255,10 @@ impl Session {
             }
         }
         self.running.shutdown().await;
+        self.keeper.close().await;
+        while let Ok(aside) = self.keeper.asides.try_recv() {
+            let _gone = self.events.send(notice(aside)).await;
+        }
         let _gone = self.events.send(Event::State(SessionState::Closed)).await;
     }
 
@@ -252,6 +283,10 @@ impl Session {
                     },
                     Err(_aborted) => continue,
                 },
+                Some(aside) = self.keeper.asides.recv() => {
+                    self.emit(notice(aside)).await?;
+                    continue;
+                }
                 Some(Progress { call, text }) = self.progress.1.recv() => {
                     self.emit(Event::ToolProgress { call, text }).await?;
                     continue;
@@ -352,6 +387,7 @@ impl Session {
         while let Some(input) = self.inbox.pop_front() {
             let mut effects = std::mem::take(&mut self.effects);
             self.turn.on(input, &mut effects);
+            self.turn_ends = effects.iter().any(ends_turn);
             for effect in effects.drain(..) {
                 self.perform(effect).await?;
             }
@@ -385,7 +421,14 @@ impl Session {
         Ok(())
     }
 
+    /// Tells an event, once what it means is kept.
     async fn emit(&mut self, event: Event) -> Result<(), Closed> {
+        if let Event::ToolCallDrafted { name } = &event
+            && self.tools.may_write(name)
+        {
+            self.keeper.prepare();
+        }
+        self.keeper.before(&event, self.turn.history(), self.turn_ends).await;
         self.events.send(event).await.map_err(|_| Closed)
     }
 
@@ -400,6 +443,7 @@ impl Session {
         let arm = arm.clone();
         let tier = arm.tier();
         self.turn.answered_by(arm.name(), tier == Tier::Lean);
+        self.shelves = self.tools.offers(tier, READ_RESULT);
         if attempt == 1 {
             let started = Event::RoundStarted { round, arm: arm.name(), why: why.to_owned() };
             self.emit(started).await?;
@@ -467,19 +511,65 @@ impl Session {
         let Some(tool) = self.tools.by_name.get(&call.name).map(Arc::clone) else {
             return;
         };
-        let (id, name) = (call.id.clone(), call.name.clone());
+        let keep_before = (!checkpoint::only_reads(tool.spec(), &call, &grant))
+            .then(|| self.keep_before(tool.spec(), &call))
+            .flatten();
+        let shelving = self.keeper.shelving.clone().filter(|_| self.shelves);
         let cx = ToolCx { grant, ..self.tool_cx() };
-        self.running.spawn(async move {
-            let started = Instant::now();
-            let work = AssertUnwindSafe(async move { tool.run(call, cx).await }).catch_unwind();
-            let outcome = work.await.unwrap_or_else(|_panic| {
-                ToolOutcome::failed(format!(
-                    "`{name}` broke down inside; its work may be half done"
-                ))
-            });
-            Input::ToolDone(id, outcome, millis(started.elapsed()))
-        });
+        self.running.spawn(run(Run { tool, call, cx, keep_before, shelving }));
     }
+
+    /// A call may change files: who keeps them before it, and under which label.
+    fn keep_before(&mut self, spec: &ToolSpec, call: &ToolCall) -> Option<(Arc<Files>, String)> {
+        let files = self.keeper.writes()?;
+        // As the model wrote it: without the secrets that the tool is handed.
+        let written = self.turn.call(&call.id).unwrap_or(call);
+        Some((files, checkpoint::label(spec, written, &self.firewall)))
+    }
+}
+
+/// One call, on its way through its own task.
+struct Run {
+    tool: Arc<dyn Tool>,
+    call: ToolCall,
+    cx: ToolCx,
+    keep_before: Option<(Arc<Files>, String)>,
+    shelving: Option<Arc<Shelving>>,
+}
+
+async fn run(run: Run) -> Input {
+    let Run { tool, call, cx, keep_before, shelving } = run;
+    let (id, name) = (call.id.clone(), call.name.clone());
+    let mut started = Instant::now();
+    let work = async {
+        if let Some((files, label)) = keep_before {
+            tokio::select! {
+                biased;
+                () = cx.stop.cancelled() => return ToolOutcome::Interrupted(String::new()),
+                kept = files.keep_before(label) => if let Err(why) = kept {
+                    return ToolOutcome::failed(why);
+                },
+            }
+            started = Instant::now();
+        }
+        let outcome = tool.run(call, cx).await;
+        match shelving {
+            Some(shelving) => shelving.put_away(&name, outcome).await,
+            None => outcome,
+        }
+    };
+    let outcome = AssertUnwindSafe(work).catch_unwind().await.unwrap_or_else(|_panic| {
+        ToolOutcome::failed(format!("`{name}` broke down inside; its work may be half done"))
+    });
+    Input::ToolDone(id, outcome, millis(started.elapsed()))
+}
+
+fn notice((level, text): Aside) -> Event {
+    Event::Notice { level, text }
+}
+
+fn ends_turn(effect: &Effect) -> bool {
+    matches!(effect, Effect::Emit(Event::TurnEnded { .. }))
 }
 
 /// What the sandbox seems to have stopped.

@@ -1,10 +1,11 @@
 //! Fakes for gnoma's tests: a scripted HTTP server, streams in the words of every protocol, recorded
-//! exchanges, and providers and tools that do as they are told.
+//! exchanges, and providers, tools and places to keep things that do as they are told.
 //!
 //! For development only and never shipped. It holds no assertions and knows no adapter: what is
 //! right, the tests say.
 
 pub mod cassette;
+mod keep;
 mod provider;
 pub mod server;
 mod tool;
@@ -13,6 +14,7 @@ pub mod wire;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 pub use cassette::Cassette;
+pub use keep::{FakeCheckpoints, FakeShelf, FakeStore, Fate};
 pub use provider::{Answer, FakeProvider};
 pub use server::{Body, End, Pace, Reply, Request, Server};
 pub use tool::FakeTool;

@@ -10,7 +10,7 @@ use std::{
 use anyhow::Result;
 use gnoma_config::{Loaded, Protocol as Wire, Settings, Sources, Standing, env, toml};
 use gnoma_core::{Provider, tool::Tier};
-use gnoma_engine::{Arm, Limits, prompt, session};
+use gnoma_engine::{Arm, Keeping, Limits, prompt, session};
 use gnoma_guard::firewall::{Firewall, Guarded};
 use gnoma_llm::{KNOWN, Known, Profile, Protocol};
 use gnoma_net::{Http, HttpOptions};
@@ -298,6 +298,7 @@ pub(crate) fn session(
         interactive: false,
         limits,
         history: Vec::new(),
+        keeping: Keeping::default(),
     })
 }
 

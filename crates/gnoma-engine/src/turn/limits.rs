@@ -24,6 +24,9 @@ pub struct Limits {
     pub wait_max: Duration,
     /// How long running tools get to stop by themselves.
     pub grace: Duration,
+    /// Tool results of more tokens are put on the shelf, where there is one. Files of a few hundred
+    /// lines are below it: what is read to be worked on should not need a second call.
+    pub result_tokens: usize,
     /// Where the jitter of waits starts from.
     pub seed: u64,
 }
@@ -38,6 +41,7 @@ impl Default for Limits {
             calls_per_round: 128,
             wait_max: Duration::from_secs(60),
             grace: Duration::from_secs(3),
+            result_tokens: 8_000,
             seed: 0x9E37_79B9_7F4A_7C15,
         }
     }

@@ -4,6 +4,7 @@
 
 mod corpus;
 mod gate;
+mod keeping;
 
 use std::{
     path::{Path, PathBuf},
@@ -16,7 +17,7 @@ use gnoma_core::{
     session::{Answer as Reply, Outcome, PermissionMode, SessionState},
     tool::Access,
 };
-use gnoma_engine::{Arm, Handle, Limits, Place, Session, session::Options};
+use gnoma_engine::{Arm, Handle, Keeping, Limits, Place, Session, session::Options};
 use gnoma_guard::{
     firewall::{self, Firewall, Guarded, Policy},
     permission::Permissions,
@@ -44,6 +45,16 @@ fn start_with(
     tools: Vec<Arc<dyn Tool>>,
     mode: PermissionMode,
     interactive: bool,
+) -> Run {
+    start_keeping(provider, tools, (mode, interactive), Keeping::default(), Vec::new())
+}
+
+fn start_keeping(
+    provider: Arc<FakeProvider>,
+    tools: Vec<Arc<dyn Tool>>,
+    (mode, interactive): (PermissionMode, bool),
+    keeping: Keeping,
+    history: Vec<Arc<Message>>,
 ) -> Run {
     let firewall = Arc::new(Firewall::new(firewall::Options {
         scanner: Scanner::new(Default::default()).unwrap(),
@@ -81,7 +92,8 @@ fn start_with(
         firewall,
         interactive,
         limits: Limits::default(),
-        history: Vec::new(),
+        history,
+        keeping,
     });
     Run { handle, provider }
 }

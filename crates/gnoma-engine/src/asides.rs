@@ -1,0 +1,33 @@
+//! What work beside the conversation has to tell people, on its way to the session's events.
+
+use gnoma_core::session::NoticeLevel;
+use tokio::sync::mpsc;
+
+/// Sentences that may wait. Whoever tells, tells a thing once, so there are few; more are dropped.
+const MAX_WAITING: usize = 16;
+
+/// A sentence, and how loud it is.
+pub(crate) type Aside = (NoticeLevel, String);
+
+/// Where sentences go in.
+#[derive(Clone, Debug)]
+pub(crate) struct Asides(mpsc::Sender<Aside>);
+
+impl Asides {
+    /// Both ends.
+    pub(crate) fn channel() -> (Self, mpsc::Receiver<Aside>) {
+        let (sender, receiver) = mpsc::channel(MAX_WAITING);
+        (Self(sender), receiver)
+    }
+
+    /// Something is not as it should be.
+    pub(crate) fn warn(&self, text: String) {
+        self.tell(NoticeLevel::Warning, text);
+    }
+
+    /// Good to know.
+    pub(crate) fn tell(&self, level: NoticeLevel, text: String) {
+        // Full or closed: nobody reads any more.
+        drop(self.0.try_send((level, text)));
+    }
+}

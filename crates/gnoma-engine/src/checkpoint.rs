@@ -1,0 +1,213 @@
+//! Sees to it that files are kept before anything may change them.
+//!
+//! Decides which calls are such, and waits for the port beside the session, in the call's own task:
+//! calls that only read never wait. What a kept state holds and how it comes back is the port's.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering},
+};
+
+use gnoma_core::{
+    ToolCall, ToolSpec,
+    store::{Checkpoints, Durability, Record},
+    tool::{Access, Grant, Touches},
+};
+use gnoma_guard::firewall::Firewall;
+use serde_json::Value;
+use tokio::sync::Mutex;
+
+use crate::{asides::Asides, keeping::Unkept, record::Ink};
+
+/// Characters of a label.
+const MAX_LABEL_CHARS: usize = 80;
+
+/// Bytes of an argument that are looked at for a label.
+const MAX_LABEL_SOURCE_BYTES: usize = 4096;
+
+/// Label of what is kept when a turn is over.
+const AFTER_TURN: &str = "after the turn";
+
+/// The port, with what a session adds to it.
+pub(crate) struct Files {
+    pub(crate) checkpoints: Arc<dyn Checkpoints>,
+    pub(crate) unkept: Unkept,
+    pub(crate) ink: Option<Ink>,
+    pub(crate) asides: Asides,
+    /// States are kept in the order in which it was asked for them.
+    order: Mutex<()>,
+    has_told: AtomicBool,
+}
+
+impl Files {
+    pub(crate) fn new(
+        checkpoints: Arc<dyn Checkpoints>,
+        unkept: Unkept,
+        ink: Option<Ink>,
+        asides: Asides,
+    ) -> Self {
+        let (order, has_told) = (Mutex::default(), AtomicBool::new(false));
+        Self { checkpoints, unkept, ink, asides, order, has_told }
+    }
+
+    /// Keeps the files before a call. An error is the reason why the call must not run.
+    pub(crate) async fn keep_before(&self, label: String) -> Result<(), String> {
+        match (self.keep(label).await, self.unkept) {
+            (Ok(()), _) | (Err(_), Unkept::Run) => Ok(()),
+            (Err(why), Unkept::Refuse) => {
+                Err(format!("not run: the files could not be kept before it ({why})"))
+            }
+        }
+    }
+
+    /// Keeps what a turn has made, so that later changes are the person's own.
+    pub(crate) async fn keep_after_turn(&self) {
+        // A failure has been told.
+        drop(self.keep(AFTER_TURN.to_owned()).await);
+    }
+
+    async fn keep(&self, label: String) -> Result<(), String> {
+        let _in_order = self.order.lock().await;
+        match self.checkpoints.keep(label).await {
+            Ok(id) => {
+                if let Some(ink) = &self.ink {
+                    let record = Record::Checkpoint { id };
+                    ink.put(record, Durability::Process, false).await;
+                }
+                Ok(())
+            }
+            Err(error) => {
+                self.tell_once(&error.sentence);
+                Err(error.sentence)
+            }
+        }
+    }
+
+    fn tell_once(&self, why: &str) {
+        if self.has_told.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        let remedy = match self.unkept {
+            Unkept::Run => "what the tools change now cannot be taken back with `gnoma rewind`",
+            Unkept::Refuse => "calls that could change them are not run",
+        };
+        self.asides.warn(format!("the files could not be kept: {why}; {remedy}"));
+    }
+}
+
+/// Whether a judged call can change nothing but what its tool holds itself.
+pub(crate) fn only_reads(spec: &ToolSpec, call: &ToolCall, grant: &Grant) -> bool {
+    let looks = || match spec.touches {
+        Touches::Action(name, looks) => {
+            argument(call, name).is_some_and(|action| looks.contains(&action.as_str()))
+        }
+        Touches::Nothing | Touches::Path(_) | Touches::Command(_) | Touches::Url(_) => false,
+    };
+    // Outside the sandbox nothing holds a command to what it was taken for.
+    spec.access == Access::Read || (grant.reads_only && !grant.outside) || looks()
+}
+
+/// What a call is called in the list of kept states: the tool and the beginning of what it touches,
+/// without secrets.
+pub(crate) fn label(spec: &ToolSpec, call: &ToolCall, firewall: &Firewall) -> String {
+    let touched = match spec.touches {
+        Touches::Path(name)
+        | Touches::Command(name)
+        | Touches::Url(name)
+        | Touches::Action(name, _) => argument(call, name),
+        Touches::Nothing => None,
+    };
+    let mut touched = touched.unwrap_or_default();
+    // Cut where no secret can be cut in two and slip through: between words, before looking.
+    if touched.len() > MAX_LABEL_SOURCE_BYTES {
+        touched.truncate(touched.floor_char_boundary(MAX_LABEL_SOURCE_BYTES));
+        touched.truncate(touched.rfind(char::is_whitespace).unwrap_or(0));
+    }
+    let clean = firewall.text(&touched);
+    let words = clean.split_whitespace().fold(call.name.clone(), |line, word| line + " " + word);
+    clipped(&words)
+}
+
+fn clipped(line: &str) -> String {
+    match line.char_indices().nth(MAX_LABEL_CHARS) {
+        Some((end, _)) => format!("{}…", line.get(..end).unwrap_or_default()),
+        None => line.to_owned(),
+    }
+}
+
+fn argument(call: &ToolCall, name: &str) -> Option<String> {
+    match call.arguments.read::<Value>().ok()?.get_mut(name)?.take() {
+        Value::String(text) => Some(text),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => {
+            None
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use gnoma_core::{CallId, RawJson, tool::Tier};
+    use gnoma_guard::{
+        firewall::{self, Policy},
+        secrets::Scanner,
+    };
+    use serde_json::json;
+
+    use super::*;
+
+    fn spec(access: Access, touches: Touches) -> ToolSpec {
+        ToolSpec {
+            name: "t".into(),
+            description: String::new(),
+            parameters: RawJson::empty_object(),
+            access,
+            touches,
+            tier: Tier::Full,
+        }
+    }
+
+    fn call(arguments: &Value) -> ToolCall {
+        ToolCall::new(CallId::new("c"), "t", RawJson::of(arguments).unwrap())
+    }
+
+    fn firewall() -> Firewall {
+        Firewall::new(firewall::Options {
+            scanner: Scanner::new(Default::default()).unwrap(),
+            policy: Policy::default(),
+            allowed: Vec::new(),
+            first_placeholder: 1,
+        })
+    }
+
+    #[test]
+    fn what_is_not_known_to_read_writes() {
+        let none = call(&json!({}));
+        let held = Grant { reads_only: true, ..Grant::default() };
+        let loose = Grant { outside: true, ..held.clone() };
+        let command = spec(Access::Execute, Touches::Command("command"));
+        assert!(only_reads(&spec(Access::Read, Touches::Url("url")), &none, &Grant::default()));
+        assert!(only_reads(&command, &none, &held));
+        assert!(!only_reads(&command, &none, &loose));
+        assert!(!only_reads(&command, &none, &Grant::default()));
+        assert!(!only_reads(&spec(Access::Edit, Touches::Path("p")), &none, &Grant::default()));
+        let job = spec(Access::Execute, Touches::Action("action", &["list"]));
+        for (action, reads) in [("list", true), ("write", false)] {
+            let call = call(&json!({ "action": action }));
+            assert_eq!(only_reads(&job, &call, &Grant::default()), reads, "{action}");
+        }
+    }
+
+    #[test]
+    fn labels_are_short_and_hold_no_secrets() {
+        let token = ["gh", "p_", "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"].concat();
+        let shell = spec(Access::Execute, Touches::Command("command"));
+        let named =
+            |command: &str| label(&shell, &call(&json!({ "command": command })), &firewall());
+        assert_eq!(named("make\n  all"), "t make all");
+        let secret = named(&format!("push --token={token}"));
+        assert!(secret.starts_with("t push --token=") && !secret.contains(&token[4..]), "{secret}");
+        assert_eq!(named(&"x ".repeat(10_000)).chars().count(), MAX_LABEL_CHARS + 1);
+        let cut = format!("{} {token}", "y ".repeat(MAX_LABEL_SOURCE_BYTES / 2 - 5));
+        assert!(!named(&cut).contains("gh"));
+    }
+}

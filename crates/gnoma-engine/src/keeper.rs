@@ -1,0 +1,122 @@
+//! All that a session keeps, in one hand: its conversation, its files, its large results.
+//!
+//! Says when; [`crate::record`], [`crate::checkpoint`] and [`crate::shelve`] say how. Without ports
+//! every function here is nothing.
+
+use std::{sync::Arc, time::Duration};
+
+use gnoma_core::{Event, Message, session::SessionState, store::Durability};
+use gnoma_guard::firewall::Firewall;
+use tokio::{sync::mpsc, task::JoinSet, time::timeout};
+
+use crate::{
+    asides::{Aside, Asides},
+    checkpoint::Files,
+    keeping::Keeping,
+    record::{self, Recorder},
+    shelve::Shelving,
+    turn::Limits,
+};
+
+/// How long a session that ends waits for the files of its last turn to be kept.
+const LAST_FILES: Duration = Duration::from_secs(30);
+
+/// See the module.
+pub(crate) struct Keeper {
+    recorder: Option<Recorder>,
+    pub(crate) files: Option<Arc<Files>>,
+    pub(crate) shelving: Option<Arc<Shelving>>,
+    /// What is to be told to people.
+    pub(crate) asides: mpsc::Receiver<Aside>,
+    /// A call of this turn may have changed files.
+    has_written: bool,
+    /// Files being kept after turns.
+    closing: JoinSet<()>,
+}
+
+impl Keeper {
+    pub(crate) fn new(
+        keeping: Keeping,
+        firewall: &Arc<Firewall>,
+        limits: &Limits,
+        history_len: usize,
+    ) -> Self {
+        let (tell, asides) = Asides::channel();
+        let Keeping { store, begun, shelf, checkpoints, unkept, now_ms } = keeping;
+        let recorder = store.map(|(store, session)| {
+            let asides = tell.clone();
+            let options = record::Options { store, session, history_len, begun, now_ms, asides };
+            Recorder::new(options)
+        });
+        let files = checkpoints.map(|checkpoints| {
+            let ink = recorder.as_ref().map(Recorder::ink);
+            Arc::new(Files::new(checkpoints, unkept, ink, tell.clone()))
+        });
+        let shelving = shelf.map(|shelf| {
+            let firewall = Arc::clone(firewall);
+            Arc::new(Shelving::new(shelf, firewall, limits.result_tokens, tell))
+        });
+        let closing = JoinSet::new();
+        Self { recorder, files, shelving, asides, has_written: false, closing }
+    }
+
+    /// Stores what an event means, before anybody hears of it. `turn_ends` with the wishes that the
+    /// event is one of.
+    pub(crate) async fn before(
+        &mut self,
+        event: &Event,
+        history: &[Arc<Message>],
+        turn_ends: bool,
+    ) {
+        if let Event::TurnEnded { .. } = event {
+            self.keep_files_after_turn();
+        }
+        let Some(recorder) = &mut self.recorder else { return };
+        match event {
+            Event::State(SessionState::Active) => recorder.turn_begins(),
+            Event::Appended(_) if turn_ends => recorder.keep(history, Durability::Disk).await,
+            Event::Appended(_) => recorder.keep(history, Durability::Process).await,
+            Event::TurnEnded { .. } => recorder.turn_ends(history).await,
+            other => {
+                if let Some(record) = record::note_of(other) {
+                    recorder.note(record).await;
+                }
+            }
+        }
+    }
+
+    /// The model is about to ask for a call that may change files.
+    pub(crate) fn prepare(&self) {
+        if let Some(files) = &self.files {
+            files.checkpoints.prepare();
+        }
+    }
+
+    /// A call that may change files is about to run: who keeps them before.
+    pub(crate) fn writes(&mut self) -> Option<Arc<Files>> {
+        self.has_written = true;
+        self.files.clone()
+    }
+
+    fn keep_files_after_turn(&mut self) {
+        while self.closing.try_join_next().is_some() {}
+        if std::mem::take(&mut self.has_written)
+            && let Some(files) = self.files.clone()
+        {
+            self.closing.spawn(async move { files.keep_after_turn().await });
+        }
+    }
+
+    /// Ends what is under way. The session's tools have ended.
+    pub(crate) async fn close(&mut self) {
+        let all = async { while self.closing.join_next().await.is_some() {} };
+        if timeout(LAST_FILES, all).await.is_err() {
+            self.closing.shutdown().await;
+        }
+        // It holds a pen too.
+        self.files = None;
+        if let Some(recorder) = self.recorder.take() {
+            recorder.close().await;
+        }
+    }
+}

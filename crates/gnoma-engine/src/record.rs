@@ -1,0 +1,338 @@
+//! Writes a session down while it happens.
+//!
+//! The session waits until a message is stored; for what is noted beside it (who was called, what
+//! was judged, what it cost) nobody waits, but the order is kept: one task writes, out of a bounded
+//! queue. Each entry goes after the last one that the store has acknowledged, so whatever became of
+//! one that it did not acknowledge, the path to the tip is the conversation.
+//!
+//! A failing store stops nothing. What is missing afterwards is the end of the history, which the
+//! session has anyway, so nothing piles up here while the store is down.
+
+use std::{sync::Arc, time::Duration};
+
+use gnoma_core::{
+    Event, Message, Usage,
+    session::NoticeLevel,
+    store::{
+        Durability, EntryId, NewEntry, NewSession, Parent, Record, SessionId, SessionStore,
+        StoreError, StoreErrorKind,
+    },
+};
+use tokio::{
+    sync::{mpsc, oneshot},
+    task::JoinSet,
+    time::timeout,
+};
+
+use crate::asides::Asides;
+
+/// Entries that may wait to be written; then whoever notes waits.
+const MAX_QUEUED: usize = 64;
+
+/// How long a store may take for one entry before it counts as failing.
+const PATIENCE: Duration = Duration::from_secs(15);
+
+type Begun = Box<dyn Fn(&SessionId) + Send + Sync>;
+type Clock = Box<dyn Fn() -> i64 + Send + Sync>;
+
+/// What a recorder is made of.
+pub(crate) struct Options {
+    pub(crate) store: Arc<dyn SessionStore>,
+    /// The session to continue, which must have been taken in hand.
+    pub(crate) session: Option<SessionId>,
+    /// Messages at the start; those of a continued session are stored already.
+    pub(crate) history_len: usize,
+    pub(crate) begun: Begun,
+    pub(crate) now_ms: Clock,
+    pub(crate) asides: Asides,
+}
+
+/// The session's end of the queue. Dropping it stops the writing.
+pub(crate) struct Recorder {
+    ink: Ink,
+    /// How many messages of the history are stored.
+    stored: usize,
+    /// With the next message a store that failed is tried again.
+    may_retry: bool,
+    /// Something is stored that a loss of power could take.
+    is_unflushed: bool,
+    writer: JoinSet<()>,
+    asides: Asides,
+    has_broken: bool,
+}
+
+impl Recorder {
+    /// Starts the writing task. Touches the store only when the first message comes.
+    pub(crate) fn new(options: Options) -> Self {
+        let stored = if options.session.is_some() { options.history_len } else { 0 };
+        if let Some(session) = &options.session {
+            (options.begun)(session);
+        }
+        let (queue, jobs) = mpsc::channel(MAX_QUEUED);
+        let asides = options.asides.clone();
+        let mut writer = JoinSet::new();
+        writer.spawn(Writer::new(options).work(jobs));
+        Self {
+            ink: Ink(queue),
+            stored,
+            may_retry: false,
+            is_unflushed: false,
+            writer,
+            asides,
+            has_broken: false,
+        }
+    }
+
+    /// For what is noted from elsewhere. Writing ends only when all of it is dropped.
+    pub(crate) fn ink(&self) -> Ink {
+        self.ink.clone()
+    }
+
+    /// A turn begins.
+    pub(crate) fn turn_begins(&mut self) {
+        self.may_retry = true;
+    }
+
+    /// Stores what of the history is not stored yet, and waits for it as far as the store works.
+    pub(crate) async fn keep(&mut self, history: &[Arc<Message>], durability: Durability) {
+        let missing = history.iter().enumerate().skip(self.stored);
+        for (at, message) in missing {
+            let is_last = at + 1 == history.len();
+            let durability = if is_last { durability } else { Durability::Process };
+            let record = Record::Message(Arc::clone(message));
+            let retry = std::mem::take(&mut self.may_retry);
+            if !self.ink.put(record, durability, retry).await {
+                return self.tell_if_broken();
+            }
+            self.stored = at + 1;
+            self.is_unflushed = durability == Durability::Process;
+        }
+    }
+
+    /// Notes what goes beside the conversation.
+    pub(crate) async fn note(&self, record: Record) {
+        self.ink.note(record).await;
+    }
+
+    /// The task that writes is gone only when the store has panicked.
+    fn tell_if_broken(&mut self) {
+        if self.ink.0.is_closed() && !std::mem::replace(&mut self.has_broken, true) {
+            self.asides.warn(
+                "this conversation is not kept any more: the store broke down inside; the work \
+                 goes on, start gnoma again to have it kept"
+                    .to_owned(),
+            );
+        }
+    }
+
+    /// A turn has ended: what is stored of it survives the loss of power from here on. A store that
+    /// failed meanwhile gets another chance, because no other turn may follow.
+    pub(crate) async fn turn_ends(&mut self, history: &[Arc<Message>]) {
+        if self.stored < history.len() {
+            self.may_retry = true;
+            self.keep(history, Durability::Disk).await;
+        }
+        if std::mem::take(&mut self.is_unflushed) {
+            // The turn ended with a call that gave nothing; as far as is known it used nothing.
+            let nothing = Record::Used(Usage::default());
+            self.ink.put(nothing, Durability::Disk, true).await;
+        }
+    }
+
+    /// Writes what is queued and lets go of the session.
+    pub(crate) async fn close(self) {
+        let Self { ink, mut writer, .. } = self;
+        drop(ink);
+        while writer.join_next().await.is_some() {}
+    }
+}
+
+/// What an event says to those who look into what happened.
+pub(crate) fn note_of(event: &Event) -> Option<Record> {
+    match event {
+        Event::RoundStarted { arm, why, .. } => {
+            Some(Record::Routed { arm: arm.clone(), why: why.clone() })
+        }
+        Event::PermissionDecided { call, allowed, reason } => {
+            Some(Record::Judged { call: call.clone(), allowed: *allowed, reason: reason.clone() })
+        }
+        Event::Usage { round, .. } => Some(Record::Used(*round)),
+        Event::Started { .. }
+        | Event::State(_)
+        | Event::Text { .. }
+        | Event::Thinking { .. }
+        | Event::ToolCallDrafted { .. }
+        | Event::Appended(_)
+        | Event::PermissionAsked { .. }
+        | Event::ToolStarted { .. }
+        | Event::ToolProgress { .. }
+        | Event::ToolEnded { .. }
+        | Event::Retrying { .. }
+        | Event::Notice { .. }
+        | Event::TurnEnded { .. } => None,
+    }
+}
+
+/// An entry to write.
+struct Job {
+    record: Record,
+    durability: Durability,
+    /// A store that failed is tried again.
+    retry: bool,
+    /// Told whether it is stored.
+    done: Option<oneshot::Sender<bool>>,
+}
+
+/// The way into the queue.
+#[derive(Clone, Debug)]
+pub(crate) struct Ink(mpsc::Sender<Job>);
+
+impl Ink {
+    /// Queues an entry. Waits only while the queue is full.
+    async fn note(&self, record: Record) {
+        let job = Job { record, durability: Durability::Process, retry: false, done: None };
+        drop(self.0.send(job).await);
+    }
+
+    /// Queues an entry and waits; says whether it is stored.
+    pub(crate) async fn put(&self, record: Record, durability: Durability, retry: bool) -> bool {
+        let (done, answer) = oneshot::channel();
+        let job = Job { record, durability, retry, done: Some(done) };
+        self.0.send(job).await.is_ok() && answer.await.unwrap_or(false)
+    }
+}
+
+/// Why nothing is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Down {
+    /// Trying again may help.
+    ForNow,
+    /// Trying again would help nobody, or harm.
+    ForGood,
+}
+
+impl Down {
+    fn because_of(kind: &StoreErrorKind) -> Self {
+        match kind {
+            StoreErrorKind::Full
+            | StoreErrorKind::ReadOnly
+            | StoreErrorKind::Busy
+            | StoreErrorKind::Io => Self::ForNow,
+            StoreErrorKind::Held { .. }
+            | StoreErrorKind::Damaged
+            | StoreErrorKind::NotFound
+            | StoreErrorKind::TooNew
+            | StoreErrorKind::Foreign => Self::ForGood,
+        }
+    }
+
+    fn remedy(self) -> &'static str {
+        match self {
+            Self::ForNow => {
+                "the work goes on, and what is missing is kept later if that works again"
+            }
+            Self::ForGood => {
+                "the work goes on, but nothing of it is kept any more; start gnoma again to have \
+                 it kept"
+            }
+        }
+    }
+}
+
+/// The task that writes.
+struct Writer {
+    store: Arc<dyn SessionStore>,
+    session: Option<SessionId>,
+    /// The last entry that the store acknowledged.
+    last: Option<EntryId>,
+    /// Where the first entry goes.
+    first: Parent,
+    begun: Begun,
+    now_ms: Clock,
+    asides: Asides,
+    down: Option<Down>,
+    /// The failure that was told last, until something is stored again.
+    told: Option<StoreErrorKind>,
+}
+
+impl Writer {
+    fn new(options: Options) -> Self {
+        let Options { store, session, begun, now_ms, asides, .. } = options;
+        let first = if session.is_some() { Parent::Tip } else { Parent::Start };
+        Self { store, session, last: None, first, begun, now_ms, asides, down: None, told: None }
+    }
+
+    async fn work(mut self, mut jobs: mpsc::Receiver<Job>) {
+        while let Some(Job { record, durability, retry, done }) = jobs.recv().await {
+            let stored = self.write(record, durability, retry).await;
+            if let Some(done) = done {
+                // Whoever waited may be gone.
+                let _gone = done.send(stored);
+            }
+        }
+        if let (Some(session), None | Some(Down::ForNow)) = (self.session, self.down) {
+            // A store that cannot let go now is not worth a word: the hold ends with the process.
+            drop(timeout(PATIENCE, self.store.release(session)).await);
+        }
+    }
+
+    /// Writes an entry, unless the store is given up; says whether it is stored.
+    async fn write(&mut self, record: Record, durability: Durability, retry: bool) -> bool {
+        match self.down {
+            Some(Down::ForGood) => return false,
+            Some(Down::ForNow) if !retry => return false,
+            Some(Down::ForNow) | None => (),
+        }
+        match timeout(PATIENCE, self.append(record, durability)).await {
+            Ok(Ok(())) => self.is_up(),
+            Ok(Err(error)) => self.is_down(Down::because_of(&error.kind), error),
+            // Nobody shall wait as long as that again.
+            Err(_late) => self.is_down(Down::ForGood, no_answer()),
+        }
+        self.down.is_none()
+    }
+
+    async fn append(&mut self, record: Record, durability: Durability) -> Result<(), StoreError> {
+        let at_ms = (self.now_ms)();
+        let session = match &self.session {
+            Some(session) => session.clone(),
+            None => self.begin(at_ms).await?,
+        };
+        let parent = self.last.map_or(self.first, Parent::After);
+        let new = NewEntry { session, parent, at_ms, record, durability };
+        self.last = Some(self.store.append(new).await?);
+        Ok(())
+    }
+
+    async fn begin(&mut self, at_ms: i64) -> Result<SessionId, StoreError> {
+        let session = self.store.begin(NewSession { at_ms, title: None }).await?;
+        self.store.hold(session.clone(), at_ms).await?;
+        (self.begun)(&session);
+        self.session = Some(session.clone());
+        Ok(session)
+    }
+
+    fn is_up(&mut self) {
+        if self.down.take().is_some() {
+            self.told = None;
+            let text = "the conversation is kept again, with what was missing".to_owned();
+            self.asides.tell(NoticeLevel::Info, text);
+        }
+    }
+
+    fn is_down(&mut self, down: Down, error: StoreError) {
+        self.down = Some(down);
+        if self.told.as_ref() != Some(&error.kind) {
+            let StoreError { kind, sentence } = error;
+            let remedy = down.remedy();
+            self.asides.warn(format!("this conversation is not kept: {sentence}; {remedy}"));
+            self.told = Some(kind);
+        }
+    }
+}
+
+fn no_answer() -> StoreError {
+    let seconds = PATIENCE.as_secs();
+    let sentence = format!("the place where sessions are kept did not answer for {seconds} s");
+    StoreError::new(StoreErrorKind::Busy, sentence)
+}

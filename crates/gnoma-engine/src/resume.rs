@@ -1,0 +1,217 @@
+//! Makes a conversation out of what a store gives back.
+//!
+//! Pure, and content with anything: a session that was cut off anywhere, a page that begins in the
+//! middle, entries that a damaged file has lost. What comes out can be sent.
+
+use std::{collections::HashMap, sync::Arc};
+
+use gnoma_core::{
+    CallId, Message, Role, ToolCall, ToolResult,
+    store::{Entry, Record},
+};
+
+use crate::prompt;
+
+/// The messages of a path, oldest first, as they can be sent.
+///
+/// The last summary stands in for all up to the entry it names. Calls that were never answered are
+/// answered with their interruption; answers to calls that are gone are left out, and so is all
+/// before the first thing a person said. Tombstones and rewinding are the store's: a loaded path has
+/// neither what is hidden nor what was left behind.
+#[must_use]
+pub fn history(entries: &[Entry]) -> Vec<Arc<Message>> {
+    let mut history = History::default();
+    let up_to = entries.iter().rev().find_map(|entry| {
+        let Record::Summary { text, up_to } = &entry.record else { return None };
+        history.say(prompt::summary(text));
+        Some((*up_to).min(entry.id))
+    });
+    for entry in entries.iter().filter(|entry| up_to.is_none_or(|up_to| entry.id > up_to)) {
+        if let Record::Message(message) = &entry.record {
+            history.add(message);
+        }
+    }
+    history.finish()
+}
+
+/// A conversation that is legal at any time, but for the calls of its last message.
+#[derive(Default)]
+struct History {
+    messages: Vec<Arc<Message>>,
+    /// The calls of the last message.
+    open: Vec<ToolCall>,
+}
+
+impl History {
+    fn say(&mut self, text: String) {
+        self.messages.push(Arc::new(Message::user_text(text)));
+    }
+
+    fn add(&mut self, message: &Arc<Message>) {
+        match message.role() {
+            Role::Tool => return self.answer(message),
+            Role::Assistant if self.messages.is_empty() => return,
+            Role::Assistant | Role::User => (),
+        }
+        self.close();
+        self.open = message.tool_calls().cloned().collect();
+        self.messages.push(Arc::clone(message));
+    }
+
+    /// Takes results; they stay the very same message when they answer just what was asked.
+    fn answer(&mut self, message: &Arc<Message>) {
+        if self.open.is_empty() {
+            return;
+        }
+        let asked = self.open.iter().map(|call| &call.id);
+        if asked.eq(message.tool_results().map(|result| &result.call_id)) {
+            self.open.clear();
+            self.messages.push(Arc::clone(message));
+            return;
+        }
+        let given = message.tool_results().map(|result| (&result.call_id, result)).collect();
+        self.answer_with(&given);
+    }
+
+    fn close(&mut self) {
+        self.answer_with(&HashMap::new());
+    }
+
+    /// Answers the open calls, as far as results are given, else with their interruption.
+    fn answer_with(&mut self, given: &HashMap<&CallId, &ToolResult>) {
+        let result = |call: ToolCall| match given.get(&call.id) {
+            Some(result) => (*result).clone(),
+            None => ToolResult::text(&call, prompt::INTERRUPTED, true),
+        };
+        let results = std::mem::take(&mut self.open).into_iter().map(result).collect();
+        self.messages.extend(Message::results(results).ok().map(Arc::new));
+    }
+
+    fn finish(mut self) -> Vec<Arc<Message>> {
+        self.close();
+        self.messages
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use gnoma_core::{Content, RawJson, store::EntryId};
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn call(id: u8) -> ToolCall {
+        ToolCall::new(CallId::new(format!("c{id}")), "bash", RawJson::empty_object())
+    }
+
+    fn asking(ids: &[u8]) -> Record {
+        let mut content = vec![Content::text("let me see")];
+        content.extend(ids.iter().map(|id| Content::ToolCall(call(*id))));
+        Record::Message(Arc::new(Message::assistant(content, None, None).unwrap()))
+    }
+
+    fn answering(ids: &[u8]) -> Record {
+        let results = ids.iter().map(|id| ToolResult::text(&call(*id), "out", false)).collect();
+        Record::Message(Arc::new(Message::results(results).unwrap()))
+    }
+
+    fn saying(text: &str) -> Record {
+        Record::Message(Arc::new(Message::user_text(text)))
+    }
+
+    fn entries(records: Vec<Record>) -> Vec<Entry> {
+        let entry = |(id, record)| Entry {
+            id: EntryId(id),
+            parent: (id > 1).then(|| EntryId(id - 1)),
+            at_ms: 0,
+            record,
+        };
+        (1..).zip(records).map(entry).collect()
+    }
+
+    fn is_legal(history: &[Arc<Message>]) -> bool {
+        let answers_before = |at: usize| {
+            let results = history.get(at).map(|message| message.tool_results());
+            results.map(|results| results.map(|result| result.call_id.clone()).collect::<Vec<_>>())
+        };
+        let paired = (0..history.len()).all(|at| {
+            let calls: Vec<_> = history[at].tool_calls().map(|call| call.id.clone()).collect();
+            answers_before(at + 1).unwrap_or_default() == calls
+        });
+        paired && history.first().is_none_or(|first| first.role() == Role::User)
+    }
+
+    fn record() -> impl Strategy<Value = Record> {
+        let ids = || prop::collection::btree_set(0..4_u8, 1..4);
+        prop_oneof![
+            3 => Just(saying("hello")),
+            3 => ids().prop_map(|ids| asking(&Vec::from_iter(ids))),
+            3 => ids().prop_map(|ids| answering(&Vec::from_iter(ids))),
+            1 => Just(asking(&[])),
+            1 => (0..20_i64).prop_map(|id| Record::Summary {
+                text: "before".into(),
+                up_to: EntryId(id),
+            }),
+            1 => Just(Record::Checkpoint { id: "s".into() }),
+            1 => Just(Record::Interrupted { calls: vec![CallId::new("c1")] }),
+            1 => Just(Record::Rewound { from: EntryId(1) }),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_is_loaded_can_be_sent(
+            records in prop::collection::vec(record(), 0..16),
+            cut in any::<(prop::sample::Index, prop::sample::Index)>(),
+        ) {
+            let entries = entries(records);
+            let (a, b) = (cut.0.index(entries.len() + 1), cut.1.index(entries.len() + 1));
+            prop_assert!(is_legal(&history(&entries[a.min(b)..a.max(b)])));
+        }
+
+        #[test]
+        fn what_is_legal_stays_the_very_same(rounds in prop::collection::vec(0..3_u8, 0..8)) {
+            let mut records = vec![saying("go")];
+            for ids in rounds.iter().map(|calls| Vec::from_iter(0..*calls)) {
+                records.push(asking(&ids));
+                if !ids.is_empty() {
+                    records.extend([answering(&ids), Record::Title { text: "t".into() }]);
+                }
+            }
+            let entries = entries(records);
+            let stored = entries.iter().filter_map(|entry| match &entry.record {
+                Record::Message(message) => Some(message),
+                _ => None,
+            });
+            prop_assert!(history(&entries).iter().eq(stored));
+        }
+    }
+
+    #[test]
+    fn a_call_without_an_answer_is_interrupted() {
+        let some = history(&entries(vec![saying("go"), asking(&[1, 2]), answering(&[2])]));
+        let texts: Vec<_> = some[2].tool_results().map(ToolResult::joined_text).collect();
+        assert_eq!(texts, [prompt::INTERRUPTED, "out"]);
+        let none = history(&entries(vec![saying("go"), asking(&[1]), saying("and?")]));
+        let roles: Vec<_> = none.iter().map(|message| message.role()).collect();
+        assert_eq!(roles, [Role::User, Role::Assistant, Role::Tool, Role::User]);
+    }
+
+    #[test]
+    fn the_last_summary_stands_for_what_it_names() {
+        let summary =
+            |text: &str, up_to| Record::Summary { text: text.into(), up_to: EntryId(up_to) };
+        let records = vec![
+            saying("old"),
+            summary("first", 1),
+            saying("older"),
+            asking(&[1]),
+            answering(&[1]),
+            summary("second", 4),
+            saying("new"),
+        ];
+        let texts: Vec<_> =
+            history(&entries(records)).iter().map(|message| message.text_content()).collect();
+        assert_eq!(texts, [prompt::summary("second"), "new".to_owned()]);
+    }
+}

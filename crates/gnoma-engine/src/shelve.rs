@@ -1,0 +1,200 @@
+//! Puts tool results away that are too large to be sent with every request.
+//!
+//! What stays in the history is the beginning, the end, and how to read the rest. Failures,
+//! refusals and what was read from the shelf stay whole: the model must see all of them. The same
+//! result gets the same words again, so that a model going in circles is still recognised.
+
+use std::{
+    collections::VecDeque,
+    hash::{BuildHasher, RandomState},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use gnoma_core::{
+    ResultPart, ToolOutcome,
+    store::{READ_RESULT, ResultId, Shelf},
+    tool::ToolOutput,
+};
+use gnoma_guard::firewall::Firewall;
+use tokio::time::timeout;
+
+use crate::{asides::Asides, tokens};
+
+/// Bytes shown of the beginning, where output says what it is.
+const HEAD_BYTES: usize = 4096;
+/// Bytes shown of the end, where output says how it went.
+const TAIL_BYTES: usize = 2048;
+/// Results that are recognised when they come again.
+const MAX_RECENT: usize = 32;
+/// How long a shelf may take; then the result is sent whole.
+const PATIENCE: Duration = Duration::from_secs(15);
+
+/// A shelf, with what a session adds to it.
+pub(crate) struct Shelving {
+    shelf: Arc<dyn Shelf>,
+    firewall: Arc<Firewall>,
+    /// Results of more tokens are put away.
+    max_tokens: usize,
+    asides: Asides,
+    recent: Mutex<VecDeque<(u64, ResultId)>>,
+    hasher: RandomState,
+    has_told: AtomicBool,
+}
+
+impl Shelving {
+    pub(crate) fn new(
+        shelf: Arc<dyn Shelf>,
+        firewall: Arc<Firewall>,
+        max_tokens: usize,
+        asides: Asides,
+    ) -> Self {
+        Self {
+            shelf,
+            firewall,
+            max_tokens,
+            asides,
+            recent: Mutex::default(),
+            hasher: RandomState::new(),
+            has_told: AtomicBool::new(false),
+        }
+    }
+
+    /// What the history gets of the outcome of a call of `tool`.
+    pub(crate) async fn put_away(&self, tool: &str, outcome: ToolOutcome) -> ToolOutcome {
+        match outcome {
+            ToolOutcome::Done(output) if tool != READ_RESULT && self.is_large(&output) => {
+                ToolOutcome::Done(self.shortened(output).await)
+            }
+            whole => whole,
+        }
+    }
+
+    fn is_large(&self, output: &ToolOutput) -> bool {
+        let texts = || output.parts.iter().filter_map(text_of);
+        texts().map(str::len).sum::<usize>() > self.max_tokens.max(HEAD_BYTES + TAIL_BYTES)
+            && texts().map(tokens::estimate).sum::<usize>() > self.max_tokens
+    }
+
+    async fn shortened(&self, output: ToolOutput) -> ToolOutput {
+        let texts: Vec<_> = output.parts.iter().filter_map(text_of).collect();
+        let text = self.firewall.text(&texts.join("\n")).into_owned();
+        let Some(id) = self.shelve(&text).await else { return output };
+        let preview = ResultPart::Text { text: preview(&text, &id) };
+        let pictures = output.parts.into_iter().filter(|part| text_of(part).is_none());
+        let parts = std::iter::once(preview).chain(pictures).collect();
+        ToolOutput { parts, diff: output.diff, report: output.report }
+    }
+
+    async fn shelve(&self, text: &str) -> Option<ResultId> {
+        let hash = self.hasher.hash_one(text);
+        if let Some(id) = self.seen(hash) {
+            return Some(id);
+        }
+        let why = match timeout(PATIENCE, self.shelf.put(text.to_owned())).await {
+            Ok(Ok(id)) => {
+                self.remember(hash, id.clone());
+                return Some(id);
+            }
+            Ok(Err(error)) => error.sentence,
+            Err(_late) => format!("no answer for {} s", PATIENCE.as_secs()),
+        };
+        if !self.has_told.swap(true, Ordering::Relaxed) {
+            self.asides.warn(format!(
+                "a large result could not be put away: {why}; the model is sent all of it, which \
+                 costs tokens in every round"
+            ));
+        }
+        None
+    }
+
+    fn seen(&self, hash: u64) -> Option<ResultId> {
+        let recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
+        recent.iter().find(|(known, _)| *known == hash).map(|(_, id)| id.clone())
+    }
+
+    fn remember(&self, hash: u64, id: ResultId) {
+        let mut recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
+        recent.truncate(MAX_RECENT - 1);
+        recent.push_front((hash, id));
+    }
+}
+
+fn text_of(part: &ResultPart) -> Option<&str> {
+    match part {
+        ResultPart::Text { text } => Some(text),
+        ResultPart::Image(_) => None,
+    }
+}
+
+/// Beginning and end of `text` by whole lines, with a line in between on what is left out and how to
+/// read it.
+fn preview(text: &str, id: &ResultId) -> String {
+    let head = head(text);
+    let rest = text.get(head.len()..).unwrap_or_default();
+    let tail = tail(rest);
+    let hidden = rest.len() - tail.len();
+    let (from, all) = (head.len(), text.len());
+    let line_end = if head.ends_with('\n') { "" } else { "\n" };
+    format!(
+        "{head}{line_end}[… {hidden} of {all} bytes are left out here and kept as `{id}`: \
+         {READ_RESULT} with {{\"id\":\"{id}\",\"from\":{from}}} reads on, with a \"pattern\" it finds \
+         lines …]\n{tail}"
+    )
+}
+
+/// The first lines, or the beginning of a first line that is too long.
+fn head(text: &str) -> &str {
+    let most = text.get(..text.floor_char_boundary(HEAD_BYTES)).unwrap_or(text);
+    let lines = most.rfind('\n').map(|end| end + 1).filter(|_| most.len() < text.len());
+    most.get(..lines.unwrap_or(most.len())).unwrap_or(most)
+}
+
+/// The last lines, or the end of a last line that is too long.
+fn tail(text: &str) -> &str {
+    let start = text.ceil_char_boundary(text.len().saturating_sub(TAIL_BYTES));
+    let most = text.get(start..).unwrap_or_default();
+    // A line that begins before `start` is not shown in part, unless there is nothing else.
+    let whole = most.find('\n').map_or("", |end| most.get(end + 1..).unwrap_or_default());
+    if start == 0 || whole.is_empty() { most } else { whole }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn id() -> ResultId {
+        ResultId::new("r1")
+    }
+
+    proptest! {
+        #[test]
+        fn a_preview_shows_both_ends_and_says_where_it_goes_on(
+            lines in prop::collection::vec("[a-zäé ]{0,300}", 1..200),
+        ) {
+            let text = lines.join("\n");
+            let shown = preview(&text, &id());
+            let (from, before) = (head(&text).len(), head(&text));
+            let after = tail(&text[from..]);
+            prop_assert!(shown.starts_with(before) && shown.ends_with(after));
+            prop_assert!(before.len() <= HEAD_BYTES && after.len() <= TAIL_BYTES);
+            prop_assert!(from + after.len() <= text.len());
+            let place = format!("\"from\":{from}}}");
+            prop_assert!(shown.contains(&place));
+        }
+    }
+
+    #[test]
+    fn lines_are_shown_whole_where_they_fit() {
+        let text = (0..2_000).map(|n| format!("line {n}\n")).collect::<String>();
+        let (head, tail) = (head(&text), tail(&text));
+        assert!(head.ends_with('\n') && tail.starts_with("line ") && tail.ends_with("1999\n"));
+        let long = "ä".repeat(10_000);
+        assert_eq!((super::head(&long).len(), super::tail(&long).len()), (HEAD_BYTES, TAIL_BYTES));
+    }
+}

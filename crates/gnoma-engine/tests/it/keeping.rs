@@ -1,0 +1,565 @@
+//! What a session keeps: before anything it causes, whatever fails, and never in the way.
+
+use std::{
+    sync::{
+        Arc, OnceLock,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use gnoma_core::{
+    Command, ErrorKind, Event, Message, Role, Tool, ToolOutcome,
+    session::{NoticeLevel, Outcome, PermissionMode, SessionState},
+    store::{Durability, Entry, READ_RESULT, Record, SessionId, StoreErrorKind},
+    tool::Access,
+};
+use gnoma_engine::{Keeping, Unkept, resume};
+use gnoma_testkit::{Answer, FakeCheckpoints, FakeProvider, FakeShelf, FakeStore, FakeTool, Fate};
+use proptest::prelude::*;
+
+use super::{Run, assert_paired, history, outcome, start_keeping};
+
+/// More calls of the store than a session of one [`turn`] makes.
+const MAX_CALLS: usize = 18;
+
+/// Longer than any port is waited for.
+const LONGER_THAN_PATIENCE: Duration = Duration::from_secs(300);
+
+fn storing(store: &FakeStore) -> Keeping {
+    continuing(store, None)
+}
+
+fn continuing(store: &FakeStore, session: Option<SessionId>) -> Keeping {
+    Keeping { store: Some((Arc::new(store.clone()), session)), ..Keeping::default() }
+}
+
+fn checkpointing(files: &FakeCheckpoints) -> Keeping {
+    Keeping { checkpoints: Some(Arc::new(files.clone())), ..Keeping::default() }
+}
+
+fn shelving(shelf: &FakeShelf) -> Keeping {
+    Keeping { shelf: Some(Arc::new(shelf.clone())), ..Keeping::default() }
+}
+
+fn tool(name: &str, access: Access) -> FakeTool {
+    FakeTool::new(name, access, |_| ToolOutcome::done("done"))
+}
+
+/// A turn with two rounds of calls and an answer.
+fn turn() -> Vec<Answer> {
+    vec![
+        Answer::calls(&[("a", "write", "{}"), ("b", "look", "{}")]),
+        Answer::calls(&[("a", "look", "{}"), ("b", "look", "{}")]),
+        Answer::text("fine"),
+    ]
+}
+
+fn begin(answers: Vec<Answer>, tools: Vec<FakeTool>, keeping: Keeping) -> Run {
+    resumed(answers, tools, keeping, Vec::new())
+}
+
+fn resumed(
+    answers: Vec<Answer>,
+    tools: Vec<FakeTool>,
+    keeping: Keeping,
+    history: Vec<Arc<Message>>,
+) -> Run {
+    let provider = Arc::new(FakeProvider::new(answers));
+    let tools = tools.into_iter().map(|tool| Arc::new(tool) as Arc<dyn Tool>).collect();
+    start_keeping(provider, tools, (PermissionMode::Bypass, false), keeping, history)
+}
+
+fn both() -> Vec<FakeTool> {
+    vec![tool("write", Access::Edit), tool("look", Access::Read)]
+}
+
+fn messages(path: &[Entry]) -> Vec<Arc<Message>> {
+    let message = |entry: &Entry| match &entry.record {
+        Record::Message(message) => Some(Arc::clone(message)),
+        _ => None,
+    };
+    path.iter().filter_map(message).collect()
+}
+
+/// The warnings about what is not kept.
+fn warnings(events: &[Event]) -> Vec<&str> {
+    let mut texts = Vec::new();
+    for event in events {
+        if let Event::Notice { level: NoticeLevel::Warning, text } = event {
+            texts.push(text.as_str());
+        }
+    }
+    texts
+}
+
+fn assert_sendable(history: &[Arc<Message>]) {
+    assert_paired(history);
+    assert!(history.first().is_none_or(|first| first.role() == Role::User));
+}
+
+impl Run {
+    /// Closes the session and gives its last events.
+    async fn close(&mut self) -> Vec<Event> {
+        self.handle.tell(Command::Close);
+        self.until(|event| *event == Event::State(SessionState::Closed)).await
+    }
+
+    /// A turn, with what is told right after it.
+    async fn turn(&mut self, said: &str) -> Vec<Event> {
+        self.say(said);
+        let mut events = self.until_idle().await;
+        tokio::time::sleep(Duration::from_millis(1)).await;
+        while let Some(event) = self.handle.ready() {
+            events.push(event);
+        }
+        events
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_message_is_stored_before_anything_it_causes() {
+    let provider = Arc::new(FakeProvider::new(turn()));
+    let (write, look) = (tool("write", Access::Edit), tool("look", Access::Read));
+    let (asked, ran) = (Arc::clone(&provider), [write.clone(), look.clone()]);
+    let checked = Arc::new(AtomicUsize::new(0));
+    let seen = Arc::clone(&checked);
+    let store = FakeStore::default().watched(move |record| {
+        let Record::Message(message) = record else { return };
+        let round = seen.fetch_add(1, Ordering::SeqCst);
+        let calls: usize = ran.iter().map(|tool| tool.calls().len()).sum();
+        // Said, called, answered, called, answered, said.
+        assert_eq!(asked.requests().len(), [0, 1, 1, 2, 2, 3][round], "{message:?}");
+        assert_eq!(calls, [0, 0, 2, 2, 4, 4][round], "{message:?}");
+    });
+    let tools: Vec<Arc<dyn Tool>> = vec![Arc::new(write), Arc::new(look)];
+    let mode = (PermissionMode::Bypass, false);
+    let mut run = start_keeping(provider, tools, mode, storing(&store), Vec::new());
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert_eq!(store.calls(), 0, "nothing is kept of a session in which nothing is said");
+    let events = run.turn("go").await;
+    assert!(warnings(&events).is_empty(), "{events:?}");
+    assert_eq!(checked.load(Ordering::SeqCst), 6);
+    let session = &store.sessions()[0];
+    assert_eq!(messages(&store.path(session)), history(&events));
+    assert_eq!(store.last_durability(), Some(Durability::Disk));
+    assert!(store.is_held(session));
+    run.close().await;
+    assert!(!store.is_held(session));
+    assert!(store.calls() < MAX_CALLS);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_happens_beside_the_conversation_is_noted_in_order() {
+    let store = FakeStore::default();
+    let files = FakeCheckpoints::default();
+    let keeping = Keeping { checkpoints: Some(Arc::new(files)), ..storing(&store) };
+    let mut run = begin(turn(), both(), keeping);
+    run.turn("go").await;
+    run.close().await;
+    let path = store.path(&store.sessions()[0]);
+    let kinds: Vec<_> = path
+        .iter()
+        .map(|entry| match &entry.record {
+            Record::Message(message) => match message.role() {
+                Role::User => "said",
+                Role::Assistant => "answer",
+                Role::Tool => "results",
+            },
+            Record::Routed { .. } => "routed",
+            Record::Judged { .. } => "judged",
+            Record::Checkpoint { .. } => "files",
+            other => panic!("{other:?}"),
+        })
+        .collect();
+    let first = ["said", "routed", "answer", "judged", "files", "judged", "results"];
+    let rest = ["routed", "answer", "judged", "judged", "results", "routed", "answer", "files"];
+    assert_eq!(kinds, [&first[..], &rest[..]].concat());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_store_that_hangs_holds_the_request_back_and_then_is_given_up() {
+    let store = FakeStore::fated(|_| Fate::Hangs);
+    let mut run = begin(turn(), both(), storing(&store));
+    run.say("go");
+    let waited = tokio::time::timeout(Duration::from_secs(5), run.until_idle()).await;
+    assert!(waited.is_err() && run.provider.requests().is_empty());
+    let events = run.until_idle().await;
+    assert!(matches!(outcome(&events), Outcome::Complete { .. }));
+    assert_eq!(run.provider.requests().len(), 3);
+}
+
+/// How a session can go wrong at one call of its store.
+fn failures() -> [Fate; 8] {
+    use StoreErrorKind::{Busy, Damaged, Full, Io, NotFound, ReadOnly};
+    let [full, read_only, busy] = [Full, ReadOnly, Busy].map(Fate::Fails);
+    let [damaged, gone] = [Damaged, NotFound].map(Fate::Fails);
+    [full, read_only, busy, damaged, gone, Fate::FailsAfter(Io), Fate::HangsAfter, Fate::Panics]
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_store_that_fails_at_any_call_never_stops_a_turn() {
+    for fate in failures() {
+        for nth in 0..MAX_CALLS {
+            let fails = fate.clone();
+            let store =
+                FakeStore::fated(move |at| if at >= nth { fails.clone() } else { Fate::Works });
+            let mut run = begin(turn(), both(), storing(&store));
+            let events = run.turn("go").await;
+            assert!(matches!(outcome(&events), Outcome::Complete { .. }), "{fate:?} at {nth}");
+            assert_eq!(history(&events).len(), 6);
+            let mut told = warnings(&events).len();
+            let closing = tokio::time::timeout(LONGER_THAN_PATIENCE, run.close()).await;
+            told += warnings(&closing.expect("the session does not close")).len();
+            assert!(told <= 1, "{fate:?} at {nth}: {events:?}");
+            let reached = store.calls() > nth;
+            assert!(told == 1 || !reached || nth + 2 >= store.calls(), "{fate:?} at {nth}");
+            for session in store.sessions() {
+                let path = store.path(&session);
+                assert_sendable(&resume::history(&path));
+                assert!(history(&events).starts_with(&messages(&path)), "{fate:?} at {nth}");
+            }
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_was_missing_is_stored_when_the_store_works_again() {
+    for fate in [Fate::Fails(StoreErrorKind::Full), Fate::FailsAfter(StoreErrorKind::Busy)] {
+        // The beginning itself is not done twice in one turn, and what it left stays empty.
+        for nth in 2..2 * MAX_CALLS {
+            let fails = fate.clone();
+            let store =
+                FakeStore::fated(move |at| if at == nth { fails.clone() } else { Fate::Works });
+            let mut run = begin([turn(), turn()].concat(), both(), storing(&store));
+            let events = [run.turn("go").await, run.turn("again").await].concat();
+            run.close().await;
+            let path = store.path(&store.sessions()[0]);
+            assert_eq!(messages(&path), history(&events), "{fate:?} at {nth}");
+            assert!(warnings(&events).len() <= 1);
+        }
+    }
+}
+
+fn fate() -> impl Strategy<Value = Fate> {
+    use StoreErrorKind::{Busy, Full, Io, ReadOnly};
+    prop_oneof![
+        4 => Just(Fate::Works),
+        1 => Just(Fate::Fails(Full)),
+        1 => Just(Fate::Fails(ReadOnly)),
+        1 => Just(Fate::FailsAfter(Busy)),
+        1 => Just(Fate::FailsAfter(Io)),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+    #[test]
+    fn however_often_a_store_fails_in_the_end_it_has_the_conversation(
+        fates in prop::collection::vec(fate(), 0..3 * MAX_CALLS),
+    ) {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_time()
+            .start_paused(true)
+            .build()
+            .unwrap();
+        runtime.block_on(converge(fates));
+    }
+}
+
+/// Talks until the store works, and then once more.
+async fn converge(fates: Vec<Fate>) {
+    let failing = fates.len();
+    let store = FakeStore::fated(move |at| fates.get(at).cloned().unwrap_or_default());
+    let mut run = begin([turn(), turn()].concat(), both(), storing(&store));
+    let mut events = [run.turn("one").await, run.turn("two").await].concat();
+    while store.calls() <= failing {
+        run.provider.push(Answer::text("ok"));
+        events.extend(run.turn("more").await);
+    }
+    run.provider.push(Answer::text("ok"));
+    events.extend(run.turn("last").await);
+    let paths = store.sessions().into_iter().map(|session| messages(&store.path(&session)));
+    let said: Vec<_> = paths.filter(|path| !path.is_empty()).collect();
+    assert_eq!(said, [history(&events)]);
+    assert_eq!(store.last_durability(), Some(Durability::Disk));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_session_that_somebody_else_holds_is_not_written_again() {
+    let held = StoreErrorKind::Held {
+        by: gnoma_core::store::Holder { pid: 7, host: "h".into(), since_ms: 0 },
+    };
+    let store = FakeStore::fated(move |_| Fate::Fails(held.clone()));
+    let answers = vec![Answer::text("one"), Answer::text("two")];
+    let mut run = begin(answers, vec![], storing(&store));
+    let events = [run.turn("go").await, run.turn("again").await].concat();
+    assert_eq!((warnings(&events).len(), store.calls()), (1, 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn killed_at_any_call_it_can_be_resumed() {
+    for fate in [Fate::Hangs, Fate::HangsAfter] {
+        for nth in 0..MAX_CALLS {
+            let dies = fate.clone();
+            let store =
+                FakeStore::fated(move |at| if at == nth { dies.clone() } else { Fate::Works });
+            let mut run = begin(turn(), both(), storing(&store));
+            run.say("go");
+            let mut told = Vec::new();
+            let life = async {
+                while let Some(event) = run.handle.next().await {
+                    told.push(event);
+                }
+            };
+            let _killed = tokio::time::timeout(Duration::from_secs(10), life).await;
+            drop(run);
+            let store = store.survivor();
+            let Some(session) = store.sessions().pop() else { continue };
+            let loaded = resume::history(&store.path(&session));
+            assert_sendable(&loaded);
+            // Whatever anybody was told of is there.
+            assert!(messages(&store.path(&session)).starts_with(&history(&told)), "{nth}");
+            let keeping = continuing(&store, Some(session.clone()));
+            let mut run = resumed(vec![Answer::text("ok")], both(), keeping, loaded.clone());
+            let events = run.turn("go on").await;
+            assert!(matches!(outcome(&events), Outcome::Complete { .. }));
+            assert_sendable(&run.provider.requests()[0].messages);
+            run.close().await;
+            let after = resume::history(&store.path(&session));
+            assert_eq!(after, [loaded, history(&events)].concat(), "{fate:?} at {nth}");
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn turns_that_end_badly_are_stored_too() {
+    let deaf = FakeTool::deaf("write", Access::Edit);
+    let cases = [
+        (Answer::failing(ErrorKind::BadRequest), false),
+        (Answer::silence(), true),
+        (Answer::calls(&[("a", "write", "{}"), ("b", "write", "{}")]), true),
+    ];
+    for (answer, cancelled) in cases {
+        let store = FakeStore::default();
+        let mut run = begin(vec![answer], vec![deaf.clone()], storing(&store));
+        run.say("go");
+        if cancelled {
+            let waiting = tokio::time::timeout(Duration::from_secs(1), run.until(|_| false)).await;
+            assert!(waiting.is_err());
+            run.handle.tell(Command::Cancel);
+        }
+        run.until_idle().await;
+        let path = store.path(&store.sessions()[0]);
+        assert_eq!(messages(&path), resume::history(&path), "nothing is left open");
+        assert_eq!(store.last_durability(), Some(Durability::Disk));
+    }
+}
+
+/// Where the session's id in the store is noted when it is told.
+type Told = Arc<OnceLock<SessionId>>;
+
+fn telling(keeping: Keeping, told: &Told) -> Keeping {
+    let told = Arc::clone(told);
+    let begun = Box::new(move |id: &SessionId| told.set(id.clone()).unwrap());
+    Keeping { begun, ..keeping }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_new_session_is_known_before_anything_is_stored_in_it_with_its_history() {
+    let past = vec![Arc::new(Message::user_text("before"))];
+    let cell = Told::default();
+    let told = Arc::clone(&cell);
+    let store = FakeStore::default()
+        .watched(move |_| assert!(told.get().is_some(), "nobody was told of the session"));
+    let keeping = telling(storing(&store), &cell);
+    let mut run = resumed(vec![Answer::text("ok")], vec![], keeping, past.clone());
+    let events = run.turn("now").await;
+    let session = cell.get().unwrap();
+    assert_eq!(messages(&store.path(session)), [past, history(&events)].concat());
+    assert_eq!(store.sessions(), std::slice::from_ref(session));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_continued_session_is_known_at_once_and_stores_only_what_is_new() {
+    let store = FakeStore::default();
+    let mut run = begin(vec![Answer::text("ok")], vec![], storing(&store));
+    let past = history(&run.turn("now").await);
+    run.close().await;
+    let session = store.sessions()[0].clone();
+    let told = Told::default();
+    let keeping = telling(continuing(&store, Some(session.clone())), &told);
+    let mut run = resumed(vec![Answer::text("ok")], vec![], keeping, past.clone());
+    assert_eq!(told.get(), Some(&session));
+    let events = run.turn("later").await;
+    assert_eq!(messages(&store.path(&session)), [past, history(&events)].concat());
+}
+
+#[tokio::test(start_paused = true)]
+async fn without_ports_nothing_is_kept_not_even_the_time() {
+    let touched = Arc::new(AtomicUsize::new(0));
+    let (begun, clock) = (Arc::clone(&touched), Arc::clone(&touched));
+    let keeping = Keeping {
+        begun: Box::new(move |_| {
+            begun.fetch_add(1, Ordering::SeqCst);
+        }),
+        now_ms: Box::new(move || {
+            clock.fetch_add(1, Ordering::SeqCst);
+            0
+        }),
+        ..Keeping::default()
+    };
+    let mut run = begin(turn(), both(), keeping);
+    let events = run.turn("go").await;
+    run.close().await;
+    assert_eq!((touched.load(Ordering::SeqCst), warnings(&events).len()), (0, 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn files_are_kept_before_writing_calls_and_after_their_turn() {
+    let files = FakeCheckpoints::default().after(Duration::from_secs(2));
+    let at_call = files.clone();
+    let kept = Arc::new(AtomicUsize::new(0));
+    let seen = Arc::clone(&kept);
+    let write = FakeTool::new("write", Access::Edit, move |_| {
+        seen.store(at_call.labels().len(), Ordering::SeqCst);
+        ToolOutcome::done("written")
+    });
+    let mut run = begin(turn(), vec![write, tool("look", Access::Read)], checkpointing(&files));
+    run.turn("go").await;
+    assert_eq!((kept.load(Ordering::SeqCst), files.prepared()), (1, 1));
+    run.close().await;
+    assert_eq!(files.labels(), ["write", "after the turn"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn reading_never_waits_for_files() {
+    let files = FakeCheckpoints::fated(|_| Fate::Hangs);
+    let answers = vec![Answer::calls(&[("a", "look", "{}")]), Answer::text("ok")];
+    let mut run = begin(answers, both(), checkpointing(&files));
+    let events = run.turn("go").await;
+    assert!(matches!(outcome(&events), Outcome::Complete { .. }));
+    assert_eq!(files.prepared(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn when_files_cannot_be_kept_calls_run_unless_they_must_not() {
+    let writes = || {
+        let one = Answer::calls(&[("a", "write", "{}"), ("b", "write", r#"{"n":2}"#)]);
+        vec![one, Answer::text("ok")]
+    };
+    for (unkept, runs) in [(Unkept::Run, 2), (Unkept::Refuse, 0)] {
+        for fate in [Fate::Fails(StoreErrorKind::Full), Fate::Fails(StoreErrorKind::Io)] {
+            let files = FakeCheckpoints::fated(move |_| fate.clone());
+            let write = tool("write", Access::Edit);
+            let keeping = Keeping { unkept, ..checkpointing(&files) };
+            let mut run = begin(writes(), vec![write.clone()], keeping);
+            let events = run.turn("go").await;
+            assert!(matches!(outcome(&events), Outcome::Complete { .. }));
+            assert_eq!((write.calls().len(), warnings(&events).len()), (runs, 1));
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn keeping_files_can_be_cancelled_and_may_break() {
+    let files = FakeCheckpoints::fated(|_| Fate::Hangs);
+    let write = tool("write", Access::Edit);
+    let answer = || vec![Answer::calls(&[("a", "write", "{}")]), Answer::text("ok")];
+    let mut run = begin(answer(), vec![write.clone()], checkpointing(&files));
+    run.say("go");
+    run.until(|event| matches!(event, Event::ToolStarted { .. })).await;
+    run.handle.tell(Command::Cancel);
+    let events = run.until_idle().await;
+    assert_eq!((outcome(&events), write.calls().len()), (Outcome::Cancelled, 0));
+    let closing = tokio::time::timeout(LONGER_THAN_PATIENCE, run.close()).await;
+    assert!(closing.is_ok(), "what hangs does not keep a session open");
+
+    let files = FakeCheckpoints::fated(|_| Fate::Panics);
+    let mut run = begin(answer(), vec![write], checkpointing(&files));
+    let events = run.turn("go").await;
+    assert!(matches!(outcome(&events), Outcome::Complete { .. }));
+}
+
+/// Many tokens.
+fn large() -> String {
+    (0..5_000).map(|n| format!("line {n} of many\n")).collect()
+}
+
+/// A session whose tools give `outcome`, and the result of the first call as the model saw it.
+async fn result_of(
+    keeping: Keeping,
+    called: &str,
+    reads: bool,
+    outcome: ToolOutcome,
+) -> (String, Vec<Event>) {
+    let gives = |name| {
+        let outcome = outcome.clone();
+        FakeTool::new(name, Access::Read, move |_| outcome.clone())
+    };
+    let mut tools = vec![gives("look")];
+    tools.extend(reads.then(|| gives(READ_RESULT)));
+    let answers = vec![Answer::calls(&[("a", called, "{}")]), Answer::text("ok")];
+    let mut run = begin(answers, tools, keeping);
+    let events = run.turn("go").await;
+    let messages = history(&events);
+    (messages[2].tool_results().next().unwrap().joined_text(), events)
+}
+
+#[tokio::test(start_paused = true)]
+async fn large_results_go_to_the_shelf_and_their_ends_to_the_model() {
+    let shelf = FakeShelf::default();
+    let done = ToolOutcome::done(large());
+    let (shown, _) = result_of(shelving(&shelf), "look", true, done).await;
+    assert!(shown.starts_with("line 0 of many\n") && shown.ends_with("line 4999 of many\n"));
+    assert!(shown.len() < 8 * 1024 && shown.contains("`r1`: read_result"), "{shown}");
+    assert_eq!(shelf.results(), [large()]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_must_be_seen_whole_is_not_shelved() {
+    let shelf = FakeShelf::default();
+    let whole = ToolOutcome::done(large());
+    let cases = [
+        ("look", true, ToolOutcome::failed(large())),
+        (READ_RESULT, true, whole.clone()),
+        ("look", false, whole),
+        ("look", true, ToolOutcome::done("x".repeat(7_000))),
+    ];
+    for (called, reads, outcome) in cases {
+        let (shown, _) = result_of(shelving(&shelf), called, reads, outcome).await;
+        assert!(shown.len() >= 7_000, "{called}: {shown}");
+    }
+    assert!(shelf.results().is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_shelf_that_fails_costs_tokens_and_no_more() {
+    for fate in [Fate::Fails(StoreErrorKind::Full), Fate::Hangs] {
+        let shelf = FakeShelf::fated(move |_| fate.clone());
+        let done = ToolOutcome::done(large());
+        let (shown, events) = result_of(shelving(&shelf), "look", true, done).await;
+        assert_eq!((shown, warnings(&events).len()), (large(), 1));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn no_secret_is_put_on_the_shelf() {
+    let token = ["gh", "p_", "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"].concat();
+    let shelf = FakeShelf::default();
+    let done = ToolOutcome::done(format!("{}token: {token}\n{}", large(), large()));
+    let (shown, _) = result_of(shelving(&shelf), "look", true, done).await;
+    let kept = shelf.results().concat();
+    assert!(!kept.contains(&token) && kept.contains("{{secret:"), "{shown}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_model_in_a_circle_is_recognised_although_its_results_are_shelved() {
+    let shelf = FakeShelf::default();
+    let look = FakeTool::new("look", Access::Read, |_| ToolOutcome::done(large()));
+    let answers: Vec<_> = (0..8).map(|_| Answer::calls(&[("a", "look", "{}")])).collect();
+    let mut run = begin(answers, vec![look, tool(READ_RESULT, Access::Read)], shelving(&shelf));
+    let events = run.turn("go").await;
+    assert!(matches!(outcome(&events), Outcome::Stuck { .. }), "{:?}", outcome(&events));
+    assert_eq!(shelf.results().len(), 1);
+}

@@ -1,0 +1,432 @@
+//! Places to keep things, in memory: sessions, large results, states of files. They fail, hang and
+//! die as they are told.
+
+use std::{
+    collections::HashMap,
+    future,
+    sync::{Arc, Mutex},
+};
+
+use gnoma_core::{
+    store::{
+        Checkpoints, Durability, Entry, EntryId, Hit, NewEntry, NewSession, Page, PageRequest,
+        Parent, Record, ResultId, SessionFacts, SessionId, SessionStore, Shelf, StoreError,
+        StoreErrorKind, Stored, Stretch, Taken,
+    },
+    tool::BoxFuture,
+    usage::Usage,
+};
+
+use crate::locked;
+
+/// What becomes of a call to a place.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Fate {
+    /// It works.
+    #[default]
+    Works,
+    /// It fails and has done nothing.
+    Fails(StoreErrorKind),
+    /// It fails although it has done its work.
+    FailsAfter(StoreErrorKind),
+    /// It never answers and has done nothing.
+    Hangs,
+    /// It never answers although it has done its work.
+    HangsAfter,
+    /// It panics.
+    Panics,
+}
+
+/// The fate of the call with this number, counted from 0.
+type Script = Arc<dyn Fn(usize) -> Fate + Send + Sync>;
+
+/// Counts calls and knows their fate.
+#[derive(Clone, Default)]
+struct Fates {
+    script: Option<Script>,
+    calls: Arc<Mutex<usize>>,
+}
+
+impl Fates {
+    fn next(&self) -> Fate {
+        let mut calls = locked(&self.calls);
+        let nth = *calls;
+        *calls += 1;
+        drop(calls);
+        self.script.as_ref().map_or(Fate::Works, |script| script(nth))
+    }
+
+    /// Does `work` as far as fate lets it.
+    async fn perform<T>(
+        &self,
+        work: impl FnOnce() -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        let failure = |kind| Err(StoreError::new(kind, "it fails, as scripted"));
+        match self.next() {
+            Fate::Works => work(),
+            Fate::Fails(kind) => failure(kind),
+            Fate::FailsAfter(kind) => work().and_then(|_| failure(kind)),
+            Fate::Hangs => future::pending().await,
+            Fate::HangsAfter => {
+                drop(work());
+                future::pending().await
+            }
+            Fate::Panics => panic!("the place panics, as told"),
+        }
+    }
+}
+
+/// A session in memory.
+#[derive(Default)]
+struct Kept {
+    tip: Option<EntryId>,
+    held: bool,
+}
+
+#[derive(Default)]
+struct Memory {
+    sessions: HashMap<SessionId, Kept>,
+    /// All entries; the id is the position, counted from 1.
+    entries: Vec<(Entry, Durability)>,
+}
+
+type Watcher = Arc<dyn Fn(&Record) + Send + Sync>;
+
+/// A store in memory. It neither redacts nor repairs.
+#[derive(Clone, Default)]
+pub struct FakeStore {
+    memory: Arc<Mutex<Memory>>,
+    fates: Fates,
+    watcher: Option<Watcher>,
+}
+
+impl FakeStore {
+    /// A store whose calls of [`SessionStore::begin`], `append`, `hold` and `release` meet the fate
+    /// that `script` gives them by their number, counted from 0.
+    pub fn fated(script: impl Fn(usize) -> Fate + Send + Sync + 'static) -> Self {
+        let fates = Fates { script: Some(Arc::new(script)), ..Fates::default() };
+        Self { fates, ..Self::default() }
+    }
+
+    /// Showing each record to `watcher` at the moment it is stored.
+    #[must_use]
+    pub fn watched(mut self, watcher: impl Fn(&Record) + Send + Sync + 'static) -> Self {
+        self.watcher = Some(Arc::new(watcher));
+        self
+    }
+
+    /// The same sessions, from now on without failures: what a later process finds.
+    #[must_use]
+    pub fn survivor(&self) -> Self {
+        Self { memory: Arc::clone(&self.memory), ..Self::default() }
+    }
+
+    /// How many calls there were that have a fate.
+    #[must_use]
+    pub fn calls(&self) -> usize {
+        *locked(&self.fates.calls)
+    }
+
+    /// The sessions there are.
+    #[must_use]
+    pub fn sessions(&self) -> Vec<SessionId> {
+        let mut ids: Vec<_> = locked(&self.memory).sessions.keys().cloned().collect();
+        ids.sort_unstable();
+        ids
+    }
+
+    /// Whether the session is held.
+    #[must_use]
+    pub fn is_held(&self, session: &SessionId) -> bool {
+        locked(&self.memory).sessions.get(session).is_some_and(|kept| kept.held)
+    }
+
+    /// The path to the tip of a session, from its start; what tombstones name is left out.
+    #[must_use]
+    pub fn path(&self, session: &SessionId) -> Vec<Entry> {
+        let memory = locked(&self.memory);
+        let mut next = memory.sessions.get(session).and_then(|kept| kept.tip);
+        let mut path = Vec::new();
+        let mut hidden = Vec::new();
+        while let Some(entry) = next.and_then(|id| memory.entry(id)) {
+            if let Record::Tombstone { of } = entry.record {
+                hidden.push(of);
+            }
+            path.push(entry.clone());
+            next = entry.parent;
+        }
+        path.retain(|entry| !hidden.contains(&entry.id));
+        path.reverse();
+        path
+    }
+
+    /// What was asked of the latest entry.
+    #[must_use]
+    pub fn last_durability(&self) -> Option<Durability> {
+        locked(&self.memory).entries.last().map(|(_, durability)| *durability)
+    }
+
+    fn add(&self, new: NewEntry) -> Result<EntryId, StoreError> {
+        let mut memory = locked(&self.memory);
+        let id = EntryId(i64::try_from(memory.entries.len()).unwrap_or(i64::MAX - 1) + 1);
+        let kept = memory.sessions.get_mut(&new.session).ok_or_else(unknown)?;
+        let parent = match new.parent {
+            Parent::Tip => kept.tip,
+            Parent::Start => None,
+            Parent::After(entry) => Some(entry),
+        };
+        kept.tip = Some(id);
+        let entry = Entry { id, parent, at_ms: new.at_ms, record: new.record };
+        if let Some(watcher) = &self.watcher {
+            watcher(&entry.record);
+        }
+        memory.entries.push((entry, new.durability));
+        Ok(id)
+    }
+}
+
+impl Memory {
+    fn entry(&self, id: EntryId) -> Option<&Entry> {
+        let at = usize::try_from(id.0).ok()?.checked_sub(1)?;
+        self.entries.get(at).map(|(entry, _)| entry)
+    }
+
+    fn begin(&mut self, tip: Option<EntryId>) -> SessionId {
+        let id = SessionId::new(format!("20260101-000000-{:06x}", self.sessions.len()));
+        self.sessions.insert(id.clone(), Kept { tip, held: false });
+        id
+    }
+
+    fn facts(&self, id: &SessionId) -> SessionFacts {
+        SessionFacts {
+            id: id.clone(),
+            project: "/".to_owned(),
+            title: String::new(),
+            created_ms: 0,
+            changed_ms: 0,
+            messages: 0,
+            bytes: 0,
+            usage: Usage::default(),
+            forked_from: None,
+            held_by: None,
+        }
+    }
+}
+
+fn unknown() -> StoreError {
+    StoreError::new(StoreErrorKind::NotFound, "there is no such session")
+}
+
+impl SessionStore for FakeStore {
+    fn begin(&self, _new: NewSession) -> Stored<'_, SessionId> {
+        Box::pin(self.fates.perform(|| Ok(locked(&self.memory).begin(None))))
+    }
+
+    fn append(&self, new: NewEntry) -> Stored<'_, EntryId> {
+        Box::pin(self.fates.perform(move || self.add(new)))
+    }
+
+    /// The whole path, whatever the limits.
+    fn load(&self, session: SessionId, _page: PageRequest) -> Stored<'_, Page> {
+        let entries = self.path(&session);
+        Box::pin(future::ready(Ok(Page { entries, earlier: None })))
+    }
+
+    fn facts(&self, session: SessionId) -> Stored<'_, SessionFacts> {
+        let memory = locked(&self.memory);
+        let known = memory.sessions.contains_key(&session);
+        let facts = if known { Ok(memory.facts(&session)) } else { Err(unknown()) };
+        Box::pin(future::ready(facts))
+    }
+
+    fn list(&self, max: usize) -> Stored<'_, Vec<SessionFacts>> {
+        let memory = locked(&self.memory);
+        let facts = memory.sessions.keys().take(max).map(|id| memory.facts(id)).collect();
+        Box::pin(future::ready(Ok(facts)))
+    }
+
+    /// Finds nothing.
+    fn search(&self, _query: String, _max: usize) -> Stored<'_, Vec<Hit>> {
+        Box::pin(future::ready(Ok(Vec::new())))
+    }
+
+    fn fork(&self, _session: SessionId, at: EntryId, _at_ms: i64) -> Stored<'_, SessionId> {
+        let id = locked(&self.memory).begin(Some(at));
+        Box::pin(future::ready(Ok(id)))
+    }
+
+    fn rename(&self, session: SessionId, title: String, at_ms: i64) -> Stored<'_, ()> {
+        let record = Record::Title { text: title };
+        let durability = Durability::Process;
+        let new = NewEntry { session, parent: Parent::Tip, at_ms, record, durability };
+        Box::pin(future::ready(self.add(new).map(|_| ())))
+    }
+
+    fn delete(&self, session: SessionId) -> Stored<'_, ()> {
+        let removed = locked(&self.memory).sessions.remove(&session);
+        Box::pin(future::ready(removed.map(|_| ()).ok_or_else(unknown)))
+    }
+
+    fn hold(&self, session: SessionId, _at_ms: i64) -> Stored<'_, Taken> {
+        Box::pin(self.fates.perform(move || {
+            let mut memory = locked(&self.memory);
+            memory.sessions.get_mut(&session).ok_or_else(unknown)?.held = true;
+            Ok(Taken::default())
+        }))
+    }
+
+    fn release(&self, session: SessionId) -> Stored<'_, ()> {
+        Box::pin(self.fates.perform(move || {
+            let mut memory = locked(&self.memory);
+            memory.sessions.get_mut(&session).ok_or_else(unknown)?.held = false;
+            Ok(())
+        }))
+    }
+}
+
+/// A shelf in memory.
+#[derive(Clone, Default)]
+pub struct FakeShelf {
+    results: Arc<Mutex<Vec<String>>>,
+    fates: Fates,
+}
+
+impl FakeShelf {
+    /// A shelf on which putting meets the fate that `script` gives it, by its number from 0.
+    pub fn fated(script: impl Fn(usize) -> Fate + Send + Sync + 'static) -> Self {
+        let fates = Fates { script: Some(Arc::new(script)), ..Fates::default() };
+        Self { fates, ..Self::default() }
+    }
+
+    /// What was put there, in order: `r1`, `r2`, …
+    #[must_use]
+    pub fn results(&self) -> Vec<String> {
+        locked(&self.results).clone()
+    }
+}
+
+impl Shelf for FakeShelf {
+    fn put(&self, text: String) -> Stored<'_, ResultId> {
+        Box::pin(self.fates.perform(move || {
+            let mut results = locked(&self.results);
+            results.push(text);
+            Ok(ResultId::new(format!("r{}", results.len())))
+        }))
+    }
+
+    fn read(&self, id: ResultId, from: u64, max_bytes: usize) -> Stored<'_, Stretch> {
+        let results = locked(&self.results);
+        let nth = id.as_str().strip_prefix('r').and_then(|nth| nth.parse::<usize>().ok());
+        let text = nth.and_then(|nth| results.get(nth.checked_sub(1)?));
+        let none =
+            || StoreError::new(StoreErrorKind::NotFound, format!("there is no result `{id}`"));
+        let stretch = text.map(|text| stretch(text, from, max_bytes)).ok_or_else(none);
+        Box::pin(future::ready(stretch))
+    }
+}
+
+fn stretch(text: &str, from: u64, max_bytes: usize) -> Stretch {
+    let total_bytes = text.len() as u64;
+    let from = text.floor_char_boundary(usize::try_from(from).unwrap_or(text.len()));
+    let rest = text.get(from..).unwrap_or_default();
+    let most = rest.get(..rest.floor_char_boundary(max_bytes)).unwrap_or_default();
+    let whole = if most.len() == rest.len() { None } else { most.rfind('\n').map(|end| end + 1) };
+    let part = most.get(..whole.unwrap_or(most.len())).unwrap_or(most);
+    let end = from + part.len();
+    let next = (end < text.len()).then_some(end as u64);
+    Stretch { text: part.to_owned(), next, total_bytes }
+}
+
+/// Keeps no files but the labels it was given.
+#[derive(Clone, Default)]
+pub struct FakeCheckpoints {
+    labels: Arc<Mutex<Vec<String>>>,
+    prepared: Arc<Mutex<usize>>,
+    fates: Fates,
+    delay: std::time::Duration,
+}
+
+impl FakeCheckpoints {
+    /// Keeping meets the fate that `script` gives it, by its number from 0.
+    pub fn fated(script: impl Fn(usize) -> Fate + Send + Sync + 'static) -> Self {
+        let fates = Fates { script: Some(Arc::new(script)), ..Fates::default() };
+        Self { fates, ..Self::default() }
+    }
+
+    /// Taking this long, in tokio's time.
+    #[must_use]
+    pub fn after(mut self, delay: std::time::Duration) -> Self {
+        self.delay = delay;
+        self
+    }
+
+    /// The labels of the states that were kept, in order.
+    #[must_use]
+    pub fn labels(&self) -> Vec<String> {
+        locked(&self.labels).clone()
+    }
+
+    /// How often it was told to prepare.
+    #[must_use]
+    pub fn prepared(&self) -> usize {
+        *locked(&self.prepared)
+    }
+}
+
+impl Checkpoints for FakeCheckpoints {
+    fn prepare(&self) {
+        *locked(&self.prepared) += 1;
+    }
+
+    fn keep(&self, label: String) -> BoxFuture<'_, Result<String, StoreError>> {
+        Box::pin(async move {
+            if !self.delay.is_zero() {
+                tokio::time::sleep(self.delay).await;
+            }
+            let note = || {
+                let mut labels = locked(&self.labels);
+                labels.push(label);
+                Ok(format!("state{}", labels.len()))
+            };
+            self.fates.perform(note).await
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn said(session: &SessionId, text: &str, parent: Parent) -> NewEntry {
+        NewEntry {
+            session: session.clone(),
+            parent,
+            at_ms: 0,
+            record: Record::Title { text: text.to_owned() },
+            durability: Durability::Process,
+        }
+    }
+
+    #[tokio::test]
+    async fn a_store_keeps_a_tree_and_fails_when_told() {
+        let fate =
+            |nth| if nth == 2 { Fate::FailsAfter(StoreErrorKind::Full) } else { Fate::Works };
+        let store = FakeStore::fated(fate);
+        let session = store.begin(NewSession::default()).await.unwrap();
+        let first = store.append(said(&session, "a", Parent::Tip)).await.unwrap();
+        assert!(store.append(said(&session, "lost", Parent::Tip)).await.is_err());
+        let after = store.append(said(&session, "b", Parent::After(first))).await.unwrap();
+        let path: Vec<_> = store.survivor().path(&session).iter().map(|entry| entry.id).collect();
+        assert_eq!((path, store.calls()), (vec![first, after], 4));
+    }
+
+    #[tokio::test]
+    async fn a_shelf_is_read_by_whole_lines() {
+        let shelf = FakeShelf::default();
+        let id = shelf.put("one\ntwo\nthree".into()).await.unwrap();
+        let read = shelf.read(id.clone(), 0, 9).await.unwrap();
+        assert_eq!((read.text.as_str(), read.next), ("one\ntwo\n", Some(8)));
+        let rest = shelf.read(id, 8, 9).await.unwrap();
+        assert_eq!((rest.text.as_str(), rest.next, rest.total_bytes), ("three", None, 13));
+    }
+}

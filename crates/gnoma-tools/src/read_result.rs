@@ -1,0 +1,318 @@
+//! `read_result`: what was too large for the conversation and was put on the session's shelf.
+//!
+//! Nothing but the shelf can be named: handles are no paths. How much one call shows is bounded, and
+//! each answer says where the next begins.
+
+use std::sync::Arc;
+
+use gnoma_core::{
+    Tool, ToolCall, ToolCx, ToolOutcome, ToolSpec,
+    store::{READ_RESULT, ResultId, Shelf, StoreError},
+    tool::{Access, BoxFuture, Tier, Touches},
+};
+use grep_matcher::Matcher;
+use grep_regex::{RegexMatcher, RegexMatcherBuilder};
+use serde::Deserialize;
+
+use crate::args;
+
+/// Bytes shown when the call does not say.
+const DEFAULT_BYTES: usize = 8 * 1024;
+/// Most bytes one call shows.
+const MAX_BYTES: usize = 32 * 1024;
+/// Fewest bytes: a call always gets somewhere.
+const MIN_BYTES: usize = 256;
+/// Bytes taken from the shelf at a time while lines are looked for; a longer line is looked at in
+/// parts.
+const SEARCHED_AT_A_TIME: usize = 256 * 1024;
+/// Most bytes one call looks through.
+const MAX_SEARCHED_BYTES: u64 = 64 << 20;
+/// Bytes of one found line that are shown.
+const MAX_LINE_BYTES: usize = 400;
+/// Memory a compiled pattern may take.
+const MAX_PATTERN_BYTES: usize = 1 << 20;
+
+/// The tool, reading from one session's shelf.
+#[must_use]
+pub fn read_result(shelf: Arc<dyn Shelf>) -> Arc<dyn Tool> {
+    Arc::new(ReadResult { spec: spec(), shelf })
+}
+
+/// What a call asks for.
+#[derive(Deserialize)]
+struct Arguments {
+    id: String,
+    from: Option<u64>,
+    max: Option<usize>,
+    pattern: Option<String>,
+}
+
+struct ReadResult {
+    spec: ToolSpec,
+    shelf: Arc<dyn Shelf>,
+}
+
+impl Tool for ReadResult {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn run(&self, call: ToolCall, cx: ToolCx) -> BoxFuture<'static, ToolOutcome> {
+        let shelf = Arc::clone(&self.shelf);
+        Box::pin(async move {
+            let arguments = match args::read::<Arguments>(&call) {
+                Ok(arguments) => arguments,
+                Err(outcome) => return outcome,
+            };
+            tokio::select! {
+                biased;
+                () = cx.stop.cancelled() => ToolOutcome::Interrupted(String::new()),
+                outcome = read(&*shelf, arguments) => outcome,
+            }
+        })
+    }
+}
+
+fn spec() -> ToolSpec {
+    args::spec(
+        READ_RESULT,
+        Access::Read,
+        Touches::Nothing,
+        Tier::Full,
+        "Read a kept tool result by its handle, such as r1: a stretch of it, or its lines that match \
+         a regex.",
+        r#"{"type":"object","properties":{"id":{"type":"string"},"from":{"type":"integer","description":"byte to start at"},"max":{"type":"integer","description":"bytes to show, default 8192"},"pattern":{"type":"string","description":"only lines that match"}},"required":["id"]}"#,
+    )
+}
+
+async fn read(shelf: &dyn Shelf, arguments: Arguments) -> ToolOutcome {
+    let Arguments { id, from, max, pattern } = arguments;
+    let place = Place { shelf, id: ResultId::new(id), from: from.unwrap_or(0) };
+    let max = max.unwrap_or(DEFAULT_BYTES).clamp(MIN_BYTES, MAX_BYTES);
+    let answer = match pattern.filter(|pattern| !pattern.is_empty()) {
+        None => place.stretch(max).await,
+        Some(pattern) => match compile(&pattern) {
+            Ok(matcher) => place.lines(&matcher, max).await,
+            Err(why) => return ToolOutcome::failed(why),
+        },
+    };
+    match answer {
+        Ok(text) => ToolOutcome::done(text),
+        Err(error) => ToolOutcome::failed(format!(
+            "the result cannot be read: {}; if it is gone, make the call again that gave it",
+            error.sentence
+        )),
+    }
+}
+
+fn compile(pattern: &str) -> Result<RegexMatcher, String> {
+    let build = RegexMatcherBuilder::new().size_limit(MAX_PATTERN_BYTES).build(pattern);
+    build.map_err(|error| {
+        format!(
+            "`{pattern}` is no valid regular expression: {error}\nput `\\` before a character that \
+             is meant literally"
+        )
+    })
+}
+
+/// Where to read.
+struct Place<'a> {
+    shelf: &'a dyn Shelf,
+    id: ResultId,
+    from: u64,
+}
+
+impl Place<'_> {
+    /// A stretch as it is.
+    async fn stretch(self, max: usize) -> Result<String, StoreError> {
+        let Self { shelf, id, from } = self;
+        let stretch = shelf.read(id, from, max).await?;
+        let total = stretch.total_bytes;
+        if from >= total {
+            return Ok(format!("[there is nothing at {from}: the result has {total} bytes]"));
+        }
+        let line_end = if stretch.text.ends_with('\n') { "" } else { "\n" };
+        let text = stretch.text;
+        Ok(match stretch.next {
+            Some(next) => format!("{text}{line_end}[{total} bytes in all; go on with from={next}]"),
+            None => format!("{text}{line_end}[the end]"),
+        })
+    }
+
+    /// Lines that match, each with the byte it begins at.
+    async fn lines(self, matcher: &RegexMatcher, max: usize) -> Result<String, StoreError> {
+        let mut found = Found { matcher, max, text: String::new() };
+        let mut at = self.from;
+        let end = at.saturating_add(MAX_SEARCHED_BYTES);
+        loop {
+            let stretch = self.shelf.read(self.id.clone(), at, SEARCHED_AT_A_TIME).await?;
+            if let Some(full_at) = found.take(at, &stretch.text) {
+                return Ok(found.and(&format!("[more may match; go on with from={full_at}]")));
+            }
+            match stretch.next {
+                Some(next) if next <= at || next >= end => {
+                    return Ok(
+                        found.and(&format!("[searched up to {next}; go on with from={next}]"))
+                    );
+                }
+                Some(next) => at = next,
+                None if found.text.is_empty() => {
+                    return Ok(format!("no line matches from {} on", self.from));
+                }
+                None => return Ok(found.and("[the end]")),
+            }
+        }
+    }
+}
+
+/// Lines found so far.
+struct Found<'a> {
+    matcher: &'a RegexMatcher,
+    max: usize,
+    text: String,
+}
+
+impl Found<'_> {
+    /// Takes the matching lines of a stretch that begins at byte `at`; gives the byte of the first
+    /// for which there is no room.
+    fn take(&mut self, mut at: u64, stretch: &str) -> Option<u64> {
+        for line in stretch.split_inclusive('\n') {
+            let words = line.trim_end_matches(['\r', '\n']);
+            if self.matcher.is_match(words.as_bytes()).unwrap_or(false) {
+                let shown = words.get(..words.floor_char_boundary(MAX_LINE_BYTES)).unwrap_or(words);
+                let cut = if shown.len() < words.len() { "…" } else { "" };
+                let row = format!("{at}: {shown}{cut}\n");
+                // The first one is shown whatever its length: a call always gets somewhere.
+                if !self.text.is_empty() && self.text.len() + row.len() > self.max {
+                    return Some(at);
+                }
+                self.text.push_str(&row);
+            }
+            at += line.len() as u64;
+        }
+        None
+    }
+
+    fn and(self, last: &str) -> String {
+        self.text + last
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{future, sync::Mutex};
+
+    use gnoma_core::{
+        CallId, RawJson,
+        store::{StoreErrorKind, Stored, Stretch},
+        tool::Grant,
+    };
+    use serde_json::{Value, json};
+    use tokio::sync::mpsc;
+    use tokio_util::sync::CancellationToken;
+
+    use super::*;
+
+    /// One result, `r1`, given out by whole lines.
+    struct OneResult(Mutex<String>);
+
+    impl Shelf for OneResult {
+        fn put(&self, text: String) -> Stored<'_, ResultId> {
+            *self.0.lock().unwrap() = text;
+            Box::pin(future::ready(Ok(ResultId::new("r1"))))
+        }
+
+        fn read(&self, id: ResultId, from: u64, max_bytes: usize) -> Stored<'_, Stretch> {
+            let text = self.0.lock().unwrap();
+            let from = usize::try_from(from).unwrap().min(text.len());
+            let most = (from + max_bytes).min(text.len());
+            let end = match text[from..most].rfind('\n') {
+                Some(end) if most < text.len() => from + end + 1,
+                _ => most,
+            };
+            let stretch = Stretch {
+                text: text[from..end].to_owned(),
+                next: (end < text.len()).then_some(end as u64),
+                total_bytes: text.len() as u64,
+            };
+            let known = id.as_str() == "r1";
+            let none = StoreError::new(StoreErrorKind::NotFound, format!("there is no `{id}`"));
+            Box::pin(future::ready(if known { Ok(stretch) } else { Err(none) }))
+        }
+    }
+
+    async fn asked(text: &str, arguments: Value) -> ToolOutcome {
+        let tool = read_result(Arc::new(OneResult(Mutex::new(text.to_owned()))));
+        let arguments = RawJson::of(&arguments).unwrap();
+        let cx = ToolCx {
+            cwd: Arc::default(),
+            roots: Arc::default(),
+            grant: Grant::default(),
+            stop: CancellationToken::new(),
+            progress: mpsc::channel(1).0,
+        };
+        tool.run(ToolCall::new(CallId::new("c"), READ_RESULT, arguments), cx).await
+    }
+
+    async fn read_text(text: &str, arguments: Value) -> String {
+        let call = ToolCall::new(CallId::new("c"), READ_RESULT, RawJson::empty_object());
+        asked(text, arguments).await.into_result(&call).joined_text()
+    }
+
+    fn lines(count: usize) -> String {
+        (0..count).map(|n| format!("line {n:05}\n")).collect()
+    }
+
+    #[tokio::test]
+    async fn a_result_is_read_in_pieces_that_join_up() {
+        let text = lines(4_000);
+        let (mut read, mut from) = (String::new(), 0_u64);
+        loop {
+            let answer = read_text(&text, json!({"id": "r1", "from": from, "max": 9_000})).await;
+            assert!(answer.len() < 9_100);
+            let (piece, note) = answer.rsplit_once('[').unwrap();
+            read.push_str(piece);
+            match note.strip_suffix(']').unwrap().rsplit_once("from=") {
+                Some((_, next)) => from = next.parse().unwrap(),
+                None => break,
+            }
+        }
+        assert_eq!(read, text);
+        let beyond = read_text(&text, json!({"id": "r1", "from": 1_000_000})).await;
+        assert!(beyond.contains("has 44000 bytes"), "{beyond}");
+    }
+
+    #[tokio::test]
+    async fn lines_are_found_with_the_place_they_begin_at() {
+        let text = lines(40_000);
+        let found = read_text(&text, json!({"id": "r1", "pattern": "line 3[0]{4}$"})).await;
+        assert_eq!(found, "330000: line 30000\n[the end]");
+        let on = read_text(&text, json!({"id": "r1", "pattern": "line", "max": 300})).await;
+        assert!(on.len() < 400 && on.contains("more may match; go on with from="), "{on}");
+        let none = read_text(&text, json!({"id": "r1", "pattern": "word", "from": 11})).await;
+        assert_eq!(none, "no line matches from 11 on");
+    }
+
+    #[tokio::test]
+    async fn what_cannot_be_done_is_said() {
+        for (arguments, why) in [
+            (json!({"id": "../r1"}), "there is no `../r1`"),
+            (json!({"id": "r1", "pattern": "("}), "no valid regular expression"),
+            (json!({}), "do not fit"),
+        ] {
+            match asked("x", arguments).await {
+                ToolOutcome::Failed(output) => {
+                    assert!(format!("{:?}", output.parts).contains(why), "{output:?}");
+                }
+                other => panic!("{other:?}"),
+            }
+        }
+    }
+
+    #[test]
+    fn its_spec_is_short_json() {
+        let spec = spec();
+        assert!(spec.parameters.read::<Value>().unwrap()["properties"]["id"].is_object());
+        assert!(spec.description.len() + spec.parameters.get().len() <= 500);
+    }
+}

@@ -33,6 +33,9 @@ const LOG_KEPT_BYTES: i64 = 32 * 1024 * 1024;
 /// Where the schema's text stands at the latest.
 const MARK_WITHIN_BYTES: u64 = 64 * 1024;
 
+/// A file without tables is no longer than this.
+const NEW_FILE_BYTES: usize = 8 * 1024;
+
 /// Ending of the file that says a database is damaged.
 const DOUBT: &str = "doubt";
 
@@ -47,12 +50,9 @@ pub(crate) fn open(options: &Options) -> Result<(Connection, Option<Rescued>)> {
     if !path.exists() {
         salvage::adopt(&path)?;
     }
-    match look_at(&path)? {
-        Found::Nothing => make_file(&path)?,
-        Found::Ours if beside(&path, DOUBT).exists() => return rescue(options, &path),
-        Found::Ours => {}
-        Found::Foreign => return Err(foreign(&path)),
-        Found::Broken => return rescue(options, &path),
+    make_file(&path)?;
+    if beside(&path, DOUBT).exists() {
+        return rescue(options, &path);
     }
     match open_sound(options, &path) {
         Err(error) if error.kind == StoreErrorKind::Damaged => rescue(options, &path),
@@ -60,7 +60,11 @@ pub(crate) fn open(options: &Options) -> Result<(Connection, Option<Rescued>)> {
     }
 }
 
+/// Recovers what is readable; a file that was never ours is refused.
 fn rescue(options: &Options, path: &Path) -> Result<(Connection, Option<Rescued>)> {
+    if !is_ours(path)? {
+        return Err(foreign(path));
+    }
     let rescued = salvage::rescue(options, path)?;
     let connection = open_sound(options, path)?;
     let doubt = beside(path, DOUBT);
@@ -113,17 +117,19 @@ pub(crate) fn check(connection: &Connection) -> Result<()> {
     if answer == "ok" { Ok(()) } else { Err(damaged(&answer)) }
 }
 
-/// A connection with our settings. The file must exist.
+/// A connection with our settings. The file must exist; one that is not plainly ours counts as
+/// damaged and is left as it is.
 pub(crate) fn connect(path: &Path, patience: Duration, journal: Journal) -> Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags).explain()?;
     connection.busy_timeout(patience).explain()?;
+    recognise(&connection)?;
     connection.set_prepared_statement_cache_capacity(64);
     if fs::metadata(path).is_ok_and(|facts| facts.len() == 0) {
         // Room of deleted sessions can be given back later. Must be said before the first page.
         connection.pragma_update(None, "auto_vacuum", "INCREMENTAL").explain()?;
     }
-    set_journal(&connection, journal, patience)?;
+    let has_log = set_journal(&connection, journal, patience)?;
     for (name, value) in [
         ("wal_autocheckpoint", LOG_PAGES),
         ("journal_size_limit", LOG_KEPT_BYTES),
@@ -137,13 +143,34 @@ pub(crate) fn connect(path: &Path, patience: Duration, journal: Journal) -> Resu
             .or_else(no_answer)
             .explain()?;
     }
-    connection.pragma_update(None, "synchronous", "NORMAL").explain()?;
+    // A log is flushed when it is asked for and before it is worked in; without one it is the
+    // commit that must.
+    let synchronous = if has_log { "NORMAL" } else { "FULL" };
+    connection.pragma_update(None, "synchronous", synchronous).explain()?;
     // What is deleted is overwritten where that costs no further write.
     connection
         .pragma_update_and_check(None, "secure_delete", "FAST", |_| Ok(()))
         .or_else(no_answer)
         .explain()?;
     Ok(connection)
+}
+
+/// Asks the open database and not the file: whoever opens and closes a file takes away the locks
+/// that other connections of the same process have on it.
+fn recognise(connection: &Connection) -> Result<()> {
+    let number: i32 =
+        connection.pragma_query_value(None, "application_id", |row| row.get(0)).explain()?;
+    if number == schema::APPLICATION_ID {
+        return Ok(());
+    }
+    let tables: i64 = connection
+        .query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))
+        .explain()?;
+    // A process may have died between making the file and its tables.
+    if number == 0 && tables == 0 {
+        return Ok(());
+    }
+    Err(damaged("it does not say that it is gnoma's"))
 }
 
 fn no_answer(error: rusqlite::Error) -> rusqlite::Result<()> {
@@ -153,8 +180,9 @@ fn no_answer(error: rusqlite::Error) -> rusqlite::Result<()> {
     }
 }
 
-/// The database's own waiting does not cover a change of journal.
-fn set_journal(connection: &Connection, journal: Journal, patience: Duration) -> Result<()> {
+/// Whether there is a write-ahead log now. The database's own waiting does not cover a change of
+/// journal.
+fn set_journal(connection: &Connection, journal: Journal, patience: Duration) -> Result<bool> {
     let mut waits = Waits::new(patience);
     loop {
         let set = match journal {
@@ -167,7 +195,7 @@ fn set_journal(connection: &Connection, journal: Journal, patience: Duration) ->
             Journal::Rollback => set_journal_once(connection, "TRUNCATE"),
         };
         match set.explain() {
-            Ok(_) => return Ok(()),
+            Ok(mode) => return Ok(mode == "wal"),
             Err(error) if error.kind == StoreErrorKind::Busy && waits.wait() => {}
             Err(error) => return Err(error),
         }
@@ -229,8 +257,16 @@ pub(crate) fn private_file(path: &Path) -> io::Result<File> {
     OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(path)
 }
 
+/// Makes the database's file, unless it is there.
 fn make_file(path: &Path) -> Result<()> {
-    private_file(path).map(drop).map_err(|error| from_io("cannot make", path, &error))
+    match fs::symlink_metadata(path) {
+        Ok(facts) if facts.is_file() => Ok(()),
+        Ok(_) => Err(foreign(path)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            private_file(path).map(drop).map_err(|error| from_io("cannot make", path, &error))
+        }
+        Err(error) => Err(from_io("cannot read", path, &error)),
+    }
 }
 
 /// Takes the lock file. Where the file system has no locks one goes on without.
@@ -251,52 +287,30 @@ fn lock(path: &Path, patience: Duration) -> Result<File> {
     }
 }
 
-enum Found {
-    Nothing,
-    Ours,
-    Foreign,
-    /// Ours once, but not readable as a database.
-    Broken,
-}
-
-fn look_at(path: &Path) -> Result<Found> {
-    let unreadable = |error: io::Error| from_io("cannot read", path, &error);
-    let facts = match fs::symlink_metadata(path) {
-        Ok(facts) => facts,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Found::Nothing),
-        Err(error) => return Err(unreadable(error)),
-    };
-    if !facts.is_file() {
-        return Ok(Found::Foreign);
-    }
+/// Whether a file that cannot be used was ours once, by its bytes.
+fn is_ours(path: &Path) -> Result<bool> {
     let mut head = Vec::new();
-    let file = File::open(path).map_err(unreadable)?;
-    file.take(MARK_WITHIN_BYTES).read_to_end(&mut head).map_err(unreadable)?;
-    Ok(judge(&head))
+    let file = File::open(path).map_err(|error| from_io("cannot read", path, &error))?;
+    file.take(MARK_WITHIN_BYTES)
+        .read_to_end(&mut head)
+        .map_err(|error| from_io("cannot read", path, &error))?;
+    Ok(bears_our_marks(&head))
 }
 
-fn judge(head: &[u8]) -> Found {
-    if head.is_empty() {
-        return Found::Ours;
-    }
-    let sound = head.starts_with(MAGIC);
+fn bears_our_marks(head: &[u8]) -> bool {
     let application = head
         .get(68..72)
         .map(|bytes| bytes.iter().fold(0_i32, |id, byte| (id << 8) | i32::from(*byte)));
-    let marked = contains(head, schema::MARK.as_bytes());
     match application {
-        Some(schema::APPLICATION_ID) if sound => Found::Ours,
+        Some(schema::APPLICATION_ID) => true,
+        _ if contains(head, schema::MARK.as_bytes()) => true,
         // A process died between making the file and its tables: the log may hold them.
-        Some(0) if sound && !has_tables(head) => Found::Ours,
-        Some(schema::APPLICATION_ID) => Found::Broken,
-        _ if marked => Found::Broken,
-        None if MAGIC.starts_with(head) || sound => Found::Broken,
-        _ => Found::Foreign,
+        Some(0) if head.starts_with(MAGIC) => {
+            head.len() <= NEW_FILE_BYTES && !contains(head, b"CREATE ")
+        }
+        Some(_) => false,
+        None => MAGIC.starts_with(head) || head.starts_with(MAGIC),
     }
-}
-
-fn has_tables(head: &[u8]) -> bool {
-    contains(head, b"CREATE ")
 }
 
 fn contains(haystack: &[u8], needle: &[u8]) -> bool {

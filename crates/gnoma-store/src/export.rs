@@ -4,9 +4,11 @@
 mod html;
 mod markdown;
 
+use std::borrow::Cow;
+
 use gnoma_core::{
     Content, Message, ResultPart, Role, ToolCall,
-    store::{Entry, Record, SessionFacts},
+    store::{Entry, Record, ResultId, SessionFacts},
 };
 use serde::{Deserialize, Serialize};
 
@@ -33,6 +35,15 @@ pub(crate) struct LinesHead {
     pub(crate) facts: SessionFacts,
 }
 
+/// A large result among the JSON lines.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct ResultLine<'t> {
+    /// Its handle.
+    pub(crate) result: ResultId,
+    /// All of it.
+    pub(crate) text: Cow<'t, str>,
+}
+
 impl Format {
     /// What comes before the entries.
     #[must_use]
@@ -51,6 +62,15 @@ impl Format {
             Self::Markdown => blocks(&entry.record).iter().map(markdown::block).collect(),
             Self::Html => blocks(&entry.record).iter().map(html::block).collect(),
             Self::Lines => line(entry),
+        }
+    }
+
+    /// A large result that entries speak of by its handle; empty where the format leaves it out.
+    #[must_use]
+    pub fn result(self, id: &ResultId, text: &str) -> String {
+        match self {
+            Self::Markdown | Self::Html => String::new(),
+            Self::Lines => line(&ResultLine { result: id.clone(), text: Cow::Borrowed(text) }),
         }
     }
 

@@ -17,7 +17,7 @@ mod wire;
 
 use std::{collections::BTreeMap, fmt, path::Path};
 
-use gnoma_core::store::{Entry, StoreError, StoreErrorKind};
+use gnoma_core::store::{Entry, ResultId, StoreError, StoreErrorKind};
 
 use crate::error::Result;
 
@@ -35,8 +35,8 @@ pub enum Source {
     ClaudeCode,
     /// `~/.codex/sessions/**/rollout-*.jsonl` of Codex: one file.
     Codex,
-    /// `storage/session/<project>/<id>.json` of opencode: that file, with `storage/message` and
-    /// `storage/part` beside.
+    /// opencode: the file `opencode export <id>` writes, or of older versions
+    /// `storage/session/<project>/<id>.json`, with `storage/message` and `storage/part` beside.
     Opencode,
 }
 
@@ -49,6 +49,8 @@ pub struct Imported {
     pub project: Option<String>,
     /// A linear path, oldest first. Ids are the file's own and only tie entries to each other.
     pub entries: Vec<Entry>,
+    /// Large results that entries speak of by these handles.
+    pub results: Vec<(ResultId, String)>,
     /// What has no place here, by kind.
     pub skipped: BTreeMap<String, u64>,
 }

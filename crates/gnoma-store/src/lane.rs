@@ -1,27 +1,29 @@
-//! Threads that own a connection and work through a bounded queue.
-//!
-//! The writing lane takes all that waits into one transaction, so that many small appends share
-//! one commit; each job is undone alone when it fails. Answers are given after the commit.
+//! Threads that own a connection and work through a bounded queue: one that writes, others that
+//! only look. How writing is done is [`crate::writer`]'s.
 
 use std::{
+    sync::{
+        Arc,
+        mpsc::{self, Receiver, Sender},
+    },
     thread::{self, JoinHandle},
     time::Duration,
 };
 
 use gnoma_core::store::{Durability, StoreError, StoreErrorKind};
 use rusqlite::Connection;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
-use crate::error::{Explain, Result};
+use crate::{
+    error::{Explain, Result},
+    writer::{Upkeep, Writer},
+};
 
 /// Jobs that may wait; whoever brings one more waits with it.
 const QUEUE_JOBS: usize = 256;
 
-/// Most jobs that share a transaction.
-const BATCH_JOBS: usize = 64;
-
 /// A piece of work and the way to answer.
-trait Job: Send {
+pub(crate) trait Job: Send {
     /// What its transaction must survive.
     fn durability(&self) -> Durability;
     /// What needs no database and would only make others wait inside the transaction.
@@ -30,6 +32,19 @@ trait Job: Send {
     fn run(&mut self, connection: &Connection) -> Result<()>;
     /// Answers. Called once, after the commit.
     fn finish(self: Box<Self>, outcome: Result<()>);
+}
+
+/// A job on its way, with its place in the queue.
+pub(crate) struct Queued {
+    job: Box<dyn Job>,
+    _place: OwnedSemaphorePermit,
+}
+
+impl Queued {
+    /// The job; its place is free for another.
+    pub(crate) fn take(self) -> Box<dyn Job> {
+        self.job
+    }
 }
 
 struct Asked<P, W, I, T> {
@@ -74,40 +89,42 @@ where
 
 /// A thread with a connection.
 pub(crate) struct Lane {
-    queue: Option<mpsc::Sender<Box<dyn Job>>>,
+    queue: Option<Sender<Queued>>,
+    places: Arc<Semaphore>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Lane {
-    /// A lane whose jobs change the database. Before each transaction `may_write` is asked; at the
-    /// end `last` is called.
-    pub(crate) fn writing(
-        connection: Connection,
-        may_write: impl Fn() -> Result<()> + Send + 'static,
-        last: impl FnOnce(&Connection) + Send + 'static,
-    ) -> Result<Self> {
-        let (queue, mut jobs) = mpsc::channel::<Box<dyn Job>>(QUEUE_JOBS);
-        let thread = spawn("gnoma-store-writer", move || {
-            let mut writer = Writer { connection, may_write, flushes: false };
-            while let Some(first) = jobs.blocking_recv() {
-                writer.transact(batch(first, &mut jobs));
-            }
-            last(&writer.connection);
-        })?;
-        Ok(Self { queue: Some(queue), thread: Some(thread) })
+    /// A lane whose jobs change the database.
+    pub(crate) fn writing(connection: Connection, upkeep: impl Upkeep) -> Result<Self> {
+        Self::start("gnoma-store-writer", move |jobs| Writer::new(connection, upkeep).run(&jobs))
     }
 
-    /// A lane whose jobs only look.
-    pub(crate) fn reading(connection: Connection) -> Result<Self> {
-        let (queue, mut jobs) = mpsc::channel::<Box<dyn Job>>(QUEUE_JOBS);
-        let thread = spawn("gnoma-store-reader", move || {
-            while let Some(mut job) = jobs.blocking_recv() {
+    /// A lane whose jobs only look. It connects when there is something to look at.
+    pub(crate) fn reading(
+        connect: impl Fn() -> Result<Connection> + Send + 'static,
+    ) -> Result<Self> {
+        Self::start("gnoma-store-reader", move |jobs| {
+            let mut connection = None;
+            while let Ok(queued) = jobs.recv() {
+                let mut job = queued.take();
                 job.prepare();
-                let outcome = read(&connection, job.as_mut());
+                let outcome = connected(&mut connection, &connect)
+                    .and_then(|connection| read(connection, job.as_mut()));
                 job.finish(outcome);
             }
+        })
+    }
+
+    fn start(name: &str, body: impl FnOnce(Receiver<Queued>) + Send + 'static) -> Result<Self> {
+        let (queue, jobs) = mpsc::channel();
+        let thread = thread::Builder::new().name(name.to_owned()).spawn(move || body(jobs));
+        let thread = thread.map_err(|error| {
+            let sentence = format!("no thread for the session store: {error}");
+            StoreError::new(StoreErrorKind::Io, sentence)
         })?;
-        Ok(Self { queue: Some(queue), thread: Some(thread) })
+        let places = Arc::new(Semaphore::new(QUEUE_JOBS));
+        Ok(Self { queue: Some(queue), places, thread: Some(thread) })
     }
 
     /// Runs `work` on the lane's connection.
@@ -127,16 +144,17 @@ impl Lane {
         work: impl FnOnce(&Connection, I) -> Result<T> + Send + 'static,
     ) -> Result<T> {
         let (reply, answer) = oneshot::channel();
-        let job = Asked {
+        let job = Box::new(Asked {
             durability,
             prepare: Some(prepare),
             prepared: None,
             work: Some(work),
             value: None,
             reply,
-        };
+        });
+        let place = Arc::clone(&self.places).acquire_owned().await.map_err(|_| closed())?;
         let queue = self.queue.as_ref().ok_or_else(closed)?;
-        queue.send(Box::new(job)).await.map_err(|_| closed())?;
+        queue.send(Queued { job, _place: place }).map_err(|_| closed())?;
         answer.await.map_err(|_| closed())?
     }
 }
@@ -152,111 +170,32 @@ impl Drop for Lane {
     }
 }
 
-fn spawn(name: &str, body: impl FnOnce() + Send + 'static) -> Result<JoinHandle<()>> {
-    thread::Builder::new().name(name.to_owned()).spawn(body).map_err(|error| {
-        StoreError::new(StoreErrorKind::Io, format!("no thread for the session store: {error}"))
-    })
-}
-
-fn closed() -> StoreError {
+/// What is told when a lane has ended.
+pub(crate) fn closed() -> StoreError {
     StoreError::new(StoreErrorKind::Io, "the session store has ended")
 }
 
-fn batch(first: Box<dyn Job>, jobs: &mut mpsc::Receiver<Box<dyn Job>>) -> Vec<Box<dyn Job>> {
-    let mut batch = vec![first];
-    while batch.len() < BATCH_JOBS
-        && let Ok(next) = jobs.try_recv()
-    {
-        batch.push(next);
+fn connected<'c>(
+    slot: &'c mut Option<Connection>,
+    connect: &impl Fn() -> Result<Connection>,
+) -> Result<&'c Connection> {
+    match slot {
+        Some(connection) => Ok(connection),
+        None => connect().map(|connection| &*slot.insert(connection)),
     }
-    for job in &mut batch {
-        job.prepare();
-    }
-    batch
 }
 
 /// One look at the database is one moment of it.
 fn read(connection: &Connection, job: &mut dyn Job) -> Result<()> {
-    connection.execute_batch("BEGIN DEFERRED").explain()?;
+    execute(connection, "BEGIN DEFERRED")?;
     let outcome = job.run(connection);
-    let ended = connection.execute_batch("ROLLBACK").explain();
+    let ended = execute(connection, "ROLLBACK");
     outcome.and(ended)
 }
 
-struct Writer<M> {
-    connection: Connection,
-    may_write: M,
-    /// Commits wait for the disk now.
-    flushes: bool,
-}
-
-impl<M: Fn() -> Result<()>> Writer<M> {
-    fn transact(&mut self, mut batch: Vec<Box<dyn Job>>) {
-        let outcomes = self.run(&mut batch);
-        match outcomes {
-            Ok(outcomes) => {
-                for (job, outcome) in batch.into_iter().zip(outcomes) {
-                    job.finish(outcome);
-                }
-            }
-            Err(error) => {
-                for job in batch {
-                    job.finish(Err(error.clone()));
-                }
-            }
-        }
-    }
-
-    /// The outcome of each job; an error when nothing of the batch was kept.
-    fn run(&mut self, batch: &mut [Box<dyn Job>]) -> Result<Vec<Result<()>>> {
-        (self.may_write)()?;
-        let flush = batch.iter().any(|job| job.durability() == Durability::Disk);
-        self.set_flushing(flush)?;
-        self.connection.execute_batch("BEGIN IMMEDIATE").explain()?;
-        let mut outcomes = Vec::with_capacity(batch.len());
-        for job in batch {
-            match alone(&self.connection, job.as_mut()) {
-                Ok(outcome) => outcomes.push(outcome),
-                Err(error) => return Err(self.give_up(error)),
-            }
-        }
-        match self.connection.execute_batch("COMMIT").explain() {
-            Ok(()) => Ok(outcomes),
-            Err(error) => Err(self.give_up(error)),
-        }
-    }
-
-    fn give_up(&self, error: StoreError) -> StoreError {
-        if !self.connection.is_autocommit() {
-            // The error that led here is the one to tell.
-            drop(self.connection.execute_batch("ROLLBACK"));
-        }
-        error
-    }
-
-    fn set_flushing(&mut self, flush: bool) -> Result<()> {
-        if self.flushes != flush {
-            let mode = if flush { "FULL" } else { "NORMAL" };
-            self.connection.pragma_update(None, "synchronous", mode).explain()?;
-            self.flushes = flush;
-        }
-        Ok(())
-    }
-}
-
-/// Runs one job so that it can be undone alone. The outer error says that the whole transaction is
-/// gone.
-fn alone(connection: &Connection, job: &mut dyn Job) -> Result<Result<()>> {
-    connection.execute_batch("SAVEPOINT job").explain()?;
-    let outcome = job.run(connection);
-    if connection.is_autocommit() {
-        return Err(outcome.err().unwrap_or_else(closed));
-    }
-    if outcome.is_err() {
-        connection.execute_batch("ROLLBACK TO job").explain()?;
-    }
-    connection.execute_batch("RELEASE job").explain()?;
-    Ok(outcome)
+/// Runs a statement without values that is used again and again.
+pub(crate) fn execute(connection: &Connection, sql: &str) -> Result<()> {
+    connection.prepare_cached(sql).and_then(|mut run| run.execute([])).map(|_| ()).explain()
 }
 
 /// Waits a little longer each time, until `patience` is used up.

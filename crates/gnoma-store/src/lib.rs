@@ -4,7 +4,54 @@
 //! an append-only tree of entries, one writing thread with group commit, full-text search, and
 //! repair of whatever a crash left. [`checkpoint`] keeps the files of a workspace. Nothing here
 //! reads settings or the environment, and nothing is written that the caller's redaction has not
-//! seen.
+//! seen. Incognito has no store at all: nothing of it is opened or made.
+//!
+//! A program opens one store for its project, once, and shares it:
+//!
+//! ```
+//! # use std::{borrow::Cow, sync::Arc};
+//! # use gnoma_core::{Message, store::{
+//! #     Durability, NewEntry, NewSession, PageRequest, Parent, Record, SessionStore, Shelf,
+//! # }};
+//! # use gnoma_store::{Opened, Options, Store};
+//! # async fn example(folder: std::path::PathBuf, now_ms: i64) -> Result<(), gnoma_core::store::StoreError> {
+//! // One folder a profile. The last argument sees every string before it is written.
+//! let options = Options::new(folder, "/home/me/project", Arc::new(|_, text| Cow::Borrowed(text)));
+//! let Opened { store, rescued } = Store::open(options)?;
+//! if let Some(rescued) = rescued {
+//!     eprintln!("{rescued}");
+//! }
+//! let store = Arc::new(store);
+//!
+//! // A session begins with the first message. To go on with one instead, `hold` it, and tell the
+//! // person which calls were interrupted; when another process has it, offer to `fork` it.
+//! let session = store.begin(NewSession { at_ms: now_ms, title: None }).await?;
+//! store.hold(session.clone(), now_ms).await?;
+//! let message = Arc::new(Message::user_text("hello"));
+//! store
+//!     .append(NewEntry {
+//!         session: session.clone(),
+//!         parent: Parent::Tip,
+//!         at_ms: now_ms,
+//!         record: Record::Message(message),
+//!         // At a turn's end: `Durability::Disk`.
+//!         durability: Durability::Process,
+//!     })
+//!     .await?;
+//!
+//! // A large tool result goes to the shelf before the tool message that speaks of it is appended.
+//! let shelf = store.shelf(session.clone());
+//! let handle = shelf.put("many lines".to_owned()).await?;
+//! let first_lines = shelf.read(handle, 0, 16 * 1024).await?;
+//!
+//! let screenful = PageRequest { tip: None, max_entries: 200, max_bytes: 1024 * 1024 };
+//! let page = store.load(session, screenful).await?;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! Errors are values: the turn goes on, the person is told the sentence once. Dropping the last
+//! `Arc` waits for what is queued and lets go of the holds.
 
 mod adopt;
 pub mod checkpoint;
@@ -15,6 +62,7 @@ mod ids;
 pub mod import;
 mod lane;
 mod lock;
+mod log;
 mod migrate;
 mod options;
 mod pairs;
@@ -26,10 +74,15 @@ mod salvage;
 mod schema;
 mod search;
 mod session;
+mod shelf;
 mod store;
 mod text;
+mod upkeep;
+mod words;
+mod writer;
 
 pub use options::{Journal, Options, Redact, Written, project_key};
 pub use retention::{Pruned, Retention};
 pub use salvage::Rescued;
+pub use shelf::SessionShelf;
 pub use store::{Opened, Store};

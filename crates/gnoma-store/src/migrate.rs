@@ -14,7 +14,7 @@ use crate::{
 type Step = fn(&Connection) -> Result<()>;
 
 /// Step `n` leads from version `n` to `n + 1`.
-const STEPS: [Step; 3] = [tree, words, holds];
+const STEPS: [Step; 4] = [tree, words, holds, results];
 
 /// Brings `connection` to today's version.
 pub(crate) fn forward(connection: &mut Connection) -> Result<()> {
@@ -70,6 +70,10 @@ fn tree(connection: &Connection) -> Result<()> {
 
 fn holds(connection: &Connection) -> Result<()> {
     connection.execute_batch(schema::HOLDS).explain()
+}
+
+fn results(connection: &Connection) -> Result<()> {
+    connection.execute_batch(schema::RESULTS).explain()
 }
 
 fn words(connection: &Connection) -> Result<()> {

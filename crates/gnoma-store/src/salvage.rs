@@ -4,6 +4,8 @@
 //! anything is renamed; a process that dies on the way leaves either the old state or a finished
 //! rescue that the next start adopts. Not for foreign files.
 
+mod results;
+
 use std::{
     collections::{HashMap, HashSet},
     fs,
@@ -23,6 +25,7 @@ use crate::{
     pairs::{self, Mend},
     path,
     session::{self, Prepared},
+    words,
 };
 
 /// Most ids that are tried one by one.
@@ -43,7 +46,7 @@ pub struct Rescued {
     pub sessions: u64,
     /// Entries in the new database.
     pub entries: u64,
-    /// Entries that could not be read.
+    /// Entries and large results that could not be read.
     pub lost: u64,
 }
 
@@ -183,11 +186,13 @@ fn build(options: &Options, source: &Path, target: &Path) -> Result<Rescued> {
     migrate::forward(&mut new)?;
     let transaction = new.transaction().explain()?;
     let size = fs::metadata(source).map_or(0, |facts| facts.len());
-    let found = match Connection::open(source) {
-        Ok(old) => read(&old, size),
-        Err(_) => Found::default(),
-    };
-    let rescued = write(options, &transaction, found)?;
+    let old = Connection::open(source).ok();
+    let found = old.as_ref().map(|old| read(old, size)).unwrap_or_default();
+    let mut rescued = write(options, &transaction, found)?;
+    if let Some(old) = &old {
+        rescued.lost += results::copy(old, &transaction, last_id(old, "result", "id", size))?;
+    }
+    words::follow_to_the_end(&transaction)?;
     transaction.commit().explain()?;
     new.close().map_err(|(_, error)| error).explain()?;
     Ok(rescued)

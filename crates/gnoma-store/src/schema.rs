@@ -64,3 +64,30 @@ CREATE TABLE hold (
 );
 CREATE INDEX session_by_change ON session(changed_ms);
 ";
+
+/// Version 4: large tool results, cut into compressed pieces, and how far the words are indexed.
+///
+/// A result belongs to the entry that first speaks of it, and until there is one to its session
+/// alone.
+pub(crate) const RESULTS: &str = "
+CREATE TABLE result (
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  session INTEGER NOT NULL REFERENCES session(number),
+  number INTEGER NOT NULL,
+  entry INTEGER,
+  bytes INTEGER NOT NULL
+);
+CREATE UNIQUE INDEX result_of_session ON result(session, number);
+CREATE INDEX result_of_entry ON result(entry);
+CREATE TABLE piece (
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  result INTEGER NOT NULL REFERENCES result(id) ON DELETE CASCADE,
+  start INTEGER NOT NULL,
+  body BLOB NOT NULL
+);
+CREATE UNIQUE INDEX piece_of_result ON piece(result, start);
+CREATE TABLE indexed (
+  up_to INTEGER NOT NULL
+);
+INSERT INTO indexed(up_to) SELECT coalesce(max(id), 0) FROM entry;
+";

@@ -1,7 +1,7 @@
 //! Sessions and their entries in SQL. Each function works inside a transaction of its caller.
 
 use gnoma_core::{
-    Usage,
+    Role, Usage,
     store::{
         EntryId, NewSession, Parent, Record, SessionFacts, SessionId, StoreError, StoreErrorKind,
     },
@@ -12,6 +12,7 @@ use crate::{
     error::{Explain, Result, damaged, not_found},
     ids,
     lock::{self, Hold, Identity},
+    shelf,
     text::{self, count, whole},
 };
 
@@ -27,7 +28,8 @@ pub(crate) struct Known {
     pub(crate) number: i64,
     /// Its latest entry.
     pub(crate) tip: Option<i64>,
-    fork_entry: Option<i64>,
+    /// Where it left the session it was forked from.
+    pub(crate) fork_entry: Option<i64>,
     untitled: bool,
 }
 
@@ -77,7 +79,6 @@ pub(crate) fn begin(connection: &Connection, project: &str, new: &NewSession) ->
 pub(crate) struct Prepared {
     record: Record,
     body: String,
-    words: Option<String>,
 }
 
 impl Prepared {
@@ -95,8 +96,7 @@ impl Prepared {
                 ),
             ));
         }
-        let words = text::searchable(&record);
-        Ok(Self { record, body, words })
+        Ok(Self { record, body })
     }
 
     /// The record as it is stored.
@@ -171,11 +171,8 @@ fn write(
         .and_then(|mut insert| insert.execute(params![id, known.number, parent, at_ms, new.body]))
         .explain()?;
     let id = connection.last_insert_rowid();
-    if let Some(words) = &new.words {
-        connection
-            .prepare_cached("INSERT INTO words(rowid, text) VALUES (?1, ?2)")
-            .and_then(|mut insert| insert.execute(params![id, words]))
-            .explain()?;
+    if matches!(&new.record, Record::Message(message) if message.role() == Role::Tool) {
+        shelf::bind(connection, known.number, id)?;
     }
     count_in(connection, known, id, at_ms, new)?;
     Ok(id)
@@ -336,9 +333,16 @@ fn remove_unshared(connection: &Connection, number: i64) -> Result<()> {
          UNION SELECT entry.parent FROM kept JOIN entry ON entry.id = kept.id \
          WHERE entry.parent IS NOT NULL) \
          SELECT id FROM entry WHERE session = ?1 AND id NOT IN (SELECT id FROM kept)";
-    for table in ["DELETE FROM words WHERE rowid IN", "DELETE FROM entry WHERE id IN"] {
+    for table in [
+        "DELETE FROM result WHERE entry IN",
+        "DELETE FROM words WHERE rowid IN",
+        "DELETE FROM entry WHERE id IN",
+    ] {
         connection.execute(&format!("{table} ({UNSHARED})"), [number]).explain()?;
     }
+    connection
+        .execute("DELETE FROM result WHERE session = ?1 AND entry IS NULL", [number])
+        .explain()?;
     connection
         .execute(
             "DELETE FROM session WHERE number = ?1 \

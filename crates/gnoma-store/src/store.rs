@@ -3,14 +3,14 @@
 use std::{
     path::{Path, PathBuf},
     sync::{
-        Arc,
+        Arc, OnceLock,
         atomic::{AtomicUsize, Ordering},
     },
 };
 
 use gnoma_core::store::{
-    Durability, EntryId, Hit, NewEntry, NewSession, Page, PageRequest, SessionFacts, SessionId,
-    SessionStore, StoreErrorKind, Stored, Taken,
+    Durability, Entry, EntryId, Hit, NewEntry, NewSession, Page, PageRequest, ResultId,
+    SessionFacts, SessionId, SessionStore, StoreErrorKind, Stored, Stretch, Taken,
 };
 use rusqlite::Connection;
 
@@ -26,17 +26,23 @@ use crate::{
     salvage::Rescued,
     search,
     session::{self, Prepared},
+    shelf::{self, SessionShelf},
+    upkeep::Keeper,
+    words,
 };
 
 /// A slow search leaves one lane for the rest.
 const READING_LANES: usize = 2;
 
+/// Pieces of the index a search waits for; a store that is behind by more is searched as it is.
+const MOST_PIECES: usize = 10_000;
+
 /// For questions that bring no time along: whoever cannot be looked at counts as present.
-const NO_TIME: i64 = i64::MIN;
+pub(crate) const NO_TIME: i64 = i64::MIN;
 
 /// Sessions of one project in one SQLite file.
 pub struct Store {
-    readers: Vec<Lane>,
+    readers: [OnceLock<Lane>; READING_LANES],
     next_reader: AtomicUsize,
     writer: Lane,
     identity: Arc<Identity>,
@@ -64,22 +70,10 @@ impl Store {
         let token =
             connection.query_row("SELECT hex(randomblob(8))", [], |row| row.get(0)).explain()?;
         let identity = Arc::new(Identity::of_this_process(token));
-        let leaving = Arc::clone(&identity);
-        let (file, opened) = (path.clone(), db::identity(&path));
-        let writer = Lane::writing(
-            connection,
-            move || db::still(&file, opened),
-            move |connection| {
-                // A hold that stays behind is taken over when this process is gone.
-                drop(lock::release_all(connection, &leaving));
-            },
-        )?;
-        let journal = db::journal_for(&options);
-        let readers = (0..READING_LANES)
-            .map(|_| Lane::reading(db::connect(&path, options.patience, journal)?))
-            .collect::<Result<Vec<_>>>()?;
+        let keeper = Keeper::new(path.clone(), Arc::clone(&identity));
+        let writer = Lane::writing(connection, keeper)?;
         let store = Self {
-            readers,
+            readers: Default::default(),
             next_reader: AtomicUsize::new(0),
             writer,
             identity,
@@ -113,15 +107,59 @@ impl Store {
         let (options, me) = (Arc::clone(&self.options), Arc::clone(&self.identity));
         let redact = Arc::clone(&options.redact);
         let title = imported.title.map(|title| redact::words(&*redact, &title));
-        let prepare = move || adopt::prepare(&*redact, imported.entries);
-        let work = move |connection: &Connection, entries| {
+        let (entries, results) = (imported.entries, imported.results);
+        let prepare = move || {
+            let pack = |(id, text): (ResultId, String)| Ok((id, shelf::prepare(&*redact, &text)?));
+            let results = results.into_iter().map(pack).collect::<Result<Vec<_>>>()?;
+            Ok((adopt::prepare(&*redact, entries)?, results))
+        };
+        let work = move |connection: &Connection, (entries, results): (Vec<Entry>, Vec<_>)| {
             let project = redact::words(&*options.redact, &options.project);
             let session = session::begin(connection, &project, &NewSession { at_ms, title })?;
+            shelf::adopt(connection, &session, &results)?;
             adopt::add(connection, &me, &session, entries)?;
             Ok(session)
         };
         let answer = self.writer.ask_prepared(Durability::Disk, prepare, work).await;
         self.heed(answer)
+    }
+
+    /// Where the large tool results of `session` go. There must be such a session when the first
+    /// is put: they are stored beside its entries, shared with forks that share the entry that
+    /// speaks of them, and go with the last of those.
+    #[must_use]
+    pub fn shelf(self: &Arc<Self>, session: SessionId) -> SessionShelf {
+        SessionShelf::new(Arc::clone(self), session)
+    }
+
+    /// The handles of the large results of `session`, for an export that keeps everything.
+    ///
+    /// # Errors
+    /// When there is no such session, or as the database's.
+    pub async fn results(&self, session: SessionId) -> Result<Vec<ResultId>> {
+        self.look(move |connection| shelf::list(connection, &session)).await
+    }
+
+    /// Keeps a large result.
+    pub(crate) async fn put_result(&self, session: SessionId, text: String) -> Result<ResultId> {
+        let (options, me) = (Arc::clone(&self.options), Arc::clone(&self.identity));
+        let prepare = move || shelf::prepare(&*options.redact, &text);
+        let work = move |connection: &Connection, packed: shelf::Packed| {
+            shelf::put(connection, &me, &session, &packed)
+        };
+        let answer = self.writer.ask_prepared(Durability::Process, prepare, work).await;
+        self.heed(answer)
+    }
+
+    /// Reads from a large result.
+    pub(crate) async fn read_result(
+        &self,
+        session: SessionId,
+        id: ResultId,
+        from: u64,
+        max_bytes: usize,
+    ) -> Result<Stretch> {
+        self.look(move |connection| shelf::read(connection, &session, &id, from, max_bytes)).await
     }
 
     /// Reads the whole database and says whether it is sound. When it is not, the next
@@ -137,10 +175,31 @@ impl Store {
         &self,
         work: impl FnOnce(&Connection) -> Result<T> + Send + 'static,
     ) -> Result<T> {
-        let turn = self.next_reader.fetch_add(1, Ordering::Relaxed);
-        let lane = self.readers.get(turn % READING_LANES).unwrap_or(&self.writer);
-        let answer = lane.ask(work).await;
+        let answer = self.reader()?.ask(work).await;
         self.heed(answer)
+    }
+
+    /// The reading lanes take turns; each is made when it is first needed.
+    fn reader(&self) -> Result<&Lane> {
+        let turn = self.next_reader.fetch_add(1, Ordering::Relaxed);
+        let Some(lane) = self.readers.get(turn % READING_LANES) else { return Ok(&self.writer) };
+        if let Some(lane) = lane.get() {
+            return Ok(lane);
+        }
+        let (path, options) = (self.path.clone(), Arc::clone(&self.options));
+        let made =
+            Lane::reading(move || db::connect(&path, options.patience, db::journal_for(&options)))?;
+        Ok(lane.get_or_init(|| made))
+    }
+
+    /// Brings the index up to date. Where that cannot be done, what is indexed is searched.
+    async fn index(&self) -> Result<()> {
+        for _ in 0..MOST_PIECES {
+            if !self.look(words::is_behind).await? || self.change(words::follow).await.is_err() {
+                break;
+            }
+        }
+        Ok(())
     }
 
     async fn change<T: Send + 'static>(
@@ -201,7 +260,10 @@ impl SessionStore for Store {
     }
 
     fn search(&self, query: String, max: usize) -> Stored<'_, Vec<Hit>> {
-        Box::pin(self.look(move |connection| search::search(connection, &query, max)))
+        Box::pin(async move {
+            self.index().await?;
+            self.look(move |connection| search::search(connection, &query, max)).await
+        })
     }
 
     fn fork(&self, session: SessionId, at: EntryId, at_ms: i64) -> Stored<'_, SessionId> {

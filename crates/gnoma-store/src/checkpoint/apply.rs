@@ -9,8 +9,8 @@ use std::{
 
 use rustix::{
     fs::{
-        AtFlags, Mode, OFlags, RawMode, fchmod, linkat, mkdirat, openat, renameat, statat,
-        symlinkat, unlinkat,
+        AtFlags, Mode, OFlags, RawMode, fchmod, fstat, linkat, mkdirat, openat, readlinkat,
+        renameat, statat, symlinkat, unlinkat,
     },
     io::Errno,
 };
@@ -25,11 +25,9 @@ use super::{
     stamp::Stamp,
     state::{Entry, FileNode, Folder, Node, push_name},
     tree::{Item, Tree, UNFINISHED_PREFIX, is_unfinished},
+    unlock::OWNER_ALL,
     walk::{FOLDER_FLAGS, MAX_DEPTH},
 };
-
-/// What the owner needs to change a folder.
-const OWNER_ALL: u32 = 0o700;
 
 /// What was done so far.
 #[derive(Default)]
@@ -120,7 +118,7 @@ impl<'a> Apply<'a> {
                 self.file(here, name, file, hash, *mode);
                 Ok(())
             }
-            (Some(Node::Link { target: now, .. }), Item::Link { target }) if **now == **target => {
+            (Some(Node::Link { target: now }), Item::Link { target }) if **now == **target => {
                 Ok(())
             }
             (Some(Node::Folder(_)), Item::File { .. } | Item::Link { .. })
@@ -181,9 +179,14 @@ impl<'a> Apply<'a> {
             }
         };
         if is_other {
+            let spent = self.spent.len();
             self.open_up(&fd, now.stamp.mode);
             let target = load(self.objects, hash)?;
             self.folder(Here { fd: &fd, now, depth: here.depth + 1 }, &target)?;
+            if mode & OWNER_ALL != OWNER_ALL {
+                // Afterwards nobody could unlink anything there.
+                self.unlink_spent(&fd, spent);
+            }
         }
         if let Err(refused) = fchmod(&fd, Mode::from_raw_mode(mode as RawMode)) {
             self.left(refusal(refused));
@@ -225,19 +228,12 @@ impl<'a> Apply<'a> {
 
     /// Whether a file or link is still what was kept; else it is left.
     fn is_unchanged(&mut self, here: Here<'_>, name: &[u8], node: &Node) -> bool {
-        let known = match node {
-            Node::File(file) => &file.stamp,
-            Node::Link { stamp, .. } => stamp,
+        let same = match node {
+            Node::File(file) => is_same_file(here.fd, name, &file.stamp),
+            Node::Link { target } => readlinkat(here.fd, name, Vec::new())
+                .is_ok_and(|found| found.as_bytes() == &**target),
             Node::Folder(_) | Node::Unsaved(_) => return false,
         };
-        let same = statat(here.fd, name, AtFlags::SYMLINK_NOFOLLOW).is_ok_and(|stat| {
-            let stamp = Stamp::of(&stat);
-            // Of a file with several names one was perhaps just replaced, which changes the others.
-            let counted = known.links > 1
-                && (stamp.device, stamp.inode, stamp.size, stamp.modified_ns)
-                    == (known.device, known.inode, known.size, known.modified_ns);
-            counted || stamp == *known
-        });
         if !same {
             self.left(LeftWhy::Changed);
         }
@@ -331,16 +327,28 @@ impl<'a> Apply<'a> {
         let unfinished = unfinished_name();
         let linked = open_parent(root, source).and_then(|(from, from_name)| {
             let (to, to_name) = open_parent(root, path)?;
-            linkat(&from, from_name, &to, &unfinished, AtFlags::empty())?;
-            let renamed = renameat(&to, &unfinished, &to, to_name);
-            // Renaming onto another name of the same file does nothing at all.
-            let _ = unlinkat(&to, &unfinished, AtFlags::empty());
-            renamed
+            opened_up(&to, || {
+                linkat(&from, from_name, &to, &unfinished, AtFlags::empty())?;
+                let renamed = renameat(&to, &unfinished, &to, to_name);
+                // Renaming onto another name of the same file does nothing at all.
+                let _ = unlinkat(&to, &unfinished, AtFlags::empty());
+                renamed
+            })
         });
         if let Err(refused) = linked {
             self.path = path.to_vec();
             self.left(refusal(refused));
             self.path.clear();
+        }
+    }
+
+    /// Unlinks what was replaced in this folder and below since there were `before` of them.
+    fn unlink_spent(&mut self, fd: &OwnedFd, before: usize) {
+        for path in self.spent.split_off(before.min(self.spent.len())) {
+            let below = path.get(self.path.len() + 1..).unwrap_or_default();
+            if let Ok((folder, name)) = open_parent(fd, below) {
+                let _ = unlinkat(&folder, name, AtFlags::empty());
+            }
         }
     }
 
@@ -357,6 +365,29 @@ impl<'a> Apply<'a> {
     fn left(&mut self, why: LeftWhy) {
         self.done.left.push(Left { path: OsStr::from_bytes(&self.path).into(), why });
     }
+}
+
+/// Changes a folder that its owner may be kept from changing.
+fn opened_up(folder: &OwnedFd, act: impl FnOnce() -> Result<(), Errno>) -> Result<(), Errno> {
+    let mode = Stamp::of(&fstat(folder)?).mode;
+    if mode & OWNER_ALL == OWNER_ALL {
+        return act();
+    }
+    fchmod(folder, Mode::from_raw_mode((mode | OWNER_ALL) as RawMode))?;
+    let done = act();
+    fchmod(folder, Mode::from_raw_mode(mode as RawMode))?;
+    done
+}
+
+fn is_same_file(folder: &OwnedFd, name: &[u8], known: &Stamp) -> bool {
+    statat(folder, name, AtFlags::SYMLINK_NOFOLLOW).is_ok_and(|stat| {
+        let stamp = Stamp::of(&stat);
+        // Of a file with several names one was perhaps just replaced, which changes the others.
+        let counted = known.links > 1
+            && (stamp.device, stamp.inode, stamp.size, stamp.modified_ns)
+                == (known.device, known.inode, known.size, known.modified_ns);
+        counted || stamp == *known
+    })
 }
 
 fn refusal(errno: Errno) -> LeftWhy {
@@ -412,7 +443,10 @@ fn clone_into(_objects: &Objects, _hash: &Hash, _file: &File) -> bool {
 }
 
 /// Opens the folder of a path step by step, following no link; gives also the last name.
-fn open_parent<'p>(root: &OwnedFd, path: &'p [u8]) -> Result<(OwnedFd, &'p [u8]), Errno> {
+pub(super) fn open_parent<'p>(
+    root: &OwnedFd,
+    path: &'p [u8],
+) -> Result<(OwnedFd, &'p [u8]), Errno> {
     let mut folder = openat(root, ".", FOLDER_FLAGS, Mode::empty())?;
     let mut names = path.split(|byte| *byte == b'/').peekable();
     while let Some(name) = names.next() {

@@ -42,6 +42,19 @@ pub enum ChangeKind {
     Kind,
 }
 
+impl ChangeKind {
+    /// The letter git's short status has for it: `A`, `D`, `M`, or `T` for another kind of thing.
+    #[must_use]
+    pub fn letter(self) -> char {
+        match self {
+            Self::Added => 'A',
+            Self::Removed => 'D',
+            Self::Edited | Self::Mode => 'M',
+            Self::Kind => 'T',
+        }
+    }
+}
+
 /// One side of a change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Side {

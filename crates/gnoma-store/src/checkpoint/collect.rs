@@ -39,6 +39,8 @@ pub struct Collected {
     pub freed_bytes: u64,
     /// Bytes of what is left.
     pub kept_bytes: u64,
+    /// Of these, what no snapshot needs and is only too young to be deleted.
+    pub young_bytes: u64,
     /// Objects that snapshots need.
     pub live_objects: usize,
 }
@@ -63,7 +65,7 @@ impl Vault {
         self.mark(&mut live)?;
         let oldest = SystemTime::now().checked_sub(self.0.options.grace);
         let mut plan = Plan::make(objects, &live.objects, oldest)?;
-        let written_bytes = self.copy(&mut plan)?;
+        let (young_bytes, written_bytes) = (plan.young_bytes, self.copy(&mut plan)?);
 
         let alone = lock::alone(&places.lock())?;
         self.mark(&mut live)?;
@@ -78,7 +80,7 @@ impl Vault {
         drop(alone);
         let freed_bytes = freed_bytes.saturating_sub(written_bytes);
         let kept_bytes = size(places)?;
-        Ok(Collected { freed_bytes, kept_bytes, live_objects: live.objects.len() })
+        Ok(Collected { freed_bytes, kept_bytes, young_bytes, live_objects: live.objects.len() })
     }
 
     /// Marks everything the records lead to; those seen before are passed over.
@@ -169,9 +171,12 @@ struct DoomedPack {
 }
 
 /// What is to be deleted.
+#[derive(Default)]
 struct Plan {
     packs: Vec<DoomedPack>,
     large: HashMap<Hash, (PathBuf, u64)>,
+    /// What is to go later.
+    young_bytes: u64,
 }
 
 impl Plan {
@@ -180,34 +185,53 @@ impl Plan {
         live: &HashSet<Hash>,
         oldest: Option<SystemTime>,
     ) -> Result<Self, Error> {
-        let (mut packs, mut small) = (Vec::new(), Vec::new());
-        for (path, name, bytes) in old_files(&objects.places.packs(), oldest)? {
-            let Some(index) = pack::read_index(&path)? else {
-                let (all, live) = (Vec::new(), Vec::new());
-                packs.push(DoomedPack { name, path, bytes, all, live });
-                continue;
-            };
-            let all = index.iter().map(|(hash, _)| *hash).collect();
-            let live: Vec<_> = index.into_iter().filter(|(hash, _)| live.contains(hash)).collect();
-            let live_bytes: u64 = live.iter().map(|(_, spot)| u64::from(spot.stored)).sum();
-            let doomed = DoomedPack { name, path, bytes, all, live };
-            if doomed.live.is_empty() || live_bytes < bytes / WORTH_REWRITING {
-                packs.push(doomed);
-            } else if bytes < SMALL_PACK_BYTES {
-                small.push(doomed);
-            }
+        let mut plan = Self::default();
+        let mut small = Vec::new();
+        for file in files(&objects.places.packs(), oldest)? {
+            plan.pack(file, live, &mut small)?;
         }
         if small.len() >= MANY_SMALL_PACKS {
-            packs.append(&mut small);
+            plan.packs.append(&mut small);
         }
-        let mut large = HashMap::new();
-        for (path, name, bytes) in old_files(&objects.places.loose(), oldest)? {
-            let stem = name.split('.').next().unwrap_or_default();
-            if let Some(hash) = Hash::parse(stem).filter(|hash| !live.contains(hash)) {
-                large.insert(hash, (path, bytes));
+        for file in files(&objects.places.loose(), oldest)? {
+            let stem = file.name.split('.').next().unwrap_or_default();
+            let Some(hash) = Hash::parse(stem).filter(|hash| !live.contains(hash)) else {
+                continue;
+            };
+            if file.is_old {
+                plan.large.insert(hash, (file.path, file.bytes));
+            } else {
+                plan.young_bytes += file.bytes;
             }
         }
-        Ok(Self { packs, large })
+        Ok(plan)
+    }
+
+    /// Judges one pack.
+    fn pack(
+        &mut self,
+        file: Aged,
+        live: &HashSet<Hash>,
+        small: &mut Vec<DoomedPack>,
+    ) -> Result<(), Error> {
+        // One that is not whole holds nothing.
+        let index = pack::read_index(&file.path)?.unwrap_or_default();
+        let all = index.iter().map(|(hash, _)| *hash).collect();
+        let live: Vec<_> = index.into_iter().filter(|(hash, _)| live.contains(hash)).collect();
+        let live_bytes: u64 = live.iter().map(|(_, spot)| u64::from(spot.stored)).sum();
+        let Aged { path, name, bytes, is_old } = file;
+        let is_spent = live.is_empty() || live_bytes < bytes / WORTH_REWRITING;
+        if !is_old {
+            self.young_bytes += if is_spent { bytes.saturating_sub(live_bytes) } else { 0 };
+            return Ok(());
+        }
+        let doomed = DoomedPack { name, path, bytes, all, live };
+        if is_spent {
+            self.packs.push(doomed);
+        } else if bytes < SMALL_PACK_BYTES {
+            small.push(doomed);
+        }
+        Ok(())
     }
 
     /// Takes out what a snapshot taken meanwhile needs.
@@ -237,21 +261,26 @@ fn remove(path: &Path, bytes: u64) -> u64 {
     if std::fs::remove_file(path).is_ok() { bytes } else { 0 }
 }
 
-/// The files in a folder that are older than the grace period.
-fn old_files(
-    folder: &Path,
-    oldest: Option<SystemTime>,
-) -> Result<Vec<(PathBuf, String, u64)>, Error> {
-    let mut old = Vec::new();
+/// A file and whether it is older than the grace period.
+struct Aged {
+    path: PathBuf,
+    name: String,
+    bytes: u64,
+    is_old: bool,
+}
+
+fn files(folder: &Path, oldest: Option<SystemTime>) -> Result<Vec<Aged>, Error> {
+    let mut found = Vec::new();
     for name in names(folder)? {
         let path = folder.join(&name);
         let about = path.symlink_metadata().at("read", &path)?;
         let modified = about.modified().at("read", &path)?;
-        if about.is_file() && oldest.is_some_and(|oldest| modified <= oldest) {
-            old.push((path, name, about.len()));
+        if about.is_file() {
+            let is_old = oldest.is_some_and(|oldest| modified <= oldest);
+            found.push(Aged { path, name, bytes: about.len(), is_old });
         }
     }
-    Ok(old)
+    Ok(found)
 }
 
 /// Files of processes that were killed: nobody else is at work now, but a slow file system may still
@@ -260,12 +289,12 @@ const UNFINISHED_GRACE: Duration = Duration::from_secs(60);
 
 fn remove_unfinished(places: &Places, oldest: Option<SystemTime>) -> Result<u64, Error> {
     let recent = SystemTime::now().checked_sub(UNFINISHED_GRACE);
-    let files = old_files(&places.unfinished(), oldest.min(recent))?;
-    Ok(files.into_iter().map(|(path, _, bytes)| remove(&path, bytes)).sum())
+    let files = files(&places.unfinished(), oldest.min(recent))?;
+    Ok(files.iter().filter(|file| file.is_old).map(|file| remove(&file.path, file.bytes)).sum())
 }
 
 /// Bytes of all objects.
-pub(super) fn size(places: &Places) -> Result<u64, Error> {
+fn size(places: &Places) -> Result<u64, Error> {
     let mut bytes = 0;
     for folder in [places.packs(), places.loose()] {
         for entry in std::fs::read_dir(&folder).at("list", &folder)? {

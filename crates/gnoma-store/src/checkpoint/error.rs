@@ -5,6 +5,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use gnoma_core::store::{StoreError, StoreErrorKind};
+
 /// Why a checkpoint could not be taken, read or brought back.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -34,12 +36,27 @@ pub enum Error {
         /// Which, relative to the workspace.
         paths: Vec<PathBuf>,
     },
+    /// There are not so many states to go back to.
+    #[error("cannot go back so far: {}", states(*.0, "before the files as they are"))]
+    NothingBefore(usize),
+    /// There are not so many rewinds to take back.
+    #[error("cannot redo so much: {}", states(*.0, "that was rewound"))]
+    NothingAfter(usize),
     /// The caller asked to stop.
     #[error("stopped before the checkpoint was complete")]
     Cancelled,
     /// Another process is tidying up or restoring.
     #[error("another gnoma is working on these checkpoints; try again in a moment")]
     Busy,
+}
+
+/// How far one could have gone.
+fn states(count: usize, which: &str) -> String {
+    match count {
+        0 => format!("this session has no checkpoint {which}"),
+        1 => format!("this session has one checkpoint {which}"),
+        _ => format!("this session has {count} checkpoints {which}"),
+    }
 }
 
 /// How many paths a message names.
@@ -67,5 +84,73 @@ pub(super) trait At<T> {
 impl<T, E: Into<io::Error>> At<T> for Result<T, E> {
     fn at(self, what: &'static str, path: &Path) -> Result<T, Error> {
         self.map_err(|source| Error::Io { what, path: path.to_owned(), source: source.into() })
+    }
+}
+
+impl Error {
+    fn store_kind(&self) -> StoreErrorKind {
+        match self {
+            Self::Io { source, .. } => match source.kind() {
+                io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => StoreErrorKind::Full,
+                io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
+                    StoreErrorKind::ReadOnly
+                }
+                _ => StoreErrorKind::Io,
+            },
+            Self::Unknown(_) | Self::NothingBefore(_) | Self::NothingAfter(_) => {
+                StoreErrorKind::NotFound
+            }
+            Self::Damaged(_) => StoreErrorKind::Damaged,
+            Self::Newer(_) => StoreErrorKind::TooNew,
+            Self::Busy => StoreErrorKind::Busy,
+            Self::Conflict { .. } | Self::Cancelled => StoreErrorKind::Io,
+        }
+    }
+}
+
+/// In the port's terms: what happened, and what to do where there is something.
+impl From<Error> for StoreError {
+    fn from(error: Error) -> Self {
+        let kind = error.store_kind();
+        let sentence = match &kind {
+            StoreErrorKind::Full => format!(
+                "the disk is full, so the files as they are cannot be kept; free some space ({error})"
+            ),
+            StoreErrorKind::ReadOnly => format!(
+                "checkpoints cannot be kept or brought back here; check the permissions ({error})"
+            ),
+            StoreErrorKind::TooNew => format!("{error}; update this one to use it"),
+            _ => error.to_string(),
+        };
+        Self::new(kind, sentence)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn failures_say_what_to_do_and_of_which_kind_they_are() {
+        let io = |kind: io::ErrorKind| {
+            let place = Path::new("/vault/packs");
+            let failed: Result<(), Error> = Err(io::Error::from(kind)).at("write", place);
+            StoreError::from(failed.unwrap_err())
+        };
+        let told = [
+            (io(io::ErrorKind::StorageFull), StoreErrorKind::Full, "free some space"),
+            (io(io::ErrorKind::QuotaExceeded), StoreErrorKind::Full, "free some space"),
+            (io(io::ErrorKind::ReadOnlyFilesystem), StoreErrorKind::ReadOnly, "/vault/packs"),
+            (io(io::ErrorKind::PermissionDenied), StoreErrorKind::ReadOnly, "permissions"),
+            (io(io::ErrorKind::NotFound), StoreErrorKind::Io, "cannot write `/vault/packs`"),
+            (Error::Newer("/vault".into()).into(), StoreErrorKind::TooNew, "update"),
+            (Error::Busy.into(), StoreErrorKind::Busy, "try again"),
+            (Error::NothingBefore(0).into(), StoreErrorKind::NotFound, "no checkpoint before"),
+            (Error::NothingAfter(2).into(), StoreErrorKind::NotFound, "2 checkpoints"),
+        ];
+        for (error, kind, words) in told {
+            assert_eq!(error.kind, kind);
+            assert!(error.sentence.contains(words), "{}", error.sentence);
+        }
     }
 }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::record::SnapshotId;
+use super::{made::Made, record::SnapshotId};
 
 /// Which snapshots lie behind and ahead of the files as they are now.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -11,6 +11,9 @@ pub struct History {
     past: Vec<SnapshotId>,
     /// What was rewound; the last is the next to redo.
     future: Vec<SnapshotId>,
+    /// Of these, the states that rewinds set out from.
+    #[serde(default)]
+    rewound: Vec<SnapshotId>,
 }
 
 /// A way to go: which snapshot to restore, and how the history looks once that succeeded.
@@ -23,9 +26,41 @@ pub struct Step {
 }
 
 impl History {
+    /// The history that a session's snapshots, oldest first, tell of. A restore that was killed
+    /// counts as a step: what was there before it can be gone back to.
+    #[must_use]
+    pub fn replay<'a>(made: impl IntoIterator<Item = (&'a SnapshotId, &'a Made)>) -> Self {
+        let mut history = Self::default();
+        let mut begun = None;
+        for (id, made) in made {
+            match made {
+                Made::Restored { target, before } if begun.as_ref() == Some(before) => {
+                    begun = None;
+                    match history.step_to(target) {
+                        Some(step) => history = history.after(step, before.clone()),
+                        None => history.record(before.clone()),
+                    }
+                }
+                // What it kept before was pruned: nothing to come back to.
+                Made::Restored { .. } => {}
+                Made::Asked | Made::BeforeRestore { .. } => {
+                    begun.take().into_iter().for_each(|killed| history.record(killed));
+                    if *made == Made::Asked {
+                        history.record(id.clone());
+                    } else {
+                        begun = Some(id.clone());
+                    }
+                }
+            }
+        }
+        begun.into_iter().for_each(|killed| history.record(killed));
+        history
+    }
+
     /// A snapshot was taken before a step: it can be gone back to, and nothing can be redone.
     pub fn record(&mut self, id: SnapshotId) {
         self.future.clear();
+        self.rewound.clear();
         self.past.push(id);
     }
 
@@ -39,6 +74,12 @@ impl History {
     #[must_use]
     pub fn future(&self) -> &[SnapshotId] {
         &self.future
+    }
+
+    /// The states that rewinds set out from and that can still be redone, the next one last.
+    #[must_use]
+    pub fn rewound(&self) -> &[SnapshotId] {
+        &self.rewound
     }
 
     /// How to get to `id`; `None` when it lies on neither side.
@@ -70,9 +111,14 @@ impl History {
         } else {
             (&mut next.future, &mut next.past)
         };
-        to.push(now);
+        to.push(now.clone());
         let passed = from.split_off(from.len().saturating_sub(step.count.max(1)));
         to.extend(passed.into_iter().skip(1).rev());
+        if step.is_back {
+            next.rewound.push(now);
+        }
+        let future = &next.future;
+        next.rewound.retain(|id| future.contains(id));
         next
     }
 
@@ -80,6 +126,7 @@ impl History {
     pub fn retain(&mut self, exists: impl Fn(&SnapshotId) -> bool) {
         self.past.retain(&exists);
         self.future.retain(&exists);
+        self.rewound.retain(&exists);
     }
 }
 
@@ -96,6 +143,8 @@ mod tests {
     /// Files are a number; a history over them must behave like an editor's.
     struct Model {
         history: History,
+        /// As the vault keeps it; ids of restores lie above those of states.
+        records: Vec<(SnapshotId, Made)>,
         now: u64,
         /// What an editor would hold: every state, and where it stands.
         states: Vec<u64>,
@@ -109,7 +158,11 @@ mod tests {
             let target = self.history.target(step).cloned();
             assert_eq!(target.is_some(), count <= room);
             let Some(target) = target else { return };
-            self.history = self.history.after(step, id(self.now));
+            let before = id(self.now);
+            let kept = Made::BeforeRestore { target: target.clone() };
+            let made = Made::Restored { target: target.clone(), before: before.clone() };
+            self.records.extend([(before.clone(), kept), (id(u64::MAX), made)]);
+            self.history = self.history.after(step, before);
             self.at = if is_back { self.at - count } else { self.at + count };
             assert_eq!(target, id(self.states[self.at]));
             self.now = self.states[self.at];
@@ -119,12 +172,18 @@ mod tests {
     proptest! {
         #[test]
         fn steps_lead_where_an_editor_would(moves in proptest::collection::vec(0usize..9, 0..60)) {
-            let mut model =
-                Model { history: History::default(), now: 0, states: vec![0], at: 0 };
+            let mut model = Model {
+                history: History::default(),
+                records: Vec::new(),
+                now: 0,
+                states: vec![0],
+                at: 0,
+            };
             for (index, kind) in moves.into_iter().enumerate() {
                 match kind {
                     0..=3 => {
                         model.history.record(id(model.now));
+                        model.records.push((id(model.now), Made::Asked));
                         model.now = index as u64 + 1;
                         model.states.truncate(model.at + 1);
                         model.states.push(model.now);
@@ -133,6 +192,8 @@ mod tests {
                     4..=6 => model.step(true, kind - 3),
                     _ => model.step(false, kind - 6),
                 }
+                let replayed = History::replay(model.records.iter().map(|(id, made)| (id, made)));
+                prop_assert_eq!(&replayed, &model.history);
                 prop_assert_eq!(model.history.past().len(), model.at);
                 for (place, state) in model.states.iter().enumerate() {
                     let step = model.history.step_to(&id(*state));
@@ -143,5 +204,12 @@ mod tests {
                 }
             }
         }
+    }
+    #[test]
+    fn a_killed_restore_can_be_gone_back_from() {
+        let kept = Made::BeforeRestore { target: id(1) };
+        let records = [(id(1), Made::Asked), (id(2), kept)];
+        let history = History::replay(records.iter().map(|(id, made)| (id, made)));
+        assert_eq!(history.past(), [id(1), id(2)]);
     }
 }

@@ -95,6 +95,20 @@ impl Objects {
         Ok(())
     }
 
+    /// Reads what other processes added since, trees above all. Cheaper than
+    /// [`refresh`](Self::refresh), but does not notice what was deleted.
+    pub(super) fn find_new_packs(&self) -> Result<(), Error> {
+        let packs = self.places.packs();
+        for name in names(&packs)? {
+            if self.pack_number(&name).is_none()
+                && let Ok(Some(index)) = pack::read_index(&packs.join(&name))
+            {
+                self.add_pack(name, index);
+            }
+        }
+        Ok(())
+    }
+
     pub(super) fn contains(&self, hash: &Hash) -> bool {
         self.place(hash).is_some()
     }

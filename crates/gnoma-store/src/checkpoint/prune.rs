@@ -7,7 +7,7 @@ use std::{
 };
 
 use super::{
-    collect::{Collected, size},
+    collect::Collected,
     error::Error,
     record::{self, SnapshotId},
     vault::{Limits, SNAPSHOTS, Vault},
@@ -59,7 +59,9 @@ impl Vault {
         let mut collected = self.collect_garbage()?;
         let mut oldest = loose.into_iter();
         for _ in 0..MAX_ROUNDS {
-            if size(&self.0.objects.places)? <= limits.store_bytes || oldest.len() == 0 {
+            // What is too young to be deleted goes by itself; forgetting more would not help.
+            let wanted_bytes = collected.kept_bytes.saturating_sub(collected.young_bytes);
+            if wanted_bytes <= limits.store_bytes || oldest.len() == 0 {
                 break;
             }
             let part = oldest.len().div_ceil(PART);

@@ -15,6 +15,7 @@ use super::{
     codec::{Reader, put_bytes, put_number},
     error::{At, Error},
     hash::Hash,
+    made::Made,
     places::{Places, Unfinished},
 };
 
@@ -168,6 +169,11 @@ pub struct Snapshot {
     pub id: SnapshotId,
     /// What the caller called it.
     pub label: String,
+    /// The session it was taken for, as [`Workspace::set_session`](super::Workspace::set_session)
+    /// named it.
+    pub session: Option<String>,
+    /// What led to it.
+    pub made: Made,
     /// Files, links and folders that differ from the snapshot before.
     pub changed: usize,
     /// What was not kept; named up to a limit.
@@ -195,6 +201,8 @@ impl Snapshot {
             out.push(skipped.why.code());
             put_bytes(&mut out, skipped.path.as_os_str().as_bytes());
         }
+        put_bytes(&mut out, self.session.as_deref().unwrap_or_default().as_bytes());
+        self.made.put(&mut out);
         let digest = Hash::of(&out);
         out.extend_from_slice(&digest.0);
         out
@@ -220,7 +228,10 @@ impl Snapshot {
             let path = PathBuf::from(OsStr::from_bytes(reader.bytes()?));
             skipped.push(Skipped { path, why });
         }
-        Some(Self { id, label, changed, skipped, skipped_count, tree, links })
+        // The first records ended here.
+        let (session, made) =
+            if reader.is_done() { (None, Made::default()) } else { origin(&mut reader)? };
+        Some(Self { id, label, session, made, changed, skipped, skipped_count, tree, links })
     }
 
     /// Puts the record among the workspace's; `false` when the id is taken.
@@ -258,6 +269,12 @@ impl Snapshot {
     }
 }
 
+/// For which session a snapshot was taken, and why.
+fn origin(reader: &mut Reader<'_>) -> Option<(Option<String>, Made)> {
+    let session = String::from_utf8_lossy(reader.bytes()?).into_owned();
+    Some((Some(session).filter(|session| !session.is_empty()), Made::read(reader)?))
+}
+
 /// Cuts a label to what is kept.
 pub(super) fn clip_label(label: &str) -> String {
     let mut end = label.len().min(MAX_LABEL_BYTES);
@@ -286,11 +303,19 @@ mod tests {
     proptest! {
         #[test]
         fn records_are_read_as_written_and_torn_ones_refused(
-            label: String, changed: usize, linked: bool, cut in 1usize..60
+            label: String, session in "[a-z]{0,3}", changed: usize, linked: bool, made in 0..3,
+            cut in 1usize..60
         ) {
+            let id = SnapshotId::next(1 << 60, None, &label);
             let snapshot = Snapshot {
-                id: SnapshotId::next(1 << 60, None, &label),
+                id: id.clone(),
                 label: clip_label(&label),
+                session: Some(session).filter(|session| !session.is_empty()),
+                made: match made {
+                    0 => Made::Asked,
+                    1 => Made::BeforeRestore { target: id },
+                    _ => Made::Restored { target: id.clone(), before: id },
+                },
                 changed,
                 skipped: vec![Skipped { path: "a/b".into(), why: Why::Special }],
                 skipped_count: 9,

@@ -9,24 +9,27 @@ use std::{
     ffi::OsStr,
     os::unix::ffi::OsStrExt,
     path::PathBuf,
-    sync::atomic::AtomicBool,
+    sync::{Mutex, atomic::AtomicBool},
 };
 
 use super::{
-    apply::Apply,
+    apply::{Apply, open_parent},
     compare::{compare, find},
     error::Error,
     hash::Hash,
     links::Links,
     lock,
+    made::Made,
+    objects::hold,
     places::replace,
     record::{Snapshot, SnapshotId},
     tree::Item,
+    unlock::{OWNER_ALL, Unlocked, set_mode},
     vault::Session,
     workspace::{Scanned, State, Workspace},
 };
 
-/// What to do where a restore would overwrite what changed since the newest snapshot.
+/// What to do where a restore would overwrite what changed since the session's newest snapshot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Conflict {
     /// Change nothing and say which files.
@@ -62,6 +65,8 @@ pub struct Left {
 /// What a restore did.
 #[derive(Clone, Debug)]
 pub struct Restored {
+    /// What was brought back.
+    pub target: SnapshotId,
     /// The files as they were before; restoring it undoes this.
     pub before: SnapshotId,
     /// The files as they are now.
@@ -70,14 +75,16 @@ pub struct Restored {
     pub written: usize,
     /// Files, links and folders that were removed.
     pub removed: usize,
-    /// What had changed since the newest snapshot and was overwritten; it is in `before`.
+    /// What had changed since the session's newest snapshot and was overwritten: the person's work,
+    /// or another session's. It is in `before`.
     pub theirs: Vec<PathBuf>,
     /// What is not as the snapshot has it.
     pub left: Vec<Left>,
 }
 
 impl Workspace {
-    /// Makes the files what they were at `id`.
+    /// Makes the files what they were at `id`. What a command closed to its owner is opened for that,
+    /// kept, and brought back; where nothing is restored it is closed again.
     ///
     /// # Errors
     ///
@@ -90,15 +97,35 @@ impl Workspace {
         let _alone = lock::alone(&self.restore_lock())?;
         self.vault.0.objects.refresh()?;
         let target = self.get(id)?;
-        let last = self.newest()?;
-        self.clean_up(&mut state, &session)?;
-        let now = self.scan(&mut state, &session, &AtomicBool::new(false))?;
+        let unlocked = Mutex::default();
+        let restored = self.restore_open(&mut state, &session, &target, conflict, &unlocked);
+        if restored.is_err() {
+            self.lock_again(&hold(&unlocked), None);
+        }
+        restored
+    }
+
+    /// Restores, opening up what is closed.
+    fn restore_open(
+        &self,
+        state: &mut State,
+        session: &Session,
+        target: &Snapshot,
+        conflict: Conflict,
+        unlocked: &Mutex<Vec<Unlocked>>,
+    ) -> Result<Restored, Error> {
+        let last = self.newest_own()?;
+        self.unlock_root();
+        self.clean_up(state, session)?;
+        let now = self.scan_closed(state, session, unlocked)?;
         let theirs = self.theirs(last.as_ref(), now.tree, target.tree)?;
         if conflict == Conflict::Refuse && !theirs.is_empty() {
             return Err(Error::Conflict { paths: theirs });
         }
-        let (forced, target_links) = self.links(now, &target)?;
-        let before = self.record(&mut state, &format!("before restoring {id}"), now)?.id;
+        let id = &target.id;
+        let (forced, target_links) = self.links(now, target)?;
+        let kept = Made::BeforeRestore { target: id.clone() };
+        let before = self.record(state, &format!("before restoring {id}"), kept, now)?.id;
         self.mark_begun()?;
         let mut apply = Apply::new(&self.vault.0.objects, &forced);
         apply.run(&self.open_root()?, &state.known, target.tree)?;
@@ -106,11 +133,42 @@ impl Workspace {
             self.relink(&mut apply, target.tree, group)?;
         }
         let done = apply.finish(&self.open_root()?);
-        let now = self.scan(&mut state, &session, &AtomicBool::new(false))?;
-        let after = self.record(&mut state, &format!("restored {id}"), now)?.id;
+        self.lock_again(&hold(unlocked), Some(target.tree));
+        let now = self.scan(state, session, &AtomicBool::new(false))?;
+        let made = Made::Restored { target: id.clone(), before: before.clone() };
+        let after = self.record(state, &format!("restored {id}"), made, now)?.id;
         self.unmark_begun();
-        let (written, removed) = (done.written.len(), done.removed);
-        Ok(Restored { before, after, written, removed, theirs, left: done.left })
+        let (target, written, removed) = (id.clone(), done.written.len(), done.removed);
+        Ok(Restored { target, before, after, written, removed, theirs, left: done.left })
+    }
+
+    /// Lets the owner into the workspace itself, whose mode is not kept.
+    fn unlock_root(&self) {
+        use std::os::unix::fs::PermissionsExt;
+        let Ok(about) = std::fs::metadata(&self.root) else { return };
+        let mode = about.permissions().mode();
+        if mode & OWNER_ALL != OWNER_ALL {
+            let opened = std::fs::Permissions::from_mode(mode | OWNER_ALL);
+            // Where that fails, opening it says why.
+            drop(std::fs::set_permissions(&self.root, opened));
+        }
+    }
+
+    /// Gives folders that were opened up the mode they have in `tree`, or else had before.
+    fn lock_again(&self, unlocked: &[Unlocked], tree: Option<Hash>) {
+        let Ok(root) = self.open_root() else { return };
+        // What is inside first: the way there leads through the outer folders.
+        for Unlocked { path, mode } in unlocked.iter().rev() {
+            let item = tree.and_then(|tree| find(&self.vault.0.objects, tree, path).ok()?);
+            let mode = match item {
+                Some(Item::Folder { mode, .. }) => mode,
+                _ => *mode,
+            };
+            if let Ok((parent, name)) = open_parent(&root, path) {
+                // It may be gone.
+                let _ = set_mode(&parent, name, mode);
+            }
+        }
     }
 
     fn restore_lock(&self) -> PathBuf {
@@ -163,9 +221,15 @@ impl Workspace {
         }
         let mut theirs = Vec::new();
         if let Some(last) = last {
+            let mut unknown: Vec<u8> = Vec::new();
             // Without the newest tree nobody knows what is theirs; all of it is kept anyway.
-            let compared = compare(objects, Some(last.tree), Some(now), &mut |path, _, _| {
-                if planned.contains(path) {
+            let compared = compare(objects, Some(last.tree), Some(now), &mut |path, old, _| {
+                if old == Some(&Item::Unsaved) {
+                    // It could not be read then: nobody can say that it changed.
+                    unknown = [path, b"/"].concat();
+                } else if planned.contains(path)
+                    && (unknown.is_empty() || !path.starts_with(&unknown))
+                {
                     theirs.push(OsStr::from_bytes(path).into());
                 }
             });

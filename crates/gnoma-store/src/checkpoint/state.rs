@@ -17,7 +17,7 @@ pub(super) struct Entry {
 #[derive(Clone, Debug)]
 pub(super) enum Node {
     File(FileNode),
-    Link { stamp: Stamp, target: Box<[u8]> },
+    Link { target: Box<[u8]> },
     Folder(Box<Folder>),
     Unsaved(Why),
 }

@@ -17,7 +17,7 @@ use super::{
     walk::MAX_DEPTH,
 };
 
-const MAGIC: &[u8; 8] = b"gnomast1";
+const MAGIC: &[u8; 8] = b"gnomast2";
 
 /// Largest state that is read.
 const MAX_STATE_BYTES: u64 = 1 << 30;
@@ -65,9 +65,8 @@ fn put_folder(out: &mut Vec<u8>, folder: &Folder) {
                 put_number(out, file.size);
                 out.push(u8::from(file.is_racy) | u8::from(file.is_unsteady) << 1);
             }
-            Node::Link { stamp, target } => {
+            Node::Link { target } => {
                 out.push(b'l');
-                put_stamp(out, stamp);
                 put_bytes(out, target);
             }
             Node::Folder(below) => {
@@ -109,7 +108,7 @@ fn node(reader: &mut Reader<'_>, depth: u32) -> Option<Node> {
             let (is_racy, is_unsteady) = (flags & 1 != 0, flags & 2 != 0);
             Node::File(FileNode { stamp, hash, size, is_racy, is_unsteady })
         }
-        b'l' => Node::Link { stamp: stamp(reader)?, target: reader.bytes()?.into() },
+        b'l' => Node::Link { target: reader.bytes()?.into() },
         b'd' => Node::Folder(Box::new(folder(reader, depth + 1)?)),
         b'u' => Node::Unsaved(Why::from_code(reader.byte()?)?),
         _ => return None,

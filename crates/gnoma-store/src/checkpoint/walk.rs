@@ -6,17 +6,20 @@
 use std::{
     os::fd::OwnedFd,
     path::{Path, PathBuf},
-    sync::atomic::{AtomicBool, Ordering},
+    sync::{
+        Mutex,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use rustix::{
-    fs::{AtFlags, Dir, FileType, Mode, OFlags, fstat, openat, readlinkat, statat},
+    fs::{AtFlags, Dir, FileType, OFlags, fstat, readlinkat, statat},
     io::Errno,
 };
 
 use super::{
     error::{At, Error},
-    objects::Objects,
+    objects::{Objects, hold},
     places::now_ns,
     record::Why,
     rules::{Frame, OuterRules, RULES_NAME, is_rebuilt},
@@ -24,6 +27,7 @@ use super::{
     stamp::{Stamp, kind},
     state::{Entry, FileNode, Folder, Node, Spare, Touched, push_name},
     tree::{is_foreign, is_unfinished},
+    unlock::{OWNER_ALL, OWNER_READ, Unlocked, enter, set_mode},
     vault::Limits,
     watch::Watcher,
     write::Batch,
@@ -58,6 +62,8 @@ pub(super) struct Walk<'a> {
     pub(super) is_full: bool,
     /// Objects may have been deleted: check that each is there.
     pub(super) is_doubtful: bool,
+    /// Open up what is closed to its owner, and note it here.
+    pub(super) unlocked: Option<&'a Mutex<Vec<Unlocked>>>,
     /// Out: something was found that a partial walk cannot judge.
     pub(super) needs_full: AtomicBool,
 }
@@ -172,7 +178,7 @@ impl Walk<'_> {
         let stamp = Stamp::of(&stat);
         match kind(&stat) {
             FileType::RegularFile => self.file(frame, name, stamp, known),
-            FileType::Symlink => Ok(link(frame, name, stamp, known.as_ref())),
+            FileType::Symlink => Ok(link(frame, name, known.as_ref())),
             FileType::Directory => Ok(self.subfolder(frame, depth, name, stamp, known)),
             FileType::Fifo
             | FileType::Socket
@@ -207,7 +213,7 @@ impl Walk<'_> {
         if stamp.links > 1 && old.as_ref().is_none_or(|old| old.stamp.links < 2) {
             self.needs_full.store(true, Ordering::Relaxed);
         }
-        Ok(match save(self.batch, frame.folder, name, self.limits.file_bytes)? {
+        Ok(match self.save(frame, name, &stamp)? {
             Saved::File(new) => {
                 let same = old.as_ref().is_some_and(|old| {
                     (old.hash, old.stamp.mode, old.size) == (new.hash, new.stamp.mode, new.size)
@@ -217,6 +223,26 @@ impl Walk<'_> {
             Saved::Gone => (None, old.is_some()),
             Saved::Unsaved(why) => (Some(Node::Unsaved(why)), true),
         })
+    }
+
+    /// Stores a file, also one that is closed to its owner where that is wanted.
+    fn save(&self, frame: &Frame<'_>, name: &[u8], stamp: &Stamp) -> Result<Saved, Error> {
+        let save = || save(self.batch, frame.folder, name, self.limits.file_bytes);
+        let saved = save()?;
+        let is_closed = matches!(saved, Saved::Unsaved(Why::Unreadable))
+            && self.unlocked.is_some()
+            && set_mode(frame.folder, name, stamp.mode | OWNER_READ).is_ok();
+        if !is_closed {
+            return Ok(saved);
+        }
+        let saved = save()?;
+        // Should it fail, the file is left more open to its owner, which the next look shows.
+        let _ = set_mode(frame.folder, name, stamp.mode);
+        let Saved::File(file) = saved else { return Ok(saved) };
+        let now = statat(frame.folder, name, AtFlags::SYMLINK_NOFOLLOW);
+        Ok(now.map_or(Saved::Gone, |stat| {
+            Saved::File(FileNode { stamp: Stamp::of(&stat), is_racy: true, ..file })
+        }))
     }
 
     fn still_holds(&self, old: &FileNode, stamp: &Stamp) -> bool {
@@ -327,9 +353,16 @@ impl Walk<'_> {
     fn child(&self, parent: &Frame<'_>, depth: u32, entry: &mut Entry) -> Result<bool, Error> {
         let Node::Folder(folder) = &mut entry.node else { return Ok(false) };
         let path = below(parent.path, &entry.name);
-        match openat(parent.folder, entry.name.as_ref(), FOLDER_FLAGS, Mode::empty()) {
+        let mode = folder.stamp.mode;
+        match self.enter(parent, &entry.name, &path, mode) {
             Ok(fd) => {
-                self.folder(&Frame::new(Some(parent), self.outer, &fd, &path), depth + 1, folder)
+                let frame = Frame::new(Some(parent), self.outer, &fd, &path);
+                let changed = self.folder(&frame, depth + 1, folder)?;
+                if self.unlocked.is_some() {
+                    // What is to be kept is the mode it had before it was opened up.
+                    folder.stamp.mode = mode;
+                }
+                Ok(changed)
             }
             Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => {
                 folder.tree = None;
@@ -343,6 +376,22 @@ impl Walk<'_> {
                 Ok(true)
             }
         }
+    }
+
+    fn enter(
+        &self,
+        parent: &Frame<'_>,
+        name: &[u8],
+        path: &[u8],
+        mode: u32,
+    ) -> Result<OwnedFd, Errno> {
+        let entered = enter(parent.folder, name);
+        if let (Err(Errno::ACCESS), Some(unlocked)) = (&entered, self.unlocked) {
+            set_mode(parent.folder, name, mode | OWNER_ALL)?;
+            hold(unlocked).push(Unlocked { path: path.to_vec(), mode });
+            return enter(parent.folder, name);
+        }
+        entered
     }
 
     fn path(&self, frame: &Frame<'_>, name: &[u8]) -> PathBuf {
@@ -361,24 +410,14 @@ fn unsaved(known: Option<&Node>, why: Why) -> (Option<Node>, bool) {
     (Some(Node::Unsaved(why)), !matches!(known, Some(Node::Unsaved(_))))
 }
 
-fn link(
-    frame: &Frame<'_>,
-    name: &[u8],
-    stamp: Stamp,
-    known: Option<&Node>,
-) -> (Option<Node>, bool) {
-    let old = match known {
-        Some(Node::Link { stamp: old, target }) if *old == stamp => {
-            return (Some(Node::Link { stamp, target: target.clone() }), false);
-        }
-        Some(Node::Link { target, .. }) => Some(target),
-        _ => None,
-    };
+/// Always read: a link made anew within one tick of the clock can have the stamp of the old one,
+/// and its other names change its stamp unheard.
+fn link(frame: &Frame<'_>, name: &[u8], known: Option<&Node>) -> (Option<Node>, bool) {
     match readlinkat(frame.folder, name, Vec::new()) {
         Ok(target) => {
             let target = target.into_bytes().into_boxed_slice();
-            let differs = old != Some(&target);
-            (Some(Node::Link { stamp, target }), differs)
+            let same = matches!(known, Some(Node::Link { target: old }) if *old == target);
+            (Some(Node::Link { target }), !same)
         }
         Err(_) => (None, true),
     }

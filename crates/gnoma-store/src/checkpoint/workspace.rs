@@ -8,7 +8,7 @@ use std::{
     },
     path::{Path, PathBuf},
     sync::{
-        Mutex, MutexGuard,
+        Arc, Mutex, MutexGuard,
         atomic::{AtomicBool, Ordering},
     },
     thread::available_parallelism,
@@ -22,6 +22,7 @@ use super::{
     error::{At, Error},
     hash::Hash,
     links::Links,
+    made::Made,
     objects::hold,
     places::now_ns,
     record::{self, MAX_NAMED_SKIPPED, Skipped, Snapshot, SnapshotId, Why, clip_label},
@@ -29,6 +30,7 @@ use super::{
     stamp::Stamp,
     state::{Folder, Node, Spare},
     state_file,
+    unlock::Unlocked,
     vault::{SNAPSHOTS, Session, Vault},
     walk::{FOLDER_FLAGS, Walk},
     watch::Watcher,
@@ -53,6 +55,8 @@ pub struct Workspace {
     pub(super) root: PathBuf,
     /// Its part of the vault.
     pub(super) folder: PathBuf,
+    /// For whom snapshots are taken.
+    session: Mutex<Option<Arc<str>>>,
     state: Mutex<State>,
 }
 
@@ -67,7 +71,16 @@ pub(super) struct State {
     generation: Vec<u8>,
     last_full: Option<Instant>,
     unwritten_bytes: u64,
-    last: Option<(SnapshotId, Hash)>,
+    /// The newest snapshot, as far as is known: other processes take some too.
+    newest: Option<Snapshot>,
+}
+
+/// How a scan goes about it.
+#[derive(Clone, Copy)]
+struct Manner<'a> {
+    cancel: &'a AtomicBool,
+    /// Open up what is closed to its owner, and note it here.
+    unlocked: Option<&'a Mutex<Vec<Unlocked>>>,
 }
 
 /// A state of the files that is stored.
@@ -79,13 +92,30 @@ pub(super) struct Scanned {
 
 impl Workspace {
     pub(super) fn new(vault: Vault, root: PathBuf, folder: PathBuf) -> Self {
-        Self { vault, root, folder, state: Mutex::default() }
+        Self { vault, root, folder, session: Mutex::default(), state: Mutex::default() }
     }
 
     /// The folder that is kept.
     #[must_use]
     pub fn root(&self) -> &Path {
         &self.root
+    }
+
+    /// Says for which session snapshots are taken from now on; [`rewind`](Self::rewind) and
+    /// [`redo`](Self::redo) go along that session's. Without one all snapshots count as one
+    /// session's.
+    pub fn set_session(&self, session: Option<&str>) {
+        *hold(&self.session) = session.filter(|session| !session.is_empty()).map(Arc::from);
+    }
+
+    /// The session snapshots are taken for.
+    pub(super) fn session(&self) -> Option<Arc<str>> {
+        hold(&self.session).clone()
+    }
+
+    /// Whether a snapshot belongs to the session.
+    pub(super) fn owns(&self, snapshot: &Snapshot) -> bool {
+        self.session().is_none_or(|session| snapshot.session.as_deref() == Some(&*session))
     }
 
     /// Reads everything for the first time, which may take seconds; later snapshots then cost only
@@ -112,7 +142,25 @@ impl Workspace {
         let mut state = self.state();
         let session = self.vault.session()?;
         let scanned = self.scan(&mut state, &session, &AtomicBool::new(false))?;
-        self.record(&mut state, label, scanned)
+        self.record(&mut state, label, Made::Asked, scanned)
+    }
+
+    /// As [`snapshot`](Self::snapshot), but a state the session has kept just before keeps its name.
+    pub(super) fn keep(&self, label: &str, cancel: &AtomicBool) -> Result<SnapshotId, Error> {
+        let mut state = self.state();
+        let session = self.vault.session()?;
+        let scanned = self.scan(&mut state, &session, cancel)?;
+        self.find_newest(&mut state)?;
+        let is_kept = |newest: &&Snapshot| {
+            let same = (newest.tree, newest.links) == (scanned.tree, scanned.links);
+            // After a restore the history needs a snapshot of its own to come back to.
+            same && newest.made == Made::Asked
+                && newest.session.as_deref() == self.session().as_deref()
+        };
+        if let Some(newest) = state.newest.as_ref().filter(is_kept) {
+            return Ok(newest.id.clone());
+        }
+        Ok(self.record(&mut state, label, Made::Asked, scanned)?.id)
     }
 
     /// All snapshots, oldest first.
@@ -159,11 +207,34 @@ impl Workspace {
         session: &Session,
         cancel: &AtomicBool,
     ) -> Result<Scanned, Error> {
+        self.scan_by(state, session, Manner { cancel, unlocked: None })
+    }
+
+    /// As [`scan`](Self::scan), opening up what is closed to its owner. What was opened up is added
+    /// to `unlocked`, also when the scan fails.
+    pub(super) fn scan_closed(
+        &self,
+        state: &mut State,
+        session: &Session,
+        unlocked: &Mutex<Vec<Unlocked>>,
+    ) -> Result<Scanned, Error> {
+        let cancel = &AtomicBool::new(false);
+        self.scan_by(state, session, Manner { cancel, unlocked: Some(unlocked) })
+    }
+
+    fn scan_by(
+        &self,
+        state: &mut State,
+        session: &Session,
+        manner: Manner<'_>,
+    ) -> Result<Scanned, Error> {
         let root = self.open_root()?;
         let mut is_full = self.prepare(state, session, &root);
+        // What was closed is not watched.
+        is_full |= manner.unlocked.is_some() && state.known.totals.noted > 0;
         let begun = Instant::now();
         let scanned = loop {
-            match self.walk(state, &root, is_full, cancel) {
+            match self.walk(state, &root, is_full, manner) {
                 Ok((_, true)) if !is_full => is_full = true,
                 Ok((scanned, _)) => break scanned,
                 Err(failed) => {
@@ -224,7 +295,7 @@ impl Workspace {
         state: &mut State,
         root: &OwnedFd,
         is_full: bool,
-        cancel: &AtomicBool,
+        manner: Manner<'_>,
     ) -> Result<(Scanned, bool), Error> {
         let inner = &*self.vault.0;
         let batch = Batch::new(&inner.objects, inner.options.durable);
@@ -238,13 +309,14 @@ impl Workspace {
             limits: &inner.options.limits,
             outer: &outer,
             watcher: state.watcher.as_ref(),
-            cancel,
+            cancel: manner.cancel,
             root: &self.root,
             device: Stamp::of(&fstat(root).at("read", &self.root)?).device,
             vault: (vault.dev(), vault.ino()),
             spare: Spare::new(threads.saturating_sub(1) as u32),
             is_full,
             is_doubtful: state.is_doubtful,
+            unlocked: manner.unlocked,
             needs_full: AtomicBool::new(false),
         };
         let walked = walk.run(root, &mut state.known);
@@ -265,18 +337,19 @@ impl Workspace {
         &self,
         state: &mut State,
         label: &str,
+        made: Made,
         scanned: Scanned,
     ) -> Result<Snapshot, Error> {
         let records = self.records();
-        if state.last.is_none() {
-            state.last = self.newest()?.map(|newest| (newest.id, newest.tree));
-        }
-        let (last, last_tree) = state.last.clone().unzip();
+        let last = self.find_newest(state)?;
+        let last_tree = state.newest.as_ref().map(|newest| newest.tree);
         let changed = self.count_changes(last_tree, scanned.tree)?;
         let (skipped, skipped_count) = skipped(&state.known);
         let mut snapshot = Snapshot {
             id: SnapshotId::next(now_ns(), last.as_ref(), &super::places::unique_name()),
             label: clip_label(label),
+            session: self.session().map(|session| session.as_ref().to_owned()),
+            made,
             changed,
             skipped,
             skipped_count,
@@ -286,7 +359,7 @@ impl Workspace {
         let sync = self.vault.0.options.durable && last_tree != Some(scanned.tree);
         for _ in 0..MAX_ID_TRIES {
             if snapshot.write(&self.vault.0.objects.places, &records, sync)? {
-                state.last = Some((snapshot.id.clone(), snapshot.tree));
+                state.newest = Some(snapshot.clone());
                 return Ok(snapshot);
             }
             let salt = super::places::unique_name();
@@ -295,25 +368,41 @@ impl Workspace {
         Err(Error::Busy)
     }
 
-    /// The newest snapshot that can be read.
-    pub(super) fn newest(&self) -> Result<Option<Snapshot>, Error> {
+    /// Brings the newest snapshot that can be read up to date; gives the last id of all.
+    ///
+    /// Asked of the folder each time: an id that only sorts after this process's own snapshots can
+    /// lie before one that another process took within the same millisecond, which would then pass
+    /// for the newest.
+    fn find_newest(&self, state: &mut State) -> Result<Option<SnapshotId>, Error> {
+        let mut ids = self.snapshots()?;
+        let is_current = state.newest.as_ref().is_some_and(|newest| ids.last() == Some(&newest.id));
+        if !is_current {
+            state.newest = ids.iter().rev().find_map(|id| self.get(id).ok());
+        }
+        Ok(ids.pop())
+    }
+
+    /// The session's newest snapshot; where it has none, the newest of all.
+    pub(super) fn newest_own(&self) -> Result<Option<Snapshot>, Error> {
         let ids = self.snapshots()?;
-        Ok(ids.iter().rev().find_map(|id| self.get(id).ok()))
+        let mut readable = ids.iter().rev().filter_map(|id| self.get(id).ok()).peekable();
+        let newest = readable.peek().cloned();
+        Ok(readable.find(|snapshot| self.owns(snapshot)).or(newest))
     }
 
     fn count_changes(&self, before: Option<Hash>, after: Hash) -> Result<usize, Error> {
-        let mut count = 0;
-        let counted =
-            compare(&self.vault.0.objects, before, Some(after), &mut |_, _, _| count += 1);
-        match counted {
-            Ok(()) => Ok(count),
-            // The older one is damaged or was deleted by another process: everything is new.
-            Err(_) => {
-                let mut count = 0;
-                compare(&self.vault.0.objects, None, Some(after), &mut |_, _, _| count += 1)?;
-                Ok(count)
-            }
+        let objects = &self.vault.0.objects;
+        if before.is_some_and(|tree| !objects.contains(&tree)) {
+            objects.find_new_packs()?;
         }
+        let mut count = 0;
+        let counted = compare(objects, before, Some(after), &mut |_, _, _| count += 1);
+        if counted.is_err() {
+            // The older one is damaged or was deleted by another process: everything is new.
+            count = 0;
+            compare(objects, None, Some(after), &mut |_, _, _| count += 1)?;
+        }
+        Ok(count)
     }
 
     fn state_path(&self) -> PathBuf {

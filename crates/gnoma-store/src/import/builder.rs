@@ -64,6 +64,11 @@ impl Builder {
         self.imported.title = self.imported.title.take().or(title);
     }
 
+    /// Sets the title a person gave, whatever it was before.
+    pub(super) fn named(&mut self, title: Option<String>) {
+        self.imported.title = title.or(self.imported.title.take());
+    }
+
     /// Sets the project, the first time.
     pub(super) fn project(&mut self, project: Option<String>) {
         self.imported.project = self.imported.project.take().or(project);

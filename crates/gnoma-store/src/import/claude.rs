@@ -48,9 +48,8 @@ fn take(builder: &mut Builder, line: &Value) -> Result<()> {
         "user" => return user(builder, line),
         "assistant" => return assistant(builder, line),
         "summary" => builder.title(owned(line, "summary")),
-        "ai-title" | "custom-title" => {
-            builder.title(owned(line, "title").or_else(|| owned(line, "customTitle")));
-        }
+        "ai-title" => builder.title(owned(line, "aiTitle").or_else(|| owned(line, "title"))),
+        "custom-title" => builder.named(owned(line, "customTitle")),
         other => builder.skip(other),
     }
     Ok(())
@@ -61,12 +60,10 @@ fn user(builder: &mut Builder, line: &Value) -> Result<()> {
         builder.skip("messages without content");
         return Ok(());
     };
+    if line.get("isCompactSummary").and_then(Value::as_bool) == Some(true) {
+        return summary(builder, content);
+    }
     if let Some(said) = content.as_str() {
-        if line.get("isCompactSummary").and_then(Value::as_bool) == Some(true) {
-            // The summary stands for all that came before it; here that is still there.
-            let text = said.to_owned();
-            return builder.note(Record::Summary { text, up_to: EntryId(0) });
-        }
         return builder.user(wire::words(Some(said)).into_iter().collect());
     }
     let mut said = Vec::new();
@@ -82,6 +79,15 @@ fn user(builder: &mut Builder, line: &Value) -> Result<()> {
         }
     }
     if said.is_empty() { Ok(()) } else { builder.user(said) }
+}
+
+/// It stands for all that came before it; here that is still there.
+fn summary(builder: &mut Builder, content: &Value) -> Result<()> {
+    let text = match content.as_str() {
+        Some(said) => said.to_owned(),
+        None => wire::texts(content).join("\n"),
+    };
+    builder.note(Record::Summary { text, up_to: EntryId(0) })
 }
 
 fn picture(block: &Value) -> Option<gnoma_core::Image> {

@@ -4,7 +4,10 @@
 
 use std::path::Path;
 
-use gnoma_core::{CallId, Content, ModelRef, Thinking, ToolResult, Usage};
+use gnoma_core::{
+    CallId, Content, ModelRef, ResultPart, Thinking, ToolResult, Usage,
+    store::{EntryId, Record},
+};
 use serde_json::Value;
 
 use super::{
@@ -16,8 +19,13 @@ use super::{
 use crate::{error::Result, ids};
 
 /// How Codex begins what it says to the model in the person's name.
-const SCAFFOLDING: [&str; 4] =
-    ["<environment_context>", "<user_instructions>", "<permissions", "<turn_aborted>"];
+const SCAFFOLDING: [&str; 5] = [
+    "<environment_context>",
+    "<user_instructions>",
+    "<permissions",
+    "<turn_aborted>",
+    "# AGENTS.md instructions",
+];
 
 /// Reads a rollout.
 pub(super) fn read(path: &Path) -> Result<Imported> {
@@ -58,6 +66,11 @@ impl Reader {
                 Ok(())
             }
             Some("event_msg") => self.event(payload),
+            // It stands for all that came before it; here that is still there.
+            Some("compacted") => {
+                let text = owned(payload, "message").unwrap_or_default();
+                self.builder.note(Record::Summary { text, up_to: EntryId(0) })
+            }
             other => {
                 self.builder.skip(other.unwrap_or("lines without a type"));
                 Ok(())
@@ -162,18 +175,25 @@ fn is_scaffolding(block: &Content) -> bool {
 fn output(id: &str, output: Option<&Value>) -> ToolResult {
     let success = output.and_then(|value| value.get("success")).and_then(Value::as_bool);
     let content = output.map(|value| value.get("content").unwrap_or(value));
-    let said = match content {
-        Some(Value::String(said)) => said.clone(),
-        Some(Value::Array(blocks)) => {
-            let pieces: Vec<_> = blocks.iter().filter_map(|block| text(block, "text")).collect();
-            pieces.join("\n")
-        }
-        _ => String::new(),
+    let mut parts = match content {
+        Some(Value::String(said)) => wire::parts(said),
+        Some(Value::Array(blocks)) => blocks.iter().flat_map(output_part).collect(),
+        _ => Vec::new(),
     };
+    if parts.is_empty() {
+        parts = wire::parts("");
+    }
     ToolResult {
         call_id: CallId::new(id),
         name: String::new(),
-        parts: wire::parts(&said),
+        parts,
         is_error: success == Some(false),
+    }
+}
+
+fn output_part(block: &Value) -> Vec<ResultPart> {
+    match text(block, "image_url").and_then(wire::data_url) {
+        Some(image) => vec![ResultPart::Image(image)],
+        None => text(block, "text").map(wire::parts).unwrap_or_default(),
     }
 }

@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     error::Result,
-    export::{LINES_VERSION, LinesHead},
+    export::{LINES_VERSION, LinesHead, ResultLine},
     pairs::{self, Mend},
 };
 
@@ -28,12 +28,15 @@ pub(super) fn read(path: &Path) -> Result<Imported> {
             head = Some(read_head(path, &line)?);
             return Ok(());
         }
-        if imported.entries.len() >= MAX_ENTRIES {
+        if imported.entries.len() + imported.results.len() >= MAX_ENTRIES {
             return Err(refused(format_args!("it has more than {MAX_ENTRIES} entries")));
         }
         match serde_json::from_slice::<Entry>(&line) {
             Ok(entry) => imported.entries.push(entry),
-            Err(_) => imported.skip("unreadable lines"),
+            Err(_) => match serde_json::from_slice::<ResultLine<'_>>(&line) {
+                Ok(kept) => imported.results.push((kept.result, kept.text.into_owned())),
+                Err(_) => imported.skip("unreadable lines"),
+            },
         }
         Ok(())
     })?;

@@ -1,7 +1,8 @@
-//! opencode: a file for the session, one for each message and one for each of its parts, tied by
-//! ids that sort by time. A tool's part holds call and result.
+//! opencode: what `opencode export` writes, one object with the session, its messages and their
+//! parts; or as older versions keep it, a file for the session, one for each message and one for
+//! each of its parts, tied by ids that sort by time. A tool's part holds call and result.
 
-use std::path::{Path, PathBuf};
+use std::{borrow::Cow, path::Path};
 
 use gnoma_core::{CallId, Content, ModelRef, Thinking, ToolResult, Usage};
 use serde_json::Value;
@@ -11,27 +12,55 @@ use super::{
     bounded::{Budget, is_plain_name, json_files, whole},
     builder::Builder,
     refused,
-    wire::{self, count, owned, text},
+    wire::{self, count, items, owned, text},
 };
 use crate::error::Result;
 
-/// Reads the session of `storage/session/<project>/<id>.json`.
+/// How a database begins.
+const DATABASE: &[u8] = b"SQLite format 3\0";
+
+/// Reads an export, or the session of `storage/session/<project>/<id>.json`.
 pub(super) fn read(path: &Path) -> Result<Imported> {
-    let session = json(&mut Budget::new(), path)?;
-    let id = plain(text(&session, "id"))?;
+    let bytes = whole(path)?;
+    if bytes.starts_with(DATABASE) {
+        return Err(refused(format_args!(
+            "`{}` holds many sessions: write one to a file with `opencode export ID` and import \
+             that",
+            path.display()
+        )));
+    }
+    let session = parse(path, &bytes)?;
+    match session.get("messages").and_then(Value::as_array) {
+        Some(messages) => exported(&session, messages),
+        None => stored(path, &session),
+    }
+}
+
+fn exported(session: &Value, messages: &[Value]) -> Result<Imported> {
+    let mut reader = Reader::new(session.get("info").unwrap_or(session));
+    for message in messages {
+        let parts = items(message, "parts").iter().map(|part| Some(Cow::Borrowed(part)));
+        reader.message(message.get("info").unwrap_or(message), parts)?;
+    }
+    reader.builder.finish()
+}
+
+fn stored(path: &Path, session: &Value) -> Result<Imported> {
+    let id = plain(text(session, "id"))?;
     let Some(storage) = path.ancestors().nth(3) else {
         return Err(refused(format_args!("`{}` lies in no storage folder", path.display())));
     };
-    let mut reader = Reader {
-        builder: Builder::default(),
-        budget: Budget::new(),
-        parts: storage.join("part"),
-        steps: 0,
-    };
-    reader.builder.title(owned(&session, "title"));
-    reader.builder.project(owned(&session, "directory"));
+    let mut reader = Reader::new(session);
+    let mut budget = Budget::new();
     for file in json_files(&storage.join("message").join(id))? {
-        reader.message(&file)?;
+        let Ok(message) = json(&mut budget, &file) else {
+            reader.builder.skip("unreadable messages");
+            continue;
+        };
+        let folder = storage.join("part").join(plain(text(&message, "id"))?);
+        let files = json_files(&folder)?;
+        let parts = files.iter().map(|file| json(&mut budget, file).ok().map(Cow::Owned));
+        reader.message(&message, parts)?;
     }
     reader.builder.finish()
 }
@@ -39,7 +68,11 @@ pub(super) fn read(path: &Path) -> Result<Imported> {
 fn json(budget: &mut Budget, path: &Path) -> Result<Value> {
     let bytes = whole(path)?;
     budget.spend(bytes.len())?;
-    serde_json::from_slice(&bytes)
+    parse(path, &bytes)
+}
+
+fn parse(path: &Path, bytes: &[u8]) -> Result<Value> {
+    serde_json::from_slice(bytes)
         .map_err(|error| refused(format_args!("`{}` is not JSON: {error}", path.display())))
 }
 
@@ -50,28 +83,33 @@ fn plain(id: Option<&str>) -> Result<&str> {
 
 struct Reader {
     builder: Builder,
-    budget: Budget,
-    parts: PathBuf,
     /// Answers begun so far; each step of a message is one.
     steps: u64,
 }
 
 impl Reader {
-    fn message(&mut self, file: &Path) -> Result<()> {
-        let Ok(message) = json(&mut self.budget, file) else {
-            self.builder.skip("unreadable messages");
-            return Ok(());
-        };
-        let folder = self.parts.join(plain(text(&message, "id"))?);
+    fn new(session: &Value) -> Self {
+        let mut builder = Builder::default();
+        builder.title(owned(session, "title"));
+        builder.project(owned(session, "directory"));
+        Self { builder, steps: 0 }
+    }
+
+    /// Takes a message; a part that cannot be read is `None`.
+    fn message<'v>(
+        &mut self,
+        message: &Value,
+        parts: impl Iterator<Item = Option<Cow<'v, Value>>>,
+    ) -> Result<()> {
         let created = message.get("time").and_then(|time| time.get("created"));
         self.builder.at(created.and_then(Value::as_i64));
-        let origin = text(&message, "providerID")
-            .and_then(|provider| wire::model(provider, text(&message, "modelID")));
-        let is_user = text(&message, "role") == Some("user");
+        let origin = text(message, "providerID")
+            .and_then(|provider| wire::model(provider, text(message, "modelID")));
+        let is_user = text(message, "role") == Some("user");
         let mut said = Vec::new();
         self.steps += 1;
-        for file in json_files(&folder)? {
-            let Ok(part) = json(&mut self.budget, &file) else {
+        for part in parts {
+            let Some(part) = part else {
                 self.builder.skip("unreadable parts");
                 continue;
             };

@@ -23,6 +23,12 @@ pub(super) fn items<'a>(value: &'a Value, field: &str) -> &'a [Value] {
     value.get(field).and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }
 
+/// The texts of a list of blocks.
+pub(super) fn texts(blocks: &Value) -> Vec<&str> {
+    let blocks = blocks.as_array().map_or(&[][..], Vec::as_slice);
+    blocks.iter().filter_map(|block| text(block, "text")).collect()
+}
+
 /// Plain text, unless there is none.
 pub(super) fn words(text: Option<&str>) -> Option<Content> {
     text.filter(|text| !text.is_empty())

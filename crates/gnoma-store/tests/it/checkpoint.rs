@@ -135,6 +135,26 @@ fn another_process_sees_the_same_snapshots() {
 }
 
 #[test]
+fn snapshots_of_two_processes_sort_as_they_were_taken() {
+    for watch in [true, false] {
+        let place = Place::new();
+        let seat = || {
+            let options = Options { watch, ..quick() };
+            Vault::open(&place.vault(), options).unwrap().workspace(&place.root).unwrap()
+        };
+        let seats = [seat(), seat()];
+        let mut last = None;
+        for number in 0..300 {
+            place.write("a", &number.to_string());
+            let taken = seats[number % 2].snapshot("x").unwrap();
+            assert!(last < Some(taken.id.clone()), "{watch} {number}");
+            assert_eq!(taken.changed, 1, "{watch} {number}");
+            last = Some(taken.id);
+        }
+    }
+}
+
+#[test]
 fn damage_is_said_and_never_written() {
     let place = Place::new();
     let mut dice = Dice(1);
@@ -309,6 +329,105 @@ fn writes_within_one_tick_of_the_clock_are_noticed() {
                 .unwrap();
             assert_eq!(workspace.snapshot("after").unwrap().changed, 1, "{watch} {number}");
         }
+    }
+}
+
+#[test]
+fn links_made_anew_within_one_tick_are_noticed() {
+    for watch in [true, false] {
+        let place = Place::new();
+        let options = Options { watch, ..quick() };
+        let workspace =
+            Vault::open(&place.vault(), options).unwrap().workspace(&place.root).unwrap();
+        for number in 0..200 {
+            let link = place.root.join("link");
+            drop(fs::remove_file(&link));
+            symlink(format!("{number:04}"), &link).unwrap();
+            assert_eq!(workspace.snapshot("x").unwrap().changed, 1, "{watch} {number}");
+        }
+    }
+}
+
+#[test]
+fn what_cannot_be_read_is_named_and_left_alone() {
+    let place = Place::new();
+    fs::create_dir(place.root.join("closed")).unwrap();
+    for name in ["closed/inner", "sealed", "open"] {
+        place.write(name, "1");
+    }
+    shell(&place.root, "chmod 000 sealed closed");
+    if fs::read(place.root.join("sealed")).is_ok() {
+        // An administrator reads everything.
+        return;
+    }
+    let workspace = place.workspace();
+    let taken = workspace.snapshot("x").unwrap();
+    let skipped: Vec<_> =
+        taken.skipped.iter().map(|skip| (skip.path.to_str().unwrap(), skip.why)).collect();
+    assert_eq!(skipped, [("closed", Why::Unreadable), ("sealed", Why::Unreadable)]);
+    place.write("open", "2");
+    let Err(Error::Conflict { paths }) = workspace.restore(&taken.id, Conflict::Refuse) else {
+        panic!("the person's change was overwritten");
+    };
+    // Of what could not be read nobody can say that it changed.
+    assert_eq!(paths, [PathBuf::from("open")]);
+    assert_eq!(workspace.restore(&taken.id, Conflict::KeepTheirs).unwrap().left, []);
+    assert_eq!(place.read("open"), "1");
+    shell(&place.root, "chmod 700 sealed closed");
+    assert_eq!((place.read("sealed"), place.read("closed/inner")), ("1".into(), "1".into()));
+    // Now they are new, and nothing that was never kept is overwritten or removed.
+    workspace.restore(&taken.id, Conflict::KeepTheirs).unwrap();
+    assert_eq!((place.read("sealed"), place.read("closed/inner")), ("1".into(), "1".into()));
+}
+
+#[test]
+fn a_link_that_lost_its_other_name_is_still_itself() {
+    let place = Place::new();
+    let workspace = place.workspace();
+    shell(&place.root, "mkdir sub");
+    let without = workspace.snapshot("without").unwrap().id;
+    shell(&place.root, "ln -s nowhere link; ln link sub/other");
+    workspace.snapshot("linked").unwrap();
+    // Nobody tells of this where `link` is.
+    fs::remove_file(place.root.join("sub/other")).unwrap();
+    workspace.snapshot("one name").unwrap();
+    let restored = workspace.restore(&without, Conflict::KeepTheirs).unwrap();
+    assert_eq!((restored.left, restored.removed), (vec![], 1));
+}
+
+#[test]
+fn what_a_command_closed_is_opened_and_closed_again() {
+    for watch in [true, false] {
+        let place = Place::new();
+        let options = Options { watch, ..quick() };
+        let workspace =
+            Vault::open(&place.vault(), options).unwrap().workspace(&place.root).unwrap();
+        fs::create_dir_all(place.root.join("sub/deep")).unwrap();
+        for name in ["sub/deep/inner", "sub/file", "file"] {
+            place.write(name, "1");
+        }
+        let open = workspace.snapshot("open").unwrap().id;
+        let shall = look(&place.root);
+        shell(&place.root, "echo 2 > sub/file; chmod -R 600 sub; chmod 000 file sub");
+        let modes = || {
+            ["sub", "file"]
+                .map(|name| place.root.join(name).metadata().unwrap().permissions().mode() & 0o777)
+        };
+        let refused = workspace.restore(&open, Conflict::Refuse);
+        assert!(matches!(refused, Err(Error::Conflict { .. })), "{refused:?}");
+        assert_eq!(modes(), [0, 0]);
+        workspace.snapshot("closed").unwrap();
+        let restored = workspace.restore(&open, Conflict::KeepTheirs).unwrap();
+        assert_eq!(restored.left, []);
+        assert_eq!(difference(&look(&place.root), &shall), [""; 0]);
+        let back = workspace.restore(&restored.before, Conflict::KeepTheirs).unwrap();
+        assert_eq!((back.left, modes()), (vec![], [0, 0]));
+        workspace.restore(&open, Conflict::KeepTheirs).unwrap();
+        assert_eq!(difference(&look(&place.root), &shall), [""; 0]);
+        // The folder itself, as `chmod -R` of everything does it.
+        shell(&place.root, "chmod -R 644 .");
+        assert_eq!(workspace.restore(&open, Conflict::KeepTheirs).unwrap().left, []);
+        assert_eq!(difference(&look(&place.root), &shall), [""; 0]);
     }
 }
 

@@ -4,7 +4,7 @@
 //! can. Shape `n` is the same wherever it is made, so that the parent knows what each snapshot holds.
 
 use std::{
-    collections::HashSet,
+    collections::{BTreeMap, HashSet},
     fs,
     io::Write,
     os::unix::fs::symlink,
@@ -24,6 +24,19 @@ const MAX_STEPS: u64 = 2_000;
 
 /// Snapshots that pruning leaves.
 const KEPT: usize = 12;
+
+/// What the child does, by the number it rolled.
+const ACTIONS: [&str; 9] = [
+    "checkpoint",
+    "checkpoint",
+    "checkpoint",
+    "checkpoint",
+    "checkpoint",
+    "restore",
+    "restore",
+    "collection",
+    "pruning",
+];
 
 /// Makes `root` look like number `n`, whatever it was.
 fn shape(root: &Path, number: u64) {
@@ -59,12 +72,17 @@ fn child() {
     let mut dice = Dice(number);
     let vault = vault(Path::new("vault"));
     let workspace = vault.workspace(Path::new("work")).unwrap();
-    let mut done = fs::File::options().append(true).create(true).open("done").unwrap();
+    let open = |name| fs::File::options().append(true).create(true).open(name).unwrap();
+    let (mut done, mut doing) = (open("done"), open("doing"));
     for _ in 0..MAX_STEPS {
-        match dice.roll(8) {
+        let action = dice.roll(9);
+        if action <= 4 {
+            number += 1;
+            shape(Path::new("work"), number);
+        }
+        writeln!(doing, "{}", ACTIONS[action as usize]).unwrap();
+        match action {
             0..=4 => {
-                number += 1;
-                shape(Path::new("work"), number);
                 let id = workspace.snapshot(&number.to_string()).unwrap().id;
                 writeln!(done, "{id}").unwrap();
             }
@@ -75,11 +93,13 @@ fn child() {
                     workspace.restore(id, Conflict::KeepTheirs).unwrap();
                 }
             }
+            7 => drop(vault.collect_garbage().unwrap()),
             _ => {
                 let limits = Limits { snapshots: KEPT, ..Limits::default() };
                 vault.prune(&limits, &HashSet::new()).unwrap();
             }
         }
+        writeln!(doing, "nothing").unwrap();
     }
 }
 
@@ -98,6 +118,7 @@ fn kill_again_and_again(rounds: u64, seed: u64) {
     let folder = folder.path();
     fs::create_dir(folder.join("work")).unwrap();
     let mut dice = Dice(seed);
+    let mut killed_in: BTreeMap<String, u64> = BTreeMap::new();
     for round in 0..rounds {
         fs::write(folder.join("job"), (round * 10_000).to_string()).unwrap();
         let mut child = Command::new(std::env::current_exe().unwrap())
@@ -112,8 +133,12 @@ fn kill_again_and_again(rounds: u64, seed: u64) {
         let status = child.wait().unwrap();
         assert_eq!(status.code(), None, "the child failed by itself in round {round}");
 
+        let doing = fs::read_to_string(folder.join("doing")).unwrap_or_default();
+        *killed_in.entry(doing.lines().last().unwrap_or("start").to_owned()).or_default() += 1;
+        drop(fs::remove_file(folder.join("doing")));
         let vault = vault(&folder.join("vault"));
         let workspace = vault.workspace(&folder.join("work")).unwrap();
+        workspace.history().unwrap();
         let ids = workspace.snapshots().unwrap();
         let done = fs::read_to_string(folder.join("done")).unwrap_or_default();
         if let Some(last) = done.lines().last() {
@@ -136,10 +161,11 @@ fn kill_again_and_again(rounds: u64, seed: u64) {
             vault.prune(&limits, &HashSet::new()).unwrap();
         }
     }
+    println!("killed in {killed_in:?}");
     shell(folder, "rm -rf work");
 }
 
 #[test]
 fn killed_at_any_moment_every_snapshot_can_be_restored() {
-    kill_again_and_again(often("GNOMA_STORE_KILLS", ROUNDS), 1);
+    kill_again_and_again(often("GNOMA_KILLS", ROUNDS), 1);
 }

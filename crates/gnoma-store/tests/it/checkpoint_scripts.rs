@@ -4,18 +4,26 @@ use std::{
     collections::BTreeMap,
     ffi::OsStr,
     fs,
+    io::Write,
     os::unix::ffi::OsStrExt,
     path::{Path, PathBuf},
+    sync::atomic::{AtomicBool, Ordering},
+    time::Duration,
 };
 
-use gnoma_store::checkpoint::{Conflict, History, SnapshotId, Step, Workspace};
+use gnoma_store::checkpoint::{
+    Back, Conflict, Error, History, Left, Restored, SnapshotId, Workspace,
+};
 
 use crate::checkpoint_support::{
-    Dice, Seen, difference, look, look_at_git, often, quick, shell, vault,
+    Dice, Seen, difference, look_at_git, look_without, often, quick, shell, vault,
 };
 
-/// Scripts of an ordinary run, and of a thorough one.
-const SCRIPTS: u64 = 60;
+/// Scripts of an ordinary run.
+const SCRIPTS: u64 = 20;
+
+/// Files of an ordinary run among many.
+const FILES: u64 = 600;
 
 const STEPS: u64 = 14;
 
@@ -35,6 +43,9 @@ const NAMES: [&str; 12] = [
     "line\nbreak",
 ];
 
+/// Modes that scripts draw from.
+const MODES: [&str; 6] = ["755", "644", "600", "700", "4711", "1777"];
+
 fn quoted(name: &str) -> String {
     format!("'./{}'", name.replace('\'', r"'\''"))
 }
@@ -52,7 +63,8 @@ fn step(dice: &mut Dice, number: u64) -> String {
         5 => format!("rm -rf {name}"),
         6 => format!("mv -fT {name} {other}"),
         7 => format!("mv {name} {other}"),
-        8 => format!("chmod {} {name}", dice.pick(&["755", "644", "600", "700", "4711", "1777"])),
+        // Folders stay open to their owner, so that the test can look into them.
+        8 => format!("chmod {} {name}; [ -d {name} ] && chmod u+rx {name}", dice.pick(&MODES)),
         9 => format!("ln -sfn {other} {name}"),
         10 => format!("ln -f {name} {other}"),
         11 => format!("mkdir -p {name}; rmdir {other}"),
@@ -74,90 +86,227 @@ fn step(dice: &mut Dice, number: u64) -> String {
     format!("{parent} {act}")
 }
 
+/// Where and how a script is played.
+#[derive(Clone, Copy)]
+struct Setting {
+    seed: u64,
+    is_repository: bool,
+    watch: bool,
+    /// Files that lie about beside those of the script.
+    others: u64,
+    /// Somebody writes to a file all the time.
+    grows: bool,
+}
+
+/// A file that somebody else writes to.
+const GROWING: &str = "growing";
+
+type Tree = BTreeMap<PathBuf, Seen>;
+
 struct Script {
+    setting: Setting,
     root: PathBuf,
     workspace: Workspace,
     history: History,
-    states: BTreeMap<SnapshotId, BTreeMap<PathBuf, Seen>>,
+    states: BTreeMap<SnapshotId, Tree>,
 }
 
 impl Script {
-    fn snapshot(&mut self, label: &str) -> SnapshotId {
+    /// The tree without what nobody can say anything about.
+    fn look(&self) -> Tree {
+        let mut tree =
+            look_without(&self.root, |path| self.setting.grows && path.ends_with(GROWING));
+        if self.setting.grows {
+            // It is one of the names that links have, should a script link it.
+            tree.retain(|_, seen| !matches!(seen, Seen::File { links, .. } if links.len() > 1));
+        }
+        tree
+    }
+
+    fn snapshot(&mut self, label: &str) {
         let id = self.workspace.snapshot(label).unwrap().id;
-        self.states.insert(id.clone(), look(&self.root));
+        self.states.insert(id.clone(), self.look());
+        self.history.record(id);
+    }
+
+    /// Restores by whatever way `go` has and compares everything.
+    fn restore(&mut self, go: impl FnOnce(&Workspace) -> Restored) -> SnapshotId {
+        let git = look_at_git(&self.root);
+        let now = self.look();
+        let restored = go(&self.workspace);
+        let id = restored.target;
+        let is_growing = |left: &&Left| self.setting.grows && left.path.ends_with(GROWING);
+        let left: Vec<_> = restored.left.iter().filter(|left| !is_growing(left)).collect();
+        assert!(left.is_empty(), "restoring {id}: {left:?}");
+        assert_eq!(difference(&self.look(), &self.states[&id]), [""; 0], "restoring {id}");
+        assert_eq!(look_at_git(&self.root), git);
+        match self.history.step_to(&id) {
+            Some(step) => self.history = self.history.after(step, restored.before.clone()),
+            None => self.history.record(restored.before.clone()),
+        }
+        self.states.insert(restored.before, now);
+        self.states.insert(restored.after, self.look());
+        assert_eq!(self.workspace.history().unwrap(), self.history);
         id
     }
 
-    fn restore(&mut self, id: &SnapshotId) -> SnapshotId {
-        let git = look_at_git(&self.root);
-        let now = look(&self.root);
-        let restored = self.workspace.restore(id, Conflict::KeepTheirs).unwrap();
-        assert_eq!(restored.left, [], "{id}");
-        assert_eq!(difference(&look(&self.root), &self.states[id]), [""; 0], "restoring {id}");
-        assert_eq!(look_at_git(&self.root), git);
-        self.states.insert(restored.before.clone(), now);
-        self.states.insert(restored.after, look(&self.root));
-        restored.before
+    /// The snapshot that `count` changes of state along `ids` lead to.
+    fn along<'i>(
+        &self,
+        ids: impl Iterator<Item = &'i SnapshotId>,
+        count: usize,
+    ) -> Option<SnapshotId> {
+        let mut here = self.look();
+        let mut distinct = ids.filter(|id| {
+            let differs = self.states[id] != here;
+            here.clone_from(&self.states[id]);
+            differs
+        });
+        distinct.nth(count - 1).cloned()
+    }
+
+    fn rewind(&mut self, count: usize) {
+        let wanted = self.along(self.history.past().iter().rev(), count);
+        let back = Back::States(count);
+        if wanted.is_none() && !self.setting.grows {
+            let refused = self.workspace.rewind(back, Conflict::KeepTheirs);
+            assert!(matches!(refused, Err(Error::NothingBefore(met)) if met < count));
+        } else if let Some(wanted) = wanted {
+            let id =
+                self.restore(|workspace| workspace.rewind(back, Conflict::KeepTheirs).unwrap());
+            assert!(id == wanted || self.setting.grows);
+        }
+    }
+
+    fn redo(&mut self, count: usize) {
+        let wanted = self.along(self.history.rewound().iter().rev(), count);
+        if let Some(wanted) = wanted {
+            let id = self.restore(|workspace| workspace.redo(count, Conflict::KeepTheirs).unwrap());
+            assert!(id == wanted || self.setting.grows);
+        }
     }
 }
 
-fn play(seed: u64, folder: &Path, is_repository: bool, watch: bool) {
-    let mut dice = Dice(seed);
+fn make_others(root: &Path, others: u64) {
+    for number in 0..others {
+        let folder = root.join(format!("others/{}/{}", number / 1_000, number / 40 % 25));
+        if number % 40 == 0 {
+            fs::create_dir_all(&folder).unwrap();
+        }
+        fs::write(folder.join(format!("file{number}")), format!("{number}\n").repeat(9)).unwrap();
+    }
+}
+
+/// What happens to many files at once.
+fn stir_others(dice: &mut Dice, others: u64) -> String {
+    let part = format!("others/{}", dice.roll(others.div_ceil(1_000).max(1)));
+    match dice.roll(5) {
+        0 => format!("rm -rf {part}"),
+        1 => format!("mv {part} others/moved{}", dice.roll(99)),
+        2 => format!("sed -i 's/1/one/' {part}/3/*"),
+        3 => format!("chmod -R go-rwx {part}"),
+        _ => format!("cp -al {part} others/linked{}", dice.roll(99)),
+    }
+}
+
+fn play(setting: Setting, folder: &Path) {
+    let mut dice = Dice(setting.seed);
     let root = folder.join("work");
     fs::create_dir(&root).unwrap();
-    if is_repository {
+    make_others(&root, setting.others);
+    if setting.is_repository {
         shell(&root, "git init -q; git config user.email a@b; git config user.name n");
+        // It would tidy up in the background, between two looks at what it has.
+        shell(&root, "git config gc.auto 0; git config maintenance.auto false");
         shell(&root, "seq 9 > a; mkdir sub; seq 99 > sub/e; git add -A; git commit -qm one");
         shell(&root, "seq 7 > a; rm sub/e; git add -A; git commit -qm two");
     }
     let mut options = quick();
-    options.watch = watch;
+    options.watch = setting.watch;
     // Ignored files are to be brought back here, however large.
     options.limits.ignored_file_bytes = 16 << 20;
     let vault = gnoma_store::checkpoint::Vault::open(&folder.join("vault"), options).unwrap();
     let workspace = vault.workspace(&root).unwrap();
     let (history, states) = (History::default(), BTreeMap::new());
-    let mut script = Script { root: root.clone(), workspace, history, states };
+    let mut script = Script { setting, root: root.clone(), workspace, history, states };
+    let act = |dice: &mut Dice, number| {
+        shell(&root, &step(dice, number));
+        if setting.others > 0 {
+            shell(&root, &stir_others(dice, setting.others));
+        }
+    };
     for number in 0..STEPS {
-        let id = script.snapshot(&format!("step {number}"));
-        script.history.record(id);
-        shell(&root, &step(&mut dice, number));
+        script.snapshot(&format!("step {number}"));
+        act(&mut dice, number);
     }
     script.snapshot("end");
     for _ in 0..STEPS {
-        let (is_back, count) = (dice.roll(2) == 0, 1 + dice.roll(5) as usize);
-        let way = Step { is_back, count };
-        if let Some(target) = script.history.target(way).cloned() {
-            let before = script.restore(&target);
-            script.history = script.history.after(way, before);
+        let count = 1 + dice.roll(5) as usize;
+        if dice.roll(2) == 0 {
+            script.rewind(count);
+        } else {
+            script.redo(1 + count / 3);
         }
         if dice.roll(4) == 0 {
             // Somebody works on without asking.
-            shell(&root, &step(&mut dice, 99));
+            act(&mut dice, 99);
         }
     }
     let ids: Vec<_> = script.states.keys().cloned().collect();
     for _ in 0..6 {
         let id = &ids[dice.roll(ids.len() as u64) as usize];
-        script.restore(id);
+        script.restore(|workspace| workspace.restore(id, Conflict::KeepTheirs).unwrap());
     }
 }
 
-fn play_all(seeds: std::ops::Range<u64>) {
-    for seed in seeds {
-        println!("script {seed}");
+/// Appends to a file until told to stop; whatever becomes of it.
+fn grow(root: &Path, stop: &AtomicBool) {
+    while !stop.load(Ordering::Relaxed) {
+        let opened = fs::File::options().append(true).create(true).open(root.join(GROWING));
+        for _ in 0..50 {
+            drop(opened.as_ref().map(|mut file| file.write_all(b"one more line\n")));
+        }
+        std::thread::sleep(Duration::from_micros(200));
+    }
+}
+
+fn play_all(settings: impl Iterator<Item = Setting>) {
+    for setting in settings {
+        println!("script {}", setting.seed);
         let folder = tempfile::tempdir().unwrap();
-        let done = std::panic::catch_unwind(|| {
-            play(seed, folder.path(), seed % 2 == 0, seed % 3 != 0);
+        let stop = AtomicBool::new(!setting.grows);
+        let done = std::thread::scope(|scope| {
+            scope.spawn(|| grow(&folder.path().join("work"), &stop));
+            let done = std::panic::catch_unwind(|| play(setting, folder.path()));
+            stop.store(true, Ordering::Relaxed);
+            done
         });
         shell(folder.path(), "chmod -R u+rwX .");
-        assert!(done.is_ok(), "script {seed}");
+        assert!(done.is_ok(), "script {}", setting.seed);
     }
+}
+
+fn setting(seed: u64) -> Setting {
+    let (is_repository, watch) = (seed.is_multiple_of(2), !seed.is_multiple_of(3));
+    Setting { seed, is_repository, watch, others: 0, grows: false }
 }
 
 #[test]
 fn whatever_scripts_do_is_rewound_and_redone_byte_for_byte() {
-    play_all(0..often("GNOMA_STORE_SCRIPTS", SCRIPTS));
+    let first = often("GNOMA_FIRST_SCRIPT", 0);
+    play_all((first..first + often("GNOMA_SCRIPTS", SCRIPTS)).map(setting));
+}
+
+#[test]
+fn scripts_among_many_files_are_rewound_and_redone() {
+    let others = often("GNOMA_FILES", FILES);
+    play_all((0..often("GNOMA_LARGE_SCRIPTS", 2)).map(|seed| Setting { others, ..setting(seed) }));
+}
+
+#[test]
+fn scripts_beside_a_growing_file_are_rewound_and_redone() {
+    let seeds = 0..often("GNOMA_SCRIPTS", SCRIPTS).div_ceil(4);
+    play_all(seeds.map(|seed| Setting { grows: true, ..setting(seed) }));
 }
 
 #[test]

@@ -24,13 +24,18 @@ pub(crate) enum Seen {
 
 /// Reads a tree, without version control's state.
 pub(crate) fn look(root: &Path) -> BTreeMap<PathBuf, Seen> {
+    look_without(root, |_| false)
+}
+
+/// Reads a tree without the paths that `is_odd`.
+pub(crate) fn look_without(root: &Path, is_odd: impl Fn(&Path) -> bool) -> BTreeMap<PathBuf, Seen> {
     let mut names: BTreeMap<(u64, u64), Vec<PathBuf>> = BTreeMap::new();
     let mut found = Vec::new();
     let mut folders = vec![root.to_owned()];
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(&folder).unwrap() {
             let path = entry.unwrap().path();
-            if path.file_name().is_some_and(|name| name == ".git") {
+            if path.file_name().is_some_and(|name| name == ".git") || is_odd(&path) {
                 continue;
             }
             let about = path.symlink_metadata().unwrap();

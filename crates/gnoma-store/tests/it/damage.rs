@@ -12,7 +12,7 @@ use crate::support::{append, begin, is_legal, load, open, options, try_open, tur
 
 const SESSIONS: usize = 12;
 const TURNS: usize = 12;
-const ROUNDS: u64 = 60;
+const ROUNDS: u64 = 40;
 
 /// A sound database's bytes.
 fn sound() -> Vec<u8> {

@@ -7,6 +7,8 @@ mod checkpoint_collect;
 #[cfg(test)]
 mod checkpoint_crash;
 #[cfg(test)]
+mod checkpoint_rewind;
+#[cfg(test)]
 mod checkpoint_scripts;
 #[cfg(test)]
 mod checkpoint_support;
@@ -17,6 +19,8 @@ mod crowd;
 #[cfg(test)]
 mod damage;
 #[cfg(test)]
+mod migrations;
+#[cfg(test)]
 mod model;
 #[cfg(test)]
 mod places;
@@ -24,6 +28,8 @@ mod places;
 mod redaction;
 #[cfg(test)]
 mod sessions;
+#[cfg(test)]
+mod shelf;
 #[cfg(test)]
 mod support;
 #[cfg(test)]

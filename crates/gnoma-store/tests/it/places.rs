@@ -1,8 +1,11 @@
 //! Places that make trouble: full, read-only, without shared memory.
 
-use std::{fs, os::unix::fs::PermissionsExt, process::Command};
+use std::{
+    fs, os::unix::fs::PermissionsExt, path::Path, process::Command, sync::Arc, thread,
+    time::Duration,
+};
 
-use gnoma_core::store::{SessionStore, StoreErrorKind};
+use gnoma_core::store::{SessionStore, Shelf, StoreErrorKind};
 use gnoma_store::{Journal, Store};
 
 use crate::support::{append, begin, entry, load, open, options, says, try_open, wait};
@@ -37,37 +40,54 @@ fn a_place_that_cannot_be_written_is_an_error_value() {
     assert_eq!(error.kind, StoreErrorKind::ReadOnly);
 }
 
-/// A small file system that goes with the test.
-struct Small(tempfile::TempDir);
-
-impl Small {
-    fn mount() -> Option<Self> {
-        let folder = tempfile::tempdir().unwrap();
-        let mounted = Command::new("mount")
-            .args(["-t", "tmpfs", "-o", "size=1m", "none"])
-            .arg(folder.path())
-            .output()
-            .is_ok_and(|output| output.status.success());
-        mounted.then_some(Self(folder))
+/// Runs one of this file's tests in a process with mounts of its own, that go with it.
+fn with_own_mounts(test: &str) {
+    let inside = Command::new("unshare")
+        .args(["--user", "--map-root-user", "--mount"])
+        .arg(std::env::current_exe().unwrap())
+        .args(["--exact", test, "--nocapture"])
+        .env(MOUNTS, "own")
+        .output();
+    let Ok(output) = inside else { return println!("skipped: there is no `unshare`") };
+    let said = String::from_utf8_lossy(&output.stderr);
+    if said.contains("unshare:") {
+        return println!("skipped: this system allows no mounts: {said}");
     }
+    assert!(output.status.success(), "{said}{}", String::from_utf8_lossy(&output.stdout));
 }
 
-impl Drop for Small {
-    fn drop(&mut self) {
-        drop(Command::new("umount").arg("-l").arg(self.0.path()).output());
-    }
+/// Set for the process that may mount.
+const MOUNTS: &str = "GNOMA_STORE_TEST_MOUNTS";
+
+#[expect(clippy::disallowed_methods, reason = "how the test speaks to its child")]
+fn has_own_mounts() -> bool {
+    std::env::var(MOUNTS).is_ok()
+}
+
+fn mount(options: &str, folder: &Path) {
+    let status =
+        Command::new("mount").args(["-t", "tmpfs", "-o", options, "none"]).arg(folder).status();
+    assert!(status.unwrap().success());
 }
 
 #[test]
 fn a_full_disk_is_told_and_harms_nothing() {
-    let Some(disk) = Small::mount() else {
-        println!("skipped: mounting a small file system needs root");
+    with_own_mounts("places::full_disk_child");
+}
+
+#[test]
+fn full_disk_child() {
+    if !has_own_mounts() {
         return;
-    };
-    let ballast = disk.0.path().join("ballast");
-    fs::write(&ballast, vec![1; 300_000]).unwrap();
-    let store = open(disk.0.path());
+    }
+    let home = tempfile::tempdir().unwrap();
+    mount("size=2m", home.path());
+    let ballast = home.path().join("ballast");
+    fs::write(&ballast, vec![1; 500_000]).unwrap();
+    let store = Arc::new(open(home.path()));
     let session = begin(&store, 0);
+    let shelf = store.shelf(session.clone());
+    wait(shelf.put("kept".into())).unwrap();
     let mut kept = 0;
     let error = loop {
         match wait(store.append(entry(&session, says("x".repeat(10_000))))) {
@@ -77,9 +97,96 @@ fn a_full_disk_is_told_and_harms_nothing() {
         assert!(kept < 1000);
     };
     assert_eq!(error.kind, StoreErrorKind::Full, "{error:?}");
+    let noise: String = (0..300_000_u64).map(|n| format!("{:x}", n * n * 7919)).collect();
+    let error = wait(shelf.put(noise)).unwrap_err();
+    assert_eq!(error.kind, StoreErrorKind::Full, "{error:?}");
     assert_eq!(load(&store, &session).entries.len(), kept);
+    assert_eq!(wait(store.search("nothing".into(), 9)).unwrap(), []);
+    // Long enough for a pause, in which there is no room to be made.
+    thread::sleep(Duration::from_millis(400));
     fs::remove_file(ballast).unwrap();
     append(&store, &session, says("room again"));
-    drop(store);
-    assert_eq!(load(&open(disk.0.path()), &session).entries.len(), kept + 1);
+    drop((shelf, store));
+    let store = Arc::new(open(home.path()));
+    assert_eq!(load(&store, &session).entries.len(), kept + 1);
+    assert_eq!(wait(store.search("room again".into(), 9)).unwrap().len(), 1);
+    wait(store.check()).unwrap();
+}
+
+#[test]
+fn a_read_only_file_system_is_told() {
+    with_own_mounts("places::read_only_child");
+}
+
+#[test]
+fn read_only_child() {
+    if !has_own_mounts() {
+        return;
+    }
+    let home = tempfile::tempdir().unwrap();
+    mount("size=4m", home.path());
+    let session = {
+        let store = open(home.path());
+        let session = begin(&store, 0);
+        append(&store, &session, says("kept"));
+        session
+    };
+    mount_again("ro", home.path());
+    let Err(error) = try_open(home.path()) else { panic!("a read-only place was written to") };
+    assert_eq!(error.kind, StoreErrorKind::ReadOnly, "{error:?}");
+    let Err(error) = try_open(&home.path().join("new")) else { panic!("a folder was made") };
+    assert_eq!(error.kind, StoreErrorKind::ReadOnly, "{error:?}");
+    mount_again("rw", home.path());
+    assert_eq!(load(&open(home.path()), &session).entries.len(), 1);
+}
+
+fn mount_again(mode: &str, folder: &Path) {
+    let options = format!("remount,{mode}");
+    let status = Command::new("mount").args(["-o", &options]).arg(folder).status();
+    assert!(status.unwrap().success());
+}
+
+/// Waits for something that happens in a pause.
+fn soon(mut has_happened: impl FnMut() -> bool) {
+    for _ in 0..200 {
+        if has_happened() {
+            return;
+        }
+        thread::sleep(Duration::from_millis(50));
+    }
+    panic!("it did not happen");
+}
+
+#[test]
+fn in_a_pause_the_index_follows_and_the_log_gets_room() {
+    let home = tempfile::tempdir().unwrap();
+    let store = open(home.path());
+    let session = begin(&store, 0);
+    let last = append(&store, &session, says("walrus"));
+    let log = store.path().with_extension("db-wal");
+    soon(|| fs::metadata(&log).unwrap().len() >= 1024 * 1024);
+    let other = rusqlite::Connection::open(store.path()).unwrap();
+    let indexed =
+        || -> i64 { other.query_row("SELECT up_to FROM indexed", [], |row| row.get(0)).unwrap() };
+    soon(|| indexed() == last.0);
+    for number in 0..300 {
+        append(&store, &session, says(format!("entry {number}")));
+    }
+    soon(|| indexed() == last.0 + 300);
+    assert_eq!(wait(store.search("walrus".into(), 9)).unwrap().len(), 1);
+    wait(store.check()).unwrap();
+}
+
+#[test]
+fn many_appends_without_a_pause_do_not_leave_the_index_behind() {
+    let home = tempfile::tempdir().unwrap();
+    let store = open(home.path());
+    let session = begin(&store, 0);
+    for number in 0..3000 {
+        append(&store, &session, says(format!("entry {number}")));
+    }
+    let other = rusqlite::Connection::open(store.path()).unwrap();
+    let indexed: i64 = other.query_row("SELECT up_to FROM indexed", [], |row| row.get(0)).unwrap();
+    assert!(indexed > 500, "{indexed}");
+    assert_eq!(wait(store.search("2999".into(), 9)).unwrap().len(), 1);
 }

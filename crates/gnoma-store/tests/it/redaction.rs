@@ -5,7 +5,7 @@ use std::{borrow::Cow, fs, sync::Arc};
 use gnoma_core::{
     CallId, Content, Image, Message, ModelRef, RawJson, Redacted, ResultPart, Text, Thinking,
     ToolCall, ToolResult,
-    store::{NewSession, Record, SessionStore},
+    store::{NewSession, Record, SessionStore, Shelf},
 };
 use gnoma_store::Store;
 
@@ -64,7 +64,7 @@ fn no_string_bypasses_the_hook() {
     options.redact = Arc::new(|_, text: &str| {
         Cow::Owned(text.replace(SECRET, "[kept back]").replace("hush7", "[kept back]"))
     });
-    let store = Store::open(options).unwrap().store;
+    let store = Arc::new(Store::open(options).unwrap().store);
     let title = Some(format!("about {SECRET}"));
     let session = wait(store.begin(NewSession { at_ms: 0, title })).unwrap();
     let mut first = None;
@@ -75,6 +75,10 @@ fn no_string_bypasses_the_hook() {
     wait(store.rename(session.clone(), SECRET.into(), 0)).unwrap();
     wait(store.fork(session.clone(), first.unwrap(), 0)).unwrap();
     wait(store.hold(session.clone(), 0)).unwrap();
+    let shelf = store.shelf(session.clone());
+    let id = wait(shelf.put(format!("a {SECRET} b"))).unwrap();
+    assert_eq!(wait(shelf.read(id, 0, 99)).unwrap().text, "a [kept back] b");
+    drop(shelf);
     assert!(load(&store, &session).entries.len() > 9);
     assert!(wait(store.search("hush".into(), 10)).unwrap().is_empty());
     assert_clean(home.path());

@@ -7,8 +7,8 @@ use std::{
 };
 
 use gnoma_core::{
-    Content, Message, Role,
-    store::{Entry, Record, SessionStore, StoreErrorKind},
+    CallId, Content, Message, ModelRef, Role, Text, Thinking, Usage,
+    store::{Entry, EntryId, Record, ResultId, SessionFacts, SessionStore, Shelf, StoreErrorKind},
 };
 use gnoma_store::{
     export::Format,
@@ -70,8 +70,10 @@ fn read(source: Source, path: &Path) -> Imported {
 #[test]
 fn lines_bring_a_session_back_whole() {
     let home = tempfile::tempdir().unwrap();
-    let store = open(home.path());
+    let store = Arc::new(open(home.path()));
     let session = begin(&store, 0);
+    let large = "many\nlines\n".repeat(40);
+    wait(store.shelf(session.clone()).put(large.clone())).unwrap();
     for record in (0..3).flat_map(turn) {
         append(&store, &session, record);
     }
@@ -79,6 +81,10 @@ fn lines_bring_a_session_back_whole() {
     let entries = load(&store, &session).entries;
     let mut text = Format::Lines.head(&facts);
     text.extend(entries.iter().map(|entry| Format::Lines.entry(entry)));
+    for id in wait(store.results(session.clone())).unwrap() {
+        let kept = wait(store.shelf(session.clone()).read(id.clone(), 0, usize::MAX)).unwrap();
+        text.push_str(&Format::Lines.result(&id, &kept.text));
+    }
     let path = file(home.path(), "export.jsonl", &text);
 
     let imported = read(Source::Lines, &path);
@@ -88,12 +94,88 @@ fn lines_bring_a_session_back_whole() {
     let records = |entries: &[Entry]| -> Vec<Record> {
         entries.iter().map(|entry| entry.record.clone()).collect()
     };
-    assert_eq!(records(&load(&store, &copy).entries), records(&entries));
+    let copied = load(&store, &copy).entries;
+    assert_eq!(records(&copied), records(&entries));
+    let fork = wait(store.fork(copy.clone(), copied.last().unwrap().id, 9)).unwrap();
+    for session in [copy.clone(), fork] {
+        let id = ResultId::new("r1");
+        assert_eq!(wait(store.shelf(session).read(id, 0, 9999)).unwrap().text, large);
+    }
     assert_eq!(wait(store.facts(copy)).unwrap().title, facts.title);
 
     let cut: Vec<_> = text.lines().enumerate().filter(|(at, _)| at % 5 != 0 || *at == 0).collect();
     let cut: String = cut.into_iter().map(|(_, line)| format!("{line}\n")).collect();
     read(Source::Lines, &file(home.path(), "cut.jsonl", cut));
+}
+
+/// Any record that can stand alone.
+fn record() -> impl Strategy<Value = Record> {
+    let text = || "\\PC{0,30}|[\n\r\t\"\\\\\u{0}-\u{1f}\u{2028}]{0,6}";
+    let model = || (text(), text()).prop_map(|(provider, model)| ModelRef { provider, model });
+    let said = (text(), prop::option::of(text())).prop_filter_map("empty", |(text, signature)| {
+        Message::user(vec![Content::Text(Text { text, signature })]).ok()
+    });
+    let thought = (text(), text(), prop::option::of(model())).prop_filter_map(
+        "empty",
+        |(text, item, origin)| {
+            let thinking = Thinking { text, signature: None, item: Some(item) };
+            Message::assistant(vec![Content::Thinking(thinking)], origin, None).ok()
+        },
+    );
+    let message = |message| Record::Message(Arc::new(message));
+    let number = any::<i64>().prop_map(EntryId);
+    prop_oneof![
+        said.prop_map(message),
+        thought.prop_map(message),
+        (model(), text()).prop_map(|(arm, why)| Record::Routed { arm, why }),
+        (text(), any::<bool>(), text()).prop_map(|(call, allowed, reason)| Record::Judged {
+            call: CallId::new(call),
+            allowed,
+            reason
+        }),
+        any::<[u32; 5]>().prop_map(|[input, output, cache_read, cache_write, reasoning]| {
+            let [input, output, cache_read, cache_write, reasoning] =
+                [input, output, cache_read, cache_write, reasoning].map(u64::from);
+            Record::Used(Usage { input, output, cache_read, cache_write, reasoning })
+        }),
+        (text(), number.clone()).prop_map(|(text, up_to)| Record::Summary { text, up_to }),
+        text().prop_map(|id| Record::Checkpoint { id }),
+        text().prop_map(|text| Record::Title { text }),
+        number.clone().prop_map(|from| Record::Rewound { from }),
+        number.prop_map(|of| Record::Tombstone { of }),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
+    #[test]
+    fn lines_lose_nothing(
+        records in prop::collection::vec(prop::collection::vec(record(), 0..4), 1..5),
+        at_ms in any::<i64>(),
+        title in "\\PC{1,30}",
+    ) {
+        let turns = records.into_iter().zip(0..).flat_map(|(records, number)| {
+            records.into_iter().chain(turn(number))
+        });
+        let entries: Vec<_> = turns
+            .zip(1..)
+            .map(|(record, id)| {
+                let parent = Some(EntryId(id - 1)).filter(|parent| parent.0 > 0);
+                Entry { id: EntryId(id), parent, at_ms, record }
+            })
+            .collect();
+        let home = tempfile::tempdir().unwrap();
+        let store = open(home.path());
+        let session = begin(&store, 0);
+        let facts = SessionFacts { title, ..wait(store.facts(session)).unwrap() };
+        let lines: Vec<_> = entries.iter().map(|entry| Format::Lines.entry(entry)).collect();
+        prop_assert!(lines.iter().all(|line| line.matches('\n').count() == 1));
+        let text = format!("{}{}{}", Format::Lines.head(&facts), lines.concat(), Format::Lines.tail());
+        let imported = read(Source::Lines, &file(home.path(), "export.jsonl", text));
+        prop_assert_eq!(imported.left_out(), None);
+        prop_assert_eq!(imported.entries, entries);
+        prop_assert_eq!(imported.title, Some(facts.title));
+    }
 }
 
 #[test]
@@ -122,7 +204,9 @@ fn pages_for_people_let_nothing_out_of_its_quotes() {
 fn claude_code_transcripts_are_read() {
     let home = tempfile::tempdir().unwrap();
     let lines = [
-        r#"{"type":"summary","summary":"Fix the door","leafUuid":"x"}"#,
+        r#"{"type":"summary","summary":"Fix","leafUuid":"x"}"#,
+        r#"{"type":"custom-title","customTitle":"Fix the door"}"#,
+        r#"{"type":"ai-title","aiTitle":"Repair of a door"}"#,
         r#"{"type":"user","cwd":"/p","timestamp":"2026-01-01T00:00:00.000Z","message":{"role":"user","content":"fix it"}}"#,
         r#"{"type":"assistant","message":{"id":"m1","model":"opus","content":[{"type":"thinking","thinking":"hm","signature":"s"}],"usage":{"input_tokens":1,"output_tokens":1}}}"#,
         r#"{"type":"assistant","message":{"id":"m1","model":"opus","content":[{"type":"tool_use","id":"t1","name":"Bash","input":{"command":"ls"}}],"usage":{"input_tokens":5,"cache_read_input_tokens":3,"output_tokens":2}}}"#,
@@ -278,6 +362,29 @@ fn opencode_sessions_are_read() {
     );
     assert_eq!(imported.title.as_deref(), Some("T"));
     assert_eq!(imported.skipped["snapshot"], 1);
+}
+
+#[test]
+fn what_opencode_exports_is_read_and_its_database_is_not() {
+    let home = tempfile::tempdir().unwrap();
+    let text = r#"{"info":{"id":"ses_1","title":"T","directory":"/p"},"messages":[
+        {"info":{"id":"msg_1","role":"user","time":{"created":5}},"parts":[{"type":"text","text":"go"}]},
+        {"info":{"id":"msg_2","role":"assistant","providerID":"p","modelID":"m"},"parts":[
+            {"type":"step-start"},
+            {"type":"tool","callID":"c1","tool":"bash","state":{"status":"completed","input":{"c":1},"output":"ok"}},
+            {"type":"step-finish","tokens":{"input":3,"output":1,"cache":{"read":2,"write":0}}},
+            {"type":"text","text":"done"},
+            {"type":"patch"}]}]}"#;
+    let imported = read(Source::Opencode, &file(home.path(), "export.json", text));
+    assert_eq!(
+        told(&imported.entries),
+        ["user: go", "model: bash{\"c\":1} | done", "used 5+1", "tool: bash=ok"]
+    );
+    assert_eq!(imported.project.as_deref(), Some("/p"));
+    assert_eq!(imported.skipped["patch"], 1);
+    let database = file(home.path(), "opencode.db", "SQLite format 3\0 and so on");
+    let error = import::read(Source::Opencode, &database).unwrap_err();
+    assert!(error.sentence.contains("opencode export ID"), "{error}");
 }
 
 #[test]

@@ -1,0 +1,125 @@
+//! The port [`Checkpoints`] over a [`Workspace`]: one owned thread does the blocking work, so that
+//! callers need no runtime.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread::{self, JoinHandle},
+};
+
+use gnoma_core::store::{Checkpoints, StoreError, Stored};
+use tokio::sync::{mpsc, oneshot};
+
+use super::{
+    error::{At, Error},
+    workspace::Workspace,
+};
+
+/// Jobs that may wait; whoever brings one more waits with it.
+const QUEUE_JOBS: usize = 64;
+
+type Job = Box<dyn FnOnce(&Workspace, &AtomicBool) + Send>;
+
+/// Keeps a workspace's files for an engine. Dropping it stops a snapshot under way, forgets what
+/// waits, and waits for a restore to end.
+pub struct Keeper {
+    workspace: Arc<Workspace>,
+    queue: Option<mpsc::Sender<Job>>,
+    thread: Option<JoinHandle<()>>,
+    cancel: Arc<AtomicBool>,
+    is_prepared: AtomicBool,
+}
+
+impl Keeper {
+    /// Starts the thread.
+    ///
+    /// # Errors
+    ///
+    /// The system gives no thread.
+    pub fn start(workspace: Arc<Workspace>) -> Result<Self, Error> {
+        let (queue, mut jobs) = mpsc::channel::<Job>(QUEUE_JOBS);
+        let cancel = Arc::new(AtomicBool::new(false));
+        let (place, stop) = (Arc::clone(&workspace), Arc::clone(&cancel));
+        let thread = thread::Builder::new()
+            .name("gnoma-checkpoints".to_owned())
+            .spawn(move || {
+                while let Some(job) = jobs.blocking_recv() {
+                    if stop.load(Ordering::Acquire) {
+                        break;
+                    }
+                    job(&place, &stop);
+                }
+            })
+            .at("start a thread for", workspace.root())?;
+        let (queue, thread) = (Some(queue), Some(thread));
+        Ok(Self { workspace, queue, thread, cancel, is_prepared: AtomicBool::new(false) })
+    }
+
+    /// The workspace, for [`Workspace::set_session`] and for work on a thread of one's own.
+    #[must_use]
+    pub fn workspace(&self) -> &Arc<Workspace> {
+        &self.workspace
+    }
+
+    /// Does blocking work, a rewind above all, on the keeper's thread, after what was asked before.
+    /// The work runs to its end even when nobody waits for it any more.
+    ///
+    /// # Errors
+    ///
+    /// What `work` says, or [`Error::Cancelled`] when the keeper is dropped before.
+    pub async fn ask<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Workspace) -> Result<T, Error> + Send + 'static,
+    ) -> Result<T, Error> {
+        self.ask_cancellable(|workspace, _| work(workspace)).await
+    }
+
+    async fn ask_cancellable<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Workspace, &AtomicBool) -> Result<T, Error> + Send + 'static,
+    ) -> Result<T, Error> {
+        let (reply, answer) = oneshot::channel();
+        let job: Job = Box::new(move |workspace, cancel| {
+            // Nobody may wait any more: the work is done all the same.
+            drop(reply.send(work(workspace, cancel)));
+        });
+        let queue = self.queue.as_ref().ok_or(Error::Cancelled)?;
+        queue.send(job).await.map_err(|_| Error::Cancelled)?;
+        answer.await.map_err(|_| Error::Cancelled)?
+    }
+}
+
+impl Checkpoints for Keeper {
+    fn prepare(&self) {
+        if self.is_prepared.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        // A failure comes again, with somebody to tell, when something is kept.
+        let job: Job = Box::new(|workspace, cancel| drop(workspace.baseline(cancel)));
+        if let Some(queue) = &self.queue {
+            // A full queue reads everything anyway.
+            drop(queue.try_send(job));
+        }
+    }
+
+    fn keep(&self, label: String) -> Stored<'_, String> {
+        Box::pin(async move {
+            let kept =
+                self.ask_cancellable(move |workspace, cancel| workspace.keep(&label, cancel));
+            kept.await.map(String::from).map_err(StoreError::from)
+        })
+    }
+}
+
+impl Drop for Keeper {
+    fn drop(&mut self) {
+        self.cancel.store(true, Ordering::Release);
+        drop(self.queue.take());
+        if let Some(thread) = self.thread.take() {
+            // A panic on the thread has failed its job already.
+            drop(thread.join());
+        }
+    }
+}

@@ -1,0 +1,56 @@
+//! What led to a snapshot, as its record keeps it. Pure.
+
+use super::{
+    codec::{Reader, put_bytes},
+    record::SnapshotId,
+};
+
+/// What led to a snapshot.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Made {
+    /// Somebody asked for it, before a step or after.
+    #[default]
+    Asked,
+    /// A restore kept what it was about to change.
+    BeforeRestore {
+        /// What was to be brought back.
+        target: SnapshotId,
+    },
+    /// A restore was completed.
+    Restored {
+        /// What was brought back.
+        target: SnapshotId,
+        /// What had been there.
+        before: SnapshotId,
+    },
+}
+
+impl Made {
+    pub(super) fn put(&self, out: &mut Vec<u8>) {
+        match self {
+            Self::Asked => out.push(b'a'),
+            Self::BeforeRestore { target } => {
+                out.push(b'b');
+                put_bytes(out, target.as_str().as_bytes());
+            }
+            Self::Restored { target, before } => {
+                out.push(b'r');
+                put_bytes(out, target.as_str().as_bytes());
+                put_bytes(out, before.as_str().as_bytes());
+            }
+        }
+    }
+
+    pub(super) fn read(reader: &mut Reader<'_>) -> Option<Self> {
+        Some(match reader.byte()? {
+            b'a' => Self::Asked,
+            b'b' => Self::BeforeRestore { target: id(reader)? },
+            b'r' => Self::Restored { target: id(reader)?, before: id(reader)? },
+            _ => return None,
+        })
+    }
+}
+
+fn id(reader: &mut Reader<'_>) -> Option<SnapshotId> {
+    std::str::from_utf8(reader.bytes()?).ok()?.parse().ok()
+}

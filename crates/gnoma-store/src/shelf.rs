@@ -1,0 +1,325 @@
+//! Large tool results, beside the entries that speak of them.
+//!
+//! A result is cut into pieces that are compressed alone, so that reading from its middle takes
+//! what is asked for and no more. It belongs to the first tool message added after it; forks that
+//! share that message share it. Whether a result is large is for others to say.
+
+use std::{collections::HashSet, sync::Arc};
+
+use gnoma_core::store::{ResultId, SessionId, Shelf, StoreError, StoreErrorKind, Stored, Stretch};
+use rusqlite::{Connection, OptionalExtension, Row, params};
+
+use crate::{
+    error::{Explain, Result, damaged, not_found},
+    lock::{self, Identity},
+    options::Redact,
+    redact, session,
+    store::{NO_TIME, Store},
+    text::whole,
+};
+
+/// Most bytes kept of one result; the rest is cut off, and the text says so.
+const MAX_RESULT_BYTES: usize = 64 * 1024 * 1024;
+
+/// Most bytes of one piece.
+const PIECE_BYTES: usize = 256 * 1024;
+
+/// Most bytes read at once.
+const MAX_READ_BYTES: usize = 1024 * 1024;
+
+/// How hard the compression tries: at this level it is faster than the disk.
+const LEVEL: i32 = 3;
+
+/// The results of one session.
+pub struct SessionShelf {
+    store: Arc<Store>,
+    session: SessionId,
+}
+
+impl SessionShelf {
+    /// The shelf of `session` in `store`.
+    pub(crate) fn new(store: Arc<Store>, session: SessionId) -> Self {
+        Self { store, session }
+    }
+}
+
+impl Shelf for SessionShelf {
+    fn put(&self, text: String) -> Stored<'_, ResultId> {
+        Box::pin(self.store.put_result(self.session.clone(), text))
+    }
+
+    fn read(&self, id: ResultId, from: u64, max_bytes: usize) -> Stored<'_, Stretch> {
+        Box::pin(self.store.read_result(self.session.clone(), id, from, max_bytes))
+    }
+}
+
+/// A part of a result.
+pub(crate) struct Piece {
+    /// Where it begins, in bytes of the result.
+    pub(crate) start: i64,
+    /// Compressed.
+    pub(crate) body: Vec<u8>,
+}
+
+impl Piece {
+    /// Reads the columns `start` and `body`.
+    pub(crate) fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
+        Ok(Self { start: row.get(0)?, body: row.get(1)? })
+    }
+}
+
+/// A result ready to be written.
+pub(crate) struct Packed {
+    bytes: usize,
+    pieces: Vec<Piece>,
+}
+
+/// Does all that needs no database.
+pub(crate) fn prepare(redact: &Redact, text: &str) -> Result<Packed> {
+    // Redacted whole, so that no secret lies across a cut.
+    pack(&bounded(redact::words(redact, text), MAX_RESULT_BYTES))
+}
+
+fn bounded(mut text: String, max_bytes: usize) -> String {
+    const MEGABYTE: usize = 1024 * 1024;
+    let bytes = text.len();
+    if bytes > max_bytes {
+        text.truncate(text.floor_char_boundary(max_bytes));
+        text.push_str(&format!(
+            "\n[cut here: the result has {} MB, and at most {} MB of one are kept]",
+            bytes.div_ceil(MEGABYTE),
+            max_bytes / MEGABYTE
+        ));
+    }
+    text
+}
+
+fn pack(text: &str) -> Result<Packed> {
+    let mut pieces = Vec::new();
+    let mut rest = text;
+    while !rest.is_empty() {
+        let (piece, after) = rest.split_at(rest.floor_char_boundary(PIECE_BYTES));
+        let body = zstd::bulk::compress(piece.as_bytes(), LEVEL).map_err(|error| {
+            let sentence = format!("a tool result cannot be compressed: {error}");
+            StoreError::new(StoreErrorKind::Io, sentence)
+        })?;
+        pieces.push(Piece { start: whole(text.len() - rest.len()), body });
+        rest = after;
+    }
+    Ok(Packed { bytes: text.len(), pieces })
+}
+
+/// The text of a piece.
+pub(crate) fn unpack(body: &[u8]) -> Result<String> {
+    let bytes = zstd::bulk::decompress(body, PIECE_BYTES)
+        .map_err(|error| damaged(&format!("a piece of a result: {error}")))?;
+    String::from_utf8(bytes).map_err(|error| damaged(&format!("a piece of a result: {error}")))
+}
+
+/// Adds a result for a store that may write the session.
+pub(crate) fn put(
+    connection: &Connection,
+    me: &Identity,
+    session: &SessionId,
+    packed: &Packed,
+) -> Result<ResultId> {
+    let known = session::find(connection, session)?;
+    lock::refuse_if_held(connection, me, known.number, NO_TIME)?;
+    let number = last_number(connection, &known)? + 1;
+    insert(connection, known.number, number, packed)?;
+    Ok(handle(number))
+}
+
+/// Adds imported results to a new session, under the handles its entries speak of. What is no
+/// handle of ours, or one that was there before, is left out.
+pub(crate) fn adopt(
+    connection: &Connection,
+    session: &SessionId,
+    results: &[(ResultId, Packed)],
+) -> Result<()> {
+    let known = session::find(connection, session)?;
+    let mut taken = HashSet::new();
+    for (id, packed) in results {
+        if let Some(number) = number_of(id).filter(|number| *number > 0 && taken.insert(*number)) {
+            insert(connection, known.number, number, packed)?;
+        }
+    }
+    Ok(())
+}
+
+fn insert(connection: &Connection, session: i64, number: i64, packed: &Packed) -> Result<()> {
+    connection
+        .prepare_cached("INSERT INTO result(session, number, bytes) VALUES (?1, ?2, ?3)")
+        .and_then(|mut insert| insert.execute(params![session, number, whole(packed.bytes)]))
+        .explain()?;
+    insert_pieces(connection, connection.last_insert_rowid(), &packed.pieces)?;
+    let stored: usize = packed.pieces.iter().map(|piece| piece.body.len()).sum();
+    connection
+        .prepare_cached("UPDATE session SET bytes = bytes + ?2 WHERE number = ?1")
+        .and_then(|mut update| update.execute([session, whole(stored)]))
+        .explain()
+        .map(|_| ())
+}
+
+/// The handles of the session and of the past it shares.
+pub(crate) fn list(connection: &Connection, session: &SessionId) -> Result<Vec<ResultId>> {
+    let known = session::find(connection, session)?;
+    connection
+        .prepare_cached(
+            "WITH RECURSIVE past(id) AS (SELECT ?2 UNION SELECT entry.parent FROM past \
+             JOIN entry ON entry.id = past.id WHERE entry.parent IS NOT NULL) \
+             SELECT number FROM result WHERE session = ?1 \
+             UNION SELECT number FROM result WHERE entry IN (SELECT id FROM past) ORDER BY number",
+        )
+        .and_then(|mut all| {
+            all.query_map(params![known.number, known.fork_entry], |row| row.get(0).map(handle))?
+                .collect()
+        })
+        .explain()
+}
+
+fn handle(number: i64) -> ResultId {
+    ResultId::new(format!("r{number}"))
+}
+
+/// Adds the pieces of a result.
+pub(crate) fn insert_pieces(connection: &Connection, result: i64, pieces: &[Piece]) -> Result<()> {
+    let mut insert = connection
+        .prepare_cached("INSERT INTO piece(result, start, body) VALUES (?1, ?2, ?3)")
+        .explain()?;
+    for piece in pieces {
+        insert.execute(params![result, piece.start, piece.body]).explain()?;
+    }
+    Ok(())
+}
+
+/// Results nobody has spoken of yet belong to `entry` from now on.
+pub(crate) fn bind(connection: &Connection, session: i64, entry: i64) -> Result<()> {
+    connection
+        .prepare_cached("UPDATE result SET entry = ?2 WHERE session = ?1 AND entry IS NULL")
+        .and_then(|mut update| update.execute([session, entry]))
+        .explain()
+        .map(|_| ())
+}
+
+/// The last number in use, in the session or in the past it shares: a handle that was said before
+/// a fork goes on meaning what it meant.
+fn last_number(connection: &Connection, known: &session::Known) -> Result<i64> {
+    let own: Option<i64> = connection
+        .prepare_cached("SELECT max(number) FROM result WHERE session = ?1")
+        .and_then(|mut ask| ask.query_row([known.number], |row| row.get(0)))
+        .explain()?;
+    if let Some(own) = own {
+        return Ok(own);
+    }
+    let Some(fork_entry) = known.fork_entry else { return Ok(0) };
+    connection
+        .prepare_cached(
+            "WITH RECURSIVE past(id) AS (SELECT ?1 UNION SELECT entry.parent FROM past \
+             JOIN entry ON entry.id = past.id WHERE entry.parent IS NOT NULL) \
+             SELECT coalesce(max(number), 0) FROM result WHERE entry IN (SELECT id FROM past)",
+        )
+        .and_then(|mut ask| ask.query_row([fork_entry], |row| row.get(0)))
+        .explain()
+}
+
+/// Reads a stretch of a result of the session or of the past it shares.
+pub(crate) fn read(
+    connection: &Connection,
+    session: &SessionId,
+    id: &ResultId,
+    from: u64,
+    max_bytes: usize,
+) -> Result<Stretch> {
+    let known = session::find(connection, session)?;
+    let found = match number_of(id) {
+        Some(number) => find(connection, &known, number)?,
+        None => None,
+    };
+    let (result, total) =
+        found.ok_or_else(|| not_found(format_args!("result `{id}` in this session")))?;
+    let total_bytes =
+        u64::try_from(total).map_err(|_| damaged(&format!("result {result} has no size")))?;
+    let Some(from) = i64::try_from(from).ok().filter(|from| *from < total) else {
+        return Ok(Stretch { total_bytes, ..Stretch::default() });
+    };
+    let max_bytes = max_bytes.clamp(1, MAX_READ_BYTES);
+    let (start, window) = window(connection, result, from, max_bytes)?;
+    let begin = window.floor_char_boundary(usize::try_from(from - start).unwrap_or(0));
+    let text = stretch(window.get(begin..).unwrap_or_default(), max_bytes);
+    let end = start.saturating_add(whole(begin + text.len()));
+    let next = if end < total && !text.is_empty() { u64::try_from(end).ok() } else { None };
+    Ok(Stretch { text: text.to_owned(), next, total_bytes })
+}
+
+fn number_of(id: &ResultId) -> Option<i64> {
+    let digits = id.as_str().strip_prefix('r')?;
+    digits.bytes().all(|byte| byte.is_ascii_digit()).then(|| digits.parse().ok())?
+}
+
+/// A result's row and size.
+fn find(
+    connection: &Connection,
+    known: &session::Known,
+    number: i64,
+) -> Result<Option<(i64, i64)>> {
+    let pair = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?));
+    let own = connection
+        .prepare_cached("SELECT id, bytes FROM result WHERE session = ?1 AND number = ?2")
+        .and_then(|mut ask| ask.query_row([known.number, number], pair).optional())
+        .explain()?;
+    let (None, Some(fork_entry)) = (own, known.fork_entry) else { return Ok(own) };
+    connection
+        .prepare_cached(
+            "WITH RECURSIVE past(id) AS (SELECT ?1 UNION SELECT entry.parent FROM past \
+             JOIN entry ON entry.id = past.id WHERE entry.parent IS NOT NULL) \
+             SELECT id, bytes FROM result WHERE number = ?2 AND entry IN (SELECT id FROM past)",
+        )
+        .and_then(|mut ask| ask.query_row([fork_entry, number], pair).optional())
+        .explain()
+}
+
+/// The pieces that hold the stretch, joined, and where they begin.
+fn window(
+    connection: &Connection,
+    result: i64,
+    from: i64,
+    max_bytes: usize,
+) -> Result<(i64, String)> {
+    let mut find = connection
+        .prepare_cached(
+            "SELECT start, body FROM piece WHERE result = ?1 AND start > ?2 AND start < ?3 \
+             ORDER BY start",
+        )
+        .explain()?;
+    let bounds = [result, from - whole(PIECE_BYTES), from.saturating_add(whole(max_bytes))];
+    let mut rows = find.query(bounds).explain()?;
+    let mut joined: Option<(i64, String)> = None;
+    while let Some(row) = rows.next().explain()? {
+        let piece = Piece::read(row).explain()?;
+        let text = unpack(&piece.body)?;
+        let (start, window) = joined.get_or_insert((piece.start, String::new()));
+        if piece.start != start.saturating_add(whole(window.len())) {
+            return Err(damaged(&format!("a piece of result {result} is missing")));
+        }
+        window.push_str(&text);
+    }
+    joined
+        .filter(|(start, _)| *start <= from)
+        .ok_or_else(|| damaged(&format!("a piece of result {result} is missing")))
+}
+
+/// The beginning of `text`: whole lines of at most `max_bytes`, or as much of the first line; at
+/// least one character.
+fn stretch(text: &str, max_bytes: usize) -> &str {
+    if text.len() <= max_bytes {
+        return text;
+    }
+    let cut = text.get(..text.floor_char_boundary(max_bytes)).unwrap_or_default();
+    let end = match cut.rfind('\n') {
+        Some(newline) => newline + 1,
+        None if cut.is_empty() => text.chars().next().map_or(0, char::len_utf8),
+        None => cut.len(),
+    };
+    text.get(..end).unwrap_or_default()
+}

@@ -1,0 +1,78 @@
+//! The index of all words. It follows the entries at a distance: adding an entry does not wait for
+//! it, and whoever searches brings it up to date first. Finding is [`crate::search`]'s.
+
+use gnoma_core::store::Record;
+use rusqlite::{Connection, params};
+
+use crate::{
+    error::{Explain, Result},
+    text::{self, whole},
+};
+
+/// Entries indexed in one transaction; other processes wait meanwhile.
+pub(crate) const AT_ONCE_ENTRIES: usize = 256;
+
+/// Bytes of words after which a transaction ends early.
+const AT_ONCE_BYTES: usize = 512 * 1024;
+
+/// Whether there are entries the index does not know.
+pub(crate) fn is_behind(connection: &Connection) -> Result<bool> {
+    connection
+        .prepare_cached(
+            "SELECT coalesce((SELECT max(id) FROM entry), 0) > (SELECT max(up_to) FROM indexed)",
+        )
+        .and_then(|mut ask| ask.query_row([], |row| row.get(0)))
+        .explain()
+}
+
+/// Indexes some entries inside a transaction of the caller's; says whether more are left.
+pub(crate) fn follow(connection: &Connection) -> Result<bool> {
+    let before: i64 = connection
+        .prepare_cached("SELECT coalesce(max(up_to), 0) FROM indexed")
+        .and_then(|mut ask| ask.query_row([], |row| row.get(0)))
+        .explain()?;
+    let (after, more) = index_after(connection, before)?;
+    connection
+        .prepare_cached("UPDATE indexed SET up_to = ?1")
+        .and_then(|mut update| update.execute([after]))
+        .explain()?;
+    Ok(more)
+}
+
+/// The last entry that was indexed, and whether more are left.
+fn index_after(connection: &Connection, before: i64) -> Result<(i64, bool)> {
+    let mut entries = connection
+        .prepare_cached("SELECT id, hidden, body FROM entry WHERE id > ?1 ORDER BY id LIMIT ?2")
+        .explain()?;
+    let mut rows = entries.query(params![before, whole(AT_ONCE_ENTRIES)]).explain()?;
+    let (mut last, mut count, mut bytes) = (before, 0, 0);
+    while let Some(row) = rows.next().explain()? {
+        last = row.get(0).explain()?;
+        count += 1;
+        if !row.get::<_, bool>(1).explain()? {
+            let body: String = row.get(2).explain()?;
+            bytes += add(connection, last, &body)?;
+        }
+        if bytes >= AT_ONCE_BYTES {
+            return Ok((last, true));
+        }
+    }
+    Ok((last, count == AT_ONCE_ENTRIES))
+}
+
+/// Indexes one entry; the number of bytes. One that cannot be read has no words.
+fn add(connection: &Connection, id: i64, body: &str) -> Result<usize> {
+    let record = serde_json::from_str::<Record>(body).ok();
+    let Some(words) = record.as_ref().and_then(text::searchable) else { return Ok(0) };
+    connection
+        .prepare_cached("INSERT INTO words(rowid, text) VALUES (?1, ?2)")
+        .and_then(|mut insert| insert.execute(params![id, words]))
+        .explain()?;
+    Ok(words.len())
+}
+
+/// Indexes all there is, in the transaction of the caller.
+pub(crate) fn follow_to_the_end(connection: &Connection) -> Result<()> {
+    while follow(connection)? {}
+    Ok(())
+}

@@ -1,0 +1,183 @@
+//! The loop of the writing lane.
+//!
+//! All that waits goes into one transaction, so that many small appends share one commit; each job
+//! is undone alone when it fails. Answers are given after the commit. What can wait is done in
+//! pauses, and between jobs only when it has waited for too long.
+
+use std::{
+    sync::mpsc::{Receiver, RecvTimeoutError},
+    time::Duration,
+};
+
+use gnoma_core::store::{Durability, StoreError};
+use rusqlite::Connection;
+
+use crate::{
+    error::Result,
+    lane::{Job, Queued, closed, execute},
+    words,
+};
+
+/// Most jobs that share a transaction.
+const BATCH_JOBS: usize = 64;
+
+/// This long without a job is a pause.
+const PAUSE: Duration = Duration::from_millis(150);
+
+/// Between two pieces of upkeep, so that other processes get their turn.
+const BREATH: Duration = Duration::from_millis(5);
+
+/// After this many jobs upkeep no longer waits for a pause.
+const MOST_UNTENDED_JOBS: usize = 2000;
+
+/// What the owner of a writing lane has to say.
+pub(crate) trait Upkeep: Send + 'static {
+    /// Fails when the database must not be written any more.
+    fn may_write(&self) -> Result<()>;
+    /// Brings what is committed to the disk.
+    fn flush(&self) -> Result<()>;
+    /// Does one bounded piece of what can wait; says whether there is more.
+    fn tend(&mut self, connection: &Connection) -> Result<bool>;
+    /// The lane ends.
+    fn leave(&mut self, connection: &Connection);
+}
+
+enum Next {
+    Job(Queued),
+    Tending,
+}
+
+/// A connection that writes.
+pub(crate) struct Writer<U> {
+    connection: Connection,
+    upkeep: U,
+    /// Jobs since upkeep was last complete.
+    untended_jobs: usize,
+    pause: Duration,
+}
+
+impl<U: Upkeep> Writer<U> {
+    /// A writer at the beginning of its lane.
+    pub(crate) fn new(connection: Connection, upkeep: U) -> Self {
+        Self { connection, upkeep, untended_jobs: 0, pause: PAUSE }
+    }
+
+    /// Works until nobody can bring jobs any more.
+    pub(crate) fn run(mut self, jobs: &Receiver<Queued>) {
+        while let Some(next) = self.next(jobs) {
+            match next {
+                Next::Job(first) => self.transact(batch(first, jobs)),
+                Next::Tending => self.tend(),
+            }
+        }
+        self.upkeep.leave(&self.connection);
+    }
+
+    fn next(&self, jobs: &Receiver<Queued>) -> Option<Next> {
+        if self.untended_jobs == 0 {
+            return jobs.recv().ok().map(Next::Job);
+        }
+        if self.untended_jobs > MOST_UNTENDED_JOBS {
+            return Some(Next::Tending);
+        }
+        match jobs.recv_timeout(self.pause) {
+            Ok(job) => Some(Next::Job(job)),
+            Err(RecvTimeoutError::Timeout) => Some(Next::Tending),
+            Err(RecvTimeoutError::Disconnected) => None,
+        }
+    }
+
+    fn tend(&mut self) {
+        // Nothing that is stored depends on upkeep; the next jobs bring the next try.
+        let has_more = self.upkeep.tend(&self.connection).unwrap_or(false);
+        if !self.connection.is_autocommit() {
+            drop(execute(&self.connection, "ROLLBACK"));
+        }
+        let left = self.untended_jobs.saturating_sub(words::AT_ONCE_ENTRIES);
+        self.untended_jobs = if has_more { left.max(1) } else { 0 };
+        self.pause = BREATH;
+    }
+
+    fn transact(&mut self, mut batch: Vec<Box<dyn Job>>) {
+        self.untended_jobs += batch.len();
+        self.pause = PAUSE;
+        match self.commit(&mut batch) {
+            Ok(outcomes) => {
+                let flushed = self.flush(&batch);
+                for (job, outcome) in batch.into_iter().zip(outcomes) {
+                    let durable = match job.durability() {
+                        Durability::Disk => flushed.clone(),
+                        Durability::Process => Ok(()),
+                    };
+                    job.finish(outcome.and(durable));
+                }
+            }
+            Err(error) => {
+                for job in batch {
+                    job.finish(Err(error.clone()));
+                }
+            }
+        }
+    }
+
+    /// The outcome of each job; an error when nothing of the batch was kept.
+    fn commit(&self, batch: &mut [Box<dyn Job>]) -> Result<Vec<Result<()>>> {
+        self.upkeep.may_write()?;
+        execute(&self.connection, "BEGIN IMMEDIATE")?;
+        let mut outcomes = Vec::with_capacity(batch.len());
+        for job in batch {
+            match alone(&self.connection, job.as_mut()) {
+                Ok(outcome) => outcomes.push(outcome),
+                Err(error) => return Err(self.give_up(error)),
+            }
+        }
+        match execute(&self.connection, "COMMIT") {
+            Ok(()) => Ok(outcomes),
+            Err(error) => Err(self.give_up(error)),
+        }
+    }
+
+    fn flush(&self, batch: &[Box<dyn Job>]) -> Result<()> {
+        if batch.iter().any(|job| job.durability() == Durability::Disk) {
+            self.upkeep.flush()
+        } else {
+            Ok(())
+        }
+    }
+
+    fn give_up(&self, error: StoreError) -> StoreError {
+        if !self.connection.is_autocommit() {
+            // The error that led here is the one to tell.
+            drop(execute(&self.connection, "ROLLBACK"));
+        }
+        error
+    }
+}
+
+fn batch(first: Queued, jobs: &Receiver<Queued>) -> Vec<Box<dyn Job>> {
+    let mut batch = vec![first.take()];
+    while batch.len() < BATCH_JOBS
+        && let Ok(next) = jobs.try_recv()
+    {
+        batch.push(next.take());
+    }
+    for job in &mut batch {
+        job.prepare();
+    }
+    batch
+}
+
+/// Runs one job so that it can be undone alone. The outer error says that the whole transaction is
+/// gone.
+fn alone(connection: &Connection, job: &mut dyn Job) -> Result<Result<()>> {
+    execute(connection, "SAVEPOINT job")?;
+    let outcome = job.run(connection);
+    if connection.is_autocommit() {
+        return Err(outcome.err().unwrap_or_else(closed));
+    }
+    if outcome.is_err() {
+        execute(connection, "ROLLBACK TO job")?;
+    }
+    execute(connection, "RELEASE job")?;
+    Ok(outcome)
+}

@@ -1,12 +1,14 @@
 //! The words every other gnoma crate speaks.
 //!
 //! Messages, the events a model streams, what a request asks for, what a tool is and answers, the
-//! commands and events between a session and its front ends, and the errors of a provider. Plain
-//! data and a few ports ([`Provider`], [`Tool`]); no IO, no clock, no runtime.
+//! commands and events between a session and its front ends, the errors of a provider, and which
+//! places of a file system matter. Plain data and a few ports ([`Provider`], [`Tool`]); no IO, no
+//! clock, no runtime.
 
 pub mod error;
 pub mod json;
 pub mod message;
+pub mod places;
 pub mod provider;
 pub mod secret;
 pub mod session;

@@ -31,7 +31,6 @@ mod linux;
 #[cfg(target_os = "linux")]
 mod plan;
 mod policy;
-mod protected;
 pub mod seatbelt;
 mod support;
 mod walled;
@@ -39,7 +38,6 @@ mod walls;
 
 pub use environment::{SCRUBBED, is_scrubbed};
 pub use policy::{DEFAULT_PROCESSES, Limits, Policy, Readable};
-pub use protected::PROTECTED;
 pub use support::{Part, Strength, Support};
 pub use walled::walled;
 pub use walls::Walls;

@@ -14,7 +14,8 @@ pub const DEFAULT_PROCESSES: u32 = 4096;
 pub struct Policy {
     /// Folders and files that can be written: workspace, temporary files, caches.
     pub writable: Vec<PathBuf>,
-    /// What stays as it is although it lies below a writable root. See [`crate::PROTECTED`].
+    /// What stays as it is although it lies below a writable root, such as files that make other
+    /// programs run something later, outside the walls.
     pub protected: Vec<PathBuf>,
     /// What can be read.
     pub readable: Readable,

@@ -38,6 +38,7 @@ pub(crate) const PLACES: &[Place] = &[
     header::COOKIE,
     pem::PRIVATE_KEY,
     pem::PRIVATE_KEY_END,
+    pem::PRIVATE_KEY_BODY,
     credential_file::NETRC,
     credential_file::PGPASS,
     credential_file::DOCKER_AUTH,

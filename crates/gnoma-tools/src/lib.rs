@@ -6,6 +6,7 @@
 mod args;
 mod bash;
 mod fs;
+mod read_result;
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
@@ -13,6 +14,7 @@ use gnoma_core::Tool;
 use gnoma_sandbox::Policy;
 
 pub use fs::resolve;
+pub use read_result::read_result;
 
 /// What stands around commands.
 #[derive(Clone, Debug, Default)]

@@ -10,106 +10,21 @@ use gnoma_config::{
     Loaded, Settings, Standing,
     settings::{About, Action, Sandbox, SandboxNetwork, SecretAction},
 };
-use gnoma_core::Secret;
+use gnoma_core::{
+    Secret,
+    places::{self, CACHES, Hold},
+};
 use gnoma_engine::Place;
 use gnoma_guard::{
     firewall::{self, Allowed, Entry, Firewall, Policy},
     permission::{self, Origin, Permissions, Rule},
     privacy::Privacy,
     secrets,
+    vault::LEAST_NUMBER,
 };
 use gnoma_sandbox::{Readable, SCRUBBED, Strength, Support, launcher};
 
 use crate::{clock, report::Misuse, surroundings::Surroundings};
-
-/// Folders of the home that programs keep what they have fetched in; commands may write there. Not
-/// the whole of `.cache`: shells source files from it.
-const CACHES: [&str; 23] = [
-    ".cache/bazel",
-    ".cache/ccache",
-    ".cache/deno",
-    ".cache/go-build",
-    ".cache/mypy",
-    ".cache/node",
-    ".cache/pip",
-    ".cache/pypoetry/cache",
-    ".cache/sccache",
-    ".cache/typescript",
-    ".cache/uv",
-    ".cache/yarn",
-    ".cargo/registry",
-    ".cargo/git",
-    ".npm/_cacache",
-    ".npm/_logs",
-    ".local/share/pnpm/store",
-    ".yarn/berry/cache",
-    ".bun/install/cache",
-    "go/pkg/mod",
-    ".gradle/caches",
-    ".m2/repository",
-    ".nuget/packages",
-];
-
-/// What commands cannot read unless their verdict says so, below the home.
-const HIDDEN: [&str; 32] = [
-    ".ssh",
-    ".gnupg",
-    ".aws/credentials",
-    ".aws/sso",
-    ".azure",
-    ".config/gcloud",
-    ".config/gh/hosts.yml",
-    ".config/rclone",
-    ".kube",
-    ".docker/config.json",
-    ".netrc",
-    ".pgpass",
-    ".pypirc",
-    ".cargo/credentials.toml",
-    ".git-credentials",
-    ".vault-token",
-    ".codex/auth.json",
-    ".claude/.credentials.json",
-    ".gemini/oauth_creds.json",
-    ".local/share/opencode/auth.json",
-    ".local/share/keyrings",
-    ".password-store",
-    ".mozilla",
-    ".config/google-chrome",
-    ".config/chromium",
-    ".thunderbird",
-    ".bash_history",
-    ".zsh_history",
-    ".local/share/fish/fish_history",
-    ".python_history",
-    ".psql_history",
-    ".node_repl_history",
-];
-
-/// What decides over later runs of other programs, below the home: read-only also where the home
-/// itself is the workspace.
-const STARTING: [&str; 20] = [
-    ".bashrc",
-    ".bash_profile",
-    ".bash_login",
-    ".bash_logout",
-    ".profile",
-    ".zshrc",
-    ".zshenv",
-    ".zprofile",
-    ".zlogin",
-    ".config/fish",
-    ".config/autostart",
-    ".config/systemd",
-    ".config/environment.d",
-    ".config/git",
-    ".gitconfig",
-    ".local/bin",
-    "bin",
-    ".cargo/bin",
-    ".cargo/config.toml",
-    ".npmrc",
-];
 
 /// The rule for text that only reads like a secret.
 const LIKELY_SECRET: &str = "high-entropy";
@@ -128,7 +43,8 @@ pub(crate) fn firewall(settings: &Settings, around: &Surroundings) -> Result<Arc
     // 32 bits keep placeholders short, and a page that wants to name one has to guess them.
     const PLACEHOLDER_BITS: u32 = 32;
     let Search { scanner, policy, allowed } = search(settings, around)?;
-    let first_placeholder = clock::random() >> (u64::BITS - PLACEHOLDER_BITS);
+    let random = clock::random() >> (u64::BITS - PLACEHOLDER_BITS);
+    let first_placeholder = LEAST_NUMBER + random;
     Ok(Arc::new(Firewall::new(firewall::Options { scanner, policy, allowed, first_placeholder })))
 }
 
@@ -269,22 +185,19 @@ pub(crate) fn sandbox(
         return gnoma_tools::Sandbox::Off;
     }
     let home = around.home().unwrap_or_default();
-    let below = |names: &[&str]| -> Vec<PathBuf> {
-        names.iter().map(|name| home.join(name)).filter(|path| path.is_absolute()).collect()
-    };
+    let below = |name: &str| Some(home.join(name)).filter(|path| path.is_absolute());
     let own = [around.config_dir(), around.state_dir()];
-    let hidden: Vec<_> = below(&HIDDEN).into_iter().chain(own).collect();
+    let hidden: Vec<_> = places::hidden_at_home().filter_map(below).chain(own).collect();
     let mut writable = vec![PathBuf::from("/tmp"), PathBuf::from("/var/tmp")];
     writable.extend(around.var("TMPDIR").map(PathBuf::from));
-    writable.extend(below(&CACHES));
+    writable.extend(CACHES.iter().filter_map(|name| below(name)));
     writable.extend(sandbox.writable.iter().map(|path| below_home(path, &home)));
     // Found once: a link that takes such a place later leads nowhere.
     let mut writable: Vec<_> = writable.iter().map(|path| resolve(path)).collect();
     writable.retain(|path| path.is_absolute() && !resolve(&home).starts_with(path));
     let policy = gnoma_sandbox::Policy {
         writable,
-        // What is not there yet must not be made either.
-        protected: hidden.iter().cloned().chain(below(&STARTING)).collect(),
+        protected: hidden.iter().cloned().chain(held_at_home(&home)).collect(),
         readable: Readable::Except(hidden),
         network: sandbox.network == SandboxNetwork::Always,
         scrub: SCRUBBED.map(str::to_owned).to_vec(),
@@ -299,6 +212,18 @@ pub(crate) fn sandbox(
         network_on_grant: sandbox.network != SandboxNetwork::Never,
         too_wide: vec![resolve(&home)],
     }
+}
+
+/// What decides over later runs of other programs, below the home: read-only also where the home
+/// itself is the workspace.
+fn held_at_home(home: &Path) -> impl Iterator<Item = PathBuf> {
+    let all = [Hold::Always, Hold::AtHome, Hold::Present].into_iter();
+    let all = all.flat_map(|hold| places::held_at_home(hold).map(move |name| (hold, name)));
+    let found = all.map(move |(hold, name)| (hold, home.join(name)));
+    // What must not be made is held without being there.
+    let found =
+        found.filter(|(hold, path)| *hold != Hold::Present || path.symlink_metadata().is_ok());
+    found.map(|(_, path)| path).filter(|path| path.is_absolute())
 }
 
 /// Whether the walls keep a command off the network unless it was granted. Looked at when a secret is

@@ -33,6 +33,8 @@ use judge::Judge;
 use reader::{Met, Reader};
 use seen::Seen;
 
+/// Tools whose arguments end in a file of the workspace and go nowhere else.
+const WRITING_TOOLS: [&str; 2] = ["fs.write", "fs.edit"];
 /// Notices that wait to be taken; older ones are dropped.
 const MAX_NOTICES: usize = 256;
 /// Things that are remembered to have been told; then telling starts over.
@@ -195,14 +197,17 @@ impl Firewall {
         error
     }
 
-    /// Puts the secrets back into a call, for its tool.
+    /// Puts the secrets back into a call, for its tool. Into a file, examples of placeholders go as
+    /// they are; one that a session could have issued, this or an earlier one, would be a lost secret.
     ///
     /// # Errors
     /// One sentence for the model when a placeholder stands for nothing: the call must not run.
     pub fn restore(&self, call: &ToolCall) -> Result<RestoredCall, String> {
         let Restored { text, used, unknown }: Restored<RawJson> =
             self.judge.vault.restore_json(&call.arguments);
-        if let Some(placeholder) = unknown.first() {
+        let goes_to_file = WRITING_TOOLS.contains(&call.name.as_str());
+        let is_lost = |written: &&String| !goes_to_file || !Vault::is_example(written);
+        if let Some(placeholder) = unknown.iter().find(is_lost) {
             return Err(format!(
                 "the arguments of `{}` hold `{placeholder}`, which stands for no secret of this \
                  session; copy placeholders exactly, or read the value's source again",

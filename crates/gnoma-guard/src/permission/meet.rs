@@ -95,7 +95,13 @@ pub(crate) fn letters(text: &str, dialect: Dialect) -> Vec<Step<Letter>> {
             (_, '*') => Step::Run,
             (_, '?') => Step::One(None),
             (Dialect::Shell, '\\') => Step::One(rest.next()),
-            (Dialect::Shell, '[') => class(&mut rest),
+            (Dialect::Shell, '[') => match class(rest.as_str()) {
+                Some((step, after)) => {
+                    rest = after.chars();
+                    step
+                }
+                None => Step::One(Some('[')),
+            },
             (Dialect::Shell | Dialect::Rule, _) => Step::One(Some(letter)),
         };
         if step != Step::Run || steps.last() != Some(&Step::Run) {
@@ -105,29 +111,70 @@ pub(crate) fn letters(text: &str, dialect: Dialect) -> Vec<Step<Letter>> {
     steps
 }
 
-/// A bracket expression is one letter, whichever.
-fn class(rest: &mut std::str::Chars<'_>) -> Step<Letter> {
-    let text = rest.as_str();
+/// Sets of letters that a bracket expression may name.
+const CLASSES: [&str; 14] = [
+    "alnum", "alpha", "ascii", "blank", "cntrl", "digit", "graph", "lower", "print", "punct",
+    "space", "upper", "word", "xdigit",
+];
+
+/// What a bracket expression stands for, given the text behind its bracket, and what follows it. It is
+/// one letter, whichever; where shells differ about its end it is all the rest. `None` when it is
+/// not closed, so that the bracket is a letter.
+fn class(text: &str) -> Option<(Step<Letter>, &str)> {
+    let mut rest = text.strip_prefix(['!', '^']).unwrap_or(text);
     // A bracket right at the start is a member of the class.
-    let from = text.char_indices().nth(1).map_or(text.len(), |(at, _)| at);
-    let Some(end) = text.get(from..).and_then(|members| members.find(']')) else {
-        return Step::One(Some('['));
-    };
-    *rest = text.get(from + end + 1..).unwrap_or_default().chars();
-    Step::One(None)
+    rest = rest.strip_prefix(']').unwrap_or(rest);
+    loop {
+        if let Some(inner) = rest.strip_prefix("[:") {
+            match inner.split_once(":]") {
+                Some((name, after)) if CLASSES.contains(&name) => rest = after,
+                _ => return Some((Step::Run, "")),
+            }
+            continue;
+        }
+        if rest.starts_with("[.") || rest.starts_with("[=") {
+            return Some((Step::Run, ""));
+        }
+        let mut letters = rest.chars();
+        match letters.next()? {
+            ']' => return Some((Step::One(None), letters.as_str())),
+            '\\' => {
+                letters.next()?;
+            }
+            _ => {}
+        }
+        rest = letters.as_str();
+    }
 }
 
 /// `name` as a file system that minds neither case nor composition nor invisible characters sees it.
 pub(crate) fn fold(name: &str) -> String {
-    let visible = name.chars().filter(|letter| !is_ignored(*letter));
-    // Upper case first: it brings together letters that have one capital, such as `s` and `ſ`.
-    let folded: String =
-        visible.flat_map(char::to_uppercase).flat_map(char::to_lowercase).nfc().collect();
+    let folded = fold_letters(name);
     // Windows ends a name before these and takes what follows a colon for a stream of the file.
     let file = folded.find(':').filter(|at| *at > 0).and_then(|at| folded.get(..at));
     let file = file.unwrap_or(&folded);
     let trimmed = file.trim_end_matches(['.', ' ']);
     if trimmed.is_empty() { file.to_owned() } else { trimmed.to_owned() }
+}
+
+/// [`fold`] for what a shell expands to names: colons and dots in it may be part of a class.
+pub(crate) fn fold_pattern(pattern: &str) -> Vec<Step<Letter>> {
+    let mut steps = letters(&fold_letters(pattern), Dialect::Shell);
+    let is = |step: &Step<Letter>, ends: &[char]| matches!(step, Step::One(Some(letter)) if ends.contains(letter));
+    if let Some(colon) = steps.iter().skip(1).position(|step| is(step, &[':'])) {
+        steps.truncate(colon + 1);
+    }
+    let length = steps.iter().rposition(|step| !is(step, &['.', ' '])).map_or(0, |last| last + 1);
+    if length > 0 {
+        steps.truncate(length);
+    }
+    steps
+}
+
+fn fold_letters(name: &str) -> String {
+    let visible = name.chars().filter(|letter| !is_ignored(*letter));
+    // Upper case first: it brings together letters that have one capital, such as `s` and `ſ`.
+    visible.flat_map(char::to_uppercase).flat_map(char::to_lowercase).nfc().collect()
 }
 
 /// Characters that some file systems do not look at when they compare names.
@@ -169,6 +216,12 @@ mod tests {
             (".e*v", ".env", true),
             (".[de]nv", ".env", true),
             (".[]e]nv", ".env", true),
+            (".[!]a]nv", ".env", true),
+            (".[[:alpha:]]nv", ".env", true),
+            (".[\\]e]nv", ".env", true),
+            (".[[.e.]]nv", ".env", true),
+            (".[[:alpha:]nv", ".env", false),
+            ("[a]]", "b]", true),
             (".{env,x}", ".env", true),
             ("*.rs", "*.key", false),
             ("a*", "*b", true),

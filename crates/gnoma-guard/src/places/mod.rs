@@ -5,10 +5,14 @@
 //! everything they could name. Links are followed by whoever asks ([`Spot`]'s makers are given the
 //! means); nothing here touches a disk.
 
+#[cfg(test)]
+mod expansion;
 mod spot;
 mod tables;
 
 use std::path::{Path, PathBuf};
+
+use gnoma_core::places::{CACHES, EXAMPLES, TOOL_CHAINS};
 
 pub(crate) use spot::{Spot, without_dots};
 
@@ -103,7 +107,7 @@ fn changed(touch: Touch, spot: &Spot, world: &World<'_>) -> (Gravity, Option<&'s
     if is_inside(spot, world) {
         return (Gravity::Plain, None);
     }
-    if in_temporary(spot) {
+    if in_temporary(spot, world) {
         return (Gravity::Outside, Some("outside the workspace"));
     }
     (Gravity::Beyond, Some("outside the workspace"))
@@ -118,15 +122,15 @@ pub(crate) fn is_inside(spot: &Spot, world: &World<'_>) -> bool {
 /// What a place holds that should not be shown.
 pub(crate) fn secret(spot: &Spot, world: &World<'_>) -> Option<&'static str> {
     let secret = |form: &Form| {
-        let is_public = form.is_below_any(tables::PUBLIC) || form.is_named_like(tables::EXAMPLES);
-        named(form, tables::secrets()).filter(|_| !is_public)
+        let is_shown = is_public(form, world) || form.is_named_like(EXAMPLES);
+        named(form, tables::secrets(), world).filter(|_| !is_shown)
     };
     spot.forms().find_map(secret).or_else(|| is_own(spot, world).then_some("gnoma's own files"))
 }
 
 /// What a place decides about, so that changing it needs a person.
 fn guarded(spot: &Spot, world: &World<'_>) -> Option<&'static str> {
-    let by_name = |form: &Form| named(form, tables::guarded());
+    let by_name = |form: &Form| named(form, tables::guarded(), world);
     secret(spot, world)
         .or_else(|| spot.forms().find_map(by_name))
         .or_else(|| is_system(spot, world).then_some("part of the system"))
@@ -138,15 +142,29 @@ fn is_system(spot: &Spot, world: &World<'_>) -> bool {
         let within = |root: &&PathBuf| root.starts_with(folder) && form.path.starts_with(root);
         world.roots.iter().any(|root| within(&root))
     };
-    !in_temporary(spot)
+    !in_temporary(spot, world)
         && spot.forms().any(|form| {
             let folders = tables::SYSTEM.iter().map(Path::new);
             folders.filter(|folder| form.is_below(folder)).any(|folder| !is_workspace(form, folder))
         })
 }
 
-fn named(form: &Form, places: &[Place]) -> Option<&'static str> {
-    places.iter().find(|place| form.is_at(place)).map(|place| place.kind)
+fn named(form: &Form, places: &[Place], world: &World<'_>) -> Option<&'static str> {
+    let homes = homes(world);
+    places.iter().find(|place| form.is_at(place, &homes)).map(|place| place.kind)
+}
+
+/// The user's home, as it is written and with links followed.
+fn homes(world: &World<'_>) -> Vec<PathBuf> {
+    let written = world.home.map(Path::to_path_buf);
+    written.clone().into_iter().chain(written.map(|home| (world.resolve)(&home))).collect()
+}
+
+/// Whether it came with a program. Not where somebody works or lives among programs.
+fn is_public(form: &Form, world: &World<'_>) -> bool {
+    let own = homes(world);
+    form.is_below_any(tables::PUBLIC)
+        && !own.iter().chain(world.roots).any(|folder| form.is_below(folder))
 }
 
 fn is_own(spot: &Spot, world: &World<'_>) -> bool {
@@ -160,13 +178,13 @@ fn is_own(spot: &Spot, world: &World<'_>) -> bool {
 fn is_private(spot: &Spot, world: &World<'_>) -> bool {
     // Temporary files are for handing over, unless the workspace is among them.
     let shares_temporary = world.roots.iter().any(|root| below_temporary(root));
-    if is_inside(spot, world) || (in_temporary(spot) && !shares_temporary) {
+    if is_inside(spot, world) || (in_temporary(spot, world) && !shares_temporary) {
         return false;
     }
     let real = spot.real();
     let home = world.home.map(|home| (world.resolve)(home));
-    let in_cache =
-        |home: &Path| tables::CACHES.iter().any(|cache| real.path.starts_with(home.join(cache)));
+    let shared = || CACHES.iter().chain(TOOL_CHAINS);
+    let in_cache = |home: &Path| shared().any(|cache| real.path.starts_with(home.join(cache)));
     if home.as_deref().is_some_and(in_cache) {
         return false;
     }
@@ -179,8 +197,11 @@ fn is_private(spot: &Spot, world: &World<'_>) -> bool {
         || real.is_below_any(tables::RAW)
 }
 
-fn in_temporary(spot: &Spot) -> bool {
-    below_temporary(&spot.real().path)
+/// Whether it need not last. A home that was put among temporary files holds what must.
+fn in_temporary(spot: &Spot, world: &World<'_>) -> bool {
+    let real = spot.real();
+    let at_home = |home: &PathBuf| real.is_below(home) || home.starts_with(&real.path);
+    below_temporary(&real.path) && !homes(world).iter().any(at_home)
 }
 
 fn below_temporary(path: &Path) -> bool {

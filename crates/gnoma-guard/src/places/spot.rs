@@ -2,10 +2,10 @@
 
 use std::path::{Component, Path, PathBuf};
 
-use super::tables::{self, Place};
+use super::tables::{self, Place, Start};
 use crate::permission::{
     World,
-    meet::{Dialect, Letter, Step, fits, fold, letters, meet, same_letter},
+    meet::{Dialect, Letter, Step, fits, fold, fold_pattern, letters, meet, same_letter},
     one_line,
 };
 
@@ -150,17 +150,33 @@ impl Form {
         self.names.iter().map(step).collect()
     }
 
-    pub(super) fn is_at(&self, place: &Place) -> bool {
-        let length = place.names.len();
-        let Some(last) = self.names.len().checked_sub(length) else { return false };
-        let first = if place.below || place.anchored { 0 } else { last };
-        let last = if place.below && place.anchored { 0 } else { last };
-        if place.anchored && !place.below && last > 0 {
-            return false;
+    /// Whether it is the place; `homes` are the folders that one of the home may begin in.
+    pub(super) fn is_at(&self, place: &Place, homes: &[PathBuf]) -> bool {
+        match place.start {
+            Start::Anywhere => {
+                let Some(last) = self.names.len().checked_sub(place.names.len()) else {
+                    return false;
+                };
+                let first = if place.below { 0 } else { last };
+                (first..=last).any(|at| self.is_from(at, place))
+            }
+            Start::Root => self.is_from(0, place) && self.ends_with(0, place),
+            Start::Home => homes.iter().any(|home| {
+                let depth = home.iter().count().saturating_sub(1);
+                self.is_below(home) && self.is_from(depth, place) && self.ends_with(depth, place)
+            }),
         }
-        (first..=last).any(|at| {
-            self.names.get(at..at + length).is_some_and(|window| fits_names(&place.names, window))
-        })
+    }
+
+    /// Whether the names of the place stand here from the name `at` on.
+    fn is_from(&self, at: usize, place: &Place) -> bool {
+        let window = self.names.get(at..at + place.names.len());
+        window.is_some_and(|window| fits_names(&place.names, window))
+    }
+
+    /// Whether a place that begins with the name `at` ends with the path, where it must.
+    fn ends_with(&self, at: usize, place: &Place) -> bool {
+        place.below || self.names.len() == at + place.names.len()
     }
 
     /// Whether it is `folder` or lies in it.
@@ -201,13 +217,16 @@ fn fits_names(place: &[Name], names: &[Name]) -> bool {
 
 impl Name {
     pub(super) fn new(text: &str, dialect: Dialect) -> Self {
-        let folded = fold(text);
-        let letters = letters(&folded, dialect);
-        let kind = kind_of(&folded, &letters);
-        Self { letters, folded, kind }
+        let letters = match dialect {
+            Dialect::Plain | Dialect::Rule => letters(&fold(text), dialect),
+            Dialect::Shell => fold_pattern(text),
+        };
+        let literal: Option<String> = letters.iter().map(literal).collect();
+        let kind = if literal.is_some() { NameKind::Literal } else { kind_of(text, &letters) };
+        Self { letters, folded: literal.unwrap_or_else(|| fold(text)), kind }
     }
 
-    fn meets(&self, other: &Self) -> bool {
+    pub(super) fn meets(&self, other: &Self) -> bool {
         if self.kind == NameKind::Literal && other.kind == NameKind::Literal {
             return self.folded == other.folded;
         }
@@ -215,16 +234,23 @@ impl Name {
     }
 }
 
-fn kind_of(text: &str, letters: &[Step<Letter>]) -> NameKind {
-    let fixed = |step: &Step<Letter>| matches!(step, Step::One(Some(_)));
-    if letters.iter().all(fixed) {
-        return NameKind::Literal;
+/// The letter that a step stands for, if it is one.
+fn literal(step: &Step<Letter>) -> Option<char> {
+    match step {
+        Step::One(letter) => *letter,
+        Step::Run => None,
     }
+}
+
+fn kind_of(text: &str, letters: &[Step<Letter>]) -> NameKind {
     let ending = text.strip_prefix("*.").filter(|ending| !ending.is_empty());
     if ending.is_some_and(|ending| ending.chars().all(char::is_alphanumeric)) {
         return NameKind::ByEnding;
     }
-    let tells = text.starts_with('.') || text.chars().any(char::is_alphanumeric);
+    let says = |letter: char| letter != '.' && letter != ' ';
+    let tells = text.starts_with('.')
+        || text.chars().any(char::is_alphanumeric)
+        || letters.iter().filter_map(literal).any(says);
     if tells { NameKind::Telling } else { NameKind::Anything }
 }
 

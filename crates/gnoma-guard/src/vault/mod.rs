@@ -6,7 +6,8 @@
 //!
 //! `N` starts at a number that differs from session to session and cannot be guessed. A web page
 //! that talks a model into writing `{{secret:aws:1}}`, and a placeholder of yesterday's session,
-//! therefore resolve to nothing instead of to somebody's secret.
+//! therefore resolve to nothing instead of to somebody's secret. Small numbers are nobody's, so that
+//! documents can show what a placeholder looks like.
 
 mod placeholder;
 
@@ -22,6 +23,9 @@ use sha2::{Digest as _, Sha256};
 use zeroize::Zeroizing;
 
 use crate::strings;
+
+/// The least number that a session may begin with. What is below stands in examples.
+pub const LEAST_NUMBER: u64 = 1 << 16;
 
 /// Secrets that are remembered; those beyond are hidden for good.
 const MAX_SECRETS: usize = 65_536;
@@ -60,7 +64,8 @@ impl<T> fmt::Debug for Restored<T> {
 }
 
 impl Vault {
-    /// An empty vault. `first` is where counting starts: a random number, new for each session.
+    /// An empty vault. `first` is where counting starts: a random number, new for each session, and
+    /// at least [`LEAST_NUMBER`].
     #[must_use]
     pub fn new(first: u64) -> Self {
         Self { first, kept: Mutex::default() }
@@ -143,6 +148,11 @@ impl Vault {
         use_value: impl FnOnce(&str) -> T,
     ) -> Option<T> {
         self.lock().values.get(placeholder).map(|value| use_value(value))
+    }
+
+    /// Whether what looks like a placeholder stands for nothing in any session.
+    pub(crate) fn is_example(written: &str) -> bool {
+        placeholder::number(written).is_some_and(|number| number < LEAST_NUMBER)
     }
 
     /// Where placeholders stand in a text, resolvable or not.

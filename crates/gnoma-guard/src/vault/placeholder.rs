@@ -41,16 +41,26 @@ pub(super) fn find(text: &str) -> impl Iterator<Item = Range<usize>> + '_ {
     })
 }
 
-/// The length of the placeholder that `text` starts with.
+/// The number in a placeholder that was found.
+pub(super) fn number(written: &str) -> Option<u64> {
+    parse(written)?.1.parse().ok()
+}
+
 fn length(text: &str) -> Option<usize> {
+    Some(parse(text)?.0)
+}
+
+/// The length of the placeholder that `text` starts with, and its digits.
+fn parse(text: &str) -> Option<(usize, &str)> {
     let mut rest = OPENINGS.iter().find_map(|opening| strip(text, opening))?;
     rest = strip(spaces(rest), WORD)?;
     rest = colon(rest)?;
     rest = run(rest, MAX_RULE_CHARS, is_rule_char)?;
-    rest = colon(rest)?;
-    rest = run(rest, MAX_DIGITS, |c| c.is_ascii_digit())?;
+    let digits = colon(rest)?;
+    rest = run(digits, MAX_DIGITS, |c| c.is_ascii_digit())?;
+    let digits = digits.get(..digits.len() - rest.len())?;
     rest = CLOSINGS.iter().find_map(|closing| strip(spaces(rest), closing))?;
-    Some(text.len() - rest.len())
+    Some((text.len() - rest.len(), digits))
 }
 
 /// `text` without its start, whatever its case.

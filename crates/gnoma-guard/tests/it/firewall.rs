@@ -15,6 +15,7 @@ use gnoma_guard::{
         Policy, ProviderFacts,
     },
     privacy::{Keep, Privacy},
+    vault::LEAST_NUMBER,
 };
 use gnoma_testkit::{Answer, FakeProvider};
 use proptest::prelude::*;
@@ -346,6 +347,29 @@ proptest! {
         prop_assert!(!printed.contains(&secret));
         let again = check(&firewall, checked.request.clone());
         prop_assert_eq!(sent(&again.request), sent(&checked.request));
+    }
+
+    #[test]
+    fn an_example_of_a_placeholder_is_text_in_files_and_what_may_be_a_lost_secret_is_not(
+        rule in "[a-z][a-z.-]{0,8}",
+        number in prop_oneof![0..2 * LEAST_NUMBER, any::<u64>()],
+        spaced: bool,
+        tool in prop::sample::select(&["fs.write", "fs.edit", "bash", "web.fetch", "mcp__x__y"][..]),
+    ) {
+        let firewall = firewall(&["a-secret-of-mine-1"]);
+        let known = firewall.text("a-secret-of-mine-1").into_owned();
+        let space = if spaced { " " } else { "" };
+        let other = format!("{{{{{space}secret:{rule}:{number}{space}}}}}");
+        prop_assume!(other != known);
+        let arguments = serde_json::json!({"content": format!("{known} {other}")});
+        let restored = firewall.restore(&call(tool, &arguments));
+        let is_text = tool.starts_with("fs.") && number < LEAST_NUMBER;
+        prop_assert_eq!(restored.is_ok(), is_text, "{}", other);
+        if let Ok(restored) = restored {
+            let expected = serde_json::json!({"content": format!("a-secret-of-mine-1 {other}")});
+            prop_assert_eq!(restored.call.arguments, RawJson::of(&expected).unwrap());
+            prop_assert_eq!(restored.used.len(), 1);
+        }
     }
 
     #[test]

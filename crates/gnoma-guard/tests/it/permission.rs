@@ -55,6 +55,59 @@ const TABLE: &[(&str, [&str; 6])] = &[
 ];
 
 #[test]
+fn a_home_among_temporary_files_is_a_home() {
+    let desk = Desk::new(Bypass).living_at("/tmp/ada");
+    for (call, said) in [
+        ("fs.write /tmp/notes", "allow"),
+        ("fs.write /tmp/ada/notes", "ask"),
+        ("bash echo x > /tmp/ada/notes", "ask"),
+        ("bash rm -rf /tmp/ada/photos", "ask"),
+        ("bash touch ~/.local/bin/ls", "ask"),
+    ] {
+        assert_eq!(desk.says(call), said, "{call}");
+    }
+    let reading = Desk::new(AcceptEdits).living_at("/tmp/ada");
+    assert_eq!(reading.says("fs.read /tmp/ada/notes"), "ask");
+}
+
+#[test]
+fn secrets_among_programs_are_secrets() {
+    let desk = Desk::new(Bypass);
+    assert_eq!(desk.says("fs.read /usr/share/doc/x/server.pem"), "allow");
+    assert_eq!(desk.says("fs.read /usr/local/app/.env"), "ask");
+    for workspace in ["/usr/src/app", "/usr/share/site"] {
+        let desk = Desk::new(Bypass).at(workspace);
+        assert_eq!(desk.says("fs.read .env"), "ask", "{workspace}");
+        assert_eq!(desk.says("bash cat conf/server.key"), "ask", "{workspace}");
+    }
+}
+
+#[test]
+fn repositories_in_the_workspace_keep_their_hooks() {
+    for mode in [AcceptEdits, Bypass] {
+        let desk = Desk::new(mode).with(&["allow bash"]);
+        for call in [
+            "fs.write vendor/dep/.git/config",
+            "fs.write .git/modules/dep/hooks/post-checkout",
+            "fs.write mirror.git/hooks/update",
+            "bash cp x vendor/dep/.git/hooks/post-checkout",
+            "bash echo x > .git/modules/a/modules/b/config",
+            "bash cd mirror.git && touch hooks/update",
+        ] {
+            assert_eq!(desk.says(call), "ask", "{call}");
+        }
+    }
+}
+
+#[test]
+fn classes_of_letters_hide_no_secret() {
+    let desk = Desk::new(AcceptEdits);
+    for call in ["bash cat .[[:alpha:]]nv", "bash cat .[!]x]nv", "bash cat i[[:alpha:]]_rs[a]"] {
+        assert_eq!(desk.says(call), "ask", "{call}");
+    }
+}
+
+#[test]
 fn every_mode_says_its_own_of_every_kind_of_call() {
     for (call, expected) in TABLE {
         let said = PermissionMode::ALL.map(|mode| Desk::new(mode).says(call));

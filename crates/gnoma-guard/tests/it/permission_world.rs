@@ -22,6 +22,7 @@ pub(crate) struct Desk {
     links: Vec<(PathBuf, PathBuf)>,
     cwd: PathBuf,
     roots: Vec<PathBuf>,
+    home: PathBuf,
     own: Vec<PathBuf>,
 }
 
@@ -34,6 +35,7 @@ impl Desk {
             links: Vec::new(),
             cwd: WORKSPACE.into(),
             roots: vec![WORKSPACE.into()],
+            home: HOME.into(),
             own: vec![PathBuf::from(HOME).join(".config/gnoma")],
         }
     }
@@ -59,10 +61,16 @@ impl Desk {
         self
     }
 
+    /// Gives the user another home.
+    pub(crate) fn living_at(mut self, home: &str) -> Self {
+        self.home = home.into();
+        self
+    }
+
     pub(crate) fn look<T>(&self, look: impl FnOnce(&World<'_>) -> T) -> T {
         look(&World {
             cwd: &self.cwd,
-            home: Some(Path::new(HOME)),
+            home: Some(&self.home),
             roots: &self.roots,
             config_dirs: &self.own,
             trusted: self.trusted,

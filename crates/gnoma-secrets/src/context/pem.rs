@@ -16,6 +16,32 @@ pub(super) const PRIVATE_KEY: Place =
 pub(super) const PRIVATE_KEY_END: Place =
     Place { id: "private-key", keywords: &["---end ", "--- end "], find: private_key_end };
 
+/// The body of a block whose frame was cut off, by how keys begin: RSA's own format and PKCS #8, both of
+/// which say that they are private in their first bytes, and OpenSSH's. What is cut out of the middle
+/// looks like the middle of a certificate.
+pub(super) const PRIVATE_KEY_BODY: Place = Place {
+    id: "private-key",
+    keywords: &[
+        "ibaakcaqea",
+        "ibaakcagea",
+        "ibadanbgkqhkig9w0baqefaasc",
+        "b3blbnnzac1rzxktdjeaaaaa",
+    ],
+    find: private_key_body,
+};
+
+/// What the keywords of a body are in the case that counts, with the bytes before them.
+const BODY_STARTS: [(&[u8], usize); 4] = [
+    (b"IBAAKCAQEA", LENGTH_FIELD_BYTES),
+    (b"IBAAKCAgEA", LENGTH_FIELD_BYTES),
+    (b"IBADANBgkqhkiG9w0BAQEFAASC", LENGTH_FIELD_BYTES),
+    (b"b3BlbnNzaC1rZXktdjEAAAAA", 0),
+];
+/// `MII` and the length of the key, before its version.
+const LENGTH_FIELD_BYTES: usize = 6;
+/// A body without its frame has a line at least this long; manuals show shorter beginnings.
+const MIN_BARE_RUN_BYTES: usize = 60;
+
 /// Longest line that opens a block, after `BEGIN`.
 const MAX_LABEL_BYTES: usize = 64;
 /// Longest block.
@@ -54,6 +80,24 @@ fn private_key_end(text: &[u8], hit: Range<usize>, found: Found) {
     }
     if longest_run(whole) >= MIN_RUN_BYTES {
         found(start..end_at(text, label_end, MAX_LABEL_BYTES, |byte| byte != b'-'));
+    }
+}
+
+fn private_key_body(text: &[u8], hit: Range<usize>, found: Found) {
+    let word = text.get(hit.clone()).unwrap_or_default();
+    let known = BODY_STARTS.iter().find(|(start, _)| *start == word);
+    let Some(start) = known.and_then(|(_, before)| hit.start.checked_sub(*before)) else { return };
+    if start < hit.start && !text.get(start..).is_some_and(|body| body.starts_with(b"MII")) {
+        return;
+    }
+    let frame = text.get(start.saturating_sub(MAX_LABEL_BYTES)..start).unwrap_or_default();
+    if memmem::find(frame, b"-BEGIN ").is_some() {
+        // Its frame calls for the block as a whole.
+        return;
+    }
+    let end = cut_off(text, start);
+    if longest_run(text.get(start..end).unwrap_or_default()) >= MIN_BARE_RUN_BYTES {
+        found(start..end);
     }
 }
 

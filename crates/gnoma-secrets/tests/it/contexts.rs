@@ -34,6 +34,24 @@ fn passwords_in_urls() {
 }
 
 #[test]
+fn bodies_of_private_keys_without_their_frame() {
+    let line = "Qk7xP2mZt9vLw4RbYc8NfHsJd6GaEuTq1Xo5Ki3CzVyMhWnDpBrSlFgUjAe0/+Xw";
+    for start in [
+        "MIIEpAIBAAKCAQEA",
+        "MIIJKAIBAAKCAgEA",
+        "MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQ",
+        "b3BlbnNzaC1rZXktdjEAAAAABG5vbmUAAAAEbm9uZQ",
+    ] {
+        let first = format!("{start}{}", &line[start.len().min(48) - 16..]);
+        check(&format!("⟦{first}\n{line}\n{line}⟧\n"));
+        check(&format!("in a manual: {start}... and so on"));
+    }
+    // A certificate and a public key.
+    check(&format!("MIIDXTCCAkWgAwIBAgIJAKoK/heBjcOuMA0GCSqGSIb3DQEBBQUAMEUxCzAJBgNV\n{line}\n"));
+    check(&format!("MIIBIjANBgkqhkiG9w0BAQEFAAOCAQ8AMIIBCgKCAQEA{}\n{line}\n", &line[44..]));
+}
+
+#[test]
 fn headers() {
     check("authorization: Bearer ⟦Zm9vYmFy0123456789abcdXYZ⟧ user-agent: curl/8.5.0");
     check("-H \"Authorization: Basic ⟦QWxhZGRpbjpvcGVuc2VzYW1l⟧\" https://x");

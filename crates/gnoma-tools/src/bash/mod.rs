@@ -11,6 +11,7 @@ mod jobs;
 mod process;
 mod shell;
 mod strays;
+mod survey;
 mod watch;
 
 use std::{pin::pin, sync::Arc, time::Duration};

@@ -11,13 +11,16 @@ use std::{
 };
 
 use gnoma_core::ToolCx;
-use gnoma_sandbox::{PROTECTED, Policy, Readable, Strength, Support, Walls};
+use gnoma_sandbox::{Policy, Readable, Strength, Support, Walls};
 use tokio::{
     net::unix::pipe,
     process::{ChildStdin, Command},
 };
 
-use super::process::Process;
+use super::{
+    process::Process,
+    survey::{self, Survey},
+};
 use crate::Sandbox;
 
 /// The shell that every Unix has.
@@ -167,9 +170,11 @@ impl Shell {
 /// The policy of one command: the workspace, what every command may touch, what its verdict grants.
 fn narrowed(policy: &Policy, cx: &ToolCx, network_on_grant: bool, too_wide: &[PathBuf]) -> Policy {
     let mut policy = policy.clone();
+    let survey = Survey::of(&cx.roots);
     for root in cx.roots.iter() {
-        policy.protected.extend(PROTECTED.iter().map(|name| root.join(name)));
+        policy.protected.extend(survey::held_below(root));
     }
+    policy.protected.extend(survey.held);
     // What a person let the command change or read is neither protected nor hidden from it. A grant
     // for a folder is none for what is protected or hidden in it.
     let is_granted =
@@ -188,29 +193,24 @@ fn narrowed(policy: &Policy, cx: &ToolCx, network_on_grant: bool, too_wide: &[Pa
     policy.writable.extend(cx.roots.iter().cloned());
     policy.network |= network_on_grant && cx.grant.network;
     if cx.grant.reads_only {
-        hold_to_reading(&mut policy, cx);
+        hold_to_reading(&mut policy, cx, survey.secrets);
     }
     policy
 }
 
 /// Walls for what was taken to change nothing: whoever finds a way to write a command that only looks
 /// like it changes nothing, sends nothing and reads no credentials of the workspace all the same.
-fn hold_to_reading(policy: &mut Policy, cx: &ToolCx) {
-    const CREDENTIALS: [&str; 8] = [
-        ".env",
-        ".env.local",
-        ".env.production",
-        ".envrc",
-        ".npmrc",
-        ".netrc",
-        "id_rsa",
-        "secrets.yaml",
-    ];
+fn hold_to_reading(policy: &mut Policy, cx: &ToolCx, secrets: Vec<PathBuf>) {
     let is_root = |path: &PathBuf| cx.roots.iter().any(|root| root.starts_with(path));
     policy.writable.retain(|path| path.ends_with("tmp") && !is_root(path));
     policy.network = false;
-    let names = cx.roots.iter().flat_map(|root| CREDENTIALS.map(|name| root.join(name)));
-    let hidden = names.filter(|path| path.exists() && !cx.grant.paths.contains(path));
+    // In the workspace only secrets are granted, and folders where a pattern names some.
+    let is_inside = |granted: &&PathBuf| cx.roots.iter().any(|root| granted.starts_with(root));
+    let granted: Vec<_> = cx.grant.paths.iter().filter(is_inside).collect();
+    let is_granted = |secret: &PathBuf| {
+        granted.iter().any(|path| path.starts_with(secret) || secret.starts_with(path))
+    };
+    let hidden = secrets.into_iter().filter(|secret| !is_granted(secret));
     match &mut policy.readable {
         Readable::All => policy.readable = Readable::Except(hidden.collect()),
         Readable::Except(paths) => paths.extend(hidden),
@@ -237,5 +237,80 @@ fn refusal(error: &io::Error, cwd: &Path) -> String {
             "the command is too long to be started; write it to a file and run that".to_owned()
         }
         _ => format!("the command could not be started in `{folder}`: {error}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use gnoma_core::tool::Grant;
+    use tokio::sync::mpsc;
+    use tokio_util::sync::CancellationToken;
+
+    use super::*;
+
+    fn workspace(files: &[&str]) -> tempfile::TempDir {
+        let folder = tempfile::tempdir().unwrap();
+        for file in files {
+            let path = folder.path().join(file);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, "").unwrap();
+        }
+        folder
+    }
+
+    /// The policy of a command in `folder`, with what its verdict grants.
+    fn policy_in(folder: &tempfile::TempDir, grant: Grant) -> Policy {
+        let root = folder.path().to_owned();
+        let cx = ToolCx {
+            cwd: Arc::new(root.clone()),
+            roots: [root].into(),
+            grant,
+            stop: CancellationToken::new(),
+            progress: mpsc::channel(1).0,
+        };
+        narrowed(&Policy::default(), &cx, true, &[])
+    }
+
+    #[test]
+    fn only_commands_that_read_are_kept_from_secrets_of_the_workspace() {
+        let folder = workspace(&["api/.env", "api/.env.example", "certs/server.key"]);
+        let at = |name: &str| folder.path().join(name);
+        let hidden = |reads_only: bool, paths: Vec<PathBuf>| {
+            let grant = Grant { reads_only, paths, ..Grant::default() };
+            let mut hidden = policy_in(&folder, grant).readable.hidden().to_vec();
+            hidden.sort();
+            hidden
+        };
+        assert_eq!(hidden(true, vec![]), [at("api/.env"), at("certs/server.key")]);
+        assert!(hidden(false, vec![]).is_empty());
+        assert_eq!(hidden(true, vec![at("api/.env")]), [at("certs/server.key")]);
+        assert_eq!(hidden(true, vec![at("certs")]), [at("api/.env")]);
+        let around = folder.path().parent().unwrap().to_owned();
+        assert_eq!(
+            hidden(true, vec![around]).len(),
+            2,
+            "a grant for what lies around opens nothing"
+        );
+    }
+
+    #[test]
+    fn nested_repositories_are_protected_unless_a_verdict_names_them() {
+        let folder = workspace(&["vendor/a/.git/hooks/x", "vendor/a/.git/config", ".husky/x"]);
+        let at = |name: &str| folder.path().join(name);
+        let protected = |writable: Vec<PathBuf>| {
+            policy_in(&folder, Grant { writable, ..Grant::default() }).protected
+        };
+        let all = protected(vec![]);
+        for name in
+            [".git/hooks", ".mcp.json", ".husky", "vendor/a/.git/hooks", "vendor/a/.git/config"]
+        {
+            assert!(all.contains(&at(name)), "{name}");
+        }
+        assert!(!all.contains(&at(".vimrc")), "what is not there needs no place held");
+        let granted = protected(vec![at("vendor/a/.git/hooks/x")]);
+        assert!(!granted.contains(&at("vendor/a/.git/hooks")));
+        assert!(granted.contains(&at("vendor/a/.git/config")));
     }
 }

@@ -1,7 +1,8 @@
 //! `fs.grep`: lines that match a regular expression, in the order of their files.
 //!
 //! Files are searched one after the other and the search ends when enough is found, so a wide pattern
-//! costs no more than it shows. Binary files, hidden files and ignored files are not searched.
+//! costs no more than it shows. Binary files, hidden files and ignored files are not searched, nor are
+//! files that hold secrets by their names unless the call is about them.
 
 use std::{
     io,
@@ -9,7 +10,7 @@ use std::{
 };
 
 use gnoma_core::{
-    ToolCx, ToolSpec,
+    ToolCx, ToolSpec, places,
     tool::{Access, Tier, ToolOutput, Touches},
 };
 use grep_matcher::{LineTerminator, Matcher};
@@ -34,6 +35,8 @@ const MAX_SHOWN_BYTES: usize = 64 * 1024;
 const MAX_LINE_BYTES: usize = 400;
 /// Bytes shown before the match in a line that is cut.
 const LEAD_BYTES: usize = 100;
+/// Files that are named among those left out.
+const MAX_LEFT_OUT_NAMED: usize = 5;
 /// Memory a compiled pattern may take, and a searched line.
 const MAX_PATTERN_BYTES: usize = 10 << 20;
 const MAX_SEARCHED_LINE_BYTES: usize = 16 << 20;
@@ -73,12 +76,17 @@ pub(super) fn run(_shared: &Shared, arguments: &Arguments, cx: &ToolCx) -> Answe
         hits: Hits::up_to(arguments.max_results.unwrap_or(DEFAULT_RESULTS)),
         searched: 0,
         failed: 0,
+        secret: Vec::new(),
     };
     for path in chosen(&target.path, glob.as_ref()) {
         if search.hits.more {
             break;
         }
-        search.file(&path, &shown(&cx.cwd, &path), cx);
+        let name = shown(&cx.cwd, &path);
+        match places::secret(&path).filter(|_| path != target.path && !is_granted(&path, cx)) {
+            Some(secret) => search.secret.push(format!("`{name}` ({})", secret.kind)),
+            None => search.file(&path, &name, cx),
+        }
         if cx.stop.is_cancelled() {
             return Err(Refusal::Stopped(search.hits.text));
         }
@@ -92,6 +100,14 @@ fn chosen(root: &Path, glob: Option<&Pattern>) -> impl Iterator<Item = PathBuf> 
         let below = below.filter(|below| !below.as_os_str().is_empty()).unwrap_or(path);
         glob.is_none_or(|glob| glob.matches(below))
     })
+}
+
+/// Whether the verdict was about this secret. A grant for an ordinary folder is none for what is secret
+/// in it.
+fn is_granted(path: &Path, cx: &ToolCx) -> bool {
+    let is_meant =
+        |granted: &PathBuf| path.starts_with(granted) && places::secret(granted).is_some();
+    cx.grant.paths.iter().any(is_meant)
 }
 
 fn compile(pattern: &str) -> Result<RegexMatcher, Refusal> {
@@ -121,6 +137,8 @@ struct Search {
     hits: Hits,
     searched: usize,
     failed: usize,
+    /// Files that were left out, with what they are.
+    secret: Vec<String>,
 }
 
 impl Search {
@@ -152,9 +170,24 @@ impl Search {
             let failed = counted(self.failed, "file");
             text.push_str(&format!("[{failed} could not be read]\n"));
         }
+        text.push_str(&left_out(&self.secret));
         text.pop();
         text
     }
+}
+
+/// Says which files were left out as secrets, and how they are searched all the same.
+fn left_out(secret: &[String]) -> String {
+    if secret.is_empty() {
+        return String::new();
+    }
+    let count = counted(secret.len(), "file");
+    let named = secret.iter().take(MAX_LEFT_OUT_NAMED).map(String::as_str);
+    let named = named.collect::<Vec<_>>().join(", ");
+    let more = if secret.len() > MAX_LEFT_OUT_NAMED { ", …" } else { "" };
+    format!(
+        "[{count} not searched, as they hold secrets by their names: {named}{more}; to search one, give it as `path`]\n"
+    )
 }
 
 /// What was found so far.
@@ -255,6 +288,36 @@ mod tests {
         assert!(grep("src", Some("*.py")).await.contains("(0 files searched)"));
         let outside = bench.path("src/a.rs");
         assert_eq!(grep(outside.to_str().unwrap(), None).await, "src/a.rs:2:fn one() {}");
+    }
+
+    #[tokio::test]
+    async fn secrets_of_a_searched_folder_are_left_out_and_told_of() {
+        let bench = Bench::new();
+        bench.put("src/a.rs", "let key = 1;\n");
+        bench.put("certs/server.key", "key of a server\n");
+        bench.put("prod.env", "key=1\n");
+        let found = bench.done("fs.grep", json!({"pattern": "key"})).await;
+        assert!(found.starts_with("src/a.rs:1:let key = 1;\n[2 files not searched"), "{found}");
+        assert!(
+            found.contains("`certs/server.key` (a key file), `prod.env` (an environment file)")
+        );
+        let named = bench.done("fs.grep", json!({"pattern": "key", "path": "prod.env"})).await;
+        assert_eq!(named, "prod.env:1:key=1");
+        let globbed = bench.done("fs.grep", json!({"pattern": "key", "glob": "*.key"})).await;
+        assert!(globbed.starts_with("no match"), "{globbed}");
+    }
+
+    #[test]
+    fn only_a_grant_for_a_secret_opens_it() {
+        let bench = Bench::new();
+        let mut cx = bench.cx();
+        let key = bench.path("certs/server.key");
+        cx.grant.paths = vec![bench.path("certs")];
+        assert!(!is_granted(&key, &cx));
+        cx.grant.paths = vec![key.clone()];
+        assert!(is_granted(&key, &cx));
+        cx.grant.paths = vec![bench.path(".ssh")];
+        assert!(is_granted(&bench.path(".ssh/id_rsa"), &cx));
     }
 
     #[tokio::test]

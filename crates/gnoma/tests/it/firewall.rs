@@ -164,8 +164,8 @@ async fn what_the_model_writes_holds_the_secret_again() {
 #[tokio::test]
 async fn a_placeholder_of_another_session_destroys_no_file() {
     let world = World::new([
-        calls("fs_write", r#"{"path":"a.env","content":"KEY={{secret:github-pat:7}}\n"}"#),
-        calls("bash", r#"{"command":"echo '{{ secret:github-pat:7 }}' > a.env"}"#),
+        calls("fs_write", r#"{"path":"a.env","content":"KEY={{secret:github-pat:734512907}}\n"}"#),
+        calls("bash", r#"{"command":"echo '{{ secret:github-pat:734512907 }}' > a.env"}"#),
         says("I see."),
     ]);
     world.write("a.env", "KEY=real\n");

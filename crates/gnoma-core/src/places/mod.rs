@@ -1,0 +1,266 @@
+//! Places of a file system that matter, in one table for all who keep them: permissions, file tools
+//! and the walls around commands.
+//!
+//! A place is a run of names as programs write them; case does not count. `*` and `?` stand for parts
+//! of one name. It is looked for at the end of a path, or anywhere with all below it when it ends in
+//! `/`; a leading `/` ties it to the root, a leading `~/` to the home. Whoever needs more than names,
+//! such as links or a shell's patterns, brings it along; nothing here touches a disk.
+
+mod table;
+
+use std::{
+    path::{Component, Path},
+    sync::LazyLock,
+};
+
+pub use table::{CACHES, EXAMPLES, GUARDED, SECRETS, TOOL_CHAINS};
+
+/// Places of one kind that the walls around commands treat alike.
+#[derive(Clone, Copy, Debug)]
+pub struct Group<W> {
+    /// What they are, as the end of a sentence.
+    pub kind: &'static str,
+    /// What the walls do about them.
+    pub walls: W,
+    names: &'static str,
+}
+
+/// Whether commands behind walls see a secret that their verdict does not name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sight {
+    /// Not at home; elsewhere as [`Self::NotForReading`].
+    Hidden,
+    /// Commands that were taken to change nothing do not see it in the workspace. Others may need it.
+    NotForReading,
+    /// As far as the system lets the user see it.
+    Seen,
+}
+
+/// Whether commands behind walls find a guarded place read-only, unless their verdict names it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Hold {
+    /// In the workspace and at home; what is absent cannot be made.
+    Always,
+    /// At home as [`Self::Always`], in the workspace where it is present.
+    AtHome,
+    /// Where it is present when a command starts.
+    Present,
+    /// Only a judgement by its name keeps it.
+    Never,
+}
+
+impl<W> Group<W> {
+    /// Its places, as they are written.
+    pub fn names(&self) -> impl Iterator<Item = &'static str> + use<W> {
+        self.names.split_whitespace()
+    }
+}
+
+/// What holds secrets at home and is kept from commands, below the home.
+pub fn hidden_at_home() -> impl Iterator<Item = &'static str> {
+    let hidden = SECRETS.iter().filter(|group| group.walls == Sight::Hidden);
+    hidden.flat_map(Group::names).filter_map(below_home)
+}
+
+/// What commands cannot change at home, below the home.
+pub fn held_at_home(hold: Hold) -> impl Iterator<Item = &'static str> {
+    GUARDED
+        .iter()
+        .filter(move |group| group.walls == hold)
+        .flat_map(Group::names)
+        .filter_map(below_home)
+}
+
+/// What commands cannot change in a folder of the workspace, below it.
+pub fn held(hold: Hold) -> impl Iterator<Item = &'static str> {
+    GUARDED
+        .iter()
+        .filter(move |group| group.walls == hold)
+        .flat_map(Group::names)
+        .filter(|name| !name.starts_with('~'))
+        .filter_map(below_home)
+}
+
+/// The path below a folder that a place must be at there; `None` when that is not one path.
+fn below_home(name: &'static str) -> Option<&'static str> {
+    let is_one = !name.starts_with('/') && !name.contains(['*', '?']);
+    is_one.then(|| name.trim_start_matches("~/").trim_end_matches('/'))
+}
+
+/// A secret that a path leads to, by its names alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Secret {
+    /// What it is, as the end of a sentence.
+    pub kind: &'static str,
+    /// Whether commands see it.
+    pub sight: Sight,
+}
+
+/// What the absolute or relative `path` holds that should not be shown.
+#[must_use]
+pub fn secret(path: &Path) -> Option<Secret> {
+    static PLACES: LazyLock<Vec<Place>> = LazyLock::new(prepared);
+    let names: Vec<String> = path
+        .components()
+        .filter_map(|component| match component {
+            Component::Normal(name) => Some(name.to_string_lossy().to_ascii_lowercase()),
+            _ => None,
+        })
+        .collect();
+    let place = PLACES.iter().find(|place| place.is_at(&names, path.has_root()))?;
+    let is_example = |last: &String| EXAMPLES.iter().any(|example| fits(example, last));
+    (!names.last().is_some_and(is_example)).then_some(place.secret)
+}
+
+/// A place of [`SECRETS`], ready for comparing: searches ask about every file.
+struct Place {
+    names: Vec<String>,
+    from_root: bool,
+    below: bool,
+    secret: Secret,
+}
+
+fn prepared() -> Vec<Place> {
+    let of_group = |group: &'static Group<Sight>| {
+        let secret = Secret { kind: group.kind, sight: group.walls };
+        group.names().map(move |text| Place {
+            names: text
+                .split('/')
+                .filter(|name| !name.is_empty())
+                .map(str::to_ascii_lowercase)
+                .collect(),
+            from_root: text.starts_with('/'),
+            below: text.ends_with('/'),
+            secret,
+        })
+    };
+    SECRETS.iter().flat_map(of_group).collect()
+}
+
+impl Place {
+    fn is_at(&self, names: &[String], has_root: bool) -> bool {
+        let Some(last) = names.len().checked_sub(self.names.len()) else { return false };
+        let starts = match (self.from_root, self.below) {
+            (true, true) => 0..=0,
+            (true, false) if last > 0 => return false,
+            (true | false, false) => last..=last,
+            (false, true) => 0..=last,
+        };
+        (has_root || !self.from_root)
+            && starts.into_iter().any(|start| {
+                let window = names.iter().skip(start);
+                self.names.iter().zip(window).all(|(one, two)| fits(one, two))
+            })
+    }
+}
+
+/// Whether `name` fits `pattern`, in which `*` and `?` stand for others; both in lower case.
+fn fits(pattern: &str, name: &str) -> bool {
+    let mut parts = pattern.split('*');
+    let first = parts.next().unwrap_or_default();
+    let Some(mut rest) = strip(name, first) else { return false };
+    let Some(last) = parts.next_back() else { return rest.is_empty() };
+    for part in parts {
+        let Some(after) = (0..=rest.len()).find_map(|at| strip(rest.get(at..)?, part)) else {
+            return false;
+        };
+        rest = after;
+    }
+    let end = rest.len().checked_sub(last.len()).and_then(|at| rest.get(at..));
+    end.is_some_and(|end| strip(end, last) == Some(""))
+}
+
+/// `text` without its start, in whose pattern `?` stands for any byte.
+fn strip<'t>(text: &'t str, start: &str) -> Option<&'t str> {
+    let head = text.as_bytes().get(..start.len())?;
+    let same = |(wanted, is): (u8, &u8)| wanted == b'?' || wanted == *is;
+    start.bytes().zip(head).all(same).then(|| text.get(start.len()..))?
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    fn kind(path: &str) -> Option<&'static str> {
+        secret(Path::new(path)).map(|secret| secret.kind)
+    }
+
+    #[test]
+    fn secrets_are_told_by_their_names() {
+        for (path, expected) in [
+            ("/home/ada/work/.env", Some("an environment file")),
+            ("certs/Server.PEM", Some("a key file")),
+            ("a/.env.example", None),
+            ("id_rsa.pub", None),
+            ("id_rsa", Some("keys of ssh")),
+            (".ssh/known_hosts", Some("keys of ssh")),
+            ("/home/ada/.aws/credentials", Some("stored credentials")),
+            ("/etc/ssh/ssh_host_rsa_key", Some("secrets of the system")),
+            ("etc/shadow", None),
+            ("/x/etc/shadow", None),
+            ("/run/secrets/db/password", Some("secrets of the system")),
+            ("Library/Application Support/Firefox/a", Some("a browser's profile")),
+            ("service-account-prod.json", Some("stored credentials")),
+            ("environment.rs", None),
+            ("", None),
+        ] {
+            assert_eq!(kind(path), expected, "{path}");
+        }
+    }
+
+    #[test]
+    fn stars_stand_for_any_part_of_a_name() {
+        for (pattern, name, expected) in [
+            ("*", "", true),
+            ("*.pem", ".pem", true),
+            (".env.*.sample", ".env.sample", false),
+            (".env.*.sample", ".env.a.sample", true),
+            ("a*b*c", "abbc", true),
+            ("a*b*c", "acb", false),
+            ("a?c", "abc", true),
+            ("a*a", "a", false),
+            ("a", "ä", false),
+        ] {
+            assert_eq!(fits(pattern, name), expected, "{pattern} {name}");
+        }
+    }
+
+    #[test]
+    fn no_place_is_written_twice() {
+        let secrets = SECRETS.iter().flat_map(Group::names);
+        let guarded = GUARDED.iter().flat_map(Group::names);
+        let mut seen = HashSet::new();
+        for place in secrets.chain(CACHES.iter().copied()).chain(TOOL_CHAINS.iter().copied()) {
+            assert!(seen.insert(place.to_lowercase()), "{place}");
+        }
+        let mut seen = HashSet::new();
+        for place in guarded {
+            assert!(seen.insert(place.to_lowercase()), "{place}");
+        }
+    }
+
+    #[test]
+    fn what_commands_may_write_decides_over_nothing() {
+        for cache in CACHES {
+            let cache = Path::new("/home/ada").join(cache);
+            assert_eq!(secret(&cache), None, "{}", cache.display());
+            let held = [Hold::Always, Hold::AtHome, Hold::Present].into_iter();
+            for place in held.flat_map(held_at_home).map(|name| Path::new("/home/ada").join(name)) {
+                assert!(!cache.starts_with(&place) && !place.starts_with(&cache), "{cache:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_hidden_or_held_is_one_path_below_a_folder() {
+        let holds = [Hold::Always, Hold::AtHome, Hold::Present].into_iter();
+        let all_held = holds.flat_map(|hold| held(hold).chain(held_at_home(hold)));
+        for name in hidden_at_home().chain(all_held) {
+            let plain =
+                Path::new(name).components().all(|part| matches!(part, Component::Normal(_)));
+            assert!(plain && !name.contains(['*', '~']) && !name.ends_with('/'), "{name}");
+        }
+    }
+}

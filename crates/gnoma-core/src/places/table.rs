@@ -1,0 +1,244 @@
+//! The places, as data. How they are written stands in [`super`].
+
+use super::{Group, Hold, Sight};
+
+/// What holds something that should not be shown.
+pub const SECRETS: &[Group<Sight>] = &[
+    Group {
+        kind: "an environment file",
+        walls: Sight::NotForReading,
+        names: ".env .env.* *.env .envrc .dev.vars",
+    },
+    Group {
+        kind: "keys of ssh",
+        walls: Sight::Hidden,
+        names: ".ssh/ id_rsa id_dsa id_ecdsa id_ed25519 id_ecdsa_sk id_ed25519_sk",
+    },
+    Group {
+        kind: "a key file",
+        walls: Sight::NotForReading,
+        names: "*.pem *.key *.p8 *.p12 *.pfx *.jks *.keystore *.ppk *.kdbx *.agekey *.keytab \
+                wallet.dat",
+    },
+    Group {
+        kind: "stored credentials",
+        walls: Sight::Hidden,
+        names: ".netrc _netrc .pgpass pgpass.conf .my.cnf .mylogin.cnf .pypirc .git-credentials \
+                .config/git/credentials .boto .s3cfg .vault-token .dockercfg .docker/config.json \
+                .aws/credentials .aws/sso/ .aws/cli/cache/ .azure/ .config/gcloud/ .oci/ \
+                .databrickscfg .kube/ .config/gh/hosts.yml .config/hub .config/glab-cli/ \
+                .config/rclone/ .config/doctl/ .config/stripe/ .fly/config.yml .config/heroku/ \
+                .terraform.d/credentials.tfrc.json .gem/credentials .cargo/credentials \
+                .cargo/credentials.toml .composer/auth.json .codex/auth.json \
+                .claude/.credentials.json .gemini/oauth_creds.json \
+                .local/share/opencode/auth.json .config/openai/ .huggingface/token \
+                .cache/huggingface/token .snowsql/config",
+    },
+    // Programs that build and test read these on every run, from the home too.
+    Group {
+        kind: "stored credentials",
+        walls: Sight::NotForReading,
+        names: ".npmrc .htpasswd .aws/config kubeconfig .terraformrc .m2/settings.xml \
+                .m2/settings-security.xml .gradle/gradle.properties .bundle/config \
+                .nuget/NuGet.Config .claude.json credentials credentials.json credentials.yml \
+                credentials.yaml credentials.toml client_secret*.json service-account*.json \
+                service_account*.json application_default_credentials.json secrets.json \
+                secrets.yml secrets.yaml secrets.toml secret.json secret.yml secret.yaml \
+                .Xauthority .ICEauthority",
+    },
+    // Without it no command of git would run.
+    Group { kind: "stored credentials", walls: Sight::Seen, names: ".git/config" },
+    Group {
+        kind: "a key store",
+        walls: Sight::Hidden,
+        names: ".gnupg/ .password-store/ .local/share/keyrings/ .local/share/kwalletd/ \
+                Library/Keychains/ .config/sops/age/ .config/solana/ .ethereum/keystore/ \
+                .bitcoin/ .electrum/",
+    },
+    Group {
+        kind: "a browser's profile",
+        walls: Sight::Hidden,
+        names: ".mozilla/ .thunderbird/ .config/google-chrome/ .config/chromium/ \
+                .config/BraveSoftware/ .config/microsoft-edge/ .config/vivaldi/ \
+                Library/Application?Support/Google/Chrome/ \
+                Library/Application?Support/Firefox/ \
+                Library/Application?Support/BraveSoftware/ Library/Cookies/ Library/Safari/ \
+                AppData/Local/Google/Chrome/ AppData/Local/Microsoft/Edge/ \
+                AppData/Roaming/Mozilla/ snap/firefox/ .var/app/org.mozilla.firefox/",
+    },
+    Group {
+        kind: "a history of what was typed",
+        walls: Sight::Hidden,
+        names: ".bash_history .zsh_history .zhistory .histfile .history .sh_history .ksh_history \
+                .local/share/fish/fish_history fish_history .python_history .node_repl_history \
+                .psql_history .mysql_history .sqlite_history .rediscli_history .irb_history \
+                .viminfo ConsoleHost_history.txt",
+    },
+    Group {
+        kind: "secrets of the system",
+        walls: Sight::Seen,
+        names: "/etc/shadow /etc/shadow- /etc/gshadow /etc/gshadow- /etc/master.passwd \
+                /etc/sudoers /etc/sudoers.d/ /etc/security/opasswd /etc/ssh/ssh_host_*_key \
+                /etc/ssl/private/ /etc/pki/tls/private/ /etc/krb5.keytab /etc/wireguard/ \
+                /etc/NetworkManager/system-connections/ /etc/wpa_supplicant/ /etc/openvpn/ \
+                /etc/kubernetes/admin.conf /etc/rancher/ /run/secrets/ /var/run/secrets/ \
+                /run/credentials/ /var/lib/kubelet/ /var/lib/docker/ /Library/Keychains/",
+    },
+    Group {
+        kind: "memory and environment of a process",
+        walls: Sight::Seen,
+        names: "/proc/*/environ /proc/*/mem /proc/*/task/ /proc/*/fd/ /proc/*/root/ /proc/*/cwd/ \
+                /proc/*/map_files/ /proc/kcore /proc/keys /proc/kmsg",
+    },
+    Group { kind: "gnoma's own files", walls: Sight::NotForReading, names: ".gnoma/" },
+];
+
+/// What decides over later runs of this or other programs, so that only changing it matters.
+pub const GUARDED: &[Group<Hold>] = &[
+    // Git runs hooks and what its configuration names; submodules keep theirs below `modules`.
+    Group {
+        kind: "inside git's own folder",
+        walls: Hold::Always,
+        names: ".git/hooks/ .git/config .git/config.worktree .git/modules/",
+    },
+    // Committing writes to the rest of it. A repository without a work tree is named like `x.git`.
+    Group {
+        kind: "inside git's own folder",
+        walls: Hold::Never,
+        names: ".git/ *.git/hooks/ *.git/config",
+    },
+    Group {
+        kind: "which git reads on every run",
+        walls: Hold::AtHome,
+        names: ".gitconfig .config/git/",
+    },
+    Group {
+        kind: "which git reads on every run",
+        walls: Hold::Present,
+        names: ".githooks/ .husky/",
+    },
+    Group {
+        kind: "settings of a coding agent",
+        walls: Hold::Always,
+        names: ".gnoma/ .claude/ .codex/ .cursor/ .gemini/ .kiro/ .opencode/ .windsurf/ .mcp.json \
+                opencode.json",
+    },
+    Group {
+        kind: "settings of a coding agent",
+        walls: Hold::Present,
+        names: ".continue/ .roo/ .cline/ .kilocode/ opencode.jsonc .config/opencode/ .crush/ \
+                crush.json .crush.json .goose/ .config/goose/ .vibe/ .qwen/ .amazonq/ .junie/ \
+                .trae/ .copilot/ .pi/ .openhands/ .aider.conf.yml .config/github-copilot/",
+    },
+    Group {
+        kind: "settings of an editor that runs them",
+        walls: Hold::Always,
+        names: ".vscode/ .idea/",
+    },
+    Group {
+        kind: "settings of an editor that runs them",
+        walls: Hold::Present,
+        names: ".zed/ .fleet/ .devcontainer/ *.code-workspace .exrc .vimrc .nvimrc .nvim.lua \
+                .vim/ .config/nvim/ .emacs .emacs.d/ .dir-locals.el",
+    },
+    Group {
+        kind: "which a shell runs when it starts",
+        walls: Hold::AtHome,
+        names: ".bashrc .bash_profile .bash_login .bash_logout .bash_aliases .profile .zshrc \
+                .zshenv .zprofile .zlogin .zlogout .kshrc .mkshrc .cshrc .tcshrc .login .logout \
+                .config/fish/ .inputrc .direnvrc Microsoft.PowerShell_profile.ps1",
+    },
+    Group {
+        kind: "which is run or read at log-in",
+        walls: Hold::AtHome,
+        names: ".pam_environment .xinitrc .xprofile .xsession .xsessionrc .config/autostart/ \
+                .config/environment.d/ .config/systemd/ .local/share/systemd/ \
+                Library/LaunchAgents/ Library/LaunchDaemons/",
+    },
+    Group {
+        kind: "which a tool obeys on every run",
+        walls: Hold::Present,
+        names: ".curlrc .wgetrc .gdbinit .lldbinit .tmux.conf .screenrc .rpmmacros .config/pip/ \
+                .pip/ .docker/",
+    },
+    Group {
+        kind: "which decides what your programs are",
+        walls: Hold::AtHome,
+        names: "~/.local/bin/ ~/bin/ ~/.cargo/bin/ ~/.cargo/config.toml ~/.npmrc",
+    },
+];
+
+/// Names that look like secrets and are made to be shown.
+pub const EXAMPLES: &[&str] = &[
+    ".env.example",
+    ".env.*.example",
+    ".env.sample",
+    ".env.*.sample",
+    ".env.template",
+    ".env.dist",
+    ".env.defaults",
+    ".env.schema",
+    "example.env",
+    "sample.env",
+    "template.env",
+    "*.pub",
+    "cacert.pem",
+];
+
+/// Folders of the home that programs keep what they have fetched in: everybody's to read, and
+/// commands may write there. Not the whole of `.cache`: shells source files from it.
+pub const CACHES: &[&str] = &[
+    ".cache/bazel",
+    ".cache/ccache",
+    ".cache/deno",
+    ".cache/go-build",
+    ".cache/mypy",
+    ".cache/node",
+    ".cache/pip",
+    ".cache/pypoetry/cache",
+    ".cache/sccache",
+    ".cache/typescript",
+    ".cache/uv",
+    ".cache/yarn",
+    ".cargo/registry",
+    ".cargo/git",
+    ".npm/_cacache",
+    ".npm/_logs",
+    ".local/share/pnpm/store",
+    ".yarn/berry/cache",
+    ".bun/install/cache",
+    "go/pkg/mod",
+    ".gradle/caches",
+    ".m2/repository",
+    ".nuget/packages",
+];
+
+/// Folders of the home with programs and libraries that were installed: everybody's to read, and
+/// nobody's to write.
+pub const TOOL_CHAINS: &[&str] = &[
+    ".cargo/bin",
+    ".rustup",
+    "go/pkg",
+    ".nvm",
+    ".pyenv",
+    ".rbenv",
+    ".sdkman",
+    ".asdf",
+    ".local/lib",
+    ".local/share/mise",
+    ".local/share/uv",
+    ".local/share/pnpm",
+    ".cache/pypoetry",
+    ".bun/install",
+    ".deno",
+    ".pub-cache",
+    ".conda/pkgs",
+    "miniconda3",
+    "anaconda3",
+    ".gem/ruby",
+    ".julia/packages",
+    ".opam",
+    ".ghcup",
+    ".cabal/packages",
+    ".stack/snapshots",
+];

@@ -188,6 +188,9 @@ pub struct ToolCx {
     pub stop: CancellationToken,
     /// Where output may be shown while it is produced. Bounded; use `try_send` and never wait on it.
     pub progress: mpsc::Sender<Progress>,
+    /// A large result is put aside whole and the model reads it piece by piece: the tool need not
+    /// cut it to what is read at once.
+    pub shelved: bool,
 }
 
 /// A boxed future, so that ports stay object-safe.

@@ -501,6 +501,7 @@ impl Session {
             grant: Grant::default(),
             stop: self.stop.child_token(),
             progress: self.progress.0.clone(),
+            shelved: self.shelves && self.keeper.shelving.is_some(),
         }
     }
 

@@ -191,6 +191,7 @@ mod tests {
             grant: Grant::default(),
             stop: CancellationToken::new(),
             progress: mpsc::channel(1).0,
+            shelved: false,
         };
         let slow = FakeTool::new("t", Access::Read, |_| ToolOutcome::done("ok"))
             .after(Duration::from_secs(1));

@@ -250,6 +250,7 @@ mod tests {
             grant: Grant::default(),
             stop: CancellationToken::new(),
             progress: mpsc::channel(1).0,
+            shelved: false,
         };
         tool.run(ToolCall::new(CallId::new("c"), READ_RESULT, arguments), cx).await
     }

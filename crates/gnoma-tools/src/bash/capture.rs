@@ -7,6 +7,10 @@ const HEAD_BYTES: usize = 10_000;
 /// Bytes kept from its end, where commands say how it went.
 const TAIL_BYTES: usize = 20_000;
 
+/// The same for what is put aside and read piece by piece.
+const SHELVED_HEAD_BYTES: usize = 300_000;
+const SHELVED_TAIL_BYTES: usize = 700_000;
+
 /// The first and the last bytes of everything that was pushed.
 #[derive(Debug)]
 pub(super) struct Capture {
@@ -21,6 +25,23 @@ impl Capture {
     /// An empty capture with the limits for what a model reads.
     pub(super) fn new() -> Self {
         Self::with_limits(HEAD_BYTES, TAIL_BYTES)
+    }
+
+    /// An empty capture for a result that is put aside.
+    pub(super) fn shelved() -> Self {
+        Self::with_limits(SHELVED_HEAD_BYTES, SHELVED_TAIL_BYTES)
+    }
+
+    /// Cut to what a model reads at once, unless it is already.
+    pub(super) fn cut(text: String) -> String {
+        /// The line in place of what was left out.
+        const LINE_BYTES: usize = 64;
+        if text.len() <= HEAD_BYTES + TAIL_BYTES + LINE_BYTES {
+            return text;
+        }
+        let mut capture = Self::new();
+        capture.push(&text);
+        capture.text()
     }
 
     fn with_limits(head_limit: usize, tail_limit: usize) -> Self {

@@ -152,7 +152,7 @@ impl Shared {
             Err(why) => return ToolOutcome::failed(why),
         };
         let mut transcript = Transcript {
-            capture: Capture::new(),
+            capture: if cx.shelved { Capture::shelved() } else { Capture::new() },
             watch: Watch::new(call, cx.progress.clone(), Instant::now()),
         };
         let halt = follow(&mut process, &mut transcript, &cx, limit).await;
@@ -169,11 +169,11 @@ impl Shared {
             }
             Halt::TimedOut => {
                 process.terminate(|text| transcript.push(text)).await;
-                timed_out(command, limit, &transcript.text())
+                timed_out(command, limit, &Capture::cut(transcript.text()))
             }
             Halt::Cancelled => {
                 process.terminate(|text| transcript.push(text)).await;
-                ToolOutcome::Interrupted(transcript.text())
+                ToolOutcome::Interrupted(Capture::cut(transcript.text()))
             }
         }
     }
@@ -237,6 +237,8 @@ fn ended(command: String, ending: Ending, output: String, is_walled: bool) -> To
         return ToolOutcome::Done(reported(text, ending.report(command)));
     }
     let mut text = ending.to_string();
+    // Only what went well is put aside.
+    let output = Capture::cut(output);
     add_line(&mut text, &output);
     let mut report = ending.report(command);
     report.walled = is_walled.then(|| gnoma_sandbox::walled(&output, report.exit_code)).flatten();

@@ -269,6 +269,7 @@ mod tests {
             grant,
             stop: CancellationToken::new(),
             progress: mpsc::channel(1).0,
+            shelved: false,
         };
         narrowed(&Policy::default(), &cx, true, &[])
     }

@@ -44,6 +44,7 @@ impl Bench {
             grant: Grant::default(),
             stop: self.stop.clone(),
             progress: mpsc::channel(1).0,
+            shelved: false,
         }
     }
 

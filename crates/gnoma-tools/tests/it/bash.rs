@@ -162,6 +162,15 @@ async fn of_a_long_output_both_ends_are_kept() {
 }
 
 #[tokio::test]
+async fn what_is_put_aside_is_cut_later_unless_it_failed() {
+    let bench = Bench::new().shelved();
+    let done = bench.command("head -c 900000 /dev/zero | tr '\\0' x").await;
+    assert_eq!(text(&done).len(), 900_000);
+    let failed = bench.command("head -c 900000 /dev/zero | tr '\\0' x; exit 3").await;
+    assert!(is_failed(&failed) && text(&failed).len() < 30_100);
+}
+
+#[tokio::test]
 async fn an_output_without_end_is_stopped_in_time() {
     let start = Instant::now();
     let failed = Bench::with(&impatient()).command("yes").await;

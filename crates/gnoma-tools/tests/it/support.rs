@@ -42,8 +42,15 @@ impl Bench {
             grant: Grant::default(),
             stop: stop.clone(),
             progress,
+            shelved: false,
         };
         Self { folder, stop, watched, tools: builtin(options), cx }
+    }
+
+    /// Large results are put aside.
+    pub(crate) fn shelved(mut self) -> Self {
+        self.cx.shelved = true;
+        self
     }
 
     /// A call that is ready to run.

@@ -11,6 +11,7 @@ use crate::{
     layer::{Layer, Merged},
     paths, profile,
     reader::{self, Ground, Reader},
+    schema::{self, Known},
     settings::Settings,
     text::SourceText,
     tree, trust,
@@ -77,6 +78,7 @@ pub fn load(sources: &Sources) -> Result<Loaded, ConfigError> {
     let environment = env::layer(&sources.env, &loader.merged, &mut loader.report);
     loader.merged.add(environment);
     loader.add_flags();
+    loader.warn_of_what_has_no_effect();
     let Loader { report, merged, .. } = loader;
     Ok(Loaded {
         findings: report.finish()?,
@@ -182,6 +184,19 @@ impl Loader<'_> {
             reader.visit(&KeyPath::dotted(key), &tree::of_value(value));
             let layer = reader.finish();
             self.merged.add(layer);
+        }
+    }
+
+    /// A wish that is not heard must not look as if it were. The defaults of older files wish nothing.
+    fn warn_of_what_has_no_effect(&mut self) {
+        for (key, entry) in self.merged.entries() {
+            let Known::Key(row) = schema::lookup(key) else { continue };
+            let Some(instead) = row.instead else { continue };
+            if row.default_value().as_ref() != Some(&entry.value) {
+                let message = "has no effect: nothing reads this setting any more";
+                let finding = Finding::new(Severity::Warning, entry.place.clone(), message);
+                self.report.add(finding.about(key).hint(instead));
+            }
         }
     }
 

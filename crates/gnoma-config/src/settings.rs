@@ -25,6 +25,8 @@ pub struct Settings {
     pub tools: Tools,
     /// Keeping of sessions.
     pub session: Session,
+    /// Keeping of files.
+    pub checkpoints: Checkpoints,
     /// Choosing of models.
     pub router: Router,
     /// Waiting for servers.
@@ -246,8 +248,31 @@ pub struct Tools {
 /// Keeping of sessions.
 #[derive(Clone, Debug)]
 pub struct Session {
-    /// Sessions kept for a project.
+    /// They are.
+    pub keep: bool,
+    /// Most sessions kept for a project.
     pub max_keep: u32,
+    /// Sessions not added to for longer go; `None` sets no limit.
+    pub max_age: Option<Duration>,
+    /// Most bytes of a project's sessions.
+    pub max_size: u64,
+    /// Folder that sessions and checkpoints are kept in; `None` is the state folder.
+    pub folder: Option<String>,
+}
+
+/// Keeping of files, so that they can be brought back.
+#[derive(Clone, Debug)]
+pub struct Checkpoints {
+    /// They are.
+    pub enabled: bool,
+    /// Most bytes of all checkpoints.
+    pub max_size: u64,
+    /// Older ones go.
+    pub max_age: Duration,
+    /// Largest file that is kept, in bytes.
+    pub max_file: u64,
+    /// The same for files that version control ignores.
+    pub ignored_max_file: u64,
 }
 
 /// Choosing of models.
@@ -287,7 +312,20 @@ impl Settings {
                 max_rounds: layers.count("tools.max_rounds"),
                 shell: layers.text("tools.shell"),
             },
-            session: Session { max_keep: layers.count("session.max_keep") },
+            session: Session {
+                keep: layers.is_on("session.keep"),
+                max_keep: layers.count("session.max_keep"),
+                max_age: Some(layers.duration("session.max_age")).filter(|age| !age.is_zero()),
+                max_size: layers.bytes("session.max_size"),
+                folder: layers.text("session.folder"),
+            },
+            checkpoints: Checkpoints {
+                enabled: layers.is_on("checkpoints.enabled"),
+                max_size: layers.bytes("checkpoints.max_size"),
+                max_age: layers.duration("checkpoints.max_age"),
+                max_file: layers.bytes("checkpoints.max_file"),
+                ignored_max_file: layers.bytes("checkpoints.ignored_max_file"),
+            },
             router: Router { force_two_stage: layers.is_on("router.force_two_stage") },
             network: Network {
                 connect_timeout: layers.duration("network.connect_timeout"),

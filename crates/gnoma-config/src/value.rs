@@ -69,7 +69,7 @@ fn masked(secret: &Secret<String>) -> String {
     format!("***{end}")
 }
 
-/// Reads a time such as `30s`, `1m30s`, `1.5h`, `250ms`; a number alone is seconds.
+/// Reads a time such as `30s`, `1m30s`, `1.5h`, `90d`, `250ms`; a number alone is seconds.
 pub(crate) fn parse_duration(text: &str) -> Option<Duration> {
     let mut rest = text.trim();
     if rest.is_empty() {
@@ -88,6 +88,7 @@ pub(crate) fn parse_duration(text: &str) -> Option<Duration> {
                 "" if rest.len() == text.trim().len() => 1.0,
                 "m" => 60.0,
                 "h" => 3600.0,
+                "d" => 86400.0,
                 _ => return None,
             };
         rest = next;
@@ -137,6 +138,7 @@ mod tests {
         assert_eq!(seconds("30"), Some(30.0));
         assert_eq!(seconds("1m30s"), Some(90.0));
         assert_eq!(seconds("1.5h"), Some(5400.0));
+        assert_eq!(seconds("2d"), Some(172_800.0));
         assert_eq!(seconds("250ms"), Some(0.25));
         for wrong in ["", "s", "1x", "-1s", "1m30", "1..5s", "99999999h"] {
             assert_eq!(seconds(wrong), None, "{wrong}");

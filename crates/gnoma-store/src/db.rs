@@ -2,6 +2,9 @@
 //!
 //! Files are 0600 and folders we make 0700. Opening is serialised by a lock file, so that making,
 //! migrating and recovering happen once. A file that is not ours is refused untouched.
+//!
+//! The log stays when a database is closed: making one anew, and working it in at the end, would
+//! wait for the disk in each run. A copy of a database is a copy of both files.
 
 use std::{
     fs::{self, File, OpenOptions},
@@ -12,10 +15,11 @@ use std::{
 };
 
 use gnoma_core::store::{StoreError, StoreErrorKind};
-use rusqlite::{Connection, OpenFlags};
+use rusqlite::{Connection, OpenFlags, config::DbConfig};
 use rustix::fs::{FlockOperation, flock};
 
 use crate::{
+    create,
     error::{Explain, Result, damaged, from_io},
     lane::Waits,
     migrate,
@@ -24,11 +28,11 @@ use crate::{
     schema,
 };
 
-/// The log may grow to this many pages before it is worked into the main file.
+/// The log may grow to this many pages before a commit works it into the main file, whoever waits.
 const LOG_PAGES: i64 = 4000;
 
 /// What of the log file is kept for the next writes.
-const LOG_KEPT_BYTES: i64 = 32 * 1024 * 1024;
+const LOG_KEPT_BYTES: i64 = 4 * 1024 * 1024;
 
 /// Where the schema's text stands at the latest.
 const MARK_WITHIN_BYTES: u64 = 64 * 1024;
@@ -50,7 +54,7 @@ pub(crate) fn open(options: &Options) -> Result<(Connection, Option<Rescued>)> {
     if !path.exists() {
         salvage::adopt(&path)?;
     }
-    make_file(&path)?;
+    make_file(options, &path)?;
     if beside(&path, DOUBT).exists() {
         return rescue(options, &path);
     }
@@ -123,11 +127,11 @@ pub(crate) fn connect(path: &Path, patience: Duration, journal: Journal) -> Resu
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags).explain()?;
     connection.busy_timeout(patience).explain()?;
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true).explain()?;
     recognise(&connection)?;
     connection.set_prepared_statement_cache_capacity(64);
     if fs::metadata(path).is_ok_and(|facts| facts.len() == 0) {
-        // Room of deleted sessions can be given back later. Must be said before the first page.
-        connection.pragma_update(None, "auto_vacuum", "INCREMENTAL").explain()?;
+        create::before_first_page(&connection)?;
     }
     let has_log = set_journal(&connection, journal, patience)?;
     for (name, value) in [
@@ -202,7 +206,8 @@ fn set_journal(connection: &Connection, journal: Journal, patience: Duration) ->
     }
 }
 
-fn set_journal_once(connection: &Connection, mode: &str) -> rusqlite::Result<String> {
+/// Asks for a journal; the one there is then.
+pub(crate) fn set_journal_once(connection: &Connection, mode: &str) -> rusqlite::Result<String> {
     connection.pragma_update_and_check(None, "journal_mode", mode, |row| row.get(0))
 }
 
@@ -257,13 +262,13 @@ pub(crate) fn private_file(path: &Path) -> io::Result<File> {
     OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(path)
 }
 
-/// Makes the database's file, unless it is there.
-fn make_file(path: &Path) -> Result<()> {
+/// Makes the database, unless it is there.
+fn make_file(options: &Options, path: &Path) -> Result<()> {
     match fs::symlink_metadata(path) {
         Ok(facts) if facts.is_file() => Ok(()),
         Ok(_) => Err(foreign(path)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            private_file(path).map(drop).map_err(|error| from_io("cannot make", path, &error))
+            create::create(path, journal_for(options))
         }
         Err(error) => Err(from_io("cannot read", path, &error)),
     }

@@ -55,6 +55,7 @@
 
 mod adopt;
 pub mod checkpoint;
+mod create;
 mod db;
 mod error;
 pub mod export;

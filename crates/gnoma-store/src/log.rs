@@ -1,9 +1,21 @@
-//! The file of the write-ahead log: flushing it, and room in it.
+//! The file of the write-ahead log: flushing it, room in it, and working it in.
+//!
+//! Who flushes what. SQLite runs with `synchronous=NORMAL` and flushes where order matters: the log
+//! before its pages are copied into the main file, the main file before the log begins anew, and the
+//! beginning of a log (with the folder that names it) before its first frame. Commits do not flush;
+//! a turn's end does, here. So what the power's failure can take is the log's tail. Each frame's
+//! checksum covers all frames before it since the beginning, which bears fresh random numbers each
+//! time: whatever of the tail reached the disk, in whatever order, reading ends before the first
+//! frame that did not, or is of an earlier round, and at the last commit before that. What a turn's
+//! end has flushed lies before.
+//!
+//! The log stays between runs, and nothing in this depends on who goes on with it: the next process
+//! reads it through, as after a crash, and adds to its end. That takes a millisecond for some
+//! hundred pages, so the log is kept that short.
 //!
 //! Flushing a file that grows makes the file system commit its own journal, which costs
 //! milliseconds; flushing one that is overwritten costs a tenth of that. So the log is made longer
-//! ahead of time, in a pause. Readers of a log stop at the first frame that is not valid, and zeros
-//! never are.
+//! ahead of time, in a pause. Zeros are never a valid frame.
 
 use std::{
     cell::OnceCell,
@@ -15,12 +27,18 @@ use std::{
 use rusqlite::Connection;
 
 use crate::{
-    error::{Result, from_io},
+    error::{Explain, Result, from_io},
     lane::execute,
 };
 
 /// Length the log gets ahead of time: several turns.
 const ROOM_BYTES: u64 = 1024 * 1024;
+
+/// Pages of a log that is worth working in: half of the room.
+pub(crate) const LONG_PAGES: i64 = 128;
+
+/// Pages of a log that should not wait for a pause any more: some milliseconds to read through.
+pub(crate) const TOO_LONG_PAGES: i64 = 1000;
 
 /// Written at once.
 static ZEROS: [u8; 64 * 1024] = [0; 64 * 1024];
@@ -49,6 +67,9 @@ impl Log {
     /// Makes the log longer, if it is short.
     pub(crate) fn make_room(&self, connection: &Connection) -> Result<()> {
         let Some(file) = self.file()? else { return Ok(()) };
+        if file.metadata().is_ok_and(|facts| facts.len() >= ROOM_BYTES) {
+            return Ok(());
+        }
         // Whoever holds this lock is the only one that makes the log longer.
         execute(connection, "BEGIN IMMEDIATE")?;
         let made = self.extend(file);
@@ -80,20 +101,41 @@ impl Log {
         if let Some(known) = self.file.get() {
             return Ok(known.as_ref());
         }
-        let opened = match self.open() {
+        let opened = match OpenOptions::new().read(true).write(true).open(&self.path) {
             Ok(file) => Some(file),
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
             Err(error) => return Err(from_io("cannot open", &self.path, &error)),
         };
         Ok(self.file.get_or_init(|| opened).as_ref())
     }
+}
 
-    fn open(&self) -> io::Result<File> {
-        let file = OpenOptions::new().read(true).write(true).open(&self.path)?;
-        if let Some(folder) = self.path.parent() {
-            // Its name must survive as well. Some file systems flush no folders, and need not.
-            drop(File::open(folder).and_then(|folder| folder.sync_all()));
-        }
-        Ok(file)
+/// Pages in the log. None where there is no log.
+pub(crate) fn pages(connection: &Connection) -> Result<i64> {
+    work(connection, "PRAGMA wal_checkpoint(NOOP)").map(|(pages, _)| pages)
+}
+
+/// Works the log into the main file as far as nobody is disturbed, so that it is written from its
+/// beginning again.
+pub(crate) fn work_in(connection: &Connection) -> Result<()> {
+    let (pages, worked_in) = work(connection, "PRAGMA wal_checkpoint(PASSIVE)")?;
+    if pages > 0 && pages == worked_in { begin_anew(connection) } else { Ok(()) }
+}
+
+/// Works the log in and leaves nothing of what it held, unless another process is at it.
+pub(crate) fn erase(connection: &Connection) -> Result<()> {
+    match work(connection, "PRAGMA wal_checkpoint(TRUNCATE)")? {
+        (0, _) => begin_anew(connection),
+        _ => Ok(()),
     }
+}
+
+/// The first write to a log waits for the disk: better now than in a turn.
+fn begin_anew(connection: &Connection) -> Result<()> {
+    execute(connection, "UPDATE indexed SET up_to = up_to")
+}
+
+/// Pages in the log, and how many of them are in the main file.
+fn work(connection: &Connection, pragma: &str) -> Result<(i64, i64)> {
+    connection.query_row(pragma, [], |row| Ok((row.get(1)?, row.get(2)?))).explain()
 }

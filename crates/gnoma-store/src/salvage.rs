@@ -86,7 +86,14 @@ pub(crate) fn rescue(options: &Options, damaged: &Path) -> Result<Rescued> {
 /// Puts a finished rescue in place whose process died before it could.
 pub(crate) fn adopt(missing: &Path) -> Result<()> {
     let finished = db::beside(missing, "rescued");
-    if finished.exists() { rename(&finished, missing) } else { Ok(()) }
+    if !finished.exists() {
+        return Ok(());
+    }
+    if PARTS.iter().any(|ending| part(missing, ending).exists()) {
+        // The damaged database's log must not be taken for the new one's.
+        set_aside(missing)?;
+    }
+    rename(&finished, missing)
 }
 
 fn part(path: &Path, ending: &str) -> PathBuf {
@@ -95,7 +102,8 @@ fn part(path: &Path, ending: &str) -> PathBuf {
     PathBuf::from(name)
 }
 
-fn remove(path: &Path) -> Result<()> {
+/// Removes all files of a database.
+pub(crate) fn remove(path: &Path) -> Result<()> {
     for ending in PARTS {
         let file = part(path, ending);
         if file.exists() {

@@ -4,7 +4,7 @@ use std::{
     path::{Path, PathBuf},
     sync::{
         Arc, OnceLock,
-        atomic::{AtomicUsize, Ordering},
+        atomic::{AtomicBool, AtomicUsize, Ordering},
     },
 };
 
@@ -46,6 +46,8 @@ pub struct Store {
     next_reader: AtomicUsize,
     writer: Lane,
     identity: Arc<Identity>,
+    /// Something was deleted since the log was last freed of it.
+    deleted: Arc<AtomicBool>,
     options: Arc<Options>,
     path: PathBuf,
 }
@@ -70,13 +72,15 @@ impl Store {
         let token =
             connection.query_row("SELECT hex(randomblob(8))", [], |row| row.get(0)).explain()?;
         let identity = Arc::new(Identity::of_this_process(token));
-        let keeper = Keeper::new(path.clone(), Arc::clone(&identity));
+        let deleted = Arc::new(AtomicBool::new(false));
+        let keeper = Keeper::new(path.clone(), Arc::clone(&identity), Arc::clone(&deleted));
         let writer = Lane::writing(connection, keeper)?;
         let store = Self {
             readers: Default::default(),
             next_reader: AtomicUsize::new(0),
             writer,
             identity,
+            deleted,
             options: Arc::new(options),
             path,
         };
@@ -283,9 +287,10 @@ impl SessionStore for Store {
     }
 
     fn delete(&self, session: SessionId) -> Stored<'_, ()> {
-        let me = Arc::clone(&self.identity);
+        let (me, deleted) = (Arc::clone(&self.identity), Arc::clone(&self.deleted));
         Box::pin(self.change(move |connection| {
             session::delete(connection, &me, &session, NO_TIME)?;
+            deleted.store(true, Ordering::SeqCst);
             retention::give_back(connection)
         }))
     }

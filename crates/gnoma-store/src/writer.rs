@@ -36,10 +36,12 @@ pub(crate) trait Upkeep: Send + 'static {
     fn may_write(&self) -> Result<()>;
     /// Brings what is committed to the disk.
     fn flush(&self) -> Result<()>;
+    /// A turn has ended and everybody has their answers: what should not wait for a pause.
+    fn turn_ended(&self, connection: &Connection) -> Result<()>;
     /// Does one bounded piece of what can wait; says whether there is more.
-    fn tend(&mut self, connection: &Connection) -> Result<bool>;
+    fn tend(&self, connection: &Connection) -> Result<bool>;
     /// The lane ends.
-    fn leave(&mut self, connection: &Connection);
+    fn leave(&self, connection: &Connection);
 }
 
 enum Next {
@@ -102,16 +104,7 @@ impl<U: Upkeep> Writer<U> {
         self.untended_jobs += batch.len();
         self.pause = PAUSE;
         match self.commit(&mut batch) {
-            Ok(outcomes) => {
-                let flushed = self.flush(&batch);
-                for (job, outcome) in batch.into_iter().zip(outcomes) {
-                    let durable = match job.durability() {
-                        Durability::Disk => flushed.clone(),
-                        Durability::Process => Ok(()),
-                    };
-                    job.finish(outcome.and(durable));
-                }
-            }
+            Ok(outcomes) => self.answer(batch, outcomes),
             Err(error) => {
                 for job in batch {
                     job.finish(Err(error.clone()));
@@ -137,11 +130,20 @@ impl<U: Upkeep> Writer<U> {
         }
     }
 
-    fn flush(&self, batch: &[Box<dyn Job>]) -> Result<()> {
-        if batch.iter().any(|job| job.durability() == Durability::Disk) {
-            self.upkeep.flush()
-        } else {
-            Ok(())
+    /// Flushes where a job wants that, and answers.
+    fn answer(&self, batch: Vec<Box<dyn Job>>, outcomes: Vec<Result<()>>) {
+        let turn_ends = batch.iter().any(|job| job.durability() == Durability::Disk);
+        let flushed = if turn_ends { self.upkeep.flush() } else { Ok(()) };
+        for (job, outcome) in batch.into_iter().zip(outcomes) {
+            let durable = match job.durability() {
+                Durability::Disk => flushed.clone(),
+                Durability::Process => Ok(()),
+            };
+            job.finish(outcome.and(durable));
+        }
+        if turn_ends {
+            // Nothing that is stored depends on it, and the next turn's end is the next try.
+            drop(self.upkeep.turn_ended(&self.connection));
         }
     }
 

@@ -1,5 +1,7 @@
 //! The command line, as typed.
 
+mod past;
+
 use std::path::PathBuf;
 
 use clap::{
@@ -8,6 +10,10 @@ use clap::{
 };
 use clap_complete::Shell;
 use gnoma_core::session::PermissionMode;
+
+pub(crate) use self::past::{
+    ChangesArgs, ExportFormat, Foreign, RewindArgs, SessionsSub, WhichSession,
+};
 
 /// A coding assistant that works with any model.
 #[derive(Debug, Parser)]
@@ -21,6 +27,7 @@ Examples:
   gnoma \"why does the build fail?\"
   git diff | gnoma \"review this\"
   gnoma --permission accept_edits \"rename Foo to Bar\"
+  gnoma --continue \"and now the tests\"
   gnoma demo            a whole turn without key, server or network
 
 Exit codes: 0 done, 1 error, 2 usage or configuration, 130 interrupted."
@@ -85,6 +92,26 @@ pub(crate) struct TurnArgs {
     #[arg(long)]
     pub incognito: bool,
 
+    /// Continue the session whose id begins so; without one, choose from a list (at a terminal) or
+    /// continue the newest.
+    #[arg(
+        short,
+        long,
+        value_name = "ID",
+        num_args = 0..=1,
+        default_missing_value = "",
+        conflicts_with_all = ["newest", "incognito"]
+    )]
+    pub resume: Option<String>,
+
+    /// Continue the newest session of this project.
+    #[arg(short = 'c', long = "continue", conflicts_with = "incognito")]
+    pub newest: bool,
+
+    /// Continue in a copy of the session.
+    #[arg(long)]
+    pub fork: bool,
+
     /// Profile of the configuration.
     #[arg(long, value_name = "NAME", global = true)]
     pub profile: Option<String>,
@@ -145,6 +172,18 @@ pub(crate) enum Sub {
         #[command(subcommand)]
         what: GuardSub,
     },
+    /// List, read, search, move and mend the sessions of this project.
+    Sessions {
+        /// What with them.
+        #[command(subcommand)]
+        what: SessionsSub,
+    },
+    /// Take back what the last turns did to files and conversation.
+    Rewind(RewindArgs),
+    /// Bring back what was taken back last.
+    Redo(WhichSession),
+    /// Show what happened to the files since a checkpoint.
+    Changes(ChangesArgs),
     /// Say what holds on this machine: walls around commands, folders, programs.
     Doctor,
     /// Print a completion script.

@@ -1,4 +1,4 @@
-//! Names for sessions: when they began, and something to tell them apart.
+//! The time, for machines and for people, and names made of it.
 
 use std::{
     hash::{BuildHasher as _, RandomState},
@@ -10,10 +10,38 @@ pub(crate) fn random() -> u64 {
     RandomState::new().hash_one(std::process::id())
 }
 
-/// `YYYYMMDD-HHMMSS-<6 hex>`, in UTC.
+/// Milliseconds since 1970.
+pub(crate) fn now_ms() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
+}
+
+/// A name for a session that is not kept: `YYYYMMDD-HHMMSS-<6 hex>`, in UTC.
 pub(crate) fn session_id() -> String {
-    let seconds = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
-    format!("{}-{:06x}", stamp(seconds), random() & 0xFF_FFFF)
+    format!("{}-{:06x}", stamp(now_ms().unsigned_abs() / 1000), random() & 0xFF_FFFF)
+}
+
+/// How long ago that was, in few characters; a date where it is long.
+pub(crate) fn ago(then_ms: i64, now_ms: i64) -> String {
+    const MINUTE: i64 = 60;
+    const HOUR: i64 = 60 * MINUTE;
+    const DAY: i64 = 24 * HOUR;
+    /// After so many days a date says more.
+    const DATED: i64 = 14 * DAY;
+    match now_ms.saturating_sub(then_ms) / 1000 {
+        ..MINUTE => "just now".to_owned(),
+        seconds @ MINUTE..HOUR => format!("{} min ago", seconds / MINUTE),
+        seconds @ HOUR..DAY => format!("{} h ago", seconds / HOUR),
+        seconds @ DAY..DATED => format!("{} d ago", seconds / DAY),
+        DATED.. => {
+            let stamp = stamp(then_ms.max(0).unsigned_abs() / 1000);
+            let date = stamp.split('-').next().unwrap_or_default();
+            match (date.get(..4), date.get(4..6), date.get(6..)) {
+                (Some(year), Some(month), Some(day)) => format!("{year}-{month}-{day}"),
+                _ => date.to_owned(),
+            }
+        }
+    }
 }
 
 /// A Unix time as `YYYYMMDD-HHMMSS`. Days to date after Howard Hinnant's `civil_from_days`.
@@ -34,6 +62,17 @@ fn stamp(seconds: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_past_is_told_in_the_largest_unit_that_fits() {
+        let ago = |seconds: i64| ago(1_795_307_625_000 - seconds * 1000, 1_795_307_625_000);
+        assert_eq!(ago(-5), "just now");
+        assert_eq!(ago(59), "just now");
+        assert_eq!(ago(119), "1 min ago");
+        assert_eq!(ago(7_200), "2 h ago");
+        assert_eq!(ago(13 * 86_400), "13 d ago");
+        assert_eq!(ago(21 * 86_400), "2026-11-01");
+    }
 
     #[test]
     fn stamps_are_dates() {

@@ -9,10 +9,16 @@ mod commands;
 mod front;
 mod guarding;
 mod instructions;
+mod keeping;
+mod past;
 mod prompt;
 mod report;
+mod resuming;
 mod screen;
 mod surroundings;
+mod table;
+mod terminal;
+mod timeline;
 mod wire;
 
 use std::process::ExitCode;

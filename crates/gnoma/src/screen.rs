@@ -50,6 +50,31 @@ fn wrapped(line: &str, columns: usize) -> Vec<&str> {
     rows
 }
 
+/// The beginning of `text` on one line of at most `columns`, with a mark where something is left out.
+pub(crate) fn fit(text: &str, columns: usize) -> String {
+    let mut line = String::new();
+    let (mut used, mut room) = (0, 0);
+    for c in text.chars().map(|c| if c.is_whitespace() { ' ' } else { c }) {
+        if used + columns_of(c) > columns {
+            // The mark itself needs its columns.
+            line.truncate(room);
+            line.push('…');
+            return line;
+        }
+        used += columns_of(c);
+        line.push(c);
+        if used + columns_of('…') <= columns {
+            room = line.len();
+        }
+    }
+    line
+}
+
+/// The columns that a line takes at most.
+pub(crate) fn width(line: &str) -> usize {
+    line.chars().map(columns_of).sum()
+}
+
 /// Columns a character takes at most.
 fn columns_of(c: char) -> usize {
     match c {
@@ -93,6 +118,14 @@ mod tests {
         assert_eq!(rows("日本語x", 4), ["日本", "語x"]);
         assert_eq!(rows("\t\tx", 8), ["\t", "\t", "x"]);
         assert_eq!(rows("日x", 1), ["日", "x"]);
+    }
+
+    #[test]
+    fn a_line_that_does_not_fit_ends_with_a_mark() {
+        assert_eq!(fit("abcdef", 6), "abcdef");
+        assert_eq!(fit("abcdefg", 6), "abcd…");
+        assert_eq!(fit("日本語", 5), "日…");
+        assert_eq!(fit("a\n b\tc", 9), "a  b c");
     }
 
     #[test]

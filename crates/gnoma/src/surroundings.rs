@@ -59,12 +59,17 @@ impl Surroundings {
 
     /// `~/.config/gnoma`, or where XDG says.
     pub(crate) fn config_dir(&self) -> PathBuf {
-        self.xdg("XDG_CONFIG_HOME", ".config")
+        self.xdg("XDG_CONFIG_HOME", ".config").join("gnoma")
     }
 
     /// `~/.local/state/gnoma`, or where XDG says.
     pub(crate) fn state_dir(&self) -> PathBuf {
-        self.xdg("XDG_STATE_HOME", ".local/state")
+        self.xdg("XDG_STATE_HOME", ".local/state").join("gnoma")
+    }
+
+    /// The person's own list of what git ignores, where git looks for it unless told otherwise.
+    pub(crate) fn git_excludes(&self) -> PathBuf {
+        self.xdg("XDG_CONFIG_HOME", ".config").join("git/ignore")
     }
 
     /// The user's home: where `HOME` says, or the system's list of users.
@@ -76,7 +81,6 @@ impl Surroundings {
     fn xdg(&self, variable: &str, under_home: &str) -> PathBuf {
         let base = self.var(variable).map(PathBuf::from).filter(|path| path.is_absolute());
         base.unwrap_or_else(|| PathBuf::from(self.var("HOME").unwrap_or("/")).join(under_home))
-            .join("gnoma")
     }
 }
 

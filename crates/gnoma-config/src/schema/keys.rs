@@ -106,8 +106,35 @@ pub static ROWS: &[Row] = &[
         .or(|| Value::Bytes(1 << 20)),
     Row::new("tools.max_rounds", count(1), "most model calls in a turn").or(|| Value::Integer(50)),
     Row::new("tools.shell", Text, "program that runs shell commands").guarded(Trusted),
-    // Session, router, network
-    Row::new("session.max_keep", count(1), "sessions kept").or(|| Value::Integer(20)),
+    // Sessions and checkpoints: a project must not have its user's past thrown away.
+    Row::new("session.keep", Bool, "keep what is said, so that it can be continued")
+        .or(YES)
+        .guarded(Trusted),
+    Row::new("session.max_keep", count(1), "sessions kept for a project; the oldest go")
+        .or(|| Value::Integer(1000))
+        .guarded(Trusted),
+    Row::new("session.max_age", time(1), "sessions not added to for longer go").guarded(Trusted),
+    Row::new("session.max_size", Bytes, "the oldest sessions of a project go until it has no more")
+        .or(|| Value::Bytes(1 << 30))
+        .guarded(Trusted),
+    Row::new("session.folder", Text, "folder that sessions and checkpoints are kept in")
+        .guarded(Trusted),
+    Row::new("checkpoints.enabled", Bool, "keep files before they are changed, for `gnoma rewind`")
+        .or(YES)
+        .guarded(Trusted),
+    Row::new("checkpoints.max_size", Bytes, "the oldest checkpoints go until all have no more")
+        .or(|| Value::Bytes(4 << 30))
+        .guarded(Trusted),
+    Row::new("checkpoints.max_age", time(1), "older checkpoints go")
+        .or(|| seconds(30 * 24 * 60 * 60))
+        .guarded(Trusted),
+    Row::new("checkpoints.max_file", Bytes, "largest file that is kept")
+        .or(|| Value::Bytes(512 << 20))
+        .guarded(Trusted),
+    Row::new("checkpoints.ignored_max_file", Bytes, "the same for files that git ignores")
+        .or(|| Value::Bytes(1 << 20))
+        .guarded(Trusted),
+    // Router, network
     Row::new(
         "router.force_two_stage",
         Bool,
@@ -140,6 +167,10 @@ pub static ROWS: &[Row] = &[
         "kept for older files; likely secrets are told by how they read",
     )
     .or(|| Value::Number(4.5))
+    .without_effect(
+        "`security.redact_high_entropy = false` lets likely secrets pass, `[[security.actions]]` \
+         with `rule = \"high-entropy\"` says what else is done about them",
+    )
     .guarded(Trusted),
     Row::new("security.redact_high_entropy", Bool, "take out likely secrets that no rule names")
         .or(YES)
@@ -150,6 +181,10 @@ pub static ROWS: &[Row] = &[
         "kept for older files; hashes, UUIDs and addresses are none",
     )
     .or(|| Value::List(Cow::Borrowed(&SAFELIST)))
+    .without_effect(
+        "hashes, UUIDs, dates and addresses are never taken for secrets; single values pass with \
+         `security.allow`",
+    )
     .guarded(Trusted),
     Row::new("security.patterns.[].name", Text, "name of a secret's form").guarded(Trusted),
     Row::new("security.patterns.[].regex", Verbatim, "regular expression of the form")

@@ -46,12 +46,14 @@ pub struct Row {
     pub guard: Guard,
     /// Whether an entry of a list is incomplete without it.
     pub required: bool,
+    /// What to use instead of a key that older files may set and nothing reads any more.
+    pub(crate) instead: Option<&'static str>,
     default: Option<fn() -> Value>,
 }
 
 impl Row {
     const fn new(path: &'static str, kind: Kind, doc: &'static str) -> Self {
-        Self { path, kind, doc, guard: Guard::Open, required: false, default: None }
+        Self { path, kind, doc, guard: Guard::Open, required: false, instead: None, default: None }
     }
 
     const fn or(self, default: fn() -> Value) -> Self {
@@ -60,6 +62,10 @@ impl Row {
 
     const fn guarded(self, guard: Guard) -> Self {
         Self { guard, ..self }
+    }
+
+    const fn without_effect(self, instead: &'static str) -> Self {
+        Self { instead: Some(instead), ..self }
     }
 
     const fn required(self) -> Self {

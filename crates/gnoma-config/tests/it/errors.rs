@@ -91,6 +91,19 @@ fn wrong_types_in_all_files_are_told_at_once() {
 }
 
 #[test]
+fn a_wish_that_nothing_reads_is_told_with_what_to_use_instead() {
+    let defaults = "[security]\nentropy_threshold = 4.5\n";
+    assert_eq!(Home::new().user(defaults).load().findings, []);
+    let wish = "[security]\nentropy_threshold = 5\nentropy_safelist = [\"uuid\"]\n";
+    let loaded = Home::new().user(wish).load();
+    let told: Vec<_> = loaded.findings.iter().map(ToString::to_string).collect();
+    assert_eq!(told.len(), 2, "{told:?}");
+    assert!(told[0].contains("`security.entropy_safelist` has no effect"), "{told:?}");
+    assert!(told[0].contains("hint: ") && told[0].contains("`security.allow`"), "{told:?}");
+    assert!(told[1].contains("`security.redact_high_entropy = false`"), "{told:?}");
+}
+
+#[test]
 fn unknown_keys_are_ignored_with_the_nearest_known_one() {
     let home = Home::new().user(
         "modle = 1\nmodel = \"small\"\n[provder]\nx = 1\n[provider]\nmax_token = 5\n[tui]\ncolour = 3\n[[arms]]\nid = \"a/b\"\nstrength = []\n",

@@ -23,11 +23,16 @@ fn without_any_file_everything_has_its_built_in_value() {
     assert_eq!(settings.tools.bash_timeout, Duration::from_secs(30));
     assert_eq!(settings.tools.max_file_size, 1 << 20);
     assert_eq!(settings.tools.max_rounds, 50);
-    assert_eq!(settings.session.max_keep, 20);
+    assert_eq!(settings.session.max_keep, 1000);
     assert!(!settings.router.force_two_stage);
     assert_eq!(settings.network.connect_timeout, Duration::from_secs(10));
     assert_eq!(settings.network.idle_timeout, Duration::from_secs(300));
     insta::assert_snapshot!(Home::new().origins(), @r#"
+    checkpoints.enabled = true  # default
+    checkpoints.ignored_max_file = 1048576  # default
+    checkpoints.max_age = "2592000s"  # default
+    checkpoints.max_file = 536870912  # default
+    checkpoints.max_size = 4294967296  # default
     network.connect_timeout = "10s"  # default
     network.idle_timeout = "300s"  # default
     permission.confirm_bypass = false  # default
@@ -41,7 +46,9 @@ fn without_any_file_everything_has_its_built_in_value() {
     security.entropy_safelist = ["uuid", "sha_hex", "iso8601", "url"]  # default
     security.entropy_threshold = 4.5  # default
     security.redact_high_entropy = true  # default
-    session.max_keep = 20  # default
+    session.keep = true  # default
+    session.max_keep = 1000  # default
+    session.max_size = 1073741824  # default
     slm.backend = "auto"  # default
     slm.enabled = false  # default
     slm.startup_timeout = "5s"  # default
@@ -63,6 +70,11 @@ fn every_layer_is_named_where_it_set_a_value() {
         .env("ANTHROPIC_API_KEY", "sk-ant-api03-0123456789")
         .flag("permission.mode", "plan");
     insta::assert_snapshot!(home.origins(), @r#"
+    checkpoints.enabled = true  # default
+    checkpoints.ignored_max_file = 1048576  # default
+    checkpoints.max_age = "2592000s"  # default
+    checkpoints.max_file = 536870912  # default
+    checkpoints.max_size = 4294967296  # default
     network.connect_timeout = "10s"  # default
     network.idle_timeout = "300s"  # default
     permission.confirm_bypass = false  # default
@@ -81,7 +93,9 @@ fn every_layer_is_named_where_it_set_a_value() {
     security.entropy_safelist = ["uuid", "sha_hex", "iso8601", "url"]  # default
     security.entropy_threshold = 4.5  # default
     security.redact_high_entropy = true  # default
+    session.keep = true  # default
     session.max_keep = 3  # profile: ~/config/profiles/work.toml:2:20
+    session.max_size = 1073741824  # default
     slm.backend = "auto"  # default
     slm.enabled = false  # default
     slm.startup_timeout = "5s"  # default
@@ -301,7 +315,7 @@ fn a_configuration_of_the_go_program_loads_without_a_word() {
 const COUNTS: [&str; 5] = [
     "provider.max_tokens",
     "tools.max_rounds",
-    "session.max_keep",
+    "rate_limits.alpha.rpm",
     "provider.context.alpha",
     "provider.context.beta",
 ];

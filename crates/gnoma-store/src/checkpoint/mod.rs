@@ -98,6 +98,7 @@ mod restore;
 mod rewind;
 mod rules;
 mod save;
+mod seal;
 mod stamp;
 mod state;
 mod state_file;

@@ -17,6 +17,7 @@ use super::{
     hash::Hash,
     pack::{self, Spot},
     places::Places,
+    seal::Seal,
 };
 
 /// Files up to this size are read as a whole and packed.
@@ -53,15 +54,20 @@ struct Table {
 /// All objects of a vault.
 pub(super) struct Objects {
     pub(super) places: Places,
+    pub(super) seal: Seal,
     table: RwLock<Table>,
     last_pack: Mutex<Option<(u32, Arc<File>)>>,
 }
 
 impl Objects {
     /// Reads which objects there are.
-    pub(super) fn open(places: Places) -> Result<Self, Error> {
-        let objects =
-            Self { places, table: RwLock::new(Table::default()), last_pack: Mutex::new(None) };
+    pub(super) fn open(places: Places, seal: Seal) -> Result<Self, Error> {
+        let objects = Self {
+            places,
+            seal,
+            table: RwLock::new(Table::default()),
+            last_pack: Mutex::new(None),
+        };
         objects.refresh()?;
         Ok(objects)
     }
@@ -144,7 +150,9 @@ impl Objects {
     pub(super) fn read(&self, hash: &Hash) -> Result<Vec<u8>, Error> {
         match self.place(hash) {
             Some(Place::Packed(pack, spot)) => {
-                let plain = unpack(&self.read_packed(pack, spot)?, spot);
+                let mut stored = self.read_packed(pack, spot)?;
+                self.seal.apply(hash, &mut stored);
+                let plain = unpack(stored, spot);
                 plain.filter(|plain| Hash::of(plain) == *hash).ok_or_else(|| damaged(hash))
             }
             Some(Place::Large { .. }) => {
@@ -156,7 +164,7 @@ impl Objects {
         }
     }
 
-    /// The bytes of a packed object as they lie in the pack.
+    /// The bytes of a packed object as they lie in the pack, sealed.
     pub(super) fn read_packed(&self, pack: u32, spot: Spot) -> Result<Vec<u8>, Error> {
         let file = self.pack_file(pack)?;
         let mut stored = vec![0; spot.stored as usize];
@@ -245,11 +253,11 @@ pub(super) fn names(folder: &std::path::Path) -> Result<Vec<String>, Error> {
     Ok(names)
 }
 
-fn unpack(stored: &[u8], spot: Spot) -> Option<Vec<u8>> {
+fn unpack(stored: Vec<u8>, spot: Spot) -> Option<Vec<u8>> {
     if spot.is_compressed {
-        zstd::bulk::decompress(stored, spot.plain as usize).ok()
+        zstd::bulk::decompress(&stored, spot.plain as usize).ok()
     } else {
-        Some(stored.to_vec())
+        Some(stored)
     }
 }
 

@@ -48,6 +48,11 @@ impl Places {
         self.0.join("generation")
     }
 
+    /// What packed objects are sealed with.
+    pub(super) fn key(&self) -> PathBuf {
+        self.0.join("key")
+    }
+
     pub(super) fn packs(&self) -> PathBuf {
         self.0.join("packs")
     }

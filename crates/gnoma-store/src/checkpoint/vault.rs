@@ -14,6 +14,7 @@ use super::{
     lock::{self, Held},
     objects::{Objects, hold},
     places::{Places, make_folder, replace},
+    seal::Seal,
     workspace::Workspace,
 };
 
@@ -111,7 +112,8 @@ impl Vault {
             _ => replace(&places, &format, FORMAT.as_bytes(), options.durable)?,
         }
         let generation = Mutex::new(read_generation(&places));
-        let objects = Objects::open(places)?;
+        let seal = Seal::open(&places, options.durable)?;
+        let objects = Objects::open(places, seal)?;
         Ok(Self(Arc::new(Inner { objects, options, generation })))
     }
 

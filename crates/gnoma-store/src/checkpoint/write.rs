@@ -52,14 +52,15 @@ impl<'a> Batch<'a> {
         if self.is_stored(&hash) {
             return Ok(hash);
         }
-        match self.compress(plain) {
-            Some(packed) => self.push(hash, &packed, plain.len(), true)?,
-            None => self.push(hash, plain, plain.len(), false)?,
-        }
+        let packed = self.compress(plain);
+        let is_compressed = packed.is_some();
+        let mut stored = packed.unwrap_or_else(|| plain.to_vec());
+        self.objects.seal.apply(&hash, &mut stored);
+        self.push(hash, &stored, plain.len(), is_compressed)?;
         Ok(hash)
     }
 
-    /// Stores an object in the form it has in another pack.
+    /// Stores an object in the form it has in another pack: packed and sealed.
     pub(super) fn push(
         &self,
         hash: Hash,

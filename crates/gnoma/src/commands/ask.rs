@@ -1,18 +1,25 @@
 //! `gnoma "prompt"`: one turn, and out.
 
-use std::sync::Arc;
+use std::{path::Path, sync::Arc};
 
 use anyhow::Result;
 use clap::CommandFactory as _;
-use gnoma_config::settings::Sandbox;
+use gnoma_config::{Settings, settings::Sandbox};
+use gnoma_core::Content;
+use gnoma_engine::session;
 
 use super::cwd;
 use crate::{
     args::{Args, OutputFormat, TurnArgs},
     front::{self, Front, json},
-    guarding, prompt,
+    guarding,
+    keeping::{Kept, Places},
+    past::Past,
+    prompt,
     report::{self, Exit, Misuse},
+    resuming::{self, Continued, Wanted},
     surroundings::Surroundings,
+    terminal,
     wire::{self, Start},
 };
 
@@ -28,32 +35,101 @@ pub(crate) async fn run(args: &TurnArgs, around: &Surroundings) -> Result<Exit> 
 }
 
 async fn answer(args: &TurnArgs, around: &Surroundings) -> Result<Exit> {
-    let Some(content) = prompt::content(&args.words)? else {
-        report::say(Args::command().render_help());
-        return Err(Misuse("nothing was asked; give a prompt, or pipe one in".to_owned()).into());
-    };
+    let (wanted, words) = Wanted::of(args);
+    let content = asked(args, wanted.as_ref(), &words, around)?;
     let cwd = cwd(args, around)?;
     let loaded = wire::configuration(args, around, &cwd)?;
-    if cwd.parent().is_none() && loaded.settings.sandbox.mode != Sandbox::Off {
-        let text =
-            "the whole system is no workspace: go to the project's folder, or name it with --cwd";
-        return Err(Misuse(text.to_owned()).into());
-    }
-    let http = wire::http(&loaded.settings);
+    refuse_whole_system(&cwd, &loaded.settings)?;
     let firewall = guarding::firewall(&loaded.settings, around)?;
-    let arm = wire::arm(&loaded.settings, &http, &firewall).await?;
-    let model = arm.name();
-    let start = Start {
-        cwd: &cwd,
-        folders: super::folders(args, around)?,
-        arm,
-        firewall: Arc::clone(&firewall),
-        system: args.system.clone(),
+    let places = Places::of(&loaded, around, &cwd);
+    let continued = match wanted {
+        Some(wanted) => {
+            may_continue(&loaded.settings)?;
+            let past = Past::open(places.clone(), &firewall)?;
+            Some(resuming::take(past, &wanted, args.fork, around).await?)
+        }
+        None => None,
     };
+    let content = match content {
+        Some(content) => content,
+        None => vec![Content::text(question(around)?)],
+    };
+    let store = continued.as_ref().map(|continued| Arc::clone(&continued.past.store));
+    let kept = Kept::start(&loaded, &places, &firewall, store);
+    let http = wire::http(&loaded.settings);
+    let arm = wire::arm(&loaded.settings, &http, &firewall).await?;
+    let folders = super::folders(args, around)?;
+    let (system, model) = (args.system.clone(), arm.name());
+    let start = Start { cwd: &cwd, folders, arm, firewall: Arc::clone(&firewall), system };
     let mut options = wire::session(&loaded, around, start)?;
+    keep(&mut options, &kept, continued);
     let asker = (args.output_format == OutputFormat::Text)
         .then(|| front::Asker::of_terminal(around))
         .flatten();
     options.interactive = asker.is_some();
-    Front::new(args.output_format, around, model, firewall).turn(options, content, asker).await
+    let front = Front::new(args.output_format, around, model, firewall, kept.begun());
+    let exit = front.turn(options, content, asker).await;
+    kept.tidy().await;
+    exit
+}
+
+/// What was said; `None` where it is still to be asked for, once a session has been chosen.
+fn asked(
+    args: &TurnArgs,
+    wanted: Option<&Wanted>,
+    words: &[String],
+    around: &Surroundings,
+) -> Result<Option<Vec<Content>>> {
+    if args.fork && wanted.is_none() {
+        let text = "--fork continues in a copy: name a session with --resume, or give --continue";
+        return Err(Misuse(text.to_owned()).into());
+    }
+    let content = prompt::content(words)?;
+    let can_ask = wanted.is_some() && terminal::open(around).is_some();
+    if content.is_none() && !can_ask {
+        report::say(Args::command().render_help());
+        return Err(nothing_asked().into());
+    }
+    Ok(content)
+}
+
+fn refuse_whole_system(cwd: &Path, settings: &Settings) -> Result<(), Misuse> {
+    if cwd.parent().is_some() || settings.sandbox.mode == Sandbox::Off {
+        return Ok(());
+    }
+    let text =
+        "the whole system is no workspace: go to the project's folder, or name it with --cwd";
+    Err(Misuse(text.to_owned()))
+}
+
+/// Hands the session what it is kept in, and what was said in it before.
+fn keep(options: &mut session::Options, kept: &Kept, continued: Option<Continued>) {
+    options.keeping = kept.keeping(continued.as_ref().map(|continued| continued.id.clone()));
+    options.tools.extend(kept.tool());
+    if let Some(continued) = continued {
+        options.id = continued.id.to_string();
+        options.history = continued.history;
+    }
+}
+
+fn nothing_asked() -> Misuse {
+    Misuse("nothing was asked; give a prompt, or pipe one in".to_owned())
+}
+
+/// What the person says when a session was chosen without words to go on with.
+fn question(around: &Surroundings) -> Result<String, Misuse> {
+    let said = terminal::open(around).and_then(|terminal| terminal::ask(&terminal, "> "));
+    said.filter(|said| !said.is_empty()).ok_or_else(nothing_asked)
+}
+
+/// Whether the settings let a session be continued.
+fn may_continue(settings: &Settings) -> Result<(), Misuse> {
+    let why = match settings {
+        Settings { privacy, .. } if privacy.incognito => "incognito continues no session",
+        Settings { session, .. } if !session.keep => {
+            "`session.keep` is off: what would be said could not be added to the session"
+        }
+        _ => return Ok(()),
+    };
+    Err(Misuse(why.to_owned()))
 }

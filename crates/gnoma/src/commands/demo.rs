@@ -15,6 +15,7 @@ use crate::{
     args::OutputFormat,
     front::{Asker, Front},
     guarding,
+    keeping::Begun,
     report::{self, Exit},
     surroundings::Surroundings,
     wire::{self, Start},
@@ -94,6 +95,6 @@ async fn turn(around: &Surroundings, project: &Path) -> Result<Exit> {
     };
     let mut options = wire::session(&loaded, around, start)?;
     options.interactive = true;
-    let front = Front::new(OutputFormat::Text, around, model, firewall);
+    let front = Front::new(OutputFormat::Text, around, model, firewall, Begun::default());
     front.turn(options, vec![Content::text(PROMPT)], Some(Asker::of_demo())).await
 }

@@ -3,11 +3,11 @@
 use std::{fmt::Write as _, path::Path};
 
 use anyhow::Result;
-use gnoma_config::settings::Sandbox;
+use gnoma_config::{Loaded, settings::Sandbox};
 use gnoma_sandbox::{Strength, Support};
 
 use super::{cwd, print};
-use crate::{args::TurnArgs, report::Exit, surroundings::Surroundings, wire};
+use crate::{args::TurnArgs, keeping::Places, report::Exit, surroundings::Surroundings, wire};
 
 /// Programs that tools use when they are there, and what for.
 const PROGRAMS: [(&str, &str); 2] =
@@ -20,6 +20,7 @@ pub(crate) fn run(args: &TurnArgs, around: &Surroundings) -> Result<Exit> {
     let mode = loaded.settings.sandbox.mode;
     let sound = sandbox(mode, &mut text);
     privacy(&loaded.settings, &mut text);
+    kept(&loaded, around, &cwd, &mut text);
     folders(around, &cwd, &mut text);
     programs(around, &mut text);
     print(&text)?;
@@ -62,6 +63,29 @@ fn privacy(settings: &gnoma_config::Settings, text: &mut String) {
         "normal"
     };
     let _infallible = writeln!(text, "\nprivacy: {said}");
+}
+
+/// Says what is kept of sessions and files, and where.
+fn kept(loaded: &Loaded, around: &Surroundings, cwd: &Path, text: &mut String) {
+    let settings = &loaded.settings;
+    if settings.privacy.incognito {
+        return;
+    }
+    let places = Places::of(loaded, around, cwd);
+    text.push_str("\nkept\n");
+    let sessions = if settings.session.keep {
+        places.database().display().to_string()
+    } else {
+        "no: `session.keep` is off".to_owned()
+    };
+    line(text, settings.session.keep, "sessions", &sessions);
+    let files = match &places.workspace {
+        _ if !settings.checkpoints.enabled => "no: `checkpoints.enabled` is off".to_owned(),
+        Some(root) => format!("of {}, in {}", root.display(), places.vault.display()),
+        None => "no: this folder holds a whole home; work in a project's folder".to_owned(),
+    };
+    let holds = settings.checkpoints.enabled && places.workspace.is_some();
+    line(text, holds, "files, for `gnoma rewind`", &files);
 }
 
 fn folders(around: &Surroundings, cwd: &Path, text: &mut String) {

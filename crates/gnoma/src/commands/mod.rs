@@ -1,12 +1,18 @@
 //! What the command line asks for, one file per command.
 
 mod ask;
+mod changes;
 mod config;
 mod demo;
 mod doctor;
+mod ground;
 mod guard;
 mod providers;
+mod redo;
+mod rewind;
+mod sessions;
 mod trust;
+mod unkept;
 
 use std::{
     io::{IsTerminal as _, Write as _},
@@ -16,6 +22,7 @@ use std::{
 use anyhow::Result;
 use clap::CommandFactory as _;
 
+use self::ground::Ground;
 use crate::{
     args::{Args, Sub, TurnArgs},
     report::{self, Exit, Misuse},
@@ -39,6 +46,10 @@ pub(crate) async fn run(args: Args, around: &Surroundings) -> Result<Exit> {
             trust::run(folder, revoke, list, &turn, around)
         }
         Some(Sub::Guard { what }) => guard::run(&what, &turn, around),
+        Some(Sub::Sessions { what }) => sessions::run(what, &turn, around).await,
+        Some(Sub::Rewind(how)) => rewind::run(&how, &turn, around).await,
+        Some(Sub::Redo(which)) => redo::run(&which, &turn, around).await,
+        Some(Sub::Changes(what)) => changes::run(&what, &turn, around).await,
         Some(Sub::Doctor) => doctor::run(&turn, around),
         Some(Sub::Completions { shell }) => {
             let mut script = Vec::new();
@@ -63,6 +74,16 @@ fn folders(args: &TurnArgs, around: &Surroundings) -> Result<Vec<PathBuf>, Misus
         real.ok_or_else(|| Misuse(format!("`{}` is no folder to work in", wanted.display())))
     };
     args.add_dir.iter().map(real).collect()
+}
+
+/// Writes what came out of a store to standard output, for people: it may hold anything.
+fn show(text: &str) -> Result<Exit> {
+    print(&screen::clean(text))
+}
+
+/// Writes a JSON value to standard output.
+fn print_json(value: &serde_json::Value) -> Result<Exit> {
+    print(&format!("{value}\n"))
 }
 
 /// Writes to standard output.

@@ -2,15 +2,9 @@
 //!
 //! The question goes to the terminal itself, not to standard output or input: these may be pipes.
 
-use std::{
-    collections::VecDeque,
-    fs::{File, OpenOptions},
-    io::{BufRead as _, BufReader, Write as _},
-    sync::Arc,
-};
+use std::{collections::VecDeque, fs::File, sync::Arc};
 
 use gnoma_core::{Command, ToolCall, message::CallId, session::Answer};
-use rustix::termios::{QueueSelector, tcflush};
 use serde_json::Value;
 use tokio::task::{JoinHandle, spawn_blocking};
 
@@ -19,6 +13,7 @@ use crate::{
     report,
     screen::{Size, clean, rows},
     surroundings::Surroundings,
+    terminal,
 };
 
 /// Screen rows of a diff that are shown.
@@ -58,11 +53,7 @@ struct Question {
 impl Asker {
     /// An asker, if there is a terminal and somebody looks at it.
     pub(crate) fn of_terminal(around: &Surroundings) -> Option<Self> {
-        if !around.stderr_is_terminal {
-            return None;
-        }
-        let terminal = OpenOptions::new().read(true).write(true).open("/dev/tty").ok()?;
-        Some(Self::new(Who::Terminal(Arc::new(terminal))))
+        Some(Self::new(Who::Terminal(Arc::new(terminal::open(around)?))))
     }
 
     /// An asker that allows everything, for the demo's own script.
@@ -101,7 +92,7 @@ impl Asker {
             Who::Terminal(terminal) => {
                 let terminal = Arc::clone(terminal);
                 spawn_blocking(move || {
-                    answer(call, read_answer(&terminal, &text).as_deref(), offers_always)
+                    answer(call, terminal::ask(&terminal, &text).as_deref(), offers_always)
                 })
             }
             Who::Demo => {
@@ -124,19 +115,6 @@ pub(super) async fn answered(asker: &mut Option<Asker>) -> Command {
     asker.open = None;
     asker.open_next();
     answer.unwrap_or(Command::Cancel)
-}
-
-/// Asks, and waits for a line; nothing when there is none to come.
-fn read_answer(mut terminal: &File, question: &str) -> Option<String> {
-    // What was typed before the question was there is no answer to it.
-    tcflush(terminal, QueueSelector::IFlush).ok();
-    terminal.write_all(question.as_bytes()).ok()?;
-    let mut line = String::new();
-    if BufReader::new(terminal).read_line(&mut line).ok()? == 0 {
-        terminal.write_all(b"\n").ok();
-        return None;
-    }
-    Some(line.trim().to_owned())
 }
 
 fn question(

@@ -16,6 +16,7 @@ use super::{
     View,
     output::{Gone, Output},
 };
+use crate::keeping::Begun;
 
 /// See the module.
 pub(super) struct Json {
@@ -23,6 +24,9 @@ pub(super) struct Json {
     model: ModelRef,
     firewall: Arc<Firewall>,
     session: String,
+    begun: Begun,
+    /// The first line: it waits until the session has its id in the store.
+    opening: Option<Value>,
     started: Instant,
     /// Text of the last answer.
     result: String,
@@ -30,12 +34,19 @@ pub(super) struct Json {
 }
 
 impl Json {
-    pub(super) fn new(model: ModelRef, firewall: Arc<Firewall>, stream: bool) -> Self {
+    pub(super) fn new(
+        model: ModelRef,
+        firewall: Arc<Firewall>,
+        begun: Begun,
+        stream: bool,
+    ) -> Self {
         Self {
             stream,
             model,
             firewall,
             session: String::new(),
+            begun,
+            opening: None,
             started: Instant::now(),
             result: String::new(),
             denials: Vec::new(),
@@ -48,6 +59,16 @@ impl Json {
 
     fn write(&self, out: &mut Output, value: &Value) -> Result<(), Gone> {
         out.text(&format!("{}\n", redacted(value, &self.firewall)))
+    }
+
+    /// Writes the first line, with the id that `gnoma --resume` takes.
+    fn open(&mut self, out: &mut Output) -> Result<(), Gone> {
+        let Some(mut opening) = self.opening.take() else { return Ok(()) };
+        if let Some(id) = self.begun.get() {
+            self.session = id.to_string();
+            opening["session_id"] = json!(id);
+        }
+        self.line(out, &opening)
     }
 
     fn appended(&mut self, message: &Message, out: &mut Output) -> Result<(), Gone> {
@@ -109,14 +130,17 @@ impl Json {
 
 impl View for Json {
     fn event(&mut self, event: &Event, out: &mut Output) -> Result<(), Gone> {
+        if !matches!(event, Event::Started { .. } | Event::State(_)) {
+            self.open(out)?;
+        }
         match event {
             Event::Started { session, cwd, tools, mode } => {
                 self.session.clone_from(session);
-                self.line(
-                    out,
-                    &json!({"type": "system", "subtype": "init", "session_id": session, "cwd": cwd,
+                self.opening = Some(
+                    json!({"type": "system", "subtype": "init", "session_id": session, "cwd": cwd,
                         "model": self.model.to_string(), "tools": tools, "permissionMode": mode}),
-                )
+                );
+                Ok(())
             }
             Event::RoundStarted { round, arm, why } => self.line(
                 out,

@@ -20,7 +20,7 @@ use gnoma_engine::{Handle, Session, session};
 use gnoma_guard::firewall::Firewall;
 use tokio::time::{MissedTickBehavior, interval};
 
-pub(crate) use self::ask::Asker;
+pub(crate) use self::{ask::Asker, text::headline};
 use self::{
     json::Json,
     output::{Gone, Output},
@@ -29,6 +29,7 @@ use self::{
 };
 use crate::{
     args::OutputFormat,
+    keeping::Begun,
     report::{self, Exit},
     surroundings::Surroundings,
 };
@@ -56,17 +57,19 @@ pub(crate) struct Front {
 }
 
 impl Front {
-    /// What is written for programs goes through `firewall`: it ends up in logs.
+    /// What is written for programs goes through `firewall`: it ends up in logs. `begun` will say
+    /// which session of the store it is.
     pub(crate) fn new(
         format: OutputFormat,
         around: &Surroundings,
         model: ModelRef,
         firewall: Arc<Firewall>,
+        begun: Begun,
     ) -> Self {
         let view: Box<dyn View> = match format {
             OutputFormat::Text => Box::new(Text::new(around)),
-            OutputFormat::Json => Box::new(Json::new(model, firewall, false)),
-            OutputFormat::StreamJson => Box::new(Json::new(model, firewall, true)),
+            OutputFormat::Json => Box::new(Json::new(model, firewall, begun, false)),
+            OutputFormat::StreamJson => Box::new(Json::new(model, firewall, begun, true)),
         };
         let animated = format == OutputFormat::Text && around.animated();
         Self {

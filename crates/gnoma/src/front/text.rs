@@ -239,7 +239,7 @@ impl View for Text {
 }
 
 /// A call in one line: the tool and the argument that says most.
-pub(super) fn headline(call: &ToolCall) -> String {
+pub(crate) fn headline(call: &ToolCall) -> String {
     let arguments: Value = call.arguments.read().unwrap_or_default();
     let telling = ["command", "path", "pattern", "action"];
     let detail = telling.iter().find_map(|name| arguments.get(name)?.as_str());

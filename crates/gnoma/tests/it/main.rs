@@ -10,14 +10,22 @@ mod guard;
 #[cfg(test)]
 mod incognito;
 #[cfg(test)]
+mod keeping;
+#[cfg(test)]
 mod life;
 #[cfg(test)]
 mod output;
 #[cfg(test)]
 mod permission;
 #[cfg(test)]
+mod planted;
+#[cfg(test)]
+mod rewind;
+#[cfg(test)]
 #[cfg(target_os = "linux")]
 mod sandbox;
+#[cfg(test)]
+mod sessions;
 #[cfg(test)]
 mod settings;
 #[cfg(test)]

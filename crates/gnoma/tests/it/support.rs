@@ -1,9 +1,14 @@
 //! A project, a home and a server for one run of the program.
 
-use std::{path::Path, process::Stdio, time::Duration};
+use std::{
+    path::{Path, PathBuf},
+    process::Stdio,
+    time::Duration,
+};
 
 use gnoma_core::StopReason;
 use gnoma_testkit::{Reply, Script, Server, Wire};
+use serde_json::Value;
 use tokio::{
     io::AsyncWriteExt as _,
     process::{Child, Command},
@@ -79,6 +84,36 @@ impl World {
 
     pub(crate) async fn run(&self, args: &[&str]) -> Run {
         finish(self.command(args).spawn().unwrap()).await
+    }
+
+    /// Runs a command that prints JSON.
+    pub(crate) async fn json(&self, args: &[&str]) -> Value {
+        let run = self.run(args).await;
+        assert_eq!(run.code, Some(0), "{args:?}: {run:?}");
+        serde_json::from_str(&run.out).unwrap()
+    }
+
+    /// The ids of the sessions that are kept, the newest first.
+    pub(crate) async fn sessions(&self) -> Vec<String> {
+        let all = self.json(&["sessions", "list", "--json"]).await;
+        let ids = all.as_array().unwrap().iter();
+        ids.map(|facts| facts["id"].as_str().unwrap().to_owned()).collect()
+    }
+
+    /// Where sessions and checkpoints are kept.
+    pub(crate) fn kept(&self) -> PathBuf {
+        self.home.path().join(".local/state/gnoma/kept")
+    }
+
+    /// Roles and texts of the messages in the last request, without the system prompt.
+    pub(crate) fn last_request(&self) -> Vec<(String, String)> {
+        let requests = self.server.requests();
+        let messages = requests.last().unwrap().json()["messages"].clone();
+        let text = |message: &Value| {
+            let text = |field: &str| message[field].as_str().unwrap_or_default().to_owned();
+            (text("role"), text("content"))
+        };
+        messages.as_array().unwrap().iter().skip(1).map(text).collect()
     }
 
     /// Runs with `input` on standard input.

@@ -152,3 +152,61 @@ async fn no_server_can_draw_on_the_terminal() {
         "{seen}"
     );
 }
+
+#[tokio::test]
+async fn a_session_is_chosen_from_a_list() {
+    let world = World::new([says("one"), says("two"), says("three"), says("four")]);
+    for words in ["older words", "newer words"] {
+        world.run(&[words]).await;
+    }
+    let mut terminal = Terminal::open(&world, "--resume");
+    terminal.wait_for("Which one?", 1).await;
+    assert!(terminal.seen.contains("newer words"), "{}", terminal.seen);
+    terminal.press("2\n").await;
+    terminal.wait_for("> ", 1).await;
+    terminal.press("go on\n").await;
+    let (code, seen) = terminal.end().await;
+    assert!(code == Some(0) && seen.contains("three"), "{seen}");
+    assert_eq!(world.last_request()[0].1, "older words");
+    assert_eq!(world.last_request()[2].1, "go on");
+    let mut terminal = Terminal::open(&world, "--resume 'and on'");
+    terminal.wait_for("Which one?", 1).await;
+    terminal.press("\n").await;
+    let (code, seen) = terminal.end().await;
+    assert_eq!(code, Some(0), "{seen}");
+    assert_eq!(world.last_request()[0].1, "older words", "the one that was added to last");
+}
+
+#[tokio::test]
+async fn nothing_is_forgotten_without_a_yes() {
+    let world = World::new([says("one")]);
+    world.run(&["some words"]).await;
+    for (answer, left) in [("n\n", 1), ("y\n", 0)] {
+        let id = world.sessions().await.remove(0);
+        let mut terminal = Terminal::open(&world, &format!("sessions delete {id}"));
+        terminal.wait_for("Forget for good?", 1).await;
+        terminal.press(answer).await;
+        let (code, seen) = terminal.end().await;
+        assert_eq!(code, Some(0), "{seen}");
+        assert_eq!(world.sessions().await.len(), left, "{seen}");
+    }
+}
+
+#[tokio::test]
+async fn a_session_that_is_open_elsewhere_is_offered_as_a_copy() {
+    let slow = says("slow").after(Duration::from_secs(8));
+    let world = World::new([slow, says("in the copy")]);
+    let first = world.command(&["first"]).spawn().unwrap();
+    let mut open = false;
+    while !open {
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        open = world.json(&["sessions", "list", "--json"]).await[0]["held_by"].is_object();
+    }
+    let mut terminal = Terminal::open(&world, "--continue 'me too'");
+    terminal.wait_for("Continue in a copy of it?", 1).await;
+    terminal.press("y\n").await;
+    let (code, seen) = terminal.end().await;
+    assert!(code == Some(0) && seen.contains("in the copy"), "{seen}");
+    let run = crate::support::finish(first).await;
+    assert_eq!(run.out, "slow\n", "{run:?}");
+}

@@ -1,0 +1,108 @@
+//! Keeps what small files say out of sight of whatever reads a disk for its words: indexers, search,
+//! backups of single files.
+//!
+//! Objects in packs are mixed with the output of BLAKE3 under a key that lies beside them, for the
+//! object's own digest. Who can read the key can read the objects; without it they are noise. Large
+//! files lie as they are, so that file systems can share their blocks.
+
+use std::{
+    fs::{self, File},
+    io::{self, Write},
+};
+
+use rustix::rand::{GetRandomFlags, getrandom};
+
+use super::{
+    error::{At, Error},
+    hash::Hash,
+    places::{Places, Unfinished},
+};
+
+const KEY_BYTES: usize = 32;
+
+/// A vault's key.
+pub(super) struct Seal([u8; KEY_BYTES]);
+
+impl Seal {
+    /// The key of the vault, made when there is none.
+    pub(super) fn open(places: &Places, sync: bool) -> Result<Self, Error> {
+        let place = places.key();
+        match fs::read(&place) {
+            Ok(key) => Self::known(&key),
+            Err(absent) if absent.kind() == io::ErrorKind::NotFound => {
+                Self::make(places, sync)?;
+                Self::known(&fs::read(&place).at("read", &place)?)
+            }
+            Err(failed) => Err(failed).at("read", &place),
+        }
+    }
+
+    fn known(key: &[u8]) -> Result<Self, Error> {
+        key.try_into().map(Self).map_err(|_| Error::Damaged("its key is not whole".to_owned()))
+    }
+
+    /// Of several processes that make a key at once, one makes it.
+    fn make(places: &Places, sync: bool) -> Result<(), Error> {
+        let mut key = [0; KEY_BYTES];
+        let mut filled = 0;
+        while let Some(free) = key.get_mut(filled..).filter(|free| !free.is_empty()) {
+            filled += getrandom(free, GetRandomFlags::empty())
+                .map_err(io::Error::from)
+                .at("make a key for", places.root())?;
+        }
+        let place = places.key();
+        let unfinished = Unfinished::create(places)?;
+        unfinished.file().write_all(&key).at("write", &place)?;
+        if sync {
+            unfinished.file().sync_data().at("write to disk", &place)?;
+        }
+        match fs::hard_link(unfinished.path(), &place) {
+            Err(failed) if failed.kind() != io::ErrorKind::AlreadyExists => {
+                Err(failed).at("create", &place)
+            }
+            _ => sync_folder(places, sync),
+        }
+    }
+
+    /// Seals an object's bytes, or opens them: the same twice is nothing.
+    pub(super) fn apply(&self, object: &Hash, bytes: &mut [u8]) {
+        const BLOCK_BYTES: usize = 4096;
+        let mut stream = blake3::Hasher::new_keyed(&self.0).update(&object.0).finalize_xof();
+        let mut block = [0; BLOCK_BYTES];
+        for chunk in bytes.chunks_mut(BLOCK_BYTES) {
+            let (block, _) = block.split_at_mut(chunk.len());
+            stream.fill(block);
+            chunk.iter_mut().zip(block).for_each(|(byte, noise)| *byte ^= *noise);
+        }
+    }
+}
+
+/// A pack that survives a power failure is worth nothing without its key.
+fn sync_folder(places: &Places, sync: bool) -> Result<(), Error> {
+    if !sync {
+        return Ok(());
+    }
+    File::open(places.root())
+        .and_then(|folder| folder.sync_all())
+        .at("write to disk", places.root())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sealed_object_shows_nothing_and_opens_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let places = Places::create(folder.path()).unwrap();
+        let (first, second) =
+            (Seal::open(&places, true).unwrap(), Seal::open(&places, false).unwrap());
+        let plain = b"the same words again and again ".repeat(400);
+        let hash = Hash::of(&plain);
+        let mut sealed = plain.clone();
+        first.apply(&hash, &mut sealed);
+        assert!(!sealed.windows(10).any(|window| window == b"same words"));
+        second.apply(&hash, &mut sealed);
+        assert_eq!(sealed, plain);
+    }
+}

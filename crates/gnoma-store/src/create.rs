@@ -1,0 +1,63 @@
+//! Makes a new database: whole, under another name, and only then in its place.
+//!
+//! Nobody ever finds half of it, so nothing has to be undone when a process or the power fails on
+//! the way, and it takes one flush in all. The new name reaches the disk with the first log or
+//! journal, whose making flushes the folder. Bringing old databases forward is
+//! [`crate::migrate`]'s.
+
+use std::{
+    fs::{self, File},
+    path::Path,
+};
+
+use rusqlite::{Connection, OpenFlags};
+
+use crate::{
+    db,
+    error::{Explain, Result, from_io},
+    migrate,
+    options::Journal,
+    salvage,
+};
+
+/// Makes the database at `path`, where none may be.
+pub(crate) fn create(path: &Path, journal: Journal) -> Result<()> {
+    let building = db::beside(path, "building");
+    salvage::remove(&building)?;
+    let file = db::private_file(&building);
+    let file = file.map_err(|error| from_io("cannot make", &building, &error))?;
+    let built = build(&building, journal).and_then(|()| put_in_place(&file, &building, path));
+    if built.is_err() {
+        // The error that led here is the one to tell.
+        drop(salvage::remove(&building));
+    }
+    built
+}
+
+/// What must be said while a database has no page.
+pub(crate) fn before_first_page(connection: &Connection) -> Result<()> {
+    // Room of deleted sessions can be given back later.
+    connection.pragma_update(None, "auto_vacuum", "INCREMENTAL").explain()
+}
+
+fn build(path: &Path, journal: Journal) -> Result<()> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let mut new = Connection::open_with_flags(path, flags).explain()?;
+    db::set_journal_once(&new, "OFF").explain()?;
+    new.pragma_update(None, "synchronous", "OFF").explain()?;
+    before_first_page(&new)?;
+    migrate::forward(&mut new)?;
+    match journal {
+        // Where there can be no log, whoever opens the database finds that out again.
+        Journal::Auto => drop(db::set_journal_once(&new, "WAL").explain()?),
+        Journal::Rollback => {}
+    }
+    new.close().map_err(|(_, error)| error).explain()
+}
+
+fn put_in_place(file: &File, building: &Path, path: &Path) -> Result<()> {
+    file.sync_all().map_err(|error| from_io("cannot flush", building, &error))?;
+    // The log of a database that is gone must not be taken for this one's.
+    salvage::remove(path)?;
+    fs::rename(building, path).map_err(|error| from_io("cannot rename", building, &error))
+}

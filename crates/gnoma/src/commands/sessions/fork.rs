@@ -1,0 +1,26 @@
+//! `gnoma sessions fork`: a session that shares the past of another.
+
+use anyhow::Result;
+use gnoma_core::store::EntryId;
+use serde_json::json;
+
+use super::Ground;
+use crate::{
+    commands::{print_json, show},
+    report::Exit,
+};
+
+pub(super) async fn run(
+    ground: &Ground<'_>,
+    id: Option<&str>,
+    at: Option<i64>,
+    json: bool,
+) -> Result<Exit> {
+    let past = ground.past()?;
+    let source = past.session(id).await?.id;
+    let forked = past.fork(&source, at.map(EntryId)).await?;
+    if json {
+        return print_json(&json!({"session": forked, "forked_from": source}));
+    }
+    show(&format!("{forked} continues {source}: gnoma --resume {forked} \"…\"\n"))
+}

@@ -1,0 +1,225 @@
+//! `gnoma sessions import`: sessions of this and of other programs, from a file or a whole folder.
+
+use std::{
+    fs::{self, File},
+    io::Read as _,
+    path::{Path, PathBuf},
+};
+
+use anyhow::Result;
+use gnoma_store::import::{self, Source};
+use serde_json::{Value, json};
+
+use super::Ground;
+use crate::{
+    args::Foreign,
+    clock,
+    commands::{print_json, show},
+    past::Past,
+    report::{Exit, Misuse},
+};
+
+/// Folders within folders that are looked into.
+const MAX_DEPTH: usize = 6;
+/// Sessions taken over at once.
+const MAX_FOUND: usize = 10_000;
+/// As much of a file as is needed to tell whose it is.
+const SNIFFED_BYTES: u64 = 64 << 10;
+
+pub(super) async fn run(
+    ground: &Ground<'_>,
+    path: &Path,
+    from: Option<Foreign>,
+    json: bool,
+) -> Result<Exit> {
+    if ground.loaded.settings.privacy.incognito {
+        return Err(Misuse("incognito keeps nothing: there is nowhere to import to".into()).into());
+    }
+    let path = ground.around.cwd.join(path);
+    let found = find(&path, from.map(source))?;
+    let past = Past::make(ground.places.clone(), &ground.firewall)?;
+    let mut outcomes = Vec::new();
+    for (source, file) in found {
+        outcomes.push(take(&past, source, file).await);
+    }
+    let failed = outcomes.iter().any(|outcome| outcome.taken.is_err());
+    let printed = if json {
+        print_json(&outcomes.iter().map(Outcome::to_json).collect())?
+    } else {
+        show(&outcomes.iter().map(Outcome::text).collect::<String>())?
+    };
+    Ok(if failed && printed == Exit::Done { Exit::Failed } else { printed })
+}
+
+/// What became of one file.
+struct Outcome {
+    source: Source,
+    file: PathBuf,
+    /// The new session, its messages, and what was left out.
+    taken: Result<Taken, String>,
+}
+
+struct Taken {
+    id: String,
+    title: String,
+    messages: u64,
+    left_out: Option<String>,
+    skipped: Value,
+}
+
+impl Outcome {
+    fn to_json(&self) -> Value {
+        let (file, source) = (self.file.display().to_string(), self.source.to_string());
+        match &self.taken {
+            Ok(taken) => json!({"file": file, "from": source, "session": taken.id,
+                "title": taken.title, "messages": taken.messages, "left_out": taken.skipped}),
+            Err(error) => json!({"file": file, "from": source, "error": error}),
+        }
+    }
+
+    fn text(&self) -> String {
+        let (file, source) = (self.file.display(), self.source);
+        match &self.taken {
+            Ok(Taken { id, title, messages, left_out, .. }) => {
+                let left_out = left_out.as_ref().map(|text| format!("  {text}\n"));
+                let left_out = left_out.unwrap_or_default();
+                format!("{id}  {title}\n  {messages} messages of {source}, from {file}\n{left_out}")
+            }
+            Err(error) => format!("not taken: {file}, of {source}: {error}\n"),
+        }
+    }
+}
+
+async fn take(past: &Past, source: Source, file: PathBuf) -> Outcome {
+    let taken = taken(past, source, &file).await.map_err(|error| format!("{error:#}"));
+    Outcome { source, file, taken }
+}
+
+async fn taken(past: &Past, source: Source, file: &Path) -> Result<Taken> {
+    let imported = import::read(source, file)?;
+    let (left_out, skipped) = (imported.left_out(), json!(imported.skipped));
+    let id = past.store.import(imported, clock::now_ms()).await?;
+    let facts = past.session(Some(id.as_str())).await?;
+    let (id, title, messages) = (id.to_string(), facts.title, facts.messages);
+    Ok(Taken { id, title, messages, left_out, skipped })
+}
+
+fn source(foreign: Foreign) -> Source {
+    match foreign {
+        Foreign::Gnoma => Source::Lines,
+        Foreign::Go => Source::GnomaGo,
+        Foreign::Claude => Source::ClaudeCode,
+        Foreign::Codex => Source::Codex,
+        Foreign::Opencode => Source::Opencode,
+    }
+}
+
+/// The sessions at `path`: that file, or all that are found below that folder.
+fn find(path: &Path, from: Option<Source>) -> Result<Vec<(Source, PathBuf)>, Misuse> {
+    let shown = path.display();
+    let mut found = Vec::new();
+    if path.is_dir() {
+        look_below(path, from, MAX_DEPTH, &mut found);
+        found.sort_by(|left, right| left.1.cmp(&right.1));
+    } else if path.is_file() {
+        let source = from.or_else(|| sniff(path));
+        found.extend(source.map(|source| (source, path.to_owned())));
+    } else {
+        return Err(Misuse(format!("there is no `{shown}`")));
+    }
+    if found.is_empty() {
+        return Err(Misuse(format!(
+            "`{shown}` is no session that is understood; --from go|claude|codex|opencode|gnoma says \
+             whose it is"
+        )));
+    }
+    Ok(found)
+}
+
+fn look_below(
+    folder: &Path,
+    from: Option<Source>,
+    depth: usize,
+    found: &mut Vec<(Source, PathBuf)>,
+) {
+    if folder.join("messages.json").is_file() && from.is_none_or(|from| from == Source::GnomaGo) {
+        found.push((Source::GnomaGo, folder.to_owned()));
+        return;
+    }
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let (path, kind) = (entry.path(), entry.file_type());
+        if found.len() >= MAX_FOUND {
+            return;
+        }
+        match kind {
+            Ok(kind) if kind.is_dir() && depth > 0 => look_below(&path, from, depth - 1, found),
+            Ok(kind) if kind.is_file() => {
+                let source = sniff(&path).filter(|source| from.is_none_or(|from| from == *source));
+                found.extend(source.map(|source| (source, path)));
+            }
+            Ok(_) | Err(_) => (),
+        }
+    }
+}
+
+/// Whose session a file is, by its name and how it begins.
+fn sniff(path: &Path) -> Option<Source> {
+    let ending = path.extension().and_then(|ending| ending.to_str());
+    let mut begin = Vec::new();
+    File::open(path).ok()?.take(SNIFFED_BYTES).read_to_end(&mut begin).ok()?;
+    whose(ending?, &String::from_utf8_lossy(&begin))
+}
+
+fn whose(ending: &str, begin: &str) -> Option<Source> {
+    match ending {
+        "jsonl" => begin.lines().find_map(whose_line),
+        // The whole file is one object, which may be longer than what was read.
+        "json" => {
+            let has = |field: &str| begin.contains(&format!("\"{field}\""));
+            (has("directory") && has("version") && has("time")).then_some(Source::Opencode)
+        }
+        _ => None,
+    }
+}
+
+fn whose_line(line: &str) -> Option<Source> {
+    let value: Value = serde_json::from_str(line).ok()?;
+    let has = |field: &str| value.get(field).is_some();
+    let kind = value.get("type").and_then(Value::as_str);
+    match kind {
+        _ if has("gnoma_session") => Some(Source::Lines),
+        Some("session_meta" | "response_item" | "event_msg" | "turn_context") if has("payload") => {
+            Some(Source::Codex)
+        }
+        Some("user" | "assistant") if has("message") => Some(Source::ClaudeCode),
+        Some("summary") if has("leafUuid") => Some(Source::ClaudeCode),
+        Some("message" | "function_call" | "reasoning") if !has("message") => Some(Source::Codex),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_session_is_known_by_how_it_begins() {
+        let cases = [
+            ("jsonl", r#"{"gnoma_session":1,"facts":{}}"#, Some(Source::Lines)),
+            ("jsonl", r#"{"type":"session_meta","payload":{}}"#, Some(Source::Codex)),
+            ("jsonl", "{}\n{\"type\":\"user\",\"message\":{}}", Some(Source::ClaudeCode)),
+            ("jsonl", r#"{"type":"message","role":"user"}"#, Some(Source::Codex)),
+            (
+                "json",
+                r#"{"id":"s","version":"1","directory":"/p","time":{}}"#,
+                Some(Source::Opencode),
+            ),
+            ("json", r#"{"name":"package"}"#, None),
+            ("txt", r#"{"gnoma_session":1}"#, None),
+            ("jsonl", "no json", None),
+        ];
+        for (ending, begin, source) in cases {
+            assert_eq!(whose(ending, begin), source, "{begin}");
+        }
+    }
+}

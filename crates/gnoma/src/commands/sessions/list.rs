@@ -1,0 +1,49 @@
+//! `gnoma sessions list`: one line for each session, the newest first.
+
+use anyhow::Result;
+use gnoma_core::store::SessionFacts;
+use serde_json::json;
+
+use super::Ground;
+use crate::{
+    clock,
+    commands::{print_json, show},
+    report::{self, Exit},
+    table,
+};
+
+pub(super) async fn run(ground: &Ground<'_>, max: usize, json: bool) -> Result<Exit> {
+    let past = ground.find()?;
+    let mut all = match past {
+        Some(past) => past.all().await?,
+        None => Vec::new(),
+    };
+    let count = all.len();
+    if max > 0 {
+        all.truncate(max);
+    }
+    if json {
+        return print_json(&json!(all));
+    }
+    if all.is_empty() {
+        let project = ground.places.project.display();
+        report::say(format_args!("no session of {project} is kept"));
+    }
+    let exit = show(&rows(&all, clock::now_ms()))?;
+    if count > all.len() {
+        report::say(format_args!("{} more: gnoma sessions list -n 0", count - all.len()));
+    }
+    Ok(exit)
+}
+
+/// The lines of a list of sessions.
+pub(in crate::commands) fn rows(sessions: &[SessionFacts], now_ms: i64) -> String {
+    let row = |facts: &SessionFacts| {
+        let open = if facts.held_by.is_some() { "(open) " } else { "" };
+        let fork = if facts.forked_from.is_some() { "(fork) " } else { "" };
+        let count = facts.messages.to_string();
+        let when = clock::ago(facts.changed_ms, now_ms);
+        [facts.id.to_string(), when, count, format!("{open}{fork}{}", facts.title)]
+    };
+    table::lines(["session", "changed", "messages", "title"], sessions.iter().map(row))
+}

@@ -1,0 +1,102 @@
+//! `gnoma sessions repair`: reads everything, mends what can be mended, and says what was done.
+
+use anyhow::Result;
+use gnoma_core::store::{SessionStore as _, StoreErrorKind};
+use gnoma_store::{Opened, Rescued, Store};
+use serde_json::json;
+
+use super::Ground;
+use crate::{
+    clock,
+    commands::{print_json, show},
+    past::Past,
+    report::Exit,
+};
+
+pub(super) async fn run(ground: &Ground<'_>, json: bool) -> Result<Exit> {
+    if !ground.places.sessions.is_dir() {
+        ground.past()?;
+    }
+    let (past, rescued) = open(ground).await?;
+    let done = mend(&past, rescued).await?;
+    if json { print_json(&done.to_json()) } else { show(&done.text()) }
+}
+
+/// What a repair found and did.
+#[derive(Default)]
+struct Done {
+    rescued: Option<Rescued>,
+    sessions: usize,
+    entries: usize,
+    /// Calls that got a result saying that they were interrupted.
+    closed: usize,
+    in_use: Vec<String>,
+}
+
+impl Done {
+    fn to_json(&self) -> serde_json::Value {
+        let rescued = self.rescued.as_ref().map(|rescued| {
+            json!({"aside": rescued.aside, "sessions": rescued.sessions,
+                "entries": rescued.entries, "lost": rescued.lost})
+        });
+        json!({"rescued": rescued, "sessions": self.sessions, "entries": self.entries,
+            "interrupted_calls": self.closed, "in_use": self.in_use})
+    }
+
+    fn text(&self) -> String {
+        let mut text = match &self.rescued {
+            Some(rescued) => format!("{rescued}\n"),
+            None => "the database is sound\n".to_owned(),
+        };
+        text.push_str(&format!(
+            "{} sessions with {} entries were read\n",
+            self.sessions, self.entries
+        ));
+        match self.closed {
+            0 => text.push_str("no call was left without a result\n"),
+            count => text.push_str(&format!(
+                "{count} calls that were cut off now say that they were interrupted\n"
+            )),
+        }
+        for id in &self.in_use {
+            text.push_str(&format!("{id} is open in another process and was left alone\n"));
+        }
+        text
+    }
+}
+
+/// Opens the store and reads all of the file; a damaged one is set aside and opened anew.
+async fn open(ground: &Ground<'_>) -> Result<(Past, Option<Rescued>)> {
+    let Opened { store, rescued } = Store::open(ground.places.store(&ground.firewall))?;
+    let (store, rescued) = match store.check().await {
+        Err(error) if error.kind == StoreErrorKind::Damaged && rescued.is_none() => {
+            drop(store);
+            let again = Store::open(ground.places.store(&ground.firewall))?;
+            (again.store, again.rescued)
+        }
+        checked => {
+            checked?;
+            (store, rescued)
+        }
+    };
+    Ok((Past { store: store.into(), places: ground.places.clone() }, rescued))
+}
+
+async fn mend(past: &Past, rescued: Option<Rescued>) -> Result<Done> {
+    let mut done = Done { rescued, ..Done::default() };
+    for facts in past.all().await? {
+        match past.store.hold(facts.id.clone(), clock::now_ms()).await {
+            Ok(taken) => {
+                done.closed += taken.interrupted.len();
+                done.entries += past.path(&facts.id, None).await?.len();
+                done.sessions += 1;
+                past.store.release(facts.id).await?;
+            }
+            Err(error) if matches!(error.kind, StoreErrorKind::Held { .. }) => {
+                done.in_use.push(facts.id.to_string());
+            }
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(done)
+}

@@ -1,0 +1,143 @@
+//! `gnoma sessions show`: a conversation to read, with the numbers that `fork --at` takes.
+
+use anyhow::Result;
+use gnoma_core::{
+    Content, Message, ResultPart, Role,
+    store::{Entry, Record, SessionFacts},
+};
+use serde_json::json;
+
+use super::Ground;
+use crate::{
+    clock,
+    commands::{print_json, show},
+    front::headline,
+    report::Exit,
+    screen, table,
+};
+
+/// Lines of a tool's result that are shown unless everything is asked for.
+const MAX_RESULT_LINES: usize = 4;
+/// Columns of a line of them.
+const MAX_RESULT_COLUMNS: usize = 76;
+
+pub(super) async fn run(
+    ground: &Ground<'_>,
+    id: Option<&str>,
+    full: bool,
+    json: bool,
+) -> Result<Exit> {
+    let past = ground.past()?;
+    let facts = past.session(id).await?;
+    let entries = past.path(&facts.id, None).await?;
+    if json {
+        return print_json(&json!({"facts": facts, "entries": entries}));
+    }
+    let mut text = head(&facts);
+    entries.iter().for_each(|entry| add(&mut text, entry, full));
+    show(&text)
+}
+
+fn head(facts: &SessionFacts) -> String {
+    let SessionFacts { id, title, project, messages, bytes, usage, .. } = facts;
+    let changed = clock::ago(facts.changed_ms, clock::now_ms());
+    let mut text = format!(
+        "{title}\nsession {id} of {project}\n{messages} messages, {} tokens, {}, changed {changed}\n",
+        usage.total(),
+        table::size(*bytes),
+    );
+    if let Some((source, at)) = &facts.forked_from {
+        text.push_str(&format!("forked from {source} at #{at}\n"));
+    }
+    if let Some(holder) = &facts.held_by {
+        text.push_str(&format!("open in {holder}\n"));
+    }
+    text
+}
+
+fn add(text: &mut String, entry: &Entry, full: bool) {
+    let note = match &entry.record {
+        Record::Message(message) => return said(text, entry, message, full),
+        Record::Summary { text, up_to } => {
+            Some(format!("summary of everything up to #{up_to}:\n{text}"))
+        }
+        Record::Rewound { .. } => Some("taken back to here".to_owned()),
+        Record::Interrupted { calls } => {
+            Some(format!("gnoma ended while {} calls were running", calls.len()))
+        }
+        Record::Judged { allowed: false, reason, .. } => Some(format!("refused: {reason}")),
+        Record::Checkpoint { id } => Some(format!("checkpoint {id}")),
+        Record::Routed { arm, why } if full => Some(format!("{arm}: {why}")),
+        Record::Judged { reason, .. } if full => Some(format!("allowed: {reason}")),
+        Record::Title { text } if full => Some(format!("title: {text}")),
+        Record::Used(usage) if full => {
+            Some(format!("{} tokens read, {} written", usage.prompt(), usage.output))
+        }
+        Record::Routed { .. }
+        | Record::Judged { .. }
+        | Record::Title { .. }
+        | Record::Used(_)
+        | Record::Tombstone { .. } => None,
+    };
+    if let Some(note) = note {
+        text.push_str(&format!("  ({note})\n"));
+    }
+}
+
+fn said(text: &mut String, entry: &Entry, message: &Message, full: bool) {
+    let who = match (message.role(), message.origin()) {
+        (Role::User, _) => "you".to_owned(),
+        (Role::Assistant, Some(model)) => model.to_string(),
+        (Role::Assistant, None) => "assistant".to_owned(),
+        (Role::Tool, _) => "tools".to_owned(),
+    };
+    text.push_str(&format!("\n#{} {who}\n", entry.id));
+    for content in message.content() {
+        block(text, content, full);
+    }
+}
+
+fn block(text: &mut String, content: &Content, full: bool) {
+    match content {
+        Content::Text(said) => {
+            text.push_str(&said.text);
+            text.push('\n');
+        }
+        Content::Thinking(thought) if full && !thought.text.is_empty() => {
+            text.push_str(&indented(&thought.text));
+        }
+        Content::ToolCall(call) if full => {
+            text.push_str(&format!("→ {} {}\n", call.name, call.arguments));
+        }
+        Content::ToolCall(call) => text.push_str(&format!("→ {}\n", headline(call))),
+        Content::ToolResult(result) => {
+            let mark = if result.is_error { '✗' } else { '✓' };
+            text.push_str(&format!("{mark} {}\n", result.name));
+            for part in &result.parts {
+                match part {
+                    ResultPart::Text { text: output } if full => text.push_str(&indented(output)),
+                    ResultPart::Text { text: output } => text.push_str(&beginning(output)),
+                    ResultPart::Image(image) => text.push_str(&format!("  ({})\n", image.mime)),
+                }
+            }
+        }
+        Content::Image(image) => text.push_str(&format!("({})\n", image.mime)),
+        Content::Thinking(_) | Content::RedactedThinking(_) => (),
+    }
+}
+
+fn indented(text: &str) -> String {
+    text.lines().map(|line| format!("  {line}\n")).collect()
+}
+
+/// The first lines, and how many more there are.
+fn beginning(text: &str) -> String {
+    let shown = text.lines().take(MAX_RESULT_LINES);
+    let line = |line: &str| format!("  {}\n", screen::fit(line, MAX_RESULT_COLUMNS));
+    let mut short: String = shown.map(line).collect();
+    let more = text.lines().count().saturating_sub(MAX_RESULT_LINES);
+    if more > 0 {
+        short.push_str(&format!("  … {more} more lines\n"));
+    }
+    short
+}

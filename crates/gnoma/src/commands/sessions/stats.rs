@@ -1,0 +1,125 @@
+//! `gnoma sessions stats`: how much is kept, and what it cost.
+
+use std::{fs, path::Path};
+
+use anyhow::Result;
+use gnoma_core::{Usage, store::SessionFacts};
+use gnoma_store::checkpoint::Workspace;
+use serde_json::json;
+
+use super::Ground;
+use crate::{
+    clock,
+    commands::{print_json, show},
+    report::Exit,
+    table,
+};
+
+/// Files looked at when the size of a folder is summed up.
+const MAX_FILES: usize = 1_000_000;
+
+pub(super) async fn run(ground: &Ground<'_>, json: bool) -> Result<Exit> {
+    let past = ground.find()?;
+    let (sessions, workspace) = match &past {
+        Some(past) => (past.all().await?, ground.places.open(&ground.loaded.settings).ok()),
+        None => (Vec::new(), None),
+    };
+    let stats = Stats {
+        messages: sessions.iter().map(|facts| facts.messages).sum(),
+        usage: sessions.iter().map(|facts| facts.usage).fold(Usage::default(), added),
+        disk_bytes: database_bytes(&ground.places.database()),
+        checkpoints: workspace.as_ref().map_or(0, count),
+        vault_bytes: folder_bytes(&ground.places.vault, &ground.places.sessions),
+        sessions,
+    };
+    if json { print_json(&stats.to_json()) } else { show(&stats.text(ground)) }
+}
+
+struct Stats {
+    sessions: Vec<SessionFacts>,
+    messages: u64,
+    usage: Usage,
+    disk_bytes: u64,
+    checkpoints: usize,
+    vault_bytes: u64,
+}
+
+impl Stats {
+    fn to_json(&self) -> serde_json::Value {
+        json!({
+            "sessions": self.sessions.len(),
+            "messages": self.messages,
+            "usage": self.usage,
+            "database_bytes": self.disk_bytes,
+            "checkpoints": self.checkpoints,
+            "checkpoint_bytes_of_all_projects": self.vault_bytes,
+        })
+    }
+
+    fn text(&self, ground: &Ground<'_>) -> String {
+        let now_ms = clock::now_ms();
+        let (newest, oldest) = (self.sessions.first(), self.sessions.last());
+        let when = |facts: Option<&SessionFacts>| {
+            facts.map_or_else(|| "-".to_owned(), |facts| clock::ago(facts.changed_ms, now_ms))
+        };
+        let Usage { input, output, cache_read, cache_write, .. } = self.usage;
+        let rows = [
+            ("project", ground.places.project.display().to_string()),
+            ("sessions", self.sessions.len().to_string()),
+            ("newest, oldest", format!("{}, {}", when(newest), when(oldest))),
+            ("messages", self.messages.to_string()),
+            (
+                "tokens read",
+                format!("{} ({cache_read} from a cache)", input + cache_read + cache_write),
+            ),
+            ("tokens written", output.to_string()),
+            ("on disk", table::size(self.disk_bytes)),
+            ("checkpoints", self.checkpoints.to_string()),
+            ("their files", format!("{}, all projects together", table::size(self.vault_bytes))),
+            ("database", ground.places.database().display().to_string()),
+        ];
+        rows.iter().map(|(name, value)| format!("{name:<15} {value}\n")).collect()
+    }
+}
+
+fn added(sum: Usage, more: Usage) -> Usage {
+    Usage {
+        input: sum.input + more.input,
+        output: sum.output + more.output,
+        cache_read: sum.cache_read + more.cache_read,
+        cache_write: sum.cache_write + more.cache_write,
+        reasoning: sum.reasoning + more.reasoning,
+    }
+}
+
+fn count(workspace: &Workspace) -> usize {
+    workspace.snapshots().map_or(0, |snapshots| snapshots.len())
+}
+
+/// The database and what belongs to it.
+fn database_bytes(database: &Path) -> u64 {
+    let beside = |ending: &str| database.with_extension(ending);
+    let files = ["db", "db-wal", "db-shm"].map(beside);
+    files.iter().map(|file| fs::metadata(file).map_or(0, |facts| facts.len())).sum()
+}
+
+/// The files below a folder, but for those below `except`.
+fn folder_bytes(folder: &Path, except: &Path) -> u64 {
+    let (mut folders, mut bytes, mut seen) = (vec![folder.to_owned()], 0, 0);
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
+            seen += 1;
+            if seen > MAX_FILES {
+                return bytes;
+            }
+            match entry.metadata() {
+                Ok(facts) if facts.is_dir() && !except.starts_with(entry.path()) => {
+                    folders.push(entry.path());
+                }
+                Ok(facts) if facts.is_file() => bytes += facts.len(),
+                Ok(_) | Err(_) => (),
+            }
+        }
+    }
+    bytes
+}

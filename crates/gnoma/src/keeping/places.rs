@@ -1,0 +1,152 @@
+//! Where sessions and files are kept: outside every project, unless the settings say otherwise.
+//!
+//! One folder holds both, so that the files of a checkpoint never include the store itself, even
+//! where the workspace is the home that the folder lies in.
+
+use std::{
+    borrow::Cow,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use anyhow::Result;
+use gnoma_config::{Loaded, Settings};
+use gnoma_guard::firewall::Firewall;
+use gnoma_store::{
+    Options, Redact, Written,
+    checkpoint::{self, Vault, Workspace},
+};
+
+use crate::{report::Misuse, surroundings::Surroundings};
+
+/// The folder within the state folder.
+const FOLDER: &str = "kept";
+/// The folder of the databases within that; profiles have folders of their own in it.
+const SESSIONS: &str = "sessions";
+/// Most checkpoints of one workspace; their age and size are settings.
+const MAX_CHECKPOINTS: usize = 10_000;
+
+/// The places of one project.
+#[derive(Clone, Debug)]
+pub(crate) struct Places {
+    /// The project's folder: it names what is kept.
+    pub project: PathBuf,
+    /// The folder of the session databases.
+    pub sessions: PathBuf,
+    /// The folder of the checkpoints of all projects.
+    pub vault: PathBuf,
+    /// The folder whose files are kept; `None` where it would be too wide.
+    pub workspace: Option<PathBuf>,
+    excludes: PathBuf,
+}
+
+impl Places {
+    /// The places for work in `cwd`.
+    pub(crate) fn of(loaded: &Loaded, around: &Surroundings, cwd: &Path) -> Self {
+        let root = gnoma_config::project_root(cwd, &around.config_dir());
+        let project = root.unwrap_or_else(|| cwd.to_owned());
+        let home = around.home();
+        let vault = match &loaded.settings.session.folder {
+            Some(folder) => configured(folder, &project, home.as_deref()),
+            None => around.state_dir().join(FOLDER),
+        };
+        let mut sessions = vault.join(SESSIONS);
+        sessions.extend(&loaded.profile);
+        let narrow = |folder: &&Path| !is_too_wide(folder, home.as_deref());
+        let workspace = [&*project, cwd].into_iter().find(narrow).map(Path::to_owned);
+        Self { project, sessions, vault, workspace, excludes: around.git_excludes() }
+    }
+
+    /// How the sessions are stored; no secret is.
+    pub(crate) fn store(&self, firewall: &Arc<Firewall>) -> Options {
+        let project = self.project.display().to_string();
+        Options::new(self.sessions.clone(), project, redaction(Arc::clone(firewall)))
+    }
+
+    /// The database of this project.
+    pub(crate) fn database(&self) -> PathBuf {
+        let project = self.project.display().to_string();
+        self.sessions.join(format!("{}.db", gnoma_store::project_key(&project)))
+    }
+
+    /// The files as they were kept.
+    pub(crate) fn open(&self, settings: &Settings) -> Result<Workspace> {
+        let Some(root) = &self.workspace else {
+            let text = "no files are kept here: the folder holds a whole home; go to a project's";
+            return Err(Misuse(text.to_owned()).into());
+        };
+        let vault = Vault::open(&self.vault, self.checkpoints(settings))?;
+        Ok(vault.workspace(root)?)
+    }
+
+    /// How the files are kept.
+    pub(crate) fn checkpoints(&self, settings: &Settings) -> checkpoint::Options {
+        checkpoint::Options {
+            limits: limits(settings),
+            excludes: Some(self.excludes.clone()),
+            ..checkpoint::Options::default()
+        }
+    }
+}
+
+/// How much is kept of files.
+pub(crate) fn limits(settings: &Settings) -> checkpoint::Limits {
+    let settings = &settings.checkpoints;
+    checkpoint::Limits {
+        file_bytes: settings.max_file,
+        ignored_file_bytes: settings.ignored_max_file,
+        store_bytes: settings.max_size,
+        snapshots: MAX_CHECKPOINTS,
+        age: settings.max_age,
+    }
+}
+
+/// A folder as the settings name it: absolute, below the home, or below the project.
+fn configured(folder: &str, project: &Path, home: Option<&Path>) -> PathBuf {
+    match (folder.strip_prefix("~/"), home) {
+        (Some(below), Some(home)) => home.join(below),
+        _ => project.join(folder),
+    }
+}
+
+/// Whether a folder holds more than anybody's project: the system, all homes, or a whole home.
+fn is_too_wide(folder: &Path, home: Option<&Path>) -> bool {
+    let temporary = ["/tmp", "/var/tmp"].map(Path::new);
+    folder.parent().is_none()
+        || temporary.contains(&folder)
+        || home.is_some_and(|home| home.starts_with(folder))
+}
+
+/// Takes secrets out of what people and models say. Signatures and pictures are of use only
+/// unchanged, and hold none that was typed.
+fn redaction(firewall: Arc<Firewall>) -> Arc<Redact> {
+    Arc::new(move |what, text| match what {
+        Written::Words => firewall.text(text),
+        Written::Opaque => Cow::Borrowed(text),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_home_is_no_workspace_and_a_folder_in_it_is() {
+        let home = Some(Path::new("/home/me"));
+        for wide in ["/", "/home", "/home/me", "/tmp"] {
+            assert!(is_too_wide(Path::new(wide), home), "{wide}");
+        }
+        for narrow in ["/home/me/project", "/home/you", "/tmp/project", "/srv"] {
+            assert!(!is_too_wide(Path::new(narrow), home), "{narrow}");
+        }
+    }
+
+    #[test]
+    fn a_configured_folder_may_be_anywhere() {
+        let (project, home) = (Path::new("/p"), Some(Path::new("/home/me")));
+        let at = |folder| configured(folder, project, home);
+        assert_eq!(at("/mnt/kept"), Path::new("/mnt/kept"));
+        assert_eq!(at("~/kept"), Path::new("/home/me/kept"));
+        assert_eq!(at(".gnoma/kept"), Path::new("/p/.gnoma/kept"));
+    }
+}

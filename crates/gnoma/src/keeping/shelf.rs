@@ -1,0 +1,36 @@
+//! The shelf of a session that may not have begun, in a store that may not be open.
+
+use gnoma_core::store::{ResultId, SessionId, Shelf, StoreError, StoreErrorKind, Stored, Stretch};
+use gnoma_store::Store;
+
+use super::{Begun, late::Late};
+
+/// See the module.
+pub(super) struct LateShelf {
+    pub(super) store: Late<Store>,
+    pub(super) begun: Begun,
+}
+
+impl LateShelf {
+    fn session(&self) -> Result<SessionId, StoreError> {
+        let text = "the session is not stored, so nothing can be put beside it";
+        let missing = || StoreError::new(StoreErrorKind::NotFound, text);
+        self.begun.get().cloned().ok_or_else(missing)
+    }
+}
+
+impl Shelf for LateShelf {
+    fn put(&self, text: String) -> Stored<'_, ResultId> {
+        Box::pin(async move {
+            let session = self.session()?;
+            self.store.get().await?.shelf(session).put(text).await
+        })
+    }
+
+    fn read(&self, id: ResultId, from: u64, max_bytes: usize) -> Stored<'_, Stretch> {
+        Box::pin(async move {
+            let session = self.session()?;
+            self.store.get().await?.shelf(session).read(id, from, max_bytes).await
+        })
+    }
+}

@@ -1,0 +1,132 @@
+//! What was kept of a project, opened for a command or to be continued.
+
+use std::sync::Arc;
+
+use anyhow::{Context as _, Result};
+use gnoma_core::store::{
+    Entry, EntryId, PageRequest, SessionFacts, SessionId, SessionStore, StoreErrorKind,
+};
+use gnoma_guard::firewall::Firewall;
+use gnoma_store::{Opened, Store};
+
+use crate::{
+    clock,
+    keeping::Places,
+    report::{self, Misuse},
+};
+
+/// Entries and bytes read at once.
+const PAGE: PageRequest = PageRequest { tip: None, max_entries: 10_000, max_bytes: 64 << 20 };
+/// Sessions that a beginning is looked up in; retention keeps far fewer.
+const MAX_SESSIONS: usize = 100_000;
+/// Sessions that are named where a beginning fits several.
+const MAX_NAMED: usize = 5;
+
+/// See the module.
+pub(crate) struct Past {
+    pub store: Arc<Store>,
+    pub places: Places,
+}
+
+impl Past {
+    /// Opens what is there; `None` where nothing was ever kept. Makes nothing.
+    pub(crate) fn find(places: Places, firewall: &Arc<Firewall>) -> Result<Option<Self>> {
+        if places.sessions.is_dir() { Self::make(places, firewall).map(Some) } else { Ok(None) }
+    }
+
+    /// The same, where there must be something.
+    pub(crate) fn open(places: Places, firewall: &Arc<Firewall>) -> Result<Self> {
+        let project = places.project.display().to_string();
+        Self::find(places, firewall)?.ok_or_else(|| nothing_kept(&project).into())
+    }
+
+    /// Opens the store, or makes it.
+    pub(crate) fn make(places: Places, firewall: &Arc<Firewall>) -> Result<Self> {
+        let Opened { store, rescued } = Store::open(places.store(firewall))?;
+        if let Some(rescued) = rescued {
+            report::say(format_args!("warning: {rescued}"));
+        }
+        Ok(Self { store: Arc::new(store), places })
+    }
+
+    /// All sessions, the newest first.
+    pub(crate) async fn all(&self) -> Result<Vec<SessionFacts>> {
+        Ok(self.store.list(MAX_SESSIONS).await?)
+    }
+
+    /// The session whose id begins so, or the newest.
+    pub(crate) async fn session(&self, beginning: Option<&str>) -> Result<SessionFacts> {
+        match beginning {
+            None => self.newest().await,
+            Some(beginning) => self.named(beginning).await,
+        }
+    }
+
+    /// The session that was added to last.
+    pub(crate) async fn newest(&self) -> Result<SessionFacts> {
+        let newest = self.store.list(1).await?.pop();
+        newest.ok_or_else(|| nothing_kept(&self.places.project.display().to_string()).into())
+    }
+
+    async fn named(&self, beginning: &str) -> Result<SessionFacts> {
+        match self.store.facts(SessionId::new(beginning)).await {
+            Ok(facts) => return Ok(facts),
+            Err(error) if error.kind == StoreErrorKind::NotFound => (),
+            Err(error) => return Err(error.into()),
+        }
+        let begins = |facts: &SessionFacts| facts.id.as_str().starts_with(beginning);
+        let mut found: Vec<_> = self.all().await?.into_iter().filter(begins).collect();
+        match found.len() {
+            1 if !beginning.is_empty() => found.pop().ok_or_else(|| unknown(beginning).into()),
+            0 => Err(unknown(beginning).into()),
+            count => {
+                let ids = found.iter().take(MAX_NAMED).map(|facts| facts.id.as_str());
+                let ids = ids.collect::<Vec<_>>().join(", ");
+                let more = if count > MAX_NAMED { ", …" } else { "" };
+                let text = format!(
+                    "`{beginning}` begins {count} sessions; give more of the id: {ids}{more}"
+                );
+                Err(Misuse(text).into())
+            }
+        }
+    }
+
+    /// The path of a session to `tip`, or to its end, oldest first.
+    pub(crate) async fn path(&self, id: &SessionId, tip: Option<EntryId>) -> Result<Vec<Entry>> {
+        let mut pages = Vec::new();
+        let mut tip = tip;
+        loop {
+            let page = self.store.load(id.clone(), PageRequest { tip, ..PAGE }).await?;
+            tip = page.earlier;
+            pages.push(page.entries);
+            // Ids fall from page to page, so this ends.
+            if tip.is_none() {
+                return Ok(pages.into_iter().rev().flatten().collect());
+            }
+        }
+    }
+
+    /// Forks a session at an entry, or at its end.
+    pub(crate) async fn fork(&self, source: &SessionId, at: Option<EntryId>) -> Result<SessionId> {
+        let last = PageRequest { max_entries: 1, ..PAGE };
+        let at = match at {
+            Some(at) => Some(at),
+            None => self.store.load(source.clone(), last).await?.entries.pop().map(|last| last.id),
+        };
+        let Some(at) = at else {
+            return Err(Misuse(format!("`{source}` is empty: there is nothing to fork")).into());
+        };
+        let forked = self.store.fork(source.clone(), at, clock::now_ms()).await;
+        forked.with_context(|| format!("cannot fork `{source}`"))
+    }
+}
+
+fn unknown(beginning: &str) -> Misuse {
+    Misuse(format!(
+        "there is no session `{beginning}` in this project; `gnoma sessions list` shows which there are"
+    ))
+}
+
+fn nothing_kept(project: &str) -> Misuse {
+    Misuse(format!("no session of `{project}` is kept; one begins with `gnoma \"…\"`"))
+}

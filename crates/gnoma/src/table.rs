@@ -1,0 +1,80 @@
+//! Tables as plain text, made for 80 columns: the last column takes what the others leave.
+
+use crate::screen;
+
+/// Width of a table.
+const COLUMNS: usize = 80;
+/// Between two columns.
+const GAP: &str = "  ";
+/// The last column gets so much however wide the others are.
+const MIN_LAST: usize = 20;
+
+/// A heading and a line for each row; nothing when there are no rows.
+pub(crate) fn lines<const N: usize>(
+    heads: [&str; N],
+    rows: impl IntoIterator<Item = [String; N]>,
+) -> String {
+    let rows: Vec<_> = rows.into_iter().collect();
+    if rows.is_empty() {
+        return String::new();
+    }
+    let all: Vec<[String; N]> = std::iter::once(heads.map(str::to_owned)).chain(rows).collect();
+    let mut widths = [0; N];
+    for row in &all {
+        for (width, cell) in widths.iter_mut().zip(row) {
+            *width = screen::width(cell).max(*width);
+        }
+    }
+    let before: usize = widths.iter().rev().skip(1).map(|width| width + GAP.len()).sum();
+    let last = COLUMNS.saturating_sub(before).max(MIN_LAST);
+    if let Some(width) = widths.last_mut() {
+        *width = last.min(*width);
+    }
+    all.iter().map(|row| line(row, &widths)).collect()
+}
+
+fn line(cells: &[String], widths: &[usize]) -> String {
+    let mut line = String::new();
+    for (cell, width) in cells.iter().zip(widths) {
+        let cell = screen::fit(cell, *width);
+        line.push_str(&cell);
+        line.push_str(&" ".repeat(width.saturating_sub(screen::width(&cell))));
+        line.push_str(GAP);
+    }
+    line.truncate(line.trim_end().len());
+    line.push('\n');
+    line
+}
+
+/// A size for people.
+pub(crate) fn size(bytes: u64) -> String {
+    const UNITS: [(&str, u64); 3] = [("GB", 1_000_000_000), ("MB", 1_000_000), ("kB", 1_000)];
+    let unit = UNITS.into_iter().find(|(_, unit)| bytes >= *unit);
+    match unit {
+        Some((name, unit)) => format!("{}.{} {name}", bytes / unit, bytes % unit * 10 / unit),
+        None => format!("{bytes} bytes"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_stay_within_the_width_whatever_is_in_them() {
+        let rows =
+            [["a".to_owned(), "x\ny ".repeat(100)], ["日本語".to_owned(), "日本語".repeat(40)]];
+        let text = lines(["id", "what"], rows);
+        assert_eq!(text.lines().count(), 3);
+        assert!(text.starts_with("id      what\na       x y x y"), "{text}");
+        assert!(text.lines().all(|line| screen::width(line) <= COLUMNS), "{text}");
+        assert_eq!(lines(["id"], []), "");
+    }
+
+    #[test]
+    fn sizes_are_short() {
+        assert_eq!(size(999), "999 bytes");
+        assert_eq!(size(1_250), "1.2 kB");
+        assert_eq!(size(9_990_000_000), "9.9 GB");
+    }
+}

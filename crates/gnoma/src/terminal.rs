@@ -1,0 +1,36 @@
+//! Questions to the person at the terminal: not on standard input or output, which may be pipes.
+
+use std::{
+    fs::{File, OpenOptions},
+    io::{BufRead as _, BufReader, Write as _},
+};
+
+use rustix::termios::{QueueSelector, tcflush};
+
+use crate::surroundings::Surroundings;
+
+/// The terminal, if there is one and somebody looks at it.
+pub(crate) fn open(around: &Surroundings) -> Option<File> {
+    if !around.stderr_is_terminal {
+        return None;
+    }
+    OpenOptions::new().read(true).write(true).open("/dev/tty").ok()
+}
+
+/// Asks, and waits for a line; nothing when there is none to come. `question` is clean already.
+pub(crate) fn ask(mut terminal: &File, question: &str) -> Option<String> {
+    // What was typed before the question was there is no answer to it.
+    tcflush(terminal, QueueSelector::IFlush).ok();
+    terminal.write_all(question.as_bytes()).ok()?;
+    let mut line = String::new();
+    if BufReader::new(terminal).read_line(&mut line).ok()? == 0 {
+        terminal.write_all(b"\n").ok();
+        return None;
+    }
+    Some(line.trim().to_owned())
+}
+
+/// Whether the answer to a question is yes.
+pub(crate) fn is_yes(terminal: &File, question: &str) -> bool {
+    matches!(ask(terminal, question).as_deref(), Some("y" | "Y" | "yes" | "Yes"))
+}

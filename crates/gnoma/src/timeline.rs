@@ -1,0 +1,269 @@
+//! Where a session's conversation can be taken back to, and forth again. Pure: entries in, places out.
+//!
+//! Going back adds an entry [`Record::Rewound`] after the place gone back to; a checkpoint right after
+//! it names the files as they were before. Going forth again adds one after the place that had been
+//! left. Nothing is removed, so every place can be reached again.
+
+use gnoma_core::{
+    Message, Role,
+    store::{Entry, EntryId, Record},
+};
+use gnoma_store::checkpoint::SnapshotId;
+
+/// A turn, from what the person said on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Turn {
+    /// What was said.
+    pub said: EntryId,
+    /// The entry before; `None` at the start.
+    pub before: Option<EntryId>,
+    /// The words.
+    pub words: String,
+    /// The files before its first change; `None` where nothing was changed.
+    pub files: Option<SnapshotId>,
+}
+
+/// The turns of a path, oldest first.
+pub(crate) fn turns(path: &[Entry]) -> Vec<Turn> {
+    let mut turns: Vec<Turn> = Vec::new();
+    for entry in of_work(path) {
+        match &entry.record {
+            Record::Message(message) if is_said(message) => turns.push(Turn {
+                said: entry.id,
+                before: entry.parent,
+                words: message.text_content(),
+                files: None,
+            }),
+            Record::Checkpoint { id } => {
+                if let Some(turn) = turns.last_mut().filter(|turn| turn.files.is_none()) {
+                    turn.files = id.parse().ok();
+                }
+            }
+            _ => (),
+        }
+    }
+    turns
+}
+
+/// Whether a person said it; the engine speaks in the person's place now and then.
+fn is_said(message: &Message) -> bool {
+    let note = gnoma_engine::prompt::note("");
+    message.role() == Role::User && !message.text_content().starts_with(&note)
+}
+
+/// The entries without the checkpoints that belong to a going back.
+fn of_work(path: &[Entry]) -> impl Iterator<Item = &Entry> {
+    let mut follows_rewind = false;
+    path.iter().filter(move |entry| {
+        let is_checkpoint = matches!(entry.record, Record::Checkpoint { .. });
+        let belongs = is_checkpoint && follows_rewind;
+        follows_rewind = matches!(entry.record, Record::Rewound { .. });
+        !belongs
+    })
+}
+
+/// The first checkpoint after `entry`: the files as they were then.
+pub(crate) fn files_after(path: &[Entry], entry: EntryId) -> Option<SnapshotId> {
+    of_work(path).filter(|other| other.id > entry).find_map(checkpoint)
+}
+
+fn checkpoint(entry: &Entry) -> Option<SnapshotId> {
+    match &entry.record {
+        Record::Checkpoint { id } => id.parse().ok(),
+        _ => None,
+    }
+}
+
+/// All checkpoints of a path, oldest first, each once.
+pub(crate) fn checkpoints(path: &[Entry]) -> Vec<(&Entry, SnapshotId)> {
+    let mut found: Vec<(&Entry, SnapshotId)> = Vec::new();
+    for entry in path {
+        if let Some(id) = checkpoint(entry)
+            && !found.iter().any(|(_, known)| *known == id)
+        {
+            found.push((entry, id));
+        }
+    }
+    found
+}
+
+/// The entry that the conversation goes back to with the files of a checkpoint: the one before the
+/// answer whose calls it was kept for, or before the question where that was the first answer.
+pub(crate) fn before_checkpoint(path: &[Entry], at: EntryId) -> Option<EntryId> {
+    let mut earlier = path.iter().rev().filter(|entry| entry.id < at);
+    let answer = earlier.find(|entry| is_of(entry, Role::Assistant))?;
+    let before = path
+        .iter()
+        .rev()
+        .find(|entry| entry.id < answer.id && matches!(entry.record, Record::Message(_)))?;
+    if is_of(before, Role::User) { before.parent } else { answer.parent }
+}
+
+fn is_of(entry: &Entry, role: Role) -> bool {
+    matches!(&entry.record, Record::Message(message) if message.role() == role)
+}
+
+/// A going back that nothing was said after.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Back {
+    /// Where the conversation was before.
+    pub from: EntryId,
+    /// The conversation was taken back, not only the files.
+    pub spoken: bool,
+    /// The files as they were before; `None` where only the conversation was taken back.
+    pub files: Option<SnapshotId>,
+}
+
+/// Goings back at the end of `path` that may be taken back, the latest first: each with the entry it
+/// follows. Going forth looks like going back, but for [`is_back`].
+pub(crate) fn candidates(path: &[Entry]) -> Vec<(Back, Option<EntryId>)> {
+    let mut found = Vec::new();
+    let mut after: Option<&Entry> = None;
+    for entry in path.iter().rev() {
+        match &entry.record {
+            Record::Message(_) | Record::Summary { .. } => break,
+            Record::Rewound { from } => {
+                let files = after.and_then(checkpoint);
+                let spoken = Some(*from) != entry.parent;
+                found.push((Back { from: *from, spoken, files }, entry.parent));
+            }
+            _ => (),
+        }
+        after = Some(entry);
+    }
+    found
+}
+
+/// Whether an entry that follows `parent` and has `path` behind where it came from went back along
+/// it, past something that was said. `path` ends there.
+pub(crate) fn is_back(path: &[Entry], parent: Option<EntryId>) -> bool {
+    let left = |entry: &&Entry| parent.is_none_or(|parent| entry.id > parent);
+    let on_path = parent.is_none_or(|parent| path.iter().any(|entry| entry.id == parent));
+    on_path && path.iter().filter(left).any(|entry| matches!(entry.record, Record::Message(_)))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use gnoma_core::{CallId, Content, RawJson, ToolCall, ToolResult};
+
+    use super::*;
+
+    /// A tree of entries, as a store makes it.
+    #[derive(Default)]
+    struct Tree(Vec<Entry>);
+
+    impl Tree {
+        fn add(&mut self, parent: Option<i64>, record: Record) -> i64 {
+            let id = self.0.len() as i64 + 1;
+            let entry = Entry { id: EntryId(id), parent: parent.map(EntryId), at_ms: 0, record };
+            self.0.push(entry);
+            id
+        }
+
+        fn path(&self, tip: i64) -> Vec<Entry> {
+            let mut path = Vec::new();
+            let mut next = Some(EntryId(tip));
+            while let Some(id) = next {
+                let entry = self.0[usize::try_from(id.0).unwrap() - 1].clone();
+                next = entry.parent;
+                path.push(entry);
+            }
+            path.reverse();
+            path
+        }
+
+        /// A turn that writes once; gives its tip.
+        fn turn(&mut self, parent: Option<i64>, words: &str, files: u64) -> i64 {
+            let call = ToolCall::new(CallId::new("c"), "bash", RawJson::empty_object());
+            let results = Message::results(vec![ToolResult::text(&call, "ok", false)]).unwrap();
+            let asks = Message::assistant(vec![Content::ToolCall(call)], None, None).unwrap();
+            let answer = Message::assistant(vec![Content::text("done")], None, None).unwrap();
+            let message = |message| Record::Message(Arc::new(message));
+            let said = self.add(parent, message(Message::user_text(words)));
+            let asked = self.add(Some(said), message(asks));
+            let kept = self.add(Some(asked), kept(files));
+            let done = self.add(Some(kept), message(results));
+            self.add(Some(done), message(answer))
+        }
+
+        /// Goes back from `tip` to before the turn; gives the new tip.
+        fn back(&mut self, tip: i64, parent: Option<i64>, files: Option<u64>) -> i64 {
+            let rewound = self.add(parent, Record::Rewound { from: EntryId(tip) });
+            files.map_or(rewound, |files| self.add(Some(rewound), kept(files)))
+        }
+
+        /// What a redo would take back: where from, and which files.
+        fn redo(&self, tip: i64) -> Option<(i64, Option<SnapshotId>)> {
+            let found = candidates(&self.path(tip)).into_iter().find(|(back, parent)| {
+                back.files.is_some() || back.spoken && is_back(&self.path(back.from.0), *parent)
+            });
+            found.map(|(back, _)| (back.from.0, back.files))
+        }
+    }
+
+    fn snapshot(number: u64) -> SnapshotId {
+        format!("{number:016x}").parse().unwrap()
+    }
+
+    fn kept(number: u64) -> Record {
+        Record::Checkpoint { id: snapshot(number).to_string() }
+    }
+
+    #[test]
+    fn each_turn_knows_its_files_and_notes_are_no_turns() {
+        let mut tree = Tree::default();
+        let first = tree.turn(None, "one", 1);
+        let note = Message::user_text(gnoma_engine::prompt::note("go on"));
+        let note = tree.add(Some(first), Record::Message(Arc::new(note)));
+        let second = tree.turn(Some(note), "two", 2);
+        let turns = turns(&tree.path(second));
+        let told: Vec<_> = turns.iter().map(|turn| (&*turn.words, turn.files.clone())).collect();
+        assert_eq!(told, [("one", Some(snapshot(1))), ("two", Some(snapshot(2)))]);
+        assert_eq!(files_after(&tree.path(second), turns[0].said), Some(snapshot(1)));
+    }
+
+    #[test]
+    fn what_was_taken_back_step_by_step_comes_again_step_by_step() {
+        let mut tree = Tree::default();
+        let one = tree.turn(None, "one", 1);
+        let two = tree.turn(Some(one), "two", 2);
+        assert_eq!(tree.redo(two), None);
+        let back_one = tree.back(two, Some(one), Some(8));
+        assert_eq!(turns(&tree.path(back_one)).len(), 1);
+        let back_two = tree.back(back_one, None, Some(9));
+        assert_eq!(turns(&tree.path(back_two)), []);
+        assert_eq!(tree.redo(back_two), Some((back_one, Some(snapshot(9)))));
+        let forth_one = tree.back(back_two, Some(back_one), None);
+        assert_eq!(tree.redo(forth_one), Some((two, Some(snapshot(8)))));
+        let forth_two = tree.back(forth_one, Some(two), None);
+        assert_eq!(tree.redo(forth_two), None);
+        assert_eq!(turns(&tree.path(forth_two)).len(), 2);
+        let again = tree.back(forth_two, Some(one), None);
+        assert_eq!(tree.redo(again), Some((forth_two, None)), "the conversation alone");
+        let new = tree.turn(Some(again), "new", 3);
+        assert_eq!(tree.redo(new), None, "new work ends what can be redone");
+    }
+
+    #[test]
+    fn files_alone_go_back_and_forth_once() {
+        let mut tree = Tree::default();
+        let one = tree.turn(None, "one", 1);
+        let back = tree.back(one, Some(one), Some(7));
+        assert_eq!(tree.redo(back), Some((one, Some(snapshot(7)))));
+        assert_eq!(turns(&tree.path(back)).len(), 1);
+        let forth = tree.back(back, Some(one), None);
+        assert_eq!(tree.redo(forth), None);
+    }
+
+    #[test]
+    fn a_checkpoint_belongs_to_the_answer_that_asked_for_it() {
+        let mut tree = Tree::default();
+        let one = tree.turn(None, "one", 1);
+        let two = tree.turn(Some(one), "two", 2);
+        let path = tree.path(two);
+        let at = checkpoints(&path)[1].0.id;
+        assert_eq!(before_checkpoint(&path, at), Some(EntryId(one)));
+    }
+}

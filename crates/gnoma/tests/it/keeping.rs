@@ -1,0 +1,307 @@
+//! What is kept whatever happens, and what never is: crashes, full disks, locks, incognito.
+
+use std::{fs, os::unix::fs::PermissionsExt, path::Path, process::Stdio, time::Duration};
+
+use serde_json::json;
+use tokio::{process::Command, time::sleep};
+
+use crate::support::{World, calls, exists, finish, says};
+
+/// How long one waits for another process to get somewhere.
+const MAX_WAIT: Duration = Duration::from_secs(20);
+
+/// Waits until `is_so`.
+async fn until(what: &str, mut is_so: impl AsyncFnMut() -> bool) {
+    let waiting = async {
+        while !is_so().await {
+            sleep(Duration::from_millis(20)).await;
+        }
+    };
+    assert!(tokio::time::timeout(MAX_WAIT, waiting).await.is_ok(), "never: {what}");
+}
+
+fn files_below(folder: &Path) -> Vec<std::path::PathBuf> {
+    let mut files = Vec::new();
+    for path in fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()) {
+        if path.is_dir() && !path.is_symlink() {
+            files.extend(files_below(&path));
+        }
+        files.push(path);
+    }
+    files
+}
+
+#[tokio::test]
+async fn a_session_killed_in_the_middle_of_a_call_goes_on_with_every_call_answered() {
+    let sleeps = calls("bash", r#"{"command":"echo > begun; sleep 30"}"#);
+    let world = World::new([sleeps, says("I see.")]);
+    let mut child = world.command(&["--permission", "bypass", "wait"]).spawn().unwrap();
+    until("the command runs", async || exists(world.project.path(), "begun")).await;
+    child.start_kill().unwrap();
+    finish(child).await;
+    let run = world.run(&["--continue", "what happened?"]).await;
+    assert_eq!((run.code, run.out.as_str()), (Some(0), "I see.\n"), "{run:?}");
+    assert!(run.err.contains("1 of this session's calls were running"), "{run:?}");
+    let roles: Vec<_> = world.last_request().into_iter().map(|(role, _)| role).collect();
+    assert_eq!(roles, ["user", "assistant", "tool", "user"]);
+    assert!(world.last_request()[2].1.contains("interrupted"), "{:?}", world.last_request());
+}
+
+#[tokio::test]
+async fn wherever_a_session_is_killed_the_next_request_is_legal() {
+    for wait_ms in [0, 15, 30, 60, 120, 250, 500, 900] {
+        let pause = Duration::from_millis(40);
+        let write = json!({"path": "a", "content": "1"}).to_string();
+        let replies = [
+            calls("fs_ls", r#"{"path":"."}"#),
+            calls("fs_write", &write),
+            calls("bash", r#"{"command":"sleep 0.2; echo 2 > a"}"#),
+            says("done"),
+        ];
+        let script = std::sync::atomic::AtomicUsize::new(0);
+        let server = gnoma_testkit::Server::start(move |_: &gnoma_testkit::Request| {
+            let at = script.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
+            replies.get(at).cloned().unwrap_or_else(|| says("later")).after(pause)
+        });
+        let world = World::with(server.unwrap());
+        let mut child = world.command(&["--permission", "bypass", "work"]).spawn().unwrap();
+        sleep(Duration::from_millis(wait_ms)).await;
+        child.start_kill().ok();
+        finish(child).await;
+        let run = world.run(&["--permission", "bypass", "--continue", "go on"]).await;
+        if run.code == Some(2) {
+            assert!(run.err.contains("no session of"), "after {wait_ms} ms: {run:?}");
+            continue;
+        }
+        assert_eq!(run.code, Some(0), "after {wait_ms} ms: {run:?}");
+        for request in world.server.requests() {
+            assert_legal(&request.json()["messages"]);
+        }
+        let repair = world.run(&["sessions", "repair"]).await;
+        assert!(repair.out.starts_with("the database is sound"), "{repair:?}");
+    }
+}
+
+/// Every call is answered right after, in order, and nothing else is.
+fn assert_legal(messages: &serde_json::Value) {
+    let mut open: Vec<String> = Vec::new();
+    for message in messages.as_array().unwrap() {
+        if message["role"] == "tool" {
+            let answered = message["tool_call_id"].as_str().unwrap();
+            assert!(!open.is_empty() && open.remove(0) == answered, "{messages}");
+            continue;
+        }
+        assert!(open.is_empty(), "{messages}");
+        let calls = message["tool_calls"].as_array().into_iter().flatten();
+        open.extend(calls.map(|call| call["id"].as_str().unwrap().to_owned()));
+    }
+    assert!(open.is_empty(), "{messages}");
+}
+
+#[tokio::test]
+async fn incognito_leaves_no_file_and_no_folder() {
+    let write = json!({"path": "a", "content": "1"}).to_string();
+    let world = World::new([calls("fs_write", &write), says("done")]);
+    let before = files_below(world.home.path());
+    let run = world.run(&["--incognito", "--permission", "accept_edits", "write"]).await;
+    assert_eq!((run.code, run.out.as_str()), (Some(0), "done\n"), "{run:?}");
+    assert_eq!(world.read("a"), "1");
+    assert_eq!(files_below(world.home.path()), before);
+    let run = world.run(&["--incognito", "--continue", "go on"]).await;
+    assert_eq!(run.code, Some(2), "{run:?}");
+}
+
+#[tokio::test]
+async fn sessions_are_not_kept_when_the_settings_say_so() {
+    let world = World::new([says("done")]);
+    world.configure("[session]\nkeep = false\n");
+    let run = world.run(&["hi"]).await;
+    assert_eq!((run.code, run.err.as_str()), (Some(0), ""), "{run:?}");
+    assert!(!world.kept().join("sessions").exists());
+}
+
+#[tokio::test]
+async fn what_is_kept_can_be_read_by_nobody_else() {
+    let write = json!({"path": "a", "content": "1"}).to_string();
+    let world = World::new([calls("fs_write", &write), says("done")]);
+    world.run(&["--permission", "accept_edits", "write"]).await;
+    let files = files_below(&world.kept());
+    assert!(files.len() > 3, "{files:?}");
+    for file in files {
+        let mode = fs::symlink_metadata(&file).unwrap().permissions().mode();
+        assert_eq!(mode & 0o077, 0, "{}: {mode:o}", file.display());
+    }
+}
+
+#[tokio::test]
+async fn a_place_that_cannot_be_written_to_stops_no_turn() {
+    let write = json!({"path": "a", "content": "1"}).to_string();
+    let world = World::new([calls("fs_write", &write), says("done")]);
+    let state = world.home.path().join("state");
+    fs::write(&state, "a file, not a folder").unwrap();
+    let mut command = world.command(&["--permission", "accept_edits", "write"]);
+    let child = command.env("XDG_STATE_HOME", &state).spawn().unwrap();
+    let run = finish(child).await;
+    assert_eq!((run.code, run.out.as_str()), (Some(0), "done\n"), "{run:?}");
+    assert_eq!(world.read("a"), "1");
+    assert!(run.err.contains("warning"), "the person is told: {run:?}");
+    assert_eq!(fs::read_to_string(&state).unwrap(), "a file, not a folder");
+}
+
+#[tokio::test]
+async fn a_read_only_home_stops_no_turn() {
+    if rustix::process::getuid().is_root() {
+        return println!("not run: for the superuser no folder is read-only");
+    }
+    let world = World::new([says("done")]);
+    let locked = fs::Permissions::from_mode(0o555);
+    fs::set_permissions(world.home.path(), locked).unwrap();
+    let run = world.run(&["hi"]).await;
+    fs::set_permissions(world.home.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    assert_eq!((run.code, run.out.as_str()), (Some(0), "done\n"), "{run:?}");
+    assert!(run.err.contains("sessions cannot be saved here"), "{run:?}");
+}
+
+/// The program with a disk of so many kilobytes for its state, in a mount namespace of its own.
+fn on_small_disk(world: &World, kilobytes: u32, args: &[&str]) -> Command {
+    let state = world.home.path().join("state");
+    fs::create_dir_all(&state).unwrap();
+    let script = format!("mount -t tmpfs -o size={kilobytes}k none \"$0\" && exec \"$@\"");
+    let mut command = Command::new("unshare");
+    command
+        .args(["--map-root-user", "--mount", "sh", "-c", &script])
+        .arg(&state)
+        .arg(env!("CARGO_BIN_EXE_gnoma"))
+        .args(args)
+        .current_dir(world.project.path())
+        .env_clear()
+        .env("PATH", "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin")
+        .env("HOME", world.home.path())
+        .env("XDG_STATE_HOME", &state)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .kill_on_drop(true);
+    command
+}
+
+#[tokio::test]
+async fn a_full_disk_stops_no_turn() {
+    let write = json!({"path": "a", "content": "1"}).to_string();
+    for kilobytes in [4, 64, 200] {
+        let world = World::new([calls("fs_write", &write), says("done")]);
+        let args = ["--permission", "accept_edits", "write"];
+        let Ok(child) = on_small_disk(&world, kilobytes, &args).spawn() else {
+            return println!("not run: there is no `unshare` here");
+        };
+        let run = finish(child).await;
+        if run.err.contains("unshare:") || run.err.contains("mount:") {
+            return println!("not run: this machine lets nobody mount: {}", run.err);
+        }
+        assert_eq!((run.code, run.out.as_str()), (Some(0), "done\n"), "{kilobytes} kB: {run:?}");
+        assert_eq!(world.read("a"), "1");
+        assert!(run.err.contains("warning"), "{kilobytes} kB: the person is told: {run:?}");
+    }
+}
+
+#[tokio::test]
+async fn the_second_process_on_a_session_is_told_who_has_it_and_can_fork() {
+    let world =
+        World::new([says("one"), says("slow").after(Duration::from_secs(6)), says("in the copy")]);
+    world.run(&["first"]).await;
+    let id = world.sessions().await.remove(0);
+    let first = world.command(&["--continue", "second"]).spawn().unwrap();
+    until("the session is open", async || {
+        world.json(&["sessions", "list", "--json"]).await[0]["held_by"].is_object()
+    })
+    .await;
+    let refused = world.run(&["--continue", "me too"]).await;
+    assert_eq!(refused.code, Some(2), "{refused:?}");
+    assert!(refused.err.contains(&format!("`{id}` is open in process")), "{refused:?}");
+    assert!(refused.err.contains("--fork"), "{refused:?}");
+    let deleted = world.run(&["sessions", "delete", "-y", &id]).await;
+    assert_eq!(deleted.code, Some(1), "{deleted:?}");
+    let rewound = world.run(&["rewind"]).await;
+    assert_eq!(rewound.code, Some(1), "{rewound:?}");
+    let forked = world.run(&["--resume", &id, "--fork", "me too"]).await;
+    assert_eq!((forked.code, forked.out.as_str()), (Some(0), "in the copy\n"), "{forked:?}");
+    let run = finish(first).await;
+    assert_eq!((run.code, run.out.as_str()), (Some(0), "slow\n"), "{run:?}");
+    assert_eq!(world.sessions().await.len(), 2);
+}
+
+#[tokio::test]
+async fn only_so_many_sessions_are_kept() {
+    let world = World::new(["one", "two", "three"].map(says));
+    world.configure("[session]\nmax_keep = 2\n");
+    for words in ["first", "second", "third"] {
+        world.run(&[words]).await;
+    }
+    assert_eq!(world.sessions().await.len(), 2);
+    let list = world.run(&["sessions", "list"]).await;
+    assert!(!list.out.contains("first"), "{list:?}");
+}
+
+#[tokio::test]
+async fn a_configured_folder_in_the_project_is_no_part_of_its_checkpoints() {
+    let write = json!({"path": "a", "content": "1"}).to_string();
+    let world = World::new([calls("fs_write", &write), says("done"), says("more")]);
+    world.configure("[session]\nfolder = \".kept\"\n");
+    world.run(&["--permission", "accept_edits", "write"]).await;
+    assert!(world.project.path().join(".kept/sessions").is_dir());
+    assert!(!world.kept().exists());
+    let changes = world.run(&["changes"]).await;
+    assert_eq!(changes.out, "A a\n", "{changes:?}");
+    let run = world.run(&["rewind", "--files"]).await;
+    assert_eq!(run.code, Some(0), "{run:?}");
+    assert!(!exists(world.project.path(), "a"));
+    world.run(&["-c", "go on"]).await;
+    assert_eq!(world.last_request()[0].1, "write", "the store itself was not taken back");
+}
+
+#[tokio::test]
+async fn in_a_home_the_conversation_is_kept_and_files_are_not() {
+    let world = World::new([says("hello")]);
+    let mut command = world.command(&["hi"]);
+    let run = finish(command.current_dir(world.home.path()).spawn().unwrap()).await;
+    assert_eq!((run.code, run.err.as_str()), (Some(0), ""), "{run:?}");
+    let home = world.home.path().to_str().unwrap();
+    let list = world.run(&["--cwd", home, "sessions", "list"]).await;
+    assert!(list.out.contains("hi"), "{list:?}");
+    let changes = world.run(&["--cwd", home, "changes"]).await;
+    assert!(changes.code == Some(2) && changes.err.contains("no files are kept"), "{changes:?}");
+    let doctor = world.run(&["--cwd", home, "doctor"]).await;
+    assert!(doctor.out.contains("holds a whole home"), "{doctor:?}");
+}
+
+#[tokio::test]
+async fn a_large_result_is_put_away_and_read_back_also_in_a_later_run() {
+    let loud = calls("bash", r#"{"command":"seq 1000 4999"}"#);
+    let look = json!({"id": "r1", "pattern": "^3000$"}).to_string();
+    let world = World::new([loud, says("put away"), calls("read_result", &look), says("found")]);
+    let run = world.run(&["--permission", "bypass", "be loud"]).await;
+    assert_eq!(run.code, Some(0), "{run:?}");
+    let result = world.last_request()[2].1.clone();
+    assert!(result.contains("read_result") && result.contains("r1"), "{result}");
+    assert!(!result.contains("3000"), "{result}");
+    let run = world.run(&["--continue", "where is 3000?"]).await;
+    assert_eq!((run.code, run.out.as_str()), (Some(0), "found\n"), "{run:?}");
+    let found = world.last_request().pop().unwrap().1;
+    assert!(found.contains("3000"), "{found}");
+}
+
+#[tokio::test]
+async fn many_processes_in_one_project_lose_nothing_and_say_nothing() {
+    const PROCESSES: usize = 8;
+    let world = World::new((0..PROCESSES).map(|_| says("done")));
+    let start = |number: usize| world.command(&[&format!("task {number}")]).spawn().unwrap();
+    let children: Vec<_> = (0..PROCESSES).map(start).collect();
+    for child in children {
+        let run = finish(child).await;
+        assert_eq!((run.code, run.out.as_str(), run.err.as_str()), (Some(0), "done\n", ""));
+    }
+    let sessions = world.json(&["sessions", "list", "--json"]).await;
+    let sessions = sessions.as_array().unwrap();
+    assert_eq!(sessions.len(), PROCESSES);
+    assert!(sessions.iter().all(|facts| facts["messages"] == 2), "{sessions:?}");
+}

@@ -1,0 +1,199 @@
+//! Files and conversation that are taken back and brought again.
+
+use serde_json::json;
+
+use crate::support::{World, calls, exists, says};
+
+fn writes(path: &str, content: &str) -> gnoma_testkit::Reply {
+    calls("fs_write", &json!({"path": path, "content": content}).to_string())
+}
+
+const FREE: [&str; 2] = ["--permission", "accept_edits"];
+
+/// A world in which a turn has written `made.txt` and changed `a.txt`.
+async fn written() -> World {
+    let edit = json!({"path": "a.txt", "old_string": "one", "new_string": "two"});
+    let world = World::new([
+        calls("fs_read", r#"{"path":"a.txt"}"#),
+        calls("fs_edit", &edit.to_string()),
+        writes("made.txt", "made\n"),
+        says("done"),
+        says("again"),
+        says("and again"),
+    ]);
+    world.write("a.txt", "one\n");
+    let run = world.run(&[&FREE[..], &["change it"]].concat()).await;
+    assert_eq!(run.code, Some(0), "{run:?}");
+    assert_eq!(
+        (world.read("a.txt").as_str(), world.read("made.txt").as_str()),
+        ("two\n", "made\n")
+    );
+    world
+}
+
+#[tokio::test]
+async fn what_a_turn_did_is_shown_taken_back_and_brought_again() {
+    let world = written().await;
+    let changes = world.run(&["changes"]).await;
+    assert_eq!(
+        (changes.code, changes.out.as_str()),
+        (Some(0), "M a.txt\nA made.txt\n"),
+        "{changes:?}"
+    );
+    let diff = world.run(&["changes", "--diff"]).await;
+    assert!(diff.out.contains("-one\n+two\n") && diff.out.contains("+made\n"), "{diff:?}");
+    let list = world.run(&["changes", "--list"]).await;
+    assert!(list.out.starts_with("checkpoint"), "{list:?}");
+
+    let dry = world.run(&["rewind", "--dry-run"]).await;
+    assert!(dry.out.contains("replace a.txt") && dry.out.contains("remove  made.txt"), "{dry:?}");
+    assert_eq!(world.read("a.txt"), "two\n");
+
+    let run = world.run(&["rewind"]).await;
+    assert_eq!(run.code, Some(0), "{run:?}");
+    assert!(run.out.contains("back before “change it”"), "{run:?}");
+    assert!(!run.out.contains("had been changed since"), "nothing was the person's: {run:?}");
+    assert_eq!(world.read("a.txt"), "one\n");
+    assert!(!exists(world.project.path(), "made.txt"));
+    world.run(&["-c", "something else"]).await;
+    let said: Vec<_> = world.last_request().into_iter().map(|(_, text)| text).collect();
+    assert_eq!(said, ["something else"], "the conversation went back, too");
+}
+
+#[tokio::test]
+async fn redo_brings_back_files_and_conversation() {
+    let world = written().await;
+    world.run(&["rewind", "1"]).await;
+    let run = world.run(&["redo"]).await;
+    assert_eq!(run.code, Some(0), "{run:?}");
+    assert_eq!(
+        (world.read("a.txt").as_str(), world.read("made.txt").as_str()),
+        ("two\n", "made\n")
+    );
+    world.run(&["-c", "go on"]).await;
+    assert_eq!(world.last_request()[0].1, "change it");
+    let run = world.run(&["redo"]).await;
+    assert_eq!(run.code, Some(2), "{run:?}");
+    assert!(run.err.contains("nothing to bring back"), "{run:?}");
+}
+
+#[tokio::test]
+async fn files_and_conversation_go_back_alone_when_asked() {
+    let world = written().await;
+    let run = world.run(&["rewind", "--conversation"]).await;
+    assert_eq!(run.code, Some(0), "{run:?}");
+    assert_eq!(world.read("a.txt"), "two\n");
+    world.run(&["-c", "anew"]).await;
+    assert_eq!(world.last_request().len(), 1);
+
+    let world = written().await;
+    world.run(&["rewind", "--files"]).await;
+    assert_eq!(world.read("a.txt"), "one\n");
+    world.run(&["redo"]).await;
+    assert_eq!(world.read("a.txt"), "two\n");
+    world.run(&["rewind", "--files"]).await;
+    world.run(&["-c", "go on"]).await;
+    assert_eq!(world.last_request()[0].1, "change it");
+}
+
+#[tokio::test]
+async fn what_the_person_changed_since_is_said_and_kept() {
+    let world = written().await;
+    world.write("a.txt", "mine\n");
+    world.write("own.txt", "own\n");
+    let dry = world.run(&["rewind", "--dry-run"]).await;
+    assert!(dry.out.contains("replace a.txt  (changed since the last turn)"), "{dry:?}");
+    let run = world.run(&["rewind"]).await;
+    assert_eq!(run.code, Some(0), "{run:?}");
+    assert_eq!(world.read("a.txt"), "one\n");
+    assert!(run.out.contains("had been changed since") && run.out.contains("  a.txt\n"), "{run:?}");
+    world.run(&["redo"]).await;
+    assert_eq!(world.read("a.txt"), "mine\n");
+    assert_eq!(world.read("own.txt"), "own\n");
+}
+
+#[tokio::test]
+async fn several_turns_go_back_to_any_of_them() {
+    let turn = |name: &str, text: &str| [writes(name, text), says("done")];
+    let replies = [turn("a", "1"), turn("b", "2"), turn("c", "3")].into_iter().flatten();
+    let world = World::new(replies);
+    for (flag, words) in [("-p", "first"), ("-c", "second"), ("-c", "third")] {
+        let run = world.run(&[&FREE[..], &[flag, words]].concat()).await;
+        assert_eq!(run.code, Some(0), "{run:?}");
+    }
+    let there = || ["a", "b", "c"].map(|name| exists(world.project.path(), name));
+    let too_far = world.run(&["rewind", "4"]).await;
+    assert!(too_far.code == Some(2) && too_far.err.contains("the session has 3"), "{too_far:?}");
+    world.run(&["rewind", "2"]).await;
+    assert_eq!(there(), [true, false, false]);
+    world.run(&["rewind"]).await;
+    assert_eq!(there(), [false, false, false]);
+    world.run(&["redo"]).await;
+    assert_eq!(there(), [true, false, false]);
+    world.run(&["redo"]).await;
+    assert_eq!(there(), [true, true, true]);
+    assert_eq!(world.sessions().await.len(), 1);
+}
+
+#[tokio::test]
+async fn a_command_is_taken_back_too() {
+    let remove = json!({"command": "rm -r folder; echo new > a.txt; ln -s a.txt link"});
+    let world = World::new([calls("bash", &remove.to_string()), says("done")]);
+    world.write("a.txt", "old\n");
+    std::fs::create_dir(world.project.path().join("folder")).unwrap();
+    world.write("folder/inside", "deep\n");
+    let run = world.run(&["--permission", "bypass", "tidy up"]).await;
+    assert_eq!(run.code, Some(0), "{run:?}");
+    assert!(!exists(world.project.path(), "folder"), "{run:?}");
+    let run = world.run(&["rewind"]).await;
+    assert_eq!(run.code, Some(0), "{run:?}");
+    assert_eq!(
+        (world.read("a.txt").as_str(), world.read("folder/inside").as_str()),
+        ("old\n", "deep\n")
+    );
+    assert!(!exists(world.project.path(), "link"));
+}
+
+#[tokio::test]
+async fn without_checkpoints_only_the_conversation_goes_back() {
+    let world = World::new([writes("a", "1"), says("done")]);
+    world.configure("[checkpoints]\nenabled = false\n");
+    world.run(&[&FREE[..], &["write"]].concat()).await;
+    let changes = world.run(&["changes"]).await;
+    assert!(changes.code == Some(0) && changes.err.contains("changed no files"), "{changes:?}");
+    let run = world.run(&["rewind"]).await;
+    assert_eq!(run.code, Some(0), "{run:?}");
+    assert_eq!(world.read("a"), "1");
+}
+
+#[tokio::test]
+async fn a_checkpoint_in_the_middle_of_a_turn_can_be_gone_back_to() {
+    let world = World::new([writes("a", "1"), writes("b", "2"), says("done"), says("later")]);
+    world.run(&[&FREE[..], &["write both"]].concat()).await;
+    let list = world.run(&["changes", "--list"]).await;
+    let line = list.out.lines().find(|line| line.contains("fs.write b")).unwrap();
+    let id = line.split(' ').next().unwrap();
+    let run = world.run(&["rewind", &id[..15]]).await;
+    assert_eq!(run.code, Some(0), "{run:?}");
+    let there = ["a", "b"].map(|name| exists(world.project.path(), name));
+    assert_eq!(there, [true, false]);
+    world.run(&["-c", "now what?"]).await;
+    let roles: Vec<_> = world.last_request().into_iter().map(|(role, _)| role).collect();
+    assert_eq!(roles, ["user", "assistant", "tool", "user"]);
+    let unknown = world.run(&["rewind", "ffffffffff"]).await;
+    assert!(unknown.err.contains("no checkpoint `ffffffffff`"), "{unknown:?}");
+}
+
+#[tokio::test]
+async fn files_come_back_also_where_sessions_are_not_kept() {
+    let world = World::new([writes("a", "1"), says("done")]);
+    world.configure("[session]\nkeep = false\n");
+    world.run(&[&FREE[..], &["write"]].concat()).await;
+    assert_eq!(world.run(&["changes"]).await.out, "A a\n");
+    let run = world.run(&["rewind"]).await;
+    assert_eq!(run.code, Some(0), "{run:?}");
+    assert!(!exists(world.project.path(), "a"));
+    let run = world.run(&["redo"]).await;
+    assert_eq!(run.code, Some(0), "{run:?}");
+    assert_eq!(world.read("a"), "1");
+}

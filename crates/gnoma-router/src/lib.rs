@@ -1,1 +1,36 @@
-//! Picks the arm for a call and learns from the outcome. Pure: time, randomness and outcomes are inputs.
+//! Picks the arm for a task and learns from the outcome. Pure: time, randomness and outcomes are inputs.
+//!
+//! [`Router::choose`] weighs what each arm is likely to achieve and to cost, given what was already tried on this
+//! task, looks ahead over the attempts that are left, and runs an arm, several at once, or accepts an attempt.
+//! [`Router::learn`] takes in what turned out. Who runs the arms, keeps the state and counts the limits is
+//! elsewhere.
+
+pub mod arm;
+mod beliefs;
+mod drift;
+mod effects;
+mod evidence;
+mod explain;
+mod learning;
+mod plan;
+mod probit;
+pub mod replay;
+mod router;
+mod scarcity;
+mod start;
+pub mod state;
+pub mod task;
+mod trial;
+mod tuning;
+mod verifier;
+
+pub use arm::{Arm, ArmId, Capabilities, Facts, Offer, PoolId, Prior};
+pub use beliefs::{MOST_ARMS, MOST_KINDS};
+pub use drift::Watch;
+pub use effects::Belief;
+pub use router::{Candidate, Choice, Decision, Exclusion, Router, Standing};
+pub use scarcity::Budget;
+pub use state::{State, StateError};
+pub use task::{Attempt, Kind, Need, Outcome, Situation, Tried, Unmet};
+pub use tuning::{Doubt, Tuning};
+pub use verifier::Verifier;

@@ -184,6 +184,12 @@ pub(crate) enum Sub {
     Redo(WhichSession),
     /// Show what happened to the files since a checkpoint.
     Changes(ChangesArgs),
+    /// Measure the router that will choose between models.
+    Router {
+        /// How.
+        #[command(subcommand)]
+        what: RouterSub,
+    },
     /// Say what holds on this machine: walls around commands, folders, programs.
     Doctor,
     /// Print a completion script.
@@ -191,6 +197,13 @@ pub(crate) enum Sub {
         /// The shell it is for.
         shell: Shell,
     },
+}
+
+/// Ways to measure the router.
+#[derive(Clone, Debug, Subcommand)]
+pub(crate) enum RouterSub {
+    /// Answer recorded tasks on standard input, one JSON line each (`router-replay/1`).
+    Replay,
 }
 
 /// Parts of the guard.

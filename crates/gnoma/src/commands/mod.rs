@@ -10,6 +10,7 @@ mod guard;
 mod providers;
 mod redo;
 mod rewind;
+mod router;
 mod sessions;
 mod trust;
 mod unkept;
@@ -50,6 +51,7 @@ pub(crate) async fn run(args: Args, around: &Surroundings) -> Result<Exit> {
         Some(Sub::Rewind(how)) => rewind::run(&how, &turn, around).await,
         Some(Sub::Redo(which)) => redo::run(&which, &turn, around).await,
         Some(Sub::Changes(what)) => changes::run(&what, &turn, around).await,
+        Some(Sub::Router { what }) => router::run(&what),
         Some(Sub::Doctor) => doctor::run(&turn, around),
         Some(Sub::Completions { shell }) => {
             let mut script = Vec::new();

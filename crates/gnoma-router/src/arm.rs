@@ -1,0 +1,84 @@
+//! What can be chosen: arms, what they can do, and what was known about them beforehand. Plain data; where the
+//! facts come from (configuration, catalogue, discovery) is not told here.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use gnoma_core::ModelRef;
+use serde::{Deserialize, Serialize};
+
+use crate::task::Kind;
+
+/// One model of one provider.
+pub type ArmId = ModelRef;
+
+/// A limit's name, such as `anthropic`.
+pub type PoolId = Arc<str>;
+
+/// Published facts that say something about a model nobody has tried here. All may be missing.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Facts {
+    /// Dollars per million tokens written.
+    pub output_price: Option<f64>,
+    /// Day of release, in days since 1970-01-01.
+    pub released: Option<i32>,
+    /// Whether the weights are open.
+    pub open_weights: Option<bool>,
+}
+
+/// What others measured: the start of learning, not the end.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Prior {
+    /// Share of tasks solved.
+    pub quality: f64,
+    /// Mean dollars per task.
+    pub cost: f64,
+    /// Tasks behind the two.
+    pub tasks: f64,
+}
+
+/// An arm as it is made known to the router.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Arm {
+    /// Its name.
+    pub id: ArmId,
+    /// Published facts.
+    pub facts: Facts,
+    /// Results by kind.
+    pub priors: BTreeMap<Kind, Prior>,
+    /// Results over all kinds.
+    pub overall: Option<Prior>,
+}
+
+/// What an arm can do. Hard: a task that needs more never goes there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Capabilities {
+    /// Calls tools.
+    pub tools: bool,
+    /// Sees pictures.
+    pub vision: bool,
+    /// Thinks before it answers.
+    pub thinking: bool,
+    /// Answers in a given JSON schema.
+    pub structured_output: bool,
+    /// Window in tokens; `None` where nobody tells.
+    pub context_window: Option<u64>,
+    /// Runs on this machine: nothing leaves it.
+    pub local: bool,
+}
+
+/// An arm that could be used now, and on which terms.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Offer {
+    /// Which.
+    pub arm: ArmId,
+    /// What it can do.
+    pub capabilities: Capabilities,
+    /// Limits it draws on.
+    pub pools: Vec<PoolId>,
+    /// Micro-dollars this task would save here and not elsewhere: a warm prompt cache.
+    pub saved_micro_usd: u64,
+    /// Expected seconds to an answer; `None` where nothing was measured.
+    pub seconds: Option<f64>,
+    /// Why it may not be used, although it is configured: out of budget, resting after an error, forbidden by a rule.
+    pub barred: Option<Arc<str>>,
+}

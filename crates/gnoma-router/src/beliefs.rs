@@ -1,0 +1,266 @@
+//! Who is known and what is believed of them: the registry of arms and kinds, and the estimates of a pair.
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    mem,
+};
+
+use crate::{
+    arm::{Arm, ArmId, Facts},
+    drift::Watch,
+    effects::{Belief, Effects},
+    start::{self, Start},
+    state::SavedArm,
+    task::Kind,
+    tuning::Tuning,
+    verifier::Verifier,
+};
+
+/// Arms known at most; of those beyond, nothing is learnt.
+pub const MOST_ARMS: usize = 512;
+/// Kinds told apart at most; of those beyond, outcomes teach about the arm only.
+pub const MOST_KINDS: usize = 64;
+
+/// An arm the router knows.
+#[derive(Clone, Debug)]
+pub(crate) struct Known {
+    pub(crate) arm: Arm,
+    pub(crate) watch: Watch,
+    /// Tasks seen, by kind.
+    pub(crate) tasks: Vec<u32>,
+    general: Start,
+    starts: Vec<Start>,
+}
+
+/// What is believed of a pair now.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Estimate {
+    /// Probit of the chance to get a task of middling difficulty right.
+    pub(crate) ability: Belief,
+    /// The part of its variance that says nothing about other arms.
+    pub(crate) own_variance: f64,
+    /// Mean dollars per task.
+    pub(crate) cost: f64,
+}
+
+/// Everything learnt, and what it started from.
+#[derive(Clone, Debug)]
+pub(crate) struct Beliefs {
+    pub(crate) tuning: Tuning,
+    pub(crate) arms: Vec<Known>,
+    pub(crate) kinds: Vec<Kind>,
+    pub(crate) ability: Effects,
+    pub(crate) cost: Effects,
+    pub(crate) verifier: Verifier,
+    /// Learnt of arms that nobody has made known yet.
+    pub(crate) waiting: Vec<SavedArm>,
+    arm_index: HashMap<ArmId, usize>,
+    kind_index: HashMap<Kind, usize>,
+}
+
+impl Beliefs {
+    pub(crate) fn new(tuning: Tuning) -> Self {
+        Self {
+            verifier: Verifier::new(&tuning),
+            tuning,
+            arms: Vec::new(),
+            kinds: Vec::new(),
+            ability: Effects::default(),
+            cost: Effects::default(),
+            waiting: Vec::new(),
+            arm_index: HashMap::new(),
+            kind_index: HashMap::new(),
+        }
+    }
+
+    pub(crate) fn arm(&self, id: &ArmId) -> Option<usize> {
+        self.arm_index.get(id).copied()
+    }
+
+    pub(crate) fn kind(&self, kind: &Kind) -> Option<usize> {
+        self.kind_index.get(kind).copied()
+    }
+
+    /// Makes arms known, or their facts and priors anew; what was learnt stays.
+    pub(crate) fn admit(&mut self, arms: Vec<Arm>) {
+        let mut restored = Vec::new();
+        for arm in arms {
+            for kind in arm.priors.keys() {
+                self.add_kind(kind);
+            }
+            if let Some(index) = self.arm(&arm.id) {
+                if let Some(known) = self.arms.get_mut(index) {
+                    known.arm = arm;
+                }
+            } else if self.arms.len() < MOST_ARMS {
+                if let Some(place) = self.waiting.iter().position(|saved| saved.arm == arm.id) {
+                    restored.push((self.arms.len(), self.waiting.swap_remove(place)));
+                }
+                self.add_arm(arm);
+            }
+        }
+        self.refresh();
+        for (index, saved) in restored {
+            self.put_back(index, &saved);
+        }
+    }
+
+    fn add_arm(&mut self, arm: Arm) {
+        self.arm_index.insert(arm.id.clone(), self.arms.len());
+        self.arms.push(Known {
+            arm,
+            watch: Watch::default(),
+            tasks: Vec::new(),
+            general: Start::default(),
+            starts: Vec::new(),
+        });
+    }
+
+    pub(crate) fn add_kind(&mut self, kind: &Kind) -> Option<usize> {
+        if let Some(index) = self.kind(kind) {
+            return Some(index);
+        }
+        if self.kinds.len() >= MOST_KINDS {
+            return None;
+        }
+        self.kind_index.insert(kind.clone(), self.kinds.len());
+        self.kinds.push(kind.clone());
+        Some(self.kinds.len() - 1)
+    }
+
+    /// The indices of a pair an outcome is about, made known if need be.
+    pub(crate) fn indices(&mut self, arm: &ArmId, kind: &Kind) -> (Option<usize>, Option<usize>) {
+        let known = (self.arm(arm), self.kind(kind));
+        if known.0.is_some() && known.1.is_some() {
+            return known;
+        }
+        let kind = self.add_kind(kind);
+        if known.0.is_none() {
+            self.admit(vec![Arm {
+                id: arm.clone(),
+                facts: Facts::default(),
+                priors: BTreeMap::new(),
+                overall: None,
+            }]);
+        } else {
+            self.refresh();
+        }
+        (self.arm(arm), kind)
+    }
+
+    fn newest(&self) -> Option<i32> {
+        self.arms.iter().filter_map(|known| known.arm.facts.released).max()
+    }
+
+    /// Recomputes where every pair starts, and adds beliefs for what is new.
+    pub(crate) fn refresh(&mut self) {
+        let (newest, tuning) = (self.newest(), self.tuning);
+        for known in &mut self.arms {
+            known.general = start::general(&known.arm, newest, &tuning);
+        }
+        let kinds: Vec<(Start, bool)> = self
+            .kinds
+            .iter()
+            .map(|kind| {
+                let arms = self.arms.iter().map(|known| (&known.arm, known.general));
+                start::of_kind(kind, arms)
+            })
+            .collect();
+        for (_, warm) in kinds.iter().skip(self.ability.kinds.len()) {
+            let doubt = if *warm {
+                (tuning.warm, tuning.cost_warm)
+            } else {
+                (tuning.cold, tuning.cost_cold)
+            };
+            self.ability.kinds.push(Belief::centred(doubt.0.kind));
+            self.cost.kinds.push(Belief::centred(doubt.1.kind));
+        }
+        for index in 0..self.arms.len() {
+            self.refresh_arm(index, &kinds);
+        }
+    }
+
+    fn refresh_arm(&mut self, index: usize, kinds: &[(Start, bool)]) {
+        let tuning = self.tuning;
+        let Some(known) = self.arms.get_mut(index) else {
+            return;
+        };
+        if self.ability.arms.len() == index {
+            let warm = known.arm.overall.is_some() || !known.arm.priors.is_empty();
+            let doubt = if warm {
+                (tuning.warm, tuning.cost_warm)
+            } else {
+                (tuning.cold, tuning.cost_cold)
+            };
+            self.ability.arms.push(Belief::centred(doubt.0.arm));
+            self.cost.arms.push(Belief::centred(doubt.1.arm));
+            self.ability.pairs.push(Vec::new());
+            self.cost.pairs.push(Vec::new());
+        }
+        let (Some(abilities), Some(costs)) =
+            (self.ability.pairs.get_mut(index), self.cost.pairs.get_mut(index))
+        else {
+            return;
+        };
+        known.tasks.resize(kinds.len(), 0);
+        let mut starts = mem::take(&mut known.starts);
+        starts.clear();
+        for (position, (kind, (offset, _))) in self.kinds.iter().zip(kinds).enumerate() {
+            let guess = known.general.plus(*offset);
+            let (start, ability, cost) = start::of_pair(known.arm.priors.get(kind), guess, &tuning);
+            starts.push(start);
+            if abilities.len() == position {
+                abilities.push(ability);
+                costs.push(cost);
+            }
+        }
+        known.starts = starts;
+    }
+
+    /// What is believed of a pair. Both may be unknown: then it is what facts-free newcomers start from.
+    pub(crate) fn estimate(&self, arm: Option<usize>, kind: Option<usize>) -> Estimate {
+        let tuning = &self.tuning;
+        let known = arm.and_then(|arm| self.arms.get(arm));
+        let start = match known {
+            None => start::from_facts(&Facts::default(), self.newest(), tuning),
+            Some(known) => {
+                kind.and_then(|kind| known.starts.get(kind)).copied().unwrap_or(known.general)
+            }
+        };
+        let index = arm.unwrap_or(usize::MAX);
+        let own = self.ability.own(index, kind, tuning.cold);
+        let ability = own.plus(self.ability.of_kind(kind, tuning.cold));
+        let cost = self
+            .cost
+            .own(index, kind, tuning.cost_cold)
+            .plus(self.cost.of_kind(kind, tuning.cost_cold));
+        Estimate {
+            ability: Belief { mean: start.ability + ability.mean, variance: ability.variance },
+            own_variance: own.variance,
+            cost: (start.log_cost + cost.mean).exp(),
+        }
+    }
+
+    pub(crate) fn put_back(&mut self, index: usize, saved: &SavedArm) {
+        let set = |place: Option<&mut Belief>, belief: Belief| {
+            if let Some(place) = place.filter(|_| belief.is_sound()) {
+                *place = belief;
+            }
+        };
+        set(self.ability.arms.get_mut(index), saved.ability);
+        set(self.cost.arms.get_mut(index), saved.cost);
+        for (kind, pair) in &saved.kinds {
+            let Some(kind) = self.kind(kind) else { continue };
+            set(self.ability.pairs.get_mut(index).and_then(|row| row.get_mut(kind)), pair.ability);
+            set(self.cost.pairs.get_mut(index).and_then(|row| row.get_mut(kind)), pair.cost);
+            if let Some(tasks) =
+                self.arms.get_mut(index).and_then(|known| known.tasks.get_mut(kind))
+            {
+                *tasks = pair.tasks;
+            }
+        }
+        if let Some(known) = self.arms.get_mut(index) {
+            known.watch = saved.watch;
+        }
+    }
+}

@@ -1,0 +1,56 @@
+//! A choice in words: the candidates, each one's numbers, what excluded the others, and the seed.
+
+use std::fmt::Write;
+
+use crate::{
+    arm::Offer,
+    router::{Choice, Decision},
+};
+
+impl Choice {
+    /// Lines for people. `offers` and `seed` are those the choice was made with.
+    #[must_use]
+    pub fn explain(&self, offers: &[Offer], seed: u64) -> Vec<String> {
+        let name = |offer: usize| {
+            offers.get(offer).map_or_else(|| "?".to_owned(), |offer| offer.arm.to_string())
+        };
+        let mut lines = vec![match &self.decision {
+            Decision::Run(arms) => {
+                let names: Vec<String> = arms.iter().map(ToString::to_string).collect();
+                format!("run {} (seed {seed})", names.join(" and "))
+            }
+            Decision::Accept(attempt) => format!("deliver attempt {} (seed {seed})", attempt + 1),
+            Decision::Impossible => "no arm may do this task".to_owned(),
+        }];
+        if let Some(value) = self.accept_value {
+            lines.push(format!("delivering now is worth ${value:.2}"));
+        }
+        let mut ranked: Vec<_> = self.candidates.iter().collect();
+        ranked.sort_by(|a, b| b.value.unwrap_or(f64::MIN).total_cmp(&a.value.unwrap_or(f64::MIN)));
+        for candidate in ranked {
+            let mut line = format!(
+                "{}: right {:.0} %, ${:.3}",
+                name(candidate.offer),
+                candidate.quality * 100.0,
+                candidate.cost
+            );
+            // Writing to a string cannot fail.
+            if candidate.scarcity > 1.0 {
+                let _written =
+                    write!(line, " (scarce: each dollar counts {:.2})", candidate.scarcity);
+            }
+            let _written = match candidate.value {
+                Some(value) => write!(line, ", worth ${value:.2}"),
+                None => write!(line, ", not among the best"),
+            };
+            if candidate.knowledge > 0.005 {
+                let _written = write!(line, ", knowing it better ${:.2}", candidate.knowledge);
+            }
+            lines.push(line);
+        }
+        for (offer, why) in &self.excluded {
+            lines.push(format!("{}: {}", name(*offer), why.words()));
+        }
+        lines
+    }
+}

@@ -1,0 +1,142 @@
+//! Learning from a task that is over.
+//!
+//! Every attempt teaches: one whose truth is known by that truth, one with a verdict by what the verdict is worth,
+//! and all of them through the others, which say how hard the task was (each attempt is judged against the
+//! difficulty that the *other* attempts suggest).
+
+use crate::{
+    beliefs::{Beliefs, Estimate},
+    drift::Change,
+    evidence::{Seen, TaskCost, chances, cost_surprise, dot, normalised, weigh},
+    probit::{GRID, Nodes},
+    start::LEAST_COST,
+    task::Outcome,
+    verifier::Rates,
+};
+
+const MICRO: f64 = 1e6;
+/// An attempt that cost more than this many times what was expected teaches as if it cost this many.
+const MOST_COST_RATIO: f64 = 6.0;
+/// Attempts of one task that are learnt from.
+const MOST_ATTEMPTS: usize = 16;
+
+/// One attempt, and what was believed before it.
+struct Lesson {
+    arm: usize,
+    estimate: Estimate,
+    cost: f64,
+    surprise: Option<f64>,
+    seen: Seen,
+    chances: Nodes,
+    likelihood: Nodes,
+}
+
+impl Beliefs {
+    /// Takes in what turned out.
+    pub(crate) fn learn(&mut self, outcome: &Outcome) {
+        let rates = self.verifier.rates();
+        let (lessons, kind) = self.lessons(outcome, rates);
+        let mut task_cost = TaskCost::default();
+        for lesson in &lessons {
+            task_cost.add(lesson.surprise);
+        }
+        let before = weigh(&GRID.weights, &task_cost.likelihood(&self.tuning));
+        for (index, lesson) in lessons.iter().enumerate() {
+            let others = lessons
+                .iter()
+                .enumerate()
+                .filter(|(other, _)| *other != index)
+                .fold(before, |weights, (_, other)| weigh(&weights, &other.likelihood));
+            self.learn_quality(lesson, kind, rates, &normalised(&others));
+            self.learn_cost(lesson, kind);
+            self.count(lesson.arm, kind);
+        }
+    }
+
+    fn lessons(&mut self, outcome: &Outcome, rates: Rates) -> (Vec<Lesson>, Option<usize>) {
+        let mut kind = None;
+        let mut lessons = Vec::with_capacity(outcome.tried.len().min(MOST_ATTEMPTS));
+        for tried in outcome.tried.iter().take(MOST_ATTEMPTS) {
+            let (arm, of_kind) = self.indices(&tried.attempt.arm, &outcome.kind);
+            kind = of_kind;
+            let Some(arm) = arm else { continue };
+            let estimate = self.estimate(Some(arm), kind);
+            let cost = tried.attempt.cost_micro_usd as f64 / MICRO;
+            let seen = Seen { verdict: tried.attempt.verdict, right: tried.right };
+            let chances = chances(estimate.ability, self.tuning.shared);
+            lessons.push(Lesson {
+                arm,
+                estimate,
+                cost,
+                surprise: cost_surprise(cost, estimate.cost, &self.tuning),
+                seen,
+                chances,
+                likelihood: seen.by_difficulty(&chances, rates),
+            });
+        }
+        (lessons, kind)
+    }
+
+    fn learn_quality(
+        &mut self,
+        lesson: &Lesson,
+        kind: Option<usize>,
+        rates: Rates,
+        weights: &Nodes,
+    ) {
+        let Lesson { arm, estimate, seen, .. } = lesson;
+        if let Some(passed) = seen.verdict {
+            let all = normalised(&weigh(weights, &lesson.likelihood));
+            let right = dot(&all, &seen.right_given(&lesson.chances, rates));
+            self.verifier.absorb(passed, right);
+        }
+        if seen.says_nothing() {
+            return;
+        }
+        let shared = self.tuning.shared;
+        let (slope, curvature) = seen.about_ability(estimate.ability, shared, rates, weights);
+        self.ability.absorb(*arm, kind, slope, curvature);
+        let drop = self.tuning.drift_drop;
+        let odds = seen.odds_of_drop(estimate.ability, shared, rates, weights, drop);
+        let tuning = self.tuning;
+        let change = self.arms.get_mut(*arm).and_then(|known| known.watch.outcome(odds, &tuning));
+        self.shake(*arm, change);
+    }
+
+    /// Costs are taken for gamma distributed, whatever they are: the slope is then right for the mean
+    /// (quasi-likelihood: Wedderburn, 1974), which is what a budget feels.
+    fn learn_cost(&mut self, lesson: &Lesson, kind: Option<usize>) {
+        let tuning = self.tuning;
+        let shape = tuning.cost_shape;
+        let doubt = self
+            .cost
+            .own(lesson.arm, kind, tuning.cost_cold)
+            .plus(self.cost.of_kind(kind, tuning.cost_cold))
+            .variance;
+        let ratio = (lesson.cost / lesson.estimate.cost.max(LEAST_COST)).min(MOST_COST_RATIO);
+        let damp = 1.0 + shape * doubt;
+        self.cost.absorb(lesson.arm, kind, shape * (ratio - 1.0) / damp, shape / damp);
+        let change = lesson.surprise.and_then(|surprise| {
+            let known = self.arms.get_mut(lesson.arm)?;
+            known.watch.cost(surprise, &tuning)
+        });
+        self.shake(lesson.arm, change);
+    }
+
+    /// An arm that changed in one way may have changed in the other: a swapped model does.
+    fn shake(&mut self, arm: usize, change: Option<Change>) {
+        if change.is_some() {
+            let tuning = self.tuning;
+            self.ability.shake(arm, tuning.shaken);
+            self.cost.shake(arm, tuning.cost_shaken);
+        }
+    }
+
+    fn count(&mut self, arm: usize, kind: Option<usize>) {
+        let tasks =
+            self.arms.get_mut(arm).zip(kind).and_then(|(known, kind)| known.tasks.get_mut(kind));
+        if let Some(tasks) = tasks {
+            *tasks = tasks.saturating_add(1);
+        }
+    }
+}

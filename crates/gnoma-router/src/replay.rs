@@ -1,0 +1,277 @@
+//! `router-replay/1`: recorded outcomes put to the very router the engine uses, as JSON lines.
+//!
+//! The evaluator says which tasks come, what each arm would do with them, and what a verifier thinks; the router
+//! answers what to run and what to deliver. This is only the translation: a pure function of state and line. Reading
+//! and writing lines is for the caller. Unknown fields are ignored, as the protocol asks.
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::Arc,
+};
+
+use serde::Serialize;
+
+use crate::{
+    arm::{Arm, ArmId, Capabilities, Facts, Offer, PoolId, Prior},
+    router::{Decision, Router},
+    scarcity::Budget,
+    task::{Attempt, Kind, Need, Outcome, Situation, Tried},
+    tuning::Tuning,
+};
+
+mod wire;
+
+use wire::{Init, Line, ResultLine, TaskLine};
+
+const MICRO: f64 = 1e6;
+/// A line longer than this is refused unread.
+pub const MOST_LINE_BYTES: usize = 1 << 20;
+
+/// Why a line was not answered.
+#[derive(Debug, thiserror::Error)]
+pub enum ReplayError {
+    /// It is not a line of the protocol.
+    #[error("line is not router-replay/1: {0}")]
+    Line(#[from] serde_json::Error),
+    /// It is too long.
+    #[error("line is longer than {MOST_LINE_BYTES} bytes")]
+    TooLong,
+    /// It comes where the protocol has no place for it.
+    #[error("{0} before there is any")]
+    Order(&'static str),
+}
+
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "lowercase")]
+enum Answer<'a> {
+    Ready { name: &'a str, version: &'a str },
+    Route { id: &'a str, arms: Vec<&'a str> },
+    Accept { id: &'a str, attempt: usize },
+}
+
+/// One stream of tasks.
+#[derive(Debug, Default)]
+pub struct Replay {
+    stream: Option<Stream>,
+}
+
+#[derive(Debug)]
+struct Stream {
+    router: Router,
+    seed: u64,
+    value_micro_usd: u64,
+    max_attempts: usize,
+    verified: bool,
+    tasks_per_day: f64,
+    arms: HashMap<String, (ArmId, PoolId)>,
+    caps: BTreeMap<PoolId, f64>,
+    spent_today: BTreeMap<PoolId, f64>,
+    day: u64,
+    task: Option<Task>,
+}
+
+#[derive(Debug)]
+struct Task {
+    id: String,
+    number: u64,
+    situation: Situation,
+}
+
+impl Replay {
+    /// The answer to one line, where it wants one.
+    ///
+    /// # Errors
+    /// The line is not one the protocol has at this place.
+    pub fn answer(&mut self, line: &str) -> Result<Option<String>, ReplayError> {
+        if line.len() > MOST_LINE_BYTES {
+            return Err(ReplayError::TooLong);
+        }
+        match serde_json::from_str(line)? {
+            Line::Init(init) => {
+                self.stream = Some(Stream::new(init));
+                write(&Answer::Ready { name: "gnoma", version: env!("CARGO_PKG_VERSION") })
+            }
+            Line::Task(task) => self.stream()?.task(task),
+            Line::Result(result) => self.stream()?.result(&result),
+            Line::Outcome(outcome) => {
+                self.stream()?.outcome(&outcome);
+                Ok(None)
+            }
+            Line::End => Ok(None),
+        }
+    }
+
+    fn stream(&mut self) -> Result<&mut Stream, ReplayError> {
+        self.stream.as_mut().ok_or(ReplayError::Order("a task"))
+    }
+}
+
+fn write(answer: &Answer<'_>) -> Result<Option<String>, ReplayError> {
+    Ok(Some(serde_json::to_string(answer)?))
+}
+
+impl Stream {
+    fn new(init: Init) -> Self {
+        let mut router = Router::new(Tuning::default());
+        let mut arms = HashMap::new();
+        let mut admitted = Vec::new();
+        for arm in init.arms {
+            let id = ArmId { provider: arm.provider.clone(), model: arm.id.clone() };
+            let pool: PoolId = arm.pool.as_deref().unwrap_or(&arm.provider).into();
+            arms.insert(arm.id.clone(), (id.clone(), pool));
+            admitted.push(admit(arm, id));
+        }
+        router.admit(admitted);
+        Self {
+            router,
+            seed: init.seed,
+            value_micro_usd: micro_usd(init.value_usd),
+            max_attempts: init.max_attempts,
+            verified: init.verifier.is_some(),
+            tasks_per_day: init.tasks_per_day.unwrap_or(1.0).max(1.0),
+            arms,
+            caps: init
+                .pools
+                .into_iter()
+                .map(|pool| (pool.id.into(), pool.cap_usd_per_day))
+                .collect(),
+            spent_today: BTreeMap::new(),
+            day: 0,
+            task: None,
+        }
+    }
+
+    fn task(&mut self, line: TaskLine) -> Result<Option<String>, ReplayError> {
+        if line.day != self.day {
+            self.day = line.day;
+            self.spent_today.clear();
+        }
+        self.task = Some(Task {
+            id: line.id,
+            number: line.t,
+            situation: Situation {
+                need: Need::new(Kind::new(&line.kind), self.value_micro_usd),
+                attempts: Vec::new(),
+                attempts_left: self.max_attempts,
+                verified: self.verified,
+            },
+        });
+        self.decide(&line.available)
+    }
+
+    fn result(&mut self, line: &ResultLine) -> Result<Option<String>, ReplayError> {
+        let task = self.task.as_mut().ok_or(ReplayError::Order("a result"))?;
+        let (arm, pool) =
+            self.arms.get(&line.arm).ok_or(ReplayError::Order("a result of this arm"))?;
+        *self.spent_today.entry(pool.clone()).or_insert(0.0) += line.cost_usd;
+        task.situation.attempts.push(Attempt {
+            arm: arm.clone(),
+            verdict: line.verdict,
+            cost_micro_usd: micro_usd(line.cost_usd),
+        });
+        task.situation.attempts_left = line.attempts_left;
+        if line.last { self.decide(&line.available) } else { Ok(None) }
+    }
+
+    fn decide(&mut self, available: &[String]) -> Result<Option<String>, ReplayError> {
+        let task = self.task.as_ref().ok_or(ReplayError::Order("a task"))?;
+        let done_today = (task.number as f64) % self.tasks_per_day;
+        for (pool, cap) in &self.caps {
+            let spent = self.spent_today.get(pool).copied().unwrap_or(0.0);
+            let budget = Budget {
+                cap: *cap,
+                left: (cap - spent).max(0.0),
+                to_come: 1.0 - done_today / self.tasks_per_day,
+                tasks: self.tasks_per_day,
+            };
+            self.router.budget(pool, budget);
+        }
+        let offers: Vec<Offer> = available
+            .iter()
+            .filter_map(|name| self.arms.get(name))
+            .map(|(arm, pool)| offer(arm.clone(), pool.clone()))
+            .collect();
+        let seed = self.seed.wrapping_mul(1_000_003).wrapping_add(task.number);
+        let choice = self.router.choose(&task.situation, &offers, seed);
+        match choice.decision {
+            Decision::Run(arms) => write(&Answer::Route {
+                id: &task.id,
+                arms: arms.iter().map(|arm| arm.model.as_str()).collect(),
+            }),
+            Decision::Accept(attempt) => {
+                write(&Answer::Accept { id: &task.id, attempt: attempt + 1 })
+            }
+            Decision::Impossible => Err(ReplayError::Order("a choice of an arm")),
+        }
+    }
+
+    fn outcome(&mut self, line: &wire::OutcomeLine) {
+        let Some(task) = self.task.take() else { return };
+        let mut by_pool: BTreeMap<PoolId, f64> = BTreeMap::new();
+        let mut tried = Vec::new();
+        for attempt in &line.attempts {
+            let Some((arm, pool)) = self.arms.get(&attempt.arm) else {
+                continue;
+            };
+            *by_pool.entry(pool.clone()).or_insert(0.0) += attempt.cost_usd;
+            tried.push(Tried {
+                attempt: Attempt {
+                    arm: arm.clone(),
+                    verdict: attempt.verdict,
+                    cost_micro_usd: micro_usd(attempt.cost_usd),
+                },
+                right: attempt.resolved,
+            });
+        }
+        self.router.learn(&Outcome { kind: task.situation.need.kind, tried });
+        self.router.spent(&by_pool);
+    }
+}
+
+/// Everything the protocol's arms can do: it knows no needs.
+fn offer(arm: ArmId, pool: PoolId) -> Offer {
+    Offer {
+        arm,
+        capabilities: Capabilities {
+            tools: true,
+            vision: true,
+            thinking: true,
+            structured_output: true,
+            context_window: None,
+            local: true,
+        },
+        pools: vec![pool],
+        saved_micro_usd: 0,
+        seconds: None,
+        barred: None,
+    }
+}
+
+fn admit(line: wire::ArmLine, id: ArmId) -> Arm {
+    const ALL_KINDS: &str = "*";
+    let mut priors = BTreeMap::new();
+    let mut overall = None;
+    for (kind, told) in line.prior.unwrap_or_default() {
+        let prior = Prior { quality: told.q, cost: told.cost_usd, tasks: told.n };
+        if kind == ALL_KINDS {
+            overall = Some(prior);
+        } else {
+            priors.insert(Kind(Arc::from(kind)), prior);
+        }
+    }
+    Arm {
+        id,
+        facts: Facts {
+            output_price: line.output_price,
+            released: line.release_date.as_deref().and_then(wire::days),
+            open_weights: line.openness.map(|openness| !openness.contains("closed")),
+        },
+        priors,
+        overall,
+    }
+}
+
+/// Negative and senseless amounts are nothing.
+fn micro_usd(usd: f64) -> u64 {
+    (usd.max(0.0) * MICRO).round() as u64
+}

@@ -1,0 +1,121 @@
+//! The lines of the protocol as they are read.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+
+#[derive(Deserialize)]
+#[serde(tag = "type", rename_all = "lowercase")]
+pub(super) enum Line {
+    Init(Init),
+    Task(TaskLine),
+    Result(ResultLine),
+    Outcome(OutcomeLine),
+    End,
+}
+
+#[derive(Deserialize)]
+pub(super) struct Init {
+    #[serde(default)]
+    pub(super) seed: u64,
+    pub(super) value_usd: f64,
+    pub(super) max_attempts: usize,
+    pub(super) verifier: Option<VerifierLine>,
+    #[serde(default)]
+    pub(super) pools: Vec<PoolLine>,
+    pub(super) tasks_per_day: Option<f64>,
+    pub(super) arms: Vec<ArmLine>,
+}
+
+/// That it is there is all that counts: what a check costs comes with each result.
+#[derive(Deserialize)]
+pub(super) struct VerifierLine {}
+
+#[derive(Deserialize)]
+pub(super) struct PoolLine {
+    pub(super) id: String,
+    pub(super) cap_usd_per_day: f64,
+}
+
+#[derive(Deserialize)]
+pub(super) struct ArmLine {
+    pub(super) id: String,
+    pub(super) provider: String,
+    pub(super) pool: Option<String>,
+    pub(super) release_date: Option<String>,
+    pub(super) openness: Option<String>,
+    pub(super) output_price: Option<f64>,
+    pub(super) prior: Option<BTreeMap<String, PriorLine>>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct PriorLine {
+    pub(super) q: f64,
+    pub(super) cost_usd: f64,
+    pub(super) n: f64,
+}
+
+#[derive(Deserialize)]
+pub(super) struct TaskLine {
+    pub(super) id: String,
+    #[serde(default)]
+    pub(super) t: u64,
+    #[serde(default)]
+    pub(super) day: u64,
+    pub(super) kind: String,
+    pub(super) available: Vec<String>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct ResultLine {
+    pub(super) arm: String,
+    pub(super) verdict: Option<bool>,
+    pub(super) cost_usd: f64,
+    #[serde(default)]
+    pub(super) last: bool,
+    pub(super) attempts_left: usize,
+    #[serde(default)]
+    pub(super) available: Vec<String>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct OutcomeLine {
+    pub(super) attempts: Vec<AttemptLine>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct AttemptLine {
+    pub(super) arm: String,
+    pub(super) verdict: Option<bool>,
+    pub(super) cost_usd: f64,
+    pub(super) resolved: Option<bool>,
+}
+
+/// Days since 1970-01-01 of `YYYY-MM-DD` (Hinnant's `days_from_civil`).
+pub(super) fn days(date: &str) -> Option<i32> {
+    let mut parts = date.split('-').map(|part| part.parse::<i32>().ok());
+    let (year, month, day) = (parts.next()??, parts.next()??, parts.next()??);
+    if !(1..=9999).contains(&year) || !(1..=12).contains(&month) || !(1..=31).contains(&day) {
+        return None;
+    }
+    let year = if month <= 2 { year - 1 } else { year };
+    let era = year / 400;
+    let of_era = year - era * 400;
+    let of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
+    let day_of_era = of_era * 365 + of_era / 4 - of_era / 100 + of_year;
+    Some(era * 146_097 + day_of_era - 719_468)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::days;
+
+    #[test]
+    fn days_are_counted_from_1970() {
+        assert_eq!(days("1970-01-01"), Some(0));
+        assert_eq!(days("2000-03-01"), Some(11_017));
+        assert_eq!(days("2026-05-28"), Some(20_601));
+        assert_eq!(days("2026-13-01"), None);
+        assert_eq!(days("soon"), None);
+    }
+}

@@ -1,0 +1,381 @@
+//! The router: what to do next on a task, and taking in what turned out.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use crate::{
+    arm::{Arm, ArmId, Offer, PoolId},
+    beliefs::{Beliefs, Estimate},
+    evidence::{Seen, TaskCost, chances, cost_surprise, dot, normalised, weigh},
+    plan::{MOST_OPTIONS, Plan, Runnable},
+    probit::{GRID, Nodes},
+    scarcity::{Budget, Scarcity},
+    state::{State, StateError},
+    task::{Kind, Outcome, Situation, Unmet},
+    trial,
+    tuning::Tuning,
+    verifier::{Rates, Verifier},
+};
+
+const MICRO: f64 = 1e6;
+
+/// What to do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Decision {
+    /// Run these, at once if several.
+    Run(Vec<ArmId>),
+    /// Deliver this attempt (counted from 0).
+    Accept(usize),
+    /// No arm may do this task, and nothing was tried.
+    Impossible,
+}
+
+/// An arm as it was weighed. All numbers are for this task as it stands.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Candidate {
+    /// Which of the offers.
+    pub offer: usize,
+    /// Chance that it gets the task right.
+    pub quality: f64,
+    /// Dollars it is expected to cost.
+    pub cost: f64,
+    /// What a dollar counts for here: more than 1 where a limit would not last.
+    pub scarcity: f64,
+    /// Dollars expected of running it next and going on well; `None` where it did not reach the look-ahead.
+    pub value: Option<f64>,
+    /// Dollars that knowing it better is worth on later tasks.
+    pub knowledge: f64,
+}
+
+/// Why an offer was left out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Exclusion {
+    /// It lacks what the task must have, or may not be used.
+    Unmet(Unmet),
+    /// It was tried on this task.
+    Tried,
+}
+
+/// A decision and what it rests on.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Choice {
+    /// What to do.
+    pub decision: Decision,
+    /// Those weighed, in the order offered.
+    pub candidates: Vec<Candidate>,
+    /// Those left out.
+    pub excluded: Vec<(usize, Exclusion)>,
+    /// Dollars expected of delivering the best attempt now.
+    pub accept_value: Option<f64>,
+    /// The best pair to run at once, and its value; asked only where waiting costs anything.
+    pub pair_value: Option<f64>,
+}
+
+/// What is believed of an arm at a kind, for people to read.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Standing {
+    /// Chance to get a task right.
+    pub quality: f64,
+    /// Mean dollars per task.
+    pub cost: f64,
+    /// Tasks seen.
+    pub tasks: u32,
+}
+
+/// The router.
+#[derive(Clone, Debug)]
+pub struct Router {
+    beliefs: Beliefs,
+    scarcity: Scarcity,
+}
+
+impl Router {
+    /// A router that knows nothing yet.
+    #[must_use]
+    pub fn new(tuning: Tuning) -> Self {
+        Self { beliefs: Beliefs::new(tuning), scarcity: Scarcity::default() }
+    }
+
+    /// A router that goes on where another left off. What was learnt of an arm counts once it is
+    /// [admitted](Self::admit).
+    ///
+    /// # Errors
+    /// The state has another form than this gnoma reads.
+    pub fn from_state(tuning: Tuning, state: &State) -> Result<Self, StateError> {
+        Ok(Self {
+            beliefs: Beliefs::from_state(tuning, state)?,
+            scarcity: Scarcity::from_prices(&state.prices),
+        })
+    }
+
+    /// Everything learnt.
+    #[must_use]
+    pub fn state(&self) -> State {
+        self.beliefs.to_state(self.scarcity.prices.clone())
+    }
+
+    /// Makes arms known, or their facts and priors anew; what was learnt stays.
+    pub fn admit(&mut self, arms: Vec<Arm>) {
+        self.beliefs.admit(arms);
+    }
+
+    /// Takes in what turned out.
+    pub fn learn(&mut self, outcome: &Outcome) {
+        self.beliefs.learn(outcome);
+    }
+
+    /// Takes in where a budget stands.
+    pub fn budget(&mut self, pool: &PoolId, budget: Budget) {
+        self.scarcity.see(pool, budget);
+    }
+
+    /// Takes in what a task spent, in dollars, of each pool.
+    pub fn spent(&mut self, by_pool: &BTreeMap<PoolId, f64>) {
+        self.scarcity.spent(by_pool, self.beliefs.tuning.scarcity_step);
+    }
+
+    /// What is believed of an arm at a kind.
+    #[must_use]
+    pub fn standing(&self, arm: &ArmId, kind: &Kind) -> Standing {
+        let (arm, kind) = (self.beliefs.arm(arm), self.beliefs.kind(kind));
+        let estimate = self.beliefs.estimate(arm, kind);
+        let known = arm.and_then(|arm| self.beliefs.arms.get(arm));
+        Standing {
+            quality: dot(&GRID.weights, &chances(estimate.ability, self.beliefs.tuning.shared)),
+            cost: estimate.cost,
+            tasks: known
+                .zip(kind)
+                .and_then(|(known, kind)| known.tasks.get(kind))
+                .copied()
+                .unwrap_or(0),
+        }
+    }
+
+    /// The verifier as learnt.
+    #[must_use]
+    pub fn verifier(&self) -> &Verifier {
+        &self.beliefs.verifier
+    }
+
+    /// What to do next. The same situation, offers and seed always give the same choice; the seed only parts equals.
+    #[must_use]
+    pub fn choose(&self, situation: &Situation, offers: &[Offer], seed: u64) -> Choice {
+        let rates =
+            if situation.verified { self.beliefs.verifier.rates() } else { Rates::UNCHECKED };
+        let task = self.look(situation, rates);
+        let (mut candidates, excluded, mut runnable) = self.weigh_offers(situation, offers, &task);
+        shortlist(&mut runnable, task.value, &task.weights);
+        let options: Vec<Runnable> = runnable.iter().map(|(_, option, _)| option.clone()).collect();
+        let plan = Plan::new(task.value, &options, rates);
+        let valued = plan.valued(&task.weights, &task.tried, attempts_that_help(situation));
+        self.value_candidates(&mut candidates, &runnable, &valued.run, situation, task.value);
+        let best = best_candidate(&candidates, seed);
+        let pair = valued.pair.filter(|(_, value)| best.is_some_and(|(_, single)| *value > single));
+        let id = |place: usize| Some(offers.get(candidates.get(place)?.offer)?.arm.clone());
+        let both = pair.map(|(both, _)| both.map(|option| runnable.get(option)));
+        let decision = match (valued.accept, best) {
+            (Some((attempt, accept)), Some((_, run))) if accept >= run => Decision::Accept(attempt),
+            (_, Some((single, _))) => Decision::Run(match both {
+                None => id(single).into_iter().collect(),
+                Some(both) => {
+                    both.into_iter().flatten().filter_map(|(place, ..)| id(*place)).collect()
+                }
+            }),
+            (Some((attempt, _)), None) => Decision::Accept(attempt),
+            (None, None) => Decision::Impossible,
+        };
+        Choice {
+            decision,
+            candidates,
+            excluded,
+            accept_value: valued.accept.map(|(_, value)| value),
+            pair_value: valued.pair.map(|(_, value)| value),
+        }
+    }
+
+    /// Writes down what the look-ahead found, and what trying each would teach. Only a first attempt is a trial:
+    /// later ones are there to save the task.
+    fn value_candidates(
+        &self,
+        candidates: &mut [Candidate],
+        runnable: &[Weighed],
+        values: &[f64],
+        situation: &Situation,
+        task_value: f64,
+    ) {
+        let leaders = two_best(values);
+        for ((place, _, estimate), value) in runnable.iter().zip(values) {
+            let Some(candidate) = candidates.get_mut(*place) else {
+                continue;
+            };
+            candidate.value = Some(*value);
+            if situation.attempts.is_empty() {
+                let rival = if *value < leaders.0 { leaders.0 } else { leaders.1 };
+                candidate.knowledge = trial::worth(
+                    (rival - value).abs(),
+                    task_value * estimate.spread(situation.verified),
+                    self.beliefs.tuning.trial_horizon,
+                );
+            }
+        }
+    }
+}
+
+/// Where nobody checks, a second attempt tells nothing that the first did not.
+fn attempts_that_help(situation: &Situation) -> usize {
+    if situation.verified {
+        situation.attempts_left
+    } else {
+        situation.attempts_left.min(usize::from(situation.attempts.is_empty()))
+    }
+}
+
+/// The candidate of most value and knowledge, and its value; the seed parts equals.
+fn best_candidate(candidates: &[Candidate], seed: u64) -> Option<(usize, f64)> {
+    let ranked = candidates
+        .iter()
+        .enumerate()
+        .filter_map(|(place, candidate)| Some((place, candidate.value? + candidate.knowledge)));
+    ranked.max_by(|(place, value), (other_place, other)| {
+        let tie = |place: &usize| scramble(seed ^ *place as u64);
+        value.total_cmp(other).then_with(|| tie(place).cmp(&tie(other_place)))
+    })
+}
+
+/// A task as the attempts on it have shown it.
+struct Look {
+    kind: Option<usize>,
+    value: f64,
+    weights: Nodes,
+    tried: Vec<Nodes>,
+    cost_factor: f64,
+}
+
+type Weighed = (usize, Runnable, Estimate);
+
+impl Router {
+    fn look(&self, situation: &Situation, rates: Rates) -> Look {
+        let beliefs = &self.beliefs;
+        let tuning = &beliefs.tuning;
+        let kind = beliefs.kind(&situation.need.kind);
+        let mut weights = GRID.weights;
+        let mut tried = Vec::with_capacity(situation.attempts.len());
+        let mut task_cost = TaskCost::default();
+        for attempt in &situation.attempts {
+            let estimate = beliefs.estimate(beliefs.arm(&attempt.arm), kind);
+            let chances = chances(estimate.ability, tuning.shared);
+            let seen = Seen { verdict: attempt.verdict, right: None };
+            weights = normalised(&weigh(&weights, &seen.by_difficulty(&chances, rates)));
+            tried.push(seen.right_given(&chances, rates));
+            let cost = attempt.cost_micro_usd as f64 / MICRO;
+            task_cost.add(cost_surprise(cost, estimate.cost, tuning));
+        }
+        Look {
+            kind,
+            value: situation.need.value_micro_usd as f64 / MICRO,
+            weights: normalised(&weigh(&weights, &task_cost.likelihood(tuning))),
+            tried,
+            cost_factor: task_cost.factor(tuning),
+        }
+    }
+
+    fn weigh_offers(
+        &self,
+        situation: &Situation,
+        offers: &[Offer],
+        task: &Look,
+    ) -> (Vec<Candidate>, Vec<(usize, Exclusion)>, Vec<Weighed>) {
+        let mut candidates = Vec::with_capacity(offers.len());
+        let mut excluded = Vec::new();
+        let mut runnable = Vec::with_capacity(offers.len());
+        for (index, offer) in offers.iter().enumerate() {
+            if let Some(unmet) = situation.need.unmet_by(offer) {
+                excluded.push((index, Exclusion::Unmet(unmet)));
+                continue;
+            }
+            if situation.attempts.iter().any(|attempt| attempt.arm == offer.arm) {
+                excluded.push((index, Exclusion::Tried));
+                continue;
+            }
+            let estimate = self.beliefs.estimate(self.beliefs.arm(&offer.arm), task.kind);
+            let chances = chances(estimate.ability, self.beliefs.tuning.shared);
+            let saved = offer.saved_micro_usd as f64 / MICRO;
+            let cost = (estimate.cost * task.cost_factor - saved).max(0.0);
+            let scarcity = self.scarcity.dollar(&offer.pools);
+            let wait =
+                offer.seconds.unwrap_or(0.0).max(0.0) * situation.need.second_micro_usd as f64;
+            let option = Runnable { chances, cost: cost * scarcity, wait: wait / MICRO };
+            runnable.push((candidates.len(), option, estimate));
+            candidates.push(Candidate {
+                offer: index,
+                quality: dot(&task.weights, &chances),
+                cost,
+                scarcity,
+                value: None,
+                knowledge: 0.0,
+            });
+        }
+        (candidates, excluded, runnable)
+    }
+}
+
+/// Keeps the arms worth a look-ahead: half by what they bring alone, half by what they would bring to a task worth a
+/// tenth, since a cheap arm may open a cascade that it would not win alone.
+fn shortlist(runnable: &mut Vec<Weighed>, value: f64, weights: &Nodes) {
+    const CHEAP_SHARE: f64 = 0.1;
+    if runnable.len() <= MOST_OPTIONS {
+        return;
+    }
+    let by = |share: f64| {
+        move |option: &Runnable| {
+            share * value * dot(weights, &option.chances) - option.cost - option.wait
+        }
+    };
+    let (full, cheap) = (by(1.0), by(CHEAP_SHARE));
+    runnable.sort_by_cached_key(|(_, option, _)| OrderedDown(full(option)));
+    let mut rest = runnable.split_off(MOST_OPTIONS / 2);
+    rest.sort_by_cached_key(|(_, option, _)| OrderedDown(cheap(option)));
+    rest.truncate(MOST_OPTIONS - MOST_OPTIONS / 2);
+    runnable.append(&mut rest);
+    runnable.sort_by_key(|(position, ..)| *position);
+}
+
+/// The highest and the second highest; what is not there is endlessly low.
+fn two_best(values: &[f64]) -> (f64, f64) {
+    values.iter().fold((f64::NEG_INFINITY, f64::NEG_INFINITY), |(first, second), value| {
+        if *value > first { (*value, first) } else { (first, second.max(*value)) }
+    })
+}
+
+/// A number that sorts from high to low.
+#[derive(PartialEq)]
+struct OrderedDown(f64);
+impl Eq for OrderedDown {}
+impl PartialOrd for OrderedDown {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+impl Ord for OrderedDown {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        other.0.total_cmp(&self.0)
+    }
+}
+
+/// SplitMix64 (Steele, Lea and Flood, 2014): an even spread of any number.
+fn scramble(number: u64) -> u64 {
+    let mut x = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    x ^ (x >> 31)
+}
+
+impl Exclusion {
+    /// Why, such as `cannot call tools`.
+    #[must_use]
+    pub fn words(&self) -> Arc<str> {
+        match self {
+            Self::Unmet(unmet) => unmet.words(),
+            Self::Tried => "was tried on this task".into(),
+        }
+    }
+}

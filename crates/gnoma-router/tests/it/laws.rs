@@ -1,0 +1,213 @@
+//! What holds for every router, task and offer.
+
+use gnoma_router::{Decision, Exclusion, Kind, Offer, Outcome, Router, Situation, Tried, Tuning};
+use proptest::prelude::*;
+
+use crate::common::{arm, attempt, id, offer, outcome, router, stranger, task};
+
+fn names() -> Vec<String> {
+    (0..12).map(|number| format!("m{number}")).collect()
+}
+
+fn any_offer(name: String) -> impl Strategy<Value = Offer> {
+    (any::<[bool; 6]>(), 0_u64..300_000, 0_u64..5_000_000).prop_map(move |(able, window, saved)| {
+        let mut offer = offer(&name);
+        offer.capabilities.tools = able[0];
+        offer.capabilities.vision = able[1];
+        offer.capabilities.thinking = able[2];
+        offer.capabilities.structured_output = able[3];
+        offer.capabilities.local = able[4];
+        offer.capabilities.context_window = Some(window);
+        offer.saved_micro_usd = saved;
+        offer.barred = able[5].then(|| "resting".into());
+        offer
+    })
+}
+
+fn any_situation() -> impl Strategy<Value = Situation> {
+    let attempts = prop::collection::vec((0_usize..12, any::<bool>(), 0_u64..10_000), 0..4);
+    (any::<[bool; 6]>(), 0_u64..250_000, 0_u64..200, attempts, 0_usize..5).prop_map(
+        |(wants, context, dollars, attempts, left)| {
+            let mut situation = task(dollars);
+            let need = &mut situation.need;
+            need.tools = wants[0];
+            need.vision = wants[1];
+            need.thinking = wants[2];
+            need.structured_output = wants[3];
+            need.local_only = wants[4];
+            need.context_tokens = context;
+            situation.verified = wants[5];
+            situation.attempts_left = left;
+            situation.attempts = attempts
+                .into_iter()
+                .map(|(name, verdict, cents)| attempt(&format!("m{name}"), verdict, cents))
+                .collect();
+            situation
+        },
+    )
+}
+
+/// Some arms with priors, some without, some never made known; then a past of any shape.
+fn any_router() -> impl Strategy<Value = Router> {
+    let known = prop::collection::vec((0.0..=1.0, 0.0..=50.0, any::<bool>()), 0..10);
+    let past =
+        prop::collection::vec((0_usize..12, 0_usize..4, any::<[bool; 4]>(), 0_u64..100_000), 0..60);
+    (known, past).prop_map(|(known, past)| {
+        let arms = known
+            .into_iter()
+            .enumerate()
+            .map(|(number, (quality, cost, told))| {
+                let name = format!("m{number}");
+                if told { arm(&name, quality, cost) } else { stranger(&name) }
+            })
+            .collect();
+        let mut router = router(arms);
+        for (name, kind, [verdict, right, seen, known], cents) in past {
+            let mut attempt = attempt(&format!("m{name}"), verdict, cents);
+            attempt.verdict = seen.then_some(verdict);
+            router.learn(&Outcome {
+                kind: Kind::new(["fix", "docs", "tests", "new"][kind]),
+                tried: vec![Tried { attempt, right: known.then_some(right) }],
+            });
+        }
+        router
+    })
+}
+
+fn any_offers() -> impl Strategy<Value = Vec<Offer>> {
+    names().into_iter().map(any_offer).collect::<Vec<_>>()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(256))]
+
+    #[test]
+    fn no_arm_that_fails_a_hard_requirement_is_chosen(
+        router in any_router(), situation in any_situation(), offers in any_offers(), seed in any::<u64>(),
+    ) {
+        let choice = router.choose(&situation, &offers, seed);
+        match choice.decision {
+            Decision::Run(arms) => {
+                prop_assert!(!arms.is_empty() && arms.len() <= situation.attempts_left);
+                for arm in arms {
+                    let offer = offers.iter().find(|offer| offer.arm == arm).expect("an offer");
+                    prop_assert_eq!(situation.need.unmet_by(offer), None);
+                    prop_assert!(situation.attempts.iter().all(|attempt| attempt.arm != arm));
+                }
+            }
+            Decision::Accept(attempt) => prop_assert!(attempt < situation.attempts.len()),
+            Decision::Impossible => prop_assert!(situation.attempts.is_empty()),
+        }
+        prop_assert_eq!(choice.candidates.len() + choice.excluded.len(), offers.len());
+    }
+
+    #[test]
+    fn the_same_seed_gives_the_same_choice(
+        router in any_router(), situation in any_situation(), offers in any_offers(), seed in any::<u64>(),
+    ) {
+        let again = router.choose(&situation, &offers, seed);
+        prop_assert_eq!(router.choose(&situation, &offers, seed), again);
+    }
+
+    #[test]
+    fn every_number_is_a_number(
+        router in any_router(), situation in any_situation(), offers in any_offers(),
+    ) {
+        let choice = router.choose(&situation, &offers, 0);
+        for candidate in &choice.candidates {
+            prop_assert!((0.0..=1.0).contains(&candidate.quality), "{candidate:?}");
+            prop_assert!(candidate.cost.is_finite() && candidate.cost >= 0.0);
+            prop_assert!(candidate.value.is_none_or(f64::is_finite));
+            prop_assert!(candidate.knowledge.is_finite() && candidate.knowledge >= 0.0);
+        }
+    }
+
+    #[test]
+    fn what_is_kept_is_what_was_learnt(
+        router in any_router(), situation in any_situation(), offers in any_offers(),
+    ) {
+        let text = serde_json::to_string(&router.state()).expect("plain data");
+        let state = serde_json::from_str(&text).expect("its own writing");
+        let read = Router::from_state(Tuning::default(), &state).expect("its own version");
+        let off = |one: (f64, f64), other: (f64, f64)| (one.0 - other.0).abs() + (one.1 - other.1).abs();
+        prop_assert!(off(read.verifier().right, router.verifier().right) < 1e-9);
+        prop_assert_eq!(read.state().arms.len(), router.state().arms.len());
+        // Facts are not part of the state, so the choice may differ; that there is one may not.
+        let runs = |router: &Router| router.choose(&situation, &offers, 0).decision == Decision::Impossible;
+        prop_assert_eq!(runs(&read), runs(&router));
+    }
+
+    #[test]
+    fn of_two_that_differ_in_price_alone_the_cheaper_runs(
+        quality in 0.05..0.95_f64, cost in 0.01..5.0_f64, more in 1.05..10.0_f64, dollars in 1_u64..100, seed in any::<u64>(),
+    ) {
+        let router = router(vec![arm("dear", quality, cost * more), arm("cheap", quality, cost)]);
+        let choice = router.choose(&task(dollars), &[offer("dear"), offer("cheap")], seed);
+        prop_assert_eq!(choice.decision, Decision::Run(vec![id("cheap")]));
+    }
+
+    #[test]
+    fn of_two_that_differ_in_quality_alone_the_better_runs(
+        quality in 0.05..0.9_f64, more in 0.02..0.09_f64, cost in 0.01..5.0_f64, dollars in 1_u64..100, seed in any::<u64>(),
+    ) {
+        let mut situation = task(dollars);
+        situation.verified = false;
+        let router = router(vec![arm("worse", quality, cost), arm("better", quality + more, cost)]);
+        let choice = router.choose(&situation, &[offer("worse"), offer("better")], seed);
+        let value = |name: &str| choice.candidates.iter().find(|candidate| candidate.offer == usize::from(name == "better")).and_then(|candidate| candidate.value);
+        prop_assert!(value("better") > value("worse"));
+    }
+
+    #[test]
+    fn a_cheaper_price_never_loses_the_task(
+        qualities in prop::collection::vec(0.1..0.9_f64, 4), costs in prop::collection::vec(0.05..3.0_f64, 4), cut in 0.1..1.0_f64,
+    ) {
+        let arms = |cut: f64, lucky: usize| {
+            (0..4).map(|index| arm(&format!("m{index}"), qualities[index], costs[index] * if index == lucky { cut } else { 1.0 })).collect()
+        };
+        let offers: Vec<Offer> = (0..4).map(|index| offer(&format!("m{index}"))).collect();
+        let before = router(arms(1.0, 0)).choose(&task(10), &offers, 1);
+        let Decision::Run(chosen) = &before.decision else { return Err(TestCaseError::fail("nothing ran")) };
+        let lucky = offers.iter().position(|offer| offer.arm == chosen[0]).expect("an offer");
+        let after = router(arms(cut, lucky)).choose(&task(10), &offers, 1);
+        prop_assert_eq!(before.decision, after.decision);
+    }
+}
+
+#[test]
+fn nothing_to_choose_from_is_said() {
+    let choice = router(Vec::new()).choose(&task(10), &[], 0);
+    assert_eq!(choice.decision, Decision::Impossible);
+}
+
+#[test]
+fn what_excluded_an_arm_is_said() {
+    let mut blind = offer("a");
+    blind.capabilities.vision = false;
+    let mut situation = task(10);
+    situation.need.vision = true;
+    situation.attempts = vec![attempt("b", false, 10)];
+    let choice = router(vec![arm("a", 0.5, 1.0), arm("b", 0.5, 1.0)]).choose(
+        &situation,
+        &[blind, offer("b")],
+        0,
+    );
+    let words: Vec<String> =
+        choice.excluded.iter().map(|(_, why)| why.words().to_string()).collect();
+    assert_eq!(words, ["cannot see pictures", "was tried on this task"]);
+    assert!(matches!(choice.excluded[1].1, Exclusion::Tried));
+}
+
+#[test]
+fn an_arm_nobody_made_known_can_be_chosen_and_learnt() {
+    let mut router = router(Vec::new());
+    let choice = router.choose(&task(10), &[offer("new")], 0);
+    assert_eq!(choice.decision, Decision::Run(vec![id("new")]));
+    let before = router.standing(&id("new"), &Kind::new("unheard-of"));
+    for _ in 0..20 {
+        router.learn(&outcome(&Kind::new("unheard-of"), "new", false, 300));
+    }
+    let after = router.standing(&id("new"), &Kind::new("unheard-of"));
+    assert!(after.quality < before.quality && after.tasks == 20);
+    assert!((2.0..4.5).contains(&after.cost), "{}", after.cost);
+}

@@ -1,0 +1,189 @@
+//! What outcomes change.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use gnoma_router::{Budget, Decision, Kind, Offer, PoolId, Router, Situation, StateError, Tuning};
+
+use crate::common::{DOLLAR, arm, attempt, fix, id, offer, outcome, router, task};
+
+/// Who runs where nobody checks: the best, not the first of a cascade.
+fn ran_unchecked(router: &Router, offers: &[Offer]) -> String {
+    let mut situation = task(10);
+    situation.verified = false;
+    ran_on(router, &situation, offers)
+}
+
+fn ran(router: &Router, offers: &[Offer]) -> String {
+    ran_on(router, &task(10), offers)
+}
+
+fn ran_on(router: &Router, situation: &Situation, offers: &[Offer]) -> String {
+    match router.choose(situation, offers, 7).decision {
+        Decision::Run(arms) => arms[0].model.clone(),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_cheap_arm_opens_and_a_failed_check_escalates() {
+    let router = router(vec![arm("strong", 0.85, 1.0), arm("cheap", 0.7, 0.05)]);
+    let offers = [offer("strong"), offer("cheap")];
+    assert_eq!(ran(&router, &offers), "cheap");
+    let mut situation = task(10);
+    situation.attempts = vec![attempt("cheap", false, 5)];
+    let failed = router.choose(&situation, &offers, 7);
+    assert_eq!(failed.decision, Decision::Run(vec![id("strong")]));
+    situation.attempts = vec![attempt("cheap", true, 5)];
+    assert_eq!(router.choose(&situation, &offers, 7).decision, Decision::Accept(0));
+}
+
+#[test]
+fn a_failure_lowers_what_is_expected_of_the_others() {
+    let router = router(vec![arm("a", 0.7, 0.1), arm("b", 0.7, 0.1)]);
+    let offers = [offer("a"), offer("b")];
+    let quality = |attempts| {
+        let mut situation = task(10);
+        situation.attempts = attempts;
+        let choice = router.choose(&situation, &offers, 0);
+        choice.candidates.last().expect("b is free").quality
+    };
+    let fresh = quality(Vec::new());
+    assert!(quality(vec![attempt("a", false, 10)]) < fresh - 0.1);
+    assert!(quality(vec![attempt("a", true, 10)]) > fresh + 0.05);
+}
+
+#[test]
+fn one_kind_teaches_about_another() {
+    let mut router = router(vec![arm("a", 0.7, 0.1)]);
+    let other = Kind::new("docs");
+    let before = router.standing(&id("a"), &other).quality;
+    for _ in 0..60 {
+        router.learn(&outcome(&fix(), "a", false, 10));
+    }
+    assert!(router.standing(&id("a"), &other).quality < before);
+}
+
+#[test]
+fn a_silent_swap_is_noticed_within_two_dozen_tasks() {
+    let mut router = router(vec![arm("good", 0.85, 0.1), arm("second", 0.7, 0.1)]);
+    let offers = [offer("good"), offer("second")];
+    for number in 0..400 {
+        router.learn(&outcome(&fix(), "good", number % 20 < 17, 10));
+    }
+    assert_eq!(ran_unchecked(&router, &offers), "good");
+    for number in 0..24 {
+        router.learn(&outcome(&fix(), "good", number % 10 < 2, 10));
+    }
+    assert_eq!(ran_unchecked(&router, &offers), "second");
+}
+
+#[test]
+fn a_new_price_is_noticed() {
+    let mut router = router(vec![arm("a", 0.7, 0.1)]);
+    for _ in 0..300 {
+        router.learn(&outcome(&fix(), "a", true, 10));
+    }
+    for _ in 0..15 {
+        router.learn(&outcome(&fix(), "a", true, 200));
+    }
+    let cost = router.standing(&id("a"), &fix()).cost;
+    assert!((1.0..2.5).contains(&cost), "{cost}");
+}
+
+#[test]
+fn the_verifier_is_learnt() {
+    let mut router = router(vec![arm("a", 0.6, 0.1)]);
+    for number in 0..200 {
+        let mut outcome = outcome(&fix(), "a", number % 2 == 0, 10);
+        outcome.tried[0].attempt.verdict = Some(number % 2 == 0);
+        router.learn(&outcome);
+    }
+    let verifier = router.verifier();
+    assert!(verifier.right.0 / verifier.right.1 > 0.95);
+    assert!(verifier.wrong.0 / verifier.wrong.1 < 0.05);
+}
+
+#[test]
+fn a_budget_that_would_not_last_is_kept_for_what_needs_it() {
+    let mut router = router(vec![arm("strong", 0.9, 1.0), arm("cheap", 0.78, 0.2)]);
+    let pool: PoolId = Arc::from("strong");
+    let mut offers = [offer("strong"), offer("cheap")];
+    offers[0].pools = vec![pool.clone()];
+    let mut situation = task(10);
+    situation.verified = false;
+    let runs = |router: &Router| router.choose(&situation, &offers, 0).decision;
+    assert_eq!(runs(&router), Decision::Run(vec![id("strong")]));
+    let budget = Budget { cap: 6.0, left: 6.0, to_come: 1.0, tasks: 50.0 };
+    router.budget(&pool, budget);
+    for _ in 0..20 {
+        router.spent(&BTreeMap::from([(pool.clone(), 1.0)]));
+    }
+    assert_eq!(runs(&router), Decision::Run(vec![id("cheap")]));
+    for _ in 0..2_000 {
+        router.spent(&BTreeMap::new());
+    }
+    assert_eq!(runs(&router), Decision::Run(vec![id("strong")]));
+}
+
+#[test]
+fn a_warm_prompt_cache_is_money() {
+    let router = router(vec![arm("here", 0.7, 0.6), arm("there", 0.7, 0.5)]);
+    let mut offers = [offer("here"), offer("there")];
+    assert_eq!(ran(&router, &offers), "there");
+    offers[0].saved_micro_usd = 300_000;
+    assert_eq!(ran(&router, &offers), "here");
+}
+
+#[test]
+fn two_run_at_once_when_waiting_is_dear() {
+    let router = router(vec![arm("a", 0.6, 0.05), arm("b", 0.6, 0.06)]);
+    let mut offers = [offer("a"), offer("b")];
+    for offer in &mut offers {
+        offer.seconds = Some(120.0);
+    }
+    let mut situation = task(20);
+    assert_eq!(router.choose(&situation, &offers, 0).pair_value, None);
+    situation.need.second_micro_usd = DOLLAR / 60;
+    let choice = router.choose(&situation, &offers, 0);
+    assert_eq!(choice.decision, Decision::Run(vec![id("a"), id("b")]));
+}
+
+#[test]
+fn learning_goes_on_where_it_left_off() {
+    let arms = || vec![arm("a", 0.7, 0.1), arm("b", 0.8, 0.4)];
+    let mut first = router(arms());
+    for number in 0..50 {
+        first.learn(&outcome(&fix(), ["a", "b"][number % 2], number % 3 == 0, 20));
+    }
+    let mut second = Router::from_state(Tuning::default(), &first.state()).expect("same version");
+    second.admit(arms());
+    assert_eq!(second.state(), first.state());
+    assert_eq!(second.standing(&id("a"), &fix()), first.standing(&id("a"), &fix()));
+}
+
+#[test]
+fn a_state_of_another_form_is_refused_and_senseless_numbers_are_ignored() {
+    let mut state = router(vec![arm("a", 0.7, 0.1)]).state();
+    state.verifier.right = (f64::NAN, -1.0);
+    state.arms[0].ability.variance = -3.0;
+    let mut read = Router::from_state(Tuning::default(), &state).expect("same version");
+    read.admit(vec![arm("a", 0.7, 0.1)]);
+    assert!((read.standing(&id("a"), &fix()).quality - 0.7).abs() < 0.05);
+    state.version = 99;
+    let refused = Router::from_state(Tuning::default(), &state).expect_err("newer");
+    assert_eq!(refused, StateError::Version { found: 99 });
+}
+
+#[test]
+fn a_choice_is_explained() {
+    let router = router(vec![arm("strong", 0.85, 1.0), arm("cheap", 0.7, 0.05)]);
+    let mut offers = [offer("strong"), offer("cheap"), offer("resting")];
+    offers[2].barred = Some("rests after an error".into());
+    let lines = router.choose(&task(10), &offers, 7).explain(&offers, 7);
+    assert_eq!(lines[0], "run maker/cheap (seed 7)");
+    assert!(
+        lines[1].starts_with("maker/cheap: right 7") && lines[1].contains("worth $7"),
+        "{lines:?}"
+    );
+    assert_eq!(lines.last().map(String::as_str), Some("maker/resting: rests after an error"));
+}

@@ -11,6 +11,29 @@ pub struct Cell {
     pub column: usize,
 }
 
+/// How large the terminal is, in cells. Never zero in either direction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Size {
+    /// Columns.
+    pub width: usize,
+    /// Rows.
+    pub height: usize,
+}
+
+impl Size {
+    /// A size; a terminal that reports nothing is taken as one cell.
+    #[must_use]
+    pub fn new(width: usize, height: usize) -> Self {
+        Self { width: width.max(1), height: height.max(1) }
+    }
+}
+
+impl Default for Size {
+    fn default() -> Self {
+        Self { width: 80, height: 24 }
+    }
+}
+
 /// One picture of the whole.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Frame {

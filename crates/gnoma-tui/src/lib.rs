@@ -5,7 +5,32 @@
 //! bytes as it can, and `terminal` is the only part that touches the real one. Finished parts of the
 //! conversation go into the terminal's own scrollback and are never drawn again.
 
+pub mod app;
+pub mod clean;
+mod commands;
+pub mod complete;
+pub mod composer;
+pub mod desk;
+pub mod diff;
 pub mod frame;
+pub mod fuzzy;
+pub mod highlight;
+pub mod history;
+pub mod input;
+pub mod keymap;
+pub mod markdown;
+pub mod paint;
+pub mod picker;
+pub mod prompt;
+pub mod run;
+pub mod screen;
+pub mod setup;
+pub mod status;
+pub mod terminal;
 pub mod text;
+pub mod theme;
+pub mod transcript;
+pub mod wish;
 
-pub use frame::Frame;
+pub use frame::{Frame, Size};
+pub use input::Input;

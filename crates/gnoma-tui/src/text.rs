@@ -123,17 +123,36 @@ impl Span {
     /// Columns it takes.
     #[must_use]
     pub fn width(&self) -> usize {
-        self.text.width()
+        width(&self.text)
+    }
+}
+
+/// Columns that a text takes: the sum of its graphemes, because a terminal draws one after the other
+/// and knows no ligatures.
+#[must_use]
+pub fn width(text: &str) -> usize {
+    if text.is_ascii() {
+        text.len()
+    } else {
+        text.graphemes(true).map(UnicodeWidthStr::width).sum()
     }
 }
 
 /// No control character may reach a terminal from here, whoever wrote the text.
 fn visible(text: Cow<'static, str>) -> Cow<'static, str> {
-    if text.chars().any(char::is_control) {
-        text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect::<String>().into()
+    if text.chars().any(is_harmful) {
+        text.chars().map(|c| if is_harmful(c) { '\u{fffd}' } else { c }).collect::<String>().into()
     } else {
         text
     }
+}
+
+/// Characters that steer instead of being seen: controls, line separators, and what turns the
+/// direction of everything after it, with which a text could rewrite its surroundings. Letters that
+/// run from right to left need none of these.
+pub(crate) fn is_harmful(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{2028}' | '\u{2029}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 /// One line of the screen.
@@ -161,15 +180,29 @@ impl Line {
         self.spans.iter().map(|span| &*span.text).collect()
     }
 
-    /// The line as lines of at most `width` columns: broken between words where there are any, else
-    /// between graphemes. `indent` stands before every line but the first and counts. A width too
+    /// Takes the spaces at the end away: they are bytes for nothing.
+    pub fn trim_end(&mut self) {
+        while let Some(last) = self.spans.last_mut() {
+            let kept = last.text.trim_end_matches(' ').len();
+            if kept > 0 {
+                if kept < last.text.len() {
+                    last.text.to_mut().truncate(kept);
+                }
+                return;
+            }
+            self.spans.pop();
+        }
+    }
+
+    /// The line as lines of at most `width` columns: broken at spaces where there are any, inside of
+    /// what is longer than a line. `indent` stands before every line but the first and counts. A width too
     /// small for a single wide character still makes progress.
     #[must_use]
     pub fn wrap(&self, width: usize, indent: &Self) -> Vec<Self> {
         let mut wrapper = Wrapper::new(width.max(1), indent);
         for span in &self.spans {
             for word in span.text.split_word_bounds() {
-                wrapper.add(word, span);
+                wrapper.take(word, span);
             }
         }
         wrapper.end()
@@ -182,6 +215,15 @@ impl<const N: usize> From<[Span; N]> for Line {
     }
 }
 
+/// A line may end between the two: at spaces, and between letters that need none.
+fn may_break(before: &str, after: &str) -> bool {
+    let is_space = |word: &str| word.chars().all(char::is_whitespace);
+    let is_letter = |word: &str| word.starts_with(char::is_alphanumeric);
+    let is_wide = |word: &str| is_letter(word) && word.graphemes(true).next().map_or(0, width) > 1;
+    let both_letters = is_letter(before) && is_letter(after);
+    is_space(before) || is_space(after) || (both_letters && (is_wide(before) || is_wide(after)))
+}
+
 struct Wrapper<'a> {
     width: usize,
     indent: &'a Line,
@@ -190,15 +232,49 @@ struct Wrapper<'a> {
     used: usize,
     /// Columns of the indent of the line that is being filled.
     lead: usize,
+    /// Words that stay together, such as one with its full stop.
+    together: Vec<(&'a str, &'a Span)>,
 }
 
 impl<'a> Wrapper<'a> {
     fn new(width: usize, indent: &'a Line) -> Self {
-        Self { width, indent, done: Vec::new(), line: Line::default(), used: 0, lead: 0 }
+        Self {
+            width,
+            indent,
+            done: Vec::new(),
+            line: Line::default(),
+            used: 0,
+            lead: 0,
+            together: Vec::new(),
+        }
+    }
+
+    fn take(&mut self, word: &'a str, span: &'a Span) {
+        if self.together.last().is_some_and(|(before, _)| may_break(before, word)) {
+            self.settle();
+        }
+        self.together.push((word, span));
+    }
+
+    /// What stays together goes to the next line together, when it fits there.
+    fn settle(&mut self) {
+        let words = std::mem::take(&mut self.together);
+        let columns: usize = words.iter().map(|(word, _)| width(word)).sum();
+        let room = self.width.saturating_sub(self.indent.width());
+        if words.len() > 1
+            && columns <= room
+            && self.used + columns > self.width
+            && self.used > self.lead
+        {
+            self.next_line();
+        }
+        for (word, span) in words {
+            self.add(word, span);
+        }
     }
 
     fn add(&mut self, word: &str, span: &Span) {
-        let columns = word.width();
+        let columns = width(word);
         if self.used + columns <= self.width {
             return self.push(word, columns, span);
         }
@@ -249,6 +325,7 @@ impl<'a> Wrapper<'a> {
     }
 
     fn end(mut self) -> Vec<Line> {
+        self.settle();
         self.done.push(self.line);
         self.done
     }
@@ -270,17 +347,26 @@ mod tests {
         assert_eq!(wrapped("one two three", 8), ["one two ", "three"]);
         assert_eq!(wrapped("abcdefghij", 4), ["abcd", "efgh", "ij"]);
         assert_eq!(wrapped("漢字漢字", 3), ["漢", "字", "漢", "字"]);
+        assert_eq!(wrapped("see (this). And", 10), ["see ", "(this). ", "And"]);
+        assert_eq!(wrapped("https://gnoma.dev/", 10), ["https://", "gnoma.dev/"]);
         assert_eq!(wrapped("", 4), [""]);
     }
 
     proptest! {
         #[test]
-        fn nothing_but_spaces_is_lost_and_nothing_is_too_wide(text in "[a-z 漢e\u{301}👩‍🚀]{0,60}", width in 2_usize..20) {
+        fn nothing_but_spaces_is_lost_and_nothing_is_too_wide(
+            graphemes in prop::collection::vec(
+                prop::sample::select(vec!["a", "z", " ", "漢", "e\u{301}", "👩‍🚀", "🇦🇹", "ا"]),
+                0..60,
+            ),
+            width in 2_usize..20,
+        ) {
+            let text = graphemes.concat();
             let lines = wrapped(&text, width);
             let bare = |text: &str| text.chars().filter(|c| *c != ' ').collect::<String>();
             prop_assert_eq!(bare(&lines.concat()), bare(&text));
             for line in lines {
-                prop_assert!(line.width() <= width, "{:?}", line);
+                prop_assert!(super::width(&line) <= width, "{:?}", line);
             }
         }
     }

@@ -1,0 +1,459 @@
+//! What there is to show and what every key and event means. Pure: inputs in, wishes out, frames on
+//! demand; the program around is asked only through the [`Desk`], and only where a person asked for
+//! something. What keys do while somebody writes is the composer's part.
+
+mod asking;
+mod choosing;
+mod completing;
+mod keys;
+#[cfg(test)]
+mod laws;
+mod searching;
+mod sending;
+mod session;
+mod shown;
+mod starting;
+mod typing;
+mod view;
+
+use std::{
+    collections::{HashMap, VecDeque},
+    time::{Duration, Instant},
+};
+
+use gnoma_core::{CallId, Command, Message, session::NoticeLevel};
+
+pub(crate) use self::{asking::meaning, choosing::Deed};
+use self::{choosing::Layer, completing::Completion, sending::Queue};
+use crate::{
+    composer::{Composer, Draft},
+    desk::{Connection, Desk, Found},
+    frame::{Frame, Size},
+    history::History,
+    input::Input,
+    keymap::Keymap,
+    prompt::Question,
+    run::Face,
+    status::{Counts, Facts},
+    text::{Line, Style},
+    transcript::{self, Transcript},
+    wish::{Again, Wish},
+};
+
+/// How long a hint stays.
+const HINT: Duration = Duration::from_secs(4);
+/// How long a second key is waited for that confirms the first.
+const CONFIRM: Duration = Duration::from_secs(2);
+/// How long after the last change what is written is kept in a file.
+const SAVE_AFTER: Duration = Duration::from_secs(1);
+/// How often what is running is drawn anew.
+const BEAT: Duration = Duration::from_millis(500);
+/// Decisions that are remembered for `/why`.
+const MAX_DECISIONS: usize = 60;
+/// Characters of the window's title.
+const MAX_TITLE_CHARS: usize = 80;
+
+/// What a face begins with.
+#[derive(Debug)]
+pub struct Options {
+    /// The time.
+    pub now: Instant,
+    /// What is known about the session.
+    pub facts: Facts,
+    /// Which key does what.
+    pub keymap: Keymap,
+    /// Prompts that were sent before.
+    pub history: History,
+    /// The name of the theme in use.
+    pub theme: String,
+    /// The editor has vim's keys.
+    pub vim: bool,
+    /// For screen readers and terminals that cannot redraw: what matters comes as finished lines, and
+    /// keys come by the line, which the terminal itself shows.
+    pub accessible: bool,
+    /// What was written and not sent when the program ended last: as it was saved.
+    pub drafts: Vec<Draft>,
+    /// No provider is configured; this is what one could be made of.
+    pub found: Option<Found>,
+}
+
+/// A turn that runs.
+#[derive(Clone, Debug)]
+struct Running {
+    since: Instant,
+    doing: String,
+    is_stopping: bool,
+}
+
+/// Whether the person looks at the terminal.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Focus {
+    /// The terminal does not tell.
+    #[default]
+    Unknown,
+    Here,
+    Away,
+}
+
+/// A hint at the bottom.
+#[derive(Clone, Debug)]
+struct Hint {
+    text: String,
+    until: Instant,
+}
+
+/// A key that does something when it is pressed again soon.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Armed {
+    /// Ctrl+C where nothing is written.
+    Interrupt,
+    /// Ctrl+D while a turn runs.
+    Quit,
+}
+
+/// Everything that the face knows. It outlives a session: see [`State::renew`].
+pub struct State {
+    pub(crate) facts: Facts,
+    pub(crate) counts: Counts,
+    pub(crate) desk: Box<dyn Desk>,
+    pub(crate) keymap: Keymap,
+    pub(crate) theme: String,
+    pub(crate) session: String,
+    pub(crate) why: Option<String>,
+    pub(crate) decisions: VecDeque<String>,
+    pub(crate) size: Size,
+    pub(crate) transcript: Transcript,
+    pub(crate) composer: Composer,
+    accessible: bool,
+    /// A key that was the whole of a line has been used; its Enter means nothing.
+    ends_line: bool,
+    history: History,
+    completion: Completion,
+    layer: Option<Layer>,
+    asks: VecDeque<Question>,
+    /// The question that was answered last.
+    answered: Option<Question>,
+    queue: Queue,
+    running: Option<Running>,
+    /// The session waits for input, as far as it has said.
+    is_at_rest: bool,
+    is_closed: bool,
+    /// The names of the calls of this turn.
+    calls: HashMap<CallId, String>,
+    bypass_confirmed: bool,
+    focus: Focus,
+    now: Instant,
+    typed_at: Option<Instant>,
+    /// When a question came that no other was before.
+    asked_at: Option<Instant>,
+    hint: Option<Hint>,
+    armed: Option<(Armed, Instant)>,
+    save_at: Option<Instant>,
+    /// A connection to be tried, once it has been shown that it is.
+    to_try: Option<Connection>,
+    edited: Option<Draft>,
+    /// The mark in the title of the window.
+    marked: Option<&'static str>,
+    again: Option<Again>,
+    spoken: String,
+    wishes: Vec<Wish>,
+}
+
+impl State {
+    /// A face for a session that has not said anything yet.
+    #[must_use]
+    pub fn new(options: Options, desk: Box<dyn Desk>) -> Self {
+        let Options { now, facts, keymap, history, theme, vim, accessible, drafts, found } =
+            options;
+        let mut composer = Composer::default();
+        composer.set_vim(vim);
+        let mut drafts = drafts.into_iter();
+        composer.restore(drafts.next().unwrap_or_default());
+        Self {
+            facts,
+            counts: Counts::default(),
+            desk,
+            keymap,
+            theme,
+            session: String::new(),
+            why: None,
+            decisions: VecDeque::new(),
+            size: Size::default(),
+            transcript: new_transcript(accessible),
+            composer,
+            accessible,
+            ends_line: false,
+            history,
+            completion: Completion::default(),
+            layer: found.as_ref().map(|found| Layer::setup(found, accessible)),
+            asks: VecDeque::new(),
+            answered: None,
+            queue: Queue::of(drafts),
+            running: None,
+            is_at_rest: true,
+            is_closed: false,
+            calls: HashMap::new(),
+            bypass_confirmed: false,
+            focus: Focus::default(),
+            now,
+            typed_at: None,
+            asked_at: None,
+            hint: None,
+            armed: None,
+            save_at: None,
+            to_try: None,
+            edited: None,
+            marked: None,
+            again: None,
+            spoken: String::new(),
+            wishes: Vec::new(),
+        }
+    }
+
+    /// Goes on with another session. What is written, queued and set is kept, the history too; the
+    /// conversation is not, unless the session goes on with it.
+    pub fn renew(&mut self, facts: Facts, found: Option<&Found>, same_conversation: bool) {
+        self.forget_turn();
+        self.facts = facts;
+        self.layer = found.map(|found| Layer::setup(found, self.accessible));
+        self.is_at_rest = true;
+        self.is_closed = false;
+        self.marked = None;
+        self.hint = None;
+        if !same_conversation {
+            self.transcript = new_transcript(self.accessible);
+            self.counts = Counts::default();
+            self.decisions.clear();
+            self.why = None;
+        }
+    }
+
+    /// Shows messages of a stored conversation.
+    pub fn past<'a>(&mut self, messages: impl IntoIterator<Item = &'a Message>) {
+        for message in messages {
+            self.transcript.past(message);
+        }
+    }
+
+    /// Says something of the program's own in the conversation.
+    pub fn note(&mut self, text: &str) {
+        self.transcript.notice(NoticeLevel::Info, text);
+    }
+
+    /// Says in the conversation that something is not as it should be.
+    pub fn warn(&mut self, text: &str) {
+        self.transcript.notice(NoticeLevel::Warning, text);
+    }
+
+    /// What the next session is made of, where the loop was left for one.
+    pub fn take_again(&mut self) -> Option<Again> {
+        self.again.take()
+    }
+
+    /// Everything that is written and not sent: first what is in the editor.
+    #[must_use]
+    pub fn drafts(&self) -> Vec<Draft> {
+        let mut drafts = vec![self.composer.draft()];
+        drafts.extend(self.queue.drafts().cloned());
+        drafts.extend(self.history.left().cloned());
+        drafts.extend(self.layer.as_ref().and_then(Layer::reason));
+        drafts
+    }
+
+    pub(crate) fn wish(&mut self, wish: Wish) {
+        self.wishes.push(wish);
+    }
+
+    pub(crate) fn say(&mut self, lines: Vec<Line>) {
+        self.transcript.lines(lines);
+    }
+
+    /// Tells what became of something.
+    pub(crate) fn report(&mut self, outcome: Result<String, String>) {
+        match outcome {
+            Ok(text) => self.note(&text),
+            Err(text) => self.warn(&text),
+        }
+    }
+
+    /// Shows a text of several lines.
+    pub(crate) fn tell(&mut self, outcome: Result<String, String>) {
+        match outcome {
+            Ok(text) => {
+                let line = |line: &str| Line::new(format!("  {line}"), Style::default());
+                self.say(text.lines().map(line).collect());
+            }
+            Err(why) => self.warn(&why),
+        }
+    }
+
+    pub(crate) fn hint(&mut self, text: impl Into<String>) {
+        let text = text.into();
+        if self.accessible {
+            return self.note(&text);
+        }
+        self.hint = Some(Hint { text, until: self.now + HINT });
+    }
+
+    /// Ends this session for one that is made of something else.
+    pub(crate) fn again(&mut self, again: Again) {
+        if self.running.is_some() {
+            return self.hint("a turn is running; Esc stops it first");
+        }
+        self.again = Some(again);
+        self.quit();
+    }
+
+    pub(crate) fn quit(&mut self) {
+        self.wish(Wish::Save(self.drafts()));
+        self.wish(Wish::Quit);
+    }
+
+    pub(crate) fn is_idle(&self) -> bool {
+        self.running.is_none()
+    }
+
+    /// Whether a key is the second of two, and remembers it as the first otherwise.
+    fn confirms(&mut self, armed: Armed) -> bool {
+        let now = self.now;
+        let is_second =
+            matches!(self.armed, Some((first, until)) if first == armed && now <= until);
+        self.armed = (!is_second).then(|| (armed, now + CONFIRM));
+        is_second
+    }
+
+    /// Something that was typed has changed.
+    fn touched(&mut self) {
+        self.save_at.get_or_insert(self.now + SAVE_AFTER);
+    }
+
+    fn tick(&mut self, now: Instant) {
+        self.now = self.now.max(now);
+        self.transcript.tick(self.now);
+        self.hint.take_if(|hint| hint.until <= now);
+        if self.save_at.take_if(|at| *at <= now).is_some() {
+            self.wish(Wish::Save(self.drafts()));
+        }
+        if let Some(connection) = self.to_try.take() {
+            self.try_connection(&connection);
+        }
+    }
+
+    fn take_in(&mut self, input: Input) {
+        match input {
+            Input::Tick(now) => self.tick(now),
+            Input::Session(event) => self.on_event(&event),
+            Input::SessionClosed => self.closed(),
+            Input::Undelivered(command) => self.undelivered(command),
+            Input::Key(key) => self.key(key),
+            Input::Paste(text) => self.paste(text),
+            Input::PasteCut { lost_bytes } => {
+                self.warn(&format!(
+                    "the paste was too large: {lost_bytes} bytes at its end are missing"
+                ));
+            }
+            Input::Resize(size) => self.size = size,
+            Input::FocusGained => self.focus = Focus::Here,
+            Input::FocusLost => self.focus = Focus::Away,
+            Input::Background(_) | Input::Resumed => (),
+            Input::Ending => self.wish(Wish::Save(self.drafts())),
+            Input::Listing(files) => self.completion.list(files),
+            Input::Shell { line, output, success } => self.shell_ended(&line, &output, success),
+            Input::Image { instead, image, name } => self.attach(&instead, image, &name),
+            Input::Edited(text) => self.edited(text),
+            Input::Failed(text) => self.warn(&text),
+        }
+    }
+
+    fn undelivered(&mut self, command: Command) {
+        match command {
+            Command::Send { content } => self.not_sent(&content),
+            Command::Answer { call, .. } => self.ask_again(&call),
+            Command::Cancel => {
+                if let Some(running) = &mut self.running {
+                    running.is_stopping = false;
+                }
+                self.warn("the session did not take the stop in; Esc tries it again");
+            }
+            Command::SetMode { mode } => {
+                self.warn(&format!(
+                    "the session did not take the mode in; `/permission {mode}` tries it again"
+                ));
+            }
+            Command::Close => (),
+        }
+    }
+
+    fn closed(&mut self) {
+        self.forget_turn();
+        if !std::mem::replace(&mut self.is_closed, true) {
+            self.warn("the session is closed; /resume goes on with it, what you write is kept");
+        }
+    }
+
+    /// Nothing of a turn is left.
+    fn forget_turn(&mut self) {
+        self.running = None;
+        self.asks.clear();
+        self.calls.clear();
+        self.queue.steers_return();
+        self.rescue_reason();
+    }
+
+    /// What follows from whatever happened.
+    fn settle(&mut self) {
+        self.send_queued();
+        self.complete_anew();
+        self.retitle();
+    }
+
+    fn retitle(&mut self) {
+        let mark = match (self.asks.is_empty(), self.is_idle()) {
+            (false, _) => "? ",
+            (true, false) => "● ",
+            (true, true) => "",
+        };
+        if self.marked.replace(mark) != Some(mark) {
+            let title = format!("{mark}gnoma · {}", self.facts.folder);
+            self.wish(Wish::Title(title.chars().take(MAX_TITLE_CHARS).collect()));
+        }
+    }
+
+    fn decided(&mut self, decision: String) {
+        if self.decisions.len() == MAX_DECISIONS {
+            self.decisions.pop_front();
+        }
+        self.decisions.push_back(decision);
+    }
+}
+
+fn new_transcript(accessible: bool) -> Transcript {
+    Transcript::new(transcript::Options { accessible, ..transcript::Options::default() })
+}
+
+impl Face for State {
+    type Wish = Wish;
+
+    fn on(&mut self, input: Input) -> Vec<Wish> {
+        self.take_in(input);
+        self.settle();
+        std::mem::take(&mut self.wishes)
+    }
+
+    fn frame(&mut self, size: Size) -> Frame {
+        self.size = size;
+        if self.accessible {
+            self.speak();
+        }
+        self.draw(size)
+    }
+
+    fn next_tick(&self) -> Option<Instant> {
+        let hint = self.hint.as_ref().map(|hint| hint.until);
+        let is_moving = self.running.is_some() && self.asks.is_empty() && !self.accessible;
+        let beat = is_moving.then(|| self.now + BEAT);
+        let now = self.to_try.as_ref().map(|_| self.now);
+        let answers = self.answers_from().filter(|from| *from > self.now);
+        [hint, beat, now, answers, self.save_at].into_iter().flatten().min()
+    }
+}

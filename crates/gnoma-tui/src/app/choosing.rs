@@ -1,0 +1,307 @@
+//! What lies over the editor and takes the keys: lists, fields, questions of the program's own. What
+//! a choice does is a value, so that lists need not know.
+
+use gnoma_core::{
+    CallId,
+    session::{Answer, PermissionMode},
+};
+
+use super::State;
+use crate::{
+    composer::{Composer, Draft, Pressed},
+    desk::{Found, Offer, SettingRow},
+    history::Search,
+    keymap::{Action, Context, Key},
+    picker::{Picked, Picker, Row},
+    setup::Setup,
+    wish::{Again, Wish},
+};
+
+/// What takes the keys instead of the editor.
+#[derive(Clone, Debug)]
+pub(crate) enum Layer {
+    /// A list; each row has its deed.
+    Pick { list: Picker, deeds: Vec<Deed> },
+    /// One thing to write.
+    Field { title: String, field: Composer, goal: Goal },
+    /// Yes or no.
+    Confirm { question: String, deed: Deed },
+    /// The search through the history.
+    Search(Search),
+    /// The first start.
+    Setup(Setup),
+}
+
+/// What a choice does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Deed {
+    /// End this session for another.
+    Again(Again),
+    /// Set the mode.
+    Mode(PermissionMode),
+    /// Paint with another theme.
+    Theme(String),
+    /// Let a setting be changed.
+    Edit(SettingRow),
+    /// Change a setting.
+    Set { key: String, value: String },
+    /// Ask what is to be taken back.
+    Rewind { turns: usize },
+}
+
+/// What a field is for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Goal {
+    /// The reason for a refusal.
+    Refuse(CallId),
+    /// The value of a setting.
+    Set(String),
+    /// The word that confirms that nothing is asked any more.
+    Bypass,
+}
+
+impl Layer {
+    /// The first start. Where the terminal shows what is typed, no key can be entered.
+    pub(super) fn setup(found: &Found, is_shown: bool) -> Self {
+        let mut found = found.clone();
+        if is_shown {
+            found.providers.clear();
+        }
+        Self::Setup(Setup::new(&found))
+    }
+
+    pub(crate) fn field(title: &str, text: &str, goal: Goal) -> Self {
+        let mut field = Composer::default();
+        field.restore(text.into());
+        Self::Field { title: title.to_owned(), field, goal }
+    }
+
+    /// What is being written here and is worth keeping.
+    pub(super) fn reason(&self) -> Option<Draft> {
+        match self {
+            Self::Field { field, goal: Goal::Refuse(_), .. } => Some(field.draft()),
+            Self::Field { .. }
+            | Self::Pick { .. }
+            | Self::Confirm { .. }
+            | Self::Search(_)
+            | Self::Setup(_) => None,
+        }
+    }
+
+    pub(super) fn is_reason_for(&self, call: &CallId) -> bool {
+        matches!(self, Self::Field { goal: Goal::Refuse(of), .. } if of == call)
+    }
+}
+
+impl State {
+    /// Offers a list in which each row has its deed. A filter that fits one row only takes it.
+    pub(crate) fn pick(&mut self, title: &str, rows: Vec<(Row, Deed)>, filter: &str) {
+        let (rows, deeds): (Vec<Row>, Vec<Deed>) = rows.into_iter().unzip();
+        let list = Picker::new(title, rows).filtered(filter);
+        self.layer = Some(Layer::Pick { list, deeds });
+    }
+
+    /// Takes what an argument names, by name or number; else offers a list.
+    pub(crate) fn choose(
+        &mut self,
+        what: &str,
+        offers: Vec<Offer>,
+        argument: &str,
+        make: fn(String) -> Again,
+    ) {
+        let number = argument.parse().ok().and_then(|number: usize| number.checked_sub(1));
+        let named = offers.iter().find(|offer| offer.name == argument);
+        if let Some(offer) = named.or_else(|| offers.get(number?)) {
+            return self.again(make(offer.name.clone()));
+        }
+        let row = |offer: Offer| {
+            let row = Row::new(offer.name.clone(), offer.about).current(offer.current);
+            (row, Deed::Again(make(offer.name)))
+        };
+        let rows: Vec<_> = offers.into_iter().map(row).collect();
+        if rows.is_empty() {
+            return self.hint(format!("there is no {what} to choose"));
+        }
+        self.pick(&format!("Choose the {what}"), rows, argument);
+        if let Some(Layer::Pick { list, .. }) = &self.layer
+            && list.count() == 0
+        {
+            self.layer = None;
+            self.hint(format!("unknown {what}: `{argument}`; /{what} lists what there is"));
+        }
+    }
+
+    pub(crate) fn confirm(&mut self, question: &str, deed: Deed) {
+        self.layer = Some(Layer::Confirm { question: question.to_owned(), deed });
+    }
+
+    /// Does what was chosen.
+    pub(crate) fn perform(&mut self, deed: Deed) {
+        match deed {
+            Deed::Again(again) => self.again(again),
+            Deed::Mode(mode) => self.choose_mode(mode),
+            Deed::Theme(name) => self.paint_with(&name),
+            Deed::Edit(setting) => self.edit_setting(setting),
+            Deed::Set { key, value } => self.set(&key, &value),
+            Deed::Rewind { turns } => self.pick_rewind(turns),
+        }
+    }
+
+    fn paint_with(&mut self, name: &str) {
+        name.clone_into(&mut self.theme);
+        self.wish(Wish::Theme(name.to_owned()));
+        self.set("tui.theme", name);
+    }
+
+    pub(crate) fn set(&mut self, key: &str, value: &str) {
+        let outcome = self.desk.set(key, value);
+        self.report(outcome);
+    }
+
+    fn edit_setting(&mut self, setting: SettingRow) {
+        let SettingRow { key, value, origin, choices } = setting;
+        if choices.is_empty() {
+            let title = format!("{key} (now from {origin})");
+            self.layer = Some(Layer::field(&title, &value, Goal::Set(key)));
+            return;
+        }
+        let row = |choice: String| {
+            let row = Row::new(choice.clone(), "").current(choice == value);
+            (row, Deed::Set { key: key.clone(), value: choice })
+        };
+        let rows = choices.into_iter().map(row).collect();
+        self.pick(&key, rows, "");
+    }
+
+    fn pick_rewind(&mut self, turns: usize) {
+        let rewind =
+            |files, conversation| Deed::Again(Again::Rewind { turns, files, conversation });
+        let rows = vec![
+            (Row::new("files and conversation", "everything as it was"), rewind(true, true)),
+            (Row::new("conversation", "files stay as they are"), rewind(false, true)),
+            (Row::new("files", "the conversation stays"), rewind(true, false)),
+        ];
+        self.pick("Take back", rows, "");
+    }
+
+    /// Puts a text into the editor; what stood there can be found in the history.
+    pub(super) fn write_instead(&mut self, draft: Draft) {
+        let before = self.composer.take();
+        self.composer.restore(draft);
+        self.remember(&before.text);
+        self.touched();
+    }
+
+    /// A key for what lies over the editor.
+    pub(super) fn layer_key(&mut self, layer: Layer, key: Key) {
+        match layer {
+            Layer::Pick { list, deeds } => self.list_key(list, deeds, key),
+            Layer::Field { title, field, goal } => self.field_key(title, field, goal, key),
+            Layer::Confirm { question, deed } => self.confirm_key(question, deed, key),
+            Layer::Search(search) => self.search_key(search, key),
+            Layer::Setup(setup) => self.setup_key(setup, key),
+        }
+    }
+
+    /// A paste into what lies over the editor.
+    pub(super) fn layer_paste(&mut self, text: String) {
+        match &mut self.layer {
+            Some(Layer::Pick { list, .. }) => list.type_text(&text),
+            Some(Layer::Field { field, .. }) => {
+                field.insert(&text);
+            }
+            Some(Layer::Search(search)) => {
+                text.chars().filter(|c| !c.is_control()).for_each(|c| search.add(c));
+            }
+            Some(Layer::Setup(setup)) => setup.type_text(&text),
+            // A question of yes or no has no use for it, and it must not be lost.
+            Some(Layer::Confirm { .. }) | None => self.written_paste(text),
+        }
+    }
+
+    /// What a key asks for in a list; `None` when it types.
+    pub(super) fn list_action(&self, key: Key) -> Option<Action> {
+        let typed = key.typed().is_some();
+        self.keymap
+            .action_here(Context::Picker, key)
+            .or_else(|| self.keymap.action(Context::Composer, key).filter(|_| !typed))
+    }
+
+    fn list_key(&mut self, mut list: Picker, deeds: Vec<Deed>, key: Key) {
+        let picked = match (self.list_action(key), key.typed()) {
+            (Some(action), _) => list.act(action),
+            (None, Some(c)) => {
+                list.type_text(c.encode_utf8(&mut [0; 4]));
+                Picked::Open
+            }
+            (None, None) => Picked::Open,
+        };
+        match picked {
+            Picked::Open => self.layer = Some(Layer::Pick { list, deeds }),
+            Picked::Nothing => (),
+            Picked::Row(row) => {
+                if let Some(deed) = deeds.into_iter().nth(row) {
+                    self.perform(deed);
+                }
+            }
+        }
+    }
+
+    fn field_key(&mut self, title: String, mut field: Composer, goal: Goal, key: Key) {
+        match field.press(key, &self.keymap) {
+            Pressed::Wanted(Action::Send) => self.reach(goal, &field.take().text),
+            Pressed::Wanted(Action::Stop | Action::Interrupt) => self.leave_field(&goal, field),
+            Pressed::Changed | Pressed::Moved | Pressed::Wanted(_) | Pressed::Ignored => {
+                self.layer = Some(Layer::Field { title, field, goal });
+            }
+        }
+    }
+
+    fn reach(&mut self, goal: Goal, text: &str) {
+        match goal {
+            Goal::Refuse(call) => {
+                self.remember(text);
+                self.answer(call, Answer::Deny { reason: text.trim().to_owned() });
+            }
+            Goal::Set(key) => self.set(&key, text.trim()),
+            Goal::Bypass => self.confirm_bypass(text),
+        }
+    }
+
+    /// A field is left; the reason for a refusal is a text of its own worth and is not thrown away.
+    fn leave_field(&mut self, goal: &Goal, mut field: Composer) {
+        match goal {
+            Goal::Refuse(_) => self.rescue(field.take()),
+            Goal::Set(_) | Goal::Bypass => (),
+        }
+    }
+
+    /// The question that a reason is being written for is gone.
+    pub(super) fn rescue_reason(&mut self) {
+        let is_reason =
+            |layer: &mut Layer| matches!(layer, Layer::Field { goal: Goal::Refuse(_), .. });
+        if let Some(Layer::Field { mut field, .. }) = self.layer.take_if(is_reason) {
+            self.rescue(field.take());
+        }
+    }
+
+    /// Keeps a text that has lost its place: in the editor where nothing is written, and in the
+    /// history.
+    fn rescue(&mut self, draft: Draft) {
+        self.remember(&draft.text);
+        if self.composer.is_empty() {
+            self.composer.restore(draft);
+            self.touched();
+        }
+    }
+
+    fn confirm_key(&mut self, question: String, deed: Deed, key: Key) {
+        self.ends_line = self.accessible;
+        let action = self.keymap.action(Context::Permission, key);
+        match action {
+            Some(Action::AllowOnce | Action::Accept) => self.perform(deed),
+            Some(Action::Refuse | Action::Stop | Action::Interrupt) => (),
+            _ => self.layer = Some(Layer::Confirm { question, deed }),
+        }
+    }
+}

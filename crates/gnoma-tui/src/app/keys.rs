@@ -1,0 +1,136 @@
+//! Where a key goes, and what the keys do that are not editing.
+
+use super::{Armed, State, choosing::Layer};
+use crate::{
+    commands,
+    keymap::{Action, Code, Key},
+    wish::Wish,
+};
+
+/// Lines that a scroll key moves.
+const SCROLL_LINES: isize = 5;
+
+impl State {
+    pub(super) fn key(&mut self, key: Key) {
+        if std::mem::take(&mut self.ends_line) && key == Key::plain(Code::Enter) {
+            return;
+        }
+        if let Some(layer) = self.layer.take() {
+            self.layer_key(layer, key);
+        } else if self.takes_answers() {
+            self.question_key(key);
+        } else {
+            self.writing_key(key);
+        }
+    }
+
+    /// Does what a key asks for that is not editing.
+    pub(super) fn act(&mut self, action: Action) {
+        match action {
+            Action::Send => self.submit(),
+            Action::Queue => self.enqueue(),
+            Action::HistoryOlder => self.older(),
+            Action::HistoryNewer => self.newer(),
+            Action::HistorySearch => self.layer = Some(Layer::Search(Default::default())),
+            Action::ExternalEditor => self.open_editor(),
+            Action::PasteImage => self.wish(Wish::PasteClipboard),
+            Action::Stop => self.stop(),
+            Action::Interrupt => self.interrupt(),
+            Action::Quit => self.quit_key(),
+            Action::Suspend => self.wish(Wish::Suspend),
+            Action::CycleMode => self.cycle_mode(),
+            Action::Incognito => commands::run(self, "/incognito"),
+            Action::Unfold => self.unfold(),
+            Action::Thinking => self.unfold_all(),
+            Action::PickModel => commands::run(self, "/model"),
+            Action::CopyAnswer => commands::run(self, "/copy"),
+            Action::Help => commands::run(self, "/help"),
+            Action::ScrollUp => self.wish(Wish::Scroll(SCROLL_LINES)),
+            Action::ScrollDown => self.wish(Wish::Scroll(-SCROLL_LINES)),
+            Action::PageUp => self.wish(Wish::Scroll(self.page())),
+            Action::PageDown => self.wish(Wish::Scroll(-self.page())),
+            Action::ScrollToStart => self.wish(Wish::Scroll(isize::MAX)),
+            Action::ScrollToEnd => self.wish(Wish::Scroll(-isize::MAX)),
+            // Editing, lists and answers are done where they belong.
+            _ => (),
+        }
+    }
+
+    fn page(&self) -> isize {
+        isize::try_from(self.size.height.saturating_sub(2).max(1)).unwrap_or(SCROLL_LINES)
+    }
+
+    /// Stops the turn and keeps its work.
+    pub(super) fn stop(&mut self) {
+        let Some(running) = &mut self.running else { return };
+        if running.is_stopping {
+            return self.hint("it is being stopped");
+        }
+        running.is_stopping = true;
+        self.hold_queue();
+        self.wish(Wish::Tell(gnoma_core::Command::Cancel));
+    }
+
+    /// Clears what is written, else stops the turn, else quits when it is meant twice.
+    fn interrupt(&mut self) {
+        if !self.composer.is_empty() {
+            let draft = self.composer.take();
+            self.remember(&draft.text);
+            self.touched();
+            return self.hint("cleared; Up or undo brings it back");
+        }
+        if self.running.as_ref().is_some_and(|running| !running.is_stopping) {
+            return self.stop();
+        }
+        if self.confirms(Armed::Interrupt) {
+            return self.quit();
+        }
+        self.hint("Ctrl+C again quits");
+    }
+
+    fn quit_key(&mut self) {
+        if self.is_idle() || self.confirms(Armed::Quit) {
+            return self.quit();
+        }
+        self.hint("a turn is running; once more stops it and quits");
+    }
+
+    fn open_editor(&mut self) {
+        let draft = self.composer.draft();
+        self.wish(Wish::Save(self.drafts()));
+        self.wish(Wish::OpenEditor(draft.text.clone()));
+        self.edited = Some(draft);
+    }
+
+    fn unfold(&mut self) {
+        if !self.transcript.unfold() {
+            self.hint("nothing is folded");
+        }
+    }
+
+    fn unfold_all(&mut self) {
+        let text = if self.transcript.toggle() {
+            "output and thinking are shown whole"
+        } else {
+            "output and thinking are folded"
+        };
+        self.hint(text);
+    }
+
+    fn older(&mut self) {
+        if self.take_back_queued() {
+            return;
+        }
+        if let Some(draft) = self.history.older(self.composer.draft()) {
+            self.composer.restore(draft);
+            self.touched();
+        }
+    }
+
+    fn newer(&mut self) {
+        if let Some(draft) = self.history.newer(self.composer.draft()) {
+            self.composer.restore(draft);
+            self.touched();
+        }
+    }
+}

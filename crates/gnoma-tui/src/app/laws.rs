@@ -1,0 +1,342 @@
+//! Whatever happens: nothing that was written is lost, nothing panics, and frames fit.
+
+use gnoma_core::{
+    Content, Event, RawJson, StopReason, ToolCall, Usage,
+    session::{Answer, Outcome, SessionState},
+};
+use proptest::prelude::*;
+
+use super::*;
+use crate::desk::{Offer, PointRow, SessionRow, SettingRow, Topic};
+
+/// A desk on which there is a little of everything.
+struct Desktop;
+
+impl Desk for Desktop {
+    fn models(&mut self) -> Vec<Offer> {
+        vec![Offer { name: "small".to_owned(), ..Offer::default() }]
+    }
+    fn providers(&mut self) -> Vec<Offer> {
+        Vec::new()
+    }
+    fn profiles(&mut self) -> Vec<Offer> {
+        Vec::new()
+    }
+    fn sessions(&mut self) -> Vec<SessionRow> {
+        vec![SessionRow { id: "s1".to_owned(), ..SessionRow::default() }]
+    }
+    fn points(&mut self) -> Vec<PointRow> {
+        vec![PointRow { turns: 1, ..PointRow::default() }]
+    }
+    fn settings(&mut self) -> Vec<SettingRow> {
+        vec![SettingRow { key: "tui.vim".to_owned(), ..SettingRow::default() }]
+    }
+    fn set(&mut self, _: &str, _: &str) -> Result<String, String> {
+        Ok("set".to_owned())
+    }
+    fn changes(&mut self) -> Result<String, String> {
+        Ok(String::new())
+    }
+    fn export(&mut self, _: &str) -> Result<String, String> {
+        Err("no".to_owned())
+    }
+    fn explain(&mut self, _: Topic) -> Result<String, String> {
+        Ok("because".to_owned())
+    }
+    fn test(&mut self, _: &Connection) -> Result<String, String> {
+        Ok("works".to_owned())
+    }
+    fn keep(&mut self, _: &Connection) -> Result<String, String> {
+        Ok("kept".to_owned())
+    }
+}
+
+/// Keys that delete nothing.
+const KEYS: [&str; 30] = [
+    "enter",
+    "enter",
+    "enter",
+    "tab",
+    "tab",
+    "esc",
+    "esc",
+    "up",
+    "down",
+    "ctrl+c",
+    "ctrl+r",
+    "ctrl+g",
+    "shift+tab",
+    "ctrl+x",
+    "ctrl+o",
+    "alt+t",
+    "alt+m",
+    "f1",
+    "home",
+    "end",
+    "y",
+    "a",
+    "n",
+    "r",
+    "/",
+    "!",
+    "space",
+    "shift+enter",
+    "pageup",
+    "ctrl+l",
+];
+/// Keys that do anything at all.
+const WILD: [&str; 16] = [
+    "backspace",
+    "ctrl+w",
+    "ctrl+u",
+    "ctrl+k",
+    "ctrl+y",
+    "ctrl+_",
+    "delete",
+    "@",
+    "s",
+    "e",
+    "m",
+    "left",
+    "ctrl+d",
+    "ctrl+t",
+    "漢",
+    "alt+r",
+];
+
+/// Letters from here on are on no key.
+const FIRST_LETTER: u32 = 0x5000;
+
+#[derive(Clone, Debug)]
+enum Step {
+    Key(&'static str),
+    Word,
+    LongWord,
+    Ask,
+    Active,
+    /// The oldest message that was sent becomes part of the conversation.
+    Append,
+    /// The turn ends; what was not appended comes back.
+    End(bool),
+    Late,
+    Decided,
+    Shell,
+    Refused,
+    Closed,
+    Wait(u16),
+    Size(usize, usize),
+}
+
+fn step(wild: bool) -> impl Strategy<Value = Step> {
+    let keys: Vec<&'static str> =
+        KEYS.iter().chain(if wild { WILD.as_slice() } else { &[] }).copied().collect();
+    prop_oneof![
+        12 => proptest::sample::select(keys).prop_map(Step::Key),
+        6 => Just(Step::Word),
+        1 => Just(Step::LongWord),
+        2 => Just(Step::Ask),
+        1 => Just(Step::Active),
+        2 => Just(Step::Append),
+        3 => any::<bool>().prop_map(Step::End),
+        1 => Just(Step::Late),
+        1 => Just(Step::Decided),
+        1 => Just(Step::Shell),
+        1 => Just(Step::Refused),
+        1 => Just(Step::Closed),
+        2 => (0_u16..3_000).prop_map(Step::Wait),
+        2 => (1_usize..100, 1_usize..30).prop_map(|(width, height)| Step::Size(width, height)),
+    ]
+}
+
+struct Run {
+    state: State,
+    now: Instant,
+    size: Size,
+    /// Every text that left for good or is kept in a file.
+    kept: String,
+    sent: VecDeque<Vec<Content>>,
+    words: Vec<String>,
+    asked: u32,
+}
+
+impl Run {
+    fn new(found: Option<Found>) -> Self {
+        let now = Instant::now();
+        let options = Options {
+            now,
+            facts: Facts { folder: "~/src".to_owned(), ..Facts::default() },
+            keymap: Keymap::built_in(),
+            history: History::from_lines("\"older\"\n\"old\"\n"),
+            theme: String::new(),
+            vim: false,
+            accessible: false,
+            drafts: Vec::new(),
+            found,
+        };
+        Self {
+            state: State::new(options, Box::new(Desktop)),
+            now,
+            size: Size::default(),
+            kept: String::new(),
+            sent: VecDeque::new(),
+            words: Vec::new(),
+            asked: 0,
+        }
+    }
+
+    fn input(&mut self, input: Input) {
+        for wish in self.state.on(input) {
+            match wish {
+                Wish::Tell(Command::Send { content }) => {
+                    self.kept.push_str(&text_of(&content));
+                    self.sent.push_back(content);
+                }
+                Wish::Tell(Command::Answer { answer: Answer::Deny { reason }, .. }) => {
+                    self.kept.push_str(&reason);
+                }
+                Wish::Remember(line) => self.kept.push_str(&line),
+                _ => (),
+            }
+        }
+    }
+
+    fn call(&self) -> ToolCall {
+        let arguments = RawJson::parse(r#"{"command":"ls -la"}"#).unwrap();
+        ToolCall::new(CallId::new(format!("c{}", self.asked)), "bash", arguments)
+    }
+
+    fn event(&mut self, event: Event) {
+        self.input(Input::Session(event));
+    }
+
+    fn step(&mut self, step: &Step) {
+        match step {
+            Step::Key(key) => self.input(Input::Key(key.parse().unwrap())),
+            Step::Word => self.word(0),
+            Step::LongWord => self.word(1_200),
+            Step::Ask => {
+                self.asked += 1;
+                let (call, reason) = (self.call(), "`ls -la` is new".to_owned());
+                let always = self.asked.is_multiple_of(2).then(|| "bash(ls *)".to_owned());
+                self.event(Event::PermissionAsked { call, reason, preview: None, always });
+            }
+            Step::Active => self.event(Event::State(SessionState::Active)),
+            Step::Append => {
+                if let Some(content) = self.sent.pop_front() {
+                    let message = Message::user(content).unwrap();
+                    self.event(Event::Appended(message.into()));
+                }
+            }
+            Step::End(complete) => {
+                let outcome = if *complete {
+                    Outcome::Complete { stop: StopReason::EndTurn }
+                } else {
+                    Outcome::Cancelled
+                };
+                let undelivered =
+                    self.sent.drain(..).map(|content| Message::user(content).unwrap().into());
+                let undelivered = undelivered.collect();
+                let usage = Usage::default();
+                self.event(Event::TurnEnded { outcome, rounds: 1, usage, undelivered });
+                self.event(Event::State(SessionState::Idle));
+            }
+            Step::Late => self.event(Event::State(SessionState::Idle)),
+            Step::Decided => {
+                let call = self.call().id;
+                self.event(Event::PermissionDecided {
+                    call,
+                    allowed: true,
+                    reason: "a rule".to_owned(),
+                });
+            }
+            Step::Shell => self.input(Input::Shell {
+                line: "ls".to_owned(),
+                output: "a\tfile\nb".to_owned(),
+                success: true,
+            }),
+            Step::Refused => {
+                if let Some(content) = self.sent.pop_back() {
+                    self.input(Input::Undelivered(Command::Send { content }));
+                }
+            }
+            Step::Closed => self.input(Input::SessionClosed),
+            Step::Wait(milliseconds) => {
+                self.now += Duration::from_millis((*milliseconds).into());
+                self.input(Input::Tick(self.now));
+            }
+            Step::Size(width, height) => self.size = Size::new(*width, *height),
+        }
+    }
+
+    /// Pastes a letter that occurs nowhere else, so that nothing can be written into its middle.
+    fn word(&mut self, length: usize) {
+        let is_written =
+            self.state.layer.as_ref().is_none_or(|layer| {
+                layer.reason().is_some() || matches!(layer, Layer::Confirm { .. })
+            });
+        let number = u32::try_from(self.words.len()).unwrap();
+        let letter = char::from_u32(FIRST_LETTER + number).unwrap();
+        let word = letter.to_string() + &"x".repeat(length);
+        self.input(Input::Paste(word));
+        if is_written {
+            self.words.push(letter.to_string());
+        }
+    }
+
+    fn look(&mut self) -> Result<(), TestCaseError> {
+        let frame = self.state.frame(self.size);
+        let Size { width, height } = self.size;
+        prop_assert!(frame.live.len() <= height, "{} rows of {height}", frame.live.len());
+        for line in &frame.live {
+            prop_assert!(line.width() <= width, "{line:?} is wider than {width}");
+        }
+        if let Some(cell) = frame.cursor {
+            prop_assert!(cell.column < width && cell.row < frame.live.len());
+        }
+        Ok(())
+    }
+
+    fn nothing_is_lost(&self) -> Result<(), TestCaseError> {
+        let drafts = self.state.drafts();
+        for word in &self.words {
+            let is_kept = self.kept.contains(word)
+                || drafts.iter().any(|draft| draft.text.contains(word.as_str()));
+            prop_assert!(is_kept, "{word} is lost");
+        }
+        Ok(())
+    }
+}
+
+fn text_of(content: &[Content]) -> String {
+    let texts = content.iter().map(|part| match part {
+        Content::Text(text) => text.text.as_str(),
+        _ => "",
+    });
+    texts.collect()
+}
+
+/// Each case is a whole session.
+const CASES: u32 = 100;
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(CASES))]
+
+    #[test]
+    fn nothing_written_is_lost(steps in proptest::collection::vec(step(false), 0..60)) {
+        let mut run = Run::new(None);
+        for step in &steps {
+            run.step(step);
+            run.look()?;
+            run.nothing_is_lost()?;
+        }
+    }
+
+    #[test]
+    fn every_frame_fits(steps in proptest::collection::vec(step(true), 0..80), first in any::<bool>()) {
+        let mut run = Run::new(first.then(Found::default));
+        for step in &steps {
+            run.step(step);
+            run.look()?;
+        }
+    }
+}

@@ -1,0 +1,49 @@
+//! The search through the history, as Ctrl+R does it.
+
+use super::{State, choosing::Layer};
+use crate::{
+    composer::Draft,
+    history::Search,
+    keymap::{Action, Key},
+    text::{Ink, Line, Span, Style},
+};
+
+impl State {
+    pub(super) fn search_key(&mut self, mut search: Search, key: Key) {
+        match (self.list_action(key), key.typed()) {
+            (Some(Action::Accept | Action::Complete), _) => {
+                let hit = search.hit(&self.history).map(Draft::from);
+                if let Some(draft) = hit {
+                    self.write_instead(draft);
+                }
+                return;
+            }
+            (Some(Action::Close | Action::Stop | Action::Interrupt), _) => return,
+            (Some(Action::HistorySearch | Action::Up), _) => search.older(&self.history),
+            (Some(Action::HistoryNewer | Action::Down), _) => search.newer(),
+            (Some(Action::DeleteLeft), _) => search.delete(),
+            (Some(_), _) | (None, None) => (),
+            (None, Some(c)) => search.add(c),
+        }
+        self.layer = Some(Layer::Search(search));
+    }
+
+    /// The search in one line, and what it found below.
+    pub(super) fn search_lines(&self, search: &Search) -> Vec<Line> {
+        let hit = search.hit(&self.history);
+        let found = match hit {
+            _ if search.query().is_empty() => String::new(),
+            None => "nothing holds that".to_owned(),
+            Some(hit) => super::shown::first_line(&hit.into()),
+        };
+        let style = if hit.is_some() { Style::default() } else { Style::of(Ink::Dim) };
+        vec![
+            Line::from([
+                Span::new("search › ", Style::of(Ink::Accent).bold()),
+                Span::new(search.query().to_owned(), Style::default()),
+            ]),
+            Line::from([Span::new("  ", style), Span::new(found, style)]),
+            Line::new("  Enter takes · Ctrl+R older · Esc closes", Style::of(Ink::Dim)),
+        ]
+    }
+}

@@ -1,0 +1,417 @@
+//! What happens to what was written: it is sent, steers the running turn, waits for its end, or is
+//! a command or a shell line. Whatever cannot be delivered comes back.
+
+use std::collections::VecDeque;
+
+use gnoma_core::{Command, Content, Message};
+
+use super::{Running, State, shown};
+use crate::{
+    commands,
+    composer::{Draft, Fold},
+    text::{Ink, Line, Style},
+    wish::Wish,
+};
+
+/// Stands before what gnoma says to the model in the person's place.
+const SYSTEM_NOTE: &str = "[system] ";
+/// Lines of a shell line's output that are shown.
+const MAX_SHOWN_OUTPUT_LINES: usize = 200;
+/// Bytes of a shell line's output that can be sent along.
+const MAX_ATTACHED_BYTES: usize = 256 << 10;
+/// Outputs that wait to be sent along; the oldest go first.
+const MAX_ATTACHED: usize = 8;
+
+/// What was sent and has not come back as part of the conversation.
+#[derive(Clone, Debug)]
+struct Sent {
+    draft: Draft,
+    content: Vec<Content>,
+    line: String,
+}
+
+impl Sent {
+    fn of(draft: Draft) -> Self {
+        let line = shown::first_line(&draft);
+        Self { content: draft.clone().into_content(), draft, line }
+    }
+}
+
+/// What waits, and how it is shown: pasted texts may be too large to look at for every frame.
+#[derive(Clone, Debug)]
+struct Waiting {
+    draft: Draft,
+    line: String,
+}
+
+impl From<Draft> for Waiting {
+    fn from(draft: Draft) -> Self {
+        Self { line: shown::first_line(&draft), draft }
+    }
+}
+
+/// Output of a shell line that goes along with the next message.
+#[derive(Clone, Debug)]
+struct Attached {
+    label: String,
+    text: String,
+}
+
+/// Everything on its way from the editor to the conversation.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Queue {
+    /// Waits for the turn to end.
+    waiting: VecDeque<Waiting>,
+    /// Nothing is sent by itself until the person says so.
+    is_held: bool,
+    /// Was sent to begin a turn and is shown already.
+    begun: VecDeque<Sent>,
+    /// Was sent while a turn runs and is not read yet.
+    steers: VecDeque<Sent>,
+    attached: VecDeque<Attached>,
+}
+
+impl Queue {
+    /// What waited when the program ended last.
+    pub(super) fn of(drafts: impl Iterator<Item = Draft>) -> Self {
+        let drafts = drafts.filter(|draft| !draft.is_blank());
+        let waiting: VecDeque<Waiting> = drafts.map(Waiting::from).collect();
+        Self { is_held: !waiting.is_empty(), waiting, ..Self::default() }
+    }
+
+    pub(super) fn count(&self) -> usize {
+        self.waiting.len()
+    }
+
+    pub(super) fn is_held(&self) -> bool {
+        self.is_held && !self.waiting.is_empty()
+    }
+
+    /// All that could still come back.
+    pub(super) fn drafts(&self) -> impl Iterator<Item = &Draft> {
+        self.steers
+            .iter()
+            .map(|sent| &sent.draft)
+            .chain(self.waiting.iter().map(|waiting| &waiting.draft))
+    }
+
+    /// What is not read yet, then what waits; in short.
+    pub(super) fn shown(&self) -> (Vec<String>, Vec<String>) {
+        let steers = self.steers.iter().map(|sent| sent.line.clone()).collect();
+        (steers, self.waiting.iter().map(|waiting| waiting.line.clone()).collect())
+    }
+
+    pub(super) fn attached(&self) -> impl Iterator<Item = &str> {
+        self.attached.iter().map(|attached| attached.label.as_str())
+    }
+
+    /// A turn is about to begin with what was sent.
+    pub(super) fn has_begun(&self) -> bool {
+        !self.begun.is_empty()
+    }
+
+    /// What was sent as this. Secrets may have been taken out of it since; then it is the oldest.
+    fn steer(&mut self, content: &[Content]) -> Option<Sent> {
+        let place = self.steers.iter().position(|sent| sent.content == content);
+        self.steers.remove(place.unwrap_or(0))
+    }
+
+    /// What was sent to a session that is gone comes back.
+    pub(super) fn steers_return(&mut self) {
+        self.is_held |= !self.steers.is_empty();
+        for sent in self.steers.drain(..).rev() {
+            self.waiting.push_front(sent.draft.into());
+        }
+        self.begun.clear();
+    }
+}
+
+impl State {
+    /// Does what was written asks for.
+    pub(super) fn submit(&mut self) {
+        if self.composer.draft().is_blank() {
+            return self.release_queue();
+        }
+        if self.answers_by_line() {
+            return;
+        }
+        let is_one_line = self.composer.line_count() == 1;
+        let first = self.composer.first_line();
+        if is_one_line && let Some(line) = first.strip_prefix('!') {
+            let line = line.trim().to_owned();
+            return self.run_shell(&line);
+        }
+        if is_one_line && commands::is_command(first) {
+            return self.run_command();
+        }
+        let draft = self.take_written();
+        self.send(draft);
+    }
+
+    /// Keeps what was written until the turn is over.
+    pub(super) fn enqueue(&mut self) {
+        if self.composer.draft().is_blank() {
+            return;
+        }
+        if self.is_idle() && self.asks.is_empty() {
+            return self.hint("nothing runs to wait for; Enter sends");
+        }
+        let draft = self.take_written();
+        let draft = self.with_attached(draft);
+        self.queue.waiting.push_back(draft.into());
+        self.queue.is_held = false;
+    }
+
+    /// Brings what waits last back into the editor. Says whether there was something.
+    pub(super) fn take_back_queued(&mut self) -> bool {
+        if !self.composer.is_empty() {
+            return false;
+        }
+        let Some(waiting) = self.queue.waiting.pop_back() else { return false };
+        self.composer.restore(waiting.draft);
+        self.touched();
+        true
+    }
+
+    /// Lets go of what would be sent along. Says whether there was something.
+    pub(super) fn drop_attached(&mut self) -> bool {
+        self.composer.is_empty() && self.queue.attached.pop_back().is_some()
+    }
+
+    /// Puts something at the end of what waits, which waits for the person then.
+    pub(super) fn keep_waiting(&mut self, draft: Draft) {
+        self.queue.waiting.push_back(draft.into());
+        self.hold_queue();
+        self.touched();
+    }
+
+    pub(super) fn hold_queue(&mut self) {
+        self.queue.is_held = true;
+    }
+
+    fn release_queue(&mut self) {
+        self.queue.is_held = false;
+    }
+
+    /// Sends what waits, once the turn is over.
+    pub(super) fn send_queued(&mut self) {
+        let is_free = self.is_idle()
+            && self.is_at_rest
+            && self.asks.is_empty()
+            && !self.is_closed
+            && !self.queue.has_begun();
+        if is_free
+            && !self.queue.is_held
+            && let Some(waiting) = self.queue.waiting.pop_front()
+        {
+            self.send(waiting.draft);
+            self.touched();
+        }
+    }
+
+    /// What is written, which is in the history then.
+    pub(super) fn take_written(&mut self) -> Draft {
+        let draft = self.composer.take();
+        self.remember(&draft.text);
+        self.touched();
+        draft
+    }
+
+    /// Keeps a text in the history. What was put aside to look at older prompts comes back into the
+    /// editor, or is kept as well where something is written there.
+    pub(super) fn remember(&mut self, text: &str) {
+        let (unsent, changed) = self.history.leave();
+        for other in changed.iter().filter(|other| other.text != text) {
+            self.keep_prompt(&other.text);
+        }
+        self.keep_prompt(text);
+        if unsent.is_blank() {
+            return;
+        }
+        if self.composer.is_empty() {
+            self.composer.restore(unsent);
+        } else {
+            self.keep_prompt(&unsent.text);
+        }
+    }
+
+    fn keep_prompt(&mut self, text: &str) {
+        if let Some(line) = self.history.push(text) {
+            self.wish(Wish::Remember(line));
+        }
+    }
+
+    fn send(&mut self, draft: Draft) {
+        let sent = Sent::of(self.with_attached(draft));
+        if self.is_closed {
+            self.queue.waiting.push_back(sent.draft.into());
+            self.hold_queue();
+            return self.warn("the session is closed; what you wrote waits, /resume goes on");
+        }
+        self.wish(Wish::Tell(Command::Send { content: sent.content.clone() }));
+        if self.running.is_some() {
+            return self.queue.steers.push_back(sent);
+        }
+        self.transcript.person(&shown::whole(&sent.draft));
+        self.queue.begun.push_back(sent);
+        let since = self.now;
+        self.running = Some(Running { since, doing: "working".to_owned(), is_stopping: false });
+    }
+
+    fn with_attached(&mut self, draft: Draft) -> Draft {
+        if self.queue.attached.is_empty() {
+            return draft;
+        }
+        let mut text = String::new();
+        let mut folds = Vec::new();
+        for attached in self.queue.attached.drain(..) {
+            let start = text.len();
+            text.push_str(&attached.text);
+            folds.push(Fold { start, end: text.len(), image: None });
+            text.push('\n');
+        }
+        let shift = text.len();
+        text.push_str(&draft.text);
+        folds.extend(draft.folds.into_iter().map(|fold| Fold {
+            start: fold.start + shift,
+            end: fold.end + shift,
+            image: fold.image,
+        }));
+        Draft { text, images: draft.images, folds }
+    }
+
+    /// A message of a person has become part of the conversation.
+    pub(super) fn person_appended(&mut self, message: &Message) {
+        let text = message.text_content();
+        if text.starts_with(SYSTEM_NOTE) || self.queue.begun.pop_front().is_some() {
+            return;
+        }
+        match self.queue.steer(message.content()) {
+            Some(sent) => self.transcript.person(&shown::whole(&sent.draft)),
+            None => self.transcript.person(&text),
+        }
+    }
+
+    /// A message did not reach the session.
+    pub(super) fn not_sent(&mut self, content: &[Content]) {
+        let begun = self.queue.begun.iter().position(|sent| sent.content == content);
+        let began = begun.and_then(|place| self.queue.begun.remove(place));
+        if began.is_some() {
+            self.running = None;
+        }
+        let draft = began.map_or_else(|| self.steer_back(content), |sent| sent.draft);
+        self.queue.waiting.push_front(draft.into());
+        self.hold_queue();
+        self.warn("the session did not take that in; it waits, Enter sends it");
+    }
+
+    /// Messages that the turn ended without. They are the next to be sent; after a stop they go back
+    /// to the editor, as far as nothing is written there.
+    pub(super) fn come_back<'a>(
+        &mut self,
+        messages: impl DoubleEndedIterator<Item = &'a Message>,
+        was_stopped: bool,
+    ) {
+        let mut drafts: VecDeque<Draft> =
+            messages.map(|message| self.steer_back(message.content())).collect();
+        if was_stopped
+            && self.composer.is_empty()
+            && let Some(first) = drafts.pop_front()
+        {
+            self.composer.restore(first);
+        }
+        if !drafts.is_empty() {
+            self.touched();
+        }
+        for draft in drafts.into_iter().rev() {
+            self.queue.waiting.push_front(draft.into());
+        }
+    }
+
+    /// What was written to send this.
+    fn steer_back(&mut self, content: &[Content]) -> Draft {
+        match self.queue.steer(content) {
+            Some(sent) => sent.draft,
+            None => draft_of(content),
+        }
+    }
+
+    fn run_shell(&mut self, line: &str) {
+        if line.is_empty() {
+            return self.hint("write a shell line behind `!`");
+        }
+        self.take_written();
+        self.say(vec![Line::new(format!("! {line}"), Style::of(Ink::Person))]);
+        self.wish(Wish::RunShell(line.to_owned()));
+    }
+
+    /// Shows what a shell line printed and keeps it for the next message.
+    pub(super) fn shell_ended(&mut self, line: &str, output: &str, success: bool) {
+        let count = output.lines().count();
+        let ink = if success { Ink::Dim } else { Ink::Bad };
+        let shown = output.lines().take(MAX_SHOWN_OUTPUT_LINES);
+        let mut lines: Vec<Line> = shown
+            .map(|text| Line::new(format!("  {}", shown::untabbed(text)), Style::of(ink)))
+            .collect();
+        if count > MAX_SHOWN_OUTPUT_LINES {
+            let rest = count - MAX_SHOWN_OUTPUT_LINES;
+            lines.push(Line::new(format!("  … {rest} more lines"), Style::of(Ink::Dim)));
+        }
+        if !success {
+            lines.push(Line::new("  it failed", Style::of(Ink::Bad)));
+        }
+        self.say(lines);
+        let end = output.floor_char_boundary(MAX_ATTACHED_BYTES);
+        let kept = output.get(..end).unwrap_or_default();
+        let cut = if end < output.len() { "\n[cut]" } else { "" };
+        let text = format!("I ran this:\n```\n$ {line}\n{}{cut}\n```", kept.trim_end());
+        let label = format!("output of `{line}` ({count} lines)");
+        if self.queue.attached.len() == MAX_ATTACHED {
+            self.queue.attached.pop_front();
+        }
+        self.queue.attached.push_back(Attached { label, text });
+    }
+
+    fn run_command(&mut self) {
+        let line = self.composer.draft().text;
+        match commands::find(&line) {
+            None => {
+                let name = line.split_whitespace().next().unwrap_or_default();
+                self.hint(format!("unknown command: {name} (try /help)"));
+            }
+            Some((command, argument)) => {
+                self.take_written();
+                (command.run)(self, argument);
+            }
+        }
+    }
+
+    /// The external editor is closed.
+    pub(super) fn edited(&mut self, text: Option<String>) {
+        let before = self.edited.take().unwrap_or_default();
+        let Some(text) = text else { return };
+        let mut text = text;
+        // Editors end a file with a line break.
+        if text.ends_with('\n') && !before.text.ends_with('\n') {
+            text.pop();
+        }
+        self.composer.restore(shown::rewritten(&before, text));
+        self.touched();
+    }
+}
+
+/// A message as if it had been written here.
+fn draft_of(content: &[Content]) -> Draft {
+    let mut draft = Draft::default();
+    for part in content {
+        match part {
+            Content::Text(text) => draft.text.push_str(&text.text),
+            Content::Image(image) => draft.images.push(image.clone()),
+            Content::Thinking(_)
+            | Content::RedactedThinking(_)
+            | Content::ToolCall(_)
+            | Content::ToolResult(_) => (),
+        }
+    }
+    draft
+}

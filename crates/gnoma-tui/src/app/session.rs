@@ -1,0 +1,142 @@
+//! What the session says.
+
+use gnoma_core::{
+    Event, Message, Usage,
+    message::Role,
+    session::{Outcome, SessionState},
+};
+use std::{sync::Arc, time::Duration};
+
+use super::{Focus, Running, State};
+use crate::{prompt::Question, wish::Wish};
+
+/// A turn that takes longer is worth a call where the terminal does not tell whether anybody looks.
+const LONG_TURN: Duration = Duration::from_secs(20);
+/// Most calls of a turn whose names are remembered.
+const MAX_CALLS: usize = 10_000;
+
+impl State {
+    pub(super) fn on_event(&mut self, event: &Event) {
+        self.transcript.on(event);
+        match event {
+            Event::Started { session, mode, .. } => {
+                self.session.clone_from(session);
+                self.facts.mode = *mode;
+            }
+            Event::State(state) => self.moved(*state),
+            Event::RoundStarted { arm, why, .. } => {
+                let model = arm.to_string();
+                self.decided(format!("called {model}: {why}"));
+                self.facts.model = Some(model);
+                self.why = Some(why.clone());
+                self.doing("waiting for the model");
+            }
+            Event::Text { .. } => self.doing("writing"),
+            Event::Thinking { .. } => self.doing("thinking"),
+            Event::ToolCallDrafted { name } => self.doing(&format!("writing a call of {name}")),
+            Event::Appended(message) => self.appended(message),
+            Event::PermissionAsked { call, reason, preview, always } => {
+                let (preview, always) = (preview.clone(), always.clone());
+                self.ask(Question::new(call.clone(), reason.clone(), preview, always));
+            }
+            Event::PermissionDecided { call, allowed, reason } => {
+                self.withdraw(call);
+                let what = self.calls.get(call).map_or("a call", String::as_str);
+                let verdict = if *allowed { "allowed" } else { "refused" };
+                self.decided(format!("{verdict} {what}: {reason}"));
+            }
+            Event::ToolStarted { call } => self.doing(&format!("running {}", call.name)),
+            Event::ToolEnded { .. } => self.doing("working"),
+            Event::Usage { round, turn } => {
+                self.counts.round = *round;
+                self.counts.turn = *turn;
+            }
+            Event::Retrying { attempt, .. } => {
+                self.doing(&format!("trying again, attempt {attempt}"));
+            }
+            Event::ToolProgress { .. } | Event::Notice { .. } => (),
+            Event::TurnEnded { outcome, usage, undelivered, .. } => {
+                self.turn_ended(outcome, *usage, undelivered);
+            }
+        }
+    }
+
+    fn moved(&mut self, state: SessionState) {
+        match state {
+            SessionState::Idle => {
+                self.is_at_rest = true;
+                if !self.queue.has_begun() {
+                    self.running = None;
+                }
+                self.asks.clear();
+            }
+            SessionState::Active => {
+                self.is_at_rest = false;
+                self.counts.begin_turn();
+                let since = self.now;
+                self.running.get_or_insert_with(|| Running {
+                    since,
+                    doing: "working".to_owned(),
+                    is_stopping: false,
+                });
+            }
+            SessionState::Cancelling => {
+                if let Some(running) = &mut self.running {
+                    running.is_stopping = true;
+                }
+            }
+            SessionState::Closed => self.closed(),
+        }
+    }
+
+    fn doing(&mut self, what: &str) {
+        if let Some(running) = &mut self.running
+            && running.doing != what
+        {
+            what.clone_into(&mut running.doing);
+        }
+    }
+
+    fn appended(&mut self, message: &Message) {
+        match message.role() {
+            Role::User => self.person_appended(message),
+            Role::Assistant => {
+                for call in message.tool_calls() {
+                    if self.calls.len() < MAX_CALLS {
+                        self.calls.insert(call.id.clone(), call.name.clone());
+                    }
+                }
+            }
+            Role::Tool => (),
+        }
+    }
+
+    fn turn_ended(&mut self, outcome: &Outcome, usage: Usage, undelivered: &[Arc<Message>]) {
+        self.counts.turn = usage;
+        self.counts.turns += 1;
+        let went_well = matches!(outcome, Outcome::Complete { .. });
+        if !went_well {
+            self.hold_queue();
+        }
+        let was_stopped = matches!(outcome, Outcome::Cancelled);
+        self.come_back(undelivered.iter().map(Arc::as_ref), was_stopped);
+        self.asks.clear();
+        self.calls.clear();
+        self.rescue_reason();
+        let since = self.running.take().map(|running| running.since);
+        let took = since.map_or(Duration::ZERO, |since| self.now.saturating_duration_since(since));
+        if self.is_unseen(took) && self.queue.count() == 0 && !was_stopped {
+            let what = if went_well { "is done" } else { "has stopped" };
+            self.wish(Wish::Notify(format!("gnoma {what} in {}", self.facts.folder)));
+        }
+    }
+
+    /// Whether something that took this long is worth a call.
+    pub(super) fn is_unseen(&self, took: Duration) -> bool {
+        match self.focus {
+            Focus::Here => false,
+            Focus::Away => true,
+            Focus::Unknown => took >= LONG_TURN,
+        }
+    }
+}

@@ -1,0 +1,50 @@
+//! The first start within the face: what it asks to be tried and stored is handed to the desk.
+
+use super::{State, choosing::Layer};
+use crate::{
+    desk::Connection,
+    keymap::Key,
+    setup::{Setup, Step},
+};
+
+impl State {
+    pub(super) fn setup_key(&mut self, mut setup: Setup, key: Key) {
+        let step = match (self.list_action(key), key.typed()) {
+            (Some(action), _) => setup.act(action),
+            (None, Some(c)) => {
+                setup.type_text(c.encode_utf8(&mut [0; 4]));
+                Step::Open
+            }
+            (None, None) => Step::Open,
+        };
+        self.setup_step(setup, step);
+    }
+
+    fn setup_step(&mut self, mut setup: Setup, step: Step) {
+        match step {
+            Step::Open => self.layer = Some(Layer::Setup(setup)),
+            Step::Try(connection) => {
+                // First it is shown that it is tried: see the next tick.
+                self.layer = Some(Layer::Setup(setup));
+                self.to_try = Some(connection);
+            }
+            Step::Keep(connection) => {
+                let outcome = self.desk.keep(&connection);
+                if let Ok(text) = &outcome {
+                    self.note(text);
+                }
+                let next = setup.kept(outcome);
+                self.setup_step(setup, next);
+            }
+            Step::Done(again) => self.again(again),
+            Step::Left => self.note("no provider is set up; /provider chooses one, Ctrl+D quits"),
+        }
+    }
+
+    pub(super) fn try_connection(&mut self, connection: &Connection) {
+        let outcome = self.desk.test(connection);
+        if let Some(Layer::Setup(setup)) = &mut self.layer {
+            setup.tried(outcome);
+        }
+    }
+}

@@ -1,0 +1,296 @@
+//! The picture: the conversation, below it what waits, below that the editor or what lies over it,
+//! and at the bottom the line that says how things stand.
+
+use super::{BEAT, Running, State, choosing::Layer};
+use crate::{
+    composer::Mode,
+    frame::{Cell, Frame, Size},
+    picker::cut,
+    prompt::Question,
+    status::{self, Now},
+    text::{Ink, Line, Paper, Span, Style},
+};
+
+/// Rows of the editor, where there is room for them.
+const MAX_EDITOR_ROWS: usize = 10;
+/// Rows of a list, where there is room for them.
+const MAX_LIST_ROWS: usize = 14;
+/// Rows for what waits.
+const MAX_WAITING_ROWS: usize = 4;
+/// A terminal with fewer rows has none for anything but the editor.
+const MIN_ROWS_FOR_STATUS: usize = 3;
+/// A terminal with fewer rows has none to spare for air.
+const MIN_ROWS_FOR_AIR: usize = 10;
+/// What stands before what is written.
+const PROMPT: &str = "› ";
+/// The same while vim's keys do not write.
+const NORMAL_PROMPT: &str = "N ";
+/// A narrower terminal has no room for that.
+const MIN_WIDTH_FOR_PROMPT: usize = 8;
+/// What moves while a turn runs.
+const SPINNER: [&str; 4] = ["◐", "◓", "◑", "◒"];
+
+/// Some lines, and where among them the cursor is.
+#[derive(Default)]
+struct Part {
+    lines: Vec<Line>,
+    cursor: Option<Cell>,
+}
+
+impl State {
+    pub(super) fn draw(&mut self, size: Size) -> Frame {
+        let Size { width, height } = size;
+        let finished = self.transcript.take_finished(width);
+        let has_status = height >= MIN_ROWS_FOR_STATUS;
+        let room = height.saturating_sub(usize::from(has_status));
+        let panel = self.panel(width, room);
+        let waiting = self.waiting_lines(room.saturating_sub(panel.lines.len()));
+        let mut above = waiting;
+        let used = above.len() + panel.lines.len();
+        let has_air = height >= MIN_ROWS_FOR_AIR && used + 1 < room;
+        if has_air {
+            above.insert(0, Line::default());
+        }
+        let rest = room.saturating_sub(above.len() + panel.lines.len());
+        let mut live = self.transcript.live(width, rest);
+        live.truncate(rest);
+        live.extend(above);
+        let first = live.len();
+        live.extend(panel.lines);
+        if has_status {
+            live.push(self.status_line(width));
+        }
+        let live: Vec<Line> = live.into_iter().map(|line| cut(line, width)).collect();
+        let last = live.len().saturating_sub(1);
+        let cursor = panel.cursor.map(|cell| Cell {
+            row: (first + cell.row).min(last),
+            column: cell.column.min(width.saturating_sub(1)),
+        });
+        Frame { finished, live, cursor }
+    }
+
+    /// What takes the keys.
+    fn panel(&mut self, width: usize, room: usize) -> Part {
+        if let Some(layer) = &mut self.layer {
+            if let Layer::Field { title, field, .. } = layer {
+                return field_part(title, field, width, room);
+            }
+        } else if let (true, Some(question)) = (self.takes_answers(), self.asks.front()) {
+            let behind = self.asks.len() - 1;
+            let size = Size::new(width, room);
+            let lines = question.lines(&self.facts.folder, behind, &self.keymap, size);
+            return Part { lines, cursor: None };
+        }
+        match &self.layer {
+            Some(layer) => self.layer_part(layer, width, room),
+            None => self.editor(width, room),
+        }
+    }
+
+    fn layer_part(&self, layer: &Layer, width: usize, room: usize) -> Part {
+        let in_first = |column| Some(Cell { row: 0, column });
+        match layer {
+            Layer::Pick { list, .. } => {
+                let (lines, column) = list.lines(width, room.min(MAX_LIST_ROWS));
+                Part { lines, cursor: in_first(column) }
+            }
+            Layer::Setup(setup) => {
+                let (lines, column) = setup.lines(width, room.min(MAX_LIST_ROWS));
+                Part { lines, cursor: column.and_then(in_first) }
+            }
+            Layer::Search(search) => {
+                let mut lines = self.search_lines(search);
+                lines.truncate(room.max(1));
+                let column = lines.first().map_or(0, Line::width);
+                Part { lines, cursor: in_first(column) }
+            }
+            Layer::Confirm { question, .. } => {
+                let text = Line::new(format!("{question} (y/n)"), Style::of(Ink::Warning));
+                let mut lines = text.wrap(width, &Line::default());
+                lines.truncate(room.max(1));
+                Part { lines, cursor: None }
+            }
+            // Drawn before: a field keeps the place that it is scrolled to.
+            Layer::Field { .. } => Part::default(),
+        }
+    }
+
+    fn editor(&mut self, width: usize, room: usize) -> Part {
+        let lead = if width >= MIN_WIDTH_FOR_PROMPT { PROMPT.chars().count() } else { 0 };
+        let rows = room.saturating_sub(2).clamp(1, MAX_EDITOR_ROWS);
+        let (rows, cell) = self.composer.window(width.saturating_sub(lead), rows);
+        let prompt = match self.composer.mode() {
+            _ if lead == 0 => "",
+            Some(Mode::Normal) => NORMAL_PROMPT,
+            Some(Mode::Insert) | None => PROMPT,
+        };
+        let ink =
+            if self.composer.first_line().starts_with('!') { Ink::Warning } else { Ink::Accent };
+        let mut lines = led(rows, prompt, Style::of(ink).bold());
+        if self.composer.is_empty() && self.counts.turns == 0 && self.is_idle() {
+            let hint = Span::new("ask something, or / for a command", Style::of(Ink::Dim));
+            if let Some(first) = lines.first_mut() {
+                first.spans.push(hint);
+            }
+        }
+        let left = room.saturating_sub(lines.len());
+        lines.extend(self.completion.lines(left));
+        Part { lines, cursor: Some(Cell { row: cell.row, column: cell.column + lead }) }
+    }
+
+    /// What was sent and is not read yet, what waits, and what goes along.
+    fn waiting_lines(&self, room: usize) -> Vec<Line> {
+        let (steers, queued) = self.queue.shown();
+        let line = |mark: &'static str, text: String, why: &'static str| {
+            Line::from([
+                Span::new(mark, Style::of(Ink::Accent)),
+                Span::new(text, Style::of(Ink::Person)),
+                Span::new(why, Style::of(Ink::Dim)),
+            ])
+        };
+        let held = if self.queue.is_held() { "  (held: Enter sends)" } else { "  (queued)" };
+        let mut lines: Vec<Line> = Vec::new();
+        lines.extend(steers.into_iter().map(|text| line("↳ ", text, "  (at the next step)")));
+        lines.extend(queued.into_iter().map(|text| line("⋯ ", text, held)));
+        let attached = self.queue.attached().map(str::to_owned);
+        lines.extend(attached.map(|label| line("+ ", label, "  (goes along; Backspace drops it)")));
+        lines.extend(
+            self.hidden_question().map(|question| {
+                Line::new(format!("? {}", question.short()), Style::of(Ink::Warning))
+            }),
+        );
+        let room = room.min(MAX_WAITING_ROWS);
+        let excess = lines.len().saturating_sub(room);
+        if excess > 0 && room > 0 {
+            lines.truncate(room - 1);
+            lines.push(Line::new(format!("  … {} more", excess + 1), Style::of(Ink::Dim)));
+        }
+        lines.truncate(room);
+        lines
+    }
+
+    /// The question that keys do not answer now, unless its answer is being written.
+    fn hidden_question(&self) -> Option<&Question> {
+        let is_hidden = match &self.layer {
+            None => !self.takes_answers(),
+            Some(layer) => layer.reason().is_none(),
+        };
+        self.asks.front().filter(|_| is_hidden)
+    }
+
+    fn status_line(&self, width: usize) -> Line {
+        let hint = self.hint.as_ref().map(|hint| hint.text.clone());
+        let busy = self.running.as_ref().map(|running| self.busy(running)).unwrap_or_default();
+        let now = Now { busy, hint, queued: self.queue.count() };
+        status::line(&self.facts, &self.counts, &now, width)
+    }
+
+    fn busy(&self, running: &Running) -> String {
+        let elapsed = self.now.saturating_duration_since(running.since);
+        let mark = if self.asks.is_empty() {
+            let beats = elapsed.as_millis() / BEAT.as_millis();
+            usize::try_from(beats).ok().and_then(|beats| SPINNER.get(beats % SPINNER.len()))
+        } else {
+            None
+        };
+        let doing = match (running.is_stopping, self.asks.is_empty()) {
+            (true, _) => "stopping",
+            (false, false) => "waiting for you",
+            (false, true) => running.doing.as_str(),
+        };
+        let mark = mark.copied().unwrap_or("·");
+        format!("{mark} {doing} {} (Esc stops)", span(elapsed.as_secs()))
+    }
+
+    /// Says in finished lines what is otherwise seen below them: what takes the keys, and which choice
+    /// Enter would take.
+    pub(super) fn speak(&mut self) {
+        let width = self.size.width;
+        let (spoken, lines) = match (&self.layer, self.asks.front()) {
+            (None, None) => (String::new(), Vec::new()),
+            (None, Some(question)) => {
+                let id = format!("{} ", question.call.id);
+                let choice = question.spoken_choice(&self.keymap);
+                let lines = if self.spoken.starts_with(&id) {
+                    vec![Line::new(choice.clone(), Style::default())]
+                } else {
+                    question.spoken(&self.facts.folder, &self.keymap, width)
+                };
+                (id + &choice, lines)
+            }
+            (Some(layer), _) => {
+                let text = spoken_layer(layer);
+                let mut lines = if self.spoken.is_empty() { read_out(layer) } else { Vec::new() };
+                lines.push(Line::new(text.clone(), Style::default()));
+                (text, lines)
+            }
+        };
+        if spoken != self.spoken {
+            self.spoken = spoken;
+            self.say(lines);
+        }
+    }
+}
+
+/// What is read out when it appears.
+fn read_out(layer: &Layer) -> Vec<Line> {
+    match layer {
+        Layer::Pick { list, .. } => list.read_out(),
+        Layer::Setup(setup) => setup.read_out(),
+        Layer::Field { .. } | Layer::Confirm { .. } | Layer::Search(_) => Vec::new(),
+    }
+}
+
+fn spoken_layer(layer: &Layer) -> String {
+    match layer {
+        Layer::Pick { list, .. } => list.spoken(),
+        Layer::Field { title, .. } => title.clone(),
+        Layer::Confirm { question, .. } => format!("{question} y or n"),
+        Layer::Search(search) => format!("searching for: {}", search.query()),
+        Layer::Setup(setup) => setup.spoken(),
+    }
+}
+
+fn field_part(
+    title: &str,
+    field: &mut crate::composer::Composer,
+    width: usize,
+    room: usize,
+) -> Part {
+    let heading = Line::new(title.to_owned(), Style::of(Ink::Accent).bold());
+    let mut lines = heading.wrap(width, &Line::default());
+    lines.truncate(room.saturating_sub(2));
+    let above = lines.len();
+    let lead = if width >= MIN_WIDTH_FOR_PROMPT { PROMPT.chars().count() } else { 0 };
+    let rows = room.saturating_sub(above + 1).clamp(1, MAX_EDITOR_ROWS);
+    let (rows, cell) = field.window(width.saturating_sub(lead), rows);
+    lines.extend(led(rows, if lead > 0 { PROMPT } else { "" }, Style::of(Ink::Accent)));
+    if lines.len() < room {
+        lines.push(Line::new("Enter takes it · Esc goes back", Style::of(Ink::Dim)));
+    }
+    Part { lines, cursor: Some(Cell { row: above + cell.row, column: cell.column + lead }) }
+}
+
+/// Rows of an editor with a prompt before the first of them.
+fn led(rows: Vec<Line>, prompt: &'static str, style: Style) -> Vec<Line> {
+    let indent = " ".repeat(prompt.chars().count());
+    let lead = |(place, mut line): (usize, Line)| {
+        let lead = if place == 0 {
+            Span::new(prompt, style)
+        } else {
+            Span::new(indent.clone(), Style::default().on(Paper::None))
+        };
+        line.spans.insert(0, lead);
+        line
+    };
+    rows.into_iter().enumerate().map(lead).collect()
+}
+
+/// A time for people.
+fn span(seconds: u64) -> String {
+    match seconds {
+        0..=59 => format!("{seconds} s"),
+        60..=3_599 => format!("{} min {} s", seconds / 60, seconds % 60),
+        _ => format!("{} h {} min", seconds / 3_600, seconds % 3_600 / 60),
+    }
+}

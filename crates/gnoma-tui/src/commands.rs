@@ -1,0 +1,150 @@
+//! Commands that are written behind a slash: one file each. They act on the state as keys do.
+
+mod clear;
+mod compact;
+mod config;
+mod context;
+mod copy;
+mod diff;
+mod exit;
+mod export;
+mod fork;
+mod help;
+mod incognito;
+mod keys;
+mod model;
+mod permission;
+mod profile;
+mod provider;
+mod redo;
+mod resume;
+mod rewind;
+mod shell;
+mod status;
+mod theme;
+mod usage;
+mod vim;
+mod why;
+
+use crate::app::State;
+
+/// A command.
+pub(crate) struct Slash {
+    /// What is written behind the slash.
+    pub(crate) name: &'static str,
+    /// Other names for it.
+    pub(crate) aliases: &'static [&'static str],
+    /// What can follow.
+    pub(crate) arguments: &'static str,
+    /// What it does, in a few words.
+    pub(crate) about: &'static str,
+    /// Does it, with what follows the name.
+    pub(crate) run: fn(&mut State, &str),
+}
+
+/// All commands, in the order in which they are listed.
+pub(crate) const ALL: &[&Slash] = &[
+    &help::COMMAND,
+    &status::COMMAND,
+    &usage::COMMAND,
+    &context::COMMAND,
+    &why::COMMAND,
+    &diff::COMMAND,
+    &model::COMMAND,
+    &provider::COMMAND,
+    &profile::COMMAND,
+    &permission::COMMAND,
+    &incognito::COMMAND,
+    &config::COMMAND,
+    &theme::COMMAND,
+    &vim::COMMAND,
+    &keys::COMMAND,
+    &clear::COMMAND,
+    &resume::COMMAND,
+    &fork::COMMAND,
+    &rewind::COMMAND,
+    &redo::COMMAND,
+    &compact::COMMAND,
+    &copy::COMMAND,
+    &export::COMMAND,
+    &shell::COMMAND,
+    &exit::COMMAND,
+];
+
+/// Their names, in the same order.
+const NAMES: [&str; ALL.len()] = names_of();
+
+const fn names_of() -> [&'static str; ALL.len()] {
+    let mut names = [""; ALL.len()];
+    let mut place = 0;
+    while place < ALL.len() {
+        names[place] = ALL[place].name;
+        place += 1;
+    }
+    names
+}
+
+/// Their names.
+pub(crate) fn names() -> &'static [&'static str] {
+    &NAMES
+}
+
+/// What a command does, in a few words; empty for one that does not exist.
+pub(crate) fn about(name: &str) -> &'static str {
+    named(name).map_or("", |command| command.about)
+}
+
+/// Whether a line is meant as a command. A path at its beginning is not.
+pub(crate) fn is_command(line: &str) -> bool {
+    let Some(rest) = line.strip_prefix('/') else { return false };
+    let name = rest.split_whitespace().next().unwrap_or_default();
+    !name.is_empty() && !name.contains('/') && !rest.starts_with(char::is_whitespace)
+}
+
+/// The command that a line names, and what follows.
+pub(crate) fn find(line: &str) -> Option<(&'static Slash, &str)> {
+    let rest = line.trim().strip_prefix('/')?;
+    let (name, argument) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
+    Some((named(name)?, argument.trim()))
+}
+
+/// Does what a line says, as if it had been written.
+pub(crate) fn run(state: &mut State, line: &str) {
+    if let Some((command, argument)) = find(line) {
+        (command.run)(state, argument);
+    }
+}
+
+fn named(name: &str) -> Option<&'static Slash> {
+    let is_named = |command: &&&Slash| command.name == name || command.aliases.contains(&name);
+    ALL.iter().find(is_named).copied()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    #[test]
+    fn every_name_means_one_command() {
+        let names: Vec<&str> = ALL
+            .iter()
+            .flat_map(|command| command.aliases.iter().copied().chain([command.name]))
+            .collect();
+        assert_eq!(names.iter().collect::<HashSet<_>>().len(), names.len());
+    }
+
+    #[test]
+    fn a_path_is_no_command() {
+        assert!(is_command("/model opus"));
+        assert!(is_command("/nonsense"));
+        assert!(!is_command("/usr/bin/env is missing"));
+        assert!(!is_command("/ model"));
+        assert_eq!(
+            find("/perm  plan ").map(|(command, argument)| (command.name, argument)),
+            Some(("permission", "plan"))
+        );
+        assert!(find("/nonsense").is_none());
+    }
+}

@@ -1,0 +1,27 @@
+//! `/clear`: a new conversation. A long one is not dropped without a question.
+
+use super::Slash;
+use crate::{
+    app::{Deed, State},
+    wish::Again,
+};
+
+/// Conversations with more turns are worth a question.
+const TURNS_WORTH_A_QUESTION: u32 = 5;
+
+pub(super) const COMMAND: Slash = Slash {
+    name: "clear",
+    aliases: &["new"],
+    arguments: "",
+    about: "begin a new conversation",
+    run,
+};
+
+fn run(state: &mut State, _argument: &str) {
+    let turns = state.counts.turns;
+    if turns > TURNS_WORTH_A_QUESTION {
+        let question = format!("Leave these {turns} turns and begin anew?");
+        return state.confirm(&question, Deed::Again(Again::New));
+    }
+    state.again(Again::New);
+}

@@ -1,0 +1,34 @@
+//! `/config`: all settings with where they come from; one that is chosen can be changed.
+
+use super::Slash;
+use crate::{
+    app::{Deed, State},
+    desk::SettingRow,
+    picker::Row,
+};
+
+pub(super) const COMMAND: Slash = Slash {
+    name: "config",
+    aliases: &["settings"],
+    arguments: "[set key value]",
+    about: "show and change settings",
+    run,
+};
+
+fn run(state: &mut State, argument: &str) {
+    if let Some((key, value)) = set(argument) {
+        return state.set(key, value);
+    }
+    let row = |setting: SettingRow| {
+        let detail = format!("{}  ({})", setting.value, setting.origin);
+        (Row::new(setting.key.clone(), detail), Deed::Edit(setting))
+    };
+    let rows: Vec<_> = state.desk.settings().into_iter().map(row).collect();
+    state.pick("Settings", rows, argument);
+}
+
+/// Key and value of `set key value`.
+fn set(argument: &str) -> Option<(&str, &str)> {
+    let (key, value) = argument.strip_prefix("set ")?.trim().split_once(char::is_whitespace)?;
+    Some((key, value.trim()))
+}

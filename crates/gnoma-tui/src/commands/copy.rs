@@ -1,0 +1,17 @@
+//! `/copy`: the last answer, for the clipboard.
+
+use super::Slash;
+use crate::{app::State, wish::Wish};
+
+pub(super) const COMMAND: Slash =
+    Slash { name: "copy", aliases: &[], arguments: "", about: "copy the last answer", run };
+
+fn run(state: &mut State, _argument: &str) {
+    match state.transcript.last_answer().map(str::to_owned) {
+        Some(answer) => {
+            state.wish(Wish::Copy(answer));
+            state.hint("the last answer is copied");
+        }
+        None => state.hint("there is no answer to copy yet"),
+    }
+}

@@ -1,0 +1,43 @@
+//! `/help`: what there is to do.
+
+use super::{ALL, Slash};
+use crate::{
+    app::State,
+    text::{Ink, Line, Span, Style},
+};
+
+pub(super) const COMMAND: Slash = Slash {
+    name: "help",
+    aliases: &["?"],
+    arguments: "",
+    about: "show commands and what else can be written",
+    run,
+};
+
+/// What can be written that is no command.
+const SIGNS: [(&str, &str); 6] = [
+    ("@path", "name a file; the drop-down finds it"),
+    ("!line", "run a shell line; its output goes along with the next message"),
+    ("Enter", "send; while a turn runs it is read at the next step"),
+    ("Tab", "while a turn runs: send when it has ended"),
+    ("Esc", "stop the turn and keep its work"),
+    ("Shift+Tab", "change how much is asked"),
+];
+
+fn run(state: &mut State, _argument: &str) {
+    let commands = ALL.iter().map(|command| {
+        let name = format!("/{} {}", command.name, command.arguments);
+        row(&name, command.about)
+    });
+    let mut lines: Vec<Line> = SIGNS.iter().map(|(name, about)| row(name, about)).collect();
+    lines.extend(commands);
+    lines.push(row("/keys", "lists every key"));
+    state.say(lines);
+}
+
+fn row(name: &str, about: &str) -> Line {
+    Line::from([
+        Span::new(format!("  {name:<26}"), Style::of(Ink::Accent)),
+        Span::new(about.to_owned(), Style::default()),
+    ])
+}

@@ -1,0 +1,31 @@
+//! `/permission`: how much is asked.
+
+use gnoma_core::session::PermissionMode;
+
+use super::Slash;
+use crate::{
+    app::{Deed, State, meaning},
+    picker::Row,
+};
+
+pub(super) const COMMAND: Slash = Slash {
+    name: "permission",
+    aliases: &["perm", "mode"],
+    arguments: "[mode]",
+    about: "choose how much is asked",
+    run,
+};
+
+fn run(state: &mut State, argument: &str) {
+    if argument.is_empty() {
+        let now = state.facts.mode;
+        let row = |mode: PermissionMode| {
+            (Row::new(mode.name(), meaning(mode)).current(mode == now), Deed::Mode(mode))
+        };
+        return state.pick("Permission mode", PermissionMode::ALL.map(row).into(), "");
+    }
+    match argument.parse() {
+        Ok(mode) => state.choose_mode(mode),
+        Err(why) => state.hint(why),
+    }
+}

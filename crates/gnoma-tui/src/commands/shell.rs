@@ -1,0 +1,17 @@
+//! `/shell`: hands the terminal over to a shell or a program.
+
+use super::Slash;
+use crate::{app::State, wish::Wish};
+
+pub(super) const COMMAND: Slash = Slash {
+    name: "shell",
+    aliases: &[],
+    arguments: "[program]",
+    about: "hand the terminal to a shell until it ends",
+    run,
+};
+
+fn run(state: &mut State, argument: &str) {
+    let program = (!argument.is_empty()).then(|| argument.to_owned());
+    state.wish(Wish::HandOver(program));
+}

@@ -1,0 +1,12 @@
+//! `/status`: all that is known about the session.
+
+use super::Slash;
+use crate::{app::State, status};
+
+pub(super) const COMMAND: Slash =
+    Slash { name: "status", aliases: &[], arguments: "", about: "show all about the session", run };
+
+fn run(state: &mut State, _argument: &str) {
+    let lines = status::detail(&state.facts, &state.counts, &state.session, state.why.as_deref());
+    state.say(lines);
+}

@@ -1,0 +1,23 @@
+//! `/theme`: the colours.
+
+use super::Slash;
+use crate::{
+    app::{Deed, State},
+    picker::Row,
+    theme,
+};
+
+pub(super) const COMMAND: Slash =
+    Slash { name: "theme", aliases: &[], arguments: "[name]", about: "choose the colours", run };
+
+fn run(state: &mut State, argument: &str) {
+    if theme::names().any(|name| name == argument) {
+        return state.perform(Deed::Theme(argument.to_owned()));
+    }
+    let row = |name: &str| {
+        let row = Row::new(name, "").current(name == state.theme);
+        (row, Deed::Theme(name.to_owned()))
+    };
+    let rows = theme::names().map(row).collect();
+    state.pick("Theme", rows, "");
+}

@@ -1,0 +1,12 @@
+//! `/usage`: tokens of turn and session.
+
+use super::Slash;
+use crate::{app::State, status};
+
+pub(super) const COMMAND: Slash =
+    Slash { name: "usage", aliases: &["cost"], arguments: "", about: "show what was used", run };
+
+fn run(state: &mut State, _argument: &str) {
+    let lines = status::usage(&state.facts, &state.counts);
+    state.say(lines);
+}

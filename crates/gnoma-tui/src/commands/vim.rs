@@ -1,0 +1,13 @@
+//! `/vim`: vim's keys in the editor, on or off.
+
+use super::Slash;
+use crate::app::State;
+
+pub(super) const COMMAND: Slash =
+    Slash { name: "vim", aliases: &[], arguments: "", about: "switch vim's keys on or off", run };
+
+fn run(state: &mut State, _argument: &str) {
+    let on = state.composer.mode().is_none();
+    state.composer.set_vim(on);
+    state.set("tui.vim", if on { "true" } else { "false" });
+}

@@ -1,0 +1,32 @@
+//! `/why`: the last decisions about permissions and models, and how models are chosen.
+
+use super::Slash;
+use crate::{
+    app::State,
+    desk::Topic,
+    text::{Ink, Line, Style},
+};
+
+/// Decisions that are shown.
+const MAX_SHOWN: usize = 15;
+
+pub(super) const COMMAND: Slash = Slash {
+    name: "why",
+    aliases: &[],
+    arguments: "",
+    about: "show the last decisions and their reasons",
+    run,
+};
+
+fn run(state: &mut State, _argument: &str) {
+    let skipped = state.decisions.len().saturating_sub(MAX_SHOWN);
+    let shown = state.decisions.iter().skip(skipped);
+    let lines: Vec<Line> =
+        shown.map(|decision| Line::new(format!("  {decision}"), Style::of(Ink::Dim))).collect();
+    if lines.is_empty() {
+        state.note("nothing was decided yet");
+    }
+    state.say(lines);
+    let outcome = state.desk.explain(Topic::Routing);
+    state.tell(outcome);
+}

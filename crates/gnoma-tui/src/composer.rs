@@ -1,0 +1,344 @@
+//! The editor that prompts are written in: several lines, readline's keys, undo, a ring of what was
+//! deleted, vim's keys for those who want them, and chips for what is too large to show. It edits and
+//! says what else a key asks for; files, the clipboard and the session are not known here.
+//!
+//! Nothing that was written is lost: taking, clearing and restoring are steps that undo takes back.
+//! A key costs the line that it touches, a paste its length once, whatever else there is.
+
+mod buffer;
+mod chips;
+mod draft;
+mod edit;
+mod kills;
+mod layout;
+mod motion;
+mod paste;
+mod undo;
+mod view;
+mod vim;
+
+use std::ops::Range;
+
+use gnoma_core::Image;
+
+use self::{
+    buffer::{At, Buffer},
+    chips::{Chips, Content},
+    kills::Kills,
+    undo::{Kind, Undo},
+    view::Top,
+    vim::Vim,
+};
+use crate::keymap::{Action, Context, Key, Keymap};
+
+pub use draft::{Draft, Fold};
+pub use paste::Pasted;
+pub use vim::Mode;
+
+/// The width until one is told.
+const FIRST_WIDTH: usize = 80;
+
+/// What became of a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pressed {
+    /// The text changed.
+    Changed,
+    /// The cursor moved, or the mode changed.
+    Moved,
+    /// The key asks for something that is not editing.
+    Wanted(Action),
+    /// The key means nothing here.
+    Ignored,
+}
+
+/// What the key before did, where the next one goes on with it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Last {
+    #[default]
+    Other,
+    /// Something was deleted into the ring.
+    Kill,
+    /// Something from the ring was inserted here.
+    Yank(At),
+    /// The cursor went up or down and wants to stay in this column.
+    Vertical(usize),
+}
+
+/// The editor.
+#[derive(Clone, Debug)]
+pub struct Composer {
+    buffer: Buffer,
+    cursor: At,
+    chips: Chips,
+    undo: Undo,
+    kills: Kills,
+    last: Last,
+    width: usize,
+    top: Top,
+    vim: Option<Vim>,
+}
+
+impl Default for Composer {
+    fn default() -> Self {
+        Self {
+            buffer: Buffer::default(),
+            cursor: At::default(),
+            chips: Chips::default(),
+            undo: Undo::default(),
+            kills: Kills::default(),
+            last: Last::default(),
+            width: FIRST_WIDTH,
+            top: Top::default(),
+            vim: None,
+        }
+    }
+}
+
+impl Composer {
+    /// Does what a key asks for.
+    pub fn press(&mut self, key: Key, keymap: &Keymap) -> Pressed {
+        if self.mode() == Some(Mode::Normal) {
+            return self.press_normal(key, keymap);
+        }
+        match keymap.action(Context::Composer, key) {
+            Some(Action::Stop) if self.vim.is_some() => self.enter_normal(),
+            Some(action) => self.perform(action),
+            None => match key.typed() {
+                Some(c) => self.type_char(c),
+                None => Pressed::Ignored,
+            },
+        }
+    }
+
+    /// Takes in what was pasted or dropped, whatever its size.
+    pub fn paste(&mut self, text: String) -> Pasted {
+        let text = paste::cleaned(text);
+        self.last = Last::Other;
+        self.undo.close();
+        let pasted = if let Some(path) = paste::image_path(&text) {
+            let text = text.trim().to_owned();
+            self.insert(&text);
+            Pasted::Path { path, text }
+        } else if paste::is_chip(&text) {
+            self.make_room(text.len());
+            let Some(chip) = self.chips.add_text(text) else { return Pasted::Full };
+            self.replace(Kind::Other, self.cursor..self.cursor, chip.encode_utf8(&mut [0; 4]));
+            Pasted::Chip
+        } else {
+            self.insert(&text);
+            Pasted::Inserted
+        };
+        self.undo.close();
+        pasted
+    }
+
+    /// Inserts a text at the cursor as it is.
+    pub fn insert(&mut self, text: &str) {
+        let text = self.guarded(text);
+        self.replace(Kind::Other, self.cursor..self.cursor, &text);
+    }
+
+    /// Puts `text` where this range of bytes of the cursor's line was, for completion. A range that
+    /// is not one of the line changes nothing.
+    pub fn replace_in_line(&mut self, range: Range<usize>, text: &str) {
+        if self.line().get(range.clone()).is_none() {
+            return;
+        }
+        let line = self.cursor.line;
+        let text = self.guarded(text);
+        let range = At { line, byte: range.start }..At { line, byte: range.end };
+        self.replace(Kind::Other, range, &text);
+    }
+
+    /// Inserts an image as a chip; `name` is shown and may be empty. False when there are too many
+    /// chips; nothing changed then.
+    pub fn attach(&mut self, image: Image, name: &str) -> bool {
+        self.attach_instead("", image, name)
+    }
+
+    /// The same in the place of `text`, if that stands before the cursor still.
+    pub fn attach_instead(&mut self, text: &str, image: Image, name: &str) -> bool {
+        self.make_room(image.base64.len());
+        let Some(chip) = self.chips.add_image(image, name) else { return false };
+        let before = self.line().get(..self.cursor.byte).unwrap_or_default();
+        let replaced = if before.ends_with(text) { text.len() } else { 0 };
+        let start = At { byte: self.cursor.byte - replaced, ..self.cursor };
+        self.undo.close();
+        self.replace(Kind::Other, start..self.cursor, chip.encode_utf8(&mut [0; 4]));
+        true
+    }
+
+    /// What is written.
+    #[must_use]
+    pub fn draft(&self) -> Draft {
+        let mut draft = Draft::default();
+        for line in 0..=self.buffer.last_line() {
+            if line > 0 {
+                draft.text.push('\n');
+            }
+            for c in self.buffer.line(line).chars() {
+                self.add_to_draft(&mut draft, c);
+            }
+        }
+        draft
+    }
+
+    /// What is written, which is gone from here then; undo brings it back.
+    pub fn take(&mut self) -> Draft {
+        let draft = self.draft();
+        self.clear();
+        draft
+    }
+
+    /// Writes on with a draft in the place of what is written, which undo brings back.
+    pub fn restore(&mut self, draft: Draft) {
+        let text = self.folded(draft);
+        self.undo.close();
+        self.replace(Kind::Other, At::default()..self.buffer.end(), &text);
+        self.undo.close();
+        self.last = Last::Other;
+        self.stay_on_text();
+    }
+
+    /// Removes everything; undo brings it back.
+    pub fn clear(&mut self) {
+        if !self.buffer.is_empty() {
+            self.undo.close();
+            self.replace(Kind::Other, At::default()..self.buffer.end(), "");
+            self.undo.close();
+        }
+        self.last = Last::Other;
+        self.chips.number_anew();
+    }
+
+    /// Nothing is written, not even spaces.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.buffer.is_empty()
+    }
+
+    /// Nothing is written but spaces: there is nothing to send.
+    #[must_use]
+    pub fn is_blank(&self) -> bool {
+        (0..=self.buffer.last_line()).all(|line| self.chips.is_blank(self.buffer.line(line)))
+    }
+
+    /// The line that the cursor is in. Characters of the last private plane stand for chips.
+    #[must_use]
+    pub fn line(&self) -> &str {
+        self.buffer.line(self.cursor.line)
+    }
+
+    /// Bytes of that line before the cursor.
+    #[must_use]
+    pub fn column(&self) -> usize {
+        self.cursor.byte
+    }
+
+    /// Lines before that line.
+    #[must_use]
+    pub fn line_number(&self) -> usize {
+        self.cursor.line
+    }
+
+    /// The first line: where commands and shell lines are told from prompts.
+    #[must_use]
+    pub fn first_line(&self) -> &str {
+        self.buffer.line(0)
+    }
+
+    /// How many lines are written, before any wrapping.
+    #[must_use]
+    pub fn line_count(&self) -> usize {
+        self.buffer.last_line() + 1
+    }
+
+    fn add_to_draft(&self, draft: &mut Draft, c: char) {
+        let start = draft.text.len();
+        let image = match self.chips.content(c) {
+            None => return draft.text.push(c),
+            Some(Content::Text(text)) => {
+                draft.text.push_str(text);
+                None
+            }
+            Some(Content::Image(image)) => {
+                draft.text.push_str(self.chips.label(c).unwrap_or_default());
+                draft.images.push(image.clone());
+                Some(draft.images.len() - 1)
+            }
+        };
+        draft.folds.push(Fold { start, end: draft.text.len(), image });
+    }
+
+    /// The text of a draft with chips for its folds. Folds that do not fit the text are passed over;
+    /// images that no fold speaks of come at the end.
+    fn folded(&mut self, draft: Draft) -> String {
+        let Draft { text, images, folds } = draft;
+        let of_images: usize = images.iter().map(|image| image.base64.len()).sum();
+        self.make_room(text.len() + of_images);
+        let mut images: Vec<Option<Image>> = images.into_iter().map(Some).collect();
+        let mut folded = String::new();
+        let mut done = 0;
+        for Fold { start, end, image } in folds {
+            let (Some(before), Some(content)) = (text.get(done..start), text.get(start..end))
+            else {
+                continue;
+            };
+            let chip = match image {
+                None => self.chips.add_text(content.to_owned()),
+                Some(index) => {
+                    let image = images.get_mut(index).and_then(Option::take);
+                    image.and_then(|image| self.chips.add_image(image, name_in(content)))
+                }
+            };
+            let Some(chip) = chip else { continue };
+            folded.push_str(&self.chips.guarded(before));
+            folded.push(chip);
+            done = end;
+        }
+        folded.push_str(&self.chips.guarded(text.get(done..).unwrap_or_default()));
+        for image in images.into_iter().flatten() {
+            folded.extend(self.chips.add_image(image, ""));
+        }
+        folded
+    }
+
+    /// The text with chips in the place of characters that would be taken for chips.
+    fn guarded(&mut self, text: &str) -> String {
+        if text.chars().any(Chips::is_reserved) {
+            self.make_room(text.len());
+        }
+        self.chips.guarded(text)
+    }
+
+    /// Lets go of what could be brought back where that has become too much. Chips that are not in
+    /// the text yet are let go too, so this comes before they are made.
+    fn make_room(&mut self, bytes: usize) {
+        if !self.chips.is_full(bytes) {
+            return;
+        }
+        let of_lines = (0..=self.buffer.last_line()).map(|line| self.buffer.line(line));
+        self.chips.keep_only(of_lines.chain(self.undo.texts()).chain(self.kills.texts()));
+        if self.chips.is_full(bytes) {
+            self.undo = Undo::default();
+            self.kills.clear();
+            let of_lines = (0..=self.buffer.last_line()).map(|line| self.buffer.line(line));
+            self.chips.keep_only(of_lines);
+        }
+    }
+
+    /// The one way in which the text changes. The cursor stands behind the new text then.
+    fn replace(&mut self, kind: Kind, range: Range<At>, text: &str) -> String {
+        let start = range.start;
+        let (removed, end) = self.buffer.replace(range, text);
+        self.undo.record(kind, self.cursor, start, removed.clone(), text);
+        self.cursor = self.buffer.settle(end);
+        removed
+    }
+}
+
+/// The name in the label of an image.
+fn name_in(label: &str) -> &str {
+    let inner = label.strip_prefix("[Image #").and_then(|label| label.strip_suffix(']'));
+    inner.and_then(|inner| inner.split_once(' ')).map_or("", |(_, name)| name)
+}

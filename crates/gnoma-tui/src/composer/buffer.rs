@@ -1,0 +1,134 @@
+//! Text as lines, changed at one place at a time, with what is needed to take a change back. A
+//! change costs the lines that it touches. Chips stand in the text as single characters.
+
+use std::ops::Range;
+
+use unicode_segmentation::{GraphemeCursor, UnicodeSegmentation};
+
+/// A place between two graphemes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct At {
+    /// Line, from 0.
+    pub(super) line: usize,
+    /// Bytes of the line before the place; always on the border of a grapheme.
+    pub(super) byte: usize,
+}
+
+/// The lines of a text; never none.
+#[derive(Clone, Debug)]
+pub(super) struct Buffer {
+    lines: Vec<String>,
+}
+
+impl Default for Buffer {
+    fn default() -> Self {
+        Self { lines: vec![String::new()] }
+    }
+}
+
+impl Buffer {
+    pub(super) fn line(&self, index: usize) -> &str {
+        self.lines.get(index).map_or("", String::as_str)
+    }
+
+    pub(super) fn last_line(&self) -> usize {
+        self.lines.len().saturating_sub(1)
+    }
+
+    pub(super) fn end(&self) -> At {
+        let line = self.last_line();
+        At { line, byte: self.line(line).len() }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.end() == At::default()
+    }
+
+    /// What stands between two places.
+    pub(super) fn slice(&self, range: Range<At>) -> String {
+        let Range { start, end } = range;
+        if start.line == end.line {
+            return self.line(start.line).get(start.byte..end.byte).unwrap_or_default().to_owned();
+        }
+        let mut text = self.line(start.line).get(start.byte..).unwrap_or_default().to_owned();
+        for line in start.line + 1..end.line {
+            text.push('\n');
+            text.push_str(self.line(line));
+        }
+        text.push('\n');
+        text.push_str(self.line(end.line).get(..end.byte).unwrap_or_default());
+        text
+    }
+
+    /// Puts `text` where the range was; returns what stood there and where the new text ends.
+    pub(super) fn replace(&mut self, range: Range<At>, text: &str) -> (String, At) {
+        let removed = self.slice(range.clone());
+        let Range { start, end } = range;
+        if start.line == end.line && !text.contains('\n') {
+            if let Some(line) = self.lines.get_mut(start.line) {
+                line.replace_range(start.byte..end.byte, text);
+            }
+        } else {
+            let head = self.line(start.line).get(..start.byte).unwrap_or_default();
+            let tail = self.line(end.line).get(end.byte..).unwrap_or_default();
+            let mut lines: Vec<String> = text.split('\n').map(str::to_owned).collect();
+            if let Some(first) = lines.first_mut() {
+                first.insert_str(0, head);
+            }
+            if let Some(last) = lines.last_mut() {
+                last.push_str(tail);
+            }
+            self.lines.splice(start.line..=end.line, lines);
+        }
+        (removed, after(start, text))
+    }
+
+    /// The nearest border of a grapheme that is not left of the place.
+    pub(super) fn settle(&self, at: At) -> At {
+        let line = at.line.min(self.last_line());
+        let text = self.line(line);
+        let byte = text.floor_char_boundary(at.byte.min(text.len()));
+        let mut cursor = GraphemeCursor::new(byte, text.len(), true);
+        if cursor.is_boundary(text, 0).unwrap_or(true) {
+            return At { line, byte };
+        }
+        At { line, byte: cursor.next_boundary(text, 0).ok().flatten().unwrap_or(text.len()) }
+    }
+
+    /// The grapheme before a place in its line.
+    pub(super) fn grapheme_before(&self, at: At) -> Option<&str> {
+        self.line(at.line).get(..at.byte)?.graphemes(true).next_back()
+    }
+
+    /// The grapheme after a place in its line.
+    pub(super) fn grapheme_after(&self, at: At) -> Option<&str> {
+        self.line(at.line).get(at.byte..)?.graphemes(true).next()
+    }
+
+    /// One grapheme or line break to the left.
+    pub(super) fn left(&self, at: At) -> Option<At> {
+        if let Some(grapheme) = self.grapheme_before(at) {
+            return Some(At { byte: at.byte - grapheme.len(), ..at });
+        }
+        let line = at.line.checked_sub(1)?;
+        Some(At { line, byte: self.line(line).len() })
+    }
+
+    /// One grapheme or line break to the right.
+    pub(super) fn right(&self, at: At) -> Option<At> {
+        if let Some(grapheme) = self.grapheme_after(at) {
+            return Some(At { byte: at.byte + grapheme.len(), ..at });
+        }
+        (at.line < self.last_line()).then_some(At { line: at.line + 1, byte: 0 })
+    }
+}
+
+/// Where a text ends that begins at a place.
+pub(super) fn after(start: At, text: &str) -> At {
+    match text.rfind('\n') {
+        None => At { byte: start.byte + text.len(), ..start },
+        Some(last) => {
+            At { line: start.line + text.matches('\n').count(), byte: text.len() - last - 1 }
+        }
+    }
+}

@@ -1,0 +1,191 @@
+//! What the actions of the editor do to text and cursor.
+
+use std::ops::Range;
+
+use super::{Composer, Last, Pressed, buffer::At, kills::Side, motion, undo::Kind};
+use crate::keymap::Action;
+
+impl Composer {
+    /// Does an action; what is not editing is handed back.
+    pub fn perform(&mut self, action: Action) -> Pressed {
+        let last = std::mem::take(&mut self.last);
+        if let Some(target) = self.target(action) {
+            return self.go(target);
+        }
+        match action {
+            Action::Newline => self.edit(Kind::Other, self.cursor..self.cursor, "\n"),
+            Action::Send if self.buffer.grapheme_before(self.cursor) == Some("\\") => {
+                self.edit(Kind::Other, self.to_left()..self.cursor, "\n")
+            }
+            Action::Up => self.vertical(last, false, Action::HistoryOlder),
+            Action::Down => self.vertical(last, true, Action::HistoryNewer),
+            Action::DeleteLeft => self.edit(Kind::Deleting, self.to_left()..self.cursor, ""),
+            Action::DeleteRightOrQuit if self.is_empty() => Pressed::Wanted(Action::Quit),
+            Action::DeleteRight | Action::DeleteRightOrQuit => {
+                let end = self.buffer.right(self.cursor).unwrap_or(self.cursor);
+                self.edit(Kind::Other, self.cursor..end, "")
+            }
+            Action::DeleteWordLeft => {
+                self.kill(last, motion::word_left(&self.buffer, self.cursor)..self.cursor)
+            }
+            Action::DeleteToSpace => {
+                self.kill(last, motion::space_left(&self.buffer, self.cursor)..self.cursor)
+            }
+            Action::DeleteWordRight => {
+                self.kill(last, self.cursor..motion::word_right(&self.buffer, self.cursor))
+            }
+            Action::DeleteToLineStart => {
+                let start = At { byte: 0, ..self.cursor };
+                let start = if start == self.cursor { self.to_left() } else { start };
+                self.kill(last, start..self.cursor)
+            }
+            Action::DeleteToLineEnd => {
+                let end = At { byte: self.line().len(), ..self.cursor };
+                let next = self.buffer.right(self.cursor).unwrap_or(end);
+                self.kill(last, self.cursor..if end == self.cursor { next } else { end })
+            }
+            Action::Yank => self.yank(),
+            Action::YankOlder => self.yank_older(last),
+            Action::Transpose => self.transpose(),
+            Action::UppercaseWord => self.change_word(str::to_uppercase),
+            Action::LowercaseWord => self.change_word(str::to_lowercase),
+            Action::CapitalizeWord => self.change_word(capitalized),
+            Action::Undo => self.time_travel(true),
+            Action::Redo => self.time_travel(false),
+            other => Pressed::Wanted(other),
+        }
+    }
+
+    /// Types a character.
+    pub fn type_char(&mut self, c: char) -> Pressed {
+        self.last = Last::Other;
+        let text = self.guarded(c.encode_utf8(&mut [0; 4]));
+        self.edit(Kind::Typing, self.cursor..self.cursor, &text)
+    }
+
+    /// Where an action moves the cursor that only moves it.
+    fn target(&self, action: Action) -> Option<At> {
+        let cursor = self.cursor;
+        Some(match action {
+            Action::Left => self.to_left(),
+            Action::Right => self.buffer.right(cursor).unwrap_or(cursor),
+            Action::WordLeft => motion::word_left(&self.buffer, cursor),
+            Action::WordRight => motion::word_right(&self.buffer, cursor),
+            Action::LineStart => At { byte: 0, ..cursor },
+            Action::LineTextStart => motion::text_of_line(&self.buffer, cursor.line),
+            Action::LineEnd => At { byte: self.line().len(), ..cursor },
+            Action::TextStart => At::default(),
+            Action::TextEnd => self.buffer.end(),
+            _ => return None,
+        })
+    }
+
+    pub(super) fn go(&mut self, target: At) -> Pressed {
+        self.undo.close();
+        self.cursor = target;
+        Pressed::Moved
+    }
+
+    pub(super) fn to_left(&self) -> At {
+        self.buffer.left(self.cursor).unwrap_or(self.cursor)
+    }
+
+    pub(super) fn edit(&mut self, kind: Kind, range: Range<At>, text: &str) -> Pressed {
+        if range.is_empty() && text.is_empty() {
+            return Pressed::Moved;
+        }
+        self.replace(kind, range, text);
+        Pressed::Changed
+    }
+
+    /// Deletes a range that begins or ends at the cursor into the ring; right after another such
+    /// deletion the two are one.
+    pub(super) fn kill(&mut self, last: Last, range: Range<At>) -> Pressed {
+        if range.is_empty() {
+            return Pressed::Moved;
+        }
+        let side = if range.start < self.cursor { Side::Left } else { Side::Right };
+        let text = self.replace(Kind::Other, range, "");
+        self.kills.add(text, side, last == Last::Kill);
+        self.last = Last::Kill;
+        Pressed::Changed
+    }
+
+    fn vertical(&mut self, last: Last, down: bool, beyond: Action) -> Pressed {
+        let goal = match last {
+            Last::Vertical(column) => column,
+            Last::Other | Last::Kill | Last::Yank(_) => self.screen_column(),
+        };
+        match self.row_beside(down, goal) {
+            Some(target) => {
+                self.last = Last::Vertical(goal);
+                self.go(target)
+            }
+            None => Pressed::Wanted(beyond),
+        }
+    }
+
+    fn yank(&mut self) -> Pressed {
+        let Some(text) = self.kills.newest().map(str::to_owned) else { return Pressed::Moved };
+        let start = self.cursor;
+        self.edit(Kind::Other, start..start, &text);
+        self.last = Last::Yank(start);
+        Pressed::Changed
+    }
+
+    fn yank_older(&mut self, last: Last) -> Pressed {
+        let Last::Yank(start) = last else { return Pressed::Moved };
+        if self.cursor < start {
+            return Pressed::Moved;
+        }
+        self.kills.turn();
+        let text = self.kills.newest().unwrap_or_default().to_owned();
+        self.edit(Kind::Other, start..self.cursor, &text);
+        self.last = Last::Yank(start);
+        Pressed::Changed
+    }
+
+    /// Swaps the graphemes around the cursor; at the end of the line the two before it.
+    fn transpose(&mut self) -> Pressed {
+        let at_end = self.buffer.grapheme_after(self.cursor).is_none();
+        let middle = if at_end { self.to_left() } else { self.cursor };
+        let before = self.buffer.grapheme_before(middle).unwrap_or_default();
+        let behind = self.buffer.grapheme_after(middle).unwrap_or_default();
+        if before.is_empty() || behind.is_empty() {
+            return Pressed::Moved;
+        }
+        let start = At { byte: middle.byte - before.len(), ..middle };
+        let end = At { byte: middle.byte + behind.len(), ..middle };
+        let swapped = format!("{behind}{before}");
+        self.edit(Kind::Other, start..end, &swapped)
+    }
+
+    fn change_word(&mut self, change: impl Fn(&str) -> String) -> Pressed {
+        let end = motion::word_right(&self.buffer, self.cursor);
+        let word = self.buffer.slice(self.cursor..end);
+        self.edit(Kind::Other, self.cursor..end, &change(&word))
+    }
+
+    fn time_travel(&mut self, back: bool) -> Pressed {
+        let moved =
+            if back { self.undo.undo(&mut self.buffer) } else { self.undo.redo(&mut self.buffer) };
+        let Some(cursor) = moved else { return Pressed::Moved };
+        self.cursor = self.buffer.settle(cursor);
+        Pressed::Changed
+    }
+}
+
+/// The first letter as a capital, the others small.
+fn capitalized(word: &str) -> String {
+    let mut result = String::with_capacity(word.len());
+    let mut is_first = true;
+    for c in word.chars() {
+        if is_first && c.is_alphanumeric() {
+            result.extend(c.to_uppercase());
+            is_first = false;
+        } else {
+            result.extend(c.to_lowercase());
+        }
+    }
+    result
+}

@@ -1,0 +1,58 @@
+//! What was deleted and can be inserted again, as a ring.
+
+use std::collections::VecDeque;
+
+/// Texts that are kept; the oldest go first.
+const MAX_KILLS: usize = 32;
+
+/// Where a deletion was, seen from the cursor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Side {
+    /// Left of it.
+    Left,
+    /// Right of it.
+    Right,
+}
+
+/// The texts, the newest first.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Kills {
+    ring: VecDeque<String>,
+}
+
+impl Kills {
+    /// Keeps a text; with `joins` it becomes one with the newest, on the side where it stood.
+    pub(super) fn add(&mut self, text: String, side: Side, joins: bool) {
+        if text.is_empty() {
+            return;
+        }
+        match self.ring.front_mut() {
+            Some(newest) if joins && side == Side::Left => newest.insert_str(0, &text),
+            Some(newest) if joins => newest.push_str(&text),
+            _ => {
+                self.ring.push_front(text);
+                self.ring.truncate(MAX_KILLS);
+            }
+        }
+    }
+
+    /// The newest text.
+    pub(super) fn newest(&self) -> Option<&str> {
+        self.ring.front().map(String::as_str)
+    }
+
+    /// Turns the ring, so that the one before is the newest.
+    pub(super) fn turn(&mut self) {
+        self.ring.rotate_left(usize::from(!self.ring.is_empty()));
+    }
+
+    /// Every text.
+    pub(super) fn texts(&self) -> impl Iterator<Item = &str> {
+        self.ring.iter().map(String::as_str)
+    }
+
+    /// Forgets everything.
+    pub(super) fn clear(&mut self) {
+        self.ring.clear();
+    }
+}

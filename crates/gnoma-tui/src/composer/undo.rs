@@ -1,0 +1,177 @@
+//! What can be taken back and made again. Typing is taken back word by word.
+
+use std::collections::VecDeque;
+
+use super::buffer::{At, Buffer, after};
+
+/// Steps that are kept; the oldest go first.
+const MAX_STEPS: usize = 1_000;
+/// Bytes of text that are kept; the oldest steps go first, the last one never.
+const MAX_BYTES: usize = 64 << 20;
+
+/// What a change was, to know which belong together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// A character was typed.
+    Typing,
+    /// A character was deleted to the left.
+    Deleting,
+    /// Anything else: a step of its own.
+    Other,
+}
+
+/// One change of the text.
+#[derive(Clone, Debug)]
+struct Edit {
+    at: At,
+    removed: String,
+    inserted: String,
+}
+
+/// Changes that are taken back together.
+#[derive(Clone, Debug)]
+struct Step {
+    edits: Vec<Edit>,
+    kind: Kind,
+    /// Where the cursor was before.
+    cursor: At,
+    /// More of the same kind may join.
+    open: bool,
+}
+
+/// Whether changes are gathered into one step.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Group {
+    /// Each is what its kind says.
+    #[default]
+    None,
+    /// The next change begins the step.
+    Begun,
+    /// The next change joins the last step.
+    Joining,
+}
+
+/// The changes of a text.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Undo {
+    done: VecDeque<Step>,
+    undone: Vec<Step>,
+    group: Group,
+    bytes: usize,
+}
+
+impl Undo {
+    /// Keeps a change: `removed` stood at `at` and `inserted` stands there now.
+    pub(super) fn record(
+        &mut self,
+        kind: Kind,
+        cursor: At,
+        at: At,
+        removed: String,
+        inserted: &str,
+    ) {
+        self.forget_undone();
+        self.bytes += removed.len() + inserted.len();
+        let edit = Edit { at, removed, inserted: inserted.to_owned() };
+        match self.done.back_mut() {
+            Some(step) if self.group == Group::Joining => step.edits.push(edit),
+            Some(step) if self.group == Group::None && step.joins(kind, &edit) => step.join(edit),
+            _ => self.done.push_back(Step { edits: vec![edit], kind, cursor, open: true }),
+        }
+        if self.group == Group::Begun {
+            self.group = Group::Joining;
+        }
+        self.trim();
+    }
+
+    /// What comes next is a step of its own.
+    pub(super) fn close(&mut self) {
+        if let Some(step) = self.done.back_mut() {
+            step.open = false;
+        }
+    }
+
+    /// All changes up to [`end_group`](Self::end_group) are one step.
+    pub(super) fn begin_group(&mut self) {
+        if self.group == Group::None {
+            self.group = Group::Begun;
+        }
+    }
+
+    /// What comes next is a step of its own again.
+    pub(super) fn end_group(&mut self) {
+        self.group = Group::None;
+        self.close();
+    }
+
+    fn forget_undone(&mut self) {
+        for step in self.undone.drain(..) {
+            self.bytes -= step.bytes();
+        }
+    }
+
+    fn trim(&mut self) {
+        while self.done.len() > 1 && (self.done.len() > MAX_STEPS || self.bytes > MAX_BYTES) {
+            let oldest = self.done.pop_front();
+            self.bytes -= oldest.map_or(0, |step| step.bytes());
+        }
+    }
+
+    /// Takes the last step back; returns where the cursor was before it.
+    pub(super) fn undo(&mut self, buffer: &mut Buffer) -> Option<At> {
+        let step = self.done.pop_back()?;
+        for edit in step.edits.iter().rev() {
+            buffer.replace(edit.at..after(edit.at, &edit.inserted), &edit.removed);
+        }
+        let cursor = step.cursor;
+        self.undone.push(step);
+        Some(cursor)
+    }
+
+    /// Makes the step again that was taken back last; returns where it ends.
+    pub(super) fn redo(&mut self, buffer: &mut Buffer) -> Option<At> {
+        let mut step = self.undone.pop()?;
+        let mut cursor = step.cursor;
+        for edit in &step.edits {
+            cursor = buffer.replace(edit.at..after(edit.at, &edit.removed), &edit.inserted).1;
+        }
+        step.open = false;
+        self.done.push_back(step);
+        Some(cursor)
+    }
+
+    /// Every text that a step could bring back.
+    pub(super) fn texts(&self) -> impl Iterator<Item = &str> {
+        let steps = self.done.iter().chain(&self.undone);
+        steps.flat_map(|step| &step.edits).flat_map(|edit| [&*edit.removed, &*edit.inserted])
+    }
+}
+
+impl Step {
+    fn bytes(&self) -> usize {
+        self.edits.iter().map(|edit| edit.removed.len() + edit.inserted.len()).sum()
+    }
+
+    fn joins(&self, kind: Kind, edit: &Edit) -> bool {
+        let Some(last) = self.edits.last() else { return false };
+        if !self.open || self.kind != kind {
+            return false;
+        }
+        match kind {
+            Kind::Typing => {
+                let begins_word = last.inserted.ends_with(char::is_whitespace)
+                    && !edit.inserted.starts_with(char::is_whitespace);
+                edit.removed.is_empty() && after(last.at, &last.inserted) == edit.at && !begins_word
+            }
+            Kind::Deleting => edit.inserted.is_empty() && after(edit.at, &edit.removed) == last.at,
+            Kind::Other => false,
+        }
+    }
+
+    fn join(&mut self, edit: Edit) {
+        match self.edits.last_mut() {
+            Some(last) if self.kind == Kind::Typing => last.inserted.push_str(&edit.inserted),
+            _ => self.edits.push(edit),
+        }
+    }
+}

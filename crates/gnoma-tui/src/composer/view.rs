@@ -1,0 +1,177 @@
+//! How the text looks: rows of the screen around the cursor, and moves from row to row.
+
+use std::ops::Range;
+
+use unicode_segmentation::UnicodeSegmentation;
+
+use super::{
+    Composer,
+    buffer::At,
+    layout::{Layout, Shown, row_of},
+};
+use crate::{
+    frame::Cell,
+    text::{Ink, Line, Span, Style, width},
+};
+
+/// A row of the screen: a line of the text and a row of that line.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Top {
+    line: usize,
+    row: usize,
+}
+
+impl Composer {
+    /// All rows of the text in a width, and the cell of the cursor in them.
+    pub fn lines(&mut self, width: usize) -> (Vec<Line>, Cell) {
+        self.window(width, usize::MAX)
+    }
+
+    /// At most so many rows of the text around the cursor, and the cell of the cursor in them. It
+    /// costs what is seen, and scrolls only as far as it must.
+    pub fn window(&mut self, width: usize, max_rows: usize) -> (Vec<Line>, Cell) {
+        self.width = width;
+        let max_rows = max_rows.max(1);
+        let cursor = self.cursor_row();
+        let lowest = self.rows_up(cursor, max_rows - 1);
+        let top = self.valid(self.top).clamp(lowest, cursor);
+        let missing = max_rows.saturating_sub(self.rows_down(top, max_rows));
+        self.top = self.rows_up(top, missing);
+        self.rows_from(self.top, max_rows, cursor)
+    }
+
+    /// The column of the cursor in its row.
+    pub(super) fn screen_column(&self) -> usize {
+        let layout = self.layout();
+        let rows = layout.rows(self.line());
+        let row = rows.get(row_of(&rows, self.cursor.byte)).cloned().unwrap_or_default();
+        layout.column_of(self.line(), &row, self.cursor.byte)
+    }
+
+    /// The place in the row above or below that is nearest to a column.
+    pub(super) fn row_beside(&self, down: bool, column: usize) -> Option<At> {
+        let layout = self.layout();
+        let here = self.cursor_row();
+        let beside = if down { self.row_below(here) } else { self.row_above(here) }?;
+        let line = self.buffer.line(beside.line);
+        let rows = layout.rows(line);
+        let is_last = beside.row + 1 == rows.len();
+        let byte = layout.byte_at(line, rows.get(beside.row)?, column, is_last);
+        Some(At { line: beside.line, byte })
+    }
+
+    fn layout(&self) -> Layout<'_> {
+        Layout::new(self.width, &self.chips)
+    }
+
+    fn rows_of(&self, line: usize) -> Vec<Range<usize>> {
+        self.layout().rows(self.buffer.line(line))
+    }
+
+    fn cursor_row(&self) -> Top {
+        let row = row_of(&self.rows_of(self.cursor.line), self.cursor.byte);
+        Top { line: self.cursor.line, row }
+    }
+
+    /// The row, or the nearest that there is since the text or the width changed.
+    fn valid(&self, top: Top) -> Top {
+        let line = top.line.min(self.buffer.last_line());
+        Top { line, row: top.row.min(self.rows_of(line).len() - 1) }
+    }
+
+    fn row_above(&self, from: Top) -> Option<Top> {
+        if let Some(row) = from.row.checked_sub(1) {
+            return Some(Top { row, ..from });
+        }
+        let line = from.line.checked_sub(1)?;
+        Some(Top { line, row: self.rows_of(line).len() - 1 })
+    }
+
+    fn row_below(&self, from: Top) -> Option<Top> {
+        if from.row + 1 < self.rows_of(from.line).len() {
+            return Some(Top { row: from.row + 1, ..from });
+        }
+        (from.line < self.buffer.last_line()).then_some(Top { line: from.line + 1, row: 0 })
+    }
+
+    /// So many rows further up, as far as there are any.
+    fn rows_up(&self, from: Top, count: usize) -> Top {
+        let mut top = from;
+        let mut left = count;
+        while left > 0 {
+            if top.row >= left {
+                return Top { row: top.row - left, ..top };
+            }
+            left -= top.row;
+            let Some(above) = self.row_above(Top { row: 0, ..top }) else {
+                return Top { row: 0, ..top };
+            };
+            top = above;
+            left -= 1;
+        }
+        top
+    }
+
+    /// How many rows there are from a row on, counted up to `max`.
+    fn rows_down(&self, from: Top, max: usize) -> usize {
+        let mut count = 0;
+        for line in from.line..=self.buffer.last_line() {
+            let skipped = if line == from.line { from.row } else { 0 };
+            count += self.rows_of(line).len() - skipped;
+            if count >= max {
+                return max;
+            }
+        }
+        count
+    }
+
+    fn rows_from(&self, top: Top, max_rows: usize, cursor: Top) -> (Vec<Line>, Cell) {
+        let mut lines = Vec::new();
+        let mut cell = Cell::default();
+        for line in top.line..=self.buffer.last_line() {
+            let skipped = if line == top.line { top.row } else { 0 };
+            for (row, range) in self.rows_of(line).iter().enumerate().skip(skipped) {
+                if lines.len() == max_rows {
+                    return (lines, cell);
+                }
+                if (Top { line, row }) == cursor {
+                    let text = self.line();
+                    let column = self.layout().column_of(text, range, self.cursor.byte);
+                    cell = Cell { row: lines.len(), column };
+                }
+                lines.push(self.painted(line, range));
+            }
+        }
+        (lines, cell)
+    }
+
+    fn painted(&self, line: usize, row: &Range<usize>) -> Line {
+        let layout = self.layout();
+        let room = self.width.saturating_sub(1).max(1);
+        let mut spans = Vec::new();
+        let (mut plain, mut used) = (String::new(), 0);
+        let text = self.buffer.line(line).get(row.clone()).unwrap_or_default();
+        for grapheme in text.graphemes(true) {
+            let shown = layout.shown(grapheme);
+            let columns = width(shown.text());
+            if used > 0 && used + columns > room {
+                // The space that hangs over the edge.
+                break;
+            }
+            used += columns;
+            match shown {
+                Shown::Plain(text) => plain.push_str(&text),
+                Shown::Chip(label) => {
+                    if !plain.is_empty() {
+                        spans.push(Span::new(std::mem::take(&mut plain), Style::default()));
+                    }
+                    spans.push(Span::new(label.into_owned(), Style::of(Ink::Accent)));
+                }
+            }
+        }
+        if !plain.is_empty() {
+            spans.push(Span::new(plain, Style::default()));
+        }
+        Line { spans }
+    }
+}

@@ -1,0 +1,338 @@
+//! Vim's normal mode over the same text: motions, operators with motions, counts. Which keys they
+//! are is said by the key map; registers, visual mode and the command line are left out.
+
+use std::ops::Range;
+
+use super::{Composer, Last, Pressed, buffer::At, kills::Side, motion, undo::Kind};
+use crate::keymap::{Action, Code, Context, Key, Keymap};
+
+/// The highest count that is taken.
+const MAX_COUNT: usize = 999;
+
+/// What keys do.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Mode {
+    /// They write.
+    #[default]
+    Insert,
+    /// They move and change.
+    Normal,
+}
+
+/// What a motion is to be used for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Operator {
+    Delete,
+    Change,
+    Copy,
+}
+
+/// The state of vim's keys.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Vim {
+    mode: Mode,
+    pending: Option<Operator>,
+    count: usize,
+}
+
+/// Where a motion leads.
+struct Motion {
+    to: At,
+    /// It means whole lines.
+    lines: bool,
+}
+
+impl Composer {
+    /// Switches vim's keys on, in insert mode, or off.
+    pub fn set_vim(&mut self, on: bool) {
+        self.vim = on.then(Vim::default);
+    }
+
+    /// The mode of vim's keys; `None` when they are off.
+    #[must_use]
+    pub fn mode(&self) -> Option<Mode> {
+        self.vim.map(|vim| vim.mode)
+    }
+
+    pub(super) fn enter_normal(&mut self) -> Pressed {
+        self.vim = Some(Vim { mode: Mode::Normal, ..Vim::default() });
+        if self.cursor.byte > 0 {
+            self.cursor = self.to_left();
+        }
+        self.undo.close();
+        Pressed::Moved
+    }
+
+    pub(super) fn press_normal(&mut self, key: Key, keymap: &Keymap) -> Pressed {
+        let vim = self.vim.unwrap_or_default();
+        if key == Key::plain(Code::Escape) && (vim.pending.is_some() || vim.count > 0) {
+            self.vim = Some(Vim { pending: None, count: 0, ..vim });
+            return Pressed::Moved;
+        }
+        if let Some(digit) = digit(key, vim.count > 0) {
+            let count = (vim.count * 10 + digit).min(MAX_COUNT);
+            self.vim = Some(Vim { count, ..vim });
+            return Pressed::Moved;
+        }
+        let Some(action) = keymap.action_here(Context::Normal, key) else {
+            return self.press_elsewhere(key, keymap, vim);
+        };
+        self.vim = Some(Vim { pending: None, count: 0, ..vim });
+        if !matches!(action, Action::Up | Action::Down) {
+            self.last = Last::Other;
+        }
+        self.undo.begin_group();
+        let pressed = match (operator(action), vim.pending) {
+            (Some(operator), Some(pending)) if operator == pending => {
+                let last = (self.cursor.line + vim.count.max(1) - 1).min(self.buffer.last_line());
+                self.operate_on_lines(operator, self.cursor.line..last)
+            }
+            (Some(operator), _) => {
+                self.vim = Some(Vim { pending: Some(operator), ..vim });
+                Pressed::Moved
+            }
+            (None, Some(pending)) => self.operate(pending, action, vim.count.max(1)),
+            (None, None) => self.act(action, vim.count.max(1)),
+        };
+        self.undo.end_group();
+        self.stay_on_text();
+        pressed
+    }
+
+    /// In normal mode the cursor stands on a character, not behind the last one.
+    pub(super) fn stay_on_text(&mut self) {
+        let behind_last = self.buffer.grapheme_after(self.cursor).is_none();
+        if self.mode() == Some(Mode::Normal) && behind_last && self.cursor.byte > 0 {
+            self.cursor = self.to_left();
+        }
+    }
+
+    /// Keys that normal mode has no name for: letters mean nothing, the others are as ever.
+    fn press_elsewhere(&mut self, key: Key, keymap: &Keymap, vim: Vim) -> Pressed {
+        self.vim = Some(Vim { pending: None, count: 0, ..vim });
+        if key.typed().is_some() {
+            return Pressed::Moved;
+        }
+        let pressed = match keymap.action(Context::Composer, key) {
+            Some(action) => self.perform(action),
+            None => Pressed::Ignored,
+        };
+        self.stay_on_text();
+        pressed
+    }
+
+    fn act(&mut self, action: Action, count: usize) -> Pressed {
+        match action {
+            Action::Up | Action::Down | Action::Undo | Action::Redo => self.repeat(action, count),
+            Action::Insert => self.write_at(self.cursor),
+            Action::InsertAtLineStart => {
+                self.write_at(motion::text_of_line(&self.buffer, self.cursor.line))
+            }
+            Action::Append => self.write_at(self.right_in_line(self.cursor)),
+            Action::AppendAtLineEnd => self.write_at(self.end_of_line()),
+            Action::OpenBelow => {
+                self.write_at(self.end_of_line());
+                self.edit(Kind::Other, self.cursor..self.cursor, "\n")
+            }
+            Action::OpenAbove => {
+                let start = At { byte: 0, ..self.cursor };
+                self.edit(Kind::Other, start..start, "\n");
+                self.write_at(start);
+                Pressed::Changed
+            }
+            Action::DeleteRight => self.operate(Operator::Delete, Action::Right, count),
+            Action::DeleteLeft => self.operate(Operator::Delete, Action::Left, count),
+            Action::DeleteToLineEnd => self.operate(Operator::Delete, Action::LineEnd, 1),
+            Action::ChangeToLineEnd => self.operate(Operator::Change, Action::LineEnd, 1),
+            Action::Put | Action::PutBefore => self.put(action == Action::PutBefore, count),
+            other => match self.motion(other, count) {
+                Some(motion) => {
+                    let to = motion.to;
+                    // `e` stands on the last character, not behind it.
+                    self.go(to);
+                    if other == Action::WordEnd && to.byte > 0 {
+                        self.cursor = self.to_left();
+                    }
+                    Pressed::Moved
+                }
+                None => self.perform(other),
+            },
+        }
+    }
+
+    fn repeat(&mut self, action: Action, count: usize) -> Pressed {
+        let mut pressed = Pressed::Moved;
+        for _ in 0..count {
+            pressed = self.perform(action);
+            if matches!(pressed, Pressed::Wanted(_)) {
+                break;
+            }
+        }
+        pressed
+    }
+
+    fn write_at(&mut self, at: At) -> Pressed {
+        self.vim = Some(Vim::default());
+        self.last = Last::Other;
+        self.cursor = at;
+        Pressed::Moved
+    }
+
+    fn motion(&self, action: Action, count: usize) -> Option<Motion> {
+        let mut to = self.cursor;
+        let mut lines = false;
+        for _ in 0..count {
+            let before = to;
+            to = match action {
+                Action::Left if to.byte > 0 => self.buffer.left(to).unwrap_or(to),
+                Action::Left => to,
+                Action::Right => self.right_in_line(to),
+                Action::WordRight => motion::next_start(&self.buffer, to),
+                Action::WordLeft => motion::start_before(&self.buffer, to),
+                Action::WordEnd => motion::end_after(&self.buffer, to),
+                Action::LineStart => At { byte: 0, ..to },
+                Action::LineTextStart => motion::text_of_line(&self.buffer, to.line),
+                Action::LineEnd => self.end_of_line(),
+                Action::TextStart => At::default(),
+                Action::TextEnd => self.buffer.end(),
+                Action::Up => At { line: to.line.saturating_sub(1), byte: 0 },
+                Action::Down => At { line: (to.line + 1).min(self.buffer.last_line()), byte: 0 },
+                _ => return None,
+            };
+            lines =
+                matches!(action, Action::Up | Action::Down | Action::TextStart | Action::TextEnd);
+            if to == before {
+                break;
+            }
+        }
+        Some(Motion { to, lines })
+    }
+
+    fn operate(&mut self, operator: Operator, action: Action, count: usize) -> Pressed {
+        let on_text = self.buffer.grapheme_after(self.cursor).is_some_and(|g| g.trim() == g);
+        // `cw` changes the word and leaves the spaces behind it.
+        let is_change_of_word =
+            operator == Operator::Change && action == Action::WordRight && on_text;
+        let Some(motion) = self.motion(action, count) else { return Pressed::Moved };
+        if motion.lines {
+            let (first, last) = (self.cursor.line, motion.to.line);
+            return self.operate_on_lines(operator, first.min(last)..first.max(last));
+        }
+        let mut to = motion.to;
+        if is_change_of_word {
+            to = self.without_spaces(to);
+        } else if action == Action::WordRight && to.line > self.cursor.line {
+            // The last word of a line is deleted without the line break.
+            to = self.end_of_line();
+        }
+        let range = self.cursor.min(to)..self.cursor.max(to);
+        self.operate_on(operator, range)
+    }
+
+    /// The place with the spaces between it and the cursor taken off.
+    fn without_spaces(&self, to: At) -> At {
+        let mut end = to;
+        while end > self.cursor {
+            let is_space = match self.buffer.grapheme_before(end) {
+                Some(grapheme) => grapheme.chars().all(char::is_whitespace),
+                None => true,
+            };
+            if !is_space {
+                break;
+            }
+            end = self.buffer.left(end).unwrap_or_default();
+        }
+        end
+    }
+
+    fn operate_on(&mut self, operator: Operator, range: Range<At>) -> Pressed {
+        let start = range.start;
+        if operator == Operator::Copy {
+            self.kills.add(self.buffer.slice(range), Side::Right, false);
+            self.cursor = start;
+            return Pressed::Moved;
+        }
+        let pressed = self.kill(Last::Other, range);
+        self.last = Last::Other;
+        if operator == Operator::Change {
+            self.write_at(start);
+        }
+        pressed
+    }
+
+    /// Both ends are lines that belong to it.
+    fn operate_on_lines(&mut self, operator: Operator, lines: Range<usize>) -> Pressed {
+        let start = At { line: lines.start, byte: 0 };
+        let end = At { line: lines.end, byte: self.buffer.line(lines.end).len() };
+        self.kills.add(self.buffer.slice(start..end) + "\n", Side::Right, false);
+        match operator {
+            Operator::Copy => {
+                self.cursor = start;
+                return Pressed::Moved;
+            }
+            Operator::Change => {
+                self.edit(Kind::Other, start..end, "");
+                self.write_at(start);
+            }
+            Operator::Delete => {
+                // With the line break behind it, or the one before where it is the last.
+                let (start, end) = match (self.buffer.right(end), self.buffer.left(start)) {
+                    (Some(next), _) => (start, next),
+                    (None, Some(before)) => (before, end),
+                    (None, None) => (start, end),
+                };
+                self.edit(Kind::Other, start..end, "");
+                let line = lines.start.min(self.buffer.last_line());
+                self.cursor = motion::text_of_line(&self.buffer, line);
+            }
+        }
+        Pressed::Changed
+    }
+
+    /// Inserts what was deleted last; whole lines go above or below the line.
+    fn put(&mut self, before: bool, count: usize) -> Pressed {
+        let Some(text) = self.kills.newest().map(|text| text.repeat(count)) else {
+            return Pressed::Moved;
+        };
+        let Some(lines) = text.strip_suffix('\n') else {
+            let at = if before { self.cursor } else { self.right_in_line(self.cursor) };
+            self.edit(Kind::Other, at..at, &text);
+            self.cursor = self.to_left();
+            return Pressed::Changed;
+        };
+        let line = if before { self.cursor.line } else { self.cursor.line + 1 };
+        if before {
+            let at = At { byte: 0, ..self.cursor };
+            self.edit(Kind::Other, at..at, &text);
+        } else {
+            let at = self.end_of_line();
+            self.edit(Kind::Other, at..at, &format!("\n{lines}"));
+        }
+        self.cursor = motion::text_of_line(&self.buffer, line);
+        Pressed::Changed
+    }
+
+    fn right_in_line(&self, at: At) -> At {
+        let behind = self.buffer.grapheme_after(at).map_or(0, str::len);
+        At { byte: at.byte + behind, ..at }
+    }
+
+    fn end_of_line(&self) -> At {
+        At { byte: self.line().len(), ..self.cursor }
+    }
+}
+
+fn operator(action: Action) -> Option<Operator> {
+    match action {
+        Action::Delete => Some(Operator::Delete),
+        Action::Change => Some(Operator::Change),
+        Action::Copy => Some(Operator::Copy),
+        _ => None,
+    }
+}
+
+/// The digit of a count; 0 is one only behind another.
+fn digit(key: Key, is_counting: bool) -> Option<usize> {
+    let digit = key.typed()?.to_digit(10)?;
+    (digit > 0 || is_counting).then(|| usize::try_from(digit).ok()).flatten()
+}

@@ -1,0 +1,200 @@
+//! Unified diffs as lines: numbers, marks, the colours of the language, and what changed inside a line
+//! set off from the rest of it. A text that is no diff is shown as it is. Nothing is compared here but
+//! the lines that a diff itself puts side by side.
+
+mod marks;
+mod read;
+
+use std::ops::Range;
+
+use crate::{
+    clean,
+    highlight::Highlighter,
+    text::{Ink, Line, Paper, Span, Style},
+};
+use read::{Entry, Row, Side};
+
+/// Narrower than this, lines have no numbers.
+const MIN_NUMBERED_COLUMNS: usize = 30;
+
+pub use read::counts;
+
+/// A unified diff as lines of at most `width` columns: at most `max_lines` of them, and one that counts
+/// what is left out.
+#[must_use]
+pub fn lines(diff: &str, width: usize, max_lines: usize) -> Vec<Line> {
+    let (entries, mut left_out) = read::entries(diff, max_lines);
+    let mut painter = Painter::new(&entries, width.max(1));
+    let mut lines = Vec::new();
+    let mut rest = entries.as_slice();
+    while let Some(entry) = rest.first() {
+        let room = max_lines.saturating_sub(lines.len());
+        if room == 0 {
+            break;
+        }
+        let (drawn, used) = painter.next(entry, rest);
+        left_out += drawn.len().saturating_sub(room);
+        lines.extend(drawn.into_iter().take(room));
+        rest = &rest[used..];
+    }
+    left_out += rest.len();
+    if left_out > 0 {
+        let noun = if left_out == 1 { "line" } else { "lines" };
+        let more = Line::new(format!("… {left_out} more {noun}"), Style::of(Ink::Dim));
+        lines.extend(more.wrap(width, &Line::default()).into_iter().take(1));
+    }
+    lines
+}
+
+struct Painter {
+    width: usize,
+    /// Columns of the numbers; none where there is no room for them.
+    digits: usize,
+    shows_files: bool,
+    old: Option<Highlighter>,
+    new: Option<Highlighter>,
+}
+
+impl Painter {
+    fn new(entries: &[Entry], width: usize) -> Self {
+        let numbers = entries.iter().filter_map(|entry| match entry {
+            Entry::Row(row) => Some(row.number),
+            Entry::File(_) | Entry::Skipped | Entry::Note(_) => None,
+        });
+        let digits = numbers.max().unwrap_or(0).to_string().len();
+        let files = entries.iter().filter(|entry| matches!(entry, Entry::File(_))).count();
+        let digits = if width < MIN_NUMBERED_COLUMNS { 0 } else { digits };
+        Self { width, digits, shows_files: files > 1, old: None, new: None }
+    }
+
+    /// The lines of the next entries, and how many these are.
+    fn next(&mut self, entry: &Entry, rest: &[Entry]) -> (Vec<Line>, usize) {
+        match entry {
+            Entry::File(name) => (self.file(name), 1),
+            Entry::Skipped => (vec![Line::new("⋮", Style::of(Ink::Dim))], 1),
+            Entry::Note(text) => (self.wrap(text, Style::of(Ink::Dim)), 1),
+            Entry::Row(row) if row.side == Side::Removed => self.change(rest),
+            Entry::Row(row) => (self.row(row, &[]), 1),
+        }
+    }
+
+    fn file(&mut self, name: &str) -> Vec<Line> {
+        self.old = Highlighter::of(name);
+        self.new.clone_from(&self.old);
+        if self.shows_files { self.wrap(name, Style::default().bold()) } else { Vec::new() }
+    }
+
+    fn wrap(&self, text: &str, style: Style) -> Vec<Line> {
+        let mut lines = Line::new(text.to_owned(), style).wrap(self.width, &Line::default());
+        lines.iter_mut().for_each(Line::trim_end);
+        lines
+    }
+
+    /// Removed lines, and the added ones that took their place.
+    fn change(&mut self, entries: &[Entry]) -> (Vec<Line>, usize) {
+        let removed = rows(entries, Side::Removed);
+        let added = rows(&entries[removed.len()..], Side::Added);
+        let pairs: Vec<_> = removed
+            .iter()
+            .zip(&added)
+            .map(|(old, new)| marks::between(&old.text, &new.text))
+            .collect();
+        let mut lines = Vec::new();
+        for (at, row) in removed.iter().enumerate() {
+            lines.extend(self.row(row, pairs.get(at).map_or(&[], |pair| &pair.0)));
+        }
+        for (at, row) in added.iter().enumerate() {
+            lines.extend(self.row(row, pairs.get(at).map_or(&[], |pair| &pair.1)));
+        }
+        (lines, removed.len() + added.len())
+    }
+
+    fn row(&mut self, row: &Row, marked: &[Range<usize>]) -> Vec<Line> {
+        let (sign, ink, paper, mark) = match row.side {
+            Side::Same => (' ', Ink::Dim, Paper::None, Paper::None),
+            Side::Removed => ('-', Ink::Bad, Paper::Removed, Paper::RemovedMark),
+            Side::Added => ('+', Ink::Good, Paper::Added, Paper::AddedMark),
+        };
+        let spans = papered(self.colours(row), marked, paper, mark);
+        let lead = if self.digits == 0 {
+            format!("{sign}")
+        } else {
+            format!("{:>digits$} {sign}", row.number, digits = self.digits)
+        };
+        // A line of a diff that is too long goes on below its own beginning.
+        let columns = if lead.len() * 2 >= self.width { 0 } else { lead.len() };
+        let body = Line { spans }.wrap(self.width - columns, &Line::default());
+        let mut lines = Vec::with_capacity(body.len());
+        let last = body.len().saturating_sub(1);
+        for (at, mut line) in body.into_iter().enumerate() {
+            let lead = if at == 0 { lead.clone() } else { " ".repeat(lead.len()) };
+            if columns > 0 {
+                line.spans.insert(0, Span::new(lead, Style::of(ink).on(paper)));
+            }
+            // Spaces at the end of a line that was changed may be what was changed.
+            if at < last || row.side == Side::Same {
+                line.trim_end();
+            }
+            lines.push(line);
+        }
+        lines
+    }
+
+    /// The text in the colours of its language, on its own side of the change.
+    fn colours(&mut self, row: &Row) -> Vec<Span> {
+        let plain = || vec![Span::new(row.text.clone(), Style::default())];
+        let highlight = |side: &mut Option<Highlighter>| match side {
+            Some(highlighter) => highlighter.line(&row.text),
+            None => plain(),
+        };
+        match row.side {
+            Side::Removed => highlight(&mut self.old),
+            Side::Added => highlight(&mut self.new),
+            Side::Same => {
+                drop(highlight(&mut self.old));
+                highlight(&mut self.new)
+            }
+        }
+    }
+}
+
+/// The rows of one side that come first.
+fn rows(entries: &[Entry], side: Side) -> Vec<&Row> {
+    let rows = entries.iter().map_while(|entry| match entry {
+        Entry::Row(row) if row.side == side => Some(row),
+        Entry::Row(_) | Entry::File(_) | Entry::Skipped | Entry::Note(_) => None,
+    });
+    rows.collect()
+}
+
+/// The spans on paper; the bytes in `marked` on that for marks.
+fn papered(spans: Vec<Span>, marked: &[Range<usize>], paper: Paper, mark: Paper) -> Vec<Span> {
+    let mut done = Vec::with_capacity(spans.len());
+    let mut at = 0;
+    for span in spans {
+        let end = at + span.text.len();
+        let mut from = at;
+        for range in marked.iter().filter(|range| range.start < end && range.end > at) {
+            let (start, stop) = (range.start.max(at), range.end.min(end));
+            push(&mut done, &span, from - at..start - at, paper);
+            push(&mut done, &span, start - at..stop - at, mark);
+            from = stop;
+        }
+        push(&mut done, &span, from - at..end - at, paper);
+        at = end;
+    }
+    done
+}
+
+fn push(done: &mut Vec<Span>, span: &Span, range: Range<usize>, paper: Paper) {
+    if let Some(text) = span.text.get(range).filter(|text| !text.is_empty()) {
+        done.push(Span::new(text.to_owned(), span.style.on(paper)));
+    }
+}
+
+/// A line of a file as it is shown.
+fn shown(text: &str) -> String {
+    let text = clean::tabs(text.trim_end_matches('\r'));
+    // Replaced here already, so that places in the text are the same before and after.
+    Span::new(text, Style::default()).text.into_owned()
+}

@@ -1,0 +1,150 @@
+//! What a unified diff says. Lines of a hunk are counted, so that a removed line that begins with
+//! dashes is not taken for the name of a file.
+
+/// Numbers of lines above this are not believed.
+const MAX_NUMBER: usize = 9_999_999;
+
+/// A part of a diff.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Entry {
+    /// A file begins.
+    File(String),
+    /// Lines between two hunks.
+    Skipped,
+    Row(Row),
+    /// Something else, such as that the last line has no end.
+    Note(String),
+}
+
+/// A line of a file.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Row {
+    pub(super) side: Side,
+    pub(super) number: usize,
+    pub(super) text: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Side {
+    Same,
+    Removed,
+    Added,
+}
+
+/// Lines that a diff adds and removes.
+#[must_use]
+pub fn counts(diff: &str) -> (usize, usize) {
+    let mut reader = Reader::default();
+    let (mut added, mut removed) = (0, 0);
+    for line in diff.lines() {
+        match reader.side(line) {
+            Some((Side::Added, _)) => added += 1,
+            Some((Side::Removed, _)) => removed += 1,
+            Some((Side::Same, _)) => {}
+            None => reader.head(line),
+        }
+    }
+    (added, removed)
+}
+
+/// The first entries, and how many lines there are after them.
+pub(super) fn entries(diff: &str, max: usize) -> (Vec<Entry>, usize) {
+    let mut reader = Reader::default();
+    let mut entries = Vec::new();
+    let mut lines = diff.lines();
+    for line in lines.by_ref() {
+        entries.extend(reader.entry(line));
+        if entries.len() >= max {
+            break;
+        }
+    }
+    (entries, lines.count())
+}
+
+/// Where in the diff we are.
+#[derive(Default)]
+struct Reader {
+    /// Numbers of the next lines.
+    old: usize,
+    new: usize,
+    /// Lines that the hunk still has.
+    old_left: usize,
+    new_left: usize,
+    /// A hunk of this file came already.
+    in_file: bool,
+}
+
+impl Reader {
+    fn entry(&mut self, line: &str) -> Option<Entry> {
+        if let Some((side, number)) = self.side(line) {
+            let text = super::shown(line.get(1..).unwrap_or_default());
+            return Some(Entry::Row(Row { side, number, text }));
+        }
+        let had_hunk = self.in_file;
+        self.head(line);
+        if let Some(name) = line.strip_prefix("+++ ") {
+            return Some(Entry::File(file_name(name)));
+        }
+        if line.starts_with("@@ ") {
+            return had_hunk.then_some(Entry::Skipped);
+        }
+        let is_head = ["--- ", "diff ", "index "].iter().any(|head| line.starts_with(head));
+        (!is_head && !line.is_empty()).then(|| Entry::Note(super::shown(line)))
+    }
+
+    /// A line outside of hunks.
+    fn head(&mut self, line: &str) {
+        if line.starts_with("+++ ") {
+            self.in_file = false;
+        }
+        if let Some((old, new)) = hunk(line) {
+            (self.old, self.old_left) = old;
+            (self.new, self.new_left) = new;
+            self.in_file = true;
+        }
+    }
+
+    /// Whose line of a hunk this is, and its number.
+    fn side(&mut self, line: &str) -> Option<(Side, usize)> {
+        let next = |number: &mut usize, left: &mut usize| {
+            let this = *number;
+            *number += 1;
+            *left -= 1;
+            this
+        };
+        match line.as_bytes().first() {
+            Some(b'-') if self.old_left > 0 => {
+                Some((Side::Removed, next(&mut self.old, &mut self.old_left)))
+            }
+            Some(b'+') if self.new_left > 0 => {
+                Some((Side::Added, next(&mut self.new, &mut self.new_left)))
+            }
+            Some(b' ') | None if self.old_left > 0 && self.new_left > 0 => {
+                next(&mut self.old, &mut self.old_left);
+                Some((Side::Same, next(&mut self.new, &mut self.new_left)))
+            }
+            _ => None,
+        }
+    }
+}
+
+type Reach = (usize, usize);
+
+/// First number and count of both sides.
+fn hunk(line: &str) -> Option<(Reach, Reach)> {
+    let (old, rest) = line.strip_prefix("@@ -")?.split_once(" +")?;
+    let (new, _) = rest.split_once(" @@")?;
+    Some((reach(old)?, reach(new)?))
+}
+
+fn reach(text: &str) -> Option<Reach> {
+    let (start, count) = text.split_once(',').unwrap_or((text, "1"));
+    let number = |text: &str| text.parse::<usize>().ok().map(|number| number.min(MAX_NUMBER));
+    Some((number(start)?, number(count)?))
+}
+
+fn file_name(text: &str) -> String {
+    let name = text.split('\t').next().unwrap_or(text);
+    let name = name.strip_prefix("b/").unwrap_or(name);
+    super::shown(name)
+}

@@ -1,0 +1,260 @@
+//! The prompts that were sent before: going back through them, searching them, and their form as
+//! lines of a file. Reading and writing that file is for others.
+
+use std::collections::{BTreeMap, HashSet, VecDeque};
+
+use crate::composer::Draft;
+
+/// Prompts that are kept; the oldest go first.
+const MAX_ENTRIES: usize = 10_000;
+/// A longer prompt is not kept.
+const MAX_ENTRY_BYTES: usize = 256 << 10;
+/// Bytes of all prompts that are kept; the oldest go first.
+const MAX_BYTES: usize = 16 << 20;
+
+/// All prompts, and the place in them while somebody goes through them.
+#[derive(Clone, Debug, Default)]
+pub struct History {
+    /// The oldest first.
+    entries: VecDeque<String>,
+    bytes: usize,
+    /// The entry that is shown; `None` when it is what is being written.
+    place: Option<usize>,
+    /// What was written or changed at each place that was left; under `usize::MAX` what was being
+    /// written before.
+    left: BTreeMap<usize, Draft>,
+}
+
+/// Where what is being written is kept while entries are shown.
+const UNSENT: usize = usize::MAX;
+
+impl History {
+    /// The prompts of a file, the oldest first: one JSON string a line. Other lines are passed over.
+    #[must_use]
+    pub fn from_lines(text: &str) -> Self {
+        let mut history = Self::default();
+        for line in text.lines() {
+            if let Ok(entry) = serde_json::from_str::<String>(line) {
+                history.push(&entry);
+            }
+        }
+        history
+    }
+
+    /// Adds a prompt and goes back to what is being written. Returns the line to add to the file;
+    /// `None` when it is not kept: blank, too long or the same as the last one.
+    pub fn push(&mut self, entry: &str) -> Option<String> {
+        self.leave();
+        let is_same = self.entries.back().is_some_and(|last| last == entry);
+        if is_same || entry.trim().is_empty() || entry.len() > MAX_ENTRY_BYTES {
+            return None;
+        }
+        self.bytes += entry.len();
+        self.entries.push_back(entry.to_owned());
+        while self.entries.len() > MAX_ENTRIES || self.bytes > MAX_BYTES {
+            let oldest = self.entries.pop_front();
+            self.bytes -= oldest.map_or(0, |oldest| oldest.len());
+        }
+        serde_json::to_string(entry).ok()
+    }
+
+    /// Goes to the prompt before; `current` is what is written now and is kept. `None`, and nothing
+    /// kept, when there is none before.
+    pub fn older(&mut self, current: Draft) -> Option<Draft> {
+        let place = self.place.unwrap_or(self.entries.len()).checked_sub(1)?;
+        Some(self.go(Some(place), current))
+    }
+
+    /// Goes to the prompt after, in the end to what was being written. `None`, and nothing kept,
+    /// when that is shown already.
+    pub fn newer(&mut self, current: Draft) -> Option<Draft> {
+        let place = self.place? + 1;
+        Some(self.go((place < self.entries.len()).then_some(place), current))
+    }
+
+    /// Whether an entry is shown and not what is being written.
+    #[must_use]
+    pub fn is_browsing(&self) -> bool {
+        self.place.is_some()
+    }
+
+    /// Goes back to what is being written. Returns what was being written before somebody went through
+    /// the prompts, and the prompts that were changed on the way: they are not kept here any more.
+    pub fn leave(&mut self) -> (Draft, Vec<Draft>) {
+        self.place = None;
+        let mut left = std::mem::take(&mut self.left);
+        let unsent = left.remove(&UNSENT).unwrap_or_default();
+        left.retain(|place, draft| self.entries.get(*place) != Some(&draft.text));
+        (unsent, left.into_values().collect())
+    }
+
+    /// What would be lost with the program while somebody goes through the prompts: those that were
+    /// changed on the way, and what was being written before.
+    pub fn left(&self) -> impl Iterator<Item = &Draft> {
+        let is_changed =
+            |place: &usize, draft: &Draft| self.entries.get(*place) != Some(&draft.text);
+        self.left
+            .iter()
+            .filter(move |(place, draft)| is_changed(place, draft))
+            .map(|(_, draft)| draft)
+    }
+
+    /// The prompts that hold a text, the newest first and each but once. Upper case letters mean
+    /// upper case letters, others mean both.
+    #[must_use]
+    pub fn search(&self, query: &str, max: usize) -> Vec<&str> {
+        let mut seen = HashSet::new();
+        let entries = self.entries.iter().rev().map(String::as_str);
+        entries.filter(|entry| holds(entry, query) && seen.insert(*entry)).take(max).collect()
+    }
+
+    /// How many prompts there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// There are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    fn go(&mut self, place: Option<usize>, current: Draft) -> Draft {
+        self.left.insert(self.place.unwrap_or(UNSENT), current);
+        self.place = place;
+        let changed = self.left.remove(&place.unwrap_or(UNSENT));
+        let entry = || place.and_then(|place| self.entries.get(place)).cloned().unwrap_or_default();
+        changed.unwrap_or_else(|| entry().into())
+    }
+}
+
+fn holds(entry: &str, query: &str) -> bool {
+    if query.chars().any(char::is_uppercase) {
+        return entry.contains(query);
+    }
+    entry.contains(query) || entry.to_lowercase().contains(query)
+}
+
+/// A search that goes on with every letter, as Ctrl+R does it.
+#[derive(Clone, Debug, Default)]
+pub struct Search {
+    query: String,
+    /// Hits that were passed on the way to older ones.
+    passed: usize,
+}
+
+impl Search {
+    /// What is searched for.
+    #[must_use]
+    pub fn query(&self) -> &str {
+        &self.query
+    }
+
+    /// Searches for a longer text, from the newest prompt on.
+    pub fn add(&mut self, c: char) {
+        self.query.push(c);
+        self.passed = 0;
+    }
+
+    /// Searches for a shorter text, from the newest prompt on.
+    pub fn delete(&mut self) {
+        self.query.pop();
+        self.passed = 0;
+    }
+
+    /// Goes to the next older hit, if there is one.
+    pub fn older(&mut self, history: &History) {
+        if history.search(&self.query, self.passed + 2).len() > self.passed + 1 {
+            self.passed += 1;
+        }
+    }
+
+    /// Goes to the next newer hit, if there is one.
+    pub fn newer(&mut self) {
+        self.passed = self.passed.saturating_sub(1);
+    }
+
+    /// The hit; `None` when nothing is searched for or nothing holds it.
+    #[must_use]
+    pub fn hit<'a>(&self, history: &'a History) -> Option<&'a str> {
+        if self.query.is_empty() {
+            return None;
+        }
+        history.search(&self.query, self.passed + 1).get(self.passed).copied()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn history(entries: &[&str]) -> History {
+        let mut history = History::default();
+        for entry in entries {
+            history.push(entry);
+        }
+        history
+    }
+
+    #[test]
+    fn what_was_being_written_waits_at_the_end_and_changes_on_the_way_are_kept() {
+        let mut history = history(&["one", "two"]);
+        assert_eq!(history.older("unsent".into()), Some("two".into()));
+        assert_eq!(history.older("two, changed".into()), Some("one".into()));
+        assert_eq!(history.older("one".into()), None);
+        assert_eq!(history.newer("one".into()), Some("two, changed".into()));
+        assert_eq!(history.newer("two, changed".into()), Some("unsent".into()));
+        assert_eq!(history.newer("unsent".into()), None);
+        assert!(!history.is_browsing());
+        history.older("unsent".into());
+        history.push("three");
+        assert_eq!(history.older(Draft::default()), Some("three".into()));
+    }
+
+    #[test]
+    fn the_file_brings_back_what_was_added_whatever_is_in_it() {
+        let mut written = History::default();
+        let entries = ["two\nlines", "quo\"te", "quo\"te", "  ", "é\t"];
+        let lines: Vec<_> = entries.iter().filter_map(|entry| written.push(entry)).collect();
+        assert_eq!(lines.len(), 3);
+        let file = format!("{}\nbroken {{\n42\n", lines.join("\n"));
+        assert_eq!(History::from_lines(&file).entries, written.entries);
+    }
+
+    #[test]
+    fn the_oldest_go_and_giants_are_not_kept() {
+        let mut history = History::default();
+        assert_eq!(history.push(&"x".repeat(MAX_ENTRY_BYTES + 1)), None);
+        for number in 0..=MAX_ENTRIES {
+            history.push(&number.to_string());
+        }
+        assert_eq!(history.len(), MAX_ENTRIES);
+        assert_eq!(history.search("", 1), ["10000"]);
+        assert_eq!(history.search("0", MAX_ENTRIES).last(), Some(&"10"));
+        for number in 0..100 {
+            history.push(&number.to_string().repeat(MAX_ENTRY_BYTES / 2));
+        }
+        assert!(history.bytes <= MAX_BYTES && history.len() > 60, "{}", history.len());
+    }
+
+    #[test]
+    fn a_search_goes_to_older_hits_and_back() {
+        let history = history(&["cargo test", "git log", "Cargo build", "cargo test", "ls"]);
+        let mut search = Search::default();
+        assert_eq!(search.hit(&history), None);
+        "cargo".chars().for_each(|c| search.add(c));
+        assert_eq!(search.hit(&history), Some("cargo test"));
+        search.older(&history);
+        assert_eq!(search.hit(&history), Some("Cargo build"));
+        search.older(&history);
+        assert_eq!(search.hit(&history), Some("Cargo build"), "each but once");
+        search.newer();
+        assert_eq!(search.hit(&history), Some("cargo test"));
+        search.add('!');
+        assert_eq!(search.hit(&history), None);
+        search.delete();
+        assert_eq!(search.hit(&history), Some("cargo test"));
+        assert_eq!(history.search("Cargo", 9), ["Cargo build"]);
+    }
+}

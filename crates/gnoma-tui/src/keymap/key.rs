@@ -1,0 +1,363 @@
+//! One stroke on the keyboard, the same for every way that terminals tell of it, and its name in
+//! settings (`ctrl+r`, `shift+enter`, `alt+left`, `f1`). What a key does is not known here.
+
+use std::{fmt, str::FromStr};
+
+use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
+use thiserror::Error;
+
+/// The highest function key that is known.
+const MAX_FUNCTION: u8 = 24;
+
+/// A key without what is held down with it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Code {
+    /// A key that types something; upper case when Shift makes it so.
+    Char(char),
+    /// Enter, of the keypad too.
+    Enter,
+    /// Tab.
+    Tab,
+    /// The key that deletes to the left.
+    Backspace,
+    /// The key that deletes to the right.
+    Delete,
+    /// Insert.
+    Insert,
+    /// Escape.
+    Escape,
+    /// The arrow to the left.
+    Left,
+    /// The arrow to the right.
+    Right,
+    /// The arrow up.
+    Up,
+    /// The arrow down.
+    Down,
+    /// Home.
+    Home,
+    /// End.
+    End,
+    /// Page up.
+    PageUp,
+    /// Page down.
+    PageDown,
+    /// F1 to F24.
+    Function(u8),
+}
+
+/// The keys that have names, with the name that is printed first.
+const NAMES: [(&str, Code); 21] = [
+    ("enter", Code::Enter),
+    ("return", Code::Enter),
+    ("tab", Code::Tab),
+    ("backspace", Code::Backspace),
+    ("delete", Code::Delete),
+    ("del", Code::Delete),
+    ("insert", Code::Insert),
+    ("esc", Code::Escape),
+    ("escape", Code::Escape),
+    ("left", Code::Left),
+    ("right", Code::Right),
+    ("up", Code::Up),
+    ("down", Code::Down),
+    ("home", Code::Home),
+    ("end", Code::End),
+    ("pageup", Code::PageUp),
+    ("pgup", Code::PageUp),
+    ("pagedown", Code::PageDown),
+    ("pgdn", Code::PageDown),
+    ("space", Code::Char(' ')),
+    ("plus", Code::Char('+')),
+];
+
+/// A key with what is held down with it. Always in its normal form: a letter typed with Shift alone
+/// is the upper case letter without `shift`; a letter typed with Control, Alt or Super is lower case
+/// and Shift stands beside it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Key {
+    /// The key itself.
+    pub code: Code,
+    /// Control is held.
+    pub control: bool,
+    /// Alt (Option, Meta) is held, or Escape was sent in front.
+    pub alt: bool,
+    /// Shift is held, where that is not in the letter already.
+    pub shift: bool,
+    /// Super (Command, Windows) is held.
+    pub super_key: bool,
+}
+
+/// Why a text is not the name of a key.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum KeyError {
+    /// There is nothing in it.
+    #[error("the name of a key is missing")]
+    Empty,
+    /// The part before a `+` is not something to hold down.
+    #[error("`{0}` cannot be held down with another key; allowed are ctrl, alt, shift and super")]
+    Modifier(String),
+    /// The last part is not a key.
+    #[error(
+        "`{0}` is not a key; allowed are single characters, f1 to f24, enter, tab, esc, space, plus, backspace, \
+         delete, insert, left, right, up, down, home, end, pageup and pagedown"
+    )]
+    Code(String),
+}
+
+impl Key {
+    /// The key alone.
+    #[must_use]
+    pub fn plain(code: Code) -> Self {
+        Self { code, control: false, alt: false, shift: false, super_key: false }.normal()
+    }
+
+    /// What a terminal told of, for presses and repeats. `None` for releases and for keys that have
+    /// no meaning here (Caps Lock, media keys, a modifier alone).
+    #[must_use]
+    pub fn of_event(event: &KeyEvent) -> Option<Self> {
+        if event.kind == KeyEventKind::Release {
+            return None;
+        }
+        let code = match event.code {
+            KeyCode::Char(c) => Code::Char(c),
+            KeyCode::Enter => Code::Enter,
+            KeyCode::Tab | KeyCode::BackTab => Code::Tab,
+            KeyCode::Backspace => Code::Backspace,
+            KeyCode::Delete => Code::Delete,
+            KeyCode::Insert => Code::Insert,
+            KeyCode::Esc => Code::Escape,
+            KeyCode::Left => Code::Left,
+            KeyCode::Right => Code::Right,
+            KeyCode::Up => Code::Up,
+            KeyCode::Down => Code::Down,
+            KeyCode::Home => Code::Home,
+            KeyCode::End => Code::End,
+            KeyCode::PageUp => Code::PageUp,
+            KeyCode::PageDown => Code::PageDown,
+            KeyCode::F(number @ 1..=MAX_FUNCTION) => Code::Function(number),
+            KeyCode::F(_)
+            | KeyCode::Null
+            | KeyCode::CapsLock
+            | KeyCode::ScrollLock
+            | KeyCode::NumLock
+            | KeyCode::PrintScreen
+            | KeyCode::Pause
+            | KeyCode::Menu
+            | KeyCode::KeypadBegin
+            | KeyCode::Media(_)
+            | KeyCode::Modifier(_) => return None,
+        };
+        let held = |modifier| event.modifiers.contains(modifier);
+        let key = Self {
+            code,
+            control: held(KeyModifiers::CONTROL),
+            alt: held(KeyModifiers::ALT) || held(KeyModifiers::META),
+            shift: held(KeyModifiers::SHIFT) || event.code == KeyCode::BackTab,
+            super_key: held(KeyModifiers::SUPER),
+        };
+        Some(key.normal())
+    }
+
+    /// The character that it types; `None` when it is not a key for text.
+    #[must_use]
+    pub fn typed(self) -> Option<char> {
+        match self.code {
+            Code::Char(c) if !self.control && !self.alt && !self.super_key => Some(c),
+            _ => None,
+        }
+    }
+
+    fn normal(mut self) -> Self {
+        let Code::Char(c) = self.code else { return self };
+        if self.control || self.alt || self.super_key {
+            self.shift |= c.is_uppercase();
+            self.code = Code::Char(if self.control { with_control(lower(c)) } else { lower(c) });
+        } else if self.shift {
+            self.code = Code::Char(upper(c));
+            self.shift = false;
+        }
+        self
+    }
+}
+
+/// The bytes 28 to 31 are what terminals of old send for Control with `\`, `]`, `^` and `_`; they are
+/// told of as the digits that send the same bytes.
+fn with_control(c: char) -> char {
+    match c {
+        '4' => '\\',
+        '5' => ']',
+        '6' => '^',
+        '7' => '_',
+        other => other,
+    }
+}
+
+/// The lower case form where it is one character, else the character.
+fn lower(c: char) -> char {
+    let mut forms = c.to_lowercase();
+    match (forms.next(), forms.next()) {
+        (Some(form), None) => form,
+        _ => c,
+    }
+}
+
+/// Whether the character is what Shift makes of another one, and of that one only.
+fn is_shifted(c: char) -> bool {
+    lower(c) != c && upper(lower(c)) == c
+}
+
+/// The upper case form where it is one character, else the character.
+fn upper(c: char) -> char {
+    let mut forms = c.to_uppercase();
+    match (forms.next(), forms.next()) {
+        (Some(form), None) => form,
+        _ => c,
+    }
+}
+
+impl fmt::Display for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let typed_with_shift = matches!(self.code, Code::Char(c) if is_shifted(c));
+        for (held, name) in [
+            (self.control, "ctrl+"),
+            (self.alt, "alt+"),
+            (self.shift || typed_with_shift, "shift+"),
+            (self.super_key, "super+"),
+        ] {
+            if held {
+                f.write_str(name)?;
+            }
+        }
+        if let Some((name, _)) = NAMES.iter().find(|(_, code)| *code == self.code) {
+            return f.write_str(name);
+        }
+        match self.code {
+            Code::Char(c) if typed_with_shift => write!(f, "{}", lower(c)),
+            Code::Char(c) => write!(f, "{c}"),
+            Code::Function(number) => write!(f, "f{number}"),
+            // Every other key has its name in the table.
+            other => write!(f, "{other:?}"),
+        }
+    }
+}
+
+impl FromStr for Key {
+    type Err = KeyError;
+
+    /// Reads `ctrl+shift+left`; case matters only for a letter that stands alone.
+    fn from_str(text: &str) -> Result<Self, KeyError> {
+        let text = text.trim();
+        let (held, last) = match text.rsplit_once('+') {
+            None if text.is_empty() => return Err(KeyError::Empty),
+            None => ("", text),
+            // `+` is a key itself: alone, and at the end of `ctrl++`.
+            Some((before, "")) => (before.strip_suffix('+').unwrap_or(before), "+"),
+            Some((held, last)) => (held, last),
+        };
+        let mut key = Self::plain(code_of(last.trim())?);
+        for modifier in held.split('+').map(str::trim).filter(|part| !part.is_empty()) {
+            match modifier.to_ascii_lowercase().as_str() {
+                "ctrl" | "control" => key.control = true,
+                "alt" | "option" | "meta" => key.alt = true,
+                "shift" => key.shift = true,
+                "super" | "cmd" | "command" => key.super_key = true,
+                _ => return Err(KeyError::Modifier(modifier.to_owned())),
+            }
+        }
+        // `Ctrl+R` is how people write it; Shift is meant only where it is named.
+        if let Code::Char(c) = key.code
+            && !held.is_empty()
+        {
+            key.code = Code::Char(lower(c));
+        }
+        Ok(key.normal())
+    }
+}
+
+fn code_of(name: &str) -> Result<Code, KeyError> {
+    let mut chars = name.chars();
+    if let (Some(c), None) = (chars.next(), chars.next()) {
+        return Ok(Code::Char(c));
+    }
+    let lowered = name.to_ascii_lowercase();
+    if let Some((_, code)) = NAMES.iter().find(|(known, _)| *known == lowered) {
+        return Ok(*code);
+    }
+    lowered
+        .strip_prefix('f')
+        .and_then(|number| number.parse().ok())
+        .filter(|number| (1..=MAX_FUNCTION).contains(number))
+        .map(Code::Function)
+        .ok_or_else(|| KeyError::Code(name.to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn key(text: &str) -> Key {
+        text.parse().unwrap()
+    }
+
+    fn told(code: KeyCode, modifiers: KeyModifiers) -> String {
+        Key::of_event(&KeyEvent::new(code, modifiers)).unwrap().to_string()
+    }
+
+    #[test]
+    fn old_and_new_encodings_of_a_key_are_one_key() {
+        let none = KeyModifiers::NONE;
+        let control = KeyModifiers::CONTROL;
+        let shift = KeyModifiers::SHIFT;
+        assert_eq!(told(KeyCode::Char('A'), none), told(KeyCode::Char('a'), shift));
+        assert_eq!(told(KeyCode::BackTab, none), told(KeyCode::Tab, shift));
+        assert_eq!(told(KeyCode::Char('7'), control), "ctrl+_");
+        assert_eq!(
+            told(KeyCode::Char('B'), KeyModifiers::ALT),
+            told(KeyCode::Char('b'), KeyModifiers::ALT | shift)
+        );
+        assert_eq!(told(KeyCode::Char('!'), shift), "!");
+        assert_eq!(told(KeyCode::Char('j'), control), "ctrl+j");
+        assert_eq!(told(KeyCode::Char(' '), none), "space");
+    }
+
+    #[test]
+    fn releases_and_keys_without_meaning_are_nothing() {
+        let release =
+            KeyEvent::new_with_kind(KeyCode::Char('a'), KeyModifiers::NONE, KeyEventKind::Release);
+        assert_eq!(Key::of_event(&release), None);
+        let repeat =
+            KeyEvent::new_with_kind(KeyCode::Char('a'), KeyModifiers::NONE, KeyEventKind::Repeat);
+        assert_eq!(Key::of_event(&repeat), Some(key("a")));
+        assert_eq!(Key::of_event(&KeyEvent::new(KeyCode::CapsLock, KeyModifiers::NONE)), None);
+    }
+
+    #[test]
+    fn names_are_read_as_people_write_them() {
+        assert_eq!(key("Ctrl+R"), key("control+r"));
+        assert_eq!(key("shift+a"), key("A"));
+        assert_eq!(key("ctrl++").to_string(), "ctrl+plus");
+        assert_eq!(key("+").typed(), Some('+'));
+        assert_eq!(key("alt+Return").to_string(), "alt+enter");
+        assert_eq!("f25".parse::<Key>(), Err(KeyError::Code("f25".to_owned())));
+        assert_eq!("hyper+x".parse::<Key>(), Err(KeyError::Modifier("hyper".to_owned())));
+        assert_eq!(" ".parse::<Key>(), Err(KeyError::Empty));
+    }
+
+    proptest! {
+        #[test]
+        fn every_key_is_read_back_from_its_name(
+            code in prop_oneof![
+                any::<char>().prop_filter("a key types no space but one", |c| *c == ' ' || !c.is_whitespace()).prop_map(KeyCode::Char),
+                (1_u8..=MAX_FUNCTION).prop_map(KeyCode::F),
+                Just(KeyCode::Enter), Just(KeyCode::PageDown), Just(KeyCode::BackTab), Just(KeyCode::Esc),
+            ],
+            modifiers in (0_u8..16).prop_map(KeyModifiers::from_bits_truncate),
+        ) {
+            let key = Key::of_event(&KeyEvent::new(code, modifiers)).unwrap();
+            prop_assert_eq!(key.to_string().parse::<Key>(), Ok(key));
+        }
+    }
+}

@@ -1,0 +1,178 @@
+//! Markdown as lines, while it is written: a block that is complete is drawn once and forgotten,
+//! and only the open one at the end is read again. However a text is cut into pieces, the lines are
+//! those of the whole text. HTML is shown as it is written; nothing is fetched.
+
+mod blocks;
+mod inline;
+mod split;
+mod table;
+
+use std::collections::HashMap;
+
+use crate::{
+    clean,
+    highlight::Highlighter,
+    text::{Ink, Line, Span, Style},
+};
+use split::{Kind, Piece, Splitter};
+
+/// A line without an end is cut here, whatever it holds.
+const MAX_LINE_BYTES: usize = 8_192;
+/// Targets of links that are remembered for later blocks.
+const MAX_DEFINITIONS: usize = 256;
+/// Spaces before code.
+const CODE_INDENT: &str = "  ";
+
+/// Where the names of links lead, by their names in small letters.
+type Definitions = HashMap<String, String>;
+
+/// A whole text as lines of at most `width` columns.
+#[must_use]
+pub fn render(text: &str, width: usize) -> Vec<Line> {
+    let mut stream = Stream::default();
+    stream.push(text);
+    stream.finish();
+    stream.take(width)
+}
+
+/// A text that is being written.
+#[derive(Clone, Debug, Default)]
+pub struct Stream {
+    splitter: Splitter,
+    /// The line that has no end yet.
+    partial: String,
+    /// Complete, but not drawn.
+    ready: Vec<Piece>,
+    drawn: Drawn,
+}
+
+impl Stream {
+    /// More of the text.
+    pub fn push(&mut self, text: &str) {
+        let mut rest = text;
+        while !rest.is_empty() {
+            let (line, after) = rest.split_once('\n').map_or((rest, None), |(a, b)| (a, Some(b)));
+            self.lengthen(line);
+            let Some(after) = after else { return };
+            self.end_line();
+            rest = after;
+        }
+    }
+
+    /// The text ends here.
+    pub fn finish(&mut self) {
+        if !self.partial.is_empty() {
+            self.end_line();
+        }
+        self.splitter.finish(&mut self.ready);
+    }
+
+    /// The lines of the blocks that have become complete.
+    pub fn take(&mut self, width: usize) -> Vec<Line> {
+        let mut lines = Vec::new();
+        for piece in self.ready.drain(..) {
+            self.drawn.piece(&piece, width, &mut lines);
+        }
+        lines
+    }
+
+    /// The lines of what is still open, as if the text ended here.
+    #[must_use]
+    pub fn rest(&self, width: usize) -> Vec<Line> {
+        let mut splitter = self.splitter.clone();
+        let mut pieces = self.ready.clone();
+        if !inline::is_only_marks(&self.partial) {
+            splitter.line(&inline::closed(splitter.open(), &self.partial), &mut pieces);
+        }
+        splitter.finish(&mut pieces);
+        let mut drawn = self.drawn.clone();
+        let mut lines = Vec::new();
+        for piece in &pieces {
+            drawn.piece(piece, width, &mut lines);
+        }
+        lines
+    }
+
+    /// Bytes that are kept because they may still change their meaning.
+    #[must_use]
+    pub fn open_bytes(&self) -> usize {
+        self.splitter.open().len() + self.partial.len()
+    }
+
+    fn lengthen(&mut self, mut text: &str) {
+        while self.partial.len() + text.len() > MAX_LINE_BYTES {
+            let room = MAX_LINE_BYTES.saturating_sub(self.partial.len());
+            let (fits, after) = text.split_at(text.floor_char_boundary(room));
+            self.partial.push_str(fits);
+            self.end_line();
+            text = after;
+        }
+        self.partial.push_str(text);
+    }
+
+    fn end_line(&mut self) {
+        let line = std::mem::take(&mut self.partial);
+        self.splitter.line(line.trim_end_matches('\r'), &mut self.ready);
+    }
+}
+
+/// What later blocks need to know of those that are drawn.
+#[derive(Clone, Debug, Default)]
+struct Drawn {
+    definitions: Definitions,
+    code: Option<Highlighter>,
+    /// Something was drawn before.
+    any: bool,
+}
+
+impl Drawn {
+    fn piece(&mut self, piece: &Piece, width: usize, lines: &mut Vec<Line>) {
+        let before = lines.len();
+        if piece.gap && self.any {
+            lines.push(Line::default());
+        }
+        let start = lines.len();
+        match &piece.kind {
+            Kind::Text { source, number } => {
+                lines.extend(blocks::draw(source, *number, width, &mut self.definitions));
+            }
+            Kind::CodeStart { language } => {
+                self.code = Highlighter::of(language);
+                if !language.is_empty() {
+                    let label = format!("{CODE_INDENT}{language}");
+                    let label = Line::new(label, Style::of(Ink::Dim));
+                    lines.extend(label.wrap(width, &Line::default()).into_iter().take(1));
+                }
+            }
+            Kind::CodeLine(line) => lines.extend(code_line(line, self.code.as_mut(), width)),
+        }
+        // The gap belongs to lines; without any there is none. Code without a name has no first line.
+        let is_start = matches!(piece.kind, Kind::CodeStart { .. });
+        if lines.len() == start && !is_start {
+            lines.truncate(before);
+        } else {
+            self.any = true;
+        }
+    }
+}
+
+/// A line of code in colours, indented, in as many lines as it takes.
+fn code_line(line: &str, highlighter: Option<&mut Highlighter>, width: usize) -> Vec<Line> {
+    let line = clean::tabs(line);
+    let spans = match highlighter {
+        Some(highlighter) => highlighter.line(&line),
+        None => vec![Span::new(line, Style::default())],
+    };
+    let indent = if width > 2 * CODE_INDENT.len() { CODE_INDENT } else { "" };
+    let mut lines = Line { spans }.wrap(width - indent.len(), &Line::default());
+    for line in &mut lines {
+        line.trim_end();
+        if !indent.is_empty() && !line.spans.is_empty() {
+            line.spans.insert(0, Span::new(indent, Style::default()));
+        }
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests;

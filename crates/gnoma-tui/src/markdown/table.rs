@@ -1,0 +1,150 @@
+//! A table as lines: columns as wide as what they hold where there is room, narrower and broken
+//! inside where there is not, and one line for each cell where columns make no sense.
+
+use pulldown_cmark::Alignment;
+
+use crate::text::{Ink, Line, Span, Style};
+
+/// Between two columns.
+const BAR: &str = " │ ";
+/// The same under the head.
+const CROSS: &str = "─┼─";
+const BAR_COLUMNS: usize = 3;
+/// No column is made narrower to make room for others.
+const MIN_COLUMNS: usize = 6;
+
+/// A table that is being read.
+pub(super) struct Table {
+    alignments: Vec<Alignment>,
+    head: Vec<Line>,
+    rows: Vec<Vec<Line>>,
+}
+
+impl Table {
+    pub(super) fn new(alignments: Vec<Alignment>) -> Self {
+        Self { alignments, head: Vec::new(), rows: Vec::new() }
+    }
+
+    /// A row of the body begins.
+    pub(super) fn begin_row(&mut self) {
+        self.rows.push(Vec::new());
+    }
+
+    /// The next cell of the row, or of the head.
+    pub(super) fn cell(&mut self, mut cell: Line) {
+        cell.trim_end();
+        match self.rows.last_mut() {
+            Some(row) => row.push(cell),
+            None => {
+                for span in &mut cell.spans {
+                    span.style.bold = true;
+                }
+                self.head.push(cell);
+            }
+        }
+    }
+
+    pub(super) fn draw(&self, width: usize) -> Vec<Line> {
+        match self.widths(width) {
+            Some(widths) => self.in_columns(&widths),
+            None => self.in_records(width),
+        }
+    }
+
+    /// How wide each column is; nothing when they do not fit.
+    fn widths(&self, width: usize) -> Option<Vec<usize>> {
+        let count = self.alignments.len();
+        let mut widths = vec![1; count];
+        for row in self.rows.iter().chain([&self.head]) {
+            for (column, cell) in widths.iter_mut().zip(row) {
+                *column = (*column).max(cell.width());
+            }
+        }
+        let room = width.checked_sub(BAR_COLUMNS * count.saturating_sub(1))?;
+        let most = widest_that_fits(&widths, room);
+        let fits = widths.iter().all(|natural| (*natural).min(MIN_COLUMNS) <= most);
+        fits.then(|| widths.iter().map(|natural| (*natural).min(most)).collect())
+    }
+
+    fn in_columns(&self, widths: &[usize]) -> Vec<Line> {
+        let mut lines = self.row(&self.head, widths);
+        let rule: Vec<_> = widths.iter().map(|width| "─".repeat(*width)).collect();
+        lines.push(Line::new(rule.join(CROSS), Style::of(Ink::Dim)));
+        lines.extend(self.rows.iter().flat_map(|row| self.row(row, widths)));
+        lines
+    }
+
+    /// A row in as many lines as its longest cell takes.
+    fn row(&self, row: &[Line], widths: &[usize]) -> Vec<Line> {
+        let none = Line::default();
+        let broken = |(at, width): (usize, &usize)| {
+            let cell = row.get(at).unwrap_or(&none);
+            if cell.width() <= *width {
+                return vec![cell.clone()];
+            }
+            let mut lines = cell.wrap(*width, &none);
+            lines.iter_mut().for_each(Line::trim_end);
+            lines
+        };
+        let cells: Vec<_> = widths.iter().enumerate().map(broken).collect();
+        let height = cells.iter().map(Vec::len).max().unwrap_or(0);
+        let line = |at: usize| {
+            let mut line = Line::default();
+            for ((cell, width), alignment) in cells.iter().zip(widths).zip(&self.alignments) {
+                if !line.spans.is_empty() {
+                    line.spans.push(Span::new(BAR, Style::of(Ink::Dim)));
+                }
+                place(cell.get(at).unwrap_or(&none), *width, *alignment, &mut line);
+            }
+            line.trim_end();
+            line
+        };
+        (0..height).map(line).collect()
+    }
+
+    /// Every cell by itself, behind the name of its column.
+    fn in_records(&self, width: usize) -> Vec<Line> {
+        let mut lines = Vec::new();
+        for row in &self.rows {
+            if !lines.is_empty() {
+                lines.push(Line::default());
+            }
+            for (name, cell) in self.head.iter().zip(row) {
+                let mut line = name.clone();
+                line.spans.push(Span::new(": ", Style::default()));
+                line.spans.extend(cell.spans.iter().cloned());
+                lines.extend(line.wrap(width, &Line::default()));
+            }
+        }
+        lines.iter_mut().for_each(Line::trim_end);
+        lines
+    }
+}
+
+/// The largest width for which all columns fit, when none is wider than it.
+fn widest_that_fits(widths: &[usize], room: usize) -> usize {
+    let mut ordered = widths.to_vec();
+    ordered.sort_unstable();
+    let mut room = room;
+    for (at, width) in ordered.iter().enumerate() {
+        let left = ordered.len() - at;
+        if width * left > room {
+            return room / left;
+        }
+        room -= width;
+    }
+    ordered.last().copied().unwrap_or(0)
+}
+
+fn place(cell: &Line, width: usize, alignment: Alignment, line: &mut Line) {
+    let free = width.saturating_sub(cell.width());
+    let before = match alignment {
+        Alignment::None | Alignment::Left => 0,
+        Alignment::Center => free / 2,
+        Alignment::Right => free,
+    };
+    let spaces = |count: usize| Span::new(" ".repeat(count), Style::default());
+    line.spans.push(spaces(before));
+    line.spans.extend(cell.spans.iter().cloned());
+    line.spans.push(spaces(free - before));
+}

@@ -1,0 +1,309 @@
+//! A list to choose from, narrowed by typing. It knows nothing of what its rows stand for.
+
+use unicode_segmentation::UnicodeSegmentation;
+
+use crate::{
+    keymap::Action,
+    text::{self, Ink, Line, Paper, Span, Style},
+};
+
+/// Characters of a filter.
+const MAX_FILTER_CHARS: usize = 200;
+/// Rows that are read out.
+const MAX_READ_ROWS: usize = 30;
+/// Rows that a page moves.
+const PAGE: usize = 8;
+
+/// One row of a list.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Row {
+    /// What it is called.
+    pub label: String,
+    /// More about it, dimmed.
+    pub detail: String,
+    /// It is what is in use now.
+    pub current: bool,
+}
+
+impl Row {
+    /// A row that is not in use.
+    pub fn new(label: impl Into<String>, detail: impl Into<String>) -> Self {
+        Self { label: label.into(), detail: detail.into(), current: false }
+    }
+
+    /// The same, marked as in use.
+    #[must_use]
+    pub fn current(self, current: bool) -> Self {
+        Self { current, ..self }
+    }
+}
+
+/// What a key did to a list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Picked {
+    /// It is still open.
+    Open,
+    /// This row was taken, counted in all rows.
+    Row(usize),
+    /// Nothing was.
+    Nothing,
+}
+
+/// A list and what is chosen in it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Picker {
+    title: String,
+    rows: Vec<Row>,
+    filter: String,
+    /// Rows that the filter leaves, in their order.
+    left: Vec<usize>,
+    /// Index in `left`.
+    chosen: usize,
+}
+
+impl Picker {
+    /// A list; what is in use is chosen first.
+    pub fn new(title: impl Into<String>, rows: Vec<Row>) -> Self {
+        let chosen = rows.iter().position(|row| row.current).unwrap_or(0);
+        let left = (0..rows.len()).collect();
+        Self { title: title.into(), rows, filter: String::new(), left, chosen }
+    }
+
+    /// The same list, narrowed.
+    #[must_use]
+    pub fn filtered(mut self, filter: &str) -> Self {
+        if !filter.is_empty() {
+            self.type_text(filter);
+        }
+        self
+    }
+
+    /// Rows that are left.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        self.left.len()
+    }
+
+    /// Does what a key asks for.
+    pub fn act(&mut self, action: Action) -> Picked {
+        let last = self.left.len().saturating_sub(1);
+        match action {
+            Action::Up => self.chosen = self.chosen.checked_sub(1).unwrap_or(last),
+            Action::Down => self.chosen = if self.chosen >= last { 0 } else { self.chosen + 1 },
+            Action::PageUp => self.chosen = self.chosen.saturating_sub(PAGE),
+            Action::PageDown => self.chosen = (self.chosen + PAGE).min(last),
+            Action::First => self.chosen = 0,
+            Action::Last => self.chosen = last,
+            Action::Accept | Action::Complete => {
+                return self.left.get(self.chosen).map_or(Picked::Open, |row| Picked::Row(*row));
+            }
+            Action::Close | Action::Stop | Action::Interrupt => return Picked::Nothing,
+            Action::DeleteLeft => self.shorten(),
+            Action::DeleteToLineStart => self.change_filter(String::new()),
+            _ => (),
+        }
+        Picked::Open
+    }
+
+    /// Narrows the list by what was typed or pasted.
+    pub fn type_text(&mut self, text: &str) {
+        let mut filter = std::mem::take(&mut self.filter);
+        let room = MAX_FILTER_CHARS.saturating_sub(filter.chars().count());
+        filter.extend(text.chars().filter(|c| !c.is_control()).take(room));
+        self.change_filter(filter);
+    }
+
+    fn shorten(&mut self) {
+        let mut filter = std::mem::take(&mut self.filter);
+        if let Some((start, _)) = filter.grapheme_indices(true).next_back() {
+            filter.truncate(start);
+        }
+        self.change_filter(filter);
+    }
+
+    fn change_filter(&mut self, filter: String) {
+        let wanted = filter.to_lowercase();
+        let words: Vec<&str> = wanted.split_whitespace().collect();
+        let fits = |row: &Row| {
+            let text = format!("{} {}", row.label, row.detail).to_lowercase();
+            words.iter().all(|word| text.contains(word))
+        };
+        let rows = self.rows.iter().enumerate();
+        self.left = rows.filter(|(_, row)| fits(row)).map(|(index, _)| index).collect();
+        self.chosen = 0;
+        self.filter = filter;
+    }
+
+    /// The row that is chosen, said in one line; for those who hear the list.
+    #[must_use]
+    pub fn spoken(&self) -> String {
+        match self.left.get(self.chosen).and_then(|index| self.rows.get(*index)) {
+            None => "nothing fits".to_owned(),
+            Some(row) => {
+                let (number, count) = (self.chosen + 1, self.left.len());
+                format!("{number} of {count}: {} {}", row.label, row.detail).trim_end().to_owned()
+            }
+        }
+    }
+
+    /// The whole list, for those who hear it.
+    #[must_use]
+    pub fn read_out(&self) -> Vec<Line> {
+        let rows = self.left.iter().filter_map(|index| self.rows.get(*index));
+        let text = |row: &Row| {
+            let current = if row.current { " (in use)" } else { "" };
+            format!("  {} {}{current}", row.label, row.detail).trim_end().to_owned()
+        };
+        let mut lines = vec![Line::new(self.title.clone(), Style::of(Ink::Accent))];
+        lines.extend(rows.take(MAX_READ_ROWS).map(|row| Line::new(text(row), Style::default())));
+        let rest = self.left.len().saturating_sub(MAX_READ_ROWS);
+        if rest > 0 {
+            lines.push(Line::new(format!("  {rest} more; write a part of the name"), dim()));
+        }
+        lines.push(Line::new("Write a name and Enter; Enter alone takes:", dim()));
+        lines
+    }
+
+    /// The list in at most `height` lines, and the column of the cursor in the first of them.
+    #[must_use]
+    pub fn lines(&self, width: usize, height: usize) -> (Vec<Line>, usize) {
+        let mut lines = vec![self.heading(width)];
+        let cursor = lines.first().map_or(0, Line::width).min(width.saturating_sub(1));
+        if height > 2 {
+            lines.extend(self.window(width, height - 2));
+            lines.push(cut(Line::new("Enter takes · Esc closes · type to narrow", dim()), width));
+        }
+        lines.truncate(height.max(1));
+        (lines, cursor)
+    }
+
+    fn heading(&self, width: usize) -> Line {
+        let mut line = Line::from([
+            Span::new(self.title.clone(), Style::of(Ink::Accent).bold()),
+            Span::new(" › ", dim()),
+        ]);
+        line.spans.push(Span::new(self.filter.clone(), Style::default()));
+        cut(line, width)
+    }
+
+    /// The rows around the chosen one.
+    fn window(&self, width: usize, height: usize) -> Vec<Line> {
+        if self.left.is_empty() {
+            return vec![cut(Line::new("  nothing fits", dim()), width)];
+        }
+        let first = self.chosen.saturating_sub(height.saturating_sub(1));
+        let shown = self.left.iter().enumerate().skip(first).take(height);
+        let labels = shown.clone().filter_map(|(_, row)| self.rows.get(*row));
+        let column = labels.map(|row| text::width(&row.label)).max().unwrap_or(0).min(width / 2);
+        shown
+            .filter_map(|(place, row)| {
+                Some(row_line(self.rows.get(*row)?, place == self.chosen, column, width))
+            })
+            .collect()
+    }
+}
+
+fn row_line(row: &Row, chosen: bool, column: usize, width: usize) -> Line {
+    let paper = if chosen { Paper::Chosen } else { Paper::None };
+    let mark = if row.current { "• " } else { "  " };
+    let gap = " ".repeat(column.saturating_sub(text::width(&row.label)) + 2);
+    let ink = if chosen { Ink::Accent } else { Ink::Text };
+    let line = Line::from([
+        Span::new(if chosen { "› " } else { "  " }, Style::of(Ink::Accent).on(paper)),
+        Span::new(mark, Style::of(Ink::Good).on(paper)),
+        Span::new(row.label.clone(), Style::of(ink).on(paper)),
+        Span::new(format!("{gap}{}", row.detail), dim().on(paper)),
+    ]);
+    cut(line, width)
+}
+
+fn dim() -> Style {
+    Style::of(Ink::Dim)
+}
+
+/// The line in at most `width` columns; an ellipsis says that something is missing.
+#[must_use]
+pub fn cut(line: Line, width: usize) -> Line {
+    if line.width() <= width {
+        return line;
+    }
+    let mut room = width.saturating_sub(1);
+    let mut kept = Line::default();
+    let mut full = false;
+    for span in line.spans {
+        if full {
+            break;
+        }
+        let mut text = String::new();
+        for grapheme in span.text.graphemes(true) {
+            let columns = text::width(grapheme);
+            if columns > room {
+                full = true;
+                break;
+            }
+            room -= columns;
+            text.push_str(grapheme);
+        }
+        kept.spans.push(Span { text: text.into(), ..span });
+    }
+    if let (Some(last), true) = (kept.spans.last_mut(), width > 0) {
+        last.text.to_mut().push('…');
+    }
+    kept
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn fruit() -> Picker {
+        let rows = ["apple", "pear", "pineapple"].map(|name| Row::new(name, "a fruit"));
+        Picker::new("Fruit", rows.into())
+    }
+
+    #[test]
+    fn typing_narrows_and_rows_keep_their_numbers() {
+        let mut picker = fruit().filtered("pine");
+        assert_eq!(picker.act(Action::Accept), Picked::Row(2));
+        picker.type_text("x");
+        assert_eq!((picker.count(), picker.act(Action::Accept)), (0, Picked::Open));
+        picker.act(Action::DeleteToLineStart);
+        assert_eq!(picker.act(Action::Up), Picked::Open);
+        assert_eq!(picker.act(Action::Accept), Picked::Row(2));
+    }
+
+    #[test]
+    fn what_is_in_use_is_chosen_first() {
+        let rows = vec![Row::new("a", ""), Row::new("b", "").current(true)];
+        assert_eq!(Picker::new("x", rows).act(Action::Accept), Picked::Row(1));
+    }
+
+    proptest! {
+        #[test]
+        fn a_list_fits_its_place_and_shows_what_is_chosen(
+            moves in proptest::collection::vec(0_usize..6, 0..20), width in 1_usize..40, height in 1_usize..8,
+        ) {
+            let mut picker = fruit();
+            let actions = [Action::Up, Action::Down, Action::PageDown, Action::First, Action::Last, Action::DeleteLeft];
+            for step in moves {
+                picker.act(actions[step]);
+            }
+            let (lines, cursor) = picker.lines(width, height);
+            prop_assert!(lines.len() <= height);
+            prop_assert!(cursor < width);
+            prop_assert!(lines.iter().all(|line| line.width() <= width));
+            if height > 2 && width > 1 {
+                prop_assert!(lines.iter().any(|line| line.plain().starts_with('›')));
+            }
+        }
+
+        #[test]
+        fn a_line_that_is_cut_is_as_wide_as_it_may_be(text in "[a-z漢🎉]{0,20}", width in 1_usize..20) {
+            let line = cut(Line::new(text.clone(), Style::default()), width);
+            prop_assert!(line.width() <= width);
+            prop_assert!(line.plain() == text || line.width() + 2 > width);
+        }
+    }
+}

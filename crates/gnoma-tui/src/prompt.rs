@@ -1,0 +1,415 @@
+//! The question whether a call may run: all of what would run, which part of it asks and why, what
+//! it would change, and the rule that a lasting yes would add. Who is told the answer is not known
+//! here.
+
+use gnoma_core::{ToolCall, session::Answer};
+use serde_json::{Map, Value};
+
+use crate::{
+    diff,
+    frame::Size,
+    keymap::{Action, Context, Keymap},
+    picker::cut,
+    text::{Ink, Line, Paper, Span, Style},
+};
+
+/// Arguments that say by themselves what a call does, the most telling first.
+const MAIN_ARGUMENTS: [&str; 5] = ["command", "path", "file_path", "url", "pattern"];
+/// Lines of arguments and preview that can be scrolled through.
+const MAX_BODY_LINES: usize = 2_000;
+/// Characters of one argument.
+const MAX_ARGUMENT_CHARS: usize = 100_000;
+/// Rows that a page moves.
+const PAGE: usize = 6;
+/// Rows that a long reason leaves to what would run.
+const MIN_BODY_ROWS: usize = 3;
+/// Rows that a long command leaves to the reason.
+const MIN_FACT_ROWS: usize = 2;
+/// Lines of the body that a reader hears.
+const MAX_SPOKEN_LINES: usize = 60;
+
+/// A question that waits for a person.
+#[derive(Clone, Debug)]
+pub struct Question {
+    /// What would run.
+    pub call: ToolCall,
+    reason: String,
+    preview: Option<String>,
+    always: Option<String>,
+    chosen: usize,
+    scrolled: usize,
+}
+
+/// What a key did to a question.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// It still waits.
+    Open,
+    /// It is answered.
+    Answer(Answer),
+    /// No, and the person will write why.
+    WriteReason,
+}
+
+/// The choices of a question.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Choice {
+    Once,
+    Always,
+    No,
+    NoBecause,
+}
+
+impl Question {
+    /// A question as the session asked it.
+    #[must_use]
+    pub fn new(
+        call: ToolCall,
+        reason: String,
+        preview: Option<String>,
+        always: Option<String>,
+    ) -> Self {
+        Self { call, reason, preview, always, chosen: 0, scrolled: 0 }
+    }
+
+    /// Does what a key asks for.
+    pub fn act(&mut self, action: Action) -> Verdict {
+        let choices = self.choices();
+        let count = choices.len();
+        match action {
+            Action::Up => self.chosen = (self.chosen + count - 1) % count,
+            Action::Down => self.chosen = (self.chosen + 1) % count,
+            Action::PageUp => self.scrolled = self.scrolled.saturating_sub(PAGE),
+            Action::PageDown => self.scrolled = (self.scrolled + PAGE).min(MAX_BODY_LINES),
+            Action::Accept => {
+                return choices.get(self.chosen).map_or(Verdict::Open, |choice| choice.verdict());
+            }
+            Action::AllowOnce => return Choice::Once.verdict(),
+            Action::AllowAlways if self.always.is_some() => return Choice::Always.verdict(),
+            Action::Refuse => return Choice::No.verdict(),
+            Action::RefuseWithReason => return Choice::NoBecause.verdict(),
+            _ => (),
+        }
+        Verdict::Open
+    }
+
+    /// What is asked, in a few words.
+    #[must_use]
+    pub fn short(&self) -> String {
+        format!("{} waits for your answer", self.call.name)
+    }
+
+    /// The question in the size that there is. `place` is the folder it would run in, `behind` how
+    /// many more questions wait.
+    #[must_use]
+    pub fn lines(&self, place: &str, behind: usize, keymap: &Keymap, size: Size) -> Vec<Line> {
+        let Size { width, height } = size;
+        let mut lines = vec![self.heading(behind)];
+        let choices = self.choice_lines(keymap);
+        let mut below = self.facts(place, width);
+        let fixed = lines.len() + choices.len() + MIN_BODY_ROWS;
+        shorten(&mut below, height.saturating_sub(fixed).max(MIN_FACT_ROWS));
+        below.extend(choices);
+        let room = height.saturating_sub(lines.len() + below.len());
+        lines.extend(self.window(width, room));
+        lines.extend(below);
+        let lines = lines.into_iter().map(|line| cut(line, width));
+        // Where there is no room, the choices are what must be seen.
+        let excess = lines.len().saturating_sub(height);
+        lines.skip(excess).collect()
+    }
+
+    /// All of the question, for those who hear it.
+    #[must_use]
+    pub fn spoken(&self, place: &str, keymap: &Keymap, width: usize) -> Vec<Line> {
+        let mut lines = vec![self.heading(0)];
+        let body = self.body(width);
+        let missing = body.len().saturating_sub(MAX_SPOKEN_LINES);
+        lines.extend(body.into_iter().take(MAX_SPOKEN_LINES));
+        if missing > 0 {
+            lines.push(Line::new(format!("{missing} more lines"), dim()));
+        }
+        lines.extend(self.facts(place, width));
+        let choices = self.choices().into_iter();
+        lines.extend(choices.map(|choice| self.choice_line(choice, false, keymap)));
+        lines
+    }
+
+    /// The choice that Enter would take, in one line.
+    #[must_use]
+    pub fn spoken_choice(&self, keymap: &Keymap) -> String {
+        let chosen = self.choices().get(self.chosen).copied().unwrap_or(Choice::No);
+        self.choice_line(chosen, false, keymap).plain().trim().to_owned()
+    }
+
+    fn heading(&self, behind: usize) -> Line {
+        let mut line = Line::from([
+            Span::new("? ", Style::of(Ink::Warning).bold()),
+            Span::new(self.call.name.clone(), Style::of(Ink::Warning).bold()),
+            Span::new(" asks to run", Style::of(Ink::Warning)),
+        ]);
+        if behind > 0 {
+            line.spans.push(Span::new(format!(" · {behind} more behind it"), dim()));
+        }
+        line
+    }
+
+    fn facts(&self, place: &str, width: usize) -> Vec<Line> {
+        let mut facts = vec![Line::new(format!("  in {place}"), dim())];
+        let because = Line::from([
+            Span::new("  because ", dim()),
+            Span::new(self.reason.clone(), Style::default()),
+        ]);
+        facts.extend(because.wrap(width, &Line::new("  ", dim())));
+        facts
+    }
+
+    /// What would run and what it would change; the part that can be scrolled.
+    fn body(&self, width: usize) -> Vec<Line> {
+        let mut lines: Vec<Line> = Vec::new();
+        for line in self.arguments() {
+            lines.extend(line.wrap(width, &Line::new("    ", dim())));
+        }
+        if let Some(preview) = &self.preview {
+            lines.extend(diff::lines(preview, width, MAX_BODY_LINES));
+        }
+        lines.truncate(MAX_BODY_LINES);
+        lines
+    }
+
+    fn window(&self, width: usize, room: usize) -> Vec<Line> {
+        let body = self.body(width);
+        if body.len() <= room {
+            return body;
+        }
+        let shown = room.saturating_sub(1);
+        let first = self.scrolled.min(body.len() - shown);
+        let below = body.len() - shown - first;
+        let mut lines: Vec<Line> = body.into_iter().skip(first).take(shown).collect();
+        let more = match (first, below) {
+            (0, below) => format!("  … {below} more lines below (PgDn)"),
+            (above, 0) => format!("  … {above} lines above (PgUp)"),
+            (above, below) => format!("  … {above} lines above, {below} below (PgUp, PgDn)"),
+        };
+        if room > 0 {
+            lines.push(Line::new(more, Style::of(Ink::Warning)));
+        }
+        lines
+    }
+
+    /// Every argument: nothing that would run may be hidden.
+    fn arguments(&self) -> Vec<Line> {
+        let Ok(arguments) = self.call.arguments.read::<Map<String, Value>>() else {
+            return vec![Line::new(format!("  {}", self.call.arguments), Style::of(Ink::Code))];
+        };
+        let main = MAIN_ARGUMENTS.into_iter().find(|name| arguments.contains_key(*name));
+        let mut lines = Vec::new();
+        if let Some(value) = main.and_then(|name| arguments.get(name)) {
+            lines.extend(shown(value).split('\n').map(|line| self.marked(line)));
+        }
+        // With a preview the rest is what the preview shows.
+        let rest = arguments.iter().filter(|(name, _)| Some(name.as_str()) != main);
+        for (name, value) in rest.filter(|_| self.preview.is_none()) {
+            let text = shown(value);
+            let mut parts = text.split('\n');
+            lines.push(Line::from([
+                Span::new(format!("  {name}: "), dim()),
+                Span::new(parts.next().unwrap_or_default().to_owned(), Style::default()),
+            ]));
+            lines.extend(parts.map(|part| Line::new(format!("    {part}"), Style::default())));
+        }
+        lines
+    }
+
+    /// A line of what would run, with the parts marked that the reason speaks of.
+    fn marked(&self, line: &str) -> Line {
+        let code = Style::of(Ink::Code);
+        let part = quoted(&self.reason).find_map(|part| Some((line.find(part)?, part.len())));
+        let mut spans = vec![Span::new("  ", code)];
+        match part.and_then(|(start, length)| {
+            Some((
+                line.get(..start)?,
+                line.get(start..start + length)?,
+                line.get(start + length..)?,
+            ))
+        }) {
+            None => spans.push(Span::new(line.to_owned(), code)),
+            Some((before, part, after)) => {
+                spans.push(Span::new(before.to_owned(), code));
+                spans.push(Span::new(part.to_owned(), Style::of(Ink::Warning).bold()));
+                spans.push(Span::new(after.to_owned(), code));
+            }
+        }
+        Line { spans }
+    }
+
+    fn choices(&self) -> Vec<Choice> {
+        match self.always {
+            Some(_) => vec![Choice::Once, Choice::Always, Choice::No, Choice::NoBecause],
+            None => vec![Choice::Once, Choice::No, Choice::NoBecause],
+        }
+    }
+
+    fn choice_lines(&self, keymap: &Keymap) -> Vec<Line> {
+        let choices = self.choices().into_iter().enumerate();
+        choices
+            .map(|(place, choice)| self.choice_line(choice, place == self.chosen, keymap))
+            .collect()
+    }
+
+    fn choice_line(&self, choice: Choice, chosen: bool, keymap: &Keymap) -> Line {
+        let text = match choice {
+            Choice::Once => "yes, this once".to_owned(),
+            Choice::Always => format!("always: {}", self.always.as_deref().unwrap_or_default()),
+            Choice::No => "no".to_owned(),
+            Choice::NoBecause => "no, and say why".to_owned(),
+        };
+        let key = keymap.keys(Context::Permission, choice.action()).first();
+        let key = key.map(ToString::to_string).unwrap_or_default();
+        let paper = if chosen { Paper::Chosen } else { Paper::None };
+        Line::from([
+            Span::new(if chosen { "› " } else { "  " }, Style::of(Ink::Accent).on(paper)),
+            Span::new(key, Style::of(Ink::Accent).bold().on(paper)),
+            Span::new(format!("  {text}"), Style::default().on(paper)),
+        ])
+    }
+}
+
+impl Choice {
+    fn action(self) -> Action {
+        match self {
+            Self::Once => Action::AllowOnce,
+            Self::Always => Action::AllowAlways,
+            Self::No => Action::Refuse,
+            Self::NoBecause => Action::RefuseWithReason,
+        }
+    }
+
+    fn verdict(self) -> Verdict {
+        match self {
+            Self::Once => Verdict::Answer(Answer::Allow),
+            Self::Always => Verdict::Answer(Answer::Always),
+            Self::No => Verdict::Answer(Answer::Deny { reason: String::new() }),
+            Self::NoBecause => Verdict::WriteReason,
+        }
+    }
+}
+
+/// The first of the lines; a mark says that there were more.
+fn shorten(lines: &mut Vec<Line>, count: usize) {
+    if lines.len() > count {
+        lines.truncate(count);
+        if let Some(last) = lines.last_mut() {
+            last.spans.push(Span::new(" …", dim()));
+        }
+    }
+}
+
+/// What stands between backticks, or between quotation marks.
+fn quoted(text: &str) -> impl Iterator<Item = &str> {
+    let inside = |mark| text.split(mark).skip(1).step_by(2);
+    inside('`').chain(inside('"')).filter(|part| !part.is_empty())
+}
+
+fn shown(value: &Value) -> String {
+    let text = match value {
+        Value::String(text) => text.replace('\t', "    "),
+        other => other.to_string(),
+    };
+    match text.char_indices().nth(MAX_ARGUMENT_CHARS) {
+        Some((end, _)) => {
+            format!("{}… ({} bytes in all)", text.get(..end).unwrap_or_default(), text.len())
+        }
+        None => text,
+    }
+}
+
+fn dim() -> Style {
+    Style::of(Ink::Dim)
+}
+
+#[cfg(test)]
+mod tests {
+    use gnoma_core::{CallId, RawJson};
+
+    use super::*;
+
+    fn question(arguments: &str, always: Option<&str>) -> Question {
+        let arguments = RawJson::parse(arguments).unwrap();
+        let call = ToolCall::new(CallId::new("c1"), "bash", arguments);
+        let reason = "`rm -rf build` removes files".to_owned();
+        Question::new(call, reason, None, always.map(str::to_owned))
+    }
+
+    fn plain(lines: &[Line]) -> String {
+        lines.iter().map(|line| line.plain() + "\n").collect()
+    }
+
+    #[test]
+    fn everything_that_would_run_is_shown_and_the_part_that_asks_is_marked() {
+        let question =
+            question(r#"{"command":"rm -rf build && make","wait_s":5}"#, Some("bash(make *)"));
+        let lines = question.lines("~/src", 2, &Keymap::built_in(), Size::new(60, 20));
+        insta::assert_snapshot!(plain(&lines), @r"
+        ? bash asks to run · 2 more behind it
+          rm -rf build && make
+          wait_s: 5
+          in ~/src
+          because `rm -rf build` removes files
+        › y  yes, this once
+          a  always: bash(make *)
+          n  no
+          r  no, and say why
+        ");
+        let marked = lines.iter().flat_map(|line| &line.spans);
+        let marked: Vec<_> = marked.filter(|span| span.text == "rm -rf build").collect();
+        assert_eq!(marked.len(), 1);
+        assert_eq!(marked[0].style.ink, Ink::Warning);
+    }
+
+    #[test]
+    fn a_long_command_can_be_scrolled_to_its_end() {
+        let command: Vec<String> = (0..30).map(|line| format!("step {line}")).collect();
+        let arguments = serde_json::json!({ "command": command.join("\n") }).to_string();
+        let mut question = question(&arguments, None);
+        assert!(
+            plain(&question.lines("~", 0, &Keymap::built_in(), Size::new(40, 12)))
+                .contains("more lines below")
+        );
+        for _ in 0..9 {
+            question.act(Action::PageDown);
+        }
+        assert!(
+            plain(&question.lines("~", 0, &Keymap::built_in(), Size::new(40, 12)))
+                .contains("step 29")
+        );
+    }
+
+    #[test]
+    fn a_long_reason_does_not_hide_what_would_run() {
+        let mut question = question(r#"{"command":"rm -rf build"}"#, Some("bash(rm -rf build)"));
+        question.reason = "it removes files and more besides; ".repeat(20);
+        let shown = plain(&question.lines("~", 0, &Keymap::built_in(), Size::new(40, 11)));
+        assert!(shown.contains("rm -rf build\n") && shown.contains(" …\n"), "{shown}");
+        assert!(shown.ends_with("r  no, and say why\n"), "{shown}");
+    }
+
+    #[test]
+    fn without_a_rule_there_is_no_lasting_yes() {
+        let mut question = question("{}", None);
+        assert_eq!(question.act(Action::AllowAlways), Verdict::Open);
+        question.act(Action::Up);
+        assert_eq!(question.act(Action::Accept), Verdict::WriteReason);
+    }
+
+    #[test]
+    fn where_there_is_no_room_the_choices_are_seen() {
+        let lines = question(r#"{"command":"ls"}"#, None).lines(
+            "~",
+            0,
+            &Keymap::built_in(),
+            Size::new(20, 3),
+        );
+        assert_eq!(plain(&lines), "› y  yes, this once\n  n  no\n  r  no, and say why\n");
+    }
+}

@@ -1,0 +1,165 @@
+//! The loop: waits for whatever comes first, hands everything that is there to the face, has its
+//! wishes performed and draws once. While nothing happens it sleeps; it decides nothing itself.
+
+mod stage;
+
+use std::{io, time::Instant};
+
+use gnoma_core::session::{Command, Event};
+use stage::Stage;
+
+use crate::{
+    frame::{Frame, Size},
+    input::Input,
+    screen::Layout,
+    terminal::{Terminal, tell::Notifier},
+    theme::{Depth, Shade, Theme, ThemeError},
+};
+
+/// More frames than this in a second only cost.
+pub const MAX_FRAMES_PER_SECOND: u32 = 30;
+
+/// What there is to see and what becomes of what happens. Never waits and never performs anything.
+pub trait Face {
+    /// Something that shall be done.
+    type Wish;
+
+    /// Takes something in.
+    fn on(&mut self, input: Input) -> Vec<Self::Wish>;
+
+    /// What there is to see now. Finished lines are handed over once.
+    fn frame(&mut self, size: Size) -> Frame;
+
+    /// When a tick is wanted although nothing happens: for what moves, and for deadlines.
+    fn next_tick(&self) -> Option<Instant>;
+}
+
+/// The way to a session.
+pub trait Link {
+    /// Tells the session something. False when it is closed or does not keep up.
+    fn tell(&self, command: Command) -> bool;
+
+    /// The next event; `None` once the session is closed. Safe to drop and call again.
+    fn next(&mut self) -> impl Future<Output = Option<Event>>;
+
+    /// The next event, if one is there already.
+    fn ready(&mut self) -> Option<Event>;
+}
+
+/// Turns wishes into deeds; whatever needs files, programs or settings is done here or put into a job.
+pub trait Hands {
+    /// What is wished for.
+    type Wish;
+
+    /// Does it, or says what shall be done. Must not wait: see [`Deed::Work`].
+    fn perform(&mut self, wish: Self::Wish) -> Deed;
+}
+
+/// Something that takes its time, on a thread of its own; what it gives goes to the face.
+pub type Job = Box<dyn FnOnce() -> Input + Send>;
+
+/// What the loop can do.
+pub enum Deed {
+    /// Nothing any more: it is done.
+    Done,
+    /// Tell the session something.
+    Tell(Command),
+    /// Tell the face something.
+    Hear(Input),
+    /// Run a job.
+    Work(Job),
+    /// Run a job that has the terminal for itself: an editor, a shell.
+    Lend(Job),
+    /// Put a text into the clipboard of the terminal.
+    Copy(String),
+    /// Call the person's attention.
+    Notify(String),
+    /// Give the window a title.
+    Title(String),
+    /// Paint with another built-in theme.
+    Theme(String),
+    /// Show an earlier part of the conversation, where the screen does its own scrolling; rows up.
+    Scroll(isize),
+    /// Stop the program until it is told to go on.
+    Suspend,
+    /// End.
+    Quit,
+}
+
+/// What the loop must know.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// How the conversation is laid out.
+    pub layout: Layout,
+    /// The name of a built-in theme; empty for the usual one.
+    pub theme: String,
+    /// The background's shade; `None` follows the terminal.
+    pub shade: Option<Shade>,
+    /// How many colours there are.
+    pub depth: Depth,
+    /// The terminal folds its rows when it is made narrower.
+    pub reflows: bool,
+    /// How to call for attention.
+    pub notifier: Notifier,
+    /// Written after the message when a panic ends the program: where the session is kept.
+    pub consolation: String,
+}
+
+/// How it ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// The face wished it.
+    Quit,
+    /// The system did; the signal's number.
+    Signal(i32),
+    /// The terminal gives nothing more.
+    InputEnded,
+}
+
+/// Why it could not go on.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// The terminal cannot be used.
+    #[error("the terminal cannot be used: {0}")]
+    Terminal(#[from] io::Error),
+    /// There is no such theme.
+    #[error(transparent)]
+    Theme(#[from] ThemeError),
+}
+
+/// Shows the face on the terminal until it ends.
+///
+/// # Errors
+/// When the terminal cannot be used, at first or any more.
+pub async fn run<F: Face, H: Hands<Wish = F::Wish>>(
+    link: &mut impl Link,
+    face: &mut F,
+    hands: &mut H,
+    options: Options,
+) -> Result<Ending, RunError> {
+    let theme = Theme::named(options.theme(), options.shade.unwrap_or_default(), options.depth)?;
+    let terminal = Terminal::open(options.layout, options.consolation.clone())?;
+    run_on(terminal, theme, link, face, hands, options).await
+}
+
+/// The same on a terminal that is taken over already.
+///
+/// # Errors
+/// As [`run`].
+pub async fn run_on<F: Face, H: Hands<Wish = F::Wish>>(
+    terminal: Terminal,
+    theme: Theme,
+    link: &mut impl Link,
+    face: &mut F,
+    hands: &mut H,
+    options: Options,
+) -> Result<Ending, RunError> {
+    let mut stage = Stage::set(terminal, theme, options);
+    Ok(stage.play(link, face, hands).await?)
+}
+
+impl Options {
+    fn theme(&self) -> &str {
+        if self.theme.is_empty() { "gnoma" } else { &self.theme }
+    }
+}

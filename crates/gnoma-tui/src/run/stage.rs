@@ -1,0 +1,392 @@
+//! One run as it goes: what has happened and is not handed over yet, what is drawn, who has the
+//! terminal. When to draw and what to wait for is decided here, and nothing about the conversation.
+
+use std::{
+    collections::VecDeque,
+    io,
+    time::{Duration, Instant},
+};
+
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use gnoma_core::session::Event;
+use tokio::{
+    task::{Id, JoinError, JoinSet},
+    time::sleep_until,
+};
+
+use super::{Deed, Ending, Face, Hands, Job, Link, MAX_FRAMES_PER_SECOND, Options};
+use crate::{
+    input::Input,
+    keymap::Key,
+    screen::{Layout, Screen, Traits},
+    terminal::{Heard, News, Signal, Terminal, tell},
+    theme::{Shade, Theme, ThemeError},
+};
+
+const FRAME: Duration = Duration::from_nanos(1_000_000_000 / MAX_FRAMES_PER_SECOND as u64);
+/// Inputs that are taken before a frame is drawn, so that neither a flood of keys nor one of events
+/// holds up the picture.
+const MAX_DRAINED: usize = 1_024;
+/// Inputs that wishes may lead to before a frame is drawn.
+const MAX_CONSEQUENCES: usize = 256;
+
+/// What Control+C is where it makes a signal.
+const INTERRUPT: KeyEvent = KeyEvent::new(KeyCode::Char('c'), KeyModifiers::CONTROL);
+
+/// What ended a wait.
+enum Woke {
+    News(News),
+    Event(Option<Event>),
+    Job(Result<(Id, Input), JoinError>),
+    Time,
+}
+
+/// Everything that belongs to one run.
+pub(super) struct Stage {
+    screen: Screen,
+    terminal: Terminal,
+    options: Options,
+    jobs: JoinSet<Input>,
+    /// The job that has the terminal.
+    lent: Option<Id>,
+    /// What has happened and is not handed over yet.
+    inputs: VecDeque<Input>,
+    ending: Option<Ending>,
+    /// What the terminal says about its background.
+    background: Shade,
+    /// When the last frame was drawn.
+    drawn: Option<Instant>,
+    /// Something may look different.
+    is_stale: bool,
+    session_open: bool,
+}
+
+impl Stage {
+    /// Nothing is shown yet.
+    pub(super) fn set(terminal: Terminal, theme: Theme, options: Options) -> Self {
+        let traits = Traits { synchronized: false, reflows: options.reflows };
+        let first = [Input::Tick(Instant::now()), Input::Resize(terminal.size())];
+        Self {
+            screen: Screen::new(options.layout, theme, traits),
+            terminal,
+            options,
+            jobs: JoinSet::new(),
+            lent: None,
+            inputs: first.into(),
+            ending: None,
+            background: Shade::default(),
+            drawn: None,
+            is_stale: true,
+            session_open: true,
+        }
+    }
+
+    /// The whole run.
+    ///
+    /// # Errors
+    /// When the terminal cannot be used any more.
+    pub(super) async fn play<F: Face, H: Hands<Wish = F::Wish>>(
+        &mut self,
+        link: &mut impl Link,
+        face: &mut F,
+        hands: &mut H,
+    ) -> io::Result<Ending> {
+        let ending = self.live(link, face, hands).await;
+        if ending.is_err() {
+            // The terminal is gone, and no signal has told so yet.
+            self.inputs.push_back(Input::Ending);
+            self.hand_over(link, face, hands).unwrap_or_default();
+        }
+        // Where it is gone there is nothing to leave in order.
+        self.close(face).unwrap_or_default();
+        ending
+    }
+
+    async fn live<F: Face, H: Hands<Wish = F::Wish>>(
+        &mut self,
+        link: &mut impl Link,
+        face: &mut F,
+        hands: &mut H,
+    ) -> io::Result<Ending> {
+        loop {
+            self.hand_over(link, face, hands)?;
+            if let Some(ending) = self.ending {
+                return Ok(ending);
+            }
+            let frame_at = self.draw_when_due(face)?;
+            let until = frame_at.into_iter().chain(face.next_tick()).min();
+            let woke = self.wait(link, until).await;
+            self.take(woke)?;
+            self.drain(link)?;
+        }
+    }
+
+    async fn wait(&mut self, link: &mut impl Link, until: Option<Instant>) -> Woke {
+        let time = async {
+            match until {
+                Some(until) => sleep_until(until.into()).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            biased;
+            news = self.terminal.next() => Woke::News(news),
+            Some(result) = self.jobs.join_next_with_id() => Woke::Job(result),
+            event = link.next(), if self.session_open => Woke::Event(event),
+            () = time => Woke::Time,
+        }
+    }
+
+    /// Notes what ended the wait, after the time.
+    fn take(&mut self, woke: Woke) -> io::Result<()> {
+        self.inputs.push_back(Input::Tick(Instant::now()));
+        match woke {
+            Woke::Time => {}
+            Woke::News(News::Heard(heard)) => self.hear(heard),
+            Woke::News(News::Signal(signal)) => self.obey(signal)?,
+            Woke::Event(event) => self.note(event),
+            Woke::Job(result) => self.end_job(result)?,
+        }
+        Ok(())
+    }
+
+    /// Notes what else is there already.
+    fn drain(&mut self, link: &mut impl Link) -> io::Result<()> {
+        for _ in 0..MAX_DRAINED {
+            if let Some(heard) = self.terminal.ready() {
+                self.hear(heard);
+            } else if let Some(event) = self.session_open.then(|| link.ready()).flatten() {
+                self.note(Some(event));
+            } else if let Some(result) = self.jobs.try_join_next_with_id() {
+                self.end_job(result)?;
+            } else {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn note(&mut self, event: Option<Event>) {
+        self.session_open = event.is_some();
+        self.inputs.push_back(event.map_or(Input::SessionClosed, Input::Session));
+    }
+
+    fn hear(&mut self, heard: Heard) {
+        let input = match heard {
+            Heard::Key(key) => Key::of_event(&key).map(Input::Key),
+            Heard::Paste(text) => Some(Input::Paste(text)),
+            Heard::PasteCut(lost_bytes) => Some(Input::PasteCut { lost_bytes }),
+            Heard::Focus(true) => Some(Input::FocusGained),
+            Heard::Focus(false) => Some(Input::FocusLost),
+            Heard::Shade(shade) => self.follow(shade),
+            Heard::Synchronized => {
+                self.screen.set_traits(Traits { synchronized: true, ..self.screen.traits() });
+                None
+            }
+            Heard::Answered => None,
+            Heard::End => self.end(Ending::InputEnded),
+        };
+        self.inputs.extend(input);
+    }
+
+    fn obey(&mut self, signal: Signal) -> io::Result<()> {
+        let input = match signal {
+            Signal::Resize => Some(Input::Resize(self.terminal.size())),
+            // Another program that has the terminal was meant.
+            Signal::Interrupt if !self.terminal.is_taken() => None,
+            Signal::Interrupt => Key::of_event(&INTERRUPT).map(Input::Key),
+            Signal::End(number) => self.end(Ending::Signal(number)),
+            Signal::Stop => {
+                self.suspend()?;
+                None
+            }
+            Signal::GoOn => {
+                self.go_on()?;
+                Some(Input::Resumed)
+            }
+        };
+        self.inputs.extend(input);
+        Ok(())
+    }
+
+    /// The face may still save what it has.
+    fn end(&mut self, ending: Ending) -> Option<Input> {
+        self.ending = Some(ending);
+        Some(Input::Ending)
+    }
+
+    fn follow(&mut self, shade: Shade) -> Option<Input> {
+        self.background = shade;
+        // The theme is known: it is the one that is used now.
+        if let Ok(theme) = self.theme(self.options.theme()) {
+            self.screen.set_theme(theme);
+        }
+        Some(Input::Background(shade))
+    }
+
+    /// Hands everything over and does what is wished for it.
+    fn hand_over<F: Face, H: Hands<Wish = F::Wish>>(
+        &mut self,
+        link: &impl Link,
+        face: &mut F,
+        hands: &mut H,
+    ) -> io::Result<()> {
+        let mut left = self.inputs.len() + MAX_CONSEQUENCES;
+        while left > 0 {
+            let Some(input) = self.inputs.pop_front() else { break };
+            left -= 1;
+            for wish in face.on(input) {
+                self.perform(hands.perform(wish), link)?;
+            }
+            self.is_stale = true;
+        }
+        Ok(())
+    }
+
+    fn perform(&mut self, deed: Deed, link: &impl Link) -> io::Result<()> {
+        match deed {
+            Deed::Done => {}
+            Deed::Tell(command) => {
+                if !link.tell(command.clone()) {
+                    self.inputs.push_back(Input::Undelivered(command));
+                }
+            }
+            Deed::Hear(input) => self.inputs.push_back(input),
+            Deed::Work(job) => {
+                self.jobs.spawn_blocking(job);
+            }
+            Deed::Lend(job) => self.lend(job)?,
+            Deed::Copy(text) => self.copy(&text)?,
+            Deed::Notify(text) => self.write(&self.options.notifier.notify(&text))?,
+            Deed::Title(text) => self.write(&tell::title(&text))?,
+            Deed::Theme(name) => self.paint_with(name),
+            Deed::Scroll(rows_up) => self.screen.scroll(rows_up),
+            Deed::Suspend => self.suspend()?,
+            Deed::Quit => self.ending = Some(Ending::Quit),
+        }
+        Ok(())
+    }
+
+    /// Writes besides the frames; never into what another program shows, nor among plain lines.
+    fn write(&self, bytes: &[u8]) -> io::Result<()> {
+        if self.options.layout == Layout::Plain || !self.terminal.is_taken() {
+            return Ok(());
+        }
+        self.terminal.write(bytes)
+    }
+
+    fn copy(&mut self, text: &str) -> io::Result<()> {
+        match tell::copy(text) {
+            Some(bytes) => self.write(&bytes),
+            None => {
+                self.inputs.push_back(Input::Failed(format!(
+                    "the text is too long for the terminal's clipboard, which takes {} KB",
+                    tell::MAX_COPIED_BYTES / 1_000
+                )));
+                Ok(())
+            }
+        }
+    }
+
+    fn theme(&self, name: &str) -> Result<Theme, ThemeError> {
+        Theme::named(name, self.options.shade.unwrap_or(self.background), self.options.depth)
+    }
+
+    fn paint_with(&mut self, name: String) {
+        match self.theme(&name) {
+            Ok(theme) => {
+                self.options.theme = name;
+                self.screen.set_theme(theme);
+            }
+            Err(error) => self.inputs.push_back(Input::Failed(error.to_string())),
+        }
+    }
+
+    fn lend(&mut self, job: Job) -> io::Result<()> {
+        if self.lent.is_some() {
+            let what = "another program has the terminal already".to_owned();
+            self.inputs.push_back(Input::Failed(what));
+            return Ok(());
+        }
+        self.clear()?;
+        self.terminal.give_back();
+        self.lent = Some(self.jobs.spawn_blocking(job).id());
+        Ok(())
+    }
+
+    fn end_job(&mut self, result: Result<(Id, Input), JoinError>) -> io::Result<()> {
+        let (id, input) = result.unwrap_or_else(|error| {
+            let what = format!("something that ran beside the session broke off: {error}");
+            (error.id(), Input::Failed(what))
+        });
+        self.inputs.push_back(input);
+        if self.lent == Some(id) {
+            self.lent = None;
+            self.is_stale = true;
+            self.terminal.take()?;
+        }
+        Ok(())
+    }
+
+    fn suspend(&mut self) -> io::Result<()> {
+        if !self.terminal.can_stop() {
+            self.inputs.push_back(Input::Failed(
+                "there is no shell to go back to; end with the command for it".to_owned(),
+            ));
+            return Ok(());
+        }
+        self.clear()?;
+        self.terminal.stop().or_else(|_| self.terminal.take())
+    }
+
+    /// The program was stopped, by us or by somebody else who did not ask.
+    fn go_on(&mut self) -> io::Result<()> {
+        if self.lent.is_some() {
+            return Ok(());
+        }
+        self.screen.erase(&mut Vec::new());
+        self.terminal.give_back();
+        self.terminal.take()
+    }
+
+    fn clear(&mut self) -> io::Result<()> {
+        let mut bytes = Vec::new();
+        self.screen.erase(&mut bytes);
+        self.terminal.write(&bytes)
+    }
+
+    /// Draws, unless the last frame is too young: then it says when to.
+    fn draw_when_due(&mut self, face: &mut impl Face) -> io::Result<Option<Instant>> {
+        if !self.is_stale || !self.terminal.is_taken() {
+            return Ok(None);
+        }
+        let now = Instant::now();
+        match self.drawn.map(|drawn| drawn + FRAME).filter(|due| *due > now) {
+            Some(due) => Ok(Some(due)),
+            None => {
+                self.draw(face)?;
+                self.drawn = Some(now);
+                Ok(None)
+            }
+        }
+    }
+
+    fn draw(&mut self, face: &mut impl Face) -> io::Result<()> {
+        let size = self.terminal.size();
+        let mut bytes = Vec::new();
+        self.screen.draw(&face.frame(size), size, &mut bytes);
+        self.is_stale = false;
+        self.terminal.write(&bytes)
+    }
+
+    /// The last frame stays on the terminal.
+    fn close(&mut self, face: &mut impl Face) -> io::Result<()> {
+        if !self.terminal.is_taken() {
+            return Ok(());
+        }
+        self.draw(face)?;
+        let mut bytes = Vec::new();
+        self.screen.close(&mut bytes);
+        self.terminal.write(&bytes)
+    }
+}

@@ -1,0 +1,130 @@
+//! The cursor and the pen while a frame is painted. Rows count from the top of what is painted; the
+//! brush never needs to know where that is on the terminal.
+
+use super::cells::{self, Piece};
+use crate::{
+    paint::{self, Pen},
+    text::Line,
+    theme::Theme,
+};
+
+/// More rows down than this are crossed in one sequence instead of line feeds.
+const MAX_LINE_FEEDS: usize = 3;
+
+/// Where the terminal's cursor is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Spot {
+    /// Rows below the top of what is painted.
+    pub(super) row: usize,
+    /// Its column; `None` where terminals differ: at first, and after the last column.
+    pub(super) column: Option<usize>,
+}
+
+/// Writes a frame.
+pub(super) struct Brush<'a> {
+    out: &'a mut Vec<u8>,
+    pen: Pen<'a>,
+    width: usize,
+    spot: Spot,
+}
+
+impl<'a> Brush<'a> {
+    pub(super) fn new(theme: &'a Theme, width: usize, spot: Spot, out: &'a mut Vec<u8>) -> Self {
+        Self { out, pen: Pen::new(theme), width, spot }
+    }
+
+    /// Where the cursor has come to.
+    pub(super) fn spot(&self) -> Spot {
+        self.spot
+    }
+
+    /// To a cell of a row that exists.
+    pub(super) fn go(&mut self, row: usize, column: usize) {
+        if row != self.spot.row {
+            self.pen.rest(self.out);
+        }
+        match row.checked_sub(self.spot.row) {
+            Some(down @ 0..=MAX_LINE_FEEDS) => self.out.extend(std::iter::repeat_n(b'\n', down)),
+            Some(down) => self.sequence(down, 'B'),
+            None => self.sequence(self.spot.row - row, 'A'),
+        }
+        self.spot.row = row;
+        self.go_along(column);
+    }
+
+    fn go_along(&mut self, column: usize) {
+        match self.spot.column {
+            Some(here) if here == column => {}
+            Some(here) if here == column + 1 => self.out.push(b'\x08'),
+            _ if column == 0 => self.out.push(b'\r'),
+            _ => self.sequence(column + 1, 'G'),
+        }
+        self.spot.column = Some(column);
+    }
+
+    /// Makes `count` rows below `last`, the last one there is; what stands at the very top of the
+    /// terminal moves into its scrollback.
+    pub(super) fn add_rows(&mut self, last: usize, count: usize) {
+        self.go(last, 0);
+        self.out.extend(std::iter::repeat_n(b'\n', count));
+        self.spot.row += count;
+    }
+
+    /// Moves the row and those below it down, and what falls off the end is lost.
+    pub(super) fn insert_rows(&mut self, row: usize, count: usize) {
+        self.go(row, 0);
+        self.sequence(count, 'L');
+    }
+
+    /// Takes rows out and moves those below up.
+    pub(super) fn delete_rows(&mut self, row: usize, count: usize) {
+        self.go(row, 0);
+        self.sequence(count, 'M');
+    }
+
+    /// Clears the row and everything below.
+    pub(super) fn clear_from(&mut self, row: usize) {
+        self.go(row, 0);
+        self.out.extend_from_slice(b"\x1b[J");
+    }
+
+    /// Makes a row of `old` one of `new`.
+    pub(super) fn change(&mut self, row: usize, old: &Line, new: &Line) {
+        let (old, new) = (cells::pieces(old, self.width), cells::pieces(new, self.width));
+        for run in cells::changes(&old, &new) {
+            self.put(row, run);
+        }
+        let end = cells::end_of(&new);
+        if end < cells::end_of(&old) {
+            self.go(row, end);
+            self.pen.rest(self.out);
+            self.out.extend_from_slice(b"\x1b[K");
+        }
+        self.pen.rest(self.out);
+    }
+
+    fn put(&mut self, row: usize, run: &[Piece]) {
+        for piece in run {
+            self.go(row, piece.column);
+            self.pen.take(piece.span, self.out);
+            let after = piece.column + piece.width;
+            if piece.is_doubtful() {
+                // Where the terminal takes another width, the columns around still come out right.
+                self.sequence(piece.width, 'X');
+                paint::text(piece.text, self.out);
+                self.spot.column = None;
+                if after < self.width {
+                    self.go_along(after);
+                }
+            } else {
+                paint::text(piece.text, self.out);
+                self.spot.column = (after < self.width).then_some(after);
+            }
+        }
+    }
+
+    fn sequence(&mut self, number: usize, end: char) {
+        let text = if number == 1 { format!("\x1b[{end}") } else { format!("\x1b[{number}{end}") };
+        self.out.extend_from_slice(text.as_bytes());
+    }
+}

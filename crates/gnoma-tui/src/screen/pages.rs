@@ -1,0 +1,58 @@
+//! The finished lines of a screen of its own, which has no scrollback: kept here, and a window on
+//! their end or, scrolled back, on an earlier part.
+
+use std::collections::VecDeque;
+
+use crate::{frame::Size, text::Line};
+
+/// Older lines than this are forgotten.
+const MAX_KEPT_LINES: usize = 20_000;
+
+/// Finished lines.
+#[derive(Debug, Default)]
+pub(super) struct Pages {
+    lines: VecDeque<Line>,
+    /// Lines below the window.
+    below: usize,
+}
+
+impl Pages {
+    /// Adds finished lines. A window that was scrolled back stays where it is.
+    pub(super) fn add(&mut self, lines: &[Line]) {
+        self.lines.extend(lines.iter().cloned());
+        if self.below > 0 {
+            self.below += lines.len();
+        }
+        let excess = self.lines.len().saturating_sub(MAX_KEPT_LINES);
+        self.lines.drain(..excess);
+        self.below = self.below.min(self.lines.len());
+    }
+
+    /// Moves the window, up by positive numbers.
+    pub(super) fn scroll(&mut self, up: isize) {
+        let last = self.lines.len().saturating_sub(1);
+        self.below = self.below.saturating_add_signed(up).min(last);
+    }
+
+    /// A screen full, as many finished lines as there is room for above `live`, and how many these
+    /// are.
+    pub(super) fn view(&self, live: &[Line], size: Size) -> (Vec<Line>, usize) {
+        let room = size.height.saturating_sub(live.len());
+        let mut above: Vec<Line> = Vec::new();
+        for line in self.lines.iter().rev().skip(self.below) {
+            if above.len() >= room {
+                break;
+            }
+            let fits = line.width() <= size.width;
+            let rows =
+                if fits { vec![line.clone()] } else { line.wrap(size.width, &Line::default()) };
+            above.extend(rows.into_iter().rev());
+        }
+        above.truncate(room);
+        above.reverse();
+        let count = above.len();
+        above.extend(live.iter().cloned());
+        above.resize(size.height, Line::default());
+        (above, count)
+    }
+}

@@ -1,0 +1,286 @@
+//! The real terminal: taken over when it is opened and given back as it was, whatever happens. What
+//! is written to it is made elsewhere.
+
+pub mod decode;
+mod panics;
+mod reader;
+mod signals;
+pub mod tell;
+
+use std::{
+    fs::OpenOptions,
+    io::{self, Write},
+    os::fd::{AsFd, OwnedFd},
+    time::{Duration, Instant},
+};
+
+use decode::Decoder;
+pub use decode::Heard;
+use reader::Reader;
+use rustix::{
+    event::{PollFd, PollFlags, Timespec, poll},
+    io::Errno,
+    process::{Signal as Number, getpgrp, getsid, kill_current_process_group},
+    termios::{OptionalActions, Termios, isatty, tcgetattr, tcgetwinsize, tcsetattr},
+};
+pub use signals::Signal;
+use signals::Signals;
+
+use crate::{frame::Size, screen::Layout};
+
+/// Bracketed paste, reports of focus and of a changed background, no folding of rows, and keys that
+/// can be told apart, as XTerm and as kitty do it; kitty also tells which Latin letter a key has.
+const TAKE: &str = "\x1b[?2004h\x1b[?1004h\x1b[?2031h\x1b[?7l\x1b[>4;1m\x1b[>5u";
+/// The same undone, in the other order, with plain attributes and the cursor shown.
+const GIVE_BACK: &str =
+    "\x1b[<u\x1b[>4;0m\x1b[?7h\x1b[?2031l\x1b[?1004l\x1b[?2004l\x1b[?2026l\x1b[m\x1b[?25h";
+const TAKE_SCREEN: &str = "\x1b[?1049h\x1b[H";
+const GIVE_SCREEN_BACK: &str = "\x1b[?1049l";
+/// The background's colour, whether frames can be synchronized, and a last question that every
+/// terminal answers.
+const QUESTIONS: &str = "\x1b]11;?\x1b\\\x1b[?2026$p\x1b[c";
+/// At the end, how long answers are waited for that the shell would take for typed text.
+const LAST_ANSWERS_WAIT: Duration = Duration::from_millis(150);
+
+/// Where something comes from.
+#[derive(Debug, PartialEq, Eq)]
+pub enum News {
+    /// From the person or the terminal.
+    Heard(Heard),
+    /// From the system.
+    Signal(Signal),
+}
+
+/// The terminal, taken over as long as this lives.
+#[derive(Debug)]
+pub struct Terminal {
+    input: OwnedFd,
+    output: OwnedFd,
+    before: Termios,
+    layout: Layout,
+    signals: Signals,
+    /// `None` while somebody else has the terminal.
+    reader: Option<Reader>,
+    /// What was typed before somebody else got the terminal.
+    leftover: Vec<Heard>,
+    asked: bool,
+    /// Written after the message when a panic ends the program.
+    consolation: String,
+}
+
+impl Terminal {
+    /// Takes over the terminal on standard output; keys come from standard input or, when that is
+    /// something else, from the terminal itself. `consolation` is for people whose program ends with
+    /// a panic.
+    ///
+    /// # Errors
+    /// When standard output is no terminal, or the terminal is gone.
+    pub fn open(layout: Layout, consolation: String) -> io::Result<Self> {
+        let output = io::stdout().as_fd().try_clone_to_owned()?;
+        let input = match io::stdin().as_fd() {
+            stdin if isatty(stdin) => stdin.try_clone_to_owned()?,
+            _ => OpenOptions::new().read(true).open("/dev/tty")?.into(),
+        };
+        Self::on(input, output, layout, consolation)
+    }
+
+    /// Takes over a terminal that is read and written through these.
+    ///
+    /// # Errors
+    /// As [`Self::open`].
+    pub fn on(
+        input: OwnedFd,
+        output: OwnedFd,
+        layout: Layout,
+        consolation: String,
+    ) -> io::Result<Self> {
+        if !isatty(&output) {
+            let what = "what would be drawn does not go to a terminal";
+            return Err(io::Error::new(io::ErrorKind::Unsupported, what));
+        }
+        let before = tcgetattr(&input)?;
+        let signals = Signals::listen()?;
+        let mut terminal = Self {
+            input,
+            output,
+            before,
+            layout,
+            signals,
+            reader: None,
+            leftover: Vec::new(),
+            asked: false,
+            consolation,
+        };
+        terminal.take()?;
+        Ok(terminal)
+    }
+
+    /// How large it is; terminals that do not tell are taken as usual.
+    #[must_use]
+    pub fn size(&self) -> Size {
+        match tcgetwinsize(&self.output) {
+            Ok(size) if size.ws_col > 0 && size.ws_row > 0 => {
+                Size::new(size.ws_col.into(), size.ws_row.into())
+            }
+            _ => Size::default(),
+        }
+    }
+
+    /// Whether it is in our hands now.
+    #[must_use]
+    pub fn is_taken(&self) -> bool {
+        self.reader.is_some()
+    }
+
+    /// Writes to it, waiting until it has taken everything.
+    ///
+    /// # Errors
+    /// When it is gone.
+    pub fn write(&self, mut bytes: &[u8]) -> io::Result<()> {
+        while !bytes.is_empty() {
+            match rustix::io::write(&self.output, bytes) {
+                Ok(count) => bytes = bytes.get(count..).unwrap_or_default(),
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => {
+                    poll(&mut [PollFd::new(&self.output, PollFlags::OUT)], None)?;
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(())
+    }
+
+    /// The next thing that happens. Safe to drop and call again.
+    pub async fn next(&mut self) -> News {
+        if !self.leftover.is_empty() && self.is_taken() {
+            let heard = self.leftover.remove(0);
+            return News::Heard(self.note(heard));
+        }
+        let reader = &mut self.reader;
+        let heard = tokio::select! {
+            biased;
+            signal = self.signals.next() => return News::Signal(signal),
+            heard = hear(reader) => heard,
+        };
+        News::Heard(self.note(heard))
+    }
+
+    /// The next thing from the person or the terminal, if there is one.
+    pub fn ready(&mut self) -> Option<Heard> {
+        let heard = self.reader.as_mut()?.ready()?;
+        Some(self.note(heard))
+    }
+
+    fn note(&mut self, heard: Heard) -> Heard {
+        self.asked &= heard != Heard::Answered;
+        heard
+    }
+
+    /// Takes the terminal over again after [`Self::give_back`].
+    ///
+    /// # Errors
+    /// When it is gone.
+    pub fn take(&mut self) -> io::Result<()> {
+        let plain = self.layout == Layout::Plain;
+        let decoder = if plain { Decoder::by_line() } else { Decoder::default() };
+        self.reader = Some(Reader::start(self.input.try_clone()?, decoder)?);
+        if plain {
+            return Ok(());
+        }
+        let mut raw = self.before.clone();
+        raw.make_raw();
+        set(&self.input, &raw)?;
+        panics::keep();
+        let screen = if self.layout == Layout::FullScreen { TAKE_SCREEN } else { "" };
+        self.asked = true;
+        self.write(format!("{screen}{TAKE}{QUESTIONS}").as_bytes())
+    }
+
+    /// Gives the terminal to somebody else, as it was. What has been typed is kept. Does nothing when
+    /// it is given back already.
+    pub fn give_back(&mut self) {
+        let Some(mut reader) = self.reader.take() else { return };
+        self.leftover.extend(std::iter::from_fn(|| reader.ready()));
+        drop(reader);
+        self.asked &= !self.leftover.contains(&Heard::Answered);
+        if self.layout == Layout::Plain {
+            return;
+        }
+        self.hear_last_answers();
+        let screen = if self.layout == Layout::FullScreen { GIVE_SCREEN_BACK } else { "" };
+        // A terminal that is gone needs nothing any more.
+        self.write(format!("{GIVE_BACK}{screen}").as_bytes()).unwrap_or_default();
+        set(&self.input, &self.before).unwrap_or_default();
+        report(&panics::release());
+    }
+
+    /// Whether somebody could let the program go on after [`Self::stop`]: a terminal's first program
+    /// has no shell that waits for it.
+    #[must_use]
+    pub fn can_stop(&self) -> bool {
+        getsid(None).is_ok_and(|session| session != getpgrp())
+    }
+
+    /// Gives the terminal back and stops the program, with whatever was started together with it. It
+    /// goes on with [`Signal::GoOn`].
+    ///
+    /// # Errors
+    /// When the system does not allow it; the terminal is given back all the same.
+    pub fn stop(&mut self) -> io::Result<()> {
+        self.give_back();
+        Ok(kill_current_process_group(Number::STOP)?)
+    }
+
+    fn hear_last_answers(&mut self) {
+        let until = Instant::now() + LAST_ANSWERS_WAIT;
+        let mut decoder = Decoder::default();
+        let mut buffer = [0; 512];
+        while self.asked {
+            let left = until.saturating_duration_since(Instant::now());
+            let Ok(left) = Timespec::try_from(left) else { return };
+            match poll(&mut [PollFd::new(&self.input, PollFlags::IN)], Some(&left)) {
+                Ok(1..) => {}
+                Err(Errno::INTR) => continue,
+                Ok(0) | Err(_) => return,
+            }
+            let Ok(count @ 1..) = rustix::io::read(&self.input, &mut buffer) else { return };
+            let start = self.leftover.len();
+            decoder.feed(buffer.get(..count).unwrap_or_default(), &mut self.leftover);
+            let new = self.leftover.get(start..).unwrap_or_default();
+            self.asked = !new.contains(&Heard::Answered);
+        }
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        self.give_back();
+        if std::thread::panicking() {
+            report(std::slice::from_ref(&self.consolation));
+        }
+    }
+}
+
+/// What the reader hears; nothing at all while there is none.
+async fn hear(reader: &mut Option<Reader>) -> Heard {
+    match reader {
+        Some(reader) => reader.next().await,
+        None => std::future::pending().await,
+    }
+}
+
+fn set(terminal: &OwnedFd, termios: &Termios) -> io::Result<()> {
+    loop {
+        match tcsetattr(terminal, OptionalActions::Now, termios) {
+            Err(Errno::INTR) => {}
+            other => return Ok(other?),
+        }
+    }
+}
+
+fn report(messages: &[String]) {
+    for message in messages.iter().filter(|message| !message.is_empty()) {
+        // There is nobody left to tell when this fails.
+        writeln!(io::stderr(), "{message}").unwrap_or_default();
+    }
+}

@@ -1,0 +1,461 @@
+//! Bytes from a terminal to keys, pastes and answers. Pure: where reads cut the bytes makes no
+//! difference, answers are never taken for typed text however late they come, and what is not
+//! understood is dropped.
+//!
+//! Source of the sequences: ECMA-48, the XTerm control sequences and the kitty keyboard protocol.
+
+mod keys;
+
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+
+use crate::theme::Shade;
+
+/// A paste is cut after this.
+pub const MAX_PASTE_BYTES: usize = 64 << 20;
+/// An answer longer than this is none.
+const MAX_SEQUENCE_BYTES: usize = 4_096;
+const PASTE_END: &[u8] = b"\x1b[201~";
+const ESCAPE: u8 = 0x1b;
+const BELL: u8 = 0x07;
+
+/// Something that came from the terminal.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Heard {
+    /// A key.
+    Key(KeyEvent),
+    /// A paste, with line breaks as `\n`.
+    Paste(String),
+    /// The paste before was cut; so many bytes are missing.
+    PasteCut(u64),
+    /// The window is being looked at, or not any more.
+    Focus(bool),
+    /// The background's shade.
+    Shade(Shade),
+    /// Synchronized output is understood.
+    Synchronized,
+    /// All questions have been answered that will be.
+    Answered,
+    /// Nothing more will come.
+    End,
+}
+
+/// Makes sense of bytes, a few at a time.
+#[derive(Debug, Default)]
+pub struct Decoder {
+    /// What could not be understood yet.
+    rest: Vec<u8>,
+    paste: Option<Paste>,
+    /// Line feeds are Enter: the terminal reads whole lines.
+    by_line: bool,
+}
+
+#[derive(Debug, Default)]
+struct Paste {
+    bytes: Vec<u8>,
+    lost_bytes: u64,
+}
+
+/// What the start of some bytes is.
+enum Found {
+    /// So many bytes that mean this, or nothing.
+    Whole(usize, Option<Heard>),
+    /// So many bytes that begin a paste.
+    PasteBegins(usize),
+    /// The start of something.
+    Part,
+}
+
+impl Decoder {
+    /// A decoder for a terminal that reads whole lines and echoes them itself.
+    #[must_use]
+    pub fn by_line() -> Self {
+        Self { by_line: true, ..Self::default() }
+    }
+
+    /// Takes bytes in and gives what they complete.
+    pub fn feed(&mut self, bytes: &[u8], heard: &mut Vec<Heard>) {
+        let mut rest = std::mem::take(&mut self.rest);
+        rest.extend_from_slice(bytes);
+        let mut todo = &rest[..];
+        while !todo.is_empty() {
+            let taken = match &mut self.paste {
+                Some(paste) => {
+                    let (taken, over) = paste.take(todo);
+                    if over {
+                        heard.extend(self.paste.take().into_iter().flat_map(Paste::end));
+                    }
+                    taken
+                }
+                None => self.take(todo, heard),
+            };
+            if taken == 0 {
+                break;
+            }
+            todo = todo.get(taken..).unwrap_or_default();
+        }
+        let understood = rest.len() - todo.len();
+        rest.drain(..understood);
+        self.rest = rest;
+    }
+
+    /// Whether what is left may be a key of its own: if nothing follows within moments, it is.
+    #[must_use]
+    pub fn is_in_doubt(&self) -> bool {
+        self.paste.is_none() && self.rest.first() == Some(&ESCAPE) && self.rest.len() <= 2
+    }
+
+    /// Nothing has followed: what is left is a key.
+    pub fn settle(&mut self, heard: &mut Vec<Heard>) {
+        if !self.is_in_doubt() {
+            return;
+        }
+        let escape = key(KeyCode::Esc, KeyModifiers::NONE);
+        match std::mem::take(&mut self.rest).get(1) {
+            None => heard.push(Heard::Key(escape)),
+            Some(&ESCAPE) => heard.extend([Heard::Key(escape), Heard::Key(escape)]),
+            Some(&byte) => {
+                heard.push(Heard::Key(key(KeyCode::Char(char::from(byte)), KeyModifiers::ALT)));
+            }
+        }
+    }
+
+    /// Takes the first thing in the bytes; gives how many it has, zero when it is not complete.
+    fn take(&mut self, bytes: &[u8], heard: &mut Vec<Heard>) -> usize {
+        match first(bytes) {
+            Found::Whole(taken, what) => {
+                heard.extend(what.map(|what| self.by_lines(what)));
+                taken
+            }
+            Found::PasteBegins(taken) => {
+                self.paste = Some(Paste::default());
+                taken
+            }
+            Found::Part if bytes.len() > MAX_SEQUENCE_BYTES => bytes.len(),
+            Found::Part => 0,
+        }
+    }
+
+    fn by_lines(&self, heard: Heard) -> Heard {
+        let line_feed = key(KeyCode::Char('j'), KeyModifiers::CONTROL);
+        if self.by_line && heard == Heard::Key(line_feed) {
+            return Heard::Key(key(KeyCode::Enter, KeyModifiers::NONE));
+        }
+        heard
+    }
+}
+
+impl Paste {
+    /// How many of the bytes are taken, and whether the paste ends with them.
+    fn take(&mut self, bytes: &[u8]) -> (usize, bool) {
+        let mut from = 0;
+        while let Some(place) = bytes.iter().skip(from).position(|byte| *byte == ESCAPE) {
+            let (text, rest) = bytes.split_at(from + place);
+            if rest.starts_with(PASTE_END) {
+                self.add(text);
+                return (text.len() + PASTE_END.len(), true);
+            }
+            if PASTE_END.starts_with(rest) {
+                self.add(text);
+                return (text.len(), false);
+            }
+            from = text.len() + 1;
+        }
+        self.add(bytes);
+        (bytes.len(), false)
+    }
+
+    fn add(&mut self, bytes: &[u8]) {
+        let room = MAX_PASTE_BYTES.saturating_sub(self.bytes.len()).min(bytes.len());
+        let (kept, lost) = bytes.split_at(room);
+        self.bytes.extend_from_slice(kept);
+        self.lost_bytes += lost.len() as u64;
+    }
+
+    fn end(self) -> Vec<Heard> {
+        let text = String::from_utf8_lossy(&self.bytes);
+        let text = text.replace("\r\n", "\n").replace('\r', "\n");
+        let cut = (self.lost_bytes > 0).then_some(Heard::PasteCut(self.lost_bytes));
+        std::iter::once(Heard::Paste(text)).chain(cut).collect()
+    }
+}
+
+pub(super) fn key(code: KeyCode, modifiers: KeyModifiers) -> KeyEvent {
+    KeyEvent::new(code, modifiers)
+}
+
+/// What the bytes begin with.
+fn first(bytes: &[u8]) -> Found {
+    match bytes {
+        [ESCAPE] | [ESCAPE, ESCAPE] => Found::Part,
+        // Some terminals put an escape before a sequence for Alt.
+        [ESCAPE, ESCAPE, b'[' | b'O', ..] => match first(bytes.get(1..).unwrap_or_default()) {
+            Found::Whole(taken, what) => Found::Whole(taken + 1, what.map(with_alt)),
+            other => other,
+        },
+        [ESCAPE, ESCAPE, ..] => whole(1, key(KeyCode::Esc, KeyModifiers::NONE)),
+        [ESCAPE, b'[' | b'O' | b']' | b'P'] => Found::Part,
+        [ESCAPE, b'[', rest @ ..] => control_sequence(rest),
+        [ESCAPE, b'O', letter, ..] => match keys::by_letter(*letter, KeyModifiers::NONE) {
+            Some(key) => whole(3, key),
+            None => whole(2, key(KeyCode::Char('O'), KeyModifiers::ALT)),
+        },
+        [ESCAPE, b']', b'0'..=b'9', ..] | [ESCAPE, b'P', b'0'..=b'9' | b'>' | b'!' | b'+', ..] => {
+            text_sequence(bytes)
+        }
+        [ESCAPE, rest @ ..] => match character(rest) {
+            Found::Whole(taken, what) => Found::Whole(taken + 1, what.map(with_alt)),
+            other => other,
+        },
+        _ => character(bytes),
+    }
+}
+
+fn whole(taken: usize, key: KeyEvent) -> Found {
+    Found::Whole(taken, Some(Heard::Key(key)))
+}
+
+fn with_alt(heard: Heard) -> Heard {
+    match heard {
+        Heard::Key(pressed) => Heard::Key(key(pressed.code, pressed.modifiers | KeyModifiers::ALT)),
+        other => other,
+    }
+}
+
+/// One character, typed or made with Control.
+fn character(bytes: &[u8]) -> Found {
+    let Some(&byte) = bytes.first() else { return Found::Part };
+    if let Some(control) = keys::by_control(byte) {
+        return whole(1, control);
+    }
+    let length = match byte {
+        0xc2..=0xdf => 2,
+        0xe0..=0xef => 3,
+        0xf0..=0xf4 => 4,
+        _ => 1,
+    };
+    let text = bytes.get(..length).unwrap_or(bytes);
+    match std::str::from_utf8(text) {
+        Ok(text) => Found::Whole(
+            length,
+            text.chars().next().map(|c| Heard::Key(key(KeyCode::Char(c), KeyModifiers::NONE))),
+        ),
+        Err(error) if error.error_len().is_none() && text.len() < length => Found::Part,
+        Err(_) => Found::Whole(1, None),
+    }
+}
+
+/// What follows `ESC [`.
+fn control_sequence(rest: &[u8]) -> Found {
+    const START: usize = 2;
+    // The Linux console's function keys.
+    if let [b'[', rest @ ..] = rest {
+        return match rest.first() {
+            Some(letter) => Found::Whole(START + 2, keys::by_console(*letter).map(Heard::Key)),
+            None => Found::Part,
+        };
+    }
+    let Some(end) = rest.iter().position(|byte| !(0x20..=0x3f).contains(byte)) else {
+        return Found::Part;
+    };
+    let (parameters, after) = rest.split_at(end);
+    let last = after.first().copied().unwrap_or_default();
+    if !(0x40..=0x7e).contains(&last) {
+        // It is broken off: the byte that does so is for the next.
+        return Found::Whole(START + end, None);
+    }
+    let taken = START + end + 1;
+    let parameters = std::str::from_utf8(parameters).unwrap_or_default();
+    match (parameters, last) {
+        ("200", b'~') => Found::PasteBegins(taken),
+        ("", b'I') => Found::Whole(taken, Some(Heard::Focus(true))),
+        ("", b'O') => Found::Whole(taken, Some(Heard::Focus(false))),
+        _ if parameters.starts_with(['?', '>', '<', '=']) => {
+            Found::Whole(taken, report(parameters, last))
+        }
+        _ => Found::Whole(taken, keys::by_sequence(parameters, last).map(Heard::Key)),
+    }
+}
+
+/// An answer to a question, or a report that was asked for.
+fn report(parameters: &str, last: u8) -> Option<Heard> {
+    match (parameters, last) {
+        (_, b'c') if parameters.starts_with('?') => Some(Heard::Answered),
+        ("?2026;1$" | "?2026;2$" | "?2026;3$", b'y') => Some(Heard::Synchronized),
+        ("?997;1", b'n') => Some(Heard::Shade(Shade::Dark)),
+        ("?997;2", b'n') => Some(Heard::Shade(Shade::Light)),
+        _ => None,
+    }
+}
+
+/// A sequence that holds text and ends with BEL or ST.
+fn text_sequence(bytes: &[u8]) -> Found {
+    let Some(end) = bytes.iter().skip(1).position(|byte| matches!(*byte, BELL | ESCAPE)) else {
+        return Found::Part;
+    };
+    let end = end + 1;
+    let content = bytes.get(2..end).and_then(|text| std::str::from_utf8(text).ok());
+    let what = content.and_then(background).map(Heard::Shade);
+    match bytes.get(end..) {
+        Some([BELL, ..]) => Found::Whole(end + 1, what),
+        Some([ESCAPE, b'\\', ..]) => Found::Whole(end + 2, what),
+        Some([ESCAPE]) => Found::Part,
+        _ => Found::Whole(end, None),
+    }
+}
+
+/// The shade in an answer like `11;rgb:1e1e/1e1e/2e2e`.
+fn background(content: &str) -> Option<Shade> {
+    let colour = content.strip_prefix("11;")?;
+    let parts = colour.strip_prefix("rgb:").or_else(|| colour.strip_prefix("rgba:"))?;
+    let mut parts = parts.split('/').map(|part| {
+        let most = 16_u32.checked_pow(u32::try_from(part.len()).ok()?)?.checked_sub(1)?;
+        let value = u32::from_str_radix(part, 16).ok()?.checked_mul(255)?.checked_div(most)?;
+        u8::try_from(value).ok()
+    });
+    Some(Shade::of(parts.next()??, parts.next()??, parts.next()??))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn heard(bytes: &[u8]) -> Vec<Heard> {
+        let mut heard = Vec::new();
+        let mut decoder = Decoder::default();
+        decoder.feed(bytes, &mut heard);
+        decoder.settle(&mut heard);
+        heard
+    }
+
+    fn keys(bytes: &str) -> String {
+        let name = |heard: &Heard| match heard {
+            Heard::Key(key) => {
+                let held = format!("{:?}", key.modifiers)
+                    .replace("KeyModifiers(", "")
+                    .replace(')', "")
+                    .replace("0x0", "")
+                    .replace(" | ", "+")
+                    .to_lowercase();
+                format!("{held}<{}>", format!("{:?}", key.code).replace('\'', ""))
+            }
+            other => format!("{other:?}"),
+        };
+        heard(bytes.as_bytes()).iter().map(name).collect::<Vec<_>>().join(" ")
+    }
+
+    #[test]
+    fn typed_keys_as_all_terminals_send_them() {
+        assert_eq!(keys("aß漢"), "<Char(a)> <Char(ß)> <Char(漢)>");
+        assert_eq!(keys("\r\t\x7f\x1b"), "<Enter> <Tab> <Backspace> <Esc>");
+        assert_eq!(keys("\x03\n\0"), "control<Char(c)> control<Char(j)> control<Char( )>");
+        assert_eq!(keys("\x1bb\x1b\x7f"), "alt<Char(b)> alt<Backspace>");
+        assert_eq!(keys("\x1b[A\x1bOB\x1b[1;5C"), "<Up> <Down> control<Right>");
+        assert_eq!(keys("\x1b[3~\x1b[5;2~\x1b[Z"), "<Delete> shift<PageUp> shift<BackTab>");
+        assert_eq!(keys("\x1bOP\x1b[15~\x1b[[A"), "<F(1)> <F(5)> <F(1)>");
+        assert_eq!(keys("\x1b\x1b[D"), "alt<Left>");
+        assert_eq!(keys("\x1b\x1b"), "<Esc> <Esc>");
+    }
+
+    #[test]
+    fn keys_of_the_kitty_protocol_and_of_xterm() {
+        assert_eq!(keys("\x1b[13;2u"), "shift<Enter>");
+        assert_eq!(keys("\x1b[27u\x1b[97;5u"), "<Esc> control<Char(a)>");
+        assert_eq!(keys("\x1b[97;5:3u"), "");
+        assert_eq!(keys("\x1b[57414u\x1b[57400u"), "<Enter> <Char(1)>");
+        assert_eq!(keys("\x1b[57358u"), "");
+        assert_eq!(keys("\x1b[27;2;13~"), "shift<Enter>");
+        assert_eq!(
+            keys("\x1b[1089::99;5u\x1b[97:65;6u"),
+            "control<Char(c)> shift+control<Char(a)>"
+        );
+    }
+
+    #[test]
+    fn answers_are_not_typed_text() {
+        let answers = "\x1b]11;rgb:1e1e/1e1e/2e2e\x1b\\\x1b[?2026;2$y\x1b[?62;22c";
+        assert_eq!(
+            heard(answers.as_bytes()),
+            [Heard::Shade(Shade::Dark), Heard::Synchronized, Heard::Answered]
+        );
+        assert_eq!(heard(b"\x1b]11;rgb:ff/ff/ee\x07"), [Heard::Shade(Shade::Light)]);
+        assert_eq!(heard(b"\x1b[?2026;0$y\x1b[?1u\x1bP>|Term 1.0\x1b\\"), []);
+        assert_eq!(heard(b"\x1b[?997;2n"), [Heard::Shade(Shade::Light)]);
+        assert_eq!(keys("\x1b[I\x1b[O"), "Focus(true) Focus(false)");
+    }
+
+    #[test]
+    fn a_paste_holds_whatever_it_holds() {
+        assert_eq!(
+            heard(b"\x1b[200~a\r\nb\x1b[A\rc\x1b[201~d"),
+            [
+                Heard::Paste("a\nb\u{1b}[A\nc".to_owned()),
+                Heard::Key(key(KeyCode::Char('d'), KeyModifiers::NONE))
+            ]
+        );
+    }
+
+    #[test]
+    fn a_paste_that_is_too_long_is_cut_and_says_so() {
+        let mut paste = Paste::default();
+        paste.take(&vec![b'a'; MAX_PASTE_BYTES]);
+        assert_eq!(paste.take(b"bc\x1b[201~"), (8, true));
+        let heard = paste.end();
+        assert_eq!(heard.last(), Some(&Heard::PasteCut(2)));
+        assert!(matches!(&heard[0], Heard::Paste(text) if text.len() == MAX_PASTE_BYTES));
+    }
+
+    #[test]
+    fn lines_of_a_terminal_that_edits_them_itself() {
+        let mut decoder = Decoder::by_line();
+        let mut heard = Vec::new();
+        decoder.feed(b"y\n", &mut heard);
+        assert_eq!(heard.last(), Some(&Heard::Key(key(KeyCode::Enter, KeyModifiers::NONE))));
+    }
+
+    /// Bytes as they come, with many of the beginnings that matter.
+    fn stream() -> impl Strategy<Value = Vec<u8>> {
+        let piece = prop_oneof![
+            prop::sample::select(vec![
+                &b"\x1b[200~"[..],
+                b"\x1b[201~",
+                b"\x1b[",
+                b"\x1b]11;rgb:",
+                b"\x1b\\",
+                b"\x1b",
+                b"\x1bO",
+                b"\x1bP1",
+                b"\x1b[?",
+                b"1;5",
+                b"u",
+                b"~",
+                b"A",
+                b"\x07",
+                "漢".as_bytes(),
+                b"\x1b[[",
+            ])
+            .prop_map(<[u8]>::to_vec),
+            prop::collection::vec(any::<u8>(), 0..3),
+        ];
+        prop::collection::vec(piece, 0..20).prop_map(|pieces| pieces.concat())
+    }
+
+    proptest! {
+        #[test]
+        fn where_reads_cut_makes_no_difference(bytes in stream(), cuts in prop::collection::vec(1_usize..5, 0..60)) {
+            let mut at_once = Vec::new();
+            Decoder::default().feed(&bytes, &mut at_once);
+            let mut decoder = Decoder::default();
+            let mut in_parts = Vec::new();
+            let mut rest = &bytes[..];
+            for cut in cuts {
+                let (part, after) = rest.split_at(cut.min(rest.len()));
+                decoder.feed(part, &mut in_parts);
+                rest = after;
+            }
+            decoder.feed(rest, &mut in_parts);
+            prop_assert_eq!(in_parts, at_once);
+        }
+    }
+}

@@ -1,0 +1,403 @@
+//! From meanings to colours. A theme is a data file with a dark and a light palette; what a terminal
+//! can show decides how exactly its colours are met. Nothing here writes, asks or reads a setting.
+
+mod colour;
+
+use serde::Deserialize;
+
+pub use colour::Colour;
+
+use crate::text::{Ink, Paper, Style};
+
+/// Whether the terminal's background is dark or light.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Shade {
+    /// Light text on dark ground; taken when the terminal does not tell.
+    #[default]
+    Dark,
+    /// Dark text on light ground.
+    Light,
+}
+
+impl Shade {
+    /// The shade of a background of this colour.
+    #[must_use]
+    pub fn of(red: u8, green: u8, blue: u8) -> Self {
+        if colour::luminance(red, green, blue) < 0.18 { Self::Dark } else { Self::Light }
+    }
+}
+
+/// How many colours the terminal can show.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Depth {
+    /// None: only bold, faint, underlined and reversed text.
+    None,
+    /// The sixteen that the terminal itself chooses.
+    Sixteen,
+    /// The fixed palette of 256.
+    #[default]
+    Indexed,
+    /// All.
+    True,
+}
+
+impl Depth {
+    /// What the environment says. `no_color` is whether `NO_COLOR` is set to anything but nothing.
+    #[must_use]
+    pub fn of(no_color: bool, colorterm: Option<&str>, term: Option<&str>) -> Self {
+        let term = term.unwrap_or_default();
+        let colorterm = colorterm.unwrap_or_default();
+        if no_color || matches!(term, "" | "dumb") || term.starts_with("vt") {
+            Self::None
+        } else if matches!(colorterm, "truecolor" | "24bit") || term.ends_with("-direct") {
+            Self::True
+        } else if term.contains("256") || !colorterm.is_empty() {
+            Self::Indexed
+        } else {
+            match term {
+                "xterm-kitty" | "xterm-ghostty" | "alacritty" | "foot" | "wezterm" => Self::True,
+                _ => Self::Sixteen,
+            }
+        }
+    }
+}
+
+/// The built-in themes: name and data.
+const THEMES: [(&str, &str); 6] = [
+    ("gnoma", include_str!("../data/themes/gnoma.toml")),
+    ("terminal", TERMINAL),
+    ("forest", include_str!("../data/themes/forest.toml")),
+    ("ember", include_str!("../data/themes/ember.toml")),
+    ("mono", include_str!("../data/themes/mono.toml")),
+    ("clear", include_str!("../data/themes/clear.toml")),
+];
+/// The terminal's own sixteen colours, which also stand in where a terminal has no others.
+const TERMINAL: &str = include_str!("../data/themes/terminal.toml");
+
+/// The names of the built-in themes; the first is the one that is taken when nobody chooses.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    THEMES.iter().map(|(name, _)| *name)
+}
+
+/// A theme that cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum ThemeError {
+    /// There is no theme of this name.
+    #[error("`{name}` is no theme; known are {}", names().collect::<Vec<_>>().join(", "))]
+    Unknown {
+        /// The name.
+        name: String,
+    },
+    /// The data of a theme cannot be read.
+    #[error("the theme cannot be read: {0}")]
+    Data(#[from] toml::de::Error),
+}
+
+/// A palette made ready for one terminal.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Theme {
+    palette: Palette,
+    /// Attributes say what colours cannot.
+    sparse: bool,
+}
+
+impl Default for Theme {
+    /// No colours at all.
+    fn default() -> Self {
+        Self { palette: Palette::default(), sparse: true }
+    }
+}
+
+impl Theme {
+    /// A built-in theme.
+    ///
+    /// # Errors
+    /// When there is none of that name.
+    pub fn named(name: &str, shade: Shade, depth: Depth) -> Result<Self, ThemeError> {
+        let (_, data) = THEMES
+            .iter()
+            .find(|(known, _)| *known == name)
+            .ok_or_else(|| ThemeError::Unknown { name: name.to_owned() })?;
+        Self::parse(data, shade, depth)
+    }
+
+    /// A theme from the text of a theme file.
+    ///
+    /// # Errors
+    /// When the text is no theme.
+    pub fn parse(data: &str, shade: Shade, depth: Depth) -> Result<Self, ThemeError> {
+        if depth == Depth::None {
+            return Ok(Self::default());
+        }
+        let data = if depth == Depth::Sixteen { TERMINAL } else { data };
+        let file: File = toml::from_str(data)?;
+        let palette = match (shade, file.light) {
+            (Shade::Light, Some(light)) => light,
+            (Shade::Light, None) | (Shade::Dark, _) => file.dark,
+        };
+        let sparse = palette.is_sixteen();
+        Ok(Self { palette: palette.at(depth), sparse })
+    }
+
+    /// How text of this style looks.
+    #[must_use]
+    pub fn look(&self, style: Style) -> Look {
+        let Style { ink, paper, bold, italic, underline, strike } = style;
+        let mut look = Look {
+            front: self.palette.ink(ink),
+            back: self.palette.paper(paper),
+            bold: bold || ink == Ink::Heading,
+            italic,
+            underline,
+            strike,
+            ..Look::default()
+        };
+        if self.sparse {
+            look.faint = matches!(ink, Ink::Dim | Ink::Comment) && !look.bold;
+            look.reverse = matches!(paper, Paper::Chosen | Paper::AddedMark | Paper::RemovedMark);
+        }
+        look
+    }
+}
+
+/// What a terminal is told about a piece of text.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Look {
+    /// Colour of the letters.
+    pub front: Colour,
+    /// Colour behind them.
+    pub back: Colour,
+    /// Bold.
+    pub bold: bool,
+    /// Less bright.
+    pub faint: bool,
+    /// Italic.
+    pub italic: bool,
+    /// Underlined.
+    pub underline: bool,
+    /// Front and back exchanged.
+    pub reverse: bool,
+    /// Struck through.
+    pub strike: bool,
+}
+
+/// A theme file.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    dark: Palette,
+    /// Without it the other one does for both.
+    light: Option<Palette>,
+}
+
+/// One colour for each meaning; what is left out is the terminal's own. `Ink::Text` always is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct Palette {
+    dim: Colour,
+    accent: Colour,
+    person: Colour,
+    good: Colour,
+    bad: Colour,
+    warning: Colour,
+    heading: Colour,
+    link: Colour,
+    code: Colour,
+    keyword: Colour,
+    r#type: Colour,
+    function: Colour,
+    string: Colour,
+    number: Colour,
+    comment: Colour,
+    operator: Colour,
+    on_added: Colour,
+    on_added_mark: Colour,
+    on_removed: Colour,
+    on_removed_mark: Colour,
+    on_chosen: Colour,
+    on_person: Colour,
+}
+
+impl Palette {
+    fn ink(&self, ink: Ink) -> Colour {
+        match ink {
+            Ink::Text => Colour::Own,
+            Ink::Dim => self.dim,
+            Ink::Accent => self.accent,
+            Ink::Person => self.person,
+            Ink::Good => self.good,
+            Ink::Bad => self.bad,
+            Ink::Warning => self.warning,
+            Ink::Heading => self.heading,
+            Ink::Link => self.link,
+            Ink::Code => self.code,
+            Ink::Keyword => self.keyword,
+            Ink::Type => self.r#type,
+            Ink::Function => self.function,
+            Ink::String => self.string,
+            Ink::Number => self.number,
+            Ink::Comment => self.comment,
+            Ink::Operator => self.operator,
+        }
+    }
+
+    fn paper(&self, paper: Paper) -> Colour {
+        match paper {
+            Paper::None => Colour::Own,
+            Paper::Added => self.on_added,
+            Paper::AddedMark => self.on_added_mark,
+            Paper::Removed => self.on_removed,
+            Paper::RemovedMark => self.on_removed_mark,
+            Paper::Chosen => self.on_chosen,
+            Paper::Person => self.on_person,
+        }
+    }
+
+    fn colours(&mut self) -> [&mut Colour; 22] {
+        [
+            &mut self.dim,
+            &mut self.accent,
+            &mut self.person,
+            &mut self.good,
+            &mut self.bad,
+            &mut self.warning,
+            &mut self.heading,
+            &mut self.link,
+            &mut self.code,
+            &mut self.keyword,
+            &mut self.r#type,
+            &mut self.function,
+            &mut self.string,
+            &mut self.number,
+            &mut self.comment,
+            &mut self.operator,
+            &mut self.on_added,
+            &mut self.on_added_mark,
+            &mut self.on_removed,
+            &mut self.on_removed_mark,
+            &mut self.on_chosen,
+            &mut self.on_person,
+        ]
+    }
+
+    fn is_sixteen(mut self) -> bool {
+        self.colours().iter().all(|colour| !matches!(colour, Colour::Exact(..)))
+    }
+
+    fn at(mut self, depth: Depth) -> Self {
+        if depth == Depth::Indexed {
+            for colour in self.colours() {
+                *colour = colour.indexed();
+            }
+        }
+        self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const INKS: [Ink; 16] = [
+        Ink::Dim,
+        Ink::Accent,
+        Ink::Person,
+        Ink::Good,
+        Ink::Bad,
+        Ink::Warning,
+        Ink::Heading,
+        Ink::Link,
+        Ink::Code,
+        Ink::Keyword,
+        Ink::Type,
+        Ink::Function,
+        Ink::String,
+        Ink::Number,
+        Ink::Comment,
+        Ink::Operator,
+    ];
+    const PAPERS: [Paper; 6] = [
+        Paper::Added,
+        Paper::AddedMark,
+        Paper::Removed,
+        Paper::RemovedMark,
+        Paper::Chosen,
+        Paper::Person,
+    ];
+
+    fn contrast(one: Colour, other: Colour) -> f32 {
+        let (Colour::Exact(a, b, c), Colour::Exact(d, e, f)) = (one, other) else {
+            return f32::INFINITY;
+        };
+        let (one, other) = (colour::luminance(a, b, c), colour::luminance(d, e, f));
+        (one.max(other) + 0.05) / (one.min(other) + 0.05)
+    }
+
+    /// The least helpful ground and the usual text of each shade.
+    fn ground(shade: Shade) -> (Colour, Colour) {
+        match shade {
+            Shade::Dark => (Colour::Exact(0x26, 0x26, 0x26), Colour::Exact(0xd8, 0xd8, 0xd8)),
+            Shade::Light => (Colour::Exact(0xf2, 0xf2, 0xf2), Colour::Exact(0x28, 0x28, 0x28)),
+        }
+    }
+
+    #[test]
+    fn every_theme_can_be_read_on_its_ground() {
+        for name in names() {
+            for shade in [Shade::Dark, Shade::Light] {
+                let theme = Theme::named(name, shade, Depth::True).unwrap();
+                let (ground, text) = ground(shade);
+                for ink in INKS {
+                    let least = if matches!(ink, Ink::Dim | Ink::Comment) { 3.0 } else { 4.5 };
+                    let found = contrast(theme.palette.ink(ink), ground);
+                    assert!(found >= least, "{name} {shade:?} {ink:?}: {found:.2}");
+                }
+                for paper in PAPERS {
+                    let found = contrast(text, theme.palette.paper(paper));
+                    assert!(found >= 4.5, "{name} {shade:?} {paper:?}: {found:.2}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_was_added_and_removed_can_be_told_apart() {
+        for name in names() {
+            let theme = Theme::named(name, Shade::Dark, Depth::Indexed).unwrap();
+            let look = |ink, paper| theme.look(Style::of(ink).on(paper));
+            assert_ne!(look(Ink::Good, Paper::None), look(Ink::Bad, Paper::None), "{name}");
+            assert_ne!(look(Ink::Text, Paper::None), look(Ink::Text, Paper::Chosen), "{name}");
+            assert_ne!(look(Ink::Text, Paper::Added), look(Ink::Text, Paper::AddedMark), "{name}");
+        }
+    }
+
+    #[test]
+    fn colours_are_only_used_where_they_are_understood() {
+        for name in names() {
+            let none = Theme::named(name, Shade::Dark, Depth::None).unwrap();
+            let sixteen = Theme::named(name, Shade::Dark, Depth::Sixteen).unwrap();
+            let indexed = Theme::named(name, Shade::Dark, Depth::Indexed).unwrap();
+            for ink in INKS {
+                assert_eq!(none.look(Style::of(ink)).front, Colour::Own);
+                assert!(matches!(sixteen.palette.ink(ink), Colour::Own | Colour::Ansi(_)));
+                assert!(!matches!(indexed.palette.ink(ink), Colour::Exact(..)));
+            }
+        }
+    }
+
+    #[test]
+    fn the_environment_tells_how_many_colours_there_are() {
+        assert_eq!(Depth::of(false, Some("truecolor"), Some("xterm-256color")), Depth::True);
+        assert_eq!(Depth::of(false, None, Some("tmux-256color")), Depth::Indexed);
+        assert_eq!(Depth::of(false, None, Some("linux")), Depth::Sixteen);
+        assert_eq!(Depth::of(false, None, Some("alacritty")), Depth::True);
+        assert_eq!(Depth::of(true, Some("truecolor"), Some("xterm-256color")), Depth::None);
+        assert_eq!(Depth::of(false, None, None), Depth::None);
+    }
+
+    #[test]
+    fn an_unknown_theme_names_the_known_ones() {
+        let error = Theme::named("gnome", Shade::Dark, Depth::True).unwrap_err().to_string();
+        assert!(error.starts_with("`gnome` is no theme; known are gnoma, terminal"), "{error}");
+    }
+}

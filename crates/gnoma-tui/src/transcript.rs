@@ -1,0 +1,470 @@
+//! The conversation as lines: session events go in, lines that can never change come out once and
+//! in order, the rest is drawn anew. What was handed over is forgotten but for what `/copy`, `/export`
+//! and unfolding need, which is bounded; all of it is in the session's store. Knows no terminal, no
+//! clock and no keys.
+
+mod block;
+mod call;
+mod folded;
+mod image;
+mod kept;
+mod layout;
+mod outcome;
+mod thinking;
+
+use std::{collections::VecDeque, time::Instant};
+
+use gnoma_core::{
+    CallId, Content, Event, Message, Role, ToolCall, ToolResult,
+    session::{NoticeLevel, SessionState},
+};
+
+use crate::{
+    markdown,
+    text::{Ink, Line, Style},
+};
+use block::{Block, Sort};
+use call::{Call, Ended};
+use folded::Shelf;
+use kept::Kept;
+use thinking::Thinking;
+
+/// Longest answer that can be copied; of longer ones the end is kept.
+const MAX_ANSWER_BYTES: usize = 1_048_576;
+/// How the conversation is shown.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Options {
+    /// For screen readers and terminals that cannot redraw: words instead of marks, nothing is shown
+    /// before it is final, nothing twice.
+    pub accessible: bool,
+    /// Output of tools and thinking are shown whole from the start.
+    pub unfolded: bool,
+}
+
+/// The conversation.
+#[derive(Debug, Default)]
+pub struct Transcript {
+    options: Options,
+    /// What was not handed over yet.
+    blocks: VecDeque<Block>,
+    /// The kind of block that lines came from last.
+    last: Option<Sort>,
+    /// Calls that run while nothing is redrawn.
+    unseen: Vec<Call>,
+    /// What the model is about to do, until it does it.
+    expected: Option<Line>,
+    now: Option<Instant>,
+    /// The last answer.
+    answer: String,
+    /// The answer that is being written.
+    arriving: String,
+    /// It goes on with the next text.
+    answer_is_open: bool,
+    thinking_is_open: bool,
+    /// Calls that are not over.
+    open_calls: usize,
+    shelf: Shelf,
+    kept: Kept,
+}
+
+impl Transcript {
+    /// An empty conversation.
+    #[must_use]
+    pub fn new(options: Options) -> Self {
+        Self { options, ..Self::default() }
+    }
+
+    /// Takes what the session says. Messages of people are not taken from here: see
+    /// [`person`](Self::person).
+    pub fn on(&mut self, event: &Event) {
+        match event {
+            Event::Text { text } => self.text(text),
+            Event::Thinking { text } => self.thinking(text),
+            Event::ToolCallDrafted { name } => {
+                self.close_open();
+                self.expect(format!("· {name} …"));
+            }
+            Event::Appended(message) => self.appended(message),
+            Event::PermissionAsked { call, .. } => {
+                self.add_call(Call::new(call));
+                if let Some(call) = self.open_call(&call.id) {
+                    call.ask();
+                }
+            }
+            Event::PermissionDecided { call, allowed, reason } => {
+                if let Some(call) = self.open_call(call) {
+                    call.decide(*allowed, reason);
+                }
+            }
+            Event::ToolStarted { call } => self.tool_started(call),
+            Event::ToolProgress { call, text } => {
+                if let Some(call) = self.open_call(call) {
+                    call.progress(text);
+                }
+            }
+            Event::ToolEnded { result, diff, duration_ms } => {
+                self.tool_ended(result, diff.as_deref(), Some(*duration_ms));
+            }
+            Event::Retrying { error, attempt, wait_ms } => {
+                let wait = wait_ms.div_ceil(1_000);
+                let text = format!("{error}; attempt {attempt} in {wait} s");
+                if self.options.accessible {
+                    self.notice(NoticeLevel::Warning, &text);
+                } else {
+                    self.expect(text);
+                }
+            }
+            Event::Notice { level, text } => self.notice(*level, text),
+            Event::TurnEnded { outcome, rounds, usage, .. } => {
+                self.end_turn();
+                for (text, style) in outcome::words(outcome, *rounds, usage) {
+                    self.words(text, style);
+                }
+            }
+            Event::RoundStarted { .. } | Event::State(SessionState::Closed) => self.close_open(),
+            Event::Started { .. } | Event::State(_) | Event::Usage { .. } => {}
+        }
+    }
+
+    /// Takes a message of a stored session.
+    pub fn past(&mut self, message: &Message) {
+        match message.role() {
+            Role::User => {
+                self.end_turn();
+                self.person(&said(message));
+            }
+            Role::Assistant => {
+                for content in message.content() {
+                    match content {
+                        Content::Text(text) => self.text(&text.text),
+                        Content::Thinking(thinking) => self.thinking(&thinking.text),
+                        Content::ToolCall(call) => {
+                            self.close_open();
+                            self.add_call(Call::new(call));
+                        }
+                        Content::Image(_)
+                        | Content::RedactedThinking(_)
+                        | Content::ToolResult(_) => {}
+                    }
+                }
+                self.close_open();
+            }
+            Role::Tool => {
+                for result in message.tool_results() {
+                    self.tool_ended(result, None, None);
+                }
+            }
+        }
+    }
+
+    /// What the person said. Images in it are named by [`said`].
+    pub fn person(&mut self, text: &str) {
+        self.kept.push(&format!("## You\n\n{text}"));
+        self.blocks.push_back(Block::Person(text.to_owned()));
+    }
+
+    /// Something that people should know.
+    pub fn notice(&mut self, level: NoticeLevel, text: &str) {
+        let (mark, ink) = match level {
+            NoticeLevel::Info => ("note: ", Ink::Dim),
+            NoticeLevel::Warning => ("warning: ", Ink::Warning),
+        };
+        self.words(format!("{mark}{text}"), Style::of(ink));
+    }
+
+    /// Lines made elsewhere, such as the answer of a command; wrapped when they are handed over.
+    pub fn lines(&mut self, lines: Vec<Line>) {
+        self.blocks.push_back(Block::Lines(lines));
+    }
+
+    /// The time, for how long calls have been running.
+    pub fn tick(&mut self, now: Instant) {
+        self.now = Some(now);
+    }
+
+    /// A call is running, so that a line changes with every second.
+    #[must_use]
+    pub fn is_running(&self) -> bool {
+        !self.options.accessible
+            && self.blocks.iter().any(|block| match block {
+                Block::Call(call) => call.is_running(),
+                _ => false,
+            })
+    }
+
+    /// Shows the newest folded thing whole; again, the one before. Says whether there was one.
+    pub fn unfold(&mut self) -> bool {
+        let Some(folded) = self.shelf.take() else { return false };
+        self.blocks.push_back(Block::Folded(folded));
+        true
+    }
+
+    /// Shows output and thinking whole from now on, or folded again. Says which.
+    pub fn toggle(&mut self) -> bool {
+        self.options.unfolded = !self.options.unfolded;
+        self.options.unfolded
+    }
+
+    /// Hands over, in order and once, the lines that will not change any more.
+    pub fn take_finished(&mut self, width: usize) -> Vec<Line> {
+        let mut lines = Vec::new();
+        while let Some(block) = self.blocks.front_mut() {
+            let (drawn, is_over) = block.finished(width, self.options);
+            let goes_on = matches!(block, Block::Answer { started: true, .. });
+            if let Block::Answer { started, .. } = block {
+                *started |= !drawn.is_empty();
+            }
+            let sort = block.sort();
+            append(drawn, sort, goes_on, &mut self.last, &mut lines);
+            if !is_over {
+                break;
+            }
+            if let Some(Block::Thinking(thinking)) = self.blocks.pop_front()
+                && !self.options.unfolded
+                && let Some(folded) = thinking.into_folded()
+            {
+                self.shelf.put(folded);
+            }
+        }
+        lines
+    }
+
+    /// The last `max_rows` lines of what may still change. Nothing where nothing is redrawn.
+    pub fn live(&mut self, width: usize, max_rows: usize) -> Vec<Line> {
+        if self.options.accessible {
+            return Vec::new();
+        }
+        let mut lines = Vec::new();
+        let mut last = self.last;
+        for block in &self.blocks {
+            let goes_on = matches!(block, Block::Answer { started: true, .. });
+            let drawn = block.draw(width, self.now, self.options);
+            append(drawn, block.sort(), goes_on, &mut last, &mut lines);
+        }
+        if let Some(expected) = &self.expected {
+            let drawn = expected.wrap(width, &Line::default());
+            append(drawn, Sort::Call, false, &mut last, &mut lines);
+        }
+        lines.split_off(lines.len().saturating_sub(max_rows))
+    }
+
+    /// The model's last answer, as Markdown.
+    #[must_use]
+    pub fn last_answer(&self) -> Option<&str> {
+        let texts = [&self.arriving, &self.answer];
+        texts.into_iter().map(|text| text.trim()).find(|text| !text.is_empty())
+    }
+
+    /// The conversation as Markdown, as far back as it is kept.
+    #[must_use]
+    pub fn plain(&self) -> String {
+        self.kept.text(self.arriving.trim())
+    }
+
+    fn text(&mut self, text: &str) {
+        self.expected = None;
+        self.end_thinking();
+        if !self.answer_is_open {
+            self.answer_is_open = true;
+            let stream = markdown::Stream::default();
+            self.blocks.push_back(Block::Answer { stream, ended: false, started: false });
+        }
+        self.arriving.push_str(text);
+        if self.arriving.len() > MAX_ANSWER_BYTES * 2 {
+            let start = self.arriving.len() - MAX_ANSWER_BYTES;
+            self.arriving.drain(..self.arriving.ceil_char_boundary(start));
+        }
+        let open = self.blocks.iter_mut().rev().find_map(|block| match block {
+            Block::Answer { stream, ended: false, .. } => Some(stream),
+            _ => None,
+        });
+        if let Some(stream) = open {
+            stream.push(text);
+        }
+    }
+
+    fn thinking(&mut self, text: &str) {
+        self.expected = None;
+        self.end_answer();
+        if !std::mem::replace(&mut self.thinking_is_open, true) {
+            self.blocks.push_back(Block::Thinking(Thinking::default()));
+        }
+        let open = self.blocks.iter_mut().rev().find_map(|block| match block {
+            Block::Thinking(thinking) => Some(thinking),
+            _ => None,
+        });
+        if let Some(thinking) = open {
+            thinking.push(text);
+        }
+    }
+
+    fn appended(&mut self, message: &Message) {
+        if message.role() != Role::Assistant {
+            return;
+        }
+        self.close_open();
+        for call in message.tool_calls() {
+            self.add_call(Call::new(call));
+        }
+    }
+
+    fn tool_started(&mut self, call: &ToolCall) {
+        self.close_open();
+        self.add_call(Call::new(call));
+        let now = self.now;
+        let Some(call) = self.open_call(&call.id) else { return };
+        call.start(now);
+        let title = call.title();
+        if self.options.accessible {
+            self.blocks.push_back(Block::Began(title));
+        }
+    }
+
+    fn tool_ended(&mut self, result: &ToolResult, diff: Option<&str>, duration_ms: Option<u64>) {
+        let ended = Ended::new(result, diff, duration_ms);
+        let unfolded = self.options.unfolded;
+        if self.open_call(&result.call_id).is_none() {
+            self.add_call(Call::unknown(&result.call_id, &result.name));
+        }
+        let Some(call) = self.open_call(&result.call_id) else { return };
+        call.end(ended);
+        let title = call.title();
+        let folded = call.folded();
+        self.open_calls = self.open_calls.saturating_sub(1);
+        if let Some(at) = self.unseen.iter().position(|call| call.id == result.call_id) {
+            let call = self.unseen.remove(at);
+            self.blocks.push_back(Block::Call(call));
+        }
+        self.kept.push(&format!("- {title}{}", if result.is_error { " (failed)" } else { "" }));
+        if let Some(folded) = folded
+            && !unfolded
+        {
+            self.shelf.put(folded);
+        }
+    }
+
+    /// Makes sure that there is such a call.
+    fn add_call(&mut self, call: Call) {
+        self.expected = None;
+        if self.open_call(&call.id).is_some() {
+            return;
+        }
+        self.open_calls += 1;
+        if self.options.accessible {
+            self.unseen.push(call);
+        } else {
+            self.blocks.push_back(Block::Call(call));
+        }
+    }
+
+    /// The call of this id that is not over. Ids may come again in later rounds.
+    fn open_call(&mut self, id: &CallId) -> Option<&mut Call> {
+        if self.open_calls == 0 {
+            return None;
+        }
+        let in_blocks = self.blocks.iter_mut().rev().filter_map(|block| match block {
+            Block::Call(call) => Some(call),
+            _ => None,
+        });
+        self.unseen.iter_mut().chain(in_blocks).find(|call| call.id == *id && !call.is_over())
+    }
+
+    fn words(&mut self, text: String, style: Style) {
+        self.kept.push(&format!("> {text}"));
+        self.blocks.push_back(Block::Words(text, style));
+    }
+
+    /// Something is about to happen, which is shown until it does.
+    fn expect(&mut self, text: String) {
+        if !self.options.accessible {
+            self.expected = Some(Line::new(text, Style::of(Ink::Dim)));
+        }
+    }
+
+    fn close_open(&mut self) {
+        self.end_answer();
+        self.end_thinking();
+    }
+
+    fn end_answer(&mut self) {
+        if !std::mem::take(&mut self.answer_is_open) {
+            return;
+        }
+        let open = self.blocks.iter_mut().rev().find_map(|block| match block {
+            Block::Answer { stream, ended, .. } => Some((stream, ended)),
+            _ => None,
+        });
+        if let Some((stream, ended)) = open {
+            stream.finish();
+            *ended = true;
+        }
+        let text = std::mem::take(&mut self.arriving);
+        if !text.trim().is_empty() {
+            self.kept.push(text.trim());
+            self.answer = text;
+        }
+    }
+
+    fn end_thinking(&mut self) {
+        if !std::mem::take(&mut self.thinking_is_open) {
+            return;
+        }
+        let open = self.blocks.iter_mut().rev().find_map(|block| match block {
+            Block::Thinking(thinking) => Some(thinking),
+            _ => None,
+        });
+        if let Some(thinking) = open {
+            thinking.end();
+        }
+    }
+
+    /// Nothing goes on after the end of a turn.
+    fn end_turn(&mut self) {
+        self.expected = None;
+        self.close_open();
+        self.unseen.clear();
+        if std::mem::take(&mut self.open_calls) == 0 {
+            return;
+        }
+        for block in &mut self.blocks {
+            if let Block::Call(call) = block
+                && !call.is_over()
+            {
+                call.end(Ended::interrupted());
+            }
+        }
+    }
+}
+
+/// What a person said in a message, with names in place of images.
+#[must_use]
+pub fn said(message: &Message) -> String {
+    let part = |content: &Content| match content {
+        Content::Text(text) => Some(text.text.clone()),
+        Content::Image(image) => Some(image::name(image)),
+        Content::Thinking(_)
+        | Content::RedactedThinking(_)
+        | Content::ToolCall(_)
+        | Content::ToolResult(_) => None,
+    };
+    message.content().iter().filter_map(part).collect::<Vec<_>>().join("\n")
+}
+
+/// Adds the lines of a block, behind an empty line where one belongs.
+fn append(
+    drawn: Vec<Line>,
+    sort: Sort,
+    goes_on: bool,
+    last: &mut Option<Sort>,
+    lines: &mut Vec<Line>,
+) {
+    if drawn.is_empty() {
+        return;
+    }
+    let belongs_together = |last: Sort| last == sort && matches!(sort, Sort::Call | Sort::Words);
+    if !goes_on && last.is_some_and(|last| !belongs_together(last)) {
+        lines.push(Line::default());
+    }
+    *last = Some(sort);
+    lines.extend(drawn);
+}

@@ -1,0 +1,108 @@
+//! The parts of a conversation, each as lines.
+
+use std::time::Instant;
+
+use super::{Options, call::Call, folded::Folded, layout, thinking::Thinking};
+use crate::{
+    clean, markdown,
+    text::{Ink, Line, Paper, Style},
+};
+
+/// Lines of what a person said that are shown.
+const MAX_PERSON_LINES: usize = 200;
+/// Before the first line of what a person said.
+const PERSON_MARK: &str = "› ";
+/// Before the others.
+const PERSON_INDENT: &str = "  ";
+
+/// A part of the conversation.
+#[derive(Debug)]
+pub(super) enum Block {
+    Person(String),
+    Answer {
+        stream: markdown::Stream,
+        ended: bool,
+        started: bool,
+    },
+    Thinking(Thinking),
+    Call(Call),
+    /// A call has started, where calls are not shown while they run.
+    Began(String),
+    /// A line in the style of what it says.
+    Words(String, Style),
+    Folded(Folded),
+    Lines(Vec<Line>),
+}
+
+/// What decides whether an empty line stands between two blocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Sort {
+    Person,
+    Answer,
+    Thinking,
+    Call,
+    Words,
+    Lines,
+}
+
+impl Block {
+    pub(super) fn sort(&self) -> Sort {
+        match self {
+            Self::Person(_) => Sort::Person,
+            Self::Answer { .. } => Sort::Answer,
+            Self::Thinking(_) => Sort::Thinking,
+            Self::Call(_) | Self::Began(_) => Sort::Call,
+            Self::Words(..) => Sort::Words,
+            Self::Folded(_) | Self::Lines(_) => Sort::Lines,
+        }
+    }
+
+    /// The lines that cannot change any more, and whether the block is over.
+    pub(super) fn finished(&mut self, width: usize, options: Options) -> (Vec<Line>, bool) {
+        match self {
+            Self::Answer { stream, ended, .. } => (stream.take(width), *ended),
+            Self::Thinking(thinking) if !thinking.is_over() => (Vec::new(), false),
+            Self::Call(call) if !call.is_over() => (Vec::new(), false),
+            Self::Thinking(_)
+            | Self::Call(_)
+            | Self::Began(_)
+            | Self::Person(_)
+            | Self::Words(..)
+            | Self::Folded(_)
+            | Self::Lines(_) => (self.draw(width, None, options), true),
+        }
+    }
+
+    /// The lines as they are now; of an answer those that were not handed over.
+    pub(super) fn draw(&self, width: usize, now: Option<Instant>, options: Options) -> Vec<Line> {
+        match self {
+            Self::Answer { stream, .. } => stream.rest(width),
+            Self::Thinking(thinking) => thinking.draw(width, options),
+            Self::Call(call) => call.draw(width, now, options),
+            Self::Began(title) => {
+                layout::hanging("", &format!("running: {title}"), Style::of(Ink::Dim), width)
+            }
+            Self::Person(text) => person(text, width),
+            Self::Words(text, style) => layout::hanging("", text, *style, width),
+            Self::Folded(folded) => folded.draw(width),
+            Self::Lines(lines) => {
+                lines.iter().flat_map(|line| line.wrap(width, &Line::default())).collect()
+            }
+        }
+    }
+}
+
+fn person(text: &str, width: usize) -> Vec<Line> {
+    let style = Style::of(Ink::Person).on(Paper::Person);
+    let total = text.lines().count();
+    let mut lines = Vec::new();
+    for line in text.lines().take(MAX_PERSON_LINES) {
+        let mark = if lines.is_empty() { PERSON_MARK } else { PERSON_INDENT };
+        let line = clean::tabs(line);
+        lines.extend(layout::hanging(mark, &line, style, width));
+    }
+    if total > MAX_PERSON_LINES {
+        lines.push(layout::more(total - MAX_PERSON_LINES, width));
+    }
+    lines
+}

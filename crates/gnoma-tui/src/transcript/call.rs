@@ -1,0 +1,381 @@
+//! A tool's call in one line: how it stands, what it does, how long and how much; below it the end of
+//! its output while it runs, and what it changed or why it failed afterwards.
+
+use std::time::Instant;
+
+use gnoma_core::{CallId, ToolCall, ToolResult};
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::{
+    Options,
+    folded::{Body, Folded},
+    image,
+    layout::{self, cut, duration, size},
+};
+use crate::{
+    clean, diff,
+    text::{Ink, Line, Span, Style, width},
+};
+
+/// Lines of the output of a running call that are shown.
+const LIVE_LINES: usize = 3;
+/// Lines that say why a call failed: from the beginning and from the end.
+const MAX_FAILURE_LINES: usize = 5;
+/// Lines of a diff that are shown.
+const MAX_DIFF_LINES: usize = 40;
+/// Bytes of output that are kept for unfolding; of more the beginning.
+const MAX_OUTPUT_BYTES: usize = 262_144;
+/// Bytes of the end of running output.
+const MAX_TAIL_BYTES: usize = 4_096;
+/// Longest argument that is shown, in characters.
+const MAX_ARGUMENT_CHARS: usize = 200;
+/// Arguments of unknown tools longer than this are not looked at.
+const MAX_UNKNOWN_BYTES: usize = 4_096;
+/// Shorter times are not worth a word.
+const MIN_SHOWN_MS: u64 = 100;
+/// Smaller outputs are not either.
+const MIN_SHOWN_BYTES: usize = 1_024;
+/// Columns that are kept for the argument before time and size are left out.
+const MIN_ARGUMENT_COLUMNS: usize = 8;
+const INDENT: &str = "  ";
+const BAR: &str = "│ ";
+
+#[derive(Debug)]
+pub(super) struct Call {
+    pub(super) id: CallId,
+    name: String,
+    argument: String,
+    state: State,
+    tail: Tail,
+}
+
+#[derive(Debug)]
+enum State {
+    Queued,
+    Asked,
+    Running { since: Option<Instant> },
+    Refused { reason: String },
+    Ended(Ended),
+}
+
+/// How a call ended.
+#[derive(Debug)]
+pub(super) struct Ended {
+    failed: bool,
+    refused: bool,
+    text: String,
+    bytes: usize,
+    images: Vec<String>,
+    diff: Option<String>,
+    duration_ms: Option<u64>,
+}
+
+impl Ended {
+    pub(super) fn new(result: &ToolResult, diff: Option<&str>, duration_ms: Option<u64>) -> Self {
+        let mut text = result.joined_text();
+        let bytes = text.len();
+        text.truncate(text.floor_char_boundary(MAX_OUTPUT_BYTES));
+        Self {
+            failed: result.is_error,
+            refused: false,
+            text,
+            bytes,
+            images: result.images().map(image::name).collect(),
+            diff: diff.map(str::to_owned),
+            duration_ms,
+        }
+    }
+
+    /// Nothing was heard of it.
+    pub(super) fn interrupted() -> Self {
+        Self {
+            failed: true,
+            refused: false,
+            text: "interrupted".to_owned(),
+            bytes: 0,
+            images: Vec::new(),
+            diff: None,
+            duration_ms: None,
+        }
+    }
+}
+
+impl Call {
+    pub(super) fn new(call: &ToolCall) -> Self {
+        Self {
+            id: call.id.clone(),
+            name: call.name.clone(),
+            argument: argument(call),
+            state: State::Queued,
+            tail: Tail::default(),
+        }
+    }
+
+    /// A call of which only the result is known.
+    pub(super) fn unknown(id: &CallId, name: &str) -> Self {
+        Self {
+            id: id.clone(),
+            name: name.to_owned(),
+            argument: String::new(),
+            state: State::Queued,
+            tail: Tail::default(),
+        }
+    }
+
+    pub(super) fn ask(&mut self) {
+        self.state = State::Asked;
+    }
+
+    pub(super) fn decide(&mut self, allowed: bool, reason: &str) {
+        self.state =
+            if allowed { State::Queued } else { State::Refused { reason: reason.to_owned() } };
+    }
+
+    pub(super) fn start(&mut self, now: Option<Instant>) {
+        self.state = State::Running { since: now };
+    }
+
+    pub(super) fn progress(&mut self, text: &str) {
+        self.tail.push(text);
+    }
+
+    pub(super) fn end(&mut self, mut ended: Ended) {
+        if let State::Refused { reason } = &mut self.state {
+            ended.refused = true;
+            ended.text = std::mem::take(reason);
+        }
+        self.tail = Tail::default();
+        self.state = State::Ended(ended);
+    }
+
+    pub(super) fn is_over(&self) -> bool {
+        matches!(self.state, State::Ended(_))
+    }
+
+    pub(super) fn is_running(&self) -> bool {
+        matches!(self.state, State::Running { .. })
+    }
+
+    /// Name and argument.
+    pub(super) fn title(&self) -> String {
+        format!("{} {}", self.name, self.argument).trim_end().to_owned()
+    }
+
+    /// What is not shown of it.
+    pub(super) fn folded(&self) -> Option<Folded> {
+        let State::Ended(ended) = &self.state else { return None };
+        let body = match &ended.diff {
+            Some(diff) => Body::Diff(diff.clone()),
+            None => Body::Text(ended.text.clone()),
+        };
+        let is_worth_it = ended.diff.is_some() || !ended.text.trim().is_empty();
+        is_worth_it.then(|| Folded { title: self.title(), body })
+    }
+
+    pub(super) fn draw(&self, width: usize, now: Option<Instant>, options: Options) -> Vec<Line> {
+        let mut lines = vec![self.head(width, now, options)];
+        match &self.state {
+            State::Running { .. } => {
+                for line in self.tail.last_lines(LIVE_LINES) {
+                    let line = cut(&format!("{INDENT}{BAR}{line}"), width);
+                    lines.push(Line::new(line, Style::of(Ink::Dim)));
+                }
+            }
+            State::Ended(ended) => lines.extend(ended.body(width, options)),
+            State::Queued | State::Asked | State::Refused { .. } => {}
+        }
+        lines
+    }
+
+    fn head(&self, columns: usize, now: Option<Instant>, options: Options) -> Line {
+        let (mark, word, ink) = self.mark();
+        let mark = if options.accessible { format!("{word} ") } else { format!("{mark} ") };
+        let mut tail = String::new();
+        for fact in self.facts(now) {
+            tail.push_str(&format!(" · {fact}"));
+        }
+        let name = cut(&self.name, columns.saturating_sub(width(&mark)).max(1));
+        let used = width(&mark) + width(&name) + 1;
+        let least = used + MIN_ARGUMENT_COLUMNS.min(width(&self.argument));
+        if least + width(&tail) > columns {
+            tail.clear();
+        }
+        let room = columns.saturating_sub(used + width(&tail));
+        let mut spans =
+            vec![Span::new(mark, Style::of(ink)), Span::new(name, Style::default().bold())];
+        if room > 1 && !self.argument.is_empty() {
+            let argument = format!(" {}", cut(&self.argument, room));
+            spans.push(Span::new(argument, Style::default()));
+        }
+        if !tail.is_empty() {
+            spans.push(Span::new(tail, Style::of(Ink::Dim)));
+        }
+        let line = Line { spans };
+        // Only where not even the mark has room.
+        line.wrap(columns, &Line::default()).into_iter().next().unwrap_or_default()
+    }
+
+    fn mark(&self) -> (&'static str, &'static str, Ink) {
+        match &self.state {
+            State::Queued => ("·", "waiting:", Ink::Dim),
+            State::Asked => ("?", "asks:", Ink::Warning),
+            State::Running { .. } => ("●", "running:", Ink::Accent),
+            State::Refused { .. } | State::Ended(Ended { refused: true, .. }) => {
+                ("✗", "refused:", Ink::Warning)
+            }
+            State::Ended(Ended { failed: true, .. }) => ("✗", "failed:", Ink::Bad),
+            State::Ended(_) => ("✓", "done:", Ink::Good),
+        }
+    }
+
+    /// Time, size and what changed.
+    fn facts(&self, now: Option<Instant>) -> Vec<String> {
+        let mut facts = Vec::new();
+        match &self.state {
+            State::Running { since } => {
+                let elapsed =
+                    now.zip(*since).map(|(now, since)| now.saturating_duration_since(since));
+                let seconds = elapsed.map_or(0, |elapsed| elapsed.as_secs());
+                if seconds > 0 {
+                    facts.push(duration(seconds * 1_000).replace(".0 s", " s"));
+                }
+            }
+            State::Ended(ended) if !ended.refused => {
+                let ms = ended.duration_ms.filter(|ms| *ms >= MIN_SHOWN_MS);
+                facts.extend(ms.map(duration));
+                match &ended.diff {
+                    Some(diff) => {
+                        let (added, removed) = diff::counts(diff);
+                        facts.push(format!("+{added} −{removed}"));
+                    }
+                    None if ended.bytes >= MIN_SHOWN_BYTES => facts.push(size(ended.bytes)),
+                    None => {}
+                }
+            }
+            State::Ended(_) | State::Queued | State::Asked | State::Refused { .. } => {}
+        }
+        facts
+    }
+}
+
+impl Ended {
+    fn body(&self, width: usize, options: Options) -> Vec<Line> {
+        let dim = Style::of(Ink::Dim);
+        let mut lines: Vec<_> =
+            self.images.iter().flat_map(|name| layout::hanging(INDENT, name, dim, width)).collect();
+        if let Some(diff) = &self.diff {
+            let max = if options.unfolded { super::folded::MAX_LINES } else { MAX_DIFF_LINES };
+            lines.extend(indented(
+                diff::lines(diff, width.saturating_sub(INDENT.len()), max),
+                width,
+            ));
+        } else if options.unfolded {
+            lines.extend(Body::Text(self.text.clone()).draw(width));
+        }
+        if self.failed && !options.unfolded {
+            lines.extend(self.failure(width));
+        }
+        lines
+    }
+
+    /// Why it failed: the first lines and the last ones.
+    fn failure(&self, width: usize) -> Vec<Line> {
+        let text = clean::output(&self.text);
+        let said: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
+        let row = |line: &&str| {
+            let line = cut(&format!("{INDENT}{}", clean::tabs(line)), width);
+            Line::new(line, Style::of(Ink::Dim))
+        };
+        let left_out = said.len().saturating_sub(MAX_FAILURE_LINES);
+        if left_out == 0 {
+            return said.iter().map(row).collect();
+        }
+        let head = MAX_FAILURE_LINES / 2;
+        let mut lines: Vec<_> = said.iter().take(head).map(row).collect();
+        lines.push(layout::more(left_out, width));
+        lines.extend(said.iter().skip(head + left_out).map(row));
+        lines
+    }
+}
+
+fn indented(lines: Vec<Line>, width: usize) -> Vec<Line> {
+    let indent = |mut line: Line| {
+        if line.width() + INDENT.len() <= width {
+            line.spans.insert(0, Span::new(INDENT, Style::default()));
+        }
+        line
+    };
+    lines.into_iter().map(indent).collect()
+}
+
+/// The arguments that say most, by their usual names.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Telling {
+    command: Option<Value>,
+    pattern: Option<Value>,
+    query: Option<Value>,
+    url: Option<Value>,
+    path: Option<Value>,
+    file_path: Option<Value>,
+    id: Option<Value>,
+}
+
+/// The part of a call's arguments that says most, in one line.
+fn argument(call: &ToolCall) -> String {
+    let Ok(known) = call.arguments.read::<Telling>() else { return String::new() };
+    let Telling { command, pattern, query, url, path, file_path, id } = known;
+    let known = [command, pattern, query, url, path, file_path, id].into_iter().flatten();
+    let mut words: Vec<String> = known.filter_map(as_text).take(2).collect();
+    if words.is_empty() && call.arguments.get().len() <= MAX_UNKNOWN_BYTES {
+        words.extend(call.arguments.read::<Value>().ok().and_then(first_text));
+    }
+    let text = clean::output(words.join(" ").trim());
+    let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+    let first = lines.next().unwrap_or_default();
+    let more = if lines.next().is_some() { " …" } else { "" };
+    format!("{}{more}", cut(&clean::tabs(first), MAX_ARGUMENT_CHARS))
+}
+
+fn as_text(value: Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text),
+        Value::Array(_) | Value::Object(_) => Some(value.to_string()),
+        Value::Null | Value::Bool(_) | Value::Number(_) => None,
+    }
+}
+
+fn first_text(value: Value) -> Option<String> {
+    let Value::Object(fields) = value else { return None };
+    fields.into_iter().find_map(|(_, value)| match value {
+        Value::String(text) => Some(text),
+        _ => None,
+    })
+}
+
+/// The end of a text that grows.
+#[derive(Debug, Default)]
+pub(super) struct Tail {
+    text: String,
+}
+
+impl Tail {
+    pub(super) fn push(&mut self, text: &str) {
+        let start = text.len().saturating_sub(MAX_TAIL_BYTES);
+        self.text.push_str(&text[text.ceil_char_boundary(start)..]);
+        if self.text.len() > MAX_TAIL_BYTES * 2 {
+            let start = self.text.len() - MAX_TAIL_BYTES;
+            self.text.drain(..self.text.ceil_char_boundary(start));
+        }
+    }
+
+    /// The last lines that are not empty, as they would be shown.
+    pub(super) fn last_lines(&self, count: usize) -> Vec<String> {
+        let text = clean::output(&self.text);
+        let said = text.lines().rev().filter(|line| !line.trim().is_empty());
+        let mut lines: Vec<_> = said.take(count).map(clean::tabs).collect();
+        lines.reverse();
+        lines
+    }
+}

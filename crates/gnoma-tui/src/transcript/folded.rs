@@ -1,0 +1,110 @@
+//! What was shown folded and may be asked for: output of tools, long diffs, thinking.
+
+use std::collections::VecDeque;
+
+use super::layout;
+use crate::{
+    clean, diff,
+    text::{Ink, Line, Style},
+};
+
+/// Things that can be unfolded; older ones are forgotten.
+const MAX_THINGS: usize = 32;
+/// Bytes of all of them.
+const MAX_BYTES: usize = 1_048_576;
+/// Lines that are shown of one.
+pub(super) const MAX_LINES: usize = 2_000;
+const INDENT: &str = "  ";
+
+/// A folded thing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Folded {
+    pub(super) title: String,
+    pub(super) body: Body,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Body {
+    Text(String),
+    Diff(String),
+}
+
+impl Folded {
+    pub(super) fn draw(&self, width: usize) -> Vec<Line> {
+        let title = layout::cut(&format!("▾ {}", self.title), width);
+        let mut lines = vec![Line::new(title, Style::of(Ink::Dim).bold())];
+        lines.extend(self.body.draw(width));
+        lines
+    }
+}
+
+impl Body {
+    pub(super) fn draw(&self, width: usize) -> Vec<Line> {
+        match self {
+            Self::Text(text) => output(text, width),
+            Self::Diff(text) => diff::lines(text, width, MAX_LINES),
+        }
+    }
+
+    fn len(&self) -> usize {
+        match self {
+            Self::Text(text) | Self::Diff(text) => text.len(),
+        }
+    }
+}
+
+/// Output of a program, indented.
+fn output(text: &str, width: usize) -> Vec<Line> {
+    let text = clean::output(text);
+    let total = text.lines().count();
+    let mut lines = Vec::new();
+    for line in text.lines().take(MAX_LINES) {
+        lines.extend(layout::hanging(INDENT, &clean::tabs(line), Style::default(), width));
+    }
+    if total > MAX_LINES {
+        lines.push(layout::more(total - MAX_LINES, width));
+    }
+    lines
+}
+
+/// The folded things of a conversation, the newest last.
+#[derive(Debug, Default)]
+pub(super) struct Shelf {
+    things: VecDeque<Folded>,
+    bytes: usize,
+}
+
+impl Shelf {
+    pub(super) fn put(&mut self, folded: Folded) {
+        self.bytes += folded.body.len();
+        self.things.push_back(folded);
+        while (self.bytes > MAX_BYTES || self.things.len() > MAX_THINGS)
+            && let Some(oldest) = self.things.pop_front()
+        {
+            self.bytes -= oldest.body.len();
+        }
+    }
+
+    /// The newest.
+    pub(super) fn take(&mut self) -> Option<Folded> {
+        let newest = self.things.pop_back()?;
+        self.bytes -= newest.body.len();
+        Some(newest)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_oldest_things_are_forgotten() {
+        let mut shelf = Shelf::default();
+        for number in 0..100 {
+            let body = Body::Text("x".repeat(100_000));
+            shelf.put(Folded { title: number.to_string(), body });
+            assert!(shelf.bytes <= MAX_BYTES && shelf.things.len() <= MAX_THINGS);
+        }
+        assert_eq!(shelf.take().map(|folded| folded.title).as_deref(), Some("99"));
+    }
+}

@@ -1,0 +1,99 @@
+//! Small layouts that several blocks share, and numbers as people read them.
+
+use unicode_segmentation::UnicodeSegmentation as _;
+
+use crate::text::{Ink, Line, Span, Style, width};
+
+/// Narrower than this, nothing stands before the lines of a block.
+const MIN_MARKED_COLUMNS: usize = 12;
+/// What is longer than this is not worth a digit behind the point.
+const MAX_EXACT_SECONDS: u64 = 10;
+
+/// A line of text behind a mark, as lines of at most `columns`; all of them start below the text.
+pub(super) fn hanging(mark: &'static str, text: &str, style: Style, columns: usize) -> Vec<Line> {
+    let line = Line::new(text.to_owned(), style);
+    let mark = if columns < MIN_MARKED_COLUMNS { "" } else { mark };
+    let lead = width(mark);
+    let mut lines = line.wrap(columns - lead, &Line::default());
+    lines.iter_mut().for_each(Line::trim_end);
+    if lead > 0 {
+        for (at, line) in lines.iter_mut().enumerate() {
+            let lead = if at == 0 { mark.into() } else { " ".repeat(lead).into() };
+            line.spans.insert(0, Span { text: lead, style, link: None });
+        }
+    }
+    lines
+}
+
+/// How many lines are left out.
+pub(super) fn more(lines: usize, columns: usize) -> Line {
+    let noun = if lines == 1 { "line" } else { "lines" };
+    let text = cut(&format!("  … {lines} more {noun}"), columns);
+    Line::new(text, Style::of(Ink::Dim))
+}
+
+/// A text of at most so many columns; a sign at its end says that it goes on.
+pub(super) fn cut(text: &str, columns: usize) -> String {
+    if width(text) <= columns {
+        return text.to_owned();
+    }
+    let mut kept = String::new();
+    let mut used = 1;
+    for grapheme in text.graphemes(true) {
+        used += width(grapheme);
+        if used > columns {
+            break;
+        }
+        kept.push_str(grapheme);
+    }
+    kept.push('…');
+    kept
+}
+
+/// A time, such as `3.2 s` or `2 min 5 s`.
+pub(super) fn duration(ms: u64) -> String {
+    let seconds = ms / 1_000;
+    match seconds {
+        0..MAX_EXACT_SECONDS => format!("{seconds}.{} s", ms % 1_000 / 100),
+        MAX_EXACT_SECONDS..60 => format!("{seconds} s"),
+        60..3_600 => format!("{} min {} s", seconds / 60, seconds % 60),
+        _ => format!("{} h {} min", seconds / 3_600, seconds % 3_600 / 60),
+    }
+}
+
+/// A size, such as `14 KB`.
+pub(super) fn size(bytes: usize) -> String {
+    match bytes {
+        0..1_024 => format!("{bytes} B"),
+        1_024..1_048_576 => format!("{} KB", bytes / 1_024),
+        _ => format!("{}.{} MB", bytes / 1_048_576, bytes % 1_048_576 * 10 / 1_048_576),
+    }
+}
+
+/// A number, such as `12.3k`.
+pub(super) fn count(number: u64) -> String {
+    match number {
+        0..1_000 => number.to_string(),
+        1_000..1_000_000 => format!("{}.{}k", number / 1_000, number % 1_000 / 100),
+        _ => format!("{}.{}M", number / 1_000_000, number % 1_000_000 / 100_000),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_short() {
+        assert_eq!([duration(3_240), duration(65_000)], ["3.2 s", "1 min 5 s"]);
+        assert_eq!([size(812), size(14_500), size(1_500_000)], ["812 B", "14 KB", "1.4 MB"]);
+        assert_eq!([count(999), count(12_345), count(1_200_000)], ["999", "12.3k", "1.2M"]);
+    }
+
+    #[test]
+    fn a_text_is_cut_between_letters() {
+        assert_eq!(cut("漢字漢字", 6), "漢字…");
+        assert_eq!(cut("short", 5), "short");
+        assert_eq!(cut("e\u{301}e\u{301}e\u{301}", 2), "e\u{301}…");
+    }
+}

@@ -1,0 +1,60 @@
+//! How a turn ended, in words.
+
+use gnoma_core::{StopReason, Usage, session::Outcome};
+
+use super::layout::count;
+use crate::text::{Ink, Style};
+
+/// What there is to say at the end of a turn; nothing after a plain answer.
+pub(super) fn words(outcome: &Outcome, rounds: u32, usage: &Usage) -> Vec<(String, Style)> {
+    let warning = |text: String| vec![(text, Style::of(Ink::Warning))];
+    match outcome {
+        Outcome::Complete { stop } => match cut_off(*stop) {
+            Some(why) => warning(why.to_owned()),
+            None if rounds > 1 => vec![(summary(rounds, usage), Style::of(Ink::Dim))],
+            None => Vec::new(),
+        },
+        Outcome::Cancelled => warning("stopped; what was done until then is kept".to_owned()),
+        Outcome::RoundLimit { rounds } => warning(format!(
+            "stopped at the limit of {rounds} model calls for one turn; say `go on` to continue"
+        )),
+        Outcome::Stuck { what } => warning(format!("stopped, because nothing new came: {what}")),
+        Outcome::Failed { error, kept_partial } => {
+            let mut lines = vec![(format!("error: {error}"), Style::of(Ink::Bad))];
+            if let Some(hint) = &error.hint {
+                lines.push((format!("hint: {hint}"), Style::default()));
+            }
+            if *kept_partial {
+                let kept = "the part of the answer that had arrived is kept";
+                lines.push((kept.to_owned(), Style::of(Ink::Dim)));
+            }
+            lines
+        }
+    }
+}
+
+fn cut_off(stop: StopReason) -> Option<&'static str> {
+    match stop {
+        StopReason::MaxTokens => {
+            Some("the answer was cut off at the model's output limit; say `go on` for the rest")
+        }
+        StopReason::Refusal => Some("the model refused to answer"),
+        StopReason::ContentFilter => Some("the provider's filter stopped the answer"),
+        StopReason::EndTurn
+        | StopReason::ToolUse
+        | StopReason::StopSequence
+        | StopReason::Pause
+        | StopReason::Other => None,
+    }
+}
+
+fn summary(rounds: u32, usage: &Usage) -> String {
+    let mut text = format!("{rounds} model calls · {} tokens in", count(usage.prompt()));
+    if let Some(percent) = (usage.cache_read * 100).checked_div(usage.prompt())
+        && percent > 0
+    {
+        text.push_str(&format!(" ({percent} % cached)"));
+    }
+    text.push_str(&format!(" · {} out", count(usage.output)));
+    text
+}

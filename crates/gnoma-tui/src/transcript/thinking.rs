@@ -1,0 +1,116 @@
+//! What the model shows of its reasoning: dimmed, its end while it thinks, its first line afterwards.
+
+use super::{
+    Options,
+    call::Tail,
+    folded::{Body, Folded, MAX_LINES},
+    layout,
+};
+use crate::{
+    clean,
+    text::{Ink, Line, Style},
+};
+
+/// Of longer thinking the beginning is kept.
+const MAX_BYTES: usize = 262_144;
+/// Rows that are shown while it goes on.
+const LIVE_ROWS: usize = 3;
+const MARK: &str = "∴ ";
+
+#[derive(Debug, Default)]
+pub(super) struct Thinking {
+    text: String,
+    tail: Tail,
+    /// Lines that are not empty, without the one that is being written.
+    lines: usize,
+    /// The line that is being written has letters.
+    line_has_text: bool,
+    over: bool,
+}
+
+impl Thinking {
+    pub(super) fn push(&mut self, text: &str) {
+        let room = MAX_BYTES.saturating_sub(self.text.len());
+        self.text.push_str(&text[..text.floor_char_boundary(room)]);
+        self.tail.push(text);
+        for (at, line) in text.split('\n').enumerate() {
+            if at > 0 {
+                self.lines += usize::from(std::mem::take(&mut self.line_has_text));
+            }
+            self.line_has_text |= !line.trim().is_empty();
+        }
+    }
+
+    pub(super) fn end(&mut self) {
+        self.over = true;
+    }
+
+    pub(super) fn is_over(&self) -> bool {
+        self.over
+    }
+
+    pub(super) fn draw(&self, width: usize, options: Options) -> Vec<Line> {
+        if self.count() == 0 {
+            return Vec::new();
+        }
+        let mark = if options.accessible { "thinking: " } else { MARK };
+        if !self.over {
+            return self.live(mark, width);
+        }
+        if options.unfolded {
+            return self.whole(mark, width);
+        }
+        let first = self.text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
+        let first = shown(first.trim_start_matches('#').trim());
+        let count = match self.count() - 1 {
+            0 => String::new(),
+            1 => " (1 more line)".to_owned(),
+            more => format!(" ({more} more lines)"),
+        };
+        let room = width.saturating_sub(crate::text::width(mark) + count.len());
+        layout::hanging(mark, &format!("{}{count}", layout::cut(&first, room)), style(), width)
+    }
+
+    /// All of it, when it was folded and there is more than what was shown.
+    pub(super) fn into_folded(self) -> Option<Folded> {
+        (self.count() > 1)
+            .then(|| Folded { title: "thinking".to_owned(), body: Body::Text(self.text) })
+    }
+
+    fn count(&self) -> usize {
+        self.lines + usize::from(self.line_has_text)
+    }
+
+    fn live(&self, mark: &'static str, width: usize) -> Vec<Line> {
+        let mut lines = Vec::new();
+        for line in self.tail.last_lines(LIVE_ROWS) {
+            lines.extend(layout::hanging("  ", &shown(&line), style(), width));
+        }
+        let mut lines = lines.split_off(lines.len().saturating_sub(LIVE_ROWS));
+        if let Some(span) = lines.first_mut().and_then(|line| line.spans.first_mut())
+            && span.text == "  "
+        {
+            span.text = mark.into();
+        }
+        lines
+    }
+
+    fn whole(&self, mark: &'static str, width: usize) -> Vec<Line> {
+        let text = self.text.trim();
+        let mut lines = Vec::new();
+        for line in text.lines().take(MAX_LINES) {
+            let mark = if lines.is_empty() { mark } else { "  " };
+            lines.extend(layout::hanging(mark, &shown(line), style(), width));
+        }
+        lines
+    }
+}
+
+fn style() -> Style {
+    Style { italic: true, ..Style::of(Ink::Dim) }
+}
+
+/// A line of thinking; models set headings in it in bold.
+fn shown(line: &str) -> String {
+    clean::tabs(line).replace("**", "")
+}

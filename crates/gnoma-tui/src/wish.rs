@@ -1,0 +1,112 @@
+//! What the face wants done in the world. It is performed by the loop; nothing here acts.
+
+use std::path::PathBuf;
+
+use gnoma_core::Command;
+
+use crate::{composer::Draft, run::Deed};
+
+/// Something to be done.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Wish {
+    /// Tell the session.
+    Tell(Command),
+    /// Put text on the clipboard.
+    Copy(String),
+    /// Give the terminal back to the shell until somebody continues the program.
+    Suspend,
+    /// Leave the loop. [`State::take_again`](crate::app::State::take_again) says what comes next.
+    Quit,
+    /// Let the text be written on in the editor of choice.
+    OpenEditor(String),
+    /// Run a line in a shell and report its output.
+    RunShell(String),
+    /// Let a program, or with `None` the person's shell, have the terminal until it ends.
+    HandOver(Option<String>),
+    /// Give the image on the clipboard, else its text as if it were pasted.
+    PasteClipboard,
+    /// Give the image in this file, if there is one; it takes the place of the text that names it.
+    ReadImage {
+        /// The path; it may begin with `~/`.
+        path: PathBuf,
+        /// What names it in the editor.
+        text: String,
+    },
+    /// Call for attention.
+    Notify(String),
+    /// Name the window.
+    Title(String),
+    /// Keep what is written and not sent, so that not even a crash loses it: first what is in the
+    /// editor.
+    Save(Vec<Draft>),
+    /// Add this line to the file of the history.
+    Remember(String),
+    /// Paint with another theme.
+    Theme(String),
+    /// List the files for `@path`.
+    List,
+    /// Move the transcript by this many lines, upwards when positive. Only where the terminal does
+    /// not scroll itself.
+    Scroll(isize),
+}
+
+impl Wish {
+    /// What the loop can do by itself; whatever needs files, programs or settings comes back.
+    ///
+    /// # Errors
+    /// The wish, for somebody else.
+    pub fn into_deed(self) -> Result<Deed, Self> {
+        Ok(match self {
+            Self::Tell(command) => Deed::Tell(command),
+            Self::Copy(text) => Deed::Copy(text),
+            Self::Suspend => Deed::Suspend,
+            Self::Quit => Deed::Quit,
+            Self::Notify(text) => Deed::Notify(text),
+            Self::Title(text) => Deed::Title(text),
+            Self::Theme(name) => Deed::Theme(name),
+            Self::Scroll(rows_up) => Deed::Scroll(rows_up),
+            Self::OpenEditor(_)
+            | Self::RunShell(_)
+            | Self::HandOver(_)
+            | Self::PasteClipboard
+            | Self::ReadImage { .. }
+            | Self::Save(_)
+            | Self::Remember(_)
+            | Self::List => return Err(self),
+        })
+    }
+}
+
+/// What the next session is made of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Again {
+    /// A new conversation.
+    New,
+    /// A stored one; without an id the newest.
+    Resume(Option<String>),
+    /// A copy of this one.
+    Fork,
+    /// This one with its past told in short.
+    Compact,
+    /// This one with another model.
+    Model(String),
+    /// This one with another provider.
+    Provider(String),
+    /// This one with the settings of another profile.
+    Profile(String),
+    /// Whether anything is stored.
+    Incognito(bool),
+    /// This one as it was some turns ago.
+    Rewind {
+        /// How many turns are taken back.
+        turns: usize,
+        /// Files are taken back.
+        files: bool,
+        /// The conversation is taken back.
+        conversation: bool,
+    },
+    /// This one as it was before the last rewind.
+    Redo,
+    /// The demonstration, which needs no provider.
+    Demo,
+}

@@ -1,0 +1,193 @@
+//! Questions for permission, and modes.
+
+use super::*;
+
+#[test]
+fn a_question_shows_all_and_takes_every_answer() {
+    let answers = [
+        ("y", Answer::Allow),
+        ("enter", Answer::Allow),
+        ("a", Answer::Always),
+        ("down enter", Answer::Always),
+        ("n", Answer::Deny { reason: String::new() }),
+    ];
+    for (keys, expected) in answers {
+        let mut scene = Scene::new();
+        scene.running("clean up").wait(5_000).asks("c1", "rm -rf build && make");
+        if keys == "y" {
+            insta::assert_snapshot!(scene.live(), @r"
+
+            ? bash rm -rf build && make
+
+            ? bash asks to run
+              rm -rf build && make
+              in ~/src/gnoma
+              because `rm -rf build` removes files
+            › y  yes, this once
+              a  always: bash(rm -rf build)
+              n  no
+              r  no, and say why
+            · waiting for you 5 s (Esc stops) · auto · anthropic/haiku · main · ~/src/gnoma
+            ");
+            scene.size = Size::new(40, 12);
+            insta::assert_snapshot!(scene.live(), @r"
+
+            ? bash rm -rf build && make
+
+            ? bash asks to run
+              rm -rf build && make
+              in ~/src/gnoma
+              because `rm -rf build` removes files
+            › y  yes, this once
+              a  always: bash(rm -rf build)
+              n  no
+              r  no, and say why
+            · waiting for you 5 s (Esc stops) · auto
+            ");
+        }
+        scene.keys(keys);
+        let call = CallId::new("c1");
+        assert_eq!(scene.told(), [Command::Answer { call, answer: expected }], "{keys}");
+        assert!(!scene.live().contains("asks to run"));
+    }
+}
+
+#[test]
+fn a_refusal_with_words_tells_them_to_the_model() {
+    let mut scene = Scene::new();
+    scene
+        .running("clean up")
+        .wait(5_000)
+        .asks("c1", "rm -rf build")
+        .keys("r")
+        .write("use make clean");
+    insta::assert_snapshot!(scene.live(), @r"
+
+    ? bash rm -rf build
+
+    Tell the model why not
+    › use make clean▏
+    Enter takes it · Esc goes back
+    · waiting for you 5 s (Esc stops) · auto · anthropic/haiku · main · ~/src/gnoma
+    ");
+    scene.keys("enter");
+    let answer = Answer::Deny { reason: "use make clean".to_owned() };
+    assert_eq!(scene.told(), [Command::Answer { call: CallId::new("c1"), answer }]);
+}
+
+#[test]
+fn words_for_a_question_that_is_gone_are_kept() {
+    let mut scene = Scene::new();
+    scene.running("clean up").wait(5_000).asks("c1", "rm -rf build").keys("r").write("because");
+    scene.ends(Outcome::Cancelled, &[]);
+    assert_eq!(scene.written(), "because");
+}
+
+#[test]
+fn questions_wait_for_each_other_and_for_the_end_of_a_sentence() {
+    let mut scene = Scene::new();
+    scene.running("clean up").wait(5_000).write("please say");
+    scene.asks("c1", "rm one").asks("c2", "rm two").write(" anything");
+    assert_eq!(scene.told(), [], "what is being written answers nothing");
+    assert!(scene.live().contains("? bash waits for your answer"));
+    assert_eq!(scene.written(), "please say anything");
+    let tick = scene.state.next_tick();
+    assert_eq!(tick, Some(scene.now + Duration::from_millis(700)), "then it is shown");
+    scene.wait(700);
+    assert!(scene.live().contains("1 more behind it"));
+    scene.keys("y n");
+    let calls: Vec<_> = scene
+        .told()
+        .into_iter()
+        .map(|command| match command {
+            Command::Answer { call, .. } => call.to_string(),
+            other => panic!("{other:?}"),
+        })
+        .collect();
+    assert_eq!(calls, ["c1", "c2"]);
+    assert_eq!(scene.written(), "please say anything");
+}
+
+#[test]
+fn a_pause_in_a_sentence_does_not_answer_a_question_nobody_has_seen() {
+    let mut scene = Scene::new();
+    scene.running("clean up").write("make it").wait(10_000).asks("c1", "rm one").wait(100);
+    scene.write(" all").wait(200).write("a");
+    assert_eq!(scene.told(), []);
+    assert_eq!(scene.written(), "make it alla");
+}
+
+#[test]
+fn an_answer_that_did_not_arrive_is_asked_for_again() {
+    let mut scene = Scene::new();
+    scene.running("clean up").wait(10_000).asks("c1", "rm one").keys("y");
+    let told = scene.told().remove(0);
+    scene.input(Input::Undelivered(told));
+    assert!(scene.live().contains("asks to run"));
+    scene.keys("esc").input(Input::Undelivered(Command::Cancel)).wishes.clear();
+    scene.keys("esc");
+    assert_eq!(scene.told(), [Command::Cancel]);
+}
+
+#[test]
+fn control_c_at_a_question_stops_the_turn() {
+    let mut scene = Scene::new();
+    scene.running("clean up").write("draft").wait(10_000).asks("c1", "rm one").wait(1_000);
+    scene.keys("ctrl+c");
+    assert_eq!(scene.told(), [Command::Cancel]);
+    assert_eq!(scene.written(), "draft");
+}
+
+#[test]
+fn a_question_that_somebody_else_answered_goes_away() {
+    let mut scene = Scene::new();
+    scene.running("clean up").wait(5_000).asks("c1", "rm -rf build");
+    let (call, reason) = (CallId::new("c1"), "another window".to_owned());
+    scene.event(Event::PermissionDecided { call, allowed: true, reason });
+    assert!(!scene.live().contains("asks to run"));
+}
+
+#[test]
+fn an_edit_shows_its_diff() {
+    let mut scene = Scene::new();
+    scene.running("rename").wait(5_000);
+    let arguments = RawJson::parse(r#"{"path":"src/x.rs","content":"new"}"#).unwrap();
+    let preview = "--- a/src/x.rs\n+++ b/src/x.rs\n@@ -1 +1 @@\n-let old = 1;\n+let new = 1;\n";
+    scene.event(Event::PermissionAsked {
+        call: ToolCall::new(CallId::new("c1"), "fs.write", arguments),
+        reason: "the mode asks for edits".to_owned(),
+        preview: Some(preview.to_owned()),
+        always: None,
+    });
+    let live = scene.live();
+    assert!(
+        live.contains("src/x.rs") && live.contains("let old = 1;") && live.contains("let new = 1;")
+    );
+    scene.keys("a");
+    assert_eq!(scene.told(), [], "no rule is offered");
+}
+
+#[test]
+fn modes_are_cycled_and_the_dangerous_one_is_confirmed_once() {
+    let mut scene = Scene::new();
+    let mut modes = Vec::new();
+    for _ in 0..4 {
+        scene.keys("shift+tab");
+        modes.extend(scene.told().into_iter().map(|command| match command {
+            Command::SetMode { mode } => mode.name(),
+            other => panic!("{other:?}"),
+        }));
+    }
+    assert_eq!(modes, ["plan", "default", "accept_edits", "auto"]);
+    scene.send("/permission bypass");
+    assert!(scene.live().contains("Type `bypass` to go on"));
+    scene.send("yes");
+    assert_eq!(scene.told(), []);
+    scene.send("/permission bypass").send("bypass");
+    assert_eq!(scene.told(), [Command::SetMode { mode: PermissionMode::Bypass }]);
+    scene.keys("shift+tab").wishes.clear();
+    scene.send("/perm bypass");
+    assert_eq!(scene.told(), [Command::SetMode { mode: PermissionMode::Bypass }]);
+    scene.send("/permission sometimes");
+    assert!(scene.live().contains("no permission mode"));
+}

@@ -1,0 +1,185 @@
+//! The first start, attention, time, small screens and readers.
+
+use super::*;
+
+#[test]
+fn the_first_screen_says_where_and_takes_a_prompt() {
+    let mut scene = Scene::new();
+    insta::assert_snapshot!(scene.live(), @r"
+
+    › ▏ask something, or / for a command
+    auto · anthropic/haiku · main · ~/src/gnoma · / commands · F1 help
+    ");
+    scene.size = Size::new(40, 12);
+    scene.write("hello\\").keys("enter").write("there");
+    insta::assert_snapshot!(scene.live(), @r"
+
+    › hello
+      there▏
+    auto · anthropic/haiku · main
+    ");
+}
+
+#[test]
+fn the_first_start_chooses_tries_and_stores() {
+    let mut scene = Scene::with(|options| options.found = Some(found()));
+    insta::assert_snapshot!(scene.live(), @r"
+
+    No provider is set up yet. Use › ▏
+    ›   anthropic  the key in ANTHROPIC_API_KEY
+        ollama     http://localhost:11434 · 3 models
+        openai     enter a key
+        demo       no provider needed: a script shows what happens
+    Enter takes · Esc closes · type to narrow
+    auto · anthropic/haiku · main · ~/src/gnoma · / commands · F1 help
+    ");
+    scene.keys("down down enter");
+    scene.input(Input::Paste("made-up-key\n".to_owned()));
+    insta::assert_snapshot!(scene.live(), @r"
+
+    key for openai › ••••••••▏
+    type or paste it, it is not shown · Enter tries it · Esc goes back
+    auto · anthropic/haiku · main · ~/src/gnoma · / commands · F1 help
+    ");
+    scene.keys("enter");
+    assert!(scene.live().contains("trying openai"), "it is shown before it is done");
+    assert_eq!(scene.logged(), [""; 0]);
+    assert!(scene.state.next_tick().is_some());
+    scene.wait(1);
+    assert!(scene.live().contains("openai works: 12 models"));
+    scene.keys("enter");
+    assert_eq!(scene.logged(), ["test openai", "keep openai made-up-key"]);
+    assert_eq!(scene.next(), Some(Again::Provider("openai".to_owned())));
+}
+
+#[test]
+fn the_first_start_can_be_left_or_tried_out() {
+    let mut scene = Scene::with(|options| options.found = Some(found()));
+    scene.write("demo").keys("enter");
+    assert_eq!(scene.next(), Some(Again::Demo));
+    let mut scene = Scene::with(|options| options.found = Some(found()));
+    scene.keys("esc").write("hello");
+    assert_eq!(scene.written(), "hello");
+}
+
+#[test]
+fn attention_is_called_for_where_nobody_looks() {
+    let notified =
+        |scene: &mut Scene| scene.took().into_iter().any(|wish| matches!(wish, Wish::Notify(_)));
+    let mut scene = Scene::new();
+    scene.input(Input::FocusGained).running("go").wait(60_000).ends(complete(), &[]);
+    assert!(!notified(&mut scene), "somebody looks");
+    scene.running("go").input(Input::FocusLost).asks("c1", "ls");
+    assert!(notified(&mut scene));
+    scene.asks("c2", "ls");
+    assert!(!notified(&mut scene), "once is enough");
+    scene.ends(complete(), &[]);
+    assert!(notified(&mut scene));
+}
+
+#[test]
+fn the_title_says_what_goes_on() {
+    let mut scene = Scene::new();
+    let titles = |scene: &mut Scene| -> Vec<String> {
+        let titles = scene.took().into_iter().filter_map(|wish| match wish {
+            Wish::Title(title) => Some(title),
+            _ => None,
+        });
+        titles.collect()
+    };
+    scene.send("go").wait(1_000).asks("c1", "ls");
+    assert_eq!(titles(&mut scene), ["● gnoma · ~/src/gnoma", "? gnoma · ~/src/gnoma"]);
+    scene.keys("y").ends(complete(), &[]);
+    assert_eq!(titles(&mut scene), ["● gnoma · ~/src/gnoma", "gnoma · ~/src/gnoma"]);
+}
+
+#[test]
+fn time_passes_only_where_something_moves() {
+    let mut scene = Scene::new();
+    assert_eq!(scene.state.next_tick(), None);
+    scene.running("go").wait(5_000);
+    assert_eq!(scene.state.next_tick(), Some(scene.now + Duration::from_millis(500)));
+    scene.asks("c1", "ls").wait(1);
+    assert_eq!(scene.state.next_tick(), None, "a person is waited for");
+}
+
+#[test]
+fn what_is_written_is_saved_and_comes_back() {
+    let mut scene = Scene::new();
+    scene.running("go").write("waits").keys("tab").write("half");
+    scene.wait(1_500);
+    let saved = scene.took().into_iter().rev().find_map(|wish| match wish {
+        Wish::Save(drafts) => Some(drafts),
+        _ => None,
+    });
+    let saved = saved.unwrap();
+    assert_eq!(saved, [Draft::from("half"), Draft::from("waits")]);
+    let mut scene = Scene::with(|options| options.drafts = saved);
+    assert_eq!(scene.written(), "half");
+    assert_eq!(scene.sent(), [""; 0]);
+    scene.keys("ctrl+u enter");
+    assert_eq!(scene.sent(), ["waits"]);
+    scene.input(Input::Ending);
+    assert!(matches!(scene.took().last(), Some(Wish::Save(_))));
+}
+
+#[test]
+fn those_who_hear_the_screen_are_told_what_others_see() {
+    let mut scene = Scene::with(|options| options.accessible = true);
+    scene.running("go").wait(5_000).look();
+    assert_eq!(scene.state.next_tick(), None, "nothing moves");
+    scene.finished.clear();
+    scene.asks("c1", "rm -rf build");
+    let said = scene.said();
+    assert!(said.contains("rm -rf build") && said.ends_with("r  no, and say why"), "{said}");
+    scene.wait(1).look();
+    assert_eq!(scene.said(), said, "nothing is repeated");
+}
+
+#[test]
+fn lines_answer_where_keys_come_by_the_line() {
+    let answer = |line: &str| {
+        let mut scene = Scene::with(|options| options.accessible = true);
+        scene.running("go").asks("c1", "rm -rf build").asks("c2", "rm -rf dist").send(line);
+        scene.told()
+    };
+    let to_first = |answer| [Command::Answer { call: CallId::new("c1"), answer }];
+    assert_eq!(answer("y"), to_first(Answer::Allow), "its Enter does not answer the next");
+    let reason = "use make clean".to_owned();
+    assert_eq!(answer("n use make clean"), to_first(Answer::Deny { reason }));
+    assert_eq!(answer(""), [], "Enter alone is no answer");
+    assert!(matches!(&answer("yes please")[..], [Command::Send { .. }]), "words steer");
+}
+
+#[test]
+fn lists_are_read_out_and_chosen_from_by_name() {
+    let mut scene = Scene::with(|options| options.accessible = true);
+    scene.send("/model");
+    scene.look();
+    insta::assert_snapshot!(scene.said(), @r"
+    Choose the model
+      anthropic/opus 200k
+      anthropic/haiku 200k (in use)
+      ollama/qwen 200k
+    Write a name and Enter; Enter alone takes:
+    2 of 3: anthropic/haiku 200k
+    ");
+    scene.send("qwen");
+    assert_eq!(scene.next(), Some(Again::Model("ollama/qwen".to_owned())));
+    let mut scene = Scene::with(|options| {
+        options.accessible = true;
+        options.found = Some(found());
+    });
+    assert!(!scene.said().contains("enter a key"), "the terminal would show it");
+}
+
+#[test]
+fn a_terminal_of_one_cell_is_enough_to_write() {
+    let mut scene = Scene::new();
+    for (width, height) in [(1, 1), (3, 2), (10, 3), (7, 40)] {
+        scene.size = Size::new(width, height);
+        scene.write("x");
+        let frame = scene.look();
+        assert!(frame.live.len() <= height && frame.cursor.is_some());
+    }
+}

@@ -1,0 +1,249 @@
+//! What is written: sent, steering, queued, completed, kept.
+
+use super::*;
+
+#[test]
+fn a_prompt_begins_a_turn_that_is_shown_until_it_ends() {
+    let mut scene = Scene::new();
+    scene.send("what is this?");
+    assert_eq!(scene.sent(), ["what is this?"]);
+    scene.event(Event::State(SessionState::Active)).appended("what is this?");
+    let arm = ModelRef { provider: "anthropic".to_owned(), model: "opus".to_owned() };
+    scene.event(Event::RoundStarted { round: 1, arm, why: "it is the strongest".to_owned() });
+    scene.wait(1_500);
+    insta::assert_snapshot!(scene.live(), @r"
+
+    › ▏
+    ◒ waiting for the model 1 s (Esc stops) · auto · anthropic/opus · main
+    ");
+    assert_eq!(scene.said().matches("what is this?").count(), 1, "it is shown once");
+    scene.ends(complete(), &[]);
+    assert!(!scene.live().contains("Esc stops"));
+}
+
+#[test]
+fn what_is_sent_while_a_turn_runs_is_seen_until_it_is_read() {
+    let mut scene = Scene::new();
+    scene.running("go").send("use tabs").send("and no macros");
+    assert_eq!(scene.sent(), ["use tabs", "and no macros"]);
+    insta::assert_snapshot!(scene.live(), @r"
+
+    ↳ use tabs  (at the next step)
+    ↳ and no macros  (at the next step)
+    › ▏
+    ◐ working 0 s (Esc stops) · auto · anthropic/haiku · main · ~/src/gnoma
+    ");
+    scene.appended("use tabs");
+    assert!(!scene.live().contains("↳ use tabs"));
+    assert!(scene.said().contains("use tabs"));
+    // The turn ends before the other is read: it is sent as the next prompt.
+    scene.ends(complete(), &["and no macros"]);
+    assert_eq!(scene.sent(), ["and no macros"]);
+}
+
+#[test]
+fn what_is_queued_waits_for_the_end_and_can_be_changed() {
+    let mut scene = Scene::new();
+    scene.running("go").write("second").keys("tab").write("third").keys("tab");
+    assert_eq!(scene.sent(), [""; 0]);
+    insta::assert_snapshot!(scene.live(), @r"
+
+    ⋯ second  (queued)
+    ⋯ third  (queued)
+    › ▏
+    ◐ working 0 s (Esc stops) · auto · 2 queued · anthropic/haiku · main
+    ");
+    scene.keys("up").write(", changed").keys("tab");
+    scene.ends(complete(), &[]);
+    assert_eq!(scene.sent(), ["second"]);
+    scene.event(Event::State(SessionState::Active)).appended("second").ends(complete(), &[]);
+    assert_eq!(scene.sent(), ["third, changed"]);
+}
+
+#[test]
+fn esc_stops_and_everything_written_stays() {
+    let mut scene = Scene::new();
+    scene.running("go").write("queued").keys("tab").send("steer").write("half a sen");
+    scene.wishes.clear();
+    scene.keys("esc");
+    assert_eq!(scene.told(), [Command::Cancel]);
+    scene.keys("esc");
+    assert_eq!(scene.told(), [], "once is enough");
+    scene.ends(Outcome::Cancelled, &["steer"]);
+    assert_eq!(scene.sent(), [""; 0], "nothing is sent by itself after a stop");
+    let drafts = scene.state.drafts();
+    let texts: Vec<&str> = drafts.iter().map(|draft| draft.text.as_str()).collect();
+    assert_eq!(texts, ["half a sen", "steer", "queued"]);
+    scene.keys("ctrl+u enter");
+    assert_eq!(scene.sent(), ["steer"], "Enter on nothing lets the queue go on");
+}
+
+#[test]
+fn after_a_stop_the_undelivered_message_is_in_the_editor() {
+    let mut scene = Scene::new();
+    scene.running("go").send("use tabs").keys("esc").ends(Outcome::Cancelled, &["use tabs"]);
+    assert_eq!(scene.written(), "use tabs");
+}
+
+#[test]
+fn a_session_that_does_not_listen_loses_nothing() {
+    let mut scene = Scene::new();
+    scene.send("important");
+    let told = scene.told().remove(0);
+    scene.input(Input::Undelivered(told)).input(Input::SessionClosed);
+    assert!(scene.state.drafts().iter().any(|draft| draft.text == "important"));
+    scene.send("later");
+    assert_eq!(scene.sent(), [""; 0]);
+    assert_eq!(scene.state.drafts().len(), 3);
+    let facts = Facts::default();
+    scene.state.renew(facts, None, true);
+    scene.keys("enter");
+    assert_eq!(scene.sent(), ["important"]);
+}
+
+#[test]
+fn control_c_clears_then_stops_then_quits() {
+    let mut scene = Scene::new();
+    scene.running("go").write("not now").keys("ctrl+c");
+    assert_eq!(scene.written(), "");
+    scene.wishes.clear();
+    scene.keys("ctrl+c");
+    assert_eq!(scene.told(), [Command::Cancel]);
+    scene.ends(Outcome::Cancelled, &[]).keys("ctrl+c");
+    assert!(scene.live().contains("Ctrl+C again quits"));
+    scene.wait(3_000).keys("ctrl+c").wishes.clear();
+    scene.keys("ctrl+c");
+    assert_eq!(scene.next(), None);
+    scene.keys("up");
+    assert_eq!(scene.written(), "not now");
+}
+
+#[test]
+fn older_prompts_come_back_and_what_was_being_written_too() {
+    let mut scene = Scene::new();
+    scene.write("new").keys("up");
+    assert_eq!(scene.written(), "second prompt");
+    scene.keys("up down down");
+    assert_eq!(scene.written(), "new");
+    scene.keys("up enter");
+    assert_eq!(scene.sent(), ["second prompt"]);
+    assert_eq!(scene.written(), "new", "what was put aside is there again");
+}
+
+#[test]
+fn older_prompts_are_searched() {
+    let mut scene = Scene::new();
+    scene.keys("ctrl+r").write("prompt").keys("ctrl+r");
+    insta::assert_snapshot!(scene.live(), @r"
+
+    search › prompt▏
+      first prompt
+      Enter takes · Ctrl+R older · Esc closes
+    auto · anthropic/haiku · main · ~/src/gnoma · / commands · F1 help
+    ");
+    scene.keys("enter");
+    assert_eq!(scene.written(), "first prompt");
+    scene.keys("ctrl+r").write("second").keys("esc");
+    assert_eq!(scene.written(), "first prompt");
+}
+
+#[test]
+fn files_are_completed_behind_an_at_sign() {
+    let mut scene = Scene::new();
+    scene.write("read @ma");
+    assert!(scene.took().contains(&Wish::List));
+    let files = ["Cargo.toml", "src/main.rs", "src/markdown.rs"].map(str::to_owned);
+    scene.input(Input::Listing(files.into()));
+    insta::assert_snapshot!(scene.live(), @r"
+
+    › read @ma▏
+    › src/main.rs
+      src/markdown.rs
+    auto · anthropic/haiku · main · ~/src/gnoma · / commands · F1 help
+    ");
+    scene.keys("down up tab");
+    assert_eq!(scene.written(), "read @src/main.rs ");
+    scene.write("@tom").keys("esc");
+    assert!(!scene.live().contains("Cargo.toml"));
+}
+
+#[test]
+fn commands_are_found_and_unknown_ones_stay_where_they_are() {
+    let mut scene = Scene::new();
+    scene.write("/mo");
+    insta::assert_snapshot!(scene.live(), @r"
+
+    › /mo▏
+    › /model        choose the model
+      /permission   choose how much is asked
+    auto · anthropic/haiku · main · ~/src/gnoma · / commands · F1 help
+    ");
+    scene.keys("esc").write("x").keys("enter");
+    assert!(scene.live().contains("unknown command: /mox (try /help)"));
+    assert_eq!(scene.written(), "/mox");
+    scene.keys("ctrl+u").send("/usr/bin/env is missing");
+    assert_eq!(scene.sent(), ["/usr/bin/env is missing"]);
+}
+
+#[test]
+fn the_output_of_a_shell_line_goes_along_with_the_next_message() {
+    let mut scene = Scene::new();
+    scene.send("!git status");
+    assert!(scene.took().contains(&Wish::RunShell("git status".to_owned())));
+    let output = "On branch main\nclean\n".to_owned();
+    scene.input(Input::Shell { line: "git status".to_owned(), output, success: true });
+    assert!(scene.said().contains("On branch main"));
+    assert!(scene.live().contains("+ output of `git status` (2 lines)"));
+    scene.send("why?");
+    let expected = "I ran this:\n```\n$ git status\nOn branch main\nclean\n```\nwhy?";
+    assert_eq!(scene.sent(), [expected]);
+    assert!(scene.said().contains("[output of a shell line, 6 lines]"));
+}
+
+#[test]
+fn output_that_should_not_go_along_is_dropped_with_backspace() {
+    let mut scene = Scene::new();
+    let output = "x".to_owned();
+    scene.input(Input::Shell { line: "ls".to_owned(), output, success: false });
+    scene.keys("backspace").send("hi");
+    assert_eq!(scene.sent(), ["hi"]);
+}
+
+#[test]
+fn a_long_paste_is_shown_as_a_chip_and_sent_whole() {
+    let mut scene = Scene::new();
+    let pasted = "a line\n".repeat(200);
+    scene.write("look: ").input(Input::Paste(pasted.clone()));
+    assert!(scene.live().contains("look: [Pasted text #1 +200 lines]"));
+    scene.keys("enter");
+    assert_eq!(scene.sent(), [format!("look: {pasted}")]);
+    assert!(scene.said().contains("look: [pasted text, 200 lines]"));
+}
+
+#[test]
+fn an_image_takes_the_place_of_its_path() {
+    let mut scene = Scene::new();
+    scene.input(Input::Paste("/tmp/shot.png".to_owned()));
+    let Some(Wish::ReadImage { text, .. }) = scene.took().into_iter().next() else {
+        panic!("no image is read");
+    };
+    scene.input(Input::Image { instead: text, image: image(), name: "shot.png".to_owned() });
+    scene.keys("enter");
+    let Some(Command::Send { content }) = scene.told().into_iter().next() else {
+        panic!("nothing is sent");
+    };
+    assert!(
+        matches!(&content[..], [Content::Text(text), Content::Image(_)] if text.text == "[Image #1 shot.png]")
+    );
+}
+
+#[test]
+fn the_editor_of_choice_changes_the_text() {
+    let mut scene = Scene::new();
+    scene.write("draft").keys("ctrl+g");
+    assert!(scene.took().contains(&Wish::OpenEditor("draft".to_owned())));
+    scene.input(Input::Edited(Some("two\nlines\n".to_owned())));
+    assert_eq!(scene.written(), "two\nlines");
+    scene.keys("ctrl+g").input(Input::Edited(None));
+    assert_eq!(scene.written(), "two\nlines");
+}

@@ -1,0 +1,127 @@
+//! Diffs in, lines out.
+
+use gnoma_tui::{
+    diff,
+    text::{Line, Paper},
+};
+use proptest::prelude::*;
+
+const DIFF: &str = "--- a/src/sum.rs
++++ b/src/sum.rs
+@@ -98,5 +98,6 @@ impl Sum
+ fn sum() {
+-\tlet total = first(a, b);
+--- not a file
++\tlet total = first(a, c);
++\tlet more = \"text\"; // why
++\t+++ nor this
+ }
+ 
+@@ -200 +201 @@
+-old
+\\ No newline at end of file
++something else
+[12 more diff lines]
+";
+
+/// The lines, with what is marked in them in brackets.
+fn drawn(diff: &str, width: usize, max: usize) -> String {
+    let mut drawn = String::new();
+    for line in diff::lines(diff, width, max) {
+        for span in &line.spans {
+            match span.style.paper {
+                Paper::AddedMark | Paper::RemovedMark => {
+                    drawn.push_str(&format!("⟦{}⟧", span.text));
+                }
+                _ => drawn.push_str(&span.text),
+            }
+        }
+        drawn.push('\n');
+    }
+    drawn
+}
+
+#[test]
+fn changes_with_numbers_and_marks() {
+    insta::assert_snapshot!(drawn(DIFF, 60, 40), @r#"
+     98  fn sum() {
+     99 -    let total = first(a, ⟦b⟧);
+    100 --- not a file
+     99 +    let total = first(a, ⟦c⟧);
+    100 +    let more = "text"; // why
+    101 +    +++ nor this
+    102  }
+    103
+    ⋮
+    200 -old
+    \ No newline at end of file
+    201 +something else
+    [12 more diff lines]
+    "#);
+}
+
+#[test]
+fn narrow() {
+    insta::assert_snapshot!(drawn(DIFF, 20, 40), @r#"
+     fn sum() {
+    -    let total =
+     first(a, ⟦b⟧);
+    --- not a file
+    +    let total =
+     first(a, ⟦c⟧);
+    +    let more =
+     "text"; // why
+    +    +++ nor this
+     }
+
+    ⋮
+    -old
+    \ No newline at end
+    of file
+    +something else
+    [12 more diff lines]
+    "#);
+}
+
+#[test]
+fn a_long_diff_is_cut() {
+    let body: String = (0..50).map(|number| format!("+line {number}\n")).collect();
+    let diff = format!("--- /dev/null\n+++ b/new.txt\n@@ -0,0 +1,50 @@\n{body}");
+    insta::assert_snapshot!(drawn(&diff, 60, 3), @r#"
+    1 +line 0
+    2 +line 1
+    … 48 more lines
+    "#);
+    assert_eq!(diff::counts(&diff), (50, 0));
+}
+
+#[test]
+fn files_are_named_when_there_are_several() {
+    let one = "--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n";
+    let two = "diff --git a/y b/y\n--- a/y\n+++ b/y\n@@ -1 +1 @@\n-a\n+b\n";
+    insta::assert_snapshot!(drawn(&format!("{one}{two}"), 60, 40), @r#"
+    x
+    1 -a
+    1 +b
+    y
+    1 -a
+    1 +b
+    "#);
+}
+
+proptest! {
+    #[test]
+    fn any_text_is_shown_within_the_width(
+        lines in prop::collection::vec("(@@ -1,3 \\+1,3 @@|\\+\\+\\+ b/x.rs|[-+ ])?[a-z \"\t漢\u{1b}(){}]{0,40}", 0..20),
+        width in 2_usize..50,
+        max in 0_usize..20,
+    ) {
+        let drawn = diff::lines(&lines.join("\n"), width, max);
+        for line in &drawn {
+            prop_assert!(line.width() <= width, "{:?}", line);
+            prop_assert!(!line.plain().chars().any(char::is_control));
+        }
+        let text = drawn.iter().map(Line::plain).collect::<Vec<_>>();
+        prop_assert!(drawn.len() <= max + 1, "{:?}", text);
+    }
+}

@@ -1,0 +1,370 @@
+//! Whole runs on a real pseudo-terminal: what a person types, what the terminal answers and what the
+//! session says, and what is then on the screen.
+
+use std::{
+    io::{Read, Write},
+    num::NonZeroU16,
+    os::fd::OwnedFd,
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicUsize, Ordering},
+    },
+    thread::{self, JoinHandle},
+    time::{Duration, Instant},
+};
+
+use gnoma_core::session::{Command, Event};
+use gnoma_tui::{
+    Frame, Input, Size,
+    frame::Cell,
+    keymap::Key,
+    run::{Deed, Ending, Face, Hands, Link, MAX_FRAMES_PER_SECOND, Options, run_on},
+    screen::Layout,
+    terminal::Terminal,
+    text::{Line, Style},
+    theme::{Shade, Theme},
+};
+use rustix::{
+    fs::{Mode, OFlags, open},
+    pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt},
+    termios::{LocalModes, Winsize, tcgetattr, tcsetwinsize},
+};
+use tokio::sync::mpsc;
+use vt100::Parser;
+
+const PATIENCE: Duration = Duration::from_secs(20);
+const WIDTH: u16 = 40;
+const HEIGHT: u16 = 12;
+/// What terminals answer to the questions at the start.
+const ANSWERS: &[u8] = b"\x1b]11;rgb:ffff/ffff/ffff\x1b\\\x1b[?2026;2$y\x1b[?62;22c";
+
+/// A terminal with a person in front of it.
+#[derive(Clone)]
+struct Person {
+    keyboard: Arc<OwnedFd>,
+    printed: Arc<Mutex<Vec<u8>>>,
+    size: Arc<Mutex<(u16, u16)>>,
+}
+
+impl Person {
+    fn types(&self, bytes: &[u8]) {
+        let mut file = std::fs::File::from(self.keyboard.try_clone().unwrap());
+        file.write_all(bytes).unwrap();
+    }
+
+    fn printed(&self) -> String {
+        String::from_utf8_lossy(&self.printed.lock().unwrap()).into_owned()
+    }
+
+    fn sees(&self) -> String {
+        let (width, height) = *self.size.lock().unwrap();
+        let cells = |number| NonZeroU16::new(number).unwrap();
+        let mut parser = Parser::new(cells(height), cells(width), 100);
+        parser.process(&self.printed.lock().unwrap());
+        parser.screen().contents()
+    }
+
+    #[track_caller]
+    fn waits_for(&self, text: &str) {
+        self.waits_until(text, |person| person.sees().contains(text));
+    }
+
+    #[track_caller]
+    fn waits_until(&self, what: &str, is_so: impl Fn(&Self) -> bool) {
+        let end = Instant::now() + PATIENCE;
+        while !is_so(self) {
+            assert!(Instant::now() < end, "no {what:?} in {:?}", self.printed());
+            thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    fn resizes(&self, width: u16, height: u16) {
+        *self.size.lock().unwrap() = (width, height);
+        set_size(&self.keyboard, width, height);
+        let ours = rustix::process::getpid();
+        rustix::process::kill_process(ours, rustix::process::Signal::WINCH).unwrap();
+    }
+}
+
+fn set_size(terminal: &OwnedFd, width: u16, height: u16) {
+    let size = Winsize { ws_col: width, ws_row: height, ws_xpixel: 0, ws_ypixel: 0 };
+    tcsetwinsize(terminal, size).unwrap();
+}
+
+/// A person, the end of the terminal where the program is, and the thread that ends when everything
+/// has been printed that ever will be.
+fn terminal() -> (Person, OwnedFd, JoinHandle<()>) {
+    let keyboard = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+    grantpt(&keyboard).unwrap();
+    unlockpt(&keyboard).unwrap();
+    let name = ptsname(&keyboard, Vec::new()).unwrap();
+    let program =
+        open(name, OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC, Mode::empty()).unwrap();
+    set_size(&keyboard, WIDTH, HEIGHT);
+    let printed = Arc::new(Mutex::new(Vec::new()));
+    let mut screen = std::fs::File::from(keyboard.try_clone().unwrap());
+    let sink = Arc::clone(&printed);
+    let watch = thread::spawn(move || {
+        let mut buffer = [0; 4_096];
+        while let Ok(count @ 1..) = screen.read(&mut buffer) {
+            sink.lock().unwrap().extend_from_slice(&buffer[..count]);
+        }
+    });
+    let size = Arc::new(Mutex::new((WIDTH, HEIGHT)));
+    (Person { keyboard: Arc::new(keyboard), printed, size }, program, watch)
+}
+
+/// Shows what was typed and said.
+#[derive(Default)]
+struct Notepad {
+    typed: String,
+    said: String,
+    heard: Arc<Mutex<Vec<Input>>>,
+    frames: Arc<AtomicUsize>,
+}
+
+enum Wish {
+    Quit,
+    Borrow,
+}
+
+impl Face for Notepad {
+    type Wish = Wish;
+
+    fn on(&mut self, input: Input) -> Vec<Wish> {
+        if !matches!(input, Input::Tick(_)) {
+            self.heard.lock().unwrap().push(input.clone());
+        }
+        match input {
+            Input::Key(key) if key == "ctrl+d".parse::<Key>().unwrap() => return vec![Wish::Quit],
+            Input::Key(key) if key == "ctrl+g".parse::<Key>().unwrap() => {
+                return vec![Wish::Borrow];
+            }
+            Input::Key(key) if key == "ctrl+x".parse::<Key>().unwrap() => panic!("made to panic"),
+            Input::Key(key) => self.typed.extend(key.typed()),
+            Input::Paste(text) => self.typed += &format!("<{} bytes>", text.len()),
+            Input::Edited(text) => self.typed += &text.unwrap(),
+            Input::Session(Event::Text { text }) => self.said += &text,
+            _ => {}
+        }
+        Vec::new()
+    }
+
+    fn frame(&mut self, size: Size) -> Frame {
+        self.frames.fetch_add(1, Ordering::Relaxed);
+        let line = |text: String| Line::new(text, Style::default());
+        let mut live = line(self.said.clone()).wrap(size.width, &Line::default());
+        live.push(line(format!("> {}", self.typed)));
+        live.push(line(format!("{} columns", size.width)));
+        let cursor = Cell { row: live.len() - 2, column: 2 + self.typed.len() };
+        Frame { finished: Vec::new(), live, cursor: Some(cursor) }
+    }
+
+    fn next_tick(&self) -> Option<Instant> {
+        None
+    }
+}
+
+struct Pipe(mpsc::UnboundedReceiver<Event>);
+
+impl Link for Pipe {
+    fn tell(&self, _: Command) -> bool {
+        false
+    }
+
+    async fn next(&mut self) -> Option<Event> {
+        self.0.recv().await
+    }
+
+    fn ready(&mut self) -> Option<Event> {
+        self.0.try_recv().ok()
+    }
+}
+
+/// Lends the terminal to a program that looks whether it can read lines.
+struct Lender(Arc<OwnedFd>);
+
+impl Hands for Lender {
+    type Wish = Wish;
+
+    fn perform(&mut self, wish: Wish) -> Deed {
+        match wish {
+            Wish::Quit => Deed::Quit,
+            Wish::Borrow => {
+                let terminal = Arc::clone(&self.0);
+                Deed::Lend(Box::new(move || {
+                    Input::Edited(Some(
+                        if is_cooked(&terminal) { "as it was" } else { "raw" }.to_owned(),
+                    ))
+                }))
+            }
+        }
+    }
+}
+
+fn is_cooked(terminal: &OwnedFd) -> bool {
+    let modes = tcgetattr(terminal).unwrap().local_modes;
+    modes.contains(LocalModes::ICANON | LocalModes::ECHO | LocalModes::ISIG)
+}
+
+/// Runs a notepad while `script` is played by a person; gives how it ended and the person.
+fn play(
+    layout: Layout,
+    notepad: &mut Notepad,
+    script: impl FnOnce(&Person, &mpsc::UnboundedSender<Event>) + Send + 'static,
+) -> (Ending, Person) {
+    let (person, program, watch) = terminal();
+    let program = Arc::new(program);
+    let actor = person.clone();
+    let (sender, events) = mpsc::unbounded_channel();
+    let play = thread::spawn(move || script(&actor, &sender));
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let ending = runtime.block_on(async {
+        let options = Options { layout, ..Options::default() };
+        let ends = || program.try_clone().unwrap();
+        let terminal = Terminal::on(ends(), ends(), layout, "all is saved".to_owned()).unwrap();
+        let mut hands = Lender(Arc::clone(&program));
+        let link = &mut Pipe(events);
+        run_on(terminal, Theme::default(), link, notepad, &mut hands, options).await.unwrap()
+    });
+    play.join().unwrap();
+    assert!(is_cooked(&program), "the terminal is given back");
+    drop((program, runtime));
+    watch.join().unwrap();
+    (ending, person)
+}
+
+#[test]
+fn what_is_typed_is_seen_and_answers_are_not_typed_however_late() {
+    let mut notepad = Notepad::default();
+    let (ending, person) = play(Layout::Inline, &mut notepad, |person, _| {
+        person.waits_for("40 columns");
+        person.types(b"a");
+        person.waits_for("> a");
+        let (one, other) = ANSWERS.split_at(9);
+        person.types(one);
+        thread::sleep(Duration::from_millis(60));
+        person.types(other);
+        person.types("b漢".as_bytes());
+        person.waits_for("> ab漢");
+        person.types(b"\x04");
+    });
+    assert_eq!(ending, Ending::Quit);
+    assert!(notepad.heard.lock().unwrap().contains(&Input::Background(Shade::Light)));
+    let printed = person.printed();
+    assert!(printed.contains("\x1b[?2026h"), "{printed:?}");
+    for (taken, given) in
+        [("[?2004h", "[?2004l"), ("[?1004h", "[?1004l"), ("[>5u", "[<u"), ("[?7l", "[?7h")]
+    {
+        assert_eq!(printed.matches(taken).count(), 1, "{taken}");
+        assert_eq!(printed.matches(given).count(), 1, "{given}");
+    }
+    assert!(person.sees().ends_with("> ab漢\n40 columns"), "the last frame stays");
+}
+
+#[test]
+fn a_stream_is_drawn_in_few_frames_and_silence_in_none() {
+    const DELTAS: usize = 80;
+    let mut notepad = Notepad::default();
+    let frames = Arc::clone(&notepad.frames);
+    let (_, _) = play(Layout::Inline, &mut notepad, move |person, session| {
+        person.types(ANSWERS);
+        person.waits_for("40 columns");
+        let start = Instant::now();
+        for number in 0..DELTAS {
+            session.send(Event::Text { text: format!("{number} ") }).unwrap();
+            thread::sleep(Duration::from_millis(5));
+        }
+        person.waits_for(&format!("{} {}", DELTAS - 2, DELTAS - 1));
+        let allowed = start.elapsed().as_secs_f32() * MAX_FRAMES_PER_SECOND as f32;
+        let drawn = frames.load(Ordering::Relaxed);
+        assert!(drawn as f32 <= allowed + 3.0, "{drawn} frames, allowed {allowed}");
+
+        thread::sleep(Duration::from_millis(100));
+        let (drawn, printed) = (frames.load(Ordering::Relaxed), person.printed().len());
+        thread::sleep(Duration::from_millis(200));
+        assert_eq!((frames.load(Ordering::Relaxed), person.printed().len()), (drawn, printed));
+        person.types(b"\x04");
+    });
+}
+
+#[test]
+fn a_resize_is_followed() {
+    let (_, person) = play(Layout::Inline, &mut Notepad::default(), |person, _| {
+        person.types(ANSWERS);
+        person.waits_for("40 columns");
+        person.resizes(30, 10);
+        person.waits_for("30 columns");
+        person.types(b"\x04");
+    });
+    assert_eq!(person.sees().matches("columns").count(), 1);
+}
+
+#[test]
+fn a_program_that_borrows_the_terminal_finds_it_as_it_was() {
+    let (_, person) = play(Layout::Inline, &mut Notepad::default(), |person, _| {
+        person.types(ANSWERS);
+        person.waits_for("40 columns");
+        person.types(b"\x07");
+        person.waits_for("> as it was");
+        person.types(b"!");
+        person.waits_for("> as it was!");
+        person.types(b"\x04");
+    });
+    assert_eq!(person.printed().matches("\x1b[>5u").count(), 2);
+    assert_eq!(person.printed().matches("\x1b[<u").count(), 2);
+}
+
+#[test]
+fn pastes_of_any_size_arrive_whole() {
+    play(Layout::Inline, &mut Notepad::default(), |person, _| {
+        person.types(ANSWERS);
+        person.waits_for("40 columns");
+        person.types(b"\x1b[200~");
+        for _ in 0..1_000 {
+            person.types(&[b'x'; 1_000]);
+        }
+        person.types(b"\x1b[201~");
+        person.waits_for("> <1000000 bytes>");
+        person.types(b"\x04");
+    });
+}
+
+#[test]
+fn a_panic_gives_the_terminal_back() {
+    let (person, program, _watch) = terminal();
+    let ends = || program.try_clone().unwrap();
+    person.types(ANSWERS);
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let result = catch_unwind(AssertUnwindSafe(|| {
+        runtime.block_on(async {
+            let terminal = Terminal::on(ends(), ends(), Layout::FullScreen, String::new()).unwrap();
+            let (_sender, events) = mpsc::unbounded_channel();
+            let options = Options { layout: Layout::FullScreen, ..Options::default() };
+            let mut hands = Lender(Arc::new(ends()));
+            person.types(b"\x18");
+            let mut notepad = Notepad::default();
+            run_on(terminal, Theme::default(), &mut Pipe(events), &mut notepad, &mut hands, options)
+                .await
+        })
+    }));
+    assert!(result.is_err());
+    assert!(is_cooked(&program));
+    person.waits_until("main screen", |person| person.printed().contains("\x1b[?25h\x1b[?1049l"));
+}
+
+#[test]
+fn a_terminal_that_goes_away_ends_the_run() {
+    let mut notepad = Notepad::default();
+    let heard = Arc::clone(&notepad.heard);
+    let (ending, person) = play(Layout::Plain, &mut notepad, |person, _| {
+        person.types(b"yes\n\x04");
+    });
+    assert_eq!(ending, Ending::InputEnded);
+    let heard = heard.lock().unwrap();
+    assert_eq!(heard.last(), Some(&Input::Ending));
+    let enter = Input::Key("enter".parse().unwrap());
+    assert!(heard.contains(&enter), "{heard:?}");
+    assert!(!person.printed().contains('\x1b'), "plain lines only: {:?}", person.printed());
+}

@@ -1,0 +1,508 @@
+//! Events in, lines out.
+
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use gnoma_core::{
+    CallId, Content, Event, Image, Message, ModelRef, RawJson, ResultPart, StopReason, ToolCall,
+    ToolResult, Usage,
+    error::{ErrorKind, ProviderError},
+    session::{NoticeLevel, Outcome},
+};
+use gnoma_tui::{
+    text::Line,
+    transcript::{Options, Transcript, said},
+};
+use proptest::prelude::*;
+
+const DIFF: &str = "--- a/src/sum.rs\n+++ b/src/sum.rs\n@@ -9,3 +9,4 @@\n fn sum() {\n-    let total = a;\n+    let total = a + b;\n+    total\n }\n";
+
+fn shown(lines: &[Line]) -> String {
+    lines.iter().map(|line| line.plain() + "\n").collect()
+}
+
+fn call(id: &str, name: &str, arguments: &str) -> ToolCall {
+    ToolCall::new(CallId::new(id), name, RawJson::parse(arguments).unwrap())
+}
+
+fn text(text: &str) -> Event {
+    Event::Text { text: text.into() }
+}
+
+fn thinking(text: &str) -> Event {
+    Event::Thinking { text: text.into() }
+}
+
+fn asked(calls: &[ToolCall]) -> Event {
+    let content = calls.iter().cloned().map(Content::ToolCall).collect();
+    Event::Appended(Arc::new(Message::assistant(content, None, None).unwrap()))
+}
+
+fn ended(call: &ToolCall, text: &str, is_error: bool, duration_ms: u64) -> Event {
+    let result = ToolResult::text(call, text, is_error);
+    Event::ToolEnded { result, diff: None, duration_ms }
+}
+
+fn done(rounds: u32) -> Event {
+    let usage = Usage { input: 2_000, output: 1_234, cache_read: 8_000, ..Usage::default() };
+    let outcome = Outcome::Complete { stop: StopReason::EndTurn };
+    Event::TurnEnded { outcome, rounds, usage, undelivered: vec![] }
+}
+
+/// A turn with thinking, two calls of which one fails, an edit and an answer.
+fn turn() -> Vec<Event> {
+    let test = call("c1", "bash", r#"{"command":"cargo test\necho done"}"#);
+    let read = call("c2", "fs.read", r#"{"path":"src/sum.rs"}"#);
+    let edit = call("c1", "fs.edit", r#"{"path":"src/sum.rs","old":"a"}"#);
+    let changed = ToolResult::text(&edit, "ok", false);
+    let arm = ModelRef { provider: "anthropic".into(), model: "m".into() };
+    vec![
+        Event::RoundStarted { round: 1, arm: arm.clone(), why: "only one".into() },
+        thinking("**Looking** at\nthe tests\n"),
+        thinking("first"),
+        text("I run the "),
+        text("**tests**.\n\n"),
+        Event::ToolCallDrafted { name: "bash".into() },
+        asked(&[test.clone(), read.clone()]),
+        Event::ToolStarted { call: test.clone() },
+        Event::ToolStarted { call: read.clone() },
+        Event::ToolProgress {
+            call: test.id.clone(),
+            text: "one\r\n\u{1b}[32mtwo\u{1b}[0m\n".into(),
+        },
+        ended(&read, &"x".repeat(14_500), false, 12),
+        ended(&test, "\u{1b}[31mtest failed\u{1b}[0m\n\tat sum\nexit status 101", true, 3_240),
+        Event::RoundStarted { round: 2, arm, why: "only one".into() },
+        asked(std::slice::from_ref(&edit)),
+        Event::PermissionAsked {
+            call: edit.clone(),
+            reason: "it writes".into(),
+            preview: None,
+            always: None,
+        },
+        Event::PermissionDecided { call: edit.id.clone(), allowed: true, reason: "you".into() },
+        Event::ToolStarted { call: edit },
+        Event::ToolEnded { result: changed, diff: Some(DIFF.into()), duration_ms: 4 },
+        text("Fixed:\n\n```rust\nlet total = a + b;\n```\n- one\n- two"),
+        Event::Notice { level: NoticeLevel::Warning, text: "the context is 90 % full".into() },
+        text(" more"),
+        done(2),
+    ]
+}
+
+fn told(options: Options, events: &[Event], width: usize) -> String {
+    let mut transcript = Transcript::new(options);
+    transcript.person("Fix the tests\nplease");
+    events.iter().for_each(|event| transcript.on(event));
+    shown(&transcript.take_finished(width))
+}
+
+#[test]
+fn a_turn() {
+    insta::assert_snapshot!(told(Options::default(), &turn(), 60), @r#"
+    › Fix the tests
+      please
+
+    ∴ Looking at (2 more lines)
+
+    I run the tests.
+
+    ✗ bash cargo test … · 3.2 s
+      test failed
+          at sum
+      exit status 101
+    ✓ fs.read src/sum.rs · 14 KB
+    ✓ fs.edit src/sum.rs · +2 −1
+       9  fn sum() {
+      10 -    let total = a;
+      10 +    let total = a + b;
+      11 +    total
+      12  }
+
+    Fixed:
+
+      rust
+      let total = a + b;
+
+    • one
+    • two more
+
+    warning: the context is 90 % full
+    2 model calls · 10.0k tokens in (80 % cached) · 1.2k out
+    "#);
+}
+
+#[test]
+fn a_turn_in_few_columns() {
+    insta::assert_snapshot!(told(Options::default(), &turn(), 24), @r#"
+    › Fix the tests
+      please
+
+    ∴ Lookin… (2 more lines)
+
+    I run the tests.
+
+    ✗ bash cargo te… · 3.2 s
+      test failed
+          at sum
+      exit status 101
+    ✓ fs.read src/sum.rs
+    ✓ fs.edit src/sum.rs
+       fn sum() {
+      -    let total = a;
+      +    let total = a +
+       b;
+      +    total
+       }
+
+    Fixed:
+
+      rust
+      let total = a + b;
+
+    • one
+    • two more
+
+    warning: the context is
+    90 % full
+    2 model calls · 10.0k
+    tokens in (80 % cached)
+    · 1.2k out
+    "#);
+}
+
+#[test]
+fn a_turn_in_words_for_screen_readers() {
+    let options = Options { accessible: true, ..Options::default() };
+    insta::assert_snapshot!(told(options, &turn(), 60), @r#"
+    › Fix the tests
+      please
+
+    thinking: Looking at (2 more lines)
+
+    I run the tests.
+
+    running: bash cargo test …
+    running: fs.read src/sum.rs
+    done: fs.read src/sum.rs · 14 KB
+    failed: bash cargo test … · 3.2 s
+      test failed
+          at sum
+      exit status 101
+    running: fs.edit src/sum.rs
+    done: fs.edit src/sum.rs · +2 −1
+       9  fn sum() {
+      10 -    let total = a;
+      10 +    let total = a + b;
+      11 +    total
+      12  }
+
+    Fixed:
+
+      rust
+      let total = a + b;
+
+    • one
+    • two more
+
+    warning: the context is 90 % full
+    2 model calls · 10.0k tokens in (80 % cached) · 1.2k out
+    "#);
+}
+
+#[test]
+fn a_turn_unfolded() {
+    let options = Options { unfolded: true, ..Options::default() };
+    let lines: Vec<_> = told(options, &turn(), 70).lines().take(16).map(str::to_owned).collect();
+    insta::assert_snapshot!(lines.join("\n"), @r#"
+    › Fix the tests
+      please
+
+    ∴ Looking at
+      the tests
+      first
+
+    I run the tests.
+
+    ✗ bash cargo test … · 3.2 s
+      test failed
+          at sum
+      exit status 101
+    ✓ fs.read src/sum.rs · 14 KB
+      xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx
+      xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx
+    "#);
+}
+
+#[test]
+fn while_it_goes_on() {
+    let mut transcript = Transcript::new(Options::default());
+    let start = Instant::now();
+    let mut screens = String::new();
+    for (second, event) in (0..).zip(turn().iter().take(18)) {
+        transcript.tick(start + Duration::from_secs(second));
+        transcript.on(event);
+        let finished = transcript.take_finished(50).len();
+        let live = shown(&transcript.live(50, 6));
+        screens.push_str(&format!("-- {finished} finished\n{live}"));
+    }
+    insta::assert_snapshot!(screens, @r#"
+    -- 0 finished
+    -- 0 finished
+    ∴ Looking at
+      the tests
+    -- 0 finished
+    ∴ Looking at
+      the tests
+      first
+    -- 1 finished
+
+    I run the
+    -- 2 finished
+    -- 0 finished
+
+    · bash …
+    -- 0 finished
+
+    · bash cargo test …
+    · fs.read src/sum.rs
+    -- 0 finished
+
+    ● bash cargo test …
+    · fs.read src/sum.rs
+    -- 0 finished
+
+    ● bash cargo test … · 1 s
+    ● fs.read src/sum.rs
+    -- 0 finished
+
+    ● bash cargo test … · 2 s
+      │ one
+      │ two
+    ● fs.read src/sum.rs · 1 s
+    -- 0 finished
+
+    ● bash cargo test … · 3 s
+      │ one
+      │ two
+    ✓ fs.read src/sum.rs · 14 KB
+    -- 6 finished
+    -- 0 finished
+    -- 0 finished
+    · fs.edit src/sum.rs
+    -- 0 finished
+    ? fs.edit src/sum.rs
+    -- 0 finished
+    · fs.edit src/sum.rs
+    -- 0 finished
+    ● fs.edit src/sum.rs
+    -- 6 finished
+    "#);
+}
+
+#[test]
+fn ends_of_turns() {
+    let error = ProviderError::new(ErrorKind::Auth, "anthropic", "invalid key")
+        .with_hint("run `gnoma provider`");
+    let ends = [
+        Outcome::Cancelled,
+        Outcome::RoundLimit { rounds: 50 },
+        Outcome::Stuck { what: "four equal calls of bash".into() },
+        Outcome::Complete { stop: StopReason::MaxTokens },
+        Outcome::Failed { error, kept_partial: true },
+    ];
+    let mut transcript = Transcript::new(Options::default());
+    for outcome in ends {
+        let usage = Usage::default();
+        transcript.on(&Event::TurnEnded { outcome, rounds: 1, usage, undelivered: vec![] });
+    }
+    insta::assert_snapshot!(shown(&transcript.take_finished(80)), @r#"
+    stopped; what was done until then is kept
+    stopped at the limit of 50 model calls for one turn; say `go on` to continue
+    stopped, because nothing new came: four equal calls of bash
+    the answer was cut off at the model's output limit; say `go on` for the rest
+    error: anthropic: not authorised: invalid key
+    hint: run `gnoma provider`
+    the part of the answer that had arrived is kept
+    "#);
+}
+
+#[test]
+fn refused_calls_say_why_and_lost_ones_that_they_are() {
+    let write = call("a", "fs.write", r#"{"path":"x"}"#);
+    let lost = call("b", "bash", r#"{"command":"sleep 9"}"#);
+    let mut transcript = Transcript::new(Options::default());
+    transcript.on(&asked(&[write.clone(), lost]));
+    let reason = "refused by the user: not there".into();
+    transcript.on(&Event::PermissionDecided { call: write.id.clone(), allowed: false, reason });
+    transcript.on(&ended(&write, "denied", true, 0));
+    transcript.on(&done(1));
+    insta::assert_snapshot!(shown(&transcript.take_finished(80)), @r#"
+    ✗ fs.write x
+      refused by the user: not there
+    ✗ bash sleep 9
+      interrupted
+    "#);
+}
+
+#[test]
+fn folded_things_come_back_one_by_one() {
+    let mut transcript = Transcript::new(Options::default());
+    turn().iter().for_each(|event| transcript.on(event));
+    drop(transcript.take_finished(60));
+    let mut titles = Vec::new();
+    while transcript.unfold() {
+        let lines = transcript.take_finished(60);
+        titles.extend(lines.iter().map(Line::plain).filter(|line| line.starts_with('▾')));
+    }
+    insta::assert_snapshot!(titles.join("\n"), @r#"
+    ▾ thinking
+    ▾ fs.edit src/sum.rs
+    ▾ bash cargo test …
+    ▾ fs.read src/sum.rs
+    "#);
+}
+
+#[test]
+fn a_stored_session_looks_like_the_one_it_was() {
+    let mut transcript = Transcript::new(Options::default());
+    let run = call("c1", "bash", r#"{"command":"ls"}"#);
+    let image =
+        Image::from_bytes("image/png", b"\x89PNG\r\n\x1a\n\0\0\0\x0dIHDR\0\0\x03\x20\0\0\x02\x58");
+    let user = Message::user(vec![Content::text("look"), Content::Image(image.clone())]).unwrap();
+    assert_eq!(said(&user), "look\n[image 800×600 png]");
+    let mut result = ToolResult::text(&run, "a\nb", false);
+    result.parts.push(ResultPart::Image(image));
+    let content = vec![Content::text("I look."), Content::ToolCall(run)];
+    for message in [
+        user,
+        Message::assistant(content, None, None).unwrap(),
+        Message::results(vec![result]).unwrap(),
+        Message::assistant(vec![Content::text("*Two* files.")], None, None).unwrap(),
+    ] {
+        transcript.past(&message);
+    }
+    insta::assert_snapshot!(shown(&transcript.take_finished(60)), @r#"
+    › look
+      [image 800×600 png]
+
+    I look.
+
+    ✓ bash ls
+      [image 800×600 png]
+
+    Two files.
+    "#);
+    assert_eq!(transcript.last_answer(), Some("*Two* files."));
+}
+
+#[test]
+fn what_is_copied_and_exported_is_markdown() {
+    let mut transcript = Transcript::new(Options::default());
+    transcript.person("Fix it");
+    turn().iter().for_each(|event| transcript.on(event));
+    assert!(transcript.last_answer().unwrap().starts_with("Fixed:\n\n```rust\n"));
+    insta::assert_snapshot!(transcript.plain(), @r#"
+    ## You
+
+    Fix it
+
+    I run the **tests**.
+
+    - fs.read src/sum.rs
+    - bash cargo test … (failed)
+    - fs.edit src/sum.rs
+
+    > warning: the context is 90 % full
+
+    Fixed:
+
+    ```rust
+    let total = a + b;
+    ```
+    - one
+    - two more
+
+    > 2 model calls · 10.0k tokens in (80 % cached) · 1.2k out
+    "#);
+}
+
+#[test]
+fn twenty_thousand_pieces_keep_little_and_lose_nothing() {
+    let mut transcript = Transcript::new(Options::default());
+    let mut lines = 0;
+    for number in 0..20_000 {
+        transcript.on(&text(&format!("word{number} ")));
+        if number % 10 == 9 {
+            transcript.on(&text("\n\n"));
+        }
+        lines += transcript.take_finished(400).len();
+        assert!(transcript.live(400, 10).len() <= 2);
+    }
+    transcript.on(&done(1));
+    lines += transcript.take_finished(400).len();
+    assert_eq!(lines, 2_000 * 2 - 1);
+}
+
+/// Events of turns in any order that a session may send, and some that it may not.
+fn events() -> impl Strategy<Value = Vec<Event>> {
+    let one = call("c1", "bash", r#"{"command":"ls"}"#);
+    let two = call("c2", "fs.read", r#"{"path":"a\tb\u001b[31m"}"#);
+    let event = prop::sample::select(vec![
+        text("Some *words*"),
+        text("\n\n- item\n"),
+        text("```\ncode\n"),
+        text(" "),
+        thinking("hm\nhm\n\u{7}"),
+        thinking(" "),
+        Event::ToolCallDrafted { name: "bash".into() },
+        asked(&[one.clone(), two.clone()]),
+        Event::ToolStarted { call: one.clone() },
+        Event::ToolProgress { call: one.id.clone(), text: "out\t\u{1b}[31m漢\r".into() },
+        ended(&one, "well", false, 1_500),
+        ended(&two, "not\nwell\u{8}", true, 0),
+        Event::PermissionAsked {
+            call: two.clone(),
+            reason: "r".into(),
+            preview: None,
+            always: None,
+        },
+        Event::PermissionDecided { call: two.id, allowed: false, reason: "no\n".into() },
+        Event::Notice { level: NoticeLevel::Info, text: "note\nnote".into() },
+        done(2),
+    ]);
+    prop::collection::vec(event, 0..40)
+}
+
+proptest! {
+    #[test]
+    fn when_lines_are_taken_does_not_matter(
+        events in events(),
+        often in 1_usize..7,
+        accessible: bool,
+        width in 2_usize..50,
+    ) {
+        let options = Options { accessible, ..Options::default() };
+        let (mut once, mut now) = (Transcript::new(options), Transcript::new(options));
+        let mut lines = Vec::new();
+        for (at, event) in events.iter().chain([&done(1)]).enumerate() {
+            once.on(event);
+            now.on(event);
+            if at % often == 0 {
+                lines.extend(now.take_finished(width));
+                for line in now.live(width, 5) {
+                    prop_assert!(line.width() <= width, "{:?}", line);
+                }
+            }
+        }
+        lines.extend(now.take_finished(width));
+        prop_assert_eq!(&lines, &once.take_finished(width));
+        prop_assert!(now.live(width, 5).is_empty());
+        for line in &lines {
+            prop_assert!(line.width() <= width, "{} > {width}: {:?}", line.width(), line);
+            prop_assert!(!line.plain().chars().any(char::is_control));
+        }
+    }
+}

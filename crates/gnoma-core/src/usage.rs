@@ -27,22 +27,44 @@ impl Usage {
     /// All prompt tokens of the call.
     #[must_use]
     pub fn prompt(&self) -> u64 {
-        self.input + self.cache_read + self.cache_write
+        self.input.saturating_add(self.cache_read).saturating_add(self.cache_write)
     }
 
     /// Prompt and answer together: what the call occupies of the context window.
     #[must_use]
     pub fn total(&self) -> u64 {
-        self.prompt() + self.output
+        self.prompt().saturating_add(self.output)
     }
 }
 
+/// What servers report may be absurd: a sum stays at the largest count.
 impl AddAssign for Usage {
     fn add_assign(&mut self, other: Self) {
-        self.input += other.input;
-        self.output += other.output;
-        self.cache_read += other.cache_read;
-        self.cache_write += other.cache_write;
-        self.reasoning += other.reasoning;
+        self.input = self.input.saturating_add(other.input);
+        self.output = self.output.saturating_add(other.output);
+        self.cache_read = self.cache_read.saturating_add(other.cache_read);
+        self.cache_write = self.cache_write.saturating_add(other.cache_write);
+        self.reasoning = self.reasoning.saturating_add(other.reasoning);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn absurd_counts_saturate() {
+        let most = u64::MAX;
+        let absurd = Usage {
+            input: most,
+            output: most,
+            cache_read: most,
+            cache_write: most,
+            reasoning: most,
+        };
+        let mut sum = absurd;
+        sum += absurd;
+        assert_eq!(sum, absurd);
+        assert_eq!(sum.total(), most);
     }
 }

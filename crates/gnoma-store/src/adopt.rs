@@ -1,40 +1,101 @@
-//! Adds imported entries to a session. They get ids of this store, and what they say about each
-//! other follows; what points outside the import is left out.
+//! Adds what was imported as a new session. Its entries get ids of this store, and what they say
+//! about each other follows; what points outside the import is left out.
 
 use std::collections::HashMap;
 
-use gnoma_core::store::{Entry, EntryId, Parent, Record, SessionId};
-use rusqlite::Connection;
+use gnoma_core::store::{Entry, EntryId, NewSession, Parent, Record, ResultId, SessionId};
+use rusqlite::{Connection, params};
 
 use crate::{
-    error::Result,
+    error::{Explain, Result},
+    import::Imported,
     lock::Identity,
     options::Redact,
-    redact,
+    origin, redact,
     session::{self, Prepared},
+    shelf,
 };
 
-/// Redacts all records. Bodies are made when the ids are known.
-pub(crate) fn prepare(redact: &Redact, entries: Vec<Entry>) -> Result<Vec<Entry>> {
-    entries
-        .into_iter()
-        .map(|entry| Ok(Entry { record: redact::record(redact, &entry.record)?, ..entry }))
-        .collect()
+/// What became of an import.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Landed {
+    /// The session it is now.
+    pub session: SessionId,
+    /// It was added. Otherwise it had been before, and nothing was changed.
+    pub is_new: bool,
 }
 
-/// Adds the entries one after the other.
+/// An import ready to be written. Bodies are made when the ids are known.
+pub(crate) struct Ready {
+    title: Option<String>,
+    origin: Option<String>,
+    entries: Vec<Entry>,
+    results: Vec<(ResultId, shelf::Packed)>,
+}
+
+/// Redacts everything.
+pub(crate) fn prepare(redact: &Redact, imported: Imported) -> Result<Ready> {
+    let Imported { title, origin, entries, results, project: _, skipped: _ } = imported;
+    Ok(Ready {
+        title: title.map(|title| redact::words(redact, &title)),
+        origin: origin.as_deref().map(origin::hash),
+        entries: entries
+            .into_iter()
+            .map(|entry| Ok(Entry { record: redact::record(redact, &entry.record)?, ..entry }))
+            .collect::<Result<_>>()?,
+        results: results
+            .into_iter()
+            .map(|(id, text)| Ok((id, shelf::prepare(redact, &text)?)))
+            .collect::<Result<_>>()?,
+    })
+}
+
+/// Adds an import, unless it is there already.
 pub(crate) fn add(
+    connection: &Connection,
+    me: &Identity,
+    project: &str,
+    ready: Ready,
+    at_ms: i64,
+) -> Result<Landed> {
+    let Ready { title, origin, entries, results } = ready;
+    if let Some(hash) = &origin
+        && let Some(session) = origin::find(connection, hash)?
+    {
+        return Ok(Landed { session, is_new: false });
+    }
+    let session = session::begin(connection, project, &NewSession { at_ms, title })?;
+    let number = session::find(connection, &session)?.number;
+    if let Some(hash) = &origin {
+        origin::insert(connection, number, hash)?;
+    }
+    shelf::adopt(connection, &session, &results)?;
+    add_entries(connection, me, &session, entries, at_ms)?;
+    // Begun now, but last added to when it was.
+    connection
+        .execute(
+            "UPDATE session SET changed_ms = coalesce((SELECT max(at_ms) FROM entry \
+             WHERE session = ?1), changed_ms) WHERE number = ?1",
+            params![number],
+        )
+        .explain()?;
+    Ok(Landed { session, is_new: true })
+}
+
+fn add_entries(
     connection: &Connection,
     me: &Identity,
     session: &SessionId,
     entries: Vec<Entry>,
+    now_ms: i64,
 ) -> Result<()> {
     let mut ids = HashMap::<EntryId, EntryId>::new();
     let mut latest = EntryId(0);
     for entry in entries {
         let Some(record) = renamed(entry.record, &ids, latest) else { continue };
         let prepared = Prepared::new(record)?;
-        latest = session::append(connection, me, session, Parent::Tip, entry.at_ms, &prepared)?;
+        let at_ms = entry.at_ms.clamp(0, now_ms.max(0));
+        latest = session::append(connection, me, session, Parent::Tip, at_ms, &prepared)?;
         ids.insert(entry.id, latest);
     }
     Ok(())

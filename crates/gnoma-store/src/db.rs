@@ -1,31 +1,33 @@
 //! Finds, makes and opens the database file.
 //!
-//! Files are 0600 and folders we make 0700. Opening is serialised by a lock file, so that making,
-//! migrating and recovering happen once. A file that is not ours is refused untouched.
+//! Files are 0600, the folder is 0700 and ours. Opening is serialised by a lock file, so that making,
+//! migrating and recovering happen once; recovering waits until nobody else has the database open. A
+//! file that is not ours is refused untouched.
 //!
 //! The log stays when a database is closed: making one anew, and working it in at the end, would
 //! wait for the disk in each run. A copy of a database is a copy of both files.
 
 use std::{
-    fs::{self, File, OpenOptions},
+    fs::{self, File, OpenOptions, Permissions},
     io::{self, Read},
-    os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt},
+    os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt},
     path::{Path, PathBuf},
     time::Duration,
 };
 
 use gnoma_core::store::{StoreError, StoreErrorKind};
 use rusqlite::{Connection, OpenFlags, config::DbConfig};
-use rustix::fs::{FlockOperation, flock};
+use rustix::fs::{FlockOperation, OFlags, flock};
 
 use crate::{
-    create,
+    create, erase,
     error::{Explain, Result, damaged, from_io},
     lane::Waits,
     migrate,
     options::{Journal, Options},
     salvage::{self, Rescued},
     schema,
+    users::User,
 };
 
 /// The log may grow to this many pages before a commit works it into the main file, whoever waits.
@@ -41,41 +43,47 @@ const MARK_WITHIN_BYTES: u64 = 64 * 1024;
 const NEW_FILE_BYTES: usize = 8 * 1024;
 
 /// Ending of the file that says a database is damaged.
-const DOUBT: &str = "doubt";
+pub(crate) const DOUBT: &str = "doubt";
 
 /// First bytes of every SQLite 3 file.
 const MAGIC: &[u8] = b"SQLite format 3\0";
 
-/// Opens the store's database for writing, making or recovering it where needed.
-pub(crate) fn open(options: &Options) -> Result<(Connection, Option<Rescued>)> {
+/// Opens the store's database for writing, making or recovering it where needed. It is in use until
+/// the user is dropped.
+pub(crate) fn open(options: &Options) -> Result<(Connection, Option<Rescued>, User)> {
     make_folder(&options.folder)?;
     let path = options.path();
     let _alone = lock(&beside(&path, "lock"), options.patience)?;
+    let user = User::join(&path)?;
+    let (connection, rescued) = open_or_rescue(options, &path, &user)?;
+    Ok((connection, rescued, user))
+}
+
+fn open_or_rescue(
+    options: &Options,
+    path: &Path,
+    user: &User,
+) -> Result<(Connection, Option<Rescued>)> {
     if !path.exists() {
-        salvage::adopt(&path)?;
+        salvage::adopt(path)?;
     }
-    make_file(options, &path)?;
-    if beside(&path, DOUBT).exists() {
-        return rescue(options, &path);
+    make_file(options, path)?;
+    if beside(path, DOUBT).exists() {
+        return rescue(options, path, user);
     }
-    match open_sound(options, &path) {
-        Err(error) if error.kind == StoreErrorKind::Damaged => rescue(options, &path),
+    match open_sound(options, path) {
+        Err(error) if error.kind == StoreErrorKind::Damaged => rescue(options, path, user),
         other => other.map(|connection| (connection, None)),
     }
 }
 
 /// Recovers what is readable; a file that was never ours is refused.
-fn rescue(options: &Options, path: &Path) -> Result<(Connection, Option<Rescued>)> {
+fn rescue(options: &Options, path: &Path, user: &User) -> Result<(Connection, Option<Rescued>)> {
     if !is_ours(path)? {
         return Err(foreign(path));
     }
-    let rescued = salvage::rescue(options, path)?;
-    let connection = open_sound(options, path)?;
-    let doubt = beside(path, DOUBT);
-    if doubt.exists() {
-        fs::remove_file(&doubt).map_err(|error| from_io("cannot remove", &doubt, &error))?;
-    }
-    Ok((connection, Some(rescued)))
+    let rescued = user.alone(|| salvage::rescue(options, path))?;
+    Ok((open_sound(options, path)?, Some(rescued)))
 }
 
 fn open_sound(options: &Options, path: &Path) -> Result<Connection> {
@@ -109,7 +117,7 @@ pub(crate) fn still(path: &Path, opened: Option<(u64, u64)>) -> Result<()> {
         return Ok(());
     }
     Err(StoreError::new(
-        StoreErrorKind::Io,
+        StoreErrorKind::NotFound,
         "the session database was moved or replaced while it was open; start gnoma again",
     ))
 }
@@ -152,10 +160,7 @@ pub(crate) fn connect(path: &Path, patience: Duration, journal: Journal) -> Resu
     let synchronous = if has_log { "NORMAL" } else { "FULL" };
     connection.pragma_update(None, "synchronous", synchronous).explain()?;
     // What is deleted is overwritten where that costs no further write.
-    connection
-        .pragma_update_and_check(None, "secure_delete", "FAST", |_| Ok(()))
-        .or_else(no_answer)
-        .explain()?;
+    erase::secure_delete(&connection, "FAST")?;
     Ok(connection)
 }
 
@@ -254,12 +259,38 @@ pub(crate) fn beside(path: &Path, ending: &str) -> PathBuf {
 fn make_folder(folder: &Path) -> Result<()> {
     let mut builder = fs::DirBuilder::new();
     builder.recursive(true).mode(0o700);
-    builder.create(folder).map_err(|error| from_io("cannot make the folder", folder, &error))
+    builder.create(folder).map_err(|error| from_io("cannot make the folder", folder, &error))?;
+    let facts = fs::metadata(folder).map_err(|error| from_io("cannot read", folder, &error))?;
+    if facts.uid() != rustix::process::geteuid().as_raw() {
+        return Err(StoreError::new(
+            StoreErrorKind::Foreign,
+            format!(
+                "the folder `{}` belongs to another user, who could read and change what is kept in \
+                 it; choose a folder of your own for sessions",
+                folder.display()
+            ),
+        ));
+    }
+    let mode = facts.mode();
+    if mode & 0o077 != 0 {
+        // Where the file system has no modes one goes on without.
+        drop(fs::set_permissions(folder, Permissions::from_mode(mode & 0o700)));
+    }
+    Ok(())
 }
 
-/// Makes an empty file that only its owner can read.
+/// Opens or makes a file that only its owner can read. A link is not followed: it may have been
+/// planted.
 pub(crate) fn private_file(path: &Path) -> io::Result<File> {
-    OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(path)
+    let no_links = i32::try_from(OFlags::NOFOLLOW.bits()).unwrap_or(0);
+    OpenOptions::new()
+        .read(true)
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .mode(0o600)
+        .custom_flags(no_links)
+        .open(path)
 }
 
 /// Makes the database, unless it is there.

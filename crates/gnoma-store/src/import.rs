@@ -15,7 +15,11 @@ mod lines;
 mod opencode;
 mod wire;
 
-use std::{collections::BTreeMap, fmt, path::Path};
+use std::{
+    collections::BTreeMap,
+    fmt,
+    path::{Component, Path},
+};
 
 use gnoma_core::store::{Entry, ResultId, StoreError, StoreErrorKind};
 
@@ -47,6 +51,8 @@ pub struct Imported {
     pub title: Option<String>,
     /// The folder it was about.
     pub project: Option<String>,
+    /// What it is called where it comes from: nothing of the same name is added twice.
+    pub origin: Option<String>,
     /// A linear path, oldest first. Ids are the file's own and only tie entries to each other.
     pub entries: Vec<Entry>,
     /// Large results that entries speak of by these handles.
@@ -58,6 +64,16 @@ pub struct Imported {
 impl Imported {
     fn skip(&mut self, kind: &str) {
         *self.skipped.entry(kind.to_owned()).or_default() += 1;
+    }
+
+    /// Whether it was about the folder `project` or one below; what does not tell may be.
+    #[must_use]
+    pub fn is_about(&self, project: &Path) -> bool {
+        let is_plain = |path: &Path| !path.components().any(|part| part == Component::ParentDir);
+        self.project
+            .as_deref()
+            .map(Path::new)
+            .is_none_or(|path| is_plain(path) && path.starts_with(project))
     }
 
     /// What was left out, in one sentence; `None` when everything was mapped.
@@ -77,7 +93,7 @@ impl Imported {
 /// # Errors
 /// When it cannot be read, is larger than an import may be, or holds no message.
 pub fn read(source: Source, path: &Path) -> Result<Imported> {
-    let imported = match source {
+    let mut imported = match source {
         Source::Lines => lines::read(path),
         Source::GnomaGo => gnoma_go::read(path),
         Source::ClaudeCode => claude::read(path),
@@ -87,6 +103,9 @@ pub fn read(source: Source, path: &Path) -> Result<Imported> {
     if imported.entries.is_empty() {
         return Err(refused(format_args!("`{}` holds no message of {source}", path.display())));
     }
+    // Ids are unique within one program only.
+    let id = imported.origin.take().filter(|id| !id.is_empty());
+    imported.origin = id.map(|id| format!("{id} of {source}"));
     Ok(imported)
 }
 

@@ -2,6 +2,7 @@
 //! only look. How writing is done is [`crate::writer`]'s.
 
 use std::{
+    panic::{self, AssertUnwindSafe},
     sync::{
         Arc,
         mpsc::{self, Receiver, Sender},
@@ -68,14 +69,15 @@ where
     }
 
     fn prepare(&mut self) {
-        self.prepared = self.prepare.take().map(|prepare| prepare());
+        self.prepared = self.prepare.take().map(unbroken);
     }
 
     fn run(&mut self, connection: &Connection) -> Result<()> {
         let (Some(prepared), Some(work)) = (self.prepared.take(), self.work.take()) else {
             return Ok(());
         };
-        self.value = Some(work(connection, prepared?)?);
+        let prepared = prepared?;
+        self.value = Some(unbroken(|| work(connection, prepared))?);
         Ok(())
     }
 
@@ -173,6 +175,14 @@ impl Drop for Lane {
 /// What is told when a lane has ended.
 pub(crate) fn closed() -> StoreError {
     StoreError::new(StoreErrorKind::Io, "the session store has ended")
+}
+
+/// A panic in one job is that job's failure: what it did is undone, and the lane goes on.
+fn unbroken<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
+    panic::catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| {
+        let sentence = "gnoma made a mistake with what was to be stored or read; please report it";
+        Err(StoreError::new(StoreErrorKind::Io, sentence))
+    })
 }
 
 fn connected<'c>(

@@ -51,12 +51,7 @@ fn read_trimmed(path: &str) -> String {
 /// process. Empty where the system does not tell.
 fn started(pid: u32) -> Option<String> {
     match fs::read_to_string(format!("/proc/{pid}/stat")) {
-        // The name in brackets may hold anything: count fields after its end. The state is the
-        // third field of all, the start time the twenty-second.
-        Ok(stat) => {
-            let (_, after) = stat.rsplit_once(')')?;
-            after.split_whitespace().nth(19).map(str::to_owned)
-        }
+        Ok(stat) => start_of(&stat),
         Err(_) if fs::exists("/proc/self/stat").unwrap_or(false) => None,
         Err(_) => {
             let raw = i32::try_from(pid).ok()?;
@@ -64,6 +59,17 @@ fn started(pid: u32) -> Option<String> {
             rustix::process::test_kill_process(pid).ok().map(|()| String::new())
         }
     }
+}
+
+/// The start time in a line of `/proc/PID/stat`; `None` for a process that has ended and was not
+/// waited for yet.
+fn start_of(stat: &str) -> Option<String> {
+    // The name in brackets may hold anything: count fields after its end. The state is the third
+    // field of all, the start time the twenty-second.
+    let (_, after) = stat.rsplit_once(')')?;
+    let mut fields = after.split_whitespace();
+    let has_ended = matches!(fields.next()?, "Z" | "X" | "x");
+    fields.nth(18).filter(|_| !has_ended).map(str::to_owned)
 }
 
 /// One row of the table `hold`.
@@ -156,22 +162,46 @@ pub(crate) fn take(
 ) -> Result<Option<Holder>> {
     let before = refuse_if_held(connection, me, session, now_ms)?;
     if let Some(hold) = before.as_ref().filter(|hold| hold.owner.token == me.token) {
-        return touch(connection, hold, session, now_ms).map(|()| None);
+        return touch(connection, me, hold, session, now_ms).map(|()| None);
     }
-    connection
-        .execute(
-            "INSERT OR REPLACE INTO hold(session, token, pid, host, boot, space, started, \
-             since_ms, seen_ms) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?8)",
-            params![session, me.token, me.pid, me.host, me.boot, me.space, me.started, now_ms],
-        )
-        .explain()?;
+    let mine = Hold { owner: me.clone(), since_ms: now_ms, seen_ms: now_ms };
+    insert(connection, session, &mine)?;
     Ok(before.map(|hold| hold.holder()))
 }
 
-/// Remembers that the holder still writes; once a minute is enough.
-pub(crate) fn touch(connection: &Connection, hold: &Hold, session: i64, now_ms: i64) -> Result<()> {
+/// Writes a hold in the place of the one before.
+pub(crate) fn insert(connection: &Connection, session: i64, hold: &Hold) -> Result<()> {
+    let Hold { owner, since_ms, seen_ms } = hold;
+    connection
+        .execute(
+            "INSERT OR REPLACE INTO hold(session, token, pid, host, boot, space, started, \
+             since_ms, seen_ms) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+            params![
+                session,
+                owner.token,
+                owner.pid,
+                owner.host,
+                owner.boot,
+                owner.space,
+                owner.started,
+                since_ms,
+                seen_ms,
+            ],
+        )
+        .explain()
+        .map(|_| ())
+}
+
+/// Remembers that this store, where it is the holder, still writes; once a minute is enough.
+pub(crate) fn touch(
+    connection: &Connection,
+    me: &Identity,
+    hold: &Hold,
+    session: i64,
+    now_ms: i64,
+) -> Result<()> {
     const EVERY_MS: i64 = 60_000;
-    if now_ms.saturating_sub(hold.seen_ms) < EVERY_MS {
+    if hold.owner.token != me.token || now_ms.saturating_sub(hold.seen_ms) < EVERY_MS {
         return Ok(());
     }
     connection
@@ -233,6 +263,17 @@ mod tests {
             assert!(is_live(&unknown, &me, 2_000, &dead));
             assert!(!is_live(&unknown, &me, 1_000 + SILENT_HOLD_MS, &dead));
         }
+    }
+
+    #[test]
+    fn a_process_that_only_waits_to_be_buried_is_gone() {
+        let stat = |state: char| {
+            let fields = (4..22).map(|field| format!(" {field}")).collect::<String>();
+            format!("77 (a) Z (b)) {state}{fields} 500 23 24")
+        };
+        assert_eq!(start_of(&stat('S')), Some("500".to_owned()));
+        assert_eq!(start_of(&stat('Z')), None);
+        assert_eq!(start_of(&stat('X')), None);
     }
 
     #[test]

@@ -37,8 +37,8 @@ const ROOM_BYTES: u64 = 1024 * 1024;
 /// Pages of a log that is worth working in: half of the room.
 pub(crate) const LONG_PAGES: i64 = 128;
 
-/// Pages of a log that should not wait for a pause any more: some milliseconds to read through.
-pub(crate) const TOO_LONG_PAGES: i64 = 1000;
+/// Pages of a log that should not wait for a pause any more: all of the room.
+pub(crate) const TOO_LONG_PAGES: i64 = 256;
 
 /// Written at once.
 static ZEROS: [u8; 64 * 1024] = [0; 64 * 1024];
@@ -130,9 +130,13 @@ pub(crate) fn erase(connection: &Connection) -> Result<()> {
     }
 }
 
-/// The first write to a log waits for the disk: better now than in a turn.
+/// The first write to a log waits for the disk: better now than in a turn. A value that does not
+/// change is not written, so this takes two steps.
 fn begin_anew(connection: &Connection) -> Result<()> {
-    execute(connection, "UPDATE indexed SET up_to = up_to")
+    let transaction = connection.unchecked_transaction().explain()?;
+    execute(&transaction, "UPDATE indexed SET up_to = up_to + 1")?;
+    execute(&transaction, "UPDATE indexed SET up_to = up_to - 1")?;
+    transaction.commit().explain()
 }
 
 /// Pages in the log, and how many of them are in the main file.

@@ -14,7 +14,7 @@ use crate::{
 type Step = fn(&Connection) -> Result<()>;
 
 /// Step `n` leads from version `n` to `n + 1`.
-const STEPS: [Step; 4] = [tree, words, holds, results];
+const STEPS: [Step; 5] = [tree, words, holds, results, origins];
 
 /// Brings `connection` to today's version.
 pub(crate) fn forward(connection: &mut Connection) -> Result<()> {
@@ -76,6 +76,10 @@ fn results(connection: &Connection) -> Result<()> {
     connection.execute_batch(schema::RESULTS).explain()
 }
 
+fn origins(connection: &Connection) -> Result<()> {
+    connection.execute_batch(schema::ORIGINS).explain()
+}
+
 fn words(connection: &Connection) -> Result<()> {
     connection.execute_batch(schema::WORDS).explain()?;
     let mut entries = connection.prepare("SELECT id, session, body FROM entry").explain()?;
@@ -98,9 +102,10 @@ fn count_old(connection: &Connection, id: i64, session: i64, body: &str) -> Resu
     };
     connection
         .prepare_cached(
-            "UPDATE session SET messages = messages + ?2, bytes = bytes + ?3, input = input + ?4, \
-             output = output + ?5, cache_read = cache_read + ?6, cache_write = cache_write + ?7, \
-             reasoning = reasoning + ?8 WHERE number = ?1",
+            "UPDATE session SET messages = messages + ?2, bytes = min(bytes + ?3, ?9), \
+             input = min(input + ?4, ?9), output = min(output + ?5, ?9), \
+             cache_read = min(cache_read + ?6, ?9), cache_write = min(cache_write + ?7, ?9), \
+             reasoning = min(reasoning + ?8, ?9) WHERE number = ?1",
         )
         .and_then(|mut update| {
             update.execute(params![
@@ -112,6 +117,7 @@ fn count_old(connection: &Connection, id: i64, session: i64, body: &str) -> Resu
                 text::count(usage.cache_read),
                 text::count(usage.cache_write),
                 text::count(usage.reasoning),
+                text::MAX_COUNT,
             ])
         })
         .explain()?;

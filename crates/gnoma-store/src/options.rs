@@ -1,6 +1,11 @@
 //! What the caller decides: where, for which project, and what may be written.
 
-use std::{borrow::Cow, path::PathBuf, sync::Arc, time::Duration};
+use std::{
+    borrow::Cow,
+    path::PathBuf,
+    sync::Arc,
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
 
 /// How long one waits for other processes before giving up.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -36,7 +41,7 @@ pub struct Options {
     /// Folder of the databases; made with mode 0700 when missing. Profiles have folders of their
     /// own.
     pub folder: PathBuf,
-    /// File name without its ending: [`project_key`].
+    /// File name without its ending: [`project_key`], without what may not be written.
     pub key: String,
     /// The project's folder as people know it; written into every session.
     pub project: String,
@@ -46,6 +51,9 @@ pub struct Options {
     pub patience: Duration,
     /// How to keep changes safe.
     pub journal: Journal,
+    /// Now, in milliseconds since 1970: where a question brings no time along, it decides which
+    /// holds are too old to count.
+    pub clock: fn() -> i64,
 }
 
 impl Options {
@@ -56,7 +64,7 @@ impl Options {
         redact: Arc<Redact>,
     ) -> Self {
         let project: String = project.into();
-        let key = project_key(&project);
+        let key = key(&redact(Written::Words, &project), &project);
         Self {
             folder: folder.into(),
             key,
@@ -64,6 +72,7 @@ impl Options {
             redact,
             patience: PATIENCE,
             journal: Journal::default(),
+            clock: system_clock,
         }
     }
 
@@ -77,7 +86,12 @@ impl Options {
 /// The file name for a project: its last folder's name, for people, and a hash of the whole path.
 #[must_use]
 pub fn project_key(project: &str) -> String {
-    let last = project.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
+    key(project, project)
+}
+
+/// The key of `project`, with what people may read of it out of `shown`.
+fn key(shown: &str, project: &str) -> String {
+    let last = shown.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
     let name: String = last
         .chars()
         .take(KEY_NAME_CHARS)
@@ -86,6 +100,11 @@ pub fn project_key(project: &str) -> String {
     let hash = blake3::hash(project.as_bytes()).to_hex();
     let short: String = hash.chars().take(16).collect();
     if name.is_empty() { short } else { format!("{name}-{short}") }
+}
+
+fn system_clock() -> i64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(now.as_millis()).unwrap_or(i64::MAX)
 }
 
 #[cfg(test)]

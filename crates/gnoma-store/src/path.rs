@@ -33,13 +33,11 @@ fn back_from(connection: &Connection, tip: Option<i64>, request: PageRequest) ->
             page.earlier = Some(EntryId(id));
             break;
         }
-        if !node.hidden {
-            page.entries.push(Entry {
-                id: EntryId(id),
-                parent: node.parent.map(EntryId),
-                at_ms: node.at_ms,
-                record: session::parse(id, &node.body)?,
-            });
+        if !node.hidden
+            && let Some(record) = session::parse(&node.body)
+        {
+            let parent = node.parent.map(EntryId);
+            page.entries.push(Entry { id: EntryId(id), parent, at_ms: node.at_ms, record });
         }
         // Parents are older. Whatever a damaged file says, the walk ends.
         if node.parent.is_some_and(|parent| parent >= id) {

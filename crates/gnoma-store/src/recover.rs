@@ -58,10 +58,12 @@ fn open_calls(connection: &Connection, tip: Option<i64>) -> Result<Vec<ToolCall>
     let mut next = tip;
     while let Some(id) = next {
         let node = path::node(connection, id)?;
-        if !node.hidden
-            && let Record::Message(message) = session::parse(id, &node.body)?
-        {
-            return Ok(message.tool_calls().cloned().collect());
+        match session::parse(&node.body) {
+            _ if node.hidden => {}
+            Some(Record::Message(message)) => return Ok(message.tool_calls().cloned().collect()),
+            // What a newer version said may have answered them.
+            None if session::may_be_message(&node.body) => return Ok(Vec::new()),
+            Some(_) | None => {}
         }
         if node.parent.is_some_and(|parent| parent >= id) {
             return Err(damaged(&format!("entry {id} follows a later one")));

@@ -7,12 +7,13 @@ use std::{borrow::Cow, sync::Arc};
 
 use gnoma_core::{
     CallId, Content, Image, Message, ModelRef, RawJson, Redacted, ResultPart, Role, Text, Thinking,
-    ToolCall, ToolResult, store::Record,
+    ToolCall, ToolResult,
+    store::{Record, StoreError, StoreErrorKind},
 };
 use serde_json::Value;
 
 use crate::{
-    error::{Result, damaged},
+    error::Result,
     options::{Redact, Written},
 };
 
@@ -85,7 +86,10 @@ fn message(redact: &Redact, original: &Message) -> Result<Message> {
                 .collect(),
         ),
     };
-    rebuilt.map_err(|error| damaged(&format!("redaction made two call ids one: {error}")))
+    rebuilt.map_err(|error| {
+        let sentence = format!("a message is not stored: redaction made two call ids one: {error}");
+        StoreError::new(StoreErrorKind::Io, sentence)
+    })
 }
 
 fn block(redact: &Redact, part: &Content) -> Content {

@@ -4,9 +4,11 @@ use gnoma_core::store::SessionId;
 use rusqlite::Connection;
 
 use crate::{
+    erase,
     error::{Explain, Result},
     lock::{self, Identity},
     session,
+    text::counted,
 };
 
 /// What is kept. `None` sets no limit.
@@ -32,6 +34,7 @@ pub struct Pruned {
 struct Candidate {
     number: i64,
     id: SessionId,
+    /// When it was last added to, or came here.
     changed_ms: i64,
     bytes: u64,
 }
@@ -54,27 +57,28 @@ pub(crate) fn prune(
             }
         }
     }
-    give_back(connection)?;
+    // What is left is given back when next something goes.
+    erase::give_back(connection)?;
     Ok(pruned)
 }
 
-/// Gives room that is no longer used back to the file system.
-pub(crate) fn give_back(connection: &Connection) -> Result<()> {
-    /// Pages moved at once: this runs inside a transaction.
-    const PAGES: u32 = 2000;
-    let mut statement =
-        connection.prepare(&format!("PRAGMA incremental_vacuum({PAGES})")).explain()?;
-    let mut rows = statement.query([]).explain()?;
-    while rows.next().explain()?.is_some() {}
-    Ok(())
+/// Forgets one session nobody holds, and overwrites what its rows took. What is left of its words is
+/// for [`erase::piece`] to remove.
+pub(crate) fn forget(
+    connection: &Connection,
+    me: &Identity,
+    session: &SessionId,
+    now_ms: i64,
+) -> Result<()> {
+    erase::overwriting(connection, || session::delete(connection, me, session, now_ms))
 }
 
 /// All sessions, oldest first.
 fn candidates(connection: &Connection) -> Result<Vec<Candidate>> {
     connection
         .prepare_cached(
-            "SELECT number, id, changed_ms, bytes FROM session WHERE deleted = 0 \
-             ORDER BY changed_ms, number",
+            "SELECT number, id, max(changed_ms, created_ms) AS latest_ms, bytes FROM session \
+             WHERE deleted = 0 ORDER BY latest_ms, number",
         )
         .and_then(|mut all| {
             all.query_map([], |row| {
@@ -82,7 +86,7 @@ fn candidates(connection: &Connection) -> Result<Vec<Candidate>> {
                     number: row.get(0)?,
                     id: SessionId::new(row.get::<_, String>(1)?),
                     changed_ms: row.get(2)?,
-                    bytes: u64::try_from(row.get::<_, i64>(3)?).unwrap_or(0),
+                    bytes: counted(row, 3)?,
                 })
             })?
             .collect()
@@ -92,7 +96,8 @@ fn candidates(connection: &Connection) -> Result<Vec<Candidate>> {
 
 fn surplus(candidates: Vec<Candidate>, retention: Retention, now_ms: i64) -> Vec<Candidate> {
     let mut sessions = candidates.len();
-    let mut bytes: u64 = candidates.iter().map(|candidate| candidate.bytes).sum();
+    let bytes = candidates.iter().map(|candidate| candidate.bytes);
+    let mut bytes = bytes.fold(0, u64::saturating_add);
     let mut surplus = Vec::new();
     for candidate in candidates {
         let age_ms = now_ms.saturating_sub(candidate.changed_ms);
@@ -101,7 +106,7 @@ fn surplus(candidates: Vec<Candidate>, retention: Retention, now_ms: i64) -> Vec
             || retention.max_bytes.is_some_and(|max| bytes > max);
         if goes {
             sessions -= 1;
-            bytes -= candidate.bytes;
+            bytes = bytes.saturating_sub(candidate.bytes);
             surplus.push(candidate);
         }
     }

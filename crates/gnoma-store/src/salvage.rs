@@ -4,17 +4,18 @@
 //! anything is renamed; a process that dies on the way leaves either the old state or a finished
 //! rescue that the next start adopts. Not for foreign files.
 
+mod facts;
 mod results;
 
 use std::{
-    collections::{HashMap, HashSet},
+    collections::{BTreeSet, HashMap, HashSet},
     fs,
     io::{Read, Seek, SeekFrom, Write},
     path::{Path, PathBuf},
     time::{SystemTime, UNIX_EPOCH},
 };
 
-use gnoma_core::store::{NewSession, Record};
+use gnoma_core::store::NewSession;
 use rusqlite::{Connection, OptionalExtension, params};
 
 use crate::{
@@ -23,7 +24,7 @@ use crate::{
     ids, migrate,
     options::{Journal, Options},
     pairs::{self, Mend},
-    path,
+    path, redact,
     session::{self, Prepared},
     words,
 };
@@ -33,6 +34,9 @@ const MAX_IDS: i64 = 10_000_000;
 
 /// A row takes at least this much of the file: bounds what a damaged counter can make one try.
 const MIN_ROW_BYTES: u64 = 16;
+
+/// Most damaged databases that are kept: the first, which nothing was lost of yet, and the latest.
+const MAX_ASIDE: usize = 8;
 
 /// Files a database may consist of.
 const PARTS: [&str; 4] = ["", "-wal", "-journal", "-shm"];
@@ -78,9 +82,21 @@ pub(crate) fn rescue(options: &Options, damaged: &Path) -> Result<Rescued> {
     let mut rescued = outcome?;
     let finished = db::beside(damaged, "rescued");
     rename(&building, &finished)?;
+    // What is left is its empty journal.
+    remove(&building)?;
     rescued.aside = set_aside(damaged)?;
-    rename(&finished, damaged)?;
+    put_in_place(&finished, damaged)?;
     Ok(rescued)
+}
+
+/// Gives a finished rescue its name. It is sound: the doubt was of the other, which is not there any
+/// more.
+fn put_in_place(finished: &Path, path: &Path) -> Result<()> {
+    let doubt = db::beside(path, db::DOUBT);
+    if doubt.exists() {
+        fs::remove_file(&doubt).map_err(|error| from_io("cannot remove", &doubt, &error))?;
+    }
+    rename(finished, path)
 }
 
 /// Puts a finished rescue in place whose process died before it could.
@@ -93,7 +109,7 @@ pub(crate) fn adopt(missing: &Path) -> Result<()> {
         // The damaged database's log must not be taken for the new one's.
         set_aside(missing)?;
     }
-    rename(&finished, missing)
+    put_in_place(&finished, missing)
 }
 
 fn part(path: &Path, ending: &str) -> PathBuf {
@@ -146,7 +162,28 @@ fn set_aside(damaged: &Path) -> Result<PathBuf> {
             rename(&file, &part(&aside, ending))?;
         }
     }
+    forget_some(damaged);
     Ok(aside)
+}
+
+/// Removes damaged databases that are neither the first nor among the latest.
+fn forget_some(damaged: &Path) {
+    let (Some(folder), Some(name)) = (damaged.parent(), damaged.file_name()) else { return };
+    let start = format!("{}.damaged", name.to_string_lossy());
+    let mut aside = BTreeSet::new();
+    for file in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let name = file.file_name().to_string_lossy().into_owned();
+        if name.starts_with(&start) {
+            let main = PARTS.iter().rev().find_map(|ending| name.strip_suffix(ending));
+            aside.extend(main.map(str::to_owned));
+        }
+    }
+    // Names sort by time.
+    let surplus = aside.len().saturating_sub(MAX_ASIDE);
+    for main in aside.iter().skip(1).take(surplus) {
+        // One that cannot be removed stays until the next time.
+        drop(remove(&folder.join(main)));
+    }
 }
 
 /// Writes what every header of ours says into the copy's, so that a damaged header does not hide
@@ -199,6 +236,7 @@ fn build(options: &Options, source: &Path, target: &Path) -> Result<Rescued> {
     let mut rescued = write(options, &transaction, found)?;
     if let Some(old) = &old {
         rescued.lost += results::copy(old, &transaction, last_id(old, "result", "id", size))?;
+        facts::copy(old, &transaction)?;
     }
     words::follow_to_the_end(&transaction)?;
     transaction.commit().explain()?;
@@ -231,7 +269,7 @@ struct OldEntry {
     session: i64,
     parent: Option<i64>,
     at_ms: i64,
-    record: Record,
+    prepared: Prepared,
 }
 
 /// Reads row by row by its number: a damaged page hides its own rows only.
@@ -294,8 +332,8 @@ fn old_entry(old: &Connection, id: i64) -> std::result::Result<Option<OldEntry>,
         })
         .map_err(|_| ())?;
     let Some((session, parent, at_ms, body)) = row else { return Ok(None) };
-    let record = serde_json::from_str(&body).map_err(|_| ())?;
-    Ok(Some(OldEntry { id, session, parent, at_ms, record }))
+    let prepared = Prepared::of_body(body).ok_or(())?;
+    Ok(Some(OldEntry { id, session, parent, at_ms, prepared }))
 }
 
 fn write(options: &Options, new: &Connection, found: Found) -> Result<Rescued> {
@@ -318,7 +356,8 @@ fn write(options: &Options, new: &Connection, found: Found) -> Result<Rescued> {
             None => None,
         };
         latest.insert(entry.session, entry.id);
-        insert_entry(new, entry, parent)?;
+        let OldEntry { id, session, at_ms, prepared, .. } = &entry;
+        session::restore(new, *session, *id, parent, *at_ms, prepared)?;
     }
     for (number, tip) in &tips {
         let tip = tip.or_else(|| latest.get(number).copied());
@@ -364,16 +403,11 @@ fn insert_session(new: &Connection, old: &OldSession, alive: &HashSet<i64>) -> R
 /// A session whose own row is lost gets a new one, named after its first entry.
 fn insert_lost_session(options: &Options, new: &Connection, first: &OldEntry) -> Result<()> {
     let start = NewSession { at_ms: first.at_ms, title: None };
-    let id = session::begin(new, &options.project, &start)?;
+    let project = redact::words(&*options.redact, &options.project);
+    let id = session::begin(new, &project, &start)?;
     new.execute("UPDATE session SET number = ?2 WHERE id = ?1", params![id.as_str(), first.session])
         .explain()
         .map(|_| ())
-}
-
-fn insert_entry(new: &Connection, entry: OldEntry, parent: Option<i64>) -> Result<()> {
-    let (id, session, at_ms) = (entry.id, entry.session, entry.at_ms);
-    let prepared = Prepared::new(entry.record)?;
-    session::restore(new, session, id, parent, at_ms, &prepared)
 }
 
 fn mend_path(new: &Connection, tip: Option<i64>) -> Result<()> {
@@ -381,8 +415,12 @@ fn mend_path(new: &Connection, tip: Option<i64>) -> Result<()> {
     let mut next = tip;
     while let Some(id) = next {
         let node = path::node(new, id)?;
-        if !node.hidden {
-            path.push((id, session::parse(id, &node.body)?));
+        match session::parse(&node.body) {
+            _ if node.hidden => {}
+            Some(record) => path.push((id, record)),
+            // Whoever knows what it says knows how the others belong to it.
+            None if session::may_be_message(&node.body) => return Ok(()),
+            None => {}
         }
         next = node.parent.filter(|parent| *parent < id);
     }

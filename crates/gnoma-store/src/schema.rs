@@ -91,3 +91,12 @@ CREATE TABLE indexed (
 );
 INSERT INTO indexed(up_to) SELECT coalesce(max(id), 0) FROM entry;
 ";
+
+/// Version 5: where imported sessions come from, so that none is imported twice.
+pub(crate) const ORIGINS: &str = "
+CREATE TABLE origin (
+  session INTEGER PRIMARY KEY REFERENCES session(number) ON DELETE CASCADE,
+  source TEXT NOT NULL
+);
+CREATE INDEX session_of_origin ON origin(source);
+";

@@ -39,20 +39,19 @@ pub(crate) fn search(connection: &Connection, query: &str, max: usize) -> Result
         // A beginning stands for many words and takes longer: only where nothing has it whole.
         places = self::places(connection, &format!("{whole_words}*"), max)?;
     }
-    places
-        .into_iter()
-        .map(|place| {
-            let record = session::parse(place.entry, &place.body)?;
-            let said = text::searchable(&record).unwrap_or_default();
-            Ok(Hit {
-                session: SessionId::new(place.session),
-                title: place.title,
-                entry: EntryId(place.entry),
-                at_ms: place.at_ms,
-                snippet: snippet(&said, &words),
-            })
-        })
-        .collect()
+    Ok(places.into_iter().map(|place| hit(place, &words)).collect())
+}
+
+fn hit(place: Place, words: &[&str]) -> Hit {
+    let record = session::parse(&place.body);
+    let said = record.as_ref().and_then(text::searchable).unwrap_or_default();
+    Hit {
+        session: SessionId::new(place.session),
+        title: place.title,
+        entry: EntryId(place.entry),
+        at_ms: place.at_ms,
+        snippet: snippet(&said, words),
+    }
 }
 
 struct Place {

@@ -7,13 +7,14 @@ use gnoma_core::{
     },
 };
 use rusqlite::{Connection, OptionalExtension, Row, params};
+use serde::de::IgnoredAny;
 
 use crate::{
-    error::{Explain, Result, damaged, not_found},
+    error::{Explain, Result, not_found},
     ids,
     lock::{self, Hold, Identity},
     shelf,
-    text::{self, count, whole},
+    text::{self, MAX_COUNT, count, counted, whole},
 };
 
 /// Largest entry; the database itself ends at a gigabyte.
@@ -77,7 +78,8 @@ pub(crate) fn begin(connection: &Connection, project: &str, new: &NewSession) ->
 
 /// A record ready to be written.
 pub(crate) struct Prepared {
-    record: Record,
+    /// `None` for what this version does not know.
+    record: Option<Record>,
     body: String,
 }
 
@@ -96,7 +98,14 @@ impl Prepared {
                 ),
             ));
         }
-        Ok(Self { record, body })
+        Ok(Self { record: Some(record), body })
+    }
+
+    /// A body as another database held it: `None` when it is no JSON at all.
+    pub(crate) fn of_body(body: String) -> Option<Self> {
+        let record = parse(&body);
+        let is_sound = record.is_some() || serde_json::from_str::<IgnoredAny>(&body).is_ok();
+        is_sound.then_some(Self { record, body })
     }
 
     /// The record as it is stored.
@@ -116,14 +125,14 @@ pub(crate) fn append(
 ) -> Result<EntryId> {
     let known = find(connection, session)?;
     if let Some(hold) = lock::refuse_if_held(connection, me, known.number, at_ms)? {
-        lock::touch(connection, &hold, known.number, at_ms)?;
+        lock::touch(connection, me, &hold, known.number, at_ms)?;
     }
     let parent = match parent {
         Parent::Tip => known.tip,
         Parent::Start => None,
         Parent::After(entry) => Some(within(connection, &known, session, entry)?),
     };
-    if let Record::Tombstone { of } = new.record {
+    if let Some(Record::Tombstone { of }) = new.record {
         hide(connection, within(connection, &known, session, of)?)?;
     }
     insert(connection, &known, parent, at_ms, new)
@@ -150,7 +159,7 @@ pub(crate) fn restore(
     new: &Prepared,
 ) -> Result<()> {
     let known = Known { number: session, tip: None, fork_entry: None, untitled: true };
-    if let Record::Tombstone { of } = new.record {
+    if let Some(Record::Tombstone { of }) = new.record {
         hide(connection, of.0)?;
     }
     write(connection, &known, Some(id), parent, at_ms, new).map(|_| ())
@@ -171,7 +180,7 @@ fn write(
         .and_then(|mut insert| insert.execute(params![id, known.number, parent, at_ms, new.body]))
         .explain()?;
     let id = connection.last_insert_rowid();
-    if matches!(&new.record, Record::Message(message) if message.role() == Role::Tool) {
+    if matches!(&new.record, Some(Record::Message(message)) if message.role() == Role::Tool) {
         shelf::bind(connection, known.number, id)?;
     }
     count_in(connection, known, id, at_ms, new)?;
@@ -187,26 +196,31 @@ fn count_in(
     new: &Prepared,
 ) -> Result<()> {
     let (usage, messages, title) = match &new.record {
-        Record::Used(usage) => (*usage, 0, None),
-        Record::Message(message) if known.untitled => {
+        Some(Record::Used(usage)) => (*usage, 0, None),
+        Some(Record::Message(message)) if known.untitled => {
             (Usage::default(), 1, text::title_of(message))
         }
-        Record::Message(_) => (Usage::default(), 1, None),
-        Record::Title { text } => (Usage::default(), 0, Some(text.clone())),
-        Record::Routed { .. }
-        | Record::Judged { .. }
-        | Record::Summary { .. }
-        | Record::Checkpoint { .. }
-        | Record::Interrupted { .. }
-        | Record::Rewound { .. }
-        | Record::Tombstone { .. } => (Usage::default(), 0, None),
+        Some(Record::Message(_)) => (Usage::default(), 1, None),
+        Some(Record::Title { text }) => (Usage::default(), 0, Some(text.clone())),
+        Some(
+            Record::Routed { .. }
+            | Record::Judged { .. }
+            | Record::Summary { .. }
+            | Record::Checkpoint { .. }
+            | Record::Interrupted { .. }
+            | Record::Rewound { .. }
+            | Record::Tombstone { .. },
+        )
+        | None => (Usage::default(), 0, None),
     };
     connection
         .prepare_cached(
             "UPDATE session SET tip = ?2, changed_ms = max(changed_ms, ?3), \
-             messages = messages + ?4, bytes = bytes + ?5, input = input + ?6, \
-             output = output + ?7, cache_read = cache_read + ?8, cache_write = cache_write + ?9, \
-             reasoning = reasoning + ?10, title = CASE WHEN ?12 THEN coalesce(?11, title) \
+             messages = messages + ?4, bytes = min(bytes + ?5, ?13), \
+             input = min(input + ?6, ?13), output = min(output + ?7, ?13), \
+             cache_read = min(cache_read + ?8, ?13), cache_write = min(cache_write + ?9, ?13), \
+             reasoning = min(reasoning + ?10, ?13), \
+             title = CASE WHEN ?12 THEN coalesce(?11, title) \
              ELSE coalesce(title, ?11) END WHERE number = ?1",
         )
         .and_then(|mut update| {
@@ -222,7 +236,8 @@ fn count_in(
                 count(usage.cache_write),
                 count(usage.reasoning),
                 title,
-                matches!(new.record, Record::Title { .. }),
+                matches!(new.record, Some(Record::Title { .. })),
+                MAX_COUNT,
             ])
         })
         .explain()
@@ -366,6 +381,7 @@ pub(crate) fn facts(
     connection: &Connection,
     me: &Identity,
     session: &SessionId,
+    now_ms: i64,
 ) -> Result<SessionFacts> {
     let sql = format!(
         "SELECT {FACTS}, {} FROM session LEFT JOIN hold ON hold.session = session.number \
@@ -375,7 +391,7 @@ pub(crate) fn facts(
     connection
         .prepare_cached(&sql)
         .and_then(|mut find| {
-            find.query_row([session.as_str()], |row| read_facts(row, me)).optional()
+            find.query_row([session.as_str()], |row| read_facts(row, me, now_ms)).optional()
         })
         .explain()?
         .ok_or_else(|| not_found(format_args!("session `{session}`")))
@@ -386,6 +402,7 @@ pub(crate) fn list(
     connection: &Connection,
     me: &Identity,
     max: usize,
+    now_ms: i64,
 ) -> Result<Vec<SessionFacts>> {
     let sql = format!(
         "SELECT {FACTS}, {} FROM session LEFT JOIN hold ON hold.session = session.number \
@@ -394,38 +411,42 @@ pub(crate) fn list(
     );
     connection
         .prepare_cached(&sql)
-        .and_then(|mut find| find.query_map([whole(max)], |row| read_facts(row, me))?.collect())
+        .and_then(|mut find| {
+            find.query_map([whole(max)], |row| read_facts(row, me, now_ms))?.collect()
+        })
         .explain()
 }
 
-fn read_facts(row: &Row<'_>, me: &Identity) -> rusqlite::Result<SessionFacts> {
-    let number = |column: usize| -> rusqlite::Result<u64> {
-        row.get::<_, i64>(column).map(|value| u64::try_from(value).unwrap_or(0))
-    };
+fn read_facts(row: &Row<'_>, me: &Identity, now_ms: i64) -> rusqlite::Result<SessionFacts> {
     let fork: (Option<String>, Option<i64>) = (row.get(12)?, row.get(13)?);
-    let changed_ms = row.get(4)?;
     let held = Hold::read(row, FACTS_COLUMNS)?;
     Ok(SessionFacts {
         id: SessionId::new(row.get::<_, String>(0)?),
         project: row.get(1)?,
         title: row.get(2)?,
         created_ms: row.get(3)?,
-        changed_ms,
-        messages: number(5)?,
-        bytes: number(6)?,
+        changed_ms: row.get(4)?,
+        messages: counted(row, 5)?,
+        bytes: counted(row, 6)?,
         usage: Usage {
-            input: number(7)?,
-            output: number(8)?,
-            cache_read: number(9)?,
-            cache_write: number(10)?,
-            reasoning: number(11)?,
+            input: counted(row, 7)?,
+            output: counted(row, 8)?,
+            cache_read: counted(row, 9)?,
+            cache_write: counted(row, 10)?,
+            reasoning: counted(row, 11)?,
         },
         forked_from: fork.0.zip(fork.1).map(|(id, at)| (SessionId::new(id), EntryId(at))),
-        held_by: held.filter(|hold| hold.is_live(me, changed_ms)).map(|hold| hold.holder()),
+        held_by: held.filter(|hold| hold.is_live(me, now_ms)).map(|hold| hold.holder()),
     })
 }
 
-/// Reads a stored record.
-pub(crate) fn parse(id: i64, body: &str) -> Result<Record> {
-    serde_json::from_str(body).map_err(|error| damaged(&format!("entry {id}: {error}")))
+/// Reads a stored record; `None` for what a newer version wrote or what cannot be read. It stays
+/// where it is and is passed over: the file is no less sound for it.
+pub(crate) fn parse(body: &str) -> Option<Record> {
+    serde_json::from_str(body).ok()
+}
+
+/// Whether a body that cannot be read would be a message.
+pub(crate) fn may_be_message(body: &str) -> bool {
+    body.starts_with("{\"message\":")
 }

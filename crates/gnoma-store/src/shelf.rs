@@ -14,8 +14,8 @@ use crate::{
     lock::{self, Identity},
     options::Redact,
     redact, session,
-    store::{NO_TIME, Store},
-    text::whole,
+    store::Store,
+    text::{MAX_COUNT, whole},
 };
 
 /// Most bytes kept of one result; the rest is cut off, and the text says so.
@@ -26,6 +26,9 @@ const PIECE_BYTES: usize = 256 * 1024;
 
 /// Most bytes read at once.
 const MAX_READ_BYTES: usize = 1024 * 1024;
+
+/// Largest number of a handle that is taken from a file; there is room for more after it.
+const MAX_TAKEN_NUMBER: i64 = 1 << 31;
 
 /// How hard the compression tries: at this level it is faster than the disk.
 const LEVEL: i32 = 3;
@@ -122,10 +125,14 @@ pub(crate) fn put(
     me: &Identity,
     session: &SessionId,
     packed: &Packed,
+    now_ms: i64,
 ) -> Result<ResultId> {
     let known = session::find(connection, session)?;
-    lock::refuse_if_held(connection, me, known.number, NO_TIME)?;
-    let number = last_number(connection, &known)? + 1;
+    lock::refuse_if_held(connection, me, known.number, now_ms)?;
+    let number = last_number(connection, &known)?.checked_add(1).ok_or_else(|| {
+        let sentence = "this session can keep no more large results; continue in a new one";
+        StoreError::new(StoreErrorKind::Io, sentence)
+    })?;
     insert(connection, known.number, number, packed)?;
     Ok(handle(number))
 }
@@ -140,7 +147,8 @@ pub(crate) fn adopt(
     let known = session::find(connection, session)?;
     let mut taken = HashSet::new();
     for (id, packed) in results {
-        if let Some(number) = number_of(id).filter(|number| *number > 0 && taken.insert(*number)) {
+        let number = number_of(id).filter(|number| (1..=MAX_TAKEN_NUMBER).contains(number));
+        if let Some(number) = number.filter(|number| taken.insert(*number)) {
             insert(connection, known.number, number, packed)?;
         }
     }
@@ -155,8 +163,8 @@ fn insert(connection: &Connection, session: i64, number: i64, packed: &Packed) -
     insert_pieces(connection, connection.last_insert_rowid(), &packed.pieces)?;
     let stored: usize = packed.pieces.iter().map(|piece| piece.body.len()).sum();
     connection
-        .prepare_cached("UPDATE session SET bytes = bytes + ?2 WHERE number = ?1")
-        .and_then(|mut update| update.execute([session, whole(stored)]))
+        .prepare_cached("UPDATE session SET bytes = min(bytes + ?2, ?3) WHERE number = ?1")
+        .and_then(|mut update| update.execute([session, whole(stored), MAX_COUNT]))
         .explain()
         .map(|_| ())
 }

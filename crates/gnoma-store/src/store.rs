@@ -9,13 +9,14 @@ use std::{
 };
 
 use gnoma_core::store::{
-    Durability, Entry, EntryId, Hit, NewEntry, NewSession, Page, PageRequest, ResultId,
-    SessionFacts, SessionId, SessionStore, StoreErrorKind, Stored, Stretch, Taken,
+    Durability, EntryId, Hit, NewEntry, NewSession, Page, PageRequest, ResultId, SessionFacts,
+    SessionId, SessionStore, StoreErrorKind, Stored, Stretch, Taken,
 };
 use rusqlite::Connection;
 
 use crate::{
-    adopt, db,
+    adopt::{self, Landed},
+    db,
     error::{Explain, Result},
     import::Imported,
     lane::Lane,
@@ -28,6 +29,7 @@ use crate::{
     session::{self, Prepared},
     shelf::{self, SessionShelf},
     upkeep::Keeper,
+    users::User,
     words,
 };
 
@@ -36,9 +38,6 @@ const READING_LANES: usize = 2;
 
 /// Pieces of the index a search waits for; a store that is behind by more is searched as it is.
 const MOST_PIECES: usize = 10_000;
-
-/// For questions that bring no time along: whoever cannot be looked at counts as present.
-pub(crate) const NO_TIME: i64 = i64::MIN;
 
 /// Sessions of one project in one SQLite file.
 pub struct Store {
@@ -50,6 +49,8 @@ pub struct Store {
     deleted: Arc<AtomicBool>,
     options: Arc<Options>,
     path: PathBuf,
+    /// Keeps others from replacing the database; goes after all that use it.
+    _user: User,
 }
 
 /// An open store, and what had to be done for it.
@@ -67,7 +68,7 @@ impl Store {
     /// When the place cannot be written to, is full or locked for too long, or when the file is
     /// foreign or a newer gnoma's; such a file is left as it is.
     pub fn open(options: Options) -> Result<Opened> {
-        let (connection, rescued) = db::open(&options)?;
+        let (connection, rescued, user) = db::open(&options)?;
         let path = options.path();
         let token =
             connection.query_row("SELECT hex(randomblob(8))", [], |row| row.get(0)).explain()?;
@@ -83,6 +84,7 @@ impl Store {
             deleted,
             options: Arc::new(options),
             path,
+            _user: user,
         };
         Ok(Opened { store, rescued })
     }
@@ -103,26 +105,17 @@ impl Store {
     }
 
     /// Adds what was imported as a new session, all of it or nothing, through the same redaction
-    /// as everything else.
+    /// as everything else. What came from the same place before is not added again; times after
+    /// `at_ms` become that time.
     ///
     /// # Errors
     /// As the database's.
-    pub async fn import(&self, imported: Imported, at_ms: i64) -> Result<SessionId> {
+    pub async fn import(&self, imported: Imported, at_ms: i64) -> Result<Landed> {
         let (options, me) = (Arc::clone(&self.options), Arc::clone(&self.identity));
-        let redact = Arc::clone(&options.redact);
-        let title = imported.title.map(|title| redact::words(&*redact, &title));
-        let (entries, results) = (imported.entries, imported.results);
-        let prepare = move || {
-            let pack = |(id, text): (ResultId, String)| Ok((id, shelf::prepare(&*redact, &text)?));
-            let results = results.into_iter().map(pack).collect::<Result<Vec<_>>>()?;
-            Ok((adopt::prepare(&*redact, entries)?, results))
-        };
-        let work = move |connection: &Connection, (entries, results): (Vec<Entry>, Vec<_>)| {
-            let project = redact::words(&*options.redact, &options.project);
-            let session = session::begin(connection, &project, &NewSession { at_ms, title })?;
-            shelf::adopt(connection, &session, &results)?;
-            adopt::add(connection, &me, &session, entries)?;
-            Ok(session)
+        let project = redact::words(&*options.redact, &options.project);
+        let prepare = move || adopt::prepare(&*options.redact, imported);
+        let work = move |connection: &Connection, ready: adopt::Ready| {
+            adopt::add(connection, &me, &project, ready, at_ms)
         };
         let answer = self.writer.ask_prepared(Durability::Disk, prepare, work).await;
         self.heed(answer)
@@ -147,9 +140,10 @@ impl Store {
     /// Keeps a large result.
     pub(crate) async fn put_result(&self, session: SessionId, text: String) -> Result<ResultId> {
         let (options, me) = (Arc::clone(&self.options), Arc::clone(&self.identity));
+        let now_ms = (options.clock)();
         let prepare = move || shelf::prepare(&*options.redact, &text);
         let work = move |connection: &Connection, packed: shelf::Packed| {
-            shelf::put(connection, &me, &session, &packed)
+            shelf::put(connection, &me, &session, &packed, now_ms)
         };
         let answer = self.writer.ask_prepared(Durability::Process, prepare, work).await;
         self.heed(answer)
@@ -254,13 +248,13 @@ impl SessionStore for Store {
     }
 
     fn facts(&self, session: SessionId) -> Stored<'_, SessionFacts> {
-        let me = Arc::clone(&self.identity);
-        Box::pin(self.look(move |connection| session::facts(connection, &me, &session)))
+        let (me, now_ms) = (Arc::clone(&self.identity), (self.options.clock)());
+        Box::pin(self.look(move |connection| session::facts(connection, &me, &session, now_ms)))
     }
 
     fn list(&self, max: usize) -> Stored<'_, Vec<SessionFacts>> {
-        let me = Arc::clone(&self.identity);
-        Box::pin(self.look(move |connection| session::list(connection, &me, max)))
+        let (me, now_ms) = (Arc::clone(&self.identity), (self.options.clock)());
+        Box::pin(self.look(move |connection| session::list(connection, &me, max, now_ms)))
     }
 
     fn search(&self, query: String, max: usize) -> Stored<'_, Vec<Hit>> {
@@ -288,10 +282,11 @@ impl SessionStore for Store {
 
     fn delete(&self, session: SessionId) -> Stored<'_, ()> {
         let (me, deleted) = (Arc::clone(&self.identity), Arc::clone(&self.deleted));
+        let now_ms = (self.options.clock)();
         Box::pin(self.change(move |connection| {
-            session::delete(connection, &me, &session, NO_TIME)?;
+            retention::forget(connection, &me, &session, now_ms)?;
             deleted.store(true, Ordering::SeqCst);
-            retention::give_back(connection)
+            Ok(())
         }))
     }
 

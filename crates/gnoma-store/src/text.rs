@@ -1,6 +1,7 @@
 //! Words of a record: those that can be searched for, and the few that stand for it in a list.
 
 use gnoma_core::{Content, Message, ResultPart, Role, store::Record};
+use rusqlite::{Row, types::ValueRef};
 
 /// Most bytes of one block that can be searched for; the rest of a long output is rarely words.
 const BLOCK_WORDS_BYTES: usize = 16 * 1024;
@@ -11,9 +12,23 @@ const ENTRY_WORDS_BYTES: usize = 64 * 1024;
 /// Longest title made from a message.
 const TITLE_CHARS: usize = 80;
 
+/// Largest count and largest sum of counts: far beyond what is real, and so far below what a number
+/// of the database holds that adding never overflows. SQLite would go on with a fraction.
+pub(crate) const MAX_COUNT: i64 = 1 << 44;
+
 /// Counts as the database keeps them; the impossible is cut off.
 pub(crate) fn count(value: u64) -> i64 {
-    i64::try_from(value).unwrap_or(i64::MAX)
+    i64::try_from(value).unwrap_or(MAX_COUNT).min(MAX_COUNT)
+}
+
+/// A count as a database gives it back, whatever a file says it is.
+pub(crate) fn counted(row: &Row<'_>, column: usize) -> rusqlite::Result<u64> {
+    Ok(match row.get_ref(column)? {
+        ValueRef::Integer(value) => u64::try_from(value.min(MAX_COUNT)).unwrap_or(0),
+        // Sums of older versions could overflow.
+        ValueRef::Real(value) if value > 0.0 => count(u64::MAX).unsigned_abs(),
+        ValueRef::Real(_) | ValueRef::Null | ValueRef::Text(_) | ValueRef::Blob(_) => 0,
+    })
 }
 
 /// Sizes as the database keeps them.

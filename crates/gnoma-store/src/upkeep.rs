@@ -11,7 +11,7 @@ use std::{
 use rusqlite::Connection;
 
 use crate::{
-    db,
+    db, erase,
     error::Result,
     lane::execute,
     lock::{self, Identity},
@@ -19,6 +19,9 @@ use crate::{
     words,
     writer::Upkeep,
 };
+
+/// Pieces of what was deleted that are erased before the program ends; some ten milliseconds each.
+const MOST_LAST_PIECES: usize = 200;
 
 /// Keeps one database in shape.
 pub(crate) struct Keeper {
@@ -38,12 +41,19 @@ impl Keeper {
         Self { path, opened, identity, log, deleted }
     }
 
-    /// Takes what was deleted out of the log as well. What is in use then goes when the log is
-    /// next written from its beginning.
-    fn erase_deleted(&self, connection: &Connection) {
-        if self.deleted.swap(false, Ordering::SeqCst) {
-            drop(log::erase(connection));
+    /// Does a piece of taking what was deleted out of the index, the free pages and at last the log;
+    /// says whether more is left. What others are reading goes when the log is next written from its
+    /// beginning.
+    fn erase_deleted(&self, connection: &Connection) -> Result<bool> {
+        if !self.deleted.load(Ordering::SeqCst) {
+            return Ok(false);
         }
+        let more = erase::piece(connection)?;
+        if !more {
+            self.deleted.store(false, Ordering::SeqCst);
+            log::erase(connection)?;
+        }
+        Ok(more)
     }
 }
 
@@ -65,7 +75,9 @@ impl Upkeep for Keeper {
 
     fn tend(&self, connection: &Connection) -> Result<bool> {
         self.may_write()?;
-        self.erase_deleted(connection);
+        if self.erase_deleted(connection)? {
+            return Ok(true);
+        }
         // A full disk is no reason to leave the rest.
         drop(self.log.make_room(connection));
         if words::is_behind(connection)? {
@@ -83,6 +95,10 @@ impl Upkeep for Keeper {
     fn leave(&self, connection: &Connection) {
         // A hold that stays behind is taken over when this process is gone.
         drop(lock::release_all(connection, &self.identity));
-        self.erase_deleted(connection);
+        for _ in 0..MOST_LAST_PIECES {
+            if !matches!(self.erase_deleted(connection), Ok(true)) {
+                break;
+            }
+        }
     }
 }

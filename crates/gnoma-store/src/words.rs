@@ -1,11 +1,11 @@
 //! The index of all words. It follows the entries at a distance: adding an entry does not wait for
 //! it, and whoever searches brings it up to date first. Finding is [`crate::search`]'s.
 
-use gnoma_core::store::Record;
 use rusqlite::{Connection, params};
 
 use crate::{
     error::{Explain, Result},
+    session,
     text::{self, whole},
 };
 
@@ -62,7 +62,7 @@ fn index_after(connection: &Connection, before: i64) -> Result<(i64, bool)> {
 
 /// Indexes one entry; the number of bytes. One that cannot be read has no words.
 fn add(connection: &Connection, id: i64, body: &str) -> Result<usize> {
-    let record = serde_json::from_str::<Record>(body).ok();
+    let record = session::parse(body);
     let Some(words) = record.as_ref().and_then(text::searchable) else { return Ok(0) };
     connection
         .prepare_cached("INSERT INTO words(rowid, text) VALUES (?1, ?2)")

@@ -9,8 +9,8 @@ use std::{
 
 use rustix::{
     fs::{
-        AtFlags, Mode, OFlags, RawMode, fchmod, fstat, linkat, mkdirat, openat, readlinkat,
-        renameat, statat, symlinkat, unlinkat,
+        AtFlags, Mode, OFlags, RawMode, fchmod, fstat, linkat, mkdirat, openat, readlinkat, statat,
+        symlinkat, unlinkat,
     },
     io::Errno,
 };
@@ -20,11 +20,12 @@ use super::{
     error::Error,
     hash::Hash,
     objects::Objects,
-    places::unique_name,
+    record::Why,
     restore::{Left, LeftWhy},
     stamp::Stamp,
     state::{Entry, FileNode, Folder, Node, push_name},
-    tree::{Item, Tree, UNFINISHED_PREFIX, is_unfinished},
+    swap::{Known, Swapped, unfinished_name},
+    tree::{Item, Tree, is_unfinished},
     unlock::OWNER_ALL,
     walk::{FOLDER_FLAGS, MAX_DEPTH},
 };
@@ -43,9 +44,8 @@ pub(super) struct Apply<'a> {
     /// Files to write although their contents are right.
     forced: &'a BTreeSet<Vec<u8>>,
     path: Vec<u8>,
-    /// Where replaced files wait to be unlinked: file systems are slow to make files right after
-    /// others were deleted, so everything is made first.
-    spent: Vec<Vec<u8>>,
+    /// What was replaced waits there to be unlinked.
+    swapped: Swapped,
     pub(super) done: Done,
 }
 
@@ -59,7 +59,13 @@ struct Here<'a> {
 
 impl<'a> Apply<'a> {
     pub(super) fn new(objects: &'a Objects, forced: &'a BTreeSet<Vec<u8>>) -> Self {
-        Self { objects, forced, path: Vec::new(), spent: Vec::new(), done: Done::default() }
+        Self {
+            objects,
+            forced,
+            path: Vec::new(),
+            swapped: Swapped::default(),
+            done: Done::default(),
+        }
     }
 
     /// Makes the folder `root`, which is as `now`, what `tree` says.
@@ -106,8 +112,8 @@ impl<'a> Apply<'a> {
         item: &Item,
     ) -> Result<(), Error> {
         match (node, item) {
-            (_, Item::Unsaved) => Ok(()),
-            (Some(Node::Unsaved(_)), _) => {
+            (Some(Node::Unsaved(_)), Item::Unsaved) => Ok(()),
+            (Some(Node::Unsaved(_)), _) | (_, Item::Unsaved) => {
                 self.left(LeftWhy::NotKept);
                 Ok(())
             }
@@ -131,7 +137,7 @@ impl<'a> Apply<'a> {
             }
             (Some(node), Item::File { .. } | Item::Link { .. }) => {
                 if self.is_unchanged(here, name, node) {
-                    self.write(here, name, item);
+                    self.write(here, name, Known::of(node), item);
                 }
                 Ok(())
             }
@@ -146,7 +152,7 @@ impl<'a> Apply<'a> {
             return Ok(());
         }
         let Item::Folder { hash, mode } = item else {
-            self.write(here, name, item);
+            self.write(here, name, None, item);
             return Ok(());
         };
         if let Err(refused) = mkdirat(here.fd, name, Mode::from_raw_mode(OWNER_ALL as RawMode)) {
@@ -179,13 +185,13 @@ impl<'a> Apply<'a> {
             }
         };
         if is_other {
-            let spent = self.spent.len();
+            let before = self.swapped.len();
             self.open_up(&fd, now.stamp.mode);
             let target = load(self.objects, hash)?;
             self.folder(Here { fd: &fd, now, depth: here.depth + 1 }, &target)?;
             if mode & OWNER_ALL != OWNER_ALL {
                 // Afterwards nobody could unlink anything there.
-                self.unlink_spent(&fd, spent);
+                self.settle(&fd, before);
             }
         }
         if let Err(refused) = fchmod(&fd, Mode::from_raw_mode(mode as RawMode)) {
@@ -223,7 +229,8 @@ impl<'a> Apply<'a> {
             self.done.written.insert(self.path.clone());
             return;
         }
-        self.write(here, name, &Item::File { hash: *hash, mode, size: now.size });
+        let known = Some(Known::File(now.stamp));
+        self.write(here, name, known, &Item::File { hash: *hash, mode, size: now.size });
     }
 
     /// Whether a file or link is still what was kept; else it is left.
@@ -240,25 +247,26 @@ impl<'a> Apply<'a> {
         same
     }
 
-    /// Puts a file or link in place of whatever file or link is there.
-    fn write(&mut self, here: Here<'_>, name: &[u8], item: &Item) {
+    /// Puts a file or link in place of what is `known` to be there.
+    fn write(&mut self, here: Here<'_>, name: &[u8], known: Option<Known>, item: &Item) {
         let unfinished = unfinished_name();
         let made = match item {
             Item::File { hash, mode, .. } => self.make_file(here.fd, &unfinished, hash, *mode),
-            Item::Link { target } => {
-                symlinkat(OsStr::from_bytes(target), here.fd, &unfinished).map_err(refusal)
-            }
+            Item::Link { target } => symlinkat(OsStr::from_bytes(target), here.fd, &unfinished)
+                .map(|()| Known::Link(target.clone().into()))
+                .map_err(refusal),
             Item::Folder { .. } | Item::Unsaved => return,
         };
-        match made.and_then(|()| place(here.fd, &unfinished, name).map_err(refusal)) {
-            Ok(is_exchanged) => {
-                self.done.written.insert(self.path.clone());
-                if is_exchanged {
-                    let folder = self.path.len() - name.len();
-                    let parent = self.path.get(..folder).unwrap_or_default();
-                    self.spent.push([parent, &unfinished].concat());
-                }
-            }
+        let placed = made.and_then(|made| {
+            let place = (self.path.as_slice(), name);
+            let placed = self.swapped.place(here.fd, unfinished.clone(), place, (known, made));
+            placed.map_err(|refused| match refused {
+                Errno::EXIST => LeftWhy::Changed,
+                other => refusal(other),
+            })
+        });
+        match placed {
+            Ok(()) => drop(self.done.written.insert(self.path.clone())),
             Err(why) => {
                 let _ = unlinkat(here.fd, &unfinished, AtFlags::empty());
                 self.left(why);
@@ -273,7 +281,7 @@ impl<'a> Apply<'a> {
         name: &[u8],
         hash: &Hash,
         mode: u32,
-    ) -> Result<(), LeftWhy> {
+    ) -> Result<Known, LeftWhy> {
         let flags =
             OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let file = openat(folder, name, flags, Mode::RUSR | Mode::WUSR).map_err(refusal)?;
@@ -284,13 +292,16 @@ impl<'a> Apply<'a> {
                 other => LeftWhy::Refused(other.to_string()),
             })?;
         }
-        fchmod(&file, Mode::from_raw_mode(mode as RawMode)).map_err(refusal)
+        fchmod(&file, Mode::from_raw_mode(mode as RawMode)).map_err(refusal)?;
+        fstat(&file).map(|stat| Known::File(Stamp::of(&stat))).map_err(refusal)
     }
 
     /// Removes what was kept; what was not stays, and the folders it is in.
     fn remove(&mut self, here: Here<'_>, name: &[u8], node: &Node) {
         match node {
-            Node::Unsaved(_) => {}
+            // What a tool makes again, or nobody wants kept, is no news.
+            Node::Unsaved(Why::Ignored | Why::Rebuilt) => {}
+            Node::Unsaved(_) => self.left(LeftWhy::NotKept),
             Node::File(_) | Node::Link { .. } => {
                 if self.is_unchanged(here, name, node) {
                     self.unlink(here.fd, name, AtFlags::empty());
@@ -322,43 +333,57 @@ impl<'a> Apply<'a> {
         }
     }
 
-    /// Makes `path` another name of `source`, which has the same contents.
-    pub(super) fn link(&mut self, root: &OwnedFd, source: &[u8], path: &[u8]) {
-        let unfinished = unfinished_name();
-        let linked = open_parent(root, source).and_then(|(from, from_name)| {
-            let (to, to_name) = open_parent(root, path)?;
-            opened_up(&to, || {
-                linkat(&from, from_name, &to, &unfinished, AtFlags::empty())?;
-                let renamed = renameat(&to, &unfinished, &to, to_name);
-                // Renaming onto another name of the same file does nothing at all.
-                let _ = unlinkat(&to, &unfinished, AtFlags::empty());
-                renamed
-            })
-        });
-        if let Err(refused) = linked {
-            self.path = path.to_vec();
-            self.left(refusal(refused));
-            self.path.clear();
+    /// Makes `path` another name of `source`, which has the same contents. `now` is the folder of all.
+    pub(super) fn link(&mut self, root: &OwnedFd, now: &Folder, source: &[u8], path: &[u8]) {
+        self.path = path.to_vec();
+        if let Err(why) = self.try_link(root, now, source, path) {
+            self.left(why);
         }
+        self.path.clear();
+    }
+
+    fn try_link(
+        &mut self,
+        root: &OwnedFd,
+        now: &Folder,
+        source: &[u8],
+        path: &[u8],
+    ) -> Result<(), LeftWhy> {
+        let known = self.swapped.made(path).cloned();
+        let known = known.or_else(|| Known::of(now.find(path)?));
+        let (from, from_name) = open_parent(root, source).map_err(refusal)?;
+        let (to, to_name) = open_parent(root, path).map_err(refusal)?;
+        if !known.as_ref().is_some_and(|known| known.is_at(&to, to_name)) {
+            return Err(LeftWhy::Changed);
+        }
+        let unfinished = unfinished_name();
+        let linked = opened_up(&to, || {
+            linkat(&from, from_name, &to, &unfinished, AtFlags::empty())?;
+            let made = statat(&to, &unfinished, AtFlags::SYMLINK_NOFOLLOW)?;
+            let made = Known::File(Stamp::of(&made));
+            let before = self.swapped.len();
+            self.swapped.place(&to, unfinished.clone(), (path, to_name), (known, made))?;
+            let changed = self.swapped.settle(root, b"", before);
+            // Without changing places, renaming onto another name of the same file does nothing.
+            let _ = unlinkat(&to, &unfinished, AtFlags::empty());
+            Ok(changed.is_empty())
+        });
+        if linked.map_err(refusal)? { Ok(()) } else { Err(LeftWhy::Changed) }
     }
 
     /// Unlinks what was replaced in this folder and below since there were `before` of them.
-    fn unlink_spent(&mut self, fd: &OwnedFd, before: usize) {
-        for path in self.spent.split_off(before.min(self.spent.len())) {
-            let below = path.get(self.path.len() + 1..).unwrap_or_default();
-            if let Ok((folder, name)) = open_parent(fd, below) {
-                let _ = unlinkat(&folder, name, AtFlags::empty());
-            }
+    fn settle(&mut self, fd: &OwnedFd, before: usize) {
+        let at = self.path.clone();
+        for path in self.swapped.settle(fd, &at, before) {
+            self.done.written.remove(&path);
+            let path = OsStr::from_bytes(&path).into();
+            self.done.left.push(Left { path, why: LeftWhy::Changed });
         }
     }
 
     /// Unlinks what was replaced. What stays is removed as after a killed restore.
-    pub(super) fn finish(self, root: &OwnedFd) -> Done {
-        for path in &self.spent {
-            if let Ok((folder, name)) = open_parent(root, path) {
-                let _ = unlinkat(&folder, name, AtFlags::empty());
-            }
-        }
+    pub(super) fn finish(mut self, root: &OwnedFd) -> Done {
+        self.settle(root, 0);
         self.done
     }
 
@@ -368,7 +393,7 @@ impl<'a> Apply<'a> {
 }
 
 /// Changes a folder that its owner may be kept from changing.
-fn opened_up(folder: &OwnedFd, act: impl FnOnce() -> Result<(), Errno>) -> Result<(), Errno> {
+fn opened_up<T>(folder: &OwnedFd, act: impl FnOnce() -> Result<T, Errno>) -> Result<T, Errno> {
     let mode = Stamp::of(&fstat(folder)?).mode;
     if mode & OWNER_ALL == OWNER_ALL {
         return act();
@@ -392,36 +417,6 @@ fn is_same_file(folder: &OwnedFd, name: &[u8], known: &Stamp) -> bool {
 
 fn refusal(errno: Errno) -> LeftWhy {
     LeftWhy::Refused(std::io::Error::from(errno).to_string())
-}
-
-fn unfinished_name() -> Vec<u8> {
-    [UNFINISHED_PREFIX, unique_name().as_bytes()].concat()
-}
-
-/// Gives a finished file its name, in place of what has it, at once. `true` when the old file now has
-/// the unfinished name.
-///
-/// Where the system can, the two change places: renaming over a file makes some file systems write
-/// the new one to disk first. What a power failure could take is in the vault.
-fn place(folder: &OwnedFd, unfinished: &[u8], name: &[u8]) -> Result<bool, Errno> {
-    if exchange(folder, unfinished, name) {
-        return Ok(true);
-    }
-    renameat(folder, unfinished, folder, name).map(|()| false)
-}
-
-#[cfg(target_os = "linux")]
-fn exchange(folder: &OwnedFd, unfinished: &[u8], name: &[u8]) -> bool {
-    // A folder that appeared meanwhile could not be unlinked after.
-    let is_file = statat(folder, name, AtFlags::SYMLINK_NOFOLLOW)
-        .is_ok_and(|stat| !super::stamp::kind(&stat).is_dir());
-    let flags = rustix::fs::RenameFlags::EXCHANGE;
-    is_file && rustix::fs::renameat_with(folder, unfinished, folder, name, flags).is_ok()
-}
-
-#[cfg(not(target_os = "linux"))]
-fn exchange(_folder: &OwnedFd, _unfinished: &[u8], _name: &[u8]) -> bool {
-    false
 }
 
 /// Fails where the file cannot be opened; it is then written anew.
@@ -475,5 +470,55 @@ pub(super) fn remove_unfinished(fd: &OwnedFd, folder: &Folder) {
         {
             remove_unfinished(&fd, below);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{fs, io::Write};
+
+    use super::*;
+    use crate::checkpoint::{Options, Vault};
+
+    /// A program that has a file open goes on writing while a restore is at work.
+    #[test]
+    fn what_is_written_during_a_restore_keeps_its_name() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().join("work");
+        fs::create_dir_all(root.join("closed")).unwrap();
+        let options = Options { durable: false, ..Options::default() };
+        let vault = Vault::open(&folder.path().join("vault"), options).unwrap();
+        let workspace = vault.workspace(&root).unwrap();
+        let names = ["a", "b", "closed/c"];
+        let write = |text: &str| names.map(|name| fs::write(root.join(name), text).unwrap());
+        write("old");
+        let target = workspace.snapshot("old").unwrap();
+        write("newer");
+        let mut open = names.map(|name| fs::File::options().append(true).open(root.join(name)));
+        workspace.snapshot("newer").unwrap();
+
+        let (forced, fd) = (BTreeSet::new(), workspace.open_root().unwrap());
+        let mut apply = Apply::new(&vault.0.objects, &forced);
+        apply.run(&fd, &workspace.state().known, target.tree).unwrap();
+        open[0].as_mut().unwrap().write_all(b" and newest").unwrap();
+        open[2].as_mut().unwrap().write_all(b" and newest").unwrap();
+        // Somebody replaces what was brought back: both are kept.
+        fs::write(root.join("other"), "other").unwrap();
+        fs::rename(root.join("other"), root.join("closed/c")).unwrap();
+        let done = apply.finish(&fd);
+
+        let left: Vec<_> = done.left.iter().map(|left| (left.path.to_str(), &left.why)).collect();
+        let changed = |name| (Some(name), &LeftWhy::Changed);
+        assert_eq!(left[0], changed("a"));
+        assert!(left[1].0.is_some_and(|path| path.starts_with("closed/c.")), "{left:?}");
+        let written = ["b", "closed/c"].map(|name| name.as_bytes().to_vec());
+        assert_eq!(done.written, BTreeSet::from(written));
+        let read = |name: &str| fs::read_to_string(root.join(name)).unwrap();
+        let read = names.map(read);
+        assert_eq!(read, ["newer and newest", "old", "other"]);
+        let beside = fs::read_dir(root.join("closed")).unwrap().map(|entry| entry.unwrap().path());
+        let mut beside: Vec<_> = beside.map(|path| fs::read_to_string(path).unwrap()).collect();
+        beside.sort();
+        assert_eq!(beside, ["newer and newest", "other"]);
     }
 }

@@ -77,6 +77,8 @@ pub enum Side {
         /// Where it points.
         target: PathBuf,
     },
+    /// Something that was not kept: it cannot be shown or brought back.
+    NotKept,
 }
 
 /// Stored contents; [`Workspace::diff`] can read them.
@@ -97,8 +99,9 @@ pub struct Change {
 }
 
 impl Workspace {
-    /// What differs from `from` to `to`, in byte order of paths. What was not kept on either side
-    /// is passed over.
+    /// What differs from `from` to `to`, in byte order of paths. Of what was not kept only that it is
+    /// gone, or became something that is kept, or was that before, is known. What is new and not kept
+    /// is passed over: nothing was lost.
     ///
     /// # Errors
     ///
@@ -134,12 +137,16 @@ impl Workspace {
         if change.kind == ChangeKind::Mode {
             return Ok(format!("--- {old}\n+++ {new}\n{text}"));
         }
+        let has = |side| [&change.before, &change.after].map(Option::as_ref).contains(&Some(side));
         match (self.lines(change.before.as_ref())?, self.lines(change.after.as_ref())?) {
             (Some(before), Some(after)) => {
                 let diff = TextDiff::from_lines(&before, &after);
                 let mut unified = diff.unified_diff();
                 unified.context_radius(CONTEXT_LINES).header(&old, &new);
                 text.push_str(&unified.to_string());
+            }
+            _ if has(&Side::NotKept) => {
+                text.push_str(&format!("{old} and {new} differ; not all of it was kept\n"));
             }
             _ => text.push_str(&format!("Binary or large files {old} and {new} differ\n")),
         }
@@ -151,6 +158,7 @@ impl Workspace {
         Ok(match side {
             None | Some(Side::Folder { .. }) => Some(String::new()),
             Some(Side::Link { target }) => Some(printable(target.as_os_str().as_bytes())),
+            Some(Side::NotKept) => None,
             Some(Side::File { size, .. }) if *size > MAX_DIFF_BYTES => None,
             Some(Side::File { contents, .. }) => {
                 let bytes = self.vault.0.objects.read(&contents.0)?;
@@ -162,11 +170,10 @@ impl Workspace {
 }
 
 fn change(path: &[u8], before: Option<&Item>, after: Option<&Item>) -> Option<Change> {
-    let unknown = |item: Option<&Item>| item == Some(&Item::Unsaved);
-    if unknown(before) || unknown(after) {
+    if before.is_none() && after == Some(&Item::Unsaved) {
         return None;
     }
-    let (before, after) = (before.and_then(side), after.and_then(side));
+    let (before, after) = (before.map(side), after.map(side));
     let kind = match (&before, &after) {
         (None, _) => ChangeKind::Added,
         (_, None) => ChangeKind::Removed,
@@ -174,27 +181,29 @@ fn change(path: &[u8], before: Option<&Item>, after: Option<&Item>) -> Option<Ch
             if old == new { ChangeKind::Mode } else { ChangeKind::Edited }
         }
         (Some(Side::Folder { .. }), Some(Side::Folder { .. })) => ChangeKind::Mode,
-        (Some(Side::Link { .. }), Some(Side::Link { .. })) => ChangeKind::Edited,
+        (Some(Side::Link { .. }), Some(Side::Link { .. }))
+        | (Some(Side::NotKept), Some(Side::File { .. } | Side::NotKept))
+        | (Some(Side::File { .. }), Some(Side::NotKept)) => ChangeKind::Edited,
         (Some(_), Some(_)) => ChangeKind::Kind,
     };
     Some(Change { path: OsStr::from_bytes(path).into(), kind, before, after })
 }
 
-fn side(item: &Item) -> Option<Side> {
-    Some(match item {
+fn side(item: &Item) -> Side {
+    match item {
         Item::File { hash, mode, size } => {
             Side::File { mode: *mode, size: *size, contents: Contents(*hash) }
         }
         Item::Folder { mode, .. } => Side::Folder { mode: *mode },
         Item::Link { target } => Side::Link { target: OsStr::from_bytes(target).into() },
-        Item::Unsaved => return None,
-    })
+        Item::Unsaved => Side::NotKept,
+    }
 }
 
 fn mode_lines(change: &Change) -> String {
     let mode = |side: &Option<Side>| match side {
         Some(Side::File { mode, .. } | Side::Folder { mode }) => Some(*mode),
-        Some(Side::Link { .. }) | None => None,
+        Some(Side::Link { .. } | Side::NotKept) | None => None,
     };
     match (mode(&change.before), mode(&change.after)) {
         (Some(old), Some(new)) if old != new => format!("old mode {old:04o}\nnew mode {new:04o}\n"),

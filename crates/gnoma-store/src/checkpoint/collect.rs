@@ -8,6 +8,7 @@
 use std::{
     collections::{HashMap, HashSet},
     path::{Path, PathBuf},
+    sync::atomic::{AtomicBool, Ordering},
     time::{Duration, SystemTime},
 };
 
@@ -16,7 +17,7 @@ use super::{
     error::{At, Error},
     hash::Hash,
     lock,
-    objects::{Objects, Place, names},
+    objects::{Objects, Place, hold, names},
     pack::{self, Spot},
     places::{Places, replace, unique_name},
     record::{self, Snapshot, SnapshotId},
@@ -54,6 +55,11 @@ impl Vault {
     /// [`Error::Damaged`] when a snapshot's tree cannot be read, since then nobody knows what it
     /// needs. Nothing was deleted then.
     pub fn collect_garbage(&self) -> Result<Collected, Error> {
+        self.collect(&AtomicBool::new(false))
+    }
+
+    /// As [`collect_garbage`](Self::collect_garbage), until `cancel` is set.
+    pub(super) fn collect(&self, cancel: &AtomicBool) -> Result<Collected, Error> {
         let objects = &self.0.objects;
         let places = &objects.places;
         let held = lock::try_alone(&places.collect_lock())?;
@@ -62,13 +68,13 @@ impl Vault {
         }
         objects.refresh()?;
         let mut live = Live::default();
-        self.mark(&mut live)?;
+        self.mark(&mut live, cancel)?;
         let oldest = SystemTime::now().checked_sub(self.0.options.grace);
         let mut plan = Plan::make(objects, &live.objects, oldest)?;
-        let (young_bytes, written_bytes) = (plan.young_bytes, self.copy(&mut plan)?);
+        let (young_bytes, written_bytes) = (plan.young_bytes, self.copy(&mut plan, cancel)?);
 
         let alone = lock::alone(&places.lock())?;
-        self.mark(&mut live)?;
+        self.mark(&mut live, cancel)?;
         plan.spare(objects, &live.objects);
         let mut freed_bytes = 0;
         if !plan.is_empty() {
@@ -80,17 +86,19 @@ impl Vault {
         drop(alone);
         let freed_bytes = freed_bytes.saturating_sub(written_bytes);
         let kept_bytes = size(places)?;
+        hold(&self.0.size).bytes = Some(kept_bytes);
         Ok(Collected { freed_bytes, kept_bytes, young_bytes, live_objects: live.objects.len() })
     }
 
     /// Marks everything the records lead to; those seen before are passed over.
-    fn mark(&self, live: &mut Live) -> Result<(), Error> {
+    fn mark(&self, live: &mut Live, cancel: &AtomicBool) -> Result<(), Error> {
         for folder in self.workspace_folders()? {
             let records = folder.join(SNAPSHOTS);
             if !records.exists() {
                 continue;
             }
             for id in record::list(&records)? {
+                go_on(cancel)?;
                 if !live.records.insert((folder.clone(), id.clone())) {
                     continue;
                 }
@@ -106,10 +114,11 @@ impl Vault {
     }
 
     /// Writes what is needed of mostly dead packs into new ones.
-    fn copy(&self, plan: &mut Plan) -> Result<u64, Error> {
+    fn copy(&self, plan: &mut Plan, cancel: &AtomicBool) -> Result<u64, Error> {
         let batch = Batch::new(&self.0.objects, true);
         let mut sound = Vec::new();
         for doomed in std::mem::take(&mut plan.packs) {
+            go_on(cancel)?;
             if copy_pack(&self.0.objects, &batch, &doomed).is_ok() {
                 sound.push(doomed);
             }
@@ -117,6 +126,10 @@ impl Vault {
         plan.packs = sound;
         batch.finish()
     }
+}
+
+fn go_on(cancel: &AtomicBool) -> Result<(), Error> {
+    if cancel.load(Ordering::Acquire) { Err(Error::Cancelled) } else { Ok(()) }
 }
 
 /// Copies the live objects of a pack; fails when one is damaged, which then stays where it is.
@@ -188,7 +201,9 @@ impl Plan {
         let mut plan = Self::default();
         let mut small = Vec::new();
         for file in files(&objects.places.packs(), oldest)? {
-            plan.pack(file, live, &mut small)?;
+            if Path::new(&file.name).extension().is_some_and(|ending| ending == pack::ENDING) {
+                plan.pack(file, live, &mut small)?;
+            }
         }
         if small.len() >= MANY_SMALL_PACKS {
             plan.packs.append(&mut small);
@@ -294,7 +309,7 @@ fn remove_unfinished(places: &Places, oldest: Option<SystemTime>) -> Result<u64,
 }
 
 /// Bytes of all objects.
-fn size(places: &Places) -> Result<u64, Error> {
+pub(super) fn size(places: &Places) -> Result<u64, Error> {
     let mut bytes = 0;
     for folder in [places.packs(), places.loose()] {
         for entry in std::fs::read_dir(&folder).at("list", &folder)? {

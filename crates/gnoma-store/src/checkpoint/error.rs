@@ -30,8 +30,14 @@ pub enum Error {
     /// The store was written by a newer version.
     #[error("the checkpoint store `{}` was written by a newer version of gnoma", .0.display())]
     Newer(PathBuf),
-    /// Files changed since the last checkpoint would be overwritten.
-    #[error("{} changed since the last checkpoint and would be overwritten", names(.paths))]
+    /// A folder of the store is not the person's own.
+    #[error(
+        "`{}` is a link, or belongs or is open to others: checkpoints are not kept there",
+        .0.display()
+    )]
+    Foreign(PathBuf),
+    /// What somebody else changed would be overwritten.
+    #[error("{} changed otherwise than by the session and would be overwritten", names(.paths))]
     Conflict {
         /// Which, relative to the workspace.
         paths: Vec<PathBuf>,
@@ -100,6 +106,7 @@ impl Error {
             Self::Unknown(_) | Self::NothingBefore(_) | Self::NothingAfter(_) => {
                 StoreErrorKind::NotFound
             }
+            Self::Foreign(_) => StoreErrorKind::ReadOnly,
             Self::Damaged(_) => StoreErrorKind::Damaged,
             Self::Newer(_) => StoreErrorKind::TooNew,
             Self::Busy => StoreErrorKind::Busy,

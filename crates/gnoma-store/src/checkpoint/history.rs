@@ -1,35 +1,31 @@
 //! Undo and redo over snapshots, as a text editor has them. Pure: plain data for the session.
 
-use serde::{Deserialize, Serialize};
-
 use super::{made::Made, record::SnapshotId};
 
 /// Which snapshots lie behind and ahead of the files as they are now.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct History {
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct History {
     /// Oldest first; each was taken before a step.
     past: Vec<SnapshotId>,
     /// What was rewound; the last is the next to redo.
     future: Vec<SnapshotId>,
     /// Of these, the states that rewinds set out from.
-    #[serde(default)]
     rewound: Vec<SnapshotId>,
 }
 
 /// A way to go: which snapshot to restore, and how the history looks once that succeeded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Step {
+pub(super) struct Step {
     /// Back (`true`) or forth.
-    pub is_back: bool,
+    pub(super) is_back: bool,
     /// How many snapshots far; at least one.
-    pub count: usize,
+    pub(super) count: usize,
 }
 
 impl History {
     /// The history that a session's snapshots, oldest first, tell of. A restore that was killed
     /// counts as a step: what was there before it can be gone back to.
-    #[must_use]
-    pub fn replay<'a>(made: impl IntoIterator<Item = (&'a SnapshotId, &'a Made)>) -> Self {
+    pub(super) fn replay<'a>(made: impl IntoIterator<Item = (&'a SnapshotId, &'a Made)>) -> Self {
         let mut history = Self::default();
         let mut begun = None;
         for (id, made) in made {
@@ -58,41 +54,31 @@ impl History {
     }
 
     /// A snapshot was taken before a step: it can be gone back to, and nothing can be redone.
-    pub fn record(&mut self, id: SnapshotId) {
+    pub(super) fn record(&mut self, id: SnapshotId) {
         self.future.clear();
         self.rewound.clear();
         self.past.push(id);
     }
 
     /// Snapshots that can be gone back to, oldest first.
-    #[must_use]
-    pub fn past(&self) -> &[SnapshotId] {
+    pub(super) fn past(&self) -> &[SnapshotId] {
         &self.past
     }
 
-    /// Snapshots that can be redone, the next one last.
-    #[must_use]
-    pub fn future(&self) -> &[SnapshotId] {
-        &self.future
-    }
-
     /// The states that rewinds set out from and that can still be redone, the next one last.
-    #[must_use]
-    pub fn rewound(&self) -> &[SnapshotId] {
+    pub(super) fn rewound(&self) -> &[SnapshotId] {
         &self.rewound
     }
 
     /// How to get to `id`; `None` when it lies on neither side.
-    #[must_use]
-    pub fn step_to(&self, id: &SnapshotId) -> Option<Step> {
+    pub(super) fn step_to(&self, id: &SnapshotId) -> Option<Step> {
         let far = |ids: &[SnapshotId]| ids.iter().rev().position(|known| known == id);
         let back = far(&self.past).map(|far| Step { is_back: true, count: far + 1 });
         back.or_else(|| far(&self.future).map(|far| Step { is_back: false, count: far + 1 }))
     }
 
     /// The snapshot a step leads to; `None` when there are not so many.
-    #[must_use]
-    pub fn target(&self, step: Step) -> Option<&SnapshotId> {
+    pub(super) fn target(&self, step: Step) -> Option<&SnapshotId> {
         let ids = if step.is_back { &self.past } else { &self.future };
         ids.get(ids.len().checked_sub(step.count.max(1))?)
     }
@@ -100,8 +86,7 @@ impl History {
     /// The history after a step was restored. `now` is the snapshot of the files before it
     /// ([`Restored::before`](super::Restored::before)), which the opposite step brings back.
     /// Without a target nothing changes.
-    #[must_use]
-    pub fn after(&self, step: Step, now: SnapshotId) -> Self {
+    pub(super) fn after(&self, step: Step, now: SnapshotId) -> Self {
         let mut next = self.clone();
         if self.target(step).is_none() {
             return next;
@@ -123,7 +108,7 @@ impl History {
     }
 
     /// Forgets snapshots that were pruned.
-    pub fn retain(&mut self, exists: impl Fn(&SnapshotId) -> bool) {
+    pub(super) fn retain(&mut self, exists: impl Fn(&SnapshotId) -> bool) {
         self.past.retain(&exists);
         self.future.retain(&exists);
         self.rewound.retain(&exists);

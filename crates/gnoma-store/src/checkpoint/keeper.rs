@@ -2,6 +2,7 @@
 //! callers need no runtime.
 
 use std::{
+    collections::HashSet,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -14,6 +15,8 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::{
     error::{At, Error},
+    prune::Pruned,
+    record::SnapshotId,
     workspace::Workspace,
 };
 
@@ -22,7 +25,8 @@ const QUEUE_JOBS: usize = 64;
 
 type Job = Box<dyn FnOnce(&Workspace, &AtomicBool) + Send>;
 
-/// Keeps a workspace's files for an engine. Dropping it stops a snapshot under way, forgets what
+/// Keeps a workspace's files for an engine. While it lives no other process forgets its snapshots,
+/// and when the vault grows past its limit those of other workspaces go. Dropping it stops a snapshot under way, forgets what
 /// waits, and waits for a restore to end.
 pub struct Keeper {
     workspace: Arc<Workspace>,
@@ -37,8 +41,9 @@ impl Keeper {
     ///
     /// # Errors
     ///
-    /// The system gives no thread.
+    /// The system gives no thread, or the vault cannot be written.
     pub fn start(workspace: Arc<Workspace>) -> Result<Self, Error> {
+        workspace.take_seat()?;
         let (queue, mut jobs) = mpsc::channel::<Job>(QUEUE_JOBS);
         let cancel = Arc::new(AtomicBool::new(false));
         let (place, stop) = (Arc::clone(&workspace), Arc::clone(&cancel));
@@ -50,6 +55,9 @@ impl Keeper {
                         break;
                     }
                     job(&place, &stop);
+                    if jobs.is_empty() {
+                        place.make_room(&stop);
+                    }
                 }
             })
             .at("start a thread for", workspace.root())?;
@@ -63,20 +71,25 @@ impl Keeper {
         &self.workspace
     }
 
-    /// Does blocking work, a rewind above all, on the keeper's thread, after what was asked before.
-    /// The work runs to its end even when nobody waits for it any more.
+    /// Whether the vault should be tidied.
+    #[must_use]
+    pub fn is_due(&self) -> bool {
+        self.workspace.vault.is_due()
+    }
+
+    /// Forgets the oldest snapshots until the vault's limits hold, this workspace's too unless another
+    /// process keeps it. Those in `pinned` stay, and the newest of each workspace.
     ///
     /// # Errors
     ///
-    /// What `work` says, or [`Error::Cancelled`] when the keeper is dropped before.
-    pub async fn ask<T: Send + 'static>(
-        &self,
-        work: impl FnOnce(&Workspace) -> Result<T, Error> + Send + 'static,
-    ) -> Result<T, Error> {
-        self.ask_cancellable(|workspace, _| work(workspace)).await
+    /// [`Error::Busy`] while another process does it, [`Error::Cancelled`] when the keeper is dropped,
+    /// or the vault is damaged. What was forgotten before stays forgotten.
+    pub async fn tidy(&self, pinned: HashSet<SnapshotId>) -> Result<Pruned, Error> {
+        self.ask(move |workspace, cancel| workspace.tidy(&pinned, cancel)).await
     }
 
-    async fn ask_cancellable<T: Send + 'static>(
+    /// Does blocking work on the keeper's thread, after what was asked before.
+    async fn ask<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Workspace, &AtomicBool) -> Result<T, Error> + Send + 'static,
     ) -> Result<T, Error> {
@@ -106,8 +119,7 @@ impl Checkpoints for Keeper {
 
     fn keep(&self, label: String) -> Stored<'_, String> {
         Box::pin(async move {
-            let kept =
-                self.ask_cancellable(move |workspace, cancel| workspace.keep(&label, cancel));
+            let kept = self.ask(move |workspace, cancel| workspace.keep(&label, cancel));
             kept.await.map(String::from).map_err(StoreError::from)
         })
     }

@@ -9,7 +9,7 @@ use std::{
 };
 
 use rustix::{
-    fs::{FlockOperation, flock},
+    fs::{FlockOperation, OFlags, flock},
     io::Errno,
 };
 
@@ -19,12 +19,32 @@ use super::error::{At, Error};
 const TRIES: u32 = 200;
 const PAUSE: Duration = Duration::from_millis(25);
 
+/// A link in the place of a lock leads to somebody else's file.
+const NO_LINK: i32 = OFlags::NOFOLLOW.bits().cast_signed();
+
 /// A held lock; dropping it lets go.
 #[derive(Debug)]
 pub(super) struct Held {
     file: File,
     /// False where the file system has no locks.
     pub(super) is_real: bool,
+}
+
+impl Held {
+    /// Does something alone with what is held together with others; `None` while others do hold it.
+    pub(super) fn while_alone<T>(&self, act: impl FnOnce() -> T) -> Option<T> {
+        let is_alone =
+            self.is_real && flock(&self.file, FlockOperation::NonBlockingLockExclusive).is_ok();
+        let done = is_alone.then(act);
+        for _ in 0..TRIES {
+            // Changing a lock may give it up on the way; whoever takes it then is soon done.
+            match flock(&self.file, FlockOperation::NonBlockingLockShared) {
+                Err(Errno::WOULDBLOCK | Errno::INTR) => sleep(PAUSE),
+                Ok(()) | Err(_) => break,
+            }
+        }
+        done
+    }
 }
 
 impl Drop for Held {
@@ -57,6 +77,7 @@ fn acquire(path: &Path, operation: FlockOperation, tries: u32) -> Result<Held, E
         .create(true)
         .truncate(false)
         .mode(0o600)
+        .custom_flags(NO_LINK)
         .open(path)
         .at("open", path)?;
     for attempt in 1..=tries {
@@ -87,5 +108,29 @@ mod tests {
         drop(held);
         assert!(try_alone(&place).is_ok());
         drop(inherited);
+    }
+
+    #[test]
+    fn a_shared_lock_is_had_alone_only_while_nobody_else_shares_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let place = folder.path().join("lock");
+        let (mine, yours) = (shared(&place).unwrap(), shared(&place).unwrap());
+        assert_eq!(mine.while_alone(|| ()), None);
+        drop(yours);
+        assert!(mine.while_alone(|| shared_at_once(&place)).is_some_and(|shared| !shared));
+        assert!(matches!(try_alone(&place), Err(Error::Busy)), "it is shared again");
+    }
+
+    fn shared_at_once(place: &Path) -> bool {
+        acquire(place, FlockOperation::NonBlockingLockShared, 1).is_ok()
+    }
+
+    #[test]
+    fn a_link_is_no_lock() {
+        let folder = tempfile::tempdir().unwrap();
+        let (place, elsewhere) = (folder.path().join("lock"), folder.path().join("elsewhere"));
+        std::os::unix::fs::symlink(&elsewhere, &place).unwrap();
+        assert!(matches!(alone(&place), Err(Error::Io { .. })));
+        assert!(!elsewhere.exists());
     }
 }

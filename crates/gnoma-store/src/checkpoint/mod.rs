@@ -24,58 +24,22 @@
 //! ```
 //!
 //! Snapshots carry the session they were taken for ([`Snapshot::session`]). Several processes may
-//! work on one workspace; each rewinds along its own snapshots.
+//! work on one workspace; each goes along its own snapshots.
 //!
-//! # `gnoma rewind [N|ID]`
+//! # Going back
 //!
-//! `N` (one where none is given) is a number of **turns** where the session's entries are at hand,
-//! and else a number of kept states; sixteen hexadecimal digits are an id. States equal to the files
-//! as they are do not count, so a rewind always changes something or says
-//! [`Error::NothingBefore`].
-//!
-//! ```ignore
-//! let session = match chosen { Some(id) => Some(id), None => workspace.latest_session()? };
-//! workspace.set_session(session.as_deref());
-//! let starts = turn_starts(&page.entries);
-//! let restored = match argument {
-//!     Argument::Id(id) => workspace.restore(&id, Conflict::KeepTheirs)?,
-//!     Argument::Count(count) => {
-//!         let back = Back::Turns { count, starts: &starts };
-//!         workspace.rewind(back, Conflict::KeepTheirs)?
-//!     }
-//! };
-//! ```
-//!
-//! [`Restored::theirs`] names what the person, or another session, had changed and the rewind
-//! overwrote: to be said, with `gnoma redo` as the way back, since [`Restored::before`] holds all of
-//! it. To ask first, call with [`Conflict::Refuse`], show the paths of [`Error::Conflict`], and call
-//! again with [`Conflict::KeepTheirs`]. [`Restored::left`] names what is not as it was, and why.
-//!
-//! # `gnoma redo`
-//!
-//! `workspace.redo(1, Conflict::KeepTheirs)?` takes the last rewind back as a whole, whatever number
-//! of turns it went; a second call the one before. New work ends what can be redone, yet nothing is
-//! lost by that: every state has an id and can be restored.
-//!
-//! # `gnoma changes [--diff]`
-//!
-//! What differs between the start of a turn and now:
-//!
-//! ```ignore
-//! let Some(start) = starts.last() else { return say("nothing was changed") };
-//! for change in workspace.changes(start, Point::Now)? {
-//!     match with_diff {
-//!         true => write!(out, "{}", workspace.diff(&change)?)?,
-//!         false => writeln!(out, "{} {}", change.kind.letter(), change.path.display())?,
-//!     }
-//! }
-//! ```
+//! [`Workspace::restore_turns`] takes the files back to a snapshot and needs to know which snapshots
+//! turns began with, so that [`Restored::theirs`] names what somebody else changed between them;
+//! [`Conflict::Refuse`] and then [`Conflict::KeepTheirs`] is how to ask first. [`Restored::before`]
+//! holds everything that was overwritten, and [`Restored::left`] names what is not as it was.
+//! [`Workspace::rewind`] and [`Workspace::redo`] go by kept states, where no turns are known.
 //!
 //! # Bounds
 //!
-//! [`Vault::prune`] forgets the oldest snapshots by age, number and size ([`Limits`]) and deletes
-//! what no other needs. It is to be called where nobody waits for it, once a run at most, with the
-//! snapshots of sessions in use pinned; [`Error::Busy`] means that another process is at it.
+//! While a [`Keeper`] lives, its workspace's snapshots are in use and stay. When the vault grows past
+//! [`Limits::store_bytes`] the keeper's thread forgets the oldest of other workspaces;
+//! [`Keeper::tidy`], for the end of a run, forgets this one's, too. What stays above the limit is in
+//! use, pinned, the newest of its workspace, or younger than [`Options::grace`].
 
 mod apply;
 mod changes;
@@ -102,6 +66,8 @@ mod seal;
 mod stamp;
 mod state;
 mod state_file;
+mod swap;
+mod theirs;
 mod tree;
 mod unlock;
 mod vault;
@@ -113,12 +79,10 @@ mod write;
 pub use changes::{Change, ChangeKind, Contents, Point, Side};
 pub use collect::Collected;
 pub use error::Error;
-pub use history::{History, Step};
 pub use keeper::Keeper;
 pub use made::Made;
 pub use prune::Pruned;
 pub use record::{Skipped, Snapshot, SnapshotId, Why};
 pub use restore::{Conflict, Left, LeftWhy, Restored};
-pub use rewind::{Back, turn_starts};
 pub use vault::{Limits, Options, Vault};
 pub use workspace::Workspace;

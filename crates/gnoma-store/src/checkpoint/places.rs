@@ -1,9 +1,9 @@
 //! Where things lie in a vault, and how its files are made: private, and whole or not at all.
 
 use std::{
-    fs::{DirBuilder, File, OpenOptions},
+    fs::{DirBuilder, File, OpenOptions, Permissions},
     io::Write,
-    os::unix::fs::{DirBuilderExt, OpenOptionsExt},
+    os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt},
     path::{Path, PathBuf},
     sync::atomic::{AtomicU64, Ordering},
     time::{SystemTime, UNIX_EPOCH},
@@ -20,7 +20,7 @@ impl Places {
     pub(super) fn create(root: &Path) -> Result<Self, Error> {
         let places = Self(root.to_owned());
         for folder in [places.packs(), places.loose(), places.unfinished(), places.workspaces()] {
-            make_folder(&folder)?;
+            own_folder(&folder)?;
         }
         Ok(places)
     }
@@ -46,6 +46,11 @@ impl Places {
     /// Rewritten whenever objects are deleted.
     pub(super) fn generation(&self) -> PathBuf {
         self.0.join("generation")
+    }
+
+    /// Its time is when the vault was last looked through for what can go.
+    pub(super) fn tidied(&self) -> PathBuf {
+        self.0.join("tidied")
     }
 
     /// What packed objects are sealed with.
@@ -75,6 +80,26 @@ pub(super) fn make_folder(path: &Path) -> Result<(), Error> {
     DirBuilder::new().recursive(true).mode(0o700).create(path).at("make folder", path)
 }
 
+/// Makes a folder of the vault, or sees to it that the one there is no link and nobody else's: files
+/// are deleted in it.
+pub(super) fn own_folder(path: &Path) -> Result<(), Error> {
+    const FOR_OTHERS: u32 = 0o077;
+    const OTHERS_WRITE: u32 = 0o022;
+    make_folder(path)?;
+    let look = || path.symlink_metadata().at("read", path);
+    let about = look()?;
+    let user = rustix::process::geteuid();
+    let is_own = about.is_dir() && (about.uid() == user.as_raw() || user.is_root());
+    if is_own && about.mode() & FOR_OTHERS != 0 {
+        // Not every file system has modes; what counts is how it is then.
+        drop(std::fs::set_permissions(path, Permissions::from_mode(0o700)));
+    }
+    if is_own && look()?.mode() & OTHERS_WRITE == 0 {
+        return Ok(());
+    }
+    Err(Error::Foreign(path.to_owned()))
+}
+
 /// Nanoseconds since 1970.
 pub(super) fn now_ns() -> i128 {
     SystemTime::now()
@@ -87,6 +112,11 @@ pub(super) fn unique_name() -> String {
     static COUNT: AtomicU64 = AtomicU64::new(0);
     let count = COUNT.fetch_add(1, Ordering::Relaxed);
     format!("{:016x}-{:x}-{count:x}", now_ns(), std::process::id())
+}
+
+/// Waits until the names in a folder are on the disk.
+pub(super) fn sync_folder(folder: &Path) -> Result<(), Error> {
+    File::open(folder).and_then(|folder| folder.sync_all()).at("write to disk", folder)
 }
 
 /// A file that gets its name when it is complete; dropped before, it vanishes.

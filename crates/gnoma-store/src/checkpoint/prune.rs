@@ -1,16 +1,23 @@
 //! Forgetting the oldest snapshots, so that a vault stays within its limits.
+//!
+//! A workspace that a process keeps is in use: only that process itself forgets snapshots of it.
 
 use std::{
     collections::HashSet,
-    path::PathBuf,
+    path::{Path, PathBuf},
+    sync::atomic::AtomicBool,
     time::{Duration, SystemTime},
 };
 
 use super::{
-    collect::Collected,
+    collect::{Collected, size},
     error::Error,
+    lock,
+    objects::hold,
+    places::replace,
     record::{self, SnapshotId},
     vault::{Limits, SNAPSHOTS, Vault},
+    workspace::Workspace,
 };
 
 /// How often snapshots go before their objects are counted again.
@@ -18,6 +25,12 @@ const MAX_ROUNDS: usize = 12;
 
 /// Of the snapshots that may go, this part goes in a round, at least one.
 const PART: usize = 4;
+
+/// Looking through all snapshots takes a while: at most so often, unless the vault is too large.
+const TIDY_EVERY: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// Where all that is left is in use, it is tried again after the vault grew by this part of its limit.
+const PART_GROWN: u64 = 8;
 
 /// What pruning did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -28,49 +41,168 @@ pub struct Pruned {
     pub collected: Collected,
 }
 
-/// A snapshot with the folder of its record.
+/// How large a vault is, as far as this process knows.
+#[derive(Debug, Default)]
+pub(super) struct Size {
+    /// Of all objects, once it was counted.
+    pub(super) bytes: Option<u64>,
+    /// What pruning could not get it below, with room to grow.
+    bearable_bytes: u64,
+}
+
+impl Size {
+    /// So much was stored.
+    pub(super) fn add(&mut self, more_bytes: u64) {
+        self.bytes = self.bytes.map(|bytes| bytes.saturating_add(more_bytes));
+    }
+}
+
+/// The lock of a workspace's folder that whoever keeps it shares, and whoever forgets has alone.
+pub(super) fn seat(folder: &Path) -> PathBuf {
+    folder.join("in-use")
+}
+
+/// A snapshot with the folder of its workspace.
 type Found = (SnapshotId, PathBuf);
 
 impl Vault {
-    /// Forgets snapshots until `limits` hold, oldest first. The newest of each workspace and those
-    /// in `pinned` (of sessions in use) always stay.
+    /// Forgets snapshots until `limits` hold, oldest first. Those of workspaces in use, the newest of
+    /// each other one and those in `pinned` always stay. Setting `cancel` stops it.
     ///
     /// # Errors
     ///
     /// As [`collect_garbage`](Self::collect_garbage). What was forgotten before stays forgotten.
-    pub fn prune(&self, limits: &Limits, pinned: &HashSet<SnapshotId>) -> Result<Pruned, Error> {
-        let mut loose = Vec::new();
-        let mut forgotten = 0;
-        for folder in self.workspace_folders()? {
-            let records = folder.join(SNAPSHOTS);
-            if !records.exists() {
-                continue;
-            }
-            let mut ids = record::list(&records)?;
-            ids.pop();
-            ids.retain(|id| !pinned.contains(id));
-            let old = past_limits(&ids, limits, SystemTime::now());
-            for id in ids.drain(..old) {
-                forgotten += forget(&(id, records.clone()));
-            }
-            loose.extend(ids.into_iter().map(|id| (id, records.clone())));
+    pub fn prune(
+        &self,
+        limits: &Limits,
+        pinned: &HashSet<SnapshotId>,
+        cancel: &AtomicBool,
+    ) -> Result<Pruned, Error> {
+        Pruning { vault: self, own: None, limits, pinned, cancel }.run()
+    }
+
+    /// Whether it is time to tidy up, or the vault too large.
+    pub(super) fn is_due(&self) -> bool {
+        let last = self.0.objects.places.tidied().symlink_metadata();
+        let age = last
+            .and_then(|about| about.modified())
+            .ok()
+            .and_then(|last| SystemTime::now().duration_since(last).ok());
+        age.is_none_or(|age| age >= TIDY_EVERY) || self.is_too_large()
+    }
+
+    fn is_too_large(&self) -> bool {
+        let mut known = hold(&self.0.size);
+        if known.bytes.is_none() {
+            known.bytes = size(&self.0.objects.places).ok();
         }
-        loose.sort_unstable();
-        let mut collected = self.collect_garbage()?;
+        let most_bytes = self.0.options.limits.store_bytes.max(known.bearable_bytes);
+        known.bytes.is_some_and(|bytes| bytes > most_bytes)
+    }
+
+    /// Remembers that this is what pruning could do.
+    fn bear(&self) {
+        let mut known = hold(&self.0.size);
+        let room_bytes = self.0.options.limits.store_bytes / PART_GROWN;
+        known.bearable_bytes = known.bytes.unwrap_or(0).saturating_add(room_bytes);
+    }
+}
+
+impl Workspace {
+    /// Forgets snapshots until the vault's limits hold, this workspace's too unless another process
+    /// keeps it.
+    pub(super) fn tidy(
+        &self,
+        pinned: &HashSet<SnapshotId>,
+        cancel: &AtomicBool,
+    ) -> Result<Pruned, Error> {
+        let (vault, limits) = (&self.vault, &self.vault.0.options.limits);
+        let pruned = Pruning { vault, own: Some(self), limits, pinned, cancel }.run()?;
+        vault.bear();
+        let places = &vault.0.objects.places;
+        replace(places, &places.tidied(), b"", false)?;
+        Ok(pruned)
+    }
+
+    /// Prunes other workspaces where the vault has become too large.
+    pub(super) fn make_room(&self, cancel: &AtomicBool) {
+        if self.vault.is_too_large() {
+            // A failure comes again when it is tried again; files are kept all the same.
+            drop(self.vault.prune(&self.vault.0.options.limits, &HashSet::new(), cancel));
+            self.vault.bear();
+        }
+    }
+}
+
+/// What is forgotten, and by whom.
+struct Pruning<'a> {
+    vault: &'a Vault,
+    /// The workspace that this process keeps, where its snapshots may go as well.
+    own: Option<&'a Workspace>,
+    limits: &'a Limits,
+    pinned: &'a HashSet<SnapshotId>,
+    cancel: &'a AtomicBool,
+}
+
+impl Pruning<'_> {
+    fn run(&self) -> Result<Pruned, Error> {
+        let (mut snapshots, loose) = self.forget_old()?;
+        let mut collected = self.vault.collect(self.cancel)?;
         let mut oldest = loose.into_iter();
         for _ in 0..MAX_ROUNDS {
             // What is too young to be deleted goes by itself; forgetting more would not help.
             let wanted_bytes = collected.kept_bytes.saturating_sub(collected.young_bytes);
-            if wanted_bytes <= limits.store_bytes || oldest.len() == 0 {
+            if wanted_bytes <= self.limits.store_bytes || oldest.len() == 0 {
                 break;
             }
             let part = oldest.len().div_ceil(PART);
-            forgotten += oldest.by_ref().take(part).map(|found| forget(&found)).sum::<usize>();
-            let round = self.collect_garbage()?;
+            snapshots += oldest.by_ref().take(part).map(|found| self.forget(&found)).sum::<usize>();
+            let round = self.vault.collect(self.cancel)?;
             let freed_bytes = collected.freed_bytes + round.freed_bytes;
             collected = Collected { freed_bytes, ..round };
         }
-        Ok(Pruned { snapshots: forgotten, collected })
+        Ok(Pruned { snapshots, collected })
+    }
+
+    /// Forgets what is too old or too much; gives how many that were, and what may go besides, oldest
+    /// first.
+    fn forget_old(&self) -> Result<(usize, Vec<Found>), Error> {
+        let (mut forgotten, mut loose) = (0, Vec::new());
+        for folder in self.vault.workspace_folders()? {
+            let records = folder.join(SNAPSHOTS);
+            if !records.exists() || self.while_unused(&folder, || ()).is_none() {
+                continue;
+            }
+            let mut ids = record::list(&records)?;
+            ids.pop();
+            ids.retain(|id| !self.pinned.contains(id));
+            let old = past_limits(&ids, self.limits, SystemTime::now());
+            for id in ids.drain(..old) {
+                forgotten += self.forget(&(id, folder.clone()));
+            }
+            loose.extend(ids.into_iter().map(|id| (id, folder.clone())));
+        }
+        loose.sort_unstable();
+        Ok((forgotten, loose))
+    }
+
+    fn forget(&self, (id, folder): &Found) -> usize {
+        let record = folder.join(SNAPSHOTS).join(id.as_str());
+        let forgotten = self.while_unused(folder, || std::fs::remove_file(record).is_ok());
+        usize::from(forgotten == Some(true))
+    }
+
+    /// Does something while nobody keeps the workspace of a folder; `None` where somebody does, or
+    /// where nobody can tell.
+    fn while_unused<T>(&self, folder: &Path, act: impl FnOnce() -> T) -> Option<T> {
+        let own = self.own.filter(|own| own.folder == folder);
+        match own.map(|own| hold(&own.seat)).as_deref() {
+            Some(Some(seat)) => seat.while_alone(act),
+            Some(None) | None => {
+                let alone = lock::try_alone(&seat(folder)).ok().filter(|held| held.is_real);
+                alone.map(|_held| act())
+            }
+        }
     }
 }
 
@@ -80,8 +212,4 @@ fn past_limits(ids: &[SnapshotId], limits: &Limits, now: SystemTime) -> usize {
     let age = |id: &SnapshotId| now.duration_since(id.taken()).unwrap_or(Duration::ZERO);
     let too_old = ids.iter().take_while(|id| age(id) > limits.age).count();
     too_many.max(too_old).min(ids.len())
-}
-
-fn forget((id, records): &Found) -> usize {
-    usize::from(std::fs::remove_file(records.join(id.as_str())).is_ok())
 }

@@ -16,7 +16,7 @@ use super::{
     error::{At, Error},
     hash::Hash,
     made::Made,
-    places::{Places, Unfinished},
+    places::{Places, Unfinished, sync_folder},
 };
 
 const MAGIC: &[u8; 7] = b"gnomacp";
@@ -117,10 +117,12 @@ pub enum Why {
     TooDeep,
     /// It was written to while it was read; what was kept may be a mixture.
     Unsteady,
+    /// A folder whose contents a tool makes, and makes again.
+    Rebuilt,
 }
 
 impl Why {
-    const ALL: [Self; 7] = [
+    const ALL: [Self; 8] = [
         Self::Unreadable,
         Self::Special,
         Self::Ignored,
@@ -128,6 +130,7 @@ impl Why {
         Self::Mounted,
         Self::TooDeep,
         Self::Unsteady,
+        Self::Rebuilt,
     ];
 
     pub(super) fn code(self) -> u8 {
@@ -149,6 +152,7 @@ impl fmt::Display for Why {
             Self::Mounted => "is on another file system",
             Self::TooDeep => "lies too deep",
             Self::Unsteady => "was written to while it was read",
+            Self::Rebuilt => "is made by a tool, which can make it again",
         })
     }
 }
@@ -245,10 +249,16 @@ impl Snapshot {
         }
         // A link fails where a rename would replace another process's record.
         match fs::hard_link(unfinished.path(), &place) {
-            Ok(()) => Ok(true),
-            Err(taken) if taken.kind() == std::io::ErrorKind::AlreadyExists => Ok(false),
-            Err(_) => unfinished.finish(&place, false).map(|()| true),
+            Ok(()) => {}
+            Err(taken) if taken.kind() == std::io::ErrorKind::AlreadyExists => {
+                return Ok(false);
+            }
+            Err(_) => unfinished.finish(&place, false)?,
         }
+        if sync {
+            sync_folder(folder)?;
+        }
+        Ok(true)
     }
 
     /// Reads a record; [`Error::Unknown`] when there is none or it was never completed.

@@ -6,8 +6,6 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    ffi::OsStr,
-    os::unix::ffi::OsStrExt,
     path::PathBuf,
     sync::{Mutex, atomic::AtomicBool},
 };
@@ -23,13 +21,14 @@ use super::{
     objects::hold,
     places::replace,
     record::{Snapshot, SnapshotId},
+    state::Folder,
     tree::Item,
     unlock::{OWNER_ALL, Unlocked, set_mode},
     vault::Session,
     workspace::{Scanned, State, Workspace},
 };
 
-/// What to do where a restore would overwrite what changed since the session's newest snapshot.
+/// What to do where a restore would overwrite what was changed otherwise than by the session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Conflict {
     /// Change nothing and say which files.
@@ -75,8 +74,8 @@ pub struct Restored {
     pub written: usize,
     /// Files, links and folders that were removed.
     pub removed: usize,
-    /// What had changed since the session's newest snapshot and was overwritten: the person's work,
-    /// or another session's. It is in `before`.
+    /// What had changed since the session's newest snapshot, or between its turns, and was
+    /// overwritten: the person's work, or another session's. As it was last it is in `before`.
     pub theirs: Vec<PathBuf>,
     /// What is not as the snapshot has it.
     pub left: Vec<Left>,
@@ -92,13 +91,29 @@ impl Workspace {
     /// [`Error::Damaged`] when not all of the snapshot is there; [`Error::Busy`] when another process
     /// restores. Nothing was changed then.
     pub fn restore(&self, id: &SnapshotId, conflict: Conflict) -> Result<Restored, Error> {
+        self.restore_turns(id, &[], conflict)
+    }
+
+    /// As [`restore`](Self::restore), going back over turns. `starts` are snapshots that turns began
+    /// with: what differs from the one before was changed between the turns, by somebody else.
+    ///
+    /// # Errors
+    ///
+    /// As [`restore`](Self::restore).
+    pub fn restore_turns(
+        &self,
+        id: &SnapshotId,
+        starts: &[SnapshotId],
+        conflict: Conflict,
+    ) -> Result<Restored, Error> {
         let mut state = self.state();
         let session = self.vault.session()?;
         let _alone = lock::alone(&self.restore_lock())?;
         self.vault.0.objects.refresh()?;
         let target = self.get(id)?;
         let unlocked = Mutex::default();
-        let restored = self.restore_open(&mut state, &session, &target, conflict, &unlocked);
+        let restored =
+            self.restore_open(&mut state, &session, (&target, starts), conflict, &unlocked);
         if restored.is_err() {
             self.lock_again(&hold(&unlocked), None);
         }
@@ -110,15 +125,15 @@ impl Workspace {
         &self,
         state: &mut State,
         session: &Session,
-        target: &Snapshot,
+        (target, starts): (&Snapshot, &[SnapshotId]),
         conflict: Conflict,
         unlocked: &Mutex<Vec<Unlocked>>,
     ) -> Result<Restored, Error> {
-        let last = self.newest_own()?;
         self.unlock_root();
         self.clean_up(state, session)?;
         let now = self.scan_closed(state, session, unlocked)?;
-        let theirs = self.theirs(last.as_ref(), now.tree, target.tree)?;
+        self.is_whole(now.tree, target.tree)?;
+        let theirs = self.overwritten(target, starts, now.tree)?;
         if conflict == Conflict::Refuse && !theirs.is_empty() {
             return Err(Error::Conflict { paths: theirs });
         }
@@ -130,7 +145,7 @@ impl Workspace {
         let mut apply = Apply::new(&self.vault.0.objects, &forced);
         apply.run(&self.open_root()?, &state.known, target.tree)?;
         for group in &target_links.0 {
-            self.relink(&mut apply, target.tree, group)?;
+            self.relink(&mut apply, &state.known, (target.tree, group))?;
         }
         let done = apply.finish(&self.open_root()?);
         self.lock_again(&hold(unlocked), Some(target.tree));
@@ -197,45 +212,20 @@ impl Workspace {
         Ok(())
     }
 
-    /// What changed since `last` and would change once more on the way from `now` to `target`.
-    fn theirs(
-        &self,
-        last: Option<&Snapshot>,
-        now: Hash,
-        target: Hash,
-    ) -> Result<Vec<PathBuf>, Error> {
+    /// Fails where contents are missing that a restore needs.
+    fn is_whole(&self, now: Hash, target: Hash) -> Result<(), Error> {
         let objects = &self.vault.0.objects;
-        let mut planned = BTreeSet::new();
         let mut missing = None;
         compare(objects, Some(now), Some(target), &mut |path, _, wanted| {
-            planned.insert(path.to_vec());
             if let Some(Item::File { hash, .. }) = wanted
                 && !objects.contains(hash)
             {
                 missing = Some(path.to_vec());
             }
         })?;
-        if let Some(path) = missing {
-            let path = String::from_utf8_lossy(&path).into_owned();
-            return Err(Error::Damaged(format!("the contents of `{path}` are missing")));
-        }
-        let mut theirs = Vec::new();
-        if let Some(last) = last {
-            let mut unknown: Vec<u8> = Vec::new();
-            // Without the newest tree nobody knows what is theirs; all of it is kept anyway.
-            let compared = compare(objects, Some(last.tree), Some(now), &mut |path, old, _| {
-                if old == Some(&Item::Unsaved) {
-                    // It could not be read then: nobody can say that it changed.
-                    unknown = [path, b"/"].concat();
-                } else if planned.contains(path)
-                    && (unknown.is_empty() || !path.starts_with(&unknown))
-                {
-                    theirs.push(OsStr::from_bytes(path).into());
-                }
-            });
-            drop(compared);
-        }
-        Ok(theirs)
+        let Some(path) = missing else { return Ok(()) };
+        let path = String::from_utf8_lossy(&path);
+        Err(Error::Damaged(format!("the contents of `{path}` are missing")))
     }
 
     /// Paths whose hard links differ, and the groups to make.
@@ -264,7 +254,12 @@ impl Workspace {
     }
 
     /// Makes the paths of a group one file again, as far as they are equal.
-    fn relink(&self, apply: &mut Apply<'_>, tree: Hash, group: &[Vec<u8>]) -> Result<(), Error> {
+    fn relink(
+        &self,
+        apply: &mut Apply<'_>,
+        now: &Folder,
+        (tree, group): (Hash, &[Vec<u8>]),
+    ) -> Result<(), Error> {
         if !group.iter().any(|path| apply.done.written.contains(path)) {
             return Ok(());
         }
@@ -279,7 +274,7 @@ impl Workspace {
             match &first {
                 None => first = Some((path, item)),
                 Some((source, same)) if *same == item => {
-                    apply.link(&self.open_root()?, source, path);
+                    apply.link(&self.open_root()?, now, source, path);
                 }
                 Some(_) => {}
             }

@@ -19,6 +19,8 @@ use ignore::{
 };
 use rustix::fs::{Mode, OFlags, openat};
 
+use super::walk::FOLDER_FLAGS;
+
 /// Name of the files with rules.
 pub(super) const RULES_NAME: &[u8] = b".gitignore";
 
@@ -28,8 +30,8 @@ const MAX_RULES_BYTES: u64 = 1 << 20;
 /// How far up the repository's own folder is looked for.
 const MAX_PARENTS: usize = 64;
 
-/// Folders that are left out as a whole where version control ignores them: what is in them is made
-/// by a tool and can be made again.
+/// Folders that are left out as a whole where version control ignores them or their builder has marked
+/// them: what is in them is made by a tool and can be made again.
 const REBUILT_FOLDERS: [&[u8]; 22] = [
     b"node_modules",
     b"target",
@@ -55,7 +57,27 @@ const REBUILT_FOLDERS: [&[u8]; 22] = [
     b"_build",
 ];
 
-/// Whether a folder of this name is left out when it is ignored.
+/// The file by which builders mark a folder as theirs, and how it begins (<https://bford.info/cachedir>).
+const MARK_NAME: &[u8] = b"CACHEDIR.TAG";
+const MARK: &[u8] = b"Signature: 8a477f597d28d172789f06886806bc55";
+
+/// Whether the builder of the folder `name` has marked it.
+pub(super) fn is_marked(parent: &OwnedFd, name: &[u8]) -> bool {
+    let Ok(folder) = openat(parent, name, FOLDER_FLAGS, Mode::empty()) else { return false };
+    let Some(file) = open_file(&folder, MARK_NAME) else { return false };
+    let mut begins = Vec::new();
+    file.take(MARK.len() as u64).read_to_end(&mut begins).is_ok() && begins == MARK
+}
+
+/// Opens a regular file; no link is followed, and nothing waited for.
+fn open_file(folder: &OwnedFd, name: &[u8]) -> Option<File> {
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let file = File::from(openat(folder, name, flags, Mode::empty()).ok()?);
+    file.metadata().ok().filter(std::fs::Metadata::is_file)?;
+    Some(file)
+}
+
+/// Whether a folder of this name is left out when it is ignored or marked.
 pub(super) fn is_rebuilt(name: &[u8]) -> bool {
     REBUILT_FOLDERS.contains(&name)
 }
@@ -163,14 +185,6 @@ impl<'a> Frame<'a> {
     }
 
     fn rules(&self) -> Option<&Gitignore> {
-        self.own
-            .get_or_init(|| {
-                let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-                let file = openat(self.folder, RULES_NAME, flags, Mode::empty()).ok()?;
-                let file = File::from(file);
-                file.metadata().ok().filter(std::fs::Metadata::is_file)?;
-                parse(file)
-            })
-            .as_ref()
+        self.own.get_or_init(|| parse(open_file(self.folder, RULES_NAME)?)).as_ref()
     }
 }

@@ -79,6 +79,17 @@ impl Folder {
         self.entries.get(at)
     }
 
+    /// What is at a path below.
+    pub(super) fn find(&self, path: &[u8]) -> Option<&Node> {
+        let mut names = path.split(|byte| *byte == b'/');
+        let mut node = &self.get(names.next()?)?.node;
+        for name in names {
+            let Node::Folder(below) = node else { return None };
+            node = &below.get(name)?.node;
+        }
+        Some(node)
+    }
+
     fn get_mut(&mut self, name: &[u8]) -> Option<&mut Entry> {
         let at = self.entries.binary_search_by(|entry| entry.name.as_ref().cmp(name)).ok()?;
         self.entries.get_mut(at)

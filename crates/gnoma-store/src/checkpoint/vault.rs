@@ -13,7 +13,8 @@ use super::{
     hash::Hash,
     lock::{self, Held},
     objects::{Objects, hold},
-    places::{Places, make_folder, replace},
+    places::{Places, make_folder, own_folder, replace},
+    prune::Size,
     seal::Seal,
     workspace::Workspace,
 };
@@ -82,6 +83,7 @@ pub struct Vault(pub(super) Arc<Inner>);
 pub(super) struct Inner {
     pub(super) objects: Objects,
     pub(super) options: Options,
+    pub(super) size: Mutex<Size>,
     generation: Mutex<Vec<u8>>,
 }
 
@@ -97,10 +99,11 @@ impl Vault {
     ///
     /// # Errors
     ///
-    /// The folder cannot be made or read, or a newer version wrote it.
+    /// The folder cannot be made or read or is not the person's own, or a newer version wrote it.
     pub fn open(folder: &Path, options: Options) -> Result<Self, Error> {
         make_folder(folder)?;
         let folder = folder.canonicalize().at("open", folder)?;
+        own_folder(&folder)?;
         let places = Places::create(&folder)?;
         let format = places.format();
         match fs::read(&format) {
@@ -109,12 +112,17 @@ impl Vault {
                 return Err(Error::Newer(folder));
             }
             // Absent, or torn by a power failure.
-            _ => replace(&places, &format, FORMAT.as_bytes(), options.durable)?,
+            _ => {
+                replace(&places, &format, FORMAT.as_bytes(), options.durable)?;
+                // In a new one there is nothing to tidy.
+                replace(&places, &places.tidied(), b"", false)?;
+            }
         }
         let generation = Mutex::new(read_generation(&places));
         let seal = Seal::open(&places, options.durable)?;
         let objects = Objects::open(places, seal)?;
-        Ok(Self(Arc::new(Inner { objects, options, generation })))
+        let size = Mutex::default();
+        Ok(Self(Arc::new(Inner { objects, options, size, generation })))
     }
 
     /// The workspace at `root`.
@@ -126,7 +134,8 @@ impl Vault {
         let root = root.canonicalize().at("open", root)?;
         let name = Hash::of(root.as_os_str().as_bytes()).to_string();
         let folder = self.0.objects.places.workspaces().join(name);
-        make_folder(&folder.join(SNAPSHOTS))?;
+        own_folder(&folder)?;
+        own_folder(&folder.join(SNAPSHOTS))?;
         let about = folder.join("root");
         if !about.exists() {
             let places = &self.0.objects.places;

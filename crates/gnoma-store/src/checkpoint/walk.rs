@@ -22,7 +22,7 @@ use super::{
     objects::{Objects, hold},
     places::now_ns,
     record::Why,
-    rules::{Frame, OuterRules, RULES_NAME, is_rebuilt},
+    rules::{Frame, OuterRules, RULES_NAME, is_marked, is_rebuilt},
     save::{Saved, save},
     stamp::{Stamp, kind},
     state::{Entry, FileNode, Folder, Node, Spare, Touched, push_name},
@@ -266,8 +266,10 @@ impl Walk<'_> {
         if depth >= MAX_DEPTH {
             return unsaved(known.as_ref(), Why::TooDeep);
         }
-        if is_rebuilt(name) && frame.ignores(&below(frame.path, name), true) {
-            return unsaved(known.as_ref(), Why::Ignored);
+        let is_left_out =
+            || frame.ignores(&below(frame.path, name), true) || is_marked(frame.folder, name);
+        if is_rebuilt(name) && is_left_out() {
+            return unsaved(known.as_ref(), Why::Rebuilt);
         }
         match known {
             Some(Node::Folder(mut old))

@@ -22,9 +22,11 @@ use super::{
     error::{At, Error},
     hash::Hash,
     links::Links,
+    lock::{self, Held},
     made::Made,
     objects::hold,
     places::now_ns,
+    prune::seat,
     record::{self, MAX_NAMED_SKIPPED, Skipped, Snapshot, SnapshotId, Why, clip_label},
     rules::OuterRules,
     stamp::Stamp,
@@ -58,6 +60,8 @@ pub struct Workspace {
     /// For whom snapshots are taken.
     session: Mutex<Option<Arc<str>>>,
     state: Mutex<State>,
+    /// While it is held no other process forgets snapshots of the folder.
+    pub(super) seat: Mutex<Option<Held>>,
 }
 
 /// What is known between calls.
@@ -92,7 +96,8 @@ pub(super) struct Scanned {
 
 impl Workspace {
     pub(super) fn new(vault: Vault, root: PathBuf, folder: PathBuf) -> Self {
-        Self { vault, root, folder, session: Mutex::default(), state: Mutex::default() }
+        let (session, state, seat) = Default::default();
+        Self { vault, root, folder, session, state, seat }
     }
 
     /// The folder that is kept.
@@ -116,6 +121,13 @@ impl Workspace {
     /// Whether a snapshot belongs to the session.
     pub(super) fn owns(&self, snapshot: &Snapshot) -> bool {
         self.session().is_none_or(|session| snapshot.session.as_deref() == Some(&*session))
+    }
+
+    /// From now on the folder's snapshots are in use: other processes forget none of them.
+    pub(super) fn take_seat(&self) -> Result<(), Error> {
+        let held = lock::shared(&seat(&self.folder))?;
+        *hold(&self.seat) = Some(held);
+        Ok(())
     }
 
     /// Reads everything for the first time, which may take seconds; later snapshots then cost only
@@ -326,7 +338,9 @@ impl Workspace {
             (!links.0.is_empty()).then(|| batch.put(&links.encode())).transpose()
         });
         // Also after a cancelled walk: what was read is known and must be found.
-        state.unwritten_bytes += batch.finish()?;
+        let added_bytes = batch.finish()?;
+        state.unwritten_bytes += added_bytes;
+        hold(&inner.size).add(added_bytes);
         let links = links?;
         let tree = state.known.tree.ok_or(Error::Cancelled)?;
         Ok((Scanned { tree, links }, needs_full))
@@ -356,7 +370,7 @@ impl Workspace {
             tree: scanned.tree,
             links: scanned.links,
         };
-        let sync = self.vault.0.options.durable && last_tree != Some(scanned.tree);
+        let sync = self.vault.0.options.durable;
         for _ in 0..MAX_ID_TRIES {
             if snapshot.write(&self.vault.0.objects.places, &records, sync)? {
                 state.newest = Some(snapshot.clone());

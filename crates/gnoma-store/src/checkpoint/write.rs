@@ -13,7 +13,7 @@ use super::{
     hash::Hash,
     objects::{CHUNK_BYTES, Hashing, Objects, copy_chunks, hold},
     pack::PackWriter,
-    places::Unfinished,
+    places::{Unfinished, sync_folder},
 };
 
 /// Fast; higher levels cost more time than a turn has.
@@ -37,6 +37,7 @@ pub(super) struct Batch<'a> {
 struct Open {
     pack: Option<PackWriter>,
     hashes: HashSet<Hash>,
+    has_large: bool,
     stored_bytes: u64,
 }
 
@@ -127,11 +128,18 @@ impl<'a> Batch<'a> {
         Ok(None)
     }
 
-    /// Makes everything stored findable; gives the bytes added.
+    /// Makes everything stored findable, after a power failure too; gives the bytes added.
     pub(super) fn finish(self) -> Result<u64, Error> {
         let open = std::mem::take(&mut *hold(&self.open));
         if let Some(pack) = open.pack {
             self.close(pack)?;
+        }
+        let places = &self.objects.places;
+        if self.sync && !open.hashes.is_empty() {
+            sync_folder(&places.packs())?;
+        }
+        if self.sync && open.has_large {
+            sync_folder(&places.loose())?;
         }
         Ok(open.stored_bytes)
     }
@@ -155,9 +163,12 @@ impl<'a> Batch<'a> {
         if self.objects.contains(&hash) {
             return Ok(());
         }
+        let bytes = unfinished.file().metadata().at("read", unfinished.path())?.len();
         unfinished.finish(&self.objects.large_path(&hash, is_compressed), self.sync)?;
         self.objects.add_large(hash, is_compressed);
-        hold(&self.open).stored_bytes += 1;
+        let mut open = hold(&self.open);
+        open.has_large = true;
+        open.stored_bytes += bytes;
         Ok(())
     }
 

@@ -74,6 +74,11 @@ impl Builder {
         self.imported.project = self.imported.project.take().or(project);
     }
 
+    /// Sets the name it has where it comes from, the first time.
+    pub(super) fn origin(&mut self, id: Option<String>) {
+        self.imported.origin = self.imported.origin.take().or(id);
+    }
+
     /// A person spoke.
     pub(super) fn user(&mut self, content: Vec<Content>) -> Result<()> {
         self.close()?;

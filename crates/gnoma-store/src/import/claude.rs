@@ -41,6 +41,7 @@ fn take(builder: &mut Builder, line: &Value) -> Result<()> {
     let kind = text(line, "type").unwrap_or("lines without a type");
     builder.at(text(line, "timestamp").and_then(ids::parse_time));
     builder.project(owned(line, "cwd"));
+    builder.origin(owned(line, "sessionId"));
     let is = |field: &str| line.get(field).and_then(Value::as_bool).unwrap_or(false);
     match kind {
         "user" | "assistant" if is("isSidechain") => builder.skip("messages of sub-agents"),

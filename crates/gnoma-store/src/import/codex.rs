@@ -59,6 +59,7 @@ impl Reader {
             Some("response_item") => self.item(payload),
             Some("session_meta") => {
                 self.builder.project(owned(payload, "cwd"));
+                self.builder.origin(owned(payload, "id"));
                 Ok(())
             }
             Some("turn_context") => {

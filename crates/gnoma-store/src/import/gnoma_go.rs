@@ -21,6 +21,9 @@ pub(super) fn read(folder: &Path) -> Result<Imported> {
     let facts = json(&folder.join("metadata.json")).unwrap_or(Value::Null);
     let mut builder = Builder::default();
     builder.at(text(&facts, "created_at").and_then(ids::parse_time));
+    builder.origin(owned(&facts, "id"));
+    builder.origin(folder.file_name().map(|name| name.to_string_lossy().into_owned()));
+    builder.project(project_of(folder));
     let origin = text(&facts, "provider").and_then(|name| wire::model(name, text(&facts, "model")));
     let Some(messages) = messages.as_array() else {
         return Err(refused(format_args!("`messages.json` is not a list")));
@@ -38,6 +41,14 @@ pub(super) fn read(folder: &Path) -> Result<Imported> {
         ))?;
     }
     builder.finish()
+}
+
+/// The folder that `.gnoma/sessions/<id>` lies in.
+fn project_of(folder: &Path) -> Option<String> {
+    let sessions = folder.parent()?;
+    let is_usual = folder.is_absolute() && sessions.ends_with(".gnoma/sessions");
+    let project = sessions.ancestors().nth(2).filter(|_| is_usual)?;
+    Some(project.display().to_string())
 }
 
 fn json(path: &Path) -> Result<Value> {

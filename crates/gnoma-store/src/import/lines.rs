@@ -43,6 +43,7 @@ pub(super) fn read(path: &Path) -> Result<Imported> {
     if let Some(head) = head {
         imported.title = Some(head.facts.title).filter(|title| !title.is_empty());
         imported.project = Some(head.facts.project);
+        imported.origin = Some(head.facts.id.to_string());
     }
     make_legal(&mut imported);
     Ok(imported)

@@ -92,6 +92,7 @@ impl Reader {
         let mut builder = Builder::default();
         builder.title(owned(session, "title"));
         builder.project(owned(session, "directory"));
+        builder.origin(owned(session, "id"));
         Self { builder, steps: 0 }
     }
 

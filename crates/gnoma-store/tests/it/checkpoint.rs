@@ -9,7 +9,7 @@ use std::{
 };
 
 use gnoma_store::checkpoint::{
-    ChangeKind, Conflict, Error, LeftWhy, Options, Point, Vault, Why, Workspace,
+    ChangeKind, Conflict, Error, LeftWhy, Options, Point, Side, Vault, Why, Workspace,
 };
 
 use crate::checkpoint_support::{Dice, difference, look, quick, shell, vault};
@@ -245,7 +245,7 @@ fn large_ignored_files_special_files_and_foreign_state_are_left_alone() {
         taken.skipped.iter().map(|skip| (skip.path.to_str().unwrap(), skip.why)).collect();
     assert_eq!(
         skipped,
-        [("big.log", Why::Ignored), ("node_modules", Why::Ignored), ("pipe", Why::Special)]
+        [("big.log", Why::Ignored), ("node_modules", Why::Rebuilt), ("pipe", Why::Special)]
     );
     place.write("small.log", "changed");
     place.write("keep.log", "changed");
@@ -259,6 +259,62 @@ fn large_ignored_files_special_files_and_foreign_state_are_left_alone() {
     assert_eq!(place.read("big.log"), "mine");
     assert_eq!(place.read("node_modules/x/y"), "2");
     assert_eq!(place.read("sub/.git/HEAD"), "moved\n");
+}
+
+#[test]
+fn what_was_never_kept_and_is_gone_is_said() {
+    let place = Place::new();
+    place.write(".gitignore", "*.bin\n/node_modules\n");
+    shell(&place.root, "mkdir -p target node_modules/x sub; echo made > target/made");
+    shell(&place.root, "echo 'Signature: 8a477f597d28d172789f06886806bc55' > target/CACHEDIR.TAG");
+    for name in ["gone.bin", "small.bin", "sub/big.bin"] {
+        place.write(name, &"x".repeat(2 << 20));
+    }
+    let workspace = place.workspace();
+    let taken = workspace.snapshot("first").unwrap();
+    assert_eq!(taken.skipped_count, 5);
+    shell(&place.root, "rm -r gone.bin target node_modules sub; echo now > small.bin; mkfifo pipe");
+    let changes = workspace.changes(&taken.id, Point::Now).unwrap();
+    let told: Vec<_> = changes
+        .iter()
+        .map(|change| (change.path.to_str().unwrap(), change.kind, change.before.clone()))
+        .collect();
+    let lost = |name, kind| (name, kind, Some(Side::NotKept));
+    assert_eq!(
+        told,
+        [
+            lost("gone.bin", ChangeKind::Removed),
+            lost("node_modules", ChangeKind::Removed),
+            lost("small.bin", ChangeKind::Edited),
+            ("sub", ChangeKind::Removed, Some(Side::Folder { mode: 0o755 })),
+            lost("sub/big.bin", ChangeKind::Removed),
+            lost("target", ChangeKind::Removed),
+        ]
+    );
+    assert!(workspace.diff(&changes[0]).unwrap().contains("not all of it was kept"));
+    let restored = workspace.restore(&taken.id, Conflict::KeepTheirs).unwrap();
+    let mut left: Vec<_> = restored.left.iter().map(|left| left.path.to_str().unwrap()).collect();
+    left.sort_unstable();
+    let lost = ["gone.bin", "node_modules", "pipe", "small.bin", "sub/big.bin", "target"];
+    assert_eq!(left, lost);
+    assert!(restored.left.iter().all(|left| left.why == LeftWhy::NotKept));
+    assert_eq!(place.read("small.bin"), "now\n");
+}
+
+#[test]
+fn a_folder_is_not_left_out_for_its_name_alone() {
+    let place = Place::new();
+    shell(
+        &place.root,
+        "mkdir target venv; echo source > target/a; echo source > venv/CACHEDIR.TAG",
+    );
+    let workspace = place.workspace();
+    let taken = workspace.snapshot("first").unwrap();
+    assert_eq!(taken.skipped, []);
+    shell(&place.root, "rm -r target venv");
+    workspace.restore(&taken.id, Conflict::KeepTheirs).unwrap();
+    assert_eq!(place.read("target/a"), "source\n");
+    assert_eq!(place.read("venv/CACHEDIR.TAG"), "source\n");
 }
 
 #[test]

@@ -3,14 +3,24 @@
 use std::{
     collections::{BTreeMap, HashSet},
     fs,
+    os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
-    sync::atomic::{AtomicBool, Ordering},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
     time::Duration,
 };
 
-use gnoma_store::checkpoint::{Conflict, Error, Limits, Options, SnapshotId, Vault, Workspace};
+use gnoma_core::store::Checkpoints;
+use gnoma_store::checkpoint::{
+    Conflict, Error, Keeper, Limits, Options, SnapshotId, Vault, Workspace,
+};
 
 use crate::checkpoint_support::{Dice, Seen, difference, look, quick, vault};
+
+/// Nobody stops what is done here.
+static NEVER: AtomicBool = AtomicBool::new(false);
 
 /// Changes some files; contents come from few, so that objects die and are wanted again.
 fn stir(root: &Path, dice: &mut Dice) {
@@ -75,7 +85,7 @@ fn only_what_no_snapshot_needs_is_deleted() {
                         .collect();
                     let snapshots = 2 + dice.roll(6) as usize;
                     let limits = Limits { snapshots, ..Limits::default() };
-                    vaults[seat].prune(&limits, &pinned).unwrap();
+                    vaults[seat].prune(&limits, &pinned, &NEVER).unwrap();
                     let left: HashSet<_> =
                         desks.iter().flat_map(|desk| desk.seats[0].snapshots().unwrap()).collect();
                     assert!(pinned.is_subset(&left));
@@ -103,7 +113,7 @@ fn snapshots_and_collections_at_the_same_time_lose_nothing() {
                 let vault = vault(&place);
                 let limits = Limits { snapshots: 10, ..Limits::default() };
                 while !stop.load(Ordering::Relaxed) {
-                    match vault.prune(&limits, &HashSet::new()) {
+                    match vault.prune(&limits, &HashSet::new(), &NEVER) {
                         Ok(_) | Err(Error::Busy) => {}
                         Err(failed) => panic!("{failed}"),
                     }
@@ -149,10 +159,10 @@ fn a_vault_stays_within_its_size_and_young_objects_stay() {
     let kept = patient.collect_garbage().unwrap();
     assert_eq!((kept.freed_bytes, kept.kept_bytes > 4_000_000), (0, true));
     // Only as much is forgotten as will help once it is old enough to be deleted.
-    let pruned = patient.prune(&limits, &HashSet::new()).unwrap();
+    let pruned = patient.prune(&limits, &HashSet::new(), &NEVER).unwrap();
     assert_eq!((pruned.collected.freed_bytes, pruned.collected.young_bytes > 3_000_000), (0, true));
     assert!((3..=5).contains(&workspace.snapshots().unwrap().len()));
-    let pruned = vault(&place).prune(&limits, &HashSet::new()).unwrap();
+    let pruned = vault(&place).prune(&limits, &HashSet::new(), &NEVER).unwrap();
     assert!(pruned.collected.kept_bytes <= 1 << 20, "{pruned:?}");
     assert!(pruned.collected.freed_bytes > 2_500_000);
     let newest = workspace.snapshots().unwrap().pop().unwrap();
@@ -179,4 +189,107 @@ fn a_damaged_tree_stops_the_collection() {
     }
     assert!(matches!(vault(&place).collect_garbage(), Err(Error::Damaged(_))));
     assert_eq!(fs::read_dir(place.join("packs")).unwrap().count(), 1);
+}
+
+#[tokio::test]
+async fn what_a_process_keeps_no_other_forgets() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().join("work");
+    fs::create_dir(&root).unwrap();
+    let mut options = quick();
+    options.limits.snapshots = 1;
+    let open = || Vault::open(&folder.path().join("vault"), options.clone()).unwrap();
+    let keeper = || Keeper::start(Arc::new(open().workspace(&root).unwrap())).unwrap();
+    let (mine, yours) = (keeper(), keeper());
+    let mut ids = Vec::new();
+    for number in 0..4 {
+        fs::write(root.join("a"), number.to_string()).unwrap();
+        ids.push(mine.keep("x".to_owned()).await.unwrap().parse().unwrap());
+    }
+    let left = || open().workspace(&root).unwrap().snapshots().unwrap();
+    open().prune(&options.limits, &HashSet::new(), &NEVER).unwrap();
+    assert_eq!(mine.tidy(HashSet::new()).await.unwrap().snapshots, 0);
+    assert_eq!(left(), ids, "both keep it");
+    drop(yours);
+    open().prune(&options.limits, &HashSet::new(), &NEVER).unwrap();
+    assert_eq!(left(), ids, "one keeps it");
+    mine.tidy([ids[1].clone()].into()).await.unwrap();
+    assert_eq!(left(), [ids[1].clone(), ids[3].clone()], "who keeps it may forget");
+    assert!(!mine.is_due());
+    drop(mine);
+    open().prune(&options.limits, &HashSet::new(), &NEVER).unwrap();
+    assert_eq!(left(), [ids[3].clone()], "nobody keeps it");
+}
+
+#[tokio::test]
+async fn a_vault_that_grows_too_large_makes_room_while_files_are_kept() {
+    const LIMIT_BYTES: u64 = 2 << 20;
+    let folder = tempfile::tempdir().unwrap();
+    let mut options = quick();
+    options.limits.store_bytes = LIMIT_BYTES;
+    let open = |name: &str| {
+        let root = folder.path().join(name);
+        fs::create_dir(&root).unwrap();
+        Vault::open(&folder.path().join("vault"), options.clone())
+            .unwrap()
+            .workspace(&root)
+            .unwrap()
+    };
+    let mut dice = Dice(5);
+    let mut fill = |workspace: &Workspace| {
+        let noise: Vec<u8> = (0..300_000).map(|_| dice.roll(256) as u8).collect();
+        fs::write(workspace.root().join("a"), noise).unwrap();
+    };
+    let old = open("old");
+    for _ in 0..6 {
+        fill(&old);
+        old.snapshot("x").unwrap();
+    }
+    let keeper = Keeper::start(Arc::new(open("new"))).unwrap();
+    for _ in 0..4 {
+        fill(keeper.workspace());
+        keeper.keep("x".to_owned()).await.unwrap();
+    }
+    // What is asked next comes after it.
+    keeper.keep("x".to_owned()).await.unwrap();
+    assert!(old.snapshots().unwrap().len() < 4);
+    assert_eq!(keeper.workspace().snapshots().unwrap().len(), 4);
+    let bytes = bytes_in(&folder.path().join("vault/packs"));
+    assert!(bytes <= LIMIT_BYTES + LIMIT_BYTES / 8, "{bytes}");
+}
+
+fn bytes_in(folder: &Path) -> u64 {
+    let files = fs::read_dir(folder).unwrap();
+    files.map(|file| file.unwrap().metadata().unwrap().len()).sum()
+}
+
+#[test]
+fn a_vault_with_a_planted_link_in_it_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let (place, precious) = (folder.path().join("vault"), folder.path().join("precious"));
+    fs::create_dir(&place).unwrap();
+    fs::create_dir(&precious).unwrap();
+    fs::write(precious.join("one.pack"), "mine").unwrap();
+    std::os::unix::fs::symlink(&precious, place.join("packs")).unwrap();
+    assert!(matches!(Vault::open(&place, quick()), Err(Error::Foreign(_))));
+    assert_eq!(fs::read_dir(&precious).unwrap().count(), 1);
+}
+
+#[test]
+fn a_planted_mark_leads_nowhere_and_an_open_folder_is_closed() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().join("work");
+    let (place, precious) = (folder.path().join("vault"), folder.path().join("precious"));
+    fs::create_dir(&root).unwrap();
+    fs::create_dir(&place).unwrap();
+    fs::set_permissions(&place, fs::Permissions::from_mode(0o777)).unwrap();
+    fs::write(&precious, "mine").unwrap();
+    for name in ["tidied", "format", "generation"] {
+        std::os::unix::fs::symlink(&precious, place.join(name)).unwrap();
+    }
+    let keeper = Keeper::start(Arc::new(vault(&place).workspace(&root).unwrap())).unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    runtime.block_on(keeper.tidy(HashSet::new())).unwrap();
+    assert_eq!(fs::read_to_string(&precious).unwrap(), "mine");
+    assert_eq!(place.metadata().unwrap().permissions().mode() & 0o777, 0o700);
 }

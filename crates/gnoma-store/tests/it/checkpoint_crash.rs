@@ -10,6 +10,7 @@ use std::{
     os::unix::fs::symlink,
     path::Path,
     process::{Command, Stdio},
+    sync::atomic::AtomicBool,
     time::Duration,
 };
 
@@ -96,7 +97,7 @@ fn child() {
             7 => drop(vault.collect_garbage().unwrap()),
             _ => {
                 let limits = Limits { snapshots: KEPT, ..Limits::default() };
-                vault.prune(&limits, &HashSet::new()).unwrap();
+                vault.prune(&limits, &HashSet::new(), &AtomicBool::new(false)).unwrap();
             }
         }
         writeln!(doing, "nothing").unwrap();
@@ -138,7 +139,7 @@ fn kill_again_and_again(rounds: u64, seed: u64) {
         drop(fs::remove_file(folder.join("doing")));
         let vault = vault(&folder.join("vault"));
         let workspace = vault.workspace(&folder.join("work")).unwrap();
-        workspace.history().unwrap();
+        workspace.past().unwrap();
         let ids = workspace.snapshots().unwrap();
         let done = fs::read_to_string(folder.join("done")).unwrap_or_default();
         if let Some(last) = done.lines().last() {
@@ -158,7 +159,7 @@ fn kill_again_and_again(rounds: u64, seed: u64) {
                 check(folder, &workspace, &id);
             }
             let limits = Limits { snapshots: KEPT, ..Limits::default() };
-            vault.prune(&limits, &HashSet::new()).unwrap();
+            vault.prune(&limits, &HashSet::new(), &AtomicBool::new(false)).unwrap();
         }
     }
     println!("killed in {killed_in:?}");

@@ -7,26 +7,22 @@ use std::{
     time::{Duration, Instant},
 };
 
-use gnoma_core::{
-    message::{Content, Message},
-    store::{Checkpoints, Entry, EntryId, Record, StoreErrorKind},
-};
+use gnoma_core::store::{Checkpoints, StoreErrorKind};
 use gnoma_store::checkpoint::{
-    Back, ChangeKind, Conflict, Error, Keeper, Made, Point, SnapshotId, Workspace, turn_starts,
+    ChangeKind, Conflict, Error, Keeper, Made, Point, SnapshotId, Workspace,
 };
 
 use crate::checkpoint_support::{shell, vault};
 
 struct Desk {
     folder: tempfile::TempDir,
-    entries: Vec<Entry>,
 }
 
 impl Desk {
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         fs::create_dir(folder.path().join("work")).unwrap();
-        Self { folder, entries: Vec::new() }
+        Self { folder }
     }
 
     fn open(&self, session: &str) -> Workspace {
@@ -44,44 +40,36 @@ impl Desk {
         fs::read_to_string(self.folder.path().join("work").join(name)).unwrap_or_default()
     }
 
-    fn log(&mut self, record: Record) {
-        let number = self.entries.len() as i64;
-        let parent = number.checked_sub(1).filter(|before| *before >= 0).map(EntryId);
-        self.entries.push(Entry { id: EntryId(number), parent, at_ms: number, record });
-    }
-
-    /// A turn that writes each of `texts` to the file, as the engine would have it kept.
-    fn turn(&mut self, workspace: &Workspace, name: &str, texts: &[&str]) {
-        let said = Message::user(vec![Content::text("go on")]).unwrap();
-        self.log(Record::Message(Arc::new(said)));
+    /// A turn that writes each of `texts` to the file, as the engine would have it kept; gives the
+    /// snapshot it began with.
+    fn turn(&self, workspace: &Workspace, name: &str, texts: &[&str]) -> SnapshotId {
+        let mut start = None;
         for text in texts {
-            let id = workspace.snapshot("before a tool").unwrap().id.to_string();
-            self.log(Record::Checkpoint { id });
+            let id = workspace.snapshot("before a tool").unwrap().id;
+            start.get_or_insert(id);
             self.write(name, text);
         }
-        let id = workspace.snapshot("end of the turn").unwrap().id.to_string();
-        self.log(Record::Checkpoint { id });
+        let end = workspace.snapshot("end of the turn").unwrap().id;
+        start.unwrap_or(end)
     }
 }
 
 const KEEP: Conflict = Conflict::KeepTheirs;
 
 #[test]
-fn turns_are_rewound_and_redone() {
-    let mut desk = Desk::new();
+fn states_are_rewound_and_redone() {
+    let desk = Desk::new();
     let workspace = desk.open("s");
     desk.write("a", "0");
     desk.turn(&workspace, "a", &["1", "2"]);
     desk.turn(&workspace, "a", &[]);
     desk.turn(&workspace, "a", &["3"]);
-    let starts = turn_starts(&desk.entries);
-    let turns = |count| Back::Turns { count, starts: &starts };
-    workspace.rewind(turns(1), KEEP).unwrap();
+    workspace.rewind(1, KEEP).unwrap();
     assert_eq!(desk.read("a"), "2");
     // The turn that changed nothing is no step.
-    workspace.rewind(turns(1), KEEP).unwrap();
+    workspace.rewind(2, KEEP).unwrap();
     assert_eq!(desk.read("a"), "0");
-    assert!(matches!(workspace.rewind(turns(1), KEEP), Err(Error::NothingBefore(0))));
+    assert!(matches!(workspace.rewind(1, KEEP), Err(Error::NothingBefore(0))));
     assert!(matches!(workspace.redo(3, KEEP), Err(Error::NothingAfter(2))));
     // Another process takes it up.
     let workspace = desk.open("s");
@@ -90,34 +78,27 @@ fn turns_are_rewound_and_redone() {
     workspace.redo(1, KEEP).unwrap();
     assert_eq!(desk.read("a"), "3");
     assert!(matches!(workspace.redo(1, KEEP), Err(Error::NothingAfter(0))));
-    workspace.rewind(turns(2), KEEP).unwrap();
-    assert_eq!(desk.read("a"), "0");
-    workspace.redo(1, KEEP).unwrap();
-    assert_eq!(desk.read("a"), "3");
-    workspace.rewind(Back::States(2), KEEP).unwrap();
+    let ahead = workspace.rewind(2, KEEP).unwrap().before;
     assert_eq!(desk.read("a"), "1");
-    let ahead = workspace.history().unwrap();
     desk.turn(&workspace, "a", &["new"]);
     assert!(matches!(workspace.redo(1, KEEP), Err(Error::NothingAfter(0))));
     // Out of reach of redo, yet not lost.
-    workspace.restore(ahead.future().first().unwrap(), KEEP).unwrap();
+    workspace.restore(&ahead, KEEP).unwrap();
     assert_eq!(desk.read("a"), "3");
-    workspace.rewind(Back::States(1), KEEP).unwrap();
+    workspace.rewind(1, KEEP).unwrap();
     assert_eq!(desk.read("a"), "new");
 }
 
 #[test]
 fn the_persons_change_is_said_kept_and_brought_back() {
-    let mut desk = Desk::new();
+    let desk = Desk::new();
     let workspace = desk.open("s");
     desk.write("a", "0");
     desk.turn(&workspace, "a", &["1"]);
     desk.write("a", "by hand");
-    let starts = turn_starts(&desk.entries);
-    let back = Back::Turns { count: 1, starts: &starts };
-    let refused = workspace.rewind(back, Conflict::Refuse);
+    let refused = workspace.rewind(2, Conflict::Refuse);
     assert!(matches!(refused, Err(Error::Conflict { paths }) if paths == [PathBuf::from("a")]));
-    let rewound = workspace.rewind(back, KEEP).unwrap();
+    let rewound = workspace.rewind(2, KEEP).unwrap();
     assert_eq!((rewound.theirs, desk.read("a")), (vec![PathBuf::from("a")], "0".to_owned()));
     let made = Made::Restored { target: rewound.target, before: rewound.before };
     assert_eq!(workspace.get(&rewound.after).unwrap().made, made);
@@ -126,14 +107,61 @@ fn the_persons_change_is_said_kept_and_brought_back() {
 }
 
 #[test]
+fn what_the_person_changed_between_turns_is_theirs_and_what_a_turn_changed_is_not() {
+    let desk = Desk::new();
+    let workspace = desk.open("s");
+    for name in ["a", "b", "c", "d"] {
+        desk.write(name, "0");
+    }
+    let first = desk.turn(&workspace, "a", &["1"]);
+    desk.write("b", "by hand");
+    let second = desk.turn(&workspace, "a", &["2"]);
+    desk.turn(&workspace, "c", &["3"]);
+    let starts = [first.clone(), second.clone()];
+    let theirs = |id: &SnapshotId| workspace.theirs(id, &starts).unwrap();
+    assert_eq!(theirs(&second), [""; 0].map(PathBuf::from), "the edit stays where it is");
+    assert_eq!(theirs(&first), [PathBuf::from("b")]);
+    let refused = workspace.restore_turns(&first, &starts, Conflict::Refuse);
+    assert!(matches!(refused, Err(Error::Conflict { paths }) if paths == [PathBuf::from("b")]));
+    assert_eq!(desk.read("b"), "by hand");
+    let restored = workspace.restore_turns(&first, &starts, KEEP).unwrap();
+    assert_eq!(restored.theirs, [PathBuf::from("b")]);
+    assert_eq!(
+        workspace.restore(&restored.before, Conflict::Refuse).unwrap().theirs,
+        [""; 0].map(PathBuf::from)
+    );
+    assert_eq!(desk.read("b"), "by hand");
+    // After a going back, what differs before the next step is the person's, too.
+    workspace.restore_turns(&second, &starts, KEEP).unwrap();
+    desk.write("d", "by hand");
+    desk.turn(&workspace, "a", &["4"]);
+    assert_eq!(theirs(&first), ["b", "d"].map(PathBuf::from));
+}
+
+#[test]
+fn only_which_names_share_a_file_is_a_difference_too() {
+    let desk = Desk::new();
+    let workspace = desk.open("s");
+    desk.write("a", "same");
+    desk.write("b", "same");
+    let apart = workspace.snapshot("apart").unwrap().id;
+    shell(workspace.root(), "ln -f a b");
+    assert_eq!(workspace.changes(&apart, Point::Now).unwrap(), []);
+    assert!(!workspace.is_at(&apart).unwrap());
+    workspace.restore(&apart, KEEP).unwrap();
+    assert!(workspace.is_at(&apart).unwrap());
+    desk.write("a", "other");
+    assert_eq!(desk.read("b"), "same");
+}
+
+#[test]
 fn changes_since_a_turn_began_are_shown() {
-    let mut desk = Desk::new();
+    let desk = Desk::new();
     let workspace = desk.open("s");
     desk.write("a", "one\n");
     desk.turn(&workspace, "a", &["two\n"]);
-    desk.turn(&workspace, "b", &["new\n"]);
-    let starts = turn_starts(&desk.entries);
-    let changes = workspace.changes(starts.last().unwrap(), Point::Now).unwrap();
+    let start = desk.turn(&workspace, "b", &["new\n"]);
+    let changes = workspace.changes(&start, Point::Now).unwrap();
     let kinds: Vec<_> = changes.iter().map(|change| (change.kind, change.kind.letter())).collect();
     assert_eq!(kinds, [(ChangeKind::Added, 'A')]);
     let diff = workspace.diff(&changes[0]).unwrap();
@@ -142,34 +170,35 @@ fn changes_since_a_turn_began_are_shown() {
 
 #[test]
 fn sessions_rewind_their_own_and_say_what_was_the_others() {
-    let mut desk = Desk::new();
+    let desk = Desk::new();
     let (mine, yours) = (desk.open("mine"), desk.open("yours"));
     desk.write("a", "0");
     desk.turn(&mine, "a", &["1"]);
     desk.turn(&yours, "a", &["2"]);
-    assert_eq!(mine.latest_session().unwrap().as_deref(), Some("yours"));
-    let own = |workspace: &Workspace| workspace.history().unwrap().past().to_vec();
+    let own = |workspace: &Workspace| workspace.own_snapshots().unwrap();
     let of = |id: &SnapshotId| mine.get(id).unwrap().session.unwrap();
     assert!(own(&mine).iter().all(|id| of(id) == "mine"));
     assert!(own(&yours).iter().all(|id| of(id) == "yours"));
-    let rewound = mine.rewind(Back::States(2), KEEP).unwrap();
+    let rewound = mine.rewind(2, KEEP).unwrap();
     assert_eq!((rewound.theirs, desk.read("a")), (vec![PathBuf::from("a")], "0".to_owned()));
     assert!(matches!(yours.redo(1, KEEP), Err(Error::NothingAfter(0))));
-    yours.rewind(Back::States(1), KEEP).unwrap();
+    yours.rewind(1, KEEP).unwrap();
     assert_eq!(desk.read("a"), "2");
 }
 
 #[test]
 fn a_pruned_past_ends_earlier() {
-    let mut desk = Desk::new();
+    let desk = Desk::new();
     let workspace = desk.open("s");
     for text in ["1", "2", "3"] {
         desk.turn(&workspace, "a", &[text]);
     }
     let limits = gnoma_store::checkpoint::Limits { snapshots: 3, ..Default::default() };
-    vault(&desk.folder.path().join("vault")).prune(&limits, &Default::default()).unwrap();
-    assert!(matches!(workspace.rewind(Back::States(9), KEEP), Err(Error::NothingBefore(1))));
-    workspace.rewind(Back::States(1), KEEP).unwrap();
+    vault(&desk.folder.path().join("vault"))
+        .prune(&limits, &Default::default(), &false.into())
+        .unwrap();
+    assert!(matches!(workspace.rewind(9, KEEP), Err(Error::NothingBefore(1))));
+    workspace.rewind(1, KEEP).unwrap();
     assert_eq!(desk.read("a"), "2");
 }
 
@@ -185,13 +214,13 @@ async fn the_port_names_states_and_names_the_same_state_once() {
     desk.write("a", "2");
     let two = keeper.keep("after".to_owned()).await.unwrap();
     assert!(two > one);
-    keeper.ask(|workspace| workspace.rewind(Back::States(1), KEEP)).await.unwrap();
+    keeper.workspace().rewind(1, KEEP).unwrap();
     assert_eq!(desk.read("a"), "1");
     // What is kept after a rewind can be come back to, though it is as it was.
     let three = keeper.keep("on".to_owned()).await.unwrap();
     assert!(three > two);
     desk.write("a", "3");
-    let rewound = keeper.ask(|workspace| workspace.rewind(Back::States(1), KEEP)).await.unwrap();
+    let rewound = keeper.workspace().rewind(1, KEEP).unwrap();
     assert_eq!((rewound.target.to_string(), desk.read("a")), (three, "1".to_owned()));
     fs::remove_dir_all(desk.folder.path().join("work")).unwrap();
     let failed = keeper.keep("nothing there".to_owned()).await.unwrap_err();
@@ -218,8 +247,7 @@ async fn a_vault_that_cannot_be_written_to_is_said_and_unharmed() {
     shell(&vault, "chmod 700 unfinished");
     let two = keeper.keep("two".to_owned()).await.unwrap();
     for (id, text) in [(one, "1"), (two, "2")] {
-        let id = id.parse().unwrap();
-        keeper.ask(move |workspace| workspace.restore(&id, KEEP)).await.unwrap();
+        keeper.workspace().restore(&id.parse().unwrap(), KEEP).unwrap();
         assert_eq!(desk.read("a"), text);
     }
 }
@@ -261,9 +289,9 @@ fn many_processes_keep_one_workspace() {
     });
     for number in 0..PROCESSES {
         let workspace = desk.open(&format!("s{number}"));
-        let history = workspace.history().unwrap();
-        assert_eq!(history.past().len(), KEPT);
-        workspace.restore(&history.past()[KEPT / 2], KEEP).unwrap();
+        let past = workspace.past().unwrap();
+        assert_eq!(past.len(), KEPT);
+        workspace.restore(&past[KEPT / 2], KEEP).unwrap();
         assert_eq!(desk.read(&format!("f{number}")), (KEPT / 2).to_string());
     }
 }

@@ -11,9 +11,7 @@ use std::{
     time::Duration,
 };
 
-use gnoma_store::checkpoint::{
-    Back, Conflict, Error, History, Left, Restored, SnapshotId, Workspace,
-};
+use gnoma_store::checkpoint::{Conflict, Error, Left, Restored, SnapshotId, Workspace};
 
 use crate::checkpoint_support::{
     Dice, Seen, difference, look_at_git, look_without, often, quick, shell, vault,
@@ -101,21 +99,60 @@ struct Setting {
 /// A file that somebody else writes to.
 const GROWING: &str = "growing";
 
+/// Whether it is that file, or what was written to it while it was brought back.
+fn is_growing(path: &Path) -> bool {
+    path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(GROWING.as_bytes()))
+}
+
 type Tree = BTreeMap<PathBuf, Seen>;
+
+/// What an editor would hold: snapshots behind and ahead, and of these the ones rewinds set out from.
+#[derive(Default)]
+struct Editor {
+    past: Vec<SnapshotId>,
+    future: Vec<SnapshotId>,
+    rewound: Vec<SnapshotId>,
+}
+
+impl Editor {
+    fn record(&mut self, id: SnapshotId) {
+        self.future.clear();
+        self.rewound.clear();
+        self.past.push(id);
+    }
+
+    fn restored(&mut self, target: &SnapshotId, before: SnapshotId) {
+        let (is_back, is_ahead) = (self.past.contains(target), self.future.contains(target));
+        if !is_back && !is_ahead {
+            return self.record(before);
+        }
+        let (from, to) = match is_back {
+            true => (&mut self.past, &mut self.future),
+            false => (&mut self.future, &mut self.past),
+        };
+        to.push(before.clone());
+        while let Some(passed) = from.pop().filter(|id| id != target) {
+            to.push(passed);
+        }
+        if is_back {
+            self.rewound.push(before);
+        }
+        self.rewound.retain(|id| self.future.contains(id));
+    }
+}
 
 struct Script {
     setting: Setting,
     root: PathBuf,
     workspace: Workspace,
-    history: History,
+    history: Editor,
     states: BTreeMap<SnapshotId, Tree>,
 }
 
 impl Script {
     /// The tree without what nobody can say anything about.
     fn look(&self) -> Tree {
-        let mut tree =
-            look_without(&self.root, |path| self.setting.grows && path.ends_with(GROWING));
+        let mut tree = look_without(&self.root, |path| self.setting.grows && is_growing(path));
         if self.setting.grows {
             // It is one of the names that links have, should a script link it.
             tree.retain(|_, seen| !matches!(seen, Seen::File { links, .. } if links.len() > 1));
@@ -135,18 +172,15 @@ impl Script {
         let now = self.look();
         let restored = go(&self.workspace);
         let id = restored.target;
-        let is_growing = |left: &&Left| self.setting.grows && left.path.ends_with(GROWING);
-        let left: Vec<_> = restored.left.iter().filter(|left| !is_growing(left)).collect();
+        let is_odd = |left: &&Left| self.setting.grows && is_growing(&left.path);
+        let left: Vec<_> = restored.left.iter().filter(|left| !is_odd(left)).collect();
         assert!(left.is_empty(), "restoring {id}: {left:?}");
         assert_eq!(difference(&self.look(), &self.states[&id]), [""; 0], "restoring {id}");
         assert_eq!(look_at_git(&self.root), git);
-        match self.history.step_to(&id) {
-            Some(step) => self.history = self.history.after(step, restored.before.clone()),
-            None => self.history.record(restored.before.clone()),
-        }
+        self.history.restored(&id, restored.before.clone());
         self.states.insert(restored.before, now);
         self.states.insert(restored.after, self.look());
-        assert_eq!(self.workspace.history().unwrap(), self.history);
+        assert_eq!(self.workspace.past().unwrap(), self.history.past);
         id
     }
 
@@ -166,20 +200,19 @@ impl Script {
     }
 
     fn rewind(&mut self, count: usize) {
-        let wanted = self.along(self.history.past().iter().rev(), count);
-        let back = Back::States(count);
+        let wanted = self.along(self.history.past.iter().rev(), count);
         if wanted.is_none() && !self.setting.grows {
-            let refused = self.workspace.rewind(back, Conflict::KeepTheirs);
+            let refused = self.workspace.rewind(count, Conflict::KeepTheirs);
             assert!(matches!(refused, Err(Error::NothingBefore(met)) if met < count));
         } else if let Some(wanted) = wanted {
             let id =
-                self.restore(|workspace| workspace.rewind(back, Conflict::KeepTheirs).unwrap());
+                self.restore(|workspace| workspace.rewind(count, Conflict::KeepTheirs).unwrap());
             assert!(id == wanted || self.setting.grows);
         }
     }
 
     fn redo(&mut self, count: usize) {
-        let wanted = self.along(self.history.rewound().iter().rev(), count);
+        let wanted = self.along(self.history.rewound.iter().rev(), count);
         if let Some(wanted) = wanted {
             let id = self.restore(|workspace| workspace.redo(count, Conflict::KeepTheirs).unwrap());
             assert!(id == wanted || self.setting.grows);
@@ -227,7 +260,7 @@ fn play(setting: Setting, folder: &Path) {
     options.limits.ignored_file_bytes = 16 << 20;
     let vault = gnoma_store::checkpoint::Vault::open(&folder.join("vault"), options).unwrap();
     let workspace = vault.workspace(&root).unwrap();
-    let (history, states) = (History::default(), BTreeMap::new());
+    let (history, states) = (Editor::default(), BTreeMap::new());
     let mut script = Script { setting, root: root.clone(), workspace, history, states };
     let act = |dice: &mut Dice, number| {
         shell(&root, &step(dice, number));

@@ -15,7 +15,7 @@ use gnoma_store::{Retention, Store};
 
 use crate::{
     migrations::{SESSION, old_database},
-    support::{append, begin, is_legal, load, open, options, turn, wait},
+    support::{append, begin, fold, is_legal, load, log_of, open, options, try_open, turn, wait},
 };
 
 /// Names the folder to write to; set for the child only.
@@ -181,6 +181,23 @@ fn migrating_child() {
 }
 
 #[test]
+fn killed_while_it_is_made_a_database_is_whole_or_missing() {
+    let home = tempfile::tempdir().unwrap();
+    let mut cut_short = 0;
+    for (after, round) in waits(12_000).zip(0..kills(24)) {
+        let folder = home.path().join(round.to_string());
+        let said = run_and_kill("crash::migrating_child", &folder, "opening", after);
+        cut_short += u64::from(!said.iter().any(|line| line == "open"));
+        let store = open(&folder);
+        append(&store, &begin(&store, 0), turn(0).remove(0));
+        wait(store.check()).unwrap();
+        drop(store);
+        fs::remove_dir_all(&folder).unwrap();
+    }
+    assert!(cut_short > 0);
+}
+
+#[test]
 fn killed_in_a_migration_the_old_or_the_new_database_is_there() {
     const TURNS: usize = 300;
     let home = tempfile::tempdir().unwrap();
@@ -241,6 +258,7 @@ fn killed_in_a_pruning_each_session_is_whole_or_gone() {
     let home = tempfile::tempdir().unwrap();
     let full = home.path().join("full");
     many_sessions(&full);
+    fold(&options(&full).path());
     for (after, round) in waits(60_000).zip(0..kills(24)) {
         let folder = home.path().join(round.to_string());
         fs::create_dir(&folder).unwrap();
@@ -258,6 +276,45 @@ fn killed_in_a_pruning_each_session_is_whole_or_gone() {
         drop(store);
         fs::remove_dir_all(&folder).unwrap();
     }
+}
+
+/// A child: recovers a database that is said to be damaged.
+#[test]
+fn rescuing_child() {
+    let Some(folder) = variable(FOLDER) else { return };
+    say("opening");
+    let opened = try_open(Path::new(&folder)).unwrap();
+    say("open");
+    thread::sleep(Duration::from_secs(60));
+    drop(opened);
+}
+
+#[test]
+fn killed_in_a_rescue_the_old_or_the_new_database_is_there() {
+    let home = tempfile::tempdir().unwrap();
+    let full = home.path().join("full");
+    many_sessions(&full);
+    let mut cut_short = 0;
+    for (after, round) in waits(150_000).zip(0..kills(24)) {
+        let folder = home.path().join(round.to_string());
+        fs::create_dir(&folder).unwrap();
+        let database = options(&folder).path();
+        fs::copy(options(&full).path(), &database).unwrap();
+        fs::copy(log_of(&options(&full).path()), log_of(&database)).unwrap();
+        fs::write(format!("{}.doubt", database.display()), "").unwrap();
+        let said = run_and_kill("crash::rescuing_child", &folder, "opening", after);
+        cut_short += u64::from(!said.iter().any(|line| line == "open"));
+        let store = Arc::new(try_open(&folder).unwrap().store);
+        wait(store.check()).unwrap();
+        let listed = wait(store.list(SESSIONS)).unwrap();
+        assert_eq!(listed.len(), SESSIONS);
+        for facts in listed {
+            is_whole(&store, &facts.id);
+        }
+        drop(store);
+        fs::remove_dir_all(&folder).unwrap();
+    }
+    assert!(cut_short > 0);
 }
 
 fn is_whole(store: &Arc<Store>, session: &SessionId) {

@@ -8,7 +8,9 @@ use std::{
 use gnoma_core::store::{SessionStore, StoreErrorKind};
 use gnoma_store::Store;
 
-use crate::support::{append, begin, is_legal, load, open, options, try_open, turn, wait};
+use crate::support::{
+    append, begin, fold, is_legal, load, log_of, open, options, try_open, turn, wait,
+};
 
 const SESSIONS: usize = 12;
 const TURNS: usize = 12;
@@ -26,6 +28,7 @@ fn sound() -> Vec<u8> {
     }
     let path = store.path().to_owned();
     drop(store);
+    fold(&path);
     fs::read(path).unwrap()
 }
 
@@ -122,7 +125,7 @@ fn a_replaced_database_is_no_longer_written() {
     let other = open(home.path());
     begin(&other, 1);
     let late = wait(store.append(crate::support::entry(&session, crate::support::says("late"))));
-    assert_eq!(late.unwrap_err().kind, StoreErrorKind::Io);
+    assert_eq!(late.unwrap_err().kind, StoreErrorKind::NotFound);
 }
 
 #[test]
@@ -163,6 +166,32 @@ fn a_rescue_cut_short_is_finished_or_begun_anew() {
     let again = try_open(home.path()).unwrap();
     assert_eq!(again.rescued.unwrap().sessions, u64::try_from(SESSIONS).unwrap());
     assert!(!beside("rescued").exists() && !beside("doubt").exists());
+}
+
+#[test]
+fn a_log_without_its_database_is_nobody_elses() {
+    let home = tempfile::tempdir().unwrap();
+    let store = open(home.path());
+    let session = begin(&store, 0);
+    for record in turn(0) {
+        append(&store, &session, record);
+    }
+    let path = store.path().to_owned();
+    drop(store);
+    let log = fs::read(log_of(&path)).unwrap();
+
+    fs::remove_file(&path).unwrap();
+    let new = open(home.path());
+    assert!(wait(new.list(9)).unwrap().is_empty());
+    wait(new.check()).unwrap();
+    drop(new);
+
+    fs::remove_file(&path).unwrap();
+    fs::write(log_of(&path), log).unwrap();
+    fs::write(PathBuf::from(format!("{}.rescued", path.display())), sound()).unwrap();
+    let adopted = open(home.path());
+    assert_eq!(wait(adopted.list(100)).unwrap().len(), SESSIONS);
+    wait(adopted.check()).unwrap();
 }
 
 #[test]

@@ -19,6 +19,8 @@ mod crowd;
 #[cfg(test)]
 mod damage;
 #[cfg(test)]
+mod hostile;
+#[cfg(test)]
 mod migrations;
 #[cfg(test)]
 mod model;

@@ -60,8 +60,31 @@ CREATE TABLE hold (
 CREATE INDEX session_by_change ON session(changed_ms);
 ";
 
+const RESULTS: &str = "
+CREATE TABLE result (
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  session INTEGER NOT NULL REFERENCES session(number),
+  number INTEGER NOT NULL,
+  entry INTEGER,
+  bytes INTEGER NOT NULL
+);
+CREATE UNIQUE INDEX result_of_session ON result(session, number);
+CREATE INDEX result_of_entry ON result(entry);
+CREATE TABLE piece (
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  result INTEGER NOT NULL REFERENCES result(id) ON DELETE CASCADE,
+  start INTEGER NOT NULL,
+  body BLOB NOT NULL
+);
+CREATE UNIQUE INDEX piece_of_result ON piece(result, start);
+CREATE TABLE indexed (
+  up_to INTEGER NOT NULL
+);
+INSERT INTO indexed(up_to) SELECT coalesce(max(id), 0) FROM entry;
+";
+
 /// The version before today's.
-const LAST_OLD: usize = 3;
+const LAST_OLD: usize = 4;
 
 /// The one session of an old database.
 pub(crate) const SESSION: &str = "20260101-000000-abcdef";
@@ -73,7 +96,7 @@ pub(crate) fn old_database(path: &Path, version: usize, turns: usize) {
         .execute_batch("PRAGMA auto_vacuum = INCREMENTAL; PRAGMA journal_mode = WAL;")
         .unwrap();
     let transaction = connection.transaction().unwrap();
-    for step in [TREE, WORDS, HOLDS].into_iter().take(version) {
+    for step in [TREE, WORDS, HOLDS, RESULTS].into_iter().take(version) {
         transaction.execute_batch(step).unwrap();
     }
     transaction.pragma_update(None, "application_id", 0x676e_6f6d).unwrap();
@@ -101,6 +124,10 @@ pub(crate) fn old_database(path: &Path, version: usize, turns: usize) {
         }
     }
     transaction.execute("UPDATE session SET tip = (SELECT max(id) FROM entry)", []).unwrap();
+    if version >= 4 {
+        let indexed = "UPDATE indexed SET up_to = (SELECT max(id) FROM entry)";
+        transaction.execute(indexed, []).unwrap();
+    }
     transaction.commit().unwrap();
 }
 

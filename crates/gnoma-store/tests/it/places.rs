@@ -1,14 +1,19 @@
 //! Places that make trouble: full, read-only, without shared memory.
 
 use std::{
-    fs, os::unix::fs::PermissionsExt, path::Path, process::Command, sync::Arc, thread,
+    fs,
+    os::unix::fs::{MetadataExt, PermissionsExt},
+    path::Path,
+    process::Command,
+    sync::Arc,
+    thread,
     time::Duration,
 };
 
-use gnoma_core::store::{SessionStore, Shelf, StoreErrorKind};
+use gnoma_core::store::{Durability, NewEntry, SessionStore, Shelf, StoreErrorKind};
 use gnoma_store::{Journal, Store};
 
-use crate::support::{append, begin, entry, load, open, options, says, try_open, wait};
+use crate::support::{append, begin, entry, load, log_of, open, options, says, try_open, wait};
 
 #[test]
 fn a_rollback_journal_serves_as_well() {
@@ -163,7 +168,7 @@ fn in_a_pause_the_index_follows_and_the_log_gets_room() {
     let store = open(home.path());
     let session = begin(&store, 0);
     let last = append(&store, &session, says("walrus"));
-    let log = store.path().with_extension("db-wal");
+    let log = log_of(store.path());
     soon(|| fs::metadata(&log).unwrap().len() >= 1024 * 1024);
     let other = rusqlite::Connection::open(store.path()).unwrap();
     let indexed =
@@ -175,6 +180,53 @@ fn in_a_pause_the_index_follows_and_the_log_gets_room() {
     soon(|| indexed() == last.0 + 300);
     assert_eq!(wait(store.search("walrus".into(), 9)).unwrap().len(), 1);
     wait(store.check()).unwrap();
+}
+
+#[test]
+fn the_next_run_goes_on_with_the_log() {
+    let home = tempfile::tempdir().unwrap();
+    let store = open(home.path());
+    let (path, session) = (store.path().to_owned(), begin(&store, 0));
+    append(&store, &session, says("first"));
+    drop(store);
+    let before = fs::metadata(log_of(&path)).unwrap();
+    let store = open(home.path());
+    append(&store, &session, says("second"));
+    drop(store);
+    let after = fs::metadata(log_of(&path)).unwrap();
+    assert!(before.ino() == after.ino() && before.len() < after.len());
+    assert_eq!(load(&open(home.path()), &session).entries.len(), 2);
+}
+
+#[test]
+fn the_log_stays_short_where_no_run_has_a_pause() {
+    const MOST_BYTES: u64 = 2 * 1024 * 1024;
+    let home = tempfile::tempdir().unwrap();
+    for run in 0..60 {
+        let store = open(home.path());
+        let session = begin(&store, run);
+        for number in 0..9 {
+            append(&store, &session, says(format!("entry {number}")));
+        }
+        let last = NewEntry { durability: Durability::Disk, ..entry(&session, says("last")) };
+        wait(store.append(last)).unwrap();
+        let bytes = fs::metadata(log_of(store.path())).unwrap().len();
+        assert!(bytes < MOST_BYTES, "{bytes} after {run}");
+    }
+}
+
+#[test]
+fn the_log_keeps_nothing_that_was_deleted() {
+    let home = tempfile::tempdir().unwrap();
+    let store = open(home.path());
+    let session = begin(&store, 0);
+    append(&store, &session, says("a walrus"));
+    let log = log_of(store.path());
+    let holds_it = || fs::read(&log).unwrap().windows(8).any(|bytes| bytes == b"a walrus");
+    assert!(holds_it());
+    wait(store.delete(session)).unwrap();
+    drop(store);
+    assert!(!holds_it());
 }
 
 #[test]

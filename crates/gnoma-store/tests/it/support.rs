@@ -1,6 +1,10 @@
 //! What the tests share: a store in a temporary folder, and scripted turns.
 
-use std::{borrow::Cow, path::Path, sync::Arc};
+use std::{
+    borrow::Cow,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use gnoma_core::{
     CallId, Content, Message, ModelRef, RawJson, Role, StopReason, ToolCall, ToolResult, Usage,
@@ -35,6 +39,17 @@ pub(crate) fn open(folder: &Path) -> Store {
     let opened = try_open(folder).unwrap();
     assert_eq!(opened.rescued, None);
     opened.store
+}
+
+/// Works the log of a closed database into its one file.
+pub(crate) fn fold(path: &Path) {
+    let connection = rusqlite::Connection::open(path).unwrap();
+    connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).unwrap();
+}
+
+/// The log of a database.
+pub(crate) fn log_of(path: &Path) -> PathBuf {
+    path.with_extension("db-wal")
 }
 
 /// Begins a session.

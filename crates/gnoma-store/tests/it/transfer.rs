@@ -89,8 +89,9 @@ fn lines_bring_a_session_back_whole() {
 
     let imported = read(Source::Lines, &path);
     assert_eq!(imported.entries, entries);
+    assert_eq!(imported.origin, Some(format!("{session} of a gnoma export")));
     assert_eq!(imported.left_out(), None);
-    let copy = wait(store.import(imported, 9)).unwrap();
+    let copy = wait(store.import(imported, 9)).unwrap().session;
     let records = |entries: &[Entry]| -> Vec<Record> {
         entries.iter().map(|entry| entry.record.clone()).collect()
     };
@@ -207,7 +208,7 @@ fn claude_code_transcripts_are_read() {
         r#"{"type":"summary","summary":"Fix","leafUuid":"x"}"#,
         r#"{"type":"custom-title","customTitle":"Fix the door"}"#,
         r#"{"type":"ai-title","aiTitle":"Repair of a door"}"#,
-        r#"{"type":"user","cwd":"/p","timestamp":"2026-01-01T00:00:00.000Z","message":{"role":"user","content":"fix it"}}"#,
+        r#"{"type":"user","cwd":"/p","sessionId":"u1","timestamp":"2026-01-01T00:00:00.000Z","message":{"role":"user","content":"fix it"}}"#,
         r#"{"type":"assistant","message":{"id":"m1","model":"opus","content":[{"type":"thinking","thinking":"hm","signature":"s"}],"usage":{"input_tokens":1,"output_tokens":1}}}"#,
         r#"{"type":"assistant","message":{"id":"m1","model":"opus","content":[{"type":"tool_use","id":"t1","name":"Bash","input":{"command":"ls"}}],"usage":{"input_tokens":5,"cache_read_input_tokens":3,"output_tokens":2}}}"#,
         r#"{"type":"user","message":{"role":"user","content":[{"type":"tool_result","tool_use_id":"t1","content":[{"type":"text","text":"a b"}]}]}}"#,
@@ -222,6 +223,7 @@ fn claude_code_transcripts_are_read() {
     let imported = read(Source::ClaudeCode, &path);
     assert_eq!(imported.title.as_deref(), Some("Fix the door"));
     assert_eq!(imported.project.as_deref(), Some("/p"));
+    assert_eq!(imported.origin.as_deref(), Some("u1 of Claude Code"));
     assert_eq!(
         told(&imported.entries),
         [
@@ -269,6 +271,7 @@ fn codex_rollouts_are_read() {
     );
     assert_eq!(told[4], "model: shell\"{broken\"");
     assert!(told[5].starts_with("tool: !shell=[interrupted"), "{}", told[5]);
+    assert_eq!(imported.origin.as_deref(), Some("i of Codex"));
     assert_eq!(imported.skipped["encrypted reasoning"], 1);
     assert_eq!(imported.skipped["calls without a result"], 1);
 }
@@ -278,19 +281,21 @@ fn sessions_of_the_go_gnoma_are_read() {
     let home = tempfile::tempdir().unwrap();
     file(
         home.path(),
-        "s/metadata.json",
+        "p/.gnoma/sessions/s/metadata.json",
         r#"{"id":"s","provider":"mistral","model":"m","usage":{"input_tokens":7,"output_tokens":2},"created_at":"2026-01-01T00:00:00Z"}"#,
     );
     file(
         home.path(),
-        "s/messages.json",
+        "p/.gnoma/sessions/s/messages.json",
         r#"[{"role":"user","content":[{"type":"text","text":"hi"}]},
         {"role":"assistant","content":[{"type":"thinking","thinking":{"text":"hm"}},{"type":"tool_call","tool_call":{"id":"1","name":"fs.read","arguments":{"path":"x"}}}]},
         {"role":"user","content":[{"type":"tool_result","tool_result":{"tool_call_id":"1","content":"text","is_error":false}}]},
         {"role":"system","content":[{"type":"text","text":"be nice"}]},
         {"role":"assistant","content":[{"type":"text","text":"bye"}]}]"#,
     );
-    let imported = read(Source::GnomaGo, &home.path().join("s"));
+    let imported = read(Source::GnomaGo, &home.path().join("p/.gnoma/sessions/s"));
+    assert_eq!(imported.origin.as_deref(), Some("s of the Go gnoma"));
+    assert!(imported.is_about(&home.path().join("p")) && imported.project.is_some());
     assert_eq!(
         told(&imported.entries),
         [
@@ -361,6 +366,7 @@ fn opencode_sessions_are_read() {
         ]
     );
     assert_eq!(imported.title.as_deref(), Some("T"));
+    assert_eq!(imported.origin.as_deref(), Some("ses_1 of opencode"));
     assert_eq!(imported.skipped["snapshot"], 1);
 }
 
@@ -381,6 +387,7 @@ fn what_opencode_exports_is_read_and_its_database_is_not() {
         ["user: go", "model: bash{\"c\":1} | done", "used 5+1", "tool: bash=ok"]
     );
     assert_eq!(imported.project.as_deref(), Some("/p"));
+    assert_eq!(imported.origin.as_deref(), Some("ses_1 of opencode"));
     assert_eq!(imported.skipped["patch"], 1);
     let database = file(home.path(), "opencode.db", "SQLite format 3\0 and so on");
     let error = import::read(Source::Opencode, &database).unwrap_err();
@@ -448,7 +455,7 @@ fn an_import_passes_the_same_redaction() {
     let store = gnoma_store::Store::open(options).unwrap().store;
     let path =
         file(home.path(), "c/c.jsonl", r#"{"type":"user","message":{"content":"say hush"}}"#);
-    let session = wait(store.import(read(Source::ClaudeCode, &path), 1)).unwrap();
+    let session = wait(store.import(read(Source::ClaudeCode, &path), 1)).unwrap().session;
     let Record::Message(message) = load(&store, &session).entries[0].record.clone() else {
         panic!("no message")
     };

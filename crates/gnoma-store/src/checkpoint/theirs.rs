@@ -1,0 +1,98 @@
+//! What a restore would overwrite that is not the session's own: the person's work, or another
+//! session's.
+//!
+//! A session keeps the files before everything that may write and once more after each turn. What
+//! differs then between the end of a turn and the beginning of the next, or since its newest snapshot,
+//! or since a restore, somebody else did.
+
+use std::{
+    collections::BTreeSet, ffi::OsStr, os::unix::ffi::OsStrExt, path::PathBuf,
+    sync::atomic::AtomicBool,
+};
+
+use super::{
+    compare::compare,
+    error::Error,
+    hash::Hash,
+    made::Made,
+    record::{Snapshot, SnapshotId},
+    tree::Item,
+    workspace::Workspace,
+};
+
+impl Workspace {
+    /// What [`restore_turns`](Self::restore_turns) would overwrite that is not the session's own.
+    /// Nothing is changed.
+    ///
+    /// # Errors
+    ///
+    /// The snapshot is unknown or damaged.
+    pub fn theirs(&self, id: &SnapshotId, starts: &[SnapshotId]) -> Result<Vec<PathBuf>, Error> {
+        let mut state = self.state();
+        let session = self.vault.session()?;
+        self.vault.0.objects.refresh()?;
+        let target = self.get(id)?;
+        let now = self.scan(&mut state, &session, &AtomicBool::new(false))?;
+        self.overwritten(&target, starts, now.tree)
+    }
+
+    /// What somebody else changed and would change once more on the way from `now` to `target`.
+    pub(super) fn overwritten(
+        &self,
+        target: &Snapshot,
+        starts: &[SnapshotId],
+        now: Hash,
+    ) -> Result<Vec<PathBuf>, Error> {
+        let mut planned = BTreeSet::new();
+        compare(&self.vault.0.objects, Some(now), Some(target.tree), &mut |path, _, _| {
+            planned.insert(path.to_vec());
+        })?;
+        let mut theirs = BTreeSet::new();
+        for (before, after) in self.gaps(target, starts, now)? {
+            // Where a tree cannot be read nobody knows what is theirs; all of now is kept anyway.
+            drop(self.differing(before, after, &planned, &mut theirs));
+        }
+        Ok(theirs.iter().map(|path| OsStr::from_bytes(path).into()).collect())
+    }
+
+    /// Trees between which somebody else was at work since the target was taken.
+    fn gaps(
+        &self,
+        target: &Snapshot,
+        starts: &[SnapshotId],
+        now: Hash,
+    ) -> Result<Vec<(Hash, Hash)>, Error> {
+        let own = self.own()?;
+        let later = own.iter().zip(own.iter().skip(1)).filter(|(_, after)| after.id > target.id);
+        let mut gaps: Vec<_> = later
+            .filter(|(before, after)| {
+                matches!(before.made, Made::Restored { .. })
+                    || matches!(after.made, Made::BeforeRestore { .. })
+                    || starts.contains(&after.id)
+            })
+            .map(|(before, after)| (before.tree, after.tree))
+            .collect();
+        gaps.extend(self.newest_own()?.map(|last| (last.tree, now)));
+        Ok(gaps)
+    }
+
+    /// Adds what differs and is `planned`.
+    fn differing(
+        &self,
+        before: Hash,
+        after: Hash,
+        planned: &BTreeSet<Vec<u8>>,
+        theirs: &mut BTreeSet<Vec<u8>>,
+    ) -> Result<(), Error> {
+        let mut unknown: Vec<u8> = Vec::new();
+        compare(&self.vault.0.objects, Some(before), Some(after), &mut |path, old, _| {
+            if old == Some(&Item::Unsaved) {
+                // It could not be read then: nobody can say that it changed.
+                unknown = [path, b"/"].concat();
+            } else if planned.contains(path) && (unknown.is_empty() || !path.starts_with(&unknown))
+            {
+                theirs.insert(path.to_vec());
+            }
+        })
+    }
+}

@@ -1,0 +1,75 @@
+//! Forgets for good: takes what was deleted out of the index and gives the free pages back, piece by
+//! piece. What the log still holds is [`crate::log`]'s; what was kept of a session's files stays in
+//! its vault.
+
+use rusqlite::Connection;
+
+use crate::{
+    error::{Explain, Result},
+    lane::execute,
+};
+
+/// Pages of the index that are written anew at once.
+const MERGE_PAGES: i64 = 1000;
+
+/// Free pages given back at once: other processes wait meanwhile.
+const FREE_PAGES: i64 = 2000;
+
+/// Does one piece, in a transaction of its own; says whether more is left.
+pub(crate) fn piece(connection: &Connection) -> Result<bool> {
+    execute(connection, "BEGIN IMMEDIATE")?;
+    let more = overwriting(connection, || {
+        let merged = merge(connection)?;
+        Ok(give_back(connection)? || merged)
+    })?;
+    execute(connection, "COMMIT")?;
+    Ok(more)
+}
+
+/// Overwrites all that `work` deletes. Elsewhere that is done only where it costs no further write.
+pub(crate) fn overwriting<T>(
+    connection: &Connection,
+    work: impl FnOnce() -> Result<T>,
+) -> Result<T> {
+    secure_delete(connection, "ON")?;
+    let done = work();
+    secure_delete(connection, "FAST")?;
+    done
+}
+
+/// Says how deleting treats the bytes that are deleted.
+pub(crate) fn secure_delete(connection: &Connection, how: &str) -> Result<()> {
+    connection.pragma_update_and_check(None, "secure_delete", how, |_| Ok(())).explain()
+}
+
+/// Deleted entries leave their words in the index until its parts are merged.
+fn merge(connection: &Connection) -> Result<bool> {
+    /// The index writes at least this many rows when it merges anything.
+    const MERGED_ROWS: i64 = 2;
+    let rows = || -> Result<i64> {
+        connection.query_row("SELECT total_changes()", [], |row| row.get(0)).explain()
+    };
+    let before = rows()?;
+    connection
+        .prepare_cached("INSERT INTO words(words, rank) VALUES ('merge', ?1)")
+        .and_then(|mut merge| merge.execute([-MERGE_PAGES]))
+        .explain()?;
+    Ok(rows()? - before >= MERGED_ROWS)
+}
+
+/// Gives room that is no longer used back to the file system; says whether more is left.
+pub(crate) fn give_back(connection: &Connection) -> Result<bool> {
+    let free = || -> Result<i64> {
+        connection.pragma_query_value(None, "freelist_count", |row| row.get(0)).explain()
+    };
+    let before = free()?;
+    if before == 0 {
+        return Ok(false);
+    }
+    let mut statement =
+        connection.prepare(&format!("PRAGMA incremental_vacuum({FREE_PAGES})")).explain()?;
+    let mut rows = statement.query([]).explain()?;
+    while rows.next().explain()?.is_some() {}
+    let after = free()?;
+    Ok(0 < after && after < before)
+}

@@ -1,0 +1,55 @@
+//! Who has a database open.
+//!
+//! Each store shares the lock of a file beside its database for as long as it lives; whoever puts
+//! another database in the place of that one takes the lock alone. Where the file system has no
+//! locks one goes on without.
+
+use std::{fs::File, path::Path};
+
+use gnoma_core::store::{StoreError, StoreErrorKind};
+use rustix::{
+    fs::{FlockOperation, flock},
+    io::Errno,
+};
+
+use crate::{
+    db,
+    error::{Result, from_io},
+};
+
+/// One of those that have a database open, until it is dropped.
+pub(crate) struct User {
+    file: File,
+}
+
+impl User {
+    /// Joins those that have `database` open. Nobody is alone with it meanwhile: that takes the lock
+    /// that opening takes.
+    pub(crate) fn join(database: &Path) -> Result<Self> {
+        let path = db::beside(database, "users");
+        let file =
+            db::private_file(&path).map_err(|error| from_io("cannot make", &path, &error))?;
+        let user = Self { file };
+        user.share();
+        Ok(user)
+    }
+
+    /// Does `work` while nobody else has the database open.
+    pub(crate) fn alone<T>(&self, work: impl FnOnce() -> Result<T>) -> Result<T> {
+        if flock(&self.file, FlockOperation::NonBlockingLockExclusive) == Err(Errno::WOULDBLOCK) {
+            return Err(StoreError::new(
+                StoreErrorKind::Busy,
+                "the session database is damaged, and another gnoma has it open; close the other \
+                 gnoma and start again, so that what is readable can be recovered",
+            ));
+        }
+        let done = work();
+        self.share();
+        done
+    }
+
+    fn share(&self) {
+        // It fails only where there are no locks.
+        flock(&self.file, FlockOperation::NonBlockingLockShared).unwrap_or_default();
+    }
+}

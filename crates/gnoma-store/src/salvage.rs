@@ -152,7 +152,9 @@ fn set_aside(damaged: &Path) -> Result<PathBuf> {
     const TRIES: i64 = 1000;
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let now_ms = i64::try_from(now.as_millis()).unwrap_or(0);
-    let aside = (0..TRIES)
+    // Ids tell seconds apart; two in one second sort by the rest.
+    let within = now_ms.rem_euclid(1000) * TRIES;
+    let aside = (within..within + TRIES)
         .map(|count| db::beside(damaged, &format!("damaged-{}", ids::session_id(now_ms, count))))
         .find(|aside| PARTS.iter().all(|ending| !part(aside, ending).exists()))
         .unwrap_or_else(|| db::beside(damaged, "damaged"));
@@ -162,12 +164,13 @@ fn set_aside(damaged: &Path) -> Result<PathBuf> {
             rename(&file, &part(&aside, ending))?;
         }
     }
-    forget_some(damaged);
+    forget_some(damaged, &aside);
     Ok(aside)
 }
 
-/// Removes damaged databases that are neither the first nor among the latest.
-fn forget_some(damaged: &Path) {
+/// Removes damaged databases that are neither the first nor among the latest, and never the one that
+/// was just set aside, whatever the clock says.
+fn forget_some(damaged: &Path, newest: &Path) {
     let (Some(folder), Some(name)) = (damaged.parent(), damaged.file_name()) else { return };
     let start = format!("{}.damaged", name.to_string_lossy());
     let mut aside = BTreeSet::new();
@@ -180,9 +183,10 @@ fn forget_some(damaged: &Path) {
     }
     // Names sort by time.
     let surplus = aside.len().saturating_sub(MAX_ASIDE);
-    for main in aside.iter().skip(1).take(surplus) {
+    let older = aside.iter().map(|main| folder.join(main)).filter(|main| main != newest);
+    for main in older.skip(1).take(surplus) {
         // One that cannot be removed stays until the next time.
-        drop(remove(&folder.join(main)));
+        drop(remove(&main));
     }
 }
 

@@ -24,7 +24,7 @@ use gnoma_guard::{
 };
 use gnoma_sandbox::{Readable, SCRUBBED, Strength, Support, launcher};
 
-use crate::{clock, report::Misuse, surroundings::Surroundings};
+use crate::{clock, keeping::Places, report::Misuse, surroundings::Surroundings};
 
 /// The rule for text that only reads like a secret.
 const LIKELY_SECRET: &str = "high-entropy";
@@ -160,7 +160,7 @@ pub(crate) fn place(
         cwd: cwd.to_owned(),
         roots: std::iter::once(cwd.to_owned()).chain(folders).collect(),
         home: around.home(),
-        config_dirs: vec![around.config_dir(), around.state_dir()],
+        config_dirs: own_folders(loaded, around, cwd),
         // Without a file there is nothing that would need trust.
         trusted: matches!(loaded.project, None | Some(Standing::Trusted)),
         sandboxed: loaded.settings.sandbox.mode != Sandbox::Off,
@@ -169,24 +169,28 @@ pub(crate) fn place(
     }
 }
 
+/// The folders that are nobody's business but the program's.
+fn own_folders(loaded: &Loaded, around: &Surroundings, cwd: &Path) -> Vec<PathBuf> {
+    let (config, state) = (around.config_dir(), around.state_dir());
+    let vault = Places::of(loaded, around, cwd).vault;
+    let elsewhere = Some(vault).filter(|vault| !vault.starts_with(&state));
+    [config, state].into_iter().chain(elsewhere).collect()
+}
+
 /// What cannot be resolved stays as it is: whoever opens it will fail in the same way.
 pub(crate) fn resolve(path: &Path) -> PathBuf {
     gnoma_tools::resolve(path).unwrap_or_else(|_| path.to_owned())
 }
 
 /// Walls around commands.
-pub(crate) fn sandbox(
-    settings: &Settings,
-    around: &Surroundings,
-    trusted: bool,
-) -> gnoma_tools::Sandbox {
-    let sandbox = &settings.sandbox;
+pub(crate) fn sandbox(loaded: &Loaded, around: &Surroundings, cwd: &Path) -> gnoma_tools::Sandbox {
+    let sandbox = &loaded.settings.sandbox;
     if sandbox.mode == Sandbox::Off {
         return gnoma_tools::Sandbox::Off;
     }
     let home = around.home().unwrap_or_default();
     let below = |name: &str| Some(home.join(name)).filter(|path| path.is_absolute());
-    let own = [around.config_dir(), around.state_dir()];
+    let own = own_folders(loaded, around, cwd);
     let hidden: Vec<_> = places::hidden_at_home().filter_map(below).chain(own).collect();
     let mut writable = vec![PathBuf::from("/tmp"), PathBuf::from("/var/tmp")];
     writable.extend(around.var("TMPDIR").map(PathBuf::from));
@@ -202,7 +206,7 @@ pub(crate) fn sandbox(
         network: sandbox.network == SandboxNetwork::Always,
         scrub: SCRUBBED.map(str::to_owned).to_vec(),
         // Whoever trusts a project also trusts the hooks of its repository.
-        git_hardening: !trusted,
+        git_hardening: loaded.project != Some(Standing::Trusted),
         ..gnoma_sandbox::Policy::default()
     };
     gnoma_tools::Sandbox::Walled {

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use anyhow::{Context as _, Result};
+use gnoma_config::Settings;
 use gnoma_core::store::{
     Entry, EntryId, PageRequest, SessionFacts, SessionId, SessionStore, StoreErrorKind,
 };
@@ -31,13 +32,22 @@ pub(crate) struct Past {
 impl Past {
     /// Opens what is there; `None` where nothing was ever kept. Makes nothing.
     pub(crate) fn find(places: Places, firewall: &Arc<Firewall>) -> Result<Option<Self>> {
-        if places.sessions.is_dir() { Self::make(places, firewall).map(Some) } else { Ok(None) }
+        if !places.has_sessions() {
+            return Ok(None);
+        }
+        if let Some(around) = &places.around {
+            let (own, around) = (places.project.display(), around.display());
+            report::say(format_args!(
+                "note: what is kept here is of `{own}` alone, which is older than the project `{around}` around it"
+            ));
+        }
+        Self::make(places, firewall).map(Some)
     }
 
     /// The same, where there must be something.
     pub(crate) fn open(places: Places, firewall: &Arc<Firewall>) -> Result<Self> {
-        let project = places.project.display().to_string();
-        Self::find(places, firewall)?.ok_or_else(|| nothing_kept(&project).into())
+        let missing = nothing_kept(&places);
+        Self::find(places, firewall)?.ok_or_else(|| missing.into())
     }
 
     /// Opens the store, or makes it.
@@ -65,7 +75,7 @@ impl Past {
     /// The session that was added to last.
     pub(crate) async fn newest(&self) -> Result<SessionFacts> {
         let newest = self.store.list(1).await?.pop();
-        newest.ok_or_else(|| nothing_kept(&self.places.project.display().to_string()).into())
+        newest.ok_or_else(|| nothing_kept(&self.places).into())
     }
 
     async fn named(&self, beginning: &str) -> Result<SessionFacts> {
@@ -106,12 +116,31 @@ impl Past {
         }
     }
 
+    /// The pages that make up a session, oldest first, each to be loaded on its own. What is added
+    /// from now on is in none.
+    pub(crate) async fn pages(&self, id: &SessionId) -> Result<Vec<PageRequest>> {
+        let mut pages = Vec::new();
+        let mut tip = self.last(id).await?;
+        while tip.is_some() {
+            let page = PageRequest { tip, ..PAGE };
+            tip = self.store.load(id.clone(), page).await?.earlier;
+            pages.push(page);
+        }
+        pages.reverse();
+        Ok(pages)
+    }
+
+    /// The last entry of a session.
+    async fn last(&self, id: &SessionId) -> Result<Option<EntryId>> {
+        let request = PageRequest { max_entries: 1, ..PAGE };
+        Ok(self.store.load(id.clone(), request).await?.entries.pop().map(|last| last.id))
+    }
+
     /// Forks a session at an entry, or at its end.
     pub(crate) async fn fork(&self, source: &SessionId, at: Option<EntryId>) -> Result<SessionId> {
-        let last = PageRequest { max_entries: 1, ..PAGE };
         let at = match at {
             Some(at) => Some(at),
-            None => self.store.load(source.clone(), last).await?.entries.pop().map(|last| last.id),
+            None => self.last(source).await?,
         };
         let Some(at) = at else {
             return Err(Misuse(format!("`{source}` is empty: there is nothing to fork")).into());
@@ -127,6 +156,19 @@ fn unknown(beginning: &str) -> Misuse {
     ))
 }
 
-fn nothing_kept(project: &str) -> Misuse {
+/// Where there should be a session and is none.
+pub(crate) fn nothing_kept(places: &Places) -> Misuse {
+    let project = places.project.display();
     Misuse(format!("no session of `{project}` is kept; one begins with `gnoma \"…\"`"))
+}
+
+/// Refuses a command that writes to what is kept, be it only to compare with it, where nothing may
+/// be kept.
+pub(crate) fn refuse_in_incognito(settings: &Settings, command: &str) -> Result<(), Misuse> {
+    if !settings.privacy.incognito {
+        return Ok(());
+    }
+    Err(Misuse(format!(
+        "`gnoma {command}` writes to what is kept, and incognito keeps nothing; do it without incognito"
+    )))
 }

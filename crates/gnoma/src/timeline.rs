@@ -4,6 +4,8 @@
 //! it names the files as they were before. Going forth again adds one after the place that had been
 //! left. Nothing is removed, so every place can be reached again.
 
+use std::collections::HashSet;
+
 use gnoma_core::{
     Message, Role,
     store::{Entry, EntryId, Record},
@@ -19,30 +21,87 @@ pub(crate) struct Turn {
     pub before: Option<EntryId>,
     /// The words.
     pub words: String,
-    /// The files before its first change; `None` where nothing was changed.
-    pub files: Option<SnapshotId>,
+    /// The files before its first change.
+    pub files: Files,
+}
+
+/// The files as they were at some place.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Files {
+    /// Nothing was changed since.
+    #[default]
+    Unchanged,
+    /// They were kept.
+    Kept(SnapshotId),
+    /// They were changed and not kept before.
+    Unknown,
+}
+
+impl Files {
+    fn add(&mut self, kept: &Kept) {
+        if *self == Self::Unchanged {
+            *self = if kept.is_before { Self::Kept(kept.id.clone()) } else { Self::Unknown };
+        }
+    }
 }
 
 /// The turns of a path, oldest first.
 pub(crate) fn turns(path: &[Entry]) -> Vec<Turn> {
     let mut turns: Vec<Turn> = Vec::new();
-    for entry in of_work(path) {
-        match &entry.record {
-            Record::Message(message) if is_said(message) => turns.push(Turn {
-                said: entry.id,
-                before: entry.parent,
-                words: message.text_content(),
-                files: None,
-            }),
-            Record::Checkpoint { id } => {
-                if let Some(turn) = turns.last_mut().filter(|turn| turn.files.is_none()) {
-                    turn.files = id.parse().ok();
-                }
-            }
-            _ => (),
+    let mut kept = kept(path).peekable();
+    for entry in path {
+        if let Record::Message(message) = &entry.record
+            && is_said(message)
+        {
+            let (said, before, words) = (entry.id, entry.parent, message.text_content());
+            turns.push(Turn { said, before, words, files: Files::Unchanged });
+        }
+        if let Some(kept) = kept.next_if(|kept| kept.entry == entry.id)
+            && let Some(turn) = turns.last_mut()
+        {
+            turn.files.add(&kept);
         }
     }
     turns
+}
+
+/// The checkpoints that turns began with, where they are not also what the turn before ended with.
+pub(crate) fn starts(path: &[Entry]) -> Vec<SnapshotId> {
+    let said: Vec<_> = turns(path).iter().map(|turn| turn.said).collect();
+    let (mut known, mut starts) = (HashSet::new(), Vec::new());
+    let mut last = 0;
+    for Kept { entry, id, .. } in kept(path) {
+        let turn = said.partition_point(|said| *said < entry);
+        if known.insert(id.clone()) && turn > last {
+            starts.push(id);
+        }
+        last = turn;
+    }
+    starts
+}
+
+/// A checkpoint on a path.
+struct Kept {
+    entry: EntryId,
+    id: SnapshotId,
+    /// It was taken before calls that may change something, not after the turn.
+    is_before: bool,
+}
+
+/// The checkpoints of a path without those that belong to a going back. Those from before calls stand
+/// between the calls and their results.
+fn kept(path: &[Entry]) -> impl Iterator<Item = Kept> {
+    let mut open_calls = 0_usize;
+    of_work(path).filter_map(move |entry| {
+        if let Record::Message(message) = &entry.record {
+            open_calls = match message.role() {
+                Role::Assistant => message.tool_calls().count(),
+                _ => open_calls.saturating_sub(message.tool_results().count()),
+            };
+        }
+        let id = checkpoint(entry)?;
+        Some(Kept { entry: entry.id, id, is_before: open_calls > 0 })
+    })
 }
 
 /// Whether a person said it; the engine speaks in the person's place now and then.
@@ -62,9 +121,11 @@ fn of_work(path: &[Entry]) -> impl Iterator<Item = &Entry> {
     })
 }
 
-/// The first checkpoint after `entry`: the files as they were then.
-pub(crate) fn files_after(path: &[Entry], entry: EntryId) -> Option<SnapshotId> {
-    of_work(path).filter(|other| other.id > entry).find_map(checkpoint)
+/// The files as they were at `entry`, by the first checkpoint after it.
+pub(crate) fn files_at(path: &[Entry], entry: EntryId) -> Files {
+    let mut files = Files::Unchanged;
+    kept(path).filter(|kept| kept.entry > entry).for_each(|kept| files.add(&kept));
+    files
 }
 
 fn checkpoint(entry: &Entry) -> Option<SnapshotId> {
@@ -220,8 +281,40 @@ mod tests {
         let second = tree.turn(Some(note), "two", 2);
         let turns = turns(&tree.path(second));
         let told: Vec<_> = turns.iter().map(|turn| (&*turn.words, turn.files.clone())).collect();
-        assert_eq!(told, [("one", Some(snapshot(1))), ("two", Some(snapshot(2)))]);
-        assert_eq!(files_after(&tree.path(second), turns[0].said), Some(snapshot(1)));
+        let kept = |number| Files::Kept(snapshot(number));
+        assert_eq!(told, [("one", kept(1)), ("two", kept(2))]);
+        assert_eq!(files_at(&tree.path(second), turns[0].said), kept(1));
+        assert_eq!(files_at(&tree.path(second), EntryId(second)), Files::Unchanged);
+    }
+
+    #[test]
+    fn files_that_were_kept_only_after_a_turn_are_not_known_before_it() {
+        let mut tree = Tree::default();
+        let say = |words: &str| Record::Message(Arc::new(Message::user_text(words)));
+        let said = tree.add(None, say("one"));
+        let call = ToolCall::new(CallId::new("c"), "bash", RawJson::empty_object());
+        let results = Message::results(vec![ToolResult::text(&call, "ok", false)]).unwrap();
+        let asks = Message::assistant(vec![Content::ToolCall(call)], None, None).unwrap();
+        let asked = tree.add(Some(said), Record::Message(Arc::new(asks)));
+        let done = tree.add(Some(asked), Record::Message(Arc::new(results)));
+        let after = tree.add(Some(done), kept(1));
+        let second = tree.turn(Some(after), "two", 2);
+        let path = tree.path(second);
+        let files: Vec<_> = turns(&path).into_iter().map(|turn| turn.files).collect();
+        assert_eq!(files, [Files::Unknown, Files::Kept(snapshot(2))]);
+        assert_eq!(files_at(&path, EntryId(said)), Files::Unknown);
+        assert_eq!(starts(&path), [snapshot(1), snapshot(2)]);
+    }
+
+    #[test]
+    fn a_turn_that_begins_as_the_one_before_ended_has_no_start_of_its_own() {
+        let mut tree = Tree::default();
+        let one = tree.turn(None, "one", 1);
+        let end = tree.add(Some(one), kept(2));
+        let two = tree.turn(Some(end), "two", 2);
+        let end = tree.add(Some(two), kept(3));
+        let three = tree.turn(Some(end), "three", 4);
+        assert_eq!(starts(&tree.path(three)), [snapshot(1), snapshot(4)]);
     }
 
     #[test]

@@ -8,7 +8,7 @@ use std::{
 };
 
 use anyhow::Result;
-use gnoma_config::{Loaded, Protocol as Wire, Settings, Sources, Standing, env, toml};
+use gnoma_config::{Loaded, Protocol as Wire, Settings, Sources, env, toml};
 use gnoma_core::{Provider, tool::Tier};
 use gnoma_engine::{Arm, Keeping, Limits, prompt, session};
 use gnoma_guard::firewall::{Firewall, Guarded};
@@ -289,7 +289,7 @@ pub(crate) fn session(
     Ok(session::Options {
         id: clock::session_id(),
         place: guarding::place(loaded, around, start.cwd, start.folders),
-        tools: gnoma_tools::builtin(&tools(loaded, around)),
+        tools: gnoma_tools::builtin(&tools(loaded, around, start.cwd)),
         arms: vec![start.arm],
         system: system_prompt(settings, around, start.cwd, start.system),
         mode: settings.permission.mode,
@@ -302,7 +302,7 @@ pub(crate) fn session(
     })
 }
 
-fn tools(loaded: &Loaded, around: &Surroundings) -> gnoma_tools::Options {
+fn tools(loaded: &Loaded, around: &Surroundings, cwd: &Path) -> gnoma_tools::Options {
     let settings = &loaded.settings;
     // By name, and by value for a variable that the configuration takes a key from.
     let is_key = |(name, value): &(&String, &String)| {
@@ -316,7 +316,7 @@ fn tools(loaded: &Loaded, around: &Surroundings) -> gnoma_tools::Options {
         max_file_bytes: settings.tools.max_file_size,
         shell: shell(settings).into(),
         hidden_variables: around.env.iter().filter(is_key).map(|(name, _)| name.clone()).collect(),
-        sandbox: guarding::sandbox(settings, around, loaded.project == Some(Standing::Trusted)),
+        sandbox: guarding::sandbox(loaded, around, cwd),
     }
 }
 

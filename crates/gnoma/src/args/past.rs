@@ -79,6 +79,9 @@ pub(crate) enum SessionsSub {
         /// Whose it is; found out by default.
         #[arg(long, value_name = "PROGRAM", value_enum)]
         from: Option<Foreign>,
+        /// Take from a folder also the sessions about other projects.
+        #[arg(long)]
+        all: bool,
         /// Print a JSON array with what became of each file.
         #[arg(long)]
         json: bool,

@@ -1,18 +1,21 @@
 //! `gnoma redo`: takes the last `gnoma rewind` back, files and conversation as it took them.
 
+use std::fs::File;
+
 use anyhow::Result;
 use gnoma_core::store::{EntryId, SessionId, SessionStore as _};
 
 use super::{
     Ground,
-    rewind::{note, restore, take, told, workspace},
+    rewind::{Done, Going, note, take, told, workspace},
     show, unkept,
 };
 use crate::{
     args::{TurnArgs, WhichSession},
-    past::Past,
+    past::{Past, refuse_in_incognito},
     report::{Exit, Misuse},
     surroundings::Surroundings,
+    terminal,
     timeline::{self, Back},
 };
 
@@ -22,11 +25,17 @@ pub(super) async fn run(
     around: &Surroundings,
 ) -> Result<Exit> {
     let ground = Ground::of(args, around)?;
+    refuse_in_incognito(&ground.loaded.settings, "redo")?;
     if unkept::is_meant(&ground, which.session.as_deref()) {
         return unkept::redo(&ground);
     }
+    show(&go(&ground, which.session.as_deref(), terminal::open(around).as_ref()).await?)
+}
+
+/// Does it; gives what is to be told. `terminal` is where to ask.
+async fn go(ground: &Ground<'_>, session: Option<&str>, terminal: Option<&File>) -> Result<String> {
     let past = ground.past()?;
-    let session = past.session(which.session.as_deref()).await?.id;
+    let session = past.session(session).await?.id;
     take(&past, &session).await?;
     let path = past.path(&session, None).await?;
     let Some(back) = last_back(&past, &session, timeline::candidates(&path)).await? else {
@@ -37,16 +46,22 @@ pub(super) async fn run(
     };
     let mut text = format!("session {session}: what was taken back is there again\n");
     if let Some(files) = &back.files {
-        let restored = restore(&workspace(&ground, &session)?, files)?;
-        let told = restored.map(|restored| told(&restored, &undo(&restored.before)));
-        text.push_str(&told.unwrap_or_else(|| "files: they are as they were\n".to_owned()));
+        let workspace = &workspace(ground, &session)?;
+        match (Going { workspace, target: files, starts: &[] }).restore(terminal)? {
+            Done::AsItWas => text.push_str("files: they are as they were\n"),
+            Done::Restored(restored) => text.push_str(&told(&restored, &undo(&restored.before))),
+            Done::Refused => {
+                past.store.release(session).await?;
+                return Ok("nothing was brought back\n".to_owned());
+            }
+        }
     }
     if back.spoken {
         text.push_str("conversation: it goes on from its later end\n");
     }
     note(&past, &session, Some(back.from), &path, None).await?;
     past.store.release(session).await?;
-    show(&text)
+    Ok(text)
 }
 
 fn undo(before: impl std::fmt::Display) -> String {

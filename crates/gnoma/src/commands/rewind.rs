@@ -3,25 +3,27 @@
 //! Files come first: a program killed in between leaves files taken back and a conversation that can
 //! be taken back by the same command again.
 
-use std::path::PathBuf;
+use std::{fs::File, path::PathBuf};
 
 use anyhow::{Context as _, Result};
 use gnoma_core::store::{
     Durability, Entry, EntryId, NewEntry, Parent, Record, SessionId, SessionStore as _,
 };
 use gnoma_store::checkpoint::{
-    Change, ChangeKind, Conflict, Left, LeftWhy, Point, Restored, SnapshotId, Workspace,
+    Change, ChangeKind, Conflict, Error, Left, LeftWhy, Point, Restored, Side, SnapshotId,
+    Workspace,
 };
 
 use super::{Ground, show, unkept};
 use crate::{
     args::{RewindArgs, TurnArgs},
     clock,
-    past::Past,
+    past::{Past, refuse_in_incognito},
     report::{Exit, Misuse},
     screen,
     surroundings::Surroundings,
-    timeline,
+    terminal,
+    timeline::{self, Files},
 };
 
 /// Paths that are named of each kind.
@@ -31,9 +33,15 @@ const MAX_WORDS_COLUMNS: usize = 50;
 
 pub(super) async fn run(how: &RewindArgs, args: &TurnArgs, around: &Surroundings) -> Result<Exit> {
     let ground = Ground::of(args, around)?;
+    refuse_in_incognito(&ground.loaded.settings, "rewind")?;
     if unkept::is_meant(&ground, how.which.session.as_deref()) {
         return unkept::rewind(&ground, how);
     }
+    show(&go(&ground, how, terminal::open(around).as_ref()).await?)
+}
+
+/// Does it, or says what would be done; gives what is to be told. `terminal` is where to ask.
+async fn go(ground: &Ground<'_>, how: &RewindArgs, terminal: Option<&File>) -> Result<String> {
     let past = ground.past()?;
     let session = past.session(how.which.session.as_deref()).await?.id;
     // Where no files are kept, only who asks for them is told.
@@ -43,15 +51,32 @@ pub(super) async fn run(how: &RewindArgs, args: &TurnArgs, around: &Surroundings
         take(&past, &session).await?;
     }
     let path = past.path(&session, None).await?;
-    let workspace = if files { Some(workspace(&ground, &session)?) } else { None };
+    let workspace = if files { Some(workspace(ground, &session)?) } else { None };
     let goal = Goal::of(how, &path, workspace.as_ref())?;
-    let files = workspace.as_ref().zip(goal.files.as_ref());
+    let starts = timeline::starts(&path);
+    let target = match &workspace {
+        Some(workspace) => goal.files(workspace)?,
+        None => None,
+    };
+    let files = workspace.as_ref().zip(target).map(|(workspace, target)| Going {
+        workspace,
+        target,
+        starts: &starts,
+    });
     if how.dry_run {
-        return show(&plan(&session, &goal, files, conversation)?);
+        return plan(&session, &goal, files, conversation);
     }
     let restored = match files {
-        Some((workspace, target)) => restore(workspace, target)?,
-        None => None,
+        Some(going) => going.restore(terminal)?,
+        None => Done::AsItWas,
+    };
+    let restored = match restored {
+        Done::Refused => {
+            past.store.release(session).await?;
+            return Ok("nothing was taken back\n".to_owned());
+        }
+        Done::AsItWas => None,
+        Done::Restored(restored) => Some(restored),
     };
     let mut text = format!("session {session}: back before {}\n", goal.what);
     match &restored {
@@ -68,7 +93,7 @@ pub(super) async fn run(how: &RewindArgs, args: &TurnArgs, around: &Surroundings
         text.push_str("conversation: it goes on from there with `gnoma --continue`\n");
     }
     past.store.release(session).await?;
-    show(&format!("{text}`gnoma redo` brings back what was taken back\n"))
+    Ok(format!("{text}`gnoma redo` brings back what was taken back\n"))
 }
 
 /// Takes a session in hand; says who has it where somebody does.
@@ -88,8 +113,8 @@ pub(super) fn workspace(ground: &Ground<'_>, session: &SessionId) -> Result<Work
 struct Goal {
     /// The entry the conversation goes on from; `None` is its start.
     before: Option<EntryId>,
-    /// The files then; `None` where nothing has changed any since.
-    files: Option<SnapshotId>,
+    /// The files then.
+    files: Files,
     /// In words.
     what: String,
 }
@@ -113,7 +138,7 @@ impl Goal {
         let words = screen::fit(&turn.words, MAX_WORDS_COLUMNS);
         Ok(Self {
             before: turn.before,
-            files: timeline::files_after(path, turn.said),
+            files: timeline::files_at(path, turn.said),
             what: format!("“{words}”"),
         })
     }
@@ -123,14 +148,31 @@ impl Goal {
         let at = timeline::checkpoints(path).into_iter().find(|(_, id)| *id == files);
         let before = match at {
             Some((entry, _)) => timeline::before_checkpoint(path, entry.id),
-            // Kept by a going back, or in another session: the conversation stays where it is.
+            // Kept by a going back: the conversation stays where it is.
             None => path.last().map(|last| last.id),
         };
-        Ok(Self { before, what: format!("checkpoint {files}"), files: Some(files) })
+        Ok(Self { before, what: format!("checkpoint {files}"), files: Files::Kept(files) })
+    }
+
+    /// The checkpoint to bring back; `None` where nothing has changed any file since.
+    fn files(&self, workspace: &Workspace) -> Result<Option<&SnapshotId>> {
+        let why = match &self.files {
+            Files::Unchanged => return Ok(None),
+            Files::Unknown => "could not be kept then".to_owned(),
+            Files::Kept(id) => match workspace.get(id) {
+                Err(Error::Unknown(_)) => format!("are no longer kept (checkpoint {id})"),
+                known => return known.map(|_| Some(id)).map_err(Into::into),
+            },
+        };
+        let text = format!(
+            "the files as they were before {} {why}; --conversation takes back only what was said",
+            self.what
+        );
+        Err(Misuse(text).into())
     }
 }
 
-/// The checkpoint whose id begins so: of the session, else of the workspace.
+/// The checkpoint whose id begins so: on the path, else any that was taken for the session.
 pub(super) fn find(
     beginning: &str,
     path: &[Entry],
@@ -140,7 +182,7 @@ pub(super) fn find(
     let own = timeline::checkpoints(path).into_iter().map(|(_, id)| id);
     let mut found: Vec<_> = own.filter(begins).collect();
     if let (Some(workspace), true) = (workspace, found.is_empty()) {
-        found.extend(workspace.snapshots()?.into_iter().filter(begins));
+        found.extend(workspace.own_snapshots()?.into_iter().filter(begins));
     }
     let text = match (found.pop(), found.len()) {
         (Some(id), 0) => return Ok(id),
@@ -150,12 +192,50 @@ pub(super) fn find(
     Err(Misuse(format!("{text}; `gnoma changes --list` shows which there are")).into())
 }
 
-/// Brings the files back; `None` where they are so already.
-pub(super) fn restore(workspace: &Workspace, target: &SnapshotId) -> Result<Option<Restored>> {
-    if workspace.changes(target, Point::Now)?.is_empty() {
-        return Ok(None);
+/// Files on their way back.
+#[derive(Clone, Copy)]
+pub(super) struct Going<'a> {
+    pub workspace: &'a Workspace,
+    /// What is brought back.
+    pub target: &'a SnapshotId,
+    /// What the turns on the way began with.
+    pub starts: &'a [SnapshotId],
+}
+
+/// What became of them.
+pub(super) enum Done {
+    /// There was nothing to do.
+    AsItWas,
+    /// The person did not want it.
+    Refused,
+    /// See there.
+    Restored(Restored),
+}
+
+impl Going<'_> {
+    /// Brings the files back. What the person or another program changed is overwritten only after a
+    /// question where there is a terminal to ask at; it is kept anyway.
+    pub(super) fn restore(&self, terminal: Option<&File>) -> Result<Done> {
+        if self.workspace.is_at(self.target)? {
+            return Ok(Done::AsItWas);
+        }
+        let restore = |conflict| self.workspace.restore_turns(self.target, self.starts, conflict);
+        let Some(terminal) = terminal else {
+            return Ok(Done::Restored(restore(Conflict::KeepTheirs)?));
+        };
+        let theirs = match restore(Conflict::Refuse) {
+            Err(Error::Conflict { paths }) => named(&paths),
+            restored => return Ok(Done::Restored(restored?)),
+        };
+        let question = format!(
+            "these were changed by you or another program, between the turns or since:\n{theirs}\
+             Overwrite them? What is there now is kept as a checkpoint. [y]es, [n]o: "
+        );
+        if terminal::is_yes(terminal, &screen::clean(&question)) {
+            return Ok(Done::Restored(restore(Conflict::KeepTheirs)?));
+        }
+        Ok(Done::Refused)
     }
-    Ok(Some(workspace.restore(target, Conflict::KeepTheirs)?))
 }
 
 /// Writes down that the session was taken back, and which files that left behind.
@@ -189,8 +269,8 @@ pub(super) fn told(restored: &Restored, undo: &str) -> String {
     let mut text = format!("files: {written} written, {removed} removed\n");
     if !theirs.is_empty() {
         text.push_str(&format!(
-            "these had been changed since the last turn, by you or another program. What was there\n\
-             is kept as checkpoint {before}; `{undo}` brings it back:\n{}",
+            "these had been changed by you or another program, between the turns or since. What was\n\
+             there is kept as checkpoint {before}; `{undo}` brings it back:\n{}",
             named(theirs)
         ));
     }
@@ -214,48 +294,44 @@ pub(super) fn told(restored: &Restored, undo: &str) -> String {
 fn plan(
     session: &SessionId,
     goal: &Goal,
-    files: Option<(&Workspace, &SnapshotId)>,
+    files: Option<Going<'_>>,
     conversation: bool,
 ) -> Result<String> {
     let mut text = format!("session {session} would go back before {}\n", goal.what);
-    let changes = match files {
-        Some((workspace, target)) => workspace.changes(target, Point::Now)?,
-        None => Vec::new(),
-    };
-    if changes.is_empty() {
-        text.push_str("files: none would change\n");
-    }
-    let theirs = match files {
-        Some((workspace, _)) if !changes.is_empty() => since_last(workspace, session)?,
-        Some(_) | None => Vec::new(),
-    };
-    for Change { path, kind, .. } in &changes {
-        let would = match kind {
-            ChangeKind::Added => "remove ",
-            ChangeKind::Removed => "restore",
-            ChangeKind::Edited | ChangeKind::Mode | ChangeKind::Kind => "replace",
-        };
-        let whose = if theirs.contains(path) { "  (changed since the last turn)" } else { "" };
-        text.push_str(&format!("  {would} {}{whose}\n", one_line(&path.to_string_lossy())));
-    }
+    text.push_str(&match files {
+        Some(going) if !going.workspace.is_at(going.target)? => planned(going)?,
+        Some(_) | None => "files: none would change\n".to_owned(),
+    });
     if conversation {
         text.push_str("conversation: it would go on from there\n");
     }
     Ok(text)
 }
 
-/// What is not as the session left it.
-fn since_last(workspace: &Workspace, session: &SessionId) -> Result<Vec<PathBuf>> {
-    let own = |id: &SnapshotId| {
-        workspace
-            .get(id)
-            .is_ok_and(|snapshot| snapshot.session.as_deref() == Some(session.as_str()))
-    };
-    let Some(last) = workspace.snapshots()?.into_iter().rev().find(own) else {
-        return Ok(Vec::new());
-    };
-    let changes = workspace.changes(&last, Point::Now)?;
-    Ok(changes.into_iter().map(|change| change.path).collect())
+/// What would become of the files.
+fn planned(Going { workspace, target, starts }: Going<'_>) -> Result<String> {
+    let changes = workspace.changes(target, Point::Now)?;
+    let theirs = workspace.theirs(target, starts)?;
+    let mut text = String::new();
+    if changes.is_empty() {
+        text.push_str("files: only which names share a file would change\n");
+    }
+    for Change { path, kind, before, after } in &changes {
+        let not_kept = Some(&Side::NotKept);
+        let would = match kind {
+            _ if before.as_ref() == not_kept || after.as_ref() == not_kept => "leave  ",
+            ChangeKind::Added => "remove ",
+            ChangeKind::Removed => "restore",
+            ChangeKind::Edited | ChangeKind::Mode | ChangeKind::Kind => "replace",
+        };
+        let note = match would {
+            "leave  " => "  (it was not kept)",
+            _ if theirs.contains(path) => "  (changed by you or another program)",
+            _ => "",
+        };
+        text.push_str(&format!("  {would} {}{note}\n", one_line(&path.to_string_lossy())));
+    }
+    Ok(text)
 }
 
 fn named(paths: &[PathBuf]) -> String {

@@ -2,7 +2,7 @@
 //! files only.
 
 use anyhow::Result;
-use gnoma_store::checkpoint::{Back, Conflict, Workspace};
+use gnoma_store::checkpoint::{Conflict, Workspace};
 
 use super::{
     Ground,
@@ -27,7 +27,7 @@ pub(super) fn rewind(ground: &Ground<'_>, how: &RewindArgs) -> Result<Exit> {
     }
     let workspace = workspace(ground)?;
     let restored = match how.count() {
-        Some(count) => workspace.rewind(Back::States(count), Conflict::KeepTheirs)?,
+        Some(count) => workspace.rewind(count, Conflict::KeepTheirs)?,
         None => {
             let target = find(&how.to, &[], Some(&workspace))?;
             workspace.restore(&target, Conflict::KeepTheirs)?

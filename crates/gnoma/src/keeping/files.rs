@@ -27,7 +27,7 @@ impl Files {
         let wanted = Arc::new(AtomicBool::new(false));
         let is_wanted = Arc::clone(&wanted);
         let keeper = Late::opening(move || {
-            let workspace = Vault::open(&folder, options)?.workspace(&root)?;
+            let workspace = Vault::open(&folder, options.clone())?.workspace(&root)?;
             let keeper = Keeper::start(Arc::new(workspace))?;
             if is_wanted.load(Ordering::SeqCst) {
                 keeper.prepare();

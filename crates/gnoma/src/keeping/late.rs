@@ -1,57 +1,130 @@
 //! A store that is still being opened, as the store it will be.
 
-use std::{sync::Arc, thread};
+use std::{sync::Arc, thread, time::Duration};
 
 use gnoma_core::store::{
     EntryId, Hit, NewEntry, NewSession, Page, PageRequest, SessionFacts, SessionId, SessionStore,
     StoreError, StoreErrorKind, Stored, Taken,
 };
 use gnoma_store::Store;
-use tokio::sync::watch;
+use tokio::{sync::watch, time::timeout};
 
-type Opened<T> = Option<Result<Arc<T>, StoreError>>;
+/// How long whoever needs a store waits for it. Shorter than a conversation gives its store for one
+/// entry, so that what takes long to open is a store that is busy, and not one that is lost.
+const PATIENCE: Duration = Duration::from_secs(8);
+
+/// What is known of the opening.
+enum State<T> {
+    Opening,
+    Open(Arc<T>),
+    Failed(StoreError),
+}
+
+struct Inner<T> {
+    open: Box<dyn Fn() -> Result<Arc<T>, StoreError> + Send + Sync>,
+    state: watch::Sender<State<T>>,
+}
 
 /// What a thread is opening.
-pub(super) struct Late<T>(watch::Receiver<Opened<T>>);
+pub(super) struct Late<T>(Arc<Inner<T>>);
 
 impl<T> Clone for Late<T> {
     fn clone(&self) -> Self {
-        Self(self.0.clone())
+        Self(Arc::clone(&self.0))
     }
 }
 
 impl<T: Send + Sync + 'static> Late<T> {
-    /// Starts a thread that does `open`. It ends with that; nothing has to stop it.
-    pub(super) fn opening(open: impl FnOnce() -> Result<T, StoreError> + Send + 'static) -> Self {
-        let (done, opened) = watch::channel(None);
-        let work = move || drop(done.send_replace(Some(open().map(Arc::new))));
-        let started = thread::Builder::new().name("gnoma-opening".to_owned()).spawn(work);
-        // Without a thread the sender is gone, which whoever asks is told.
-        drop(started);
-        Self(opened)
+    /// Starts a thread that does `open`. It ends with that; nothing has to stop it. Where that
+    /// fails for a reason that may pass, it is done anew when somebody asks.
+    pub(super) fn opening(
+        open: impl Fn() -> Result<T, StoreError> + Send + Sync + 'static,
+    ) -> Self {
+        let late = Self::with(move || open().map(Arc::new), State::Opening);
+        late.start();
+        late
     }
 
     /// What is open already.
     pub(super) fn ready(value: Arc<T>) -> Self {
-        Self(watch::channel(Some(Ok(value))).1)
+        let again = Arc::clone(&value);
+        Self::with(move || Ok(Arc::clone(&again)), State::Open(value))
     }
 
-    /// Waits until it is open, or is known not to open.
+    fn with(
+        open: impl Fn() -> Result<Arc<T>, StoreError> + Send + Sync + 'static,
+        state: State<T>,
+    ) -> Self {
+        Self(Arc::new(Inner { open: Box::new(open), state: watch::Sender::new(state) }))
+    }
+
+    fn start(&self) {
+        let inner = Arc::clone(&self.0);
+        let work = move || {
+            let opened = (inner.open)();
+            inner.state.send_replace(opened.map_or_else(State::Failed, State::Open));
+        };
+        let started = thread::Builder::new().name("gnoma-opening".to_owned()).spawn(work);
+        if started.is_err() {
+            let text = "it could not be opened: the system gives no thread for that";
+            let error = StoreError::new(StoreErrorKind::Io, text);
+            self.0.state.send_replace(State::Failed(error));
+        }
+    }
+
+    /// Waits until it is open, or is known not to open; not for ever.
     pub(super) async fn get(&self) -> Result<Arc<T>, StoreError> {
-        let mut opened = self.0.clone();
-        match opened.wait_for(Option::is_some).await.as_deref() {
-            Ok(Some(outcome)) => outcome.clone(),
-            Ok(None) | Err(_) => {
-                let text = "it could not be opened: the system gives no thread for that";
-                Err(StoreError::new(StoreErrorKind::Io, text))
+        self.get_within(PATIENCE).await
+    }
+
+    async fn get_within(&self, patience: Duration) -> Result<Arc<T>, StoreError> {
+        let again = self.0.state.send_if_modified(|state| {
+            let again = matches!(state, State::Failed(error) if may_pass(&error.kind));
+            if again {
+                *state = State::Opening;
             }
+            again
+        });
+        if again {
+            self.start();
+        }
+        let mut state = self.0.state.subscribe();
+        let known = state.wait_for(|state| !matches!(state, State::Opening));
+        match timeout(patience, known).await.as_ref().map(|known| known.as_deref()) {
+            Ok(Ok(State::Open(value))) => Ok(Arc::clone(value)),
+            Ok(Ok(State::Failed(error))) => Err(error.clone()),
+            Ok(Ok(State::Opening) | Err(_)) | Err(_) => Err(still_opening(patience)),
         }
     }
 
     /// It, if it is open now.
     pub(super) fn now(&self) -> Option<Arc<T>> {
-        self.0.borrow().as_ref()?.as_ref().ok().cloned()
+        match &*self.0.state.borrow() {
+            State::Open(value) => Some(Arc::clone(value)),
+            State::Opening | State::Failed(_) => None,
+        }
     }
+}
+
+/// Whether opening again may help.
+fn may_pass(kind: &StoreErrorKind) -> bool {
+    match kind {
+        StoreErrorKind::Full
+        | StoreErrorKind::ReadOnly
+        | StoreErrorKind::Busy
+        | StoreErrorKind::Io => true,
+        StoreErrorKind::Held { .. }
+        | StoreErrorKind::Damaged
+        | StoreErrorKind::NotFound
+        | StoreErrorKind::TooNew
+        | StoreErrorKind::Foreign => false,
+    }
+}
+
+fn still_opening(patience: Duration) -> StoreError {
+    let seconds = patience.as_secs();
+    let text = format!("the place where it would be kept could not be opened for {seconds} s");
+    StoreError::new(StoreErrorKind::Busy, text)
 }
 
 /// Sessions in a store that is being opened.
@@ -100,5 +173,78 @@ impl SessionStore for LateStore {
 
     fn release(&self, session: SessionId) -> Stored<'_, ()> {
         Box::pin(async move { self.0.get().await?.release(session).await })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{
+        Mutex,
+        atomic::{AtomicUsize, Ordering},
+        mpsc,
+    };
+
+    use super::*;
+
+    /// Fails with these, one at each opening, and then opens; and how often it was tried.
+    fn failing(
+        kinds: impl IntoIterator<Item = StoreErrorKind>,
+    ) -> (Late<&'static str>, Arc<AtomicUsize>) {
+        let kinds = Mutex::new(kinds.into_iter().collect::<Vec<_>>());
+        let tried = Arc::new(AtomicUsize::new(0));
+        let count = Arc::clone(&tried);
+        let late = Late::opening(move || {
+            count.fetch_add(1, Ordering::SeqCst);
+            match kinds.lock().unwrap().pop() {
+                Some(kind) => Err(StoreError::new(kind, "made to fail")),
+                None => Ok("open"),
+            }
+        });
+        (late, tried)
+    }
+
+    async fn failed(late: &Late<&'static str>) -> StoreErrorKind {
+        late.get().await.unwrap_err().kind
+    }
+
+    #[tokio::test]
+    async fn what_may_pass_is_tried_again_by_whoever_asks_next() {
+        for kind in [
+            StoreErrorKind::Full,
+            StoreErrorKind::Busy,
+            StoreErrorKind::Io,
+            StoreErrorKind::ReadOnly,
+        ] {
+            let (late, tried) = failing([kind.clone(), kind.clone(), kind.clone()]);
+            while let Err(error) = late.get().await {
+                assert_eq!(error.kind, kind);
+            }
+            assert_eq!(late.now().as_deref(), Some(&"open"));
+            assert_eq!(tried.load(Ordering::SeqCst), 4, "{kind:?}");
+            assert_eq!(tried.load(Ordering::SeqCst), 4, "what is open is not opened again");
+        }
+    }
+
+    #[tokio::test]
+    async fn what_stays_as_it_is_is_not_tried_again() {
+        for kind in [StoreErrorKind::Foreign, StoreErrorKind::TooNew, StoreErrorKind::Damaged] {
+            let (late, tried) = failing([kind.clone()]);
+            assert_eq!((failed(&late).await, failed(&late).await), (kind.clone(), kind));
+            assert_eq!((tried.load(Ordering::SeqCst), late.now()), (1, None));
+        }
+    }
+
+    #[tokio::test]
+    async fn what_takes_long_to_open_is_busy_until_it_is_open() {
+        let (open, may_open) = mpsc::channel::<()>();
+        let may_open = Mutex::new(may_open);
+        let late = Late::opening(move || {
+            may_open.lock().unwrap().recv().unwrap();
+            Ok("open")
+        });
+        let early = late.get_within(Duration::from_millis(1)).await;
+        assert_eq!((early.unwrap_err().kind, late.now()), (StoreErrorKind::Busy, None));
+        open.send(()).unwrap();
+        assert_eq!(*late.get().await.unwrap(), "open");
     }
 }

@@ -56,7 +56,7 @@ impl Kept {
         let open = || {
             let options = places.store(firewall);
             Late::opening(move || {
-                let opened = Store::open(options)?;
+                let opened = Store::open(options.clone())?;
                 if let Some(rescued) = opened.rescued {
                     report::say(format_args!("warning: {rescued}"));
                 }
@@ -69,7 +69,7 @@ impl Kept {
         };
         let begun = Begun::default();
         let files = files(settings, places, &begun);
-        let tidying = Some(tidy::Tidying::new(settings, places));
+        let tidying = Some(tidy::Tidying::new(settings));
         Self { store, files, begun, tidying }
     }
 

@@ -5,6 +5,7 @@
 
 use std::{
     borrow::Cow,
+    fs, io,
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -17,12 +18,14 @@ use gnoma_store::{
     checkpoint::{self, Vault, Workspace},
 };
 
-use crate::{report::Misuse, surroundings::Surroundings};
+use crate::{guarding::resolve, report::Misuse, surroundings::Surroundings};
 
 /// The folder within the state folder.
 const FOLDER: &str = "kept";
 /// The folder of the databases within that; profiles have folders of their own in it.
 const SESSIONS: &str = "sessions";
+/// The ending of a database that was rescued by a process that died before it was in place.
+const RESCUED: &str = "db.rescued";
 /// Most checkpoints of one workspace; their age and size are settings.
 const MAX_CHECKPOINTS: usize = 10_000;
 
@@ -33,10 +36,13 @@ pub(crate) struct Places {
     pub project: PathBuf,
     /// The folder of the session databases.
     pub sessions: PathBuf,
-    /// The folder of the checkpoints of all projects.
+    /// The folder of the checkpoints of all projects, which holds that of the databases. Nothing
+    /// else is in it: commands see nothing of it.
     pub vault: PathBuf,
     /// The folder whose files are kept; `None` where it would be too wide.
     pub workspace: Option<PathBuf>,
+    /// The project that has come to be around this one since sessions of this one are kept.
+    pub around: Option<PathBuf>,
     excludes: PathBuf,
 }
 
@@ -44,17 +50,41 @@ impl Places {
     /// The places for work in `cwd`.
     pub(crate) fn of(loaded: &Loaded, around: &Surroundings, cwd: &Path) -> Self {
         let root = gnoma_config::project_root(cwd, &around.config_dir());
-        let project = root.unwrap_or_else(|| cwd.to_owned());
+        let root = root.unwrap_or_else(|| cwd.to_owned());
+        // Whoever makes a repository around a folder finds what was kept of the folder as before.
+        let own = (root != cwd).then(|| Self::in_project(cwd, cwd, loaded, around));
+        match own {
+            Some(own) if own.has_sessions() => Self { around: Some(root), ..own },
+            Some(_) | None => Self::in_project(&root, cwd, loaded, around),
+        }
+    }
+
+    fn in_project(project: &Path, cwd: &Path, loaded: &Loaded, around: &Surroundings) -> Self {
         let home = around.home();
         let vault = match &loaded.settings.session.folder {
-            Some(folder) => configured(folder, &project, home.as_deref()),
+            Some(folder) => configured(folder, project, home.as_deref()),
             None => around.state_dir().join(FOLDER),
         };
         let mut sessions = vault.join(SESSIONS);
         sessions.extend(&loaded.profile);
         let narrow = |folder: &&Path| !is_too_wide(folder, home.as_deref());
-        let workspace = [&*project, cwd].into_iter().find(narrow).map(Path::to_owned);
-        Self { project, sessions, vault, workspace, excludes: around.git_excludes() }
+        let workspace = [project, cwd].into_iter().find(narrow).map(Path::to_owned);
+        let (project, excludes) = (project.to_owned(), around.git_excludes());
+        Self { project, sessions, vault, workspace, around: None, excludes }
+    }
+
+    /// Whether there is a database, or a finished rescue of one.
+    pub(crate) fn has_sessions(&self) -> bool {
+        let key = gnoma_store::project_key(&self.project.display().to_string());
+        // The part of the name that is for people may be missing: it may have looked like a secret.
+        let hash = key.rsplit('-').next().unwrap_or(&key);
+        let endings = [format!("{hash}.db"), format!("{hash}.{RESCUED}")];
+        let is_own = |name: &str| endings.iter().any(|ending| name.ends_with(ending));
+        match fs::read_dir(&self.sessions) {
+            Ok(files) => files.flatten().any(|file| file.file_name().to_str().is_some_and(is_own)),
+            // What cannot be looked at is told by whoever opens it.
+            Err(error) => error.kind() != io::ErrorKind::NotFound,
+        }
     }
 
     /// How the sessions are stored; no secret is.
@@ -101,12 +131,16 @@ pub(crate) fn limits(settings: &Settings) -> checkpoint::Limits {
     }
 }
 
-/// A folder as the settings name it: absolute, below the home, or below the project.
+/// A folder as the settings name it: absolute, below the home, or below the project. One that
+/// holds more than what is kept gets a folder for it.
 fn configured(folder: &str, project: &Path, home: Option<&Path>) -> PathBuf {
-    match (folder.strip_prefix("~/"), home) {
+    let named = match (folder.strip_prefix("~/"), home) {
         (Some(below), Some(home)) => home.join(below),
         _ => project.join(folder),
-    }
+    };
+    let real = resolve(&named);
+    let is_wide = [&named, &real].iter().any(|folder| is_too_wide(folder, home));
+    if is_wide || project.starts_with(&real) { named.join(FOLDER) } else { named }
 }
 
 /// Whether a folder holds more than anybody's project: the system, all homes, or a whole home.
@@ -148,5 +182,17 @@ mod tests {
         assert_eq!(at("/mnt/kept"), Path::new("/mnt/kept"));
         assert_eq!(at("~/kept"), Path::new("/home/me/kept"));
         assert_eq!(at(".gnoma/kept"), Path::new("/p/.gnoma/kept"));
+    }
+
+    #[test]
+    fn what_is_kept_lies_in_a_folder_of_its_own() {
+        let (project, home) = (Path::new("/srv/p"), Some(Path::new("/home/me")));
+        let at = |folder| configured(folder, project, home);
+        for wide in ["/srv", "/srv/p", "/home/me", "/home", "/", "/tmp"] {
+            assert_eq!(at(wide), Path::new(wide).join("kept"), "{wide}");
+        }
+        for narrow in ["/srv/p/.gnoma/kept", "/home/me/kept", "/mnt/disk"] {
+            assert_eq!(at(narrow), Path::new(narrow), "{narrow}");
+        }
     }
 }

@@ -2,6 +2,7 @@
 
 use std::{fs, os::unix::fs::PermissionsExt, path::Path, process::Stdio, time::Duration};
 
+use gnoma_sandbox::{Strength, Support};
 use serde_json::json;
 use tokio::{process::Command, time::sleep};
 
@@ -109,6 +110,68 @@ async fn incognito_leaves_no_file_and_no_folder() {
     assert_eq!(files_below(world.home.path()), before);
     let run = world.run(&["--incognito", "--continue", "go on"]).await;
     assert_eq!(run.code, Some(2), "{run:?}");
+}
+
+#[tokio::test]
+async fn looking_for_what_is_kept_makes_nothing() {
+    let world = World::new([says("one")]);
+    world.run(&["in the project"]).await;
+    let elsewhere = tempfile::tempdir().unwrap();
+    let before = files_below(world.home.path());
+    let commands: [&[&str]; 6] = [
+        &["sessions", "list"],
+        &["sessions", "search", "words"],
+        &["sessions", "stats"],
+        &["sessions", "show"],
+        &["sessions", "repair"],
+        &["--continue", "go on"],
+    ];
+    for command in commands {
+        let cwd = elsewhere.path().to_str().unwrap();
+        let run = world.run(&[&["--cwd", cwd][..], command].concat()).await;
+        assert_eq!(files_below(world.home.path()), before, "{command:?}: {run:?}");
+    }
+}
+
+#[tokio::test]
+async fn incognito_refuses_what_writes_to_what_is_kept() {
+    let write = json!({"path": "a", "content": "1"}).to_string();
+    let world = World::new([calls("fs_write", &write), says("done")]);
+    world.run(&["--permission", "accept_edits", "write"]).await;
+    let id = world.sessions().await.remove(0);
+    world.write("canary-of-a-name", "canary of a content");
+    let before = contents_below(&world.kept());
+    let commands: [&[&str]; 8] = [
+        &["changes"],
+        &["rewind"],
+        &["rewind", "--dry-run"],
+        &["redo"],
+        &["sessions", "fork"],
+        &["sessions", "rename", &id, "title"],
+        &["sessions", "repair"],
+        &["sessions", "import", "canary-of-a-name"],
+    ];
+    for command in commands {
+        let run = world.run(&[&["--incognito"][..], command].concat()).await;
+        assert_eq!((run.code, run.out.as_str()), (Some(2), ""), "{command:?}: {run:?}");
+        assert!(run.err.contains("incognito keeps nothing"), "{command:?}: {run:?}");
+    }
+    let list = world.run(&["--incognito", "sessions", "list"]).await;
+    assert!(list.out.contains(&id), "what was kept before can be read: {list:?}");
+    let stats = world.run(&["--incognito", "sessions", "stats"]).await;
+    assert_eq!(stats.code, Some(0), "{stats:?}");
+    assert_eq!(contents_below(&world.kept()), before);
+}
+
+/// The files that matter to a reader of the disk, with what they hold.
+fn contents_below(folder: &Path) -> Vec<(std::path::PathBuf, Vec<u8>)> {
+    let files = files_below(folder).into_iter().filter(|file| {
+        // Shared memory of the database holds no words, and its log is emptied by readers.
+        file.is_file() && !file.to_string_lossy().contains(".db-")
+    });
+    let mut contents: Vec<_> = files.map(|file| (file.clone(), fs::read(file).unwrap())).collect();
+    contents.sort();
+    contents
 }
 
 #[tokio::test]
@@ -257,6 +320,36 @@ async fn a_configured_folder_in_the_project_is_no_part_of_its_checkpoints() {
     assert!(!exists(world.project.path(), "a"));
     world.run(&["-c", "go on"]).await;
     assert_eq!(world.last_request()[0].1, "write", "the store itself was not taken back");
+}
+
+#[tokio::test]
+async fn a_configured_folder_is_closed_to_tools_like_the_state_folder() {
+    const WORDS: &str = "what only the program reads";
+    let outside = tempfile::tempdir().unwrap();
+    for folder in [outside.path().to_str().unwrap(), "inside"] {
+        let look = json!({"path": format!("{folder}/canary")}).to_string();
+        let world = World::new([
+            says("one"),
+            calls("fs_read", &look),
+            calls("bash", r#"{"command":"sh ./script.sh"}"#),
+            says("done"),
+        ]);
+        world.configure(&format!("[session]\nfolder = \"{folder}\"\n"));
+        let script = format!("cat {folder}/canary\nrm -rf {folder}/*\necho x > {folder}/made\n");
+        world.write("script.sh", &script);
+        world.run(&["first"]).await;
+        let vault = world.project.path().join(folder);
+        fs::write(vault.join("canary"), WORDS).unwrap();
+        let run = world.run(&["--permission", "bypass", "look"]).await;
+        assert_eq!(run.code, Some(0), "{run:?}");
+        let [read, ran] = [2, 4].map(|at| world.last_request()[at].1.clone());
+        assert!(!read.contains(WORDS), "{folder}: {read}");
+        if Support::detect().strength == Strength::Full {
+            assert!(!ran.contains(WORDS), "{folder}: {ran}");
+            assert_eq!(fs::read_to_string(vault.join("canary")).unwrap(), WORDS, "{ran}");
+            assert!(!exists(&vault, "made"), "{ran}");
+        }
+    }
 }
 
 #[tokio::test]

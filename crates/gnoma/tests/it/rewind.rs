@@ -2,7 +2,10 @@
 
 use serde_json::json;
 
-use crate::support::{World, calls, exists, says};
+use crate::{
+    support::{World, calls, exists, says},
+    terminal::Terminal,
+};
 
 fn writes(path: &str, content: &str) -> gnoma_testkit::Reply {
     calls("fs_write", &json!({"path": path, "content": content}).to_string())
@@ -52,7 +55,7 @@ async fn what_a_turn_did_is_shown_taken_back_and_brought_again() {
     let run = world.run(&["rewind"]).await;
     assert_eq!(run.code, Some(0), "{run:?}");
     assert!(run.out.contains("back before “change it”"), "{run:?}");
-    assert!(!run.out.contains("had been changed since"), "nothing was the person's: {run:?}");
+    assert!(!run.out.contains("had been changed by"), "nothing was the person's: {run:?}");
     assert_eq!(world.read("a.txt"), "one\n");
     assert!(!exists(world.project.path(), "made.txt"));
     world.run(&["-c", "something else"]).await;
@@ -102,11 +105,14 @@ async fn what_the_person_changed_since_is_said_and_kept() {
     world.write("a.txt", "mine\n");
     world.write("own.txt", "own\n");
     let dry = world.run(&["rewind", "--dry-run"]).await;
-    assert!(dry.out.contains("replace a.txt  (changed since the last turn)"), "{dry:?}");
+    assert!(dry.out.contains("replace a.txt  (changed by you or another program)"), "{dry:?}");
     let run = world.run(&["rewind"]).await;
     assert_eq!(run.code, Some(0), "{run:?}");
     assert_eq!(world.read("a.txt"), "one\n");
-    assert!(run.out.contains("had been changed since") && run.out.contains("  a.txt\n"), "{run:?}");
+    assert!(
+        run.out.contains("had been changed by you") && run.out.contains("  a.txt\n"),
+        "{run:?}"
+    );
     world.run(&["redo"]).await;
     assert_eq!(world.read("a.txt"), "mine\n");
     assert_eq!(world.read("own.txt"), "own\n");
@@ -196,4 +202,120 @@ async fn files_come_back_also_where_sessions_are_not_kept() {
     let run = world.run(&["redo"]).await;
     assert_eq!(run.code, Some(0), "{run:?}");
     assert_eq!(world.read("a"), "1");
+}
+
+fn runs(command: &str) -> gnoma_testkit::Reply {
+    calls("bash", &json!({ "command": command }).to_string())
+}
+
+/// A world with two turns, between which the person has changed `a.txt`.
+async fn two_turns() -> World {
+    let replies = [runs("echo 1 > first"), says("done"), runs("echo 2 > second"), says("done")];
+    let world = World::new(replies);
+    for (text, flag, words) in [("one\n", "-p", "first"), ("mine\n", "-c", "second")] {
+        world.write("a.txt", text);
+        let run = world.run(&["--permission", "bypass", flag, words]).await;
+        assert_eq!(run.code, Some(0), "{run:?}");
+    }
+    world
+}
+
+const WAS_CHANGED: &str = "a.txt  (changed by you or another program)";
+
+#[tokio::test]
+async fn what_the_person_changed_between_turns_is_said_and_kept() {
+    let world = two_turns().await;
+    let dry = world.run(&["rewind", "1", "--dry-run"]).await;
+    assert!(!dry.out.contains("a.txt"), "one turn back the edit stays: {dry:?}");
+    let dry = world.run(&["rewind", "2", "--dry-run"]).await;
+    assert!(dry.out.contains(WAS_CHANGED) && dry.out.contains("  remove  first\n"), "{dry:?}");
+    let run = world.run(&["rewind", "2"]).await;
+    assert!(
+        run.out.contains("had been changed by you") && run.out.contains("  a.txt\n"),
+        "{run:?}"
+    );
+    assert!(!run.out.contains("  first\n"), "{run:?}");
+    assert_eq!(world.read("a.txt"), "one\n");
+    world.run(&["redo"]).await;
+    assert_eq!(world.read("a.txt"), "mine\n");
+}
+
+#[tokio::test]
+async fn at_a_terminal_it_is_asked_before_the_persons_work_is_overwritten() {
+    let world = two_turns().await;
+    for (answer, code, is) in [("n\n", Some(0), "mine\n"), ("y\n", Some(0), "one\n")] {
+        let mut terminal = Terminal::open(&world, "rewind 2");
+        terminal.wait_for("[y]es, [n]o", 1).await;
+        assert!(terminal.seen.contains("a.txt"), "{}", terminal.seen);
+        terminal.press(answer).await;
+        let (ended, seen) = terminal.end().await;
+        assert_eq!((ended, world.read("a.txt").as_str()), (code, is), "{seen}");
+    }
+    assert!(!exists(world.project.path(), "first"));
+}
+
+#[tokio::test]
+async fn what_was_never_kept_is_said_when_it_is_gone() {
+    let ignored = [(".gitignore", "*.bin\ntarget/\n"), ("big.bin", &*"x".repeat(2 << 20))];
+    let remove = "rm -rf big.bin target";
+    let world = World::new([runs(remove), says("done")]);
+    for (name, text) in ignored {
+        world.write(name, text);
+    }
+    std::fs::create_dir(world.project.path().join("target")).unwrap();
+    world.write("target/made", "made");
+    let run = world.run(&["--permission", "bypass", "tidy up"]).await;
+    assert_eq!(run.code, Some(0), "{run:?}");
+    let list = world.run(&["changes", "--list"]).await;
+    assert!(!list.out.contains("not kept"), "nothing is left out any more: {list:?}");
+    let changes = world.run(&["changes"]).await;
+    for name in ["big.bin", "target"] {
+        assert!(changes.out.contains(&format!("D {name}  (it was not kept")), "{changes:?}");
+    }
+    let dry = world.run(&["rewind", "--dry-run"]).await;
+    assert!(dry.out.contains("leave   big.bin  (it was not kept)"), "{dry:?}");
+    let run = world.run(&["rewind"]).await;
+    assert_eq!(run.code, Some(0), "{run:?}");
+    for name in ["big.bin", "target"] {
+        assert!(run.out.contains(&format!("left as it is: {name}: it was never kept")), "{run:?}");
+    }
+}
+
+#[tokio::test]
+async fn what_is_left_out_is_listed() {
+    let world = World::new([writes("a", "1"), says("done")]);
+    world.write(".gitignore", "*.bin\n");
+    world.write("big.bin", &"x".repeat(2 << 20));
+    world.run(&[&FREE[..], &["write"]].concat()).await;
+    let list = world.run(&["changes", "--list"]).await;
+    assert!(list.out.contains("  big.bin is large and ignored by version control\n"), "{list:?}");
+}
+
+#[tokio::test]
+async fn names_that_came_to_share_a_file_are_parted_again() {
+    let world = World::new([runs("ln -f x y"), says("done")]);
+    world.write("x", "same\n");
+    world.write("y", "same\n");
+    world.run(&["--permission", "bypass", "link"]).await;
+    let run = world.run(&["rewind"]).await;
+    assert_eq!(run.code, Some(0), "{run:?}");
+    world.write("x", "other\n");
+    assert_eq!(world.read("y"), "same\n", "{run:?}");
+}
+
+#[tokio::test]
+async fn a_checkpoint_that_is_gone_is_said_to_be_and_the_conversation_goes_back_alone() {
+    let world = written().await;
+    for workspace in std::fs::read_dir(world.kept().join("workspaces")).unwrap() {
+        let records = workspace.unwrap().path().join("snapshots");
+        for record in std::fs::read_dir(records).unwrap() {
+            std::fs::remove_file(record.unwrap().path()).unwrap();
+        }
+    }
+    let run = world.run(&["rewind"]).await;
+    assert_eq!(run.code, Some(2), "{run:?}");
+    let said = ["no longer kept", "--conversation"].map(|words| run.err.contains(words));
+    assert_eq!(said, [true; 2], "{run:?}");
+    let run = world.run(&["rewind", "--conversation"]).await;
+    assert_eq!((run.code, world.read("a.txt").as_str()), (Some(0), "two\n"), "{run:?}");
 }

@@ -2,7 +2,7 @@
 
 use std::{fs, path::Path};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::support::{World, calls, says};
 
@@ -104,6 +104,97 @@ async fn an_exported_session_can_be_taken_over_again() {
         records.into_iter().filter(|record| record.get("message").is_some()).collect()
     };
     assert_eq!(messages(records(&ids[0]).await), messages(records(&ids[1]).await));
+}
+
+#[tokio::test]
+async fn an_export_for_another_gnoma_has_the_large_results_too() {
+    let loud = calls("bash", r#"{"command":"seq 1000 4999"}"#);
+    let look = calls("read_result", r#"{"id":"r1","pattern":"^3000$"}"#);
+    let world = World::new([loud, says("put away"), look, says("found")]);
+    world.run(&["--permission", "bypass", "be loud"]).await;
+    let file = world.home.path().join("session.jsonl");
+    let file = file.to_str().unwrap();
+    let run = world.run(&["sessions", "export", "--format", "jsonl", "-o", file]).await;
+    assert_eq!(run.code, Some(0), "{run:?}");
+    let printed = world.run(&["sessions", "export", "--format", "jsonl"]).await;
+    assert_eq!(printed.out, fs::read_to_string(file).unwrap(), "the same, wherever it goes");
+    let page = world.run(&["sessions", "export", "--format", "html"]).await;
+    assert!(page.out.contains("be loud") && !page.out.contains("\n3000\n"), "{page:?}");
+    let elsewhere = tempfile::tempdir().unwrap();
+    let elsewhere = elsewhere.path().to_str().unwrap();
+    let run = world.run(&["--cwd", elsewhere, "sessions", "import", file]).await;
+    assert_eq!(run.code, Some(0), "{run:?}");
+    let run = world.run(&["--cwd", elsewhere, "--continue", "where is 3000?"]).await;
+    assert_eq!((run.code, run.out.as_str()), (Some(0), "found\n"), "{run:?}");
+    let found = world.last_request().pop().unwrap().1;
+    assert!(found.contains("3000"), "{found}");
+}
+
+/// A transcript of Claude Code about `folder`.
+fn transcript(id: &str, folder: &Path, words: &str) -> String {
+    let line = json!({
+        "type": "user", "sessionId": id, "cwd": folder,
+        "message": {"role": "user", "content": words},
+    });
+    format!("{line}\n")
+}
+
+#[tokio::test]
+async fn a_folder_of_many_projects_gives_only_what_is_about_this_one_and_only_once() {
+    let world = World::new([]);
+    let folder = world.home.path().join("transcripts");
+    fs::create_dir(&folder).unwrap();
+    let project = world.project.path().canonicalize().unwrap();
+    let put = |name: &str, about: &Path| {
+        let text = transcript(name, about, &format!("words of {name}"));
+        fs::write(folder.join(format!("{name}.jsonl")), text).unwrap();
+    };
+    put("here", &project);
+    put("below", &project.join("crates/one"));
+    put("other", Path::new("/srv/other"));
+    put("sneaky", &project.join("../other"));
+    let folder = folder.to_str().unwrap();
+    let run = world.run(&["sessions", "import", folder]).await;
+    assert_eq!(run.code, Some(0), "{run:?}");
+    assert!(run.out.ends_with("left out: 2 sessions about other folders; --all takes them too\n"));
+    assert!(!run.out.contains("other.jsonl"), "{run:?}");
+    assert_eq!(world.sessions().await.len(), 2);
+    let again = world.json(&["sessions", "import", "--json", folder]).await;
+    let known = again.as_array().unwrap().iter().filter(|file| file["known"] == true).count();
+    let elsewhere = again.as_array().unwrap().iter().filter(|file| file["elsewhere"].is_string());
+    assert_eq!((known, elsewhere.count()), (2, 2), "{again}");
+    let run = world.run(&["sessions", "import", "--all", folder]).await;
+    assert_eq!(run.code, Some(0), "{run:?}");
+    assert_eq!(run.out.matches("taken before, as ").count(), 2, "{run:?}");
+    assert_eq!(world.sessions().await.len(), 4);
+    let ids = world.sessions().await;
+    world.run(&["sessions", "delete", "--yes", &ids[0], &ids[1], &ids[2], &ids[3]]).await;
+    let named = format!("{folder}/other.jsonl");
+    let run = world.run(&["sessions", "import", &named]).await;
+    assert!(
+        run.out.contains("1 messages of Claude Code"),
+        "a file that is named is meant: {run:?}"
+    );
+}
+
+#[tokio::test]
+async fn sessions_from_before_a_repository_around_them_are_found() {
+    let world = World::new([says("one"), says("two"), says("three")]);
+    let inside = world.project.path().join("inside");
+    fs::create_dir(&inside).unwrap();
+    let inside = inside.to_str().unwrap();
+    world.run(&["--cwd", inside, "first"]).await;
+    fs::create_dir(world.project.path().join(".git")).unwrap();
+    let list = world.run(&["--cwd", inside, "sessions", "list"]).await;
+    assert!(list.out.contains("first"), "{list:?}");
+    assert!(list.err.contains("inside` alone, which is older than the project `"), "{list:?}");
+    let run = world.run(&["--cwd", inside, "--continue", "second"]).await;
+    assert_eq!((run.code, run.out.as_str()), (Some(0), "two\n"), "{run:?}");
+    let list = world.run(&["sessions", "list"]).await;
+    assert_eq!(list.out, "", "the project around it has its own: {list:?}");
+    world.run(&["in the repository"]).await;
+    let list = world.run(&["--cwd", inside, "sessions", "list"]).await;
+    assert!(list.out.contains("first") && !list.out.contains("in the repo"), "{list:?}");
 }
 
 #[tokio::test]

@@ -7,7 +7,11 @@ use std::{
 };
 
 use anyhow::Result;
-use gnoma_store::import::{self, Source};
+use gnoma_core::store::{SessionFacts, SessionStore as _};
+use gnoma_store::{
+    Landed,
+    import::{self, Source},
+};
 use serde_json::{Value, json};
 
 use super::Ground;
@@ -30,23 +34,23 @@ pub(super) async fn run(
     ground: &Ground<'_>,
     path: &Path,
     from: Option<Foreign>,
+    all: bool,
     json: bool,
 ) -> Result<Exit> {
-    if ground.loaded.settings.privacy.incognito {
-        return Err(Misuse("incognito keeps nothing: there is nowhere to import to".into()).into());
-    }
     let path = ground.around.cwd.join(path);
     let found = find(&path, from.map(source))?;
     let past = Past::make(ground.places.clone(), &ground.firewall)?;
+    // Whoever names a file means it, also when the project was elsewhere then.
+    let any_project = all || path.is_file();
     let mut outcomes = Vec::new();
     for (source, file) in found {
-        outcomes.push(take(&past, source, file).await);
+        outcomes.push(take(&past, source, file, any_project).await);
     }
-    let failed = outcomes.iter().any(|outcome| outcome.taken.is_err());
+    let failed = outcomes.iter().any(|outcome| outcome.fate.is_err());
     let printed = if json {
         print_json(&outcomes.iter().map(Outcome::to_json).collect())?
     } else {
-        show(&outcomes.iter().map(Outcome::text).collect::<String>())?
+        show(&told(&outcomes))?
     };
     Ok(if failed && printed == Exit::Done { Exit::Failed } else { printed })
 }
@@ -55,10 +59,18 @@ pub(super) async fn run(
 struct Outcome {
     source: Source,
     file: PathBuf,
-    /// The new session, its messages, and what was left out.
-    taken: Result<Taken, String>,
+    fate: Result<Fate, String>,
 }
 
+enum Fate {
+    Taken(Taken),
+    /// It is this session since an earlier import.
+    Known(String),
+    /// It is about this folder, which is none of the project's.
+    Elsewhere(String),
+}
+
+/// The new session, its messages, and what was left out.
 struct Taken {
     id: String,
     title: String,
@@ -70,38 +82,65 @@ struct Taken {
 impl Outcome {
     fn to_json(&self) -> Value {
         let (file, source) = (self.file.display().to_string(), self.source.to_string());
-        match &self.taken {
-            Ok(taken) => json!({"file": file, "from": source, "session": taken.id,
+        match &self.fate {
+            Ok(Fate::Taken(taken)) => json!({"file": file, "from": source, "session": taken.id,
                 "title": taken.title, "messages": taken.messages, "left_out": taken.skipped}),
+            Ok(Fate::Known(id)) => {
+                json!({"file": file, "from": source, "session": id, "known": true})
+            }
+            Ok(Fate::Elsewhere(folder)) => {
+                json!({"file": file, "from": source, "elsewhere": folder})
+            }
             Err(error) => json!({"file": file, "from": source, "error": error}),
         }
     }
 
     fn text(&self) -> String {
         let (file, source) = (self.file.display(), self.source);
-        match &self.taken {
-            Ok(Taken { id, title, messages, left_out, .. }) => {
+        match &self.fate {
+            Ok(Fate::Taken(Taken { id, title, messages, left_out, .. })) => {
                 let left_out = left_out.as_ref().map(|text| format!("  {text}\n"));
                 let left_out = left_out.unwrap_or_default();
                 format!("{id}  {title}\n  {messages} messages of {source}, from {file}\n{left_out}")
             }
+            Ok(Fate::Known(id)) => format!("taken before, as {id}: {file}, of {source}\n"),
+            // Counted: in a folder of many projects most are of others.
+            Ok(Fate::Elsewhere(_)) => String::new(),
             Err(error) => format!("not taken: {file}, of {source}: {error}\n"),
         }
     }
 }
 
-async fn take(past: &Past, source: Source, file: PathBuf) -> Outcome {
-    let taken = taken(past, source, &file).await.map_err(|error| format!("{error:#}"));
-    Outcome { source, file, taken }
+fn told(outcomes: &[Outcome]) -> String {
+    let mut text: String = outcomes.iter().map(Outcome::text).collect();
+    let is_elsewhere = |outcome: &&Outcome| matches!(outcome.fate, Ok(Fate::Elsewhere(_)));
+    let elsewhere = outcomes.iter().filter(is_elsewhere).count();
+    if elsewhere > 0 {
+        text.push_str(&format!(
+            "left out: {elsewhere} sessions about other folders; --all takes them too\n"
+        ));
+    }
+    text
 }
 
-async fn taken(past: &Past, source: Source, file: &Path) -> Result<Taken> {
+async fn take(past: &Past, source: Source, file: PathBuf, any_project: bool) -> Outcome {
+    let fate = fate(past, source, &file, any_project).await;
+    Outcome { source, file, fate: fate.map_err(|error| format!("{error:#}")) }
+}
+
+async fn fate(past: &Past, source: Source, file: &Path, any_project: bool) -> Result<Fate> {
     let imported = import::read(source, file)?;
+    if !any_project && !imported.is_about(&past.places.project) {
+        return Ok(Fate::Elsewhere(imported.project.unwrap_or_default()));
+    }
     let (left_out, skipped) = (imported.left_out(), json!(imported.skipped));
-    let id = past.store.import(imported, clock::now_ms()).await?;
-    let facts = past.session(Some(id.as_str())).await?;
-    let (id, title, messages) = (id.to_string(), facts.title, facts.messages);
-    Ok(Taken { id, title, messages, left_out, skipped })
+    let Landed { session, is_new } = past.store.import(imported, clock::now_ms()).await?;
+    let id = session.to_string();
+    if !is_new {
+        return Ok(Fate::Known(id));
+    }
+    let SessionFacts { title, messages, .. } = past.store.facts(session).await?;
+    Ok(Fate::Taken(Taken { id, title, messages, left_out, skipped }))
 }
 
 fn source(foreign: Foreign) -> Source {

@@ -9,13 +9,13 @@ use super::Ground;
 use crate::{
     clock,
     commands::{print_json, show},
-    past::Past,
+    past::{Past, nothing_kept},
     report::Exit,
 };
 
 pub(super) async fn run(ground: &Ground<'_>, json: bool) -> Result<Exit> {
-    if !ground.places.sessions.is_dir() {
-        ground.past()?;
+    if !ground.places.has_sessions() {
+        return Err(nothing_kept(&ground.places).into());
     }
     let (past, rescued) = open(ground).await?;
     let done = mend(&past, rescued).await?;

@@ -20,13 +20,17 @@ const MAX_FILES: usize = 1_000_000;
 
 pub(super) async fn run(ground: &Ground<'_>, json: bool) -> Result<Exit> {
     let past = ground.find()?;
+    let settings = &ground.loaded.settings;
+    // Opening makes what is missing.
+    let has_files = settings.checkpoints.enabled && !settings.privacy.incognito;
     let (sessions, workspace) = match &past {
-        Some(past) => (past.all().await?, ground.places.open(&ground.loaded.settings).ok()),
+        Some(past) if has_files => (past.all().await?, ground.places.open(settings).ok()),
+        Some(past) => (past.all().await?, None),
         None => (Vec::new(), None),
     };
     let stats = Stats {
         messages: sessions.iter().map(|facts| facts.messages).sum(),
-        usage: sessions.iter().map(|facts| facts.usage).fold(Usage::default(), added),
+        usage: sessions.iter().fold(Usage::default(), added),
         disk_bytes: database_bytes(&ground.places.database()),
         checkpoints: workspace.as_ref().map_or(0, count),
         vault_bytes: folder_bytes(&ground.places.vault, &ground.places.sessions),
@@ -62,16 +66,13 @@ impl Stats {
         let when = |facts: Option<&SessionFacts>| {
             facts.map_or_else(|| "-".to_owned(), |facts| clock::ago(facts.changed_ms, now_ms))
         };
-        let Usage { input, output, cache_read, cache_write, .. } = self.usage;
+        let Usage { output, cache_read, .. } = self.usage;
         let rows = [
             ("project", ground.places.project.display().to_string()),
             ("sessions", self.sessions.len().to_string()),
             ("newest, oldest", format!("{}, {}", when(newest), when(oldest))),
             ("messages", self.messages.to_string()),
-            (
-                "tokens read",
-                format!("{} ({cache_read} from a cache)", input + cache_read + cache_write),
-            ),
+            ("tokens read", format!("{} ({cache_read} from a cache)", self.usage.prompt())),
             ("tokens written", output.to_string()),
             ("on disk", table::size(self.disk_bytes)),
             ("checkpoints", self.checkpoints.to_string()),
@@ -82,14 +83,9 @@ impl Stats {
     }
 }
 
-fn added(sum: Usage, more: Usage) -> Usage {
-    Usage {
-        input: sum.input + more.input,
-        output: sum.output + more.output,
-        cache_read: sum.cache_read + more.cache_read,
-        cache_write: sum.cache_write + more.cache_write,
-        reasoning: sum.reasoning + more.reasoning,
-    }
+fn added(mut sum: Usage, facts: &SessionFacts) -> Usage {
+    sum += facts.usage;
+    sum
 }
 
 fn count(workspace: &Workspace) -> usize {

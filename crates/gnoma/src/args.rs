@@ -24,6 +24,7 @@ pub(crate) use self::past::{
     disable_help_subcommand = true,
     after_help = "\
 Examples:
+  gnoma                 opens a conversation at the terminal
   gnoma \"why does the build fail?\"
   git diff | gnoma \"review this\"
   gnoma --permission accept_edits \"rename Foo to Bar\"
@@ -48,7 +49,7 @@ pub(crate) struct TurnArgs {
     #[arg(value_name = "PROMPT")]
     pub words: Vec<String>,
 
-    /// Answer and leave (the default while there is no other way to run).
+    /// Answer and leave, also at a terminal and without words: then they come from standard input.
     #[arg(short, long)]
     pub print: bool,
 
@@ -59,6 +60,10 @@ pub(crate) struct TurnArgs {
     /// Model to ask.
     #[arg(long, value_name = "ID", global = true)]
     pub model: Option<String>,
+
+    /// Show the conversation on a screen of its own, with its own scrolling.
+    #[arg(long)]
+    pub full_screen: bool,
 
     /// What is written to standard output.
     #[arg(long, value_name = "FORMAT", value_enum, default_value_t)]

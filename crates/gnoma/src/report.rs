@@ -4,6 +4,7 @@ use std::{
     fmt,
     io::{self, Write as _},
     process::ExitCode,
+    sync::{Mutex, PoisonError},
 };
 
 use anyhow::Context as _;
@@ -38,9 +39,32 @@ impl fmt::Display for Misuse {
 
 impl std::error::Error for Misuse {}
 
+/// Lines that wait while somebody else draws on the terminal.
+static HELD: Mutex<Option<Vec<String>>> = Mutex::new(None);
+/// More lines than this are not kept waiting.
+const MAX_HELD: usize = 100;
+
 /// Writes a line to standard error. Nobody to read it is no reason to fail.
 pub(crate) fn say(text: impl fmt::Display) {
-    let _closed = writeln!(io::stderr(), "{}", screen::clean(&text.to_string()));
+    let text = text.to_string();
+    match HELD.lock().unwrap_or_else(PoisonError::into_inner).as_mut() {
+        Some(held) if held.len() < MAX_HELD => held.push(text),
+        Some(_) => (),
+        None => {
+            let _closed = writeln!(io::stderr(), "{}", screen::clean(&text));
+        }
+    }
+}
+
+/// Keeps lines back from now on.
+pub(crate) fn hold() {
+    HELD.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_default();
+}
+
+/// Writes what was kept back, and keeps nothing back any more.
+pub(crate) fn release() {
+    let held = HELD.lock().unwrap_or_else(PoisonError::into_inner).take();
+    held.unwrap_or_default().iter().for_each(say);
 }
 
 /// The same, dim.

@@ -2,7 +2,7 @@
 
 use std::{
     collections::BTreeMap,
-    io::{IsTerminal as _, stderr, stdout},
+    io::{IsTerminal as _, stderr, stdin, stdout},
     path::PathBuf,
 };
 
@@ -13,6 +13,8 @@ pub(crate) struct Surroundings {
     pub env: BTreeMap<String, String>,
     /// Folder the program was started in.
     pub cwd: PathBuf,
+    /// Standard input is a terminal.
+    pub stdin_is_terminal: bool,
     /// Standard output is a terminal.
     pub stdout_is_terminal: bool,
     /// Standard error is a terminal.
@@ -30,6 +32,7 @@ impl Surroundings {
         Self {
             env: std::env::vars_os().filter_map(text).collect(),
             cwd: std::env::current_dir().unwrap_or_else(|_| PathBuf::from(".")),
+            stdin_is_terminal: stdin().is_terminal(),
             stdout_is_terminal: stdout().is_terminal(),
             stderr_is_terminal: stderr().is_terminal(),
             ignores_hangup: std::fs::read_to_string("/proc/self/status")

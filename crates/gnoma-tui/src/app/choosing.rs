@@ -110,7 +110,10 @@ impl State {
         make: fn(String) -> Again,
     ) {
         let number = argument.parse().ok().and_then(|number: usize| number.checked_sub(1));
-        let named = offers.iter().find(|offer| offer.name == argument);
+        let is_meant = |name: &str| {
+            name == argument || name.rsplit_once('/').is_some_and(|(_, last)| last == argument)
+        };
+        let named = offers.iter().find(|offer| is_meant(&offer.name));
         if let Some(offer) = named.or_else(|| offers.get(number?)) {
             return self.again(make(offer.name.clone()));
         }
@@ -119,6 +122,10 @@ impl State {
             (row, Deed::Again(make(offer.name)))
         };
         let rows: Vec<_> = offers.into_iter().map(row).collect();
+        if rows.is_empty() && !argument.is_empty() {
+            // Nobody says what there is, so what is named is tried.
+            return self.again(make(argument.to_owned()));
+        }
         if rows.is_empty() {
             return self.hint(format!("there is no {what} to choose"));
         }

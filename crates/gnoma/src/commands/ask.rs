@@ -36,6 +36,10 @@ pub(crate) async fn run(args: &TurnArgs, around: &Surroundings) -> Result<Exit> 
 
 async fn answer(args: &TurnArgs, around: &Surroundings) -> Result<Exit> {
     let (wanted, words) = Wanted::of(args);
+    if front::tui::is_meant(args, &words, around) {
+        refuse_lone_fork(args, wanted.as_ref())?;
+        return front::tui::run(args, around).await;
+    }
     let content = asked(args, wanted.as_ref(), &words, around)?;
     let cwd = cwd(args, around)?;
     let loaded = wire::configuration(args, around, &cwd)?;
@@ -80,10 +84,7 @@ fn asked(
     words: &[String],
     around: &Surroundings,
 ) -> Result<Option<Vec<Content>>> {
-    if args.fork && wanted.is_none() {
-        let text = "--fork continues in a copy: name a session with --resume, or give --continue";
-        return Err(Misuse(text.to_owned()).into());
-    }
+    refuse_lone_fork(args, wanted)?;
     let content = prompt::content(words)?;
     let can_ask = wanted.is_some() && terminal::open(around).is_some();
     if content.is_none() && !can_ask {
@@ -93,7 +94,16 @@ fn asked(
     Ok(content)
 }
 
-fn refuse_whole_system(cwd: &Path, settings: &Settings) -> Result<(), Misuse> {
+fn refuse_lone_fork(args: &TurnArgs, wanted: Option<&Wanted>) -> Result<(), Misuse> {
+    if !args.fork || wanted.is_some() {
+        return Ok(());
+    }
+    let text = "--fork continues in a copy: name a session with --resume, or give --continue";
+    Err(Misuse(text.to_owned()))
+}
+
+/// Refuses to work in the whole system, unless there are no walls that would be void there.
+pub(crate) fn refuse_whole_system(cwd: &Path, settings: &Settings) -> Result<(), Misuse> {
     if cwd.parent().is_some() || settings.sandbox.mode == Sandbox::Off {
         return Ok(());
     }
@@ -123,7 +133,7 @@ fn question(around: &Surroundings) -> Result<String, Misuse> {
 }
 
 /// Whether the settings let a session be continued.
-fn may_continue(settings: &Settings) -> Result<(), Misuse> {
+pub(crate) fn may_continue(settings: &Settings) -> Result<(), Misuse> {
     let why = match settings {
         Settings { privacy, .. } if privacy.incognito => "incognito continues no session",
         Settings { session, .. } if !session.keep => {

@@ -24,6 +24,10 @@ use anyhow::Result;
 use clap::CommandFactory as _;
 
 use self::ground::Ground;
+pub(crate) use self::{
+    ask::{may_continue, refuse_whole_system},
+    demo::run as demo,
+};
 use crate::{
     args::{Args, Sub, TurnArgs},
     report::{self, Exit, Misuse},
@@ -62,14 +66,14 @@ pub(crate) async fn run(args: Args, around: &Surroundings) -> Result<Exit> {
 }
 
 /// The folder to work in, without symbolic links.
-fn cwd(args: &TurnArgs, around: &Surroundings) -> Result<PathBuf, Misuse> {
+pub(crate) fn cwd(args: &TurnArgs, around: &Surroundings) -> Result<PathBuf, Misuse> {
     let wanted = args.cwd.as_ref().map_or_else(|| around.cwd.clone(), |cwd| around.cwd.join(cwd));
     let folder = wanted.canonicalize().ok().filter(|path| path.is_dir());
     folder.ok_or_else(|| Misuse(format!("`{}` is no folder to work in", wanted.display())))
 }
 
 /// The further folders to work in, without symbolic links.
-fn folders(args: &TurnArgs, around: &Surroundings) -> Result<Vec<PathBuf>, Misuse> {
+pub(crate) fn folders(args: &TurnArgs, around: &Surroundings) -> Result<Vec<PathBuf>, Misuse> {
     let real = |folder: &PathBuf| {
         let wanted = around.cwd.join(folder);
         let real = wanted.canonicalize().ok().filter(|path| path.is_dir());

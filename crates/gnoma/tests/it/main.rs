@@ -34,4 +34,7 @@ mod support;
 #[cfg(target_os = "linux")]
 mod terminal;
 #[cfg(test)]
+#[cfg(target_os = "linux")]
+mod tui;
+#[cfg(test)]
 mod turn;

@@ -159,7 +159,7 @@ async fn a_session_is_chosen_from_a_list() {
     for words in ["older words", "newer words"] {
         world.run(&[words]).await;
     }
-    let mut terminal = Terminal::open(&world, "--resume");
+    let mut terminal = Terminal::open(&world, "--resume --print");
     terminal.wait_for("Which one?", 1).await;
     assert!(terminal.seen.contains("newer words"), "{}", terminal.seen);
     terminal.press("2\n").await;

@@ -1,0 +1,202 @@
+//! The front end with a screen: one session after the other on the person's terminal.
+//!
+//! What there is to see and what keys mean is `gnoma-tui`'s part. Here sessions are made, the face
+//! is told what it cannot know, and its wishes are performed.
+
+mod desk;
+mod facts;
+mod files;
+mod hands;
+mod itself;
+mod link;
+mod plan;
+mod setting;
+mod setup;
+mod wait;
+
+use std::{
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Instant,
+};
+
+use anyhow::Result;
+use gnoma_core::Message;
+use gnoma_tui::{
+    app::{Options as Face, State},
+    keymap::Keymap,
+    run::{self, Ending},
+    screen::{self, Layout},
+    terminal::tell::Notifier,
+    theme::{self, Depth},
+};
+
+use self::{
+    desk::Desk,
+    files::Files,
+    hands::Hands,
+    link::Line,
+    plan::{Plan, Session, Step},
+};
+use crate::{
+    args::{OutputFormat, TurnArgs},
+    report::{self, Exit},
+    surroundings::Surroundings,
+};
+
+/// A person's own table of keys, in the configuration folder.
+const KEYS_FILE: &str = "keys.toml";
+/// Most bytes of that file.
+const MAX_KEYS_BYTES: u64 = 1 << 20;
+
+/// Whether a command line without words asks for this front end.
+pub(crate) fn is_meant(args: &TurnArgs, words: &[String], around: &Surroundings) -> bool {
+    let is_plain = args.output_format == OutputFormat::Text && !args.print;
+    is_plain && words.is_empty() && around.stdin_is_terminal && around.stdout_is_terminal
+}
+
+/// What the sessions and the desk share: the session that is open now.
+type Shared = Arc<Mutex<Session>>;
+
+fn open(shared: &Shared) -> MutexGuard<'_, Session> {
+    shared.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Runs sessions on the terminal until the person leaves.
+pub(crate) async fn run(args: &TurnArgs, around: &Surroundings) -> Result<Exit> {
+    let mut plan = Plan::of(args);
+    let (mut session, mut line) = plan.session(around).await?;
+    let shared = Arc::new(Mutex::new(session.clone()));
+    let files = Files::new(around, &session.project());
+    let mut state = face(&session, &line, &files, Arc::clone(&shared), around);
+    loop {
+        let mut hands = Hands::new(&session, around, files.clone());
+        // A line in between would tear the picture.
+        report::hold();
+        let ended =
+            run::run(&mut line, &mut state, &mut hands, options(&session, args, around)).await;
+        report::release();
+        plan.remember(&line, &session);
+        let id = session.id();
+        line.close().await;
+        let again = match ended? {
+            Ending::Quit => state.take_again(),
+            Ending::Signal(_) | Ending::InputEnded => {
+                farewell(id.as_deref());
+                return Ok(Exit::Interrupted);
+            }
+        };
+        let Some(again) = again else {
+            farewell(id.as_deref());
+            return Ok(Exit::Done);
+        };
+        let before = plan.staying(id.clone());
+        let step = plan.follow(again, id, around).await;
+        let step = match plan.session(around).await {
+            Ok(made) => {
+                (session, line) = made;
+                step
+            }
+            Err(error) => {
+                plan = before;
+                (session, line) = plan.session(around).await?;
+                Step::refused(&error)
+            }
+        };
+        *open(&shared) = session.clone();
+        welcome(&mut state, &session, &line, step);
+    }
+}
+
+/// Shows the next session in the face that is there already.
+fn welcome(state: &mut State, session: &Session, line: &Line, step: Step) {
+    state.renew(session.facts.clone(), session.found.as_ref(), step.is_same);
+    if step.shows_past {
+        state.past(line.said().iter().map(Arc::as_ref));
+    }
+    match step.told {
+        Ok(text) => text.lines().for_each(|line| state.note(line)),
+        Err(why) => why.lines().for_each(|line| state.warn(line)),
+    }
+}
+
+fn face(
+    session: &Session,
+    line: &Line,
+    files: &Files,
+    shared: Shared,
+    around: &Surroundings,
+) -> State {
+    let (keymap, complaint) = keymap(around);
+    let options = Face {
+        now: Instant::now(),
+        facts: session.facts.clone(),
+        keymap,
+        history: files.history(),
+        theme: session.theme(),
+        vim: session.is_set("tui.vim"),
+        accessible: layout(false, around) == Layout::Plain,
+        drafts: if session.keeps_words() { files.drafts() } else { Vec::new() },
+        found: session.found.clone(),
+    };
+    let mut state = State::new(options, Box::new(Desk::new(shared, around.clone())));
+    state.past(line.said().iter().map(Arc::<Message>::as_ref));
+    if let Some(complaint) = complaint {
+        state.warn(&complaint);
+    }
+    state
+}
+
+/// The keys, and what is wrong with the person's own table.
+fn keymap(around: &Surroundings) -> (Keymap, Option<String>) {
+    let file = around.config_dir().join(KEYS_FILE);
+    let text = match files::read(&file, MAX_KEYS_BYTES) {
+        Ok(None) => return (Keymap::built_in(), None),
+        Ok(Some(text)) => text,
+        Err(error) => return (Keymap::built_in(), Some(format!("{}: {error}", file.display()))),
+    };
+    match Keymap::with_own(&text) {
+        Ok((keymap, _)) => (keymap, None),
+        Err(error) => {
+            let text = format!("{} is not used: {error}", file.display());
+            (Keymap::built_in(), Some(text))
+        }
+    }
+}
+
+fn layout(full_screen: bool, around: &Surroundings) -> Layout {
+    Layout::of(full_screen, around.var("ACCESSIBLE").is_some(), around.var("TERM"))
+}
+
+fn options(session: &Session, args: &TurnArgs, around: &Surroundings) -> run::Options {
+    let term = around.var("TERM");
+    let (is_xterm, in_screen) =
+        (around.var("XTERM_VERSION").is_some(), around.var("STY").is_some());
+    run::Options {
+        layout: layout(args.full_screen, around),
+        theme: session.theme(),
+        shade: None,
+        depth: Depth::of(around.var("NO_COLOR").is_some(), around.var("COLORTERM"), term),
+        reflows: screen::reflows(term, is_xterm, in_screen),
+        notifier: Notifier::of(around.var("TERM_PROGRAM"), term),
+        consolation: consolation(session),
+    }
+}
+
+fn consolation(session: &Session) -> String {
+    if session.is_kept() {
+        "gnoma broke off; `gnoma --continue` goes on with the session".to_owned()
+    } else {
+        "gnoma broke off; the session was not kept".to_owned()
+    }
+}
+
+/// The theme of that name, else the usual one.
+fn known_theme(name: &str) -> String {
+    theme::names().find(|known| *known == name).unwrap_or("gnoma").to_owned()
+}
+
+fn farewell(id: Option<&str>) {
+    if let Some(id) = id {
+        report::say(format_args!("gnoma --resume {id} goes on from here"));
+    }
+}

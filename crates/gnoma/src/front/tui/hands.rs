@@ -1,0 +1,144 @@
+//! Performs the face's wishes that need files or programs.
+
+mod programs;
+
+use std::{path::PathBuf, sync::Arc, sync::mpsc, time::Instant};
+
+use gnoma_core::Image;
+use gnoma_guard::firewall::Firewall;
+use gnoma_tui::{
+    Input,
+    complete::{Limits, Lister},
+    composer::Draft,
+    run::{self, Deed, Job},
+    wish::Wish,
+};
+
+use self::programs::Programs;
+use super::{files::Files, plan::Session};
+use crate::surroundings::Surroundings;
+
+/// Largest image that is sent along.
+const MAX_IMAGE_BYTES: usize = 10 << 20;
+
+/// See the module.
+pub(super) struct Hands {
+    programs: Programs,
+    home: Option<PathBuf>,
+    firewall: Arc<Firewall>,
+    /// `None` where nothing may be kept.
+    files: Option<Files>,
+}
+
+impl Hands {
+    pub(super) fn new(session: &Session, around: &Surroundings, files: Files) -> Self {
+        Self {
+            programs: Programs::of(session, around),
+            home: around.home(),
+            firewall: Arc::clone(&session.firewall),
+            files: session.keeps_words().then_some(files),
+        }
+    }
+
+    fn save(&self, drafts: Vec<Draft>) -> Deed {
+        let Some(files) = &self.files else { return Deed::Done };
+        let drafts: Vec<_> = drafts.into_iter().map(|draft| self.without_secrets(draft)).collect();
+        told(
+            files.save(&drafts).map_err(|error| format!("what is written cannot be kept: {error}")),
+        )
+    }
+
+    fn without_secrets(&self, draft: Draft) -> Draft {
+        let text = self.firewall.text(&draft.text);
+        if *text == draft.text {
+            return draft;
+        }
+        // Places of chips mean nothing in another text.
+        let text = text.into_owned();
+        Draft { text, folds: Vec::new(), ..draft }
+    }
+
+    fn remember(&self, line: &str) -> Deed {
+        let Some(files) = &self.files else { return Deed::Done };
+        let kept = files.remember(&self.firewall.text(line));
+        told(kept.map_err(|error| format!("the history cannot be kept: {error}")))
+    }
+
+    fn list(&self) -> Job {
+        let root = self.programs.cwd.clone();
+        Box::new(move || {
+            let (done, listed) = mpsc::channel();
+            let _lister =
+                Lister::start(root, Limits::default(), move |listing| drop(done.send(listing)));
+            let listing = listed.recv().unwrap_or_default();
+            Input::Listing(listing.entries.into_iter().map(|entry| entry.path).collect())
+        })
+    }
+
+    fn read_image(&self, path: PathBuf, text: String) -> Job {
+        let path = match (path.strip_prefix("~/"), &self.home) {
+            (Ok(below), Some(home)) => home.join(below),
+            _ => self.programs.cwd.join(path),
+        };
+        Box::new(move || {
+            let name = path.file_name().map(|name| name.to_string_lossy().into_owned());
+            let bytes = programs::read_at_most(&path, MAX_IMAGE_BYTES).unwrap_or_default();
+            match image(&bytes) {
+                Some(image) => {
+                    Input::Image { instead: text, image, name: name.unwrap_or_default() }
+                }
+                // It stays what it is: a text.
+                None => Input::Tick(Instant::now()),
+            }
+        })
+    }
+}
+
+impl run::Hands for Hands {
+    type Wish = Wish;
+
+    fn perform(&mut self, wish: Wish) -> Deed {
+        let wish = match wish.into_deed() {
+            Ok(deed) => return deed,
+            Err(wish) => wish,
+        };
+        match wish {
+            Wish::OpenEditor(text) => Deed::Lend(self.programs.edit(text)),
+            Wish::RunShell(line) => Deed::Work(self.programs.run(line)),
+            Wish::HandOver(program) => Deed::Lend(self.programs.hand_over(program)),
+            Wish::PasteClipboard => Deed::Work(self.programs.clipboard()),
+            Wish::ReadImage { path, text } => Deed::Work(self.read_image(path, text)),
+            Wish::Save(drafts) => self.save(drafts),
+            Wish::Remember(line) => self.remember(&line),
+            Wish::List => Deed::Work(self.list()),
+            Wish::Tell(_)
+            | Wish::Copy(_)
+            | Wish::Suspend
+            | Wish::Quit
+            | Wish::Notify(_)
+            | Wish::Title(_)
+            | Wish::Theme(_)
+            | Wish::Scroll(_) => Deed::Done,
+        }
+    }
+}
+
+fn told(outcome: Result<(), String>) -> Deed {
+    match outcome {
+        Ok(()) => Deed::Done,
+        Err(text) => Deed::Hear(Input::Failed(text)),
+    }
+}
+
+/// An image, known by its first bytes.
+fn image(bytes: &[u8]) -> Option<Image> {
+    let is_webp = bytes.get(8..12) == Some(b"WEBP");
+    let mime = match bytes {
+        [0x89, b'P', b'N', b'G', ..] => "image/png",
+        [0xFF, 0xD8, 0xFF, ..] => "image/jpeg",
+        [b'G', b'I', b'F', b'8', ..] => "image/gif",
+        [b'R', b'I', b'F', b'F', ..] if is_webp => "image/webp",
+        _ => return None,
+    };
+    Some(Image::from_bytes(mime, bytes))
+}

@@ -1,0 +1,320 @@
+//! The face at the terminal, as a person meets it: the program on a pseudo-terminal of its own, and
+//! the screen that comes of what it prints.
+
+use std::{
+    fs::File,
+    io::{Read as _, Write as _},
+    num::NonZeroU16,
+    os::fd::OwnedFd,
+    process::{Child, Command, ExitStatus},
+    sync::{Arc, Mutex},
+    thread,
+    time::{Duration, Instant},
+};
+
+use gnoma_core::StopReason;
+use gnoma_testkit::{Reply, Script, Wire};
+use rustix::{
+    fs::{Mode, OFlags, open},
+    process::{Pid, Signal, kill_process},
+    pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt},
+    termios::{LocalModes, Winsize, tcgetattr, tcsetwinsize},
+};
+use vt100::Parser;
+
+use crate::support::{World, calls, exists, says};
+
+const PATIENCE: Duration = Duration::from_secs(20);
+const STEP: Duration = Duration::from_millis(5);
+const WIDTH: u16 = 80;
+const HEIGHT: u16 = 24;
+/// What a terminal answers to the questions at the start.
+const ANSWERS: &[u8] = b"\x1b]11;rgb:0000/0000/0000\x1b\\\x1b[?2026;2$y\x1b[?62;22c";
+const UP_AND_DOWN: [(&str, &str); 6] = [
+    ("\x1b[?25l", "\x1b[?25h"),
+    ("\x1b[?2004h", "\x1b[?2004l"),
+    ("\x1b[?1004h", "\x1b[?1004l"),
+    ("\x1b[?1049h", "\x1b[?1049l"),
+    ("\x1b[?7l", "\x1b[?7h"),
+    ("\x1b[?2026h", "\x1b[?2026l"),
+];
+
+/// The program, and a person before its terminal.
+struct Person {
+    child: Child,
+    keyboard: OwnedFd,
+    /// Kept open, so that what was printed can be read when the program has ended.
+    program_end: OwnedFd,
+    screen: Arc<Mutex<Parser>>,
+    printed: Arc<Mutex<Vec<u8>>>,
+}
+
+impl Person {
+    fn starts(world: &World, arguments: &[&str]) -> Self {
+        let keyboard = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+        grantpt(&keyboard).unwrap();
+        unlockpt(&keyboard).unwrap();
+        let name = ptsname(&keyboard, Vec::new()).unwrap();
+        let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC;
+        let program_end = open(name, flags, Mode::empty()).unwrap();
+        let size = Winsize { ws_col: WIDTH, ws_row: HEIGHT, ws_xpixel: 0, ws_ypixel: 0 };
+        tcsetwinsize(&keyboard, size).unwrap();
+        let end = || program_end.try_clone().unwrap();
+        // `setsid` makes it the session's terminal, as a terminal's window does.
+        let child = Command::new("setsid")
+            .arg("--ctty")
+            .arg(env!("CARGO_BIN_EXE_gnoma"))
+            .args(arguments)
+            .current_dir(world.project.path())
+            .env_clear()
+            .env("PATH", "/usr/local/bin:/usr/bin:/bin")
+            .env("HOME", world.home.path())
+            .env("TERM", "xterm-256color")
+            .stdin(end())
+            .stdout(end())
+            .stderr(end())
+            .spawn()
+            .unwrap();
+        let parser = Parser::new(cells(HEIGHT), cells(WIDTH), 1_000);
+        let screen = Arc::new(Mutex::new(parser));
+        let printed = Arc::new(Mutex::new(Vec::new()));
+        let person = Self { child, keyboard, program_end, screen, printed };
+        person.watches();
+        person
+    }
+
+    fn watches(&self) {
+        let mut source = File::from(self.keyboard.try_clone().unwrap());
+        let mut answers = File::from(self.keyboard.try_clone().unwrap());
+        let (screen, printed) = (Arc::clone(&self.screen), Arc::clone(&self.printed));
+        thread::spawn(move || {
+            let mut buffer = [0; 4_096];
+            while let Ok(count @ 1..) = source.read(&mut buffer) {
+                let bytes = &buffer[..count];
+                screen.lock().unwrap().process(bytes);
+                printed.lock().unwrap().extend_from_slice(bytes);
+                if bytes.windows(3).any(|window| window == b"\x1b[c") {
+                    answers.write_all(ANSWERS).unwrap();
+                }
+            }
+        });
+    }
+
+    fn types(&self, keys: &str) {
+        let mut file = File::from(self.keyboard.try_clone().unwrap());
+        file.write_all(keys.as_bytes()).unwrap();
+    }
+
+    fn sees(&self) -> String {
+        self.screen.lock().unwrap().screen().contents()
+    }
+
+    #[track_caller]
+    fn waits_for(&self, text: &str) {
+        self.waits_until(text, |person| person.sees().contains(text));
+    }
+
+    #[track_caller]
+    fn waits_until(&self, what: &str, is_so: impl Fn(&Self) -> bool) {
+        let end = Instant::now() + PATIENCE;
+        while !is_so(self) {
+            assert!(Instant::now() < end, "no {what:?} on:\n{}", self.sees());
+            thread::sleep(STEP);
+        }
+    }
+
+    /// Starts, and waits until keys are taken.
+    fn ready(world: &World, arguments: &[&str]) -> Self {
+        let person = Self::starts(world, arguments);
+        // Before that the system itself echoes keys and turns Enter into a line break.
+        person.waits_for("› ");
+        person.types("hello");
+        person.waits_for("hello");
+        person.types("\x15");
+        person.waits_until("an empty line", |person| !person.sees().contains("hello"));
+        person
+    }
+
+    fn resizes(&self, width: u16, height: u16) {
+        self.screen.lock().unwrap().screen_mut().set_size(cells(height), cells(width));
+        let size = Winsize { ws_col: width, ws_row: height, ws_xpixel: 0, ws_ypixel: 0 };
+        tcsetwinsize(&self.keyboard, size).unwrap();
+    }
+
+    fn signals(&self, signal: Signal) {
+        let id = Pid::from_raw(i32::try_from(self.child.id()).unwrap()).unwrap();
+        kill_process(id, signal).unwrap();
+    }
+
+    /// Waits for the end; the terminal must be as it was.
+    #[track_caller]
+    fn ends(mut self) -> (ExitStatus, String) {
+        let end = Instant::now() + PATIENCE;
+        let status = loop {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                break status;
+            }
+            assert!(Instant::now() < end, "it does not end:\n{}", self.sees());
+            thread::sleep(STEP);
+        };
+        let modes = tcgetattr(&self.program_end).unwrap().local_modes;
+        assert!(modes.contains(LocalModes::ICANON | LocalModes::ECHO | LocalModes::ISIG));
+        thread::sleep(STEP * 10);
+        let printed = String::from_utf8_lossy(&self.printed.lock().unwrap()).into_owned();
+        for (up, down) in UP_AND_DOWN {
+            assert!(printed.rfind(down) >= printed.rfind(up), "{up:?} stays: {printed:?}");
+        }
+        (status, self.sees())
+    }
+}
+
+impl Drop for Person {
+    fn drop(&mut self) {
+        self.child.kill().ok();
+        self.child.wait().ok();
+    }
+}
+
+fn cells(number: u16) -> NonZeroU16 {
+    NonZeroU16::new(number).unwrap()
+}
+
+/// An answer of many pieces with a wait after each.
+fn slowly(words: &str, pieces: usize) -> Reply {
+    let script = Script::text(std::iter::repeat_n(words, pieces)).stop(StopReason::EndTurn);
+    Wire::OpenAi.stream(&script).every(Duration::from_millis(100))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_conversation_from_the_first_key_to_the_last() {
+    let world = World::new([
+        says("A first **answer**."),
+        calls("bash", r#"{"command":"touch made"}"#),
+        says("It is made."),
+    ]);
+    let person = Person::ready(&world, &[]);
+    person.types("say something\r");
+    person.waits_for("A first answer.");
+    person.types("make it\r");
+    person.waits_for("touch made");
+    assert!(!exists(world.project.path(), "made"));
+    person.types("y");
+    person.waits_for("It is made.");
+    assert!(exists(world.project.path(), "made"));
+    assert_eq!(world.last_request()[0].1, "say something");
+    person.types("\x04");
+    let (status, seen) = person.ends();
+    assert_eq!(status.code(), Some(0), "{seen}");
+    assert!(seen.contains("gnoma --resume"), "{seen}");
+
+    let person = Person::ready(&world, &["--continue"]);
+    person.waits_for("It is made.");
+    person.types("\x04");
+    assert_eq!(person.ends().0.code(), Some(0));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn escape_stops_a_turn_and_keeps_what_came() {
+    let world = World::new([slowly("word ", 200), says("And on.")]);
+    let person = Person::ready(&world, &[]);
+    person.types("go\r");
+    person.waits_for("word word");
+    person.types("\x1b");
+    person.types("next\r");
+    person.waits_for("And on.");
+    let said = world.last_request();
+    assert!(said.iter().any(|(role, text)| role == "assistant" && text.contains("word word")));
+    person.types("\x04");
+    person.ends();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_size_that_changes_leaves_a_screen_in_order() {
+    let world = World::new([says("An answer.")]);
+    let person = Person::ready(&world, &[]);
+    person.types("go\r");
+    person.waits_for("An answer.");
+    person.resizes(40, 12);
+    person.types("narrow");
+    person.waits_for("narrow");
+    person.resizes(100, 30);
+    person.types(" and wide");
+    person.waits_for("narrow and wide");
+    assert_eq!(person.sees().matches("narrow and wide").count(), 1, "{}", person.sees());
+    person.types("\x15\x04");
+    person.ends();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_signal_ends_it_with_the_terminal_as_it_was_and_nothing_lost() {
+    let world = World::new([says("An answer.")]);
+    let person = Person::ready(&world, &[]);
+    person.types("not sent yet");
+    person.waits_for("not sent yet");
+    person.signals(Signal::TERM);
+    let (status, seen) = person.ends();
+    assert_eq!(status.code(), Some(130), "{seen}");
+
+    let person = Person::starts(&world, &[]);
+    person.waits_for("not sent yet");
+    person.types("\r");
+    person.waits_for("An answer.");
+    assert_eq!(world.last_request()[0].1, "not sent yet");
+    person.types("\x04");
+    person.ends();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn incognito_leaves_nothing_behind() {
+    let world = World::new([says("An answer.")]);
+    let person = Person::ready(&world, &["--incognito"]);
+    person.types("between us\r");
+    person.waits_for("An answer.");
+    person.types("a draft");
+    person.waits_for("a draft");
+    person.signals(Signal::TERM);
+    person.ends();
+    assert!(!exists(world.home.path(), ".local/state/gnoma"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn another_model_goes_on_with_the_conversation() {
+    // The one in between goes to the question which models there are: the server does not say.
+    let world = World::new([says("From the first."), says("no list"), says("From the second.")]);
+    let person = Person::ready(&world, &[]);
+    person.types("one\r");
+    person.waits_for("tokens ·");
+    person.types("/model m2\r");
+    person.waits_for("test/m2 ");
+    person.types("two\r");
+    person.waits_for("From the second.");
+    assert_eq!(world.last_request()[0].1, "one");
+    assert_eq!(world.server.requests().last().unwrap().json()["model"], "m2");
+    person.types("\x04");
+    person.ends();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_screen_of_its_own_is_given_back() {
+    let world = World::new([says("An answer.")]);
+    let person = Person::ready(&world, &["--full-screen"]);
+    person.types("go\r");
+    person.waits_for("An answer.");
+    person.types("\x04");
+    let (status, _) = person.ends();
+    assert_eq!(status.code(), Some(0));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_that_a_server_says_draws_on_the_terminal() {
+    let error = r#"{"error":{"message":"\u001b]0;owned\u0007\u001b[2Jgone"}}"#;
+    let world = World::new([Reply::json(400, error)]);
+    let person = Person::ready(&world, &[]);
+    person.types("go\r");
+    person.waits_for("gone");
+    person.types("\x04");
+    let printed = Arc::clone(&person.printed);
+    person.ends();
+    let printed = String::from_utf8_lossy(&printed.lock().unwrap()).into_owned();
+    assert!(!printed.contains("\x1b]0;owned") && !printed.contains("\x1b[2J"), "{printed:?}");
+}

@@ -94,6 +94,10 @@ pub(crate) fn one_line(text: &str, chars: usize) -> String {
         if word.is_empty() {
             continue;
         }
+        if length >= chars {
+            line.push('…');
+            return line;
+        }
         if length > 0 {
             line.push(' ');
             length += 1;
@@ -108,4 +112,17 @@ pub(crate) fn one_line(text: &str, chars: usize) -> String {
         }
     }
     line
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_is_never_longer_than_asked_and_its_mark() {
+        // The space between two words is what fills the line.
+        assert_eq!(one_line("abc def", 3), "abc…");
+        assert_eq!(one_line("abc def", 4), "abc …");
+        assert_eq!(one_line("abc\n\n def", 7), "abc def");
+    }
 }

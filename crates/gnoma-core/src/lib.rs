@@ -7,8 +7,10 @@
 
 pub mod error;
 pub mod json;
+pub mod ledger;
 pub mod message;
 pub mod places;
+pub mod price;
 pub mod provider;
 pub mod secret;
 pub mod session;
@@ -23,6 +25,7 @@ pub use message::{
     CallId, Content, Image, Message, ModelRef, Redacted, ResultPart, Role, Text, Thinking,
     ToolCall, ToolResult,
 };
+pub use price::Price;
 pub use provider::{Effort, EventStream, ModelInfo, ModelRequest, Provider, ToolChoice};
 pub use secret::Secret;
 pub use session::{Command, Event};

@@ -93,11 +93,31 @@ pub enum Answer {
     Allow,
     /// Run it, and from now on whatever the rule covers that the question showed.
     Always,
+    /// Run it, and from now on whatever this rule covers, which the person wrote or widened.
+    Rule {
+        /// The rule, as people write it, such as `bash(cargo test *)`.
+        rule: String,
+        /// How long and where it holds.
+        scope: Scope,
+    },
     /// Do not; the reason goes to the model.
     Deny {
         /// Why not; may be empty.
         reason: String,
     },
+}
+
+/// How long and where a remembered rule holds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Scope {
+    /// Until the session ends.
+    #[default]
+    Session,
+    /// In this project, from now on.
+    Project,
+    /// Wherever this person works, from now on.
+    User,
 }
 
 /// What a front end may tell a session.
@@ -120,6 +140,21 @@ pub enum Command {
     SetMode {
         /// The new mode.
         mode: PermissionMode,
+    },
+    /// Ask only this arm from the next turn on; `None` lets the router choose again.
+    Pin {
+        /// The arm.
+        arm: Option<ModelRef>,
+    },
+    /// Say whether the last turn's work was right; the router learns from it.
+    Rate {
+        /// It was.
+        good: bool,
+    },
+    /// Tell what was said so far in fewer words, and go on from those. Only between turns.
+    Compact {
+        /// What the summary should dwell on; may be empty.
+        focus: String,
     },
     /// Stop the running turn and keep its work.
     Cancel,
@@ -167,6 +202,27 @@ pub enum NoticeLevel {
     Warning,
 }
 
+/// How a turn was routed, for people and for the record.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Routing {
+    /// Type of the task, such as `debug`.
+    pub kind: String,
+    /// How hard it seems, in percent.
+    pub complexity: u8,
+    /// What said so: `heuristic`, `slm`, `slm_fallback`, `user`.
+    pub decided_by: String,
+    /// How the arms are used: `single`, `cascade`, `ensemble` or `synthesis`.
+    pub strategy: String,
+    /// Who is asked first; several for an ensemble.
+    pub arms: Vec<ModelRef>,
+    /// Why, in one line.
+    pub why: String,
+    /// Every candidate with its numbers, and what excluded the others, a line each.
+    pub candidates: Vec<String>,
+    /// The seed that parted equals.
+    pub seed: u64,
+}
+
 /// What a session tells its front ends.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -192,6 +248,48 @@ pub enum Event {
         arm: ModelRef,
         /// Why this one, in one line.
         why: String,
+    },
+    /// A turn was routed: once per turn, before its first round.
+    Routed(Box<Routing>),
+    /// The arm that was called is given up and another goes on with the same history.
+    ArmChanged {
+        /// Who is given up.
+        from: ModelRef,
+        /// Who goes on.
+        to: ModelRef,
+        /// Why, in one line.
+        why: String,
+        /// Text and thinking of the broken answer were shown and count no more.
+        retracted: bool,
+    },
+    /// The work of the turn was checked before it is delivered.
+    Checked {
+        /// Whose work.
+        arm: ModelRef,
+        /// Who or what looked: a command, or an arm.
+        by: String,
+        /// It held.
+        passed: bool,
+        /// What was found, in a few lines.
+        evidence: String,
+    },
+    /// What a model call cost.
+    Cost {
+        /// Who was called.
+        arm: ModelRef,
+        /// The call, in micro-dollars; `None` where its price is not known.
+        call_micro_usd: Option<u64>,
+        /// All calls of the turn whose price is known.
+        turn_micro_usd: u64,
+        /// All calls of the session whose price is known, since it was opened.
+        session_micro_usd: u64,
+    },
+    /// The conversation before here is told in fewer words to models from now on.
+    Compacted {
+        /// The words.
+        summary: String,
+        /// Messages they stand for.
+        messages: usize,
     },
     /// More of the answer's text.
     Text {

@@ -19,7 +19,7 @@ use gnoma_core::{
 };
 use gnoma_guard::{
     firewall::Firewall,
-    permission::{self, Permissions, Rule, World},
+    permission::{self, Action, Origin, Permissions, Rule, World},
 };
 
 use crate::turn::Verdict;
@@ -163,6 +163,23 @@ impl Gate {
         }
     }
 
+    /// A person answered for good with rules of their own words: they hold from now on, where the
+    /// question offered any.
+    ///
+    /// # Errors
+    /// Why none is kept, for people.
+    pub(crate) fn remember_written(&mut self, id: &CallId, text: &str) -> Result<(), String> {
+        if self.judged.get(id).is_none_or(|judged| judged.always.is_empty()) {
+            return Err("this question must be asked each time; no rule is kept".to_owned());
+        }
+        let parse = |part: &str| Rule::parse(Action::Allow, part, Origin::Session);
+        let rules: Result<Vec<_>, _> = parts(text).map(parse).collect();
+        for rule in rules.map_err(|error| format!("{error}; no rule is kept"))? {
+            self.permissions.remember(rule);
+        }
+        Ok(())
+    }
+
     /// What runs, and what it may reach.
     pub(crate) fn admitted(&self, id: &CallId) -> Option<(ToolCall, Grant)> {
         self.judged.get(id).map(|judged| (judged.call.clone(), judged.grant.clone()))
@@ -207,6 +224,20 @@ fn unanswered(reason: &str, mode: PermissionMode) -> String {
         "{reason}, and there is nobody to ask; the user can allow it with a rule \
          (`permission.rules`) or with {remedy}"
     )
+}
+
+/// The rules of a list as [`offer`] writes it.
+fn parts(text: &str) -> impl Iterator<Item = &str> {
+    let mut rest = text.trim();
+    std::iter::from_fn(move || {
+        if rest.is_empty() {
+            return None;
+        }
+        let end = rest.find("), ").map_or(rest.len(), |at| at + 1);
+        let (part, after) = rest.split_at(end);
+        rest = after.strip_prefix(", ").unwrap_or(after).trim_start();
+        Some(part)
+    })
 }
 
 /// The rules as a question shows them.

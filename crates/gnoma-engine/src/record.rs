@@ -12,7 +12,7 @@ use std::{sync::Arc, time::Duration};
 
 use gnoma_core::{
     Event, Message, Usage,
-    session::NoticeLevel,
+    session::{NoticeLevel, Routing},
     store::{
         Durability, EntryId, NewEntry, NewSession, Parent, Record, SessionId, SessionStore,
         StoreError, StoreErrorKind,
@@ -157,8 +157,19 @@ pub(crate) fn note_of(event: &Event) -> Option<Record> {
             Some(Record::Judged { call: call.clone(), allowed: *allowed, reason: reason.clone() })
         }
         Event::Usage { round, .. } => Some(Record::Used(*round)),
+        Event::Routed(routing) => {
+            let Routing { arms, kind, strategy, decided_by, why, .. } = routing.as_ref();
+            let why = format!("{kind} ({decided_by}), {strategy}: {why}");
+            arms.first().map(|arm| Record::Routed { arm: arm.clone(), why })
+        }
+        Event::ArmChanged { to, why, .. } => {
+            Some(Record::Routed { arm: to.clone(), why: why.clone() })
+        }
         Event::Started { .. }
         | Event::State(_)
+        | Event::Checked { .. }
+        | Event::Cost { .. }
+        | Event::Compacted { .. }
         | Event::Text { .. }
         | Event::Thinking { .. }
         | Event::ToolCallDrafted { .. }

@@ -328,6 +328,7 @@ impl Session {
                 self.gate.mode = mode;
                 None
             }
+            Command::Pin { .. } | Command::Rate { .. } | Command::Compact { .. } => None,
             Command::Cancel => Some(Input::Cancel),
             Command::Close => return Err(Closed),
         })
@@ -338,11 +339,17 @@ impl Session {
             match answer {
                 Answer::Allow => (),
                 Answer::Always => self.gate.remember(&call),
+                Answer::Rule { ref rule, .. } => {
+                    if let Err(text) = self.gate.remember_written(&call, rule) {
+                        let level = NoticeLevel::Warning;
+                        self.emit(Event::Notice { level, text }).await?;
+                    }
+                }
                 Answer::Deny { .. } => self.gate.forget(&call),
             }
             return Ok(Some(Input::Answered(call, answer)));
         };
-        let allowed = matches!(answer, Answer::Allow | Answer::Always);
+        let allowed = !matches!(answer, Answer::Deny { .. });
         let reason = if allowed {
             "allowed by the user, outside the sandbox"
         } else {

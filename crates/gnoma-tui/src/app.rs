@@ -380,6 +380,9 @@ impl State {
                     "the session did not take the mode in; `/permission {mode}` tries it again"
                 ));
             }
+            Command::Pin { .. } | Command::Rate { .. } | Command::Compact { .. } => {
+                self.warn("the session is too busy and did not take the command in; give it again");
+            }
             Command::Close => (),
         }
     }

@@ -43,6 +43,10 @@ pub struct Counts {
     pub past: Usage,
     /// Turns that are over.
     pub turns: u32,
+    /// What the turn cost as far as prices are known, in micro-dollars.
+    pub turn_micro_usd: u64,
+    /// The same for the session.
+    pub session_micro_usd: u64,
 }
 
 impl Counts {

@@ -115,6 +115,25 @@ impl Transcript {
                 }
             }
             Event::Notice { level, text } => self.notice(*level, text),
+            Event::ArmChanged { from, to, why, retracted } => {
+                self.close_open();
+                let rest = if *retracted { "; what it wrote above counts no more" } else { "" };
+                let text = format!("{from}: {why}{rest}; {to} goes on");
+                self.notice(NoticeLevel::Warning, &text);
+            }
+            Event::Checked { arm, by, passed, evidence } => {
+                self.close_open();
+                if *passed {
+                    self.notice(NoticeLevel::Info, &format!("checked by {by}: it holds"));
+                } else {
+                    let text = format!("the work of {arm} was checked by {by} and does not hold");
+                    self.notice(NoticeLevel::Warning, &format!("{text}: {evidence}"));
+                }
+            }
+            Event::Compacted { messages, .. } => {
+                let text = format!("{messages} messages are told in fewer words from here on");
+                self.notice(NoticeLevel::Info, &text);
+            }
             Event::TurnEnded { outcome, rounds, usage, .. } => {
                 self.end_turn();
                 for (text, style) in outcome::words(outcome, *rounds, usage) {
@@ -122,7 +141,11 @@ impl Transcript {
                 }
             }
             Event::RoundStarted { .. } | Event::State(SessionState::Closed) => self.close_open(),
-            Event::Started { .. } | Event::State(_) | Event::Usage { .. } => {}
+            Event::Started { .. }
+            | Event::State(_)
+            | Event::Routed(_)
+            | Event::Cost { .. }
+            | Event::Usage { .. } => {}
         }
     }
 

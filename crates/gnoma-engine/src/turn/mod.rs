@@ -407,7 +407,7 @@ impl Turn {
         fx: &mut Effects,
     ) -> Phase {
         match answer {
-            Answer::Allow | Answer::Always => {
+            Answer::Allow | Answer::Always | Answer::Rule { .. } => {
                 if let Some(call) = batch.grant(id) {
                     run(call, "allowed by the user".to_owned(), fx);
                 }

@@ -31,6 +31,24 @@ impl State {
                 self.why = Some(why.clone());
                 self.doing("waiting for the model");
             }
+            Event::Routed(routing) => {
+                self.decided(format!("routed a {} task: {}", routing.kind, routing.why));
+                self.doing("waiting for the model");
+            }
+            Event::ArmChanged { from, to, why, .. } => {
+                self.decided(format!("went on with {to} in place of {from}: {why}"));
+                self.facts.model = Some(to.to_string());
+                self.why = Some(why.clone());
+                self.doing("waiting for the model");
+            }
+            Event::Checked { by, passed, .. } => {
+                let verdict = if *passed { "passed" } else { "failed" };
+                self.decided(format!("the check by {by} {verdict}"));
+            }
+            Event::Cost { turn_micro_usd, session_micro_usd, .. } => {
+                self.counts.turn_micro_usd = *turn_micro_usd;
+                self.counts.session_micro_usd = *session_micro_usd;
+            }
             Event::Text { .. } => self.doing("writing"),
             Event::Thinking { .. } => self.doing("thinking"),
             Event::ToolCallDrafted { name } => self.doing(&format!("writing a call of {name}")),
@@ -46,7 +64,7 @@ impl State {
                 self.decided(format!("{verdict} {what}: {reason}"));
             }
             Event::ToolStarted { call } => self.doing(&format!("running {}", call.name)),
-            Event::ToolEnded { .. } => self.doing("working"),
+            Event::ToolEnded { .. } | Event::Compacted { .. } => self.doing("working"),
             Event::Usage { round, turn } => {
                 self.counts.round = *round;
                 self.counts.turn = *turn;

@@ -147,6 +147,35 @@ impl View for Json {
                 &json!({"type": "routing", "session_id": self.session, "round": round,
                     "arm": arm.to_string(), "reason": why}),
             ),
+            Event::Routed(routing) => self.line(
+                out,
+                &json!({"type": "route", "session_id": self.session, "task": routing.kind,
+                    "complexity": routing.complexity, "decided_by": routing.decided_by,
+                    "strategy": routing.strategy, "arms": names(&routing.arms),
+                    "reason": routing.why, "candidates": routing.candidates, "seed": routing.seed}),
+            ),
+            Event::ArmChanged { from, to, why, retracted } => self.line(
+                out,
+                &json!({"type": "arm_changed", "session_id": self.session,
+                    "from": from.to_string(), "to": to.to_string(), "reason": why,
+                    "retracted": retracted}),
+            ),
+            Event::Checked { arm, by, passed, evidence } => self.line(
+                out,
+                &json!({"type": "checked", "session_id": self.session, "arm": arm.to_string(),
+                    "by": by, "passed": passed, "evidence": evidence}),
+            ),
+            Event::Cost { arm, call_micro_usd, turn_micro_usd, session_micro_usd } => self.line(
+                out,
+                &json!({"type": "cost", "session_id": self.session, "arm": arm.to_string(),
+                    "call_micro_usd": call_micro_usd, "turn_micro_usd": turn_micro_usd,
+                    "session_micro_usd": session_micro_usd}),
+            ),
+            Event::Compacted { summary, messages } => self.line(
+                out,
+                &json!({"type": "compacted", "session_id": self.session, "messages": messages,
+                    "summary": summary}),
+            ),
             Event::Appended(message) => self.appended(message, out),
             Event::PermissionDecided { call, allowed: false, reason } => {
                 self.denials.push(json!({"tool_use_id": call, "reason": reason}));
@@ -227,6 +256,10 @@ pub(crate) fn failure(error: &anyhow::Error) -> String {
     let result = json!({"type": "result", "subtype": "error_during_execution", "is_error": true,
         "num_turns": 0, "result": "", "error": format!("{error:#}")});
     format!("{result}\n")
+}
+
+fn names(arms: &[ModelRef]) -> Vec<String> {
+    arms.iter().map(ToString::to_string).collect()
 }
 
 /// `value` without secrets in its texts.

@@ -197,6 +197,21 @@ impl View for Text {
                 out.flush()?;
                 self.aside(&format!("{kind}: {text}"));
             }
+            Event::ArmChanged { from, to, why, retracted } => {
+                out.end_line()?;
+                out.flush()?;
+                let rest = if *retracted { "; what it wrote above counts no more" } else { "" };
+                self.aside(&format!("{from}: {why}{rest}; {to} goes on"));
+            }
+            Event::Checked { arm, by, passed, evidence } => {
+                out.end_line()?;
+                out.flush()?;
+                let verdict = if *passed { "it holds".to_owned() } else { evidence.clone() };
+                self.aside(&format!("the work of {arm}, checked by {by}: {verdict}"));
+            }
+            Event::Compacted { messages, .. } => {
+                self.aside(&format!("{messages} messages are told in fewer words from here on"));
+            }
             Event::State(state) => {
                 self.stopping = *state == SessionState::Cancelling;
                 if self.stopping && !std::mem::take(&mut self.asked).is_empty() {
@@ -217,6 +232,8 @@ impl View for Text {
             Event::Started { .. }
             | Event::Thinking { .. }
             | Event::Appended(_)
+            | Event::Routed(_)
+            | Event::Cost { .. }
             | Event::Usage { .. } => (),
         }
         Ok(())

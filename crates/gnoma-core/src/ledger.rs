@@ -1,0 +1,181 @@
+//! The port to what was spent: limits that several sessions and processes share, reserved before a
+//! call and settled after it.
+//!
+//! Amounts are counted on *pools*: names such as `anthropic`, `day` or `session:20261122-…`. Whoever
+//! asks says which limits a pool has; the ledger only counts, so that a changed limit holds at once.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{message::ModelRef, store::Stored};
+
+/// What is counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Unit {
+    /// Model calls.
+    Requests,
+    /// Prompt tokens, cached ones included.
+    Input,
+    /// Written tokens.
+    Output,
+    /// Both.
+    Tokens,
+    /// Money, in micro-dollars.
+    MicroUsd,
+    /// A plan's own units.
+    Custom,
+}
+
+/// Over which time it is counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Window {
+    /// The last so many milliseconds.
+    Rolling {
+        /// Their number.
+        ms: u64,
+    },
+    /// The calendar day (UTC).
+    Day,
+    /// The calendar month (UTC).
+    Month,
+    /// For ever; for pools that end by themselves, such as a turn's.
+    Ever,
+}
+
+/// A limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Limit {
+    /// What is counted.
+    pub unit: Unit,
+    /// Over which time.
+    pub window: Window,
+    /// Most of it.
+    pub most: u64,
+}
+
+/// A pool that a call draws on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Draw {
+    /// Its name.
+    pub pool: String,
+    /// What it must stay within; none only counts.
+    pub limits: Vec<Limit>,
+}
+
+/// What a call takes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Amount {
+    /// Model calls.
+    pub requests: u64,
+    /// Prompt tokens, cached ones included.
+    pub input: u64,
+    /// Written tokens.
+    pub output: u64,
+    /// Money, in micro-dollars.
+    pub micro_usd: u64,
+    /// A plan's own units.
+    pub custom: u64,
+}
+
+impl Amount {
+    /// How much of `unit` it is.
+    #[must_use]
+    pub fn of(&self, unit: Unit) -> u64 {
+        match unit {
+            Unit::Requests => self.requests,
+            Unit::Input => self.input,
+            Unit::Output => self.output,
+            Unit::Tokens => self.input.saturating_add(self.output),
+            Unit::MicroUsd => self.micro_usd,
+            Unit::Custom => self.custom,
+        }
+    }
+}
+
+/// A call that is about to be made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ask {
+    /// When, in milliseconds since 1970.
+    pub at_ms: i64,
+    /// Who would be called.
+    pub arm: ModelRef,
+    /// What it is expected to take.
+    pub amount: Amount,
+    /// The pools it draws on; all must have room.
+    pub draws: Vec<Draw>,
+}
+
+/// Names a reservation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct HoldId(pub i64);
+
+/// Whether there was room.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Reserved {
+    /// There was; it is held until it is settled or let go.
+    Held(HoldId),
+    /// There was not.
+    Full(Full),
+}
+
+/// The limit that has no room.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Full {
+    /// The pool.
+    pub pool: String,
+    /// Its limit.
+    pub limit: Limit,
+    /// What is used and held.
+    pub used: u64,
+    /// When there may be room again, in milliseconds since 1970; `None`: not by waiting.
+    pub free_at_ms: Option<i64>,
+}
+
+/// Where a limit stands.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Level {
+    /// The pool.
+    pub pool: String,
+    /// Its limit.
+    pub limit: Limit,
+    /// Settled amounts within the window.
+    pub used: u64,
+    /// Amounts held by calls in flight.
+    pub held: u64,
+    /// When the window begins anew, in milliseconds since 1970; `None` for [`Window::Ever`].
+    pub resets_at_ms: Option<i64>,
+}
+
+/// What an arm took on one day.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Total {
+    /// Days since 1970-01-01 (UTC).
+    pub day: i32,
+    /// The arm.
+    pub arm: ModelRef,
+    /// What it took.
+    pub amount: Amount,
+}
+
+/// Counts what calls take, over all sessions and processes that share it.
+///
+/// A reservation whose process has died counts no more. Calls that pass each other never pass a
+/// limit by more than what one of them took beyond its expectation.
+pub trait Ledger: Send + Sync {
+    /// Reserves room for a call in all its pools, or in none.
+    fn reserve(&self, ask: Ask) -> Stored<'_, Reserved>;
+
+    /// Settles a reservation with what the call really took; at most once.
+    fn commit(&self, hold: HoldId, at_ms: i64, amount: Amount) -> Stored<'_, ()>;
+
+    /// Lets a reservation go: nothing was taken. Does not wait; what is settled already stays.
+    fn rollback(&self, hold: HoldId);
+
+    /// Where the limits stand.
+    fn levels(&self, draws: Vec<Draw>, at_ms: i64) -> Stored<'_, Vec<Level>>;
+
+    /// What was taken from a day on, by day and arm; the earliest first.
+    fn totals(&self, from_day: i32) -> Stored<'_, Vec<Total>>;
+}

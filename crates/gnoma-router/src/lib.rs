@@ -7,15 +7,21 @@
 
 pub mod arm;
 mod beliefs;
+pub mod classify;
+mod clock;
 mod drift;
 mod effects;
 mod evidence;
 mod explain;
+pub mod health;
 mod learning;
 mod plan;
+pub mod pool;
+pub mod priors;
 mod probit;
 pub mod replay;
 mod router;
+pub mod rules;
 mod scarcity;
 mod start;
 pub mod state;

@@ -1,6 +1,8 @@
 //! Whole behaviour of the router.
 
 #[cfg(test)]
+mod classify;
+#[cfg(test)]
 mod common;
 #[cfg(test)]
 mod laws;
@@ -8,3 +10,5 @@ mod laws;
 mod learning;
 #[cfg(test)]
 mod replay;
+#[cfg(test)]
+mod rules;

@@ -1,0 +1,220 @@
+//! What a person wants, by their words: the type of the task, how hard it seems and what it needs. Deciding takes no
+//! model and no wait; a small model may be asked too ([`model`]), and this is what counts when it fails.
+//!
+//! Whole words and phrases are weighed, by the table `words.tsv`: the verb of a command weighs more than the same word
+//! elsewhere, the first command more than later ones, and quoted text, code and pasted logs less. The time it takes
+//! grows with the length of the text up to [`MOST_TEXT_BYTES`]. Nothing here reads files or remembers anything.
+
+mod complexity;
+mod lexicon;
+pub mod model;
+mod need;
+mod priors;
+mod reading;
+mod score;
+mod table;
+mod task_type;
+
+use serde::{Deserialize, Serialize};
+
+pub use need::{DEFAULT_TASK_MICRO_USD, Priority, TurnFacts};
+pub use priors::{by_type, measured_as};
+pub use reading::{MOST_MENTIONED, MOST_TEXT_BYTES, mentioned};
+pub use task_type::{TaskType, UnknownType};
+
+pub(crate) use task_type::plain_name;
+
+use reading::Reading;
+use table::Table;
+
+/// The highest complexity.
+pub const MOST_COMPLEXITY: u8 = 100;
+
+/// Who said what the task is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DecidedBy {
+    /// The words.
+    Heuristic,
+    /// A small model.
+    Slm,
+    /// The words, since the small model did not answer in time or answered nonsense.
+    SlmFallback,
+    /// The person.
+    User,
+}
+
+impl DecidedBy {
+    /// As it stands in reports, such as `slm_fallback`.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Heuristic => "heuristic",
+            Self::Slm => "slm",
+            Self::SlmFallback => "slm_fallback",
+            Self::User => "user",
+        }
+    }
+}
+
+/// What a task is taken for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Classified {
+    /// Its type.
+    pub kind: TaskType,
+    /// How hard it seems, up to [`MOST_COMPLEXITY`].
+    pub complexity: u8,
+    /// Whether tools must be called.
+    pub needs_tools: bool,
+    /// Whether the words speak of a picture that must be seen. Pictures sent along count by [`TurnFacts::images`].
+    pub needs_vision: bool,
+    /// Who said so.
+    pub decided_by: DecidedBy,
+    /// What the words weigh for each type, highest first; types they do not speak of are left out.
+    pub scores: Vec<(TaskType, u32)>,
+}
+
+impl Classified {
+    /// The same task with the type that the person named.
+    #[must_use]
+    pub fn told_by_user(mut self, kind: TaskType) -> Self {
+        self.complexity = self.complexity.max(kind.least_complexity());
+        self.kind = kind;
+        self.decided_by = DecidedBy::User;
+        self
+    }
+}
+
+/// What the words say.
+#[must_use]
+pub fn classify(text: &str) -> Classified {
+    let table = Table::shipped();
+    let reading = Reading::of(text, table);
+    let scores = score::by_type(&reading, table);
+    let kind = scores.first().map_or(TaskType::Generation, |(kind, _)| *kind);
+    let hints = complexity::hints(&reading, table);
+    Classified {
+        kind,
+        complexity: complexity::of(kind, &reading, &hints),
+        needs_tools: needs_tools(kind, &reading, &hints),
+        needs_vision: hints.picture,
+        decided_by: DecidedBy::Heuristic,
+        scores,
+    }
+}
+
+/// Talk, and questions that are not about this project, can be answered without looking at anything. In doubt tools
+/// are needed: an arm without them would fail, while one with them only answers.
+fn needs_tools(kind: TaskType, reading: &Reading, hints: &complexity::Hints) -> bool {
+    let about_project = hints.project && !reading.has_code;
+    kind != TaskType::Explain || about_project || hints.acts || !reading.names.is_empty()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn kind(text: &str) -> TaskType {
+        classify(text).kind
+    }
+
+    #[test]
+    fn words_count_whole() {
+        assert_eq!(kind("show the latest address"), TaskType::Generation);
+        assert_eq!(kind("prefix of a contest"), TaskType::Generation);
+    }
+
+    #[test]
+    fn the_command_decides_not_its_object() {
+        assert_eq!(kind("fix the failing test"), TaskType::Debug);
+        assert_eq!(kind("write tests for the parser"), TaskType::UnitTest);
+        assert_eq!(kind("why does this crash"), TaskType::Debug);
+        assert_eq!(kind("what does this function do"), TaskType::Explain);
+        assert_eq!(kind("review my diff for security holes"), TaskType::SecurityReview);
+    }
+
+    #[test]
+    fn what_is_denied_does_not_count() {
+        assert_eq!(kind("refactor the parser, don't write tests"), TaskType::Refactor);
+        assert_eq!(kind("explain the crash handler without debugging it"), TaskType::Explain);
+    }
+
+    #[test]
+    fn code_quotes_and_file_names_are_not_commands() {
+        assert_eq!(kind("explain `fix_bug` in tests/debug_test.rs"), TaskType::Explain);
+        assert_eq!(kind("rename \"write tests\" to \"test writer\""), TaskType::Refactor);
+        let code = "explain this:\n```\n// fix the bug, write tests, review the crash\n```";
+        assert_eq!(kind(code), TaskType::Explain);
+    }
+
+    #[test]
+    fn a_pasted_log_speaks_of_debugging_only() {
+        let log = "thread 'main' panicked at src/review.rs:3:5:\nerror: write tests and review\n";
+        assert_eq!(kind(log), TaskType::Debug);
+    }
+
+    #[test]
+    fn what_can_be_told_without_looking_needs_no_tools() {
+        for text in [
+            "what is a monad?",
+            "hi",
+            "explain TCP slow start",
+            "the difference between Rc and Arc?",
+        ] {
+            assert!(!classify(text).needs_tools, "{text}");
+        }
+        for text in [
+            "how does the scheduler work",
+            "explain src/lib.rs",
+            "add a flag",
+            "yes",
+            "charts stay blank",
+        ] {
+            assert!(classify(text).needs_tools, "{text}");
+        }
+        assert!(!classify("what does this do?\n```\nlet x = 1;\n```").needs_tools);
+    }
+
+    #[test]
+    fn harder_words_are_harder() {
+        let easy = classify("fix the typo in the readme").complexity;
+        let middling = classify("add a --verbose flag").complexity;
+        let hard = classify(
+            "redesign the distributed scheduler across the entire codebase with zero downtime",
+        )
+        .complexity;
+        assert!(easy < middling && middling < hard, "{easy} {middling} {hard}");
+        assert!(classify("review security").complexity >= 60);
+    }
+
+    #[test]
+    fn pictures_are_noticed() {
+        assert!(classify("make it match the attached mockup").needs_vision);
+        assert!(!classify("draw a diagram of the modules").needs_vision);
+    }
+
+    #[test]
+    fn long_texts_are_read_at_both_ends() {
+        let filler = "lorem ipsum dolor ".repeat(100_000);
+        let text = format!("{filler}\nwrite tests for the parser");
+        assert_eq!(kind(&text), TaskType::UnitTest);
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_has_a_type(text in "\\PC{0,400}|[`\"'>#\n a-z./:_-]{0,400}") {
+            let said = classify(&text);
+            prop_assert!(said.complexity <= MOST_COMPLEXITY);
+            prop_assert!(said.complexity >= said.kind.least_complexity());
+            prop_assert_eq!(&said, &classify(&text));
+            prop_assert!(said.scores.windows(2).all(|pair| pair[0].1 >= pair[1].1));
+        }
+
+        #[test]
+        fn case_does_not_matter(text in "[a-z ,.]{0,200}") {
+            prop_assert_eq!(classify(&text), classify(&text.to_uppercase()));
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! From what a task is taken for to what it must have and is worth.
+
+use super::{Classified, TaskType};
+use crate::task::Need;
+
+/// Micro-dollars that a right result of a normal task is worth where nobody says otherwise: ten dollars, the worth
+/// that the shipped tuning was measured with.
+pub const DEFAULT_TASK_MICRO_USD: u64 = 10_000_000;
+const PERCENT: u128 = 100;
+
+/// How much a task matters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Priority {
+    /// Half as much as usual.
+    Low,
+    /// As usual.
+    Normal,
+    /// Twice.
+    High,
+    /// Five times.
+    Critical,
+}
+
+impl Priority {
+    /// What a task of this type has where nobody says.
+    #[must_use]
+    pub fn usual(kind: TaskType) -> Self {
+        match kind {
+            TaskType::SecurityReview | TaskType::Orchestration => Self::High,
+            TaskType::Debug
+            | TaskType::UnitTest
+            | TaskType::Review
+            | TaskType::Refactor
+            | TaskType::Planning
+            | TaskType::Explain
+            | TaskType::Boilerplate
+            | TaskType::Generation => Self::Normal,
+        }
+    }
+
+    fn percent(self) -> u32 {
+        match self {
+            Self::Low => 50,
+            Self::Normal => 100,
+            Self::High => 200,
+            Self::Critical => 500,
+        }
+    }
+}
+
+/// What is known of a turn beside its words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TurnFacts {
+    /// Pictures are among what is sent.
+    pub images: bool,
+    /// Tokens of context it takes.
+    pub context_tokens: u64,
+    /// Nothing may leave this machine.
+    pub local_only: bool,
+    /// Thinking was asked for.
+    pub thinking: bool,
+    /// The answer must follow a schema.
+    pub structured_output: bool,
+    /// Micro-dollars that each second of waiting costs; 0 when nobody waits.
+    pub second_micro_usd: u64,
+    /// Micro-dollars that a right result of a normal task is worth.
+    pub task_micro_usd: u64,
+    /// How much it matters; `None`: as is [usual](Priority::usual) for its type.
+    pub priority: Option<Priority>,
+}
+
+impl Default for TurnFacts {
+    fn default() -> Self {
+        Self {
+            images: false,
+            context_tokens: 0,
+            local_only: false,
+            thinking: false,
+            structured_output: false,
+            second_micro_usd: 0,
+            task_micro_usd: DEFAULT_TASK_MICRO_USD,
+            priority: None,
+        }
+    }
+}
+
+impl TurnFacts {
+    fn value_micro_usd(&self, kind: TaskType) -> u64 {
+        let priority = self.priority.unwrap_or_else(|| Priority::usual(kind));
+        let percents = u128::from(priority.percent()) * u128::from(kind.value_percent());
+        let value = u128::from(self.task_micro_usd) * percents / (PERCENT * PERCENT);
+        u64::try_from(value).unwrap_or(u64::MAX)
+    }
+}
+
+impl Classified {
+    /// What the task must have, and what it is worth.
+    #[must_use]
+    pub fn need(&self, facts: &TurnFacts) -> Need {
+        Need {
+            kind: self.kind.kind(),
+            value_micro_usd: facts.value_micro_usd(self.kind),
+            second_micro_usd: facts.second_micro_usd,
+            tools: self.needs_tools,
+            vision: self.needs_vision || facts.images,
+            thinking: facts.thinking,
+            structured_output: facts.structured_output,
+            context_tokens: facts.context_tokens,
+            local_only: facts.local_only,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::classify::classify;
+
+    #[test]
+    fn worth_is_priority_times_type() {
+        let worth = |text: &str, priority| {
+            classify(text).need(&TurnFacts { priority, ..TurnFacts::default() }).value_micro_usd
+        };
+        assert_eq!(worth("fix the crash", None), 12_000_000);
+        assert_eq!(worth("fix the crash", Some(Priority::Low)), 6_000_000);
+        assert_eq!(worth("security audit", None), 40_000_000);
+        let absurd = TurnFacts { task_micro_usd: u64::MAX, ..TurnFacts::default() };
+        assert_eq!(classify("security audit").need(&absurd).value_micro_usd, u64::MAX);
+    }
+
+    #[test]
+    fn pictures_sent_must_be_seen() {
+        let facts = TurnFacts { images: true, ..TurnFacts::default() };
+        assert!(classify("make it blue").need(&facts).vision);
+        assert!(!classify("make it blue").need(&TurnFacts::default()).vision);
+    }
+}

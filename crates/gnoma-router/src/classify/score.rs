@@ -1,0 +1,132 @@
+//! What the words of a text weigh for each type of task.
+
+use super::{
+    lexicon::Found,
+    reading::{Reading, Region, Word},
+    table::{Place, Table, Vote},
+    task_type::TaskType,
+};
+
+/// Times that one phrase counts: whoever repeats a word wants it no more.
+const MOST_REPEATS: u8 = 2;
+/// Words that a negation reaches.
+const NEGATION_REACH: usize = 3;
+/// Percent that a verb weighs where a command begins, and elsewhere.
+const VERB_AT_HEAD: u32 = 150;
+const VERB_ELSEWHERE: u32 = 50;
+/// Percent that what follows the first clause that says anything weighs. Questions count in full: they are what is
+/// wanted, wherever they stand.
+const LATER_CLAUSE: u32 = 45;
+/// Points for debugging that a pasted log is worth.
+const LOG_POINTS: u32 = 50;
+/// Points for explaining that a question is worth.
+const QUESTION_POINTS: u32 = 10;
+const PERCENT: u32 = 100;
+
+/// Percent that words of a region weigh.
+fn region_percent(region: Region) -> u32 {
+    match region {
+        Region::Plain => 100,
+        Region::Quoted => 25,
+        Region::Log => 10,
+        Region::Code => 5,
+    }
+}
+
+/// Points of each type that has any, highest first; equals in the order of [`TaskType::ALL`].
+pub(super) fn by_type(reading: &Reading, table: &Table) -> Vec<(TaskType, u32)> {
+    let mut tally = Tally::new(table.votes.len());
+    let mut taken = vec![false; reading.words.len()];
+    let mut negated_until = 0;
+    for (place, word) in reading.words.iter().enumerate() {
+        let free_word = |at| match taken.get(at) {
+            Some(false) => reading.word_in_sentence(place, at),
+            // What counted already is passed over as if it were a name.
+            Some(true) => reading.word_in_sentence(place, at).map(|_| ""),
+            None => None,
+        };
+        match table.votes.find(place, free_word, |vote| weight_at(vote, word)) {
+            Some(found) => {
+                if place >= negated_until {
+                    tally.count(&found, word);
+                }
+                take(&mut taken, &found.places);
+            }
+            None if word.negates => negated_until = place + 1 + NEGATION_REACH,
+            None => {}
+        }
+        if reading.breaks_after(place) {
+            negated_until = 0;
+        }
+    }
+    if reading.has_log {
+        tally.add(TaskType::Debug, LOG_POINTS);
+    }
+    if reading.asks {
+        tally.add(TaskType::Explain, QUESTION_POINTS);
+    }
+    tally.ranked()
+}
+
+fn take(taken: &mut [bool], places: &[usize]) {
+    for place in places {
+        if let Some(taken) = taken.get_mut(*place) {
+            *taken = true;
+        }
+    }
+}
+
+/// What a phrase weighs where it begins with this word; `None` where it says nothing.
+fn weight_at(vote: &Vote, word: &Word) -> Option<u32> {
+    let percent = match (vote.place, word.head) {
+        (Place::Any, _) | (Place::Head, true) => PERCENT,
+        (Place::Verb, true) => VERB_AT_HEAD,
+        (Place::Verb, false) => VERB_ELSEWHERE,
+        (Place::Head, false) => return None,
+    };
+    Some(vote.weight * percent / PERCENT)
+}
+
+struct Tally {
+    points: [(TaskType, u32); TaskType::ALL.len()],
+    counted: Vec<u8>,
+    first_clause: Option<usize>,
+}
+
+impl Tally {
+    fn new(phrases: usize) -> Self {
+        Self {
+            points: TaskType::ALL.map(|kind| (kind, 0)),
+            counted: vec![0; phrases],
+            first_clause: None,
+        }
+    }
+
+    fn count(&mut self, found: &Found<'_, Vote>, word: &Word) {
+        let Some(kind) = found.meaning.kind else { return };
+        let Some(times) = self.counted.get_mut(found.entry) else { return };
+        let Some(weight) = weight_at(found.meaning, word) else { return };
+        if *times == MOST_REPEATS {
+            return;
+        }
+        *times += 1;
+        let own = word.region == Region::Plain;
+        let first = if own { *self.first_clause.get_or_insert(word.clause) } else { word.clause };
+        let later = word.clause > first && !word.asked;
+        let clause_percent = if later { LATER_CLAUSE } else { PERCENT };
+        let weight = weight * region_percent(word.region) / PERCENT;
+        self.add(kind, weight * clause_percent / PERCENT);
+    }
+
+    fn add(&mut self, kind: TaskType, points: u32) {
+        if let Some((_, sum)) = self.points.iter_mut().find(|(other, _)| *other == kind) {
+            *sum += points;
+        }
+    }
+
+    fn ranked(self) -> Vec<(TaskType, u32)> {
+        let mut ranked: Vec<_> = { self.points }.into_iter().filter(|(_, sum)| *sum > 0).collect();
+        ranked.sort_by_key(|(_, sum)| std::cmp::Reverse(*sum));
+        ranked
+    }
+}

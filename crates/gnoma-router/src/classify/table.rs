@@ -1,0 +1,148 @@
+//! The table of words that comes with gnoma, read once. The form is told at the head of `words.tsv`.
+
+use std::sync::LazyLock;
+
+use super::{lexicon::Lexicon, task_type::TaskType};
+
+const SHIPPED: &str = include_str!("words.tsv");
+
+/// Where a phrase counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    /// More where a command begins, less elsewhere.
+    Verb,
+    /// Only where a command begins.
+    Head,
+    /// Everywhere the same.
+    Any,
+}
+
+/// What a phrase says about the type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Vote {
+    /// For which; `None`: for none, although its words would.
+    pub(super) kind: Option<TaskType>,
+    pub(super) place: Place,
+    pub(super) weight: u32,
+}
+
+/// What a word does in a sentence.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Grammar {
+    Lead,
+    Join,
+    Not,
+}
+
+/// What a phrase says beside the type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Hint {
+    /// By so many points.
+    Harder(u32),
+    /// By so many points.
+    Easier(u32),
+    Project,
+    /// Nothing of it.
+    General,
+    Acts,
+    Picture,
+}
+
+/// What pasted logs look like.
+#[derive(Clone, Debug, Default)]
+pub(super) struct LogMarks {
+    start: Vec<String>,
+    within: Vec<String>,
+}
+
+impl LogMarks {
+    /// Whether a line is one of a log. `line` is in lower case.
+    pub(super) fn fit(&self, line: &str) -> bool {
+        let line = line.trim_start();
+        self.start.iter().any(|mark| line.starts_with(mark.as_str()))
+            || self.within.iter().any(|mark| line.contains(mark.as_str()))
+    }
+}
+
+/// All that words say.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Table {
+    pub(super) votes: Lexicon<Vote>,
+    pub(super) grammar: Lexicon<Grammar>,
+    pub(super) hints: Lexicon<Hint>,
+    pub(super) logs: LogMarks,
+}
+
+impl Table {
+    /// The one that comes with gnoma.
+    pub(super) fn shipped() -> &'static Self {
+        static TABLE: LazyLock<Table> = LazyLock::new(|| {
+            let mut table = Table::default();
+            for line in lines(SHIPPED) {
+                // Every line that comes with gnoma is tested to be readable.
+                let _readable = table.read(line);
+            }
+            table
+        });
+        &TABLE
+    }
+
+    fn read(&mut self, line: &str) -> Option<()> {
+        let mut columns = line.split('\t');
+        let (meaning, place) = (columns.next()?, columns.next()?);
+        let weight: u32 = columns.next()?.parse().ok()?;
+        let phrase = columns.next()?;
+        match meaning {
+            "lead" => self.grammar.add(phrase, Grammar::Lead),
+            "join" => self.grammar.add(phrase, Grammar::Join),
+            "not" => self.grammar.add(phrase, Grammar::Not),
+            "hard" => self.hints.add(phrase, Hint::Harder(weight)),
+            "easy" => self.hints.add(phrase, Hint::Easier(weight)),
+            "project" => self.hints.add(phrase, Hint::Project),
+            "general" => self.hints.add(phrase, Hint::General),
+            "act" => self.hints.add(phrase, Hint::Acts),
+            "see" => self.hints.add(phrase, Hint::Picture),
+            "log" => self.mark_of_log(place, phrase),
+            kind => self.vote(kind, place, weight, phrase),
+        }
+    }
+
+    fn vote(&mut self, kind: &str, place: &str, weight: u32, phrase: &str) -> Option<()> {
+        let kind = if kind == "-" { None } else { Some(kind.parse().ok()?) };
+        let place = match place {
+            "verb" => Place::Verb,
+            "head" => Place::Head,
+            "any" => Place::Any,
+            _ => return None,
+        };
+        self.votes.add(phrase, Vote { kind, place, weight })
+    }
+
+    fn mark_of_log(&mut self, place: &str, mark: &str) -> Option<()> {
+        let marks = match place {
+            "start" => &mut self.logs.start,
+            "within" => &mut self.logs.within,
+            _ => return None,
+        };
+        marks.push(mark.to_owned());
+        Some(())
+    }
+}
+
+/// The lines of a table that hold something.
+pub(super) fn lines(table: &str) -> impl Iterator<Item = &str> {
+    table.lines().filter(|line| !line.is_empty() && !line.starts_with('#'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_line_that_comes_with_gnoma_is_readable() {
+        for line in lines(SHIPPED) {
+            assert!(Table::default().read(line).is_some(), "{line}");
+            assert_eq!(line, line.to_lowercase());
+        }
+    }
+}

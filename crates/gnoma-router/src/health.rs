@@ -1,0 +1,552 @@
+//! Which arms rest after errors, and until when. Pure: time comes in, nothing waits here.
+//!
+//! An error says whom it concerns: the arm, its whole provider, or every arm behind the same host.
+//! That place rests, longer each time it fails again after a rest, and no less than the provider
+//! asked for. When the rest is over, one call tries; the others wait for how it goes. A success
+//! resets. Errors that only the request is to blame for rest nobody.
+//!
+//! Several calls that fail together are one failure: what fails during a rest had begun before it.
+//! After a clock that went back, a rest counts as over: one early try is better than one that comes a
+//! year late.
+
+use std::collections::BTreeMap;
+
+use gnoma_core::{ErrorKind, ModelRef, ProviderError};
+use serde::{Deserialize, Serialize};
+
+use crate::clock::time_of;
+
+const SECOND_MS: i64 = 1000;
+const MINUTE_MS: i64 = 60 * SECOND_MS;
+const HOUR_MS: i64 = 60 * MINUTE_MS;
+
+/// A provider's own wish is heard up to this length.
+pub const MOST_TOLD_MS: i64 = 31 * 24 * HOUR_MS;
+
+/// A call that tries whether a rest did good has this long, then another may.
+pub const TRIAL_MS: i64 = 5 * MINUTE_MS;
+
+/// Longest that a place can rest; nothing that is read from a file rests longer.
+const MOST_REST_MS: i64 = MOST_TOLD_MS;
+
+/// Most places that are remembered; beyond, the one whose rest ends first is forgotten.
+const MOST_PLACES: usize = 1024;
+
+/// Doubled no more often than this: by then every rest is at its longest.
+const MOST_STRIKES: u32 = 32;
+
+/// Who is called, and where that is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Target<'t> {
+    /// The arm.
+    pub arm: &'t ModelRef,
+    /// The host its provider is reached at; several providers may share one.
+    pub host: &'t str,
+}
+
+/// A rest.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rest {
+    /// Until when, in milliseconds since 1970.
+    pub until_ms: i64,
+    /// Why and until when, for people.
+    pub why: String,
+}
+
+/// Whom an error concerns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Reach {
+    Arm,
+    Provider,
+    Host,
+}
+
+const REACHES: [Reach; 3] = [Reach::Arm, Reach::Provider, Reach::Host];
+
+/// How long a place rests after an error of a kind.
+#[derive(Clone, Copy)]
+struct Policy {
+    reach: Reach,
+    /// After the first failure, where the provider asks for nothing.
+    first_ms: i64,
+    /// At most, whatever was doubled; the provider's own wish may be longer.
+    most_ms: i64,
+}
+
+fn policy(kind: ErrorKind) -> Option<Policy> {
+    let (reach, first_ms, most_ms) = match kind {
+        ErrorKind::RateLimited => (Reach::Arm, 30 * SECOND_MS, 15 * MINUTE_MS),
+        ErrorKind::Overloaded => (Reach::Arm, 15 * SECOND_MS, 10 * MINUTE_MS),
+        ErrorKind::Timeout => (Reach::Arm, 30 * SECOND_MS, 10 * MINUTE_MS),
+        ErrorKind::Protocol => (Reach::Arm, MINUTE_MS, 30 * MINUTE_MS),
+        ErrorKind::NotFound => (Reach::Arm, HOUR_MS, 24 * HOUR_MS),
+        ErrorKind::Quota => (Reach::Provider, 15 * MINUTE_MS, 6 * HOUR_MS),
+        ErrorKind::Auth => (Reach::Provider, 10 * MINUTE_MS, 6 * HOUR_MS),
+        ErrorKind::Network => (Reach::Host, 5 * SECOND_MS, 5 * MINUTE_MS),
+        // Another request may well succeed.
+        ErrorKind::ContextTooLong | ErrorKind::BadRequest | ErrorKind::Cancelled => return None,
+    };
+    Some(Policy { reach, first_ms, most_ms })
+}
+
+/// What is known of a place that failed and has not succeeded since.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Ailment {
+    kind: ErrorKind,
+    since_ms: i64,
+    until_ms: i64,
+    strikes: u32,
+    /// A call tries since then.
+    #[serde(skip)]
+    trial_ms: Option<i64>,
+}
+
+impl Ailment {
+    fn rests(&self, now_ms: i64) -> bool {
+        self.since_ms <= now_ms && now_ms < self.until_ms
+    }
+
+    fn is_tried(&self, now_ms: i64) -> bool {
+        self.trial_ms
+            .is_some_and(|begun| begun <= now_ms && now_ms < begun.saturating_add(TRIAL_MS))
+    }
+
+    /// When the place may be called, if that is later than now.
+    fn free_ms(&self, now_ms: i64) -> Option<i64> {
+        if self.rests(now_ms) {
+            return Some(self.until_ms);
+        }
+        let begun = self.trial_ms.filter(|_| self.is_tried(now_ms))?;
+        Some(begun.saturating_add(TRIAL_MS))
+    }
+}
+
+/// A place that an error may concern.
+type Place = (Reach, String);
+
+/// One row of the kept form.
+#[derive(Serialize, Deserialize)]
+struct Row {
+    reach: Reach,
+    name: String,
+    #[serde(flatten)]
+    ailment: Ailment,
+}
+
+/// The health of all arms. To be kept from one start to the next.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "Vec<Row>", into = "Vec<Row>")]
+pub struct Health {
+    places: BTreeMap<Place, Ailment>,
+}
+
+impl From<Vec<Row>> for Health {
+    fn from(rows: Vec<Row>) -> Self {
+        let sound = rows.into_iter().take(MOST_PLACES).map(|Row { reach, name, mut ailment }| {
+            let longest = ailment.since_ms.saturating_add(MOST_REST_MS);
+            ailment.until_ms = ailment.until_ms.min(longest);
+            ailment.strikes = ailment.strikes.min(MOST_STRIKES);
+            ((reach, name), ailment)
+        });
+        Self { places: sound.collect() }
+    }
+}
+
+impl From<Health> for Vec<Row> {
+    fn from(health: Health) -> Self {
+        let rows = health.places.into_iter();
+        rows.map(|((reach, name), ailment)| Row { reach, name, ailment }).collect()
+    }
+}
+
+impl Health {
+    /// Why `target` had better not be called at `now_ms`; `None`: it may be.
+    #[must_use]
+    pub fn state(&self, target: Target<'_>, now_ms: i64) -> Option<Rest> {
+        let resting = REACHES.into_iter().filter_map(|reach| {
+            let place = place(reach, target);
+            let ailment = self.places.get(&place)?;
+            Some((ailment.free_ms(now_ms)?, reach, ailment))
+        });
+        let (until_ms, reach, ailment) = resting.max_by_key(|(until_ms, ..)| *until_ms)?;
+        Some(Rest { until_ms, why: words(reach, target, ailment, until_ms, now_ms) })
+    }
+
+    /// A call to `target` begins. Where a rest has just ended it is the one that tries, and the
+    /// others wait for its end.
+    pub fn begin(&mut self, target: Target<'_>, now_ms: i64) {
+        for reach in REACHES {
+            if let Some(ailment) = self.places.get_mut(&place(reach, target)) {
+                ailment.trial_ms = Some(now_ms);
+            }
+        }
+    }
+
+    /// A call to `target` failed.
+    pub fn fail(&mut self, target: Target<'_>, error: &ProviderError, now_ms: i64) {
+        // It said nothing of places other than the one it concerns: another call may try those.
+        self.end_trials(target);
+        let Some(policy) = policy(error.kind) else { return };
+        let told_ms = error
+            .retry_after
+            .map(|wait| i64::try_from(wait.as_millis()).unwrap_or(i64::MAX).min(MOST_TOLD_MS));
+        let place = place(policy.reach, target);
+        let before = self.places.get(&place).copied();
+        let next = match before {
+            Some(before) if before.rests(now_ms) => prolonged(before, told_ms, now_ms),
+            Some(_) | None => {
+                let strikes = before.map_or(1, |before| before.strikes.saturating_add(1));
+                new_rest(error.kind, policy, strikes.min(MOST_STRIKES), told_ms, now_ms)
+            }
+        };
+        self.places.insert(place, next);
+        self.make_room();
+    }
+
+    /// A call to `target` succeeded. During a rest that was a call begun before it, unless it was one
+    /// that [`begin`](Self::begin) told of since.
+    pub fn succeed(&mut self, target: Target<'_>, now_ms: i64) {
+        for reach in REACHES {
+            let place = place(reach, target);
+            let is_over = |ailment: &Ailment| !ailment.rests(now_ms) || ailment.trial_ms.is_some();
+            if self.places.get(&place).is_some_and(is_over) {
+                self.places.remove(&place);
+            }
+        }
+    }
+
+    /// Forgets what a new start, or changed settings of `provider`, may have mended: a wrong key, a
+    /// quota, a model that was not there.
+    pub fn forgive(&mut self, provider: &str) {
+        let of_provider = |(reach, name): &Place| match reach {
+            Reach::Arm => name.strip_prefix(provider).is_some_and(|rest| rest.starts_with('/')),
+            Reach::Provider => name == provider,
+            Reach::Host => false,
+        };
+        self.places.retain(|place, _| !of_provider(place));
+    }
+
+    fn end_trials(&mut self, target: Target<'_>) {
+        for reach in REACHES {
+            if let Some(ailment) = self.places.get_mut(&place(reach, target)) {
+                ailment.trial_ms = None;
+            }
+        }
+    }
+
+    fn make_room(&mut self) {
+        if self.places.len() <= MOST_PLACES {
+            return;
+        }
+        let first = self.places.iter().min_by_key(|(_, ailment)| ailment.until_ms);
+        if let Some(place) = first.map(|(place, _)| place.clone()) {
+            self.places.remove(&place);
+        }
+    }
+}
+
+/// One more call of those that failed together.
+fn prolonged(before: Ailment, told_ms: Option<i64>, now_ms: i64) -> Ailment {
+    match told_ms.map(|told| now_ms.saturating_add(told)) {
+        // Counted from now, so that no rest is longer than the longest.
+        Some(until_ms) if until_ms > before.until_ms => {
+            Ailment { since_ms: now_ms, until_ms, ..before }
+        }
+        Some(_) | None => before,
+    }
+}
+
+/// The first time the provider's own wish is followed to the letter; after that it is the least.
+fn new_rest(
+    kind: ErrorKind,
+    policy: Policy,
+    strikes: u32,
+    told_ms: Option<i64>,
+    now_ms: i64,
+) -> Ailment {
+    let doubled = 1_i64
+        .checked_shl(strikes.saturating_sub(1))
+        .and_then(|times| policy.first_ms.checked_mul(times))
+        .map_or(policy.most_ms, |ms| ms.min(policy.most_ms));
+    let rest_ms = match told_ms {
+        Some(told) if strikes <= 1 => told,
+        Some(told) => told.max(doubled),
+        None => doubled,
+    };
+    Ailment {
+        kind,
+        since_ms: now_ms,
+        until_ms: now_ms.saturating_add(rest_ms),
+        strikes,
+        trial_ms: None,
+    }
+}
+
+fn place(reach: Reach, target: Target<'_>) -> Place {
+    let name = match reach {
+        Reach::Arm => target.arm.to_string(),
+        Reach::Provider => target.arm.provider.clone(),
+        Reach::Host => target.host.to_owned(),
+    };
+    (reach, name)
+}
+
+fn words(
+    reach: Reach,
+    target: Target<'_>,
+    ailment: &Ailment,
+    until_ms: i64,
+    now_ms: i64,
+) -> String {
+    let (_, name) = place(reach, target);
+    let times =
+        if ailment.strikes > 1 { format!(", {} times", ailment.strikes) } else { String::new() };
+    let kind = ailment.kind;
+    let until = time_of(until_ms, now_ms);
+    if ailment.rests(now_ms) {
+        format!("{name} rests until {until} ({kind}{times})")
+    } else {
+        format!("{name} is just being tried again after it failed ({kind}{times})")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const NOW_MS: i64 = 1_800_014_400_000;
+
+    /// Some hundred thousand years.
+    const FAR_MS: i64 = 10_000_000_000_000_000;
+
+    const KINDS: [ErrorKind; 11] = [
+        ErrorKind::Auth,
+        ErrorKind::BadRequest,
+        ErrorKind::ContextTooLong,
+        ErrorKind::NotFound,
+        ErrorKind::RateLimited,
+        ErrorKind::Quota,
+        ErrorKind::Overloaded,
+        ErrorKind::Network,
+        ErrorKind::Timeout,
+        ErrorKind::Protocol,
+        ErrorKind::Cancelled,
+    ];
+
+    fn arm(number: usize) -> ModelRef {
+        ModelRef { provider: format!("p{}", number / 2), model: format!("m{number}") }
+    }
+
+    /// Four arms of two providers each; all providers but the last share a host.
+    fn host(number: usize) -> &'static str {
+        if number / 2 == 3 { "other" } else { "shared" }
+    }
+
+    fn error(kind: ErrorKind, wait_ms: Option<u64>) -> ProviderError {
+        let mut error = ProviderError::new(kind, "p", "no");
+        error.retry_after = wait_ms.map(Duration::from_millis);
+        error
+    }
+
+    fn until(health: &Health, number: usize, now_ms: i64) -> Option<i64> {
+        let arm = arm(number);
+        health.state(Target { arm: &arm, host: host(number) }, now_ms).map(|rest| rest.until_ms)
+    }
+
+    fn fail(health: &mut Health, number: usize, error: &ProviderError, now_ms: i64) {
+        let arm = arm(number);
+        health.fail(Target { arm: &arm, host: host(number) }, error, now_ms);
+    }
+
+    fn begin(health: &mut Health, number: usize, now_ms: i64) {
+        let arm = arm(number);
+        health.begin(Target { arm: &arm, host: host(number) }, now_ms);
+    }
+
+    fn succeed(health: &mut Health, number: usize, now_ms: i64) {
+        let arm = arm(number);
+        health.succeed(Target { arm: &arm, host: host(number) }, now_ms);
+    }
+
+    fn any_kind() -> impl Strategy<Value = ErrorKind> {
+        prop::sample::select(&KINDS[..])
+    }
+
+    #[derive(Clone, Debug)]
+    enum Step {
+        Begin(usize),
+        Fail(usize, ErrorKind, Option<u64>),
+        Succeed(usize),
+        Wait(i64),
+    }
+
+    fn any_step() -> impl Strategy<Value = Step> {
+        prop_oneof![
+            (0..8_usize).prop_map(Step::Begin),
+            (0..8_usize, any_kind(), proptest::option::of(any::<u64>()))
+                .prop_map(|(arm, kind, wait)| Step::Fail(arm, kind, wait)),
+            (0..8_usize).prop_map(Step::Succeed),
+            prop_oneof![0..600_000_i64, -FAR_MS..FAR_MS].prop_map(Step::Wait),
+        ]
+    }
+
+    fn after(steps: &[Step]) -> (Health, i64) {
+        let (mut health, mut now) = (Health::default(), NOW_MS);
+        for step in steps {
+            match step {
+                Step::Begin(arm) => begin(&mut health, *arm, now),
+                Step::Fail(arm, kind, wait) => fail(&mut health, *arm, &error(*kind, *wait), now),
+                Step::Succeed(arm) => succeed(&mut health, *arm, now),
+                Step::Wait(ms) => now = now.saturating_add(*ms),
+            }
+        }
+        (health, now)
+    }
+
+    #[test]
+    fn refusals_read_well() {
+        let mut health = Health::default();
+        let arm = arm(0);
+        let target = Target { arm: &arm, host: "h" };
+        health.fail(target, &error(ErrorKind::RateLimited, Some(150_000)), NOW_MS);
+        let why = |health: &Health, now| health.state(target, now).unwrap().why;
+        assert_eq!(why(&health, NOW_MS), "p0/m0 rests until 12:02:30 UTC (rate limited)");
+        let later = NOW_MS + 150_000;
+        assert_eq!(health.state(target, later), None);
+        health.begin(target, later);
+        assert_eq!(
+            why(&health, later),
+            "p0/m0 is just being tried again after it failed (rate limited)"
+        );
+        health.fail(target, &error(ErrorKind::Quota, None), later);
+        assert_eq!(why(&health, later), "p0 rests until 12:17:30 UTC (quota used up)");
+    }
+
+    #[test]
+    fn rests_double_up_to_their_most_and_a_success_resets() {
+        let (mut health, mut now) = (Health::default(), NOW_MS);
+        let mut rests = Vec::new();
+        for _ in 0..40 {
+            begin(&mut health, 0, now);
+            fail(&mut health, 0, &error(ErrorKind::Overloaded, None), now);
+            let end = until(&health, 0, now).unwrap();
+            rests.push(end - now);
+            now = end;
+        }
+        assert_eq!(&rests[..4], [15_000, 30_000, 60_000, 120_000]);
+        assert_eq!(rests.last(), Some(&(10 * MINUTE_MS)));
+        begin(&mut health, 0, now);
+        succeed(&mut health, 0, now);
+        assert_eq!(health, Health::default());
+    }
+
+    #[test]
+    fn one_call_tries_and_the_others_wait() {
+        let mut health = Health::default();
+        fail(&mut health, 0, &error(ErrorKind::Auth, None), NOW_MS);
+        let later = until(&health, 1, NOW_MS).unwrap();
+        assert_eq!(until(&health, 1, later), None);
+        begin(&mut health, 1, later);
+        assert_eq!(until(&health, 0, later + 1), Some(later + TRIAL_MS));
+        assert_eq!(until(&health, 0, later + TRIAL_MS), None, "the one that tried is gone");
+        assert_eq!(until(&health, 0, later - HOUR_MS), None, "the clock went back");
+        fail(&mut health, 1, &error(ErrorKind::BadRequest, None), later + 1);
+        assert_eq!(until(&health, 0, later + 1), None, "the trial told nothing");
+    }
+
+    #[test]
+    fn a_wish_that_comes_late_is_counted_from_then() {
+        let mut health = Health::default();
+        fail(&mut health, 0, &error(ErrorKind::NotFound, None), NOW_MS);
+        let later = NOW_MS + 5 * MINUTE_MS;
+        fail(&mut health, 0, &error(ErrorKind::NotFound, Some(u64::MAX)), later);
+        assert_eq!(until(&health, 0, later), Some(later + MOST_TOLD_MS));
+        assert_eq!(until(&health, 0, later - MINUTE_MS), None, "the clock went back");
+    }
+
+    #[test]
+    fn settings_that_changed_are_given_a_new_chance() {
+        let mut health = Health::default();
+        fail(&mut health, 0, &error(ErrorKind::Auth, None), NOW_MS);
+        fail(&mut health, 1, &error(ErrorKind::NotFound, None), NOW_MS);
+        fail(&mut health, 2, &error(ErrorKind::NotFound, None), NOW_MS);
+        health.forgive("p0");
+        assert_eq!((until(&health, 0, NOW_MS), until(&health, 1, NOW_MS)), (None, None));
+        assert!(until(&health, 2, NOW_MS).is_some());
+    }
+
+    proptest! {
+        #[test]
+        fn an_error_rests_whom_it_concerns_and_nobody_else(kind in any_kind(), failed in 0..8_usize) {
+            let mut health = Health::default();
+            fail(&mut health, failed, &error(kind, None), NOW_MS);
+            for other in 0..8 {
+                let is_concerned = policy(kind).is_some_and(|policy| match policy.reach {
+                    Reach::Arm => other == failed,
+                    Reach::Provider => other / 2 == failed / 2,
+                    Reach::Host => host(other) == host(failed),
+                });
+                prop_assert_eq!(until(&health, other, NOW_MS).is_some(), is_concerned);
+            }
+        }
+
+        #[test]
+        fn nobody_is_called_before_the_provider_wants_it(
+            steps in prop::collection::vec(any_step(), 0..20),
+            kind in any_kind(), wait in 1..40 * 86_400_000_u64, part in 0.0..0.999_f64,
+        ) {
+            let (mut health, now) = after(&steps);
+            fail(&mut health, 0, &error(kind, Some(wait)), now);
+            if policy(kind).is_some() {
+                let wait = i64::try_from(wait).unwrap().min(MOST_TOLD_MS);
+                prop_assert!(until(&health, 0, now).is_some_and(|end| end >= now + wait));
+                #[expect(clippy::cast_possible_truncation, clippy::cast_precision_loss, reason = "a part")]
+                let within = now + (part * wait as f64) as i64;
+                prop_assert!(until(&health, 0, within).is_some());
+            }
+        }
+
+        #[test]
+        fn calls_that_fail_together_are_one_failure(count in 2..30_usize, apart in 0..400_i64) {
+            let mut health = Health::default();
+            for number in 0..count {
+                let at = NOW_MS + i64::try_from(number).unwrap() * apart;
+                fail(&mut health, 0, &error(ErrorKind::RateLimited, None), at);
+            }
+            prop_assert_eq!(until(&health, 0, NOW_MS), Some(NOW_MS + 30 * SECOND_MS));
+        }
+
+        #[test]
+        fn no_rest_is_for_ever_and_none_survives_a_success(
+            steps in prop::collection::vec(any_step(), 0..60),
+        ) {
+            let (mut health, now) = after(&steps);
+            for number in 0..8 {
+                if let Some(end) = until(&health, number, now) {
+                    prop_assert!(end > now && end <= now.saturating_add(MOST_REST_MS));
+                }
+            }
+            begin(&mut health, 0, now);
+            succeed(&mut health, 0, now);
+            prop_assert_eq!(until(&health, 0, now), None);
+        }
+
+        #[test]
+        fn health_survives_a_restart(steps in prop::collection::vec(any_step(), 0..60)) {
+            let (health, now) = after(&steps);
+            let text = serde_json::to_string(&health).unwrap();
+            let read: Health = serde_json::from_str(&text).unwrap();
+            for number in 0..8 {
+                // Calls that were trying ended with their process.
+                let before = until(&health, number, now);
+                let after = until(&read, number, now);
+                prop_assert!(after == before || after.is_none_or(|end| Some(end) <= before));
+            }
+        }
+    }
+}

@@ -1,0 +1,233 @@
+//! The pools a call draws on, and their limits.
+
+use std::{collections::BTreeMap, fmt};
+
+use gnoma_core::{
+    ModelRef,
+    ledger::{Draw, Limit, Unit, Window},
+};
+
+use super::{
+    learnt::Learnt,
+    names::Pool,
+    rates::Rates,
+    tiers::{self, Tier},
+};
+
+/// What may be spent, in micro-dollars; `None` sets no cap, 0 leaves free arms only.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Caps {
+    /// For a turn.
+    pub turn: Option<u64>,
+    /// For a session.
+    pub session: Option<u64>,
+    /// A day.
+    pub day: Option<u64>,
+    /// A month.
+    pub month: Option<u64>,
+    /// A day, for a project.
+    pub project_day: Option<u64>,
+    /// A month, for a project.
+    pub project_month: Option<u64>,
+}
+
+/// A set of rate limits by its name.
+#[derive(Clone, Debug, Default)]
+struct Set {
+    rates: Rates,
+    tier: Option<&'static Tier>,
+}
+
+/// All limits that are set or known.
+#[derive(Clone, Debug, Default)]
+pub struct Limits {
+    caps: Caps,
+    sets: BTreeMap<String, Set>,
+}
+
+/// A tier that nobody knows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnknownTier {
+    /// The set it stands in.
+    pub set: String,
+    /// Whose plan it would be.
+    pub vendor: String,
+    /// Its name.
+    pub tier: String,
+}
+
+impl fmt::Display for UnknownTier {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { set, vendor, tier } = self;
+        write!(f, "`rate_limits.{set}.tier` names `{tier}`, ")?;
+        let known: Vec<String> = tiers::tiers_of(vendor).map(|tier| format!("`{tier}`")).collect();
+        if known.is_empty() {
+            write!(f, "but no plan of `{vendor}` is known")?;
+        } else {
+            write!(f, "of `{vendor}` are known: {}", known.join(", "))?;
+        }
+        write!(f, "; state your limits one by one, such as `rpm` and `tpm`")
+    }
+}
+
+/// A call that is to be made.
+#[derive(Clone, Copy, Debug)]
+pub struct Call<'c> {
+    /// Who is called.
+    pub arm: &'c ModelRef,
+    /// Sets of rate limits it draws on besides its provider's.
+    pub sets: &'c [String],
+    /// The turn.
+    pub turn: &'c str,
+    /// The session.
+    pub session: &'c str,
+    /// The project's key.
+    pub project: &'c str,
+}
+
+impl Limits {
+    /// With caps and no rate limits.
+    #[must_use]
+    pub fn new(caps: Caps) -> Self {
+        Self { caps, sets: BTreeMap::new() }
+    }
+
+    /// Adds a set of rate limits: those stated, and where none is, the tier's of `vendor`.
+    ///
+    /// # Errors
+    /// Nobody knows that tier; the stated rates are added all the same.
+    pub fn add(
+        &mut self,
+        set: &str,
+        rates: Rates,
+        vendor: &str,
+        tier: Option<&str>,
+    ) -> Result<(), UnknownTier> {
+        let known = tier.and_then(|name| tiers::tier(vendor, name));
+        self.sets.insert(set.to_owned(), Set { rates, tier: known });
+        match tier {
+            Some(name) if known.is_none() => Err(UnknownTier {
+                set: set.to_owned(),
+                vendor: vendor.to_owned(),
+                tier: name.to_owned(),
+            }),
+            Some(_) | None => Ok(()),
+        }
+    }
+
+    /// The pools of a call. Those without limits are only counted, so that a limit that is set later
+    /// finds what was spent before.
+    #[must_use]
+    pub fn draws(&self, call: &Call<'_>, learnt: &Learnt) -> Vec<Draw> {
+        let caps = &self.caps;
+        let mut draws = vec![
+            capped(&Pool::All, [(Window::Day, caps.day), (Window::Month, caps.month)]),
+            capped(
+                &Pool::Project(call.project.to_owned()),
+                [(Window::Day, caps.project_day), (Window::Month, caps.project_month)],
+            ),
+            capped(&Pool::Session(call.session.to_owned()), [(Window::Ever, caps.session)]),
+        ];
+        if caps.turn.is_some() {
+            draws.push(capped(&Pool::Turn(call.turn.to_owned()), [(Window::Ever, caps.turn)]));
+        }
+        let mut names: Vec<&str> = vec![&call.arm.provider];
+        names.extend(call.sets.iter().map(String::as_str));
+        for (at, name) in names.iter().enumerate() {
+            if !names.iter().take(at).any(|earlier| earlier == name) {
+                draws.extend(self.rated(name, call.arm));
+            }
+        }
+        let told = learnt.limits(call.arm);
+        if !told.is_empty() {
+            draws.push(Draw { pool: Pool::Arm(call.arm.clone()).to_string(), limits: told });
+        }
+        draws
+    }
+
+    /// The plan's own units that a request takes of all the sets that `arm` draws on.
+    #[must_use]
+    pub fn custom_units(&self, arm: &ModelRef, sets: &[String]) -> u64 {
+        let named = std::iter::once(&arm.provider).chain(sets);
+        named.filter_map(|name| self.sets.get(name)?.rates.custom).max().unwrap_or(0)
+    }
+
+    fn rated(&self, name: &str, arm: &ModelRef) -> Vec<Draw> {
+        let whole = Pool::Rates(name.to_owned()).to_string();
+        let Some(set) = self.sets.get(name) else {
+            return vec![Draw { pool: whole, limits: Vec::new() }];
+        };
+        let part = set.tier.and_then(|tier| tier.part(&arm.model));
+        let below = match (part, set.tier) {
+            // What the plan counts apart does not count into the rest of the plan.
+            (Some(_), _) | (None, None) => Rates::default(),
+            (None, Some(tier)) => tier.rates.clone(),
+        };
+        let mut draws = vec![Draw { pool: whole, limits: set.rates.or(&below).limits() }];
+        if let Some(part) = part {
+            let pool = Pool::Part(name.to_owned(), part.word.clone()).to_string();
+            draws.push(Draw { pool, limits: part.rates.limits() });
+        }
+        draws
+    }
+}
+
+fn capped<const N: usize>(pool: &Pool, caps: [(Window, Option<u64>); N]) -> Draw {
+    let limits = caps
+        .into_iter()
+        .filter_map(|(window, most)| Some(Limit { unit: Unit::MicroUsd, window, most: most? }))
+        .collect();
+    Draw { pool: pool.to_string(), limits }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn arm(provider: &str, model: &str) -> ModelRef {
+        ModelRef { provider: provider.into(), model: model.into() }
+    }
+
+    fn draws(limits: &Limits, arm: &ModelRef, sets: &[String]) -> BTreeMap<String, Vec<Limit>> {
+        let call = Call { arm, sets, turn: "t", session: "s", project: "p" };
+        let draws = limits.draws(&call, &Learnt::default());
+        for draw in &draws {
+            assert!(
+                Pool::parse(&draw.pool).is_some_and(|p| p.to_string() == draw.pool),
+                "{draw:?}"
+            );
+        }
+        draws.into_iter().map(|draw| (draw.pool, draw.limits)).collect()
+    }
+
+    #[test]
+    fn caps_hold_for_all_arms_and_rates_for_their_own() {
+        let mut limits = Limits::new(Caps { turn: Some(5), day: Some(7), ..Caps::default() });
+        let rates = Rates { rpm: Some(3), ..Rates::default() };
+        limits.add("one", rates.clone(), "one", None).unwrap();
+        limits.add("shared", rates, "shared", None).unwrap();
+        let ours = draws(&limits, &arm("one", "m"), &["shared".into(), "one".into()]);
+        let theirs = draws(&limits, &arm("two", "m"), &[]);
+        let with_limits = |draws: &BTreeMap<String, Vec<Limit>>| -> Vec<String> {
+            draws.iter().filter(|(_, limits)| !limits.is_empty()).map(|(p, _)| p.clone()).collect()
+        };
+        assert_eq!(with_limits(&ours), ["all", "rates:one", "rates:shared", "turn:t"]);
+        assert_eq!(with_limits(&theirs), ["all", "turn:t"]);
+        assert!(theirs.contains_key("rates:two") && theirs.contains_key("session:s"));
+    }
+
+    #[test]
+    fn a_tier_gives_what_is_not_stated_and_counts_parts_apart() {
+        let mut limits = Limits::default();
+        let stated = Rates { rpm: Some(7), ..Rates::default() };
+        limits.add("anthropic", stated, "anthropic", Some("tier-1")).unwrap();
+        let large = draws(&limits, &arm("anthropic", "claude-opus"), &[]);
+        assert_eq!(large["rates:anthropic"].len(), 3);
+        assert_eq!(large["rates:anthropic"][0].most, 7);
+        let small = draws(&limits, &arm("anthropic", "claude-haiku"), &[]);
+        assert_eq!(small["rates:anthropic"].len(), 1, "what was stated holds for all");
+        assert_eq!(small["part:anthropic/haiku"].len(), 3);
+        let unknown = limits.add("x", Rates::default(), "google", Some("gold")).unwrap_err();
+        assert!(unknown.to_string().contains("`free`"), "{unknown}");
+    }
+}

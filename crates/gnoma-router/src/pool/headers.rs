@@ -1,0 +1,338 @@
+//! Rate limits as vendors tell them in the headers of an answer.
+//!
+//! Names are words joined by `-`: besides `ratelimit` they say which figure it is (`limit`,
+//! `remaining`, `reset`), of what (`requests`, `tokens`, `input-tokens`, `output-tokens`; nothing
+//! means requests) and sometimes over which time (`minute`, `day`, …). OpenAI, Groq, Cerebras,
+//! Mistral, Anthropic, OpenRouter and the IETF draft all keep to that; a header with any other word
+//! in its name is not understood and left out.
+
+use std::collections::BTreeMap;
+
+use gnoma_core::ledger::{Limit, Unit, Window};
+use serde::{Deserialize, Serialize};
+
+use super::rates::{DAY_MS, MINUTE_MS, SECOND_MS};
+use crate::clock::day_of_date;
+
+/// Headers beyond this number are not read.
+pub const MOST_HEADERS: usize = 256;
+
+/// A longer value is no figure.
+const MOST_VALUE_BYTES: usize = 64;
+
+/// A plain number from here on is a time since 1970 in seconds, below it a wait.
+const EPOCH_SECONDS: f64 = 1e9;
+
+/// A plain number from here on is a time since 1970 in milliseconds.
+const EPOCH_MS: f64 = 1e11;
+
+/// Nothing resets later than this.
+const MOST_RESET_MS: u64 = 366 * DAY_MS;
+
+/// One limit as an answer told it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Seen {
+    /// What is counted.
+    pub unit: Unit,
+    /// Over which time, where the name says that.
+    pub window: Option<Window>,
+    /// The limit.
+    pub limit: Option<u64>,
+    /// What is left of it.
+    pub remaining: Option<u64>,
+    /// Milliseconds until there is all of it again.
+    pub reset_ms: Option<u64>,
+}
+
+impl Seen {
+    /// The limit for a ledger. A minute where no time is named: vendors limit by the minute, and a
+    /// limit over a longer time is rather allowed too much than too little by it.
+    #[must_use]
+    pub fn as_limit(&self) -> Option<Limit> {
+        let window = self.window.unwrap_or(Window::Rolling { ms: MINUTE_MS });
+        Some(Limit { unit: self.unit, window, most: self.limit? })
+    }
+}
+
+/// A limit is the same one when it counts the same over the same time.
+type Key = (Kind, Option<Span>);
+
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Kind {
+    Requests,
+    Input,
+    Output,
+    Tokens,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Span {
+    Second,
+    Minute,
+    Hour,
+    Day,
+    Month,
+}
+
+enum Figure {
+    Limit,
+    Remaining,
+    Reset,
+}
+
+/// The limits that the headers of an answer tell. `now_ms` is when it came, in milliseconds since
+/// 1970.
+#[must_use]
+pub fn seen<'h>(headers: impl IntoIterator<Item = (&'h str, &'h str)>, now_ms: i64) -> Vec<Seen> {
+    let mut found: BTreeMap<Key, Seen> = BTreeMap::new();
+    for (name, value) in headers.into_iter().take(MOST_HEADERS) {
+        let Some((figure, kind, span)) = read_name(name) else { continue };
+        let entry = found.entry((kind, span)).or_insert(Seen {
+            unit: unit_of(kind),
+            window: span.map(window_of),
+            limit: None,
+            remaining: None,
+            reset_ms: None,
+        });
+        match figure {
+            Figure::Limit => entry.limit = count(value).or(entry.limit),
+            Figure::Remaining => entry.remaining = count(value).or(entry.remaining),
+            Figure::Reset => entry.reset_ms = wait(value, now_ms).or(entry.reset_ms),
+        }
+    }
+    found.into_values().filter(|seen| seen.limit.is_some() || seen.remaining.is_some()).collect()
+}
+
+fn read_name(name: &str) -> Option<(Figure, Kind, Option<Span>)> {
+    if name.len() > MOST_VALUE_BYTES {
+        return None;
+    }
+    let name = name.to_ascii_lowercase();
+    let name = name.strip_prefix("x-").unwrap_or(&name);
+    let (mut figure, mut span) = (None, None);
+    let (mut is_limit, mut input, mut output, mut tokens) = (false, false, false, false);
+    for word in name.split('-') {
+        match word {
+            "ratelimit" => is_limit = true,
+            "limit" => figure = Some(Figure::Limit),
+            "remaining" => figure = Some(Figure::Remaining),
+            "reset" => figure = Some(Figure::Reset),
+            "input" => input = true,
+            "output" => output = true,
+            "tokens" => tokens = true,
+            "second" => span = Some(Span::Second),
+            "minute" => span = Some(Span::Minute),
+            "hour" => span = Some(Span::Hour),
+            "day" => span = Some(Span::Day),
+            "month" => span = Some(Span::Month),
+            "anthropic" | "requests" | "request" | "req" => {}
+            _ => return None,
+        }
+    }
+    let kind = match (tokens, input, output) {
+        (true, true, false) => Kind::Input,
+        (true, false, true) => Kind::Output,
+        (true, false, false) => Kind::Tokens,
+        (false, false, false) => Kind::Requests,
+        (_, true, _) | (_, _, true) => return None,
+    };
+    figure.filter(|_| is_limit).map(|figure| (figure, kind, span))
+}
+
+fn unit_of(kind: Kind) -> Unit {
+    match kind {
+        Kind::Requests => Unit::Requests,
+        Kind::Input => Unit::Input,
+        Kind::Output => Unit::Output,
+        Kind::Tokens => Unit::Tokens,
+    }
+}
+
+fn window_of(span: Span) -> Window {
+    match span {
+        Span::Second => Window::Rolling { ms: SECOND_MS },
+        Span::Minute => Window::Rolling { ms: MINUTE_MS },
+        Span::Hour => Window::Rolling { ms: 60 * MINUTE_MS },
+        Span::Day => Window::Rolling { ms: DAY_MS },
+        Span::Month => Window::Month,
+    }
+}
+
+/// A whole number; the IETF draft may add `;w=60` and further limits after it.
+fn count(value: &str) -> Option<u64> {
+    let first = value.get(..value.len().min(MOST_VALUE_BYTES))?.split([',', ';']).next()?.trim();
+    first.parse().ok().or_else(|| whole(first.parse().ok()?))
+}
+
+/// Milliseconds to wait: `1m30.5s`, `120ms`, seconds, a time since 1970, or a date.
+fn wait(value: &str, now_ms: i64) -> Option<u64> {
+    let value = value.trim();
+    if value.len() > MOST_VALUE_BYTES {
+        return None;
+    }
+    let wait = match value.parse::<f64>() {
+        Ok(number) if number >= EPOCH_MS => until(whole(number)?, now_ms),
+        Ok(number) if number >= EPOCH_SECONDS => until(whole(number * 1000.0)?, now_ms),
+        Ok(number) => whole((number * 1000.0).ceil())?,
+        Err(_) => match date(value) {
+            Some(at_ms) => until(u64::try_from(at_ms).ok()?, now_ms),
+            None => spoken(value)?,
+        },
+    };
+    Some(wait.min(MOST_RESET_MS))
+}
+
+fn until(at_ms: u64, now_ms: i64) -> u64 {
+    at_ms.saturating_sub(u64::try_from(now_ms).unwrap_or(0))
+}
+
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "checked here")]
+fn whole(number: f64) -> Option<u64> {
+    (0.0..=1e18).contains(&number).then_some(number as u64)
+}
+
+/// `2h3m4.5s` and the like in milliseconds.
+fn spoken(value: &str) -> Option<u64> {
+    let (mut sum, mut rest) = (0.0, value);
+    if rest.is_empty() {
+        return None;
+    }
+    while !rest.is_empty() {
+        let number_end = rest.find(|c: char| !c.is_ascii_digit() && c != '.')?;
+        let (number, after) = rest.split_at(number_end);
+        let unit_end = after.find(|c: char| c.is_ascii_digit()).unwrap_or(after.len());
+        let (unit, next) = after.split_at(unit_end);
+        let ms = match unit {
+            "d" => 86_400_000.0,
+            "h" => 3_600_000.0,
+            "m" => 60_000.0,
+            "s" => 1000.0,
+            "ms" => 1.0,
+            "us" | "µs" => 0.001,
+            "ns" => 0.000_001,
+            _ => return None,
+        };
+        sum += number.parse::<f64>().ok()? * ms;
+        rest = next;
+    }
+    whole(sum.ceil())
+}
+
+/// `2026-11-22T08:15:00Z`, with a fraction or not, in milliseconds since 1970.
+fn date(value: &str) -> Option<i64> {
+    let (day, clock) = value.strip_suffix(['Z', 'z'])?.split_once(['T', 't'])?;
+    let whole_clock = clock.split_once('.').map_or(clock, |(whole, _)| whole);
+    let [year, month, day] = numbers(day, '-')?;
+    let [hour, minute, second] = numbers(whole_clock, ':')?;
+    let is_sane = (1970..=9999).contains(&year)
+        && (1..=12).contains(&month)
+        && (1..=31).contains(&day)
+        && (0..24).contains(&hour)
+        && (0..60).contains(&minute)
+        && (0..=60).contains(&second);
+    let seconds = (day_of_date(year, month, day) * 24 + hour) * 3600 + minute * 60 + second;
+    is_sane.then_some(seconds * 1000)
+}
+
+fn numbers(text: &str, between: char) -> Option<[i64; 3]> {
+    let mut parts = text.split(between).map(|part| part.parse::<i64>().ok());
+    let three = [parts.next()??, parts.next()??, parts.next()??];
+    // Larger ones are no dates and would not fit when multiplied.
+    (parts.next().is_none() && three.iter().all(|part| (0..=9999).contains(part))).then_some(three)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const NOW_MS: i64 = 1_800_000_000_000;
+
+    type Told = (Unit, Option<u64>, Option<u64>, Option<u64>);
+
+    fn read(headers: &[(&str, &str)]) -> Vec<Told> {
+        seen(headers.iter().copied(), NOW_MS)
+            .into_iter()
+            .map(|seen| (seen.unit, seen.limit, seen.remaining, seen.reset_ms))
+            .collect()
+    }
+
+    #[test]
+    fn every_vendor_is_understood() {
+        let openai = [
+            ("x-ratelimit-limit-requests", "500"),
+            ("x-ratelimit-remaining-requests", "499"),
+            ("x-ratelimit-reset-requests", "120ms"),
+            ("X-RateLimit-Limit-Tokens", "30000"),
+            ("x-ratelimit-remaining-tokens", "28500"),
+            ("x-ratelimit-reset-tokens", "1m3.5s"),
+            ("x-request-id", "9"),
+        ];
+        assert_eq!(
+            read(&openai),
+            [
+                (Unit::Requests, Some(500), Some(499), Some(120)),
+                (Unit::Tokens, Some(30_000), Some(28_500), Some(63_500)),
+            ]
+        );
+        let anthropic = [
+            ("anthropic-ratelimit-requests-limit", "50"),
+            ("anthropic-ratelimit-requests-remaining", "0"),
+            ("anthropic-ratelimit-requests-reset", "2027-01-15T08:00:12Z"),
+            ("anthropic-ratelimit-input-tokens-limit", "30000"),
+            ("anthropic-ratelimit-output-tokens-remaining", "8000"),
+            ("anthropic-ratelimit-unified-5h-utilization", "0.4"),
+        ];
+        assert_eq!(
+            read(&anthropic),
+            [
+                (Unit::Requests, Some(50), Some(0), Some(12_000)),
+                (Unit::Input, Some(30_000), None, None),
+                (Unit::Output, None, Some(8000), None),
+            ]
+        );
+        let openrouter = [
+            ("X-RateLimit-Limit", "20"),
+            ("X-RateLimit-Remaining", "0"),
+            ("X-RateLimit-Reset", "1800000060000"),
+        ];
+        assert_eq!(read(&openrouter), [(Unit::Requests, Some(20), Some(0), Some(60_000))]);
+        let draft = [("RateLimit-Limit", "100;w=60"), ("RateLimit-Reset", "30")];
+        assert_eq!(read(&draft), [(Unit::Requests, Some(100), None, Some(30_000))]);
+        let seconds = [("x-ratelimit-remaining", "1"), ("x-ratelimit-reset", "1800000007")];
+        assert_eq!(read(&seconds), [(Unit::Requests, None, Some(1), Some(7000))]);
+    }
+
+    #[test]
+    fn named_times_are_windows() {
+        let cerebras = [
+            ("x-ratelimit-limit-requests-day", "14400"),
+            ("x-ratelimit-limit-tokens-minute", "60000"),
+            ("x-ratelimit-reset-tokens-minute", "12.4"),
+        ];
+        let seen = seen(cerebras, NOW_MS);
+        assert_eq!(seen[0].window, Some(Window::Rolling { ms: DAY_MS }));
+        assert_eq!(seen[1].window, Some(Window::Rolling { ms: MINUTE_MS }));
+        assert_eq!(seen[1].reset_ms, Some(12_400));
+        assert_eq!(seen[0].as_limit().map(|limit| limit.most), Some(14_400));
+    }
+
+    proptest! {
+        #[test]
+        fn no_header_upsets_the_reader(
+            headers in prop::collection::vec(
+                ("(x-)?ratelimit-(limit|remaining|reset)(-(requests|tokens|day))?|\\PC{0,80}",
+                 "[0-9TZ:.\\-hmsd]{0,40}|\\PC{0,80}|[0-9]{1,30}"),
+                0..20,
+            ),
+            now: i64,
+        ) {
+            let pairs = headers.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+            for seen in seen(pairs, now) {
+                prop_assert!(seen.reset_ms.is_none_or(|ms| ms <= MOST_RESET_MS));
+                prop_assert!(seen.limit.is_some() || seen.remaining.is_some());
+            }
+        }
+    }
+}

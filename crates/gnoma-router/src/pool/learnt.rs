@@ -1,0 +1,200 @@
+//! What providers told of their limits, by arm.
+
+use std::collections::BTreeMap;
+
+use gnoma_core::{
+    ModelRef,
+    ledger::{Limit, Window},
+};
+use serde::{Deserialize, Serialize};
+
+use super::{headers::Seen, standing};
+use crate::clock::time_of;
+
+/// Most arms that are remembered; of more, the one that told longest ago is forgotten.
+const MOST_ARMS: usize = 512;
+
+/// Most limits of an arm that are remembered.
+const MOST_OF_AN_ARM: usize = 16;
+
+/// A limit that was not told again for this long may have changed.
+const FRESH_MS: i64 = 7 * 86_400_000;
+
+/// A limit, and when it was told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Known {
+    /// The limit as told.
+    pub seen: Seen,
+    /// When, in milliseconds since 1970.
+    pub at_ms: i64,
+}
+
+/// The limits that were told, with the arms they were told for; to be kept from one start to the
+/// next. What was told to one process holds for the next calls of all.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "Vec<(ModelRef, Vec<Known>)>", into = "Vec<(ModelRef, Vec<Known>)>")]
+pub struct Learnt {
+    arms: BTreeMap<(String, String), Vec<Known>>,
+}
+
+impl From<Vec<(ModelRef, Vec<Known>)>> for Learnt {
+    fn from(list: Vec<(ModelRef, Vec<Known>)>) -> Self {
+        let mut learnt = Self::default();
+        for (arm, known) in list {
+            for known in known {
+                learnt.note(&arm, &[known.seen], known.at_ms);
+            }
+        }
+        learnt
+    }
+}
+
+impl From<Learnt> for Vec<(ModelRef, Vec<Known>)> {
+    fn from(learnt: Learnt) -> Self {
+        learnt
+            .arms
+            .into_iter()
+            .map(|((provider, model), known)| (ModelRef { provider, model }, known))
+            .collect()
+    }
+}
+
+impl Learnt {
+    /// Takes in what an answer of `arm` told. The same limit told anew replaces what was known.
+    pub fn note(&mut self, arm: &ModelRef, told: &[Seen], at_ms: i64) {
+        if told.is_empty() {
+            return;
+        }
+        let limits = self.arms.entry(key(arm)).or_default();
+        for seen in told {
+            let same =
+                |known: &Known| (known.seen.unit, known.seen.window) == (seen.unit, seen.window);
+            limits.retain(|known| !same(known));
+            if limits.len() < MOST_OF_AN_ARM {
+                limits.push(Known { seen: *seen, at_ms });
+            }
+        }
+        self.make_room();
+    }
+
+    /// What is known of `arm`.
+    #[must_use]
+    pub fn known(&self, arm: &ModelRef) -> &[Known] {
+        self.arms.get(&key(arm)).map_or(&[], Vec::as_slice)
+    }
+
+    /// The limits of `arm` for a ledger.
+    #[must_use]
+    pub fn limits(&self, arm: &ModelRef) -> Vec<Limit> {
+        self.known(arm).iter().filter_map(|known| known.seen.as_limit()).collect()
+    }
+
+    /// Why `arm` had better not be called at `now_ms`: its provider told that nothing is left.
+    #[must_use]
+    pub fn refusal(&self, arm: &ModelRef, now_ms: i64) -> Option<String> {
+        let (known, free_ms) = self
+            .known(arm)
+            .iter()
+            .filter(|known| known.seen.remaining == Some(0))
+            .filter_map(|known| Some((known, resets_at(known, now_ms)?)))
+            .max_by_key(|(_, free_ms)| *free_ms)?;
+        let limit = match known.seen.limit {
+            Some(most) => standing::amount_of(known.seen.unit, most),
+            None => standing::noun(known.seen.unit).to_owned(),
+        };
+        let over = match known.seen.window {
+            Some(window @ Window::Rolling { .. }) => format!(" {}", standing::per(window)),
+            Some(Window::Day | Window::Month | Window::Ever) | None => String::new(),
+        };
+        Some(format!(
+            "{} said that its limit of {limit}{over} is used up; it resets at {}",
+            arm.provider,
+            time_of(free_ms, now_ms)
+        ))
+    }
+
+    /// Forgets what was told too long ago to rely on.
+    pub fn forget_stale(&mut self, now_ms: i64) {
+        for limits in self.arms.values_mut() {
+            limits.retain(|known| now_ms.saturating_sub(known.at_ms) < FRESH_MS);
+        }
+        self.arms.retain(|_, limits| !limits.is_empty());
+    }
+
+    fn make_room(&mut self) {
+        if self.arms.len() <= MOST_ARMS {
+            return;
+        }
+        let newest = |limits: &Vec<Known>| limits.iter().map(|known| known.at_ms).max();
+        let oldest = self.arms.iter().min_by_key(|(_, limits)| newest(limits));
+        if let Some(key) = oldest.map(|(key, _)| key.clone()) {
+            self.arms.remove(&key);
+        }
+    }
+}
+
+/// When a limit has all of its room again, where that is still to come. A clock that has gone back
+/// since it was told says nothing about that.
+fn resets_at(known: &Known, now_ms: i64) -> Option<i64> {
+    let wait = i64::try_from(known.seen.reset_ms?).ok()?;
+    let at_ms = known.at_ms.saturating_add(wait);
+    (known.at_ms <= now_ms && now_ms < at_ms).then_some(at_ms)
+}
+
+fn key(arm: &ModelRef) -> (String, String) {
+    (arm.provider.clone(), arm.model.clone())
+}
+
+#[cfg(test)]
+mod tests {
+    use gnoma_core::ledger::Unit;
+
+    use super::*;
+
+    fn arm(number: usize) -> ModelRef {
+        ModelRef { provider: "acme".into(), model: format!("m{number}") }
+    }
+
+    fn told(remaining: u64, reset_ms: u64) -> Seen {
+        Seen {
+            unit: Unit::Requests,
+            window: None,
+            limit: Some(50),
+            remaining: Some(remaining),
+            reset_ms: Some(reset_ms),
+        }
+    }
+
+    #[test]
+    fn what_is_used_up_bars_until_it_resets() {
+        let now = 1_800_000_000_000;
+        let mut learnt = Learnt::default();
+        learnt.note(&arm(0), &[told(0, 60_000)], now);
+        let why = learnt.refusal(&arm(0), now).unwrap();
+        assert_eq!(
+            why,
+            "acme said that its limit of 50 requests is used up; it resets at 08:01 UTC"
+        );
+        assert_eq!(learnt.refusal(&arm(0), now + 60_000), None);
+        assert_eq!(learnt.refusal(&arm(0), now - 1), None, "the clock went back");
+        assert_eq!(learnt.refusal(&arm(1), now), None);
+        learnt.note(&arm(0), &[told(7, 60_000)], now);
+        assert_eq!(learnt.refusal(&arm(0), now), None);
+        assert_eq!(learnt.limits(&arm(0)).len(), 1);
+    }
+
+    #[test]
+    fn memory_is_bounded_and_survives_a_restart() {
+        let mut learnt = Learnt::default();
+        for number in 0..MOST_ARMS + 20 {
+            let at_ms = i64::try_from(number).unwrap();
+            learnt.note(&arm(number), &[told(1, 1)], at_ms);
+        }
+        assert_eq!(learnt.arms.len(), MOST_ARMS);
+        assert!(learnt.known(&arm(0)).is_empty() && learnt.known(&arm(MOST_ARMS)).len() == 1);
+        let text = serde_json::to_string(&learnt).unwrap();
+        assert_eq!(serde_json::from_str::<Learnt>(&text).unwrap(), learnt);
+        learnt.forget_stale(FRESH_MS * 2);
+        assert_eq!(learnt, Learnt::default());
+    }
+}

@@ -1,0 +1,25 @@
+//! What limits a call draws on, what it is expected to take, and what is said when there is no room.
+//!
+//! Pure data and functions: amounts are counted by a [`gnoma_core::ledger::Ledger`], settings and
+//! headers come in as values. No limit is assumed: those of a plan apply once the user names its
+//! tier, those of a provider once it tells them.
+
+mod draws;
+mod expect;
+mod headers;
+mod learnt;
+mod names;
+mod rates;
+mod standing;
+mod tiers;
+
+pub use self::{
+    draws::{Call, Caps, Limits, UnknownTier},
+    expect::{Expectation, expected, taken},
+    headers::{MOST_HEADERS, Seen, seen},
+    learnt::{Known, Learnt},
+    names::Pool,
+    rates::Rates,
+    standing::{budget, refusal, words},
+    tiers::{Tier, tier, tiers_of},
+};

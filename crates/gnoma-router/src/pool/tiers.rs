@@ -1,0 +1,84 @@
+//! Plans and their limits: data with its source and date, in `tiers.json`. Which plan somebody has is
+//! theirs to say.
+
+use std::sync::LazyLock;
+
+use serde::Deserialize;
+
+use super::rates::Rates;
+
+static DATA: &str = include_str!("tiers.json");
+
+static TIERS: LazyLock<Data> = LazyLock::new(|| serde_json::from_str(DATA).unwrap_or_default());
+
+#[derive(Default, Deserialize)]
+struct Data {
+    date: String,
+    tiers: Vec<Tier>,
+}
+
+/// A plan of a vendor.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+pub struct Tier {
+    /// Whose.
+    pub vendor: String,
+    /// Its name.
+    pub tier: String,
+    /// Where its limits are told.
+    pub source: String,
+    /// The limits that all models share that have none of their own.
+    pub rates: Rates,
+    /// Models that are counted apart.
+    pub(super) parts: Vec<Part>,
+}
+
+/// Models that a plan counts apart.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+pub(super) struct Part {
+    /// A part of their names.
+    pub(super) word: String,
+    /// Their limits.
+    pub(super) rates: Rates,
+}
+
+impl Tier {
+    /// When the limits were looked up: year and month.
+    #[must_use]
+    pub fn date(&self) -> &'static str {
+        &TIERS.date
+    }
+
+    /// The part that counts `model` apart.
+    pub(super) fn part(&self, model: &str) -> Option<&Part> {
+        self.parts.iter().find(|part| model.contains(&part.word))
+    }
+}
+
+/// The plan of that name; `tier-1`, `tier_1` and `1` are the same.
+#[must_use]
+pub fn tier(vendor: &str, name: &str) -> Option<&'static Tier> {
+    let name = name.trim().to_ascii_lowercase();
+    let short = name.strip_prefix("tier").unwrap_or(&name).trim_start_matches(['-', '_', ' ']);
+    TIERS.tiers.iter().find(|tier| tier.vendor == vendor && tier.tier == short)
+}
+
+/// Names of a vendor's known plans.
+pub fn tiers_of(vendor: &str) -> impl Iterator<Item = &'static str> {
+    TIERS.tiers.iter().filter(move |tier| tier.vendor == vendor).map(|tier| tier.tier.as_str())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_data_can_be_read_and_names_its_source() {
+        assert_eq!(TIERS.tiers.len(), 4);
+        for tier in &TIERS.tiers {
+            assert!(tier.source.starts_with("https://"), "{tier:?}");
+            assert!(!tier.rates.limits().is_empty() && tier.date().starts_with("20"));
+        }
+        assert_eq!(tier("anthropic", "Tier-1"), tier("anthropic", "1"));
+        assert_eq!(tier("anthropic", "9"), None);
+    }
+}

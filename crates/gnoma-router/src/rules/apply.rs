@@ -1,0 +1,306 @@
+//! Rules upon offers: which arms are barred and why, which one is pinned, what preferences add up to, and which rules
+//! contradict each other.
+//!
+//! A ban outweighs a pin, since bans are made for privacy and money. Of pins the narrower wins, of equally narrow ones
+//! the later; a role's arm is the widest of all. A pin that no offer fits is named and left out: a misspelt name must
+//! not stop the work. A pin whose arms are there but resting stays, since the person said "only this".
+
+use std::sync::Arc;
+
+use super::{
+    Action, MOST_PREFERENCE_PERCENT, MOST_RULES, Rule, glob::fits_arm, roles::Role, when::WorkFacts,
+};
+use crate::arm::{ArmId, Offer};
+
+const PERCENT: u64 = 100;
+
+/// What the rules say about a task.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Applied {
+    /// For each offer, why it may not be used.
+    pub barred: Vec<Option<Arc<str>>>,
+    /// For each offer, the micro-dollars by which it may be worse and is still taken.
+    pub bonus_micro_usd: Vec<u64>,
+    /// The pin that is followed.
+    pub pin: Option<Pinned>,
+    /// The narrowest bounds.
+    pub bounds: Bounds,
+    /// Contradictions and rules that came to nothing, a sentence each.
+    pub conflicts: Vec<String>,
+}
+
+/// A pin that is followed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pinned {
+    /// The glob of arms.
+    pub arms: String,
+    /// Who says so.
+    pub by: String,
+}
+
+/// What a task may take. Estimates bar arms beforehand; whoever runs the task holds it to them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Bounds {
+    /// Micro-dollars.
+    pub max_cost_micro_usd: Option<u64>,
+    /// Seconds.
+    pub max_seconds: Option<u32>,
+}
+
+/// Brings rules to bear on offers. `role` is the arm set for this piece of work ([`super::Roles::arm`]);
+/// `expected_micro_usd` tells what an arm is expected to cost on this task, where that is known.
+#[must_use]
+pub fn apply(
+    rules: &[Rule],
+    role: Option<(Role, &ArmId)>,
+    facts: &WorkFacts,
+    offers: &[Offer],
+    expected_micro_usd: &dyn Fn(&ArmId) -> Option<u64>,
+) -> Applied {
+    let mut applied = Applied {
+        barred: offers.iter().map(|offer| offer.barred.clone()).collect(),
+        bonus_micro_usd: vec![0; offers.len()],
+        ..Applied::default()
+    };
+    let names: Vec<String> = offers.iter().map(|offer| offer.arm.to_string()).collect();
+    if let Some(first) = rules.get(MOST_RULES) {
+        let label = first.label();
+        applied.conflicts.push(format!(
+            "{label} and those after it are left out: at most {MOST_RULES} rules are looked at"
+        ));
+    }
+    let holding: Vec<&Rule> =
+        rules.iter().take(MOST_RULES).filter(|rule| rule.when.holds(facts)).collect();
+    let forbidden = forbid(&holding, &names);
+    applied.bar(&forbidden);
+    applied.prefer(&holding, &names, facts.value_micro_usd);
+    applied.bound(&holding, offers, expected_micro_usd);
+    applied.pin(&holding, role, &names, &forbidden);
+    applied.name_dead_end(offers);
+    applied
+}
+
+/// For each offer, the first rule that bans it.
+fn forbid<'a>(rules: &[&'a Rule], names: &[String]) -> Vec<Option<&'a Rule>> {
+    names.iter().map(|name| rules.iter().copied().find(|rule| rule.forbids(name))).collect()
+}
+
+/// A pin that could be followed: whose it is, how narrow (a role's is the widest), and which offers it fits.
+struct Pin<'a> {
+    arms: String,
+    by: String,
+    narrowness: Option<(usize, usize)>,
+    fits: Vec<bool>,
+    forbidden_by: Vec<Option<&'a Rule>>,
+}
+
+impl Pin<'_> {
+    fn leaves(&self) -> Vec<bool> {
+        let fits = self.fits.iter().zip(&self.forbidden_by);
+        fits.map(|(fits, forbidden)| *fits && forbidden.is_none()).collect()
+    }
+
+    /// Why it comes to nothing.
+    fn vain(&self) -> Option<String> {
+        if self.leaves().contains(&true) {
+            return None;
+        }
+        let Self { arms, by, .. } = self;
+        let ban = self
+            .fits
+            .iter()
+            .zip(&self.forbidden_by)
+            .find_map(|(fits, ban)| fits.then_some(*ban).flatten());
+        Some(match ban {
+            Some(ban) => {
+                format!("{by} pins `{arms}`, which {} forbids; the ban is followed", ban.label())
+            }
+            None => {
+                format!("{by} pins `{arms}`, but no configured arm is called so; it is left out")
+            }
+        })
+    }
+}
+
+impl Applied {
+    fn bar(&mut self, forbidden: &[Option<&Rule>]) {
+        for (barred, rule) in self.barred.iter_mut().zip(forbidden) {
+            if let (None, Some(rule)) = (&barred, rule) {
+                *barred = Some(format!("is forbidden by {}", rule.label()).into());
+            }
+        }
+    }
+
+    fn prefer(&mut self, rules: &[&Rule], names: &[String], value_micro_usd: u64) {
+        for (bonus, name) in self.bonus_micro_usd.iter_mut().zip(names) {
+            let percent = rules
+                .iter()
+                .flat_map(|rule| &rule.then)
+                .map(|action| action.preference(name))
+                .fold(0, u32::saturating_add);
+            let percent = u64::from(percent.min(MOST_PREFERENCE_PERCENT));
+            // Divided first where the product would not fit.
+            *bonus = value_micro_usd
+                .checked_mul(percent)
+                .map_or_else(|| value_micro_usd / PERCENT * percent, |product| product / PERCENT);
+        }
+    }
+
+    fn bound(
+        &mut self,
+        rules: &[&Rule],
+        offers: &[Offer],
+        expected_micro_usd: &dyn Fn(&ArmId) -> Option<u64>,
+    ) {
+        let said = rules.iter().flat_map(|rule| rule.then.iter().map(move |action| (rule, action)));
+        for (rule, action) in said {
+            self.bounds.take_in(action);
+            for (barred, offer) in self.barred.iter_mut().zip(offers) {
+                if barred.is_none() {
+                    *barred = passed(action, offer, expected_micro_usd)
+                        .map(|how| format!("{how}, the most by {}", rule.label()).into());
+                }
+            }
+        }
+    }
+
+    fn pin(
+        &mut self,
+        rules: &[&Rule],
+        role: Option<(Role, &ArmId)>,
+        names: &[String],
+        forbidden: &[Option<&Rule>],
+    ) {
+        let pin = |arms: String, by: String, narrowness| Pin {
+            fits: names.iter().map(|name| fits_arm(&arms, name)).collect(),
+            forbidden_by: forbidden.to_vec(),
+            arms,
+            by,
+            narrowness,
+        };
+        let by_role = role
+            .map(|(role, arm)| pin(arm.to_string(), format!("the role `{}`", role.name()), None));
+        let by_rules = rules.iter().flat_map(|rule| {
+            let narrowness = Some(rule.when.narrowness());
+            rule.pins().map(move |arms| (arms.to_owned(), rule.label(), narrowness))
+        });
+        let by_rules = by_rules.map(|(arms, by, narrowness)| pin(arms, by, narrowness));
+        let mut followed: Option<Pin<'_>> = None;
+        for pin in by_role.into_iter().chain(by_rules) {
+            if let Some(why) = pin.vain() {
+                self.conflicts.push(why);
+                continue;
+            }
+            followed = Some(match followed.take() {
+                Some(other) => self.stronger(other, pin),
+                None => pin,
+            });
+        }
+        if let Some(pin) = followed {
+            self.follow(pin);
+        }
+    }
+
+    /// The one that is followed; equally narrow ones for different arms are named.
+    fn stronger<'a>(&mut self, earlier: Pin<'a>, later: Pin<'a>) -> Pin<'a> {
+        if earlier.narrowness > later.narrowness {
+            return earlier;
+        }
+        if earlier.narrowness == later.narrowness && earlier.leaves() != later.leaves() {
+            self.conflicts.push(format!(
+                "{} pins `{}` and {} pins `{}` for the same task; the later one is followed",
+                earlier.by, earlier.arms, later.by, later.arms
+            ));
+        }
+        later
+    }
+
+    fn follow(&mut self, pin: Pin<'_>) {
+        let Pin { arms, by, fits, .. } = pin;
+        for (barred, fits) in self.barred.iter_mut().zip(fits) {
+            if barred.is_none() && !fits {
+                *barred = Some(format!("is left out, since {by} pins `{arms}`").into());
+            }
+        }
+        self.pin = Some(Pinned { arms, by });
+    }
+
+    /// Says so where rules have left nothing of what could have been used.
+    fn name_dead_end(&mut self, offers: &[Offer]) {
+        let usable_before = offers.iter().any(|offer| offer.barred.is_none());
+        if usable_before && self.barred.iter().all(Option::is_some) {
+            let mut reasons: Vec<&str> = offers
+                .iter()
+                .zip(&self.barred)
+                .filter(|(offer, _)| offer.barred.is_none())
+                .filter_map(|(_, barred)| barred.as_deref())
+                .collect();
+            reasons.dedup();
+            let reasons = reasons.join("; ");
+            self.conflicts.push(format!("the rules leave no arm for this task: {reasons}"));
+        }
+    }
+
+    /// The offers as the rules leave them.
+    #[must_use]
+    pub fn offers(&self, offers: &[Offer]) -> Vec<Offer> {
+        let barred = self.barred.iter().cloned().chain(std::iter::repeat(None));
+        let with = |(offer, barred): (&Offer, Option<Arc<str>>)| Offer {
+            barred: offer.barred.clone().or(barred),
+            ..offer.clone()
+        };
+        offers.iter().zip(barred).map(with).collect()
+    }
+
+    /// Lines for people on what the rules say, beside the reasons in [`Applied::barred`]. `offers` are those they were
+    /// brought to bear on.
+    #[must_use]
+    pub fn explain(&self, offers: &[Offer]) -> Vec<String> {
+        let pin = self.pin.iter().map(|Pinned { arms, by }| format!("{by} pins `{arms}`"));
+        let preferred = offers.iter().zip(&self.bonus_micro_usd).filter(|(_, bonus)| **bonus > 0);
+        let preferred = preferred
+            .map(|(offer, bonus)| format!("{}: preferred by {}", offer.arm, dollars(*bonus)));
+        let Bounds { max_cost_micro_usd, max_seconds } = self.bounds;
+        let cost = max_cost_micro_usd.map(|most| format!("the task may cost {}", dollars(most)));
+        let time = max_seconds.map(|most| format!("the task may take {most} s"));
+        let conflicts = self.conflicts.iter().cloned();
+        pin.chain(preferred).chain(cost).chain(time).chain(conflicts).collect()
+    }
+}
+
+impl Bounds {
+    fn take_in(&mut self, action: &Action) {
+        match action {
+            Action::MaxCostMicroUsd(most) => narrow(&mut self.max_cost_micro_usd, *most),
+            Action::MaxSeconds(most) => narrow(&mut self.max_seconds, *most),
+            Action::Pin(_) | Action::Forbid(_) | Action::Prefer { .. } => {}
+        }
+    }
+}
+
+/// How an offer is expected to pass a bound.
+fn passed(
+    action: &Action,
+    offer: &Offer,
+    expected_micro_usd: &dyn Fn(&ArmId) -> Option<u64>,
+) -> Option<String> {
+    match action {
+        Action::MaxCostMicroUsd(most) => {
+            let cost = expected_micro_usd(&offer.arm).filter(|cost| cost > most)?;
+            Some(format!("is expected to cost {}, over {}", dollars(cost), dollars(*most)))
+        }
+        Action::MaxSeconds(most) => {
+            let seconds = offer.seconds.filter(|seconds| *seconds > f64::from(*most))?;
+            Some(format!("is expected to take {seconds:.0} s, over {most} s"))
+        }
+        Action::Pin(_) | Action::Forbid(_) | Action::Prefer { .. } => None,
+    }
+}
+
+fn narrow<T: Ord + Copy>(bound: &mut Option<T>, most: T) {
+    *bound = Some(bound.map_or(most, |own| own.min(most)));
+}
+
+fn dollars(micro_usd: u64) -> String {
+    format!("${:.2}", micro_usd as f64 / 1e6)
+}

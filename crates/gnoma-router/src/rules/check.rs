@@ -1,0 +1,70 @@
+//! Faults of rules that show without a task: conditions that never hold, pins of banned arms, patterns that fit
+//! nothing. Applying rules with faults does no harm; this is for telling.
+
+use super::{Action, MOST_GLOB_CHARS, MOST_PREFERENCE_PERCENT, Rule, When, hours::MINUTES_PER_DAY};
+use crate::classify::TaskType;
+
+/// A sentence for each fault, with the place of the rule.
+#[must_use]
+pub fn check(rules: &[Rule]) -> Vec<String> {
+    let own = rules.iter().flat_map(|rule| {
+        faults(rule).into_iter().map(move |fault| format!("{} {fault}", rule.label()))
+    });
+    own.chain(banned_pins(rules)).collect()
+}
+
+fn faults(rule: &Rule) -> Vec<String> {
+    let mut faults = Vec::new();
+    let when = &rule.when;
+    if let (Some(least), Some(most)) = (when.min_complexity, when.max_complexity)
+        && least > most
+    {
+        faults.push(format!("never holds: its least complexity {least} is over its most, {most}"));
+    }
+    if when.hours.as_ref().is_some_and(|hours| hours.from.max(hours.to) > MINUTES_PER_DAY) {
+        faults.push("has hours beyond the end of the day".to_owned());
+    }
+    if rule.then.is_empty() {
+        faults.push("says nothing: it neither pins, forbids, prefers nor bounds".to_owned());
+    }
+    let unknown = when.tasks.iter().filter(|task| task.parse::<TaskType>().is_err());
+    faults
+        .extend(unknown.map(|task| format!("speaks of tasks `{task}`, which gnoma does not know")));
+    let arms = rule.then.iter().flat_map(Action::globs);
+    let too_long = arms.chain(&when.paths).any(|glob| glob.chars().count() > MOST_GLOB_CHARS);
+    if too_long {
+        faults.push(format!(
+            "has a pattern of over {MOST_GLOB_CHARS} characters, which fits nothing"
+        ));
+    }
+    faults.extend(rule.then.iter().filter_map(odd_number));
+    faults
+}
+
+fn odd_number(action: &Action) -> Option<String> {
+    match action {
+        Action::Prefer { percent, .. } => (*percent > MOST_PREFERENCE_PERCENT).then(|| {
+            format!("prefers by {percent} %, which counts as {MOST_PREFERENCE_PERCENT} %")
+        }),
+        Action::MaxCostMicroUsd(0) => {
+            Some("bounds costs at nothing, which leaves only free arms".to_owned())
+        }
+        Action::MaxSeconds(0) => {
+            Some("bounds time at nothing, which leaves only arms never measured".to_owned())
+        }
+        Action::Pin(_) | Action::Forbid(_) | Action::MaxCostMicroUsd(_) | Action::MaxSeconds(_) => {
+            None
+        }
+    }
+}
+
+/// Pins of arms that a rule bans which holds always, or under the very same conditions.
+fn banned_pins(rules: &[Rule]) -> impl Iterator<Item = String> {
+    let pinned = rules.iter().flat_map(|pinning| pinning.pins().map(move |pin| (pinning, pin)));
+    pinned.filter_map(|(pinning, pin)| {
+        let meets = |ban: &&Rule| ban.when == pinning.when || ban.when == When::default();
+        let ban = rules.iter().filter(meets).find(|ban| ban.forbids(pin))?;
+        let (by, ban) = (pinning.label(), ban.label());
+        Some(format!("{by} pins `{pin}`, which {ban} forbids; the ban is followed"))
+    })
+}

@@ -1,0 +1,200 @@
+//! Patterns over names of arms and over paths. No character classes and no alternatives: a rule takes lists.
+
+/// Characters of a pattern that count; a longer one fits nothing.
+pub const MOST_GLOB_CHARS: usize = 256;
+/// Characters of a name that a pattern may fit.
+pub const MOST_NAME_CHARS: usize = 1024;
+
+/// Whether a glob fits an arm's name. `*` stands for any characters, `?` for one; case does not matter.
+#[must_use]
+pub fn fits_arm(glob: &str, arm: &str) -> bool {
+    let tokens =
+        tokens(&glob.to_lowercase(), |stars| if stars > 0 { Some(Token::Any) } else { None });
+    fits(&tokens, &arm.to_lowercase())
+}
+
+/// Whether a glob fits a path with `/` between its parts. `*` stays within a part, `**` goes through several, and
+/// `**/` stands for any folders or none. A glob without `/` is about the last part.
+#[must_use]
+pub fn fits_path(glob: &str, path: &str) -> bool {
+    let path = path.trim_start_matches("./");
+    let glob = glob.trim_start_matches("./");
+    let last = path.trim_end_matches('/').rsplit('/').next().unwrap_or(path);
+    let subject = if glob.contains('/') { path } else { last };
+    let tokens = tokens(glob, |stars| match stars {
+        0 => None,
+        1 => Some(Token::AnyInPart),
+        _ => Some(Token::Any),
+    });
+    fits(&tokens, subject)
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Token {
+    Char(char),
+    One,
+    Any,
+    AnyInPart,
+    /// Any folders or none: the way past both of the pair, or in.
+    Folders,
+    InFolders,
+}
+
+/// A pattern's parts; none where it is too long to count. `star` tells what so many stars in a row mean.
+fn tokens(glob: &str, star: impl Fn(usize) -> Option<Token>) -> Option<Vec<Token>> {
+    if glob.chars().count() > MOST_GLOB_CHARS {
+        return None;
+    }
+    let mut tokens = Vec::new();
+    let mut stars = 0;
+    for char in glob.chars() {
+        if char == '*' {
+            stars += 1;
+            continue;
+        }
+        let run = star(stars);
+        stars = 0;
+        let folders = run == Some(Token::Any) && char == '/' && begins_part(&tokens);
+        match (folders, char) {
+            (true, _) => tokens.extend([Token::Folders, Token::InFolders]),
+            (false, '?') => tokens.extend(run.into_iter().chain([Token::One])),
+            (false, _) => tokens.extend(run.into_iter().chain([Token::Char(char)])),
+        }
+    }
+    tokens.extend(star(stars));
+    Some(tokens)
+}
+
+fn begins_part(tokens: &[Token]) -> bool {
+    matches!(tokens.last(), None | Some(Token::Char('/') | Token::InFolders))
+}
+
+/// Walks all ways through the pattern at once: time grows with pattern times name, never faster.
+fn fits(tokens: &Option<Vec<Token>>, name: &str) -> bool {
+    let Some(tokens) = tokens else { return false };
+    if name.chars().count() > MOST_NAME_CHARS {
+        return false;
+    }
+    let mut at = vec![false; tokens.len() + 1];
+    enter(tokens, &mut at, 0);
+    for char in name.chars() {
+        let mut next = vec![false; tokens.len() + 1];
+        let here = tokens.iter().enumerate().filter(|(place, _)| at.get(*place) == Some(&true));
+        for (place, token) in here {
+            let (stays, goes) = step(*token, char);
+            if stays {
+                enter(tokens, &mut next, place);
+            }
+            if goes {
+                enter(tokens, &mut next, place + 1);
+            }
+        }
+        if !next.contains(&true) {
+            return false;
+        }
+        at = next;
+    }
+    at.last() == Some(&true)
+}
+
+/// Whether a character leaves the walker where it is, and whether it takes it on.
+fn step(token: Token, char: char) -> (bool, bool) {
+    match token {
+        Token::Char(own) => (false, own == char),
+        Token::One => (false, char != '/'),
+        Token::Any => (true, false),
+        Token::AnyInPart => (char != '/', false),
+        Token::Folders => (false, false),
+        Token::InFolders => (true, char == '/'),
+    }
+}
+
+/// Comes to a place, and to all that are reached from it without a character.
+fn enter(tokens: &[Token], at: &mut [bool], place: usize) {
+    let mut place = place;
+    while let Some(seen) = at.get_mut(place) {
+        *seen = true;
+        place = match tokens.get(place) {
+            Some(Token::Any | Token::AnyInPart) => place + 1,
+            Some(Token::Folders) => {
+                if let Some(inside) = at.get_mut(place + 1) {
+                    *inside = true;
+                }
+                place + 2
+            }
+            Some(Token::Char(_) | Token::One | Token::InFolders) | None => return,
+        };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn arms_fit_by_provider_model_or_part() {
+        for (glob, arm, fit) in [
+            ("anthropic/*", "anthropic/opus", true),
+            ("anthropic/*", "vertex/anthropic/opus", false),
+            ("*/qwen*", "ollama/qwen3:8b", true),
+            ("*/qwen*", "openrouter/ali/qwen3", true),
+            ("*", "a/b", true),
+            ("Anthropic/Opus", "anthropic/opus", true),
+            ("*opus", "anthropic/opus-5", false),
+            ("openai/gpt-?", "openai/gpt-5", true),
+            ("", "a/b", false),
+        ] {
+            assert_eq!(fits_arm(glob, arm), fit, "{glob} {arm}");
+        }
+    }
+
+    #[test]
+    fn paths_fit_by_part_and_depth() {
+        for (glob, path, fit) in [
+            ("src/*.rs", "src/lib.rs", true),
+            ("src/*.rs", "src/a/lib.rs", false),
+            ("src/**/*.rs", "src/lib.rs", true),
+            ("src/**/*.rs", "src/a/b/lib.rs", true),
+            ("**/*.rs", "lib.rs", true),
+            ("**/test/*", "a/test/x", true),
+            ("**/test/*", "a/mytest/x", false),
+            ("migrations/**", "migrations/1/up.sql", true),
+            ("*.sql", "db/1.sql", true),
+            ("*.sql", "./db/1.sql", true),
+            ("src/**", "tests/src/x", false),
+        ] {
+            assert_eq!(fits_path(glob, path), fit, "{glob} {path}");
+        }
+    }
+
+    /// The plain meaning of `*`, to check against.
+    fn fits_slowly(glob: &[char], name: &[char]) -> bool {
+        match glob.split_first() {
+            None => name.is_empty(),
+            Some(('*', rest)) => (0..=name.len()).any(|skip| fits_slowly(rest, &name[skip..])),
+            Some(('?', rest)) => {
+                name.split_first().is_some_and(|(_, name)| fits_slowly(rest, name))
+            }
+            Some((own, rest)) => name
+                .split_first()
+                .is_some_and(|(char, name)| char == own && fits_slowly(rest, name)),
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn globs_mean_what_they_say(glob in "[ab*?]{0,7}", name in "[ab]{0,8}") {
+            let chars = |text: &str| text.chars().collect::<Vec<_>>();
+            let expected = fits_slowly(&chars(&glob), &chars(&name));
+            prop_assert_eq!(fits_arm(&glob, &name), expected);
+            prop_assert_eq!(fits_path(&glob, &name), expected);
+        }
+
+        #[test]
+        fn hostile_globs_end(glob in "[a*/?]{0,300}", name in "[a/]{0,1200}") {
+            let _either = (fits_arm(&glob, &name), fits_path(&glob, &name));
+        }
+    }
+}

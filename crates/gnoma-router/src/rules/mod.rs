@@ -1,0 +1,121 @@
+//! What the person decided about arms: pins, bans, preferences and bounds, and who plays which role. Rules come in as
+//! data with the place they were written at, and every refusal and contradiction names it. Reading rules from files is
+//! elsewhere, and so is knowing what time it is.
+
+mod apply;
+mod check;
+mod glob;
+mod hours;
+mod prefer;
+mod roles;
+mod when;
+
+use serde::{Deserialize, Serialize};
+
+pub use apply::{Applied, Bounds, Pinned, apply};
+pub use check::check;
+pub use glob::{MOST_GLOB_CHARS, MOST_NAME_CHARS, fits_arm, fits_path};
+pub use hours::{Day, Hours, LocalTime, MINUTES_PER_DAY};
+pub use roles::{Role, Roles, Stage};
+pub use when::{When, WorkFacts};
+
+/// Rules that are looked at; further ones are named as left out. Whoever reads rules should refuse more.
+pub const MOST_RULES: usize = 512;
+/// Percent of a task's worth that preferences add up to at most.
+pub const MOST_PREFERENCE_PERCENT: u32 = 100;
+
+/// One rule.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Rule {
+    /// What the person calls it.
+    pub name: String,
+    /// Where it stands, such as `gnoma.toml:12`.
+    pub origin: String,
+    /// When it holds.
+    #[serde(default)]
+    pub when: When,
+    /// What it says.
+    pub then: Vec<Action>,
+}
+
+/// What a rule says. Arms are globs over `provider/model`, such as `anthropic/*`; see [`fits_arm`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Action {
+    /// Only these.
+    Pin(String),
+    /// None of these.
+    Forbid(Vec<String>),
+    /// Rather these: they may be worse by so much and are still taken.
+    Prefer {
+        /// Which.
+        arms: Vec<String>,
+        /// By how many percent of what the task is worth.
+        percent: u32,
+    },
+    /// None that is expected to cost more than so many micro-dollars.
+    MaxCostMicroUsd(u64),
+    /// None that is expected to take more than so many seconds.
+    MaxSeconds(u32),
+}
+
+impl Rule {
+    /// Its name and where it stands, for messages.
+    #[must_use]
+    pub fn label(&self) -> String {
+        format!("rule `{}` ({})", self.name, self.origin)
+    }
+
+    fn pins(&self) -> impl Iterator<Item = &str> {
+        self.then.iter().filter_map(Action::pin)
+    }
+
+    fn forbids(&self, arm: &str) -> bool {
+        self.then.iter().any(|action| action.forbids(arm))
+    }
+}
+
+impl Action {
+    /// The glob of arms it pins.
+    fn pin(&self) -> Option<&str> {
+        match self {
+            Self::Pin(arms) => Some(arms),
+            Self::Forbid(_)
+            | Self::Prefer { .. }
+            | Self::MaxCostMicroUsd(_)
+            | Self::MaxSeconds(_) => None,
+        }
+    }
+
+    fn forbids(&self, arm: &str) -> bool {
+        match self {
+            Self::Forbid(globs) => globs.iter().any(|glob| fits_arm(glob, arm)),
+            Self::Pin(_) | Self::Prefer { .. } | Self::MaxCostMicroUsd(_) | Self::MaxSeconds(_) => {
+                false
+            }
+        }
+    }
+
+    /// By how many percent of the task's worth it prefers an arm.
+    fn preference(&self, arm: &str) -> u32 {
+        match self {
+            Self::Prefer { arms, percent } if arms.iter().any(|glob| fits_arm(glob, arm)) => {
+                *percent
+            }
+            Self::Pin(_)
+            | Self::Forbid(_)
+            | Self::Prefer { .. }
+            | Self::MaxCostMicroUsd(_)
+            | Self::MaxSeconds(_) => 0,
+        }
+    }
+
+    /// All globs of arms in it.
+    fn globs(&self) -> &[String] {
+        match self {
+            Self::Pin(glob) => std::slice::from_ref(glob),
+            Self::Forbid(globs) | Self::Prefer { arms: globs, .. } => globs,
+            Self::MaxCostMicroUsd(_) | Self::MaxSeconds(_) => &[],
+        }
+    }
+}

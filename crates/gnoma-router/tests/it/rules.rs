@@ -1,0 +1,361 @@
+//! What rules do to offers and choices.
+
+use std::sync::Arc;
+
+use gnoma_router::{
+    ArmId, Decision, Kind, Need, Offer, Situation,
+    rules::{Action, Applied, Day, Hours, LocalTime, Role, Rule, When, WorkFacts, apply, check},
+};
+use proptest::prelude::*;
+
+use crate::common::{DOLLAR, arm, id, offer, router, task};
+
+fn rule(name: &str, when: When, then: Action) -> Rule {
+    Rule { name: name.into(), origin: format!("gnoma.toml:{}", name.len()), when, then: vec![then] }
+}
+
+fn always(name: &str, then: Action) -> Rule {
+    rule(name, When::default(), then)
+}
+
+fn pin(glob: &str) -> Action {
+    Action::Pin(glob.into())
+}
+
+fn forbid(glob: &str) -> Action {
+    Action::Forbid(vec![glob.into()])
+}
+
+fn prefer(glob: &str, percent: u32) -> Action {
+    Action::Prefer { arms: vec![glob.into()], percent }
+}
+
+fn facts() -> WorkFacts {
+    WorkFacts {
+        kind: Kind::new("unit_test"),
+        complexity: 50,
+        value_micro_usd: 10 * DOLLAR,
+        paths: vec!["db/migrations/1.sql".into()],
+        time: Some(LocalTime { day: Day::Tue, minute: 600 }),
+        local_only: false,
+    }
+}
+
+fn offers() -> Vec<Offer> {
+    ["a", "b", "c"].map(offer).to_vec()
+}
+
+fn applied(rules: &[Rule], offers: &[Offer]) -> Applied {
+    apply(rules, None, &facts(), offers, &|_| Some(DOLLAR))
+}
+
+fn usable(applied: &Applied) -> Vec<usize> {
+    let free = applied.barred.iter().enumerate().filter(|(_, barred)| barred.is_none());
+    free.map(|(place, _)| place).collect()
+}
+
+#[test]
+fn conditions_must_all_hold() {
+    let hours = Hours { from: 540, to: 1020, days: vec![Day::Tue] };
+    let narrow = When {
+        tasks: vec!["UnitTest".into()],
+        paths: vec!["db/**".into()],
+        hours: Some(hours),
+        min_complexity: Some(40),
+        max_complexity: Some(60),
+        local_only: Some(false),
+    };
+    assert!(narrow.holds(&facts()));
+    let others: [fn(&mut WorkFacts); 5] = [
+        |facts| facts.kind = Kind::new("a kind of its own"),
+        |facts| facts.paths.clear(),
+        |facts| facts.time = None,
+        |facts| facts.complexity = 61,
+        |facts| facts.local_only = true,
+    ];
+    for change in others {
+        let mut facts = facts();
+        change(&mut facts);
+        assert!(!narrow.holds(&facts), "{facts:?}");
+    }
+}
+
+#[test]
+fn refusals_name_the_rule_and_its_place() {
+    let said = applied(&[always("no b", forbid("maker/b"))], &offers());
+    assert_eq!(said.barred[1].as_deref(), Some("is forbidden by rule `no b` (gnoma.toml:4)"));
+    let said = applied(&[always("only b", pin("*/b"))], &offers());
+    assert_eq!(
+        said.barred[0].as_deref(),
+        Some("is left out, since rule `only b` (gnoma.toml:6) pins `*/b`")
+    );
+    assert_eq!(usable(&said), [1]);
+}
+
+#[test]
+fn a_ban_outweighs_a_pin_and_both_are_named() {
+    let rules = [always("pin", pin("maker/a")), always("ban", forbid("maker/a"))];
+    let said = applied(&rules, &offers());
+    assert_eq!(usable(&said), [1, 2]);
+    assert_eq!(
+        said.conflicts,
+        ["rule `pin` (gnoma.toml:3) pins `maker/a`, which rule `ban` (gnoma.toml:3) forbids; \
+          the ban is followed"]
+    );
+    assert_eq!(check(&rules), said.conflicts);
+}
+
+#[test]
+fn of_two_pins_the_narrower_wins_else_the_later() {
+    let for_tests = When { tasks: vec!["unit_test".into()], ..When::default() };
+    let rules = [rule("narrow", for_tests, pin("maker/a")), always("wide", pin("maker/b"))];
+    let said = applied(&rules, &offers());
+    assert_eq!((usable(&said), said.conflicts), (vec![0], vec![]));
+
+    let said =
+        applied(&[always("one", pin("maker/a")), always("other", pin("maker/b"))], &offers());
+    assert_eq!(usable(&said), [1]);
+    assert_eq!(
+        said.conflicts,
+        [
+            "rule `one` (gnoma.toml:3) pins `maker/a` and rule `other` (gnoma.toml:5) pins `maker/b` \
+          for the same task; the later one is followed"
+        ]
+    );
+}
+
+#[test]
+fn a_role_is_a_pin_that_every_rule_outweighs() {
+    let planner = id("a");
+    let with_role = |rules: &[Rule]| {
+        apply(rules, Some((Role::Planner, &planner)), &facts(), &offers(), &|_| None)
+    };
+    assert_eq!(usable(&with_role(&[])), [0]);
+    let said = with_role(&[always("pin", pin("maker/b"))]);
+    assert_eq!((usable(&said), said.conflicts), (vec![1], vec![]));
+}
+
+#[test]
+fn a_pin_of_an_unknown_arm_is_named_and_left_out() {
+    let said = applied(&[always("typo", pin("maker/opsu"))], &offers());
+    assert_eq!(usable(&said), [0, 1, 2]);
+    assert_eq!(
+        said.conflicts,
+        ["rule `typo` (gnoma.toml:4) pins `maker/opsu`, but no configured arm is called so; \
+          it is left out"]
+    );
+}
+
+#[test]
+fn rules_that_leave_nothing_say_so() {
+    let said = applied(&[always("none", forbid("*"))], &offers());
+    assert_eq!(
+        said.conflicts,
+        ["the rules leave no arm for this task: is forbidden by rule `none` (gnoma.toml:4)"]
+    );
+}
+
+#[test]
+fn bounds_bar_what_is_expected_to_pass_them() {
+    let mut slow = offers();
+    slow[2].seconds = Some(90.0);
+    let rules = [
+        always("cheap", Action::MaxCostMicroUsd(DOLLAR)),
+        always("cheaper", Action::MaxCostMicroUsd(DOLLAR / 2)),
+        always("fast", Action::MaxSeconds(60)),
+    ];
+    let cost = |arm: &ArmId| Some(if arm.model == "a" { DOLLAR } else { DOLLAR / 4 });
+    let said = apply(&rules, None, &facts(), &slow, &cost);
+    assert_eq!(usable(&said), [1]);
+    assert_eq!(
+        said.barred[0].as_deref(),
+        Some("is expected to cost $1.00, over $0.50, the most by rule `cheaper` (gnoma.toml:7)")
+    );
+    assert_eq!(said.bounds.max_cost_micro_usd, Some(DOLLAR / 2));
+    assert_eq!(said.bounds.max_seconds, Some(60));
+}
+
+#[test]
+fn faults_are_named_with_their_place() {
+    let when = When {
+        tasks: vec!["debugging".into()],
+        min_complexity: Some(60),
+        max_complexity: Some(40),
+        ..When::default()
+    };
+    assert_eq!(
+        check(&[rule("odd", when, prefer("*", 150))]),
+        [
+            "rule `odd` (gnoma.toml:3) never holds: its least complexity 60 is over its most, 40",
+            "rule `odd` (gnoma.toml:3) speaks of tasks `debugging`, which gnoma does not know",
+            "rule `odd` (gnoma.toml:3) prefers by 150 %, which counts as 100 %",
+        ]
+    );
+}
+
+#[test]
+fn what_rules_say_is_told() {
+    let rules = [
+        always("b", pin("maker/b")),
+        always("p", prefer("*/b", 5)),
+        always("m", Action::MaxSeconds(9)),
+    ];
+    assert_eq!(
+        applied(&rules, &offers()).explain(&offers()),
+        [
+            "rule `b` (gnoma.toml:1) pins `maker/b`",
+            "maker/b: preferred by $0.50",
+            "the task may take 9 s"
+        ]
+    );
+}
+
+fn chosen(said: &Applied, offers: &[Offer]) -> ArmId {
+    let router = router(vec![arm("a", 0.80, 0.0), arm("b", 0.75, 0.0), arm("c", 0.30, 0.0)]);
+    let mut situation = task(10);
+    situation.verified = false;
+    match said.choose(&router, &situation, &said.offers(offers), 7).decision {
+        Decision::Run(arms) => arms[0].clone(),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_preference_is_worth_its_share_and_no_more() {
+    assert_eq!(chosen(&applied(&[], &offers()), &offers()), id("a"));
+    let slightly = applied(&[always("rather b", prefer("*/b", 20))], &offers());
+    assert_eq!(slightly.bonus_micro_usd, [0, 2 * DOLLAR, 0]);
+    assert_eq!(chosen(&slightly, &offers()), id("b"));
+    let too_little = applied(&[always("rather c", prefer("*/c", 10))], &offers());
+    assert_eq!(chosen(&too_little, &offers()), id("a"));
+}
+
+#[test]
+fn a_preferred_arm_outside_the_look_ahead_is_looked_at() {
+    let names: Vec<String> = (0..20).map(|number| format!("m{number}")).collect();
+    let arms = names.iter().map(|name| arm(name, 0.9, 0.1)).chain([arm("dear", 0.85, 3.0)]);
+    let router = router(arms.collect());
+    let offers: Vec<Offer> = names.iter().map(String::as_str).chain(["dear"]).map(offer).collect();
+    let said = applied(&[always("dear", prefer("*/dear", 60))], &offers);
+    let choice = said.choose(&router, &task(10), &offers, 7);
+    assert_eq!(choice.decision, Decision::Run(vec![id("dear")]));
+}
+
+const GLOBS: [&str; 6] = ["*", "maker/*", "*/a", "maker/b", "*c", "nobody/*"];
+
+fn any_action() -> impl Strategy<Value = Action> {
+    let glob = || prop::sample::select(GLOBS.to_vec());
+    prop_oneof![
+        glob().prop_map(pin),
+        glob().prop_map(forbid),
+        (glob(), 0_u32..120).prop_map(|(glob, percent)| prefer(glob, percent)),
+        (0_u64..2 * DOLLAR).prop_map(Action::MaxCostMicroUsd),
+        (0_u32..100).prop_map(Action::MaxSeconds),
+    ]
+}
+
+fn any_when() -> impl Strategy<Value = When> {
+    let tasks =
+        prop::sample::select(vec![vec![], vec!["unit_test".into()], vec!["no such".into()]]);
+    (tasks, prop::option::of(0_u8..100), prop::option::of(any::<bool>())).prop_map(
+        |(tasks, min_complexity, local_only)| When {
+            tasks,
+            min_complexity,
+            local_only,
+            ..When::default()
+        },
+    )
+}
+
+fn any_rules() -> impl Strategy<Value = Vec<Rule>> {
+    let one = (any_when(), any_action()).prop_map(|(when, then)| rule("r", when, then));
+    prop::collection::vec(one, 0..6)
+}
+
+fn any_offers() -> impl Strategy<Value = Vec<Offer>> {
+    prop::collection::vec((any::<bool>(), prop::option::of(0.0..200.0)), 3).prop_map(|able| {
+        let with = |(mut offer, (barred, seconds)): (Offer, (bool, Option<f64>))| {
+            offer.barred = barred.then(|| Arc::from("resting"));
+            offer.seconds = seconds;
+            offer
+        };
+        offers().into_iter().zip(able).map(with).collect()
+    })
+}
+
+/// Everything but pins, of which equally narrow ones are told apart by their order.
+fn without_pins(rules: Vec<Rule>) -> Vec<Rule> {
+    rules.into_iter().filter(|rule| !matches!(rule.then[0], Action::Pin(_))).collect()
+}
+
+proptest! {
+    #[test]
+    fn barred_arms_stay_barred(rules in any_rules(), offers in any_offers()) {
+        let said = applied(&rules, &offers);
+        for ((offer, barred), left) in offers.iter().zip(&said.barred).zip(said.offers(&offers)) {
+            prop_assert!(offer.barred.is_none() || &offer.barred == barred);
+            prop_assert_eq!(&left.barred, barred);
+        }
+        let router = router(vec![arm("a", 0.8, 0.1), arm("b", 0.5, 0.1)]);
+        let situation = Situation { need: Need::new(facts().kind, 10 * DOLLAR), ..task(10) };
+        let offers = said.offers(&offers);
+        let choice = said.choose(&router, &situation, &offers, 3);
+        prop_assert_eq!(&choice, &said.choose(&router, &situation, &offers, 3));
+        if let Decision::Run(arms) = choice.decision {
+            for arm in arms {
+                let of_arm = offers.iter().find(|offer| offer.arm == arm).unwrap();
+                prop_assert!(of_arm.barred.is_none());
+            }
+        }
+    }
+
+    #[test]
+    fn what_no_rule_bans_or_pins_is_left_alone(rules in any_rules(), offers in any_offers()) {
+        let mild: Vec<Rule> = rules
+            .into_iter()
+            .filter(|rule| matches!(rule.then[0], Action::Prefer { .. }))
+            .collect();
+        prop_assert_eq!(applied(&mild, &offers).offers(&offers), offers);
+    }
+
+    #[test]
+    fn order_matters_to_nothing_but_equal_pins(rules in any_rules(), offers in any_offers(), turn in 0_usize..6) {
+        let rules = without_pins(rules);
+        let mut turned = rules.clone();
+        turned.rotate_left(turn % rules.len().max(1));
+        let (one, other) = (applied(&rules, &offers), applied(&turned, &offers));
+        prop_assert_eq!(usable(&one), usable(&other));
+        prop_assert_eq!(one.bonus_micro_usd, other.bonus_micro_usd);
+        prop_assert_eq!(one.bounds, other.bounds);
+    }
+
+    #[test]
+    fn a_pin_never_opens_what_was_closed(rules in any_rules(), offers in any_offers()) {
+        let without = usable(&applied(&without_pins(rules.clone()), &offers));
+        for place in usable(&applied(&rules, &offers)) {
+            prop_assert!(without.contains(&place));
+        }
+    }
+
+    #[test]
+    fn the_router_decides_where_nothing_is_preferred(rules in any_rules(), offers in any_offers(), seed in any::<u64>()) {
+        let rules: Vec<Rule> = rules
+            .into_iter()
+            .filter(|rule| !matches!(rule.then[0], Action::Prefer { .. }))
+            .collect();
+        let said = applied(&rules, &offers);
+        let router = router(vec![arm("a", 0.8, 0.1), arm("b", 0.5, 0.1)]);
+        let offers = said.offers(&offers);
+        prop_assert_eq!(
+            said.choose(&router, &task(10), &offers, seed),
+            router.choose(&task(10), &offers, seed)
+        );
+    }
+
+    #[test]
+    fn any_rules_can_be_checked(rules in any_rules()) {
+        for fault in check(&rules) {
+            prop_assert!(fault.contains("gnoma.toml:"));
+        }
+    }
+}

@@ -182,7 +182,8 @@ fn recognise(connection: &Connection) -> Result<()> {
     Err(damaged("it does not say that it is gnoma's"))
 }
 
-fn no_answer(error: rusqlite::Error) -> rusqlite::Result<()> {
+/// For settings of which some answer with a row and some do not.
+pub(crate) fn no_answer(error: rusqlite::Error) -> rusqlite::Result<()> {
     match error {
         rusqlite::Error::QueryReturnedNoRows => Ok(()),
         other => Err(other),
@@ -191,7 +192,11 @@ fn no_answer(error: rusqlite::Error) -> rusqlite::Result<()> {
 
 /// Whether there is a write-ahead log now. The database's own waiting does not cover a change of
 /// journal.
-fn set_journal(connection: &Connection, journal: Journal, patience: Duration) -> Result<bool> {
+pub(crate) fn set_journal(
+    connection: &Connection,
+    journal: Journal,
+    patience: Duration,
+) -> Result<bool> {
     let mut waits = Waits::new(patience);
     loop {
         let set = match journal {
@@ -220,9 +225,13 @@ pub(crate) fn set_journal_once(connection: &Connection, mode: &str) -> rusqlite:
 pub(crate) fn journal_for(options: &Options) -> Journal {
     match options.journal {
         Journal::Rollback => Journal::Rollback,
-        Journal::Auto if is_network(&options.folder) => Journal::Rollback,
-        Journal::Auto => Journal::Auto,
+        Journal::Auto => journal_in(&options.folder),
     }
+}
+
+/// The journal that suits the file system of `folder`.
+pub(crate) fn journal_in(folder: &Path) -> Journal {
+    if is_network(folder) { Journal::Rollback } else { Journal::Auto }
 }
 
 #[cfg(target_os = "linux")]
@@ -256,7 +265,8 @@ pub(crate) fn beside(path: &Path, ending: &str) -> PathBuf {
     PathBuf::from(name)
 }
 
-fn make_folder(folder: &Path) -> Result<()> {
+/// Makes the folder, for its owner alone; one of somebody else is refused.
+pub(crate) fn make_folder(folder: &Path) -> Result<()> {
     let mut builder = fs::DirBuilder::new();
     builder.recursive(true).mode(0o700);
     builder.create(folder).map_err(|error| from_io("cannot make the folder", folder, &error))?;
@@ -306,7 +316,7 @@ fn make_file(options: &Options, path: &Path) -> Result<()> {
 }
 
 /// Takes the lock file. Where the file system has no locks one goes on without.
-fn lock(path: &Path, patience: Duration) -> Result<File> {
+pub(crate) fn lock(path: &Path, patience: Duration) -> Result<File> {
     let file = private_file(path).map_err(|error| from_io("cannot make", path, &error))?;
     let mut waits = Waits::new(patience);
     loop {

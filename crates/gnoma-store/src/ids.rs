@@ -59,7 +59,7 @@ fn offset_minutes(zone: &str) -> i64 {
 
 /// Days since 1970-01-01 as year, month, day. Years are counted from March, so that the leap day
 /// is the last of its year; 400 years have 146,097 days.
-fn date(days: i64) -> (i64, i64, i64) {
+pub(crate) fn date(days: i64) -> (i64, i64, i64) {
     let since_year_0 = days + 719_468;
     let era = since_year_0.div_euclid(146_097);
     let day_of_era = since_year_0.rem_euclid(146_097);
@@ -74,7 +74,7 @@ fn date(days: i64) -> (i64, i64, i64) {
 }
 
 /// The inverse of [`date`].
-fn days(year: i64, month: i64, day: i64) -> i64 {
+pub(crate) fn days(year: i64, month: i64, day: i64) -> i64 {
     let year = if month <= 2 { year - 1 } else { year };
     let era = year.div_euclid(400);
     let year_of_era = year.rem_euclid(400);

@@ -35,10 +35,10 @@ pub(crate) trait Job: Send {
     fn finish(self: Box<Self>, outcome: Result<()>);
 }
 
-/// A job on its way, with its place in the queue.
+/// A job on its way, with its place in the queue where it had to wait for one.
 pub(crate) struct Queued {
     job: Box<dyn Job>,
-    _place: OwnedSemaphorePermit,
+    _place: Option<OwnedSemaphorePermit>,
 }
 
 impl Queued {
@@ -87,6 +87,24 @@ where
         // Nobody may wait any more: the work is done all the same.
         drop(reply.send(answer));
     }
+}
+
+/// A job and where its answer arrives.
+fn asked<I: Send + 'static, T: Send + 'static>(
+    durability: Durability,
+    prepare: impl FnOnce() -> Result<I> + Send + 'static,
+    work: impl FnOnce(&Connection, I) -> Result<T> + Send + 'static,
+) -> (Box<dyn Job>, oneshot::Receiver<Result<T>>) {
+    let (reply, answer) = oneshot::channel();
+    let job = Asked {
+        durability,
+        prepare: Some(prepare),
+        prepared: None,
+        work: Some(work),
+        value: None,
+        reply,
+    };
+    (Box::new(job), answer)
 }
 
 /// A thread with a connection.
@@ -145,19 +163,26 @@ impl Lane {
         prepare: impl FnOnce() -> Result<I> + Send + 'static,
         work: impl FnOnce(&Connection, I) -> Result<T> + Send + 'static,
     ) -> Result<T> {
-        let (reply, answer) = oneshot::channel();
-        let job = Box::new(Asked {
-            durability,
-            prepare: Some(prepare),
-            prepared: None,
-            work: Some(work),
-            value: None,
-            reply,
-        });
+        let (job, answer) = asked(durability, prepare, work);
         let place = Arc::clone(&self.places).acquire_owned().await.map_err(|_| closed())?;
-        let queue = self.queue.as_ref().ok_or_else(closed)?;
-        queue.send(Queued { job, _place: place }).map_err(|_| closed())?;
+        self.send(Queued { job, _place: Some(place) })?;
         answer.await.map_err(|_| closed())?
+    }
+
+    /// Runs `work` on the lane's connection, whether or not anybody waits for the answer. Takes no
+    /// place in the queue: the caller bounds how many there are.
+    pub(crate) fn tell<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Connection) -> Result<T> + Send + 'static,
+    ) -> Result<oneshot::Receiver<Result<T>>> {
+        let (job, answer) =
+            asked(Durability::Process, || Ok(()), |connection, ()| work(connection));
+        self.send(Queued { job, _place: None }).map(|()| answer)
+    }
+
+    fn send(&self, queued: Queued) -> Result<()> {
+        let queue = self.queue.as_ref().ok_or_else(closed)?;
+        queue.send(queued).map_err(|_| closed())
     }
 }
 

@@ -2,9 +2,10 @@
 //!
 //! [`Store`] is the file backend of [`gnoma_core::store::SessionStore`]: one database per project,
 //! an append-only tree of entries, one writing thread with group commit, full-text search, and
-//! repair of whatever a crash left. [`checkpoint`] keeps the files of a workspace. Nothing here
-//! reads settings or the environment, and nothing is written that the caller's redaction has not
-//! seen. Incognito has no store at all: nothing of it is opened or made.
+//! repair of whatever a crash left. [`checkpoint`] keeps the files of a workspace, [`ledger`]
+//! counts what all sessions spend. Nothing here reads settings or the environment, and nothing that
+//! people or models say is written that the caller's redaction has not seen. Incognito has no store
+//! at all: nothing of it is opened or made.
 //!
 //! A program opens one store for its project, once, and shares it:
 //!
@@ -63,6 +64,7 @@ pub mod export;
 mod ids;
 pub mod import;
 mod lane;
+pub mod ledger;
 mod lock;
 mod log;
 mod migrate;
@@ -86,6 +88,7 @@ mod words;
 mod writer;
 
 pub use adopt::Landed;
+pub use ledger::{OpenedLedger, SetAside, SqliteLedger};
 pub use options::{Journal, Options, Redact, Written, project_key};
 pub use retention::{Pruned, Retention};
 pub use salvage::Rescued;

@@ -19,11 +19,11 @@ const SILENT_HOLD_MS: i64 = 6 * 60 * 60 * 1000;
 pub(crate) struct Identity {
     /// Tells two stores of one process apart.
     pub(crate) token: String,
-    pid: u32,
-    host: String,
-    boot: String,
-    space: String,
-    started: String,
+    pub(crate) pid: u32,
+    pub(crate) host: String,
+    pub(crate) boot: String,
+    pub(crate) space: String,
+    pub(crate) started: String,
 }
 
 impl Identity {
@@ -100,6 +100,12 @@ impl Hold {
             since_ms: row.get(first + 6)?,
             seen_ms: row.get(first + 7)?,
         }))
+    }
+
+    /// When its process started, in ticks since boot.
+    #[cfg(test)]
+    pub(crate) fn started(&self) -> &str {
+        &self.owner.started
     }
 
     /// For people.

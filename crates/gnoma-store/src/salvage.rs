@@ -38,6 +38,9 @@ const MIN_ROW_BYTES: u64 = 16;
 /// Most damaged databases that are kept: the first, which nothing was lost of yet, and the latest.
 const MAX_ASIDE: usize = 8;
 
+/// What a damaged database is called when it is set aside.
+pub(crate) const DAMAGED: &str = "damaged";
+
 /// Files a database may consist of.
 const PARTS: [&str; 4] = ["", "-wal", "-journal", "-shm"];
 
@@ -84,7 +87,7 @@ pub(crate) fn rescue(options: &Options, damaged: &Path) -> Result<Rescued> {
     rename(&building, &finished)?;
     // What is left is its empty journal.
     remove(&building)?;
-    rescued.aside = set_aside(damaged)?;
+    rescued.aside = set_aside(damaged, DAMAGED)?;
     put_in_place(&finished, damaged)?;
     Ok(rescued)
 }
@@ -107,7 +110,7 @@ pub(crate) fn adopt(missing: &Path) -> Result<()> {
     }
     if PARTS.iter().any(|ending| part(missing, ending).exists()) {
         // The damaged database's log must not be taken for the new one's.
-        set_aside(missing)?;
+        set_aside(missing, DAMAGED)?;
     }
     put_in_place(&finished, missing)
 }
@@ -147,32 +150,32 @@ fn copy_parts(from: &Path, to: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Renames the damaged files to a name with the time, next to where they were.
-fn set_aside(damaged: &Path) -> Result<PathBuf> {
+/// Renames the files of a database to a name that says `why` and when, next to where they were.
+pub(crate) fn set_aside(damaged: &Path, why: &str) -> Result<PathBuf> {
     const TRIES: i64 = 1000;
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let now_ms = i64::try_from(now.as_millis()).unwrap_or(0);
     // Ids tell seconds apart; two in one second sort by the rest.
     let within = now_ms.rem_euclid(1000) * TRIES;
     let aside = (within..within + TRIES)
-        .map(|count| db::beside(damaged, &format!("damaged-{}", ids::session_id(now_ms, count))))
+        .map(|count| db::beside(damaged, &format!("{why}-{}", ids::session_id(now_ms, count))))
         .find(|aside| PARTS.iter().all(|ending| !part(aside, ending).exists()))
-        .unwrap_or_else(|| db::beside(damaged, "damaged"));
+        .unwrap_or_else(|| db::beside(damaged, why));
     for ending in PARTS {
         let file = part(damaged, ending);
         if file.exists() {
             rename(&file, &part(&aside, ending))?;
         }
     }
-    forget_some(damaged, &aside);
+    forget_some(damaged, why, &aside);
     Ok(aside)
 }
 
-/// Removes damaged databases that are neither the first nor among the latest, and never the one that
+/// Removes databases set aside that are neither the first nor among the latest, and never the one that
 /// was just set aside, whatever the clock says.
-fn forget_some(damaged: &Path, newest: &Path) {
+fn forget_some(damaged: &Path, why: &str, newest: &Path) {
     let (Some(folder), Some(name)) = (damaged.parent(), damaged.file_name()) else { return };
-    let start = format!("{}.damaged", name.to_string_lossy());
+    let start = format!("{}.{why}", name.to_string_lossy());
     let mut aside = BTreeSet::new();
     for file in fs::read_dir(folder).into_iter().flatten().flatten() {
         let name = file.file_name().to_string_lossy().into_owned();

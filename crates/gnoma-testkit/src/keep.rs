@@ -42,12 +42,17 @@ type Script = Arc<dyn Fn(usize) -> Fate + Send + Sync>;
 
 /// Counts calls and knows their fate.
 #[derive(Clone, Default)]
-struct Fates {
+pub(crate) struct Fates {
     script: Option<Script>,
     calls: Arc<Mutex<usize>>,
 }
 
 impl Fates {
+    /// The fates that `script` gives.
+    pub(crate) fn scripted(script: impl Fn(usize) -> Fate + Send + Sync + 'static) -> Self {
+        Self { script: Some(Arc::new(script)), ..Self::default() }
+    }
+
     fn next(&self) -> Fate {
         let mut calls = locked(&self.calls);
         let nth = *calls;
@@ -57,7 +62,7 @@ impl Fates {
     }
 
     /// Does `work` as far as fate lets it.
-    async fn perform<T>(
+    pub(crate) async fn perform<T>(
         &self,
         work: impl FnOnce() -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
@@ -104,8 +109,7 @@ impl FakeStore {
     /// A store whose calls of [`SessionStore::begin`], `append`, `hold` and `release` meet the fate
     /// that `script` gives them by their number, counted from 0.
     pub fn fated(script: impl Fn(usize) -> Fate + Send + Sync + 'static) -> Self {
-        let fates = Fates { script: Some(Arc::new(script)), ..Fates::default() };
-        Self { fates, ..Self::default() }
+        Self { fates: Fates::scripted(script), ..Self::default() }
     }
 
     /// Showing each record to `watcher` at the moment it is stored.
@@ -294,7 +298,7 @@ pub struct FakeShelf {
 impl FakeShelf {
     /// A shelf on which putting meets the fate that `script` gives it, by its number from 0.
     pub fn fated(script: impl Fn(usize) -> Fate + Send + Sync + 'static) -> Self {
-        let fates = Fates { script: Some(Arc::new(script)), ..Fates::default() };
+        let fates = Fates::scripted(script);
         Self { fates, ..Self::default() }
     }
 
@@ -349,7 +353,7 @@ pub struct FakeCheckpoints {
 impl FakeCheckpoints {
     /// Keeping meets the fate that `script` gives it, by its number from 0.
     pub fn fated(script: impl Fn(usize) -> Fate + Send + Sync + 'static) -> Self {
-        let fates = Fates { script: Some(Arc::new(script)), ..Fates::default() };
+        let fates = Fates::scripted(script);
         Self { fates, ..Self::default() }
     }
 

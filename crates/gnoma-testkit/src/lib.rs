@@ -1,11 +1,13 @@
-//! Fakes for gnoma's tests: a scripted HTTP server, streams in the words of every protocol, recorded
-//! exchanges, and providers, tools and places to keep things that do as they are told.
+//! Fakes for gnoma's tests: a scripted HTTP server, streams in the words of every protocol, vendors that
+//! refuse malformed requests, recorded exchanges, and providers, tools and places to keep things that do
+//! as they are told.
 //!
-//! For development only and never shipped. It holds no assertions and knows no adapter: what is
-//! right, the tests say.
+//! For development only and never shipped. It holds no assertions and knows no adapter: what a vendor
+//! refuses, [`Vendor`] knows; what else is right, the tests say.
 
 pub mod cassette;
 mod keep;
+mod ledger;
 mod provider;
 pub mod server;
 mod tool;
@@ -15,10 +17,11 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 pub use cassette::Cassette;
 pub use keep::{FakeCheckpoints, FakeShelf, FakeStore, Fate};
+pub use ledger::{FakeLedger, Settled};
 pub use provider::{Answer, FakeProvider};
-pub use server::{Body, End, Pace, Reply, Request, Server};
+pub use server::{Body, End, Pace, Reaction, Reply, Request, Server, Vendor};
 pub use tool::FakeTool;
-pub use wire::{Failure, RetryAfter, Script, ScriptCall, Wire};
+pub use wire::{Failure, Fault, Issued, RetryAfter, Script, ScriptCall, Stage, Wire};
 
 /// Locks; a panic elsewhere does not make what was noted worse.
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

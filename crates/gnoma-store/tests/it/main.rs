@@ -21,6 +21,8 @@ mod damage;
 #[cfg(test)]
 mod hostile;
 #[cfg(test)]
+mod ledger;
+#[cfg(test)]
 mod migrations;
 #[cfg(test)]
 mod model;

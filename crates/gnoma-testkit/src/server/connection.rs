@@ -72,6 +72,9 @@ async fn send(mut writer: WriteHalf<'_>, reply: Reply, shared: &Shared) -> io::R
     if !reply.wait.is_zero() {
         time::sleep(reply.wait).await;
     }
+    if reply.end == End::HangUp {
+        return Ok(Next::Reset);
+    }
     let mut out = head(&reply);
     for piece in reply.body.pieces(reply.piece, reply.end.limit()) {
         write!(out, "{:x}\r\n", piece.len())?;
@@ -98,7 +101,7 @@ async fn send(mut writer: WriteHalf<'_>, reply: Reply, shared: &Shared) -> io::R
             put(&mut writer, &mut out, shared).await?;
             Ok(Next::Close)
         }
-        End::Reset(_) => {
+        End::Reset(_) | End::HangUp => {
             put(&mut writer, &mut out, shared).await?;
             time::sleep(RESET_GRACE).await;
             Ok(Next::Reset)

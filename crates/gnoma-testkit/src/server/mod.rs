@@ -6,6 +6,7 @@
 mod connection;
 mod reply;
 mod request;
+mod vendor;
 
 use std::{
     collections::VecDeque,
@@ -25,6 +26,7 @@ use tokio::{
 
 pub use reply::{Body, End, Pace, Reply};
 pub use request::Request;
+pub use vendor::{Reaction, Vendor};
 
 use crate::locked;
 
@@ -112,6 +114,15 @@ impl Server {
                 |(_, reply)| reply.clone(),
             )
         })
+    }
+
+    /// An address at which nobody listens: it was free a moment ago.
+    ///
+    /// # Errors
+    /// When no socket can be had.
+    pub fn nobody() -> io::Result<String> {
+        let listener = std::net::TcpListener::bind(("127.0.0.1", 0))?;
+        Ok(format!("http://{}", listener.local_addr()?))
     }
 
     /// Where it listens, such as `http://127.0.0.1:40123`.

@@ -64,6 +64,8 @@ pub enum End {
     Reset(usize),
     /// The connection stays open and silent.
     Stall(usize),
+    /// The connection is reset before anything is said, the status included.
+    HangUp,
 }
 
 impl End {
@@ -71,6 +73,7 @@ impl End {
     pub(super) fn limit(self) -> usize {
         match self {
             Self::Whole => usize::MAX,
+            Self::HangUp => 0,
             Self::Truncate(bytes)
             | Self::Abort(bytes)
             | Self::Reset(bytes)

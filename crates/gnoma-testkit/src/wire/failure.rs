@@ -1,8 +1,10 @@
 //! Failures, each vendor's way.
 
+use std::borrow::Cow;
+
 use serde_json::{Value, json};
 
-use super::Wire;
+use super::{Wire, event, named_event};
 use crate::server::Reply;
 
 /// When to come back, as `Retry-After` says it.
@@ -28,6 +30,8 @@ pub enum Failure {
     NoModel,
     /// The prompt does not fit.
     TooLong,
+    /// What was paid for, or is given for free, is used up.
+    Quota,
     /// Too many requests.
     RateLimited(Option<RetryAfter>),
     /// The vendor is overloaded.
@@ -43,7 +47,7 @@ struct Words {
     status: u16,
     kind: &'static str,
     code: &'static str,
-    message: &'static str,
+    message: Cow<'static, str>,
 }
 
 const fn words(
@@ -52,7 +56,7 @@ const fn words(
     code: &'static str,
     message: &'static str,
 ) -> Words {
-    Words { status, kind, code, message }
+    Words { status, kind, code, message: Cow::Borrowed(message) }
 }
 
 pub(super) fn reply(wire: Wire, failure: &Failure) -> Reply {
@@ -60,15 +64,12 @@ pub(super) fn reply(wire: Wire, failure: &Failure) -> Reply {
         let page = "<html><head><title>502 Bad Gateway</title></head><body>nginx</body></html>";
         return Reply::new(502, "text/html", page);
     }
-    let words = match wire {
-        Wire::Anthropic => anthropic(failure),
-        Wire::OpenAi | Wire::Responses => openai(failure),
-        Wire::Compatible => compatible(failure),
-        Wire::Mistral => mistral(failure),
-        Wire::Google => google(failure),
-        Wire::Ollama => ollama(failure),
+    let words = said(wire, failure);
+    let body = match (wire, failure) {
+        (Wire::Google, Failure::Quota) => google_quota(&words),
+        _ => body(wire, &words),
     };
-    let reply = Reply::json(words.status, body(wire, &words).to_string());
+    let reply = Reply::json(words.status, body.to_string());
     match failure {
         Failure::RateLimited(Some(RetryAfter::Seconds(seconds))) => {
             reply.header("retry-after", seconds.to_string())
@@ -78,6 +79,61 @@ pub(super) fn reply(wire: Wire, failure: &Failure) -> Reply {
         }
         _ => reply,
     }
+}
+
+/// The answer to a request that breaks a rule of the vendor's.
+pub(super) fn refusal(wire: Wire, reason: String) -> Reply {
+    let (kind, code) = match wire {
+        Wire::Google => ("INVALID_ARGUMENT", ""),
+        _ => ("invalid_request_error", ""),
+    };
+    let words = Words { status: 400, kind, code, message: Cow::Owned(reason) };
+    Reply::json(words.status, body(wire, &words).to_string())
+}
+
+/// A failure as the last record of a stream that had begun well.
+pub(super) fn record(wire: Wire, failure: &Failure) -> String {
+    let words = said(wire, failure);
+    let data = body(wire, &words);
+    match wire {
+        Wire::Anthropic => named_event(&data),
+        Wire::Responses => {
+            let error = json!({"code": words.kind, "message": words.message});
+            named_event(&json!({"type": "error", "code": words.kind, "message": words.message}))
+                + &named_event(&json!({
+                    "type": "response.failed",
+                    "response": {"id": "resp_1", "status": "failed", "error": error, "output": []},
+                }))
+        }
+        Wire::Google => format!("data: {data}\r\n\r\n"),
+        Wire::Ollama => format!("{data}\n"),
+        Wire::Mistral | Wire::OpenAi | Wire::Compatible => event(&data),
+    }
+}
+
+fn said(wire: Wire, failure: &Failure) -> Words {
+    match wire {
+        Wire::Anthropic => anthropic(failure),
+        Wire::OpenAi | Wire::Responses => openai(failure),
+        Wire::Compatible => compatible(failure),
+        Wire::Mistral => mistral(failure),
+        Wire::Google => google(failure),
+        Wire::Ollama => ollama(failure),
+    }
+}
+
+/// Google tells a day's quota from a minute's in the details only.
+fn google_quota(words: &Words) -> Value {
+    let violation = json!({
+        "quotaMetric": "generativelanguage.googleapis.com/generate_content_free_tier_requests",
+        "quotaId": "GenerateRequestsPerDayPerProjectPerModel-FreeTier",
+    });
+    let mut body = body(Wire::Google, words);
+    body["error"]["details"] = json!([{
+        "@type": "type.googleapis.com/google.rpc.QuotaFailure",
+        "violations": [violation],
+    }]);
+    body
 }
 
 fn body(wire: Wire, words: &Words) -> Value {
@@ -116,6 +172,12 @@ fn anthropic(failure: &Failure) -> Words {
             "",
             "prompt is too long: 200001 tokens > 200000 maximum",
         ),
+        Failure::Quota => words(
+            400,
+            "invalid_request_error",
+            "",
+            "Your credit balance is too low to access the Anthropic API.",
+        ),
         Failure::RateLimited(_) => words(429, "rate_limit_error", "", "rate limit exceeded"),
         Failure::Overloaded => words(529, "overloaded_error", "", "Overloaded"),
         Failure::Internal | Failure::WebPage => {
@@ -134,6 +196,12 @@ fn openai(failure: &Failure) -> Words {
             refused,
             "context_length_exceeded",
             "Your input exceeds the context window of this model",
+        ),
+        Failure::Quota => words(
+            429,
+            "insufficient_quota",
+            "insufficient_quota",
+            "You exceeded your current quota, please check your plan and billing details.",
         ),
         Failure::RateLimited(_) => {
             words(429, "requests", "rate_limit_exceeded", "Rate limit reached")
@@ -155,6 +223,7 @@ fn compatible(failure: &Failure) -> Words {
             "",
             "request (5000 tokens) exceeds the available context size (4096 tokens)",
         ),
+        Failure::Quota => words(402, "unknown_error", "", "Insufficient Balance"),
         Failure::RateLimited(_) => words(429, "rate_limit_error", "", "Too many requests"),
         Failure::Overloaded => words(503, "unavailable_error", "", "Loading model"),
         Failure::Internal | Failure::WebPage => words(500, "server_error", "", "failed to decode"),
@@ -170,6 +239,13 @@ fn mistral(failure: &Failure) -> Words {
             "context_length_exceeded",
             "3051",
             "Prompt contains 131073 tokens, too large for model with 131072 maximum context length",
+        ),
+        // It has no words of its own for this.
+        Failure::Quota => words(
+            429,
+            "service_tier_capacity_exceeded",
+            "3505",
+            "Service tier capacity exceeded for this model.",
         ),
         Failure::RateLimited(_) => words(429, "rate_limited", "1300", "Rate limit exceeded"),
         Failure::Overloaded => words(503, "unavailable", "3000", "Service unavailable"),
@@ -189,6 +265,7 @@ fn google(failure: &Failure) -> Words {
             "",
             "The input token count (1048577) exceeds the maximum number of tokens allowed",
         ),
+        Failure::Quota => words(429, "RESOURCE_EXHAUSTED", "", "You exceeded your current quota."),
         Failure::RateLimited(_) => words(429, "RESOURCE_EXHAUSTED", "", "Resource exhausted."),
         Failure::Overloaded => words(503, "UNAVAILABLE", "", "The model is overloaded."),
         Failure::Internal | Failure::WebPage => words(500, "INTERNAL", "", "An internal error"),
@@ -202,6 +279,7 @@ fn ollama(failure: &Failure) -> Words {
         Failure::TooLong => {
             words(400, "", "", "the input length exceeds the context length of the model")
         }
+        Failure::Quota => words(429, "", "", "you have reached your weekly usage limit"),
         Failure::RateLimited(_) => words(429, "", "", "too many requests"),
         Failure::Overloaded => {
             words(503, "", "", "server busy, please try again: maximum pending requests exceeded")

@@ -6,14 +6,18 @@
 mod anthropic;
 mod chat;
 mod failure;
+mod fault;
 mod google;
 mod ollama;
 mod responses;
+mod strict;
 
 use gnoma_core::{StopReason, Usage};
 use serde_json::Value;
 
 pub use failure::{Failure, RetryAfter};
+pub use fault::{Fault, Stage};
+pub use strict::Issued;
 
 use crate::server::Reply;
 
@@ -66,6 +70,18 @@ impl Wire {
     #[must_use]
     pub fn failure(self, failure: &Failure) -> Reply {
         failure::reply(self, failure)
+    }
+
+    /// The answer to a request that breaks a rule of the vendor's.
+    #[must_use]
+    pub fn refusal(self, reason: impl Into<String>) -> Reply {
+        failure::refusal(self, reason.into())
+    }
+
+    /// The answer as a stream that goes wrong in the middle of `stage`.
+    #[must_use]
+    pub fn broken(self, script: &Script, stage: Stage, fault: &Fault) -> Reply {
+        fault::broken(self, script, stage, fault)
     }
 }
 

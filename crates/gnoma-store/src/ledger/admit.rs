@@ -1,0 +1,63 @@
+//! Whether a call fits into its limits. Pure.
+
+use gnoma_core::ledger::{Amount, Level};
+
+/// Whether `level` has room for `amount`. A call that takes nothing of what is counted always fits,
+/// even where the limit is passed already.
+pub(super) fn has_room(level: &Level, amount: &Amount) -> bool {
+    let need = amount.of(level.limit.unit);
+    need == 0 || standing(level).saturating_add(need) <= level.limit.most
+}
+
+/// What is used and held.
+pub(super) fn standing(level: &Level) -> u64 {
+    level.used.saturating_add(level.held)
+}
+
+/// The levels that have no room for `amount`; none: it is admitted.
+pub(super) fn lacking<'l>(
+    levels: &'l [Level],
+    amount: &'l Amount,
+) -> impl Iterator<Item = &'l Level> {
+    levels.iter().filter(move |level| !has_room(level, amount))
+}
+
+#[cfg(test)]
+mod tests {
+    use gnoma_core::ledger::{Limit, Unit, Window};
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn level(used: u64, held: u64, most: u64) -> Level {
+        Level {
+            pool: "p".into(),
+            limit: Limit { unit: Unit::MicroUsd, window: Window::Ever, most },
+            used,
+            held,
+            resets_at_ms: None,
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_admitted_stays_within_the_limit(used: u64, held: u64, most: u64, need: u64) {
+            let amount = Amount { micro_usd: need, ..Amount::default() };
+            let level = level(used, held, most);
+            if has_room(&level, &amount) && need > 0 {
+                let all = u128::from(used) + u128::from(held) + u128::from(need);
+                prop_assert!(all <= u128::from(most) || most == u64::MAX);
+            }
+            prop_assert!(has_room(&level, &Amount::default()));
+        }
+
+        #[test]
+        fn who_needs_less_is_never_worse_off(used: u64, held: u64, most: u64, need: u64, less: u64) {
+            let amount = |micro_usd| Amount { micro_usd, ..Amount::default() };
+            let level = level(used, held, most);
+            if has_room(&level, &amount(need)) {
+                prop_assert!(has_room(&level, &amount(less.min(need))));
+            }
+        }
+    }
+}

@@ -1,0 +1,387 @@
+//! The steps that change the ledger. Each runs inside one transaction that excludes all others, so
+//! that steps of parallel callers, threads or processes never overlap.
+
+use gnoma_core::{
+    ledger::{Amount, Ask, Draw, Full, HoldId, Level, Total},
+    message::ModelRef,
+    store::{StoreError, StoreErrorKind},
+};
+use rusqlite::{Connection, OptionalExtension, params};
+
+use super::{admit, calendar::day_of, window, words::InWords};
+use crate::{
+    error::Result,
+    lock::{Hold, Identity},
+    text::{MAX_COUNT, count},
+};
+
+/// That a process was there is written this often.
+const SEEN_EVERY_MS: i64 = 60_000;
+
+/// What a process remembers of its own reservation, so that it is settled rightly even after others
+/// took the process for dead and let go of it.
+#[derive(Clone, Debug)]
+pub(super) struct Kept {
+    pub(super) arm: ModelRef,
+    pub(super) pools: Vec<String>,
+}
+
+impl Kept {
+    /// What is to be remembered of `ask`.
+    pub(super) fn of(ask: &Ask) -> Self {
+        let pools = ask.draws.iter().map(|draw| draw.pool.clone()).collect();
+        Self { arm: ask.arm.clone(), pools }
+    }
+}
+
+/// The ledger as one of its users sees it within a transaction.
+pub(super) struct Books<'c> {
+    pub(super) connection: &'c Connection,
+    pub(super) me: &'c Identity,
+    /// Whether the process of a row may still settle.
+    pub(super) is_live: &'c dyn Fn(&Hold) -> bool,
+}
+
+impl Books<'_> {
+    /// Holds room in all pools of `ask`, or says which limit has none.
+    pub(super) fn reserve(&self, ask: &Ask) -> Result<std::result::Result<HoldId, Full>> {
+        self.bury()?;
+        let levels = self.levels(&ask.draws, ask.at_ms)?;
+        match self.full(&levels, ask)? {
+            Some(full) => Ok(Err(full)),
+            None => self.hold(ask).map(Ok),
+        }
+    }
+
+    /// The refusal that lasts longest.
+    fn full(&self, levels: &[Level], ask: &Ask) -> Result<Option<Full>> {
+        let mut longest: Option<Full> = None;
+        for level in admit::lacking(levels, &ask.amount) {
+            let need = ask.amount.of(level.limit.unit);
+            let pool = self.pool(&level.pool)?;
+            let full = Full {
+                pool: level.pool.clone(),
+                limit: level.limit,
+                used: admit::standing(level),
+                free_at_ms: match pool {
+                    Some(pool) => window::free_at(self.connection, pool, level, need, ask.at_ms)?,
+                    // Nothing was ever taken, and yet there is no room.
+                    None => None,
+                },
+            };
+            let wait = |full: &Full| full.free_at_ms.unwrap_or(i64::MAX);
+            if longest.as_ref().is_none_or(|longest| wait(&full) > wait(longest)) {
+                longest = Some(full);
+            }
+        }
+        Ok(longest)
+    }
+
+    fn hold(&self, ask: &Ask) -> Result<HoldId> {
+        let process = self.sign_in(ask.at_ms)?;
+        let taken = ask.amount;
+        // Sixty-three random bits are never drawn twice.
+        let id: i64 = self
+            .connection
+            .prepare_cached(
+                "INSERT INTO hold(id, process, at_ms, requests, input, output, micro_usd, custom) \
+                 VALUES (random() & 0x7fffffffffffffff, ?1, ?2, ?3, ?4, ?5, ?6, ?7) RETURNING id",
+            )
+            .and_then(|mut insert| {
+                insert.query_row(
+                    params![
+                        process,
+                        ask.at_ms,
+                        count(taken.requests),
+                        count(taken.input),
+                        count(taken.output),
+                        count(taken.micro_usd),
+                        count(taken.custom),
+                    ],
+                    |row| row.get(0),
+                )
+            })
+            .in_words()?;
+        for draw in &ask.draws {
+            let pool = self.pool_or_new(&draw.pool)?;
+            self.run("INSERT OR IGNORE INTO draw(pool, hold) VALUES (?1, ?2)", [pool, id])?;
+        }
+        Ok(HoldId(id))
+    }
+
+    /// Settles a reservation with what was taken; a second time changes nothing.
+    pub(super) fn settle(
+        &self,
+        hold: HoldId,
+        kept: Option<&Kept>,
+        at_ms: i64,
+        amount: &Amount,
+    ) -> Result<()> {
+        let Some(kept) = kept else { return self.is_settled(hold) };
+        let is_first = self
+            .run("INSERT OR IGNORE INTO settled(hold, at_ms) VALUES (?1, ?2)", [hold.0, at_ms])?;
+        if is_first == 0 {
+            return Ok(());
+        }
+        let number = self.connection.last_insert_rowid();
+        release(self.connection, hold.0)?;
+        let day = day_of(at_ms);
+        self.add(&day_sql("arm_day", "day, arm"), [day, self.arm(&kept.arm)?], amount)?;
+        for name in unique(&kept.pools) {
+            let pool = self.pool_or_new(name)?;
+            self.add(&day_sql("pool_day", "pool, day"), [pool, day], amount)?;
+            self.add_call(pool, at_ms, number, amount)?;
+        }
+        Ok(())
+    }
+
+    fn is_settled(&self, hold: HoldId) -> Result<()> {
+        let settled: Option<i64> = self
+            .connection
+            .prepare_cached("SELECT 1 FROM settled WHERE hold = ?1")
+            .and_then(|mut find| find.query_row([hold.0], |row| row.get(0)).optional())
+            .in_words()?;
+        settled.map(|_| ()).ok_or_else(|| {
+            StoreError::new(
+                StoreErrorKind::NotFound,
+                "the reservation of a model call was let go before it was settled; what the call \
+                 took is not counted",
+            )
+        })
+    }
+
+    fn add(&self, sql: &str, key: [i64; 2], amount: &Amount) -> Result<()> {
+        let [first, second] = key;
+        self.run(
+            sql,
+            params![
+                first,
+                second,
+                count(amount.requests),
+                count(amount.input),
+                count(amount.output),
+                count(amount.micro_usd),
+                count(amount.custom),
+            ],
+        )
+        .map(|_| ())
+    }
+
+    fn add_call(&self, pool: i64, at_ms: i64, number: i64, amount: &Amount) -> Result<()> {
+        self.run(
+            "INSERT INTO spent(pool, at_ms, settled, requests, input, output, micro_usd, custom) \
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+            params![
+                pool,
+                at_ms,
+                number,
+                count(amount.requests),
+                count(amount.input),
+                count(amount.output),
+                count(amount.micro_usd),
+                count(amount.custom),
+            ],
+        )
+        .map(|_| ())
+    }
+
+    /// Where all limits of `draws` stand.
+    pub(super) fn levels(&self, draws: &[Draw], at_ms: i64) -> Result<Vec<Level>> {
+        let mut levels = Vec::new();
+        for draw in draws.iter().filter(|draw| !draw.limits.is_empty()) {
+            let number = self.pool(&draw.pool)?;
+            let held = match number {
+                Some(pool) => window::held(self.connection, pool)?,
+                None => Amount::default(),
+            };
+            for limit in &draw.limits {
+                // A pool that nobody drew on has no number and no rows.
+                let pool = number.unwrap_or(i64::MIN);
+                let used = window::used(self.connection, pool, limit.window, at_ms)?;
+                let resets_at_ms = window::resets_at(self.connection, pool, limit.window, at_ms)?;
+                levels.push(Level {
+                    pool: draw.pool.clone(),
+                    limit: *limit,
+                    used: used.of(limit.unit),
+                    held: held.of(limit.unit),
+                    resets_at_ms,
+                });
+            }
+        }
+        Ok(levels)
+    }
+
+    /// Lets go of what processes hold that are no more.
+    pub(super) fn bury(&self) -> Result<()> {
+        let mut others = self
+            .connection
+            .prepare_cached(
+                "SELECT token, pid, host, boot, space, started, since_ms, seen_ms, number \
+                 FROM process WHERE token <> ?1",
+            )
+            .in_words()?;
+        let mut rows = others.query([&self.me.token]).in_words()?;
+        let mut dead: Vec<i64> = Vec::new();
+        while let Some(row) = rows.next().in_words()? {
+            let process = Hold::read(row, 0).in_words()?;
+            if process.is_some_and(|process| !(self.is_live)(&process)) {
+                dead.push(row.get(8).in_words()?);
+            }
+        }
+        drop(rows);
+        for number in dead {
+            self.run("DELETE FROM process WHERE number = ?1", [number])?;
+        }
+        Ok(())
+    }
+
+    /// The row of this process; others that cannot look at it see by it that it lives.
+    fn sign_in(&self, at_ms: i64) -> Result<i64> {
+        let me = self.me;
+        self.run(
+            "INSERT INTO process(token, pid, host, boot, space, started, since_ms, seen_ms) \
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?7) \
+             ON CONFLICT(token) DO UPDATE SET seen_ms = ?7 WHERE ?7 - seen_ms >= ?8",
+            params![
+                me.token,
+                me.pid,
+                me.host,
+                me.boot,
+                me.space,
+                me.started,
+                at_ms,
+                SEEN_EVERY_MS,
+            ],
+        )?;
+        self.connection
+            .prepare_cached("SELECT number FROM process WHERE token = ?1")
+            .and_then(|mut find| find.query_row([&me.token], |row| row.get(0)))
+            .in_words()
+    }
+
+    fn pool(&self, name: &str) -> Result<Option<i64>> {
+        self.connection
+            .prepare_cached("SELECT number FROM pool WHERE name = ?1")
+            .and_then(|mut find| find.query_row([name], |row| row.get(0)).optional())
+            .in_words()
+    }
+
+    fn pool_or_new(&self, name: &str) -> Result<i64> {
+        if let Some(number) = self.pool(name)? {
+            return Ok(number);
+        }
+        self.run("INSERT INTO pool(name) VALUES (?1)", [name])?;
+        Ok(self.connection.last_insert_rowid())
+    }
+
+    fn arm(&self, arm: &ModelRef) -> Result<i64> {
+        let known: Option<i64> = self
+            .connection
+            .prepare_cached("SELECT number FROM arm WHERE provider = ?1 AND model = ?2")
+            .and_then(|mut find| {
+                find.query_row([&arm.provider, &arm.model], |row| row.get(0)).optional()
+            })
+            .in_words()?;
+        if let Some(number) = known {
+            return Ok(number);
+        }
+        self.run("INSERT INTO arm(provider, model) VALUES (?1, ?2)", [&arm.provider, &arm.model])?;
+        Ok(self.connection.last_insert_rowid())
+    }
+
+    fn run(&self, sql: &str, values: impl rusqlite::Params) -> Result<usize> {
+        run(self.connection, sql, values)
+    }
+}
+
+/// Lets go of a reservation; one that is not there changes nothing.
+pub(super) fn release(connection: &Connection, hold: i64) -> Result<()> {
+    run(connection, "DELETE FROM hold WHERE id = ?1", [hold]).map(|_| ())
+}
+
+/// Lets go of everything the process holds.
+pub(super) fn leave(connection: &Connection, me: &Identity) -> Result<()> {
+    run(connection, "DELETE FROM process WHERE token = ?1", [&me.token]).map(|_| ())
+}
+
+/// What was taken from a day on.
+pub(super) fn totals(connection: &Connection, from_day: i32) -> Result<Vec<Total>> {
+    let mut days = connection
+        .prepare_cached(
+            "SELECT day, provider, model, requests, input, output, micro_usd, custom \
+             FROM arm_day JOIN arm ON arm.number = arm_day.arm \
+             WHERE day >= ?1 ORDER BY day, provider, model",
+        )
+        .in_words()?;
+    let rows = days
+        .query_map([from_day], |row| {
+            let day: i64 = row.get(0)?;
+            Ok(Total {
+                day: i32::try_from(day).unwrap_or(i32::MAX),
+                arm: ModelRef { provider: row.get(1)?, model: row.get(2)? },
+                amount: window::amount(row, 3)?,
+            })
+        })
+        .in_words()?;
+    rows.collect::<rusqlite::Result<_>>().in_words()
+}
+
+/// Moves what is dated later than `now_ms` to that time; says how many calls were.
+pub(super) fn redate(connection: &Connection, now_ms: i64) -> Result<u64> {
+    let today = day_of(now_ms);
+    for (table, key, columns) in [("pool_day", "pool", "pool, day"), ("arm_day", "arm", "day, arm")]
+    {
+        let sql = later_days_sql(table, key, columns);
+        run(connection, &sql, [today])?;
+        run(connection, &format!("DELETE FROM {table} WHERE day > ?1"), [today])?;
+    }
+    run(connection, "UPDATE spent SET at_ms = ?1 WHERE at_ms > ?1", [now_ms])?;
+    run(connection, "UPDATE hold SET at_ms = ?1 WHERE at_ms > ?1", [now_ms])?;
+    let calls = run(connection, "UPDATE settled SET at_ms = ?1 WHERE at_ms > ?1", [now_ms])?;
+    Ok(u64::try_from(calls).unwrap_or(u64::MAX))
+}
+
+pub(super) fn run(
+    connection: &Connection,
+    sql: &str,
+    values: impl rusqlite::Params,
+) -> Result<usize> {
+    connection.prepare_cached(sql).and_then(|mut run| run.execute(values)).in_words()
+}
+
+/// Adds an amount to the row of a day, which is made where it is missing.
+fn day_sql(table: &str, key: &str) -> String {
+    format!(
+        "INSERT INTO {table}({key}, requests, input, output, micro_usd, custom) \
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) {}",
+        on_conflict(key)
+    )
+}
+
+/// Adds the later days' amounts to the row of the day `?1`.
+fn later_days_sql(table: &str, key: &str, columns: &str) -> String {
+    let values = columns.replace("day", "?1");
+    format!(
+        "INSERT INTO {table}({columns}, requests, input, output, micro_usd, custom) \
+         SELECT {values}, sum(requests), sum(input), sum(output), sum(micro_usd), sum(custom) \
+         FROM {table} WHERE day > ?1 GROUP BY {key} {}",
+        on_conflict(columns)
+    )
+}
+
+/// Sums stay below what later sums of them can hold.
+fn on_conflict(key: &str) -> String {
+    let added = ["requests", "input", "output", "micro_usd", "custom"]
+        .map(|column| format!("{column} = min({column} + excluded.{column}, {MAX_COUNT})"))
+        .join(", ");
+    format!("ON CONFLICT({key}) DO UPDATE SET {added}")
+}
+
+/// Names once each, in their order.
+fn unique(names: &[String]) -> impl Iterator<Item = &String> {
+    names
+        .iter()
+        .enumerate()
+        .filter(|(at, name)| !names.iter().take(*at).any(|n| n == *name))
+        .map(|(_, name)| name)
+}

@@ -1,0 +1,120 @@
+//! What a process remembers of its own reservations.
+
+use std::{
+    collections::{BTreeSet, HashMap},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicI64, Ordering},
+    },
+};
+
+use gnoma_core::{
+    ledger::HoldId,
+    store::{StoreError, StoreErrorKind},
+};
+use rusqlite::Connection;
+
+use super::books::{self, Kept};
+use crate::error::Result;
+
+/// Most reservations of one process.
+const MOST_HELD: usize = 4096;
+
+/// Reservations that are to be settled, and those to be let go.
+#[derive(Default)]
+pub(super) struct Memory {
+    held: Mutex<HashMap<HoldId, Kept>>,
+    /// Let go, but perhaps still in the file.
+    dropped: Mutex<BTreeSet<i64>>,
+    latest_ms: AtomicI64,
+}
+
+impl Memory {
+    /// Notes what time it is.
+    pub(super) fn see(&self, at_ms: i64) {
+        self.latest_ms.store(at_ms, Ordering::Relaxed);
+    }
+
+    /// The time that was told last.
+    pub(super) fn latest_ms(&self) -> i64 {
+        self.latest_ms.load(Ordering::Relaxed)
+    }
+
+    /// Fails when so many calls are in flight that something forgets to end them.
+    pub(super) fn has_room(&self) -> Result<()> {
+        if locked(&self.held).len() < MOST_HELD {
+            return Ok(());
+        }
+        Err(StoreError::new(
+            StoreErrorKind::Io,
+            format!(
+                "the ledger of what is spent has {MOST_HELD} model calls of this gnoma in flight; \
+                 wait until some have ended"
+            ),
+        ))
+    }
+
+    /// The reservation, to be settled; a second time there is none.
+    pub(super) fn take(&self, hold: HoldId) -> Option<Kept> {
+        locked(&self.held).remove(&hold)
+    }
+
+    /// Settling it failed; it may be tried again.
+    pub(super) fn put_back(&self, hold: HoldId, kept: Kept) {
+        locked(&self.held).insert(hold, kept);
+    }
+
+    /// The reservation is to be let go.
+    pub(super) fn let_go(&self, hold: HoldId) {
+        drop(self.take(hold));
+        locked(&self.dropped).insert(hold.0);
+    }
+
+    /// Takes what was let go out of the file; what that was.
+    pub(super) fn release_dropped(&self, connection: &Connection) -> Result<Vec<i64>> {
+        let gone: Vec<i64> = locked(&self.dropped).iter().copied().collect();
+        for hold in &gone {
+            books::release(connection, *hold)?;
+        }
+        Ok(gone)
+    }
+
+    /// What was taken out is on its way to the disk.
+    pub(super) fn forget_dropped(&self, gone: &[i64]) {
+        let mut dropped = locked(&self.dropped);
+        for hold in gone {
+            dropped.remove(hold);
+        }
+    }
+}
+
+/// A reservation on its way to whoever asked for it. It is let go when nobody takes it.
+pub(super) struct Fresh {
+    hold: Option<(HoldId, Kept)>,
+    memory: Arc<Memory>,
+}
+
+impl Fresh {
+    pub(super) fn new(hold: HoldId, kept: Kept, memory: Arc<Memory>) -> Self {
+        Self { hold: Some((hold, kept)), memory }
+    }
+
+    /// It has arrived.
+    pub(super) fn arrive(mut self) -> Option<HoldId> {
+        let (hold, kept) = self.hold.take()?;
+        self.memory.put_back(hold, kept);
+        Some(hold)
+    }
+}
+
+impl Drop for Fresh {
+    fn drop(&mut self) {
+        if let Some((hold, _)) = self.hold.take() {
+            self.memory.let_go(hold);
+        }
+    }
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,217 @@
+//! What was spent, over all sessions and processes: [`gnoma_core::ledger::Ledger`] in one SQLite
+//! file.
+//!
+//! Every step is a transaction that excludes all others, so parallel callers pass a limit at most by
+//! what calls in flight took beyond their expectation. Which limits there are is not known here.
+//!
+//! - A reservation counts until it is settled or let go, or until its process is no more: dead, or
+//!   of an earlier boot. Where one cannot look (another container or machine), a process counts as
+//!   gone after six silent hours. What a dead process had in flight is not counted: nobody knows it.
+//! - A process that was wrongly taken for dead settles all the same: it remembers its reservations.
+//! - A clock that goes back frees nothing: what is dated later than now stays in every window. One
+//!   that was wrongly ahead would keep windows full until then; [`SqliteLedger::redate`] mends that.
+//! - Sums of days are kept for good, single calls for two days and no fewer than the latest 5,000;
+//!   a rolling window that reaches further back counts whole days there. Pools named `turn:…` are
+//!   forgotten two days after their last use.
+//! - What a process settled survives its death; the failure of the power may take the last moment.
+
+mod admit;
+mod books;
+mod calendar;
+mod memory;
+mod open;
+mod schema;
+mod tending;
+mod window;
+mod words;
+
+#[cfg(test)]
+mod tests;
+
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
+
+use gnoma_core::{
+    ledger::{Amount, Ask, Draw, HoldId, Ledger, Level, Reserved, Total},
+    store::{StoreErrorKind, Stored},
+};
+use rusqlite::Connection;
+
+pub use self::open::SetAside;
+use self::{
+    books::{Books, Kept},
+    memory::{Fresh, Memory},
+    tending::{File, Tending},
+    words::{InWords, reworded},
+};
+use crate::{
+    db,
+    error::Result,
+    lane::{self, Lane},
+    lock::{Hold, Identity},
+    users::User,
+};
+
+/// How long one waits for other processes.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// A ledger in a file that several processes share, or in memory.
+pub struct SqliteLedger {
+    lane: Lane,
+    memory: Arc<Memory>,
+    identity: Arc<Identity>,
+    file: Option<PathBuf>,
+    /// Keeps others from replacing the file; goes after the lane.
+    _user: Option<User>,
+}
+
+/// An open ledger, and what had to be done for it.
+pub struct OpenedLedger {
+    /// The ledger.
+    pub ledger: SqliteLedger,
+    /// A file that could not be used was put aside; to be told.
+    pub set_aside: Option<SetAside>,
+}
+
+impl SqliteLedger {
+    /// Opens the ledger at `path` or makes it, for its owner alone. Blocks for some milliseconds.
+    /// The folder is made when it is missing, and closed to others.
+    ///
+    /// # Errors
+    /// When the place cannot be written to, is full or locked for too long; when the file is no
+    /// ledger; when it cannot be used and another process has it open. It is left as it is then.
+    pub fn open(path: &Path) -> Result<OpenedLedger> {
+        let (connection, set_aside, user) = open::open(path, PATIENCE)?;
+        let file = File { path: path.to_owned(), opened: db::identity(path) };
+        let ledger = Self::over(connection, Some(file), Some(user))?;
+        Ok(OpenedLedger { ledger, set_aside })
+    }
+
+    /// A ledger that is gone when it is dropped and never touches the disk.
+    ///
+    /// # Errors
+    /// When there is no memory or no thread for it.
+    pub fn in_memory() -> Result<Self> {
+        Self::over(open::in_memory()?, None, None)
+    }
+
+    fn over(connection: Connection, file: Option<File>, user: Option<User>) -> Result<Self> {
+        let token =
+            connection.query_row("SELECT hex(randomblob(8))", [], |row| row.get(0)).in_words()?;
+        let identity = Arc::new(Identity::of_this_process(token));
+        let memory = Arc::new(Memory::default());
+        let path = file.as_ref().map(|file| file.path.clone());
+        let tending =
+            Tending { file, memory: Arc::clone(&memory), identity: Arc::clone(&identity) };
+        let lane = Lane::writing(connection, tending).map_err(|error| reworded(error, "thread"))?;
+        Ok(Self { lane, memory, identity, file: path, _user: user })
+    }
+
+    /// Moves what is dated later than `now_ms` to that time, once a clock that was wrongly ahead has
+    /// been set right; says how many calls were. Their amounts count as taken now.
+    ///
+    /// # Errors
+    /// As the file's.
+    pub async fn redate(&self, now_ms: i64) -> Result<u64> {
+        self.ask(move |connection| books::redate(connection, now_ms)).await
+    }
+
+    async fn ask<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Connection) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        let answer = self.lane.ask(work).await;
+        self.heed(answer)
+    }
+
+    /// Remembers damage, so that the next start sets the file aside.
+    fn heed<T>(&self, answer: Result<T>) -> Result<T> {
+        answer.map_err(|error| {
+            if let (StoreErrorKind::Damaged, Some(path)) = (&error.kind, &self.file) {
+                db::doubt(path);
+            }
+            let cause = self.file.as_ref().map(|path| format!("`{}`", path.display()));
+            reworded(error, cause.as_deref().unwrap_or("in memory"))
+        })
+    }
+}
+
+/// Does `work` with the books as this process sees them at `at_ms`.
+fn with_books<T>(
+    connection: &Connection,
+    me: &Identity,
+    at_ms: i64,
+    work: impl FnOnce(&Books<'_>) -> Result<T>,
+) -> Result<T> {
+    let is_live = |process: &Hold| process.is_live(me, at_ms);
+    work(&Books { connection, me, is_live: &is_live })
+}
+
+impl Ledger for SqliteLedger {
+    fn reserve(&self, ask: Ask) -> Stored<'_, Reserved> {
+        let (memory, me) = (Arc::clone(&self.memory), Arc::clone(&self.identity));
+        memory.see(ask.at_ms);
+        let work = move |connection: &Connection| {
+            drop(memory.release_dropped(connection)?);
+            let reserved = with_books(connection, &me, ask.at_ms, |books| books.reserve(&ask))?;
+            Ok(reserved.map(|hold| Fresh::new(hold, Kept::of(&ask), memory)))
+        };
+        Box::pin(async move {
+            self.memory.has_room()?;
+            match self.ask(work).await? {
+                Ok(fresh) => fresh
+                    .arrive()
+                    .map(Reserved::Held)
+                    .ok_or_else(|| words::failure(StoreErrorKind::Io, "a reservation got lost")),
+                Err(full) => Ok(Reserved::Full(full)),
+            }
+        })
+    }
+
+    /// Settles even when nobody waits for the answer.
+    fn commit(&self, hold: HoldId, at_ms: i64, amount: Amount) -> Stored<'_, ()> {
+        self.memory.see(at_ms);
+        let kept = self.memory.take(hold);
+        let (me, settling) = (Arc::clone(&self.identity), kept.clone());
+        let told = self.lane.tell(move |connection| {
+            with_books(connection, &me, at_ms, |books| {
+                books.settle(hold, settling.as_ref(), at_ms, &amount)
+            })
+        });
+        Box::pin(async move {
+            let answer = match told {
+                Ok(answer) => answer.await.unwrap_or_else(|_| Err(lane::closed())),
+                Err(error) => Err(error),
+            };
+            if let (Err(_), Some(kept)) = (&answer, kept) {
+                self.memory.put_back(hold, kept);
+            }
+            self.heed(answer)
+        })
+    }
+
+    fn rollback(&self, hold: HoldId) {
+        self.memory.let_go(hold);
+        let memory = Arc::clone(&self.memory);
+        // What fails now is let go with the next step.
+        drop(self.lane.tell(move |connection| memory.release_dropped(connection)));
+    }
+
+    fn levels(&self, draws: Vec<Draw>, at_ms: i64) -> Stored<'_, Vec<Level>> {
+        let (memory, me) = (Arc::clone(&self.memory), Arc::clone(&self.identity));
+        Box::pin(self.ask(move |connection| {
+            drop(memory.release_dropped(connection)?);
+            with_books(connection, &me, at_ms, |books| {
+                books.bury()?;
+                books.levels(&draws, at_ms)
+            })
+        }))
+    }
+
+    fn totals(&self, from_day: i32) -> Stored<'_, Vec<Total>> {
+        Box::pin(self.ask(move |connection| books::totals(connection, from_day)))
+    }
+}

@@ -1,0 +1,257 @@
+//! Finds, makes and opens the ledger's file.
+//!
+//! A file that cannot be used, damaged or a newer gnoma's, is set aside whole and counting begins
+//! anew: a limit that starts at nothing is better than no gnoma. It is never changed, and it stays
+//! where it is while another process has it open. A sound database that is something else is refused
+//! untouched.
+
+use std::{
+    fmt, fs, io,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use gnoma_core::store::{StoreError, StoreErrorKind};
+use rusqlite::{Connection, OpenFlags, TransactionBehavior, config::DbConfig};
+
+use super::{
+    schema::{APPLICATION_ID, STEPS},
+    words::{InWords, failure, reworded},
+};
+use crate::{db, error::Result, salvage, text::whole, users::User};
+
+/// Pages after which a commit works the log in; pauses do it earlier.
+const LOG_PAGES: i64 = 2000;
+
+/// What of the log file is kept for the next writes.
+const LOG_KEPT_BYTES: i64 = 1024 * 1024;
+
+/// Prepared statements that are kept.
+const STATEMENTS: usize = 64;
+
+/// What a newer gnoma's ledger is called when it is set aside.
+const NEWER: &str = "newer";
+
+/// A ledger that could not be used and was put aside; to be told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SetAside {
+    /// Where it is now.
+    pub path: PathBuf,
+    /// Its version, where a newer gnoma wrote it; else it was damaged.
+    pub newer: Option<i64>,
+}
+
+impl fmt::Display for SetAside {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.newer {
+            Some(version) => write!(
+                f,
+                "the ledger of what is spent was written by a newer gnoma (version {version}, this \
+                 one knows {})",
+                STEPS.len()
+            )?,
+            None => f.write_str("the ledger of what is spent was damaged")?,
+        }
+        write!(
+            f,
+            ": it is kept as `{}`, and counting begins anew, so limits and caps start at nothing",
+            self.path.display()
+        )
+    }
+}
+
+/// Why a file is not used as it is.
+enum Trouble {
+    Damaged,
+    Newer(i64),
+    Other(StoreError),
+}
+
+impl From<StoreError> for Trouble {
+    fn from(error: StoreError) -> Self {
+        match error.kind {
+            StoreErrorKind::Damaged => Self::Damaged,
+            _ => Self::Other(error),
+        }
+    }
+}
+
+/// Opens the ledger at `path`, making it or putting it aside where needed.
+pub(super) fn open(
+    path: &Path,
+    patience: Duration,
+) -> Result<(Connection, Option<SetAside>, User)> {
+    let shown = path.display().to_string();
+    let in_words = |error| reworded(error, &shown);
+    let folder = path.parent().unwrap_or(Path::new("."));
+    db::make_folder(folder).map_err(in_words)?;
+    let _alone = db::lock(&db::beside(path, "lock"), patience).map_err(in_words)?;
+    let user = User::join(path).map_err(in_words)?;
+    let newer = match sound(path, patience) {
+        Ok(connection) => return Ok((connection, None, user)),
+        Err(Trouble::Other(error)) => return Err(error),
+        Err(Trouble::Damaged) => None,
+        Err(Trouble::Newer(version)) => Some(version),
+    };
+    let aside = SetAside { path: put_aside(path, newer, &user)?, newer };
+    match sound(path, patience) {
+        Ok(connection) => Ok((connection, Some(aside), user)),
+        Err(Trouble::Other(error)) => Err(error),
+        Err(Trouble::Damaged | Trouble::Newer(_)) => {
+            Err(failure(StoreErrorKind::Io, "a new file is not what was written"))
+        }
+    }
+}
+
+/// A ledger that is gone with its owner and never touches the disk.
+pub(super) fn in_memory() -> Result<Connection> {
+    let mut connection = Connection::open_in_memory().in_words()?;
+    settle_down(&connection)?;
+    connection.pragma_update(None, "temp_store", "MEMORY").in_words()?;
+    match forward(&mut connection) {
+        Ok(()) => Ok(connection),
+        Err(Trouble::Other(error)) => Err(error),
+        Err(Trouble::Damaged | Trouble::Newer(_)) => {
+            Err(failure(StoreErrorKind::Io, "no memory for it"))
+        }
+    }
+}
+
+fn put_aside(path: &Path, newer: Option<i64>, user: &User) -> Result<PathBuf> {
+    let why = if newer.is_some() { NEWER } else { salvage::DAMAGED };
+    let aside = user.alone(|| salvage::set_aside(path, why)).map_err(|error| match error.kind {
+        StoreErrorKind::Busy => StoreError::new(
+            StoreErrorKind::Busy,
+            "the ledger of what is spent cannot be read by this gnoma, and another gnoma has it \
+             open; close the other gnoma and start again, so that it can be set aside",
+        ),
+        _ => reworded(error, "it could not be set aside"),
+    })?;
+    match fs::remove_file(db::beside(path, db::DOUBT)) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            Err(failure(StoreErrorKind::Io, &error.to_string()))
+        }
+        Ok(()) | Err(_) => Ok(aside),
+    }
+}
+
+fn sound(path: &Path, patience: Duration) -> std::result::Result<Connection, Trouble> {
+    if db::beside(path, db::DOUBT).exists() {
+        return Err(Trouble::Damaged);
+    }
+    make_file(path)?;
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let mut connection = Connection::open_with_flags(path, flags).in_words()?;
+    connection.busy_timeout(patience).in_words()?;
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true).in_words()?;
+    recognise(&connection, path)?;
+    let journal = db::journal_in(path.parent().unwrap_or(Path::new(".")));
+    let has_log = db::set_journal(&connection, journal, patience)
+        .map_err(|error| reworded(error, "its journal"))?;
+    // With a log, the last moment before the power fails may be lost, and nothing else; the death of
+    // a process loses nothing. Limits are not worth a flush in every call.
+    let synchronous = if has_log { "NORMAL" } else { "FULL" };
+    connection.pragma_update(None, "synchronous", synchronous).in_words()?;
+    settle_down(&connection)?;
+    forward(&mut connection)?;
+    look_around(&connection)?;
+    Ok(connection)
+}
+
+/// Makes an empty file that only its owner can read, unless it is there.
+fn make_file(path: &Path) -> Result<()> {
+    if fs::symlink_metadata(path).is_ok_and(|facts| !facts.is_file()) {
+        return Err(foreign(path));
+    }
+    let failed = |error: io::Error| {
+        let kind = match error.kind() {
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => StoreErrorKind::Full,
+            io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
+                StoreErrorKind::ReadOnly
+            }
+            _ => StoreErrorKind::Io,
+        };
+        failure(kind, &format!("`{}`: {error}", path.display()))
+    };
+    db::private_file(path).map(drop).map_err(failed)
+}
+
+fn recognise(connection: &Connection, path: &Path) -> Result<()> {
+    let number: i32 =
+        connection.pragma_query_value(None, "application_id", |row| row.get(0)).in_words()?;
+    let tables: i64 = connection
+        .query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))
+        .in_words()?;
+    // A process may have died between making the file and its tables.
+    if number == APPLICATION_ID || (number == 0 && tables == 0) {
+        return Ok(());
+    }
+    Err(foreign(path))
+}
+
+fn settle_down(connection: &Connection) -> Result<()> {
+    connection.set_prepared_statement_cache_capacity(STATEMENTS);
+    for (name, value) in [
+        ("wal_autocheckpoint", LOG_PAGES),
+        ("journal_size_limit", LOG_KEPT_BYTES),
+        ("cell_size_check", 1),
+        ("trusted_schema", 0),
+        ("foreign_keys", 1),
+    ] {
+        connection
+            .pragma_update_and_check(None, name, value, |_| Ok(()))
+            .or_else(db::no_answer)
+            .in_words()?;
+    }
+    Ok(())
+}
+
+/// Brings the tables to today's version; each step is one transaction with its number.
+fn forward(connection: &mut Connection) -> std::result::Result<(), Trouble> {
+    let known = whole(STEPS.len());
+    let found = version(connection)?;
+    if found > known {
+        return Err(Trouble::Newer(found));
+    }
+    for (number, step) in (1..).zip(STEPS) {
+        if version(connection)? >= number {
+            continue;
+        }
+        let transaction =
+            connection.transaction_with_behavior(TransactionBehavior::Immediate).in_words()?;
+        transaction.execute_batch(step).in_words()?;
+        transaction.pragma_update(None, "application_id", APPLICATION_ID).in_words()?;
+        transaction.pragma_update(None, "user_version", number).in_words()?;
+        transaction.commit().in_words()?;
+    }
+    Ok(())
+}
+
+fn version(connection: &Connection) -> Result<i64> {
+    connection.pragma_query_value(None, "user_version", |row| row.get(0)).in_words()
+}
+
+/// Reads a page of each large table: what is plainly broken shows now and not in a call.
+fn look_around(connection: &Connection) -> Result<()> {
+    connection
+        .query_row(
+            "SELECT (SELECT from_day FROM kept), (SELECT max(number) FROM settled), \
+             (SELECT max(day) FROM arm_day), (SELECT max(number) FROM pool), \
+             (SELECT max(pool) FROM pool_day), (SELECT max(pool) FROM spent), \
+             (SELECT count(*) FROM process), (SELECT count(*) FROM hold)",
+            [],
+            |row| row.get::<_, i64>(0),
+        )
+        .in_words()
+        .map(|_| ())
+}
+
+fn foreign(path: &Path) -> StoreError {
+    StoreError::new(
+        StoreErrorKind::Foreign,
+        format!(
+            "`{}` is not a ledger of gnoma; it was left as it is: move it away",
+            path.display()
+        ),
+    )
+}

@@ -1,0 +1,90 @@
+//! The ledger's tables, one version after the other. Only ever added to.
+
+/// Says that a SQLite file is a ledger of ours: "gnol".
+pub(super) const APPLICATION_ID: i32 = 0x676e_6f6c;
+
+/// Step `n` leads from version `n` to `n + 1`.
+pub(super) const STEPS: [&str; 1] = [FIRST];
+
+/// Version 1.
+///
+/// Day sums are kept at every settlement and for good; `spent` has the single calls of the last
+/// days, for windows that roll. Single calls before `kept.from_day` are no longer there. Ids of
+/// holds are drawn at random, so that none is ever given twice, not even when the transaction that
+/// made it was undone.
+const FIRST: &str = "
+CREATE TABLE process (
+  number INTEGER PRIMARY KEY,
+  token TEXT NOT NULL UNIQUE,
+  pid INTEGER NOT NULL,
+  host TEXT NOT NULL,
+  boot TEXT NOT NULL,
+  space TEXT NOT NULL,
+  started TEXT NOT NULL,
+  since_ms INTEGER NOT NULL,
+  seen_ms INTEGER NOT NULL
+);
+CREATE TABLE pool (number INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
+CREATE TABLE arm (
+  number INTEGER PRIMARY KEY,
+  provider TEXT NOT NULL,
+  model TEXT NOT NULL,
+  UNIQUE (provider, model)
+);
+CREATE TABLE hold (
+  id INTEGER PRIMARY KEY,
+  process INTEGER NOT NULL REFERENCES process(number) ON DELETE CASCADE,
+  at_ms INTEGER NOT NULL,
+  requests INTEGER NOT NULL,
+  input INTEGER NOT NULL,
+  output INTEGER NOT NULL,
+  micro_usd INTEGER NOT NULL,
+  custom INTEGER NOT NULL
+);
+CREATE INDEX hold_of_process ON hold(process);
+CREATE TABLE draw (
+  pool INTEGER NOT NULL REFERENCES pool(number),
+  hold INTEGER NOT NULL REFERENCES hold(id) ON DELETE CASCADE,
+  PRIMARY KEY (pool, hold)
+) WITHOUT ROWID;
+CREATE INDEX draw_of_hold ON draw(hold);
+CREATE TABLE settled (
+  number INTEGER PRIMARY KEY AUTOINCREMENT,
+  hold INTEGER NOT NULL UNIQUE,
+  at_ms INTEGER NOT NULL
+);
+CREATE TABLE spent (
+  pool INTEGER NOT NULL REFERENCES pool(number),
+  at_ms INTEGER NOT NULL,
+  settled INTEGER NOT NULL,
+  requests INTEGER NOT NULL,
+  input INTEGER NOT NULL,
+  output INTEGER NOT NULL,
+  micro_usd INTEGER NOT NULL,
+  custom INTEGER NOT NULL,
+  PRIMARY KEY (pool, at_ms, settled)
+) WITHOUT ROWID;
+CREATE INDEX spent_by_settled ON spent(settled);
+CREATE TABLE pool_day (
+  pool INTEGER NOT NULL REFERENCES pool(number),
+  day INTEGER NOT NULL,
+  requests INTEGER NOT NULL,
+  input INTEGER NOT NULL,
+  output INTEGER NOT NULL,
+  micro_usd INTEGER NOT NULL,
+  custom INTEGER NOT NULL,
+  PRIMARY KEY (pool, day)
+) WITHOUT ROWID;
+CREATE TABLE arm_day (
+  day INTEGER NOT NULL,
+  arm INTEGER NOT NULL REFERENCES arm(number),
+  requests INTEGER NOT NULL,
+  input INTEGER NOT NULL,
+  output INTEGER NOT NULL,
+  micro_usd INTEGER NOT NULL,
+  custom INTEGER NOT NULL,
+  PRIMARY KEY (day, arm)
+) WITHOUT ROWID;
+CREATE TABLE kept (from_day INTEGER NOT NULL);
+INSERT INTO kept VALUES (-1000000);
+";

@@ -1,0 +1,140 @@
+//! What the ledger's thread does besides its jobs: retrying what could not be let go, forgetting
+//! single calls that no window needs, and keeping the log short.
+
+use std::{path::PathBuf, sync::Arc};
+
+use gnoma_core::store::{StoreError, StoreErrorKind};
+use rusqlite::Connection;
+
+use super::{
+    books,
+    calendar::{DAY_MS, day_of},
+    memory::Memory,
+    words::InWords,
+};
+use crate::{db, error::Result, lane::execute, lock::Identity, log, writer::Upkeep};
+
+/// Single calls are kept at least this long.
+const KEPT_DAYS: i64 = 2;
+
+/// So many of the latest calls are kept in any case: a clock that is wrongly ahead for a moment must
+/// not make windows forget.
+const KEPT_CALLS: i64 = 5000;
+
+/// Most that is forgotten at once.
+const PIECE_CALLS: i64 = 500;
+
+/// Pools of this kind end with their turn and are forgotten after [`KEPT_DAYS`].
+const PASSING: &str = "turn:*";
+
+/// Keeps one ledger in shape.
+pub(super) struct Tending {
+    pub(super) file: Option<File>,
+    pub(super) memory: Arc<Memory>,
+    pub(super) identity: Arc<Identity>,
+}
+
+/// The open database.
+pub(super) struct File {
+    pub(super) path: PathBuf,
+    pub(super) opened: Option<(u64, u64)>,
+}
+
+impl Upkeep for Tending {
+    fn may_write(&self) -> Result<()> {
+        match &self.file {
+            Some(file) if db::identity(&file.path) != file.opened => Err(StoreError::new(
+                StoreErrorKind::NotFound,
+                "the ledger of what is spent was moved or replaced while it was open; start gnoma \
+                 again",
+            )),
+            Some(_) | None => Ok(()),
+        }
+    }
+
+    fn flush(&self) -> Result<()> {
+        Ok(())
+    }
+
+    fn turn_ended(&self, _connection: &Connection) -> Result<()> {
+        Ok(())
+    }
+
+    fn tend(&self, connection: &Connection) -> Result<bool> {
+        self.may_write()?;
+        execute(connection, "BEGIN IMMEDIATE")?;
+        let gone = self.memory.release_dropped(connection)?;
+        let has_more = forget_calls(connection, self.memory.latest_ms(), KEPT_CALLS)?;
+        forget_turns(connection, self.memory.latest_ms())?;
+        execute(connection, "COMMIT")?;
+        self.memory.forget_dropped(&gone);
+        if self.file.is_some() && !has_more && log::pages(connection)? >= log::LONG_PAGES {
+            // Others may be reading: the next pause is the next try.
+            connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(())).in_words()?;
+        }
+        Ok(has_more)
+    }
+
+    fn leave(&self, connection: &Connection) {
+        // What stays behind counts no more once the process is gone.
+        drop(books::leave(connection, &self.identity));
+    }
+}
+
+/// Forgets a piece of the single calls that are neither young nor among the `latest`; their sums
+/// stay.
+/// Says whether there are more.
+pub(super) fn forget_calls(connection: &Connection, now_ms: i64, latest: i64) -> Result<bool> {
+    let before_ms = now_ms.saturating_sub(KEPT_DAYS * DAY_MS);
+    let oldest: Option<(i64, i64, i64)> = connection
+        .prepare_cached(
+            "SELECT max(number), max(at_ms), count(*) FROM (SELECT number, at_ms FROM settled \
+             WHERE at_ms < ?1 AND number <= (SELECT max(number) FROM settled) - ?2 \
+             ORDER BY number LIMIT ?3)",
+        )
+        .and_then(|mut find| {
+            find.query_row([before_ms, latest, PIECE_CALLS], |row| {
+                let last: Option<i64> = row.get(0)?;
+                let newest: Option<i64> = row.get(1)?;
+                let found: i64 = row.get(2)?;
+                Ok(last.zip(newest).map(|(last, newest)| (last, newest, found)))
+            })
+        })
+        .in_words()?;
+    let Some((last, newest_ms, found)) = oldest else { return Ok(false) };
+    let values = [last, before_ms];
+    // Windows that begin before this day count whole days from now on.
+    let day = day_of(newest_ms) + 1;
+    books::run(connection, "UPDATE kept SET from_day = max(from_day, ?1)", [day])?;
+    books::run(
+        connection,
+        "DELETE FROM spent WHERE settled IN \
+         (SELECT number FROM settled WHERE number <= ?1 AND at_ms < ?2)",
+        values,
+    )?;
+    books::run(connection, "DELETE FROM settled WHERE number <= ?1 AND at_ms < ?2", values)?;
+    Ok(found >= PIECE_CALLS)
+}
+
+/// Forgets pools of turns that are long over.
+pub(super) fn forget_turns(connection: &Connection, now_ms: i64) -> Result<()> {
+    let before = day_of(now_ms).saturating_sub(KEPT_DAYS);
+    let mut find = connection
+        .prepare_cached(
+            "SELECT number FROM pool WHERE name GLOB ?1 \
+             AND NOT EXISTS (SELECT 1 FROM draw WHERE draw.pool = number) \
+             AND NOT EXISTS (SELECT 1 FROM pool_day WHERE pool_day.pool = number AND day >= ?2) \
+             LIMIT ?3",
+        )
+        .in_words()?;
+    let over = find
+        .query_map(rusqlite::params![PASSING, before, PIECE_CALLS], |row| row.get(0))
+        .and_then(Iterator::collect::<rusqlite::Result<Vec<i64>>>)
+        .in_words()?;
+    for pool in over {
+        books::run(connection, "DELETE FROM spent WHERE pool = ?1", [pool])?;
+        books::run(connection, "DELETE FROM pool_day WHERE pool = ?1", [pool])?;
+        books::run(connection, "DELETE FROM pool WHERE number = ?1", [pool])?;
+    }
+    Ok(())
+}

@@ -1,0 +1,512 @@
+//! The steps of the ledger against a model of what they mean.
+//!
+//! A step is one transaction that excludes all others, so every interleaving of callers is a
+//! sequence of steps: trying all sequences on the real tables says more than a scheduler for threads
+//! could, and needs none.
+
+use std::{cell::RefCell, collections::BTreeSet};
+
+use gnoma_core::{
+    ledger::{Amount, Ask, Draw, Full, HoldId, Limit, Unit, Window},
+    message::ModelRef,
+};
+use proptest::prelude::*;
+use rusqlite::Connection;
+
+use super::{
+    books::{self, Books, Kept},
+    calendar::{DAY_MS, day_of, month_start},
+    open, tending,
+};
+use crate::lock::{Hold, Identity};
+
+const UNITS: [Unit; 6] =
+    [Unit::Requests, Unit::Input, Unit::Output, Unit::Tokens, Unit::MicroUsd, Unit::Custom];
+
+fn connection() -> Connection {
+    open::in_memory().unwrap()
+}
+
+/// A process of its own for each caller.
+fn identity(caller: usize) -> Identity {
+    let number = caller.to_string();
+    Identity { started: number.clone(), ..Identity::of_this_process(number) }
+}
+
+fn arm(number: usize) -> ModelRef {
+    ModelRef { provider: "p".into(), model: format!("m{number}") }
+}
+
+fn dollars(micro_usd: u64) -> Amount {
+    Amount { requests: 1, micro_usd, ..Amount::default() }
+}
+
+/// A call in flight, as the model knows it.
+#[derive(Clone)]
+struct Flying {
+    caller: usize,
+    hold: HoldId,
+    kept: Kept,
+    amount: Amount,
+}
+
+/// A settled call.
+#[derive(Clone)]
+struct Done {
+    at_ms: i64,
+    kept: Kept,
+    amount: Amount,
+}
+
+/// What the ledger should know.
+#[derive(Clone, Default)]
+struct Model {
+    flying: Vec<Flying>,
+    done: Vec<Done>,
+    dead: BTreeSet<usize>,
+}
+
+impl Model {
+    fn used(&self, pool: &str, limit: &Limit, at_ms: i64) -> u64 {
+        let counts = |done: &&Done| match limit.window {
+            Window::Rolling { ms } => done.at_ms > at_ms - i64::try_from(ms).unwrap(),
+            Window::Day => day_of(done.at_ms) >= day_of(at_ms),
+            Window::Month => day_of(done.at_ms) >= month_start(day_of(at_ms)),
+            Window::Ever => true,
+        };
+        let draws = |done: &&Done| done.kept.pools.iter().any(|name| name == pool);
+        self.done.iter().filter(draws).filter(counts).map(|d| d.amount.of(limit.unit)).sum()
+    }
+
+    fn held(&self, pool: &str, limit: &Limit) -> u64 {
+        self.flying
+            .iter()
+            .filter(|call| !self.dead.contains(&call.caller))
+            .filter(|call| call.kept.pools.iter().any(|name| name == pool))
+            .map(|call| call.amount.of(limit.unit))
+            .sum()
+    }
+
+    fn has_room(&self, ask: &Ask) -> bool {
+        ask.draws.iter().all(|draw| {
+            draw.limits.iter().all(|limit| {
+                let need = ask.amount.of(limit.unit);
+                let all = self.used(&draw.pool, limit, ask.at_ms) + self.held(&draw.pool, limit);
+                need == 0 || all + need <= limit.most
+            })
+        })
+    }
+}
+
+/// The ledger's steps and the model's, side by side.
+struct Pair<'c> {
+    connection: &'c Connection,
+    model: RefCell<Model>,
+}
+
+impl Pair<'_> {
+    fn books<T>(&self, caller: usize, work: impl FnOnce(&Books<'_>) -> T) -> T {
+        let dead = self.model.borrow().dead.clone();
+        let is_live =
+            |process: &Hold| !dead.iter().any(|number| process.started() == number.to_string());
+        let me = identity(caller);
+        work(&Books { connection: self.connection, me: &me, is_live: &is_live })
+    }
+
+    fn reserve(&self, caller: usize, ask: &Ask) -> Result<HoldId, Full> {
+        let expected = self.model.borrow().has_room(ask);
+        let reserved = self.books(caller, |books| books.reserve(ask)).unwrap();
+        match &reserved {
+            Ok(hold) => {
+                assert!(expected, "{ask:?}");
+                self.model.borrow_mut().flying.push(Flying {
+                    caller,
+                    hold: *hold,
+                    kept: Kept::of(ask),
+                    amount: ask.amount,
+                });
+            }
+            Err(full) => {
+                assert!(!expected, "{full:?}");
+                self.is_told_rightly(full, ask);
+            }
+        }
+        reserved
+    }
+
+    /// The limit that is told has no room, and by waiting alone there is room at the time told.
+    fn is_told_rightly(&self, full: &Full, ask: &Ask) {
+        let model = self.model.borrow();
+        let need = ask.amount.of(full.limit.unit);
+        let used = model.used(&full.pool, &full.limit, ask.at_ms);
+        assert_eq!(full.used, used + model.held(&full.pool, &full.limit));
+        assert!(full.used + need > full.limit.most);
+        match full.free_at_ms {
+            Some(free) => assert!(free > ask.at_ms && need <= full.limit.most),
+            None => assert!(need > full.limit.most || full.limit.window == Window::Ever),
+        }
+    }
+
+    fn commit(&self, hold: HoldId, at_ms: i64, amount: Amount) {
+        let found = self.model.borrow().flying.iter().find(|call| call.hold == hold).cloned();
+        let Some(call) = found else { return };
+        let settle =
+            || self.books(call.caller, |b| b.settle(hold, Some(&call.kept), at_ms, &amount));
+        settle().unwrap();
+        settle().unwrap();
+        let mut model = self.model.borrow_mut();
+        model.flying.retain(|call| call.hold != hold);
+        model.done.push(Done { at_ms, kept: call.kept, amount });
+    }
+
+    fn rollback(&self, hold: HoldId) {
+        books::release(self.connection, hold.0).unwrap();
+        self.model.borrow_mut().flying.retain(|call| call.hold != hold);
+    }
+
+    /// Every level and sum is what the model says.
+    fn agrees(&self, draws: &[Draw], at_ms: i64) {
+        let levels = self
+            .books(usize::MAX, |books| {
+                books.bury().unwrap();
+                books.levels(draws, at_ms)
+            })
+            .unwrap();
+        let model = self.model.borrow();
+        for level in &levels {
+            let used = model.used(&level.pool, &level.limit, at_ms);
+            assert_eq!(level.used, used, "{level:?}");
+            assert_eq!(level.held, model.held(&level.pool, &level.limit), "{level:?}");
+            assert_eq!(level.resets_at_ms.is_none(), level.limit.window == Window::Ever);
+        }
+        let totals = books::totals(self.connection, i32::MIN).unwrap();
+        for unit in UNITS {
+            let counted: u64 = totals.iter().map(|total| total.amount.of(unit)).sum();
+            let settled: u64 = model.done.iter().map(|done| done.amount.of(unit)).sum();
+            assert_eq!(counted, settled);
+        }
+    }
+}
+
+const CAP: u64 = 100;
+
+fn capped(amount: Amount) -> Ask {
+    let limit = Limit { unit: Unit::MicroUsd, window: Window::Ever, most: CAP };
+    let draws = vec![Draw { pool: "cap".into(), limits: vec![limit] }];
+    Ask { at_ms: 0, arm: arm(0), amount, draws }
+}
+
+#[derive(Clone, Copy, Debug)]
+enum End {
+    /// Takes what was expected.
+    Exact,
+    /// Takes more.
+    More,
+    /// Takes nothing.
+    Rollback,
+    /// Its process dies.
+    Die,
+    /// Others take its process for dead, and it settles all the same.
+    Rise,
+}
+
+const ENDS: [End; 5] = [End::Exact, End::More, End::Rollback, End::Die, End::Rise];
+
+/// How much a call takes beyond its expectation when it takes more.
+const BEYOND: u64 = 7;
+
+#[derive(Clone, Copy)]
+enum Stage {
+    Waits,
+    Flies(HoldId),
+    Over,
+}
+
+/// Tries every sequence of what three callers may do from here on.
+fn explore(pair: &Pair<'_>, stages: [Stage; 3], seen: &mut usize) {
+    *seen += 1;
+    check(pair);
+    for (caller, stage) in stages.into_iter().enumerate() {
+        match stage {
+            Stage::Waits => undone(pair, || {
+                let next = match pair.reserve(caller, &capped(dollars(45))) {
+                    Ok(hold) => Stage::Flies(hold),
+                    Err(_) => Stage::Over,
+                };
+                explore(pair, with(stages, caller, next), seen);
+            }),
+            Stage::Flies(hold) => {
+                for end in ENDS {
+                    undone(pair, || {
+                        finish(pair, caller, hold, end);
+                        explore(pair, with(stages, caller, Stage::Over), seen);
+                    });
+                }
+            }
+            Stage::Over => {}
+        }
+    }
+}
+
+fn finish(pair: &Pair<'_>, caller: usize, hold: HoldId, end: End) {
+    match end {
+        End::Exact => pair.commit(hold, 0, dollars(45)),
+        End::More => pair.commit(hold, 0, dollars(45 + BEYOND)),
+        End::Rollback => pair.rollback(hold),
+        End::Die => {
+            pair.model.borrow_mut().dead.insert(caller);
+        }
+        End::Rise => {
+            pair.model.borrow_mut().dead.insert(caller);
+            pair.books(usize::MAX, |books| books.bury().unwrap());
+            pair.commit(hold, 0, dollars(45));
+        }
+    }
+}
+
+fn with(mut stages: [Stage; 3], caller: usize, next: Stage) -> [Stage; 3] {
+    stages[caller] = next;
+    stages
+}
+
+/// Does `work` and undoes it, in the tables and in the model.
+fn undone(pair: &Pair<'_>, work: impl FnOnce()) {
+    let before = pair.model.borrow().clone();
+    pair.connection.execute_batch("SAVEPOINT step").unwrap();
+    work();
+    pair.connection.execute_batch("ROLLBACK TO step; RELEASE step").unwrap();
+    *pair.model.borrow_mut() = before;
+}
+
+fn check(pair: &Pair<'_>) {
+    pair.agrees(&capped(dollars(0)).draws, 0);
+    let model = pair.model.borrow();
+    let taken: u64 = model.done.iter().map(|done| done.amount.micro_usd).sum();
+    let beyond: u64 = model.done.iter().map(|done| done.amount.micro_usd - 45).sum();
+    let has_risen = model.done.len() > 2;
+    // Only a process that was wrongly taken for dead can take what was given to another meanwhile.
+    assert!(taken <= CAP + beyond || has_risen, "{taken}");
+}
+
+#[test]
+fn no_interleaving_of_three_callers_passes_a_limit_or_leaks() {
+    let connection = connection();
+    let pair = Pair { connection: &connection, model: RefCell::default() };
+    let mut seen = 0;
+    explore(&pair, [Stage::Waits; 3], &mut seen);
+    assert!(seen > 5000, "{seen}");
+}
+
+#[derive(Clone, Debug)]
+enum Step {
+    Reserve { caller: usize, pools: Vec<usize>, amount: Amount },
+    Commit { which: usize, amount: Amount },
+    Rollback { which: usize },
+    Die { caller: usize },
+    Wait { ms: i64 },
+}
+
+fn any_amount() -> impl Strategy<Value = Amount> {
+    (0..3_u64, 0..50_u64, 0..50_u64, 0..50_u64, 0..3_u64).prop_map(
+        |(requests, input, output, micro_usd, custom)| Amount {
+            requests,
+            input,
+            output,
+            micro_usd,
+            custom,
+        },
+    )
+}
+
+fn any_step() -> impl Strategy<Value = Step> {
+    let wait = prop_oneof![0..90_000_i64, -3 * DAY_MS..40 * DAY_MS];
+    prop_oneof![
+        5 => (0..6_usize, prop::collection::vec(0..4_usize, 0..4), any_amount())
+            .prop_map(|(caller, pools, amount)| Step::Reserve { caller, pools, amount }),
+        4 => (any::<usize>(), any_amount())
+            .prop_map(|(which, amount)| Step::Commit { which, amount }),
+        1 => any::<usize>().prop_map(|which| Step::Rollback { which }),
+        1 => (0..6_usize).prop_map(|caller| Step::Die { caller }),
+        2 => wait.prop_map(|ms| Step::Wait { ms }),
+    ]
+}
+
+fn any_limits() -> impl Strategy<Value = Vec<Limit>> {
+    let window = prop_oneof![
+        (1..200_000_u64).prop_map(|ms| Window::Rolling { ms }),
+        Just(Window::Rolling { ms: 7 * 86_400_000 }),
+        Just(Window::Day),
+        Just(Window::Month),
+        Just(Window::Ever),
+    ];
+    let limit = (prop::sample::select(&UNITS[..]), window, 0..200_u64)
+        .prop_map(|(unit, window, most)| Limit { unit, window, most });
+    prop::collection::vec(limit, 0..4)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 96, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_sequence_means_what_the_model_says(
+        limits in prop::collection::vec(any_limits(), 4),
+        steps in prop::collection::vec(any_step(), 1..60),
+    ) {
+        let connection = connection();
+        let pair = Pair { connection: &connection, model: RefCell::default() };
+        let draw = |pool: usize| Draw { pool: format!("pool{pool}"), limits: limits[pool].clone() };
+        let all: Vec<Draw> = (0..4).map(draw).collect();
+        let mut now_ms = 1_800_000_000_000;
+        for step in steps {
+            let flying = |which: usize| {
+                let model = pair.model.borrow();
+                let count = model.flying.len().max(1);
+                model.flying.get(which % count).map(|call| call.hold)
+            };
+            match step {
+                Step::Reserve { caller, pools, amount } => {
+                    // A process does not come back from the dead; its number may, for another.
+                    if pair.model.borrow().dead.contains(&caller) {
+                        continue;
+                    }
+                    let draws = pools.into_iter().map(draw).collect();
+                    let ask = Ask { at_ms: now_ms, arm: arm(caller), amount, draws };
+                    let before = pair.model.borrow().done.len();
+                    let _reserved = pair.reserve(caller, &ask);
+                    prop_assert_eq!(pair.model.borrow().done.len(), before);
+                }
+                Step::Commit { which, amount } => {
+                    if let Some(hold) = flying(which) {
+                        pair.commit(hold, now_ms, amount);
+                    }
+                }
+                Step::Rollback { which } => {
+                    if let Some(hold) = flying(which) {
+                        pair.rollback(hold);
+                    }
+                }
+                Step::Die { caller } => {
+                    pair.model.borrow_mut().dead.insert(caller);
+                }
+                Step::Wait { ms } => now_ms += ms,
+            }
+            pair.agrees(&all, now_ms);
+        }
+    }
+}
+
+/// Settles a call of one micro-dollar at each of the times.
+fn settle_at(connection: &Connection, times: impl Iterator<Item = i64>) {
+    let pair = Pair { connection, model: RefCell::default() };
+    for at_ms in times {
+        let mut ask = capped(dollars(1));
+        ask.at_ms = at_ms;
+        ask.draws[0].limits.clear();
+        let hold = pair.reserve(0, &ask).unwrap();
+        pair.commit(hold, at_ms, dollars(1));
+    }
+}
+
+fn level(connection: &Connection, window: Window, at_ms: i64) -> u64 {
+    let pair = Pair { connection, model: RefCell::default() };
+    let limit = Limit { unit: Unit::MicroUsd, window, most: 1 };
+    let draws = [Draw { pool: "cap".into(), limits: vec![limit] }];
+    pair.books(0, |books| books.levels(&draws, at_ms)).unwrap()[0].used
+}
+
+#[test]
+fn forgetting_single_calls_frees_nothing() {
+    const HOUR_MS: i64 = 3_600_000;
+    let connection = connection();
+    let end = 1_800_000_000_000;
+    settle_at(&connection, (0..30 * 24).rev().map(|hours| end - hours * HOUR_MS));
+    let windows: Vec<Window> =
+        [60_000, 5 * 3_600_000, 36 * 3_600_000, 7 * 86_400_000, 20 * 86_400_000]
+            .into_iter()
+            .map(|ms| Window::Rolling { ms })
+            .chain([Window::Day, Window::Month, Window::Ever])
+            .collect();
+    let before: Vec<u64> = windows.iter().map(|w| level(&connection, *w, end)).collect();
+    while tending::forget_calls(&connection, end, 10).unwrap() {}
+    let left: i64 =
+        connection.query_row("SELECT count(*) FROM spent", [], |row| row.get(0)).unwrap();
+    assert!(left < 75, "{left}");
+    for (window, before) in windows.iter().zip(before) {
+        let after = level(&connection, *window, end);
+        assert!((before..before + 25).contains(&after), "{window:?}: {before} → {after}");
+    }
+    assert_eq!(level(&connection, Window::Rolling { ms: 60_000 }, end), 1);
+}
+
+#[test]
+fn a_clock_ahead_for_a_moment_makes_no_window_forget() {
+    let connection = connection();
+    let now = 1_800_000_000_000;
+    settle_at(&connection, (0..50).map(|second| now + second * 1000));
+    assert!(!tending::forget_calls(&connection, now + 10_000 * DAY_MS, 50).unwrap());
+    assert_eq!(level(&connection, Window::Rolling { ms: 60_000 }, now + 50_000), 50);
+}
+
+#[test]
+fn a_clock_that_went_back_frees_nothing_and_can_be_mended() {
+    let connection = connection();
+    let (wrong, now) = (1_900_000_000_000, 1_800_000_000_000);
+    settle_at(&connection, [wrong, wrong + 1, now].into_iter());
+    for window in [Window::Rolling { ms: 60_000 }, Window::Day, Window::Month, Window::Ever] {
+        assert_eq!(level(&connection, window, now), 3, "{window:?}");
+        assert_eq!(level(&connection, window, now - 5 * DAY_MS), 3, "{window:?}");
+    }
+    assert_eq!(books::redate(&connection, now).unwrap(), 2);
+    for window in [Window::Rolling { ms: 60_000 }, Window::Day] {
+        assert_eq!(level(&connection, window, now), 3, "{window:?}");
+        assert_eq!(level(&connection, window, now + 2 * DAY_MS), 0, "{window:?}");
+    }
+    let totals = books::totals(&connection, 0).unwrap();
+    assert_eq!(totals.len(), 1);
+    assert_eq!(totals[0].amount.micro_usd, 3);
+}
+
+#[test]
+fn turns_are_forgotten_and_sessions_are_not() {
+    let connection = connection();
+    let pair = Pair { connection: &connection, model: RefCell::default() };
+    let now = 1_800_000_000_000;
+    for pool in ["turn:1", "session:1"] {
+        let mut ask = capped(dollars(5));
+        ask.at_ms = now;
+        ask.draws[0].pool = pool.into();
+        let hold = pair.reserve(0, &ask).unwrap();
+        pair.commit(hold, now, dollars(5));
+    }
+    let pools = || -> Vec<String> {
+        let mut find = connection.prepare("SELECT name FROM pool ORDER BY name").unwrap();
+        find.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect()
+    };
+    tending::forget_turns(&connection, now + DAY_MS).unwrap();
+    assert_eq!(pools(), ["session:1", "turn:1"]);
+    tending::forget_turns(&connection, now + 3 * DAY_MS).unwrap();
+    assert_eq!(pools(), ["session:1"]);
+    assert_eq!(books::totals(&connection, 0).unwrap()[0].amount.micro_usd, 10);
+}
+
+#[test]
+fn absurd_amounts_stay_countable() {
+    let connection = connection();
+    let pair = Pair { connection: &connection, model: RefCell::default() };
+    let absurd = Amount {
+        requests: u64::MAX,
+        input: u64::MAX,
+        output: u64::MAX,
+        micro_usd: u64::MAX,
+        custom: u64::MAX,
+    };
+    for _ in 0..100 {
+        let mut ask = capped(absurd);
+        ask.draws[0].limits.clear();
+        let hold = pair.reserve(0, &ask).unwrap();
+        pair.commit(hold, 0, absurd);
+    }
+    assert!(level(&connection, Window::Ever, 0) > 1_000_000_000_000);
+    let refused = pair.books(0, |books| books.reserve(&capped(dollars(1)))).unwrap();
+    assert_eq!(refused.unwrap_err().free_at_ms, None);
+}

@@ -1,0 +1,56 @@
+//! The ledger's failures, in words for people and kinds for branching.
+
+use gnoma_core::store::{StoreError, StoreErrorKind};
+
+use crate::error::{self, Result};
+
+/// How every sentence of the ledger begins.
+const SUBJECT: &str = "the ledger of what is spent";
+
+/// Shortens `.map_err(|error| from_sqlite(&error))`.
+pub(super) trait InWords<T> {
+    /// The port's error in place of SQLite's.
+    fn in_words(self) -> Result<T>;
+}
+
+impl<T> InWords<T> for rusqlite::Result<T> {
+    fn in_words(self) -> Result<T> {
+        self.map_err(|error| {
+            let cause = match &error {
+                rusqlite::Error::SqliteFailure(_, Some(words)) => words.clone(),
+                other => other.to_string(),
+            };
+            failure(error::from_sqlite(&error).kind, &cause)
+        })
+    }
+}
+
+/// An error of `kind` with its cause.
+pub(super) fn failure(kind: StoreErrorKind, cause: &str) -> StoreError {
+    let sentence = match kind {
+        StoreErrorKind::Full => {
+            format!("{SUBJECT} cannot be written: the disk is full; free some space ({cause})")
+        }
+        StoreErrorKind::ReadOnly => {
+            format!("{SUBJECT} cannot be written; check the folder's permissions ({cause})")
+        }
+        StoreErrorKind::Damaged => format!(
+            "{SUBJECT} is damaged ({cause}); at the next start it is set aside and counting begins \
+             anew"
+        ),
+        StoreErrorKind::Busy => {
+            format!("{SUBJECT} was kept busy by other gnoma processes for too long; try again")
+        }
+        StoreErrorKind::Held { .. }
+        | StoreErrorKind::NotFound
+        | StoreErrorKind::TooNew
+        | StoreErrorKind::Foreign
+        | StoreErrorKind::Io => format!("{SUBJECT} cannot be used ({cause})"),
+    };
+    StoreError::new(kind, sentence)
+}
+
+/// What the parts shared with the session database say is worded for sessions.
+pub(super) fn reworded(error: StoreError, cause: &str) -> StoreError {
+    if error.sentence.starts_with(SUBJECT) { error } else { failure(error.kind, cause) }
+}

@@ -1,0 +1,449 @@
+//! Limits that several sessions in several processes share, and files that cannot be used.
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    io::{BufRead, BufReader, Read, Write},
+    os::unix::fs::PermissionsExt,
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+    sync::Arc,
+    task::{Context, Poll, Waker},
+    thread,
+    time::Duration,
+};
+
+use gnoma_core::{
+    ModelRef,
+    ledger::{Amount, Ask, Draw, HoldId, Ledger, Limit, Reserved, Unit, Window},
+    store::StoreErrorKind,
+};
+use gnoma_store::{OpenedLedger, SqliteLedger};
+
+use crate::support::wait;
+
+/// `file|name|calls|held` for a child.
+const TASK: &str = "GNOMA_STORE_TEST_LEDGER";
+
+/// Noon of a day: no call of a test falls into another.
+const NOW_MS: i64 = 1_800_014_400_000;
+
+const CAP: u64 = 200_000;
+
+#[expect(clippy::disallowed_methods, reason = "how the test speaks to its children")]
+fn task() -> Option<String> {
+    std::env::var(TASK).ok()
+}
+
+fn say(line: &str) {
+    let mut out = std::io::stdout().lock();
+    writeln!(out, "\n{line}").unwrap();
+    out.flush().unwrap();
+}
+
+fn open(path: &Path) -> SqliteLedger {
+    let OpenedLedger { ledger, set_aside } = SqliteLedger::open(path).unwrap();
+    assert_eq!(set_aside, None);
+    ledger
+}
+
+fn arm() -> ModelRef {
+    ModelRef { provider: "p".into(), model: "m".into() }
+}
+
+fn dollars(micro_usd: u64) -> Amount {
+    Amount { requests: 1, input: 10 * micro_usd, output: 3, micro_usd, custom: 0 }
+}
+
+fn limits(most: u64) -> Vec<Draw> {
+    let day = Limit { unit: Unit::MicroUsd, window: Window::Day, most };
+    vec![
+        Draw { pool: "day".into(), limits: vec![day] },
+        Draw { pool: "counted".into(), limits: Vec::new() },
+    ]
+}
+
+fn ask(amount: Amount) -> Ask {
+    Ask { at_ms: NOW_MS, arm: arm(), amount, draws: limits(CAP) }
+}
+
+fn held(reserved: Reserved) -> Option<HoldId> {
+    match reserved {
+        Reserved::Held(hold) => Some(hold),
+        Reserved::Full(full) => {
+            assert_eq!((full.pool.as_str(), full.limit.most), ("day", CAP));
+            assert_eq!(full.free_at_ms.map(|free| free > NOW_MS), Some(true));
+            None
+        }
+    }
+}
+
+/// Used and held of the day's cap.
+fn stand(ledger: &SqliteLedger) -> (u64, u64) {
+    let levels = wait(ledger.levels(limits(CAP), NOW_MS)).unwrap();
+    assert_eq!(levels.len(), 1);
+    (levels[0].used, levels[0].held)
+}
+
+fn spend(ledger: &SqliteLedger, micro_usd: u64) {
+    let hold = held(wait(ledger.reserve(ask(dollars(micro_usd)))).unwrap()).unwrap();
+    wait(ledger.commit(hold, NOW_MS, dollars(micro_usd))).unwrap();
+}
+
+/// One session: calls until the cap is reached; says what was settled. Every third call is let go.
+fn session(ledger: &SqliteLedger, name: &str, calls: u64) {
+    for number in 0..calls {
+        let amount = dollars(100 + number * 37 % 400);
+        let Some(hold) = held(wait(ledger.reserve(ask(amount))).unwrap()) else {
+            say(&format!("full {name}"));
+            continue;
+        };
+        if number % 3 == 2 {
+            ledger.rollback(hold);
+            continue;
+        }
+        wait(ledger.commit(hold, NOW_MS, amount)).unwrap();
+        say(&format!("settled {}", amount.micro_usd));
+    }
+}
+
+/// A child: several sessions in one process.
+#[test]
+fn child() {
+    let Some(task) = task() else { return };
+    let words: Vec<&str> = task.split('|').collect();
+    let ledger = Arc::new(open(Path::new(words[0])));
+    let sessions: usize = words[2].parse().unwrap();
+    let calls: u64 = words[3].parse().unwrap();
+    let threads: Vec<_> = (0..sessions)
+        .map(|number| {
+            let (ledger, name) = (Arc::clone(&ledger), format!("{}-{number}", words[1]));
+            thread::spawn(move || session(&ledger, &name, calls))
+        })
+        .collect();
+    for thread in threads {
+        thread.join().unwrap();
+    }
+    say("over");
+}
+
+/// A child: reserves all there is and waits.
+#[test]
+fn holding_child() {
+    let Some(path) = task() else { return };
+    let ledger = open(Path::new(&path));
+    held(wait(ledger.reserve(ask(dollars(CAP)))).unwrap()).unwrap();
+    say("holds");
+    thread::sleep(Duration::from_secs(60));
+}
+
+fn start(test: &str, task: &str) -> (Child, BufReader<std::process::ChildStdout>) {
+    let mut child = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", test, "--nocapture"])
+        .env(TASK, task)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let lines = BufReader::new(child.stdout.take().unwrap());
+    (child, lines)
+}
+
+/// What a child settled, until it ended.
+fn settled(lines: BufReader<std::process::ChildStdout>) -> (Vec<u64>, bool) {
+    let (mut amounts, mut is_full) = (Vec::new(), false);
+    for line in lines.lines().map_while(Result::ok) {
+        is_full |= line.starts_with("full ");
+        amounts.extend(line.strip_prefix("settled ").map(|amount| amount.parse::<u64>().unwrap()));
+    }
+    (amounts, is_full)
+}
+
+#[test]
+fn ten_sessions_in_three_processes_never_pass_the_cap_while_a_fourth_is_killed() {
+    const DYING: u64 = 2;
+    let home = tempfile::tempdir().unwrap();
+    let path = home.path().join("ledger.db");
+    let own = open(&path);
+    let task = |name: &str, sessions: u64| format!("{}|{name}|{sessions}|150", path.display());
+    let children: Vec<_> = [("a", 4), ("b", 3), ("c", 3)]
+        .into_iter()
+        .map(|(name, sessions)| {
+            let (mut child, lines) = start("ledger::child", &task(name, sessions));
+            thread::spawn(move || {
+                let said = settled(lines);
+                assert!(child.wait().unwrap().success());
+                said
+            })
+        })
+        .collect();
+    let (mut victim, lines) = start("ledger::child", &task("victim", DYING));
+    let last_words = until_killed(&mut victim, lines, Duration::from_millis(20));
+    while children.iter().any(|child| !child.is_finished()) {
+        let (used, held) = stand(&own);
+        assert!(used + held <= CAP, "{used} + {held}");
+    }
+    let mut amounts = settled_in(&last_words);
+    let mut is_full = false;
+    for child in children {
+        let (settled, was_refused) = child.join().unwrap();
+        amounts.extend(settled);
+        is_full |= was_refused;
+    }
+    assert!(is_full, "the cap was never reached");
+    // Each session that was killed may have settled one call that it did not come to say.
+    let (sum, calls) = (amounts.iter().sum::<u64>(), u64::try_from(amounts.len()).unwrap());
+    let (used, held) = stand(&own);
+    assert_eq!(held, 0);
+    assert!((sum..=sum + DYING * 500).contains(&used), "{used} of {sum}");
+    assert!(used <= CAP && used > CAP - 600, "{used}");
+    let totals = wait(own.totals(0)).unwrap();
+    assert_eq!(totals.len(), 1);
+    assert_eq!((totals[0].amount.micro_usd, totals[0].amount.input), (used, 10 * used));
+    assert!((calls..=calls + DYING).contains(&totals[0].amount.requests));
+}
+
+/// What was settled according to a child that was killed.
+fn settled_in(said: &str) -> Vec<u64> {
+    // The last line may be cut short by the kill.
+    let whole = said.split_inclusive('\n').filter_map(|line| line.strip_suffix('\n'));
+    whole.filter_map(|line| line.strip_prefix("settled ")?.parse().ok()).collect()
+}
+
+/// What a child said that was killed `after` its first settlement.
+fn until_killed(
+    child: &mut Child,
+    mut lines: BufReader<std::process::ChildStdout>,
+    after: Duration,
+) -> String {
+    let mut said = String::new();
+    while !said.contains("settled") {
+        assert!(lines.read_line(&mut said).unwrap() > 0);
+    }
+    thread::sleep(after);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    lines.read_to_string(&mut said).unwrap();
+    said
+}
+
+#[test]
+fn killed_at_any_moment_what_was_settled_is_there_and_nothing_stays_held() {
+    const SESSIONS: u64 = 4;
+    let home = tempfile::tempdir().unwrap();
+    let mut cut_short = 0;
+    for round in 0..12_u64 {
+        let path = home.path().join(format!("{round}.db"));
+        let (mut child, lines) =
+            start("ledger::child", &format!("{}|k|{SESSIONS}|60", path.display()));
+        let said = until_killed(&mut child, lines, Duration::from_micros(round * 1700));
+        cut_short += u64::from(!said.contains("\nover\n"));
+        let sum: u64 = settled_in(&said).iter().sum();
+        let (used, held) = stand(&open(&path));
+        // Each session may have settled one call that it did not come to say.
+        assert!((sum..=sum + SESSIONS * 500).contains(&used), "{used} of {sum}");
+        assert_eq!(held, 0);
+    }
+    assert!(cut_short > 0, "no child was killed in time");
+}
+
+#[test]
+fn what_a_dead_process_held_is_free_again() {
+    let home = tempfile::tempdir().unwrap();
+    let path = home.path().join("ledger.db");
+    let own = open(&path);
+    let (mut child, mut lines) = start("ledger::holding_child", &path.display().to_string());
+    let mut line = String::new();
+    while line.trim() != "holds" {
+        line.clear();
+        assert!(lines.read_line(&mut line).unwrap() > 0);
+    }
+    assert_eq!(stand(&own), (0, CAP));
+    assert_eq!(held(wait(own.reserve(ask(dollars(1)))).unwrap()), None);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert_eq!(stand(&own), (0, 0));
+    assert!(held(wait(own.reserve(ask(dollars(CAP)))).unwrap()).is_some());
+}
+
+#[test]
+fn nothing_depends_on_somebody_waiting_for_the_answer() {
+    let ledger = SqliteLedger::in_memory().unwrap();
+    let hold = held(wait(ledger.reserve(ask(dollars(10)))).unwrap()).unwrap();
+    drop(ledger.commit(hold, NOW_MS, dollars(10)));
+    assert_eq!(stand(&ledger), (10, 0));
+    wait(ledger.commit(hold, NOW_MS, dollars(10))).unwrap();
+    assert_eq!(stand(&ledger), (10, 0));
+
+    let hold = held(wait(ledger.reserve(ask(dollars(20)))).unwrap()).unwrap();
+    ledger.rollback(hold);
+    assert_eq!(stand(&ledger), (10, 0));
+    ledger.rollback(hold);
+    let late = wait(ledger.commit(hold, NOW_MS, dollars(20))).unwrap_err();
+    assert_eq!(late.kind, StoreErrorKind::NotFound);
+
+    // A caller that gives up while it asks holds nothing afterwards.
+    for _ in 0..50 {
+        let mut asking = ledger.reserve(ask(dollars(30)));
+        let mut context = Context::from_waker(Waker::noop());
+        // Where the answer is quicker than the caller gives up, the call has begun.
+        if let Poll::Ready(reserved) = asking.as_mut().poll(&mut context) {
+            ledger.rollback(held(reserved.unwrap()).unwrap());
+        }
+    }
+    // What shares a transaction with the last of them may still see it.
+    stand(&ledger);
+    assert!(held(wait(ledger.reserve(ask(dollars(CAP - 10)))).unwrap()).is_some());
+}
+
+#[test]
+fn a_dropped_ledger_has_done_what_was_asked_and_holds_nothing() {
+    let home = tempfile::tempdir().unwrap();
+    let path = home.path().join("ledger.db");
+    let (first, second) = (open(&path), open(&path));
+    let hold = held(wait(first.reserve(ask(dollars(50)))).unwrap()).unwrap();
+    held(wait(first.reserve(ask(dollars(60)))).unwrap()).unwrap();
+    assert_eq!(stand(&second), (0, 110));
+    drop(first.commit(hold, NOW_MS, dollars(50)));
+    drop(first);
+    assert_eq!(stand(&second), (50, 0));
+}
+
+#[test]
+fn only_the_owner_can_read_it() {
+    let home = tempfile::tempdir().unwrap();
+    let path = home.path().join("state/ledger.db");
+    let ledger = open(&path);
+    spend(&ledger, 5);
+    for file in fs::read_dir(path.parent().unwrap()).unwrap() {
+        let file = file.unwrap();
+        assert_eq!(file.metadata().unwrap().permissions().mode() & 0o077, 0, "{file:?}");
+    }
+    assert_eq!(fs::metadata(path.parent().unwrap()).unwrap().permissions().mode() & 0o077, 0);
+}
+
+/// A closed ledger with something in it, all in its one file.
+fn filled(home: &Path) -> PathBuf {
+    let path = home.join("ledger.db");
+    let ledger = open(&path);
+    for _ in 0..40 {
+        spend(&ledger, 5);
+    }
+    drop(ledger);
+    crate::support::fold(&path);
+    path
+}
+
+/// Opens what cannot be used: it is kept aside as it was, and a new one works.
+fn is_set_aside(path: &Path, newer: Option<i64>) {
+    let before = fs::read(path).unwrap();
+    let OpenedLedger { ledger, set_aside } = SqliteLedger::open(path).unwrap();
+    let aside = set_aside.unwrap();
+    assert_eq!(aside.newer, newer);
+    assert!(aside.to_string().contains(&aside.path.display().to_string()), "{aside}");
+    assert_eq!(fs::read(&aside.path).unwrap(), before);
+    assert_eq!(stand(&ledger), (0, 0));
+    spend(&ledger, 5);
+    drop(ledger);
+    assert_eq!(stand(&open(path)), (5, 0));
+}
+
+#[test]
+fn what_cannot_be_used_is_set_aside_unharmed() {
+    type Harm = fn(&Path);
+    let garbage: Harm = |path| fs::write(path, "no database at all\n".repeat(900)).unwrap();
+    let header: Harm = |path| {
+        let mut bytes = fs::read(path).unwrap();
+        bytes[100..4096].fill(0xa5);
+        fs::write(path, bytes).unwrap();
+    };
+    let tables: Harm = |path| {
+        let mut bytes = fs::read(path).unwrap();
+        bytes[4096..].fill(0x5a);
+        fs::write(path, bytes).unwrap();
+    };
+    let doubted: Harm = |path| fs::write(format!("{}.doubt", path.display()), "").unwrap();
+    for harm in [garbage, header, tables, doubted] {
+        let home = tempfile::tempdir().unwrap();
+        let path = filled(home.path());
+        harm(&path);
+        is_set_aside(&path, None);
+    }
+}
+
+#[test]
+fn a_newer_ledger_is_set_aside_unless_it_is_open() {
+    let home = tempfile::tempdir().unwrap();
+    let path = filled(home.path());
+    let newer = rusqlite::Connection::open(&path).unwrap();
+    newer.pragma_update(None, "user_version", 77).unwrap();
+    drop(newer);
+    crate::support::fold(&path);
+    is_set_aside(&path, Some(77));
+
+    let open_elsewhere = open(&path);
+    let newer = rusqlite::Connection::open(&path).unwrap();
+    newer.pragma_update(None, "user_version", 78).unwrap();
+    let Err(refused) = SqliteLedger::open(&path) else { panic!("it was opened") };
+    assert_eq!(refused.kind, StoreErrorKind::Busy);
+    assert!(refused.sentence.contains("close the other gnoma"), "{refused}");
+    assert_eq!(stand(&open_elsewhere), (5, 0));
+}
+
+#[test]
+fn what_is_no_ledger_is_left_alone() {
+    let home = tempfile::tempdir().unwrap();
+    let path = home.path().join("ledger.db");
+    let theirs = rusqlite::Connection::open(&path).unwrap();
+    theirs
+        .execute_batch("CREATE TABLE letters(text); INSERT INTO letters VALUES ('dear')")
+        .unwrap();
+    drop(theirs);
+    let before = fs::read(&path).unwrap();
+    let Err(refused) = SqliteLedger::open(&path) else { panic!("it was opened") };
+    assert_eq!(refused.kind, StoreErrorKind::Foreign);
+    assert_eq!(fs::read(&path).unwrap(), before);
+
+    let folder = home.path().join("folder.db");
+    fs::create_dir(&folder).unwrap();
+    let Err(refused) = SqliteLedger::open(&folder) else { panic!("it was opened") };
+    assert_eq!(refused.kind, StoreErrorKind::Foreign);
+}
+
+#[test]
+fn a_ledger_that_was_replaced_is_not_written_any_more() {
+    let home = tempfile::tempdir().unwrap();
+    let path = filled(home.path());
+    let ledger = open(&path);
+    let hold = held(wait(ledger.reserve(ask(dollars(9)))).unwrap()).unwrap();
+    fs::rename(&path, home.path().join("moved.db")).unwrap();
+    let error = wait(ledger.commit(hold, NOW_MS, dollars(9))).unwrap_err();
+    assert!(error.sentence.contains("start gnoma again"), "{error}");
+}
+
+#[test]
+fn arms_and_days_are_counted_apart() {
+    const DAY_MS: i64 = 86_400_000;
+    let ledger = SqliteLedger::in_memory().unwrap();
+    let mut expected: BTreeMap<(i32, String), u64> = BTreeMap::new();
+    for number in 0..40_u64 {
+        let at_ms = NOW_MS + i64::try_from(number % 4).unwrap() * DAY_MS;
+        let model = format!("m{}", number % 3);
+        let mut ask = ask(dollars(number));
+        (ask.at_ms, ask.arm.model) = (at_ms, model.clone());
+        let hold = held(wait(ledger.reserve(ask)).unwrap()).unwrap();
+        wait(ledger.commit(hold, at_ms, dollars(number))).unwrap();
+        *expected.entry((i32::try_from(at_ms / DAY_MS).unwrap(), model)).or_default() += number;
+    }
+    let first = expected.keys().next().unwrap().0;
+    for from in [first, first + 2, first + 9] {
+        let totals = wait(ledger.totals(from)).unwrap();
+        let counted: Vec<_> = totals
+            .into_iter()
+            .map(|total| ((total.day, total.arm.model), total.amount.micro_usd))
+            .collect();
+        let wanted: Vec<_> =
+            expected.clone().into_iter().filter(|((day, _), _)| *day >= from).collect();
+        assert_eq!(counted, wanted);
+    }
+}

@@ -1,0 +1,248 @@
+//! A ledger in memory that fails as it is told.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex},
+};
+
+use gnoma_core::{
+    ModelRef,
+    ledger::{
+        Amount, Ask, Draw, Full, HoldId, Ledger, Level, Limit, Reserved, Total, Unit, Window,
+    },
+    store::Stored,
+};
+
+use crate::{
+    keep::{Fate, Fates},
+    locked,
+};
+
+const DAY_MS: i64 = 86_400_000;
+
+/// A settled call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Settled {
+    /// Its reservation.
+    pub hold: HoldId,
+    /// When.
+    pub at_ms: i64,
+    /// Who was called.
+    pub arm: ModelRef,
+    /// What it took.
+    pub amount: Amount,
+    /// The pools it drew on.
+    pub pools: Vec<String>,
+}
+
+#[derive(Default)]
+struct Books {
+    admitted: usize,
+    held: BTreeMap<i64, Ask>,
+    settled: Vec<Settled>,
+}
+
+/// A ledger in memory. Windows that roll are exact; a month has the length of the last 30 days.
+#[derive(Clone, Default)]
+pub struct FakeLedger {
+    books: Arc<Mutex<Books>>,
+    fates: Fates,
+}
+
+impl FakeLedger {
+    /// A ledger whose calls of [`Ledger::reserve`], `commit`, `levels` and `totals` meet the fate
+    /// that `script` gives them by their number, counted from 0.
+    pub fn fated(script: impl Fn(usize) -> Fate + Send + Sync + 'static) -> Self {
+        Self { fates: Fates::scripted(script), ..Self::default() }
+    }
+
+    /// What was settled, in its order.
+    #[must_use]
+    pub fn settled(&self) -> Vec<Settled> {
+        locked(&self.books).settled.clone()
+    }
+
+    /// What is reserved and neither settled nor let go.
+    #[must_use]
+    pub fn held(&self) -> Vec<Ask> {
+        locked(&self.books).held.values().cloned().collect()
+    }
+
+    /// How many reservations there was room for.
+    #[must_use]
+    pub fn admitted(&self) -> usize {
+        locked(&self.books).admitted
+    }
+}
+
+impl Books {
+    fn reserve(&mut self, ask: Ask) -> Reserved {
+        let lacking = self.levels(&ask.draws, ask.at_ms).into_iter().find(|level| {
+            let need = ask.amount.of(level.limit.unit);
+            let all = level.used.saturating_add(level.held).saturating_add(need);
+            need > 0 && all > level.limit.most
+        });
+        if let Some(level) = lacking {
+            return Reserved::Full(Full {
+                used: level.used.saturating_add(level.held),
+                pool: level.pool,
+                limit: level.limit,
+                free_at_ms: level.resets_at_ms,
+            });
+        }
+        let hold = i64::try_from(self.admitted).unwrap_or(i64::MAX);
+        self.admitted += 1;
+        self.held.insert(hold, ask);
+        Reserved::Held(HoldId(hold))
+    }
+
+    fn commit(&mut self, hold: HoldId, at_ms: i64, amount: Amount) {
+        let Some(ask) = self.held.remove(&hold.0) else { return };
+        let pools = ask.draws.into_iter().map(|draw| draw.pool).collect();
+        self.settled.push(Settled { hold, at_ms, arm: ask.arm, amount, pools });
+    }
+
+    fn levels(&self, draws: &[Draw], at_ms: i64) -> Vec<Level> {
+        let level = |pool: &String, limit: &Limit| Level {
+            pool: pool.clone(),
+            limit: *limit,
+            used: self.used(pool, limit, at_ms),
+            held: self.held(pool, limit.unit),
+            resets_at_ms: resets_at(limit.window, at_ms),
+        };
+        draws
+            .iter()
+            .flat_map(|draw| draw.limits.iter().map(|limit| level(&draw.pool, limit)))
+            .collect()
+    }
+
+    fn used(&self, pool: &String, limit: &Limit, at_ms: i64) -> u64 {
+        let start = start_of(limit.window, at_ms);
+        self.settled
+            .iter()
+            .filter(|settled| settled.at_ms >= start && settled.pools.contains(pool))
+            .map(|settled| settled.amount.of(limit.unit))
+            .fold(0, u64::saturating_add)
+    }
+
+    fn held(&self, pool: &String, unit: Unit) -> u64 {
+        self.held
+            .values()
+            .filter(|ask| ask.draws.iter().any(|draw| draw.pool == *pool))
+            .map(|ask| ask.amount.of(unit))
+            .fold(0, u64::saturating_add)
+    }
+
+    fn totals(&self, from_day: i32) -> Vec<Total> {
+        let mut days: BTreeMap<(i32, String, String), Amount> = BTreeMap::new();
+        for Settled { at_ms, arm, amount, .. } in &self.settled {
+            let day = i32::try_from(at_ms.div_euclid(DAY_MS)).unwrap_or(i32::MAX);
+            let sum = days.entry((day, arm.provider.clone(), arm.model.clone())).or_default();
+            sum.requests += amount.requests;
+            sum.input += amount.input;
+            sum.output += amount.output;
+            sum.micro_usd += amount.micro_usd;
+            sum.custom += amount.custom;
+        }
+        days.into_iter()
+            .filter(|((day, ..), _)| *day >= from_day)
+            .map(|((day, provider, model), amount)| Total {
+                day,
+                arm: ModelRef { provider, model },
+                amount,
+            })
+            .collect()
+    }
+}
+
+fn start_of(window: Window, at_ms: i64) -> i64 {
+    match window {
+        Window::Rolling { ms } => {
+            at_ms.saturating_sub(i64::try_from(ms).unwrap_or(i64::MAX)).saturating_add(1)
+        }
+        Window::Day => at_ms.div_euclid(DAY_MS) * DAY_MS,
+        Window::Month => (at_ms.div_euclid(DAY_MS) - 29) * DAY_MS,
+        Window::Ever => i64::MIN,
+    }
+}
+
+fn resets_at(window: Window, at_ms: i64) -> Option<i64> {
+    match window {
+        Window::Rolling { ms } => Some(at_ms.saturating_add(i64::try_from(ms).unwrap_or(i64::MAX))),
+        Window::Day => Some((at_ms.div_euclid(DAY_MS) + 1) * DAY_MS),
+        Window::Month => Some((at_ms.div_euclid(DAY_MS) + 30) * DAY_MS),
+        Window::Ever => None,
+    }
+}
+
+impl Ledger for FakeLedger {
+    fn reserve(&self, ask: Ask) -> Stored<'_, Reserved> {
+        Box::pin(self.fates.perform(|| Ok(locked(&self.books).reserve(ask))))
+    }
+
+    fn commit(&self, hold: HoldId, at_ms: i64, amount: Amount) -> Stored<'_, ()> {
+        Box::pin(self.fates.perform(move || {
+            locked(&self.books).commit(hold, at_ms, amount);
+            Ok(())
+        }))
+    }
+
+    fn rollback(&self, hold: HoldId) {
+        locked(&self.books).held.remove(&hold.0);
+    }
+
+    fn levels(&self, draws: Vec<Draw>, at_ms: i64) -> Stored<'_, Vec<Level>> {
+        Box::pin(self.fates.perform(move || Ok(locked(&self.books).levels(&draws, at_ms))))
+    }
+
+    fn totals(&self, from_day: i32) -> Stored<'_, Vec<Total>> {
+        Box::pin(self.fates.perform(move || Ok(locked(&self.books).totals(from_day))))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use gnoma_core::store::StoreErrorKind;
+
+    use super::*;
+
+    fn ask(micro_usd: u64) -> Ask {
+        let limit = Limit { unit: Unit::MicroUsd, window: Window::Day, most: 100 };
+        Ask {
+            at_ms: 5 * DAY_MS,
+            arm: ModelRef { provider: "p".into(), model: "m".into() },
+            amount: Amount { requests: 1, micro_usd, ..Amount::default() },
+            draws: vec![Draw { pool: "all".into(), limits: vec![limit] }],
+        }
+    }
+
+    #[tokio::test]
+    async fn what_is_held_or_settled_leaves_less_room() {
+        let ledger = FakeLedger::default();
+        let Ok(Reserved::Held(hold)) = ledger.reserve(ask(60)).await else { panic!("no room") };
+        assert!(matches!(ledger.reserve(ask(60)).await, Ok(Reserved::Full(_))));
+        ledger
+            .commit(hold, 5 * DAY_MS, Amount { micro_usd: 10, ..Amount::default() })
+            .await
+            .unwrap();
+        let Ok(Reserved::Held(hold)) = ledger.reserve(ask(60)).await else { panic!("no room") };
+        assert_eq!(ledger.held().len(), 1);
+        ledger.rollback(hold);
+        assert_eq!((ledger.held().len(), ledger.settled().len(), ledger.admitted()), (0, 1, 2));
+        assert_eq!(ledger.totals(5).await.unwrap()[0].amount.micro_usd, 10);
+        assert_eq!(ledger.totals(6).await.unwrap(), []);
+        let mut tomorrow = ask(100);
+        tomorrow.at_ms += DAY_MS;
+        assert!(matches!(ledger.reserve(tomorrow).await, Ok(Reserved::Held(_))));
+    }
+
+    #[tokio::test]
+    async fn it_fails_as_it_is_told() {
+        let ledger = FakeLedger::fated(|call| match call {
+            0 => Fate::Fails(StoreErrorKind::Busy),
+            _ => Fate::Works,
+        });
+        assert_eq!(ledger.reserve(ask(1)).await.unwrap_err().kind, StoreErrorKind::Busy);
+        assert!(ledger.reserve(ask(1)).await.is_ok());
+    }
+}

@@ -1,0 +1,280 @@
+//! Anthropic's Messages.
+//!
+//! Sources: the API reference, the guides on tool use, extended thinking and prompt caching, and the
+//! messages of its errors.
+
+use serde_json::Value;
+
+use super::{
+    Issued,
+    findings::{Findings, given},
+    pairing::Pairing,
+};
+
+const BODY: [&str; 14] = [
+    "model",
+    "max_tokens",
+    "messages",
+    "system",
+    "stream",
+    "temperature",
+    "top_p",
+    "top_k",
+    "stop_sequences",
+    "metadata",
+    "thinking",
+    "output_config",
+    "tools",
+    "tool_choice",
+];
+
+/// Longest name of a tool.
+const MAX_NAME_BYTES: usize = 128;
+
+/// Marks of what to keep in the cache, in a whole request.
+const MAX_CACHE_MARKS: usize = 4;
+
+/// Fewest tokens of thinking that can be granted.
+const MIN_BUDGET: u64 = 1024;
+
+/// Checks one request.
+pub(super) fn check(body: &Value, issued: &Issued, findings: &mut Findings) {
+    findings.fields("body", body, &BODY);
+    findings.word("body", body, "model");
+    findings.demand(body["max_tokens"].as_u64() >= Some(1), "max_tokens", "is required");
+    system(body, findings);
+    tools(body, findings);
+    thinking(body, findings);
+    if cache_marks(body) > MAX_CACHE_MARKS {
+        findings.note("cache_control", "more than four marks");
+    }
+    let turns = turns(findings.list("body", body, "messages"), findings);
+    for (nth, turn) in turns.iter().enumerate() {
+        let at = format!("turn {nth} ({})", turn.role);
+        blocks(&at, turn, issued, findings);
+    }
+    order(body, &turns, findings);
+}
+
+fn system(body: &Value, findings: &mut Findings) {
+    match given(body, "system") {
+        None => (),
+        Some(Value::String(text)) => text_is_filled("system", text, findings),
+        Some(_) => {
+            for block in findings.list("body", body, "system") {
+                findings.fields("system", block, &["type", "text", "cache_control"]);
+                text_is_filled("system", block["text"].as_str().unwrap_or_default(), findings);
+            }
+        }
+    }
+}
+
+fn text_is_filled(at: &str, text: &str, findings: &mut Findings) {
+    findings.demand(!text.trim().is_empty(), at, "a text must hold more than white space");
+}
+
+fn tools(body: &Value, findings: &mut Findings) {
+    if given(body, "tools").is_none() {
+        let chosen = given(body, "tool_choice").is_some();
+        findings.demand(!chosen, "tool_choice", "there are no tools to choose from");
+        return;
+    }
+    let mut names = Vec::new();
+    for (nth, tool) in findings.list("body", body, "tools").iter().enumerate() {
+        let at = format!("tools[{nth}]");
+        findings.fields(&at, tool, &["name", "description", "input_schema", "cache_control"]);
+        let name = tool["name"].as_str().unwrap_or_default();
+        findings.tool_name(&at, name, MAX_NAME_BYTES);
+        findings.schema(&at, &tool["input_schema"]);
+        names.push(name);
+    }
+    if let Some(choice) = given(body, "tool_choice") {
+        let legal = match choice["type"].as_str() {
+            Some("auto" | "any" | "none") => true,
+            Some("tool") => choice["name"].as_str().is_some_and(|name| names.contains(&name)),
+            _ => false,
+        };
+        findings.demand(legal, "tool_choice", "must be a known word or a tool on offer");
+    }
+    findings.distinct("tools", names);
+}
+
+/// What may not be asked together with thinking.
+fn thinking(body: &Value, findings: &mut Findings) {
+    let thinking = &body["thinking"];
+    let kind = thinking["type"].as_str().unwrap_or("disabled");
+    if kind == "disabled" {
+        return;
+    }
+    let at = "thinking";
+    let forced = matches!(body["tool_choice"]["type"].as_str(), Some("any" | "tool"));
+    findings.demand(!forced, at, "cannot go with a call that must be made");
+    let plain = given(body, "temperature").is_none_or(|temperature| temperature == 1);
+    findings.demand(plain, at, "cannot go with a temperature other than 1");
+    match kind {
+        "adaptive" => findings.fields(at, thinking, &["type", "display"]),
+        "enabled" => {
+            findings.fields(at, thinking, &["type", "budget_tokens", "display"]);
+            let budget = thinking["budget_tokens"].as_u64().unwrap_or_default();
+            let fits = budget >= MIN_BUDGET && Some(budget) < body["max_tokens"].as_u64();
+            findings.demand(fits, at, "the budget must be 1024 or more and below `max_tokens`");
+        }
+        other => findings.note(at, format_args!("there is no kind `{other}`")),
+    }
+}
+
+/// How many marks there are, wherever they stand.
+fn cache_marks(value: &Value) -> usize {
+    match value {
+        Value::Object(fields) => {
+            let below: usize = fields.values().map(cache_marks).sum();
+            below + usize::from(fields.contains_key("cache_control"))
+        }
+        Value::Array(items) => items.iter().map(cache_marks).sum(),
+        _ => 0,
+    }
+}
+
+/// Messages of one role in a row, which the server puts together.
+struct Turn<'a> {
+    role: &'a str,
+    blocks: Vec<&'a Value>,
+}
+
+impl Turn<'_> {
+    fn has(&self, kind: &str) -> bool {
+        self.blocks.iter().any(|block| block["type"] == kind)
+    }
+}
+
+fn turns<'a>(messages: &'a [Value], findings: &mut Findings) -> Vec<Turn<'a>> {
+    let mut turns: Vec<Turn<'a>> = Vec::new();
+    for (nth, message) in messages.iter().enumerate() {
+        let at = format!("messages[{nth}]");
+        findings.fields(&at, message, &["role", "content"]);
+        let role = message["role"].as_str().unwrap_or_default();
+        findings.demand(matches!(role, "user" | "assistant"), &at, "there is no such role");
+        if let Some(text) = message["content"].as_str() {
+            text_is_filled(&at, text, findings);
+        } else {
+            findings.list(&at, message, "content");
+        }
+        let blocks = message["content"].as_array().into_iter().flatten();
+        let calls = blocks.clone().map(|block| block["type"] == "tool_use");
+        findings.demand(calls.is_sorted(), &at, "calls must be the last blocks of a message");
+        let ends_thinking = blocks.clone().last().is_some_and(is_thinking);
+        findings.demand(!ends_thinking, &at, "a message must not end with thinking");
+        match turns.last_mut() {
+            Some(turn) if turn.role == role => turn.blocks.extend(blocks),
+            _ => turns.push(Turn { role, blocks: blocks.collect() }),
+        }
+    }
+    turns
+}
+
+fn is_thinking(block: &Value) -> bool {
+    matches!(block["type"].as_str(), Some("thinking" | "redacted_thinking"))
+}
+
+fn blocks(at: &str, turn: &Turn<'_>, issued: &Issued, findings: &mut Findings) {
+    for block in &turn.blocks {
+        let kind = block["type"].as_str().unwrap_or_default();
+        match (turn.role, kind) {
+            (_, "text") => {
+                findings.fields(at, block, &["type", "text", "cache_control"]);
+                text_is_filled(at, block["text"].as_str().unwrap_or_default(), findings);
+            }
+            ("user", "image") => findings.fields(at, block, &["type", "source", "cache_control"]),
+            ("user", "tool_result") => tool_result(at, block, findings),
+            ("assistant", "tool_use") => tool_use(at, block, findings),
+            ("assistant", "thinking") => {
+                findings.fields(at, block, &["type", "thinking", "signature"]);
+                findings.demand(block["thinking"].is_string(), at, "thinking without a text");
+                signed(at, &block["signature"], issued, findings);
+            }
+            ("assistant", "redacted_thinking") => {
+                findings.fields(at, block, &["type", "data"]);
+                signed(at, &block["data"], issued, findings);
+            }
+            (role, kind) => findings.note(at, format_args!("no block `{kind}` from `{role}`")),
+        }
+    }
+}
+
+fn signed(at: &str, token: &Value, issued: &Issued, findings: &mut Findings) {
+    let own = token.as_str().is_some_and(|token| issued.token(token));
+    findings.demand(own, at, "thinking with a signature that this server has not made");
+}
+
+fn tool_use(at: &str, block: &Value, findings: &mut Findings) {
+    findings.fields(at, block, &["type", "id", "name", "input", "cache_control"]);
+    let fits = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
+    let id = findings.word(at, block, "id");
+    findings.demand(id.bytes().all(fits), at, "the id of the call is not legal");
+    findings.tool_name(at, block["name"].as_str().unwrap_or_default(), MAX_NAME_BYTES);
+    findings.demand(block["input"].is_object(), at, "`input` must be an object");
+}
+
+fn tool_result(at: &str, block: &Value, findings: &mut Findings) {
+    let known = ["type", "tool_use_id", "content", "is_error", "cache_control"];
+    findings.fields(at, block, &known);
+    for part in block["content"].as_array().into_iter().flatten() {
+        match part["type"].as_str() {
+            Some("text") => {
+                text_is_filled(at, part["text"].as_str().unwrap_or_default(), findings);
+            }
+            Some("image") => (),
+            _ => findings.note(at, "a result holds texts and pictures only"),
+        }
+    }
+}
+
+/// What depends on more than one message.
+fn order(body: &Value, turns: &[Turn<'_>], findings: &mut Findings) {
+    let first = turns.first().map(|turn| turn.role);
+    findings.demand(first == Some("user"), "messages", "the first one must be the user's");
+    let last = turns.last().map(|turn| turn.role);
+    findings.demand(last == Some("user"), "messages", "the last one must be the user's");
+    let called = turns.iter().any(|turn| turn.has("tool_use") || turn.has("tool_result"));
+    let offered = given(body, "tools").is_some();
+    findings.demand(offered || !called, "tools", "a conversation with calls needs its tools");
+    pair(turns, findings);
+    if body["thinking"]["type"] == "enabled" {
+        opens_with_thinking(turns, findings);
+    }
+}
+
+fn pair(turns: &[Turn<'_>], findings: &mut Findings) {
+    let mut pairing = Pairing::default();
+    for (nth, turn) in turns.iter().enumerate() {
+        let at = format!("turn {nth} ({})", turn.role);
+        let mut words = false;
+        for block in &turn.blocks {
+            match block["type"].as_str() {
+                Some("tool_result") => {
+                    findings.demand(!words, &at, "results must come before other content");
+                    let id = findings.word(&at, block, "tool_use_id");
+                    pairing.result(&at, id, findings);
+                }
+                _ => words = true,
+            }
+        }
+        pairing.close(&at, findings);
+        for block in turn.blocks.iter().filter(|block| block["type"] == "tool_use") {
+            pairing.call(&at, block["id"].as_str().unwrap_or_default(), findings);
+        }
+    }
+    pairing.close("messages", findings);
+}
+
+/// With a budget for thinking, an answer that is still being made (results were the last thing it
+/// got) must open with thinking.
+fn opens_with_thinking(turns: &[Turn<'_>], findings: &mut Findings) {
+    let asks = |turn: &&Turn<'_>| turn.role == "user" && !turn.has("tool_result");
+    let going: Vec<_> = turns.iter().rev().take_while(|turn| !asks(turn)).collect();
+    let Some(opening) = going.iter().rev().find(|turn| turn.role == "assistant") else {
+        return;
+    };
+    let thinks = opening.blocks.first().is_some_and(|block| is_thinking(block));
+    findings.demand(thinks, "thinking", "the answer that is going on does not open with thinking");
+}

@@ -1,0 +1,103 @@
+//! What each vendor demands of a request, checked as strictly as the vendor's own server does.
+//!
+//! Beyond what a schema says: the order of roles, calls and their results, ids, signatures that only
+//! their maker may be sent, fields of other vendors. Facts: the vendors' API references, and what their
+//! servers have answered to requests that broke a rule. Where servers of one protocol differ, the
+//! strictest counts. Not checked: keys, whether a model exists, and what a window or an account allows.
+
+mod anthropic;
+mod chat;
+mod findings;
+mod google;
+mod ollama;
+mod pairing;
+mod responses;
+mod tools;
+
+use serde_json::Value;
+
+use self::findings::Findings;
+use super::{Script, Wire};
+use crate::server::Request;
+
+/// What a vendor has handed out and may be sent back. Whatever else looks like it is foreign.
+#[derive(Clone, Debug, Default)]
+pub struct Issued {
+    thoughts: Vec<String>,
+    tokens: Vec<String>,
+}
+
+impl Issued {
+    /// Notes what an answer hands out.
+    pub fn note(&mut self, script: &Script) {
+        if !script.thinking.is_empty() {
+            self.thoughts.push(script.thinking.concat());
+        }
+        self.tokens.extend(script.signature.clone());
+    }
+
+    /// Whether the vendor's model has thought so. An answer that was cut off leaves the beginning.
+    fn thought(&self, text: &str) -> bool {
+        !text.is_empty() && self.thoughts.iter().any(|thought| thought.starts_with(text))
+    }
+
+    /// Whether the vendor has made this signature, or whatever it calls its opaque token.
+    fn token(&self, token: &str) -> bool {
+        self.tokens.iter().any(|own| own == token)
+    }
+}
+
+impl Wire {
+    /// What the vendor would refuse `request` for; nothing when it is right. `issued` is what the same
+    /// vendor has handed out before.
+    #[must_use]
+    pub fn violations(self, request: &Request, issued: &Issued) -> Vec<String> {
+        let mut findings = Findings::default();
+        self.check_head(request, &mut findings);
+        match serde_json::from_slice::<Value>(&request.body) {
+            Err(error) => findings.note("body", format_args!("is no JSON: {error}")),
+            Ok(body) => match self {
+                Self::Mistral | Self::OpenAi | Self::Compatible => {
+                    chat::check(self, &body, issued, &mut findings);
+                }
+                Self::Anthropic => anthropic::check(&body, issued, &mut findings),
+                Self::Responses => responses::check(&body, issued, &mut findings),
+                Self::Google => google::check(request.path(), &body, issued, &mut findings),
+                Self::Ollama => ollama::check(&body, issued, &mut findings),
+            },
+        }
+        findings.into_all()
+    }
+
+    /// The request line and the headers.
+    fn check_head(self, request: &Request, findings: &mut Findings) {
+        findings.demand(request.method == "POST", "method", "must be POST");
+        let path = request.path();
+        if !path.ends_with(self.ending()) {
+            findings.note("path", format_args!("`{path}` does not end with `{}`", self.ending()));
+        }
+        let kind = request.header("content-type").unwrap_or_default();
+        findings.demand(kind.starts_with("application/json"), "content-type", "must be JSON");
+        if self == Self::Anthropic {
+            let version = request.header("anthropic-version").is_some();
+            findings.demand(version, "anthropic-version", "the header is missing");
+        }
+        if self == Self::Google {
+            findings.demand(request.target.ends_with("?alt=sse"), "path", "must ask for `alt=sse`");
+        }
+    }
+
+    /// What the path of a request for an answer ends with.
+    fn ending(self) -> &'static str {
+        match self {
+            Self::Mistral | Self::OpenAi | Self::Compatible => "/v1/chat/completions",
+            Self::Anthropic => "/v1/messages",
+            Self::Responses => "/v1/responses",
+            Self::Google => ":streamGenerateContent",
+            Self::Ollama => "/api/chat",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,36 @@
+//! The law that every vendor has: each call is answered once, right after it.
+
+use super::findings::Findings;
+
+/// Calls that wait for their results.
+#[derive(Debug, Default)]
+pub(super) struct Pairing {
+    open: Vec<String>,
+}
+
+impl Pairing {
+    /// The model calls.
+    pub(super) fn call(&mut self, at: &str, id: &str, findings: &mut Findings) {
+        if self.open.iter().any(|open| open == id) {
+            findings.note(at, format_args!("two calls have the id `{id}`"));
+        }
+        self.open.push(id.to_owned());
+    }
+
+    /// A call is answered.
+    pub(super) fn result(&mut self, at: &str, id: &str, findings: &mut Findings) {
+        let waiting = self.open.iter().position(|open| open == id);
+        let Some(found) = waiting else {
+            findings.note(at, format_args!("the result `{id}` has no call right before it"));
+            return;
+        };
+        self.open.remove(found);
+    }
+
+    /// Something comes that is neither, or the request ends: no call may wait any more.
+    pub(super) fn close(&mut self, at: &str, findings: &mut Findings) {
+        for id in self.open.drain(..) {
+            findings.note(at, format_args!("the call `{id}` has no result right after it"));
+        }
+    }
+}

@@ -6,7 +6,7 @@
 use std::{
     collections::VecDeque,
     pin::Pin,
-    sync::Arc,
+    sync::{Arc, Mutex, PoisonError},
     task::{Context, Poll, ready},
     time::Duration,
 };
@@ -33,6 +33,9 @@ const MAX_ERROR_BYTES: usize = 64 << 10;
 /// Most of a list of models that is read; the longest known (OpenRouter) is under 1 MB.
 const MAX_MODELS_BYTES: usize = 8 << 20;
 
+/// Headers about rate limits that are kept of an answer; known providers send up to a dozen.
+const MAX_RATE_HEADERS: usize = 32;
+
 /// A provider reached over HTTP.
 pub(crate) struct Client {
     shared: Arc<Shared>,
@@ -43,11 +46,15 @@ struct Shared {
     dialect: Box<dyn Dialect>,
     http: Http,
     encoder: Encoder,
+    /// The newest answer's headers about rate limits.
+    rate_limits: Mutex<Vec<(String, String)>>,
 }
 
 impl Client {
     pub(crate) fn new(profile: Arc<Profile>, dialect: Box<dyn Dialect>, http: Http) -> Self {
-        Self { shared: Arc::new(Shared { profile, dialect, http, encoder: Encoder::default() }) }
+        let encoder = Encoder::default();
+        let rate_limits = Mutex::default();
+        Self { shared: Arc::new(Shared { profile, dialect, http, encoder, rate_limits }) }
     }
 }
 
@@ -62,6 +69,11 @@ impl Provider for Client {
             state: State::Asking(Box::pin(async move { shared.ask(&request).await })),
             profile: Arc::clone(&self.shared.profile),
         })
+    }
+
+    fn rate_limits(&self) -> Vec<(String, String)> {
+        let mut told = self.shared.rate_limits.lock().unwrap_or_else(PoisonError::into_inner);
+        std::mem::take(&mut told)
     }
 
     fn models(&self) -> BoxFuture<'_, Result<Vec<ModelInfo>, ProviderError>> {
@@ -98,6 +110,7 @@ impl Shared {
         }
         let request = Request { url: self.profile.url(path), headers, body };
         let reply = self.http.send(request).await.map_err(|error| self.net(&error))?;
+        self.note_rate_limits(&reply);
         if reply.status < 300 {
             return Ok(reply);
         }
@@ -109,6 +122,18 @@ impl Shared {
         let wait = wait(&reply);
         let body = reply.into_bytes(MAX_ERROR_BYTES).await.unwrap_or_default();
         Err(errors::from_status(&self.profile, status, wait, &body))
+    }
+
+    fn note_rate_limits(&self, reply: &Reply) {
+        let told: Vec<_> = reply
+            .headers()
+            .filter(|(name, _)| name.contains("ratelimit") || *name == "retry-after")
+            .take(MAX_RATE_HEADERS)
+            .map(|(name, value)| (name.to_owned(), value.to_owned()))
+            .collect();
+        if !told.is_empty() {
+            *self.rate_limits.lock().unwrap_or_else(PoisonError::into_inner) = told;
+        }
     }
 
     fn net(&self, error: &NetError) -> ProviderError {

@@ -11,6 +11,7 @@
 mod anthropic;
 mod arguments;
 mod body;
+pub mod catalogue;
 mod client;
 mod completions;
 mod dialect;

@@ -95,6 +95,11 @@ impl fmt::Debug for Reply {
 }
 
 impl Reply {
+    /// Headers whose values are text: names in lower case.
+    pub fn headers(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.headers.iter().filter_map(|(name, value)| Some((name.as_str(), value.to_str().ok()?)))
+    }
+
     /// A header's value, when there is one and it is text.
     #[must_use]
     pub fn header(&self, name: &str) -> Option<&str> {

@@ -22,7 +22,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("gnoma-router", &["gnoma-core"]),
     ("gnoma-tui", &["gnoma-core"]),
     ("gnoma-tools", &["gnoma-core", "gnoma-sandbox"]),
-    ("gnoma-engine", &["gnoma-core", "gnoma-guard"]),
+    ("gnoma-engine", &["gnoma-core", "gnoma-guard", "gnoma-router"]),
     (
         "gnoma",
         &[

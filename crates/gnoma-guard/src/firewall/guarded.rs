@@ -64,6 +64,10 @@ impl Provider for Guarded {
         }
     }
 
+    fn rate_limits(&self) -> Vec<(String, String)> {
+        self.inner.rate_limits()
+    }
+
     fn models(&self) -> BoxFuture<'_, Result<Vec<ModelInfo>, ProviderError>> {
         let models = self.inner.models();
         Box::pin(async move { models.await.map_err(|error| self.firewall.error(error)) })

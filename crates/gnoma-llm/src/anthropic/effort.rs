@@ -142,11 +142,20 @@ fn output_config(effort: Effort) -> Option<OutputConfig> {
 /// Whether a budget may be given at this point of the conversation.
 ///
 /// The turn after the last word of the user must open with the model's own thinking; one that another
-/// model began, or this one without thinking, has to be ended without.
+/// model began, or this one without thinking, has to be ended without. Words that follow results
+/// directly are one message with them on this wire, and begin no turn.
 fn may_think(messages: &[impl AsRef<Message>], asked: &ModelRef) -> bool {
-    let turn =
-        messages.iter().map(AsRef::as_ref).rev().take_while(|message| message.role() != Role::User);
-    let opening = turn.filter(|message| message.role() == Role::Assistant).last();
+    let role = |at: usize| messages.get(at).map(|message| message.as_ref().role());
+    let begins = |at: &usize| {
+        let before = at.checked_sub(1).and_then(role);
+        role(*at) == Some(Role::User) && before != Some(Role::Tool)
+    };
+    let start = (0..messages.len()).rev().find(begins).unwrap_or(0);
+    let opening = messages
+        .iter()
+        .skip(start)
+        .map(AsRef::as_ref)
+        .find(|message| message.role() == Role::Assistant);
     opening.is_none_or(|message| {
         message.origin() == Some(asked)
             && match message.content().first() {
@@ -334,7 +343,11 @@ mod tests {
             request.messages = turn(rounds);
             assert_eq!(planned(&request).thinking.is_some(), thinks, "{rounds:?}");
         }
-        request.messages.push(Arc::new(Message::user_text("next")));
+        // Words behind results are one message with them.
+        request.messages.push(Arc::new(Message::user_text("and")));
+        assert!(planned(&request).thinking.is_none());
+        let end = Message::assistant(vec![Content::text("Done.")], None, None).unwrap();
+        request.messages.extend([end, Message::user_text("next")].map(Arc::new));
         assert!(planned(&request).thinking.is_some());
     }
 }

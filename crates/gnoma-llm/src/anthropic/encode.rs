@@ -75,6 +75,9 @@ pub(super) fn message(message: &Message, cx: MessageCx<'_>) -> Vec<u8> {
         .iter()
         .filter_map(|block| self::block(block, cx.own(message), cx))
         .collect();
+    // The API finds the result of a call only where nothing but calls follows it. Others let their models
+    // say something behind.
+    content.sort_by_key(|block| matches!(block, Block::ToolUse { .. }));
     if may_be_last(message) {
         trim_end(&mut content);
     }

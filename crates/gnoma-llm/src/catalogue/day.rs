@@ -1,0 +1,61 @@
+//! Days of the calendar as numbers.
+
+/// Days from 1970-01-01 to an ISO date; `None` for what is no date or before it.
+pub(super) fn from_iso(text: &str) -> Option<i32> {
+    let mut parts = text.split('-');
+    let mut part = |digits: usize| -> Option<i32> {
+        let part = parts.next().filter(|part| part.len() == digits)?;
+        part.bytes().all(|byte| byte.is_ascii_digit()).then(|| part.parse().ok())?
+    };
+    let (year, month, day) = (part(4)?, part(2)?, part(2)?);
+    if parts.next().is_some() { None } else { from_parts(year, month, day) }
+}
+
+/// Days from 1970-01-01 to a day of the Gregorian calendar.
+pub(super) fn from_parts(year: i32, month: i32, day: i32) -> Option<i32> {
+    let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+    let length = match month {
+        1 | 3 | 5 | 7 | 8 | 10 | 12 => 31,
+        4 | 6 | 9 | 11 => 30,
+        2 if leap => 29,
+        2 => 28,
+        _ => return None,
+    };
+    if !(1970..=9999).contains(&year) || !(1..=length).contains(&day) {
+        return None;
+    }
+    // Counted from March, so that the leap day is a year's last.
+    let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
+    let before_year = 365 * year + year / 4 - year / 100 + year / 400;
+    let before_month = (153 * month + 2) / 5;
+    const EPOCH: i32 = 719_468;
+    Some(before_year + before_month + day - 1 - EPOCH)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn days_are_counted_from_1970() {
+        for (text, day) in
+            [("1970-01-01", 0), ("1970-03-01", 59), ("2000-02-29", 11_016), ("2026-11-11", 20_768)]
+        {
+            assert_eq!(from_iso(text), Some(day), "{text}");
+        }
+        for text in
+            ["", "2026", "2026-02-30", "2100-02-29", "1969-12-31", "2026-1-01", "+026-01-01"]
+        {
+            assert_eq!(from_iso(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn the_next_day_is_one_more() {
+        let days = (1970..2110).flat_map(|year| {
+            (1..=12)
+                .flat_map(move |month| (1..=31).filter_map(move |day| from_parts(year, month, day)))
+        });
+        assert!(days.enumerate().all(|(index, day)| usize::try_from(day) == Ok(index)));
+    }
+}

@@ -1,0 +1,231 @@
+//! What is known of models before they are used: limits, prices, capabilities, days.
+//!
+//! The list is a file of this folder, made by `cargo xtask catalogue` from public data that it names
+//! with their days. It is read where it lies: a look-up searches the lines of one provider and reads
+//! one. Nothing here asks a server, and no model is named in code; an old price is still a price, so
+//! how old the list is is told ([`age_days`]) and left to the caller. What users add or correct lies
+//! over it ([`overlay`]).
+
+mod day;
+mod list;
+mod overlay;
+mod usual;
+
+use gnoma_core::Price;
+
+use self::list::List;
+pub use self::overlay::{MAX_MODELS, MAX_TEXT_BYTES, Overlay, OverlayError};
+
+/// The list that is shipped.
+static SHIPPED: List<'static> = List::new(include_str!("models.tsv"));
+
+/// What a model can do beyond text. Every listed model calls tools.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Capabilities {
+    /// Calls tools.
+    pub tools: bool,
+    /// Sees pictures.
+    pub vision: bool,
+    /// Thinks before it answers.
+    pub thinking: bool,
+    /// Answers in a given JSON schema.
+    pub structured_output: bool,
+}
+
+/// A model as listed. Days are counted from 1970-01-01.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Model {
+    /// The provider that was asked about.
+    pub provider: String,
+    /// Its id on the wire: the listed id that fits what was asked for.
+    pub id: String,
+    /// The listed id whose facts these are, where `id` is only another name for it.
+    pub alias_of: Option<String>,
+    /// Tokens of prompt it takes.
+    pub context_window: u64,
+    /// Tokens of answer it gives at most, where that is known. May be as large as the window.
+    pub max_output: Option<u64>,
+    /// Its price. What reading from or writing to the cache costs is the price of input where nobody
+    /// says.
+    pub price: Price,
+    /// What it can do.
+    pub capabilities: Capabilities,
+    /// The day it came, as far as known.
+    pub released: Option<i32>,
+    /// The day it ends, or a day by which it was being withdrawn.
+    pub deprecated: Option<i32>,
+    /// Whether its weights are open, as far as known.
+    pub open_weights: Option<bool>,
+}
+
+impl Model {
+    /// Whether it is on its way out, or gone, on this day.
+    #[must_use]
+    pub fn is_deprecated(&self, today: i32) -> bool {
+        self.deprecated.is_some_and(|day| day <= today)
+    }
+}
+
+/// A model by provider and id: as listed; else, for an id with a date, `latest` or a server's variant
+/// behind it (`-20260205`, `-2603`, `@20260205`, `:free`), the listed one without it. Never another
+/// model that merely begins alike.
+#[must_use]
+pub fn lookup(provider: &str, model: &str) -> Option<Model> {
+    Overlay::NONE.lookup(provider, model)
+}
+
+/// All models of a provider under their first names, by id.
+#[must_use]
+pub fn of_provider(provider: &str) -> Vec<Model> {
+    Overlay::NONE.of_provider(provider)
+}
+
+/// The few models of a provider that are worth having at hand unasked, cheapest first: the newest of
+/// each class of price that is not on its way out, experimental or dear beyond use. At most
+/// [`MOST_USUAL`].
+#[must_use]
+pub fn usual(provider: &str, today: i32) -> Vec<Model> {
+    Overlay::NONE.usual(provider, today)
+}
+
+/// How many models [`usual`] gives at most.
+pub const MOST_USUAL: usize = usual::CLASSES.len();
+
+/// The providers that are listed, sorted.
+pub fn providers() -> impl Iterator<Item = &'static str> {
+    SHIPPED.providers()
+}
+
+/// What users add or correct, as TOML.
+///
+/// ```toml
+/// [[model]]
+/// provider = "mistral"
+/// id = "mistral-large-latest"
+/// # All that follows is optional for a listed model. A new one needs the window and both prices.
+/// context_window = 262144
+/// max_output = 32768
+/// input_price = 0.5            # dollars per million tokens
+/// output_price = 1.5
+/// cache_read_price = 0.05
+/// cache_write_price = 0.5
+/// tools = true
+/// vision = true
+/// thinking = false
+/// structured_output = true
+/// released = 2025-12-02
+/// deprecated = 2027-01-31
+/// open_weights = true
+/// ```
+///
+/// # Errors
+/// The line, and what is wrong there.
+pub fn overlay(text: &str) -> Result<Overlay, OverlayError> {
+    overlay::read(text)
+}
+
+/// The day of the list: that of its newest source.
+#[must_use]
+pub fn made_on() -> i32 {
+    SHIPPED.made_on().unwrap_or_default()
+}
+
+/// How many days old the list is; 0 where the clock is behind it.
+#[must_use]
+pub fn age_days(today: i32) -> u32 {
+    u32::try_from(today.saturating_sub(made_on())).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A day some weeks after the list.
+    fn soon() -> i32 {
+        made_on() + 20
+    }
+
+    #[test]
+    fn every_listed_model_finds_itself() {
+        let mut count = 0;
+        for provider in providers() {
+            for model in of_provider(provider) {
+                assert_eq!(lookup(provider, &model.id).as_ref(), Some(&model));
+                count += 1;
+            }
+        }
+        assert!(count > 500, "{count} models");
+    }
+
+    #[test]
+    fn every_line_is_sound() {
+        let mut seen = Vec::new();
+        for provider in providers() {
+            let lines = SHIPPED.ids(provider);
+            assert!(
+                lines.is_sorted_by(|one, next| one < next),
+                "{provider}: sorted, and once each"
+            );
+            for id in lines {
+                let model = lookup(provider, id).unwrap();
+                assert_eq!(model.id, id);
+                assert!(model.context_window >= 8_000, "{provider}/{id}");
+                assert!(model.capabilities.tools && model.price.output <= 1_000_000_000, "{id}");
+                assert!(model.alias_of.is_none_or(|lead| lead != model.id));
+                seen.push(model.released);
+            }
+        }
+        let dated = seen.iter().flatten().count();
+        assert!(dated * 10 > seen.len() * 7, "{dated} of {} have a day", seen.len());
+        assert!(seen.iter().flatten().all(|day| (17_000..=made_on()).contains(day)));
+        assert!(SHIPPED.len() < 150_000, "{} bytes", SHIPPED.len());
+        assert!(age_days(soon()) == 20 && age_days(0) == 0);
+    }
+
+    #[test]
+    fn dates_and_variants_lead_to_the_model_and_to_no_other() {
+        let found = |provider, model: &str| lookup(provider, model).map(|model| model.id);
+        for provider in providers() {
+            // Behind a colon, anything goes.
+            let plain = |model: &Model| !model.id.contains(':');
+            for model in of_provider(provider).into_iter().filter(plain) {
+                for suffix in
+                    ["-20991231", "-2099-12-31", "-9912", "@20991231", ":nitro", "-latest"]
+                {
+                    let asked = format!("{}{suffix}", model.id);
+                    let listed = SHIPPED.ids(provider).contains(&asked.as_str());
+                    let expected = if listed { &asked } else { &model.id };
+                    assert_eq!(found(provider, &asked).as_ref(), Some(expected), "{asked}");
+                }
+                for suffix in ["-mini-pro-x", "-5", "-12", "x", "-", "@", ":", "-2026-mini"] {
+                    let asked = format!("{}{suffix}", model.id);
+                    let named = found(provider, &asked);
+                    assert!(named.is_none_or(|id| id == asked), "{asked}");
+                }
+            }
+        }
+        assert_eq!(lookup("nobody", "gpt"), None);
+    }
+
+    #[test]
+    fn who_sells_anothers_models_has_them() {
+        let model = of_provider("openai").remove(0);
+        let sold = lookup("azure", &model.id).unwrap();
+        assert_eq!((sold.provider.as_str(), sold.price), ("azure", model.price));
+    }
+
+    #[test]
+    fn the_usual_are_few_and_usable() {
+        for provider in providers() {
+            let usual = usual(provider, soon());
+            assert!(usual.len() <= MOST_USUAL);
+            assert!(usual.is_sorted_by(|one, next| one.price.output < next.price.output));
+            for model in &usual {
+                assert!(!model.is_deprecated(soon()), "{provider}/{}", model.id);
+            }
+        }
+        for provider in ["mistral", "anthropic", "openai", "google", "groq", "xai", "deepseek"] {
+            assert!(!usual(provider, soon()).is_empty(), "{provider}");
+        }
+    }
+}

@@ -1,0 +1,326 @@
+//! What users say about models, laid over the list: corrections and models of their own.
+
+use std::{collections::BTreeMap, ops::Range};
+
+use gnoma_core::Price;
+use serde::Deserialize;
+use toml::{Spanned, value::Datetime};
+
+use super::{
+    Capabilities, Model, SHIPPED, day,
+    list::{self, List},
+    usual,
+};
+
+/// Longest text that is read.
+pub const MAX_TEXT_BYTES: usize = 1 << 20;
+/// Most models that are taken.
+pub const MAX_MODELS: usize = 10_000;
+/// Dearest price that is believed, in dollars per million tokens.
+const MAX_DOLLARS: f64 = 100_000.0;
+const MICRO: f64 = 1e6;
+
+/// Models of the user, over those that are shipped.
+#[derive(Clone, Debug, Default)]
+pub struct Overlay {
+    /// By provider and id.
+    models: BTreeMap<String, BTreeMap<String, Model>>,
+}
+
+/// What is wrong with a user's list of models.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OverlayError {
+    /// Where, counted from 1.
+    pub line: usize,
+    /// What, as a fragment of a sentence.
+    pub message: String,
+}
+
+impl std::fmt::Display for OverlayError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "line {}: {}", self.line, self.message)
+    }
+}
+
+impl std::error::Error for OverlayError {}
+
+impl Overlay {
+    /// Nothing over the list.
+    pub(super) const NONE: Self = Self { models: BTreeMap::new() };
+
+    /// Like [`lookup`](super::lookup); what the user says wins.
+    #[must_use]
+    pub fn lookup(&self, provider: &str, model: &str) -> Option<Model> {
+        list::resolve(model, |id| self.exact(SHIPPED, provider, id))
+    }
+
+    /// Like [`of_provider`](super::of_provider), with the user's models.
+    #[must_use]
+    pub fn of_provider(&self, provider: &str) -> Vec<Model> {
+        let mut models: BTreeMap<String, Model> =
+            SHIPPED.models(provider).map(|model| (model.id.clone(), model)).collect();
+        models.extend(
+            self.models
+                .get(provider)
+                .into_iter()
+                .flatten()
+                .map(|(id, model)| (id.clone(), model.clone())),
+        );
+        models.into_values().collect()
+    }
+
+    /// Like [`usual`](super::usual), with the user's models.
+    #[must_use]
+    pub fn usual(&self, provider: &str, today: i32) -> Vec<Model> {
+        usual::pick(self.of_provider(provider), today)
+    }
+
+    fn own(&self, provider: &str, id: &str) -> Option<&Model> {
+        self.models.get(provider)?.get(id)
+    }
+
+    fn exact(&self, list: List<'_>, provider: &str, id: &str) -> Option<Model> {
+        if let Some(own) = self.own(provider, id) {
+            return Some(own.clone());
+        }
+        let listed = list.exact(provider, id)?;
+        // A correction holds for the model's other names too.
+        match listed.alias_of.as_deref().and_then(|lead| self.own(provider, lead)) {
+            Some(own) => Some(Model { id: listed.id, alias_of: listed.alias_of, ..own.clone() }),
+            None => Some(listed),
+        }
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    #[serde(default)]
+    model: Vec<Spanned<Entry>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Entry {
+    provider: String,
+    id: String,
+    context_window: Option<Spanned<u64>>,
+    max_output: Option<Spanned<u64>>,
+    input_price: Option<Spanned<f64>>,
+    output_price: Option<Spanned<f64>>,
+    cache_read_price: Option<Spanned<f64>>,
+    cache_write_price: Option<Spanned<f64>>,
+    tools: Option<bool>,
+    vision: Option<bool>,
+    thinking: Option<bool>,
+    structured_output: Option<bool>,
+    released: Option<Spanned<Datetime>>,
+    deprecated: Option<Spanned<Datetime>>,
+    open_weights: Option<bool>,
+}
+
+/// What is wrong, and with which part of the text.
+struct Wrong {
+    at: Range<usize>,
+    message: String,
+}
+
+impl Wrong {
+    fn new(at: Range<usize>, message: impl Into<String>) -> Self {
+        Self { at, message: message.into() }
+    }
+}
+
+pub(super) fn read(text: &str) -> Result<Overlay, OverlayError> {
+    parse(text).map_err(|wrong| {
+        let before = text.as_bytes().get(..wrong.at.start).unwrap_or_default();
+        let line = before.iter().filter(|byte| **byte == b'\n').count() + 1;
+        OverlayError { line, message: wrong.message }
+    })
+}
+
+fn parse(text: &str) -> Result<Overlay, Wrong> {
+    if text.len() > MAX_TEXT_BYTES {
+        return Err(Wrong::new(0..0, format!("longer than {MAX_TEXT_BYTES} bytes")));
+    }
+    let file: File = toml::from_str(text)
+        .map_err(|error| Wrong::new(error.span().unwrap_or_default(), error.message().trim()))?;
+    if let Some(first) = file.model.get(MAX_MODELS) {
+        return Err(Wrong::new(first.span(), format!("more than {MAX_MODELS} models")));
+    }
+    let mut overlay = Overlay::default();
+    for entry in file.model {
+        let at = entry.span();
+        let entry = entry.into_inner();
+        let (provider, id) = (entry.provider.clone(), entry.id.clone());
+        if provider.is_empty() || id.is_empty() {
+            return Err(Wrong::new(at, "`provider` and `id` must not be empty"));
+        }
+        let base = list::resolve(&id, |id| SHIPPED.exact(&provider, id));
+        let model = over(entry, base.as_ref(), &at)?;
+        let models = overlay.models.entry(provider.clone()).or_default();
+        if models.insert(id.clone(), model).is_some() {
+            return Err(Wrong::new(at, format!("`{provider}/{id}` is here twice")));
+        }
+    }
+    Ok(overlay)
+}
+
+/// What an entry says, over what is listed.
+fn over(entry: Entry, base: Option<&Model>, at: &Range<usize>) -> Result<Model, Wrong> {
+    let needed = |what: &str| {
+        let (provider, id) = (&entry.provider, &entry.id);
+        Wrong::new(at.clone(), format!("`{provider}/{id}` is not listed, so it needs `{what}`"))
+    };
+    let listed = base.map(|base| base.price);
+    let input = dollars(entry.input_price)?.or(listed.map(|price| price.input));
+    let input = input.ok_or_else(|| needed("input_price"))?;
+    let output = dollars(entry.output_price)?.or(listed.map(|price| price.output));
+    // What the cache costs goes by what input costs, unless somebody says otherwise of that very price.
+    let kept = listed.filter(|price| price.input == input);
+    let price = Price {
+        input,
+        output: output.ok_or_else(|| needed("output_price"))?,
+        cache_read: dollars(entry.cache_read_price)?
+            .or(kept.map(|price| price.cache_read))
+            .unwrap_or(input),
+        cache_write: dollars(entry.cache_write_price)?
+            .or(kept.map(|price| price.cache_write))
+            .unwrap_or(input),
+    };
+    let window = tokens(entry.context_window)?.or(base.map(|base| base.context_window));
+    let able = base
+        .map_or(Capabilities { tools: true, ..Capabilities::default() }, |base| base.capabilities);
+    Ok(Model {
+        context_window: window.ok_or_else(|| needed("context_window"))?,
+        max_output: tokens(entry.max_output)?.or(base.and_then(|base| base.max_output)),
+        price,
+        capabilities: Capabilities {
+            tools: entry.tools.unwrap_or(able.tools),
+            vision: entry.vision.unwrap_or(able.vision),
+            thinking: entry.thinking.unwrap_or(able.thinking),
+            structured_output: entry.structured_output.unwrap_or(able.structured_output),
+        },
+        released: date(entry.released)?.or(base.and_then(|base| base.released)),
+        deprecated: date(entry.deprecated)?.or(base.and_then(|base| base.deprecated)),
+        open_weights: entry.open_weights.or(base.and_then(|base| base.open_weights)),
+        alias_of: None,
+        provider: entry.provider,
+        id: entry.id,
+    })
+}
+
+fn dollars(price: Option<Spanned<f64>>) -> Result<Option<u64>, Wrong> {
+    let Some(price) = price else { return Ok(None) };
+    let dollars = *price.get_ref();
+    if (0.0..=MAX_DOLLARS).contains(&dollars) {
+        return Ok(Some((dollars * MICRO).round() as u64));
+    }
+    let message = format!("a price is 0 to {MAX_DOLLARS} dollars per million tokens");
+    Err(Wrong::new(price.span(), message))
+}
+
+fn tokens(count: Option<Spanned<u64>>) -> Result<Option<u64>, Wrong> {
+    match count {
+        Some(count) if *count.get_ref() == 0 => {
+            Err(Wrong::new(count.span(), "a limit is at least 1 token"))
+        }
+        other => Ok(other.map(Spanned::into_inner)),
+    }
+}
+
+fn date(day: Option<Spanned<Datetime>>) -> Result<Option<i32>, Wrong> {
+    let Some(day) = day else { return Ok(None) };
+    let date = day.get_ref().date.and_then(|date| {
+        day::from_parts(i32::from(date.year), i32::from(date.month), i32::from(date.day))
+    });
+    let message = "a day is a date from 1970 on, such as 2026-05-01, without quotes";
+    date.map(Some).ok_or_else(|| Wrong::new(day.span(), message))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::catalogue;
+
+    fn wrong(text: &str) -> String {
+        read(text).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn what_the_user_says_wins() {
+        let listed = catalogue::of_provider("openai").remove(0);
+        let overlay = read(&format!(
+            "[[model]]\nprovider = 'openai'\nid = '{}'\noutput_price = 7\nreleased = 2026-05-01\n",
+            listed.id
+        ))
+        .unwrap();
+        let found = overlay.lookup("openai", &listed.id).unwrap();
+        assert_eq!(found.price, Price { output: 7_000_000, ..listed.price });
+        assert_eq!(found.released, Some(20_574));
+        assert_eq!(found.context_window, listed.context_window, "the rest is as listed");
+        let dated = format!("{}-20991231", listed.id);
+        assert_eq!(overlay.lookup("openai", &dated), Some(found.clone()));
+        assert_eq!(overlay.of_provider("openai").len(), catalogue::of_provider("openai").len());
+        assert!(overlay.of_provider("openai").contains(&found));
+    }
+
+    #[test]
+    fn a_correction_holds_for_other_names() {
+        let alias = catalogue::providers()
+            .flat_map(|provider| SHIPPED.ids(provider).into_iter().map(move |id| (provider, id)))
+            .find_map(|(provider, id)| {
+                catalogue::lookup(provider, id)?.alias_of.map(|lead| (provider, id, lead))
+            });
+        let (provider, id, lead) = alias.unwrap();
+        let overlay = read(&format!(
+            "[[model]]\nprovider = '{provider}'\nid = '{lead}'\nvision = false\nmax_output = 5"
+        ))
+        .unwrap();
+        let found = overlay.lookup(provider, id).unwrap();
+        assert_eq!((found.max_output, found.alias_of), (Some(5), Some(lead)));
+    }
+
+    #[test]
+    fn a_new_model_needs_what_nobody_knows() {
+        let new = "[[model]]\nprovider = 'mine'\nid = 'x'\n";
+        assert_eq!(wrong(new), "line 1: `mine/x` is not listed, so it needs `input_price`");
+        let priced = format!("{new}input_price = 0\noutput_price = 0.5\n");
+        assert_eq!(wrong(&priced), "line 1: `mine/x` is not listed, so it needs `context_window`");
+        let overlay = read(&format!("{priced}context_window = 32768\n")).unwrap();
+        let model = overlay.lookup("mine", "x").unwrap();
+        assert_eq!((model.price.output, model.price.cache_read), (500_000, 0));
+        assert!(model.capabilities.tools && !model.capabilities.vision);
+        assert_eq!(overlay.of_provider("mine"), [model]);
+    }
+
+    #[test]
+    fn a_mistake_is_named_with_its_line() {
+        let model = "[[model]]\nprovider = 'mine'\nid = 'x'\n";
+        let unknown = wrong(&format!("\n{model}conext_window = 3\n"));
+        assert!(unknown.starts_with("line 5: unknown field `conext_window`"), "{unknown}");
+        assert!(wrong("models = 3").starts_with("line 1: unknown field `models`"));
+        assert!(wrong(&format!("{model}input_price = -1")).starts_with("line 4: a price is 0 to"));
+        assert!(wrong(&format!("{model}input_price = nan")).starts_with("line 4: a price is 0 to"));
+        assert!(
+            wrong(&format!("{model}input_price=1\noutput_price=1\ncontext_window = 0"))
+                .starts_with("line 6: a limit")
+        );
+        let sound = format!("{model}input_price=1\noutput_price=1\ncontext_window=9000\n");
+        assert!(wrong(&format!("{sound}released = 10:00:00")).starts_with("line 7: a day is"));
+        assert_eq!(wrong(&format!("{sound}{sound}")), "line 7: `mine/x` is here twice");
+        assert!(wrong("[[model]]\nid = 'x'").contains("missing field `provider`"));
+        assert!(read("").is_ok());
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_is_too_odd(text in "(\\[\\[model\\]\\]\n)?([a-z_]{0,12} ?=? ?['0-9a-z:.-]{0,12}\n?){0,6}") {
+            if let Ok(overlay) = read(&text) {
+                let _few = overlay.usual("mine", 20_000);
+            }
+        }
+    }
+}

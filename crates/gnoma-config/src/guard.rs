@@ -1,8 +1,8 @@
-//! What a project file may not do before its folder is trusted.
+//! What a project file may not do before its folder is trusted, and the little it never may.
 //!
 //! A cloned repository must not make a key travel to another host, run a program, read a variable
 //! into what is sent, weaken a protection or permit more than its user does. Whatever else it sets
-//! holds without trust.
+//! holds without trust. A limit of spending holds against every project: trust in code is no money.
 
 use std::collections::BTreeSet;
 
@@ -38,14 +38,14 @@ pub(crate) fn ignored(key: &KeyPath, why: &str, standing: Standing, place: Place
         .hint("read the file; if you stand behind it, run `gnoma trust` in that folder")
 }
 
-/// Takes out of an untrusted project's `layer` what it may not set over `below`, and says so.
+/// Takes out of a project's `layer` what it may not set over `below`, and says so.
 pub(crate) fn filter(
     layer: Layer,
     below: &Merged,
     standing: Standing,
     report: &mut Report,
 ) -> Layer {
-    let refused = refused(&layer, below);
+    let refused = refused(&layer, below, standing);
     let mut told = BTreeSet::new();
     let mut kept = Layer::new();
     let mut entries: Vec<_> = layer.into_iter().collect();
@@ -56,21 +56,46 @@ pub(crate) fn filter(
         if !refused.contains(&subject) {
             kept.insert(path, entry);
         } else if told.insert(subject.clone()) {
-            report.add(ignored(&subject, reason(&path), standing, entry.place));
+            report.add(refusal(&subject, &path, standing, entry.place));
         }
     }
     kept
 }
 
-fn refused(layer: &Layer, below: &Merged) -> BTreeSet<KeyPath> {
-    let refused = layer.iter().filter(|(path, entry)| !is_allowed(path, entry, layer, below));
+fn refused(layer: &Layer, below: &Merged, standing: Standing) -> BTreeSet<KeyPath> {
+    let is_trusted = standing == Standing::Trusted;
+    let refused = layer.iter().filter(|(path, entry)| {
+        let may_be_trusted = is_trusted && guard_of(path) != Guard::NeverMore;
+        !may_be_trusted && !is_allowed(path, entry, layer, below)
+    });
     refused.map(|(path, _)| subject(path)).collect()
+}
+
+fn refusal(subject: &KeyPath, path: &KeyPath, standing: Standing, place: Place) -> Finding {
+    if guard_of(path) == Guard::NeverMore {
+        let message = "is ignored because it is more than you allow: a project can only lower it";
+        let finding = Finding::new(Severity::Warning, place, message).about(subject);
+        return finding.hint("set it in your own config.toml");
+    }
+    ignored(subject, reason(path), standing, place)
+}
+
+/// Whether a limit would be higher than the one `below`; none below is the highest.
+fn is_more(path: &KeyPath, entry: &Entry, below: &Merged) -> bool {
+    let limit = |value: &Value| match value {
+        Value::Number(number) => Some(*number),
+        _ => None,
+    };
+    let before = below.value_at(path).as_ref().and_then(limit);
+    let after = limit(&entry.value).unwrap_or(f64::INFINITY);
+    before.is_some_and(|before| after > before)
 }
 
 fn is_allowed(path: &KeyPath, entry: &Entry, layer: &Layer, below: &Merged) -> bool {
     match guard_of(path) {
         Guard::Open => true,
         Guard::Trusted => false,
+        Guard::NeverMore => !is_more(path, entry, below),
         Guard::NotLooser => {
             let before = below.value_at(path).as_ref().and_then(mode);
             let after = mode(&entry.value);
@@ -87,9 +112,11 @@ fn is_allowed(path: &KeyPath, entry: &Entry, layer: &Layer, below: &Merged) -> b
 fn reason(path: &KeyPath) -> &'static str {
     match guard_of(path) {
         Guard::Open | Guard::Trusted => {
-            "because it could run a program, redirect what is sent or weaken a protection"
+            "because it could run a program, redirect what is sent, spend money or weaken a protection"
         }
-        Guard::NotLooser | Guard::OnlyDeny => "because it permits more than you do",
+        Guard::NotLooser | Guard::NeverMore | Guard::OnlyDeny => {
+            "because it permits more than you do"
+        }
     }
 }
 

@@ -13,6 +13,16 @@ pub(crate) enum Segment {
     Index(usize),
 }
 
+impl Segment {
+    /// The name, where it is one.
+    pub(crate) fn name(&self) -> Option<&str> {
+        match self {
+            Self::Name(name) => Some(name),
+            Self::Index(_) => None,
+        }
+    }
+}
+
 /// Where a value stands, such as `provider.api_keys.mistral` or `hooks.0.exec`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct KeyPath(Vec<Segment>);
@@ -46,10 +56,7 @@ impl KeyPath {
 
     /// The last step, when it is a name.
     pub(crate) fn last_name(&self) -> Option<&str> {
-        match self.0.last() {
-            Some(Segment::Name(name)) => Some(name),
-            Some(Segment::Index(_)) | None => None,
-        }
+        self.0.last().and_then(Segment::name)
     }
 
     /// The first `length` steps.

@@ -11,7 +11,7 @@ use std::{
 
 use crate::{
     finding::{Origin, Place},
-    key::KeyPath,
+    key::{KeyPath, Segment},
     schema,
     value::Value,
 };
@@ -78,6 +78,20 @@ impl Merged {
         })
     }
 
+    /// The names that are set in a table of tables, such as `rate_limits`.
+    pub(crate) fn names(&self, key: &str) -> BTreeSet<&str> {
+        let table = KeyPath::dotted(key);
+        let inside = self.0.keys().filter(|path| path.is_within(&table));
+        let next = inside.filter_map(|path| path.segments().get(table.segments().len()));
+        next.filter_map(Segment::name).collect()
+    }
+
+    /// What was set first, in the order of its file, of all that stands below `path`.
+    pub(crate) fn first_within(&self, path: &KeyPath) -> Option<&Entry> {
+        let inside = self.0.range(path.clone()..).take_while(|(inner, _)| inner.is_within(path));
+        inside.map(|(_, entry)| entry).min_by_key(|entry| entry.place.position())
+    }
+
     /// The number of entries in a list that is appended to.
     pub(crate) fn list_length(&self, key: &str) -> usize {
         self.list_lengths().get(&KeyPath::dotted(key)).copied().unwrap_or(0)
@@ -90,12 +104,7 @@ impl Merged {
 
     /// A list of texts; empty where none is set.
     pub(crate) fn texts(&self, key: &str) -> Vec<String> {
-        match self.value_at(&KeyPath::dotted(key)) {
-            Some(Value::List(texts)) => {
-                texts.iter().map(|text| text.clone().into_owned()).collect()
-            }
-            _ => Vec::new(),
-        }
+        self.value_at(&KeyPath::dotted(key)).map(Value::into_texts).unwrap_or_default()
     }
 
     /// A whole number that fits 32 bits, as the schema sees to.

@@ -21,6 +21,7 @@ pub mod pin;
 pub mod profile;
 mod reader;
 pub mod schema;
+mod sense;
 pub mod settings;
 mod suggest;
 mod text;

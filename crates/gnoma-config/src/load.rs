@@ -12,6 +12,7 @@ use crate::{
     paths, profile,
     reader::{self, Ground, Reader},
     schema::{self, Known},
+    sense,
     settings::Settings,
     text::SourceText,
     tree, trust,
@@ -79,6 +80,7 @@ pub fn load(sources: &Sources) -> Result<Loaded, ConfigError> {
     loader.merged.add(environment);
     loader.add_flags();
     loader.warn_of_what_has_no_effect();
+    sense::check(&loader.merged, &mut loader.report);
     let Loader { report, merged, .. } = loader;
     Ok(Loaded {
         findings: report.finish()?,
@@ -158,12 +160,7 @@ impl Loader<'_> {
             self.report.add(Finding::new(Severity::Warning, place, message));
         }
         let layer = self.without_default_profile(layer);
-        let layer = match standing {
-            Standing::Trusted => layer,
-            Standing::Unknown | Standing::Changed => {
-                guard::filter(layer, &self.merged, standing, &mut self.report)
-            }
-        };
+        let layer = guard::filter(layer, &self.merged, standing, &mut self.report);
         self.merged.add(layer);
         Some(standing)
     }

@@ -1,12 +1,26 @@
-//! The resolved settings: typed, complete, and free of where they came from.
+//! The resolved settings: typed, complete, and free of where they came from, but for the rules of the
+//! router, whose places messages tell.
 //!
 //! Only what the program uses today has a type. Everything else is checked by the schema and waits.
+
+mod arms;
+mod router;
+mod rules;
+mod section;
 
 use std::{collections::BTreeMap, time::Duration};
 
 use gnoma_core::{Effort, Secret, session::PermissionMode};
 
 use crate::{key::KeyPath, layer::Merged, value::Value};
+
+pub(crate) use self::rules::RULES;
+use self::section::Section;
+pub use self::{
+    arms::{ArmSettings, RateLimits, Slm, SlmBackend},
+    router::{Caps, Priority, Roles, Router, RouterMode, Strategy, Verify},
+    rules::{Hours, RoutingRule, Share, Weekday, arm_named},
+};
 
 /// All settings.
 #[derive(Clone, Debug)]
@@ -29,6 +43,12 @@ pub struct Settings {
     pub checkpoints: Checkpoints,
     /// Choosing of models.
     pub router: Router,
+    /// Limits, by provider or by the name of a pool.
+    pub rate_limits: BTreeMap<String, RateLimits>,
+    /// What is said about single arms, by `provider/model`.
+    pub arms: BTreeMap<String, ArmSettings>,
+    /// The small local model.
+    pub slm: Slm,
     /// Waiting for servers.
     pub network: Network,
 }
@@ -54,6 +74,8 @@ pub struct Provider {
     pub protocols: BTreeMap<String, Protocol>,
     /// Windows in tokens.
     pub context: BTreeMap<String, u32>,
+    /// Models that are arms; of a provider without an entry, those the catalogue suggests.
+    pub models: BTreeMap<String, Vec<String>>,
 }
 
 /// A wire that an endpoint can speak.
@@ -275,13 +297,6 @@ pub struct Checkpoints {
     pub ignored_max_file: u64,
 }
 
-/// Choosing of models.
-#[derive(Clone, Debug)]
-pub struct Router {
-    /// Choose tools in a call of its own, whatever the window.
-    pub force_two_stage: bool,
-}
-
 /// Waiting for servers.
 #[derive(Clone, Debug)]
 pub struct Network {
@@ -326,7 +341,10 @@ impl Settings {
                 max_file: layers.bytes("checkpoints.max_file"),
                 ignored_max_file: layers.bytes("checkpoints.ignored_max_file"),
             },
-            router: Router { force_two_stage: layers.is_on("router.force_two_stage") },
+            router: Router::from_layers(layers),
+            rate_limits: tables(layers, "rate_limits", RateLimits::from_section),
+            arms: tables(layers, "arms", ArmSettings::from_section),
+            slm: Slm::from_section(&Section::at(layers, "slm")),
             network: Network {
                 connect_timeout: layers.duration("network.connect_timeout"),
                 idle_timeout: layers.duration("network.idle_timeout"),
@@ -355,6 +373,7 @@ impl Provider {
                 Value::Integer(tokens) => u32::try_from(*tokens).ok(),
                 _ => None,
             }),
+            models: map(layers, "provider.models", |value| Some(value.clone().into_texts())),
         }
     }
 }
@@ -362,6 +381,12 @@ impl Provider {
 fn map<T>(layers: &Merged, key: &str, read: impl Fn(&Value) -> Option<T>) -> BTreeMap<String, T> {
     let entries = layers.table(key);
     entries.filter_map(|(name, value)| Some((name.to_owned(), read(value)?))).collect()
+}
+
+/// The tables of a table, by name.
+fn tables<T>(layers: &Merged, key: &str, read: impl Fn(&Section<'_>) -> T) -> BTreeMap<String, T> {
+    let all = Section::at(layers, key);
+    layers.names(key).into_iter().map(|name| (name.to_owned(), read(&all.named(name)))).collect()
 }
 
 fn effort(name: &str) -> Option<Effort> {

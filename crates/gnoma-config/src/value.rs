@@ -34,6 +34,14 @@ impl Value {
             _ => None,
         }
     }
+
+    /// The texts of a list.
+    pub(crate) fn into_texts(self) -> Vec<String> {
+        match self {
+            Self::List(texts) => texts.iter().map(|text| text.clone().into_owned()).collect(),
+            _ => Vec::new(),
+        }
+    }
 }
 
 impl fmt::Display for Value {

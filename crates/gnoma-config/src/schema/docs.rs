@@ -11,8 +11,8 @@ TOML, in layers; later ones win: built-in → `~/.config/gnoma/config.toml` → 
 `.gnoma/config.toml` of the project → environment → flags. `gnoma config show --origin` says which layer set each value.
 
 `${VAR}` and `${VAR:-default}` in values are taken from the environment. `*` stands for a name of yours. Keys marked ⚿ could
-run programs, redirect traffic or weaken a protection: in a project's file they count only after `gnoma trust`. Keys of parts
-that are not built yet are checked and otherwise wait.
+run programs, redirect traffic, spend money or weaken a protection: in a project's file they count only after `gnoma trust`.
+Keys marked ↓ can only be lowered there, trusted or not. Keys of parts that are not built yet are checked and otherwise wait.
 
 | key | built in | | meaning |
 |---|---|---|---|
@@ -22,7 +22,11 @@ fn page() -> String {
     let mut page = HEAD.to_owned();
     for row in ROWS {
         let default = row.default_value().map(|value| format!("`{value}`")).unwrap_or_default();
-        let guard = if row.guard == Guard::Open { "" } else { "⚿" };
+        let guard = match row.guard {
+            Guard::Open => "",
+            Guard::NeverMore => "↓",
+            Guard::Trusted | Guard::NotLooser | Guard::OnlyDeny => "⚿",
+        };
         let meaning = row.doc.replace('|', "\\|");
         let _infallible = writeln!(page, "| `{}` | {default} | {guard} | {meaning} |", row.path);
     }

@@ -3,9 +3,10 @@
 use std::{borrow::Cow, time::Duration};
 
 use super::{
-    Guard::{NotLooser, OnlyDeny, Trusted},
-    Kind::{Bool, Bytes, List, Secret, Text, Url, Verbatim, Word},
+    Guard::{NeverMore, NotLooser, OnlyDeny, Trusted},
+    Kind::{Bool, Bytes, Form, Forms, List, Secret, Text, Url, Verbatim, Word, Words},
     Row,
+    form::{ARM, ARMS, COMMAND, GLOB, HOURS, MODEL, POOL, SHARE},
 };
 use crate::value::Value;
 
@@ -17,6 +18,9 @@ const fn count(least: i64) -> super::Kind {
     super::Kind::Integer { least, most: MAX_COUNT }
 }
 
+/// A whole number that may pass 32 bits.
+const LARGE: super::Kind = super::Kind::Integer { least: 0, most: i64::MAX };
+
 /// A number from `least` to `most`.
 const fn number(least: f64, most: f64) -> super::Kind {
     super::Kind::Number { least, most }
@@ -24,6 +28,9 @@ const fn number(least: f64, most: f64) -> super::Kind {
 
 /// A number that is not negative.
 const AMOUNT: super::Kind = number(0.0, f64::MAX);
+
+/// Money in dollars. More is a slip, and micro-dollars are to stay exact.
+const DOLLARS: super::Kind = number(0.0, 1_000_000.0);
 
 /// A time of at least `least_s` seconds.
 const fn time(least_s: u64) -> super::Kind {
@@ -54,6 +61,30 @@ const NETWORK: [&str; 3] = ["never", "asked", "always"];
 /// Names of `gnoma_core::PermissionMode`.
 pub(super) const MODES: [&str; 6] = ["default", "accept_edits", "auto", "plan", "deny", "bypass"];
 
+/// Types of tasks, as the classifier names them.
+const TASKS: [&str; 10] = [
+    "boilerplate",
+    "generation",
+    "refactor",
+    "review",
+    "unit_test",
+    "planning",
+    "orchestration",
+    "security_review",
+    "debug",
+    "explain",
+];
+/// Names of `settings::Weekday`.
+pub(super) const DAYS: [&str; 7] = ["mon", "tue", "wed", "thu", "fri", "sat", "sun"];
+const PRIORITIES: [&str; 4] = ["low", "normal", "high", "critical"];
+const STRATEGIES: [&str; 5] = ["auto", "single", "cascade", "ensemble", "synthesis"];
+/// `auto`: the project's checks where there are any, else a reviewer.
+const VERIFIERS: [&str; 4] = ["auto", "checks", "reviewer", "off"];
+/// More attempts at one task than this help nobody.
+const MAX_ATTEMPTS: i64 = 10;
+/// An answer that takes longer than a day is none.
+const MAX_SECONDS: i64 = 86_400;
+
 const HOOK_EVENTS: [&str; 6] =
     ["pre_tool_use", "post_tool_use", "session_start", "session_end", "pre_compact", "stop"];
 const SLM_BACKENDS: [&str; 6] =
@@ -80,6 +111,12 @@ pub static ROWS: &[Row] = &[
     Row::new("provider.endpoints.*", Url, "address of a provider").guarded(Trusted),
     Row::new("provider.protocols.*", Word(&PROTOCOLS), "wire an endpoint speaks").guarded(Trusted),
     Row::new("provider.context.*", count(1), "window of a provider's model, in tokens"),
+    Row::new(
+        "provider.models.*",
+        Forms(&MODEL),
+        "models of a provider that tasks may go to; without it those the catalogue suggests",
+    )
+    .guarded(Trusted),
     // Permission
     Row::new("permission.mode", Word(&MODES), "how much is asked before tools run")
         .or(|| word("auto"))
@@ -134,18 +171,100 @@ pub static ROWS: &[Row] = &[
     Row::new("checkpoints.ignored_max_file", Bytes, "the same for files that git ignores")
         .or(|| Value::Bytes(1 << 20))
         .guarded(Trusted),
-    // Router, network
+    // Router: a project must not send things elsewhere, and must not have more spent.
+    Row::new("router.mode", Word(&["auto", "off"]), "route each turn, or ask one model only")
+        .or(|| word("auto"))
+        .guarded(Trusted),
+    // Ten minutes of a person at $60 an hour, and the worth at which routing was measured.
+    Row::new("router.value", DOLLARS, "dollars a right result of a normal task is worth")
+        .or(|| Value::Number(10.0))
+        .guarded(Trusted),
+    // Routing was measured without it, and an arm nobody has timed would look quick.
+    Row::new("router.waiting", DOLLARS, "dollars an hour of waiting is worth")
+        .or(|| Value::Number(0.0))
+        .guarded(Trusted),
+    Row::new("router.priority", Word(&PRIORITIES), "how much tasks matter")
+        .or(|| word("normal"))
+        .guarded(Trusted),
+    Row::new("router.strategy", Word(&STRATEGIES), "how arms work together")
+        .or(|| word("auto"))
+        .guarded(Trusted),
+    Row::new(
+        "router.max_attempts",
+        super::Kind::Integer { least: 1, most: MAX_ATTEMPTS },
+        "most attempts at a task",
+    )
+    .or(|| Value::Integer(3))
+    .guarded(Trusted),
+    Row::new("router.verify", Word(&VERIFIERS), "who checks an attempt before it is delivered")
+        .or(|| word("auto"))
+        .guarded(Trusted),
+    Row::new("router.checks", Forms(&COMMAND), "commands that prove the project right")
+        .guarded(Trusted),
+    Row::new("router.failover", Bool, "go on with another arm when one fails")
+        .or(YES)
+        .guarded(Trusted),
+    Row::new("router.learn", Bool, "learn from how tasks end").or(YES).guarded(Trusted),
+    Row::new(
+        "router.discovery_interval",
+        time(0),
+        "time between looks for local models; 0: at the start only",
+    )
+    .or(|| seconds(30))
+    .guarded(Trusted),
+    Row::new(
+        "router.catalogue",
+        Text,
+        "file with models and prices that go over the built-in ones",
+    )
+    .guarded(Trusted),
     Row::new(
         "router.force_two_stage",
         Bool,
         "offer the short list of tools whatever the model's window",
     )
     .or(NO),
+    Row::new("router.caps.turn", DOLLARS, "most dollars for a turn").guarded(NeverMore),
+    Row::new("router.caps.session", DOLLARS, "most dollars for a session").guarded(NeverMore),
+    Row::new("router.caps.day", DOLLARS, "most dollars a day (UTC)").guarded(NeverMore),
+    Row::new("router.caps.month", DOLLARS, "most dollars a month (UTC)").guarded(NeverMore),
+    Row::new("router.caps.project_day", DOLLARS, "most dollars a day for a project")
+        .guarded(NeverMore),
+    Row::new("router.caps.project_month", DOLLARS, "most dollars a month for a project")
+        .guarded(NeverMore),
+    Row::new("router.roles.small", Form(&ARM), "arm for small things, such as titles")
+        .guarded(Trusted),
+    Row::new("router.roles.planner", Form(&ARM), "arm that plans").guarded(Trusted),
+    Row::new("router.roles.editor", Form(&ARM), "arm that edits what was planned").guarded(Trusted),
+    Row::new("router.roles.reviewer", Form(&ARM), "arm that reviews what others did")
+        .guarded(Trusted),
+    Row::new("router.rules.[].name", Text, "name in messages"),
+    Row::new("router.rules.[].task", Words(&TASKS), "types of tasks it holds for"),
+    Row::new("router.rules.[].path", Forms(&GLOB), "globs of files, one of which is concerned"),
+    Row::new("router.rules.[].hours", Form(&HOURS), "hours of the day it holds, local time"),
+    Row::new("router.rules.[].days", Words(&DAYS), "days of the week on which those hours begin"),
+    Row::new("router.rules.[].complexity", Form(&SHARE), "how hard the task seems, in percent"),
+    Row::new("router.rules.[].pin", Form(&ARMS), "the only arms").guarded(Trusted),
+    Row::new("router.rules.[].forbid", Forms(&ARMS), "arms that are not asked"),
+    Row::new("router.rules.[].prefer", Forms(&ARMS), "arms that are rather asked").guarded(Trusted),
+    Row::new(
+        "router.rules.[].prefer_by",
+        super::Kind::Integer { least: 0, most: 100 },
+        "by how many percent of a task's worth they may be the worse choice; 10 if not said",
+    )
+    .guarded(Trusted),
+    Row::new("router.rules.[].max_cost", DOLLARS, "most dollars a task is expected to cost"),
+    Row::new(
+        "router.rules.[].max_seconds",
+        super::Kind::Integer { least: 1, most: MAX_SECONDS },
+        "most seconds an answer is expected to take",
+    ),
+    // Network
     Row::new("network.connect_timeout", time(1), "longest wait for a connection")
         .or(|| seconds(10)),
     Row::new("network.idle_timeout", time(1), "longest silence within an answer")
         .or(|| seconds(300)),
-    // Rate limits
+    // Rate limits; a 0 lifts a built-in limit, but 0 dollars a day or month are none to spend.
     Row::new("rate_limits.*.tier", Text, "name of the plan"),
     Row::new("rate_limits.*.rps", AMOUNT, "requests a second"),
     Row::new("rate_limits.*.rpm", count(0), "requests a minute"),
@@ -153,13 +272,14 @@ pub static ROWS: &[Row] = &[
     Row::new("rate_limits.*.tpm", count(0), "tokens a minute"),
     Row::new("rate_limits.*.itpm", count(0), "tokens read a minute"),
     Row::new("rate_limits.*.otpm", count(0), "tokens written a minute"),
-    Row::new(
-        "rate_limits.*.tokens_month",
-        super::Kind::Integer { least: 0, most: i64::MAX },
-        "tokens a month",
-    )
-    .guarded(Trusted),
-    Row::new("rate_limits.*.spend_cap", AMOUNT, "most money spent").guarded(Trusted),
+    Row::new("rate_limits.*.tokens_month", LARGE, "tokens a month").guarded(Trusted),
+    Row::new("rate_limits.*.spend_day", DOLLARS, "most dollars a day (UTC)").guarded(NeverMore),
+    Row::new("rate_limits.*.spend_month", DOLLARS, "most dollars a month (UTC)").guarded(NeverMore),
+    Row::new("rate_limits.*.spend_cap", AMOUNT, "older name of `spend_month`; 0 is no limit")
+        .guarded(Trusted),
+    Row::new("rate_limits.*.custom", count(0), "units of the plan that one request takes")
+        .guarded(Trusted),
+    Row::new("rate_limits.*.custom_month", LARGE, "units of the plan a month").guarded(Trusted),
     // Security
     Row::new(
         "security.entropy_threshold",
@@ -225,11 +345,36 @@ pub static ROWS: &[Row] = &[
     Row::new("slm.data_dir", Text, "folder it is kept in and started from").guarded(Trusted),
     Row::new("slm.expected_sha256", Text, "hash of the download").guarded(Trusted),
     Row::new("slm.startup_timeout", time(0), "longest wait for its start").or(|| seconds(5)),
+    // Arms: an entry replaces the one below whole, and prices decide when a cap is reached.
+    Row::new("arms.[id].id", Form(&ARM), "provider and model, as `provider/model`")
+        .guarded(Trusted)
+        .required(),
+    Row::new("arms.[id].enabled", Bool, "tasks may go to it; true where nothing is said")
+        .guarded(Trusted),
+    Row::new("arms.[id].strengths", Words(&TASKS), "task types it is good at").guarded(Trusted),
+    Row::new("arms.[id].cost_weight", number(0.0, 1.0), "how much its price counts")
+        .guarded(Trusted),
+    Row::new("arms.[id].input_price", DOLLARS, "dollars for a million tokens read")
+        .guarded(Trusted),
+    Row::new("arms.[id].output_price", DOLLARS, "dollars for a million tokens written")
+        .guarded(Trusted),
+    Row::new("arms.[id].cache_read_price", DOLLARS, "the same for tokens read from its cache")
+        .guarded(Trusted),
+    Row::new("arms.[id].cache_write_price", DOLLARS, "the same for tokens written to its cache")
+        .guarded(Trusted),
+    Row::new("arms.[id].context", count(1), "its window, in tokens").guarded(Trusted),
+    Row::new("arms.[id].max_output", count(1), "most tokens it writes").guarded(Trusted),
+    Row::new("arms.[id].tools", Bool, "it calls tools").guarded(Trusted),
+    Row::new("arms.[id].vision", Bool, "it sees pictures").guarded(Trusted),
+    Row::new("arms.[id].thinking", Bool, "it can think before it answers").guarded(Trusted),
+    Row::new(
+        "arms.[id].pools",
+        Forms(&POOL),
+        "names under `rate_limits` that it draws on besides its provider's",
+    )
+    .guarded(Trusted),
     // Programs: agents, hooks, servers, plugins
     Row::new("cli_agents.*", Text, "program of a command-line agent").guarded(Trusted),
-    Row::new("arms.[id].id", Text, "provider and model, as `provider/model`").required(),
-    Row::new("arms.[id].strengths", List, "task types it is good at"),
-    Row::new("arms.[id].cost_weight", number(0.0, 1.0), "how much its price counts"),
     Row::new("hooks.[].name", Text, "name in messages").guarded(Trusted),
     Row::new("hooks.[].event", Word(&HOOK_EVENTS), "when it runs").guarded(Trusted).required(),
     Row::new("hooks.[].type", Word(&["command", "prompt", "agent"]), "what it is").guarded(Trusted),
@@ -249,6 +394,6 @@ pub static ROWS: &[Row] = &[
     Row::new("plugins.enabled", List, "the only plugins loaded").guarded(Trusted),
     Row::new("plugins.disabled", List, "plugins not loaded").guarded(Trusted),
     // Terminal
-    Row::new("tui.theme", Text, "colours").or(|| word("catppuccin")),
+    Row::new("tui.theme", Text, "colours").or(|| word("gnoma")),
     Row::new("tui.vim", Bool, "vim keys").or(NO),
 ];

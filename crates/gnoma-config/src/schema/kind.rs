@@ -1,12 +1,13 @@
 //! What a key may be set to, and the reading of it.
 
-use std::{borrow::Cow, time::Duration};
+use std::time::Duration;
 
 use gnoma_core::Secret;
 
 use crate::{
+    schema::form::Form,
     suggest,
-    tree::Tree,
+    tree::{Node, Tree},
     value::{MAX_DURATION, Value, parse_bytes, parse_duration},
 };
 
@@ -46,8 +47,14 @@ pub enum Kind {
     Bytes,
     /// One of these words. Case, `_` and `-` make no difference.
     Word(&'static [&'static str]),
+    /// A text of this form.
+    Form(&'static Form),
     /// A list of texts.
     List,
+    /// A list of words, each as [`Kind::Word`] has it.
+    Words(&'static [&'static str]),
+    /// A list of texts of this form.
+    Forms(&'static Form),
 }
 
 /// Why a value was not taken.
@@ -67,7 +74,11 @@ impl From<String> for Refusal {
 impl Kind {
     /// Whether `${VAR}` means something in a value of this form.
     pub(crate) fn expands(self) -> bool {
-        !matches!(self, Self::Verbatim)
+        match self {
+            Self::Verbatim => false,
+            Self::Form(form) | Self::Forms(form) => form.expands,
+            _ => true,
+        }
     }
 
     /// Reads a value, already expanded.
@@ -96,16 +107,38 @@ impl Kind {
                 .map(Value::Duration),
             (Self::Bytes, Tree::Integer(count)) => u64::try_from(*count).ok().map(Value::Bytes),
             (Self::Bytes, Tree::Text(text)) => parse_bytes(text).map(Value::Bytes),
-            (Self::List, Tree::List(nodes)) => {
-                let texts = nodes.iter().map(|node| match &node.tree {
-                    Tree::Text(text) => Some(Cow::Owned(text.clone())),
-                    _ => None,
-                });
-                texts.collect::<Option<Vec<_>>>().map(|texts| Value::List(texts.into()))
+            (Self::Form(form), Tree::Text(text)) => {
+                form.fits(text).then(|| Value::Text(text.clone().into()))
+            }
+            (Self::List | Self::Words(_) | Self::Forms(_), Tree::List(nodes)) => {
+                return self.read_list(nodes);
             }
             _ => None,
         };
-        value.ok_or_else(|| format!("wants {}, not {}", self.wanted(), self.found(tree)).into())
+        value.ok_or_else(|| self.refuse(tree))
+    }
+
+    fn read_list(self, nodes: &[Node]) -> Result<Value, Refusal> {
+        let entry = match self {
+            Self::Words(words) => Self::Word(words),
+            Self::Forms(form) => Self::Form(form),
+            _ => Self::Text,
+        };
+        let read = |node: &Node| match (&node.tree, entry.read(&node.tree)) {
+            (_, Ok(Value::Text(text))) => Ok(text),
+            (Tree::Text(text), Err(Refusal { hint, .. })) => {
+                let text = text.escape_debug();
+                let message = format!("wants {}, not one with `{text}` in it", self.wanted());
+                Err(Refusal { message, hint })
+            }
+            (_, Ok(_) | Err(_)) => Err(self.refuse(&Tree::List(Vec::new()))),
+        };
+        let texts: Vec<_> = nodes.iter().map(read).collect::<Result<_, _>>()?;
+        Ok(Value::List(texts.into()))
+    }
+
+    fn refuse(self, tree: &Tree) -> Refusal {
+        format!("wants {}, not {}", self.wanted(), self.found(tree)).into()
     }
 
     /// What is wanted, in words.
@@ -127,7 +160,10 @@ impl Kind {
                 "a size: a number of bytes, or text such as \"1MB\" or \"64KiB\"".to_owned()
             }
             Self::Word(words) => format!("one of {}", words.join(", ")),
+            Self::Form(form) => form.wanted(),
             Self::List => "a list of texts".to_owned(),
+            Self::Words(words) => format!("a list, each entry one of {}", words.join(", ")),
+            Self::Forms(form) => format!("a list, each entry {}", form.wanted()),
         }
     }
 
@@ -139,10 +175,12 @@ impl Kind {
             }
             (Self::Duration { .. } | Self::Bytes, Tree::Integer(number)) => format!("`{number}`"),
             (Self::Number { .. }, Tree::Number(number)) => format!("`{number}`"),
-            (Self::Duration { .. } | Self::Bytes, Tree::Text(text)) => {
+            (Self::Duration { .. } | Self::Bytes | Self::Form(_), Tree::Text(text)) => {
                 format!("`{}`", text.escape_debug())
             }
-            (Self::List, Tree::List(_)) => "a list with something else in it".to_owned(),
+            (Self::List | Self::Words(_) | Self::Forms(_), Tree::List(_)) => {
+                "a list with something else in it".to_owned()
+            }
             (_, tree) => tree.type_name().to_owned(),
         }
     }

@@ -6,11 +6,12 @@
 
 #[cfg(test)]
 mod docs;
+mod form;
 mod keys;
 mod kind;
 
 pub(crate) use kind::Refusal;
-pub use {keys::ROWS, kind::Kind};
+pub use {form::Form, keys::ROWS, kind::Kind};
 
 use crate::{
     key::{KeyPath, Segment},
@@ -29,6 +30,8 @@ pub enum Guard {
     Trusted,
     /// Set it to a value that permits no more than the one below (`permission.mode`).
     NotLooser,
+    /// Set it to no more than the layers below, trusted or not (`router.caps`).
+    NeverMore,
     /// Add entries that refuse, not entries that allow (`permission.rules`).
     OnlyDeny,
 }
@@ -171,7 +174,10 @@ mod tests {
     use gnoma_core::{Effort, session::PermissionMode};
 
     use super::*;
-    use crate::{settings::Protocol, tree};
+    use crate::{
+        settings::{Protocol, Weekday},
+        tree,
+    };
 
     #[test]
     fn every_built_in_value_is_one_that_its_key_takes() {
@@ -186,8 +192,15 @@ mod tests {
     }
 
     #[test]
+    fn only_keys_of_one_name_have_built_in_values() {
+        let with_default = ROWS.iter().filter(|row| row.default_value().is_some());
+        assert_eq!(with_default.filter(|row| !row.is_single()).map(|row| row.path).next(), None);
+    }
+
+    #[test]
     fn word_lists_agree_with_the_types_they_stand_for() {
         assert_eq!(keys::MODES, PermissionMode::ALL.map(PermissionMode::name));
+        assert_eq!(keys::DAYS, Weekday::ALL.map(Weekday::name));
         assert_eq!(keys::PROTOCOLS, Protocol::ALL.map(Protocol::name));
         for (effort, name) in
             [Effort::None, Effort::Low, Effort::Medium, Effort::High].into_iter().zip(keys::EFFORTS)

@@ -62,7 +62,7 @@ fn wrong_types_in_all_files_are_told_at_once() {
       |        ^
     hint: known here are name, event, type, exec, timeout, fail_open, tool_pattern
 
-    warning: `hooks.0` is ignored because it could run a program, redirect what is sent or weaken a protection: this folder is not trusted
+    warning: `hooks.0` is ignored because it could run a program, redirect what is sent, spend money or weaken a protection: this folder is not trusted
       --> ~/project/.gnoma/config.toml:4:9
     hint: read the file; if you stand behind it, run `gnoma trust` in that folder
     "#);
@@ -249,9 +249,10 @@ fn huge_hostile_files_end_soon() {
     let files = [
         format!("tools = {}", "[".repeat(50_000)),
         "=\n".repeat(50_000),
-        (0..9_000).map(|n| format!("[[arms]]\nid = \"{n}\"\n")).collect(),
+        (0..9_000).map(|n| format!("[[arms]]\nid = \"a/{n}\"\n")).collect(),
         format!("slm = {{ {} }}", (0..10_000).map(|n| format!("k{n} = 1,")).collect::<String>()),
         (0..9_000).map(|n| format!("provider.context.p{n} = 0\n")).collect(),
+        (0..6_000).map(|n| format!("[[router.rules]]\nmax_cost = {n}\n")).collect(),
     ];
     for file in files {
         assert!(file.len() < 256 * 1024);

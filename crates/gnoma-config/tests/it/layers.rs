@@ -40,7 +40,17 @@ fn without_any_file_everything_has_its_built_in_value() {
     privacy.incognito = false  # default
     privacy.local_only = false  # default
     provider.max_tokens = 8192  # default
+    router.discovery_interval = "30s"  # default
+    router.failover = true  # default
     router.force_two_stage = false  # default
+    router.learn = true  # default
+    router.max_attempts = 3  # default
+    router.mode = "auto"  # default
+    router.priority = "normal"  # default
+    router.strategy = "auto"  # default
+    router.value = 10.0  # default
+    router.verify = "auto"  # default
+    router.waiting = 0.0  # default
     sandbox.mode = "auto"  # default
     sandbox.network = "asked"  # default
     security.entropy_safelist = ["uuid", "sha_hex", "iso8601", "url"]  # default
@@ -55,7 +65,7 @@ fn without_any_file_everything_has_its_built_in_value() {
     tools.bash_timeout = "30s"  # default
     tools.max_file_size = 1048576  # default
     tools.max_rounds = 50  # default
-    tui.theme = "catppuccin"  # default
+    tui.theme = "gnoma"  # default
     tui.vim = false  # default
     "#);
 }
@@ -87,7 +97,17 @@ fn every_layer_is_named_where_it_set_a_value() {
     provider.max_tokens = 100  # user: ~/config/config.toml:4:14
     provider.model = "medium"  # profile: ~/config/profiles/work.toml:1:18
     provider.temperature = 1.0  # project: ~/project/.gnoma/config.toml:3:15
+    router.discovery_interval = "30s"  # default
+    router.failover = true  # default
     router.force_two_stage = false  # default
+    router.learn = true  # default
+    router.max_attempts = 3  # default
+    router.mode = "auto"  # default
+    router.priority = "normal"  # default
+    router.strategy = "auto"  # default
+    router.value = 10.0  # default
+    router.verify = "auto"  # default
+    router.waiting = 0.0  # default
     sandbox.mode = "auto"  # default
     sandbox.network = "asked"  # default
     security.entropy_safelist = ["uuid", "sha_hex", "iso8601", "url"]  # default
@@ -102,7 +122,7 @@ fn every_layer_is_named_where_it_set_a_value() {
     tools.bash_timeout = "30s"  # default
     tools.max_file_size = 1048576  # default
     tools.max_rounds = 50  # default
-    tui.theme = "catppuccin"  # default
+    tui.theme = "gnoma"  # default
     tui.vim = false  # default
     "#);
     assert_eq!(home.load().explain("provider.default").unwrap().origin, Origin::Environment);

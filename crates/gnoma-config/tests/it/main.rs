@@ -10,6 +10,8 @@ mod layers;
 #[cfg(test)]
 mod profiles;
 #[cfg(test)]
+mod routing;
+#[cfg(test)]
 mod secrets;
 #[cfg(test)]
 mod trust;

@@ -53,7 +53,7 @@ fn an_untrusted_project_sets_only_what_is_harmless() {
        |         ^^^^^^^^^^^^^^^^^^^
     hint: read the file; if you stand behind it, run `gnoma trust` in that folder
 
-    warning: `provider.endpoints.openai` is ignored because it could run a program, redirect what is sent or weaken a protection: this folder is not trusted
+    warning: `provider.endpoints.openai` is ignored because it could run a program, redirect what is sent, spend money or weaken a protection: this folder is not trusted
       --> ~/project/.gnoma/config.toml:4:20
     hint: read the file; if you stand behind it, run `gnoma trust` in that folder
 
@@ -65,7 +65,7 @@ fn an_untrusted_project_sets_only_what_is_harmless() {
       --> ~/project/.gnoma/config.toml:10:8
     hint: read the file; if you stand behind it, run `gnoma trust` in that folder
 
-    warning: `hooks.0` is ignored because it could run a program, redirect what is sent or weaken a protection: this folder is not trusted
+    warning: `hooks.0` is ignored because it could run a program, redirect what is sent, spend money or weaken a protection: this folder is not trusted
       --> ~/project/.gnoma/config.toml:18:9
     hint: read the file; if you stand behind it, run `gnoma trust` in that folder
     "#);
@@ -103,7 +103,10 @@ fn line_that_sets(path: &str, kind: Kind) -> String {
         Kind::Number { least, .. } => format!("{least:?}"),
         Kind::Duration { .. } | Kind::Bytes => "7".to_owned(),
         Kind::Word(words) => format!("\"{}\"", words[0]),
+        Kind::Form(form) => format!("{:?}", form.example),
         Kind::List => "[\"x\"]".to_owned(),
+        Kind::Words(words) => format!("[\"{}\"]", words[0]),
+        Kind::Forms(form) => format!("[{:?}]", form.example),
     };
     match path.split_once(".[") {
         None => format!("{} = {value}\n", path.replace('*', "openai")),
@@ -112,7 +115,7 @@ fn line_that_sets(path: &str, kind: Kind) -> String {
             let name = if identity.is_empty() || identity == field {
                 String::new()
             } else {
-                format!("{identity} = \"x\", ")
+                format!("{identity} = \"x/y\", ")
             };
             format!("{list} = [{{ {name}{} = {value} }}]\n", field.replace('*', "k"))
         }

@@ -1,0 +1,63 @@
+//! Texts that have a form of their own: arms, hours, ranges. Whether an arm exists is not asked here.
+
+use crate::settings::{Hours, Share, arm_named};
+
+/// A form of texts.
+#[derive(Clone, Copy, Debug)]
+pub struct Form {
+    what: &'static str,
+    /// A text that has it.
+    pub example: &'static str,
+    /// Whether `${VAR}` means a variable in it.
+    pub(super) expands: bool,
+    fits: fn(&str) -> bool,
+}
+
+impl Form {
+    /// Whether `text` has it.
+    pub(super) fn fits(&self, text: &str) -> bool {
+        (self.fits)(text)
+    }
+
+    /// In words, with an example.
+    pub(super) fn wanted(&self) -> String {
+        format!("{} such as \"{}\"", self.what, self.example)
+    }
+}
+
+pub(super) const ARM: Form = Form {
+    what: "a provider and a model",
+    example: "mistral/devstral-small",
+    expands: true,
+    fits: |text| arm_named(text).is_some() && !text.contains('*'),
+};
+pub(super) const ARMS: Form = Form {
+    what: "a provider and a model, `*` for any,",
+    example: "openai/*",
+    expands: true,
+    fits: |text| arm_named(text).is_some(),
+};
+pub(super) const MODEL: Form =
+    Form { what: "a model", example: "devstral-small", expands: true, fits: is_filled };
+pub(super) const POOL: Form =
+    Form { what: "a name", example: "gateway", expands: true, fits: is_filled };
+pub(super) const COMMAND: Form =
+    Form { what: "a command", example: "cargo test", expands: false, fits: is_filled };
+pub(super) const GLOB: Form =
+    Form { what: "a glob of files", example: "src/**", expands: false, fits: is_filled };
+pub(super) const HOURS: Form = Form {
+    what: "hours of a day",
+    example: "09:00-17:00",
+    expands: true,
+    fits: |text| Hours::read(text).is_some(),
+};
+pub(super) const SHARE: Form = Form {
+    what: "a range within 0 to 100",
+    example: "40-100",
+    expands: true,
+    fits: |text| Share::read(text).is_some(),
+};
+
+fn is_filled(text: &str) -> bool {
+    !text.trim().is_empty()
+}

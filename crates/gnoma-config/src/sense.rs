@@ -1,0 +1,43 @@
+//! Settings that are well formed, each by itself, and make no sense together.
+
+use crate::{
+    finding::{Finding, Report, Severity},
+    key::KeyPath,
+    layer::Merged,
+    settings::RULES,
+};
+
+/// Fields of a rule that say what happens; the others say when.
+const DECIDING: [&str; 5] = ["pin", "forbid", "prefer", "max_cost", "max_seconds"];
+
+/// Warns of what looks as if it did something and does nothing.
+pub(crate) fn check(layers: &Merged, report: &mut Report) {
+    idle_rules(layers, report);
+    blind_cascade(layers, report);
+}
+
+fn idle_rules(layers: &Merged, report: &mut Report) {
+    let list = KeyPath::dotted(RULES);
+    for index in 0..layers.list_length(RULES) {
+        let rule = list.with_index(index);
+        let decides = DECIDING.iter().any(|field| layers.entries().contains_key(&rule.with(field)));
+        if let Some(first) = layers.first_within(&rule).filter(|_| !decides) {
+            let message = "decides nothing: it says when, but not what";
+            let finding = Finding::new(Severity::Warning, first.place.clone(), message);
+            let hint = format!("give it one of {}, or take it out", DECIDING.join(", "));
+            report.add(finding.about(rule).hint(hint));
+        }
+    }
+}
+
+fn blind_cascade(layers: &Merged, report: &mut Report) {
+    let strategy = KeyPath::dotted("router.strategy");
+    let is = |key, word| layers.text(key).as_deref() == Some(word);
+    let is_blind = is("router.strategy", "cascade") && is("router.verify", "off");
+    if let Some(entry) = layers.entries().get(&strategy).filter(|_| is_blind) {
+        let message = "never goes on to a second arm: nobody checks what the first one did";
+        let finding = Finding::new(Severity::Warning, entry.place.clone(), message);
+        let hint = "set `router.verify` to auto, or `router.strategy` to single";
+        report.add(finding.about(strategy).hint(hint));
+    }
+}

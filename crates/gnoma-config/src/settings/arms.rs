@@ -1,0 +1,156 @@
+//! What is said about single arms, about providers' limits, and about the small local model.
+
+use super::section::Section;
+
+/// What the user knows better about an arm than catalogue and provider. `None` leaves it to them.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ArmSettings {
+    /// Tasks may go to it.
+    pub enabled: bool,
+    /// Types of tasks it is good at.
+    pub strengths: Vec<String>,
+    /// How much its price counts, from 0 to 1.
+    pub cost_weight: Option<f64>,
+    /// Micro-dollars for a million tokens read.
+    pub input_price: Option<u64>,
+    /// Micro-dollars for a million tokens written.
+    pub output_price: Option<u64>,
+    /// Micro-dollars for a million tokens read from its cache.
+    pub cache_read_price: Option<u64>,
+    /// Micro-dollars for a million tokens written to its cache.
+    pub cache_write_price: Option<u64>,
+    /// Window in tokens.
+    pub context: Option<u32>,
+    /// Most tokens of one answer.
+    pub max_output: Option<u32>,
+    /// It calls tools.
+    pub tools: Option<bool>,
+    /// It sees pictures.
+    pub vision: Option<bool>,
+    /// It can think before it answers.
+    pub thinking: Option<bool>,
+    /// Names in [`super::Settings::rate_limits`] that it draws on besides its provider's.
+    pub pools: Vec<String>,
+}
+
+impl ArmSettings {
+    pub(super) fn from_section(arm: &Section<'_>) -> Self {
+        Self {
+            enabled: arm.switch("enabled").unwrap_or(true),
+            strengths: arm.texts("strengths"),
+            cost_weight: arm.number("cost_weight"),
+            input_price: arm.micro_usd("input_price"),
+            output_price: arm.micro_usd("output_price"),
+            cache_read_price: arm.micro_usd("cache_read_price"),
+            cache_write_price: arm.micro_usd("cache_write_price"),
+            context: arm.count("context"),
+            max_output: arm.count("max_output"),
+            tools: arm.switch("tools"),
+            vision: arm.switch("vision"),
+            thinking: arm.switch("thinking"),
+            pools: arm.texts("pools"),
+        }
+    }
+}
+
+/// Limits of a provider or a pool. `None` leaves them to what is built in and learnt; a 0 lifts them,
+/// except that 0 micro-dollars are none to spend.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct RateLimits {
+    /// Name of the plan, which has limits of its own.
+    pub tier: Option<String>,
+    /// Requests a second; may be less than one.
+    pub rps: Option<f64>,
+    /// Requests a minute.
+    pub rpm: Option<u64>,
+    /// Requests a day.
+    pub rpd: Option<u64>,
+    /// Tokens a minute.
+    pub tpm: Option<u64>,
+    /// Tokens read a minute.
+    pub itpm: Option<u64>,
+    /// Tokens written a minute.
+    pub otpm: Option<u64>,
+    /// Tokens a month.
+    pub tokens_month: Option<u64>,
+    /// Micro-dollars a day.
+    pub spend_day_micro_usd: Option<u64>,
+    /// Micro-dollars a month: the lower of `spend_month` and the older `spend_cap`.
+    pub spend_month_micro_usd: Option<u64>,
+    /// Units of the plan that one request takes.
+    pub custom: Option<u64>,
+    /// Units of the plan a month.
+    pub custom_month: Option<u64>,
+}
+
+impl RateLimits {
+    pub(super) fn from_section(limits: &Section<'_>) -> Self {
+        // Older files wrote a 0 for no limit.
+        let older = limits.micro_usd("spend_cap").filter(|cap| *cap > 0);
+        Self {
+            tier: limits.text("tier"),
+            rps: limits.number("rps"),
+            rpm: limits.whole("rpm"),
+            rpd: limits.whole("rpd"),
+            tpm: limits.whole("tpm"),
+            itpm: limits.whole("itpm"),
+            otpm: limits.whole("otpm"),
+            tokens_month: limits.whole("tokens_month"),
+            spend_day_micro_usd: limits.micro_usd("spend_day"),
+            spend_month_micro_usd: [limits.micro_usd("spend_month"), older]
+                .into_iter()
+                .flatten()
+                .min(),
+            custom: limits.whole("custom"),
+            custom_month: limits.whole("custom_month"),
+        }
+    }
+}
+
+/// The small local model.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Slm {
+    /// It is used.
+    pub enabled: bool,
+    /// What runs it.
+    pub backend: SlmBackend,
+    /// Its name; `None` leaves the choice to the back end.
+    pub model: Option<String>,
+    /// Its address; `None` is the usual one of the back end.
+    pub base_url: Option<String>,
+}
+
+/// What runs the small local model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SlmBackend {
+    /// Whatever is found.
+    Auto,
+    /// Ollama.
+    Ollama,
+    /// A server of llama.cpp.
+    LlamaCpp,
+    /// A program that holds its model.
+    Llamafile,
+    /// A server that speaks like OpenAI's.
+    Compatible,
+    /// Nothing.
+    Disabled,
+}
+
+impl Slm {
+    pub(super) fn from_section(slm: &Section<'_>) -> Self {
+        Self {
+            enabled: slm.switch("enabled").unwrap_or(false),
+            backend: match slm.text("backend").as_deref() {
+                Some("ollama") => SlmBackend::Ollama,
+                Some("llamacpp") => SlmBackend::LlamaCpp,
+                Some("llamafile") => SlmBackend::Llamafile,
+                Some("openaicompat") => SlmBackend::Compatible,
+                Some("disabled") => SlmBackend::Disabled,
+                _ => SlmBackend::Auto,
+            },
+            model: slm.text("model"),
+            base_url: slm.text("base_url"),
+        }
+    }
+}

@@ -1,0 +1,210 @@
+//! How arms are chosen and work together, and what may be spent.
+
+use std::time::Duration;
+
+use gnoma_core::ModelRef;
+
+use super::{
+    rules::{self, RoutingRule},
+    section::Section,
+};
+use crate::layer::Merged;
+
+/// Seconds of an hour.
+const HOUR_S: u64 = 3600;
+
+/// Choosing of models.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Router {
+    /// Whether there is a choice.
+    pub mode: RouterMode,
+    /// Micro-dollars that a right result of a normal task is worth.
+    pub value_micro_usd: u64,
+    /// Micro-dollars that a second of waiting is worth; 0 when nobody waits.
+    pub second_micro_usd: u64,
+    /// How much tasks matter.
+    pub priority: Priority,
+    /// How arms work together.
+    pub strategy: Strategy,
+    /// Most attempts at a task; at least one.
+    pub max_attempts: u32,
+    /// Who checks an attempt before it is delivered.
+    pub verify: Verify,
+    /// Commands that prove the project right; empty where none is known.
+    pub checks: Vec<String>,
+    /// Another arm goes on when one fails.
+    pub failover: bool,
+    /// How tasks end is learnt from.
+    pub learn: bool,
+    /// Time between looks for local models; `None`: at the start only.
+    pub discovery_interval: Option<Duration>,
+    /// File with models and prices that go over the built-in ones.
+    pub catalogue: Option<String>,
+    /// What may be spent.
+    pub caps: Caps,
+    /// The user's rules, then the profile's, then the project's.
+    pub rules: Vec<RoutingRule>,
+    /// Arms for parts of the work.
+    pub roles: Roles,
+    /// Choose tools in a call of its own, whatever the window.
+    pub force_two_stage: bool,
+}
+
+/// Whether there is a choice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RouterMode {
+    /// Every configured provider is an arm, and each turn is routed.
+    Auto,
+    /// Only `provider.default` and `provider.model` are asked.
+    Off,
+}
+
+/// How much tasks matter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Priority {
+    /// Less than others.
+    Low,
+    /// As others.
+    Normal,
+    /// More than others.
+    High,
+    /// Cost hardly counts.
+    Critical,
+}
+
+/// How arms work together on a task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Strategy {
+    /// As the router finds best.
+    Auto,
+    /// One does it.
+    Single,
+    /// One does it, it is checked, and another goes on where it failed.
+    Cascade,
+    /// Several do it, and the best result is taken.
+    Ensemble,
+    /// Several do it in rounds, and one makes a whole of it.
+    Synthesis,
+}
+
+/// Who checks an attempt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verify {
+    /// The project's checks where there are any, else a reviewer.
+    Auto,
+    /// The project's checks only.
+    Checks,
+    /// A reviewer only.
+    Reviewer,
+    /// Nobody.
+    Off,
+}
+
+/// What may be spent, in micro-dollars; `None` sets no cap, 0 leaves free arms only.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Caps {
+    /// For a turn.
+    pub turn: Option<u64>,
+    /// For a session.
+    pub session: Option<u64>,
+    /// A day.
+    pub day: Option<u64>,
+    /// A month.
+    pub month: Option<u64>,
+    /// A day, for this project.
+    pub project_day: Option<u64>,
+    /// A month, for this project.
+    pub project_month: Option<u64>,
+}
+
+/// Arms for parts of the work; `None` leaves the part to the router.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Roles {
+    /// Small things, such as titles.
+    pub small: Option<ModelRef>,
+    /// Plans.
+    pub planner: Option<ModelRef>,
+    /// Edits what was planned.
+    pub editor: Option<ModelRef>,
+    /// Reviews what others did.
+    pub reviewer: Option<ModelRef>,
+}
+
+impl Router {
+    pub(super) fn from_layers(layers: &Merged) -> Self {
+        let router = Section::at(layers, "router");
+        Self {
+            mode: match router.text("mode").as_deref() {
+                Some("off") => RouterMode::Off,
+                _ => RouterMode::Auto,
+            },
+            value_micro_usd: router.micro_usd("value").unwrap_or(0),
+            second_micro_usd: router.micro_usd("waiting").unwrap_or(0) / HOUR_S,
+            priority: priority(&router),
+            strategy: strategy(&router),
+            max_attempts: router.count("max_attempts").unwrap_or(1),
+            verify: verify(&router),
+            checks: router.texts("checks"),
+            failover: layers.is_on("router.failover"),
+            learn: layers.is_on("router.learn"),
+            discovery_interval: router.duration("discovery_interval").filter(|t| !t.is_zero()),
+            catalogue: router.text("catalogue"),
+            caps: Caps::from_section(&Section::at(layers, "router.caps")),
+            rules: rules::all(layers),
+            roles: Roles::from_section(&Section::at(layers, "router.roles")),
+            force_two_stage: layers.is_on("router.force_two_stage"),
+        }
+    }
+}
+
+fn priority(router: &Section<'_>) -> Priority {
+    match router.text("priority").as_deref() {
+        Some("low") => Priority::Low,
+        Some("high") => Priority::High,
+        Some("critical") => Priority::Critical,
+        _ => Priority::Normal,
+    }
+}
+
+fn strategy(router: &Section<'_>) -> Strategy {
+    match router.text("strategy").as_deref() {
+        Some("single") => Strategy::Single,
+        Some("cascade") => Strategy::Cascade,
+        Some("ensemble") => Strategy::Ensemble,
+        Some("synthesis") => Strategy::Synthesis,
+        _ => Strategy::Auto,
+    }
+}
+
+fn verify(router: &Section<'_>) -> Verify {
+    match router.text("verify").as_deref() {
+        Some("checks") => Verify::Checks,
+        Some("reviewer") => Verify::Reviewer,
+        Some("off") => Verify::Off,
+        _ => Verify::Auto,
+    }
+}
+
+impl Caps {
+    fn from_section(caps: &Section<'_>) -> Self {
+        Self {
+            turn: caps.micro_usd("turn"),
+            session: caps.micro_usd("session"),
+            day: caps.micro_usd("day"),
+            month: caps.micro_usd("month"),
+            project_day: caps.micro_usd("project_day"),
+            project_month: caps.micro_usd("project_month"),
+        }
+    }
+}
+
+impl Roles {
+    fn from_section(roles: &Section<'_>) -> Self {
+        Self {
+            small: roles.arm("small"),
+            planner: roles.arm("planner"),
+            editor: roles.arm("editor"),
+            reviewer: roles.arm("reviewer"),
+        }
+    }
+}

@@ -1,11 +1,10 @@
-//! Which model answers, and with which tools.
-//!
-//! [`choose`] is the one place that decides. It knows one arm today; the router takes it over.
+//! A provider and a model that can be asked.
 
 use std::{fmt, sync::Arc};
 
-use gnoma_core::{Effort, ModelRef, Provider as _, tool::Tier};
+use gnoma_core::{Effort, ModelRef, Price, Provider as _, tool::Tier};
 use gnoma_guard::firewall::Guarded;
+use gnoma_router::Capabilities;
 
 /// Windows up to this many tokens get the lean tool set: a full one would fill a tenth of them.
 pub const LEAN_WINDOW_TOKENS: u32 = 16_384;
@@ -32,6 +31,20 @@ pub struct Arm {
     pub temperature: Option<f32>,
     /// How hard it should think; `None` leaves it to the provider.
     pub effort: Option<Effort>,
+    /// It calls tools. Without tools it answers only what needs none.
+    pub tools: bool,
+    /// It sees pictures.
+    pub vision: bool,
+    /// It thinks before it answers.
+    pub thinking: bool,
+    /// It answers in a given JSON schema.
+    pub structured_output: bool,
+    /// What it costs, where that is known.
+    pub price: Option<Price>,
+    /// The sets of rate limits its calls draw on beside its provider's.
+    pub pools: Arc<[String]>,
+    /// The host it is reached at: arms of one host are ill together.
+    pub host: Arc<str>,
 }
 
 impl fmt::Debug for Arm {
@@ -41,6 +54,29 @@ impl fmt::Debug for Arm {
 }
 
 impl Arm {
+    /// An arm of which nothing is known: it is taken to be able to do everything.
+    #[must_use]
+    pub fn new(provider: Guarded, model: impl Into<Arc<str>>) -> Self {
+        let local = provider.facts().local;
+        Self {
+            provider,
+            model: model.into(),
+            local,
+            lean: false,
+            context_window: None,
+            max_output_tokens: None,
+            temperature: None,
+            effort: None,
+            tools: true,
+            vision: true,
+            thinking: true,
+            structured_output: true,
+            price: None,
+            pools: Arc::default(),
+            host: Arc::default(),
+        }
+    }
+
     /// `provider/model`.
     #[must_use]
     pub fn name(&self) -> ModelRef {
@@ -64,10 +100,16 @@ impl Arm {
         let small = self.context_window.is_some_and(|window| window <= LEAN_WINDOW_TOKENS);
         if self.lean || (self.local && small) { Tier::Lean } else { Tier::Full }
     }
-}
 
-/// The arm for the next call, and why in one line.
-#[must_use]
-pub fn choose(arms: &[Arm]) -> Option<(&Arm, &'static str)> {
-    arms.first().map(|arm| (arm, "the configured model"))
+    pub(crate) fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            tools: self.tools,
+            vision: self.vision,
+            thinking: self.thinking,
+            structured_output: self.structured_output,
+            context_window: self.context_window.map(u64::from),
+            // What is sent to a proxy on this machine does not stay here.
+            local: self.provider.facts().local,
+        }
+    }
 }

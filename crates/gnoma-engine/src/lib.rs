@@ -2,7 +2,8 @@
 //!
 //! [`turn`] is the machine: facts in, wishes out, no await, clock, disk or network. [`session`] is the
 //! driver that performs the wishes. The rest are decisions the machine needs: [`detect`] loops,
-//! [`repair`] arguments, pass calls through the [`gate`], write the [`prompt`], choose the [`arm`].
+//! [`repair`] arguments, pass calls through the [`gate`], write the [`prompt`], choose the arm
+//! ([`routing`]).
 //!
 //! The engine does not know providers, tools or stores: they come in as ports from the vocabulary.
 
@@ -17,6 +18,7 @@ pub mod prompt;
 mod record;
 pub mod repair;
 pub mod resume;
+pub mod routing;
 pub mod session;
 mod shelve;
 pub mod tokens;
@@ -26,6 +28,7 @@ pub use crate::{
     arm::Arm,
     gate::Place,
     keeping::{Keeping, Unkept},
+    routing::Routes,
     session::{Handle, Options, Session},
     turn::Limits,
 };

@@ -4,6 +4,8 @@
 //! out, both over bounded channels, so a front end that does not read slows the model's stream down
 //! instead of filling memory. Dropping the handle stops the session and all it started.
 
+mod way;
+
 use std::{
     collections::{HashMap, VecDeque},
     fmt,
@@ -15,8 +17,8 @@ use std::{
 
 use futures_util::{FutureExt, StreamExt};
 use gnoma_core::{
-    Command, ErrorKind, Event, EventStream, Message, ModelRequest, Provider as _, ProviderError,
-    StreamEvent, Tool, ToolCall, ToolChoice, ToolCx, ToolOutcome, ToolSpec,
+    Command, ErrorKind, Event, EventStream, Message, ModelRequest, ProviderError, StreamEvent,
+    Tool, ToolCall, ToolChoice, ToolCx, ToolOutcome, ToolSpec,
     message::CallId,
     session::{Answer, NoticeLevel, PermissionMode, SessionState},
     store::READ_RESULT,
@@ -30,14 +32,16 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
+use self::way::Way;
 use crate::{
-    arm::{self, Arm},
+    arm::Arm,
     asides::Aside,
     checkpoint::{self, Files},
     gate::{Gate, Place},
     keeper::Keeper,
     keeping::Keeping,
     prompt,
+    routing::Routes,
     shelve::Shelving,
     turn::{Effect, Input, Limits, Turn, Verdict},
 };
@@ -57,8 +61,8 @@ pub struct Options {
     pub place: Place,
     /// The tools, in the order they are offered.
     pub tools: Vec<Arc<dyn Tool>>,
-    /// The models that may be asked, at least one.
-    pub arms: Vec<Arm>,
+    /// The models that may be asked, and how one is chosen.
+    pub routes: Arc<Routes>,
     /// System prompt for an arm that gets the tools of that tier.
     pub system: Box<dyn Fn(Tier) -> String + Send + Sync>,
     /// How much is asked before tools run.
@@ -146,7 +150,7 @@ pub struct Session {
     tools: Toolset,
     cwd: Arc<PathBuf>,
     roots: Arc<[PathBuf]>,
-    arms: Vec<Arm>,
+    way: Way,
     systems: HashMap<Tier, Arc<str>>,
     /// What stands before the conversation for small models; kept, so that it is encoded once.
     example: Option<Vec<Arc<Message>>>,
@@ -208,6 +212,7 @@ impl Session {
     fn new(options: Options, events: mpsc::Sender<Event>) -> Self {
         let tools = Toolset::new(options.tools);
         let place = options.place;
+        let way = Way::new(options.routes, options.id);
         let (cwd, roots) = (place.cwd.clone(), place.roots.clone());
         let firewall = options.firewall;
         let keeper =
@@ -224,7 +229,7 @@ impl Session {
             tools,
             cwd: Arc::new(cwd),
             roots: roots.into(),
-            arms: options.arms,
+            way,
             systems: HashMap::new(),
             example: None,
             system: options.system,
@@ -255,6 +260,7 @@ impl Session {
             }
         }
         self.running.shutdown().await;
+        self.way.close().await;
         self.keeper.close().await;
         while let Ok(aside) = self.keeper.asides.try_recv() {
             let _gone = self.events.send(notice(aside)).await;
@@ -291,7 +297,12 @@ impl Session {
                     self.emit(Event::ToolProgress { call, text }).await?;
                     continue;
                 }
-                event = next(&mut self.stream) => Input::Model(event),
+                came = self.way.came() => {
+                    self.go_on(came).await?;
+                    self.follow().await?;
+                    continue;
+                }
+                event = next(&mut self.stream) => self.heard(event),
                 () = woken(self.wake) => {
                     self.wake = None;
                     Input::Woke
@@ -328,7 +339,15 @@ impl Session {
                 self.gate.mode = mode;
                 None
             }
-            Command::Pin { .. } | Command::Rate { .. } | Command::Compact { .. } => None,
+            Command::Pin { arm } => {
+                self.pin(arm).await?;
+                None
+            }
+            Command::Rate { good } => {
+                self.rate(good).await?;
+                None
+            }
+            Command::Compact { .. } => None,
             Command::Cancel => Some(Input::Cancel),
             Command::Close => return Err(Closed),
         })
@@ -388,9 +407,27 @@ impl Session {
         Ok(None)
     }
 
+    fn heard(&mut self, event: Result<StreamEvent, ProviderError>) -> Input {
+        match event {
+            Ok(event) => {
+                self.way.heard();
+                Input::Model(Ok(event))
+            }
+            Err(error) => self.after_failure(error, true),
+        }
+    }
+
     /// Feeds one fact to the machine and performs all that follows from it.
     async fn take(&mut self, input: Input) -> Result<(), Closed> {
+        if let Input::ToolDone(_, outcome, _) = &input {
+            self.observe(outcome);
+        }
         self.inbox.push_back(input);
+        self.follow().await
+    }
+
+    /// Feeds the facts that came up meanwhile.
+    async fn follow(&mut self) -> Result<(), Closed> {
         while let Some(input) = self.inbox.pop_front() {
             let mut effects = std::mem::take(&mut self.effects);
             self.turn.on(input, &mut effects);
@@ -406,7 +443,12 @@ impl Session {
     async fn perform(&mut self, effect: Effect) -> Result<(), Closed> {
         match effect {
             Effect::CallModel { round, attempt } => self.call_model(round, attempt).await?,
-            Effect::DropStream => self.stream = None,
+            Effect::DropStream => {
+                self.stream = None;
+                self.way.drop_call();
+            }
+            Effect::Check(outcome) => self.check(&outcome).await?,
+            Effect::StopCheck => self.way.checking.abort_all(),
             Effect::Judge(call) => {
                 let verdict = self.judge(&call);
                 self.inbox.push_back(Input::Judged(call.id, verdict));
@@ -436,25 +478,32 @@ impl Session {
             self.keeper.prepare();
         }
         self.keeper.before(&event, self.turn.history(), self.turn_ends).await;
-        self.events.send(event).await.map_err(|_| Closed)
+        let used = match &event {
+            Event::State(SessionState::Active) => {
+                self.turn_begins();
+                None
+            }
+            Event::TurnEnded { outcome, .. } => {
+                self.turn_is_over(outcome);
+                None
+            }
+            Event::Usage { round, .. } => Some(*round),
+            _ => None,
+        };
+        self.events.send(event).await.map_err(|_| Closed)?;
+        match used {
+            Some(usage) => Box::pin(self.count(usage)).await,
+            None => Ok(()),
+        }
     }
 
-    async fn call_model(&mut self, round: u32, attempt: u32) -> Result<(), Closed> {
-        let Some((arm, why)) = arm::choose(&self.arms) else {
-            let error = ProviderError::new(ErrorKind::NotFound, "gnoma", "no model is configured");
-            self.inbox.push_back(Input::Model(Err(error)));
-            return Ok(());
-        };
+    /// The question to an arm, with the history as it stands.
+    fn request(&mut self, arm: &Arm, round: u32) -> ModelRequest {
         // Calls of an earlier round that never ran are over.
         self.gate.clear();
-        let arm = arm.clone();
         let tier = arm.tier();
         self.turn.answered_by(arm.name(), tier == Tier::Lean);
         self.shelves = self.tools.offers(tier, READ_RESULT);
-        if attempt == 1 {
-            let started = Event::RoundStarted { round, arm: arm.name(), why: why.to_owned() };
-            self.emit(started).await?;
-        }
         let system = self.systems.entry(tier).or_insert_with(|| (self.system)(tier).into());
         let example = match tier {
             Tier::Lean => self.example.get_or_insert_with(prompt::example).as_slice(),
@@ -468,7 +517,7 @@ impl Session {
         } else {
             ToolChoice::Auto
         };
-        self.stream = Some(arm.provider.stream(ModelRequest {
+        ModelRequest {
             model: Arc::clone(&arm.model),
             system: Arc::clone(system),
             messages,
@@ -478,8 +527,7 @@ impl Session {
             temperature: arm.temperature,
             effort: arm.effort,
             context_window: arm.context_window,
-        }));
-        self.tell_notices().await
+        }
     }
 
     /// What the firewall did to the request, once per secret.

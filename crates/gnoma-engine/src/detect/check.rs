@@ -36,6 +36,12 @@ impl RedCheck {
         }
     }
 
+    /// Whether the command is or holds a check.
+    #[must_use]
+    pub fn is_check(command: &str) -> bool {
+        !runner::purposes(command).is_empty()
+    }
+
     /// The latest check that was red and has not been green since; a long command is cut.
     #[must_use]
     pub fn red(&self) -> Option<&str> {

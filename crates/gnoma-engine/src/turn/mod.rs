@@ -7,6 +7,9 @@
 //!                 Backoff
 //! ```
 //!
+//! Where work is checked before it is delivered, the end passes through `Checking`, which leads back
+//! to `Calling` when it does not hold.
+//!
 //! The law it keeps, whatever the facts and their order: every call in the history is answered by
 //! exactly one result, in the message right after it, before the turn is over.
 
@@ -30,7 +33,7 @@ use self::{
 };
 pub use self::{
     limits::Limits,
-    protocol::{Effect, Input, Verdict},
+    protocol::{Checked, Effect, Input, Verdict},
 };
 use crate::{prompt, repair};
 
@@ -44,6 +47,8 @@ enum Phase {
     Backoff { attempt: u32 },
     /// Calls of the last message are being judged and run.
     Tools(Batch),
+    /// The work is being checked; so the turn will end unless it does not hold.
+    Checking(Outcome),
     /// The turn is cancelled; running calls are given time to stop.
     Stopping(Batch),
 }
@@ -58,6 +63,10 @@ pub struct Turn {
     limits: Limits,
     origin: Option<ModelRef>,
     rounds: u32,
+    /// The round limit of this turn: each attempt at the task has its own share.
+    most_rounds: u32,
+    /// The work is checked before the turn ends.
+    is_checked: bool,
     continuations: u32,
     usage: Usage,
     watch: Watch,
@@ -81,6 +90,8 @@ impl Turn {
             limits,
             origin: None,
             rounds: 0,
+            most_rounds: 0,
+            is_checked: false,
             continuations: 0,
             usage: Usage::default(),
             watch: Watch::default(),
@@ -114,12 +125,25 @@ impl Turn {
         self.watch.small_model = small_model;
     }
 
+    /// Whether part of the answer that is being written could be seen already.
+    #[must_use]
+    pub fn has_content(&self) -> bool {
+        matches!(&self.phase, Phase::Calling { answer, .. } if answer.has_content())
+    }
+
+    /// Whether the work of the turn that runs is checked before it ends; until the next turn.
+    pub fn check_work(&mut self, is_checked: bool) {
+        self.is_checked = is_checked;
+    }
+
     /// A call of the answer that is being worked on, if it owes a result.
     #[must_use]
     pub fn call(&self, id: &CallId) -> Option<&ToolCall> {
         match &self.phase {
             Phase::Tools(batch) | Phase::Stopping(batch) => batch.open_call(id),
-            Phase::Idle | Phase::Calling { .. } | Phase::Backoff { .. } => None,
+            Phase::Idle | Phase::Calling { .. } | Phase::Backoff { .. } | Phase::Checking(_) => {
+                None
+            }
         }
     }
 
@@ -139,6 +163,12 @@ impl Turn {
             (Phase::Calling { attempt, answer }, Input::Model(Err(error))) => {
                 fx.push(Effect::DropStream);
                 self.failed(attempt, answer, error, fx)
+            }
+            (Phase::Calling { answer, .. }, Input::Moved { from, to, why }) => {
+                self.moved(answer, (from, to), why, fx)
+            }
+            (Phase::Checking(outcome), Input::Checked(checked)) => {
+                self.checked(outcome, checked, fx)
             }
             (Phase::Backoff { attempt }, Input::Woke) => self.call_model(attempt + 1, fx),
             (Phase::Tools(batch), Input::Judged(id, verdict)) => {
@@ -167,6 +197,8 @@ impl Turn {
             (
                 same,
                 Input::Model(_)
+                | Input::Moved { .. }
+                | Input::Checked(_)
                 | Input::Judged(..)
                 | Input::Answered(..)
                 | Input::ToolDone(..)
@@ -177,6 +209,8 @@ impl Turn {
 
     fn start(&mut self, message: Message, fx: &mut Effects) -> Phase {
         self.rounds = 0;
+        self.most_rounds = self.limits.rounds;
+        self.is_checked = false;
         self.continuations = 0;
         self.usage = Usage::default();
         self.watch = Watch::default();
@@ -189,15 +223,62 @@ impl Turn {
 
     fn call_model(&mut self, attempt: u32, fx: &mut Effects) -> Phase {
         if attempt == 1 {
-            if self.rounds == self.limits.rounds {
-                return self.finish(Outcome::RoundLimit { rounds: self.rounds }, fx);
+            if self.rounds >= self.most_rounds {
+                return self.end(Outcome::RoundLimit { rounds: self.rounds }, fx);
             }
             self.rounds += 1;
             self.deliver(fx);
         }
+        self.ask(attempt, fx)
+    }
+
+    fn ask(&mut self, attempt: u32, fx: &mut Effects) -> Phase {
         fx.push(Effect::CallModel { round: self.rounds, attempt });
         self.watch.new_answer();
         Phase::Calling { attempt, answer: Accumulator::new() }
+    }
+
+    /// Another arm answers in place of the one that failed. What was heard of its answer is taken
+    /// back: two models' halves make no whole. Its tokens were used all the same.
+    fn moved(
+        &mut self,
+        answer: Accumulator,
+        (from, to): (ModelRef, ModelRef),
+        why: String,
+        fx: &mut Effects,
+    ) -> Phase {
+        fx.push(Effect::DropStream);
+        let retracted = answer.has_content();
+        self.count(answer.finish().usage, fx);
+        fx.push(Effect::Emit(Event::ArmChanged { from, to, why, retracted }));
+        self.ask(1, fx)
+    }
+
+    /// The turn would end like this, unless its work is checked and does not hold.
+    fn end(&mut self, outcome: Outcome, fx: &mut Effects) -> Phase {
+        if !self.is_checked {
+            return self.finish(outcome, fx);
+        }
+        fx.push(Effect::Check(outcome.clone()));
+        Phase::Checking(outcome)
+    }
+
+    fn checked(&mut self, outcome: Outcome, checked: Checked, fx: &mut Effects) -> Phase {
+        match checked {
+            Checked::Deliver if self.queued.is_empty() => self.finish(outcome, fx),
+            // Somebody has spoken meanwhile: the turn goes on with that.
+            Checked::Deliver => {
+                self.most_rounds = self.rounds.saturating_add(self.limits.rounds);
+                self.call_model(1, fx)
+            }
+            Checked::Again { note } => {
+                self.most_rounds = self.rounds.saturating_add(self.limits.rounds);
+                self.watch = Watch::default();
+                self.stuck = None;
+                self.notes.push(note);
+                self.call_model(1, fx)
+            }
+        }
     }
 
     /// Corrections and what people said meanwhile land between results and the next call.
@@ -271,7 +352,7 @@ impl Turn {
         self.keep(answer.finish(), fx);
         match self.correct(prompt::REPETITION.to_owned()) {
             Ok(()) => self.call_model(1, fx),
-            Err(stuck) => self.finish(Outcome::Stuck { what: format!("the model {stuck}") }, fx),
+            Err(stuck) => self.end(Outcome::Stuck { what: format!("the model {stuck}") }, fx),
         }
     }
 
@@ -346,7 +427,7 @@ impl Turn {
         if !self.queued.is_empty() {
             return self.call_model(1, fx);
         }
-        self.finish(Outcome::Complete { stop }, fx)
+        self.end(Outcome::Complete { stop }, fx)
     }
 
     fn failed(
@@ -465,7 +546,7 @@ impl Turn {
         }
         self.append_results(batch, fx);
         if let Some(what) = self.stuck.take() {
-            return self.finish(Outcome::Stuck { what }, fx);
+            return self.end(Outcome::Stuck { what }, fx);
         }
         if let Some(what) = self.watch.stuck() {
             let text = format!("{what}; the model is asked for its answer");
@@ -486,6 +567,10 @@ impl Turn {
             Phase::Calling { answer, .. } => {
                 fx.push(Effect::DropStream);
                 self.keep(answer.finish(), fx);
+                self.finish(Outcome::Cancelled, fx)
+            }
+            Phase::Checking(_) => {
+                fx.push(Effect::StopCheck);
                 self.finish(Outcome::Cancelled, fx)
             }
             Phase::Tools(mut batch) => {
@@ -513,12 +598,16 @@ impl Turn {
 
     /// Adds an answer to the history, as far as it may stand there, and counts its tokens.
     fn keep(&mut self, response: Response, fx: &mut Effects) -> Option<Arc<Message>> {
-        if let Some(round) = response.usage {
+        self.count(response.usage, fx);
+        let message = response.into_message(self.origin.clone())?;
+        Some(self.append(message, fx))
+    }
+
+    fn count(&mut self, usage: Option<Usage>, fx: &mut Effects) {
+        if let Some(round) = usage {
             self.usage += round;
             fx.push(Effect::Emit(Event::Usage { round, turn: self.usage }));
         }
-        let message = response.into_message(self.origin.clone())?;
-        Some(self.append(message, fx))
     }
 
     fn append_results(&mut self, batch: Batch, fx: &mut Effects) {

@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use gnoma_core::{
-    Event, Message, ProviderError, StreamEvent, ToolCall, ToolOutcome, message::CallId,
-    session::Answer,
+    Event, Message, ModelRef, ProviderError, StreamEvent, ToolCall, ToolOutcome,
+    message::CallId,
+    session::{Answer, Outcome},
 };
 
 /// What is to be done with a call.
@@ -31,6 +32,18 @@ pub enum Verdict {
     },
 }
 
+/// What a check of the turn's work leads to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Checked {
+    /// The work is delivered.
+    Deliver,
+    /// It goes on with what was found, which the model is told.
+    Again {
+        /// For the model.
+        note: String,
+    },
+}
+
 /// Facts that have happened; only the driver makes them.
 #[derive(Clone, Debug)]
 pub enum Input {
@@ -38,6 +51,17 @@ pub enum Input {
     Say(Message),
     /// The model stream gave an event or failed.
     Model(Result<StreamEvent, ProviderError>),
+    /// The model call failed and another arm takes over.
+    Moved {
+        /// Who is given up.
+        from: ModelRef,
+        /// Who goes on.
+        to: ModelRef,
+        /// Why, in one line.
+        why: String,
+    },
+    /// The work of the turn was checked.
+    Checked(Checked),
     /// A call was judged.
     Judged(CallId, Verdict),
     /// A person answered for a call.
@@ -62,6 +86,10 @@ pub enum Effect {
     },
     /// Close the model stream.
     DropStream,
+    /// Check the work of the turn, which would end like this.
+    Check(Outcome),
+    /// The check is not wanted any more.
+    StopCheck,
     /// Judge a call.
     Judge(ToolCall),
     /// Run a call.

@@ -50,6 +50,11 @@ fn error(kind: ErrorKind) -> Input {
     Input::Model(Err(ProviderError::new(kind, "p", "why")))
 }
 
+fn moved() -> Input {
+    let arm = |model: &str| ModelRef { provider: "p".into(), model: model.into() };
+    Input::Moved { from: arm("a"), to: arm("b"), why: "overloaded".into() }
+}
+
 /// Feeds `inputs` and gives the wishes of the last one.
 fn feed(turn: &mut Turn, inputs: impl IntoIterator<Item = Input>) -> Effects {
     let mut fx = Vec::new();
@@ -120,13 +125,13 @@ fn any_order_of_facts_keeps_the_history_lawful() {
         let mut ran = BTreeSet::new();
         let mut open: Vec<CallId> = Vec::new();
         let mut fx = Vec::new();
-        for _ in 0..40 {
+        for _ in 0..48 {
             // Mostly a call that something was wished for, sometimes an old or unknown one.
             let id = match usize::try_from(random(4)).unwrap() {
                 0 => CallId::new(format!("c{}", random(next + 1))),
                 pick => open.iter().rev().nth(pick - 1).cloned().unwrap_or(CallId::new("c1")),
             };
-            let input = match random(20) {
+            let input = match random(23) {
                 0 => Input::Say(Message::user_text("p")),
                 1 | 2 => text("t"),
                 3..=5 => {
@@ -166,6 +171,12 @@ fn any_order_of_facts_keeps_the_history_lawful() {
                 13 | 14 | 18 => {
                     Input::ToolDone(id, ToolOutcome::done(format!("r{}", random(99))), 0)
                 }
+                19 => moved(),
+                20 => {
+                    turn.check_work(random(2) == 0);
+                    Input::Checked(Checked::Deliver)
+                }
+                21 => Input::Checked(Checked::Again { note: "it does not hold".into() }),
                 _ if random(4) == 0 => Input::Cancel,
                 _ => Input::Woke,
             };
@@ -210,6 +221,48 @@ fn a_turn_with_tools_ends_with_the_answer() {
     let fx = feed(&mut turn, [text("fine"), stop(StopReason::EndTurn)]);
     assert_eq!(outcome(&fx), Some(&Outcome::Complete { stop: StopReason::EndTurn }));
     assert_paired(turn.history(), false);
+}
+
+#[test]
+fn another_arm_answers_anew() {
+    let mut turn = started(Limits::default());
+    feed(&mut turn, [text("half an ans")]);
+    let fx = feed(&mut turn, [moved()]);
+    let changed = |fx: &Effects| {
+        fx.iter().find_map(|effect| match effect {
+            Effect::Emit(Event::ArmChanged { retracted, .. }) => Some(*retracted),
+            _ => None,
+        })
+    };
+    assert_eq!(changed(&fx), Some(true));
+    assert!(fx.contains(&Effect::DropStream));
+    assert!(fx.contains(&Effect::CallModel { round: 1, attempt: 1 }));
+    assert_eq!(changed(&feed(&mut turn, [moved()])), Some(false), "nothing had been shown");
+    feed(&mut turn, [text("whole"), stop(StopReason::EndTurn)]);
+    let said: Vec<_> = turn.history().iter().map(|message| message.text_content()).collect();
+    assert_eq!(said, ["do it", "whole"]);
+}
+
+#[test]
+fn work_that_does_not_hold_goes_on() {
+    let mut turn = started(Limits { rounds: 1, ..Limits::default() });
+    turn.check_work(true);
+    let complete = Outcome::Complete { stop: StopReason::EndTurn };
+    let fx = feed(&mut turn, [text("done"), stop(StopReason::EndTurn)]);
+    assert!(fx.contains(&Effect::Check(complete.clone())) && outcome(&fx).is_none());
+    let again = Input::Checked(Checked::Again { note: "`cargo test` fails".into() });
+    let fx = feed(&mut turn, [again]);
+    assert!(fx.contains(&Effect::CallModel { round: 2, attempt: 1 }), "an attempt of its own");
+    assert!(turn.history().last().unwrap().text_content().contains("`cargo test` fails"));
+    feed(&mut turn, [text("really done"), stop(StopReason::EndTurn)]);
+    let fx = feed(&mut turn, [Input::Checked(Checked::Deliver)]);
+    assert_eq!(outcome(&fx), Some(&complete));
+
+    let mut turn = started(Limits::default());
+    turn.check_work(true);
+    feed(&mut turn, [text("done"), stop(StopReason::EndTurn)]);
+    let fx = feed(&mut turn, [Input::Cancel]);
+    assert!(fx.contains(&Effect::StopCheck) && outcome(&fx) == Some(&Outcome::Cancelled));
 }
 
 #[test]

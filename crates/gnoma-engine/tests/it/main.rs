@@ -5,6 +5,7 @@
 mod corpus;
 mod gate;
 mod keeping;
+mod routing;
 
 use std::{
     path::{Path, PathBuf},
@@ -17,7 +18,7 @@ use gnoma_core::{
     session::{Answer as Reply, Outcome, PermissionMode, SessionState},
     tool::Access,
 };
-use gnoma_engine::{Arm, Handle, Keeping, Limits, Place, Session, session::Options};
+use gnoma_engine::{Arm, Handle, Keeping, Limits, Place, Routes, Session, session::Options};
 use gnoma_guard::{
     firewall::{self, Firewall, Guarded, Policy},
     permission::Permissions,
@@ -56,23 +57,31 @@ fn start_keeping(
     keeping: Keeping,
     history: Vec<Arc<Message>>,
 ) -> Run {
-    let firewall = Arc::new(Firewall::new(firewall::Options {
+    let firewall = firewall();
+    let arm = Arm::new(Guarded::new(Arc::clone(&provider) as _, Arc::clone(&firewall), false), "m");
+    let routes = Arc::new(Routes::single(arm));
+    let handle = spawn(routes, firewall, tools, (mode, interactive), keeping, history);
+    Run { handle, provider }
+}
+
+fn firewall() -> Arc<Firewall> {
+    Arc::new(Firewall::new(firewall::Options {
         scanner: Scanner::new(Default::default()).unwrap(),
         policy: Policy::default(),
         allowed: Vec::new(),
         first_placeholder: 1,
-    }));
-    let arm = Arm {
-        provider: Guarded::new(Arc::clone(&provider) as _, Arc::clone(&firewall), false),
-        model: "m".into(),
-        local: false,
-        context_window: None,
-        lean: false,
-        max_output_tokens: None,
-        temperature: None,
-        effort: None,
-    };
-    let handle = Session::spawn(Options {
+    }))
+}
+
+fn spawn(
+    routes: Arc<Routes>,
+    firewall: Arc<Firewall>,
+    tools: Vec<Arc<dyn Tool>>,
+    (mode, interactive): (PermissionMode, bool),
+    keeping: Keeping,
+    history: Vec<Arc<Message>>,
+) -> Handle {
+    Session::spawn(Options {
         id: "s".into(),
         place: Place {
             cwd: PathBuf::from("/"),
@@ -85,7 +94,7 @@ fn start_keeping(
             resolve: Box::new(Path::to_path_buf),
         },
         tools,
-        arms: vec![arm],
+        routes,
         system: Box::new(|_| "be good".into()),
         mode,
         permissions: Permissions::default(),
@@ -94,8 +103,7 @@ fn start_keeping(
         limits: Limits::default(),
         history,
         keeping,
-    });
-    Run { handle, provider }
+    })
 }
 
 impl Run {

@@ -1,0 +1,293 @@
+//! What all sessions of a process share about arms: which there are, what is believed of them, how
+//! they are, what they may spend.
+//!
+//! The policy is `gnoma-router`'s and pure; here it meets the arms as they are now. Nothing waits in
+//! here: what does (a ledger, a memory) is a port that the session asks.
+
+use std::{
+    collections::HashMap,
+    fmt,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use gnoma_core::{
+    ModelRef, ProviderError, Usage,
+    ledger::{Draw, Ledger},
+    tool::BoxFuture,
+};
+use gnoma_router::{
+    Kind, Outcome, Router, Standing,
+    health::{Health, Rest, Target},
+    pool::{self, Learnt, Limits, Seen},
+    rules::{Roles, Rule},
+};
+
+use super::speed::Speed;
+use crate::arm::Arm;
+
+/// How arms are used for a task.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Strategy {
+    /// As the router finds best.
+    #[default]
+    Auto,
+    /// One arm, nobody checks.
+    Single,
+    /// One arm; its work is checked, and another goes on where it does not hold.
+    Cascade,
+    /// Several at once, the best answer counts.
+    Ensemble,
+    /// Several at once, one answer is made of all.
+    Synthesis,
+}
+
+/// Who looks at work before it is delivered.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Verify {
+    /// The project's checks where there are any, else a reviewing arm.
+    #[default]
+    Auto,
+    /// The project's checks only.
+    Checks,
+    /// A reviewing arm only.
+    Reviewer,
+    /// Nobody.
+    Off,
+}
+
+/// Where what is learnt goes, so that it outlives the process.
+pub trait Memory: Send + Sync {
+    /// A task is over. Learns from it where what is known is kept; never fails the turn.
+    fn learnt(&self, outcome: Outcome) -> BoxFuture<'_, Result<(), String>>;
+}
+
+/// How turns are routed.
+pub struct Options {
+    /// What the user wants.
+    pub rules: Vec<Rule>,
+    /// Arms for parts of the work.
+    pub roles: Roles,
+    /// Micro-dollars that a right result of an ordinary task is worth.
+    pub value_micro_usd: u64,
+    /// Micro-dollars that a second of waiting costs.
+    pub second_micro_usd: u64,
+    /// How arms are used.
+    pub strategy: Strategy,
+    /// Most attempts at a task.
+    pub max_attempts: usize,
+    /// Who looks at work.
+    pub verify: Verify,
+    /// Commands that prove the project right; the user vouches for them.
+    pub checks: Vec<String>,
+    /// Whether another arm takes over from one that fails.
+    pub failover: bool,
+    /// Only this arm is asked.
+    pub pinned: Option<ModelRef>,
+    /// Nothing may leave this machine.
+    pub local_only: bool,
+    /// The arm that says what kind of task it is; without one the words are judged.
+    pub classifier: Option<ModelRef>,
+    /// What may be spent and how fast.
+    pub limits: Limits,
+    /// The project, as its spending is counted.
+    pub project: String,
+    /// Who counts.
+    pub ledger: Option<Arc<dyn Ledger>>,
+    /// Who remembers.
+    pub memory: Option<Arc<dyn Memory>>,
+    /// The time, in milliseconds since 1970.
+    pub now_ms: Box<dyn Fn() -> i64 + Send + Sync>,
+    /// Minutes that local time is ahead of UTC.
+    pub utc_offset_minutes: i32,
+    /// Where choices between equals start from.
+    pub seed: u64,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            rules: Vec::new(),
+            roles: Roles::default(),
+            value_micro_usd: 10_000_000,
+            second_micro_usd: 0,
+            strategy: Strategy::default(),
+            max_attempts: 3,
+            verify: Verify::default(),
+            checks: Vec::new(),
+            failover: true,
+            pinned: None,
+            local_only: false,
+            classifier: None,
+            limits: Limits::default(),
+            project: String::new(),
+            ledger: None,
+            memory: None,
+            now_ms: Box::new(|| 0),
+            utc_offset_minutes: 0,
+            seed: 0,
+        }
+    }
+}
+
+/// See the module.
+pub struct Routes {
+    arms: Mutex<Arc<[Arm]>>,
+    router: Mutex<Router>,
+    health: Mutex<Health>,
+    speeds: Mutex<HashMap<ModelRef, Speed>>,
+    learnt: Mutex<Learnt>,
+    pub(crate) options: Options,
+}
+
+impl fmt::Debug for Routes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Routes").field("arms", &self.arms()).finish_non_exhaustive()
+    }
+}
+
+/// Locks; a panic elsewhere does not make what was noted worse.
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn target<'t>(name: &'t ModelRef, arm: &'t Arm) -> Target<'t> {
+    Target { arm: name, host: &arm.host }
+}
+
+impl Routes {
+    /// Routes that go on from what `router` knows.
+    #[must_use]
+    pub fn new(router: Router, options: Options) -> Self {
+        Self {
+            arms: Mutex::default(),
+            router: Mutex::new(router),
+            health: Mutex::default(),
+            speeds: Mutex::default(),
+            learnt: Mutex::default(),
+            options,
+        }
+    }
+
+    /// One arm, and nothing known of it.
+    #[must_use]
+    pub fn single(arm: Arm) -> Self {
+        let routes = Self::new(Router::new(gnoma_router::Tuning::default()), Options::default());
+        routes.set_arms(vec![arm], Vec::new());
+        routes
+    }
+
+    /// Replaces the arms: from the next call on these can be asked. `known`: what was published of
+    /// them.
+    pub fn set_arms(&self, arms: Vec<Arm>, known: Vec<gnoma_router::Arm>) {
+        locked(&self.router).admit(known);
+        *locked(&self.arms) = arms.into();
+    }
+
+    /// The arms as they are now.
+    #[must_use]
+    pub fn arms(&self) -> Arc<[Arm]> {
+        Arc::clone(&locked(&self.arms))
+    }
+
+    /// The arm of that name.
+    #[must_use]
+    pub fn arm(&self, name: &ModelRef) -> Option<Arm> {
+        self.arms().iter().find(|arm| arm.name() == *name).cloned()
+    }
+
+    /// What is believed of an arm at a kind of task.
+    #[must_use]
+    pub fn standing(&self, arm: &ModelRef, kind: &Kind) -> Standing {
+        locked(&self.router).standing(arm, kind)
+    }
+
+    /// How the arms are.
+    pub fn health<T>(&self, look: impl FnOnce(&Health) -> T) -> T {
+        look(&locked(&self.health))
+    }
+
+    pub(super) fn router(&self) -> MutexGuard<'_, Router> {
+        locked(&self.router)
+    }
+
+    pub(crate) fn now_ms(&self) -> i64 {
+        (self.options.now_ms)()
+    }
+
+    pub(super) fn rest(&self, arm: &Arm) -> Option<Rest> {
+        locked(&self.health).state(target(&arm.name(), arm), self.now_ms())
+    }
+
+    /// A call of the arm begins.
+    pub(crate) fn called(&self, arm: &Arm) {
+        locked(&self.health).begin(target(&arm.name(), arm), self.now_ms());
+    }
+
+    /// A call of the arm has failed.
+    pub(crate) fn failed(&self, arm: &Arm, error: &ProviderError) {
+        locked(&self.health).fail(target(&arm.name(), arm), error, self.now_ms());
+    }
+
+    /// A call of the arm has been answered.
+    pub(crate) fn worked(&self, arm: &Arm, first: Duration, whole: Duration, usage: Usage) {
+        let name = arm.name();
+        locked(&self.health).succeed(target(&name, arm), self.now_ms());
+        locked(&self.speeds).entry(name).or_default().see(first, whole, usage.output);
+    }
+
+    /// The provider told of its limits.
+    pub(crate) fn told(&self, arm: &ModelRef, limits: &[Seen]) {
+        if !limits.is_empty() {
+            locked(&self.learnt).note(arm, limits, self.now_ms());
+        }
+    }
+
+    /// The pools that a call of the arm draws on.
+    pub(crate) fn draws(&self, arm: &Arm, turn: &str, session: &str) -> Vec<Draw> {
+        let name = arm.name();
+        let call = pool::Call {
+            arm: &name,
+            sets: &arm.pools,
+            turn,
+            session,
+            project: &self.options.project,
+        };
+        self.options.limits.draws(&call, &locked(&self.learnt))
+    }
+
+    /// Why the provider's own word is that it takes no call now, if it is.
+    pub(super) fn refusal(&self, arm: &ModelRef) -> Option<String> {
+        locked(&self.learnt).refusal(arm, self.now_ms())
+    }
+
+    /// How fast the arm was.
+    #[must_use]
+    pub fn speed(&self, arm: &ModelRef) -> Option<Speed> {
+        locked(&self.speeds).get(arm).copied()
+    }
+
+    pub(super) fn seconds(&self, arm: &ModelRef) -> Option<f64> {
+        self.speed(arm).map(|speed| speed.seconds_to_answer())
+    }
+
+    pub(crate) fn ledger(&self) -> Option<&Arc<dyn Ledger>> {
+        self.options.ledger.as_ref()
+    }
+
+    /// Takes in what turned out, here and where it is remembered.
+    pub(crate) fn learn(
+        self: &Arc<Self>,
+        outcome: Outcome,
+    ) -> Option<BoxFuture<'static, Result<(), String>>> {
+        locked(&self.router).learn(&outcome);
+        self.options.memory.as_ref()?;
+        let routes = Arc::clone(self);
+        Some(Box::pin(async move {
+            match &routes.options.memory {
+                Some(memory) => memory.learnt(outcome).await,
+                None => Ok(()),
+            }
+        }))
+    }
+}

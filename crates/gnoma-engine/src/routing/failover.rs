@@ -1,0 +1,83 @@
+//! Whether a call that failed goes to another arm. Pure.
+//!
+//! The same arm is tried again where that is cheaper than it seems to wait: after a failure that
+//! passes, a warm prompt cache is worth a short wait, and without another arm there is no choice.
+
+use std::time::Duration;
+
+use gnoma_core::{ErrorKind, ProviderError};
+
+/// A warm cache that saves this much is worth a short wait.
+const CACHE_WORTH_A_WAIT_MICRO_USD: u64 = 10_000;
+/// The longest such wait.
+const SHORT_WAIT: Duration = Duration::from_secs(2);
+
+/// What to do about a failed call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Next {
+    /// The turn goes on with the same arm, or ends: as if there were no other.
+    Stay,
+    /// Another arm is asked.
+    Move,
+}
+
+/// How a call failed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Failure<'a> {
+    /// The failure.
+    pub(crate) error: &'a ProviderError,
+    /// Number of the attempt that failed, from 1.
+    pub(crate) attempt: u32,
+    /// Part of the answer had arrived.
+    pub(crate) has_content: bool,
+    /// Micro-dollars that the arm's prompt cache saves on the same request.
+    pub(crate) cached_micro_usd: u64,
+}
+
+/// Decides.
+pub(crate) fn next(failure: Failure<'_>) -> Next {
+    let Failure { error, attempt, has_content, cached_micro_usd } = failure;
+    if error.kind == ErrorKind::Cancelled {
+        return Next::Stay;
+    }
+    let wait = error.retry_after.unwrap_or(Duration::from_secs(1));
+    let waits_briefly = error.kind.is_transient() && attempt == 1 && wait <= SHORT_WAIT;
+    let is_warm = cached_micro_usd >= CACHE_WORTH_A_WAIT_MICRO_USD;
+    if waits_briefly && is_warm && !has_content { Next::Stay } else { Next::Move }
+}
+
+/// The reason in a few words, for the line that names the change.
+pub(crate) fn words(error: &ProviderError, has_content: bool) -> String {
+    let broke = if has_content { " in the middle of the answer" } else { "" };
+    match error.status {
+        Some(status) => format!("{}{broke} (HTTP {status})", error.kind),
+        None => format!("{}{broke}", error.kind),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn error(kind: ErrorKind) -> ProviderError {
+        ProviderError::new(kind, "p", "")
+    }
+
+    fn decide(error: &ProviderError, attempt: u32, has_content: bool, cached: u64) -> Next {
+        next(Failure { error, attempt, has_content, cached_micro_usd: cached })
+    }
+
+    #[test]
+    fn a_failure_moves_on_unless_a_short_wait_saves_money() {
+        let busy = error(ErrorKind::Overloaded);
+        assert_eq!(decide(&busy, 1, false, 0), Next::Move);
+        assert_eq!(decide(&busy, 1, false, 50_000), Next::Stay);
+        assert_eq!(decide(&busy, 2, false, 50_000), Next::Move, "it did not pass");
+        assert_eq!(decide(&busy, 1, true, 50_000), Next::Move, "what was shown must be taken back");
+        let mut limited = error(ErrorKind::RateLimited);
+        limited.retry_after = Some(Duration::from_secs(30));
+        assert_eq!(decide(&limited, 1, false, 50_000), Next::Move, "too long");
+        assert_eq!(decide(&error(ErrorKind::Quota), 1, false, 50_000), Next::Move);
+        assert_eq!(decide(&error(ErrorKind::Cancelled), 1, false, 0), Next::Stay);
+    }
+}

@@ -1,0 +1,20 @@
+//! Which arms a turn goes to, and what is learnt from it.
+//!
+//! The policy is `gnoma-router`'s. Here it meets the arms that there are ([`desk`]), the way of a turn
+//! ([`course`]), what to do when a call fails ([`failover`]), what speaks for the work ([`signals`],
+//! [`review`]) and several arms for one answer ([`several`]). The session's side is `session::way`.
+
+pub(crate) mod ask;
+pub(crate) mod course;
+pub mod desk;
+pub(crate) mod failover;
+pub(crate) mod review;
+pub(crate) mod several;
+pub(crate) mod signals;
+pub mod speed;
+pub(crate) mod task;
+
+pub use self::{
+    desk::{Memory, Options, Routes, Strategy, Verify},
+    speed::Speed,
+};

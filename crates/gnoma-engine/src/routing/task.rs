@@ -1,0 +1,100 @@
+//! What a turn is about, as far as choosing an arm goes.
+
+use gnoma_core::ModelRequest;
+use gnoma_router::{
+    Need,
+    classify::{self, Classified, TaskType, TurnFacts, model},
+};
+
+use super::{desk::Options, review};
+use crate::arm::Arm;
+
+/// Tokens that the small model's answer may take.
+const CLASSIFIER_TOKENS: u32 = 200;
+/// Most bytes of a person's words that are kept for what is done with them later.
+const MAX_WORDS_BYTES: usize = 64 << 10;
+
+/// See the module.
+#[derive(Clone, Debug)]
+pub(crate) struct Task {
+    /// What the person said.
+    pub(crate) words: String,
+    pub(crate) classified: Classified,
+    /// What is known beside the words.
+    facts: TurnFacts,
+    pub(crate) need: Need,
+    /// Its work shows in files.
+    pub(crate) changes_code: bool,
+    /// Files it speaks of.
+    pub(crate) paths: Vec<String>,
+}
+
+impl Task {
+    /// The task that the words suggest.
+    pub(crate) fn of(
+        mut words: String,
+        has_images: bool,
+        context_tokens: u64,
+        options: &Options,
+    ) -> Self {
+        words.truncate(words.floor_char_boundary(MAX_WORDS_BYTES));
+        let facts = TurnFacts {
+            images: has_images,
+            context_tokens,
+            local_only: options.local_only,
+            second_micro_usd: options.second_micro_usd,
+            task_micro_usd: options.value_micro_usd,
+            ..TurnFacts::default()
+        };
+        let classified = classify::classify(&words);
+        Self::made(words, classified, facts)
+    }
+
+    fn made(words: String, classified: Classified, facts: TurnFacts) -> Self {
+        let mut need = classified.need(&facts);
+        // A picture that is only spoken of cannot be seen by anybody.
+        need.vision = facts.images;
+        let changes_code = match classified.kind {
+            TaskType::Boilerplate
+            | TaskType::Generation
+            | TaskType::Refactor
+            | TaskType::UnitTest
+            | TaskType::Debug => true,
+            TaskType::Review
+            | TaskType::Planning
+            | TaskType::Orchestration
+            | TaskType::SecurityReview
+            | TaskType::Explain => false,
+        };
+        let paths = classify::mentioned(&words);
+        Self { words, classified, facts, need, changes_code, paths }
+    }
+
+    /// The same, of the kind of the task before where the words say nothing: "go on" goes on.
+    pub(crate) fn after(self, before: &Self) -> Self {
+        if !self.classified.scores.is_empty() {
+            return self;
+        }
+        let classified = Classified {
+            kind: before.classified.kind,
+            complexity: before.classified.complexity,
+            needs_tools: self.classified.needs_tools || before.classified.needs_tools,
+            ..self.classified
+        };
+        Self::made(self.words, classified, self.facts)
+    }
+
+    /// What the classifying arm is asked.
+    pub(crate) fn question(&self, arm: &Arm) -> ModelRequest {
+        let question = model::question(&self.words);
+        let mut request = review::plain(arm, question.system, question.user, CLASSIFIER_TOKENS);
+        request.temperature = Some(0.0);
+        request
+    }
+
+    /// The task as the classifying arm's answer has it; `None` when it gave none in time.
+    pub(crate) fn judged(self, answer: Option<&str>) -> Self {
+        let classified = model::settle(self.classified, answer);
+        Self::made(self.words, classified, self.facts)
+    }
+}

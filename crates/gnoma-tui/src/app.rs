@@ -21,7 +21,11 @@ use std::{
     time::{Duration, Instant},
 };
 
-use gnoma_core::{CallId, Command, Message, session::NoticeLevel};
+use gnoma_core::{
+    CallId, Command, Message,
+    message::ModelRef,
+    session::{NoticeLevel, Routing},
+};
 
 pub(crate) use self::{asking::meaning, choosing::Deed};
 use self::{choosing::Layer, completing::Completion, sending::Queue};
@@ -102,6 +106,16 @@ struct Hint {
     until: Instant,
 }
 
+/// Whether this is the last that is seen.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Leaving {
+    #[default]
+    No,
+    /// Another session follows.
+    ForAnother,
+    ForGood,
+}
+
 /// A key that does something when it is pressed again soon.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Armed {
@@ -120,6 +134,10 @@ pub struct State {
     pub(crate) theme: String,
     pub(crate) session: String,
     pub(crate) why: Option<String>,
+    /// How the turn that runs or ran last was routed.
+    pub(crate) routing: Option<Box<Routing>>,
+    /// The only model that is asked, where a person has said so.
+    pub(crate) pinned: Option<ModelRef>,
     pub(crate) decisions: VecDeque<String>,
     pub(crate) size: Size,
     pub(crate) transcript: Transcript,
@@ -138,6 +156,8 @@ pub struct State {
     /// The session waits for input, as far as it has said.
     is_at_rest: bool,
     is_closed: bool,
+    /// What a provider could be made of, where there is none; then no session can open.
+    found: Option<Found>,
     /// The names of the calls of this turn.
     calls: HashMap<CallId, String>,
     bypass_confirmed: bool,
@@ -155,6 +175,7 @@ pub struct State {
     /// The mark in the title of the window.
     marked: Option<&'static str>,
     again: Option<Again>,
+    leaving: Leaving,
     spoken: String,
     wishes: Vec<Wish>,
 }
@@ -177,6 +198,8 @@ impl State {
             theme,
             session: String::new(),
             why: None,
+            routing: None,
+            pinned: None,
             decisions: VecDeque::new(),
             size: Size::default(),
             transcript: new_transcript(accessible),
@@ -192,6 +215,7 @@ impl State {
             running: None,
             is_at_rest: true,
             is_closed: false,
+            found,
             calls: HashMap::new(),
             bypass_confirmed: false,
             focus: Focus::default(),
@@ -205,6 +229,7 @@ impl State {
             edited: None,
             marked: None,
             again: None,
+            leaving: Leaving::No,
             spoken: String::new(),
             wishes: Vec::new(),
         }
@@ -215,9 +240,13 @@ impl State {
     pub fn renew(&mut self, facts: Facts, found: Option<&Found>, same_conversation: bool) {
         self.forget_turn();
         self.facts = facts;
+        self.session.clear();
+        self.pinned = None;
         self.layer = found.map(|found| Layer::setup(found, self.accessible));
         self.is_at_rest = true;
         self.is_closed = false;
+        self.found = found.cloned();
+        self.leaving = Leaving::No;
         self.marked = None;
         self.hint = None;
         if !same_conversation {
@@ -225,7 +254,13 @@ impl State {
             self.counts = Counts::default();
             self.decisions.clear();
             self.why = None;
+            self.routing = None;
         }
+    }
+
+    /// Begins with an empty conversation on the screen, which [`Self::past`] may fill again.
+    pub fn forget_shown(&mut self) {
+        self.transcript = new_transcript(self.accessible);
     }
 
     /// Shows messages of a stored conversation.
@@ -247,6 +282,7 @@ impl State {
 
     /// What the next session is made of, where the loop was left for one.
     pub fn take_again(&mut self) -> Option<Again> {
+        self.leaving = Leaving::No;
         self.again.take()
     }
 
@@ -305,6 +341,10 @@ impl State {
     }
 
     pub(crate) fn quit(&mut self) {
+        self.leaving = match &self.again {
+            Some(_) => Leaving::ForAnother,
+            None => Leaving::ForGood,
+        };
         self.wish(Wish::Save(self.drafts()));
         self.wish(Wish::Quit);
     }
@@ -389,8 +429,13 @@ impl State {
 
     fn closed(&mut self) {
         self.forget_turn();
-        if !std::mem::replace(&mut self.is_closed, true) {
-            self.warn("the session is closed; /resume goes on with it, what you write is kept");
+        // Without a provider none has been open, and the list on the screen says what to do.
+        if !std::mem::replace(&mut self.is_closed, true) && self.found.is_none() {
+            self.warn(if self.session.is_empty() {
+                "no session could be opened; what you write is kept, /clear tries again"
+            } else {
+                "the session is closed; /resume goes on with it, what you write is kept"
+            });
         }
     }
 

@@ -1,5 +1,6 @@
 //! Commands that are written behind a slash: one file each. They act on the state as keys do.
 
+mod bad;
 mod clear;
 mod compact;
 mod config;
@@ -9,6 +10,7 @@ mod diff;
 mod exit;
 mod export;
 mod fork;
+mod good;
 mod help;
 mod incognito;
 mod keys;
@@ -19,6 +21,7 @@ mod provider;
 mod redo;
 mod resume;
 mod rewind;
+mod route;
 mod shell;
 mod status;
 mod theme;
@@ -49,6 +52,9 @@ pub(crate) const ALL: &[&Slash] = &[
     &usage::COMMAND,
     &context::COMMAND,
     &why::COMMAND,
+    &route::COMMAND,
+    &good::COMMAND,
+    &bad::COMMAND,
     &diff::COMMAND,
     &model::COMMAND,
     &provider::COMMAND,
@@ -133,6 +139,14 @@ mod tests {
             .flat_map(|command| command.aliases.iter().copied().chain([command.name]))
             .collect();
         assert_eq!(names.iter().collect::<HashSet<_>>().len(), names.len());
+    }
+
+    #[test]
+    fn every_command_leaves_room_for_what_it_does() {
+        for command in ALL {
+            let length = command.name.len() + command.arguments.len() + "/ ".len();
+            assert!(length < help::NAME_COLUMNS && !command.about.is_empty(), "{}", command.name);
+        }
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! What the face asks of the program around it: plain data, and a few deeds that belong to no
 //! running session. Calls may take a moment; they are made only where a person asked for something.
 
-use gnoma_core::Secret;
+use gnoma_core::{Secret, message::ModelRef, session::Scope};
 
 /// The program around the face.
 pub trait Desk: Send {
@@ -33,6 +33,17 @@ pub trait Desk: Send {
     /// # Errors
     /// A sentence for people.
     fn export(&mut self, path: &str) -> Result<String, String>;
+    /// Where a rule of that scope is kept, in a few words; nothing to say about the session's own.
+    ///
+    /// # Errors
+    /// A sentence for people that says why none can be kept there.
+    fn rule_place(&mut self, scope: Scope) -> Result<String, String>;
+    /// Keeps a rule that allows; returns a sentence that says where. One for the session is only
+    /// looked at: the session itself remembers it.
+    ///
+    /// # Errors
+    /// A sentence for people: it is no rule, or cannot be kept there.
+    fn keep_rule(&mut self, rule: &str, scope: Scope) -> Result<String, String>;
     /// Lines about something that only the program knows.
     ///
     /// # Errors
@@ -68,6 +79,8 @@ pub struct Offer {
     pub about: String,
     /// It is in use.
     pub current: bool,
+    /// The session itself can change to it, by this name.
+    pub arm: Option<ModelRef>,
 }
 
 /// A session that can be resumed.

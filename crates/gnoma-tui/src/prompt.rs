@@ -2,7 +2,10 @@
 //! it would change, and the rule that a lasting yes would add. Who is told the answer is not known
 //! here.
 
-use gnoma_core::{ToolCall, session::Answer};
+use gnoma_core::{
+    ToolCall,
+    session::{Answer, Scope},
+};
 use serde_json::{Map, Value};
 
 use crate::{
@@ -35,9 +38,32 @@ pub struct Question {
     pub call: ToolCall,
     reason: String,
     preview: Option<String>,
-    always: Option<String>,
+    always: Option<Lasting>,
     chosen: usize,
     scrolled: usize,
+}
+
+/// The rule that a lasting yes would add, and where it would hold.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Lasting {
+    /// The rule, as people write it.
+    pub rule: String,
+    /// How long and where it holds.
+    pub scope: Scope,
+    /// Where it would be kept; empty for the session's.
+    pub place: String,
+}
+
+impl Lasting {
+    /// Where it holds, in a few words.
+    #[must_use]
+    pub fn held(&self) -> String {
+        match self.scope {
+            Scope::Session => "this session".to_owned(),
+            Scope::Project => format!("this project, by {}", self.place),
+            Scope::User => format!("everywhere, by {}", self.place),
+        }
+    }
 }
 
 /// What a key did to a question.
@@ -49,6 +75,10 @@ pub enum Verdict {
     Answer(Answer),
     /// No, and the person will write why.
     WriteReason,
+    /// The person will change the rule of the lasting yes.
+    EditRule,
+    /// The lasting yes shall hold elsewhere.
+    NextScope,
 }
 
 /// The choices of a question.
@@ -69,7 +99,22 @@ impl Question {
         preview: Option<String>,
         always: Option<String>,
     ) -> Self {
+        let lasting = |rule| Lasting { rule, scope: Scope::Session, place: String::new() };
+        let always = always.map(lasting);
         Self { call, reason, preview, always, chosen: 0, scrolled: 0 }
+    }
+
+    /// What a lasting yes would add, where one is offered.
+    #[must_use]
+    pub fn lasting(&self) -> Option<&Lasting> {
+        self.always.as_ref()
+    }
+
+    /// Lets a lasting yes hold elsewhere.
+    pub fn hold(&mut self, scope: Scope, place: String) {
+        if let Some(lasting) = &mut self.always {
+            (lasting.scope, lasting.place) = (scope, place);
+        }
     }
 
     /// Does what a key asks for.
@@ -82,15 +127,33 @@ impl Question {
             Action::PageUp => self.scrolled = self.scrolled.saturating_sub(PAGE),
             Action::PageDown => self.scrolled = (self.scrolled + PAGE).min(MAX_BODY_LINES),
             Action::Accept => {
-                return choices.get(self.chosen).map_or(Verdict::Open, |choice| choice.verdict());
+                let chosen = choices.get(self.chosen).copied();
+                return chosen.map_or(Verdict::Open, |choice| self.verdict(choice));
             }
-            Action::AllowOnce => return Choice::Once.verdict(),
-            Action::AllowAlways if self.always.is_some() => return Choice::Always.verdict(),
-            Action::Refuse => return Choice::No.verdict(),
-            Action::RefuseWithReason => return Choice::NoBecause.verdict(),
+            Action::AllowOnce => return self.verdict(Choice::Once),
+            Action::AllowAlways => return self.verdict(Choice::Always),
+            Action::EditRule if self.always.is_some() => return Verdict::EditRule,
+            Action::NextScope if self.always.is_some() => return Verdict::NextScope,
+            Action::Refuse => return self.verdict(Choice::No),
+            Action::RefuseWithReason => return self.verdict(Choice::NoBecause),
             _ => (),
         }
         Verdict::Open
+    }
+
+    fn verdict(&self, choice: Choice) -> Verdict {
+        match (choice, &self.always) {
+            (Choice::Once, _) => Verdict::Answer(Answer::Allow),
+            (Choice::Always, None) => Verdict::Open,
+            (Choice::Always, Some(Lasting { scope: Scope::Session, .. })) => {
+                Verdict::Answer(Answer::Always)
+            }
+            (Choice::Always, Some(Lasting { rule, scope, .. })) => {
+                Verdict::Answer(Answer::Rule { rule: rule.clone(), scope: *scope })
+            }
+            (Choice::No, _) => Verdict::Answer(Answer::Deny { reason: String::new() }),
+            (Choice::NoBecause, _) => Verdict::WriteReason,
+        }
     }
 
     /// What is asked, in a few words.
@@ -130,8 +193,10 @@ impl Question {
             lines.push(Line::new(format!("{missing} more lines"), dim()));
         }
         lines.extend(self.facts(place, width));
-        let choices = self.choices().into_iter();
-        lines.extend(choices.map(|choice| self.choice_line(choice, false, keymap)));
+        for choice in self.choices() {
+            lines.push(self.choice_line(choice, false, keymap));
+            lines.extend(self.holding_line(choice, keymap));
+        }
         lines
     }
 
@@ -139,7 +204,11 @@ impl Question {
     #[must_use]
     pub fn spoken_choice(&self, keymap: &Keymap) -> String {
         let chosen = self.choices().get(self.chosen).copied().unwrap_or(Choice::No);
-        self.choice_line(chosen, false, keymap).plain().trim().to_owned()
+        let text = self.choice_line(chosen, false, keymap).plain().trim().to_owned();
+        match self.always.as_ref().filter(|lasting| lasting.scope != Scope::Session) {
+            Some(lasting) => format!("{text} (a lasting yes holds for {})", lasting.held()),
+            None => text,
+        }
     }
 
     fn heading(&self, behind: usize) -> Line {
@@ -251,16 +320,36 @@ impl Question {
     }
 
     fn choice_lines(&self, keymap: &Keymap) -> Vec<Line> {
-        let choices = self.choices().into_iter().enumerate();
-        choices
-            .map(|(place, choice)| self.choice_line(choice, place == self.chosen, keymap))
-            .collect()
+        let mut lines = Vec::new();
+        for (place, choice) in self.choices().into_iter().enumerate() {
+            lines.push(self.choice_line(choice, place == self.chosen, keymap));
+            lines.extend(self.holding_line(choice, keymap));
+        }
+        lines
+    }
+
+    /// Where the lasting yes holds, and the keys that change it.
+    fn holding_line(&self, choice: Choice, keymap: &Keymap) -> Option<Line> {
+        let lasting = self.always.as_ref().filter(|_| choice == Choice::Always)?;
+        let key =
+            |action| keymap.keys(Context::Permission, action).first().map(ToString::to_string);
+        let keys = [(Action::NextScope, "elsewhere"), (Action::EditRule, "edits")];
+        let keys = keys.map(|(action, what)| Some(format!("{} {what}", key(action)?)));
+        let keys: Vec<String> = keys.into_iter().flatten().collect();
+        let mut text = format!("     {}", lasting.held());
+        if !keys.is_empty() {
+            text.push_str(&format!(" ({})", keys.join(", ")));
+        }
+        Some(Line::new(text, dim()))
     }
 
     fn choice_line(&self, choice: Choice, chosen: bool, keymap: &Keymap) -> Line {
         let text = match choice {
             Choice::Once => "yes, this once".to_owned(),
-            Choice::Always => format!("always: {}", self.always.as_deref().unwrap_or_default()),
+            Choice::Always => {
+                let rule = self.always.as_ref().map_or("", |lasting| lasting.rule.as_str());
+                format!("always: {rule}")
+            }
             Choice::No => "no".to_owned(),
             Choice::NoBecause => "no, and say why".to_owned(),
         };
@@ -282,15 +371,6 @@ impl Choice {
             Self::Always => Action::AllowAlways,
             Self::No => Action::Refuse,
             Self::NoBecause => Action::RefuseWithReason,
-        }
-    }
-
-    fn verdict(self) -> Verdict {
-        match self {
-            Self::Once => Verdict::Answer(Answer::Allow),
-            Self::Always => Verdict::Answer(Answer::Always),
-            Self::No => Verdict::Answer(Answer::Deny { reason: String::new() }),
-            Self::NoBecause => Verdict::WriteReason,
         }
     }
 }
@@ -358,6 +438,7 @@ mod tests {
           because `rm -rf build` removes files
         › y  yes, this once
           a  always: bash(make *)
+             this session (s elsewhere, e edits)
           n  no
           r  no, and say why
         ");
@@ -389,7 +470,7 @@ mod tests {
     fn a_long_reason_does_not_hide_what_would_run() {
         let mut question = question(r#"{"command":"rm -rf build"}"#, Some("bash(rm -rf build)"));
         question.reason = "it removes files and more besides; ".repeat(20);
-        let shown = plain(&question.lines("~", 0, &Keymap::built_in(), Size::new(40, 11)));
+        let shown = plain(&question.lines("~", 0, &Keymap::built_in(), Size::new(40, 12)));
         assert!(shown.contains("rm -rf build\n") && shown.contains(" …\n"), "{shown}");
         assert!(shown.ends_with("r  no, and say why\n"), "{shown}");
     }

@@ -1,6 +1,7 @@
 //! The loop: waits for whatever comes first, hands everything that is there to the face, has its
 //! wishes performed and draws once. While nothing happens it sleeps; it decides nothing itself.
 
+mod pace;
 mod stage;
 
 use std::{io, time::Instant};
@@ -80,6 +81,8 @@ pub enum Deed {
     Theme(String),
     /// Show an earlier part of the conversation, where the screen does its own scrolling; rows up.
     Scroll(isize),
+    /// Draw everything anew, whatever is on the terminal.
+    Redraw,
     /// Stop the program until it is told to go on.
     Suspend,
     /// End.
@@ -101,6 +104,8 @@ pub struct Options {
     pub reflows: bool,
     /// How to call for attention.
     pub notifier: Notifier,
+    /// What was typed before and nobody has looked at: [`Ended::unread`] of the run before.
+    pub unread: Vec<Input>,
     /// Written after the message when a panic ends the program: where the session is kept.
     pub consolation: String,
 }
@@ -114,6 +119,15 @@ pub enum Ending {
     Signal(i32),
     /// The terminal gives nothing more.
     InputEnded,
+}
+
+/// What is left of a run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Ended {
+    /// How it ended.
+    pub ending: Ending,
+    /// What was typed and nobody has looked at.
+    pub unread: Vec<Input>,
 }
 
 /// Why it could not go on.
@@ -136,7 +150,7 @@ pub async fn run<F: Face, H: Hands<Wish = F::Wish>>(
     face: &mut F,
     hands: &mut H,
     options: Options,
-) -> Result<Ending, RunError> {
+) -> Result<Ended, RunError> {
     let theme = Theme::named(options.theme(), options.shade.unwrap_or_default(), options.depth)?;
     let terminal = Terminal::open(options.layout, options.consolation.clone())?;
     run_on(terminal, theme, link, face, hands, options).await
@@ -153,9 +167,10 @@ pub async fn run_on<F: Face, H: Hands<Wish = F::Wish>>(
     face: &mut F,
     hands: &mut H,
     options: Options,
-) -> Result<Ending, RunError> {
+) -> Result<Ended, RunError> {
     let mut stage = Stage::set(terminal, theme, options);
-    Ok(stage.play(link, face, hands).await?)
+    let ending = stage.play(link, face, hands).await?;
+    Ok(Ended { ending, unread: stage.unread() })
 }
 
 impl Options {

@@ -10,9 +10,11 @@ mod cells;
 mod pages;
 mod plan;
 mod region;
+mod tail;
 
 use pages::Pages;
 use region::Region;
+use tail::Tail;
 
 use crate::{
     frame::{Cell, Frame, Size},
@@ -23,6 +25,8 @@ use crate::{
 const BEGIN_SYNC: &[u8] = b"\x1b[?2026h";
 const END_SYNC: &[u8] = b"\x1b[?2026l";
 const HIDE_CURSOR: &[u8] = b"\x1b[?25l";
+/// Scrollback is left alone.
+const HOME_AND_CLEAR: &[u8] = b"\x1b[m\x1b[H\x1b[J";
 const SHOW_CURSOR: &[u8] = b"\x1b[?25h";
 
 /// Nothing is drawn yet.
@@ -83,6 +87,9 @@ pub struct Screen {
     size: Size,
     region: Region,
     pages: Pages,
+    tail: Tail,
+    /// Nothing that is on the terminal can be relied on.
+    is_spoiled: bool,
     cursor_shown: bool,
 }
 
@@ -98,6 +105,8 @@ impl Screen {
             size: NO_SIZE,
             region: Region::default(),
             pages: Pages::default(),
+            tail: Tail::default(),
+            is_spoiled: false,
             cursor_shown: true,
         }
     }
@@ -124,6 +133,11 @@ impl Screen {
     /// Shows an earlier part of the conversation, where the screen does its own scrolling.
     pub fn scroll(&mut self, rows_up: isize) {
         self.pages.scroll(rows_up);
+    }
+
+    /// Something else has written on the terminal: the next frame draws all of it anew.
+    pub fn redraw(&mut self) {
+        self.is_spoiled = true;
     }
 
     /// Draws a frame that was made for a terminal of this size. Each finished line must be handed
@@ -175,16 +189,24 @@ impl Screen {
         size: Size,
         out: &mut Vec<u8>,
     ) -> usize {
-        if size != self.size {
+        let mut again = Vec::new();
+        if std::mem::take(&mut self.is_spoiled) {
+            out.extend_from_slice(HOME_AND_CLEAR);
+            self.region = Region::blank(1);
+            let room = size.height.saturating_sub(finished.len() + live.len().max(1));
+            again = self.tail.rows(size.width, room);
+        } else if size != self.size {
             let narrower = size.width < self.size.width;
             self.region.erase(size.width, narrower && self.traits.reflows, out);
         }
         let blank = Line::default();
-        let mut rows: Vec<_> = finished.iter().chain(live).collect();
+        let mut rows: Vec<_> = again.iter().chain(finished).chain(live).collect();
         if live.is_empty() {
             rows.push(&blank);
         }
-        self.region.repaint(&rows, finished.len(), size, &self.theme, out);
+        let leaving = again.len() + finished.len();
+        self.region.repaint(&rows, leaving, size, &self.theme, out);
+        self.tail.add(finished);
         0
     }
 
@@ -195,8 +217,8 @@ impl Screen {
         size: Size,
         out: &mut Vec<u8>,
     ) -> usize {
-        if size != self.size {
-            out.extend_from_slice(b"\x1b[H\x1b[J");
+        if std::mem::take(&mut self.is_spoiled) || size != self.size {
+            out.extend_from_slice(HOME_AND_CLEAR);
             self.region = Region::blank(size.height);
         }
         self.pages.add(finished);

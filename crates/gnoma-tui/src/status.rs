@@ -1,6 +1,8 @@
 //! What is known about the session, in the line at the bottom and in detail. Pure: counts in, lines
 //! out.
 
+use std::collections::{BTreeMap, VecDeque};
+
 use gnoma_core::{Usage, session::PermissionMode};
 
 use crate::{
@@ -10,6 +12,12 @@ use crate::{
 
 /// Stands between two parts.
 const SEPARATOR: &str = " · ";
+/// Turns whose use is remembered one by one.
+const MAX_RECENT: usize = 10;
+/// Models whose use is remembered one by one.
+const MAX_ARMS: usize = 50;
+/// Characters of the reason for a model in the line at the bottom.
+const MAX_WHY_CHARS: usize = 48;
 
 /// What the program tells about a session before it says anything itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -33,7 +41,7 @@ pub struct Facts {
 }
 
 /// What was counted.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Tokens of the last round.
     pub round: Usage,
@@ -43,16 +51,71 @@ pub struct Counts {
     pub past: Usage,
     /// Turns that are over.
     pub turns: u32,
-    /// What the turn cost as far as prices are known, in micro-dollars.
-    pub turn_micro_usd: u64,
-    /// The same for the session.
-    pub session_micro_usd: u64,
+    /// What the turn that runs or ran last cost.
+    pub turn_cost: Cost,
+    /// What the session cost.
+    pub session_cost: Cost,
+    /// The last turns that are over, the newest last.
+    recent: VecDeque<(Usage, Cost)>,
+    /// What the calls of each model cost.
+    arms: BTreeMap<String, (u64, Cost)>,
+}
+
+/// Money, as far as prices are known.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Cost {
+    /// In micro-dollars.
+    pub micro_usd: u64,
+    /// The price of some of it is not known, so that it is more.
+    pub is_partial: bool,
+}
+
+impl Cost {
+    fn add(&mut self, micro_usd: Option<u64>) {
+        self.micro_usd = self.micro_usd.saturating_add(micro_usd.unwrap_or(0));
+        self.is_partial |= micro_usd.is_none();
+    }
+
+    fn is_known(self) -> bool {
+        self.micro_usd > 0 || !self.is_partial
+    }
+
+    /// For people; `None` where nothing is known.
+    #[must_use]
+    pub fn shown(self) -> Option<String> {
+        let more = if self.is_partial { "≥" } else { "" };
+        self.is_known().then(|| format!("{more}{}", dollars(self.micro_usd)))
+    }
 }
 
 impl Counts {
     /// What is counted from now on belongs to another turn.
     pub fn begin_turn(&mut self) {
         self.past += std::mem::take(&mut self.turn);
+        self.turn_cost = Cost::default();
+    }
+
+    /// A model was called. Turn and session are counted by the session itself.
+    pub fn called(&mut self, arm: &str, call: Option<u64>, turn: u64, session: u64) {
+        self.turn_cost.add(call);
+        self.turn_cost.micro_usd = turn;
+        self.session_cost.add(call);
+        self.session_cost.micro_usd = session;
+        if self.arms.len() < MAX_ARMS || self.arms.contains_key(arm) {
+            let (calls, cost) = self.arms.entry(arm.to_owned()).or_default();
+            *calls += 1;
+            cost.add(call);
+        }
+    }
+
+    /// The turn is over, and took that.
+    pub fn end_turn(&mut self, usage: Usage) {
+        self.turn = usage;
+        self.turns += 1;
+        if self.recent.len() == MAX_RECENT {
+            self.recent.pop_front();
+        }
+        self.recent.push_back((usage, self.turn_cost));
     }
 
     /// Tokens of the session.
@@ -62,6 +125,11 @@ impl Counts {
         all += self.turn;
         all
     }
+
+    /// Whether any call told what it cost.
+    fn has_cost(&self) -> bool {
+        !self.arms.is_empty()
+    }
 }
 
 /// What the line at the bottom shows besides facts and counts.
@@ -69,10 +137,14 @@ impl Counts {
 pub struct Now {
     /// What the program is doing; empty when it waits.
     pub busy: String,
+    /// How it is stopped; empty when it waits.
+    pub stop: &'static str,
     /// A hint that is wanted now, before everything else.
     pub hint: Option<String>,
     /// Prompts that wait for the turn to end.
     pub queued: usize,
+    /// Why this model is called; may be empty.
+    pub why: String,
 }
 
 /// A part of the line; parts of a higher rank go first when there is no room.
@@ -115,27 +187,63 @@ fn parts(facts: &Facts, counts: &Counts, now: &Now) -> Vec<Part> {
     let warning = Style::of(Ink::Warning);
     add(0, now.hint.clone().unwrap_or_default(), warning);
     add(1, now.busy.clone(), accent);
+    add(8, now.stop.to_owned(), dim());
     let mode_style = if facts.mode == PermissionMode::Bypass { warning.bold() } else { accent };
     add(2, facts.mode.name().to_owned(), mode_style);
     add(3, if facts.incognito { "incognito".to_owned() } else { String::new() }, warning);
     add(4, queued(now.queued), warning);
     add(5, facts.model.clone().unwrap_or_default(), dim());
+    add(14, why(&now.why), dim());
     let prompt = counts.round.prompt();
     add(6, share("context ", prompt, facts.window), fullness(prompt, facts.window));
+    add(7, spent(counts), dim());
     let session = counts.session().total();
-    add(8, if session > 0 { format!("{} tokens", short(session)) } else { String::new() }, dim());
-    add(9, share("cache ", counts.round.cache_read, prompt), dim());
-    add(7, facts.branch.clone().unwrap_or_default(), dim());
-    add(10, facts.folder.clone(), dim());
-    add(
-        11,
-        facts.profile.as_ref().map(|name| format!("profile {name}")).unwrap_or_default(),
-        dim(),
-    );
+    add(10, if session > 0 { format!("{} tokens", short(session)) } else { String::new() }, dim());
+    add(11, share("cache ", counts.round.cache_read, prompt), dim());
+    add(9, facts.branch.clone().unwrap_or_default(), dim());
+    add(13, facts.folder.clone(), dim());
+    let profile = facts.profile.as_ref().map(|name| format!("profile {name}"));
+    add(12, profile.unwrap_or_default(), dim());
     if now.hint.is_none() && now.busy.is_empty() && counts.turns == 0 {
-        add(12, "/ commands · F1 help".to_owned(), dim());
+        add(15, "/ commands · F1 help".to_owned(), dim());
     }
     parts
+}
+
+/// The reason for a model, short.
+fn why(why: &str) -> String {
+    let mut short: String = why.chars().take(MAX_WHY_CHARS).collect();
+    if short.len() < why.len() {
+        short.push('…');
+    }
+    short
+}
+
+/// What the turn cost, and the session where that is more.
+fn spent(counts: &Counts) -> String {
+    if !counts.has_cost() {
+        return String::new();
+    }
+    let (turn, session) = (counts.turn_cost.shown(), counts.session_cost.shown());
+    match (turn, session) {
+        (Some(turn), Some(session)) if turn != session => format!("{turn} of {session}"),
+        (_, Some(cost)) => cost,
+        (_, None) => String::new(),
+    }
+}
+
+/// An amount of money, in as few digits as tell something.
+#[must_use]
+pub fn dollars(micro_usd: u64) -> String {
+    let (whole, rest) = (micro_usd / 1_000_000, micro_usd % 1_000_000);
+    match micro_usd {
+        0 => "$0".to_owned(),
+        1..=99 => "<$0.0001".to_owned(),
+        100..=9_999 => format!("$0.{:04}", rest / 100),
+        10_000..=999_999 => format!("$0.{:03}", rest / 1_000),
+        1_000_000..=99_999_999 => format!("${whole}.{:02}", rest / 10_000),
+        _ => format!("${whole}"),
+    }
 }
 
 fn queued(count: usize) -> String {
@@ -193,30 +301,69 @@ pub fn detail(facts: &Facts, counts: &Counts, session: &str, why: Option<&str>) 
     lines.push(fact("incognito", yes(facts.incognito)));
     lines.push(fact("context", context(facts, counts)));
     lines.push(fact("turns", counts.turns.to_string()));
+    if let Some(cost) = counts.session_cost.shown().filter(|_| counts.has_cost()) {
+        lines.push(fact("cost", cost));
+    }
     lines
 }
 
-/// Tokens of turn and session.
+/// Tokens and money of turn and session, the last turns, and what each model cost.
 #[must_use]
 pub fn usage(facts: &Facts, counts: &Counts) -> Vec<Line> {
-    let of = |usage: Usage| {
-        let cached = share("", usage.cache_read, usage.prompt());
-        let cached = if cached.is_empty() { String::new() } else { format!(" ({cached})") };
-        format!(
-            "{} in, {} of it from the cache{cached}, {} out",
-            short(usage.prompt()),
-            short(usage.cache_read),
-            short(usage.output)
-        )
-    };
-    vec![
-        fact("turn", of(counts.turn)),
-        fact("session", of(counts.session())),
+    let mut lines = vec![
+        fact("turn", amount(counts.turn, counts.has_cost().then_some(counts.turn_cost))),
+        fact("session", amount(counts.session(), counts.has_cost().then_some(counts.session_cost))),
         fact(
             "total",
             format!("{} tokens, turns: {}", short(counts.session().total()), counts.turns),
         ),
         fact("context", context(facts, counts)),
+    ];
+    if counts.recent.len() > 1 {
+        let first = (counts.turns as usize).saturating_sub(counts.recent.len()) + 1;
+        let numbered = (first..).zip(&counts.recent);
+        lines.extend(numbered.map(|(number, (usage, cost))| {
+            fact(&format!("turn {number}"), amount(*usage, counts.has_cost().then_some(*cost)))
+        }));
+    }
+    for (arm, (calls, cost)) in &counts.arms {
+        let calls = if *calls == 1 { "1 call".to_owned() } else { format!("{calls} calls") };
+        let cost = cost.shown().unwrap_or_else(|| "price not known".to_owned());
+        lines.push(fact("model", format!("{arm}: {calls}, {cost}")));
+    }
+    lines
+}
+
+fn amount(usage: Usage, cost: Option<Cost>) -> String {
+    let cached = share("", usage.cache_read, usage.prompt());
+    let cached = if cached.is_empty() { String::new() } else { format!(" ({cached})") };
+    let mut text = format!(
+        "{} in, {} of it from the cache{cached}, {} out",
+        short(usage.prompt()),
+        short(usage.cache_read),
+        short(usage.output)
+    );
+    if let Some(cost) = cost.and_then(Cost::shown) {
+        text.push_str(&format!(", {cost}"));
+    }
+    text
+}
+
+/// What fills the window, and what of it was in the provider's cache.
+#[must_use]
+pub fn window(facts: &Facts, counts: &Counts) -> Vec<Line> {
+    let round = counts.round;
+    vec![
+        fact("context", context(facts, counts)),
+        fact(
+            "last call",
+            format!(
+                "{} new, {} from the cache, {} written",
+                short(round.prompt().saturating_sub(round.cache_read)),
+                short(round.cache_read),
+                short(round.output)
+            ),
+        ),
     ]
 }
 
@@ -265,12 +412,21 @@ mod tests {
 
     #[test]
     fn a_wide_line_shows_all_and_a_narrow_one_what_matters() {
-        let now = Now { busy: "working 3 s".to_owned(), queued: 2, ..Now::default() };
-        let shown = |width| line(&facts(), &counts(), &now, width).plain();
+        let why = "the cheapest that can do it".to_owned();
+        let now = Now { busy: "working 3 s".to_owned(), queued: 2, why, ..Now::default() };
+        let mut counts = counts();
+        counts.called("anthropic/opus", Some(12_400), 12_400, 340_000);
+        let shown = |width| line(&facts(), &counts, &now, width).plain();
         assert_eq!(
-            shown(160),
-            "working 3 s · auto · incognito · 2 queued · anthropic/opus · context 10% · 20k tokens \
+            shown(200),
+            "working 3 s · auto · incognito · 2 queued · anthropic/opus · \
+             the cheapest that can do it · context 10% · $0.012 of $0.340 · 20k tokens \
              · cache 80% · main · ~/src/gnoma · profile work"
+        );
+        assert_eq!(
+            shown(100),
+            "working 3 s · auto · incognito · 2 queued · anthropic/opus · context 10% · \
+             $0.012 of $0.340 · main"
         );
         assert_eq!(shown(41), "working 3 s · auto · incognito · 2 queued");
         assert_eq!(shown(8), "working…");
@@ -280,6 +436,20 @@ mod tests {
     fn counts_are_short() {
         let shown = [999, 1_250, 20_500, 1_260_000].map(short);
         assert_eq!(shown, ["999", "1.2k", "20k", "1.2M"]);
+    }
+
+    #[test]
+    fn money_has_few_digits_and_says_when_some_of_it_is_not_known() {
+        let shown = [0, 40, 1_250, 12_400, 340_900, 1_239_000, 250_000_000].map(dollars);
+        assert_eq!(shown, ["$0", "<$0.0001", "$0.0012", "$0.012", "$0.340", "$1.23", "$250"]);
+        let mut counts = Counts::default();
+        counts.called("local/small", None, 0, 0);
+        assert_eq!(spent(&counts), "", "nothing is known");
+        counts.called("anthropic/opus", Some(20_000), 20_000, 20_000);
+        assert_eq!(spent(&counts), "≥$0.020");
+        counts.begin_turn();
+        counts.called("anthropic/opus", Some(10_000), 10_000, 30_000);
+        assert_eq!(spent(&counts), "$0.010 of ≥$0.030");
     }
 
     proptest! {

@@ -2,6 +2,7 @@
 //! is written to it is made elsewhere.
 
 pub mod decode;
+mod output;
 mod panics;
 mod reader;
 mod signals;
@@ -16,6 +17,7 @@ use std::{
 
 use decode::Decoder;
 pub use decode::Heard;
+use output::Output;
 use reader::Reader;
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
@@ -42,6 +44,12 @@ const QUESTIONS: &str = "\x1b]11;?\x1b\\\x1b[?2026$p\x1b[c";
 /// At the end, how long answers are waited for that the shell would take for typed text.
 const LAST_ANSWERS_WAIT: Duration = Duration::from_millis(150);
 
+/// When it is given back, how long a terminal that takes nothing is waited for.
+const LAST_BYTES_WAIT: Duration = Duration::from_millis(500);
+const ESCAPE: u8 = 0x1b;
+/// Most bytes that are typed before the terminal is taken over; the system keeps no more.
+const MAX_TYPED_AHEAD: usize = 4_096;
+
 /// Where something comes from.
 #[derive(Debug, PartialEq, Eq)]
 pub enum News {
@@ -49,13 +57,15 @@ pub enum News {
     Heard(Heard),
     /// From the system.
     Signal(Signal),
+    /// What was written has been taken, after it had to wait.
+    Written,
 }
 
 /// The terminal, taken over as long as this lives.
 #[derive(Debug)]
 pub struct Terminal {
     input: OwnedFd,
-    output: OwnedFd,
+    output: Output,
     before: Termios,
     layout: Layout,
     signals: Signals,
@@ -102,7 +112,7 @@ impl Terminal {
         let signals = Signals::listen()?;
         let mut terminal = Self {
             input,
-            output,
+            output: Output::new(output),
             before,
             layout,
             signals,
@@ -118,7 +128,7 @@ impl Terminal {
     /// How large it is; terminals that do not tell are taken as usual.
     #[must_use]
     pub fn size(&self) -> Size {
-        match tcgetwinsize(&self.output) {
+        match tcgetwinsize(self.output.file()) {
             Ok(size) if size.ws_col > 0 && size.ws_row > 0 => {
                 Size::new(size.ws_col.into(), size.ws_row.into())
             }
@@ -132,22 +142,18 @@ impl Terminal {
         self.reader.is_some()
     }
 
-    /// Writes to it, waiting until it has taken everything.
+    /// Writes to it. What it does not take at once waits; see [`Self::is_clogged`].
     ///
     /// # Errors
     /// When it is gone.
-    pub fn write(&self, mut bytes: &[u8]) -> io::Result<()> {
-        while !bytes.is_empty() {
-            match rustix::io::write(&self.output, bytes) {
-                Ok(count) => bytes = bytes.get(count..).unwrap_or_default(),
-                Err(Errno::INTR) => {}
-                Err(Errno::AGAIN) => {
-                    poll(&mut [PollFd::new(&self.output, PollFlags::OUT)], None)?;
-                }
-                Err(error) => return Err(error.into()),
-            }
-        }
-        Ok(())
+    pub fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.output.write(bytes)
+    }
+
+    /// Whether it has not taken yet what was written last. [`News::Written`] tells when it has.
+    #[must_use]
+    pub fn is_clogged(&self) -> bool {
+        self.output.is_clogged()
     }
 
     /// The next thing that happens. Safe to drop and call again.
@@ -156,18 +162,23 @@ impl Terminal {
             let heard = self.leftover.remove(0);
             return News::Heard(self.note(heard));
         }
-        let reader = &mut self.reader;
+        let (reader, output) = (&mut self.reader, &mut self.output);
         let heard = tokio::select! {
             biased;
             signal = self.signals.next() => return News::Signal(signal),
             heard = hear(reader) => heard,
+            () = output.clear(), if output.is_clogged() => return News::Written,
         };
         News::Heard(self.note(heard))
     }
 
     /// The next thing from the person or the terminal, if there is one.
     pub fn ready(&mut self) -> Option<Heard> {
-        let heard = self.reader.as_mut()?.ready()?;
+        let reader = self.reader.as_mut()?;
+        let heard = match self.leftover.is_empty() {
+            true => reader.ready()?,
+            false => self.leftover.remove(0),
+        };
         Some(self.note(heard))
     }
 
@@ -181,19 +192,47 @@ impl Terminal {
     /// # Errors
     /// When it is gone.
     pub fn take(&mut self) -> io::Result<()> {
-        let plain = self.layout == Layout::Plain;
-        let decoder = if plain { Decoder::by_line() } else { Decoder::default() };
-        self.reader = Some(Reader::start(self.input.try_clone()?, decoder)?);
-        if plain {
+        if self.layout == Layout::Plain {
+            self.reader = Some(Reader::start(self.input.try_clone()?, Decoder::by_line())?);
             return Ok(());
         }
         let mut raw = self.before.clone();
         raw.make_raw();
         set(&self.input, &raw)?;
+        let decoder = self.hear_typed_ahead();
+        let reader = self.input.try_clone().and_then(|input| Reader::start(input, decoder));
+        if reader.is_err() {
+            set(&self.input, &self.before).unwrap_or_default();
+        }
+        self.reader = Some(reader?);
         panics::keep();
         let screen = if self.layout == Layout::FullScreen { TAKE_SCREEN } else { "" };
         self.asked = true;
         self.write(format!("{screen}{TAKE}{QUESTIONS}").as_bytes())
+    }
+
+    /// What was typed while the terminal made a line feed of Enter. One at the end was Enter; among
+    /// other lines it belongs to a text that was pasted.
+    fn hear_typed_ahead(&mut self) -> Decoder {
+        let mut decoder = Decoder::default();
+        let mut buffer = [0; MAX_TYPED_AHEAD];
+        let now = Timespec::default();
+        let is_there = poll(&mut [PollFd::new(&self.input, PollFlags::IN)], Some(&now));
+        if !matches!(is_there, Ok(1..)) {
+            return decoder;
+        }
+        let Ok(count @ 1..) = rustix::io::read(&self.input, &mut buffer) else { return decoder };
+        let read = buffer.get_mut(..count).unwrap_or_default();
+        // Behind the first escape stands what the terminal says, or keys that are no text.
+        let end = read.iter().position(|byte| *byte == ESCAPE).unwrap_or(count);
+        let typed = read.get_mut(..end).unwrap_or_default();
+        if typed.iter().filter(|byte| **byte == b'\n').count() == 1
+            && let Some(last @ b'\n') = typed.last_mut()
+        {
+            *last = b'\r';
+        }
+        decoder.feed(read, &mut self.leftover);
+        decoder
     }
 
     /// Gives the terminal to somebody else, as it was. What has been typed is kept. Does nothing when
@@ -210,8 +249,14 @@ impl Terminal {
         let screen = if self.layout == Layout::FullScreen { GIVE_SCREEN_BACK } else { "" };
         // A terminal that is gone needs nothing any more.
         self.write(format!("{GIVE_BACK}{screen}").as_bytes()).unwrap_or_default();
+        self.output.finish(LAST_BYTES_WAIT);
         set(&self.input, &self.before).unwrap_or_default();
         report(&panics::release());
+    }
+
+    /// What was heard before it was given back and nobody has asked for.
+    pub fn take_leftover(&mut self) -> Vec<Heard> {
+        std::mem::take(&mut self.leftover)
     }
 
     /// Whether somebody could let the program go on after [`Self::stop`]: a terminal's first program
@@ -259,6 +304,15 @@ impl Drop for Terminal {
             report(std::slice::from_ref(&self.consolation));
         }
     }
+}
+
+/// Whether the terminal on standard error takes a line now, so that writing it cannot hold up the
+/// end of the program.
+#[must_use]
+pub fn takes_words() -> bool {
+    let stderr = io::stderr();
+    let mut file = [PollFd::new(&stderr, PollFlags::OUT)];
+    matches!(poll(&mut file, Some(&Timespec::default())), Ok(1..))
 }
 
 /// What the reader hears; nothing at all while there is none.

@@ -10,6 +10,7 @@ mod image;
 mod kept;
 mod layout;
 mod outcome;
+mod routed;
 mod thinking;
 
 use std::{collections::VecDeque, time::Instant};
@@ -56,6 +57,8 @@ pub struct Transcript {
     now: Option<Instant>,
     /// The last answer.
     answer: String,
+    /// The last answer before this round's, once this round has one.
+    before_round: Option<String>,
     /// The answer that is being written.
     arriving: String,
     /// It goes on with the next text.
@@ -115,37 +118,26 @@ impl Transcript {
                 }
             }
             Event::Notice { level, text } => self.notice(*level, text),
+            Event::Routed(routing) => self.routed(routing),
             Event::ArmChanged { from, to, why, retracted } => {
-                self.close_open();
-                let rest = if *retracted { "; what it wrote above counts no more" } else { "" };
-                let text = format!("{from}: {why}{rest}; {to} goes on");
-                self.notice(NoticeLevel::Warning, &text);
+                self.arm_changed(from, to, why, *retracted);
             }
             Event::Checked { arm, by, passed, evidence } => {
-                self.close_open();
-                if *passed {
-                    self.notice(NoticeLevel::Info, &format!("checked by {by}: it holds"));
-                } else {
-                    let text = format!("the work of {arm} was checked by {by} and does not hold");
-                    self.notice(NoticeLevel::Warning, &format!("{text}: {evidence}"));
-                }
+                self.checked(arm, by, *passed, evidence);
             }
-            Event::Compacted { messages, .. } => {
-                let text = format!("{messages} messages are told in fewer words from here on");
-                self.notice(NoticeLevel::Info, &text);
-            }
+            Event::Compacted { summary, messages } => self.compacted(summary, *messages),
             Event::TurnEnded { outcome, rounds, usage, .. } => {
                 self.end_turn();
                 for (text, style) in outcome::words(outcome, *rounds, usage) {
                     self.words(text, style);
                 }
             }
-            Event::RoundStarted { .. } | Event::State(SessionState::Closed) => self.close_open(),
-            Event::Started { .. }
-            | Event::State(_)
-            | Event::Routed(_)
-            | Event::Cost { .. }
-            | Event::Usage { .. } => {}
+            Event::RoundStarted { .. } => {
+                self.close_open();
+                self.before_round = None;
+            }
+            Event::State(SessionState::Closed) => self.close_open(),
+            Event::Started { .. } | Event::State(_) | Event::Cost { .. } | Event::Usage { .. } => {}
         }
     }
 
@@ -290,7 +282,12 @@ impl Transcript {
         if !self.answer_is_open {
             self.answer_is_open = true;
             let stream = markdown::Stream::default();
-            self.blocks.push_back(Block::Answer { stream, ended: false, started: false });
+            self.blocks.push_back(Block::Answer {
+                stream,
+                ended: false,
+                started: false,
+                retracted: false,
+            });
         }
         self.arriving.push_str(text);
         if self.arriving.len() > MAX_ANSWER_BYTES * 2 {
@@ -424,7 +421,8 @@ impl Transcript {
         let text = std::mem::take(&mut self.arriving);
         if !text.trim().is_empty() {
             self.kept.push(text.trim());
-            self.answer = text;
+            let before = std::mem::replace(&mut self.answer, text);
+            self.before_round.get_or_insert(before);
         }
     }
 

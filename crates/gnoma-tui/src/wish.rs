@@ -43,6 +43,8 @@ pub enum Wish {
     Remember(String),
     /// Paint with another theme.
     Theme(String),
+    /// Draw everything anew: something else has written on the terminal.
+    Redraw,
     /// List the files for `@path`.
     List,
     /// Move the transcript by this many lines, upwards when positive. Only where the terminal does
@@ -65,6 +67,7 @@ impl Wish {
             Self::Title(text) => Deed::Title(text),
             Self::Theme(name) => Deed::Theme(name),
             Self::Scroll(rows_up) => Deed::Scroll(rows_up),
+            Self::Redraw => Deed::Redraw,
             Self::OpenEditor(_)
             | Self::RunShell(_)
             | Self::HandOver(_)
@@ -86,8 +89,6 @@ pub enum Again {
     Resume(Option<String>),
     /// A copy of this one.
     Fork,
-    /// This one with its past told in short.
-    Compact,
     /// This one with another model.
     Model(String),
     /// This one with another provider.

@@ -10,7 +10,7 @@ use std::{
 use anyhow::Result;
 use gnoma_config::{Loaded, Protocol as Wire, Settings, Sources, env, toml};
 use gnoma_core::{Provider, tool::Tier};
-use gnoma_engine::{Arm, Keeping, Limits, prompt, session};
+use gnoma_engine::{Arm, Keeping, Limits, Routes, prompt, session};
 use gnoma_guard::firewall::{Firewall, Guarded};
 use gnoma_llm::{KNOWN, Known, Profile, Protocol};
 use gnoma_net::{Http, HttpOptions};
@@ -199,14 +199,13 @@ pub(crate) async fn arm(settings: &Settings, http: &Http, firewall: &Arc<Firewal
     guarding::privacy(settings).admits(provider.facts()).map_err(Misuse)?;
     let (model, window) = model(settings, known, local, &provider).await?;
     Ok(Arm {
-        provider,
-        model: model.into(),
         local,
         lean: settings.router.force_two_stage,
         context_window: configured.or(if is_ollama { Some(OLLAMA_WINDOW_TOKENS) } else { window }),
         max_output_tokens: Some(settings.provider.max_tokens),
         temperature: settings.provider.temperature,
         effort: settings.provider.effort,
+        ..Arm::new(provider, model)
     })
 }
 
@@ -290,7 +289,7 @@ pub(crate) fn session(
         id: clock::session_id(),
         place: guarding::place(loaded, around, start.cwd, start.folders),
         tools: gnoma_tools::builtin(&tools(loaded, around, start.cwd)),
-        arms: vec![start.arm],
+        routes: Arc::new(Routes::single(start.arm)),
         system: system_prompt(settings, around, start.cwd, start.system),
         mode: settings.permission.mode,
         permissions: guarding::permissions(settings)?,

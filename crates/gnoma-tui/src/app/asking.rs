@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use gnoma_core::{
     CallId, Command,
-    session::{Answer, PermissionMode},
+    session::{Answer, PermissionMode, Scope},
 };
 
 use super::{
@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     keymap::{Action, Context, Key},
-    prompt::{Question, Verdict},
+    prompt::{Lasting, Question, Verdict},
     wish::Wish,
 };
 
@@ -45,7 +45,7 @@ impl State {
     /// A question was answered, here or elsewhere.
     pub(super) fn withdraw(&mut self, call: &CallId) {
         self.asks.retain(|question| question.call.id != *call);
-        if self.layer.as_ref().is_some_and(|layer| layer.is_reason_for(call)) {
+        if self.layer.as_ref().is_some_and(|layer| layer.answers(call)) {
             self.rescue_reason();
         }
     }
@@ -79,8 +79,7 @@ impl State {
         let call = question.call.id.clone();
         match question.act(action) {
             Verdict::Open => self.unfit_answer(action),
-            Verdict::Answer(answer) => self.answer(call, answer),
-            Verdict::WriteReason => self.write_reason(call),
+            verdict => self.obey(call, verdict),
         }
     }
 
@@ -106,10 +105,95 @@ impl State {
         self.take_written();
         match verdict {
             Verdict::Open => self.hint("this question has no such answer"),
-            Verdict::Answer(answer) => self.answer(call, answer),
-            Verdict::WriteReason => self.write_reason(call),
+            verdict => self.obey(call, verdict),
         }
         true
+    }
+
+    fn obey(&mut self, call: CallId, verdict: Verdict) {
+        match verdict {
+            Verdict::Open => (),
+            Verdict::Answer(Answer::Rule { rule, scope }) => {
+                if let Err(why) = self.allow_by_rule(call, rule, scope) {
+                    self.hint(why);
+                }
+            }
+            Verdict::Answer(answer) => self.answer(call, answer),
+            Verdict::WriteReason => self.write_reason(call),
+            Verdict::EditRule => self.edit_rule(call),
+            Verdict::NextScope => self.next_scope(),
+        }
+    }
+
+    fn edit_rule(&mut self, call: CallId) {
+        let Some(lasting) = self.asks.front().and_then(Question::lasting) else { return };
+        let rule = lasting.rule.clone();
+        self.layer = Some(Layer::field(&rule_title(lasting), &rule, Goal::Rule(call)));
+    }
+
+    fn next_scope(&mut self) {
+        let Some(lasting) = self.asks.front().and_then(Question::lasting) else { return };
+        let before = lasting.scope;
+        let (scope, place) = self.scope_after(before);
+        if let Some(question) = self.asks.front_mut() {
+            question.hold(scope, place);
+        }
+    }
+
+    /// The next scope in which a rule can be kept; says why not of those that are passed over.
+    fn scope_after(&mut self, scope: Scope) -> (Scope, String) {
+        let mut next = scope;
+        for _ in [Scope::Project, Scope::User] {
+            next = match next {
+                Scope::Session => Scope::Project,
+                Scope::Project => Scope::User,
+                Scope::User => return (Scope::Session, String::new()),
+            };
+            match self.desk.rule_place(next) {
+                Ok(place) => return (next, place),
+                Err(why) => self.hint(why),
+            }
+        }
+        (Scope::Session, String::new())
+    }
+
+    /// The same while the rule is being changed. Gives the field's new title.
+    pub(super) fn next_scope_of(&mut self, call: &CallId) -> Option<String> {
+        self.asks.front().filter(|question| question.call.id == *call)?;
+        self.next_scope();
+        self.asks.front().and_then(Question::lasting).map(rule_title)
+    }
+
+    /// A lasting yes with the rule that was written.
+    pub(super) fn allow_as_written(&mut self, call: &CallId, rule: &str) -> Result<(), String> {
+        let question = self.asks.iter().find(|question| question.call.id == *call);
+        let Some(lasting) = question.and_then(Question::lasting) else { return Ok(()) };
+        if rule.is_empty() {
+            return Err("a rule must say what it allows; Esc leaves it".to_owned());
+        }
+        let scope = lasting.scope;
+        self.allow_by_rule(call.clone(), rule.to_owned(), scope)
+    }
+
+    fn allow_by_rule(&mut self, call: CallId, rule: String, scope: Scope) -> Result<(), String> {
+        self.desk.keep_rule(&rule, Scope::Session)?;
+        let kept = match scope {
+            Scope::Session => Ok(String::new()),
+            Scope::Project | Scope::User => self.desk.keep_rule(&rule, scope),
+        };
+        let scope = match kept {
+            Ok(told) if told.is_empty() => scope,
+            Ok(told) => {
+                self.note(&told);
+                scope
+            }
+            Err(why) => {
+                self.warn(&format!("{why}; the rule holds for this session only"));
+                Scope::Session
+            }
+        };
+        self.answer(call, Answer::Rule { rule, scope });
+        Ok(())
     }
 
     fn write_reason(&mut self, call: CallId) {
@@ -118,8 +202,9 @@ impl State {
 
     fn unfit_answer(&mut self, action: Action) {
         match action {
-            Action::AllowAlways => self.hint("a lasting yes is not offered for this"),
-            Action::EditRule | Action::NextScope => self.hint("the rule is taken as it is shown"),
+            Action::AllowAlways | Action::EditRule | Action::NextScope => {
+                self.hint("a lasting yes is not offered for this");
+            }
             _ => (),
         }
     }
@@ -176,6 +261,10 @@ impl State {
         self.wish(Wish::Tell(Command::SetMode { mode }));
         self.hint(format!("mode {mode}: {}", meaning(mode)));
     }
+}
+
+fn rule_title(lasting: &Lasting) -> String {
+    format!("Always allow: {} (Tab elsewhere)", lasting.held())
 }
 
 /// What a mode does, in a few words.

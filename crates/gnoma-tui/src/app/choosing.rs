@@ -2,7 +2,8 @@
 //! a choice does is a value, so that lists need not know.
 
 use gnoma_core::{
-    CallId,
+    CallId, Command,
+    message::ModelRef,
     session::{Answer, PermissionMode},
 };
 
@@ -37,6 +38,8 @@ pub(crate) enum Layer {
 pub(crate) enum Deed {
     /// End this session for another.
     Again(Again),
+    /// Ask one model only, or let the router choose again.
+    Pin(Option<ModelRef>),
     /// Set the mode.
     Mode(PermissionMode),
     /// Paint with another theme.
@@ -54,6 +57,8 @@ pub(crate) enum Deed {
 pub(crate) enum Goal {
     /// The reason for a refusal.
     Refuse(CallId),
+    /// The rule of a lasting yes.
+    Rule(CallId),
     /// The value of a setting.
     Set(String),
     /// The word that confirms that nothing is asked any more.
@@ -88,8 +93,14 @@ impl Layer {
         }
     }
 
-    pub(super) fn is_reason_for(&self, call: &CallId) -> bool {
-        matches!(self, Self::Field { goal: Goal::Refuse(of), .. } if of == call)
+    /// The answer to a question is being written here.
+    pub(super) fn is_answer(&self) -> bool {
+        matches!(self, Self::Field { goal: Goal::Refuse(_) | Goal::Rule(_), .. })
+    }
+
+    /// The answer to this one is.
+    pub(super) fn answers(&self, call: &CallId) -> bool {
+        matches!(self, Self::Field { goal: Goal::Refuse(of) | Goal::Rule(of), .. } if of == call)
     }
 }
 
@@ -101,13 +112,15 @@ impl State {
         self.layer = Some(Layer::Pick { list, deeds });
     }
 
-    /// Takes what an argument names, by name or number; else offers a list.
+    /// Takes what an argument names, by name or number; else offers a list, with `first` before all
+    /// others.
     pub(crate) fn choose(
         &mut self,
         what: &str,
         offers: Vec<Offer>,
+        first: Option<(Row, Deed)>,
         argument: &str,
-        make: fn(String) -> Again,
+        deed: fn(Offer) -> Deed,
     ) {
         let number = argument.parse().ok().and_then(|number: usize| number.checked_sub(1));
         let is_meant = |name: &str| {
@@ -115,20 +128,20 @@ impl State {
         };
         let named = offers.iter().find(|offer| is_meant(&offer.name));
         if let Some(offer) = named.or_else(|| offers.get(number?)) {
-            return self.again(make(offer.name.clone()));
+            return self.perform(deed(offer.clone()));
         }
-        let row = |offer: Offer| {
-            let row = Row::new(offer.name.clone(), offer.about).current(offer.current);
-            (row, Deed::Again(make(offer.name)))
-        };
-        let rows: Vec<_> = offers.into_iter().map(row).collect();
-        if rows.is_empty() && !argument.is_empty() {
+        if offers.is_empty() && !argument.is_empty() {
             // Nobody says what there is, so what is named is tried.
-            return self.again(make(argument.to_owned()));
+            return self.perform(deed(Offer { name: argument.to_owned(), ..Offer::default() }));
         }
-        if rows.is_empty() {
+        if offers.is_empty() {
             return self.hint(format!("there is no {what} to choose"));
         }
+        let row = |offer: Offer| {
+            let row = Row::new(offer.name.clone(), offer.about.clone()).current(offer.current);
+            (row, deed(offer))
+        };
+        let rows = first.into_iter().chain(offers.into_iter().map(row)).collect();
         self.pick(&format!("Choose the {what}"), rows, argument);
         if let Some(Layer::Pick { list, .. }) = &self.layer
             && list.count() == 0
@@ -136,6 +149,19 @@ impl State {
             self.layer = None;
             self.hint(format!("unknown {what}: `{argument}`; /{what} lists what there is"));
         }
+    }
+
+    /// Asks one model only from the next turn on, or lets the router choose again.
+    pub(crate) fn pin(&mut self, arm: Option<ModelRef>) {
+        match &arm {
+            Some(arm) => {
+                self.facts.model = Some(arm.to_string());
+                self.hint(format!("{arm} is asked from now on; `/model auto` takes it back"));
+            }
+            None => self.hint("the router chooses the model from now on"),
+        }
+        self.pinned.clone_from(&arm);
+        self.wish(Wish::Tell(Command::Pin { arm }));
     }
 
     pub(crate) fn confirm(&mut self, question: &str, deed: Deed) {
@@ -146,6 +172,7 @@ impl State {
     pub(crate) fn perform(&mut self, deed: Deed) {
         match deed {
             Deed::Again(again) => self.again(again),
+            Deed::Pin(arm) => self.pin(arm),
             Deed::Mode(mode) => self.choose_mode(mode),
             Deed::Theme(name) => self.paint_with(&name),
             Deed::Edit(setting) => self.edit_setting(setting),
@@ -255,10 +282,23 @@ impl State {
     }
 
     fn field_key(&mut self, title: String, mut field: Composer, goal: Goal, key: Key) {
-        match field.press(key, &self.keymap) {
-            Pressed::Wanted(Action::Send) => self.reach(goal, &field.take().text),
-            Pressed::Wanted(Action::Stop | Action::Interrupt) => self.leave_field(&goal, field),
-            Pressed::Changed | Pressed::Moved | Pressed::Wanted(_) | Pressed::Ignored => {
+        match (field.press(key, &self.keymap), &goal) {
+            (Pressed::Wanted(Action::Send), Goal::Rule(call)) => {
+                let written = field.draft().text;
+                if let Err(why) = self.allow_as_written(call, written.trim()) {
+                    self.hint(why);
+                    self.layer = Some(Layer::Field { title, field, goal });
+                }
+            }
+            (Pressed::Wanted(Action::Queue), Goal::Rule(call)) => {
+                let title = self.next_scope_of(call).unwrap_or(title);
+                self.layer = Some(Layer::Field { title, field, goal });
+            }
+            (Pressed::Wanted(Action::Send), _) => self.reach(goal, &field.take().text),
+            (Pressed::Wanted(Action::Stop | Action::Interrupt), _) => {
+                self.leave_field(&goal, field);
+            }
+            (Pressed::Changed | Pressed::Moved | Pressed::Wanted(_) | Pressed::Ignored, _) => {
                 self.layer = Some(Layer::Field { title, field, goal });
             }
         }
@@ -270,6 +310,8 @@ impl State {
                 self.remember(text);
                 self.answer(call, Answer::Deny { reason: text.trim().to_owned() });
             }
+            // It is only left by an answer; see `field_key`.
+            Goal::Rule(_) => (),
             Goal::Set(key) => self.set(&key, text.trim()),
             Goal::Bypass => self.confirm_bypass(text),
         }
@@ -279,15 +321,14 @@ impl State {
     fn leave_field(&mut self, goal: &Goal, mut field: Composer) {
         match goal {
             Goal::Refuse(_) => self.rescue(field.take()),
-            Goal::Set(_) | Goal::Bypass => (),
+            Goal::Rule(_) | Goal::Set(_) | Goal::Bypass => (),
         }
     }
 
-    /// The question that a reason is being written for is gone.
+    /// The question that an answer is being written for is gone.
     pub(super) fn rescue_reason(&mut self) {
-        let is_reason =
-            |layer: &mut Layer| matches!(layer, Layer::Field { goal: Goal::Refuse(_), .. });
-        if let Some(Layer::Field { mut field, .. }) = self.layer.take_if(is_reason) {
+        let answer = self.layer.take_if(|layer| layer.is_answer());
+        if let Some(Layer::Field { mut field, goal: Goal::Refuse(_), .. }) = answer {
             self.rescue(field.take());
         }
     }

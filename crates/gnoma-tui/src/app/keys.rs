@@ -37,6 +37,7 @@ impl State {
             Action::Stop => self.stop(),
             Action::Interrupt => self.interrupt(),
             Action::Quit => self.quit_key(),
+            Action::Redraw => self.wish(Wish::Redraw),
             Action::Suspend => self.wish(Wish::Suspend),
             Action::CycleMode => self.cycle_mode(),
             Action::Incognito => commands::run(self, "/incognito"),
@@ -56,8 +57,9 @@ impl State {
         }
     }
 
+    /// Half of the screen: what is not the conversation takes less.
     fn page(&self) -> isize {
-        isize::try_from(self.size.height.saturating_sub(2).max(1)).unwrap_or(SCROLL_LINES)
+        isize::try_from((self.size.height / 2).max(1)).unwrap_or(SCROLL_LINES)
     }
 
     /// Stops the turn and keeps its work.

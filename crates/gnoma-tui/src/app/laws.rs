@@ -2,7 +2,7 @@
 
 use gnoma_core::{
     Content, Event, RawJson, StopReason, ToolCall, Usage,
-    session::{Answer, Outcome, SessionState},
+    session::{Answer, Outcome, Scope, SessionState},
 };
 use proptest::prelude::*;
 
@@ -39,6 +39,12 @@ impl Desk for Desktop {
     }
     fn export(&mut self, _: &str) -> Result<String, String> {
         Err("no".to_owned())
+    }
+    fn rule_place(&mut self, scope: Scope) -> Result<String, String> {
+        if scope == Scope::Project { Err("no".to_owned()) } else { Ok("here".to_owned()) }
+    }
+    fn keep_rule(&mut self, rule: &str, _: Scope) -> Result<String, String> {
+        if rule.contains(' ') { Err("no".to_owned()) } else { Ok("kept".to_owned()) }
     }
     fn explain(&mut self, _: Topic) -> Result<String, String> {
         Ok("because".to_owned())

@@ -246,7 +246,11 @@ impl State {
         if self.is_closed {
             self.queue.waiting.push_back(sent.draft.into());
             self.hold_queue();
-            return self.warn("the session is closed; what you wrote waits, /resume goes on");
+            return self.warn(if self.found.is_some() {
+                "there is no provider to ask; what you wrote waits, /provider sets one up"
+            } else {
+                "the session is closed; what you wrote waits, /resume goes on"
+            });
         }
         self.wish(Wish::Tell(Command::Send { content: sent.content.clone() }));
         if self.running.is_some() {

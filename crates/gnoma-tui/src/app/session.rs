@@ -33,6 +33,7 @@ impl State {
             }
             Event::Routed(routing) => {
                 self.decided(format!("routed a {} task: {}", routing.kind, routing.why));
+                self.routing = Some(routing.clone());
                 self.doing("waiting for the model");
             }
             Event::ArmChanged { from, to, why, .. } => {
@@ -41,13 +42,13 @@ impl State {
                 self.why = Some(why.clone());
                 self.doing("waiting for the model");
             }
-            Event::Checked { by, passed, .. } => {
-                let verdict = if *passed { "passed" } else { "failed" };
-                self.decided(format!("the check by {by} {verdict}"));
+            Event::Checked { arm, by, passed, .. } => {
+                let verdict = if *passed { "holds" } else { "does not hold" };
+                self.decided(format!("the work of {arm} {verdict}, as {by} found"));
             }
-            Event::Cost { turn_micro_usd, session_micro_usd, .. } => {
-                self.counts.turn_micro_usd = *turn_micro_usd;
-                self.counts.session_micro_usd = *session_micro_usd;
+            Event::Cost { arm, call_micro_usd, turn_micro_usd, session_micro_usd } => {
+                let (turn, session) = (*turn_micro_usd, *session_micro_usd);
+                self.counts.called(&arm.to_string(), *call_micro_usd, turn, session);
             }
             Event::Text { .. } => self.doing("writing"),
             Event::Thinking { .. } => self.doing("thinking"),
@@ -64,7 +65,13 @@ impl State {
                 self.decided(format!("{verdict} {what}: {reason}"));
             }
             Event::ToolStarted { call } => self.doing(&format!("running {}", call.name)),
-            Event::ToolEnded { .. } | Event::Compacted { .. } => self.doing("working"),
+            Event::Compacted { messages, .. } => {
+                self.decided(format!("told {messages} messages in fewer words"));
+                // What filled the window is not there any more.
+                self.counts.round = Usage::default();
+                self.doing("working");
+            }
+            Event::ToolEnded { .. } => self.doing("working"),
             Event::Usage { round, turn } => {
                 self.counts.round = *round;
                 self.counts.turn = *turn;
@@ -130,8 +137,7 @@ impl State {
     }
 
     fn turn_ended(&mut self, outcome: &Outcome, usage: Usage, undelivered: &[Arc<Message>]) {
-        self.counts.turn = usage;
-        self.counts.turns += 1;
+        self.counts.end_turn(usage);
         let went_well = matches!(outcome, Outcome::Complete { .. });
         if !went_well {
             self.hold_queue();

@@ -8,6 +8,13 @@ use crate::{
 };
 
 impl State {
+    /// Shows the first start again. Says whether there is something to start from.
+    pub(crate) fn set_up(&mut self) -> bool {
+        let accessible = self.accessible;
+        self.layer = self.found.as_ref().map(|found| Layer::setup(found, accessible));
+        self.layer.is_some()
+    }
+
     pub(super) fn setup_key(&mut self, mut setup: Setup, key: Key) {
         let step = match (self.list_action(key), key.typed()) {
             (Some(action), _) => setup.act(action),

@@ -1,7 +1,7 @@
 //! The picture: the conversation, below it what waits, below that the editor or what lies over it,
 //! and at the bottom the line that says how things stand.
 
-use super::{BEAT, Running, State, choosing::Layer};
+use super::{BEAT, Leaving, Running, State, choosing::Layer};
 use crate::{
     composer::Mode,
     frame::{Cell, Frame, Size},
@@ -41,6 +41,15 @@ impl State {
     pub(super) fn draw(&mut self, size: Size) -> Frame {
         let Size { width, height } = size;
         let finished = self.transcript.take_finished(width);
+        match self.leaving {
+            // The next session shows it in its place.
+            Leaving::ForAnother => return Frame { finished, ..Frame::default() },
+            Leaving::ForGood if self.composer.is_empty() => {
+                let live = self.transcript.live(width, height);
+                return Frame { finished, live, cursor: None };
+            }
+            Leaving::ForGood | Leaving::No => (),
+        }
         let has_status = height >= MIN_ROWS_FOR_STATUS;
         let room = height.saturating_sub(usize::from(has_status));
         let panel = self.panel(width, room);
@@ -173,7 +182,7 @@ impl State {
     fn hidden_question(&self) -> Option<&Question> {
         let is_hidden = match &self.layer {
             None => !self.takes_answers(),
-            Some(layer) => layer.reason().is_none(),
+            Some(layer) => !layer.is_answer(),
         };
         self.asks.front().filter(|_| is_hidden)
     }
@@ -181,7 +190,12 @@ impl State {
     fn status_line(&self, width: usize) -> Line {
         let hint = self.hint.as_ref().map(|hint| hint.text.clone());
         let busy = self.running.as_ref().map(|running| self.busy(running)).unwrap_or_default();
-        let now = Now { busy, hint, queued: self.queue.count() };
+        let why = match (&self.pinned, &self.why) {
+            (Some(_), _) => "your choice".to_owned(),
+            (None, why) => why.clone().unwrap_or_default(),
+        };
+        let stop = if self.running.is_some() { "Esc stops" } else { "" };
+        let now = Now { busy, stop, hint, queued: self.queue.count(), why };
         status::line(&self.facts, &self.counts, &now, width)
     }
 
@@ -198,8 +212,8 @@ impl State {
             (false, false) => "waiting for you",
             (false, true) => running.doing.as_str(),
         };
-        let mark = mark.copied().unwrap_or("·");
-        format!("{mark} {doing} {} (Esc stops)", span(elapsed.as_secs()))
+        let mark = mark.copied().unwrap_or("?");
+        format!("{mark} {doing} {}", span(elapsed.as_secs()))
     }
 
     /// Says in finished lines what is otherwise seen below them: what takes the keys, and which choice

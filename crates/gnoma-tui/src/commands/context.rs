@@ -1,7 +1,7 @@
 //! `/context`: what fills the context window.
 
 use super::Slash;
-use crate::{app::State, desk::Topic};
+use crate::{app::State, desk::Topic, status};
 
 pub(super) const COMMAND: Slash = Slash {
     name: "context",
@@ -12,6 +12,8 @@ pub(super) const COMMAND: Slash = Slash {
 };
 
 fn run(state: &mut State, _argument: &str) {
+    let lines = status::window(&state.facts, &state.counts);
+    state.say(lines);
     let outcome = state.desk.explain(Topic::Context);
     state.tell(outcome);
 }

@@ -14,6 +14,8 @@ pub(super) const COMMAND: Slash = Slash {
     run,
 };
 
+/// Columns for what is written.
+pub(super) const NAME_COLUMNS: usize = 26;
 /// What can be written that is no command.
 const SIGNS: [(&str, &str); 6] = [
     ("@path", "name a file; the drop-down finds it"),
@@ -37,7 +39,7 @@ fn run(state: &mut State, _argument: &str) {
 
 fn row(name: &str, about: &str) -> Line {
     Line::from([
-        Span::new(format!("  {name:<26}"), Style::of(Ink::Accent)),
+        Span::new(format!("  {name:<NAME_COLUMNS$}"), Style::of(Ink::Accent)),
         Span::new(about.to_owned(), Style::default()),
     ])
 }

@@ -1,7 +1,10 @@
 //! `/profile`: which profile of the settings is used.
 
 use super::Slash;
-use crate::{app::State, wish::Again};
+use crate::{
+    app::{Deed, State},
+    wish::Again,
+};
 
 pub(super) const COMMAND: Slash = Slash {
     name: "profile",
@@ -13,5 +16,6 @@ pub(super) const COMMAND: Slash = Slash {
 
 fn run(state: &mut State, argument: &str) {
     let offers = state.desk.profiles();
-    state.choose("profile", offers, argument, Again::Profile);
+    state
+        .choose("profile", offers, None, argument, |offer| Deed::Again(Again::Profile(offer.name)));
 }

@@ -1,7 +1,10 @@
 //! `/provider`: whose models are called.
 
 use super::Slash;
-use crate::{app::State, wish::Again};
+use crate::{
+    app::{Deed, State},
+    wish::Again,
+};
 
 pub(super) const COMMAND: Slash = Slash {
     name: "provider",
@@ -13,5 +16,10 @@ pub(super) const COMMAND: Slash = Slash {
 
 fn run(state: &mut State, argument: &str) {
     let offers = state.desk.providers();
-    state.choose("provider", offers, argument, Again::Provider);
+    if offers.is_empty() && argument.is_empty() && state.set_up() {
+        return;
+    }
+    state.choose("provider", offers, None, argument, |offer| {
+        Deed::Again(Again::Provider(offer.name))
+    });
 }

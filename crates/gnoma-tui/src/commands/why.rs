@@ -1,6 +1,6 @@
 //! `/why`: the last decisions about permissions and models, and how models are chosen.
 
-use super::Slash;
+use super::{Slash, route};
 use crate::{
     app::State,
     desk::Topic,
@@ -27,6 +27,10 @@ fn run(state: &mut State, _argument: &str) {
         state.note("nothing was decided yet");
     }
     state.say(lines);
+    if let Some(routing) = &state.routing {
+        let lines = route::lines(routing);
+        return state.say(lines);
+    }
     let outcome = state.desk.explain(Topic::Routing);
     state.tell(outcome);
 }

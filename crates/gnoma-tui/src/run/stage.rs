@@ -1,20 +1,16 @@
 //! One run as it goes: what has happened and is not handed over yet, what is drawn, who has the
 //! terminal. When to draw and what to wait for is decided here, and nothing about the conversation.
 
-use std::{
-    collections::VecDeque,
-    io,
-    time::{Duration, Instant},
-};
+use std::{collections::VecDeque, io, time::Instant};
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
-use gnoma_core::session::Event;
+use gnoma_core::session::{Command, Event};
 use tokio::{
     task::{Id, JoinError, JoinSet},
     time::sleep_until,
 };
 
-use super::{Deed, Ending, Face, Hands, Job, Link, MAX_FRAMES_PER_SECOND, Options};
+use super::{Deed, Ending, Face, Hands, Job, Link, Options, pace::Pace};
 use crate::{
     input::Input,
     keymap::Key,
@@ -23,7 +19,6 @@ use crate::{
     theme::{Shade, Theme, ThemeError},
 };
 
-const FRAME: Duration = Duration::from_nanos(1_000_000_000 / MAX_FRAMES_PER_SECOND as u64);
 /// Inputs that are taken before a frame is drawn, so that neither a flood of keys nor one of events
 /// holds up the picture.
 const MAX_DRAINED: usize = 1_024;
@@ -54,29 +49,32 @@ pub(super) struct Stage {
     ending: Option<Ending>,
     /// What the terminal says about its background.
     background: Shade,
-    /// When the last frame was drawn.
-    drawn: Option<Instant>,
+    pace: Pace,
     /// Something may look different.
     is_stale: bool,
+    /// Because of what a person did.
+    is_typed: bool,
     session_open: bool,
 }
 
 impl Stage {
     /// Nothing is shown yet.
-    pub(super) fn set(terminal: Terminal, theme: Theme, options: Options) -> Self {
+    pub(super) fn set(terminal: Terminal, theme: Theme, mut options: Options) -> Self {
         let traits = Traits { synchronized: false, reflows: options.reflows };
         let first = [Input::Tick(Instant::now()), Input::Resize(terminal.size())];
+        let first = first.into_iter().chain(std::mem::take(&mut options.unread));
         Self {
             screen: Screen::new(options.layout, theme, traits),
             terminal,
             options,
             jobs: JoinSet::new(),
             lent: None,
-            inputs: first.into(),
+            inputs: first.collect(),
             ending: None,
             background: Shade::default(),
-            drawn: None,
+            pace: Pace::default(),
             is_stale: true,
+            is_typed: false,
             session_open: true,
         }
     }
@@ -100,6 +98,16 @@ impl Stage {
         // Where it is gone there is nothing to leave in order.
         self.close(face).unwrap_or_default();
         ending
+    }
+
+    /// What was typed and nobody has looked at.
+    pub(super) fn unread(mut self) -> Vec<Input> {
+        self.terminal.give_back();
+        for heard in self.terminal.take_leftover() {
+            self.hear(heard);
+        }
+        let is_typed = |input: &Input| matches!(input, Input::Key(_) | Input::Paste(_));
+        self.inputs.into_iter().filter(is_typed).collect()
     }
 
     async fn live<F: Face, H: Hands<Wish = F::Wish>>(
@@ -141,7 +149,8 @@ impl Stage {
     fn take(&mut self, woke: Woke) -> io::Result<()> {
         self.inputs.push_back(Input::Tick(Instant::now()));
         match woke {
-            Woke::Time => {}
+            // The second: what could not be drawn meanwhile is drawn now.
+            Woke::Time | Woke::News(News::Written) => {}
             Woke::News(News::Heard(heard)) => self.hear(heard),
             Woke::News(News::Signal(signal)) => self.obey(signal)?,
             Woke::Event(event) => self.note(event),
@@ -172,6 +181,7 @@ impl Stage {
     }
 
     fn hear(&mut self, heard: Heard) {
+        self.is_typed |= matches!(heard, Heard::Key(_) | Heard::Paste(_));
         let input = match heard {
             Heard::Key(key) => Key::of_event(&key).map(Input::Key),
             Heard::Paste(text) => Some(Input::Paste(text)),
@@ -232,7 +242,8 @@ impl Stage {
         hands: &mut H,
     ) -> io::Result<()> {
         let mut left = self.inputs.len() + MAX_CONSEQUENCES;
-        while left > 0 {
+        // What comes after the wish to quit may be meant for what comes after this run.
+        while left > 0 && self.ending != Some(Ending::Quit) {
             let Some(input) = self.inputs.pop_front() else { break };
             left -= 1;
             for wish in face.on(input) {
@@ -247,6 +258,10 @@ impl Stage {
         match deed {
             Deed::Done => {}
             Deed::Tell(command) => {
+                if matches!(command, Command::Send { .. }) {
+                    // What is answered is to be seen.
+                    self.screen.scroll(-isize::MAX);
+                }
                 if !link.tell(command.clone()) {
                     self.inputs.push_back(Input::Undelivered(command));
                 }
@@ -257,10 +272,14 @@ impl Stage {
             }
             Deed::Lend(job) => self.lend(job)?,
             Deed::Copy(text) => self.copy(&text)?,
-            Deed::Notify(text) => self.write(&self.options.notifier.notify(&text))?,
+            Deed::Notify(text) => {
+                let bytes = self.options.notifier.notify(&text);
+                self.write(&bytes)?;
+            }
             Deed::Title(text) => self.write(&tell::title(&text))?,
             Deed::Theme(name) => self.paint_with(name),
             Deed::Scroll(rows_up) => self.screen.scroll(rows_up),
+            Deed::Redraw => self.screen.redraw(),
             Deed::Suspend => self.suspend()?,
             Deed::Quit => self.ending = Some(Ending::Quit),
         }
@@ -268,7 +287,7 @@ impl Stage {
     }
 
     /// Writes besides the frames; never into what another program shows, nor among plain lines.
-    fn write(&self, bytes: &[u8]) -> io::Result<()> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
         if self.options.layout == Layout::Plain || !self.terminal.is_taken() {
             return Ok(());
         }
@@ -355,28 +374,28 @@ impl Stage {
         self.terminal.write(&bytes)
     }
 
-    /// Draws, unless the last frame is too young: then it says when to.
+    /// Draws, unless the last frame is too young: then it says when to. A terminal that has not taken
+    /// all of the last one yet gets no other.
     fn draw_when_due(&mut self, face: &mut impl Face) -> io::Result<Option<Instant>> {
-        if !self.is_stale || !self.terminal.is_taken() {
+        if !self.is_stale || !self.terminal.is_taken() || self.terminal.is_clogged() {
             return Ok(None);
         }
         let now = Instant::now();
-        match self.drawn.map(|drawn| drawn + FRAME).filter(|due| *due > now) {
-            Some(due) => Ok(Some(due)),
-            None => {
-                self.draw(face)?;
-                self.drawn = Some(now);
-                Ok(None)
-            }
+        let wait = self.pace.wait(now, self.is_typed);
+        if wait.is_none() && self.draw(face)? {
+            self.pace.drawn(now);
         }
+        Ok(wait)
     }
 
-    fn draw(&mut self, face: &mut impl Face) -> io::Result<()> {
+    /// Says whether there was anything to paint.
+    fn draw(&mut self, face: &mut impl Face) -> io::Result<bool> {
         let size = self.terminal.size();
         let mut bytes = Vec::new();
         self.screen.draw(&face.frame(size), size, &mut bytes);
-        self.is_stale = false;
-        self.terminal.write(&bytes)
+        (self.is_stale, self.is_typed) = (false, false);
+        self.terminal.write(&bytes)?;
+        Ok(!bytes.is_empty())
     }
 
     /// The last frame stays on the terminal.

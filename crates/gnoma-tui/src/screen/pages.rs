@@ -3,7 +3,11 @@
 
 use std::collections::VecDeque;
 
-use crate::{frame::Size, text::Line};
+use crate::{
+    frame::Size,
+    picker::cut,
+    text::{Ink, Line, Style},
+};
 
 /// Older lines than this are forgotten.
 const MAX_KEPT_LINES: usize = 20_000;
@@ -35,10 +39,13 @@ impl Pages {
     }
 
     /// A screen full, as many finished lines as there is room for above `live`, and how many these
-    /// are.
-    pub(super) fn view(&self, live: &[Line], size: Size) -> (Vec<Line>, usize) {
+    /// are. A window that is scrolled back says so.
+    pub(super) fn view(&mut self, live: &[Line], size: Size) -> (Vec<Line>, usize) {
         let room = size.height.saturating_sub(live.len());
-        let mut above: Vec<Line> = Vec::new();
+        // At the top the window is full as well.
+        self.below = self.below.min((self.lines.len() + 1).saturating_sub(room));
+        let mark = (self.below > 0 && room > 0).then(|| mark(self.below, size.width));
+        let mut above: Vec<Line> = mark.into_iter().collect();
         for line in self.lines.iter().rev().skip(self.below) {
             if above.len() >= room {
                 break;
@@ -55,4 +62,9 @@ impl Pages {
         above.resize(size.height, Line::default());
         (above, count)
     }
+}
+
+fn mark(below: usize, width: usize) -> Line {
+    let text = format!("  ↓ {below} more below (PgDn, Ctrl+PgDn)");
+    cut(Line::new(text, Style::of(Ink::Warning)), width)
 }

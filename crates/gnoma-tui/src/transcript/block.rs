@@ -23,6 +23,8 @@ pub(super) enum Block {
         stream: markdown::Stream,
         ended: bool,
         started: bool,
+        /// It counts no more.
+        retracted: bool,
     },
     Thinking(Thinking),
     Call(Call),
@@ -60,7 +62,9 @@ impl Block {
     /// The lines that cannot change any more, and whether the block is over.
     pub(super) fn finished(&mut self, width: usize, options: Options) -> (Vec<Line>, bool) {
         match self {
-            Self::Answer { stream, ended, .. } => (stream.take(width), *ended),
+            Self::Answer { stream, ended, retracted, .. } => {
+                (struck(stream.take(width), *retracted), *ended)
+            }
             Self::Thinking(thinking) if !thinking.is_over() => (Vec::new(), false),
             Self::Call(call) if !call.is_over() => (Vec::new(), false),
             Self::Thinking(_)
@@ -76,7 +80,7 @@ impl Block {
     /// The lines as they are now; of an answer those that were not handed over.
     pub(super) fn draw(&self, width: usize, now: Option<Instant>, options: Options) -> Vec<Line> {
         match self {
-            Self::Answer { stream, .. } => stream.rest(width),
+            Self::Answer { stream, retracted, .. } => struck(stream.rest(width), *retracted),
             Self::Thinking(thinking) => thinking.draw(width, options),
             Self::Call(call) => call.draw(width, now, options),
             Self::Began(title) => {
@@ -90,6 +94,16 @@ impl Block {
             }
         }
     }
+}
+
+/// Lines struck out, where they are.
+fn struck(mut lines: Vec<Line>, is_struck: bool) -> Vec<Line> {
+    if is_struck {
+        for span in lines.iter_mut().flat_map(|line| &mut line.spans) {
+            span.style = Style { strike: true, ..Style::of(Ink::Dim) };
+        }
+    }
+    lines
 }
 
 fn person(text: &str, width: usize) -> Vec<Line> {

@@ -14,7 +14,7 @@ use std::{
 use gnoma_core::{
     CallId, Command, Content, Event, Image, Message, RawJson, StopReason, ToolCall, Usage,
     message::ModelRef,
-    session::{Answer, Outcome, PermissionMode, SessionState},
+    session::{Answer, Outcome, PermissionMode, Routing, Scope, SessionState},
 };
 use gnoma_tui::{
     Input, Size,
@@ -52,6 +52,7 @@ impl Desk for Desktop {
                 name: name.to_owned(),
                 about: "200k".to_owned(),
                 current: name.ends_with("haiku"),
+                arm: name.strip_prefix("anthropic/").map(arm),
             })
             .into()
     }
@@ -95,6 +96,26 @@ impl Desk for Desktop {
     fn export(&mut self, path: &str) -> Result<String, String> {
         self.note(format!("export {path}"));
         Ok(format!("written to {path}"))
+    }
+    fn rule_place(&mut self, scope: Scope) -> Result<String, String> {
+        match scope {
+            Scope::Session => Ok(String::new()),
+            Scope::Project => Err("this project is not trusted".to_owned()),
+            Scope::User => Ok("~/.config/gnoma/config.toml".to_owned()),
+        }
+    }
+    fn keep_rule(&mut self, rule: &str, scope: Scope) -> Result<String, String> {
+        if rule.contains('(') != rule.ends_with(')') {
+            return Err(format!("`{rule}` is no rule"));
+        }
+        match scope {
+            Scope::Session => Ok(String::new()),
+            Scope::Project => Err("the file cannot be written".to_owned()),
+            Scope::User => {
+                self.note(format!("keep {rule}"));
+                Ok(format!("`{rule}` is kept"))
+            }
+        }
     }
     fn explain(&mut self, topic: Topic) -> Result<String, String> {
         Ok(format!("about {topic:?}"))
@@ -287,6 +308,11 @@ impl Scene {
     fn written(&self) -> String {
         self.state.drafts().swap_remove(0).text
     }
+}
+
+/// A model of Anthropic's.
+fn arm(model: &str) -> ModelRef {
+    ModelRef { provider: "anthropic".to_owned(), model: model.to_owned() }
 }
 
 fn user(text: &str) -> Arc<Message> {

@@ -440,10 +440,32 @@ fn a_window_that_was_scrolled_back_stays_where_it_is() {
     assert_eq!(rig.parser.screen().contents(), "4\n5\n6\n> ");
     rig.screen.scroll(2);
     rig.show(&["7"], &["> "]);
-    assert_eq!(rig.parser.screen().contents(), "2\n3\n4\n> ");
+    let mark = |below: usize| format!("  ↓ {below} more below (P…\n> ");
+    assert_eq!(rig.parser.screen().contents(), format!("3\n4\n{}", mark(3)));
+    rig.screen.scroll(isize::MAX);
+    rig.show(&[], &["> "]);
+    assert_eq!(rig.parser.screen().contents(), format!("1\n2\n{}", mark(5)), "a full page");
+    rig.resize(20, 6);
+    rig.show(&[], &["> "]);
+    assert_eq!(rig.parser.screen().contents(), format!("1\n2\n3\n4\n{}", mark(3)));
+    rig.resize(20, 4);
     rig.screen.scroll(isize::MIN);
     rig.show(&[], &["> "]);
     assert_eq!(rig.parser.screen().contents(), "5\n6\n7\n> ");
+}
+
+#[test]
+fn a_spoiled_screen_is_drawn_anew_with_the_end_of_the_conversation() {
+    for layout in [Layout::Inline, Layout::FullScreen] {
+        let mut rig = Rig::new(layout, 20, 6);
+        rig.show(&["1", "2", "3", "4", "5", "6"], &["> ", "status"]);
+        rig.parser.process(b"\x1b[3;4Hrubbish\x1b[31m\r\nand more");
+        rig.screen.redraw();
+        rig.show(&[], &["> ", "status"]);
+        assert_eq!(rig.parser.screen().contents(), "3\n4\n5\n6\n> \nstatus", "{layout:?}");
+        rig.show(&["7"], &["> x", "status"]);
+        assert_eq!(rig.parser.screen().contents(), "4\n5\n6\n7\n> x\nstatus", "{layout:?}");
+    }
 }
 
 #[test]

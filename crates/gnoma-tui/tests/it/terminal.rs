@@ -214,7 +214,18 @@ fn play(
     notepad: &mut Notepad,
     script: impl FnOnce(&Person, &mpsc::UnboundedSender<Event>) + Send + 'static,
 ) -> (Ending, Person) {
+    play_after(b"", layout, notepad, script)
+}
+
+/// The same with keys that are typed before the program has the terminal.
+fn play_after(
+    early: &[u8],
+    layout: Layout,
+    notepad: &mut Notepad,
+    script: impl FnOnce(&Person, &mpsc::UnboundedSender<Event>) + Send + 'static,
+) -> (Ending, Person) {
     let (person, program, watch) = terminal();
+    person.types(early);
     let program = Arc::new(program);
     let actor = person.clone();
     let (sender, events) = mpsc::unbounded_channel();
@@ -226,7 +237,8 @@ fn play(
         let terminal = Terminal::on(ends(), ends(), layout, "all is saved".to_owned()).unwrap();
         let mut hands = Lender(Arc::clone(&program));
         let link = &mut Pipe(events);
-        run_on(terminal, Theme::default(), link, notepad, &mut hands, options).await.unwrap()
+        let ended = run_on(terminal, Theme::default(), link, notepad, &mut hands, options).await;
+        ended.unwrap().ending
     });
     play.join().unwrap();
     assert!(is_cooked(&program), "the terminal is given back");
@@ -261,6 +273,128 @@ fn what_is_typed_is_seen_and_answers_are_not_typed_however_late() {
         assert_eq!(printed.matches(given).count(), 1, "{given}");
     }
     assert!(person.sees().ends_with("> ab漢\n40 columns"), "the last frame stays");
+}
+
+#[test]
+fn enter_is_enter_however_early_it_is_typed() {
+    let keys = |early: &[u8]| {
+        let mut notepad = Notepad::default();
+        let heard = Arc::clone(&notepad.heard);
+        play_after(early, Layout::Inline, &mut notepad, |person, _| {
+            person.types(ANSWERS);
+            person.waits_for("> ab");
+            person.types(b"\x04");
+        });
+        let heard = heard.lock().unwrap();
+        let keys = heard.iter().filter_map(|input| match input {
+            Input::Key(key) => Some(key.to_string()),
+            _ => None,
+        });
+        keys.collect::<Vec<_>>().join(" ").to_lowercase()
+    };
+    assert_eq!(keys(b"ab\r"), "a b enter ctrl+d");
+    assert_eq!(keys(b"a\rb\r"), "a ctrl+j b ctrl+j ctrl+d", "a text of two lines");
+}
+
+#[test]
+fn what_is_typed_after_the_wish_to_quit_is_for_the_next_run() {
+    let (person, program, _watch) = terminal();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let ends = || program.try_clone().unwrap();
+    let run = |unread: Vec<Input>, keys: &'static [u8], notepad: &mut Notepad| {
+        let actor = person.clone();
+        let play = thread::spawn(move || {
+            actor.types(ANSWERS);
+            actor.waits_for("40 columns");
+            actor.types(keys);
+        });
+        let ended = runtime.block_on(async {
+            let (_sender, events) = mpsc::unbounded_channel();
+            let terminal = Terminal::on(ends(), ends(), Layout::Inline, String::new()).unwrap();
+            let options = Options { unread, ..Options::default() };
+            let mut hands = Lender(Arc::new(ends()));
+            let link = &mut Pipe(events);
+            run_on(terminal, Theme::default(), link, notepad, &mut hands, options).await.unwrap()
+        });
+        play.join().unwrap();
+        ended
+    };
+    let mut notepad = Notepad::default();
+    let ended = run(Vec::new(), b"one\x04two", &mut notepad);
+    assert_eq!((ended.ending, notepad.typed.as_str()), (Ending::Quit, "one"));
+    run(ended.unread, b"\x04", &mut notepad);
+    assert_eq!(notepad.typed, "onetwo");
+}
+
+/// Shows whole paragraphs, so that much is written.
+#[derive(Default)]
+struct Flood {
+    lines: Vec<Line>,
+    heard: Arc<AtomicUsize>,
+}
+
+impl Face for Flood {
+    type Wish = Wish;
+
+    fn on(&mut self, input: Input) -> Vec<Wish> {
+        match input {
+            Input::Session(Event::Text { text }) => {
+                self.heard.fetch_add(1, Ordering::Relaxed);
+                let line = Line::new(text, Style::default());
+                self.lines.extend(line.wrap(usize::from(WIDTH), &Line::default()));
+                Vec::new()
+            }
+            Input::Key(_) => vec![Wish::Quit],
+            _ => Vec::new(),
+        }
+    }
+
+    fn frame(&mut self, _: Size) -> Frame {
+        Frame { finished: std::mem::take(&mut self.lines), ..Frame::default() }
+    }
+
+    fn next_tick(&self) -> Option<Instant> {
+        None
+    }
+}
+
+#[test]
+fn a_terminal_that_takes_nothing_holds_up_neither_events_nor_the_end() {
+    const EVENTS: usize = 200;
+    let keyboard = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+    grantpt(&keyboard).unwrap();
+    unlockpt(&keyboard).unwrap();
+    let name = ptsname(&keyboard, Vec::new()).unwrap();
+    let program =
+        open(name, OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC, Mode::empty()).unwrap();
+    set_size(&keyboard, WIDTH, HEIGHT);
+    let mut flood = Flood::default();
+    let heard = Arc::clone(&flood.heard);
+    let (sender, events) = mpsc::unbounded_channel();
+    let mut keys = std::fs::File::from(keyboard.try_clone().unwrap());
+    let script = thread::spawn(move || {
+        let end = Instant::now() + PATIENCE;
+        for number in 1..=EVENTS {
+            sender.send(Event::Text { text: "word ".repeat(400) }).unwrap();
+            while heard.load(Ordering::Relaxed) < number {
+                assert!(Instant::now() < end, "{number} events were not heard");
+                thread::sleep(Duration::from_millis(1));
+            }
+        }
+        keys.write_all(b"q").unwrap();
+        Instant::now()
+    });
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let ending = runtime.block_on(async {
+        let ends = || program.try_clone().unwrap();
+        let terminal = Terminal::on(ends(), ends(), Layout::Inline, String::new()).unwrap();
+        let mut hands = Lender(Arc::new(ends()));
+        let link = &mut Pipe(events);
+        run_on(terminal, Theme::default(), link, &mut flood, &mut hands, Options::default()).await
+    });
+    assert_eq!(ending.unwrap().ending, Ending::Quit);
+    assert!(script.join().unwrap().elapsed() < Duration::from_secs(3));
+    assert!(is_cooked(&program), "the terminal is given back");
 }
 
 #[test]

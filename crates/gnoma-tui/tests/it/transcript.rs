@@ -506,3 +506,64 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_broken_answer_is_struck_out_and_counts_no_more() {
+    let mut transcript = Transcript::default();
+    let arm = |model: &str| ModelRef { provider: "test".to_owned(), model: model.to_owned() };
+    let text = |text: &str| Event::Text { text: text.to_owned() };
+    transcript.on(&Event::RoundStarted { round: 1, arm: arm("a"), why: String::new() });
+    transcript.on(&text("The first answer."));
+    transcript.on(&Event::RoundStarted { round: 2, arm: arm("a"), why: String::new() });
+    transcript.on(&text("Half a **broken** ans"));
+    transcript.on(&Event::ArmChanged {
+        from: arm("a"),
+        to: arm("b"),
+        why: "the stream broke off".to_owned(),
+        retracted: true,
+    });
+    let lines = transcript.take_finished(60);
+    let broken: Vec<_> = lines.iter().filter(|line| line.plain().contains("broken ans")).collect();
+    assert!(!broken.is_empty());
+    assert!(broken[0].spans.iter().all(|span| span.style.strike), "{broken:?}");
+    assert_eq!(transcript.last_answer(), Some("The first answer."));
+    let plain: Vec<String> = lines.iter().map(|line| line.plain() + "\n").collect();
+    insta::assert_snapshot!(plain.concat(), @r"
+    The first answer.
+
+    Half a broken ans
+
+    ✗ what test/a began, “Half a **broken** ans”, counts no
+    more: the stream broke off
+    → test/b begins anew
+    ");
+}
+
+#[test]
+fn a_check_that_fails_shows_what_was_found_and_the_rest_unfolds() {
+    let mut transcript = Transcript::default();
+    let arm = ModelRef { provider: "test".to_owned(), model: "a".to_owned() };
+    let evidence: String = (0..9).map(|line| format!("\u{1b}[31mline {line}\u{1b}[m\n")).collect();
+    let by = "cargo test".to_owned();
+    transcript.on(&Event::Checked { arm, by, passed: false, evidence });
+    let compacted = Event::Compacted { summary: "It was long.".to_owned(), messages: 12 };
+    transcript.on(&compacted);
+    let plain = |lines: Vec<Line>| -> String {
+        lines.iter().map(|line| line.plain().trim_end().to_owned() + "\n").collect()
+    };
+    insta::assert_snapshot!(plain(transcript.take_finished(60)), @r"
+    ✗ the work of test/a does not hold; cargo test says
+      line 0
+      line 1
+      line 2
+      line 3
+      line 4
+      line 5
+      … 3 more lines
+    ≡ 12 messages are told in fewer words from here on
+    ");
+    assert!(transcript.unfold());
+    assert!(plain(transcript.take_finished(60)).contains("It was long."));
+    assert!(transcript.unfold());
+    assert!(plain(transcript.take_finished(60)).contains("line 8"));
+}

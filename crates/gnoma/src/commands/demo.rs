@@ -75,16 +75,7 @@ async fn turn(around: &Surroundings, project: &Path) -> Result<Exit> {
     };
     let loaded = gnoma_config::load(&sources).context("the built-in configuration is broken")?;
     let firewall = guarding::firewall(&loaded.settings, around)?;
-    let arm = Arm {
-        provider: Guarded::new(Arc::new(script), Arc::clone(&firewall), true),
-        model: "script".into(),
-        local: true,
-        lean: false,
-        context_window: None,
-        max_output_tokens: None,
-        temperature: None,
-        effort: None,
-    };
+    let arm = Arm::new(Guarded::new(Arc::new(script), Arc::clone(&firewall), true), "script");
     let model = arm.name();
     let start = Start {
         cwd: project,

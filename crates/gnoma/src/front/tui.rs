@@ -10,6 +10,7 @@ mod hands;
 mod itself;
 mod link;
 mod plan;
+mod rule;
 mod setting;
 mod setup;
 mod wait;
@@ -26,7 +27,7 @@ use gnoma_tui::{
     keymap::Keymap,
     run::{self, Ending},
     screen::{self, Layout},
-    terminal::tell::Notifier,
+    terminal::{self, tell::Notifier},
     theme::{self, Depth},
 };
 
@@ -68,17 +69,24 @@ pub(crate) async fn run(args: &TurnArgs, around: &Surroundings) -> Result<Exit> 
     let shared = Arc::new(Mutex::new(session.clone()));
     let files = Files::new(around, &session.project());
     let mut state = face(&session, &line, &files, Arc::clone(&shared), around);
+    let mut unread = Vec::new();
     loop {
         let mut hands = Hands::new(&session, around, files.clone());
         // A line in between would tear the picture.
         report::hold();
-        let ended =
-            run::run(&mut line, &mut state, &mut hands, options(&session, args, around)).await;
-        report::release();
+        let options =
+            run::Options { unread: std::mem::take(&mut unread), ..options(&session, args, around) };
+        let ended = run::run(&mut line, &mut state, &mut hands, options).await;
+        // A terminal that takes nothing any more would hold up the end.
+        if terminal::takes_words() {
+            report::release();
+        }
         plan.remember(&line, &session);
         let id = session.id();
         line.close().await;
-        let again = match ended? {
+        let ended = ended?;
+        unread = ended.unread;
+        let again = match ended.ending {
             Ending::Quit => state.take_again(),
             Ending::Signal(_) | Ending::InputEnded => {
                 farewell(id.as_deref());
@@ -103,14 +111,19 @@ pub(crate) async fn run(args: &TurnArgs, around: &Surroundings) -> Result<Exit> 
             }
         };
         *open(&shared) = session.clone();
-        welcome(&mut state, &session, &line, step);
+        // A screen of its own begins empty each time.
+        let is_blank = layout(args.full_screen, around) == Layout::FullScreen;
+        welcome(&mut state, &session, &line, step, is_blank);
     }
 }
 
 /// Shows the next session in the face that is there already.
-fn welcome(state: &mut State, session: &Session, line: &Line, step: Step) {
+fn welcome(state: &mut State, session: &Session, line: &Line, step: Step, is_blank: bool) {
     state.renew(session.facts.clone(), session.found.as_ref(), step.is_same);
-    if step.shows_past {
+    if is_blank && step.is_same {
+        state.forget_shown();
+    }
+    if step.shows_past || is_blank && step.is_same {
         state.past(line.said().iter().map(Arc::as_ref));
     }
     match step.told {
@@ -179,6 +192,7 @@ fn options(session: &Session, args: &TurnArgs, around: &Surroundings) -> run::Op
         reflows: screen::reflows(term, is_xterm, in_screen),
         notifier: Notifier::of(around.var("TERM_PROGRAM"), term),
         consolation: consolation(session),
+        ..run::Options::default()
     }
 }
 
@@ -195,8 +209,9 @@ fn known_theme(name: &str) -> String {
     theme::names().find(|known| *known == name).unwrap_or("gnoma").to_owned()
 }
 
+/// Not said to a terminal that takes nothing any more: that would hold up the end.
 fn farewell(id: Option<&str>) {
-    if let Some(id) = id {
+    if let Some(id) = id.filter(|_| terminal::takes_words()) {
         report::say(format_args!("gnoma --resume {id} goes on from here"));
     }
 }

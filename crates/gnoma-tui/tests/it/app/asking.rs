@@ -25,13 +25,13 @@ fn a_question_shows_all_and_takes_every_answer() {
               because `rm -rf build` removes files
             › y  yes, this once
               a  always: bash(rm -rf build)
+                 this session (s elsewhere, e edits)
               n  no
               r  no, and say why
-            · waiting for you 5 s (Esc stops) · auto · anthropic/haiku · main · ~/src/gnoma
+            ? waiting for you 5 s · Esc stops · auto · anthropic/haiku · main · ~/src/gnoma
             ");
             scene.size = Size::new(40, 12);
             insta::assert_snapshot!(scene.live(), @r"
-
             ? bash rm -rf build && make
 
             ? bash asks to run
@@ -40,9 +40,10 @@ fn a_question_shows_all_and_takes_every_answer() {
               because `rm -rf build` removes files
             › y  yes, this once
               a  always: bash(rm -rf build)
+                 this session (s elsewhere, e edits)
               n  no
               r  no, and say why
-            · waiting for you 5 s (Esc stops) · auto
+            ? waiting for you 5 s · auto
             ");
         }
         scene.keys(keys);
@@ -68,7 +69,7 @@ fn a_refusal_with_words_tells_them_to_the_model() {
     Tell the model why not
     › use make clean▏
     Enter takes it · Esc goes back
-    · waiting for you 5 s (Esc stops) · auto · anthropic/haiku · main · ~/src/gnoma
+    ? waiting for you 5 s · Esc stops · auto · anthropic/haiku · main · ~/src/gnoma
     ");
     scene.keys("enter");
     let answer = Answer::Deny { reason: "use make clean".to_owned() };
@@ -190,4 +191,73 @@ fn modes_are_cycled_and_the_dangerous_one_is_confirmed_once() {
     assert_eq!(scene.told(), [Command::SetMode { mode: PermissionMode::Bypass }]);
     scene.send("/permission sometimes");
     assert!(scene.live().contains("no permission mode"));
+}
+
+#[test]
+fn a_lasting_yes_holds_where_the_person_says() {
+    let mut scene = Scene::new();
+    scene.running("clean up").wait(5_000).asks("c1", "rm -rf build").keys("s");
+    insta::assert_snapshot!(scene.live(), @r"
+
+    ? bash rm -rf build
+
+    ? bash asks to run
+      rm -rf build
+      in ~/src/gnoma
+      because `rm -rf build` removes files
+    › y  yes, this once
+      a  always: bash(rm -rf build)
+         everywhere, by ~/.config/gnoma/config.toml (s elsewhere, e edits)
+      n  no
+      r  no, and say why
+    this project is not trusted · ? waiting for you 5 s · auto · anthropic/haiku
+    ");
+    scene.keys("a");
+    let (call, rule) = (CallId::new("c1"), "bash(rm -rf build)".to_owned());
+    let answer = Answer::Rule { rule, scope: Scope::User };
+    assert_eq!(scene.told(), [Command::Answer { call, answer }]);
+    assert_eq!(scene.logged(), ["keep bash(rm -rf build)"]);
+    assert!(scene.live().contains("`bash(rm -rf build)` is kept"));
+}
+
+#[test]
+fn a_lasting_yes_is_for_the_session_again_after_all_scopes() {
+    let mut scene = Scene::new();
+    scene.running("clean up").wait(5_000).asks("c1", "rm -rf build").keys("s s a");
+    let call = CallId::new("c1");
+    assert_eq!(scene.told(), [Command::Answer { call, answer: Answer::Always }]);
+}
+
+#[test]
+fn the_rule_of_a_lasting_yes_can_be_written_anew() {
+    let mut scene = Scene::new();
+    scene.running("clean up").wait(5_000).asks("c1", "rm -rf build").keys("e");
+    insta::assert_snapshot!(scene.live(), @r"
+
+    ? bash rm -rf build
+
+    Always allow: this session (Tab elsewhere)
+    › bash(rm -rf build)▏
+    Enter takes it · Esc goes back
+    ? waiting for you 5 s · Esc stops · auto · anthropic/haiku · main · ~/src/gnoma
+    ");
+    scene.keys("backspace enter");
+    assert!(scene.live().contains("`bash(rm -rf build` is no rule"));
+    assert_eq!(scene.told(), [], "what is no rule answers nothing");
+    scene.keys("ctrl+u").write("bash(rm *)").keys("tab");
+    assert!(scene.live().contains("everywhere, by ~/.config/gnoma/config.toml"));
+    scene.keys("enter");
+    let answer = Answer::Rule { rule: "bash(rm *)".to_owned(), scope: Scope::User };
+    assert_eq!(scene.told(), [Command::Answer { call: CallId::new("c1"), answer }]);
+    assert_eq!(scene.logged(), ["keep bash(rm *)"]);
+}
+
+#[test]
+fn a_rule_that_is_left_answers_nothing() {
+    let mut scene = Scene::new();
+    scene.running("clean up").wait(5_000).asks("c1", "rm -rf build").keys("e x x esc");
+    assert!(scene.live().contains("bash asks to run") && scene.told().is_empty());
+    scene.keys("e").ends(Outcome::Cancelled, &[]);
+    assert!(!scene.live().contains("Always allow"));
+    assert_eq!(scene.written(), "", "a rule is no message");
 }

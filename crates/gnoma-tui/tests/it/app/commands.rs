@@ -9,8 +9,9 @@ fn a_model_is_chosen_from_a_list_by_name_or_by_number() {
     insta::assert_snapshot!(scene.live(), @r"
 
     Choose the model › ▏
+    › • auto             the router chooses
         anthropic/opus   200k
-    › • anthropic/haiku  200k
+      • anthropic/haiku  200k
         ollama/qwen      200k
     Enter takes · Esc closes · type to narrow
     auto · anthropic/haiku · main · ~/src/gnoma · / commands · F1 help
@@ -19,21 +20,102 @@ fn a_model_is_chosen_from_a_list_by_name_or_by_number() {
     insta::assert_snapshot!(scene.live(), @r"
 
     Choose the model › ▏
+    › • auto             the router chooses
         anthropic/opus   200k
-    › • anthropic/haiku  200k
+      • anthropic/haiku  200k
         ollama/qwen      200k
     Enter takes · Esc closes · type to narr…
     auto · anthropic/haiku · main
     ");
     scene.write("qw").keys("enter");
     assert_eq!(scene.next(), Some(Again::Model("ollama/qwen".to_owned())));
-    scene.send("/model anthropic/opus");
-    assert_eq!(scene.next(), Some(Again::Model("anthropic/opus".to_owned())));
+    scene.send("/model ollama/qwen");
+    assert_eq!(scene.next(), Some(Again::Model("ollama/qwen".to_owned())));
     scene.send("/model 3");
     assert_eq!(scene.next(), Some(Again::Model("ollama/qwen".to_owned())));
     scene.send("/model gpt");
     assert!(scene.live().contains("unknown model: `gpt`"));
     assert!(!scene.took().contains(&Wish::Quit));
+}
+
+#[test]
+fn a_model_that_the_session_knows_is_pinned_and_let_go_in_the_same_session() {
+    let mut scene = Scene::new();
+    scene.send("/model opus");
+    assert_eq!(scene.told(), [Command::Pin { arm: Some(arm("opus")) }]);
+    assert!(scene.wait(5_000).live().contains("anthropic/opus · your choice"));
+    scene.send("/model auto");
+    assert_eq!(scene.told(), [Command::Pin { arm: None }]);
+    scene.send("/model 1").wishes.clear();
+    scene.send("/model").write("auto").keys("enter");
+    assert_eq!(scene.told(), [Command::Pin { arm: None }]);
+    assert!(!scene.wait(5_000).live().contains("your choice"));
+}
+
+#[test]
+fn the_session_is_asked_to_tell_the_past_in_fewer_words() {
+    let mut scene = Scene::new();
+    scene.send("/compact the parser");
+    let focus = "the parser".to_owned();
+    assert_eq!(scene.told(), [Command::Compact { focus }]);
+    scene.running("go").send("/compact");
+    assert_eq!(scene.told(), [], "not in a turn");
+    assert!(scene.live().contains("a turn is running"));
+}
+
+#[test]
+fn a_turn_can_be_rated_when_it_has_ended() {
+    let mut scene = Scene::new();
+    scene.send("/good");
+    assert!(scene.live().contains("no answer to rate yet"));
+    scene.running("go").send("/good");
+    assert_eq!(scene.told(), []);
+    scene.ends(complete(), &[]).wishes.clear();
+    scene.send("/good").send("/bad");
+    assert_eq!(scene.told(), [Command::Rate { good: true }, Command::Rate { good: false }]);
+}
+
+#[test]
+fn the_way_to_a_model_and_its_cost_can_be_looked_up() {
+    let mut scene = Scene::new();
+    scene.send("/route");
+    assert!(scene.live().contains("no turn was routed yet"));
+    scene.running("go").event(Event::Routed(Box::new(Routing {
+        kind: "debug".to_owned(),
+        complexity: 70,
+        decided_by: "heuristic".to_owned(),
+        strategy: "cascade".to_owned(),
+        arms: vec![arm("haiku")],
+        why: "it is right often enough".to_owned(),
+        candidates: vec!["anthropic/haiku 0.81".to_owned(), "anthropic/opus 0.93".to_owned()],
+        seed: 7,
+    })));
+    let (arm, turn) = (arm("haiku"), 12_400);
+    scene.event(Event::Cost {
+        arm,
+        call_micro_usd: Some(12_400),
+        turn_micro_usd: turn,
+        session_micro_usd: 340_000,
+    });
+    assert!(scene.wait(5_000).live().contains("$0.012 of $0.340"));
+    scene.ends(complete(), &[]).look();
+    scene.finished.clear();
+    scene.send("/route").send("/usage");
+    insta::assert_snapshot!(scene.said(), @r"
+
+    task           debug, 70 % hard (says heuristic)
+    strategy       cascade: anthropic/haiku
+    because        it is right often enough
+    seed           7
+      anthropic/haiku 0.81
+      anthropic/opus 0.93
+
+    turn           10k in, 9.0k of it from the cache (90%), 200 out, $0.012
+    session        10k in, 9.0k of it from the cache (90%), 200 out, $0.340
+    total          10k tokens, turns: 1
+    context        0 of 200k tokens (0%)
+    model          anthropic/haiku: 1 call, $0.012
+    ");
 }
 
 #[test]
@@ -51,7 +133,6 @@ fn commands_lead_to_other_sessions() {
         ("/new", Again::New),
         ("/fork", Again::Fork),
         ("/redo", Again::Redo),
-        ("/compact", Again::Compact),
         ("/incognito", Again::Incognito(true)),
         ("/resume last", Again::Resume(None)),
         ("/resume s1", Again::Resume(Some("s1".to_owned()))),
@@ -163,6 +244,9 @@ fn commands_tell_what_is_known() {
     called anthropic/opus: it is the strongest
 
     about Routing
+
+    context        10k of 200k tokens (5%)
+    last call      1.0k new, 9.0k from the cache, 200 written
 
     about Context
     ");

@@ -158,11 +158,12 @@ fn lists_are_read_out_and_chosen_from_by_name() {
     scene.look();
     insta::assert_snapshot!(scene.said(), @r"
     Choose the model
+      auto the router chooses (in use)
       anthropic/opus 200k
       anthropic/haiku 200k (in use)
       ollama/qwen 200k
     Write a name and Enter; Enter alone takes:
-    2 of 3: anthropic/haiku 200k
+    1 of 4: auto the router chooses
     ");
     scene.send("qwen");
     assert_eq!(scene.next(), Some(Again::Model("ollama/qwen".to_owned())));
@@ -182,4 +183,37 @@ fn a_terminal_of_one_cell_is_enough_to_write() {
         let frame = scene.look();
         assert!(frame.live.len() <= height && frame.cursor.is_some());
     }
+}
+
+#[test]
+fn nothing_of_the_input_stays_where_another_session_goes_on() {
+    let mut scene = Scene::new();
+    scene.send("/clear");
+    assert_eq!(scene.live(), "", "the next session shows its own");
+    assert_eq!(scene.next(), Some(Again::New));
+    scene.state.renew(Facts::default(), None, false);
+    assert!(scene.live().contains('›'));
+    scene.keys("ctrl+d");
+    assert_eq!(scene.live(), "", "the shell goes on below the conversation");
+}
+
+#[test]
+fn everything_is_drawn_anew_when_it_is_wished() {
+    let mut scene = Scene::new();
+    scene.keys("ctrl+l");
+    assert_eq!(scene.took(), [Wish::Redraw]);
+}
+
+#[test]
+fn without_a_provider_nothing_is_said_about_sessions_and_the_list_comes_back() {
+    let mut scene = Scene::with(|options| options.found = Some(found()));
+    scene.input(Input::SessionClosed);
+    assert!(scene.live().contains("No provider is set up yet"));
+    assert!(!scene.said().contains("closed"));
+    scene.keys("esc").send("a question");
+    assert_eq!(scene.sent(), [] as [String; 0]);
+    assert!(scene.said().contains("no provider to ask; what you wrote waits"));
+    scene.state.renew(Facts::default(), None, true);
+    scene.input(Input::SessionClosed);
+    assert!(scene.said().contains("no session could be opened"));
 }

@@ -14,7 +14,7 @@ fn a_prompt_begins_a_turn_that_is_shown_until_it_ends() {
     insta::assert_snapshot!(scene.live(), @r"
 
     › ▏
-    ◒ waiting for the model 1 s (Esc stops) · auto · anthropic/opus · main
+    ◒ waiting for the model 1 s · Esc stops · auto · anthropic/opus · main
     ");
     assert_eq!(scene.said().matches("what is this?").count(), 1, "it is shown once");
     scene.ends(complete(), &[]);
@@ -31,7 +31,7 @@ fn what_is_sent_while_a_turn_runs_is_seen_until_it_is_read() {
     ↳ use tabs  (at the next step)
     ↳ and no macros  (at the next step)
     › ▏
-    ◐ working 0 s (Esc stops) · auto · anthropic/haiku · main · ~/src/gnoma
+    ◐ working 0 s · Esc stops · auto · anthropic/haiku · main · ~/src/gnoma
     ");
     scene.appended("use tabs");
     assert!(!scene.live().contains("↳ use tabs"));
@@ -51,7 +51,7 @@ fn what_is_queued_waits_for_the_end_and_can_be_changed() {
     ⋯ second  (queued)
     ⋯ third  (queued)
     › ▏
-    ◐ working 0 s (Esc stops) · auto · 2 queued · anthropic/haiku · main
+    ◐ working 0 s · Esc stops · auto · 2 queued · anthropic/haiku · main
     ");
     scene.keys("up").write(", changed").keys("tab");
     scene.ends(complete(), &[]);
@@ -174,7 +174,7 @@ fn commands_are_found_and_unknown_ones_stay_where_they_are() {
     insta::assert_snapshot!(scene.live(), @r"
 
     › /mo▏
-    › /model        choose the model
+    › /model        choose the model, or let the router choose
       /permission   choose how much is asked
     auto · anthropic/haiku · main · ~/src/gnoma · / commands · F1 help
     ");

@@ -9,14 +9,14 @@ use gnoma_config::{
     Settings, profile,
     schema::{Kind, ROWS},
 };
-use gnoma_core::{Secret, store::SessionId};
+use gnoma_core::{Secret, session::Scope, store::SessionId};
 use gnoma_store::checkpoint::Point;
 use gnoma_tui::{
     desk::{self, By, Connection, Offer, PointRow, SessionRow, SettingRow, Topic},
     theme,
 };
 
-use super::{Shared, itself, open, plan::Session, setting, setup, wait::wait};
+use super::{Shared, itself, open, plan::Session, rule, setting, setup, wait::wait};
 use crate::{clock, instructions, past::Past, surroundings::Surroundings, timeline, wire};
 
 /// How long a provider may take to list its models.
@@ -142,7 +142,7 @@ impl desk::Desk for Desk {
             for model in models.unwrap_or_default() {
                 let name = format!("{provider}/{model}");
                 let current = session.facts.model.as_ref() == Some(&name);
-                offers.push(Offer { name, about: String::new(), current });
+                offers.push(Offer { name, current, ..Offer::default() });
             }
         }
         offers.truncate(MAX_MODELS);
@@ -155,7 +155,7 @@ impl desk::Desk for Desk {
         let offer = |name: String| {
             let about = settings.provider.endpoints.get(&name).cloned().unwrap_or_default();
             let current = settings.provider.default.as_ref() == Some(&name);
-            Offer { name, about, current }
+            Offer { name, about, current, arm: None }
         };
         setup::configured(settings).into_iter().map(offer).collect()
     }
@@ -164,7 +164,7 @@ impl desk::Desk for Desk {
         let current = self.session().loaded.profile.clone();
         let offer = |name: String| {
             let current = current.as_ref() == Some(&name);
-            Offer { name, about: String::new(), current }
+            Offer { name, current, ..Offer::default() }
         };
         profile::available(&self.around.config_dir()).into_iter().map(offer).collect()
     }
@@ -199,6 +199,14 @@ impl desk::Desk for Desk {
 
     fn export(&mut self, path: &str) -> Result<String, String> {
         self.exported(path).map_err(|error| format!("{error:#}"))
+    }
+
+    fn rule_place(&mut self, scope: Scope) -> Result<String, String> {
+        rule::place(&self.session(), &self.around, scope)
+    }
+
+    fn keep_rule(&mut self, rule: &str, scope: Scope) -> Result<String, String> {
+        rule::keep(&self.session(), &self.around, rule, scope)
     }
 
     fn explain(&mut self, topic: Topic) -> Result<String, String> {

@@ -118,6 +118,7 @@ impl run::Hands for Hands {
             | Wish::Notify(_)
             | Wish::Title(_)
             | Wish::Theme(_)
+            | Wish::Redraw
             | Wish::Scroll(_) => Deed::Done,
         }
     }

@@ -35,6 +35,7 @@ pub(super) struct Line {
     waiting: RefCell<Vec<Command>>,
     /// Why the session could not be opened, a line each.
     complaints: VecDeque<String>,
+    is_quiet: bool,
     said: Vec<Arc<Message>>,
     mode: Cell<Option<PermissionMode>>,
     kept: Kept,
@@ -45,7 +46,12 @@ impl Line {
     pub(super) fn new(opening: Opening, said: Vec<Arc<Message>>, kept: Kept) -> Self {
         let (waiting, mode) = (RefCell::default(), Cell::default());
         let complaints = VecDeque::new();
-        Self { end: End::Opening(opening), waiting, complaints, said, mode, kept }
+        Self { end: End::Opening(opening), waiting, complaints, is_quiet: false, said, mode, kept }
+    }
+
+    /// Says nothing about a session that cannot be opened.
+    pub(super) fn keep_quiet(&mut self) {
+        self.is_quiet = true;
     }
 
     /// The conversation so far.
@@ -77,6 +83,9 @@ impl Line {
             }
             Err(error) => {
                 self.end = End::Closed;
+                if self.is_quiet {
+                    return;
+                }
                 self.complaints.extend(format!("{error:#}").lines().map(str::to_owned));
             }
         }

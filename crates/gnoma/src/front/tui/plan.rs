@@ -1,10 +1,13 @@
 //! What the next session is made of, and making it. What a person changes in a running one changes
 //! the plan, and the next session goes on with the same conversation.
 
-use std::{path::PathBuf, sync::Arc};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use anyhow::Result;
-use gnoma_config::Loaded;
+use gnoma_config::{Loaded, toml};
 use gnoma_core::{Message, store::SessionId};
 use gnoma_engine::session;
 use gnoma_guard::firewall::Firewall;
@@ -36,6 +39,8 @@ pub(super) struct Plan {
     said: Vec<Arc<Message>>,
     /// The names that mean a provider.
     providers: Vec<String>,
+    /// Whether anything is stored, where the person has said so at the terminal: before all settings.
+    incognito: Option<bool>,
 }
 
 /// What became of a change.
@@ -112,6 +117,7 @@ impl Plan {
             fork: args.fork,
             said: Vec::new(),
             providers: Vec::new(),
+            incognito: None,
         }
     }
 
@@ -130,7 +136,7 @@ impl Plan {
     /// Makes the session. What needs a network comes later, by the line.
     pub(super) async fn session(&self, around: &Surroundings) -> Result<(Session, Line)> {
         let cwd = commands::cwd(&self.args, around)?;
-        let loaded = Arc::new(wire::configuration(&self.args, around, &cwd)?);
+        let loaded = Arc::new(self.configuration(around, &cwd)?);
         commands::refuse_whole_system(&cwd, &loaded.settings)?;
         let firewall = guarding::firewall(&loaded.settings, around)?;
         let places = Places::of(&loaded, around, &cwd);
@@ -153,7 +159,22 @@ impl Plan {
             None => self.said.clone(),
         };
         let opening = opening(&session, &kept, said.clone(), around)?;
-        Ok((session, Line::new(opening, said, kept)))
+        let mut line = Line::new(opening, said, kept);
+        if session.found.is_some() {
+            // The face shows what to do about it.
+            line.keep_quiet();
+        }
+        Ok((session, line))
+    }
+
+    fn configuration(&self, around: &Surroundings, cwd: &Path) -> Result<Loaded> {
+        let Some(incognito) = self.incognito else {
+            return wire::configuration(&self.args, around, cwd);
+        };
+        let mut sources = wire::sources(&self.args, around, cwd);
+        sources.flags.push(("privacy.incognito".to_owned(), toml::Value::Boolean(incognito)));
+        gnoma_config::load(&sources)
+            .map_err(|error| misuse(&format!("the configuration cannot be used\n{error}")))
     }
 
     async fn continued(
@@ -184,9 +205,6 @@ impl Plan {
                 Ok(Step { shows_past: true, ..Step::NEW })
             }
             Again::Fork => self.forked(),
-            Again::Compact => {
-                Err(misuse("a conversation cannot be told in short yet; /clear begins a new one"))
-            }
             Again::Model(name) => Ok(self.ask_model(name)),
             Again::Provider(name) => {
                 self.args.provider = Some(name);
@@ -199,6 +217,7 @@ impl Plan {
             }
             Again::Incognito(incognito) => {
                 self.args.incognito = incognito;
+                self.incognito = Some(incognito);
                 Ok(self.begin())
             }
             Again::Rewind { turns, files, conversation } => {

@@ -80,7 +80,7 @@ fn put(table: &mut Table, sections: &[&str], name: &str, value: &Value) -> Optio
 }
 
 /// Whether it could be used as a configuration.
-fn check(text: &str) -> Result<(), String> {
+pub(super) fn check(text: &str) -> Result<(), String> {
     let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
     fs::write(paths::user_file(folder.path()), text).map_err(|error| error.to_string())?;
     let sources = Sources {
@@ -92,7 +92,7 @@ fn check(text: &str) -> Result<(), String> {
 }
 
 /// Puts a new file in its place, readable by nobody else: keys may be in it. A link stays a link.
-fn replace(file: &Path, text: &str) -> std::io::Result<()> {
+pub(super) fn replace(file: &Path, text: &str) -> std::io::Result<()> {
     let file = file.canonicalize().unwrap_or_else(|_| file.to_owned());
     let folder = file.parent().unwrap_or(Path::new("."));
     fs::create_dir_all(folder)?;

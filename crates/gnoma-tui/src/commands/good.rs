@@ -1,0 +1,30 @@
+//! `/good`: the last turn's work was right.
+
+use gnoma_core::Command;
+
+use super::Slash;
+use crate::{app::State, wish::Wish};
+
+pub(super) const COMMAND: Slash = Slash {
+    name: "good",
+    aliases: &[],
+    arguments: "",
+    about: "say that the last answer was right; the router learns from it",
+    run,
+};
+
+fn run(state: &mut State, _argument: &str) {
+    rate(state, true);
+}
+
+/// Tells the session what the person thinks of the last turn.
+pub(super) fn rate(state: &mut State, good: bool) {
+    if !state.is_idle() {
+        return state.hint("the turn is still running; rate it when it has ended");
+    }
+    if state.counts.turns == 0 {
+        return state.hint("there is no answer to rate yet");
+    }
+    state.wish(Wish::Tell(Command::Rate { good }));
+    state.hint(if good { "the last answer is noted as right" } else { "noted as wrong" });
+}

@@ -1,0 +1,54 @@
+//! `/route`: how the last turn came to its model, with every candidate.
+
+use gnoma_core::session::Routing;
+
+use super::Slash;
+use crate::{
+    app::State,
+    status::fact,
+    text::{Ink, Line, Style},
+};
+
+/// Candidates that are shown.
+const MAX_CANDIDATES: usize = 40;
+
+pub(super) const COMMAND: Slash = Slash {
+    name: "route",
+    aliases: &["routing"],
+    arguments: "",
+    about: "show how the last turn came to its model",
+    run,
+};
+
+fn run(state: &mut State, _argument: &str) {
+    match &state.routing {
+        Some(routing) => {
+            let lines = lines(routing);
+            state.say(lines);
+        }
+        None => state.hint("no turn was routed yet"),
+    }
+}
+
+/// All that is known about it, one thing a line.
+pub(super) fn lines(routing: &Routing) -> Vec<Line> {
+    let Routing { kind, complexity, decided_by, strategy, arms, why, candidates, seed } = routing;
+    let arms: Vec<String> = arms.iter().map(ToString::to_string).collect();
+    let mut lines = vec![
+        fact("task", format!("{kind}, {complexity} % hard (says {decided_by})")),
+        fact("strategy", format!("{strategy}: {}", arms.join(", "))),
+        fact("because", why.clone()),
+        fact("seed", seed.to_string()),
+    ];
+    let shown = candidates.iter().take(MAX_CANDIDATES);
+    lines.extend(shown.map(|candidate| Line::new(format!("    {candidate}"), dim())));
+    let more = candidates.len().saturating_sub(MAX_CANDIDATES);
+    if more > 0 {
+        lines.push(Line::new(format!("    … {more} more candidates"), dim()));
+    }
+    lines
+}
+
+fn dim() -> Style {
+    Style::of(Ink::Dim)
+}

@@ -1,0 +1,110 @@
+//! What becomes of an answer on its way: who is asked and in what way, who takes over, whether the
+//! work held, and a past that is told in fewer words.
+
+use gnoma_core::{message::ModelRef, session::Routing};
+
+use super::{
+    Transcript,
+    block::Block,
+    folded::{Body, Folded},
+    layout,
+};
+use crate::{
+    clean,
+    text::{Ink, Style},
+};
+
+/// One model is asked and that is all: not worth a line.
+const PLAIN: &str = "single";
+/// Lines of what a check found that are shown.
+const MAX_EVIDENCE_LINES: usize = 6;
+/// Columns of the beginning of an answer, to tell which is meant.
+const BEGINNING_COLUMNS: usize = 40;
+
+impl Transcript {
+    pub(super) fn routed(&mut self, routing: &Routing) {
+        if routing.strategy == PLAIN {
+            return;
+        }
+        let arms: Vec<String> = routing.arms.iter().map(ToString::to_string).collect();
+        let text = format!("{}: {} ({})", routing.strategy, arms.join(", "), routing.why);
+        self.words(self.marked("→ ", &text), Style::of(Ink::Dim));
+    }
+
+    pub(super) fn arm_changed(
+        &mut self,
+        from: &ModelRef,
+        to: &ModelRef,
+        why: &str,
+        retracted: bool,
+    ) {
+        self.expected = None;
+        if !retracted {
+            self.close_open();
+            let text = format!("{to} goes on in place of {from}: {why}");
+            return self.words(self.marked("→ ", &text), Style::of(Ink::Warning));
+        }
+        let beginning = self.retract();
+        let text = match beginning {
+            Some(beginning) => format!("what {from} began, “{beginning}”, counts no more: {why}"),
+            None => format!("what {from} began counts no more: {why}"),
+        };
+        self.words(self.marked("✗ ", &text), Style::of(Ink::Warning));
+        self.words(self.marked("→ ", &format!("{to} begins anew")), Style::of(Ink::Dim));
+    }
+
+    /// Takes this round's answer back. What of it is on the screen still is struck out. Gives its
+    /// beginning.
+    fn retract(&mut self) -> Option<String> {
+        for block in self.blocks.iter_mut().rev() {
+            match block {
+                Block::Answer { retracted, .. } => *retracted = true,
+                Block::Person(_) | Block::Call(_) => break,
+                Block::Thinking(_)
+                | Block::Began(_)
+                | Block::Words(..)
+                | Block::Folded(_)
+                | Block::Lines(_) => {}
+            }
+        }
+        self.close_open();
+        let before = self.before_round.take()?;
+        let broken = std::mem::replace(&mut self.answer, before);
+        let first = broken.lines().map(str::trim).find(|line| !line.is_empty())?;
+        Some(layout::cut(&clean::tabs(first), BEGINNING_COLUMNS))
+    }
+
+    pub(super) fn checked(&mut self, arm: &ModelRef, by: &str, passed: bool, evidence: &str) {
+        self.close_open();
+        if passed {
+            let text = format!("checked by {by}: it holds");
+            return self.words(self.marked("✓ ", &text), Style::of(Ink::Good));
+        }
+        let text = format!("the work of {arm} does not hold; {by} says");
+        self.words(self.marked("✗ ", &text), Style::of(Ink::Bad));
+        let evidence = clean::output(evidence);
+        let lines = evidence.lines().filter(|line| !line.trim().is_empty());
+        for line in lines.clone().take(MAX_EVIDENCE_LINES) {
+            self.words(format!("  {}", clean::tabs(line)), Style::of(Ink::Dim));
+        }
+        let more = lines.count().saturating_sub(MAX_EVIDENCE_LINES);
+        if more > 0 {
+            self.words(format!("  … {more} more lines"), Style::of(Ink::Dim));
+            let title = format!("what {by} found");
+            self.shelf.put(Folded { title, body: Body::Text(evidence) });
+        }
+    }
+
+    pub(super) fn compacted(&mut self, summary: &str, messages: usize) {
+        self.close_open();
+        let text = format!("{messages} messages are told in fewer words from here on");
+        self.words(self.marked("≡ ", &text), Style::of(Ink::Dim));
+        let title = format!("what {messages} messages are told in");
+        self.shelf.put(Folded { title, body: Body::Text(summary.to_owned()) });
+    }
+
+    /// A sign before a text, where signs are not read out.
+    fn marked(&self, mark: &str, text: &str) -> String {
+        if self.options.accessible { text.to_owned() } else { format!("{mark}{text}") }
+    }
+}

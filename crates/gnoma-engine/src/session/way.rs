@@ -5,48 +5,47 @@
 //! the course says so. What turned out is learnt when the person's next words, or the end of the
 //! session, have shown what they think of it.
 
+mod checking;
+mod failing;
+mod paying;
+
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use gnoma_core::{
-    Content, ErrorKind, Event, Message, ModelRef, Provider, ProviderError, RawJson, ResultPart,
-    Role, ToolCall, ToolOutcome, Usage,
-    ledger::{Amount, Ask, Draw, Full, HoldId, Ledger, Level, Reserved, Unit},
-    message::CallId,
+    Content, ErrorKind, Event, Message, ModelRef, Provider, ProviderError, Role,
+    ledger::{Ask, Draw, HoldId, Ledger, Level, Reserved},
     session::{NoticeLevel, Outcome},
     store::StoreError,
-    tool::{BoxFuture, Grant, ToolCx, ToolOutput},
+    tool::BoxFuture,
 };
 use gnoma_router::pool;
-use serde_json::json;
-use tokio::{task::JoinSet, time::Instant, time::timeout};
+use tokio::{
+    task::JoinSet,
+    time::{Instant, timeout},
+};
 
+use self::checking::Found;
 use super::{Closed, Session};
 use crate::{
     arm::Arm,
     routing::{
         ask::{Said, ask},
-        course::{self, Course, Moment, Warm},
-        desk::{Routes, Strategy, Verify},
-        failover::{self, Failure, Next},
-        review::{self, Work},
+        course::{Course, Moment, Warm},
+        desk::{Routes, Strategy},
         several::{self, Panel, Shares, Together},
         signals,
         task::Task,
     },
     tokens,
-    turn::{Checked, Input},
+    turn::Input,
 };
 
 /// Longest wait for the arm that says what kind of task it is.
 const CLASSIFIER_PATIENCE: Duration = Duration::from_secs(2);
-/// Longest wait for a review.
-const REVIEW_PATIENCE: Duration = Duration::from_secs(120);
 /// Longest wait for a ledger; a call goes on without it, unless money is limited.
 const LEDGER_PATIENCE: Duration = Duration::from_secs(5);
 /// Longest wait at the end of a session for what is still being settled.
 const SETTLING_PATIENCE: Duration = Duration::from_secs(10);
-/// Most characters of a check's output that the next arm and the person see.
-const MAX_EVIDENCE_CHARS: usize = 4_000;
 
 /// What had to be waited for before a call.
 pub(super) enum Prepared {
@@ -81,15 +80,6 @@ type Preparing = BoxFuture<'static, Prepared>;
 struct Hold {
     ledger: Arc<dyn Ledger>,
     id: HoldId,
-}
-
-/// What looking at the work found.
-pub(super) struct Found {
-    by: String,
-    passed: bool,
-    evidence: String,
-    /// Who looked, where it was an arm, and what that took.
-    share: Option<(ModelRef, Usage)>,
 }
 
 /// When the call under way began, and when the first of its answer came.
@@ -189,51 +179,6 @@ impl Way {
         self.routes.draws(arm, &turn, &self.session)
     }
 
-    /// Counts what nobody reported: one request.
-    fn settle_rest(&mut self) {
-        let at_ms = self.routes.now_ms();
-        if let Some(hold) = self.hold.take() {
-            self.settling.spawn(async move {
-                let amount = Amount { requests: 1, ..Amount::default() };
-                failure(hold.ledger.commit(hold.id, at_ms, amount).await)
-            });
-        }
-    }
-
-    /// Counts a call. Money is what the price list says.
-    fn settle(&mut self, name: &ModelRef, arm: Option<&Arm>, usage: Usage, is_main: bool) {
-        let Some(ledger) = self.routes.ledger().cloned() else { return };
-        let at_ms = self.routes.now_ms();
-        let limits = &self.routes.options.limits;
-        let custom = arm.map_or(0, |arm| limits.custom_units(name, &arm.pools));
-        let price = arm.and_then(|arm| arm.price).unwrap_or_default();
-        let amount = pool::taken(&usage, &price, custom);
-        let hold = if is_main { self.hold.take() } else { None };
-        let (arm, draws) = (name.clone(), arm.map(|arm| self.draws(arm)));
-        self.settling.spawn(async move {
-            if let Some(hold) = hold {
-                return failure(hold.ledger.commit(hold.id, at_ms, amount).await);
-            }
-            let draws = draws.unwrap_or_default().into_iter();
-            // It has happened: limits are for what is still to come.
-            let draws = draws.map(|draw| Draw { limits: Vec::new(), ..draw }).collect();
-            match ledger.reserve(Ask { at_ms, arm, amount, draws }).await {
-                Ok(Reserved::Held(id)) => failure(ledger.commit(id, at_ms, amount).await),
-                Ok(Reserved::Full(_)) => None,
-                Err(error) => Some(error.sentence),
-            }
-        });
-    }
-
-    fn learn(&mut self, course: &Course, right: Option<bool>) {
-        if course.attempts.is_empty() {
-            return;
-        }
-        if let Some(learnt) = self.routes.learn(course.outcome(right)) {
-            self.settling.spawn(async move { learnt.await.err() });
-        }
-    }
-
     /// Ends what is under way.
     pub(super) async fn close(&mut self) {
         self.settle_rest();
@@ -244,10 +189,6 @@ impl Way {
         let all = async { while self.settling.join_next().await.is_some() {} };
         let _late = timeout(SETTLING_PATIENCE, all).await;
     }
-}
-
-fn failure(result: Result<(), StoreError>) -> Option<String> {
-    result.err().map(|error| error.sentence)
 }
 
 impl Session {
@@ -326,44 +267,11 @@ impl Session {
                 self.start_stream().await
             }
             Prepared::Room(Ok(Reserved::Full(full))) => {
-                self.refuse_call(no_room(&full, self.way.routes.now_ms()));
+                self.refuse_call(failing::no_room(&full, self.way.routes.now_ms()));
                 Ok(())
             }
             Prepared::Room(Err(error)) => self.without_ledger(error).await,
         }
-    }
-
-    /// The ledger does not work: without limits of money the call is made all the same.
-    async fn without_ledger(&mut self, error: StoreError) -> Result<(), Closed> {
-        let draws = self.way.course.as_ref().map(|course| self.way.draws(&course.arm));
-        let money = |draw: &Draw| draw.limits.iter().any(|limit| limit.unit == Unit::MicroUsd);
-        if draws.unwrap_or_default().iter().any(money) {
-            let text = format!("what was spent cannot be counted: {}", error.sentence);
-            let hint =
-                "Mend the ledger, or take the caps (`router.caps`, `spend_cap`) away for now.";
-            self.refuse_call(ProviderError::new(ErrorKind::Quota, "gnoma", text).with_hint(hint));
-            return Ok(());
-        }
-        self.complain(error.sentence).await?;
-        self.start_stream().await
-    }
-
-    /// Says once that something beside the work does not work.
-    async fn complain(&mut self, why: String) -> Result<(), Closed> {
-        if std::mem::replace(&mut self.way.has_complained, true) {
-            return Ok(());
-        }
-        let text = format!("what is spent and learnt is not all kept: {why}");
-        self.emit(Event::Notice { level: NoticeLevel::Warning, text }).await
-    }
-
-    async fn tell_unsettled(&mut self) -> Result<(), Closed> {
-        while let Some(done) = self.way.settling.try_join_next() {
-            if let Ok(Some(why)) = done {
-                self.complain(why).await?;
-            }
-        }
-        Ok(())
     }
 
     async fn begin(&mut self, task: Task, levels: Vec<Level>) -> Result<(), Closed> {
@@ -444,108 +352,6 @@ impl Session {
         self.tell_notices().await
     }
 
-    fn refuse_call(&mut self, error: ProviderError) {
-        let input = self.after_failure(error, false);
-        self.inbox.push_back(input);
-    }
-
-    /// A call has failed: the fact for the machine, which is another arm's where one goes on.
-    pub(super) fn after_failure(&mut self, error: ProviderError, was_asked: bool) -> Input {
-        let way = &mut self.way;
-        let Some(from) = way.course.as_ref().map(|course| course.arm.name()) else {
-            return Input::Model(Err(error));
-        };
-        if was_asked {
-            way.note_limits();
-        }
-        let Some(course) = &mut way.course else { return Input::Model(Err(error)) };
-        if was_asked {
-            way.routes.failed(&course.arm, &error);
-        }
-        let options = &way.routes.options;
-        let is_pinned = way.pin.is_some() || options.pinned.is_some();
-        let has_content = self.turn.has_content();
-        let next = failover::next(Failure {
-            error: &error,
-            attempt: way.asked.1,
-            has_content,
-            cached_micro_usd: course::cached(&course.arm, &way.warm, way.routes.now_ms()),
-        });
-        if !options.failover || next == Next::Stay {
-            return Input::Model(Err(error));
-        }
-        if is_pinned {
-            return Input::Model(Err(with_others(error, &way.routes.arms(), &from)));
-        }
-        let why = failover::words(&error, has_content);
-        course.given_up.push((from.clone(), format!("failed: {why}").into()));
-        if error.kind == ErrorKind::ContextTooLong {
-            let window = course.arm.context_window.map_or(0, u64::from);
-            let need = &mut course.task.need;
-            need.context_tokens = need.context_tokens.max(window + 1);
-        }
-        let moment = Moment { warm: &way.warm, levels: &way.levels, pin: None };
-        match way.routes.instead(course, moment) {
-            Some(arm) => {
-                let to = arm.name();
-                course.arm = arm;
-                course.beside.clear();
-                if matches!(course.strategy, Strategy::Ensemble | Strategy::Synthesis) {
-                    course.strategy = Strategy::Single;
-                }
-                course.why = format!("in place of {from}: {why}");
-                Input::Moved { from, to, why }
-            }
-            None => {
-                // Nobody else is left: as if there never was.
-                course.given_up.pop();
-                Input::Model(Err(error))
-            }
-        }
-    }
-
-    /// Tokens of a call were reported.
-    pub(super) async fn count(&mut self, usage: Usage) -> Result<(), Closed> {
-        let Some(course) = &self.way.course else { return Ok(()) };
-        let main = course.arm.name();
-        let shares = self.way.shares.take().map(|shares| shares.take()).unwrap_or_default();
-        let mut parts: Vec<_> = shares.into_iter().map(|share| (share.arm, share.usage)).collect();
-        if parts.is_empty() {
-            parts.push((main.clone(), usage));
-        }
-        if let Some(clock) = self.way.clock.take() {
-            let whole = clock.since.elapsed();
-            self.way.routes.worked(&course.arm, clock.first.unwrap_or(whole), whole, usage);
-        }
-        let at_ms = self.way.routes.now_ms();
-        let tokens = usage.prompt().saturating_add(usage.output);
-        self.way.warm.insert(main.clone(), Warm { tokens, at_ms });
-        for (arm, usage) in parts {
-            self.pay(arm, usage).await?;
-        }
-        Ok(())
-    }
-
-    async fn pay(&mut self, arm: ModelRef, usage: Usage) -> Result<(), Closed> {
-        let known = self.way.routes.arm(&arm);
-        let price = known.as_ref().and_then(|arm| arm.price);
-        let call_micro_usd = price.map(|price| price.of(&usage));
-        let micro_usd = call_micro_usd.unwrap_or(0);
-        let is_main = self.way.course.as_ref().is_some_and(|course| course.arm.name() == arm);
-        self.way.settle(&arm, known.as_ref(), usage, is_main);
-        let way = &mut self.way;
-        way.session_micro_usd = way.session_micro_usd.saturating_add(micro_usd);
-        let session_micro_usd = way.session_micro_usd;
-        let Some(course) = &mut way.course else { return Ok(()) };
-        course.attempt_micro_usd = course.attempt_micro_usd.saturating_add(micro_usd);
-        course.turn_micro_usd = course.turn_micro_usd.saturating_add(micro_usd);
-        let turn_micro_usd = course.turn_micro_usd;
-        if call_micro_usd.is_none() {
-            return Ok(());
-        }
-        self.emit(Event::Cost { arm, call_micro_usd, turn_micro_usd, session_micro_usd }).await
-    }
-
     /// A turn begins: it is not routed yet.
     pub(super) fn turn_begins(&mut self) {
         self.way.course = None;
@@ -599,128 +405,6 @@ impl Session {
         };
         self.emit(Event::Notice { level, text }).await
     }
-
-    /// Looks at the work of the turn, which would end like this.
-    pub(super) async fn check(&mut self, outcome: &Outcome) -> Result<(), Closed> {
-        let Some(course) = &mut self.way.course else {
-            self.inbox.push_back(Input::Checked(Checked::Deliver));
-            return Ok(());
-        };
-        let by_itself = |passed, evidence: String| Found {
-            by: "gnoma".to_owned(),
-            passed,
-            evidence,
-            share: None,
-        };
-        let options = &self.way.routes.options;
-        let found = match outcome {
-            Outcome::Stuck { what } => Some(by_itself(false, what.clone())),
-            Outcome::RoundLimit { rounds } => {
-                Some(by_itself(false, format!("not done after {rounds} rounds")))
-            }
-            Outcome::Complete { .. } | Outcome::Cancelled | Outcome::Failed { .. } => {
-                let seen = course.signals.check().filter(|_| options.verify != Verify::Reviewer);
-                seen.map(|(command, passed)| Found {
-                    by: format!("`{command}`"),
-                    passed,
-                    evidence: format!("its last run {}", if passed { "passed" } else { "failed" }),
-                    share: None,
-                })
-            }
-        };
-        if let Some(found) = found {
-            return self.found(found).await;
-        }
-        if !course.signals.has_edited {
-            course.close_attempt(None);
-            self.inbox.push_back(Input::Checked(Checked::Deliver));
-            return Ok(());
-        }
-        self.look();
-        Ok(())
-    }
-
-    /// Starts whoever looks at the work.
-    fn look(&mut self) {
-        let Some(course) = &self.way.course else { return };
-        let options = &self.way.routes.options;
-        let uses_checks = options.verify != Verify::Reviewer && !options.checks.is_empty();
-        if uses_checks && let Some(bash) = self.tools.by_name.get("bash").map(Arc::clone) {
-            let (checks, cx) = (options.checks.clone(), self.tool_cx());
-            self.way.checking.spawn(async move { run_checks(bash, checks, cx).await });
-            return;
-        }
-        let reviewer = (options.verify != Verify::Checks)
-            .then(|| self.way.routes.reviewer(Some(&course.arm.name())))
-            .flatten();
-        let history = self.turn.history();
-        let answer = history.iter().rev().find(|message| message.role() == Role::Assistant);
-        let work = Work {
-            task: course.task.words.clone(),
-            changes: course.signals.changes(),
-            answer: answer.map(|message| message.text_content()).unwrap_or_default(),
-        };
-        self.way.checking.spawn(async move {
-            match reviewer {
-                Some(reviewer) => reviewed(&reviewer, &work).await,
-                None => Found::nobody("nobody is there to review it"),
-            }
-        });
-    }
-
-    /// Goes on with what the check found.
-    async fn found(&mut self, found: Found) -> Result<(), Closed> {
-        let Found { by, passed, evidence, share } = found;
-        if let Some((arm, usage)) = share {
-            self.pay(arm, usage).await?;
-        }
-        let Some(course) = &mut self.way.course else { return Ok(()) };
-        let arm = course.arm.name();
-        course.close_attempt(Some(passed));
-        let checked =
-            Event::Checked { arm: arm.clone(), by: by.clone(), passed, evidence: evidence.clone() };
-        self.emit(checked).await?;
-        let way = &mut self.way;
-        let moment = Moment { warm: &way.warm, levels: &way.levels, pin: way.pin.as_ref() };
-        let Some(course) = &mut way.course else { return Ok(()) };
-        let next = if passed { None } else { way.routes.go_on(course, moment) };
-        let Some(next) = next else {
-            self.inbox.push_back(Input::Checked(Checked::Deliver));
-            return Ok(());
-        };
-        let to = next.name();
-        let why = "its work does not hold".to_owned();
-        course.arm = next;
-        course.why = format!("the work of {arm} does not hold");
-        course.signals.begin_again();
-        self.emit(Event::ArmChanged { from: arm, to, why, retracted: false }).await?;
-        let note = review::note(&by, &evidence);
-        self.inbox.push_back(Input::Checked(Checked::Again { note }));
-        Ok(())
-    }
-
-    /// A call has ended: what it shows about the work.
-    pub(super) fn observe(&mut self, outcome: &ToolOutcome) {
-        let Some(course) = &mut self.way.course else { return };
-        match outcome {
-            ToolOutcome::Done(output) | ToolOutcome::Failed(output) => {
-                let failed = matches!(outcome, ToolOutcome::Failed(_));
-                course.signals.call_ended(failed, output.diff.as_deref());
-                if let Some(report) = &output.report {
-                    course.signals.command_ended(report);
-                }
-            }
-            ToolOutcome::Denied(_) | ToolOutcome::Interrupted(_) => (),
-        }
-    }
-}
-
-impl Found {
-    /// Nobody could look: the work stands as it is.
-    fn nobody(why: &str) -> Self {
-        let (by, evidence) = ("nobody".to_owned(), why.to_owned());
-        Self { by, passed: true, evidence, share: None }
-    }
 }
 
 fn has_images(message: &Message) -> bool {
@@ -734,14 +418,6 @@ fn has_images(message: &Message) -> bool {
     })
 }
 
-fn words_of(output: &ToolOutput) -> String {
-    let text = |part: &ResultPart| match part {
-        ResultPart::Text { text } => Some(text.clone()),
-        ResultPart::Image(_) => None,
-    };
-    output.parts.iter().filter_map(text).collect::<Vec<_>>().join("\n")
-}
-
 fn verdict_word(good: bool) -> &'static str {
     if good { "right" } else { "wrong" }
 }
@@ -753,74 +429,4 @@ async fn classified(task: Task, arm: &Arm) -> Task {
         Ok(Said { text, .. }) => task.judged(Some(&text)),
         Err(_) => task.judged(None),
     }
-}
-
-async fn reviewed(reviewer: &Arm, work: &Work) -> Found {
-    let by = reviewer.name();
-    let said = match ask(reviewer, review::request(reviewer, work), REVIEW_PATIENCE).await {
-        Ok(said) => said,
-        Err(error) => return Found::nobody(&format!("{by} could not review it: {error}")),
-    };
-    let share = said.usage.map(|usage| (by.clone(), usage));
-    match review::read(&said.text) {
-        Some(review) => {
-            let evidence =
-                if review.why.is_empty() { "no reason given".into() } else { review.why };
-            Found { by: by.to_string(), passed: review.holds, evidence, share }
-        }
-        None => Found { share, ..Found::nobody(&format!("{by} gave no verdict that can be read")) },
-    }
-}
-
-/// Runs the commands that prove the project right, until one fails.
-async fn run_checks(bash: Arc<dyn gnoma_core::Tool>, checks: Vec<String>, cx: ToolCx) -> Found {
-    for (number, command) in checks.iter().enumerate() {
-        let Ok(arguments) = RawJson::of(&json!({ "command": command })) else { continue };
-        let id = CallId::new(format!("check-{}", number + 1));
-        let call = ToolCall::new(id, "bash", arguments);
-        let outcome = bash.run(call, ToolCx { grant: Grant::default(), ..cx.clone() }).await;
-        let (ToolOutcome::Done(output) | ToolOutcome::Failed(output)) = outcome else {
-            return Found::nobody(&format!("`{command}` was not run to its end"));
-        };
-        let code = output.report.as_ref().and_then(|report| report.exit_code);
-        if code != Some(0) {
-            let text = words_of(&output);
-            let from = text.char_indices().rev().nth(MAX_EVIDENCE_CHARS).map_or(0, |(at, _)| at);
-            let evidence = text.get(from..).unwrap_or_default().to_owned();
-            return Found { by: format!("`{command}`"), passed: false, evidence, share: None };
-        }
-    }
-    let by = checks.iter().map(|command| format!("`{command}`")).collect::<Vec<_>>().join(", ");
-    Found { by, passed: true, evidence: "all of them passed".to_owned(), share: None }
-}
-
-/// A limit that has no room, as a failure: one that waiting mends, where it does.
-fn no_room(full: &Full, now_ms: i64) -> ProviderError {
-    let kind = match full.limit.unit {
-        Unit::MicroUsd => ErrorKind::Quota,
-        Unit::Requests | Unit::Input | Unit::Output | Unit::Tokens | Unit::Custom => {
-            ErrorKind::RateLimited
-        }
-    };
-    let mut error = ProviderError::new(kind, "gnoma", pool::words(full, now_ms));
-    error.retry_after = full
-        .free_at_ms
-        .and_then(|at_ms| u64::try_from(at_ms.saturating_sub(now_ms)).ok())
-        .map(Duration::from_millis);
-    error.with_hint(
-        "`gnoma router pools` shows every limit; they are set in `router.caps` and `rate_limits`.",
-    )
-}
-
-fn with_others(error: ProviderError, arms: &[Arm], failed: &ModelRef) -> ProviderError {
-    let others: Vec<String> = arms
-        .iter()
-        .map(Arm::name)
-        .filter(|name| name != failed)
-        .map(|name| name.to_string())
-        .collect();
-    if others.is_empty() || error.hint.is_some() {
-        return error;
-    }
-    error.with_hint(format!("Others could go on: --model or /model {}.", others.join(", ")))
 }

@@ -1,0 +1,133 @@
+//! What becomes of a call that failed: another arm goes on, or the machine is told.
+
+use std::time::Duration;
+
+use gnoma_core::{
+    ErrorKind, ModelRef, ProviderError,
+    ledger::{Draw, Full, Unit},
+    store::StoreError,
+};
+use gnoma_router::pool;
+
+use super::{Closed, Session};
+use crate::{
+    arm::Arm,
+    routing::{
+        course::{self, Moment},
+        desk::Strategy,
+        failover::{self, Failure, Next},
+    },
+    turn::Input,
+};
+
+impl Session {
+    pub(super) fn refuse_call(&mut self, error: ProviderError) {
+        let input = self.after_failure(error, false);
+        self.inbox.push_back(input);
+    }
+
+    /// A call has failed: the fact for the machine, which is another arm's where one goes on.
+    pub(in crate::session) fn after_failure(
+        &mut self,
+        error: ProviderError,
+        was_asked: bool,
+    ) -> Input {
+        let way = &mut self.way;
+        let Some(from) = way.course.as_ref().map(|course| course.arm.name()) else {
+            return Input::Model(Err(error));
+        };
+        if was_asked {
+            way.note_limits();
+        }
+        let Some(course) = &mut way.course else { return Input::Model(Err(error)) };
+        if was_asked {
+            way.routes.failed(&course.arm, &error);
+        }
+        let options = &way.routes.options;
+        let is_pinned = way.pin.is_some() || options.pinned.is_some();
+        let has_content = self.turn.has_content();
+        let next = failover::next(Failure {
+            error: &error,
+            attempt: way.asked.1,
+            has_content,
+            cached_micro_usd: course::cached(&course.arm, &way.warm, way.routes.now_ms()),
+        });
+        if !options.failover || next == Next::Stay {
+            return Input::Model(Err(error));
+        }
+        if is_pinned {
+            return Input::Model(Err(with_others(error, &way.routes.arms(), &from)));
+        }
+        let why = failover::words(&error, has_content);
+        course.given_up.push((from.clone(), format!("failed: {why}").into()));
+        if error.kind == ErrorKind::ContextTooLong {
+            let window = course.arm.context_window.map_or(0, u64::from);
+            let need = &mut course.task.need;
+            need.context_tokens = need.context_tokens.max(window + 1);
+        }
+        let moment = Moment { warm: &way.warm, levels: &way.levels, pin: None };
+        match way.routes.instead(course, moment) {
+            Some(arm) => {
+                let to = arm.name();
+                course.arm = arm;
+                course.beside.clear();
+                if matches!(course.strategy, Strategy::Ensemble | Strategy::Synthesis) {
+                    course.strategy = Strategy::Single;
+                }
+                course.why = format!("in place of {from}: {why}");
+                Input::Moved { from, to, why }
+            }
+            None => {
+                // Nobody else is left: as if there never was.
+                course.given_up.pop();
+                Input::Model(Err(error))
+            }
+        }
+    }
+
+    /// The ledger does not work: without limits of money the call is made all the same.
+    pub(super) async fn without_ledger(&mut self, error: StoreError) -> Result<(), Closed> {
+        let draws = self.way.course.as_ref().map(|course| self.way.draws(&course.arm));
+        let money = |draw: &Draw| draw.limits.iter().any(|limit| limit.unit == Unit::MicroUsd);
+        if draws.unwrap_or_default().iter().any(money) {
+            let text = format!("what was spent cannot be counted: {}", error.sentence);
+            let hint =
+                "Mend the ledger, or take the caps (`router.caps`, `spend_cap`) away for now.";
+            self.refuse_call(ProviderError::new(ErrorKind::Quota, "gnoma", text).with_hint(hint));
+            return Ok(());
+        }
+        self.complain(error.sentence).await?;
+        self.start_stream().await
+    }
+}
+
+/// A limit that has no room, as a failure: one that waiting mends, where it does.
+pub(super) fn no_room(full: &Full, now_ms: i64) -> ProviderError {
+    let kind = match full.limit.unit {
+        Unit::MicroUsd => ErrorKind::Quota,
+        Unit::Requests | Unit::Input | Unit::Output | Unit::Tokens | Unit::Custom => {
+            ErrorKind::RateLimited
+        }
+    };
+    let mut error = ProviderError::new(kind, "gnoma", pool::words(full, now_ms));
+    error.retry_after = full
+        .free_at_ms
+        .and_then(|at_ms| u64::try_from(at_ms.saturating_sub(now_ms)).ok())
+        .map(Duration::from_millis);
+    error.with_hint(
+        "`gnoma router pools` shows every limit; they are set in `router.caps` and `rate_limits`.",
+    )
+}
+
+fn with_others(error: ProviderError, arms: &[Arm], failed: &ModelRef) -> ProviderError {
+    let others: Vec<String> = arms
+        .iter()
+        .map(Arm::name)
+        .filter(|name| name != failed)
+        .map(|name| name.to_string())
+        .collect();
+    if others.is_empty() || error.hint.is_some() {
+        return error;
+    }
+    error.with_hint(format!("Others could go on: --model or /model {}.", others.join(", ")))
+}

@@ -4,25 +4,25 @@
 //! out, both over bounded channels, so a front end that does not read slows the model's stream down
 //! instead of filling memory. Dropping the handle stops the session and all it started.
 
+mod toolset;
 mod way;
 
 use std::{
     collections::{HashMap, VecDeque},
     fmt,
-    panic::AssertUnwindSafe,
     path::PathBuf,
     sync::Arc,
     time::Duration,
 };
 
-use futures_util::{FutureExt, StreamExt};
+use futures_util::StreamExt;
 use gnoma_core::{
     Command, ErrorKind, Event, EventStream, Message, ModelRequest, ProviderError, StreamEvent,
-    Tool, ToolCall, ToolChoice, ToolCx, ToolOutcome, ToolSpec,
+    Tool, ToolChoice, ToolOutcome,
     message::CallId,
     session::{Answer, NoticeLevel, PermissionMode, SessionState},
     store::READ_RESULT,
-    tool::{Access, Grant, Progress, Tier},
+    tool::{Progress, Tier},
 };
 use gnoma_guard::{firewall::Firewall, permission::Permissions};
 use tokio::{
@@ -32,18 +32,16 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use self::way::Way;
+use self::{toolset::Toolset, way::Way};
 use crate::{
     arm::Arm,
     asides::Aside,
-    checkpoint::{self, Files},
     gate::{Gate, Place},
     keeper::Keeper,
     keeping::Keeping,
     prompt,
     routing::Routes,
-    shelve::Shelving,
-    turn::{Effect, Input, Limits, Turn, Verdict},
+    turn::{Effect, Input, Limits, Turn},
 };
 
 /// Commands that may wait for the session.
@@ -109,38 +107,6 @@ impl Handle {
     /// The next event, if one is there already.
     pub fn ready(&mut self) -> Option<Event> {
         self.events.try_recv().ok()
-    }
-}
-
-/// The tools as a session needs them.
-struct Toolset {
-    by_name: HashMap<String, Arc<dyn Tool>>,
-    full: Arc<[Arc<ToolSpec>]>,
-    lean: Arc<[Arc<ToolSpec>]>,
-}
-
-impl Toolset {
-    fn new(tools: Vec<Arc<dyn Tool>>) -> Self {
-        let full: Arc<[_]> = tools.iter().map(|tool| Arc::new(tool.spec().clone())).collect();
-        let lean = full.iter().filter(|spec| spec.tier == Tier::Lean).cloned().collect();
-        let by_name = tools.into_iter().map(|tool| (tool.spec().name.clone(), tool)).collect();
-        Self { by_name, full, lean }
-    }
-
-    fn specs(&self, tier: Tier) -> &Arc<[Arc<ToolSpec>]> {
-        match tier {
-            Tier::Full => &self.full,
-            Tier::Lean => &self.lean,
-        }
-    }
-
-    fn offers(&self, tier: Tier, name: &str) -> bool {
-        self.specs(tier).iter().any(|spec| spec.name == name)
-    }
-
-    /// Whether a call of the tool may do more than read.
-    fn may_write(&self, name: &str) -> bool {
-        self.by_name.get(name).is_some_and(|tool| tool.spec().access != Access::Read)
     }
 }
 
@@ -386,27 +352,6 @@ impl Session {
         Ok(Some(Input::ToolDone(call, held.outcome, held.duration_ms)))
     }
 
-    /// A tool has ended. When the sandbox stopped it, a person is asked first whether it may run
-    /// outside; until they answer it counts as running.
-    async fn ended(&mut self, done: Input) -> Result<Option<Input>, Closed> {
-        let Input::ToolDone(id, outcome, duration_ms) = done else {
-            return Ok(Some(done));
-        };
-        let (Some(why), true) = (walled(&outcome), self.gate.may_offer_outside(&id)) else {
-            self.gate.forget(&id);
-            return Ok(Some(Input::ToolDone(id, outcome, duration_ms)));
-        };
-        // The question first: a long reason is cut at its end.
-        let reason = format!("run it again outside the sandbox? {why}");
-        let call = self.turn.call(&id).cloned();
-        self.held.insert(id, Held { outcome, duration_ms });
-        if let Some(call) = call {
-            let asked = Event::PermissionAsked { call, reason, preview: None, always: None };
-            self.emit(asked).await?;
-        }
-        Ok(None)
-    }
-
     fn heard(&mut self, event: Result<StreamEvent, ProviderError>) -> Input {
         match event {
             Ok(event) => {
@@ -538,86 +483,6 @@ impl Session {
         }
         Ok(())
     }
-
-    fn judge(&mut self, call: &ToolCall) -> Verdict {
-        let Some(tool) = self.tools.by_name.get(&call.name).map(Arc::clone) else {
-            return Verdict::Deny { reason: format!("there is no tool `{}`", call.name) };
-        };
-        let cx = self.tool_cx();
-        self.gate.judge(tool.spec(), call, |call, grant| {
-            tool.preview(call, &ToolCx { grant: grant.clone(), ..cx })
-        })
-    }
-
-    fn tool_cx(&self) -> ToolCx {
-        ToolCx {
-            cwd: Arc::clone(&self.cwd),
-            roots: Arc::clone(&self.roots),
-            grant: Grant::default(),
-            stop: self.stop.child_token(),
-            progress: self.progress.0.clone(),
-            shelved: self.shelves && self.keeper.shelving.is_some(),
-        }
-    }
-
-    fn run_tool(&mut self, id: &CallId) {
-        let Some((call, grant)) = self.gate.admitted(id) else {
-            return;
-        };
-        let Some(tool) = self.tools.by_name.get(&call.name).map(Arc::clone) else {
-            return;
-        };
-        let keep_before = (!checkpoint::only_reads(tool.spec(), &call, &grant))
-            .then(|| self.keep_before(tool.spec(), &call))
-            .flatten();
-        let shelving = self.keeper.shelving.clone().filter(|_| self.shelves);
-        let cx = ToolCx { grant, ..self.tool_cx() };
-        self.running.spawn(run(Run { tool, call, cx, keep_before, shelving }));
-    }
-
-    /// A call may change files: who keeps them before it, and under which label.
-    fn keep_before(&mut self, spec: &ToolSpec, call: &ToolCall) -> Option<(Arc<Files>, String)> {
-        let files = self.keeper.writes()?;
-        // As the model wrote it: without the secrets that the tool is handed.
-        let written = self.turn.call(&call.id).unwrap_or(call);
-        Some((files, checkpoint::label(spec, written, &self.firewall)))
-    }
-}
-
-/// One call, on its way through its own task.
-struct Run {
-    tool: Arc<dyn Tool>,
-    call: ToolCall,
-    cx: ToolCx,
-    keep_before: Option<(Arc<Files>, String)>,
-    shelving: Option<Arc<Shelving>>,
-}
-
-async fn run(run: Run) -> Input {
-    let Run { tool, call, cx, keep_before, shelving } = run;
-    let (id, name) = (call.id.clone(), call.name.clone());
-    let mut started = Instant::now();
-    let work = async {
-        if let Some((files, label)) = keep_before {
-            tokio::select! {
-                biased;
-                () = cx.stop.cancelled() => return ToolOutcome::Interrupted(String::new()),
-                kept = files.keep_before(label) => if let Err(why) = kept {
-                    return ToolOutcome::failed(why);
-                },
-            }
-            started = Instant::now();
-        }
-        let outcome = tool.run(call, cx).await;
-        match shelving {
-            Some(shelving) => shelving.put_away(&name, outcome).await,
-            None => outcome,
-        }
-    };
-    let outcome = AssertUnwindSafe(work).catch_unwind().await.unwrap_or_else(|_panic| {
-        ToolOutcome::failed(format!("`{name}` broke down inside; its work may be half done"))
-    });
-    Input::ToolDone(id, outcome, millis(started.elapsed()))
 }
 
 fn notice((level, text): Aside) -> Event {
@@ -626,14 +491,6 @@ fn notice((level, text): Aside) -> Event {
 
 fn ends_turn(effect: &Effect) -> bool {
     matches!(effect, Effect::Emit(Event::TurnEnded { .. }))
-}
-
-/// What the sandbox seems to have stopped.
-fn walled(outcome: &ToolOutcome) -> Option<&str> {
-    match outcome {
-        ToolOutcome::Failed(output) => output.report.as_ref()?.walled.as_deref(),
-        ToolOutcome::Done(_) | ToolOutcome::Denied(_) | ToolOutcome::Interrupted(_) => None,
-    }
 }
 
 fn millis(duration: Duration) -> u64 {

@@ -5,6 +5,8 @@ use gnoma_core::{
     tool::{Access, CommandReport, Tier, ToolOutput, Touches},
 };
 
+use gnoma_core::session::Answer;
+
 use super::*;
 
 fn spec(name: &str, access: Access) -> Arc<ToolSpec> {

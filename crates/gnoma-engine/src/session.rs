@@ -178,7 +178,7 @@ impl Session {
     fn new(options: Options, events: mpsc::Sender<Event>) -> Self {
         let tools = Toolset::new(options.tools);
         let place = options.place;
-        let way = Way::new(options.routes, options.id);
+        let way = Way::new(options.routes, options.id, &options.history);
         let (cwd, roots) = (place.cwd.clone(), place.roots.clone());
         let firewall = options.firewall;
         let keeper =
@@ -355,7 +355,7 @@ impl Session {
     fn heard(&mut self, event: Result<StreamEvent, ProviderError>) -> Input {
         match event {
             Ok(event) => {
-                self.way.heard();
+                self.way.heard(&event);
                 Input::Model(Ok(event))
             }
             Err(error) => self.after_failure(error, true),
@@ -393,7 +393,7 @@ impl Session {
                 self.way.drop_call();
             }
             Effect::Check(outcome) => self.check(&outcome).await?,
-            Effect::StopCheck => self.way.checking.abort_all(),
+            Effect::StopCheck => self.way.stop_check(),
             Effect::Judge(call) => {
                 let verdict = self.judge(&call);
                 self.inbox.push_back(Input::Judged(call.id, verdict));
@@ -455,7 +455,8 @@ impl Session {
             Tier::Full => &[],
         };
         let messages = [example, self.turn.history()].concat();
-        let tool_choice = if !self.turn.may_use_tools() {
+        let tools = if arm.tools { Arc::clone(self.tools.specs(tier)) } else { Arc::default() };
+        let tool_choice = if !self.turn.may_use_tools() || !arm.tools {
             ToolChoice::None
         } else if tier == Tier::Lean && round == 1 && prompt::asks_for_work(self.turn.history()) {
             ToolChoice::Required
@@ -466,7 +467,7 @@ impl Session {
             model: Arc::clone(&arm.model),
             system: Arc::clone(system),
             messages,
-            tools: Arc::clone(self.tools.specs(tier)),
+            tools,
             tool_choice,
             max_output_tokens: arm.answer_limit(),
             temperature: arm.temperature,

@@ -227,6 +227,11 @@ impl Health {
         self.places.retain(|place, _| !of_provider(place));
     }
 
+    /// A call to `target` was given up before it told anything: if it was the one that tries, another may.
+    pub fn abandon(&mut self, target: Target<'_>) {
+        self.end_trials(target);
+    }
+
     fn end_trials(&mut self, target: Target<'_>) {
         for reach in REACHES {
             if let Some(ailment) = self.places.get_mut(&place(reach, target)) {

@@ -5,50 +5,27 @@ use std::{collections::HashMap, sync::Arc};
 
 use gnoma_core::{
     ModelRef, Usage,
-    ledger::{Amount, Level},
+    ledger::{Amount, Draw, Level},
     session::Routing,
 };
 use gnoma_router::{
     Attempt, Candidate, Choice, Decision, Kind, Offer, Outcome, Situation, Tried,
-    pool::{self, Expectation},
-    rules::{self, Action, Applied, Day, LocalTime, Rule, Stage, WorkFacts},
+    classify::TaskType,
+    pool,
+    rules::{Applied, Bounds, Stage},
 };
 
 use super::{
     desk::{Routes, Strategy, Verify},
+    offers::Moment,
     signals::Signals,
     task::Task,
 };
 use crate::arm::Arm;
 
 const MICRO: f64 = 1e6;
-/// Tokens of a typical answer.
-const TYPICAL_ANSWER: u64 = 1_000;
-/// Tokens of the system prompt and the tools.
-const OVERHEAD_TOKENS: u64 = 1_500;
-
-/// A prompt that an arm's provider may still hold.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Warm {
-    /// Its tokens.
-    pub(crate) tokens: u64,
-    /// When it was sent, in milliseconds since 1970.
-    pub(crate) at_ms: i64,
-}
-
-/// How long providers keep a prompt for sure.
-const WARM_MS: i64 = 5 * 60 * 1_000;
-
-/// The session at the moment of a choice.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Moment<'a> {
-    /// Prompts that may be warm, by arm.
-    pub(crate) warm: &'a HashMap<ModelRef, Warm>,
-    /// Where the limits of the arms' pools stand.
-    pub(crate) levels: &'a [Level],
-    /// Only this arm is asked.
-    pub(crate) pin: Option<&'a ModelRef>,
-}
+/// Arms that are tried in place of others that failed, in one turn.
+const MOST_MOVES: u32 = 8;
 
 /// A turn under way.
 #[derive(Debug)]
@@ -69,8 +46,24 @@ pub(crate) struct Course {
     pub(crate) attempt_micro_usd: u64,
     /// Micro-dollars of the turn.
     pub(crate) turn_micro_usd: u64,
+    /// The same by arm.
+    pub(crate) spent: HashMap<ModelRef, u64>,
     /// Arms that failed in this turn, and how.
     pub(crate) given_up: Vec<(ModelRef, Arc<str>)>,
+    /// Who failed in the attempt under way after doing a part of it: nobody is credited with it.
+    pub(crate) is_mixed: bool,
+    /// An attempt is under way.
+    pub(crate) is_open: bool,
+    /// How often an arm that failed was replaced.
+    pub(crate) moves: u32,
+    /// The arm was asked for by name.
+    pub(crate) is_pinned: bool,
+    /// What the user's rules let the task take.
+    pub(crate) bounds: Bounds,
+    /// When it began, in milliseconds since 1970.
+    pub(crate) began_ms: i64,
+    /// Attempts that several arms worked on.
+    mixed: Vec<usize>,
     pub(crate) signals: Signals,
 }
 
@@ -84,21 +77,66 @@ pub(crate) struct NoArm {
 impl Course {
     /// What turned out, for learning. `right`: what a person or a check that cannot err said.
     pub(crate) fn outcome(&self, right: Option<bool>) -> Outcome {
-        let mut tried: Vec<Tried> = self
-            .attempts
-            .iter()
-            .map(|attempt| Tried { attempt: attempt.clone(), right: None })
-            .collect();
-        if let Some(last) = tried.last_mut() {
-            last.right = right;
-        }
-        Outcome { kind: self.task.need.kind.clone(), tried }
+        let last = self.attempts.len().saturating_sub(1);
+        let tried = self.attempts.iter().enumerate();
+        let tried = tried.filter(|(at, _)| !self.mixed.contains(at)).map(|(at, attempt)| Tried {
+            attempt: attempt.clone(),
+            right: right.filter(|_| at == last),
+        });
+        Outcome { kind: self.task.need.kind.clone(), tried: tried.collect() }
     }
 
     /// The attempt under way is over.
     pub(crate) fn close_attempt(&mut self, verdict: Option<bool>) {
         let cost_micro_usd = std::mem::take(&mut self.attempt_micro_usd);
+        self.is_open = false;
+        if std::mem::take(&mut self.is_mixed) {
+            self.mixed.push(self.attempts.len());
+        }
         self.attempts.push(Attempt { arm: self.arm.name(), verdict, cost_micro_usd });
+    }
+
+    /// A call of the arm cost so much. What an arm that was given up took is nobody's attempt.
+    pub(crate) fn book(&mut self, arm: &ModelRef, micro_usd: u64) {
+        self.turn_micro_usd = self.turn_micro_usd.saturating_add(micro_usd);
+        let sum = self.spent.entry(arm.clone()).or_insert(0);
+        *sum = sum.saturating_add(micro_usd);
+        if !self.given_up.iter().any(|(given_up, _)| given_up == arm) {
+            self.attempt_micro_usd = self.attempt_micro_usd.saturating_add(micro_usd);
+        }
+    }
+
+    /// Another arm goes on with the attempt.
+    pub(crate) fn move_to(&mut self, arm: Arm, why: String, has_worked: bool) {
+        self.is_mixed |= has_worked || self.attempt_micro_usd > 0;
+        self.attempt_micro_usd = 0;
+        self.moves += 1;
+        self.beside.clear();
+        self.arm = arm;
+        self.why = why;
+    }
+
+    /// Another attempt begins, on top of what is there.
+    pub(crate) fn begin_again(&mut self, arm: Arm, why: String) {
+        self.is_open = true;
+        self.arm = arm;
+        self.why = why;
+        self.signals.begin_again();
+    }
+
+    /// Why the task may take no more, by the user's rules.
+    pub(crate) fn is_beyond(&self, now_ms: i64) -> Option<String> {
+        let Bounds { max_cost_micro_usd, max_seconds } = self.bounds;
+        if let Some(most) = max_cost_micro_usd.filter(|most| self.turn_micro_usd >= *most) {
+            let (most, spent) = (most as f64 / MICRO, self.turn_micro_usd as f64 / MICRO);
+            let text =
+                format!("a rule lets this turn cost ${most:.2}, and it has cost ${spent:.2}");
+            return Some(format!("{text}; `max_cost` in `router.rules` sets it"));
+        }
+        let seconds = now_ms.saturating_sub(self.began_ms) / 1_000;
+        let most = max_seconds.filter(|most| seconds >= i64::from(*most))?;
+        let text = format!("a rule lets this turn take {most} s, and it has taken {seconds} s");
+        Some(format!("{text}; `max_seconds` in `router.rules` sets it"))
     }
 
     /// Whether its work is checked before the turn ends.
@@ -108,6 +146,61 @@ impl Course {
 }
 
 impl Routes {
+    /// What a turn with these words would be like if it began now. Nothing is asked and nothing begins;
+    /// the words alone are judged. `levels`: where the [limits](Self::limits) stand.
+    ///
+    /// # Errors
+    /// No arm can do it: a line for each arm, with the reason.
+    pub fn preview(
+        &self,
+        words: &str,
+        has_images: bool,
+        context_tokens: u64,
+        levels: &[Level],
+    ) -> Result<Routing, Vec<String>> {
+        let task = Task::of(words.to_owned(), has_images, context_tokens, &self.options);
+        let pin = self.options.pinned.as_ref();
+        let warm = HashMap::new();
+        let moment = Moment { warm: &warm, levels, pin, turn: "", session: "" };
+        let begun = self.begin(task, self.options.seed, moment);
+        begun.map(|(_, routing)| routing).map_err(|no_arm| no_arm.reasons)
+    }
+
+    /// What calls of the arms would draw on now, each pool once; those of a turn and a session are
+    /// left out.
+    #[must_use]
+    pub fn limits(&self) -> Vec<Draw> {
+        let mut all: Vec<Draw> = Vec::new();
+        for draw in self.arms().iter().flat_map(|arm| self.draws(arm, "", "")) {
+            let passes = matches!(
+                pool::Pool::parse(&draw.pool),
+                Some(pool::Pool::Turn(_) | pool::Pool::Session(_))
+            );
+            if !passes && !all.contains(&draw) {
+                all.push(draw);
+            }
+        }
+        all
+    }
+
+    /// The pools that a call of the arm would draw on.
+    #[must_use]
+    pub fn pools_of(&self, arm: &Arm) -> Vec<String> {
+        self.draws(arm, "", "").into_iter().map(|draw| draw.pool).collect()
+    }
+
+    /// What the first call of a session would take of the arm's pools.
+    #[must_use]
+    pub fn typical_call(&self, arm: &Arm) -> Amount {
+        self.expected(arm, 0, None)
+    }
+
+    /// Why an arm rests, if it does.
+    #[must_use]
+    pub fn resting(&self, arm: &Arm) -> Option<String> {
+        self.rest(arm).map(|rest| rest.why)
+    }
+
     /// Chooses the way of a turn.
     pub(crate) fn begin(
         &self,
@@ -116,8 +209,10 @@ impl Routes {
         moment: Moment<'_>,
     ) -> Result<(Course, Routing), NoArm> {
         let arms = self.arms();
-        let (offers, applied) = self.offers(&arms, &task, &[], moment);
-        let (strategy, choice) = self.plans(&task, &offers, &applied, seed);
+        self.see_budgets(moment.levels);
+        let role = self.options.roles.arm(Stage::Turn(task.classified.kind));
+        let (offers, applied) = self.offers(&arms, &task, &[], moment, role);
+        let (strategy, choice) = self.plans(&task, &offers, &applied, seed, moment);
         let chosen = match &choice.decision {
             Decision::Run(names) => names.clone(),
             Decision::Accept(_) | Decision::Impossible => Vec::new(),
@@ -160,7 +255,15 @@ impl Routes {
             attempts: Vec::new(),
             attempt_micro_usd: 0,
             turn_micro_usd: 0,
+            spent: HashMap::new(),
             given_up: Vec::new(),
+            is_mixed: false,
+            is_open: true,
+            moves: 0,
+            is_pinned: moment.pin.is_some(),
+            bounds: applied.bounds,
+            began_ms: self.now_ms(),
+            mixed: Vec::new(),
             signals: Signals::default(),
         };
         Ok((course, routing))
@@ -169,7 +272,8 @@ impl Routes {
     /// After a checked attempt: the arm that goes on, or `None` when the work is delivered.
     pub(crate) fn go_on(&self, course: &Course, moment: Moment<'_>) -> Option<Arm> {
         let arms = self.arms();
-        let (offers, applied) = self.offers(&arms, &course.task, &course.given_up, moment);
+        let role = self.options.roles.arm(Stage::Turn(course.task.classified.kind));
+        let (offers, applied) = self.offers(&arms, &course.task, &course.given_up, moment, role);
         let left = self.options.max_attempts.saturating_sub(course.attempts.len());
         if left == 0 || course.attempts.last()?.verdict == Some(true) {
             return None;
@@ -192,26 +296,34 @@ impl Routes {
     /// Another arm for the attempt under way, in place of one that failed.
     pub(crate) fn instead(&self, course: &Course, moment: Moment<'_>) -> Option<Arm> {
         let arms = self.arms();
-        let (offers, _) = self.offers(&arms, &course.task, &course.given_up, moment);
+        if course.moves >= MOST_MOVES {
+            return None;
+        }
+        let role = self.options.roles.arm(Stage::Turn(course.task.classified.kind));
+        let (offers, applied) = self.offers(&arms, &course.task, &course.given_up, moment, role);
         let situation = Situation {
             need: course.task.need.clone(),
             attempts: Vec::new(),
             attempts_left: 1,
             verified: false,
         };
-        let choice = self.router().choose(&situation, &offers, course.seed);
-        let best = best(&choice.candidates)?;
-        let name = &offers.get(best.offer)?.arm;
-        arms.iter().find(|arm| arm.name() == *name).cloned()
+        let choice = applied.choose(&self.router(), &situation, &offers, course.seed);
+        match &choice.decision {
+            Decision::Run(names) => {
+                arms.iter().find(|arm| Some(&arm.name()) == names.first()).cloned()
+            }
+            Decision::Accept(_) | Decision::Impossible => None,
+        }
     }
 
-    /// The single arm or the cascade, by what either is worth; or what was asked for.
+    /// The single arm, the cascade or several at once, by what each is worth; or what was asked for.
     fn plans(
         &self,
         task: &Task,
         offers: &[Offer],
         applied: &Applied,
         seed: u64,
+        moment: Moment<'_>,
     ) -> (Strategy, Choice) {
         let situation = |verified, attempts_left| Situation {
             need: task.need.clone(),
@@ -219,33 +331,35 @@ impl Routes {
             attempts_left,
             verified,
         };
-        let single = applied.choose(&self.router(), &situation(false, 1), offers, seed);
-        let feasible = single.candidates.len();
-        let most = self.options.max_attempts.min(feasible);
+        let choose =
+            |situation: &Situation| applied.choose(&self.router(), situation, offers, seed);
+        let single = choose(&situation(false, 1));
+        let most = self.options.max_attempts.min(single.candidates.len());
+        let answers_only = !task.need.tools;
         match self.options.strategy {
             Strategy::Single => return (Strategy::Single, single),
-            Strategy::Ensemble | Strategy::Synthesis if !task.need.tools => {
+            Strategy::Ensemble | Strategy::Synthesis if answers_only => {
                 return (self.options.strategy, single);
             }
             Strategy::Auto | Strategy::Cascade | Strategy::Ensemble | Strategy::Synthesis => (),
         }
-        if most < 2 || !self.can_check(task) {
+        if most < 2 || (!answers_only && !self.can_check(task)) {
             return (Strategy::Single, single);
         }
-        let cascade = applied.choose(&self.router(), &situation(true, most), offers, seed);
-        if let (Decision::Run(names), false) = (&cascade.decision, task.need.tools)
-            && names.len() > 1
-        {
+        let checked = choose(&situation(true, most));
+        if answers_only {
             // Several answers at once need somebody to choose; for a plan all of them are of use.
-            let merges = matches!(&*task.need.kind.0, "planning" | "orchestration");
-            let strategy = if merges { Strategy::Synthesis } else { Strategy::Ensemble };
-            return (strategy, cascade);
+            let is_plan =
+                matches!(task.classified.kind, TaskType::Planning | TaskType::Orchestration);
+            let together = if is_plan { Strategy::Synthesis } else { Strategy::Ensemble };
+            let several = matches!(&checked.decision, Decision::Run(names) if names.len() > 1);
+            return if several { (together, checked) } else { (Strategy::Single, single) };
         }
         let worth = |choice: &Choice| best(&choice.candidates).and_then(|best| best.value);
-        let gain = worth(&cascade).unwrap_or(f64::MIN) - worth(&single).unwrap_or(f64::MIN);
+        let gain = worth(&checked).unwrap_or(f64::MIN) - worth(&single).unwrap_or(f64::MIN);
         let forced = self.options.strategy == Strategy::Cascade;
-        if forced || gain > self.check_cost(task) {
-            (Strategy::Cascade, cascade)
+        if forced || gain > self.check_cost(task, moment) {
+            (Strategy::Cascade, checked)
         } else {
             (Strategy::Single, single)
         }
@@ -253,164 +367,49 @@ impl Routes {
 
     /// Whether there is anybody to look at the work.
     fn can_check(&self, task: &Task) -> bool {
-        let has_checks = !self.options.checks.is_empty() || task.changes_code;
         match self.options.verify {
             Verify::Off => false,
-            Verify::Checks => has_checks,
-            Verify::Reviewer | Verify::Auto => task.changes_code,
+            Verify::Checks | Verify::Reviewer | Verify::Auto => task.changes_code,
         }
     }
 
     /// Dollars that a look at the work costs: nothing for the project's checks.
-    fn check_cost(&self, task: &Task) -> f64 {
+    fn check_cost(&self, task: &Task, moment: Moment<'_>) -> f64 {
         let by_checks = !self.options.checks.is_empty() && self.options.verify != Verify::Reviewer;
-        let Some(reviewer) = self.reviewer(None).filter(|_| !by_checks) else { return 0.0 };
+        if by_checks || self.options.verify == Verify::Checks {
+            return 0.0;
+        }
         let glance = Usage {
             input: task.need.context_tokens.clamp(2_000, 20_000),
             output: 400,
             ..Usage::default()
         };
-        reviewer.price.map_or(0.0, |price| price.of(&glance) as f64 / MICRO)
+        let price = self.reviewer(task, moment, None).and_then(|reviewer| reviewer.price);
+        price.map_or(0.0, |price| price.of(&glance) as f64 / MICRO)
     }
 
-    /// Who reviews the work of `author`: who is named for it, else the arm believed to be best at it
-    /// that is not the author, else the author.
-    pub(crate) fn reviewer(&self, author: Option<&ModelRef>) -> Option<Arm> {
-        let arms = self.arms();
-        if let Some(name) = &self.options.roles.reviewer
-            && let Some(arm) = arms.iter().find(|arm| arm.name() == *name)
-        {
-            return Some(arm.clone());
-        }
-        let kind = Kind::new("review");
-        let usable = |arm: &&Arm| {
-            Some(&arm.name()) != author
-                && self.rest(arm).is_none()
-                && (!self.options.local_only || arm.provider.facts().local)
-        };
-        let quality = |arm: &Arm| self.standing(&arm.name(), &kind).quality;
-        let others = arms.iter().filter(usable);
-        let best = others.max_by(|left, right| quality(left).total_cmp(&quality(right)));
-        best.or_else(|| arms.iter().find(|arm| Some(&arm.name()) == author)).cloned()
-    }
-
-    /// The arms as the router is offered them, and what the user's rules make of them.
-    fn offers(
+    /// Who reviews the work of `author`, of those who may see it: who is named for it, else the arm
+    /// believed to be best at it. Nobody reviews their own work.
+    pub(crate) fn reviewer(
         &self,
-        arms: &[Arm],
         task: &Task,
-        given_up: &[(ModelRef, Arc<str>)],
         moment: Moment<'_>,
-    ) -> (Vec<Offer>, Applied) {
-        let now_ms = self.now_ms();
-        let pin = moment.pin.or(self.options.pinned.as_ref());
-        let offer = |arm: &Arm| {
-            let name = arm.name();
-            let warm = moment.warm.get(&name);
-            let failed = given_up.iter().find(|(failed, _)| *failed == name);
-            let barred: Option<Arc<str>> = match pin {
-                Some(pin) if *pin != name => {
-                    Some(format!("is not {pin}, which was asked for").into())
-                }
-                _ if failed.is_some() => failed.map(|(_, why)| Arc::clone(why)),
-                // Who is asked for by name is asked, whatever it did before.
-                Some(_) => None,
-                None => self
-                    .rest(arm)
-                    .map(|rest| rest.why)
-                    .or_else(|| self.refusal(&name))
-                    .map(Into::into),
-            };
-            let full = || {
-                let call = self.expected(arm, task.need.context_tokens, warm);
-                let drawn = self.draws(arm, "", "");
-                let of_arm = |level: &&Level| drawn.iter().any(|draw| draw.pool == level.pool);
-                let levels: Vec<Level> = moment.levels.iter().filter(of_arm).cloned().collect();
-                pool::refusal(&levels, &call, now_ms).map(Arc::from)
-            };
-            Offer {
-                capabilities: arm.capabilities(),
-                pools: self.draws(arm, "", "").into_iter().map(|draw| draw.pool.into()).collect(),
-                saved_micro_usd: saved(arm, warm, now_ms),
-                seconds: self.seconds(&name),
-                barred: barred.or_else(full),
-                arm: name,
-            }
-        };
-        let offers: Vec<Offer> = arms.iter().map(offer).collect();
-        let applied = self.apply_rules(task, &offers, pin.is_some());
-        (applied.offers(&offers), applied)
-    }
-
-    fn apply_rules(&self, task: &Task, offers: &[Offer], is_pinned: bool) -> Applied {
-        let facts = WorkFacts {
-            kind: task.need.kind.clone(),
-            complexity: task.classified.complexity,
-            value_micro_usd: task.need.value_micro_usd,
-            paths: task.paths.clone(),
-            time: Some(self.local_time()),
-            local_only: task.need.local_only,
-        };
-        let expected = |arm: &ModelRef| {
-            let cost = self.standing(arm, &task.need.kind).cost;
-            (cost.is_finite() && cost >= 0.0).then_some((cost * MICRO) as u64)
-        };
-        let role = self.options.roles.arm(Stage::Turn(task.classified.kind));
-        if !is_pinned {
-            return rules::apply(&self.options.rules, role, &facts, offers, &expected);
-        }
-        // Whoever names an arm has chosen; what is forbidden stays forbidden.
-        let limits = |action: &Action| match action {
-            Action::Forbid(_) | Action::MaxCostMicroUsd(_) | Action::MaxSeconds(_) => true,
-            Action::Pin(_) | Action::Prefer { .. } => false,
-        };
-        let bans: Vec<Rule> = self
-            .options
-            .rules
-            .iter()
-            .map(|rule| Rule {
-                then: rule.then.iter().filter(|action| limits(action)).cloned().collect(),
-                ..rule.clone()
-            })
-            .collect();
-        rules::apply(&bans, None, &facts, offers, &expected)
-    }
-
-    fn local_time(&self) -> LocalTime {
-        const MINUTE_MS: i64 = 60_000;
-        /// 1970-01-01 was a Thursday: the fourth of the week.
-        const FIRST_DAY: i64 = 3;
-        let minutes =
-            self.now_ms().div_euclid(MINUTE_MS) + i64::from(self.options.utc_offset_minutes);
-        let per_day = i64::from(rules::MINUTES_PER_DAY);
-        let weekday = (minutes.div_euclid(per_day) + FIRST_DAY).rem_euclid(7);
-        LocalTime {
-            day: usize::try_from(weekday)
-                .ok()
-                .and_then(|day| Day::ALL.get(day).copied())
-                .unwrap_or(Day::Mon),
-            minute: u16::try_from(minutes.rem_euclid(per_day)).unwrap_or(0),
-        }
-    }
-
-    /// What a call of the arm is expected to take.
-    pub(crate) fn expected(&self, arm: &Arm, context_tokens: u64, warm: Option<&Warm>) -> Amount {
-        let cached_tokens = warm
-            .filter(|warm| (0..WARM_MS).contains(&self.now_ms().saturating_sub(warm.at_ms)))
-            .map_or(0, |warm| warm.tokens);
-        let call = Expectation {
-            prompt_tokens: context_tokens.max(cached_tokens).saturating_add(OVERHEAD_TOKENS),
-            cached_tokens,
-            typical_output_tokens: TYPICAL_ANSWER,
-            max_output_tokens: arm.answer_limit().map(u64::from),
-            custom: self.options.limits.custom_units(&arm.name(), &arm.pools),
-        };
-        pool::expected(&call, &arm.price.unwrap_or_default())
+        author: Option<&ModelRef>,
+    ) -> Option<Arm> {
+        let arms = self.arms();
+        let role = self.options.roles.arm(Stage::Verify);
+        let (offers, _) = self.offers(&arms, task, &[], moment, role);
+        let kind = Kind::new("review");
+        let quality = |offer: &&Offer| self.standing(&offer.arm, &kind).quality;
+        let free =
+            offers.iter().filter(|offer| offer.barred.is_none() && Some(&offer.arm) != author);
+        let best = free.max_by(|left, right| quality(left).total_cmp(&quality(right)))?;
+        arms.iter().find(|arm| arm.name() == best.arm).cloned()
     }
 
     fn why(&self, arm: &Arm, choice: &Choice, offers: &[Offer], moment: Moment<'_>) -> String {
         let name = arm.name();
-        if moment.pin == Some(&name) || self.options.pinned.as_ref() == Some(&name) {
+        if moment.pin == Some(&name) {
             return "asked for by name".to_owned();
         }
         if offers.len() == 1 {
@@ -467,22 +466,6 @@ fn second_best(choice: &Choice, offers: &[Offer], arms: &[Arm], first: &Arm) -> 
     let elsewhere = others.iter().find(|name| name.provider != first.provider);
     let name = elsewhere.or(others.first())?;
     arms.iter().find(|arm| arm.name() == *name).cloned()
-}
-
-/// Micro-dollars that a warm cache saves.
-fn saved(arm: &Arm, warm: Option<&Warm>, now_ms: i64) -> u64 {
-    let (Some(price), Some(warm)) = (arm.price, warm) else { return 0 };
-    let age = now_ms.saturating_sub(warm.at_ms);
-    if !(0..WARM_MS).contains(&age) || price.cache_read == 0 {
-        return 0;
-    }
-    let cold = price.of(&Usage { input: warm.tokens, ..Usage::default() });
-    cold.saturating_sub(price.of(&Usage { cache_read: warm.tokens, ..Usage::default() }))
-}
-
-/// Micro-dollars that the arm's cache saves on a request like the last one.
-pub(crate) fn cached(arm: &Arm, warm: &HashMap<ModelRef, Warm>, now_ms: i64) -> u64 {
-    saved(arm, warm.get(&arm.name()), now_ms)
 }
 
 /// A strategy's name for people and programs.

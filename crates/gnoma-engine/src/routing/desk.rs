@@ -5,7 +5,7 @@
 //! here: what does (a ledger, a memory) is a port that the session asks.
 
 use std::{
-    collections::HashMap,
+    collections::{BTreeMap, HashMap},
     fmt,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
@@ -13,11 +13,11 @@ use std::{
 
 use gnoma_core::{
     ModelRef, ProviderError, Usage,
-    ledger::{Draw, Ledger},
+    ledger::{Amount, Draw, Ledger, Level},
     tool::BoxFuture,
 };
 use gnoma_router::{
-    Kind, Outcome, Router, Standing,
+    Kind, Outcome, PoolId, Router, Standing,
     health::{Health, Rest, Target},
     pool::{self, Learnt, Limits, Seen},
     rules::{Roles, Rule},
@@ -25,6 +25,9 @@ use gnoma_router::{
 
 use super::speed::Speed;
 use crate::arm::Arm;
+
+/// Tasks that a window of limited money usually sees: a working day's.
+const TASKS_PER_WINDOW: f64 = 40.0;
 
 /// How arms are used for a task.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -82,6 +85,8 @@ pub struct Options {
     pub checks: Vec<String>,
     /// Whether another arm takes over from one that fails.
     pub failover: bool,
+    /// Whether anything is learnt from what turned out.
+    pub learn: bool,
     /// Only this arm is asked.
     pub pinned: Option<ModelRef>,
     /// Nothing may leave this machine.
@@ -116,6 +121,7 @@ impl Default for Options {
             verify: Verify::default(),
             checks: Vec::new(),
             failover: true,
+            learn: true,
             pinned: None,
             local_only: false,
             classifier: None,
@@ -236,6 +242,17 @@ impl Routes {
         locked(&self.speeds).entry(name).or_default().see(first, whole, usage.output);
     }
 
+    /// A call of the arm was given up.
+    pub(crate) fn abandoned(&self, arm: &Arm) {
+        locked(&self.health).abandon(target(&arm.name(), arm));
+    }
+
+    /// What a call of the arm took.
+    pub(crate) fn taken(&self, arm: &Arm, usage: &Usage) -> Amount {
+        let custom = self.options.limits.custom_units(&arm.name(), &arm.pools);
+        pool::taken(usage, &arm.price.unwrap_or_default(), custom)
+    }
+
     /// The provider told of its limits.
     pub(crate) fn told(&self, arm: &ModelRef, limits: &[Seen]) {
         if !limits.is_empty() {
@@ -261,6 +278,21 @@ impl Routes {
         locked(&self.learnt).refusal(arm, self.now_ms())
     }
 
+    /// Where money that is limited by the day or month stands, so that it lasts.
+    pub(super) fn see_budgets(&self, levels: &[Level]) {
+        let now_ms = self.now_ms();
+        for level in levels {
+            if let Some((pool, budget)) = pool::budget(level, now_ms, TASKS_PER_WINDOW) {
+                locked(&self.router).budget(&pool, budget);
+            }
+        }
+    }
+
+    /// What a task spent, in dollars by pool.
+    pub(crate) fn spent(&self, by_pool: &BTreeMap<PoolId, f64>) {
+        locked(&self.router).spent(by_pool);
+    }
+
     /// How fast the arm was.
     #[must_use]
     pub fn speed(&self, arm: &ModelRef) -> Option<Speed> {
@@ -280,6 +312,9 @@ impl Routes {
         self: &Arc<Self>,
         outcome: Outcome,
     ) -> Option<BoxFuture<'static, Result<(), String>>> {
+        if !self.options.learn {
+            return None;
+        }
         locked(&self.router).learn(&outcome);
         self.options.memory.as_ref()?;
         let routes = Arc::clone(self);

@@ -8,6 +8,7 @@ pub(crate) mod ask;
 pub(crate) mod course;
 pub mod desk;
 pub(crate) mod failover;
+pub(crate) mod offers;
 pub(crate) mod review;
 pub(crate) mod several;
 pub(crate) mod signals;

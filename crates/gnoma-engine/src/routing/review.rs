@@ -14,6 +14,8 @@ const MAX_TASK_BYTES: usize = 16 << 10;
 const MAX_ANSWER_BYTES: usize = 16 << 10;
 /// Tokens a verdict may take, thinking included.
 const VERDICT_TOKENS: u32 = 2_048;
+/// Objects of an answer that are tried, from its end.
+const MAX_OBJECTS: usize = 16;
 /// Most characters of the reason that are passed on.
 const MAX_REASON_CHARS: usize = 1_200;
 
@@ -46,13 +48,18 @@ pub(crate) struct Review {
 }
 
 /// The question to the reviewer.
-pub(crate) fn request(arm: &Arm, work: &Work) -> ModelRequest {
+///
+/// `nonce` marks where the material begins and ends: who wrote it cannot know it.
+pub(crate) fn request(arm: &Arm, work: &Work, nonce: u64) -> ModelRequest {
     let changes = if work.changes.trim().is_empty() { "(none)" } else { work.changes.trim() };
-    let text = format!(
-        "<task>\n{}\n</task>\n\n<changes>\n{changes}\n</changes>\n\n<answer>\n{}\n</answer>",
-        cut(&work.task, MAX_TASK_BYTES),
-        cut(&work.answer, MAX_ANSWER_BYTES),
-    );
+    let part =
+        |name: &str, text: &str| format!("<{name}-{nonce:x}>\n{text}\n</{name}-{nonce:x}>\n");
+    let text = [
+        part("task", cut(&work.task, MAX_TASK_BYTES)),
+        part("changes", changes),
+        part("answer", cut(&work.answer, MAX_ANSWER_BYTES)),
+    ]
+    .concat();
     plain(arm, SYSTEM, text, VERDICT_TOKENS)
 }
 
@@ -73,11 +80,13 @@ pub(crate) fn plain(arm: &Arm, system: &str, text: String, max_tokens: u32) -> M
     }
 }
 
-/// What an answer of the reviewer says; `None` where it says nothing that can be read.
+/// What an answer of the reviewer says: its last word that can be read; `None` where there is none.
 pub(crate) fn read(answer: &str) -> Option<Review> {
-    let from = answer.find('{')?;
-    let mut reviews = serde_json::Deserializer::from_str(answer.get(from..)?).into_iter::<Review>();
-    let mut review = reviews.next()?.ok()?;
+    let starts = answer.match_indices('{').map(|(at, _)| at).collect::<Vec<_>>();
+    let mut review = starts.iter().rev().take(MAX_OBJECTS).find_map(|at| {
+        let object = serde_json::Deserializer::from_str(answer.get(*at..)?);
+        object.into_iter::<Review>().next()?.ok()
+    })?;
     review.why = review.why.chars().take(MAX_REASON_CHARS).collect();
     Some(review)
 }
@@ -104,6 +113,7 @@ mod tests {
         assert_eq!(holds(r#"{"holds": true, "why": "tests are green"}"#), Some(true));
         assert_eq!(holds("Sure!\n```json\n{\"why\":\"x\",\"holds\":false}\n```"), Some(false));
         assert_eq!(holds("{\"holds\": false} and more {"), Some(false));
+        assert_eq!(holds("{\"task\": 1} so {\"holds\": false, \"why\": \"x\"}"), Some(false));
         for nonsense in ["", "yes", "{", "{\"verdict\": true}", "{\"holds\": \"maybe\"}"] {
             assert_eq!(holds(nonsense), None, "{nonsense}");
         }

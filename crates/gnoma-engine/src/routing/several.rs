@@ -6,7 +6,7 @@
 //! out; what counts is that one answer comes.
 
 use std::{
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
@@ -18,13 +18,13 @@ use gnoma_core::{
 use serde::Deserialize;
 
 use super::{
-    ask::{Said, ask},
+    ask::{Account, Said, Share},
     review,
 };
 use crate::arm::Arm;
 
 /// Longest wait for one of the answers.
-const ANSWER_PATIENCE: Duration = Duration::from_secs(600);
+const ANSWER_PATIENCE: Duration = Duration::from_secs(180);
 /// Longest wait for the judge.
 const JUDGE_PATIENCE: Duration = Duration::from_secs(120);
 /// Rounds of a synthesis before the last word: answers, then answers that know the others.
@@ -51,28 +51,38 @@ pub(crate) enum Together {
     Synthesis,
 }
 
-/// What one of the calls took.
-#[derive(Clone, Debug)]
-pub(crate) struct Share {
-    pub(crate) arm: ModelRef,
-    pub(crate) usage: Usage,
-}
-
 /// What the calls took so far; shared with whoever counts.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Shares(Arc<Mutex<Vec<Share>>>);
+pub(crate) struct Shares(Arc<Mutex<Tally>>);
+
+#[derive(Debug, Default)]
+struct Tally {
+    shares: Vec<Share>,
+    usage: Usage,
+    winner: Option<ModelRef>,
+}
 
 impl Shares {
-    fn add(&self, arm: &Arm, said: &Said) {
-        if let Some(usage) = said.usage {
-            let share = Share { arm: arm.name(), usage };
-            self.0.lock().unwrap_or_else(PoisonError::into_inner).push(share);
+    fn tally(&self) -> MutexGuard<'_, Tally> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn add(&self, said: &Said) {
+        let mut tally = self.tally();
+        if let Some(share) = &said.share {
+            tally.usage += share.usage;
+            tally.shares.push(share.clone());
         }
     }
 
-    /// Takes out what was counted.
+    /// Takes out what was not taken yet.
     pub(crate) fn take(&self) -> Vec<Share> {
-        std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        std::mem::take(&mut self.tally().shares)
+    }
+
+    /// Whose answer was picked; `None` for one that was made of several.
+    pub(crate) fn winner(&self) -> Option<ModelRef> {
+        self.tally().winner.clone()
     }
 }
 
@@ -88,6 +98,7 @@ pub(crate) struct Panel {
     /// What the person asked.
     pub(crate) question: String,
     pub(crate) shares: Shares,
+    pub(crate) account: Account,
 }
 
 /// The answer of the panel, as one stream.
@@ -116,10 +127,7 @@ async fn answer(panel: &Panel) -> Result<(String, Usage), ProviderError> {
             write(panel, answers).await
         }
     };
-    let mut usage = Usage::default();
-    for share in panel.shares.0.lock().unwrap_or_else(PoisonError::into_inner).iter() {
-        usage += share.usage;
-    }
+    let usage = panel.shares.tally().usage;
     Ok((text, usage))
 }
 
@@ -135,14 +143,14 @@ async fn first_answers(panel: &Panel) -> Result<Vec<(Arm, String)>, ProviderErro
             context_window: arm.context_window,
             ..panel.request.clone()
         };
-        ask(arm, request, ANSWER_PATIENCE)
+        panel.account.ask(arm, request, ANSWER_PATIENCE)
     });
     let mut failure = None;
     let mut answers = Vec::new();
     for (arm, said) in panel.members.iter().zip(join_all(asked).await) {
         match said {
             Ok(said) => {
-                panel.shares.add(arm, &said);
+                panel.shares.add(&said);
                 if !said.text.trim().is_empty() {
                     answers.push((arm.clone(), said.text));
                 }
@@ -174,7 +182,9 @@ async fn pick(panel: &Panel, mut answers: Vec<(Arm, String)>) -> String {
         None
     };
     let best = verdict.map_or(0, |verdict| verdict.best.saturating_sub(1)).min(answers.len() - 1);
-    answers.swap_remove(best).1
+    let (winner, text) = answers.swap_remove(best);
+    panel.shares.tally().winner = Some(winner.name());
+    text
 }
 
 /// Each answers again, knowing what the others said; one that fails keeps its first answer.
@@ -192,14 +202,14 @@ async fn second_thoughts(panel: &Panel, answers: Vec<(Arm, String)>) -> Vec<(Arm
         );
         let mut request = review::plain(arm, &panel.request.system, text, u32::MAX);
         request.max_output_tokens = arm.answer_limit();
-        ask(arm, request, ANSWER_PATIENCE)
+        panel.account.ask(arm, request, ANSWER_PATIENCE)
     });
     let said = join_all(asked).await;
     let mut better = Vec::with_capacity(answers.len());
     for ((arm, first), said) in answers.into_iter().zip(said) {
         let text = match said {
             Ok(said) => {
-                panel.shares.add(&arm, &said);
+                panel.shares.add(&said);
                 if said.text.trim().is_empty() { first } else { said.text }
             }
             Err(_) => first,
@@ -222,8 +232,8 @@ async fn write(panel: &Panel, mut answers: Vec<(Arm, String)>) -> String {
 }
 
 async fn chair(panel: &Panel, request: ModelRequest) -> Option<String> {
-    let said = ask(&panel.chair, request, JUDGE_PATIENCE).await.ok()?;
-    panel.shares.add(&panel.chair, &said);
+    let said = panel.account.ask(&panel.chair, request, JUDGE_PATIENCE).await.ok()?;
+    panel.shares.add(&said);
     Some(said.text)
 }
 

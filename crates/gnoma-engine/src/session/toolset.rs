@@ -99,9 +99,11 @@ impl Session {
         let Some(tool) = self.tools.by_name.get(&call.name).map(Arc::clone) else {
             return;
         };
-        let keep_before = (!checkpoint::only_reads(tool.spec(), &call, &grant))
-            .then(|| self.keep_before(tool.spec(), &call))
-            .flatten();
+        let may_write = !checkpoint::only_reads(tool.spec(), &call, &grant);
+        if may_write {
+            self.may_write(tool.spec(), &call);
+        }
+        let keep_before = may_write.then(|| self.keep_before(tool.spec(), &call)).flatten();
         let shelving = self.keeper.shelving.clone().filter(|_| self.shelves);
         let cx = ToolCx { grant, ..self.tool_cx() };
         self.running.spawn(run(Run { tool, call, cx, keep_before, shelving }));

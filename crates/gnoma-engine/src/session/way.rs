@@ -12,8 +12,9 @@ mod paying;
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use gnoma_core::{
-    Content, ErrorKind, Event, Message, ModelRef, Provider, ProviderError, Role,
-    ledger::{Ask, Draw, HoldId, Ledger, Level, Reserved},
+    Content, ErrorKind, Event, Message, ModelRef, Provider, ProviderError, Role, StreamEvent,
+    ToolCall, ToolSpec, Usage,
+    ledger::{Ask, Draw, Level, Reserved},
     session::{NoticeLevel, Outcome},
     store::StoreError,
     tool::BoxFuture,
@@ -29,9 +30,10 @@ use super::{Closed, Session};
 use crate::{
     arm::Arm,
     routing::{
-        ask::{Said, ask},
-        course::{Course, Moment, Warm},
+        ask::{Account, Hold, Said, Share},
+        course::Course,
         desk::{Routes, Strategy},
+        offers::{Moment, Warm},
         several::{self, Panel, Shares, Together},
         signals,
         task::Task,
@@ -44,13 +46,15 @@ use crate::{
 const CLASSIFIER_PATIENCE: Duration = Duration::from_secs(2);
 /// Longest wait for a ledger; a call goes on without it, unless money is limited.
 const LEDGER_PATIENCE: Duration = Duration::from_secs(5);
+/// Bytes of a token, roughly, for a conversation that is continued.
+const BYTES_PER_TOKEN: usize = 4;
 /// Longest wait at the end of a session for what is still being settled.
 const SETTLING_PATIENCE: Duration = Duration::from_secs(10);
 
 /// What had to be waited for before a call.
 pub(super) enum Prepared {
-    /// What kind of task it is, and where the limits stand.
-    Task(Task, Vec<Level>),
+    /// What kind of task it is, what finding out took, and where the limits stand.
+    Task(Task, Option<Share>, Vec<Level>),
     /// Whether there is room for the call.
     Room(Result<Reserved, StoreError>),
 }
@@ -59,7 +63,7 @@ pub(super) enum Prepared {
 pub(super) enum Came {
     Prepared(Prepared),
     Found(Found),
-    /// Somebody was stopped.
+    /// Somebody was stopped on purpose.
     Nothing,
 }
 
@@ -76,16 +80,26 @@ async fn prepared(preparing: &mut Option<Preparing>) -> Prepared {
 
 type Preparing = BoxFuture<'static, Prepared>;
 
-/// Room that is held for the call under way. Dropped, it counts as one request and nothing else.
-struct Hold {
-    ledger: Arc<dyn Ledger>,
-    id: HoldId,
-}
-
-/// When the call under way began, and when the first of its answer came.
-struct CallClock {
+/// The call under way, and afterwards until it is paid.
+struct Call {
+    /// Who is called: the course may have moved on when the bill comes.
+    arm: Arm,
     since: Instant,
     first: Option<Duration>,
+    /// As the stream told so far.
+    usage: Usage,
+    /// Whose calls these really are, where several arms answer together.
+    shares: Option<Shares>,
+    /// It was answered to its end, or its failure is noted.
+    is_over: bool,
+}
+
+/// Who is asked by name.
+enum Pin {
+    AsConfigured,
+    /// The router chooses, whatever is configured.
+    Nobody,
+    Arm(ModelRef),
 }
 
 /// See the module.
@@ -93,41 +107,47 @@ pub(super) struct Way {
     pub(super) routes: Arc<Routes>,
     pub(super) course: Option<Course>,
     session: String,
-    pin: Option<ModelRef>,
+    pin: Pin,
     warm: HashMap<ModelRef, Warm>,
+    /// Tokens of the conversation, as far as they are known.
+    context_tokens: u64,
     levels: Vec<Level>,
     /// Round and attempt of the call under way.
     asked: (u32, u32),
     preparing: Option<Preparing>,
     hold: Option<Hold>,
-    clock: Option<CallClock>,
-    shares: Option<Shares>,
+    call: Option<Call>,
     session_micro_usd: u64,
     turns: u64,
+    /// The turn, as its spending is counted.
+    turn: String,
     /// The course of the last turn, until it is clear what the person thinks of it.
     last: Option<Course>,
     /// Work that nobody waits for, each with what went wrong.
     settling: JoinSet<Option<String>>,
-    pub(super) checking: JoinSet<Found>,
+    checking: JoinSet<Found>,
     has_complained: bool,
 }
 
 impl Way {
-    pub(super) fn new(routes: Arc<Routes>, session: String) -> Self {
+    /// `said`: the conversation that is continued.
+    pub(super) fn new(routes: Arc<Routes>, session: String, said: &[Arc<Message>]) -> Self {
+        let bytes: usize = said.iter().map(|message| message.text_content().len()).sum();
         Self {
             routes,
             course: None,
             session,
-            pin: None,
+            pin: Pin::AsConfigured,
             warm: HashMap::new(),
+            context_tokens: (bytes / BYTES_PER_TOKEN) as u64,
             levels: Vec::new(),
             asked: (0, 0),
             preparing: None,
             hold: None,
-            clock: None,
-            shares: None,
+            call: None,
             session_micro_usd: 0,
             turns: 0,
+            turn: String::new(),
             last: None,
             settling: JoinSet::new(),
             checking: JoinSet::new(),
@@ -143,44 +163,92 @@ impl Way {
             prepared = prepared(preparing) => Came::Prepared(prepared),
             Some(found) = checking.join_next() => match found {
                 Ok(found) => Came::Found(found),
-                Err(_stopped) => Came::Nothing,
+                Err(stopped) if stopped.is_cancelled() => Came::Nothing,
+                Err(_broken) => Came::Found(Found::nobody("whoever looked at it broke down inside")),
             },
         }
     }
 
-    /// The call is given up.
+    /// The call is given up, unless it is over.
     pub(super) fn drop_call(&mut self) {
         self.preparing = None;
+        if let Some(call) = &mut self.call
+            && !std::mem::replace(&mut call.is_over, true)
+        {
+            self.routes.abandoned(&call.arm);
+        }
+    }
+
+    /// Nobody waits for the check any more; what it finds is not heard.
+    pub(super) fn stop_check(&mut self) {
+        self.checking = JoinSet::new();
     }
 
     /// Something of the answer has come.
-    pub(super) fn heard(&mut self) {
-        if let Some(CallClock { since, first: first @ None }) = &mut self.clock {
-            *first = Some(since.elapsed());
+    pub(super) fn heard(&mut self, event: &StreamEvent) {
+        let Some(call) = &mut self.call else { return };
+        if let StreamEvent::Usage(usage) = event {
+            call.usage = *usage;
+        }
+        let is_first = call.first.is_none();
+        let first = *call.first.get_or_insert_with(|| call.since.elapsed());
+        if matches!(event, StreamEvent::Stop(_)) {
+            call.is_over = true;
+            self.routes.worked(&call.arm, first, call.since.elapsed(), call.usage);
+        }
+        if is_first {
             self.note_limits();
         }
     }
 
     /// What the provider told of its limits with the answer.
     fn note_limits(&self) {
-        let Some(course) = &self.course else { return };
-        let told = Provider::rate_limits(&course.arm.provider);
+        let Some(call) = &self.call else { return };
+        let told = Provider::rate_limits(&call.arm.provider);
         let told = told.iter().map(|(name, value)| (name.as_str(), value.as_str()));
-        self.routes.told(&course.arm.name(), &pool::seen(told, self.routes.now_ms()));
+        self.routes.told(&call.arm.name(), &pool::seen(told, self.routes.now_ms()));
+    }
+
+    fn pinned(&self) -> Option<&ModelRef> {
+        match &self.pin {
+            Pin::AsConfigured => self.routes.options.pinned.as_ref(),
+            Pin::Nobody => None,
+            Pin::Arm(name) => Some(name),
+        }
     }
 
     fn moment(&self) -> Moment<'_> {
-        Moment { warm: &self.warm, levels: &self.levels, pin: self.pin.as_ref() }
+        Moment {
+            warm: &self.warm,
+            levels: &self.levels,
+            pin: self.pinned(),
+            turn: &self.turn,
+            session: &self.session,
+        }
+    }
+
+    /// The same for a turn that began under another pin.
+    fn moment_of(&self, course: &Course) -> Moment<'_> {
+        Moment { pin: self.pinned().filter(|_| course.is_pinned), ..self.moment() }
     }
 
     /// The pools that a call of the arm draws on.
     fn draws(&self, arm: &Arm) -> Vec<Draw> {
-        let turn = format!("{}-{}", self.session, self.turns);
-        self.routes.draws(arm, &turn, &self.session)
+        self.routes.draws(arm, &self.turn, &self.session)
+    }
+
+    /// Whose money questions beside the conversation cost.
+    fn account(&self) -> Account {
+        Account {
+            routes: Arc::clone(&self.routes),
+            turn: self.turn.clone(),
+            session: self.session.clone(),
+        }
     }
 
     /// Ends what is under way.
     pub(super) async fn close(&mut self) {
+        self.drop_call();
         self.settle_rest();
         if let Some(course) = self.last.take() {
             self.learn(&course, None);
@@ -206,11 +274,13 @@ impl Session {
             self.way.learn(&course, right);
             task = task.after(&course.task);
         }
-        self.way.turns += 1;
-        let routes = Arc::clone(&self.way.routes);
+        let way = &mut self.way;
+        way.turns += 1;
+        way.turn = format!("{}-{}", way.session, way.turns);
+        let routes = Arc::clone(&way.routes);
         let arms = routes.arms();
         let mut limited: Vec<Draw> = Vec::new();
-        for draw in arms.iter().flat_map(|arm| self.way.draws(arm)) {
+        for draw in arms.iter().flat_map(|arm| way.draws(arm)) {
             if !draw.limits.is_empty() && !limited.contains(&draw) {
                 limited.push(draw);
             }
@@ -221,20 +291,20 @@ impl Session {
         if ledger.is_none() && classifier.is_none() {
             return self.begin(task, Vec::new()).await;
         }
-        let at_ms = routes.now_ms();
-        self.way.preparing = Some(Box::pin(async move {
+        let (at_ms, account) = (routes.now_ms(), way.account());
+        way.preparing = Some(Box::pin(async move {
             let levels = async {
                 let ledger = ledger?;
                 timeout(LEDGER_PATIENCE, ledger.levels(limited, at_ms)).await.ok()?.ok()
             };
             let task = async {
                 match classifier {
-                    Some(arm) => classified(task, &arm).await,
-                    None => task,
+                    Some(arm) => classified(task, &arm, &account).await,
+                    None => (task, None),
                 }
             };
-            let (levels, task) = tokio::join!(levels, task);
-            Prepared::Task(task, levels.unwrap_or_default())
+            let (levels, (task, share)) = tokio::join!(levels, task);
+            Prepared::Task(task, share, levels.unwrap_or_default())
         }));
         Ok(())
     }
@@ -245,10 +315,8 @@ impl Session {
         let said = history.iter().rev().find(|message| message.role() == Role::User);
         let words = said.map(|message| message.text_content()).unwrap_or_default();
         let has_images = history.iter().any(|message| has_images(message));
-        let options = &self.way.routes.options;
-        let known = self.way.warm.values().map(|warm| warm.tokens).max().unwrap_or(0);
         let new = tokens::estimate(&words) as u64;
-        Task::of(words, has_images, known + new, options)
+        Task::of(words, has_images, self.way.context_tokens + new, &self.way.routes.options)
     }
 
     /// Goes on with what had to be waited for.
@@ -259,15 +327,20 @@ impl Session {
             Came::Nothing => return Ok(()),
         };
         match prepared {
-            Prepared::Task(task, levels) => self.begin(task, levels).await,
-            Prepared::Room(Ok(Reserved::Held(id))) => {
-                if let Some(ledger) = self.way.routes.ledger() {
-                    self.way.hold = Some(Hold { ledger: Arc::clone(ledger), id });
+            Prepared::Task(task, share, levels) => {
+                self.begin(task, levels).await?;
+                match share {
+                    Some(share) => self.tell_cost(share).await,
+                    None => Ok(()),
                 }
+            }
+            Prepared::Room(Ok(Reserved::Held(id))) => {
+                let ledger = self.way.routes.ledger().cloned();
+                self.way.hold = ledger.map(|ledger| Hold::new(ledger, id));
                 self.start_stream().await
             }
             Prepared::Room(Ok(Reserved::Full(full))) => {
-                self.refuse_call(failing::no_room(&full, self.way.routes.now_ms()));
+                self.refuse_full(&full);
                 Ok(())
             }
             Prepared::Room(Err(error)) => self.without_ledger(error).await,
@@ -304,6 +377,11 @@ impl Session {
     async fn make_room(&mut self) -> Result<(), Closed> {
         self.way.settle_rest();
         let Some(course) = &self.way.course else { return Ok(()) };
+        if let Some(why) = course.is_beyond(self.way.routes.now_ms()) {
+            let error = ProviderError::new(ErrorKind::Quota, "gnoma", why);
+            self.inbox.push_back(Input::Model(Err(error)));
+            return Ok(());
+        }
         let draws = self.way.draws(&course.arm);
         let is_limited = draws.iter().any(|draw| !draw.limits.is_empty());
         let Some(ledger) = self.way.routes.ledger().filter(|_| is_limited).cloned() else {
@@ -338,18 +416,29 @@ impl Session {
         }
         let request = self.request(&arm, round);
         self.way.routes.called(&arm);
-        self.way.clock = Some(CallClock { since: Instant::now(), first: None });
-        self.stream = Some(match panel.filter(|_| round == 1 && members.len() > 1) {
-            Some(together) => {
-                let chair = self.way.routes.reviewer(None).unwrap_or_else(|| arm.clone());
-                let shares = Shares::default();
-                self.way.shares = Some(shares.clone());
+        let together = panel.filter(|_| round == 1 && members.len() > 1);
+        let shares = together.map(|_| Shares::default());
+        self.stream = Some(match together.zip(shares.clone()) {
+            Some((together, shares)) => {
+                let account = self.way.account();
                 let question = several::question_of(self.turn.history());
-                several::stream(Panel { together, members, chair, request, question, shares })
+                let chair = self.chair().unwrap_or_else(|| arm.clone());
+                let panel = Panel { together, members, chair, request, question, shares, account };
+                // The members settle for themselves.
+                self.way.hold = None;
+                several::stream(panel)
             }
             None => arm.provider.stream(request),
         });
+        let (since, usage) = (Instant::now(), Usage::default());
+        self.way.call = Some(Call { arm, since, first: None, usage, shares, is_over: false });
         self.tell_notices().await
+    }
+
+    /// Who judges or merges what several arms answer.
+    fn chair(&self) -> Option<Arm> {
+        let course = self.way.course.as_ref()?;
+        self.way.routes.reviewer(&course.task, self.way.moment_of(course), None)
     }
 
     /// A turn begins: it is not routed yet.
@@ -359,44 +448,56 @@ impl Session {
 
     /// A turn has ended: its course waits for what the person thinks of it.
     pub(super) fn turn_is_over(&mut self, outcome: &Outcome) {
+        self.way.drop_call();
         self.way.settle_rest();
         let Some(mut course) = self.way.course.take() else { return };
-        let is_open = course.attempt_micro_usd > 0 || course.attempts.is_empty();
-        if is_open {
-            let verdict = match outcome {
-                Outcome::Complete { .. } => course.signals.check().map(|(_, green)| green),
-                Outcome::Stuck { .. } | Outcome::RoundLimit { .. } => Some(false),
-                // A person's stop and a provider's failure say nothing of the work.
-                Outcome::Cancelled | Outcome::Failed { .. } => return,
-            };
-            course.close_attempt(verdict);
+        self.way.share_out(&course);
+        match outcome {
+            Outcome::Complete { .. } if course.is_open => {
+                let green = course.signals.check().map(|(_, green)| green);
+                course.close_attempt(green);
+            }
+            Outcome::Stuck { .. } | Outcome::RoundLimit { .. } if course.is_open => {
+                course.close_attempt(Some(false));
+            }
+            // A person's stop and a provider's failure say nothing of the work under way.
+            Outcome::Complete { .. }
+            | Outcome::Stuck { .. }
+            | Outcome::RoundLimit { .. }
+            | Outcome::Cancelled
+            | Outcome::Failed { .. } => (),
         }
-        self.way.last = Some(course);
+        if !course.attempts.is_empty() {
+            self.way.last = Some(course);
+        }
     }
 
     /// A person says whether the last turn's work was right.
     pub(super) async fn rate(&mut self, good: bool) -> Result<(), Closed> {
-        let (level, text) = match self.way.last.take() {
-            Some(course) => {
-                self.way.learn(&course, Some(good));
-                let arm = course.arm.name();
-                (NoticeLevel::Info, format!("noted for {arm}: the work was {}", verdict_word(good)))
+        let rated = self.way.last.take().and_then(|course| {
+            self.way.learn(&course, Some(good));
+            Some(course.attempts.last()?.arm.clone())
+        });
+        let (level, text) = match rated {
+            Some(arm) => {
+                let verdict = if good { "right" } else { "wrong" };
+                (NoticeLevel::Info, format!("noted for {arm}: the work was {verdict}"))
             }
-            None => (NoticeLevel::Warning, "there is no work to rate yet".to_owned()),
+            None => (NoticeLevel::Warning, "there is no work to rate".to_owned()),
         };
         self.emit(Event::Notice { level, text }).await
     }
 
-    /// Only this arm is asked from the next turn on.
+    /// Only this arm is asked from the next turn on; `None`: whichever the router chooses.
     pub(super) async fn pin(&mut self, arm: Option<ModelRef>) -> Result<(), Closed> {
         let (level, text) = match arm {
             None => {
-                self.way.pin = None;
-                (NoticeLevel::Info, "each turn is routed again".to_owned())
+                self.way.pin = Pin::Nobody;
+                (NoticeLevel::Info, "each turn is routed from the next one on".to_owned())
             }
             Some(name) if self.way.routes.arm(&name).is_some() => {
                 let text = format!("{name} is asked from the next turn on");
-                self.way.pin = Some(name);
+                self.way.pin = Pin::Arm(name);
                 (NoticeLevel::Info, text)
             }
             Some(name) => {
@@ -404,6 +505,14 @@ impl Session {
             }
         };
         self.emit(Event::Notice { level, text }).await
+    }
+
+    /// A call that may have changed files without a diff to show for it is about to run.
+    pub(super) fn may_write(&mut self, spec: &ToolSpec, call: &ToolCall) {
+        let Some(course) = &mut self.way.course else { return };
+        if !signals::is_check(spec, call) {
+            course.signals.may_have_written();
+        }
     }
 }
 
@@ -418,15 +527,11 @@ fn has_images(message: &Message) -> bool {
     })
 }
 
-fn verdict_word(good: bool) -> &'static str {
-    if good { "right" } else { "wrong" }
-}
-
 /// Asks an arm what kind of task it is; what the words suggest stands where it says nothing useful.
-async fn classified(task: Task, arm: &Arm) -> Task {
+async fn classified(task: Task, arm: &Arm, account: &Account) -> (Task, Option<Share>) {
     let request = task.question(arm);
-    match ask(arm, request, CLASSIFIER_PATIENCE).await {
-        Ok(Said { text, .. }) => task.judged(Some(&text)),
-        Err(_) => task.judged(None),
+    match account.ask(arm, request, CLASSIFIER_PATIENCE).await {
+        Ok(Said { text, share }) => (task.judged(Some(&text)), share),
+        Err(_) => (task.judged(None), None),
     }
 }

@@ -4,8 +4,8 @@
 use std::{sync::Arc, time::Duration};
 
 use gnoma_core::{
-    CallId, Event, ModelRef, RawJson, ResultPart, Role, Tool, ToolCall, ToolOutcome, Usage,
-    session::Outcome,
+    CallId, Event, RawJson, ResultPart, Role, Tool, ToolCall, ToolOutcome,
+    session::{NoticeLevel, Outcome},
     tool::{Grant, ToolCx, ToolOutput},
 };
 use serde_json::json;
@@ -14,10 +14,10 @@ use super::{Closed, Session};
 use crate::{
     arm::Arm,
     routing::{
-        ask::ask,
-        course::Moment,
+        ask::{Account, Share},
         desk::Verify,
         review::{self, Work},
+        signals,
     },
     turn::{Checked, Input},
 };
@@ -27,20 +27,24 @@ const REVIEW_PATIENCE: Duration = Duration::from_secs(120);
 /// Most characters of a check's output that the next arm and the person see.
 const MAX_EVIDENCE_CHARS: usize = 4_000;
 
+/// Makes the marks around reviewed material differ from the seed itself.
+const NONCE: u64 = 0x9E37_79B9_7F4A_7C15;
+
 /// What looking at the work found.
 pub(in crate::session) struct Found {
     by: String,
-    passed: bool,
+    /// It held; `None`: nobody could tell.
+    passed: Option<bool>,
     evidence: String,
     /// Who looked, where it was an arm, and what that took.
-    share: Option<(ModelRef, Usage)>,
+    share: Option<Share>,
 }
 
 impl Found {
     /// Nobody could look: the work stands as it is.
-    fn nobody(why: &str) -> Self {
+    pub(super) fn nobody(why: &str) -> Self {
         let (by, evidence) = ("nobody".to_owned(), why.to_owned());
-        Self { by, passed: true, evidence, share: None }
+        Self { by, passed: None, evidence, share: None }
     }
 }
 
@@ -51,23 +55,24 @@ impl Session {
             self.inbox.push_back(Input::Checked(Checked::Deliver));
             return Ok(());
         };
-        let by_itself = |passed, evidence: String| Found {
+        let not_done = |evidence: String| Found {
             by: "gnoma".to_owned(),
-            passed,
+            passed: Some(false),
             evidence,
             share: None,
         };
         let options = &self.way.routes.options;
         let found = match outcome {
-            Outcome::Stuck { what } => Some(by_itself(false, what.clone())),
+            Outcome::Stuck { what } => Some(not_done(what.clone())),
             Outcome::RoundLimit { rounds } => {
-                Some(by_itself(false, format!("not done after {rounds} rounds")))
+                Some(not_done(format!("not done after {rounds} rounds")))
             }
             Outcome::Complete { .. } | Outcome::Cancelled | Outcome::Failed { .. } => {
-                let seen = course.signals.check().filter(|_| options.verify != Verify::Reviewer);
-                seen.map(|(command, passed)| Found {
+                // What the model ran itself counts where nothing else was asked for.
+                let counts = options.verify != Verify::Reviewer && options.checks.is_empty();
+                course.signals.check().filter(|_| counts).map(|(command, passed)| Found {
                     by: format!("`{command}`"),
-                    passed,
+                    passed: Some(passed),
                     evidence: format!("its last run {}", if passed { "passed" } else { "failed" }),
                     share: None,
                 })
@@ -95,9 +100,12 @@ impl Session {
             self.way.checking.spawn(async move { run_checks(bash, checks, cx).await });
             return;
         }
+        let author = course.arm.name();
+        let moment = self.way.moment_of(course);
         let reviewer = (options.verify != Verify::Checks)
-            .then(|| self.way.routes.reviewer(Some(&course.arm.name())))
+            .then(|| self.way.routes.reviewer(&course.task, moment, Some(&author)))
             .flatten();
+        let (account, nonce) = (self.way.account(), course.seed.rotate_left(17) ^ NONCE);
         let history = self.turn.history();
         let answer = history.iter().rev().find(|message| message.role() == Role::Assistant);
         let work = Work {
@@ -107,7 +115,7 @@ impl Session {
         };
         self.way.checking.spawn(async move {
             match reviewer {
-                Some(reviewer) => reviewed(&reviewer, &work).await,
+                Some(reviewer) => reviewed(&reviewer, &work, &account, nonce).await,
                 None => Found::nobody("nobody is there to review it"),
             }
         });
@@ -116,28 +124,38 @@ impl Session {
     /// Goes on with what the check found.
     pub(super) async fn found(&mut self, found: Found) -> Result<(), Closed> {
         let Found { by, passed, evidence, share } = found;
-        if let Some((arm, usage)) = share {
-            self.pay(arm, usage).await?;
+        if let Some(share) = share {
+            self.tell_cost(share).await?;
         }
         let Some(course) = &mut self.way.course else { return Ok(()) };
         let arm = course.arm.name();
-        course.close_attempt(Some(passed));
-        let checked =
-            Event::Checked { arm: arm.clone(), by: by.clone(), passed, evidence: evidence.clone() };
-        self.emit(checked).await?;
+        course.close_attempt(passed);
+        let said = match passed {
+            Some(passed) => Event::Checked {
+                arm: arm.clone(),
+                by: by.clone(),
+                passed,
+                evidence: evidence.clone(),
+            },
+            None => Event::Notice {
+                level: NoticeLevel::Warning,
+                text: format!("the work was not checked: {evidence}"),
+            },
+        };
+        self.emit(said).await?;
         let way = &mut self.way;
-        let moment = Moment { warm: &way.warm, levels: &way.levels, pin: way.pin.as_ref() };
-        let Some(course) = &mut way.course else { return Ok(()) };
-        let next = if passed { None } else { way.routes.go_on(course, moment) };
-        let Some(next) = next else {
+        let next = way
+            .course
+            .as_ref()
+            .filter(|_| passed == Some(false))
+            .and_then(|course| way.routes.go_on(course, way.moment_of(course)));
+        let (Some(next), Some(course)) = (next, &mut way.course) else {
             self.inbox.push_back(Input::Checked(Checked::Deliver));
             return Ok(());
         };
         let to = next.name();
         let why = "its work does not hold".to_owned();
-        course.arm = next;
-        course.why = format!("the work of {arm} does not hold");
-        course.signals.begin_again();
+        course.begin_again(next, format!("the work of {arm} does not hold"));
         self.emit(Event::ArmChanged { from: arm, to, why, retracted: false }).await?;
         let note = review::note(&by, &evidence);
         self.inbox.push_back(Input::Checked(Checked::Again { note }));
@@ -149,8 +167,7 @@ impl Session {
         let Some(course) = &mut self.way.course else { return };
         match outcome {
             ToolOutcome::Done(output) | ToolOutcome::Failed(output) => {
-                let failed = matches!(outcome, ToolOutcome::Failed(_));
-                course.signals.call_ended(failed, output.diff.as_deref());
+                course.signals.changed(output.diff.as_deref());
                 if let Some(report) = &output.report {
                     course.signals.command_ended(report);
                 }
@@ -168,18 +185,19 @@ fn words_of(output: &ToolOutput) -> String {
     output.parts.iter().filter_map(text).collect::<Vec<_>>().join("\n")
 }
 
-async fn reviewed(reviewer: &Arm, work: &Work) -> Found {
+async fn reviewed(reviewer: &Arm, work: &Work, account: &Account, nonce: u64) -> Found {
     let by = reviewer.name();
-    let said = match ask(reviewer, review::request(reviewer, work), REVIEW_PATIENCE).await {
+    let request = review::request(reviewer, work, nonce);
+    let said = match account.ask(reviewer, request, REVIEW_PATIENCE).await {
         Ok(said) => said,
         Err(error) => return Found::nobody(&format!("{by} could not review it: {error}")),
     };
-    let share = said.usage.map(|usage| (by.clone(), usage));
+    let share = said.share;
     match review::read(&said.text) {
         Some(review) => {
             let evidence =
                 if review.why.is_empty() { "no reason given".into() } else { review.why };
-            Found { by: by.to_string(), passed: review.holds, evidence, share }
+            Found { by: by.to_string(), passed: Some(review.holds), evidence, share }
         }
         None => Found { share, ..Found::nobody(&format!("{by} gave no verdict that can be read")) },
     }
@@ -196,13 +214,21 @@ async fn run_checks(bash: Arc<dyn Tool>, checks: Vec<String>, cx: ToolCx) -> Fou
             return Found::nobody(&format!("`{command}` was not run to its end"));
         };
         let code = output.report.as_ref().and_then(|report| report.exit_code);
-        if code != Some(0) {
+        let Some(code) = code.filter(|code| !signals::CANNOT_RUN.contains(code)) else {
+            return Found::nobody(&format!("`{command}` could not be run to its end"));
+        };
+        if code != 0 {
             let text = words_of(&output);
             let from = text.char_indices().rev().nth(MAX_EVIDENCE_CHARS).map_or(0, |(at, _)| at);
             let evidence = text.get(from..).unwrap_or_default().to_owned();
-            return Found { by: format!("`{command}`"), passed: false, evidence, share: None };
+            return Found {
+                by: format!("`{command}`"),
+                passed: Some(false),
+                evidence,
+                share: None,
+            };
         }
     }
     let by = checks.iter().map(|command| format!("`{command}`")).collect::<Vec<_>>().join(", ");
-    Found { by, passed: true, evidence: "all of them passed".to_owned(), share: None }
+    Found { by, passed: Some(true), evidence: "all of them passed".to_owned(), share: None }
 }

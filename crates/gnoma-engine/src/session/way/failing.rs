@@ -4,26 +4,64 @@ use std::time::Duration;
 
 use gnoma_core::{
     ErrorKind, ModelRef, ProviderError,
-    ledger::{Draw, Full, Unit},
+    ledger::{Draw, Full, Level, Unit},
     store::StoreError,
 };
 use gnoma_router::pool;
 
-use super::{Closed, Session};
+use super::{Closed, Session, Way};
 use crate::{
     arm::Arm,
     routing::{
-        course::{self, Moment},
         desk::Strategy,
         failover::{self, Failure, Next},
+        offers,
     },
     turn::Input,
 };
 
+impl Way {
+    /// Another arm for the turn, in place of the one that failed.
+    fn instead(&mut self, error: &ProviderError, why: &str) -> Option<(ModelRef, ModelRef)> {
+        let mut course = self.course.take()?;
+        let from = course.arm.name();
+        course.given_up.push((from.clone(), format!("failed: {why}").into()));
+        if error.kind == ErrorKind::ContextTooLong {
+            let window = course.arm.context_window.map_or(0, u64::from);
+            let need = &mut course.task.need;
+            need.context_tokens = need.context_tokens.max(window + 1);
+        }
+        let next = self.routes.instead(&course, self.moment_of(&course));
+        let moved = next.map(|arm| {
+            let to = arm.name();
+            course.move_to(arm, format!("in place of {from}: {why}"), self.asked.0 > 1);
+            if matches!(course.strategy, Strategy::Ensemble | Strategy::Synthesis) {
+                course.strategy = Strategy::Single;
+            }
+            (from, to)
+        });
+        if moved.is_none() {
+            // Nobody else is left: as if there never was.
+            course.given_up.pop();
+        }
+        self.course = Some(course);
+        moved
+    }
+}
+
 impl Session {
-    pub(super) fn refuse_call(&mut self, error: ProviderError) {
+    fn refuse_call(&mut self, error: ProviderError) {
         let input = self.after_failure(error, false);
         self.inbox.push_back(input);
+    }
+
+    /// A pool has no room for the call.
+    pub(super) fn refuse_full(&mut self, full: &Full) {
+        // Known from now on, so that no other arm that draws on it is tried in vain.
+        let Full { pool, limit, used, free_at_ms } = full.clone();
+        self.way.levels.retain(|level| level.pool != pool || level.limit != limit);
+        self.way.levels.push(Level { pool, limit, used, held: 0, resets_at_ms: free_at_ms });
+        self.refuse_call(no_room(full, self.way.routes.now_ms()));
     }
 
     /// A call has failed: the fact for the machine, which is another arm's where one goes on.
@@ -32,56 +70,32 @@ impl Session {
         error: ProviderError,
         was_asked: bool,
     ) -> Input {
+        let has_content = self.turn.has_content();
         let way = &mut self.way;
-        let Some(from) = way.course.as_ref().map(|course| course.arm.name()) else {
-            return Input::Model(Err(error));
-        };
         if was_asked {
             way.note_limits();
+            if let Some(call) = &mut way.call {
+                call.is_over = true;
+                way.routes.failed(&call.arm, &error);
+            }
         }
-        let Some(course) = &mut way.course else { return Input::Model(Err(error)) };
-        if was_asked {
-            way.routes.failed(&course.arm, &error);
-        }
-        let options = &way.routes.options;
-        let is_pinned = way.pin.is_some() || options.pinned.is_some();
-        let has_content = self.turn.has_content();
+        let Some(course) = &way.course else { return Input::Model(Err(error)) };
         let next = failover::next(Failure {
             error: &error,
             attempt: way.asked.1,
             has_content,
-            cached_micro_usd: course::cached(&course.arm, &way.warm, way.routes.now_ms()),
+            cached_micro_usd: offers::cached(&course.arm, &way.warm, way.routes.now_ms()),
         });
-        if !options.failover || next == Next::Stay {
+        if !way.routes.options.failover || next == Next::Stay {
             return Input::Model(Err(error));
         }
-        if is_pinned {
-            return Input::Model(Err(with_others(error, &way.routes.arms(), &from)));
+        if course.is_pinned {
+            return Input::Model(Err(with_others(error, &way.routes.arms(), &course.arm.name())));
         }
         let why = failover::words(&error, has_content);
-        course.given_up.push((from.clone(), format!("failed: {why}").into()));
-        if error.kind == ErrorKind::ContextTooLong {
-            let window = course.arm.context_window.map_or(0, u64::from);
-            let need = &mut course.task.need;
-            need.context_tokens = need.context_tokens.max(window + 1);
-        }
-        let moment = Moment { warm: &way.warm, levels: &way.levels, pin: None };
-        match way.routes.instead(course, moment) {
-            Some(arm) => {
-                let to = arm.name();
-                course.arm = arm;
-                course.beside.clear();
-                if matches!(course.strategy, Strategy::Ensemble | Strategy::Synthesis) {
-                    course.strategy = Strategy::Single;
-                }
-                course.why = format!("in place of {from}: {why}");
-                Input::Moved { from, to, why }
-            }
-            None => {
-                // Nobody else is left: as if there never was.
-                course.given_up.pop();
-                Input::Model(Err(error))
-            }
+        match way.instead(&error, &why) {
+            Some((from, to)) => Input::Moved { from, to, why },
+            None => Input::Model(Err(error)),
         }
     }
 
@@ -102,7 +116,7 @@ impl Session {
 }
 
 /// A limit that has no room, as a failure: one that waiting mends, where it does.
-pub(super) fn no_room(full: &Full, now_ms: i64) -> ProviderError {
+fn no_room(full: &Full, now_ms: i64) -> ProviderError {
     let kind = match full.limit.unit {
         Unit::MicroUsd => ErrorKind::Quota,
         Unit::Requests | Unit::Input | Unit::Output | Unit::Tokens | Unit::Custom => {

@@ -1,4 +1,6 @@
-//! What calls take: counted, paid by their price, settled with the ledger, learnt from.
+//! What calls take: paid by their price, settled with the ledger, learnt from.
+
+use std::collections::BTreeMap;
 
 use gnoma_core::{
     Event, ModelRef, Usage,
@@ -6,50 +8,48 @@ use gnoma_core::{
     session::NoticeLevel,
     store::StoreError,
 };
-use gnoma_router::pool;
 
-use super::{Closed, Session, Way};
+use super::{Call, Closed, Session, Way};
 use crate::{
     arm::Arm,
-    routing::course::{Course, Warm},
+    routing::{
+        ask::{Hold, Share},
+        course::Course,
+        offers::Warm,
+    },
 };
 
+const MICRO: f64 = 1e6;
+
 impl Way {
-    /// Counts what nobody reported: one request.
+    /// Settles what nobody reported: of a call one request, of a panel what its members took.
     pub(super) fn settle_rest(&mut self) {
         let at_ms = self.routes.now_ms();
-        if let Some(hold) = self.hold.take() {
-            self.settling.spawn(async move {
-                let amount = Amount { requests: 1, ..Amount::default() };
-                failure(hold.ledger.commit(hold.id, at_ms, amount).await)
-            });
+        if let Some((ledger, id)) = self.hold.take().and_then(Hold::settle) {
+            let amount = Amount { requests: 1, ..Amount::default() };
+            self.settling.spawn(async move { failure(ledger.commit(id, at_ms, amount).await) });
+        }
+        let shares = self.call.take().and_then(|call| call.shares);
+        for share in shares.map(|shares| shares.take()).unwrap_or_default() {
+            self.book(&share);
         }
     }
 
-    /// Counts a call. Money is what the price list says.
-    pub(super) fn settle(
-        &mut self,
-        name: &ModelRef,
-        arm: Option<&Arm>,
-        usage: Usage,
-        is_main: bool,
-    ) {
+    /// Settles a call with what it took.
+    fn settle(&mut self, arm: &Arm, usage: Usage) {
         let Some(ledger) = self.routes.ledger().cloned() else { return };
         let at_ms = self.routes.now_ms();
-        let limits = &self.routes.options.limits;
-        let custom = arm.map_or(0, |arm| limits.custom_units(name, &arm.pools));
-        let price = arm.and_then(|arm| arm.price).unwrap_or_default();
-        let amount = pool::taken(&usage, &price, custom);
-        let hold = if is_main { self.hold.take() } else { None };
-        let (arm, draws) = (name.clone(), arm.map(|arm| self.draws(arm)));
+        let amount = self.routes.taken(arm, &usage);
+        if let Some((ledger, id)) = self.hold.take().and_then(Hold::settle) {
+            self.settling.spawn(async move { failure(ledger.commit(id, at_ms, amount).await) });
+            return;
+        }
+        // It has happened: limits are for what is still to come.
+        let only_counted = |draw: Draw| Draw { limits: Vec::new(), ..draw };
+        let draws = self.draws(arm).into_iter().map(only_counted).collect();
+        let ask = Ask { at_ms, arm: arm.name(), amount, draws };
         self.settling.spawn(async move {
-            if let Some(hold) = hold {
-                return failure(hold.ledger.commit(hold.id, at_ms, amount).await);
-            }
-            let draws = draws.unwrap_or_default().into_iter();
-            // It has happened: limits are for what is still to come.
-            let draws = draws.map(|draw| Draw { limits: Vec::new(), ..draw }).collect();
-            match ledger.reserve(Ask { at_ms, arm, amount, draws }).await {
+            match ledger.reserve(ask).await {
                 Ok(Reserved::Held(id)) => failure(ledger.commit(id, at_ms, amount).await),
                 Ok(Reserved::Full(_)) => None,
                 Err(error) => Some(error.sentence),
@@ -57,11 +57,40 @@ impl Way {
         });
     }
 
-    pub(super) fn learn(&mut self, course: &Course, right: Option<bool>) {
-        if course.attempts.is_empty() {
+    /// Adds what a call took to the turn's and the session's sums: micro-dollars, where its price is
+    /// known.
+    fn book(&mut self, share: &Share) -> Option<u64> {
+        let price = self.routes.arm(&share.arm).and_then(|arm| arm.price);
+        let call_micro_usd = price.map(|price| price.of(&share.usage));
+        let micro_usd = call_micro_usd.unwrap_or(0);
+        self.session_micro_usd = self.session_micro_usd.saturating_add(micro_usd);
+        if let Some(course) = &mut self.course {
+            course.book(&share.arm, micro_usd);
+        }
+        call_micro_usd
+    }
+
+    /// Tells the router what the turn spent of each pool.
+    pub(super) fn share_out(&self, course: &Course) {
+        if self.levels.is_empty() {
             return;
         }
-        if let Some(learnt) = self.routes.learn(course.outcome(right)) {
+        let mut by_pool = BTreeMap::new();
+        for (name, micro_usd) in &course.spent {
+            let Some(arm) = self.routes.arm(name) else { continue };
+            for draw in self.draws(&arm) {
+                *by_pool.entry(draw.pool.into()).or_insert(0.0) += *micro_usd as f64 / MICRO;
+            }
+        }
+        self.routes.spent(&by_pool);
+    }
+
+    pub(super) fn learn(&mut self, course: &Course, right: Option<bool>) {
+        let outcome = course.outcome(right);
+        if outcome.tried.is_empty() {
+            return;
+        }
+        if let Some(learnt) = self.routes.learn(outcome) {
             self.settling.spawn(async move { learnt.await.err() });
         }
     }
@@ -70,43 +99,34 @@ impl Way {
 impl Session {
     /// Tokens of a call were reported.
     pub(in crate::session) async fn count(&mut self, usage: Usage) -> Result<(), Closed> {
-        let Some(course) = &self.way.course else { return Ok(()) };
-        let main = course.arm.name();
-        let shares = self.way.shares.take().map(|shares| shares.take()).unwrap_or_default();
-        let mut parts: Vec<_> = shares.into_iter().map(|share| (share.arm, share.usage)).collect();
-        if parts.is_empty() {
-            parts.push((main.clone(), usage));
-        }
-        if let Some(clock) = self.way.clock.take() {
-            let whole = clock.since.elapsed();
-            self.way.routes.worked(&course.arm, clock.first.unwrap_or(whole), whole, usage);
-        }
+        let Some(Call { arm, shares, .. }) = self.way.call.take() else { return Ok(()) };
         let at_ms = self.way.routes.now_ms();
-        let tokens = usage.prompt().saturating_add(usage.output);
-        self.way.warm.insert(main.clone(), Warm { tokens, at_ms });
-        for (arm, usage) in parts {
-            self.pay(arm, usage).await?;
+        let Some(shares) = shares else {
+            let tokens = usage.prompt().saturating_add(usage.output);
+            self.way.context_tokens = tokens;
+            self.way.warm.insert(arm.name(), Warm { tokens, at_ms });
+            self.way.settle(&arm, usage);
+            return self.tell_cost(Share { arm: arm.name(), usage }).await;
+        };
+        if let Some(course) = &mut self.way.course {
+            match shares.winner().and_then(|name| self.way.routes.arm(&name)) {
+                Some(winner) => course.arm = winner,
+                // An answer made of several is nobody's own.
+                None => course.is_mixed = true,
+            }
+        }
+        for share in shares.take() {
+            self.tell_cost(share).await?;
         }
         Ok(())
     }
 
-    pub(super) async fn pay(&mut self, arm: ModelRef, usage: Usage) -> Result<(), Closed> {
-        let known = self.way.routes.arm(&arm);
-        let price = known.as_ref().and_then(|arm| arm.price);
-        let call_micro_usd = price.map(|price| price.of(&usage));
-        let micro_usd = call_micro_usd.unwrap_or(0);
-        let is_main = self.way.course.as_ref().is_some_and(|course| course.arm.name() == arm);
-        self.way.settle(&arm, known.as_ref(), usage, is_main);
-        let way = &mut self.way;
-        way.session_micro_usd = way.session_micro_usd.saturating_add(micro_usd);
-        let session_micro_usd = way.session_micro_usd;
-        let Some(course) = &mut way.course else { return Ok(()) };
-        course.attempt_micro_usd = course.attempt_micro_usd.saturating_add(micro_usd);
-        course.turn_micro_usd = course.turn_micro_usd.saturating_add(micro_usd);
-        let turn_micro_usd = course.turn_micro_usd;
-        if call_micro_usd.is_none() {
-            return Ok(());
-        }
+    /// A call that is settled: its cost goes to the sums and to the person.
+    pub(super) async fn tell_cost(&mut self, share: Share) -> Result<(), Closed> {
+        let call_micro_usd = self.way.book(&share);
+        let turn_micro_usd = self.way.course.as_ref().map_or(0, |course| course.turn_micro_usd);
+        let session_micro_usd = self.way.session_micro_usd;
+        let arm: ModelRef = share.arm;
         self.emit(Event::Cost { arm, call_micro_usd, turn_micro_usd, session_micro_usd }).await
     }
 

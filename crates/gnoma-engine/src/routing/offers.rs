@@ -1,0 +1,235 @@
+//! The arms as the router is offered them at a moment: what they can do, what a warm cache saves, and
+//! what stands against them.
+//!
+//! What passes by itself (a rest after an error, a limit of requests) keeps an arm out only while
+//! another can do the work. Where none can, the one that is free soonest is asked, and waits.
+
+use std::{collections::HashMap, sync::Arc};
+
+use gnoma_core::{
+    ModelRef, Usage,
+    ledger::{Amount, Level, Unit},
+};
+use gnoma_router::{
+    Offer,
+    pool::{self, Expectation},
+    rules::{self, Action, Applied, Day, LocalTime, Role, Rule, WorkFacts},
+};
+
+use super::{desk::Routes, task::Task};
+use crate::arm::Arm;
+
+const MICRO: f64 = 1e6;
+/// Tokens of a typical answer.
+const TYPICAL_ANSWER: u64 = 1_000;
+/// Tokens of the system prompt and the tools.
+const OVERHEAD_TOKENS: u64 = 1_500;
+
+/// A prompt that an arm's provider may still hold.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Warm {
+    /// Its tokens.
+    pub(crate) tokens: u64,
+    /// When it was sent, in milliseconds since 1970.
+    pub(crate) at_ms: i64,
+}
+
+/// How long providers keep a prompt for sure.
+const WARM_MS: i64 = 5 * 60 * 1_000;
+
+/// The session at the moment of a choice.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Moment<'a> {
+    /// Prompts that may be warm, by arm.
+    pub(crate) warm: &'a HashMap<ModelRef, Warm>,
+    /// Where the limits of the arms' pools stand.
+    pub(crate) levels: &'a [Level],
+    /// Only this arm is asked.
+    pub(crate) pin: Option<&'a ModelRef>,
+    /// The turn and the session, as their spending is counted.
+    pub(crate) turn: &'a str,
+    pub(crate) session: &'a str,
+}
+
+/// What stands against an arm.
+enum Bar {
+    /// It stays.
+    Lasting(Arc<str>),
+    /// It passes by itself, at that time.
+    Passing(Arc<str>, i64),
+}
+
+impl Routes {
+    /// The arms as the router is offered them, and what the user's rules make of them.
+    pub(super) fn offers(
+        &self,
+        arms: &[Arm],
+        task: &Task,
+        given_up: &[(ModelRef, Arc<str>)],
+        moment: Moment<'_>,
+        role: Option<(Role, &ModelRef)>,
+    ) -> (Vec<Offer>, Applied) {
+        let now_ms = self.now_ms();
+        let mut offers = Vec::with_capacity(arms.len());
+        let mut passing = Vec::with_capacity(arms.len());
+        for arm in arms {
+            let name = arm.name();
+            let warm = moment.warm.get(&name);
+            let draws = self.draws(arm, moment.turn, moment.session);
+            let failed = given_up.iter().find(|(failed, _)| *failed == name);
+            let bar = match (moment.pin, failed) {
+                (Some(pin), _) if *pin != name => {
+                    Some(Bar::Lasting(format!("is not {pin}, which was asked for").into()))
+                }
+                (_, Some((_, why))) => Some(Bar::Lasting(Arc::clone(why))),
+                // Who is asked for by name is asked, whatever it did before.
+                (Some(_), None) => None,
+                (None, None) => self.unwell(arm).or_else(|| {
+                    let own = |level: &&Level| draws.iter().any(|draw| draw.pool == level.pool);
+                    let call = self.expected(arm, task.need.context_tokens, warm);
+                    full(moment.levels.iter().filter(own), &call, now_ms)
+                }),
+            };
+            let (lasting, passes) = match bar {
+                Some(Bar::Lasting(why)) => (Some(why), None),
+                Some(Bar::Passing(why, until_ms)) => (None, Some((why, until_ms))),
+                None => (None, None),
+            };
+            passing.push(passes);
+            offers.push(Offer {
+                capabilities: arm.capabilities(),
+                pools: draws.into_iter().map(|draw| draw.pool.into()).collect(),
+                saved_micro_usd: saved(arm, warm, now_ms),
+                seconds: self.seconds(&name),
+                barred: lasting,
+                arm: name,
+            });
+        }
+        let applied = self.apply_rules(task, &offers, moment.pin.is_some(), role);
+        let mut offers = applied.offers(&offers);
+        let able: Vec<bool> =
+            offers.iter().map(|offer| task.need.unmet_by(offer).is_none()).collect();
+        let some_are_free = able.iter().zip(&passing).any(|(able, bar)| *able && bar.is_none());
+        let soonest = able
+            .iter()
+            .zip(&passing)
+            .filter_map(|(able, bar)| bar.as_ref().filter(|_| *able).map(|(_, until_ms)| *until_ms))
+            .min();
+        for (offer, bar) in offers.iter_mut().zip(passing) {
+            let Some((why, until_ms)) = bar else { continue };
+            if some_are_free || Some(until_ms) != soonest {
+                offer.barred.get_or_insert(why);
+            }
+        }
+        (offers, applied)
+    }
+
+    /// Why the arm had better not be called just now.
+    fn unwell(&self, arm: &Arm) -> Option<Bar> {
+        let rest = self.rest(arm).map(|rest| Bar::Passing(rest.why.into(), rest.until_ms));
+        rest.or_else(|| {
+            let why = self.refusal(&arm.name())?;
+            Some(Bar::Passing(why.into(), self.now_ms()))
+        })
+    }
+
+    fn apply_rules(
+        &self,
+        task: &Task,
+        offers: &[Offer],
+        is_pinned: bool,
+        role: Option<(Role, &ModelRef)>,
+    ) -> Applied {
+        let facts = WorkFacts {
+            kind: task.need.kind.clone(),
+            complexity: task.classified.complexity,
+            value_micro_usd: task.need.value_micro_usd,
+            paths: task.paths.clone(),
+            time: Some(self.local_time()),
+            local_only: task.need.local_only,
+        };
+        let expected = |arm: &ModelRef| {
+            let cost = self.standing(arm, &task.need.kind).cost;
+            (cost.is_finite() && cost >= 0.0).then_some((cost * MICRO) as u64)
+        };
+        if !is_pinned {
+            return rules::apply(&self.options.rules, role, &facts, offers, &expected);
+        }
+        // Whoever names an arm has chosen; what is forbidden stays forbidden.
+        let limits = |action: &Action| match action {
+            Action::Forbid(_) | Action::MaxCostMicroUsd(_) | Action::MaxSeconds(_) => true,
+            Action::Pin(_) | Action::Prefer { .. } => false,
+        };
+        let bans: Vec<Rule> = self
+            .options
+            .rules
+            .iter()
+            .map(|rule| Rule {
+                then: rule.then.iter().filter(|action| limits(action)).cloned().collect(),
+                ..rule.clone()
+            })
+            .collect();
+        rules::apply(&bans, None, &facts, offers, &expected)
+    }
+
+    fn local_time(&self) -> LocalTime {
+        const MINUTE_MS: i64 = 60_000;
+        /// 1970-01-01 was a Thursday: the fourth of the week.
+        const FIRST_DAY: i64 = 3;
+        let minutes =
+            self.now_ms().div_euclid(MINUTE_MS) + i64::from(self.options.utc_offset_minutes);
+        let per_day = i64::from(rules::MINUTES_PER_DAY);
+        let weekday = (minutes.div_euclid(per_day) + FIRST_DAY).rem_euclid(7);
+        LocalTime {
+            day: usize::try_from(weekday)
+                .ok()
+                .and_then(|day| Day::ALL.get(day).copied())
+                .unwrap_or(Day::Mon),
+            minute: u16::try_from(minutes.rem_euclid(per_day)).unwrap_or(0),
+        }
+    }
+
+    /// What a call of the arm is expected to take.
+    pub(crate) fn expected(&self, arm: &Arm, context_tokens: u64, warm: Option<&Warm>) -> Amount {
+        let cached_tokens = warm
+            .filter(|warm| (0..WARM_MS).contains(&self.now_ms().saturating_sub(warm.at_ms)))
+            .map_or(0, |warm| warm.tokens);
+        let call = Expectation {
+            prompt_tokens: context_tokens.max(cached_tokens).saturating_add(OVERHEAD_TOKENS),
+            cached_tokens,
+            typical_output_tokens: TYPICAL_ANSWER,
+            max_output_tokens: arm.answer_limit().map(u64::from),
+            custom: self.options.limits.custom_units(&arm.name(), &arm.pools),
+        };
+        pool::expected(&call, &arm.price.unwrap_or_default())
+    }
+}
+
+/// Why the levels let no such call through: money before what passes.
+fn full<'l>(levels: impl Iterator<Item = &'l Level>, call: &Amount, now_ms: i64) -> Option<Bar> {
+    let mut passing = None;
+    for level in levels {
+        let Some(why) = pool::refusal(std::slice::from_ref(level), call, now_ms) else { continue };
+        match (level.limit.unit, level.resets_at_ms) {
+            (Unit::MicroUsd, _) | (_, None) => return Some(Bar::Lasting(why.into())),
+            (_, Some(at_ms)) => passing = Some(Bar::Passing(why.into(), at_ms)),
+        }
+    }
+    passing
+}
+
+/// Micro-dollars that a warm cache saves.
+fn saved(arm: &Arm, warm: Option<&Warm>, now_ms: i64) -> u64 {
+    let (Some(price), Some(warm)) = (arm.price, warm) else { return 0 };
+    let age = now_ms.saturating_sub(warm.at_ms);
+    if !(0..WARM_MS).contains(&age) || price.cache_read == 0 {
+        return 0;
+    }
+    let cold = price.of(&Usage { input: warm.tokens, ..Usage::default() });
+    cold.saturating_sub(price.of(&Usage { cache_read: warm.tokens, ..Usage::default() }))
+}
+
+/// Micro-dollars that the arm's cache saves on a request like the last one.
+pub(crate) fn cached(arm: &Arm, warm: &HashMap<ModelRef, Warm>, now_ms: i64) -> u64 {
+    saved(arm, warm.get(&arm.name()), now_ms)
+}

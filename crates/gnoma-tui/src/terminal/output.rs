@@ -21,6 +21,8 @@ use tokio::time::sleep_until;
 
 /// More than this does not wait: only frames matter, and there is never more than one.
 const MAX_WAITING_BYTES: usize = 64 << 20;
+/// How long the program stops for a terminal that is only a little slower than it.
+const PATIENCE: Duration = Duration::from_millis(15);
 /// How soon a terminal that took something is tried again.
 const FIRST_RETRY: Duration = Duration::from_millis(5);
 /// How often one that takes nothing is tried.
@@ -103,15 +105,11 @@ impl Output {
     /// Waits for that no longer than `patience`; what is not taken then is given up.
     pub(super) fn finish(&mut self, patience: Duration) {
         let end = Instant::now() + patience;
-        while self.is_clogged() && self.pass_on().is_ok() && self.is_clogged() {
-            let left = end.saturating_duration_since(Instant::now());
-            let Ok(wait) = Timespec::try_from(left) else { break };
-            let mut file = [PollFd::new(&self.file, PollFlags::OUT)];
-            let is_over = !matches!(poll(&mut file, Some(&wait)), Ok(1..) | Err(Errno::INTR));
-            if is_over || left.is_zero() {
-                break;
-            }
-        }
+        while self.is_clogged()
+            && self.pass_on().is_ok()
+            && self.is_clogged()
+            && wait_for_room(&self.file, Some(end)).is_ok_and(|is_ready| is_ready)
+        {}
         self.waiting.clear();
     }
 
@@ -125,19 +123,37 @@ impl Output {
 
     /// How much was taken.
     fn push(&self, bytes: &[u8]) -> io::Result<usize> {
+        let mut end = None;
         let mut taken = 0;
         while let Some(rest) = bytes.get(taken..).filter(|rest| !rest.is_empty()) {
             match rustix::io::write(&self.file, rest) {
                 Ok(count) => taken += count,
                 Err(Errno::INTR) => {}
-                Err(Errno::AGAIN) if self.is_own => break,
                 Err(Errno::AGAIN) => {
-                    poll(&mut [PollFd::new(&self.file, PollFlags::OUT)], None)?;
+                    let end = *end.get_or_insert_with(|| Instant::now() + PATIENCE);
+                    let is_ready = wait_for_room(&self.file, self.is_own.then_some(end))?;
+                    if !is_ready {
+                        break;
+                    }
                 }
                 Err(error) => return Err(error.into()),
             }
         }
         Ok(taken)
+    }
+}
+
+/// Waits until the terminal takes something; `None` as long as it needs. Says whether it does.
+fn wait_for_room(terminal: &OwnedFd, end: Option<Instant>) -> io::Result<bool> {
+    let left = end.map(|end| end.saturating_duration_since(Instant::now()));
+    if left == Some(Duration::ZERO) {
+        return Ok(false);
+    }
+    let left = left.and_then(|left| Timespec::try_from(left).ok());
+    match poll(&mut [PollFd::new(terminal, PollFlags::OUT)], left.as_ref()) {
+        Ok(0) => Ok(false),
+        Ok(_) | Err(Errno::INTR) => Ok(true),
+        Err(error) => Err(error.into()),
     }
 }
 

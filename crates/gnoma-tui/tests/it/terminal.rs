@@ -226,6 +226,9 @@ fn play_after(
 ) -> (Ending, Person) {
     let (person, program, watch) = terminal();
     person.types(early);
+    // The system has taken it in once it has echoed it.
+    let lines = early.iter().filter(|byte| **byte == b'\r').count();
+    person.waits_until("the echo", |person| person.printed().matches('\n').count() >= lines);
     let program = Arc::new(program);
     let actor = person.clone();
     let (sender, events) = mpsc::unbounded_channel();
@@ -303,9 +306,12 @@ fn what_is_typed_after_the_wish_to_quit_is_for_the_next_run() {
     let ends = || program.try_clone().unwrap();
     let run = |unread: Vec<Input>, keys: &'static [u8], notepad: &mut Notepad| {
         let actor = person.clone();
+        let asked = |person: &Person| person.printed().matches("\x1b[c").count();
+        let before = asked(&person);
         let play = thread::spawn(move || {
+            // Before that, the terminal itself makes something else of a key.
+            actor.waits_until("its questions", |person| asked(person) > before);
             actor.types(ANSWERS);
-            actor.waits_for("40 columns");
             actor.types(keys);
         });
         let ended = runtime.block_on(async {

@@ -77,6 +77,9 @@ impl Keeper {
             Event::Appended(_) if turn_ends => recorder.keep(history, Durability::Disk).await,
             Event::Appended(_) => recorder.keep(history, Durability::Process).await,
             Event::TurnEnded { .. } => recorder.turn_ends(history).await,
+            Event::Compacted { summary, messages } => {
+                recorder.shorten(summary.clone(), history, *messages).await;
+            }
             other => {
                 if let Some(record) = record::note_of(other) {
                     recorder.note(record).await;

@@ -10,6 +10,7 @@
 pub mod arm;
 mod asides;
 mod checkpoint;
+mod compact;
 pub mod detect;
 pub mod gate;
 mod keeper;

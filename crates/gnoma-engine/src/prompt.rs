@@ -163,6 +163,20 @@ pub fn note(text: &str) -> String {
     format!("[system] {text}")
 }
 
+/// Whether gnoma said it in the person's place.
+#[must_use]
+pub(crate) fn is_note(message: &Message) -> bool {
+    let mark = note("");
+    message.content().first().is_some_and(|first| match first {
+        Content::Text(text) => text.text.starts_with(&mark),
+        Content::Image(_)
+        | Content::Thinking(_)
+        | Content::RedactedThinking(_)
+        | Content::ToolCall(_)
+        | Content::ToolResult(_) => false,
+    })
+}
+
 /// Stands before the words that stand in for the beginning of a conversation.
 #[must_use]
 pub(crate) fn summary(text: &str) -> String {

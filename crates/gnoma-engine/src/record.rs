@@ -8,14 +8,14 @@
 //! A failing store stops nothing. What is missing afterwards is the end of the history, which the
 //! session has anyway, so nothing piles up here while the store is down.
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::VecDeque, sync::Arc, time::Duration};
 
 use gnoma_core::{
     Event, Message, Usage,
     session::{NoticeLevel, Routing},
     store::{
-        Durability, EntryId, NewEntry, NewSession, Parent, Record, SessionId, SessionStore,
-        StoreError, StoreErrorKind,
+        Durability, EntryId, NewEntry, NewSession, PageRequest, Parent, Record, SessionId,
+        SessionStore, StoreError, StoreErrorKind,
     },
 };
 use tokio::{
@@ -24,13 +24,20 @@ use tokio::{
     time::timeout,
 };
 
-use crate::asides::Asides;
+use crate::{asides::Asides, compact::MAX_TAIL_MESSAGES};
 
 /// Entries that may wait to be written; then whoever notes waits.
 const MAX_QUEUED: usize = 64;
 
 /// How long a store may take for one entry before it counts as failing.
 const PATIENCE: Duration = Duration::from_secs(15);
+
+/// Entries that are read at once where the end of a continued session is looked at.
+const PAGE_ENTRIES: usize = 256;
+/// Bytes that are read at once there.
+const PAGE_BYTES: usize = 1 << 20;
+/// Most pages that are read there.
+const MAX_PAGES: usize = 64;
 
 type Begun = Box<dyn Fn(&SessionId) + Send + Sync>;
 type Clock = Box<dyn Fn() -> i64 + Send + Sync>;
@@ -109,6 +116,21 @@ impl Recorder {
         }
     }
 
+    /// Notes that models are told `summary` instead of the first `messages` from now on. Where the
+    /// store has failed and lacks some of them it is left out: who continues the session finds all.
+    pub(crate) async fn shorten(
+        &mut self,
+        summary: String,
+        history: &[Arc<Message>],
+        messages: usize,
+    ) {
+        if self.stored == history.len() {
+            let tail = history.len().saturating_sub(messages);
+            let summary = Words::Summary { text: summary, tail };
+            self.ink.put_words(summary, Durability::Process, false).await;
+        }
+    }
+
     /// Notes what goes beside the conversation.
     pub(crate) async fn note(&self, record: Record) {
         self.ink.note(record).await;
@@ -184,9 +206,20 @@ pub(crate) fn note_of(event: &Event) -> Option<Record> {
     }
 }
 
+/// What an entry says.
+enum Words {
+    Record(Record),
+    /// A summary of all but the last messages.
+    Summary {
+        text: String,
+        /// How many messages it does not stand for.
+        tail: usize,
+    },
+}
+
 /// An entry to write.
 struct Job {
-    record: Record,
+    words: Words,
     durability: Durability,
     /// A store that failed is tried again.
     retry: bool,
@@ -201,14 +234,19 @@ pub(crate) struct Ink(mpsc::Sender<Job>);
 impl Ink {
     /// Queues an entry. Waits only while the queue is full.
     async fn note(&self, record: Record) {
-        let job = Job { record, durability: Durability::Process, retry: false, done: None };
+        let words = Words::Record(record);
+        let job = Job { words, durability: Durability::Process, retry: false, done: None };
         drop(self.0.send(job).await);
     }
 
     /// Queues an entry and waits; says whether it is stored.
     pub(crate) async fn put(&self, record: Record, durability: Durability, retry: bool) -> bool {
+        self.put_words(Words::Record(record), durability, retry).await
+    }
+
+    async fn put_words(&self, words: Words, durability: Durability, retry: bool) -> bool {
         let (done, answer) = oneshot::channel();
-        let job = Job { record, durability, retry, done: Some(done) };
+        let job = Job { words, durability, retry, done: Some(done) };
         self.0.send(job).await.is_ok() && answer.await.unwrap_or(false)
     }
 }
@@ -256,6 +294,8 @@ struct Writer {
     session: Option<SessionId>,
     /// The last entry that the store acknowledged.
     last: Option<EntryId>,
+    /// What stands right before each of the latest messages.
+    before: VecDeque<Option<EntryId>>,
     /// Where the first entry goes.
     first: Parent,
     begun: Begun,
@@ -270,12 +310,13 @@ impl Writer {
     fn new(options: Options) -> Self {
         let Options { store, session, begun, now_ms, asides, .. } = options;
         let first = if session.is_some() { Parent::Tip } else { Parent::Start };
-        Self { store, session, last: None, first, begun, now_ms, asides, down: None, told: None }
+        let (last, before) = (None, VecDeque::new());
+        Self { store, session, last, before, first, begun, now_ms, asides, down: None, told: None }
     }
 
     async fn work(mut self, mut jobs: mpsc::Receiver<Job>) {
-        while let Some(Job { record, durability, retry, done }) = jobs.recv().await {
-            let stored = self.write(record, durability, retry).await;
+        while let Some(Job { words, durability, retry, done }) = jobs.recv().await {
+            let stored = self.write(words, durability, retry).await;
             if let Some(done) = done {
                 // Whoever waited may be gone.
                 let _gone = done.send(stored);
@@ -288,13 +329,13 @@ impl Writer {
     }
 
     /// Writes an entry, unless the store is given up; says whether it is stored.
-    async fn write(&mut self, record: Record, durability: Durability, retry: bool) -> bool {
+    async fn write(&mut self, words: Words, durability: Durability, retry: bool) -> bool {
         match self.down {
             Some(Down::ForGood) => return false,
             Some(Down::ForNow) if !retry => return false,
             Some(Down::ForNow) | None => (),
         }
-        match timeout(PATIENCE, self.append(record, durability)).await {
+        match timeout(PATIENCE, self.append(words, durability)).await {
             Ok(Ok(())) => self.is_up(),
             Ok(Err(error)) => self.is_down(Down::because_of(&error.kind), error),
             // Nobody shall wait as long as that again.
@@ -303,16 +344,72 @@ impl Writer {
         self.down.is_none()
     }
 
-    async fn append(&mut self, record: Record, durability: Durability) -> Result<(), StoreError> {
+    async fn append(&mut self, words: Words, durability: Durability) -> Result<(), StoreError> {
+        let record = match words {
+            Words::Record(record) => record,
+            Words::Summary { text, tail } => match self.before_last(tail).await? {
+                Some(up_to) => Record::Summary { text, up_to },
+                // Nobody can say what it stands for; without it nothing is lost.
+                None => return Ok(()),
+            },
+        };
         let at_ms = (self.now_ms)();
         let session = match &self.session {
             Some(session) => session.clone(),
             None => self.begin(at_ms).await?,
         };
         let parent = self.last.map_or(self.first, Parent::After);
+        let is_message = matches!(record, Record::Message(_));
         let new = NewEntry { session, parent, at_ms, record, durability };
-        self.last = Some(self.store.append(new).await?);
+        let before = self.last.replace(self.store.append(new).await?);
+        if is_message {
+            self.before.push_back(before);
+            if self.before.len() > MAX_TAIL_MESSAGES {
+                self.before.pop_front();
+            }
+        }
         Ok(())
+    }
+
+    /// The entry right before the last `tail` messages.
+    async fn before_last(&self, tail: usize) -> Result<Option<EntryId>, StoreError> {
+        let known = match tail {
+            0 => self.last,
+            _ => {
+                let at = self.before.len().checked_sub(tail);
+                at.and_then(|at| *self.before.get(at)?)
+            }
+        };
+        if known.is_some() {
+            return Ok(known);
+        }
+        let Some(session) = &self.session else { return Ok(None) };
+        self.look_back(session, tail).await
+    }
+
+    /// The same, of a session whose last messages were stored before it was continued.
+    async fn look_back(
+        &self,
+        session: &SessionId,
+        tail: usize,
+    ) -> Result<Option<EntryId>, StoreError> {
+        let (max_entries, max_bytes) = (PAGE_ENTRIES, PAGE_BYTES);
+        let mut request = PageRequest { tip: self.last, max_entries, max_bytes };
+        let mut left = tail;
+        for _ in 0..MAX_PAGES {
+            let page = self.store.load(session.clone(), request).await?;
+            for entry in page.entries.iter().rev() {
+                if left == 0 {
+                    return Ok(Some(entry.id));
+                }
+                left -= usize::from(matches!(entry.record, Record::Message(_)));
+            }
+            if page.earlier.is_none() {
+                break;
+            }
+            request.tip = page.earlier;
+        }
+        Ok(None)
     }
 
     async fn begin(&mut self, at_ms: i64) -> Result<SessionId, StoreError> {

@@ -4,6 +4,7 @@
 //! out, both over bounded channels, so a front end that does not read slows the model's stream down
 //! instead of filling memory. Dropping the handle stops the session and all it started.
 
+mod compacting;
 mod toolset;
 mod way;
 
@@ -32,7 +33,7 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use self::{toolset::Toolset, way::Way};
+use self::{compacting::Compacting, toolset::Toolset, way::Way};
 use crate::{
     arm::Arm,
     asides::Aside,
@@ -117,6 +118,7 @@ pub struct Session {
     cwd: Arc<PathBuf>,
     roots: Arc<[PathBuf]>,
     way: Way,
+    compacting: Compacting,
     systems: HashMap<Tier, Arc<str>>,
     /// What stands before the conversation for small models; kept, so that it is encoded once.
     example: Option<Vec<Arc<Message>>>,
@@ -196,6 +198,7 @@ impl Session {
             cwd: Arc::new(cwd),
             roots: roots.into(),
             way,
+            compacting: Compacting::default(),
             systems: HashMap::new(),
             example: None,
             system: options.system,
@@ -268,7 +271,10 @@ impl Session {
                     self.follow().await?;
                     continue;
                 }
-                event = next(&mut self.stream) => self.heard(event),
+                event = next(&mut self.stream) => match self.heard(event).await? {
+                    Some(input) => input,
+                    None => continue,
+                },
                 () = woken(self.wake) => {
                     self.wake = None;
                     Input::Woke
@@ -299,7 +305,9 @@ impl Session {
 
     async fn command(&mut self, command: Command) -> Result<Option<Input>, Closed> {
         Ok(match command {
-            Command::Send { content } => Message::user(content).ok().map(Input::Say),
+            Command::Send { content } => {
+                Message::user(content).ok().and_then(|message| self.said(message))
+            }
             Command::Answer { call, answer } => return self.answered(call, answer).await,
             Command::SetMode { mode } => {
                 self.gate.mode = mode;
@@ -313,8 +321,11 @@ impl Session {
                 self.rate(good).await?;
                 None
             }
-            Command::Compact { .. } => None,
-            Command::Cancel => Some(Input::Cancel),
+            Command::Compact { focus } => {
+                self.compact(focus).await?;
+                None
+            }
+            Command::Cancel => self.cancelled().await?,
             Command::Close => return Err(Closed),
         })
     }
@@ -352,13 +363,16 @@ impl Session {
         Ok(Some(Input::ToolDone(call, held.outcome, held.duration_ms)))
     }
 
-    fn heard(&mut self, event: Result<StreamEvent, ProviderError>) -> Input {
+    async fn heard(
+        &mut self,
+        event: Result<StreamEvent, ProviderError>,
+    ) -> Result<Option<Input>, Closed> {
         match event {
             Ok(event) => {
                 self.way.heard(&event);
-                Input::Model(Ok(event))
+                Ok(Some(Input::Model(Ok(event))))
             }
-            Err(error) => self.after_failure(error, true),
+            Err(error) => self.call_failed(error).await,
         }
     }
 
@@ -391,6 +405,7 @@ impl Session {
             Effect::DropStream => {
                 self.stream = None;
                 self.way.drop_call();
+                self.compacting.stop();
             }
             Effect::Check(outcome) => self.check(&outcome).await?,
             Effect::StopCheck => self.way.stop_check(),
@@ -422,7 +437,6 @@ impl Session {
         {
             self.keeper.prepare();
         }
-        self.keeper.before(&event, self.turn.history(), self.turn_ends).await;
         let used = match &event {
             Event::State(SessionState::Active) => {
                 self.turn_begins();
@@ -435,11 +449,17 @@ impl Session {
             Event::Usage { round, .. } => Some(*round),
             _ => None,
         };
-        self.events.send(event).await.map_err(|_| Closed)?;
+        self.tell(event).await?;
         match used {
             Some(usage) => Box::pin(self.count(usage)).await,
             None => Ok(()),
         }
+    }
+
+    /// Tells an event that means nothing for the way of the turn.
+    async fn tell(&mut self, event: Event) -> Result<(), Closed> {
+        self.keeper.before(&event, self.turn.history(), self.turn_ends).await;
+        self.events.send(event).await.map_err(|_| Closed)
     }
 
     /// The question to an arm, with the history as it stands.
@@ -454,7 +474,9 @@ impl Session {
             Tier::Lean => self.example.get_or_insert_with(prompt::example).as_slice(),
             Tier::Full => &[],
         };
-        let messages = [example, self.turn.history()].concat();
+        let (summary, rest) = self.turn.told();
+        let summary = summary.map(std::slice::from_ref).unwrap_or_default();
+        let messages = [example, summary, rest].concat();
         let tools = if arm.tools { Arc::clone(self.tools.specs(tier)) } else { Arc::default() };
         let tool_choice = if !self.turn.may_use_tools() || !arm.tools {
             ToolChoice::None

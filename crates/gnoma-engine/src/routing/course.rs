@@ -407,6 +407,39 @@ impl Routes {
         arms.iter().find(|arm| arm.name() == best.arm).cloned()
     }
 
+    /// Who tells the past of a conversation in fewer words, of those who may see it, in the order they
+    /// are asked: who is named for chores, then who answered last, or else the first that is free.
+    pub(crate) fn tellers(
+        &self,
+        task: &Task,
+        moment: Moment<'_>,
+        last: Option<&ModelRef>,
+    ) -> Vec<Arm> {
+        let arms = self.arms();
+        // Whoever pins an arm means the turns; a chore may be another's.
+        let (offers, _) = self.offers(&arms, task, &[], Moment { pin: None, ..moment }, None);
+        let is_here = |name: &ModelRef| {
+            let arm = arms.iter().find(|arm| arm.name() == *name);
+            arm.is_some_and(|arm| arm.provider.facts().local)
+        };
+        let is_free = |offer: &&Offer| {
+            offer.barred.is_none() && (!self.options.local_only || is_here(&offer.arm))
+        };
+        let free = |name: &ModelRef| offers.iter().filter(is_free).find(|offer| offer.arm == *name);
+        let named = self.options.roles.arm(Stage::Chore).and_then(|(_, name)| free(name));
+        let last = moment.pin.or(last);
+        // Who is asked for by name stands in for nobody else.
+        let anybody = || offers.iter().find(is_free).filter(|_| moment.pin.is_none());
+        let answering = last.and_then(free).or_else(anybody);
+        let mut names: Vec<&ModelRef> = Vec::new();
+        for offer in named.into_iter().chain(answering) {
+            if !names.contains(&&offer.arm) {
+                names.push(&offer.arm);
+            }
+        }
+        names.into_iter().filter_map(|name| self.arm(name)).collect()
+    }
+
     fn why(&self, arm: &Arm, choice: &Choice, offers: &[Offer], moment: Moment<'_>) -> String {
         let name = arm.name();
         if moment.pin == Some(&name) {

@@ -26,7 +26,7 @@ use tokio::{
 };
 
 use self::checking::Found;
-use super::{Closed, Session};
+use super::{Closed, Session, compacting::Told};
 use crate::{
     arm::Arm,
     routing::{
@@ -57,6 +57,8 @@ pub(super) enum Prepared {
     Task(Task, Option<Share>, Vec<Level>),
     /// Whether there is room for the call.
     Room(Result<Reserved, StoreError>),
+    /// The past in fewer words.
+    Told(Told),
 }
 
 /// What the session waited for beside the model and the tools.
@@ -110,7 +112,7 @@ pub(super) struct Way {
     pin: Pin,
     warm: HashMap<ModelRef, Warm>,
     /// Tokens of the conversation, as far as they are known.
-    context_tokens: u64,
+    pub(super) context_tokens: u64,
     levels: Vec<Level>,
     /// Round and attempt of the call under way.
     asked: (u32, u32),
@@ -169,6 +171,31 @@ impl Way {
         }
     }
 
+    /// Waits for something before a call, or between turns.
+    pub(super) fn prepare(&mut self, wait: BoxFuture<'static, Prepared>) {
+        self.preparing = Some(wait);
+    }
+
+    /// Names the call under way: its turn and round.
+    pub(super) fn call(&self) -> (u64, u32) {
+        (self.turns, self.asked.0)
+    }
+
+    /// The call under way has failed and is made again, in the same round.
+    pub(super) fn give_up_call(&mut self) {
+        self.settle_rest();
+        self.asked.1 += 1;
+    }
+
+    /// The conversation is another from now on, of about `tokens`: no prompt of it is warm.
+    pub(super) fn told_anew(&mut self, tokens: u64) {
+        self.warm.clear();
+        self.context_tokens = tokens;
+        if let Some(course) = &mut self.course {
+            course.task.need.context_tokens = tokens;
+        }
+    }
+
     /// The call is given up, unless it is over.
     pub(super) fn drop_call(&mut self) {
         self.preparing = None;
@@ -209,7 +236,7 @@ impl Way {
         self.routes.told(&call.arm.name(), &pool::seen(told, self.routes.now_ms()));
     }
 
-    fn pinned(&self) -> Option<&ModelRef> {
+    pub(super) fn pinned(&self) -> Option<&ModelRef> {
         match &self.pin {
             Pin::AsConfigured => self.routes.options.pinned.as_ref(),
             Pin::Nobody => None,
@@ -217,7 +244,7 @@ impl Way {
         }
     }
 
-    fn moment(&self) -> Moment<'_> {
+    pub(super) fn moment(&self) -> Moment<'_> {
         Moment {
             warm: &self.warm,
             levels: &self.levels,
@@ -238,7 +265,7 @@ impl Way {
     }
 
     /// Whose money questions beside the conversation cost.
-    fn account(&self) -> Account {
+    pub(super) fn account(&self) -> Account {
         Account {
             routes: Arc::clone(&self.routes),
             turn: self.turn.clone(),
@@ -263,7 +290,7 @@ impl Session {
     /// Asks the model: of a new turn, once it is routed; of any call, once there is room for it.
     pub(super) async fn call_model(&mut self, round: u32, attempt: u32) -> Result<(), Closed> {
         self.way.asked = (round, attempt);
-        if self.way.course.is_some() { self.make_room().await } else { self.route_turn().await }
+        if self.way.course.is_some() { self.go_ahead().await } else { self.route_turn().await }
     }
 
     async fn route_turn(&mut self) -> Result<(), Closed> {
@@ -310,11 +337,11 @@ impl Session {
     }
 
     /// What the person asks for.
-    fn task(&self) -> Task {
+    pub(super) fn task(&self) -> Task {
         let history = self.turn.history();
         let said = history.iter().rev().find(|message| message.role() == Role::User);
         let words = said.map(|message| message.text_content()).unwrap_or_default();
-        let has_images = history.iter().any(|message| has_images(message));
+        let has_images = self.turn.told().1.iter().any(|message| has_images(message));
         let new = tokens::estimate(&words) as u64;
         Task::of(words, has_images, self.way.context_tokens + new, &self.way.routes.options)
     }
@@ -344,6 +371,7 @@ impl Session {
                 Ok(())
             }
             Prepared::Room(Err(error)) => self.without_ledger(error).await,
+            Prepared::Told(told) => self.told_in_fewer_words(told).await,
         }
     }
 
@@ -358,7 +386,7 @@ impl Session {
                 if routes.arms().len() > 1 {
                     self.emit(Event::Routed(Box::new(routing))).await?;
                 }
-                self.make_room().await
+                self.go_ahead().await
             }
             Err(no_arm) => {
                 let why = match no_arm.reasons.as_slice() {
@@ -374,7 +402,7 @@ impl Session {
     }
 
     /// Reserves what the call may take, where any of its pools has a limit.
-    async fn make_room(&mut self) -> Result<(), Closed> {
+    pub(super) async fn make_room(&mut self) -> Result<(), Closed> {
         self.way.settle_rest();
         let Some(course) = &self.way.course else { return Ok(()) };
         if let Some(why) = course.is_beyond(self.way.routes.now_ms()) {

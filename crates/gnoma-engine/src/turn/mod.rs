@@ -56,6 +56,10 @@ enum Phase {
 pub struct Turn {
     phase: Phase,
     history: Vec<Arc<Message>>,
+    /// What models are told instead of the beginning of the history.
+    summary: Option<Arc<Message>>,
+    /// Where in the history begins what they are told as it was said.
+    told_from: usize,
     queued: Vec<Message>,
     specs: HashMap<String, Arc<ToolSpec>>,
     limits: Limits,
@@ -83,6 +87,8 @@ impl Turn {
         Self {
             phase: Phase::Idle,
             history,
+            summary: None,
+            told_from: 0,
             queued: Vec::new(),
             specs: tools.iter().map(|tool| (tool.name.clone(), Arc::clone(tool))).collect(),
             limits,
@@ -102,6 +108,30 @@ impl Turn {
     #[must_use]
     pub fn history(&self) -> &[Arc<Message>] {
         &self.history
+    }
+
+    /// What models are told of it: a summary where there is one, and what was said after what that
+    /// stands for.
+    #[must_use]
+    pub fn told(&self) -> (Option<&Arc<Message>>, &[Arc<Message>]) {
+        let rest = self.history.get(self.told_from..).unwrap_or_default();
+        (self.summary.as_ref(), rest)
+    }
+
+    /// From now on models are told `summary` instead of the first `messages` of the history, which
+    /// itself stays as it is. What follows them must begin with no results.
+    pub fn shorten(&mut self, summary: Message, messages: usize) {
+        self.summary = Some(Arc::new(summary));
+        self.told_from = messages;
+    }
+
+    /// Counts tokens that a call beside the conversation took; says what the turn has taken.
+    pub fn also_used(&mut self, usage: Usage) -> Usage {
+        if self.is_idle() {
+            return usage;
+        }
+        self.usage += usage;
+        self.usage
     }
 
     /// Whether no turn is running.

@@ -2,6 +2,7 @@
 
 #![expect(clippy::expect_used, clippy::unwrap_used, reason = "these are tests")]
 
+mod compact;
 mod corpus;
 mod gate;
 mod keeping;

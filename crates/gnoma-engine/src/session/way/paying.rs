@@ -122,9 +122,11 @@ impl Session {
     }
 
     /// A call that is settled: its cost goes to the sums and to the person.
-    pub(super) async fn tell_cost(&mut self, share: Share) -> Result<(), Closed> {
+    pub(in crate::session) async fn tell_cost(&mut self, share: Share) -> Result<(), Closed> {
         let call_micro_usd = self.way.book(&share);
-        let turn_micro_usd = self.way.course.as_ref().map_or(0, |course| course.turn_micro_usd);
+        // Between turns it is all there is.
+        let alone = call_micro_usd.unwrap_or(0);
+        let turn_micro_usd = self.way.course.as_ref().map_or(alone, |course| course.turn_micro_usd);
         let session_micro_usd = self.way.session_micro_usd;
         let arm: ModelRef = share.arm;
         self.emit(Event::Cost { arm, call_micro_usd, turn_micro_usd, session_micro_usd }).await

@@ -74,6 +74,24 @@ pub enum Record {
     },
     /// Tokens of one model call.
     Used(Usage),
+    /// What a model call cost, where its price was known.
+    Paid {
+        /// Who was called.
+        arm: ModelRef,
+        /// Micro-dollars.
+        micro_usd: u64,
+    },
+    /// The work of a turn was checked before it was delivered.
+    Checked {
+        /// Whose work.
+        arm: ModelRef,
+        /// Who or what looked.
+        by: String,
+        /// It held.
+        passed: bool,
+        /// What was found.
+        evidence: String,
+    },
     /// What was said up to an entry, in fewer words; a request starts with it instead.
     Summary {
         /// The words.

@@ -179,6 +179,15 @@ pub(crate) fn note_of(event: &Event) -> Option<Record> {
             Some(Record::Judged { call: call.clone(), allowed: *allowed, reason: reason.clone() })
         }
         Event::Usage { round, .. } => Some(Record::Used(*round)),
+        Event::Cost { arm, call_micro_usd, .. } => {
+            call_micro_usd.map(|micro_usd| Record::Paid { arm: arm.clone(), micro_usd })
+        }
+        Event::Checked { arm, by, passed, evidence } => Some(Record::Checked {
+            arm: arm.clone(),
+            by: by.clone(),
+            passed: *passed,
+            evidence: evidence.clone(),
+        }),
         Event::Routed(routing) => {
             let Routing { arms, kind, strategy, decided_by, why, .. } = routing.as_ref();
             let why = format!("{kind} ({decided_by}), {strategy}: {why}");
@@ -189,8 +198,6 @@ pub(crate) fn note_of(event: &Event) -> Option<Record> {
         }
         Event::Started { .. }
         | Event::State(_)
-        | Event::Checked { .. }
-        | Event::Cost { .. }
         | Event::Compacted { .. }
         | Event::Text { .. }
         | Event::Thinking { .. }

@@ -115,6 +115,8 @@ fn renamed(record: Record, ids: &HashMap<EntryId, EntryId>, latest: EntryId) -> 
         | Record::Routed { .. }
         | Record::Judged { .. }
         | Record::Used(_)
+        | Record::Paid { .. }
+        | Record::Checked { .. }
         | Record::Title { .. }
         | Record::Interrupted { .. } => record,
     })

@@ -119,7 +119,14 @@ fn blocks(record: &Record) -> Vec<Block<'_>> {
         }
         Record::Rewound { .. } => vec![Block::Note("taken back to here".to_owned())],
         Record::Title { text } => vec![Block::Note(format!("title: {text}"))],
-        Record::Used(_) | Record::Checkpoint { .. } | Record::Tombstone { .. } => Vec::new(),
+        Record::Checked { arm, by, passed, evidence } => {
+            let verdict = if *passed { "holds" } else { "does not hold" };
+            vec![Block::Note(format!("the work of {arm} {verdict}, says {by}: {evidence}"))]
+        }
+        Record::Used(_)
+        | Record::Paid { .. }
+        | Record::Checkpoint { .. }
+        | Record::Tombstone { .. } => Vec::new(),
     }
 }
 

@@ -38,6 +38,15 @@ pub(crate) fn record(redact: &Redact, record: &Record) -> Result<Record> {
             Record::Interrupted { calls: calls.iter().map(|call| call_id(redact, call)).collect() }
         }
         Record::Used(usage) => Record::Used(*usage),
+        Record::Paid { arm, micro_usd } => {
+            Record::Paid { arm: model(redact, arm), micro_usd: *micro_usd }
+        }
+        Record::Checked { arm, by, passed, evidence } => Record::Checked {
+            arm: model(redact, arm),
+            by: words(redact, by),
+            passed: *passed,
+            evidence: words(redact, evidence),
+        },
         Record::Rewound { from } => Record::Rewound { from: *from },
         Record::Tombstone { of } => Record::Tombstone { of: *of },
     })

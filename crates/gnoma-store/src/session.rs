@@ -205,6 +205,8 @@ fn count_in(
         Some(
             Record::Routed { .. }
             | Record::Judged { .. }
+            | Record::Paid { .. }
+            | Record::Checked { .. }
             | Record::Summary { .. }
             | Record::Checkpoint { .. }
             | Record::Interrupted { .. }

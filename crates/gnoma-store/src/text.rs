@@ -57,6 +57,8 @@ pub(crate) fn searchable(record: &Record) -> Option<String> {
         Record::Routed { .. }
         | Record::Judged { .. }
         | Record::Used(_)
+        | Record::Paid { .. }
+        | Record::Checked { .. }
         | Record::Checkpoint { .. }
         | Record::Interrupted { .. }
         | Record::Rewound { .. }

@@ -49,6 +49,12 @@ fn records() -> Vec<Record> {
         message(Message::results(vec![result]).unwrap()),
         Record::Routed { arm: model(), why: secret() },
         Record::Judged { call: CallId::new(secret()), allowed: true, reason: secret() },
+        Record::Checked {
+            arm: ModelRef { provider: "p".into(), model: secret() },
+            by: secret(),
+            passed: false,
+            evidence: secret(),
+        },
         Record::Summary { text: secret(), up_to: gnoma_core::store::EntryId(1) },
         Record::Checkpoint { id: secret() },
         Record::Title { text: secret() },

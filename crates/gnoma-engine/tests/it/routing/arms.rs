@@ -1,0 +1,163 @@
+//! Which arm is asked: failing over, resting and getting well, pins.
+
+use std::time::Duration;
+
+use gnoma_core::{Command, ErrorKind, Event, ModelRef, session::Outcome};
+use gnoma_engine::routing::{Options, Strategy};
+use gnoma_testkit::Answer;
+
+use super::team::{
+    Team, assert_complete, broken, by, changes, editor, member, name, routed, said, team, used,
+};
+use crate::outcome;
+
+/// Longer than an arm rests after its first failure.
+const A_REST: Duration = Duration::from_secs(60);
+
+#[tokio::test(start_paused = true)]
+async fn another_arm_takes_over_and_nothing_is_lost() {
+    for (answer, retracted) in [
+        (Answer::failing(ErrorKind::RateLimited), false),
+        (Answer::failing(ErrorKind::NotFound), false),
+        (broken("half an ans", ErrorKind::Network), true),
+        (broken("half an ans", ErrorKind::Protocol), true),
+    ] {
+        let best = member("best", 0.9, 0.1, vec![answer]);
+        let other = member("other", 0.6, 0.1, vec![Answer::text("done")]);
+        let mut team = team(vec![best, other], by(Strategy::Single), Vec::new());
+        let events = team.turn("fix the parser").await;
+        assert_eq!(changes(&events), [("best", "other", retracted)]);
+        assert_eq!(said(&events), ["fix the parser", "done"], "the broken half is not kept");
+        assert_complete(&events);
+        // The arm that failed rests: the next turn does not ask it again.
+        team.providers[1].push(Answer::text("and more"));
+        let events = team.turn("fix the lexer").await;
+        assert!(changes(&events).is_empty());
+        assert_eq!(said(&events), ["fix the lexer", "and more"]);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lone_arm_is_tried_again_as_ever() {
+    let answers = vec![Answer::failing(ErrorKind::Overloaded), Answer::text("done")];
+    let mut team = team(vec![member("only", 0.5, 0.1, answers)], Options::default(), Vec::new());
+    let events = team.turn("fix the parser").await;
+    assert!(events.iter().any(|event| matches!(event, Event::Retrying { .. })));
+    assert!(!events.iter().any(|event| matches!(event, Event::Routed(_))), "there was no choice");
+    assert_eq!(said(&events), ["fix the parser", "done"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_only_arm_can_be_asked_right_after_a_failed_turn() {
+    let answers = vec![Answer::failing(ErrorKind::NotFound), Answer::text("done")];
+    let mut team = team(vec![member("only", 0.5, 0.1, answers)], Options::default(), Vec::new());
+    team.turn("fix the parser").await;
+    assert_complete(&team.turn("fix the parser").await);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_only_arm_can_be_asked_right_after_a_cancelled_retry() {
+    let answers =
+        vec![Answer::failing(ErrorKind::Overloaded), Answer::silence(), Answer::text("done")];
+    let mut team = team(vec![member("only", 0.5, 0.1, answers)], Options::default(), Vec::new());
+    team.run.say("fix the parser");
+    team.cancel_after(Duration::from_secs(10)).await;
+    assert_complete(&team.turn("fix the parser").await);
+}
+
+#[tokio::test(start_paused = true)]
+async fn when_all_rest_the_one_whose_rest_ends_first_is_asked() {
+    let down = || (0..4).map(|_| Answer::failing(ErrorKind::Network)).collect::<Vec<_>>();
+    let members = vec![member("a", 0.9, 0.1, down()), member("b", 0.5, 0.1, down())];
+    let mut team = team(members, by(Strategy::Single), Vec::new());
+    team.turn("fix the parser").await;
+    team.pass(Duration::from_secs(2));
+    for provider in &team.providers {
+        (0..4).for_each(|_| provider.push(Answer::text("back")));
+    }
+    assert_complete(&team.turn("fix the parser").await);
+}
+
+/// Two arms. The better one has failed once and rested; tried again, it gives this answer.
+async fn rested(answer: Answer) -> Team {
+    let best = vec![Answer::failing(ErrorKind::Overloaded), answer, Answer::text("three")];
+    let other = vec![Answer::text("one"), Answer::text("other")];
+    let members = vec![member("best", 0.9, 0.1, best), member("other", 0.5, 0.1, other)];
+    let mut team = team(members, by(Strategy::Single), Vec::new());
+    team.turn("fix the parser").await;
+    team.pass(A_REST);
+    team
+}
+
+/// Who is chosen right after the trial of a [`rested`] arm.
+async fn chosen_after_the_trial(mut team: Team) -> Vec<ModelRef> {
+    assert_eq!(team.asked(0), 2, "it was tried again");
+    team.pass(Duration::from_secs(1));
+    routed(&team.turn("fix the printer").await).arms.clone()
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_arm_that_answers_again_is_well_whether_it_tells_its_tokens_or_not() {
+    for answer in [used("two", 10), Answer::text("two")] {
+        let mut team = rested(answer).await;
+        team.turn("fix the lexer").await;
+        assert_eq!(chosen_after_the_trial(team).await, [name("best")]);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cancelled_trial_does_not_send_the_arm_to_rest() {
+    let mut team = rested(Answer::silence()).await;
+    team.run.say("fix the lexer");
+    team.cancel_after(Duration::from_secs(5)).await;
+    assert_eq!(chosen_after_the_trial(team).await, [name("best")]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_arm_that_was_asked_for_by_name_is_not_replaced() {
+    let failing = || (0..4).map(|_| Answer::failing(ErrorKind::Quota)).collect::<Vec<_>>();
+    let members = vec![member("best", 0.9, 0.1, failing()), member("other", 0.6, 0.1, Vec::new())];
+    let options = Options { pinned: Some(name("best")), ..Options::default() };
+    let mut team = team(members, options, Vec::new());
+    let events = team.turn("fix the parser").await;
+    let Outcome::Failed { error, .. } = outcome(&events) else { panic!("{events:?}") };
+    assert!(error.hint.as_deref().unwrap_or_default().contains("fake/other"), "{error:?}");
+    assert!(changes(&events).is_empty());
+
+    // An arm that is not there changes nothing; then the person chooses the other.
+    team.order(Command::Pin { arm: Some(name("nobody")) }).await;
+    team.providers[1].push(Answer::text("done"));
+    team.order(Command::Pin { arm: Some(name("other")) }).await;
+    assert_eq!(said(&team.turn("fix the parser").await), ["fix the parser", "done"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pin_of_the_command_line_can_be_taken_away() {
+    let done = || vec![Answer::text("done")];
+    let members = vec![member("best", 0.9, 0.1, done()), member("other", 0.3, 0.1, done())];
+    let options = Options { pinned: Some(name("other")), ..by(Strategy::Single) };
+    let mut team = team(members, options, Vec::new());
+    team.order(Command::Pin { arm: None }).await;
+    team.turn("fix the parser").await;
+    assert_eq!(team.asked(0), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pin_for_the_next_turn_leaves_this_one_its_failover() {
+    let late = Answer::failing(ErrorKind::Protocol).every(Duration::from_secs(5));
+    let best = member("best", 0.9, 0.1, vec![late]);
+    let other = member("other", 0.5, 0.1, vec![Answer::text("done")]);
+    let mut team = team(vec![best, other], by(Strategy::Single), Vec::new());
+    team.run.say("fix the parser");
+    team.run.until(|event| matches!(event, Event::RoundStarted { .. })).await;
+    assert!(team.run.handle.tell(Command::Pin { arm: Some(name("other")) }));
+    assert_complete(&team.run.until_idle().await);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_arm_without_tools_is_offered_none() {
+    let only = member("only", 0.5, 0.1, vec![Answer::text("a monoid")]).without_tools();
+    let mut team = team(vec![only], Options::default(), vec![editor()]);
+    team.turn("what is a monad?").await;
+    assert!(team.providers[0].requests()[0].tools.is_empty());
+}

@@ -1,0 +1,185 @@
+//! Work that is checked before it is delivered: when, by whom, and what the verdict is worth.
+
+use std::time::Duration;
+
+use gnoma_core::{Command, Content, Event, session::Outcome, tool::Access};
+use gnoma_engine::routing::{Options, Verify};
+use gnoma_router::rules::{Action, Rule, When};
+use gnoma_testkit::{Answer, FakeTool};
+
+use super::team::{
+    Team, assert_complete, cascade, changes, checks, editor, edits, member, name, proven_by,
+    reviewed, routed, runs, said, shell, team, verdict,
+};
+use crate::MAX_WAIT;
+
+/// More events than a session holds for a front end that does not read.
+const TOO_MANY_EVENTS: usize = 260;
+/// The session's task gets as many chances to read a command before the next one is sent.
+const YIELDS: usize = 5;
+
+#[tokio::test(start_paused = true)]
+async fn work_that_does_not_hold_goes_to_the_next_arm_with_the_evidence() {
+    let strong =
+        vec![verdict(false, "the empty case is missing"), edits(), Answer::text("now it is")];
+    let cheap = vec![edits(), Answer::text("it is done")];
+    let mut team = cascade(cheap, strong, reviewed(), vec![editor()]);
+    // What the second attempt is judged by.
+    team.providers[0].push(verdict(true, "the case is there"));
+    let events = team.turn("fix the parser").await;
+    let routed = routed(&events);
+    assert_eq!((&*routed.kind, &*routed.strategy), ("debug", "cascade"), "{routed:#?}");
+    assert_eq!(routed.arms, [name("cheap")]);
+    assert_eq!(checks(&events), [("cheap", "fake/strong", false), ("strong", "fake/cheap", true)]);
+    assert_eq!(changes(&events), [("cheap", "strong", false)]);
+    let note = said(&events).iter().any(|text| text.contains("the empty case is missing"));
+    assert!(note, "{:?}", said(&events));
+    assert_complete(&events);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_turn_that_changed_nothing_is_not_checked() {
+    let cheap = vec![Answer::text("there is no such bug")];
+    let mut team = cascade(cheap, Vec::new(), Options::default(), Vec::new());
+    let events = team.turn("fix the parser").await;
+    assert!(checks(&events).is_empty());
+    assert_complete(&events);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_red_test_that_was_only_looked_at_is_not_bad_work() {
+    let cheap = vec![runs("cargo test"), Answer::text("the test is red because of x")];
+    let strong = vec![Answer::text("same here")];
+    let mut team = cascade(cheap, strong, Options::default(), vec![shell(Some(101))]);
+    let events = team.turn("fix the parser").await;
+    assert!(checks(&events).is_empty(), "{:?}", checks(&events));
+}
+
+#[tokio::test(start_paused = true)]
+async fn work_done_by_a_command_is_checked() {
+    let cheap = vec![runs("sed -i s/a/b/ src/parser.rs"), Answer::text("I changed it")];
+    let tools = vec![editor(), shell(Some(0))];
+    let mut team = cascade(cheap, Vec::new(), proven_by("make test"), tools);
+    let events = team.turn("fix the parser").await;
+    assert!(!checks(&events).is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_projects_checks_decide_not_those_the_model_picked() {
+    let ran = shell(Some(0));
+    let cheap = vec![edits(), runs("cargo check"), Answer::text("done")];
+    let options = Options { verify: Verify::Checks, ..proven_by("make test") };
+    let mut team = cascade(cheap, Vec::new(), options, vec![editor(), ran.clone()]);
+    let events = team.turn("fix the parser").await;
+    assert!(!checks(&events).is_empty(), "a cascade");
+    let calls = ran.calls();
+    let commands: Vec<_> = calls.iter().map(|call| call.arguments.get()).collect();
+    let proven = commands.iter().any(|command| command.contains("make test"));
+    assert!(proven, "{commands:?} {:?}", checks(&events));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_check_that_was_stopped_is_no_verdict_against_the_work() {
+    let cheap = vec![edits(), Answer::text("done")];
+    let strong = vec![Answer::text("again")];
+    let tools = vec![editor(), shell(None)];
+    let mut team = cascade(cheap, strong, proven_by("make test"), tools);
+    let events = team.turn("fix the parser").await;
+    let failed = checks(&events).iter().any(|(.., passed)| !passed);
+    assert!(!failed, "{:?}", checks(&events));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_check_that_panics_does_not_hold_the_turn() {
+    let cheap = vec![edits(), Answer::text("done")];
+    let tools = vec![editor(), FakeTool::panicking("bash", Access::Execute)];
+    let mut team = cascade(cheap, Vec::new(), proven_by("make test"), tools);
+    // That it ends is all that is asked.
+    team.turn("fix the parser").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_verdict_after_code_is_found() {
+    let words = r#"`fn f() { g() }` forgets that. {"holds": false, "why": "empty case"}"#;
+    let cheap = vec![edits(), Answer::text("done")];
+    let strong = vec![Answer::text(words), Answer::text("mended")];
+    let mut team = cascade(cheap, strong, reviewed(), vec![editor()]);
+    let events = team.turn("fix the parser").await;
+    assert_eq!(checks(&events)[0], ("cheap", "fake/strong", false));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_arm_that_is_forbidden_for_a_file_does_not_review_it() {
+    let rule = Rule {
+        name: "not there".into(),
+        origin: "gnoma.toml:1".into(),
+        when: When { paths: vec!["secrets/**".into()], ..When::default() },
+        then: vec![Action::Forbid(vec!["fake/banned".into()])],
+    };
+    let holds = || vec![Answer::text(r#"{"holds": true}"#)];
+    let members = vec![
+        member("cheap", 0.6, 0.02, vec![edits(), Answer::text("done")]),
+        member("strong", 0.85, 0.5, holds()),
+        member("banned", 0.95, 0.6, holds()),
+    ];
+    let options = Options { rules: vec![rule], ..reviewed() };
+    let mut team = team(members, options, vec![editor()]);
+    let events = team.turn("fix the parser in secrets/key.rs").await;
+    assert!(!checks(&events).is_empty(), "a cascade");
+    assert_eq!(team.asked(2), 0, "the banned arm saw it: {:?}", checks(&events));
+}
+
+/// Reads events until this member has been asked.
+async fn read_until_asked(team: &mut Team, member: usize) {
+    let reading = async {
+        while team.asked(member) == 0 {
+            while team.run.handle.ready().is_some() {}
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    tokio::time::timeout(MAX_WAIT, reading).await.expect("nobody asks it");
+}
+
+/// Reads nothing until the session waits for its reader.
+async fn stall(team: &Team) {
+    for _ in 0..TOO_MANY_EVENTS {
+        assert!(team.run.handle.tell(Command::Pin { arm: None }));
+        for _ in 0..YIELDS {
+            tokio::task::yield_now().await;
+        }
+    }
+}
+
+/// All that is told within this time.
+async fn told_within(team: &mut Team, time: Duration) -> Vec<Event> {
+    let mut events = Vec::new();
+    let reading = async {
+        while let Some(event) = team.run.handle.next().await {
+            events.push(event);
+        }
+    };
+    let closed = tokio::time::timeout(time, reading).await.is_ok();
+    assert!(!closed, "the session closed");
+    events
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_verdict_that_comes_after_a_cancel_is_nothing_to_the_next_turn() {
+    let cheap = vec![edits(), Answer::text("done"), Answer::silence()];
+    let review = verdict(false, "stale").every(Duration::from_secs(5));
+    let mut team = cascade(cheap, vec![review], reviewed(), vec![editor()]);
+    team.run.say("fix the parser");
+    read_until_asked(&mut team, 1).await;
+    // The verdict comes while the session waits for its reader, and the cancel before it goes on.
+    stall(&team).await;
+    tokio::time::sleep(Duration::from_secs(30)).await;
+    assert!(team.run.handle.tell(Command::Cancel));
+    let next = vec![Content::text("fix the lexer")];
+    assert!(team.run.handle.tell(Command::Send { content: next }));
+    let events = told_within(&mut team, Duration::from_secs(20)).await;
+    let is_cancelled =
+        |event: &Event| matches!(event, Event::TurnEnded { outcome: Outcome::Cancelled, .. });
+    let cancelled = events.iter().position(is_cancelled).expect("the turn is cancelled");
+    let late = checks(&events[cancelled..]);
+    assert!(late.is_empty(), "{late:?}");
+}

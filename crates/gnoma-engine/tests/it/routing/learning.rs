@@ -1,0 +1,66 @@
+//! What is learnt about the arms of a turn, and what is not.
+
+use std::time::Duration;
+
+use gnoma_core::ErrorKind;
+use gnoma_engine::routing::{Options, Strategy};
+use gnoma_testkit::Answer;
+
+use super::team::{
+    by, cascade, checks, editor, edits, member, name, reviewed, runs, shell, team, telling, used,
+};
+
+#[tokio::test(start_paused = true)]
+async fn work_that_nobody_could_review_has_no_verdict() {
+    let cheap = vec![edits(), Answer::text("done")];
+    let strong = vec![Answer::failing(ErrorKind::Quota)];
+    let mut team = cascade(cheap, strong, reviewed(), vec![editor()]);
+    let events = team.turn("fix the parser").await;
+    let learnt = team.learnt().await;
+    assert_eq!(learnt[0].tried[0].attempt.verdict, None, "{learnt:?} {:?}", checks(&events));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_checked_attempt_is_learnt_when_the_next_one_is_cancelled() {
+    let review = used(r#"{"holds": false, "why": "no"}"#, 10);
+    let cheap = vec![edits(), used("done", 10)];
+    let strong = vec![review, telling(edits(), 100), Answer::silence()];
+    let mut team = cascade(cheap, strong, reviewed(), vec![editor()]);
+    team.run.say("fix the parser");
+    team.cancel_after(Duration::from_secs(5)).await;
+    let learnt = team.learnt().await;
+    assert_eq!(learnt.len(), 1, "cheap's work was judged: {learnt:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_an_arm_did_before_it_failed_is_not_put_to_the_next_one() {
+    let failed = Answer::failing(ErrorKind::Overloaded);
+    let best = vec![telling(edits(), 100_000), runs("cargo test"), failed];
+    let other = vec![used("I leave it at that, the test is red", 10)];
+    let members = vec![member("best", 0.9, 0.1, best), member("other", 0.5, 0.1, other)];
+    let mut team = team(members, by(Strategy::Single), vec![editor(), shell(Some(101))]);
+    team.turn("fix the parser").await;
+    let learnt = team.learnt().await;
+    let mut tried = learnt.iter().take(1).flat_map(|task| &task.tried);
+    let other = tried.find(|tried| tried.attempt.arm == name("other"));
+    if let Some(other) = other {
+        assert!(other.attempt.cost_micro_usd < 1_000, "{learnt:?}");
+        assert_eq!(other.attempt.verdict, None, "{learnt:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_persons_next_words_are_a_verdict_only_where_they_speak_of_the_work() {
+    for (words, right) in [
+        ("No problem, now add docs", None),
+        ("non-blocking IO in the lexer please", None),
+        ("thanks, but that is wrong", Some(false)),
+        ("again, add tests for the lexer", None),
+    ] {
+        let only = member("only", 0.5, 0.1, vec![used("done", 10), used("done", 10)]);
+        let mut team = team(vec![only], Options::default(), Vec::new());
+        team.turn("fix the parser").await;
+        team.turn(words).await;
+        assert_eq!(team.learnt().await[0].tried[0].right, right, "{words}");
+    }
+}

@@ -1,0 +1,103 @@
+//! What calls cost, whose they are, and limits that hold.
+
+use std::time::Duration;
+
+use gnoma_core::{ErrorKind, Event, Price};
+use gnoma_engine::routing::{Options, Strategy, Verify};
+use gnoma_router::pool::{Caps, Limits, Rates};
+use gnoma_testkit::{Answer, FakeLedger};
+
+use super::team::{
+    Team, broken, by, cascade, costs, counted, editor, edits, member, name, price, routed, spent,
+    team, telling, used,
+};
+use crate::Run;
+
+#[tokio::test(start_paused = true)]
+async fn every_call_is_paid_by_its_own_price() {
+    let only = member("only", 0.5, 0.1, vec![used("one", 1_000), used("two", 1_000)]);
+    let mut team = team(vec![only], Options::default(), Vec::new());
+    let mut sums = Vec::new();
+    for _ in 0..2 {
+        for event in team.turn("hello").await {
+            if let Event::Cost { call_micro_usd, turn_micro_usd, session_micro_usd, .. } = event {
+                sums.push((call_micro_usd, turn_micro_usd, session_micro_usd));
+            }
+        }
+    }
+    assert_eq!(sums, [(Some(2_000), 2_000, 2_000), (Some(2_000), 2_000, 4_000)]);
+    assert!(team.routes.speed(&name("only")).is_some());
+}
+
+#[tokio::test(start_paused = true)]
+async fn tokens_of_an_arm_that_failed_are_paid_at_its_own_price() {
+    let half = telling(broken("half", ErrorKind::Network), 1_000);
+    let best = member("best", 0.9, 0.1, vec![half]).priced(Some(price(100)));
+    let other = member("other", 0.5, 0.1, vec![used("done", 1_000)]);
+    let mut team = team(vec![best, other], by(Strategy::Single), Vec::new());
+    let events = team.turn("fix the parser").await;
+    assert_eq!(costs(&events), [("best", Some(200_000)), ("other", Some(2_000))]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_of_unknown_price_is_told() {
+    let only = member("only", 0.5, 0.1, vec![used("done", 10)]).priced(None);
+    let mut team = team(vec![only], Options::default(), Vec::new());
+    let events = team.turn("fix the parser").await;
+    assert_eq!(costs(&events), [("only", None)]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_used_up_session_cap_is_seen_when_the_arm_is_chosen() {
+    let caps = Caps { session: Some(30_000), ..Caps::default() };
+    let counted = counted(Limits::new(caps), &FakeLedger::default());
+    let best = member("best", 0.9, 0.1, vec![used("done", 30_000)]);
+    let free = member("free", 0.5, 0.0, vec![Answer::text("more")]).priced(Some(Price::default()));
+    let options = Options { strategy: Strategy::Single, ..counted };
+    let mut team = team(vec![best, free], options, Vec::new());
+    team.turn("fix the parser").await;
+    assert_eq!(routed(&team.turn("fix the lexer").await).arms, [name("free")]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_review_is_not_bought_over_the_cap() {
+    // Room for the first two calls as reserved, used up by what they really took.
+    let caps = Caps { session: Some(60_000), ..Caps::default() };
+    let counted = counted(Limits::new(caps), &FakeLedger::default());
+    let options = Options { verify: Verify::Reviewer, strategy: Strategy::Cascade, ..counted };
+    let cheap = vec![edits(), used("done", 40_000)];
+    let strong = vec![used(r#"{"holds":true}"#, 1_000)];
+    let mut team = cascade(cheap, strong, options, vec![editor()]);
+    let events = team.turn("fix the parser").await;
+    assert_eq!(team.asked(0), 2, "{events:?}");
+    assert_eq!(team.asked(1), 0, "{} were spent, and yet the reviewer was paid", spent(&events));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_turn_waits_for_the_only_arms_rate() {
+    let mut limits = Limits::default();
+    limits.add("fake", Rates { rpm: Some(1), ..Rates::default() }, "fake", None).unwrap();
+    let only = member("only", 0.5, 0.1, vec![used("one", 10), used("two", 10)]);
+    let options = counted(limits, &FakeLedger::default());
+    let mut team = team(vec![only], options, Vec::new());
+    team.turn("fix the parser").await;
+    team.run.say("fix the lexer");
+    let waits_or_ends =
+        |event: &Event| matches!(event, Event::Retrying { .. } | Event::TurnEnded { .. });
+    let events = team.run.until(waits_or_ends).await;
+    assert!(matches!(events.last(), Some(Event::Retrying { .. })), "{:?}", events.last());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_session_that_is_dropped_holds_no_money() {
+    let ledger = FakeLedger::default();
+    let caps = Caps { day: Some(1_000_000), ..Caps::default() };
+    let only = member("only", 0.5, 0.1, vec![Answer::silence()]);
+    let mut team = team(vec![only], counted(Limits::new(caps), &ledger), Vec::new());
+    team.run.say("fix the parser");
+    team.run.until(|event| matches!(event, Event::RoundStarted { .. })).await;
+    let Team { run: Run { handle, .. }, .. } = team;
+    drop(handle);
+    tokio::time::sleep(Duration::from_secs(30)).await;
+    assert!(ledger.held().is_empty(), "{:?}", ledger.held());
+}

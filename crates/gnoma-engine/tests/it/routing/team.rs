@@ -1,0 +1,294 @@
+//! A session over scripted arms, on a clock that stands still unless told, with a memory to read.
+
+use std::{
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicI64, Ordering},
+    },
+    time::Duration,
+};
+
+use gnoma_core::{
+    Command, ErrorKind, Event, ModelRef, Price, ProviderError, StreamEvent, ToolOutcome, Usage,
+    session::{Outcome, PermissionMode, Routing, SessionState},
+    tool::{Access, BoxFuture, CommandReport, ToolOutput},
+};
+use gnoma_engine::{
+    Arm, Keeping, Routes,
+    routing::{Memory, Options, Strategy, Verify},
+};
+use gnoma_guard::firewall::Guarded;
+use gnoma_router::{Outcome as Learnt, Prior, Router, Tuning, pool::Limits};
+use gnoma_testkit::{Answer, FakeLedger, FakeProvider, FakeTool};
+use serde_json::{Value, json};
+
+use crate::{Run, firewall, history, outcome, spawn};
+
+/// When the tests begin, in milliseconds since 1970.
+const BEGUN_MS: i64 = 1_800_000_000_000;
+
+/// An arm of the tests: its model, how often it is right and what a task costs there.
+pub(super) struct Member {
+    model: &'static str,
+    quality: f64,
+    cost: f64,
+    price: Option<Price>,
+    tools: bool,
+    answers: Vec<Answer>,
+}
+
+/// An arm that takes a dollar for a million tokens; see [`price`].
+pub(super) fn member(model: &'static str, quality: f64, cost: f64, answers: Vec<Answer>) -> Member {
+    Member { model, quality, cost, price: Some(price(1)), tools: true, answers }
+}
+
+impl Member {
+    pub(super) fn priced(self, price: Option<Price>) -> Self {
+        Self { price, ..self }
+    }
+
+    pub(super) fn without_tools(self) -> Self {
+        Self { tools: false, ..self }
+    }
+}
+
+/// Dollars for a million tokens read, and ten times as many for as many written.
+pub(super) fn price(dollars: u64) -> Price {
+    Price { input: dollars * 1_000_000, output: dollars * 10_000_000, ..Price::default() }
+}
+
+pub(super) fn name(model: &str) -> ModelRef {
+    ModelRef { provider: "fake".into(), model: model.into() }
+}
+
+/// Keeps what is learnt.
+#[derive(Default)]
+struct Notes(Mutex<Vec<Learnt>>);
+
+impl Memory for Notes {
+    fn learnt(&self, outcome: Learnt) -> BoxFuture<'_, Result<(), String>> {
+        self.0.lock().unwrap().push(outcome);
+        Box::pin(async { Ok(()) })
+    }
+}
+
+pub(super) struct Team {
+    pub(super) run: Run,
+    /// In the order of the members.
+    pub(super) providers: Vec<Arc<FakeProvider>>,
+    pub(super) routes: Arc<Routes>,
+    notes: Arc<Notes>,
+    clock: Arc<AtomicI64>,
+}
+
+/// The memory and the clock of `options` are the team's.
+pub(super) fn team(members: Vec<Member>, options: Options, tools: Vec<FakeTool>) -> Team {
+    let firewall = firewall();
+    let notes = Arc::new(Notes::default());
+    let clock = Arc::new(AtomicI64::new(BEGUN_MS));
+    let shown = Arc::clone(&clock);
+    let options = Options {
+        memory: Some(Arc::clone(&notes) as _),
+        now_ms: Box::new(move || shown.load(Ordering::SeqCst)),
+        ..options
+    };
+    let routes = Arc::new(Routes::new(Router::new(Tuning::default()), options));
+    let (mut arms, mut known, mut providers) = (Vec::new(), Vec::new(), Vec::new());
+    for Member { model, quality, cost, price, tools, answers } in members {
+        let provider = Arc::new(FakeProvider::new(answers));
+        let guarded = Guarded::new(Arc::clone(&provider) as _, Arc::clone(&firewall), false);
+        arms.push(Arm { price, tools, host: model.into(), ..Arm::new(guarded, model) });
+        known.push(gnoma_router::Arm {
+            id: name(model),
+            facts: Default::default(),
+            priors: Default::default(),
+            overall: Some(Prior { quality, cost, tasks: 300.0 }),
+        });
+        providers.push(provider);
+    }
+    routes.set_arms(arms, known);
+    let tools = tools.into_iter().map(|tool| Arc::new(tool) as _).collect();
+    let asked = (PermissionMode::Bypass, false);
+    let handle = spawn(Arc::clone(&routes), firewall, tools, asked, Keeping::default(), Vec::new());
+    let provider = Arc::clone(&providers[0]);
+    Team { run: Run { handle, provider }, providers, routes, notes, clock }
+}
+
+/// A cheap arm that is often right, and one that costs much more and is nearly always right.
+pub(super) fn cascade(
+    cheap: Vec<Answer>,
+    strong: Vec<Answer>,
+    options: Options,
+    tools: Vec<FakeTool>,
+) -> Team {
+    let cheap = member("cheap", 0.6, 0.02, cheap);
+    team(vec![cheap, member("strong", 0.85, 0.5, strong)], options, tools)
+}
+
+impl Team {
+    /// A whole turn.
+    pub(super) async fn turn(&mut self, words: &str) -> Vec<Event> {
+        self.run.say(words);
+        self.run.until_idle().await
+    }
+
+    /// Lets the running turn go on for so long and cancels it.
+    pub(super) async fn cancel_after(&mut self, time: Duration) {
+        let ended = tokio::time::timeout(time, self.run.until(|_| false)).await;
+        assert!(ended.is_err(), "the turn should still be running");
+        assert!(self.run.handle.tell(Command::Cancel));
+        assert_eq!(outcome(&self.run.until_idle().await), Outcome::Cancelled);
+    }
+
+    /// A command that is answered with a notice.
+    pub(super) async fn order(&mut self, command: Command) {
+        assert!(self.run.handle.tell(command));
+        self.run.until(|event| matches!(event, Event::Notice { .. })).await;
+    }
+
+    /// Moves the clock.
+    pub(super) fn pass(&self, time: Duration) {
+        self.clock.fetch_add(i64::try_from(time.as_millis()).unwrap(), Ordering::SeqCst);
+    }
+
+    /// How often a member was asked.
+    pub(super) fn asked(&self, member: usize) -> usize {
+        self.providers[member].requests().len()
+    }
+
+    /// Closes the session: all that was learnt.
+    pub(super) async fn learnt(&mut self) -> Vec<Learnt> {
+        assert!(self.run.handle.tell(Command::Close));
+        self.run.until(|event| *event == Event::State(SessionState::Closed)).await;
+        self.notes.0.lock().unwrap().clone()
+    }
+}
+
+pub(super) fn by(strategy: Strategy) -> Options {
+    Options { strategy, ..Options::default() }
+}
+
+/// With another arm to review the work.
+pub(super) fn reviewed() -> Options {
+    Options { verify: Verify::Reviewer, ..Options::default() }
+}
+
+/// With this command to prove the project right.
+pub(super) fn proven_by(command: &str) -> Options {
+    Options { checks: vec![command.into()], ..Options::default() }
+}
+
+/// With these limits, kept by this ledger.
+pub(super) fn counted(limits: Limits, ledger: &FakeLedger) -> Options {
+    Options { limits, ledger: Some(Arc::new(ledger.clone())), ..Options::default() }
+}
+
+/// A tool that changes a file.
+pub(super) fn editor() -> FakeTool {
+    let mut output = ToolOutput::text("changed");
+    output.diff = Some("-a\n+b".into());
+    FakeTool::new("edit", Access::Edit, move |_| ToolOutcome::Done(output.clone()))
+}
+
+/// A call of [`editor`].
+pub(super) fn edits() -> Answer {
+    Answer::calls(&[("edited", "edit", "{}")])
+}
+
+/// A tool whose commands all end with this code, or are stopped before they end.
+pub(super) fn shell(exit_code: Option<i32>) -> FakeTool {
+    FakeTool::new("bash", Access::Execute, move |call| {
+        let arguments: Value = call.arguments.read().unwrap();
+        let command = arguments["command"].as_str().unwrap_or_default().to_owned();
+        let mut output = ToolOutput::text("output");
+        output.report = Some(CommandReport { command, exit_code, walled: None });
+        match exit_code {
+            Some(0) => ToolOutcome::Done(output),
+            Some(_) | None => ToolOutcome::Failed(output),
+        }
+    })
+}
+
+/// A call of [`shell`].
+pub(super) fn runs(command: &str) -> Answer {
+    let arguments = json!({ "command": command }).to_string();
+    Answer::calls(&[("ran", "bash", &arguments)])
+}
+
+/// A reviewer's word.
+pub(super) fn verdict(holds: bool, why: &str) -> Answer {
+    Answer::text(json!({ "holds": holds, "why": why }).to_string())
+}
+
+/// An answer that breaks off.
+pub(super) fn broken(text: &str, kind: ErrorKind) -> Answer {
+    let error = ProviderError::new(kind, "fake", "as scripted");
+    Answer::of(vec![Ok(StreamEvent::TextDelta { slot: 0, text: text.into() }), Err(error)])
+}
+
+/// The same answer, telling before its end that it read so many tokens and wrote a tenth of them:
+/// at a dollar for a million, [`member`]'s price, two micro-dollars for each token read.
+pub(super) fn telling(mut answer: Answer, tokens: u64) -> Answer {
+    let usage = Usage { input: tokens, output: tokens / 10, ..Usage::default() };
+    let end = answer.events.len().saturating_sub(1);
+    answer.events.insert(end, Ok(StreamEvent::Usage(usage)));
+    answer
+}
+
+/// Words that so many tokens were read for; see [`telling`].
+pub(super) fn used(text: &str, tokens: u64) -> Answer {
+    telling(Answer::text(text), tokens)
+}
+
+/// What was said to and by the model.
+pub(super) fn said(events: &[Event]) -> Vec<String> {
+    history(events).iter().map(|message| message.text_content()).collect()
+}
+
+/// From which arm to which, and whether what the first had said was taken back.
+pub(super) fn changes(events: &[Event]) -> Vec<(&str, &str, bool)> {
+    let change = |event| match event {
+        &Event::ArmChanged { ref from, ref to, retracted, .. } => {
+            Some((&*from.model, &*to.model, retracted))
+        }
+        _ => None,
+    };
+    events.iter().filter_map(change).collect()
+}
+
+/// Whose work was checked, by whom, and whether it held.
+pub(super) fn checks(events: &[Event]) -> Vec<(&str, &str, bool)> {
+    let check = |event| match event {
+        &Event::Checked { ref arm, ref by, passed, .. } => Some((&*arm.model, &**by, passed)),
+        _ => None,
+    };
+    events.iter().filter_map(check).collect()
+}
+
+/// Micro-dollars of each call, where they are known.
+pub(super) fn costs(events: &[Event]) -> Vec<(&str, Option<u64>)> {
+    let cost = |event| match event {
+        &Event::Cost { ref arm, call_micro_usd, .. } => Some((&*arm.model, call_micro_usd)),
+        _ => None,
+    };
+    events.iter().filter_map(cost).collect()
+}
+
+/// Micro-dollars of all calls.
+pub(super) fn spent(events: &[Event]) -> u64 {
+    costs(events).iter().filter_map(|(_, cost)| *cost).sum()
+}
+
+/// How the turn was routed at first.
+pub(super) fn routed(events: &[Event]) -> &Routing {
+    let routing = events.iter().find_map(|event| match event {
+        Event::Routed(routing) => Some(&**routing),
+        _ => None,
+    });
+    routing.expect("there was a choice")
+}
+
+pub(super) fn assert_complete(events: &[Event]) {
+    let outcome = outcome(events);
+    assert!(matches!(outcome, Outcome::Complete { .. }), "{outcome:?}");
+}

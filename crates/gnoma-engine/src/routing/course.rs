@@ -467,7 +467,13 @@ impl Routes {
 
     fn reasons(&self, choice: &Choice, offers: &[Offer]) -> Vec<String> {
         let reason = |(index, why): &(usize, gnoma_router::Exclusion)| {
-            Some(format!("{} {}", offers.get(*index)?.arm, why.words()))
+            let (arm, why) = (&offers.get(*index)?.arm, why.words());
+            // What health and limits say names the arm already.
+            Some(if why.contains(&arm.to_string()) {
+                why.to_string()
+            } else {
+                format!("{arm} {why}")
+            })
         };
         choice.excluded.iter().filter_map(reason).collect()
     }

@@ -24,6 +24,7 @@ use tokio::{
     task::JoinSet,
     time::{Instant, timeout},
 };
+use tokio_util::sync::CancellationToken;
 
 use self::checking::Found;
 use super::{Closed, Session, compacting::Told};
@@ -127,6 +128,9 @@ pub(super) struct Way {
     last: Option<Course>,
     /// Work that nobody waits for, each with what went wrong.
     settling: JoinSet<Option<String>>,
+    /// Calls that are being settled, each until its token is cancelled: the next call waits for
+    /// them, so that the ledger knows of them when it says whether there is room.
+    unsettled: Vec<CancellationToken>,
     checking: JoinSet<Found>,
     has_complained: bool,
 }
@@ -152,6 +156,7 @@ impl Way {
             turn: String::new(),
             last: None,
             settling: JoinSet::new(),
+            unsettled: Vec::new(),
             checking: JoinSet::new(),
             has_complained: false,
         }
@@ -419,12 +424,19 @@ impl Session {
         let (context, warm) = (course.task.need.context_tokens, self.way.warm.get(&arm));
         let amount = self.way.routes.expected(&course.arm, context, warm);
         let ask = Ask { at_ms: self.way.routes.now_ms(), arm, amount, draws };
+        let unsettled = self.way.unsettled.clone();
         self.way.preparing = Some(Box::pin(async move {
+            let room = async {
+                for call in unsettled {
+                    call.cancelled().await;
+                }
+                ledger.reserve(ask).await
+            };
             let late = |_| {
                 let text = "the ledger does not answer".to_owned();
                 Err(StoreError::new(gnoma_core::store::StoreErrorKind::Busy, text))
             };
-            Prepared::Room(timeout(LEDGER_PATIENCE, ledger.reserve(ask)).await.unwrap_or_else(late))
+            Prepared::Room(timeout(LEDGER_PATIENCE, room).await.unwrap_or_else(late))
         }));
         Ok(())
     }

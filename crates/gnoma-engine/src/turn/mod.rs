@@ -452,6 +452,8 @@ impl Turn {
         let wait = self.limits.wait(attempt, &error);
         let may_retry = error.kind.is_transient() && !answer.has_content();
         if may_retry && attempt < self.limits.attempts && wait <= self.limits.wait_max {
+            // Tokens of a call that is made again were used all the same.
+            self.count(answer.finish().usage, fx);
             let wait_ms = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);
             fx.push(Effect::Emit(Event::Retrying { error, attempt: attempt + 1, wait_ms }));
             fx.push(Effect::Sleep(wait));

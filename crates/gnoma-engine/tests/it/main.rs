@@ -7,6 +7,7 @@ mod corpus;
 mod gate;
 mod keeping;
 mod routing;
+mod spending;
 
 use std::{
     path::{Path, PathBuf},

@@ -1,9 +1,17 @@
 //! What holds for every router, task and offer.
 
-use gnoma_router::{Decision, Exclusion, Kind, Offer, Outcome, Router, Situation, Tried, Tuning};
+use gnoma_router::{
+    Decision, Exclusion, Kind, Offer, Outcome, Router, Situation, Tried, Tuning,
+    rules::{Action, Applied, Rule, When, WorkFacts, apply},
+};
 use proptest::prelude::*;
 
-use crate::common::{arm, attempt, id, offer, outcome, router, stranger, task};
+use crate::common::{DOLLAR, arm, attempt, id, offer, outcome, router, stranger, task};
+
+/// Names of kinds, some of which nobody has ever heard of.
+const KINDS: [&str; 8] = ["fix", "docs", "tests", "new", "debug", "", "*", "a kind of its own"];
+
+const GLOBS: [&str; 7] = ["*", "maker/*", "*/m1*", "maker/m2", "*3", "*/m4", "nobody/*"];
 
 fn names() -> Vec<String> {
     (0..12).map(|number| format!("m{number}")).collect()
@@ -78,8 +86,133 @@ fn any_offers() -> impl Strategy<Value = Vec<Offer>> {
     names().into_iter().map(any_offer).collect::<Vec<_>>()
 }
 
+fn any_action() -> impl Strategy<Value = Action> {
+    let glob = || prop::sample::select(GLOBS.to_vec()).prop_map(str::to_owned);
+    let globs = || prop::collection::vec(glob(), 0..3);
+    prop_oneof![
+        glob().prop_map(Action::Pin),
+        globs().prop_map(Action::Forbid),
+        (globs(), 0_u32..150).prop_map(|(arms, percent)| Action::Prefer { arms, percent }),
+        (0..20 * DOLLAR).prop_map(Action::MaxCostMicroUsd),
+        (0_u32..300).prop_map(Action::MaxSeconds),
+    ]
+}
+
+fn any_rules() -> impl Strategy<Value = Vec<Rule>> {
+    let rule = prop::collection::vec(any_action(), 0..3).prop_map(|then| Rule {
+        name: "r".into(),
+        origin: "gnoma.toml:1".into(),
+        when: When::default(),
+        then,
+    });
+    prop::collection::vec(rule, 0..6)
+}
+
+/// What rules make of a task.
+fn ruled(rules: &[Rule], router: &Router, situation: &Situation, offers: &[Offer]) -> Applied {
+    let need = &situation.need;
+    let facts = WorkFacts {
+        kind: need.kind.clone(),
+        complexity: 50,
+        value_micro_usd: need.value_micro_usd,
+        paths: Vec::new(),
+        time: None,
+        local_only: need.local_only,
+    };
+    let cost = |arm: &_| Some((router.standing(arm, &need.kind).cost * DOLLAR as f64) as u64);
+    apply(rules, None, &facts, offers, &cost)
+}
+
+/// Four arms that differ in quality and cost, and their offers.
+fn four(qualities: &[f64], costs: &[f64]) -> (Router, Vec<Offer>) {
+    let names: Vec<String> = (0..4).map(|number| format!("m{number}")).collect();
+    let arms = names.iter().zip(qualities.iter().zip(costs));
+    let arms = arms.map(|(name, (quality, cost))| arm(name, *quality, *cost)).collect();
+    (router(arms), names.iter().map(|name| offer(name)).collect())
+}
+
+/// The place of the arm that runs.
+fn runs(router: &Router, situation: &Situation, offers: &[Offer]) -> usize {
+    let choice = router.choose(situation, offers, 1);
+    let Decision::Run(arms) = &choice.decision else { panic!("nothing ran") };
+    offers.iter().position(|offer| offer.arm == arms[0]).expect("an offer")
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(256))]
+
+    #[test]
+    fn no_rule_brings_in_an_arm_that_fails_a_hard_requirement(
+        router in any_router(), situation in any_situation(), offers in any_offers(), rules in any_rules(), seed in any::<u64>(),
+    ) {
+        let said = ruled(&rules, &router, &situation, &offers);
+        let left = said.offers(&offers);
+        let choice = said.choose(&router, &situation, &left, seed);
+        prop_assert_eq!(&said.choose(&router, &situation, &left, seed), &choice, "the same seed");
+        let bans = |arm: &str| rules.iter().any(|rule| rule.then.iter().any(|action| match action {
+            Action::Forbid(globs) => globs.iter().any(|glob| gnoma_router::rules::fits_arm(glob, arm)),
+            Action::Pin(_) | Action::Prefer { .. } | Action::MaxCostMicroUsd(_) | Action::MaxSeconds(_) => false,
+        }));
+        if let Decision::Run(arms) = choice.decision {
+            prop_assert!(!arms.is_empty() && arms.len() <= situation.attempts_left);
+            for arm in arms {
+                let place = offers.iter().position(|offer| offer.arm == arm).expect("an offer");
+                prop_assert_eq!(situation.need.unmet_by(&offers[place]), None);
+                prop_assert_eq!(&said.barred[place], &None);
+                prop_assert!(!bans(&arm.to_string()), "{} is forbidden", arm);
+                prop_assert!(situation.attempts.iter().all(|attempt| attempt.arm != arm));
+            }
+        }
+    }
+
+    #[test]
+    fn kinds_and_arms_that_nobody_knows_are_routed_and_learnt_like_others(
+        router in any_router(), kinds in prop::collection::vec(prop::sample::select(KINDS.to_vec()), 1..20), right in any::<bool>(), seed in any::<u64>(),
+    ) {
+        let mut router = router;
+        let offers = [offer("m1"), offer("m11"), offer("never heard of")];
+        for (number, name) in kinds.iter().enumerate() {
+            let mut situation = task(10);
+            situation.need.kind = Kind::new(&format!("{name}{}", number % 3));
+            let choice = router.choose(&situation, &offers, seed);
+            let Decision::Run(arms) = choice.decision else { return Err(TestCaseError::fail("nothing ran")) };
+            let chosen = offers.iter().position(|offer| offer.arm == arms[0]).expect("an offer");
+            let before = router.standing(&arms[0], &situation.need.kind);
+            router.learn(&outcome(&situation.need.kind, &offers[chosen].arm.model, right, 10));
+            let after = router.standing(&arms[0], &situation.need.kind);
+            prop_assert_eq!(after.tasks, before.tasks + 1);
+            prop_assert!((0.0..=1.0).contains(&after.quality) && after.cost.is_finite() && after.cost >= 0.0);
+        }
+    }
+
+    #[test]
+    fn a_better_quality_never_loses_the_task(
+        qualities in prop::collection::vec(0.1..0.9_f64, 4), costs in prop::collection::vec(0.05..3.0_f64, 4), more in 0.0..0.09_f64, verified in any::<bool>(),
+    ) {
+        let situation = Situation { verified, ..task(10) };
+        let (router, offers) = four(&qualities, &costs);
+        let lucky = runs(&router, &situation, &offers);
+        let better: Vec<f64> = qualities.iter().enumerate().map(|(place, quality)| if place == lucky { quality + more } else { *quality }).collect();
+        prop_assert_eq!(runs(&four(&better, &costs).0, &situation, &offers), lucky);
+    }
+
+    #[test]
+    fn a_warmer_cache_or_a_faster_answer_never_loses_the_task(
+        qualities in prop::collection::vec(0.1..0.9_f64, 4), costs in prop::collection::vec(0.05..3.0_f64, 4),
+        seconds in prop::collection::vec(1.0..600.0_f64, 4), saved in 0..3 * DOLLAR, faster in 0.0..1.0_f64, verified in any::<bool>(),
+    ) {
+        let mut situation = Situation { verified, ..task(10) };
+        situation.need.second_micro_usd = 1_000;
+        let (router, mut offers) = four(&qualities, &costs);
+        for (offer, seconds) in offers.iter_mut().zip(&seconds) {
+            offer.seconds = Some(*seconds);
+        }
+        let lucky = runs(&router, &situation, &offers);
+        offers[lucky].saved_micro_usd = saved;
+        prop_assert_eq!(runs(&router, &situation, &offers), lucky, "warmer");
+        offers[lucky].seconds = Some(seconds[lucky] * faster);
+        prop_assert_eq!(runs(&router, &situation, &offers), lucky, "faster");
+    }
 
     #[test]
     fn no_arm_that_fails_a_hard_requirement_is_chosen(

@@ -8,6 +8,7 @@ use gnoma_core::{
     session::NoticeLevel,
     store::StoreError,
 };
+use tokio_util::sync::CancellationToken;
 
 use super::{Call, Closed, Session, Way};
 use crate::{
@@ -25,9 +26,9 @@ impl Way {
     /// Settles what nobody reported: of a call one request, of a panel what its members took.
     pub(super) fn settle_rest(&mut self) {
         let at_ms = self.routes.now_ms();
-        if let Some((ledger, id)) = self.hold.take().and_then(Hold::settle) {
+        if let Some(hold) = self.hold.take() {
             let amount = Amount { requests: 1, ..Amount::default() };
-            self.settling.spawn(async move { failure(ledger.commit(id, at_ms, amount).await) });
+            self.settle_in_time(commit(hold, at_ms, amount));
         }
         let shares = self.call.take().and_then(|call| call.shares);
         for share in shares.map(|shares| shares.take()).unwrap_or_default() {
@@ -35,20 +36,31 @@ impl Way {
         }
     }
 
+    /// Settles beside the session, but before its next call.
+    fn settle_in_time(&mut self, settle: impl Future<Output = Option<String>> + Send + 'static) {
+        let call = CancellationToken::new();
+        let settled = call.clone().drop_guard();
+        self.unsettled.retain(|call| !call.is_cancelled());
+        self.unsettled.push(call);
+        self.settling.spawn(async move {
+            let _settled = settled;
+            settle.await
+        });
+    }
+
     /// Settles a call with what it took.
     fn settle(&mut self, arm: &Arm, usage: Usage) {
         let Some(ledger) = self.routes.ledger().cloned() else { return };
         let at_ms = self.routes.now_ms();
         let amount = self.routes.taken(arm, &usage);
-        if let Some((ledger, id)) = self.hold.take().and_then(Hold::settle) {
-            self.settling.spawn(async move { failure(ledger.commit(id, at_ms, amount).await) });
-            return;
+        if let Some(hold) = self.hold.take() {
+            return self.settle_in_time(commit(hold, at_ms, amount));
         }
         // It has happened: limits are for what is still to come.
         let only_counted = |draw: Draw| Draw { limits: Vec::new(), ..draw };
         let draws = self.draws(arm).into_iter().map(only_counted).collect();
         let ask = Ask { at_ms, arm: arm.name(), amount, draws };
-        self.settling.spawn(async move {
+        self.settle_in_time(async move {
             match ledger.reserve(ask).await {
                 Ok(Reserved::Held(id)) => failure(ledger.commit(id, at_ms, amount).await),
                 Ok(Reserved::Full(_)) => None,
@@ -149,6 +161,12 @@ impl Session {
         }
         Ok(())
     }
+}
+
+/// A session that is stopped before this has begun lets the room go.
+async fn commit(hold: Hold, at_ms: i64, amount: Amount) -> Option<String> {
+    let (ledger, id) = hold.settle()?;
+    failure(ledger.commit(id, at_ms, amount).await)
 }
 
 fn failure(result: Result<(), StoreError>) -> Option<String> {

@@ -1,0 +1,409 @@
+//! What sessions spend that run at once and share a ledger: within the cap, counted to the
+//! micro-dollar, and nothing stays held.
+
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
+
+use gnoma_core::{
+    Command, Content, ErrorKind, Event, ModelRef, Price, ProviderError, StopReason, StreamEvent,
+    ToolOutcome, Usage,
+    ledger::{Draw, Ledger as _, Limit, Unit, Window},
+    session::{Outcome, PermissionMode, SessionState},
+    tool::Access,
+};
+use gnoma_engine::{
+    Arm, Handle, Keeping, Limits, Place, Routes, Session,
+    routing::{self, Verify},
+    session::Options,
+};
+use gnoma_guard::{firewall::Guarded, permission::Permissions};
+use gnoma_router::{
+    Prior, Router, Tuning,
+    pool::{self, Caps},
+};
+use gnoma_testkit::{Answer, FakeLedger, FakeProvider, FakeTool};
+use proptest::prelude::*;
+use tokio::{
+    runtime,
+    task::JoinSet,
+    time::{Instant, sleep, timeout},
+};
+
+use super::{MAX_WAIT, firewall};
+
+/// Sessions that run at once.
+const MOST_SESSIONS: usize = 10;
+
+/// Noon of a day: nothing of these tests lasts until another.
+const NOON_MS: i64 = 1_800_014_400_000;
+
+/// A model that has said nothing for this long hangs; the person stops it.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// After a failure an arm rests; the person comes back when that is over.
+const REST: Duration = Duration::from_secs(600);
+
+/// No round number: amounts are rounded, and sums must not be.
+const PRICE: Price =
+    Price { input: 1_234_567, output: 9_876_543, cache_read: 123_457, cache_write: 1_543_211 };
+
+/// How a model call goes.
+#[derive(Clone, Copy, Debug)]
+enum Ending {
+    /// With the end of the turn.
+    Words,
+    /// With a call of a tool: the turn goes on.
+    Tool,
+    /// At the limit of its length: the model is asked to go on.
+    Cut,
+    /// It breaks down after its tokens were told.
+    Broken,
+    /// It breaks down before it has said anything, and is made again.
+    Refused,
+    /// The person stops it.
+    Silence,
+}
+
+/// A model call as it is scripted.
+#[derive(Clone, Copy, Debug)]
+struct Call {
+    usage: Usage,
+    pause_ms: u64,
+    ending: Ending,
+}
+
+impl Call {
+    /// The tokens that the provider tells.
+    fn reported(self) -> Usage {
+        match self.ending {
+            Ending::Words | Ending::Tool | Ending::Cut | Ending::Broken | Ending::Refused => {
+                self.usage
+            }
+            Ending::Silence => Usage::default(),
+        }
+    }
+
+    fn answer(self, number: usize) -> Answer {
+        let says = || Ok(StreamEvent::TextDelta { slot: 0, text: format!("answer {number}") });
+        let fails = |kind| Err(ProviderError::new(kind, "fake", "as scripted"));
+        let tells = Ok(StreamEvent::Usage(self.usage));
+        let answer = match self.ending {
+            Ending::Words => {
+                Answer::of(vec![says(), tells, Ok(StreamEvent::Stop(StopReason::EndTurn))])
+            }
+            Ending::Cut => {
+                Answer::of(vec![says(), tells, Ok(StreamEvent::Stop(StopReason::MaxTokens))])
+            }
+            Ending::Tool => {
+                let arguments = format!("{{\"n\":{number}}}");
+                let mut answer = Answer::calls(&[(&format!("c{number}"), "look", &arguments)]);
+                answer.events.insert(0, tells);
+                answer
+            }
+            Ending::Broken => Answer::of(vec![says(), tells, fails(ErrorKind::Protocol)]),
+            Ending::Refused => Answer::of(vec![tells, fails(ErrorKind::Overloaded)]),
+            Ending::Silence => Answer::of(vec![says()]).hanging(),
+        };
+        answer.every(Duration::from_millis(self.pause_ms))
+    }
+}
+
+fn any_usage() -> impl Strategy<Value = Usage> {
+    (0_u64..20_000, 0_u64..40_000, 0_u64..20_000, 0_u64..5_000).prop_map(
+        |(input, output, cache_read, cache_write)| Usage {
+            input,
+            output,
+            cache_read,
+            cache_write,
+            reasoning: 0,
+        },
+    )
+}
+
+fn any_call() -> impl Strategy<Value = Call> {
+    let ending = prop_oneof![
+        3 => Just(Ending::Words),
+        6 => Just(Ending::Tool),
+        2 => Just(Ending::Cut),
+        1 => Just(Ending::Broken),
+        1 => Just(Ending::Refused),
+        1 => Just(Ending::Silence),
+    ];
+    (any_usage(), 0_u64..2_000, ending).prop_map(|(usage, pause_ms, ending)| Call {
+        usage,
+        pause_ms,
+        ending,
+    })
+}
+
+fn any_sessions() -> impl Strategy<Value = Vec<Vec<Call>>> {
+    prop::collection::vec(prop::collection::vec(any_call(), 1..12), 1..=MOST_SESSIONS)
+}
+
+fn caps(micro_usd: u64) -> Caps {
+    Caps { day: Some(micro_usd), ..Caps::default() }
+}
+
+/// A session with one arm of its own over a ledger that it shares.
+fn spawn(id: &str, provider: &Arc<FakeProvider>, ledger: &FakeLedger, caps: Caps) -> Handle {
+    spawn_arms(id, [("m", Arc::clone(provider), PRICE, 0.5)], ledger, caps)
+}
+
+/// Arms by model, with their prices and how often they are right.
+fn spawn_arms<const N: usize>(
+    id: &str,
+    arms: [(&str, Arc<FakeProvider>, Price, f64); N],
+    ledger: &FakeLedger,
+    caps: Caps,
+) -> Handle {
+    let firewall = firewall();
+    let begun = Instant::now();
+    let since = move || i64::try_from(begun.elapsed().as_millis()).unwrap();
+    let routes = Routes::new(
+        Router::new(Tuning::default()),
+        routing::Options {
+            strategy: routing::Strategy::Single,
+            verify: Verify::Off,
+            limits: pool::Limits::new(caps),
+            ledger: Some(Arc::new(ledger.clone())),
+            now_ms: Box::new(move || NOON_MS + since()),
+            ..routing::Options::default()
+        },
+    );
+    let known = arms.iter().map(|(model, _, _, quality)| gnoma_router::Arm {
+        id: ModelRef { provider: "fake".into(), model: (*model).to_owned() },
+        facts: Default::default(),
+        priors: Default::default(),
+        overall: Some(Prior { quality: *quality, cost: 0.1, tasks: 300.0 }),
+    });
+    let known = known.collect();
+    let arms = arms.map(|(model, provider, price, _)| {
+        let guarded = Guarded::new(provider, Arc::clone(&firewall), false);
+        Arm { price: Some(price), host: model.into(), ..Arm::new(guarded, model) }
+    });
+    routes.set_arms(arms.into(), known);
+    let look = FakeTool::new("look", Access::Read, |_| ToolOutcome::done("seen"));
+    Session::spawn(Options {
+        id: id.into(),
+        place: Place {
+            cwd: PathBuf::from("/"),
+            roots: vec![PathBuf::from("/")],
+            home: None,
+            config_dirs: Vec::new(),
+            trusted: true,
+            sandboxed: false,
+            network_is_walled: Box::new(|| true),
+            resolve: Box::new(Path::to_path_buf),
+        },
+        tools: vec![Arc::new(look)],
+        routes: Arc::new(routes),
+        system: Box::new(|_| "be good".into()),
+        mode: PermissionMode::Bypass,
+        permissions: Permissions::default(),
+        firewall,
+        interactive: false,
+        limits: Limits::default(),
+        history: Vec::new(),
+        keeping: Keeping::default(),
+    })
+}
+
+/// What a session did.
+#[derive(Default)]
+struct Done {
+    /// Model calls that were made.
+    calls: usize,
+    /// Tokens that its provider told, a call each.
+    reported: Vec<Usage>,
+    /// Micro-dollars that the session says it has cost.
+    said_micro_usd: u64,
+    /// What was told of calls that were not made.
+    refusals: Vec<String>,
+}
+
+impl Done {
+    fn micro_usd(&self) -> u64 {
+        self.reported.iter().map(|usage| PRICE.of(usage)).sum()
+    }
+
+    fn dearest(&self) -> u64 {
+        self.reported.iter().map(|usage| PRICE.of(usage)).max().unwrap_or(0)
+    }
+}
+
+/// Says something until the script is over or there is no more room, then closes the session.
+async fn live(id: String, calls: Vec<Call>, ledger: FakeLedger, cap: u64) -> Done {
+    let answers = calls.iter().enumerate().map(|(number, call)| call.answer(number));
+    let provider = Arc::new(FakeProvider::new(answers));
+    let mut handle = spawn(&id, &provider, &ledger, caps(cap));
+    let mut done = Done::default();
+    while provider.requests().len() < calls.len() && done.refusals.is_empty() {
+        assert!(handle.tell(Command::Send { content: vec![Content::text("go on")] }));
+        match turn(&mut handle, &mut done).await {
+            Outcome::Failed { error, .. } if error.provider == "gnoma" => {
+                done.refusals.push(error.message);
+            }
+            Outcome::Complete { .. } => (),
+            _ => sleep(REST).await,
+        }
+    }
+    handle.tell(Command::Close);
+    while let Some(event) = timeout(MAX_WAIT, handle.next()).await.expect("the session hangs") {
+        note(&event, &mut done);
+    }
+    done.calls = provider.requests().len();
+    done.reported = calls.iter().take(done.calls).map(|call| call.reported()).collect();
+    done
+}
+
+/// One turn to its end, and how that was.
+async fn turn(handle: &mut Handle, done: &mut Done) -> Outcome {
+    let mut ended = None;
+    loop {
+        let Ok(event) = timeout(PATIENCE, handle.next()).await else {
+            assert!(handle.tell(Command::Cancel));
+            continue;
+        };
+        let event = event.expect("the session closed");
+        note(&event, done);
+        match event {
+            Event::TurnEnded { outcome, .. } => ended = Some(outcome),
+            Event::State(SessionState::Idle) => return ended.expect("a turn's end"),
+            _ => (),
+        }
+    }
+}
+
+fn note(event: &Event, done: &mut Done) {
+    if let Event::Cost { session_micro_usd, .. } = event {
+        done.said_micro_usd = *session_micro_usd;
+    }
+}
+
+fn draws(cap: u64) -> Vec<Draw> {
+    let limit = Limit { unit: Unit::MicroUsd, window: Window::Day, most: cap };
+    vec![Draw { pool: "all".into(), limits: vec![limit] }]
+}
+
+/// All sessions at once, to their end.
+async fn run(sessions: Vec<Vec<Call>>, ledger: &FakeLedger, cap: u64) -> Vec<Done> {
+    let mut living = JoinSet::new();
+    for (number, calls) in sessions.into_iter().enumerate() {
+        living.spawn(live(format!("s{number}"), calls, ledger.clone(), cap));
+    }
+    living.join_all().await
+}
+
+/// On a clock that does not wait.
+fn on_a_clock<T>(work: impl Future<Output = T>) -> T {
+    let mut builder = runtime::Builder::new_current_thread();
+    builder.enable_time().start_paused(true).build().unwrap().block_on(work)
+}
+
+async fn check(sessions: Vec<Vec<Call>>, cap: u64) -> Result<(), TestCaseError> {
+    let ledger = FakeLedger::default();
+    let done = run(sessions, &ledger, cap).await;
+
+    let spent: u64 = done.iter().map(Done::micro_usd).sum();
+    let in_flight: u64 = done.iter().map(Done::dearest).sum();
+    prop_assert!(spent <= cap + in_flight, "{spent} of {cap}, {in_flight} in flight at most");
+
+    let reported: Vec<Usage> = done.iter().flat_map(|done| done.reported.clone()).collect();
+    let totals = ledger.totals(0).await.unwrap();
+    prop_assert!(totals.len() <= 1, "one arm, one day: {totals:?}");
+    let counted = totals.first().map(|total| total.amount).unwrap_or_default();
+    prop_assert_eq!(counted.micro_usd, spent);
+    prop_assert_eq!(counted.requests, done.iter().map(|done| done.calls as u64).sum::<u64>());
+    prop_assert_eq!(counted.input, reported.iter().map(Usage::prompt).sum::<u64>());
+    prop_assert_eq!(counted.output, reported.iter().map(|usage| usage.output).sum::<u64>());
+    for done in &done {
+        prop_assert_eq!(done.said_micro_usd, done.micro_usd(), "what the person was told");
+        for why in &done.refusals {
+            prop_assert!(why.contains("the day cap of $"), "{}", why);
+        }
+    }
+
+    prop_assert_eq!(ledger.held(), []);
+    let levels = ledger.levels(draws(cap), NOON_MS).await.unwrap();
+    prop_assert_eq!((levels[0].held, levels[0].used), (0, spent));
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn ten_sessions_stay_within_a_cap_and_are_counted_to_the_micro_dollar(
+        sessions in any_sessions(), cap in 0_u64..2_000_000,
+    ) {
+        on_a_clock(check(sessions, cap))?;
+    }
+}
+
+/// No tool runs and nobody waits between two calls when an answer is continued.
+#[test]
+fn a_call_is_settled_before_there_is_room_for_the_next() {
+    let usage = Usage { output: 15_000, ..Usage::default() };
+    let cut = Call { usage, pause_ms: 0, ending: Ending::Cut };
+    let cap = PRICE.of(&usage) / 2;
+    on_a_clock(check(vec![vec![cut; 3]], cap)).unwrap();
+}
+
+/// Two arms with prices of their own; the first breaks down after its tokens were told.
+#[test]
+fn tokens_of_an_answer_that_was_given_up_are_paid_by_the_price_of_who_gave_them() {
+    on_a_clock(async {
+        let ledger = FakeLedger::default();
+        let usage = Usage { input: 1_000, output: 1_000, ..Usage::default() };
+        let broken = Call { usage, pause_ms: 0, ending: Ending::Broken };
+        let whole = Call { ending: Ending::Words, ..broken };
+        let dear = Price { input: 5_000_000, output: 25_000_000, ..Price::default() };
+        let one = Arc::new(FakeProvider::new([broken.answer(0), whole.answer(1)]));
+        let other = Arc::new(FakeProvider::new([whole.answer(2), whole.answer(3)]));
+        let arms = [("dear", one, dear, 0.9), ("cheap", other, PRICE, 0.5)];
+        let mut handle = spawn_arms("s", arms, &ledger, caps(10_000_000));
+        let mut told = Vec::new();
+        for _ in 0..2 {
+            assert!(handle.tell(Command::Send { content: vec![Content::text("fix the parser")] }));
+            loop {
+                match timeout(MAX_WAIT, handle.next()).await.unwrap().unwrap() {
+                    Event::Cost { arm, call_micro_usd, .. } => {
+                        told.push((arm.model, call_micro_usd));
+                    }
+                    Event::State(SessionState::Idle) => break,
+                    _ => (),
+                }
+            }
+        }
+        let (dear, cheap) = (dear.of(&usage), PRICE.of(&usage));
+        let expected = [("dear", dear), ("cheap", cheap), ("cheap", cheap)];
+        assert_eq!(told, expected.map(|(arm, paid)| (arm.to_owned(), Some(paid))));
+        handle.tell(Command::Close);
+        while handle.next().await.is_some() {}
+        let totals = ledger.totals(0).await.unwrap();
+        let totals: Vec<_> = totals
+            .iter()
+            .map(|total| (&*total.arm.model, total.amount.requests, total.amount.micro_usd))
+            .collect();
+        assert_eq!(totals, [("cheap", 2, 2 * cheap), ("dear", 1, dear)]);
+        assert_eq!(ledger.held(), []);
+    });
+}
+
+#[test]
+fn a_session_that_is_dropped_in_the_middle_of_a_call_holds_nothing() {
+    on_a_clock(async {
+        let ledger = FakeLedger::default();
+        let provider = Arc::new(FakeProvider::new([Answer::silence()]));
+        let mut handle = spawn("s", &provider, &ledger, caps(1_000_000));
+        assert!(handle.tell(Command::Send { content: vec![Content::text("go on")] }));
+        while !matches!(handle.next().await, Some(Event::RoundStarted { .. })) {}
+        assert_eq!(ledger.held().len(), 1);
+        drop(handle);
+        sleep(Duration::from_secs(1)).await;
+        assert_eq!(ledger.held(), []);
+    });
+}

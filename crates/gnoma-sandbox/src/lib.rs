@@ -20,6 +20,10 @@
 //! - no capabilities, no core dumps, a bound on processes, no inherited files, no keys in the
 //!   environment, no terminal. What a command leaves in the background ends with gnoma at the latest.
 //!
+//! Building all that takes longer than most commands, so a launcher can be started before its command
+//! is known and have ready what cannot be seen from outside ([`Walls::spare`]). It is used only where
+//! it is what the command's own plan asks for.
+//!
 //! Where namespaces are refused Landlock and the filter still hold; [`Support`] says what is lost.
 //!
 //! Not here: which command may run and with which policy (the guard), and reading its output (the
@@ -35,6 +39,8 @@ pub mod seatbelt;
 mod support;
 mod walled;
 mod walls;
+#[cfg(target_os = "linux")]
+mod words;
 
 pub use environment::{SCRUBBED, is_scrubbed};
 pub use policy::{DEFAULT_PROCESSES, Limits, Policy, Readable};
@@ -60,8 +66,8 @@ pub mod launcher {
     pub fn is_request(first_argument: &OsStr) -> bool {
         #[cfg(target_os = "linux")]
         {
-            use crate::linux::launcher::{HOLD_SESSION, RUN_COMMAND};
-            first_argument == RUN_COMMAND || first_argument == HOLD_SESSION
+            use crate::linux::launcher::{AWAIT_COMMAND, HOLD_SESSION, RUN_COMMAND};
+            [RUN_COMMAND, AWAIT_COMMAND, HOLD_SESSION].iter().any(|known| first_argument == *known)
         }
         #[cfg(not(target_os = "linux"))]
         {

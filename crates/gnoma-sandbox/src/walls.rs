@@ -2,7 +2,7 @@
 
 use std::{
     ffi::{OsStr, OsString},
-    path::PathBuf,
+    path::{Path, PathBuf},
     process::Command,
 };
 
@@ -43,6 +43,30 @@ impl Walls {
         self.linux.command(program.as_ref().to_owned(), args, policy)
     }
 
+    /// A command that gets ready for one like those under `policy` and waits to be told which by
+    /// [`order`](Self::order) on its standard input; from then on it is that command. It ends when its
+    /// input does. Its streams, variables and process group are set on the result as on any command.
+    /// A guess that proves wrong costs time and nothing else. `None` where there is nothing to get
+    /// ready.
+    #[must_use]
+    pub fn spare(&self, policy: &Policy) -> Option<Command> {
+        self.linux.spare(policy)
+    }
+
+    /// What to write to a [`spare`](Self::spare): the command `program args` in the folder `here`.
+    /// `None` when it cannot be told in that way; [`command`](Self::command) knows why.
+    #[must_use]
+    pub fn order<A: AsRef<OsStr>>(
+        &self,
+        program: impl AsRef<OsStr>,
+        args: impl IntoIterator<Item = A>,
+        here: &Path,
+        policy: &Policy,
+    ) -> Option<Vec<u8>> {
+        let args = args.into_iter().map(|arg| arg.as_ref().to_owned());
+        self.linux.order(program.as_ref().to_owned(), args, here, policy)
+    }
+
     /// Why namespaces are not used although the machine seemed to permit them; known after the first
     /// command.
     #[must_use]
@@ -79,6 +103,24 @@ impl Walls {
         command
     }
 
+    /// There is nothing to get ready here.
+    #[must_use]
+    pub fn spare(&self, _policy: &Policy) -> Option<Command> {
+        None
+    }
+
+    /// There is nobody to tell.
+    #[must_use]
+    pub fn order<A: AsRef<OsStr>>(
+        &self,
+        _program: impl AsRef<OsStr>,
+        _args: impl IntoIterator<Item = A>,
+        _here: &Path,
+        _policy: &Policy,
+    ) -> Option<Vec<u8>> {
+        None
+    }
+
     /// Nothing is found out late here.
     #[must_use]
     pub fn weakness(&self) -> Option<String> {
@@ -96,13 +138,14 @@ mod linux {
         sync::{Mutex, MutexGuard, PoisonError},
     };
 
-    use super::{Command, OsString, PathBuf, Policy};
+    use super::{Command, OsString, Path, PathBuf, Policy};
     use crate::{
         linux::{
-            launcher::{HOLD_SESSION, RUN_COMMAND},
+            launcher::{AWAIT_COMMAND, HOLD_SESSION, RUN_COMMAND},
             session::READY,
         },
         plan::Plan,
+        words,
     };
 
     /// How often a holder that was killed is replaced.
@@ -138,11 +181,40 @@ mod linux {
             args: impl Iterator<Item = OsString>,
             policy: &Policy,
         ) -> Command {
-            let session = self.session();
-            let plan = Plan { owner: std::process::id(), session, policy: policy.clone() };
+            let plan = self.plan(policy);
             let mut command = Command::new(&self.launcher);
             command.arg(RUN_COMMAND).args(plan.to_args()).arg(program).args(args);
             command
+        }
+
+        pub(super) fn spare(&self, policy: &Policy) -> Option<Command> {
+            let plan = self.plan(policy);
+            plan.session?;
+            let mut command = Command::new(&self.launcher);
+            command.arg(AWAIT_COMMAND).args(plan.to_args());
+            Some(command)
+        }
+
+        pub(super) fn order(
+            &self,
+            program: OsString,
+            args: impl Iterator<Item = OsString>,
+            here: &Path,
+            policy: &Policy,
+        ) -> Option<Vec<u8>> {
+            let plan = self.plan(policy);
+            plan.session?;
+            let mut list = plan.to_args();
+            list.extend([here.as_os_str().to_owned(), program]);
+            list.extend(args);
+            // No program can be given such a word.
+            let is_word = |word: &OsString| !word.as_encoded_bytes().contains(&0);
+            words::packed(list.iter().all(is_word).then_some(list)?)
+        }
+
+        fn plan(&self, policy: &Policy) -> Plan {
+            let session = self.session();
+            Plan { owner: std::process::id(), session, policy: policy.clone() }
         }
 
         pub(super) fn weakness(&self) -> Option<String> {

@@ -157,17 +157,31 @@ const SOCKET_TYPE_MASK: u64 = 0xF;
 /// From this number on, a call is meant for another instruction set (x32).
 const FOREIGN_CALLS: u32 = 0x4000_0000;
 
-/// Takes the calls away, for good, from this process and all that it starts.
-pub(super) fn apply(sockets: Sockets) -> Result<(), Fault> {
-    let failed = |error| Fault::new("filter system calls", error);
-    let architecture = architecture().map_err(failed)?;
-    // The last filter is asked first, and the strictest answer counts.
-    for (calls, error) in [(refused(sockets), libc::EPERM), (absent(), libc::ENOSYS)] {
-        let calls = calls.map_err(failed)?;
-        let program = compiled(calls, error, architecture).map_err(failed)?;
-        apply_filter(&program).map_err(failed)?;
+/// Filters that are ready to be put on.
+#[derive(Debug)]
+pub(super) struct Filters([BpfProgram; 3]);
+
+impl Filters {
+    /// Makes the filters.
+    pub(super) fn of(sockets: Sockets) -> Result<Self, Fault> {
+        let architecture = architecture().map_err(failed)?;
+        let program = |calls: Built<Calls>, error| compiled(calls?, error, architecture);
+        Ok(Self([
+            program(refused(sockets), libc::EPERM).map_err(failed)?,
+            program(absent(), libc::ENOSYS).map_err(failed)?,
+            without_foreign_calls(),
+        ]))
     }
-    apply_filter(&without_foreign_calls()).map_err(failed)
+
+    /// Takes the calls away, for good, from this process and all that it starts. The last filter is
+    /// asked first, and the strictest answer counts.
+    pub(super) fn apply(&self) -> Result<(), Fault> {
+        self.0.iter().try_for_each(|program| apply_filter(program)).map_err(failed)
+    }
+}
+
+fn failed(error: seccompiler::Error) -> Fault {
+    Fault::new("filter system calls", error)
 }
 
 type Calls = BTreeMap<i64, Vec<SeccompRule>>;

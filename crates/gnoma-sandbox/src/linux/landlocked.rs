@@ -34,12 +34,27 @@ pub(super) struct Grants<'a> {
     pub(super) internet: bool,
 }
 
-/// Puts this process, and all that it starts, under the rules, for good.
-pub(super) fn apply(grants: &Grants<'_>) -> Result<(), Fault> {
-    restrict(grants).map_err(|error| Fault::new("set Landlock rules", error))
+/// Rules that are ready to be put on.
+#[derive(Debug)]
+pub(super) struct Rules(RulesetCreated);
+
+impl Rules {
+    /// Makes the rules from what is there now.
+    pub(super) fn of(grants: &Grants<'_>) -> Result<Self, Fault> {
+        made(grants).map(Self).map_err(failed)
+    }
+
+    /// Puts this process, and all that it starts, under the rules, for good.
+    pub(super) fn apply(self) -> Result<(), Fault> {
+        self.0.restrict_self().map(drop).map_err(failed)
+    }
 }
 
-fn restrict(grants: &Grants<'_>) -> Result<(), RulesetError> {
+fn failed(error: RulesetError) -> Fault {
+    Fault::new("set Landlock rules", error)
+}
+
+fn made(grants: &Grants<'_>) -> Result<RulesetCreated, RulesetError> {
     let mut rules = Ruleset::default()
         .set_compatibility(CompatLevel::BestEffort)
         .handle_access(AccessFs::from_all(NEWEST))?
@@ -51,8 +66,7 @@ fn restrict(grants: &Grants<'_>) -> Result<(), RulesetError> {
     for (path, rights) in reading(grants).into_iter().chain(writing(grants)) {
         rules = add(rules, &path, rights)?;
     }
-    rules.restrict_self()?;
-    Ok(())
+    Ok(rules)
 }
 
 /// What does not exist, or cannot even be opened, needs no rule.
@@ -67,9 +81,9 @@ fn add(
     }
 }
 
-type Rules = Vec<(PathBuf, BitFlags<AccessFs>)>;
+type Granted = Vec<(PathBuf, BitFlags<AccessFs>)>;
 
-fn reading(grants: &Grants<'_>) -> Rules {
+fn reading(grants: &Grants<'_>) -> Granted {
     let read = AccessFs::from_read(NEWEST);
     let mut left_out: BTreeSet<&Path> = grants.hidden.iter().map(PathBuf::as_path).collect();
     if !grants.own_devices {
@@ -78,8 +92,7 @@ fn reading(grants: &Grants<'_>) -> Rules {
     if left_out.is_empty() {
         return vec![("/".into(), read)];
     }
-    let on_the_way: BTreeSet<&Path> =
-        left_out.iter().flat_map(|path| path.ancestors().skip(1)).collect();
+    let on_the_way = on_the_way(left_out.iter().copied());
     let mut rules = Vec::new();
     for folder in &on_the_way {
         // Names can be seen, contents cannot.
@@ -94,12 +107,18 @@ fn reading(grants: &Grants<'_>) -> Rules {
     rules
 }
 
-fn writing(grants: &Grants<'_>) -> Rules {
+/// The folders that lead to paths: their entries are granted one by one.
+pub(super) fn on_the_way<'a>(paths: impl Iterator<Item = &'a Path>) -> BTreeSet<&'a Path> {
+    paths.flat_map(|path| path.ancestors().skip(1)).collect()
+}
+
+fn writing(grants: &Grants<'_>) -> Granted {
     let never = AccessFs::MakeChar | AccessFs::MakeBlock | AccessFs::IoctlDev;
     let everything = AccessFs::from_all(NEWEST) & !never;
     let device = AccessFs::ReadFile | AccessFs::WriteFile | AccessFs::Truncate;
     let terminal = device | AccessFs::IoctlDev | AccessFs::ReadDir;
-    let mut rules: Rules = grants.writable.iter().map(|root| (root.clone(), everything)).collect();
+    let mut rules: Granted =
+        grants.writable.iter().map(|root| (root.clone(), everything)).collect();
     let harmless =
         HARMLESS_DEVICES.iter().filter(|path| grants.own_devices || **path != "/dev/tty");
     rules.extend(harmless.map(|path| (path.into(), device)));

@@ -5,9 +5,12 @@
 //! child is the *watch*, number one of a new process namespace, and the watch's child becomes the
 //! *command*. A *keeper* joins them where something absent is protected. Without namespaces the same
 //! processes make do with Landlock, the filter and a memory of what is protected.
+//!
+//! A launcher can also be started before its command is known, see [`spare`].
 
 use std::{
-    ffi::OsString,
+    collections::BTreeSet,
+    ffi::{OsStr, OsString},
     io::{self, Write, stderr},
     os::{
         fd::{AsFd, OwnedFd},
@@ -19,7 +22,6 @@ use std::{
 
 use rustix::{
     event::{PollFd, PollFlags, poll},
-    pipe::{PipeFlags, pipe_with},
     process::{
         DumpableBehavior, Pid, PidfdFlags, Signal, WaitOptions, getcwd, getpid, getppid,
         kill_process, pidfd_open, set_child_subreaper, set_dumpable_behavior,
@@ -29,22 +31,26 @@ use rustix::{
 };
 
 use super::{
-    confine,
+    channel, confine,
     fault::{Fault, Step},
-    filter::{self, Sockets},
+    filter::{Filters, Sockets},
     guarded::Snapshot,
-    landlocked::{self, Grants},
+    keeper::{Keeper, Lifeline},
+    landlocked::{Grants, Rules},
     mounts::{self, RUN, View},
-    protect::{self, Protection, StandIn},
+    paths::Paths,
+    protect::Protection,
     raw::{self, Forked, next_signal},
     real::RealPaths,
-    session, sockets,
+    session, sockets, spare,
     watch::{Ending, Guard, Report, Watch},
 };
 use crate::{environment, launcher::NOT_BUILT, plan::Plan, policy::Policy};
 
 /// The first argument that asks for a walled command.
 pub(crate) const RUN_COMMAND: &str = "walls:run";
+/// The first argument that asks for a launcher whose command is told later.
+pub(crate) const AWAIT_COMMAND: &str = "walls:await";
 /// The first argument that asks for a holder of namespaces.
 pub(crate) const HOLD_SESSION: &str = "walls:session";
 
@@ -60,15 +66,19 @@ pub(crate) fn main(mut args: impl Iterator<Item = OsString>) -> ExitCode {
     match args.next() {
         Some(request) if request == HOLD_SESSION => session::hold(),
         Some(request) if request == RUN_COMMAND => {
-            run(&mut args).unwrap_or_else(|fault| refuse(&fault))
+            run(&mut args).unwrap_or_else(|fault| refuse(&fault).into())
         }
-        _ => refuse(&Fault::new("run a command", "this was not asked for in a known way")),
+        Some(request) if request == AWAIT_COMMAND => {
+            spare::serve(&mut args).unwrap_or_else(|fault| refuse(&fault).into())
+        }
+        _ => refuse(&Fault::new("run a command", "this was not asked for in a known way")).into(),
     }
 }
 
-fn refuse(fault: &Fault) -> ExitCode {
+/// Says that nothing was run, and why. Returns the exit code for that.
+pub(super) fn refuse(fault: &Fault) -> u8 {
     writeln!(stderr(), "gnoma: the sandbox {fault}; nothing was run").ok();
-    ExitCode::from(NOT_BUILT)
+    NOT_BUILT
 }
 
 /// What the walls rest on.
@@ -78,83 +88,37 @@ enum Ground<'a> {
 }
 
 /// What the parts of the launcher share.
-struct Launch {
-    policy: Policy,
-    program: OsString,
-    args: Vec<OsString>,
-    here: PathBuf,
-    paths: Paths,
-    owner: OwnedFd,
-    itself: OwnedFd,
-}
-
-/// The paths of a policy as they really are; what does not exist is left out.
-struct Paths {
-    writable: Vec<PathBuf>,
-    /// Only those below a writable root: the others cannot be changed anyway.
-    protected: Vec<PathBuf>,
-    hidden: Vec<PathBuf>,
-    devices: Vec<PathBuf>,
-}
-
-impl Paths {
-    fn of(policy: &Policy) -> Result<Self, Fault> {
-        let mut real = RealPaths::default();
-        let mut all = |paths: &[PathBuf]| paths.iter().filter_map(|path| real.of(path)).collect();
-        let (hidden, devices) = (all(policy.readable.hidden()), all(&policy.devices));
-        let writable = outermost(all(&policy.writable));
-        if writable.iter().any(|path| path == Path::new("/")) {
-            return Err(Fault::new("make `/` writable", "that would leave no wall standing"));
-        }
-        let below = |path: &PathBuf| below(&writable, path, &mut real);
-        let protected = policy.protected.iter().filter_map(below).collect();
-        Ok(Self { protected, hidden, devices, writable })
-    }
-}
-
-fn working_folder() -> Result<PathBuf, Fault> {
-    let path = getcwd(Vec::new()).step(|| "find the working folder".to_owned())?;
-    Ok(OsString::from_vec(path.into_bytes()).into())
-}
-
-/// The path as it lies below a root. Links on the way to the root are followed; those below it are
-/// kept, for they are held themselves.
-fn below(roots: &[PathBuf], path: &Path, real: &mut RealPaths) -> Option<PathBuf> {
-    let is_below = |path: &Path| roots.iter().any(|root| path.starts_with(root));
-    if is_below(path) {
-        return Some(path.to_owned());
-    }
-    path.ancestors().find_map(|ancestor| {
-        let rest = path.strip_prefix(ancestor).ok()?;
-        let there = real.of(ancestor)?.join(rest);
-        is_below(&there).then_some(there)
-    })
-}
-
-/// Leaves out what lies below another: it is writable already.
-fn outermost(mut paths: Vec<PathBuf>) -> Vec<PathBuf> {
-    paths.sort();
-    paths.dedup_by(|path, before| path.starts_with(before));
-    paths
+pub(super) struct Launch {
+    pub(super) policy: Policy,
+    pub(super) program: OsString,
+    pub(super) args: Vec<OsString>,
+    pub(super) here: PathBuf,
+    pub(super) paths: Paths,
+    pub(super) owner: OwnedFd,
+    pub(super) itself: OwnedFd,
 }
 
 fn run(args: &mut impl Iterator<Item = OsString>) -> Result<ExitCode, Fault> {
     raw::close_inherited().step(|| "close files".to_owned())?;
-    let plan = Plan::from_args(args).map_err(|error| Fault::new("read its plan", error))?;
-    let program = args.next().ok_or_else(|| Fault::new("run a command", "none was given"))?;
+    let plan = read_plan(args)?;
     confine::no_core_dumps()?;
-    let launch = Launch {
-        paths: Paths::of(&plan.policy)?,
-        owner: owner(plan.owner)?,
-        itself: pidfd(getpid())?,
-        here: working_folder()?,
-        policy: plan.policy,
-        program,
-        args: args.collect(),
-    };
-    match plan.session.and_then(|session| Pid::from_raw(session.cast_signed())) {
+    let session = plan.session();
+    let launch = Launch::of(plan, args, &mut RealPaths::default())?;
+    match session {
         Some(session) => launch.with_namespaces(session),
         None => launch.without_namespaces(),
+    }
+}
+
+/// Reads the plan and leaves the rest.
+pub(super) fn read_plan(args: &mut impl Iterator<Item = OsString>) -> Result<Plan, Fault> {
+    Plan::from_args(args).map_err(|error| Fault::new("read its plan", error))
+}
+
+impl Plan {
+    /// The process that holds the session's namespaces.
+    pub(super) fn session(&self) -> Option<Pid> {
+        self.session.and_then(|session| Pid::from_raw(session.cast_signed()))
     }
 }
 
@@ -168,24 +132,36 @@ fn pidfd(process: Pid) -> Result<OwnedFd, Fault> {
     pidfd_open(process, PidfdFlags::empty()).step(|| "open a process".to_owned())
 }
 
-fn pipe() -> Result<(OwnedFd, OwnedFd), Fault> {
-    pipe_with(PipeFlags::CLOEXEC).step(|| "make a pipe".to_owned())
+fn working_folder() -> Result<PathBuf, Fault> {
+    let path = getcwd(Vec::new()).step(|| "find the working folder".to_owned())?;
+    Ok(OsString::from_vec(path.into_bytes()).into())
 }
 
 impl Launch {
-    fn with_namespaces(&self, session: Pid) -> Result<ExitCode, Fault> {
+    /// A launch in the working folder of this process, with the command that `words` name.
+    pub(super) fn of(
+        plan: Plan,
+        words: &mut impl Iterator<Item = OsString>,
+        real: &mut RealPaths,
+    ) -> Result<Self, Fault> {
+        let program = words.next().ok_or_else(|| Fault::new("run a command", "none was given"))?;
+        Ok(Self {
+            paths: Paths::of(&plan.policy, real)?,
+            owner: owner(plan.owner)?,
+            itself: pidfd(getpid())?,
+            here: working_folder()?,
+            policy: plan.policy,
+            program,
+            args: words.collect(),
+        })
+    }
+
+    pub(super) fn with_namespaces(&self, session: Pid) -> Result<ExitCode, Fault> {
         let protection = Protection::prepare(&self.paths.writable, &self.paths.protected)?;
-        let keeper = Keeper::start(&protection)?;
-        let masked: Vec<&Path> = self.paths.hidden.iter().map(PathBuf::as_path).collect();
-        let sockets = sockets::of_host(&[&masked[..], &[Path::new(RUN)]].concat());
+        let keeper = Keeper::start(&protection, Lifeline::new()?)?;
+        let sockets = self.sockets_of_host();
         self.join(session)?;
-        let view = View {
-            writable: &self.paths.writable,
-            hidden: &self.paths.hidden,
-            devices: &self.paths.devices,
-            sockets: &sockets,
-            protection: &protection,
-        };
+        let view = self.view(&sockets, &protection);
         self.supervise(Ground::Namespaces(view), &keeper)
     }
 
@@ -195,9 +171,30 @@ impl Launch {
         self.supervise(Ground::Memory(Snapshot::take(&self.paths.protected)), &Keeper::none())
     }
 
+    /// Sockets to be masked, besides those that lie in what is masked anyway.
+    pub(super) fn sockets_of_host(&self) -> BTreeSet<PathBuf> {
+        let masked: Vec<&Path> = self.paths.hidden.iter().map(PathBuf::as_path).collect();
+        sockets::of_host(&[&masked[..], &[Path::new(RUN)]].concat())
+    }
+
+    /// What the mounts are made from.
+    pub(super) fn view<'a>(
+        &'a self,
+        sockets: &'a BTreeSet<PathBuf>,
+        protection: &'a Protection,
+    ) -> View<'a> {
+        View {
+            writable: &self.paths.writable,
+            hidden: &self.paths.hidden,
+            devices: &self.paths.devices,
+            sockets,
+            protection,
+        }
+    }
+
     /// Enters the session's namespaces; the next process is the first of one of its own. Mounts are
     /// left as they are outside, or stand-ins could not be removed from here.
-    fn join(&self, session: Pid) -> Result<(), Fault> {
+    pub(super) fn join(&self, session: Pid) -> Result<(), Fault> {
         let session = pidfd(session)?;
         let mut spaces =
             ThreadNameSpaceType::USER | ThreadNameSpaceType::INTER_PROCESS_COMMUNICATION;
@@ -211,7 +208,7 @@ impl Launch {
 
     /// Starts the watch and waits for its report.
     fn supervise(&self, ground: Ground<'_>, keeper: &Keeper<'_>) -> Result<ExitCode, Fault> {
-        let (report, reporter) = pipe()?;
+        let (report, reporter) = channel::pipe()?;
         let signals = raw::watch_signals().step(|| "watch signals".to_owned())?;
         match raw::fork().step(|| "start a process".to_owned())? {
             Forked::Child => {
@@ -234,10 +231,8 @@ impl Launch {
         let has_namespaces = matches!(ground, Ground::Namespaces(_));
         let guard = match ground {
             Ground::Namespaces(view) => {
-                raw::unshare(UnshareFlags::NEWNS)
-                    .step(|| "make a namespace of mounts".to_owned())?;
-                mounts::build(&view, &self.here)?;
-                mounts::build_proc(self.policy.limits.processes)?;
+                self.build(&view)?;
+                mounts::finish(&view, &self.here)?;
                 Guard::Mounts(view.protection)
             }
             Ground::Memory(snapshot) => {
@@ -245,8 +240,7 @@ impl Launch {
                 Guard::Memory(snapshot)
             }
         };
-        set_dumpable_behavior(DumpableBehavior::NotDumpable)
-            .step(|| "hide its memory".to_owned())?;
+        hide_memory()?;
         match raw::fork().step(|| "start a process".to_owned())? {
             Forked::Child => self.become_command(has_namespaces),
             Forked::Parent(command) => {
@@ -261,45 +255,67 @@ impl Launch {
         }
     }
 
+    /// Makes the mounts that need not know what is protected, in a namespace of their own.
+    pub(super) fn build(&self, view: &View<'_>) -> Result<(), Fault> {
+        raw::unshare(UnshareFlags::NEWNS).step(|| "make a namespace of mounts".to_owned())?;
+        mounts::build(view)?;
+        mounts::build_proc(self.policy.limits.processes)
+    }
+
     /// Gives up everything and becomes the command.
     fn become_command(&self, has_namespaces: bool) -> Result<ExitCode, Fault> {
-        let policy = &self.policy;
+        self.give_up(has_namespaces)?;
+        Rules::of(&self.grants(has_namespaces))?.apply()?;
+        self.filters(has_namespaces)?.apply()?;
+        self.execute(&self.program, &self.args).map(ExitCode::from)
+    }
+
+    /// Gives up rights, resources and the terminal.
+    pub(super) fn give_up(&self, has_namespaces: bool) -> Result<(), Fault> {
         if has_namespaces {
             // No terminal to type into.
             setsid().step(|| "leave the terminal".to_owned())?;
         }
-        confine::bound_processes(policy.limits.processes, has_namespaces)?;
+        confine::bound_processes(self.policy.limits.processes, has_namespaces)?;
         confine::drop_rights()?;
         set_parent_process_death_signal(Some(Signal::KILL))
-            .step(|| "tie itself to its watch".to_owned())?;
-        let internet = policy.network || (has_namespaces && policy.loopback);
-        landlocked::apply(&Grants {
+            .step(|| "tie itself to its watch".to_owned())
+    }
+
+    /// What Landlock's rules are made from.
+    pub(super) fn grants(&self, has_namespaces: bool) -> Grants<'_> {
+        Grants {
             writable: &self.paths.writable,
             hidden: &self.paths.hidden,
             devices: &self.paths.devices,
             own_devices: has_namespaces,
-            internet,
-        })?;
-        filter::apply(Sockets { local: has_namespaces, internet })?;
-        raw::receive_signals().step(|| "receive signals".to_owned())?;
-        let variables =
-            environment::of_command(std::env::vars_os(), &policy.scrub, policy.git_hardening);
-        let error = Command::new(&self.program).args(&self.args).env_clear().envs(variables).exec();
-        Ok(self.not_started(&error))
+            internet: self.has_internet(has_namespaces),
+        }
     }
 
-    fn not_started(&self, error: &io::Error) -> ExitCode {
-        let program = self.program.to_string_lossy();
-        writeln!(stderr(), "gnoma: `{program}` could not be started: {error}").ok();
-        ExitCode::from(match error.kind() {
-            io::ErrorKind::NotFound => NOT_FOUND,
-            _ => NOT_STARTED,
-        })
+    /// The filters for this command.
+    pub(super) fn filters(&self, has_namespaces: bool) -> Result<Filters, Fault> {
+        let internet = self.has_internet(has_namespaces);
+        Filters::of(Sockets { local: has_namespaces, internet })
+    }
+
+    fn has_internet(&self, has_namespaces: bool) -> bool {
+        self.policy.network || (has_namespaces && self.policy.loopback)
+    }
+
+    /// Becomes a program, when nothing is left to give up. Returns the exit code when it could not.
+    pub(super) fn execute(&self, program: &OsStr, args: &[OsString]) -> Result<u8, Fault> {
+        raw::receive_signals().step(|| "receive signals".to_owned())?;
+        let policy = &self.policy;
+        let variables =
+            environment::of_command(std::env::vars_os(), &policy.scrub, policy.git_hardening);
+        let error = Command::new(program).args(args).env_clear().envs(variables).exec();
+        Ok(not_started(program, &error))
     }
 
     /// Waits for the report and ends like the command. What goes wrong here has been told by the
     /// process that it went wrong in.
-    fn wait(
+    pub(super) fn wait(
         &self,
         watch: Pid,
         keeper: &Keeper<'_>,
@@ -333,45 +349,18 @@ impl Launch {
     }
 }
 
-/// Removes stand-ins when the command is over: this process itself when it still can, else another
-/// that outlives it. As long as one of those who hold the lifeline lives, the other waits.
-struct Keeper<'a> {
-    stand_ins: &'a [StandIn],
-    other: Option<(Pid, OwnedFd)>,
+fn not_started(program: &OsStr, error: &io::Error) -> u8 {
+    let program = program.to_string_lossy();
+    writeln!(stderr(), "gnoma: `{program}` could not be started: {error}").ok();
+    match error.kind() {
+        io::ErrorKind::NotFound => NOT_FOUND,
+        _ => NOT_STARTED,
+    }
 }
 
-impl<'a> Keeper<'a> {
-    /// Where there is nothing to remove.
-    fn none() -> Self {
-        Self { stand_ins: &[], other: None }
-    }
-
-    fn start(protection: &'a Protection) -> Result<Self, Fault> {
-        let stand_ins = &protection.stand_ins;
-        if stand_ins.is_empty() {
-            return Ok(Self::none());
-        }
-        let (end, lifeline) = pipe()?;
-        let mut lifeline = Some(lifeline);
-        let keep = || {
-            // The keeper's own copy would keep it waiting for itself.
-            drop(lifeline.take());
-            protect::keep(stand_ins, &end);
-            0
-        };
-        let process = raw::fork_for(keep).step(|| "start a process".to_owned())?;
-        Ok(Self { stand_ins, other: lifeline.map(|lifeline| (process, lifeline)) })
-    }
-
-    /// Does the work while the other one sleeps, which saves waiting for it to wake.
-    fn forestall(&self) {
-        protect::remove(self.stand_ins);
-        if let Some((process, _)) = self.other {
-            kill_process(process, Signal::KILL).ok();
-            // Not every system collects orphans.
-            waitpid(Some(process), WaitOptions::empty()).ok();
-        }
-    }
+/// Keeps others from looking into this process, which holds more rights than they do.
+pub(super) fn hide_memory() -> Result<(), Fault> {
+    set_dumpable_behavior(DumpableBehavior::NotDumpable).step(|| "hide its memory".to_owned())
 }
 
 fn end_like(ending: Ending) -> ExitCode {

@@ -1,16 +1,22 @@
 //! Walls on Linux: namespaces, mounts, Landlock and a filter of system calls.
 
+mod channel;
 mod confine;
 mod fault;
 mod filter;
 mod guarded;
+mod keeper;
 mod landlocked;
+mod last;
 pub(crate) mod launcher;
 mod mounts;
+mod paths;
 mod protect;
 mod raw;
 mod real;
 pub(crate) mod session;
 mod sockets;
+mod spare;
+mod stamps;
 pub(crate) mod trial;
 mod watch;

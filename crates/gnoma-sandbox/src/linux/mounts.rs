@@ -45,7 +45,7 @@ const DEVICE_LINKS: [(&str, &str); 5] = [
 
 /// What is left of `/run`: where names of hosts are looked up, where some systems keep their
 /// programs, and where they put drives.
-const KEPT_OF_RUN: [&str; 10] = [
+pub(super) const KEPT_OF_RUN: [&str; 10] = [
     "/run/systemd/resolve/stub-resolv.conf",
     "/run/systemd/resolve/resolv.conf",
     "/run/NetworkManager/resolv.conf",
@@ -75,8 +75,9 @@ pub(super) struct View<'a> {
     pub(super) protection: &'a Protection,
 }
 
-/// Builds the view. The process must have a mount namespace of its own and the right to change it.
-pub(super) fn build(view: &View<'_>, here: &Path) -> Result<(), Fault> {
+/// Builds what need not know what is protected or masked. The process must have a mount namespace of
+/// its own and the right to change it.
+pub(super) fn build(view: &View<'_>) -> Result<(), Fault> {
     let writable = Copies::of(view.writable)?;
     let devices = HARMLESS_DEVICES.iter().map(Path::new);
     let devices = Copies::of(devices.chain(view.devices.iter().map(PathBuf::as_path)))?;
@@ -84,7 +85,11 @@ pub(super) fn build(view: &View<'_>, here: &Path) -> Result<(), Fault> {
     let kept_of_run = Copies::of(KEPT_OF_RUN.iter().map(Path::new).filter(|path| exists(path)))?;
     build_dev(&devices)?;
     build_run(&kept_of_run, view.writable)?;
-    writable.attach()?;
+    writable.attach()
+}
+
+/// Adds what protects and what masks, and goes where the command shall run.
+pub(super) fn finish(view: &View<'_>, here: &Path) -> Result<(), Fault> {
     if let Some(path) = view.protection.holds.keys().find(|path| !exists(path)) {
         return Err(Fault::new(format!("protect `{}`", path.display()), "it has just vanished"));
     }
@@ -93,6 +98,11 @@ pub(super) fn build(view: &View<'_>, here: &Path) -> Result<(), Fault> {
         mask(path).step(|| format!("hide `{}`", path.display()))?;
     }
     // The old working folder still belongs to the read-only tree below.
+    enter(here)
+}
+
+/// Makes a folder the working folder.
+pub(super) fn enter(here: &Path) -> Result<(), Fault> {
     std::env::set_current_dir(here).step(|| format!("enter `{}`", here.display()))
 }
 

@@ -7,19 +7,39 @@ use std::{
     path::{Component, Path, PathBuf},
 };
 
-/// What has been resolved so far. Holds for the moment in which a command is prepared.
+use super::stamps::Stamps;
+
+/// What has been resolved so far. Holds for the moment in which a command is prepared; whoever keeps
+/// it longer asks [`still_true`](Self::still_true).
 #[derive(Debug, Default)]
-pub(super) struct RealPaths(HashMap<PathBuf, Option<PathBuf>>);
+pub(super) struct RealPaths {
+    known: HashMap<PathBuf, Option<PathBuf>>,
+    /// Folders that were looked into.
+    folders: Stamps,
+    /// Paths that other folders may have had a say in.
+    through_links: Vec<PathBuf>,
+}
 
 impl RealPaths {
     /// The path without links; `None` when nothing is there or it cannot be reached.
     pub(super) fn of(&mut self, path: &Path) -> Option<PathBuf> {
-        if let Some(known) = self.0.get(path) {
+        if let Some(known) = self.known.get(path) {
             return known.clone();
         }
         let real = self.look(path);
-        self.0.insert(path.to_owned(), real.clone());
+        self.known.insert(path.to_owned(), real.clone());
         real
+    }
+
+    /// What is still known after a while in which no mount has changed: everything but what leads
+    /// through links, or nothing.
+    pub(super) fn still_true(mut self) -> Self {
+        if !self.folders.hold() {
+            return Self::default();
+        }
+        let links = std::mem::take(&mut self.through_links);
+        self.known.retain(|path, _| !links.iter().any(|link| path.starts_with(link)));
+        self
     }
 
     fn look(&mut self, path: &Path) -> Option<PathBuf> {
@@ -29,15 +49,22 @@ impl RealPaths {
             return Some(path.to_owned());
         }
         if !path.is_absolute() || !path.components().all(is_plain) {
-            return fs::canonicalize(path).ok();
+            return self.through_links(path);
         }
-        let here = self.of(path.parent()?)?.join(path.file_name()?);
+        let folder = self.of(path.parent()?)?;
+        self.folders.note(&folder);
+        let here = folder.join(path.file_name()?);
         match fs::read_link(&here) {
-            Ok(_) => fs::canonicalize(path).ok(),
+            Ok(_) => self.through_links(path),
             // Neither a link nor absent.
             Err(error) if error.kind() == io::ErrorKind::InvalidInput => Some(here),
             Err(_) => None,
         }
+    }
+
+    fn through_links(&mut self, path: &Path) -> Option<PathBuf> {
+        self.through_links.push(path.to_owned());
+        fs::canonicalize(path).ok()
     }
 }
 
@@ -78,5 +105,24 @@ mod tests {
             assert_eq!(real.of(path), fs::canonicalize(path).ok(), "{}", path.display());
             assert_eq!(real.of(path), fs::canonicalize(path).ok(), "{} again", path.display());
         }
+    }
+
+    #[test]
+    fn what_is_known_is_forgotten_when_it_may_be_wrong() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = fs::canonicalize(folder.path()).unwrap();
+        fs::create_dir_all(root.join("a/b")).unwrap();
+        fs::create_dir_all(root.join("c")).unwrap();
+        symlink("a", root.join("link")).unwrap();
+        std::thread::sleep(std::time::Duration::from_millis(50));
+        let mut real = RealPaths::default();
+        assert_eq!(real.of(&root.join("link/b")), Some(root.join("a/b")));
+        assert_eq!(real.of(&root.join("c/none")), None);
+        fs::rename(root.join("c"), root.join("d")).unwrap();
+        symlink("a", root.join("c")).unwrap();
+        fs::write(root.join("a/none"), "").unwrap();
+        let mut real = real.still_true();
+        assert_eq!(real.of(&root.join("c/none")), Some(root.join("a/none")));
+        assert_eq!(real.of(&root.join("link/b")), Some(root.join("a/b")));
     }
 }

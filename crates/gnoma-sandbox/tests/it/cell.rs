@@ -160,8 +160,13 @@ impl Cell {
 
     /// The same without waiting.
     pub(crate) fn inside_command(&self, script: &str) -> Command {
+        self.inside_with(&[], script)
+    }
+
+    /// The same with more words for the probe program.
+    pub(crate) fn inside_with(&self, words: &[&str], script: &str) -> Command {
         let mut command = self.command();
-        command.arg("inside").args(&self.policy).args(["--", "sh", "-c", script]);
+        command.arg("inside").args(words).args(&self.policy).args(["--", "sh", "-c", script]);
         command
     }
 
@@ -195,11 +200,14 @@ impl Cell {
         assert!(freely.succeeded(), "shows nothing, for it fails without walls: {freely:?}");
     }
 
-    /// The attempt fails inside; whether it would work without walls depends on the machine.
+    /// The attempt fails inside, however the walls were built; whether it would work without walls
+    /// depends on the machine.
     pub(crate) fn refuses(&self, script: &str) {
-        let inside = self.inside(script);
-        assert!(inside.code.is_some_and(|code| code != 0), "it got out: {inside:?}");
-        assert!(inside.was_walled(), "no walls, no proof: {inside:?}");
+        for words in [&[][..], &["spare"]] {
+            let inside = Outcome::from(self.inside_with(words, script).output().unwrap());
+            assert!(inside.code.is_some_and(|code| code != 0), "it got out {words:?}: {inside:?}");
+            assert!(inside.was_walled(), "no walls, no proof {words:?}: {inside:?}");
+        }
     }
 
     /// Ordinary work.

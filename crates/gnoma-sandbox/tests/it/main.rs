@@ -19,6 +19,8 @@ mod ordinary;
 mod processes;
 #[cfg(test)]
 mod protected;
+#[cfg(test)]
+mod spare;
 
 /// A test for each script: it must work without walls and fail inside, or (`refused`) only the
 /// latter.

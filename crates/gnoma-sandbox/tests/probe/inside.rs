@@ -1,10 +1,11 @@
 //! Runs a command inside walls, with a policy from its arguments: `write=PATH … -- COMMAND`.
 
 use std::{
-    io::Write,
+    io::{self, Write},
     os::unix::process::{CommandExt, ExitStatusExt},
-    process::{ExitCode, Stdio},
-    time::Instant,
+    process::{Command, ExitCode, ExitStatus, Stdio},
+    thread::sleep,
+    time::{Duration, Instant},
 };
 
 use gnoma_sandbox::{Policy, Readable, SCRUBBED, Strength, Support, Walls, launcher};
@@ -17,7 +18,15 @@ struct Wishes {
     no_namespaces: bool,
     times: u32,
     no_walls: bool,
+    spare: bool,
+    /// The spare launcher is told nothing.
+    silent: bool,
+    /// What happens between getting ready and the command.
+    meanwhile: Option<String>,
 }
+
+/// How long a spare launcher may take to get ready, and folders to look settled to it.
+const TO_GET_READY: Duration = Duration::from_millis(60);
 
 /// Ends with the command's code; a signal counts from 128.
 pub(crate) fn main(args: &mut impl Iterator<Item = String>) -> ExitCode {
@@ -53,6 +62,9 @@ impl Wishes {
             "no-namespaces" => self.no_namespaces = true,
             "times" => self.times = value.parse().unwrap_or(1),
             "no-walls" => self.no_walls = true,
+            "spare" => self.spare = true,
+            "silent" => self.silent = true,
+            "meanwhile" => self.meanwhile = Some(value.to_owned()),
             _ => {}
         }
         policy.readable = match &self.hidden[..] {
@@ -67,17 +79,9 @@ impl Wishes {
         };
         let mut code = ExitCode::FAILURE;
         for _ in 0..self.times {
-            let start = Instant::now();
-            let mut command = if self.no_walls {
-                let mut command = std::process::Command::new(program);
-                command.args(args);
-                command
-            } else {
-                walls.command(program, args, &self.policy)
-            };
-            let status = command.process_group(0).stdin(Stdio::null()).status();
+            let (took, status) = self.once(walls, program, args);
             if self.times > 1 {
-                writeln!(std::io::stdout(), "{}", start.elapsed().as_micros()).ok();
+                writeln!(io::stdout(), "{}", took.as_micros()).ok();
             }
             code = status.map_or(ExitCode::FAILURE, |status| {
                 let code = status.code().or_else(|| Some(128 + status.signal()?));
@@ -88,5 +92,56 @@ impl Wishes {
             writeln!(std::io::stderr(), "weakness: {weakness}").ok();
         }
         code
+    }
+
+    /// Runs the command once; tells how long it took.
+    fn once(
+        &self,
+        walls: &Walls,
+        program: &str,
+        args: &[String],
+    ) -> (Duration, io::Result<ExitStatus>) {
+        let spare = self.spare.then(|| walls.spare(&self.policy)).flatten();
+        if let Some(spare) = spare {
+            return self.by_spare(walls, spare, program, args);
+        }
+        let start = Instant::now();
+        let mut command = if self.no_walls {
+            let mut command = Command::new(program);
+            command.args(args);
+            command
+        } else {
+            walls.command(program, args, &self.policy)
+        };
+        let status = command.process_group(0).stdin(Stdio::null()).status();
+        (start.elapsed(), status)
+    }
+
+    fn by_spare(
+        &self,
+        walls: &Walls,
+        mut spare: Command,
+        program: &str,
+        args: &[String],
+    ) -> (Duration, io::Result<ExitStatus>) {
+        // Somebody other than the launcher's owner does what happens meanwhile.
+        sleep(TO_GET_READY);
+        let mut child = match spare.process_group(0).stdin(Stdio::piped()).spawn() {
+            Ok(child) => child,
+            Err(error) => return (Duration::ZERO, Err(error)),
+        };
+        sleep(TO_GET_READY);
+        if let Some(script) = &self.meanwhile {
+            Command::new("sh").args(["-c", script]).status().ok();
+        }
+        let start = Instant::now();
+        let here = std::path::absolute(".").unwrap_or_default();
+        if let (Some(mut input), Some(order), false) =
+            (child.stdin.take(), walls.order(program, args, &here, &self.policy), self.silent)
+        {
+            input.write_all(&order).ok();
+        }
+        let status = child.wait();
+        (start.elapsed(), status)
     }
 }

@@ -10,6 +10,7 @@ mod job;
 mod jobs;
 mod process;
 mod shell;
+mod spare;
 mod strays;
 mod survey;
 mod watch;

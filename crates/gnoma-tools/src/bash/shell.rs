@@ -7,7 +7,7 @@ use std::{
     os::fd::OwnedFd,
     path::{Path, PathBuf},
     process::Stdio,
-    sync::OnceLock,
+    sync::{Mutex, OnceLock, PoisonError},
 };
 
 use gnoma_core::ToolCx;
@@ -19,6 +19,7 @@ use tokio::{
 
 use super::{
     process::Process,
+    spare::Spare,
     survey::{self, Survey},
 };
 use crate::Sandbox;
@@ -45,6 +46,8 @@ pub(super) struct Shell {
     hidden_variables: Vec<String>,
     sandbox: Sandbox,
     walls: OnceLock<Built>,
+    /// Waits for the next command.
+    spare: Mutex<Option<Spare>>,
 }
 
 /// The walls of a session, once they are needed.
@@ -60,7 +63,7 @@ enum Built {
 impl Shell {
     /// A shell whose commands do not see `hidden_variables`.
     pub(super) fn new(program: PathBuf, hidden_variables: Vec<String>, sandbox: Sandbox) -> Self {
-        Self { program, hidden_variables, sandbox, walls: OnceLock::new() }
+        Self { program, hidden_variables, sandbox, walls: OnceLock::new(), spare: Mutex::default() }
     }
 
     /// Whether a command with these rights runs behind walls.
@@ -90,7 +93,15 @@ impl Shell {
     /// # Errors
     /// Why it could not be started, for the model.
     pub(super) fn start(&self, command: &str, cx: &ToolCx) -> Result<Process, String> {
-        self.launch(command, cx, Stdio::null).map(|(process, _)| process)
+        let Some((walls, policy)) = self.walled(cx)? else {
+            return self.launch(command, cx, None, Stdio::null).map(|(process, _)| process);
+        };
+        let started = self.by_spare(walls, command, cx, &policy).map_or_else(
+            || self.launch(command, cx, Some((walls, &policy)), Stdio::null).map(|(it, _)| it),
+            Ok,
+        );
+        self.keep_spare(walls, &policy);
+        started
     }
 
     /// Starts a command that reads what is written to the returned end of a pipe.
@@ -102,44 +113,39 @@ impl Shell {
         command: &str,
         cx: &ToolCx,
     ) -> Result<(Process, Option<ChildStdin>), String> {
-        self.launch(command, cx, Stdio::piped)
+        let walled = self.walled(cx)?;
+        let walled = walled.as_ref().map(|(walls, policy)| (*walls, policy));
+        self.launch(command, cx, walled, Stdio::piped)
+    }
+
+    /// The walls around a command and its policy, where there are any.
+    fn walled(&self, cx: &ToolCx) -> Result<Option<(&Walls, Policy)>, String> {
+        match (&self.sandbox, self.built()) {
+            _ if cx.grant.outside => Ok(None),
+            (_, Built::Refused(why)) => Err(format!("the command was not run: {why}")),
+            (Sandbox::Walled { policy, network_on_grant, too_wide, .. }, Built::Walls(walls)) => {
+                Ok(Some((walls, narrowed(policy, cx, *network_on_grant, too_wide))))
+            }
+            (Sandbox::Off | Sandbox::Walled { .. }, Built::None)
+            | (Sandbox::Off, Built::Walls(_)) => Ok(None),
+        }
     }
 
     fn launch(
         &self,
         command: &str,
         cx: &ToolCx,
+        walled: Option<(&Walls, &Policy)>,
         stdin: fn() -> Stdio,
     ) -> Result<(Process, Option<ChildStdin>), String> {
-        if let (Built::Refused(why), false) = (self.built(), cx.grant.outside) {
-            return Err(format!("the command was not run: {why}"));
-        }
-        let started = match self.spawn(self.invocation(&self.program, command, cx), cx, stdin()) {
+        let run = |shell| self.spawn(invocation(shell, command, walled), cx, stdin());
+        let started = match run(&self.program) {
             Err(error) if error.kind() == ErrorKind::NotFound && cx.cwd.is_dir() => {
-                self.spawn(self.invocation(Path::new(FALLBACK_SHELL), command, cx), cx, stdin())
+                run(Path::new(FALLBACK_SHELL))
             }
             started => started,
         };
         started.map_err(|error| refusal(&error, &cx.cwd))
-    }
-
-    /// The shell with its command, behind walls where there are any.
-    fn invocation(&self, shell: &Path, command: &str, cx: &ToolCx) -> Command {
-        match (&self.sandbox, self.built()) {
-            (Sandbox::Walled { policy, network_on_grant, too_wide, .. }, Built::Walls(walls))
-                if !cx.grant.outside =>
-            {
-                // Behind walls a missing shell would show too late to try another.
-                let shell = if is_installed(shell) { shell } else { Path::new(FALLBACK_SHELL) };
-                let policy = narrowed(policy, cx, *network_on_grant, too_wide);
-                walls.command(shell, ["-c", command], &policy).into()
-            }
-            _ => {
-                let mut plain = Command::new(shell);
-                plain.arg("-c").arg(command);
-                plain
-            }
-        }
     }
 
     fn spawn(
@@ -148,23 +154,63 @@ impl Shell {
         cx: &ToolCx,
         stdin: Stdio,
     ) -> io::Result<(Process, Option<ChildStdin>)> {
-        // One pipe for both outputs keeps them in the order they were written.
-        let (reader, writer) = io::pipe()?;
-        let output = pipe::Receiver::from_owned_fd(OwnedFd::from(reader))?;
-        shell
-            .current_dir(&*cx.cwd)
-            .stdin(stdin)
-            .stdout(writer.try_clone()?)
-            .stderr(writer)
-            .process_group(0)
-            .envs(VARIABLES);
-        for name in &self.hidden_variables {
-            shell.env_remove(name);
-        }
-        let mut child = shell.spawn()?;
+        let output = self.connect(&mut shell)?;
+        let mut child = shell.current_dir(&*cx.cwd).stdin(stdin).spawn()?;
         let input = child.stdin.take();
         Ok((Process::new(child, output), input))
     }
+
+    /// Gives a program its environment, a group, and somewhere to write.
+    fn connect(&self, program: &mut Command) -> io::Result<pipe::Receiver> {
+        // One pipe for both outputs keeps them in the order they were written.
+        let (reader, writer) = io::pipe()?;
+        let output = pipe::Receiver::from_owned_fd(OwnedFd::from(reader))?;
+        program.stdout(writer.try_clone()?).stderr(writer).process_group(0).envs(VARIABLES);
+        for name in &self.hidden_variables {
+            program.env_remove(name);
+        }
+        Ok(output)
+    }
+
+    /// Has the command run by who stands ready, if somebody does.
+    fn by_spare(
+        &self,
+        walls: &Walls,
+        command: &str,
+        cx: &ToolCx,
+        policy: &Policy,
+    ) -> Option<Process> {
+        let spare = self.spare.lock().unwrap_or_else(PoisonError::into_inner).take()?;
+        if !cx.cwd.is_dir() {
+            return None;
+        }
+        let shell = installed(&self.program);
+        spare.run(&walls.order(shell, ["-c", command], &cx.cwd, policy)?)
+    }
+
+    /// Keeps somebody ready for the next command, which is mostly of the same kind as the last. To be
+    /// called while that one runs, when there is nothing else to do.
+    fn keep_spare(&self, walls: &Walls, policy: &Policy) {
+        let mut spare = self.spare.lock().unwrap_or_else(PoisonError::into_inner);
+        if spare.is_none()
+            && let Some(launcher) = walls.spare(policy)
+        {
+            let mut launcher = Command::from(launcher);
+            launcher.stdin(Stdio::piped());
+            let output = self.connect(&mut launcher).ok();
+            *spare = output.and_then(|output| Spare::start(launcher, output));
+        }
+    }
+}
+
+/// The shell with its command, behind walls where there are any.
+fn invocation(shell: &Path, command: &str, walled: Option<(&Walls, &Policy)>) -> Command {
+    if let Some((walls, policy)) = walled {
+        return walls.command(installed(shell), ["-c", command], policy).into();
+    }
+    let mut plain = Command::new(shell);
+    plain.arg("-c").arg(command);
+    plain
 }
 
 /// The policy of one command: the workspace, what every command may touch, what its verdict grants.
@@ -183,8 +229,11 @@ fn narrowed(policy: &Policy, cx: &ToolCx, network_on_grant: bool, too_wide: &[Pa
     if let Readable::Except(hidden) = &mut policy.readable {
         hidden.retain(|path| !is_granted(&cx.grant.paths, path));
     }
-    // What has become a link since it was found leads nowhere.
-    policy.writable.retain(|path| path.canonicalize().is_ok_and(|real| real == *path));
+    // What has become a link since it was found leads nowhere. Most are not there, which is told by
+    // one look.
+    let is_there = |path: &PathBuf| path.symlink_metadata().is_ok();
+    let is_real = |path: &PathBuf| path.canonicalize().is_ok_and(|real| real == *path);
+    policy.writable.retain(|path| is_there(path) && is_real(path));
     let is_too_wide = |folder: &Path| {
         too_wide.iter().chain(cx.roots.iter()).any(|place| place.starts_with(folder))
     };
@@ -222,9 +271,11 @@ fn place_of(path: &Path) -> Option<&Path> {
     if path.exists() { Some(path) } else { path.parent().filter(|folder| folder.is_dir()) }
 }
 
-/// Whether a shell is where its path says; a bare name is looked for by whoever starts it.
-fn is_installed(shell: &Path) -> bool {
-    shell.components().count() == 1 || shell.is_file()
+/// The shell, or the one that every Unix has: behind walls a missing one would show too late to try
+/// another. A bare name is looked for by whoever starts it.
+fn installed(shell: &Path) -> &Path {
+    let is_installed = shell.components().count() == 1 || shell.is_file();
+    if is_installed { shell } else { Path::new(FALLBACK_SHELL) }
 }
 
 fn refusal(error: &io::Error, cwd: &Path) -> String {

@@ -1,0 +1,113 @@
+//! What the processes of a spare launcher are told when the command has come.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    ffi::OsString,
+    path::PathBuf,
+};
+
+use super::{fault::Fault, protect::Hold};
+use crate::words;
+
+/// Stands before the command.
+const END: &str = "--";
+
+/// All that they could not know before.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct LastWords {
+    /// Nothing that Landlock's rules name has changed.
+    pub(super) rules_hold: bool,
+    /// Where the command runs.
+    pub(super) here: PathBuf,
+    /// What to protect.
+    pub(super) holds: BTreeMap<PathBuf, Hold>,
+    /// Sockets of the host to be masked.
+    pub(super) sockets: BTreeSet<PathBuf>,
+    /// The command.
+    pub(super) program: OsString,
+    /// What it is given.
+    pub(super) args: Vec<OsString>,
+}
+
+impl LastWords {
+    /// As bytes.
+    pub(super) fn packed(&self) -> Result<Vec<u8>, Fault> {
+        let mut list: Vec<OsString> = Vec::new();
+        let mut add = |key: &str, value: OsString| list.extend([key.into(), value]);
+        add("rules", if self.rules_hold { "1" } else { "0" }.into());
+        add("here", self.here.clone().into());
+        for (path, hold) in &self.holds {
+            add(name_of(*hold), path.clone().into());
+        }
+        for path in &self.sockets {
+            add("mask", path.clone().into());
+        }
+        add(END, self.program.clone());
+        list.extend(self.args.iter().cloned());
+        words::packed(list).ok_or_else(|| Fault::new("pass a command on", "it is too long"))
+    }
+
+    /// Reads what was packed; `None` when it is something else.
+    pub(super) fn from_words(words: Vec<OsString>) -> Option<Self> {
+        let mut words = words.into_iter();
+        let mut last = Self {
+            rules_hold: false,
+            here: PathBuf::new(),
+            holds: BTreeMap::new(),
+            sockets: BTreeSet::new(),
+            program: OsString::new(),
+            args: Vec::new(),
+        };
+        loop {
+            let (key, value) = (words.next()?, words.next()?);
+            match key.to_str()? {
+                "rules" => last.rules_hold = value == "1",
+                "here" => last.here = value.into(),
+                "pin" => drop(last.holds.insert(value.into(), Hold::Pinned)),
+                "hold" => drop(last.holds.insert(value.into(), Hold::ReadOnly)),
+                "mask" => drop(last.sockets.insert(value.into())),
+                END => return Some(Self { program: value, args: words.collect(), ..last }),
+                _ => return None,
+            }
+        }
+    }
+}
+
+fn name_of(hold: Hold) -> &'static str {
+    match hold {
+        Hold::Pinned => "pin",
+        Hold::ReadOnly => "hold",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::{collection::vec, prelude::*};
+
+    use super::*;
+    use crate::words::LENGTH_BYTES;
+
+    proptest! {
+        #[test]
+        fn they_arrive_as_they_were_sent(
+            rules_hold: bool,
+            here in "[ -~]{0,8}",
+            holds in vec(("[ -~]{1,8}", any::<bool>()), 0..4),
+            sockets in vec("[ -~]{1,8}", 0..4),
+            program in "[ -~]{0,8}",
+            args in vec("[ -~]{0,8}", 0..4),
+        ) {
+            let hold = |read_only| if read_only { Hold::ReadOnly } else { Hold::Pinned };
+            let last = LastWords {
+                rules_hold,
+                here: here.into(),
+                holds: holds.into_iter().map(|(path, kind)| (path.into(), hold(kind))).collect(),
+                sockets: sockets.into_iter().map(PathBuf::from).collect(),
+                program: program.into(),
+                args: args.into_iter().map(OsString::from).collect(),
+            };
+            let bytes = last.packed().unwrap().split_off(LENGTH_BYTES);
+            prop_assert_eq!(words::unpacked(&bytes).and_then(LastWords::from_words), Some(last));
+        }
+    }
+}

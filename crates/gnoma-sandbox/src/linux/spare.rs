@@ -1,0 +1,335 @@
+//! A launcher that is started before its command is known, and has as much of the walls standing as
+//! cannot be seen from outside: a watch in namespaces of its own with the mounts that every command
+//! gets, and in it a process that has given up everything and only waits to become the command.
+//!
+//! Nothing here decides what a command may do. When the command comes, its own plan is worked out as
+//! always, and what stands is used only if it is what that plan asks for: the same policy, the same
+//! real paths, the same folders behind them, and no mount of the machine changed since. Otherwise it
+//! is taken down and the walls are built from nothing. What can be seen outside (stand-ins), and what
+//! others change at any time (protected paths, sockets), is always done last.
+//!
+//! It ends with its owner, or when its input ends before a command came.
+
+use std::{
+    collections::BTreeSet,
+    ffi::OsString,
+    fs,
+    os::{
+        fd::{AsFd, OwnedFd},
+        unix::fs::MetadataExt,
+    },
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
+
+use rustix::{
+    event::{PollFd, PollFlags, Timespec, poll},
+    io::{Errno, fcntl_dupfd_cloexec, read, write},
+    process::{Pid, Signal, WaitOptions, getpid, kill_process, set_child_subreaper, waitpid},
+    stdio::{dup2_stdin, stdin},
+};
+
+use super::{
+    channel, confine,
+    fault::{Fault, Step},
+    keeper::{Keeper, Lifeline},
+    landlocked::{Rules, on_the_way},
+    last::LastWords,
+    launcher::{Launch, hide_memory, read_plan, refuse},
+    mounts::{self, HARMLESS_DEVICES, KEPT_OF_RUN},
+    protect::Protection,
+    raw::{self, next_signal},
+    real::RealPaths,
+    stamps::Stamps,
+    watch::{Guard, Watch},
+};
+use crate::{launcher::NOT_BUILT, plan::Plan, policy::Policy};
+
+/// Does not wait.
+const NO_TIME: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
+/// The lowest number of a file that is no standard stream.
+const FIRST_FREE: i32 = 3;
+
+/// Gets ready for a command like the one that the arguments plan, waits for one, and runs it.
+pub(super) fn serve(args: &mut impl Iterator<Item = OsString>) -> Result<ExitCode, Fault> {
+    raw::close_inherited().step(|| "close files".to_owned())?;
+    let orders = take_input()?;
+    confine::no_core_dumps()?;
+    let signals = raw::watch_signals().step(|| "watch signals".to_owned())?;
+    // Before the first path is looked up: from now on no mount changes unseen.
+    let mount_table = fs::File::open("/proc/self/mounts").step(|| "read mounts".to_owned())?;
+    let mut real = RealPaths::default();
+    let guess = read_plan(args)?;
+    let launch = Launch::of(guess.clone(), &mut std::iter::once(OsString::new()), &mut real)?;
+    // Without anything ready a command is merely slower.
+    let mut ready = Ready::start(guess, launch, &signals).ok();
+    let Some(words) = next_order(&orders, &signals, &mount_table, &mut ready) else {
+        // Not every system collects orphans.
+        ready.into_iter().for_each(Ready::take_down);
+        return Ok(ExitCode::SUCCESS);
+    };
+    if has_changed(&mount_table)
+        && let Some(ready) = ready.take()
+    {
+        ready.take_down();
+    }
+    // What was found out stays true as long as no mount changes what paths mean.
+    let real = if ready.is_some() { real.still_true() } else { RealPaths::default() };
+    run(words, real, ready, &signals)
+}
+
+/// The standard input as a file of its own; what is started from here has none.
+fn take_input() -> Result<OwnedFd, Fault> {
+    let taken = fcntl_dupfd_cloexec(stdin(), FIRST_FREE).step(|| "take its input".to_owned())?;
+    let nothing = fs::File::open("/dev/null").step(|| "open `/dev/null`".to_owned())?;
+    dup2_stdin(nothing.as_fd()).step(|| "close its input".to_owned())?;
+    Ok(taken)
+}
+
+/// Waits for the command. When a mount of the machine changes, what is ready would keep the old one
+/// busy, so it is taken down. `None` when no command will come.
+fn next_order(
+    orders: &OwnedFd,
+    signals: &OwnedFd,
+    mount_table: &fs::File,
+    ready: &mut Option<Ready>,
+) -> Option<Vec<OsString>> {
+    loop {
+        let mut events =
+            vec![PollFd::new(orders, PollFlags::IN), PollFd::new(signals, PollFlags::IN)];
+        if ready.is_some() {
+            events.push(PollFd::new(mount_table, PollFlags::PRI));
+        }
+        match poll(&mut events, None) {
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(_) => return None,
+        }
+        let came =
+            |place: usize| events.get(place).is_some_and(|event| !event.revents().is_empty());
+        let (ordered, mounted) = (came(0), came(2));
+        if mounted && let Some(ready) = ready.take() {
+            ready.take_down();
+        }
+        while let Some(signal) = next_signal(signals) {
+            if signal != Signal::CHILD {
+                return None;
+            }
+        }
+        if ordered {
+            return channel::receive(orders, &[]);
+        }
+    }
+}
+
+fn has_changed(mount_table: &fs::File) -> bool {
+    let mut events = [PollFd::new(mount_table, PollFlags::PRI)];
+    poll(&mut events, Some(&NO_TIME)) != Ok(0)
+}
+
+/// Runs the command of an order: a plan, the working folder, the program and its arguments.
+fn run(
+    words: Vec<OsString>,
+    mut real: RealPaths,
+    ready: Option<Ready>,
+    signals: &OwnedFd,
+) -> Result<ExitCode, Fault> {
+    let mut words = words.into_iter();
+    let plan = read_plan(&mut words)?;
+    let here = words.next().ok_or_else(|| Fault::new("run a command", "it has no folder"))?;
+    mounts::enter(Path::new(&here))?;
+    let launch = Launch::of(plan.clone(), &mut words, &mut real)?;
+    let session = plan.session();
+    let session = session.ok_or_else(|| Fault::new("run a command", "it has no namespaces"))?;
+    match ready {
+        Some(ready) if ready.fits(&plan, &launch) => ready.run(&launch, signals),
+        Some(ready) => {
+            ready.take_down();
+            launch.with_namespaces(session)
+        }
+        None => launch.with_namespaces(session),
+    }
+}
+
+/// What stands before the command is known.
+struct Ready {
+    plan: Plan,
+    launch: Launch,
+    footing: Footing,
+    /// Folders whose entries Landlock's rules name.
+    named: Stamps,
+    watch: Pid,
+    orders: OwnedFd,
+    report: OwnedFd,
+    lifeline: Lifeline,
+}
+
+impl Ready {
+    fn start(plan: Plan, launch: Launch, signals: &OwnedFd) -> Result<Self, Fault> {
+        let footing = Footing::of(&launch);
+        let mut named = Stamps::default();
+        for folder in on_the_way(launch.paths.hidden.iter().map(PathBuf::as_path)) {
+            named.note(folder);
+        }
+        let session = plan.session();
+        let session = session.ok_or_else(|| Fault::new("get ready", "there are no namespaces"))?;
+        let lifeline = Lifeline::new()?;
+        let (awaited, orders) = channel::pipe()?;
+        let (report, reporter) = channel::pipe()?;
+        let inner = Inner { launch, signals, orders: awaited, report: reporter };
+        let watch = inner.start(session)?;
+        let Inner { launch, .. } = inner;
+        Ok(Self { plan, launch, footing, named, watch, orders, report, lifeline })
+    }
+
+    /// Whether this is what the plan asks for.
+    fn fits(&self, plan: &Plan, launch: &Launch) -> bool {
+        let (then, now) = (&self.launch.paths, &launch.paths);
+        plan.session == self.plan.session
+            && without_protected(&plan.policy) == without_protected(&self.plan.policy)
+            && (&then.writable, &then.hidden, &then.devices)
+                == (&now.writable, &now.hidden, &now.devices)
+            && self.footing == Footing::of(launch)
+            && self.is_up()
+    }
+
+    /// Waits until it stands, or has failed to.
+    fn is_up(&self) -> bool {
+        let mut word = [0];
+        loop {
+            match read(&self.report, &mut word) {
+                Err(Errno::INTR) => {}
+                result => return result == Ok(word.len()),
+            }
+        }
+    }
+
+    /// Adds what could not be done before, and lets the command run.
+    fn run(self, launch: &Launch, signals: &OwnedFd) -> Result<ExitCode, Fault> {
+        let protection = Protection::prepare(&launch.paths.writable, &launch.paths.protected)?;
+        let keeper = Keeper::start(&protection, self.lifeline)?;
+        let sockets = launch.sockets_of_host();
+        let last = LastWords {
+            // A mask is a file of its own, and a stand-in is a new one.
+            rules_hold: sockets.is_empty() && self.named.hold(),
+            here: launch.here.clone(),
+            holds: protection.holds.clone(),
+            sockets,
+            program: launch.program.clone(),
+            args: launch.args.clone(),
+        };
+        channel::send(&self.orders, &last.packed()?)?;
+        Ok(launch.wait(self.watch, &keeper, &self.report, signals))
+    }
+
+    fn take_down(self) {
+        kill_process(self.watch, Signal::KILL).ok();
+        waitpid(Some(self.watch), WaitOptions::empty()).ok();
+    }
+}
+
+/// Protected paths are looked at when the command comes.
+fn without_protected(policy: &Policy) -> Policy {
+    Policy { protected: Vec::new(), ..policy.clone() }
+}
+
+/// The files and folders that copies of mounts were made of. A path that leads to another one by now
+/// would lead to the old one inside.
+#[derive(Debug, PartialEq, Eq)]
+struct Footing(Vec<Option<(u64, u64)>>);
+
+impl Footing {
+    fn of(launch: &Launch) -> Self {
+        let fixed = HARMLESS_DEVICES.iter().chain(&KEPT_OF_RUN).map(Path::new);
+        let of_policy = launch.paths.writable.iter().chain(&launch.paths.devices);
+        let place = |path: &Path| {
+            let facts = fs::symlink_metadata(path).ok()?;
+            Some((facts.dev(), facts.ino()))
+        };
+        Self(of_policy.map(PathBuf::as_path).chain(fixed).map(place).collect())
+    }
+}
+
+/// What the processes inside are started with.
+struct Inner<'a> {
+    launch: Launch,
+    signals: &'a OwnedFd,
+    orders: OwnedFd,
+    report: OwnedFd,
+}
+
+impl Inner<'_> {
+    /// Starts the watch through a process that enters the namespaces and ends: this one must stay
+    /// outside, where it can still build other walls.
+    fn start(&self, session: Pid) -> Result<Pid, Fault> {
+        let failed = || "start a process".to_owned();
+        set_child_subreaper(Some(getpid())).step(|| "adopt its watch".to_owned())?;
+        let (told, teller) = channel::pipe()?;
+        let between = || {
+            let watch = self
+                .launch
+                .join(session)
+                .ok()
+                .and_then(|()| raw::fork_for(|| self.stand().unwrap_or(NOT_BUILT)).ok());
+            let number = watch.map_or(0, Pid::as_raw_pid);
+            u8::from(write(&teller, &number.to_ne_bytes()).is_err())
+        };
+        let between = raw::fork_for(between).step(failed)?;
+        waitpid(Some(between), WaitOptions::empty()).step(failed)?;
+        drop(teller);
+        let mut number = [0; 4];
+        read(&told, &mut number).step(failed)?;
+        Pid::from_raw(i32::from_ne_bytes(number))
+            .ok_or_else(|| Fault::new("start a process", "namespaces were refused"))
+    }
+
+    /// The watch: builds what it can, starts the process that is to become the command, and waits.
+    fn stand(&self) -> Option<u8> {
+        let launch = &self.launch;
+        let nothing = Protection::default();
+        let no_sockets = BTreeSet::new();
+        launch.build(&launch.view(&no_sockets, &nothing)).ok()?;
+        hide_memory().ok()?;
+        let (told, teller) = channel::pipe().ok()?;
+        let command = raw::fork_for(|| self.wait_to_become(&told)).ok()?;
+        write(&self.report, &[1]).ok()?;
+        let last = channel::receive(&self.orders, &[&launch.owner, &launch.itself])?;
+        let last = LastWords::from_words(last)?;
+        Some(match self.finish(&last, &teller, command) {
+            Ok(()) => 0,
+            Err(fault) => refuse(&fault),
+        })
+    }
+
+    /// Adds to the mounts what was not known before, and watches over the command.
+    fn finish(&self, last: &LastWords, teller: &OwnedFd, command: Pid) -> Result<(), Fault> {
+        let LastWords { holds, sockets, .. } = last;
+        let protection = Protection { holds: holds.clone(), stand_ins: Vec::new() };
+        mounts::finish(&self.launch.view(sockets, &protection), &last.here)?;
+        channel::send(teller, &last.packed()?)?;
+        let (owner, launcher) = (&self.launch.owner, &self.launch.itself);
+        let guard = Guard::Mounts(&protection);
+        let (signals, report) = (self.signals, &self.report);
+        Watch { owner, launcher, signals, report, guard, command }.serve();
+        Ok(())
+    }
+
+    /// The process in which the command will run.
+    fn wait_to_become(&self, told: &OwnedFd) -> u8 {
+        self.become_command(told).unwrap_or_else(|fault| refuse(&fault))
+    }
+
+    fn become_command(&self, told: &OwnedFd) -> Result<u8, Fault> {
+        self.launch.give_up(true)?;
+        let grants = self.launch.grants(true);
+        let rules = Rules::of(&grants)?;
+        self.launch.filters(true)?.apply()?;
+        let last = channel::receive(told, &[]).and_then(LastWords::from_words);
+        let Some(LastWords { here, program, args, rules_hold, .. }) = last else {
+            return Ok(NOT_BUILT);
+        };
+        mounts::enter(&here)?;
+        let rules = if rules_hold { rules } else { Rules::of(&grants)? };
+        rules.apply()?;
+        self.launch.execute(&program, &args)
+    }
+}

@@ -1,0 +1,108 @@
+//! A launcher that got ready before its command was known: the same walls, whatever happens meanwhile.
+
+use std::{fs, os::unix::fs::symlink, process::Stdio};
+
+use crate::cell::{Cell, Outcome, eventually, is_walled, processes_with};
+
+/// Runs a script by a spare launcher, after `meanwhile` has happened.
+fn after(cell: &Cell, meanwhile: &str, script: &str) -> Outcome {
+    let meanwhile = format!("meanwhile={meanwhile}");
+    cell.inside_with(&["spare", &meanwhile], script).output().unwrap().into()
+}
+
+#[test]
+fn a_command_runs_as_always() {
+    if !is_walled() {
+        return;
+    }
+    let cell = Cell::repository().with(&["scrub"]);
+    let script = "pwd; cat; echo in > new; cat new; ls -d /proc/[0-9]* | wc -l; \
+                  echo err >&2; ls /proc/$$/fd; exit 7";
+    let spare = after(&cell, "true", script);
+    assert_eq!(spare.code, Some(7), "{spare:?}");
+    assert_eq!(spare.stderr, "err\n");
+    assert_eq!(spare.stdout, cell.inside(script).stdout);
+    assert_eq!(cell.leftovers(), [cell.workspace.join("new")]);
+    let killed = after(&cell, "true", "kill -KILL $$");
+    assert_eq!(killed.code, Some(128 + 9), "{killed:?}");
+    assert_eq!(after(&cell, "true", "exec no-such-program-here").code, Some(127));
+}
+
+#[test]
+fn nothing_of_it_is_seen_before_the_command() {
+    if !is_walled() {
+        return;
+    }
+    let cell = Cell::repository();
+    let seen = after(&cell, "ls -A $WS > $OUT/seen; ls -A $OUT >> $OUT/seen", "cat $OUT/seen");
+    assert_eq!(seen.stdout, ".git\nsecret\nseen\n", "{seen:?}");
+}
+
+#[test]
+fn what_has_come_to_be_protected_or_hidden_meanwhile_is() {
+    if !is_walled() {
+        return;
+    }
+    let hidden = |cell: Cell| {
+        let path = format!("hide={}", cell.outside.join("later").display());
+        cell.with(&[&path])
+    };
+    for (meanwhile, script) in [
+        ("echo key > $OUT/later", "cat $OUT/later"),
+        ("mkdir $OUT/later; echo key > $OUT/later/key", "cat $OUT/later/key"),
+        ("ln -s secret $OUT/later", "cat $OUT/secret"),
+        ("mv $WS/.git $WS/old; mkdir -p $WS/.git/hooks", "echo evil > .git/hooks/pre-push"),
+        ("mkdir $WS/.gnoma", "echo evil > .gnoma/config"),
+        ("ln -s src $WS/.gnoma; mkdir $WS/src", "echo evil > src/config"),
+    ] {
+        let outcome = after(&hidden(Cell::repository()), meanwhile, script);
+        assert!(outcome.code.is_some_and(|code| code != 0), "{meanwhile}: {outcome:?}");
+        assert!(outcome.was_walled(), "{meanwhile}: {outcome:?}");
+    }
+}
+
+#[test]
+fn what_has_come_to_be_readable_or_writable_meanwhile_is() {
+    if !is_walled() {
+        return;
+    }
+    let cell = Cell::new();
+    let hidden = format!("hide={}", cell.outside.join("secret").display());
+    let later = format!("write={}", cell.outside.join("later").display());
+    let cell = cell.with(&[&hidden, &later]);
+    for (meanwhile, script) in [
+        ("echo new > $OUT/new", "cat $OUT/new"),
+        ("mkdir $OUT/later", "echo in > $OUT/later/x"),
+        ("rm -r $WS; mkdir $WS", "cd $WS && echo in > x && cat x"),
+        ("rm $OUT/secret", "test ! -e $OUT/secret"),
+    ] {
+        let outcome = after(&cell, meanwhile, script);
+        assert!(outcome.succeeded(), "{meanwhile}: {outcome:?}");
+    }
+    let link = cell.workspace.join("link");
+    symlink(cell.outside.join("secret"), &link).unwrap();
+    cell.put_outside("secret", "secret\n");
+    assert!(!after(&cell, "true", "cat link").succeeded());
+}
+
+#[test]
+fn it_ends_with_its_owner_and_when_no_command_comes() {
+    if !is_walled() {
+        return;
+    }
+    let mark = format!("/{}/spare", std::process::id());
+    let cell = Cell::new().with(&[&format!("hide={mark}")]);
+    // The first waits in vain for an owner that is killed, the second for one that says nothing.
+    let mut owner =
+        cell.inside_with(&["spare", "meanwhile=touch $OUT/up; exec sleep 20 2> /dev/null"], "true");
+    let mut owner = owner.stdout(Stdio::null()).spawn().unwrap();
+    assert!(eventually(|| cell.outside.join("up").exists()));
+    assert!(processes_with(&mark) >= 4, "the owner, the launcher, and two that it has ready");
+    owner.kill().unwrap();
+    owner.wait().unwrap();
+    assert!(eventually(|| processes_with(&mark) == 0));
+    fs::remove_file(cell.outside.join("up")).unwrap();
+    assert!(cell.inside_with(&["spare", "silent"], "touch $OUT/up").status().is_ok());
+    assert!(eventually(|| processes_with(&mark) == 0));
+    assert!(!cell.outside.join("up").exists());
+}

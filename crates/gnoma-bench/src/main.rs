@@ -8,13 +8,14 @@
 //! | `guard GNOMA FOLDER` | what looking through everything costs |
 //! | `history` | what a long conversation costs |
 //! | `mock SCRIPT` | a model server for `bench/one-shot` |
+//! | `router` | what choosing between models costs |
 //! | `tokens` | tokens of the request on standard input |
 
 mod command;
 
 use anyhow::{Result, bail};
 
-const COMMANDS: &str = "decode, guard, history, mock, tokens";
+const COMMANDS: &str = "decode, guard, history, mock, router, tokens";
 
 fn main() -> Result<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -24,6 +25,7 @@ fn main() -> Result<()> {
             "guard" => command::guard::run(rest),
             "history" => command::history::run(rest),
             "mock" => command::mock::run(rest.to_vec()),
+            "router" => command::router::run(rest),
             "tokens" => command::tokens::run(),
             _ => bail!("there is no command `{command}`; there are {COMMANDS}"),
         },

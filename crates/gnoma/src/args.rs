@@ -1,6 +1,7 @@
 //! The command line, as typed.
 
 mod past;
+mod router;
 
 use std::path::PathBuf;
 
@@ -11,8 +12,9 @@ use clap::{
 use clap_complete::Shell;
 use gnoma_core::session::PermissionMode;
 
-pub(crate) use self::past::{
-    ChangesArgs, ExportFormat, Foreign, RewindArgs, SessionsSub, WhichSession,
+pub(crate) use self::{
+    past::{ChangesArgs, ExportFormat, Foreign, RewindArgs, SessionsSub, WhichSession},
+    router::{RouteArgs, RouterSub},
 };
 
 /// A coding assistant that works with any model.
@@ -189,9 +191,11 @@ pub(crate) enum Sub {
     Redo(WhichSession),
     /// Show what happened to the files since a checkpoint.
     Changes(ChangesArgs),
-    /// Measure the router that will choose between models.
+    /// Say which model would do a task, and why. No model is asked.
+    Route(RouteArgs),
+    /// Look into the choice of models: what is learnt, what is spent, what there is.
     Router {
-        /// How.
+        /// What of it.
         #[command(subcommand)]
         what: RouterSub,
     },
@@ -202,13 +206,6 @@ pub(crate) enum Sub {
         /// The shell it is for.
         shell: Shell,
     },
-}
-
-/// Ways to measure the router.
-#[derive(Clone, Debug, Subcommand)]
-pub(crate) enum RouterSub {
-    /// Answer recorded tasks on standard input, one JSON line each (`router-replay/1`).
-    Replay,
 }
 
 /// Parts of the guard.

@@ -33,14 +33,17 @@ pub(crate) fn ago(then_ms: i64, now_ms: i64) -> String {
         seconds @ MINUTE..HOUR => format!("{} min ago", seconds / MINUTE),
         seconds @ HOUR..DAY => format!("{} h ago", seconds / HOUR),
         seconds @ DAY..DATED => format!("{} d ago", seconds / DAY),
-        DATED.. => {
-            let stamp = stamp(then_ms.max(0).unsigned_abs() / 1000);
-            let date = stamp.split('-').next().unwrap_or_default();
-            match (date.get(..4), date.get(4..6), date.get(6..)) {
-                (Some(year), Some(month), Some(day)) => format!("{year}-{month}-{day}"),
-                _ => date.to_owned(),
-            }
-        }
+        DATED.. => date(then_ms),
+    }
+}
+
+/// A day as `YYYY-MM-DD`, in UTC.
+pub(crate) fn date(at_ms: i64) -> String {
+    let stamp = stamp(at_ms.max(0).unsigned_abs() / 1000);
+    let date = stamp.split('-').next().unwrap_or_default();
+    match (date.get(..4), date.get(4..6), date.get(6..)) {
+        (Some(year), Some(month), Some(day)) => format!("{year}-{month}-{day}"),
+        _ => date.to_owned(),
     }
 }
 

@@ -14,6 +14,7 @@ mod past;
 mod prompt;
 mod report;
 mod resuming;
+mod routing;
 mod screen;
 mod surroundings;
 mod table;

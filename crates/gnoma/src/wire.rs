@@ -4,15 +4,14 @@ use std::{
     net::IpAddr,
     path::{Path, PathBuf},
     sync::Arc,
-    time::Duration,
 };
 
 use anyhow::Result;
 use gnoma_config::{Loaded, Protocol as Wire, Settings, Sources, env, toml};
-use gnoma_core::{Provider, tool::Tier};
-use gnoma_engine::{Arm, Keeping, Limits, Routes, prompt, session};
-use gnoma_guard::firewall::{Firewall, Guarded};
-use gnoma_llm::{KNOWN, Known, Profile, Protocol};
+use gnoma_core::tool::Tier;
+use gnoma_engine::{Keeping, Limits, Routes, prompt, session};
+use gnoma_guard::firewall::Firewall;
+use gnoma_llm::{KNOWN, Profile, Protocol};
 use gnoma_net::{Http, HttpOptions};
 
 use crate::{
@@ -21,13 +20,6 @@ use crate::{
     report::{self, Misuse},
     surroundings::Surroundings,
 };
-
-/// How long a server on this machine may take to say what it is.
-const PROBE_TIMEOUT: Duration = Duration::from_secs(3);
-
-/// Window that Ollama is asked for when none is configured. Its own default of 2,048 to 4,096 cuts
-/// prompts without a word. Large enough for all tools.
-const OLLAMA_WINDOW_TOKENS: u32 = 20_480;
 
 /// Loads the configuration for a working folder and tells the user its warnings.
 pub(crate) fn configuration(args: &TurnArgs, around: &Surroundings, cwd: &Path) -> Result<Loaded> {
@@ -73,17 +65,16 @@ pub(crate) fn http(settings: &Settings) -> Http {
 }
 
 /// How to reach the provider `name`: built in, configured, or both.
-pub(crate) fn profile(settings: &Settings, name: &str) -> Result<Profile> {
+pub(crate) fn profile(settings: &Settings, name: &str) -> Result<Profile, Misuse> {
     let known = KNOWN.iter().find(|known| known.name == name);
     let endpoint = settings.provider.endpoints.get(name);
     let wire = settings.provider.protocols.get(name).map(|wire| protocol(*wire));
     let (wire, url) = match (known, endpoint) {
-        (None, None) => return Err(unknown_provider(settings, name).into()),
+        (None, None) => return Err(unknown_provider(settings, name)),
         (Some(known), None) if known.base_url.is_empty() => {
             return Err(Misuse(format!(
                 "`{name}` needs its address: set `provider.endpoints.{name}`"
-            ))
-            .into());
+            )));
         }
         (Some(known), None) => (wire.unwrap_or(known.protocol), known.base_url.to_owned()),
         (known, Some(url)) => {
@@ -121,7 +112,7 @@ fn address(wire: Protocol, url: &str) -> String {
 }
 
 /// Whether an address leads nowhere but to this machine.
-fn is_this_machine(url: &str) -> bool {
+pub(crate) fn is_this_machine(url: &str) -> bool {
     let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
     let authority = rest.split(['/', '?', '#', '\\']).next().unwrap_or_default();
     let host_and_port = authority.rsplit('@').next().unwrap_or_default();
@@ -155,97 +146,14 @@ fn unknown_provider(settings: &Settings, name: &str) -> Misuse {
     ))
 }
 
-/// The provider that is asked when none is named: the first with a key, else a server on this machine.
-pub(crate) async fn find_provider(settings: &Settings, http: &Http) -> Option<&'static Known> {
-    let has_key = |known: &&Known| settings.provider.api_keys.contains_key(known.name);
-    if let Some(known) = KNOWN.iter().find(|known| !known.local && has_key(known)) {
-        return Some(known);
-    }
-    for known in KNOWN.iter().filter(|known| matches!(known.name, "ollama" | "llamacpp")) {
-        let Ok(profile) = profile(settings, known.name) else {
-            continue;
-        };
-        let provider = gnoma_llm::connect(profile, http.clone());
-        let models = tokio::time::timeout(PROBE_TIMEOUT, provider.models()).await;
-        if matches!(models, Ok(Ok(models)) if !models.is_empty()) {
-            return Some(known);
-        }
-    }
-    None
+/// Whether a provider cannot be asked because its key is missing.
+pub(crate) fn needs_key(settings: &Settings, profile: &Profile) -> bool {
+    let is_hosted = KNOWN.iter().any(|known| known.name == profile.name && !known.local);
+    is_hosted && !settings.provider.endpoints.contains_key(&profile.name) && profile.key.is_none()
 }
 
-/// The arm the settings ask for.
-pub(crate) async fn arm(settings: &Settings, http: &Http, firewall: &Arc<Firewall>) -> Result<Arm> {
-    let name = match &settings.provider.default {
-        Some(name) => name.clone(),
-        None => match find_provider(settings, http).await {
-            Some(known) => known.name.to_owned(),
-            None => return Err(Misuse(HOW_TO_START.to_owned()).into()),
-        },
-    };
-    let profile = profile(settings, &name)?;
-    let known = KNOWN.iter().find(|known| known.name == name);
-    let overridden = settings.provider.endpoints.contains_key(&name);
-    if known.is_some_and(|known| !known.local) && !overridden && profile.key.is_none() {
-        return Err(missing_key(&profile).into());
-    }
-    let local = profile.local;
-    // Its name says how it is spoken to; where what is sent ends up, only its address says.
-    let stays_here = local && is_this_machine(&profile.base_url);
-    let configured = settings.provider.context.get(&name).copied();
-    let is_ollama = profile.protocol == Protocol::Ollama;
-    let provider = gnoma_llm::connect(profile, http.clone());
-    let provider = Guarded::new(provider, Arc::clone(firewall), stays_here);
-    guarding::privacy(settings).admits(provider.facts()).map_err(Misuse)?;
-    let (model, window) = model(settings, known, local, &provider).await?;
-    Ok(Arm {
-        local,
-        lean: settings.router.force_two_stage,
-        context_window: configured.or(if is_ollama { Some(OLLAMA_WINDOW_TOKENS) } else { window }),
-        max_output_tokens: Some(settings.provider.max_tokens),
-        temperature: settings.provider.temperature,
-        effort: settings.provider.effort,
-        ..Arm::new(provider, model)
-    })
-}
-
-/// The model and, where the server tells, its window. Only servers on this machine are asked.
-async fn model(
-    settings: &Settings,
-    known: Option<&Known>,
-    local: bool,
-    provider: &dyn Provider,
-) -> Result<(String, Option<u32>)> {
-    let default = known.map(|known| known.default_model).filter(|model| !model.is_empty());
-    let named = settings.provider.model.as_deref().or(default);
-    if !local && let Some(named) = named {
-        return Ok((named.to_owned(), None));
-    }
-    let name = provider.name();
-    let listed = tokio::time::timeout(PROBE_TIMEOUT, provider.models()).await;
-    let models = match (listed, named) {
-        (Ok(Ok(models)), _) => models,
-        (_, Some(named)) => return Ok((named.to_owned(), None)),
-        (Ok(Err(error)), None) => return Err(anyhow::Error::new(error)),
-        (Err(_), None) => {
-            let text = format!("`{name}` does not say which models it has; name one with --model");
-            return Err(Misuse(text).into());
-        }
-    };
-    let chosen = match named {
-        Some(named) => models.iter().find(|model| model.id == named),
-        None => models.first(),
-    };
-    match (chosen, named) {
-        (Some(model), _) => Ok((model.id.clone(), model.context_window)),
-        (None, Some(named)) => Ok((named.to_owned(), None)),
-        (None, None) => {
-            Err(Misuse(format!("`{name}` has no model; load one, or name one with --model")).into())
-        }
-    }
-}
-
-fn missing_key(profile: &Profile) -> Misuse {
+/// What to do about a missing key.
+pub(crate) fn missing_key(profile: &Profile) -> Misuse {
     let (name, variable) = (&profile.name, &profile.key_variable);
     Misuse(format!(
         "no key for `{name}`. Any of these helps:
@@ -255,19 +163,13 @@ fn missing_key(profile: &Profile) -> Misuse {
     ))
 }
 
-/// What somebody reads who has set up nothing.
-const HOW_TO_START: &str = "no model to ask yet. One of these gets you going:
-  export MISTRAL_API_KEY=…       or ANTHROPIC_API_KEY, OPENAI_API_KEY, GEMINI_API_KEY, …
-  ollama pull qwen3:8b           and Ollama running on this machine; llama.cpp works too
-  gnoma demo                     shows a whole turn without any of it
-`gnoma providers` lists what gnoma can talk to.";
-
 /// What a session is started with besides the settings.
 pub(crate) struct Start<'a> {
     pub cwd: &'a Path,
     /// Folders to work in besides `cwd`.
     pub folders: Vec<PathBuf>,
-    pub arm: Arm,
+    /// The models that may be asked, and how one is chosen.
+    pub routes: Arc<Routes>,
     pub firewall: Arc<Firewall>,
     /// System prompt in place of the built-in one.
     pub system: Option<String>,
@@ -289,7 +191,7 @@ pub(crate) fn session(
         id: clock::session_id(),
         place: guarding::place(loaded, around, start.cwd, start.folders),
         tools: gnoma_tools::builtin(&tools(loaded, around, start.cwd)),
-        routes: Arc::new(Routes::single(start.arm)),
+        routes: start.routes,
         system: system_prompt(settings, around, start.cwd, start.system),
         mode: settings.permission.mode,
         permissions: guarding::permissions(settings)?,

@@ -40,7 +40,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
         ],
     ),
     ("gnoma-testkit", &["gnoma-core"]),
-    ("gnoma-bench", &["gnoma-core", "gnoma-llm", "gnoma-guard", "gnoma-sandbox"]),
+    ("gnoma-bench", &["gnoma-core", "gnoma-llm", "gnoma-guard", "gnoma-router", "gnoma-sandbox"]),
     ("xtask", &[]),
 ];
 

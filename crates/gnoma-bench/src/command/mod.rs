@@ -4,6 +4,7 @@ pub(crate) mod decode;
 pub(crate) mod guard;
 pub(crate) mod history;
 pub(crate) mod mock;
+pub(crate) mod router;
 pub(crate) mod tokens;
 
 use anyhow::{Context as _, Result};

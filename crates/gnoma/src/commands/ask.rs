@@ -18,6 +18,7 @@ use crate::{
     prompt,
     report::{self, Exit, Misuse},
     resuming::{self, Continued, Wanted},
+    routing::{self, Ready},
     surroundings::Surroundings,
     terminal,
     wire::{self, Start},
@@ -60,11 +61,20 @@ async fn answer(args: &TurnArgs, around: &Surroundings) -> Result<Exit> {
     };
     let store = continued.as_ref().map(|continued| Arc::clone(&continued.past.store));
     let kept = Kept::start(&loaded, &places, &firewall, store);
-    let http = wire::http(&loaded.settings);
-    let arm = wire::arm(&loaded.settings, &http, &firewall).await?;
+    let wanted = routing::Wanted {
+        args,
+        around,
+        loaded: &loaded,
+        firewall: &firewall,
+        project: &places.project,
+        begun: kept.begun(),
+        seed: None,
+        grows: false,
+    };
+    let Ready { routes, model, .. } = routing::prepare(wanted).await?;
     let folders = super::folders(args, around)?;
-    let (system, model) = (args.system.clone(), arm.name());
-    let start = Start { cwd: &cwd, folders, arm, firewall: Arc::clone(&firewall), system };
+    let system = args.system.clone();
+    let start = Start { cwd: &cwd, folders, routes, firewall: Arc::clone(&firewall), system };
     let mut options = wire::session(&loaded, around, start)?;
     keep(&mut options, &kept, continued);
     let asker = (args.output_format == OutputFormat::Text)

@@ -17,6 +17,7 @@ use crate::{
     guarding,
     keeping::Begun,
     report::{self, Exit},
+    routing,
     surroundings::Surroundings,
     wire::{self, Start},
 };
@@ -80,7 +81,7 @@ async fn turn(around: &Surroundings, project: &Path) -> Result<Exit> {
     let start = Start {
         cwd: project,
         folders: Vec::new(),
-        arm,
+        routes: routing::single(arm),
         firewall: Arc::clone(&firewall),
         system: None,
     };

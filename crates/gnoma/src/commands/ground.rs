@@ -12,7 +12,7 @@ use crate::{
 };
 
 /// See the module.
-pub(super) struct Ground<'a> {
+pub(crate) struct Ground<'a> {
     pub around: &'a Surroundings,
     pub loaded: Loaded,
     pub firewall: Arc<Firewall>,

@@ -10,6 +10,7 @@ mod guard;
 mod providers;
 mod redo;
 mod rewind;
+mod route;
 mod router;
 mod sessions;
 mod trust;
@@ -23,10 +24,10 @@ use std::{
 use anyhow::Result;
 use clap::CommandFactory as _;
 
-use self::ground::Ground;
 pub(crate) use self::{
     ask::{may_continue, refuse_whole_system},
     demo::run as demo,
+    ground::Ground,
 };
 use crate::{
     args::{Args, Sub, TurnArgs},
@@ -55,7 +56,8 @@ pub(crate) async fn run(args: Args, around: &Surroundings) -> Result<Exit> {
         Some(Sub::Rewind(how)) => rewind::run(&how, &turn, around).await,
         Some(Sub::Redo(which)) => redo::run(&which, &turn, around).await,
         Some(Sub::Changes(what)) => changes::run(&what, &turn, around).await,
-        Some(Sub::Router { what }) => router::run(&what),
+        Some(Sub::Route(what)) => route::run(&what, &turn, around).await,
+        Some(Sub::Router { what }) => router::run(&what, &turn, around).await,
         Some(Sub::Doctor) => doctor::run(&turn, around),
         Some(Sub::Completions { shell }) => {
             let mut script = Vec::new();

@@ -20,7 +20,7 @@ use crate::{
     clock,
     past::{Past, refuse_in_incognito},
     report::{Exit, Misuse},
-    screen,
+    routing, screen,
     surroundings::Surroundings,
     terminal,
     timeline::{self, Files},
@@ -92,6 +92,7 @@ async fn go(ground: &Ground<'_>, how: &RewindArgs, terminal: Option<&File>) -> R
     if conversation {
         text.push_str("conversation: it goes on from there with `gnoma --continue`\n");
     }
+    routing::undone(ground, &session, path.last().map_or(0, |last| last.at_ms));
     past.store.release(session).await?;
     Ok(format!("{text}`gnoma redo` brings back what was taken back\n"))
 }

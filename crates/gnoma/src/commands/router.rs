@@ -1,14 +1,36 @@
-//! `gnoma router`: the router without models, for measuring it.
+//! `gnoma router`: what the choice of models rests on, for people and for measuring it.
+
+mod arms;
+mod keep;
+mod pools;
+mod stats;
 
 use std::io::{self, BufRead, Write};
 
 use anyhow::{Context, Result};
 use gnoma_router::replay::Replay;
 
-use crate::{args::RouterSub, report::Exit};
+use super::Ground;
+use crate::{
+    args::{RouterSub, TurnArgs},
+    report::Exit,
+    surroundings::Surroundings,
+};
 
-pub(crate) fn run(what: &RouterSub) -> Result<Exit> {
+const MICRO: f64 = 1e6;
+
+pub(super) async fn run(what: &RouterSub, args: &TurnArgs, around: &Surroundings) -> Result<Exit> {
+    if let RouterSub::Replay = what {
+        return replay();
+    }
+    let ground = Ground::of(args, around)?;
     match what {
+        RouterSub::Stats { json } => stats::run(&ground, *json).await,
+        RouterSub::Arms { json } => arms::run(&ground, args, *json).await,
+        RouterSub::Pools { json } => pools::run(&ground, args, *json).await,
+        RouterSub::Reset { yes, json } => keep::reset(&ground, *yes, *json),
+        RouterSub::Export { json: _ } => keep::export(&ground),
+        RouterSub::Import { file, replace, json } => keep::import(&ground, file, *replace, *json),
         RouterSub::Replay => replay(),
     }
 }
@@ -26,4 +48,26 @@ fn replay() -> Result<Exit> {
         }
     }
     Ok(Exit::Done)
+}
+
+/// Micro-dollars for people: cents, and more digits where there are none.
+fn money(micro_usd: f64) -> String {
+    let dollars = micro_usd / MICRO;
+    if dollars == 0.0 || dollars >= 1.0 {
+        format!("${dollars:.2}")
+    } else {
+        format!("${dollars:.4}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn small_amounts_do_not_read_as_nothing() {
+        assert_eq!(money(0.0), "$0.00");
+        assert_eq!(money(1_500.0), "$0.0015");
+        assert_eq!(money(12_345_678.0), "$12.35");
+    }
 }

@@ -142,11 +142,14 @@ impl View for Json {
                 );
                 Ok(())
             }
-            Event::RoundStarted { round, arm, why } => self.line(
-                out,
-                &json!({"type": "routing", "session_id": self.session, "round": round,
-                    "arm": arm.to_string(), "reason": why}),
-            ),
+            Event::RoundStarted { round, arm, why } => {
+                self.model.clone_from(arm);
+                self.line(
+                    out,
+                    &json!({"type": "routing", "session_id": self.session, "round": round,
+                        "arm": arm.to_string(), "reason": why}),
+                )
+            }
             Event::Routed(routing) => self.line(
                 out,
                 &json!({"type": "route", "session_id": self.session, "task": routing.kind,
@@ -154,12 +157,15 @@ impl View for Json {
                     "strategy": routing.strategy, "arms": names(&routing.arms),
                     "reason": routing.why, "candidates": routing.candidates, "seed": routing.seed}),
             ),
-            Event::ArmChanged { from, to, why, retracted } => self.line(
-                out,
-                &json!({"type": "arm_changed", "session_id": self.session,
-                    "from": from.to_string(), "to": to.to_string(), "reason": why,
-                    "retracted": retracted}),
-            ),
+            Event::ArmChanged { from, to, why, retracted } => {
+                self.model.clone_from(to);
+                self.line(
+                    out,
+                    &json!({"type": "arm_changed", "session_id": self.session,
+                        "from": from.to_string(), "to": to.to_string(), "reason": why,
+                        "retracted": retracted}),
+                )
+            }
             Event::Checked { arm, by, passed, evidence } => self.line(
                 out,
                 &json!({"type": "checked", "session_id": self.session, "arm": arm.to_string(),

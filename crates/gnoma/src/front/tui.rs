@@ -25,16 +25,17 @@ use gnoma_core::Message;
 use gnoma_tui::{
     app::{Options as Face, State},
     keymap::Keymap,
-    run::{self, Ending},
+    run::{self, Ending, Stage},
     screen::{self, Layout},
     terminal::{self, tell::Notifier},
     theme::{self, Depth},
+    wish::Again,
 };
 
 use self::{
     desk::Desk,
     files::Files,
-    hands::Hands,
+    hands::{Hands, Shells},
     link::Line,
     plan::{Plan, Session, Step},
 };
@@ -48,6 +49,10 @@ use crate::{
 const KEYS_FILE: &str = "keys.toml";
 /// Most bytes of that file.
 const MAX_KEYS_BYTES: u64 = 1 << 20;
+
+/// What was done before the first start is offered.
+const LOOKED_FOR: &str = "gnoma looked for keys of known providers in the environment, and for Ollama \
+                          and llama.cpp on this machine: there is none";
 
 /// Whether a command line without words asks for this front end.
 pub(crate) fn is_meant(args: &TurnArgs, words: &[String], around: &Surroundings) -> bool {
@@ -69,34 +74,26 @@ pub(crate) async fn run(args: &TurnArgs, around: &Surroundings) -> Result<Exit> 
     let shared = Arc::new(Mutex::new(session.clone()));
     let files = Files::new(around, &session.project());
     let mut state = face(&session, &line, &files, Arc::clone(&shared), around);
-    let mut unread = Vec::new();
+    let shells = Shells::default();
+    let mut stage = Stage::open(options(&session, args, around))?;
     loop {
-        let mut hands = Hands::new(&session, around, files.clone());
+        let mut hands = Hands::new(&session, around, files.clone(), &shells);
         // A line in between would tear the picture.
         report::hold();
-        let options =
-            run::Options { unread: std::mem::take(&mut unread), ..options(&session, args, around) };
-        let ended = run::run(&mut line, &mut state, &mut hands, options).await;
-        // A terminal that takes nothing any more would hold up the end.
-        if terminal::takes_words() {
-            report::release();
-        }
+        let ended = stage.play(&mut line, &mut state, &mut hands).await;
         plan.remember(&line, &session);
         let id = session.id();
         line.close().await;
-        let ended = ended?;
-        unread = ended.unread;
-        let again = match ended.ending {
-            Ending::Quit => state.take_again(),
-            Ending::Signal(_) | Ending::InputEnded => {
-                farewell(id.as_deref());
-                return Ok(Exit::Interrupted);
-            }
-        };
-        let Some(again) = again else {
+        let again = ended.as_ref().is_ok_and(|ending| *ending == Ending::Quit);
+        let Some(again) = again.then(|| state.take_again()).flatten() else {
+            drop(stage);
             farewell(id.as_deref());
-            return Ok(Exit::Done);
+            return Ok(if ended? == Ending::Quit { Exit::Done } else { Exit::Interrupted });
         };
+        if speaks_for_itself(&again) {
+            stage.give_back()?;
+            report::release();
+        }
         let before = plan.staying(id.clone());
         let step = plan.follow(again, id, around).await;
         let step = match plan.session(around).await {
@@ -111,24 +108,34 @@ pub(crate) async fn run(args: &TurnArgs, around: &Surroundings) -> Result<Exit> 
             }
         };
         *open(&shared) = session.clone();
-        // A screen of its own begins empty each time.
-        let is_blank = layout(args.full_screen, around) == Layout::FullScreen;
-        welcome(&mut state, &session, &line, step, is_blank);
+        stage.prepare(session.theme(), consolation(&session));
+        welcome(&mut state, &session, &line, step);
     }
 }
 
+/// What prints or asks by itself needs the terminal as it was.
+fn speaks_for_itself(again: &Again) -> bool {
+    matches!(again, Again::Demo | Again::Resume(_))
+}
+
 /// Shows the next session in the face that is there already.
-fn welcome(state: &mut State, session: &Session, line: &Line, step: Step, is_blank: bool) {
+fn welcome(state: &mut State, session: &Session, line: &Line, step: Step) {
     state.renew(session.facts.clone(), session.found.as_ref(), step.is_same);
-    if is_blank && step.is_same {
-        state.forget_shown();
+    if step.shows_past {
+        show_past(state, line);
     }
-    if step.shows_past || is_blank && step.is_same {
-        state.past(line.said().iter().map(Arc::as_ref));
-    }
+    report::take_held().iter().for_each(|line| state.note(line));
     match step.told {
         Ok(text) => text.lines().for_each(|line| state.note(line)),
         Err(why) => why.lines().for_each(|line| state.warn(line)),
+    }
+}
+
+/// Shows what was said in a conversation that goes on.
+fn show_past(state: &mut State, line: &Line) {
+    state.past(line.said().iter().map(Arc::<Message>::as_ref));
+    if plan::is_broken_off(line.said()) {
+        state.note("the last turn did not come to its end; the next message goes on from here");
     }
 }
 
@@ -152,7 +159,10 @@ fn face(
         found: session.found.clone(),
     };
     let mut state = State::new(options, Box::new(Desk::new(shared, around.clone())));
-    state.past(line.said().iter().map(Arc::<Message>::as_ref));
+    show_past(&mut state, line);
+    if session.found.is_some() {
+        state.note(LOOKED_FOR);
+    }
     if let Some(complaint) = complaint {
         state.warn(&complaint);
     }
@@ -190,9 +200,9 @@ fn options(session: &Session, args: &TurnArgs, around: &Surroundings) -> run::Op
         shade: None,
         depth: Depth::of(around.var("NO_COLOR").is_some(), around.var("COLORTERM"), term),
         reflows: screen::reflows(term, is_xterm, in_screen),
+        tells_size_late: around.var("TMUX").is_some() || in_screen,
         notifier: Notifier::of(around.var("TERM_PROGRAM"), term),
         consolation: consolation(session),
-        ..run::Options::default()
     }
 }
 
@@ -211,7 +221,11 @@ fn known_theme(name: &str) -> String {
 
 /// Not said to a terminal that takes nothing any more: that would hold up the end.
 fn farewell(id: Option<&str>) {
-    if let Some(id) = id.filter(|_| terminal::takes_words()) {
+    if !terminal::takes_words() {
+        return;
+    }
+    report::release();
+    if let Some(id) = id {
         report::say(format_args!("gnoma --resume {id} goes on from here"));
     }
 }

@@ -2,6 +2,8 @@
 
 // `cfg(test)` tells the lints that helpers are tests, too.
 #[cfg(test)]
+mod failover;
+#[cfg(test)]
 mod faults;
 #[cfg(test)]
 mod firewall;
@@ -22,12 +24,16 @@ mod planted;
 #[cfg(test)]
 mod rewind;
 #[cfg(test)]
+mod routing;
+#[cfg(test)]
 #[cfg(target_os = "linux")]
 mod sandbox;
 #[cfg(test)]
 mod sessions;
 #[cfg(test)]
 mod settings;
+#[cfg(test)]
+mod spending;
 #[cfg(test)]
 mod support;
 #[cfg(test)]

@@ -32,12 +32,11 @@ async fn stream_json_is_a_line_for_each_thing() {
     let run = world.run(&["--output-format", "stream-json", "list"]).await;
     let objects = lines(&run.out);
     let kinds: Vec<_> = objects.iter().map(|object| object["type"].as_str().unwrap()).collect();
-    let expected =
-        ["system", "user", "routing", "assistant", "user", "routing", "assistant", "result"];
-    assert_eq!(kinds, expected);
-    assert_eq!(objects[3]["message"]["content"][0]["type"], "tool_use");
-    assert_eq!(objects[3]["message"]["content"][0]["name"], "fs.ls");
-    assert_eq!(objects[4]["message"]["content"][0]["tool_use_id"], "call_a");
+    let round = ["user", "routing", "cost", "assistant"];
+    assert_eq!(kinds, [&["system"], &round[..], &round[..], &["result"]].concat());
+    assert_eq!(objects[4]["message"]["content"][0]["type"], "tool_use");
+    assert_eq!(objects[4]["message"]["content"][0]["name"], "fs.ls");
+    assert_eq!(objects[5]["message"]["content"][0]["tool_use_id"], "call_a");
 }
 
 #[tokio::test]

@@ -7,7 +7,10 @@ use std::{
     num::NonZeroU16,
     os::fd::OwnedFd,
     process::{Child, Command, ExitStatus},
-    sync::{Arc, Mutex},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, Ordering},
+    },
     thread,
     time::{Duration, Instant},
 };
@@ -47,6 +50,8 @@ struct Person {
     program_end: OwnedFd,
     screen: Arc<Mutex<Parser>>,
     printed: Arc<Mutex<Vec<u8>>>,
+    /// The window takes nothing that is printed.
+    is_frozen: Arc<AtomicBool>,
 }
 
 impl Person {
@@ -78,7 +83,8 @@ impl Person {
         let parser = Parser::new(cells(HEIGHT), cells(WIDTH), 1_000);
         let screen = Arc::new(Mutex::new(parser));
         let printed = Arc::new(Mutex::new(Vec::new()));
-        let person = Self { child, keyboard, program_end, screen, printed };
+        let is_frozen = Arc::default();
+        let person = Self { child, keyboard, program_end, screen, printed, is_frozen };
         person.watches();
         person
     }
@@ -87,9 +93,13 @@ impl Person {
         let mut source = File::from(self.keyboard.try_clone().unwrap());
         let mut answers = File::from(self.keyboard.try_clone().unwrap());
         let (screen, printed) = (Arc::clone(&self.screen), Arc::clone(&self.printed));
+        let is_frozen = Arc::clone(&self.is_frozen);
         thread::spawn(move || {
             let mut buffer = [0; 4_096];
             while let Ok(count @ 1..) = source.read(&mut buffer) {
+                while is_frozen.load(Ordering::Relaxed) {
+                    thread::sleep(STEP);
+                }
                 let bytes = &buffer[..count];
                 screen.lock().unwrap().process(bytes);
                 printed.lock().unwrap().extend_from_slice(bytes);
@@ -286,10 +296,147 @@ async fn another_model_goes_on_with_the_conversation() {
     person.waits_for("tokens ·");
     person.types("/model m2\r");
     person.waits_for("test/m2 ");
+    let seen = person.sees();
+    assert_eq!(seen.matches(" · ").count(), seen.lines().last().unwrap().matches(" · ").count());
+    assert_eq!(seen.matches('›').count(), 2, "what was said, and the editor: {seen}");
     person.types("two\r");
     person.waits_for("From the second.");
     assert_eq!(world.last_request()[0].1, "one");
     assert_eq!(world.server.requests().last().unwrap().json()["model"], "m2");
+    person.types("\x04");
+    person.ends();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_typed_while_sessions_change_goes_to_the_next() {
+    let world = World::new([says("no list"), says("From the second.")]);
+    let person = Person::ready(&world, &[]);
+    person.types("/model m2\rtwo\r");
+    person.waits_for("From the second.");
+    assert_eq!(world.last_request()[0].1, "two");
+    assert_eq!(world.server.requests().last().unwrap().json()["model"], "m2");
+    person.types("\x04");
+    person.ends();
+}
+
+/// A question about `touch made`, which is answered with these keys; then the same in another session.
+async fn is_asked_once(world: &World, keys: &str) {
+    let person = Person::ready(world, &[]);
+    person.types("make it\r");
+    person.waits_for("always: bash(touch made)");
+    person.types(keys);
+    person.waits_for("It is made.");
+    person.types("\x04");
+    person.ends();
+    std::fs::remove_file(world.project.path().join("made")).unwrap();
+    let person = Person::ready(world, &[]);
+    person.types("again\r");
+    person.waits_for("And again.");
+    assert!(exists(world.project.path(), "made"));
+    person.types("\x04");
+    person.ends();
+}
+
+fn makes_twice() -> World {
+    let makes = || calls("bash", r#"{"command":"touch made"}"#);
+    World::new([makes(), says("It is made."), makes(), says("And again.")])
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_rule_for_the_person_is_kept_in_their_own_file() {
+    let world = makes_twice();
+    // The folder is no project, so that the next scope is the person's.
+    is_asked_once(&world, "sa").await;
+    let text = std::fs::read_to_string(world.home.path().join(".config/gnoma/config.toml"));
+    let rule = "[[permission.rules]]\nrule = \"bash(touch made)\"\naction = \"allow\"\n";
+    assert!(text.unwrap().ends_with(rule));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_rule_for_a_project_is_kept_there_and_trusted() {
+    let world = makes_twice();
+    std::fs::create_dir(world.project.path().join(".git")).unwrap();
+    is_asked_once(&world, "sa").await;
+    let text = std::fs::read_to_string(world.project.path().join(".gnoma/config.toml"));
+    assert!(text.unwrap().contains("rule = \"bash(touch made)\""));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_project_that_is_not_trusted_keeps_no_rule() {
+    let world = World::new([calls("bash", r#"{"command":"touch made"}"#)]);
+    let file = world.project.path().join(".gnoma/config.toml");
+    std::fs::create_dir(world.project.path().join(".gnoma")).unwrap();
+    std::fs::write(&file, "# theirs\n").unwrap();
+    let person = Person::ready(&world, &[]);
+    person.types("make it\r");
+    person.waits_for("always: bash(touch made)");
+    person.types("s");
+    person.waits_for("this project is not trusted");
+    person.waits_for("everywhere, by ~/.config/gnoma/config.toml");
+    person.types("\x1b");
+    assert_eq!(std::fs::read_to_string(file).unwrap(), "# theirs\n");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_typed_before_the_first_frame_is_sent() {
+    let world = World::new([says("An answer.")]);
+    let person = Person::starts(&world, &[]);
+    person.types("early\r");
+    person.waits_for("An answer.");
+    assert_eq!(world.last_request()[0].1, "early");
+    person.types("\x04");
+    person.ends();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn incognito_is_left_and_entered_whatever_the_settings_say() {
+    let world = World::new([]);
+    world.configure("[privacy]\nincognito = true\n");
+    let person = Person::ready(&world, &[]);
+    person.waits_for(" incognito ");
+    person.types("/incognito\r");
+    person.waits_until("no incognito", |person| {
+        let seen = person.sees();
+        seen.contains("› ") && !seen.contains("incognito")
+    });
+    person.types("/incognito\r");
+    person.waits_for(" incognito ");
+    person.types("\x04");
+    person.ends();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_window_that_takes_nothing_does_not_keep_the_program_alive() {
+    let world = World::new([says(&"many words ".repeat(40_000))]);
+    let mut person = Person::ready(&world, &[]);
+    person.is_frozen.store(true, Ordering::Relaxed);
+    person.types("go\r");
+    // Much more than what a terminal takes without a reader.
+    thread::sleep(Duration::from_secs(1));
+    person.signals(Signal::TERM);
+    let end = Instant::now() + PATIENCE;
+    while person.child.try_wait().unwrap().is_none() {
+        assert!(Instant::now() < end, "it does not end");
+        thread::sleep(STEP);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_screen_of_its_own_is_scrolled_and_follows_another_size() {
+    let lines: String = (0..100).map(|line| format!("line {line}\n\n")).collect();
+    let world = World::new([says(&lines)]);
+    let person = Person::ready(&world, &["--full-screen"]);
+    person.types("go\r");
+    person.waits_for("line 99");
+    person.types("\x1b[5~");
+    person.waits_for("more below");
+    assert!(!person.sees().contains("line 99"));
+    person.resizes(40, 12);
+    person.waits_until("a smaller picture", |person| {
+        person.sees().lines().count() <= 12 && person.sees().contains("more below")
+    });
+    person.types("\x1b[6~\x1b[6~\x1b[6~\x1b[6~");
+    person.waits_for("line 99");
     person.types("\x04");
     person.ends();
 }

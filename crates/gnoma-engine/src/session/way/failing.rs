@@ -140,8 +140,13 @@ fn with_others(error: ProviderError, arms: &[Arm], failed: &ModelRef) -> Provide
         .filter(|name| name != failed)
         .map(|name| name.to_string())
         .collect();
-    if others.is_empty() || error.hint.is_some() {
+    if others.is_empty() {
         return error;
     }
-    error.with_hint(format!("Others could go on: --model or /model {}.", others.join(", ")))
+    let remedy = format!("Others could go on: --model or /model {}.", others.join(", "));
+    let hint = match &error.hint {
+        Some(hint) => format!("{hint} {remedy}"),
+        None => remedy,
+    };
+    error.with_hint(hint)
 }

@@ -67,6 +67,15 @@ fn add(text: &mut String, entry: &Entry, full: bool) {
         }
         Record::Judged { allowed: false, reason, .. } => Some(format!("refused: {reason}")),
         Record::Checkpoint { id } => Some(format!("checkpoint {id}")),
+        Record::Checked { arm, by, passed: false, evidence } => {
+            Some(format!("the work of {arm} does not hold, says {by}: {evidence}"))
+        }
+        Record::Checked { arm, by, .. } if full => {
+            Some(format!("the work of {arm} holds, says {by}"))
+        }
+        Record::Paid { arm, micro_usd } if full => {
+            Some(format!("{arm}: ${:.4}", *micro_usd as f64 / 1e6))
+        }
         Record::Routed { arm, why } if full => Some(format!("{arm}: {why}")),
         Record::Judged { reason, .. } if full => Some(format!("allowed: {reason}")),
         Record::Title { text } if full => Some(format!("title: {text}")),
@@ -77,6 +86,8 @@ fn add(text: &mut String, entry: &Entry, full: bool) {
         | Record::Judged { .. }
         | Record::Title { .. }
         | Record::Used(_)
+        | Record::Paid { .. }
+        | Record::Checked { .. }
         | Record::Tombstone { .. } => None,
     };
     if let Some(note) = note {

@@ -9,7 +9,7 @@ use gnoma_config::{
     Settings, profile,
     schema::{Kind, ROWS},
 };
-use gnoma_core::{Secret, session::Scope, store::SessionId};
+use gnoma_core::{ModelRef, Secret, session::Scope, store::SessionId};
 use gnoma_store::checkpoint::Point;
 use gnoma_tui::{
     desk::{self, By, Connection, Offer, PointRow, SessionRow, SettingRow, Topic},
@@ -137,16 +137,23 @@ impl desk::Desk for Desk {
             let asked = names.iter().map(async |name| (name, listed(settings, name).await));
             Ok(join_all(asked).await)
         });
-        let mut offers = Vec::new();
+        let known = session.arms().into_iter().map(|arm| (arm.to_string(), Some(arm)));
+        let mut offers: Vec<(String, Option<ModelRef>)> = known.collect();
         for (provider, models) in found.unwrap_or_default() {
             for model in models.unwrap_or_default() {
                 let name = format!("{provider}/{model}");
-                let current = session.facts.model.as_ref() == Some(&name);
-                offers.push(Offer { name, current, ..Offer::default() });
+                if offers.iter().all(|(other, _)| *other != name) {
+                    offers.push((name, None));
+                }
             }
         }
         offers.truncate(MAX_MODELS);
-        offers
+        let offer = |(name, arm): (String, Option<ModelRef>)| {
+            let current = session.facts.model.as_ref() == Some(&name);
+            let about = if arm.is_some() { "" } else { "in another session that goes on" };
+            Offer { name, about: about.to_owned(), current, arm }
+        };
+        offers.into_iter().map(offer).collect()
     }
 
     fn providers(&mut self) -> Vec<Offer> {
@@ -189,6 +196,7 @@ impl desk::Desk for Desk {
     }
 
     fn set(&mut self, key: &str, value: &str) -> Result<String, String> {
+        setting::fits(key, value)?;
         let set = setting::set(&self.around.config_dir(), key, value)?;
         Ok(format!("{set}; it holds from the next session on"))
     }

@@ -1,11 +1,16 @@
 //! What the face keeps in the state folder: prompts that were sent, and what is written and not sent.
 //! For nobody else to read, and without secrets: see [`super::hands`].
+//!
+//! Several programs may work on one project at the same time. Each has a place of its own for what is
+//! written, and holds it by a lock that goes with the program, however that ends: what lies in a place
+//! without an owner was left behind, and whoever starts next takes it over.
 
 use std::{
-    fs::{self, DirBuilder, File, OpenOptions},
+    fs::{self, DirBuilder, File, OpenOptions, TryLockError},
     io::{self, Read as _, Write as _},
     os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _},
     path::{Path, PathBuf},
+    sync::{Arc, OnceLock},
 };
 
 use gnoma_tui::{composer::Draft, history::History};
@@ -18,20 +23,41 @@ const HISTORY: &str = "history";
 const MAX_HISTORY_BYTES: u64 = 4 << 20;
 /// Most bytes of drafts: images are in them.
 const MAX_DRAFT_BYTES: u64 = 64 << 20;
+/// Programs on one project whose drafts can be kept.
+const MAX_PLACES: usize = 64;
 
 /// See the module.
 #[derive(Clone, Debug)]
 pub(super) struct Files {
     folder: PathBuf,
+    /// What the names of this project's drafts begin with.
+    name: String,
+    own: Arc<OnceLock<Place>>,
+}
+
+/// Where this program keeps its drafts.
+#[derive(Debug)]
+struct Place {
     drafts: PathBuf,
+    /// Nobody else uses the place while this is open.
+    _lock: File,
+}
+
+/// Which places are looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Which {
+    /// Where something was left.
+    Used,
+    /// Where nothing was.
+    Empty,
 }
 
 impl Files {
     /// The files for work in `project`; nothing is read or made yet.
     pub(super) fn new(around: &Surroundings, project: &str) -> Self {
         let folder = around.state_dir().join(FOLDER);
-        let name = format!("draft-{}.json", gnoma_store::project_key(project));
-        Self { drafts: folder.join(name), folder }
+        let name = format!("draft-{}", gnoma_store::project_key(project));
+        Self { folder, name, own: Arc::default() }
     }
 
     /// The prompts that were sent before.
@@ -59,22 +85,53 @@ impl Files {
         file.write_all(format!("{line}\n").as_bytes())
     }
 
-    /// What was written and not sent.
+    /// What a program that is gone had written and not sent. It is this one's from now on.
     pub(super) fn drafts(&self) -> Vec<Draft> {
-        let text = read(&self.drafts, MAX_DRAFT_BYTES).ok().flatten();
+        let Ok(place) = self.place(Which::Used) else { return Vec::new() };
+        let text = read(&place.drafts, MAX_DRAFT_BYTES).ok().flatten();
         text.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default()
     }
 
     /// Keeps that; nothing at all where nothing is written.
     pub(super) fn save(&self, drafts: &[Draft]) -> io::Result<()> {
         if drafts.iter().all(Draft::is_blank) {
-            return match fs::remove_file(&self.drafts) {
+            let Some(place) = self.own.get() else { return Ok(()) };
+            return match fs::remove_file(&place.drafts) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
                 Ok(()) | Err(_) => Ok(()),
             };
         }
         self.make_folder()?;
-        self.replace(&self.drafts, &serde_json::to_vec(drafts)?)
+        self.replace(&self.place(Which::Empty)?.drafts, &serde_json::to_vec(drafts)?)
+    }
+
+    /// This program's place; one that it has already, whatever is looked for.
+    fn place(&self, which: Which) -> io::Result<&Place> {
+        if let Some(place) = self.own.get() {
+            return Ok(place);
+        }
+        for number in 0..MAX_PLACES {
+            let drafts = self.folder.join(format!("{}-{number}.json", self.name));
+            if drafts.exists() == (which == Which::Used)
+                && let Some(lock) = self.lock(number)?
+                // The owner may have ended, or another one begun, between the two.
+                && drafts.exists() == (which == Which::Used)
+            {
+                return Ok(self.own.get_or_init(|| Place { drafts, _lock: lock }));
+            }
+        }
+        Err(io::Error::other("too many programs work on this project, or none left anything"))
+    }
+
+    /// `None` where somebody else holds it.
+    fn lock(&self, number: usize) -> io::Result<Option<File>> {
+        let path = self.folder.join(format!("{}-{number}.lock", self.name));
+        let file = OpenOptions::new().append(true).create(true).mode(0o600).open(path)?;
+        match file.try_lock() {
+            Ok(()) => Ok(Some(file)),
+            Err(TryLockError::WouldBlock) => Ok(None),
+            Err(TryLockError::Error(error)) => Err(error),
+        }
     }
 
     fn make_folder(&self) -> io::Result<()> {
@@ -101,4 +158,39 @@ pub(super) fn read(path: &Path, max_bytes: u64) -> io::Result<Option<String>> {
         return Err(io::Error::new(io::ErrorKind::FileTooLarge, "it is too large"));
     }
     Ok(Some(text))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The files of a program of its own.
+    fn program(folder: &Path) -> Files {
+        Files { folder: folder.to_owned(), name: "draft-x".to_owned(), own: Arc::default() }
+    }
+
+    #[test]
+    fn programs_side_by_side_keep_their_drafts_apart() {
+        let folder = tempfile::tempdir().unwrap();
+        let (one, other) = (program(folder.path()), program(folder.path()));
+        one.save(&["from one".into()]).unwrap();
+        other.save(&["from the other".into()]).unwrap();
+        assert_eq!(program(folder.path()).drafts(), [], "both are there still");
+        drop(one);
+        let next = program(folder.path());
+        assert_eq!(next.drafts(), [Draft::from("from one")]);
+        assert_eq!(program(folder.path()).drafts(), [], "it is the next one's now");
+        next.save(&[]).unwrap();
+        drop((next, other));
+        assert_eq!(program(folder.path()).drafts(), [Draft::from("from the other")]);
+    }
+
+    #[test]
+    fn where_nothing_is_written_nothing_is_made() {
+        let folder = tempfile::tempdir().unwrap();
+        let files = program(&folder.path().join("tui"));
+        assert_eq!(files.drafts(), []);
+        files.save(&[]).unwrap();
+        assert!(!folder.path().join("tui").exists());
+    }
 }

@@ -2,7 +2,7 @@
 
 mod programs;
 
-use std::{path::PathBuf, sync::Arc, sync::mpsc, time::Instant};
+use std::{path::PathBuf, sync::Arc, sync::mpsc};
 
 use gnoma_core::Image;
 use gnoma_guard::firewall::Firewall;
@@ -15,6 +15,7 @@ use gnoma_tui::{
 };
 
 use self::programs::Programs;
+pub(super) use self::programs::Shells;
 use super::{files::Files, plan::Session};
 use crate::surroundings::Surroundings;
 
@@ -22,18 +23,25 @@ use crate::surroundings::Surroundings;
 const MAX_IMAGE_BYTES: usize = 10 << 20;
 
 /// See the module.
-pub(super) struct Hands {
+pub(super) struct Hands<'a> {
     programs: Programs,
+    shells: &'a Shells,
     home: Option<PathBuf>,
     firewall: Arc<Firewall>,
     /// `None` where nothing may be kept.
     files: Option<Files>,
 }
 
-impl Hands {
-    pub(super) fn new(session: &Session, around: &Surroundings, files: Files) -> Self {
+impl<'a> Hands<'a> {
+    pub(super) fn new(
+        session: &Session,
+        around: &Surroundings,
+        files: Files,
+        shells: &'a Shells,
+    ) -> Self {
         Self {
             programs: Programs::of(session, around),
+            shells,
             home: around.home(),
             firewall: Arc::clone(&session.firewall),
             files: session.keeps_words().then_some(files),
@@ -82,19 +90,21 @@ impl Hands {
         };
         Box::new(move || {
             let name = path.file_name().map(|name| name.to_string_lossy().into_owned());
-            let bytes = programs::read_at_most(&path, MAX_IMAGE_BYTES).unwrap_or_default();
-            match image(&bytes) {
-                Some(image) => {
-                    Input::Image { instead: text, image, name: name.unwrap_or_default() }
-                }
-                // It stays what it is: a text.
-                None => Input::Tick(Instant::now()),
+            let failed = |why: &str| Input::Failed(format!("{} stays text: {why}", path.display()));
+            match programs::read_at_most(&path, MAX_IMAGE_BYTES) {
+                Err(error) => failed(&error.to_string()),
+                Ok(bytes) => match image(&bytes) {
+                    Some(image) => {
+                        Input::Image { instead: text, image, name: name.unwrap_or_default() }
+                    }
+                    None => failed("it is no PNG, JPEG, GIF or WebP image"),
+                },
             }
         })
     }
 }
 
-impl run::Hands for Hands {
+impl run::Hands for Hands<'_> {
     type Wish = Wish;
 
     fn perform(&mut self, wish: Wish) -> Deed {
@@ -104,7 +114,11 @@ impl run::Hands for Hands {
         };
         match wish {
             Wish::OpenEditor(text) => Deed::Lend(self.programs.edit(text)),
-            Wish::RunShell(line) => Deed::Work(self.programs.run(line)),
+            Wish::RunShell(line) => Deed::Work(self.programs.run(line, self.shells)),
+            Wish::StopShell => {
+                self.shells.end();
+                Deed::Done
+            }
             Wish::HandOver(program) => Deed::Lend(self.programs.hand_over(program)),
             Wish::PasteClipboard => Deed::Work(self.programs.clipboard()),
             Wish::ReadImage { path, text } => Deed::Work(self.read_image(path, text)),
@@ -134,8 +148,9 @@ fn told(outcome: Result<(), String>) -> Deed {
 /// An image, known by its first bytes.
 fn image(bytes: &[u8]) -> Option<Image> {
     let is_webp = bytes.get(8..12) == Some(b"WEBP");
+    let is_png = bytes.get(12..16) == Some(b"IHDR");
     let mime = match bytes {
-        [0x89, b'P', b'N', b'G', ..] => "image/png",
+        [0x89, b'P', b'N', b'G', ..] if is_png => "image/png",
         [0xFF, 0xD8, 0xFF, ..] => "image/jpeg",
         [b'G', b'I', b'F', b'8', ..] => "image/gif",
         [b'R', b'I', b'F', b'F', ..] if is_webp => "image/webp",

@@ -15,17 +15,20 @@ use gnoma_core::{
 use gnoma_engine::Handle;
 use gnoma_tui::run::Link;
 
-use crate::keeping::Kept;
+use crate::{keeping::Kept, routing::Discovery};
 
 /// Commands that wait for a session on its way; one more is refused.
 const MAX_WAITING: usize = 64;
 
 /// A session on its way.
-pub(super) type Opening = Pin<Box<dyn Future<Output = Result<Handle>>>>;
+pub(super) type Opening = Pin<Box<dyn Future<Output = Result<Opened>>>>;
+
+/// A session, and what looks for models beside it.
+pub(super) type Opened = (Handle, Option<Discovery>);
 
 enum End {
     Opening(Opening),
-    Open(Handle),
+    Open(Opened),
     Closed,
 }
 
@@ -66,20 +69,20 @@ impl Line {
 
     /// Ends the session, which ends its tools before it says that it is closed.
     pub(super) async fn close(self) {
-        if let End::Open(mut handle) = self.end {
+        if let End::Open((mut handle, _discovery)) = self.end {
             handle.tell(Command::Close);
             while handle.next().await.is_some() {}
         }
         self.kept.tidy().await;
     }
 
-    fn begin(&mut self, opened: Result<Handle>) {
+    fn begin(&mut self, opened: Result<Opened>) {
         match opened {
-            Ok(handle) => {
+            Ok(opened) => {
                 for command in self.waiting.take() {
-                    handle.tell(command);
+                    opened.0.tell(command);
                 }
-                self.end = End::Open(handle);
+                self.end = End::Open(opened);
             }
             Err(error) => {
                 self.end = End::Closed;
@@ -110,7 +113,7 @@ impl Link for Line {
             self.mode.set(Some(*mode));
         }
         match &self.end {
-            End::Open(handle) => handle.tell(command),
+            End::Open((handle, _)) => handle.tell(command),
             End::Closed => false,
             End::Opening(_) => {
                 let mut waiting = self.waiting.borrow_mut();
@@ -128,13 +131,13 @@ impl Link for Line {
             let opened = opening.await;
             self.begin(opened);
         }
-        let End::Open(handle) = &mut self.end else { return self.complaint() };
+        let End::Open((handle, _)) = &mut self.end else { return self.complaint() };
         let event = handle.next().await;
         self.note(event)
     }
 
     fn ready(&mut self) -> Option<Event> {
-        let End::Open(handle) = &mut self.end else { return None };
+        let End::Open((handle, _)) = &mut self.end else { return None };
         let event = handle.ready();
         self.note(event)
     }

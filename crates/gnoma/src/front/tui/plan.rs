@@ -3,13 +3,13 @@
 
 use std::{
     path::{Path, PathBuf},
-    sync::Arc,
+    sync::{Arc, OnceLock},
 };
 
 use anyhow::Result;
 use gnoma_config::{Loaded, toml};
-use gnoma_core::{Message, store::SessionId};
-use gnoma_engine::session;
+use gnoma_core::{Message, ModelRef, Role, store::SessionId};
+use gnoma_engine::{Arm, Routes, session};
 use gnoma_guard::firewall::Firewall;
 use gnoma_tui::{desk::Found, status::Facts, wish::Again};
 
@@ -25,6 +25,7 @@ use crate::{
     past::Past,
     report::Misuse,
     resuming::{self, Continued, Wanted},
+    routing,
     surroundings::Surroundings,
     wire::{self, Start},
 };
@@ -76,12 +77,20 @@ pub(super) struct Session {
     pub found: Option<Found>,
     begun: Begun,
     continued: Option<SessionId>,
+    /// Which models the session can ask, once it is open.
+    routes: Arc<OnceLock<Arc<Routes>>>,
 }
 
 impl Session {
     /// Its id in the store, once it has one.
     pub(super) fn id(&self) -> Option<String> {
         self.begun.get().or(self.continued.as_ref()).map(SessionId::to_string)
+    }
+
+    /// The models that the session changes to by itself.
+    pub(super) fn arms(&self) -> Vec<ModelRef> {
+        let arms = self.routes.get().map(|routes| routes.arms());
+        arms.iter().flat_map(|arms| arms.iter()).map(Arm::name).collect()
     }
 
     pub(super) fn project(&self) -> String {
@@ -149,6 +158,7 @@ impl Plan {
             found: setup::found(&loaded.settings).await,
             begun: kept.begun(),
             continued: continued.as_ref().map(|continued| continued.id.clone()),
+            routes: Arc::default(),
             cwd,
             loaded,
             firewall,
@@ -218,7 +228,7 @@ impl Plan {
             Again::Incognito(incognito) => {
                 self.args.incognito = incognito;
                 self.incognito = Some(incognito);
-                Ok(self.begin())
+                Ok(self.hidden(incognito))
             }
             Again::Rewind { turns, files, conversation } => {
                 self.rewound(turns, (files, conversation), id.as_deref())
@@ -233,6 +243,18 @@ impl Plan {
         self.wanted = None;
         self.said.clear();
         Step::NEW
+    }
+
+    /// What was kept may go on unseen. What was said unseen is never kept: that begins anew.
+    fn hidden(&mut self, incognito: bool) -> Step {
+        if !incognito {
+            let told = "a new conversation begins, and it is kept; what was said before is not";
+            return Step { told: Ok(told.to_owned()), ..self.begin() };
+        }
+        self.wanted = None;
+        let told = "from here on nothing is kept; the model still knows what was said before";
+        let told = if self.said.is_empty() { "nothing is kept from here on" } else { told };
+        Step { told: Ok(told.to_owned()), ..Step::SAME }
     }
 
     fn forked(&mut self) -> Result<Step> {
@@ -285,6 +307,14 @@ impl Plan {
     }
 }
 
+/// Whether a conversation breaks off in the middle of a turn: nobody has answered yet.
+pub(super) fn is_broken_off(said: &[Arc<Message>]) -> bool {
+    said.last().is_some_and(|last| match last.role() {
+        Role::User | Role::Tool => true,
+        Role::Assistant => last.tool_calls().next().is_some(),
+    })
+}
+
 const NOTHING_KEPT: &str = "nothing of this session is kept, so nothing can be taken back";
 
 fn misuse(text: &str) -> anyhow::Error {
@@ -301,12 +331,25 @@ fn opening(
     let folders = commands::folders(&session.args, around)?;
     let keeping = kept.keeping(session.continued.clone());
     let shelf = kept.tool();
+    let known = Arc::clone(&session.routes);
     let (session, around) = (session.clone(), around.clone());
     Ok(Box::pin(async move {
-        let Session { args, cwd, loaded, firewall, continued, .. } = session;
-        let http = wire::http(&loaded.settings);
-        let arm = wire::arm(&loaded.settings, &http, &firewall).await?;
-        let start = Start { cwd: &cwd, folders, arm, firewall, system: args.system };
+        let Session { args, cwd, loaded, firewall, continued, places, begun, .. } = session;
+        let wanted = routing::Wanted {
+            args: &args,
+            around: &around,
+            loaded: &loaded,
+            firewall: &firewall,
+            project: &places.project,
+            begun,
+            seed: None,
+            grows: true,
+        };
+        let ready = routing::prepare(wanted).await?;
+        let routes = Arc::clone(&ready.routes);
+        let _is_first = known.set(Arc::clone(&routes));
+        let discovery = ready.discover();
+        let start = Start { cwd: &cwd, folders, routes, firewall, system: args.system };
         let mut options = wire::session(&loaded, &around, start)?;
         options.keeping = keeping;
         options.tools.extend(shelf);
@@ -315,6 +358,6 @@ fn opening(
         if let Some(id) = continued {
             options.id = id.to_string();
         }
-        Ok(session::Session::spawn(options))
+        Ok((session::Session::spawn(options), discovery))
     }))
 }

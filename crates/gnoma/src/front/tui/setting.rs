@@ -3,7 +3,7 @@
 
 use std::{fs, io::Write as _, path::Path};
 
-use gnoma_config::{Sources, paths, toml};
+use gnoma_config::{ConfigError, Sources, finding::Severity, paths, toml};
 use toml::{Table, Value};
 
 use super::files::read;
@@ -27,6 +27,27 @@ pub(super) fn set(config_dir: &Path, key: &str, value: &str) -> Result<String, S
     check(&changed).map_err(|error| cannot(&error))?;
     replace(&file, &changed).map_err(|error| cannot(&format!("{shown}: {error}")))?;
     Ok(format!("`{key}` is set in {shown}"))
+}
+
+/// Whether there is such a key and it can have this value, whatever else is set.
+///
+/// # Errors
+/// A sentence for people that says why not and what was perhaps meant.
+pub(super) fn fits(key: &str, value: &str) -> Result<(), String> {
+    let flags = vec![(key.to_owned(), meant(value))];
+    let loaded = gnoma_config::load(&Sources { flags, ..Sources::default() });
+    loaded.map(drop).map_err(|error| errors(&error))
+}
+
+/// What is wrong, without where: the file that was looked at is not the person's.
+fn errors(error: &ConfigError) -> String {
+    let errors = error.findings.iter().filter(|finding| finding.severity == Severity::Error);
+    let sentence = |finding: &gnoma_config::finding::Finding| {
+        let key = finding.key.as_ref().map_or_else(String::new, |key| format!("`{key}` "));
+        let hint = finding.hint.as_ref().map_or_else(String::new, |hint| format!("; {hint}"));
+        format!("{key}{}{hint}", finding.message)
+    };
+    errors.map(sentence).collect::<Vec<_>>().join("\n")
 }
 
 /// A value as TOML, else as a text.
@@ -88,7 +109,7 @@ pub(super) fn check(text: &str) -> Result<(), String> {
         state_dir: folder.path().to_owned(),
         ..Sources::default()
     };
-    gnoma_config::load(&sources).map(drop).map_err(|error| error.to_string())
+    gnoma_config::load(&sources).map(drop).map_err(|error| errors(&error))
 }
 
 /// Puts a new file in its place, readable by nobody else: keys may be in it. A link stays a link.
@@ -126,6 +147,15 @@ mod tests {
         assert_eq!(set_in("tui = { vim = true }\n", "tui.theme", "ember"), None);
         assert_eq!(set_in("[a]\nx = \"\"\"\n[tui]\n\"\"\"\n", "tui.vim", "true"), None);
         assert_eq!(set_in("not toml", "tui.vim", "true"), None);
+    }
+
+    #[test]
+    fn a_key_or_a_value_that_means_nothing_is_refused_by_itself() {
+        assert_eq!(fits("tui.vim", "true"), Ok(()));
+        let unknown = fits("tui.vm", "true").unwrap_err();
+        assert!(unknown.contains("there is no such key") && unknown.contains("tui.vim"));
+        let bad = fits("provider.max_tokens", "many").unwrap_err();
+        assert!(bad.contains("`provider.max_tokens`") && !bad.contains("-->"), "{bad}");
     }
 
     #[test]

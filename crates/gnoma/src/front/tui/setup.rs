@@ -4,7 +4,7 @@ use gnoma_config::Settings;
 use gnoma_llm::KNOWN;
 use gnoma_tui::desk::Found;
 
-use crate::wire;
+use crate::{routing::find_provider, wire};
 
 /// What a provider could be made of, where none can be asked. Asks the network only where neither the
 /// settings nor the environment name one.
@@ -12,7 +12,7 @@ pub(super) async fn found(settings: &Settings) -> Option<Found> {
     if settings.provider.default.is_some() {
         return None;
     }
-    if has_key(settings) || wire::find_provider(settings, &wire::http(settings)).await.is_some() {
+    if has_key(settings) || find_provider(settings, &wire::http(settings)).await.is_some() {
         return None;
     }
     let hosted = KNOWN.iter().filter(|known| !known.local);

@@ -5,8 +5,8 @@ use std::{
     io::{self, Read, Write as _},
     os::unix::process::CommandExt as _,
     path::{Path, PathBuf},
-    process::{Child, Command, Stdio},
-    sync::mpsc,
+    process::{Command, Stdio},
+    sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc},
     thread,
     time::{Duration, Instant},
 };
@@ -29,6 +29,30 @@ const MAX_PASTE: Duration = Duration::from_secs(3);
 /// Editors that every system may have, where the environment names none.
 const USUAL_EDITOR: &str = "vi";
 
+/// The process groups of the shell lines that run; all are ended when this is dropped.
+#[derive(Debug, Default)]
+pub(in crate::front::tui) struct Shells(Arc<Mutex<Vec<Pid>>>);
+
+impl Shells {
+    /// Ends all of them.
+    pub(in crate::front::tui) fn end(&self) {
+        for group in groups(&self.0).iter() {
+            // It may have ended meanwhile.
+            kill_process_group(*group, Signal::KILL).unwrap_or_default();
+        }
+    }
+}
+
+impl Drop for Shells {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+fn groups(of: &Mutex<Vec<Pid>>) -> MutexGuard<'_, Vec<Pid>> {
+    of.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// How they are started.
 pub(super) struct Programs {
     pub cwd: PathBuf,
@@ -36,6 +60,8 @@ pub(super) struct Programs {
     shell: String,
     has_wayland: bool,
     has_x: bool,
+    /// What a program prints is not seen any more once it has ended.
+    hides_output: bool,
 }
 
 impl Programs {
@@ -47,6 +73,7 @@ impl Programs {
             shell: around.var("SHELL").unwrap_or("/bin/sh").to_owned(),
             has_wayland: around.var("WAYLAND_DISPLAY").is_some(),
             has_x: around.var("DISPLAY").is_some(),
+            hides_output: session.args.full_screen,
         }
     }
 
@@ -62,12 +89,19 @@ impl Programs {
     /// Gives the terminal to a program, or to a shell.
     pub(super) fn hand_over(&self, program: Option<String>) -> Job {
         let (shell, cwd) = (self.shell.clone(), self.cwd.clone());
+        let waits = self.hides_output && program.is_some();
         Box::new(move || {
             let mut command = Command::new(&shell);
             if let Some(program) = &program {
                 command.args(["-c", program]);
             }
             match command.current_dir(cwd).status() {
+                Ok(_) if waits => {
+                    writeln!(io::stderr(), "Enter goes back to gnoma").unwrap_or_default();
+                    // Whatever comes of it, the person has had the time to look.
+                    io::stdin().read_line(&mut String::new()).unwrap_or_default();
+                    Input::Resumed
+                }
                 Ok(_) => Input::Resumed,
                 Err(error) => Input::Failed(format!("`{shell}` cannot be started: {error}")),
             }
@@ -75,10 +109,11 @@ impl Programs {
     }
 
     /// Runs a line and takes down what it prints.
-    pub(super) fn run(&self, line: String) -> Job {
+    pub(super) fn run(&self, line: String, shells: &Shells) -> Job {
+        let running = Arc::clone(&shells.0);
         let mut command = Command::new(&self.shell);
         command.arg("-c").arg(format!("exec 2>&1\n{line}")).current_dir(&self.cwd);
-        Box::new(move || match output(&mut command, MAX_OUTPUT_BYTES, MAX_RUN) {
+        Box::new(move || match output(&mut command, &running, MAX_OUTPUT_BYTES, MAX_RUN) {
             Ok((bytes, success)) => {
                 Input::Shell { line, output: String::from_utf8_lossy(&bytes).into_owned(), success }
             }
@@ -99,8 +134,9 @@ impl Programs {
         }
         Box::new(move || {
             for (program, arguments) in asking {
-                let asked =
-                    output(Command::new(program).args(arguments), MAX_IMAGE_BYTES, MAX_PASTE);
+                let mut command = Command::new(program);
+                command.args(arguments);
+                let asked = output(&mut command, &Mutex::default(), MAX_IMAGE_BYTES, MAX_PASTE);
                 match asked {
                     Ok((bytes, true)) if !bytes.is_empty() => return pasted(&bytes),
                     Ok(_) | Err(_) => (),
@@ -153,12 +189,19 @@ pub(super) fn read_at_most(path: &Path, max_bytes: usize) -> io::Result<Vec<u8>>
 }
 
 /// What a program prints, and whether it ended well. Ends it, and all that it has started, when it
-/// takes too long or prints too much.
-fn output(command: &mut Command, max_bytes: usize, max: Duration) -> io::Result<(Vec<u8>, bool)> {
+/// takes too long or prints too much. While it runs, `running` has its group.
+fn output(
+    command: &mut Command,
+    running: &Mutex<Vec<Pid>>,
+    max_bytes: usize,
+    max: Duration,
+) -> io::Result<(Vec<u8>, bool)> {
     let until = Instant::now() + max;
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).process_group(0);
     let mut child = command.spawn()?;
     let Some(stdout) = child.stdout.take() else { return Ok((Vec::new(), false)) };
+    let group = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
+    groups(running).extend(group);
     let (done, printed) = mpsc::channel();
     let read = move || {
         let mut bytes = Vec::new();
@@ -169,18 +212,13 @@ fn output(command: &mut Command, max_bytes: usize, max: Duration) -> io::Result<
     thread::Builder::new().name("gnoma-output".to_owned()).spawn(read)?;
     let bytes = printed.recv_timeout(until.saturating_duration_since(Instant::now()));
     let is_over = bytes.as_ref().is_ok_and(|bytes| bytes.len() < max_bytes);
-    if !is_over {
-        end(&child);
+    if let Some(group) = group.filter(|_| !is_over) {
+        // It may have ended meanwhile.
+        kill_process_group(group, Signal::KILL).unwrap_or_default();
     }
+    // Once it has been waited for, its number may be somebody else's.
+    groups(running).retain(|other| Some(*other) != group);
     let status = child.wait()?;
     let bytes = bytes.or_else(|_| printed.recv_timeout(MAX_PASTE)).unwrap_or_default();
     Ok((bytes, is_over && status.success()))
-}
-
-fn end(child: &Child) {
-    let group = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
-    // It may have ended meanwhile.
-    if let Some(group) = group {
-        kill_process_group(group, Signal::KILL).unwrap_or_default();
-    }
 }

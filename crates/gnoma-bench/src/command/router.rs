@@ -1,0 +1,178 @@
+//! What choosing between models costs: a choice, a lesson, the state of a year and loading it.
+
+use std::{collections::BTreeMap, hint::black_box};
+
+use anyhow::{Result, bail};
+use gnoma_bench::{
+    clock::cpu_time,
+    report::{self, Verdict},
+};
+use gnoma_core::ModelRef;
+use gnoma_router::{
+    Arm, Attempt, Capabilities, Facts, Kind, Need, Offer, Outcome, Router, Situation, State, Tried,
+    Tuning, classify::TaskType,
+};
+
+const ARMS: usize = 64;
+/// Tasks of a busy year: forty a day.
+const YEAR_TASKS: usize = 15_000;
+const CHOICES: usize = 20_000;
+const LOADS: usize = 101;
+const GOAL_CHOOSE_MICROS: f64 = 50.0;
+const GOAL_LEARN_MICROS: f64 = 10.0;
+const GOAL_STATE_BYTES: usize = 1_000_000;
+const GOAL_LOAD_MS: f64 = 2.0;
+
+pub(crate) fn run(arguments: &[String]) -> Result<()> {
+    if !arguments.is_empty() {
+        bail!("`router` takes no arguments");
+    }
+    let mut router = Router::new(Tuning::default());
+    router.admit(arms());
+    let lessons = (0..YEAR_TASKS).map(|task| {
+        let outcome = outcome(task);
+        micros(|| router.learn(&outcome))
+    });
+    let lessons = sorted(lessons.collect());
+    let checked = sorted(choices(&router, true));
+    let unchecked = sorted(choices(&router, false));
+    choice("checked", &checked);
+    choice("unchecked", &unchecked);
+    let learn = at(&lessons, 99);
+    report::row(
+        format_args!("learn from a task, {ARMS} arms × 10 kinds"),
+        format_args!("< {GOAL_LEARN_MICROS} µs"),
+        format_args!("p50 {:.1} µs, p99 {learn:.1} µs", at(&lessons, 50)),
+        Verdict::of(learn < GOAL_LEARN_MICROS),
+    );
+    load(&router)
+}
+
+fn choice(what: &str, micros: &[f64]) {
+    let p99 = at(micros, 99);
+    report::row(
+        format_args!("choose among {ARMS} arms, 10 kinds, {what}"),
+        format_args!("p99 < {GOAL_CHOOSE_MICROS} µs"),
+        format_args!("p50 {:.1} µs, p99 {p99:.1} µs", at(micros, 50)),
+        Verdict::of(p99 < GOAL_CHOOSE_MICROS),
+    );
+}
+
+fn load(router: &Router) -> Result<()> {
+    let text = serde_json::to_string(&router.state())?;
+    let times = sorted(
+        (0..LOADS)
+            .map(|_| {
+                micros(|| {
+                    let state: Option<State> = serde_json::from_str(&text).ok();
+                    let loaded =
+                        state.and_then(|state| Router::from_state(Tuning::default(), &state).ok());
+                    let mut loaded = loaded.unwrap_or_else(|| Router::new(Tuning::default()));
+                    loaded.admit(arms());
+                    loaded
+                })
+            })
+            .collect(),
+    );
+    report::row(
+        format_args!("state after {YEAR_TASKS} tasks with {ARMS} arms"),
+        "< 1 MB",
+        format_args!("{} KB", text.len() / 1000),
+        Verdict::of(text.len() < GOAL_STATE_BYTES),
+    );
+    let load_ms = at(&times, 99) / 1000.0;
+    report::row(
+        "loading it",
+        format_args!("< {GOAL_LOAD_MS} ms"),
+        format_args!("p50 {:.2} ms, p99 {load_ms:.2} ms", at(&times, 50) / 1000.0),
+        Verdict::of(load_ms < GOAL_LOAD_MS),
+    );
+    Ok(())
+}
+
+/// Microseconds of each of many choices.
+fn choices(router: &Router, verified: bool) -> Vec<f64> {
+    let offers: Vec<Offer> = (0..ARMS).map(offer).collect();
+    let choice = |number: usize| {
+        let situation = Situation {
+            need: Need { tools: true, ..Need::new(kind(number), 10_000_000) },
+            attempts: Vec::new(),
+            attempts_left: 3,
+            verified,
+        };
+        micros(|| router.choose(&situation, &offers, number as u64))
+    };
+    (0..CHOICES).map(choice).collect()
+}
+
+fn micros<T>(work: impl FnOnce() -> T) -> f64 {
+    let (time, result) = cpu_time(work);
+    black_box(result);
+    time.as_secs_f64() * 1e6
+}
+
+fn sorted(mut values: Vec<f64>) -> Vec<f64> {
+    values.sort_by(f64::total_cmp);
+    values
+}
+
+/// The value below which so many percent are.
+fn at(sorted: &[f64], percent: usize) -> f64 {
+    sorted.get(sorted.len() * percent / 100).copied().unwrap_or_default()
+}
+
+fn name(number: usize) -> ModelRef {
+    ModelRef { provider: format!("vendor-{}", number % 8), model: format!("model-{number}") }
+}
+
+fn kind(number: usize) -> Kind {
+    let all = TaskType::ALL;
+    all.get(number % all.len()).copied().unwrap_or(TaskType::Debug).kind()
+}
+
+fn arms() -> Vec<Arm> {
+    let arm = |number: usize| Arm {
+        id: name(number),
+        facts: Facts {
+            output_price: Some(0.5 + number as f64 * 0.4),
+            released: Some(20_000 + i32::try_from(number).unwrap_or(0) * 7),
+            open_weights: Some(number.is_multiple_of(2)),
+        },
+        priors: BTreeMap::new(),
+        overall: None,
+    };
+    (0..ARMS).map(arm).collect()
+}
+
+fn offer(number: usize) -> Offer {
+    Offer {
+        arm: name(number),
+        capabilities: Capabilities {
+            tools: true,
+            vision: true,
+            thinking: true,
+            structured_output: true,
+            context_window: Some(200_000),
+            local: false,
+        },
+        pools: vec!["all".into(), format!("rates:vendor-{}", number % 8).into()],
+        saved_micro_usd: 0,
+        seconds: Some(10.0),
+        barred: None,
+    }
+}
+
+/// A task's end: every third took two attempts, the better arms are right more often.
+fn outcome(task: usize) -> Outcome {
+    // A fixed, even spread.
+    let spread = |by: usize| (task * 7_919 + by * 104_729) % 1_000;
+    let attempt = |by: usize| {
+        let number = spread(by) % ARMS;
+        let right = spread(by + 7) < 400 + number * 8;
+        let cost_micro_usd = 20_000 + (number * 5_000) as u64;
+        let attempt = Attempt { arm: name(number), verdict: Some(right), cost_micro_usd };
+        Tried { attempt, right: task.is_multiple_of(5).then_some(right) }
+    };
+    let tried = (0..1 + usize::from(task.is_multiple_of(3))).map(attempt).collect();
+    Outcome { kind: kind(task), tried }
+}

@@ -1,0 +1,120 @@
+//! `gnoma router arms`: what there is to choose from, and what is known about each.
+
+use anyhow::Result;
+use gnoma_core::Price;
+use gnoma_engine::{Arm, Routes};
+use gnoma_llm::catalogue;
+use gnoma_router::pool;
+use serde_json::{Value, json};
+
+use super::{Ground, MICRO};
+use crate::{
+    args::TurnArgs,
+    clock,
+    commands::{print_json, route, show},
+    report::Exit,
+    routing::{self, roster::Left},
+    table,
+};
+
+/// An older catalogue has wrong prices.
+const STALE_DAYS: u32 = 120;
+
+pub(super) async fn run(ground: &Ground<'_>, args: &TurnArgs, json: bool) -> Result<Exit> {
+    let mut ready = route::ready(ground, args, None).await?;
+    ready.look().await;
+    let levels = route::levels(ground, &ready.routes).await;
+    let barred = |arm: &Arm| barred(&ready.routes, arm, &levels);
+    let arms = ready.routes.arms();
+    let note = stale(catalogue::age_days(routing::today()));
+    if json {
+        let arms: Vec<Value> = arms.iter().map(|arm| facts(arm, barred(arm).as_deref())).collect();
+        let left = ready.left.iter().map(|Left { name, why }| json!({ "name": name, "why": why }));
+        let left: Vec<Value> = left.collect();
+        let age = catalogue::age_days(routing::today());
+        return print_json(&json!({ "arms": arms, "left": left, "catalogue_age_days": age }));
+    }
+    let rows = arms.iter().map(|arm| {
+        [arm.name().to_string(), price(arm.price), window(arm.context_window), abilities(arm)]
+    });
+    let mut text = table::lines(["arm", "$/M in, out", "window", "can"], rows);
+    for arm in &*arms {
+        if let Some(why) = barred(arm) {
+            text.push_str(&format!("{}: {why}\n", arm.name()));
+        }
+    }
+    for Left { name, why } in &ready.left {
+        text.push_str(&format!("{name}: {why}\n"));
+    }
+    text.extend(note);
+    show(&text)
+}
+
+/// Why an arm cannot be asked now.
+fn barred(routes: &Routes, arm: &Arm, levels: &[gnoma_core::ledger::Level]) -> Option<String> {
+    let own: Vec<String> = routes.pools_of(arm);
+    let levels: Vec<_> = levels.iter().filter(|level| own.contains(&level.pool)).cloned().collect();
+    let call = routes.typical_call(arm);
+    routes.resting(arm).or_else(|| pool::refusal(&levels, &call, clock::now_ms()))
+}
+
+fn stale(age_days: u32) -> Option<String> {
+    (age_days > STALE_DAYS).then(|| {
+        format!(
+            "the catalogue of models is {age_days} days old: prices may have changed; a newer gnoma \
+             brings a newer one, `[[arms]]` and `router.catalogue` correct it\n"
+        )
+    })
+}
+
+fn price(price: Option<Price>) -> String {
+    let dollars = |micro: u64| micro as f64 / MICRO;
+    match price {
+        None => "unknown".to_owned(),
+        Some(price) if price.is_free() => "free".to_owned(),
+        Some(price) => format!("{:.2}, {:.2}", dollars(price.input), dollars(price.output)),
+    }
+}
+
+fn window(tokens: Option<u32>) -> String {
+    tokens.map_or_else(|| "unknown".to_owned(), |tokens| format!("{}k", tokens / 1_000))
+}
+
+fn abilities(arm: &Arm) -> String {
+    let all = [
+        ("tools", arm.tools),
+        ("pictures", arm.vision),
+        ("thinking", arm.thinking),
+        ("schema", arm.structured_output),
+        ("local", arm.local),
+    ];
+    let can: Vec<_> = all.into_iter().filter(|(_, can)| *can).map(|(name, _)| name).collect();
+    can.join(" ")
+}
+
+fn facts(arm: &Arm, barred: Option<&str>) -> Value {
+    json!({
+        "arm": arm.name().to_string(),
+        "price_micro_usd_per_million": arm.price,
+        "context_window": arm.context_window,
+        "max_output_tokens": arm.max_output_tokens,
+        "tools": arm.tools,
+        "vision": arm.vision,
+        "thinking": arm.thinking,
+        "structured_output": arm.structured_output,
+        "local": arm.local,
+        "pools": *arm.pools,
+        "barred": barred,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_old_catalogue_is_told_and_a_new_one_is_not() {
+        assert_eq!(stale(STALE_DAYS), None);
+        assert!(stale(STALE_DAYS + 1).is_some_and(|note| note.contains("121 days old")));
+    }
+}

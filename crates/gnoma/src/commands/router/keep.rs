@@ -1,0 +1,123 @@
+//! `gnoma router reset|export|import`: what was learnt, as a whole.
+
+use std::{
+    fs,
+    io::{self, Read as _},
+    path::Path,
+};
+
+use anyhow::{Context as _, Result};
+use serde_json::json;
+
+use super::Ground;
+use crate::{
+    commands::{print, print_json, show},
+    past::refuse_in_incognito,
+    report::{Exit, Misuse},
+    routing::{
+        self,
+        memory::{self, Book},
+        quality::Quality,
+        state_file::{self, Kept, MAX_BYTES, Trouble},
+    },
+    terminal,
+};
+
+pub(super) fn reset(ground: &Ground<'_>, yes: bool, json: bool) -> Result<Exit> {
+    refuse_in_incognito(&ground.loaded.settings, "router reset")?;
+    let book = routing::book(&ground.loaded, ground.around);
+    if !yes {
+        let Some(terminal) = terminal::open(ground.around) else {
+            let text = "nobody is there to ask; --yes forgets without a question";
+            return Err(Misuse(text.to_owned()).into());
+        };
+        if !terminal::is_yes(&terminal, "Forget all that was learnt about models? [y]es, [n]o: ") {
+            return show("nothing was forgotten\n");
+        }
+    }
+    if book.path().exists() {
+        book.reset().with_context(|| cannot_change(&book))?;
+    }
+    done(json, "what was learnt about models is forgotten; what was spent is still known\n")
+}
+
+pub(super) fn export(ground: &Ground<'_>) -> Result<Exit> {
+    let book = routing::book(&ground.loaded, ground.around);
+    let kept = book.read().with_context(|| format!("cannot read `{}`", book.path().display()))?;
+    print(&String::from_utf8_lossy(&state_file::encode(&kept)?))
+}
+
+pub(super) fn import(ground: &Ground<'_>, file: &Path, replace: bool, json: bool) -> Result<Exit> {
+    refuse_in_incognito(&ground.loaded.settings, "router import")?;
+    let book = routing::book(&ground.loaded, ground.around);
+    let bytes = read(file).with_context(|| format!("cannot read `{}`", file.display()))?;
+    let here = book.read().with_context(|| cannot_change(&book))?;
+    let is_empty = here.state.is_none();
+    match state_file::decode(&bytes) {
+        Ok(kept) if is_empty || replace => {
+            book.replace(kept).with_context(|| cannot_change(&book))?;
+            done(json, "what was learnt elsewhere is in force here\n")
+        }
+        Ok(_) => {
+            let text = "something was learnt here already; --replace puts the file in its place";
+            Err(Misuse(text.to_owned()).into())
+        }
+        Err(Trouble::Newer) => {
+            let text = format!("`{}` was written by a newer gnoma", file.display());
+            Err(Misuse(text).into())
+        }
+        Err(Trouble::Damaged | Trouble::Unreadable(_)) => {
+            scores(ground, &book, file, &bytes, (here, replace), json)
+        }
+    }
+}
+
+/// Takes over the Go version's scores, once.
+fn scores(
+    ground: &Ground<'_>,
+    book: &Book,
+    file: &Path,
+    bytes: &[u8],
+    (here, replace): (Kept, bool),
+    json: bool,
+) -> Result<Exit> {
+    let text = String::from_utf8_lossy(bytes);
+    let Ok(quality) = Quality::read(&text) else {
+        let text = format!(
+            "`{}` is neither what `gnoma router export` prints nor a `quality.json`, or it is damaged",
+            file.display()
+        );
+        return Err(Misuse(text).into());
+    };
+    if here.imported && !replace {
+        let text = "such scores were taken over already; --replace begins anew with them";
+        return Err(Misuse(text.to_owned()).into());
+    }
+    if replace {
+        book.replace(Kept::NONE).with_context(|| cannot_change(book))?;
+    }
+    let known = routing::known(ground, quality.arms());
+    book.teach(&quality, &known).with_context(|| cannot_change(book))?;
+    done(json, &format!("{}\n", memory::taken_over(&quality, file)))
+}
+
+fn cannot_change(book: &Book) -> String {
+    format!("cannot change `{}`", book.path().display())
+}
+
+fn read(file: &Path) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    if file == Path::new("-") {
+        io::stdin().lock().take(MAX_BYTES + 1).read_to_end(&mut bytes)?;
+    } else {
+        fs::File::open(file)?.take(MAX_BYTES + 1).read_to_end(&mut bytes)?;
+    }
+    if bytes.len() as u64 > MAX_BYTES {
+        return Err(io::Error::other(format!("it is larger than {MAX_BYTES} bytes")));
+    }
+    Ok(bytes)
+}
+
+fn done(json: bool, text: &str) -> Result<Exit> {
+    if json { print_json(&json!({ "done": text.trim_end() })) } else { show(text) }
+}

@@ -1,0 +1,73 @@
+//! The ledger of what is spent, opened when it is first needed: most runs make their first request
+//! before anything is counted.
+
+use std::path::PathBuf;
+
+use gnoma_core::{
+    ledger::{Amount, Ask, Draw, HoldId, Ledger, Level, Reserved, Total},
+    store::{StoreError, StoreErrorKind, Stored},
+};
+use gnoma_store::SqliteLedger;
+use tokio::{sync::OnceCell, task::spawn_blocking};
+
+use crate::report;
+
+/// See the module.
+pub(crate) struct LateLedger {
+    /// Its file; `None` keeps it in memory, for whoever leaves no trace.
+    path: Option<PathBuf>,
+    opened: OnceCell<SqliteLedger>,
+}
+
+impl LateLedger {
+    pub(crate) fn new(path: Option<PathBuf>) -> Self {
+        Self { path, opened: OnceCell::new() }
+    }
+
+    async fn get(&self) -> Result<&SqliteLedger, StoreError> {
+        self.opened
+            .get_or_try_init(|| async {
+                let path = self.path.clone();
+                let opened = spawn_blocking(move || open(path)).await;
+                opened.unwrap_or_else(|_| {
+                    let text = "the ledger of what is spent could not be opened";
+                    Err(StoreError::new(StoreErrorKind::Io, text))
+                })
+            })
+            .await
+    }
+}
+
+fn open(path: Option<PathBuf>) -> Result<SqliteLedger, StoreError> {
+    let Some(path) = path else { return SqliteLedger::in_memory() };
+    let opened = SqliteLedger::open(&path)?;
+    if let Some(aside) = opened.set_aside {
+        report::say(format_args!("warning: {aside}"));
+    }
+    Ok(opened.ledger)
+}
+
+impl Ledger for LateLedger {
+    fn reserve(&self, ask: Ask) -> Stored<'_, Reserved> {
+        Box::pin(async move { self.get().await?.reserve(ask).await })
+    }
+
+    fn commit(&self, hold: HoldId, at_ms: i64, amount: Amount) -> Stored<'_, ()> {
+        Box::pin(async move { self.get().await?.commit(hold, at_ms, amount).await })
+    }
+
+    fn rollback(&self, hold: HoldId) {
+        // Nothing is held in a ledger that was never opened.
+        if let Some(ledger) = self.opened.get() {
+            ledger.rollback(hold);
+        }
+    }
+
+    fn levels(&self, draws: Vec<Draw>, at_ms: i64) -> Stored<'_, Vec<Level>> {
+        Box::pin(async move { self.get().await?.levels(draws, at_ms).await })
+    }
+
+    fn totals(&self, from_day: i32) -> Stored<'_, Vec<Total>> {
+        Box::pin(async move { self.get().await?.totals(from_day).await })
+    }
+}

@@ -1,0 +1,286 @@
+//! Turns settings into what the router is told: rules, limits, worth, strategies. Pure, with one
+//! sentence for each thing that cannot hold.
+
+use std::path::Path;
+
+use gnoma_config::{
+    Place, Settings,
+    settings::{self, Priority, RateLimits, RoutingRule, Share},
+};
+use gnoma_core::ModelRef;
+use gnoma_engine::routing::{Options, Strategy, Verify};
+use gnoma_router::{
+    pool::{Caps, Limits, Rates},
+    rules::{self, Action, Day, Hours, Roles, Rule, When},
+};
+
+use super::slm;
+
+/// By how many percent of a task's worth an arm may be the worse choice where it is said to be good.
+const STRENGTH_PERCENT: u32 = 10;
+
+/// What the settings say about routing, and what is wrong with it.
+pub(super) struct Wishes {
+    pub options: Options,
+    pub warnings: Vec<String>,
+}
+
+/// See the module. `home` shortens the places that messages name.
+pub(super) fn wishes(settings: &Settings, home: Option<&Path>) -> Wishes {
+    let router = &settings.router;
+    let mut rules: Vec<Rule> =
+        (1..).zip(&router.rules).map(|(number, rule)| self::rule(number, rule, home)).collect();
+    let mut warnings = rules::check(&rules);
+    rules.extend(strengths(settings));
+    let limits = limits(settings, &mut warnings);
+    let options = Options {
+        rules,
+        roles: roles(&router.roles),
+        value_micro_usd: worth(router.value_micro_usd, router.priority),
+        second_micro_usd: router.second_micro_usd,
+        strategy: strategy(router.strategy),
+        max_attempts: usize::try_from(router.max_attempts).unwrap_or(usize::MAX),
+        verify: verify(router.verify),
+        checks: router.checks.clone(),
+        failover: router.failover,
+        local_only: settings.privacy.incognito && settings.privacy.local_only,
+        classifier: slm::arm(settings),
+        limits,
+        ..Options::default()
+    };
+    Wishes { options, warnings }
+}
+
+/// Whether any rule asks for the time.
+pub(super) fn ask_the_time(rules: &[Rule]) -> bool {
+    rules.iter().any(|rule| rule.when.hours.is_some())
+}
+
+/// What a right result is worth to somebody with this priority.
+fn worth(value_micro_usd: u64, priority: Priority) -> u64 {
+    let percent: u128 = match priority {
+        Priority::Low => 50,
+        Priority::Normal => 100,
+        Priority::High => 200,
+        Priority::Critical => 500,
+    };
+    u64::try_from(u128::from(value_micro_usd) * percent / 100).unwrap_or(u64::MAX)
+}
+
+fn rule(number: usize, rule: &RoutingRule, home: Option<&Path>) -> Rule {
+    let name = if rule.name.is_empty() { format!("number {number}") } else { rule.name.clone() };
+    let mut then: Vec<Action> = rule.pin.iter().cloned().map(Action::Pin).collect();
+    if !rule.forbid.is_empty() {
+        then.push(Action::Forbid(rule.forbid.clone()));
+    }
+    if !rule.prefer.is_empty() {
+        then.push(Action::Prefer { arms: rule.prefer.clone(), percent: rule.prefer_percent });
+    }
+    then.extend(rule.max_cost_micro_usd.map(Action::MaxCostMicroUsd));
+    then.extend(rule.max_seconds.map(Action::MaxSeconds));
+    let when = When {
+        tasks: rule.task.clone(),
+        paths: rule.path.clone(),
+        hours: hours(rule),
+        min_complexity: rule.complexity.map(|Share { from, .. }| from),
+        max_complexity: rule.complexity.map(|Share { to, .. }| to),
+        local_only: None,
+    };
+    Rule { name, origin: place(&rule.place, home), when, then }
+}
+
+/// The place of a rule: file and line, the home as `~`.
+fn place(place: &Place, home: Option<&Path>) -> String {
+    let Place::File { path, position } = place else { return place.to_string() };
+    let shown = match home.and_then(|home| path.strip_prefix(home).ok()) {
+        Some(below) => format!("~/{}", below.display()),
+        None => path.display().to_string(),
+    };
+    match position {
+        Some(position) => format!("{shown}:{}", position.line),
+        None => shown,
+    }
+}
+
+/// Days without hours are whole days.
+fn hours(rule: &RoutingRule) -> Option<Hours> {
+    let days: Vec<Day> = rule.days.iter().copied().map(day).collect();
+    match rule.hours {
+        Some(hours) => Some(Hours { from: hours.from_min, to: hours.to_min, days }),
+        None if days.is_empty() => None,
+        None => Some(Hours { from: 0, to: 0, days }),
+    }
+}
+
+fn day(day: settings::Weekday) -> Day {
+    match day {
+        settings::Weekday::Mon => Day::Mon,
+        settings::Weekday::Tue => Day::Tue,
+        settings::Weekday::Wed => Day::Wed,
+        settings::Weekday::Thu => Day::Thu,
+        settings::Weekday::Fri => Day::Fri,
+        settings::Weekday::Sat => Day::Sat,
+        settings::Weekday::Sun => Day::Sun,
+    }
+}
+
+/// Arms that are said to be good at something are preferred for it.
+fn strengths(settings: &Settings) -> impl Iterator<Item = Rule> {
+    let strong = settings.arms.iter().filter(|(_, arm)| arm.enabled && !arm.strengths.is_empty());
+    strong.map(|(name, arm)| Rule {
+        name: format!("strengths of {name}"),
+        origin: "[[arms]]".to_owned(),
+        when: When { tasks: arm.strengths.clone(), ..When::default() },
+        then: vec![Action::Prefer { arms: vec![name.clone()], percent: STRENGTH_PERCENT }],
+    })
+}
+
+fn roles(roles: &settings::Roles) -> Roles {
+    let settings::Roles { small, planner, editor, reviewer } = roles.clone();
+    Roles { small, planner, editor, reviewer }
+}
+
+fn strategy(strategy: settings::Strategy) -> Strategy {
+    match strategy {
+        settings::Strategy::Auto => Strategy::Auto,
+        settings::Strategy::Single => Strategy::Single,
+        settings::Strategy::Cascade => Strategy::Cascade,
+        settings::Strategy::Ensemble => Strategy::Ensemble,
+        settings::Strategy::Synthesis => Strategy::Synthesis,
+    }
+}
+
+fn verify(verify: settings::Verify) -> Verify {
+    match verify {
+        settings::Verify::Auto => Verify::Auto,
+        settings::Verify::Checks => Verify::Checks,
+        settings::Verify::Reviewer => Verify::Reviewer,
+        settings::Verify::Off => Verify::Off,
+    }
+}
+
+fn limits(settings: &Settings, warnings: &mut Vec<String>) -> Limits {
+    let settings::Caps { turn, session, day, month, project_day, project_month } =
+        settings.router.caps;
+    let mut limits = Limits::new(Caps { turn, session, day, month, project_day, project_month });
+    for (name, stated) in &settings.rate_limits {
+        if let Err(unknown) = limits.add(name, rates(stated), name, stated.tier.as_deref()) {
+            warnings.push(unknown.to_string());
+        }
+    }
+    limits
+}
+
+/// Rates as they are stated. A 0 lifts what the plan says; without a plan there is nothing to lift.
+fn rates(stated: &RateLimits) -> Rates {
+    let has_plan = stated.tier.is_some();
+    let lifted = |rate: Option<u64>| match rate {
+        Some(0) => has_plan.then_some(u64::MAX),
+        rate => rate,
+    };
+    Rates {
+        rps: match stated.rps {
+            Some(rps) if rps <= 0.0 => has_plan.then_some(f64::INFINITY),
+            rps => rps,
+        },
+        rpm: lifted(stated.rpm),
+        rpd: lifted(stated.rpd),
+        tpm: lifted(stated.tpm),
+        itpm: lifted(stated.itpm),
+        otpm: lifted(stated.otpm),
+        tokens_month: lifted(stated.tokens_month),
+        spend_day_micro_usd: stated.spend_day_micro_usd,
+        spend_month_micro_usd: stated.spend_month_micro_usd,
+        custom: stated.custom,
+        custom_month: lifted(stated.custom_month),
+    }
+}
+
+/// Names that are spoken of and are no arm, for people who misspelt one.
+pub(super) fn unknown_names(options: &Options, arms: &[ModelRef]) -> Vec<String> {
+    let Roles { small, planner, editor, reviewer } = &options.roles;
+    let roles =
+        [("small", small), ("planner", planner), ("editor", editor), ("reviewer", reviewer)];
+    roles
+        .into_iter()
+        .filter_map(|(role, name)| {
+            let name = name.as_ref().filter(|name| !arms.contains(name))?;
+            Some(format!("`router.roles.{role}` names {name}, which cannot be asked"))
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use gnoma_config::Sources;
+    use gnoma_core::ledger::Unit;
+    use gnoma_router::{pool::Learnt, rules::LocalTime};
+
+    use super::*;
+
+    fn wishes_of(text: &str) -> Wishes {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("config.toml"), text).unwrap();
+        let sources = Sources { config_dir: folder.path().to_owned(), ..Sources::default() };
+        wishes(&gnoma_config::load(&sources).unwrap().settings, Some(folder.path()))
+    }
+
+    #[test]
+    fn rules_keep_their_conditions_and_their_place() {
+        let wishes = wishes_of(
+            "[[router.rules]]\nname = \"nights\"\nhours = \"22:00-06:00\"\ndays = [\"fri\"]\n\
+             complexity = \"10-40\"\nprefer = [\"a/*\"]\n\
+             [[router.rules]]\ndays = [\"sun\"]\nforbid = [\"b/*\"]\n\
+             [[arms]]\nid = \"a/b\"\nstrengths = [\"debug\"]\n",
+        );
+        let [nights, sundays, strong] = wishes.options.rules.as_slice() else { unreachable!() };
+        assert_eq!(nights.label(), "rule `nights` (~/config.toml:2)");
+        assert_eq!((nights.when.min_complexity, nights.when.max_complexity), (Some(10), Some(40)));
+        let at = |day, minute| LocalTime { day, minute };
+        let holds = |rule: &Rule, time| rule.when.hours.as_ref().unwrap().hold(time);
+        assert!(holds(nights, at(Day::Sat, 60)) && !holds(nights, at(Day::Fri, 60)));
+        assert!(holds(sundays, at(Day::Sun, 1_439)) && !holds(sundays, at(Day::Mon, 0)));
+        assert_eq!((sundays.name.as_str(), strong.when.tasks.len()), ("number 2", 1));
+        assert!(ask_the_time(&wishes.options.rules));
+    }
+
+    #[test]
+    fn contradictions_are_told_once_with_both_places() {
+        let wishes = wishes_of(
+            "[[router.rules]]\nname = \"a\"\npin = \"x/*\"\n\
+             [[router.rules]]\nname = \"b\"\nforbid = [\"x/*\"]\n",
+        );
+        let [warning] = wishes.warnings.as_slice() else { unreachable!("{:?}", wishes.warnings) };
+        assert!(warning.contains("config.toml:2") && warning.contains("config.toml:5"));
+    }
+
+    #[test]
+    fn a_zero_lifts_a_limit_of_the_plan_and_no_other() {
+        let stated = RateLimits { rpm: Some(0), tpm: Some(5), ..RateLimits::default() };
+        assert_eq!(rates(&stated).rpm, None);
+        let planned = RateLimits { tier: Some("1".to_owned()), ..stated };
+        assert_eq!((rates(&planned).rpm, rates(&planned).tpm), (Some(u64::MAX), Some(5)));
+    }
+
+    #[test]
+    fn caps_are_limits_and_an_unknown_plan_is_told() {
+        let wishes = wishes_of(
+            "[router]\npriority = \"high\"\nvalue = 4\n[router.caps]\nday = 2.5\n\
+             [rate_limits.anthropic]\ntier = \"gold\"\n",
+        );
+        assert_eq!(wishes.options.value_micro_usd, 8_000_000);
+        assert_eq!(wishes.warnings.len(), 1);
+        let arm = ModelRef { provider: "x".into(), model: "y".into() };
+        let call = gnoma_router::pool::Call {
+            arm: &arm,
+            sets: &[],
+            turn: "t",
+            session: "s",
+            project: "p",
+        };
+        let draws = wishes.options.limits.draws(&call, &Learnt::default());
+        let caps: Vec<_> = draws.iter().flat_map(|draw| &draw.limits).collect();
+        assert_eq!(caps.len(), 1);
+        assert_eq!((caps[0].unit, caps[0].most), (Unit::MicroUsd, 2_500_000));
+    }
+}

@@ -1,0 +1,352 @@
+//! The router in this program: which arms there are, what is known of them, where what is learnt and
+//! spent is kept.
+//!
+//! The policy is `gnoma-router`'s, using it is `gnoma-engine`'s. Here settings, catalogue and servers
+//! become what the two need. Nothing is asked of a remote server before the first request.
+
+pub(crate) mod arms;
+mod discovery;
+mod first;
+mod ledger;
+mod limits;
+pub(crate) mod memory;
+pub(crate) mod quality;
+pub(crate) mod roster;
+mod slm;
+pub(crate) mod state_file;
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+    sync::Arc,
+};
+
+use anyhow::Result;
+use gnoma_config::{Loaded, Settings, settings::RouterMode};
+use gnoma_core::{
+    ModelRef, Price,
+    ledger::{Ledger, Total},
+    store::SessionId,
+};
+use gnoma_engine::{Arm, Routes, routing::Options};
+use gnoma_guard::{firewall::Firewall, privacy::Keep};
+use gnoma_llm::catalogue::{self, Overlay};
+use gnoma_router::{Router, Tuning};
+
+use self::{
+    arms::{Made, Maker},
+    discovery::{Found, Known, Workshop},
+    first::First,
+    ledger::LateLedger,
+    limits::Wishes,
+    memory::{Book, Memory},
+    roster::{Left, Roster},
+};
+pub(crate) use self::{discovery::Discovery, first::find_provider};
+use crate::{
+    args::TurnArgs, clock, commands::Ground, guarding, keeping::Begun, report,
+    surroundings::Surroundings, wire,
+};
+
+/// Milliseconds of a day.
+const DAY_MS: i64 = 86_400_000;
+/// Minutes of an hour.
+const HOUR_MIN: i32 = 60;
+
+/// What routes are made of.
+pub(crate) struct Wanted<'a> {
+    pub args: &'a TurnArgs,
+    pub around: &'a Surroundings,
+    pub loaded: &'a Loaded,
+    pub firewall: &'a Arc<Firewall>,
+    /// The project's folder.
+    pub project: &'a Path,
+    /// The session's id in its store, once it has been begun.
+    pub begun: Begun,
+    /// What parts equals; `None`: another one every time.
+    pub seed: Option<u64>,
+    /// Arms may come later, by [`Ready::discover`].
+    pub grows: bool,
+}
+
+/// Routes, and how to look for more arms.
+pub(crate) struct Ready {
+    pub routes: Arc<Routes>,
+    /// Who is asked where nothing else is chosen.
+    pub model: ModelRef,
+    /// Models that are no arms.
+    pub left: Vec<Left>,
+    workshop: Workshop,
+}
+
+impl Ready {
+    /// Looks for arms on servers of this machine from now on, beside the session. `None` where there is
+    /// nothing to look for.
+    pub(crate) fn discover(self) -> Option<Discovery> {
+        if self.workshop.servers.is_empty() {
+            return None;
+        }
+        let interval = self.workshop.maker.settings().router.discovery_interval;
+        Some(Discovery::start(self.workshop, self.routes, interval))
+    }
+
+    /// Looks once, and waits for it.
+    pub(crate) async fn look(&mut self) {
+        let found = discovery::ask(self.workshop.providers()).await;
+        self.workshop.settle(&self.routes, &found);
+    }
+}
+
+/// Today, in days since 1970-01-01 (UTC).
+pub(crate) fn today() -> i32 {
+    i32::try_from(clock::now_ms().div_euclid(DAY_MS)).unwrap_or_default()
+}
+
+/// A person took the last turn of a session back, which says something about who did it. A failure to
+/// note that is nobody's trouble. `ended_ms`: when the conversation last went on.
+pub(crate) fn undone(ground: &Ground<'_>, session: &SessionId, ended_ms: i64) {
+    if ground.loaded.settings.router.learn {
+        let project = project_key(&ground.places.project);
+        let book = book(&ground.loaded, ground.around);
+        drop(book.undone(&project, session.as_str(), ended_ms));
+    }
+}
+
+fn project_key(project: &Path) -> String {
+    gnoma_store::project_key(&project.display().to_string())
+}
+
+/// Where what is learnt lies; profiles know nothing of each other.
+pub(crate) fn book(loaded: &Loaded, around: &Surroundings) -> Book {
+    Book::at(&folder(loaded, around), &around.config_dir())
+}
+
+/// The ledger of the profile.
+pub(crate) fn ledger(loaded: &Loaded, around: &Surroundings) -> Arc<dyn Ledger> {
+    let is_kept = guarding::privacy(&loaded.settings).may(Keep::Learning);
+    let path = ledger_file(loaded, around);
+    Arc::new(LateLedger::new(is_kept.then_some(path)))
+}
+
+fn folder(loaded: &Loaded, around: &Surroundings) -> PathBuf {
+    let state = around.state_dir();
+    match &loaded.profile {
+        Some(profile) => state.join("profiles").join(profile),
+        None => state,
+    }
+}
+
+/// Whether anything was counted yet.
+pub(crate) fn has_ledger(loaded: &Loaded, around: &Surroundings) -> bool {
+    ledger_file(loaded, around).exists()
+}
+
+fn ledger_file(loaded: &Loaded, around: &Surroundings) -> PathBuf {
+    folder(loaded, around).join("ledger.db")
+}
+
+/// What was published of these arms, whether they can be asked or not.
+pub(crate) fn known<'a>(
+    ground: &Ground<'_>,
+    arms: impl Iterator<Item = &'a ModelRef>,
+) -> Vec<gnoma_router::Arm> {
+    let settings = &ground.loaded.settings;
+    let catalogue = catalogue(settings, ground.around);
+    arms.map(|name| arms::known(settings, &catalogue, name).1).collect()
+}
+
+/// The prices of the arms that there are and of those that were used, as far as known.
+pub(crate) fn prices(ground: &Ground<'_>, totals: &[Total]) -> Vec<(ModelRef, Price)> {
+    let settings = &ground.loaded.settings;
+    let catalogue = catalogue(settings, ground.around);
+    let mut names = roster::of(settings, &catalogue, today()).arms;
+    names.extend(totals.iter().map(|total| total.arm.clone()));
+    names.sort_by_key(ToString::to_string);
+    names.dedup();
+    let priced = |name: ModelRef| {
+        let price = arms::known(settings, &catalogue, &name).0?;
+        Some((name, price))
+    };
+    names.into_iter().filter_map(priced).collect()
+}
+
+/// Models as the user corrected them; what cannot be used is told and left out.
+pub(crate) fn catalogue(settings: &Settings, around: &Surroundings) -> Overlay {
+    let Some(file) = &settings.router.catalogue else { return Overlay::default() };
+    let path = match (file.strip_prefix("~/"), around.home()) {
+        (Some(below), Some(home)) => home.join(below),
+        _ => around.config_dir().join(file),
+    };
+    let told = |why: &dyn std::fmt::Display| {
+        let path = path.display();
+        report::say(format_args!("warning: `router.catalogue` is left out: `{path}`: {why}"));
+        Overlay::default()
+    };
+    let size = fs::metadata(&path).map_or(0, |facts| facts.len());
+    if size > catalogue::MAX_TEXT_BYTES as u64 {
+        return told(&"it is too large");
+    }
+    match fs::read_to_string(&path) {
+        Err(error) => told(&error),
+        Ok(text) => catalogue::overlay(&text).unwrap_or_else(|error| told(&error)),
+    }
+}
+
+/// The routes of a session.
+///
+/// # Errors
+/// No arm can be asked: why, and what to do.
+pub(crate) async fn prepare(wanted: Wanted<'_>) -> Result<Ready> {
+    let Wanted { args, around, loaded, firewall, .. } = &wanted;
+    let settings = first::settings(&loaded.settings, args);
+    let is_pinned = first::is_pinned(args, around);
+    let is_off = settings.router.mode == RouterMode::Off;
+    let catalogue = catalogue(&settings, around);
+    let mut roster =
+        if is_off { Roster::default() } else { roster::of(&settings, &catalogue, today()) };
+    let http = wire::http(&settings);
+    let mut maker = Maker::new(settings, http.clone(), Arc::clone(firewall), catalogue);
+    let names = named(&mut maker, &http, &mut roster, is_pinned).await?;
+    let known = Known::default();
+    let mut workshop =
+        Workshop { maker, arms: names, servers: roster.to_ask, known: Arc::clone(&known) };
+    let made = workshop.made(&Found::new());
+    let Some(model) = made.first().map(|made| made.arm.name()) else {
+        return Err(first::nothing(&roster.left).into());
+    };
+    let options = options(&wanted, workshop.maker.settings(), &made, &known);
+    let options = Options { pinned: is_pinned.then(|| model.clone()), ..options };
+    let has_choice = !is_pinned && (made.len() > 1 || wanted.grows);
+    let router = router(&wanted, has_choice, &made);
+    let routes = Arc::new(Routes::new(router, options));
+    workshop.put(&routes, made);
+    Ok(Ready { routes, model, left: roster.left, workshop })
+}
+
+/// The names of the arms; who was asked for, or is the configured one, first.
+async fn named(
+    maker: &mut Maker,
+    http: &gnoma_net::Http,
+    roster: &mut Roster,
+    is_pinned: bool,
+) -> Result<Found> {
+    let mut names: Found = Vec::new();
+    let is_first_needed =
+        is_pinned || maker.settings().provider.default.is_some() || roster.arms.is_empty();
+    if is_first_needed {
+        match first::find(maker, http).await {
+            Ok(First { arm, window }) => names.push((arm, window)),
+            Err(error) => {
+                let others = roster.arms.iter().any(|arm| maker.make(arm, None).is_ok());
+                if is_pinned || !others {
+                    return Err(error);
+                }
+                report::say(format_args!("warning: {error:#}"));
+            }
+        }
+    }
+    for arm in roster.arms.drain(..) {
+        if names.iter().any(|(known, _)| *known == arm) {
+            continue;
+        }
+        match maker.make(&arm, None) {
+            Ok(_) => names.push((arm, None)),
+            Err(why) => roster.left.push(Left { name: arm.to_string(), why: why.to_string() }),
+        }
+    }
+    Ok(names)
+}
+
+fn options(wanted: &Wanted<'_>, settings: &Settings, made: &[Made], known: &Known) -> Options {
+    let Wanted { around, loaded, project, begun, .. } = wanted;
+    let Wishes { options, mut warnings } = limits::wishes(settings, around.home().as_deref());
+    let names: Vec<ModelRef> = made.iter().map(|made| made.arm.name()).collect();
+    warnings.extend(limits::unknown_names(&options, &names));
+    warnings.iter().for_each(|warning| report::say(format_args!("warning: {warning}")));
+    let project = project_key(project);
+    let learns = settings.router.learn && guarding::privacy(settings).may(Keep::Learning);
+    let memory = learns.then(|| Memory {
+        book: book(loaded, around),
+        project: project.clone(),
+        begun: Arc::clone(begun),
+        known: Arc::clone(known),
+    });
+    Options {
+        utc_offset_minutes: if limits::ask_the_time(&options.rules) { utc_offset() } else { 0 },
+        project,
+        ledger: Some(ledger(loaded, around)),
+        memory: memory.map(|memory| -> Arc<dyn gnoma_engine::routing::Memory> { Arc::new(memory) }),
+        now_ms: Box::new(clock::now_ms),
+        seed: wanted.seed.unwrap_or_else(clock::random),
+        ..options
+    }
+}
+
+/// The router as it was left; a fresh one where there is no choice, or where nothing may be known.
+fn router(wanted: &Wanted<'_>, has_choice: bool, made: &[Made]) -> Router {
+    let fresh = || Router::new(Tuning::default());
+    if !has_choice || !guarding::privacy(&wanted.loaded.settings).may(Keep::Learning) {
+        return fresh();
+    }
+    let book = book(wanted.loaded, wanted.around);
+    let known: Vec<_> = made.iter().map(|made| made.published.clone()).collect();
+    match book.read() {
+        Ok(kept) if wanted.loaded.settings.router.learn => {
+            memory::router(&book.import_once(kept, &known), &known)
+        }
+        Ok(kept) => memory::router(&kept, &known),
+        Err(error) => {
+            let path = book.path().display();
+            report::say(format_args!(
+                "warning: what was learnt about models cannot be read: `{path}`: {error}; it is left as it is"
+            ));
+            fresh()
+        }
+    }
+}
+
+/// Minutes that the clock on the wall is ahead of UTC, as the system's own `date` knows: zones and
+/// their summer times are not for every program to know again.
+fn utc_offset() -> i32 {
+    let told = Command::new("date").arg("+%z").output();
+    let told = told.ok().and_then(|output| offset(&String::from_utf8_lossy(&output.stdout)));
+    told.unwrap_or_else(|| {
+        report::say(
+            "warning: the zone of the clock cannot be found; rules' hours are taken as UTC",
+        );
+        0
+    })
+}
+
+/// Minutes that `+0530` means.
+fn offset(text: &str) -> Option<i32> {
+    let text = text.trim();
+    let (sign, digits) = match text.strip_prefix('-') {
+        Some(digits) => (-1, digits),
+        None => (1, text.strip_prefix('+')?),
+    };
+    let is_time = digits.len() == 4 && digits.bytes().all(|byte| byte.is_ascii_digit());
+    let digits: i32 = digits.parse().ok().filter(|_| is_time)?;
+    Some(sign * (digits / 100 * HOUR_MIN + digits % 100))
+}
+
+/// Routes of one arm, of which nothing is kept.
+pub(crate) fn single(arm: Arm) -> Arc<Routes> {
+    Arc::new(Routes::single(arm))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn zones_are_read_as_date_writes_them() {
+        assert_eq!(offset("+0000\n"), Some(0));
+        assert_eq!(offset("+0530"), Some(330));
+        assert_eq!(offset("-0930"), Some(-570));
+        for odd in ["", "UTC", "+1", "+05:30", "0530"] {
+            assert_eq!(offset(odd), None, "{odd}");
+        }
+    }
+}

@@ -49,7 +49,7 @@ const HINT: Duration = Duration::from_secs(4);
 /// How long a second key is waited for that confirms the first.
 const CONFIRM: Duration = Duration::from_secs(2);
 /// How long after the last change what is written is kept in a file.
-const SAVE_AFTER: Duration = Duration::from_secs(1);
+const SAVE_AFTER: Duration = Duration::from_millis(300);
 /// How often what is running is drawn anew.
 const BEAT: Duration = Duration::from_millis(500);
 /// Decisions that are remembered for `/why`.
@@ -143,7 +143,7 @@ pub struct State {
     pub(crate) transcript: Transcript,
     pub(crate) composer: Composer,
     accessible: bool,
-    /// A key that was the whole of a line has been used; its Enter means nothing.
+    /// The first key of a line was all that was wanted; the rest of it, up to its Enter, means nothing.
     ends_line: bool,
     history: History,
     completion: Completion,
@@ -160,6 +160,8 @@ pub struct State {
     found: Option<Found>,
     /// The names of the calls of this turn.
     calls: HashMap<CallId, String>,
+    /// Lines that run in a shell, and since when.
+    shells: VecDeque<(String, Instant)>,
     bypass_confirmed: bool,
     focus: Focus,
     now: Instant,
@@ -169,6 +171,8 @@ pub struct State {
     hint: Option<Hint>,
     armed: Option<(Armed, Instant)>,
     save_at: Option<Instant>,
+    /// The conversation began in another session.
+    has_past: bool,
     /// A connection to be tried, once it has been shown that it is.
     to_try: Option<Connection>,
     edited: Option<Draft>,
@@ -189,8 +193,10 @@ impl State {
         let mut composer = Composer::default();
         composer.set_vim(vim);
         let mut drafts = drafts.into_iter();
-        composer.restore(drafts.next().unwrap_or_default());
-        Self {
+        if !accessible {
+            composer.restore(drafts.next().unwrap_or_default());
+        }
+        let mut state = Self {
             facts,
             counts: Counts::default(),
             desk,
@@ -217,6 +223,7 @@ impl State {
             is_closed: false,
             found,
             calls: HashMap::new(),
+            shells: VecDeque::new(),
             bypass_confirmed: false,
             focus: Focus::default(),
             now,
@@ -225,6 +232,7 @@ impl State {
             hint: None,
             armed: None,
             save_at: None,
+            has_past: false,
             to_try: None,
             edited: None,
             marked: None,
@@ -232,7 +240,9 @@ impl State {
             leaving: Leaving::No,
             spoken: String::new(),
             wishes: Vec::new(),
-        }
+        };
+        state.tell_waiting();
+        state
     }
 
     /// Goes on with another session. What is written, queued and set is kept, the history too; the
@@ -252,20 +262,17 @@ impl State {
         if !same_conversation {
             self.transcript = new_transcript(self.accessible);
             self.counts = Counts::default();
+            self.has_past = false;
             self.decisions.clear();
             self.why = None;
             self.routing = None;
         }
     }
 
-    /// Begins with an empty conversation on the screen, which [`Self::past`] may fill again.
-    pub fn forget_shown(&mut self) {
-        self.transcript = new_transcript(self.accessible);
-    }
-
     /// Shows messages of a stored conversation.
     pub fn past<'a>(&mut self, messages: impl IntoIterator<Item = &'a Message>) {
         for message in messages {
+            self.has_past = true;
             self.transcript.past(message);
         }
     }
@@ -345,6 +352,7 @@ impl State {
             Some(_) => Leaving::ForAnother,
             None => Leaving::ForGood,
         };
+        self.save_at = None;
         self.wish(Wish::Save(self.drafts()));
         self.wish(Wish::Quit);
     }
@@ -362,18 +370,18 @@ impl State {
         is_second
     }
 
-    /// Something that was typed has changed.
+    /// Something that was typed has changed. What is gone from the editor is gone from the file at
+    /// once: nothing older may come back in its place.
     fn touched(&mut self) {
-        self.save_at.get_or_insert(self.now + SAVE_AFTER);
+        let wait = if self.composer.is_empty() { Duration::ZERO } else { SAVE_AFTER };
+        let at = self.now + wait;
+        self.save_at = Some(self.save_at.map_or(at, |before| before.min(at)));
     }
 
     fn tick(&mut self, now: Instant) {
         self.now = self.now.max(now);
         self.transcript.tick(self.now);
         self.hint.take_if(|hint| hint.until <= now);
-        if self.save_at.take_if(|at| *at <= now).is_some() {
-            self.wish(Wish::Save(self.drafts()));
-        }
         if let Some(connection) = self.to_try.take() {
             self.try_connection(&connection);
         }
@@ -444,7 +452,7 @@ impl State {
         self.running = None;
         self.asks.clear();
         self.calls.clear();
-        self.queue.steers_return();
+        self.queue.sent_returns();
         self.rescue_reason();
     }
 
@@ -453,6 +461,9 @@ impl State {
         self.send_queued();
         self.complete_anew();
         self.retitle();
+        if self.save_at.take_if(|at| *at <= self.now).is_some() {
+            self.wish(Wish::Save(self.drafts()));
+        }
     }
 
     fn retitle(&mut self) {
@@ -498,7 +509,8 @@ impl Face for State {
 
     fn next_tick(&self) -> Option<Instant> {
         let hint = self.hint.as_ref().map(|hint| hint.until);
-        let is_moving = self.running.is_some() && self.asks.is_empty() && !self.accessible;
+        let is_turning = self.running.is_some() && self.asks.is_empty();
+        let is_moving = (is_turning || !self.shells.is_empty()) && !self.accessible;
         let beat = is_moving.then(|| self.now + BEAT);
         let now = self.to_try.as_ref().map(|_| self.now);
         let answers = self.answers_from().filter(|from| *from > self.now);

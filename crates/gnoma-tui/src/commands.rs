@@ -7,6 +7,7 @@ mod config;
 mod context;
 mod copy;
 mod diff;
+mod drop;
 mod exit;
 mod export;
 mod fork;
@@ -70,6 +71,7 @@ pub(crate) const ALL: &[&Slash] = &[
     &fork::COMMAND,
     &rewind::COMMAND,
     &redo::COMMAND,
+    &drop::COMMAND,
     &compact::COMMAND,
     &copy::COMMAND,
     &export::COMMAND,

@@ -63,9 +63,13 @@ impl<'a> Pen<'a> {
         if self.link.as_ref() == link {
             return;
         }
-        out.extend_from_slice(b"\x1b]8;;");
-        if let Some(link) = link {
-            address(link, out);
+        match link.filter(|link| link.len() <= MAX_LINK_BYTES) {
+            Some(link) => {
+                // The same name everywhere: the rows of a link that was wrapped are one.
+                out.extend_from_slice(format!("\x1b]8;id={:x};", name_of(link)).as_bytes());
+                address(link, out);
+            }
+            None => out.extend_from_slice(b"\x1b]8;;"),
         }
         out.extend_from_slice(b"\x1b\\");
         self.link = link.cloned();
@@ -85,11 +89,13 @@ impl<'a> Pen<'a> {
     }
 }
 
+/// A short name for an address (FNV-1a), the same for the same one.
+fn name_of(link: &str) -> u32 {
+    link.bytes().fold(0x811c_9dc5, |name, byte| (name ^ u32::from(byte)).wrapping_mul(0x0100_0193))
+}
+
 /// An address in the only characters that the sequence may hold.
 fn address(link: &str, out: &mut Vec<u8>) {
-    if link.len() > MAX_LINK_BYTES {
-        return;
-    }
     for byte in link.bytes() {
         if byte.is_ascii_graphic() {
             out.push(byte);
@@ -201,11 +207,13 @@ mod tests {
     #[test]
     fn links_are_encoded_and_end() {
         let mut span = Span::new("here", Style::default());
-        span.link = Some("https://a.example/ü b\u{1b}]0;x\u{7}".into());
+        let link = "https://a.example/ü b\u{1b}]0;x\u{7}";
+        span.link = Some(link.into());
         let address = "https://a.example/%C3%BC%20b%1B]0;x%07";
+        let name = name_of(link);
         assert_eq!(
             painted(vec![span], Depth::None),
-            format!("\u{1b}]8;;{address}\u{1b}\\here\u{1b}]8;;\u{1b}\\")
+            format!("\u{1b}]8;id={name:x};{address}\u{1b}\\here\u{1b}]8;;\u{1b}\\")
         );
     }
 

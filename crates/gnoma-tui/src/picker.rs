@@ -38,11 +38,16 @@ impl Row {
     }
 }
 
+/// Where lines are written instead of keys, this one leaves a list.
+const LEAVE: &str = "q";
+
 /// What a key did to a list.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Picked {
     /// It is still open.
     Open,
+    /// It is, and this is to be read out: what a line has led to.
+    Told(Vec<Line>),
     /// This row was taken, counted in all rows.
     Row(usize),
     /// Nothing was.
@@ -59,6 +64,8 @@ pub struct Picker {
     left: Vec<usize>,
     /// Index in `left`.
     chosen: usize,
+    /// Lines are written instead of keys: each is a choice of its own.
+    by_line: bool,
 }
 
 impl Picker {
@@ -66,7 +73,13 @@ impl Picker {
     pub fn new(title: impl Into<String>, rows: Vec<Row>) -> Self {
         let chosen = rows.iter().position(|row| row.current).unwrap_or(0);
         let left = (0..rows.len()).collect();
-        Self { title: title.into(), rows, filter: String::new(), left, chosen }
+        Self { title: title.into(), rows, filter: String::new(), left, chosen, by_line: false }
+    }
+
+    /// The same list for those who write lines and hear what comes of them.
+    #[must_use]
+    pub fn by_line(self, by_line: bool) -> Self {
+        Self { by_line, ..self }
     }
 
     /// The same list, narrowed.
@@ -94,6 +107,7 @@ impl Picker {
             Action::PageDown => self.chosen = (self.chosen + PAGE).min(last),
             Action::First => self.chosen = 0,
             Action::Last => self.chosen = last,
+            Action::Accept if self.by_line => return self.take_line(),
             Action::Accept | Action::Complete => {
                 return self.left.get(self.chosen).map_or(Picked::Open, |row| Picked::Row(*row));
             }
@@ -110,7 +124,38 @@ impl Picker {
         let mut filter = std::mem::take(&mut self.filter);
         let room = MAX_FILTER_CHARS.saturating_sub(filter.chars().count());
         filter.extend(text.chars().filter(|c| !c.is_control()).take(room));
-        self.change_filter(filter);
+        if self.by_line {
+            self.filter = filter;
+        } else {
+            self.change_filter(filter);
+        }
+    }
+
+    /// What a whole line means: a number, a name, a part of some, or the way out.
+    fn take_line(&mut self) -> Picked {
+        let line = std::mem::take(&mut self.filter);
+        let line = line.trim();
+        let number = line.parse().ok().and_then(|number: usize| number.checked_sub(1));
+        let place = if line.is_empty() { Some(self.chosen) } else { number };
+        if let Some(row) = place.and_then(|place| self.left.get(place)) {
+            return Picked::Row(*row);
+        }
+        if let Some(row) = self.rows.iter().position(|row| row.label == line) {
+            return Picked::Row(row);
+        }
+        if line == LEAVE {
+            return Picked::Nothing;
+        }
+        self.change_filter(line.to_owned());
+        self.filter.clear();
+        match *self.left.as_slice() {
+            [row] => Picked::Row(row),
+            [] => {
+                self.change_filter(String::new());
+                Picked::Told(vec![Line::new(format!("nothing fits `{line}`"), dim()), way_on()])
+            }
+            _ => Picked::Told(self.read_out()),
+        }
     }
 
     fn shorten(&mut self) {
@@ -150,17 +195,18 @@ impl Picker {
     #[must_use]
     pub fn read_out(&self) -> Vec<Line> {
         let rows = self.left.iter().filter_map(|index| self.rows.get(*index));
-        let text = |row: &Row| {
+        let text = |(number, row): (usize, &Row)| {
             let current = if row.current { " (in use)" } else { "" };
-            format!("  {} {}{current}", row.label, row.detail).trim_end().to_owned()
+            format!("  {number} {} {}{current}", row.label, row.detail).trim_end().to_owned()
         };
         let mut lines = vec![Line::new(self.title.clone(), Style::of(Ink::Accent))];
-        lines.extend(rows.take(MAX_READ_ROWS).map(|row| Line::new(text(row), Style::default())));
+        let rows = (1..).zip(rows.take(MAX_READ_ROWS));
+        lines.extend(rows.map(|row| Line::new(text(row), Style::default())));
         let rest = self.left.len().saturating_sub(MAX_READ_ROWS);
         if rest > 0 {
             lines.push(Line::new(format!("  {rest} more; write a part of the name"), dim()));
         }
-        lines.push(Line::new("Write a name and Enter; Enter alone takes:", dim()));
+        lines.push(way_on());
         lines
     }
 
@@ -215,6 +261,11 @@ fn row_line(row: &Row, chosen: bool, column: usize, width: usize) -> Line {
         Span::new(format!("{gap}{}", row.detail), dim().on(paper)),
     ]);
     cut(line, width)
+}
+
+/// What can be done with a list that is read out.
+fn way_on() -> Line {
+    Line::new(format!("Write a number or a name; {LEAVE} leaves; Enter alone takes:"), dim())
 }
 
 fn dim() -> Style {
@@ -278,6 +329,24 @@ mod tests {
     fn what_is_in_use_is_chosen_first() {
         let rows = vec![Row::new("a", ""), Row::new("b", "").current(true)];
         assert_eq!(Picker::new("x", rows).act(Action::Accept), Picked::Row(1));
+    }
+
+    #[test]
+    fn lines_choose_by_number_or_name_and_a_miss_is_told() {
+        let line = |picker: &mut Picker, text: &str| {
+            picker.type_text(text);
+            picker.act(Action::Accept)
+        };
+        let mut picker = fruit().by_line(true);
+        assert_eq!(line(&mut picker, "2"), Picked::Row(1));
+        assert_eq!(line(&mut picker, "apple"), Picked::Row(0));
+        assert_eq!(line(&mut picker, "pine"), Picked::Row(2));
+        assert_eq!(line(&mut picker, "q"), Picked::Nothing);
+        let Picked::Told(lines) = line(&mut picker, "17") else { panic!("17 fits") };
+        assert_eq!(lines[0].plain(), "nothing fits `17`");
+        let Picked::Told(lines) = line(&mut picker, "app") else { panic!("two fit") };
+        assert_eq!(lines[2].plain(), "  2 pineapple a fruit");
+        assert_eq!(line(&mut picker, "2"), Picked::Row(2), "numbers are those that were read out");
     }
 
     proptest! {

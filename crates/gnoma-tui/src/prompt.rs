@@ -26,6 +26,8 @@ const MAX_ARGUMENT_CHARS: usize = 100_000;
 const PAGE: usize = 6;
 /// Rows that a long reason leaves to what would run.
 const MIN_BODY_ROWS: usize = 3;
+/// Rows for what would run and for the reason, without which the choices are told in one row.
+const MIN_ROWS_BESIDE_CHOICES: usize = 3;
 /// Rows that a long command leaves to the reason.
 const MIN_FACT_ROWS: usize = 2;
 /// Lines of the body that a reader hears.
@@ -167,8 +169,11 @@ impl Question {
     #[must_use]
     pub fn lines(&self, place: &str, behind: usize, keymap: &Keymap, size: Size) -> Vec<Line> {
         let Size { width, height } = size;
-        let mut lines = vec![self.heading(behind)];
         let choices = self.choice_lines(keymap);
+        if height < choices.len() + MIN_ROWS_BESIDE_CHOICES {
+            return self.short_lines(keymap, size);
+        }
+        let mut lines = vec![self.heading(behind)];
         let mut below = self.facts(place, width);
         let fixed = lines.len() + choices.len() + MIN_BODY_ROWS;
         shorten(&mut below, height.saturating_sub(fixed).max(MIN_FACT_ROWS));
@@ -180,6 +185,27 @@ impl Question {
         // Where there is no room, the choices are what must be seen.
         let excess = lines.len().saturating_sub(height);
         lines.skip(excess).collect()
+    }
+
+    /// What would run and the keys, where there is room for little else.
+    fn short_lines(&self, keymap: &Keymap, Size { width, height }: Size) -> Vec<Line> {
+        let word = |choice: Choice| match choice {
+            Choice::Once => "yes",
+            Choice::Always => "always",
+            Choice::No => "no",
+            Choice::NoBecause => "why",
+        };
+        let mut keys = Line::default();
+        for choice in self.choices() {
+            let key = keymap.keys(Context::Permission, choice.action()).first();
+            let key = key.map(ToString::to_string).unwrap_or_default();
+            keys.spans.push(Span::new(key, Style::of(Ink::Accent).bold()));
+            keys.spans.push(Span::new(format!(" {} ", word(choice)), Style::default()));
+        }
+        let mut lines = self.window(width, height.saturating_sub(1));
+        lines.push(keys);
+        let excess = lines.len().saturating_sub(height);
+        lines.into_iter().skip(excess).map(|line| cut(line, width)).collect()
     }
 
     /// All of the question, for those who hear it.
@@ -484,13 +510,13 @@ mod tests {
     }
 
     #[test]
-    fn where_there_is_no_room_the_choices_are_seen() {
+    fn where_there_is_no_room_it_is_seen_what_would_run_and_by_which_key() {
         let lines = question(r#"{"command":"ls"}"#, None).lines(
             "~",
             0,
             &Keymap::built_in(),
             Size::new(20, 3),
         );
-        assert_eq!(plain(&lines), "› y  yes, this once\n  n  no\n  r  no, and say why\n");
+        assert_eq!(plain(&lines), "  ls\ny yes n no r why \n");
     }
 }

@@ -7,14 +7,14 @@ mod stage;
 use std::{io, time::Instant};
 
 use gnoma_core::session::{Command, Event};
-use stage::Stage;
+pub use stage::Stage;
 
 use crate::{
     frame::{Frame, Size},
     input::Input,
     screen::Layout,
-    terminal::{Terminal, tell::Notifier},
-    theme::{Depth, Shade, Theme, ThemeError},
+    terminal::tell::Notifier,
+    theme::{Depth, Shade, ThemeError},
 };
 
 /// More frames than this in a second only cost.
@@ -104,8 +104,8 @@ pub struct Options {
     pub reflows: bool,
     /// How to call for attention.
     pub notifier: Notifier,
-    /// What was typed before and nobody has looked at: [`Ended::unread`] of the run before.
-    pub unread: Vec<Input>,
+    /// The terminal tells of another size some time after it has it, as multiplexers do.
+    pub tells_size_late: bool,
     /// Written after the message when a panic ends the program: where the session is kept.
     pub consolation: String,
 }
@@ -121,15 +121,6 @@ pub enum Ending {
     InputEnded,
 }
 
-/// What is left of a run.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Ended {
-    /// How it ended.
-    pub ending: Ending,
-    /// What was typed and nobody has looked at.
-    pub unread: Vec<Input>,
-}
-
 /// Why it could not go on.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
@@ -139,38 +130,6 @@ pub enum RunError {
     /// There is no such theme.
     #[error(transparent)]
     Theme(#[from] ThemeError),
-}
-
-/// Shows the face on the terminal until it ends.
-///
-/// # Errors
-/// When the terminal cannot be used, at first or any more.
-pub async fn run<F: Face, H: Hands<Wish = F::Wish>>(
-    link: &mut impl Link,
-    face: &mut F,
-    hands: &mut H,
-    options: Options,
-) -> Result<Ended, RunError> {
-    let theme = Theme::named(options.theme(), options.shade.unwrap_or_default(), options.depth)?;
-    let terminal = Terminal::open(options.layout, options.consolation.clone())?;
-    run_on(terminal, theme, link, face, hands, options).await
-}
-
-/// The same on a terminal that is taken over already.
-///
-/// # Errors
-/// As [`run`].
-pub async fn run_on<F: Face, H: Hands<Wish = F::Wish>>(
-    terminal: Terminal,
-    theme: Theme,
-    link: &mut impl Link,
-    face: &mut F,
-    hands: &mut H,
-    options: Options,
-) -> Result<Ended, RunError> {
-    let mut stage = Stage::set(terminal, theme, options);
-    let ending = stage.play(link, face, hands).await?;
-    Ok(Ended { ending, unread: stage.unread() })
 }
 
 impl Options {

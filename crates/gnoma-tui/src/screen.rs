@@ -25,8 +25,8 @@ use crate::{
 const BEGIN_SYNC: &[u8] = b"\x1b[?2026h";
 const END_SYNC: &[u8] = b"\x1b[?2026l";
 const HIDE_CURSOR: &[u8] = b"\x1b[?25l";
-/// Scrollback is left alone.
-const HOME_AND_CLEAR: &[u8] = b"\x1b[m\x1b[H\x1b[J";
+/// Scrollback is left alone, also by multiplexers, which keep a screen that is cleared in one go.
+const HOME_AND_CLEAR: &[u8] = b"\x1b[m\x1b[H\x1b[2K\x1b[B\x1b[J\x1b[H";
 const SHOW_CURSOR: &[u8] = b"\x1b[?25h";
 
 /// Nothing is drawn yet.

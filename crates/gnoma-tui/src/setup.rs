@@ -19,6 +19,8 @@ const MAX_KEY_BYTES: usize = 4_096;
 pub enum Step {
     /// It goes on.
     Open,
+    /// It goes on, and this is to be read out.
+    Told(Vec<Line>),
     /// This is to be tried; [`Setup::tried`] takes what became of it.
     Try(Connection),
     /// This is to be stored; [`Setup::kept`] takes what became of it.
@@ -72,14 +74,14 @@ pub struct Setup {
 }
 
 impl Setup {
-    /// A start from what was found.
+    /// A start from what was found; `by_line` for those who write lines and hear what comes of them.
     #[must_use]
-    pub fn new(found: &Found) -> Self {
+    pub fn new(found: &Found, by_line: bool) -> Self {
         let offers = offers(found);
         let rows = offers.iter().map(|(row, _)| row.clone()).collect();
         Self {
             choices: offers.into_iter().map(|(_, choice)| choice).collect(),
-            list: Picker::new("No provider is set up yet. Use", rows),
+            list: Picker::new("No provider is set up yet. Use", rows).by_line(by_line),
             stage: Stage::Choosing,
         }
     }
@@ -95,6 +97,7 @@ impl Setup {
         match &mut self.stage {
             Stage::Choosing => match self.list.act(action) {
                 Picked::Open => Step::Open,
+                Picked::Told(lines) => Step::Told(lines),
                 Picked::Nothing => Step::Left,
                 Picked::Row(row) => self.take(row),
             },
@@ -339,7 +342,7 @@ mod tests {
 
     #[test]
     fn what_was_found_is_tried_and_stored() {
-        let mut setup = Setup::new(&found());
+        let mut setup = Setup::new(&found(), false);
         let Step::Try(connection) = setup.act(Action::Accept) else { panic!("nothing is tried") };
         assert_eq!(connection.by, By::Variable("ANTHROPIC_API_KEY".to_owned()));
         setup.tried(Ok("12 models".to_owned()));
@@ -351,7 +354,7 @@ mod tests {
 
     #[test]
     fn a_key_that_is_entered_is_never_shown() {
-        let mut setup = Setup::new(&found());
+        let mut setup = Setup::new(&found(), false);
         setup.type_text("openai");
         setup.act(Action::Accept);
         setup.type_text("made-up-key\n");
@@ -369,8 +372,8 @@ mod tests {
 
     #[test]
     fn the_demo_needs_nothing() {
-        let mut setup = Setup::new(&Found::default());
+        let mut setup = Setup::new(&Found::default(), false);
         assert_eq!(setup.act(Action::Accept), Step::Done(Again::Demo));
-        assert_eq!(Setup::new(&Found::default()).act(Action::Close), Step::Left);
+        assert_eq!(Setup::new(&Found::default(), false).act(Action::Close), Step::Left);
     }
 }

@@ -30,12 +30,11 @@ use signals::Signals;
 
 use crate::{frame::Size, screen::Layout};
 
-/// Bracketed paste, reports of focus and of a changed background, no folding of rows, and keys that
+/// The window's title put aside, bracketed paste, reports of focus and of a changed background, no folding of rows, and keys that
 /// can be told apart, as XTerm and as kitty do it; kitty also tells which Latin letter a key has.
-const TAKE: &str = "\x1b[?2004h\x1b[?1004h\x1b[?2031h\x1b[?7l\x1b[>4;1m\x1b[>5u";
+const TAKE: &str = "\x1b[22;0t\x1b[?2004h\x1b[?1004h\x1b[?2031h\x1b[?7l\x1b[>4;1m\x1b[>5u";
 /// The same undone, in the other order, with plain attributes and the cursor shown.
-const GIVE_BACK: &str =
-    "\x1b[<u\x1b[>4;0m\x1b[?7h\x1b[?2031l\x1b[?1004l\x1b[?2004l\x1b[?2026l\x1b[m\x1b[?25h";
+const GIVE_BACK: &str = "\x1b[<u\x1b[>4;0m\x1b[?7h\x1b[?2031l\x1b[?1004l\x1b[?2004l\x1b[?2026l\x1b[23;0t\x1b[m\x1b[?25h";
 const TAKE_SCREEN: &str = "\x1b[?1049h\x1b[H";
 const GIVE_SCREEN_BACK: &str = "\x1b[?1049l";
 /// The background's colour, whether frames can be synchronized, and a last question that every
@@ -254,9 +253,9 @@ impl Terminal {
         report(&panics::release());
     }
 
-    /// What was heard before it was given back and nobody has asked for.
-    pub fn take_leftover(&mut self) -> Vec<Heard> {
-        std::mem::take(&mut self.leftover)
+    /// What is said from now on to people whose program ends with a panic.
+    pub fn set_consolation(&mut self, consolation: String) {
+        self.consolation = consolation;
     }
 
     /// Whether somebody could let the program go on after [`Self::stop`]: a terminal's first program

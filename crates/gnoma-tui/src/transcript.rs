@@ -13,7 +13,7 @@ mod outcome;
 mod routed;
 mod thinking;
 
-use std::{collections::VecDeque, time::Instant};
+use std::{borrow::Cow, collections::VecDeque, time::Instant};
 
 use gnoma_core::{
     CallId, Content, Event, Message, Role, ToolCall, ToolResult,
@@ -184,7 +184,11 @@ impl Transcript {
             NoticeLevel::Info => ("note: ", Ink::Dim),
             NoticeLevel::Warning => ("warning: ", Ink::Warning),
         };
-        self.words(format!("{mark}{text}"), Style::of(ink));
+        let mut mark = Cow::Borrowed(mark);
+        for line in text.lines() {
+            self.words(format!("{mark}{line}"), Style::of(ink));
+            mark = " ".repeat(mark.len()).into();
+        }
     }
 
     /// Lines made elsewhere, such as the answer of a command; wrapped when they are handed over.

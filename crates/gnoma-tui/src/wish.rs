@@ -21,6 +21,8 @@ pub enum Wish {
     OpenEditor(String),
     /// Run a line in a shell and report its output.
     RunShell(String),
+    /// End the lines that run in a shell.
+    StopShell,
     /// Let a program, or with `None` the person's shell, have the terminal until it ends.
     HandOver(Option<String>),
     /// Give the image on the clipboard, else its text as if it were pasted.
@@ -70,6 +72,7 @@ impl Wish {
             Self::Redraw => Deed::Redraw,
             Self::OpenEditor(_)
             | Self::RunShell(_)
+            | Self::StopShell
             | Self::HandOver(_)
             | Self::PasteClipboard
             | Self::ReadImage { .. }

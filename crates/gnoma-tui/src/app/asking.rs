@@ -102,7 +102,9 @@ impl State {
             (Some(action), "") => question.act(action),
             _ => return false,
         };
-        self.take_written();
+        // An answer is no prompt to come back to.
+        self.composer.take();
+        self.touched();
         match verdict {
             Verdict::Open => self.hint("this question has no such answer"),
             verdict => self.obey(call, verdict),

@@ -12,7 +12,7 @@ use crate::{
     composer::{Composer, Draft, Pressed},
     desk::{Found, Offer, SettingRow},
     history::Search,
-    keymap::{Action, Context, Key},
+    keymap::{Action, Code, Context, Key},
     picker::{Picked, Picker, Row},
     setup::Setup,
     wish::{Again, Wish},
@@ -72,7 +72,7 @@ impl Layer {
         if is_shown {
             found.providers.clear();
         }
-        Self::Setup(Setup::new(&found))
+        Self::Setup(Setup::new(&found, is_shown))
     }
 
     pub(crate) fn field(title: &str, text: &str, goal: Goal) -> Self {
@@ -108,7 +108,7 @@ impl State {
     /// Offers a list in which each row has its deed. A filter that fits one row only takes it.
     pub(crate) fn pick(&mut self, title: &str, rows: Vec<(Row, Deed)>, filter: &str) {
         let (rows, deeds): (Vec<Row>, Vec<Deed>) = rows.into_iter().unzip();
-        let list = Picker::new(title, rows).filtered(filter);
+        let list = Picker::new(title, rows).filtered(filter).by_line(self.accessible);
         self.layer = Some(Layer::Pick { list, deeds });
     }
 
@@ -130,11 +130,9 @@ impl State {
         if let Some(offer) = named.or_else(|| offers.get(number?)) {
             return self.perform(deed(offer.clone()));
         }
-        if offers.is_empty() && !argument.is_empty() {
-            // Nobody says what there is, so what is named is tried.
-            return self.perform(deed(Offer { name: argument.to_owned(), ..Offer::default() }));
-        }
-        if offers.is_empty() {
+        // Nobody says what else there is, so what is named is tried.
+        let is_open = offers.iter().all(|offer| offer.arm.is_some());
+        if offers.is_empty() && argument.is_empty() {
             return self.hint(format!("there is no {what} to choose"));
         }
         let row = |offer: Offer| {
@@ -147,6 +145,10 @@ impl State {
             && list.count() == 0
         {
             self.layer = None;
+            if is_open {
+                let name = argument.to_owned();
+                return self.perform(deed(Offer { name, ..Offer::default() }));
+            }
             self.hint(format!("unknown {what}: `{argument}`; /{what} lists what there is"));
         }
     }
@@ -272,6 +274,11 @@ impl State {
         };
         match picked {
             Picked::Open => self.layer = Some(Layer::Pick { list, deeds }),
+            Picked::Told(lines) => {
+                self.layer = Some(Layer::Pick { list, deeds });
+                self.say_choice(lines);
+            }
+            Picked::Nothing if self.accessible => self.hint("nothing was chosen"),
             Picked::Nothing => (),
             Picked::Row(row) => {
                 if let Some(deed) = deeds.into_iter().nth(row) {
@@ -344,12 +351,17 @@ impl State {
     }
 
     fn confirm_key(&mut self, question: String, deed: Deed, key: Key) {
-        self.ends_line = self.accessible;
+        self.ends_line = self.accessible && key != Key::plain(Code::Enter);
         let action = self.keymap.action(Context::Permission, key);
         match action {
             Some(Action::AllowOnce | Action::Accept) => self.perform(deed),
             Some(Action::Refuse | Action::Stop | Action::Interrupt) => (),
-            _ => self.layer = Some(Layer::Confirm { question, deed }),
+            _ => {
+                self.layer = Some(Layer::Confirm { question, deed });
+                if self.accessible {
+                    self.hint("write y or n");
+                }
+            }
         }
     }
 }

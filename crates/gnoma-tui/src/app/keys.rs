@@ -12,9 +12,17 @@ const SCROLL_LINES: isize = 5;
 
 impl State {
     pub(super) fn key(&mut self, key: Key) {
-        if std::mem::take(&mut self.ends_line) && key == Key::plain(Code::Enter) {
+        if self.ends_line {
+            self.ends_line = key != Key::plain(Code::Enter);
             return;
         }
+        let armed = self.armed;
+        self.dispatch(key);
+        // A key that has not confirmed what waits for a second one takes it back.
+        self.armed.take_if(|now| armed == Some(*now));
+    }
+
+    fn dispatch(&mut self, key: Key) {
         if let Some(layer) = self.layer.take() {
             self.layer_key(layer, key);
         } else if self.takes_answers() {
@@ -64,7 +72,10 @@ impl State {
 
     /// Stops the turn and keeps its work.
     pub(super) fn stop(&mut self) {
-        let Some(running) = &mut self.running else { return };
+        let Some(running) = &mut self.running else {
+            self.stop_shells();
+            return;
+        };
         if running.is_stopping {
             return self.hint("it is being stopped");
         }
@@ -82,7 +93,12 @@ impl State {
             return self.hint("cleared; Up or undo brings it back");
         }
         if self.running.as_ref().is_some_and(|running| !running.is_stopping) {
-            return self.stop();
+            self.confirms(Armed::Interrupt);
+            self.stop();
+            return self.hint("the turn is being stopped; Ctrl+C again quits");
+        }
+        if self.is_idle() && self.stop_shells() {
+            return;
         }
         if self.confirms(Armed::Interrupt) {
             return self.quit();

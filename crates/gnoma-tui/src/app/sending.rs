@@ -89,10 +89,8 @@ impl Queue {
 
     /// All that could still come back.
     pub(super) fn drafts(&self) -> impl Iterator<Item = &Draft> {
-        self.steers
-            .iter()
-            .map(|sent| &sent.draft)
-            .chain(self.waiting.iter().map(|waiting| &waiting.draft))
+        let sent = self.begun.iter().chain(&self.steers).map(|sent| &sent.draft);
+        sent.chain(self.waiting.iter().map(|waiting| &waiting.draft))
     }
 
     /// What is not read yet, then what waits; in short.
@@ -116,13 +114,13 @@ impl Queue {
         self.steers.remove(place.unwrap_or(0))
     }
 
-    /// What was sent to a session that is gone comes back.
-    pub(super) fn steers_return(&mut self) {
-        self.is_held |= !self.steers.is_empty();
-        for sent in self.steers.drain(..).rev() {
+    /// What was sent to a session that is gone, and never became part of it, comes back.
+    pub(super) fn sent_returns(&mut self) {
+        let sent: Vec<Sent> = self.begun.drain(..).chain(self.steers.drain(..)).collect();
+        self.is_held |= !sent.is_empty();
+        for sent in sent.into_iter().rev() {
             self.waiting.push_front(sent.draft.into());
         }
-        self.begun.clear();
     }
 }
 
@@ -287,7 +285,12 @@ impl State {
     /// A message of a person has become part of the conversation.
     pub(super) fn person_appended(&mut self, message: &Message) {
         let text = message.text_content();
-        if text.starts_with(SYSTEM_NOTE) || self.queue.begun.pop_front().is_some() {
+        if text.starts_with(SYSTEM_NOTE) {
+            return;
+        }
+        // What has arrived need not be kept for another time.
+        self.touched();
+        if self.queue.begun.pop_front().is_some() {
             return;
         }
         match self.queue.steer(message.content()) {
@@ -320,16 +323,44 @@ impl State {
             messages.map(|message| self.steer_back(message.content())).collect();
         if was_stopped
             && self.composer.is_empty()
+            && !self.accessible
             && let Some(first) = drafts.pop_front()
         {
             self.composer.restore(first);
         }
-        if !drafts.is_empty() {
-            self.touched();
+        if drafts.is_empty() {
+            return;
         }
+        self.touched();
         for draft in drafts.into_iter().rev() {
             self.queue.waiting.push_front(draft.into());
         }
+        if was_stopped {
+            self.tell_waiting();
+        }
+    }
+
+    /// Where what waits is not seen, it is said.
+    pub(super) fn tell_waiting(&mut self) {
+        if !self.accessible || !self.queue.is_held() {
+            return;
+        }
+        let lines: Vec<String> =
+            self.queue.waiting.iter().map(|waiting| waiting.line.clone()).collect();
+        for line in lines {
+            self.note(&format!("not sent yet: {line}"));
+        }
+        self.note("Enter on an empty line sends the first of it, /drop forgets all of it");
+    }
+
+    /// Forgets what waits to be sent; says how much that was.
+    pub(crate) fn drop_waiting(&mut self) -> usize {
+        let dropped: Vec<Waiting> = self.queue.waiting.drain(..).collect();
+        for waiting in &dropped {
+            self.remember(&waiting.draft.text);
+        }
+        self.touched();
+        dropped.len()
     }
 
     /// What was written to send this.
@@ -346,11 +377,24 @@ impl State {
         }
         self.take_written();
         self.say(vec![Line::new(format!("! {line}"), Style::of(Ink::Person))]);
+        self.shells.push_back((line.to_owned(), self.now));
         self.wish(Wish::RunShell(line.to_owned()));
+    }
+
+    /// Ends what runs in a shell. Says whether there was something.
+    pub(super) fn stop_shells(&mut self) -> bool {
+        if self.shells.is_empty() {
+            return false;
+        }
+        self.wish(Wish::StopShell);
+        self.hint("the shell line is being stopped");
+        true
     }
 
     /// Shows what a shell line printed and keeps it for the next message.
     pub(super) fn shell_ended(&mut self, line: &str, output: &str, success: bool) {
+        let place = self.shells.iter().position(|(other, _)| other == line);
+        place.and_then(|place| self.shells.remove(place));
         let count = output.lines().count();
         let ink = if success { Ink::Dim } else { Ink::Bad };
         let shown = output.lines().take(MAX_SHOWN_OUTPUT_LINES);
@@ -369,7 +413,11 @@ impl State {
         let kept = output.get(..end).unwrap_or_default();
         let cut = if end < output.len() { "\n[cut]" } else { "" };
         let text = format!("I ran this:\n```\n$ {line}\n{}{cut}\n```", kept.trim_end());
-        let label = format!("output of `{line}` ({count} lines)");
+        let amount = match cut {
+            "" => format!("{count} lines"),
+            _ => format!("the first {} KB", MAX_ATTACHED_BYTES >> 10),
+        };
+        let label = format!("output of `{line}` ({amount})");
         if self.queue.attached.len() == MAX_ATTACHED {
             self.queue.attached.pop_front();
         }

@@ -30,6 +30,10 @@ impl State {
     fn setup_step(&mut self, mut setup: Setup, step: Step) {
         match step {
             Step::Open => self.layer = Some(Layer::Setup(setup)),
+            Step::Told(lines) => {
+                self.layer = Some(Layer::Setup(setup));
+                self.say_choice(lines);
+            }
             Step::Try(connection) => {
                 // First it is shown that it is tried: see the next tick.
                 self.layer = Some(Layer::Setup(setup));

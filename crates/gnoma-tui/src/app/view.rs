@@ -1,6 +1,8 @@
 //! The picture: the conversation, below it what waits, below that the editor or what lies over it,
 //! and at the bottom the line that says how things stand.
 
+use std::time::{Duration, Instant};
+
 use super::{BEAT, Leaving, Running, State, choosing::Layer};
 use crate::{
     composer::Mode,
@@ -29,6 +31,9 @@ const NORMAL_PROMPT: &str = "N ";
 const MIN_WIDTH_FOR_PROMPT: usize = 8;
 /// What moves while a turn runs.
 const SPINNER: [&str; 4] = ["◐", "◓", "◑", "◒"];
+
+/// Characters of a shell line in the line at the bottom.
+const MAX_SHELL_CHARS: usize = 30;
 
 /// Some lines, and where among them the cursor is.
 #[derive(Default)]
@@ -136,7 +141,8 @@ impl State {
         let ink =
             if self.composer.first_line().starts_with('!') { Ink::Warning } else { Ink::Accent };
         let mut lines = led(rows, prompt, Style::of(ink).bold());
-        if self.composer.is_empty() && self.counts.turns == 0 && self.is_idle() {
+        let is_first = self.counts.turns == 0 && !self.has_past;
+        if self.composer.is_empty() && is_first && self.is_idle() {
             let hint = Span::new("ask something, or / for a command", Style::of(Ink::Dim));
             if let Some(first) = lines.first_mut() {
                 first.spans.push(hint);
@@ -189,30 +195,33 @@ impl State {
 
     fn status_line(&self, width: usize) -> Line {
         let hint = self.hint.as_ref().map(|hint| hint.text.clone());
-        let busy = self.running.as_ref().map(|running| self.busy(running)).unwrap_or_default();
+        let busy = match &self.running {
+            Some(running) => self.busy(running),
+            None => self.shells.front().map(|shell| self.busy_shell(shell)).unwrap_or_default(),
+        };
         let why = match (&self.pinned, &self.why) {
             (Some(_), _) => "your choice".to_owned(),
             (None, why) => why.clone().unwrap_or_default(),
         };
-        let stop = if self.running.is_some() { "Esc stops" } else { "" };
+        let stop = if busy.is_empty() { "" } else { "Esc stops" };
         let now = Now { busy, stop, hint, queued: self.queue.count(), why };
         status::line(&self.facts, &self.counts, &now, width)
     }
 
+    fn busy_shell(&self, (line, since): &(String, Instant)) -> String {
+        let elapsed = self.now.saturating_duration_since(*since);
+        let line: String = line.chars().take(MAX_SHELL_CHARS).collect();
+        format!("{} ! {line} {}", spinner(elapsed), span(elapsed.as_secs()))
+    }
+
     fn busy(&self, running: &Running) -> String {
         let elapsed = self.now.saturating_duration_since(running.since);
-        let mark = if self.asks.is_empty() {
-            let beats = elapsed.as_millis() / BEAT.as_millis();
-            usize::try_from(beats).ok().and_then(|beats| SPINNER.get(beats % SPINNER.len()))
-        } else {
-            None
-        };
         let doing = match (running.is_stopping, self.asks.is_empty()) {
             (true, _) => "stopping",
             (false, false) => "waiting for you",
             (false, true) => running.doing.as_str(),
         };
-        let mark = mark.copied().unwrap_or("?");
+        let mark = if self.asks.is_empty() { spinner(elapsed) } else { "?" };
         format!("{mark} {doing} {}", span(elapsed.as_secs()))
     }
 
@@ -243,6 +252,16 @@ impl State {
             self.spoken = spoken;
             self.say(lines);
         }
+    }
+}
+
+impl State {
+    /// Says what a line has led to in a list that goes on, which then ends with its choice.
+    pub(super) fn say_choice(&mut self, lines: Vec<Line>) {
+        self.say(lines);
+        let choice = self.layer.as_ref().map(spoken_layer).unwrap_or_default();
+        self.say(vec![Line::new(choice.clone(), Style::default())]);
+        self.spoken = choice;
     }
 }
 
@@ -298,6 +317,13 @@ fn led(rows: Vec<Line>, prompt: &'static str, style: Style) -> Vec<Line> {
         line
     };
     rows.into_iter().enumerate().map(lead).collect()
+}
+
+/// What moves, after that time.
+fn spinner(elapsed: Duration) -> &'static str {
+    let beats = elapsed.as_millis() / BEAT.as_millis();
+    let place = usize::try_from(beats).unwrap_or_default() % SPINNER.len();
+    SPINNER.get(place).copied().unwrap_or_default()
 }
 
 /// A time for people.

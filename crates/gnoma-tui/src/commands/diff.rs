@@ -17,6 +17,8 @@ pub(super) const COMMAND: Slash = Slash {
 fn run(state: &mut State, _argument: &str) {
     match state.desk.changes() {
         Ok(diff) if diff.trim().is_empty() => state.note("no file was changed"),
+        // A sentence says why there is none.
+        Ok(text) if !text.contains("@@ ") => state.note(text.trim()),
         Ok(diff) => {
             let lines = diff::lines(&diff, state.size.width, MAX_LINES);
             state.say(lines);

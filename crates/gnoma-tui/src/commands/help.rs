@@ -15,7 +15,7 @@ pub(super) const COMMAND: Slash = Slash {
 };
 
 /// Columns for what is written.
-pub(super) const NAME_COLUMNS: usize = 26;
+pub(super) const NAME_COLUMNS: usize = 30;
 /// What can be written that is no command.
 const SIGNS: [(&str, &str); 6] = [
     ("@path", "name a file; the drop-down finds it"),

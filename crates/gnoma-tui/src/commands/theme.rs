@@ -14,6 +14,9 @@ fn run(state: &mut State, argument: &str) {
     if theme::names().any(|name| name == argument) {
         return state.perform(Deed::Theme(argument.to_owned()));
     }
+    if !argument.is_empty() {
+        state.hint(format!("there is no theme `{argument}`; these are there"));
+    }
     let row = |name: &str| {
         let row = Row::new(name, "").current(name == state.theme);
         (row, Deed::Theme(name.to_owned()))

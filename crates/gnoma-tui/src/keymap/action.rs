@@ -164,7 +164,7 @@ actions! {
     CycleMode = "cycle_mode",
     /// Incognito on or off.
     Incognito = "incognito",
-    /// Unfold or fold the last tool call.
+    /// Show the newest folded thing whole; again, the one before.
     Unfold = "unfold",
     /// Show or fold thinking.
     Thinking = "thinking",

@@ -1,7 +1,12 @@
-//! One run as it goes: what has happened and is not handed over yet, what is drawn, who has the
-//! terminal. When to draw and what to wait for is decided here, and nothing about the conversation.
+//! The terminal and what is on it, for one session after the other: what has happened and is not
+//! handed over yet, what is drawn, who has the terminal. When to draw and what to wait for is decided
+//! here, and nothing about the conversation.
 
-use std::{collections::VecDeque, io, time::Instant};
+use std::{
+    collections::VecDeque,
+    io,
+    time::{Duration, Instant},
+};
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use gnoma_core::session::{Command, Event};
@@ -10,7 +15,7 @@ use tokio::{
     time::sleep_until,
 };
 
-use super::{Deed, Ending, Face, Hands, Job, Link, Options, pace::Pace};
+use super::{Deed, Ending, Face, Hands, Job, Link, Options, RunError, pace::Pace};
 use crate::{
     input::Input,
     keymap::Key,
@@ -24,6 +29,8 @@ use crate::{
 const MAX_DRAINED: usize = 1_024;
 /// Inputs that wishes may lead to before a frame is drawn.
 const MAX_CONSEQUENCES: usize = 256;
+/// How long nothing is drawn after another size that was told late: the next may be there already.
+const SIZE_SETTLES: Duration = Duration::from_millis(300);
 
 /// What Control+C is where it makes a signal.
 const INTERRUPT: KeyEvent = KeyEvent::new(KeyCode::Char('c'), KeyModifiers::CONTROL);
@@ -36,8 +43,8 @@ enum Woke {
     Time,
 }
 
-/// Everything that belongs to one run.
-pub(super) struct Stage {
+/// See the module. The terminal is taken over as long as this lives.
+pub struct Stage {
     screen: Screen,
     terminal: Terminal,
     options: Options,
@@ -50,6 +57,8 @@ pub(super) struct Stage {
     /// What the terminal says about its background.
     background: Shade,
     pace: Pace,
+    /// Nothing is drawn before.
+    held_until: Option<Instant>,
     /// Something may look different.
     is_stale: bool,
     /// Because of what a person did.
@@ -58,37 +67,50 @@ pub(super) struct Stage {
 }
 
 impl Stage {
-    /// Nothing is shown yet.
-    pub(super) fn set(terminal: Terminal, theme: Theme, mut options: Options) -> Self {
+    /// Takes the terminal over; nothing is shown yet.
+    ///
+    /// # Errors
+    /// When the terminal cannot be used, or there is no such theme.
+    pub fn open(options: Options) -> Result<Self, RunError> {
+        let shade = options.shade.unwrap_or_default();
+        let theme = Theme::named(options.theme(), shade, options.depth)?;
+        let terminal = Terminal::open(options.layout, options.consolation.clone())?;
+        Ok(Self::on(terminal, theme, options))
+    }
+
+    /// The same on a terminal that is taken over already.
+    #[must_use]
+    pub fn on(terminal: Terminal, theme: Theme, options: Options) -> Self {
         let traits = Traits { synchronized: false, reflows: options.reflows };
-        let first = [Input::Tick(Instant::now()), Input::Resize(terminal.size())];
-        let first = first.into_iter().chain(std::mem::take(&mut options.unread));
         Self {
             screen: Screen::new(options.layout, theme, traits),
             terminal,
             options,
             jobs: JoinSet::new(),
             lent: None,
-            inputs: first.collect(),
+            inputs: VecDeque::new(),
             ending: None,
             background: Shade::default(),
             pace: Pace::default(),
+            held_until: None,
             is_stale: true,
             is_typed: false,
             session_open: true,
         }
     }
 
-    /// The whole run.
+    /// Shows the face until it ends. What was typed behind its last wish waits for the next one, and
+    /// the terminal stays taken over until then.
     ///
     /// # Errors
-    /// When the terminal cannot be used any more.
-    pub(super) async fn play<F: Face, H: Hands<Wish = F::Wish>>(
+    /// When the terminal cannot be used, at first or any more.
+    pub async fn play<F: Face, H: Hands<Wish = F::Wish>>(
         &mut self,
         link: &mut impl Link,
         face: &mut F,
         hands: &mut H,
     ) -> io::Result<Ending> {
+        self.begin()?;
         let ending = self.live(link, face, hands).await;
         if ending.is_err() {
             // The terminal is gone, and no signal has told so yet.
@@ -100,14 +122,37 @@ impl Stage {
         ending
     }
 
-    /// What was typed and nobody has looked at.
-    pub(super) fn unread(mut self) -> Vec<Input> {
+    /// Gives the terminal to somebody else until the next face is shown.
+    ///
+    /// # Errors
+    /// When the terminal cannot be used any more.
+    pub fn give_back(&mut self) -> io::Result<()> {
+        self.clear()?;
         self.terminal.give_back();
-        for heard in self.terminal.take_leftover() {
-            self.hear(heard);
+        Ok(())
+    }
+
+    /// For the next face: the name of its theme, and what is said when a panic ends the program.
+    pub fn prepare(&mut self, theme: String, consolation: String) {
+        if self.options.theme != theme {
+            self.paint_with(theme);
         }
-        let is_typed = |input: &Input| matches!(input, Input::Key(_) | Input::Paste(_));
-        self.inputs.into_iter().filter(is_typed).collect()
+        self.terminal.set_consolation(consolation);
+    }
+
+    /// What one session has said is nothing to the next.
+    fn begin(&mut self) -> io::Result<()> {
+        if !self.terminal.is_taken() {
+            self.terminal.take()?;
+        }
+        let is_old = |input: &Input| {
+            matches!(input, Input::Session(_) | Input::SessionClosed | Input::Undelivered(_))
+        };
+        self.inputs.retain(|input| !is_old(input));
+        self.inputs.push_front(Input::Resize(self.terminal.size()));
+        self.inputs.push_front(Input::Tick(Instant::now()));
+        (self.ending, self.session_open, self.is_stale) = (None, true, true);
+        Ok(())
     }
 
     async fn live<F: Face, H: Hands<Wish = F::Wish>>(
@@ -201,7 +246,11 @@ impl Stage {
 
     fn obey(&mut self, signal: Signal) -> io::Result<()> {
         let input = match signal {
-            Signal::Resize => Some(Input::Resize(self.terminal.size())),
+            Signal::Resize => {
+                let is_late = self.options.tells_size_late;
+                self.held_until = is_late.then(|| Instant::now() + SIZE_SETTLES);
+                Some(Input::Resize(self.terminal.size()))
+            }
             // Another program that has the terminal was meant.
             Signal::Interrupt if !self.terminal.is_taken() => None,
             Signal::Interrupt => Key::of_event(&INTERRUPT).map(Input::Key),
@@ -381,7 +430,8 @@ impl Stage {
             return Ok(None);
         }
         let now = Instant::now();
-        let wait = self.pace.wait(now, self.is_typed);
+        let held = self.held_until.filter(|until| *until > now);
+        let wait = held.or_else(|| self.pace.wait(now, self.is_typed));
         if wait.is_none() && self.draw(face)? {
             self.pace.drawn(now);
         }

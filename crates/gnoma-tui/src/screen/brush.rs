@@ -88,6 +88,16 @@ impl<'a> Brush<'a> {
         self.out.extend_from_slice(b"\x1b[J");
     }
 
+    /// Clears all that is painted. Not from the first row to the end in one go: where that is the whole
+    /// screen, multiplexers take it for a page that is full and keep it.
+    pub(super) fn clear_all(&mut self, has_more_rows: bool) {
+        self.go(0, 0);
+        self.out.extend_from_slice(b"\x1b[2K");
+        if has_more_rows {
+            self.out.extend_from_slice(b"\x1b[B\x1b[J\x1b[A");
+        }
+    }
+
     /// Makes a row of `old` one of `new`.
     pub(super) fn change(&mut self, row: usize, old: &Line, new: &Line) {
         let (old, new) = (cells::pieces(old, self.width), cells::pieces(new, self.width));

@@ -88,7 +88,9 @@ impl Region {
         }
         let row = if reflows { self.folded_row(width) } else { self.spot.row };
         let spot = Spot { row, column: None };
-        Brush::new(&Theme::default(), width, spot, out).clear_from(0);
+        let folds = reflows && self.rows.iter().any(|row| row.width() > width);
+        let has_more_rows = self.rows.len() > 1 || folds;
+        Brush::new(&Theme::default(), width, spot, out).clear_all(has_more_rows);
         self.rows.clear();
         self.spot = Spot { row: 0, column: Some(0) };
     }

@@ -19,7 +19,7 @@ use gnoma_tui::{
     Frame, Input, Size,
     frame::Cell,
     keymap::Key,
-    run::{Deed, Ending, Face, Hands, Link, MAX_FRAMES_PER_SECOND, Options, run_on},
+    run::{Deed, Ending, Face, Hands, Link, MAX_FRAMES_PER_SECOND, Options, Stage},
     screen::Layout,
     terminal::Terminal,
     text::{Line, Style},
@@ -240,8 +240,10 @@ fn play_after(
         let terminal = Terminal::on(ends(), ends(), layout, "all is saved".to_owned()).unwrap();
         let mut hands = Lender(Arc::clone(&program));
         let link = &mut Pipe(events);
-        let ended = run_on(terminal, Theme::default(), link, notepad, &mut hands, options).await;
-        ended.unwrap().ending
+        Stage::on(terminal, Theme::default(), options)
+            .play(link, notepad, &mut hands)
+            .await
+            .unwrap()
     });
     play.join().unwrap();
     assert!(is_cooked(&program), "the terminal is given back");
@@ -300,36 +302,28 @@ fn enter_is_enter_however_early_it_is_typed() {
 }
 
 #[test]
-fn what_is_typed_after_the_wish_to_quit_is_for_the_next_run() {
+fn what_is_typed_after_the_wish_to_quit_is_for_the_next_face() {
     let (person, program, _watch) = terminal();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let ends = || program.try_clone().unwrap();
-    let run = |unread: Vec<Input>, keys: &'static [u8], notepad: &mut Notepad| {
-        let actor = person.clone();
-        let asked = |person: &Person| person.printed().matches("\x1b[c").count();
-        let before = asked(&person);
-        let play = thread::spawn(move || {
-            // Before that, the terminal itself makes something else of a key.
-            actor.waits_until("its questions", |person| asked(person) > before);
-            actor.types(ANSWERS);
-            actor.types(keys);
-        });
-        let ended = runtime.block_on(async {
-            let (_sender, events) = mpsc::unbounded_channel();
-            let terminal = Terminal::on(ends(), ends(), Layout::Inline, String::new()).unwrap();
-            let options = Options { unread, ..Options::default() };
-            let mut hands = Lender(Arc::new(ends()));
-            let link = &mut Pipe(events);
-            run_on(terminal, Theme::default(), link, notepad, &mut hands, options).await.unwrap()
-        });
-        play.join().unwrap();
-        ended
-    };
+    let mut hands = Lender(Arc::new(ends()));
     let mut notepad = Notepad::default();
-    let ended = run(Vec::new(), b"one\x04two", &mut notepad);
-    assert_eq!((ended.ending, notepad.typed.as_str()), (Ending::Quit, "one"));
-    run(ended.unread, b"\x04", &mut notepad);
-    assert_eq!(notepad.typed, "onetwo");
+    let (_sender, events) = mpsc::unbounded_channel();
+    let (_other, others) = mpsc::unbounded_channel();
+    person.types(ANSWERS);
+    person.types(b"one\x04two");
+    runtime.block_on(async {
+        let terminal = Terminal::on(ends(), ends(), Layout::Inline, String::new()).unwrap();
+        let mut stage = Stage::on(terminal, Theme::default(), Options::default());
+        let ending = stage.play(&mut Pipe(events), &mut notepad, &mut hands).await;
+        assert_eq!((ending.unwrap(), notepad.typed.as_str()), (Ending::Quit, "one"));
+        assert!(!is_cooked(&program), "nothing that is typed in between is shown or changed");
+        person.types(b"three\x04");
+        stage.play(&mut Pipe(others), &mut notepad, &mut hands).await.unwrap();
+    });
+    assert_eq!(notepad.typed, "onetwothree");
+    assert_eq!(person.printed().matches("\x1b[?2004h").count(), 1);
+    assert!(is_cooked(&program));
 }
 
 /// Shows whole paragraphs, so that much is written.
@@ -396,9 +390,10 @@ fn a_terminal_that_takes_nothing_holds_up_neither_events_nor_the_end() {
         let terminal = Terminal::on(ends(), ends(), Layout::Inline, String::new()).unwrap();
         let mut hands = Lender(Arc::new(ends()));
         let link = &mut Pipe(events);
-        run_on(terminal, Theme::default(), link, &mut flood, &mut hands, Options::default()).await
+        let mut stage = Stage::on(terminal, Theme::default(), Options::default());
+        stage.play(link, &mut flood, &mut hands).await
     });
-    assert_eq!(ending.unwrap().ending, Ending::Quit);
+    assert_eq!(ending.unwrap(), Ending::Quit);
     assert!(script.join().unwrap().elapsed() < Duration::from_secs(3));
     assert!(is_cooked(&program), "the terminal is given back");
 }
@@ -485,8 +480,8 @@ fn a_panic_gives_the_terminal_back() {
             let mut hands = Lender(Arc::new(ends()));
             person.types(b"\x18");
             let mut notepad = Notepad::default();
-            run_on(terminal, Theme::default(), &mut Pipe(events), &mut notepad, &mut hands, options)
-                .await
+            let mut stage = Stage::on(terminal, Theme::default(), options);
+            stage.play(&mut Pipe(events), &mut notepad, &mut hands).await
         })
     }));
     assert!(result.is_err());

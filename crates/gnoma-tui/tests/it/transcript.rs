@@ -567,3 +567,11 @@ fn a_check_that_fails_shows_what_was_found_and_the_rest_unfolds() {
     assert!(transcript.unfold());
     assert!(plain(transcript.take_finished(60)).contains("line 8"));
 }
+
+#[test]
+fn a_notice_of_several_lines_keeps_them() {
+    let mut transcript = Transcript::default();
+    transcript.notice(NoticeLevel::Warning, "the file is wrong\n  line 3");
+    let lines: Vec<String> = transcript.take_finished(80).iter().map(Line::plain).collect();
+    assert_eq!(lines, ["warning: the file is wrong", "           line 3"]);
+}

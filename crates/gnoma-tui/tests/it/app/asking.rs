@@ -92,9 +92,10 @@ fn questions_wait_for_each_other_and_for_the_end_of_a_sentence() {
     assert_eq!(scene.told(), [], "what is being written answers nothing");
     assert!(scene.live().contains("? bash waits for your answer"));
     assert_eq!(scene.written(), "please say anything");
+    scene.wait(300);
     let tick = scene.state.next_tick();
-    assert_eq!(tick, Some(scene.now + Duration::from_millis(700)), "then it is shown");
-    scene.wait(700);
+    assert_eq!(tick, Some(scene.now + Duration::from_millis(400)), "then it is shown");
+    scene.wait(400);
     assert!(scene.live().contains("1 more behind it"));
     scene.keys("y n");
     let calls: Vec<_> = scene
@@ -260,4 +261,13 @@ fn a_rule_that_is_left_answers_nothing() {
     scene.keys("e").ends(Outcome::Cancelled, &[]);
     assert!(!scene.live().contains("Always allow"));
     assert_eq!(scene.written(), "", "a rule is no message");
+}
+
+#[test]
+fn on_the_smallest_screens_it_is_seen_what_would_run() {
+    let mut scene = Scene::new();
+    scene.size = Size::new(20, 5);
+    scene.running("clean up").wait(5_000).asks("c1", "rm -rf build");
+    let seen = scene.live();
+    assert!(seen.contains("rm -rf build") && seen.contains("y yes"), "{seen}");
 }

@@ -158,13 +158,15 @@ fn lists_are_read_out_and_chosen_from_by_name() {
     scene.look();
     insta::assert_snapshot!(scene.said(), @r"
     Choose the model
-      auto the router chooses (in use)
-      anthropic/opus 200k
-      anthropic/haiku 200k (in use)
-      ollama/qwen 200k
-    Write a name and Enter; Enter alone takes:
+      1 auto the router chooses (in use)
+      2 anthropic/opus 200k
+      3 anthropic/haiku 200k (in use)
+      4 ollama/qwen 200k
+    Write a number or a name; q leaves; Enter alone takes:
     1 of 4: auto the router chooses
     ");
+    scene.send("nonsense");
+    assert!(scene.said().contains("nothing fits `nonsense`"), "a miss is told");
     scene.send("qwen");
     assert_eq!(scene.next(), Some(Again::Model("ollama/qwen".to_owned())));
     let mut scene = Scene::with(|options| {
@@ -172,6 +174,46 @@ fn lists_are_read_out_and_chosen_from_by_name() {
         options.found = Some(found());
     });
     assert!(!scene.said().contains("enter a key"), "the terminal would show it");
+}
+
+#[test]
+fn where_nothing_is_redrawn_what_waits_is_said_and_kept_apart() {
+    let mut scene = Scene::with(|options| {
+        options.accessible = true;
+        options.drafts = vec![Draft::from("half a question")];
+    });
+    assert!(scene.said().contains("not sent yet: half a question"), "{}", scene.said());
+    scene.send("something else");
+    assert_eq!(scene.sent(), ["something else"], "nothing stands before it");
+    scene.event(Event::State(SessionState::Active)).appended("something else");
+    scene.ends(complete(), &[]);
+    scene.keys("enter");
+    assert_eq!(scene.sent(), ["half a question"]);
+    let mut scene = Scene::with(|options| {
+        options.accessible = true;
+        options.drafts = vec![Draft::from("half a question")];
+    });
+    scene.send("/drop").keys("enter");
+    assert_eq!(scene.sent(), [""; 0]);
+}
+
+#[test]
+fn what_was_sent_and_never_arrived_comes_back_from_a_session_that_is_gone() {
+    let mut scene = Scene::new();
+    scene.send("go").input(Input::SessionClosed);
+    scene.state.renew(Facts::default(), None, true);
+    scene.took();
+    scene.keys("enter");
+    assert_eq!(scene.sent(), ["go"]);
+}
+
+#[test]
+fn what_is_gone_from_the_editor_is_gone_from_the_file_at_once() {
+    let mut scene = Scene::new();
+    scene.write("secret").wait(300);
+    assert_eq!(scene.took().last(), Some(&Wish::Save(vec![Draft::from("secret")])));
+    scene.keys("ctrl+u");
+    assert_eq!(scene.took(), [Wish::Save(vec![Draft::default()])]);
 }
 
 #[test]
@@ -216,4 +258,20 @@ fn without_a_provider_nothing_is_said_about_sessions_and_the_list_comes_back() {
     scene.state.renew(Facts::default(), None, true);
     scene.input(Input::SessionClosed);
     assert!(scene.said().contains("no session could be opened"));
+}
+
+#[test]
+fn a_turn_is_left_with_the_second_interrupt() {
+    let mut scene = Scene::new();
+    scene.running("go").keys("ctrl+c");
+    assert_eq!(scene.told(), [Command::Cancel]);
+    scene.keys("ctrl+c");
+    assert_eq!(scene.took().last(), Some(&Wish::Quit));
+}
+
+#[test]
+fn a_conversation_that_goes_on_is_not_greeted() {
+    let mut scene = Scene::new();
+    scene.state.past([&*user("before")]);
+    assert!(!scene.live().contains("ask something"), "{}", scene.live());
 }

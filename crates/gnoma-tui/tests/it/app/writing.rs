@@ -109,7 +109,7 @@ fn control_c_clears_then_stops_then_quits() {
     scene.wishes.clear();
     scene.keys("ctrl+c");
     assert_eq!(scene.told(), [Command::Cancel]);
-    scene.ends(Outcome::Cancelled, &[]).keys("ctrl+c");
+    scene.ends(Outcome::Cancelled, &[]).wait(3_000).keys("ctrl+c");
     assert!(scene.live().contains("Ctrl+C again quits"));
     scene.wait(3_000).keys("ctrl+c").wishes.clear();
     scene.keys("ctrl+c");
@@ -246,4 +246,23 @@ fn the_editor_of_choice_changes_the_text() {
     assert_eq!(scene.written(), "two\nlines");
     scene.keys("ctrl+g").input(Input::Edited(None));
     assert_eq!(scene.written(), "two\nlines");
+}
+
+#[test]
+fn a_shell_line_is_seen_while_it_runs_and_can_be_stopped() {
+    let mut scene = Scene::new();
+    scene.send("!sleep 100");
+    scene.took();
+    scene.wait(61_000);
+    assert!(scene.live().contains("! sleep 100 1 min 1 s"), "{}", scene.live());
+    assert!(scene.state.next_tick().is_some());
+    scene.keys("esc");
+    assert_eq!(scene.took(), [Wish::StopShell]);
+    let (line, output) = ("sleep 100".to_owned(), String::new());
+    scene.input(Input::Shell { line, output, success: false });
+    assert!(!scene.live().contains("! sleep"), "{}", scene.live());
+    scene.keys("ctrl+c");
+    assert!(scene.live().contains("Ctrl+C again quits"));
+    scene.write("x").keys("backspace ctrl+c");
+    assert!(!scene.took().contains(&Wish::Quit), "another key came in between");
 }

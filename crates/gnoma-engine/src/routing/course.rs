@@ -83,7 +83,7 @@ impl Course {
             attempt: attempt.clone(),
             right: right.filter(|_| at == last),
         });
-        Outcome { kind: self.task.need.kind.clone(), tried: tried.collect() }
+        Outcome { kind: self.task.kind(), tried: tried.collect() }
     }
 
     /// The attempt under way is over.
@@ -158,7 +158,7 @@ impl Routes {
         context_tokens: u64,
         levels: &[Level],
     ) -> Result<Routing, Vec<String>> {
-        let task = Task::of(words.to_owned(), has_images, context_tokens, &self.options);
+        let task = Task::of(words.to_owned(), has_images, context_tokens, true, &self.options);
         let pin = self.options.pinned.as_ref();
         let warm = HashMap::new();
         let moment = Moment { warm: &warm, levels, pin, turn: "", session: "" };

@@ -11,7 +11,7 @@ use gnoma_core::{
     ledger::{Amount, Level, Unit},
 };
 use gnoma_router::{
-    Offer,
+    Offer, classify,
     pool::{self, Expectation},
     rules::{self, Action, Applied, Day, LocalTime, Role, Rule, WorkFacts},
 };
@@ -144,7 +144,11 @@ impl Routes {
             kind: task.need.kind.clone(),
             complexity: task.classified.complexity,
             value_micro_usd: task.need.value_micro_usd,
-            paths: task.paths.clone(),
+            paths: if self.options.rules.is_empty() {
+                Vec::new()
+            } else {
+                classify::mentioned(&task.words)
+            },
             time: Some(self.local_time()),
             local_only: task.need.local_only,
         };

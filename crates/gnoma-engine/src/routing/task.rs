@@ -2,8 +2,8 @@
 
 use gnoma_core::ModelRequest;
 use gnoma_router::{
-    Need,
-    classify::{self, Classified, TaskType, TurnFacts, model},
+    Kind, Need,
+    classify::{self, Classified, DecidedBy, TaskType, TurnFacts, model},
 };
 
 use super::{desk::Options, review};
@@ -13,6 +13,16 @@ use crate::arm::Arm;
 const CLASSIFIER_TOKENS: u32 = 200;
 /// Most bytes of a person's words that are kept for what is done with them later.
 const MAX_WORDS_BYTES: usize = 64 << 10;
+
+/// A task whose words were not read yet.
+const UNREAD: Classified = Classified {
+    kind: TaskType::Generation,
+    complexity: 0,
+    needs_tools: false,
+    needs_vision: false,
+    decided_by: DecidedBy::Heuristic,
+    scores: Vec::new(),
+};
 
 /// See the module.
 #[derive(Clone, Debug)]
@@ -25,16 +35,18 @@ pub(crate) struct Task {
     pub(crate) need: Need,
     /// Its work shows in files.
     pub(crate) changes_code: bool,
-    /// Files it speaks of.
-    pub(crate) paths: Vec<String>,
+    /// The words were read for it.
+    is_judged: bool,
 }
 
 impl Task {
-    /// The task that the words suggest.
+    /// The task that the words suggest. `is_judged`: something depends on what kind it is; else the
+    /// words are read when it is over, not before the first request.
     pub(crate) fn of(
         mut words: String,
         has_images: bool,
         context_tokens: u64,
+        is_judged: bool,
         options: &Options,
     ) -> Self {
         words.truncate(words.floor_char_boundary(MAX_WORDS_BYTES));
@@ -46,8 +58,16 @@ impl Task {
             task_micro_usd: options.value_micro_usd,
             ..TurnFacts::default()
         };
-        let classified = classify::classify(&words);
-        Self::made(words, classified, facts)
+        let classified = if is_judged { classify::classify(&words) } else { UNREAD };
+        Self { is_judged, ..Self::made(words, classified, facts) }
+    }
+
+    /// What kind of task it was, for learning.
+    pub(crate) fn kind(&self) -> Kind {
+        if self.is_judged {
+            return self.need.kind.clone();
+        }
+        classify::classify(&self.words).kind.kind()
     }
 
     fn made(words: String, classified: Classified, facts: TurnFacts) -> Self {
@@ -66,13 +86,12 @@ impl Task {
             | TaskType::SecurityReview
             | TaskType::Explain => false,
         };
-        let paths = classify::mentioned(&words);
-        Self { words, classified, facts, need, changes_code, paths }
+        Self { words, classified, facts, need, changes_code, is_judged: true }
     }
 
     /// The same, of the kind of the task before where the words say nothing: "go on" goes on.
     pub(crate) fn after(self, before: &Self) -> Self {
-        if !self.classified.scores.is_empty() {
+        if !self.classified.scores.is_empty() || !self.is_judged {
             return self;
         }
         let classified = Classified {

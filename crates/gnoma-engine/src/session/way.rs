@@ -348,7 +348,9 @@ impl Session {
         let words = said.map(|message| message.text_content()).unwrap_or_default();
         let has_images = self.turn.told().1.iter().any(|message| has_images(message));
         let new = tokens::estimate(&words) as u64;
-        Task::of(words, has_images, self.way.context_tokens + new, &self.way.routes.options)
+        let options = &self.way.routes.options;
+        let matters = self.way.routes.arms().len() > 1 || !options.rules.is_empty();
+        Task::of(words, has_images, self.way.context_tokens + new, matters, options)
     }
 
     /// Goes on with what had to be waited for.

@@ -465,3 +465,85 @@ async fn nothing_that_a_server_says_draws_on_the_terminal() {
     let printed = String::from_utf8_lossy(&printed.lock().unwrap()).into_owned();
     assert!(!printed.contains("\x1b]0;owned") && !printed.contains("\x1b[2J"), "{printed:?}");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_programs_side_by_side_leave_each_other_their_drafts() {
+    let world = World::new([]);
+    let one = Person::ready(&world, &[]);
+    one.types("from one");
+    one.waits_for("from one");
+    let other = Person::ready(&world, &[]);
+    assert!(!other.sees().contains("from one"), "somebody writes it still: {}", other.sees());
+    other.types("from the other");
+    other.waits_for("from the other");
+    for person in [one, other] {
+        person.signals(Signal::TERM);
+        person.ends();
+    }
+    let person = Person::starts(&world, &[]);
+    person.waits_for("from one");
+    let person = (Person::starts(&world, &[]), person);
+    person.0.waits_for("from the other");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn incognito_goes_on_with_what_was_said_and_comes_back_without_it() {
+    let world = World::new([says("First."), says("Second."), says("Third.")]);
+    let person = Person::ready(&world, &[]);
+    person.types("one\r");
+    person.waits_for("tokens");
+    // All in one go: what is typed behind it goes to the next session.
+    person.types("/incognito\rtwo\r");
+    person.waits_for("Second.");
+    person.waits_for("the model still knows what was said before");
+    assert_eq!(world.last_request()[0].1, "one");
+    person.types("/incognito\r");
+    person.waits_for("a new conversation begins");
+    person.types("three\r");
+    person.waits_for("Third.");
+    assert_eq!(world.last_request()[0].1, "three");
+    person.types("\x04");
+    person.ends();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_turn_that_broke_off_is_told_when_the_conversation_goes_on() {
+    let world = World::new([calls("bash", r#"{"command":"touch made"}"#)]);
+    let mut person = Person::ready(&world, &[]);
+    person.types("make it\r");
+    person.waits_for("always: bash(touch made)");
+    person.child.kill().unwrap();
+    person.child.wait().unwrap();
+    let person = Person::starts(&world, &["--continue"]);
+    person.waits_for("the last turn did not come to its end");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_shell_line_is_stopped_by_a_key_and_by_the_end() {
+    let world = World::new([]);
+    let person = Person::ready(&world, &[]);
+    person.types("!sleep 101\r");
+    person.waits_for("Esc stops");
+    person.types("\x1b");
+    person.waits_for("it failed");
+    person.types("!echo $$ > id; exec sleep 102\r");
+    person.waits_until("its id", |_| exists(world.project.path(), "id"));
+    person.types("\x04");
+    person.ends();
+    thread::sleep(STEP * 20);
+    let id = std::fs::read_to_string(world.project.path().join("id")).unwrap();
+    let status = std::fs::read_to_string(format!("/proc/{}/stat", id.trim()));
+    assert!(status.is_err() || status.unwrap().contains(") Z "), "it runs on");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_setting_that_does_not_exist_is_not_written() {
+    let world = World::new([]);
+    let person = Person::ready(&world, &[]);
+    person.types("/config set tui.vm true\r");
+    person.waits_for("there is no such key");
+    let text = std::fs::read_to_string(world.home.path().join(".config/gnoma/config.toml"));
+    assert!(!text.unwrap().contains("vm"));
+    person.types("\x04");
+    person.ends();
+}

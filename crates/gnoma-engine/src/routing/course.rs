@@ -161,7 +161,7 @@ impl Routes {
         let task = Task::of(words.to_owned(), has_images, context_tokens, true, &self.options);
         let pin = self.options.pinned.as_ref();
         let warm = HashMap::new();
-        let moment = Moment { warm: &warm, levels, pin, turn: "", session: "" };
+        let moment = Moment { warm: &warm, levels, pin, may_wait: true, turn: "", session: "" };
         let begun = self.begin(task, self.options.seed, moment);
         begun.map(|(_, routing)| routing).map_err(|no_arm| no_arm.reasons)
     }
@@ -300,7 +300,13 @@ impl Routes {
             return None;
         }
         let role = self.options.roles.arm(Stage::Turn(course.task.classified.kind));
-        let (offers, applied) = self.offers(&arms, &course.task, &course.given_up, moment, role);
+        let (offers, applied) = self.offers(
+            &arms,
+            &course.task,
+            &course.given_up,
+            Moment { may_wait: false, ..moment },
+            role,
+        );
         let situation = Situation {
             need: course.task.need.clone(),
             attempts: Vec::new(),
@@ -472,7 +478,7 @@ impl Routes {
             Some(if why.contains(&arm.to_string()) {
                 why.to_string()
             } else {
-                format!("{arm} {why}")
+                format!("{arm}: {why}")
             })
         };
         choice.excluded.iter().filter_map(reason).collect()

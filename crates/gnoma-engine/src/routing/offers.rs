@@ -46,6 +46,8 @@ pub(crate) struct Moment<'a> {
     pub(crate) levels: &'a [Level],
     /// Only this arm is asked.
     pub(crate) pin: Option<&'a ModelRef>,
+    /// Where no arm is free, the one that is free soonest may be asked.
+    pub(crate) may_wait: bool,
     /// The turn and the session, as their spending is counted.
     pub(crate) turn: &'a str,
     pub(crate) session: &'a str,
@@ -117,7 +119,7 @@ impl Routes {
             .min();
         for (offer, bar) in offers.iter_mut().zip(passing) {
             let Some((why, until_ms)) = bar else { continue };
-            if some_are_free || Some(until_ms) != soonest {
+            if some_are_free || !moment.may_wait || Some(until_ms) != soonest {
                 offer.barred.get_or_insert(why);
             }
         }

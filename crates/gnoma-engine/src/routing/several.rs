@@ -60,6 +60,7 @@ struct Tally {
     shares: Vec<Share>,
     usage: Usage,
     winner: Option<ModelRef>,
+    failures: Vec<String>,
 }
 
 impl Shares {
@@ -78,6 +79,11 @@ impl Shares {
     /// Takes out what was not taken yet.
     pub(crate) fn take(&self) -> Vec<Share> {
         std::mem::take(&mut self.tally().shares)
+    }
+
+    /// Who did not answer, and why.
+    pub(crate) fn failures(&self) -> Vec<String> {
+        std::mem::take(&mut self.tally().failures)
     }
 
     /// Whose answer was picked; `None` for one that was made of several.
@@ -155,7 +161,14 @@ async fn first_answers(panel: &Panel) -> Result<Vec<(Arm, String)>, ProviderErro
                     answers.push((arm.clone(), said.text));
                 }
             }
-            Err(error) => failure = Some(error),
+            Err(error) => {
+                panel
+                    .shares
+                    .tally()
+                    .failures
+                    .push(format!("{} did not answer: {error}", arm.name()));
+                failure = Some(error);
+            }
         }
     }
     if answers.is_empty() {

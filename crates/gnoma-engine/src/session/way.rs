@@ -254,6 +254,7 @@ impl Way {
             warm: &self.warm,
             levels: &self.levels,
             pin: self.pinned(),
+            may_wait: true,
             turn: &self.turn,
             session: &self.session,
         }
@@ -398,10 +399,18 @@ impl Session {
             Err(no_arm) => {
                 let why = match no_arm.reasons.as_slice() {
                     [] => "no model is configured".to_owned(),
-                    reasons => format!("no model can do this: {}", reasons.join("; ")),
+                    reasons => format!("no model can be asked: {}", reasons.join("; ")),
                 };
-                let hint = "`gnoma route` shows every model with what excludes it.";
-                let error = ProviderError::new(ErrorKind::NotFound, "gnoma", why).with_hint(hint);
+                let is_capped = why.contains(" cap of ");
+                let (kind, hint) = if is_capped {
+                    (
+                        ErrorKind::Quota,
+                        "Caps are set in `router.caps`; `gnoma router pools` shows where limits stand.",
+                    )
+                } else {
+                    (ErrorKind::NotFound, "`gnoma route` shows every model with what excludes it.")
+                };
+                let error = ProviderError::new(kind, "router", why).with_hint(hint);
                 self.inbox.push_back(Input::Model(Err(error)));
                 Ok(())
             }

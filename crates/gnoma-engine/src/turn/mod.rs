@@ -19,7 +19,11 @@ mod limits;
 mod protocol;
 mod watch;
 
-use std::{collections::HashMap, mem, sync::Arc};
+use std::{
+    collections::{HashMap, HashSet},
+    mem,
+    sync::Arc,
+};
 
 use gnoma_core::{
     Accumulator, Event, Message, ModelRef, ProviderError, Response, StopReason, StreamEvent,
@@ -62,6 +66,8 @@ pub struct Turn {
     told_from: usize,
     queued: Vec<Message>,
     specs: HashMap<String, Arc<ToolSpec>>,
+    /// The ids of all calls of the conversation.
+    call_ids: HashSet<CallId>,
     limits: Limits,
     origin: Option<ModelRef>,
     rounds: u32,
@@ -84,9 +90,12 @@ impl Turn {
     /// A machine that continues `history` with `tools` on offer.
     #[must_use]
     pub fn new(history: Vec<Arc<Message>>, tools: &[Arc<ToolSpec>], limits: Limits) -> Self {
+        let calls = history.iter().flat_map(|message| message.tool_calls());
+        let call_ids = calls.map(|call| call.id.clone()).collect();
         Self {
             phase: Phase::Idle,
             history,
+            call_ids,
             summary: None,
             told_from: 0,
             queued: Vec::new(),
@@ -506,10 +515,25 @@ impl Turn {
     }
 
     /// Adds an answer to the history, as far as it may stand there, and counts its tokens.
-    fn keep(&mut self, response: Response, fx: &mut Effects) -> Option<Arc<Message>> {
+    fn keep(&mut self, mut response: Response, fx: &mut Effects) -> Option<Arc<Message>> {
+        self.name_apart(&mut response);
         self.count(response.usage, fx);
         let message = response.into_message(self.origin.clone())?;
         Some(self.append(message, fx))
+    }
+
+    /// Gives calls whose id was used before in the conversation another one: some servers count from
+    /// 0 in every answer, and others refuse a conversation in which two calls have the same name.
+    fn name_apart(&mut self, response: &mut Response) {
+        for block in &mut response.content {
+            let Content::ToolCall(call) = block else { continue };
+            let mut number = 2_u32;
+            let own = call.id.clone();
+            while !self.call_ids.insert(call.id.clone()) {
+                call.id = CallId::new(format!("{own}_{number}"));
+                number = number.saturating_add(1);
+            }
+        }
     }
 
     fn count(&mut self, usage: Option<Usage>, fx: &mut Effects) {

@@ -380,8 +380,9 @@ fn the_same_call_for_ever_ends_in_an_answer_or_in_nothing() {
         while turn.may_use_tools() {
             rounds += 1;
             assert!(rounds < 10, "it never ended");
-            feed(&mut turn, call(0, "a", "read", "{\"path\":\"x\"}"));
-            feed(&mut turn, [stop(StopReason::ToolUse), allow("a"), done("a", "same")]);
+            let id = format!("c{rounds}");
+            feed(&mut turn, call(0, &id, "read", "{\"path\":\"x\"}"));
+            feed(&mut turn, [stop(StopReason::ToolUse), allow(&id), done(&id, "same")]);
         }
         if answers {
             fx.extend(feed(&mut turn, [text("It says same."), stop(StopReason::EndTurn)]));
@@ -393,6 +394,25 @@ fn the_same_call_for_ever_ends_in_an_answer_or_in_nothing() {
         }
         assert_paired(turn.history(), false);
     }
+}
+
+#[test]
+fn calls_of_one_conversation_never_share_a_name() {
+    let mut turn = started(Limits::default());
+    let mut run = Vec::new();
+    for n in 0..3 {
+        feed(&mut turn, call(0, "call_0", "read", &format!("{{\"n\":{n}}}")));
+        let fx = feed(&mut turn, [stop(StopReason::ToolUse)]);
+        let judged = fx.iter().find_map(|effect| match effect {
+            Effect::Judge(call) => Some(call.id.to_string()),
+            _ => None,
+        });
+        let id = judged.unwrap();
+        feed(&mut turn, [allow(&id), done(&id, &n.to_string())]);
+        run.push(id);
+    }
+    assert_eq!(run, ["call_0", "call_0_2", "call_0_3"]);
+    assert_paired(turn.history(), false);
 }
 
 #[test]
@@ -419,9 +439,10 @@ fn a_refused_call_is_not_made_for_ever() {
     while turn.may_use_tools() {
         rounds += 1;
         assert!(rounds < 10, "it never ended");
-        feed(&mut turn, call(0, "a", "bash", "{\"command\":\"make\"}"));
+        let id = format!("c{rounds}");
+        feed(&mut turn, call(0, &id, "bash", "{\"command\":\"make\"}"));
         let refused = Verdict::Deny { reason: "nobody to ask".into() };
-        feed(&mut turn, [stop(StopReason::ToolUse), Input::Judged(CallId::new("a"), refused)]);
+        feed(&mut turn, [stop(StopReason::ToolUse), Input::Judged(CallId::new(id), refused)]);
     }
     assert_paired(turn.history(), false);
 }
@@ -464,9 +485,10 @@ fn a_claim_against_a_red_check_is_held_against_the_model_once() {
 fn rounds_are_limited() {
     let mut turn = started(Limits { rounds: 2, ..Limits::default() });
     for n in 0..2 {
-        feed(&mut turn, call(0, "a", "read", &format!("{{\"n\":{n}}}")));
+        let id = format!("c{n}");
+        feed(&mut turn, call(0, &id, "read", &format!("{{\"n\":{n}}}")));
         let fx =
-            feed(&mut turn, [stop(StopReason::ToolUse), allow("a"), done("a", &n.to_string())]);
+            feed(&mut turn, [stop(StopReason::ToolUse), allow(&id), done(&id, &n.to_string())]);
         if n == 1 {
             assert_eq!(outcome(&fx), Some(&Outcome::RoundLimit { rounds: 2 }));
         }
@@ -512,11 +534,12 @@ fn a_small_model_whose_change_works_twice_must_answer() {
         for (name, diff, report) in [("edit", Some("+x"), None), ("bash", None, Some(green()))] {
             assert!(turn.may_use_tools());
             turn.answered_by(model.clone(), true);
-            feed(&mut turn, call(0, "a", name, &format!("{{\"path\":\"x{n}\"}}")));
+            let id = format!("{name}{n}");
+            feed(&mut turn, call(0, &id, name, &format!("{{\"path\":\"x{n}\"}}")));
             let output =
                 ToolOutput { diff: diff.map(Into::into), report, ..ToolOutput::text("ok") };
-            let done = Input::ToolDone(CallId::new("a"), ToolOutcome::Done(output), 1);
-            feed(&mut turn, [stop(StopReason::ToolUse), allow("a"), done]);
+            let done = Input::ToolDone(CallId::new(&*id), ToolOutcome::Done(output), 1);
+            feed(&mut turn, [stop(StopReason::ToolUse), allow(&id), done]);
         }
     }
     assert!(!turn.may_use_tools());

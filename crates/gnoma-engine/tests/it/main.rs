@@ -16,7 +16,7 @@ use std::{
 };
 
 use gnoma_core::{
-    Command, Content, ErrorKind, Event, Message, Role, StreamEvent, Tool, ToolOutcome,
+    CallId, Command, Content, ErrorKind, Event, Message, Role, StreamEvent, Tool, ToolOutcome,
     session::{Answer as Reply, Outcome, PermissionMode, SessionState},
     tool::Access,
 };
@@ -250,7 +250,7 @@ async fn a_person_is_asked_and_decides() {
     let messages = history(&events);
     let refusal = messages[0].tool_results().next().unwrap().joined_text();
     assert!(refusal.contains("not there"), "{refusal}");
-    run.handle.tell(Command::Answer { call: call.id.clone(), answer: Reply::Allow });
+    run.handle.tell(Command::Answer { call: CallId::new("c_2"), answer: Reply::Allow });
     run.until_idle().await;
     assert_eq!(tool.calls().len(), 1);
 }

@@ -10,7 +10,7 @@ use std::{
 use gnoma_core::{
     Command, Content, ErrorKind, Event, ModelRef, Price, ProviderError, StopReason, StreamEvent,
     ToolOutcome, Usage,
-    ledger::{Draw, Ledger as _, Limit, Unit, Window},
+    ledger::{Amount, Draw, Ledger as _, Limit, Total, Unit, Window},
     session::{Outcome, PermissionMode, SessionState},
     tool::Access,
 };
@@ -313,8 +313,14 @@ async fn check(sessions: Vec<Vec<Call>>, cap: u64) -> Result<(), TestCaseError> 
 
     let reported: Vec<Usage> = done.iter().flat_map(|done| done.reported.clone()).collect();
     let totals = ledger.totals(0).await.unwrap();
-    prop_assert!(totals.len() <= 1, "one arm, one day: {totals:?}");
-    let counted = totals.first().map(|total| total.amount).unwrap_or_default();
+    // A silence may last past midnight on a clock that does not wait.
+    let mut counted = Amount::default();
+    for Total { amount, .. } in &totals {
+        counted.requests += amount.requests;
+        counted.input += amount.input;
+        counted.output += amount.output;
+        counted.micro_usd += amount.micro_usd;
+    }
     prop_assert_eq!(counted.micro_usd, spent);
     prop_assert_eq!(counted.requests, done.iter().map(|done| done.calls as u64).sum::<u64>());
     prop_assert_eq!(counted.input, reported.iter().map(Usage::prompt).sum::<u64>());

@@ -27,9 +27,12 @@ impl Way {
         let from = course.arm.name();
         course.given_up.push((from.clone(), format!("failed: {why}").into()));
         if error.kind == ErrorKind::ContextTooLong {
-            let window = course.arm.context_window.map_or(0, u64::from);
+            // Smaller windows will not do either, where what is known of this one can be right.
             let need = &mut course.task.need;
-            need.context_tokens = need.context_tokens.max(window + 1);
+            let window = course.arm.context_window.map_or(0, u64::from);
+            if need.context_tokens >= window / 2 {
+                need.context_tokens = need.context_tokens.max(window + 1);
+            }
         }
         let next = self.routes.instead(&course, self.moment_of(&course));
         let moved = next.map(|arm| {
@@ -92,7 +95,8 @@ impl Session {
         if course.is_pinned {
             return Input::Model(Err(with_others(error, &way.routes.arms(), &course.arm.name())));
         }
-        let why = failover::words(&error, has_content);
+        let why =
+            if was_asked { failover::words(&error, has_content) } else { error.message.clone() };
         match way.instead(&error, &why) {
             Some((from, to)) => Input::Moved { from, to, why },
             None => Input::Model(Err(error)),

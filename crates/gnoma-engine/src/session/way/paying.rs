@@ -127,6 +127,9 @@ impl Session {
                 None => course.is_mixed = true,
             }
         }
+        for text in shares.failures() {
+            self.emit(Event::Notice { level: NoticeLevel::Warning, text }).await?;
+        }
         for share in shares.take() {
             self.tell_cost(share).await?;
         }

@@ -410,7 +410,7 @@ impl Session {
                 } else {
                     (ErrorKind::NotFound, "`gnoma route` shows every model with what excludes it.")
                 };
-                let error = ProviderError::new(kind, "router", why).with_hint(hint);
+                let error = ProviderError::new(kind, "gnoma", why).with_hint(hint);
                 self.inbox.push_back(Input::Model(Err(error)));
                 Ok(())
             }

@@ -173,7 +173,7 @@ impl Gate {
             return Err("this question must be asked each time; no rule is kept".to_owned());
         }
         let parse = |part: &str| Rule::parse(Action::Allow, part, Origin::Session);
-        let rules: Result<Vec<_>, _> = parts(text).map(parse).collect();
+        let rules: Result<Vec<_>, _> = Rule::listed(text).map(parse).collect();
         for rule in rules.map_err(|error| format!("{error}; no rule is kept"))? {
             self.permissions.remember(rule);
         }
@@ -224,20 +224,6 @@ fn unanswered(reason: &str, mode: PermissionMode) -> String {
         "{reason}, and there is nobody to ask; the user can allow it with a rule \
          (`permission.rules`) or with {remedy}"
     )
-}
-
-/// The rules of a list as [`offer`] writes it.
-fn parts(text: &str) -> impl Iterator<Item = &str> {
-    let mut rest = text.trim();
-    std::iter::from_fn(move || {
-        if rest.is_empty() {
-            return None;
-        }
-        let end = rest.find("), ").map_or(rest.len(), |at| at + 1);
-        let (part, after) = rest.split_at(end);
-        rest = after.strip_prefix(", ").unwrap_or(after).trim_start();
-        Some(part)
-    })
 }
 
 /// The rules as a question shows them.

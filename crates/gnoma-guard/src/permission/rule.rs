@@ -120,6 +120,21 @@ impl Rule {
         }
     }
 
+    /// The rules of a list such as `bash(git add *), bash(git commit *)`, one by one and unread.
+    pub fn listed(text: &str) -> impl Iterator<Item = &str> {
+        const BETWEEN: &str = "), ";
+        let mut rest = text.trim();
+        std::iter::from_fn(move || {
+            if rest.is_empty() {
+                return None;
+            }
+            let end = rest.find(BETWEEN).map_or(rest.len(), |at| at + 1);
+            let (part, after) = rest.split_at(end);
+            rest = after.trim_start_matches(',').trim_start();
+            Some(part)
+        })
+    }
+
     /// Reads a rule of the configuration: `tool` is a rule as people write it, or the glob of tools
     /// that a text in the arguments is looked for in.
     ///
@@ -252,6 +267,14 @@ mod tests {
 
     fn read(text: &str) -> Result<Rule, RuleError> {
         Rule::parse(Action::Allow, text, Origin::User)
+    }
+
+    #[test]
+    fn a_list_is_taken_apart_between_its_rules() {
+        let listed = |text| Rule::listed(text).collect::<Vec<_>>();
+        assert_eq!(listed("bash(a, b), fs.write(c)"), ["bash(a, b)", "fs.write(c)"]);
+        assert_eq!(listed(" fs.read "), ["fs.read"]);
+        assert!(listed("").is_empty());
     }
 
     #[test]

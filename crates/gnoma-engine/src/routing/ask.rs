@@ -13,7 +13,7 @@ use gnoma_core::{
 use gnoma_router::pool;
 use tokio::time::{Instant, timeout};
 
-use super::desk::Routes;
+use super::{OWN, desk::Routes};
 use crate::arm::Arm;
 
 /// What came back.
@@ -121,10 +121,10 @@ impl Account {
             Ok(Reserved::Held(id)) => Ok(Some(Hold::new(ledger, id))),
             Ok(Reserved::Full(full)) => {
                 let why = pool::words(&full, at_ms);
-                Err(ProviderError::new(ErrorKind::Quota, "gnoma", why))
+                Err(ProviderError::new(ErrorKind::Quota, OWN, why))
             }
             // Beside the conversation nothing is worth a call that nobody counts.
-            Err(error) => Err(ProviderError::new(ErrorKind::Quota, "gnoma", error.sentence)),
+            Err(error) => Err(ProviderError::new(ErrorKind::Quota, OWN, error.sentence)),
         }
     }
 

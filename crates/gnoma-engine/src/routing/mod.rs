@@ -15,6 +15,9 @@ pub(crate) mod signals;
 pub mod speed;
 pub(crate) mod task;
 
+/// Who failed, where it was no provider: there is no arm, no room, or nobody who counts.
+pub const OWN: &str = "router";
+
 pub use self::{
     desk::{Memory, Options, Routes, Strategy, Verify},
     speed::Speed,

@@ -18,6 +18,7 @@ use gnoma_core::{
 use serde::Deserialize;
 
 use super::{
+    OWN,
     ask::{Account, Said, Share},
     review,
 };
@@ -173,7 +174,7 @@ async fn first_answers(panel: &Panel) -> Result<Vec<(Arm, String)>, ProviderErro
     }
     if answers.is_empty() {
         return Err(failure.unwrap_or_else(|| {
-            ProviderError::new(ErrorKind::Protocol, "gnoma", "none of the models answered")
+            ProviderError::new(ErrorKind::Protocol, OWN, "none of the models answered")
         }));
     }
     Ok(answers)

@@ -31,6 +31,7 @@ use super::{Closed, Session, compacting::Told};
 use crate::{
     arm::Arm,
     routing::{
+        OWN,
         ask::{Account, Hold, Said, Share},
         course::Course,
         desk::{Routes, Strategy},
@@ -410,7 +411,7 @@ impl Session {
                 } else {
                     (ErrorKind::NotFound, "`gnoma route` shows every model with what excludes it.")
                 };
-                let error = ProviderError::new(kind, "gnoma", why).with_hint(hint);
+                let error = ProviderError::new(kind, OWN, why).with_hint(hint);
                 self.inbox.push_back(Input::Model(Err(error)));
                 Ok(())
             }
@@ -422,7 +423,7 @@ impl Session {
         self.way.settle_rest();
         let Some(course) = &self.way.course else { return Ok(()) };
         if let Some(why) = course.is_beyond(self.way.routes.now_ms()) {
-            let error = ProviderError::new(ErrorKind::Quota, "gnoma", why);
+            let error = ProviderError::new(ErrorKind::Quota, OWN, why);
             self.inbox.push_back(Input::Model(Err(error)));
             return Ok(());
         }

@@ -243,7 +243,7 @@ async fn live(id: String, calls: Vec<Call>, ledger: FakeLedger, cap: u64) -> Don
     while provider.requests().len() < calls.len() && done.refusals.is_empty() {
         assert!(handle.tell(Command::Send { content: vec![Content::text("go on")] }));
         match turn(&mut handle, &mut done).await {
-            Outcome::Failed { error, .. } if ["gnoma", "router"].contains(&&*error.provider) => {
+            Outcome::Failed { error, .. } if error.provider == routing::OWN => {
                 done.refusals.push(error.message);
             }
             Outcome::Complete { .. } => (),

@@ -13,6 +13,7 @@ use super::{Closed, Session, Way};
 use crate::{
     arm::Arm,
     routing::{
+        OWN,
         desk::Strategy,
         failover::{self, Failure, Next},
         offers,
@@ -103,15 +104,20 @@ impl Session {
         }
     }
 
-    /// The ledger does not work: without limits of money the call is made all the same.
+    /// The ledger does not work: what costs nothing, or has no limit, is asked all the same.
     pub(super) async fn without_ledger(&mut self, error: StoreError) -> Result<(), Closed> {
-        let draws = self.way.course.as_ref().map(|course| self.way.draws(&course.arm));
         let money = |draw: &Draw| draw.limits.iter().any(|limit| limit.unit == Unit::MicroUsd);
-        if draws.unwrap_or_default().iter().any(money) {
+        let is_capped = self.way.course.as_ref().is_some_and(|course| {
+            let is_free = course.arm.price.is_some_and(|price| price.is_free());
+            !is_free && self.way.draws(&course.arm).iter().any(money)
+        });
+        if is_capped {
             let text = format!("what was spent cannot be counted: {}", error.sentence);
             let hint =
                 "Mend the ledger, or take the caps (`router.caps`, `spend_cap`) away for now.";
-            self.refuse_call(ProviderError::new(ErrorKind::Quota, "gnoma", text).with_hint(hint));
+            // Not the arm's failure: another one could not be counted either.
+            let error = ProviderError::new(ErrorKind::Quota, OWN, text).with_hint(hint);
+            self.inbox.push_back(Input::Model(Err(error)));
             return Ok(());
         }
         self.complain(error.sentence).await?;
@@ -127,7 +133,7 @@ fn no_room(full: &Full, now_ms: i64) -> ProviderError {
             ErrorKind::RateLimited
         }
     };
-    let mut error = ProviderError::new(kind, "gnoma", pool::words(full, now_ms));
+    let mut error = ProviderError::new(kind, OWN, pool::words(full, now_ms));
     error.retry_after = full
         .free_at_ms
         .and_then(|at_ms| u64::try_from(at_ms.saturating_sub(now_ms)).ok())

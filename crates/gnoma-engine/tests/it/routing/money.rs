@@ -2,16 +2,16 @@
 
 use std::time::Duration;
 
-use gnoma_core::{ErrorKind, Event, Price};
+use gnoma_core::{ErrorKind, Event, Price, session::Outcome, store::StoreErrorKind};
 use gnoma_engine::routing::{Options, Strategy, Verify};
 use gnoma_router::pool::{Caps, Limits, Rates};
-use gnoma_testkit::{Answer, FakeLedger};
+use gnoma_testkit::{Answer, FakeLedger, Fate};
 
 use super::team::{
-    Team, broken, by, cascade, costs, counted, editor, edits, member, name, price, routed, spent,
-    team, telling, used,
+    Team, broken, by, cascade, changes, costs, counted, editor, edits, member, name, price, routed,
+    spent, team, telling, used,
 };
-use crate::Run;
+use crate::{Run, outcome};
 
 #[tokio::test(start_paused = true)]
 async fn every_call_is_paid_by_its_own_price() {
@@ -100,4 +100,25 @@ async fn a_session_that_is_dropped_holds_no_money() {
     drop(handle);
     tokio::time::sleep(Duration::from_secs(30)).await;
     assert!(ledger.held().is_empty(), "{:?}", ledger.held());
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_cannot_be_counted_is_not_spent_and_no_other_arm_is_blamed_for_it() {
+    let full = || FakeLedger::fated(|_| Fate::Fails(StoreErrorKind::Full));
+    let caps = || Limits::new(Caps { day: Some(1_000_000), ..Caps::default() });
+    let best = member("best", 0.9, 0.1, vec![Answer::text("done")]);
+    let other = member("other", 0.5, 0.1, vec![Answer::text("done")]);
+    let options = Options { strategy: Strategy::Single, ..counted(caps(), &full()) };
+    let mut capped = team(vec![best, other], options, Vec::new());
+    let events = capped.turn("fix the parser").await;
+    let Outcome::Failed { error, .. } = outcome(&events) else { panic!("{events:?}") };
+    assert!(error.message.contains("cannot be counted"), "{error}");
+    assert!(changes(&events).is_empty(), "another arm cannot count either");
+    assert_eq!((capped.asked(0), capped.asked(1)), (0, 0));
+
+    // What costs nothing needs no account.
+    let free = member("free", 0.5, 0.0, vec![Answer::text("done")]).priced(Some(Price::default()));
+    let options = Options { strategy: Strategy::Single, ..counted(caps(), &full()) };
+    let events = team(vec![free], options, Vec::new()).turn("fix the parser").await;
+    assert!(matches!(outcome(&events), Outcome::Complete { .. }));
 }

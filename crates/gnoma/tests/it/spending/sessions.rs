@@ -14,7 +14,7 @@ use gnoma_core::{
 };
 use gnoma_engine::{
     Arm, Handle, Keeping, Limits, Place, Routes, Session,
-    routing::{Options, Strategy, Verify},
+    routing::{OWN, Options, Strategy, Verify},
     session,
 };
 use gnoma_guard::{
@@ -136,7 +136,7 @@ async fn live(mut handle: Handle) -> Option<String> {
     for number in 0..TURNS {
         match turn(&mut handle, &format!("read it line by line, time {number}")).await {
             Outcome::Complete { .. } => (),
-            Outcome::Failed { error, .. } if error.provider == "gnoma" => {
+            Outcome::Failed { error, .. } if error.provider == OWN => {
                 refusal = Some(error.message);
                 break;
             }

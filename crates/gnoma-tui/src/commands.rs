@@ -14,6 +14,7 @@ mod fork;
 mod good;
 mod help;
 mod incognito;
+mod init;
 mod keys;
 mod model;
 mod permission;
@@ -66,6 +67,7 @@ pub(crate) const ALL: &[&Slash] = &[
     &theme::COMMAND,
     &vim::COMMAND,
     &keys::COMMAND,
+    &init::COMMAND,
     &clear::COMMAND,
     &resume::COMMAND,
     &fork::COMMAND,

@@ -239,7 +239,8 @@ impl State {
         }
     }
 
-    fn send(&mut self, draft: Draft) {
+    /// Sends a text to the session: it begins a turn, or steers the one that runs.
+    pub(crate) fn send(&mut self, draft: Draft) {
         let sent = Sent::of(self.with_attached(draft));
         if self.is_closed {
             self.queue.waiting.push_back(sent.draft.into());

@@ -64,6 +64,19 @@ fn the_session_is_asked_to_tell_the_past_in_fewer_words() {
 }
 
 #[test]
+fn the_notes_for_assistants_are_asked_for() {
+    let mut scene = Scene::new();
+    scene.send("/init the release steps");
+    let told = scene.told();
+    let [Command::Send { content }] = &told[..] else { panic!("{told:?}") };
+    let [Content::Text(text)] = &content[..] else { panic!("{content:?}") };
+    assert!(text.text.starts_with("Write AGENTS.md at the root of this project"));
+    assert!(text.text.ends_with("This matters most: the release steps"));
+    scene.send("/init");
+    assert_eq!(scene.told(), [], "not in a turn");
+}
+
+#[test]
 fn a_turn_can_be_rated_when_it_has_ended() {
     let mut scene = Scene::new();
     scene.send("/good");

@@ -20,7 +20,7 @@ use gnoma_router::{
     Kind, Outcome, PoolId, Router, Standing,
     health::{Health, Rest, Target},
     pool::{self, Learnt, Limits, Seen},
-    rules::{Roles, Rule},
+    rules::{Concern, Ground, Roles, Rule},
 };
 
 use super::speed::Speed;
@@ -93,6 +93,8 @@ pub struct Options {
     pub local_only: bool,
     /// The arm that says what kind of task it is; without one the words are judged.
     pub classifier: Option<ModelRef>,
+    /// Where the paths that rules speak of begin.
+    pub ground: Ground,
     /// What may be spent and how fast.
     pub limits: Limits,
     /// The project, as its spending is counted.
@@ -125,6 +127,7 @@ impl Default for Options {
             pinned: None,
             local_only: false,
             classifier: None,
+            ground: Ground::default(),
             limits: Limits::default(),
             project: String::new(),
             ledger: None,
@@ -133,6 +136,13 @@ impl Default for Options {
             utc_offset_minutes: 0,
             seed: 0,
         }
+    }
+}
+
+impl Options {
+    /// Nothing that rules about paths ask for was met yet, but for the folder.
+    pub(crate) fn concern(&self) -> Concern {
+        Concern::new(&self.rules, self.ground.clone())
     }
 }
 

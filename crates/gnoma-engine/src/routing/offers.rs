@@ -11,9 +11,9 @@ use gnoma_core::{
     ledger::{Amount, Level, Unit},
 };
 use gnoma_router::{
-    Offer, classify,
+    Offer,
     pool::{self, Expectation},
-    rules::{self, Action, Applied, Day, LocalTime, Role, Rule, WorkFacts},
+    rules::{self, Action, Applied, Day, LocalTime, Role, Rule},
 };
 
 use super::{desk::Routes, task::Task};
@@ -135,6 +135,28 @@ impl Routes {
         })
     }
 
+    /// Why the user's rules keep an arm from what the conversation is about, if they do.
+    pub(crate) fn kept_from(
+        &self,
+        arm: &ModelRef,
+        task: &Task,
+        is_pinned: bool,
+    ) -> Option<Arc<str>> {
+        let arms = self.arms();
+        let offer = |arm: &Arm| Offer {
+            arm: arm.name(),
+            capabilities: arm.capabilities(),
+            pools: Vec::new(),
+            saved_micro_usd: 0,
+            seconds: None,
+            barred: None,
+        };
+        let offers: Vec<Offer> = arms.iter().map(offer).collect();
+        let applied = self.apply_rules(task, &offers, is_pinned, None);
+        let place = offers.iter().position(|offer| offer.arm == *arm)?;
+        applied.barred.get(place).cloned().flatten()
+    }
+
     fn apply_rules(
         &self,
         task: &Task,
@@ -142,18 +164,7 @@ impl Routes {
         is_pinned: bool,
         role: Option<(Role, &ModelRef)>,
     ) -> Applied {
-        let facts = WorkFacts {
-            kind: task.need.kind.clone(),
-            complexity: task.classified.complexity,
-            value_micro_usd: task.need.value_micro_usd,
-            paths: if self.options.rules.is_empty() {
-                Vec::new()
-            } else {
-                classify::mentioned(&task.words)
-            },
-            time: Some(self.local_time()),
-            local_only: task.need.local_only,
-        };
+        let facts = task.facts(self.local_time());
         let expected = |arm: &ModelRef| {
             let cost = self.standing(arm, &task.need.kind).cost;
             (cost.is_finite() && cost >= 0.0).then_some((cost * MICRO) as u64)
@@ -161,17 +172,19 @@ impl Routes {
         if !is_pinned {
             return rules::apply(&self.options.rules, role, &facts, offers, &expected);
         }
-        // Whoever names an arm has chosen; what is forbidden stays forbidden.
-        let limits = |action: &Action| match action {
+        // Whoever names an arm has chosen; what is forbidden stays forbidden, and files stay where
+        // a rule wants them.
+        let limits = |rule: &Rule, action: &Action| match action {
             Action::Forbid(_) | Action::MaxCostMicroUsd(_) | Action::MaxSeconds(_) => true,
-            Action::Pin(_) | Action::Prefer { .. } => false,
+            Action::Pin(_) => !rule.when.paths.is_empty(),
+            Action::Prefer { .. } => false,
         };
         let bans: Vec<Rule> = self
             .options
             .rules
             .iter()
             .map(|rule| Rule {
-                then: rule.then.iter().filter(|action| limits(action)).cloned().collect(),
+                then: rule.then.iter().filter(|action| limits(rule, action)).cloned().collect(),
                 ..rule.clone()
             })
             .collect();

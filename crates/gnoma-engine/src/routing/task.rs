@@ -4,6 +4,7 @@ use gnoma_core::ModelRequest;
 use gnoma_router::{
     Kind, Need,
     classify::{self, Classified, DecidedBy, TaskType, TurnFacts, model},
+    rules::{LocalTime, WorkFacts},
 };
 
 use super::{desk::Options, review};
@@ -35,6 +36,10 @@ pub(crate) struct Task {
     pub(crate) need: Need,
     /// Its work shows in files.
     pub(crate) changes_code: bool,
+    /// Files it is about, as far as rules ask for them.
+    paths: Vec<String>,
+    /// The same of the whole conversation.
+    pub(crate) touched: Vec<String>,
     /// The words were read for it.
     is_judged: bool,
 }
@@ -49,6 +54,8 @@ impl Task {
         is_judged: bool,
         options: &Options,
     ) -> Self {
+        let mut concern = options.concern();
+        concern.hear(&words);
         words.truncate(words.floor_char_boundary(MAX_WORDS_BYTES));
         let facts = TurnFacts {
             images: has_images,
@@ -59,7 +66,7 @@ impl Task {
             ..TurnFacts::default()
         };
         let classified = if is_judged { classify::classify(&words) } else { UNREAD };
-        Self { is_judged, ..Self::made(words, classified, facts) }
+        Self { is_judged, paths: concern.met(), ..Self::made(words, classified, facts) }
     }
 
     /// What kind of task it was, for learning.
@@ -86,7 +93,16 @@ impl Task {
             | TaskType::SecurityReview
             | TaskType::Explain => false,
         };
-        Self { words, classified, facts, need, changes_code, is_judged: true }
+        Self {
+            words,
+            classified,
+            facts,
+            need,
+            changes_code,
+            paths: Vec::new(),
+            touched: Vec::new(),
+            is_judged: true,
+        }
     }
 
     /// The same, of the kind of the task before where the words say nothing: "go on" goes on.
@@ -98,9 +114,9 @@ impl Task {
             kind: before.classified.kind,
             complexity: before.classified.complexity,
             needs_tools: self.classified.needs_tools || before.classified.needs_tools,
-            ..self.classified
+            ..self.classified.clone()
         };
-        Self::made(self.words, classified, self.facts)
+        self.read_as(classified)
     }
 
     /// What the classifying arm is asked.
@@ -113,7 +129,25 @@ impl Task {
 
     /// The task as the classifying arm's answer has it; `None` when it gave none in time.
     pub(crate) fn judged(self, answer: Option<&str>) -> Self {
-        let classified = model::settle(self.classified, answer);
-        Self::made(self.words, classified, self.facts)
+        let classified = model::settle(self.classified.clone(), answer);
+        self.read_as(classified)
+    }
+
+    fn read_as(self, classified: Classified) -> Self {
+        let Self { words, facts, paths, touched, .. } = self;
+        Self { paths, touched, ..Self::made(words, classified, facts) }
+    }
+
+    /// As rules see it. `time`: what the clock on the wall says.
+    pub(crate) fn facts(&self, time: LocalTime) -> WorkFacts {
+        WorkFacts {
+            kind: self.need.kind.clone(),
+            complexity: self.classified.complexity,
+            value_micro_usd: self.need.value_micro_usd,
+            paths: self.paths.clone(),
+            touched: self.touched.clone(),
+            time: Some(time),
+            local_only: self.need.local_only,
+        }
     }
 }

@@ -7,6 +7,7 @@
 
 mod checking;
 mod failing;
+mod keeping_from;
 mod paying;
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
@@ -19,7 +20,7 @@ use gnoma_core::{
     store::StoreError,
     tool::BoxFuture,
 };
-use gnoma_router::pool;
+use gnoma_router::{pool, rules::Concern};
 use tokio::{
     task::JoinSet,
     time::{Instant, timeout},
@@ -134,12 +135,16 @@ pub(super) struct Way {
     unsettled: Vec<CancellationToken>,
     checking: JoinSet<Found>,
     has_complained: bool,
+    concern: Concern,
+    /// Messages of the history that were looked at for it.
+    looked_at: usize,
 }
 
 impl Way {
     /// `said`: the conversation that is continued.
     pub(super) fn new(routes: Arc<Routes>, session: String, said: &[Arc<Message>]) -> Self {
         let bytes: usize = said.iter().map(|message| message.text_content().len()).sum();
+        let concern = routes.options.concern();
         Self {
             routes,
             course: None,
@@ -160,6 +165,8 @@ impl Way {
             unsettled: Vec::new(),
             checking: JoinSet::new(),
             has_complained: false,
+            concern,
+            looked_at: 0,
         }
     }
 
@@ -302,6 +309,7 @@ impl Session {
 
     async fn route_turn(&mut self) -> Result<(), Closed> {
         self.tell_unsettled().await?;
+        self.look_for_paths();
         let mut task = self.task();
         if let Some(course) = self.way.last.take() {
             let right = signals::reaction(&task.words, &course.task.words);
@@ -321,7 +329,8 @@ impl Session {
         }
         let ledger = routes.ledger().filter(|_| !limited.is_empty()).cloned();
         let classifier = routes.options.classifier.as_ref().filter(|_| arms.len() > 1);
-        let classifier = classifier.and_then(|name| routes.arm(name));
+        let may_see = |arm: &Arm| routes.kept_from(&arm.name(), &task, true).is_none();
+        let classifier = classifier.and_then(|name| routes.arm(name)).filter(may_see);
         if ledger.is_none() && classifier.is_none() {
             return self.begin(task, Vec::new()).await;
         }
@@ -352,7 +361,10 @@ impl Session {
         let new = tokens::estimate(&words) as u64;
         let options = &self.way.routes.options;
         let matters = self.way.routes.arms().len() > 1 || !options.rules.is_empty();
-        Task::of(words, has_images, self.way.context_tokens + new, matters, options)
+        let context_tokens = self.way.context_tokens + new;
+        let mut task = Task::of(words, has_images, context_tokens, matters, options);
+        task.touched = self.way.concern.met();
+        task
     }
 
     /// Goes on with what had to be waited for.
@@ -427,6 +439,13 @@ impl Session {
             self.inbox.push_back(Input::Model(Err(error)));
             return Ok(());
         }
+        if self.look_for_paths()
+            && let Some(error) = self.way.kept_from()
+        {
+            self.refuse_call(error);
+            return Ok(());
+        }
+        let Some(course) = &self.way.course else { return Ok(()) };
         let draws = self.way.draws(&course.arm);
         let is_limited = draws.iter().any(|draw| !draw.limits.is_empty());
         let Some(ledger) = self.way.routes.ledger().filter(|_| is_limited).cloned() else {

@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 
 pub use need::{DEFAULT_TASK_MICRO_USD, Priority, TurnFacts};
 pub use priors::{by_type, measured_as};
-pub use reading::{MOST_MENTIONED, MOST_TEXT_BYTES, mentioned};
+pub use reading::MOST_TEXT_BYTES;
 pub use task_type::{TaskType, UnknownType};
 
 pub(crate) use task_type::plain_name;

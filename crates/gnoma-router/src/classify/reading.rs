@@ -10,7 +10,7 @@ pub const MOST_TEXT_BYTES: usize = 16 * 1024;
 /// Of these, the share of the end: where there is a long paste, the request stands before or after it.
 const TAIL_BYTES: usize = 4 * 1024;
 /// Names of files and the like that are kept.
-pub const MOST_MENTIONED: usize = 64;
+pub(super) const MOST_MENTIONED: usize = 64;
 /// Letters of a word; longer ones are cut.
 const MOST_WORD_CHARS: usize = 40;
 /// Pairs of marks that quote. Single quotes are left out: they are apostrophes more often.
@@ -71,14 +71,6 @@ pub(super) struct Reading {
     pub(super) asks: bool,
     /// Items of lists.
     pub(super) items: usize,
-}
-
-/// Files and folders that a text speaks of, for rules about paths; at most [`MOST_MENTIONED`], sorted. What is only
-/// an identifier is left out.
-#[must_use]
-pub fn mentioned(text: &str) -> Vec<String> {
-    let names = Reading::of(text, Table::shipped()).names;
-    names.into_iter().filter(|name| is_path(name)).collect()
 }
 
 impl Reading {
@@ -323,17 +315,6 @@ fn is_name(core: &str) -> bool {
     call || marked || dotted || humped
 }
 
-fn is_path(name: &str) -> bool {
-    let address = name.contains("://") || name.contains('@') || name.contains('(');
-    let extension = name.rsplit_once('.').is_some_and(|(stem, extension)| {
-        !stem.is_empty()
-            && (1..=8).contains(&extension.len())
-            && extension.chars().all(char::is_alphanumeric)
-            && extension.chars().any(char::is_alphabetic)
-    });
-    !address && (name.contains('/') || extension)
-}
-
 /// One word in lower case, without its apostrophes at either end and without what French elides before it.
 fn word(part: &str) -> String {
     let part = part.trim_matches(is_apostrophe);
@@ -364,13 +345,6 @@ mod tests {
         assert!(!heads("Could you please fix the login").contains(&"login".to_owned()));
         assert!(heads("Fix it, then write tests").contains(&"write".to_owned()));
         assert_eq!(heads("Fix it. Review it."), ["fix", "review"]);
-    }
-
-    #[test]
-    fn files_are_told_from_words() {
-        let text = "Compare src/lib.rs with `README.md`, and/or look at https://example.org/a.b and v1.2, \
-                    FooBar::new() too.";
-        assert_eq!(mentioned(text), ["README.md", "and/or", "src/lib.rs"]);
     }
 
     #[test]

@@ -3,7 +3,9 @@
 //!
 //! A ban outweighs a pin, since bans are made for privacy and money. Of pins the narrower wins, of equally narrow ones
 //! the later; a role's arm is the widest of all. A pin that no offer fits is named and left out: a misspelt name must
-//! not stop the work. A pin whose arms are there but resting stays, since the person said "only this".
+//! not stop the work. A pin whose arms are there but resting stays, since the person said "only this", and so does one
+//! about certain files: what they hold must not go elsewhere because its arm is missing. Pins and bans about files hold
+//! as long as the conversation has them in it.
 
 use std::sync::Arc;
 
@@ -69,13 +71,14 @@ pub fn apply(
             "{label} and those after it are left out: at most {MOST_RULES} rules are looked at"
         ));
     }
-    let holding: Vec<&Rule> =
-        rules.iter().take(MOST_RULES).filter(|rule| rule.when.holds(facts)).collect();
-    let forbidden = forbid(&holding, &names);
+    let looked_at = || rules.iter().take(MOST_RULES);
+    let holding: Vec<&Rule> = looked_at().filter(|rule| rule.when.holds(facts)).collect();
+    let binding: Vec<&Rule> = looked_at().filter(|rule| rule.when.holds_still(facts)).collect();
+    let forbidden = forbid(&binding, &names);
     applied.bar(&forbidden);
     applied.prefer(&holding, &names, facts.value_micro_usd);
     applied.bound(&holding, offers, expected_micro_usd);
-    applied.pin(&holding, role, &names, &forbidden);
+    applied.pin(&binding, role, &names, &forbidden);
     applied.name_dead_end(offers);
     applied
 }
@@ -90,6 +93,7 @@ struct Pin<'a> {
     arms: String,
     by: String,
     narrowness: Option<(usize, usize)>,
+    is_about_paths: bool,
     fits: Vec<bool>,
     forbidden_by: Vec<Option<&'a Rule>>,
 }
@@ -105,7 +109,7 @@ impl Pin<'_> {
         if self.leaves().contains(&true) {
             return None;
         }
-        let Self { arms, by, .. } = self;
+        let Self { arms, by, is_about_paths, .. } = self;
         let ban = self
             .fits
             .iter()
@@ -114,6 +118,11 @@ impl Pin<'_> {
         Some(match ban {
             Some(ban) => {
                 format!("{by} pins `{arms}`, which {} forbids; the ban is followed", ban.label())
+            }
+            None if *is_about_paths => {
+                format!(
+                    "{by} pins `{arms}`, and no arm that is there is called so; nobody else may see it"
+                )
             }
             None => {
                 format!("{by} pins `{arms}`, but no configured arm is called so; it is left out")
@@ -171,25 +180,29 @@ impl Applied {
         names: &[String],
         forbidden: &[Option<&Rule>],
     ) {
-        let pin = |arms: String, by: String, narrowness| Pin {
-            fits: names.iter().map(|name| fits_arm(&arms, name)).collect(),
+        let pin = |arms: &str, by: String| Pin {
+            fits: names.iter().map(|name| fits_arm(arms, name)).collect(),
             forbidden_by: forbidden.to_vec(),
-            arms,
+            arms: arms.to_owned(),
             by,
-            narrowness,
+            narrowness: None,
+            is_about_paths: false,
         };
-        let by_role = role
-            .map(|(role, arm)| pin(arm.to_string(), format!("the role `{}`", role.name()), None));
-        let by_rules = rules.iter().flat_map(|rule| {
-            let narrowness = Some(rule.when.narrowness());
-            rule.pins().map(move |arms| (arms.to_owned(), rule.label(), narrowness))
+        let by_role =
+            role.map(|(role, arm)| pin(&arm.to_string(), format!("the role `{}`", role.name())));
+        let by_rules = rules.iter().flat_map(|rule| rule.pins().map(move |arms| (rule, arms)));
+        let by_rules = by_rules.map(|(rule, arms)| Pin {
+            narrowness: Some(rule.when.narrowness()),
+            is_about_paths: rule.is_about_paths(),
+            ..pin(arms, rule.label())
         });
-        let by_rules = by_rules.map(|(arms, by, narrowness)| pin(arms, by, narrowness));
         let mut followed: Option<Pin<'_>> = None;
         for pin in by_role.into_iter().chain(by_rules) {
             if let Some(why) = pin.vain() {
                 self.conflicts.push(why);
-                continue;
+                if !pin.is_about_paths {
+                    continue;
+                }
             }
             followed = Some(match followed.take() {
                 Some(other) => self.stronger(other, pin),

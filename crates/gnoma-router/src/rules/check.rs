@@ -1,8 +1,11 @@
 //! Faults of rules that show without a task: conditions that never hold, pins of banned arms, patterns that fit
 //! nothing. Applying rules with faults does no harm; this is for telling.
 
-use super::{Action, MOST_GLOB_CHARS, MOST_PREFERENCE_PERCENT, Rule, When, hours::MINUTES_PER_DAY};
-use crate::classify::TaskType;
+use super::{
+    Action, MOST_GLOB_CHARS, MOST_PREFERENCE_PERCENT, Rule, When, glob::fits_arm,
+    hours::MINUTES_PER_DAY,
+};
+use crate::{arm::ArmId, classify::TaskType};
 
 /// A sentence for each fault, with the place of the rule.
 #[must_use]
@@ -11,6 +14,18 @@ pub fn check(rules: &[Rule]) -> Vec<String> {
         faults(rule).into_iter().map(move |fault| format!("{} {fault}", rule.label()))
     });
     own.chain(banned_pins(rules)).collect()
+}
+
+/// Whether a rule wants arms of which none is among these.
+#[must_use]
+pub fn misses(rules: &[Rule], arms: &[ArmId]) -> bool {
+    let wanted = rules.iter().flat_map(|rule| &rule.then).filter_map(|action| match action {
+        Action::Pin(arms) => Some(std::slice::from_ref(arms)),
+        Action::Prefer { arms, .. } => Some(arms.as_slice()),
+        Action::Forbid(_) | Action::MaxCostMicroUsd(_) | Action::MaxSeconds(_) => None,
+    });
+    let is_there = |glob: &String| arms.iter().any(|arm| fits_arm(glob, &arm.to_string()));
+    wanted.into_iter().any(|globs| !globs.iter().any(is_there))
 }
 
 fn faults(rule: &Rule) -> Vec<String> {

@@ -14,9 +14,11 @@ pub fn fits_arm(glob: &str, arm: &str) -> bool {
 }
 
 /// Whether a glob fits a path with `/` between its parts. `*` stays within a part, `**` goes through several, and
-/// `**/` stands for any folders or none. A glob without `/` is about the last part.
+/// `**/` stands for any folders or none. A glob without `/` is about the last part. Case does not matter: there are
+/// file systems where it does not, and a rule too many is better than one too few.
 #[must_use]
 pub fn fits_path(glob: &str, path: &str) -> bool {
+    let (glob, path) = (glob.to_lowercase(), path.to_lowercase());
     let path = path.trim_start_matches("./");
     let glob = glob.trim_start_matches("./");
     let last = path.trim_end_matches('/').rsplit('/').next().unwrap_or(path);

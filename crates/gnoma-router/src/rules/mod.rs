@@ -6,6 +6,7 @@ mod apply;
 mod check;
 mod glob;
 mod hours;
+mod paths;
 mod prefer;
 mod roles;
 mod when;
@@ -13,9 +14,10 @@ mod when;
 use serde::{Deserialize, Serialize};
 
 pub use apply::{Applied, Bounds, Pinned, apply};
-pub use check::check;
+pub use check::{check, misses};
 pub use glob::{MOST_GLOB_CHARS, MOST_NAME_CHARS, fits_arm, fits_path};
 pub use hours::{Day, Hours, LocalTime, MINUTES_PER_DAY};
+pub use paths::{Concern, Ground};
 pub use roles::{Role, Roles, Stage};
 pub use when::{When, WorkFacts};
 
@@ -64,6 +66,11 @@ impl Rule {
     #[must_use]
     pub fn label(&self) -> String {
         format!("rule `{}` ({})", self.name, self.origin)
+    }
+
+    /// Whether it is about certain files, which must not reach whoever it leaves out.
+    fn is_about_paths(&self) -> bool {
+        !self.when.paths.is_empty()
     }
 
     fn pins(&self) -> impl Iterator<Item = &str> {

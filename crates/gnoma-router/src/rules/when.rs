@@ -35,8 +35,10 @@ pub struct WorkFacts {
     pub complexity: u8,
     /// Micro-dollars a right result is worth.
     pub value_micro_usd: u64,
-    /// Files spoken of and the folder, relative to the project.
+    /// Files spoken of and the folder, relative to the project ([`super::Concern`]).
     pub paths: Vec<String>,
+    /// The same of all that the conversation holds: what pins and bans keep from an arm is in there.
+    pub touched: Vec<String>,
     /// What the clock on the wall says; `None` where nobody knows, and no rule about hours holds.
     pub time: Option<LocalTime>,
     /// Nothing may leave this machine.
@@ -47,6 +49,17 @@ impl When {
     /// Whether it holds for a task.
     #[must_use]
     pub fn holds(&self, facts: &WorkFacts) -> bool {
+        self.holds_but_for_paths(facts) && self.fits_paths(&facts.paths)
+    }
+
+    /// Whether it holds for a task or for what the conversation holds already.
+    #[must_use]
+    pub fn holds_still(&self, facts: &WorkFacts) -> bool {
+        let fits = self.fits_paths(&facts.paths) || self.fits_paths(&facts.touched);
+        fits && self.holds_but_for_paths(facts)
+    }
+
+    fn holds_but_for_paths(&self, facts: &WorkFacts) -> bool {
         let kind = plain_name(&facts.kind.0);
         let task = self.tasks.is_empty() || self.tasks.iter().any(|task| plain_name(task) == kind);
         let hours =
@@ -54,7 +67,7 @@ impl When {
         let hard_enough = self.min_complexity.is_none_or(|least| facts.complexity >= least);
         let easy_enough = self.max_complexity.is_none_or(|most| facts.complexity <= most);
         let local = self.local_only.is_none_or(|local| local == facts.local_only);
-        task && hours && hard_enough && easy_enough && local && self.fits_paths(&facts.paths)
+        task && hours && hard_enough && easy_enough && local
     }
 
     fn fits_paths(&self, paths: &[String]) -> bool {

@@ -116,6 +116,7 @@ fn ruled(rules: &[Rule], router: &Router, situation: &Situation, offers: &[Offer
         complexity: 50,
         value_micro_usd: need.value_micro_usd,
         paths: Vec::new(),
+        touched: Vec::new(),
         time: None,
         local_only: need.local_only,
     };

@@ -36,6 +36,7 @@ fn facts() -> WorkFacts {
         complexity: 50,
         value_micro_usd: 10 * DOLLAR,
         paths: vec!["db/migrations/1.sql".into()],
+        touched: Vec::new(),
         time: Some(LocalTime { day: Day::Tue, minute: 600 }),
         local_only: false,
     }
@@ -358,4 +359,21 @@ proptest! {
             prop_assert!(fault.contains("gnoma.toml:"));
         }
     }
+}
+
+#[test]
+fn what_is_about_files_holds_as_long_as_the_conversation_has_them() {
+    let about = |then| {
+        let when = When { paths: vec!["secrets/**".into()], ..When::default() };
+        vec![Rule { name: "secret".into(), origin: "gnoma.toml:1".into(), when, then: vec![then] }]
+    };
+    let later = WorkFacts { touched: vec!["secrets/key.txt".into()], ..facts() };
+    let apply = |rules: &[Rule]| apply(rules, None, &later, &offers(), &|_| Some(DOLLAR));
+    assert_eq!(usable(&apply(&about(Action::Pin("*/b".into())))), [1]);
+    assert_eq!(usable(&apply(&about(forbid("*/a")))), [1, 2]);
+    let preferred = apply(&about(prefer("*/a", 50)));
+    assert_eq!(preferred.bonus_micro_usd, [0, 0, 0], "what is preferred is the task's own");
+    let missing = apply(&about(Action::Pin("ollama/*".into())));
+    assert_eq!(usable(&missing), [0; 0], "nobody sees it when who may is not there");
+    assert!(missing.conflicts[0].contains("nobody else may see it"), "{:?}", missing.conflicts);
 }

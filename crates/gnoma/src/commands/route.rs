@@ -17,7 +17,8 @@ use crate::{
 
 pub(super) async fn run(what: &RouteArgs, args: &TurnArgs, around: &Surroundings) -> Result<Exit> {
     let ground = Ground::of(args, around)?;
-    let ready = ready(&ground, args, what.seed).await?;
+    let mut ready = ready(&ground, args, what.seed).await?;
+    ready.look().await;
     let words = what.words.join(" ");
     let levels = levels(&ground, &ready.routes).await;
     let routed = ready.routes.preview(&words, false, tokens::estimate(&words) as u64, &levels);

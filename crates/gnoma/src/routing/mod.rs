@@ -32,7 +32,7 @@ use gnoma_core::{
 use gnoma_engine::{Arm, Routes, routing::Options};
 use gnoma_guard::{firewall::Firewall, privacy::Keep};
 use gnoma_llm::catalogue::{self, Overlay};
-use gnoma_router::{Router, Tuning};
+use gnoma_router::{Router, Tuning, rules};
 
 use self::{
     arms::{Made, Maker},
@@ -217,11 +217,18 @@ pub(crate) async fn prepare(wanted: Wanted<'_>) -> Result<Ready> {
     };
     let options = options(&wanted, workshop.maker.settings(), &made, &known);
     let options = Options { pinned: is_pinned.then(|| model.clone()), ..options };
-    let has_choice = !is_pinned && (made.len() > 1 || wanted.grows);
+    let names: Vec<ModelRef> = made.iter().map(|made| made.arm.name()).collect();
+    // Whoever does not look beside the session looks before it, where a rule wants more models.
+    let looks = !wanted.grows && rules::misses(&options.rules, &names);
+    let has_choice = !is_pinned && (made.len() > 1 || wanted.grows || looks);
     let router = router(&wanted, has_choice, &made);
     let routes = Arc::new(Routes::new(router, options));
     workshop.put(&routes, made);
-    Ok(Ready { routes, model, left: roster.left, workshop })
+    let mut ready = Ready { routes, model, left: roster.left, workshop };
+    if looks {
+        ready.look().await;
+    }
+    Ok(ready)
 }
 
 /// The names of the arms; who was asked for, or is the configured one, first.
@@ -259,12 +266,12 @@ async fn named(
 }
 
 fn options(wanted: &Wanted<'_>, settings: &Settings, made: &[Made], known: &Known) -> Options {
-    let Wanted { around, loaded, project, begun, .. } = wanted;
+    let Wanted { around, loaded, project: project_folder, begun, .. } = wanted;
     let Wishes { options, mut warnings } = limits::wishes(settings, around.home().as_deref());
     let names: Vec<ModelRef> = made.iter().map(|made| made.arm.name()).collect();
     warnings.extend(limits::unknown_names(&options, &names));
     warnings.iter().for_each(|warning| report::say(format_args!("warning: {warning}")));
-    let project = project_key(project);
+    let project = project_key(project_folder);
     let learns = settings.router.learn && guarding::privacy(settings).may(Keep::Learning);
     let memory = learns.then(|| Memory {
         book: book(loaded, around),
@@ -272,7 +279,12 @@ fn options(wanted: &Wanted<'_>, settings: &Settings, made: &[Made], known: &Know
         begun: Arc::clone(begun),
         known: Arc::clone(known),
     });
+    let path = |path: &Path| {
+        let real = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        real.to_string_lossy().into_owned()
+    };
     Options {
+        ground: rules::Ground { root: path(project_folder), folder: path(&around.cwd) },
         utc_offset_minutes: if limits::ask_the_time(&options.rules) { utc_offset() } else { 0 },
         project,
         ledger: Some(ledger(loaded, around)),

@@ -54,7 +54,7 @@ impl Way {
 }
 
 impl Session {
-    fn refuse_call(&mut self, error: ProviderError) {
+    pub(super) fn refuse_call(&mut self, error: ProviderError) {
         let input = self.after_failure(error, false);
         self.inbox.push_back(input);
     }

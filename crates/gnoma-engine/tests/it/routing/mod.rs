@@ -7,4 +7,5 @@ mod checking;
 mod learning;
 mod money;
 mod panel;
+mod paths;
 mod team;

@@ -1,0 +1,71 @@
+//! Rules about files: what a model opens stays where a rule wants it.
+
+use gnoma_core::{
+    Command, ToolOutcome,
+    session::Outcome,
+    tool::{Access, ToolOutput},
+};
+use gnoma_engine::routing::{Options, Strategy};
+use gnoma_router::rules::{Action, Ground, Rule, When};
+use gnoma_testkit::{Answer, FakeTool};
+
+use super::team::{Team, assert_complete, changes, member, name, said, team};
+use crate::outcome;
+
+/// Files in `secrets` are for the arm `here` only.
+fn options() -> Options {
+    let rule = Rule {
+        name: "stays here".into(),
+        origin: "gnoma.toml:1".into(),
+        when: When { paths: vec!["secrets/**".into()], ..When::default() },
+        then: vec![Action::Pin("fake/here".into())],
+    };
+    let ground = Ground { root: "/shop".into(), folder: "/shop".into() };
+    Options { rules: vec![rule], ground, strategy: Strategy::Single, ..Options::default() }
+}
+
+fn reader() -> FakeTool {
+    let done = ToolOutcome::Done(ToolOutput::text("what the file holds"));
+    FakeTool::new("fs.read", Access::Read, move |_| done.clone())
+}
+
+fn reads(path: &str) -> Answer {
+    Answer::calls(&[("read", "fs.read", &format!(r#"{{"path":"{path}"}}"#))])
+}
+
+/// A remote arm that is better in all, and the one that may see the files.
+fn two(remote: Vec<Answer>, here: Vec<Answer>) -> Team {
+    let members = vec![member("remote", 0.95, 0.001, remote), member("here", 0.3, 0.1, here)];
+    team(members, options(), vec![reader()])
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_an_arm_opens_is_not_sent_to_it_where_a_rule_says_so() {
+    let mut team = two(vec![reads("./secrets/key.txt")], vec![Answer::text("done")]);
+    let events = team.turn("find out why it fails").await;
+    assert_eq!(changes(&events), [("remote", "here", false)]);
+    assert_complete(&events);
+    assert_eq!(team.asked(0), 1, "it is never sent what the file holds");
+    // Nor later: the conversation has it now.
+    team.providers[1].push(Answer::text("more"));
+    assert_eq!(said(&team.turn("go on").await), ["go on", "more"]);
+    assert_eq!(team.asked(0), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn other_files_are_anybodys() {
+    let mut team = two(vec![reads("src/lib.rs"), Answer::text("done")], Vec::new());
+    assert_complete(&team.turn("find out why it fails").await);
+    assert_eq!((team.asked(0), team.asked(1)), (2, 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_arm_asked_for_by_name_is_not_sent_it_either() {
+    let mut team = two(vec![reads("secrets/key.txt")], Vec::new());
+    team.order(Command::Pin { arm: Some(name("remote")) }).await;
+    let events = team.turn("find out why it fails").await;
+    let Outcome::Failed { error, .. } = outcome(&events) else { panic!("{events:?}") };
+    let text = error.to_string();
+    assert!(text.contains("rule `stays here` (gnoma.toml:1) pins `fake/here`"), "{text}");
+    assert_eq!((team.asked(0), team.asked(1)), (1, 0));
+}

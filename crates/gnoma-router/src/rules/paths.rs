@@ -1,0 +1,282 @@
+//! Which paths a conversation is concerned with, as far as rules ask for them. What was spoken of or opened once stays
+//! in the history that every model is sent, so it counts from then on. Text only: no path is looked up.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use super::{Rule, glob::fits_path};
+
+/// Characters that part one path from the next in prose, code, logs and command lines.
+const PARTING: &[char] = &[
+    '"', '\'', '`', '(', ')', '[', ']', '{', '}', '<', '>', ',', ';', '|', '&', '=', '$', '“', '”',
+    '‘', '’', '«', '»',
+];
+/// Parts of a path that are looked at; a deeper one is cut.
+const MOST_PARTS: usize = 64;
+
+/// Where relative paths begin. Both absolute, with `/` between their parts.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Ground {
+    /// The project's folder.
+    pub root: String,
+    /// The folder that is worked in.
+    pub folder: String,
+}
+
+/// The paths met so far that rules ask for: no more than rules have patterns.
+#[derive(Clone, Debug, Default)]
+pub struct Concern {
+    globs: Vec<String>,
+    ground: Ground,
+    met: BTreeSet<String>,
+}
+
+impl Concern {
+    /// Nothing was met yet but the folder.
+    #[must_use]
+    pub fn new(rules: &[Rule], ground: Ground) -> Self {
+        let globs: BTreeSet<&String> = rules.iter().flat_map(|rule| &rule.when.paths).collect();
+        let globs = globs.into_iter().cloned().collect();
+        let mut concern = Self { globs, ground, met: BTreeSet::new() };
+        concern.meet(".", true);
+        concern
+    }
+
+    /// Whether any rule asks for paths.
+    #[must_use]
+    pub fn is_asked_for(&self) -> bool {
+        !self.globs.is_empty()
+    }
+
+    /// What was met, relative to the project.
+    #[must_use]
+    pub fn met(&self) -> Vec<String> {
+        self.met.iter().cloned().collect()
+    }
+
+    /// Somebody speaks of things: the paths among them.
+    pub fn hear(&mut self, text: &str) {
+        for piece in pieces(text).filter(|piece| is_path(piece)) {
+            self.meet(piece, piece.ends_with(['/', '\\']));
+        }
+    }
+
+    /// Arguments of a tool call: any word of a command can be a folder, and so can what is called a path.
+    pub fn open(&mut self, arguments: &Value) {
+        self.open_named("", arguments);
+    }
+
+    fn open_named(&mut self, name: &str, value: &Value) {
+        match value {
+            Value::String(text) if name.contains("command") || name.contains("path") => {
+                self.meet(text, true);
+                for piece in pieces(text) {
+                    self.meet(piece, true);
+                }
+            }
+            Value::String(text) => self.hear(text),
+            Value::Array(values) => {
+                for value in values {
+                    self.open_named(name, value);
+                }
+            }
+            Value::Object(fields) => {
+                for (name, value) in fields {
+                    self.open_named(name, value);
+                }
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        }
+    }
+
+    fn meet(&mut self, path: &str, may_be_folder: bool) {
+        if self.globs.is_empty() {
+            return;
+        }
+        let path = self.ground.in_project(path);
+        let folder = format!("{path}/");
+        let forms = [path, folder];
+        let forms = forms.iter().take(if may_be_folder { 2 } else { 1 });
+        for form in forms {
+            let fits = |glob: &&String| fits_path(glob, form);
+            let is_known = |glob: &String| self.met.iter().any(|met| fits_path(glob, met));
+            if self.globs.iter().filter(fits).any(|glob| !is_known(glob)) {
+                self.met.insert(form.clone());
+            }
+        }
+    }
+}
+
+impl Ground {
+    /// A path as rules name it: relative to the project where it lies in it, else absolute.
+    fn in_project(&self, path: &str) -> String {
+        let path = path.replace('\\', "/");
+        let whole = if path.starts_with(['/', '~']) || path.get(1..3) == Some(":/") {
+            path
+        } else {
+            format!("{}/{path}", self.folder)
+        };
+        let whole = straight(&whole);
+        let root = straight(&self.root.replace('\\', "/"));
+        match whole.strip_prefix(&root) {
+            Some("") => String::new(),
+            Some(rest) if root.ends_with('/') || root.is_empty() => {
+                rest.trim_start_matches('/').to_owned()
+            }
+            Some(rest) => rest.strip_prefix('/').map_or_else(|| whole.clone(), str::to_owned),
+            None => whole,
+        }
+    }
+}
+
+/// Without `.`, `..` and doubled separators.
+fn straight(path: &str) -> String {
+    let mut parts: Vec<&str> = Vec::new();
+    for part in path.split('/').take(MOST_PARTS) {
+        match part {
+            "" | "." => {}
+            ".." => {
+                parts.pop();
+            }
+            _ => parts.push(part),
+        }
+    }
+    let begin = if path.starts_with('/') { "/" } else { "" };
+    format!("{begin}{}", parts.join("/"))
+}
+
+/// The parts of a text that could be paths, without the marks around them and the place in the file behind them.
+fn pieces(text: &str) -> impl Iterator<Item = &str> {
+    let parts = |char: char| char.is_whitespace() || PARTING.contains(&char);
+    text.split(parts).map(bare).filter(|piece| !piece.is_empty())
+}
+
+fn bare(piece: &str) -> &str {
+    let piece = piece.trim_start_matches(['@', '#', '*', '!', ':']);
+    let piece = piece.trim_end_matches(['.', ':', '!', '?', '*', '…']);
+    let place = |char: char| char.is_ascii_digit() || matches!(char, ':' | '-');
+    match piece.split_once(':') {
+        Some((path, rest)) if !path.is_empty() && rest.chars().all(place) => path,
+        _ => piece,
+    }
+}
+
+/// Whether it looks like a path: it has folders, or a name with an ending.
+fn is_path(piece: &str) -> bool {
+    if piece.contains("://") {
+        return false;
+    }
+    let ends = |(stem, ending): (&str, &str)| {
+        (1..=8).contains(&ending.len())
+            && ending.chars().all(char::is_alphanumeric)
+            && (stem.is_empty() || ending.chars().any(char::is_alphabetic))
+    };
+    piece.contains(['/', '\\']) || piece.rsplit_once('.').is_some_and(ends)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+    use crate::rules::{Action, When};
+
+    fn concern(globs: &[&str], folder: &str) -> Concern {
+        let rule = Rule {
+            name: "r".to_owned(),
+            origin: "here".to_owned(),
+            when: When {
+                paths: globs.iter().map(|glob| (*glob).to_owned()).collect(),
+                ..When::default()
+            },
+            then: vec![Action::Pin("ollama/*".to_owned())],
+        };
+        let ground =
+            Ground { root: "/home/me/shop".to_owned(), folder: format!("/home/me/shop{folder}") };
+        Concern::new(&[rule], ground)
+    }
+
+    #[test]
+    fn a_path_is_met_however_it_is_written() {
+        for text in [
+            "read secrets/key.txt",
+            "read ./secrets/key.txt.",
+            "read src/../secrets/key.txt",
+            "read /home/me/shop/secrets/key.txt",
+            "read @secrets/key.txt please",
+            "read Secrets/Key.txt",
+            r"read secrets\key.txt",
+            "```\ncat secrets/key.txt\n```",
+            "error in secrets/key.txt:3: bad line",
+            "secrets/key.txt:3:14",
+            "see [the key](secrets/key.txt), it",
+            "open(\"secrets/key.txt\")",
+            "look into secrets/",
+            "> secrets/a/b/c",
+        ] {
+            let mut concern = concern(&["secrets/**"], "");
+            concern.hear(text);
+            assert_eq!(concern.met().len(), 1, "{text}");
+        }
+        for text in [
+            "read src/secrets/key.txt",
+            "keep secrets",
+            "https://a.b/secrets/key.txt",
+            "../secrets/x",
+        ] {
+            let mut concern = concern(&["secrets/**"], "");
+            concern.hear(text);
+            assert!(concern.met().is_empty(), "{text}");
+        }
+    }
+
+    #[test]
+    fn the_folder_that_is_worked_in_counts() {
+        assert_eq!(concern(&["secrets/**"], "/secrets/a").met(), ["secrets/a"]);
+        let mut inside = concern(&["src/**/*.sql"], "/src/db");
+        inside.hear("read up.sql");
+        assert_eq!(inside.met(), ["src/db/up.sql"]);
+        let mut above = concern(&["secrets/**"], "/src");
+        above.hear("and ../secrets/key.txt");
+        assert_eq!(above.met(), ["secrets/key.txt"]);
+    }
+
+    #[test]
+    fn calls_open_what_they_name() {
+        for call in [
+            json!({"path": "secrets/key.txt"}),
+            json!({"path": "secrets"}),
+            json!({"path": "\u{73}ecrets/key.txt", "limit": 3}),
+            json!({"paths": ["src", {"path": "secrets"}]}),
+            json!({"command": "cd secrets && cat key.txt"}),
+            json!({"command": "cat secrets/*"}),
+            json!({"pattern": "x", "glob": "secrets/**/*.txt"}),
+        ] {
+            let mut concern = concern(&["secrets/**"], "");
+            concern.open(&call);
+            assert!(!concern.met().is_empty(), "{call}");
+        }
+        let mut other = concern(&["secrets/**"], "");
+        other.open(&json!({"pattern": "secrets", "path": "src"}));
+        assert!(other.met().is_empty());
+    }
+
+    proptest! {
+        #[test]
+        fn no_more_is_kept_than_rules_ask_for(text in "[a-c/. \"]{0,400}") {
+            let globs = ["a/**", "*.b", "**/c/*"];
+            let mut concern = concern(&globs, "");
+            concern.hear(&text);
+            prop_assert!(concern.met().len() <= globs.len());
+        }
+
+        #[test]
+        fn any_text_is_read(text in "\\PC{0,200}") {
+            let mut concern = concern(&["**"], "");
+            concern.hear(&text);
+            concern.open(&json!({ "path": text, "command": text }));
+        }
+    }
+}

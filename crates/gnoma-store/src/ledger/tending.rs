@@ -24,8 +24,9 @@ const KEPT_CALLS: i64 = 5000;
 /// Most that is forgotten at once.
 const PIECE_CALLS: i64 = 500;
 
-/// Pools of this kind end with their turn and are forgotten after [`KEPT_DAYS`].
-const PASSING: &str = "turn:*";
+/// Pools that end with what they are named after, and the days after their last call until they are
+/// forgotten: nobody goes on with a turn, and with a session rarely so late.
+const PASSING: [(&str, i64); 2] = [("turn:*", KEPT_DAYS), ("session:*", 90)];
 
 /// Keeps one ledger in shape.
 pub(super) struct Tending {
@@ -65,7 +66,7 @@ impl Upkeep for Tending {
         execute(connection, "BEGIN IMMEDIATE")?;
         let gone = self.memory.release_dropped(connection)?;
         let has_more = forget_calls(connection, self.memory.latest_ms(), KEPT_CALLS)?;
-        forget_turns(connection, self.memory.latest_ms())?;
+        forget_pools(connection, self.memory.latest_ms())?;
         execute(connection, "COMMIT")?;
         self.memory.forget_dropped(&gone);
         if self.file.is_some() && !has_more && log::pages(connection)? >= log::LONG_PAGES {
@@ -116,9 +117,16 @@ pub(super) fn forget_calls(connection: &Connection, now_ms: i64, latest: i64) ->
     Ok(found >= PIECE_CALLS)
 }
 
-/// Forgets pools of turns that are long over.
-pub(super) fn forget_turns(connection: &Connection, now_ms: i64) -> Result<()> {
-    let before = day_of(now_ms).saturating_sub(KEPT_DAYS);
+/// Forgets pools of turns and sessions that are long over.
+pub(super) fn forget_pools(connection: &Connection, now_ms: i64) -> Result<()> {
+    for (names, days) in PASSING {
+        forget_named(connection, names, day_of(now_ms).saturating_sub(days))?;
+    }
+    Ok(())
+}
+
+/// Forgets pools with such names that took nothing since that day.
+fn forget_named(connection: &Connection, names: &str, before: i64) -> Result<()> {
     let mut find = connection
         .prepare_cached(
             "SELECT number FROM pool WHERE name GLOB ?1 \
@@ -128,7 +136,7 @@ pub(super) fn forget_turns(connection: &Connection, now_ms: i64) -> Result<()> {
         )
         .in_words()?;
     let over = find
-        .query_map(rusqlite::params![PASSING, before, PIECE_CALLS], |row| row.get(0))
+        .query_map(rusqlite::params![names, before, PIECE_CALLS], |row| row.get(0))
         .and_then(Iterator::collect::<rusqlite::Result<Vec<i64>>>)
         .in_words()?;
     for pool in over {

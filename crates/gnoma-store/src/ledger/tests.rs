@@ -467,7 +467,7 @@ fn a_clock_that_went_back_frees_nothing_and_can_be_mended() {
 }
 
 #[test]
-fn turns_are_forgotten_and_sessions_are_not() {
+fn turns_are_forgotten_soon_and_sessions_in_the_end() {
     let connection = connection();
     let pair = Pair { connection: &connection, model: RefCell::default() };
     let now = 1_800_000_000_000;
@@ -482,10 +482,12 @@ fn turns_are_forgotten_and_sessions_are_not() {
         let mut find = connection.prepare("SELECT name FROM pool ORDER BY name").unwrap();
         find.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect()
     };
-    tending::forget_turns(&connection, now + DAY_MS).unwrap();
+    tending::forget_pools(&connection, now + DAY_MS).unwrap();
     assert_eq!(pools(), ["session:1", "turn:1"]);
-    tending::forget_turns(&connection, now + 3 * DAY_MS).unwrap();
+    tending::forget_pools(&connection, now + 3 * DAY_MS).unwrap();
     assert_eq!(pools(), ["session:1"]);
+    tending::forget_pools(&connection, now + 91 * DAY_MS).unwrap();
+    assert_eq!(pools(), [""; 0]);
     assert_eq!(books::totals(&connection, 0).unwrap()[0].amount.micro_usd, 10);
 }
 

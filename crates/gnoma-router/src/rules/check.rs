@@ -13,7 +13,7 @@ pub fn check(rules: &[Rule]) -> Vec<String> {
     let own = rules.iter().flat_map(|rule| {
         faults(rule).into_iter().map(move |fault| format!("{} {fault}", rule.label()))
     });
-    own.chain(banned_pins(rules)).collect()
+    own.chain(banned_pins(rules)).chain(rival_pins(rules)).collect()
 }
 
 /// Whether a rule wants arms of which none is among these.
@@ -81,5 +81,20 @@ fn banned_pins(rules: &[Rule]) -> impl Iterator<Item = String> {
         let ban = rules.iter().filter(meets).find(|ban| ban.forbids(pin))?;
         let (by, ban) = (pinning.label(), ban.label());
         Some(format!("{by} pins `{pin}`, which {ban} forbids; the ban is followed"))
+    })
+}
+
+/// Pins of different arms under the very same conditions, each with the one that is followed.
+fn rival_pins(rules: &[Rule]) -> impl Iterator<Item = String> {
+    let pinned = |rule: &'_ Rule| rule.pins().last().map(str::to_owned);
+    rules.iter().enumerate().filter_map(move |(place, rule)| {
+        let pin = pinned(rule)?;
+        let later = rules.get(place + 1..)?.iter();
+        let mut same = later.filter(|later| later.when == rule.when);
+        let (rival, other) = same.find_map(|later| Some((later, pinned(later)?)))?;
+        let (by, rival) = (rule.label(), rival.label());
+        (pin != other).then(|| {
+            format!("{by} pins `{pin}` and {rival} pins `{other}` under the same conditions; the later one is followed")
+        })
     })
 }

@@ -195,6 +195,14 @@ fn faults_are_named_with_their_place() {
 }
 
 #[test]
+fn two_pins_under_the_same_conditions_are_named() {
+    let rules = [always("one", pin("maker/a")), always("other", pin("maker/b"))];
+    let [fault] = &check(&rules)[..] else { panic!("{:?}", check(&rules)) };
+    assert!(fault.contains("rule `one`") && fault.contains("rule `other`"), "{fault}");
+    assert_eq!(check(&[always("one", pin("maker/a")), always("again", pin("maker/a"))]), [""; 0]);
+}
+
+#[test]
 fn what_rules_say_is_told() {
     let rules = [
         always("b", pin("maker/b")),

@@ -8,6 +8,7 @@
 //! | `guard GNOMA FOLDER` | what looking through everything costs |
 //! | `history` | what a long conversation costs |
 //! | `mock SCRIPT` | a model server for `bench/one-shot` |
+//! | `pictures GNOMA FOLDER [--check] [SCENE …]` | the README's pictures, from the real program |
 //! | `router` | what choosing between models costs |
 //! | `tokens` | tokens of the request on standard input |
 
@@ -15,7 +16,7 @@ mod command;
 
 use anyhow::{Result, bail};
 
-const COMMANDS: &str = "decode, guard, history, mock, router, tokens";
+const COMMANDS: &str = "decode, guard, history, mock, pictures, router, tokens";
 
 fn main() -> Result<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -25,6 +26,7 @@ fn main() -> Result<()> {
             "guard" => command::guard::run(rest),
             "history" => command::history::run(rest),
             "mock" => command::mock::run(rest.to_vec()),
+            "pictures" => command::pictures::run(rest),
             "router" => command::router::run(rest),
             "tokens" => command::tokens::run(),
             _ => bail!("there is no command `{command}`; there are {COMMANDS}"),

@@ -1,6 +1,6 @@
 //! Fakes for gnoma's tests: a scripted HTTP server, streams in the words of every protocol, vendors that
-//! refuse malformed requests, recorded exchanges, and providers, tools and places to keep things that do
-//! as they are told.
+//! refuse malformed requests, recorded exchanges, a terminal, and providers, tools and places to keep
+//! things that do as they are told.
 //!
 //! For development only and never shipped. It holds no assertions and knows no adapter: what a vendor
 //! refuses, [`Vendor`] knows; what else is right, the tests say.
@@ -10,6 +10,7 @@ mod keep;
 mod ledger;
 mod provider;
 pub mod server;
+mod terminal;
 mod tool;
 pub mod wire;
 
@@ -20,6 +21,7 @@ pub use keep::{FakeCheckpoints, FakeShelf, FakeStore, Fate};
 pub use ledger::{FakeLedger, Settled};
 pub use provider::{Answer, FakeProvider};
 pub use server::{Body, End, Pace, Reaction, Reply, Request, Server, Vendor};
+pub use terminal::{Terminal, Window};
 pub use tool::FakeTool;
 pub use wire::{Failure, Fault, Issued, RetryAfter, Script, ScriptCall, Stage, Wire};
 

@@ -10,12 +10,14 @@ use std::ops::Range;
 use crate::{
     clean,
     highlight::Highlighter,
-    text::{Ink, Line, Paper, Span, Style},
+    text::{self, Ink, Line, Paper, Span, Style},
 };
 use read::{Entry, Row, Side};
 
 /// Narrower than this, lines have no numbers.
 const MIN_NUMBERED_COLUMNS: usize = 30;
+/// What stands before lines that are set in.
+const INDENT: &str = "  ";
 
 pub use read::counts;
 
@@ -38,10 +40,23 @@ pub fn lines(diff: &str, width: usize, max_lines: usize) -> Vec<Line> {
         rest = &rest[used..];
     }
     left_out += rest.len();
+    text::square(&mut lines, width);
     if left_out > 0 {
         let noun = if left_out == 1 { "line" } else { "lines" };
         let more = Line::new(format!("… {left_out} more {noun}"), Style::of(Ink::Dim));
         lines.extend(more.wrap(width, &Line::default()).into_iter().take(1));
+    }
+    lines
+}
+
+/// The same, set in from the left.
+#[must_use]
+pub fn set_in(diff: &str, width: usize, max_lines: usize) -> Vec<Line> {
+    let mut lines = lines(diff, width.saturating_sub(INDENT.len()), max_lines);
+    for line in &mut lines {
+        if line.width() + INDENT.len() <= width {
+            line.spans.insert(0, Span::new(INDENT, Style::default()));
+        }
     }
     lines
 }

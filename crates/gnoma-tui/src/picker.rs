@@ -241,11 +241,12 @@ impl Picker {
         let shown = self.left.iter().enumerate().skip(first).take(height);
         let labels = shown.clone().filter_map(|(_, row)| self.rows.get(*row));
         let column = labels.map(|row| text::width(&row.label)).max().unwrap_or(0).min(width / 2);
-        shown
-            .filter_map(|(place, row)| {
-                Some(row_line(self.rows.get(*row)?, place == self.chosen, column, width))
-            })
-            .collect()
+        let row = |(place, row): (usize, &usize)| {
+            Some(row_line(self.rows.get(*row)?, place == self.chosen, column, width))
+        };
+        let mut lines: Vec<_> = shown.filter_map(row).collect();
+        text::square(&mut lines, width);
+        lines
     }
 }
 
@@ -260,7 +261,9 @@ fn row_line(row: &Row, chosen: bool, column: usize, width: usize) -> Line {
         Span::new(row.label.clone(), Style::of(ink).on(paper)),
         Span::new(format!("{gap}{}", row.detail), dim().on(paper)),
     ]);
-    cut(line, width)
+    let mut line = cut(line, width);
+    line.trim_end();
+    line
 }
 
 /// What can be done with a list that is read out.

@@ -30,6 +30,8 @@ const MIN_BODY_ROWS: usize = 3;
 const MIN_ROWS_BESIDE_CHOICES: usize = 3;
 /// Rows that a long command leaves to the reason.
 const MIN_FACT_ROWS: usize = 2;
+/// Empty rows around the reason, where all has room with them.
+const ROWS_OF_AIR: usize = 2;
 /// Lines of the body that a reader hears.
 const MAX_SPOKEN_LINES: usize = 60;
 
@@ -177,9 +179,16 @@ impl Question {
         let mut below = self.facts(place, width);
         let fixed = lines.len() + choices.len() + MIN_BODY_ROWS;
         shorten(&mut below, height.saturating_sub(fixed).max(MIN_FACT_ROWS));
+        let used = lines.len() + below.len() + choices.len();
+        let body = self.body(width);
+        let has_air = used + body.len() + ROWS_OF_AIR <= height;
+        if has_air {
+            below.insert(0, Line::default());
+            below.push(Line::default());
+        }
         below.extend(choices);
         let room = height.saturating_sub(lines.len() + below.len());
-        lines.extend(self.window(width, room));
+        lines.extend(self.window(body, room));
         lines.extend(below);
         let lines = lines.into_iter().map(|line| cut(line, width));
         // Where there is no room, the choices are what must be seen.
@@ -202,7 +211,7 @@ impl Question {
             keys.spans.push(Span::new(key, Style::of(Ink::Accent).bold()));
             keys.spans.push(Span::new(format!(" {} ", word(choice)), Style::default()));
         }
-        let mut lines = self.window(width, height.saturating_sub(1));
+        let mut lines = self.window(self.body(width), height.saturating_sub(1));
         lines.push(keys);
         let excess = lines.len().saturating_sub(height);
         lines.into_iter().skip(excess).map(|line| cut(line, width)).collect()
@@ -266,14 +275,14 @@ impl Question {
             lines.extend(line.wrap(width, &Line::new("    ", dim())));
         }
         if let Some(preview) = &self.preview {
-            lines.extend(diff::lines(preview, width, MAX_BODY_LINES));
+            lines.extend(diff::set_in(preview, width, MAX_BODY_LINES));
         }
         lines.truncate(MAX_BODY_LINES);
         lines
     }
 
-    fn window(&self, width: usize, room: usize) -> Vec<Line> {
-        let body = self.body(width);
+    /// The part of the body that is in sight.
+    fn window(&self, body: Vec<Line>, room: usize) -> Vec<Line> {
         if body.len() <= room {
             return body;
         }
@@ -448,7 +457,7 @@ mod tests {
     }
 
     fn plain(lines: &[Line]) -> String {
-        lines.iter().map(|line| line.plain() + "\n").collect()
+        lines.iter().map(|line| line.plain().trim_end().to_owned() + "\n").collect()
     }
 
     #[test]
@@ -460,8 +469,10 @@ mod tests {
         ? bash asks to run · 2 more behind it
           rm -rf build && make
           wait_s: 5
+
           in ~/src
           because `rm -rf build` removes files
+
         › y  yes, this once
           a  always: bash(make *)
              this session (s elsewhere, e edits)
@@ -517,6 +528,6 @@ mod tests {
             &Keymap::built_in(),
             Size::new(20, 3),
         );
-        assert_eq!(plain(&lines), "  ls\ny yes n no r why \n");
+        assert_eq!(plain(&lines), "  ls\ny yes n no r why\n");
     }
 }

@@ -81,7 +81,7 @@ impl Setup {
         let rows = offers.iter().map(|(row, _)| row.clone()).collect();
         Self {
             choices: offers.into_iter().map(|(_, choice)| choice).collect(),
-            list: Picker::new("No provider is set up yet. Use", rows).by_line(by_line),
+            list: Picker::new("Set up a provider", rows).by_line(by_line),
             stage: Stage::Choosing,
         }
     }

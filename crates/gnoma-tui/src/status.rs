@@ -188,8 +188,7 @@ fn parts(facts: &Facts, counts: &Counts, now: &Now) -> Vec<Part> {
     add(0, now.hint.clone().unwrap_or_default(), warning);
     add(1, now.busy.clone(), accent);
     add(8, now.stop.to_owned(), dim());
-    let mode_style = if facts.mode == PermissionMode::Bypass { warning.bold() } else { accent };
-    add(2, facts.mode.name().to_owned(), mode_style);
+    add(2, facts.mode.name().to_owned(), caution(facts.mode));
     add(3, if facts.incognito { "incognito".to_owned() } else { String::new() }, warning);
     add(4, queued(now.queued), warning);
     add(5, facts.model.clone().unwrap_or_default(), dim());
@@ -208,6 +207,18 @@ fn parts(facts: &Facts, counts: &Counts, now: &Now) -> Vec<Part> {
         add(15, "/ commands · F1 help".to_owned(), dim());
     }
     parts
+}
+
+/// The less is asked, the more it is seen.
+fn caution(mode: PermissionMode) -> Style {
+    match mode {
+        PermissionMode::Bypass => Style::of(Ink::Warning).bold(),
+        PermissionMode::AcceptEdits => Style::of(Ink::Warning),
+        PermissionMode::Auto
+        | PermissionMode::Default
+        | PermissionMode::Plan
+        | PermissionMode::Deny => Style::default(),
+    }
 }
 
 /// The reason for a model, short.

@@ -215,6 +215,20 @@ impl<const N: usize> From<[Span; N]> for Line {
     }
 }
 
+/// Makes what lies on paper as wide as the widest of the lines and a column more, but no wider than
+/// `limit`: lines on paper are a block and not torn at their right.
+pub fn square(lines: &mut [Line], limit: usize) {
+    let widest = lines.iter().map(Line::width).max().unwrap_or(0);
+    let columns = widest.saturating_add(1).min(limit);
+    for line in lines {
+        let paper = line.spans.first().map_or(Paper::None, |span| span.style.paper);
+        let missing = columns.saturating_sub(line.width());
+        if paper != Paper::None && missing > 0 {
+            line.spans.push(Span::new(" ".repeat(missing), Style::default().on(paper)));
+        }
+    }
+}
+
 /// A line may end between the two: at spaces, and between letters that need none.
 fn may_break(before: &str, after: &str) -> bool {
     let is_space = |word: &str| word.chars().all(char::is_whitespace);
@@ -350,6 +364,16 @@ mod tests {
         assert_eq!(wrapped("see (this). And", 10), ["see ", "(this). ", "And"]);
         assert_eq!(wrapped("https://gnoma.dev/", 10), ["https://", "gnoma.dev/"]);
         assert_eq!(wrapped("", 4), [""]);
+    }
+
+    #[test]
+    fn lines_on_paper_are_a_block() {
+        let on = |text: &'static str, paper| Line::new(text, Style::default().on(paper));
+        let mut lines = [on("long line", Paper::None), on("a", Paper::Added)];
+        square(&mut lines, 20);
+        assert_eq!(lines.each_ref().map(Line::width), [9, 10]);
+        square(&mut lines, 8);
+        assert_eq!(lines.each_ref().map(Line::width), [9, 10], "nothing is taken away");
     }
 
     proptest! {

@@ -55,6 +55,8 @@ pub struct Transcript {
     /// What the model is about to do, until it does it.
     expected: Option<Line>,
     now: Option<Instant>,
+    /// The call that is asked about where everybody sees it.
+    asked: Option<CallId>,
     /// The last answer.
     answer: String,
     /// The last answer before this round's, once this round has one.
@@ -201,6 +203,17 @@ impl Transcript {
         self.now = Some(now);
     }
 
+    /// Something was handed over.
+    #[must_use]
+    pub fn has_begun(&self) -> bool {
+        self.last.is_some()
+    }
+
+    /// The question about this call stands elsewhere on the screen, so that its line is not needed.
+    pub fn asks_elsewhere(&mut self, call: Option<CallId>) {
+        self.asked = call;
+    }
+
     /// A call is running, so that a line changes with every second.
     #[must_use]
     pub fn is_running(&self) -> bool {
@@ -255,7 +268,11 @@ impl Transcript {
         }
         let mut lines = Vec::new();
         let mut last = self.last;
-        for block in &self.blocks {
+        let is_elsewhere = |block: &&Block| match block {
+            Block::Call(call) => call.is_asked() && self.asked.as_ref() == Some(&call.id),
+            _ => false,
+        };
+        for block in self.blocks.iter().filter(|block| !is_elsewhere(block)) {
             let goes_on = matches!(block, Block::Answer { started: true, .. });
             let drawn = block.draw(width, self.now, self.options);
             append(drawn, block.sort(), goes_on, &mut last, &mut lines);

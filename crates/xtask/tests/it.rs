@@ -40,7 +40,17 @@ const MAY_USE: &[(&str, &[&str])] = &[
         ],
     ),
     ("gnoma-testkit", &["gnoma-core"]),
-    ("gnoma-bench", &["gnoma-core", "gnoma-llm", "gnoma-guard", "gnoma-router", "gnoma-sandbox"]),
+    (
+        "gnoma-bench",
+        &[
+            "gnoma-core",
+            "gnoma-llm",
+            "gnoma-guard",
+            "gnoma-router",
+            "gnoma-sandbox",
+            "gnoma-testkit",
+        ],
+    ),
     ("xtask", &[]),
 ];
 
@@ -112,4 +122,37 @@ fn sources_keep_the_rules() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// Larger pictures make a page slow.
+const MAX_PICTURE_BYTES: u64 = 60_000;
+
+/// The names of the pictures that a page shows.
+fn shown(page: &Path) -> Vec<String> {
+    let text = fs::read_to_string(page).unwrap();
+    let links = text.split("pictures/").skip(1);
+    let name = |link: &str| link.split_once(".png)").map(|(name, _)| name.to_owned());
+    links.filter_map(name).collect()
+}
+
+#[test]
+fn pictures_are_those_that_the_script_makes() {
+    let root = crates().join("..");
+    let scenes = crates().join("gnoma-bench/src/command/pictures/scenes.rs");
+    let scenes = fs::read_to_string(scenes).unwrap();
+    let mut named = BTreeSet::new();
+    for page in ["README.md", "docs/tui.md"] {
+        named.extend(shown(&root.join(page)));
+    }
+    for name in &named {
+        assert!(scenes.contains(&format!("(\"{name}\"")), "no scene makes {name}.png");
+    }
+    let mut there = BTreeSet::new();
+    for entry in fs::read_dir(root.join("docs/pictures")).unwrap() {
+        let entry = entry.unwrap();
+        let file = entry.file_name().into_string().unwrap();
+        assert!(entry.metadata().unwrap().len() <= MAX_PICTURE_BYTES, "{file} is too large");
+        there.insert(file.strip_suffix(".png").unwrap().to_owned());
+    }
+    assert_eq!(named, there, "pages show what docs/pictures has");
 }

@@ -4,6 +4,7 @@ pub(crate) mod decode;
 pub(crate) mod guard;
 pub(crate) mod history;
 pub(crate) mod mock;
+pub(crate) mod pictures;
 pub(crate) mod router;
 pub(crate) mod tokens;
 

@@ -6,7 +6,7 @@ use crate::{
     complete::{self, Kind, Query},
     fuzzy,
     keymap::{Action, Code, Context, Key},
-    text::{Ink, Line, Paper, Span, Style},
+    text::{self, Ink, Line, Paper, Span, Style},
     wish::Wish,
 };
 
@@ -54,7 +54,10 @@ impl Completion {
         let rows = height.min(MAX_ROWS);
         let first = self.chosen.saturating_sub(rows.saturating_sub(1));
         let hits = self.hits.iter().enumerate().skip(first).take(rows);
-        hits.map(|(place, hit)| self.row(hit, place == self.chosen)).collect()
+        let mut lines: Vec<_> =
+            hits.map(|(place, hit)| self.row(hit, place == self.chosen)).collect();
+        text::square(&mut lines, usize::MAX);
+        lines
     }
 
     fn row(&self, hit: &str, is_chosen: bool) -> Line {
@@ -63,11 +66,13 @@ impl Completion {
         let is_command = self.query.as_ref().is_some_and(|query| query.kind == Kind::Command);
         let name = if is_command { format!("/{hit:<12}") } else { hit.to_owned() };
         let about = if is_command { commands::about(hit) } else { "" };
-        Line::from([
+        let mut line = Line::from([
             Span::new(if is_chosen { "› " } else { "  " }, Style::of(Ink::Accent).on(paper)),
             Span::new(name, Style::of(ink).on(paper)),
             Span::new(format!(" {about}"), Style::of(Ink::Dim).on(paper)),
-        ])
+        ]);
+        line.trim_end();
+        line
     }
 }
 

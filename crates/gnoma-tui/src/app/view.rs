@@ -40,12 +40,14 @@ const MAX_SHELL_CHARS: usize = 30;
 struct Part {
     lines: Vec<Line>,
     cursor: Option<Cell>,
+    /// It is the editor and nothing else.
+    is_editor: bool,
 }
 
 impl State {
     pub(super) fn draw(&mut self, size: Size) -> Frame {
         let Size { width, height } = size;
-        let finished = self.transcript.take_finished(width);
+        let finished = self.take_finished(width);
         match self.leaving {
             // The next session shows it in its place.
             Leaving::ForAnother => return Frame { finished, ..Frame::default() },
@@ -58,6 +60,8 @@ impl State {
         let has_status = height >= MIN_ROWS_FOR_STATUS;
         let room = height.saturating_sub(usize::from(has_status));
         let panel = self.panel(width, room);
+        let asked = self.seen_question().map(|question| question.call.id.clone());
+        self.transcript.asks_elsewhere(asked);
         let waiting = self.waiting_lines(room.saturating_sub(panel.lines.len()));
         let mut above = waiting;
         let used = above.len() + panel.lines.len();
@@ -65,12 +69,16 @@ impl State {
         if has_air {
             above.insert(0, Line::default());
         }
-        let rest = room.saturating_sub(above.len() + panel.lines.len());
+        // What is more than the editor is kept apart from the line at the bottom, too.
+        let has_air_below = has_air && has_status && !panel.is_editor && used + 2 < room;
+        let below = usize::from(has_air_below);
+        let rest = room.saturating_sub(above.len() + panel.lines.len() + below);
         let mut live = self.transcript.live(width, rest);
         live.truncate(rest);
         live.extend(above);
         let first = live.len();
         live.extend(panel.lines);
+        live.extend(vec![Line::default(); below]);
         if has_status {
             live.push(self.status_line(width));
         }
@@ -83,17 +91,27 @@ impl State {
         Frame { finished, live, cursor }
     }
 
+    /// What will not change any more; a conversation begins below an empty line.
+    fn take_finished(&mut self, width: usize) -> Vec<Line> {
+        let is_beginning = !self.accessible && !self.transcript.has_begun();
+        let mut finished = self.transcript.take_finished(width);
+        if is_beginning && !finished.is_empty() {
+            finished.insert(0, Line::default());
+        }
+        finished
+    }
+
     /// What takes the keys.
     fn panel(&mut self, width: usize, room: usize) -> Part {
         if let Some(layer) = &mut self.layer {
             if let Layer::Field { title, field, .. } = layer {
                 return field_part(title, field, width, room);
             }
-        } else if let (true, Some(question)) = (self.takes_answers(), self.asks.front()) {
+        } else if let Some(question) = self.seen_question() {
             let behind = self.asks.len() - 1;
             let size = Size::new(width, room);
             let lines = question.lines(&self.facts.folder, behind, &self.keymap, size);
-            return Part { lines, cursor: None };
+            return Part { lines, ..Part::default() };
         }
         match &self.layer {
             Some(layer) => self.layer_part(layer, width, room),
@@ -106,23 +124,23 @@ impl State {
         match layer {
             Layer::Pick { list, .. } => {
                 let (lines, column) = list.lines(width, room.min(MAX_LIST_ROWS));
-                Part { lines, cursor: in_first(column) }
+                Part { lines, cursor: in_first(column), ..Part::default() }
             }
             Layer::Setup(setup) => {
                 let (lines, column) = setup.lines(width, room.min(MAX_LIST_ROWS));
-                Part { lines, cursor: column.and_then(in_first) }
+                Part { lines, cursor: column.and_then(in_first), ..Part::default() }
             }
             Layer::Search(search) => {
                 let mut lines = self.search_lines(search);
                 lines.truncate(room.max(1));
                 let column = lines.first().map_or(0, Line::width);
-                Part { lines, cursor: in_first(column) }
+                Part { lines, cursor: in_first(column), ..Part::default() }
             }
             Layer::Confirm { question, .. } => {
                 let text = Line::new(format!("{question} (y/n)"), Style::of(Ink::Warning));
                 let mut lines = text.wrap(width, &Line::default());
                 lines.truncate(room.max(1));
-                Part { lines, cursor: None }
+                Part { lines, ..Part::default() }
             }
             // Drawn before: a field keeps the place that it is scrolled to.
             Layer::Field { .. } => Part::default(),
@@ -150,7 +168,8 @@ impl State {
         }
         let left = room.saturating_sub(lines.len());
         lines.extend(self.completion.lines(left));
-        Part { lines, cursor: Some(Cell { row: cell.row, column: cell.column + lead }) }
+        let cursor = Some(Cell { row: cell.row, column: cell.column + lead });
+        Part { lines, cursor, is_editor: !self.completion.is_open() }
     }
 
     /// What was sent and is not read yet, what waits, and what goes along.
@@ -182,6 +201,11 @@ impl State {
         }
         lines.truncate(room);
         lines
+    }
+
+    /// The question that keys answer now.
+    fn seen_question(&self) -> Option<&Question> {
+        self.asks.front().filter(|_| self.layer.is_none() && self.takes_answers())
     }
 
     /// The question that keys do not answer now, unless its answer is being written.
@@ -221,8 +245,11 @@ impl State {
             (false, false) => "waiting for you",
             (false, true) => running.doing.as_str(),
         };
-        let mark = if self.asks.is_empty() { spinner(elapsed) } else { "?" };
-        format!("{mark} {doing} {}", span(elapsed.as_secs()))
+        // Nobody is hurried.
+        if !self.asks.is_empty() {
+            return format!("? {doing}");
+        }
+        format!("{} {doing} {}", spinner(elapsed), span(elapsed.as_secs()))
     }
 
     /// Says in finished lines what is otherwise seen below them: what takes the keys, and which choice
@@ -301,7 +328,8 @@ fn field_part(
     if lines.len() < room {
         lines.push(Line::new("Enter takes it · Esc goes back", Style::of(Ink::Dim)));
     }
-    Part { lines, cursor: Some(Cell { row: above + cell.row, column: cell.column + lead }) }
+    let cursor = Some(Cell { row: above + cell.row, column: cell.column + lead });
+    Part { lines, cursor, is_editor: false }
 }
 
 /// Rows of an editor with a prompt before the first of them.

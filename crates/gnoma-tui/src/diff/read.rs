@@ -58,7 +58,30 @@ pub(super) fn entries(diff: &str, max: usize) -> (Vec<Entry>, usize) {
             break;
         }
     }
-    (entries, lines.count())
+    (without_blank_edges(entries), lines.count())
+}
+
+/// The entries without the empty lines that a hunk begins or ends with: they tell nothing.
+fn without_blank_edges(entries: Vec<Entry>) -> Vec<Entry> {
+    let mut kept = inner(entries.into_iter());
+    kept = inner(kept.into_iter().rev());
+    kept.reverse();
+    kept
+}
+
+/// The entries without the empty lines that come first in a hunk.
+fn inner(entries: impl Iterator<Item = Entry>) -> Vec<Entry> {
+    let mut at_edge = true;
+    let tells = |entry: &Entry| {
+        let is_blank = match entry {
+            Entry::Row(row) => row.side == Side::Same && row.text.trim().is_empty(),
+            Entry::File(_) | Entry::Skipped | Entry::Note(_) => false,
+        };
+        let is_left_out = at_edge && is_blank;
+        at_edge = is_left_out || !matches!(entry, Entry::Row(_));
+        !is_left_out
+    };
+    entries.filter(tells).collect()
 }
 
 /// Where in the diff we are.

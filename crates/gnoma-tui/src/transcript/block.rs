@@ -5,7 +5,7 @@ use std::time::Instant;
 use super::{Options, call::Call, folded::Folded, layout, thinking::Thinking};
 use crate::{
     clean, markdown,
-    text::{Ink, Line, Paper, Style},
+    text::{self, Ink, Line, Paper, Style},
 };
 
 /// Lines of what a person said that are shown.
@@ -115,6 +115,7 @@ fn person(text: &str, width: usize) -> Vec<Line> {
         let line = clean::tabs(line);
         lines.extend(layout::hanging(mark, &line, style, width));
     }
+    text::square(&mut lines, width);
     if total > MAX_PERSON_LINES {
         lines.push(layout::more(total - MAX_PERSON_LINES, width));
     }

@@ -153,6 +153,10 @@ impl Call {
         matches!(self.state, State::Ended(_))
     }
 
+    pub(super) fn is_asked(&self) -> bool {
+        matches!(self.state, State::Asked)
+    }
+
     pub(super) fn is_running(&self) -> bool {
         matches!(self.state, State::Running { .. })
     }
@@ -266,10 +270,7 @@ impl Ended {
             self.images.iter().flat_map(|name| layout::hanging(INDENT, name, dim, width)).collect();
         if let Some(diff) = &self.diff {
             let max = if options.unfolded { super::folded::MAX_LINES } else { MAX_DIFF_LINES };
-            lines.extend(indented(
-                diff::lines(diff, width.saturating_sub(INDENT.len()), max),
-                width,
-            ));
+            lines.extend(diff::set_in(diff, width, max));
         } else if options.unfolded {
             lines.extend(Body::Text(self.text.clone()).draw(width));
         }
@@ -299,16 +300,6 @@ impl Ended {
     }
 }
 
-fn indented(lines: Vec<Line>, width: usize) -> Vec<Line> {
-    let indent = |mut line: Line| {
-        if line.width() + INDENT.len() <= width {
-            line.spans.insert(0, Span::new(INDENT, Style::default()));
-        }
-        line
-    };
-    lines.into_iter().map(indent).collect()
-}
-
 /// The arguments that say most, by their usual names.
 #[derive(Default, Deserialize)]
 #[serde(default)]
@@ -322,12 +313,25 @@ struct Telling {
     id: Option<Value>,
 }
 
+impl Telling {
+    /// What is done, and behind it where.
+    fn words(self) -> Vec<String> {
+        let Self { command, pattern, query, url, path, file_path, id } = self;
+        let sought =
+            [&pattern, &query].into_iter().any(|sought| matches!(sought, Some(Value::String(_))));
+        let known = [command, pattern, query, url, path, file_path, id].into_iter().flatten();
+        let mut words: Vec<String> = known.filter_map(as_text).take(2).collect();
+        if sought && words.len() > 1 {
+            words.insert(1, "in".to_owned());
+        }
+        words
+    }
+}
+
 /// The part of a call's arguments that says most, in one line.
 fn argument(call: &ToolCall) -> String {
     let Ok(known) = call.arguments.read::<Telling>() else { return String::new() };
-    let Telling { command, pattern, query, url, path, file_path, id } = known;
-    let known = [command, pattern, query, url, path, file_path, id].into_iter().flatten();
-    let mut words: Vec<String> = known.filter_map(as_text).take(2).collect();
+    let mut words = known.words();
     if words.is_empty() && call.arguments.get().len() <= MAX_UNKNOWN_BYTES {
         words.extend(call.arguments.read::<Value>().ok().and_then(first_text));
     }

@@ -36,6 +36,8 @@ fn drawn(diff: &str, width: usize, max: usize) -> String {
                 _ => drawn.push_str(&span.text),
             }
         }
+        // What is painted behind a line is no text.
+        drawn.truncate(drawn.trim_end_matches(' ').len());
         drawn.push('\n');
     }
     drawn
@@ -51,7 +53,6 @@ fn changes_with_numbers_and_marks() {
     100 +    let more = "text"; // why
     101 +    +++ nor this
     102  }
-    103
     ⋮
     200 -old
     \ No newline at end of file
@@ -73,7 +74,6 @@ fn narrow() {
      "text"; // why
     +    +++ nor this
      }
-
     ⋮
     -old
     \ No newline at end

@@ -20,7 +20,7 @@ use proptest::prelude::*;
 const DIFF: &str = "--- a/src/sum.rs\n+++ b/src/sum.rs\n@@ -9,3 +9,4 @@\n fn sum() {\n-    let total = a;\n+    let total = a + b;\n+    total\n }\n";
 
 fn shown(lines: &[Line]) -> String {
-    lines.iter().map(|line| line.plain() + "\n").collect()
+    lines.iter().map(|line| line.plain().trim_end().to_owned() + "\n").collect()
 }
 
 fn call(id: &str, name: &str, arguments: &str) -> ToolCall {

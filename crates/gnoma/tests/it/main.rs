@@ -41,6 +41,9 @@ mod support;
 mod terminal;
 #[cfg(test)]
 #[cfg(target_os = "linux")]
+mod tmux;
+#[cfg(test)]
+#[cfg(target_os = "linux")]
 mod tui;
 #[cfg(test)]
 mod turn;

@@ -17,33 +17,34 @@ fn a_question_shows_all_and_takes_every_answer() {
         if keys == "y" {
             insta::assert_snapshot!(scene.live(), @r"
 
-            ? bash rm -rf build && make
-
             ? bash asks to run
               rm -rf build && make
+
               in ~/src/gnoma
               because `rm -rf build` removes files
+
             › y  yes, this once
               a  always: bash(rm -rf build)
                  this session (s elsewhere, e edits)
               n  no
               r  no, and say why
-            ? waiting for you 5 s · Esc stops · auto · anthropic/haiku · main · ~/src/gnoma
+
+            ? waiting for you · Esc stops · auto · anthropic/haiku · main · ~/src/gnoma
             ");
             scene.size = Size::new(40, 12);
             insta::assert_snapshot!(scene.live(), @r"
-            ? bash rm -rf build && make
-
             ? bash asks to run
               rm -rf build && make
+
               in ~/src/gnoma
               because `rm -rf build` removes files
+
             › y  yes, this once
               a  always: bash(rm -rf build)
                  this session (s elsewhere, e edits)
               n  no
               r  no, and say why
-            ? waiting for you 5 s · auto
+            ? waiting for you · auto
             ");
         }
         scene.keys(keys);
@@ -69,7 +70,8 @@ fn a_refusal_with_words_tells_them_to_the_model() {
     Tell the model why not
     › use make clean▏
     Enter takes it · Esc goes back
-    ? waiting for you 5 s · Esc stops · auto · anthropic/haiku · main · ~/src/gnoma
+
+    ? waiting for you · Esc stops · auto · anthropic/haiku · main · ~/src/gnoma
     ");
     scene.keys("enter");
     let answer = Answer::Deny { reason: "use make clean".to_owned() };
@@ -200,18 +202,19 @@ fn a_lasting_yes_holds_where_the_person_says() {
     scene.running("clean up").wait(5_000).asks("c1", "rm -rf build").keys("s");
     insta::assert_snapshot!(scene.live(), @r"
 
-    ? bash rm -rf build
-
     ? bash asks to run
       rm -rf build
+
       in ~/src/gnoma
       because `rm -rf build` removes files
+
     › y  yes, this once
       a  always: bash(rm -rf build)
          everywhere, by ~/.config/gnoma/config.toml (s elsewhere, e edits)
       n  no
       r  no, and say why
-    this project is not trusted · ? waiting for you 5 s · auto · anthropic/haiku
+
+    this project is not trusted · ? waiting for you · auto · anthropic/haiku
     ");
     scene.keys("a");
     let (call, rule) = (CallId::new("c1"), "bash(rm -rf build)".to_owned());
@@ -240,7 +243,8 @@ fn the_rule_of_a_lasting_yes_can_be_written_anew() {
     Always allow: this session (Tab elsewhere)
     › bash(rm -rf build)▏
     Enter takes it · Esc goes back
-    ? waiting for you 5 s · Esc stops · auto · anthropic/haiku · main · ~/src/gnoma
+
+    ? waiting for you · Esc stops · auto · anthropic/haiku · main · ~/src/gnoma
     ");
     scene.keys("backspace enter");
     assert!(scene.live().contains("`bash(rm -rf build` is no rule"));

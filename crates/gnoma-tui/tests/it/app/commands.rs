@@ -14,6 +14,7 @@ fn a_model_is_chosen_from_a_list_by_name_or_by_number() {
       • anthropic/haiku  200k
         ollama/qwen      200k
     Enter takes · Esc closes · type to narrow
+
     auto · anthropic/haiku · main · ~/src/gnoma · / commands · F1 help
     ");
     scene.size = Size::new(40, 12);
@@ -25,6 +26,7 @@ fn a_model_is_chosen_from_a_list_by_name_or_by_number() {
       • anthropic/haiku  200k
         ollama/qwen      200k
     Enter takes · Esc closes · type to narr…
+
     auto · anthropic/haiku · main
     ");
     scene.write("qw").keys("enter");
@@ -198,6 +200,7 @@ fn settings_show_their_origin_and_can_be_changed() {
     ›   provider.timeout_s  60  (built in)
         tui.vim             false  (~/.config/gnoma/config.toml)
     Enter takes · Esc closes · type to narrow
+
     auto · anthropic/haiku · main · ~/src/gnoma · / commands · F1 help
     ");
     scene.keys("enter ctrl+u").send("90");

@@ -25,12 +25,13 @@ fn the_first_start_chooses_tries_and_stores() {
     let mut scene = Scene::with(|options| options.found = Some(found()));
     insta::assert_snapshot!(scene.live(), @r"
 
-    No provider is set up yet. Use › ▏
+    Set up a provider › ▏
     ›   anthropic  the key in ANTHROPIC_API_KEY
         ollama     http://localhost:11434 · 3 models
         openai     enter a key
         demo       no provider needed: a script shows what happens
     Enter takes · Esc closes · type to narrow
+
     auto · anthropic/haiku · main · ~/src/gnoma · / commands · F1 help
     ");
     scene.keys("down down enter");
@@ -39,6 +40,7 @@ fn the_first_start_chooses_tries_and_stores() {
 
     key for openai › ••••••••▏
     type or paste it, it is not shown · Enter tries it · Esc goes back
+
     auto · anthropic/haiku · main · ~/src/gnoma · / commands · F1 help
     ");
     scene.keys("enter");
@@ -250,7 +252,7 @@ fn everything_is_drawn_anew_when_it_is_wished() {
 fn without_a_provider_nothing_is_said_about_sessions_and_the_list_comes_back() {
     let mut scene = Scene::with(|options| options.found = Some(found()));
     scene.input(Input::SessionClosed);
-    assert!(scene.live().contains("No provider is set up yet"));
+    assert!(scene.live().contains("Set up a provider"));
     assert!(!scene.said().contains("closed"));
     scene.keys("esc").send("a question");
     assert_eq!(scene.sent(), [] as [String; 0]);

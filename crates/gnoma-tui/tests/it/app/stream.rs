@@ -101,17 +101,17 @@ fn a_question_on_a_small_terminal_is_seen_whole() {
     terminal.scene.running("clean up").wait(5_000).asks("c1", "rm -rf build && make");
     terminal.draw();
     insta::assert_snapshot!(terminal.text(), @r"
-    ? bash rm -rf build && make
-
     ? bash asks to run
       rm -rf build && make
+
       in ~/src/gnoma
       because `rm -rf build` removes files
+
     › y  yes, this once
       a  always: bash(rm -rf build)
          this session (s elsewhere, e edits)
       n  no
       r  no, and say why
-    ? waiting for you 5 s · auto
+    ? waiting for you · auto
     ");
 }

@@ -139,6 +139,7 @@ fn older_prompts_are_searched() {
     search › prompt▏
       first prompt
       Enter takes · Ctrl+R older · Esc closes
+
     auto · anthropic/haiku · main · ~/src/gnoma · / commands · F1 help
     ");
     scene.keys("enter");
@@ -159,6 +160,7 @@ fn files_are_completed_behind_an_at_sign() {
     › read @ma▏
     › src/main.rs
       src/markdown.rs
+
     auto · anthropic/haiku · main · ~/src/gnoma · / commands · F1 help
     ");
     scene.keys("down up tab");
@@ -176,6 +178,7 @@ fn commands_are_found_and_unknown_ones_stay_where_they_are() {
     › /mo▏
     › /model        choose the model, or let the router choose
       /permission   choose how much is asked
+
     auto · anthropic/haiku · main · ~/src/gnoma · / commands · F1 help
     ");
     scene.keys("esc").write("x").keys("enter");

@@ -1,0 +1,229 @@
+//! What the pictures show: a small shop whose coupons are found only as they were written, and what is
+//! typed and said about it. The model's words are made up; what gnoma does with them is not.
+
+use std::time::Duration;
+
+use gnoma_core::{StopReason, Usage};
+use gnoma_testkit::{Reply, Script, Wire};
+
+use super::paint::Shade;
+
+/// What a person does, and what they wait for.
+pub(super) enum Step {
+    /// These keys are typed.
+    Type(&'static str),
+    /// All of this is on the screen at once. The picture is what the last one saw.
+    See(&'static [&'static str]),
+}
+
+/// A picture.
+pub(super) struct Scene {
+    /// What the file is called.
+    pub(super) name: &'static str,
+    /// Columns and rows.
+    pub(super) size: (u16, u16),
+    pub(super) shade: Shade,
+    /// The person's settings; `URL` stands for the server.
+    pub(super) settings: String,
+    /// Environment that tells a key.
+    pub(super) key: Option<(&'static str, &'static str)>,
+    pub(super) replies: Vec<Reply>,
+    pub(super) steps: Vec<Step>,
+}
+
+/// The files of the project.
+pub(super) const PROJECT: [(&str, &str); 3] =
+    [("src/coupons.py", COUPONS), ("src/basket.py", BASKET), ("test.sh", TEST)];
+const COUPONS: &str = r#""""Coupons of the shop, and what they take off."""
+
+from decimal import Decimal
+
+COUPONS = {
+    "summer10": Decimal("0.10"),
+    "friends20": Decimal("0.20"),
+}
+
+
+def discount(code: str) -> Decimal:
+    """The share that a coupon takes off."""
+    if code in COUPONS:
+        return COUPONS[code]
+    return Decimal(0)
+"#;
+const BASKET: &str = r#"from coupons import discount
+
+
+def total(prices, code=""):
+    return sum(prices) * (1 - discount(code))
+"#;
+/// A test that takes as long as a picture needs.
+const TEST: &str = r#"echo "ok   an empty basket is free"
+echo "ok   a coupon takes its share off"
+echo "ok   SUMMER10 is summer10"
+sleep 20
+"#;
+
+const WIDE: (u16, u16) = (92, 30);
+const NARROW: (u16, u16) = (40, 24);
+const READ: &str = r#"{"path":"src/coupons.py"}"#;
+const GREP: &str = r#"{"pattern":"discount\\(","path":"src"}"#;
+const EDIT: &str = r#"{"path":"src/coupons.py","edits":[{"old_string":"    \"\"\"The share that a coupon takes off.\"\"\"\n    if code in COUPONS:\n        return COUPONS[code]\n    return Decimal(0)","new_string":"    \"\"\"The share that a coupon takes off, however it is typed.\"\"\"\n    return COUPONS.get(code.strip().lower(), Decimal(0))"}]}"#;
+const QUESTION: &str = "SUMMER10 is refused at the till, summer10 is not. Mend it.";
+const THINKING: &str = "The code is compared as it was typed.\nKeys are lower case, so the lookup must be, too.\nBlanks around it come from copying.";
+const TABLE: &str = r#"Coupons are now found **however they are typed**. What changed:
+
+| typed | before | now |
+|---|---:|---:|
+| `summer10` | 10 % | 10 % |
+| `SUMMER10` | – | 10 % |
+| ` Friends20 ` | – | 20 % |
+| `winter5` | – | – |
+
+The lookup is one line in `src/coupons.py`:
+
+```python
+def discount(code: str) -> Decimal:
+    """The share that a coupon takes off, however it is typed."""
+    return COUPONS.get(code.strip().lower(), Decimal(0))
+```
+
+1. `total` in `src/basket.py` needs no change.
+2. Codes that nobody gave out still take nothing off.
+"#;
+
+/// All pictures.
+pub(super) fn all() -> Vec<Scene> {
+    vec![
+        start("start", Shade::Dark),
+        streaming("streaming", Shade::Dark),
+        permission("permission", Shade::Dark),
+        answer("answer", Shade::Dark),
+        streaming("light", Shade::Light),
+        narrow(),
+        setup(),
+    ]
+}
+
+/// The first screen, with a prompt that names a file.
+fn start(name: &'static str, shade: Shade) -> Scene {
+    let mut scene = scene(name, shade, "");
+    scene.size.1 = 11;
+    scene.steps.extend([
+        Step::Type("SUMMER10 is refused at the till, summer10 is not. Look at @src/"),
+        Step::See(&["till", "src/basket.py"]),
+    ]);
+    scene
+}
+
+/// A turn in the middle of its work.
+fn streaming(name: &'static str, shade: Shade) -> Scene {
+    let rules = "[permission]\nmode = \"accept_edits\"\n[[permission.rules]]\nrule = \"bash(sh test.sh)\"\naction = \"allow\"\n";
+    let mut scene = scene(name, shade, rules);
+    scene.replies = vec![
+        said(
+            3_120,
+            "I look at how a coupon is found.",
+            &[("fs_read", READ), ("fs_grep", GREP)],
+            THINKING,
+        ),
+        said(
+            4_480,
+            "`discount` compares the code **as it was typed**. One place has to change:",
+            &[("fs_edit", EDIT)],
+            "",
+        ),
+        // Long enough for the seconds of the call and of the turn to differ in the same way each time.
+        said(4_910, "Now the tests.", &[("bash", r#"{"command":"sh test.sh"}"#)], "")
+            .after(Duration::from_millis(300)),
+    ];
+    scene.steps.extend([
+        Step::Type(QUESTION),
+        Step::See(&["Mend it."]),
+        Step::Type("\r"),
+        Step::See(&["ok   SUMMER10 is summer10", "sh test.sh · 2 s", "◑ running bash 3 s"]),
+    ]);
+    scene
+}
+
+/// An edit that is asked about.
+fn permission(name: &'static str, shade: Shade) -> Scene {
+    let mut scene = scene(name, shade, "");
+    let words = "`discount` compares the code **as it was typed**. One place has to change:";
+    scene.replies = vec![
+        said(3_120, "I look at how a coupon is found.", &[("fs_read", READ)], THINKING),
+        said(4_480, words, &[("fs_edit", EDIT)], ""),
+    ];
+    scene.steps.extend([
+        Step::Type(QUESTION),
+        Step::See(&["Mend it."]),
+        Step::Type("\r"),
+        Step::See(&["say why", "waiting for you"]),
+    ]);
+    scene
+}
+
+/// An answer with a table and code.
+fn answer(name: &'static str, shade: Shade) -> Scene {
+    let mut scene = scene(name, shade, "");
+    scene.size.1 = 26;
+    scene.replies = vec![said(5_200, TABLE, &[], "")];
+    scene.steps.extend([
+        Step::Type("What is different now?"),
+        Step::See(&["different now?"]),
+        Step::Type("\r"),
+        Step::See(&["nothing off.", "tokens"]),
+    ]);
+    scene
+}
+
+/// The first start.
+fn setup() -> Scene {
+    let mut scene = scene("setup", Shade::Dark, "");
+    scene.settings = String::new();
+    scene.key = None;
+    scene.size.1 = 17;
+    scene.steps = vec![Step::Type("gnoma\r"), Step::See(&["demo", "Enter takes"])];
+    scene
+}
+
+/// Few columns.
+fn narrow() -> Scene {
+    let mut scene = permission("narrow", Shade::Dark);
+    scene.size = NARROW;
+    scene
+}
+
+/// The program has started and takes keys.
+fn scene(name: &'static str, shade: Shade, more: &str) -> Scene {
+    let settings = format!(
+        "[provider]\ndefault = \"mistral\"\nmodel = \"mistral-large-latest\"\n[provider.endpoints]\nmistral = \"URL/v1\"\n[provider.context]\nmistral = 131072\n{more}"
+    );
+    Scene {
+        name,
+        size: WIDE,
+        shade,
+        settings,
+        key: Some(("MISTRAL_API_KEY", "made-up")),
+        replies: Vec::new(),
+        steps: vec![Step::Type("gnoma\r"), Step::See(&["ask something"])],
+    }
+}
+
+/// An answer of the model after a prompt of so many tokens.
+fn said(prompt: u64, text: &str, calls: &[(&str, &str)], thinking: &str) -> Reply {
+    let mut script = Script::text([text]);
+    if !thinking.is_empty() {
+        script = script.thinking(thinking, "");
+    }
+    for (place, (name, arguments)) in calls.iter().enumerate() {
+        script = script.call(format!("call{place:05}"), *name, *arguments);
+    }
+    let stop = if calls.is_empty() { StopReason::EndTurn } else { StopReason::ToolUse };
+    script.usage = Usage {
+        input: prompt / 4,
+        cache_read: prompt - prompt / 4,
+        output: 180,
+        ..Usage::default()
+    };
+    Wire::Mistral.stream(&script.stop(stop)).every(Duration::from_millis(30))
+}

@@ -1,0 +1,157 @@
+//! A terminal with nobody before it: a program runs on a pseudo-terminal of its own, what it prints
+//! becomes cells, keys are typed into it. It answers the questions that programs ask a terminal.
+//!
+//! No window, no tabs and no mouse; what the cells should hold, tests and pictures say.
+
+use std::{
+    fs::File,
+    io::{self, Read as _, Write as _},
+    num::NonZeroU16,
+    os::fd::OwnedFd,
+    process::{Child, Command},
+    sync::{Arc, Mutex},
+    thread,
+    time::{Duration, Instant},
+};
+
+use rustix::{
+    fs::{Mode, OFlags, open},
+    pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt},
+    termios::{Winsize, tcsetwinsize},
+};
+use vt100::{Parser, Screen};
+
+use crate::locked;
+
+/// No program is waited for any longer.
+const PATIENCE: Duration = Duration::from_secs(20);
+const STEP: Duration = Duration::from_millis(5);
+const READ_BYTES: usize = 4_096;
+/// Lines that have left the screen and are kept.
+const SCROLLBACK_LINES: usize = 1_000;
+/// The last of the questions that programs ask together: which terminal this is.
+const QUESTION: &[u8] = b"\x1b[c";
+
+/// How a terminal is made.
+#[derive(Clone, Copy, Debug)]
+pub struct Window {
+    /// Columns and rows, neither of them 0.
+    pub size: (u16, u16),
+    /// Red, green and blue of the background, for programs that ask.
+    pub ground: [u8; 3],
+}
+
+/// A running program and its terminal. Dropping it kills the program.
+pub struct Terminal {
+    child: Child,
+    keyboard: OwnedFd,
+    /// Kept open, so that what was printed can be read when the program has ended.
+    _program_end: OwnedFd,
+    screen: Arc<Mutex<Parser>>,
+}
+
+impl Terminal {
+    /// Starts `arguments` (a program first) with what `prepare` sets, on a new terminal.
+    ///
+    /// # Errors
+    /// When there is no terminal, no such program, or no `setsid`.
+    pub fn start(
+        arguments: &[&str],
+        window: Window,
+        prepare: impl FnOnce(&mut Command),
+    ) -> io::Result<Self> {
+        let keyboard = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY)?;
+        grantpt(&keyboard)?;
+        unlockpt(&keyboard)?;
+        let name = ptsname(&keyboard, Vec::new())?;
+        let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC;
+        let program_end = open(name, flags, Mode::empty())?;
+        // `setsid` makes it the session's terminal, as a terminal's window does.
+        let mut command = Command::new("setsid");
+        command.arg("--ctty").args(arguments);
+        prepare(&mut command);
+        command
+            .stdin(program_end.try_clone()?)
+            .stdout(program_end.try_clone()?)
+            .stderr(program_end.try_clone()?);
+        let (width, height) = window.size;
+        let parser = Parser::new(cells(height), cells(width), SCROLLBACK_LINES);
+        let screen = Arc::new(Mutex::new(parser));
+        resize(&keyboard, window.size)?;
+        let child = command.spawn()?;
+        let terminal = Self { child, keyboard, _program_end: program_end, screen };
+        terminal.watch(window.ground)?;
+        Ok(terminal)
+    }
+
+    fn watch(&self, ground: [u8; 3]) -> io::Result<()> {
+        let mut source = File::from(self.keyboard.try_clone()?);
+        let mut answers = File::from(self.keyboard.try_clone()?);
+        let screen = Arc::clone(&self.screen);
+        let [red, green, blue] = ground.map(|part| format!("{part:02x}{part:02x}"));
+        let answer = format!("\x1b]11;rgb:{red}/{green}/{blue}\x1b\\\x1b[?2026;2$y\x1b[?62;22c");
+        // Ends with the program, whose death makes the read fail.
+        thread::spawn(move || {
+            let mut buffer = [0; READ_BYTES];
+            while let Ok(count @ 1..) = source.read(&mut buffer) {
+                let bytes = buffer.get(..count).unwrap_or_default();
+                locked(&screen).process(bytes);
+                let asks = bytes.windows(QUESTION.len()).any(|window| window == QUESTION);
+                if asks && answers.write_all(answer.as_bytes()).is_err() {
+                    break;
+                }
+            }
+        });
+        Ok(())
+    }
+
+    /// Types keys, as the bytes that a terminal sends for them.
+    ///
+    /// # Errors
+    /// When the terminal is gone.
+    pub fn types(&self, keys: &str) -> io::Result<()> {
+        File::from(self.keyboard.try_clone()?).write_all(keys.as_bytes())
+    }
+
+    /// What is on the screen.
+    #[must_use]
+    pub fn screen(&self) -> Screen {
+        locked(&self.screen).screen().clone()
+    }
+
+    /// Waits until the screen is as wanted, and gives it as it was at that moment.
+    ///
+    /// # Errors
+    /// When that does not happen in time; the error shows what there was instead.
+    pub fn wait_until(&self, what: &str, is_so: impl Fn(&Screen) -> bool) -> io::Result<Screen> {
+        let end = Instant::now() + PATIENCE;
+        loop {
+            let screen = self.screen();
+            if is_so(&screen) {
+                return Ok(screen);
+            }
+            if Instant::now() > end {
+                let seen = screen.contents();
+                return Err(io::Error::other(format!("no {what} on the screen:\n{seen}")));
+            }
+            thread::sleep(STEP);
+        }
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        // Whether it had ended before is all the same.
+        self.child.kill().ok();
+        self.child.wait().ok();
+    }
+}
+
+fn resize(keyboard: &OwnedFd, (width, height): (u16, u16)) -> io::Result<()> {
+    let size = Winsize { ws_col: width, ws_row: height, ws_xpixel: 0, ws_ypixel: 0 };
+    Ok(tcsetwinsize(keyboard, size)?)
+}
+
+fn cells(number: u16) -> NonZeroU16 {
+    NonZeroU16::new(number).unwrap_or(NonZeroU16::MIN)
+}

@@ -41,6 +41,8 @@ pub(crate) struct Estimate {
     pub(crate) own_variance: f64,
     /// Mean dollars per task.
     pub(crate) cost: f64,
+    /// Variance of its log that says nothing about other arms.
+    pub(crate) own_cost_variance: f64,
 }
 
 /// Everything learnt, and what it started from.
@@ -75,6 +77,12 @@ impl Beliefs {
 
     pub(crate) fn arm(&self, id: &ArmId) -> Option<usize> {
         self.arm_index.get(id).copied()
+    }
+
+    /// The same, where arms are mostly asked for in the order they became known: `place` is looked at first.
+    pub(crate) fn arm_near(&self, id: &ArmId, place: usize) -> Option<usize> {
+        let is_it = self.arms.get(place).is_some_and(|known| known.arm.id == *id);
+        if is_it { Some(place) } else { self.arm(id) }
     }
 
     pub(crate) fn kind(&self, kind: &Kind) -> Option<usize> {
@@ -230,14 +238,13 @@ impl Beliefs {
         let index = arm.unwrap_or(usize::MAX);
         let own = self.ability.own(index, kind, tuning.cold);
         let ability = own.plus(self.ability.of_kind(kind, tuning.cold));
-        let cost = self
-            .cost
-            .own(index, kind, tuning.cost_cold)
-            .plus(self.cost.of_kind(kind, tuning.cost_cold));
+        let own_cost = self.cost.own(index, kind, tuning.cost_cold);
+        let cost = own_cost.plus(self.cost.of_kind(kind, tuning.cost_cold));
         Estimate {
             ability: Belief { mean: start.ability + ability.mean, variance: ability.variance },
             own_variance: own.variance,
             cost: (start.log_cost + cost.mean).exp(),
+            own_cost_variance: own_cost.variance,
         }
     }
 

@@ -23,6 +23,26 @@ fn scale_and_pull(ability: Belief, shared: f64) -> (f64, f64) {
     ((1.0 - shared + ability.variance).sqrt().recip(), shared.sqrt())
 }
 
+/// A task's difficulty, taken for normal: enough to say which arms are worth a closer look.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Bell(Belief);
+
+impl Bell {
+    /// The one with the mean and the variance of these weights, which sum to 1.
+    pub(crate) fn of(weights: &Nodes) -> Self {
+        let mean = dot(weights, &GRID.points);
+        let variance = dot(weights, &GRID.points.map(|point| (point - mean).powi(2)));
+        Self(Belief { mean, variance })
+    }
+
+    /// An arm's chance on the task.
+    pub(crate) fn chance(self, ability: Belief, shared: f64) -> f64 {
+        let Self(task) = self;
+        let variance = 1.0 - shared + ability.variance + shared * task.variance;
+        distribution((ability.mean + shared.sqrt() * task.mean) / variance.sqrt())
+    }
+}
+
 /// What is known of one attempt.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Seen {
@@ -146,45 +166,46 @@ pub(crate) fn cost_surprise(cost: f64, expected: f64, tuning: &Tuning) -> Option
     Some(((cost.ln() - median) / spread).clamp(-MOST_SURPRISE, MOST_SURPRISE))
 }
 
-/// How far costs on this task surprised so far.
+/// What the costs of the attempts say of the task itself: by how many standard deviations of log cost it is a dear one.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct TaskCost {
+    /// Sum of the surprises, each by its weight.
     sum: f64,
-    count: f64,
+    /// Inverse variances of what is not the task's own in them, together.
+    weight: f64,
 }
 
 impl TaskCost {
-    pub(crate) fn add(&mut self, surprise: Option<f64>) {
+    /// Takes in the surprise of an attempt. That of an arm whose own cost is in `doubt` (variance of its log) says
+    /// less of the task.
+    pub(crate) fn add(&mut self, surprise: Option<f64>, doubt: f64, tuning: &Tuning) {
         if let Some(surprise) = surprise {
-            self.sum += surprise;
-            self.count += 1.0;
+            let noise = 1.0 - tuning.cost_echo + doubt / tuning.cost_spread.powi(2);
+            self.sum += surprise / noise;
+            self.weight += 1.0 / noise;
         }
     }
 
     /// What the surprise says about the difficulty: dear tasks are hard ones.
     pub(crate) fn likelihood(self, tuning: &Tuning) -> Nodes {
         const LEAST_SPREAD: f64 = 0.1;
-        if self.count == 0.0 {
+        if self.weight == 0.0 {
             return [1.0; NODES];
         }
-        let mean = self.sum / self.count;
+        let mean = self.sum / self.weight;
         let (echo, hardness) = (tuning.cost_echo, tuning.cost_hardness);
-        let variance = (echo + (1.0 - echo) / self.count - hardness * hardness).max(LEAST_SPREAD);
+        let variance = (echo + 1.0 / self.weight - hardness * hardness).max(LEAST_SPREAD);
         GRID.points.map(|point| {
             let off = mean + hardness * point;
             (-0.5 * off * off / variance).exp()
         })
     }
 
-    /// Factor on what the next arm is expected to cost (the task's own part of the surprise, by regression).
+    /// Factor on what another arm is expected to cost (the task's own part of the surprise, by regression).
     pub(crate) fn factor(self, tuning: &Tuning) -> f64 {
-        if self.count == 0.0 {
-            return 1.0;
-        }
         let (echo, spread) = (tuning.cost_echo, tuning.cost_spread);
-        let weight = echo / (1.0 + (self.count - 1.0) * echo);
-        let expected = weight * self.sum;
-        let explained = weight * echo * self.count;
-        (spread * expected - spread * spread * explained / 2.0).exp()
+        let share = echo / (1.0 + echo * self.weight);
+        let explained = share * echo * self.weight;
+        (spread * share * self.sum - spread * spread * explained / 2.0).exp()
     }
 }

@@ -1,8 +1,8 @@
 //! Learning from a task that is over.
 //!
 //! Every attempt teaches: one whose truth is known by that truth, one with a verdict by what the verdict is worth,
-//! and all of them through the others, which say how hard the task was (each attempt is judged against the
-//! difficulty that the *other* attempts suggest).
+//! and all of them through the others, which say how hard and how dear the task was: each attempt is judged against
+//! what the *other* attempts suggest. So an arm that only gets what others failed at is not blamed for it.
 
 use crate::{
     beliefs::{Beliefs, Estimate},
@@ -36,21 +36,27 @@ impl Beliefs {
     pub(crate) fn learn(&mut self, outcome: &Outcome) {
         let rates = self.verifier.rates();
         let (lessons, kind) = self.lessons(outcome, rates);
-        let mut task_cost = TaskCost::default();
-        for lesson in &lessons {
-            task_cost.add(lesson.surprise);
-        }
+        let task_cost = self.task_cost(lessons.iter());
         let before = weigh(&GRID.weights, &task_cost.likelihood(&self.tuning));
         for (index, lesson) in lessons.iter().enumerate() {
-            let others = lessons
-                .iter()
-                .enumerate()
-                .filter(|(other, _)| *other != index)
-                .fold(before, |weights, (_, other)| weigh(&weights, &other.likelihood));
-            self.learn_quality(lesson, kind, rates, &normalised(&others));
-            self.learn_cost(lesson, kind);
+            let others = || {
+                let others = lessons.iter().enumerate().filter(move |(other, _)| *other != index);
+                others.map(|(_, other)| other)
+            };
+            let weights =
+                others().fold(before, |weights, other| weigh(&weights, &other.likelihood));
+            self.learn_quality(lesson, kind, rates, &normalised(&weights));
+            self.learn_cost(lesson, kind, self.task_cost(others()).factor(&self.tuning));
             self.count(lesson.arm, kind);
         }
+    }
+
+    fn task_cost<'a>(&self, lessons: impl Iterator<Item = &'a Lesson>) -> TaskCost {
+        let mut task_cost = TaskCost::default();
+        for lesson in lessons {
+            task_cost.add(lesson.surprise, lesson.estimate.own_cost_variance, &self.tuning);
+        }
+        task_cost
     }
 
     fn lessons(&mut self, outcome: &Outcome, rates: Rates) -> (Vec<Lesson>, Option<usize>) {
@@ -104,8 +110,9 @@ impl Beliefs {
     }
 
     /// Costs are taken for gamma distributed, whatever they are: the slope is then right for the mean
-    /// (quasi-likelihood: Wedderburn, 1974), which is what a budget feels.
-    fn learn_cost(&mut self, lesson: &Lesson, kind: Option<usize>) {
+    /// (quasi-likelihood: Wedderburn, 1974), which is what a budget feels. `factor` is how much dearer than others this
+    /// task is, by what the other attempts on it cost.
+    fn learn_cost(&mut self, lesson: &Lesson, kind: Option<usize>, factor: f64) {
         let tuning = self.tuning;
         let shape = tuning.cost_shape;
         let doubt = self
@@ -113,7 +120,8 @@ impl Beliefs {
             .own(lesson.arm, kind, tuning.cost_cold)
             .plus(self.cost.of_kind(kind, tuning.cost_cold))
             .variance;
-        let ratio = (lesson.cost / lesson.estimate.cost.max(LEAST_COST)).min(MOST_COST_RATIO);
+        let expected = (lesson.estimate.cost * factor).max(LEAST_COST);
+        let ratio = (lesson.cost / expected).min(MOST_COST_RATIO);
         let damp = 1.0 + shape * doubt;
         self.cost.absorb(lesson.arm, kind, shape * (ratio - 1.0) / damp, shape / damp);
         let change = lesson.surprise.and_then(|surprise| {

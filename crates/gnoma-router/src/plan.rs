@@ -3,6 +3,10 @@
 //! All values are expectations times the weight of the branch, so that branches simply add up and nothing is
 //! normalised on the way. Arms know each other's fate only through the difficulty: once it is given, attempts are
 //! independent. No arm runs twice on a task.
+//!
+//! Most of the tree are last attempts, so these have a closed form: after one, only which attempt to deliver is left.
+
+use std::mem;
 
 use crate::{
     evidence::{Seen, dot, mass, weigh},
@@ -14,8 +18,8 @@ use crate::{
 pub(crate) const MOST_OPTIONS: usize = 8;
 /// Attempts looked ahead.
 const MOST_DEPTH: usize = 3;
-/// Arms weighed at each depth but the first, by what is left.
-const BEAM: [usize; MOST_DEPTH] = [2, 3, MOST_OPTIONS];
+/// Arms weighed where more attempts follow, but for the first of all.
+const BEAM: usize = 3;
 /// Arms of which pairs are weighed.
 const MOST_PAIRED: usize = 3;
 /// Attempts that can still be delivered; of more, the first are forgotten.
@@ -39,6 +43,7 @@ struct Branch {
     right: Nodes,
 }
 
+#[derive(Debug)]
 struct Action {
     /// Dollars, waiting included.
     cost: f64,
@@ -49,8 +54,10 @@ struct Action {
 }
 
 /// The look-ahead for one task.
+#[derive(Debug)]
 pub(crate) struct Plan {
     value: f64,
+    rates: Rates,
     actions: Vec<Action>,
     least_cost: f64,
 }
@@ -122,7 +129,7 @@ impl Plan {
             })
             .collect();
         let least_cost = actions.iter().map(|action| action.cost).fold(f64::INFINITY, f64::min);
-        Self { value, actions, least_cost }
+        Self { value, rates, actions, least_cost }
     }
 
     /// Values everything that can be done now. `tried` are the chances that each attempt so far is right.
@@ -161,7 +168,10 @@ impl Plan {
             return accept;
         }
         let missing = weigh(weights, &best.map(|right| 1.0 - right));
-        self.beam(&missing, mass, used, left)
+        if left == 1 {
+            return self.best_last(weights, deliverable, used, (&missing, mass, accept));
+        }
+        self.beam(&missing, mass, used)
             .map(|option| self.run(weights, deliverable, used, option, left))
             .fold(accept, f64::max)
     }
@@ -175,7 +185,9 @@ impl Plan {
         left: usize,
     ) -> f64 {
         let action = &self.actions[option];
-        let mass = mass(weights);
+        if left == 1 {
+            return LastAttempt::new(self, weights, deliverable).run(action);
+        }
         let after = |branch: &Branch| {
             self.best(
                 &weigh(weights, &branch.likelihood),
@@ -184,7 +196,27 @@ impl Plan {
                 left - 1,
             )
         };
-        after(&action.passed) + after(&action.failed) - action.cost * mass
+        after(&action.passed) + after(&action.failed) - action.cost * mass(weights)
+    }
+
+    /// The best of accepting and of one attempt more. Left out is what would not pay even if its verdict were beyond
+    /// doubt: the bound is what it brings where the best so far is wrong (`missing`).
+    fn best_last(
+        &self,
+        weights: &Nodes,
+        deliverable: &Deliverable<'_>,
+        used: u32,
+        (missing, mass, accept): (&Nodes, f64, f64),
+    ) -> f64 {
+        let last = LastAttempt::new(self, weights, deliverable);
+        let mut best = accept;
+        for action in self.unused(used).map(|(_, action)| action) {
+            let bound = accept + self.value * dot(missing, &action.chances) - action.cost * mass;
+            if bound > best {
+                best = best.max(last.run(action));
+            }
+        }
+        best
     }
 
     /// The best two to run at once, of those best alone: what both cost, but only the longer wait.
@@ -231,25 +263,121 @@ impl Plan {
         value - (first.cost + second.cost - first.wait.min(second.wait)) * mass
     }
 
-    /// The options worth trying next, by what each would bring where the best so far is wrong (`missing`). The last
-    /// attempt must bring more than it costs even if its verdict were beyond doubt.
-    fn beam(
-        &self,
-        missing: &Nodes,
-        mass: f64,
-        used: u32,
-        left: usize,
-    ) -> impl Iterator<Item = usize> {
-        let mut ranked = [(f64::NEG_INFINITY, usize::MAX); MOST_OPTIONS];
-        let mut count = 0;
-        for (option, action) in self.actions.iter().enumerate() {
-            let gain = self.value * dot(missing, &action.chances) - action.cost * mass;
-            if used & (1 << option) == 0 && (left > 1 || gain > 0.0) {
-                ranked[count] = (gain, option);
-                count += 1;
+    /// The options worth trying next, by what each would bring where the best so far is wrong (`missing`).
+    fn beam(&self, missing: &Nodes, mass: f64, used: u32) -> impl Iterator<Item = usize> {
+        let mut ranked = [(f64::NEG_INFINITY, usize::MAX); BEAM];
+        for (option, action) in self.unused(used) {
+            let mut next =
+                (self.value * dot(missing, &action.chances) - action.cost * mass, option);
+            for place in &mut ranked {
+                if next.0 > place.0 {
+                    mem::swap(place, &mut next);
+                }
             }
         }
-        ranked[..count].sort_unstable_by(|a, b| b.0.total_cmp(&a.0));
-        ranked.into_iter().take(count.min(BEAM[left - 1])).map(|(_, option)| option)
+        ranked.into_iter().map(|(_, option)| option).filter(|option| *option < MOST_OPTIONS)
+    }
+
+    fn unused(&self, used: u32) -> impl Iterator<Item = (usize, &Action)> {
+        self.actions.iter().enumerate().filter(move |(option, _)| used & (1 << option) == 0)
+    }
+}
+
+/// Where one attempt is left: whatever it is, the best of it and of those before is delivered.
+struct LastAttempt<'a> {
+    value: f64,
+    rates: Rates,
+    weights: &'a Nodes,
+    mass: f64,
+    /// By attempt before, the weight with which it is right, by difficulty and in all.
+    before: [(Nodes, f64); MOST_DELIVERABLE],
+    count: usize,
+}
+
+impl<'a> LastAttempt<'a> {
+    fn new(plan: &Plan, weights: &'a Nodes, deliverable: &Deliverable<'_>) -> Self {
+        let mut before = [(NEVER, 0.0); MOST_DELIVERABLE];
+        for (place, right) in before.iter_mut().zip(&deliverable.right[..deliverable.count]) {
+            let right = weigh(weights, right);
+            *place = (right, mass(&right));
+        }
+        Self {
+            value: plan.value,
+            rates: plan.rates,
+            weights,
+            mass: mass(weights),
+            before,
+            count: deliverable.count,
+        }
+    }
+
+    /// An attempt passes in the share `wrong + (right − wrong) · chance` of the tasks of a difficulty.
+    fn run(&self, action: &Action) -> f64 {
+        let Rates { right, wrong } = self.rates;
+        let own = dot(self.weights, &action.chances);
+        let (mut passed, mut failed) = (right * own, (1.0 - right) * own);
+        for (before, total) in &self.before[..self.count] {
+            let kept = wrong * total + (right - wrong) * dot(before, &action.chances);
+            passed = passed.max(kept);
+            failed = failed.max(total - kept);
+        }
+        self.value * (passed + failed) - action.cost * self.mass
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::{effects::Belief, evidence::chances, probit::GRID};
+
+    const VALUE: f64 = 10.0;
+
+    fn of_ability(mean: f64) -> Nodes {
+        chances(Belief { mean, variance: 0.05 }, 0.7)
+    }
+
+    fn any_plan() -> impl Strategy<Value = Plan> {
+        let options = prop::collection::vec((-1.5..1.5, 0.0..3.0), 1..=MOST_OPTIONS);
+        (options, 0.02..0.98, 0.0..1.0).prop_map(|(options, right, share)| {
+            let option =
+                |(ability, cost)| Runnable { chances: of_ability(ability), cost, wait: 0.0 };
+            let options: Vec<Runnable> = options.into_iter().map(option).collect();
+            Plan::new(VALUE, &options, Rates { right, wrong: right * share })
+        })
+    }
+
+    fn any_past(most: usize) -> impl Strategy<Value = Vec<Nodes>> {
+        prop::collection::vec((-1.5..1.5).prop_map(of_ability), 0..=most)
+    }
+
+    /// A last attempt with both verdicts written out.
+    fn written_out(plan: &Plan, past: &[Nodes], option: usize) -> f64 {
+        let action = &plan.actions[option];
+        let after = |branch: &Branch| {
+            let weights = weigh(&GRID.weights, &branch.likelihood);
+            let right = past.iter().chain([&branch.right]).map(|right| dot(&weights, right));
+            right.fold(0.0, f64::max) * VALUE
+        };
+        after(&action.passed) + after(&action.failed) - action.cost
+    }
+
+    proptest! {
+        #[test]
+        fn a_last_attempt_is_worth_what_both_verdicts_come_to(plan in any_plan(), past in any_past(3)) {
+            for (option, value) in plan.valued(&GRID.weights, &past, 1).run.iter().enumerate() {
+                prop_assert!((value - written_out(&plan, &past, option)).abs() < 1e-6);
+            }
+        }
+
+        #[test]
+        fn the_best_last_attempt_is_found(plan in any_plan(), past in any_past(1)) {
+            let deliverable = past.iter().fold(Deliverable::NONE, Deliverable::with);
+            let accept = deliverable.best(&GRID.weights).map_or(0.0, |(_, right)| right * VALUE);
+            let all = (0..plan.actions.len()).map(|option| written_out(&plan, &past, option));
+            let found = plan.best(&GRID.weights, &deliverable, 0, 1);
+            prop_assert!((found - all.fold(accept, f64::max)).abs() < 1e-6);
+        }
     }
 }

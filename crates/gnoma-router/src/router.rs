@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use crate::{
     arm::{Arm, ArmId, Offer, PoolId},
     beliefs::{Beliefs, Estimate},
-    evidence::{Seen, TaskCost, chances, cost_surprise, dot, normalised, weigh},
+    evidence::{Bell, Seen, TaskCost, chances, cost_surprise, dot, normalised, weigh},
     plan::{MOST_OPTIONS, Plan, Runnable},
     probit::{GRID, Nodes},
     scarcity::{Budget, Scarcity},
@@ -162,23 +162,21 @@ impl Router {
         let rates =
             if situation.verified { self.beliefs.verifier.rates() } else { Rates::UNCHECKED };
         let task = self.look(situation, rates);
-        let (mut candidates, excluded, mut runnable) = self.weigh_offers(situation, offers, &task);
-        shortlist(&mut runnable, task.value, &task.weights);
-        let options: Vec<Runnable> = runnable.iter().map(|(_, option, _)| option.clone()).collect();
+        let (mut candidates, excluded, mut weighed) = self.weigh_offers(situation, offers, &task);
+        shortlist(&mut weighed, &candidates, task.value);
+        let options = self.options(&weighed, &mut candidates, &task);
         let plan = Plan::new(task.value, &options, rates);
         let valued = plan.valued(&task.weights, &task.tried, attempts_that_help(situation));
-        self.value_candidates(&mut candidates, &runnable, &valued.run, situation, task.value);
+        self.value_candidates(&mut candidates, &weighed, &valued.run, situation, task.value);
         let best = best_candidate(&candidates, seed);
         let pair = valued.pair.filter(|(_, value)| best.is_some_and(|(_, single)| *value > single));
         let id = |place: usize| Some(offers.get(candidates.get(place)?.offer)?.arm.clone());
-        let both = pair.map(|(both, _)| both.map(|option| runnable.get(option)));
+        let both = pair.map(|(both, _)| both.map(|option| weighed.get(option)));
         let decision = match (valued.accept, best) {
             (Some((attempt, accept)), Some((_, run))) if accept >= run => Decision::Accept(attempt),
             (_, Some((single, _))) => Decision::Run(match both {
                 None => id(single).into_iter().collect(),
-                Some(both) => {
-                    both.into_iter().flatten().filter_map(|(place, ..)| id(*place)).collect()
-                }
+                Some(both) => both.into_iter().flatten().filter_map(|arm| id(arm.place)).collect(),
             }),
             (Some((attempt, _)), None) => Decision::Accept(attempt),
             (None, None) => Decision::Impossible,
@@ -197,13 +195,13 @@ impl Router {
     fn value_candidates(
         &self,
         candidates: &mut [Candidate],
-        runnable: &[Weighed],
+        weighed: &[Weighed],
         values: &[f64],
         situation: &Situation,
         task_value: f64,
     ) {
         let leaders = two_best(values);
-        for ((place, _, estimate), value) in runnable.iter().zip(values) {
+        for (Weighed { place, estimate, .. }, value) in weighed.iter().zip(values) {
             let Some(candidate) = candidates.get_mut(*place) else {
                 continue;
             };
@@ -250,7 +248,16 @@ struct Look {
     cost_factor: f64,
 }
 
-type Weighed = (usize, Runnable, Estimate);
+/// An arm that may run.
+struct Weighed {
+    /// Which of the candidates.
+    place: usize,
+    estimate: Estimate,
+    /// Dollars it is expected to cost, shadow prices included.
+    cost: f64,
+    /// Dollars that waiting for it counts for.
+    wait: f64,
+}
 
 impl Router {
     fn look(&self, situation: &Situation, rates: Rates) -> Look {
@@ -267,7 +274,8 @@ impl Router {
             weights = normalised(&weigh(&weights, &seen.by_difficulty(&chances, rates)));
             tried.push(seen.right_given(&chances, rates));
             let cost = attempt.cost_micro_usd as f64 / MICRO;
-            task_cost.add(cost_surprise(cost, estimate.cost, tuning));
+            let surprise = cost_surprise(cost, estimate.cost, tuning);
+            task_cost.add(surprise, estimate.own_cost_variance, tuning);
         }
         Look {
             kind,
@@ -278,6 +286,7 @@ impl Router {
         }
     }
 
+    /// Weighs every offer that may be used. Qualities are first guesses; [`options`](Self::options) makes them exact.
     fn weigh_offers(
         &self,
         situation: &Situation,
@@ -286,7 +295,8 @@ impl Router {
     ) -> (Vec<Candidate>, Vec<(usize, Exclusion)>, Vec<Weighed>) {
         let mut candidates = Vec::with_capacity(offers.len());
         let mut excluded = Vec::new();
-        let mut runnable = Vec::with_capacity(offers.len());
+        let mut weighed = Vec::with_capacity(offers.len());
+        let bell = Bell::of(&task.weights);
         for (index, offer) in offers.iter().enumerate() {
             if let Some(unmet) = situation.need.unmet_by(offer) {
                 excluded.push((index, Exclusion::Unmet(unmet)));
@@ -296,47 +306,69 @@ impl Router {
                 excluded.push((index, Exclusion::Tried));
                 continue;
             }
-            let estimate = self.beliefs.estimate(self.beliefs.arm(&offer.arm), task.kind);
-            let chances = chances(estimate.ability, self.beliefs.tuning.shared);
+            let arm = self.beliefs.arm_near(&offer.arm, index);
+            let estimate = self.beliefs.estimate(arm, task.kind);
             let saved = offer.saved_micro_usd as f64 / MICRO;
             let cost = (estimate.cost * task.cost_factor - saved).max(0.0);
             let scarcity = self.scarcity.dollar(&offer.pools);
             let wait =
                 offer.seconds.unwrap_or(0.0).max(0.0) * situation.need.second_micro_usd as f64;
-            let option = Runnable { chances, cost: cost * scarcity, wait: wait / MICRO };
-            runnable.push((candidates.len(), option, estimate));
+            let place = candidates.len();
+            weighed.push(Weighed { place, estimate, cost: cost * scarcity, wait: wait / MICRO });
             candidates.push(Candidate {
                 offer: index,
-                quality: dot(&task.weights, &chances),
+                quality: bell.chance(estimate.ability, self.beliefs.tuning.shared),
                 cost,
                 scarcity,
                 value: None,
                 knowledge: 0.0,
             });
         }
-        (candidates, excluded, runnable)
+        (candidates, excluded, weighed)
+    }
+
+    /// What the look-ahead is made of.
+    fn options(
+        &self,
+        weighed: &[Weighed],
+        candidates: &mut [Candidate],
+        task: &Look,
+    ) -> Vec<Runnable> {
+        let option = |arm: &Weighed| {
+            let chances = chances(arm.estimate.ability, self.beliefs.tuning.shared);
+            if let Some(candidate) = candidates.get_mut(arm.place) {
+                candidate.quality = dot(&task.weights, &chances);
+            }
+            Runnable { chances, cost: arm.cost, wait: arm.wait }
+        };
+        weighed.iter().map(option).collect()
     }
 }
 
 /// Keeps the arms worth a look-ahead: half by what they bring alone, half by what they would bring to a task worth a
 /// tenth, since a cheap arm may open a cascade that it would not win alone.
-fn shortlist(runnable: &mut Vec<Weighed>, value: f64, weights: &Nodes) {
+fn shortlist(weighed: &mut Vec<Weighed>, candidates: &[Candidate], value: f64) {
     const CHEAP_SHARE: f64 = 0.1;
-    if runnable.len() <= MOST_OPTIONS {
+    const HALF: usize = MOST_OPTIONS / 2;
+    if weighed.len() <= MOST_OPTIONS {
         return;
     }
+    let brings = |arm: &Weighed, share: f64| {
+        let quality = candidates.get(arm.place).map_or(0.0, |candidate| candidate.quality);
+        share * value * quality - arm.cost - arm.wait
+    };
+    // The better first; of equals, the one offered first.
     let by = |share: f64| {
-        move |option: &Runnable| {
-            share * value * dot(weights, &option.chances) - option.cost - option.wait
+        move |one: &Weighed, other: &Weighed| {
+            brings(other, share).total_cmp(&brings(one, share)).then(one.place.cmp(&other.place))
         }
     };
-    let (full, cheap) = (by(1.0), by(CHEAP_SHARE));
-    runnable.sort_by_cached_key(|(_, option, _)| OrderedDown(full(option)));
-    let mut rest = runnable.split_off(MOST_OPTIONS / 2);
-    rest.sort_by_cached_key(|(_, option, _)| OrderedDown(cheap(option)));
-    rest.truncate(MOST_OPTIONS - MOST_OPTIONS / 2);
-    runnable.append(&mut rest);
-    runnable.sort_by_key(|(position, ..)| *position);
+    weighed.select_nth_unstable_by(HALF, by(1.0));
+    if let Some(rest) = weighed.get_mut(HALF..) {
+        rest.select_nth_unstable_by(MOST_OPTIONS - HALF, by(CHEAP_SHARE));
+    }
+    weighed.truncate(MOST_OPTIONS);
+    weighed.sort_unstable_by_key(|arm| arm.place);
 }
 
 /// The highest and the second highest; what is not there is endlessly low.
@@ -344,21 +376,6 @@ fn two_best(values: &[f64]) -> (f64, f64) {
     values.iter().fold((f64::NEG_INFINITY, f64::NEG_INFINITY), |(first, second), value| {
         if *value > first { (*value, first) } else { (first, second.max(*value)) }
     })
-}
-
-/// A number that sorts from high to low.
-#[derive(PartialEq)]
-struct OrderedDown(f64);
-impl Eq for OrderedDown {}
-impl PartialOrd for OrderedDown {
-    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-impl Ord for OrderedDown {
-    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        other.0.total_cmp(&self.0)
-    }
 }
 
 /// SplitMix64 (Steele, Lea and Flood, 2014): an even spread of any number.

@@ -257,6 +257,18 @@ proptest! {
     }
 
     #[test]
+    fn a_first_look_at_many_arms_is_near_the_closer_one(
+        router in any_router(), situation in any_situation(),
+    ) {
+        let offers: Vec<Offer> = names().iter().map(|name| offer(name)).collect();
+        for candidate in router.choose(&situation, &offers, 0).candidates {
+            let alone = router.choose(&situation, &offers[candidate.offer..=candidate.offer], 0);
+            let close = alone.candidates.first().expect("the same arm").quality;
+            prop_assert!((candidate.quality - close).abs() < 0.05, "{} {close}", candidate.quality);
+        }
+    }
+
+    #[test]
     fn what_is_kept_is_what_was_learnt(
         router in any_router(), situation in any_situation(), offers in any_offers(),
     ) {

@@ -2,9 +2,11 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use gnoma_router::{Budget, Decision, Kind, Offer, PoolId, Router, Situation, StateError, Tuning};
+use gnoma_router::{
+    Arm, Budget, Decision, Kind, Offer, PoolId, Router, Situation, StateError, Tuning,
+};
 
-use crate::common::{DOLLAR, arm, attempt, fix, id, offer, outcome, router, task};
+use crate::common::{DOLLAR, arm, attempt, fix, id, offer, outcome, router, stranger, task};
 
 /// Who runs where nobody checks: the best, not the first of a cascade.
 fn ran_unchecked(router: &Router, offers: &[Offer]) -> String {
@@ -88,6 +90,34 @@ fn a_new_price_is_noticed() {
     }
     let cost = router.standing(&id("a"), &fix()).cost;
     assert!((1.0..2.5).contains(&cost), "{cost}");
+}
+
+#[test]
+fn who_rescues_dear_tasks_is_not_thought_dear_for_it() {
+    let learnt = |opening_cents: u64| {
+        let mut router = router(vec![arm("opens", 0.7, 0.1), stranger("rescues")]);
+        for _ in 0..3 {
+            let mut rescued = outcome(&fix(), "opens", false, opening_cents);
+            rescued.tried.extend(outcome(&fix(), "rescues", true, 100).tried);
+            router.learn(&rescued);
+        }
+        router.standing(&id("rescues"), &fix()).cost
+    };
+    let (dear, usual) = (learnt(30), learnt(10));
+    assert!(dear < usual * 0.95, "{dear} {usual}");
+}
+
+#[test]
+fn a_stranger_that_proves_dear_says_less_of_the_task_than_an_old_hand() {
+    let expected = |opener: Arm| {
+        let name = opener.id.model.clone();
+        let router = router(vec![opener, arm("next", 0.8, 0.5)]);
+        let usual = router.standing(&id(&name), &fix()).cost;
+        let mut situation = task(10);
+        situation.attempts = vec![attempt(&name, false, (usual * 500.0) as u64)];
+        router.choose(&situation, &[offer("next")], 0).candidates[0].cost
+    };
+    assert!(expected(stranger("new")) < expected(arm("old", 0.7, 0.1)) * 0.95);
 }
 
 #[test]

@@ -196,6 +196,12 @@ fn report(what: &str, took: Duration, bytes: usize) {
 struct Nothing;
 
 impl Desk for Nothing {
+    fn window(&mut self, _: &str) -> Option<u64> {
+        None
+    }
+    fn known_models(&mut self) -> Vec<Offer> {
+        Vec::new()
+    }
     fn models(&mut self) -> Vec<Offer> {
         Vec::new()
     }

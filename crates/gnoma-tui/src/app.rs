@@ -30,6 +30,7 @@ use gnoma_core::{
 pub(crate) use self::{asking::meaning, choosing::Deed};
 use self::{choosing::Layer, completing::Completion, sending::Queue};
 use crate::{
+    commands,
     composer::{Composer, Draft},
     desk::{Connection, Desk, Found},
     frame::{Frame, Size},
@@ -197,8 +198,8 @@ impl State {
             composer.restore(drafts.next().unwrap_or_default());
         }
         let mut state = Self {
+            counts: Counts::from_here(&facts),
             facts,
-            counts: Counts::default(),
             desk,
             keymap,
             theme,
@@ -261,7 +262,7 @@ impl State {
         self.hint = None;
         if !same_conversation {
             self.transcript = new_transcript(self.accessible);
-            self.counts = Counts::default();
+            self.counts = Counts::from_here(&self.facts);
             self.has_past = false;
             self.decisions.clear();
             self.why = None;
@@ -395,18 +396,17 @@ impl State {
             Input::Undelivered(command) => self.undelivered(command),
             Input::Key(key) => self.key(key),
             Input::Paste(text) => self.paste(text),
-            Input::PasteCut { lost_bytes } => {
-                self.warn(&format!(
-                    "the paste was too large: {lost_bytes} bytes at its end are missing"
-                ));
-            }
+            Input::PasteRefused(bytes) => self.paste_refused(bytes),
+            Input::Wheel(rows_up) => self.wish(Wish::Scroll(rows_up)),
             Input::Resize(size) => self.size = size,
             Input::FocusGained => self.focus = Focus::Here,
             Input::FocusLost => self.focus = Focus::Away,
             Input::Background(_) | Input::Resumed => (),
             Input::Ending => self.wish(Wish::Save(self.drafts())),
             Input::Listing(files) => self.completion.list(files),
-            Input::Shell { line, output, success } => self.shell_ended(&line, &output, success),
+            Input::Missing(files) => self.missing(&files),
+            Input::Models(offers) => commands::models_listed(self, offers),
+            Input::Shell { line, output, failure } => self.shell_ended(&line, &output, failure),
             Input::Image { instead, image, name } => self.attach(&instead, image, &name),
             Input::Edited(text) => self.edited(text),
             Input::Failed(text) => self.warn(&text),

@@ -31,6 +31,7 @@ mod usage;
 mod vim;
 mod why;
 
+pub(crate) use self::model::listed as models_listed;
 use crate::app::State;
 
 /// A command.

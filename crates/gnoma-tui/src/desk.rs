@@ -5,7 +5,11 @@ use gnoma_core::{Secret, message::ModelRef, session::Scope};
 
 /// The program around the face.
 pub trait Desk: Send {
-    /// Models on offer.
+    /// Tokens of the context window of a model, where that is known, at once.
+    fn window(&mut self, model: &str) -> Option<u64>;
+    /// Models on offer that are known already, at once.
+    fn known_models(&mut self) -> Vec<Offer>;
+    /// Models on offer, with those that only the providers know.
     fn models(&mut self) -> Vec<Offer>;
     /// Providers that are configured.
     fn providers(&mut self) -> Vec<Offer>;

@@ -7,7 +7,7 @@ use gnoma_core::{
     session::{Command, Event},
 };
 
-use crate::{frame::Size, keymap::Key, theme::Shade};
+use crate::{desk::Offer, frame::Size, keymap::Key, theme::Shade};
 
 /// Something that happened.
 #[derive(Clone, Debug, PartialEq)]
@@ -25,11 +25,10 @@ pub enum Input {
     Key(Key),
     /// Text that was pasted, with line breaks as `\n`.
     Paste(String),
-    /// The paste before was cut: this much of it was too much.
-    PasteCut {
-        /// What is missing.
-        lost_bytes: u64,
-    },
+    /// A paste of so many bytes was too large and is not taken.
+    PasteRefused(u64),
+    /// The wheel was turned by so many rows, up by positive numbers.
+    Wheel(isize),
     /// The terminal has another size.
     Resize(Size),
     /// The terminal's window is being looked at.
@@ -45,14 +44,18 @@ pub enum Input {
     Ending,
     /// Files for `@path`, in the order they were found.
     Listing(Vec<String>),
+    /// Of the files that a message names, those that are not there.
+    Missing(Vec<String>),
+    /// All models that there are to choose from.
+    Models(Vec<Offer>),
     /// A shell line has ended.
     Shell {
         /// The line.
         line: String,
         /// What it printed.
         output: String,
-        /// It ended well.
-        success: bool,
+        /// How it failed, in a few words; `None` where it ended well.
+        failure: Option<String>,
     },
     /// An image that was asked for: from the clipboard, or from a path that was pasted.
     Image {

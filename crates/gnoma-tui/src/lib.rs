@@ -6,6 +6,7 @@
 //! conversation go into the terminal's own scrollback and are never drawn again.
 
 pub mod app;
+pub mod charset;
 pub mod clean;
 mod commands;
 pub mod complete;

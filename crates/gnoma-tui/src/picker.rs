@@ -66,6 +66,8 @@ pub struct Picker {
     chosen: usize,
     /// Lines are written instead of keys: each is a choice of its own.
     by_line: bool,
+    /// Who is asked for more rows.
+    growing: Option<&'static str>,
 }
 
 impl Picker {
@@ -73,7 +75,43 @@ impl Picker {
     pub fn new(title: impl Into<String>, rows: Vec<Row>) -> Self {
         let chosen = rows.iter().position(|row| row.current).unwrap_or(0);
         let left = (0..rows.len()).collect();
-        Self { title: title.into(), rows, filter: String::new(), left, chosen, by_line: false }
+        Self {
+            title: title.into(),
+            rows,
+            filter: String::new(),
+            left,
+            chosen,
+            by_line: false,
+            growing: None,
+        }
+    }
+
+    /// The same list, to which more is going to come from who is named.
+    #[must_use]
+    pub fn growing(self, from: &'static str) -> Self {
+        Self { growing: Some(from), ..self }
+    }
+
+    /// Whether more is going to come.
+    #[must_use]
+    pub fn is_growing(&self) -> bool {
+        self.growing.is_some()
+    }
+
+    /// All rows there are, in the place of those before. The filter stays, and what is chosen too where
+    /// it is among them.
+    pub fn fill(&mut self, rows: Vec<Row>) {
+        self.growing = None;
+        let chosen = self.left.get(self.chosen).and_then(|row| self.rows.get(*row)).cloned();
+        self.rows = rows;
+        let filter = std::mem::take(&mut self.filter);
+        self.change_filter(filter);
+        let is_chosen = |row: &usize| match (&chosen, self.rows.get(*row)) {
+            (Some(chosen), Some(row)) => row.label == chosen.label,
+            (None, Some(row)) => row.current,
+            (_, None) => false,
+        };
+        self.chosen = self.left.iter().position(is_chosen).unwrap_or(0);
     }
 
     /// The same list for those who write lines and hear what comes of them.
@@ -217,7 +255,7 @@ impl Picker {
         let cursor = lines.first().map_or(0, Line::width).min(width.saturating_sub(1));
         if height > 2 {
             lines.extend(self.window(width, height - 2));
-            lines.push(cut(Line::new("Enter takes · Esc closes · type to narrow", dim()), width));
+            lines.push(cut(Line::new(self.footer(), dim()), width));
         }
         lines.truncate(height.max(1));
         (lines, cursor)
@@ -232,10 +270,19 @@ impl Picker {
         cut(line, width)
     }
 
+    fn footer(&self) -> String {
+        let last = match self.growing {
+            Some(from) => format!("asking {from} …"),
+            None => "type to narrow".to_owned(),
+        };
+        format!("Enter takes · Esc closes · {last}")
+    }
+
     /// The rows around the chosen one.
     fn window(&self, width: usize, height: usize) -> Vec<Line> {
         if self.left.is_empty() {
-            return vec![cut(Line::new("  nothing fits", dim()), width)];
+            let text = if self.is_growing() { "  nothing yet" } else { "  nothing fits" };
+            return vec![cut(Line::new(text, dim()), width)];
         }
         let first = self.chosen.saturating_sub(height.saturating_sub(1));
         let shown = self.left.iter().enumerate().skip(first).take(height);

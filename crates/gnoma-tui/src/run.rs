@@ -10,6 +10,7 @@ use gnoma_core::session::{Command, Event};
 pub use stage::Stage;
 
 use crate::{
+    charset::Charset,
     frame::{Frame, Size},
     input::Input,
     screen::Layout,
@@ -100,6 +101,8 @@ pub struct Options {
     pub shade: Option<Shade>,
     /// How many colours there are.
     pub depth: Depth,
+    /// Which characters it can show.
+    pub charset: Charset,
     /// The terminal folds its rows when it is made narrower.
     pub reflows: bool,
     /// How to call for attention.

@@ -38,6 +38,10 @@ pub struct Facts {
     pub window: u64,
     /// How much is asked.
     pub mode: PermissionMode,
+    /// Tokens of the last call, where the conversation goes on.
+    pub last_call: Usage,
+    /// Tokens of all calls until then.
+    pub before: Usage,
 }
 
 /// What was counted.
@@ -89,6 +93,12 @@ impl Cost {
 }
 
 impl Counts {
+    /// What there is to count from when a session begins or goes on.
+    #[must_use]
+    pub fn from_here(facts: &Facts) -> Self {
+        Self { round: facts.last_call, past: facts.before, ..Self::default() }
+    }
+
     /// What is counted from now on belongs to another turn.
     pub fn begin_turn(&mut self) {
         self.past += std::mem::take(&mut self.turn);
@@ -194,7 +204,7 @@ fn parts(facts: &Facts, counts: &Counts, now: &Now) -> Vec<Part> {
     add(5, facts.model.clone().unwrap_or_default(), dim());
     add(14, why(&now.why), dim());
     let prompt = counts.round.prompt();
-    add(6, share("context ", prompt, facts.window), fullness(prompt, facts.window));
+    add(6, filled(prompt, facts.window), fullness(prompt, facts.window));
     add(7, spent(counts), dim());
     let session = counts.session().total();
     add(10, if session > 0 { format!("{} tokens", short(session)) } else { String::new() }, dim());
@@ -259,6 +269,15 @@ pub fn dollars(micro_usd: u64) -> String {
 
 fn queued(count: usize) -> String {
     if count == 0 { String::new() } else { format!("{count} queued") }
+}
+
+/// How full the context window is; in tokens where nobody knows how large it is.
+fn filled(prompt: u64, window: u64) -> String {
+    match (prompt, window) {
+        (0, _) => String::new(),
+        (_, 0) => format!("context {}", short(prompt)),
+        (_, _) => share("context ", prompt, window),
+    }
 }
 
 /// A share in percent; empty when there is nothing to share.

@@ -35,8 +35,10 @@ use crate::{frame::Size, screen::Layout};
 const TAKE: &str = "\x1b[22;0t\x1b[?2004h\x1b[?1004h\x1b[?2031h\x1b[?7l\x1b[>4;1m\x1b[>5u";
 /// The same undone, in the other order, with plain attributes and the cursor shown.
 const GIVE_BACK: &str = "\x1b[<u\x1b[>4;0m\x1b[?7h\x1b[?2031l\x1b[?1004l\x1b[?2004l\x1b[?2026l\x1b[23;0t\x1b[m\x1b[?25h";
-const TAKE_SCREEN: &str = "\x1b[?1049h\x1b[H";
-const GIVE_SCREEN_BACK: &str = "\x1b[?1049l";
+/// A screen of its own, on which the wheel makes arrow keys; the mouse itself stays the terminal's, for
+/// selecting. What the wheel did before is put aside.
+const TAKE_SCREEN: &str = "\x1b[?1049h\x1b[?1007s\x1b[?1007h\x1b[H";
+const GIVE_SCREEN_BACK: &str = "\x1b[?1049l\x1b[?1007r";
 /// The background's colour, whether frames can be synchronized, and a last question that every
 /// terminal answers.
 const QUESTIONS: &str = "\x1b]11;?\x1b\\\x1b[?2026$p\x1b[c";
@@ -198,7 +200,10 @@ impl Terminal {
         let mut raw = self.before.clone();
         raw.make_raw();
         set(&self.input, &raw)?;
-        let decoder = self.hear_typed_ahead();
+        let mut decoder = self.hear_typed_ahead();
+        if self.layout == Layout::FullScreen {
+            decoder = decoder.with_wheel();
+        }
         let reader = self.input.try_clone().and_then(|input| Reader::start(input, decoder));
         if reader.is_err() {
             set(&self.input, &self.before).unwrap_or_default();

@@ -49,6 +49,10 @@ pub enum Wish {
     Redraw,
     /// List the files for `@path`.
     List,
+    /// Say which of these files, below the session's folder, are not there.
+    LookFor(Vec<String>),
+    /// List all models that there are to choose from.
+    ListModels,
     /// Move the transcript by this many lines, upwards when positive. Only where the terminal does
     /// not scroll itself.
     Scroll(isize),
@@ -78,6 +82,8 @@ impl Wish {
             | Self::ReadImage { .. }
             | Self::Save(_)
             | Self::Remember(_)
+            | Self::LookFor(_)
+            | Self::ListModels
             | Self::List => return Err(self),
         })
     }

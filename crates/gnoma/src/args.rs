@@ -33,7 +33,7 @@ Examples:
   gnoma --continue \"and now the tests\"
   gnoma demo            a whole turn without key, server or network
 
-Exit codes: 0 done, 1 error, 2 usage or configuration, 130 interrupted."
+Exit codes: 0 done, 1 error, 2 usage or configuration, 130 stopped by Ctrl+C,\n143 by SIGTERM, 129 by SIGHUP or a closed terminal."
 )]
 pub(crate) struct Args {
     /// What to do instead of answering a prompt.

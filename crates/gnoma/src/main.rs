@@ -27,7 +27,7 @@ use std::process::ExitCode;
 use clap::Parser;
 use gnoma_sandbox::launcher;
 
-use crate::{args::Args, report::Exit, surroundings::Surroundings};
+use crate::{args::Args, surroundings::Surroundings};
 
 fn main() -> ExitCode {
     // The walls around a command are built by a fresh copy of this program, before anything else.
@@ -51,10 +51,5 @@ fn main() -> ExitCode {
             exit.unwrap_or_else(|error| report::failure(&error))
         }
     };
-    match exit {
-        Exit::Done | Exit::Unread => ExitCode::SUCCESS,
-        Exit::Failed => ExitCode::from(1),
-        Exit::Misused => ExitCode::from(2),
-        Exit::Interrupted => ExitCode::from(130),
-    }
+    ExitCode::from(exit.code())
 }

@@ -23,8 +23,28 @@ pub(crate) enum Exit {
     Failed,
     /// Code 2: the command line or the configuration is wrong.
     Misused,
-    /// Code 130: somebody stopped it.
+    /// Code 130: the person stopped it.
     Interrupted,
+    /// Code 128 and the signal's number: the system ended it.
+    Signalled(i32),
+}
+
+/// What a signal's number is added to.
+const OF_SIGNALS: i32 = 128;
+/// The code where a person has stopped something, as SIGINT has it.
+const OF_INTERRUPT: u8 = 130;
+
+impl Exit {
+    /// What the program's caller gets.
+    pub(crate) fn code(self) -> u8 {
+        match self {
+            Self::Done | Self::Unread => 0,
+            Self::Failed => 1,
+            Self::Misused => 2,
+            Self::Interrupted => OF_INTERRUPT,
+            Self::Signalled(number) => u8::try_from(OF_SIGNALS + number).unwrap_or(OF_INTERRUPT),
+        }
+    }
 }
 
 /// An error that the user made and can mend: code 2.

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, Result};
 use gnoma_core::{
-    Message,
-    store::{Holder, SessionFacts, SessionId, SessionStore as _, StoreErrorKind},
+    Message, Usage,
+    store::{Entry, Holder, Record, SessionFacts, SessionId, SessionStore as _, StoreErrorKind},
 };
 use gnoma_engine::resume;
 
@@ -54,6 +54,33 @@ pub(crate) struct Continued {
     pub past: Past,
     pub id: SessionId,
     pub history: Vec<Arc<Message>>,
+    pub used: Used,
+}
+
+/// Tokens of a conversation that goes on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Used {
+    /// Those of the last call, which fill the context window still; none after a summary.
+    pub last_call: Usage,
+    /// Those of all calls.
+    pub all: Usage,
+}
+
+impl Used {
+    fn of(path: &[Entry]) -> Self {
+        let mut used = Self::default();
+        for entry in path {
+            match &entry.record {
+                Record::Used(usage) => {
+                    used.last_call = *usage;
+                    used.all += *usage;
+                }
+                Record::Summary { .. } => used.last_call = Usage::default(),
+                _ => (),
+            }
+        }
+        used
+    }
 }
 
 /// Takes the wanted session in hand, or a copy of it.
@@ -85,8 +112,9 @@ pub(crate) async fn take(
             "note: gnoma ended while {count} of this session's calls were running; the model is told that they were interrupted"
         ));
     }
-    let history = resume::history(&past.path(&id, None).await?);
-    Ok(Continued { past, id, history })
+    let path = past.path(&id, None).await?;
+    let (history, used) = (resume::history(&path), Used::of(&path));
+    Ok(Continued { past, id, history, used })
 }
 
 async fn find(past: &Past, wanted: &Wanted, around: &Surroundings) -> Result<SessionFacts> {
@@ -142,12 +170,24 @@ fn offer_fork(id: &SessionId, by: &Holder, around: &Surroundings) -> Result<(), 
 #[cfg(test)]
 mod tests {
     use clap::Parser as _;
+    use gnoma_core::store::EntryId;
 
     use super::*;
     use crate::args::Args;
 
     fn wanted(line: &str) -> (Option<Wanted>, Vec<String>) {
         Wanted::of(&Args::try_parse_from(line.split('|')).unwrap().turn)
+    }
+
+    #[test]
+    fn the_last_call_fills_the_window_until_the_past_is_told_in_fewer_words() {
+        let tokens = |input| Usage { input, ..Usage::default() };
+        let summary = Record::Summary { text: "short".to_owned(), up_to: EntryId(1) };
+        let records = [Record::Used(tokens(10)), Record::Used(tokens(20)), summary];
+        let entry = |(id, record)| Entry { id: EntryId(id), parent: None, at_ms: 0, record };
+        let path: Vec<Entry> = (1..).zip(records).map(entry).collect();
+        assert_eq!(Used::of(&path[..2]), Used { last_call: tokens(20), all: tokens(30) });
+        assert_eq!(Used::of(&path), Used { last_call: tokens(0), all: tokens(30) });
     }
 
     #[test]

@@ -112,6 +112,26 @@ impl State {
         self.layer = Some(Layer::Pick { list, deeds });
     }
 
+    /// Offers a list that more is going to come to, from who is named.
+    pub(crate) fn pick_growing(&mut self, title: &str, rows: Vec<(Row, Deed)>, from: &'static str) {
+        let (rows, deeds): (Vec<Row>, Vec<Deed>) = rows.into_iter().unzip();
+        self.layer = Some(Layer::Pick { list: Picker::new(title, rows).growing(from), deeds });
+    }
+
+    /// Puts all rows into the list that waits for them, if it is open still.
+    pub(crate) fn fill(&mut self, rows: Vec<(Row, Deed)>) {
+        let Some(Layer::Pick { list, deeds }) = &mut self.layer else { return };
+        if list.is_growing() {
+            let (rows, of_rows): (Vec<Row>, Vec<Deed>) = rows.into_iter().unzip();
+            *deeds = of_rows;
+            list.fill(rows);
+        }
+    }
+
+    pub(crate) fn is_accessible(&self) -> bool {
+        self.accessible
+    }
+
     /// Takes what an argument names, by name or number; else offers a list, with `first` before all
     /// others.
     pub(crate) fn choose(
@@ -157,7 +177,7 @@ impl State {
     pub(crate) fn pin(&mut self, arm: Option<ModelRef>) {
         match &arm {
             Some(arm) => {
-                self.facts.model = Some(arm.to_string());
+                self.calls_model(arm.to_string());
                 self.hint(format!("{arm} is asked from now on; `/model auto` takes it back"));
             }
             None => self.hint("the router chooses the model from now on"),
@@ -186,10 +206,17 @@ impl State {
     fn paint_with(&mut self, name: &str) {
         name.clone_into(&mut self.theme);
         self.wish(Wish::Theme(name.to_owned()));
-        self.set("tui.theme", name);
+        self.keep_setting("tui.theme", name);
     }
 
+    /// Changes a setting for the sessions to come.
     pub(crate) fn set(&mut self, key: &str, value: &str) {
+        let outcome = self.desk.set(key, value);
+        self.report(outcome.map(|set| format!("{set}; it holds from the next session on")));
+    }
+
+    /// Keeps what holds already.
+    pub(crate) fn keep_setting(&mut self, key: &str, value: &str) {
         let outcome = self.desk.set(key, value);
         self.report(outcome);
     }

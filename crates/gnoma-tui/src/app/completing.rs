@@ -34,6 +34,11 @@ impl Completion {
         self.query = None;
     }
 
+    /// Whether it has offered this file.
+    pub(super) fn has_offered(&self, path: &str) -> bool {
+        self.files.iter().any(|file| file == path)
+    }
+
     /// What is being written has changed, so that it may be wanted again.
     pub(super) fn reopen(&mut self) {
         self.is_closed = false;

@@ -13,6 +13,12 @@ use crate::desk::{Offer, PointRow, SessionRow, SettingRow, Topic};
 struct Desktop;
 
 impl Desk for Desktop {
+    fn window(&mut self, _: &str) -> Option<u64> {
+        None
+    }
+    fn known_models(&mut self) -> Vec<Offer> {
+        Vec::new()
+    }
     fn models(&mut self) -> Vec<Offer> {
         vec![Offer { name: "small".to_owned(), ..Offer::default() }]
     }
@@ -258,7 +264,7 @@ impl Run {
             Step::Shell => self.input(Input::Shell {
                 line: "ls".to_owned(),
                 output: "a\tfile\nb".to_owned(),
-                success: true,
+                failure: None,
             }),
             Step::Refused => {
                 if let Some(content) = self.sent.pop_back() {

@@ -7,7 +7,7 @@ use gnoma_core::{Command, Content, Message};
 
 use super::{Running, State, shown};
 use crate::{
-    commands,
+    commands, complete,
     composer::{Draft, Fold},
     text::{Ink, Line, Style},
     wish::Wish,
@@ -15,6 +15,8 @@ use crate::{
 
 /// Stands before what gnoma says to the model in the person's place.
 const SYSTEM_NOTE: &str = "[system] ";
+/// Files of one message that are looked for.
+const MAX_LOOKED_FOR: usize = 100;
 /// Lines of a shell line's output that are shown.
 const MAX_SHOWN_OUTPUT_LINES: usize = 200;
 /// Bytes of a shell line's output that can be sent along.
@@ -241,6 +243,7 @@ impl State {
 
     /// Sends a text to the session: it begins a turn, or steers the one that runs.
     pub(crate) fn send(&mut self, draft: Draft) {
+        self.look_for_files(&draft.text);
         let sent = Sent::of(self.with_attached(draft));
         if self.is_closed {
             self.queue.waiting.push_back(sent.draft.into());
@@ -259,6 +262,25 @@ impl State {
         self.queue.begun.push_back(sent);
         let since = self.now;
         self.running = Some(Running { since, doing: "working".to_owned(), is_stopping: false });
+    }
+
+    /// Files that completion has offered may be gone by now.
+    fn look_for_files(&mut self, text: &str) {
+        let mentions = complete::mentions(text).into_iter().take(MAX_LOOKED_FOR);
+        let paths = mentions.map(|mention| mention.path);
+        let files: Vec<String> = paths.filter(|path| self.completion.has_offered(path)).collect();
+        if !files.is_empty() {
+            self.wish(Wish::LookFor(files));
+        }
+    }
+
+    /// Says of what was sent that it names files that are not there.
+    pub(super) fn missing(&mut self, files: &[String]) {
+        for file in files {
+            self.warn(&format!(
+                "`{file}` is not there any more; the message names it all the same"
+            ));
+        }
     }
 
     fn with_attached(&mut self, draft: Draft) -> Draft {
@@ -393,11 +415,11 @@ impl State {
     }
 
     /// Shows what a shell line printed and keeps it for the next message.
-    pub(super) fn shell_ended(&mut self, line: &str, output: &str, success: bool) {
+    pub(super) fn shell_ended(&mut self, line: &str, output: &str, failure: Option<String>) {
         let place = self.shells.iter().position(|(other, _)| other == line);
         place.and_then(|place| self.shells.remove(place));
         let count = output.lines().count();
-        let ink = if success { Ink::Dim } else { Ink::Bad };
+        let ink = if failure.is_none() { Ink::Dim } else { Ink::Bad };
         let shown = output.lines().take(MAX_SHOWN_OUTPUT_LINES);
         let mut lines: Vec<Line> = shown
             .map(|text| Line::new(format!("  {}", shown::untabbed(text)), Style::of(ink)))
@@ -406,9 +428,8 @@ impl State {
             let rest = count - MAX_SHOWN_OUTPUT_LINES;
             lines.push(Line::new(format!("  … {rest} more lines"), Style::of(Ink::Dim)));
         }
-        if !success {
-            lines.push(Line::new("  it failed", Style::of(Ink::Bad)));
-        }
+        let failure = failure.map(|how| Line::new(format!("  {how}"), Style::of(Ink::Bad)));
+        lines.extend(failure);
         self.say(lines);
         let end = output.floor_char_boundary(MAX_ATTACHED_BYTES);
         let kept = output.get(..end).unwrap_or_default();

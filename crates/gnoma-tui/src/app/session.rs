@@ -22,12 +22,13 @@ impl State {
             Event::Started { session, mode, .. } => {
                 self.session.clone_from(session);
                 self.facts.mode = *mode;
+                self.look_up_window();
             }
             Event::State(state) => self.moved(*state),
             Event::RoundStarted { arm, why, .. } => {
                 let model = arm.to_string();
                 self.decided(format!("called {model}: {why}"));
-                self.facts.model = Some(model);
+                self.calls_model(model);
                 self.why = Some(why.clone());
                 self.doing("waiting for the model");
             }
@@ -38,7 +39,7 @@ impl State {
             }
             Event::ArmChanged { from, to, why, .. } => {
                 self.decided(format!("went on with {to} in place of {from}: {why}"));
-                self.facts.model = Some(to.to_string());
+                self.calls_model(to.to_string());
                 self.why = Some(why.clone());
                 self.doing("waiting for the model");
             }
@@ -83,6 +84,21 @@ impl State {
             Event::TurnEnded { outcome, usage, undelivered, .. } => {
                 self.turn_ended(outcome, *usage, undelivered);
             }
+        }
+    }
+
+    /// This model is called from now on; how large its window is may not be known.
+    pub(super) fn calls_model(&mut self, model: String) {
+        if self.facts.model.as_ref() != Some(&model) {
+            self.facts.window = self.desk.window(&model).unwrap_or(0);
+            self.facts.model = Some(model);
+        }
+    }
+
+    fn look_up_window(&mut self) {
+        let model = self.facts.model.as_deref();
+        if let Some(window) = model.and_then(|model| self.desk.window(model)) {
+            self.facts.window = window;
         }
     }
 

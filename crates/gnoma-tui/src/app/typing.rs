@@ -6,6 +6,7 @@ use super::State;
 use crate::{
     composer::{Draft, Pasted, Pressed},
     keymap::{Action, Code, Key},
+    terminal::decode::MAX_PASTE_BYTES,
     wish::Wish,
 };
 
@@ -15,6 +16,9 @@ impl State {
             return;
         }
         if key == Key::plain(Code::Backspace) && self.drop_attached() {
+            return;
+        }
+        if self.composer.is_empty() && self.scroll_key(key) {
             return;
         }
         match self.composer.press(key, &self.keymap) {
@@ -27,6 +31,18 @@ impl State {
             Pressed::Wanted(action) => self.act(action),
             Pressed::Ignored => self.hint_for(key),
         }
+    }
+
+    /// Where nothing is written, the keys for the ends of a line are for the ends of the conversation.
+    /// Says whether it was one.
+    fn scroll_key(&mut self, key: Key) -> bool {
+        let action = match key {
+            _ if key == Key::plain(Code::Home) => Action::ScrollToStart,
+            _ if key == Key::plain(Code::End) => Action::ScrollToEnd,
+            _ => return false,
+        };
+        self.act(action);
+        true
     }
 
     fn hint_for(&mut self, key: Key) {
@@ -43,6 +59,15 @@ impl State {
             return self.layer_paste(text);
         }
         self.written_paste(text);
+    }
+
+    /// A paste was too large to be taken.
+    pub(super) fn paste_refused(&mut self, bytes: u64) {
+        let limit = MAX_PASTE_BYTES >> 20;
+        self.warn(&format!(
+            "the paste of {} MB is not taken: {limit} MB is the most; write it to a file and name that with `@`",
+            bytes >> 20
+        ));
     }
 
     /// An image for what is being written.

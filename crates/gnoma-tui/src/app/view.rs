@@ -19,8 +19,11 @@ const MAX_EDITOR_ROWS: usize = 10;
 const MAX_LIST_ROWS: usize = 14;
 /// Rows for what waits.
 const MAX_WAITING_ROWS: usize = 4;
-/// A terminal with fewer rows has none for anything but the editor.
-const MIN_ROWS_FOR_STATUS: usize = 3;
+/// In fewer columns nothing can be read.
+const MIN_WIDTH: usize = 12;
+/// In fewer rows there is no place for an editor below what it is about.
+const MIN_HEIGHT: usize = 4;
+const TOO_SMALL: &str = "too small: enlarge the window";
 /// A terminal with fewer rows has none to spare for air.
 const MIN_ROWS_FOR_AIR: usize = 10;
 /// What stands before what is written.
@@ -47,6 +50,11 @@ struct Part {
 impl State {
     pub(super) fn draw(&mut self, size: Size) -> Frame {
         let Size { width, height } = size;
+        let is_small = width < MIN_WIDTH || height < MIN_HEIGHT;
+        if is_small && !self.accessible && self.leaving == Leaving::No {
+            // What is finished waits: in so narrow a form it would stay in the scrollback for ever.
+            return too_small(size);
+        }
         let finished = self.take_finished(width);
         match self.leaving {
             // The next session shows it in its place.
@@ -57,8 +65,7 @@ impl State {
             }
             Leaving::ForGood | Leaving::No => (),
         }
-        let has_status = height >= MIN_ROWS_FOR_STATUS;
-        let room = height.saturating_sub(usize::from(has_status));
+        let room = height.saturating_sub(1);
         let panel = self.panel(width, room);
         let asked = self.seen_question().map(|question| question.call.id.clone());
         self.transcript.asks_elsewhere(asked);
@@ -70,7 +77,7 @@ impl State {
             above.insert(0, Line::default());
         }
         // What is more than the editor is kept apart from the line at the bottom, too.
-        let has_air_below = has_air && has_status && !panel.is_editor && used + 2 < room;
+        let has_air_below = has_air && !panel.is_editor && used + 2 < room;
         let below = usize::from(has_air_below);
         let rest = room.saturating_sub(above.len() + panel.lines.len() + below);
         let mut live = self.transcript.live(width, rest);
@@ -79,9 +86,7 @@ impl State {
         let first = live.len();
         live.extend(panel.lines);
         live.extend(vec![Line::default(); below]);
-        if has_status {
-            live.push(self.status_line(width));
-        }
+        live.push(self.status_line(width));
         let live: Vec<Line> = live.into_iter().map(|line| cut(line, width)).collect();
         let last = live.len().saturating_sub(1);
         let cursor = panel.cursor.map(|cell| Cell {
@@ -309,6 +314,13 @@ fn spoken_layer(layer: &Layer) -> String {
         Layer::Search(search) => format!("searching for: {}", search.query()),
         Layer::Setup(setup) => setup.spoken(),
     }
+}
+
+/// A line that says so, as much of it as there is room for.
+fn too_small(size: Size) -> Frame {
+    let mut live = Line::new(TOO_SMALL, Style::of(Ink::Warning)).wrap(size.width, &Line::default());
+    live.truncate(size.height);
+    Frame { live, ..Frame::default() }
 }
 
 fn field_part(

@@ -7,7 +7,7 @@ pub(super) const COMMAND: Slash = Slash {
     name: "drop",
     aliases: &[],
     arguments: "",
-    about: "forget what waits to be sent; the history keeps it",
+    about: "forget what waits to be sent; history keeps it",
     run,
 };
 

@@ -5,11 +5,12 @@ use crate::{
     app::{Deed, State},
     desk::Offer,
     picker::Row,
-    wish::Again,
+    wish::{Again, Wish},
 };
 
 /// Lets the router choose again.
 const AUTO: &str = "auto";
+const TITLE: &str = "Choose the model";
 
 pub(super) const COMMAND: Slash = Slash {
     name: "model",
@@ -23,14 +24,45 @@ fn run(state: &mut State, argument: &str) {
     if argument == AUTO {
         return state.pin(None);
     }
+    // A list that is read out must not change afterwards.
+    if argument.is_empty() && !state.is_accessible() {
+        let known = state.desk.known_models();
+        let rows = rows(state, known);
+        state.pick_growing(TITLE, rows, "the providers");
+        return state.wish(Wish::ListModels);
+    }
     let mut offers = state.desk.models();
-    for offer in &mut offers {
+    mark(state, &mut offers);
+    let first = first(state, &offers);
+    state.choose("model", offers, first, argument, deed);
+}
+
+/// All models are known now: they go into the list, if that is open still.
+pub(crate) fn listed(state: &mut State, offers: Vec<Offer>) {
+    let rows = rows(state, offers);
+    state.fill(rows);
+}
+
+fn rows(state: &State, mut offers: Vec<Offer>) -> Vec<(Row, Deed)> {
+    mark(state, &mut offers);
+    let row = |offer: Offer| {
+        let row = Row::new(offer.name.clone(), offer.about.clone()).current(offer.current);
+        (row, deed(offer))
+    };
+    first(state, &offers).into_iter().chain(offers.into_iter().map(row)).collect()
+}
+
+fn mark(state: &State, offers: &mut [Offer]) {
+    for offer in offers {
         offer.current = state.facts.model.as_ref() == Some(&offer.name);
     }
+}
+
+/// The row that lets the router choose, where it has a choice.
+fn first(state: &State, offers: &[Offer]) -> Option<(Row, Deed)> {
     let can_pin = offers.iter().any(|offer| offer.arm.is_some());
     let auto = Row::new(AUTO, "the router chooses").current(state.pinned.is_none());
-    let first = can_pin.then_some((auto, Deed::Pin(None)));
-    state.choose("model", offers, first, argument, deed);
+    can_pin.then_some((auto, Deed::Pin(None)))
 }
 
 /// What the session knows it changes to by itself; anything else needs another session.

@@ -10,7 +10,7 @@ const FIRST: u32 = 0x10_f000;
 /// How many chips there can be at once, those included that undo could bring back.
 const MAX_CHIPS: usize = 4_000;
 /// Bytes of all contents from which on those are let go that only undo could bring back.
-const MAX_BYTES: usize = 512 << 20;
+const MAX_BYTES: usize = 16 << 20;
 
 /// What a chip stands for.
 #[derive(Clone, Debug, PartialEq)]

@@ -10,6 +10,7 @@ use std::{
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use gnoma_core::session::{Command, Event};
+use rustix::process::Signal as Number;
 use tokio::{
     task::{Id, JoinError, JoinSet},
     time::sleep_until,
@@ -56,6 +57,8 @@ pub struct Stage {
     ending: Option<Ending>,
     /// What the terminal says about its background.
     background: Shade,
+    /// What names the window.
+    title: Vec<u8>,
     pace: Pace,
     /// Nothing is drawn before.
     held_until: Option<Instant>,
@@ -91,6 +94,7 @@ impl Stage {
             inputs: VecDeque::new(),
             ending: None,
             background: Shade::default(),
+            title: Vec::new(),
             pace: Pace::default(),
             held_until: None,
             is_stale: true,
@@ -143,7 +147,7 @@ impl Stage {
     /// What one session has said is nothing to the next.
     fn begin(&mut self) -> io::Result<()> {
         if !self.terminal.is_taken() {
-            self.terminal.take()?;
+            self.take_back()?;
         }
         let is_old = |input: &Input| {
             matches!(input, Input::Session(_) | Input::SessionClosed | Input::Undelivered(_))
@@ -226,11 +230,12 @@ impl Stage {
     }
 
     fn hear(&mut self, heard: Heard) {
-        self.is_typed |= matches!(heard, Heard::Key(_) | Heard::Paste(_));
+        self.is_typed |= matches!(heard, Heard::Key(_) | Heard::Paste(_) | Heard::Wheel(_));
         let input = match heard {
             Heard::Key(key) => Key::of_event(&key).map(Input::Key),
             Heard::Paste(text) => Some(Input::Paste(text)),
-            Heard::PasteCut(lost_bytes) => Some(Input::PasteCut { lost_bytes }),
+            Heard::PasteRefused(bytes) => Some(Input::PasteRefused(bytes)),
+            Heard::Wheel(rows_up) => Some(Input::Wheel(rows_up)),
             Heard::Focus(true) => Some(Input::FocusGained),
             Heard::Focus(false) => Some(Input::FocusLost),
             Heard::Shade(shade) => self.follow(shade),
@@ -253,7 +258,11 @@ impl Stage {
             }
             // Another program that has the terminal was meant.
             Signal::Interrupt if !self.terminal.is_taken() => None,
-            Signal::Interrupt => Key::of_event(&INTERRUPT).map(Input::Key),
+            // Here the terminal makes a signal of a key; elsewhere somebody wants the program to end.
+            Signal::Interrupt if self.options.layout == Layout::Plain => {
+                Key::of_event(&INTERRUPT).map(Input::Key)
+            }
+            Signal::Interrupt => self.end(Ending::Signal(Number::INT.as_raw())),
             Signal::End(number) => self.end(Ending::Signal(number)),
             Signal::Stop => {
                 self.suspend()?;
@@ -322,10 +331,14 @@ impl Stage {
             Deed::Lend(job) => self.lend(job)?,
             Deed::Copy(text) => self.copy(&text)?,
             Deed::Notify(text) => {
+                let text = self.options.charset.text(&text);
                 let bytes = self.options.notifier.notify(&text);
                 self.write(&bytes)?;
             }
-            Deed::Title(text) => self.write(&tell::title(&text))?,
+            Deed::Title(text) => {
+                self.title = tell::title(&self.options.charset.text(&text));
+                self.write_title()?;
+            }
             Deed::Theme(name) => self.paint_with(name),
             Deed::Scroll(rows_up) => self.screen.scroll(rows_up),
             Deed::Redraw => self.screen.redraw(),
@@ -341,6 +354,17 @@ impl Stage {
             return Ok(());
         }
         self.terminal.write(bytes)
+    }
+
+    fn write_title(&mut self) -> io::Result<()> {
+        let title = self.title.clone();
+        self.write(&title)
+    }
+
+    /// Has the terminal again after somebody else had it, whose title may stand there.
+    fn take_back(&mut self) -> io::Result<()> {
+        self.terminal.take()?;
+        self.write_title()
     }
 
     fn copy(&mut self, text: &str) -> io::Result<()> {
@@ -391,7 +415,7 @@ impl Stage {
         if self.lent == Some(id) {
             self.lent = None;
             self.is_stale = true;
-            self.terminal.take()?;
+            self.take_back()?;
         }
         Ok(())
     }
@@ -404,7 +428,7 @@ impl Stage {
             return Ok(());
         }
         self.clear()?;
-        self.terminal.stop().or_else(|_| self.terminal.take())
+        self.terminal.stop().or_else(|_| self.take_back())
     }
 
     /// The program was stopped, by us or by somebody else who did not ask.
@@ -414,7 +438,7 @@ impl Stage {
         }
         self.screen.erase(&mut Vec::new());
         self.terminal.give_back();
-        self.terminal.take()
+        self.take_back()
     }
 
     fn clear(&mut self) -> io::Result<()> {
@@ -442,7 +466,8 @@ impl Stage {
     fn draw(&mut self, face: &mut impl Face) -> io::Result<bool> {
         let size = self.terminal.size();
         let mut bytes = Vec::new();
-        self.screen.draw(&face.frame(size), size, &mut bytes);
+        let frame = self.options.charset.frame(face.frame(size));
+        self.screen.draw(&frame, size, &mut bytes);
         (self.is_stale, self.is_typed) = (false, false);
         self.terminal.write(&bytes)?;
         Ok(!bytes.is_empty())

@@ -65,6 +65,6 @@ impl Pages {
 }
 
 fn mark(below: usize, width: usize) -> Line {
-    let text = format!("  ↓ {below} more below (PgDn, Ctrl+PgDn)");
+    let text = format!("  {below} more below (PgDn, Ctrl+PgDn)");
     cut(Line::new(text, Style::of(Ink::Warning)), width)
 }

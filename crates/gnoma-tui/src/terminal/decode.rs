@@ -10,10 +10,12 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use crate::theme::Shade;
 
-/// A paste is cut after this.
-pub const MAX_PASTE_BYTES: usize = 64 << 20;
+/// A longer paste is refused: no model takes that much, and half of it would be worse than none.
+pub const MAX_PASTE_BYTES: usize = 4 << 20;
 /// An answer longer than this is none.
 const MAX_SEQUENCE_BYTES: usize = 4_096;
+/// Terminals make at least so many keys of one notch of a wheel.
+const MIN_WHEEL_KEYS: usize = 3;
 const PASTE_END: &[u8] = b"\x1b[201~";
 const ESCAPE: u8 = 0x1b;
 const BELL: u8 = 0x07;
@@ -25,8 +27,10 @@ pub enum Heard {
     Key(KeyEvent),
     /// A paste, with line breaks as `\n`.
     Paste(String),
-    /// The paste before was cut; so many bytes are missing.
-    PasteCut(u64),
+    /// A paste of so many bytes was too large and is not taken.
+    PasteRefused(u64),
+    /// The wheel was turned by so many rows, up by positive numbers.
+    Wheel(isize),
     /// The window is being looked at, or not any more.
     Focus(bool),
     /// The background's shade.
@@ -47,12 +51,15 @@ pub struct Decoder {
     paste: Option<Paste>,
     /// Line feeds are Enter: the terminal reads whole lines.
     by_line: bool,
+    /// The terminal makes arrow keys of its wheel.
+    has_wheel: bool,
 }
 
 #[derive(Debug, Default)]
 struct Paste {
     bytes: Vec<u8>,
-    lost_bytes: u64,
+    /// All that came, also where it is not kept.
+    length: u64,
 }
 
 /// What the start of some bytes is.
@@ -72,8 +79,26 @@ impl Decoder {
         Self { by_line: true, ..Self::default() }
     }
 
+    /// The same for a terminal that makes arrow keys of its wheel. Nobody presses a key several times
+    /// between two reads, so several at once are the wheel.
+    #[must_use]
+    pub fn with_wheel(self) -> Self {
+        Self { has_wheel: true, ..self }
+    }
+
     /// Takes bytes in and gives what they complete.
     pub fn feed(&mut self, bytes: &[u8], heard: &mut Vec<Heard>) {
+        let start = heard.len();
+        self.decode(bytes, heard);
+        if self.has_wheel
+            && let Some(rows_up) = turned(heard.get(start..).unwrap_or_default())
+        {
+            heard.truncate(start);
+            heard.push(Heard::Wheel(rows_up));
+        }
+    }
+
+    fn decode(&mut self, bytes: &[u8], heard: &mut Vec<Heard>) {
         let mut rest = std::mem::take(&mut self.rest);
         rest.extend_from_slice(bytes);
         let mut todo = &rest[..];
@@ -82,7 +107,7 @@ impl Decoder {
                 Some(paste) => {
                     let (taken, over) = paste.take(todo);
                     if over {
-                        heard.extend(self.paste.take().into_iter().flat_map(Paste::end));
+                        heard.extend(self.paste.take().map(Paste::end));
                     }
                     taken
                 }
@@ -165,17 +190,38 @@ impl Paste {
     }
 
     fn add(&mut self, bytes: &[u8]) {
-        let room = MAX_PASTE_BYTES.saturating_sub(self.bytes.len()).min(bytes.len());
-        let (kept, lost) = bytes.split_at(room);
-        self.bytes.extend_from_slice(kept);
-        self.lost_bytes += lost.len() as u64;
+        self.length += bytes.len() as u64;
+        if self.is_too_long() {
+            self.bytes = Vec::new();
+        } else {
+            self.bytes.extend_from_slice(bytes);
+        }
     }
 
-    fn end(self) -> Vec<Heard> {
+    fn is_too_long(&self) -> bool {
+        self.length > MAX_PASTE_BYTES as u64
+    }
+
+    fn end(self) -> Heard {
+        if self.is_too_long() {
+            return Heard::PasteRefused(self.length);
+        }
         let text = String::from_utf8_lossy(&self.bytes);
-        let text = text.replace("\r\n", "\n").replace('\r', "\n");
-        let cut = (self.lost_bytes > 0).then_some(Heard::PasteCut(self.lost_bytes));
-        std::iter::once(Heard::Paste(text)).chain(cut).collect()
+        Heard::Paste(text.replace("\r\n", "\n").replace('\r', "\n"))
+    }
+}
+
+/// By how many rows the wheel was turned, where that is what these keys are.
+fn turned(heard: &[Heard]) -> Option<isize> {
+    let is_all = |code| {
+        let arrow = Heard::Key(key(code, KeyModifiers::NONE));
+        heard.len() >= MIN_WHEEL_KEYS && heard.iter().all(|heard| *heard == arrow)
+    };
+    let rows = isize::try_from(heard.len()).ok()?;
+    match (is_all(KeyCode::Up), is_all(KeyCode::Down)) {
+        (true, _) => Some(rows),
+        (_, true) => Some(-rows),
+        (false, false) => None,
     }
 }
 
@@ -397,13 +443,26 @@ mod tests {
     }
 
     #[test]
-    fn a_paste_that_is_too_long_is_cut_and_says_so() {
+    fn several_arrows_at_once_are_the_wheel_where_there_is_one() {
+        let heard = |bytes: &[u8]| {
+            let mut heard = Vec::new();
+            Decoder::default().with_wheel().feed(bytes, &mut heard);
+            heard
+        };
+        assert_eq!(heard(b"\x1b[A\x1b[A\x1b[A"), [Heard::Wheel(3)]);
+        assert_eq!(heard(b"\x1bOB\x1bOB\x1bOB\x1bOB"), [Heard::Wheel(-4)]);
+        assert_eq!(heard(b"\x1b[A\x1b[A").len(), 2);
+        assert_eq!(heard(b"\x1b[A\x1b[A\x1b[B").len(), 3);
+        assert_eq!(keys("\x1b[A\x1b[A\x1b[A"), "<Up> <Up> <Up>");
+    }
+
+    #[test]
+    fn a_paste_that_is_too_long_is_refused_and_not_kept() {
         let mut paste = Paste::default();
         paste.take(&vec![b'a'; MAX_PASTE_BYTES]);
         assert_eq!(paste.take(b"bc\x1b[201~"), (8, true));
-        let heard = paste.end();
-        assert_eq!(heard.last(), Some(&Heard::PasteCut(2)));
-        assert!(matches!(&heard[0], Heard::Paste(text) if text.len() == MAX_PASTE_BYTES));
+        assert_eq!(paste.bytes.capacity(), 0);
+        assert_eq!(paste.end(), Heard::PasteRefused(MAX_PASTE_BYTES as u64 + 2));
     }
 
     #[test]

@@ -14,7 +14,7 @@ pub enum Signal {
     Stop,
     /// It goes on.
     GoOn,
-    /// Control+C on a terminal that makes a signal of it.
+    /// Control+C on a terminal that makes a signal of it, or somebody else's wish that the program ends.
     Interrupt,
     /// The program shall end; the signal's number.
     End(i32),

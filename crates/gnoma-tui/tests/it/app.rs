@@ -39,6 +39,17 @@ struct Desktop {
     works: bool,
 }
 
+fn models() -> Vec<Offer> {
+    ["anthropic/opus", "anthropic/haiku", "ollama/qwen"]
+        .map(|name| Offer {
+            name: name.to_owned(),
+            about: "200k".to_owned(),
+            current: name.ends_with("haiku"),
+            arm: name.strip_prefix("anthropic/").map(arm),
+        })
+        .into()
+}
+
 impl Desktop {
     fn note(&self, text: String) {
         self.log.lock().unwrap().push(text);
@@ -46,15 +57,14 @@ impl Desktop {
 }
 
 impl Desk for Desktop {
+    fn window(&mut self, _: &str) -> Option<u64> {
+        Some(200_000)
+    }
+    fn known_models(&mut self) -> Vec<Offer> {
+        models().into_iter().filter(|offer| offer.arm.is_some()).collect()
+    }
     fn models(&mut self) -> Vec<Offer> {
-        ["anthropic/opus", "anthropic/haiku", "ollama/qwen"]
-            .map(|name| Offer {
-                name: name.to_owned(),
-                about: "200k".to_owned(),
-                current: name.ends_with("haiku"),
-                arm: name.strip_prefix("anthropic/").map(arm),
-            })
-            .into()
+        models()
     }
     fn providers(&mut self) -> Vec<Offer> {
         vec![Offer { name: "ollama".to_owned(), ..Offer::default() }]

@@ -440,7 +440,7 @@ fn a_window_that_was_scrolled_back_stays_where_it_is() {
     assert_eq!(rig.parser.screen().contents(), "4\n5\n6\n> ");
     rig.screen.scroll(2);
     rig.show(&["7"], &["> "]);
-    let mark = |below: usize| format!("  ↓ {below} more below (P…\n> ");
+    let mark = |below: usize| format!("  {below} more below (PgD…\n> ");
     assert_eq!(rig.parser.screen().contents(), format!("3\n4\n{}", mark(3)));
     rig.screen.scroll(isize::MAX);
     rig.show(&[], &["> "]);

@@ -49,7 +49,7 @@ pub(crate) async fn run(around: &Surroundings) -> Result<Exit> {
     ));
     match turn(around, &project).await? {
         Exit::Done | Exit::Failed | Exit::Misused => (),
-        stopped @ (Exit::Unread | Exit::Interrupted) => return Ok(stopped),
+        stopped @ (Exit::Unread | Exit::Interrupted | Exit::Signalled(_)) => return Ok(stopped),
     }
     let test = Command::new("sh").arg("test.sh").current_dir(&project).output();
     let code = test.context("cannot run the demo's test")?.status.code();

@@ -103,7 +103,7 @@ impl Front {
         let mut ticks = interval(TICK);
         // After a suspension one tick is enough.
         ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
-        let mut interrupted = false;
+        let mut stopped = None;
         let mut over = None;
         loop {
             if let (Some(exit), true) = (over, self.out.is_empty()) {
@@ -111,9 +111,9 @@ impl Front {
             }
             let event = tokio::select! {
                 biased;
-                () = signals.next() => {
-                    if std::mem::replace(&mut interrupted, true) {
-                        return Ok(Exit::Interrupted);
+                signal = signals.next() => {
+                    if stopped.replace(signal).is_some() {
+                        return Ok(Exit::Signalled(signal));
                     }
                     handle.tell(Command::Cancel);
                     continue;
@@ -137,7 +137,7 @@ impl Front {
             };
             match self.show(event, handle, &mut asker) {
                 Ok(Step::Going) => (),
-                Ok(Step::Over(outcome)) => over = Some(exit(outcome.as_ref(), interrupted)),
+                Ok(Step::Over(outcome)) => over = Some(exit(outcome.as_ref(), stopped)),
                 Err(Gone(error)) => return report::unwritten(error),
             }
         }
@@ -178,10 +178,12 @@ enum Step {
     Over(Option<Outcome>),
 }
 
-/// The exit code of a turn, and the last words about it.
-fn exit(outcome: Option<&Outcome>, interrupted: bool) -> Exit {
+/// How the program ends after a turn that a signal may have stopped, and the last words about it.
+fn exit(outcome: Option<&Outcome>, stopped_by: Option<i32>) -> Exit {
+    if let Some(signal) = stopped_by {
+        return Exit::Signalled(signal);
+    }
     match outcome {
-        _ if interrupted => Exit::Interrupted,
         // The session has said why there is no answer.
         Some(Outcome::Complete { stop: StopReason::Refusal | StopReason::ContentFilter }) => {
             Exit::Failed

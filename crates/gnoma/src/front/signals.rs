@@ -23,18 +23,19 @@ impl Signals {
         })
     }
 
-    /// Waits for the next one. Safe to drop and call again.
-    pub(super) async fn next(&mut self) {
+    /// Waits for the next one and gives its number. Safe to drop and call again.
+    pub(super) async fn next(&mut self) -> i32 {
         let hangup = async {
             match &mut self.hangup {
                 Some(hangup) => hangup.recv().await,
                 None => std::future::pending().await,
             }
         };
-        tokio::select! {
-            _ = self.interrupt.recv() => (),
-            _ = self.terminate.recv() => (),
-            _ = hangup => (),
-        }
+        let kind = tokio::select! {
+            _ = self.interrupt.recv() => SignalKind::interrupt(),
+            _ = self.terminate.recv() => SignalKind::terminate(),
+            _ = hangup => SignalKind::hangup(),
+        };
+        kind.as_raw_value()
     }
 }

@@ -24,6 +24,7 @@ use anyhow::Result;
 use gnoma_core::Message;
 use gnoma_tui::{
     app::{Options as Face, State},
+    charset::Charset,
     keymap::Keymap,
     run::{self, Ending, Stage},
     screen::{self, Layout},
@@ -31,6 +32,7 @@ use gnoma_tui::{
     theme::{self, Depth},
     wish::Again,
 };
+use rustix::process::Signal;
 
 use self::{
     desk::Desk,
@@ -86,9 +88,10 @@ pub(crate) async fn run(args: &TurnArgs, around: &Surroundings) -> Result<Exit> 
         line.close().await;
         let again = ended.as_ref().is_ok_and(|ending| *ending == Ending::Quit);
         let Some(again) = again.then(|| state.take_again()).flatten() else {
+            shells.end_lent();
             drop(stage);
             farewell(id.as_deref());
-            return Ok(if ended? == Ending::Quit { Exit::Done } else { Exit::Interrupted });
+            return Ok(exit(ended?, layout(args.full_screen, around)));
         };
         if speaks_for_itself(&again) {
             stage.give_back()?;
@@ -110,6 +113,16 @@ pub(crate) async fn run(args: &TurnArgs, around: &Surroundings) -> Result<Exit> 
         *open(&shared) = session.clone();
         stage.prepare(session.theme(), consolation(&session));
         welcome(&mut state, &session, &line, step);
+    }
+}
+
+fn exit(ending: Ending, layout: Layout) -> Exit {
+    match ending {
+        Ending::Quit => Exit::Done,
+        // Where the terminal reads whole lines, Ctrl+D is the end of the input.
+        Ending::InputEnded if layout == Layout::Plain => Exit::Done,
+        Ending::Signal(number) => Exit::Signalled(number),
+        Ending::InputEnded => Exit::Signalled(Signal::HUP.as_raw()),
     }
 }
 
@@ -199,11 +212,16 @@ fn options(session: &Session, args: &TurnArgs, around: &Surroundings) -> run::Op
         theme: session.theme(),
         shade: None,
         depth: Depth::of(around.var("NO_COLOR").is_some(), around.var("COLORTERM"), term),
+        charset: charset(around),
         reflows: screen::reflows(term, is_xterm, in_screen),
         tells_size_late: around.var("TMUX").is_some() || in_screen,
         notifier: Notifier::of(around.var("TERM_PROGRAM"), term),
         consolation: consolation(session),
     }
+}
+
+fn charset(around: &Surroundings) -> Charset {
+    Charset::of(around.var("LC_ALL"), around.var("LC_CTYPE"), around.var("LANG"))
 }
 
 fn consolation(session: &Session) -> String {

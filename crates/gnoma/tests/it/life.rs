@@ -102,7 +102,7 @@ async fn stopping_ends_commands(signal: Signal) {
     let started = Instant::now();
     send(&child, signal);
     let run = finish(child).await;
-    assert_eq!(run.code, Some(130), "{run:?}");
+    assert_eq!(run.code, Some(128 + signal.as_raw()), "{run:?}");
     assert!(started.elapsed() < Duration::from_secs(10));
     tokio::time::sleep(Duration::from_millis(200)).await;
     assert_eq!(running(&nap), 0, "something sleeps on");

@@ -27,12 +27,16 @@ use vt100::Parser;
 
 use crate::support::{World, calls, exists, says};
 
+mod edges;
+
 const PATIENCE: Duration = Duration::from_secs(20);
 const STEP: Duration = Duration::from_millis(5);
 const WIDTH: u16 = 80;
 const HEIGHT: u16 = 24;
 /// What a terminal answers to the questions at the start.
 const ANSWERS: &[u8] = b"\x1b]11;rgb:0000/0000/0000\x1b\\\x1b[?2026;2$y\x1b[?62;22c";
+/// Shows nothing.
+const THE_END: &str = "\x1b]2;over\x1b\\";
 const UP_AND_DOWN: [(&str, &str); 6] = [
     ("\x1b[?25l", "\x1b[?25h"),
     ("\x1b[?2004h", "\x1b[?2004l"),
@@ -56,6 +60,10 @@ struct Person {
 
 impl Person {
     fn starts(world: &World, arguments: &[&str]) -> Self {
+        Self::starts_in(world, arguments, "C.UTF-8")
+    }
+
+    fn starts_in(world: &World, arguments: &[&str], locale: &str) -> Self {
         let keyboard = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
         grantpt(&keyboard).unwrap();
         unlockpt(&keyboard).unwrap();
@@ -75,6 +83,7 @@ impl Person {
             .env("PATH", "/usr/local/bin:/usr/bin:/bin")
             .env("HOME", world.home.path())
             .env("TERM", "xterm-256color")
+            .env("LANG", locale)
             .stdin(end())
             .stdout(end())
             .stderr(end())
@@ -96,12 +105,15 @@ impl Person {
         let is_frozen = Arc::clone(&self.is_frozen);
         thread::spawn(move || {
             let mut buffer = [0; 4_096];
+            let mut unseen = Vec::new();
             while let Ok(count @ 1..) = source.read(&mut buffer) {
                 while is_frozen.load(Ordering::Relaxed) {
                     thread::sleep(STEP);
                 }
                 let bytes = &buffer[..count];
-                screen.lock().unwrap().process(bytes);
+                unseen.extend_from_slice(bytes);
+                let shown: Vec<u8> = unseen.drain(..whole_frames(&unseen)).collect();
+                screen.lock().unwrap().process(&shown);
                 printed.lock().unwrap().extend_from_slice(bytes);
                 if bytes.windows(3).any(|window| window == b"\x1b[c") {
                     answers.write_all(ANSWERS).unwrap();
@@ -156,6 +168,22 @@ impl Person {
         kill_process(id, signal).unwrap();
     }
 
+    /// Nothing runs: the window's title says so, whatever a hint has taken the place of below.
+    fn is_at_rest(&self) -> bool {
+        let printed = self.printed.lock().unwrap();
+        let printed = String::from_utf8_lossy(&printed);
+        printed.rsplit("\x1b]2;").next().is_some_and(|title| title.starts_with("gnoma"))
+    }
+
+    /// Leaves with Ctrl+D, which only asks once more while a turn runs: an answer is on the screen a
+    /// moment before its turn is over.
+    #[track_caller]
+    fn leaves(self) -> (ExitStatus, String) {
+        self.waits_until("rest", Self::is_at_rest);
+        self.types("\x04");
+        self.ends()
+    }
+
     /// Waits for the end; the terminal must be as it was.
     #[track_caller]
     fn ends(mut self) -> (ExitStatus, String) {
@@ -169,7 +197,12 @@ impl Person {
         };
         let modes = tcgetattr(&self.program_end).unwrap().local_modes;
         assert!(modes.contains(LocalModes::ICANON | LocalModes::ECHO | LocalModes::ISIG));
-        thread::sleep(STEP * 10);
+        // What is written behind all else is seen behind all else.
+        let mut terminal = File::from(self.program_end.try_clone().unwrap());
+        terminal.write_all(THE_END.as_bytes()).unwrap();
+        self.waits_until("the end of what was printed", |person| {
+            String::from_utf8_lossy(&person.printed.lock().unwrap()).ends_with(THE_END)
+        });
         let printed = String::from_utf8_lossy(&self.printed.lock().unwrap()).into_owned();
         for (up, down) in UP_AND_DOWN {
             assert!(printed.rfind(down) >= printed.rfind(up), "{up:?} stays: {printed:?}");
@@ -182,6 +215,20 @@ impl Drop for Person {
     fn drop(&mut self) {
         self.child.kill().ok();
         self.child.wait().ok();
+    }
+}
+
+/// Bytes without a frame that has begun and not ended: a terminal shows all of it or nothing.
+fn whole_frames(bytes: &[u8]) -> usize {
+    const BEGIN: &[u8] = b"\x1b[?2026h";
+    const END: &[u8] = b"\x1b[?2026l";
+    let begin = bytes.windows(BEGIN.len()).rposition(|window| window == BEGIN);
+    match begin {
+        Some(at) if !bytes[at..].windows(END.len()).any(|window| window == END) => at,
+        _ => (1..BEGIN.len())
+            .rev()
+            .find(|length| bytes.ends_with(&BEGIN[..*length]))
+            .map_or(bytes.len(), |length| bytes.len() - length),
     }
 }
 
@@ -212,15 +259,13 @@ async fn a_conversation_from_the_first_key_to_the_last() {
     person.waits_for("It is made.");
     assert!(exists(world.project.path(), "made"));
     assert_eq!(world.last_request()[0].1, "say something");
-    person.types("\x04");
-    let (status, seen) = person.ends();
+    let (status, seen) = person.leaves();
     assert_eq!(status.code(), Some(0), "{seen}");
     assert!(seen.contains("gnoma --resume"), "{seen}");
 
     let person = Person::ready(&world, &["--continue"]);
     person.waits_for("It is made.");
-    person.types("\x04");
-    assert_eq!(person.ends().0.code(), Some(0));
+    assert_eq!(person.leaves().0.code(), Some(0));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -234,8 +279,7 @@ async fn escape_stops_a_turn_and_keeps_what_came() {
     person.waits_for("And on.");
     let said = world.last_request();
     assert!(said.iter().any(|(role, text)| role == "assistant" && text.contains("word word")));
-    person.types("\x04");
-    person.ends();
+    person.leaves();
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -263,15 +307,33 @@ async fn a_signal_ends_it_with_the_terminal_as_it_was_and_nothing_lost() {
     person.waits_for("not sent yet");
     person.signals(Signal::TERM);
     let (status, seen) = person.ends();
-    assert_eq!(status.code(), Some(130), "{seen}");
+    assert_eq!(status.code(), Some(143), "{seen}");
 
     let person = Person::starts(&world, &[]);
     person.waits_for("not sent yet");
     person.types("\r");
     person.waits_for("An answer.");
     assert_eq!(world.last_request()[0].1, "not sent yet");
-    person.types("\x04");
-    person.ends();
+    person.leaves();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn each_signal_ends_it_with_its_own_code_and_the_session_is_kept() {
+    for (signal, code) in [(Signal::TERM, 143), (Signal::HUP, 129), (Signal::INT, 130)] {
+        let world = World::new([slowly("word ", 200)]);
+        let person = Person::ready(&world, &[]);
+        person.types("what was asked\r");
+        person.waits_for("word word");
+        person.signals(signal);
+        let (status, seen) = person.ends();
+        assert_eq!(status.code(), Some(code), "{signal:?}: {seen}");
+        let after = seen.split("gnoma --resume ").nth(1).expect("how to go on");
+        let id = after.split_whitespace().next().unwrap().to_owned();
+        let person = Person::starts(&world, &["--resume", &id]);
+        person.waits_for("what was asked");
+        person.waits_for("word word");
+        assert_eq!(person.leaves().0.code(), Some(0));
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -303,8 +365,7 @@ async fn another_model_goes_on_with_the_conversation() {
     person.waits_for("From the second.");
     assert_eq!(world.last_request()[0].1, "one");
     assert_eq!(world.server.requests().last().unwrap().json()["model"], "m2");
-    person.types("\x04");
-    person.ends();
+    person.leaves();
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -315,8 +376,7 @@ async fn what_is_typed_while_sessions_change_goes_to_the_next() {
     person.waits_for("From the second.");
     assert_eq!(world.last_request()[0].1, "two");
     assert_eq!(world.server.requests().last().unwrap().json()["model"], "m2");
-    person.types("\x04");
-    person.ends();
+    person.leaves();
 }
 
 /// A question about `touch made`, which is answered with these keys; then the same in another session.
@@ -326,15 +386,13 @@ async fn is_asked_once(world: &World, keys: &str) {
     person.waits_for("always: bash(touch made)");
     person.types(keys);
     person.waits_for("It is made.");
-    person.types("\x04");
-    person.ends();
+    person.leaves();
     std::fs::remove_file(world.project.path().join("made")).unwrap();
     let person = Person::ready(world, &[]);
     person.types("again\r");
     person.waits_for("And again.");
     assert!(exists(world.project.path(), "made"));
-    person.types("\x04");
-    person.ends();
+    person.leaves();
 }
 
 fn makes_twice() -> World {
@@ -384,8 +442,7 @@ async fn what_is_typed_before_the_first_frame_is_sent() {
     person.types("early\r");
     person.waits_for("An answer.");
     assert_eq!(world.last_request()[0].1, "early");
-    person.types("\x04");
-    person.ends();
+    person.leaves();
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -401,8 +458,7 @@ async fn incognito_is_left_and_entered_whatever_the_settings_say() {
     });
     person.types("/incognito\r");
     person.waits_for(" incognito ");
-    person.types("\x04");
-    person.ends();
+    person.leaves();
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -437,8 +493,7 @@ async fn a_screen_of_its_own_is_scrolled_and_follows_another_size() {
     });
     person.types("\x1b[6~\x1b[6~\x1b[6~\x1b[6~");
     person.waits_for("line 99");
-    person.types("\x04");
-    person.ends();
+    person.leaves();
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -447,8 +502,7 @@ async fn a_screen_of_its_own_is_given_back() {
     let person = Person::ready(&world, &["--full-screen"]);
     person.types("go\r");
     person.waits_for("An answer.");
-    person.types("\x04");
-    let (status, _) = person.ends();
+    let (status, _) = person.leaves();
     assert_eq!(status.code(), Some(0));
 }
 
@@ -502,8 +556,7 @@ async fn incognito_goes_on_with_what_was_said_and_comes_back_without_it() {
     person.types("three\r");
     person.waits_for("Third.");
     assert_eq!(world.last_request()[0].1, "three");
-    person.types("\x04");
-    person.ends();
+    person.leaves();
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -525,15 +578,30 @@ async fn a_shell_line_is_stopped_by_a_key_and_by_the_end() {
     person.types("!sleep 101\r");
     person.waits_for("Esc stops");
     person.types("\x1b");
-    person.waits_for("it failed");
+    person.waits_for("it was ended by signal 9");
     person.types("!echo $$ > id; exec sleep 102\r");
-    person.waits_until("its id", |_| exists(world.project.path(), "id"));
-    person.types("\x04");
-    person.ends();
-    thread::sleep(STEP * 20);
-    let id = std::fs::read_to_string(world.project.path().join("id")).unwrap();
-    let status = std::fs::read_to_string(format!("/proc/{}/stat", id.trim()));
-    assert!(status.is_err() || status.unwrap().contains(") Z "), "it runs on");
+    person.waits_until("its id", |_| written_id(&world).is_some());
+    person.leaves();
+    ends_soon(&written_id(&world).unwrap());
+}
+
+/// What a command has written of itself into the file `id`.
+fn written_id(world: &World) -> Option<String> {
+    let text = std::fs::read_to_string(world.project.path().join("id")).ok()?;
+    text.strip_suffix('\n').map(str::to_owned)
+}
+
+#[track_caller]
+fn ends_soon(id: &str) {
+    let end = Instant::now() + PATIENCE;
+    let runs = || {
+        let stat = std::fs::read_to_string(format!("/proc/{id}/stat"));
+        stat.is_ok_and(|stat| !stat.contains(") Z "))
+    };
+    while runs() {
+        assert!(Instant::now() < end, "it runs on");
+        thread::sleep(STEP);
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -544,6 +612,5 @@ async fn a_setting_that_does_not_exist_is_not_written() {
     person.waits_for("there is no such key");
     let text = std::fs::read_to_string(world.home.path().join(".config/gnoma/config.toml"));
     assert!(!text.unwrap().contains("vm"));
-    person.types("\x04");
-    person.ends();
+    person.leaves();
 }

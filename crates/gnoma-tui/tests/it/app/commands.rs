@@ -12,6 +12,18 @@ fn a_model_is_chosen_from_a_list_by_name_or_by_number() {
     › • auto             the router chooses
         anthropic/opus   200k
       • anthropic/haiku  200k
+    Enter takes · Esc closes · asking the providers …
+
+    auto · anthropic/haiku · main · ~/src/gnoma · / commands · F1 help
+    ");
+    assert!(scene.took().contains(&Wish::ListModels));
+    scene.input(Input::Models(models()));
+    insta::assert_snapshot!(scene.live(), @r"
+
+    Choose the model › ▏
+    › • auto             the router chooses
+        anthropic/opus   200k
+      • anthropic/haiku  200k
         ollama/qwen      200k
     Enter takes · Esc closes · type to narrow
 
@@ -38,6 +50,28 @@ fn a_model_is_chosen_from_a_list_by_name_or_by_number() {
     scene.send("/model gpt");
     assert!(scene.live().contains("unknown model: `gpt`"));
     assert!(!scene.took().contains(&Wish::Quit));
+}
+
+#[test]
+fn models_that_come_later_leave_what_is_chosen_and_come_nowhere_else() {
+    let mut scene = Scene::new();
+    scene.send("/model").keys("down").input(Input::Models(models()));
+    assert!(
+        scene.live().contains("› anthropic/opus") || scene.live().contains("›   anthropic/opus")
+    );
+    scene.keys("esc").send("/theme").input(Input::Models(models()));
+    assert!(!scene.live().contains("qwen"), "{}", scene.live());
+}
+
+#[test]
+fn the_ends_of_an_empty_line_are_those_of_the_conversation() {
+    let mut scene = Scene::new();
+    scene.keys("home end");
+    assert_eq!(scene.took(), [Wish::Scroll(isize::MAX), Wish::Scroll(-isize::MAX)]);
+    scene.write("x").keys("home end");
+    assert!(!scene.took().iter().any(|wish| matches!(wish, Wish::Scroll(_))));
+    scene.input(Input::Wheel(3));
+    assert!(scene.took().contains(&Wish::Scroll(3)));
 }
 
 #[test]

@@ -219,14 +219,17 @@ fn what_is_gone_from_the_editor_is_gone_from_the_file_at_once() {
 }
 
 #[test]
-fn a_terminal_of_one_cell_is_enough_to_write() {
+fn a_terminal_that_is_too_small_says_so_and_takes_what_is_written() {
     let mut scene = Scene::new();
-    for (width, height) in [(1, 1), (3, 2), (10, 3), (7, 40)] {
+    for (width, height) in [(1, 1), (3, 2), (10, 3), (7, 40), (200, 3)] {
         scene.size = Size::new(width, height);
         scene.write("x");
         let frame = scene.look();
-        assert!(frame.live.len() <= height && frame.cursor.is_some());
+        assert!(frame.live.len() <= height && frame.cursor.is_none());
     }
+    assert!(scene.live().starts_with("too small"), "{}", scene.live());
+    scene.size = Size::new(12, 4);
+    assert!(scene.live().contains("xxxxx") && scene.look().cursor.is_some());
 }
 
 #[test]

@@ -3,6 +3,23 @@
 use super::*;
 
 #[test]
+fn files_that_were_offered_are_looked_for_when_the_message_goes() {
+    let mut scene = Scene::new();
+    scene.write("see @no").input(Input::Listing(vec!["notes.txt".to_owned()]));
+    scene.keys("tab").write("and @nobody").keys("enter");
+    assert!(scene.took().contains(&Wish::LookFor(vec!["notes.txt".to_owned()])));
+    scene.input(Input::Missing(vec!["notes.txt".to_owned()]));
+    assert!(scene.said().contains("`notes.txt` is not there any more"));
+}
+
+#[test]
+fn a_paste_of_no_sense_is_refused_in_words() {
+    let mut scene = Scene::new();
+    scene.input(Input::PasteRefused(100 << 20));
+    assert!(scene.said().contains("the paste of 100 MB is not taken: 4 MB is the most"));
+}
+
+#[test]
 fn a_prompt_begins_a_turn_that_is_shown_until_it_ends() {
     let mut scene = Scene::new();
     scene.send("what is this?");
@@ -194,7 +211,7 @@ fn the_output_of_a_shell_line_goes_along_with_the_next_message() {
     scene.send("!git status");
     assert!(scene.took().contains(&Wish::RunShell("git status".to_owned())));
     let output = "On branch main\nclean\n".to_owned();
-    scene.input(Input::Shell { line: "git status".to_owned(), output, success: true });
+    scene.input(Input::Shell { line: "git status".to_owned(), output, failure: None });
     assert!(scene.said().contains("On branch main"));
     assert!(scene.live().contains("+ output of `git status` (2 lines)"));
     scene.send("why?");
@@ -207,7 +224,11 @@ fn the_output_of_a_shell_line_goes_along_with_the_next_message() {
 fn output_that_should_not_go_along_is_dropped_with_backspace() {
     let mut scene = Scene::new();
     let output = "x".to_owned();
-    scene.input(Input::Shell { line: "ls".to_owned(), output, success: false });
+    scene.input(Input::Shell {
+        line: "ls".to_owned(),
+        output,
+        failure: Some("it failed".to_owned()),
+    });
     scene.keys("backspace").send("hi");
     assert_eq!(scene.sent(), ["hi"]);
 }
@@ -262,7 +283,7 @@ fn a_shell_line_is_seen_while_it_runs_and_can_be_stopped() {
     scene.keys("esc");
     assert_eq!(scene.took(), [Wish::StopShell]);
     let (line, output) = ("sleep 100".to_owned(), String::new());
-    scene.input(Input::Shell { line, output, success: false });
+    scene.input(Input::Shell { line, output, failure: Some("it failed".to_owned()) });
     assert!(!scene.live().contains("! sleep"), "{}", scene.live());
     scene.keys("ctrl+c");
     assert!(scene.live().contains("Ctrl+C again quits"));

@@ -129,31 +129,17 @@ impl Desk {
 }
 
 impl desk::Desk for Desk {
-    fn models(&mut self) -> Vec<Offer> {
+    fn window(&mut self, model: &str) -> Option<u64> {
+        open(&self.session).window(model)
+    }
+
+    fn known_models(&mut self) -> Vec<Offer> {
         let session = self.session();
-        let settings = &session.loaded.settings;
-        let names = setup::configured(settings);
-        let found = wait(|| async {
-            let asked = names.iter().map(async |name| (name, listed(settings, name).await));
-            Ok(join_all(asked).await)
-        });
-        let known = session.arms().into_iter().map(|arm| (arm.to_string(), Some(arm)));
-        let mut offers: Vec<(String, Option<ModelRef>)> = known.collect();
-        for (provider, models) in found.unwrap_or_default() {
-            for model in models.unwrap_or_default() {
-                let name = format!("{provider}/{model}");
-                if offers.iter().all(|(other, _)| *other != name) {
-                    offers.push((name, None));
-                }
-            }
-        }
-        offers.truncate(MAX_MODELS);
-        let offer = |(name, arm): (String, Option<ModelRef>)| {
-            let current = session.facts.model.as_ref() == Some(&name);
-            let about = if arm.is_some() { "" } else { "in another session that goes on" };
-            Offer { name, about: about.to_owned(), current, arm }
-        };
-        offers.into_iter().map(offer).collect()
+        offers(&session, known(&session))
+    }
+
+    fn models(&mut self) -> Vec<Offer> {
+        all_models(&self.session())
     }
 
     fn providers(&mut self) -> Vec<Offer> {
@@ -197,8 +183,7 @@ impl desk::Desk for Desk {
 
     fn set(&mut self, key: &str, value: &str) -> Result<String, String> {
         setting::fits(key, value)?;
-        let set = setting::set(&self.around.config_dir(), key, value)?;
-        Ok(format!("{set}; it holds from the next session on"))
+        setting::set(&self.around.config_dir(), key, value)
     }
 
     fn changes(&mut self) -> Result<String, String> {
@@ -259,6 +244,42 @@ impl desk::Desk for Desk {
         }
         setting::set(&folder, "provider.default", name)
     }
+}
+
+/// The models of a session, and those that the providers list, which may take a moment.
+pub(super) fn all_models(session: &Session) -> Vec<Offer> {
+    let settings = &session.loaded.settings;
+    let names = setup::configured(settings);
+    let found = wait(|| async {
+        let asked = names.iter().map(async |name| (name, listed(settings, name).await));
+        Ok(join_all(asked).await)
+    });
+    let mut models = known(session);
+    for (provider, listed) in found.unwrap_or_default() {
+        for model in listed.unwrap_or_default() {
+            let name = format!("{provider}/{model}");
+            if models.iter().all(|(other, _)| *other != name) {
+                models.push((name, None));
+            }
+        }
+    }
+    offers(session, models)
+}
+
+/// A model by its name, and as what the session changes to by itself.
+type Model = (String, Option<ModelRef>);
+
+fn known(session: &Session) -> Vec<Model> {
+    session.arms().into_iter().map(|arm| (arm.to_string(), Some(arm))).collect()
+}
+
+fn offers(session: &Session, models: Vec<Model>) -> Vec<Offer> {
+    let offer = |(name, arm): Model| {
+        let current = session.facts.model.as_ref() == Some(&name);
+        let about = if arm.is_some() { "" } else { "in another session that goes on" };
+        Offer { name, about: about.to_owned(), current, arm }
+    };
+    models.into_iter().take(MAX_MODELS).map(offer).collect()
 }
 
 /// The values that a setting can have, where there are few.

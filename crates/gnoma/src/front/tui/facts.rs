@@ -25,6 +25,7 @@ pub(super) fn of(loaded: &Loaded, around: &Surroundings, cwd: &Path) -> Facts {
         model: provider.and_then(|name| model(loaded, name)),
         window: window.copied().unwrap_or(0).into(),
         mode: settings.permission.mode,
+        ..Facts::default()
     }
 }
 

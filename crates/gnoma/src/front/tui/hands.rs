@@ -16,7 +16,7 @@ use gnoma_tui::{
 
 use self::programs::Programs;
 pub(super) use self::programs::Shells;
-use super::{files::Files, plan::Session};
+use super::{desk, files::Files, plan::Session};
 use crate::surroundings::Surroundings;
 
 /// Largest image that is sent along.
@@ -27,6 +27,7 @@ pub(super) struct Hands<'a> {
     programs: Programs,
     shells: &'a Shells,
     home: Option<PathBuf>,
+    session: Session,
     firewall: Arc<Firewall>,
     /// `None` where nothing may be kept.
     files: Option<Files>,
@@ -43,6 +44,7 @@ impl<'a> Hands<'a> {
             programs: Programs::of(session, around),
             shells,
             home: around.home(),
+            session: session.clone(),
             firewall: Arc::clone(&session.firewall),
             files: session.keeps_words().then_some(files),
         }
@@ -83,6 +85,19 @@ impl<'a> Hands<'a> {
         })
     }
 
+    fn look_for(&self, files: Vec<String>) -> Job {
+        let root = self.programs.cwd.clone();
+        Box::new(move || {
+            let is_gone = |file: &String| !root.join(file).exists();
+            Input::Missing(files.into_iter().filter(is_gone).collect())
+        })
+    }
+
+    fn list_models(&self) -> Job {
+        let session = self.session.clone();
+        Box::new(move || Input::Models(desk::all_models(&session)))
+    }
+
     fn read_image(&self, path: PathBuf, text: String) -> Job {
         let path = match (path.strip_prefix("~/"), &self.home) {
             (Ok(below), Some(home)) => home.join(below),
@@ -113,18 +128,20 @@ impl run::Hands for Hands<'_> {
             Err(wish) => wish,
         };
         match wish {
-            Wish::OpenEditor(text) => Deed::Lend(self.programs.edit(text)),
+            Wish::OpenEditor(text) => Deed::Lend(self.programs.edit(text, self.shells)),
             Wish::RunShell(line) => Deed::Work(self.programs.run(line, self.shells)),
             Wish::StopShell => {
                 self.shells.end();
                 Deed::Done
             }
-            Wish::HandOver(program) => Deed::Lend(self.programs.hand_over(program)),
+            Wish::HandOver(program) => Deed::Lend(self.programs.hand_over(program, self.shells)),
             Wish::PasteClipboard => Deed::Work(self.programs.clipboard()),
             Wish::ReadImage { path, text } => Deed::Work(self.read_image(path, text)),
             Wish::Save(drafts) => self.save(drafts),
             Wish::Remember(line) => self.remember(&line),
             Wish::List => Deed::Work(self.list()),
+            Wish::LookFor(files) => Deed::Work(self.look_for(files)),
+            Wish::ListModels => Deed::Work(self.list_models()),
             Wish::Tell(_)
             | Wish::Copy(_)
             | Wish::Suspend

@@ -93,6 +93,13 @@ impl Session {
         arms.iter().flat_map(|arms| arms.iter()).map(Arm::name).collect()
     }
 
+    /// Tokens of a model's context window, where that is known.
+    pub(super) fn window(&self, model: &str) -> Option<u64> {
+        let arms = self.routes.get()?.arms();
+        let arm = arms.iter().find(|arm| arm.name().to_string() == model)?;
+        arm.context_window.map(u64::from)
+    }
+
     pub(super) fn project(&self) -> String {
         self.places.project.display().to_string()
     }
@@ -152,9 +159,14 @@ impl Plan {
         let continued = self.continued(&loaded, &places, &firewall, around).await?;
         let store = continued.as_ref().map(|continued| Arc::clone(&continued.past.store));
         let kept = Kept::start(&loaded, &places, &firewall, store);
+        let used = continued.as_ref().map(|continued| continued.used).unwrap_or_default();
         let session = Session {
             args: self.args.clone(),
-            facts: facts::of(&loaded, around, &cwd),
+            facts: Facts {
+                last_call: used.last_call,
+                before: used.all,
+                ..facts::of(&loaded, around, &cwd)
+            },
             found: setup::found(&loaded.settings).await,
             begun: kept.begun(),
             continued: continued.as_ref().map(|continued| continued.id.clone()),

@@ -3,9 +3,9 @@
 use std::{
     fs::File,
     io::{self, Read, Write as _},
-    os::unix::process::CommandExt as _,
+    os::unix::process::{CommandExt as _, ExitStatusExt as _},
     path::{Path, PathBuf},
-    process::{Command, Stdio},
+    process::{Command, ExitStatus, Stdio},
     sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc},
     thread,
     time::{Duration, Instant},
@@ -13,7 +13,10 @@ use std::{
 
 use gnoma_tui::Input;
 use gnoma_tui::run::Job;
-use rustix::process::{Pid, Signal, kill_process_group};
+use rustix::{
+    io::Errno,
+    process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, kill_process_group, waitid},
+};
 
 use super::{MAX_IMAGE_BYTES, image};
 use crate::{front::tui::plan::Session, surroundings::Surroundings};
@@ -26,19 +29,40 @@ const MAX_EDITED_BYTES: usize = 16 << 20;
 const MAX_RUN: Duration = Duration::from_secs(300);
 /// What asks for the clipboard waits no longer.
 const MAX_PASTE: Duration = Duration::from_secs(3);
+/// How long a program that has the terminal may take to leave it when gnoma is ended.
+const MAX_LEAVING: Duration = Duration::from_millis(500);
+/// How often it is looked at meanwhile.
+const LEAVING_STEP: Duration = Duration::from_millis(5);
 /// Editors that every system may have, where the environment names none.
 const USUAL_EDITOR: &str = "vi";
 
-/// The process groups of the shell lines that run; all are ended when this is dropped.
+/// What runs for the person; all of it is ended when this is dropped.
 #[derive(Debug, Default)]
-pub(in crate::front::tui) struct Shells(Arc<Mutex<Vec<Pid>>>);
+pub(in crate::front::tui) struct Shells {
+    /// The process groups of the shell lines.
+    lines: Arc<Mutex<Vec<Pid>>>,
+    /// The program that has the terminal; never more than one.
+    lent: Arc<Mutex<Vec<Pid>>>,
+}
 
 impl Shells {
-    /// Ends all of them.
+    /// Ends the shell lines.
     pub(in crate::front::tui) fn end(&self) {
-        for group in groups(&self.0).iter() {
+        for group in pids(&self.lines).iter() {
             // It may have ended meanwhile.
             kill_process_group(*group, Signal::KILL).unwrap_or_default();
+        }
+    }
+
+    /// Ends the program that has the terminal as a closed window would, and waits a moment for it to
+    /// leave the terminal in order.
+    pub(in crate::front::tui) fn end_lent(&self) {
+        for program in pids(&self.lent).iter() {
+            kill_process(*program, Signal::HUP).unwrap_or_default();
+        }
+        let until = Instant::now() + MAX_LEAVING;
+        while !pids(&self.lent).is_empty() && Instant::now() < until {
+            thread::sleep(LEAVING_STEP);
         }
     }
 }
@@ -49,7 +73,7 @@ impl Drop for Shells {
     }
 }
 
-fn groups(of: &Mutex<Vec<Pid>>) -> MutexGuard<'_, Vec<Pid>> {
+fn pids(of: &Mutex<Vec<Pid>>) -> MutexGuard<'_, Vec<Pid>> {
     of.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -78,31 +102,38 @@ impl Programs {
     }
 
     /// Lets the person write on in an editor.
-    pub(super) fn edit(&self, text: String) -> Job {
+    pub(super) fn edit(&self, text: String, shells: &Shells) -> Job {
         let (editor, cwd) = (self.editor.clone(), self.cwd.clone());
-        Box::new(move || match edited(&editor, &cwd, &text) {
+        let lent = Arc::clone(&shells.lent);
+        Box::new(move || match edited(&editor, &cwd, &text, &lent) {
             Ok(text) => Input::Edited(text),
             Err(error) => Input::Failed(format!("`{editor}` cannot be used: {error}")),
         })
     }
 
     /// Gives the terminal to a program, or to a shell.
-    pub(super) fn hand_over(&self, program: Option<String>) -> Job {
+    pub(super) fn hand_over(&self, program: Option<String>, shells: &Shells) -> Job {
         let (shell, cwd) = (self.shell.clone(), self.cwd.clone());
+        let lent = Arc::clone(&shells.lent);
         let waits = self.hides_output && program.is_some();
         Box::new(move || {
             let mut command = Command::new(&shell);
             if let Some(program) = &program {
                 command.args(["-c", program]);
             }
-            match command.current_dir(cwd).status() {
+            match lend(command.current_dir(cwd), &lent) {
                 Ok(_) if waits => {
                     writeln!(io::stderr(), "Enter goes back to gnoma").unwrap_or_default();
                     // Whatever comes of it, the person has had the time to look.
                     io::stdin().read_line(&mut String::new()).unwrap_or_default();
                     Input::Resumed
                 }
-                Ok(_) => Input::Resumed,
+                Ok(status) => match status.signal() {
+                    None => Input::Resumed,
+                    Some(number) => {
+                        Input::Failed(format!("`{shell}` was ended by signal {number}"))
+                    }
+                },
                 Err(error) => Input::Failed(format!("`{shell}` cannot be started: {error}")),
             }
         })
@@ -110,14 +141,18 @@ impl Programs {
 
     /// Runs a line and takes down what it prints.
     pub(super) fn run(&self, line: String, shells: &Shells) -> Job {
-        let running = Arc::clone(&shells.0);
+        let running = Arc::clone(&shells.lines);
         let mut command = Command::new(&self.shell);
         command.arg("-c").arg(format!("exec 2>&1\n{line}")).current_dir(&self.cwd);
         Box::new(move || match output(&mut command, &running, MAX_OUTPUT_BYTES, MAX_RUN) {
-            Ok((bytes, success)) => {
-                Input::Shell { line, output: String::from_utf8_lossy(&bytes).into_owned(), success }
+            Ok((bytes, end)) => {
+                let output = String::from_utf8_lossy(&bytes).into_owned();
+                Input::Shell { line, output, failure: end.failure() }
             }
-            Err(error) => Input::Shell { line, output: error.to_string(), success: false },
+            Err(error) => {
+                let failure = Some(format!("it could not be started: {error}"));
+                Input::Shell { line, output: String::new(), failure }
+            }
         })
     }
 
@@ -138,7 +173,9 @@ impl Programs {
                 command.args(arguments);
                 let asked = output(&mut command, &Mutex::default(), MAX_IMAGE_BYTES, MAX_PASTE);
                 match asked {
-                    Ok((bytes, true)) if !bytes.is_empty() => return pasted(&bytes),
+                    Ok((bytes, End::By(status))) if status.success() && !bytes.is_empty() => {
+                        return pasted(&bytes);
+                    }
                     Ok(_) | Err(_) => (),
                 }
             }
@@ -159,13 +196,18 @@ fn pasted(bytes: &[u8]) -> Input {
 }
 
 /// What an editor made of a text; `None` where it was left with an error, as editors say "discard".
-fn edited(editor: &str, cwd: &Path, text: &str) -> io::Result<Option<String>> {
+fn edited(
+    editor: &str,
+    cwd: &Path,
+    text: &str,
+    lent: &Mutex<Vec<Pid>>,
+) -> io::Result<Option<String>> {
     let mut file = tempfile::Builder::new().prefix("gnoma-").suffix(".md").tempfile()?;
     file.write_all(text.as_bytes())?;
     // The variable may hold arguments: a shell reads it, as git does it.
     let line = format!("{editor} \"$1\"");
-    let status =
-        Command::new("sh").args(["-c", &line, "sh"]).arg(file.path()).current_dir(cwd).status()?;
+    let mut command = Command::new("sh");
+    let status = lend(command.args(["-c", &line, "sh"]).arg(file.path()).current_dir(cwd), lent)?;
     if !status.success() {
         return Ok(None);
     }
@@ -173,6 +215,23 @@ fn edited(editor: &str, cwd: &Path, text: &str) -> io::Result<Option<String>> {
     let bytes = read_at_most(file.path(), MAX_EDITED_BYTES)?;
     let text = String::from_utf8_lossy(&bytes);
     Ok(Some(text.strip_suffix('\n').unwrap_or(&text).to_owned()))
+}
+
+/// Runs a program that has the terminal, to its end; as long as it runs it is in `lent`.
+fn lend(command: &mut Command, lent: &Mutex<Vec<Pid>>) -> io::Result<ExitStatus> {
+    // Held over the start: who looks into the list meanwhile waits, and sees the program.
+    let mut listed = pids(lent);
+    let mut child = command.spawn()?;
+    let program = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
+    listed.extend(program);
+    drop(listed);
+    if let Some(program) = program {
+        // Not reaped yet: once it is, its number may be somebody else's.
+        let until_over = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
+        while matches!(waitid(WaitId::Pid(program), until_over), Err(Errno::INTR)) {}
+        pids(lent).clear();
+    }
+    child.wait()
 }
 
 /// A file of at most so many bytes.
@@ -188,20 +247,47 @@ pub(super) fn read_at_most(path: &Path, max_bytes: usize) -> io::Result<Vec<u8>>
     Ok(bytes)
 }
 
-/// What a program prints, and whether it ended well. Ends it, and all that it has started, when it
+/// How a program has ended.
+enum End {
+    /// By itself, or by somebody else.
+    By(ExitStatus),
+    /// It took too long or printed too much.
+    CutOff,
+}
+
+impl End {
+    /// How it failed, in a few words; `None` where it ended well.
+    fn failure(&self) -> Option<String> {
+        match self {
+            Self::By(status) if status.success() => None,
+            Self::By(status) => Some(match (status.code(), status.signal()) {
+                (Some(code), _) => format!("it failed with code {code}"),
+                (None, Some(number)) => format!("it was ended by signal {number}"),
+                (None, None) => "it failed".to_owned(),
+            }),
+            Self::CutOff => Some(format!(
+                "it was ended: no line may run longer than {} s or print more than {} KB",
+                MAX_RUN.as_secs(),
+                MAX_OUTPUT_BYTES >> 10
+            )),
+        }
+    }
+}
+
+/// What a program prints, and how it ended. Ends it, and all that it has started, when it
 /// takes too long or prints too much. While it runs, `running` has its group.
 fn output(
     command: &mut Command,
     running: &Mutex<Vec<Pid>>,
     max_bytes: usize,
     max: Duration,
-) -> io::Result<(Vec<u8>, bool)> {
+) -> io::Result<(Vec<u8>, End)> {
     let until = Instant::now() + max;
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).process_group(0);
     let mut child = command.spawn()?;
-    let Some(stdout) = child.stdout.take() else { return Ok((Vec::new(), false)) };
+    let Some(stdout) = child.stdout.take() else { return Ok((Vec::new(), End::CutOff)) };
     let group = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
-    groups(running).extend(group);
+    pids(running).extend(group);
     let (done, printed) = mpsc::channel();
     let read = move || {
         let mut bytes = Vec::new();
@@ -217,8 +303,8 @@ fn output(
         kill_process_group(group, Signal::KILL).unwrap_or_default();
     }
     // Once it has been waited for, its number may be somebody else's.
-    groups(running).retain(|other| Some(*other) != group);
+    pids(running).retain(|other| Some(*other) != group);
     let status = child.wait()?;
     let bytes = bytes.or_else(|_| printed.recv_timeout(MAX_PASTE)).unwrap_or_default();
-    Ok((bytes, is_over && status.success()))
+    Ok((bytes, if is_over { End::By(status) } else { End::CutOff }))
 }

@@ -1,0 +1,145 @@
+//! Pictures for terminals that show no more than ASCII: every mark has a plain letter in its place,
+//! and what the terminal could not show stands as question marks of the same width, so that nothing
+//! moves. Pure; only what is shown is changed, never what is kept, copied or sent.
+
+use std::borrow::Cow;
+
+use unicode_segmentation::UnicodeSegmentation as _;
+
+use crate::{
+    frame::Frame,
+    text::{Line, width},
+};
+
+/// Stands for one column of what cannot be shown.
+const UNKNOWN: char = '?';
+
+/// What a terminal can show.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Charset {
+    /// Everything.
+    #[default]
+    Unicode,
+    /// Letters, digits and signs of ASCII.
+    Ascii,
+}
+
+impl Charset {
+    /// By the values of `LC_ALL`, `LC_CTYPE` and `LANG`, of which the first that is set counts. Where
+    /// none is, as in many containers, the terminal is more likely to show everything than not.
+    #[must_use]
+    pub fn of(lc_all: Option<&str>, lc_ctype: Option<&str>, lang: Option<&str>) -> Self {
+        let set = [lc_all, lc_ctype, lang].into_iter().flatten().find(|value| !value.is_empty());
+        let Some(locale) = set else { return Self::Unicode };
+        let locale = locale.to_ascii_lowercase();
+        if locale.contains("utf-8") || locale.contains("utf8") {
+            Self::Unicode
+        } else {
+            Self::Ascii
+        }
+    }
+
+    /// A picture that the terminal can show.
+    #[must_use]
+    pub fn frame(self, mut frame: Frame) -> Frame {
+        if self == Self::Ascii {
+            frame.finished.iter_mut().chain(&mut frame.live).for_each(lower);
+        }
+        frame
+    }
+
+    /// A text that the terminal can show.
+    #[must_use]
+    pub fn text(self, text: &str) -> Cow<'_, str> {
+        match self {
+            Self::Ascii if !text.is_ascii() => plain(text).into(),
+            Self::Ascii | Self::Unicode => text.into(),
+        }
+    }
+}
+
+fn lower(line: &mut Line) {
+    for span in line.spans.iter_mut().filter(|span| !span.text.is_ascii()) {
+        span.text = plain(&span.text).into();
+    }
+}
+
+fn plain(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for grapheme in text.graphemes(true) {
+        let columns = width(grapheme);
+        match grapheme.chars().next() {
+            Some(c) if columns == 1 => shown.push(letter(c)),
+            Some(_) | None => shown.extend(std::iter::repeat_n(UNKNOWN, columns)),
+        }
+    }
+    shown
+}
+
+/// What stands for a character of one column. A letter loses its accent where that is a character of
+/// its own.
+fn letter(c: char) -> char {
+    match c {
+        _ if c.is_ascii() => c,
+        '\u{a0}' => ' ',
+        '›' | '»' | '→' | '↳' | '▸' | '≥' => '>',
+        '‹' | '«' | '←' | '≤' => '<',
+        '─' | '━' | '–' | '—' | '‐' | '‑' | '−' | '·' | '◦' | '◑' => '-',
+        '│' | '┃' | '◐' => '|',
+        '┼' | '├' | '┤' | '┬' | '┴' | '┌' | '┐' | '└' | '┘' | '╭' | '╮' | '╰' | '╯' | '✓' => {
+            '+'
+        }
+        '•' | '●' => '*',
+        '…' | '⋯' | '∴' => '~',
+        '⋮' => ':',
+        '✗' | '×' => 'x',
+        '≡' => '=',
+        '▾' | '↓' => 'v',
+        '↑' => '^',
+        '◓' => '/',
+        '◒' => '\\',
+        '“' | '”' | '„' => '"',
+        '‘' | '’' | '‚' => '\'',
+        _ => UNKNOWN,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::text::Style;
+
+    #[test]
+    fn the_first_locale_that_is_set_counts() {
+        assert_eq!(Charset::of(None, None, None), Charset::Unicode);
+        assert_eq!(Charset::of(Some(""), None, Some("de_AT.UTF-8")), Charset::Unicode);
+        assert_eq!(Charset::of(Some("C"), None, Some("de_AT.UTF-8")), Charset::Ascii);
+        assert_eq!(Charset::of(None, Some("C.utf8"), Some("C")), Charset::Unicode);
+        assert_eq!(Charset::of(None, None, Some("de_AT.ISO-8859-1")), Charset::Ascii);
+    }
+
+    #[test]
+    fn marks_have_letters_and_everything_keeps_its_place() {
+        assert_eq!(Charset::Ascii.text("› ✓ ünd e\u{301} 漢 …"), "> + ?nd e ?? ~");
+        assert_eq!(Charset::Unicode.text("› 漢"), "› 漢");
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_but_ascii_is_left_and_nothing_moves(
+            texts in prop::collection::vec("[a-z›…漢🎉é\u{301}\u{200d}─ ]{0,12}", 0..5),
+        ) {
+            let before: Vec<Line> =
+                texts.into_iter().map(|text| Line::new(text, Style::default())).collect();
+            let (finished, live) = (before.clone(), before.clone());
+            let after = Charset::Ascii.frame(Frame { finished, live, cursor: None });
+            for (before, after) in before.iter().zip(&after.live) {
+                prop_assert!(after.plain().is_ascii());
+                prop_assert_eq!(before.width(), after.width());
+            }
+            prop_assert_eq!(after.finished, after.live);
+        }
+    }
+}

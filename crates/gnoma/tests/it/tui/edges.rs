@@ -1,0 +1,195 @@
+//! Surroundings that are not as they should be: no UTF-8, windows of no use, pastes of no sense, files
+//! and shells that are gone.
+
+use std::fmt::Write as _;
+
+use super::*;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_terminal_without_utf_8_gets_ascii_alone() {
+    let world = World::new([
+        says("# Größe\n\n- café 漢字 🎉\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n---\n"),
+        calls("bash", r#"{"command":"touch made"}"#),
+        says("It is made."),
+    ]);
+    let person = Person::starts_in(&world, &[], "C");
+    person.waits_for("> ");
+    person.types("say something\r");
+    person.waits_for("caf? ???? ??");
+    person.types("/help\r");
+    person.waits_for("/exit");
+    person.types("/theme\r");
+    person.waits_for("Enter takes - Esc closes");
+    person.types("\x1b");
+    person.waits_until("no list", |person| !person.sees().contains("Enter takes"));
+    person.types("make it\r");
+    person.waits_for("always: bash(touch made)");
+    person.types("y");
+    person.waits_for("It is made.");
+    let printed = Arc::clone(&person.printed);
+    person.leaves();
+    let printed = printed.lock().unwrap();
+    let others: Vec<u8> = printed.iter().copied().filter(|byte| !byte.is_ascii()).collect();
+    assert!(others.is_empty(), "{:?}", String::from_utf8_lossy(&others));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_window_of_no_use_says_so_and_nothing_is_lost() {
+    let world = World::new([says("An answer of some words.")]);
+    let person = Person::ready(&world, &[]);
+    person.types("go\r");
+    person.waits_for("An answer of some words.");
+    person.resizes(10, 3);
+    person.waits_for("too small");
+    person.types("blind");
+    person.resizes(80, 24);
+    person.waits_for("blind");
+    person.types("\x15");
+    person.leaves();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_window_that_is_of_no_use_from_the_start_is_made_larger() {
+    let world = World::new([says("An answer.")]);
+    let person = Person::starts(&world, &[]);
+    person.resizes(10, 3);
+    person.waits_for("too small");
+    person.types("go\r");
+    person.resizes(80, 24);
+    person.waits_for("An answer.");
+    assert_eq!(person.sees().matches("An answer.").count(), 1, "{}", person.sees());
+    person.leaves();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_paste_that_no_model_could_take_is_refused_and_gone() {
+    let world = World::new([]);
+    let person = Person::ready(&world, &[]);
+    let before = memory_kb(&person);
+    let line = "x".repeat(1_000) + "\r";
+    person.types("\x1b[200~");
+    for _ in 0..8_000 {
+        person.types(&line);
+    }
+    person.types("\x1b[201~");
+    person.waits_for("is not taken: 4 MB is the most");
+    let grown = memory_kb(&person).saturating_sub(before);
+    assert!(grown < 4_096, "{grown} KB more than before");
+    person.leaves();
+}
+
+/// The memory that the program itself has on the machine.
+fn memory_kb(person: &Person) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{}/status", person.child.id())).unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+    line.trim().trim_end_matches(" kB").parse().unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_that_is_gone_when_the_message_is_sent_is_named() {
+    let world = World::new([says("An answer.")]);
+    world.write("notes.txt", "words");
+    let person = Person::ready(&world, &[]);
+    person.types("read @not");
+    person.waits_for("notes.txt");
+    person.types("\t");
+    std::fs::remove_file(world.project.path().join("notes.txt")).unwrap();
+    person.types("\r");
+    person.waits_for("`notes.txt` is not there any more");
+    person.waits_for("An answer.");
+    person.leaves();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_image_that_is_none_stays_text_and_says_why() {
+    let world = World::new([]);
+    world.write("photo.png", "no picture");
+    let person = Person::ready(&world, &[]);
+    person.types(&format!("\x1b[200~{}/photo.png\x1b[201~", world.project.path().display()));
+    person.waits_for("stays text: it is no PNG, JPEG");
+    person.types("\x15");
+    person.leaves();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn shells_that_are_killed_are_told_of_and_the_terminal_comes_back() {
+    let world = World::new([]);
+    let person = Person::ready(&world, &[]);
+    person.types("!kill -9 $$\r");
+    person.waits_for("it was ended by signal 9");
+    person.types("/shell kill -9 $$\r");
+    person.waits_for("was ended by signal 9");
+    person.types("still here");
+    person.waits_for("still here");
+    person.types("\x15");
+    person.leaves();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_program_that_has_the_terminal_ends_with_gnoma() {
+    let world = World::new([]);
+    let person = Person::ready(&world, &[]);
+    person.types("/shell echo $$ > id; exec sleep 103\r");
+    person.waits_until("its id", |_| written_id(&world).is_some());
+    person.signals(Signal::TERM);
+    let (status, seen) = person.ends();
+    assert_eq!(status.code(), Some(143), "{seen}");
+    ends_soon(&written_id(&world).unwrap());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_window_has_its_title_again_after_a_shell() {
+    let world = World::new([]);
+    let person = Person::ready(&world, &[]);
+    person.types("/shell touch done\r");
+    person.waits_until("its end", |_| exists(world.project.path(), "done"));
+    person.waits_until("the title", |person| {
+        let printed = String::from_utf8_lossy(&person.printed.lock().unwrap()).into_owned();
+        // Put aside for gnoma once more, and then named.
+        let mut taken = printed.split("\x1b[22;0t").skip(2);
+        taken.next().is_some_and(|since| since.contains("\x1b]2;gnoma"))
+    });
+    person.leaves();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_conversation_that_goes_on_knows_how_full_its_window_is() {
+    let world = World::new([says("An answer.")]);
+    let person = Person::ready(&world, &[]);
+    person.types("go\r");
+    person.waits_for("context ");
+    let seen = person.sees();
+    let context = seen.split("context ").nth(1).unwrap().split(' ').next().unwrap().to_owned();
+    person.leaves();
+    let person = Person::ready(&world, &["--continue"]);
+    person.waits_for(&format!("context {context}"));
+    person.leaves();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_screen_of_its_own_is_whole_again_after_a_shell() {
+    let mut lines = String::new();
+    for line in 0..100 {
+        write!(lines, "line {line}\n\n").unwrap();
+    }
+    let world = World::new([says(&lines)]);
+    let person = Person::ready(&world, &["--full-screen"]);
+    person.types("go\r");
+    person.waits_for("line 99");
+    let before = person.sees();
+    person.types("/shell printf 'from %s' the-shell\r");
+    person.waits_for("Enter goes back");
+    person.types("\r");
+    person.waits_until("the same picture", |person| {
+        person.sees().lines().take(18).eq(before.lines().take(18))
+    });
+    person.types("\x1b[H");
+    person.waits_for("line 0");
+    person.types("\x1b[F");
+    person.waits_for("line 99");
+    person.types("\x1b[A\x1b[A\x1b[A");
+    person.waits_for("more below");
+    person.types("\x1b[B\x1b[B\x1b[B");
+    person.waits_until("the end", |person| !person.sees().contains("more below"));
+    person.leaves();
+}

@@ -77,6 +77,10 @@ pub struct Amount {
     pub micro_usd: u64,
     /// A plan's own units.
     pub custom: u64,
+    /// How much of the prompt the provider's cache had; told apart by day and arm only.
+    pub cache_read: u64,
+    /// How much of the prompt was written to it; told apart by day and arm only.
+    pub cache_write: u64,
 }
 
 impl Amount {

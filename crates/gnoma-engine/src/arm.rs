@@ -21,6 +21,8 @@ pub struct Arm {
     pub model: Arc<str>,
     /// It runs on the user's machine.
     pub local: bool,
+    /// Where nothing may leave this machine, it may be asked.
+    pub stays_here: bool,
     /// It gets the lean tools whatever its window.
     pub lean: bool,
     /// Window in tokens, where it is known.
@@ -41,6 +43,8 @@ pub struct Arm {
     pub structured_output: bool,
     /// What it costs, where that is known.
     pub price: Option<Price>,
+    /// How much its price counts when arms are weighed, from 0 to 1; what is paid stays the same.
+    pub cost_weight: f64,
     /// The sets of rate limits its calls draw on beside its provider's.
     pub pools: Arc<[String]>,
     /// The host it is reached at: arms of one host are ill together.
@@ -62,6 +66,7 @@ impl Arm {
             provider,
             model: model.into(),
             local,
+            stays_here: local,
             lean: false,
             context_window: None,
             max_output_tokens: None,
@@ -72,6 +77,7 @@ impl Arm {
             thinking: true,
             structured_output: true,
             price: None,
+            cost_weight: 1.0,
             pools: Arc::default(),
             host: Arc::default(),
         }
@@ -108,8 +114,7 @@ impl Arm {
             thinking: self.thinking,
             structured_output: self.structured_output,
             context_window: self.context_window.map(u64::from),
-            // What is sent to a proxy on this machine does not stay here.
-            local: self.provider.facts().local,
+            local: self.stays_here,
         }
     }
 }

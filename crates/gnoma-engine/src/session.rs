@@ -229,7 +229,9 @@ impl Session {
             }
         }
         self.running.shutdown().await;
-        self.way.close().await;
+        if let Some(why) = self.way.close().await {
+            let _gone = self.complain(why).await;
+        }
         self.keeper.close().await;
         while let Ok(aside) = self.keeper.asides.try_recv() {
             let _gone = self.events.send(notice(aside)).await;

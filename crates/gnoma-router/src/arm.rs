@@ -77,6 +77,8 @@ pub struct Offer {
     pub pools: Vec<PoolId>,
     /// Micro-dollars this task would save here and not elsewhere: a warm prompt cache.
     pub saved_micro_usd: u64,
+    /// How much a dollar spent here counts, from 0 (not at all) to 1, as the person has it.
+    pub cost_weight: f64,
     /// Expected seconds to an answer; `None` where nothing was measured.
     pub seconds: Option<f64>,
     /// Why it may not be used, although it is configured: out of budget, resting after an error, forbidden by a rule.

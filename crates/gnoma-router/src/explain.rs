@@ -39,6 +39,10 @@ impl Choice {
                 let _written =
                     write!(line, " (scarce: each dollar counts {:.2})", candidate.scarcity);
             }
+            let weight = offers.get(candidate.offer).map_or(1.0, |offer| offer.cost_weight);
+            if weight < 1.0 {
+                let _written = write!(line, " (each dollar counts {weight:.2}, by `cost_weight`)");
+            }
             let _written = match candidate.value {
                 Some(value) => write!(line, ", worth ${value:.2}"),
                 None => write!(line, ", not among the best"),
@@ -49,7 +53,13 @@ impl Choice {
             lines.push(line);
         }
         for (offer, why) in &self.excluded {
-            lines.push(format!("{}: {}", name(*offer), why.words()));
+            let (name, why) = (name(*offer), why.words());
+            // What health says names the arm already.
+            lines.push(if why.starts_with(&name) {
+                why.to_string()
+            } else {
+                format!("{name}: {why}")
+            });
         }
         lines
     }

@@ -32,6 +32,9 @@ const MOST_REST_MS: i64 = MOST_TOLD_MS;
 /// Most places that are remembered; beyond, the one whose rest ends first is forgotten.
 const MOST_PLACES: usize = 1024;
 
+/// A place that did not fail again for this long after its rest is no longer known as failing.
+const STRIKES_KEPT_MS: i64 = 24 * HOUR_MS;
+
 /// Doubled no more often than this: by then every rest is at its longest.
 const MOST_STRIKES: u32 = 32;
 
@@ -51,6 +54,38 @@ pub struct Rest {
     pub until_ms: i64,
     /// Why and until when, for people.
     pub why: String,
+}
+
+/// A place that rests, for lists.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Resting {
+    /// The arm, the provider or the host.
+    pub name: String,
+    /// What it failed with.
+    pub kind: ErrorKind,
+    /// Until when, in milliseconds since 1970.
+    pub until_ms: i64,
+    /// How often it failed again after a rest, the first time included.
+    pub times: u32,
+}
+
+/// Whether an error says something to other processes and to the next start. What a new key, another
+/// model in the settings or a line that is back mends is tried again by whoever starts.
+#[must_use]
+pub fn outlives(kind: ErrorKind) -> bool {
+    match kind {
+        ErrorKind::RateLimited
+        | ErrorKind::Quota
+        | ErrorKind::Overloaded
+        | ErrorKind::Timeout
+        | ErrorKind::Protocol => true,
+        ErrorKind::Auth
+        | ErrorKind::NotFound
+        | ErrorKind::Network
+        | ErrorKind::ContextTooLong
+        | ErrorKind::BadRequest
+        | ErrorKind::Cancelled => false,
+    }
 }
 
 /// Whom an error concerns.
@@ -205,26 +240,55 @@ impl Health {
     }
 
     /// A call to `target` succeeded. During a rest that was a call begun before it, unless it was one
-    /// that [`begin`](Self::begin) told of since.
-    pub fn succeed(&mut self, target: Target<'_>, now_ms: i64) {
+    /// that [`begin`](Self::begin) told of since. Says whether it ended what was known against it.
+    pub fn succeed(&mut self, target: Target<'_>, now_ms: i64) -> bool {
+        let mut has_cured = false;
         for reach in REACHES {
             let place = place(reach, target);
             let is_over = |ailment: &Ailment| !ailment.rests(now_ms) || ailment.trial_ms.is_some();
             if self.places.get(&place).is_some_and(is_over) {
                 self.places.remove(&place);
+                has_cured = true;
+            }
+        }
+        has_cured
+    }
+
+    /// Takes over what all processes know. What only this one may know, and which of its calls are
+    /// trying, stays.
+    pub fn adopt(&mut self, shared: Self) {
+        let own = std::mem::replace(&mut self.places, shared.places);
+        for (place, ailment) in own {
+            match self.places.get_mut(&place) {
+                Some(known) => known.trial_ms = ailment.trial_ms,
+                None if !outlives(ailment.kind) => {
+                    self.places.insert(place, ailment);
+                }
+                None => (),
             }
         }
     }
 
-    /// Forgets what a new start, or changed settings of `provider`, may have mended: a wrong key, a
-    /// quota, a model that was not there.
-    pub fn forgive(&mut self, provider: &str) {
-        let of_provider = |(reach, name): &Place| match reach {
-            Reach::Arm => name.strip_prefix(provider).is_some_and(|rest| rest.starts_with('/')),
-            Reach::Provider => name == provider,
-            Reach::Host => false,
-        };
-        self.places.retain(|place, _| !of_provider(place));
+    /// Forgets what is long over, and what a clock that was ahead dated later than now.
+    pub fn forget_stale(&mut self, now_ms: i64) {
+        self.places.retain(|_, ailment| {
+            let over_ms = ailment.until_ms.saturating_add(STRIKES_KEPT_MS);
+            ailment.since_ms <= now_ms && now_ms < over_ms
+        });
+    }
+
+    /// Who rests at `now_ms`, the longest rest last.
+    #[must_use]
+    pub fn resting(&self, now_ms: i64) -> Vec<Resting> {
+        let resting = self.places.iter().filter(|(_, ailment)| ailment.rests(now_ms));
+        let mut all: Vec<Resting> = resting
+            .map(|((_, name), ailment)| {
+                let Ailment { kind, until_ms, strikes, .. } = *ailment;
+                Resting { name: name.clone(), kind, until_ms, times: strikes }
+            })
+            .collect();
+        all.sort_by_key(|rest| rest.until_ms);
+        all
     }
 
     /// A call to `target` was given up before it told anything: if it was the one that tries, another may.
@@ -475,14 +539,28 @@ mod tests {
     }
 
     #[test]
-    fn settings_that_changed_are_given_a_new_chance() {
+    fn what_all_know_replaces_what_one_knew_but_for_what_only_it_may_know() {
+        let (mut own, mut shared) = (Health::default(), Health::default());
+        fail(&mut own, 0, &error(ErrorKind::RateLimited, None), NOW_MS);
+        fail(&mut own, 2, &error(ErrorKind::Auth, None), NOW_MS);
+        fail(&mut shared, 4, &error(ErrorKind::RateLimited, Some(600_000)), NOW_MS);
+        own.adopt(shared);
+        assert_eq!(until(&own, 0, NOW_MS), None, "another process found it well");
+        assert!(until(&own, 2, NOW_MS).is_some(), "the key is still wrong");
+        assert_eq!(until(&own, 4, NOW_MS), Some(NOW_MS + 600_000));
+    }
+
+    #[test]
+    fn a_clock_that_was_ahead_leaves_no_rest_behind() {
         let mut health = Health::default();
-        fail(&mut health, 0, &error(ErrorKind::Auth, None), NOW_MS);
-        fail(&mut health, 1, &error(ErrorKind::NotFound, None), NOW_MS);
-        fail(&mut health, 2, &error(ErrorKind::NotFound, None), NOW_MS);
-        health.forgive("p0");
-        assert_eq!((until(&health, 0, NOW_MS), until(&health, 1, NOW_MS)), (None, None));
-        assert!(until(&health, 2, NOW_MS).is_some());
+        fail(&mut health, 0, &error(ErrorKind::RateLimited, None), NOW_MS + HOUR_MS);
+        health.forget_stale(NOW_MS);
+        assert_eq!(health, Health::default());
+        fail(&mut health, 0, &error(ErrorKind::RateLimited, None), NOW_MS);
+        health.forget_stale(NOW_MS + HOUR_MS);
+        assert_ne!(health, Health::default(), "it counts when it fails again");
+        health.forget_stale(NOW_MS + 2 * STRIKES_KEPT_MS);
+        assert_eq!(health, Health::default());
     }
 
     proptest! {

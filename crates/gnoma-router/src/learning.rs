@@ -34,9 +34,19 @@ struct Lesson {
 impl Beliefs {
     /// Takes in what turned out.
     pub(crate) fn learn(&mut self, outcome: &Outcome) {
+        self.take_in(outcome, true);
+    }
+
+    /// Takes in what came to be known about tries that were learnt from: they count as tasks, and what
+    /// they cost is known, already.
+    pub(crate) fn correct(&mut self, outcome: &Outcome) {
+        self.take_in(outcome, false);
+    }
+
+    fn take_in(&mut self, outcome: &Outcome, is_new: bool) {
         let rates = self.verifier.rates();
         let (lessons, kind) = self.lessons(outcome, rates);
-        let task_cost = self.task_cost(lessons.iter());
+        let task_cost = self.task_cost(lessons.iter().filter(|_| is_new));
         let before = weigh(&GRID.weights, &task_cost.likelihood(&self.tuning));
         for (index, lesson) in lessons.iter().enumerate() {
             let others = || {
@@ -46,8 +56,10 @@ impl Beliefs {
             let weights =
                 others().fold(before, |weights, other| weigh(&weights, &other.likelihood));
             self.learn_quality(lesson, kind, rates, &normalised(&weights));
-            self.learn_cost(lesson, kind, self.task_cost(others()).factor(&self.tuning));
-            self.count(lesson.arm, kind);
+            if is_new {
+                self.learn_cost(lesson, kind, self.task_cost(others()).factor(&self.tuning));
+                self.count(lesson.arm, kind);
+            }
         }
     }
 

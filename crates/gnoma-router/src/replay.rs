@@ -242,6 +242,7 @@ fn offer(arm: ArmId, pool: PoolId) -> Offer {
         },
         pools: vec![pool],
         saved_micro_usd: 0,
+        cost_weight: 1.0,
         seconds: None,
         barred: None,
     }

@@ -123,6 +123,11 @@ impl Router {
         self.beliefs.learn(outcome);
     }
 
+    /// Takes in what came to be known about tries that were learnt from already.
+    pub fn correct(&mut self, outcome: &Outcome) {
+        self.beliefs.correct(outcome);
+    }
+
     /// Takes in where a budget stands.
     pub fn budget(&mut self, pool: &PoolId, budget: Budget) {
         self.scarcity.see(pool, budget);
@@ -314,7 +319,8 @@ impl Router {
             let wait =
                 offer.seconds.unwrap_or(0.0).max(0.0) * situation.need.second_micro_usd as f64;
             let place = candidates.len();
-            weighed.push(Weighed { place, estimate, cost: cost * scarcity, wait: wait / MICRO });
+            let weighed_cost = cost * scarcity * offer.cost_weight.clamp(0.0, 1.0);
+            weighed.push(Weighed { place, estimate, cost: weighed_cost, wait: wait / MICRO });
             candidates.push(Candidate {
                 offer: index,
                 quality: bell.chance(estimate.ability, self.beliefs.tuning.shared),

@@ -123,6 +123,13 @@ pub(crate) fn is_this_machine(url: &str) -> bool {
     host == "localhost" || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
+/// Whether what a provider is sent stays on this machine, as far as names and addresses tell: a server
+/// here that has a vendor's name passes it on to the vendor.
+pub(crate) fn stays_here(profile: &Profile) -> bool {
+    let is_vendor = KNOWN.iter().any(|known| known.name == profile.name && !known.local);
+    !is_vendor && is_this_machine(&profile.base_url)
+}
+
 fn protocol(wire: Wire) -> Protocol {
     match wire {
         Wire::Mistral => Protocol::Mistral,
@@ -277,6 +284,17 @@ mod tests {
             assert_eq!(address(wire, written), meant);
         }
     }
+
+    #[test]
+    fn what_a_server_here_is_sent_stays_here_unless_it_stands_in_for_a_vendor() {
+        let stays = |name: &str, url: &str| stays_here(&Profile::new(name, Protocol::OpenAi, url));
+        for url in ["http://127.0.0.1:8000/v1", "http://localhost:1/v1", "http://[::1]:1/v1"] {
+            assert!(stays("mine", url) && stays("llamacpp", url), "{url}");
+            assert!(!stays("openai", url), "{url}");
+        }
+        assert!(!stays("mine", "http://192.168.0.7/v1") && !stays("ollama", "https://x.example"));
+    }
+
     #[test]
     fn only_loopback_is_this_machine() {
         for here in [

@@ -157,6 +157,7 @@ fn offer(number: usize) -> Offer {
         },
         pools: vec!["all".into(), format!("rates:vendor-{}", number % 8).into()],
         saved_micro_usd: 0,
+        cost_weight: 1.0,
         seconds: Some(10.0),
         barred: None,
     }

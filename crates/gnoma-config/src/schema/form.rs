@@ -25,6 +25,9 @@ impl Form {
     }
 }
 
+/// The pattern of all arms of all providers.
+const EVERY_ARM: &str = "*";
+
 pub(super) const ARM: Form = Form {
     what: "a provider and a model",
     example: "mistral/devstral-small",
@@ -35,7 +38,7 @@ pub(super) const ARMS: Form = Form {
     what: "a provider and a model, `*` for any,",
     example: "openai/*",
     expands: true,
-    fits: |text| arm_named(text).is_some(),
+    fits: |text| text == EVERY_ARM || arm_named(text).is_some(),
 };
 pub(super) const MODEL: Form =
     Form { what: "a model", example: "devstral-small", expands: true, fits: is_filled };

@@ -70,6 +70,8 @@ pub(crate) struct Course {
 /// Why no arm can be asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct NoArm {
+    /// That the user's rules leave none, and which they are.
+    pub(crate) dead_end: Option<String>,
     /// A line for each arm that there is.
     pub(crate) reasons: Vec<String>,
 }
@@ -163,7 +165,9 @@ impl Routes {
         let warm = HashMap::new();
         let moment = Moment { warm: &warm, levels, pin, may_wait: true, turn: "", session: "" };
         let begun = self.begin(task, self.options.seed, moment);
-        begun.map(|(_, routing)| routing).map_err(|no_arm| no_arm.reasons)
+        begun
+            .map(|(_, routing)| routing)
+            .map_err(|NoArm { dead_end, reasons }| dead_end.into_iter().chain(reasons).collect())
     }
 
     /// What calls of the arms would draw on now, each pool once; those of a turn and a session are
@@ -220,7 +224,8 @@ impl Routes {
         let mut chosen =
             chosen.iter().filter_map(|name| arms.iter().find(|arm| arm.name() == *name));
         let Some(arm) = chosen.next().cloned() else {
-            return Err(NoArm { reasons: self.reasons(&choice, &offers) });
+            let reasons = self.reasons(&choice, &offers);
+            return Err(NoArm { dead_end: applied.dead_end, reasons });
         };
         let mut beside: Vec<Arm> = chosen.cloned().collect();
         let strategy = match strategy {
@@ -234,7 +239,8 @@ impl Routes {
         };
         let why = self.why(&arm, &choice, &offers, moment);
         let mut candidates = choice.explain(&offers, seed);
-        candidates.extend(applied.conflicts);
+        let said = &self.options.said;
+        candidates.extend(applied.explain(&offers).into_iter().filter(|line| !said.contains(line)));
         let routing = Routing {
             kind: task.need.kind.0.to_string(),
             complexity: task.classified.complexity,
@@ -426,7 +432,7 @@ impl Routes {
         let (offers, _) = self.offers(&arms, task, &[], Moment { pin: None, ..moment }, None);
         let is_here = |name: &ModelRef| {
             let arm = arms.iter().find(|arm| arm.name() == *name);
-            arm.is_some_and(|arm| arm.provider.facts().local)
+            arm.is_some_and(|arm| arm.stays_here)
         };
         let is_free = |offer: &&Offer| {
             offer.barred.is_none() && (!self.options.local_only || is_here(&offer.arm))

@@ -5,7 +5,7 @@
 //! here: what does (a ledger, a memory) is a port that the session asks.
 
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::BTreeMap,
     fmt,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
@@ -18,12 +18,15 @@ use gnoma_core::{
 };
 use gnoma_router::{
     Kind, Outcome, PoolId, Router, Standing,
-    health::{Health, Rest, Target},
-    pool::{self, Learnt, Limits, Seen},
+    health::{Health, Rest, Resting, Target},
+    pool::{self, Known, Limits},
     rules::{Concern, Ground, Roles, Rule},
 };
 
-use super::speed::Speed;
+use super::{
+    speed::Speed,
+    vitals::{Seen, Sight, Watch},
+};
 use crate::arm::Arm;
 
 /// Tasks that a window of limited money usually sees: a working day's.
@@ -65,10 +68,24 @@ pub trait Memory: Send + Sync {
     fn learnt(&self, outcome: Outcome) -> BoxFuture<'_, Result<(), String>>;
 }
 
+/// Makes a new text of what is kept; `None` leaves it as it is.
+pub type Exchange = Box<dyn FnOnce(Option<&str>) -> Option<String> + Send>;
+
+/// Where what arms showed of themselves is kept for all processes: rests, limits, speeds.
+pub trait Board: Send + Sync {
+    /// Whether certainly nothing is kept, so that nobody need wait for it.
+    fn is_empty(&self) -> bool;
+
+    /// Lets `exchange` have the text that is kept and keeps what it makes of it, with nobody in between.
+    fn exchange(&self, exchange: Exchange) -> BoxFuture<'_, Result<(), String>>;
+}
+
 /// How turns are routed.
 pub struct Options {
     /// What the user wants.
     pub rules: Vec<Rule>,
+    /// Faults of the rules that the user was told of, so that they are not told again.
+    pub said: Vec<String>,
     /// Arms for parts of the work.
     pub roles: Roles,
     /// Micro-dollars that a right result of an ordinary task is worth.
@@ -95,6 +112,8 @@ pub struct Options {
     pub classifier: Option<ModelRef>,
     /// Where the paths that rules speak of begin.
     pub ground: Ground,
+    /// The classifier does nothing else.
+    pub only_classifies: bool,
     /// What may be spent and how fast.
     pub limits: Limits,
     /// The project, as its spending is counted.
@@ -103,6 +122,8 @@ pub struct Options {
     pub ledger: Option<Arc<dyn Ledger>>,
     /// Who remembers.
     pub memory: Option<Arc<dyn Memory>>,
+    /// Who tells other processes how the arms are.
+    pub board: Option<Arc<dyn Board>>,
     /// The time, in milliseconds since 1970.
     pub now_ms: Box<dyn Fn() -> i64 + Send + Sync>,
     /// Minutes that local time is ahead of UTC.
@@ -115,6 +136,7 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             rules: Vec::new(),
+            said: Vec::new(),
             roles: Roles::default(),
             value_micro_usd: 10_000_000,
             second_micro_usd: 0,
@@ -128,10 +150,12 @@ impl Default for Options {
             local_only: false,
             classifier: None,
             ground: Ground::default(),
+            only_classifies: false,
             limits: Limits::default(),
             project: String::new(),
             ledger: None,
             memory: None,
+            board: None,
             now_ms: Box::new(|| 0),
             utc_offset_minutes: 0,
             seed: 0,
@@ -150,9 +174,7 @@ impl Options {
 pub struct Routes {
     arms: Mutex<Arc<[Arm]>>,
     router: Mutex<Router>,
-    health: Mutex<Health>,
-    speeds: Mutex<HashMap<ModelRef, Speed>>,
-    learnt: Mutex<Learnt>,
+    watch: Mutex<Watch>,
     pub(crate) options: Options,
 }
 
@@ -178,9 +200,7 @@ impl Routes {
         Self {
             arms: Mutex::default(),
             router: Mutex::new(router),
-            health: Mutex::default(),
-            speeds: Mutex::default(),
-            learnt: Mutex::default(),
+            watch: Mutex::default(),
             options,
         }
     }
@@ -220,7 +240,19 @@ impl Routes {
 
     /// How the arms are.
     pub fn health<T>(&self, look: impl FnOnce(&Health) -> T) -> T {
-        look(&locked(&self.health))
+        look(&locked(&self.watch).vitals.health)
+    }
+
+    /// Who rests now.
+    #[must_use]
+    pub fn rests(&self) -> Vec<Resting> {
+        self.health(|health| health.resting(self.now_ms()))
+    }
+
+    /// What the arm's provider told of its limits.
+    #[must_use]
+    pub fn told_limits(&self, arm: &ModelRef) -> Vec<Known> {
+        locked(&self.watch).vitals.limits.known(arm).to_vec()
     }
 
     pub(super) fn router(&self) -> MutexGuard<'_, Router> {
@@ -232,29 +264,55 @@ impl Routes {
     }
 
     pub(super) fn rest(&self, arm: &Arm) -> Option<Rest> {
-        locked(&self.health).state(target(&arm.name(), arm), self.now_ms())
+        self.health(|health| health.state(target(&arm.name(), arm), self.now_ms()))
     }
 
     /// A call of the arm begins.
     pub(crate) fn called(&self, arm: &Arm) {
-        locked(&self.health).begin(target(&arm.name(), arm), self.now_ms());
+        locked(&self.watch).vitals.health.begin(target(&arm.name(), arm), self.now_ms());
     }
 
     /// A call of the arm has failed.
     pub(crate) fn failed(&self, arm: &Arm, error: &ProviderError) {
-        locked(&self.health).fail(target(&arm.name(), arm), error, self.now_ms());
+        self.see(arm.name(), &arm.host, Seen::Failed(error.clone()));
     }
 
     /// A call of the arm has been answered.
     pub(crate) fn worked(&self, arm: &Arm, first: Duration, whole: Duration, usage: Usage) {
-        let name = arm.name();
-        locked(&self.health).succeed(target(&name, arm), self.now_ms());
-        locked(&self.speeds).entry(name).or_default().see(first, whole, usage.output);
+        let seen = Seen::Worked { took: [first, whole], tokens: usage.output, was_trial: false };
+        self.see(arm.name(), &arm.host, seen);
     }
 
     /// A call of the arm was given up.
     pub(crate) fn abandoned(&self, arm: &Arm) {
-        locked(&self.health).abandon(target(&arm.name(), arm));
+        locked(&self.watch).vitals.health.abandon(target(&arm.name(), arm));
+    }
+
+    fn see(&self, arm: ModelRef, host: &str, seen: Seen) {
+        let sight = Sight { arm, host: host.to_owned(), at_ms: self.now_ms(), seen };
+        locked(&self.watch).see(sight, self.options.board.is_some());
+    }
+
+    /// Takes in what other processes saw of the arms; `None` where there is nothing to wait for.
+    #[must_use]
+    pub fn hear_others(self: &Arc<Self>) -> Option<BoxFuture<'static, Result<(), String>>> {
+        let board = self.options.board.as_ref().filter(|board| !board.is_empty())?;
+        Some(self.exchange(Arc::clone(board)))
+    }
+
+    /// Brings what was seen of the arms to other processes; `None` where they know it all.
+    pub(crate) fn tell_others(self: &Arc<Self>) -> Option<BoxFuture<'static, Result<(), String>>> {
+        let board = self.options.board.as_ref().filter(|_| locked(&self.watch).has_news())?;
+        Some(self.exchange(Arc::clone(board)))
+    }
+
+    fn exchange(self: &Arc<Self>, board: Arc<dyn Board>) -> BoxFuture<'static, Result<(), String>> {
+        let routes = Arc::clone(self);
+        let exchange: Exchange = Box::new(move |text| {
+            let now_ms = routes.now_ms();
+            locked(&routes.watch).exchange(text, now_ms)
+        });
+        Box::pin(async move { board.exchange(exchange).await })
     }
 
     /// What a call of the arm took.
@@ -264,9 +322,9 @@ impl Routes {
     }
 
     /// The provider told of its limits.
-    pub(crate) fn told(&self, arm: &ModelRef, limits: &[Seen]) {
+    pub(crate) fn told(&self, arm: &ModelRef, limits: &[pool::Seen]) {
         if !limits.is_empty() {
-            locked(&self.learnt).note(arm, limits, self.now_ms());
+            self.see(arm.clone(), "", Seen::Told(limits.to_vec()));
         }
     }
 
@@ -280,12 +338,24 @@ impl Routes {
             session,
             project: &self.options.project,
         };
-        self.options.limits.draws(&call, &locked(&self.learnt))
+        self.options.limits.draws(&call, &locked(&self.watch).vitals.limits)
+    }
+
+    /// What calls of the arms draw on that has limits, each pool once.
+    pub(crate) fn limited(&self, turn: &str, session: &str) -> Vec<Draw> {
+        let mut limited: Vec<Draw> = Vec::new();
+        for draw in self.arms().iter().flat_map(|arm| self.draws(arm, turn, session)) {
+            if !draw.limits.is_empty() && !limited.contains(&draw) {
+                limited.push(draw);
+            }
+        }
+        limited
     }
 
     /// Why the provider's own word is that it takes no call now, if it is.
-    pub(super) fn refusal(&self, arm: &ModelRef) -> Option<String> {
-        locked(&self.learnt).refusal(arm, self.now_ms())
+    #[must_use]
+    pub fn refusal(&self, arm: &ModelRef) -> Option<String> {
+        locked(&self.watch).vitals.limits.refusal(arm, self.now_ms())
     }
 
     /// Where money that is limited by the day or month stands, so that it lasts.
@@ -306,7 +376,7 @@ impl Routes {
     /// How fast the arm was.
     #[must_use]
     pub fn speed(&self, arm: &ModelRef) -> Option<Speed> {
-        locked(&self.speeds).get(arm).copied()
+        locked(&self.watch).vitals.speeds.of(arm)
     }
 
     pub(super) fn seconds(&self, arm: &ModelRef) -> Option<f64> {

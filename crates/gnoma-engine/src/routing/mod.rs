@@ -1,6 +1,7 @@
 //! Which arms a turn goes to, and what is learnt from it.
 //!
-//! The policy is `gnoma-router`'s. Here it meets the arms that there are ([`desk`]), the way of a turn
+//! The policy is `gnoma-router`'s. Here it meets the arms that there are ([`desk`]) and how they are
+//! ([`vitals`]), the way of a turn
 //! ([`course`]), what to do when a call fails ([`failover`]), what speaks for the work ([`signals`],
 //! [`review`]) and several arms for one answer ([`several`]). The session's side is `session::way`.
 
@@ -14,11 +15,12 @@ pub(crate) mod several;
 pub(crate) mod signals;
 pub mod speed;
 pub(crate) mod task;
+mod vitals;
 
 /// Who failed, where it was no provider: there is no arm, no room, or nobody who counts.
 pub const OWN: &str = "router";
 
 pub use self::{
-    desk::{Memory, Options, Routes, Strategy, Verify},
+    desk::{Board, Exchange, Memory, Options, Routes, Strategy, Verify},
     speed::Speed,
 };

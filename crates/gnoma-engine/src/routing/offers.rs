@@ -86,6 +86,9 @@ impl Routes {
                 (_, Some((_, why))) => Some(Bar::Lasting(Arc::clone(why))),
                 // Who is asked for by name is asked, whatever it did before.
                 (Some(_), None) => None,
+                (None, None) if self.only_classifies(&name) => {
+                    Some(Bar::Lasting("only sorts requests (`slm`)".into()))
+                }
                 (None, None) => self.unwell(arm).or_else(|| {
                     let own = |level: &&Level| draws.iter().any(|draw| draw.pool == level.pool);
                     let call = self.expected(arm, task.need.context_tokens, warm);
@@ -102,6 +105,7 @@ impl Routes {
                 capabilities: arm.capabilities(),
                 pools: draws.into_iter().map(|draw| draw.pool.into()).collect(),
                 saved_micro_usd: saved(arm, warm, now_ms),
+                cost_weight: arm.cost_weight,
                 seconds: self.seconds(&name),
                 barred: lasting,
                 arm: name,
@@ -126,6 +130,11 @@ impl Routes {
         (offers, applied)
     }
 
+    /// Whether the arm is there for nothing but to say what kind of task it is.
+    fn only_classifies(&self, arm: &ModelRef) -> bool {
+        self.options.only_classifies && self.options.classifier.as_ref() == Some(arm)
+    }
+
     /// Why the arm had better not be called just now.
     fn unwell(&self, arm: &Arm) -> Option<Bar> {
         let rest = self.rest(arm).map(|rest| Bar::Passing(rest.why.into(), rest.until_ms));
@@ -148,6 +157,7 @@ impl Routes {
             capabilities: arm.capabilities(),
             pools: Vec::new(),
             saved_micro_usd: 0,
+            cost_weight: arm.cost_weight,
             seconds: None,
             barred: None,
         };

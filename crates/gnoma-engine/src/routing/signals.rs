@@ -1,10 +1,11 @@
 //! What a turn showed about the work of its arms. Pure: events in, a verdict out.
 //!
-//! Strong signs are a person's word and a check that ran after the last change. Weak ones say nothing:
-//! an arm is not learnt from a guess.
+//! Strong signs are a person's word and a check that ran after the last change. Where neither spoke, an
+//! arm that could not handle its tools did not serve. Weaker signs say nothing: an arm is not learnt
+//! from a guess.
 
 use gnoma_core::{
-    ToolCall, ToolSpec,
+    ToolCall, ToolOutcome, ToolSpec,
     tool::{Access, CommandReport, Touches},
 };
 use serde_json::Value;
@@ -15,6 +16,9 @@ use crate::detect::RedCheck;
 const MAX_DIFF_BYTES: usize = 48 << 10;
 /// Longer messages are tasks, not reactions.
 const MAX_REACTION_WORDS: usize = 40;
+
+/// Calls that came to nothing before they say anything about the arm: one slips everybody's hand.
+const FEWEST_BOTCHED: u32 = 3;
 
 /// Exit codes of shells for commands that are not there or cannot be executed.
 pub(crate) const CANNOT_RUN: [i32; 2] = [126, 127];
@@ -86,6 +90,53 @@ impl Signals {
         let cut = if self.diffs_are_cut { "\n[more changes are left out]" } else { "" };
         format!("{}{cut}", self.diffs)
     }
+}
+
+/// How an arm handled its tools.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Handling {
+    calls: u32,
+    botched: u32,
+}
+
+impl Handling {
+    /// A call is over.
+    pub(crate) fn ended(
+        &mut self,
+        call: &ToolCall,
+        spec: Option<&ToolSpec>,
+        outcome: &ToolOutcome,
+    ) {
+        let is_botched = match outcome {
+            ToolOutcome::Done(_) => false,
+            ToolOutcome::Failed(_) => spec.is_none_or(|spec| {
+                // An edit that did not apply, or a call that no tool can make sense of.
+                spec.access == Access::Edit || call.broken || lacks_arguments(call, spec)
+            }),
+            // Somebody else's decision.
+            ToolOutcome::Denied(_) | ToolOutcome::Interrupted(_) => return,
+        };
+        self.calls = self.calls.saturating_add(1);
+        self.botched = self.botched.saturating_add(u32::from(is_botched));
+    }
+
+    /// That the arm did not serve, where most of what it tried came to nothing.
+    pub(crate) fn verdict(self) -> Option<bool> {
+        let is_most = u64::from(self.botched) * 2 > u64::from(self.calls);
+        (self.botched >= FEWEST_BOTCHED && is_most).then_some(false)
+    }
+}
+
+/// Whether a call lacks an argument that its tool must have.
+fn lacks_arguments(call: &ToolCall, spec: &ToolSpec) -> bool {
+    let (Ok(arguments), Ok(schema)) =
+        (call.arguments.read::<Value>(), spec.parameters.read::<Value>())
+    else {
+        return true;
+    };
+    let required = schema.get("required").and_then(Value::as_array).into_iter().flatten();
+    let is_there = |name: &str| arguments.get(name).is_some_and(|value| !value.is_null());
+    !arguments.is_object() || required.filter_map(Value::as_str).any(|name| !is_there(name))
 }
 
 /// Whether a call changes nothing that its diff would not show: a check of the project, or a tool that
@@ -169,6 +220,9 @@ const DOUBT: [&str; 6] = ["but", "however", "wrong", "still", "except", "aber"];
 
 #[cfg(test)]
 mod tests {
+    use gnoma_core::{CallId, RawJson, tool::Tier};
+    use serde_json::json;
+
     use super::*;
 
     fn ran(command: &str, code: i32) -> CommandReport {
@@ -187,6 +241,47 @@ mod tests {
         assert_eq!(signals.check(), None);
         signals.command_ended(&ran("cargo test", 0));
         assert_eq!(signals.check(), Some(("cargo test", true)));
+    }
+
+    fn spec(access: Access) -> ToolSpec {
+        ToolSpec {
+            name: "t".into(),
+            description: String::new(),
+            parameters: RawJson::of(&json!({ "required": ["path"] })).unwrap(),
+            access,
+            touches: Touches::Path("path"),
+            tier: Tier::Full,
+        }
+    }
+
+    fn call(arguments: &Value) -> ToolCall {
+        ToolCall::new(CallId::new("1"), "t", RawJson::of(arguments).unwrap())
+    }
+
+    #[test]
+    fn an_arm_that_botches_most_of_its_calls_does_not_serve() {
+        let good = call(&json!({ "path": "a" }));
+        let (edit, read) = (spec(Access::Edit), spec(Access::Read));
+        let failed = ToolOutcome::failed("no");
+        let done = ToolOutcome::Done(Default::default());
+        let verdict = |ended: &[(&ToolCall, Option<&ToolSpec>, &ToolOutcome)]| {
+            let mut handling = Handling::default();
+            for (call, spec, outcome) in ended {
+                handling.ended(call, *spec, outcome);
+            }
+            handling.verdict()
+        };
+        assert_eq!(verdict(&[(&good, Some(&edit), &failed); 3]), Some(false), "nothing applied");
+        assert_eq!(verdict(&[(&good, Some(&edit), &failed); 2]), None, "it may slip");
+        assert_eq!(verdict(&[(&good, Some(&read), &failed); 9]), None, "no such file");
+        let lacking = call(&json!({ "file": "a" }));
+        assert_eq!(verdict(&[(&lacking, Some(&read), &failed); 3]), Some(false));
+        assert_eq!(verdict(&[(&good, None, &failed); 3]), Some(false), "there is no such tool");
+        let denied = ToolOutcome::Denied(String::new());
+        assert_eq!(verdict(&[(&good, Some(&edit), &denied); 9]), None, "a person said no");
+        let mut mixed = vec![(&good, Some(&edit), &failed); 3];
+        mixed.extend([(&good, Some(&edit), &done); 3]);
+        assert_eq!(verdict(&mixed), None, "it found its way");
     }
 
     #[test]

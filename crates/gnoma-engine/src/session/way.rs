@@ -287,16 +287,22 @@ impl Way {
         }
     }
 
-    /// Ends what is under way.
-    pub(super) async fn close(&mut self) {
+    /// Ends what is under way. Gives what could not be kept, where nobody was told of it yet.
+    pub(super) async fn close(&mut self) -> Option<String> {
         self.drop_call();
         self.settle_rest();
         if let Some(course) = self.last.take() {
             self.learn(&course, None);
         }
         self.checking.shutdown().await;
-        let all = async { while self.settling.join_next().await.is_some() {} };
+        let mut failure = None;
+        let all = async {
+            while let Some(done) = self.settling.join_next().await {
+                failure = failure.take().or(done.ok().flatten());
+            }
+        };
         let _late = timeout(SETTLING_PATIENCE, all).await;
+        failure
     }
 }
 
@@ -320,24 +326,25 @@ impl Session {
         way.turns += 1;
         way.turn = format!("{}-{}", way.session, way.turns);
         let routes = Arc::clone(&way.routes);
-        let arms = routes.arms();
-        let mut limited: Vec<Draw> = Vec::new();
-        for draw in arms.iter().flat_map(|arm| way.draws(arm)) {
-            if !draw.limits.is_empty() && !limited.contains(&draw) {
-                limited.push(draw);
-            }
-        }
-        let ledger = routes.ledger().filter(|_| !limited.is_empty()).cloned();
-        let classifier = routes.options.classifier.as_ref().filter(|_| arms.len() > 1);
+        let count = routes.arms().len();
+        let heard = routes.hear_others().filter(|_| count > 1 && way.pinned().is_none());
+        let is_limited = heard.is_some() || !routes.limited(&way.turn, &way.session).is_empty();
+        let ledger = routes.ledger().filter(|_| is_limited).cloned();
+        let classifier = routes.options.classifier.as_ref().filter(|_| count > 1);
         let may_see = |arm: &Arm| routes.kept_from(&arm.name(), &task, true).is_none();
         let classifier = classifier.and_then(|name| routes.arm(name)).filter(may_see);
-        if ledger.is_none() && classifier.is_none() {
+        if heard.is_none() && ledger.is_none() && classifier.is_none() {
             return self.begin(task, Vec::new()).await;
         }
         let (at_ms, account) = (routes.now_ms(), way.account());
         way.preparing = Some(Box::pin(async move {
+            if let Some(heard) = heard {
+                // Whoever is not heard of is found out about by asking.
+                let _unheard = timeout(LEDGER_PATIENCE, heard).await;
+            }
+            let limited = routes.limited(&account.turn, &account.session);
             let levels = async {
-                let ledger = ledger?;
+                let ledger = ledger.filter(|_| !limited.is_empty())?;
                 timeout(LEDGER_PATIENCE, ledger.levels(limited, at_ms)).await.ok()?.ok()
             };
             let task = async {
@@ -410,9 +417,10 @@ impl Session {
                 self.go_ahead().await
             }
             Err(no_arm) => {
-                let why = match no_arm.reasons.as_slice() {
-                    [] => "no model is configured".to_owned(),
-                    reasons => format!("no model can be asked: {}", reasons.join("; ")),
+                let why = match (&no_arm.dead_end, no_arm.reasons.as_slice()) {
+                    (Some(why), _) => why.clone(),
+                    (None, []) => "no model is configured".to_owned(),
+                    (None, reasons) => format!("no model can be asked: {}", reasons.join("; ")),
                 };
                 let is_capped = why.contains(" cap of ");
                 let (kind, hint) = if is_capped {
@@ -526,7 +534,7 @@ impl Session {
         match outcome {
             Outcome::Complete { .. } if course.is_open => {
                 let green = course.signals.check().map(|(_, green)| green);
-                course.close_attempt(green);
+                course.close_attempt(green.or_else(|| self.turn.handling().verdict()));
             }
             Outcome::Stuck { .. } | Outcome::RoundLimit { .. } if course.is_open => {
                 course.close_attempt(Some(false));

@@ -37,7 +37,7 @@ pub use self::{
     limits::Limits,
     protocol::{Checked, Effect, Input, Verdict},
 };
-use crate::{prompt, repair};
+use crate::{prompt, repair, routing::signals::Handling};
 
 #[derive(Debug, Default)]
 enum Phase {
@@ -160,6 +160,11 @@ impl Turn {
     pub fn answered_by(&mut self, origin: ModelRef, small_model: bool) {
         self.origin = Some(origin);
         self.watch.small_model = small_model;
+    }
+
+    /// How the model handled its tools in the attempt that is under way or was the last.
+    pub(crate) fn handling(&self) -> Handling {
+        self.watch.handling
     }
 
     /// Whether part of the answer that is being written could be seen already.

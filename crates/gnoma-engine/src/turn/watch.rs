@@ -11,6 +11,7 @@ use crate::{
         PatchSpiral, RedCheck, Repeat, Repetition, SameCall, announces, claims_success, greets,
     },
     prompt,
+    routing::signals::Handling,
 };
 
 /// From this many identical calls with identical results on, the model is told.
@@ -42,6 +43,8 @@ pub(super) struct Watch {
     spiral: PatchSpiral,
     same_call: SameCall,
     check: RedCheck,
+    /// How the model handles its tools.
+    pub(super) handling: Handling,
     has_run_tools: bool,
     /// Something was changed since a command last succeeded.
     has_edited: bool,
@@ -84,6 +87,7 @@ impl Watch {
         outcome: &ToolOutcome,
     ) -> Vec<Advice> {
         self.has_run_tools = true;
+        self.handling.ended(call, spec, outcome);
         let mut advice = Vec::new();
         let (output, ok) = match outcome {
             ToolOutcome::Done(output) => (output, true),

@@ -40,6 +40,8 @@ pub fn taken(usage: &Usage, price: &Price, custom: u64) -> Amount {
         output: usage.output,
         micro_usd: price.of(usage),
         custom,
+        cache_read: usage.cache_read,
+        cache_write: usage.cache_write,
     }
 }
 

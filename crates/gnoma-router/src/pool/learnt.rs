@@ -113,10 +113,10 @@ impl Learnt {
         ))
     }
 
-    /// Forgets what was told too long ago to rely on.
+    /// Forgets what was told too long ago to rely on, or later than now by a clock that was ahead.
     pub fn forget_stale(&mut self, now_ms: i64) {
         for limits in self.arms.values_mut() {
-            limits.retain(|known| now_ms.saturating_sub(known.at_ms) < FRESH_MS);
+            limits.retain(|known| (0..FRESH_MS).contains(&now_ms.saturating_sub(known.at_ms)));
         }
         self.arms.retain(|_, limits| !limits.is_empty());
     }
@@ -194,6 +194,9 @@ mod tests {
         assert!(learnt.known(&arm(0)).is_empty() && learnt.known(&arm(MOST_ARMS)).len() == 1);
         let text = serde_json::to_string(&learnt).unwrap();
         assert_eq!(serde_json::from_str::<Learnt>(&text).unwrap(), learnt);
+        let mut early = learnt.clone();
+        early.forget_stale(100);
+        assert_eq!(early.arms.len(), 81, "the others are of a clock that was ahead");
         learnt.forget_stale(FRESH_MS * 2);
         assert_eq!(learnt, Learnt::default());
     }

@@ -15,6 +15,8 @@ use super::{
 use crate::arm::{ArmId, Offer};
 
 const PERCENT: u64 = 100;
+/// Reasons that are told one by one where rules leave no arm.
+const MOST_REASONS: usize = 8;
 
 /// What the rules say about a task.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -23,12 +25,16 @@ pub struct Applied {
     pub barred: Vec<Option<Arc<str>>>,
     /// For each offer, the micro-dollars by which it may be worse and is still taken.
     pub bonus_micro_usd: Vec<u64>,
+    /// For each offer, the rules that prefer it.
+    pub preferred_by: Vec<Vec<String>>,
     /// The pin that is followed.
     pub pin: Option<Pinned>,
     /// The narrowest bounds.
     pub bounds: Bounds,
     /// Contradictions and rules that came to nothing, a sentence each.
     pub conflicts: Vec<String>,
+    /// That the rules leave nothing of what could have been used, and which they are.
+    pub dead_end: Option<String>,
 }
 
 /// A pin that is followed.
@@ -62,6 +68,7 @@ pub fn apply(
     let mut applied = Applied {
         barred: offers.iter().map(|offer| offer.barred.clone()).collect(),
         bonus_micro_usd: vec![0; offers.len()],
+        preferred_by: vec![Vec::new(); offers.len()],
         ..Applied::default()
     };
     let names: Vec<String> = offers.iter().map(|offer| offer.arm.to_string()).collect();
@@ -141,12 +148,12 @@ impl Applied {
     }
 
     fn prefer(&mut self, rules: &[&Rule], names: &[String], value_micro_usd: u64) {
-        for (bonus, name) in self.bonus_micro_usd.iter_mut().zip(names) {
-            let percent = rules
-                .iter()
-                .flat_map(|rule| &rule.then)
-                .map(|action| action.preference(name))
-                .fold(0, u32::saturating_add);
+        let offers = self.bonus_micro_usd.iter_mut().zip(&mut self.preferred_by).zip(names);
+        for ((bonus, by), name) in offers {
+            let percents = rules.iter().map(|rule| (rule, rule.preference(name)));
+            let percents: Vec<_> = percents.filter(|(_, percent)| *percent > 0).collect();
+            by.extend(percents.iter().map(|(rule, _)| rule.label()));
+            let percent = percents.iter().fold(0, |sum, (_, by)| u32::saturating_add(sum, *by));
             let percent = u64::from(percent.min(MOST_PREFERENCE_PERCENT));
             // Divided first where the product would not fit.
             *bonus = value_micro_usd
@@ -240,18 +247,22 @@ impl Applied {
 
     /// Says so where rules have left nothing of what could have been used.
     fn name_dead_end(&mut self, offers: &[Offer]) {
-        let usable_before = offers.iter().any(|offer| offer.barred.is_none());
-        if usable_before && self.barred.iter().all(Option::is_some) {
-            let mut reasons: Vec<&str> = offers
-                .iter()
-                .zip(&self.barred)
-                .filter(|(offer, _)| offer.barred.is_none())
-                .filter_map(|(_, barred)| barred.as_deref())
-                .collect();
-            reasons.dedup();
-            let reasons = reasons.join("; ");
-            self.conflicts.push(format!("the rules leave no arm for this task: {reasons}"));
-        }
+        let usable = offers.iter().zip(&self.barred).filter(|(offer, _)| offer.barred.is_none());
+        let reasons: Option<Vec<(&Offer, &Arc<str>)>> =
+            usable.map(|(offer, barred)| Some((offer, barred.as_ref()?))).collect();
+        // Nothing was there before the rules, or something is left after them.
+        let Some(((_, first), rest)) = reasons.as_deref().and_then(<[_]>::split_first) else {
+            return;
+        };
+        let reasons = if rest.iter().all(|(_, reason)| reason == first) {
+            format!("every arm {first}")
+        } else {
+            let each = reasons.iter().flatten().take(MOST_REASONS);
+            let each = each.map(|(offer, reason)| format!("{} {reason}", offer.arm));
+            each.collect::<Vec<_>>().join("; ")
+        };
+        let why = format!("the rules leave no arm for this task: {reasons}");
+        self.dead_end = Some(why);
     }
 
     /// The offers as the rules leave them.
@@ -270,14 +281,18 @@ impl Applied {
     #[must_use]
     pub fn explain(&self, offers: &[Offer]) -> Vec<String> {
         let pin = self.pin.iter().map(|Pinned { arms, by }| format!("{by} pins `{arms}`"));
-        let preferred = offers.iter().zip(&self.bonus_micro_usd).filter(|(_, bonus)| **bonus > 0);
-        let preferred = preferred
-            .map(|(offer, bonus)| format!("{}: preferred by {}", offer.arm, dollars(*bonus)));
+        let preferred = offers.iter().zip(self.bonus_micro_usd.iter().zip(&self.preferred_by));
+        let preferred =
+            preferred.filter(|(offer, (bonus, _))| **bonus > 0 && offer.barred.is_none());
+        let preferred = preferred.map(|(offer, (bonus, by))| {
+            let (arm, by) = (&offer.arm, by.join(" and "));
+            format!("{arm}: may be worth {} less, as {by} prefers it", dollars(*bonus))
+        });
         let Bounds { max_cost_micro_usd, max_seconds } = self.bounds;
         let cost = max_cost_micro_usd.map(|most| format!("the task may cost {}", dollars(most)));
         let time = max_seconds.map(|most| format!("the task may take {most} s"));
-        let conflicts = self.conflicts.iter().cloned();
-        pin.chain(preferred).chain(cost).chain(time).chain(conflicts).collect()
+        let faults = self.conflicts.iter().chain(&self.dead_end).cloned();
+        pin.chain(preferred).chain(cost).chain(time).chain(faults).collect()
     }
 }
 

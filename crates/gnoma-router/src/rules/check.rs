@@ -1,5 +1,6 @@
 //! Faults of rules that show without a task: conditions that never hold, pins of banned arms, patterns that fit
-//! nothing. Applying rules with faults does no harm; this is for telling.
+//! nothing. Applying rules with faults does no harm; this is for telling. A rule that says nothing is left to whoever
+//! reads rules, who knows more of its place.
 
 use super::{
     Action, MOST_GLOB_CHARS, MOST_PREFERENCE_PERCENT, Rule, When, glob::fits_arm,
@@ -38,9 +39,6 @@ fn faults(rule: &Rule) -> Vec<String> {
     }
     if when.hours.as_ref().is_some_and(|hours| hours.from.max(hours.to) > MINUTES_PER_DAY) {
         faults.push("has hours beyond the end of the day".to_owned());
-    }
-    if rule.then.is_empty() {
-        faults.push("says nothing: it neither pins, forbids, prefers nor bounds".to_owned());
     }
     let unknown = when.tasks.iter().filter(|task| task.parse::<TaskType>().is_err());
     faults

@@ -80,6 +80,11 @@ impl Rule {
     fn forbids(&self, arm: &str) -> bool {
         self.then.iter().any(|action| action.forbids(arm))
     }
+
+    /// By how many percent of the task's worth it prefers an arm.
+    fn preference(&self, arm: &str) -> u32 {
+        self.then.iter().map(|action| action.preference(arm)).fold(0, u32::saturating_add)
+    }
 }
 
 impl Action {

@@ -44,6 +44,7 @@ pub(crate) fn offer(name: &str) -> Offer {
         },
         pools: Vec::new(),
         saved_micro_usd: 0,
+        cost_weight: 1.0,
         seconds: None,
         barred: None,
     }

@@ -217,3 +217,32 @@ fn a_choice_is_explained() {
     );
     assert_eq!(lines.last().map(String::as_str), Some("maker/resting: rests after an error"));
 }
+
+#[test]
+fn what_is_corrected_is_no_further_task() {
+    let mut router = router(vec![arm("a", 0.7, 0.1)]);
+    let mut unsure = outcome(&fix(), "a", true, 10);
+    unsure.tried[0].right = None;
+    router.learn(&unsure);
+    let before = router.standing(&id("a"), &fix());
+    let mut wrong = outcome(&fix(), "a", false, 0);
+    wrong.tried[0].attempt.verdict = None;
+    router.correct(&wrong);
+    let after = router.standing(&id("a"), &fix());
+    assert!(after.quality < before.quality, "{after:?}");
+    assert_eq!((after.tasks, after.cost), (before.tasks, before.cost));
+}
+
+#[test]
+fn an_arm_whose_dollars_count_less_is_taken_sooner_and_costs_the_same() {
+    let router = router(vec![arm("good", 0.8, 2.0), arm("fair", 0.75, 0.1)]);
+    let mut offers = [offer("good"), offer("fair")];
+    assert_eq!(ran_unchecked(&router, &offers), "fair");
+    offers[0].cost_weight = 0.1;
+    let mut situation = task(10);
+    situation.verified = false;
+    let choice = router.choose(&situation, &offers, 7);
+    assert_eq!(choice.decision, Decision::Run(vec![id("good")]));
+    let lines = choice.explain(&offers, 7).join("\n");
+    assert!(lines.contains("$2.000 (each dollar counts 0.10, by `cost_weight`)"), "{lines}");
+}

@@ -149,11 +149,22 @@ fn a_pin_of_an_unknown_arm_is_named_and_left_out() {
 
 #[test]
 fn rules_that_leave_nothing_say_so() {
-    let said = applied(&[always("none", forbid("*"))], &offers());
+    let dead_end = |rules: &[Rule], offers: &[Offer]| applied(rules, offers).dead_end;
+    let none = [always("none", forbid("*"))];
     assert_eq!(
-        said.conflicts,
-        ["the rules leave no arm for this task: is forbidden by rule `none` (gnoma.toml:4)"]
+        dead_end(&none, &offers()).unwrap(),
+        "the rules leave no arm for this task: every arm is forbidden by rule `none` (gnoma.toml:4)"
     );
+    let two = [always("bs", forbid("*/b")), always("cs", forbid("*/c"))];
+    assert_eq!(dead_end(&two, &offers()), None, "the first is left");
+    assert_eq!(
+        dead_end(&two, &offers()[1..]).unwrap(),
+        "the rules leave no arm for this task: maker/b is forbidden by rule `bs` (gnoma.toml:2); \
+         maker/c is forbidden by rule `cs` (gnoma.toml:2)"
+    );
+    let mut resting = offers();
+    resting.iter_mut().for_each(|offer| offer.barred = Some("rests".into()));
+    assert_eq!(dead_end(&none, &resting), None, "nothing was there before");
 }
 
 #[test]
@@ -213,7 +224,7 @@ fn what_rules_say_is_told() {
         applied(&rules, &offers()).explain(&offers()),
         [
             "rule `b` (gnoma.toml:1) pins `maker/b`",
-            "maker/b: preferred by $0.50",
+            "maker/b: may be worth $0.50 less, as rule `p` (gnoma.toml:1) prefers it",
             "the task may take 9 s"
         ]
     );

@@ -18,6 +18,12 @@ use crate::{
 /// That a process was there is written this often.
 const SEEN_EVERY_MS: i64 = 60_000;
 
+/// The columns of an amount that limits may be about.
+const COUNTED: [&str; 5] = ["requests", "input", "output", "micro_usd", "custom"];
+
+/// The columns that only days of arms have.
+const CACHED: [&str; 2] = ["cache_read", "cache_write"];
+
 /// What a process remembers of its own reservation, so that it is settled rightly even after others
 /// took the process for dead and let go of it.
 #[derive(Clone, Debug)]
@@ -126,7 +132,7 @@ impl Books<'_> {
         let number = self.connection.last_insert_rowid();
         release(self.connection, hold.0)?;
         let day = day_of(at_ms);
-        self.add(&day_sql("arm_day", "day, arm"), [day, self.arm(&kept.arm)?], amount)?;
+        self.add_day(day, self.arm(&kept.arm)?, amount)?;
         for name in unique(&kept.pools) {
             let pool = self.pool_or_new(name)?;
             self.add(&day_sql("pool_day", "pool, day"), [pool, day], amount)?;
@@ -148,6 +154,18 @@ impl Books<'_> {
                  took is not counted",
             )
         })
+    }
+
+    fn add_day(&self, day: i64, arm: i64, amount: &Amount) -> Result<()> {
+        self.add(&day_sql("arm_day", "day, arm"), [day, arm], amount)?;
+        self.run(
+            &format!(
+                "UPDATE arm_day SET cache_read = min(cache_read + ?3, {MAX_COUNT}), \
+                 cache_write = min(cache_write + ?4, {MAX_COUNT}) WHERE day = ?1 AND arm = ?2"
+            ),
+            [day, arm, count(amount.cache_read), count(amount.cache_write)],
+        )
+        .map(|_| ())
     }
 
     fn add(&self, sql: &str, key: [i64; 2], amount: &Amount) -> Result<()> {
@@ -308,18 +326,22 @@ pub(super) fn leave(connection: &Connection, me: &Identity) -> Result<()> {
 pub(super) fn totals(connection: &Connection, from_day: i32) -> Result<Vec<Total>> {
     let mut days = connection
         .prepare_cached(
-            "SELECT day, provider, model, requests, input, output, micro_usd, custom \
-             FROM arm_day JOIN arm ON arm.number = arm_day.arm \
+            "SELECT day, provider, model, requests, input, output, micro_usd, custom, \
+             cache_read, cache_write FROM arm_day JOIN arm ON arm.number = arm_day.arm \
              WHERE day >= ?1 ORDER BY day, provider, model",
         )
         .in_words()?;
     let rows = days
         .query_map([from_day], |row| {
             let day: i64 = row.get(0)?;
+            let cached = |column: usize| {
+                row.get::<_, i64>(column).map(|tokens| u64::try_from(tokens).unwrap_or(0))
+            };
+            let (cache_read, cache_write) = (cached(8)?, cached(9)?);
             Ok(Total {
                 day: i32::try_from(day).unwrap_or(i32::MAX),
                 arm: ModelRef { provider: row.get(1)?, model: row.get(2)? },
-                amount: window::amount(row, 3)?,
+                amount: Amount { cache_read, cache_write, ..window::amount(row, 3)? },
             })
         })
         .in_words()?;
@@ -329,9 +351,12 @@ pub(super) fn totals(connection: &Connection, from_day: i32) -> Result<Vec<Total
 /// Moves what is dated later than `now_ms` to that time; says how many calls were.
 pub(super) fn redate(connection: &Connection, now_ms: i64) -> Result<u64> {
     let today = day_of(now_ms);
-    for (table, key, columns) in [("pool_day", "pool", "pool, day"), ("arm_day", "arm", "day, arm")]
-    {
-        let sql = later_days_sql(table, key, columns);
+    let with_caches = [COUNTED.as_slice(), CACHED.as_slice()].concat();
+    for (table, key, columns, counted) in [
+        ("pool_day", "pool", "pool, day", COUNTED.as_slice()),
+        ("arm_day", "arm", "day, arm", &with_caches),
+    ] {
+        let sql = later_days_sql(table, key, columns, counted);
         run(connection, &sql, [today])?;
         run(connection, &format!("DELETE FROM {table} WHERE day > ?1"), [today])?;
     }
@@ -351,30 +376,33 @@ pub(super) fn run(
 
 /// Adds an amount to the row of a day, which is made where it is missing.
 fn day_sql(table: &str, key: &str) -> String {
+    let columns = COUNTED.join(", ");
     format!(
-        "INSERT INTO {table}({key}, requests, input, output, micro_usd, custom) \
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) {}",
-        on_conflict(key)
+        "INSERT INTO {table}({key}, {columns}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) {}",
+        on_conflict(key, &COUNTED)
     )
 }
 
 /// Adds the later days' amounts to the row of the day `?1`.
-fn later_days_sql(table: &str, key: &str, columns: &str) -> String {
+fn later_days_sql(table: &str, key: &str, columns: &str, counted: &[&str]) -> String {
     let values = columns.replace("day", "?1");
+    let sums: Vec<String> = counted.iter().map(|column| format!("sum({column})")).collect();
     format!(
-        "INSERT INTO {table}({columns}, requests, input, output, micro_usd, custom) \
-         SELECT {values}, sum(requests), sum(input), sum(output), sum(micro_usd), sum(custom) \
+        "INSERT INTO {table}({columns}, {}) SELECT {values}, {} \
          FROM {table} WHERE day > ?1 GROUP BY {key} {}",
-        on_conflict(columns)
+        counted.join(", "),
+        sums.join(", "),
+        on_conflict(columns, counted)
     )
 }
 
 /// Sums stay below what later sums of them can hold.
-fn on_conflict(key: &str) -> String {
-    let added = ["requests", "input", "output", "micro_usd", "custom"]
+fn on_conflict(key: &str, counted: &[&str]) -> String {
+    let added: Vec<String> = counted
+        .iter()
         .map(|column| format!("{column} = min({column} + excluded.{column}, {MAX_COUNT})"))
-        .join(", ");
-    format!("ON CONFLICT({key}) DO UPDATE SET {added}")
+        .collect();
+    format!("ON CONFLICT({key}) DO UPDATE SET {}", added.join(", "))
 }
 
 /// Names once each, in their order.

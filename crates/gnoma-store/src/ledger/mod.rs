@@ -14,11 +14,15 @@
 //!   a rolling window that reaches further back counts whole days there. Pools named `turn:…` are
 //!   forgotten two days after their last use.
 //! - What a process settled survives its death; the failure of the power may take the last moment.
+//!
+//! Beside what was spent, the file keeps *notes*: texts by name, of which this crate makes no sense,
+//! each read and replaced by one process at a time.
 
 mod admit;
 mod books;
 mod calendar;
 mod memory;
+mod notes;
 mod open;
 mod schema;
 mod tending;
@@ -40,13 +44,13 @@ use gnoma_core::{
 };
 use rusqlite::Connection;
 
-pub use self::open::SetAside;
 use self::{
     books::{Books, Kept},
     memory::{Fresh, Memory},
     tending::{File, Tending},
     words::{InWords, reworded},
 };
+pub use self::{notes::MAX_NOTE_BYTES, open::SetAside};
 use crate::{
     db,
     error::Result,
@@ -117,6 +121,27 @@ impl SqliteLedger {
     /// As the file's.
     pub async fn redate(&self, now_ms: i64) -> Result<u64> {
         self.ask(move |connection| books::redate(connection, now_ms)).await
+    }
+
+    /// Lets `change` have the note of that name and keeps what it makes of it, with nobody in between;
+    /// `None` leaves it as it is.
+    ///
+    /// # Errors
+    /// As the file's, and where the note is larger than [`MAX_NOTE_BYTES`].
+    pub async fn change_note(
+        &self,
+        name: &'static str,
+        change: impl FnOnce(Option<&str>) -> Option<String> + Send + 'static,
+    ) -> Result<()> {
+        self.ask(move |connection| notes::change(connection, name, change)).await
+    }
+
+    /// Forgets the note of that name.
+    ///
+    /// # Errors
+    /// As the file's.
+    pub async fn forget_note(&self, name: &'static str) -> Result<()> {
+        self.ask(move |connection| notes::forget(connection, name)).await
     }
 
     async fn ask<T: Send + 'static>(

@@ -4,7 +4,7 @@
 pub(super) const APPLICATION_ID: i32 = 0x676e_6f6c;
 
 /// Step `n` leads from version `n` to `n + 1`.
-pub(super) const STEPS: [&str; 1] = [FIRST];
+pub(super) const STEPS: [&str; 2] = [FIRST, SECOND];
 
 /// Version 1.
 ///
@@ -87,4 +87,12 @@ CREATE TABLE arm_day (
 ) WITHOUT ROWID;
 CREATE TABLE kept (from_day INTEGER NOT NULL);
 INSERT INTO kept VALUES (-1000000);
+";
+
+/// Version 2: what arms showed of themselves, a text each of which others make sense; and how much of
+/// the prompts caches had, which is 0 for days before.
+const SECOND: &str = "
+CREATE TABLE note (name TEXT PRIMARY KEY, text TEXT NOT NULL) WITHOUT ROWID;
+ALTER TABLE arm_day ADD COLUMN cache_read INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE arm_day ADD COLUMN cache_write INTEGER NOT NULL DEFAULT 0;
 ";

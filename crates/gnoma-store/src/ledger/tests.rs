@@ -16,7 +16,7 @@ use rusqlite::Connection;
 use super::{
     books::{self, Books, Kept},
     calendar::{DAY_MS, day_of, month_start},
-    open, tending,
+    notes, open, schema, tending,
 };
 use crate::lock::{Hold, Identity};
 
@@ -314,6 +314,7 @@ fn any_amount() -> impl Strategy<Value = Amount> {
             output,
             micro_usd,
             custom,
+            ..Amount::default()
         },
     )
 }
@@ -501,6 +502,8 @@ fn absurd_amounts_stay_countable() {
         output: u64::MAX,
         micro_usd: u64::MAX,
         custom: u64::MAX,
+        cache_read: u64::MAX,
+        cache_write: u64::MAX,
     };
     for _ in 0..100 {
         let mut ask = capped(absurd);
@@ -511,4 +514,64 @@ fn absurd_amounts_stay_countable() {
     assert!(level(&connection, Window::Ever, 0) > 1_000_000_000_000);
     let refused = pair.books(0, |books| books.reserve(&capped(dollars(1)))).unwrap();
     assert_eq!(refused.unwrap_err().free_at_ms, None);
+}
+
+#[test]
+fn what_caches_had_is_told_by_day_and_arm_whatever_the_clock_did() {
+    let connection = connection();
+    let pair = Pair { connection: &connection, model: RefCell::default() };
+    let now = 1_800_000_000_000;
+    let amount = Amount { input: 30, cache_read: 20, cache_write: 5, ..dollars(1) };
+    for at_ms in [now, now + DAY_MS, now + 2 * DAY_MS] {
+        let hold = pair.reserve(0, &Ask { at_ms, ..capped(amount) }).unwrap();
+        pair.commit(hold, at_ms, amount);
+    }
+    let days = |from| books::totals(&connection, from).unwrap();
+    assert!(days(0).iter().all(|total| total.amount == amount) && days(0).len() == 3);
+    books::redate(&connection, now).unwrap();
+    let [one] = days(0).try_into().unwrap();
+    assert_eq!((one.amount.cache_read, one.amount.cache_write, one.amount.input), (60, 15, 90));
+}
+
+#[test]
+fn a_note_is_what_was_made_of_it_last() {
+    let connection = connection();
+    let change = |to: Option<String>| {
+        let mut was = None;
+        let seen = &mut was;
+        notes::change(&connection, "arms", |text| {
+            *seen = text.map(str::to_owned);
+            to
+        })
+        .unwrap();
+        was
+    };
+    assert_eq!(change(Some("one".to_owned())), None);
+    assert_eq!(change(None).as_deref(), Some("one"));
+    assert_eq!(change(Some("two".to_owned())).as_deref(), Some("one"));
+    let large = "x".repeat(notes::MAX_NOTE_BYTES + 1);
+    assert!(notes::change(&connection, "arms", |_| Some(large)).is_err());
+    assert_eq!(change(None).as_deref(), Some("two"));
+    notes::forget(&connection, "arms").unwrap();
+    assert_eq!(change(None), None);
+}
+
+#[test]
+fn a_ledger_of_the_first_version_keeps_what_it_counted() {
+    let home = tempfile::tempdir().unwrap();
+    let path = home.path().join("ledger.db");
+    let old = Connection::open(&path).unwrap();
+    old.execute_batch(schema::STEPS[0]).unwrap();
+    old.execute_batch(
+        "INSERT INTO arm VALUES (1, 'p', 'm0'); INSERT INTO arm_day VALUES (7, 1, 2, 30, 4, 50, 0);",
+    )
+    .unwrap();
+    old.pragma_update(None, "application_id", schema::APPLICATION_ID).unwrap();
+    old.pragma_update(None, "user_version", 1).unwrap();
+    drop(old);
+    let (connection, set_aside, _user) = open::open(&path, std::time::Duration::ZERO).unwrap();
+    assert_eq!(set_aside, None);
+    let [one] = books::totals(&connection, 0).unwrap().try_into().unwrap();
+    let amount = Amount { requests: 2, input: 30, output: 4, micro_usd: 50, ..Amount::default() };
+    assert_eq!((one.day, one.arm, one.amount), (7, arm(0), amount));
 }

@@ -36,6 +36,7 @@ pub(super) fn amount(row: &Row<'_>, first: usize) -> rusqlite::Result<Amount> {
         output: column(2)?,
         micro_usd: column(3)?,
         custom: column(4)?,
+        ..Amount::default()
     })
 }
 
@@ -175,5 +176,6 @@ fn both(one: Amount, other: Amount) -> Amount {
         output: one.output.saturating_add(other.output),
         micro_usd: one.micro_usd.saturating_add(other.micro_usd),
         custom: one.custom.saturating_add(other.custom),
+        ..Amount::default()
     }
 }

@@ -52,7 +52,7 @@ fn arm() -> ModelRef {
 }
 
 fn dollars(micro_usd: u64) -> Amount {
-    Amount { requests: 1, input: 10 * micro_usd, output: 3, micro_usd, custom: 0 }
+    Amount { requests: 1, input: 10 * micro_usd, output: 3, micro_usd, ..Amount::default() }
 }
 
 fn limits(most: u64) -> Vec<Draw> {
@@ -446,4 +446,32 @@ fn arms_and_days_are_counted_apart() {
             expected.clone().into_iter().filter(|((day, _), _)| *day >= from).collect();
         assert_eq!(counted, wanted);
     }
+}
+
+#[test]
+fn notes_are_changed_by_one_at_a_time() {
+    const WRITERS: usize = 4;
+    const EACH: usize = 25;
+    let home = tempfile::tempdir().unwrap();
+    let path = home.path().join("ledger.db");
+    thread::scope(|scope| {
+        for _ in 0..WRITERS {
+            let ledger = open(&path);
+            scope.spawn(move || {
+                for _ in 0..EACH {
+                    let longer =
+                        |text: Option<&str>| Some(format!("{}x", text.unwrap_or_default()));
+                    wait(ledger.change_note("arms", longer)).unwrap();
+                }
+            });
+        }
+    });
+    let ledger = open(&path);
+    let (tell, told) = std::sync::mpsc::channel();
+    let look = move |text: Option<&str>| {
+        tell.send(text.map(str::len)).unwrap();
+        None
+    };
+    wait(ledger.change_note("arms", look)).unwrap();
+    assert_eq!(told.recv().unwrap(), Some(WRITERS * EACH));
 }

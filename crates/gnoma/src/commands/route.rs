@@ -1,7 +1,10 @@
 //! `gnoma route`: which model would do a task, and why. Nobody is asked.
 
 use anyhow::Result;
-use gnoma_core::{ledger::Draw, session::Routing};
+use gnoma_core::{
+    ledger::{Draw, Ledger as _},
+    session::Routing,
+};
 use gnoma_engine::{Routes, tokens};
 use serde_json::json;
 
@@ -10,16 +13,21 @@ use crate::{
     args::{RouteArgs, TurnArgs},
     clock,
     keeping::Begun,
-    report::{self, Exit},
+    report::{self, Exit, Misuse},
     routing::{self, Ready, Wanted, roster::Left},
     surroundings::Surroundings,
 };
 
 pub(super) async fn run(what: &RouteArgs, args: &TurnArgs, around: &Surroundings) -> Result<Exit> {
+    let words = what.words.join(" ");
+    if words.trim().is_empty() {
+        let text = "there is no task to route: say what you would ask, as in \
+                    `gnoma route \"why does the parser crash?\"`";
+        return Err(Misuse(text.to_owned()).into());
+    }
     let ground = Ground::of(args, around)?;
     let mut ready = ready(&ground, args, what.seed).await?;
     ready.look().await;
-    let words = what.words.join(" ");
     let levels = levels(&ground, &ready.routes).await;
     let routed = ready.routes.preview(&words, false, tokens::estimate(&words) as u64, &levels);
     let Ready { left, .. } = ready;
@@ -45,7 +53,7 @@ pub(super) async fn ready(
     args: &TurnArgs,
     seed: Option<u64>,
 ) -> Result<Ready> {
-    routing::prepare(Wanted {
+    let ready = routing::prepare(Wanted {
         args,
         around: ground.around,
         loaded: &ground.loaded,
@@ -55,7 +63,13 @@ pub(super) async fn ready(
         seed,
         grows: true,
     })
-    .await
+    .await?;
+    if let Some(heard) = ready.routes.hear_others()
+        && let Err(error) = heard.await
+    {
+        report::say(format_args!("warning: {error}"));
+    }
+    Ok(ready)
 }
 
 /// Where the limits stand; nothing is known where the ledger cannot be read, which is told.

@@ -28,7 +28,7 @@ pub(super) async fn run(what: &RouterSub, args: &TurnArgs, around: &Surroundings
         RouterSub::Stats { json } => stats::run(&ground, *json).await,
         RouterSub::Arms { json } => arms::run(&ground, args, *json).await,
         RouterSub::Pools { json } => pools::run(&ground, args, *json).await,
-        RouterSub::Reset { yes, json } => keep::reset(&ground, *yes, *json),
+        RouterSub::Reset { yes, json } => keep::reset(&ground, *yes, *json).await,
         RouterSub::Export { json: _ } => keep::export(&ground),
         RouterSub::Import { file, replace, json } => keep::import(&ground, file, *replace, *json),
         RouterSub::Replay => replay(),

@@ -15,7 +15,7 @@ use std::{sync::Arc, time::Duration};
 use anyhow::{Result, bail};
 use gnoma_core::{
     Command, Content, Event, ModelRef, StopReason,
-    session::{Outcome, SessionState},
+    session::{NoticeLevel, Outcome, SessionState},
 };
 use gnoma_engine::{Handle, Session, session};
 use gnoma_guard::firewall::Firewall;
@@ -93,8 +93,12 @@ impl Front {
         handle.tell(Command::Send { content });
         let exit = self.follow(&mut handle, asker).await;
         handle.tell(Command::Close);
-        // The session ends its tools before it says that it is closed.
-        while handle.next().await.is_some() {}
+        // The session ends its tools before it says that it is closed, and what could not be kept.
+        while let Some(event) = handle.next().await {
+            if let Event::Notice { level: NoticeLevel::Warning, text } = event {
+                report::say(format_args!("warning: {text}"));
+            }
+        }
         exit
     }
 

@@ -6,7 +6,7 @@ use std::{collections::HashMap, sync::Arc};
 use gnoma_config::{Settings, settings::ArmSettings};
 use gnoma_core::{ModelRef, Price};
 use gnoma_engine::Arm;
-use gnoma_guard::firewall::{Firewall, Guarded};
+use gnoma_guard::firewall::{Firewall, Guarded, ProviderFacts};
 use gnoma_llm::{
     KNOWN, Protocol,
     catalogue::{Model, Overlay},
@@ -34,6 +34,8 @@ struct Line {
     provider: Guarded,
     /// It is one of the servers that people run themselves.
     is_own: bool,
+    /// What it is sent stays on this machine.
+    stays_here: bool,
     is_ollama: bool,
     host: Arc<str>,
 }
@@ -106,6 +108,7 @@ impl Maker {
         let told = if line.is_ollama { Some(OLLAMA_WINDOW_TOKENS) } else { told };
         Arm {
             local: line.is_own,
+            stays_here: line.stays_here,
             lean: self.settings.router.force_two_stage,
             context_window: said.and_then(|said| said.context).or(configured).or(told).or(window),
             max_output_tokens: Some(
@@ -118,6 +121,7 @@ impl Maker {
             thinking: can(said.and_then(|said| said.thinking), abilities.map(|can| can.thinking)),
             structured_output: can(None, abilities.map(|can| can.structured_output)),
             price: price(said, listed, line.is_own),
+            cost_weight: said.and_then(|said| said.cost_weight).unwrap_or(1.0),
             pools: said.map(|said| said.pools.clone()).unwrap_or_default().into(),
             host: Arc::clone(&line.host),
             ..Arm::new(line.provider.clone(), name.model.as_str())
@@ -138,14 +142,16 @@ impl Maker {
         if wire::needs_key(&self.settings, &profile) {
             return Err(wire::missing_key(&profile));
         }
-        // Its name says how it is spoken to; where what is sent ends up, only its address says.
-        let stays_here = profile.local && wire::is_this_machine(&profile.base_url);
+        let stays_here = wire::stays_here(&profile);
+        // More than that is asked of whom secrets may be sent: a proxy of one's own may stand anywhere.
+        let is_known_here = profile.local && wire::is_this_machine(&profile.base_url);
         let (is_own, is_ollama) = (profile.local, profile.protocol == Protocol::Ollama);
         let host = host_and_port(&profile.base_url).into();
         let provider = gnoma_llm::connect(profile, self.http.clone());
-        let provider = Guarded::new(provider, Arc::clone(&self.firewall), stays_here);
-        guarding::privacy(&self.settings).admits(provider.facts()).map_err(Misuse)?;
-        Ok(Line { provider, is_own, is_ollama, host })
+        let provider = Guarded::new(provider, Arc::clone(&self.firewall), is_known_here);
+        let facts = ProviderFacts { local: stays_here, ..provider.facts().clone() };
+        guarding::privacy(&self.settings).admits(&facts).map_err(Misuse)?;
+        Ok(Line { provider, is_own, stays_here, is_ollama, host })
     }
 }
 

@@ -75,7 +75,7 @@ pub(super) async fn find(maker: &mut Maker, http: &Http) -> Result<First> {
         Some(name) => name,
         None => match find_provider(maker.settings(), http).await {
             Some(known) => known.name.to_owned(),
-            None => return Err(Misuse(HOW_TO_START.to_owned()).into()),
+            None => return Err(nobody(maker.settings()).into()),
         },
     };
     let provider = maker.provider(&name)?;
@@ -135,6 +135,19 @@ async fn model(
         (None, None) => {
             Err(Misuse(format!("`{name}` has no model; load one, or name one with --model")).into())
         }
+    }
+}
+
+/// Nobody is there to be asked by default: what to do, for whoever has named a model and for the others.
+fn nobody(settings: &Settings) -> Misuse {
+    let provider = &settings.provider;
+    let set_up: Vec<&str> = provider.endpoints.keys().map(String::as_str).collect();
+    match &provider.model {
+        Some(model) if !set_up.is_empty() => Misuse(format!(
+            "which provider has the model `{model}`? Name both, as in --model PROVIDER/MODEL; set up are {}",
+            set_up.join(", ")
+        )),
+        Some(_) | None => Misuse(HOW_TO_START.to_owned()),
     }
 }
 

@@ -1,16 +1,21 @@
 //! The ledger of what is spent, opened when it is first needed: most runs make their first request
-//! before anything is counted.
+//! before anything is counted. Its file also has what all processes know of the arms.
 
 use std::path::PathBuf;
 
 use gnoma_core::{
     ledger::{Amount, Ask, Draw, HoldId, Ledger, Level, Reserved, Total},
     store::{StoreError, StoreErrorKind, Stored},
+    tool::BoxFuture,
 };
+use gnoma_engine::routing::{Board, Exchange};
 use gnoma_store::SqliteLedger;
 use tokio::{sync::OnceCell, task::spawn_blocking};
 
 use crate::report;
+
+/// The note of how the arms are.
+const ARMS: &str = "arms";
 
 /// See the module.
 pub(crate) struct LateLedger {
@@ -22,6 +27,11 @@ pub(crate) struct LateLedger {
 impl LateLedger {
     pub(crate) fn new(path: Option<PathBuf>) -> Self {
         Self { path, opened: OnceCell::new() }
+    }
+
+    /// Forgets how the arms were.
+    pub(crate) async fn forget_arms(&self) -> Result<(), StoreError> {
+        if self.is_empty() { Ok(()) } else { self.get().await?.forget_note(ARMS).await }
     }
 
     async fn get(&self) -> Result<&SqliteLedger, StoreError> {
@@ -69,5 +79,19 @@ impl Ledger for LateLedger {
 
     fn totals(&self, from_day: i32) -> Stored<'_, Vec<Total>> {
         Box::pin(async move { self.get().await?.totals(from_day).await })
+    }
+}
+
+impl Board for LateLedger {
+    /// What is only in memory is empty before it is opened.
+    fn is_empty(&self) -> bool {
+        !self.opened.initialized() && !self.path.as_ref().is_some_and(|path| path.exists())
+    }
+
+    fn exchange(&self, exchange: Exchange) -> BoxFuture<'_, Result<(), String>> {
+        Box::pin(async move {
+            let changed = async { self.get().await?.change_note(ARMS, exchange).await };
+            changed.await.map_err(|error| error.sentence)
+        })
     }
 }

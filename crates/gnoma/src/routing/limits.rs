@@ -33,6 +33,8 @@ pub(super) fn wishes(settings: &Settings, home: Option<&Path>) -> Wishes {
     let mut warnings = rules::check(&rules);
     rules.extend(strengths(settings));
     let limits = limits(settings, &mut warnings);
+    let classifier = slm::arm(settings);
+    let only_classifies = classifier.as_ref().is_some_and(|arm| slm::only_sorts(settings, arm));
     let options = Options {
         rules,
         roles: roles(&router.roles),
@@ -44,7 +46,8 @@ pub(super) fn wishes(settings: &Settings, home: Option<&Path>) -> Wishes {
         checks: router.checks.clone(),
         failover: router.failover,
         local_only: settings.privacy.incognito && settings.privacy.local_only,
-        classifier: slm::arm(settings),
+        classifier,
+        only_classifies,
         limits,
         ..Options::default()
     };
@@ -252,6 +255,19 @@ mod tests {
         );
         let [warning] = wishes.warnings.as_slice() else { unreachable!("{:?}", wishes.warnings) };
         assert!(warning.contains("config.toml:2") && warning.contains("config.toml:5"));
+    }
+
+    #[test]
+    fn who_is_named_for_sorting_alone_does_nothing_else() {
+        let slm = "[slm]\nenabled = true\nbackend = \"ollama\"\nmodel = \"tiny\"\n";
+        let alone = |more: &str| wishes_of(&format!("{slm}{more}")).options.only_classifies;
+        assert!(alone(""));
+        assert!(!alone("[[arms]]\nid = \"ollama/tiny\"\n"));
+        assert!(!alone("[router.roles]\nsmall = \"ollama/tiny\"\n"));
+        assert!(!alone("[provider.models]\nollama = [\"tiny\"]\n"));
+        assert!(!alone("[provider]\ndefault = \"ollama\"\nmodel = \"tiny\"\n"));
+        assert!(alone("[provider]\ndefault = \"ollama\"\nmodel = \"large\"\n"));
+        assert!(!wishes_of("").options.only_classifies);
     }
 
     #[test]

@@ -19,7 +19,6 @@ use super::{
 };
 use crate::{clock, keeping::Begun, report};
 
-const MICRO: f64 = 1e6;
 /// Largest file of scores that is read.
 pub(crate) const MAX_SCORES_BYTES: u64 = 8 << 20;
 /// An undo counts for the last task when the conversation went on no longer than this after it: what
@@ -141,11 +140,9 @@ impl Book {
         }
         self.change(&[], |router, kept| {
             let Some(open) = kept.forget(project).filter(is_it) else { return false };
-            // What it cost is learnt already; what is expected anyway changes nothing.
-            let cost = router.standing(&open.arm, &open.kind).cost * MICRO;
-            let attempt = Attempt { arm: open.arm, verdict: None, cost_micro_usd: cost as u64 };
+            let attempt = Attempt { arm: open.arm, verdict: None, cost_micro_usd: 0 };
             let tried = vec![Tried { attempt, right: Some(false) }];
-            router.learn(&Outcome { kind: open.kind, tried });
+            router.correct(&Outcome { kind: open.kind, tried });
             true
         })
     }
@@ -251,16 +248,26 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let memory = memory(folder.path());
         memory.learnt(outcome(None)).await.unwrap();
-        let quality = || {
+        let standing = || {
             let kept = memory.book.read().unwrap();
-            router(&kept, &[]).standing(&arm(), &Kind::new("debug")).quality
+            // What was learnt of an arm counts once it is there.
+            let known = gnoma_router::Arm {
+                id: arm(),
+                facts: Default::default(),
+                priors: Default::default(),
+                overall: None,
+            };
+            router(&kept, &[known]).standing(&arm(), &Kind::new("debug"))
         };
+        let quality = || standing().quality;
         let before = quality();
+        let tasks = standing().tasks;
         assert!(!memory.book.undone("p", "s2", 0).unwrap());
         assert!(!memory.book.undone("q", "s1", 0).unwrap());
         assert!(!memory.book.undone("p", "s1", i64::MAX).unwrap(), "it went on since");
         assert!(memory.book.undone("p", "s1", 0).unwrap());
         assert!(quality() < before);
+        assert_eq!((tasks, standing().tasks), (1, 1), "the task is the same");
         let after = quality();
         assert!(!memory.book.undone("p", "s1", 0).unwrap());
         assert!((quality() - after).abs() < f64::EPSILON);

@@ -24,11 +24,7 @@ use std::{
 
 use anyhow::Result;
 use gnoma_config::{Loaded, Settings, settings::RouterMode};
-use gnoma_core::{
-    ModelRef, Price,
-    ledger::{Ledger, Total},
-    store::SessionId,
-};
+use gnoma_core::{ModelRef, Price, ledger::Total, store::SessionId};
 use gnoma_engine::{Arm, Routes, routing::Options};
 use gnoma_guard::{firewall::Firewall, privacy::Keep};
 use gnoma_llm::catalogue::{self, Overlay};
@@ -123,7 +119,7 @@ pub(crate) fn book(loaded: &Loaded, around: &Surroundings) -> Book {
 }
 
 /// The ledger of the profile.
-pub(crate) fn ledger(loaded: &Loaded, around: &Surroundings) -> Arc<dyn Ledger> {
+pub(crate) fn ledger(loaded: &Loaded, around: &Surroundings) -> Arc<LateLedger> {
     let is_kept = guarding::privacy(&loaded.settings).may(Keep::Learning);
     let path = ledger_file(loaded, around);
     Arc::new(LateLedger::new(is_kept.then_some(path)))
@@ -246,6 +242,11 @@ async fn named(
             Ok(First { arm, window }) => names.push((arm, window)),
             Err(error) => {
                 let others = roster.arms.iter().any(|arm| maker.make(arm, None).is_ok());
+                let is_set_up = maker.settings().provider.default.is_some();
+                if !is_pinned && !is_set_up && !others && !roster.left.is_empty() {
+                    // Something was set up, and what is wrong with it says more than how to begin.
+                    return Err(first::nothing(&roster.left).into());
+                }
                 if is_pinned || !others {
                     return Err(error);
                 }
@@ -283,11 +284,14 @@ fn options(wanted: &Wanted<'_>, settings: &Settings, made: &[Made], known: &Know
         let real = path.canonicalize().unwrap_or_else(|_| path.to_owned());
         real.to_string_lossy().into_owned()
     };
+    let ledger = ledger(loaded, around);
     Options {
         ground: rules::Ground { root: path(project_folder), folder: path(&around.cwd) },
         utc_offset_minutes: if limits::ask_the_time(&options.rules) { utc_offset() } else { 0 },
         project,
-        ledger: Some(ledger(loaded, around)),
+        ledger: Some(Arc::clone(&ledger) as _),
+        board: Some(ledger),
+        said: warnings,
         memory: memory.map(|memory| -> Arc<dyn gnoma_engine::routing::Memory> { Arc::new(memory) }),
         now_ms: Box::new(clock::now_ms),
         seed: wanted.seed.unwrap_or_else(clock::random),

@@ -214,7 +214,15 @@ impl StateFile {
     fn look(&self) -> Result<Option<Kept>, Trouble> {
         let file = match File::open(&self.0) {
             Ok(file) => file,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            // Where there can be no file there is none; whoever writes it is told.
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
+                ) =>
+            {
+                return Ok(None);
+            }
             Err(error) => return Err(Trouble::Unreadable(error.to_string())),
         };
         let mut bytes = Vec::new();

@@ -195,15 +195,23 @@ async fn local_only_refuses_models_elsewhere_before_anything_is_sent() {
         _ => says("here"),
     };
     let world = World::with(Server::start(models).unwrap());
-    let here = format!("llamacpp = \"{}/v1\"\n", world.server.url());
-    let only = "[privacy]\nlocal_only = true\n";
-    world.configure(&format!("{here}{only}"));
-    let refused = world.run(&["--incognito", "hi"]).await;
-    assert_eq!(refused.code, Some(2), "{refused:?}");
-    assert!(refused.err.contains("`test` is not on this machine"), "{refused:?}");
+    let url = world.server.url();
+    let elsewhere = "away = \"http://192.0.2.1:8080/v1\"\n";
+    let here = format!("llamacpp = \"{url}/v1\"\nopenai = \"{url}/v1\"\n{elsewhere}");
+    world.configure(&format!("{here}[privacy]\nlocal_only = true\n"));
+    for (name, model) in [("away", "m1"), ("openai", "m1")] {
+        let refused = ["--incognito", "--provider", name, "--model", model, "hi"];
+        let refused = world.run(&refused).await;
+        assert_eq!(refused.code, Some(2), "{refused:?}");
+        let why = format!("`{name}` is not on this machine");
+        assert!(refused.err.contains(&why), "{refused:?}");
+    }
     assert_eq!(world.server.requests().len(), 0);
-    let run = world.run(&["--incognito", "--provider", "llamacpp", "hi"]).await;
-    assert_eq!((run.code, run.out.as_str()), (Some(0), "here\n"), "{run:?}");
+    // A server of one's own on this machine, whether gnoma knows its name or not.
+    for args in [["--provider", "llamacpp"], ["--provider", "test"]] {
+        let run = world.run(&["--incognito", args[0], args[1], "hi"]).await;
+        assert_eq!((run.code, run.out.as_str()), (Some(0), "here\n"), "{run:?}");
+    }
     let run = world.run(&["hi"]).await;
     assert_eq!(run.code, Some(0), "only incognito is held to it: {run:?}");
 }

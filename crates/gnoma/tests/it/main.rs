@@ -22,6 +22,8 @@ mod permission;
 #[cfg(test)]
 mod planted;
 #[cfg(test)]
+mod rests;
+#[cfg(test)]
 mod rewind;
 #[cfg(test)]
 mod routing;

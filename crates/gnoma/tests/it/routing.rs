@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use gnoma_core::{StopReason, Usage};
+use gnoma_testkit::{Script, Wire};
 use serde_json::Value;
 
 use crate::support::{Run, World, says};
@@ -129,6 +131,7 @@ async fn a_rewind_in_another_process_counts_against_the_work_once() {
     assert_eq!(world.run(&["explain this"]).await.code, Some(0));
     let quality = async || {
         let stats = world.json(&["router", "stats", "--json"]).await;
+        assert_eq!(stats["believed"][0]["tasks"], 1, "it is the same task: {stats}");
         stats["believed"][0]["quality"].as_f64().unwrap()
     };
     let before = quality().await;
@@ -221,4 +224,126 @@ async fn contradictory_rules_are_named_with_their_lines() {
     let run = world.run(&["explain this"]).await;
     let warning = run.err.lines().find(|line| line.contains("rule `only`")).unwrap();
     assert!(warning.contains("config.toml:22") && warning.contains("config.toml:25"), "{warning}");
+    let route = world.run(&["route", "explain this"]).await;
+    let both = format!("{}{}", route.err, route.out);
+    assert_eq!(both.matches("the ban is followed").count(), 1, "{both}");
+}
+
+#[tokio::test]
+async fn a_rule_without_a_decision_is_told_once() {
+    let world = World::new([]);
+    two(&world, "[[router.rules]]\nname = \"idle\"\ntask = [\"debug\"]\n");
+    let run = world.run(&["route", "explain this"]).await;
+    let warnings = run.err.lines().filter(|line| line.starts_with("warning:")).count();
+    assert!(warnings == 1 && run.err.contains("decides nothing"), "{run:?}");
+}
+
+#[tokio::test]
+async fn a_rule_that_forbids_all_is_named_with_its_line() {
+    let world = World::new([]);
+    two(&world, "[[router.rules]]\nname = \"stop\"\nforbid = [\"*\"]\n");
+    let why = "the rules leave no arm for this task: every arm is forbidden by rule `stop` \
+               (~/.config/gnoma/config.toml:22)";
+    for args in [vec!["explain this"], vec!["--provider", "one", "explain this"]] {
+        let run = world.run(&args).await;
+        assert_eq!(run.code, Some(1), "{run:?}");
+        assert_eq!(run.err.matches(why).count(), 1, "{run:?}");
+    }
+    let route = world.run(&["route", "explain this"]).await;
+    assert!(route.code == Some(1) && route.err.contains(why), "{route:?}");
+    assert!(route.err.contains("one/m1: is forbidden by rule `stop`"), "{route:?}");
+    assert!(world.server.requests().is_empty());
+}
+
+#[tokio::test]
+async fn a_preference_is_told_with_its_rule_and_no_task_is_no_route() {
+    let world = World::new([]);
+    two(&world, "[[router.rules]]\nname = \"rather\"\nprefer = [\"two/*\"]\n");
+    let run = world.run(&["route", "explain this"]).await;
+    let line = "less, as rule `rather` (~/.config/gnoma/config.toml:22) prefers it";
+    assert!(run.out.contains(line), "{run:?}");
+    for words in ["", "  "] {
+        let run = world.run(&["route", words]).await;
+        assert!(run.code == Some(2) && run.err.contains("there is no task to route"), "{run:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_cost_weight_changes_the_choice_and_not_what_is_counted() {
+    let world = World::new([says("done")]);
+    two(&world, "");
+    let config = world.home.path().join(".config/gnoma/config.toml");
+    let text = std::fs::read_to_string(&config).unwrap();
+    let text = text.replace("[router]\n", "[router]\nvalue = 2\n");
+    std::fs::write(&config, &text).unwrap();
+    let chosen = world.json(&["route", "--json", "--seed", "1", "explain this"]).await;
+    assert_eq!(chosen["routing"]["arms"][0]["provider"], "one", "{chosen}");
+    let text = text.replace("output_price = 15\n", "output_price = 15\ncost_weight = 0\n");
+    std::fs::write(&config, text).unwrap();
+    let chosen = world.json(&["route", "--json", "--seed", "1", "explain this"]).await;
+    assert_eq!(chosen["routing"]["arms"][0]["provider"], "two", "{chosen}");
+    assert!(chosen["routing"]["candidates"].to_string().contains("by `cost_weight`"), "{chosen}");
+    assert_eq!(world.run(&["explain this"]).await.code, Some(0));
+    let stats = world.json(&["router", "stats", "--json"]).await;
+    // Ten tokens read and five written, at the full price.
+    assert_eq!(stats["spent"][0]["amount"]["micro_usd"], 10 * 3 + 5 * 15, "{stats}");
+}
+
+#[tokio::test]
+async fn all_on_one_arm_is_right_to_the_micro_dollar() {
+    let usage = Usage { input: 1_003, output: 57, cache_read: 411, ..Usage::default() };
+    let answer = |usage| {
+        let script = Script::text(["done"]).usage(usage).stop(StopReason::EndTurn);
+        Wire::OpenAi.stream(&script)
+    };
+    let world = World::new([says("done"), answer(usage)]);
+    two(&world, "cache_read_price = 0.3\n");
+    for provider in ["one", "two"] {
+        assert_eq!(world.run(&["--provider", provider, "explain this"]).await.code, Some(0));
+    }
+    let stats = world.json(&["router", "stats", "--json"]).await;
+    let spent: Vec<u64> = stats["spent"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|total| total["amount"]["micro_usd"].as_u64().unwrap())
+        .collect();
+    // $1 and $4 for a million on the first arm, $3, $15 and $0.30 from the cache on the second.
+    let (first, second) = (10 + 5 * 4, (1_003 * 30 + 57 * 150 + 411 * 3_u64).div_ceil(10));
+    assert_eq!(spent, [first, second], "{stats}");
+    let alone = |arm: &str| {
+        let all = stats["had_one_done_all"].as_array().unwrap();
+        all.iter().find(|it| it["arm"] == arm).unwrap()["micro_usd"].as_u64().unwrap()
+    };
+    // The first has no price for its cache of its own: all is read at full price.
+    assert_eq!(alone("one/m1"), first + 1_003 + 411 + 57 * 4, "{stats}");
+    assert_eq!(alone("two/m2"), second + 10 * 3 + 5 * 15, "{stats}");
+}
+
+#[tokio::test]
+async fn what_cannot_be_kept_is_said_once_and_the_work_is_done() {
+    let world = World::new([says("done")]);
+    two(&world, "[session]\nkeep = false\n");
+    std::fs::create_dir_all(world.home.path().join(".local")).unwrap();
+    std::fs::write(world.home.path().join(".local/state"), "in the way").unwrap();
+    let run = world.run(&["explain this"]).await;
+    assert_eq!((run.code, run.out.as_str()), (Some(0), "done\n"), "{run:?}");
+    assert_eq!(run.err.matches("what is spent and learnt is not all kept").count(), 1, "{run:?}");
+    assert!(!run.err.contains("what was learnt about models"), "{run:?}");
+}
+
+#[tokio::test]
+async fn who_names_a_model_of_nobody_is_told_how() {
+    let world = World::new([]);
+    two(&world, "");
+    let run = world.run(&["--model", "nosuch/thing", "explain this"]).await;
+    let why = "which provider has the model `nosuch/thing`?";
+    assert!(
+        run.code == Some(2) && run.err.contains(why) && run.err.contains("one, two"),
+        "{run:?}"
+    );
+    let config = world.home.path().join(".config/gnoma/config.toml");
+    std::fs::write(config, "[[arms]]\nid = \"openai/gpt-x\"\n").unwrap();
+    let run = world.run(&["explain this"]).await;
+    assert!(run.code == Some(2) && run.err.contains("openai/gpt-x has no key"), "{run:?}");
 }

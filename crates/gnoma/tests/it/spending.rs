@@ -109,6 +109,8 @@ fn sum(totals: &[Total]) -> Amount {
         output: sum.output + amount.output,
         micro_usd: sum.micro_usd + amount.micro_usd,
         custom: sum.custom + amount.custom,
+        cache_read: sum.cache_read + amount.cache_read,
+        cache_write: sum.cache_write + amount.cache_write,
     })
 }
 

@@ -34,6 +34,9 @@ impl Way {
         for share in shares.map(|shares| shares.take()).unwrap_or_default() {
             self.book(&share);
         }
+        if let Some(told) = self.routes.tell_others() {
+            self.settling.spawn(async move { told.await.err() });
+        }
     }
 
     /// Settles beside the session, but before its next call.
@@ -148,7 +151,7 @@ impl Session {
     }
 
     /// Says once that something beside the work does not work.
-    pub(super) async fn complain(&mut self, why: String) -> Result<(), Closed> {
+    pub(in crate::session) async fn complain(&mut self, why: String) -> Result<(), Closed> {
         if std::mem::replace(&mut self.way.has_complained, true) {
             return Ok(());
         }

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use gnoma_core::ErrorKind;
+use gnoma_core::{ErrorKind, ToolOutcome, tool::Access};
 use gnoma_engine::routing::{Options, Strategy};
-use gnoma_testkit::Answer;
+use gnoma_testkit::{Answer, FakeTool};
 
 use super::team::{
     by, cascade, checks, editor, edits, member, name, reviewed, runs, shell, team, telling, used,
@@ -62,5 +62,40 @@ async fn a_persons_next_words_are_a_verdict_only_where_they_speak_of_the_work() 
         team.turn("fix the parser").await;
         team.turn(words).await;
         assert_eq!(team.learnt().await[0].tried[0].right, right, "{words}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_arm_whose_edits_never_apply_did_not_serve() {
+    let edits = (1..=3).map(|number| {
+        let arguments = format!("{{\"try\":{number}}}");
+        Answer::calls(&[("edited", "edit", &arguments)])
+    });
+    for (outcome, verdict) in [
+        (ToolOutcome::failed("no such text"), Some(false)),
+        (ToolOutcome::Done(Default::default()), None),
+    ] {
+        let answers = edits.clone().chain([used("done", 10)]).collect();
+        let tool = FakeTool::new("edit", Access::Edit, move |_| outcome.clone());
+        let mut team =
+            team(vec![member("only", 0.5, 0.1, answers)], by(Strategy::Single), vec![tool]);
+        team.turn("fix the parser").await;
+        let learnt = team.learnt().await;
+        assert_eq!(learnt[0].tried[0].attempt.verdict, verdict, "{learnt:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_only_sorts_requests_does_no_work() {
+    for (only_classifies, chosen) in [(true, "worker"), (false, "sorter")] {
+        let sorter = member("sorter", 0.99, 0.01, vec![used("done", 10)]);
+        let worker = member("worker", 0.3, 0.5, vec![used("done", 10)]);
+        let classifier = Some(name("sorter"));
+        let options = Options { only_classifies, classifier, ..by(Strategy::Single) };
+        let team = team(vec![sorter, worker], options, Vec::new());
+        let routing = team.routes.preview("explain this", false, 10, &[]).unwrap();
+        assert_eq!(routing.arms, [name(chosen)]);
+        let is_named = routing.candidates.iter().any(|line| line.contains("only sorts requests"));
+        assert_eq!(is_named, only_classifies, "{routing:?}");
     }
 }

@@ -8,4 +8,5 @@ mod learning;
 mod money;
 mod panel;
 mod paths;
+mod sharing;
 mod team;

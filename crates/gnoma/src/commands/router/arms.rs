@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use gnoma_core::Price;
-use gnoma_engine::{Arm, Routes};
+use gnoma_engine::{Arm, Routes, routing::Speed};
 use gnoma_llm::catalogue;
 use gnoma_router::pool;
 use serde_json::{Value, json};
@@ -28,19 +28,25 @@ pub(super) async fn run(ground: &Ground<'_>, args: &TurnArgs, json: bool) -> Res
     let arms = ready.routes.arms();
     let note = stale(catalogue::age_days(routing::today()));
     if json {
-        let arms: Vec<Value> = arms.iter().map(|arm| facts(arm, barred(arm).as_deref())).collect();
+        let facts = |arm| facts(arm, &ready.routes, barred(arm).as_deref());
+        let arms: Vec<Value> = arms.iter().map(facts).collect();
         let left = ready.left.iter().map(|Left { name, why }| json!({ "name": name, "why": why }));
         let left: Vec<Value> = left.collect();
         let age = catalogue::age_days(routing::today());
         return print_json(&json!({ "arms": arms, "left": left, "catalogue_age_days": age }));
     }
     let rows = arms.iter().map(|arm| {
-        [arm.name().to_string(), price(arm.price), window(arm.context_window), abilities(arm)]
+        let seen = speed(ready.routes.speed(&arm.name()));
+        let window = window(arm.context_window);
+        [arm.name().to_string(), price(arm.price), window, seen, abilities(arm)]
     });
-    let mut text = table::lines(["arm", "$/M in, out", "window", "can"], rows);
+    let mut text = table::lines(["arm", "$/M in, out", "window", "speed seen", "can"], rows);
     for arm in &*arms {
         if let Some(why) = barred(arm) {
-            text.push_str(&format!("{}: {why}\n", arm.name()));
+            let name = arm.name().to_string();
+            // Who rests is named in the reason.
+            let is_named = why.starts_with(&name);
+            text.push_str(&if is_named { format!("{why}\n") } else { format!("{name}: {why}\n") });
         }
     }
     for Left { name, why } in &ready.left {
@@ -55,7 +61,8 @@ fn barred(routes: &Routes, arm: &Arm, levels: &[gnoma_core::ledger::Level]) -> O
     let own: Vec<String> = routes.pools_of(arm);
     let levels: Vec<_> = levels.iter().filter(|level| own.contains(&level.pool)).cloned().collect();
     let call = routes.typical_call(arm);
-    routes.resting(arm).or_else(|| pool::refusal(&levels, &call, clock::now_ms()))
+    let rests = routes.resting(arm).or_else(|| routes.refusal(&arm.name()));
+    rests.or_else(|| pool::refusal(&levels, &call, clock::now_ms()))
 }
 
 fn stale(age_days: u32) -> Option<String> {
@@ -76,6 +83,18 @@ fn price(price: Option<Price>) -> String {
     }
 }
 
+/// `0.8 s, 54/s`: until the first token, and tokens a second from then on.
+fn speed(seen: Option<Speed>) -> String {
+    let Some(Speed { first_seconds, tokens_per_second, .. }) = seen else {
+        return "not yet".to_owned();
+    };
+    if tokens_per_second > 0.0 {
+        format!("{first_seconds:.1} s, {tokens_per_second:.0}/s")
+    } else {
+        format!("{first_seconds:.1} s")
+    }
+}
+
 fn window(tokens: Option<u32>) -> String {
     tokens.map_or_else(|| "unknown".to_owned(), |tokens| format!("{}k", tokens / 1_000))
 }
@@ -86,13 +105,13 @@ fn abilities(arm: &Arm) -> String {
         ("pictures", arm.vision),
         ("thinking", arm.thinking),
         ("schema", arm.structured_output),
-        ("local", arm.local),
+        ("local", arm.stays_here),
     ];
     let can: Vec<_> = all.into_iter().filter(|(_, can)| *can).map(|(name, _)| name).collect();
     can.join(" ")
 }
 
-fn facts(arm: &Arm, barred: Option<&str>) -> Value {
+fn facts(arm: &Arm, routes: &Routes, barred: Option<&str>) -> Value {
     json!({
         "arm": arm.name().to_string(),
         "price_micro_usd_per_million": arm.price,
@@ -102,8 +121,10 @@ fn facts(arm: &Arm, barred: Option<&str>) -> Value {
         "vision": arm.vision,
         "thinking": arm.thinking,
         "structured_output": arm.structured_output,
-        "local": arm.local,
+        "local": arm.stays_here,
         "pools": *arm.pools,
+        "cost_weight": arm.cost_weight,
+        "speed_seen": routes.speed(&arm.name()),
         "barred": barred,
     })
 }

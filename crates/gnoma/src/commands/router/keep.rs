@@ -23,7 +23,7 @@ use crate::{
     terminal,
 };
 
-pub(super) fn reset(ground: &Ground<'_>, yes: bool, json: bool) -> Result<Exit> {
+pub(super) async fn reset(ground: &Ground<'_>, yes: bool, json: bool) -> Result<Exit> {
     refuse_in_incognito(&ground.loaded.settings, "router reset")?;
     let book = routing::book(&ground.loaded, ground.around);
     if !yes {
@@ -38,7 +38,11 @@ pub(super) fn reset(ground: &Ground<'_>, yes: bool, json: bool) -> Result<Exit> 
     if book.path().exists() {
         book.reset().with_context(|| cannot_change(&book))?;
     }
-    done(json, "what was learnt about models is forgotten; what was spent is still known\n")
+    let forgotten = routing::ledger(&ground.loaded, ground.around).forget_arms().await;
+    forgotten.map_err(|error| anyhow::anyhow!(error.sentence))?;
+    let text = "what was learnt about models is forgotten, and so is who rests, how fast they were and \
+                what their providers told of limits; what was spent is still known\n";
+    done(json, text)
 }
 
 pub(super) fn export(ground: &Ground<'_>) -> Result<Exit> {

@@ -1,9 +1,10 @@
-//! `gnoma router pools`: limits, and where they stand.
+//! `gnoma router pools`: limits, where they stand, and who rests.
 
 use anyhow::Result;
 use gnoma_core::ledger::{Level, Unit, Window};
-use gnoma_router::pool::Pool;
-use serde_json::json;
+use gnoma_engine::Routes;
+use gnoma_router::{health::Resting, pool::Pool};
+use serde_json::{Value, json};
 
 use super::{Ground, money};
 use crate::{
@@ -14,27 +15,43 @@ use crate::{
     table,
 };
 
-const NONE: &str = "no limits are set; `[router.caps]` and `[rate_limits.NAME]` set some\n";
+const NONE: &str =
+    "no limits are set or known; `[router.caps]` and `[rate_limits.NAME]` set some\n";
 const SECOND_MS: u64 = 1_000;
 const MINUTE_MS: i64 = 60_000;
 
 pub(super) async fn run(ground: &Ground<'_>, args: &TurnArgs, json: bool) -> Result<Exit> {
     let ready = route::ready(ground, args, None).await?;
     let levels = route::levels(ground, &ready.routes).await;
+    let (rests, now_ms) = (ready.routes.rests(), clock::now_ms());
     if json {
-        return print_json(&json!({ "limits": levels }));
+        let rests: Vec<_> = rests.iter().map(|rest| facts(rest, now_ms)).collect();
+        return print_json(&json!({
+            "limits": levels,
+            "told": told(&ready.routes),
+            "resting": rests,
+        }));
     }
-    let now_ms = clock::now_ms();
-    let text = table::lines(
-        ["pool", "limit", "used", "in flight", "begins anew"],
-        levels.iter().map(|level| row(level, now_ms)),
-    );
-    show(if levels.is_empty() { NONE } else { &text })
+    let mut text = if levels.is_empty() {
+        NONE.to_owned()
+    } else {
+        let rows = levels.iter().map(|level| row(level, now_ms));
+        table::lines(["pool", "limit", "used", "in flight", "begins anew", "said by"], rows)
+    };
+    if !rests.is_empty() {
+        let rows = rests.iter().map(|rest| resting(rest, now_ms));
+        text.push('\n');
+        text.push_str(&table::lines(["resting", "time left", "because it failed"], rows));
+    }
+    show(&text)
 }
 
-fn row(level: &Level, now_ms: i64) -> [String; 5] {
+fn row(level: &Level, now_ms: i64) -> [String; 6] {
     let Level { pool, limit, used, held, resets_at_ms } = level;
-    let pool = Pool::parse(pool).map_or_else(|| pool.clone(), |pool| pool.words());
+    let parsed = Pool::parse(pool);
+    // What a provider told holds for one arm; all else is in the settings.
+    let by = if matches!(parsed, Some(Pool::Arm(_))) { "its provider" } else { "you" };
+    let pool = parsed.map_or_else(|| pool.clone(), |pool| pool.words());
     let amount = |amount: u64| match limit.unit {
         Unit::MicroUsd => money(amount as f64),
         Unit::Requests | Unit::Input | Unit::Output | Unit::Tokens | Unit::Custom => {
@@ -49,7 +66,49 @@ fn row(level: &Level, now_ms: i64) -> [String; 5] {
         }
         (Window::Day | Window::Month | Window::Ever, None) => "never".to_owned(),
     };
-    [pool, most.trim_end().to_owned(), amount(*used), amount(*held), anew]
+    let most = most.trim_end().to_owned();
+    [pool, most, amount(*used), amount(*held), anew, by.to_owned()]
+}
+
+fn resting(rest: &Resting, now_ms: i64) -> [String; 3] {
+    let Resting { name, kind, until_ms, times } = rest;
+    let times = if *times > 1 { format!(", {times} times") } else { String::new() };
+    [name.clone(), left(until_ms.saturating_sub(now_ms)), format!("{kind}{times}")]
+}
+
+fn facts(rest: &Resting, now_ms: i64) -> Value {
+    let Resting { name, kind, until_ms, times } = rest;
+    json!({
+        "name": name,
+        "kind": kind,
+        "until_ms": until_ms,
+        "left_ms": until_ms.saturating_sub(now_ms),
+        "times": times,
+    })
+}
+
+/// What providers told of their limits, by arm, with the time they did.
+fn told(routes: &Routes) -> Vec<Value> {
+    let arms = routes.arms();
+    let arms = arms.iter().map(|arm| (arm.name(), routes.told_limits(&arm.name())));
+    arms.filter(|(_, told)| !told.is_empty())
+        .map(|(arm, told)| json!({ "arm": arm.to_string(), "limits": told }))
+        .collect()
+}
+
+/// `9 min 58 s`.
+fn left(ms: i64) -> String {
+    const MINUTE_S: i64 = 60;
+    const HOUR_S: i64 = 60 * MINUTE_S;
+    match ms.max(0) / 1_000 {
+        seconds @ ..MINUTE_S => format!("{seconds} s"),
+        seconds @ MINUTE_S..HOUR_S => {
+            format!("{} min {} s", seconds / MINUTE_S, seconds % MINUTE_S)
+        }
+        seconds @ HOUR_S.. => {
+            format!("{} h {} min", seconds / HOUR_S, seconds % HOUR_S / MINUTE_S)
+        }
+    }
 }
 
 fn words(unit: Unit, window: Window) -> String {
@@ -102,11 +161,17 @@ mod tests {
         let row_of = |level: &Level| row(level, 0).join("|");
         assert_eq!(
             row_of(&level(Unit::Tokens, minute, 50_000)),
-            "mistral|50000 tokens a minute|2|1|as time goes by"
+            "mistral|50000 tokens a minute|2|1|as time goes by|you"
         );
         assert_eq!(
             row_of(&level(Unit::MicroUsd, Window::Day, 5_000_000)),
-            "mistral|$5.00 a day|$0.0000|$0.0000|in 2 h"
+            "mistral|$5.00 a day|$0.0000|$0.0000|in 2 h|you"
         );
+    }
+
+    #[test]
+    fn the_time_that_is_left_is_told_as_people_do() {
+        let all = [-5, 59_999, 598_000, 7_380_000].map(left);
+        assert_eq!(all, ["0 s", "59 s", "9 min 58 s", "2 h 3 min"]);
     }
 }

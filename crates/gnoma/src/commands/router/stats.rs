@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use anyhow::Result;
 use gnoma_core::{
     ModelRef, Price, Usage,
-    ledger::{Amount, Total},
+    ledger::{Amount, Ledger as _, Total},
 };
 use gnoma_router::{Kind, Standing, State};
 use serde_json::{Value, json};
@@ -42,7 +42,7 @@ pub(super) async fn run(ground: &Ground<'_>, json: bool) -> Result<Exit> {
             "believed": believed.iter().map(Believed::to_json).collect::<Vec<_>>(),
             "spent": totals,
             "had_one_done_all": shadow.iter().map(|(arm, micro_usd)| {
-                json!({ "arm": arm.to_string(), "micro_usd": *micro_usd as u64 })
+                json!({ "arm": arm.to_string(), "micro_usd": micro_usd })
             }).collect::<Vec<_>>(),
         }));
     }
@@ -97,36 +97,34 @@ async fn totals(ground: &Ground<'_>) -> Vec<Total> {
     })
 }
 
-/// What each arm alone would have cost, cheapest first, in micro-dollars: all tokens at its price, with
-/// the same part off for caches as was had in truth.
-fn shadow(totals: &[Total], prices: &[(ModelRef, Price)]) -> Vec<(ModelRef, f64)> {
-    let price_of =
-        |arm: &ModelRef| prices.iter().find(|(known, _)| known == arm).map(|(_, price)| price);
-    let (mut spent, mut listed) = (0.0, 0.0);
-    for total in totals {
-        if let Some(price) = price_of(&total.arm) {
-            spent += total.amount.micro_usd as f64;
-            listed += price.of(&tokens(&total.amount)) as f64;
-        }
-    }
-    let share = if listed > 0.0 { spent / listed } else { 1.0 };
-    let mut all: Vec<(ModelRef, f64)> = prices
-        .iter()
-        .map(|(arm, price)| {
-            let listed: f64 =
-                totals.iter().map(|total| price.of(&tokens(&total.amount)) as f64).sum();
-            (arm.clone(), listed * share)
-        })
-        .collect();
-    all.sort_by(|(_, left), (_, right)| left.total_cmp(right));
+/// What each arm alone would have cost, cheapest first, in micro-dollars: what it took in truth, and the
+/// tokens of the others at its price. What caches had for the others they would have had for it.
+fn shadow(totals: &[Total], prices: &[(ModelRef, Price)]) -> Vec<(ModelRef, u64)> {
+    let alone = |(arm, price): &(ModelRef, Price)| {
+        let cost = totals.iter().map(
+            |Total { arm: by, amount, .. }| {
+                if by == arm { amount.micro_usd } else { at(price, amount) }
+            },
+        );
+        (arm.clone(), cost.fold(0, u64::saturating_add))
+    };
+    let mut all: Vec<(ModelRef, u64)> = prices.iter().map(alone).collect();
+    all.sort_by_key(|(_, micro_usd)| *micro_usd);
     all
 }
 
-fn tokens(amount: &Amount) -> Usage {
-    Usage { input: amount.input, output: amount.output, ..Usage::default() }
+/// What the tokens cost at another arm's price.
+fn at(price: &Price, amount: &Amount) -> u64 {
+    let Amount { input, output, cache_read, cache_write, .. } = *amount;
+    let new = input.saturating_sub(cache_read).saturating_sub(cache_write);
+    let usage = Usage { input: new, output, cache_read, cache_write, ..Usage::default() };
+    // Where no price of a cache is known there is none, and all is read anew.
+    let or_input = |cached: u64| if cached == 0 { price.input } else { cached };
+    let (cache_read, cache_write) = (or_input(price.cache_read), or_input(price.cache_write));
+    Price { cache_read, cache_write, ..*price }.of(&usage)
 }
 
-fn text(believed: &[Believed], totals: &[Total], shadow: &[(ModelRef, f64)]) -> String {
+fn text(believed: &[Believed], totals: &[Total], shadow: &[(ModelRef, u64)]) -> String {
     let mut text = String::new();
     let rows = believed.iter().map(|Believed { arm, kind, standing }| {
         [
@@ -147,8 +145,8 @@ fn text(believed: &[Believed], totals: &[Total], shadow: &[(ModelRef, f64)]) -> 
     }
     text.push('\n');
     text.push_str(&table::lines(["day", "calls", "read", "written", "cost"], days(totals)));
-    text.push_str("\nhad one arm done it all, with the same part read from caches:\n");
-    let rows = shadow.iter().map(|(arm, micro_usd)| [money(*micro_usd), arm.to_string()]);
+    text.push_str("\nhad one arm done it all, with the same tokens, those that caches had too:\n");
+    let rows = shadow.iter().map(|(arm, micro_usd)| [money(*micro_usd as f64), arm.to_string()]);
     text.push_str(&table::lines(["cost", "arm"], rows));
     text
 }
@@ -188,17 +186,31 @@ mod tests {
     }
 
     #[test]
-    fn all_on_one_arm_has_the_part_from_caches_that_there_was() {
-        let price = |input| Price { input, ..Price::default() };
-        let prices = [(arm("dear"), price(10_000_000)), (arm("cheap"), price(1_000_000))];
-        // Half of what the list says was paid.
-        let totals =
-            [total(1, "dear", 1_000_000, 5_000_000), total(2, "cheap", 1_000_000, 500_000)];
-        let shadow = shadow(&totals, &prices);
-        assert_eq!(shadow[0].0, arm("cheap"));
-        assert!(
-            (shadow[0].1 - 1_000_000.0).abs() < 1.0 && (shadow[1].1 - 10_000_000.0).abs() < 1.0
-        );
+    fn all_on_one_arm_is_what_it_took_and_the_tokens_of_the_others_at_its_price() {
+        let dear = Price {
+            input: 10_000_000,
+            output: 50_000_000,
+            cache_read: 1_000_000,
+            cache_write: 12_000_000,
+        };
+        let cheap = Price { input: 1_000_000, output: 4_000_000, ..Price::default() };
+        let prices = [(arm("dear"), dear), (arm("cheap"), cheap)];
+        let cached =
+            Usage { input: 100, output: 10, cache_read: 900, cache_write: 50, ..Usage::default() };
+        let plain = Usage { input: 333, output: 7, ..Usage::default() };
+        let took = |usage: &Usage, price: &Price| gnoma_router::pool::taken(usage, price, 0);
+        let total = |day, model: &str, amount| Total { day, arm: arm(model), amount };
+        let totals = [
+            total(1, "dear", took(&cached, &dear)),
+            total(1, "cheap", took(&plain, &cheap)),
+            total(2, "cheap", took(&plain, &cheap)),
+        ];
+        let [(cheapest, on_cheap), (_, on_dear)] = shadow(&totals, &prices).try_into().unwrap();
+        assert_eq!(cheapest, arm("cheap"));
+        assert_eq!(on_dear, dear.of(&cached) + 2 * dear.of(&plain));
+        // It has no cache: what the other had there is read anew.
+        let anew = Usage { input: 1_050, output: 10, ..Usage::default() };
+        assert_eq!(on_cheap, cheap.of(&anew) + 2 * cheap.of(&plain));
     }
 
     #[test]

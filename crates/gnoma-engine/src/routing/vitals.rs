@@ -1,0 +1,256 @@
+//! How the arms are, as their calls have shown: who rests and until when, which limits their providers
+//! told of, how fast they answer. Pure.
+//!
+//! All processes share one text of it, which one at a time reads and replaces. What a process sees it
+//! goes by at once, and notes as [`Sight`]s until it brings them to what is shared then: so nobody's
+//! sights are lost, and none count twice. A text that cannot be read counts as none; what it said is
+//! seen again.
+
+use std::time::Duration;
+
+use gnoma_core::{ModelRef, ProviderError};
+use gnoma_router::{
+    health::{self, Health, Target},
+    pool::{self, Learnt},
+};
+use serde::{Deserialize, Serialize};
+
+use super::speed::Speeds;
+
+/// The form of the text.
+const FORM: u32 = 1;
+/// Sights that wait to be shared; beyond, the earliest are kept to oneself.
+const MOST_NEWS: usize = 256;
+
+/// What a call showed of an arm.
+#[derive(Clone, Debug)]
+pub(super) struct Sight {
+    pub(super) arm: ModelRef,
+    /// Where it was called.
+    pub(super) host: String,
+    /// When, in milliseconds since 1970.
+    pub(super) at_ms: i64,
+    pub(super) seen: Seen,
+}
+
+/// See [`Sight`].
+#[derive(Clone, Debug)]
+pub(super) enum Seen {
+    /// It failed.
+    Failed(ProviderError),
+    /// It answered.
+    Worked {
+        /// Until the first token, and until the last.
+        took: [Duration; 2],
+        /// Tokens written.
+        tokens: u64,
+        /// It was tried while something was known against it.
+        was_trial: bool,
+    },
+    /// Its provider told of limits.
+    Told(Vec<pool::Seen>),
+}
+
+/// See the module.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub(super) struct Vitals {
+    form: u32,
+    pub(super) health: Health,
+    pub(super) limits: Learnt,
+    pub(super) speeds: Speeds,
+}
+
+impl Vitals {
+    /// What a text says, as far as it still holds.
+    fn read(text: Option<&str>, now_ms: i64) -> Self {
+        let read: Option<Self> = text.and_then(|text| serde_json::from_str(text).ok());
+        let mut vitals = read.filter(|vitals| vitals.form == FORM).unwrap_or_default();
+        vitals.health.forget_stale(now_ms);
+        vitals.limits.forget_stale(now_ms);
+        vitals.speeds.forget_stale(now_ms);
+        Self { form: FORM, ..vitals }
+    }
+
+    /// Takes in what a call showed; says whether it ended what was known against the arm.
+    fn take_in(&mut self, sight: &Sight) -> bool {
+        let Sight { arm, host, at_ms, seen } = sight;
+        let target = Target { arm, host };
+        match seen {
+            Seen::Failed(error) => {
+                self.health.fail(target, error, *at_ms);
+                false
+            }
+            Seen::Worked { took, tokens, was_trial } => {
+                if *was_trial {
+                    self.health.begin(target, *at_ms);
+                }
+                self.speeds.see(arm, *took, *tokens, *at_ms);
+                self.health.succeed(target, *at_ms)
+            }
+            Seen::Told(limits) => {
+                self.limits.note(arm, limits, *at_ms);
+                false
+            }
+        }
+    }
+}
+
+/// What this process knows, and what of it the others do not know yet.
+#[derive(Debug, Default)]
+pub(super) struct Watch {
+    pub(super) vitals: Vitals,
+    news: Vec<Sight>,
+}
+
+impl Watch {
+    /// Takes in what a call showed. `is_shared`: there is a text to bring it to.
+    pub(super) fn see(&mut self, mut sight: Sight, is_shared: bool) {
+        let has_cured = self.vitals.take_in(&sight);
+        match &mut sight.seen {
+            Seen::Failed(error) if !health::outlives(error.kind) => return,
+            Seen::Worked { was_trial, .. } => *was_trial = has_cured,
+            Seen::Failed(_) | Seen::Told(_) => (),
+        }
+        if is_shared && self.news.len() < MOST_NEWS {
+            self.news.push(sight);
+        }
+    }
+
+    /// Whether there is anything that others do not know yet.
+    pub(super) fn has_news(&self) -> bool {
+        !self.news.is_empty()
+    }
+
+    /// Takes over what all know, and adds to it what only this process does: the new text, where there
+    /// is anything new.
+    pub(super) fn exchange(&mut self, text: Option<&str>, now_ms: i64) -> Option<String> {
+        let news = std::mem::take(&mut self.news);
+        let mut shared = Vitals::read(text, now_ms);
+        for sight in &news {
+            shared.take_in(sight);
+        }
+        let text = if news.is_empty() { None } else { serde_json::to_string(&shared).ok() };
+        let Vitals { health, limits, speeds, .. } = shared;
+        self.vitals.health.adopt(health);
+        (self.vitals.limits, self.vitals.speeds) = (limits, speeds);
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use gnoma_core::{ErrorKind, ledger::Unit};
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const NOW_MS: i64 = 1_800_000_000_000;
+
+    fn arm(number: u8) -> ModelRef {
+        ModelRef { provider: format!("p{number}"), model: "m".into() }
+    }
+
+    fn sight(number: u8, at_ms: i64, seen: Seen) -> Sight {
+        Sight { arm: arm(number), host: "h".into(), at_ms, seen }
+    }
+
+    fn failed(kind: ErrorKind, wait_s: Option<u64>) -> Seen {
+        let mut error = ProviderError::new(kind, "p", "no");
+        error.retry_after = wait_s.map(Duration::from_secs);
+        Seen::Failed(error)
+    }
+
+    fn worked() -> Seen {
+        let took = [Duration::from_millis(500), Duration::from_millis(1_500)];
+        Seen::Worked { took, tokens: 100, was_trial: false }
+    }
+
+    fn rests(watch: &Watch, number: u8, at_ms: i64) -> bool {
+        let arm = arm(number);
+        watch.vitals.health.state(Target { arm: &arm, host: "h" }, at_ms).is_some()
+    }
+
+    #[test]
+    fn what_one_process_sees_the_others_know() {
+        let (mut one, mut two) = (Watch::default(), Watch::default());
+        one.see(sight(1, NOW_MS, failed(ErrorKind::RateLimited, Some(600))), true);
+        one.see(sight(1, NOW_MS, failed(ErrorKind::Auth, None)), true);
+        let told = pool::Seen {
+            unit: Unit::Requests,
+            window: None,
+            limit: Some(50),
+            remaining: Some(7),
+            reset_ms: None,
+        };
+        two.see(sight(2, NOW_MS, Seen::Told(vec![told])), true);
+        two.see(sight(2, NOW_MS, worked()), true);
+        let first = one.exchange(None, NOW_MS);
+        let both = two.exchange(first.as_deref(), NOW_MS);
+        assert_eq!(one.exchange(both.as_deref(), NOW_MS), None, "nothing is new");
+        for watch in [&one, &two] {
+            assert!(rests(watch, 1, NOW_MS + 599_000) && !rests(watch, 1, NOW_MS + 600_000));
+            assert_eq!(watch.vitals.limits.limits(&arm(2)).len(), 1);
+            assert_eq!(watch.vitals.speeds.of(&arm(2)).map(|speed| speed.answers), Some(1));
+        }
+        assert!(!both.unwrap().contains("auth"), "a key may be mended by the next start");
+    }
+
+    #[test]
+    fn whoever_was_found_well_again_rests_nowhere() {
+        let (mut one, mut two) = (Watch::default(), Watch::default());
+        one.see(sight(1, NOW_MS, failed(ErrorKind::Quota, Some(600))), true);
+        let text = one.exchange(None, NOW_MS);
+        two.exchange(text.as_deref(), NOW_MS);
+        // Asked for by name in the middle of its rest.
+        two.vitals.health.begin(Target { arm: &arm(1), host: "h" }, NOW_MS + 1);
+        two.see(sight(1, NOW_MS + 2, worked()), true);
+        let text = two.exchange(text.as_deref(), NOW_MS + 2);
+        one.exchange(text.as_deref(), NOW_MS + 3);
+        assert!(!rests(&one, 1, NOW_MS + 3) && !rests(&two, 1, NOW_MS + 3));
+    }
+
+    #[test]
+    fn a_text_that_cannot_be_read_is_replaced() {
+        for odd in ["", "{", "[]", "{\"form\":2,\"health\":[]}", "{\"form\":1,\"health\":7}"] {
+            let mut watch = Watch::default();
+            assert_eq!(watch.exchange(Some(odd), NOW_MS), None, "{odd}");
+            watch.see(sight(1, NOW_MS, worked()), true);
+            assert!(watch.exchange(Some(odd), NOW_MS).is_some_and(|text| text.contains("p1")));
+        }
+    }
+
+    #[test]
+    fn without_others_nothing_waits_and_with_them_little_does() {
+        let mut watch = Watch::default();
+        watch.see(sight(1, NOW_MS, worked()), false);
+        assert!(!watch.has_news() && watch.vitals.speeds.of(&arm(1)).is_some());
+        for _ in 0..2 * MOST_NEWS {
+            watch.see(sight(1, NOW_MS, worked()), true);
+        }
+        assert_eq!(watch.news.len(), MOST_NEWS);
+    }
+
+    proptest! {
+        #[test]
+        fn no_order_of_processes_loses_a_sight(order in prop::collection::vec((0..3_usize, 0..4_u8), 1..40)) {
+            let mut watches = [Watch::default(), Watch::default(), Watch::default()];
+            let mut text: Option<String> = None;
+            for (who, arm) in &order {
+                watches[*who].see(sight(*arm, NOW_MS, worked()), true);
+                if arm % 2 == 0 {
+                    text = watches[*who].exchange(text.as_deref(), NOW_MS).or(text);
+                }
+            }
+            for watch in &mut watches {
+                text = watch.exchange(text.as_deref(), NOW_MS).or(text);
+            }
+            let known = Vitals::read(text.as_deref(), NOW_MS);
+            for number in 0..4 {
+                let seen = order.iter().filter(|(_, arm)| *arm == number).count();
+                let answers = known.speeds.of(&arm(number)).map_or(0, |speed| speed.answers);
+                prop_assert_eq!(usize::try_from(answers).unwrap(), seen);
+            }
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! What one process saw of an arm holds for the others, and for the next start.
+
+use std::{
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use gnoma_core::{ErrorKind, ProviderError, tool::BoxFuture};
+use gnoma_engine::routing::{Board, Exchange, Options, Strategy};
+use gnoma_testkit::Answer;
+
+use super::team::{Team, by, member, name, team, used};
+
+/// Longer than any rest that nobody asked for.
+const ASKED_FOR: Duration = Duration::from_secs(600);
+
+/// The text that all processes share.
+#[derive(Default)]
+struct Wall {
+    text: Mutex<Option<String>>,
+    is_broken: AtomicBool,
+}
+
+impl Board for Wall {
+    fn is_empty(&self) -> bool {
+        self.text.lock().unwrap().is_none()
+    }
+
+    fn exchange(&self, exchange: Exchange) -> BoxFuture<'_, Result<(), String>> {
+        if self.is_broken.load(Ordering::SeqCst) {
+            return Box::pin(async { Err("the wall has fallen".to_owned()) });
+        }
+        let mut text = self.text.lock().unwrap();
+        if let Some(new) = exchange(text.as_deref()) {
+            *text = Some(new);
+        }
+        Box::pin(async { Ok(()) })
+    }
+}
+
+/// The better arm, and one that goes on in its place.
+fn pair(wall: &Arc<Wall>, best: Vec<Answer>, other: Vec<Answer>) -> Team {
+    let members = vec![member("best", 0.95, 0.1, best), member("other", 0.5, 0.1, other)];
+    let board = Arc::clone(wall) as Arc<dyn Board>;
+    team(members, Options { board: Some(board), ..by(Strategy::Single) }, Vec::new())
+}
+
+fn limited() -> Answer {
+    let mut error = ProviderError::new(ErrorKind::RateLimited, "fake", "slow down");
+    error.retry_after = Some(ASKED_FOR);
+    Answer::of(vec![Err(error)])
+}
+
+fn done() -> Answer {
+    used("done", 100)
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_rests_is_not_asked_by_another_process_before_the_time() {
+    let wall = Arc::default();
+    let mut one = pair(&wall, vec![limited()], vec![done()]);
+    one.turn("explain the parser").await;
+    assert_eq!((one.asked(0), one.asked(1)), (1, 1));
+    one.learnt().await;
+
+    let mut two = pair(&wall, vec![done()], vec![done()]);
+    two.pass(ASKED_FOR - Duration::from_secs(1));
+    two.turn("explain the parser").await;
+    assert_eq!((two.asked(0), two.asked(1)), (0, 1), "it still rests");
+    two.pass(Duration::from_secs(1));
+    two.turn("explain the lexer").await;
+    assert_eq!((two.asked(0), two.asked(1)), (1, 1), "it is well rested");
+}
+
+#[tokio::test(start_paused = true)]
+async fn processes_that_run_at_once_know_it_from_the_next_turn_on() {
+    let wall = Arc::default();
+    let mut one = pair(&wall, vec![done(), limited()], vec![done(), done()]);
+    let mut two = pair(&wall, vec![done()], vec![done()]);
+    one.turn("explain the parser").await;
+    two.turn("explain the parser").await;
+    assert_eq!((one.asked(0), two.asked(0)), (1, 1));
+    one.turn("explain the lexer").await;
+    two.turn("explain the lexer").await;
+    assert_eq!((two.asked(0), two.asked(1)), (1, 1));
+    let speed = two.routes.speed(&name("best")).unwrap();
+    assert_eq!(speed.answers, 2, "what both saw of its speed is one");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_new_settings_may_mend_is_tried_again_by_the_next_start() {
+    let wall = Arc::default();
+    let mut one = pair(&wall, vec![Answer::failing(ErrorKind::NotFound)], vec![done()]);
+    one.turn("explain the parser").await;
+    one.turn("explain the lexer").await;
+    assert_eq!(one.asked(0), 1, "here it is known");
+    one.learnt().await;
+    let mut two = pair(&wall, vec![done()], vec![done()]);
+    two.turn("explain the parser").await;
+    assert_eq!(two.asked(0), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_clock_that_goes_back_makes_no_rest_last() {
+    let wall = Arc::default();
+    let mut one = pair(&wall, vec![limited()], vec![done()]);
+    one.pass(Duration::from_secs(86_400));
+    one.turn("explain the parser").await;
+    one.learnt().await;
+    let mut two = pair(&wall, vec![done()], vec![done()]);
+    two.turn("explain the parser").await;
+    assert_eq!(two.asked(0), 1, "it failed tomorrow");
+}
+
+#[tokio::test(start_paused = true)]
+async fn work_goes_on_where_nothing_can_be_shared() {
+    let wall: Arc<Wall> = Arc::default();
+    *wall.text.lock().unwrap() = Some("{".to_owned());
+    let mut one = pair(&wall, vec![done(), done()], vec![done()]);
+    one.turn("explain the parser").await;
+    wall.is_broken.store(true, Ordering::SeqCst);
+    one.turn("explain the lexer").await;
+    assert_eq!(one.asked(0), 2);
+}

@@ -7,7 +7,7 @@
 //! | `decode [DELTAS] [PASSES] [PROTOCOL]` | how fast answers are read |
 //! | `guard GNOMA FOLDER` | what looking through everything costs |
 //! | `history` | what a long conversation costs |
-//! | `mock SCRIPT` | a model server for `bench/one-shot` |
+//! | `mock SCRIPT …` | a model server for `bench/one-shot`, `terminal` and `soak` |
 //! | `pictures GNOMA FOLDER [--check] [SCENE …]` | the README's pictures, from the real program |
 //! | `router` | what choosing between models costs |
 //! | `tokens` | tokens of the request on standard input |

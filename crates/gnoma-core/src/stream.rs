@@ -331,12 +331,19 @@ impl Accumulator {
         for (nth, draft) in self.drafts.into_iter().enumerate() {
             match draft {
                 Draft::Text(text) if text.text.is_empty() && text.signature.is_none() => (),
-                Draft::Text(text) => content.push(Content::Text(text)),
+                Draft::Text(mut text) => {
+                    // It is kept as long as the conversation: what it grew by ahead goes.
+                    text.text.shrink_to_fit();
+                    content.push(Content::Text(text));
+                }
                 Draft::Thinking(thinking)
                     if thinking.text.is_empty()
                         && thinking.signature.is_none()
                         && thinking.item.is_none() => {}
-                Draft::Thinking(thinking) => content.push(Content::Thinking(thinking)),
+                Draft::Thinking(mut thinking) => {
+                    thinking.text.shrink_to_fit();
+                    content.push(Content::Thinking(thinking));
+                }
                 Draft::Redacted(redacted) => content.push(Content::RedactedThinking(redacted)),
                 Draft::Call { id, name, arguments, signature, item } => {
                     let id = unique_id(id, nth, &mut taken);
@@ -408,6 +415,24 @@ mod tests {
 
     use super::*;
     use crate::message::Role;
+
+    #[test]
+    fn an_answer_takes_no_more_room_than_its_words() {
+        let mut accumulator = Accumulator::default();
+        for _ in 0..300 {
+            let text = "words ".to_owned();
+            accumulator.push(&StreamEvent::ThinkingDelta { slot: 0, text: text.clone() });
+            accumulator.push(&StreamEvent::TextDelta { slot: 1, text });
+        }
+        for content in accumulator.finish().content {
+            let (Content::Text(Text { text, .. }) | Content::Thinking(Thinking { text, .. })) =
+                content
+            else {
+                panic!("neither words nor thinking: {content:?}");
+            };
+            assert_eq!((text.len(), text.capacity()), (1_800, 1_800));
+        }
+    }
 
     fn event() -> impl Strategy<Value = StreamEvent> {
         let slot = 0_u32..5;

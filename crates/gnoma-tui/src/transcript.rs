@@ -1,13 +1,12 @@
 //! The conversation as lines: session events go in, lines that can never change come out once and
-//! in order, the rest is drawn anew. What was handed over is forgotten but for what `/copy`, `/export`
-//! and unfolding need, which is bounded; all of it is in the session's store. Knows no terminal, no
-//! clock and no keys.
+//! in order, the rest is drawn anew. What was handed over is forgotten but for what `/copy` and
+//! unfolding need, which is bounded; all of it is in the session's store. Knows no terminal, no clock
+//! and no keys.
 
 mod block;
 mod call;
 mod folded;
 mod image;
-mod kept;
 mod layout;
 mod outcome;
 mod routed;
@@ -27,7 +26,6 @@ use crate::{
 use block::{Block, Sort};
 use call::{Call, Ended};
 use folded::Shelf;
-use kept::Kept;
 use thinking::Thinking;
 
 /// Longest answer that can be copied; of longer ones the end is kept.
@@ -69,7 +67,6 @@ pub struct Transcript {
     /// Calls that are not over.
     open_calls: usize,
     shelf: Shelf,
-    kept: Kept,
 }
 
 impl Transcript {
@@ -176,7 +173,6 @@ impl Transcript {
 
     /// What the person said. Images in it are named by [`said`].
     pub fn person(&mut self, text: &str) {
-        self.kept.push(&format!("## You\n\n{text}"));
         self.blocks.push_back(Block::Person(text.to_owned()));
     }
 
@@ -291,12 +287,6 @@ impl Transcript {
         texts.into_iter().map(|text| text.trim()).find(|text| !text.is_empty())
     }
 
-    /// The conversation as Markdown, as far back as it is kept.
-    #[must_use]
-    pub fn plain(&self) -> String {
-        self.kept.text(self.arriving.trim())
-    }
-
     fn text(&mut self, text: &str) {
         self.expected = None;
         self.end_thinking();
@@ -369,14 +359,12 @@ impl Transcript {
         }
         let Some(call) = self.open_call(&result.call_id) else { return };
         call.end(ended);
-        let title = call.title();
         let folded = call.folded();
         self.open_calls = self.open_calls.saturating_sub(1);
         if let Some(at) = self.unseen.iter().position(|call| call.id == result.call_id) {
             let call = self.unseen.remove(at);
             self.blocks.push_back(Block::Call(call));
         }
-        self.kept.push(&format!("- {title}{}", if result.is_error { " (failed)" } else { "" }));
         if let Some(folded) = folded
             && !unfolded
         {
@@ -411,7 +399,6 @@ impl Transcript {
     }
 
     fn words(&mut self, text: String, style: Style) {
-        self.kept.push(&format!("> {text}"));
         self.blocks.push_back(Block::Words(text, style));
     }
 
@@ -441,7 +428,6 @@ impl Transcript {
         }
         let text = std::mem::take(&mut self.arriving);
         if !text.trim().is_empty() {
-            self.kept.push(text.trim());
             let before = std::mem::replace(&mut self.answer, text);
             self.before_round.get_or_insert(before);
         }

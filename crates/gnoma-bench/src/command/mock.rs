@@ -3,14 +3,13 @@
 //!
 //!     gnoma-bench mock SCRIPT [--dump FILE]
 //!
-//! | script | what it answers |
-//! |---|---|
-//! | `text N [WAIT]` | N text deltas, after WAIT milliseconds |
-//! | `tools K [BYTES]` | K times one call of `bash`, then a text; the command prints BYTES bytes, or one line |
+//! The scripts are described in [`script`].
 //!
 //! The first line it prints is its port; then one JSON object for each request: `at` (Unix time at
 //! which its first byte came), `gap_ms` (from the last byte of the answer before), `bytes` (of the
 //! body). `--dump` keeps the first body.
+
+mod script;
 
 use std::{
     io::{self, Read as _, Write as _},
@@ -18,30 +17,20 @@ use std::{
     path::PathBuf,
     sync::{Arc, Mutex, PoisonError},
     thread,
-    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
+    time::{Instant, SystemTime, UNIX_EPOCH},
 };
 
 use anyhow::{Result, bail};
-use gnoma_bench::stream::{self, Prose};
-use gnoma_llm::Protocol;
 use serde_json::{Value, json};
 
-use super::number;
+use self::script::{Reply, Script};
 
 /// Bytes that are written at a time; every record is an HTTP chunk of its own.
 const WRITE_BYTES: usize = 16 << 10;
 const READ_BYTES: usize = 64 << 10;
-/// What a result looks like in a request's body.
-const RESULT: &[u8] = br#""role":"tool""#;
-
-#[derive(Clone, Copy)]
-enum Script {
-    Text { deltas: usize, wait: Duration },
-    Tools { rounds: usize, bytes: usize },
-}
 
 struct Server {
-    script: Script,
+    script: Mutex<Script>,
     dump: Mutex<Option<PathBuf>>,
     /// When the last byte of the last answer was written.
     answered: Mutex<Option<Instant>>,
@@ -56,7 +45,7 @@ pub(crate) fn run(mut arguments: Vec<String>) -> Result<()> {
         Some(_) => bail!("--dump takes one file"),
     };
     let server = Arc::new(Server {
-        script: script(&arguments)?,
+        script: Mutex::new(Script::parse(&arguments)?),
         dump: Mutex::new(dump),
         answered: Mutex::new(None),
     });
@@ -70,19 +59,6 @@ pub(crate) fn run(mut arguments: Vec<String>) -> Result<()> {
         thread::spawn(move || drop(server.serve(stream)));
     }
     Ok(())
-}
-
-fn script(words: &[String]) -> Result<Script> {
-    Ok(match words.first().map(String::as_str) {
-        Some("text") => Script::Text {
-            deltas: number(words, 1, 1)?,
-            wait: Duration::from_millis(number(words, 2, 0)?.try_into()?),
-        },
-        Some("tools") => {
-            Script::Tools { rounds: number(words, 1, 1)?, bytes: number(words, 2, 0)? }
-        }
-        _ => bail!("the script is `text N [WAIT]` or `tools K [BYTES]`"),
-    })
 }
 
 impl Server {
@@ -120,25 +96,10 @@ impl Server {
     }
 
     fn answer(&self, stream: &mut TcpStream, request: &Request) -> io::Result<()> {
-        match self.script {
-            Script::Text { deltas, wait } => {
-                thread::sleep(wait);
-                send_text(stream, deltas)
-            }
-            Script::Tools { rounds, bytes } => {
-                let done = results_in(&request.body);
-                if done < rounds {
-                    send_records(stream, call(done, bytes).as_bytes())
-                } else {
-                    send_text(stream, 1)
-                }
-            }
-        }
+        let reply = locked(&self.script).reply(&request.body);
+        thread::sleep(reply.wait);
+        send_records(stream, &reply)
     }
-}
-
-fn results_in(body: &[u8]) -> usize {
-    body.windows(RESULT.len()).filter(|window| *window == RESULT).count()
 }
 
 struct Request {
@@ -191,17 +152,14 @@ fn send_json(stream: &mut TcpStream, body: &Value) -> io::Result<()> {
     stream.write_all(format!("{head}: {length}\r\n\r\n{body}").as_bytes())
 }
 
-fn send_text(stream: &mut TcpStream, deltas: usize) -> io::Result<()> {
-    let answer = stream::answer(Protocol::OpenAi, deltas, Prose::Lines);
-    send_records(stream, &answer.bytes)
-}
-
-/// Sends an event stream, each record as a chunk, many chunks to a write.
-fn send_records(stream: &mut TcpStream, records: &[u8]) -> io::Result<()> {
+/// Sends an event stream, each record as a chunk: many chunks to a write, or one write for each where
+/// time shall pass between them.
+fn send_records(stream: &mut TcpStream, reply: &Reply) -> io::Result<()> {
     let mut out =
         b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
             .to_vec();
-    let mut rest = records;
+    let mut due = Instant::now();
+    let mut rest = reply.records.as_slice();
     while !rest.is_empty() {
         let end = rest.windows(2).position(|window| window == b"\n\n");
         let (record, after) = rest.split_at(end.map_or(rest.len(), |end| end + 2));
@@ -209,43 +167,15 @@ fn send_records(stream: &mut TcpStream, records: &[u8]) -> io::Result<()> {
         out.extend_from_slice(record);
         out.extend_from_slice(b"\r\n");
         rest = after;
-        if out.len() >= WRITE_BYTES {
+        if out.len() >= WRITE_BYTES || !reply.between.is_zero() {
             stream.write_all(&out)?;
             out.clear();
+            due += reply.between;
+            thread::sleep(due.saturating_duration_since(Instant::now()));
         }
     }
     out.extend_from_slice(b"0\r\n\r\n");
     stream.write_all(&out)
-}
-
-/// A call of the shell, in the records of a chat completion.
-fn call(round: usize, bytes: usize) -> String {
-    let command = if bytes == 0 {
-        format!("echo round-{round}")
-    } else {
-        format!("yes 'round {round} has a line of output like this' | head -c {bytes}")
-    };
-    let arguments = json!({ "command": command }).to_string();
-    let id = format!("call_{round}");
-    let records = [
-        json!({"delta": {"role": "assistant", "content": null, "tool_calls": [{"index": 0, "id": id, "type": "function", "function": {"name": "bash", "arguments": ""}}]}}),
-        json!({"delta": {"tool_calls": [{"index": 0, "function": {"arguments": arguments}}]}}),
-        json!({"delta": {}, "finish_reason": "tool_calls"}),
-    ];
-    let mut out = String::new();
-    for mut choice in records {
-        choice["index"] = json!(0);
-        let record = json!({
-            "id": "chatcmpl-1",
-            "object": "chat.completion.chunk",
-            "created": 1_785_367_846,
-            "model": "mock-model",
-            "choices": [choice],
-        });
-        out.push_str(&format!("data: {record}\n\n"));
-    }
-    out.push_str("data: [DONE]\n\n");
-    out
 }
 
 fn locked<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {

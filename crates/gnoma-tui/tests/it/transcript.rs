@@ -399,34 +399,10 @@ fn a_stored_session_looks_like_the_one_it_was() {
 }
 
 #[test]
-fn what_is_copied_and_exported_is_markdown() {
+fn what_is_copied_is_markdown() {
     let mut transcript = Transcript::new(Options::default());
-    transcript.person("Fix it");
     turn().iter().for_each(|event| transcript.on(event));
     assert!(transcript.last_answer().unwrap().starts_with("Fixed:\n\n```rust\n"));
-    insta::assert_snapshot!(transcript.plain(), @r#"
-    ## You
-
-    Fix it
-
-    I run the **tests**.
-
-    - fs.read src/sum.rs
-    - bash cargo test … (failed)
-    - fs.edit src/sum.rs
-
-    > warning: the context is 90 % full
-
-    Fixed:
-
-    ```rust
-    let total = a + b;
-    ```
-    - one
-    - two more
-
-    > 2 model calls · 10.0k tokens in (80 % cached) · 1.2k out
-    "#);
 }
 
 #[test]

@@ -1,0 +1,165 @@
+//! What the model server answers: OpenAI's chat, in the records of a stream. No connections here.
+//!
+//! | script | what it answers |
+//! |---|---|
+//! | `text N [WAIT]` | N text deltas, after WAIT milliseconds |
+//! | `paced N RATE` | N text deltas, RATE of them in a second |
+//! | `tools K [BYTES]` | K times one call of `bash`, then a text; the command prints BYTES bytes, or one line |
+//! | `chat EVERY N` | to every message of a person N text deltas; before every EVERYth of these answers a call of `bash` |
+
+use std::time::Duration;
+
+use anyhow::{Result, bail};
+use gnoma_bench::stream::{self, Prose};
+use gnoma_llm::Protocol;
+use serde_json::{Value, json};
+
+use crate::command::number;
+
+/// Stands before the role of each message in a request's body.
+const ROLE: &[u8] = br#""role":""#;
+/// What that says of a result.
+const TOOL: &[u8] = b"tool";
+/// A request that tells a conversation in fewer words offers no tools.
+const TOOLS: &[u8] = br#""tools":["#;
+/// What a result looks like in a request's body.
+const RESULT: &[u8] = br#""role":"tool""#;
+/// About how many bytes of a body make a token.
+const BYTES_PER_TOKEN: usize = 4;
+/// Bytes that the commands of a conversation print.
+const CHAT_RESULT_BYTES: usize = 2_000;
+/// Deltas that make a line of such a conversation's answers.
+const DELTAS_PER_LINE: usize = 12;
+
+/// See the module.
+pub(super) enum Script {
+    Text { deltas: usize, wait: Duration },
+    Paced { deltas: usize, between: Duration },
+    Tools { rounds: usize, bytes: usize },
+    Chat { every: usize, deltas: usize, turns: usize },
+}
+
+/// An answer.
+#[derive(Default)]
+pub(super) struct Reply {
+    /// What passes before its first byte.
+    pub(super) wait: Duration,
+    /// What passes between two records.
+    pub(super) between: Duration,
+    pub(super) records: Vec<u8>,
+}
+
+impl Script {
+    pub(super) fn parse(words: &[String]) -> Result<Self> {
+        Ok(match words.first().map(String::as_str) {
+            Some("text") => Self::Text {
+                deltas: number(words, 1, 1)?,
+                wait: Duration::from_millis(number(words, 2, 0)?.try_into()?),
+            },
+            Some("paced") => {
+                let rate: u32 = number(words, 2, 100)?.try_into()?;
+                let between = Duration::from_secs(1) / rate.max(1);
+                Self::Paced { deltas: number(words, 1, 1)?, between }
+            }
+            Some("tools") => {
+                Self::Tools { rounds: number(words, 1, 1)?, bytes: number(words, 2, 0)? }
+            }
+            Some("chat") => Self::Chat {
+                every: number(words, 1, 5)?.max(1),
+                deltas: number(words, 2, 100)?,
+                turns: 0,
+            },
+            _ => bail!("the script is `text`, `paced`, `tools` or `chat`, with its numbers"),
+        })
+    }
+
+    /// The answer to a request.
+    pub(super) fn reply(&mut self, body: &[u8]) -> Reply {
+        match self {
+            Self::Text { deltas, wait } => Reply { wait: *wait, ..text(*deltas) },
+            Self::Paced { deltas, between } => Reply { between: *between, ..text(*deltas) },
+            Self::Tools { rounds, bytes } => {
+                let done = body.windows(RESULT.len()).filter(|window| *window == RESULT).count();
+                if done < *rounds { call(done, *bytes, body) } else { text(1) }
+            }
+            Self::Chat { every, deltas, turns } => {
+                if ends_with_result(body) || !body.windows(TOOLS.len()).any(|at| at == TOOLS) {
+                    return counted_text(*deltas, body);
+                }
+                *turns += 1;
+                let has_call = turns.is_multiple_of(*every);
+                if has_call {
+                    call(*turns, CHAT_RESULT_BYTES, body)
+                } else {
+                    counted_text(*deltas, body)
+                }
+            }
+        }
+    }
+}
+
+/// The last message is what came of a call.
+fn ends_with_result(body: &[u8]) -> bool {
+    let last = body.windows(ROLE.len()).rposition(|window| window == ROLE);
+    let role = last.and_then(|at| body.get(at + ROLE.len()..));
+    role.is_some_and(|role| role.starts_with(TOOL))
+}
+
+fn text(deltas: usize) -> Reply {
+    let records = stream::answer(Protocol::OpenAi, deltas, Prose::Lines).bytes;
+    Reply { records, ..Reply::default() }
+}
+
+/// A text whose usage says how long the request was, so that a window can become full.
+fn counted_text(deltas: usize, body: &[u8]) -> Reply {
+    let ends_line = |nth: usize| nth % DELTAS_PER_LINE == DELTAS_PER_LINE - 1;
+    let word = |nth| if ends_line(nth) { "end.\n" } else { "words " };
+    let mut choices: Vec<Value> =
+        (0..deltas).map(|nth| json!({"delta": {"content": word(nth)}})).collect();
+    choices.push(json!({"delta": {}, "finish_reason": "stop"}));
+    records(choices, body)
+}
+
+/// A call of the shell.
+fn call(round: usize, bytes: usize, body: &[u8]) -> Reply {
+    let command = if bytes == 0 {
+        format!("echo round-{round}")
+    } else {
+        format!("yes 'round {round} has a line of output like this' | head -c {bytes}")
+    };
+    let arguments = json!({ "command": command }).to_string();
+    let id = format!("call_{round}");
+    let choices = vec![
+        json!({"delta": {"role": "assistant", "content": null, "tool_calls": [{"index": 0, "id": id, "type": "function", "function": {"name": "bash", "arguments": ""}}]}}),
+        json!({"delta": {"tool_calls": [{"index": 0, "function": {"arguments": arguments}}]}}),
+        json!({"delta": {}, "finish_reason": "tool_calls"}),
+    ];
+    records(choices, body)
+}
+
+/// Records with these choices, and one with the usage.
+fn records(choices: Vec<Value>, body: &[u8]) -> Reply {
+    let record = |choices: Value, usage: Value| {
+        let record = json!({
+            "id": "chatcmpl-1",
+            "object": "chat.completion.chunk",
+            "created": 1_785_367_846,
+            "model": "mock-model",
+            "choices": choices,
+            "usage": usage,
+        });
+        format!("data: {record}\n\n")
+    };
+    let said = choices.len();
+    let prompt = body.len() / BYTES_PER_TOKEN;
+    let mut out = String::new();
+    for mut choice in choices {
+        choice["index"] = json!(0);
+        out.push_str(&record(json!([choice]), Value::Null));
+    }
+    let usage =
+        json!({"prompt_tokens": prompt, "completion_tokens": said, "total_tokens": prompt + said});
+    out.push_str(&record(json!([]), usage));
+    out.push_str("data: [DONE]\n\n");
+    Reply { records: out.into_bytes(), ..Reply::default() }
+}

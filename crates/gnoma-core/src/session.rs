@@ -262,6 +262,23 @@ pub enum Event {
         /// Text and thinking of the broken answer were shown and count no more.
         retracted: bool,
     },
+    /// Several arms were asked the same, and one answer stands.
+    Conferred {
+        /// Who answered.
+        members: Vec<ModelRef>,
+        /// Who judged the answers or wrote one out of them; `None` where nobody did, so that the
+        /// first stands.
+        chair: Option<ModelRef>,
+        /// Whose words stand.
+        author: ModelRef,
+    },
+    /// Somebody begins to look at the work of the turn, which may take long.
+    Checking {
+        /// Whose work.
+        arm: ModelRef,
+        /// Who or what looks: commands, or an arm.
+        by: String,
+    },
     /// The work of the turn was checked before it is delivered.
     Checked {
         /// Whose work.
@@ -283,6 +300,9 @@ pub enum Event {
         turn_micro_usd: u64,
         /// All calls of the session whose price is known, since it was opened.
         session_micro_usd: u64,
+        /// The provider told no tokens: these are gnoma's own count, roughly. In the sums all the same.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        estimated: bool,
     },
     /// The conversation before here is told in fewer words to models from now on.
     Compacted {

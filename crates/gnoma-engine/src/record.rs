@@ -11,7 +11,7 @@
 use std::{collections::VecDeque, sync::Arc, time::Duration};
 
 use gnoma_core::{
-    Event, Message, Usage,
+    Event, Message, ModelRef, Usage,
     session::{NoticeLevel, Routing},
     store::{
         Durability, EntryId, NewEntry, NewSession, PageRequest, Parent, Record, SessionId,
@@ -193,11 +193,16 @@ pub(crate) fn note_of(event: &Event) -> Option<Record> {
             let why = format!("{kind} ({decided_by}), {strategy}: {why}");
             arms.first().map(|arm| Record::Routed { arm: arm.clone(), why })
         }
+        Event::Conferred { members, chair, author } => {
+            let why = conferred(members, chair.as_ref());
+            Some(Record::Routed { arm: author.clone(), why })
+        }
         Event::ArmChanged { to, why, .. } => {
             Some(Record::Routed { arm: to.clone(), why: why.clone() })
         }
         Event::Started { .. }
         | Event::State(_)
+        | Event::Checking { .. }
         | Event::Compacted { .. }
         | Event::Text { .. }
         | Event::Thinking { .. }
@@ -211,6 +216,13 @@ pub(crate) fn note_of(event: &Event) -> Option<Record> {
         | Event::Notice { .. }
         | Event::TurnEnded { .. } => None,
     }
+}
+
+/// Why the words of one of several arms stand.
+fn conferred(members: &[ModelRef], chair: Option<&ModelRef>) -> String {
+    let members: Vec<String> = members.iter().map(ToString::to_string).collect();
+    let by = chair.map_or_else(|| "nobody".to_owned(), ToString::to_string);
+    format!("{} answered, {by} decided", members.join(", "))
 }
 
 /// What an entry says.

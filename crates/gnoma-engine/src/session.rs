@@ -41,7 +41,7 @@ use crate::{
     keeper::Keeper,
     keeping::Keeping,
     prompt,
-    routing::Routes,
+    routing::{Routes, several},
     turn::{Effect, Input, Limits, Turn},
 };
 
@@ -345,6 +345,11 @@ impl Session {
                 }
                 Answer::Deny { .. } => self.gate.forget(&call),
             }
+            if self.way.check_call(&call).is_some() {
+                self.check_answered(answer).await?;
+                self.follow().await?;
+                return Ok(None);
+            }
             return Ok(Some(Input::Answered(call, answer)));
         };
         let allowed = !matches!(answer, Answer::Deny { .. });
@@ -362,7 +367,7 @@ impl Session {
             return Ok(None);
         }
         self.gate.forget(&call);
-        Ok(Some(Input::ToolDone(call, held.outcome, held.duration_ms)))
+        self.done(call, held.outcome, held.duration_ms).await
     }
 
     async fn heard(
@@ -372,6 +377,7 @@ impl Session {
         match event {
             Ok(event) => {
                 self.way.heard(&event);
+                self.panel_answered().await?;
                 Ok(Some(Input::Model(Ok(event))))
             }
             Err(error) => self.call_failed(error).await,
@@ -410,7 +416,7 @@ impl Session {
                 self.compacting.stop();
             }
             Effect::Check(outcome) => self.check(&outcome).await?,
-            Effect::StopCheck => self.way.stop_check(),
+            Effect::StopCheck => self.stop_check().await?,
             Effect::Judge(call) => {
                 let verdict = self.judge(&call);
                 self.inbox.push_back(Input::Judged(call.id, verdict));
@@ -445,7 +451,7 @@ impl Session {
                 None
             }
             Event::TurnEnded { outcome, .. } => {
-                self.turn_is_over(outcome);
+                self.turn_is_over(outcome).await?;
                 None
             }
             Event::Usage { round, .. } => Some(*round),
@@ -453,7 +459,7 @@ impl Session {
         };
         self.tell(event).await?;
         match used {
-            Some(usage) => Box::pin(self.count(usage)).await,
+            Some(usage) => self.count(usage).await,
             None => Ok(()),
         }
     }
@@ -478,9 +484,16 @@ impl Session {
         };
         let (summary, rest) = self.turn.told();
         let summary = summary.map(std::slice::from_ref).unwrap_or_default();
-        let messages = [example, summary, rest].concat();
-        let tools = if arm.tools { Arc::clone(self.tools.specs(tier)) } else { Arc::default() };
-        let tool_choice = if !self.turn.may_use_tools() || !arm.tools {
+        let mut messages = [example, summary, rest].concat();
+        let tools = match (arm.tools, self.way.is_looking()) {
+            (false, _) => Arc::default(),
+            (true, false) => Arc::clone(self.tools.specs(tier)),
+            (true, true) => {
+                messages.push(Arc::new(Message::user_text(prompt::note(several::LOOK))));
+                self.tools.reading(tier)
+            }
+        };
+        let tool_choice = if !self.turn.may_use_tools() || tools.is_empty() {
             ToolChoice::None
         } else if tier == Tier::Lean && round == 1 && prompt::asks_for_work(self.turn.history()) {
             ToolChoice::Required

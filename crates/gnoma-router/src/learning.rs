@@ -3,6 +3,8 @@
 //! Every attempt teaches: one whose truth is known by that truth, one with a verdict by what the verdict is worth,
 //! and all of them through the others, which say how hard and how dear the task was: each attempt is judged against
 //! what the *other* attempts suggest. So an arm that only gets what others failed at is not blamed for it.
+//! Work that was shared teaches by its share: its evidence is tempered (all logarithms of likelihoods times the weight),
+//! and it says nothing of what a whole task costs or what a verdict is worth.
 
 use crate::{
     beliefs::{Beliefs, Estimate},
@@ -29,6 +31,13 @@ struct Lesson {
     seen: Seen,
     chances: Nodes,
     likelihood: Nodes,
+    weight: f64,
+}
+
+impl Lesson {
+    fn is_whole(&self) -> bool {
+        self.weight >= 1.0
+    }
 }
 
 impl Beliefs {
@@ -56,8 +65,10 @@ impl Beliefs {
             let weights =
                 others().fold(before, |weights, other| weigh(&weights, &other.likelihood));
             self.learn_quality(lesson, kind, rates, &normalised(&weights));
-            if is_new {
+            if is_new && lesson.is_whole() {
                 self.learn_cost(lesson, kind, self.task_cost(others()).factor(&self.tuning));
+            }
+            if is_new {
                 self.count(lesson.arm, kind);
             }
         }
@@ -82,14 +93,22 @@ impl Beliefs {
             let cost = tried.attempt.cost_micro_usd as f64 / MICRO;
             let seen = Seen { verdict: tried.attempt.verdict, right: tried.right };
             let chances = chances(estimate.ability, self.tuning.shared);
+            let weight = tried.weight.clamp(0.0, 1.0);
+            let mut likelihood = seen.by_difficulty(&chances, rates);
+            let mut surprise = cost_surprise(cost, estimate.cost, &self.tuning);
+            if weight < 1.0 {
+                likelihood = likelihood.map(|likelihood| likelihood.powf(weight));
+                surprise = None;
+            }
             lessons.push(Lesson {
                 arm,
                 estimate,
                 cost,
-                surprise: cost_surprise(cost, estimate.cost, &self.tuning),
+                surprise,
                 seen,
                 chances,
-                likelihood: seen.by_difficulty(&chances, rates),
+                likelihood,
+                weight,
             });
         }
         (lessons, kind)
@@ -102,8 +121,10 @@ impl Beliefs {
         rates: Rates,
         weights: &Nodes,
     ) {
-        let Lesson { arm, estimate, seen, .. } = lesson;
-        if let Some(passed) = seen.verdict {
+        let Lesson { arm, estimate, seen, weight, .. } = lesson;
+        if let Some(passed) = seen.verdict
+            && lesson.is_whole()
+        {
             let all = normalised(&weigh(weights, &lesson.likelihood));
             let right = dot(&all, &seen.right_given(&lesson.chances, rates));
             self.verifier.absorb(passed, right);
@@ -113,11 +134,12 @@ impl Beliefs {
         }
         let shared = self.tuning.shared;
         let (slope, curvature) = seen.about_ability(estimate.ability, shared, rates, weights);
-        self.ability.absorb(*arm, kind, slope, curvature);
+        self.ability.absorb(*arm, kind, weight * slope, weight * curvature);
         let drop = self.tuning.drift_drop;
         let odds = seen.odds_of_drop(estimate.ability, shared, rates, weights, drop);
         let tuning = self.tuning;
-        let change = self.arms.get_mut(*arm).and_then(|known| known.watch.outcome(odds, &tuning));
+        let change =
+            self.arms.get_mut(*arm).and_then(|known| known.watch.outcome(weight * odds, &tuning));
         self.shake(*arm, change);
     }
 

@@ -221,6 +221,7 @@ impl Stream {
                     cost_micro_usd: micro_usd(attempt.cost_usd),
                 },
                 right: attempt.resolved,
+                weight: 1.0,
             });
         }
         self.router.learn(&Outcome { kind: task.situation.need.kind, tried });

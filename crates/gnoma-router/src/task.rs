@@ -147,6 +147,8 @@ pub struct Tried {
     pub attempt: Attempt,
     /// Whether it was right; `None` when nobody knows.
     pub right: Option<bool>,
+    /// The part of the work that was this arm's own, above 0 and up to 1: so much is learnt from it.
+    pub weight: f64,
 }
 
 /// A task that is over.

@@ -121,6 +121,13 @@ impl Transcript {
             Event::ArmChanged { from, to, why, retracted } => {
                 self.arm_changed(from, to, why, *retracted);
             }
+            Event::Conferred { members, chair, author } => {
+                self.conferred(members, chair.as_ref(), author);
+            }
+            Event::Checking { arm, by } => {
+                self.close_open();
+                self.expect(format!("· {by} checks the work of {arm} …"));
+            }
             Event::Checked { arm, by, passed, evidence } => {
                 self.checked(arm, by, *passed, evidence);
             }

@@ -172,7 +172,7 @@ fn outcome(task: usize) -> Outcome {
         let right = spread(by + 7) < 400 + number * 8;
         let cost_micro_usd = 20_000 + (number * 5_000) as u64;
         let attempt = Attempt { arm: name(number), verdict: Some(right), cost_micro_usd };
-        Tried { attempt, right: task.is_multiple_of(5).then_some(right) }
+        Tried { attempt, right: task.is_multiple_of(5).then_some(right), weight: 1.0 }
     };
     let tried = (0..1 + usize::from(task.is_multiple_of(3))).map(attempt).collect();
     Outcome { kind: kind(task), tried }

@@ -1,7 +1,10 @@
 //! A question to one arm beside the conversation: the whole answer as text, within a time, paid like
 //! every other call.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
 
 use futures_util::StreamExt as _;
 use gnoma_core::{
@@ -13,16 +16,16 @@ use gnoma_core::{
 use gnoma_router::pool;
 use tokio::time::{Instant, timeout};
 
-use super::{OWN, desk::Routes};
-use crate::arm::Arm;
+use super::{OWN, desk::Routes, meter::Meter};
+use crate::{arm::Arm, compact, tokens};
 
 /// What came back.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Said {
-    /// The text of the answer, thinking left out.
-    pub(crate) text: String,
+    /// The text of the answer, thinking left out; or why there is none.
+    pub(crate) text: Result<String, ProviderError>,
     /// What it took, which is settled already; not yet told to anybody.
-    pub(crate) share: Option<Share>,
+    pub(crate) shares: Vec<Share>,
 }
 
 /// What one call took.
@@ -30,6 +33,18 @@ pub(crate) struct Said {
 pub(crate) struct Share {
     pub(crate) arm: ModelRef,
     pub(crate) usage: Usage,
+    /// The provider did not tell: this is gnoma's own count.
+    pub(crate) is_estimated: bool,
+}
+
+impl Share {
+    /// What a call took: as it was told, and what was not.
+    pub(crate) fn of(arm: &ModelRef, meter: &Meter) -> Vec<Self> {
+        let told = meter.told().map(|usage| (usage, false));
+        let untold = Some((meter.untold(), true)).filter(|(usage, _)| usage.total() > 0);
+        let share = |(usage, is_estimated)| Self { arm: arm.clone(), usage, is_estimated };
+        told.into_iter().chain(untold).map(share).collect()
+    }
 }
 
 /// Room that is held for a call. Dropped unsettled, nothing was taken.
@@ -57,66 +72,109 @@ impl Drop for Hold {
     }
 }
 
+/// A call that was dropped before its end, and what it took until then.
+pub(crate) struct Left {
+    pub(crate) arm: Arm,
+    pub(crate) hold: Option<Hold>,
+    pub(crate) meter: Meter,
+}
+
+/// Calls that were dropped before their end: whoever counts settles them.
+#[derive(Clone, Default)]
+pub(crate) struct Dropped(Arc<Mutex<Vec<Left>>>);
+
+impl Dropped {
+    fn calls(&self) -> MutexGuard<'_, Vec<Left>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes out what was not taken yet.
+    pub(crate) fn take(&self) -> Vec<Left> {
+        std::mem::take(&mut self.calls())
+    }
+}
+
 /// On whose account questions are asked.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(crate) struct Account {
     pub(crate) routes: Arc<Routes>,
     pub(crate) turn: String,
     pub(crate) session: String,
+    pub(crate) dropped: Dropped,
+}
+
+/// A question that is being answered.
+struct UnderWay<'a> {
+    account: &'a Account,
+    left: Option<Left>,
+}
+
+impl UnderWay<'_> {
+    fn heard(&mut self, event: &Result<StreamEvent, ProviderError>) {
+        let Some(Left { meter, .. }) = &mut self.left else { return };
+        match event {
+            Ok(event) => meter.hear(event),
+            Err(error) => meter.fail(error.kind),
+        }
+    }
+
+    /// The answer is over, or nobody waits for it any more.
+    fn end(mut self) -> Option<Left> {
+        self.left.take()
+    }
+}
+
+impl Drop for UnderWay<'_> {
+    fn drop(&mut self) {
+        if let Some(left) = self.left.take() {
+            self.account.routes.abandoned(&left.arm);
+            self.account.dropped.calls().push(left);
+        }
+    }
 }
 
 impl Account {
-    /// Reserves room, asks, waits for the whole answer, settles, and notes how the arm did.
-    ///
-    /// # Errors
-    /// There is no room, or the arm failed or was too slow. What it took until then is settled.
-    pub(crate) async fn ask(
-        &self,
-        arm: &Arm,
-        request: ModelRequest,
-        patience: Duration,
-    ) -> Result<Said, ProviderError> {
-        let hold = self.reserve(arm).await?;
+    /// Reserves room, asks, waits for the whole answer, settles, and notes how the arm did. Without an
+    /// answer there was no room, or the arm failed or was too slow.
+    pub(crate) async fn ask(&self, arm: &Arm, request: ModelRequest, patience: Duration) -> Said {
+        let nothing = |error| Said { text: Err(error), shares: Vec::new() };
+        let prompt_tokens = estimate(&request);
+        let hold = match self.reserve(arm, prompt_tokens).await {
+            Ok(hold) => hold,
+            Err(error) => return nothing(error),
+        };
         self.routes.called(arm);
         let began = Instant::now();
+        let left = Left { arm: arm.clone(), hold, meter: Meter::new(prompt_tokens) };
+        let mut call = UnderWay { account: self, left: Some(left) };
         let mut answer = Accumulator::new();
-        let heard = timeout(patience, hear(arm, request, &mut answer)).await;
-        let response = answer.finish();
-        let usage = response.usage;
-        self.settle(arm, hold, usage.unwrap_or_default()).await;
-        match heard {
+        let heard = timeout(patience, hear(arm, request, &mut answer, &mut call)).await;
+        let Some(Left { hold, meter, .. }) = call.end() else { return nothing(late(arm)) };
+        self.settle(arm, hold, meter.all()).await;
+        let failed = match heard {
             Ok(Ok(())) => {
                 let whole = began.elapsed();
-                self.routes.worked(arm, whole, whole, usage.unwrap_or_default());
+                self.routes.worked(arm, whole, whole, meter.told().unwrap_or_default());
+                None
             }
             Ok(Err(error)) => {
                 self.routes.failed(arm, &error);
-                return Err(error);
+                Some(error)
             }
             Err(_late) => {
-                let name = arm.provider.facts().name.clone();
-                let error = ProviderError::new(ErrorKind::Timeout, name, "did not answer in time");
                 self.routes.abandoned(arm);
-                return Err(error);
+                Some(late(arm))
             }
-        }
-        let text = response.content.iter().filter_map(|content| match content {
-            Content::Text(text) => Some(text.text.as_str()),
-            Content::Image(_)
-            | Content::Thinking(_)
-            | Content::RedactedThinking(_)
-            | Content::ToolCall(_)
-            | Content::ToolResult(_) => None,
-        });
-        let share = usage.map(|usage| Share { arm: arm.name(), usage });
-        Ok(Said { text: text.collect(), share })
+        };
+        let text = failed.map_or_else(|| Ok(words(answer)), Err);
+        Said { text, shares: Share::of(&arm.name(), &meter) }
     }
 
-    async fn reserve(&self, arm: &Arm) -> Result<Option<Hold>, ProviderError> {
+    async fn reserve(&self, arm: &Arm, prompt_tokens: u64) -> Result<Option<Hold>, ProviderError> {
         let Some(ledger) = self.routes.ledger().cloned() else { return Ok(None) };
         let draws = self.routes.draws(arm, &self.turn, &self.session);
         let at_ms = self.routes.now_ms();
-        let amount = self.routes.expected(arm, 0, None);
+        let amount = self.routes.expected(arm, prompt_tokens, None);
         match ledger.reserve(Ask { at_ms, arm: arm.name(), amount, draws }).await {
             Ok(Reserved::Held(id)) => Ok(Some(Hold::new(ledger, id))),
             Ok(Reserved::Full(full)) => {
@@ -136,13 +194,37 @@ impl Account {
     }
 }
 
+fn late(arm: &Arm) -> ProviderError {
+    let name = arm.provider.facts().name.clone();
+    ProviderError::new(ErrorKind::Timeout, name, "did not answer in time")
+}
+
+/// Tokens of a request, roughly.
+fn estimate(request: &ModelRequest) -> u64 {
+    compact::estimate(&request.messages) + tokens::estimate(&request.system) as u64
+}
+
+fn words(answer: Accumulator) -> String {
+    let text = |content: &Content| match content {
+        Content::Text(text) => Some(text.text.clone()),
+        Content::Image(_)
+        | Content::Thinking(_)
+        | Content::RedactedThinking(_)
+        | Content::ToolCall(_)
+        | Content::ToolResult(_) => None,
+    };
+    answer.finish().content.iter().filter_map(text).collect()
+}
+
 async fn hear(
     arm: &Arm,
     request: ModelRequest,
     answer: &mut Accumulator,
+    call: &mut UnderWay<'_>,
 ) -> Result<(), ProviderError> {
     let mut stream = arm.provider.stream(request);
     while let Some(event) = stream.next().await {
+        call.heard(&event);
         let event = event?;
         answer.push(&event);
         if matches!(event, StreamEvent::Stop(_)) || answer.is_full() {

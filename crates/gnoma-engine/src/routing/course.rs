@@ -18,6 +18,8 @@ use gnoma_router::{
 use super::{
     desk::{Routes, Strategy, Verify},
     offers::Moment,
+    parts::Parts,
+    several::{Conferred, Together},
     signals::Signals,
     task::Task,
 };
@@ -50,8 +52,10 @@ pub(crate) struct Course {
     pub(crate) spent: HashMap<ModelRef, u64>,
     /// Arms that failed in this turn, and how.
     pub(crate) given_up: Vec<(ModelRef, Arc<str>)>,
-    /// Who failed in the attempt under way after doing a part of it: nobody is credited with it.
-    pub(crate) is_mixed: bool,
+    /// Who did what of the attempt under way.
+    pub(crate) parts: Parts,
+    /// The arm only looks yet: the ways to go are compared before anything is changed.
+    pub(crate) is_looking: bool,
     /// An attempt is under way.
     pub(crate) is_open: bool,
     /// How often an arm that failed was replaced.
@@ -62,8 +66,8 @@ pub(crate) struct Course {
     pub(crate) bounds: Bounds,
     /// When it began, in milliseconds since 1970.
     pub(crate) began_ms: i64,
-    /// Attempts that several arms worked on.
-    mixed: Vec<usize>,
+    /// The part of each attempt that was its arm's own.
+    weights: Vec<f64>,
     pub(crate) signals: Signals,
 }
 
@@ -80,22 +84,22 @@ impl Course {
     /// What turned out, for learning. `right`: what a person or a check that cannot err said.
     pub(crate) fn outcome(&self, right: Option<bool>) -> Outcome {
         let last = self.attempts.len().saturating_sub(1);
-        let tried = self.attempts.iter().enumerate();
-        let tried = tried.filter(|(at, _)| !self.mixed.contains(at)).map(|(at, attempt)| Tried {
+        let tried = self.attempts.iter().zip(&self.weights).enumerate();
+        let tried = tried.map(|(at, (attempt, weight))| Tried {
             attempt: attempt.clone(),
             right: right.filter(|_| at == last),
+            weight: *weight,
         });
         Outcome { kind: self.task.kind(), tried: tried.collect() }
     }
 
-    /// The attempt under way is over.
+    /// The attempt under way is over: it is the arm's that ended it, for its part.
     pub(crate) fn close_attempt(&mut self, verdict: Option<bool>) {
         let cost_micro_usd = std::mem::take(&mut self.attempt_micro_usd);
+        let arm = self.arm.name();
         self.is_open = false;
-        if std::mem::take(&mut self.is_mixed) {
-            self.mixed.push(self.attempts.len());
-        }
-        self.attempts.push(Attempt { arm: self.arm.name(), verdict, cost_micro_usd });
+        self.weights.push(std::mem::take(&mut self.parts).share(&arm));
+        self.attempts.push(Attempt { arm, verdict, cost_micro_usd });
     }
 
     /// A call of the arm cost so much. What an arm that was given up took is nobody's attempt.
@@ -108,14 +112,34 @@ impl Course {
         }
     }
 
-    /// Another arm goes on with the attempt.
-    pub(crate) fn move_to(&mut self, arm: Arm, why: String, has_worked: bool) {
-        self.is_mixed |= has_worked || self.attempt_micro_usd > 0;
+    /// Another arm goes on with the attempt. Checks that ran before it do not speak for its part.
+    pub(crate) fn move_to(&mut self, arm: Arm, why: String) {
         self.attempt_micro_usd = 0;
         self.moves += 1;
         self.beside.clear();
+        self.is_looking = false;
+        if self.together().is_some() {
+            self.strategy = Strategy::Single;
+        }
+        self.signals.begin_again();
         self.arm = arm;
         self.why = why;
+    }
+
+    /// Of several answers one stands.
+    pub(crate) fn conferred(&mut self, conferred: &Conferred, author: Option<Arm>) {
+        for member in conferred.members.iter().chain(&conferred.chair) {
+            self.parts.add(member);
+        }
+        if !conferred.is_merged {
+            // The judge's word is no part of the answer, and the others' are thrown away.
+            self.parts.keep_only(&conferred.author);
+        }
+        // Who merged the ways need not be who can go one.
+        if let Some(author) = author.filter(|_| !(self.is_looking && conferred.is_merged)) {
+            self.arm = author;
+        }
+        self.is_looking = false;
     }
 
     /// Another attempt begins, on top of what is there.
@@ -144,6 +168,15 @@ impl Course {
     /// Whether its work is checked before the turn ends.
     pub(crate) fn is_checked(&self) -> bool {
         self.strategy == Strategy::Cascade
+    }
+
+    /// How several arms work together, where they do.
+    pub(crate) fn together(&self) -> Option<Together> {
+        match self.strategy {
+            Strategy::Ensemble => Some(Together::Ensemble),
+            Strategy::Synthesis => Some(Together::Synthesis),
+            Strategy::Auto | Strategy::Single | Strategy::Cascade => None,
+        }
     }
 }
 
@@ -238,6 +271,7 @@ impl Routes {
             Strategy::Auto | Strategy::Single | Strategy::Cascade => strategy,
         };
         let why = self.why(&arm, &choice, &offers, moment);
+        let is_panel = matches!(strategy, Strategy::Ensemble | Strategy::Synthesis);
         let mut candidates = choice.explain(&offers, seed);
         let said = &self.options.said;
         candidates.extend(applied.explain(&offers).into_iter().filter(|line| !said.contains(line)));
@@ -252,6 +286,7 @@ impl Routes {
             seed,
         };
         let course = Course {
+            is_looking: is_panel && task.need.tools,
             task,
             seed,
             strategy,
@@ -263,13 +298,13 @@ impl Routes {
             turn_micro_usd: 0,
             spent: HashMap::new(),
             given_up: Vec::new(),
-            is_mixed: false,
+            parts: Parts::default(),
             is_open: true,
             moves: 0,
             is_pinned: moment.pin.is_some(),
             bounds: applied.bounds,
             began_ms: self.now_ms(),
-            mixed: Vec::new(),
+            weights: Vec::new(),
             signals: Signals::default(),
         };
         Ok((course, routing))
@@ -306,13 +341,7 @@ impl Routes {
             return None;
         }
         let role = self.options.roles.arm(Stage::Turn(course.task.classified.kind));
-        let (offers, applied) = self.offers(
-            &arms,
-            &course.task,
-            &course.given_up,
-            Moment { may_wait: false, ..moment },
-            role,
-        );
+        let (offers, applied) = self.offers(&arms, &course.task, &course.given_up, moment, role);
         let situation = Situation {
             need: course.task.need.clone(),
             attempts: Vec::new(),
@@ -347,25 +376,28 @@ impl Routes {
             |situation: &Situation| applied.choose(&self.router(), situation, offers, seed);
         let single = choose(&situation(false, 1));
         let most = self.options.max_attempts.min(single.candidates.len());
-        let answers_only = !task.need.tools;
         match self.options.strategy {
-            Strategy::Single => return (Strategy::Single, single),
-            Strategy::Ensemble | Strategy::Synthesis if answers_only => {
+            Strategy::Single | Strategy::Ensemble | Strategy::Synthesis => {
                 return (self.options.strategy, single);
             }
-            Strategy::Auto | Strategy::Cascade | Strategy::Ensemble | Strategy::Synthesis => (),
+            Strategy::Auto | Strategy::Cascade => (),
         }
-        if most < 2 || (!answers_only && !self.can_check(task)) {
+        if most < 2 {
             return (Strategy::Single, single);
         }
         let checked = choose(&situation(true, most));
-        if answers_only {
+        if !task.need.tools || !self.can_check(task) {
             // Several answers at once need somebody to choose; for a plan all of them are of use.
             let is_plan =
                 matches!(task.classified.kind, TaskType::Planning | TaskType::Orchestration);
             let together = if is_plan { Strategy::Synthesis } else { Strategy::Ensemble };
             let several = matches!(&checked.decision, Decision::Run(names) if names.len() > 1);
-            return if several { (together, checked) } else { (Strategy::Single, single) };
+            let is_free = self.options.strategy == Strategy::Auto;
+            return if several && is_free {
+                (together, checked)
+            } else {
+                (Strategy::Single, single)
+            };
         }
         let worth = |choice: &Choice| best(&choice.candidates).and_then(|best| best.value);
         let gain = worth(&checked).unwrap_or(f64::MIN) - worth(&single).unwrap_or(f64::MIN);
@@ -396,27 +428,37 @@ impl Routes {
             output: 400,
             ..Usage::default()
         };
-        let price = self.reviewer(task, moment, None).and_then(|reviewer| reviewer.price);
+        let reviewers = self.reviewers(task, moment, None);
+        let price = reviewers.first().and_then(|reviewer| reviewer.price);
         price.map_or(0.0, |price| price.of(&glance) as f64 / MICRO)
     }
 
-    /// Who reviews the work of `author`, of those who may see it: who is named for it, else the arm
-    /// believed to be best at it. Nobody reviews their own work.
-    pub(crate) fn reviewer(
+    /// Who reviews the work of `author`, of those who may see it, in the order they are asked: who is
+    /// named for it, then by how good they are believed to be at it. Nobody reviews their own work, and
+    /// nobody is waited for.
+    pub(crate) fn reviewers(
         &self,
         task: &Task,
         moment: Moment<'_>,
         author: Option<&ModelRef>,
-    ) -> Option<Arm> {
+    ) -> Vec<Arm> {
         let arms = self.arms();
-        let role = self.options.roles.arm(Stage::Verify);
-        let (offers, _) = self.offers(&arms, task, &[], moment, role);
         let kind = Kind::new("review");
-        let quality = |offer: &&Offer| self.standing(&offer.arm, &kind).quality;
-        let free =
-            offers.iter().filter(|offer| offer.barred.is_none() && Some(&offer.arm) != author);
-        let best = free.max_by(|left, right| quality(left).total_cmp(&quality(right)))?;
-        arms.iter().find(|arm| arm.name() == best.arm).cloned()
+        let quality = |offer: &Offer| self.standing(&offer.arm, &kind).quality;
+        let moment = Moment { may_wait: false, ..moment };
+        let mut names: Vec<ModelRef> = Vec::new();
+        let named = self.options.roles.arm(Stage::Verify);
+        for role in named.map(Some).into_iter().chain([None]) {
+            let (mut offers, _) = self.offers(&arms, task, &[], moment, role);
+            offers.retain(|offer| offer.barred.is_none() && Some(&offer.arm) != author);
+            offers.sort_by(|left, right| quality(right).total_cmp(&quality(left)));
+            for offer in offers {
+                if !names.contains(&offer.arm) {
+                    names.push(offer.arm);
+                }
+            }
+        }
+        names.iter().filter_map(|name| self.arm(name)).collect()
     }
 
     /// Who tells the past of a conversation in fewer words, of those who may see it, in the order they

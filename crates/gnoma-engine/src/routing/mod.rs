@@ -3,13 +3,16 @@
 //! The policy is `gnoma-router`'s. Here it meets the arms that there are ([`desk`]) and how they are
 //! ([`vitals`]), the way of a turn
 //! ([`course`]), what to do when a call fails ([`failover`]), what speaks for the work ([`signals`],
-//! [`review`]) and several arms for one answer ([`several`]). The session's side is `session::way`.
+//! [`review`]) and for whom ([`parts`]), what a call takes ([`meter`]) and several arms for one answer
+//! ([`several`]). The session's side is `session::way`.
 
 pub(crate) mod ask;
 pub(crate) mod course;
 pub mod desk;
 pub(crate) mod failover;
+pub(crate) mod meter;
 pub(crate) mod offers;
+pub(crate) mod parts;
 pub(crate) mod review;
 pub(crate) mod several;
 pub(crate) mod signals;

@@ -20,7 +20,7 @@ use crate::{
     arm::Arm,
     compact::{self, FEW_MESSAGES, Past},
     prompt,
-    routing::ask::{Account, Said, Share},
+    routing::ask::{Account, Share},
     turn::Input,
 };
 
@@ -74,8 +74,11 @@ impl Compacting {
     }
 }
 
-/// What came of asking for the words.
-pub(super) struct Told(Result<Said, String>);
+/// What came of asking for the words: they, or why there are none, and what that took.
+pub(super) struct Told {
+    words: Result<String, String>,
+    shares: Vec<Share>,
+}
 
 /// Why it does not even start.
 enum Cannot {
@@ -161,7 +164,8 @@ impl Session {
             return Ok(Some(Input::Model(Err(error))));
         }
         self.stream = None;
-        self.way.give_up_call();
+        let untold = self.way.give_up_call();
+        self.tell_costs(untold).await?;
         let text =
             "the conversation is too long for the model: the past is being told in fewer words";
         self.say(NoticeLevel::Info, text).await?;
@@ -171,13 +175,11 @@ impl Session {
     /// Goes on with what the arm has told.
     pub(super) async fn told_in_fewer_words(&mut self, told: Told) -> Result<(), Closed> {
         let Some(under_way) = self.compacting.under_way.take() else { return Ok(()) };
-        let shortened = match told.0 {
-            Ok(Said { text, share }) => {
-                if let Some(share) = share {
-                    self.count_apart(share).await?;
-                }
-                self.shorten(&under_way, &text).await?
-            }
+        for share in told.shares {
+            self.count_apart(share).await?;
+        }
+        let shortened = match told.words {
+            Ok(text) => self.shorten(&under_way, &text).await?,
             Err(why) => Err(why),
         };
         self.tell_notices().await?;
@@ -201,7 +203,7 @@ impl Session {
     fn is_filled(&self) -> bool {
         let window = self.way.course.as_ref().and_then(|course| course.arm.context_window);
         self.compacting.may_start(&self.way)
-            && window.is_some_and(|window| compact::is_filled(window, self.way.context_tokens))
+            && window.is_some_and(|window| compact::is_filled(window, self.context_tokens()))
     }
 
     /// Asks for the words.
@@ -230,7 +232,7 @@ impl Session {
         self.compacting.under_way = Some(UnderWay { why, messages, past_tokens, window });
         let (past, account) = (Past { messages: past, focus }, self.way.account());
         self.way.prepare(Box::pin(async move {
-            Prepared::Told(Told(asked(&tellers, &past, &account).await))
+            Prepared::Told(asked(&tellers, &past, &account).await)
         }));
         Ok(())
     }
@@ -258,7 +260,7 @@ impl Session {
         }
         self.turn.shorten(message, under_way.messages);
         let rest = compact::estimate(self.turn.told().1);
-        self.way.told_anew(tokens + rest);
+        self.way.told_anew(tokens + rest, self.turn.history().len());
         let messages = under_way.messages;
         self.emit(Event::Compacted { summary: words, messages }).await?;
         Ok(Ok(()))
@@ -290,10 +292,12 @@ impl Session {
 
     /// Counts a call beside the conversation.
     async fn count_apart(&mut self, share: Share) -> Result<(), Closed> {
-        let round = share.usage;
-        let turn = self.turn.also_used(round);
-        self.tell(Event::Usage { round, turn }).await?;
-        self.tell_cost(share).await
+        if !share.is_estimated {
+            let round = share.usage;
+            let turn = self.turn.also_used(round);
+            self.tell(Event::Usage { round, turn }).await?;
+        }
+        self.tell_costs(vec![share]).await
     }
 
     /// What a person asked for is over; what was said meanwhile is heard now.
@@ -309,13 +313,15 @@ impl Session {
 }
 
 /// Asks one arm after the other until one has told it.
-async fn asked(tellers: &[Arm], past: &Past, account: &Account) -> Result<Said, String> {
-    let mut failures = Vec::new();
+async fn asked(tellers: &[Arm], past: &Past, account: &Account) -> Told {
+    let (mut failures, mut shares) = (Vec::new(), Vec::new());
     for arm in tellers {
-        match account.ask(arm, compact::request(arm, past), PATIENCE).await {
-            Ok(said) => return Ok(said),
+        let said = account.ask(arm, compact::request(arm, past), PATIENCE).await;
+        shares.extend(said.shares);
+        match said.text {
+            Ok(words) => return Told { words: Ok(words), shares },
             Err(error) => failures.push(format!("{} could not tell it: {error}", arm.name())),
         }
     }
-    Err(failures.join("; "))
+    Told { words: Err(failures.join("; ")), shares }
 }

@@ -13,6 +13,7 @@ use tokio::time::Instant;
 use super::{Closed, Held, Session, millis};
 use crate::{
     checkpoint::{self, Files},
+    routing::several,
     shelve::Shelving,
     turn::{Input, Verdict},
 };
@@ -39,6 +40,12 @@ impl Toolset {
         }
     }
 
+    /// Those that only read.
+    pub(super) fn reading(&self, tier: Tier) -> Arc<[Arc<ToolSpec>]> {
+        let reads = |spec: &&Arc<ToolSpec>| spec.access == Access::Read;
+        self.specs(tier).iter().filter(reads).cloned().collect()
+    }
+
     pub(super) fn offers(&self, tier: Tier, name: &str) -> bool {
         self.specs(tier).iter().any(|spec| spec.name == name)
     }
@@ -58,11 +65,11 @@ impl Session {
         };
         let (Some(why), true) = (walled(&outcome), self.gate.may_offer_outside(&id)) else {
             self.gate.forget(&id);
-            return Ok(Some(Input::ToolDone(id, outcome, duration_ms)));
+            return self.done(id, outcome, duration_ms).await;
         };
         // The question first: a long reason is cut at its end.
         let reason = format!("run it again outside the sandbox? {why}");
-        let call = self.turn.call(&id).cloned();
+        let call = self.turn.call(&id).or_else(|| self.way.check_call(&id)).cloned();
         self.held.insert(id, Held { outcome, duration_ms });
         if let Some(call) = call {
             let asked = Event::PermissionAsked { call, reason, preview: None, always: None };
@@ -71,10 +78,28 @@ impl Session {
         Ok(None)
     }
 
+    /// A call is over for good: the machine's next fact, unless it is a check's.
+    pub(super) async fn done(
+        &mut self,
+        id: CallId,
+        outcome: ToolOutcome,
+        duration_ms: u64,
+    ) -> Result<Option<Input>, Closed> {
+        if self.way.check_call(&id).is_none() {
+            return Ok(Some(Input::ToolDone(id, outcome, duration_ms)));
+        }
+        self.check_ended(outcome, duration_ms).await?;
+        self.follow().await?;
+        Ok(None)
+    }
+
     pub(super) fn judge(&mut self, call: &ToolCall) -> Verdict {
         let Some(tool) = self.tools.by_name.get(&call.name).map(Arc::clone) else {
             return Verdict::Deny { reason: format!("there is no tool `{}`", call.name) };
         };
+        if self.way.is_looking() && tool.spec().access != Access::Read {
+            return Verdict::Deny { reason: several::ONLY_LOOKS.to_owned() };
+        }
         let cx = self.tool_cx();
         self.gate.judge(tool.spec(), call, |call, grant| {
             tool.preview(call, &ToolCx { grant: grant.clone(), ..cx })
@@ -100,12 +125,16 @@ impl Session {
             return;
         };
         let may_write = !checkpoint::only_reads(tool.spec(), &call, &grant);
-        if may_write {
+        let is_check = self.way.check_call(id).is_some();
+        if may_write && !is_check {
             self.may_write(tool.spec(), &call);
         }
         let keep_before = may_write.then(|| self.keep_before(tool.spec(), &call)).flatten();
-        let shelving = self.keeper.shelving.clone().filter(|_| self.shelves);
-        let cx = ToolCx { grant, ..self.tool_cx() };
+        // No model reads a check's output back.
+        let shelves = self.shelves && !is_check;
+        let shelving = self.keeper.shelving.clone().filter(|_| shelves);
+        let cx = self.tool_cx();
+        let cx = ToolCx { grant, shelved: cx.shelved && shelves, ..cx };
         self.running.spawn(run(Run { tool, call, cx, keep_before, shelving }));
     }
 

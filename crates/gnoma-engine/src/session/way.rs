@@ -5,17 +5,20 @@
 //! the course says so. What turned out is learnt when the person's next words, or the end of the
 //! session, have shown what they think of it.
 
+mod calling;
 mod checking;
+mod conferring;
 mod failing;
 mod keeping_from;
 mod paying;
+mod proving;
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use gnoma_core::{
     Content, ErrorKind, Event, Message, ModelRef, Provider, ProviderError, Role, StreamEvent,
-    ToolCall, ToolSpec, Usage,
-    ledger::{Ask, Draw, Level, Reserved},
+    ToolCall, ToolSpec,
+    ledger::{Draw, Level, Reserved},
     session::{NoticeLevel, Outcome},
     store::StoreError,
     tool::BoxFuture,
@@ -27,21 +30,22 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use self::checking::Found;
-use super::{Closed, Session, compacting::Told};
+use self::{checking::Found, proving::Proof};
+use super::{Closed, Session, compacting};
 use crate::{
     arm::Arm,
+    compact,
     routing::{
         OWN,
-        ask::{Account, Hold, Said, Share},
+        ask::{Account, Dropped, Hold, Said, Share},
         course::Course,
-        desk::{Routes, Strategy},
+        desk::Routes,
+        meter::Meter,
         offers::{Moment, Warm},
-        several::{self, Panel, Shares, Together},
+        several::Shares,
         signals,
         task::Task,
     },
-    tokens,
     turn::Input,
 };
 
@@ -49,25 +53,27 @@ use crate::{
 const CLASSIFIER_PATIENCE: Duration = Duration::from_secs(2);
 /// Longest wait for a ledger; a call goes on without it, unless money is limited.
 const LEDGER_PATIENCE: Duration = Duration::from_secs(5);
-/// Bytes of a token, roughly, for a conversation that is continued.
-const BYTES_PER_TOKEN: usize = 4;
 /// Longest wait at the end of a session for what is still being settled.
 const SETTLING_PATIENCE: Duration = Duration::from_secs(10);
 
 /// What had to be waited for before a call.
 pub(super) enum Prepared {
     /// What kind of task it is, what finding out took, and where the limits stand.
-    Task(Task, Option<Share>, Vec<Level>),
+    Task(Task, Vec<Share>, Vec<Level>),
     /// Whether there is room for the call.
     Room(Result<Reserved, StoreError>),
     /// The past in fewer words.
-    Told(Told),
+    Told(compacting::Told),
 }
 
 /// What the session waited for beside the model and the tools.
 pub(super) enum Came {
     Prepared(Prepared),
     Found(Found),
+    /// The arms have compared their ways.
+    Conferred(Result<String, ProviderError>, Shares),
+    /// Whoever looked or compared broke down inside.
+    Broken,
     /// Somebody was stopped on purpose.
     Nothing,
 }
@@ -91,12 +97,22 @@ struct Call {
     arm: Arm,
     since: Instant,
     first: Option<Duration>,
-    /// As the stream told so far.
-    usage: Usage,
+    /// What it takes.
+    meter: Meter,
+    /// Messages of the history that it was asked with.
+    messages: usize,
     /// Whose calls these really are, where several arms answer together.
     shares: Option<Shares>,
     /// It was answered to its end, or its failure is noted.
     is_over: bool,
+}
+
+/// How long the conversation is, as far as it was told.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Told {
+    tokens: u64,
+    /// Messages of the history that these are the tokens of.
+    messages: usize,
 }
 
 /// Who is asked by name.
@@ -114,8 +130,7 @@ pub(super) struct Way {
     session: String,
     pin: Pin,
     warm: HashMap<ModelRef, Warm>,
-    /// Tokens of the conversation, as far as they are known.
-    pub(super) context_tokens: u64,
+    told: Told,
     levels: Vec<Level>,
     /// Round and attempt of the call under way.
     asked: (u32, u32),
@@ -133,7 +148,11 @@ pub(super) struct Way {
     /// Calls that are being settled, each until its token is cancelled: the next call waits for
     /// them, so that the ledger knows of them when it says whether there is room.
     unsettled: Vec<CancellationToken>,
-    checking: JoinSet<Found>,
+    checking: JoinSet<Came>,
+    /// The project's checks, while they run.
+    proof: Option<Proof>,
+    /// Questions that nobody waited for to the end.
+    dropped: Dropped,
     has_complained: bool,
     concern: Concern,
     /// Messages of the history that were looked at for it.
@@ -143,15 +162,15 @@ pub(super) struct Way {
 impl Way {
     /// `said`: the conversation that is continued.
     pub(super) fn new(routes: Arc<Routes>, session: String, said: &[Arc<Message>]) -> Self {
-        let bytes: usize = said.iter().map(|message| message.text_content().len()).sum();
         let concern = routes.options.concern();
+        let told = Told { tokens: compact::estimate(said), messages: said.len() };
         Self {
             routes,
             course: None,
             session,
             pin: Pin::AsConfigured,
             warm: HashMap::new(),
-            context_tokens: (bytes / BYTES_PER_TOKEN) as u64,
+            told,
             levels: Vec::new(),
             asked: (0, 0),
             preparing: None,
@@ -164,6 +183,8 @@ impl Way {
             settling: JoinSet::new(),
             unsettled: Vec::new(),
             checking: JoinSet::new(),
+            proof: None,
+            dropped: Dropped::default(),
             has_complained: false,
             concern,
             looked_at: 0,
@@ -176,10 +197,10 @@ impl Way {
         let Self { preparing, checking, .. } = self;
         tokio::select! {
             prepared = prepared(preparing) => Came::Prepared(prepared),
-            Some(found) = checking.join_next() => match found {
-                Ok(found) => Came::Found(found),
+            Some(came) = checking.join_next() => match came {
+                Ok(came) => came,
                 Err(stopped) if stopped.is_cancelled() => Came::Nothing,
-                Err(_broken) => Came::Found(Found::nobody("whoever looked at it broke down inside")),
+                Err(_broken) => Came::Broken,
             },
         }
     }
@@ -194,16 +215,17 @@ impl Way {
         (self.turns, self.asked.0)
     }
 
-    /// The call under way has failed and is made again, in the same round.
-    pub(super) fn give_up_call(&mut self) {
-        self.settle_rest();
+    /// The call under way has failed and is made again, in the same round. What it took is to be told.
+    pub(super) fn give_up_call(&mut self) -> Vec<Share> {
         self.asked.1 += 1;
+        self.settle_rest()
     }
 
-    /// The conversation is another from now on, of about `tokens`: no prompt of it is warm.
-    pub(super) fn told_anew(&mut self, tokens: u64) {
+    /// The conversation is another from now on, of about `tokens` for all `messages` of the history: no
+    /// prompt of it is warm.
+    pub(super) fn told_anew(&mut self, tokens: u64, messages: usize) {
         self.warm.clear();
-        self.context_tokens = tokens;
+        self.told = Told { tokens, messages };
         if let Some(course) = &mut self.course {
             course.task.need.context_tokens = tokens;
         }
@@ -227,14 +249,16 @@ impl Way {
     /// Something of the answer has come.
     pub(super) fn heard(&mut self, event: &StreamEvent) {
         let Some(call) = &mut self.call else { return };
-        if let StreamEvent::Usage(usage) = event {
-            call.usage = *usage;
-        }
+        call.meter.hear(event);
         let is_first = call.first.is_none();
         let first = *call.first.get_or_insert_with(|| call.since.elapsed());
         if matches!(event, StreamEvent::Stop(_)) {
             call.is_over = true;
-            self.routes.worked(&call.arm, first, call.since.elapsed(), call.usage);
+            let usage = call.meter.told().unwrap_or_default();
+            self.routes.worked(&call.arm, first, call.since.elapsed(), usage);
+            if let Some(course) = self.course.as_mut().filter(|_| call.shares.is_none()) {
+                course.parts.add(&call.arm.name());
+            }
         }
         if is_first {
             self.note_limits();
@@ -284,17 +308,19 @@ impl Way {
             routes: Arc::clone(&self.routes),
             turn: self.turn.clone(),
             session: self.session.clone(),
+            dropped: self.dropped.clone(),
         }
     }
 
     /// Ends what is under way. Gives what could not be kept, where nobody was told of it yet.
     pub(super) async fn close(&mut self) -> Option<String> {
         self.drop_call();
-        self.settle_rest();
+        self.checking.shutdown().await;
+        // Nobody is there any more to be told what it took.
+        let _untold = self.settle_rest();
         if let Some(course) = self.last.take() {
             self.learn(&course, None);
         }
-        self.checking.shutdown().await;
         let mut failure = None;
         let all = async {
             while let Some(done) = self.settling.join_next().await {
@@ -350,11 +376,11 @@ impl Session {
             let task = async {
                 match classifier {
                     Some(arm) => classified(task, &arm, &account).await,
-                    None => (task, None),
+                    None => (task, Vec::new()),
                 }
             };
-            let (levels, (task, share)) = tokio::join!(levels, task);
-            Prepared::Task(task, share, levels.unwrap_or_default())
+            let (levels, (task, shares)) = tokio::join!(levels, task);
+            Prepared::Task(task, shares, levels.unwrap_or_default())
         }));
         Ok(())
     }
@@ -365,13 +391,28 @@ impl Session {
         let said = history.iter().rev().find(|message| message.role() == Role::User);
         let words = said.map(|message| message.text_content()).unwrap_or_default();
         let has_images = self.turn.told().1.iter().any(|message| has_images(message));
-        let new = tokens::estimate(&words) as u64;
         let options = &self.way.routes.options;
         let matters = self.way.routes.arms().len() > 1 || !options.rules.is_empty();
-        let context_tokens = self.way.context_tokens + new;
-        let mut task = Task::of(words, has_images, context_tokens, matters, options);
+        let mut task = Task::of(words, has_images, self.context_tokens(), matters, options);
         task.touched = self.way.concern.met();
         task
+    }
+
+    /// Tokens of the conversation as the next call carries it, roughly: as the last call told, and what
+    /// has come since, such as results of tools.
+    pub(super) fn context_tokens(&self) -> u64 {
+        let Told { tokens, messages } = self.way.told;
+        let since = self.turn.history().get(messages..).unwrap_or_default();
+        tokens.saturating_add(compact::estimate(since))
+    }
+
+    /// The turn's need has grown with what came since it began.
+    pub(super) fn weigh_context(&mut self) {
+        let tokens = self.context_tokens();
+        if let Some(course) = &mut self.way.course {
+            let need = &mut course.task.need.context_tokens;
+            *need = tokens.max(*need);
+        }
     }
 
     /// Goes on with what had to be waited for.
@@ -379,15 +420,20 @@ impl Session {
         let prepared = match came {
             Came::Prepared(prepared) => prepared,
             Came::Found(found) => return self.found(found).await,
+            Came::Conferred(text, shares) => return self.conferred(text.ok(), &shares).await,
+            Came::Broken if self.way.is_looking() => {
+                return self.conferred(None, &Shares::default()).await;
+            }
+            Came::Broken => {
+                let found = Found::nobody("whoever looked at it broke down inside");
+                return self.found(found).await;
+            }
             Came::Nothing => return Ok(()),
         };
         match prepared {
-            Prepared::Task(task, share, levels) => {
+            Prepared::Task(task, shares, levels) => {
                 self.begin(task, levels).await?;
-                match share {
-                    Some(share) => self.tell_cost(share).await,
-                    None => Ok(()),
-                }
+                self.tell_costs(shares).await
             }
             Prepared::Room(Ok(Reserved::Held(id))) => {
                 let ledger = self.way.routes.ledger().cloned();
@@ -409,7 +455,7 @@ impl Session {
         let seed = routes.options.seed.wrapping_add(self.way.turns);
         match routes.begin(task, seed, self.way.moment()) {
             Ok((course, routing)) => {
-                self.turn.check_work(course.is_checked());
+                self.turn.check_work(course.is_checked() || course.is_looking);
                 self.way.course = Some(course);
                 if routes.arms().len() > 1 {
                     self.emit(Event::Routed(Box::new(routing))).await?;
@@ -438,98 +484,17 @@ impl Session {
         }
     }
 
-    /// Reserves what the call may take, where any of its pools has a limit.
-    pub(super) async fn make_room(&mut self) -> Result<(), Closed> {
-        self.way.settle_rest();
-        let Some(course) = &self.way.course else { return Ok(()) };
-        if let Some(why) = course.is_beyond(self.way.routes.now_ms()) {
-            let error = ProviderError::new(ErrorKind::Quota, OWN, why);
-            self.inbox.push_back(Input::Model(Err(error)));
-            return Ok(());
-        }
-        if self.look_for_paths()
-            && let Some(error) = self.way.kept_from()
-        {
-            self.refuse_call(error);
-            return Ok(());
-        }
-        let Some(course) = &self.way.course else { return Ok(()) };
-        let draws = self.way.draws(&course.arm);
-        let is_limited = draws.iter().any(|draw| !draw.limits.is_empty());
-        let Some(ledger) = self.way.routes.ledger().filter(|_| is_limited).cloned() else {
-            return self.start_stream().await;
-        };
-        let arm = course.arm.name();
-        let (context, warm) = (course.task.need.context_tokens, self.way.warm.get(&arm));
-        let amount = self.way.routes.expected(&course.arm, context, warm);
-        let ask = Ask { at_ms: self.way.routes.now_ms(), arm, amount, draws };
-        let unsettled = self.way.unsettled.clone();
-        self.way.preparing = Some(Box::pin(async move {
-            let room = async {
-                for call in unsettled {
-                    call.cancelled().await;
-                }
-                ledger.reserve(ask).await
-            };
-            let late = |_| {
-                let text = "the ledger does not answer".to_owned();
-                Err(StoreError::new(gnoma_core::store::StoreErrorKind::Busy, text))
-            };
-            Prepared::Room(timeout(LEDGER_PATIENCE, room).await.unwrap_or_else(late))
-        }));
-        Ok(())
-    }
-
-    async fn start_stream(&mut self) -> Result<(), Closed> {
-        let Some(course) = &self.way.course else { return Ok(()) };
-        let (arm, why) = (course.arm.clone(), course.why.clone());
-        let panel = match course.strategy {
-            Strategy::Ensemble => Some(Together::Ensemble),
-            Strategy::Synthesis => Some(Together::Synthesis),
-            Strategy::Auto | Strategy::Single | Strategy::Cascade => None,
-        };
-        let members: Vec<Arm> = std::iter::once(&arm).chain(&course.beside).cloned().collect();
-        let (round, attempt) = self.way.asked;
-        if attempt == 1 {
-            self.emit(Event::RoundStarted { round, arm: arm.name(), why }).await?;
-        }
-        let request = self.request(&arm, round);
-        self.way.routes.called(&arm);
-        let together = panel.filter(|_| round == 1 && members.len() > 1);
-        let shares = together.map(|_| Shares::default());
-        self.stream = Some(match together.zip(shares.clone()) {
-            Some((together, shares)) => {
-                let account = self.way.account();
-                let question = several::question_of(self.turn.history());
-                let chair = self.chair().unwrap_or_else(|| arm.clone());
-                let panel = Panel { together, members, chair, request, question, shares, account };
-                // The members settle for themselves.
-                self.way.hold = None;
-                several::stream(panel)
-            }
-            None => arm.provider.stream(request),
-        });
-        let (since, usage) = (Instant::now(), Usage::default());
-        self.way.call = Some(Call { arm, since, first: None, usage, shares, is_over: false });
-        self.tell_notices().await
-    }
-
-    /// Who judges or merges what several arms answer.
-    fn chair(&self) -> Option<Arm> {
-        let course = self.way.course.as_ref()?;
-        self.way.routes.reviewer(&course.task, self.way.moment_of(course), None)
-    }
-
     /// A turn begins: it is not routed yet.
     pub(super) fn turn_begins(&mut self) {
         self.way.course = None;
     }
 
     /// A turn has ended: its course waits for what the person thinks of it.
-    pub(super) fn turn_is_over(&mut self, outcome: &Outcome) {
+    pub(super) async fn turn_is_over(&mut self, outcome: &Outcome) -> Result<(), Closed> {
         self.way.drop_call();
-        self.way.settle_rest();
-        let Some(mut course) = self.way.course.take() else { return };
+        let untold = self.way.settle_rest();
+        self.tell_costs(untold).await?;
+        let Some(mut course) = self.way.course.take() else { return Ok(()) };
         self.way.share_out(&course);
         match outcome {
             Outcome::Complete { .. } if course.is_open => {
@@ -549,6 +514,7 @@ impl Session {
         if !course.attempts.is_empty() {
             self.way.last = Some(course);
         }
+        Ok(())
     }
 
     /// A person says whether the last turn's work was right.
@@ -607,10 +573,8 @@ fn has_images(message: &Message) -> bool {
 }
 
 /// Asks an arm what kind of task it is; what the words suggest stands where it says nothing useful.
-async fn classified(task: Task, arm: &Arm, account: &Account) -> (Task, Option<Share>) {
+async fn classified(task: Task, arm: &Arm, account: &Account) -> (Task, Vec<Share>) {
     let request = task.question(arm);
-    match account.ask(arm, request, CLASSIFIER_PATIENCE).await {
-        Ok(Said { text, share }) => (task.judged(Some(&text)), share),
-        Err(_) => (task.judged(None), None),
-    }
+    let Said { text, shares } = account.ask(arm, request, CLASSIFIER_PATIENCE).await;
+    (task.judged(text.ok().as_deref()), shares)
 }

@@ -281,7 +281,9 @@ impl Turn {
     }
 
     /// Another arm answers in place of the one that failed. What was heard of its answer is taken
-    /// back: two models' halves make no whole. Its tokens were used all the same.
+    /// back: few wires let a model go on from a given beginning, one that is told to repeats or
+    /// contradicts it, and what the first had in mind cannot be handed over. Its tokens were used all
+    /// the same.
     fn moved(
         &mut self,
         answer: Accumulator,

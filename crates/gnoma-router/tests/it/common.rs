@@ -72,6 +72,10 @@ pub(crate) fn attempt(name: &str, verdict: bool, cents: u64) -> Attempt {
 pub(crate) fn outcome(kind: &Kind, name: &str, right: bool, cents: u64) -> Outcome {
     Outcome {
         kind: kind.clone(),
-        tried: vec![Tried { attempt: attempt(name, right, cents), right: Some(right) }],
+        tried: vec![Tried {
+            attempt: attempt(name, right, cents),
+            right: Some(right),
+            weight: 1.0,
+        }],
     }
 }

@@ -75,7 +75,7 @@ fn any_router() -> impl Strategy<Value = Router> {
             attempt.verdict = seen.then_some(verdict);
             router.learn(&Outcome {
                 kind: Kind::new(["fix", "docs", "tests", "new"][kind]),
-                tried: vec![Tried { attempt, right: known.then_some(right) }],
+                tried: vec![Tried { attempt, right: known.then_some(right), weight: 1.0 }],
             });
         }
         router

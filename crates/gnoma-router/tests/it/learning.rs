@@ -80,6 +80,23 @@ fn a_silent_swap_is_noticed_within_two_dozen_tasks() {
 }
 
 #[test]
+fn shared_work_teaches_by_its_share() {
+    let after = |weight: f64| {
+        let mut router = router(vec![arm("a", 0.7, 0.1)]);
+        for _ in 0..10 {
+            let mut outcome = outcome(&fix(), "a", false, 1_000);
+            outcome.tried[0].weight = weight;
+            router.learn(&outcome);
+        }
+        router.standing(&id("a"), &fix())
+    };
+    let (none, part, whole) = (router(vec![arm("a", 0.7, 0.1)]), after(0.3), after(1.0));
+    let none = none.standing(&id("a"), &fix());
+    assert!(none.quality > part.quality && part.quality > whole.quality);
+    assert!((part.cost - none.cost).abs() < 1e-9, "a part says nothing of what the whole costs");
+}
+
+#[test]
 fn a_new_price_is_noticed() {
     let mut router = router(vec![arm("a", 0.7, 0.1)]);
     for _ in 0..300 {

@@ -43,11 +43,16 @@ impl State {
                 self.why = Some(why.clone());
                 self.doing("waiting for the model");
             }
+            Event::Conferred { members, author, .. } => {
+                self.decided(format!("took the words of {author}, of {} models", members.len()));
+                self.facts.model = Some(author.to_string());
+            }
+            Event::Checking { by, .. } => self.doing(&format!("checking the work: {by}")),
             Event::Checked { arm, by, passed, .. } => {
                 let verdict = if *passed { "holds" } else { "does not hold" };
                 self.decided(format!("the work of {arm} {verdict}, as {by} found"));
             }
-            Event::Cost { arm, call_micro_usd, turn_micro_usd, session_micro_usd } => {
+            Event::Cost { arm, call_micro_usd, turn_micro_usd, session_micro_usd, .. } => {
                 let (turn, session) = (*turn_micro_usd, *session_micro_usd);
                 self.counts.called(&arm.to_string(), *call_micro_usd, turn, session);
             }

@@ -74,8 +74,22 @@ impl Transcript {
         Some(layout::cut(&clean::tabs(first), BEGINNING_COLUMNS))
     }
 
+    pub(super) fn conferred(
+        &mut self,
+        members: &[ModelRef],
+        chair: Option<&ModelRef>,
+        author: &ModelRef,
+    ) {
+        self.close_open();
+        let members: Vec<String> = members.iter().map(ToString::to_string).collect();
+        let by = chair.map_or_else(String::new, |chair| format!(", as {chair} decided"));
+        let text = format!("{} answered; the words of {author} stand{by}", members.join(", "));
+        self.words(self.marked("→ ", &text), Style::of(Ink::Dim));
+    }
+
     pub(super) fn checked(&mut self, arm: &ModelRef, by: &str, passed: bool, evidence: &str) {
         self.close_open();
+        self.expected = None;
         if passed {
             let text = format!("checked by {by}: it holds");
             return self.words(self.marked("✓ ", &text), Style::of(Ink::Good));

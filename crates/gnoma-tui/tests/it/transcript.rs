@@ -516,6 +516,18 @@ fn a_broken_answer_is_struck_out_and_counts_no_more() {
 }
 
 #[test]
+fn of_several_answers_it_is_said_whose_words_stand() {
+    let mut transcript = Transcript::default();
+    let [a, b, c] = ["a", "b", "c"]
+        .map(|model| ModelRef { provider: "test".to_owned(), model: model.to_owned() });
+    let members = vec![a, b.clone()];
+    transcript.on(&Event::Conferred { members, chair: Some(c), author: b });
+    let lines: Vec<_> = transcript.take_finished(90).iter().map(Line::plain).collect();
+    let said = "test/a, test/b answered; the words of test/b stand, as test/c decided";
+    assert!(lines.iter().any(|line| line.contains(said)), "{lines:?}");
+}
+
+#[test]
 fn a_check_that_fails_shows_what_was_found_and_the_rest_unfolds() {
     let mut transcript = Transcript::default();
     let arm = ModelRef { provider: "test".to_owned(), model: "a".to_owned() };

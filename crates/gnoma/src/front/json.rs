@@ -166,17 +166,33 @@ impl View for Json {
                         "retracted": retracted}),
                 )
             }
+            Event::Conferred { members, chair, author } => {
+                self.model.clone_from(author);
+                let chair = chair.as_ref().map(ToString::to_string);
+                self.line(
+                    out,
+                    &json!({"type": "conferred", "session_id": self.session,
+                        "members": names(members), "chair": chair, "author": author.to_string()}),
+                )
+            }
+            Event::Checking { arm, by } => self.line(
+                out,
+                &json!({"type": "checking", "session_id": self.session, "arm": arm.to_string(),
+                    "by": by}),
+            ),
             Event::Checked { arm, by, passed, evidence } => self.line(
                 out,
                 &json!({"type": "checked", "session_id": self.session, "arm": arm.to_string(),
                     "by": by, "passed": passed, "evidence": evidence}),
             ),
-            Event::Cost { arm, call_micro_usd, turn_micro_usd, session_micro_usd } => self.line(
-                out,
-                &json!({"type": "cost", "session_id": self.session, "arm": arm.to_string(),
-                    "call_micro_usd": call_micro_usd, "turn_micro_usd": turn_micro_usd,
-                    "session_micro_usd": session_micro_usd}),
-            ),
+            Event::Cost { arm, call_micro_usd, turn_micro_usd, session_micro_usd, estimated } => {
+                self.line(
+                    out,
+                    &json!({"type": "cost", "session_id": self.session, "arm": arm.to_string(),
+                        "call_micro_usd": call_micro_usd, "turn_micro_usd": turn_micro_usd,
+                        "session_micro_usd": session_micro_usd, "estimated": estimated}),
+                )
+            }
             Event::Compacted { summary, messages } => self.line(
                 out,
                 &json!({"type": "compacted", "session_id": self.session, "messages": messages,

@@ -203,6 +203,18 @@ impl View for Text {
                 let rest = if *retracted { "; what it wrote above counts no more" } else { "" };
                 self.aside(&format!("{from}: {why}{rest}; {to} goes on"));
             }
+            Event::Conferred { members, chair, author } => {
+                out.end_line()?;
+                out.flush()?;
+                let count = members.len();
+                let by = chair.as_ref().map(|chair| format!(", as {chair} decided"));
+                let by = by.unwrap_or_default();
+                self.aside(&format!("{count} models answered; the words of {author} stand{by}"));
+            }
+            Event::Checking { arm, by } => {
+                out.end_line()?;
+                self.wait(format!("{by} checks the work of {arm}"));
+            }
             Event::Checked { arm, by, passed, evidence } => {
                 out.end_line()?;
                 out.flush()?;

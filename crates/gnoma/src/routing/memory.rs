@@ -141,7 +141,7 @@ impl Book {
         self.change(&[], |router, kept| {
             let Some(open) = kept.forget(project).filter(is_it) else { return false };
             let attempt = Attempt { arm: open.arm, verdict: None, cost_micro_usd: 0 };
-            let tried = vec![Tried { attempt, right: Some(false) }];
+            let tried = vec![Tried { attempt, right: Some(false), weight: 1.0 }];
             router.correct(&Outcome { kind: open.kind, tried });
             true
         })
@@ -229,7 +229,7 @@ mod tests {
 
     fn outcome(right: Option<bool>) -> Outcome {
         let attempt = Attempt { arm: arm(), verdict: None, cost_micro_usd: 50_000 };
-        Outcome { kind: Kind::new("debug"), tried: vec![Tried { attempt, right }] }
+        Outcome { kind: Kind::new("debug"), tried: vec![Tried { attempt, right, weight: 1.0 }] }
     }
 
     fn memory(folder: &Path) -> Memory {

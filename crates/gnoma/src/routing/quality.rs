@@ -75,7 +75,8 @@ impl Quality {
                 let cost = router.standing(arm, kind).cost * MICRO;
                 let attempt =
                     Attempt { arm: arm.clone(), verdict: None, cost_micro_usd: cost as u64 };
-                let tried = Tried { attempt, right: Some(f64::from(task) < right) };
+                let is_right = Some(f64::from(task) < right);
+                let tried = Tried { attempt, right: is_right, weight: 1.0 };
                 router.learn(&Outcome { kind: kind.clone(), tried: vec![tried] });
             }
         }

@@ -355,7 +355,7 @@ mod tests {
                 let arm =
                     ArmId { provider: "a-provider".into(), model: format!("a-model-{number}") };
                 let attempt = Attempt { arm, verdict: Some(number % 3 == 0), cost_micro_usd: 70 };
-                let tried = vec![Tried { attempt, right: None }];
+                let tried = vec![Tried { attempt, right: None, weight: 1.0 }];
                 router.learn(&Outcome { kind: kind.clone(), tried });
             }
         }

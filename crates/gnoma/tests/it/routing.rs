@@ -10,11 +10,16 @@ use crate::support::{Run, World, says};
 
 /// Two priced arms of two providers on the same server, and `more`.
 fn two(world: &World, more: &str) {
+    two_by("single", world, more);
+}
+
+/// The same, used in that way.
+fn two_by(strategy: &str, world: &World, more: &str) {
     let url = world.server.url();
     let text = format!(
         "[provider.endpoints]\none = \"{url}/v1\"\ntwo = \"{url}/v1\"\n\
          [provider.models]\none = [\"m1\"]\ntwo = [\"m2\"]\n\
-         [router]\nstrategy = \"single\"\nverify = \"off\"\ndiscovery_interval = \"0s\"\n\
+         [router]\nstrategy = \"{strategy}\"\nverify = \"off\"\ndiscovery_interval = \"0s\"\n\
          [[arms]]\nid = \"one/m1\"\ninput_price = 1\noutput_price = 4\ncontext = 100_000\n\
          [[arms]]\nid = \"two/m2\"\ninput_price = 3\noutput_price = 15\ncontext = 100_000\n{more}"
     );
@@ -42,6 +47,25 @@ async fn every_provider_is_an_arm_and_the_events_say_which_was_chosen_and_why() 
     let text = routes[0].to_string();
     assert!(text.contains("one/m1: right") && text.contains("two/m2: right"), "{text}");
     assert_eq!(world.server.requests().len(), 1, "nothing else is asked");
+}
+
+#[tokio::test]
+async fn the_result_names_whose_words_stand_where_several_have_answered() {
+    let world = World::new([says("a"), says("b"), says("{\"best\": 2}")]);
+    two_by("ensemble", &world, "");
+    let run = world.run(&["--output-format", "stream-json", "what is a monad?"]).await;
+    assert_eq!(run.code, Some(0), "{run:?}");
+    let conferred = events(&run, "conferred");
+    assert_eq!(conferred.len(), 1, "{run:?}");
+    let author = &conferred[0]["author"];
+    assert_eq!(conferred[0]["members"].as_array().map(Vec::len), Some(2));
+    assert_eq!(conferred[0]["members"][1], *author, "the second was picked");
+    assert_eq!(events(&run, "result")[0]["model"], *author);
+    let said = events(&run, "assistant");
+    assert_eq!(
+        author.as_str().unwrap().split('/').next_back(),
+        said[0]["message"]["model"].as_str()
+    );
 }
 
 #[tokio::test]

@@ -1,27 +1,27 @@
 //! Looking at the work of a turn before it is delivered: by what the turn has shown, by the project's
 //! checks, or by a reviewing arm. What does not hold goes to the next arm with what was found.
 
-use std::{sync::Arc, time::Duration};
+use std::time::Duration;
 
 use gnoma_core::{
-    CallId, Event, RawJson, ResultPart, Role, Tool, ToolCall, ToolOutcome,
+    Event, ResultPart, Role, ToolOutcome,
     session::{NoticeLevel, Outcome},
-    tool::{Grant, ToolCx, ToolOutput},
+    tool::ToolOutput,
 };
-use serde_json::json;
 
-use super::{Closed, Session};
+use super::{Came, Closed, Session};
 use crate::{
     arm::Arm,
     routing::{
         ask::{Account, Share},
         desk::Verify,
-        review::{self, Work},
-        signals,
+        review::{self, Review, Work},
     },
     turn::{Checked, Input},
 };
 
+/// Arms that are asked to review, one after the other, until one gives a verdict.
+const MOST_REVIEWERS: usize = 3;
 /// Longest wait for a review.
 const REVIEW_PATIENCE: Duration = Duration::from_secs(120);
 /// Most characters of a check's output that the next arm and the person see.
@@ -36,15 +36,33 @@ pub(in crate::session) struct Found {
     /// It held; `None`: nobody could tell.
     passed: Option<bool>,
     evidence: String,
-    /// Who looked, where it was an arm, and what that took.
-    share: Option<Share>,
+    /// What looking took, where arms did.
+    shares: Vec<Share>,
+    /// Who could not tell, and why.
+    failures: Vec<String>,
 }
 
 impl Found {
+    fn told(by: String, passed: Option<bool>, evidence: String) -> Self {
+        Self { by, passed, evidence, shares: Vec::new(), failures: Vec::new() }
+    }
+
     /// Nobody could look: the work stands as it is.
     pub(super) fn nobody(why: &str) -> Self {
-        let (by, evidence) = ("nobody".to_owned(), why.to_owned());
-        Self { by, passed: None, evidence, share: None }
+        Self::told("nobody".to_owned(), None, why.to_owned())
+    }
+
+    /// All these commands passed.
+    pub(super) fn passed(by: String) -> Self {
+        Self::told(by, Some(true), "all of them passed".to_owned())
+    }
+
+    /// The command failed with this output.
+    pub(super) fn failed(command: &str, output: &ToolOutput) -> Self {
+        let text = words_of(output);
+        let from = text.char_indices().rev().nth(MAX_EVIDENCE_CHARS).map_or(0, |(at, _)| at);
+        let evidence = text.get(from..).unwrap_or_default().to_owned();
+        Self::told(format!("`{command}`"), Some(false), evidence)
     }
 }
 
@@ -55,12 +73,15 @@ impl Session {
             self.inbox.push_back(Input::Checked(Checked::Deliver));
             return Ok(());
         };
-        let not_done = |evidence: String| Found {
-            by: "gnoma".to_owned(),
-            passed: Some(false),
-            evidence,
-            share: None,
-        };
+        if course.is_looking {
+            self.confer(outcome);
+            return Ok(());
+        }
+        if !course.is_checked() {
+            self.inbox.push_back(Input::Checked(Checked::Deliver));
+            return Ok(());
+        }
+        let not_done = |evidence: String| Found::told("gnoma".to_owned(), Some(false), evidence);
         let options = &self.way.routes.options;
         let found = match outcome {
             Outcome::Stuck { what } => Some(not_done(what.clone())),
@@ -70,11 +91,13 @@ impl Session {
             Outcome::Complete { .. } | Outcome::Cancelled | Outcome::Failed { .. } => {
                 // What the model ran itself counts where nothing else was asked for.
                 let counts = options.verify != Verify::Reviewer && options.checks.is_empty();
-                course.signals.check().filter(|_| counts).map(|(command, passed)| Found {
-                    by: format!("`{command}`"),
-                    passed: Some(passed),
-                    evidence: format!("its last run {}", if passed { "passed" } else { "failed" }),
-                    share: None,
+                course.signals.check().filter(|_| counts).map(|(command, passed)| {
+                    let word = if passed { "passed" } else { "failed" };
+                    Found::told(
+                        format!("`{command}`"),
+                        Some(passed),
+                        format!("its last run {word}"),
+                    )
                 })
             }
         };
@@ -86,25 +109,27 @@ impl Session {
             self.inbox.push_back(Input::Checked(Checked::Deliver));
             return Ok(());
         }
-        self.look();
-        Ok(())
+        let checks = match options.verify {
+            Verify::Reviewer | Verify::Off => Vec::new(),
+            Verify::Auto | Verify::Checks => options.checks.clone(),
+        };
+        if self.prove(checks).await? { Ok(()) } else { self.review().await }
     }
 
-    /// Starts whoever looks at the work.
-    pub(super) fn look(&mut self) {
-        let Some(course) = &self.way.course else { return };
-        let options = &self.way.routes.options;
-        let uses_checks = options.verify != Verify::Reviewer && !options.checks.is_empty();
-        if uses_checks && let Some(bash) = self.tools.by_name.get("bash").map(Arc::clone) {
-            let (checks, cx) = (options.checks.clone(), self.tool_cx());
-            self.way.checking.spawn(async move { run_checks(bash, checks, cx).await });
-            return;
-        }
+    /// Asks whoever reviews the work.
+    pub(super) async fn review(&mut self) -> Result<(), Closed> {
+        let Some(course) = &self.way.course else { return Ok(()) };
         let author = course.arm.name();
-        let moment = self.way.moment_of(course);
-        let reviewer = (options.verify != Verify::Checks)
-            .then(|| self.way.routes.reviewer(&course.task, moment, Some(&author)))
-            .flatten();
+        let reviewers = match self.way.routes.options.verify {
+            Verify::Checks | Verify::Off => Vec::new(),
+            Verify::Auto | Verify::Reviewer => {
+                let moment = self.way.moment_of(course);
+                self.way.routes.reviewers(&course.task, moment, Some(&author))
+            }
+        };
+        let Some(first) = reviewers.first().map(Arm::name) else {
+            return self.found(Found::nobody("nobody is there to review it")).await;
+        };
         let (account, nonce) = (self.way.account(), course.seed.rotate_left(17) ^ NONCE);
         let history = self.turn.history();
         let answer = history.iter().rev().find(|message| message.role() == Role::Assistant);
@@ -113,20 +138,20 @@ impl Session {
             changes: course.signals.changes(),
             answer: answer.map(|message| message.text_content()).unwrap_or_default(),
         };
-        self.way.checking.spawn(async move {
-            match reviewer {
-                Some(reviewer) => reviewed(&reviewer, &work, &account, nonce).await,
-                None => Found::nobody("nobody is there to review it"),
-            }
-        });
+        self.way
+            .checking
+            .spawn(async move { Came::Found(reviewed(&reviewers, &work, &account, nonce).await) });
+        self.emit(Event::Checking { arm: author, by: first.to_string() }).await
     }
 
     /// Goes on with what the check found.
     pub(super) async fn found(&mut self, found: Found) -> Result<(), Closed> {
-        let Found { by, passed, evidence, share } = found;
-        if let Some(share) = share {
-            self.tell_cost(share).await?;
+        let Found { by, passed, evidence, shares, failures } = found;
+        self.tell_costs(shares).await?;
+        for text in failures {
+            self.emit(Event::Notice { level: NoticeLevel::Warning, text }).await?;
         }
+        self.weigh_context();
         let Some(course) = &mut self.way.course else { return Ok(()) };
         let arm = course.arm.name();
         course.close_attempt(passed);
@@ -168,6 +193,9 @@ impl Session {
         match outcome {
             ToolOutcome::Done(output) | ToolOutcome::Failed(output) => {
                 course.signals.changed(output.diff.as_deref());
+                if output.diff.is_some() {
+                    course.parts.add(&course.arm.name());
+                }
                 if let Some(report) = &output.report {
                     course.signals.command_ended(report);
                 }
@@ -185,50 +213,23 @@ fn words_of(output: &ToolOutput) -> String {
     output.parts.iter().filter_map(text).collect::<Vec<_>>().join("\n")
 }
 
-async fn reviewed(reviewer: &Arm, work: &Work, account: &Account, nonce: u64) -> Found {
-    let by = reviewer.name();
-    let request = review::request(reviewer, work, nonce);
-    let said = match account.ask(reviewer, request, REVIEW_PATIENCE).await {
-        Ok(said) => said,
-        Err(error) => return Found::nobody(&format!("{by} could not review it: {error}")),
-    };
-    let share = said.share;
-    match review::read(&said.text) {
-        Some(review) => {
-            let evidence =
-                if review.why.is_empty() { "no reason given".into() } else { review.why };
-            Found { by: by.to_string(), passed: Some(review.holds), evidence, share }
-        }
-        None => Found { share, ..Found::nobody(&format!("{by} gave no verdict that can be read")) },
-    }
-}
-
-/// Runs the commands that prove the project right, until one fails.
-async fn run_checks(bash: Arc<dyn Tool>, checks: Vec<String>, cx: ToolCx) -> Found {
-    for (number, command) in checks.iter().enumerate() {
-        let Ok(arguments) = RawJson::of(&json!({ "command": command })) else { continue };
-        let id = CallId::new(format!("check-{}", number + 1));
-        let call = ToolCall::new(id, "bash", arguments);
-        let outcome = bash.run(call, ToolCx { grant: Grant::default(), ..cx.clone() }).await;
-        let (ToolOutcome::Done(output) | ToolOutcome::Failed(output)) = outcome else {
-            return Found::nobody(&format!("`{command}` was not run to its end"));
-        };
-        let code = output.report.as_ref().and_then(|report| report.exit_code);
-        let Some(code) = code.filter(|code| !signals::CANNOT_RUN.contains(code)) else {
-            return Found::nobody(&format!("`{command}` could not be run to its end"));
-        };
-        if code != 0 {
-            let text = words_of(&output);
-            let from = text.char_indices().rev().nth(MAX_EVIDENCE_CHARS).map_or(0, |(at, _)| at);
-            let evidence = text.get(from..).unwrap_or_default().to_owned();
-            return Found {
-                by: format!("`{command}`"),
-                passed: Some(false),
-                evidence,
-                share: None,
-            };
+/// Asks one reviewer after the other until one has said something that can be read.
+async fn reviewed(reviewers: &[Arm], work: &Work, account: &Account, nonce: u64) -> Found {
+    let (mut shares, mut failures) = (Vec::new(), Vec::new());
+    for reviewer in reviewers.iter().take(MOST_REVIEWERS) {
+        let by = reviewer.name();
+        let request = review::request(reviewer, work, nonce);
+        let said = account.ask(reviewer, request, REVIEW_PATIENCE).await;
+        shares.extend(said.shares);
+        match said.text.map(|text| review::read(&text)) {
+            Ok(Some(Review { holds, why })) => {
+                let evidence = if why.is_empty() { "no reason given".into() } else { why };
+                let found = Found::told(by.to_string(), Some(holds), evidence);
+                return Found { shares, failures, ..found };
+            }
+            Ok(None) => failures.push(format!("{by} gave no verdict that can be read")),
+            Err(error) => failures.push(format!("{by} could not review the work: {error}")),
         }
     }
-    let by = checks.iter().map(|command| format!("`{command}`")).collect::<Vec<_>>().join(", ");
-    Found { by, passed: Some(true), evidence: "all of them passed".to_owned(), share: None }
+    Found { shares, failures, ..Found::nobody("no reviewer gave a verdict") }
 }

@@ -14,19 +14,22 @@ use crate::{
     arm::Arm,
     routing::{
         OWN,
-        desk::Strategy,
         failover::{self, Failure, Next},
-        offers,
+        offers::{self, Moment},
     },
     turn::Input,
 };
 
 impl Way {
-    /// Another arm for the turn, in place of the one that failed.
-    fn instead(&mut self, error: &ProviderError, why: &str) -> Option<(ModelRef, ModelRef)> {
+    /// Another arm for the turn, in place of the one that failed; `was_asked`: it was really called.
+    fn instead(
+        &mut self,
+        error: &ProviderError,
+        why: &str,
+        was_asked: bool,
+    ) -> Option<(ModelRef, ModelRef)> {
         let mut course = self.course.take()?;
         let from = course.arm.name();
-        course.given_up.push((from.clone(), format!("failed: {why}").into()));
         if error.kind == ErrorKind::ContextTooLong {
             // Smaller windows will not do either, where what is known of this one can be right.
             let need = &mut course.task.need;
@@ -35,19 +38,22 @@ impl Way {
                 need.context_tokens = need.context_tokens.max(window + 1);
             }
         }
-        let next = self.routes.instead(&course, self.moment_of(&course));
+        course.given_up.push((from.clone(), format!("failed: {why}").into()));
+        let moment = self.moment_of(&course);
+        let free = self.routes.instead(&course, Moment { may_wait: false, ..moment });
+        let next = free.or_else(|| {
+            // Nobody is free: as if this one had not failed.
+            course.given_up.pop();
+            let waits = !was_asked && error.kind == ErrorKind::RateLimited;
+            // Where a limit must be waited for, the one that frees first is.
+            let soonest = waits.then(|| self.routes.instead(&course, moment)).flatten();
+            soonest.filter(|arm| arm.name() != from)
+        });
         let moved = next.map(|arm| {
             let to = arm.name();
-            course.move_to(arm, format!("in place of {from}: {why}"), self.asked.0 > 1);
-            if matches!(course.strategy, Strategy::Ensemble | Strategy::Synthesis) {
-                course.strategy = Strategy::Single;
-            }
+            course.move_to(arm, format!("in place of {from}: {why}"));
             (from, to)
         });
-        if moved.is_none() {
-            // Nobody else is left: as if there never was.
-            course.given_up.pop();
-        }
         self.course = Some(course);
         moved
     }
@@ -74,12 +80,14 @@ impl Session {
         error: ProviderError,
         was_asked: bool,
     ) -> Input {
+        self.weigh_context();
         let has_content = self.turn.has_content();
         let way = &mut self.way;
         if was_asked {
             way.note_limits();
             if let Some(call) = &mut way.call {
                 call.is_over = true;
+                call.meter.fail(error.kind);
                 way.routes.failed(&call.arm, &error);
             }
         }
@@ -98,7 +106,7 @@ impl Session {
         }
         let why =
             if was_asked { failover::words(&error, has_content) } else { error.message.clone() };
-        match way.instead(&error, &why) {
+        match way.instead(&error, &why, was_asked) {
             Some((from, to)) => Input::Moved { from, to, why },
             None => Input::Model(Err(error)),
         }

@@ -3,18 +3,18 @@
 use std::collections::BTreeMap;
 
 use gnoma_core::{
-    Event, ModelRef, Usage,
+    Event, Role, Usage,
     ledger::{Amount, Ask, Draw, Reserved},
     session::NoticeLevel,
     store::StoreError,
 };
 use tokio_util::sync::CancellationToken;
 
-use super::{Call, Closed, Session, Way};
+use super::{Call, Closed, Session, Told, Way};
 use crate::{
     arm::Arm,
     routing::{
-        ask::{Hold, Share},
+        ask::{Hold, Left, Share},
         course::Course,
         offers::Warm,
     },
@@ -23,20 +23,28 @@ use crate::{
 const MICRO: f64 = 1e6;
 
 impl Way {
-    /// Settles what nobody reported: of a call one request, of a panel what its members took.
-    pub(super) fn settle_rest(&mut self) {
-        let at_ms = self.routes.now_ms();
-        if let Some(hold) = self.hold.take() {
-            let amount = Amount { requests: 1, ..Amount::default() };
-            self.settle_in_time(commit(hold, at_ms, amount));
+    /// Settles what was not heard to its end, by what was told of it and gnoma's own count of the rest.
+    /// What it took is to be told.
+    pub(super) fn settle_rest(&mut self) -> Vec<Share> {
+        let mut rest = Vec::new();
+        if let Some(Call { arm, meter, shares, .. }) = self.call.take() {
+            match shares {
+                Some(shares) => rest.extend(shares.take()),
+                None => {
+                    let hold = self.hold.take();
+                    self.settle(&arm, hold, meter.all());
+                    rest.extend(Share::of(&arm.name(), &meter));
+                }
+            }
         }
-        let shares = self.call.take().and_then(|call| call.shares);
-        for share in shares.map(|shares| shares.take()).unwrap_or_default() {
-            self.book(&share);
+        for Left { arm, hold, meter } in self.dropped.take() {
+            self.settle(&arm, hold, meter.all());
+            rest.extend(Share::of(&arm.name(), &meter));
         }
         if let Some(told) = self.routes.tell_others() {
             self.settling.spawn(async move { told.await.err() });
         }
+        rest
     }
 
     /// Settles beside the session, but before its next call.
@@ -52,11 +60,11 @@ impl Way {
     }
 
     /// Settles a call with what it took.
-    fn settle(&mut self, arm: &Arm, usage: Usage) {
+    fn settle(&mut self, arm: &Arm, hold: Option<Hold>, usage: Usage) {
         let Some(ledger) = self.routes.ledger().cloned() else { return };
         let at_ms = self.routes.now_ms();
         let amount = self.routes.taken(arm, &usage);
-        if let Some(hold) = self.hold.take() {
+        if let Some(hold) = hold {
             return self.settle_in_time(commit(hold, at_ms, amount));
         }
         // It has happened: limits are for what is still to come.
@@ -114,40 +122,45 @@ impl Way {
 impl Session {
     /// Tokens of a call were reported.
     pub(in crate::session) async fn count(&mut self, usage: Usage) -> Result<(), Closed> {
-        let Some(Call { arm, shares, .. }) = self.way.call.take() else { return Ok(()) };
-        let at_ms = self.way.routes.now_ms();
-        let Some(shares) = shares else {
-            let tokens = usage.prompt().saturating_add(usage.output);
-            self.way.context_tokens = tokens;
-            self.way.warm.insert(arm.name(), Warm { tokens, at_ms });
-            self.way.settle(&arm, usage);
-            return self.tell_cost(Share { arm: arm.name(), usage }).await;
+        let Some(Call { arm, shares, meter, messages, .. }) = self.way.call.take() else {
+            return Ok(());
         };
-        if let Some(course) = &mut self.way.course {
-            match shares.winner().and_then(|name| self.way.routes.arm(&name)) {
-                Some(winner) => course.arm = winner,
-                // An answer made of several is nobody's own.
-                None => course.is_mixed = true,
-            }
+        if let Some(shares) = shares {
+            // The members have settled for themselves.
+            return self.tell_costs(shares.take()).await;
         }
-        for text in shares.failures() {
-            self.emit(Event::Notice { level: NoticeLevel::Warning, text }).await?;
-        }
-        for share in shares.take() {
-            self.tell_cost(share).await?;
-        }
-        Ok(())
+        let (name, at_ms) = (arm.name(), self.way.routes.now_ms());
+        let history = self.turn.history();
+        let is_kept = history.get(messages).is_some_and(|it| it.role() == Role::Assistant);
+        self.way.told = if is_kept {
+            Told { tokens: usage.total(), messages: messages + 1 }
+        } else {
+            Told { tokens: usage.prompt(), messages }
+        };
+        self.way.warm.insert(name.clone(), Warm { tokens: usage.total(), at_ms });
+        let hold = self.way.hold.take();
+        self.way.settle(&arm, hold, meter.all());
+        self.tell_costs(Share::of(&name, &meter)).await
     }
 
-    /// A call that is settled: its cost goes to the sums and to the person.
-    pub(in crate::session) async fn tell_cost(&mut self, share: Share) -> Result<(), Closed> {
-        let call_micro_usd = self.way.book(&share);
-        // Between turns it is all there is.
-        let alone = call_micro_usd.unwrap_or(0);
-        let turn_micro_usd = self.way.course.as_ref().map_or(alone, |course| course.turn_micro_usd);
-        let session_micro_usd = self.way.session_micro_usd;
-        let arm: ModelRef = share.arm;
-        self.emit(Event::Cost { arm, call_micro_usd, turn_micro_usd, session_micro_usd }).await
+    /// Calls that are settled: what they cost goes to the sums and to the person.
+    pub(in crate::session) async fn tell_costs(
+        &mut self,
+        shares: Vec<Share>,
+    ) -> Result<(), Closed> {
+        for share in shares {
+            let call_micro_usd = self.way.book(&share);
+            // Between turns it is all there is.
+            let alone = call_micro_usd.unwrap_or(0);
+            let course = self.way.course.as_ref();
+            let turn_micro_usd = course.map_or(alone, |course| course.turn_micro_usd);
+            let session_micro_usd = self.way.session_micro_usd;
+            let Share { arm, is_estimated: estimated, .. } = share;
+            let cost =
+                Event::Cost { arm, call_micro_usd, turn_micro_usd, session_micro_usd, estimated };
+            self.tell(cost).await?;
+        }
+        Ok(())
     }
 
     /// Says once that something beside the work does not work.

@@ -2,14 +2,17 @@
 
 use std::time::Duration;
 
-use gnoma_core::{Command, ErrorKind, Event, ModelRef, session::Outcome};
+use gnoma_core::{
+    Command, ErrorKind, Event, ModelRef, ToolOutcome, ToolResult, session::Outcome, tool::Access,
+};
 use gnoma_engine::routing::{Options, Strategy};
-use gnoma_testkit::Answer;
+use gnoma_testkit::{Answer, FakeTool};
 
 use super::team::{
-    Team, assert_complete, broken, by, changes, editor, member, name, routed, said, team, used,
+    Team, assert_complete, broken, by, changes, editor, edits, looks, member, name, routed, said,
+    team, used,
 };
-use crate::outcome;
+use crate::{assert_paired, outcome};
 
 /// Longer than an arm rests after its first failure.
 const A_REST: Duration = Duration::from_secs(60);
@@ -160,4 +163,62 @@ async fn an_arm_without_tools_is_offered_none() {
     let mut team = team(vec![only], Options::default(), vec![editor()]);
     team.turn("what is a monad?").await;
     assert!(team.providers[0].requests()[0].tools.is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn tools_that_ran_have_run_whoever_goes_on() {
+    let edit = editor();
+    let best = vec![edits(), broken("and now I", ErrorKind::Network)];
+    let other = vec![Answer::text("done")];
+    let members = vec![member("best", 0.9, 0.1, best), member("other", 0.5, 0.1, other)];
+    let mut team = team(members, by(Strategy::Single), vec![edit.clone()]);
+    let events = team.turn("fix the parser").await;
+    assert_complete(&events);
+    assert_eq!(changes(&events), [("best", "other", true)]);
+    assert_eq!(edit.calls().len(), 1);
+    let asked = &team.providers[1].requests()[0].messages;
+    assert_paired(asked);
+    let results = asked.iter().flat_map(|message| message.tool_results());
+    assert_eq!(results.map(ToolResult::joined_text).collect::<Vec<_>>(), ["changed"]);
+    let kept = asked.iter().any(|message| message.text_content().contains("and now I"));
+    assert!(!kept, "half a sentence is nobody's");
+}
+
+#[tokio::test(start_paused = true)]
+async fn where_a_window_was_said_to_be_larger_than_it_is_another_arm_or_a_summary_helps() {
+    let long = "many words of a story ".repeat(1_000);
+    let too_long = || Answer::failing(ErrorKind::ContextTooLong);
+    let best = member("best", 0.9, 0.1, vec![too_long()]).windowed(1_000_000);
+    let other = member("other", 0.5, 0.1, vec![Answer::text("done")]).windowed(200_000);
+    let mut two = team(vec![best, other], by(Strategy::Single), Vec::new());
+    let events = two.turn(&format!("fix the parser: {long}")).await;
+    assert_complete(&events);
+    assert_eq!(changes(&events), [("best", "other", false)]);
+
+    let answers = [Answer::text("yes"), Answer::text("well"), too_long()];
+    let after = [Answer::text("in short"), Answer::text("done")];
+    let answers = answers.into_iter().chain(after).collect();
+    let alone = member("alone", 0.9, 0.1, answers).windowed(1_000_000);
+    let mut alone = team(vec![alone], by(Strategy::Single), Vec::new());
+    for words in ["fix the parser", "fix the lexer"] {
+        alone.turn(&format!("{words}: {long}")).await;
+    }
+    let events = alone.turn("fix the printer").await;
+    assert_complete(&events);
+    assert!(events.iter().any(|event| matches!(event, Event::Compacted { .. })), "{events:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_tools_have_read_counts_when_an_arm_must_have_room_for_it() {
+    let much = FakeTool::new("look", Access::Read, |_| ToolOutcome::done("word ".repeat(20_000)));
+    let best = vec![looks(), Answer::failing(ErrorKind::Overloaded)];
+    let members = vec![
+        member("best", 0.9, 0.1, best).windowed(200_000),
+        member("small", 0.8, 0.1, Vec::new()).windowed(18_000),
+        member("large", 0.5, 0.1, vec![Answer::text("done")]).windowed(200_000),
+    ];
+    let mut team = team(members, by(Strategy::Single), vec![much]);
+    let events = team.turn("fix the parser").await;
+    assert_complete(&events);
+    assert_eq!(changes(&events), [("best", "large", false)]);
 }

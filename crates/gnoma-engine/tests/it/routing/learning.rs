@@ -2,12 +2,13 @@
 
 use std::time::Duration;
 
-use gnoma_core::{ErrorKind, ToolOutcome, tool::Access};
+use gnoma_core::{Command, ErrorKind, ToolOutcome, tool::Access};
 use gnoma_engine::routing::{Options, Strategy};
 use gnoma_testkit::{Answer, FakeTool};
 
 use super::team::{
-    by, cascade, checks, editor, edits, member, name, reviewed, runs, shell, team, telling, used,
+    broken, by, cascade, checks, editor, edits, looks, member, name, reader, reviewed, runs, shell,
+    team, telling, used,
 };
 
 #[tokio::test(start_paused = true)]
@@ -98,4 +99,22 @@ async fn who_only_sorts_requests_does_no_work() {
         let is_named = routing.candidates.iter().any(|line| line.contains("only sorts requests"));
         assert_eq!(is_named, only_classifies, "{routing:?}");
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_ends_the_work_of_several_is_credited_with_its_part() {
+    let best = vec![edits(), looks(), broken("I will now", ErrorKind::Network)];
+    let other = vec![runs("cargo test"), used("done", 10)];
+    let members = vec![member("best", 0.9, 0.1, best), member("other", 0.5, 0.1, other)];
+    let tools = vec![editor(), reader(), shell(Some(0))];
+    let mut team = team(members, by(Strategy::Single), tools);
+    team.turn("fix the parser").await;
+    team.order(Command::Rate { good: true }).await;
+    let learnt = team.learnt().await;
+    let tried = &learnt[0].tried;
+    assert_eq!(tried.len(), 1, "nothing for the one that failed: {learnt:?}");
+    assert_eq!((&tried[0].attempt.arm, tried[0].right), (&name("other"), Some(true)));
+    assert_eq!(tried[0].attempt.verdict, Some(true));
+    // Two answers and a change of the first, two answers of the second.
+    assert!((tried[0].weight - 0.4).abs() < 1e-9, "{learnt:?}");
 }

@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use gnoma_core::{ErrorKind, Event, Price, session::Outcome, store::StoreErrorKind};
+use gnoma_core::{Command, ErrorKind, Event, Price, session::Outcome, store::StoreErrorKind};
 use gnoma_engine::routing::{Options, Strategy, Verify};
 use gnoma_router::pool::{Caps, Limits, Rates};
 use gnoma_testkit::{Answer, FakeLedger, Fate};
 
 use super::team::{
-    Team, broken, by, cascade, changes, costs, counted, editor, edits, member, name, price, routed,
-    spent, team, telling, used,
+    Team, assert_complete, broken, by, cascade, changes, costs, counted, editor, edits, estimates,
+    looks, member, name, price, reader, routed, said, spent, team, telling, used,
 };
 use crate::{Run, outcome};
 
@@ -121,4 +121,84 @@ async fn what_cannot_be_counted_is_not_spent_and_no_other_arm_is_blamed_for_it()
     let options = Options { strategy: Strategy::Single, ..counted(caps(), &full()) };
     let events = team(vec![free], options, Vec::new()).turn("fix the parser").await;
     assert!(matches!(outcome(&events), Outcome::Complete { .. }));
+}
+
+#[tokio::test(start_paused = true)]
+async fn streams_that_die_without_telling_cannot_break_a_cap() {
+    let ledger = FakeLedger::default();
+    let words: String = (100..600).map(|number| format!("word {number} ")).collect();
+    let dies = || broken(&words, ErrorKind::Protocol);
+    let caps = Caps { session: Some(60_000), ..Caps::default() };
+    let only = member("only", 0.5, 0.1, (0..50).map(|_| dies()).collect());
+    let options = counted(Limits::new(caps), &ledger);
+    let mut team = team(vec![only], options, Vec::new());
+    let mut asked = 0;
+    let refused = loop {
+        let events = team.turn("fix the parser").await;
+        let Outcome::Failed { error, .. } = outcome(&events) else { panic!("{events:?}") };
+        if team.asked(0) == asked {
+            break error;
+        }
+        asked += 1;
+        // A thousand tokens that were seen, at ten dollars a million, and the prompt.
+        let estimated = estimates(&events);
+        assert!(matches!(estimated[..], [("only", Some(10_000..15_000))]), "{estimated:?}");
+        assert!(costs(&events).is_empty());
+        team.pass(Duration::from_secs(600));
+    };
+    assert!(refused.message.contains("the session's cap"), "{refused}");
+    assert!((3..6).contains(&asked), "{asked}");
+    let settled: u64 = ledger.settled().iter().map(|settled| settled.amount.micro_usd).sum();
+    assert!(settled >= asked as u64 * 10_000, "{settled}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn questions_that_nobody_waited_for_to_the_end_are_counted() {
+    let ledger = FakeLedger::default();
+    let slow = |text: &str| Answer::text(text).every(Duration::from_secs(20));
+    let members = vec![
+        member("a", 0.9, 0.1, vec![slow("one")]),
+        member("b", 0.5, 0.1, vec![Answer::silence(), used("more", 10)]),
+    ];
+    let caps = Limits::new(Caps { day: Some(1_000_000), ..Caps::default() });
+    let options = Options { strategy: Strategy::Ensemble, ..counted(caps, &ledger) };
+    let mut team = team(members, options, Vec::new());
+    team.run.say("what is a monad?");
+    team.cancel_after(Duration::from_secs(5)).await;
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    let settled = ledger.settled();
+    assert_eq!(settled.len(), 2, "{settled:?}");
+    assert!(settled.iter().all(|call| call.amount.micro_usd > 0), "{settled:?}");
+    assert!(ledger.held().is_empty());
+}
+
+/// Two arms, each with a limit of one request: the better one's frees in a minute, the other's sooner.
+#[tokio::test(start_paused = true)]
+async fn where_all_limits_are_full_the_one_that_frees_first_is_waited_for() {
+    let mut limits = Limits::default();
+    let rpm = Rates { rpm: Some(1), ..Rates::default() };
+    let rps = Rates { rps: Some(1.0), ..Rates::default() };
+    limits.add("slowly", rpm, "slowly", None).unwrap();
+    limits.add("quickly", rps, "quickly", None).unwrap();
+    let best = vec![looks(), used("too late", 10)];
+    let other = vec![used("meanwhile", 10), used("soon", 10)];
+    let members = vec![
+        member("best", 0.9, 0.1, best).drawing_on("slowly"),
+        member("other", 0.5, 0.1, other).drawing_on("quickly"),
+    ];
+    let options = Options { strategy: Strategy::Single, ..counted(limits, &FakeLedger::default()) };
+    let mut team = team(members, options, vec![reader()]);
+    // The other arm's second is used up by another turn, of which nothing is left to wait for.
+    team.order(Command::Pin { arm: Some(name("other")) }).await;
+    assert_complete(&team.turn("fix the lexer").await);
+    team.order(Command::Pin { arm: None }).await;
+    team.run.say("fix the parser");
+    let events = team.run.until(|event| matches!(event, Event::Retrying { .. })).await;
+    let Some(Event::Retrying { wait_ms, .. }) = events.last() else { panic!() };
+    assert!(*wait_ms <= 1_000, "{wait_ms}");
+    assert_eq!(changes(&events), [("best", "other", false)]);
+    team.pass(Duration::from_secs(2));
+    let events = team.run.until_idle().await;
+    assert_complete(&events);
+    assert_eq!(said(&events).last().unwrap(), "soon");
 }

@@ -2,12 +2,16 @@
 
 use std::time::Duration;
 
-use gnoma_core::{Command, Event, session::SessionState};
+use gnoma_core::{Command, ErrorKind, Event, ToolChoice, session::SessionState};
 use gnoma_engine::routing::{Options, Strategy, Verify};
 use gnoma_router::pool::{Caps, Limits};
 use gnoma_testkit::{Answer, FakeLedger};
 
-use super::team::{by, costs, counted, member, said, spent, team, used};
+use super::team::{
+    Team, assert_complete, authors, by, changes, costs, counted, editor, edits, looks, member,
+    name, notices, offered, reader, routed, said, spent, team, used,
+};
+use crate::history;
 
 #[tokio::test(start_paused = true)]
 async fn several_arms_answer_and_a_judge_picks() {
@@ -73,4 +77,100 @@ async fn praise_is_for_the_member_whose_answer_won() {
     let right = learnt[0].tried.iter().filter(|tried| tried.right == Some(true));
     let right: Vec<_> = right.map(|tried| &*tried.attempt.arm.model).collect();
     assert_eq!(right, ["b"], "{learnt:?}");
+}
+
+/// Three dollars' worth of arms: one to look, one more to propose.
+fn architects(strategy: Strategy, looker: Vec<Answer>, other: Vec<Answer>) -> Team {
+    let members = vec![member("looker", 0.9, 0.1, looker), member("other", 0.5, 0.1, other)];
+    team(members, by(strategy), vec![reader(), editor()])
+}
+
+#[tokio::test(start_paused = true)]
+async fn where_tools_are_needed_one_looks_all_propose_and_one_changes() {
+    let looker = vec![looks(), used("rewrite it", 10), used(r#"{"best": 2}"#, 10)];
+    let other = vec![used("patch line 3", 10), edits(), used("patched", 10)];
+    let mut team = architects(Strategy::Ensemble, looker, other);
+    let events = team.turn("fix the parser in src/parser.rs").await;
+    assert_complete(&events);
+    assert_eq!(routed(&events).strategy, "ensemble");
+    assert_eq!(authors(&events), [("other", Some("looker"))]);
+
+    let looked = &team.providers[0].requests()[0];
+    assert_eq!(offered(looked), ["look"], "nothing is changed before a way is taken");
+    let proposed = &team.providers[1].requests()[0];
+    assert_eq!(proposed.tool_choice, ToolChoice::None);
+    let texts: Vec<_> = proposed.messages.iter().map(|it| it.text_content()).collect();
+    assert!(!texts.iter().any(|text| text.contains("rewrite it")), "{texts:?}");
+    let results = proposed.messages.iter().flat_map(|message| message.tool_results());
+    assert_eq!(results.count(), 1, "they know what was read");
+    let did = &team.providers[1].requests()[1];
+    assert_eq!(offered(did), ["look", "edit"]);
+    assert!(did.messages.last().unwrap().text_content().contains("patch line 3"));
+    assert_eq!(said(&events).last().unwrap(), "patched");
+
+    team.order(Command::Rate { good: true }).await;
+    let learnt = team.learnt().await;
+    let tried = &learnt[0].tried;
+    assert_eq!((tried.len(), &*tried[0].attempt.arm.model, tried[0].weight), (1, "other", 1.0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_way_made_of_several_is_gone_by_the_arm_that_looked() {
+    let looker =
+        vec![used("one", 10), used("one, better", 10), used("both", 10), edits(), used("done", 10)];
+    let other = vec![used("two", 10), used("two, better", 10)];
+    let mut team = architects(Strategy::Synthesis, looker, other);
+    let events = team.turn("plan and write the parser in src/parser.rs").await;
+    assert_complete(&events);
+    assert_eq!(authors(&events), [("looker", Some("looker"))]);
+    assert_eq!((team.asked(0), team.asked(1)), (5, 2));
+}
+
+#[tokio::test(start_paused = true)]
+async fn whoever_only_looks_cannot_change_anything() {
+    let looker = vec![edits(), used("one", 10), used(r#"{"best": 1}"#, 10), used("done", 10)];
+    let edit = editor();
+    let members =
+        vec![member("looker", 0.9, 0.1, looker), member("other", 0.5, 0.1, vec![used("two", 10)])];
+    let mut team = team(members, by(Strategy::Ensemble), vec![edit.clone()]);
+    let events = team.turn("fix the parser in src/parser.rs").await;
+    assert_complete(&events);
+    assert!(edit.calls().is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_looking_arm_that_fails_is_replaced_by_one_that_works_alone() {
+    let other = vec![edits(), used("done", 10)];
+    let looker = vec![Answer::failing(ErrorKind::RateLimited)];
+    let mut team = architects(Strategy::Ensemble, looker, other);
+    let events = team.turn("fix the parser in src/parser.rs").await;
+    assert_complete(&events);
+    assert_eq!(changes(&events), [("looker", "other", false)]);
+    assert_eq!(offered(&team.providers[1].requests()[0]), ["look", "edit"]);
+    assert!(authors(&events).is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_member_that_hangs_is_left_out_after_its_time() {
+    let first = vec![used("one", 10), used("and more", 10)];
+    let members =
+        vec![member("a", 0.9, 0.1, first), member("b", 0.5, 0.1, vec![Answer::silence()])];
+    let mut team = team(members, by(Strategy::Ensemble), Vec::new());
+    let events = team.turn("what is a monad?").await;
+    assert_eq!(said(&events), ["what is a monad?", "one"]);
+    assert!(notices(&events).iter().any(|text| text.contains("did not answer in time")));
+    assert_eq!(authors(&events), [("a", None)], "there was nothing to decide");
+    assert_complete(&events);
+}
+
+#[tokio::test(start_paused = true)]
+async fn where_one_cannot_judge_the_next_one_does() {
+    let first = vec![used("one", 10), Answer::text("I like both")];
+    let other = vec![used("two", 10), used(r#"{"best": 2}"#, 10)];
+    let members = vec![member("a", 0.9, 0.1, first), member("b", 0.5, 0.1, other)];
+    let mut team = team(members, by(Strategy::Ensemble), Vec::new());
+    let events = team.turn("what is a monad?").await;
+    assert_eq!(authors(&events), [("b", Some("b"))]);
+    let answer = history(&events).into_iter().next_back().unwrap();
+    assert_eq!(answer.origin(), Some(&name("b")), "its words bear its name");
 }

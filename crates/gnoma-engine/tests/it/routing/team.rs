@@ -9,7 +9,8 @@ use std::{
 };
 
 use gnoma_core::{
-    Command, ErrorKind, Event, ModelRef, Price, ProviderError, StreamEvent, ToolOutcome, Usage,
+    Command, ErrorKind, Event, ModelRef, ModelRequest, Price, ProviderError, StreamEvent,
+    ToolOutcome, Usage,
     session::{Outcome, PermissionMode, Routing, SessionState},
     tool::{Access, BoxFuture, CommandReport, ToolOutput},
 };
@@ -34,12 +35,15 @@ pub(super) struct Member {
     cost: f64,
     price: Option<Price>,
     tools: bool,
+    window: Option<u32>,
+    pool: Option<&'static str>,
     answers: Vec<Answer>,
 }
 
 /// An arm that takes a dollar for a million tokens; see [`price`].
 pub(super) fn member(model: &'static str, quality: f64, cost: f64, answers: Vec<Answer>) -> Member {
-    Member { model, quality, cost, price: Some(price(1)), tools: true, answers }
+    let price = Some(price(1));
+    Member { model, quality, cost, price, tools: true, window: None, pool: None, answers }
 }
 
 impl Member {
@@ -49,6 +53,16 @@ impl Member {
 
     pub(super) fn without_tools(self) -> Self {
         Self { tools: false, ..self }
+    }
+
+    /// Said to have a window of so many tokens.
+    pub(super) fn windowed(self, tokens: u32) -> Self {
+        Self { window: Some(tokens), ..self }
+    }
+
+    /// Drawing on limits of its own.
+    pub(super) fn drawing_on(self, pool: &'static str) -> Self {
+        Self { pool: Some(pool), ..self }
     }
 }
 
@@ -83,6 +97,17 @@ pub(super) struct Team {
 
 /// The memory and the clock of `options` are the team's.
 pub(super) fn team(members: Vec<Member>, options: Options, tools: Vec<FakeTool>) -> Team {
+    team_in((PermissionMode::Bypass, false), members, options, tools, Keeping::default())
+}
+
+/// The same, asking so much before tools run (somebody can answer, or nobody).
+pub(super) fn team_in(
+    asked: (PermissionMode, bool),
+    members: Vec<Member>,
+    options: Options,
+    tools: Vec<FakeTool>,
+    keeping: Keeping,
+) -> Team {
     let firewall = firewall();
     let notes = Arc::new(Notes::default());
     let clock = Arc::new(AtomicI64::new(BEGUN_MS));
@@ -94,10 +119,13 @@ pub(super) fn team(members: Vec<Member>, options: Options, tools: Vec<FakeTool>)
     };
     let routes = Arc::new(Routes::new(Router::new(Tuning::default()), options));
     let (mut arms, mut known, mut providers) = (Vec::new(), Vec::new(), Vec::new());
-    for Member { model, quality, cost, price, tools, answers } in members {
+    for Member { model, quality, cost, price, tools, window, pool, answers } in members {
         let provider = Arc::new(FakeProvider::new(answers));
         let guarded = Guarded::new(Arc::clone(&provider) as _, Arc::clone(&firewall), false);
-        arms.push(Arm { price, tools, host: model.into(), ..Arm::new(guarded, model) });
+        let pools = pool.into_iter().map(str::to_owned).collect();
+        let (host, context_window) = (model.into(), window);
+        let arm = Arm::new(guarded, model);
+        arms.push(Arm { price, tools, host, context_window, pools, ..arm });
         known.push(gnoma_router::Arm {
             id: name(model),
             facts: Default::default(),
@@ -108,8 +136,7 @@ pub(super) fn team(members: Vec<Member>, options: Options, tools: Vec<FakeTool>)
     }
     routes.set_arms(arms, known);
     let tools = tools.into_iter().map(|tool| Arc::new(tool) as _).collect();
-    let asked = (PermissionMode::Bypass, false);
-    let handle = spawn(Arc::clone(&routes), firewall, tools, asked, Keeping::default(), Vec::new());
+    let handle = spawn(Arc::clone(&routes), firewall, tools, asked, keeping, Vec::new());
     let provider = Arc::clone(&providers[0]);
     Team { run: Run { handle, provider }, providers, routes, notes, clock }
 }
@@ -265,13 +292,61 @@ pub(super) fn checks(events: &[Event]) -> Vec<(&str, &str, bool)> {
     events.iter().filter_map(check).collect()
 }
 
-/// Micro-dollars of each call, where they are known.
+/// Micro-dollars of each call whose provider told its tokens, where they are known.
 pub(super) fn costs(events: &[Event]) -> Vec<(&str, Option<u64>)> {
+    costs_of(events, false)
+}
+
+/// The same, of what gnoma counted itself.
+pub(super) fn estimates(events: &[Event]) -> Vec<(&str, Option<u64>)> {
+    costs_of(events, true)
+}
+
+fn costs_of(events: &[Event], own_count: bool) -> Vec<(&str, Option<u64>)> {
     let cost = |event| match event {
-        &Event::Cost { ref arm, call_micro_usd, .. } => Some((&*arm.model, call_micro_usd)),
+        &Event::Cost { ref arm, call_micro_usd, estimated, .. } if estimated == own_count => {
+            Some((&*arm.model, call_micro_usd))
+        }
         _ => None,
     };
     events.iter().filter_map(cost).collect()
+}
+
+/// Whose words stand, and who decided it, each time several have answered.
+pub(super) fn authors(events: &[Event]) -> Vec<(&str, Option<&str>)> {
+    let mut authors = Vec::new();
+    for event in events {
+        if let Event::Conferred { author, chair, .. } = event {
+            authors.push((&*author.model, chair.as_ref().map(|chair| &*chair.model)));
+        }
+    }
+    authors
+}
+
+/// What people were told beside.
+pub(super) fn notices(events: &[Event]) -> Vec<&str> {
+    let mut notices = Vec::new();
+    for event in events {
+        if let Event::Notice { text, .. } = event {
+            notices.push(text.as_str());
+        }
+    }
+    notices
+}
+
+/// The names of the tools that a request offers.
+pub(super) fn offered(request: &ModelRequest) -> Vec<String> {
+    request.tools.iter().map(|tool| tool.name.clone()).collect()
+}
+
+/// A tool that only reads.
+pub(super) fn reader() -> FakeTool {
+    FakeTool::new("look", Access::Read, |_| ToolOutcome::done("what the file says"))
+}
+
+/// A call of [`reader`].
+pub(super) fn looks() -> Answer {
+    Answer::calls(&[("looked", "look", "{}")])
 }
 
 /// Micro-dollars of all calls.

@@ -145,6 +145,7 @@ fn the_way_to_a_model_and_its_cost_can_be_looked_up() {
         call_micro_usd: Some(12_400),
         turn_micro_usd: turn,
         session_micro_usd: 340_000,
+        estimated: false,
     });
     assert!(scene.wait(5_000).live().contains("$0.012 of $0.340"));
     scene.ends(complete(), &[]).look();

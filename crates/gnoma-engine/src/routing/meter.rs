@@ -1,0 +1,130 @@
+//! What a call takes: as its provider tells it, and gnoma's own count for what it does not tell. Pure.
+//!
+//! A stream that dies has been paid for as far as it came, but says nothing of it any more. What is
+//! missing is counted roughly and rather too high than too low (no cache is taken for warm), so that
+//! no cap is passed by calls that break off. What was told is never touched by it.
+
+use gnoma_core::{ErrorKind, StreamEvent, Usage};
+
+use crate::tokens;
+
+/// A call under way.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Meter {
+    /// Tokens of the request, roughly.
+    prompt_tokens: u64,
+    told: Option<Usage>,
+    /// Tokens that were written since the provider last told.
+    untold: u64,
+    is_heard: bool,
+    is_refused: bool,
+}
+
+impl Meter {
+    /// A call whose request has about so many tokens.
+    pub(crate) fn new(prompt_tokens: u64) -> Self {
+        Self { prompt_tokens, ..Self::default() }
+    }
+
+    /// Something of the answer has come.
+    pub(crate) fn hear(&mut self, event: &StreamEvent) {
+        self.is_heard = true;
+        match event {
+            StreamEvent::Usage(usage) => {
+                self.told = Some(*usage);
+                self.untold = 0;
+            }
+            StreamEvent::TextDelta { text, .. }
+            | StreamEvent::ThinkingDelta { text, .. }
+            | StreamEvent::ToolCallDelta { fragment: text, .. } => {
+                self.untold = self.untold.saturating_add(tokens::estimate(text) as u64);
+            }
+            // What was told of a whole answer is the truth, whenever it was told.
+            StreamEvent::Stop(_) if self.told.is_some() => self.untold = 0,
+            StreamEvent::Started { .. }
+            | StreamEvent::Signature { .. }
+            | StreamEvent::Item { .. }
+            | StreamEvent::Redacted { .. }
+            | StreamEvent::ToolCallStart { .. }
+            | StreamEvent::ToolCallDone { .. }
+            | StreamEvent::Stop(_) => (),
+        }
+    }
+
+    /// The call has failed. An error that comes before anything else is a refusal, which nobody is
+    /// charged for; a silence that lasts too long is none.
+    pub(crate) fn fail(&mut self, kind: ErrorKind) {
+        self.is_refused |= !self.is_heard && kind != ErrorKind::Timeout;
+    }
+
+    /// Tokens that the provider told.
+    pub(crate) fn told(&self) -> Option<Usage> {
+        self.told
+    }
+
+    /// Tokens that it did not tell, roughly.
+    pub(crate) fn untold(&self) -> Usage {
+        let is_paid = self.told.is_none() && !self.is_refused;
+        let input = if is_paid { self.prompt_tokens } else { 0 };
+        Usage { input, output: self.untold, ..Usage::default() }
+    }
+
+    /// Both.
+    pub(crate) fn all(&self) -> Usage {
+        let mut all = self.told.unwrap_or_default();
+        all += self.untold();
+        all
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use gnoma_core::StopReason;
+
+    use super::*;
+
+    const PROMPT: u64 = 100;
+
+    fn text(text: &str) -> StreamEvent {
+        StreamEvent::TextDelta { slot: 0, text: text.to_owned() }
+    }
+
+    fn told(input: u64, output: u64) -> StreamEvent {
+        StreamEvent::Usage(Usage { input, output, ..Usage::default() })
+    }
+
+    fn untold(events: &[StreamEvent]) -> (u64, u64) {
+        let mut meter = Meter::new(PROMPT);
+        events.iter().for_each(|event| meter.hear(event));
+        let Usage { input, output, .. } = meter.untold();
+        (input, output)
+    }
+
+    #[test]
+    fn only_what_was_not_told_is_counted() {
+        assert_eq!(untold(&[]), (PROMPT, 0), "given up while it was silent");
+        assert_eq!(untold(&[text("a word")]), (PROMPT, 2));
+        assert_eq!(untold(&[text("a word"), told(90, 2)]), (0, 0), "the provider knows better");
+        assert_eq!(
+            untold(&[told(90, 1), text("a word")]),
+            (0, 2),
+            "it died after the first report"
+        );
+        let whole = [told(90, 1), text("a word"), StreamEvent::Stop(StopReason::EndTurn)];
+        assert_eq!(untold(&whole), (0, 0), "nothing is missing of a whole answer");
+    }
+
+    #[test]
+    fn a_refusal_costs_nothing_and_a_broken_answer_does() {
+        let mut refused = Meter::new(PROMPT);
+        refused.fail(ErrorKind::Overloaded);
+        assert_eq!(refused.all(), Usage::default());
+        let mut late = Meter::new(PROMPT);
+        late.fail(ErrorKind::Timeout);
+        assert_eq!(late.all().input, PROMPT, "nobody knows what it did all the time");
+        let mut broken = Meter::new(PROMPT);
+        broken.hear(&text("half"));
+        broken.fail(ErrorKind::Network);
+        assert_eq!((broken.all().input, broken.all().output), (PROMPT, 1));
+    }
+}

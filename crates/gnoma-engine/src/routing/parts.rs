@@ -1,0 +1,55 @@
+//! Whose work an attempt is, where several arms had a hand in it. Pure.
+//!
+//! Every whole answer counts one, and so does every change that it made. The arm whose work ends the
+//! attempt is credited with its share of that and no more; what an arm did before it failed is
+//! credited to nobody, as it never said that it was done.
+
+use gnoma_core::ModelRef;
+
+/// See the module.
+#[derive(Debug, Default)]
+pub(crate) struct Parts(Vec<(ModelRef, u32)>);
+
+impl Parts {
+    /// The arm has given an answer, or changed something.
+    pub(crate) fn add(&mut self, arm: &ModelRef) {
+        match self.0.iter_mut().find(|(name, _)| name == arm) {
+            Some((_, count)) => *count = count.saturating_add(1),
+            None => self.0.push((arm.clone(), 1)),
+        }
+    }
+
+    /// The others' work is thrown away.
+    pub(crate) fn keep_only(&mut self, arm: &ModelRef) {
+        self.0.retain(|(name, _)| name == arm);
+    }
+
+    /// The arm's part of it, above 0 and up to 1: who did nothing yet counts as if about to begin.
+    pub(crate) fn share(&self, arm: &ModelRef) -> f64 {
+        let sum = |own: bool| -> u32 {
+            let counted = self.0.iter().filter(|(name, _)| (name == arm) == own);
+            counted.map(|(_, count)| *count).fold(0, u32::saturating_add)
+        };
+        let own = f64::from(sum(true).max(1));
+        own / (own + f64::from(sum(false)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_are_of_all_that_was_done() {
+        let [one, other] =
+            ["one", "other"].map(|model| ModelRef { provider: "p".into(), model: model.into() });
+        let mut parts = Parts::default();
+        assert_eq!(parts.share(&one), 1.0);
+        for arm in [&one, &one, &one, &other] {
+            parts.add(arm);
+        }
+        assert_eq!((parts.share(&one), parts.share(&other)), (0.75, 0.25));
+        parts.keep_only(&other);
+        assert_eq!(parts.share(&other), 1.0);
+    }
+}

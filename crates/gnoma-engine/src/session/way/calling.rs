@@ -1,0 +1,94 @@
+//! A call of the turn: room is made for it, then whoever is in charge is asked.
+
+use gnoma_core::{
+    ErrorKind, Event, Provider as _, ProviderError,
+    ledger::Ask,
+    store::{StoreError, StoreErrorKind},
+};
+use tokio::time::{Instant, timeout};
+
+use super::{Call, Closed, LEDGER_PATIENCE, Prepared, Session};
+use crate::{
+    routing::{OWN, meter::Meter, several},
+    turn::Input,
+};
+
+impl Session {
+    /// Reserves what the call may take, where any of its pools has a limit.
+    pub(in crate::session) async fn make_room(&mut self) -> Result<(), Closed> {
+        let untold = self.way.settle_rest();
+        self.tell_costs(untold).await?;
+        self.weigh_context();
+        let Some(course) = &self.way.course else { return Ok(()) };
+        if let Some(why) = course.is_beyond(self.way.routes.now_ms()) {
+            let error = ProviderError::new(ErrorKind::Quota, OWN, why);
+            self.inbox.push_back(Input::Model(Err(error)));
+            return Ok(());
+        }
+        if self.look_for_paths()
+            && let Some(error) = self.way.kept_from()
+        {
+            self.refuse_call(error);
+            return Ok(());
+        }
+        let Some(course) = &self.way.course else { return Ok(()) };
+        let draws = self.way.draws(&course.arm);
+        let is_limited = draws.iter().any(|draw| !draw.limits.is_empty());
+        let Some(ledger) = self.way.routes.ledger().filter(|_| is_limited).cloned() else {
+            return self.start_stream().await;
+        };
+        let arm = course.arm.name();
+        let (context, warm) = (course.task.need.context_tokens, self.way.warm.get(&arm));
+        let amount = self.way.routes.expected(&course.arm, context, warm);
+        let ask = Ask { at_ms: self.way.routes.now_ms(), arm, amount, draws };
+        let unsettled = self.way.unsettled.clone();
+        self.way.preparing = Some(Box::pin(async move {
+            let room = async {
+                for call in unsettled {
+                    call.cancelled().await;
+                }
+                ledger.reserve(ask).await
+            };
+            let late = |_| {
+                let text = "the ledger does not answer".to_owned();
+                Err(StoreError::new(StoreErrorKind::Busy, text))
+            };
+            Prepared::Room(timeout(LEDGER_PATIENCE, room).await.unwrap_or_else(late))
+        }));
+        Ok(())
+    }
+
+    /// Asks whoever is in charge.
+    pub(super) async fn start_stream(&mut self) -> Result<(), Closed> {
+        let Some(course) = &self.way.course else { return Ok(()) };
+        let (arm, why) = (course.arm.clone(), course.why.clone());
+        let (round, attempt) = self.way.asked;
+        if attempt == 1 {
+            self.emit(Event::RoundStarted { round, arm: arm.name(), why }).await?;
+        }
+        let request = self.request(&arm, round);
+        self.way.routes.called(&arm);
+        let context = self.context_tokens();
+        let prompt_tokens = self.way.routes.expected(&arm, context, None).input;
+        let panel = if round == 1 { self.panel(&request) } else { None };
+        let shares = panel.as_ref().map(|panel| panel.shares.clone());
+        self.stream = Some(match panel {
+            Some(panel) => {
+                // The members settle for themselves.
+                self.way.hold = None;
+                several::stream(panel)
+            }
+            None => arm.provider.stream(request),
+        });
+        self.way.call = Some(Call {
+            arm,
+            since: Instant::now(),
+            first: None,
+            meter: Meter::new(prompt_tokens),
+            messages: self.turn.history().len(),
+            shares,
+            is_over: false,
+        });
+        self.tell_notices().await
+    }
+}

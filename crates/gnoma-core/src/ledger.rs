@@ -14,16 +14,18 @@ use crate::{message::ModelRef, store::Stored};
 pub enum Unit {
     /// Model calls.
     Requests,
-    /// Prompt tokens, cached ones included.
+    /// Prompt tokens that no cache had.
     Input,
     /// Written tokens.
     Output,
     /// Both.
     Tokens,
+    /// Prompt tokens, cached ones included.
+    AllInput,
+    /// The same with written ones.
+    AllTokens,
     /// Money, in micro-dollars.
     MicroUsd,
-    /// A plan's own units.
-    Custom,
 }
 
 /// Over which time it is counted.
@@ -71,15 +73,13 @@ pub struct Amount {
     pub requests: u64,
     /// Prompt tokens, cached ones included.
     pub input: u64,
+    /// Those of them that the provider's cache had.
+    pub cached: u64,
     /// Written tokens.
     pub output: u64,
     /// Money, in micro-dollars.
     pub micro_usd: u64,
-    /// A plan's own units.
-    pub custom: u64,
-    /// How much of the prompt the provider's cache had; told apart by day and arm only.
-    pub cache_read: u64,
-    /// How much of the prompt was written to it; told apart by day and arm only.
+    /// How much of the prompt was written to the provider's cache; told apart by day and arm only.
     pub cache_write: u64,
 }
 
@@ -89,11 +89,12 @@ impl Amount {
     pub fn of(&self, unit: Unit) -> u64 {
         match unit {
             Unit::Requests => self.requests,
-            Unit::Input => self.input,
+            Unit::Input => self.input.saturating_sub(self.cached),
             Unit::Output => self.output,
-            Unit::Tokens => self.input.saturating_add(self.output),
+            Unit::Tokens => self.of(Unit::Input).saturating_add(self.output),
+            Unit::AllInput => self.input,
+            Unit::AllTokens => self.input.saturating_add(self.output),
             Unit::MicroUsd => self.micro_usd,
-            Unit::Custom => self.custom,
         }
     }
 }
@@ -171,7 +172,8 @@ pub trait Ledger: Send + Sync {
     /// Reserves room for a call in all its pools, or in none.
     fn reserve(&self, ask: Ask) -> Stored<'_, Reserved>;
 
-    /// Settles a reservation with what the call really took; at most once.
+    /// Settles a reservation with what the call really took; at most once. It is settled even where
+    /// nobody waits for the answer.
     fn commit(&self, hold: HoldId, at_ms: i64, amount: Amount) -> Stored<'_, ()>;
 
     /// Lets a reservation go: nothing was taken. Does not wait; what is settled already stays.

@@ -75,6 +75,9 @@ pub struct Offer {
     pub capabilities: Capabilities,
     /// Limits it draws on.
     pub pools: Vec<PoolId>,
+    /// Micro-dollars that this task is expected to cost here at most, by price and by what it seems to take; 0 where
+    /// nothing is paid, `None` where no price is known.
+    pub most_micro_usd: Option<u64>,
     /// Micro-dollars this task would save here and not elsewhere: a warm prompt cache.
     pub saved_micro_usd: u64,
     /// How much a dollar spent here counts, from 0 (not at all) to 1, as the person has it.

@@ -242,6 +242,7 @@ fn offer(arm: ArmId, pool: PoolId) -> Offer {
             local: true,
         },
         pools: vec![pool],
+        most_micro_usd: None,
         saved_micro_usd: 0,
         cost_weight: 1.0,
         seconds: None,

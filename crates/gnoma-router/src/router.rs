@@ -314,7 +314,8 @@ impl Router {
             let arm = self.beliefs.arm_near(&offer.arm, index);
             let estimate = self.beliefs.estimate(arm, task.kind);
             let saved = offer.saved_micro_usd as f64 / MICRO;
-            let cost = (estimate.cost * task.cost_factor - saved).max(0.0);
+            let most = offer.most_micro_usd.map_or(f64::INFINITY, |most| most as f64 / MICRO);
+            let cost = (estimate.cost.min(most) * task.cost_factor - saved).max(0.0);
             let scarcity = self.scarcity.dollar(&offer.pools);
             let wait =
                 offer.seconds.unwrap_or(0.0).max(0.0) * situation.need.second_micro_usd as f64;

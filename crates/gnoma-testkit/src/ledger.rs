@@ -2,9 +2,11 @@
 
 use std::{
     collections::BTreeMap,
+    future::ready,
     sync::{Arc, Mutex},
 };
 
+use futures_util::FutureExt as _;
 use gnoma_core::{
     ModelRef,
     ledger::{
@@ -83,11 +85,12 @@ impl Books {
             need > 0 && all > level.limit.most
         });
         if let Some(level) = lacking {
+            let need = ask.amount.of(level.limit.unit);
             return Reserved::Full(Full {
                 used: level.used.saturating_add(level.held),
                 pool: level.pool,
                 limit: level.limit,
-                free_at_ms: level.resets_at_ms,
+                free_at_ms: level.resets_at_ms.filter(|_| need <= level.limit.most),
             });
         }
         let hold = i64::try_from(self.admitted).unwrap_or(i64::MAX);
@@ -140,9 +143,9 @@ impl Books {
             let sum = days.entry((day, arm.provider.clone(), arm.model.clone())).or_default();
             sum.requests += amount.requests;
             sum.input += amount.input;
+            sum.cached += amount.cached;
             sum.output += amount.output;
             sum.micro_usd += amount.micro_usd;
-            sum.custom += amount.custom;
         }
         days.into_iter()
             .filter(|((day, ..), _)| *day >= from_day)
@@ -181,10 +184,14 @@ impl Ledger for FakeLedger {
     }
 
     fn commit(&self, hold: HoldId, at_ms: i64, amount: Amount) -> Stored<'_, ()> {
-        Box::pin(self.fates.perform(move || {
+        let mut settling = Box::pin(self.fates.perform(move || {
             locked(&self.books).commit(hold, at_ms, amount);
             Ok(())
-        }))
+        }));
+        match settling.as_mut().now_or_never() {
+            Some(settled) => Box::pin(ready(settled)),
+            None => settling,
+        }
     }
 
     fn rollback(&self, hold: HoldId) {

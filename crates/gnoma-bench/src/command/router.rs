@@ -156,6 +156,7 @@ fn offer(number: usize) -> Offer {
             local: false,
         },
         pools: vec!["all".into(), format!("rates:vendor-{}", number % 8).into()],
+        most_micro_usd: None,
         saved_micro_usd: 0,
         cost_weight: 1.0,
         seconds: Some(10.0),

@@ -10,13 +10,18 @@ use futures_util::StreamExt as _;
 use gnoma_core::{
     Accumulator, ErrorKind, ModelRef, ModelRequest, Provider as _, ProviderError, StreamEvent,
     Usage,
-    ledger::{Ask, HoldId, Ledger, Reserved},
+    ledger::{Amount, Ask, HoldId, Ledger, Reserved},
     message::Content,
 };
-use gnoma_router::pool;
-use tokio::time::{Instant, timeout};
+use gnoma_router::pool::{self, Expectation};
+use tokio::time::{Instant, timeout_at};
 
-use super::{OWN, desk::Routes, meter::Meter};
+use super::{
+    OWN,
+    desk::Routes,
+    meter::Meter,
+    offers::{OVERHEAD_TOKENS, TYPICAL_ANSWER},
+};
 use crate::{arm::Arm, compact, tokens};
 
 /// What came back.
@@ -47,15 +52,22 @@ impl Share {
     }
 }
 
-/// Room that is held for a call. Dropped unsettled, nothing was taken.
+/// Room that is held for a call. Dropped before the call is made, nothing was taken; dropped
+/// afterwards, what was expected of it.
 pub(crate) struct Hold {
     ledger: Arc<dyn Ledger>,
     id: Option<HoldId>,
+    sent: Option<(i64, Amount)>,
 }
 
 impl Hold {
     pub(crate) fn new(ledger: Arc<dyn Ledger>, id: HoldId) -> Self {
-        Self { ledger, id: Some(id) }
+        Self { ledger, id: Some(id), sent: None }
+    }
+
+    /// The call is made; so much is expected of it.
+    pub(crate) fn sent(&mut self, at_ms: i64, expected: Amount) {
+        self.sent = Some((at_ms, expected));
     }
 
     /// Hands over what must be settled by hand.
@@ -66,8 +78,13 @@ impl Hold {
 
 impl Drop for Hold {
     fn drop(&mut self) {
-        if let Some(id) = self.id.take() {
-            self.ledger.rollback(id);
+        match (self.id.take(), self.sent) {
+            // It settles though nobody waits for it.
+            (Some(id), Some((at_ms, expected))) => {
+                drop(self.ledger.commit(id, at_ms, expected));
+            }
+            (Some(id), None) => self.ledger.rollback(id),
+            (None, _) => {}
         }
     }
 }
@@ -79,7 +96,7 @@ pub(crate) struct Left {
     pub(crate) meter: Meter,
 }
 
-/// Calls that were dropped before their end: whoever counts settles them.
+/// Calls that were dropped before their end, and are settled: what they took is to be told.
 #[derive(Clone, Default)]
 pub(crate) struct Dropped(Arc<Mutex<Vec<Left>>>);
 
@@ -126,31 +143,44 @@ impl UnderWay<'_> {
 
 impl Drop for UnderWay<'_> {
     fn drop(&mut self) {
-        if let Some(left) = self.left.take() {
-            self.account.routes.abandoned(&left.arm);
-            self.account.dropped.calls().push(left);
+        let Some(mut left) = self.left.take() else { return };
+        let routes = &self.account.routes;
+        routes.abandoned(&left.arm);
+        // Settled at once: other sessions have the room that is left over.
+        if let Some(mut hold) = left.hold.take() {
+            hold.sent(routes.now_ms(), routes.taken(&left.arm, &left.meter.all()));
         }
+        self.account.dropped.calls().push(left);
     }
 }
 
 impl Account {
-    /// Reserves room, asks, waits for the whole answer, settles, and notes how the arm did. Without an
-    /// answer there was no room, or the arm failed or was too slow.
+    /// Reserves room, asks, waits for the whole answer, settles, and notes how the arm did; all of it
+    /// within `patience`. Without an answer there was no room, or the arm failed or was too slow.
     pub(crate) async fn ask(&self, arm: &Arm, request: ModelRequest, patience: Duration) -> Said {
         let nothing = |error| Said { text: Err(error), shares: Vec::new() };
-        let prompt_tokens = estimate(&request);
-        let hold = match self.reserve(arm, prompt_tokens).await {
-            Ok(hold) => hold,
-            Err(error) => return nothing(error),
+        let deadline = Instant::now() + patience;
+        let expected = expected(arm, &request);
+        let mut hold = match timeout_at(deadline, self.reserve(arm, expected)).await {
+            Ok(Ok(hold)) => hold,
+            Ok(Err(error)) => return nothing(error),
+            Err(_late) => {
+                let text = "the ledger of what is spent does not answer";
+                return nothing(ProviderError::new(ErrorKind::Quota, OWN, text));
+            }
         };
+        if let Some(hold) = &mut hold {
+            hold.sent(self.routes.now_ms(), expected);
+        }
         self.routes.called(arm);
         let began = Instant::now();
-        let left = Left { arm: arm.clone(), hold, meter: Meter::new(prompt_tokens) };
+        let left = Left { arm: arm.clone(), hold, meter: Meter::new(expected.input) };
         let mut call = UnderWay { account: self, left: Some(left) };
         let mut answer = Accumulator::new();
-        let heard = timeout(patience, hear(arm, request, &mut answer, &mut call)).await;
+        let heard = timeout_at(deadline, hear(arm, request, &mut answer, &mut call)).await;
         let Some(Left { hold, meter, .. }) = call.end() else { return nothing(late(arm)) };
-        self.settle(arm, hold, meter.all()).await;
+        let _late =
+            timeout_at(deadline, self.settle(hold, self.routes.taken(arm, &meter.all()))).await;
         let failed = match heard {
             Ok(Ok(())) => {
                 let whole = began.elapsed();
@@ -170,11 +200,10 @@ impl Account {
         Said { text, shares: Share::of(&arm.name(), &meter) }
     }
 
-    async fn reserve(&self, arm: &Arm, prompt_tokens: u64) -> Result<Option<Hold>, ProviderError> {
+    async fn reserve(&self, arm: &Arm, amount: Amount) -> Result<Option<Hold>, ProviderError> {
         let Some(ledger) = self.routes.ledger().cloned() else { return Ok(None) };
-        let draws = self.routes.draws(arm, &self.turn, &self.session);
+        let draws = self.routes.draws_for(arm, &self.turn, &self.session, &amount);
         let at_ms = self.routes.now_ms();
-        let amount = self.routes.expected(arm, prompt_tokens, None);
         match ledger.reserve(Ask { at_ms, arm: arm.name(), amount, draws }).await {
             Ok(Reserved::Held(id)) => Ok(Some(Hold::new(ledger, id))),
             Ok(Reserved::Full(full)) => {
@@ -186,9 +215,8 @@ impl Account {
         }
     }
 
-    async fn settle(&self, arm: &Arm, hold: Option<Hold>, usage: Usage) {
+    async fn settle(&self, hold: Option<Hold>, amount: Amount) {
         let Some((ledger, id)) = hold.and_then(Hold::settle) else { return };
-        let amount = self.routes.taken(arm, &usage);
         // The session complains about a ledger that fails at its own next call.
         let _failed = ledger.commit(id, self.routes.now_ms(), amount).await;
     }
@@ -197,11 +225,6 @@ impl Account {
 fn late(arm: &Arm) -> ProviderError {
     let name = arm.provider.facts().name.clone();
     ProviderError::new(ErrorKind::Timeout, name, "did not answer in time")
-}
-
-/// Tokens of a request, roughly.
-fn estimate(request: &ModelRequest) -> u64 {
-    compact::estimate(&request.messages) + tokens::estimate(&request.system) as u64
 }
 
 fn words(answer: Accumulator) -> String {
@@ -214,6 +237,19 @@ fn words(answer: Accumulator) -> String {
         | Content::ToolResult(_) => None,
     };
     answer.finish().content.iter().filter_map(text).collect()
+}
+
+/// What a question is expected to take.
+fn expected(arm: &Arm, request: &ModelRequest) -> Amount {
+    let said = tokens::estimate(&request.system) as u64 + compact::estimate(&request.messages);
+    let tools = if request.tools.is_empty() { 0 } else { OVERHEAD_TOKENS };
+    let call = Expectation {
+        prompt_tokens: said + tools,
+        cached_tokens: 0,
+        typical_output_tokens: TYPICAL_ANSWER,
+        max_output_tokens: request.max_output_tokens.map(u64::from),
+    };
+    pool::expected(&call, &arm.price.unwrap_or_default())
 }
 
 async fn hear(

@@ -12,7 +12,7 @@ use gnoma_router::{
     Attempt, Candidate, Choice, Decision, Kind, Offer, Outcome, Situation, Tried,
     classify::TaskType,
     pool,
-    rules::{Applied, Bounds, Stage},
+    rules::{Applied, Bounds, Role, Stage},
 };
 
 use super::{
@@ -153,7 +153,10 @@ impl Course {
     /// Why the task may take no more, by the user's rules.
     pub(crate) fn is_beyond(&self, now_ms: i64) -> Option<String> {
         let Bounds { max_cost_micro_usd, max_seconds } = self.bounds;
-        if let Some(most) = max_cost_micro_usd.filter(|most| self.turn_micro_usd >= *most) {
+        // Who costs nothing goes on.
+        let is_free = self.arm.price.is_some_and(|price| price.is_free());
+        let is_passed = |most: &u64| !is_free && self.turn_micro_usd > *most;
+        if let Some(most) = max_cost_micro_usd.filter(is_passed) {
             let (most, spent) = (most as f64 / MICRO, self.turn_micro_usd as f64 / MICRO);
             let text =
                 format!("a rule lets this turn cost ${most:.2}, and it has cost ${spent:.2}");
@@ -270,9 +273,15 @@ impl Routes {
             }
             Strategy::Auto | Strategy::Single | Strategy::Cascade => strategy,
         };
-        let why = self.why(&arm, &choice, &offers, moment);
         let is_panel = matches!(strategy, Strategy::Ensemble | Strategy::Synthesis);
-        let mut candidates = choice.explain(&offers, seed);
+        let (why, mut candidates) = match role.filter(|_| applied.role.is_some()) {
+            None => (self.why(&arm, &choice, &offers, moment), choice.explain(&offers, seed)),
+            Some(role) => {
+                let why = in_role(role, &arm, &choice, &offers);
+                let lines = choice.explain(&offers, seed);
+                (why.clone(), lines.into_iter().chain([why]).collect())
+            }
+        };
         let said = &self.options.said;
         candidates.extend(applied.explain(&offers).into_iter().filter(|line| !said.contains(line)));
         let routing = Routing {
@@ -399,10 +408,11 @@ impl Routes {
                 (Strategy::Single, single)
             };
         }
-        let worth = |choice: &Choice| best(&choice.candidates).and_then(|best| best.value);
-        let gain = worth(&checked).unwrap_or(f64::MIN) - worth(&single).unwrap_or(f64::MIN);
+        let worth = |choice: &Choice| first(choice, offers).and_then(|first| first.value);
+        let worths = worth(&checked).zip(worth(&single));
+        let gains = |(checked, single)| checked - single > self.check_cost(task, moment);
         let forced = self.options.strategy == Strategy::Cascade;
-        if forced || gain > self.check_cost(task, moment) {
+        if forced || worths.is_some_and(gains) {
             (Strategy::Cascade, checked)
         } else {
             (Strategy::Single, single)
@@ -445,20 +455,17 @@ impl Routes {
         let arms = self.arms();
         let kind = Kind::new("review");
         let quality = |offer: &Offer| self.standing(&offer.arm, &kind).quality;
+        let role = self.options.roles.arm(Stage::Verify);
         let moment = Moment { may_wait: false, ..moment };
-        let mut names: Vec<ModelRef> = Vec::new();
-        let named = self.options.roles.arm(Stage::Verify);
-        for role in named.map(Some).into_iter().chain([None]) {
-            let (mut offers, _) = self.offers(&arms, task, &[], moment, role);
-            offers.retain(|offer| offer.barred.is_none() && Some(&offer.arm) != author);
-            offers.sort_by(|left, right| quality(right).total_cmp(&quality(left)));
-            for offer in offers {
-                if !names.contains(&offer.arm) {
-                    names.push(offer.arm);
-                }
-            }
-        }
-        names.iter().filter_map(|name| self.arm(name)).collect()
+        let (mut offers, applied) = self.offers(&arms, task, &[], moment, role);
+        offers.retain(|offer| offer.barred.is_none() && Some(&offer.arm) != author);
+        // Who is named for it first, then whoever is believed to be best at it.
+        let is_named = |offer: &Offer| applied.role.as_ref() == Some(&offer.arm);
+        offers.sort_by(|left, right| {
+            let named = is_named(right).cmp(&is_named(left));
+            named.then(quality(right).total_cmp(&quality(left)))
+        });
+        offers.iter().filter_map(|offer| self.arm(&offer.arm)).collect()
     }
 
     /// Who tells the past of a conversation in fewer words, of those who may see it, in the order they
@@ -492,6 +499,17 @@ impl Routes {
             }
         }
         names.into_iter().filter_map(|name| self.arm(name)).collect()
+    }
+
+    /// The reason for a change of arms, and whose role another plays from now on.
+    pub(crate) fn in_place_of(&self, course: &Course, from: &ModelRef, why: String) -> String {
+        let stage = Stage::Turn(course.task.classified.kind);
+        match self.options.roles.arm(stage).filter(|(_, name)| *name == from) {
+            Some((role, _)) => {
+                format!("{why}; another stands in for it in the role `{}`", role.name())
+            }
+            None => why,
+        }
     }
 
     fn why(&self, arm: &Arm, choice: &Choice, offers: &[Offer], moment: Moment<'_>) -> String {
@@ -533,13 +551,30 @@ impl Routes {
     }
 }
 
-/// The candidate worth most, knowledge included.
-fn best(candidates: &[Candidate]) -> Option<&Candidate> {
-    let worth = |candidate: &Candidate| candidate.value.map(|value| value + candidate.knowledge);
-    let known = candidates.iter().filter(|candidate| candidate.value.is_some());
-    known.max_by(|left, right| {
-        worth(left).unwrap_or(f64::MIN).total_cmp(&worth(right).unwrap_or(f64::MIN))
-    })
+/// Whether who has the role plays it, or why another does.
+fn in_role(
+    (role, name): (Role, &ModelRef),
+    arm: &Arm,
+    choice: &Choice,
+    offers: &[Offer],
+) -> String {
+    let role = role.name();
+    if arm.name() == *name {
+        return format!("{name} has the role `{role}`");
+    }
+    let of = |index: &usize| offers.get(*index).is_some_and(|offer| offer.arm == *name);
+    let out = choice.excluded.iter().find(|(index, _)| of(index));
+    let why = out.map_or_else(|| "cannot be asked".into(), |(_, why)| why.words());
+    format!("{name} has the role `{role}`, but {why}; {} stands in", arm.name())
+}
+
+/// The candidate that is to begin.
+fn first<'c>(choice: &'c Choice, offers: &[Offer]) -> Option<&'c Candidate> {
+    let Decision::Run(names) = &choice.decision else { return None };
+    let is_first = |candidate: &&Candidate| {
+        offers.get(candidate.offer).map(|offer| &offer.arm) == names.first()
+    };
+    choice.candidates.iter().find(is_first)
 }
 
 /// The next best arm of another provider where there is one, else of the same.

@@ -29,8 +29,8 @@ use super::{
 };
 use crate::arm::Arm;
 
-/// Tasks that a window of limited money usually sees: a working day's.
-const TASKS_PER_WINDOW: f64 = 40.0;
+/// Tasks of a working day.
+const TASKS_A_DAY: f64 = 40.0;
 
 /// How arms are used for a task.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -317,8 +317,7 @@ impl Routes {
 
     /// What a call of the arm took.
     pub(crate) fn taken(&self, arm: &Arm, usage: &Usage) -> Amount {
-        let custom = self.options.limits.custom_units(&arm.name(), &arm.pools);
-        pool::taken(usage, &arm.price.unwrap_or_default(), custom)
+        pool::taken(usage, &arm.price.unwrap_or_default())
     }
 
     /// The provider told of its limits.
@@ -352,6 +351,26 @@ impl Routes {
         limited
     }
 
+    /// The pools that a call draws on which takes `need`, without the limits that its provider has said
+    /// there is room in.
+    pub(crate) fn draws_for(
+        &self,
+        arm: &Arm,
+        turn: &str,
+        session: &str,
+        need: &Amount,
+    ) -> Vec<Draw> {
+        let mut draws = self.draws(arm, turn, session);
+        let (name, now_ms) = (arm.name(), self.now_ms());
+        let own = pool::Pool::Arm(name.clone()).to_string();
+        let watch = locked(&self.watch);
+        let learnt = &watch.vitals.limits;
+        for draw in draws.iter_mut().filter(|draw| draw.pool == own) {
+            draw.limits.retain(|limit| !learnt.has_room(&name, limit, need, now_ms));
+        }
+        draws
+    }
+
     /// Why the provider's own word is that it takes no call now, if it is.
     #[must_use]
     pub fn refusal(&self, arm: &ModelRef) -> Option<String> {
@@ -362,7 +381,7 @@ impl Routes {
     pub(super) fn see_budgets(&self, levels: &[Level]) {
         let now_ms = self.now_ms();
         for level in levels {
-            if let Some((pool, budget)) = pool::budget(level, now_ms, TASKS_PER_WINDOW) {
+            if let Some((pool, budget)) = pool::budget(level, now_ms, TASKS_A_DAY) {
                 locked(&self.router).budget(&pool, budget);
             }
         }

@@ -4,14 +4,14 @@
 //! What passes by itself (a rest after an error, a limit of requests) keeps an arm out only while
 //! another can do the work. Where none can, the one that is free soonest is asked, and waits.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use gnoma_core::{
-    ModelRef, Usage,
-    ledger::{Amount, Level, Unit},
+    ModelRef, Price, Usage,
+    ledger::{Amount, Draw, Level, Unit},
 };
 use gnoma_router::{
-    Offer,
+    Offer, classify,
     pool::{self, Expectation},
     rules::{self, Action, Applied, Day, LocalTime, Role, Rule},
 };
@@ -21,9 +21,17 @@ use crate::arm::Arm;
 
 const MICRO: f64 = 1e6;
 /// Tokens of a typical answer.
-const TYPICAL_ANSWER: u64 = 1_000;
+pub(crate) const TYPICAL_ANSWER: u64 = 1_000;
 /// Tokens of the system prompt and the tools.
-const OVERHEAD_TOKENS: u64 = 1_500;
+pub(crate) const OVERHEAD_TOKENS: u64 = 1_500;
+/// Calls beside the last one that the easiest work with tools takes, roughly: to look and to change.
+const EASIEST_CALLS: u64 = 3;
+/// Calls that the hardest work takes beside those.
+const HARDEST_CALLS: u64 = 40;
+/// Tokens by which the results of one such call make the next prompt longer.
+const STEP_TOKENS: u64 = 1_500;
+/// So long a call waits for a limit of gnoma's own before another arm is asked in its place.
+pub(crate) const LIMIT_PATIENCE: Duration = Duration::from_secs(5);
 
 /// A prompt that an arm's provider may still hold.
 #[derive(Clone, Copy, Debug)]
@@ -77,7 +85,8 @@ impl Routes {
         for arm in arms {
             let name = arm.name();
             let warm = moment.warm.get(&name);
-            let draws = self.draws(arm, moment.turn, moment.session);
+            let call = self.expected(arm, task.need.context_tokens, warm);
+            let draws = self.draws_for(arm, moment.turn, moment.session, &call);
             let failed = given_up.iter().find(|(failed, _)| *failed == name);
             let bar = match (moment.pin, failed) {
                 (Some(pin), _) if *pin != name => {
@@ -90,8 +99,12 @@ impl Routes {
                     Some(Bar::Lasting("only sorts requests (`slm`)".into()))
                 }
                 (None, None) => self.unwell(arm).or_else(|| {
-                    let own = |level: &&Level| draws.iter().any(|draw| draw.pool == level.pool);
-                    let call = self.expected(arm, task.need.context_tokens, warm);
+                    let own = |level: &&Level| {
+                        let of = |draw: &Draw| {
+                            draw.pool == level.pool && draw.limits.contains(&level.limit)
+                        };
+                        draws.iter().any(of)
+                    };
                     full(moment.levels.iter().filter(own), &call, now_ms)
                 }),
             };
@@ -103,7 +116,8 @@ impl Routes {
             passing.push(passes);
             offers.push(Offer {
                 capabilities: arm.capabilities(),
-                pools: draws.into_iter().map(|draw| draw.pool.into()).collect(),
+                pools: pool::budgets(&draws).collect(),
+                most_micro_usd: arm.price.map(|price| price.of(&work(task, &price))),
                 saved_micro_usd: saved(arm, warm, now_ms),
                 cost_weight: arm.cost_weight,
                 seconds: self.seconds(&name),
@@ -157,6 +171,7 @@ impl Routes {
             capabilities: arm.capabilities(),
             pools: Vec::new(),
             saved_micro_usd: 0,
+            most_micro_usd: arm.price.map(|price| price.of(&work(task, &price))),
             cost_weight: arm.cost_weight,
             seconds: None,
             barred: None,
@@ -177,7 +192,10 @@ impl Routes {
         let facts = task.facts(self.local_time());
         let expected = |arm: &ModelRef| {
             let cost = self.standing(arm, &task.need.kind).cost;
-            (cost.is_finite() && cost >= 0.0).then_some((cost * MICRO) as u64)
+            let believed = (cost.is_finite() && cost >= 0.0).then_some((cost * MICRO) as u64);
+            let offer = offers.iter().find(|offer| offer.arm == *arm);
+            let most = offer.and_then(|offer| offer.most_micro_usd);
+            believed.into_iter().chain(most).min()
         };
         if !is_pinned {
             return rules::apply(&self.options.rules, role, &facts, offers, &expected);
@@ -228,23 +246,46 @@ impl Routes {
             cached_tokens,
             typical_output_tokens: TYPICAL_ANSWER,
             max_output_tokens: arm.answer_limit().map(u64::from),
-            custom: self.options.limits.custom_units(&arm.name(), &arm.pools),
         };
         pool::expected(&call, &arm.price.unwrap_or_default())
     }
 }
 
-/// Why the levels let no such call through: money before what passes.
+/// Why the levels let no such call through: money before what passes. What passes within
+/// [`LIMIT_PATIENCE`] is waited for.
 fn full<'l>(levels: impl Iterator<Item = &'l Level>, call: &Amount, now_ms: i64) -> Option<Bar> {
+    let patience_ms = i64::try_from(LIMIT_PATIENCE.as_millis()).unwrap_or(i64::MAX);
     let mut passing = None;
     for level in levels {
         let Some(why) = pool::refusal(std::slice::from_ref(level), call, now_ms) else { continue };
-        match (level.limit.unit, level.resets_at_ms) {
-            (Unit::MicroUsd, _) | (_, None) => return Some(Bar::Lasting(why.into())),
-            (_, Some(at_ms)) => passing = Some(Bar::Passing(why.into(), at_ms)),
+        let unit = level.limit.unit;
+        let is_too_large = call.of(unit) > level.limit.most;
+        match level.resets_at_ms.filter(|_| unit != Unit::MicroUsd && !is_too_large) {
+            None => return Some(Bar::Lasting(why.into())),
+            Some(at_ms) if at_ms.saturating_sub(now_ms) <= patience_ms => {}
+            Some(at_ms) => passing = Some(Bar::Passing(why.into(), at_ms)),
         }
     }
     passing
+}
+
+/// Tokens that the task takes at this price, roughly: a question about one call, work with tools the
+/// more calls the harder it seems. Each reads again what the one before has read, at the price of the
+/// cache where there is one.
+fn work(task: &Task, price: &Price) -> Usage {
+    let complexity = u64::from(task.classified.complexity);
+    let most = u64::from(classify::MOST_COMPLEXITY);
+    let steps = if task.need.tools { EASIEST_CALLS + complexity * HARDEST_CALLS / most } else { 0 };
+    let first = task.need.context_tokens.saturating_add(OVERHEAD_TOKENS);
+    let new = first.saturating_add(steps * STEP_TOKENS);
+    let again = first
+        .saturating_mul(steps)
+        .saturating_add(STEP_TOKENS * steps * steps.saturating_sub(1) / 2);
+    let output = TYPICAL_ANSWER * (steps + 1);
+    if price.cache_read == 0 {
+        return Usage { input: new.saturating_add(again), output, ..Usage::default() };
+    }
+    Usage { input: new, cache_read: again, output, ..Usage::default() }
 }
 
 /// Micro-dollars that a warm cache saves.

@@ -147,7 +147,6 @@ impl Task {
             paths: self.paths.clone(),
             touched: self.touched.clone(),
             time: Some(time),
-            local_only: self.need.local_only,
         }
     }
 }

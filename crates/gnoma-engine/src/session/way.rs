@@ -12,6 +12,7 @@ mod failing;
 mod keeping_from;
 mod paying;
 mod proving;
+mod room;
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 

@@ -81,15 +81,11 @@ pub fn of_provider(provider: &str) -> Vec<Model> {
 }
 
 /// The few models of a provider that are worth having at hand unasked, cheapest first: the newest of
-/// each class of price that is not on its way out, experimental or dear beyond use. At most
-/// [`MOST_USUAL`].
+/// each class of price that is not on its way out, experimental or dear beyond use: one of each at most.
 #[must_use]
 pub fn usual(provider: &str, today: i32) -> Vec<Model> {
     Overlay::NONE.usual(provider, today)
 }
-
-/// How many models [`usual`] gives at most.
-pub const MOST_USUAL: usize = usual::CLASSES.len();
 
 /// The providers that are listed, sorted.
 pub fn providers() -> impl Iterator<Item = &'static str> {
@@ -218,7 +214,7 @@ mod tests {
     fn the_usual_are_few_and_usable() {
         for provider in providers() {
             let usual = usual(provider, soon());
-            assert!(usual.len() <= MOST_USUAL);
+            assert!(usual.len() <= usual::CLASSES.len());
             assert!(usual.is_sorted_by(|one, next| one.price.output < next.price.output));
             for model in &usual {
                 assert!(!model.is_deprecated(soon()), "{provider}/{}", model.id);

@@ -17,7 +17,7 @@ mod task_type;
 
 use serde::{Deserialize, Serialize};
 
-pub use need::{DEFAULT_TASK_MICRO_USD, Priority, TurnFacts};
+pub use need::{DEFAULT_TASK_MICRO_USD, TurnFacts};
 pub use priors::{by_type, measured_as};
 pub use reading::MOST_TEXT_BYTES;
 pub use task_type::{TaskType, UnknownType};
@@ -40,8 +40,6 @@ pub enum DecidedBy {
     Slm,
     /// The words, since the small model did not answer in time or answered nonsense.
     SlmFallback,
-    /// The person.
-    User,
 }
 
 impl DecidedBy {
@@ -52,7 +50,6 @@ impl DecidedBy {
             Self::Heuristic => "heuristic",
             Self::Slm => "slm",
             Self::SlmFallback => "slm_fallback",
-            Self::User => "user",
         }
     }
 }
@@ -72,17 +69,6 @@ pub struct Classified {
     pub decided_by: DecidedBy,
     /// What the words weigh for each type, highest first; types they do not speak of are left out.
     pub scores: Vec<(TaskType, u32)>,
-}
-
-impl Classified {
-    /// The same task with the type that the person named.
-    #[must_use]
-    pub fn told_by_user(mut self, kind: TaskType) -> Self {
-        self.complexity = self.complexity.max(kind.least_complexity());
-        self.kind = kind;
-        self.decided_by = DecidedBy::User;
-        self
-    }
 }
 
 /// What the words say.

@@ -1,12 +1,10 @@
 //! Asking a small model what a task is: what to send, and what the answer means. Who is asked, and how long to wait,
-//! is the engine's; [`WAIT_MS`] is what it should allow.
+//! is the engine's.
 
 use serde_json::{Map, Value, json};
 
 use super::{Classified, DecidedBy, MOST_COMPLEXITY, TaskType};
 
-/// Milliseconds to wait for an answer before the words decide.
-pub const WAIT_MS: u64 = 2_000;
 /// Characters of the text that are sent: a small model reads slowly.
 pub const MOST_SENT_CHARS: usize = 2_000;
 /// Bytes of an answer that are looked at.

@@ -8,43 +8,18 @@ use crate::task::Need;
 pub const DEFAULT_TASK_MICRO_USD: u64 = 10_000_000;
 const PERCENT: u128 = 100;
 
-/// How much a task matters.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Priority {
-    /// Half as much as usual.
-    Low,
-    /// As usual.
-    Normal,
-    /// Twice.
-    High,
-    /// Five times.
-    Critical,
-}
-
-impl Priority {
-    /// What a task of this type has where nobody says.
-    #[must_use]
-    pub fn usual(kind: TaskType) -> Self {
-        match kind {
-            TaskType::SecurityReview | TaskType::Orchestration => Self::High,
-            TaskType::Debug
-            | TaskType::UnitTest
-            | TaskType::Review
-            | TaskType::Refactor
-            | TaskType::Planning
-            | TaskType::Explain
-            | TaskType::Boilerplate
-            | TaskType::Generation => Self::Normal,
-        }
-    }
-
-    fn percent(self) -> u32 {
-        match self {
-            Self::Low => 50,
-            Self::Normal => 100,
-            Self::High => 200,
-            Self::Critical => 500,
-        }
+/// How much a task of this type matters, in percent of a normal one.
+fn priority_percent(kind: TaskType) -> u32 {
+    match kind {
+        TaskType::SecurityReview | TaskType::Orchestration => 200,
+        TaskType::Debug
+        | TaskType::UnitTest
+        | TaskType::Review
+        | TaskType::Refactor
+        | TaskType::Planning
+        | TaskType::Explain
+        | TaskType::Boilerplate
+        | TaskType::Generation => 100,
     }
 }
 
@@ -65,8 +40,6 @@ pub struct TurnFacts {
     pub second_micro_usd: u64,
     /// Micro-dollars that a right result of a normal task is worth.
     pub task_micro_usd: u64,
-    /// How much it matters; `None`: as is [usual](Priority::usual) for its type.
-    pub priority: Option<Priority>,
 }
 
 impl Default for TurnFacts {
@@ -79,15 +52,13 @@ impl Default for TurnFacts {
             structured_output: false,
             second_micro_usd: 0,
             task_micro_usd: DEFAULT_TASK_MICRO_USD,
-            priority: None,
         }
     }
 }
 
 impl TurnFacts {
     fn value_micro_usd(&self, kind: TaskType) -> u64 {
-        let priority = self.priority.unwrap_or_else(|| Priority::usual(kind));
-        let percents = u128::from(priority.percent()) * u128::from(kind.value_percent());
+        let percents = u128::from(priority_percent(kind)) * u128::from(kind.value_percent());
         let value = u128::from(self.task_micro_usd) * percents / (PERCENT * PERCENT);
         u64::try_from(value).unwrap_or(u64::MAX)
     }
@@ -118,12 +89,9 @@ mod tests {
 
     #[test]
     fn worth_is_priority_times_type() {
-        let worth = |text: &str, priority| {
-            classify(text).need(&TurnFacts { priority, ..TurnFacts::default() }).value_micro_usd
-        };
-        assert_eq!(worth("fix the crash", None), 12_000_000);
-        assert_eq!(worth("fix the crash", Some(Priority::Low)), 6_000_000);
-        assert_eq!(worth("security audit", None), 40_000_000);
+        let worth = |text: &str| classify(text).need(&TurnFacts::default()).value_micro_usd;
+        assert_eq!(worth("fix the crash"), 12_000_000);
+        assert_eq!(worth("security audit"), 40_000_000);
         let absurd = TurnFacts { task_micro_usd: u64::MAX, ..TurnFacts::default() };
         assert_eq!(classify("security audit").need(&absurd).value_micro_usd, u64::MAX);
     }

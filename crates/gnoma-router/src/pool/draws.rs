@@ -35,7 +35,17 @@ pub struct Caps {
 #[derive(Clone, Debug, Default)]
 struct Set {
     rates: Rates,
+    vendor: String,
     tier: Option<&'static Tier>,
+}
+
+impl Set {
+    /// The limits that `rates` mean at the set's vendor.
+    fn limits(&self, rates: &Rates) -> Vec<Limit> {
+        let counted =
+            |limit: Limit| Limit { unit: tiers::counted(limit.unit, &self.vendor), ..limit };
+        rates.limits().into_iter().map(counted).collect()
+    }
 }
 
 /// All limits that are set or known.
@@ -104,7 +114,8 @@ impl Limits {
         tier: Option<&str>,
     ) -> Result<(), UnknownTier> {
         let known = tier.and_then(|name| tiers::tier(vendor, name));
-        self.sets.insert(set.to_owned(), Set { rates, tier: known });
+        let vendor_name = vendor.to_owned();
+        self.sets.insert(set.to_owned(), Set { rates, vendor: vendor_name, tier: known });
         match tier {
             Some(name) if known.is_none() => Err(UnknownTier {
                 set: set.to_owned(),
@@ -145,13 +156,6 @@ impl Limits {
         draws
     }
 
-    /// The plan's own units that a request takes of all the sets that `arm` draws on.
-    #[must_use]
-    pub fn custom_units(&self, arm: &ModelRef, sets: &[String]) -> u64 {
-        let named = std::iter::once(&arm.provider).chain(sets);
-        named.filter_map(|name| self.sets.get(name)?.rates.custom).max().unwrap_or(0)
-    }
-
     fn rated(&self, name: &str, arm: &ModelRef) -> Vec<Draw> {
         let whole = Pool::Rates(name.to_owned()).to_string();
         let Some(set) = self.sets.get(name) else {
@@ -163,10 +167,10 @@ impl Limits {
             (Some(_), _) | (None, None) => Rates::default(),
             (None, Some(tier)) => tier.rates.clone(),
         };
-        let mut draws = vec![Draw { pool: whole, limits: set.rates.or(&below).limits() }];
+        let mut draws = vec![Draw { pool: whole, limits: set.limits(&set.rates.or(&below)) }];
         if let Some(part) = part {
             let pool = Pool::Part(name.to_owned(), part.word.clone()).to_string();
-            draws.push(Draw { pool, limits: part.rates.limits() });
+            draws.push(Draw { pool, limits: set.limits(&part.rates) });
         }
         draws
     }
@@ -217,6 +221,17 @@ mod tests {
     }
 
     #[test]
+    fn each_pool_counts_its_own_units_of_a_request() {
+        let mut limits = Limits::default();
+        for (set, custom) in [("one", 1), ("three", 3)] {
+            let rates = Rates { custom: Some(custom), custom_month: Some(12), ..Rates::default() };
+            limits.add(set, rates, set, None).unwrap();
+        }
+        let both = draws(&limits, &arm("one", "m"), &["three".into()]);
+        assert_eq!((both["rates:one"][0].most, both["rates:three"][0].most), (12, 4));
+    }
+
+    #[test]
     fn a_tier_gives_what_is_not_stated_and_counts_parts_apart() {
         let mut limits = Limits::default();
         let stated = Rates { rpm: Some(7), ..Rates::default() };
@@ -224,9 +239,15 @@ mod tests {
         let large = draws(&limits, &arm("anthropic", "claude-opus"), &[]);
         assert_eq!(large["rates:anthropic"].len(), 3);
         assert_eq!(large["rates:anthropic"][0].most, 7);
+        let units = |draws: &[Limit]| draws.iter().map(|limit| limit.unit).collect::<Vec<_>>();
+        let anthropic = [Unit::Requests, Unit::Input, Unit::Output];
+        assert_eq!(units(&large["rates:anthropic"]), anthropic, "cached tokens do not count");
         let small = draws(&limits, &arm("anthropic", "claude-haiku"), &[]);
         assert_eq!(small["rates:anthropic"].len(), 1, "what was stated holds for all");
         assert_eq!(small["part:anthropic/haiku"].len(), 3);
+        limits.add("openai", Rates::default(), "openai", Some("1")).unwrap();
+        let openai = draws(&limits, &arm("openai", "gpt"), &[]);
+        assert!(units(&openai["rates:openai"]).contains(&Unit::AllTokens));
         let unknown = limits.add("x", Rates::default(), "google", Some("gold")).unwrap_err();
         assert!(unknown.to_string().contains("`free`"), "{unknown}");
     }

@@ -13,8 +13,6 @@ pub struct Expectation {
     pub typical_output_tokens: u64,
     /// The most that may be written.
     pub max_output_tokens: Option<u64>,
-    /// The plan's own units that a request takes.
-    pub custom: u64,
 }
 
 /// What a call is expected to take.
@@ -28,25 +26,25 @@ pub fn expected(call: &Expectation, price: &Price) -> Amount {
         output: call.typical_output_tokens.min(most),
         ..Usage::default()
     };
-    taken(&usage, price, call.custom)
+    taken(&usage, price)
 }
 
 /// What a call took.
 #[must_use]
-pub fn taken(usage: &Usage, price: &Price, custom: u64) -> Amount {
+pub fn taken(usage: &Usage, price: &Price) -> Amount {
     Amount {
         requests: 1,
         input: usage.prompt(),
+        cached: usage.cache_read,
         output: usage.output,
         micro_usd: price.of(usage),
-        custom,
-        cache_read: usage.cache_read,
         cache_write: usage.cache_write,
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use gnoma_core::ledger::Unit;
     use proptest::prelude::*;
 
     use super::*;
@@ -70,6 +68,7 @@ mod tests {
             };
             let amount = expected(&call, &price);
             prop_assert_eq!((amount.requests, amount.input), (1, prompt));
+            prop_assert_eq!(amount.of(Unit::Input), prompt.saturating_sub(cached));
             let cold = expected(&Expectation { cached_tokens: 0, ..call }, &price);
             prop_assert!(cold.micro_usd >= amount.micro_usd);
             let typical_output_tokens = typical.saturating_add(more);

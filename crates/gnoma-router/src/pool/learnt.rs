@@ -4,12 +4,14 @@ use std::collections::BTreeMap;
 
 use gnoma_core::{
     ModelRef,
-    ledger::{Limit, Window},
+    ledger::{Amount, Limit, Window},
 };
 use serde::{Deserialize, Serialize};
 
-use super::{headers::Seen, standing};
+use super::{headers::Seen, standing, tiers};
 use crate::clock::time_of;
+
+const DAY_MS: i64 = 86_400_000;
 
 /// Most arms that are remembered; of more, the one that told longest ago is forgotten.
 const MOST_ARMS: usize = 512;
@@ -18,7 +20,7 @@ const MOST_ARMS: usize = 512;
 const MOST_OF_AN_ARM: usize = 16;
 
 /// A limit that was not told again for this long may have changed.
-const FRESH_MS: i64 = 7 * 86_400_000;
+const FRESH_MS: i64 = 7 * DAY_MS;
 
 /// A limit, and when it was told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -86,7 +88,18 @@ impl Learnt {
     /// The limits of `arm` for a ledger.
     #[must_use]
     pub fn limits(&self, arm: &ModelRef) -> Vec<Limit> {
-        self.known(arm).iter().filter_map(|known| known.seen.as_limit()).collect()
+        self.known(arm).iter().filter_map(|known| known.limit(&arm.provider)).collect()
+    }
+
+    /// Whether the provider has said, not longer ago than the limit counts, that there is room for `need`:
+    /// it knows better than any count of ours.
+    #[must_use]
+    pub fn has_room(&self, arm: &ModelRef, limit: &Limit, need: &Amount, now_ms: i64) -> bool {
+        self.known(arm)
+            .iter()
+            .filter(|known| known.limit(&arm.provider).as_ref() == Some(limit))
+            .filter(|known| known.is_recent(limit.window, now_ms))
+            .any(|known| known.seen.remaining.is_some_and(|left| need.of(limit.unit) <= left))
     }
 
     /// Why `arm` had better not be called at `now_ms`: its provider told that nothing is left.
@@ -130,6 +143,23 @@ impl Learnt {
         if let Some(key) = oldest.map(|(key, _)| key.clone()) {
             self.arms.remove(&key);
         }
+    }
+}
+
+impl Known {
+    /// The limit as it is counted at that vendor.
+    fn limit(&self, vendor: &str) -> Option<Limit> {
+        let limit = self.seen.as_limit()?;
+        Some(Limit { unit: tiers::counted(limit.unit, vendor), ..limit })
+    }
+
+    /// Whether what was left then says something about now.
+    fn is_recent(&self, window: Window, now_ms: i64) -> bool {
+        let length_ms = match window {
+            Window::Rolling { ms } => i64::try_from(ms).unwrap_or(i64::MAX),
+            Window::Day | Window::Month | Window::Ever => DAY_MS,
+        };
+        (0..length_ms).contains(&now_ms.saturating_sub(self.at_ms))
     }
 }
 
@@ -181,6 +211,24 @@ mod tests {
         learnt.note(&arm(0), &[told(7, 60_000)], now);
         assert_eq!(learnt.refusal(&arm(0), now), None);
         assert_eq!(learnt.limits(&arm(0)).len(), 1);
+    }
+
+    #[test]
+    fn the_providers_word_of_what_is_left_counts_for_a_while() {
+        let now = 1_800_000_000_000;
+        let mut learnt = Learnt::default();
+        let told = Seen { unit: Unit::Input, remaining: Some(900), ..told(0, 60_000) };
+        learnt.note(&arm(0), &[told], now);
+        let [limit] = learnt.limits(&arm(0))[..] else { unreachable!() };
+        let room = |input, at_ms| {
+            let need = Amount { requests: 1, input, cached: 5_000, ..Amount::default() };
+            learnt.has_room(&arm(0), &limit, &need, at_ms)
+        };
+        assert!(room(5_900, now) && room(5_900, now + 59_999), "cached tokens do not count");
+        assert!(!room(5_901, now), "there is too little");
+        assert!(!room(5_900, now + 60_000) && !room(5_900, now - 1), "nobody knows");
+        let other = Limit { most: 7, ..limit };
+        assert!(!learnt.has_room(&arm(0), &other, &Amount::default(), now));
     }
 
     #[test]

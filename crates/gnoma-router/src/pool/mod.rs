@@ -20,6 +20,6 @@ pub use self::{
     learnt::{Known, Learnt},
     names::Pool,
     rates::Rates,
-    standing::{budget, refusal, words},
+    standing::{budget, budgets, refusal, words},
     tiers::{Tier, tier, tiers_of},
 };

@@ -13,12 +13,6 @@ const LEAST_RPS: f64 = 1.0 / 86_400.0;
 /// A faster rate than this is none.
 const MOST_RPS: f64 = 1e9;
 
-/// More calls at once help nobody.
-const MOST_AT_ONCE: u64 = 16;
-
-/// A session makes about this many requests a minute.
-const REQUESTS_PER_CALL: u64 = 30;
-
 /// Limits of one pool; what is `None` is not limited.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -49,7 +43,8 @@ pub struct Rates {
 
 impl Rates {
     /// The limits. Per second, minute and for requests a day the window rolls: vendors refill
-    /// steadily. Money, and what is sold by the month, goes by the calendar.
+    /// steadily. Money, and what is sold by the month, goes by the calendar. Units of a plan are as many
+    /// requests: each takes the same number of them.
     #[must_use]
     pub fn limits(&self) -> Vec<Limit> {
         let minute = Window::Rolling { ms: MINUTE_MS };
@@ -63,7 +58,7 @@ impl Rates {
             (self.tokens_month, Unit::Tokens, Window::Month),
             (self.spend_day_micro_usd, Unit::MicroUsd, Window::Day),
             (self.spend_month_micro_usd, Unit::MicroUsd, Window::Month),
-            (self.custom_month, Unit::Custom, Window::Month),
+            (self.requests_month(), Unit::Requests, Window::Month),
         ];
         let stated = stated
             .into_iter()
@@ -71,12 +66,9 @@ impl Rates {
         self.rps.and_then(a_second).into_iter().chain(stated).collect()
     }
 
-    /// How many calls at once make sense: by the second or the minute, one to sixteen.
-    #[must_use]
-    pub fn calls_at_once(&self) -> u64 {
-        let a_second = self.rps.and_then(a_second).map(|limit| limit.most);
-        let a_minute = self.rpm.map(|rpm| rpm / REQUESTS_PER_CALL);
-        a_second.into_iter().chain(a_minute).min().unwrap_or(MOST_AT_ONCE).clamp(1, MOST_AT_ONCE)
+    /// Requests a month that the plan's own units allow, where requests take any.
+    fn requests_month(&self) -> Option<u64> {
+        self.custom_month?.checked_div(self.custom?)
     }
 
     /// Each rate of `self`, and where there is none, that of `below`.
@@ -139,12 +131,16 @@ mod tests {
     }
 
     #[test]
-    fn slow_rates_allow_few_calls_at_once() {
-        let at_once = |rps, rpm| Rates { rps, rpm, ..Rates::default() }.calls_at_once();
-        assert_eq!(at_once(None, None), 16);
-        assert_eq!(at_once(Some(0.5), Some(500)), 1);
-        assert_eq!(at_once(Some(100.0), Some(150)), 5);
-        assert_eq!(at_once(None, Some(3)), 1);
+    fn units_of_a_plan_are_as_many_requests() {
+        let requests = |custom, custom_month| {
+            let rates = Rates { custom, custom_month, ..Rates::default() };
+            rates.limits().first().map(|limit| (limit.unit, limit.window, limit.most))
+        };
+        let month = |most| Some((Unit::Requests, Window::Month, most));
+        assert_eq!(requests(Some(7), Some(1_500)), month(214));
+        assert_eq!(requests(Some(2), Some(1)), month(0));
+        assert_eq!(requests(Some(0), Some(9)), None, "requests take none");
+        assert_eq!((requests(None, Some(9)), requests(Some(9), None)), (None, None));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Where limits stand, in words for people and numbers for the router.
 
-use gnoma_core::ledger::{Amount, Full, Level, Limit, Unit, Window};
+use gnoma_core::ledger::{Amount, Draw, Full, Level, Limit, Unit, Window};
 
 use super::{
     names::Pool,
@@ -14,7 +14,13 @@ use crate::{
 
 const HOUR_MS: u64 = 60 * MINUTE_MS;
 
+/// Milliseconds of a day, as times are counted.
+const DAY_LENGTH_MS: i64 = 86_400_000;
+
 const MICRO: f64 = 1e6;
+
+/// Share of a month's days that people work on.
+const WORKING_DAYS: f64 = 5.0 / 7.0;
 
 /// Why a call that takes `need` may not be made as the levels stand at `now_ms`; `None`: it may.
 /// Judges as the ledger does, so that what is offered is also admitted, but for calls in between.
@@ -112,7 +118,12 @@ pub(super) fn amount_of(unit: Unit, amount: u64) -> String {
         // Less than half a cent would read as nothing.
         Unit::MicroUsd if (1..10_000).contains(&amount) => format!("${:.4}", dollars(amount)),
         Unit::MicroUsd => format!("${:.2}", dollars(amount)),
-        Unit::Requests | Unit::Input | Unit::Output | Unit::Tokens | Unit::Custom => {
+        Unit::Requests
+        | Unit::Input
+        | Unit::Output
+        | Unit::Tokens
+        | Unit::AllInput
+        | Unit::AllTokens => {
             format!("{amount} {}", noun(unit))
         }
     }
@@ -121,43 +132,58 @@ pub(super) fn amount_of(unit: Unit, amount: u64) -> String {
 pub(super) fn noun(unit: Unit) -> &'static str {
     match unit {
         Unit::Requests => "requests",
-        Unit::Input => "prompt tokens",
+        Unit::Input | Unit::AllInput => "prompt tokens",
         Unit::Output => "written tokens",
-        Unit::Tokens => "tokens",
+        Unit::Tokens | Unit::AllTokens => "tokens",
         Unit::MicroUsd => "dollars",
-        Unit::Custom => "units",
     }
 }
 
-/// What the router needs to share out a day's or month's money; `None` for other limits. `tasks` is
-/// how many the window usually sees.
+/// The days' and months' money that calls with these draws take from.
+pub fn budgets(draws: &[Draw]) -> impl Iterator<Item = PoolId> {
+    let of = |draw: &Draw| {
+        draw.limits.iter().filter_map(|limit| budget_name(&draw.pool, limit)).collect::<Vec<_>>()
+    };
+    draws.iter().flat_map(of)
+}
+
+/// A pool may have a day's and a month's money: each is shared out by itself.
+fn budget_name(pool: &str, limit: &Limit) -> Option<PoolId> {
+    let window = match limit.window {
+        Window::Day => "day",
+        Window::Month => "month",
+        Window::Rolling { .. } | Window::Ever => return None,
+    };
+    (limit.unit == Unit::MicroUsd).then(|| format!("{pool}/{window}").into())
+}
+
+/// What the router needs to share out a day's or month's money; `None` for other limits.
+/// `tasks_a_day` is how many a working day usually sees.
 #[must_use]
-pub fn budget(level: &Level, now_ms: i64, tasks: f64) -> Option<(PoolId, Budget)> {
-    if level.limit.unit != Unit::MicroUsd {
-        return None;
-    }
+pub fn budget(level: &Level, now_ms: i64, tasks_a_day: f64) -> Option<(PoolId, Budget)> {
+    let name = budget_name(&level.pool, &level.limit)?;
     let length_ms = window_ms(level.limit.window, now_ms)?;
+    let days = ratio(length_ms) / ratio(DAY_LENGTH_MS);
     let left_ms = level.resets_at_ms?.saturating_sub(now_ms).max(0);
     let used = level.used.saturating_add(level.held);
     let budget = Budget {
         cap: dollars(level.limit.most),
         left: dollars(level.limit.most.saturating_sub(used)),
         to_come: (ratio(left_ms) / ratio(length_ms)).clamp(0.0, 1.0),
-        tasks,
+        tasks: tasks_a_day * (days * WORKING_DAYS).max(1.0),
     };
-    Some((level.pool.as_str().into(), budget))
+    Some((name, budget))
 }
 
 /// How long the calendar window is that `now_ms` is in.
 fn window_ms(window: Window, now_ms: i64) -> Option<i64> {
-    const DAY: i64 = 86_400_000;
     match window {
-        Window::Day => Some(DAY),
+        Window::Day => Some(DAY_LENGTH_MS),
         Window::Month => {
-            let (year, month, _) = date(now_ms.div_euclid(DAY));
+            let (year, month, _) = date(now_ms.div_euclid(DAY_LENGTH_MS));
             let (next_year, next) = if month == 12 { (year + 1, 1) } else { (year, month + 1) };
             let days = day_of_date(next_year, next, 1) - day_of_date(year, month, 1);
-            Some(days * DAY)
+            Some(days * DAY_LENGTH_MS)
         }
         Window::Rolling { .. } | Window::Ever => None,
     }
@@ -233,8 +259,27 @@ mod tests {
     fn a_budget_shrinks_with_the_day() {
         let day = level(&Pool::All, Unit::MicroUsd, Window::Day, 6_000_000, 1_500_000);
         let (pool, budget) = budget(&day, NOW_MS, 12.0).unwrap();
-        assert_eq!(&*pool, "all");
+        assert_eq!(&*pool, "all/day");
         assert_eq!(budget, Budget { cap: 6.0, left: 4.5, to_come: 0.5, tasks: 12.0 });
+    }
+
+    #[test]
+    fn a_month_is_shared_out_beside_the_day_and_among_more_tasks() {
+        let both = [Window::Day, Window::Month].map(|window| {
+            let level = level(&Pool::All, Unit::MicroUsd, window, 6_000_000, 0);
+            budget(&level, NOW_MS, 12.0).unwrap()
+        });
+        let draw = Draw {
+            pool: "all".into(),
+            limits: [Window::Day, Window::Month, Window::Ever]
+                .map(|window| Limit { unit: Unit::MicroUsd, window, most: 6_000_000 })
+                .into(),
+        };
+        let names: Vec<PoolId> = both.iter().map(|(name, _)| name.clone()).collect();
+        assert_eq!(budgets(&[draw]).collect::<Vec<_>>(), names);
+        assert_ne!(names[0], names[1]);
+        // January has 31 days.
+        assert!((both[1].1.tasks - 12.0 * 31.0 * 5.0 / 7.0).abs() < 1e-9, "{both:?}");
     }
 
     proptest! {

@@ -3,6 +3,7 @@
 
 use std::sync::LazyLock;
 
+use gnoma_core::ledger::Unit;
 use serde::Deserialize;
 
 use super::rates::Rates;
@@ -14,7 +15,16 @@ static TIERS: LazyLock<Data> = LazyLock::new(|| serde_json::from_str(DATA).unwra
 #[derive(Default, Deserialize)]
 struct Data {
     date: String,
+    vendors: Vec<Vendor>,
     tiers: Vec<Tier>,
+}
+
+/// How a vendor counts.
+#[derive(Deserialize)]
+struct Vendor {
+    vendor: String,
+    /// Prompt tokens that its cache had count towards limits of tokens.
+    counts_cached: bool,
 }
 
 /// A plan of a vendor.
@@ -62,6 +72,24 @@ pub fn tier(vendor: &str, name: &str) -> Option<&'static Tier> {
     TIERS.tiers.iter().find(|tier| tier.vendor == vendor && tier.tier == short)
 }
 
+/// What a limit of tokens counts at that vendor. Where nobody knows, what its cache had is left out: rather
+/// let the vendor refuse a call than refuse one that it would take.
+pub(super) fn counted(unit: Unit, vendor: &str) -> Unit {
+    let counts_cached =
+        TIERS.vendors.iter().any(|known| known.vendor == vendor && known.counts_cached);
+    match unit {
+        Unit::Input if counts_cached => Unit::AllInput,
+        Unit::Tokens if counts_cached => Unit::AllTokens,
+        Unit::Requests
+        | Unit::Input
+        | Unit::Output
+        | Unit::Tokens
+        | Unit::AllInput
+        | Unit::AllTokens
+        | Unit::MicroUsd => unit,
+    }
+}
+
 /// Names of a vendor's known plans.
 pub fn tiers_of(vendor: &str) -> impl Iterator<Item = &'static str> {
     TIERS.tiers.iter().filter(move |tier| tier.vendor == vendor).map(|tier| tier.tier.as_str())
@@ -78,7 +106,20 @@ mod tests {
             assert!(tier.source.starts_with("https://"), "{tier:?}");
             assert!(!tier.rates.limits().is_empty() && tier.date().starts_with("20"));
         }
+        let data: serde_json::Value = serde_json::from_str(DATA).unwrap();
+        for vendor in data["vendors"].as_array().unwrap() {
+            assert!(vendor["source"].as_str().unwrap().starts_with("https://"), "{vendor}");
+        }
         assert_eq!(tier("anthropic", "Tier-1"), tier("anthropic", "1"));
         assert_eq!(tier("anthropic", "9"), None);
+    }
+
+    #[test]
+    fn what_a_cache_had_counts_where_the_vendor_says_so() {
+        let both = |vendor| (counted(Unit::Input, vendor), counted(Unit::Tokens, vendor));
+        assert_eq!(both("anthropic"), (Unit::Input, Unit::Tokens));
+        assert_eq!(both("openai"), (Unit::AllInput, Unit::AllTokens));
+        assert_eq!(both("nobody"), (Unit::Input, Unit::Tokens));
+        assert_eq!(counted(Unit::Output, "openai"), Unit::Output);
     }
 }

@@ -2,10 +2,10 @@
 //! contradict each other.
 //!
 //! A ban outweighs a pin, since bans are made for privacy and money. Of pins the narrower wins, of equally narrow ones
-//! the later; a role's arm is the widest of all. A pin that no offer fits is named and left out: a misspelt name must
-//! not stop the work. A pin whose arms are there but resting stays, since the person said "only this", and so does one
-//! about certain files: what they hold must not go elsewhere because its arm is missing. Pins and bans about files hold
-//! as long as the conversation has them in it.
+//! the later. A pin that no offer fits is named and left out: a misspelt name must not stop the work. A pin whose arms
+//! are there but resting stays, since the person said "only this", and so does one about certain files: what they hold
+//! must not go elsewhere because its arm is missing. Pins and bans about files hold as long as the conversation has them
+//! in it. Who has a role bars nobody: it is asked while it can be, of what bans and pins leave.
 
 use std::sync::Arc;
 
@@ -27,23 +27,14 @@ pub struct Applied {
     pub bonus_micro_usd: Vec<u64>,
     /// For each offer, the rules that prefer it.
     pub preferred_by: Vec<Vec<String>>,
-    /// The pin that is followed.
-    pub pin: Option<Pinned>,
+    /// Who has the role for this work: [`Applied::choose`] runs it wherever it can be asked.
+    pub role: Option<ArmId>,
     /// The narrowest bounds.
     pub bounds: Bounds,
     /// Contradictions and rules that came to nothing, a sentence each.
     pub conflicts: Vec<String>,
     /// That the rules leave nothing of what could have been used, and which they are.
     pub dead_end: Option<String>,
-}
-
-/// A pin that is followed.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Pinned {
-    /// The glob of arms.
-    pub arms: String,
-    /// Who says so.
-    pub by: String,
 }
 
 /// What a task may take. Estimates bar arms beforehand; whoever runs the task holds it to them.
@@ -85,7 +76,8 @@ pub fn apply(
     applied.bar(&forbidden);
     applied.prefer(&holding, &names, facts.value_micro_usd);
     applied.bound(&holding, offers, expected_micro_usd);
-    applied.pin(&binding, role, &names, &forbidden);
+    applied.pin(&binding, &names, &forbidden);
+    applied.give_role(role, &names, &forbidden);
     applied.name_dead_end(offers);
     applied
 }
@@ -95,11 +87,11 @@ fn forbid<'a>(rules: &[&'a Rule], names: &[String]) -> Vec<Option<&'a Rule>> {
     names.iter().map(|name| rules.iter().copied().find(|rule| rule.forbids(name))).collect()
 }
 
-/// A pin that could be followed: whose it is, how narrow (a role's is the widest), and which offers it fits.
+/// A pin that could be followed: whose it is, how narrow, and which offers it fits.
 struct Pin<'a> {
     arms: String,
     by: String,
-    narrowness: Option<(usize, usize)>,
+    narrowness: (usize, usize),
     is_about_paths: bool,
     fits: Vec<bool>,
     forbidden_by: Vec<Option<&'a Rule>>,
@@ -180,31 +172,19 @@ impl Applied {
         }
     }
 
-    fn pin(
-        &mut self,
-        rules: &[&Rule],
-        role: Option<(Role, &ArmId)>,
-        names: &[String],
-        forbidden: &[Option<&Rule>],
-    ) {
-        let pin = |arms: &str, by: String| Pin {
-            fits: names.iter().map(|name| fits_arm(arms, name)).collect(),
-            forbidden_by: forbidden.to_vec(),
-            arms: arms.to_owned(),
-            by,
-            narrowness: None,
-            is_about_paths: false,
-        };
-        let by_role =
-            role.map(|(role, arm)| pin(&arm.to_string(), format!("the role `{}`", role.name())));
-        let by_rules = rules.iter().flat_map(|rule| rule.pins().map(move |arms| (rule, arms)));
-        let by_rules = by_rules.map(|(rule, arms)| Pin {
-            narrowness: Some(rule.when.narrowness()),
-            is_about_paths: rule.is_about_paths(),
-            ..pin(arms, rule.label())
+    fn pin(&mut self, rules: &[&Rule], names: &[String], forbidden: &[Option<&Rule>]) {
+        let pins = rules.iter().flat_map(|rule| {
+            rule.pins().map(move |arms| Pin {
+                fits: names.iter().map(|name| fits_arm(arms, name)).collect(),
+                forbidden_by: forbidden.to_vec(),
+                arms: arms.to_owned(),
+                by: rule.label(),
+                narrowness: rule.when.narrowness(),
+                is_about_paths: rule.is_about_paths(),
+            })
         });
         let mut followed: Option<Pin<'_>> = None;
-        for pin in by_role.into_iter().chain(by_rules) {
+        for pin in pins {
             if let Some(why) = pin.vain() {
                 self.conflicts.push(why);
                 if !pin.is_about_paths {
@@ -242,7 +222,28 @@ impl Applied {
                 *barred = Some(format!("is left out, since {by} pins `{arms}`").into());
             }
         }
-        self.pin = Some(Pinned { arms, by });
+    }
+
+    fn give_role(
+        &mut self,
+        role: Option<(Role, &ArmId)>,
+        names: &[String],
+        forbidden: &[Option<&Rule>],
+    ) {
+        let Some((role, arm)) = role else { return };
+        let name = arm.to_string();
+        let (by, place) = (role.name(), names.iter().position(|offered| *offered == name));
+        let ban = place.and_then(|place| forbidden.get(place).copied().flatten());
+        match (place, ban) {
+            (None, _) => self.conflicts.push(format!(
+                "the role `{by}` is `{name}`'s, but no configured arm is called so; it is left out"
+            )),
+            (Some(_), Some(ban)) => self.conflicts.push(format!(
+                "the role `{by}` is `{name}`'s, which {} forbids; the ban is followed",
+                ban.label()
+            )),
+            (Some(_), None) => self.role = Some(arm.clone()),
+        }
     }
 
     /// Says so where rules have left nothing of what could have been used.
@@ -280,7 +281,6 @@ impl Applied {
     /// brought to bear on.
     #[must_use]
     pub fn explain(&self, offers: &[Offer]) -> Vec<String> {
-        let pin = self.pin.iter().map(|Pinned { arms, by }| format!("{by} pins `{arms}`"));
         let preferred = offers.iter().zip(self.bonus_micro_usd.iter().zip(&self.preferred_by));
         let preferred =
             preferred.filter(|(offer, (bonus, _))| **bonus > 0 && offer.barred.is_none());
@@ -292,7 +292,7 @@ impl Applied {
         let cost = max_cost_micro_usd.map(|most| format!("the task may cost {}", dollars(most)));
         let time = max_seconds.map(|most| format!("the task may take {most} s"));
         let faults = self.conflicts.iter().chain(&self.dead_end).cloned();
-        pin.chain(preferred).chain(cost).chain(time).chain(faults).collect()
+        preferred.chain(cost).chain(time).chain(faults).collect()
     }
 }
 
@@ -330,5 +330,10 @@ fn narrow<T: Ord + Copy>(bound: &mut Option<T>, most: T) {
 }
 
 fn dollars(micro_usd: u64) -> String {
-    format!("${:.2}", micro_usd as f64 / 1e6)
+    let dollars = micro_usd as f64 / 1e6;
+    match micro_usd {
+        // Less than a cent would read as nothing.
+        1..10_000 => format!("${dollars:.4}"),
+        _ => format!("${dollars:.2}"),
+    }
 }

@@ -13,7 +13,7 @@ mod when;
 
 use serde::{Deserialize, Serialize};
 
-pub use apply::{Applied, Bounds, Pinned, apply};
+pub use apply::{Applied, Bounds, apply};
 pub use check::{check, misses};
 pub use glob::{MOST_GLOB_CHARS, MOST_NAME_CHARS, fits_arm, fits_path};
 pub use hours::{Day, Hours, LocalTime, MINUTES_PER_DAY};

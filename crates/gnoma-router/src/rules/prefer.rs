@@ -1,11 +1,12 @@
-//! Choosing with preferences. [`Router::choose`] stays as it is: what it found each arm to be worth is taken, the
-//! bonus added, and where it would start a single arm another may be started instead. Whether to try at all, and
+//! Choosing with preferences and roles. [`Router::choose`] stays as it is: what it found each arm to be worth is taken,
+//! the bonus added, and where it would start a single arm another may be started instead. Whether to try at all, and
 //! whether an attempt is good enough, preferences do not touch. A bonus cannot go into the offers' savings: those
-//! only count down to a cost of nothing, and local arms, the ones most often preferred, cost nothing.
+//! only count down to a cost of nothing, and local arms, the ones most often preferred, cost nothing. Who has a role is
+//! run where it can be, whatever it is worth.
 
 use super::Applied;
 use crate::{
-    arm::Offer,
+    arm::{ArmId, Offer},
     router::{Candidate, Choice, Decision, Router},
     task::Situation,
 };
@@ -24,6 +25,10 @@ impl Applied {
     ) -> Choice {
         let mut choice = router.choose(situation, offers, seed);
         let Decision::Run(arms) = &choice.decision else { return choice };
+        if let Some(arm) = self.role.as_ref().filter(|arm| can_run(&choice, offers, arm)) {
+            choice.decision = Decision::Run(vec![arm.clone()]);
+            return choice;
+        }
         let ([arm], true) = (arms.as_slice(), self.bonus_micro_usd.iter().any(|bonus| *bonus > 0))
         else {
             return choice;
@@ -84,4 +89,10 @@ impl Applied {
             candidate.value = seen.and_then(|seen| seen.value);
         }
     }
+}
+
+/// Whether nothing stands against the arm.
+fn can_run(choice: &Choice, offers: &[Offer], arm: &ArmId) -> bool {
+    let candidates = choice.candidates.iter().filter_map(|candidate| offers.get(candidate.offer));
+    candidates.map(|offer| &offer.arm).any(|able| able == arm)
 }

@@ -38,8 +38,6 @@ pub enum Stage {
     Chore,
     /// A turn of the person's.
     Turn(TaskType),
-    /// Planning within a turn, before it is done.
-    Plan,
     /// Judging an attempt, before it is delivered.
     Verify,
 }
@@ -50,7 +48,6 @@ impl Stage {
     pub fn role(self) -> Option<Role> {
         match self {
             Self::Chore => Some(Role::Small),
-            Self::Plan => Some(Role::Planner),
             Self::Verify => Some(Role::Reviewer),
             Self::Turn(kind) => match kind {
                 TaskType::Planning | TaskType::Orchestration => Some(Role::Planner),

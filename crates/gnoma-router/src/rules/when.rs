@@ -22,8 +22,6 @@ pub struct When {
     pub min_complexity: Option<u8>,
     /// At most so hard.
     pub max_complexity: Option<u8>,
-    /// Only where nothing may leave this machine, or only where it may.
-    pub local_only: Option<bool>,
 }
 
 /// A task as rules see it.
@@ -41,8 +39,6 @@ pub struct WorkFacts {
     pub touched: Vec<String>,
     /// What the clock on the wall says; `None` where nobody knows, and no rule about hours holds.
     pub time: Option<LocalTime>,
-    /// Nothing may leave this machine.
-    pub local_only: bool,
 }
 
 impl When {
@@ -66,8 +62,7 @@ impl When {
             self.hours.as_ref().is_none_or(|hours| facts.time.is_some_and(|time| hours.hold(time)));
         let hard_enough = self.min_complexity.is_none_or(|least| facts.complexity >= least);
         let easy_enough = self.max_complexity.is_none_or(|most| facts.complexity <= most);
-        let local = self.local_only.is_none_or(|local| local == facts.local_only);
-        task && hours && hard_enough && easy_enough && local
+        task && hours && hard_enough && easy_enough
     }
 
     fn fits_paths(&self, paths: &[String]) -> bool {
@@ -84,7 +79,6 @@ impl When {
             self.hours.is_some(),
             self.min_complexity.is_some(),
             self.max_complexity.is_some(),
-            self.local_only.is_some(),
         ];
         let literal =
             |glob: &String| glob.chars().filter(|char| !matches!(char, '*' | '?')).count();

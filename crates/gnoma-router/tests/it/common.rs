@@ -43,6 +43,7 @@ pub(crate) fn offer(name: &str) -> Offer {
             local: false,
         },
         pools: Vec::new(),
+        most_micro_usd: None,
         saved_micro_usd: 0,
         cost_weight: 1.0,
         seconds: None,

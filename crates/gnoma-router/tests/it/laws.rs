@@ -27,6 +27,7 @@ fn any_offer(name: String) -> impl Strategy<Value = Offer> {
         offer.capabilities.local = able[4];
         offer.capabilities.context_window = Some(window);
         offer.saved_micro_usd = saved;
+        offer.most_micro_usd = (window % 3 == 0).then_some(window);
         offer.barred = able[5].then(|| "resting".into());
         offer
     })
@@ -118,7 +119,6 @@ fn ruled(rules: &[Rule], router: &Router, situation: &Situation, offers: &[Offer
         paths: Vec::new(),
         touched: Vec::new(),
         time: None,
-        local_only: need.local_only,
     };
     let cost = |arm: &_| Some((router.standing(arm, &need.kind).cost * DOLLAR as f64) as u64);
     apply(rules, None, &facts, offers, &cost)
@@ -290,6 +290,19 @@ proptest! {
         let router = router(vec![arm("dear", quality, cost * more), arm("cheap", quality, cost)]);
         let choice = router.choose(&task(dollars), &[offer("dear"), offer("cheap")], seed);
         prop_assert_eq!(choice.decision, Decision::Run(vec![id("cheap")]));
+    }
+
+    #[test]
+    fn no_arm_is_taken_to_cost_more_than_its_price_allows(
+        costs in prop::collection::vec(0.01..50.0_f64, 4), most in prop::collection::vec(0_u64..DOLLAR, 4),
+    ) {
+        let (router, mut offers) = four(&[0.5; 4], &costs);
+        for (offer, most) in offers.iter_mut().zip(&most) {
+            offer.most_micro_usd = Some(*most);
+        }
+        for candidate in router.choose(&task(10), &offers, 1).candidates {
+            prop_assert!(candidate.cost <= most[candidate.offer] as f64 / DOLLAR as f64);
+        }
     }
 
     #[test]

@@ -8,7 +8,7 @@ use gnoma_router::{
 };
 use proptest::prelude::*;
 
-use crate::common::{DOLLAR, arm, id, offer, router, task};
+use crate::common::{DOLLAR, arm, attempt, id, offer, router, task};
 
 fn rule(name: &str, when: When, then: Action) -> Rule {
     Rule { name: name.into(), origin: format!("gnoma.toml:{}", name.len()), when, then: vec![then] }
@@ -38,7 +38,6 @@ fn facts() -> WorkFacts {
         paths: vec!["db/migrations/1.sql".into()],
         touched: Vec::new(),
         time: Some(LocalTime { day: Day::Tue, minute: 600 }),
-        local_only: false,
     }
 }
 
@@ -64,15 +63,13 @@ fn conditions_must_all_hold() {
         hours: Some(hours),
         min_complexity: Some(40),
         max_complexity: Some(60),
-        local_only: Some(false),
     };
     assert!(narrow.holds(&facts()));
-    let others: [fn(&mut WorkFacts); 5] = [
+    let others: [fn(&mut WorkFacts); 4] = [
         |facts| facts.kind = Kind::new("a kind of its own"),
         |facts| facts.paths.clear(),
         |facts| facts.time = None,
         |facts| facts.complexity = 61,
-        |facts| facts.local_only = true,
     ];
     for change in others {
         let mut facts = facts();
@@ -125,15 +122,47 @@ fn of_two_pins_the_narrower_wins_else_the_later() {
     );
 }
 
-#[test]
-fn a_role_is_a_pin_that_every_rule_outweighs() {
+/// Whom the rules and the role `planner` of `a` leave to be asked.
+fn as_planner(rules: &[Rule], offers: &[Offer], situation: &Situation) -> Decision {
     let planner = id("a");
-    let with_role = |rules: &[Rule]| {
-        apply(rules, Some((Role::Planner, &planner)), &facts(), &offers(), &|_| None)
+    let said = apply(rules, Some((Role::Planner, &planner)), &facts(), offers, &|_| None);
+    let router = router(vec![arm("a", 0.2, 3.0), arm("b", 0.9, 0.1), arm("c", 0.8, 0.1)]);
+    said.choose(&router, situation, &said.offers(offers), 7).decision
+}
+
+#[test]
+fn who_has_the_role_is_asked_wherever_it_can_be_and_bars_nobody() {
+    let run = |name| Decision::Run(vec![id(name)]);
+    assert_eq!(as_planner(&[], &offers(), &task(10)), run("a"), "however much worse it is");
+    let mut resting = offers();
+    resting[0].barred = Some("resting".into());
+    assert_eq!(as_planner(&[], &resting, &task(10)), run("b"));
+    let tried = Situation { attempts: vec![attempt("a", false, 1)], ..task(10) };
+    assert_eq!(as_planner(&[], &offers(), &tried), run("b"));
+    let rules = [always("rather c", prefer("*/c", 100))];
+    assert_eq!(as_planner(&rules, &offers(), &task(10)), run("a"));
+}
+
+#[test]
+fn pins_and_bans_outweigh_a_role() {
+    let run = |name| Decision::Run(vec![id(name)]);
+    assert_eq!(as_planner(&[always("pin", pin("maker/b"))], &offers(), &task(10)), run("b"));
+    let planner = id("a");
+    let said = |rules: &[Rule], offers: &[Offer]| {
+        let role = Some((Role::Planner, &planner));
+        let said = apply(rules, role, &facts(), offers, &|_| None);
+        (said.role.clone(), said.conflicts.join("; "))
     };
-    assert_eq!(usable(&with_role(&[])), [0]);
-    let said = with_role(&[always("pin", pin("maker/b"))]);
-    assert_eq!((usable(&said), said.conflicts), (vec![1], vec![]));
+    let (role, conflicts) = said(&[always("ban", forbid("maker/a"))], &offers());
+    assert_eq!(role, None);
+    assert_eq!(
+        conflicts,
+        "the role `planner` is `maker/a`'s, which rule `ban` (gnoma.toml:3) forbids; the ban is \
+         followed"
+    );
+    let (role, conflicts) = said(&[], &offers()[1..]);
+    assert_eq!(role, None);
+    assert!(conflicts.ends_with("no configured arm is called so; it is left out"), "{conflicts}");
 }
 
 #[test]
@@ -223,7 +252,6 @@ fn what_rules_say_is_told() {
     assert_eq!(
         applied(&rules, &offers()).explain(&offers()),
         [
-            "rule `b` (gnoma.toml:1) pins `maker/b`",
             "maker/b: may be worth $0.50 less, as rule `p` (gnoma.toml:1) prefers it",
             "the task may take 9 s"
         ]
@@ -277,14 +305,11 @@ fn any_action() -> impl Strategy<Value = Action> {
 fn any_when() -> impl Strategy<Value = When> {
     let tasks =
         prop::sample::select(vec![vec![], vec!["unit_test".into()], vec!["no such".into()]]);
-    (tasks, prop::option::of(0_u8..100), prop::option::of(any::<bool>())).prop_map(
-        |(tasks, min_complexity, local_only)| When {
-            tasks,
-            min_complexity,
-            local_only,
-            ..When::default()
-        },
-    )
+    (tasks, prop::option::of(0_u8..100)).prop_map(|(tasks, min_complexity)| When {
+        tasks,
+        min_complexity,
+        ..When::default()
+    })
 }
 
 fn any_rules() -> impl Strategy<Value = Vec<Rule>> {

@@ -19,7 +19,7 @@ use crate::{
 const SEEN_EVERY_MS: i64 = 60_000;
 
 /// The columns of an amount that limits may be about.
-const COUNTED: [&str; 5] = ["requests", "input", "output", "micro_usd", "custom"];
+const COUNTED: [&str; 5] = ["requests", "input", "output", "micro_usd", "cached"];
 
 /// The columns that only days of arms have.
 const CACHED: [&str; 2] = ["cache_read", "cache_write"];
@@ -90,7 +90,7 @@ impl Books<'_> {
         let id: i64 = self
             .connection
             .prepare_cached(
-                "INSERT INTO hold(id, process, at_ms, requests, input, output, micro_usd, custom) \
+                "INSERT INTO hold(id, process, at_ms, requests, input, output, micro_usd, cached) \
                  VALUES (random() & 0x7fffffffffffffff, ?1, ?2, ?3, ?4, ?5, ?6, ?7) RETURNING id",
             )
             .and_then(|mut insert| {
@@ -102,7 +102,7 @@ impl Books<'_> {
                         count(taken.input),
                         count(taken.output),
                         count(taken.micro_usd),
-                        count(taken.custom),
+                        count(taken.cached),
                     ],
                     |row| row.get(0),
                 )
@@ -160,10 +160,10 @@ impl Books<'_> {
         self.add(&day_sql("arm_day", "day, arm"), [day, arm], amount)?;
         self.run(
             &format!(
-                "UPDATE arm_day SET cache_read = min(cache_read + ?3, {MAX_COUNT}), \
-                 cache_write = min(cache_write + ?4, {MAX_COUNT}) WHERE day = ?1 AND arm = ?2"
+                "UPDATE arm_day SET cache_write = min(cache_write + ?3, {MAX_COUNT}) \
+                 WHERE day = ?1 AND arm = ?2"
             ),
-            [day, arm, count(amount.cache_read), count(amount.cache_write)],
+            [day, arm, count(amount.cache_write)],
         )
         .map(|_| ())
     }
@@ -179,7 +179,7 @@ impl Books<'_> {
                 count(amount.input),
                 count(amount.output),
                 count(amount.micro_usd),
-                count(amount.custom),
+                count(amount.cached),
             ],
         )
         .map(|_| ())
@@ -187,7 +187,7 @@ impl Books<'_> {
 
     fn add_call(&self, pool: i64, at_ms: i64, number: i64, amount: &Amount) -> Result<()> {
         self.run(
-            "INSERT INTO spent(pool, at_ms, settled, requests, input, output, micro_usd, custom) \
+            "INSERT INTO spent(pool, at_ms, settled, requests, input, output, micro_usd, cached) \
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
             params![
                 pool,
@@ -197,7 +197,7 @@ impl Books<'_> {
                 count(amount.input),
                 count(amount.output),
                 count(amount.micro_usd),
-                count(amount.custom),
+                count(amount.cached),
             ],
         )
         .map(|_| ())
@@ -326,22 +326,19 @@ pub(super) fn leave(connection: &Connection, me: &Identity) -> Result<()> {
 pub(super) fn totals(connection: &Connection, from_day: i32) -> Result<Vec<Total>> {
     let mut days = connection
         .prepare_cached(
-            "SELECT day, provider, model, requests, input, output, micro_usd, custom, \
-             cache_read, cache_write FROM arm_day JOIN arm ON arm.number = arm_day.arm \
+            "SELECT day, provider, model, requests, input, output, micro_usd, cached, cache_write \
+             FROM arm_day JOIN arm ON arm.number = arm_day.arm \
              WHERE day >= ?1 ORDER BY day, provider, model",
         )
         .in_words()?;
     let rows = days
         .query_map([from_day], |row| {
             let day: i64 = row.get(0)?;
-            let cached = |column: usize| {
-                row.get::<_, i64>(column).map(|tokens| u64::try_from(tokens).unwrap_or(0))
-            };
-            let (cache_read, cache_write) = (cached(8)?, cached(9)?);
+            let cache_write = u64::try_from(row.get::<_, i64>(8)?).unwrap_or(0);
             Ok(Total {
                 day: i32::try_from(day).unwrap_or(i32::MAX),
                 arm: ModelRef { provider: row.get(1)?, model: row.get(2)? },
-                amount: Amount { cache_read, cache_write, ..window::amount(row, 3)? },
+                amount: Amount { cache_write, ..window::amount(row, 3)? },
             })
         })
         .in_words()?;

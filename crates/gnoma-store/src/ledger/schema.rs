@@ -89,10 +89,38 @@ CREATE TABLE kept (from_day INTEGER NOT NULL);
 INSERT INTO kept VALUES (-1000000);
 ";
 
-/// Version 2: what arms showed of themselves, a text each of which others make sense; and how much of
-/// the prompts caches had, which is 0 for days before.
+/// Version 2: what arms showed of themselves, a text each of which others make sense. A plan's own units
+/// are requests, and how much of the prompt caches had is told apart, which is 0 for days before.
 const SECOND: &str = "
 CREATE TABLE note (name TEXT PRIMARY KEY, text TEXT NOT NULL) WITHOUT ROWID;
-ALTER TABLE arm_day ADD COLUMN cache_read INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE hold RENAME COLUMN custom TO cached;
+ALTER TABLE spent RENAME COLUMN custom TO cached;
+ALTER TABLE pool_day RENAME COLUMN custom TO cached;
+ALTER TABLE arm_day RENAME COLUMN custom TO cached;
+UPDATE hold SET cached = 0;
+UPDATE spent SET cached = 0;
+UPDATE pool_day SET cached = 0;
+UPDATE arm_day SET cached = 0;
 ALTER TABLE arm_day ADD COLUMN cache_write INTEGER NOT NULL DEFAULT 0;
 ";
+
+#[cfg(test)]
+mod tests {
+    use rusqlite::Connection;
+
+    use super::*;
+
+    #[test]
+    fn what_was_counted_before_stays_and_nothing_of_it_is_taken_for_cached() {
+        let connection = Connection::open_in_memory().unwrap();
+        connection.execute_batch(FIRST).unwrap();
+        let before = "INSERT INTO arm VALUES (1, 'p', 'm'); \
+                      INSERT INTO arm_day VALUES (9, 1, 2, 300, 40, 5, 6)";
+        connection.execute_batch(before).unwrap();
+        connection.execute_batch(SECOND).unwrap();
+        let after = connection.query_row("SELECT input, cached FROM arm_day", [], |row| {
+            Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?))
+        });
+        assert_eq!(after.unwrap(), (300, 0));
+    }
+}

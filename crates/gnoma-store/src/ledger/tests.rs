@@ -21,7 +21,7 @@ use super::{
 use crate::lock::{Hold, Identity};
 
 const UNITS: [Unit; 6] =
-    [Unit::Requests, Unit::Input, Unit::Output, Unit::Tokens, Unit::MicroUsd, Unit::Custom];
+    [Unit::Requests, Unit::Input, Unit::Output, Unit::Tokens, Unit::MicroUsd, Unit::AllTokens];
 
 fn connection() -> Connection {
     open::in_memory().unwrap()
@@ -307,13 +307,13 @@ enum Step {
 }
 
 fn any_amount() -> impl Strategy<Value = Amount> {
-    (0..3_u64, 0..50_u64, 0..50_u64, 0..50_u64, 0..3_u64).prop_map(
-        |(requests, input, output, micro_usd, custom)| Amount {
+    (0..3_u64, 0..50_u64, 0..50_u64, 0..50_u64, 0..50_u64).prop_map(
+        |(requests, input, output, micro_usd, cached)| Amount {
             requests,
             input,
             output,
             micro_usd,
-            custom,
+            cached: cached.min(input),
             ..Amount::default()
         },
     )
@@ -501,8 +501,7 @@ fn absurd_amounts_stay_countable() {
         input: u64::MAX,
         output: u64::MAX,
         micro_usd: u64::MAX,
-        custom: u64::MAX,
-        cache_read: u64::MAX,
+        cached: u64::MAX,
         cache_write: u64::MAX,
     };
     for _ in 0..100 {
@@ -521,7 +520,7 @@ fn what_caches_had_is_told_by_day_and_arm_whatever_the_clock_did() {
     let connection = connection();
     let pair = Pair { connection: &connection, model: RefCell::default() };
     let now = 1_800_000_000_000;
-    let amount = Amount { input: 30, cache_read: 20, cache_write: 5, ..dollars(1) };
+    let amount = Amount { input: 30, cached: 20, cache_write: 5, ..dollars(1) };
     for at_ms in [now, now + DAY_MS, now + 2 * DAY_MS] {
         let hold = pair.reserve(0, &Ask { at_ms, ..capped(amount) }).unwrap();
         pair.commit(hold, at_ms, amount);
@@ -530,7 +529,7 @@ fn what_caches_had_is_told_by_day_and_arm_whatever_the_clock_did() {
     assert!(days(0).iter().all(|total| total.amount == amount) && days(0).len() == 3);
     books::redate(&connection, now).unwrap();
     let [one] = days(0).try_into().unwrap();
-    assert_eq!((one.amount.cache_read, one.amount.cache_write, one.amount.input), (60, 15, 90));
+    assert_eq!((one.amount.cached, one.amount.cache_write, one.amount.input), (60, 15, 90));
 }
 
 #[test]

@@ -23,7 +23,7 @@ const IN_FLIGHT_MS: i64 = 1000;
 /// The columns of an amount, summed.
 const SUMS: &str = "coalesce(sum(requests), 0), coalesce(sum(input), 0), \
                     coalesce(sum(output), 0), coalesce(sum(micro_usd), 0), \
-                    coalesce(sum(custom), 0)";
+                    coalesce(sum(cached), 0)";
 
 /// Reads the five columns of an amount from `first` on.
 pub(super) fn amount(row: &Row<'_>, first: usize) -> rusqlite::Result<Amount> {
@@ -35,7 +35,7 @@ pub(super) fn amount(row: &Row<'_>, first: usize) -> rusqlite::Result<Amount> {
         input: column(1)?,
         output: column(2)?,
         micro_usd: column(3)?,
-        custom: column(4)?,
+        cached: column(4)?,
         ..Amount::default()
     })
 }
@@ -109,7 +109,7 @@ fn when_gone(
 ) -> Result<Option<i64>> {
     let mut calls = connection
         .prepare_cached(
-            "SELECT at_ms, requests, input, output, micro_usd, custom FROM spent \
+            "SELECT at_ms, requests, input, output, micro_usd, cached FROM spent \
              WHERE pool = ?1 AND at_ms > ?2 ORDER BY at_ms",
         )
         .in_words()?;
@@ -175,7 +175,7 @@ fn both(one: Amount, other: Amount) -> Amount {
         input: one.input.saturating_add(other.input),
         output: one.output.saturating_add(other.output),
         micro_usd: one.micro_usd.saturating_add(other.micro_usd),
-        custom: one.custom.saturating_add(other.custom),
+        cached: one.cached.saturating_add(other.cached),
         ..Amount::default()
     }
 }

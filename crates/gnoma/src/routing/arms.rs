@@ -5,7 +5,7 @@ use std::{collections::HashMap, sync::Arc};
 
 use gnoma_config::{Settings, settings::ArmSettings};
 use gnoma_core::{ModelRef, Price};
-use gnoma_engine::Arm;
+use gnoma_engine::{Arm, arm::LEAN_WINDOW_TOKENS};
 use gnoma_guard::firewall::{Firewall, Guarded, ProviderFacts};
 use gnoma_llm::{
     KNOWN, Protocol,
@@ -36,6 +36,8 @@ struct Line {
     is_own: bool,
     /// What it is sent stays on this machine.
     stays_here: bool,
+    /// It is one of them, on this machine.
+    is_here: bool,
     is_ollama: bool,
     host: Arc<str>,
 }
@@ -106,11 +108,14 @@ impl Maker {
         let most = listed.and_then(|model| u32::try_from(model.max_output?).ok());
         let most = said.and_then(|said| said.max_output).or(most);
         let told = if line.is_ollama { Some(OLLAMA_WINDOW_TOKENS) } else { told };
+        let window = said.and_then(|said| said.context).or(configured).or(told).or(window);
+        let is_small = window.is_some_and(|window| window <= LEAN_WINDOW_TOKENS);
         Arm {
-            local: line.is_own,
+            local: line.is_here,
             stays_here: line.stays_here,
-            lean: self.settings.router.force_two_stage,
-            context_window: said.and_then(|said| said.context).or(configured).or(told).or(window),
+            // Wherever it stands: a full tool set would fill a small window.
+            lean: self.settings.router.force_two_stage || (line.is_own && is_small),
+            context_window: window,
             max_output_tokens: Some(
                 most.map_or(provider.max_tokens, |most| most.min(provider.max_tokens)),
             ),
@@ -120,7 +125,7 @@ impl Maker {
             vision: can(said.and_then(|said| said.vision), abilities.map(|can| can.vision)),
             thinking: can(said.and_then(|said| said.thinking), abilities.map(|can| can.thinking)),
             structured_output: can(None, abilities.map(|can| can.structured_output)),
-            price: price(said, listed, line.is_own),
+            price: price(said, listed, line.is_here),
             cost_weight: said.and_then(|said| said.cost_weight).unwrap_or(1.0),
             pools: said.map(|said| said.pools.clone()).unwrap_or_default().into(),
             host: Arc::clone(&line.host),
@@ -143,15 +148,16 @@ impl Maker {
             return Err(wire::missing_key(&profile));
         }
         let stays_here = wire::stays_here(&profile);
-        // More than that is asked of whom secrets may be sent: a proxy of one's own may stand anywhere.
-        let is_known_here = profile.local && wire::is_this_machine(&profile.base_url);
+        // Its name says how it is spoken to; where what is sent ends up, only its address says. More is
+        // asked of whom secrets may be sent: a proxy of one's own may stand anywhere.
+        let is_here = profile.local && wire::is_this_machine(&profile.base_url);
         let (is_own, is_ollama) = (profile.local, profile.protocol == Protocol::Ollama);
         let host = host_and_port(&profile.base_url).into();
         let provider = gnoma_llm::connect(profile, self.http.clone());
-        let provider = Guarded::new(provider, Arc::clone(&self.firewall), is_known_here);
+        let provider = Guarded::new(provider, Arc::clone(&self.firewall), is_here);
         let facts = ProviderFacts { local: stays_here, ..provider.facts().clone() };
         guarding::privacy(&self.settings).admits(&facts).map_err(Misuse)?;
-        Ok(Line { provider, is_own, stays_here, is_ollama, host })
+        Ok(Line { provider, is_own, stays_here, is_here, is_ollama, host })
     }
 }
 
@@ -163,7 +169,9 @@ pub(crate) fn known(
 ) -> (Option<Price>, gnoma_router::Arm) {
     let is_own = KNOWN.iter().any(|known| known.name == name.provider && known.local);
     let listed = catalogue.lookup(&name.provider, &name.model);
-    let price = price(settings.arms.get(&name.to_string()), listed.as_ref(), is_own);
+    let profile = wire::profile(settings, &name.provider);
+    let is_here = is_own && profile.is_ok_and(|profile| wire::is_this_machine(&profile.base_url));
+    let price = price(settings.arms.get(&name.to_string()), listed.as_ref(), is_here);
     (price, published(name, listed.as_ref(), price, is_own))
 }
 
@@ -173,9 +181,10 @@ fn host_and_port(url: &str) -> &str {
     rest.split(['/', '?']).next().unwrap_or_default()
 }
 
-/// What is paid: the settings over the catalogue; nothing for a server of one's own.
-fn price(said: Option<&ArmSettings>, listed: Option<&Model>, is_own: bool) -> Option<Price> {
-    let known = listed.map(|model| model.price).or(is_own.then(Price::default));
+/// What is paid: the settings over the catalogue; nothing for a server of one's own on this machine.
+/// What one elsewhere takes, only its people know.
+fn price(said: Option<&ArmSettings>, listed: Option<&Model>, is_here: bool) -> Option<Price> {
+    let known = listed.map(|model| model.price).or(is_here.then(Price::default));
     let Some(said) = said else { return known };
     let any = [said.input_price, said.output_price, said.cache_read_price, said.cache_write_price];
     if any.iter().all(Option::is_none) {
@@ -237,7 +246,12 @@ fn billions(model: &str) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
+    use gnoma_config::Sources;
+
     use super::*;
+    use crate::surroundings::Surroundings;
 
     fn said(input: Option<u64>, cache_read: Option<u64>) -> ArmSettings {
         ArmSettings {
@@ -265,6 +279,41 @@ mod tests {
         assert_eq!(own, Some(Price { input: 7, output: 0, cache_read: 7, cache_write: 7 }));
         let cache = price(Some(&said(Some(7), Some(1))), None, false);
         assert_eq!(cache.map(|price| price.cache_read), Some(1));
+    }
+
+    /// The arm of an Ollama at this address.
+    fn ollama_at(url: &str) -> Arm {
+        let folder = tempfile::tempdir().unwrap();
+        let text = format!("[provider.endpoints]\nollama = \"{url}\"\n");
+        std::fs::write(folder.path().join("config.toml"), text).unwrap();
+        let sources = Sources { config_dir: folder.path().to_owned(), ..Sources::default() };
+        let settings = gnoma_config::load(&sources).unwrap().settings;
+        let around = Surroundings {
+            env: BTreeMap::new(),
+            cwd: folder.path().to_owned(),
+            stdin_is_terminal: false,
+            stdout_is_terminal: false,
+            stderr_is_terminal: false,
+            ignores_hangup: false,
+        };
+        let firewall = guarding::firewall(&settings, &around).unwrap();
+        let http = wire::http(&settings);
+        let name = ModelRef { provider: "ollama".into(), model: "qwen3:4b".into() };
+        let known = known(&settings, &Overlay::default(), &name).0;
+        let made = Maker::new(settings, http, firewall, Overlay::default()).make(&name, None);
+        let arm = made.unwrap().arm;
+        assert_eq!(known, arm.price, "what is listed is what is asked");
+        arm
+    }
+
+    #[test]
+    fn a_server_elsewhere_is_neither_local_nor_known_to_be_free() {
+        let here = ollama_at("http://127.0.0.1:11434");
+        assert!(here.local && here.provider.facts().local);
+        assert_eq!(here.price, Some(Price::default()));
+        let elsewhere = ollama_at("http://203.0.113.7:11434");
+        assert!(!elsewhere.local && !elsewhere.provider.facts().local);
+        assert_eq!(elsewhere.price, None);
     }
 
     #[test]

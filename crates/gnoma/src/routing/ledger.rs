@@ -63,7 +63,10 @@ impl Ledger for LateLedger {
     }
 
     fn commit(&self, hold: HoldId, at_ms: i64, amount: Amount) -> Stored<'_, ()> {
-        Box::pin(async move { self.get().await?.commit(hold, at_ms, amount).await })
+        match self.opened.get() {
+            Some(ledger) => ledger.commit(hold, at_ms, amount),
+            None => Box::pin(async move { self.get().await?.commit(hold, at_ms, amount).await }),
+        }
     }
 
     fn rollback(&self, hold: HoldId) {

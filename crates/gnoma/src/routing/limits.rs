@@ -87,7 +87,6 @@ fn rule(number: usize, rule: &RoutingRule, home: Option<&Path>) -> Rule {
         hours: hours(rule),
         min_complexity: rule.complexity.map(|Share { from, .. }| from),
         max_complexity: rule.complexity.map(|Share { to, .. }| to),
-        local_only: None,
     };
     Rule { name, origin: place(&rule.place, home), when, then }
 }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use gnoma_core::{StopReason, Usage};
-use gnoma_testkit::{Script, Wire};
+use gnoma_testkit::{Reply, Script, Wire};
 use serde_json::Value;
 
 use crate::support::{Run, World, says};
@@ -119,6 +119,40 @@ async fn a_cap_without_room_ends_the_turn_and_is_named() {
     assert!(world.server.requests().is_empty());
     let pools = world.run(&["router", "pools"]).await;
     assert!(pools.out.contains("a day"), "{pools:?}");
+}
+
+#[tokio::test]
+async fn a_provider_that_says_there_is_room_is_asked_whatever_was_counted() {
+    let told = |reply: Reply| {
+        let reply = reply.header("x-ratelimit-limit-tokens", "30000");
+        reply.header("x-ratelimit-remaining-tokens", "29000")
+    };
+    let usage = Usage { input: 40_000, output: 10, ..Usage::default() };
+    let first = Script::text([""; 0]).call("call_a", "fs_ls", "{\"path\":\".\"}");
+    let first = Wire::OpenAi.stream(&first.usage(usage).stop(StopReason::ToolUse));
+    let world = World::new([told(first), told(says("done"))]);
+    two(&world, "");
+    let run = world.run(&["--provider", "one", "list the files here"]).await;
+    assert_eq!((run.code, world.server.requests().len()), (Some(0), 2), "{run:?}");
+    assert!(!run.err.contains("limit"), "{run:?}");
+}
+
+#[tokio::test]
+async fn a_bound_leaves_what_costs_little_and_what_costs_nothing() {
+    let world = World::new([]);
+    let rule = "[[router.rules]]\nname = \"small\"\ncomplexity = \"0-20\"\nmax_cost = ";
+    two(&world, &format!("{rule}0.02\n"));
+    let question = &["route", "what is a mutex?"];
+    let run = world.run(question).await;
+    assert!(run.code == Some(0) && run.out.contains("one/m1: right"), "{run:?}");
+    let free = "[[arms]]\nid = \"two/m3\"\ninput_price = 0\noutput_price = 0\n";
+    two(&world, &format!("{free}{rule}0\n"));
+    let config = world.home.path().join(".config/gnoma/config.toml");
+    let text = std::fs::read_to_string(&config).unwrap();
+    std::fs::write(&config, text.replace("[\"m2\"]", "[\"m2\", \"m3\"]")).unwrap();
+    let run = world.run(question).await;
+    assert!(run.code == Some(0) && run.out.contains("run two/m3"), "{run:?}");
+    assert!(run.out.contains("one/m1: is expected to cost"), "{run:?}");
 }
 
 #[tokio::test]

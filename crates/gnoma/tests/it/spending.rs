@@ -108,8 +108,7 @@ fn sum(totals: &[Total]) -> Amount {
         input: sum.input + amount.input,
         output: sum.output + amount.output,
         micro_usd: sum.micro_usd + amount.micro_usd,
-        custom: sum.custom + amount.custom,
-        cache_read: sum.cache_read + amount.cache_read,
+        cached: sum.cached + amount.cached,
         cache_write: sum.cache_write + amount.cache_write,
     })
 }

@@ -1,13 +1,11 @@
 //! A call of the turn: room is made for it, then whoever is in charge is asked.
 
-use gnoma_core::{
-    ErrorKind, Event, Provider as _, ProviderError,
-    ledger::Ask,
-    store::{StoreError, StoreErrorKind},
-};
-use tokio::time::{Instant, timeout};
+use std::sync::Arc;
 
-use super::{Call, Closed, LEDGER_PATIENCE, Prepared, Session};
+use gnoma_core::{ErrorKind, Event, Provider as _, ProviderError, ledger::Ask};
+use tokio::time::Instant;
+
+use super::{Call, Closed, Prepared, Session, Way, room};
 use crate::{
     routing::{OWN, meter::Meter, several},
     turn::Input,
@@ -32,28 +30,19 @@ impl Session {
             return Ok(());
         }
         let Some(course) = &self.way.course else { return Ok(()) };
-        let draws = self.way.draws(&course.arm);
-        let is_limited = draws.iter().any(|draw| !draw.limits.is_empty());
-        let Some(ledger) = self.way.routes.ledger().filter(|_| is_limited).cloned() else {
-            return self.start_stream().await;
-        };
+        let Way { routes, turn, session, .. } = &self.way;
         let arm = course.arm.name();
         let (context, warm) = (course.task.need.context_tokens, self.way.warm.get(&arm));
-        let amount = self.way.routes.expected(&course.arm, context, warm);
-        let ask = Ask { at_ms: self.way.routes.now_ms(), arm, amount, draws };
-        let unsettled = self.way.unsettled.clone();
+        let amount = routes.expected(&course.arm, context, warm);
+        let draws = routes.draws_for(&course.arm, turn, session, &amount);
+        let is_limited = draws.iter().any(|draw| !draw.limits.is_empty());
+        let Some(ledger) = routes.ledger().filter(|_| is_limited).cloned() else {
+            return self.start_stream().await;
+        };
+        let ask = Ask { at_ms: routes.now_ms(), arm, amount, draws };
+        let (routes, unsettled) = (Arc::clone(routes), self.way.unsettled.clone());
         self.way.preparing = Some(Box::pin(async move {
-            let room = async {
-                for call in unsettled {
-                    call.cancelled().await;
-                }
-                ledger.reserve(ask).await
-            };
-            let late = |_| {
-                let text = "the ledger does not answer".to_owned();
-                Err(StoreError::new(StoreErrorKind::Busy, text))
-            };
-            Prepared::Room(timeout(LEDGER_PATIENCE, room).await.unwrap_or_else(late))
+            Prepared::Room(room::reserved(&routes, &*ledger, ask, unsettled).await)
         }));
         Ok(())
     }
@@ -69,7 +58,8 @@ impl Session {
         let request = self.request(&arm, round);
         self.way.routes.called(&arm);
         let context = self.context_tokens();
-        let prompt_tokens = self.way.routes.expected(&arm, context, None).input;
+        let expected = self.way.routes.expected(&arm, context, None);
+
         let panel = if round == 1 { self.panel(&request) } else { None };
         let shares = panel.as_ref().map(|panel| panel.shares.clone());
         self.stream = Some(match panel {
@@ -78,13 +68,19 @@ impl Session {
                 self.way.hold = None;
                 several::stream(panel)
             }
-            None => arm.provider.stream(request),
+            None => {
+                let at_ms = self.way.routes.now_ms();
+                if let Some(hold) = &mut self.way.hold {
+                    hold.sent(at_ms, expected);
+                }
+                arm.provider.stream(request)
+            }
         });
         self.way.call = Some(Call {
             arm,
             since: Instant::now(),
             first: None,
-            meter: Meter::new(prompt_tokens),
+            meter: Meter::new(expected.input),
             messages: self.turn.history().len(),
             shares,
             is_over: false,

@@ -180,6 +180,7 @@ impl Session {
         };
         let to = next.name();
         let why = "its work does not hold".to_owned();
+        let why = way.routes.in_place_of(course, &arm, why);
         course.begin_again(next, format!("the work of {arm} does not hold"));
         self.emit(Event::ArmChanged { from: arm, to, why, retracted: false }).await?;
         let note = review::note(&by, &evidence);

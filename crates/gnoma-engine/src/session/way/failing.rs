@@ -52,8 +52,12 @@ impl Way {
         let moved = next.map(|arm| {
             let to = arm.name();
             course.move_to(arm, format!("in place of {from}: {why}"));
-            (from, to)
+            (from.clone(), to)
         });
+        // A limit of gnoma's own passes and says nothing against the arm.
+        if !was_asked && error.kind.is_transient() {
+            course.given_up.retain(|(name, _)| *name != from);
+        }
         self.course = Some(course);
         moved
     }
@@ -106,8 +110,9 @@ impl Session {
         }
         let why =
             if was_asked { failover::words(&error, has_content) } else { error.message.clone() };
+        let role = way.routes.in_place_of(course, &course.arm.name(), why.clone());
         match way.instead(&error, &why, was_asked) {
-            Some((from, to)) => Input::Moved { from, to, why },
+            Some((from, to)) => Input::Moved { from, to, why: role },
             None => Input::Model(Err(error)),
         }
     }
@@ -137,9 +142,15 @@ impl Session {
 fn no_room(full: &Full, now_ms: i64) -> ProviderError {
     let kind = match full.limit.unit {
         Unit::MicroUsd => ErrorKind::Quota,
-        Unit::Requests | Unit::Input | Unit::Output | Unit::Tokens | Unit::Custom => {
-            ErrorKind::RateLimited
-        }
+        Unit::Requests
+        | Unit::Input
+        | Unit::Output
+        | Unit::Tokens
+        | Unit::AllInput
+        | Unit::AllTokens => match full.free_at_ms {
+            Some(_) => ErrorKind::RateLimited,
+            None => ErrorKind::Quota,
+        },
     };
     let mut error = ProviderError::new(kind, OWN, pool::words(full, now_ms));
     error.retry_after = full

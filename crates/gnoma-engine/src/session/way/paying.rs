@@ -8,6 +8,7 @@ use gnoma_core::{
     session::NoticeLevel,
     store::StoreError,
 };
+use gnoma_router::pool;
 use tokio_util::sync::CancellationToken;
 
 use super::{Call, Closed, Session, Told, Way};
@@ -37,8 +38,7 @@ impl Way {
                 }
             }
         }
-        for Left { arm, hold, meter } in self.dropped.take() {
-            self.settle(&arm, hold, meter.all());
+        for Left { arm, meter, .. } in self.dropped.take() {
             rest.extend(Share::of(&arm.name(), &meter));
         }
         if let Some(told) = self.routes.tell_others() {
@@ -101,8 +101,8 @@ impl Way {
         let mut by_pool = BTreeMap::new();
         for (name, micro_usd) in &course.spent {
             let Some(arm) = self.routes.arm(name) else { continue };
-            for draw in self.draws(&arm) {
-                *by_pool.entry(draw.pool.into()).or_insert(0.0) += *micro_usd as f64 / MICRO;
+            for budget in pool::budgets(&self.draws(&arm)) {
+                *by_pool.entry(budget).or_insert(0.0) += *micro_usd as f64 / MICRO;
             }
         }
         self.routes.spent(&by_pool);

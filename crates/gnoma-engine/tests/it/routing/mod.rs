@@ -3,10 +3,14 @@
 //! The policy alone is tested in `gnoma-router`, and its parts stand beside their code.
 
 mod arms;
+mod asides;
+mod bounds;
 mod checking;
 mod learning;
+mod limits;
 mod money;
 mod panel;
 mod paths;
+mod roles;
 mod sharing;
 mod team;

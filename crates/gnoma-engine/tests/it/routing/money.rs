@@ -183,8 +183,8 @@ async fn where_all_limits_are_full_the_one_that_frees_first_is_waited_for() {
     let best = vec![looks(), used("too late", 10)];
     let other = vec![used("meanwhile", 10), used("soon", 10)];
     let members = vec![
-        member("best", 0.9, 0.1, best).drawing_on("slowly"),
-        member("other", 0.5, 0.1, other).drawing_on("quickly"),
+        member("best", 0.9, 0.1, best).in_pools(&["slowly"]),
+        member("other", 0.5, 0.1, other).in_pools(&["quickly"]),
     ];
     let options = Options { strategy: Strategy::Single, ..counted(limits, &FakeLedger::default()) };
     let mut team = team(members, options, vec![reader()]);

@@ -36,19 +36,24 @@ pub(super) struct Member {
     price: Option<Price>,
     tools: bool,
     window: Option<u32>,
-    pool: Option<&'static str>,
+    pools: &'static [&'static str],
     answers: Vec<Answer>,
 }
 
 /// An arm that takes a dollar for a million tokens; see [`price`].
 pub(super) fn member(model: &'static str, quality: f64, cost: f64, answers: Vec<Answer>) -> Member {
     let price = Some(price(1));
-    Member { model, quality, cost, price, tools: true, window: None, pool: None, answers }
+    Member { model, quality, cost, price, tools: true, window: None, pools: &[], answers }
 }
 
 impl Member {
     pub(super) fn priced(self, price: Option<Price>) -> Self {
         Self { price, ..self }
+    }
+
+    /// Drawing on these sets of limits.
+    pub(super) fn in_pools(self, pools: &'static [&'static str]) -> Self {
+        Self { pools, ..self }
     }
 
     pub(super) fn without_tools(self) -> Self {
@@ -58,11 +63,6 @@ impl Member {
     /// Said to have a window of so many tokens.
     pub(super) fn windowed(self, tokens: u32) -> Self {
         Self { window: Some(tokens), ..self }
-    }
-
-    /// Drawing on limits of its own.
-    pub(super) fn drawing_on(self, pool: &'static str) -> Self {
-        Self { pool: Some(pool), ..self }
     }
 }
 
@@ -119,10 +119,10 @@ pub(super) fn team_in(
     };
     let routes = Arc::new(Routes::new(Router::new(Tuning::default()), options));
     let (mut arms, mut known, mut providers) = (Vec::new(), Vec::new(), Vec::new());
-    for Member { model, quality, cost, price, tools, window, pool, answers } in members {
+    for Member { model, quality, cost, price, tools, window, pools, answers } in members {
         let provider = Arc::new(FakeProvider::new(answers));
         let guarded = Guarded::new(Arc::clone(&provider) as _, Arc::clone(&firewall), false);
-        let pools = pool.into_iter().map(str::to_owned).collect();
+        let pools = pools.iter().map(|pool| (*pool).to_owned()).collect();
         let (host, context_window) = (model.into(), window);
         let arm = Arm::new(guarded, model);
         arms.push(Arm { price, tools, host, context_window, pools, ..arm });
@@ -176,6 +176,17 @@ impl Team {
     /// Moves the clock.
     pub(super) fn pass(&self, time: Duration) {
         self.clock.fetch_add(i64::try_from(time.as_millis()).unwrap(), Ordering::SeqCst);
+    }
+
+    /// Lets the clock go on for so long while the session works.
+    pub(super) async fn live(&self, time: Duration) {
+        const STEP: Duration = Duration::from_millis(100);
+        let mut lived = Duration::ZERO;
+        while lived < time {
+            tokio::time::sleep(STEP).await;
+            self.pass(STEP);
+            lived += STEP;
+        }
     }
 
     /// How often a member was asked.

@@ -54,9 +54,12 @@ fn row(level: &Level, now_ms: i64) -> [String; 6] {
     let pool = parsed.map_or_else(|| pool.clone(), |pool| pool.words());
     let amount = |amount: u64| match limit.unit {
         Unit::MicroUsd => money(amount as f64),
-        Unit::Requests | Unit::Input | Unit::Output | Unit::Tokens | Unit::Custom => {
-            amount.to_string()
-        }
+        Unit::Requests
+        | Unit::Input
+        | Unit::Output
+        | Unit::Tokens
+        | Unit::AllInput
+        | Unit::AllTokens => amount.to_string(),
     };
     let most = format!("{} {}", amount(limit.most), words(limit.unit, limit.window));
     let anew = match (limit.window, resets_at_ms) {
@@ -114,10 +117,9 @@ fn left(ms: i64) -> String {
 fn words(unit: Unit, window: Window) -> String {
     let what = match unit {
         Unit::Requests => "requests ",
-        Unit::Input => "tokens read ",
+        Unit::Input | Unit::AllInput => "tokens read ",
         Unit::Output => "tokens written ",
-        Unit::Tokens => "tokens ",
-        Unit::Custom => "units ",
+        Unit::Tokens | Unit::AllTokens => "tokens ",
         Unit::MicroUsd => "",
     };
     let per = match window {

@@ -115,7 +115,7 @@ fn shadow(totals: &[Total], prices: &[(ModelRef, Price)]) -> Vec<(ModelRef, u64)
 
 /// What the tokens cost at another arm's price.
 fn at(price: &Price, amount: &Amount) -> u64 {
-    let Amount { input, output, cache_read, cache_write, .. } = *amount;
+    let Amount { input, output, cached: cache_read, cache_write, .. } = *amount;
     let new = input.saturating_sub(cache_read).saturating_sub(cache_write);
     let usage = Usage { input: new, output, cache_read, cache_write, ..Usage::default() };
     // Where no price of a cache is known there is none, and all is read anew.
@@ -198,7 +198,7 @@ mod tests {
         let cached =
             Usage { input: 100, output: 10, cache_read: 900, cache_write: 50, ..Usage::default() };
         let plain = Usage { input: 333, output: 7, ..Usage::default() };
-        let took = |usage: &Usage, price: &Price| gnoma_router::pool::taken(usage, price, 0);
+        let took = |usage: &Usage, price: &Price| gnoma_router::pool::taken(usage, price);
         let total = |day, model: &str, amount| Total { day, arm: arm(model), amount };
         let totals = [
             total(1, "dear", took(&cached, &dear)),

@@ -1,0 +1,74 @@
+//! Questions beside the conversation: what is held for them, what they count as when nobody waits for
+//! their end, and how long they may take.
+
+use std::time::Duration;
+
+use gnoma_core::Event;
+use gnoma_engine::routing::{Options, Strategy, Verify};
+use gnoma_router::pool::{Caps, Limits};
+use gnoma_testkit::{Answer, FakeLedger, Fate};
+use tokio::time::Instant;
+
+use super::team::{cascade, counted, editor, edits, member, name, team};
+
+fn capped() -> Limits {
+    Limits::new(Caps { day: Some(10_000_000), ..Caps::default() })
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_review_that_is_stopped_counts_as_what_its_length_let_expect() {
+    let ledger = FakeLedger::default();
+    let counted = counted(capped(), &ledger);
+    let options = Options { verify: Verify::Reviewer, strategy: Strategy::Cascade, ..counted };
+    let cheap = vec![edits(), Answer::text("done")];
+    let mut team = cascade(cheap, vec![Answer::silence()], options, vec![editor()]);
+    team.run.say(&format!("fix the parser {}", "word ".repeat(3_000)));
+    team.cancel_after(Duration::from_secs(5)).await;
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert!(ledger.held().is_empty(), "{:?}", ledger.held());
+    let settled = ledger.settled();
+    let review = settled.iter().find(|settled| settled.arm == name("strong")).unwrap();
+    assert_eq!(review.amount.requests, 1);
+    assert!(review.amount.input > 3_000 && review.amount.micro_usd > 3_000, "{review:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_panel_that_is_stopped_counts_as_what_its_members_were_told() {
+    let ledger = FakeLedger::default();
+    let silent = || vec![Answer::silence()];
+    let members = vec![member("a", 0.9, 0.1, silent()), member("b", 0.5, 0.1, silent())];
+    let options = Options { strategy: Strategy::Ensemble, ..counted(capped(), &ledger) };
+    let mut team = team(members, options, Vec::new());
+    team.run.say("what is a monad?");
+    team.cancel_after(Duration::from_secs(5)).await;
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert!(ledger.held().is_empty(), "{:?}", ledger.held());
+    for model in ["a", "b"] {
+        let paid = ledger.settled().into_iter().filter(|settled| settled.arm == name(model));
+        assert!(paid.map(|settled| settled.amount.micro_usd).sum::<u64>() > 0, "{model}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_classifier_has_two_seconds_whatever_the_ledger_does() {
+    // Asked first is where limits stand, then for room for the classifier.
+    for silent in [Fate::Hangs, Fate::HangsAfter] {
+        let ledger = FakeLedger::fated(move |call| match call {
+            1 => silent.clone(),
+            _ => Fate::Works,
+        });
+        let options = Options {
+            classifier: Some(name("small")),
+            ..Options { strategy: Strategy::Single, ..counted(capped(), &ledger) }
+        };
+        let members = vec![
+            member("small", 0.2, 0.1, vec![Answer::text("{}")]),
+            member("large", 0.9, 0.1, vec![Answer::text("done")]),
+        ];
+        let mut team = team(members, options, Vec::new());
+        let began = Instant::now();
+        team.run.say("fix the parser");
+        team.run.until(|event| matches!(event, Event::Routed(_))).await;
+        assert!(began.elapsed() <= Duration::from_secs(2), "{:?}", began.elapsed());
+    }
+}

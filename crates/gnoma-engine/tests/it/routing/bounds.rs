@@ -1,0 +1,75 @@
+//! What a task may cost by the rules: held against the work at hand, and nothing where nothing is paid.
+
+use gnoma_core::{Event, Price, session::Outcome};
+use gnoma_engine::routing::{Options, Strategy};
+use gnoma_router::rules::{Action, Rule, When};
+use gnoma_testkit::Answer;
+
+use super::team::{
+    assert_complete, editor, edits, member, name, price, routed, team, telling, used,
+};
+use crate::outcome;
+
+/// No task may cost more micro-dollars.
+fn at_most(micro_usd: u64) -> Options {
+    let rule = Rule {
+        name: "cheap".into(),
+        origin: "gnoma.toml:1".into(),
+        when: When::default(),
+        then: vec![Action::MaxCostMicroUsd(micro_usd)],
+    };
+    Options { strategy: Strategy::Single, rules: vec![rule], ..Options::default() }
+}
+
+/// Two arms whose ordinary tasks cost 16 and 50 cents.
+async fn asked(words: &str, micro_usd: u64) -> Vec<Event> {
+    let members = vec![
+        member("usual", 0.5, 0.16, vec![Answer::text("done")]),
+        member("dear", 0.9, 0.5, vec![Answer::text("done")]).priced(Some(price(10))),
+    ];
+    team(members, at_most(micro_usd), Vec::new()).turn(words).await
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_question_is_not_held_against_what_whole_tasks_cost() {
+    let events = asked("what is a mutex?", 20_000).await;
+    assert_complete(&events);
+    assert_eq!(routed(&events).arms, [name("usual")], "the dear one takes more for one answer");
+}
+
+#[tokio::test(start_paused = true)]
+async fn work_that_costs_more_is_refused_with_the_rule() {
+    let events = asked("find out why the parser crashes and fix it", 20_000).await;
+    let Outcome::Failed { error, .. } = outcome(&events) else { panic!("{events:?}") };
+    assert!(error.message.contains("over $0.02, the most by rule `cheap`"), "{error}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_not_paid_for_costs_nothing() {
+    let free = vec![edits(), used("done", 1_000)];
+    let members = vec![
+        member("paid", 0.9, 0.1, vec![Answer::text("done")]),
+        member("free", 0.5, 0.5, free).priced(Some(Price::default())),
+    ];
+    let mut team = team(members, at_most(0), vec![editor()]);
+    let events = team.turn("fix the parser").await;
+    assert_complete(&events);
+    let routed = routed(&events);
+    assert_eq!(routed.arms, [name("free")]);
+    assert!(routed.why.contains("the only one"), "{}", routed.why);
+    let line = routed.candidates.iter().find(|line| line.starts_with("fake/free: right"));
+    assert!(line.is_some_and(|line| line.contains("$0.000")), "{:?}", routed.candidates);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_turn_may_cost_as_much_as_the_rule_says() {
+    // A dollar for the tokens of the first call.
+    for (most, completes) in [(1_000_000, true), (999_999, false)] {
+        let answers = vec![telling(edits(), 500_000), Answer::text("done")];
+        let only = member("only", 0.5, 0.01, answers);
+        let mut team = team(vec![only], at_most(most), vec![editor()]);
+        let events = team.turn("fix the parser").await;
+        let is_complete = matches!(outcome(&events), Outcome::Complete { .. });
+        assert_eq!(is_complete, completes, "{most}: {:?}", outcome(&events));
+    }
+}

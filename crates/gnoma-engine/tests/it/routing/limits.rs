@@ -1,0 +1,125 @@
+//! Limits of tokens and requests: what they count, and what becomes of a call that they have no room
+//! for.
+
+use std::time::Duration;
+
+use gnoma_core::{ErrorKind, Event, StreamEvent, Usage, session::Outcome};
+use gnoma_engine::routing::{Options, Strategy};
+use gnoma_router::{
+    pool::{Limits, Rates},
+    rules::{Action, Rule, When},
+};
+use gnoma_testkit::{Answer, FakeLedger, FakeTool};
+
+use super::team::{assert_complete, changes, counted, editor, edits, member, said, team};
+use crate::outcome;
+
+/// The limits of one pool, as its vendor counts them.
+fn limits(pool: &str, vendor: &str, rates: Rates) -> Limits {
+    let mut limits = Limits::default();
+    limits.add(pool, rates, vendor, None).unwrap();
+    limits
+}
+
+/// A call of the [`editor`] whose prompt the provider's cache had nearly all of.
+fn cached_edits() -> Answer {
+    let usage = Usage { input: 500, cache_read: 40_000, output: 10, ..Usage::default() };
+    let mut answer = edits();
+    answer.events.insert(0, Ok(StreamEvent::Usage(usage)));
+    answer
+}
+
+fn waits(events: &[Event]) -> usize {
+    events.iter().filter(|event| matches!(event, Event::Retrying { .. })).count()
+}
+
+/// The second call of a turn, after a first one that was nearly all cached.
+async fn second_call(vendor: &str) -> Vec<Event> {
+    let rates = Rates { itpm: Some(30_000), ..Rates::default() };
+    let options = counted(limits("fake", vendor, rates), &FakeLedger::default());
+    let only = member("only", 0.5, 0.1, vec![cached_edits(), Answer::text("done")]);
+    team(vec![only], options, vec![editor()]).turn("fix the parser").await
+}
+
+#[tokio::test(start_paused = true)]
+async fn tokens_that_a_cache_had_use_up_no_limit() {
+    let events = second_call("anthropic").await;
+    assert_complete(&events);
+    assert_eq!(waits(&events), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_is_larger_than_its_limit_is_not_waited_for() {
+    let events = second_call("openai").await;
+    let Outcome::Failed { error, .. } = outcome(&events) else { panic!("{events:?}") };
+    assert_eq!((error.kind, waits(&events)), (ErrorKind::Quota, 0), "{error}");
+    assert!(error.message.contains("waiting does not help"), "{error}");
+}
+
+/// Rather this arm.
+fn prefer(arm: &str) -> Rule {
+    Rule {
+        name: "rather".into(),
+        origin: "gnoma.toml:1".into(),
+        when: When::default(),
+        then: vec![Action::Prefer { arms: vec![arm.into()], percent: 100 }],
+    }
+}
+
+/// Preferred is `a`, which is limited.
+fn limited(rates: Rates) -> Options {
+    Options {
+        strategy: Strategy::Single,
+        rules: vec![prefer("fake/a")],
+        ..counted(limits("slow", "slow", rates), &FakeLedger::default())
+    }
+}
+
+/// A tool that takes no time.
+fn quick() -> Vec<FakeTool> {
+    vec![editor()]
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_limit_that_passes_within_seconds_is_waited_for() {
+    let options = limited(Rates { rps: Some(1.0), ..Rates::default() });
+    let a = vec![edits(), edits(), Answer::text("done"), Answer::text("more")];
+    let a = member("a", 0.5, 0.1, a).in_pools(&["slow"]);
+    let b = member("b", 0.5, 0.1, vec![Answer::text("b did it")]);
+    let mut team = team(vec![a, b], options, quick());
+    for words in ["fix the parser", "fix the lexer"] {
+        team.run.say(words);
+        team.live(Duration::from_secs(10)).await;
+        let events = team.run.until_idle().await;
+        assert_complete(&events);
+        assert!(changes(&events).is_empty() && waits(&events) == 0, "{events:?}");
+    }
+    assert_eq!((team.asked(0), team.asked(1)), (4, 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_next_turn_waits_for_such_a_limit_too() {
+    let options = limited(Rates { rps: Some(1.0), ..Rates::default() });
+    let a = vec![Answer::text("one"), Answer::text("two")];
+    let a = member("a", 0.5, 0.1, a).in_pools(&["slow"]);
+    let b = member("b", 0.5, 0.1, vec![Answer::text("b did it")]);
+    let mut team = team(vec![a, b], options, quick());
+    team.turn("fix the parser").await;
+    team.run.say("fix the lexer");
+    team.live(Duration::from_secs(3)).await;
+    assert_eq!(said(&team.run.until_idle().await), ["fix the lexer", "two"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_full_minute_is_no_failure_of_the_arm() {
+    let options = limited(Rates { rpm: Some(1), ..Rates::default() });
+    let a = member("a", 0.5, 0.1, vec![edits(), Answer::text("done")]).in_pools(&["slow"]);
+    let late = Answer::failing(ErrorKind::Overloaded).every(Duration::from_secs(70));
+    let b = member("b", 0.5, 0.1, vec![late]);
+    let mut team = team(vec![a, b], options, quick());
+    team.run.say("fix the parser");
+    team.live(Duration::from_secs(80)).await;
+    let events = team.run.until_idle().await;
+    assert_complete(&events);
+    assert_eq!(changes(&events), [("a", "b", false), ("b", "a", false)]);
+}

@@ -1,10 +1,11 @@
 //! The words every other gnoma crate speaks.
 //!
 //! Messages, the events a model streams, what a request asks for, what a tool is and answers, the
-//! commands and events between a session and its front ends, the errors of a provider, and which
-//! places of a file system matter. Plain data and a few ports ([`Provider`], [`Tool`]); no IO, no
+//! commands and events between a session and its front ends, the errors of a provider, which places
+//! of a file system matter, and how two texts differ. Plain data and a few ports ([`Provider`], [`Tool`]); no IO, no
 //! clock, no runtime.
 
+pub mod diff;
 pub mod error;
 pub mod json;
 pub mod ledger;

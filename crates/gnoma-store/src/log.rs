@@ -20,7 +20,7 @@
 use std::{
     cell::OnceCell,
     fs::{File, OpenOptions},
-    io::{self, Write},
+    io::{self, Read as _},
     path::{Path, PathBuf},
 };
 
@@ -39,9 +39,6 @@ pub(crate) const LONG_PAGES: i64 = 128;
 
 /// Pages of a log that should not wait for a pause any more: all of the room.
 pub(crate) const TOO_LONG_PAGES: i64 = 256;
-
-/// Written at once.
-static ZEROS: [u8; 64 * 1024] = [0; 64 * 1024];
 
 /// The log of an open connection, which keeps it from being replaced.
 pub(crate) struct Log {
@@ -83,18 +80,12 @@ impl Log {
             return Ok(());
         }
         let mut end = OpenOptions::new().append(true).open(&self.path)?;
-        let mut written = Ok(());
-        let mut left = ROOM_BYTES - length;
-        while left > 0 && written.is_ok() {
-            let next = usize::try_from(left).unwrap_or(ZEROS.len()).min(ZEROS.len());
-            written = end.write_all(ZEROS.get(..next).unwrap_or(&ZEROS));
-            left = left.saturating_sub(u64::try_from(next).unwrap_or(left));
-        }
+        let written = io::copy(&mut io::repeat(0).take(ROOM_BYTES - length), &mut end);
         if written.is_err() {
             // The last of the room is better used by what is to be stored.
             end.set_len(length)?;
         }
-        written.and_then(|()| end.sync_all())
+        written.and_then(|_| end.sync_all())
     }
 
     fn file(&self) -> Result<Option<&File>> {

@@ -158,7 +158,9 @@ impl Watch {
         if !self.has_run_tools && self.corrections == 0 && announces(text) {
             return Some(prompt::ACT.to_owned());
         }
-        if (self.small_model || claims_success(text))
+        // Reading a long answer takes as long as receiving a part of it.
+        if self.unchanged.is_some()
+            && (self.small_model || claims_success(text))
             && let Some(path) = self.unchanged.take()
         {
             return Some(prompt::unchanged(&path));

@@ -82,10 +82,12 @@ impl<M> Lexicon<M> {
         let Some(Slot::OneOf(first)) = slots.first() else {
             return None;
         };
+        let entry = self.entries.len();
         for form in first {
-            let listed = self.by_key.entry(form.key().to_owned()).or_default();
-            if listed.last() != Some(&self.entries.len()) {
-                listed.push(self.entries.len());
+            match self.by_key.get_mut(form.key()) {
+                Some(listed) if listed.last() == Some(&entry) => {}
+                Some(listed) => listed.push(entry),
+                None => drop(self.by_key.insert(form.key().to_owned(), vec![entry])),
             }
         }
         self.entries.push(Entry { slots, meaning });

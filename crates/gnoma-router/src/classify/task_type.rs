@@ -118,10 +118,11 @@ impl TaskType {
 
 /// A name as it is compared: without case and without what joins words.
 pub(crate) fn plain_name(name: &str) -> String {
-    name.chars()
-        .filter(|char| !matches!(char, '_' | '-' | ' '))
-        .flat_map(char::to_lowercase)
-        .collect()
+    plain(name).collect()
+}
+
+fn plain(name: &str) -> impl Iterator<Item = char> {
+    name.chars().filter(|char| !matches!(char, '_' | '-' | ' ')).flat_map(char::to_lowercase)
 }
 
 /// Without regard to case and underscores.
@@ -129,10 +130,9 @@ impl FromStr for TaskType {
     type Err = UnknownType;
 
     fn from_str(name: &str) -> Result<Self, UnknownType> {
-        let plain = plain_name(name);
         Self::ALL
             .into_iter()
-            .find(|kind| plain_name(kind.name()) == plain)
+            .find(|kind| plain(kind.name()).eq(plain(name)))
             .ok_or_else(|| UnknownType(name.to_owned()))
     }
 }

@@ -40,11 +40,18 @@ fn below(roots: &[PathBuf], path: &Path, real: &mut RealPaths) -> Option<PathBuf
     if is_below(path) {
         return Some(path.to_owned());
     }
-    path.ancestors().find_map(|ancestor| {
-        let rest = path.strip_prefix(ancestor).ok()?;
-        let there = real.of(ancestor)?.join(rest);
-        is_below(&there).then_some(there)
-    })
+    for ancestor in path.ancestors() {
+        let Some(there) = real.of(ancestor) else { continue };
+        // No link leads here, so none leads to what is above.
+        if there == ancestor {
+            return None;
+        }
+        let whole = there.join(path.strip_prefix(ancestor).ok()?);
+        if is_below(&whole) {
+            return Some(whole);
+        }
+    }
+    None
 }
 
 /// Leaves out what lies below another: it is writable already.

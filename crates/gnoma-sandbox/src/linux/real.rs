@@ -3,6 +3,7 @@
 
 use std::{
     collections::HashMap,
+    ffi::{OsStr, OsString},
     fs, io,
     path::{Component, Path, PathBuf},
 };
@@ -13,7 +14,8 @@ use super::stamps::Stamps;
 /// it longer asks [`still_true`](Self::still_true).
 #[derive(Debug, Default)]
 pub(super) struct RealPaths {
-    known: HashMap<PathBuf, Option<PathBuf>>,
+    /// By the path as it was asked for, whose bytes are compared faster than its parts.
+    known: HashMap<OsString, Option<PathBuf>>,
     /// Folders that were looked into.
     folders: Stamps,
     /// Paths that other folders may have had a say in.
@@ -23,11 +25,11 @@ pub(super) struct RealPaths {
 impl RealPaths {
     /// The path without links; `None` when nothing is there or it cannot be reached.
     pub(super) fn of(&mut self, path: &Path) -> Option<PathBuf> {
-        if let Some(known) = self.known.get(path) {
+        if let Some(known) = self.known.get(path.as_os_str()) {
             return known.clone();
         }
         let real = self.look(path);
-        self.known.insert(path.to_owned(), real.clone());
+        self.known.insert(path.into(), real.clone());
         real
     }
 
@@ -38,7 +40,11 @@ impl RealPaths {
             return Self::default();
         }
         let links = std::mem::take(&mut self.through_links);
-        self.known.retain(|path, _| !links.iter().any(|link| path.starts_with(link)));
+        // This forgets what merely begins alike as well.
+        let leads = |path: &OsStr, link: &PathBuf| {
+            path.as_encoded_bytes().starts_with(link.as_os_str().as_encoded_bytes())
+        };
+        self.known.retain(|path, _| !links.iter().any(|link| leads(path, link)));
         self
     }
 

@@ -175,7 +175,8 @@ impl Ready {
         let lifeline = Lifeline::new()?;
         let (awaited, orders) = channel::pipe()?;
         let (report, reporter) = channel::pipe()?;
-        let inner = Inner { launch, signals, orders: awaited, report: reporter };
+        let rules_may_hold = named.are_settled();
+        let inner = Inner { launch, signals, orders: awaited, report: reporter, rules_may_hold };
         let watch = inner.start(session)?;
         let Inner { launch, .. } = inner;
         Ok(Self { plan, launch, footing, named, watch, orders, report, lifeline })
@@ -255,6 +256,8 @@ struct Inner<'a> {
     signals: &'a OwnedFd,
     orders: OwnedFd,
     report: OwnedFd,
+    /// Landlock's rules can be made before the command is known.
+    rules_may_hold: bool,
 }
 
 impl Inner<'_> {
@@ -321,14 +324,17 @@ impl Inner<'_> {
     fn become_command(&self, told: &OwnedFd) -> Result<u8, Fault> {
         self.launch.give_up(true)?;
         let grants = self.launch.grants(true);
-        let rules = Rules::of(&grants)?;
+        let rules = self.rules_may_hold.then(|| Rules::of(&grants)).transpose()?;
         self.launch.filters(true)?.apply()?;
         let last = channel::receive(told, &[]).and_then(LastWords::from_words);
         let Some(LastWords { here, program, args, rules_hold, .. }) = last else {
             return Ok(NOT_BUILT);
         };
         mounts::enter(&here)?;
-        let rules = if rules_hold { rules } else { Rules::of(&grants)? };
+        let rules = match rules {
+            Some(rules) if rules_hold => rules,
+            _ => Rules::of(&grants)?,
+        };
         rules.apply()?;
         self.launch.execute(&program, &args)
     }

@@ -40,6 +40,11 @@ impl Stamps {
         }
     }
 
+    /// Whether it can be told at all that a folder is as it was; not where one has just changed.
+    pub(super) fn are_settled(&self) -> bool {
+        self.0.values().all(Option::is_some)
+    }
+
     /// Whether every folder is for certain as it was.
     pub(super) fn hold(&self) -> bool {
         self.0.iter().all(|(folder, stamp)| stamp.is_some() && Stamp::of(folder) == *stamp)

@@ -115,7 +115,7 @@ fn read_part<'t>(
         tree.leaves.get_mut(low - LEAVES..high - LEAVES)?.fill(number(Some(weight)));
         return Some(());
     }
-    let (feature, bound) = word.split_once('<')?;
+    let (feature, bound) = branch(word)?;
     let feature = features.get(feature.parse::<usize>().ok()?).copied().flatten()?;
     *tree.features.get_mut(at)? = feature;
     *tree.bounds.get_mut(at)? = number(Some(bound));
@@ -127,18 +127,27 @@ fn index_of(name: &str) -> Option<u8> {
     NAMES.iter().position(|known| *known == name).and_then(|at| u8::try_from(at).ok())
 }
 
+/// Feature and bound. Byte by byte: for a few letters that is faster than the search for a character.
+fn branch(word: &str) -> Option<(&str, &str)> {
+    let at = word.bytes().position(|byte| byte == b'<')?;
+    Some((word.get(..at)?, word.get(at + 1..)?))
+}
+
 /// A decimal number of few digits. The program's own reader takes three times as long, and there are
 /// eight thousand of them.
 fn number(word: Option<&str>) -> f32 {
     const POWERS: [f32; 8] = [1.0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7];
     let word = word.unwrap_or_default();
-    let digits = word.strip_prefix('-').unwrap_or(word);
-    let point = digits.find('.').map_or(0, |at| digits.len() - at - 1);
-    let whole = digits.bytes().filter(u8::is_ascii_digit);
-    let whole =
-        whole.fold(0_u32, |sum, digit| sum.wrapping_mul(10).wrapping_add(u32::from(digit - b'0')));
-    let size = whole as f32 / POWERS.get(point).copied().unwrap_or(f32::MAX);
-    if digits.len() == word.len() { size } else { -size }
+    let (mut whole, mut decimals, mut is_fraction) = (0_u32, 0, false);
+    for byte in word.bytes() {
+        if byte.is_ascii_digit() {
+            whole = whole.wrapping_mul(10).wrapping_add(u32::from(byte - b'0'));
+            decimals += usize::from(is_fraction);
+        }
+        is_fraction |= byte == b'.';
+    }
+    let size = whole as f32 / POWERS.get(decimals).copied().unwrap_or(f32::MAX);
+    if word.starts_with('-') { -size } else { size }
 }
 
 #[cfg(test)]

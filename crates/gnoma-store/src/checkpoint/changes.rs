@@ -2,7 +2,7 @@
 
 use std::{ffi::OsStr, os::unix::ffi::OsStrExt, path::PathBuf, sync::atomic::AtomicBool};
 
-use similar::TextDiff;
+use gnoma_core::diff::unified;
 
 use super::{
     compare::compare, error::Error, hash::Hash, record::SnapshotId, tree::Item,
@@ -140,10 +140,10 @@ impl Workspace {
         let has = |side| [&change.before, &change.after].map(Option::as_ref).contains(&Some(side));
         match (self.lines(change.before.as_ref())?, self.lines(change.after.as_ref())?) {
             (Some(before), Some(after)) => {
-                let diff = TextDiff::from_lines(&before, &after);
-                let mut unified = diff.unified_diff();
-                unified.context_radius(CONTEXT_LINES).header(&old, &new);
-                text.push_str(&unified.to_string());
+                let hunks = unified(&before, &after, CONTEXT_LINES, None);
+                if !hunks.is_empty() {
+                    text.push_str(&format!("--- {old}\n+++ {new}\n{hunks}"));
+                }
             }
             _ if has(&Side::NotKept) => {
                 text.push_str(&format!("{old} and {new} differ; not all of it was kept\n"));

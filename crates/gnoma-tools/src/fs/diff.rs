@@ -1,8 +1,8 @@
 //! Unified diffs of two versions of a file, for people and for the model.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use similar::TextDiff;
+use gnoma_core::diff::unified;
 
 use super::{
     sniff::{Sort, sort_of},
@@ -57,16 +57,7 @@ fn hunks(old: &[u8], new: &[u8]) -> String {
         return String::new();
     }
     let (old, new) = (String::from_utf8_lossy(old), String::from_utf8_lossy(new));
-    // Cut at `\n` only, so that line numbers agree with every other tool's.
-    let old: Vec<&str> = old.split_inclusive('\n').collect();
-    let new: Vec<&str> = new.split_inclusive('\n').collect();
-    TextDiff::configure()
-        .timeout(PATIENCE)
-        .newline_terminated(true)
-        .diff_slices(&old, &new)
-        .unified_diff()
-        .context_radius(CONTEXT_LINES)
-        .to_string()
+    unified(&old, &new, CONTEXT_LINES, Instant::now().checked_add(PATIENCE))
 }
 
 fn first_lines(text: &str, max: usize) -> String {

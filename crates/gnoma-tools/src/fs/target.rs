@@ -8,7 +8,7 @@ use std::{
 
 use rustix::fs::Dir;
 
-use gnoma_core::ToolCx;
+use gnoma_core::{ToolCx, diff::likeness};
 
 use super::{Refusal, open};
 
@@ -168,16 +168,15 @@ impl Target {
 
 /// The names most like `wanted`, best first; case does not count.
 fn nearest<'a>(wanted: &str, names: &'a [String]) -> Vec<&'a str> {
-    let lower: Vec<String> = names.iter().map(|name| name.to_lowercase()).collect();
-    let candidates: Vec<&str> = lower.iter().map(String::as_str).collect();
-    let wanted = wanted.to_lowercase();
-    similar::get_close_matches(wanted.as_str(), &candidates, MAX_NAMES_OFFERED, MIN_LIKENESS)
-        .into_iter()
-        .filter_map(|best| {
-            let at = lower.iter().position(|name| name == best)?;
-            names.get(at).map(String::as_str)
-        })
-        .collect()
+    let letters = |name: &str| name.to_lowercase().chars().collect::<Vec<char>>();
+    let wanted = letters(wanted);
+    let like = |name: &'a String| (likeness(&wanted, &letters(name)), name.as_str());
+    let mut near: Vec<_> =
+        names.iter().map(like).filter(|(likeness, _)| *likeness >= MIN_LIKENESS).collect();
+    near.sort_unstable_by(|(one, name), (other, beside)| {
+        other.total_cmp(one).then_with(|| name.cmp(beside))
+    });
+    near.into_iter().take(MAX_NAMES_OFFERED).map(|(_, name)| name).collect()
 }
 
 /// `path` as people write it in the folder `cwd`.

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use similar::{Algorithm, DiffOp, capture_diff_slices};
+use gnoma_core::diff::{DiffOp, changes};
 use unicode_segmentation::UnicodeSegmentation as _;
 
 /// Longer lines are not compared.
@@ -23,7 +23,7 @@ pub(super) fn between(old: &str, new: &str) -> (Places, Places) {
         (old.split_word_bounds().collect(), new.split_word_bounds().collect());
     let (mut removed, mut added) = (Places::new(), Places::new());
     let mut equal = 0;
-    for change in capture_diff_slices(Algorithm::Myers, &old_words, &new_words) {
+    for change in changes(&old_words, &new_words, None) {
         let (old_range, new_range) = (change.old_range(), change.new_range());
         if let DiffOp::Equal { .. } = change {
             equal += bytes(&old_words, &old_range).trim_start().len();

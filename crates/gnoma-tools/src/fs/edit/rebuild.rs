@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use similar::{Algorithm, DiffOp, capture_diff_slices};
+use gnoma_core::diff::{DiffOp, changes};
 
 use super::{loose::Wanted, reindent::Reindent};
 
@@ -42,7 +42,7 @@ pub(super) fn rebuild(matched: &Matched<'_>, wanted: Wanted<'_>) -> Result<Vec<u
         }
     };
     let mut lines = Vec::with_capacity(new.len());
-    for op in capture_diff_slices(Algorithm::Myers, &old, &new) {
+    for op in changes(&old, &new, None) {
         match op {
             DiffOp::Equal { old_index, len, .. } => {
                 lines.extend(kept(&there, old_index..old_index + len));

@@ -1,0 +1,167 @@
+//! How two sequences differ, for whoever shows changes: marks in a line, hunks of a file, names that are
+//! nearly alike.
+//!
+//! Everything is numbered before it is compared, so that one algorithm is compiled for one type.
+//! Colours and limits on what is shown are the front ends'.
+
+use std::{collections::HashMap, hash::Hash, ops::Range, time::Instant};
+
+use similar::{
+    algorithms::{Capture, Compact, Replace, myers},
+    group_diff_ops,
+};
+
+pub use similar::DiffOp;
+
+/// The stretches that are equal, and what stands in one place of the old and the new sequence otherwise.
+/// After `deadline` the answer gets coarse.
+#[must_use]
+pub fn changes<T: Eq + Hash>(old: &[T], new: &[T], deadline: Option<Instant>) -> Vec<DiffOp> {
+    let mut known = HashMap::new();
+    let mut number = |item| {
+        let next = known.len();
+        *known.entry(item).or_insert(next)
+    };
+    let old: Vec<usize> = old.iter().map(&mut number).collect();
+    let new: Vec<usize> = new.iter().map(&mut number).collect();
+    numbered(&old, &new, deadline)
+}
+
+fn numbered(old: &[usize], new: &[usize], deadline: Option<Instant>) -> Vec<DiffOp> {
+    let mut found = Compact::new(Replace::new(Capture::new()), old, new);
+    let whole = |items: &[usize]| 0..items.len();
+    let Ok(()) = myers::diff_deadline(&mut found, old, whole(old), new, whole(new), deadline);
+    found.into_inner().into_inner().into_ops()
+}
+
+/// Twice what is equal in both, as a share of both: 1 where all is equal, 0 where nothing is.
+#[must_use]
+pub fn likeness<T: Eq + Hash>(old: &[T], new: &[T]) -> f32 {
+    let equal: usize = changes(old, new, None).iter().map(equal).sum();
+    match old.len() + new.len() {
+        0 => 1.0,
+        all => 2.0 * equal as f32 / all as f32,
+    }
+}
+
+fn equal(op: &DiffOp) -> usize {
+    match op {
+        DiffOp::Equal { len, .. } => *len,
+        DiffOp::Delete { .. } | DiffOp::Insert { .. } | DiffOp::Replace { .. } => 0,
+    }
+}
+
+/// The hunks of a unified diff, with `context` lines around a change; nothing where the texts are equal.
+/// Lines end at `\n` only, so that their numbers agree with every other tool's.
+#[must_use]
+pub fn unified(old: &str, new: &str, context: usize, deadline: Option<Instant>) -> String {
+    let old: Vec<&str> = old.split_inclusive('\n').collect();
+    let new: Vec<&str> = new.split_inclusive('\n').collect();
+    let mut text = String::new();
+    for hunk in group_diff_ops(changes(&old, &new, deadline), context) {
+        let (Some(first), Some(last)) = (hunk.first(), hunk.last()) else { continue };
+        let gone = numbers(first.old_range().start..last.old_range().end);
+        let come = numbers(first.new_range().start..last.new_range().end);
+        text.push_str(&format!("@@ -{gone} +{come} @@\n"));
+        for op in &hunk {
+            if let DiffOp::Equal { .. } = op {
+                add(&mut text, ' ', &old, op.old_range());
+            } else {
+                add(&mut text, '-', &old, op.old_range());
+                add(&mut text, '+', &new, op.new_range());
+            }
+        }
+    }
+    text
+}
+
+/// Lines count from one; an empty stretch names the line before it.
+fn numbers(lines: Range<usize>) -> String {
+    match lines.len() {
+        0 => format!("{},0", lines.start),
+        1 => format!("{}", lines.start + 1),
+        count => format!("{},{count}", lines.start + 1),
+    }
+}
+
+fn add(text: &mut String, mark: char, lines: &[&str], range: Range<usize>) {
+    for line in lines.get(range).unwrap_or_default() {
+        text.push(mark);
+        text.push_str(line);
+        if !line.ends_with('\n') {
+            text.push_str("\n\\ No newline at end of file\n");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::{collection::vec, prelude::*};
+
+    use super::*;
+
+    /// What `patch` makes of `old`.
+    fn applied(old: &str, hunks: &str) -> String {
+        let old: Vec<&str> = old.split_inclusive('\n').collect();
+        let hunks = hunks.replace("\n\\ No newline at end of file\n", "");
+        let (mut new, mut at) = (String::new(), 0);
+        for line in hunks.split_inclusive('\n') {
+            let (mark, rest) = line.split_at(1);
+            match mark {
+                "@" => {
+                    let numbers = rest.split(['-', ' ']).nth(2).unwrap();
+                    let (start, count) = numbers.split_once(',').unwrap_or((numbers, "1"));
+                    let start = start.parse::<usize>().unwrap() - usize::from(count != "0");
+                    new.push_str(&old[at..start].concat());
+                    at = start;
+                }
+                "+" => new.push_str(rest),
+                _ => {
+                    assert_eq!(rest, old[at]);
+                    new.push_str(if mark == " " { rest } else { "" });
+                    at += 1;
+                }
+            }
+        }
+        new + &old[at..].concat()
+    }
+
+    proptest! {
+        #[test]
+        fn hunks_lead_from_the_old_text_to_the_new(
+            old in vec("[abc]\n", 0..30),
+            new in vec("[abc]\n", 0..30),
+            context in 0_usize..4,
+        ) {
+            let (old, new) = (old.concat(), new.concat());
+            prop_assert_eq!(applied(&old, &unified(&old, &new, context, None)), new);
+        }
+
+        #[test]
+        fn stretches_follow_each_other_and_equal_ones_are_equal(old: Vec<u8>, new: Vec<u8>) {
+            let (mut left, mut right) = (0, 0);
+            for op in changes(&old, &new, None) {
+                prop_assert_eq!((op.old_range().start, op.new_range().start), (left, right));
+                (left, right) = (op.old_range().end, op.new_range().end);
+                if let DiffOp::Equal { .. } = op {
+                    prop_assert_eq!(&old[op.old_range()], &new[op.new_range()]);
+                }
+            }
+            prop_assert_eq!((left, right), (old.len(), new.len()));
+        }
+    }
+
+    #[test]
+    fn a_missing_line_end_is_told() {
+        let hunk = "@@ -1 +1 @@\n-a\n+a\n\\ No newline at end of file\n";
+        assert_eq!(unified("a\n", "a", 3, None), hunk);
+        assert_eq!(unified("a", "a", 3, None), "");
+    }
+
+    #[test]
+    fn likeness_is_the_share_of_what_is_equal() {
+        let like = |old: &str, new: &str| likeness(old.as_bytes(), new.as_bytes());
+        assert_eq!([like("", ""), like("ab", "ab"), like("ab", "cd")], [1.0, 1.0, 0.0]);
+        assert_eq!(like("parser", "parsr"), 10.0 / 11.0);
+    }
+}

@@ -22,7 +22,7 @@ const SEEN_EVERY_MS: i64 = 60_000;
 const COUNTED: [&str; 5] = ["requests", "input", "output", "micro_usd", "cached"];
 
 /// The columns that only days of arms have.
-const CACHED: [&str; 2] = ["cache_read", "cache_write"];
+const CACHED: [&str; 1] = ["cache_write"];
 
 /// What a process remembers of its own reservation, so that it is settled rightly even after others
 /// took the process for dead and let go of it.

@@ -124,11 +124,15 @@ pub(crate) struct Account {
 struct UnderWay<'a> {
     account: &'a Account,
     left: Option<Left>,
+    began: Instant,
+    /// When the answer began.
+    first: Option<Duration>,
 }
 
 impl UnderWay<'_> {
     fn heard(&mut self, event: &Result<StreamEvent, ProviderError>) {
         let Some(Left { meter, .. }) = &mut self.left else { return };
+        self.first.get_or_insert_with(|| self.began.elapsed());
         match event {
             Ok(event) => meter.hear(event),
             Err(error) => meter.fail(error.kind),
@@ -173,18 +177,20 @@ impl Account {
             hold.sent(self.routes.now_ms(), expected);
         }
         self.routes.called(arm);
-        let began = Instant::now();
+
         let left = Left { arm: arm.clone(), hold, meter: Meter::new(expected.input) };
-        let mut call = UnderWay { account: self, left: Some(left) };
+        let mut call =
+            UnderWay { account: self, left: Some(left), began: Instant::now(), first: None };
         let mut answer = Accumulator::new();
         let heard = timeout_at(deadline, hear(arm, request, &mut answer, &mut call)).await;
+        let whole = call.began.elapsed();
+        let first = call.first.unwrap_or(whole);
         let Some(Left { hold, meter, .. }) = call.end() else { return nothing(late(arm)) };
         let _late =
             timeout_at(deadline, self.settle(hold, self.routes.taken(arm, &meter.all()))).await;
         let failed = match heard {
             Ok(Ok(())) => {
-                let whole = began.elapsed();
-                self.routes.worked(arm, whole, whole, meter.told().unwrap_or_default());
+                self.routes.worked(arm, first, whole, meter.told().unwrap_or_default());
                 None
             }
             Ok(Err(error)) => {

@@ -64,8 +64,6 @@ pub(crate) struct Course {
     pub(crate) is_pinned: bool,
     /// What the user's rules let the task take.
     pub(crate) bounds: Bounds,
-    /// When it began, in milliseconds since 1970.
-    pub(crate) began_ms: i64,
     /// The part of each attempt that was its arm's own.
     weights: Vec<f64>,
     pub(crate) signals: Signals,
@@ -150,22 +148,15 @@ impl Course {
         self.signals.begin_again();
     }
 
-    /// Why the task may take no more, by the user's rules.
-    pub(crate) fn is_beyond(&self, now_ms: i64) -> Option<String> {
-        let Bounds { max_cost_micro_usd, max_seconds } = self.bounds;
+    /// Why the task may cost no more, by the user's rules.
+    pub(crate) fn is_beyond(&self) -> Option<String> {
         // Who costs nothing goes on.
         let is_free = self.arm.price.is_some_and(|price| price.is_free());
         let is_passed = |most: &u64| !is_free && self.turn_micro_usd > *most;
-        if let Some(most) = max_cost_micro_usd.filter(is_passed) {
-            let (most, spent) = (most as f64 / MICRO, self.turn_micro_usd as f64 / MICRO);
-            let text =
-                format!("a rule lets this turn cost ${most:.2}, and it has cost ${spent:.2}");
-            return Some(format!("{text}; `max_cost` in `router.rules` sets it"));
-        }
-        let seconds = now_ms.saturating_sub(self.began_ms) / 1_000;
-        let most = max_seconds.filter(|most| seconds >= i64::from(*most))?;
-        let text = format!("a rule lets this turn take {most} s, and it has taken {seconds} s");
-        Some(format!("{text}; `max_seconds` in `router.rules` sets it"))
+        let most = self.bounds.max_cost_micro_usd.filter(is_passed)?;
+        let (most, spent) = (most as f64 / MICRO, self.turn_micro_usd as f64 / MICRO);
+        let text = format!("a rule lets this turn cost ${most:.2}, and it has cost ${spent:.2}");
+        Some(format!("{text}; `max_cost` in `router.rules` sets it"))
     }
 
     /// Whether its work is checked before the turn ends.
@@ -312,7 +303,6 @@ impl Routes {
             moves: 0,
             is_pinned: moment.pin.is_some(),
             bounds: applied.bounds,
-            began_ms: self.now_ms(),
             weights: Vec::new(),
             signals: Signals::default(),
         };
@@ -423,7 +413,8 @@ impl Routes {
     fn can_check(&self, task: &Task) -> bool {
         match self.options.verify {
             Verify::Off => false,
-            Verify::Checks | Verify::Reviewer | Verify::Auto => task.changes_code,
+            Verify::Checks => task.changes_code && !self.options.checks.is_empty(),
+            Verify::Reviewer | Verify::Auto => task.changes_code,
         }
     }
 

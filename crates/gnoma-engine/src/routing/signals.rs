@@ -171,7 +171,15 @@ pub(crate) fn reaction(text: &str, asked_before: &str) -> Option<bool> {
     let opens = |phrases: &[&str]| {
         phrases.iter().any(|phrase| said.strip_prefix(phrase).is_some_and(goes_on))
     };
-    if is_no || opens(&WRONG_AT_THE_START) || WRONG.iter().any(|phrase| said.contains(phrase)) {
+    let is_short = words <= MAX_COMPLAINT_WORDS;
+    let orders_back = BACK.iter().any(|word| {
+        let rest =
+            said.strip_prefix(word).map(|rest| rest.trim_matches(|c: char| !c.is_alphabetic()));
+        rest.is_some_and(|rest| OF_THE_WORK.contains(&rest))
+    });
+    let complains =
+        opens(&WRONG_AT_THE_START) || FAILS.iter().any(|fails| is_of_the_work(&said, fails));
+    if is_no || orders_back || (is_short && complains) {
         return Some(false);
     }
     let doubts =
@@ -183,25 +191,58 @@ pub(crate) fn reaction(text: &str, asked_before: &str) -> Option<bool> {
 const MIN_REPEATED_WORDS: usize = 4;
 /// What says no only where the sentence ends with it: "no problem" does not.
 const NO: [&str; 4] = ["no", "nope", "nein", "non"];
+/// Longer messages that speak of a failure describe one, as a task of its own.
+const MAX_COMPLAINT_WORDS: usize = 14;
 /// How people begin who were not served.
-const WRONG_AT_THE_START: [&str; 7] =
-    ["wrong", "undo", "revert", "try again", "that's wrong", "that is wrong", "that broke"];
-/// What they say anywhere.
-const WRONG: [&str; 13] = [
-    "still fails",
-    "still failing",
-    "still broken",
-    "still doesn't",
-    "still does not",
+const WRONG_AT_THE_START: [&str; 5] =
+    ["wrong", "try again", "that's wrong", "that is wrong", "that broke"];
+/// What they order who want the state before.
+const BACK: [&str; 4] = ["undo", "revert", "take", "roll"];
+/// What they mean by it; behind "take" and "roll", with the word that belongs to them.
+const OF_THE_WORK: [&str; 14] = [
+    "",
+    "it",
+    "that",
+    "this",
+    "all",
+    "everything",
+    "please",
+    "that please",
+    "your changes",
+    "the changes",
+    "it back",
+    "that back",
+    "this back",
+    "back",
+];
+/// What fails, said of the work that was done: behind a word that points back to it.
+const FAILS: [&str; 10] = [
+    "fails",
+    "failing",
+    "broken",
     "doesn't work",
     "does not work",
     "didn't work",
     "did not work",
     "not what i",
-    "you broke",
-    "that is wrong",
-    "that's wrong",
+    "broke",
+    "wrong",
 ];
+/// Words that point back to the work.
+const POINTERS: [&str; 7] = ["it", "that", "this", "still", "you", "they", "tests"];
+
+/// Whether the failure is said of what was done: a word that points back stands right before it, or
+/// with one word between.
+fn is_of_the_work(said: &str, fails: &str) -> bool {
+    said.match_indices(fails).any(|(at, _)| {
+        let before = said.get(..at).unwrap_or_default();
+        let ends_sentence = |word: &str| word.ends_with(['.', '!', '?', ';']);
+        let near = before.split_whitespace().rev().take(2).take_while(|word| !ends_sentence(word));
+        let plain = |word: &str| word.trim_matches(|c: char| !c.is_alphabetic()).to_owned();
+        near.map(plain).any(|word| POINTERS.contains(&word.as_str()))
+    })
+}
+
 /// How people begin who were.
 const RIGHT_AT_THE_START: [&str; 10] = [
     "thanks",
@@ -210,7 +251,7 @@ const RIGHT_AT_THE_START: [&str; 10] = [
     "perfect",
     "works",
     "it works",
-    "nice",
+    "nice work",
     "well done",
     "excellent",
     "danke",
@@ -286,17 +327,35 @@ mod tests {
 
     #[test]
     fn people_say_whether_they_were_served() {
-        for text in
-            ["No, the other file", "it still fails with the same error", "fix the broken parser"]
-        {
+        for text in [
+            "No, the other file",
+            "it still fails with the same error",
+            "fix the broken parser",
+            "undo that",
+            "Revert.",
+            "take it back",
+            "that doesn't work",
+            "The tests are still broken",
+            "you broke the build",
+            "wrong file",
+        ] {
             assert_eq!(reaction(text, "fix the broken parser"), Some(false), "{text}");
         }
         for text in ["Thanks! Now add docs", "perfect"] {
             assert_eq!(reaction(text, "fix it"), Some(true), "{text}");
         }
-        for text in
-            ["now write the docs", "nothing else in note.md matters", "", "knowing that, go on"]
-        {
+        for text in [
+            "now write the docs",
+            "nothing else in note.md matters",
+            "",
+            "knowing that, go on",
+            "The login page does not work in Safari, please fix it",
+            "Revert button needs an icon",
+            "undo stack must be bounded",
+            "nice to have: a progress bar",
+            "wrongly sorted rows appear in the list, find out why; the sort key comes from the header",
+            "find out why the build fails on arm",
+        ] {
             assert_eq!(reaction(text, "fix it"), None, "{text}");
         }
         assert_eq!(reaction("go on", "go on"), None, "twice for any reason");

@@ -140,6 +140,8 @@ pub(super) struct Way {
     call: Option<Call>,
     session_micro_usd: u64,
     turns: u64,
+    /// When this process took the session up: it numbers its own turns.
+    began_ms: i64,
     /// The turn, as its spending is counted.
     turn: String,
     /// The course of the last turn, until it is clear what the person thinks of it.
@@ -163,7 +165,7 @@ pub(super) struct Way {
 impl Way {
     /// `said`: the conversation that is continued.
     pub(super) fn new(routes: Arc<Routes>, session: String, said: &[Arc<Message>]) -> Self {
-        let concern = routes.options.concern();
+        let (concern, began_ms) = (routes.options.concern(), routes.now_ms());
         let told = Told { tokens: compact::estimate(said), messages: said.len() };
         Self {
             routes,
@@ -179,6 +181,7 @@ impl Way {
             call: None,
             session_micro_usd: 0,
             turns: 0,
+            began_ms,
             turn: String::new(),
             last: None,
             settling: JoinSet::new(),
@@ -255,10 +258,13 @@ impl Way {
         let first = *call.first.get_or_insert_with(|| call.since.elapsed());
         if matches!(event, StreamEvent::Stop(_)) {
             call.is_over = true;
-            let usage = call.meter.told().unwrap_or_default();
-            self.routes.worked(&call.arm, first, call.since.elapsed(), usage);
-            if let Some(course) = self.course.as_mut().filter(|_| call.shares.is_none()) {
-                course.parts.add(&call.arm.name());
+            // The members of a panel speak for themselves.
+            if call.shares.is_none() {
+                let usage = call.meter.told().unwrap_or_default();
+                self.routes.worked(&call.arm, first, call.since.elapsed(), usage);
+                if let Some(course) = &mut self.course {
+                    course.parts.add(&call.arm.name());
+                }
             }
         }
         if is_first {
@@ -351,7 +357,7 @@ impl Session {
         }
         let way = &mut self.way;
         way.turns += 1;
-        way.turn = format!("{}-{}", way.session, way.turns);
+        way.turn = format!("{}-{:x}-{}", way.session, way.began_ms, way.turns);
         let routes = Arc::clone(&way.routes);
         let count = routes.arms().len();
         let heard = routes.hear_others().filter(|_| count > 1 && way.pinned().is_none());
@@ -502,10 +508,8 @@ impl Session {
                 let green = course.signals.check().map(|(_, green)| green);
                 course.close_attempt(green.or_else(|| self.turn.handling().verdict()));
             }
-            Outcome::Stuck { .. } | Outcome::RoundLimit { .. } if course.is_open => {
-                course.close_attempt(Some(false));
-            }
-            // A person's stop and a provider's failure say nothing of the work under way.
+            Outcome::Stuck { .. } if course.is_open => course.close_attempt(Some(false)),
+            // A person's stop or limit and a provider's failure say nothing of the work under way.
             Outcome::Complete { .. }
             | Outcome::Stuck { .. }
             | Outcome::RoundLimit { .. }

@@ -71,7 +71,8 @@ pub struct Turn {
     limits: Limits,
     origin: Option<ModelRef>,
     rounds: u32,
-    /// The round limit of this turn: each attempt at the task has its own share.
+    /// The round limit of this turn, all attempts at the task together; whoever speaks meanwhile adds to
+    /// it.
     most_rounds: u32,
     /// The work is checked before the turn ends.
     is_checked: bool,
@@ -171,6 +172,12 @@ impl Turn {
     #[must_use]
     pub fn has_content(&self) -> bool {
         matches!(&self.phase, Phase::Calling { answer, .. } if answer.has_content())
+    }
+
+    /// Whether another model call may be made in this turn.
+    #[must_use]
+    pub fn has_rounds(&self) -> bool {
+        self.rounds < self.most_rounds
     }
 
     /// Whether the work of the turn that runs is checked before it ends; until the next turn.
@@ -316,7 +323,6 @@ impl Turn {
                 self.call_model(1, fx)
             }
             Checked::Again { note } => {
-                self.most_rounds = self.rounds.saturating_add(self.limits.rounds);
                 self.watch = Watch::default();
                 self.stuck = None;
                 self.notes.push(note);

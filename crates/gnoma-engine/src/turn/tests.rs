@@ -247,14 +247,16 @@ fn another_arm_answers_anew() {
 
 #[test]
 fn work_that_does_not_hold_goes_on() {
-    let mut turn = started(Limits { rounds: 1, ..Limits::default() });
+    let mut turn = started(Limits { rounds: 2, ..Limits::default() });
     turn.check_work(true);
     let complete = Outcome::Complete { stop: StopReason::EndTurn };
     let fx = feed(&mut turn, [text("done"), stop(StopReason::EndTurn)]);
     assert!(fx.contains(&Effect::Check(complete.clone())) && outcome(&fx).is_none());
     let again = Input::Checked(Checked::Again { note: "`cargo test` fails".into() });
+    assert!(turn.has_rounds());
     let fx = feed(&mut turn, [again]);
-    assert!(fx.contains(&Effect::CallModel { round: 2, attempt: 1 }), "an attempt of its own");
+    assert!(fx.contains(&Effect::CallModel { round: 2, attempt: 1 }));
+    assert!(!turn.has_rounds(), "the limit is the turn's, not the attempt's");
     assert!(turn.history().last().unwrap().text_content().contains("`cargo test` fails"));
     feed(&mut turn, [text("really done"), stop(StopReason::EndTurn)]);
     let fx = feed(&mut turn, [Input::Checked(Checked::Deliver)]);

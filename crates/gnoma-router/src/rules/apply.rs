@@ -37,7 +37,7 @@ pub struct Applied {
     pub dead_end: Option<String>,
 }
 
-/// What a task may take. Estimates bar arms beforehand; whoever runs the task holds it to them.
+/// What a task may take. Estimates bar arms beforehand; whoever runs the task holds it to its cost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Bounds {
     /// Micro-dollars.

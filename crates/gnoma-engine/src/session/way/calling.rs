@@ -18,7 +18,7 @@ impl Session {
         self.tell_costs(untold).await?;
         self.weigh_context();
         let Some(course) = &self.way.course else { return Ok(()) };
-        if let Some(why) = course.is_beyond(self.way.routes.now_ms()) {
+        if let Some(why) = course.is_beyond() {
             let error = ProviderError::new(ErrorKind::Quota, OWN, why);
             self.inbox.push_back(Input::Model(Err(error)));
             return Ok(());

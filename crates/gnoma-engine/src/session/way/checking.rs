@@ -85,8 +85,11 @@ impl Session {
         let options = &self.way.routes.options;
         let found = match outcome {
             Outcome::Stuck { what } => Some(not_done(what.clone())),
-            Outcome::RoundLimit { rounds } => {
-                Some(not_done(format!("not done after {rounds} rounds")))
+            // A person's limit says nothing of the work, and nobody else may go on.
+            Outcome::RoundLimit { .. } => {
+                course.close_attempt(None);
+                self.inbox.push_back(Input::Checked(Checked::Deliver));
+                return Ok(());
             }
             Outcome::Complete { .. } | Outcome::Cancelled | Outcome::Failed { .. } => {
                 // What the model ran itself counts where nothing else was asked for.
@@ -168,11 +171,12 @@ impl Session {
             },
         };
         self.emit(said).await?;
+        let may_go_on = passed == Some(false) && self.turn.has_rounds();
         let way = &mut self.way;
         let next = way
             .course
             .as_ref()
-            .filter(|_| passed == Some(false))
+            .filter(|_| may_go_on)
             .and_then(|course| way.routes.go_on(course, way.moment_of(course)));
         let (Some(next), Some(course)) = (next, &mut way.course) else {
             self.inbox.push_back(Input::Checked(Checked::Deliver));

@@ -92,7 +92,10 @@ impl Session {
             if let Some(call) = &mut way.call {
                 call.is_over = true;
                 call.meter.fail(error.kind);
-                way.routes.failed(&call.arm, &error);
+                // The members of a panel are noted as they fail, and its error may be any one's.
+                if call.shares.is_none() {
+                    way.routes.failed(&call.arm, &error);
+                }
             }
         }
         let Some(course) = &way.course else { return Input::Model(Err(error)) };

@@ -72,12 +72,6 @@ impl History {
         Some(self.go((place < self.entries.len()).then_some(place), current))
     }
 
-    /// Whether an entry is shown and not what is being written.
-    #[must_use]
-    pub fn is_browsing(&self) -> bool {
-        self.place.is_some()
-    }
-
     /// Goes back to what is being written. Returns what was being written before somebody went through
     /// the prompts, and the prompts that were changed on the way: they are not kept here any more.
     pub fn leave(&mut self) -> (Draft, Vec<Draft>) {
@@ -206,7 +200,6 @@ mod tests {
         assert_eq!(history.newer("one".into()), Some("two, changed".into()));
         assert_eq!(history.newer("two, changed".into()), Some("unsent".into()));
         assert_eq!(history.newer("unsent".into()), None);
-        assert!(!history.is_browsing());
         history.older("unsent".into());
         history.push("three");
         assert_eq!(history.older(Draft::default()), Some("three".into()));

@@ -11,7 +11,6 @@ use gnoma_core::{
 use gnoma_router::{
     Attempt, Candidate, Choice, Decision, Kind, Offer, Outcome, Situation, Tried,
     classify::TaskType,
-    pool,
     rules::{Applied, Bounds, Role, Stage},
 };
 
@@ -197,17 +196,12 @@ impl Routes {
             .map_err(|NoArm { dead_end, reasons }| dead_end.into_iter().chain(reasons).collect())
     }
 
-    /// What calls of the arms would draw on now, each pool once; those of a turn and a session are
-    /// left out.
+    /// What calls of the arms would draw on in a new turn of a new session, each pool once.
     #[must_use]
     pub fn limits(&self) -> Vec<Draw> {
         let mut all: Vec<Draw> = Vec::new();
         for draw in self.arms().iter().flat_map(|arm| self.draws(arm, "", "")) {
-            let passes = matches!(
-                pool::Pool::parse(&draw.pool),
-                Some(pool::Pool::Turn(_) | pool::Pool::Session(_))
-            );
-            if !passes && !all.contains(&draw) {
+            if !all.contains(&draw) {
                 all.push(draw);
             }
         }

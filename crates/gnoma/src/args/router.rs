@@ -35,6 +35,9 @@ pub(crate) enum RouterSub {
     },
     /// Show limits, and where they stand.
     Pools {
+        /// Count what is dated in the future as taken now: the clock was wrongly ahead, and is right again.
+        #[arg(long)]
+        redate: bool,
         /// Print JSON.
         #[arg(long)]
         json: bool,

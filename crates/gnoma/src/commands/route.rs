@@ -79,7 +79,7 @@ pub(super) async fn levels(ground: &Ground<'_>, routes: &Routes) -> Vec<gnoma_co
     if limited.is_empty() {
         return Vec::new();
     }
-    let ledger = routing::ledger(&ground.loaded, ground.around);
+    let ledger = routing::ledger_to_look_at(&ground.loaded, ground.around);
     ledger.levels(limited, clock::now_ms()).await.unwrap_or_else(|error| {
         report::say(format_args!("warning: {}", error.sentence));
         Vec::new()

@@ -27,7 +27,12 @@ pub(super) async fn run(what: &RouterSub, args: &TurnArgs, around: &Surroundings
     match what {
         RouterSub::Stats { json } => stats::run(&ground, *json).await,
         RouterSub::Arms { json } => arms::run(&ground, args, *json).await,
-        RouterSub::Pools { json } => pools::run(&ground, args, *json).await,
+        RouterSub::Pools { redate, json } => {
+            if *redate {
+                pools::redate(&ground).await?;
+            }
+            pools::run(&ground, args, *json).await
+        }
         RouterSub::Reset { yes, json } => keep::reset(&ground, *yes, *json).await,
         RouterSub::Export { json: _ } => keep::export(&ground),
         RouterSub::Import { file, replace, json } => keep::import(&ground, file, *replace, *json),

@@ -34,6 +34,11 @@ impl LateLedger {
         if self.is_empty() { Ok(()) } else { self.get().await?.forget_note(ARMS).await }
     }
 
+    /// Counts what is dated later than `now_ms` as taken then; says how many calls were.
+    pub(crate) async fn redate(&self, now_ms: i64) -> Result<u64, StoreError> {
+        self.get().await?.redate(now_ms).await
+    }
+
     async fn get(&self) -> Result<&SqliteLedger, StoreError> {
         self.opened
             .get_or_try_init(|| async {

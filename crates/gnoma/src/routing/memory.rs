@@ -85,6 +85,11 @@ impl Book {
         Ok(())
     }
 
+    /// Whether an older gnoma left scores that could be taken over.
+    pub(crate) fn has_scores(&self) -> bool {
+        self.scores.exists()
+    }
+
     /// Puts another state in place of what was learnt.
     pub(crate) fn replace(&self, with: Kept) -> io::Result<()> {
         let (_, told) = self.file.change(|kept| *kept = with)?;

@@ -125,6 +125,15 @@ pub(crate) fn ledger(loaded: &Loaded, around: &Surroundings) -> Arc<LateLedger> 
     Arc::new(LateLedger::new(is_kept.then_some(path)))
 }
 
+/// The same for whoever only looks, which makes no file.
+pub(crate) fn ledger_to_look_at(loaded: &Loaded, around: &Surroundings) -> Arc<LateLedger> {
+    if has_ledger(loaded, around) {
+        ledger(loaded, around)
+    } else {
+        Arc::new(LateLedger::new(None))
+    }
+}
+
 fn folder(loaded: &Loaded, around: &Surroundings) -> PathBuf {
     let state = around.state_dir();
     match &loaded.profile {

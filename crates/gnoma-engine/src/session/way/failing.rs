@@ -132,7 +132,7 @@ impl Session {
             let hint =
                 "Mend the ledger, or take the caps (`router.caps`, `spend_cap`) away for now.";
             // Not the arm's failure: another one could not be counted either.
-            let error = ProviderError::new(ErrorKind::Quota, OWN, text).with_hint(hint);
+            let error = ProviderError::new(ErrorKind::BadRequest, OWN, text).with_hint(hint);
             self.inbox.push_back(Input::Model(Err(error)));
             return Ok(());
         }

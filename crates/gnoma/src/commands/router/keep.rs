@@ -35,7 +35,7 @@ pub(super) async fn reset(ground: &Ground<'_>, yes: bool, json: bool) -> Result<
             return show("nothing was forgotten\n");
         }
     }
-    if book.path().exists() {
+    if book.path().exists() || book.has_scores() {
         book.reset().with_context(|| cannot_change(&book))?;
     }
     let forgotten = routing::ledger(&ground.loaded, ground.around).forget_arms().await;
@@ -93,7 +93,7 @@ fn scores(
         );
         return Err(Misuse(text).into());
     };
-    if here.imported && !replace {
+    if here.imported && here.state.is_some() && !replace {
         let text = "such scores were taken over already; --replace begins anew with them";
         return Err(Misuse(text.to_owned()).into());
     }

@@ -11,8 +11,9 @@ use crate::{
     args::TurnArgs,
     clock,
     commands::{print_json, route, show},
-    report::Exit,
-    table,
+    past::refuse_in_incognito,
+    report::{self, Exit},
+    routing, table,
 };
 
 const NONE: &str =
@@ -46,12 +47,32 @@ pub(super) async fn run(ground: &Ground<'_>, args: &TurnArgs, json: bool) -> Res
     show(&text)
 }
 
+/// Counts as taken now what a clock that was wrongly ahead dated in the future: it would keep limits
+/// full until then. Asked for by hand, since only a person knows which clock was right.
+pub(super) async fn redate(ground: &Ground<'_>) -> Result<()> {
+    refuse_in_incognito(&ground.loaded.settings, "router pools --redate")?;
+    let moved = if routing::has_ledger(&ground.loaded, ground.around) {
+        let ledger = routing::ledger(&ground.loaded, ground.around);
+        ledger.redate(clock::now_ms()).await.map_err(|error| anyhow::anyhow!(error.sentence))?
+    } else {
+        0
+    };
+    let calls = if moved == 1 { "call was" } else { "calls were" };
+    report::say(format_args!("{moved} {calls} dated in the future, and count as made now"));
+    Ok(())
+}
+
 fn row(level: &Level, now_ms: i64) -> [String; 6] {
     let Level { pool, limit, used, held, resets_at_ms } = level;
     let parsed = Pool::parse(pool);
     // What a provider told holds for one arm; all else is in the settings.
     let by = if matches!(parsed, Some(Pool::Arm(_))) { "its provider" } else { "you" };
-    let pool = parsed.map_or_else(|| pool.clone(), |pool| pool.words());
+    let (pool, is_each) = match parsed {
+        Some(Pool::Turn(_)) => ("each turn".to_owned(), true),
+        Some(Pool::Session(_)) => ("each session".to_owned(), true),
+        Some(pool) => (pool.words(), false),
+        None => (pool.clone(), false),
+    };
     let amount = |amount: u64| match limit.unit {
         Unit::MicroUsd => money(amount as f64),
         Unit::Requests
@@ -67,6 +88,7 @@ fn row(level: &Level, now_ms: i64) -> [String; 6] {
         (Window::Day | Window::Month | Window::Ever, Some(at_ms)) => {
             wait(at_ms.saturating_sub(now_ms))
         }
+        (Window::Day | Window::Month | Window::Ever, None) if is_each => "with the next".to_owned(),
         (Window::Day | Window::Month | Window::Ever, None) => "never".to_owned(),
     };
     let most = most.trim_end().to_owned();

@@ -208,6 +208,13 @@ impl Health {
         Some(Rest { until_ms, why: words(reach, target, ailment, until_ms, now_ms) })
     }
 
+    /// Whether a rest is known that began after `at_ms`: what is heard of that time now came before it.
+    #[must_use]
+    pub fn has_later(&self, target: Target<'_>, at_ms: i64) -> bool {
+        let began = |reach| self.places.get(&place(reach, target)).map(|ailment| ailment.since_ms);
+        REACHES.into_iter().filter_map(began).any(|since_ms| since_ms > at_ms)
+    }
+
     /// A call to `target` begins. Where a rest has just ended it is the one that tries, and the
     /// others wait for its end.
     pub fn begin(&mut self, target: Target<'_>, now_ms: i64) {

@@ -371,9 +371,9 @@ impl Routes {
         draws
     }
 
-    /// Why the provider's own word is that it takes no call now, if it is.
+    /// Why the provider's own word is that it takes no call now, if it is, and until when.
     #[must_use]
-    pub fn refusal(&self, arm: &ModelRef) -> Option<String> {
+    pub fn refusal(&self, arm: &ModelRef) -> Option<(String, i64)> {
         locked(&self.watch).vitals.limits.refusal(arm, self.now_ms())
     }
 

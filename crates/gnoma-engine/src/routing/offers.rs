@@ -153,31 +153,36 @@ impl Routes {
     fn unwell(&self, arm: &Arm) -> Option<Bar> {
         let rest = self.rest(arm).map(|rest| Bar::Passing(rest.why.into(), rest.until_ms));
         rest.or_else(|| {
-            let why = self.refusal(&arm.name())?;
-            Some(Bar::Passing(why.into(), self.now_ms()))
+            let (why, free_ms) = self.refusal(&arm.name())?;
+            Some(Bar::Passing(why.into(), free_ms))
         })
     }
 
     /// Why the user's rules keep an arm from what the conversation is about, if they do.
-    pub(crate) fn kept_from(
-        &self,
-        arm: &ModelRef,
-        task: &Task,
-        is_pinned: bool,
-    ) -> Option<Arc<str>> {
+    pub(crate) fn kept_from(&self, arm: &ModelRef, task: &Task) -> Option<Arc<str>> {
         let arms = self.arms();
         let offer = |arm: &Arm| Offer {
             arm: arm.name(),
             capabilities: arm.capabilities(),
             pools: Vec::new(),
             saved_micro_usd: 0,
-            most_micro_usd: arm.price.map(|price| price.of(&work(task, &price))),
+            most_micro_usd: None,
             cost_weight: arm.cost_weight,
             seconds: None,
             barred: None,
         };
         let offers: Vec<Offer> = arms.iter().map(offer).collect();
-        let applied = self.apply_rules(task, &offers, is_pinned, None);
+        // What is about files, and nothing else: the choice as a whole is made elsewhere.
+        let keeps = |action: &&Action| matches!(action, Action::Pin(_) | Action::Forbid(_));
+        let about_files = self.options.rules.iter().filter(|rule| !rule.when.paths.is_empty());
+        let rules: Vec<Rule> = about_files
+            .map(|rule| Rule {
+                then: rule.then.iter().filter(keeps).cloned().collect(),
+                ..rule.clone()
+            })
+            .collect();
+        let facts = task.facts(self.local_time());
+        let applied = rules::apply(&rules, None, &facts, &offers, &|_| None);
         let place = offers.iter().position(|offer| offer.arm == *arm)?;
         applied.barred.get(place).cloned().flatten()
     }

@@ -76,17 +76,20 @@ impl Vitals {
     fn take_in(&mut self, sight: &Sight) -> bool {
         let Sight { arm, host, at_ms, seen } = sight;
         let target = Target { arm, host };
+        // Another process may have seen a rest begin since: that is what holds.
+        let is_late = self.health.has_later(target, *at_ms);
         match seen {
+            Seen::Failed(_) if is_late => false,
             Seen::Failed(error) => {
                 self.health.fail(target, error, *at_ms);
                 false
             }
             Seen::Worked { took, tokens, was_trial } => {
-                if *was_trial {
+                if *was_trial && !is_late {
                     self.health.begin(target, *at_ms);
                 }
                 self.speeds.see(arm, *took, *tokens, *at_ms);
-                self.health.succeed(target, *at_ms)
+                !is_late && self.health.succeed(target, *at_ms)
             }
             Seen::Told(limits) => {
                 self.limits.note(arm, limits, *at_ms);
@@ -208,6 +211,16 @@ mod tests {
         let text = two.exchange(text.as_deref(), NOW_MS + 2);
         one.exchange(text.as_deref(), NOW_MS + 3);
         assert!(!rests(&one, 1, NOW_MS + 3) && !rests(&two, 1, NOW_MS + 3));
+    }
+
+    #[test]
+    fn what_is_told_late_ends_no_later_rest() {
+        let (mut one, mut two) = (Watch::default(), Watch::default());
+        one.see(sight(1, NOW_MS, worked()), true);
+        two.see(sight(1, NOW_MS + 5, failed(ErrorKind::RateLimited, Some(600))), true);
+        let text = two.exchange(None, NOW_MS + 5);
+        one.exchange(text.as_deref(), NOW_MS + 10);
+        assert!(rests(&one, 1, NOW_MS + 599_000));
     }
 
     #[test]

@@ -208,6 +208,7 @@ impl Session {
 
     /// Asks for the words.
     fn start(&mut self, why: Why, focus: String) -> Result<(), Cannot> {
+        self.look_for_paths();
         let answering = self.answering();
         let arm = answering.as_ref().and_then(|name| self.way.routes.arm(name));
         let window = arm.and_then(|arm| arm.context_window);

@@ -245,11 +245,6 @@ impl Way {
         }
     }
 
-    /// Nobody waits for the check any more; what it finds is not heard.
-    pub(super) fn stop_check(&mut self) {
-        self.checking = JoinSet::new();
-    }
-
     /// Something of the answer has come.
     pub(super) fn heard(&mut self, event: &StreamEvent) {
         let Some(call) = &mut self.call else { return };
@@ -364,7 +359,7 @@ impl Session {
         let is_limited = heard.is_some() || !routes.limited(&way.turn, &way.session).is_empty();
         let ledger = routes.ledger().filter(|_| is_limited).cloned();
         let classifier = routes.options.classifier.as_ref().filter(|_| count > 1);
-        let may_see = |arm: &Arm| routes.kept_from(&arm.name(), &task, true).is_none();
+        let may_see = |arm: &Arm| routes.kept_from(&arm.name(), &task).is_none();
         let classifier = classifier.and_then(|name| routes.arm(name)).filter(may_see);
         if heard.is_none() && ledger.is_none() && classifier.is_none() {
             return self.begin(task, Vec::new()).await;

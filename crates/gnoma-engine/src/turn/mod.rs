@@ -300,6 +300,8 @@ impl Turn {
     ) -> Phase {
         fx.push(Effect::DropStream);
         let retracted = answer.has_content();
+        // What the first could not handle is not the other's fault.
+        self.watch.handling = Handling::default();
         self.count(answer.finish().usage, fx);
         fx.push(Effect::Emit(Event::ArmChanged { from, to, why, retracted }));
         self.ask(1, fx)

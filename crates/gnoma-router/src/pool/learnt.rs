@@ -62,7 +62,8 @@ impl From<Learnt> for Vec<(ModelRef, Vec<Known>)> {
 }
 
 impl Learnt {
-    /// Takes in what an answer of `arm` told. The same limit told anew replaces what was known.
+    /// Takes in what an answer of `arm` told. The same limit told anew replaces what was known; what was
+    /// told before that, and is heard of late, does not.
     pub fn note(&mut self, arm: &ModelRef, told: &[Seen], at_ms: i64) {
         if told.is_empty() {
             return;
@@ -71,6 +72,9 @@ impl Learnt {
         for seen in told {
             let same =
                 |known: &Known| (known.seen.unit, known.seen.window) == (seen.unit, seen.window);
+            if limits.iter().any(|known| same(known) && known.at_ms > at_ms) {
+                continue;
+            }
             limits.retain(|known| !same(known));
             if limits.len() < MOST_OF_AN_ARM {
                 limits.push(Known { seen: *seen, at_ms });
@@ -102,9 +106,10 @@ impl Learnt {
             .any(|known| known.seen.remaining.is_some_and(|left| need.of(limit.unit) <= left))
     }
 
-    /// Why `arm` had better not be called at `now_ms`: its provider told that nothing is left.
+    /// Why `arm` had better not be called at `now_ms`, and until when: its provider told that nothing is
+    /// left.
     #[must_use]
-    pub fn refusal(&self, arm: &ModelRef, now_ms: i64) -> Option<String> {
+    pub fn refusal(&self, arm: &ModelRef, now_ms: i64) -> Option<(String, i64)> {
         let (known, free_ms) = self
             .known(arm)
             .iter()
@@ -119,11 +124,11 @@ impl Learnt {
             Some(window @ Window::Rolling { .. }) => format!(" {}", standing::per(window)),
             Some(Window::Day | Window::Month | Window::Ever) | None => String::new(),
         };
-        Some(format!(
-            "{} said that its limit of {limit}{over} is used up; it resets at {}",
-            arm.provider,
-            time_of(free_ms, now_ms)
-        ))
+        let (provider, at) = (&arm.provider, time_of(free_ms, now_ms));
+        let why = format!(
+            "{provider} said that its limit of {limit}{over} is used up; it resets at {at}"
+        );
+        Some((why, free_ms))
     }
 
     /// Forgets what was told too long ago to rely on, or later than now by a clock that was ahead.
@@ -200,7 +205,8 @@ mod tests {
         let now = 1_800_000_000_000;
         let mut learnt = Learnt::default();
         learnt.note(&arm(0), &[told(0, 60_000)], now);
-        let why = learnt.refusal(&arm(0), now).unwrap();
+        let (why, until_ms) = learnt.refusal(&arm(0), now).unwrap();
+        assert!(until_ms > now);
         assert_eq!(
             why,
             "acme said that its limit of 50 requests is used up; it resets at 08:01 UTC"

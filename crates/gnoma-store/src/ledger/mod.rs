@@ -12,7 +12,7 @@
 //!   that was wrongly ahead would keep windows full until then; [`SqliteLedger::redate`] mends that.
 //! - Sums of days are kept for good, single calls for two days and no fewer than the latest 5,000;
 //!   a rolling window that reaches further back counts whole days there. Pools named `turn:…` are
-//!   forgotten two days after their last use.
+//!   forgotten two days after their last use, `session:…` after 90.
 //! - What a process settled survives its death; the failure of the power may take the last moment.
 //!
 //! Beside what was spent, the file keeps *notes*: texts by name, of which this crate makes no sense,

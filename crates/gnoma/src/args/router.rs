@@ -33,7 +33,7 @@ pub(crate) enum RouterSub {
         #[arg(long)]
         json: bool,
     },
-    /// Show limits, and where they stand.
+    /// Show limits, where they stand, and who rests.
     Pools {
         /// Count what is dated in the future as taken now: the clock was wrongly ahead, and is right again.
         #[arg(long)]
@@ -42,7 +42,7 @@ pub(crate) enum RouterSub {
         #[arg(long)]
         json: bool,
     },
-    /// Forget what was learnt. What was spent stays.
+    /// Forget what was learnt, who rests, speeds and limits that providers told. What was spent stays.
     Reset {
         /// Do not ask.
         #[arg(long)]

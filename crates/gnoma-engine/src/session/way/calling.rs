@@ -23,9 +23,8 @@ impl Session {
             self.inbox.push_back(Input::Model(Err(error)));
             return Ok(());
         }
-        if self.look_for_paths()
-            && let Some(error) = self.way.kept_from()
-        {
+        self.look_for_paths();
+        if let Some(error) = self.way.kept_from() {
             self.refuse_call(error);
             return Ok(());
         }

@@ -6,14 +6,17 @@
 //! one arm: whose way it is, or the arm in charge where the way is made of several.
 
 use gnoma_core::{
-    Event, ModelRequest, Role,
+    ErrorKind, Event, ModelRequest, ProviderError, Role,
     session::{NoticeLevel, Outcome},
 };
 
 use super::{Came, Closed, Session, Way};
 use crate::{
     arm::Arm,
-    routing::several::{self, Conferred, Panel, Shares},
+    routing::{
+        OWN,
+        several::{self, Conferred, Panel, Shares},
+    },
     turn::{Checked, Input},
 };
 
@@ -57,11 +60,23 @@ impl Session {
 
     /// The arm in charge has looked: the others are asked what they would do.
     pub(super) fn confer(&mut self, outcome: &Outcome) {
-        let looked =
-            self.way.course.as_ref().map(|course| (course.arm.clone(), course.beside.clone()));
+        self.look_for_paths();
+        let routes = &self.way.routes;
+        // What the first has opened is not for everybody.
+        let looked = self.way.course.as_ref().map(|course| {
+            let may_see = |arm: &&Arm| routes.kept_from(&arm.name(), &course.task).is_none();
+            let beside: Vec<Arm> = course.beside.iter().filter(may_see).cloned().collect();
+            (course.arm.clone(), beside)
+        });
         let (Some((arm, beside)), Outcome::Complete { .. }) = (looked, outcome) else {
             return self.inbox.push_back(Input::Checked(Checked::Deliver));
         };
+        if beside.is_empty() {
+            let text = "nobody else may see what was opened";
+            let nobody = Err(ProviderError::new(ErrorKind::NotFound, OWN, text));
+            self.way.checking.spawn(async { Came::Conferred(nobody, Shares::default()) });
+            return;
+        }
         let mut request = self.request(&arm, self.way.asked.0);
         let answer = request.messages.iter().rposition(|it| it.role() == Role::Assistant);
         // Nobody is led by what the first has said.

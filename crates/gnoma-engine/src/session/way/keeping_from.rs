@@ -7,14 +7,12 @@ use super::{Session, Way};
 use crate::routing::OWN;
 
 impl Session {
-    /// Looks at what has come to the conversation for paths that rules ask for. Says whether there
-    /// are more than before.
-    pub(super) fn look_for_paths(&mut self) -> bool {
+    /// Looks at what has come to the conversation for paths that rules ask for.
+    pub(in crate::session) fn look_for_paths(&mut self) {
         let Way { concern, looked_at, course, .. } = &mut self.way;
         if !concern.is_asked_for() {
-            return false;
+            return;
         }
-        let before = concern.met().len();
         let history = self.turn.history();
         for message in history.iter().skip(*looked_at) {
             for content in message.content() {
@@ -32,21 +30,18 @@ impl Session {
             }
         }
         *looked_at = history.len();
-        let met = concern.met();
-        let is_more = met.len() > before;
-        if let Some(course) = course.as_mut().filter(|_| is_more) {
-            course.task.touched = met;
+        if let Some(course) = course {
+            course.task.touched = concern.met();
         }
-        is_more
     }
 }
 
 impl Way {
     /// Why the arm of the turn must not be sent the conversation as it is now, by the user's rules.
     pub(super) fn kept_from(&self) -> Option<ProviderError> {
-        let course = self.course.as_ref()?;
+        let course = self.course.as_ref().filter(|_| self.concern.is_asked_for())?;
         let arm = course.arm.name();
-        let why = self.routes.kept_from(&arm, &course.task, course.is_pinned)?;
+        let why = self.routes.kept_from(&arm, &course.task)?;
         let hint = "Name a model that may see it, with --model or /model, or change the rule.";
         let text = format!("{arm} may not see what was opened: it {why}");
         Some(ProviderError::new(ErrorKind::BadRequest, OWN, text).with_hint(hint))

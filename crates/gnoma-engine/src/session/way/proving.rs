@@ -156,7 +156,7 @@ impl Session {
 
     /// The check is not wanted any more.
     pub(in crate::session) async fn stop_check(&mut self) -> Result<(), Closed> {
-        self.way.stop_check();
+        self.way.checking.shutdown().await;
         let Some(Proof { call, is_asked, .. }) = self.way.proof.take() else { return Ok(()) };
         std::mem::take(&mut self.stop).cancel();
         self.held.remove(&call.id);

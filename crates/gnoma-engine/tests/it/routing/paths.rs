@@ -69,3 +69,15 @@ async fn an_arm_asked_for_by_name_is_not_sent_it_either() {
     assert!(text.contains("rule `stays here` (gnoma.toml:1) pins `fake/here`"), "{text}");
     assert_eq!((team.asked(0), team.asked(1)), (1, 0));
 }
+
+/// A member of a panel may not see what the first has opened.
+#[tokio::test(start_paused = true)]
+async fn whoever_looks_first_shows_others_nothing_they_may_not_see() {
+    let looks = vec![reads("secrets/key.txt"), Answer::text("I looked"), Answer::text("done")];
+    let members = vec![member("here", 0.95, 0.001, looks), member("remote", 0.5, 0.1, Vec::new())];
+    let options = Options { strategy: Strategy::Ensemble, ..options() };
+    let edit = FakeTool::new("edit", Access::Edit, |_| ToolOutcome::Done(ToolOutput::text("")));
+    let mut team = team(members, options, vec![reader(), edit]);
+    assert_complete(&team.turn("fix the parser").await);
+    assert_eq!(team.asked(1), 0);
+}

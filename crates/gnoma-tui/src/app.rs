@@ -402,7 +402,11 @@ impl State {
             Input::FocusGained => self.focus = Focus::Here,
             Input::FocusLost => self.focus = Focus::Away,
             Input::Background(_) | Input::Resumed => (),
-            Input::Ending => self.wish(Wish::Save(self.drafts())),
+            Input::Ending => {
+                self.wish(Wish::Save(self.drafts()));
+                // What is under way ends with the program: no line about it stays behind.
+                self.leaving = Leaving::ForGood;
+            }
             Input::Listing(files) => self.completion.list(files),
             Input::Missing(files) => self.missing(&files),
             Input::Models(offers) => commands::models_listed(self, offers),

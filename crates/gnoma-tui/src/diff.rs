@@ -25,8 +25,19 @@ pub use read::counts;
 /// what is left out.
 #[must_use]
 pub fn lines(diff: &str, width: usize, max_lines: usize) -> Vec<Line> {
+    drawn(diff, width, max_lines, false)
+}
+
+/// The same, with the name above a single file too.
+#[must_use]
+pub fn named(diff: &str, width: usize, max_lines: usize) -> Vec<Line> {
+    drawn(diff, width, max_lines, true)
+}
+
+fn drawn(diff: &str, width: usize, max_lines: usize, names_one: bool) -> Vec<Line> {
     let (entries, mut left_out) = read::entries(diff, max_lines);
     let mut painter = Painter::new(&entries, width.max(1));
+    painter.shows_files |= names_one;
     let mut lines = Vec::new();
     let mut rest = entries.as_slice();
     while let Some(entry) = rest.first() {

@@ -25,6 +25,9 @@ const TO_BE_SEEN: Duration = Duration::from_millis(500);
 /// Questions that can wait; more than calls run side by side.
 const MAX_QUESTIONS: usize = 1_000;
 
+/// What people write out, and the key it stands for.
+const SPELT_OUT: [(&str, &str); 3] = [("yes", "y"), ("no", "n"), ("always", "a")];
+
 impl State {
     pub(super) fn ask(&mut self, question: Question) {
         let is_known = self.asks.iter().any(|other| other.call.id == question.call.id);
@@ -91,8 +94,9 @@ impl State {
         }
         let line = self.composer.draft().text;
         let (name, words) = line.trim().split_once(' ').unwrap_or((line.trim(), ""));
-        let action =
-            name.parse().ok().and_then(|key| self.keymap.action_here(Context::Permission, key));
+        let word = SPELT_OUT.iter().find(|(word, _)| name.eq_ignore_ascii_case(word));
+        let key = word.map_or(name, |(_, key)| key).parse().ok();
+        let action = key.and_then(|key| self.keymap.action_here(Context::Permission, key));
         let Some(question) = self.asks.front_mut() else { return false };
         let call = question.call.id.clone();
         let verdict = match (action, words.trim()) {
@@ -100,7 +104,10 @@ impl State {
                 Verdict::Answer(Answer::Deny { reason: reason.to_owned() })
             }
             (Some(action), "") => question.act(action),
-            _ => return false,
+            _ => {
+                self.hint("this goes to the model at its next step; the question still waits");
+                return false;
+            }
         };
         // An answer is no prompt to come back to.
         self.composer.take();

@@ -83,7 +83,7 @@ impl State {
                 self.counts.turn = *turn;
             }
             Event::Retrying { attempt, .. } => {
-                self.doing(&format!("trying again, attempt {attempt}"));
+                self.doing(&format!("trying again (attempt {attempt})"));
             }
             Event::ToolProgress { .. } | Event::Notice { .. } => (),
             Event::TurnEnded { outcome, usage, undelivered, .. } => {

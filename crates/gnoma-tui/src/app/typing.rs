@@ -66,7 +66,7 @@ impl State {
         let limit = MAX_PASTE_BYTES >> 20;
         self.warn(&format!(
             "the paste of {} MB is not taken: {limit} MB is the most; write it to a file and name that with `@`",
-            bytes >> 20
+            bytes.div_ceil(1 << 20)
         ));
     }
 

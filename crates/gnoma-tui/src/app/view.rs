@@ -86,7 +86,9 @@ impl State {
         let first = live.len();
         live.extend(panel.lines);
         live.extend(vec![Line::default(); below]);
-        live.push(self.status_line(width));
+        if height > 1 {
+            live.push(self.status_line(width));
+        }
         let live: Vec<Line> = live.into_iter().map(|line| cut(line, width)).collect();
         let last = live.len().saturating_sub(1);
         let cursor = panel.cursor.map(|cell| Cell {

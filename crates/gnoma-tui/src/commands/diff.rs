@@ -20,7 +20,7 @@ fn run(state: &mut State, _argument: &str) {
         // A sentence says why there is none.
         Ok(text) if !text.contains("@@ ") => state.note(text.trim()),
         Ok(diff) => {
-            let lines = diff::lines(&diff, state.size.width, MAX_LINES);
+            let lines = diff::named(&diff, state.size.width, MAX_LINES);
             state.say(lines);
         }
         Err(why) => state.warn(&why),

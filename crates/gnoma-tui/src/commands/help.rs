@@ -33,7 +33,7 @@ fn run(state: &mut State, _argument: &str) {
     });
     let mut lines: Vec<Line> = SIGNS.iter().map(|(name, about)| row(name, about)).collect();
     lines.extend(commands);
-    lines.push(row("/keys", "lists every key"));
+
     state.say(lines);
 }
 

@@ -26,6 +26,12 @@ fn run(state: &mut State, _argument: &str) {
             let lines = lines(routing);
             state.say(lines);
         }
+        None if state.counts.turns > 0 => {
+            let model = state.facts.model.clone().unwrap_or_else(|| "the one there is".to_owned());
+            state.note(&format!(
+                "there was nothing to choose: the turns went to {model}; /why says more"
+            ));
+        }
         None => state.hint("no turn was routed yet"),
     }
 }

@@ -61,7 +61,7 @@ fn barred(routes: &Routes, arm: &Arm, levels: &[gnoma_core::ledger::Level]) -> O
     let own: Vec<String> = routes.pools_of(arm);
     let levels: Vec<_> = levels.iter().filter(|level| own.contains(&level.pool)).cloned().collect();
     let call = routes.typical_call(arm);
-    let rests = routes.resting(arm).or_else(|| routes.refusal(&arm.name()));
+    let rests = routes.resting(arm).or_else(|| routes.refusal(&arm.name()).map(|(why, _)| why));
     rests.or_else(|| pool::refusal(&levels, &call, clock::now_ms()))
 }
 

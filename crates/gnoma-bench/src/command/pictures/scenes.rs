@@ -134,7 +134,7 @@ fn streaming(name: &'static str, shade: Shade) -> Scene {
         ),
         // Long enough for the seconds of the call and of the turn to differ in the same way each time.
         said(4_910, "Now the tests.", &[("bash", r#"{"command":"sh test.sh"}"#)], "")
-            .after(Duration::from_millis(300)),
+            .after(Duration::from_millis(700)),
     ];
     scene.steps.extend([
         Step::Type(QUESTION),

@@ -9,7 +9,10 @@ use std::{
     num::NonZeroU16,
     os::fd::OwnedFd,
     process::{Child, Command},
-    sync::{Arc, Mutex},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, Ordering},
+    },
     thread,
     time::{Duration, Instant},
 };
@@ -43,11 +46,14 @@ pub struct Window {
 
 /// A running program and its terminal. Dropping it kills the program.
 pub struct Terminal {
-    child: Child,
+    /// The program.
+    pub child: Child,
     keyboard: OwnedFd,
     /// Kept open, so that what was printed can be read when the program has ended.
-    _program_end: OwnedFd,
+    program_end: OwnedFd,
     screen: Arc<Mutex<Parser>>,
+    printed: Arc<Mutex<Vec<u8>>>,
+    is_frozen: Arc<AtomicBool>,
 }
 
 impl Terminal {
@@ -79,7 +85,8 @@ impl Terminal {
         let screen = Arc::new(Mutex::new(parser));
         resize(&keyboard, window.size)?;
         let child = command.spawn()?;
-        let terminal = Self { child, keyboard, _program_end: program_end, screen };
+        let (printed, is_frozen) = (Arc::default(), Arc::default());
+        let terminal = Self { child, keyboard, program_end, screen, printed, is_frozen };
         terminal.watch(window.ground)?;
         Ok(terminal)
     }
@@ -87,15 +94,23 @@ impl Terminal {
     fn watch(&self, ground: [u8; 3]) -> io::Result<()> {
         let mut source = File::from(self.keyboard.try_clone()?);
         let mut answers = File::from(self.keyboard.try_clone()?);
-        let screen = Arc::clone(&self.screen);
+        let (screen, printed) = (Arc::clone(&self.screen), Arc::clone(&self.printed));
+        let is_frozen = Arc::clone(&self.is_frozen);
         let [red, green, blue] = ground.map(|part| format!("{part:02x}{part:02x}"));
         let answer = format!("\x1b]11;rgb:{red}/{green}/{blue}\x1b\\\x1b[?2026;2$y\x1b[?62;22c");
         // Ends with the program, whose death makes the read fail.
         thread::spawn(move || {
             let mut buffer = [0; READ_BYTES];
+            let mut unseen = Vec::new();
             while let Ok(count @ 1..) = source.read(&mut buffer) {
+                while is_frozen.load(Ordering::Relaxed) {
+                    thread::sleep(STEP);
+                }
                 let bytes = buffer.get(..count).unwrap_or_default();
-                locked(&screen).process(bytes);
+                unseen.extend_from_slice(bytes);
+                let shown: Vec<u8> = unseen.drain(..whole_frames(&unseen)).collect();
+                locked(&screen).process(&shown);
+                locked(&printed).extend_from_slice(bytes);
                 let asks = bytes.windows(QUESTION.len()).any(|window| window == QUESTION);
                 if asks && answers.write_all(answer.as_bytes()).is_err() {
                     break;
@@ -111,6 +126,33 @@ impl Terminal {
     /// When the terminal is gone.
     pub fn types(&self, keys: &str) -> io::Result<()> {
         File::from(self.keyboard.try_clone()?).write_all(keys.as_bytes())
+    }
+
+    /// Makes the window another size, columns and rows, neither of them 0.
+    ///
+    /// # Errors
+    /// When the terminal is gone.
+    pub fn resize(&self, size: (u16, u16)) -> io::Result<()> {
+        let (width, height) = size;
+        locked(&self.screen).screen_mut().set_size(cells(height), cells(width));
+        resize(&self.keyboard, size)
+    }
+
+    /// From now on nothing that is printed is taken, or all is again.
+    pub fn freeze(&self, is_frozen: bool) {
+        self.is_frozen.store(is_frozen, Ordering::Relaxed);
+    }
+
+    /// All that was printed, and what will be.
+    #[must_use]
+    pub fn printed(&self) -> Arc<Mutex<Vec<u8>>> {
+        Arc::clone(&self.printed)
+    }
+
+    /// The program's end of the line.
+    #[must_use]
+    pub fn program_end(&self) -> &OwnedFd {
+        &self.program_end
     }
 
     /// What is on the screen.
@@ -145,6 +187,17 @@ impl Drop for Terminal {
         self.child.kill().ok();
         self.child.wait().ok();
     }
+}
+
+/// Bytes without a frame that has begun and not ended: a terminal shows all of it or nothing.
+fn whole_frames(bytes: &[u8]) -> usize {
+    const BEGIN: &[u8] = b"\x1b[?2026h";
+    const END: &[u8] = b"\x1b[?2026l";
+    let begin = bytes.windows(BEGIN.len()).rposition(|window| window == BEGIN);
+    let has_ended = |frame: &[u8]| frame.windows(END.len()).any(|window| window == END);
+    let is_begun = |at: &usize| bytes.get(*at..).is_some_and(|frame| !has_ended(frame));
+    let torn = || (1..BEGIN.len()).rev().find(|length| bytes.ends_with(&BEGIN[..*length]));
+    begin.filter(is_begun).unwrap_or_else(|| bytes.len() - torn().unwrap_or(0))
 }
 
 fn resize(keyboard: &OwnedFd, (width, height): (u16, u16)) -> io::Result<()> {

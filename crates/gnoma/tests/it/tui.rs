@@ -3,27 +3,18 @@
 
 use std::{
     fs::File,
-    io::{Read as _, Write as _},
-    num::NonZeroU16,
-    os::fd::OwnedFd,
-    process::{Child, Command, ExitStatus},
-    sync::{
-        Arc, Mutex,
-        atomic::{AtomicBool, Ordering},
-    },
+    io::Write as _,
+    process::{Command, ExitStatus},
     thread,
     time::{Duration, Instant},
 };
 
 use gnoma_core::StopReason;
-use gnoma_testkit::{Reply, Script, Wire};
+use gnoma_testkit::{Reply, Script, Terminal, Window, Wire};
 use rustix::{
-    fs::{Mode, OFlags, open},
     process::{Pid, Signal, kill_process},
-    pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt},
-    termios::{LocalModes, Winsize, tcgetattr, tcsetwinsize},
+    termios::{LocalModes, tcgetattr},
 };
-use vt100::Parser;
 
 use crate::support::{World, calls, exists, says};
 
@@ -33,8 +24,6 @@ const PATIENCE: Duration = Duration::from_secs(20);
 const STEP: Duration = Duration::from_millis(5);
 const WIDTH: u16 = 80;
 const HEIGHT: u16 = 24;
-/// What a terminal answers to the questions at the start.
-const ANSWERS: &[u8] = b"\x1b]11;rgb:0000/0000/0000\x1b\\\x1b[?2026;2$y\x1b[?62;22c";
 /// Shows nothing.
 const THE_END: &str = "\x1b]2;over\x1b\\";
 const UP_AND_DOWN: [(&str, &str); 6] = [
@@ -48,14 +37,7 @@ const UP_AND_DOWN: [(&str, &str); 6] = [
 
 /// The program, and a person before its terminal.
 struct Person {
-    child: Child,
-    keyboard: OwnedFd,
-    /// Kept open, so that what was printed can be read when the program has ended.
-    program_end: OwnedFd,
-    screen: Arc<Mutex<Parser>>,
-    printed: Arc<Mutex<Vec<u8>>>,
-    /// The window takes nothing that is printed.
-    is_frozen: Arc<AtomicBool>,
+    terminal: Terminal,
 }
 
 impl Person {
@@ -64,71 +46,30 @@ impl Person {
     }
 
     fn starts_in(world: &World, arguments: &[&str], locale: &str) -> Self {
-        let keyboard = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
-        grantpt(&keyboard).unwrap();
-        unlockpt(&keyboard).unwrap();
-        let name = ptsname(&keyboard, Vec::new()).unwrap();
-        let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC;
-        let program_end = open(name, flags, Mode::empty()).unwrap();
-        let size = Winsize { ws_col: WIDTH, ws_row: HEIGHT, ws_xpixel: 0, ws_ypixel: 0 };
-        tcsetwinsize(&keyboard, size).unwrap();
-        let end = || program_end.try_clone().unwrap();
-        // `setsid` makes it the session's terminal, as a terminal's window does.
-        let child = Command::new("setsid")
-            .arg("--ctty")
-            .arg(env!("CARGO_BIN_EXE_gnoma"))
-            .args(arguments)
-            .current_dir(world.project.path())
-            .env_clear()
-            .env("PATH", "/usr/local/bin:/usr/bin:/bin")
-            .env("HOME", world.home.path())
-            .env("TERM", "xterm-256color")
-            .env("LANG", locale)
-            .stdin(end())
-            .stdout(end())
-            .stderr(end())
-            .spawn()
-            .unwrap();
-        let parser = Parser::new(cells(HEIGHT), cells(WIDTH), 1_000);
-        let screen = Arc::new(Mutex::new(parser));
-        let printed = Arc::new(Mutex::new(Vec::new()));
-        let is_frozen = Arc::default();
-        let person = Self { child, keyboard, program_end, screen, printed, is_frozen };
-        person.watches();
-        person
-    }
-
-    fn watches(&self) {
-        let mut source = File::from(self.keyboard.try_clone().unwrap());
-        let mut answers = File::from(self.keyboard.try_clone().unwrap());
-        let (screen, printed) = (Arc::clone(&self.screen), Arc::clone(&self.printed));
-        let is_frozen = Arc::clone(&self.is_frozen);
-        thread::spawn(move || {
-            let mut buffer = [0; 4_096];
-            let mut unseen = Vec::new();
-            while let Ok(count @ 1..) = source.read(&mut buffer) {
-                while is_frozen.load(Ordering::Relaxed) {
-                    thread::sleep(STEP);
-                }
-                let bytes = &buffer[..count];
-                unseen.extend_from_slice(bytes);
-                let shown: Vec<u8> = unseen.drain(..whole_frames(&unseen)).collect();
-                screen.lock().unwrap().process(&shown);
-                printed.lock().unwrap().extend_from_slice(bytes);
-                if bytes.windows(3).any(|window| window == b"\x1b[c") {
-                    answers.write_all(ANSWERS).unwrap();
-                }
-            }
-        });
+        let window = Window { size: (WIDTH, HEIGHT), ground: [0; 3] };
+        let program = [&[env!("CARGO_BIN_EXE_gnoma")], arguments].concat();
+        let prepare = |command: &mut Command| {
+            command
+                .current_dir(world.project.path())
+                .env_clear()
+                .env("PATH", "/usr/local/bin:/usr/bin:/bin")
+                .env("HOME", world.home.path())
+                .env("TERM", "xterm-256color")
+                .env("LANG", locale);
+        };
+        Self { terminal: Terminal::start(&program, window, prepare).unwrap() }
     }
 
     fn types(&self, keys: &str) {
-        let mut file = File::from(self.keyboard.try_clone().unwrap());
-        file.write_all(keys.as_bytes()).unwrap();
+        self.terminal.types(keys).unwrap();
     }
 
     fn sees(&self) -> String {
-        self.screen.lock().unwrap().screen().contents()
+        self.terminal.screen().contents()
+    }
+
+    fn printed(&self) -> String {
+        String::from_utf8_lossy(&self.terminal.printed().lock().unwrap()).into_owned()
     }
 
     #[track_caller]
@@ -158,21 +99,17 @@ impl Person {
     }
 
     fn resizes(&self, width: u16, height: u16) {
-        self.screen.lock().unwrap().screen_mut().set_size(cells(height), cells(width));
-        let size = Winsize { ws_col: width, ws_row: height, ws_xpixel: 0, ws_ypixel: 0 };
-        tcsetwinsize(&self.keyboard, size).unwrap();
+        self.terminal.resize((width, height)).unwrap();
     }
 
     fn signals(&self, signal: Signal) {
-        let id = Pid::from_raw(i32::try_from(self.child.id()).unwrap()).unwrap();
+        let id = Pid::from_raw(i32::try_from(self.terminal.child.id()).unwrap()).unwrap();
         kill_process(id, signal).unwrap();
     }
 
     /// Nothing runs: the window's title says so, whatever a hint has taken the place of below.
     fn is_at_rest(&self) -> bool {
-        let printed = self.printed.lock().unwrap();
-        let printed = String::from_utf8_lossy(&printed);
-        printed.rsplit("\x1b]2;").next().is_some_and(|title| title.starts_with("gnoma"))
+        self.printed().rsplit("\x1b]2;").next().is_some_and(|title| title.starts_with("gnoma"))
     }
 
     /// Leaves with Ctrl+D, which only asks once more while a turn runs: an answer is on the screen a
@@ -189,51 +126,26 @@ impl Person {
     fn ends(mut self) -> (ExitStatus, String) {
         let end = Instant::now() + PATIENCE;
         let status = loop {
-            if let Some(status) = self.child.try_wait().unwrap() {
+            if let Some(status) = self.terminal.child.try_wait().unwrap() {
                 break status;
             }
             assert!(Instant::now() < end, "it does not end:\n{}", self.sees());
             thread::sleep(STEP);
         };
-        let modes = tcgetattr(&self.program_end).unwrap().local_modes;
+        let modes = tcgetattr(self.terminal.program_end()).unwrap().local_modes;
         assert!(modes.contains(LocalModes::ICANON | LocalModes::ECHO | LocalModes::ISIG));
         // What is written behind all else is seen behind all else.
-        let mut terminal = File::from(self.program_end.try_clone().unwrap());
+        let mut terminal = File::from(self.terminal.program_end().try_clone().unwrap());
         terminal.write_all(THE_END.as_bytes()).unwrap();
         self.waits_until("the end of what was printed", |person| {
-            String::from_utf8_lossy(&person.printed.lock().unwrap()).ends_with(THE_END)
+            person.printed().ends_with(THE_END)
         });
-        let printed = String::from_utf8_lossy(&self.printed.lock().unwrap()).into_owned();
+        let printed = self.printed();
         for (up, down) in UP_AND_DOWN {
             assert!(printed.rfind(down) >= printed.rfind(up), "{up:?} stays: {printed:?}");
         }
         (status, self.sees())
     }
-}
-
-impl Drop for Person {
-    fn drop(&mut self) {
-        self.child.kill().ok();
-        self.child.wait().ok();
-    }
-}
-
-/// Bytes without a frame that has begun and not ended: a terminal shows all of it or nothing.
-fn whole_frames(bytes: &[u8]) -> usize {
-    const BEGIN: &[u8] = b"\x1b[?2026h";
-    const END: &[u8] = b"\x1b[?2026l";
-    let begin = bytes.windows(BEGIN.len()).rposition(|window| window == BEGIN);
-    match begin {
-        Some(at) if !bytes[at..].windows(END.len()).any(|window| window == END) => at,
-        _ => (1..BEGIN.len())
-            .rev()
-            .find(|length| bytes.ends_with(&BEGIN[..*length]))
-            .map_or(bytes.len(), |length| bytes.len() - length),
-    }
-}
-
-fn cells(number: u16) -> NonZeroU16 {
-    NonZeroU16::new(number).unwrap()
 }
 
 /// An answer of many pieces with a wait after each.
@@ -465,13 +377,13 @@ async fn incognito_is_left_and_entered_whatever_the_settings_say() {
 async fn a_window_that_takes_nothing_does_not_keep_the_program_alive() {
     let world = World::new([says(&"many words ".repeat(40_000))]);
     let mut person = Person::ready(&world, &[]);
-    person.is_frozen.store(true, Ordering::Relaxed);
+    person.terminal.freeze(true);
     person.types("go\r");
     // Much more than what a terminal takes without a reader.
     thread::sleep(Duration::from_secs(1));
     person.signals(Signal::TERM);
     let end = Instant::now() + PATIENCE;
-    while person.child.try_wait().unwrap().is_none() {
+    while person.terminal.child.try_wait().unwrap().is_none() {
         assert!(Instant::now() < end, "it does not end");
         thread::sleep(STEP);
     }
@@ -514,7 +426,7 @@ async fn nothing_that_a_server_says_draws_on_the_terminal() {
     person.types("go\r");
     person.waits_for("gone");
     person.types("\x04");
-    let printed = Arc::clone(&person.printed);
+    let printed = person.terminal.printed();
     person.ends();
     let printed = String::from_utf8_lossy(&printed.lock().unwrap()).into_owned();
     assert!(!printed.contains("\x1b]0;owned") && !printed.contains("\x1b[2J"), "{printed:?}");
@@ -565,8 +477,8 @@ async fn a_turn_that_broke_off_is_told_when_the_conversation_goes_on() {
     let mut person = Person::ready(&world, &[]);
     person.types("make it\r");
     person.waits_for("always: bash(touch made)");
-    person.child.kill().unwrap();
-    person.child.wait().unwrap();
+    person.terminal.child.kill().unwrap();
+    person.terminal.child.wait().unwrap();
     let person = Person::starts(&world, &["--continue"]);
     person.waits_for("the last turn did not come to its end");
 }

@@ -26,7 +26,7 @@ async fn a_terminal_without_utf_8_gets_ascii_alone() {
     person.waits_for("always: bash(touch made)");
     person.types("y");
     person.waits_for("It is made.");
-    let printed = Arc::clone(&person.printed);
+    let printed = person.terminal.printed();
     person.leaves();
     let printed = printed.lock().unwrap();
     let others: Vec<u8> = printed.iter().copied().filter(|byte| !byte.is_ascii()).collect();
@@ -80,7 +80,8 @@ async fn a_paste_that_no_model_could_take_is_refused_and_gone() {
 
 /// The memory that the program itself has on the machine.
 fn memory_kb(person: &Person) -> u64 {
-    let status = std::fs::read_to_string(format!("/proc/{}/status", person.child.id())).unwrap();
+    let status =
+        std::fs::read_to_string(format!("/proc/{}/status", person.terminal.child.id())).unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
     line.trim().trim_end_matches(" kB").parse().unwrap()
 }
@@ -144,7 +145,7 @@ async fn the_window_has_its_title_again_after_a_shell() {
     person.types("/shell touch done\r");
     person.waits_until("its end", |_| exists(world.project.path(), "done"));
     person.waits_until("the title", |person| {
-        let printed = String::from_utf8_lossy(&person.printed.lock().unwrap()).into_owned();
+        let printed = person.printed();
         // Put aside for gnoma once more, and then named.
         let mut taken = printed.split("\x1b[22;0t").skip(2);
         taken.next().is_some_and(|since| since.contains("\x1b]2;gnoma"))

@@ -12,6 +12,7 @@ pub mod ledger;
 pub mod message;
 pub mod places;
 pub mod price;
+pub mod protocol;
 pub mod provider;
 pub mod secret;
 pub mod session;

@@ -1,0 +1,133 @@
+//! What a session is opened with. Arguments, environment and a front end's wishes are lowered into
+//! this once; whatever makes the session sees nothing else of where it came from.
+
+use std::{collections::BTreeMap, fmt, path::PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::session::PermissionMode;
+
+/// What a session is opened with.
+///
+/// It comes from the client whole, because a server that the system started has neither the client's
+/// keys nor its `PATH`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct SessionSpec {
+    /// Folder to work in; absolute.
+    pub folder: PathBuf,
+    /// Further folders to work in; absolute.
+    pub more_folders: Vec<PathBuf>,
+    /// The client's environment variables.
+    pub environment: Environment,
+    /// Permission bits that new files do not get, as the client has them (`umask`); `None` keeps the
+    /// server's.
+    pub umask: Option<u32>,
+    /// Profile of the settings.
+    pub profile: Option<String>,
+    /// Settings that go before those of all files.
+    pub overrides: Overrides,
+    /// System prompt in place of the built-in one.
+    pub system: Option<String>,
+    /// Which conversation goes on.
+    pub start: Start,
+    /// Somebody can answer questions.
+    pub interactive: bool,
+    /// What becomes of the session when its last subscriber has gone.
+    pub detach: Detach,
+}
+
+/// Settings that a command line or a front end sets for one session.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Overrides {
+    /// Provider to ask.
+    pub provider: Option<String>,
+    /// Model to ask.
+    pub model: Option<String>,
+    /// How much is asked before tools run.
+    pub mode: Option<PermissionMode>,
+    /// Mode bypass also does what is asked for in every other mode.
+    pub confirm_bypass: bool,
+    /// Whether nothing is kept; `None` leaves it to the settings.
+    pub incognito: Option<bool>,
+    /// Most model calls in one turn.
+    pub max_rounds: Option<u32>,
+}
+
+/// Which conversation a session goes on with.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Start {
+    /// A new one.
+    #[default]
+    New,
+    /// The one of this project that was added to last.
+    Newest {
+        /// In a copy; the stored session stays as it is.
+        fork: bool,
+    },
+    /// The stored one whose id begins so.
+    Stored {
+        /// Its id, or the beginning of it that is like no other's.
+        id: String,
+        /// In a copy; the stored session stays as it is.
+        fork: bool,
+    },
+}
+
+/// What becomes of a session when its last subscriber has gone.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Detach {
+    /// It ends; what it runs is cancelled.
+    #[default]
+    Close,
+    /// It goes on.
+    Keep,
+}
+
+/// Environment variables. They hold keys, so that debugging output names them without their values.
+#[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Environment(BTreeMap<String, String>);
+
+impl Environment {
+    /// Wraps variables.
+    #[must_use]
+    pub fn new(variables: BTreeMap<String, String>) -> Self {
+        Self(variables)
+    }
+
+    /// The variables with their values, for whoever reads settings or starts a program with them.
+    #[must_use]
+    pub fn variables(&self) -> &BTreeMap<String, String> {
+        &self.0
+    }
+
+    /// The value of a variable that is set to something.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<&str> {
+        self.0.get(name).map(String::as_str).filter(|value| !value.is_empty())
+    }
+}
+
+impl fmt::Debug for Environment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.0.keys()).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn debugging_output_shows_no_value_of_a_variable() {
+        let variables = BTreeMap::from([("MISTRAL_API_KEY".to_owned(), "sk-1".to_owned())]);
+        let spec =
+            SessionSpec { environment: Environment::new(variables), ..SessionSpec::default() };
+        let text = format!("{spec:?}");
+        assert!(text.contains("MISTRAL_API_KEY") && !text.contains("sk-1"), "{text}");
+    }
+}

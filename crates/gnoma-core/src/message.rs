@@ -196,6 +196,16 @@ impl ToolResult {
         out
     }
 
+    /// Bytes of its texts and pictures.
+    #[must_use]
+    pub fn content_bytes(&self) -> usize {
+        let bytes = |part: &ResultPart| match part {
+            ResultPart::Text { text } => text.len(),
+            ResultPart::Image(image) => image.base64.len(),
+        };
+        self.parts.iter().map(bytes).sum()
+    }
+
     /// The pictures among the parts.
     pub fn images(&self) -> impl Iterator<Item = &Image> {
         self.parts.iter().filter_map(|part| match part {
@@ -381,6 +391,20 @@ impl Message {
             | Content::RedactedThinking(_)
             | Content::ToolCall(_) => None,
         })
+    }
+
+    /// Bytes of its texts, pictures, arguments and results.
+    #[must_use]
+    pub fn content_bytes(&self) -> usize {
+        let bytes = |block: &Content| match block {
+            Content::Text(text) => text.text.len(),
+            Content::Image(image) => image.base64.len(),
+            Content::Thinking(thinking) => thinking.text.len(),
+            Content::RedactedThinking(redacted) => redacted.data.len(),
+            Content::ToolCall(call) => call.arguments.get().len(),
+            Content::ToolResult(result) => result.content_bytes(),
+        };
+        self.content.iter().map(bytes).sum()
     }
 
     /// All text blocks, one after the other.

@@ -237,9 +237,22 @@ pub enum Event {
         tools: Vec<String>,
         /// Permission mode.
         mode: PermissionMode,
+        /// Messages of the conversation that goes on; 0 for a new one.
+        #[serde(default)]
+        messages: u64,
     },
     /// The session moved to another state.
     State(SessionState),
+    /// How much is asked before tools run has changed.
+    ModeChanged {
+        /// The new mode.
+        mode: PermissionMode,
+    },
+    /// The messages that were sent while a turn runs and are not delivered yet have changed.
+    Queued {
+        /// Their contents, the next first.
+        queue: Vec<Vec<Content>>,
+    },
     /// A model is about to be called.
     RoundStarted {
         /// Number of the round within the turn, from 1.
@@ -323,8 +336,17 @@ pub enum Event {
     },
     /// The model has begun to write a call.
     ToolCallDrafted {
+        /// The id that the call will have in its message.
+        call: CallId,
         /// Name of the tool.
         name: String,
+    },
+    /// More of the arguments of a call that the model writes.
+    ToolCallDelta {
+        /// The id that the call will have in its message.
+        call: CallId,
+        /// JSON text, cut anywhere.
+        fragment: String,
     },
     /// A message has been added to the history.
     Appended(Arc<Message>),
@@ -409,4 +431,6 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         undelivered: Vec<Arc<Message>>,
     },
+    /// Something that this version does not know: the host is newer than the client.
+    Unknown,
 }

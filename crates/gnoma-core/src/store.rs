@@ -16,7 +16,7 @@ use crate::{
 
 /// Names a session, for people too: `YYYYMMDD-HHMMSS-` and six hexadecimal digits. Unique within a
 /// store.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct SessionId(Arc<str>);
 

@@ -202,6 +202,10 @@ pub(crate) fn note_of(event: &Event) -> Option<Record> {
         }
         Event::Started { .. }
         | Event::State(_)
+        | Event::ModeChanged { .. }
+        | Event::Queued { .. }
+        | Event::ToolCallDelta { .. }
+        | Event::Unknown
         | Event::Checking { .. }
         | Event::Compacted { .. }
         | Event::Text { .. }

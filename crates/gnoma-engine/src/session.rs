@@ -170,6 +170,7 @@ impl Session {
             cwd: options.place.cwd.display().to_string(),
             tools: options.tools.iter().map(|tool| tool.spec().name.clone()).collect(),
             mode: options.mode,
+            messages: options.history.len() as u64,
         };
         let session = Self::new(options, outlet);
         let mut task = JoinSet::new();
@@ -313,6 +314,7 @@ impl Session {
             Command::Answer { call, answer } => return self.answered(call, answer).await,
             Command::SetMode { mode } => {
                 self.gate.mode = mode;
+                self.emit(Event::ModeChanged { mode }).await?;
                 None
             }
             Command::Pin { arm } => {
@@ -440,7 +442,7 @@ impl Session {
 
     /// Tells an event, once what it means is kept.
     async fn emit(&mut self, event: Event) -> Result<(), Closed> {
-        if let Event::ToolCallDrafted { name } = &event
+        if let Event::ToolCallDrafted { name, .. } = &event
             && self.tools.may_write(name)
         {
             self.keeper.prepare();

@@ -82,7 +82,7 @@ impl Transcript {
         match event {
             Event::Text { text } => self.text(text),
             Event::Thinking { text } => self.thinking(text),
-            Event::ToolCallDrafted { name } => {
+            Event::ToolCallDrafted { name, .. } => {
                 self.close_open();
                 self.expect(format!("· {name} …"));
             }
@@ -143,7 +143,14 @@ impl Transcript {
                 self.before_round = None;
             }
             Event::State(SessionState::Closed) => self.close_open(),
-            Event::Started { .. } | Event::State(_) | Event::Cost { .. } | Event::Usage { .. } => {}
+            Event::Started { .. }
+            | Event::State(_)
+            | Event::ModeChanged { .. }
+            | Event::Queued { .. }
+            | Event::ToolCallDelta { .. }
+            | Event::Cost { .. }
+            | Event::Usage { .. }
+            | Event::Unknown => {}
         }
     }
 

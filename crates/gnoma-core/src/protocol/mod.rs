@@ -1,5 +1,36 @@
 //! What front ends and a host of sessions say to each other, over channels or a socket.
+//!
+//! A host owns sessions; any number of clients attach to any of them. A client sends
+//! [`ClientMessage`]s, each a [`Request`] under an id of its own, and gets exactly one [`Reply`] or
+//! [`RequestError`] for each. What happens in a session comes as [`Envelope`]s, numbered without gaps
+//! within an [`Epoch`]. A client that comes without a known [`Position`], or falls too far behind, gets
+//! the session's [`SessionView`], which is the fold of everything up to its `seq`, and goes on from there.
 
+mod client;
+mod envelope;
+mod recent;
+mod request;
+mod running;
 mod spec;
+mod tail;
+mod view;
 
-pub use self::spec::{Detach, Environment, Overrides, SessionSpec, Start};
+pub use self::{
+    client::{Client, MAX_MESSAGES, MAX_REQUESTS, Peer},
+    envelope::{Envelope, Epoch, Position, ProcessEvent, ServerMessage},
+    recent::Recent,
+    request::{
+        Choice, ClientMessage, ConnectBy, Connection, LiveSession, Reply, Request, RequestError,
+        RequestErrorKind, RequestId, RewindPoint, Setting, Switch, Topic, TypedKey,
+    },
+    running::{DraftedCall, Question, RunningCall, RunningTurn},
+    spec::{Detach, Environment, Overrides, SessionSpec, Start},
+    tail::TextTail,
+    view::{SessionView, Status},
+};
+
+/// The version of the protocol that this program speaks.
+pub const VERSION: u32 = 1;
+
+#[cfg(test)]
+mod laws;

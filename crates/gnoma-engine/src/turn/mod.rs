@@ -374,8 +374,9 @@ impl Turn {
             StreamEvent::ThinkingDelta { text, .. } if !text.is_empty() => {
                 fx.push(Effect::Emit(Event::Thinking { text }));
             }
-            StreamEvent::ToolCallStart { name, .. } => {
-                fx.push(Effect::Emit(Event::ToolCallDrafted { name }));
+            StreamEvent::ToolCallStart { id, name, .. } => {
+                let call = CallId::new(id);
+                fx.push(Effect::Emit(Event::ToolCallDrafted { call, name }));
             }
             StreamEvent::Stop(stop) => {
                 fx.push(Effect::DropStream);

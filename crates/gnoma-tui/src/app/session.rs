@@ -25,6 +25,7 @@ impl State {
                 self.look_up_window();
             }
             Event::State(state) => self.moved(*state),
+            Event::ModeChanged { mode } => self.facts.mode = *mode,
             Event::RoundStarted { arm, why, .. } => {
                 let model = arm.to_string();
                 self.decided(format!("called {model}: {why}"));
@@ -58,7 +59,7 @@ impl State {
             }
             Event::Text { .. } => self.doing("writing"),
             Event::Thinking { .. } => self.doing("thinking"),
-            Event::ToolCallDrafted { name } => self.doing(&format!("writing a call of {name}")),
+            Event::ToolCallDrafted { name, .. } => self.doing(&format!("writing a call of {name}")),
             Event::Appended(message) => self.appended(message),
             Event::PermissionAsked { call, reason, preview, always } => {
                 let (preview, always) = (preview.clone(), always.clone());
@@ -85,7 +86,11 @@ impl State {
             Event::Retrying { attempt, .. } => {
                 self.doing(&format!("trying again (attempt {attempt})"));
             }
-            Event::ToolProgress { .. } | Event::Notice { .. } => (),
+            Event::ToolProgress { .. }
+            | Event::ToolCallDelta { .. }
+            | Event::Queued { .. }
+            | Event::Notice { .. }
+            | Event::Unknown => (),
             Event::TurnEnded { outcome, usage, undelivered, .. } => {
                 self.turn_ended(outcome, *usage, undelivered);
             }

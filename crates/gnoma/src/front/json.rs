@@ -134,7 +134,7 @@ impl View for Json {
             self.open(out)?;
         }
         match event {
-            Event::Started { session, cwd, tools, mode } => {
+            Event::Started { session, cwd, tools, mode, .. } => {
                 self.session.clone_from(session);
                 self.opening = Some(
                     json!({"type": "system", "subtype": "init", "session_id": session, "cwd": cwd,
@@ -216,6 +216,10 @@ impl View for Json {
                 self.ended(outcome, *rounds, *usage, out)
             }
             Event::State(_)
+            | Event::ModeChanged { .. }
+            | Event::Queued { .. }
+            | Event::ToolCallDelta { .. }
+            | Event::Unknown
             | Event::Text { .. }
             | Event::Thinking { .. }
             | Event::ToolCallDrafted { .. }

@@ -151,7 +151,7 @@ impl View for Text {
                 out.end_line()?;
                 self.wait(format!("{arm}, round {round}"));
             }
-            Event::ToolCallDrafted { name } => {
+            Event::ToolCallDrafted { name, .. } => {
                 out.end_line()?;
                 self.wait(format!("writing a call of {name}"));
             }
@@ -242,6 +242,10 @@ impl View for Text {
                 }
             }
             Event::Started { .. }
+            | Event::ModeChanged { .. }
+            | Event::Queued { .. }
+            | Event::ToolCallDelta { .. }
+            | Event::Unknown
             | Event::Thinking { .. }
             | Event::Appended(_)
             | Event::Routed(_)

@@ -1,0 +1,160 @@
+//! Laws of the fold and of the wire, over random logs.
+
+use std::sync::Arc;
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::{
+    CallId, Content, Event, Message, ModelRef, RawJson, ToolCall, ToolResult, Usage,
+    session::{NoticeLevel, Outcome, PermissionMode, SessionState},
+    store::SessionId,
+    stream::StopReason,
+};
+
+/// Walks of a law, unless `GNOMA_WALKS` says another number.
+const WALKS: u32 = 20_000;
+
+fn walks() -> ProptestConfig {
+    let told = option_env!("GNOMA_WALKS").and_then(|number| number.parse().ok());
+    ProptestConfig { cases: told.unwrap_or(WALKS), ..ProptestConfig::default() }
+}
+
+fn call(number: u8) -> ToolCall {
+    ToolCall::new(CallId::new(format!("c{number}")), "bash", RawJson::empty_object())
+}
+
+fn arm() -> ModelRef {
+    ModelRef { provider: "p".into(), model: "m".into() }
+}
+
+fn event() -> impl Strategy<Value = Event> {
+    let text = prop_oneof![40 => "[a-zäö\n]{0,12}", 1 => Just("long ".repeat(60_000))];
+    let id = 0_u8..4;
+    prop_oneof![
+        prop_oneof![
+            Just(SessionState::Idle),
+            Just(SessionState::Active),
+            Just(SessionState::Cancelling)
+        ]
+        .prop_map(Event::State),
+        Just(Event::ModeChanged { mode: PermissionMode::Plan }),
+        (1_u32..9).prop_map(|round| Event::RoundStarted { round, arm: arm(), why: "w".into() }),
+        text.clone().prop_map(|text| Event::Text { text }),
+        text.clone().prop_map(|text| Event::Thinking { text }),
+        id.clone().prop_map(|id| Event::ToolCallDrafted { call: call(id).id, name: "bash".into() }),
+        (id.clone(), text.clone())
+            .prop_map(|(id, fragment)| Event::ToolCallDelta { call: call(id).id, fragment }),
+        text.clone().prop_map(|text| {
+            Event::Appended(Arc::new(Message::user_text(if text.is_empty() { "." } else { &text })))
+        }),
+        id.clone().prop_map(|id| Event::PermissionAsked {
+            call: call(id),
+            reason: "r".into(),
+            preview: Some("-a\n+b".into()),
+            always: None
+        }),
+        (id.clone(), any::<bool>()).prop_map(|(id, allowed)| Event::PermissionDecided {
+            call: call(id).id,
+            allowed,
+            reason: String::new()
+        }),
+        id.clone().prop_map(|id| Event::ToolStarted { call: call(id) }),
+        (id.clone(), text.clone())
+            .prop_map(|(id, text)| Event::ToolProgress { call: call(id).id, text }),
+        (id, text.clone()).prop_map(|(id, text)| Event::ToolEnded {
+            result: ToolResult::text(&call(id), text, false),
+            diff: None,
+            duration_ms: 1
+        }),
+        (0_u64..99).prop_map(|input| {
+            let round = Usage { input, ..Usage::default() };
+            Event::Usage { round, turn: round }
+        }),
+        text.prop_map(|text| Event::Notice { level: NoticeLevel::Info, text }),
+        Just(Event::Queued { queue: vec![vec![Content::text("later")]] }),
+        Just(Event::TurnEnded {
+            outcome: Outcome::Complete { stop: StopReason::EndTurn },
+            rounds: 1,
+            usage: Usage::default(),
+            undelivered: Vec::new()
+        }),
+    ]
+}
+
+fn log(events: Vec<Event>) -> Vec<Envelope> {
+    let envelope = |(seq, event): (u64, Event)| Envelope {
+        session: SessionId::new("s"),
+        epoch: Epoch(7),
+        parent: None,
+        seq,
+        at_ms: i64::try_from(seq).unwrap_or_default() * 10,
+        event,
+    };
+    (1..).zip(events).map(envelope).collect()
+}
+
+fn empty() -> SessionView {
+    SessionView::new(SessionId::new("s"), Epoch(7), None)
+}
+
+fn folded(mut view: SessionView, log: &[Envelope]) -> SessionView {
+    log.iter().for_each(|envelope| view.apply(envelope));
+    view
+}
+
+proptest! {
+    #![proptest_config(walks())]
+
+    /// A snapshot in place of the events before it leads to the same view; what is applied twice
+    /// counts once.
+    #[test]
+    fn a_snapshot_stands_for_the_events_before_it(
+        events in prop::collection::vec(event(), 0..24),
+        cut in 0_usize..24,
+        again in 0_usize..24,
+    ) {
+        let log = log(events);
+        let cut = cut.min(log.len());
+        let whole = folded(empty(), &log);
+        let snapshot = folded(empty(), &log[..cut]);
+        prop_assert_eq!(&folded(snapshot.clone(), &log[cut..]), &whole);
+        prop_assert_eq!(&folded(snapshot, &log[again.min(cut)..]), &whole);
+    }
+
+    /// A front end that begins with the events of a view sees the turn that the view holds, with the
+    /// ends of its texts.
+    #[test]
+    fn the_current_events_of_a_view_lead_to_its_turn(
+        events in prop::collection::vec(event(), 0..24),
+    ) {
+        let view = folded(empty(), &log(events));
+        let again = folded(empty(), &log(view.current()));
+        prop_assert_eq!(again.state, view.state);
+        prop_assert_eq!(again.status().questions, view.status().questions);
+        let ends = |view: &SessionView| view.turn.as_ref().map(|turn| {
+            let outputs = turn.calls.iter().map(|running| running.output.text.clone());
+            let drafts = turn.drafts.iter().map(|draft| draft.id.clone());
+            (turn.text.text.clone(), turn.thinking.text.clone(), turn.queue.clone(),
+             outputs.collect::<Vec<_>>(), drafts.collect::<Vec<_>>())
+        });
+        prop_assert_eq!(ends(&again), ends(&view));
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 256, ..ProptestConfig::default() })]
+
+    /// What goes over a socket comes out as it went in.
+    #[test]
+    fn envelopes_and_views_survive_the_wire(events in prop::collection::vec(event(), 0..12)) {
+        let log = log(events);
+        for envelope in &log {
+            let json = serde_json::to_string(envelope).unwrap();
+            prop_assert_eq!(&serde_json::from_str::<Envelope>(&json).unwrap(), envelope);
+        }
+        let message = ServerMessage::Snapshot(Box::new(folded(empty(), &log)));
+        let json = serde_json::to_string(&message).unwrap();
+        prop_assert_eq!(serde_json::from_str::<ServerMessage>(&json).unwrap(), message);
+    }
+}

@@ -1,0 +1,71 @@
+//! The last things that happened in a session, for whoever read too slowly for its log.
+
+use std::collections::VecDeque;
+
+use serde::{Deserialize, Serialize};
+
+use super::{Envelope, envelope::event_bytes};
+use crate::session::Event;
+
+/// Most events that are kept.
+const MAX_EVENTS: usize = 64;
+/// Most bytes of them, roughly.
+const MAX_BYTES: usize = 64 << 10;
+
+/// Something that happened, with its place in the log.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Recent {
+    /// Its number in the log.
+    pub seq: u64,
+    /// When, in milliseconds since 1970.
+    pub at_ms: i64,
+    /// What.
+    pub event: Event,
+}
+
+/// Adds what happened, unless the view has it elsewhere, and lets go of the oldest.
+pub(super) fn push(recent: &mut VecDeque<Recent>, envelope: &Envelope) {
+    if !is_kept(&envelope.event) || envelope.event_bytes() > MAX_BYTES {
+        return;
+    }
+    let Envelope { seq, at_ms, event, .. } = envelope;
+    recent.push_back(Recent { seq: *seq, at_ms: *at_ms, event: event.clone() });
+    let mut bytes: usize = recent.iter().map(|recent| event_bytes(&recent.event)).sum();
+    while recent.len() > MAX_EVENTS || bytes > MAX_BYTES {
+        let Some(oldest) = recent.pop_front() else { break };
+        bytes -= event_bytes(&oldest.event);
+    }
+}
+
+/// Whether an event says something that the rest of the view does not.
+fn is_kept(event: &Event) -> bool {
+    match event {
+        Event::Text { .. }
+        | Event::Thinking { .. }
+        | Event::ToolCallDrafted { .. }
+        | Event::ToolCallDelta { .. }
+        | Event::ToolProgress { .. }
+        | Event::ToolStarted { .. }
+        | Event::PermissionAsked { .. }
+        | Event::PermissionDecided { .. }
+        | Event::Queued { .. }
+        | Event::Started { .. }
+        | Event::ModeChanged { .. }
+        | Event::State(_)
+        | Event::Unknown => false,
+        Event::RoundStarted { .. }
+        | Event::Routed(_)
+        | Event::ArmChanged { .. }
+        | Event::Conferred { .. }
+        | Event::Checking { .. }
+        | Event::Checked { .. }
+        | Event::Cost { .. }
+        | Event::Compacted { .. }
+        | Event::Appended(_)
+        | Event::ToolEnded { .. }
+        | Event::Usage { .. }
+        | Event::Retrying { .. }
+        | Event::Notice { .. }
+        | Event::TurnEnded { .. } => true,
+    }
+}

@@ -1,0 +1,434 @@
+//! What a client asks of a host, and the one answer to each request.
+
+use std::{fmt, path::PathBuf, sync::Arc};
+
+use serde::{Deserialize, Serialize};
+
+use super::{Position, SessionSpec, Status};
+use crate::{
+    message::{CallId, Content, Message, ModelRef},
+    session::{Answer, PermissionMode, Scope},
+    store::{Hit, ResultId, SessionFacts, SessionId},
+    usage::Usage,
+};
+
+/// Names a request among those of its client. A request that comes again under the same id gets its
+/// first reply again and has no second effect.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize,
+)]
+#[serde(transparent)]
+pub struct RequestId(pub u64);
+
+/// A client's message to a host: a request, and the session that it is for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ClientMessage {
+    /// Names the request; unused by this client before.
+    pub id: RequestId,
+    /// The session; `None` for requests to the process.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<SessionId>,
+    /// What is asked.
+    pub request: Request,
+}
+
+/// What can be asked of a host.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Request {
+    /// Open a session. To the process. Reply: [`Reply::Opened`].
+    Open(Box<SessionSpec>),
+    /// List the sessions of the process. To the process. Reply: [`Reply::Live`].
+    List,
+    /// Tell this client what happens to any session of the process. To the process.
+    Watch,
+    /// End the process once everything is stored. To the process.
+    Shutdown,
+    /// Be told what happens in the session, after that position or from a snapshot on.
+    Attach {
+        /// The last event that the client knows; `None` at first.
+        from: Option<Position>,
+    },
+    /// Be told no more.
+    Detach,
+    /// Set what becomes of the session when its last subscriber has gone.
+    KeepRunning {
+        /// It goes on; else it ends.
+        keep: bool,
+    },
+    /// How the session is. Reply: [`Reply::Status`].
+    Status,
+    /// Say something. While a turn runs it is delivered at the next safe boundary.
+    Send {
+        /// Text and images; not empty.
+        content: Vec<Content>,
+    },
+    /// Put other messages in the place of those that were sent and not delivered yet.
+    EditQueue {
+        /// The messages, the next first; empty to take all back.
+        queue: Vec<Vec<Content>>,
+    },
+    /// Answer a question. The second answer to a question is an error.
+    Answer {
+        /// The call that was asked about.
+        call: CallId,
+        /// The answer.
+        answer: Answer,
+    },
+    /// Stop the running turn and keep its work.
+    Cancel,
+    /// End the session; a running turn is cancelled first.
+    Close,
+    /// Change how much is asked before tools run.
+    SetMode {
+        /// The new mode.
+        mode: PermissionMode,
+    },
+    /// Keep a rule that allows. Reply: [`Reply::Text`] says where.
+    KeepRule {
+        /// The rule, such as `bash(cargo test *)`.
+        rule: String,
+        /// How long and where it holds.
+        scope: Scope,
+        /// Only say where it would be kept, and whether it can be.
+        dry_run: bool,
+    },
+    /// Stand behind the settings that the project brings along.
+    Trust,
+    /// Ask only this arm from the next turn on; `None` lets the router choose.
+    Pin {
+        /// The arm.
+        arm: Option<ModelRef>,
+    },
+    /// Say whether the last turn's work was right.
+    Rate {
+        /// It was.
+        good: bool,
+    },
+    /// Put a summary in the place of the conversation so far. Only between turns.
+    Compact {
+        /// What the summary should dwell on; may be empty.
+        focus: String,
+    },
+    /// Take back what the last turns did. Only between turns. Reply: [`Reply::Text`].
+    Rewind {
+        /// How many turns.
+        turns: usize,
+        /// Of the files.
+        files: bool,
+        /// Of the conversation.
+        conversation: bool,
+    },
+    /// Bring back what was taken back last. Only between turns. Reply: [`Reply::Text`].
+    Redo,
+    /// The places that can be gone back to. Reply: [`Reply::Points`].
+    Points,
+    /// What the session changed in files. Reply: [`Reply::Text`], a unified diff.
+    Changes,
+    /// Write the conversation to a file. Reply: [`Reply::Text`] says where.
+    Export {
+        /// The file; its extension chooses the format (`md`, `html`, `jsonl`). Empty leaves the
+        /// choice open.
+        path: PathBuf,
+    },
+    /// Open a copy of the session. Reply: [`Reply::Opened`].
+    Fork,
+    /// Give the session a title.
+    Rename {
+        /// The title.
+        title: String,
+    },
+    /// Find words in everything that is stored of the project. Reply: [`Reply::Hits`].
+    Search {
+        /// The words; all of them must occur.
+        words: String,
+        /// Most places to find.
+        max: usize,
+    },
+    /// List the stored sessions of the project, the newest first. Reply: [`Reply::Stored`].
+    Stored {
+        /// Most sessions to list.
+        max: usize,
+    },
+    /// Messages of the conversation. Reply: [`Reply::History`].
+    History {
+        /// Number of the first message that is not wanted any more; `None` for the end.
+        before: Option<u64>,
+        /// Most messages.
+        max: u32,
+    },
+    /// A part of a large tool result that was stored. Reply: [`Reply::Output`].
+    Output {
+        /// The result.
+        result: ResultId,
+        /// Where the part begins, in bytes.
+        from: u64,
+        /// Most bytes.
+        max_bytes: u32,
+    },
+    /// Run a shell line for the person, in the session's folder and environment, without asking.
+    /// Reply: [`Reply::Shell`].
+    Shell {
+        /// The line.
+        line: String,
+    },
+    /// Models on offer. Reply: [`Reply::Choices`].
+    Models {
+        /// Also ask the providers for theirs, which takes a moment.
+        ask: bool,
+    },
+    /// Providers that are configured. Reply: [`Reply::Choices`].
+    Providers,
+    /// Profiles of the settings. Reply: [`Reply::Choices`].
+    Profiles,
+    /// Go on with another model, provider or profile, or with nothing kept. Only between turns; a new
+    /// epoch begins.
+    Switch(Switch),
+    /// Try a connection to a provider. Reply: [`Reply::Text`].
+    TryProvider(Connection),
+    /// Store a connection, its key included. Reply: [`Reply::Text`] says where.
+    AddProvider(Connection),
+    /// All settings. Reply: [`Reply::Settings`].
+    Settings,
+    /// Store a setting. Reply: [`Reply::Text`] says where.
+    SetSetting {
+        /// Its name.
+        key: String,
+        /// Its value, as TOML or as plain text.
+        value: String,
+    },
+    /// Tokens and money of the session. Reply: [`Reply::Usage`].
+    Usage,
+    /// Lines about something that only the host knows. Reply: [`Reply::Text`].
+    Explain(Topic),
+}
+
+/// What a session goes on with.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Switch {
+    /// Another model, after its provider and a slash where that is another one.
+    Model(String),
+    /// Another provider.
+    Provider(String),
+    /// The settings of another profile, in a new conversation.
+    Profile(String),
+    /// Whether nothing is kept from here on.
+    Incognito(bool),
+    /// A new conversation.
+    New,
+    /// A stored conversation; without an id the newest.
+    Stored(Option<String>),
+}
+
+/// What can be explained.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Topic {
+    /// How models are chosen, and why this one is.
+    Routing,
+    /// What fills the context window.
+    Context,
+}
+
+/// A connection to be tried and stored.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Connection {
+    /// The provider.
+    pub provider: String,
+    /// How to reach it.
+    pub by: ConnectBy,
+}
+
+/// How a provider is reached.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ConnectBy {
+    /// With the key in this variable of the session's environment.
+    Variable(String),
+    /// At this address, without a key.
+    Address(String),
+    /// With a key that was typed.
+    Key(TypedKey),
+}
+
+/// A key as a person typed it, on its way to where it is stored. Debugging output does not show it.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct TypedKey(pub String);
+
+impl fmt::Debug for TypedKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("***")
+    }
+}
+
+/// What came of a request.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Reply {
+    /// It is done, or on its way; what follows comes as events.
+    Done,
+    /// A session was opened.
+    Opened {
+        /// Its id.
+        session: SessionId,
+    },
+    /// The sessions of the process.
+    Live(Vec<LiveSession>),
+    /// How the session is.
+    Status(Box<Status>),
+    /// Words for people: a place, a diff, an explanation.
+    Text(String),
+    /// Places that can be gone back to, the newest first.
+    Points(Vec<RewindPoint>),
+    /// Places where words were found.
+    Hits(Vec<Hit>),
+    /// Stored sessions.
+    Stored(Vec<SessionFacts>),
+    /// A part of the conversation.
+    History {
+        /// Number of the first of the messages, from 0.
+        first: u64,
+        /// The messages, oldest first.
+        messages: Vec<Arc<Message>>,
+    },
+    /// A part of a stored tool result.
+    Output {
+        /// The text.
+        text: String,
+        /// Where the next part begins, in bytes; `None` at the end.
+        next: Option<u64>,
+        /// Size of the whole in bytes.
+        total_bytes: u64,
+    },
+    /// What a shell line printed.
+    Shell {
+        /// Standard output and standard error, as they came.
+        output: String,
+        /// How it ended, where that was not well.
+        failure: Option<String>,
+    },
+    /// Things of which one can be chosen by its name.
+    Choices(Vec<Choice>),
+    /// All settings.
+    Settings(Vec<Setting>),
+    /// What the session took.
+    Usage {
+        /// Tokens of all calls.
+        usage: Usage,
+        /// Micro-dollars of all calls whose price is known.
+        micro_usd: u64,
+    },
+}
+
+/// A session of the process.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LiveSession {
+    /// How it is.
+    pub status: Status,
+    /// Its working folder.
+    pub folder: PathBuf,
+    /// Its title or its first words.
+    pub title: String,
+    /// Clients that are attached.
+    pub subscribers: usize,
+    /// When something happened last, in milliseconds since 1970.
+    pub changed_ms: i64,
+}
+
+/// A place of the conversation that can be gone back to.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RewindPoint {
+    /// How many turns are taken back.
+    pub turns: usize,
+    /// The prompt that begins the first of them.
+    pub prompt: String,
+    /// When that was, in milliseconds since 1970.
+    pub at_ms: i64,
+    /// How many files have changed since.
+    pub files: usize,
+}
+
+/// Something of which one can be chosen by its name.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Choice {
+    /// The name to choose it by.
+    pub name: String,
+    /// A few words about it.
+    pub about: String,
+    /// It is in use.
+    pub current: bool,
+    /// The session can be pinned to it, by this name.
+    pub arm: Option<ModelRef>,
+    /// Tokens of its context window, where it is a model and that is known.
+    pub window: Option<u64>,
+}
+
+/// A setting.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Setting {
+    /// Its name.
+    pub key: String,
+    /// Its value.
+    pub value: String,
+    /// Where the value comes from.
+    pub origin: String,
+    /// The values that it can have, where there are few.
+    pub choices: Vec<String>,
+}
+
+/// Why a request had no effect.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[error("{cause}")]
+pub struct RequestError {
+    /// For branching.
+    pub kind: RequestErrorKind,
+    /// What happened and why; a fragment without a full stop.
+    pub cause: String,
+    /// What to do about it, where there is something; a sentence.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub remedy: Option<String>,
+}
+
+/// Kinds of failed requests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RequestErrorKind {
+    /// The message cannot be read: no JSON, no request, or too long.
+    Malformed,
+    /// The host does not speak the client's version.
+    Version,
+    /// The host does not know the request; it may be older than the client.
+    Unknown,
+    /// There is no such session, or it is not the client's to see.
+    NoSession,
+    /// The session has ended.
+    Closed,
+    /// It cannot be done while a turn runs, or too much waits already.
+    Busy,
+    /// The question was answered before, or never asked.
+    NotAsked,
+    /// There is no such thing.
+    NotFound,
+    /// A value is wrong; the person can mend it.
+    Invalid,
+    /// It is not allowed.
+    Refused,
+    /// It failed on the way.
+    Failed,
+}
+
+impl RequestError {
+    /// An error of `kind`, without a remedy.
+    pub fn new(kind: RequestErrorKind, cause: impl Into<String>) -> Self {
+        Self { kind, cause: cause.into(), remedy: None }
+    }
+
+    /// Adds what to do about it.
+    #[must_use]
+    pub fn with_remedy(mut self, remedy: impl Into<String>) -> Self {
+        self.remedy = Some(remedy.into());
+        self
+    }
+}

@@ -1,0 +1,171 @@
+//! A session as a front end sees it: the fold of its events.
+
+use std::collections::VecDeque;
+
+use serde::{Deserialize, Serialize};
+
+use super::{Envelope, Epoch, Position, Recent, RunningTurn, recent};
+use crate::{
+    message::ModelRef,
+    session::{Event, PermissionMode, SessionState},
+    store::SessionId,
+    usage::Usage,
+};
+
+/// A session as its events tell it. Its size does not grow with the conversation: what is older than
+/// its ends of lists and texts is read by [`Request::History`](super::Request::History).
+///
+/// A pure fold: whoever applies the same envelopes in the same order gets an equal view, also when
+/// starting from somebody else's view in place of the envelopes before it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SessionView {
+    /// The session.
+    pub session: SessionId,
+    /// Which life of it.
+    pub epoch: Epoch,
+    /// The session that started this one, where it is a child.
+    pub parent: Option<SessionId>,
+    /// Number of the last envelope that was applied; 0 before the first.
+    pub seq: u64,
+    /// When that was, in milliseconds since 1970.
+    pub at_ms: i64,
+    /// Folder the tools work in.
+    pub folder: String,
+    /// Names of the tools on offer.
+    pub tools: Vec<String>,
+    /// How much is asked before tools run.
+    pub mode: PermissionMode,
+    /// Whether a turn runs.
+    pub state: SessionState,
+    /// Messages of the conversation.
+    pub messages: u64,
+    /// Who was called last.
+    pub arm: Option<ModelRef>,
+    /// Tokens of the last call: what fills the context window.
+    pub last_call: Usage,
+    /// Tokens of all calls of this epoch.
+    pub usage: Usage,
+    /// Micro-dollars of all calls of this epoch whose price is known.
+    pub micro_usd: u64,
+    /// The turn that runs.
+    pub turn: Option<RunningTurn>,
+    /// What happened last, but for the pieces of answers and outputs.
+    pub recent: VecDeque<Recent>,
+}
+
+/// How a session is, in few words.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Status {
+    /// The session.
+    pub session: SessionId,
+    /// Whether a turn runs.
+    pub state: SessionState,
+    /// How much is asked before tools run.
+    pub mode: PermissionMode,
+    /// Who was called last.
+    pub arm: Option<ModelRef>,
+    /// Messages of the conversation.
+    pub messages: u64,
+    /// Tokens of the last call: what fills the context window.
+    pub context_tokens: u64,
+    /// Micro-dollars of all calls of this epoch whose price is known.
+    pub micro_usd: u64,
+    /// Questions that wait for a person.
+    pub questions: usize,
+    /// Messages that wait for the next safe boundary.
+    pub queued: usize,
+    /// Calls that run.
+    pub running: Vec<String>,
+}
+
+impl SessionView {
+    /// The view of a session of which nothing has happened yet.
+    #[must_use]
+    pub fn new(session: SessionId, epoch: Epoch, parent: Option<SessionId>) -> Self {
+        Self { session, epoch, parent, ..Self::default() }
+    }
+
+    /// The place in the log that the view has come to.
+    #[must_use]
+    pub fn position(&self) -> Position {
+        Position { epoch: self.epoch, seq: self.seq }
+    }
+
+    /// Takes in the next envelope. One that was applied before, or of another epoch, changes nothing.
+    pub fn apply(&mut self, envelope: &Envelope) {
+        if envelope.epoch != self.epoch || envelope.seq <= self.seq {
+            return;
+        }
+        (self.seq, self.at_ms) = (envelope.seq, envelope.at_ms);
+        self.apply_event(&envelope.event, envelope.at_ms);
+        recent::push(&mut self.recent, envelope);
+    }
+
+    /// Takes in what happened, without a place in the log.
+    fn apply_event(&mut self, event: &Event, at_ms: i64) {
+        match event {
+            Event::Started { cwd, tools, mode, messages, .. } => {
+                self.folder.clone_from(cwd);
+                self.tools.clone_from(tools);
+                (self.mode, self.messages) = (*mode, *messages);
+            }
+            Event::State(state) => {
+                self.state = *state;
+                match state {
+                    SessionState::Active => {
+                        self.turn =
+                            Some(RunningTurn { started_ms: at_ms, ..RunningTurn::default() });
+                    }
+                    SessionState::Cancelling => (),
+                    SessionState::Idle | SessionState::Closed => self.turn = None,
+                }
+            }
+            Event::ModeChanged { mode } => self.mode = *mode,
+            Event::Appended(_) => self.messages += 1,
+            Event::RoundStarted { arm, .. } => self.arm = Some(arm.clone()),
+            Event::Usage { round, .. } => {
+                self.last_call = *round;
+                self.usage += *round;
+            }
+            Event::Cost { session_micro_usd, .. } => self.micro_usd = *session_micro_usd,
+            Event::Compacted { .. } => self.last_call = Usage::default(),
+            _ => (),
+        }
+        if let Some(turn) = &mut self.turn {
+            turn.apply(event);
+        }
+    }
+
+    /// How the session is, in few words.
+    #[must_use]
+    pub fn status(&self) -> Status {
+        let turn = self.turn.as_ref();
+        Status {
+            session: self.session.clone(),
+            state: self.state,
+            mode: self.mode,
+            arm: self.arm.clone(),
+            messages: self.messages,
+            context_tokens: self.last_call.total(),
+            micro_usd: self.micro_usd,
+            questions: turn.map_or(0, |turn| turn.questions.len()),
+            queued: turn.map_or(0, |turn| turn.queue.len()),
+            running: turn
+                .map(|turn| turn.calls.iter().map(|running| running.call.name.clone()).collect())
+                .unwrap_or_default(),
+        }
+    }
+
+    /// The events by which a front end that begins with this view gets to where the session is: the
+    /// turn that runs, with all of its answer that is kept, its calls and its questions.
+    #[must_use]
+    pub fn current(&self) -> Vec<Event> {
+        let Some(turn) = &self.turn else { return vec![Event::State(self.state)] };
+        let mut events = vec![Event::State(SessionState::Active)];
+        events.extend(turn.events(self.arm.as_ref()));
+        if self.state == SessionState::Cancelling {
+            events.push(Event::State(SessionState::Cancelling));
+        }
+        events
+    }
+}

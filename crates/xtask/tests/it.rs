@@ -21,6 +21,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("gnoma-store", &["gnoma-core"]),
     ("gnoma-router", &["gnoma-core"]),
     ("gnoma-tui", &["gnoma-core"]),
+    ("gnoma-serve", &["gnoma-core"]),
     ("gnoma-tools", &["gnoma-core", "gnoma-sandbox"]),
     ("gnoma-engine", &["gnoma-core", "gnoma-guard", "gnoma-router"]),
     (

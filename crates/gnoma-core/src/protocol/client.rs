@@ -1,6 +1,8 @@
 //! A front end's end of the protocol: requests go in, replies and events come out. It cannot tell
 //! whether the host is in this process or behind a socket.
 
+use std::{any::Any, fmt};
+
 use tokio::sync::mpsc;
 
 use super::{ClientMessage, Request, RequestError, RequestErrorKind, RequestId, ServerMessage};
@@ -12,11 +14,18 @@ pub const MAX_REQUESTS: usize = 64;
 pub const MAX_MESSAGES: usize = 64;
 
 /// A connection to a host. Dropping it ends the connection, not the sessions.
-#[derive(Debug)]
 pub struct Client {
     requests: mpsc::Sender<ClientMessage>,
     messages: mpsc::Receiver<ServerMessage>,
     next_id: u64,
+    /// What carries the messages, where that is not the host itself.
+    _carrier: Option<Box<dyn Any + Send>>,
+}
+
+impl fmt::Debug for Client {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Client").field("next_id", &self.next_id).finish_non_exhaustive()
+    }
 }
 
 /// The host's end of a [`Client`].
@@ -28,13 +37,67 @@ pub struct Peer {
     pub messages: mpsc::Sender<ServerMessage>,
 }
 
+/// The way in for requests that have their ids already. Keeps the connection open.
+#[derive(Debug)]
+pub struct Requests(mpsc::Sender<ClientMessage>);
+
+/// What the host says.
+pub struct Messages {
+    messages: mpsc::Receiver<ServerMessage>,
+    _carrier: Option<Box<dyn Any + Send>>,
+}
+
+impl fmt::Debug for Messages {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Messages").finish_non_exhaustive()
+    }
+}
+
+impl Messages {
+    /// The next message; `None` once the connection has ended. Safe to drop and call again.
+    pub async fn next(&mut self) -> Option<ServerMessage> {
+        self.messages.recv().await
+    }
+
+    /// The next message, if one is there already.
+    pub fn ready(&mut self) -> Option<ServerMessage> {
+        self.messages.try_recv().ok()
+    }
+}
+
+impl Requests {
+    /// Passes on a request. Waits where the host does not keep up.
+    ///
+    /// # Errors
+    /// The connection has ended; the request comes back.
+    pub async fn forward(&self, message: ClientMessage) -> Result<(), ClientMessage> {
+        self.0.send(message).await.map_err(|unsent| unsent.0)
+    }
+}
+
 impl Client {
     /// A client, and the other end of its connection.
     #[must_use]
     pub fn pair() -> (Self, Peer) {
         let (ask, requests) = mpsc::channel(MAX_REQUESTS);
         let (messages, inbox) = mpsc::channel(MAX_MESSAGES);
-        (Self { requests: ask, messages: inbox, next_id: 1 }, Peer { requests, messages })
+        let client = Self { requests: ask, messages: inbox, next_id: 1, _carrier: None };
+        (client, Peer { requests, messages })
+    }
+
+    /// The client, which from now on owns what carries its messages and drops it with itself.
+    #[must_use]
+    pub fn carried_by(mut self, carrier: impl Any + Send) -> Self {
+        self._carrier = Some(Box::new(carrier));
+        self
+    }
+
+    /// The two halves of the connection, for whoever carries it on. Once the requests are dropped, the
+    /// host answers those that it has and ends the connection.
+    #[must_use]
+    pub fn split(self) -> (Requests, Messages) {
+        let Self { requests, messages, _carrier, .. } = self;
+        (Requests(requests), Messages { messages, _carrier })
     }
 
     /// Sends a request without waiting and gives the id that its reply will carry.

@@ -65,6 +65,42 @@ pub enum ServerMessage {
     Process(ProcessEvent),
 }
 
+/// The first message of a client behind a socket.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Hello {
+    /// The version of the protocol that it speaks.
+    pub version: u32,
+    /// The program and its version, for people.
+    pub program: String,
+    /// Names the client over all its connections, so that a request that it sends again after a
+    /// broken one has no second effect. Nobody else can guess it.
+    pub client: String,
+}
+
+/// The first message of a host to a client behind a socket.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Greeting {
+    /// Requests may follow.
+    Welcome {
+        /// The version that both speak.
+        version: u32,
+        /// The program and its version, for people.
+        program: String,
+        /// Its process id.
+        pid: u32,
+    },
+    /// The connection is closed.
+    Refused(RequestError),
+}
+
+/// The version that two programs speak to each other: the older one's, where they are at most one
+/// apart.
+#[must_use]
+pub fn common_version(ours: u32, theirs: u32) -> Option<u32> {
+    (ours.abs_diff(theirs) <= 1).then_some(ours.min(theirs)).filter(|version| *version > 0)
+}
+
 /// What a process tells of its sessions.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -16,8 +16,10 @@ mod tail;
 mod view;
 
 pub use self::{
-    client::{Client, MAX_MESSAGES, MAX_REQUESTS, Peer},
-    envelope::{Envelope, Epoch, Position, ProcessEvent, ServerMessage},
+    client::{Client, MAX_MESSAGES, MAX_REQUESTS, Messages, Peer, Requests},
+    envelope::{
+        Envelope, Epoch, Greeting, Hello, Position, ProcessEvent, ServerMessage, common_version,
+    },
     recent::Recent,
     request::{
         Choice, ClientMessage, ConnectBy, Connection, LiveSession, Reply, Request, RequestError,

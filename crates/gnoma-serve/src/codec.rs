@@ -1,0 +1,215 @@
+//! Messages to and from lines. Pure; what cannot be read gives the one error that its sender is told.
+
+use gnoma_core::{
+    Event,
+    protocol::{
+        ClientMessage, Envelope, Greeting, Hello, Position, RequestError, RequestErrorKind,
+        RequestId, ServerMessage, VERSION, common_version,
+    },
+};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::line::{Line, MAX_LINE_BYTES};
+
+/// Longest part of what was not understood that its sender is shown.
+const MAX_SHOWN_CHARS: usize = 60;
+
+/// A request that cannot be read: under which id its error goes back (0 where it has none), and why.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unreadable {
+    /// The id of the request, as far as it was readable.
+    pub id: RequestId,
+    /// Why.
+    pub error: RequestError,
+}
+
+/// Reads a client's first line.
+///
+/// # Errors
+/// It is none, or the client speaks a version that is more than one apart.
+pub fn hello(line: &Line) -> Result<(Hello, u32), RequestError> {
+    let hello: Hello = parse(bytes(line)?).map_err(|why| {
+        malformed(format!("the first line must say which version the client speaks: {why}"))
+    })?;
+    match common_version(VERSION, hello.version) {
+        Some(version) => Ok((hello, version)),
+        None => Err(other_version(&hello)),
+    }
+}
+
+fn other_version(hello: &Hello) -> RequestError {
+    let cause = format!(
+        "the server speaks version {VERSION} of the protocol and `{}` speaks version {}",
+        hello.program, hello.version
+    );
+    RequestError::new(RequestErrorKind::Version, cause).with_remedy(
+        "`gnoma serve --replace` starts the server of your version in its place; its sessions are \
+         stored and go on.",
+    )
+}
+
+/// Reads a client's request.
+///
+/// # Errors
+/// It is none: too long, no JSON, or a request that this version does not know.
+pub fn request(line: &Line) -> Result<ClientMessage, Unreadable> {
+    #[derive(Deserialize)]
+    struct Known {
+        id: RequestId,
+        request: Value,
+    }
+    let bytes = bytes(line).map_err(|error| Unreadable { id: RequestId(0), error })?;
+    let why = match parse(bytes) {
+        Ok(message) => return Ok(message),
+        Err(why) => why,
+    };
+    Err(match parse::<Known>(bytes) {
+        Err(_) => Unreadable { id: RequestId(0), error: malformed(why) },
+        Ok(Known { id, request }) => {
+            let name = match &request {
+                Value::String(name) => name.clone(),
+                Value::Object(fields) => fields.keys().next().cloned().unwrap_or_default(),
+                _ => String::new(),
+            };
+            let name: String = name.chars().take(MAX_SHOWN_CHARS).collect();
+            let cause = format!("the request `{name}` cannot be read: {why}");
+            let error = RequestError::new(RequestErrorKind::Unknown, cause)
+                .with_remedy("The server may be older or newer than the client.");
+            Unreadable { id, error }
+        }
+    })
+}
+
+/// Reads the server's first line.
+///
+/// # Errors
+/// It is none.
+pub fn greeting(line: &Line) -> Result<Greeting, RequestError> {
+    parse(bytes(line)?).map_err(malformed)
+}
+
+/// Reads a message of the server. An event of a newer version becomes [`Event::Unknown`], so that the
+/// numbers stay without gaps.
+///
+/// # Errors
+/// It is none.
+pub fn message(line: &Line) -> Result<ServerMessage, RequestError> {
+    #[derive(Deserialize)]
+    struct Newer {
+        event: Place,
+    }
+    #[derive(Deserialize)]
+    struct Place {
+        session: gnoma_core::store::SessionId,
+        #[serde(flatten)]
+        at: Position,
+        at_ms: i64,
+    }
+    let bytes = bytes(line)?;
+    parse(bytes).or_else(|why| {
+        let Newer { event: Place { session, at, at_ms } } =
+            parse(bytes).map_err(|_: String| malformed(why))?;
+        let Position { epoch, seq } = at;
+        let event = Event::Unknown;
+        let envelope = Envelope { session, epoch, parent: None, seq, at_ms, event };
+        Ok(ServerMessage::Event(envelope.into()))
+    })
+}
+
+/// Adds a message as a line. Nothing in the protocol fails to encode; if something did, it is left
+/// out.
+pub fn write(message: &impl Serialize, out: &mut Vec<u8>) {
+    let before = out.len();
+    match serde_json::to_writer(&mut *out, message) {
+        Ok(()) => out.push(b'\n'),
+        Err(_) => out.truncate(before),
+    }
+}
+
+fn bytes(line: &Line) -> Result<&[u8], RequestError> {
+    match line {
+        Line::Whole(bytes) => Ok(bytes),
+        Line::TooLong => Err(malformed(format!(
+            "the line is longer than {} MB and was not read",
+            MAX_LINE_BYTES >> 20
+        ))),
+    }
+}
+
+fn parse<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, String> {
+    serde_json::from_slice(bytes).map_err(|error| error.to_string())
+}
+
+fn malformed(why: impl Into<String>) -> RequestError {
+    RequestError::new(RequestErrorKind::Malformed, why)
+}
+
+#[cfg(test)]
+mod tests {
+    use gnoma_core::{protocol::Request, store::SessionId};
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn line(text: &str) -> Line {
+        Line::Whole(text.as_bytes().to_vec())
+    }
+
+    #[test]
+    fn a_request_is_read_as_it_was_written() {
+        let session = Some(SessionId::new("s"));
+        let message = ClientMessage { id: RequestId(3), session, request: Request::Cancel };
+        let mut out = Vec::new();
+        write(&message, &mut out);
+        assert_eq!(
+            String::from_utf8_lossy(&out),
+            "{\"id\":3,\"session\":\"s\",\"request\":\"cancel\"}\n"
+        );
+        out.pop();
+        assert_eq!(request(&Line::Whole(out)), Ok(message));
+    }
+
+    #[test]
+    fn an_unknown_request_is_named_under_its_id() {
+        let unreadable = request(&line("{\"id\":7,\"request\":{\"dance\":{}}}")).unwrap_err();
+        assert_eq!(
+            (unreadable.id, unreadable.error.kind),
+            (RequestId(7), RequestErrorKind::Unknown)
+        );
+        assert!(unreadable.error.cause.contains("`dance`"), "{}", unreadable.error);
+        for rubbish in ["", "x", "{}", "[]", "{\"id\":-1}", "\u{0}"] {
+            let unreadable = request(&line(rubbish)).unwrap_err();
+            let expected = (RequestId(0), RequestErrorKind::Malformed);
+            assert_eq!((unreadable.id, unreadable.error.kind), expected, "{rubbish}");
+        }
+    }
+
+    #[test]
+    fn versions_one_apart_understand_each_other() {
+        let read = |version: u32| {
+            hello(&line(&format!("{{\"version\":{version},\"program\":\"p\",\"client\":\"c\"}}")))
+        };
+        assert_eq!(read(VERSION).unwrap().1, VERSION);
+        assert_eq!(read(VERSION + 1).unwrap().1, VERSION);
+        let error = read(VERSION + 2).unwrap_err();
+        assert_eq!(error.kind, RequestErrorKind::Version);
+        assert!(error.remedy.unwrap().contains("--replace"));
+    }
+
+    #[test]
+    fn an_event_of_a_newer_version_keeps_its_number() {
+        let text = "{\"event\":{\"session\":\"s\",\"epoch\":1,\"seq\":4,\"at_ms\":5,\"event\":{\"sang\":{}}}}";
+        let Ok(ServerMessage::Event(envelope)) = message(&line(text)) else { panic!("no event") };
+        assert_eq!((envelope.seq, &envelope.event), (4, &Event::Unknown));
+    }
+
+    proptest! {
+        /// Whatever bytes come, reading them ends in a message or an error.
+        #[test]
+        fn anything_can_be_read(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+            let line = Line::Whole(bytes);
+            let _ = (hello(&line).is_ok(), request(&line).is_ok(), message(&line).is_ok());
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! The client's side: says hello and carries lines both ways, so that a front end holds the same
+//! [`Client`] as beside a host in its own process.
+
+use std::{io, path::Path, time::Duration};
+
+use gnoma_core::protocol::{Client, Greeting, Hello, Peer, RequestError};
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    net::{
+        UnixStream,
+        unix::{OwnedReadHalf, OwnedWriteHalf},
+    },
+    sync::mpsc,
+    task::JoinSet,
+    time::timeout,
+};
+
+use crate::{
+    codec,
+    line::{Line, LineReader},
+    server::{OWN_VERSION, first_line},
+};
+
+/// How long a server may take to answer the first line.
+const GREETING_PATIENCE: Duration = Duration::from_secs(10);
+/// Bytes that are read at once.
+const READ_BYTES: usize = 64 << 10;
+
+/// Why there is no connection.
+#[derive(Debug, thiserror::Error)]
+pub enum ConnectError {
+    /// Nobody listens there.
+    #[error("no gnoma server is running")]
+    NotRunning,
+    /// The server does not take this client.
+    #[error("{0}")]
+    Refused(RequestError),
+    /// It broke.
+    #[error("the server does not answer: {0}")]
+    Io(#[from] io::Error),
+}
+
+/// Connects to the server at a socket. `client` names this client over all its connections.
+///
+/// # Errors
+/// See [`ConnectError`].
+pub async fn connect(socket: &Path, program: &str, client: &str) -> Result<Client, ConnectError> {
+    let mut stream = UnixStream::connect(socket).await.map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => ConnectError::NotRunning,
+        _ => ConnectError::Io(error),
+    })?;
+    let (program, client) = (program.to_owned(), client.to_owned());
+    let mut out = Vec::new();
+    codec::write(&Hello { version: OWN_VERSION, program, client }, &mut out);
+    stream.write_all(&out).await?;
+    let (mut reader, mut lines) = (LineReader::default(), Vec::new());
+    let first = timeout(GREETING_PATIENCE, first_line(&mut stream, &mut reader, &mut lines)).await;
+    let first = first.map_err(|_| io::Error::from(io::ErrorKind::TimedOut))??;
+    match codec::greeting(&first).map_err(ConnectError::Refused)? {
+        Greeting::Refused(error) => return Err(ConnectError::Refused(error)),
+        Greeting::Welcome { .. } => (),
+    }
+    let (client, Peer { requests, messages }) = Client::pair();
+    let (input, output) = stream.into_split();
+    let mut carrier = JoinSet::new();
+    carrier.spawn(write(output, requests));
+    carrier.spawn(read(input, reader, lines, messages));
+    Ok(client.carried_by(carrier))
+}
+
+async fn write(
+    mut output: OwnedWriteHalf,
+    mut requests: mpsc::Receiver<gnoma_core::protocol::ClientMessage>,
+) {
+    let mut out = Vec::new();
+    while let Some(message) = requests.recv().await {
+        out.clear();
+        codec::write(&message, &mut out);
+        if output.write_all(&out).await.is_err() {
+            return;
+        }
+    }
+}
+
+/// A server that sends what cannot be read is not talked to any more.
+async fn read(
+    mut input: OwnedReadHalf,
+    mut reader: LineReader,
+    mut lines: Vec<Line>,
+    messages: mpsc::Sender<gnoma_core::protocol::ServerMessage>,
+) {
+    let mut buffer = vec![0; READ_BYTES];
+    loop {
+        for line in lines.drain(..) {
+            let Ok(message) = codec::message(&line) else { return };
+            if messages.send(message).await.is_err() {
+                return;
+            }
+        }
+        match input.read(&mut buffer).await {
+            Ok(count @ 1..) => lines = reader.push(buffer.get(..count).unwrap_or_default()),
+            Ok(0) | Err(_) => return,
+        }
+    }
+}

@@ -1,0 +1,21 @@
+//! Carries the session protocol over a Unix socket: one JSON object a line.
+//!
+//! Both ends speak first in the same way: the client sends [`Hello`](gnoma_core::protocol::Hello), the
+//! server answers with a [`Greeting`](gnoma_core::protocol::Greeting). After that the client sends
+//! [`ClientMessage`](gnoma_core::protocol::ClientMessage)s and gets
+//! [`ServerMessage`](gnoma_core::protocol::ServerMessage)s. What sessions are is the host's business; this crate
+//! knows where the socket lies, who may use it, and how lines are read from somebody who may send
+//! anything.
+
+pub mod codec;
+mod connect;
+mod line;
+pub mod place;
+mod server;
+
+pub use self::{
+    connect::{ConnectError, connect},
+    line::{Line, LineReader, MAX_LINE_BYTES},
+    place::{Place, PlaceError},
+    server::{Server, serve},
+};

@@ -7,6 +7,7 @@
 
 pub mod diff;
 pub mod error;
+pub mod info;
 pub mod json;
 pub mod ledger;
 pub mod message;

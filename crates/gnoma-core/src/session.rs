@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     error::ProviderError,
+    info::{Choice, SessionInfo},
     message::{CallId, Content, Message, ModelRef, ToolCall, ToolResult},
     stream::StopReason,
     usage::Usage,
@@ -240,6 +241,13 @@ pub enum Event {
         /// Messages of the conversation that goes on; 0 for a new one.
         #[serde(default)]
         messages: u64,
+    },
+    /// Facts about the session that front ends show; again where they have changed.
+    Info(Box<SessionInfo>),
+    /// The models that can be chosen, as far as they are known; again where more were found.
+    Models {
+        /// The models.
+        models: Vec<Choice>,
     },
     /// The session moved to another state.
     State(SessionState),

@@ -203,6 +203,8 @@ pub(crate) fn note_of(event: &Event) -> Option<Record> {
         Event::Started { .. }
         | Event::State(_)
         | Event::ModeChanged { .. }
+        | Event::Info(_)
+        | Event::Models { .. }
         | Event::Queued { .. }
         | Event::ToolCallDelta { .. }
         | Event::Unknown

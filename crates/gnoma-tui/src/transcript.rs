@@ -146,6 +146,8 @@ impl Transcript {
             Event::Started { .. }
             | Event::State(_)
             | Event::ModeChanged { .. }
+            | Event::Info(_)
+            | Event::Models { .. }
             | Event::Queued { .. }
             | Event::ToolCallDelta { .. }
             | Event::Cost { .. }

@@ -8,6 +8,7 @@
 
 mod client;
 mod envelope;
+mod message;
 mod recent;
 mod request;
 mod running;
@@ -17,12 +18,11 @@ mod view;
 
 pub use self::{
     client::{Client, MAX_MESSAGES, MAX_REQUESTS, Messages, Peer, Requests},
-    envelope::{
-        Envelope, Epoch, Greeting, Hello, Position, ProcessEvent, ServerMessage, common_version,
-    },
+    envelope::{Envelope, Epoch, Position},
+    message::{Greeting, Hello, ProcessEvent, ServerMessage, common_version},
     recent::Recent,
     request::{
-        Choice, ClientMessage, ConnectBy, Connection, LiveSession, Reply, Request, RequestError,
+        ClientMessage, ConnectBy, Connection, LiveSession, Reply, Request, RequestError,
         RequestErrorKind, RequestId, RewindPoint, Setting, Switch, Topic, TypedKey,
     },
     running::{DraftedCall, Question, RunningCall, RunningTurn},
@@ -30,6 +30,8 @@ pub use self::{
     tail::TextTail,
     view::{SessionView, Status},
 };
+
+pub use crate::info::{Choice, FoundKey, FoundProviders, FoundServer, SessionInfo};
 
 /// The version of the protocol that this program speaks.
 pub const VERSION: u32 = 1;

@@ -50,6 +50,8 @@ fn is_kept(event: &Event) -> bool {
         | Event::PermissionDecided { .. }
         | Event::Queued { .. }
         | Event::Started { .. }
+        | Event::Info(_)
+        | Event::Models { .. }
         | Event::ModeChanged { .. }
         | Event::State(_)
         | Event::Unknown => false,

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Position, SessionSpec, Status};
 use crate::{
+    info::Choice,
     message::{CallId, Content, Message, ModelRef},
     session::{Answer, PermissionMode, Scope},
     store::{Hit, ResultId, SessionFacts, SessionId},
@@ -348,21 +349,6 @@ pub struct RewindPoint {
     pub at_ms: i64,
     /// How many files have changed since.
     pub files: usize,
-}
-
-/// Something of which one can be chosen by its name.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Choice {
-    /// The name to choose it by.
-    pub name: String,
-    /// A few words about it.
-    pub about: String,
-    /// It is in use.
-    pub current: bool,
-    /// The session can be pinned to it, by this name.
-    pub arm: Option<ModelRef>,
-    /// Tokens of its context window, where it is a model and that is known.
-    pub window: Option<u64>,
 }
 
 /// A setting.

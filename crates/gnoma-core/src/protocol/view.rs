@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Envelope, Epoch, Position, Recent, RunningTurn, recent};
 use crate::{
+    info::{Choice, SessionInfo},
     message::ModelRef,
     session::{Event, PermissionMode, SessionState},
     store::SessionId,
@@ -37,6 +38,10 @@ pub struct SessionView {
     pub mode: PermissionMode,
     /// Whether a turn runs.
     pub state: SessionState,
+    /// Facts about it that front ends show.
+    pub info: SessionInfo,
+    /// The models that can be chosen, as far as they are known.
+    pub models: Vec<Choice>,
     /// Messages of the conversation.
     pub messages: u64,
     /// Who was called last.
@@ -109,6 +114,8 @@ impl SessionView {
                 self.tools.clone_from(tools);
                 (self.mode, self.messages) = (*mode, *messages);
             }
+            Event::Info(info) => self.info = SessionInfo::clone(info),
+            Event::Models { models } => self.models.clone_from(models),
             Event::State(state) => {
                 self.state = *state;
                 match state {

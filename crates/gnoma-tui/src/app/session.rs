@@ -88,6 +88,8 @@ impl State {
             }
             Event::ToolProgress { .. }
             | Event::ToolCallDelta { .. }
+            | Event::Info(_)
+            | Event::Models { .. }
             | Event::Queued { .. }
             | Event::Notice { .. }
             | Event::Unknown => (),

@@ -217,6 +217,8 @@ impl View for Json {
             }
             Event::State(_)
             | Event::ModeChanged { .. }
+            | Event::Info(_)
+            | Event::Models { .. }
             | Event::Queued { .. }
             | Event::ToolCallDelta { .. }
             | Event::Unknown

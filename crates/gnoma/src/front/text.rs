@@ -243,6 +243,8 @@ impl View for Text {
             }
             Event::Started { .. }
             | Event::ModeChanged { .. }
+            | Event::Info(_)
+            | Event::Models { .. }
             | Event::Queued { .. }
             | Event::ToolCallDelta { .. }
             | Event::Unknown

@@ -4,23 +4,16 @@
 //! get what they need as options.
 
 mod args;
-mod clock;
 mod commands;
+mod continuing;
 mod front;
-mod guarding;
-mod instructions;
-mod keeping;
-mod past;
+mod lowering;
 mod prompt;
 mod report;
-mod resuming;
-mod routing;
 mod screen;
 mod surroundings;
 mod table;
 mod terminal;
-mod timeline;
-mod wire;
 
 use std::process::ExitCode;
 

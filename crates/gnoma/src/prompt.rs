@@ -10,8 +10,9 @@ use std::{
 
 use anyhow::{Context as _, Result};
 use gnoma_core::{Content, Image};
+use gnoma_host::HostError;
 
-use crate::report::{self, Misuse};
+use crate::report;
 
 /// Most that is read from standard input.
 const MAX_STDIN_BYTES: usize = 16 << 20;
@@ -61,10 +62,10 @@ fn piped() -> io::Result<Vec<u8>> {
 }
 
 /// What was piped in, as text.
-fn text(bytes: Vec<u8>) -> Result<String, Misuse> {
+fn text(bytes: Vec<u8>) -> Result<String, HostError> {
     let refused = |what: &str| {
         let remedy = "write it to a file and name that in the prompt";
-        Err(Misuse(format!("standard input {what}; {remedy}")))
+        Err(HostError::usage(format!("standard input {what}; {remedy}")))
     };
     if bytes.len() > MAX_STDIN_BYTES {
         return refused(&format!("has more than {} MiB", MAX_STDIN_BYTES >> 20));
@@ -93,7 +94,7 @@ fn image(path: &Path) -> Result<Content> {
     if size > MAX_IMAGE_BYTES {
         let text =
             format!("the image {shown} has {size} bytes; at most {MAX_IMAGE_BYTES} are sent");
-        return Err(Misuse(text).into());
+        return Err(HostError::usage(text).into());
     }
     let bytes = std::fs::read(path).with_context(|| format!("cannot read the image {shown}"))?;
     let mime = match bytes.as_slice() {
@@ -102,7 +103,9 @@ fn image(path: &Path) -> Result<Content> {
         [b'G', b'I', b'F', b'8', ..] => "image/gif",
         [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P', ..] => "image/webp",
         _ => {
-            return Err(Misuse(format!("{shown} is no PNG, JPEG, GIF or WebP image")).into());
+            return Err(
+                HostError::usage(format!("{shown} is no PNG, JPEG, GIF or WebP image")).into()
+            );
         }
     };
     Ok(Content::Image(Image::from_bytes(mime, &bytes)))
@@ -114,7 +117,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_sent_whole_is_refused() {
-        let refusal = |bytes: Vec<u8>| text(bytes).unwrap_err().0;
+        let refusal = |bytes: Vec<u8>| text(bytes).unwrap_err().cause;
         assert!(refusal(vec![b'a'; MAX_STDIN_BYTES + 1]).contains("more than 16 MiB"));
         assert!(refusal(b"\x7fELF\x02\x00".to_vec()).contains("is not text"));
         assert_eq!(text(b"caf\xe9".to_vec()).unwrap(), "caf\u{FFFD}");

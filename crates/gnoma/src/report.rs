@@ -8,7 +8,8 @@ use std::{
 };
 
 use anyhow::Context as _;
-use gnoma_core::ProviderError;
+use gnoma_core::{ProviderError, session::NoticeLevel};
+use gnoma_host::{HostError, HostErrorKind, Notices};
 
 use crate::screen;
 
@@ -47,18 +48,6 @@ impl Exit {
     }
 }
 
-/// An error that the user made and can mend: code 2.
-#[derive(Debug)]
-pub(crate) struct Misuse(pub String);
-
-impl fmt::Display for Misuse {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for Misuse {}
-
 /// Lines that wait while somebody else draws on the terminal.
 static HELD: Mutex<Option<Vec<String>>> = Mutex::new(None);
 /// More lines than this are not kept waiting.
@@ -74,6 +63,14 @@ pub(crate) fn say(text: impl fmt::Display) {
             let _closed = writeln!(io::stderr(), "{}", screen::clean(&text));
         }
     }
+}
+
+/// Notices of the host, on standard error.
+pub(crate) fn notices() -> Notices {
+    Notices::to(|level, text| match level {
+        NoticeLevel::Info => say(format_args!("note: {text}")),
+        NoticeLevel::Warning => say(format_args!("warning: {text}")),
+    })
 }
 
 /// Keeps lines back from now on.
@@ -111,9 +108,12 @@ pub(crate) fn unwritten(error: io::Error) -> anyhow::Result<Exit> {
 
 /// Reports an error and chooses the exit code.
 pub(crate) fn failure(error: &anyhow::Error) -> Exit {
-    if error.downcast_ref::<Misuse>().is_some() {
+    if let Some(error) = error.downcast_ref::<HostError>() {
         say(format_args!("gnoma: {error}"));
-        return Exit::Misused;
+        return match error.kind {
+            HostErrorKind::Usage | HostErrorKind::Held => Exit::Misused,
+            HostErrorKind::Provider | HostErrorKind::Failure => Exit::Failed,
+        };
     }
     if let Some(error) = error.downcast_ref::<ProviderError>() {
         provider(error);

@@ -3,13 +3,12 @@
 //! Models, servers and projects choose much of what is shown. Their text must not move the cursor,
 //! retitle the window, or make a line read differently from what it says.
 
-use std::{borrow::Cow, os::fd::AsFd};
+use std::os::fd::AsFd;
 
-use gnoma_guard::unicode::{self, Keep};
+use gnoma_host::text::columns_of;
+pub(crate) use gnoma_host::text::{clean, fit, plain, width};
 use rustix::termios::tcgetwinsize;
 
-/// How far a tab moves at most.
-const TAB_COLUMNS: usize = 8;
 /// What a terminal has that does not tell its size.
 const USUAL: Size = Size { columns: 80, rows: 24 };
 
@@ -50,63 +49,6 @@ fn wrapped(line: &str, columns: usize) -> Vec<&str> {
     rows
 }
 
-/// The beginning of `text` on one line of at most `columns`, with a mark where something is left out.
-pub(crate) fn fit(text: &str, columns: usize) -> String {
-    let mut line = String::new();
-    let (mut used, mut room) = (0, 0);
-    for c in text.chars().map(|c| if c.is_whitespace() { ' ' } else { c }) {
-        if used + columns_of(c) > columns {
-            // The mark itself needs its columns.
-            line.truncate(room);
-            line.push('…');
-            return line;
-        }
-        used += columns_of(c);
-        line.push(c);
-        if used + columns_of('…') <= columns {
-            room = line.len();
-        }
-    }
-    line
-}
-
-/// The columns that a line takes at most.
-pub(crate) fn width(line: &str) -> usize {
-    line.chars().map(columns_of).sum()
-}
-
-/// Columns a character takes at most.
-fn columns_of(c: char) -> usize {
-    match c {
-        '\t' => TAB_COLUMNS,
-        c if c.is_ascii() => 1,
-        _ => 2,
-    }
-}
-
-/// `text` with a mark in place of everything that does more than show itself, or shows nothing and
-/// hides something. One mark for a run: what was there is seen to have been there.
-pub(crate) fn clean(text: &str) -> Cow<'_, str> {
-    let Cow::Owned(kept) = unicode::clean(text, Keep::Text).text else {
-        return Cow::Borrowed(text);
-    };
-    let mut shown = String::with_capacity(text.len());
-    let mut rest = kept.chars().peekable();
-    for c in text.chars() {
-        if rest.next_if_eq(&c).is_some() {
-            shown.push(c);
-        } else if !shown.ends_with(char::REPLACEMENT_CHARACTER) {
-            shown.push(char::REPLACEMENT_CHARACTER);
-        }
-    }
-    Cow::Owned(shown)
-}
-
-/// `text` without all that, and without a mark.
-pub(crate) fn plain(text: &str) -> Cow<'_, str> {
-    unicode::clean(text, Keep::Text).text
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -118,21 +60,5 @@ mod tests {
         assert_eq!(rows("日本語x", 4), ["日本", "語x"]);
         assert_eq!(rows("\t\tx", 8), ["\t", "\t", "x"]);
         assert_eq!(rows("日x", 1), ["日", "x"]);
-    }
-
-    #[test]
-    fn a_line_that_does_not_fit_ends_with_a_mark() {
-        assert_eq!(fit("abcdef", 6), "abcdef");
-        assert_eq!(fit("abcdefg", 6), "abcd…");
-        assert_eq!(fit("日本語", 5), "日…");
-        assert_eq!(fit("a\n b\tc", 9), "a  b c");
-    }
-
-    #[test]
-    fn what_does_more_than_show_itself_is_marked() {
-        assert_eq!(clean("a\tb\nç日🎉"), "a\tb\nç日🎉");
-        assert_eq!(clean("a\x1b[2Kx\rz\u{7f}"), "a\u{FFFD}x\u{FFFD}z\u{FFFD}");
-        assert_eq!(clean("ls # \u{202E}fr- mr\u{2069}"), "ls # \u{FFFD}fr- mr\u{FFFD}");
-        assert_eq!(clean("rm\u{200B}\u{E0041} -rf"), "rm\u{FFFD} -rf");
     }
 }

@@ -25,6 +25,21 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("gnoma-tools", &["gnoma-core", "gnoma-sandbox"]),
     ("gnoma-engine", &["gnoma-core", "gnoma-guard", "gnoma-router"]),
     (
+        "gnoma-host",
+        &[
+            "gnoma-core",
+            "gnoma-config",
+            "gnoma-net",
+            "gnoma-llm",
+            "gnoma-guard",
+            "gnoma-router",
+            "gnoma-sandbox",
+            "gnoma-store",
+            "gnoma-tools",
+            "gnoma-engine",
+        ],
+    ),
+    (
         "gnoma",
         &[
             "gnoma-core",
@@ -38,6 +53,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "gnoma-tools",
             "gnoma-tui",
             "gnoma-engine",
+            "gnoma-host",
         ],
     ),
     ("gnoma-testkit", &["gnoma-core"]),

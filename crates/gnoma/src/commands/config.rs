@@ -2,23 +2,21 @@
 
 use anyhow::Result;
 use gnoma_config::paths;
+use gnoma_host::wire;
 
-use super::{cwd, print};
+use super::{print, settings};
 use crate::{
     args::{ConfigSub, TurnArgs},
+    lowering,
     report::Exit,
     surroundings::Surroundings,
-    wire,
 };
 
 pub(crate) fn run(what: &ConfigSub, args: &TurnArgs, around: &Surroundings) -> Result<Exit> {
-    let cwd = cwd(args, around)?;
     match what {
-        ConfigSub::Show { origin } => {
-            print(&wire::configuration(args, around, &cwd)?.show(*origin))
-        }
+        ConfigSub::Show { origin } => print(&settings(args, around)?.1.show(*origin)),
         ConfigSub::Path => {
-            let sources = wire::sources(args, around, &cwd);
+            let sources = wire::sources(&wire::found(lowering::spec(args, around))?);
             let mut files = vec![paths::user_file(&sources.config_dir)];
             files.extend(
                 sources.profile.map(|name| paths::profile_file(&sources.config_dir, &name)),

@@ -6,20 +6,17 @@
 use std::{path::Path, process::Command, sync::Arc, time::Duration};
 
 use anyhow::{Context as _, Result};
-use gnoma_core::Content;
+use gnoma_core::{Content, protocol::SessionSpec};
 use gnoma_engine::Arm;
 use gnoma_guard::firewall::Guarded;
+use gnoma_host::{Project, keeping::Begun, routing, wire};
 use gnoma_llm::replay::Replay;
 
 use crate::{
     args::OutputFormat,
     front::{Asker, Front},
-    guarding,
-    keeping::Begun,
     report::{self, Exit},
-    routing,
     surroundings::Surroundings,
-    wire::{self, Start},
 };
 
 const PROJECT: [(&str, &str); 3] = [
@@ -75,18 +72,18 @@ async fn turn(around: &Surroundings, project: &Path) -> Result<Exit> {
         ..Default::default()
     };
     let loaded = gnoma_config::load(&sources).context("the built-in configuration is broken")?;
-    let firewall = guarding::firewall(&loaded.settings, around)?;
+    let spec = SessionSpec {
+        folder: project.to_owned(),
+        environment: around.environment.clone(),
+        umask: around.umask,
+        interactive: true,
+        ..SessionSpec::default()
+    };
+    let project = Project::with(spec, loaded, report::notices())?;
+    let firewall = Arc::clone(&project.firewall);
     let arm = Arm::new(Guarded::new(Arc::new(script), Arc::clone(&firewall), true), "script");
     let model = arm.name();
-    let start = Start {
-        cwd: project,
-        folders: Vec::new(),
-        routes: routing::single(arm),
-        firewall: Arc::clone(&firewall),
-        system: None,
-    };
-    let mut options = wire::session(&loaded, around, start)?;
-    options.interactive = true;
+    let options = wire::session(&project, routing::single(arm))?;
     let front = Front::new(OutputFormat::Text, around, model, firewall, Begun::default());
     front.turn(options, vec![Content::text(PROMPT)], Some(Asker::of_demo())).await
 }

@@ -4,25 +4,26 @@ use std::{fmt::Write as _, path::Path};
 
 use anyhow::Result;
 use gnoma_config::{Loaded, settings::Sandbox};
+use gnoma_core::protocol::{Environment, SessionSpec};
+use gnoma_host::{Folders as _, keeping::Places};
 use gnoma_sandbox::{Strength, Support};
 
-use super::{cwd, print};
-use crate::{args::TurnArgs, keeping::Places, report::Exit, surroundings::Surroundings, wire};
+use super::{print, settings};
+use crate::{args::TurnArgs, report::Exit, surroundings::Surroundings};
 
 /// Programs that tools use when they are there, and what for.
 const PROGRAMS: [(&str, &str); 2] =
     [("bash", "runs commands; `sh` takes its place"), ("git", "most projects live in it")];
 
 pub(crate) fn run(args: &TurnArgs, around: &Surroundings) -> Result<Exit> {
-    let cwd = cwd(args, around)?;
-    let loaded = wire::configuration(args, around, &cwd)?;
+    let (SessionSpec { folder, environment, .. }, loaded) = settings(args, around)?;
     let mut text = format!("gnoma {}\n", env!("CARGO_PKG_VERSION"));
     let mode = loaded.settings.sandbox.mode;
     let sound = sandbox(mode, &mut text);
     privacy(&loaded.settings, &mut text);
-    kept(&loaded, around, &cwd, &mut text);
-    folders(around, &cwd, &mut text);
-    programs(around, &mut text);
+    kept(&loaded, &environment, &folder, &mut text);
+    folders(&environment, &folder, &mut text);
+    programs(&environment, &mut text);
     print(&text)?;
     Ok(if sound { Exit::Done } else { Exit::Failed })
 }
@@ -66,12 +67,12 @@ fn privacy(settings: &gnoma_config::Settings, text: &mut String) {
 }
 
 /// Says what is kept of sessions and files, and where.
-fn kept(loaded: &Loaded, around: &Surroundings, cwd: &Path, text: &mut String) {
+fn kept(loaded: &Loaded, environment: &Environment, cwd: &Path, text: &mut String) {
     let settings = &loaded.settings;
     if settings.privacy.incognito {
         return;
     }
-    let places = Places::of(loaded, around, cwd);
+    let places = Places::of(loaded, environment, cwd);
     text.push_str("\nkept\n");
     let sessions = if settings.session.keep {
         places.database().display().to_string()
@@ -88,8 +89,8 @@ fn kept(loaded: &Loaded, around: &Surroundings, cwd: &Path, text: &mut String) {
     line(text, holds, "files, for `gnoma rewind`", &files);
 }
 
-fn folders(around: &Surroundings, cwd: &Path, text: &mut String) {
-    let (config, state) = (around.config_dir(), around.state_dir());
+fn folders(environment: &Environment, cwd: &Path, text: &mut String) {
+    let (config, state) = (environment.config_dir(), environment.state_dir());
     text.push_str("\nfolders\n");
     for (name, folder) in [("workspace", cwd), ("configuration", &*config), ("state", &*state)] {
         let missing = if folder.exists() { "" } else { " (not there yet)" };
@@ -97,9 +98,9 @@ fn folders(around: &Surroundings, cwd: &Path, text: &mut String) {
     }
 }
 
-fn programs(around: &Surroundings, text: &mut String) {
+fn programs(environment: &Environment, text: &mut String) {
     text.push_str("\nprograms\n");
-    let path = around.var("PATH").unwrap_or_default();
+    let path = environment.get("PATH").unwrap_or_default();
     for (program, what_for) in PROGRAMS {
         let found = path.split(':').map(|folder| Path::new(folder).join(program));
         match found.into_iter().find(|file| file.is_file()) {

@@ -10,6 +10,7 @@ use std::{
 use anyhow::{Context as _, Result};
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use gnoma_config::Loaded;
+use gnoma_core::protocol::SessionSpec;
 use gnoma_engine::Place;
 use gnoma_guard::{
     firewall::{Action, Allowed, Policy},
@@ -18,29 +19,32 @@ use gnoma_guard::{
     unicode::{self, Flag, Keep},
     vault::Vault,
 };
+use gnoma_host::{
+    HostError,
+    guarding::{self, Search},
+};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{cwd, print};
+use super::{print, settings};
 use crate::{
     args::{GuardInput, GuardSub, TurnArgs},
-    guarding::{self, Search},
-    report::{self, Exit, Misuse},
+    report::{self, Exit},
     surroundings::Surroundings,
-    wire,
 };
 
 /// Most bytes that are looked at in one go; a longer text is refused, not cut.
 const MAX_TEXT_BYTES: u64 = 1 << 30;
 
 pub(crate) fn run(what: &GuardSub, args: &TurnArgs, around: &Surroundings) -> Result<Exit> {
-    let cwd = cwd(args, around)?;
-    let loaded = wire::configuration(args, around, &cwd)?;
+    let (spec, loaded) = settings(args, around)?;
     match what {
-        GuardSub::Scan(input) => scan(input, &guarding::search(&loaded.settings, around)?),
+        GuardSub::Scan(input) => {
+            scan(input, &guarding::search(&loaded.settings, &spec.environment)?)
+        }
         GuardSub::Clean(input) => clean(input),
-        GuardSub::Shell(input) => shell(input, &guarding::place(&loaded, around, &cwd, Vec::new())),
-        GuardSub::Explain { command } => explain(command, &loaded, around, &cwd),
+        GuardSub::Shell(input) => shell(input, &guarding::place(&loaded, &spec)),
+        GuardSub::Explain { command } => explain(command, &loaded, &spec),
     }
 }
 
@@ -54,8 +58,9 @@ fn open(input: &GuardInput) -> Result<Box<dyn BufRead>> {
         None => Ok(Box::new(BufReader::new(io::stdin()))),
         Some(file) => {
             let opened = File::open(file);
-            let opened = opened
-                .map_err(|error| Misuse(format!("cannot read `{}`: {error}", file.display())))?;
+            let opened = opened.map_err(|error| {
+                HostError::usage(format!("cannot read `{}`: {error}", file.display()))
+            })?;
             Ok(Box::new(BufReader::new(opened)))
         }
     }
@@ -66,7 +71,7 @@ fn whole(input: &GuardInput) -> Result<Vec<u8>> {
     open(input)?.take(MAX_TEXT_BYTES + 1).read_to_end(&mut text)?;
     if text.len() as u64 > MAX_TEXT_BYTES {
         let text = format!("the text is longer than {MAX_TEXT_BYTES} bytes; look at it in parts");
-        return Err(Misuse(text).into());
+        return Err(HostError::usage(text).into());
     }
     Ok(text)
 }
@@ -84,7 +89,7 @@ fn answer_lines<T: for<'a> Deserialize<'a>>(
             continue;
         }
         let question = serde_json::from_slice(&line)
-            .map_err(|error| Misuse(format!("line {number} is no question: {error}")))?;
+            .map_err(|error| HostError::usage(format!("line {number} is no question: {error}")))?;
         let (value, hit) = answer(question)?;
         found |= hit;
         if let Err(error) = writeln!(out, "{value}") {
@@ -267,8 +272,8 @@ fn world(place: &Place) -> World<'_> {
     }
 }
 
-fn explain(command: &str, loaded: &Loaded, around: &Surroundings, cwd: &Path) -> Result<Exit> {
-    let place = guarding::place(loaded, around, cwd, Vec::new());
+fn explain(command: &str, loaded: &Loaded, spec: &SessionSpec) -> Result<Exit> {
+    let place = guarding::place(loaded, spec);
     let permissions = guarding::permissions(&loaded.settings)?;
     print(&permissions.explain(loaded.settings.permission.mode, &world(&place), command))
 }

@@ -5,33 +5,27 @@ mod changes;
 mod config;
 mod demo;
 mod doctor;
-mod ground;
 mod guard;
 mod providers;
-mod redo;
 mod rewind;
 mod route;
 mod router;
 mod sessions;
 mod trust;
-mod unkept;
 
-use std::{
-    io::{IsTerminal as _, Write as _},
-    path::PathBuf,
-};
+use std::io::{IsTerminal as _, Write as _};
 
 use anyhow::Result;
 use clap::CommandFactory as _;
+use gnoma_config::Loaded;
+use gnoma_core::protocol::SessionSpec;
+use gnoma_host::{HostError, Project, wire};
 
-pub(crate) use self::{
-    ask::{may_continue, refuse_whole_system},
-    demo::run as demo,
-    ground::Ground,
-};
+pub(crate) use self::{ask::refuse_whole_system, demo::run as demo};
 use crate::{
     args::{Args, Sub, TurnArgs},
-    report::{self, Exit, Misuse},
+    lowering,
+    report::{self, Exit},
     screen,
     surroundings::Surroundings,
 };
@@ -41,7 +35,7 @@ pub(crate) async fn run(args: Args, around: &Surroundings) -> Result<Exit> {
     let turn = args.turn;
     if let (Some(_), Some(word)) = (&args.command, turn.words.first()) {
         let text = format!("`{word}` and a command do not go together; quote a prompt as a whole");
-        return Err(Misuse(text).into());
+        return Err(HostError::usage(text).into());
     }
     match args.command {
         None => ask::run(&turn, around).await,
@@ -54,7 +48,7 @@ pub(crate) async fn run(args: Args, around: &Surroundings) -> Result<Exit> {
         Some(Sub::Guard { what }) => guard::run(&what, &turn, around),
         Some(Sub::Sessions { what }) => sessions::run(what, &turn, around).await,
         Some(Sub::Rewind(how)) => rewind::run(&how, &turn, around).await,
-        Some(Sub::Redo(which)) => redo::run(&which, &turn, around).await,
+        Some(Sub::Redo(which)) => rewind::redo(&which, &turn, around).await,
         Some(Sub::Changes(what)) => changes::run(&what, &turn, around).await,
         Some(Sub::Route(what)) => route::run(&what, &turn, around).await,
         Some(Sub::Router { what }) => router::run(&what, &turn, around).await,
@@ -67,21 +61,14 @@ pub(crate) async fn run(args: Args, around: &Surroundings) -> Result<Exit> {
     }
 }
 
-/// The folder to work in, without symbolic links.
-pub(crate) fn cwd(args: &TurnArgs, around: &Surroundings) -> Result<PathBuf, Misuse> {
-    let wanted = args.cwd.as_ref().map_or_else(|| around.cwd.clone(), |cwd| around.cwd.join(cwd));
-    let folder = wanted.canonicalize().ok().filter(|path| path.is_dir());
-    folder.ok_or_else(|| Misuse(format!("`{}` is no folder to work in", wanted.display())))
+/// The project that the command line names.
+fn project(args: &TurnArgs, around: &Surroundings) -> Result<Project, HostError> {
+    Project::open(lowering::spec(args, around), report::notices())
 }
 
-/// The further folders to work in, without symbolic links.
-pub(crate) fn folders(args: &TurnArgs, around: &Surroundings) -> Result<Vec<PathBuf>, Misuse> {
-    let real = |folder: &PathBuf| {
-        let wanted = around.cwd.join(folder);
-        let real = wanted.canonicalize().ok().filter(|path| path.is_dir());
-        real.ok_or_else(|| Misuse(format!("`{}` is no folder to work in", wanted.display())))
-    };
-    args.add_dir.iter().map(real).collect()
+/// The settings that hold there, for a command that needs nothing else of it.
+fn settings(args: &TurnArgs, around: &Surroundings) -> Result<(SessionSpec, Loaded), HostError> {
+    wire::load(lowering::spec(args, around), &report::notices())
 }
 
 /// Writes what came out of a store to standard output, for people: it may hold anything.

@@ -10,7 +10,7 @@ use std::io::{self, BufRead, Write};
 use anyhow::{Context, Result};
 use gnoma_router::replay::Replay;
 
-use super::Ground;
+use super::project;
 use crate::{
     args::{RouterSub, TurnArgs},
     report::Exit,
@@ -23,19 +23,19 @@ pub(super) async fn run(what: &RouterSub, args: &TurnArgs, around: &Surroundings
     if let RouterSub::Replay = what {
         return replay();
     }
-    let ground = Ground::of(args, around)?;
+    let project = project(args, around)?;
     match what {
-        RouterSub::Stats { json } => stats::run(&ground, *json).await,
-        RouterSub::Arms { json } => arms::run(&ground, args, *json).await,
+        RouterSub::Stats { json } => stats::run(&project, *json).await,
+        RouterSub::Arms { json } => arms::run(&project, *json).await,
         RouterSub::Pools { redate, json } => {
             if *redate {
-                pools::redate(&ground).await?;
+                pools::redate(&project).await?;
             }
-            pools::run(&ground, args, *json).await
+            pools::run(&project, *json).await
         }
-        RouterSub::Reset { yes, json } => keep::reset(&ground, *yes, *json).await,
-        RouterSub::Export { json: _ } => keep::export(&ground),
-        RouterSub::Import { file, replace, json } => keep::import(&ground, file, *replace, *json),
+        RouterSub::Reset { yes, json } => keep::reset(&project, *yes, *json, around).await,
+        RouterSub::Export { json: _ } => keep::export(&project),
+        RouterSub::Import { file, replace, json } => keep::import(&project, file, *replace, *json),
         RouterSub::Replay => replay(),
     }
 }

@@ -4,14 +4,11 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use gnoma_config::{paths, project_root, trust::Store};
+use gnoma_core::protocol::SessionSpec;
+use gnoma_host::{Folders as _, HostError, wire};
 
-use super::{cwd, print};
-use crate::{
-    args::TurnArgs,
-    report::{Exit, Misuse},
-    screen,
-    surroundings::Surroundings,
-};
+use super::print;
+use crate::{args::TurnArgs, lowering, report::Exit, screen, surroundings::Surroundings};
 
 pub(crate) fn run(
     folder: Option<PathBuf>,
@@ -20,15 +17,15 @@ pub(crate) fn run(
     args: &TurnArgs,
     around: &Surroundings,
 ) -> Result<Exit> {
-    let mut store = Store::open(&around.state_dir())?;
+    let mut store = Store::open(&around.environment.state_dir())?;
     if list {
         let folders: String = store.list().map(|path| format!("{}\n", path.display())).collect();
         return print(&folders);
     }
-    let cwd = cwd(args, around)?;
+    let SessionSpec { folder: cwd, environment, .. } = wire::found(lowering::spec(args, around))?;
     let folder = match folder {
         Some(folder) => cwd.join(folder),
-        None => project_root(&cwd, &around.config_dir()).unwrap_or(cwd),
+        None => project_root(&cwd, &environment.config_dir()).unwrap_or(cwd),
     };
     let shown = folder.display();
     if revoke {
@@ -39,7 +36,7 @@ pub(crate) fn run(
     let Some(content) = paths::read(&file)? else {
         let text =
             format!("{} is not there: the folder sets nothing that needs trust", file.display());
-        return Err(Misuse(text).into());
+        return Err(HostError::usage(text).into());
     };
     store.trust(&folder, &content)?;
     let text = String::from_utf8_lossy(&content);

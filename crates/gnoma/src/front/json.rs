@@ -10,13 +10,13 @@ use gnoma_core::{
     session::Outcome,
 };
 use gnoma_guard::firewall::Firewall;
+use gnoma_host::keeping::Begun;
 use serde_json::{Value, json};
 
 use super::{
     View,
     output::{Gone, Output},
 };
-use crate::keeping::Begun;
 
 /// See the module.
 pub(super) struct Json {

@@ -19,6 +19,7 @@ use gnoma_core::{
 };
 use gnoma_engine::{Handle, Session, session};
 use gnoma_guard::firewall::Firewall;
+use gnoma_host::keeping::Begun;
 use tokio::time::{MissedTickBehavior, interval};
 
 pub(crate) use self::{ask::Asker, text::headline};
@@ -30,7 +31,6 @@ use self::{
 };
 use crate::{
     args::OutputFormat,
-    keeping::Begun,
     report::{self, Exit},
     surroundings::Surroundings,
 };

@@ -4,15 +4,10 @@
 //! is told what it cannot know, and its wishes are performed.
 
 mod desk;
-mod facts;
 mod files;
 mod hands;
-mod itself;
 mod link;
 mod plan;
-mod rule;
-mod setting;
-mod setup;
 mod wait;
 
 use std::{
@@ -21,7 +16,8 @@ use std::{
 };
 
 use anyhow::Result;
-use gnoma_core::Message;
+use gnoma_core::{Message, store::SessionId};
+use gnoma_host::Folders as _;
 use gnoma_tui::{
     app::{Options as Face, State},
     charset::Charset,
@@ -71,15 +67,15 @@ fn open(shared: &Shared) -> MutexGuard<'_, Session> {
 
 /// Runs sessions on the terminal until the person leaves.
 pub(crate) async fn run(args: &TurnArgs, around: &Surroundings) -> Result<Exit> {
-    let mut plan = Plan::of(args);
+    let mut plan = Plan::of(args, around);
     let (mut session, mut line) = plan.session(around).await?;
     let shared = Arc::new(Mutex::new(session.clone()));
-    let files = Files::new(around, &session.project());
+    let files = Files::new(around, &session.folder());
     let mut state = face(&session, &line, &files, Arc::clone(&shared), around);
     let shells = Shells::default();
     let mut stage = Stage::open(options(&session, args, around))?;
     loop {
-        let mut hands = Hands::new(&session, around, files.clone(), &shells);
+        let mut hands = Hands::new(&session, args.full_screen, around, files.clone(), &shells);
         // A line in between would tear the picture.
         report::hold();
         let ended = stage.play(&mut line, &mut state, &mut hands).await;
@@ -90,7 +86,7 @@ pub(crate) async fn run(args: &TurnArgs, around: &Surroundings) -> Result<Exit> 
         let Some(again) = again.then(|| state.take_again()).flatten() else {
             shells.end_lent();
             drop(stage);
-            farewell(id.as_deref());
+            farewell(id.as_ref());
             return Ok(exit(ended?, layout(args.full_screen, around)));
         };
         if speaks_for_itself(&again) {
@@ -171,7 +167,7 @@ fn face(
         drafts: if session.keeps_words() { files.drafts() } else { Vec::new() },
         found: session.found.clone(),
     };
-    let mut state = State::new(options, Box::new(Desk::new(shared, around.clone())));
+    let mut state = State::new(options, Box::new(Desk::new(shared)));
     show_past(&mut state, line);
     if session.found.is_some() {
         state.note(LOOKED_FOR);
@@ -184,8 +180,8 @@ fn face(
 
 /// The keys, and what is wrong with the person's own table.
 fn keymap(around: &Surroundings) -> (Keymap, Option<String>) {
-    let file = around.config_dir().join(KEYS_FILE);
-    let text = match files::read(&file, MAX_KEYS_BYTES) {
+    let file = around.environment.config_dir().join(KEYS_FILE);
+    let text = match gnoma_host::files::read(&file, MAX_KEYS_BYTES) {
         Ok(None) => return (Keymap::built_in(), None),
         Ok(Some(text)) => text,
         Err(error) => return (Keymap::built_in(), Some(format!("{}: {error}", file.display()))),
@@ -238,7 +234,7 @@ fn known_theme(name: &str) -> String {
 }
 
 /// Not said to a terminal that takes nothing any more: that would hold up the end.
-fn farewell(id: Option<&str>) {
+fn farewell(id: Option<&SessionId>) {
     if !terminal::takes_words() {
         return;
     }

@@ -7,23 +7,25 @@ use gnoma_llm::catalogue;
 use gnoma_router::pool;
 use serde_json::{Value, json};
 
-use super::{Ground, MICRO};
-use crate::{
-    args::TurnArgs,
-    clock,
-    commands::{print_json, route, show},
-    report::Exit,
+use super::MICRO;
+use gnoma_host::{
+    Project, clock, preview,
     routing::{self, roster::Left},
+};
+
+use crate::{
+    commands::{print_json, show},
+    report::Exit,
     table,
 };
 
 /// An older catalogue has wrong prices.
 const STALE_DAYS: u32 = 120;
 
-pub(super) async fn run(ground: &Ground<'_>, args: &TurnArgs, json: bool) -> Result<Exit> {
-    let mut ready = route::ready(ground, args, None).await?;
+pub(super) async fn run(project: &Project, json: bool) -> Result<Exit> {
+    let mut ready = preview::ready(project, None).await?;
     ready.look().await;
-    let levels = route::levels(ground, &ready.routes).await;
+    let levels = preview::levels(project, &ready.routes).await;
     let barred = |arm: &Arm| barred(&ready.routes, arm, &levels);
     let arms = ready.routes.arms();
     let note = stale(catalogue::age_days(routing::today()));

@@ -9,27 +9,36 @@ use std::{
 use anyhow::{Context as _, Result};
 use serde_json::json;
 
-use super::Ground;
-use crate::{
-    commands::{print, print_json, show},
+use gnoma_host::{
+    HostError, Project,
     past::refuse_in_incognito,
-    report::{Exit, Misuse},
     routing::{
         self,
         memory::{self, Book},
         quality::Quality,
         state_file::{self, Kept, MAX_BYTES, Trouble},
     },
+};
+
+use crate::{
+    commands::{print, print_json, show},
+    report::Exit,
+    surroundings::Surroundings,
     terminal,
 };
 
-pub(super) async fn reset(ground: &Ground<'_>, yes: bool, json: bool) -> Result<Exit> {
-    refuse_in_incognito(&ground.loaded.settings, "router reset")?;
-    let book = routing::book(&ground.loaded, ground.around);
+pub(super) async fn reset(
+    project: &Project,
+    yes: bool,
+    json: bool,
+    around: &Surroundings,
+) -> Result<Exit> {
+    refuse_in_incognito(&project.loaded.settings, "router reset")?;
+    let book = routing::book(project);
     if !yes {
-        let Some(terminal) = terminal::open(ground.around) else {
+        let Some(terminal) = terminal::open(around) else {
             let text = "nobody is there to ask; --yes forgets without a question";
-            return Err(Misuse(text.to_owned()).into());
+            return Err(HostError::usage(text).into());
         };
         if !terminal::is_yes(&terminal, "Forget all that was learnt about models? [y]es, [n]o: ") {
             return show("nothing was forgotten\n");
@@ -38,22 +47,22 @@ pub(super) async fn reset(ground: &Ground<'_>, yes: bool, json: bool) -> Result<
     if book.path().exists() || book.has_scores() {
         book.reset().with_context(|| cannot_change(&book))?;
     }
-    let forgotten = routing::ledger(&ground.loaded, ground.around).forget_arms().await;
+    let forgotten = routing::ledger(project).forget_arms().await;
     forgotten.map_err(|error| anyhow::anyhow!(error.sentence))?;
     let text = "what was learnt about models is forgotten, and so is who rests, how fast they were and \
                 what their providers told of limits; what was spent is still known\n";
     done(json, text)
 }
 
-pub(super) fn export(ground: &Ground<'_>) -> Result<Exit> {
-    let book = routing::book(&ground.loaded, ground.around);
+pub(super) fn export(project: &Project) -> Result<Exit> {
+    let book = routing::book(project);
     let kept = book.read().with_context(|| format!("cannot read `{}`", book.path().display()))?;
     print(&String::from_utf8_lossy(&state_file::encode(&kept)?))
 }
 
-pub(super) fn import(ground: &Ground<'_>, file: &Path, replace: bool, json: bool) -> Result<Exit> {
-    refuse_in_incognito(&ground.loaded.settings, "router import")?;
-    let book = routing::book(&ground.loaded, ground.around);
+pub(super) fn import(project: &Project, file: &Path, replace: bool, json: bool) -> Result<Exit> {
+    refuse_in_incognito(&project.loaded.settings, "router import")?;
+    let book = routing::book(project);
     let bytes = read(file).with_context(|| format!("cannot read `{}`", file.display()))?;
     let here = book.read().with_context(|| cannot_change(&book))?;
     let is_empty = here.state.is_none();
@@ -64,21 +73,21 @@ pub(super) fn import(ground: &Ground<'_>, file: &Path, replace: bool, json: bool
         }
         Ok(_) => {
             let text = "something was learnt here already; --replace puts the file in its place";
-            Err(Misuse(text.to_owned()).into())
+            Err(HostError::usage(text).into())
         }
         Err(Trouble::Newer) => {
             let text = format!("`{}` was written by a newer gnoma", file.display());
-            Err(Misuse(text).into())
+            Err(HostError::usage(text).into())
         }
         Err(Trouble::Damaged | Trouble::Unreadable(_)) => {
-            scores(ground, &book, file, &bytes, (here, replace), json)
+            scores(project, &book, file, &bytes, (here, replace), json)
         }
     }
 }
 
 /// Takes over the Go version's scores, once.
 fn scores(
-    ground: &Ground<'_>,
+    project: &Project,
     book: &Book,
     file: &Path,
     bytes: &[u8],
@@ -91,16 +100,16 @@ fn scores(
             "`{}` is neither what `gnoma router export` prints nor a `quality.json`, or it is damaged",
             file.display()
         );
-        return Err(Misuse(text).into());
+        return Err(HostError::usage(text).into());
     };
     if here.imported && here.state.is_some() && !replace {
         let text = "such scores were taken over already; --replace begins anew with them";
-        return Err(Misuse(text.to_owned()).into());
+        return Err(HostError::usage(text).into());
     }
     if replace {
         book.replace(Kept::NONE).with_context(|| cannot_change(book))?;
     }
-    let known = routing::known(ground, quality.arms());
+    let known = routing::known(project, quality.arms());
     book.teach(&quality, &known).with_context(|| cannot_change(book))?;
     done(json, &format!("{}\n", memory::taken_over(&quality, file)))
 }

@@ -6,14 +6,13 @@ use gnoma_engine::Routes;
 use gnoma_router::{health::Resting, pool::Pool};
 use serde_json::{Value, json};
 
-use super::{Ground, money};
+use super::money;
+use gnoma_host::{Project, clock, past::refuse_in_incognito, preview, routing};
+
 use crate::{
-    args::TurnArgs,
-    clock,
-    commands::{print_json, route, show},
-    past::refuse_in_incognito,
+    commands::{print_json, show},
     report::{self, Exit},
-    routing, table,
+    table,
 };
 
 const NONE: &str =
@@ -21,9 +20,9 @@ const NONE: &str =
 const SECOND_MS: u64 = 1_000;
 const MINUTE_MS: i64 = 60_000;
 
-pub(super) async fn run(ground: &Ground<'_>, args: &TurnArgs, json: bool) -> Result<Exit> {
-    let ready = route::ready(ground, args, None).await?;
-    let levels = route::levels(ground, &ready.routes).await;
+pub(super) async fn run(project: &Project, json: bool) -> Result<Exit> {
+    let ready = preview::ready(project, None).await?;
+    let levels = preview::levels(project, &ready.routes).await;
     let (rests, now_ms) = (ready.routes.rests(), clock::now_ms());
     if json {
         let rests: Vec<_> = rests.iter().map(|rest| facts(rest, now_ms)).collect();
@@ -49,10 +48,10 @@ pub(super) async fn run(ground: &Ground<'_>, args: &TurnArgs, json: bool) -> Res
 
 /// Counts as taken now what a clock that was wrongly ahead dated in the future: it would keep limits
 /// full until then. Asked for by hand, since only a person knows which clock was right.
-pub(super) async fn redate(ground: &Ground<'_>) -> Result<()> {
-    refuse_in_incognito(&ground.loaded.settings, "router pools --redate")?;
-    let moved = if routing::has_ledger(&ground.loaded, ground.around) {
-        let ledger = routing::ledger(&ground.loaded, ground.around);
+pub(super) async fn redate(project: &Project) -> Result<()> {
+    refuse_in_incognito(&project.loaded.settings, "router pools --redate")?;
+    let moved = if routing::has_ledger(project) {
+        let ledger = routing::ledger(project);
         ledger.redate(clock::now_ms()).await.map_err(|error| anyhow::anyhow!(error.sentence))?
     } else {
         0

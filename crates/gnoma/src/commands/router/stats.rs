@@ -11,12 +11,15 @@ use gnoma_core::{
 use gnoma_router::{Kind, Standing, State};
 use serde_json::{Value, json};
 
-use super::{Ground, MICRO, money};
+use super::{MICRO, money};
+use gnoma_host::{
+    Project, clock,
+    routing::{self, memory},
+};
+
 use crate::{
-    clock,
     commands::{print_json, show},
     report::{self, Exit},
-    routing::{self, memory},
     table,
 };
 
@@ -24,8 +27,8 @@ use crate::{
 const SHOWN_DAYS: usize = 14;
 const DAY_MS: i64 = 86_400_000;
 
-pub(super) async fn run(ground: &Ground<'_>, json: bool) -> Result<Exit> {
-    let book = routing::book(&ground.loaded, ground.around);
+pub(super) async fn run(project: &Project, json: bool) -> Result<Exit> {
+    let book = routing::book(project);
     let state = match book.read() {
         Ok(kept) => kept.state,
         Err(error) => {
@@ -33,9 +36,9 @@ pub(super) async fn run(ground: &Ground<'_>, json: bool) -> Result<Exit> {
             None
         }
     };
-    let believed = believed(ground, state);
-    let totals = totals(ground).await;
-    let prices: Vec<(ModelRef, Price)> = routing::prices(ground, &totals);
+    let believed = believed(project, state);
+    let totals = totals(project).await;
+    let prices: Vec<(ModelRef, Price)> = routing::prices(project, &totals);
     let shadow = shadow(&totals, &prices);
     if json {
         return print_json(&json!({
@@ -65,7 +68,7 @@ impl Believed {
 }
 
 /// Every arm at every type of task of which it has done some.
-fn believed(ground: &Ground<'_>, state: Option<State>) -> Vec<Believed> {
+fn believed(project: &Project, state: Option<State>) -> Vec<Believed> {
     let Some(state) = state else { return Vec::new() };
     let arms: Vec<ModelRef> = state.arms.iter().map(|saved| saved.arm.clone()).collect();
     let pairs: Vec<(ModelRef, Kind)> = state
@@ -77,7 +80,7 @@ fn believed(ground: &Ground<'_>, state: Option<State>) -> Vec<Believed> {
         })
         .collect();
     let kept = routing::state_file::Kept { state: Some(state), ..routing::state_file::Kept::NONE };
-    let router = memory::router(&kept, &routing::known(ground, arms.iter()));
+    let router = memory::router(&kept, &routing::known(project, arms.iter()));
     let believed = pairs.into_iter().map(|(arm, kind)| {
         let standing = router.standing(&arm, &kind);
         Believed { arm, kind, standing }
@@ -85,12 +88,12 @@ fn believed(ground: &Ground<'_>, state: Option<State>) -> Vec<Believed> {
     believed.collect()
 }
 
-async fn totals(ground: &Ground<'_>) -> Vec<Total> {
+async fn totals(project: &Project) -> Vec<Total> {
     // Looking makes no file.
-    if !routing::has_ledger(&ground.loaded, ground.around) {
+    if !routing::has_ledger(project) {
         return Vec::new();
     }
-    let ledger = routing::ledger(&ground.loaded, ground.around);
+    let ledger = routing::ledger(project);
     ledger.totals(0).await.unwrap_or_else(|error| {
         report::say(format_args!("warning: {}", error.sentence));
         Vec::new()

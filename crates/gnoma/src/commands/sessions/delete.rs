@@ -3,16 +3,18 @@
 use anyhow::{Context as _, Result};
 use gnoma_core::store::SessionStore as _;
 
-use super::{Ground, list};
-use crate::{
-    clock,
-    commands::show,
-    report::{Exit, Misuse},
-    screen, terminal,
-};
+use super::list;
+use gnoma_host::{HostError, Project, clock};
 
-pub(super) async fn run(ground: &Ground<'_>, ids: &[String], yes: bool) -> Result<Exit> {
-    let past = ground.past()?;
+use crate::{commands::show, report::Exit, screen, surroundings::Surroundings, terminal};
+
+pub(super) async fn run(
+    project: &Project,
+    ids: &[String],
+    yes: bool,
+    around: &Surroundings,
+) -> Result<Exit> {
+    let past = project.past()?;
     let mut doomed = Vec::new();
     for id in ids {
         let facts = past.session(Some(id)).await?;
@@ -21,9 +23,9 @@ pub(super) async fn run(ground: &Ground<'_>, ids: &[String], yes: bool) -> Resul
         }
     }
     if !yes {
-        let Some(terminal) = terminal::open(ground.around) else {
+        let Some(terminal) = terminal::open(around) else {
             let text = "nobody can be asked whether to forget this for good; --yes does it";
-            return Err(Misuse(text.to_owned()).into());
+            return Err(HostError::usage(text).into());
         };
         let rows = list::rows(&doomed, clock::now_ms());
         let question = format!("{rows}Forget for good? [y]es, [n]o: ");

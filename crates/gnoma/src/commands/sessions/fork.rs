@@ -4,19 +4,20 @@ use anyhow::Result;
 use gnoma_core::store::EntryId;
 use serde_json::json;
 
-use super::Ground;
+use gnoma_host::Project;
+
 use crate::{
     commands::{print_json, show},
     report::Exit,
 };
 
 pub(super) async fn run(
-    ground: &Ground<'_>,
+    project: &Project,
     id: Option<&str>,
     at: Option<i64>,
     json: bool,
 ) -> Result<Exit> {
-    let past = ground.past()?;
+    let past = project.past()?;
     let source = past.session(id).await?.id;
     let forked = past.fork(&source, at.map(EntryId)).await?;
     if json {

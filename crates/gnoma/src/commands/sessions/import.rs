@@ -14,13 +14,12 @@ use gnoma_store::{
 };
 use serde_json::{Value, json};
 
-use super::Ground;
+use gnoma_host::{HostError, Project, clock, past::Past};
+
 use crate::{
     args::Foreign,
-    clock,
     commands::{print_json, show},
-    past::Past,
-    report::{Exit, Misuse},
+    report::Exit,
 };
 
 /// Folders within folders that are looked into.
@@ -31,15 +30,14 @@ const MAX_FOUND: usize = 10_000;
 const SNIFFED_BYTES: u64 = 64 << 10;
 
 pub(super) async fn run(
-    ground: &Ground<'_>,
+    project: &Project,
     path: &Path,
     from: Option<Foreign>,
     all: bool,
     json: bool,
 ) -> Result<Exit> {
-    let path = ground.around.cwd.join(path);
-    let found = find(&path, from.map(source))?;
-    let past = Past::make(ground.places.clone(), &ground.firewall)?;
+    let found = find(path, from.map(source))?;
+    let past = Past::make(project)?;
     // Whoever names a file means it, also when the project was elsewhere then.
     let any_project = all || path.is_file();
     let mut outcomes = Vec::new();
@@ -154,7 +152,7 @@ fn source(foreign: Foreign) -> Source {
 }
 
 /// The sessions at `path`: that file, or all that are found below that folder.
-fn find(path: &Path, from: Option<Source>) -> Result<Vec<(Source, PathBuf)>, Misuse> {
+fn find(path: &Path, from: Option<Source>) -> Result<Vec<(Source, PathBuf)>, HostError> {
     let shown = path.display();
     let mut found = Vec::new();
     if path.is_dir() {
@@ -164,10 +162,10 @@ fn find(path: &Path, from: Option<Source>) -> Result<Vec<(Source, PathBuf)>, Mis
         let source = from.or_else(|| sniff(path));
         found.extend(source.map(|source| (source, path.to_owned())));
     } else {
-        return Err(Misuse(format!("there is no `{shown}`")));
+        return Err(HostError::usage(format!("there is no `{shown}`")));
     }
     if found.is_empty() {
-        return Err(Misuse(format!(
+        return Err(HostError::usage(format!(
             "`{shown}` is no session that is understood; --from go|claude|codex|opencode|gnoma says \
              whose it is"
         )));

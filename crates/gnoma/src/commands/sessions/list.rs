@@ -4,16 +4,16 @@ use anyhow::Result;
 use gnoma_core::store::SessionFacts;
 use serde_json::json;
 
-use super::Ground;
+use gnoma_host::{Project, clock};
+
 use crate::{
-    clock,
     commands::{print_json, show},
     report::{self, Exit},
     table,
 };
 
-pub(super) async fn run(ground: &Ground<'_>, max: usize, json: bool) -> Result<Exit> {
-    let past = ground.find()?;
+pub(super) async fn run(project: &Project, max: usize, json: bool) -> Result<Exit> {
+    let past = project.find_past()?;
     let mut all = match past {
         Some(past) => past.all().await?,
         None => Vec::new(),
@@ -26,7 +26,7 @@ pub(super) async fn run(ground: &Ground<'_>, max: usize, json: bool) -> Result<E
         return print_json(&json!(all));
     }
     if all.is_empty() {
-        let project = ground.places.project.display();
+        let project = project.places.project.display();
         report::say(format_args!("no session of {project} is kept"));
     }
     let exit = show(&rows(&all, clock::now_ms()))?;

@@ -12,37 +12,39 @@ mod show;
 mod stats;
 
 use anyhow::Result;
+use gnoma_host::past::refuse_in_incognito;
 
-use super::Ground;
+use super::project;
 use crate::{
     args::{SessionsSub, TurnArgs},
-    past::refuse_in_incognito,
     report::Exit,
     surroundings::Surroundings,
 };
 
 pub(super) async fn run(what: SessionsSub, args: &TurnArgs, around: &Surroundings) -> Result<Exit> {
-    let ground = Ground::of(args, around)?;
+    let project = project(args, around)?;
     if let Some(command) = writing(&what) {
-        refuse_in_incognito(&ground.loaded.settings, command)?;
+        refuse_in_incognito(&project.loaded.settings, command)?;
     }
     match what {
-        SessionsSub::List { max, json } => list::run(&ground, max, json).await,
-        SessionsSub::Show { id, full, json } => show::run(&ground, id.as_deref(), full, json).await,
-        SessionsSub::Search { words, max, json } => {
-            search::run(&ground, &words.join(" "), max, json).await
+        SessionsSub::List { max, json } => list::run(&project, max, json).await,
+        SessionsSub::Show { id, full, json } => {
+            show::run(&project, id.as_deref(), full, json).await
         }
-        SessionsSub::Fork { id, at, json } => fork::run(&ground, id.as_deref(), at, json).await,
-        SessionsSub::Rename { id, title } => rename::run(&ground, &id, title.join(" ")).await,
+        SessionsSub::Search { words, max, json } => {
+            search::run(&project, &words.join(" "), max, json).await
+        }
+        SessionsSub::Fork { id, at, json } => fork::run(&project, id.as_deref(), at, json).await,
+        SessionsSub::Rename { id, title } => rename::run(&project, &id, title.join(" ")).await,
         SessionsSub::Export { id, format, output } => {
-            export::run(&ground, id.as_deref(), format, output.as_deref()).await
+            export::run(&project, id.as_deref(), format, output.as_deref(), around).await
         }
         SessionsSub::Import { path, from, all, json } => {
-            import::run(&ground, &path, from, all, json).await
+            import::run(&project, &around.cwd.join(path), from, all, json).await
         }
-        SessionsSub::Delete { ids, yes } => delete::run(&ground, &ids, yes).await,
-        SessionsSub::Repair { json } => repair::run(&ground, json).await,
-        SessionsSub::Stats { json } => stats::run(&ground, json).await,
+        SessionsSub::Delete { ids, yes } => delete::run(&project, &ids, yes, around).await,
+        SessionsSub::Repair { json } => repair::run(&project, json).await,
+        SessionsSub::Stats { json } => stats::run(&project, json).await,
     }
 }
 

@@ -5,19 +5,21 @@ use gnoma_core::store::{SessionStore as _, StoreErrorKind};
 use gnoma_store::{Opened, Rescued, Store};
 use serde_json::json;
 
-use super::Ground;
-use crate::{
-    clock,
-    commands::{print_json, show},
+use gnoma_host::{
+    Project, clock,
     past::{Past, nothing_kept},
+};
+
+use crate::{
+    commands::{print_json, show},
     report::Exit,
 };
 
-pub(super) async fn run(ground: &Ground<'_>, json: bool) -> Result<Exit> {
-    if !ground.places.has_sessions() {
-        return Err(nothing_kept(&ground.places).into());
+pub(super) async fn run(project: &Project, json: bool) -> Result<Exit> {
+    if !project.places.has_sessions() {
+        return Err(nothing_kept(&project.places).into());
     }
-    let (past, rescued) = open(ground).await?;
+    let (past, rescued) = open(project).await?;
     let done = mend(&past, rescued).await?;
     if json { print_json(&done.to_json()) } else { show(&done.text()) }
 }
@@ -66,12 +68,12 @@ impl Done {
 }
 
 /// Opens the store and reads all of the file; a damaged one is set aside and opened anew.
-async fn open(ground: &Ground<'_>) -> Result<(Past, Option<Rescued>)> {
-    let Opened { store, rescued } = Store::open(ground.places.store(&ground.firewall))?;
+async fn open(project: &Project) -> Result<(Past, Option<Rescued>)> {
+    let Opened { store, rescued } = Store::open(project.places.store(&project.firewall))?;
     let (store, rescued) = match store.check().await {
         Err(error) if error.kind == StoreErrorKind::Damaged && rescued.is_none() => {
             drop(store);
-            let again = Store::open(ground.places.store(&ground.firewall))?;
+            let again = Store::open(project.places.store(&project.firewall))?;
             (again.store, again.rescued)
         }
         checked => {
@@ -79,7 +81,7 @@ async fn open(ground: &Ground<'_>) -> Result<(Past, Option<Rescued>)> {
             (store, rescued)
         }
     };
-    Ok((Past { store: store.into(), places: ground.places.clone() }, rescued))
+    Ok((Past { store: store.into(), places: project.places.clone() }, rescued))
 }
 
 async fn mend(past: &Past, rescued: Option<Rescued>) -> Result<Done> {

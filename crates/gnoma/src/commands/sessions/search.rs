@@ -4,9 +4,9 @@ use anyhow::Result;
 use gnoma_core::store::{Hit, SessionStore as _};
 use serde_json::json;
 
-use super::Ground;
+use gnoma_host::{Project, clock};
+
 use crate::{
-    clock,
     commands::{print_json, show},
     report::{self, Exit},
     table,
@@ -15,8 +15,8 @@ use crate::{
 /// Most places one search can be asked for.
 const MAX_PLACES: usize = 1000;
 
-pub(super) async fn run(ground: &Ground<'_>, words: &str, max: usize, json: bool) -> Result<Exit> {
-    let past = ground.find()?;
+pub(super) async fn run(project: &Project, words: &str, max: usize, json: bool) -> Result<Exit> {
+    let past = project.find_past()?;
     let max = if max == 0 { MAX_PLACES } else { max.min(MAX_PLACES) };
     let found = match past {
         Some(past) => past.store.search(words.to_owned(), max).await?,

@@ -7,9 +7,9 @@ use gnoma_core::{
 };
 use serde_json::json;
 
-use super::Ground;
+use gnoma_host::{Project, clock};
+
 use crate::{
-    clock,
     commands::{print_json, show},
     front::headline,
     report::Exit,
@@ -22,12 +22,12 @@ const MAX_RESULT_LINES: usize = 4;
 const MAX_RESULT_COLUMNS: usize = 76;
 
 pub(super) async fn run(
-    ground: &Ground<'_>,
+    project: &Project,
     id: Option<&str>,
     full: bool,
     json: bool,
 ) -> Result<Exit> {
-    let past = ground.past()?;
+    let past = project.past()?;
     let facts = past.session(id).await?;
     let entries = past.path(&facts.id, None).await?;
     if json {

@@ -7,9 +7,9 @@ use gnoma_core::{Usage, store::SessionFacts};
 use gnoma_store::checkpoint::Workspace;
 use serde_json::json;
 
-use super::Ground;
+use gnoma_host::{Project, clock};
+
 use crate::{
-    clock,
     commands::{print_json, show},
     report::Exit,
     table,
@@ -18,25 +18,25 @@ use crate::{
 /// Files looked at when the size of a folder is summed up.
 const MAX_FILES: usize = 1_000_000;
 
-pub(super) async fn run(ground: &Ground<'_>, json: bool) -> Result<Exit> {
-    let past = ground.find()?;
-    let settings = &ground.loaded.settings;
+pub(super) async fn run(project: &Project, json: bool) -> Result<Exit> {
+    let past = project.find_past()?;
+    let settings = &project.loaded.settings;
     // Opening makes what is missing.
     let has_files = settings.checkpoints.enabled && !settings.privacy.incognito;
     let (sessions, workspace) = match &past {
-        Some(past) if has_files => (past.all().await?, ground.places.open(settings).ok()),
+        Some(past) if has_files => (past.all().await?, project.places.open(settings).ok()),
         Some(past) => (past.all().await?, None),
         None => (Vec::new(), None),
     };
     let stats = Stats {
         messages: sessions.iter().map(|facts| facts.messages).sum(),
         usage: sessions.iter().fold(Usage::default(), added),
-        disk_bytes: database_bytes(&ground.places.database()),
+        disk_bytes: database_bytes(&project.places.database()),
         checkpoints: workspace.as_ref().map_or(0, count),
-        vault_bytes: folder_bytes(&ground.places.vault, &ground.places.sessions),
+        vault_bytes: folder_bytes(&project.places.vault, &project.places.sessions),
         sessions,
     };
-    if json { print_json(&stats.to_json()) } else { show(&stats.text(ground)) }
+    if json { print_json(&stats.to_json()) } else { show(&stats.text(project)) }
 }
 
 struct Stats {
@@ -60,7 +60,7 @@ impl Stats {
         })
     }
 
-    fn text(&self, ground: &Ground<'_>) -> String {
+    fn text(&self, project: &Project) -> String {
         let now_ms = clock::now_ms();
         let (newest, oldest) = (self.sessions.first(), self.sessions.last());
         let when = |facts: Option<&SessionFacts>| {
@@ -68,7 +68,7 @@ impl Stats {
         };
         let Usage { output, cache_read, .. } = self.usage;
         let rows = [
-            ("project", ground.places.project.display().to_string()),
+            ("project", project.places.project.display().to_string()),
             ("sessions", self.sessions.len().to_string()),
             ("newest, oldest", format!("{}, {}", when(newest), when(oldest))),
             ("messages", self.messages.to_string()),
@@ -77,7 +77,7 @@ impl Stats {
             ("on disk", table::size(self.disk_bytes)),
             ("checkpoints", self.checkpoints.to_string()),
             ("their files", format!("{}, all projects together", table::size(self.vault_bytes))),
-            ("database", ground.places.database().display().to_string()),
+            ("database", project.places.database().display().to_string()),
         ];
         rows.iter().map(|(name, value)| format!("{name:<15} {value}\n")).collect()
     }

@@ -1,42 +1,42 @@
 //! What the face asks the program for: models, sessions, settings, changes. Asked only when a person
 //! wants to see it; answers may take a moment.
 
-use std::time::Duration;
-
 use anyhow::Result;
-use futures_util::future::join_all;
 use gnoma_config::{
-    Settings, profile,
+    profile,
     schema::{Kind, ROWS},
 };
-use gnoma_core::{ModelRef, Secret, session::Scope, store::SessionId};
-use gnoma_store::checkpoint::Point;
+use gnoma_core::{ModelRef, session::Scope, store::SessionFacts};
+use gnoma_host::{
+    Folders as _,
+    changes::changes,
+    clock,
+    export::{self, Format},
+    instructions,
+    points::{Point, points},
+    providers::{self, Reach},
+    rule, setting,
+};
 use gnoma_tui::{
     desk::{self, By, Connection, Offer, PointRow, SessionRow, SettingRow, Topic},
     theme,
 };
 
-use super::{Shared, itself, open, plan::Session, rule, setting, setup, wait::wait};
-use crate::{clock, instructions, past::Past, surroundings::Surroundings, timeline, wire};
+use super::{Shared, open, plan::Session, wait::wait};
 
-/// How long a provider may take to list its models.
-const TIMEOUT: Duration = Duration::from_secs(3);
 /// Most models that are offered.
 const MAX_MODELS: usize = 500;
 /// Most sessions that are offered.
 const MAX_SESSIONS: usize = 200;
-/// Most places to go back to.
-const MAX_POINTS: usize = 50;
 
 /// See the module.
 pub(super) struct Desk {
     session: Shared,
-    around: Surroundings,
 }
 
 impl Desk {
-    pub(super) fn new(session: Shared, around: Surroundings) -> Self {
-        Self { session, around }
+    pub(super) fn new(session: Shared) -> Self {
+        Self { session }
     }
 
     fn session(&self) -> Session {
@@ -44,11 +44,12 @@ impl Desk {
     }
 
     fn diff(&self) -> Result<String> {
-        let session = self.session();
-        match session.id() {
-            Some(id) => itself::run(&session.args, &["changes", "--diff", "--session", &id]),
-            None => Ok(String::new()),
-        }
+        let Session { project, .. } = &self.session();
+        let Some(id) = self.session().id() else { return Ok(String::new()) };
+        let changes =
+            wait(|| async { Ok(changes(project, Some(id.as_str()), None, true).await?) })?;
+        let about = || format!("{}\n", changes.about.join("\n"));
+        Ok(if changes.text.is_empty() { about() } else { changes.text.clone() })
     }
 
     fn exported(&self, file: &str) -> Result<String> {
@@ -56,56 +57,35 @@ impl Desk {
         let Some(id) = session.id() else { anyhow::bail!("nothing of this session is kept") };
         let file = if file.is_empty() { format!("gnoma-{id}.md") } else { file.to_owned() };
         let format = match file.rsplit('.').next() {
-            Some("html" | "htm") => "html",
-            Some("jsonl") => "jsonl",
-            Some(_) | None => "markdown",
+            Some("html" | "htm") => Format::Html,
+            Some("jsonl") => Format::Lines,
+            Some(_) | None => Format::Markdown,
         };
-        itself::run(&session.args, &["sessions", "export", &id, "--format", format, "-o", &file])
+        let project = &session.project;
+        let file = project.spec.folder.join(file);
+        let id = Some(id.as_str());
+        let id = wait(|| async { Ok(export::export_to_file(project, id, format, &file).await?) })?;
+        Ok(format!("{id} is in {}", file.display()))
     }
 
-    fn try_out(&self, connection: &Connection) -> Result<String, String> {
-        let session = self.session();
-        let name = connection.provider.clone();
-        let mut settings = session.loaded.settings.clone();
-        match &connection.by {
-            By::Variable(variable) => {
-                let key = self.around.var(variable).unwrap_or_default().to_owned();
-                settings.provider.api_keys.insert(name.clone(), Secret::new(key));
-            }
-            By::Address(address) => {
-                settings.provider.endpoints.insert(name.clone(), address.clone());
-            }
-            By::Key(key) => {
-                settings.provider.api_keys.insert(name.clone(), key.clone());
-            }
-        }
-        let models = wait(|| async { listed(&settings, &name).await });
-        let models =
-            models.map_err(|error| session.firewall.text(&format!("{error:#}")).into_owned())?;
-        Ok(format!("`{name}` answers and has {} models", models.len()))
+    fn try_out(&self, Connection { provider, by }: &Connection) -> Result<String> {
+        let Session { project, .. } = &self.session();
+        let reach = reach(by);
+        let count =
+            wait(|| async { Ok(providers::try_provider(project, provider, &reach).await?) })?;
+        Ok(format!("`{provider}` answers and has {count} models"))
     }
 
     fn points(&self) -> Result<Vec<PointRow>> {
         let session = self.session();
         let Some(id) = session.id() else { return Ok(Vec::new()) };
-        let path = wait(|| async { path(&session, &id).await })?;
-        let workspace = session.places.open(&session.loaded.settings).ok();
+        let points = wait(|| async { Ok(points(&session.project, &id).await?) })?;
         let now_ms = clock::now_ms();
-        let newest_first = timeline::turns(&path).into_iter().rev().take(MAX_POINTS);
-        let row = |(turns, turn): (usize, timeline::Turn)| {
-            let said = path.iter().find(|entry| entry.id == turn.said);
-            let changes = match (&turn.files, &workspace) {
-                (timeline::Files::Kept(id), Some(files)) => files.changes(id, Point::Now).ok(),
-                _ => None,
-            };
-            PointRow {
-                turns,
-                prompt: turn.words,
-                when: said.map_or_else(String::new, |said| clock::ago(said.at_ms, now_ms)),
-                files: changes.map_or(0, |changes| changes.len()),
-            }
+        let row = |Point { turns, prompt, at_ms, files }| {
+            let when = at_ms.map_or_else(String::new, |at_ms| clock::ago(at_ms, now_ms));
+            PointRow { turns, prompt, when, files }
         };
-        Ok((1..).zip(newest_first).map(row).collect())
+        Ok(points.into_iter().map(row).collect())
     }
 
     fn sessions(&self) -> Result<Vec<SessionRow>> {
@@ -113,18 +93,26 @@ impl Desk {
         let now_ms = clock::now_ms();
         let own = session.id();
         let all = wait(|| async {
-            match Past::find(session.places.clone(), &session.firewall)? {
-                Some(past) => past.all().await,
+            match session.project.find_past()? {
+                Some(past) => Ok(past.all().await?),
                 None => Ok(Vec::new()),
             }
         })?;
-        let others = all.into_iter().filter(|facts| own.as_deref() != Some(facts.id.as_str()));
-        let row = |facts: gnoma_core::store::SessionFacts| SessionRow {
+        let others = all.into_iter().filter(|facts| own.as_ref() != Some(&facts.id));
+        let row = |facts: SessionFacts| SessionRow {
             id: facts.id.to_string(),
             when: clock::ago(facts.changed_ms, now_ms),
             title: facts.title,
         };
         Ok(others.take(MAX_SESSIONS).map(row).collect())
+    }
+}
+
+fn reach(by: &By) -> Reach {
+    match by.clone() {
+        By::Variable(variable) => Reach::Variable(variable),
+        By::Address(address) => Reach::Address(address),
+        By::Key(key) => Reach::Key(key),
     }
 }
 
@@ -144,22 +132,23 @@ impl desk::Desk for Desk {
 
     fn providers(&mut self) -> Vec<Offer> {
         let session = self.session();
-        let settings = &session.loaded.settings;
+        let settings = &session.project.loaded.settings;
         let offer = |name: String| {
             let about = settings.provider.endpoints.get(&name).cloned().unwrap_or_default();
             let current = settings.provider.default.as_ref() == Some(&name);
             Offer { name, about, current, arm: None }
         };
-        setup::configured(settings).into_iter().map(offer).collect()
+        providers::configured(settings).into_iter().map(offer).collect()
     }
 
     fn profiles(&mut self) -> Vec<Offer> {
-        let current = self.session().loaded.profile.clone();
+        let project = self.session().project;
+        let current = &project.loaded.profile;
         let offer = |name: String| {
             let current = current.as_ref() == Some(&name);
             Offer { name, current, ..Offer::default() }
         };
-        profile::available(&self.around.config_dir()).into_iter().map(offer).collect()
+        profile::available(&project.environment().config_dir()).into_iter().map(offer).collect()
     }
 
     fn sessions(&mut self) -> Vec<SessionRow> {
@@ -178,12 +167,11 @@ impl desk::Desk for Desk {
             origin: format!("{}: {}", value.origin, value.place),
             choices: choices(&value.key),
         };
-        session.loaded.values.iter().map(row).collect()
+        session.project.loaded.values.iter().map(row).collect()
     }
 
     fn set(&mut self, key: &str, value: &str) -> Result<String, String> {
-        setting::fits(key, value)?;
-        setting::set(&self.around.config_dir(), key, value)
+        setting::set_setting(&self.session().project, key, value).map_err(|error| error.to_string())
     }
 
     fn changes(&mut self) -> Result<String, String> {
@@ -195,28 +183,28 @@ impl desk::Desk for Desk {
     }
 
     fn rule_place(&mut self, scope: Scope) -> Result<String, String> {
-        rule::place(&self.session(), &self.around, scope)
+        rule::rule_place(&self.session().project, scope).map_err(|error| error.to_string())
     }
 
     fn keep_rule(&mut self, rule: &str, scope: Scope) -> Result<String, String> {
-        rule::keep(&self.session(), &self.around, rule, scope)
+        rule::keep_rule(&self.session().project, rule, scope).map_err(|error| error.to_string())
     }
 
     fn explain(&mut self, topic: Topic) -> Result<String, String> {
-        let session = self.session();
-        let settings = &session.loaded.settings;
+        let Session { project, facts, .. } = self.session();
         Ok(match topic {
             Topic::Routing => {
-                let model = session.facts.model.as_deref().unwrap_or("the first that can be asked");
-                let origin = session.loaded.explain("provider.default").map(|set| set.origin);
+                let model = facts.model.as_deref().unwrap_or("the first that can be asked");
+                let origin = project.loaded.explain("provider.default").map(|set| set.origin);
                 let origin =
                     origin.map_or_else(String::new, |origin| format!(" (set by {origin})"));
                 format!("every call goes to {model}{origin}; /model and /provider change that")
             }
             Topic::Context => {
-                let found = instructions::find(&session.cwd, &self.around.config_dir());
+                let found =
+                    instructions::find(&project.spec.folder, &project.environment().config_dir());
                 let bytes = found.text.len();
-                let answer = settings.provider.max_tokens;
+                let answer = project.loaded.settings.provider.max_tokens;
                 format!(
                     "instructions of the project: {bytes} bytes\nkept free for an answer: {answer} tokens"
                 )
@@ -225,42 +213,23 @@ impl desk::Desk for Desk {
     }
 
     fn test(&mut self, connection: &Connection) -> Result<String, String> {
-        self.try_out(connection)
+        self.try_out(connection).map_err(|error| format!("{error:#}"))
     }
 
-    fn keep(&mut self, connection: &Connection) -> Result<String, String> {
-        let (folder, name) = (self.around.config_dir(), &connection.provider);
-        match &connection.by {
-            By::Variable(variable) => {
-                let value = format!("${{{variable}}}");
-                setting::set(&folder, &format!("provider.api_keys.{name}"), &value)?;
-            }
-            By::Address(address) => {
-                setting::set(&folder, &format!("provider.endpoints.{name}"), address)?;
-            }
-            By::Key(key) => {
-                setting::set(&folder, &format!("provider.api_keys.{name}"), key.expose())?;
-            }
-        }
-        setting::set(&folder, "provider.default", name)
+    fn keep(&mut self, Connection { provider, by }: &Connection) -> Result<String, String> {
+        let project = self.session().project;
+        providers::add_provider(&project, provider, &reach(by)).map_err(|error| error.to_string())
     }
 }
 
 /// The models of a session, and those that the providers list, which may take a moment.
 pub(super) fn all_models(session: &Session) -> Vec<Offer> {
-    let settings = &session.loaded.settings;
-    let names = setup::configured(settings);
-    let found = wait(|| async {
-        let asked = names.iter().map(async |name| (name, listed(settings, name).await));
-        Ok(join_all(asked).await)
-    });
+    let settings = &session.project.loaded.settings;
+    let found = wait(|| async { Ok(providers::models(settings).await) });
     let mut models = known(session);
-    for (provider, listed) in found.unwrap_or_default() {
-        for model in listed.unwrap_or_default() {
-            let name = format!("{provider}/{model}");
-            if models.iter().all(|(other, _)| *other != name) {
-                models.push((name, None));
-            }
+    for name in found.unwrap_or_default() {
+        if models.iter().all(|(other, _)| *other != name) {
+            models.push((name, None));
         }
     }
     offers(session, models)
@@ -293,20 +262,4 @@ fn choices(key: &str) -> Vec<String> {
         Some(Kind::Word(words)) => words.iter().map(|word| (*word).to_owned()).collect(),
         _ => Vec::new(),
     }
-}
-
-/// The models of a provider.
-async fn listed(settings: &Settings, name: &str) -> Result<Vec<String>> {
-    let provider = gnoma_llm::connect(wire::profile(settings, name)?, wire::http(settings));
-    let models = tokio::time::timeout(TIMEOUT, provider.models()).await;
-    let models = models.map_err(|_| anyhow::anyhow!("`{name}` does not answer"))??;
-    Ok(models.into_iter().map(|model| model.id).collect())
-}
-
-fn past(session: &Session) -> Result<Past> {
-    Past::open(session.places.clone(), &session.firewall)
-}
-
-async fn path(session: &Session, id: &str) -> Result<Vec<gnoma_core::store::Entry>> {
-    past(session)?.path(&SessionId::new(id), None).await
 }

@@ -7,12 +7,13 @@
 
 use std::{
     fs::{self, DirBuilder, File, OpenOptions, TryLockError},
-    io::{self, Read as _, Write as _},
+    io::{self, Write as _},
     os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _},
     path::{Path, PathBuf},
     sync::{Arc, OnceLock},
 };
 
+use gnoma_host::{Folders as _, files::read};
 use gnoma_tui::{composer::Draft, history::History};
 
 use crate::surroundings::Surroundings;
@@ -55,7 +56,7 @@ enum Which {
 impl Files {
     /// The files for work in `project`; nothing is read or made yet.
     pub(super) fn new(around: &Surroundings, project: &str) -> Self {
-        let folder = around.state_dir().join(FOLDER);
+        let folder = around.environment.state_dir().join(FOLDER);
         let name = format!("draft-{}", gnoma_store::project_key(project));
         Self { folder, name, own: Arc::default() }
     }
@@ -144,20 +145,6 @@ impl Files {
         file.persist(path)?;
         Ok(())
     }
-}
-
-/// A file's text; `None` where there is no such file.
-pub(super) fn read(path: &Path, max_bytes: u64) -> io::Result<Option<String>> {
-    let file = match File::open(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        opened => opened?,
-    };
-    let mut text = String::new();
-    file.take(max_bytes + 1).read_to_string(&mut text)?;
-    if text.len() as u64 > max_bytes {
-        return Err(io::Error::new(io::ErrorKind::FileTooLarge, "it is too large"));
-    }
-    Ok(Some(text))
 }
 
 #[cfg(test)]

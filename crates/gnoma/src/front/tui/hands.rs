@@ -6,6 +6,7 @@ use std::{path::PathBuf, sync::Arc, sync::mpsc};
 
 use gnoma_core::Image;
 use gnoma_guard::firewall::Firewall;
+use gnoma_host::Folders as _;
 use gnoma_tui::{
     Input,
     complete::{Limits, Lister},
@@ -36,16 +37,17 @@ pub(super) struct Hands<'a> {
 impl<'a> Hands<'a> {
     pub(super) fn new(
         session: &Session,
+        full_screen: bool,
         around: &Surroundings,
         files: Files,
         shells: &'a Shells,
     ) -> Self {
         Self {
-            programs: Programs::of(session, around),
+            programs: Programs::of(session, full_screen, around),
             shells,
-            home: around.home(),
+            home: around.environment.home(),
             session: session.clone(),
-            firewall: Arc::clone(&session.firewall),
+            firewall: Arc::clone(&session.project.firewall),
             files: session.keeps_words().then_some(files),
         }
     }

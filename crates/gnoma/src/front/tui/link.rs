@@ -13,9 +13,8 @@ use gnoma_core::{
     session::{NoticeLevel, PermissionMode},
 };
 use gnoma_engine::Handle;
+use gnoma_host::{keeping::Kept, routing::Discovery};
 use gnoma_tui::run::Link;
-
-use crate::{keeping::Kept, routing::Discovery};
 
 /// Commands that wait for a session on its way; one more is refused.
 const MAX_WAITING: usize = 64;

@@ -89,15 +89,15 @@ pub(super) struct Programs {
 }
 
 impl Programs {
-    pub(super) fn of(session: &Session, around: &Surroundings) -> Self {
+    pub(super) fn of(session: &Session, full_screen: bool, around: &Surroundings) -> Self {
         let editor = around.var("VISUAL").or_else(|| around.var("EDITOR")).unwrap_or(USUAL_EDITOR);
         Self {
-            cwd: session.cwd.clone(),
+            cwd: session.project.spec.folder.clone(),
             editor: editor.to_owned(),
             shell: around.var("SHELL").unwrap_or("/bin/sh").to_owned(),
             has_wayland: around.var("WAYLAND_DISPLAY").is_some(),
             has_x: around.var("DISPLAY").is_some(),
-            hides_output: session.args.full_screen,
+            hides_output: full_screen,
         }
     }
 

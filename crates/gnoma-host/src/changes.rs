@@ -1,0 +1,171 @@
+//! What happened to the files since a checkpoint, by whomever.
+
+use gnoma_core::store::Entry;
+use gnoma_store::checkpoint::{Point, Side, Skipped, SnapshotId, Workspace};
+
+use crate::{
+    HostError, Project, Result, clock,
+    past::refuse_in_incognito,
+    rewind::{find, workspace},
+    text::one_line,
+    timeline::{self, Files},
+    unkept,
+};
+
+/// Checkpoints that are compared with the files as they are.
+const MAX_LOOKED_AT: usize = 100;
+/// Things left out that are named.
+const MAX_NAMED: usize = 20;
+
+/// What is different.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Changes {
+    /// Lines about it, such as since when.
+    pub about: Vec<String>,
+    /// A unified diff, or a line for each file; empty where nothing is different.
+    pub text: String,
+}
+
+/// A checkpoint, for a table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CheckpointRow {
+    /// Its id.
+    pub id: String,
+    /// The entry of the session that it belongs to, such as `#7`; empty where no session is kept.
+    pub entry: String,
+    /// When it was taken, for people.
+    pub taken: String,
+    /// What it was taken before.
+    pub label: String,
+}
+
+/// What is different since a checkpoint of a session, each by a beginning of its id. Without one, since
+/// the last turn that changed files; without a session, in the newest. `with_lines` gives a unified
+/// diff, else there is a line for each file.
+///
+/// # Errors
+/// There is no such session or checkpoint, or the files of then are no longer kept.
+pub async fn changes(
+    project: &Project,
+    session: Option<&str>,
+    since: Option<&str>,
+    with_lines: bool,
+) -> Result<Changes> {
+    let (path, workspace) = looked_at(project, session).await?;
+    let since = match since {
+        Some(id) => Some(find(id, &path, Some(&workspace))?),
+        None if path.is_empty() => last_other(&workspace)?,
+        None => match last_changed(&path) {
+            Files::Unchanged => None,
+            Files::Kept(id) => Some(id),
+            Files::Unknown => {
+                let text = "the files as they were before the last turn that changed some could not \
+                            be kept; `gnoma changes --list` shows what was";
+                return Err(HostError::usage(text));
+            }
+        },
+    };
+    let Some(since) = since else {
+        let about = vec!["the session has changed no files".to_owned()];
+        return Ok(Changes { about, text: String::new() });
+    };
+    let mut about = vec![format!("since checkpoint {since} ({}):", taken(&since))];
+    let text = differences(&workspace, &since, with_lines)?;
+    if text.is_empty() {
+        about.push("nothing is different now".to_owned());
+    }
+    Ok(Changes { about, text })
+}
+
+/// The checkpoints of a session, the newest first, and lines about what the newest leaves out.
+///
+/// # Errors
+/// There is no such session, or files are not kept.
+pub async fn checkpoints(
+    project: &Project,
+    session: Option<&str>,
+) -> Result<(Vec<CheckpointRow>, String)> {
+    let (path, workspace) = looked_at(project, session).await?;
+    let mut checkpoints: Vec<_> = timeline::checkpoints(&path)
+        .into_iter()
+        .map(|(entry, id)| (format!("#{}", entry.id), id))
+        .collect();
+    if path.is_empty() {
+        checkpoints.extend(workspace.past()?.into_iter().map(|id| (String::new(), id)));
+    }
+    let row = |(entry, id): &(String, SnapshotId)| {
+        let label = match workspace.get(id) {
+            Ok(snapshot) => snapshot.label,
+            Err(_) => "(no longer kept)".to_owned(),
+        };
+        CheckpointRow { id: id.to_string(), entry: entry.clone(), taken: taken(id), label }
+    };
+    let rows = checkpoints.iter().rev().map(row).collect();
+    let left_out = checkpoints.last().map(|(_, newest)| not_kept(&workspace, newest));
+    Ok((rows, left_out.unwrap_or_default()))
+}
+
+/// The path of the session, empty where none is kept: then all checkpoints of the workspace count.
+async fn looked_at(project: &Project, session: Option<&str>) -> Result<(Vec<Entry>, Workspace)> {
+    refuse_in_incognito(&project.loaded.settings, "changes")?;
+    if unkept::is_meant(project, session) {
+        return Ok((Vec::new(), unkept::workspace(project)?));
+    }
+    let past = project.past()?;
+    let session = past.session(session).await?.id;
+    Ok((past.path(&session, None).await?, workspace(project, &session)?))
+}
+
+/// The files before the last turn that changed some.
+fn last_changed(path: &[Entry]) -> Files {
+    let turns = timeline::turns(path).into_iter().rev();
+    turns.map(|turn| turn.files).find(|files| *files != Files::Unchanged).unwrap_or_default()
+}
+
+/// The latest kept state that is not the one of now.
+fn last_other(workspace: &Workspace) -> Result<Option<SnapshotId>> {
+    for id in workspace.past()?.iter().rev().take(MAX_LOOKED_AT) {
+        if !workspace.changes(id, Point::Now)?.is_empty() {
+            return Ok(Some(id.clone()));
+        }
+    }
+    Ok(None)
+}
+
+fn taken(id: &SnapshotId) -> String {
+    let since = id.taken().elapsed().unwrap_or_default().as_millis();
+    let now_ms = clock::now_ms();
+    clock::ago(now_ms.saturating_sub(i64::try_from(since).unwrap_or(i64::MAX)), now_ms)
+}
+
+fn differences(workspace: &Workspace, since: &SnapshotId, with_lines: bool) -> Result<String> {
+    let changes = workspace.changes(since, Point::Now)?;
+    let mut text = String::new();
+    for change in changes {
+        if with_lines {
+            text.push_str(&workspace.diff(&change)?);
+        } else {
+            let path = one_line(&change.path.to_string_lossy());
+            let is_lost = change.before == Some(Side::NotKept);
+            let note = if is_lost { "  (it was not kept and cannot be brought back)" } else { "" };
+            text.push_str(&format!("{} {path}{note}\n", change.kind.letter()));
+        }
+    }
+    Ok(text)
+}
+
+/// What the newest checkpoint leaves out.
+fn not_kept(workspace: &Workspace, newest: &SnapshotId) -> String {
+    let Ok(snapshot) = workspace.get(newest) else { return String::new() };
+    let mut text = String::new();
+    if snapshot.skipped_count > 0 {
+        text.push_str("\nnot kept, and so not brought back:\n");
+    }
+    for Skipped { path, why } in snapshot.skipped.iter().take(MAX_NAMED) {
+        text.push_str(&format!("  {} {why}\n", one_line(&path.to_string_lossy())));
+    }
+    if snapshot.skipped_count > MAX_NAMED {
+        text.push_str(&format!("  and {} more\n", snapshot.skipped_count - MAX_NAMED));
+    }
+    text
+}

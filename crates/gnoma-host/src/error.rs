@@ -1,0 +1,92 @@
+//! Why something that a person or a front end asked of the host was not done.
+
+use std::fmt;
+
+use gnoma_core::{ProviderError, store::StoreError};
+
+/// What kind of reason it is, for whoever branches on it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HostErrorKind {
+    /// What was asked for, or a setting, is wrong, and the person can mend it.
+    Usage,
+    /// The session is open elsewhere; a copy of it could go on.
+    Held,
+    /// A provider refused or could not be reached.
+    Provider,
+    /// Something else failed.
+    Failure,
+}
+
+/// A reason in sentences for people.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HostError {
+    /// What kind of reason it is.
+    pub kind: HostErrorKind,
+    /// What happened; several lines where there is more to say.
+    pub cause: String,
+    /// What to do about it, where that is known and not a part of the cause.
+    pub remedy: Option<String>,
+}
+
+/// What the host's functions give.
+pub type Result<T, E = HostError> = std::result::Result<T, E>;
+
+impl HostError {
+    /// A mistake of the person's, in a sentence that says what to do instead.
+    #[must_use]
+    pub fn usage(cause: impl Into<String>) -> Self {
+        Self { kind: HostErrorKind::Usage, cause: cause.into(), remedy: None }
+    }
+
+    /// Something that failed.
+    #[must_use]
+    pub fn failure(cause: impl Into<String>) -> Self {
+        Self { kind: HostErrorKind::Failure, cause: cause.into(), remedy: None }
+    }
+}
+
+/// The cause, and after a semicolon the remedy. A provider's own advice has a line of its own.
+impl fmt::Display for HostError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.cause)?;
+        match (&self.remedy, self.kind) {
+            (None, _) => Ok(()),
+            (Some(remedy), HostErrorKind::Provider) => write!(f, "\n{remedy}"),
+            (Some(remedy), _) => write!(f, "; {remedy}"),
+        }
+    }
+}
+
+impl std::error::Error for HostError {}
+
+impl From<ProviderError> for HostError {
+    fn from(error: ProviderError) -> Self {
+        let cause = error.to_string();
+        Self { kind: HostErrorKind::Provider, cause, remedy: error.hint }
+    }
+}
+
+impl From<anyhow::Error> for HostError {
+    fn from(error: anyhow::Error) -> Self {
+        let error = match error.downcast::<Self>() {
+            Ok(known) => return known,
+            Err(error) => error,
+        };
+        match error.downcast::<ProviderError>() {
+            Ok(known) => known.into(),
+            Err(error) => Self::failure(format!("{error:#}")),
+        }
+    }
+}
+
+macro_rules! failures {
+    ($($error:ty),+) => {$(
+        impl From<$error> for HostError {
+            fn from(error: $error) -> Self {
+                anyhow::Error::new(error).into()
+            }
+        }
+    )+};
+}
+
+failures!(StoreError, gnoma_store::checkpoint::Error, std::io::Error, serde_json::Error);

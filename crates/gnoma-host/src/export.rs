@@ -1,0 +1,114 @@
+//! A session as a file for people or for another gnoma.
+//!
+//! Written piece by piece, so that a long session is never in memory as a whole.
+
+use std::{
+    fs::{self, OpenOptions},
+    io::{self, BufWriter, Write as _},
+    os::unix::fs::OpenOptionsExt as _,
+    path::Path,
+};
+
+use anyhow::Context as _;
+use gnoma_core::store::{ResultId, SessionFacts, SessionId, SessionStore as _, Shelf as _};
+pub use gnoma_store::export::Format;
+
+use crate::{HostError, Project, Result, past::Past};
+
+/// Bytes of a large result that are read at once.
+const STRETCH_BYTES: usize = 1 << 20;
+
+/// Gives a session to `write`, piece by piece, as long as that gives true. The session is named by a
+/// beginning of its id; the newest by default.
+///
+/// # Errors
+/// There is no such session, it cannot be read, or what `write` fails with.
+pub async fn export<E: From<HostError>>(
+    project: &Project,
+    session: Option<&str>,
+    format: Format,
+    mut write: impl FnMut(&str) -> Result<bool, E>,
+) -> Result<(), E> {
+    let past = project.past()?;
+    let facts = past.session(session).await?;
+    pieces(&past, &facts, format, &mut write).await
+}
+
+/// Writes a session to a file that was not there, readable by nobody else; gives the session's id.
+///
+/// # Errors
+/// There is no such session, the file is there already, or it cannot be written.
+pub async fn export_to_file(
+    project: &Project,
+    session: Option<&str>,
+    format: Format,
+    file: &Path,
+) -> Result<SessionId> {
+    let past = project.past()?;
+    let facts = past.session(session).await?;
+    let unwritten = || format!("cannot write `{}`", file.display());
+    let opened = OpenOptions::new().write(true).create_new(true).mode(0o600).open(file);
+    let opened = opened.map_err(|error| match error.kind() {
+        io::ErrorKind::AlreadyExists => HostError::usage(format!(
+            "`{}` is there already; name another file, or remove it",
+            file.display()
+        )),
+        _ => anyhow::Error::new(error).context(unwritten()).into(),
+    })?;
+    let mut out = BufWriter::new(opened);
+    let mut write = |piece: &str| {
+        out.write_all(piece.as_bytes()).with_context(unwritten)?;
+        Ok(true)
+    };
+    let written = pieces(&past, &facts, format, &mut write).await;
+    let flushed = written.and_then(|()| Ok(out.flush().with_context(unwritten)?));
+    if flushed.is_err() {
+        // Half a session is no export, and would be in the way of the next.
+        fs::remove_file(file).ok();
+    }
+    flushed.map(|()| facts.id)
+}
+
+async fn pieces<E: From<HostError>>(
+    past: &Past,
+    facts: &SessionFacts,
+    format: Format,
+    write: &mut impl FnMut(&str) -> Result<bool, E>,
+) -> Result<(), E> {
+    let mut goes_on = write(&format.head(facts))?;
+    for page in past.pages(&facts.id).await? {
+        if !goes_on {
+            return Ok(());
+        }
+        let loaded = past.store.load(facts.id.clone(), page).await.map_err(HostError::from)?;
+        let text: String = loaded.entries.iter().map(|entry| format.entry(entry)).collect();
+        goes_on = write(&text)?;
+    }
+    if format == Format::Lines {
+        let results = past.store.results(facts.id.clone()).await;
+        for result in results.map_err(HostError::from)? {
+            if !goes_on {
+                return Ok(());
+            }
+            let text = whole(past, &facts.id, &result).await?;
+            goes_on = write(&format.result(&result, &text))?;
+        }
+    }
+    if goes_on {
+        write(format.tail())?;
+    }
+    Ok(())
+}
+
+/// All of a large result.
+async fn whole(past: &Past, session: &SessionId, result: &ResultId) -> Result<String> {
+    let shelf = past.store.shelf(session.clone());
+    let (mut text, mut from) = (String::new(), Some(0));
+    while let Some(at) = from {
+        let stretch = shelf.read(result.clone(), at, STRETCH_BYTES).await?;
+        text.push_str(&stretch.text);
+        // It ends with the result: each stretch begins after the one before.
+        from = stretch.next.filter(|next| *next > at);
+    }
+    Ok(text)
+}

@@ -1,0 +1,70 @@
+//! What is known of a session before it says anything itself.
+
+use std::path::Path;
+
+use gnoma_config::Loaded;
+use gnoma_core::{protocol::SessionSpec, session::PermissionMode};
+use gnoma_llm::KNOWN;
+
+use crate::{Folders as _, Project, files::read};
+
+/// Most bytes of the file that names the branch.
+const MAX_HEAD_BYTES: u64 = 4096;
+
+/// What a status line shows.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Facts {
+    /// The folder, with `~` for the home.
+    pub folder: String,
+    /// The branch that is checked out there, or the beginning of the commit.
+    pub branch: Option<String>,
+    /// The profile of the settings, where one is in use.
+    pub profile: Option<String>,
+    /// Nothing is kept.
+    pub incognito: bool,
+    /// The model that will be called first, as far as that is known.
+    pub model: Option<String>,
+    /// Tokens of its window; 0 when unknown.
+    pub window: u64,
+    /// How much is asked.
+    pub mode: PermissionMode,
+}
+
+/// The facts of a session in this project. Asks neither network nor git.
+#[must_use]
+pub fn of(Project { spec, loaded, .. }: &Project) -> Facts {
+    let SessionSpec { environment, folder, .. } = spec;
+    let settings = &loaded.settings;
+    let provider = settings.provider.default.as_deref();
+    let window = provider.and_then(|name| settings.provider.context.get(name));
+    Facts {
+        folder: environment.shortened(folder),
+        branch: branch(folder),
+        profile: loaded.profile.clone(),
+        incognito: settings.privacy.incognito,
+        model: provider.and_then(|name| model(loaded, name)),
+        window: window.copied().unwrap_or(0).into(),
+        mode: settings.permission.mode,
+    }
+}
+
+fn model(loaded: &Loaded, provider: &str) -> Option<String> {
+    let known = KNOWN.iter().find(|known| known.name == provider);
+    let usual = known.map(|known| known.default_model).filter(|model| !model.is_empty());
+    let model = loaded.settings.provider.model.as_deref().or(usual)?;
+    Some(format!("{provider}/{model}"))
+}
+
+/// The branch that is checked out, or the start of the commit; not asked of git, which takes long.
+fn branch(cwd: &Path) -> Option<String> {
+    let git = cwd.ancestors().map(|folder| folder.join(".git")).find(|git| git.exists())?;
+    let git = match read(&git, MAX_HEAD_BYTES) {
+        // A worktree: the file names the folder.
+        Ok(Some(text)) => git.parent()?.join(text.strip_prefix("gitdir:")?.trim()),
+        _ => git,
+    };
+    let head = read(&git.join("HEAD"), MAX_HEAD_BYTES).ok()??;
+    let head = head.trim();
+    let branch = head.strip_prefix("ref: refs/heads/").map(str::to_owned);
+    branch.or_else(|| head.get(..8).map(str::to_owned))
+}

@@ -1,0 +1,252 @@
+//! Turns settings into what guards a session: firewall, permissions, walls.
+
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use gnoma_config::{
+    Loaded, Settings, Standing,
+    settings::{About, Action, Sandbox, SandboxNetwork, SecretAction},
+};
+use gnoma_core::{
+    Secret,
+    places::{self, CACHES, Hold},
+    protocol::{Environment, SessionSpec},
+};
+use gnoma_engine::Place;
+use gnoma_guard::{
+    firewall::{self, Allowed, Entry, Firewall, Policy},
+    permission::{self, Origin, Permissions, Rule},
+    privacy::Privacy,
+    secrets,
+    vault::LEAST_NUMBER,
+};
+use gnoma_sandbox::{Readable, SCRUBBED, Strength, Support, launcher};
+
+use crate::{Folders as _, HostError, Result, clock, keeping::Places};
+
+/// The rule for text that only reads like a secret.
+const LIKELY_SECRET: &str = "high-entropy";
+
+/// What is kept of the session.
+pub fn privacy(settings: &Settings) -> Privacy {
+    if settings.privacy.incognito {
+        Privacy::Incognito { local_only: settings.privacy.local_only }
+    } else {
+        Privacy::Normal
+    }
+}
+
+/// What stands between secrets and everything that leaves.
+pub fn firewall(settings: &Settings, environment: &Environment) -> Result<Arc<Firewall>> {
+    // 32 bits keep placeholders short, and a page that wants to name one has to guess them.
+    const PLACEHOLDER_BITS: u32 = 32;
+    let Search { scanner, policy, allowed } = search(settings, environment)?;
+    let random = clock::random() >> (u64::BITS - PLACEHOLDER_BITS);
+    let first_placeholder = LEAST_NUMBER + random;
+    Ok(Arc::new(Firewall::new(firewall::Options { scanner, policy, allowed, first_placeholder })))
+}
+
+/// What is looked for, and what is done about it.
+pub struct Search {
+    /// Finds secrets.
+    pub scanner: secrets::Scanner,
+    /// What becomes of each kind.
+    pub policy: Policy,
+    /// Values that are no secrets, whatever they look like.
+    pub allowed: Vec<Allowed>,
+}
+
+/// What the settings say about secrets.
+pub fn search(settings: &Settings, environment: &Environment) -> Result<Search> {
+    let security = &settings.security;
+    let mut entries = Vec::new();
+    let mut extra = Vec::new();
+    if !security.redact_high_entropy {
+        let rule = Some(LIKELY_SECRET.to_owned());
+        entries.push(Entry { rule, action: firewall::Action::Warn, ..Entry::default() });
+    }
+    for (number, pattern) in (1..).zip(&security.patterns) {
+        let name = if pattern.name.is_empty() {
+            format!("pattern-{number}")
+        } else {
+            pattern.name.clone()
+        };
+        entries.push(Entry {
+            rule: Some(name.clone()),
+            action: secret_action(&pattern.action),
+            ..Entry::default()
+        });
+        extra.push(secrets::Rule::pattern(name, &pattern.regex));
+    }
+    entries.extend(security.actions.iter().map(entry));
+    let options = secrets::Options {
+        extra,
+        known: known(settings, environment),
+        ..secrets::Options::default()
+    };
+    let scanner = secrets::Scanner::new(options).map_err(|error| {
+        HostError::usage(format!("`security.patterns` cannot be used: {error}"))
+    })?;
+    let allowed = security.allow.iter().map(|text| {
+        Allowed::parse(text).map_err(|why| HostError::usage(format!("`security.allow`: {why}")))
+    });
+    let allowed = allowed.collect::<Result<_, _>>()?;
+    Ok(Search { scanner, policy: Policy { entries }, allowed })
+}
+
+fn entry(action: &SecretAction) -> Entry {
+    let glob = |text: &String| Some(text.clone()).filter(|text| !text.is_empty());
+    Entry {
+        rule: glob(&action.rule),
+        provider: glob(&action.provider),
+        path: glob(&action.path),
+        action: secret_action(&action.action),
+    }
+}
+
+/// The schema has seen to it that it is one of these.
+fn secret_action(name: &str) -> firewall::Action {
+    match name {
+        "block" => firewall::Action::Block,
+        "warn" => firewall::Action::Warn,
+        "allow" => firewall::Action::Allow,
+        _ => firewall::Action::Redact,
+    }
+}
+
+/// Secrets that are known by their value: configured keys, and what variables for keys hold.
+fn known(settings: &Settings, environment: &Environment) -> Vec<(String, Secret<String>)> {
+    let configured = settings.provider.api_keys.iter();
+    let configured = configured.map(|(name, key)| (format!("key-{name}"), key.clone()));
+    let inherited = environment
+        .variables()
+        .iter()
+        .filter(|(name, value)| holds_secret(name, value))
+        .map(|(name, value)| {
+            (format!("env-{}", name.to_lowercase().replace('_', "-")), Secret::new(value.clone()))
+        });
+    configured.chain(inherited).collect()
+}
+
+/// Whether a variable holds a secret: by its name, and because its value is no ordinary word that
+/// would be blanked wherever it stands.
+fn holds_secret(name: &str, value: &str) -> bool {
+    const SOCKETS: [&str; 3] = ["SSH_AUTH_SOCK", "GPG_AGENT_INFO", "DBUS_SESSION_BUS_ADDRESS"];
+    let is_word = value.bytes().all(|byte| byte.is_ascii_alphabetic() || byte == b'-');
+    gnoma_sandbox::is_scrubbed(name) && !SOCKETS.contains(&name) && !is_word
+}
+
+/// Exceptions from the mode.
+pub fn permissions(settings: &Settings) -> Result<Permissions> {
+    let rules = settings.permission.rules.iter().map(|rule| {
+        let action = match rule.action {
+            Action::Allow => permission::Action::Allow,
+            Action::Ask => permission::Action::Ask,
+            Action::Deny => permission::Action::Deny,
+        };
+        match &rule.about {
+            About::Rule(text) => Rule::parse(action, text, Origin::User),
+            About::Text { tool, pattern } => Rule::configured(action, tool, pattern, Origin::User),
+        }
+    });
+    let rules = rules
+        .collect::<Result<_, _>>()
+        .map_err(|error| HostError::usage(format!("`permission.rules` cannot be used: {error}")))?;
+    let permissions = Permissions::new(rules);
+    Ok(if settings.permission.confirm_bypass { permissions.confirm_bypass() } else { permissions })
+}
+
+/// Where a session works.
+#[must_use]
+pub fn place(loaded: &Loaded, spec: &SessionSpec) -> Place {
+    Place {
+        cwd: spec.folder.clone(),
+        roots: std::iter::once(&spec.folder).chain(&spec.more_folders).cloned().collect(),
+        home: spec.environment.home(),
+        config_dirs: own_folders(loaded, spec),
+        // Without a file there is nothing that would need trust.
+        trusted: matches!(loaded.project, None | Some(Standing::Trusted)),
+        sandboxed: loaded.settings.sandbox.mode != Sandbox::Off,
+        network_is_walled: network_is_walled(&loaded.settings),
+        resolve: Box::new(resolve),
+    }
+}
+
+/// The folders that are nobody's business but the program's.
+fn own_folders(loaded: &Loaded, spec: &SessionSpec) -> Vec<PathBuf> {
+    let SessionSpec { environment, folder, .. } = spec;
+    let (config, state) = (environment.config_dir(), environment.state_dir());
+    let vault = Places::of(loaded, environment, folder).vault;
+    let elsewhere = Some(vault).filter(|vault| !vault.starts_with(&state));
+    [config, state].into_iter().chain(elsewhere).collect()
+}
+
+/// What cannot be resolved stays as it is: whoever opens it will fail in the same way.
+pub fn resolve(path: &Path) -> PathBuf {
+    gnoma_tools::resolve(path).unwrap_or_else(|_| path.to_owned())
+}
+
+/// Walls around commands.
+pub fn sandbox(loaded: &Loaded, spec: &SessionSpec) -> gnoma_tools::Sandbox {
+    let sandbox = &loaded.settings.sandbox;
+    if sandbox.mode == Sandbox::Off {
+        return gnoma_tools::Sandbox::Off;
+    }
+    let home = spec.environment.home().unwrap_or_default();
+    let below = |name: &str| Some(home.join(name)).filter(|path| path.is_absolute());
+    let own = own_folders(loaded, spec);
+    let hidden: Vec<_> = places::hidden_at_home().filter_map(below).chain(own).collect();
+    let mut writable = vec![PathBuf::from("/tmp"), PathBuf::from("/var/tmp")];
+    writable.extend(spec.environment.get("TMPDIR").map(PathBuf::from));
+    writable.extend(CACHES.iter().filter_map(|name| below(name)));
+    writable.extend(sandbox.writable.iter().map(|path| below_home(path, &home)));
+    // Found once: a link that takes such a place later leads nowhere.
+    let mut writable: Vec<_> = writable.iter().map(|path| resolve(path)).collect();
+    writable.retain(|path| path.is_absolute() && !resolve(&home).starts_with(path));
+    let policy = gnoma_sandbox::Policy {
+        writable,
+        protected: hidden.iter().cloned().chain(held_at_home(&home)).collect(),
+        readable: Readable::Except(hidden),
+        network: sandbox.network == SandboxNetwork::Always,
+        scrub: SCRUBBED.map(str::to_owned).to_vec(),
+        // Whoever trusts a project also trusts the hooks of its repository.
+        git_hardening: loaded.project != Some(Standing::Trusted),
+        ..gnoma_sandbox::Policy::default()
+    };
+    gnoma_tools::Sandbox::Walled {
+        launcher: launcher::ITSELF.into(),
+        policy: Box::new(policy),
+        required: sandbox.mode == Sandbox::Required,
+        network_on_grant: sandbox.network != SandboxNetwork::Never,
+        too_wide: vec![resolve(&home)],
+    }
+}
+
+/// What decides over later runs of other programs, below the home: read-only also where the home
+/// itself is the workspace.
+fn held_at_home(home: &Path) -> impl Iterator<Item = PathBuf> {
+    let all = [Hold::Always, Hold::AtHome, Hold::Present].into_iter();
+    let all = all.flat_map(|hold| places::held_at_home(hold).map(move |name| (hold, name)));
+    let found = all.map(move |(hold, name)| (hold, home.join(name)));
+    // What must not be made is held without being there.
+    let found =
+        found.filter(|(hold, path)| *hold != Hold::Present || path.symlink_metadata().is_ok());
+    found.map(|(_, path)| path).filter(|path| path.is_absolute())
+}
+
+/// Whether the walls keep a command off the network unless it was granted. Looked at when a secret is
+/// about to be handed to one.
+fn network_is_walled(settings: &Settings) -> Box<dyn Fn() -> bool + Send + Sync> {
+    let sandbox = &settings.sandbox;
+    let wanted = sandbox.mode != Sandbox::Off && sandbox.network != SandboxNetwork::Always;
+    Box::new(move || wanted && Support::detect().strength == Strength::Full)
+}
+
+fn below_home(path: &str, home: &Path) -> PathBuf {
+    match path.strip_prefix("~/") {
+        Some(rest) => home.join(rest),
+        None => PathBuf::from(path),
+    }
+}

@@ -1,0 +1,117 @@
+//! What of a session outlives it: opens the stores beside the work, and hands them to the engine.
+//!
+//! Opening takes milliseconds that nobody should wait for, so threads do it from the program's start;
+//! whoever needs a store first waits for what is left of them. In incognito nothing is opened, so no
+//! file and no folder is made.
+
+mod files;
+mod late;
+mod places;
+mod shelf;
+mod tidy;
+
+use std::sync::{Arc, OnceLock};
+
+use gnoma_config::Settings;
+use gnoma_core::{
+    Tool,
+    store::{Checkpoints, SessionId, SessionStore, Shelf},
+};
+use gnoma_engine::Keeping;
+use gnoma_store::Store;
+
+pub use self::places::Places;
+use self::{
+    files::Files,
+    late::{Late, LateStore},
+    shelf::LateShelf,
+};
+use crate::{Notices, Project, clock};
+
+/// The id that a session has in its store, once it has been begun.
+pub type Begun = Arc<OnceLock<SessionId>>;
+
+/// The stores of one run. Empty where nothing may be kept.
+#[derive(Default)]
+pub struct Kept {
+    store: Option<Late<Store>>,
+    files: Option<Arc<Files>>,
+    begun: Begun,
+    tidying: Option<tidy::Tidying>,
+}
+
+impl Kept {
+    /// Begins to open what the settings want kept. `store`: the one of a session that is continued.
+    #[must_use]
+    pub fn start(project: &Project, store: Option<Arc<Store>>) -> Self {
+        let Project { loaded, firewall, places, notices, .. } = project;
+        let settings = &loaded.settings;
+        if settings.privacy.incognito {
+            return Self::default();
+        }
+        let open = || {
+            let (options, notices) = (places.store(firewall), Notices::clone(notices));
+            Late::opening(move || {
+                let opened = Store::open(options.clone())?;
+                if let Some(rescued) = opened.rescued {
+                    notices.warning(rescued);
+                }
+                Ok(opened.store)
+            })
+        };
+        let store = match store {
+            Some(store) => Some(Late::ready(store)),
+            None => settings.session.keep.then(open),
+        };
+        let begun = Begun::default();
+        let files = files(settings, places, &begun);
+        let tidying = Some(tidy::Tidying::new(settings));
+        Self { store, files, begun, tidying }
+    }
+
+    /// The session's id in its store.
+    pub fn begun(&self) -> Begun {
+        Arc::clone(&self.begun)
+    }
+
+    /// What the engine gets. `continued`: the session of the store that goes on.
+    pub fn keeping(&self, continued: Option<SessionId>) -> Keeping {
+        let begun = self.begun();
+        let store = self.store.clone().map(|store| {
+            let store: Arc<dyn SessionStore> = Arc::new(LateStore(store));
+            (store, continued)
+        });
+        let files = self.files.clone();
+        Keeping {
+            store,
+            begun: Box::new(move |id| drop(begun.set(id.clone()))),
+            shelf: self.shelf(),
+            checkpoints: files.map(|files| -> Arc<dyn Checkpoints> { files }),
+            now_ms: Box::new(clock::now_ms),
+            ..Keeping::default()
+        }
+    }
+
+    /// The tool that reads back what was too large for the conversation.
+    pub fn tool(&self) -> Option<Arc<dyn Tool>> {
+        self.shelf().map(gnoma_tools::read_result)
+    }
+
+    fn shelf(&self) -> Option<Arc<dyn Shelf>> {
+        let store = self.store.clone()?;
+        Some(Arc::new(LateShelf { store, begun: self.begun() }))
+    }
+
+    /// Forgets what is too old or too much. For the end of a run: nobody waits for it long.
+    pub async fn tidy(self) {
+        if let Some(tidying) = self.tidying {
+            tidying.run(self.store, self.files).await;
+        }
+    }
+}
+
+fn files(settings: &Settings, places: &Places, begun: &Begun) -> Option<Arc<Files>> {
+    let root = places.workspace.clone().filter(|_| settings.checkpoints.enabled)?;
+    let (vault, options) = (places.vault.clone(), places.checkpoints(settings));
+    Some(Arc::new(Files::opening(vault, options, root, Arc::clone(begun))))
+}

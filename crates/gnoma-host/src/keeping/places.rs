@@ -1,0 +1,198 @@
+//! Where sessions and files are kept: outside every project, unless the settings say otherwise.
+//!
+//! One folder holds both, so that the files of a checkpoint never include the store itself, even
+//! where the workspace is the home that the folder lies in.
+
+use std::{
+    borrow::Cow,
+    fs, io,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use gnoma_config::{Loaded, Settings};
+use gnoma_core::protocol::Environment;
+use gnoma_guard::firewall::Firewall;
+use gnoma_store::{
+    Options, Redact, Written,
+    checkpoint::{self, Vault, Workspace},
+};
+
+use crate::{Folders as _, HostError, Result, guarding::resolve};
+
+/// The folder within the state folder.
+const FOLDER: &str = "kept";
+/// The folder of the databases within that; profiles have folders of their own in it.
+const SESSIONS: &str = "sessions";
+/// The ending of a database that was rescued by a process that died before it was in place.
+const RESCUED: &str = "db.rescued";
+/// Most checkpoints of one workspace; their age and size are settings.
+const MAX_CHECKPOINTS: usize = 10_000;
+
+/// The places of one project.
+#[derive(Clone, Debug)]
+pub struct Places {
+    /// The project's folder: it names what is kept.
+    pub project: PathBuf,
+    /// The folder of the session databases.
+    pub sessions: PathBuf,
+    /// The folder of the checkpoints of all projects, which holds that of the databases. Nothing
+    /// else is in it: commands see nothing of it.
+    pub vault: PathBuf,
+    /// The folder whose files are kept; `None` where it would be too wide.
+    pub workspace: Option<PathBuf>,
+    /// The project that has come to be around this one since sessions of this one are kept.
+    pub around: Option<PathBuf>,
+    excludes: PathBuf,
+}
+
+impl Places {
+    /// The places for work in `cwd`.
+    pub fn of(loaded: &Loaded, environment: &Environment, cwd: &Path) -> Self {
+        let root = gnoma_config::project_root(cwd, &environment.config_dir());
+        let root = root.unwrap_or_else(|| cwd.to_owned());
+        // Whoever makes a repository around a folder finds what was kept of the folder as before.
+        let own = (root != cwd).then(|| Self::in_project(cwd, cwd, loaded, environment));
+        match own {
+            Some(own) if own.has_sessions() => Self { around: Some(root), ..own },
+            Some(_) | None => Self::in_project(&root, cwd, loaded, environment),
+        }
+    }
+
+    fn in_project(project: &Path, cwd: &Path, loaded: &Loaded, environment: &Environment) -> Self {
+        let home = environment.home();
+        let vault = match &loaded.settings.session.folder {
+            Some(folder) => configured(folder, project, home.as_deref()),
+            None => environment.state_dir().join(FOLDER),
+        };
+        let mut sessions = vault.join(SESSIONS);
+        sessions.extend(&loaded.profile);
+        let narrow = |folder: &&Path| !is_too_wide(folder, home.as_deref());
+        let workspace = [project, cwd].into_iter().find(narrow).map(Path::to_owned);
+        let (project, excludes) = (project.to_owned(), environment.git_excludes());
+        Self { project, sessions, vault, workspace, around: None, excludes }
+    }
+
+    /// Whether there is a database, or a finished rescue of one.
+    pub fn has_sessions(&self) -> bool {
+        let key = gnoma_store::project_key(&self.project.display().to_string());
+        // The part of the name that is for people may be missing: it may have looked like a secret.
+        let hash = key.rsplit('-').next().unwrap_or(&key);
+        let endings = [format!("{hash}.db"), format!("{hash}.{RESCUED}")];
+        let is_own = |name: &str| endings.iter().any(|ending| name.ends_with(ending));
+        match fs::read_dir(&self.sessions) {
+            Ok(files) => files.flatten().any(|file| file.file_name().to_str().is_some_and(is_own)),
+            // What cannot be looked at is told by whoever opens it.
+            Err(error) => error.kind() != io::ErrorKind::NotFound,
+        }
+    }
+
+    /// How the sessions are stored; no secret is.
+    pub fn store(&self, firewall: &Arc<Firewall>) -> Options {
+        let project = self.project.display().to_string();
+        Options::new(self.sessions.clone(), project, redaction(Arc::clone(firewall)))
+    }
+
+    /// The database of this project.
+    pub fn database(&self) -> PathBuf {
+        let project = self.project.display().to_string();
+        self.sessions.join(format!("{}.db", gnoma_store::project_key(&project)))
+    }
+
+    /// The files as they were kept.
+    pub fn open(&self, settings: &Settings) -> Result<Workspace> {
+        let Some(root) = &self.workspace else {
+            let text = "no files are kept here: the folder holds a whole home; go to a project's";
+            return Err(HostError::usage(text));
+        };
+        let vault = Vault::open(&self.vault, self.checkpoints(settings))?;
+        Ok(vault.workspace(root)?)
+    }
+
+    /// How the files are kept.
+    pub fn checkpoints(&self, settings: &Settings) -> checkpoint::Options {
+        checkpoint::Options {
+            limits: limits(settings),
+            excludes: Some(self.excludes.clone()),
+            ..checkpoint::Options::default()
+        }
+    }
+}
+
+/// How much is kept of files.
+fn limits(settings: &Settings) -> checkpoint::Limits {
+    let settings = &settings.checkpoints;
+    checkpoint::Limits {
+        file_bytes: settings.max_file,
+        ignored_file_bytes: settings.ignored_max_file,
+        store_bytes: settings.max_size,
+        snapshots: MAX_CHECKPOINTS,
+        age: settings.max_age,
+    }
+}
+
+/// A folder as the settings name it: absolute, below the home, or below the project. One that
+/// holds more than what is kept gets a folder for it.
+fn configured(folder: &str, project: &Path, home: Option<&Path>) -> PathBuf {
+    let named = match (folder.strip_prefix("~/"), home) {
+        (Some(below), Some(home)) => home.join(below),
+        _ => project.join(folder),
+    };
+    let real = resolve(&named);
+    let is_wide = [&named, &real].iter().any(|folder| is_too_wide(folder, home));
+    if is_wide || project.starts_with(&real) { named.join(FOLDER) } else { named }
+}
+
+/// Whether a folder holds more than anybody's project: the system, all homes, or a whole home.
+fn is_too_wide(folder: &Path, home: Option<&Path>) -> bool {
+    let temporary = ["/tmp", "/var/tmp"].map(Path::new);
+    folder.parent().is_none()
+        || temporary.contains(&folder)
+        || home.is_some_and(|home| home.starts_with(folder))
+}
+
+/// Takes secrets out of what people and models say. Signatures and pictures are of use only
+/// unchanged, and hold none that was typed.
+fn redaction(firewall: Arc<Firewall>) -> Arc<Redact> {
+    Arc::new(move |what, text| match what {
+        Written::Words => firewall.text(text),
+        Written::Opaque => Cow::Borrowed(text),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_home_is_no_workspace_and_a_folder_in_it_is() {
+        let home = Some(Path::new("/home/me"));
+        for wide in ["/", "/home", "/home/me", "/tmp"] {
+            assert!(is_too_wide(Path::new(wide), home), "{wide}");
+        }
+        for narrow in ["/home/me/project", "/home/you", "/tmp/project", "/srv"] {
+            assert!(!is_too_wide(Path::new(narrow), home), "{narrow}");
+        }
+    }
+
+    #[test]
+    fn a_configured_folder_may_be_anywhere() {
+        let (project, home) = (Path::new("/p"), Some(Path::new("/home/me")));
+        let at = |folder| configured(folder, project, home);
+        assert_eq!(at("/mnt/kept"), Path::new("/mnt/kept"));
+        assert_eq!(at("~/kept"), Path::new("/home/me/kept"));
+        assert_eq!(at(".gnoma/kept"), Path::new("/p/.gnoma/kept"));
+    }
+
+    #[test]
+    fn what_is_kept_lies_in_a_folder_of_its_own() {
+        let (project, home) = (Path::new("/srv/p"), Some(Path::new("/home/me")));
+        let at = |folder| configured(folder, project, home);
+        for wide in ["/srv", "/srv/p", "/home/me", "/home", "/", "/tmp"] {
+            assert_eq!(at(wide), Path::new(wide).join("kept"), "{wide}");
+        }
+        for narrow in ["/srv/p/.gnoma/kept", "/home/me/kept", "/mnt/disk"] {
+            assert_eq!(at(narrow), Path::new(narrow), "{narrow}");
+        }
+    }
+}

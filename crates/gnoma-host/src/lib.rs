@@ -1,0 +1,39 @@
+//! Builds and owns sessions: what the binary and every other front end share.
+//!
+//! A client says what it wants in a [`gnoma_core::protocol::SessionSpec`]; settings, stores, models and
+//! walls come of that here. Nothing here prints, knows a command line, or reads the environment, the
+//! working folder or the umask of the process.
+
+pub mod changes;
+pub mod clock;
+mod environment;
+mod error;
+pub mod export;
+pub mod facts;
+pub mod files;
+pub mod guarding;
+pub mod instructions;
+pub mod keeping;
+mod notices;
+pub mod past;
+pub mod points;
+pub mod preview;
+mod project;
+pub mod providers;
+pub mod redo;
+pub mod resuming;
+pub mod rewind;
+pub mod routing;
+pub mod rule;
+pub mod setting;
+pub mod text;
+mod timeline;
+mod unkept;
+pub mod wire;
+
+pub use self::{
+    environment::Folders,
+    error::{HostError, HostErrorKind, Result},
+    notices::Notices,
+    project::Project,
+};

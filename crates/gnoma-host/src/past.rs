@@ -1,0 +1,175 @@
+//! What was kept of a project, opened for a command or to be continued.
+
+use std::sync::Arc;
+
+use anyhow::Context as _;
+use gnoma_config::Settings;
+use gnoma_core::store::{
+    Entry, EntryId, PageRequest, SessionFacts, SessionId, SessionStore, StoreErrorKind,
+};
+use gnoma_store::{Opened, Store};
+
+use crate::{HostError, Project, Result, clock, keeping::Places};
+
+/// Entries and bytes read at once.
+const PAGE: PageRequest = PageRequest { tip: None, max_entries: 10_000, max_bytes: 64 << 20 };
+/// Sessions that a beginning is looked up in; retention keeps far fewer.
+const MAX_SESSIONS: usize = 100_000;
+/// Sessions that are named where a beginning fits several.
+const MAX_NAMED: usize = 5;
+
+/// The sessions of a project.
+pub struct Past {
+    /// Where they are.
+    pub store: Arc<Store>,
+    /// The project's places.
+    pub places: Places,
+}
+
+impl Past {
+    /// Opens what is there; `None` where nothing was ever kept. Makes nothing.
+    pub fn find(project: &Project) -> Result<Option<Self>> {
+        let Project { places, notices, .. } = project;
+        if !places.has_sessions() {
+            return Ok(None);
+        }
+        if let Some(around) = &places.around {
+            let (own, around) = (places.project.display(), around.display());
+            notices.info(format_args!(
+                "what is kept here is of `{own}` alone, which is older than the project `{around}` around it"
+            ));
+        }
+        Self::make(project).map(Some)
+    }
+
+    /// The same, where there must be something.
+    pub fn open(project: &Project) -> Result<Self> {
+        Self::find(project)?.ok_or_else(|| nothing_kept(&project.places))
+    }
+
+    /// Opens the store, or makes it.
+    ///
+    /// # Errors
+    /// It cannot be opened.
+    pub fn make(Project { places, firewall, notices, .. }: &Project) -> Result<Self> {
+        let Opened { store, rescued } = Store::open(places.store(firewall))?;
+        if let Some(rescued) = rescued {
+            notices.warning(rescued);
+        }
+        Ok(Self { store: Arc::new(store), places: places.clone() })
+    }
+
+    /// All sessions, the newest first.
+    pub async fn all(&self) -> Result<Vec<SessionFacts>> {
+        Ok(self.store.list(MAX_SESSIONS).await?)
+    }
+
+    /// The session whose id begins so, or the newest.
+    pub async fn session(&self, beginning: Option<&str>) -> Result<SessionFacts> {
+        match beginning {
+            None => self.newest().await,
+            Some(beginning) => self.named(beginning).await,
+        }
+    }
+
+    /// The session that was added to last.
+    pub async fn newest(&self) -> Result<SessionFacts> {
+        let newest = self.store.list(1).await?.pop();
+        newest.ok_or_else(|| nothing_kept(&self.places))
+    }
+
+    async fn named(&self, beginning: &str) -> Result<SessionFacts> {
+        match self.store.facts(SessionId::new(beginning)).await {
+            Ok(facts) => return Ok(facts),
+            Err(error) if error.kind == StoreErrorKind::NotFound => (),
+            Err(error) => return Err(error.into()),
+        }
+        let begins = |facts: &SessionFacts| facts.id.as_str().starts_with(beginning);
+        let mut found: Vec<_> = self.all().await?.into_iter().filter(begins).collect();
+        match found.len() {
+            1 if !beginning.is_empty() => found.pop().ok_or_else(|| unknown(beginning)),
+            0 => Err(unknown(beginning)),
+            count => {
+                let ids = found.iter().take(MAX_NAMED).map(|facts| facts.id.as_str());
+                let ids = ids.collect::<Vec<_>>().join(", ");
+                let more = if count > MAX_NAMED { ", …" } else { "" };
+                let text = format!(
+                    "`{beginning}` begins {count} sessions; give more of the id: {ids}{more}"
+                );
+                Err(HostError::usage(text))
+            }
+        }
+    }
+
+    /// The path of a session to `tip`, or to its end, oldest first.
+    pub async fn path(&self, id: &SessionId, tip: Option<EntryId>) -> Result<Vec<Entry>> {
+        let mut pages = Vec::new();
+        let mut tip = tip;
+        loop {
+            let page = self.store.load(id.clone(), PageRequest { tip, ..PAGE }).await?;
+            tip = page.earlier;
+            pages.push(page.entries);
+            // Ids fall from page to page, so this ends.
+            if tip.is_none() {
+                return Ok(pages.into_iter().rev().flatten().collect());
+            }
+        }
+    }
+
+    /// The pages that make up a session, oldest first, each to be loaded on its own. What is added
+    /// from now on is in none.
+    pub async fn pages(&self, id: &SessionId) -> Result<Vec<PageRequest>> {
+        let mut pages = Vec::new();
+        let mut tip = self.last(id).await?;
+        while tip.is_some() {
+            let page = PageRequest { tip, ..PAGE };
+            tip = self.store.load(id.clone(), page).await?.earlier;
+            pages.push(page);
+        }
+        pages.reverse();
+        Ok(pages)
+    }
+
+    /// The last entry of a session.
+    async fn last(&self, id: &SessionId) -> Result<Option<EntryId>> {
+        let request = PageRequest { max_entries: 1, ..PAGE };
+        Ok(self.store.load(id.clone(), request).await?.entries.pop().map(|last| last.id))
+    }
+
+    /// Forks a session at an entry, or at its end.
+    pub async fn fork(&self, source: &SessionId, at: Option<EntryId>) -> Result<SessionId> {
+        let at = match at {
+            Some(at) => Some(at),
+            None => self.last(source).await?,
+        };
+        let Some(at) = at else {
+            let text = format!("`{source}` is empty: there is nothing to fork");
+            return Err(HostError::usage(text));
+        };
+        let forked = self.store.fork(source.clone(), at, clock::now_ms()).await;
+        Ok(forked.with_context(|| format!("cannot fork `{source}`"))?)
+    }
+}
+
+fn unknown(beginning: &str) -> HostError {
+    HostError::usage(format!(
+        "there is no session `{beginning}` in this project; `gnoma sessions list` shows which there are"
+    ))
+}
+
+/// Where there should be a session and is none.
+pub fn nothing_kept(places: &Places) -> HostError {
+    let project = places.project.display();
+    HostError::usage(format!("no session of `{project}` is kept; one begins with `gnoma \"…\"`"))
+}
+
+/// Refuses a command that writes to what is kept, be it only to compare with it, where nothing may
+/// be kept.
+pub fn refuse_in_incognito(settings: &Settings, command: &str) -> Result<()> {
+    if !settings.privacy.incognito {
+        return Ok(());
+    }
+    Err(HostError::usage(format!(
+        "`gnoma {command}` writes to what is kept, and incognito keeps nothing; do it without incognito"
+    )))
+}

@@ -1,0 +1,49 @@
+//! Places of a session that can be gone back to.
+
+use gnoma_core::store::SessionId;
+use gnoma_store::checkpoint;
+
+use crate::{
+    Project, Result,
+    timeline::{self, Files},
+};
+
+/// Most places that are given.
+const MAX_POINTS: usize = 50;
+
+/// A place of a session that can be gone back to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Point {
+    /// How many turns are taken back.
+    pub turns: usize,
+    /// The prompt that begins the first of them.
+    pub prompt: String,
+    /// When it was said, in milliseconds since 1970.
+    pub at_ms: Option<i64>,
+    /// How many files have changed since.
+    pub files: usize,
+}
+
+/// The places of a session, the newest first.
+///
+/// # Errors
+/// There is no such session, or it cannot be read.
+pub async fn points(project: &Project, session: &SessionId) -> Result<Vec<Point>> {
+    let path = project.past()?.path(session, None).await?;
+    let workspace = project.places.open(&project.loaded.settings).ok();
+    let newest_first = timeline::turns(&path).into_iter().rev().take(MAX_POINTS);
+    let point = |(turns, turn): (usize, timeline::Turn)| {
+        let said = path.iter().find(|entry| entry.id == turn.said);
+        let changes = match (&turn.files, &workspace) {
+            (Files::Kept(id), Some(files)) => files.changes(id, checkpoint::Point::Now).ok(),
+            _ => None,
+        };
+        Point {
+            turns,
+            prompt: turn.words,
+            at_ms: said.map(|said| said.at_ms),
+            files: changes.map_or(0, |changes| changes.len()),
+        }
+    };
+    Ok((1..).zip(newest_first).map(point).collect())
+}

@@ -1,0 +1,62 @@
+//! Which model would do a task, and why. No model is asked.
+
+use gnoma_core::{
+    ledger::{Draw, Ledger as _, Level},
+    session::Routing,
+};
+use gnoma_engine::{Routes, tokens};
+
+use crate::{
+    Project, Result, clock,
+    routing::{self, Ready, Wanted, roster::Left},
+};
+
+/// How a task would be routed.
+#[derive(Debug)]
+pub struct Preview {
+    /// The route; or the reasons why no model can do the task.
+    pub routing: Result<Routing, Vec<String>>,
+    /// Models that cannot be asked, and why.
+    pub left: Vec<Left>,
+}
+
+/// Routes a task without doing it. `seed` parts equals: the same gives the same.
+///
+/// # Errors
+/// No model can be asked.
+pub async fn preview(project: &Project, words: &str, seed: Option<u64>) -> Result<Preview> {
+    let mut ready = ready(project, seed).await?;
+    ready.look().await;
+    let levels = levels(project, &ready.routes).await;
+    let routing = ready.routes.preview(words, false, tokens::estimate(words) as u64, &levels);
+    Ok(Preview { routing, left: ready.left })
+}
+
+/// The routes as a session of this project would have them.
+///
+/// # Errors
+/// No model can be asked.
+pub async fn ready(project: &Project, seed: Option<u64>) -> Result<Ready> {
+    let wanted = Wanted { seed, grows: true, ..Wanted::default() };
+    let ready = routing::prepare(project, &wanted).await?;
+    if let Some(heard) = ready.routes.hear_others()
+        && let Err(error) = heard.await
+    {
+        project.notices.warning(error);
+    }
+    Ok(ready)
+}
+
+/// Where the limits stand; nothing is known where the ledger cannot be read, which is noted.
+pub async fn levels(project: &Project, routes: &Routes) -> Vec<Level> {
+    let limited: Vec<Draw> =
+        routes.limits().into_iter().filter(|draw| !draw.limits.is_empty()).collect();
+    if limited.is_empty() {
+        return Vec::new();
+    }
+    let ledger = routing::ledger_to_look_at(project);
+    ledger.levels(limited, clock::now_ms()).await.unwrap_or_else(|error| {
+        project.notices.warning(error.sentence);
+        Vec::new()
+    })
+}

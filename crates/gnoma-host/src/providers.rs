@@ -1,0 +1,195 @@
+//! Providers: which there are, whether they answer, and what they have.
+
+use std::{collections::BTreeSet, time::Duration};
+
+use futures_util::future::join_all;
+use gnoma_config::Settings;
+use gnoma_core::Secret;
+use gnoma_llm::{KNOWN, Profile};
+
+use crate::{Folders as _, HostError, Project, Result, routing::find_provider, setting, wire};
+
+/// How long a provider may take to list its models where somebody chooses one.
+const TIMEOUT: Duration = Duration::from_secs(3);
+/// How long it may take where somebody asks whether it answers.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// How a provider is reached that is tried and added.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Reach {
+    /// With the key in this variable of the environment.
+    Variable(String),
+    /// At this address, without a key.
+    Address(String),
+    /// With a key that was entered.
+    Key(Secret<String>),
+}
+
+/// A provider, and how it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProviderState {
+    /// Its name.
+    pub name: String,
+    /// It is asked by default.
+    pub is_default: bool,
+    /// How it is.
+    pub state: Answer,
+}
+
+/// What a provider said when it was asked for its models.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// The models that it has.
+    Models {
+        /// Its address.
+        url: String,
+        /// Their ids.
+        models: Vec<String>,
+    },
+    /// It cannot be asked, or gave no answer: why, in a sentence.
+    Unusable(String),
+}
+
+/// Asks every provider that is known or configured for its models, all at once.
+pub async fn providers(project: &Project) -> Vec<ProviderState> {
+    let settings = &project.loaded.settings;
+    let mut seen = BTreeSet::new();
+    let mut names = named(settings);
+    names.retain(|name| seen.insert(name.clone()));
+    let asked = names.into_iter().map(|name| async move {
+        let is_default = settings.provider.default.as_ref() == Some(&name);
+        let state = match wire::profile(settings, &name) {
+            Err(unusable) => Answer::Unusable(unusable.to_string()),
+            Ok(profile) => answer(project, profile).await,
+        };
+        ProviderState { name, is_default, state }
+    });
+    join_all(asked).await
+}
+
+async fn answer(project: &Project, profile: Profile) -> Answer {
+    let (url, variable) = (profile.base_url.clone(), profile.key_variable.clone());
+    let hosted = KNOWN
+        .iter()
+        .any(|known| known.name == profile.name && known.base_url == url && !known.local);
+    if hosted && profile.key.is_none() {
+        return Answer::Unusable(format!("no key: export {variable}=…"));
+    }
+    let provider = gnoma_llm::connect(profile, wire::http(&project.loaded.settings));
+    match tokio::time::timeout(PATIENCE, provider.models()).await {
+        Err(_) => Answer::Unusable(format!("no answer from {url}")),
+        Ok(Err(error)) => {
+            let error = project.firewall.error(error);
+            let text = error.to_string();
+            let text = text.strip_prefix(&format!("{}: ", error.provider)).unwrap_or(&text);
+            let names_it = text.contains(&url);
+            Answer::Unusable(if names_it { text.to_owned() } else { format!("{url}: {text}") })
+        }
+        Ok(Ok(models)) => {
+            Answer::Models { url, models: models.into_iter().map(|model| model.id).collect() }
+        }
+    }
+}
+
+/// Providers that one could be set up with, where none can be asked; `None` where one can. Asks the
+/// network only where neither the settings nor the environment name one.
+pub async fn to_set_up(settings: &Settings) -> Option<Vec<String>> {
+    if settings.provider.default.is_some() {
+        return None;
+    }
+    if has_key(settings) || find_provider(settings, &wire::http(settings)).await.is_some() {
+        return None;
+    }
+    let hosted = KNOWN.iter().filter(|known| !known.local);
+    Some(hosted.map(|known| known.name.to_owned()).collect())
+}
+
+fn has_key(settings: &Settings) -> bool {
+    let keys = &settings.provider.api_keys;
+    KNOWN.iter().any(|known| !known.local && keys.contains_key(known.name))
+}
+
+/// All names that mean a provider: those that are known, then those that are configured.
+#[must_use]
+pub fn named(settings: &Settings) -> Vec<String> {
+    let known = KNOWN.iter().map(|known| known.name.to_owned());
+    known.chain(settings.provider.endpoints.keys().cloned()).collect()
+}
+
+/// All that could be asked: with a key, or at an address that the settings name.
+#[must_use]
+pub fn configured(settings: &Settings) -> Vec<String> {
+    let with_key = settings.provider.api_keys.keys();
+    let mut names: Vec<_> = with_key.chain(settings.provider.endpoints.keys()).cloned().collect();
+    names.extend(settings.provider.default.clone());
+    names.sort();
+    names.dedup();
+    names
+}
+
+/// The models that all configured providers list, as `provider/model`. One that does not answer in
+/// time has none.
+pub async fn models(settings: &Settings) -> Vec<String> {
+    let asked = configured(settings).into_iter().map(|provider| async move {
+        let listed = listed(settings, &provider).await.unwrap_or_default();
+        listed.into_iter().map(|model| format!("{provider}/{model}")).collect::<Vec<_>>()
+    });
+    join_all(asked).await.concat()
+}
+
+/// The models of a provider.
+async fn listed(settings: &Settings, name: &str) -> Result<Vec<String>> {
+    let provider = gnoma_llm::connect(wire::profile(settings, name)?, wire::http(settings));
+    let models = tokio::time::timeout(TIMEOUT, provider.models()).await;
+    let silent = |_| HostError::failure(format!("`{name}` does not answer"));
+    Ok(models.map_err(silent)??.into_iter().map(|model| model.id).collect())
+}
+
+/// Asks a provider that is not set up yet for its models; gives how many it has.
+///
+/// # Errors
+/// It does not answer, or refuses. No secret is in the reason.
+pub async fn try_provider(project: &Project, name: &str, reach: &Reach) -> Result<usize> {
+    let mut settings = project.loaded.settings.clone();
+    let keys = &mut settings.provider.api_keys;
+    match reach {
+        Reach::Variable(variable) => {
+            let key = project.environment().get(variable).unwrap_or_default().to_owned();
+            keys.insert(name.to_owned(), Secret::new(key));
+        }
+        Reach::Address(address) => {
+            settings.provider.endpoints.insert(name.to_owned(), address.clone());
+        }
+        Reach::Key(key) => {
+            keys.insert(name.to_owned(), key.clone());
+        }
+    }
+    let listed = listed(&settings, name).await;
+    let models = listed.map_err(|error| HostError {
+        cause: project.firewall.text(&error.cause).into_owned(),
+        ..error
+    })?;
+    Ok(models.len())
+}
+
+/// Adds a provider to the person's own settings and makes it the one that is asked by default; returns
+/// a sentence that says where.
+///
+/// # Errors
+/// The file cannot be changed.
+pub fn add_provider(project: &Project, name: &str, reach: &Reach) -> Result<String> {
+    let folder = project.environment().config_dir();
+    let set = |key: &str, value: &str| setting::set(&folder, key, value).map_err(HostError::usage);
+    match reach {
+        Reach::Variable(variable) => {
+            set(&format!("provider.api_keys.{name}"), &format!("${{{variable}}}"))?;
+        }
+        Reach::Address(address) => {
+            set(&format!("provider.endpoints.{name}"), address)?;
+        }
+        Reach::Key(key) => {
+            set(&format!("provider.api_keys.{name}"), key.expose())?;
+        }
+    }
+    set("provider.default", name)
+}

@@ -1,0 +1,132 @@
+//! A stored session that goes on: which one, and taking it in hand.
+
+use std::sync::Arc;
+
+use anyhow::Context as _;
+use gnoma_config::Settings;
+use gnoma_core::{
+    Message, Usage,
+    protocol::Start,
+    store::{Entry, Holder, Record, SessionId, SessionStore as _, StoreErrorKind},
+};
+use gnoma_engine::resume;
+
+use crate::{HostError, HostErrorKind, Project, Result, clock, past::Past};
+
+/// A session in hand, and what was said in it.
+pub struct Continued {
+    /// What was kept of its project.
+    pub past: Past,
+    /// Its id; the copy's where it goes on in one.
+    pub id: SessionId,
+    /// What was said in it, as a model gets it.
+    pub history: Vec<Arc<Message>>,
+    /// The tokens of its calls.
+    pub used: Used,
+}
+
+/// Tokens of a conversation that goes on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Used {
+    /// Those of the last call, which fill the context window still; none after a summary.
+    pub last_call: Usage,
+    /// Those of all calls.
+    pub all: Usage,
+}
+
+impl Used {
+    fn of(path: &[Entry]) -> Self {
+        let mut used = Self::default();
+        for entry in path {
+            match &entry.record {
+                Record::Used(usage) => {
+                    used.last_call = *usage;
+                    used.all += *usage;
+                }
+                Record::Summary { .. } => used.last_call = Usage::default(),
+                _ => (),
+            }
+        }
+        used
+    }
+}
+
+/// Takes the session that `start` names in hand, or a copy of it; `None` where it names none.
+///
+/// # Errors
+/// The settings let none go on, there is no such session, or it is open elsewhere
+/// ([`HostErrorKind::Held`]).
+pub async fn take(project: &Project, start: &Start) -> Result<Option<Continued>> {
+    let (named, fork) = match start {
+        Start::New => return Ok(None),
+        Start::Newest { fork } => (None, *fork),
+        Start::Stored { id, fork } => (Some(id.as_str()), *fork),
+    };
+    may_continue(&project.loaded.settings)?;
+    let past = project.past()?;
+    let mut id = past.session(named).await?.id;
+    if fork {
+        id = past.fork(&id, None).await?;
+    }
+    let taken = past.store.hold(id.clone(), clock::now_ms()).await;
+    let taken = match taken.map_err(|error| (error.kind.clone(), error)) {
+        Ok(taken) => taken,
+        Err((StoreErrorKind::Held { by }, _)) => return Err(held(&id, &by)),
+        Err((_, error)) => return Err(error).context(format!("cannot continue `{id}`"))?,
+    };
+    if !taken.interrupted.is_empty() {
+        let count = taken.interrupted.len();
+        project.notices.info(format_args!(
+            "gnoma ended while {count} of this session's calls were running; the model is told that they were interrupted"
+        ));
+    }
+    let path = past.path(&id, None).await?;
+    let (history, used) = (resume::history(&path), Used::of(&path));
+    Ok(Some(Continued { past, id, history, used }))
+}
+
+/// Whether the settings let a session be continued.
+///
+/// # Errors
+/// Why they do not.
+pub fn may_continue(settings: &Settings) -> Result<()> {
+    let why = match settings {
+        Settings { privacy, .. } if privacy.incognito => "incognito continues no session",
+        Settings { session, .. } if !session.keep => {
+            "`session.keep` is off: what would be said could not be added to the session"
+        }
+        _ => return Ok(()),
+    };
+    Err(HostError::usage(why))
+}
+
+fn held(id: &SessionId, by: &Holder) -> HostError {
+    let since = clock::ago(by.since_ms, clock::now_ms());
+    let remedy = format!(
+        "end it there, or continue in a copy: gnoma --resume {id} --fork \"…\" \
+         (`gnoma sessions fork {id}` only makes one)"
+    );
+    HostError {
+        kind: HostErrorKind::Held,
+        cause: format!("session `{id}` is open in {by} (since {since})"),
+        remedy: Some(remedy),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use gnoma_core::store::EntryId;
+
+    use super::*;
+
+    #[test]
+    fn the_last_call_fills_the_window_until_the_past_is_told_in_fewer_words() {
+        let tokens = |input| Usage { input, ..Usage::default() };
+        let summary = Record::Summary { text: "short".to_owned(), up_to: EntryId(1) };
+        let records = [Record::Used(tokens(10)), Record::Used(tokens(20)), summary];
+        let entry = |(id, record)| Entry { id: EntryId(id), parent: None, at_ms: 0, record };
+        let path: Vec<Entry> = (1..).zip(records).map(entry).collect();
+        assert_eq!(Used::of(&path[..2]), Used { last_call: tokens(20), all: tokens(30) });
+        assert_eq!(Used::of(&path), Used { last_call: tokens(0), all: tokens(30) });
+    }
+}

@@ -1,0 +1,331 @@
+//! Makes arms: what the settings say over what the server told over what the catalogue lists. Connects
+//! nothing before the first request.
+
+use std::{collections::HashMap, sync::Arc};
+
+use gnoma_config::{Settings, settings::ArmSettings};
+use gnoma_core::{ModelRef, Price};
+use gnoma_engine::{Arm, arm::LEAN_WINDOW_TOKENS};
+use gnoma_guard::firewall::{Firewall, Guarded, ProviderFacts};
+use gnoma_llm::{
+    KNOWN, Protocol,
+    catalogue::{Model, Overlay},
+};
+use gnoma_net::Http;
+use gnoma_router::{Facts, classify, priors};
+
+use crate::{HostError, Result, guarding, wire};
+
+/// Window that Ollama is asked for when none is configured. Its own default of 2,048 to 4,096 cuts
+/// prompts without a word. Large enough for all tools.
+const OLLAMA_WINDOW_TOKENS: u32 = 20_480;
+const MICRO: f64 = 1e6;
+/// Dollars per million tokens that hosted models cost for each billion of their parameters. A model on
+/// one's own machine costs nothing, which tells nothing of its skill; its size does.
+const DOLLARS_PER_BILLION: f64 = 0.012;
+/// Size assumed of a model on this machine that does not tell, in billions of parameters.
+const ASSUMED_BILLIONS: f64 = 8.0;
+/// Larger numbers in a model's name are no sizes.
+const MOST_BILLIONS: f64 = 2_000.0;
+
+/// How a provider is reached.
+#[derive(Clone)]
+struct Line {
+    provider: Guarded,
+    /// It is one of the servers that people run themselves.
+    is_own: bool,
+    /// What it is sent stays on this machine.
+    stays_here: bool,
+    /// It is one of them, on this machine.
+    is_here: bool,
+    is_ollama: bool,
+    host: Arc<str>,
+}
+
+/// Makes arms out of names. One connection a provider.
+pub(crate) struct Maker {
+    settings: Settings,
+    http: Http,
+    firewall: Arc<Firewall>,
+    catalogue: Overlay,
+    lines: HashMap<String, Line>,
+}
+
+/// An arm, and what was published of it.
+pub(crate) struct Made {
+    pub arm: Arm,
+    pub published: gnoma_router::Arm,
+}
+
+impl Maker {
+    pub(crate) fn new(
+        settings: Settings,
+        http: Http,
+        firewall: Arc<Firewall>,
+        catalogue: Overlay,
+    ) -> Self {
+        Self { settings, http, firewall, catalogue, lines: HashMap::new() }
+    }
+
+    pub(crate) fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// The connection to a provider.
+    ///
+    /// # Errors
+    /// Why it may not or cannot be asked.
+    pub(crate) fn provider(&mut self, name: &str) -> Result<Guarded> {
+        self.line(name).map(|line| line.provider.clone())
+    }
+
+    /// Makes an arm. `told`: the window that the server told of.
+    ///
+    /// # Errors
+    /// Why its provider may not or cannot be asked.
+    pub(crate) fn make(&mut self, name: &ModelRef, told: Option<u32>) -> Result<Made> {
+        let line = self.line(&name.provider)?.clone();
+        let listed = self.catalogue.lookup(&name.provider, &name.model);
+        let said = self.settings.arms.get(&name.to_string());
+        let arm = self.arm(name, &line, listed.as_ref(), said, told);
+        let published = published(name, listed.as_ref(), arm.price, line.is_own);
+        Ok(Made { arm, published })
+    }
+
+    fn arm(
+        &self,
+        name: &ModelRef,
+        line: &Line,
+        listed: Option<&Model>,
+        said: Option<&ArmSettings>,
+        told: Option<u32>,
+    ) -> Arm {
+        let provider = &self.settings.provider;
+        let can = |said: Option<bool>, listed: Option<bool>| said.or(listed).unwrap_or(true);
+        let abilities = listed.map(|model| model.capabilities);
+        let configured = provider.context.get(&name.provider).copied();
+        let window = listed.and_then(|model| u32::try_from(model.context_window).ok());
+        let most = listed.and_then(|model| u32::try_from(model.max_output?).ok());
+        let most = said.and_then(|said| said.max_output).or(most);
+        let told = if line.is_ollama { Some(OLLAMA_WINDOW_TOKENS) } else { told };
+        let window = said.and_then(|said| said.context).or(configured).or(told).or(window);
+        let is_small = window.is_some_and(|window| window <= LEAN_WINDOW_TOKENS);
+        Arm {
+            local: line.is_here,
+            stays_here: line.stays_here,
+            // Wherever it stands: a full tool set would fill a small window.
+            lean: self.settings.router.force_two_stage || (line.is_own && is_small),
+            context_window: window,
+            max_output_tokens: Some(
+                most.map_or(provider.max_tokens, |most| most.min(provider.max_tokens)),
+            ),
+            temperature: provider.temperature,
+            effort: provider.effort,
+            tools: can(said.and_then(|said| said.tools), abilities.map(|can| can.tools)),
+            vision: can(said.and_then(|said| said.vision), abilities.map(|can| can.vision)),
+            thinking: can(said.and_then(|said| said.thinking), abilities.map(|can| can.thinking)),
+            structured_output: can(None, abilities.map(|can| can.structured_output)),
+            price: price(said, listed, line.is_here),
+            cost_weight: said.and_then(|said| said.cost_weight).unwrap_or(1.0),
+            pools: said.map(|said| said.pools.clone()).unwrap_or_default().into(),
+            host: Arc::clone(&line.host),
+            ..Arm::new(line.provider.clone(), name.model.as_str())
+        }
+    }
+
+    fn line(&mut self, name: &str) -> Result<&Line> {
+        if !self.lines.contains_key(name) {
+            let line = self.connect(name)?;
+            self.lines.insert(name.to_owned(), line);
+        }
+        let lost = || HostError::usage(format!("there is no provider `{name}`"));
+        self.lines.get(name).ok_or_else(lost)
+    }
+
+    fn connect(&self, name: &str) -> Result<Line> {
+        let profile = wire::profile(&self.settings, name)?;
+        if wire::needs_key(&self.settings, &profile) {
+            return Err(wire::missing_key(&profile));
+        }
+        let stays_here = wire::stays_here(&profile);
+        // Its name says how it is spoken to; where what is sent ends up, only its address says. More is
+        // asked of whom secrets may be sent: a proxy of one's own may stand anywhere.
+        let is_here = profile.local && wire::is_this_machine(&profile.base_url);
+        let (is_own, is_ollama) = (profile.local, profile.protocol == Protocol::Ollama);
+        let host = host_and_port(&profile.base_url).into();
+        let provider = gnoma_llm::connect(profile, self.http.clone());
+        let provider = Guarded::new(provider, Arc::clone(&self.firewall), is_here);
+        let facts = ProviderFacts { local: stays_here, ..provider.facts().clone() };
+        guarding::privacy(&self.settings).admits(&facts).map_err(HostError::usage)?;
+        Ok(Line { provider, is_own, stays_here, is_here, is_ollama, host })
+    }
+}
+
+/// The price of an arm and what was published of it, whether it can be asked or not.
+pub(crate) fn known(
+    settings: &Settings,
+    catalogue: &Overlay,
+    name: &ModelRef,
+) -> (Option<Price>, gnoma_router::Arm) {
+    let is_own = KNOWN.iter().any(|known| known.name == name.provider && known.local);
+    let listed = catalogue.lookup(&name.provider, &name.model);
+    let profile = wire::profile(settings, &name.provider);
+    let is_here = is_own && profile.is_ok_and(|profile| wire::is_this_machine(&profile.base_url));
+    let price = price(settings.arms.get(&name.to_string()), listed.as_ref(), is_here);
+    (price, published(name, listed.as_ref(), price, is_own))
+}
+
+/// The host of an address, with its port: servers of one machine are not ill together.
+fn host_and_port(url: &str) -> &str {
+    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+    rest.split(['/', '?']).next().unwrap_or_default()
+}
+
+/// What is paid: the settings over the catalogue; nothing for a server of one's own on this machine.
+/// What one elsewhere takes, only its people know.
+fn price(said: Option<&ArmSettings>, listed: Option<&Model>, is_here: bool) -> Option<Price> {
+    let known = listed.map(|model| model.price).or(is_here.then(Price::default));
+    let Some(said) = said else { return known };
+    let any = [said.input_price, said.output_price, said.cache_read_price, said.cache_write_price];
+    if any.iter().all(Option::is_none) {
+        return known;
+    }
+    let below = known.unwrap_or_default();
+    // Who states a price of input and none of the cache pays the former for both.
+    let cache =
+        |said_cache: Option<u64>, below: u64| said_cache.or(said.input_price).unwrap_or(below);
+    Some(Price {
+        input: said.input_price.unwrap_or(below.input),
+        output: said.output_price.unwrap_or(below.output),
+        cache_read: cache(said.cache_read_price, below.cache_read),
+        cache_write: cache(said.cache_write_price, below.cache_write),
+    })
+}
+
+/// What was published of an arm, as the router starts from it.
+fn published(
+    name: &ModelRef,
+    listed: Option<&Model>,
+    price: Option<Price>,
+    is_own: bool,
+) -> gnoma_router::Arm {
+    let is_free = price.is_some_and(|price| price.is_free());
+    let paid = price.filter(|price| !price.is_free());
+    let by_size = || is_own.then(|| billions(&name.model) * DOLLARS_PER_BILLION);
+    let facts = Facts {
+        output_price: paid.map(|price| price.output as f64 / MICRO).or_else(by_size),
+        released: listed.and_then(|model| model.released),
+        open_weights: listed.and_then(|model| model.open_weights).or(is_own.then_some(true)),
+    };
+    let mut measured = priors::measured(&name.model).unwrap_or_default();
+    if is_free {
+        // What others paid for it is not paid here.
+        measured.overall.iter_mut().chain(measured.by_kind.values_mut()).for_each(|prior| {
+            prior.cost = 0.0;
+        });
+    }
+    gnoma_router::Arm {
+        id: name.clone(),
+        facts,
+        priors: classify::by_type(&measured.by_kind),
+        overall: measured.overall,
+    }
+}
+
+/// Billions of parameters by a model's name, such as `qwen3:4b` or `llama-3.1-70b-instruct`.
+fn billions(model: &str) -> f64 {
+    let sizes = model.split([':', '-', '_', '/']).filter_map(|piece| {
+        let number = piece.to_ascii_lowercase();
+        let number = number.strip_suffix('b')?.parse::<f64>().ok()?;
+        (number > 0.0 && number <= MOST_BILLIONS).then_some(number)
+    });
+    sizes
+        .fold(None, |largest: Option<f64>, size| Some(largest.map_or(size, |most| most.max(size))))
+        .unwrap_or(ASSUMED_BILLIONS)
+}
+
+#[cfg(test)]
+mod tests {
+    use gnoma_config::Sources;
+    use gnoma_core::protocol::Environment;
+
+    use super::*;
+
+    fn said(input: Option<u64>, cache_read: Option<u64>) -> ArmSettings {
+        ArmSettings {
+            enabled: true,
+            strengths: Vec::new(),
+            cost_weight: None,
+            input_price: input,
+            output_price: None,
+            cache_read_price: cache_read,
+            cache_write_price: None,
+            context: None,
+            max_output: None,
+            tools: None,
+            vision: None,
+            thinking: None,
+            pools: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn a_stated_price_goes_over_the_listed_one_part_by_part() {
+        assert_eq!(price(Some(&said(None, None)), None, false), None, "nobody knows");
+        assert_eq!(price(None, None, true), Some(Price::default()), "nobody is paid");
+        let own = price(Some(&said(Some(7), None)), None, true);
+        assert_eq!(own, Some(Price { input: 7, output: 0, cache_read: 7, cache_write: 7 }));
+        let cache = price(Some(&said(Some(7), Some(1))), None, false);
+        assert_eq!(cache.map(|price| price.cache_read), Some(1));
+    }
+
+    /// The arm of an Ollama at this address.
+    fn ollama_at(url: &str) -> Arm {
+        let folder = tempfile::tempdir().unwrap();
+        let text = format!("[provider.endpoints]\nollama = \"{url}\"\n");
+        std::fs::write(folder.path().join("config.toml"), text).unwrap();
+        let sources = Sources { config_dir: folder.path().to_owned(), ..Sources::default() };
+        let settings = gnoma_config::load(&sources).unwrap().settings;
+        let firewall = guarding::firewall(&settings, &Environment::default()).unwrap();
+        let http = wire::http(&settings);
+        let name = ModelRef { provider: "ollama".into(), model: "qwen3:4b".into() };
+        let known = known(&settings, &Overlay::default(), &name).0;
+        let made = Maker::new(settings, http, firewall, Overlay::default()).make(&name, None);
+        let arm = made.unwrap().arm;
+        assert_eq!(known, arm.price, "what is listed is what is asked");
+        arm
+    }
+
+    #[test]
+    fn a_server_elsewhere_is_neither_local_nor_known_to_be_free() {
+        let here = ollama_at("http://127.0.0.1:11434");
+        assert!(here.local && here.provider.facts().local);
+        assert_eq!(here.price, Some(Price::default()));
+        let elsewhere = ollama_at("http://203.0.113.7:11434");
+        assert!(!elsewhere.local && !elsewhere.provider.facts().local);
+        assert_eq!(elsewhere.price, None);
+    }
+
+    #[test]
+    fn sizes_are_read_from_names() {
+        for (model, size) in [
+            ("qwen3:4b", 4.0),
+            ("llama-3.1-70b-instruct", 70.0),
+            ("qwen3-coder-30b-a3b", 30.0),
+            ("smollm:1.7b", 1.7),
+            ("mystery", ASSUMED_BILLIONS),
+            ("0b", ASSUMED_BILLIONS),
+        ] {
+            assert!((billions(model) - size).abs() < 1e-9, "{model}");
+        }
+    }
+
+    #[test]
+    fn a_small_model_of_ones_own_is_not_taken_for_a_large_one() {
+        let name = |model: &str| ModelRef { provider: "ollama".into(), model: model.into() };
+        let price = |model: &str| {
+            published(&name(model), None, Some(Price::default()), true).facts.output_price.unwrap()
+        };
+        assert!(price("a:4b") < price("a:70b") && price("a:70b") < 1.0);
+    }
+}

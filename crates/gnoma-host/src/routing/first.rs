@@ -1,0 +1,167 @@
+//! Who is asked where nothing is routed: the arm that flags, environment and settings name, else the
+//! first that answers.
+
+use std::time::Duration;
+
+use gnoma_config::Settings;
+use gnoma_core::{
+    ModelRef, Provider,
+    protocol::{Overrides, SessionSpec},
+};
+use gnoma_llm::{KNOWN, Known, catalogue};
+use gnoma_net::Http;
+use tokio::time::timeout;
+
+use super::{arms::Maker, roster::Left, slm};
+use crate::{HostError, Result, wire};
+
+/// How long a server on this machine may take to say what it is.
+const PROBE_TIMEOUT: Duration = Duration::from_secs(3);
+/// Reasons that are told where no arm is left.
+const MOST_REASONS: usize = 5;
+
+/// What somebody reads who has set up nothing.
+const HOW_TO_START: &str = "no model to ask yet. One of these gets you going:
+  export MISTRAL_API_KEY=…       or ANTHROPIC_API_KEY, OPENAI_API_KEY, GEMINI_API_KEY, …
+  ollama pull qwen3:8b           and Ollama running on this machine; llama.cpp works too
+  gnoma demo                     shows a whole turn without any of it
+`gnoma providers` lists what gnoma can talk to.";
+
+/// An arm, and its window where the server told.
+pub(super) struct First {
+    pub arm: ModelRef,
+    pub window: Option<u32>,
+}
+
+/// Whether somebody has asked for an arm by name, for this run.
+pub(super) fn is_pinned(SessionSpec { overrides, environment, .. }: &SessionSpec) -> bool {
+    let variables = ["GNOMA_MODEL", "GNOMA_PROVIDER"];
+    overrides.provider.is_some()
+        || overrides.model.is_some()
+        || variables.into_iter().any(|name| environment.get(name).is_some())
+}
+
+/// The settings with what the command line means by `--model provider/model`, and with the server of
+/// the small model.
+pub(super) fn settings(settings: &Settings, overrides: &Overrides) -> Settings {
+    let mut settings = settings.clone();
+    if let Some((name, url)) = slm::endpoint(&settings) {
+        let url = url.to_owned();
+        settings.provider.endpoints.entry(name.to_owned()).or_insert(url);
+    }
+    let named = overrides.model.as_deref().filter(|_| overrides.provider.is_none());
+    if let Some((provider, model)) = named.and_then(|named| split(&settings, named)) {
+        settings.provider.default = Some(provider);
+        settings.provider.model = Some(model);
+    }
+    settings
+}
+
+/// Provider and model of a name that has both. Ids of models may have slashes of their own, so a
+/// model that the default provider is known to have is its own.
+fn split(settings: &Settings, named: &str) -> Option<(String, String)> {
+    let provider = &settings.provider;
+    let (before, model) = named.split_once('/')?;
+    let is_own = provider
+        .default
+        .as_ref()
+        .is_some_and(|default| default != before && catalogue::lookup(default, named).is_some());
+    let is_provider = provider.endpoints.contains_key(before)
+        || provider.api_keys.contains_key(before)
+        || KNOWN.iter().any(|known| known.name == before && known.local);
+    (is_provider && !is_own).then(|| (before.to_owned(), model.to_owned()))
+}
+
+/// Finds it. Only servers on this machine are asked, unless nothing else tells a model.
+pub(super) async fn find(maker: &mut Maker, http: &Http) -> Result<First> {
+    let default = maker.settings().provider.default.clone();
+    let name = match default {
+        Some(name) => name,
+        None => match find_provider(maker.settings(), http).await {
+            Some(known) => known.name.to_owned(),
+            None => return Err(nobody(maker.settings())),
+        },
+    };
+    let provider = maker.provider(&name)?;
+    let (model, window) = model(maker.settings(), &name, &provider).await?;
+    Ok(First { arm: ModelRef { provider: name, model }, window })
+}
+
+/// The provider that is asked when none is named: the first with a key, else a server on this machine.
+pub async fn find_provider(settings: &Settings, http: &Http) -> Option<&'static Known> {
+    let has_key = |known: &&Known| settings.provider.api_keys.contains_key(known.name);
+    if let Some(known) = KNOWN.iter().find(|known| !known.local && has_key(known)) {
+        return Some(known);
+    }
+    for known in KNOWN.iter().filter(|known| matches!(known.name, "ollama" | "llamacpp")) {
+        let Ok(profile) = wire::profile(settings, known.name) else {
+            continue;
+        };
+        let provider = gnoma_llm::connect(profile, http.clone());
+        let models = timeout(PROBE_TIMEOUT, provider.models()).await;
+        if matches!(models, Ok(Ok(models)) if !models.is_empty()) {
+            return Some(known);
+        }
+    }
+    None
+}
+
+/// The model and, where the server tells, its window. Only servers of people's own are asked.
+async fn model(
+    settings: &Settings,
+    name: &str,
+    provider: &dyn Provider,
+) -> Result<(String, Option<u32>)> {
+    let known = KNOWN.iter().find(|known| known.name == name);
+    let default = known.map(|known| known.default_model).filter(|model| !model.is_empty());
+    let listed = settings.provider.models.get(name).and_then(|models| models.first());
+    let named = settings.provider.model.as_deref().or(listed.map(String::as_str)).or(default);
+    let is_own = known.is_some_and(|known| known.local);
+    if !is_own && let Some(named) = named {
+        return Ok((named.to_owned(), None));
+    }
+    let models = match (timeout(PROBE_TIMEOUT, provider.models()).await, named) {
+        (Ok(Ok(models)), _) => models,
+        (_, Some(named)) => return Ok((named.to_owned(), None)),
+        (Ok(Err(error)), None) => return Err(error.into()),
+        (Err(_), None) => {
+            let text = format!("`{name}` does not say which models it has; name one with --model");
+            return Err(HostError::usage(text));
+        }
+    };
+    let chosen = match named {
+        Some(named) => models.iter().find(|model| model.id == named),
+        None => models.first(),
+    };
+    match (chosen, named) {
+        (Some(model), _) => Ok((model.id.clone(), model.context_window)),
+        (None, Some(named)) => Ok((named.to_owned(), None)),
+        (None, None) => {
+            let text = format!("`{name}` has no model; load one, or name one with --model");
+            Err(HostError::usage(text))
+        }
+    }
+}
+
+/// Nobody is there to be asked by default: what to do, for whoever has named a model and for the others.
+fn nobody(settings: &Settings) -> HostError {
+    let provider = &settings.provider;
+    let set_up: Vec<&str> = provider.endpoints.keys().map(String::as_str).collect();
+    match &provider.model {
+        Some(model) if !set_up.is_empty() => HostError::usage(format!(
+            "which provider has the model `{model}`? Name both, as in --model PROVIDER/MODEL; set up are {}",
+            set_up.join(", ")
+        )),
+        Some(_) | None => HostError::usage(HOW_TO_START),
+    }
+}
+
+/// No arm is left: why.
+pub(super) fn nothing(left: &[Left]) -> HostError {
+    if left.is_empty() {
+        return HostError::usage(HOW_TO_START);
+    }
+    let reasons =
+        left.iter().take(MOST_REASONS).map(|Left { name, why }| format!("\n  {name} {why}"));
+    HostError::usage(format!("no model can be asked:{}", reasons.collect::<String>()))
+}

@@ -1,0 +1,106 @@
+//! The ledger of what is spent, opened when it is first needed: most runs make their first request
+//! before anything is counted. Its file also has what all processes know of the arms.
+
+use std::path::PathBuf;
+
+use gnoma_core::{
+    ledger::{Amount, Ask, Draw, HoldId, Ledger, Level, Reserved, Total},
+    store::{StoreError, StoreErrorKind, Stored},
+    tool::BoxFuture,
+};
+use gnoma_engine::routing::{Board, Exchange};
+use gnoma_store::SqliteLedger;
+use tokio::{sync::OnceCell, task::spawn_blocking};
+
+use crate::Notices;
+
+/// The note of how the arms are.
+const ARMS: &str = "arms";
+
+/// See the module.
+pub struct LateLedger {
+    /// Its file; `None` keeps it in memory, for whoever leaves no trace.
+    path: Option<PathBuf>,
+    opened: OnceCell<SqliteLedger>,
+    notices: Notices,
+}
+
+impl LateLedger {
+    pub(super) fn new(path: Option<PathBuf>, notices: Notices) -> Self {
+        Self { path, opened: OnceCell::new(), notices }
+    }
+
+    /// Forgets how the arms were.
+    pub async fn forget_arms(&self) -> Result<(), StoreError> {
+        if self.is_empty() { Ok(()) } else { self.get().await?.forget_note(ARMS).await }
+    }
+
+    /// Counts what is dated later than `now_ms` as taken then; says how many calls were.
+    pub async fn redate(&self, now_ms: i64) -> Result<u64, StoreError> {
+        self.get().await?.redate(now_ms).await
+    }
+
+    async fn get(&self) -> Result<&SqliteLedger, StoreError> {
+        self.opened
+            .get_or_try_init(|| async {
+                let (path, notices) = (self.path.clone(), self.notices.clone());
+                let opened = spawn_blocking(move || open(path, &notices)).await;
+                opened.unwrap_or_else(|_| {
+                    let text = "the ledger of what is spent could not be opened";
+                    Err(StoreError::new(StoreErrorKind::Io, text))
+                })
+            })
+            .await
+    }
+}
+
+fn open(path: Option<PathBuf>, notices: &Notices) -> Result<SqliteLedger, StoreError> {
+    let Some(path) = path else { return SqliteLedger::in_memory() };
+    let opened = SqliteLedger::open(&path)?;
+    if let Some(aside) = opened.set_aside {
+        notices.warning(aside);
+    }
+    Ok(opened.ledger)
+}
+
+impl Ledger for LateLedger {
+    fn reserve(&self, ask: Ask) -> Stored<'_, Reserved> {
+        Box::pin(async move { self.get().await?.reserve(ask).await })
+    }
+
+    fn commit(&self, hold: HoldId, at_ms: i64, amount: Amount) -> Stored<'_, ()> {
+        match self.opened.get() {
+            Some(ledger) => ledger.commit(hold, at_ms, amount),
+            None => Box::pin(async move { self.get().await?.commit(hold, at_ms, amount).await }),
+        }
+    }
+
+    fn rollback(&self, hold: HoldId) {
+        // Nothing is held in a ledger that was never opened.
+        if let Some(ledger) = self.opened.get() {
+            ledger.rollback(hold);
+        }
+    }
+
+    fn levels(&self, draws: Vec<Draw>, at_ms: i64) -> Stored<'_, Vec<Level>> {
+        Box::pin(async move { self.get().await?.levels(draws, at_ms).await })
+    }
+
+    fn totals(&self, from_day: i32) -> Stored<'_, Vec<Total>> {
+        Box::pin(async move { self.get().await?.totals(from_day).await })
+    }
+}
+
+impl Board for LateLedger {
+    /// What is only in memory is empty before it is opened.
+    fn is_empty(&self) -> bool {
+        !self.opened.initialized() && !self.path.as_ref().is_some_and(|path| path.exists())
+    }
+
+    fn exchange(&self, exchange: Exchange) -> BoxFuture<'_, Result<(), String>> {
+        Box::pin(async move {
+            let changed = async { self.get().await?.change_note(ARMS, exchange).await };
+            changed.await.map_err(|error| error.sentence)
+        })
+    }
+}

@@ -1,0 +1,315 @@
+//! What is learnt outlives the process: each outcome is taken into the file as it is then, under a lock,
+//! so that sessions that run at once teach one state.
+
+use std::{
+    io,
+    path::{Path, PathBuf},
+    sync::PoisonError,
+};
+
+use gnoma_core::tool::BoxFuture;
+use gnoma_engine::routing;
+use gnoma_router::{Attempt, Kind, Outcome, Router, Tried, Tuning};
+use tokio::task::spawn_blocking;
+
+use super::{
+    discovery::Known,
+    quality::Quality,
+    state_file::{Kept, Open, Read, StateFile},
+};
+use crate::{Notices, clock, keeping::Begun};
+
+/// Largest file of scores that is read.
+pub const MAX_SCORES_BYTES: u64 = 8 << 20;
+/// An undo counts for the last task when the conversation went on no longer than this after it: what
+/// is written down at a session's end may be a moment younger.
+const SAME_MOMENT_MS: i64 = 1_000;
+
+/// The router as it was left, with what was published of the arms.
+pub fn router(kept: &Kept, known: &[gnoma_router::Arm]) -> Router {
+    let tuning = Tuning::default();
+    let state = kept.state.as_ref();
+    let restored = state.and_then(|state| Router::from_state(tuning, state).ok());
+    let mut router = restored.unwrap_or_else(|| Router::new(tuning));
+    router.admit(known.to_vec());
+    router
+}
+
+/// Where what is learnt lies.
+#[derive(Clone, Debug)]
+pub struct Book {
+    file: StateFile,
+    /// The older gnoma's scores, taken over when there is nothing yet.
+    scores: PathBuf,
+    notices: Notices,
+}
+
+impl Book {
+    /// `folder`: the state folder of the profile; `config_dir`: where the older gnoma left its scores.
+    pub(super) fn at(folder: &Path, config_dir: &Path, notices: Notices) -> Self {
+        let file = StateFile::at(folder.join("router.json"));
+        Self { file, scores: config_dir.join("quality.json"), notices }
+    }
+
+    /// The file.
+    pub fn path(&self) -> &Path {
+        self.file.path()
+    }
+
+    /// What was learnt; makes nothing. Says what had to be set aside.
+    pub fn read(&self) -> io::Result<Kept> {
+        let Read { kept, told } = self.file.read()?;
+        self.tell(told);
+        Ok(kept)
+    }
+
+    /// Lets `change` have the router and what else is kept, and keeps both.
+    pub fn change<T>(
+        &self,
+        known: &[gnoma_router::Arm],
+        change: impl FnOnce(&mut Router, &mut Kept) -> T,
+    ) -> io::Result<T> {
+        let (given, told) = self.file.change(|kept| {
+            let mut router = router(kept, known);
+            let given = change(&mut router, kept);
+            kept.state = Some(router.state());
+            given
+        })?;
+        self.tell(told);
+        Ok(given)
+    }
+
+    /// Forgets everything.
+    pub fn reset(&self) -> io::Result<()> {
+        // Scores that were taken over once are not taken over again.
+        let (_, told) = self.file.change(|kept| *kept = Kept { imported: true, ..Kept::NONE })?;
+        self.tell(told);
+        Ok(())
+    }
+
+    /// Whether an older gnoma left scores that could be taken over.
+    pub fn has_scores(&self) -> bool {
+        self.scores.exists()
+    }
+
+    /// Puts another state in place of what was learnt.
+    pub fn replace(&self, with: Kept) -> io::Result<()> {
+        let (_, told) = self.file.change(|kept| *kept = with)?;
+        self.tell(told);
+        Ok(())
+    }
+
+    /// Takes the older gnoma's scores over, once and where nothing was learnt yet.
+    pub fn import_once(&self, kept: Kept, known: &[gnoma_router::Arm]) -> Kept {
+        if kept.imported || kept.state.is_some() || !self.scores.exists() {
+            return kept;
+        }
+        let taken = self.take_scores(known);
+        match taken {
+            Ok(kept) => kept,
+            Err(error) => {
+                let path = self.scores.display();
+                self.notices.warning(format_args!("`{path}` is not taken over: {error}"));
+                kept
+            }
+        }
+    }
+
+    fn take_scores(&self, known: &[gnoma_router::Arm]) -> io::Result<Kept> {
+        if self.scores.metadata()?.len() > MAX_SCORES_BYTES {
+            return Err(io::Error::other("it is too large"));
+        }
+        let quality = Quality::read(&std::fs::read_to_string(&self.scores)?)?;
+        let kept = self.teach(&quality, known)?;
+        self.notices.info(taken_over(&quality, &self.scores));
+        Ok(kept)
+    }
+
+    /// Says what had to be set aside.
+    fn tell(&self, aside: Option<String>) {
+        if let Some(aside) = aside {
+            self.notices.warning(aside);
+        }
+    }
+
+    /// Teaches scores to what was learnt.
+    pub fn teach(&self, quality: &Quality, known: &[gnoma_router::Arm]) -> io::Result<Kept> {
+        self.change(known, |router, kept| {
+            quality.teach(router);
+            kept.imported = true;
+            Kept { state: Some(router.state()), ..kept.clone() }
+        })
+    }
+
+    /// A person took the last turn back: what was done in it was not right. Once for a task; false
+    /// where it is not known whose work that was. `ended_ms`: when the conversation last went on.
+    pub fn undone(&self, project: &str, session: &str, ended_ms: i64) -> io::Result<bool> {
+        let is_it = |open: &Open| {
+            open.project == project
+                && open.session == session
+                && open.at_ms.saturating_add(SAME_MOMENT_MS) >= ended_ms
+        };
+        if !self.path().exists() || !self.read()?.open.iter().any(is_it) {
+            return Ok(false);
+        }
+        self.change(&[], |router, kept| {
+            let Some(open) = kept.forget(project).filter(is_it) else { return false };
+            let attempt = Attempt { arm: open.arm, verdict: None, cost_micro_usd: 0 };
+            let tried = vec![Tried { attempt, right: Some(false), weight: 1.0 }];
+            router.correct(&Outcome { kind: open.kind, tried });
+            true
+        })
+    }
+}
+
+/// How many scores were taken over, in a sentence.
+pub fn taken_over(quality: &Quality, path: &Path) -> String {
+    let lost = match quality.lost {
+        0 => String::new(),
+        lost => format!("; {lost} speak of arms or tasks that mean nothing here, or are no scores"),
+    };
+    format!("took over {} scores of `{}`{lost}", quality.count(), path.display())
+}
+
+/// Remembers for a session.
+pub(super) struct Memory {
+    pub book: Book,
+    /// The project's key.
+    pub project: String,
+    /// The session's id in its store, once there is one.
+    pub begun: Begun,
+    pub known: Known,
+}
+
+impl routing::Memory for Memory {
+    fn learnt(&self, outcome: Outcome) -> BoxFuture<'_, Result<(), String>> {
+        let book = self.book.clone();
+        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let (project, session) = (self.project.clone(), self.begun.get().map(ToString::to_string));
+        let at_ms = clock::now_ms();
+        let kept = spawn_blocking(move || {
+            let open = open(&outcome, &project, session, at_ms);
+            if !book.path().exists() {
+                book.import_once(Kept::NONE, &known);
+            }
+            book.change(&known, |router, kept| {
+                router.learn(&outcome);
+                kept.forget(&project);
+                open.into_iter().for_each(|open| kept.remember(open));
+            })
+        });
+        let path = self.book.path();
+        Box::pin(async move {
+            let failed = |error: &dyn std::fmt::Display| {
+                Err(format!("`{}` could not be changed: {error}", path.display()))
+            };
+            match kept.await {
+                Ok(Ok(())) => Ok(()),
+                Ok(Err(error)) => failed(&error),
+                Err(error) => failed(&error),
+            }
+        })
+    }
+}
+
+/// A task whose end nobody has judged, if that is what the outcome tells of.
+fn open(outcome: &Outcome, project: &str, session: Option<String>, at_ms: i64) -> Option<Open> {
+    let last = outcome.tried.last().filter(|tried| tried.right.is_none())?;
+    Some(Open {
+        project: project.to_owned(),
+        session: session?,
+        kind: Kind::clone(&outcome.kind),
+        arm: last.attempt.arm.clone(),
+        at_ms,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use gnoma_core::{ModelRef, store::SessionId};
+    use gnoma_engine::routing::Memory as _;
+
+    use super::*;
+
+    fn arm() -> ModelRef {
+        ModelRef { provider: "a".into(), model: "b".into() }
+    }
+
+    fn outcome(right: Option<bool>) -> Outcome {
+        let attempt = Attempt { arm: arm(), verdict: None, cost_micro_usd: 50_000 };
+        Outcome { kind: Kind::new("debug"), tried: vec![Tried { attempt, right, weight: 1.0 }] }
+    }
+
+    fn memory(folder: &Path) -> Memory {
+        let begun = Begun::default();
+        begun.set(SessionId::new("s1")).unwrap();
+        Memory {
+            book: Book::at(folder, folder, Notices::unheard()),
+            project: "p".to_owned(),
+            begun,
+            known: Known::default(),
+        }
+    }
+
+    #[tokio::test]
+    async fn an_undo_in_another_process_counts_once_and_for_its_session_only() {
+        let folder = tempfile::tempdir().unwrap();
+        let memory = memory(folder.path());
+        memory.learnt(outcome(None)).await.unwrap();
+        let standing = || {
+            let kept = memory.book.read().unwrap();
+            // What was learnt of an arm counts once it is there.
+            let known = gnoma_router::Arm {
+                id: arm(),
+                facts: Default::default(),
+                priors: Default::default(),
+                overall: None,
+            };
+            router(&kept, &[known]).standing(&arm(), &Kind::new("debug"))
+        };
+        let quality = || standing().quality;
+        let before = quality();
+        let tasks = standing().tasks;
+        assert!(!memory.book.undone("p", "s2", 0).unwrap());
+        assert!(!memory.book.undone("q", "s1", 0).unwrap());
+        assert!(!memory.book.undone("p", "s1", i64::MAX).unwrap(), "it went on since");
+        assert!(memory.book.undone("p", "s1", 0).unwrap());
+        assert!(quality() < before);
+        assert_eq!((tasks, standing().tasks), (1, 1), "the task is the same");
+        let after = quality();
+        assert!(!memory.book.undone("p", "s1", 0).unwrap());
+        assert!((quality() - after).abs() < f64::EPSILON);
+    }
+
+    #[tokio::test]
+    async fn what_was_judged_is_not_open() {
+        let folder = tempfile::tempdir().unwrap();
+        let memory = memory(folder.path());
+        memory.learnt(outcome(Some(true))).await.unwrap();
+        assert!(!memory.book.undone("p", "s1", 0).unwrap());
+    }
+
+    #[test]
+    fn older_scores_are_taken_over_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let text = r#"{"scores": {"a/b": {"debug": {"Value": 1, "Count": 9}}}}"#;
+        std::fs::write(folder.path().join("quality.json"), text).unwrap();
+        let book = Book::at(folder.path(), folder.path(), Notices::unheard());
+        let kept = book.import_once(book.read().unwrap(), &[]);
+        assert!(kept.imported && kept.state.is_some());
+        assert_eq!(book.import_once(kept.clone(), &[]), kept);
+        book.reset().unwrap();
+        let kept = book.read().unwrap();
+        assert_eq!(book.import_once(kept.clone(), &[]), kept);
+        assert_eq!(kept.state, None);
+    }
+
+    #[test]
+    fn nothing_is_made_by_asking() {
+        let folder = tempfile::tempdir().unwrap();
+        let book = Book::at(&folder.path().join("state"), folder.path(), Notices::unheard());
+        assert!(!book.undone("p", "s", 0).unwrap());
+        assert_eq!(book.read().unwrap(), Kept::NONE);
+        assert!(!folder.path().join("state").exists());
+    }
+}

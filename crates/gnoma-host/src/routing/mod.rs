@@ -1,0 +1,383 @@
+//! The router in this program: which arms there are, what is known of them, where what is learnt and
+//! spent is kept.
+//!
+//! The policy is `gnoma-router`'s, using it is `gnoma-engine`'s. Here settings, catalogue and servers
+//! become what the two need. Nothing is asked of a remote server before the first request.
+
+pub mod arms;
+mod discovery;
+mod first;
+mod ledger;
+mod limits;
+pub mod memory;
+pub mod quality;
+pub mod roster;
+mod slm;
+pub mod state_file;
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+    sync::Arc,
+};
+
+use gnoma_config::{Settings, settings::RouterMode};
+use gnoma_core::{ModelRef, Price, ledger::Total, store::SessionId};
+use gnoma_engine::{Arm, Routes, routing::Options};
+use gnoma_guard::privacy::Keep;
+use gnoma_llm::catalogue::{self, Overlay};
+use gnoma_router::{Router, Tuning, rules};
+
+use self::{
+    arms::{Made, Maker},
+    discovery::{Found, Known, Workshop},
+    first::First,
+    ledger::LateLedger,
+    limits::Wishes,
+    memory::{Book, Memory},
+    roster::{Left, Roster},
+};
+pub use self::{discovery::Discovery, first::find_provider};
+use crate::{Folders as _, Project, Result, clock, guarding, keeping::Begun, wire};
+
+/// Milliseconds of a day.
+const DAY_MS: i64 = 86_400_000;
+/// Minutes of an hour.
+const HOUR_MIN: i32 = 60;
+
+/// Which routes are wanted.
+#[derive(Clone, Debug, Default)]
+pub struct Wanted {
+    /// The session's id in its store, once it has been begun.
+    pub begun: Begun,
+    /// What parts equals; `None`: another one every time.
+    pub seed: Option<u64>,
+    /// Arms may come later, by [`Ready::discover`].
+    pub grows: bool,
+}
+
+/// Routes, and how to look for more arms.
+pub struct Ready {
+    /// The models that may be asked, and how one is chosen.
+    pub routes: Arc<Routes>,
+    /// Who is asked where nothing else is chosen.
+    pub model: ModelRef,
+    /// Models that are no arms.
+    pub left: Vec<Left>,
+    workshop: Workshop,
+}
+
+impl Ready {
+    /// Looks for arms on servers of this machine from now on, beside the session. `None` where there is
+    /// nothing to look for.
+    pub fn discover(self) -> Option<Discovery> {
+        if self.workshop.servers.is_empty() {
+            return None;
+        }
+        let interval = self.workshop.maker.settings().router.discovery_interval;
+        Some(Discovery::start(self.workshop, self.routes, interval))
+    }
+
+    /// Looks once, and waits for it.
+    pub async fn look(&mut self) {
+        let found = discovery::ask(self.workshop.providers()).await;
+        self.workshop.settle(&self.routes, &found);
+    }
+}
+
+/// Today, in days since 1970-01-01 (UTC).
+pub fn today() -> i32 {
+    i32::try_from(clock::now_ms().div_euclid(DAY_MS)).unwrap_or_default()
+}
+
+/// A person took the last turn of a session back, which says something about who did it. A failure to
+/// note that is nobody's trouble. `ended_ms`: when the conversation last went on.
+pub fn undone(project: &Project, session: &SessionId, ended_ms: i64) {
+    if project.loaded.settings.router.learn {
+        let key = project_key(&project.places.project);
+        drop(book(project).undone(&key, session.as_str(), ended_ms));
+    }
+}
+
+fn project_key(project: &Path) -> String {
+    gnoma_store::project_key(&project.display().to_string())
+}
+
+/// Where what is learnt lies; profiles know nothing of each other.
+#[must_use]
+pub fn book(project: &Project) -> Book {
+    Book::at(&folder(project), &project.environment().config_dir(), project.notices.clone())
+}
+
+/// The ledger of the profile.
+#[must_use]
+pub fn ledger(project: &Project) -> Arc<LateLedger> {
+    let is_kept = guarding::privacy(&project.loaded.settings).may(Keep::Learning);
+    let path = ledger_file(project);
+    Arc::new(LateLedger::new(is_kept.then_some(path), project.notices.clone()))
+}
+
+/// The ledger for whoever only looks: where nothing was counted yet, one in memory.
+#[must_use]
+pub fn ledger_to_look_at(project: &Project) -> Arc<LateLedger> {
+    if has_ledger(project) {
+        ledger(project)
+    } else {
+        Arc::new(LateLedger::new(None, project.notices.clone()))
+    }
+}
+
+fn folder(project: &Project) -> PathBuf {
+    let state = project.environment().state_dir();
+    match &project.loaded.profile {
+        Some(profile) => state.join("profiles").join(profile),
+        None => state,
+    }
+}
+
+/// Whether anything was counted yet.
+#[must_use]
+pub fn has_ledger(project: &Project) -> bool {
+    ledger_file(project).exists()
+}
+
+fn ledger_file(project: &Project) -> PathBuf {
+    folder(project).join("ledger.db")
+}
+
+/// What was published of these arms, whether they can be asked or not.
+pub fn known<'a>(
+    project: &Project,
+    arms: impl Iterator<Item = &'a ModelRef>,
+) -> Vec<gnoma_router::Arm> {
+    let settings = &project.loaded.settings;
+    let catalogue = catalogue(project);
+    arms.map(|name| arms::known(settings, &catalogue, name).1).collect()
+}
+
+/// The prices of the arms that there are and of those that were used, as far as known.
+#[must_use]
+pub fn prices(project: &Project, totals: &[Total]) -> Vec<(ModelRef, Price)> {
+    let settings = &project.loaded.settings;
+    let catalogue = catalogue(project);
+    let mut names = roster::of(settings, &catalogue, today()).arms;
+    names.extend(totals.iter().map(|total| total.arm.clone()));
+    names.sort_by_key(ToString::to_string);
+    names.dedup();
+    let priced = |name: ModelRef| {
+        let price = arms::known(settings, &catalogue, &name).0?;
+        Some((name, price))
+    };
+    names.into_iter().filter_map(priced).collect()
+}
+
+/// Models as the user corrected them; what cannot be used is told and left out.
+fn catalogue(project: &Project) -> Overlay {
+    let Some(file) = &project.loaded.settings.router.catalogue else { return Overlay::default() };
+    let environment = project.environment();
+    let path = match (file.strip_prefix("~/"), environment.home()) {
+        (Some(below), Some(home)) => home.join(below),
+        _ => environment.config_dir().join(file),
+    };
+    let told = |why: &dyn std::fmt::Display| {
+        let path = path.display();
+        let notices = &project.notices;
+        notices.warning(format_args!("`router.catalogue` is left out: `{path}`: {why}"));
+        Overlay::default()
+    };
+    let size = fs::metadata(&path).map_or(0, |facts| facts.len());
+    if size > catalogue::MAX_TEXT_BYTES as u64 {
+        return told(&"it is too large");
+    }
+    match fs::read_to_string(&path) {
+        Err(error) => told(&error),
+        Ok(text) => catalogue::overlay(&text).unwrap_or_else(|error| told(&error)),
+    }
+}
+
+/// The routes of a session.
+///
+/// # Errors
+/// No arm can be asked: why, and what to do.
+pub async fn prepare(project: &Project, wanted: &Wanted) -> Result<Ready> {
+    let Project { spec, loaded, firewall, .. } = project;
+    let settings = first::settings(&loaded.settings, &spec.overrides);
+    let is_pinned = first::is_pinned(spec);
+    let is_off = settings.router.mode == RouterMode::Off;
+    let catalogue = catalogue(project);
+    let mut roster =
+        if is_off { Roster::default() } else { roster::of(&settings, &catalogue, today()) };
+    let http = wire::http(&settings);
+    let mut maker = Maker::new(settings, http.clone(), Arc::clone(firewall), catalogue);
+    let names = named(project, &mut maker, &http, &mut roster, is_pinned).await?;
+    let known = Known::default();
+    let mut workshop =
+        Workshop { maker, arms: names, servers: roster.to_ask, known: Arc::clone(&known) };
+    let made = workshop.made(&Found::new());
+    let Some(model) = made.first().map(|made| made.arm.name()) else {
+        return Err(first::nothing(&roster.left));
+    };
+    let options = options(project, wanted, workshop.maker.settings(), &made, &known);
+    let options = Options { pinned: is_pinned.then(|| model.clone()), ..options };
+    let names: Vec<ModelRef> = made.iter().map(|made| made.arm.name()).collect();
+    // Whoever does not look beside the session looks before it, where a rule wants more models.
+    let looks = !wanted.grows && rules::misses(&options.rules, &names);
+    let has_choice = !is_pinned && (made.len() > 1 || wanted.grows || looks);
+    let router = router(project, has_choice, &made);
+    let routes = Arc::new(Routes::new(router, options));
+    workshop.put(&routes, made);
+    let mut ready = Ready { routes, model, left: roster.left, workshop };
+    if looks {
+        ready.look().await;
+    }
+    Ok(ready)
+}
+
+/// The names of the arms; who was asked for, or is the configured one, first.
+async fn named(
+    project: &Project,
+    maker: &mut Maker,
+    http: &gnoma_net::Http,
+    roster: &mut Roster,
+    is_pinned: bool,
+) -> Result<Found> {
+    let mut names: Found = Vec::new();
+    let is_first_needed =
+        is_pinned || maker.settings().provider.default.is_some() || roster.arms.is_empty();
+    if is_first_needed {
+        match first::find(maker, http).await {
+            Ok(First { arm, window }) => names.push((arm, window)),
+            Err(error) => {
+                let others = roster.arms.iter().any(|arm| maker.make(arm, None).is_ok());
+                let is_set_up = maker.settings().provider.default.is_some();
+                if !is_pinned && !is_set_up && !others && !roster.left.is_empty() {
+                    // Something was set up, and what is wrong with it says more than how to begin.
+                    return Err(first::nothing(&roster.left));
+                }
+                if is_pinned || !others {
+                    return Err(error);
+                }
+                project.notices.warning(error);
+            }
+        }
+    }
+    for arm in roster.arms.drain(..) {
+        if names.iter().any(|(known, _)| *known == arm) {
+            continue;
+        }
+        match maker.make(&arm, None) {
+            Ok(_) => names.push((arm, None)),
+            Err(why) => roster.left.push(Left { name: arm.to_string(), why: why.to_string() }),
+        }
+    }
+    Ok(names)
+}
+
+fn options(
+    project: &Project,
+    wanted: &Wanted,
+    settings: &Settings,
+    made: &[Made],
+    known: &Known,
+) -> Options {
+    let Project { spec, places, notices, .. } = project;
+    let Wishes { options, mut warnings } =
+        limits::wishes(settings, spec.environment.home().as_deref());
+    let names: Vec<ModelRef> = made.iter().map(|made| made.arm.name()).collect();
+    warnings.extend(limits::unknown_names(&options, &names));
+    warnings.iter().for_each(|warning| notices.warning(warning));
+    let key = project_key(&places.project);
+    let learns = settings.router.learn && guarding::privacy(settings).may(Keep::Learning);
+    let memory = learns.then(|| Memory {
+        book: book(project),
+        project: key.clone(),
+        begun: Arc::clone(&wanted.begun),
+        known: Arc::clone(known),
+    });
+    let path = |path: &Path| {
+        let real = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        real.to_string_lossy().into_owned()
+    };
+    let ledger = ledger(project);
+    let asks_the_time = limits::ask_the_time(&options.rules);
+    Options {
+        ground: rules::Ground { root: path(&places.project), folder: path(&spec.folder) },
+        utc_offset_minutes: if asks_the_time { utc_offset(project) } else { 0 },
+        project: key,
+        ledger: Some(Arc::clone(&ledger) as _),
+        board: Some(ledger),
+        said: warnings,
+        memory: memory.map(|memory| -> Arc<dyn gnoma_engine::routing::Memory> { Arc::new(memory) }),
+        now_ms: Box::new(clock::now_ms),
+        seed: wanted.seed.unwrap_or_else(clock::random),
+        ..options
+    }
+}
+
+/// The router as it was left; a fresh one where there is no choice, or where nothing may be known.
+fn router(project: &Project, has_choice: bool, made: &[Made]) -> Router {
+    let fresh = || Router::new(Tuning::default());
+    if !has_choice || !guarding::privacy(&project.loaded.settings).may(Keep::Learning) {
+        return fresh();
+    }
+    let book = book(project);
+    let known: Vec<_> = made.iter().map(|made| made.published.clone()).collect();
+    match book.read() {
+        Ok(kept) if project.loaded.settings.router.learn => {
+            memory::router(&book.import_once(kept, &known), &known)
+        }
+        Ok(kept) => memory::router(&kept, &known),
+        Err(error) => {
+            let path = book.path().display();
+            project.notices.warning(format_args!(
+                "what was learnt about models cannot be read: `{path}`: {error}; it is left as it is"
+            ));
+            fresh()
+        }
+    }
+}
+
+/// Minutes that the clock on the wall is ahead of UTC, as the system's own `date` knows: zones and
+/// their summer times are not for every program to know again.
+fn utc_offset(Project { spec, notices, .. }: &Project) -> i32 {
+    let mut date = Command::new("date");
+    let told = date.arg("+%z").env_clear().envs(spec.environment.variables()).output();
+    let told = told.ok().and_then(|output| offset(&String::from_utf8_lossy(&output.stdout)));
+    told.unwrap_or_else(|| {
+        notices.warning("the zone of the clock cannot be found; rules' hours are taken as UTC");
+        0
+    })
+}
+
+/// Minutes that `+0530` means.
+fn offset(text: &str) -> Option<i32> {
+    let text = text.trim();
+    let (sign, digits) = match text.strip_prefix('-') {
+        Some(digits) => (-1, digits),
+        None => (1, text.strip_prefix('+')?),
+    };
+    let is_time = digits.len() == 4 && digits.bytes().all(|byte| byte.is_ascii_digit());
+    let digits: i32 = digits.parse().ok().filter(|_| is_time)?;
+    Some(sign * (digits / 100 * HOUR_MIN + digits % 100))
+}
+
+/// Routes of one arm, of which nothing is kept.
+pub fn single(arm: Arm) -> Arc<Routes> {
+    Arc::new(Routes::single(arm))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn zones_are_read_as_date_writes_them() {
+        assert_eq!(offset("+0000\n"), Some(0));
+        assert_eq!(offset("+0530"), Some(330));
+        assert_eq!(offset("-0930"), Some(-570));
+        for odd in ["", "UTC", "+1", "+05:30", "0530"] {
+            assert_eq!(offset(odd), None, "{odd}");
+        }
+    }
+}

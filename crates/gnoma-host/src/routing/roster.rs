@@ -1,0 +1,264 @@
+//! Which models are arms, by the settings and the catalogue alone. Pure: what only a server can say is
+//! named as to be asked, and nothing is connected.
+
+use std::collections::BTreeSet;
+
+use gnoma_config::{Settings, env, settings::arm_named};
+use gnoma_core::ModelRef;
+use gnoma_llm::{KNOWN, Known, catalogue::Overlay};
+
+use super::slm;
+use crate::wire;
+
+/// More arms than this help nobody to choose.
+pub const MOST_ARMS: usize = 128;
+/// Servers of models that are looked for on this machine without being configured.
+const LOOKED_FOR: [&str; 2] = ["ollama", "llamacpp"];
+/// Its models have the names of somebody's deployments.
+const OWN_NAMES: &str = "azure";
+
+/// A model that is no arm, and why.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Left {
+    /// The arm's name, or the provider's.
+    pub name: String,
+    /// Why, in words that follow the name.
+    pub why: String,
+}
+
+/// See the module.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Roster {
+    /// The arms, those of the default provider first.
+    pub arms: Vec<ModelRef>,
+    /// Those that are none.
+    pub left: Vec<Left>,
+    /// Servers on this machine that may have more.
+    pub to_ask: Vec<String>,
+}
+
+/// What can be asked for without a question to any server.
+pub fn of(settings: &Settings, catalogue: &Overlay, today: i32) -> Roster {
+    let mut roster = Roster::default();
+    for name in providers(settings) {
+        match reach(settings, &name) {
+            Reach::Here if !is_listed(settings, &name) => {
+                roster.arms.extend(arm(&name, default_model(settings, &name)));
+                roster.to_ask.push(name);
+            }
+            Reach::Here | Reach::Elsewhere => {
+                let models = models(settings, &name, catalogue, today);
+                if models.is_empty() {
+                    let why = format!("has no model named; set `provider.models.{name}`");
+                    roster.left.push(Left { name: name.clone(), why });
+                }
+                roster.arms.extend(models.into_iter().flat_map(|model| arm(&name, Some(model))));
+            }
+            Reach::Not(why) => roster.left.push(Left { name, why }),
+        }
+    }
+    roster.arms.extend(named_alone(settings, &mut roster.left));
+    roster.tidy(settings);
+    roster
+}
+
+impl Roster {
+    /// Each once, without those that are switched off, and no more than are of use.
+    fn tidy(&mut self, settings: &Settings) {
+        let mut seen = BTreeSet::new();
+        let left = &mut self.left;
+        self.arms.retain(|arm| {
+            let name = arm.to_string();
+            if !seen.insert(name.clone()) {
+                return false;
+            }
+            let is_on = settings.arms.get(&name).is_none_or(|arm| arm.enabled);
+            if !is_on {
+                left.push(Left { name, why: "is switched off (`enabled = false`)".to_owned() });
+            }
+            is_on
+        });
+        for arm in self.arms.iter().skip(MOST_ARMS) {
+            let why = format!("is one too many: {MOST_ARMS} arms are used at most");
+            self.left.push(Left { name: arm.to_string(), why });
+        }
+        self.arms.truncate(MOST_ARMS);
+    }
+}
+
+fn arm(provider: &str, model: Option<String>) -> Option<ModelRef> {
+    Some(ModelRef { provider: provider.to_owned(), model: model? })
+}
+
+/// Every provider that is spoken of, the default one first, and those that are looked for.
+fn providers(settings: &Settings) -> Vec<String> {
+    let provider = &settings.provider;
+    let known = |name: &&String| wire::profile(settings, name).is_ok();
+    let mut names: Vec<String> = provider.default.iter().cloned().collect();
+    let has_key = |known: &&Known| provider.api_keys.contains_key(known.name);
+    names.extend(KNOWN.iter().filter(has_key).map(|known| known.name.to_owned()));
+    names.extend(provider.endpoints.keys().cloned());
+    names.extend(provider.models.keys().filter(known).cloned());
+    names.extend(LOOKED_FOR.map(str::to_owned));
+    let mut seen = BTreeSet::new();
+    names.retain(|name| seen.insert(name.clone()));
+    names
+}
+
+/// Where a provider is.
+enum Reach {
+    Here,
+    Elsewhere,
+    Not(String),
+}
+
+fn reach(settings: &Settings, name: &str) -> Reach {
+    let profile = match wire::profile(settings, name) {
+        Ok(profile) => profile,
+        Err(error) => return Reach::Not(error.to_string()),
+    };
+    if wire::needs_key(settings, &profile) {
+        let variable = env::key_variables(name).into_iter().next().unwrap_or_default();
+        return Reach::Not(format!("has no key: export {variable}=…"));
+    }
+    if wire::is_this_machine(&profile.base_url) { Reach::Here } else { Reach::Elsewhere }
+}
+
+/// Whether somebody has said which models of it are meant, so that the server need not be asked.
+fn is_listed(settings: &Settings, name: &str) -> bool {
+    let provider = &settings.provider;
+    provider.models.get(name).is_some_and(|models| !models.is_empty())
+        || (default_model(settings, name).is_some() && !is_local_by_name(name))
+}
+
+fn is_local_by_name(name: &str) -> bool {
+    KNOWN.iter().any(|known| known.name == name && known.local)
+}
+
+/// The model that is set for the default provider.
+fn default_model(settings: &Settings, name: &str) -> Option<String> {
+    let provider = &settings.provider;
+    provider.model.clone().filter(|_| provider.default.as_deref() == Some(name))
+}
+
+/// The models of a provider that are arms: those named for it; else the one that is set, its usual one,
+/// and, where it is the vendor itself, those that the catalogue holds worth having.
+fn models(settings: &Settings, name: &str, catalogue: &Overlay, today: i32) -> Vec<String> {
+    let provider = &settings.provider;
+    let mut models: Vec<String> = default_model(settings, name).into_iter().collect();
+    if let Some(named) = provider.models.get(name).filter(|named| !named.is_empty()) {
+        models.extend(named.iter().cloned());
+        return models;
+    }
+    let known = KNOWN.iter().find(|known| known.name == name);
+    models.extend(
+        known.map(|known| known.default_model.to_owned()).filter(|model| !model.is_empty()),
+    );
+    let is_vendor = known.is_some() && !provider.endpoints.contains_key(name) && name != OWN_NAMES;
+    if is_vendor {
+        let mut leads: BTreeSet<String> =
+            models.iter().map(|model| lead(catalogue, name, model)).collect();
+        let usual = catalogue.usual(name, today).into_iter().map(|model| model.id);
+        models.extend(usual.filter(|model| leads.insert(lead(catalogue, name, model))));
+    }
+    models
+}
+
+/// The name under which the catalogue lists a model first: two names of one model are one arm.
+fn lead(catalogue: &Overlay, provider: &str, model: &str) -> String {
+    match catalogue.lookup(provider, model) {
+        Some(listed) => listed.alias_of.unwrap_or(listed.id),
+        None => model.to_owned(),
+    }
+}
+
+/// Arms that are spoken of one by one: under `[[arms]]`, in roles, and the one that sorts requests.
+fn named_alone(settings: &Settings, left: &mut Vec<Left>) -> Vec<ModelRef> {
+    let roles = &settings.router.roles;
+    let roles = [&roles.small, &roles.planner, &roles.editor, &roles.reviewer];
+    let about = settings.arms.keys().filter_map(|name| arm_named(name));
+    let named = about.chain(roles.into_iter().flatten().cloned()).chain(slm::arm(settings));
+    let mut arms = Vec::new();
+    for arm in named {
+        match reach(settings, &arm.provider) {
+            Reach::Here | Reach::Elsewhere => arms.push(arm),
+            Reach::Not(why) => {
+                let name = arm.to_string();
+                if !left.iter().any(|left| left.name == name) {
+                    left.push(Left { name, why });
+                }
+            }
+        }
+    }
+    arms
+}
+
+#[cfg(test)]
+mod tests {
+    use gnoma_config::Sources;
+    use gnoma_llm::catalogue;
+
+    use super::*;
+
+    fn settings(text: &str) -> Settings {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("config.toml"), text).unwrap();
+        let sources = Sources { config_dir: folder.path().to_owned(), ..Sources::default() };
+        gnoma_config::load(&sources).unwrap().settings
+    }
+
+    fn roster(text: &str) -> Roster {
+        let catalogue = catalogue::overlay("").unwrap();
+        of(&settings(text), &catalogue, catalogue::made_on() + 1)
+    }
+
+    fn names(roster: &Roster) -> Vec<String> {
+        roster.arms.iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn a_key_makes_the_vendors_usual_models_arms_once_each() {
+        let roster = roster("[provider.api_keys]\nmistral = \"k\"\n");
+        let names = names(&roster);
+        assert_eq!(names[0], "mistral/mistral-large-latest");
+        assert!((2..=5).contains(&names.len()), "{names:?}");
+        let leads: BTreeSet<_> = names
+            .iter()
+            .map(|name| {
+                let catalogue = catalogue::overlay("").unwrap();
+                lead(&catalogue, "mistral", name.strip_prefix("mistral/").unwrap())
+            })
+            .collect();
+        assert_eq!(leads.len(), names.len(), "{names:?}");
+        assert_eq!(roster.to_ask, LOOKED_FOR);
+    }
+
+    #[test]
+    fn what_is_named_for_a_provider_is_all_of_it() {
+        let roster = roster(
+            "[provider]\ndefault = \"one\"\nmodel = \"m\"\n\
+             [provider.endpoints]\none = \"http://127.0.0.1:1\"\ntwo = \"https://x.example\"\n\
+             three = \"https://y.example\"\nhere = \"http://localhost:2\"\n\
+             [provider.models]\ntwo = [\"a\", \"b\"]\n",
+        );
+        assert_eq!(names(&roster), ["one/m", "two/a", "two/b"]);
+        assert_eq!(roster.to_ask, ["here", "ollama", "llamacpp"]);
+        assert_eq!(roster.left.len(), 1);
+        assert!(roster.left[0].name == "three" && roster.left[0].why.contains("provider.models"));
+    }
+
+    #[test]
+    fn an_arm_without_a_key_or_switched_off_is_told_with_its_reason() {
+        let roster = roster(
+            "[provider.api_keys]\ngroq = \"k\"\n[provider.models]\ngroq = [\"a\", \"b\"]\n\
+             [[arms]]\nid = \"groq/a\"\nenabled = false\n\
+             [[arms]]\nid = \"groq/c\"\n[[arms]]\nid = \"openai/x\"\n",
+        );
+        assert_eq!(names(&roster), ["groq/b", "groq/c"]);
+        let why = |name: &str| {
+            roster.left.iter().find(|left| left.name == name).map(|left| left.why.clone()).unwrap()
+        };
+        assert!(why("openai/x").contains("OPENAI_API_KEY"));
+        assert!(why("groq/a").contains("enabled = false"));
+    }
+}

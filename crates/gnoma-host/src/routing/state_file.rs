@@ -1,0 +1,426 @@
+//! The file of what was learnt: versioned, with a checksum, replaced whole and never in parts.
+//!
+//! One JSON object of three fields; the checksum (CRC-32, IEEE 802.3) is over the bytes of the last.
+//! Who changes it holds a lock beside it, so that processes never lose each other's learning.
+
+use std::{
+    cmp::Ordering,
+    fmt,
+    fs::{self, File, TryLockError},
+    io::{self, Read as _, Write as _},
+    os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _},
+    path::{Path, PathBuf},
+    thread,
+    time::{Duration, Instant},
+};
+
+use gnoma_router::{ArmId, Kind, State};
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+/// The form of the file now.
+pub const FORM: u32 = 1;
+/// Largest file that is read; a year of use takes a tenth of it.
+pub const MAX_BYTES: u64 = 8 << 20;
+/// How long one waits for other processes, each of which takes milliseconds.
+const PATIENCE: Duration = Duration::from_secs(2);
+const PAUSE: Duration = Duration::from_millis(5);
+/// Projects whose last task is remembered.
+const MOST_PROJECTS: usize = 200;
+
+/// What is kept.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Kept {
+    /// What the router learnt; `None` where nothing was yet.
+    pub state: Option<State>,
+    /// The last task of each project whose end nobody has judged, the newest last.
+    #[serde(default)]
+    pub open: Vec<Open>,
+    /// Scores of the older gnoma were taken over.
+    #[serde(default)]
+    pub imported: bool,
+}
+
+/// A task that is over and that nobody has judged.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Open {
+    /// The project's key.
+    pub project: String,
+    /// The session's id in its store.
+    pub session: String,
+    /// Its type.
+    pub kind: Kind,
+    /// Who did it last.
+    pub arm: ArmId,
+    /// When it was over, in milliseconds since 1970.
+    pub at_ms: i64,
+}
+
+impl Kept {
+    /// Nothing yet.
+    pub const NONE: Self = Self { state: None, open: Vec::new(), imported: false };
+
+    /// Remembers the last task of a project in place of the one before.
+    pub fn remember(&mut self, open: Open) {
+        self.open.retain(|known| known.project != open.project);
+        self.open.push(open);
+        let extra = self.open.len().saturating_sub(MOST_PROJECTS);
+        self.open.drain(..extra);
+    }
+
+    /// Forgets the last task of a project.
+    pub fn forget(&mut self, project: &str) -> Option<Open> {
+        let at = self.open.iter().position(|known| known.project == project)?;
+        Some(self.open.remove(at))
+    }
+}
+
+/// Why a file cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Trouble {
+    /// It is not what was written.
+    Damaged,
+    /// A newer gnoma wrote it.
+    Newer,
+    /// It cannot be read at all.
+    Unreadable(String),
+}
+
+#[derive(Deserialize)]
+struct Form {
+    gnoma_router: u32,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Wrapped<'a> {
+    gnoma_router: u32,
+    crc32: String,
+    #[serde(borrow)]
+    kept: &'a RawValue,
+}
+
+/// The bytes of a file.
+pub fn encode(kept: &Kept) -> Result<Vec<u8>, serde_json::Error> {
+    let kept = serde_json::value::to_raw_value(kept)?;
+    let crc32 = format!("{:08x}", crc32(kept.get().as_bytes()));
+    let mut bytes = serde_json::to_vec(&Wrapped { gnoma_router: FORM, crc32, kept: &kept })?;
+    bytes.push(b'\n');
+    Ok(bytes)
+}
+
+/// What the bytes of a file say.
+pub fn decode(bytes: &[u8]) -> Result<Kept, Trouble> {
+    let Ok(wrapped) = serde_json::from_slice::<Wrapped<'_>>(bytes) else {
+        // In a newer one only the number has the form that is known.
+        let form = serde_json::from_slice::<Form>(bytes);
+        let is_newer = form.is_ok_and(|form| form.gnoma_router > FORM);
+        return Err(if is_newer { Trouble::Newer } else { Trouble::Damaged });
+    };
+    match wrapped.gnoma_router.cmp(&FORM) {
+        Ordering::Greater => return Err(Trouble::Newer),
+        // There was none before this form.
+        Ordering::Less => return Err(Trouble::Damaged),
+        Ordering::Equal => (),
+    }
+    let content = wrapped.kept.get();
+    if wrapped.crc32 != format!("{:08x}", crc32(content.as_bytes())) {
+        return Err(Trouble::Damaged);
+    }
+    let kept: Kept = serde_json::from_str(content).map_err(|_| Trouble::Damaged)?;
+    match &kept.state {
+        Some(state) if state.version > gnoma_router::state::STATE_VERSION => Err(Trouble::Newer),
+        Some(_) | None => Ok(kept),
+    }
+}
+
+const POLYNOMIAL: u32 = 0xedb8_8320;
+
+/// What each byte does to the checksum.
+static BYTES: [u32; 256] = {
+    let mut table = [0; 256];
+    let mut byte = 0;
+    while byte < table.len() {
+        let mut value = byte as u32;
+        let mut bit = 0;
+        while bit < u8::BITS {
+            value = if value & 1 == 1 { POLYNOMIAL ^ (value >> 1) } else { value >> 1 };
+            bit += 1;
+        }
+        table[byte] = value;
+        byte += 1;
+    }
+    table
+};
+
+fn crc32(bytes: &[u8]) -> u32 {
+    !bytes.iter().fold(u32::MAX, |sum, byte| {
+        let index = (sum ^ u32::from(*byte)) & 0xff;
+        BYTES.get(index as usize).map_or(sum, |value| value ^ (sum >> 8))
+    })
+}
+
+/// The file, wherever it is.
+#[derive(Clone, Debug)]
+pub(super) struct StateFile(PathBuf);
+
+/// Others wait while this lives.
+struct Alone {
+    _lock: File,
+}
+
+/// What was read, and a sentence where something had to be put aside for it.
+pub(super) struct Read {
+    pub kept: Kept,
+    pub told: Option<String>,
+}
+
+impl StateFile {
+    pub(super) fn at(path: PathBuf) -> Self {
+        Self(path)
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.0
+    }
+
+    /// Reads it; what cannot be used is set aside. Makes nothing.
+    pub(super) fn read(&self) -> io::Result<Read> {
+        match self.look() {
+            Ok(kept) => Ok(Read { kept: kept.unwrap_or(Kept::NONE), told: None }),
+            Err(Trouble::Unreadable(why)) => Err(io::Error::other(why)),
+            Err(Trouble::Damaged | Trouble::Newer) => {
+                let _alone = self.lock()?;
+                self.read_alone()
+            }
+        }
+    }
+
+    /// Changes it under a lock. What `change` gives comes back with what is to be told.
+    pub(super) fn change<T>(
+        &self,
+        change: impl FnOnce(&mut Kept) -> T,
+    ) -> io::Result<(T, Option<String>)> {
+        let _alone = self.lock()?;
+        let Read { mut kept, told } = self.read_alone()?;
+        let before = kept.clone();
+        let given = change(&mut kept);
+        if kept != before {
+            self.write(&kept)?;
+        }
+        Ok((given, told))
+    }
+
+    /// `None` where there is no file.
+    fn look(&self) -> Result<Option<Kept>, Trouble> {
+        let file = match File::open(&self.0) {
+            Ok(file) => file,
+            // Where there can be no file there is none; whoever writes it is told.
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
+                ) =>
+            {
+                return Ok(None);
+            }
+            Err(error) => return Err(Trouble::Unreadable(error.to_string())),
+        };
+        let mut bytes = Vec::new();
+        let read = file.take(MAX_BYTES + 1).read_to_end(&mut bytes);
+        read.map_err(|error| Trouble::Unreadable(error.to_string()))?;
+        if bytes.len() as u64 > MAX_BYTES {
+            return Err(Trouble::Damaged);
+        }
+        decode(&bytes).map(Some)
+    }
+
+    fn read_alone(&self) -> io::Result<Read> {
+        let (why, ending) = match self.look() {
+            Ok(kept) => return Ok(Read { kept: kept.unwrap_or(Kept::NONE), told: None }),
+            Err(Trouble::Unreadable(why)) => return Err(io::Error::other(why)),
+            Err(Trouble::Damaged) => ("is damaged", "damaged"),
+            Err(Trouble::Newer) => ("was written by a newer gnoma", "newer"),
+        };
+        let aside = self.set_aside(ending)?;
+        let told = format!(
+            "what was learnt about models {why}: it is kept as `{}`, and learning begins anew",
+            aside.display()
+        );
+        Ok(Read { kept: Kept::NONE, told: Some(told) })
+    }
+
+    /// Gives it a name that nobody has yet.
+    fn set_aside(&self, ending: &str) -> io::Result<PathBuf> {
+        const MOST_ASIDE: u32 = 1_000;
+        for number in 1..=MOST_ASIDE {
+            let aside = self.beside(format_args!("{ending}-{number}"));
+            // A link fails where there is something already, which a rename would overwrite.
+            match fs::hard_link(&self.0, &aside) {
+                Ok(()) => return fs::remove_file(&self.0).map(|()| aside),
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => (),
+                Err(_) if !aside.exists() => return fs::rename(&self.0, &aside).map(|()| aside),
+                Err(error) => return Err(error),
+            }
+        }
+        Err(io::Error::other("too many files are set aside beside it"))
+    }
+
+    fn beside(&self, ending: impl fmt::Display) -> PathBuf {
+        let mut name = self.0.clone().into_os_string();
+        name.push(format!(".{ending}"));
+        PathBuf::from(name)
+    }
+
+    fn folder(&self) -> &Path {
+        self.0.parent().unwrap_or(Path::new("."))
+    }
+
+    fn lock(&self) -> io::Result<Alone> {
+        let folder = self.folder();
+        if !folder.exists() {
+            fs::create_dir_all(folder)?;
+            fs::set_permissions(folder, fs::Permissions::from_mode(0o700))?;
+        }
+        let path = self.beside("lock");
+        let file = File::options().create(true).append(true).mode(0o600).open(path)?;
+        let until = Instant::now() + PATIENCE;
+        loop {
+            match file.try_lock() {
+                Err(TryLockError::WouldBlock) if Instant::now() < until => thread::sleep(PAUSE),
+                Err(TryLockError::WouldBlock) => {
+                    return Err(io::Error::other("another gnoma holds it for too long"));
+                }
+                // Where the file system has no locks one goes on without.
+                Ok(()) | Err(TryLockError::Error(_)) => return Ok(Alone { _lock: file }),
+            }
+        }
+    }
+
+    fn write(&self, kept: &Kept) -> io::Result<()> {
+        let mut file = tempfile::Builder::new().prefix(".router-").tempfile_in(self.folder())?;
+        file.write_all(&encode(kept)?)?;
+        file.as_file().sync_all()?;
+        file.persist(&self.0)?;
+        File::open(self.folder())?.sync_all()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use gnoma_router::{Attempt, Outcome, Router, Tried, Tuning, classify::TaskType};
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn kept() -> Kept {
+        let mut kept = Kept { state: Some(Router::new(Tuning::default()).state()), ..Kept::NONE };
+        kept.remember(open("p", 1));
+        kept
+    }
+
+    fn open(project: &str, at_ms: i64) -> Open {
+        Open {
+            project: project.to_owned(),
+            session: "s".to_owned(),
+            kind: Kind::new("debug"),
+            arm: ArmId { provider: "a".into(), model: "b".into() },
+            at_ms,
+        }
+    }
+
+    #[test]
+    fn the_checksum_is_the_usual_one() {
+        assert_eq!(crc32(b"123456789"), 0xcbf4_3926);
+        assert_eq!(crc32(b""), 0);
+    }
+
+    #[test]
+    fn any_changed_byte_is_seen() {
+        let bytes = encode(&kept()).unwrap();
+        assert_eq!(decode(&bytes), Ok(kept()));
+        for at in 0..bytes.len() - 1 {
+            let mut changed = bytes.clone();
+            changed[at] ^= 1;
+            assert!(decode(&changed).is_err(), "byte {at}");
+        }
+        assert_eq!(decode(br#"{"gnoma_router":2,"anything":[1]}"#), Err(Trouble::Newer));
+    }
+
+    #[test]
+    fn a_year_of_use_is_small() {
+        let kinds: Vec<Kind> = TaskType::ALL.map(TaskType::kind).to_vec();
+        let mut router = Router::new(Tuning::default());
+        for number in 0..64 {
+            for kind in &kinds {
+                let arm =
+                    ArmId { provider: "a-provider".into(), model: format!("a-model-{number}") };
+                let attempt = Attempt { arm, verdict: Some(number % 3 == 0), cost_micro_usd: 70 };
+                let tried = vec![Tried { attempt, right: None, weight: 1.0 }];
+                router.learn(&Outcome { kind: kind.clone(), tried });
+            }
+        }
+        let mut kept = Kept { state: Some(router.state()), ..Kept::NONE };
+        (0..1_000).for_each(|project| kept.remember(open(&format!("project-{project}"), 0)));
+        let bytes = encode(&kept).unwrap();
+        assert!(bytes.len() < 500_000, "{} bytes", bytes.len());
+        // Numbers may come back with another last digit.
+        assert!(decode(&bytes).is_ok_and(|read| read.open == kept.open));
+    }
+
+    #[test]
+    fn what_cannot_be_used_is_set_aside_and_never_overwritten() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = StateFile::at(folder.path().join("router.json"));
+        assert_eq!(file.read().unwrap().kept, Kept::NONE);
+        assert!(fs::read_dir(folder.path()).unwrap().next().is_none(), "looking makes nothing");
+        for number in 1..=2 {
+            fs::write(file.path(), format!("junk {number}")).unwrap();
+            let read = file.read().unwrap();
+            assert!(read.told.unwrap().contains("is damaged"));
+            let aside = folder.path().join(format!("router.json.damaged-{number}"));
+            assert_eq!(fs::read_to_string(aside).unwrap(), format!("junk {number}"));
+        }
+        fs::write(file.path(), r#"{"gnoma_router":9}"#).unwrap();
+        assert!(file.read().unwrap().told.unwrap().contains("newer gnoma"));
+        assert!(!file.path().exists());
+    }
+
+    #[test]
+    fn parallel_changes_are_all_kept() {
+        const WRITERS: usize = 4;
+        const EACH: usize = 10;
+        let folder = tempfile::tempdir().unwrap();
+        let file = StateFile::at(folder.path().join("deep/router.json"));
+        thread::scope(|scope| {
+            for writer in 0..WRITERS {
+                let file = file.clone();
+                scope.spawn(move || {
+                    for number in 0..EACH {
+                        let project = format!("{writer}-{number}");
+                        file.change(|kept| kept.remember(open(&project, 0))).unwrap();
+                    }
+                });
+            }
+        });
+        assert_eq!(file.read().unwrap().kept.open.len(), WRITERS * EACH);
+        let mode = fs::metadata(file.path()).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+    }
+
+    #[test]
+    fn a_project_has_one_last_task() {
+        let mut kept = kept();
+        kept.remember(open("q", 2));
+        kept.remember(open("p", 3));
+        assert_eq!(kept.open.len(), 2);
+        assert_eq!(kept.forget("p").map(|open| open.at_ms), Some(3));
+        assert_eq!(kept.forget("p"), None);
+    }
+
+    proptest! {
+        #[test]
+        fn no_file_is_too_odd(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+            let _trouble = decode(&bytes);
+        }
+    }
+}

@@ -1,0 +1,40 @@
+//! Rewind, redo and changes where sessions are not kept: along all checkpoints of the workspace, for
+//! files only.
+
+use gnoma_store::checkpoint::{Conflict, Workspace};
+
+use crate::{
+    HostError, Project, Result,
+    rewind::{Part, Rewind, Target, find, told},
+};
+
+/// Whether this is so, and no kept session is named.
+pub(crate) fn is_meant(project: &Project, session: Option<&str>) -> bool {
+    session.is_none() && !project.loaded.settings.session.keep
+}
+
+pub(crate) fn rewind(project: &Project, how: &Rewind) -> Result<String> {
+    if how.part == Part::Conversation || how.dry_run {
+        let text = "sessions are not kept here: only files can be taken back, with no rehearsal; \
+                    `gnoma changes` shows what is different";
+        return Err(HostError::usage(text));
+    }
+    let workspace = workspace(project)?;
+    let restored = match &how.to {
+        Target::Turns(count) => workspace.rewind(*count, Conflict::KeepTheirs)?,
+        Target::Checkpoint(id) => {
+            let target = find(id, &[], Some(&workspace))?;
+            workspace.restore(&target, Conflict::KeepTheirs)?
+        }
+    };
+    Ok(told(&restored, "gnoma redo"))
+}
+
+pub(crate) fn redo(project: &Project) -> Result<String> {
+    let restored = workspace(project)?.redo(1, Conflict::KeepTheirs)?;
+    Ok(told(&restored, &format!("gnoma rewind {}", restored.before)))
+}
+
+pub(crate) fn workspace(project: &Project) -> Result<Workspace> {
+    project.places.open(&project.loaded.settings)
+}

@@ -1,0 +1,316 @@
+//! Turns settings into the crates' own options. The only place that sees both.
+
+use std::{net::IpAddr, path::Path, sync::Arc};
+
+use gnoma_config::{Loaded, Protocol as Wire, Settings, Sources, env, toml};
+use gnoma_core::{protocol::SessionSpec, tool::Tier};
+use gnoma_engine::{Keeping, Limits, Routes, prompt, session};
+use gnoma_llm::{KNOWN, Profile, Protocol};
+use gnoma_net::{Http, HttpOptions};
+
+use crate::{Folders as _, HostError, Notices, Project, Result, clock, guarding, instructions};
+
+/// Finds the folders of a spec and loads the settings that hold for it.
+///
+/// # Errors
+/// A folder is none, or the settings cannot be used.
+pub fn load(spec: SessionSpec, notices: &Notices) -> Result<(SessionSpec, Loaded)> {
+    let spec = found(spec)?;
+    let loaded = gnoma_config::load(&sources(&spec))
+        .map_err(|error| HostError::usage(format!("the configuration cannot be used\n{error}")))?;
+    for finding in &loaded.findings {
+        let text = finding.to_string();
+        notices.warning(text.strip_prefix("warning: ").unwrap_or(&text));
+    }
+    Ok((spec, loaded))
+}
+
+/// A spec with its folders as they are without symbolic links.
+///
+/// # Errors
+/// A folder is none.
+pub fn found(mut spec: SessionSpec) -> Result<SessionSpec> {
+    let folders = std::iter::once(&mut spec.folder).chain(&mut spec.more_folders);
+    for folder in folders {
+        let real = folder.canonicalize().ok().filter(|path| path.is_dir());
+        let shown = folder.display();
+        *folder =
+            real.ok_or_else(|| HostError::usage(format!("`{shown}` is no folder to work in")))?;
+    }
+    Ok(spec)
+}
+
+/// Where the settings come from.
+#[must_use]
+pub fn sources(spec: &SessionSpec) -> Sources {
+    let text = |value: &String| toml::Value::String(value.clone());
+    let said = &spec.overrides;
+    let flags = [
+        ("provider.default", said.provider.as_ref().map(text)),
+        ("provider.model", said.model.as_ref().map(text)),
+        ("permission.mode", said.mode.map(|mode| text(&mode.name().to_owned()))),
+        ("permission.confirm_bypass", said.confirm_bypass.then_some(toml::Value::Boolean(true))),
+        ("privacy.incognito", said.incognito.map(toml::Value::Boolean)),
+        ("tools.max_rounds", said.max_rounds.map(|rounds| toml::Value::Integer(rounds.into()))),
+    ];
+    let config_dir = spec.environment.config_dir();
+    Sources {
+        project_root: gnoma_config::project_root(&spec.folder, &config_dir),
+        config_dir,
+        state_dir: spec.environment.state_dir(),
+        profile: spec.profile.clone(),
+        env: spec.environment.variables().clone(),
+        flags: flags
+            .into_iter()
+            .filter_map(|(key, value)| Some((key.to_owned(), value?)))
+            .collect(),
+    }
+}
+
+/// The connection pool.
+pub fn http(settings: &Settings) -> Http {
+    Http::new(HttpOptions {
+        connect_timeout: settings.network.connect_timeout,
+        idle_timeout: settings.network.idle_timeout,
+    })
+}
+
+/// How to reach the provider `name`: built in, configured, or both.
+pub fn profile(settings: &Settings, name: &str) -> Result<Profile, HostError> {
+    let known = KNOWN.iter().find(|known| known.name == name);
+    let endpoint = settings.provider.endpoints.get(name);
+    let wire = settings.provider.protocols.get(name).map(|wire| protocol(*wire));
+    let (wire, url) = match (known, endpoint) {
+        (None, None) => return Err(unknown_provider(settings, name)),
+        (Some(known), None) if known.base_url.is_empty() => {
+            return Err(HostError::usage(format!(
+                "`{name}` needs its address: set `provider.endpoints.{name}`"
+            )));
+        }
+        (Some(known), None) => (wire.unwrap_or(known.protocol), known.base_url.to_owned()),
+        (known, Some(url)) => {
+            let wire =
+                wire.unwrap_or_else(|| known.map_or(Protocol::OpenAi, |known| known.protocol));
+            (wire, address(wire, url))
+        }
+    };
+    let mut profile = Profile::new(name, wire, url);
+    profile.key = settings.provider.api_keys.get(name).cloned();
+    if let Some(variable) = env::key_variables(name).into_iter().next() {
+        profile.key_variable = variable;
+    }
+    Ok(profile)
+}
+
+/// An endpoint as the dialect needs it. People copy addresses with and without the version.
+fn address(wire: Protocol, url: &str) -> String {
+    let url = url.trim_end_matches('/');
+    let host_only = url.split_once("://").is_some_and(|(_, rest)| !rest.contains('/'));
+    match wire {
+        Protocol::Ollama => url.strip_suffix("/v1").unwrap_or(url).to_owned(),
+        Protocol::Google if host_only => format!("{url}/v1beta"),
+        Protocol::Mistral | Protocol::Anthropic | Protocol::OpenAi | Protocol::Responses
+            if host_only =>
+        {
+            format!("{url}/v1")
+        }
+        Protocol::Mistral
+        | Protocol::Anthropic
+        | Protocol::OpenAi
+        | Protocol::Responses
+        | Protocol::Google => url.to_owned(),
+    }
+}
+
+/// Whether an address leads nowhere but to this machine.
+pub fn is_this_machine(url: &str) -> bool {
+    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+    let authority = rest.split(['/', '?', '#', '\\']).next().unwrap_or_default();
+    let host_and_port = authority.rsplit('@').next().unwrap_or_default();
+    let host = match host_and_port.strip_prefix('[').and_then(|inner| inner.split_once(']')) {
+        Some((address, _)) => address,
+        None => host_and_port.split(':').next().unwrap_or_default(),
+    };
+    host == "localhost" || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
+}
+
+/// Whether what a provider is sent stays on this machine, as far as names and addresses tell: a server
+/// here that has a vendor's name passes it on to the vendor.
+pub fn stays_here(profile: &Profile) -> bool {
+    let is_vendor = KNOWN.iter().any(|known| known.name == profile.name && !known.local);
+    !is_vendor && is_this_machine(&profile.base_url)
+}
+
+fn protocol(wire: Wire) -> Protocol {
+    match wire {
+        Wire::Mistral => Protocol::Mistral,
+        Wire::Anthropic => Protocol::Anthropic,
+        Wire::OpenAi | Wire::Compatible => Protocol::OpenAi,
+        Wire::Responses => Protocol::Responses,
+        Wire::Google => Protocol::Google,
+        Wire::Ollama => Protocol::Ollama,
+    }
+}
+
+fn unknown_provider(settings: &Settings, name: &str) -> HostError {
+    let known = KNOWN.iter().map(|known| known.name);
+    let configured = settings.provider.endpoints.keys().map(String::as_str);
+    let mut names: Vec<_> = known.chain(configured).collect();
+    names.dedup();
+    HostError::usage(format!(
+        "there is no provider `{name}`; known are {}. For another server set \
+         `provider.endpoints.{name}` to its address",
+        names.join(", ")
+    ))
+}
+
+/// Whether a provider cannot be asked because its key is missing.
+pub fn needs_key(settings: &Settings, profile: &Profile) -> bool {
+    let is_hosted = KNOWN.iter().any(|known| known.name == profile.name && !known.local);
+    is_hosted && !settings.provider.endpoints.contains_key(&profile.name) && profile.key.is_none()
+}
+
+/// What to do about a missing key.
+pub fn missing_key(profile: &Profile) -> HostError {
+    let (name, variable) = (&profile.name, &profile.key_variable);
+    HostError::usage(format!(
+        "no key for `{name}`. Any of these helps:
+  export {variable}=…
+  [provider.api_keys] {name} = \"${{{variable}}}\" in the configuration (`gnoma config path`)
+  --provider with one that is set up (`gnoma providers` lists them)"
+    ))
+}
+
+/// The options of a session over these models, of which nothing is kept yet.
+///
+/// # Errors
+/// The rules about permissions cannot be used.
+pub fn session(project: &Project, routes: Arc<Routes>) -> Result<session::Options> {
+    let Project { spec, loaded, .. } = project;
+    let settings = &loaded.settings;
+    let limits = Limits {
+        rounds: settings.tools.max_rounds,
+        seed: clock::random() | 1,
+        ..Limits::default()
+    };
+    Ok(session::Options {
+        id: clock::session_id(),
+        place: guarding::place(loaded, spec),
+        tools: gnoma_tools::builtin(&tools(project)),
+        routes,
+        system: system_prompt(project),
+        mode: settings.permission.mode,
+        permissions: guarding::permissions(settings)?,
+        firewall: Arc::clone(&project.firewall),
+        interactive: spec.interactive,
+        limits,
+        history: Vec::new(),
+        keeping: Keeping::default(),
+    })
+}
+
+fn tools(Project { spec, loaded, .. }: &Project) -> gnoma_tools::Options {
+    let settings = &loaded.settings;
+    let variables = spec.environment.variables();
+    // By name, and by value for a variable that the configuration takes a key from.
+    let is_key = |(name, value): &(&String, &String)| {
+        let mut keys = settings.provider.api_keys.values();
+        name.ends_with("_API_KEY")
+            || name.ends_with("_AUTH_TOKEN")
+            || keys.any(|key| key.expose() == *value)
+    };
+    gnoma_tools::Options {
+        bash_timeout: settings.tools.bash_timeout,
+        max_file_bytes: settings.tools.max_file_size,
+        shell: shell(settings).into(),
+        hidden_variables: variables.iter().filter(is_key).map(|(name, _)| name.clone()).collect(),
+        sandbox: guarding::sandbox(loaded, spec),
+    }
+}
+
+fn shell(settings: &Settings) -> &str {
+    settings.tools.shell.as_deref().unwrap_or("bash")
+}
+
+type SystemPrompt = Box<dyn Fn(Tier) -> String + Send + Sync>;
+
+fn system_prompt(Project { spec, loaded, notices, .. }: &Project) -> SystemPrompt {
+    if let Some(system) = spec.system.clone() {
+        return Box::new(move |_| system.clone());
+    }
+    let instructions = instructions::find(&spec.folder, &spec.environment.config_dir());
+    if instructions.cut {
+        notices.warning("the project's AGENTS.md files are too long; their end was left out");
+    }
+    let cwd = spec.folder.display().to_string();
+    let shell = Path::new(shell(&loaded.settings))
+        .file_name()
+        .map_or_else(String::new, |name| name.to_string_lossy().into_owned());
+    Box::new(move |tier| {
+        let place = prompt::Place {
+            cwd: &cwd,
+            os: std::env::consts::OS,
+            shell: &shell,
+            instructions: instructions.text.trim_end(),
+        };
+        prompt::system(tier, place)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_are_taken_as_people_write_them() {
+        let cases = [
+            (Protocol::Anthropic, "https://x.y/", "https://x.y/v1"),
+            (Protocol::OpenAi, "http://localhost:8080", "http://localhost:8080/v1"),
+            (Protocol::OpenAi, "http://localhost:8080/v1/", "http://localhost:8080/v1"),
+            (
+                Protocol::OpenAi,
+                "https://x/openai/deployments/d?v=1",
+                "https://x/openai/deployments/d?v=1",
+            ),
+            (Protocol::Google, "https://g", "https://g/v1beta"),
+            (Protocol::Ollama, "http://localhost:11434/v1", "http://localhost:11434"),
+        ];
+        for (wire, written, meant) in cases {
+            assert_eq!(address(wire, written), meant);
+        }
+    }
+
+    #[test]
+    fn what_a_server_here_is_sent_stays_here_unless_it_stands_in_for_a_vendor() {
+        let stays = |name: &str, url: &str| stays_here(&Profile::new(name, Protocol::OpenAi, url));
+        for url in ["http://127.0.0.1:8000/v1", "http://localhost:1/v1", "http://[::1]:1/v1"] {
+            assert!(stays("mine", url) && stays("llamacpp", url), "{url}");
+            assert!(!stays("openai", url), "{url}");
+        }
+        assert!(!stays("mine", "http://192.168.0.7/v1") && !stays("ollama", "https://x.example"));
+    }
+
+    #[test]
+    fn only_loopback_is_this_machine() {
+        for here in [
+            "http://localhost:11434",
+            "http://127.0.0.1:8080/v1",
+            "http://[::1]:1/",
+            "http://127.9.9.9",
+        ] {
+            assert!(is_this_machine(here), "{here}");
+        }
+        for elsewhere in [
+            "https://api.example.com/v1",
+            "http://192.168.0.7:11434",
+            "http://localhost.example.com",
+            "http://localhost:1@example.com/v1",
+            "http://example.com\\@localhost/",
+            "http://[2001:db8::1]:8080",
+            "http://example.com/#@localhost",
+            "",
+        ] {
+            assert!(!is_this_machine(elsewhere), "{elsewhere}");
+        }
+    }
+}

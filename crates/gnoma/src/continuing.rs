@@ -1,0 +1,83 @@
+//! Which session goes on, where a person has to be asked.
+
+use anyhow::Result;
+use gnoma_core::{protocol::Start, store::SessionFacts};
+use gnoma_host::{
+    HostError, HostErrorKind, Project, clock,
+    past::Past,
+    resuming::{self, Continued},
+};
+
+use crate::{screen, surroundings::Surroundings, table, terminal};
+
+/// Sessions offered to choose from.
+const MAX_OFFERED: usize = 15;
+
+/// Takes the session that the project's spec names in hand; asks which one where the person wants to
+/// choose, and whether a copy will do where it is open elsewhere.
+pub(crate) async fn take(
+    project: &mut Project,
+    chooses: bool,
+    around: &Surroundings,
+) -> Result<Option<Continued>> {
+    if chooses {
+        resuming::may_continue(&project.loaded.settings)?;
+        let id = choose(&project.past()?, around).await?.id.to_string();
+        let fork = forks(&project.spec.start);
+        project.spec.start = Start::Stored { id, fork };
+    }
+    match resuming::take(project, &project.spec.start).await {
+        Err(error) if error.kind == HostErrorKind::Held && agrees_to_a_copy(&error, around) => {
+            Ok(resuming::take(project, &forked(&project.spec.start)).await?)
+        }
+        taken => Ok(taken?),
+    }
+}
+
+fn forks(start: &Start) -> bool {
+    match start {
+        Start::New => false,
+        Start::Newest { fork } | Start::Stored { fork, .. } => *fork,
+    }
+}
+
+fn forked(start: &Start) -> Start {
+    match start.clone() {
+        Start::New => Start::New,
+        Start::Newest { .. } => Start::Newest { fork: true },
+        Start::Stored { id, .. } => Start::Stored { id, fork: true },
+    }
+}
+
+async fn choose(past: &Past, around: &Surroundings) -> Result<SessionFacts> {
+    let newest = past.newest().await?;
+    let Some(terminal) = terminal::open(around) else { return Ok(newest) };
+    let mut offered = past.all().await?;
+    offered.truncate(MAX_OFFERED);
+    let now_ms = clock::now_ms();
+    let row = |(number, facts): (usize, &SessionFacts)| {
+        let when = clock::ago(facts.changed_ms, now_ms);
+        [number.to_string(), facts.id.to_string(), when, facts.title.clone()]
+    };
+    let list = table::lines(["", "session", "changed", "title"], (1..).zip(&offered).map(row));
+    let question = format!("{list}Which one? A number, the beginning of an id, or nothing for 1: ");
+    let Some(answer) = terminal::ask(&terminal, &screen::clean(&question)) else {
+        return Err(HostError::usage("no session was chosen").into());
+    };
+    if answer.is_empty() {
+        return Ok(newest);
+    }
+    let by_number = answer.parse::<usize>().ok().and_then(|number| number.checked_sub(1));
+    match by_number.and_then(|at| offered.into_iter().nth(at)) {
+        Some(facts) => Ok(facts),
+        None => Ok(past.session(Some(&answer)).await?),
+    }
+}
+
+/// Whether a copy of a session that is open elsewhere will do; no where nobody can be asked.
+fn agrees_to_a_copy(held: &HostError, around: &Surroundings) -> bool {
+    terminal::open(around).is_some_and(|terminal| {
+        let question = format!("{}. Continue in a copy of it? [y]es, [n]o: ", held.cause);
+        terminal::is_yes(&terminal, &screen::clean(&question))
+    })
+}

@@ -1,0 +1,98 @@
+//! Turns what was typed into what a session is opened with. Below this nobody sees the command line.
+
+use gnoma_core::protocol::{Detach, Overrides, SessionSpec, Start};
+
+use crate::{args::TurnArgs, surroundings::Surroundings};
+
+/// What a command line asks for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Asked {
+    /// What the session is opened with.
+    pub spec: SessionSpec,
+    /// The words of the prompt.
+    pub words: Vec<String>,
+    /// The person wants to choose a stored session; until then the newest is in `spec`.
+    pub chooses: bool,
+}
+
+impl Asked {
+    /// Reads it off the command line; what was said for an id but is none is a part of the prompt.
+    pub(crate) fn of(args: &TurnArgs, around: &Surroundings) -> Self {
+        let fork = args.fork;
+        let mut words = args.words.clone();
+        let (start, chooses) = match args.resume.as_deref() {
+            None if args.newest => (Start::Newest { fork }, false),
+            None => (Start::New, false),
+            Some("") => (Start::Newest { fork }, true),
+            // Nobody types an id with blanks in it: this is a quoted prompt.
+            Some(prompt) if prompt.contains(char::is_whitespace) => {
+                words.insert(0, prompt.to_owned());
+                (Start::Newest { fork }, true)
+            }
+            Some(id) => (Start::Stored { id: id.to_owned(), fork }, false),
+        };
+        Self { spec: SessionSpec { start, ..spec(args, around) }, words, chooses }
+    }
+}
+
+/// What every command needs of it.
+pub(crate) fn spec(args: &TurnArgs, around: &Surroundings) -> SessionSpec {
+    SessionSpec {
+        folder: args.cwd.as_ref().map_or_else(|| around.cwd.clone(), |cwd| around.cwd.join(cwd)),
+        more_folders: args.add_dir.iter().map(|folder| around.cwd.join(folder)).collect(),
+        environment: around.environment.clone(),
+        umask: around.umask,
+        profile: args.profile.clone(),
+        overrides: Overrides {
+            provider: args.provider.clone(),
+            model: args.model.clone(),
+            mode: args.permission,
+            confirm_bypass: args.confirm_bypass,
+            incognito: args.incognito.then_some(true),
+            max_rounds: args.max_turns,
+        },
+        system: args.system.clone(),
+        start: Start::New,
+        interactive: false,
+        detach: Detach::Close,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use clap::Parser as _;
+
+    use super::*;
+    use crate::args::Args;
+
+    fn asked(line: &str) -> (Start, bool, Vec<String>) {
+        let around = Surroundings {
+            environment: Default::default(),
+            cwd: PathBuf::from("/"),
+            stdin_is_terminal: false,
+            stdout_is_terminal: false,
+            stderr_is_terminal: false,
+            ignores_hangup: false,
+            umask: None,
+        };
+        let args = Args::try_parse_from(line.split('|')).unwrap().turn;
+        let Asked { spec, words, chooses } = Asked::of(&args, &around);
+        (spec.start, chooses, words)
+    }
+
+    #[test]
+    fn an_id_is_told_from_a_prompt() {
+        let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
+        let stored = |id: &str| Start::Stored { id: id.to_owned(), fork: false };
+        let newest = Start::Newest { fork: false };
+        assert_eq!(asked("gnoma|hi"), (Start::New, false, words(&["hi"])));
+        assert_eq!(asked("gnoma|-c|hi"), (newest.clone(), false, words(&["hi"])));
+        assert_eq!(asked("gnoma|--resume"), (newest.clone(), true, vec![]));
+        assert_eq!(asked("gnoma|-r|20261122"), (stored("20261122"), false, vec![]));
+        assert_eq!(asked("gnoma|-r|2026|go on"), (stored("2026"), false, words(&["go on"])));
+        assert_eq!(asked("gnoma|-r|go on"), (newest.clone(), true, words(&["go on"])));
+        assert_eq!(asked("gnoma|go on|-r"), (newest, true, words(&["go on"])));
+    }
+}

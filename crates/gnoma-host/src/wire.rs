@@ -223,6 +223,7 @@ fn tools(Project { spec, loaded, .. }: &Project) -> gnoma_tools::Options {
         bash_timeout: settings.tools.bash_timeout,
         max_file_bytes: settings.tools.max_file_size,
         shell: shell(settings).into(),
+        environment: Some(variables.clone()),
         hidden_variables: variables.iter().filter(is_key).map(|(name, _)| name.clone()).collect(),
         sandbox: guarding::sandbox(loaded, spec),
     }

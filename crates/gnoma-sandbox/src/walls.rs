@@ -6,14 +6,34 @@ use std::{
     process::Command,
 };
 
-use crate::{policy::Policy, support::Support};
+use crate::{environment::Variable, policy::Policy, support::Support};
 
 /// The walls of one session. Dropped, it ends what it holds; commands that still run keep their
 /// walls.
 #[derive(Debug)]
 pub struct Walls {
+    /// What commands get; `None`: what this process has.
+    environment: Option<Vec<Variable>>,
     #[cfg(target_os = "linux")]
     linux: linux::Walls,
+}
+
+impl Walls {
+    /// Walls whose commands get these variables in place of those of this process. What the
+    /// policy scrubs they do not get.
+    #[must_use]
+    pub fn with_environment(self, variables: Vec<(OsString, OsString)>) -> Self {
+        Self { environment: Some(variables), ..self }
+    }
+
+    /// Gives a launcher what its command gets.
+    #[cfg(target_os = "linux")]
+    fn equipped(&self, mut launcher: Command) -> Command {
+        if let Some(variables) = &self.environment {
+            launcher.env_clear().envs(variables.iter().cloned());
+        }
+        launcher
+    }
 }
 
 #[cfg(target_os = "linux")]
@@ -23,7 +43,7 @@ impl Walls {
     /// file has been replaced meanwhile.
     #[must_use]
     pub fn new(launcher: PathBuf, support: &Support) -> Self {
-        Self { linux: linux::Walls::new(launcher, support.has_namespaces()) }
+        Self { environment: None, linux: linux::Walls::new(launcher, support.has_namespaces()) }
     }
 
     /// The command `program args` inside walls. Where it runs, with which streams and variables, is
@@ -40,7 +60,7 @@ impl Walls {
         policy: &Policy,
     ) -> Command {
         let args = args.into_iter().map(|arg| arg.as_ref().to_owned());
-        self.linux.command(program.as_ref().to_owned(), args, policy)
+        self.equipped(self.linux.command(program.as_ref().to_owned(), args, policy))
     }
 
     /// A command that gets ready for one like those under `policy` and waits to be told which by
@@ -50,7 +70,7 @@ impl Walls {
     /// ready.
     #[must_use]
     pub fn spare(&self, policy: &Policy) -> Option<Command> {
-        self.linux.spare(policy)
+        self.linux.spare(policy).map(|launcher| self.equipped(launcher))
     }
 
     /// What to write to a [`spare`](Self::spare): the command `program args` in the folder `here`.
@@ -80,7 +100,7 @@ impl Walls {
     /// Walls need no launcher here.
     #[must_use]
     pub fn new(_launcher: PathBuf, _support: &Support) -> Self {
-        Self {}
+        Self { environment: None }
     }
 
     /// The command `program args` inside walls. Variables are scrubbed by the caller's `env_remove`.
@@ -94,8 +114,9 @@ impl Walls {
         let mut command = Command::new(crate::seatbelt::PROGRAM);
         let profile: OsString = crate::seatbelt::profile(policy).into();
         command.arg("-p").arg(profile).arg(program).args(args);
+        let variables = self.environment.clone().unwrap_or_else(|| std::env::vars_os().collect());
         let variables = crate::environment::of_command(
-            std::env::vars_os(),
+            variables.into_iter(),
             &policy.scrub,
             policy.git_hardening,
         );

@@ -8,7 +8,7 @@ mod bash;
 mod fs;
 mod read_result;
 
-use std::{path::PathBuf, sync::Arc, time::Duration};
+use std::{collections::BTreeMap, path::PathBuf, sync::Arc, time::Duration};
 
 use gnoma_core::Tool;
 use gnoma_sandbox::Policy;
@@ -46,6 +46,8 @@ pub struct Options {
     pub max_file_bytes: u64,
     /// The shell that runs commands.
     pub shell: PathBuf,
+    /// The variables that commands get; `None`: those of this process.
+    pub environment: Option<BTreeMap<String, String>>,
     /// Names of environment variables that commands do not inherit (API keys).
     pub hidden_variables: Vec<String>,
     /// What stands around commands.
@@ -58,6 +60,7 @@ impl Default for Options {
             bash_timeout: Duration::from_secs(30),
             max_file_bytes: 1 << 20,
             shell: PathBuf::from("bash"),
+            environment: None,
             hidden_variables: Vec::new(),
             sandbox: Sandbox::Off,
         }

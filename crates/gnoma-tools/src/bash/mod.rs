@@ -43,11 +43,7 @@ const MAX_TIMEOUT_SECONDS: f64 = 3600.0;
 /// The shell tools. They share their background jobs, which end with the last of them.
 pub(crate) fn tools(options: &Options) -> Vec<Arc<dyn Tool>> {
     let shared = Arc::new(Shared {
-        shell: Shell::new(
-            options.shell.clone(),
-            options.hidden_variables.clone(),
-            options.sandbox.clone(),
-        ),
+        shell: Shell::new(options),
         default_timeout: options.bash_timeout,
         jobs: Jobs::default(),
     });

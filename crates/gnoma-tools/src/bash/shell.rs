@@ -3,6 +3,7 @@
 //! No terminal is ever made: what a command would ask a person, it must not ask here.
 
 use std::{
+    ffi::OsString,
     io::{self, ErrorKind},
     os::fd::OwnedFd,
     path::{Path, PathBuf},
@@ -22,7 +23,7 @@ use super::{
     spare::Spare,
     survey::{self, Survey},
 };
-use crate::Sandbox;
+use crate::{Options, Sandbox};
 
 /// The shell that every Unix has.
 const FALLBACK_SHELL: &str = "/bin/sh";
@@ -43,6 +44,7 @@ const VARIABLES: [(&str, &str); 7] = [
 #[derive(Debug)]
 pub(super) struct Shell {
     program: PathBuf,
+    environment: Option<Vec<(OsString, OsString)>>,
     hidden_variables: Vec<String>,
     sandbox: Sandbox,
     walls: OnceLock<Built>,
@@ -61,9 +63,18 @@ enum Built {
 }
 
 impl Shell {
-    /// A shell whose commands do not see `hidden_variables`.
-    pub(super) fn new(program: PathBuf, hidden_variables: Vec<String>, sandbox: Sandbox) -> Self {
-        Self { program, hidden_variables, sandbox, walls: OnceLock::new(), spare: Mutex::default() }
+    /// The shell of these options.
+    pub(super) fn new(options: &Options) -> Self {
+        let variable = |(name, value): (&String, &String)| (name.into(), value.into());
+        let environment = options.environment.as_ref();
+        Self {
+            program: options.shell.clone(),
+            environment: environment.map(|all| all.iter().map(variable).collect()),
+            hidden_variables: options.hidden_variables.clone(),
+            sandbox: options.sandbox.clone(),
+            walls: OnceLock::new(),
+            spare: Mutex::default(),
+        }
     }
 
     /// Whether a command with these rights runs behind walls.
@@ -77,15 +88,23 @@ impl Shell {
             Sandbox::Walled { launcher, required, .. } => {
                 let support = Support::detect();
                 match support.strength {
-                    Strength::Full => Built::Walls(Walls::new(launcher.clone(), &support)),
+                    Strength::Full => Built::Walls(self.walls(launcher, &support)),
                     weak if *required => Built::Refused(format!(
                         "{weak}, and `sandbox.mode` is `required`; `gnoma doctor` says what is missing"
                     )),
-                    Strength::Partial => Built::Walls(Walls::new(launcher.clone(), &support)),
+                    Strength::Partial => Built::Walls(self.walls(launcher, &support)),
                     Strength::None => Built::None,
                 }
             }
         })
+    }
+
+    fn walls(&self, launcher: &Path, support: &Support) -> Walls {
+        let walls = Walls::new(launcher.to_owned(), support);
+        match &self.environment {
+            Some(variables) => walls.with_environment(variables.clone()),
+            None => walls,
+        }
     }
 
     /// Starts a command that cannot read anything.
@@ -138,7 +157,7 @@ impl Shell {
         walled: Option<(&Walls, &Policy)>,
         stdin: fn() -> Stdio,
     ) -> Result<(Process, Option<ChildStdin>), String> {
-        let run = |shell| self.spawn(invocation(shell, command, walled), cx, stdin());
+        let run = |shell| self.spawn(self.invocation(shell, command, walled), cx, stdin());
         let started = match run(&self.program) {
             Err(error) if error.kind() == ErrorKind::NotFound && cx.cwd.is_dir() => {
                 run(Path::new(FALLBACK_SHELL))
@@ -146,6 +165,24 @@ impl Shell {
             started => started,
         };
         started.map_err(|error| refusal(&error, &cx.cwd))
+    }
+
+    /// The shell with its command, behind walls where there are any.
+    fn invocation(
+        &self,
+        shell: &Path,
+        command: &str,
+        walled: Option<(&Walls, &Policy)>,
+    ) -> Command {
+        if let Some((walls, policy)) = walled {
+            return walls.command(installed(shell), ["-c", command], policy).into();
+        }
+        let mut plain = Command::new(shell);
+        plain.arg("-c").arg(command);
+        if let Some(variables) = &self.environment {
+            plain.env_clear().envs(variables.iter().cloned());
+        }
+        plain
     }
 
     fn spawn(
@@ -201,16 +238,6 @@ impl Shell {
             *spare = output.and_then(|output| Spare::start(launcher, output));
         }
     }
-}
-
-/// The shell with its command, behind walls where there are any.
-fn invocation(shell: &Path, command: &str, walled: Option<(&Walls, &Policy)>) -> Command {
-    if let Some((walls, policy)) = walled {
-        return walls.command(installed(shell), ["-c", command], policy).into();
-    }
-    let mut plain = Command::new(shell);
-    plain.arg("-c").arg(command);
-    plain
 }
 
 /// The policy of one command: the workspace, what every command may touch, what its verdict grants.

@@ -216,6 +216,19 @@ async fn commands_know_who_runs_them_and_not_what_is_hidden() {
 }
 
 #[tokio::test]
+async fn commands_get_the_variables_of_a_client_in_place_of_those_of_this_process() {
+    let variables = [("PATH", "/usr/bin:/bin"), ("MINE", "yes"), ("HIDDEN", "no")];
+    let own = |(name, value): (&str, &str)| (name.to_owned(), value.to_owned());
+    let bench = Bench::with(&Options {
+        environment: Some(variables.map(own).into_iter().collect()),
+        hidden_variables: vec!["HIDDEN".to_owned()],
+        ..Options::default()
+    });
+    let said = bench.command("echo \"[$CARGO_PKG_NAME] $MINE [$HIDDEN] $AGENT\"").await;
+    assert_eq!(text(&said), "[] yes [] gnoma");
+}
+
+#[tokio::test]
 async fn without_the_shell_asked_for_the_plain_one_is_used() {
     let bench =
         Bench::with(&Options { shell: PathBuf::from("/no/such/shell"), ..Options::default() });

@@ -14,6 +14,7 @@ pub mod files;
 pub mod guarding;
 pub mod instructions;
 pub mod keeping;
+pub mod live;
 mod notices;
 pub mod past;
 pub mod points;

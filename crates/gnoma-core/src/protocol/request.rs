@@ -13,8 +13,8 @@ use crate::{
     usage::Usage,
 };
 
-/// Names a request among those of its client. A request that comes again under the same id gets its
-/// first reply again and has no second effect.
+/// Names a request among those of its client. A request that comes again under the same id has no
+/// second effect: it gets its first reply again, or what it only reads is read again.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize,
 )]
@@ -202,6 +202,33 @@ pub enum Request {
     Usage,
     /// Lines about something that only the host knows. Reply: [`Reply::Text`].
     Explain(Topic),
+}
+
+impl Request {
+    /// Whether it changes nothing, so that asking again does no harm.
+    #[must_use]
+    pub fn is_read(&self) -> bool {
+        matches!(
+            self,
+            Self::List
+                | Self::Watch
+                | Self::Attach { .. }
+                | Self::Detach
+                | Self::Status
+                | Self::Points
+                | Self::Changes
+                | Self::Search { .. }
+                | Self::Stored { .. }
+                | Self::History { .. }
+                | Self::Output { .. }
+                | Self::Models { .. }
+                | Self::Providers
+                | Self::Profiles
+                | Self::Settings
+                | Self::Usage
+                | Self::Explain(_)
+        )
+    }
 }
 
 /// What a session goes on with.

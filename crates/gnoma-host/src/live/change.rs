@@ -1,0 +1,110 @@
+//! Changes for which a session, or another one, is opened anew: another model, a rewind, a fork.
+
+use std::sync::{Arc, Weak};
+
+use gnoma_core::{
+    Command,
+    protocol::{Reply, Request, RequestError, SessionSpec, Switch},
+    store::SessionId,
+};
+
+use super::{
+    Change, Changed, Opened, Opening, Prepared, Services, Shared,
+    log::EventLog,
+    replier::{Replier, ended},
+    replies::Outcome,
+};
+use crate::Notices;
+
+/// Whether a request opens a session anew.
+pub(super) fn is_change(request: &Request) -> bool {
+    matches!(request, Request::Switch(_) | Request::Rewind { .. } | Request::Redo | Request::Fork)
+}
+
+/// Whether it is another session that is opened, while this one stays as it is.
+pub(super) fn is_for_another(request: &Request) -> bool {
+    matches!(
+        request,
+        Request::Fork | Request::Switch(Switch::New | Switch::Stored(_) | Switch::Profile(_))
+    )
+}
+
+/// Opens another session.
+pub(super) async fn open_another(
+    shared: Weak<Shared>,
+    services: Arc<dyn Services>,
+    change: Change,
+    replier: Replier,
+) {
+    let outcome = async {
+        let Changed { spec, .. } = services.change(change).await?;
+        let shared = shared.upgrade().ok_or_else(ended)?;
+        shared.open(spec).await.map(|session| Reply::Opened { session })
+    };
+    replier.reply(outcome.await);
+}
+
+/// A session that is changed: its engine is closed, and opened again as it was or as it becomes.
+pub(super) struct Again {
+    pub(super) shared: Weak<Shared>,
+    pub(super) session: SessionId,
+    pub(super) log: EventLog,
+    pub(super) services: Arc<dyn Services>,
+    pub(super) notices: Notices,
+    pub(super) engine: Option<Opened>,
+}
+
+/// What became of a change.
+pub(super) struct Done {
+    /// The session that goes on, or why none can.
+    pub(super) prepared: Result<Prepared, RequestError>,
+    /// What it is opened with.
+    pub(super) spec: SessionSpec,
+    /// What is answered once it goes on.
+    pub(super) outcome: Outcome,
+    pub(super) replier: Replier,
+}
+
+impl Again {
+    pub(super) async fn change(mut self, change: Change, replier: Replier) -> Done {
+        self.close().await;
+        let before = change.spec.clone();
+        let changed = self.services.change(change).await;
+        let (spec, keeps_messages, outcome) = match changed {
+            Ok(Changed { spec, keeps_messages, told }) => {
+                let reply = if told.is_empty() { Reply::Done } else { Reply::Text(told) };
+                (spec, keeps_messages, Ok(reply))
+            }
+            Err(error) => (self.services.unchanged(before.clone()), true, Err(error)),
+        };
+        match self.open(spec.clone(), keeps_messages).await {
+            Err(error) if outcome.is_ok() => {
+                let spec = self.services.unchanged(before);
+                let prepared = self.open(spec.clone(), true).await;
+                Done { prepared, spec, outcome: Err(error), replier }
+            }
+            prepared => Done { prepared, spec, outcome, replier },
+        }
+    }
+
+    /// Ends the engine, which ends its tools and stores what it has.
+    async fn close(&mut self) {
+        if let Some(mut opened) = self.engine.take()
+            && opened.engine.tell(Command::Close)
+        {
+            while opened.engine.next().await.is_some() {}
+        }
+    }
+
+    async fn open(
+        &mut self,
+        spec: SessionSpec,
+        keeps_messages: bool,
+    ) -> Result<Prepared, RequestError> {
+        let shared = self.shared.upgrade().ok_or_else(ended)?;
+        let carried =
+            if keeps_messages { self.log.messages(None, usize::MAX).1 } else { Vec::new() };
+        let (session, notices) = (Some(self.session.clone()), self.notices.clone());
+        shared.opener.open(Opening { spec, session, carried, notices }).await
+    }
+}

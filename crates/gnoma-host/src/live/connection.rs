@@ -1,0 +1,278 @@
+//! One client's connection: requests to where they are answered, and events and replies back.
+
+use std::{collections::HashMap, sync::Arc};
+
+use gnoma_core::{
+    protocol::{
+        ClientMessage, Peer, Reply, Request, RequestError, RequestErrorKind, RequestId,
+        ServerMessage, SessionView,
+    },
+    store::SessionId,
+};
+use tokio::{
+    sync::{Notify, mpsc, watch},
+    task::JoinSet,
+};
+
+use super::{
+    Shared,
+    log::{Delivery, Subscription},
+    replier::{Replier, ended},
+    replies::{Known, Outcome},
+    session::{Job, Live},
+};
+
+/// Requests of a client that are answered at once; the next waits.
+const MAX_UNDER_WAY: usize = 32;
+/// Sessions that a client may be attached to.
+const MAX_ATTACHED: usize = 64;
+/// Events that are told before the client is heard again.
+const MAX_TOLD_AT_ONCE: usize = 64;
+/// Most messages of a conversation in one reply.
+const MAX_MESSAGES: u32 = 1_000;
+
+/// The client has left.
+struct Left;
+
+/// The state of one client's connection.
+pub(super) struct Connection {
+    shared: Arc<Shared>,
+    client: String,
+    /// Notified when something has happened in a session that the client is attached to.
+    waker: Arc<Notify>,
+    attached: HashMap<SessionId, Subscription>,
+    /// What the client has been told of the process, where it watches.
+    watching: Option<(u64, watch::Receiver<u64>)>,
+    /// Requests that are being answered.
+    under_way: JoinSet<(RequestId, Outcome)>,
+    /// Sessions that are being opened.
+    opening: JoinSet<()>,
+}
+
+impl Connection {
+    pub(super) fn new(shared: Arc<Shared>, client: String) -> Self {
+        Self {
+            shared,
+            client,
+            waker: Arc::default(),
+            attached: HashMap::new(),
+            watching: None,
+            under_way: JoinSet::new(),
+            opening: JoinSet::new(),
+        }
+    }
+
+    pub(super) async fn run(mut self, peer: Peer) {
+        let Peer { mut requests, messages } = peer;
+        let mut is_asking = true;
+        while is_asking || !self.under_way.is_empty() {
+            let has_room = is_asking && self.under_way.len() < MAX_UNDER_WAY;
+            let is_told = tokio::select! {
+                biased;
+                request = requests.recv(), if has_room => match request {
+                    Some(request) => self.take(request, &messages).await,
+                    None => {
+                        is_asking = false;
+                        Ok(())
+                    }
+                },
+                Some(_) = self.opening.join_next() => Ok(()),
+                Some(done) = self.under_way.join_next() => match done {
+                    Ok((id, result)) => tell(&messages, ServerMessage::Reply { id, result }).await,
+                    Err(_) => Ok(()),
+                },
+                () = messages.closed() => Err(Left),
+                () = self.waker.notified(), if is_asking => self.tell_events(&messages).await,
+                () = process_changed(&mut self.watching), if is_asking => {
+                    self.tell_process(&messages).await
+                }
+            };
+            if is_told.is_err() {
+                return;
+            }
+        }
+    }
+
+    /// Tells what has happened, but not so much that the client is not heard meanwhile.
+    async fn tell_events(&mut self, messages: &mpsc::Sender<ServerMessage>) -> Result<(), Left> {
+        let mut left = MAX_TOLD_AT_ONCE;
+        for subscription in self.attached.values_mut() {
+            while left > 0
+                && let Some(delivery) = subscription.ready()
+            {
+                left -= 1;
+                tell(messages, message(delivery)).await?;
+            }
+        }
+        if left == 0 {
+            self.waker.notify_one();
+        }
+        Ok(())
+    }
+
+    async fn tell_process(&mut self, messages: &mpsc::Sender<ServerMessage>) -> Result<(), Left> {
+        let Some((seen, _)) = &mut self.watching else { return Ok(()) };
+        let (events, now) = self.shared.told_since(*seen);
+        *seen = now;
+        for event in events {
+            tell(messages, ServerMessage::Process(event)).await?;
+        }
+        Ok(())
+    }
+
+    async fn take(
+        &mut self,
+        message: ClientMessage,
+        messages: &mpsc::Sender<ServerMessage>,
+    ) -> Result<(), Left> {
+        let ClientMessage { id, session, request } = message;
+        if request.is_read() {
+            if let Some(result) = self.answer(id, session, request, false) {
+                return tell(messages, ServerMessage::Reply { id, result }).await;
+            }
+            return Ok(());
+        }
+        let known = self.shared.state().replies.begin(&self.client, id);
+        match known {
+            Known::New => match self.answer(id, session, request, true) {
+                Some(result) => {
+                    self.shared.state().replies.end(&self.client, id, &result);
+                    tell(messages, ServerMessage::Reply { id, result }).await
+                }
+                None => Ok(()),
+            },
+            Known::Answered(result) => tell(messages, ServerMessage::Reply { id, result }).await,
+            Known::Pending(told) => {
+                self.under_way
+                    .spawn(async move { (id, told.await.unwrap_or_else(|_| Err(ended()))) });
+                Ok(())
+            }
+        }
+    }
+
+    /// Answers a request, or sees to it that it will be answered.
+    fn answer(
+        &mut self,
+        id: RequestId,
+        session: Option<SessionId>,
+        request: Request,
+        is_kept: bool,
+    ) -> Option<Outcome> {
+        match (session, request) {
+            (None, request) => self.answer_for_process(id, request, is_kept),
+            (Some(session), request) => match self.shared.session(&session) {
+                Ok(live) => self.answer_for_session(id, &session, &live, request, is_kept),
+                Err(error) => Some(Err(error)),
+            },
+        }
+    }
+
+    fn answer_for_process(
+        &mut self,
+        id: RequestId,
+        request: Request,
+        is_kept: bool,
+    ) -> Option<Outcome> {
+        match request {
+            Request::Open(spec) => {
+                let shared = Arc::clone(&self.shared);
+                let replier = self.replier(id, is_kept);
+                self.opening.spawn(async move {
+                    let opened = shared.open(*spec).await;
+                    replier.reply(opened.map(|session| Reply::Opened { session }));
+                });
+                None
+            }
+            Request::List => Some(Ok(Reply::Live(self.shared.sessions()))),
+            Request::Watch => {
+                let changed = self.shared.changed.subscribe();
+                let seen = *changed.borrow();
+                self.watching = Some((seen, changed));
+                Some(Ok(Reply::Done))
+            }
+            Request::Shutdown => {
+                self.shared.shutdown.notify_one();
+                Some(Ok(Reply::Done))
+            }
+            _ => Some(Err(RequestError::new(
+                RequestErrorKind::NoSession,
+                "the request does not say for which session it is",
+            ))),
+        }
+    }
+
+    fn answer_for_session(
+        &mut self,
+        id: RequestId,
+        session: &SessionId,
+        live: &Live,
+        request: Request,
+        is_kept: bool,
+    ) -> Option<Outcome> {
+        let log = live.log();
+        match request {
+            Request::Attach { from } => {
+                if self.attached.len() >= MAX_ATTACHED && !self.attached.contains_key(session) {
+                    let cause = format!("a client can see {MAX_ATTACHED} sessions at once");
+                    return Some(Err(RequestError::new(RequestErrorKind::Busy, cause)));
+                }
+                self.attached.insert(session.clone(), log.subscribe(from, &self.waker));
+                Some(Ok(Reply::Done))
+            }
+            Request::Detach => {
+                self.attached.remove(session);
+                Some(Ok(Reply::Done))
+            }
+            Request::Status => {
+                Some(Ok(Reply::Status(Box::new(log.with_view(SessionView::status)))))
+            }
+            Request::Usage => Some(Ok(log.with_view(|view| {
+                let mut usage = view.info.before;
+                usage += view.usage;
+                Reply::Usage { usage, micro_usd: view.micro_usd }
+            }))),
+            Request::History { before, max } => {
+                let (first, messages) = log.messages(before, max.min(MAX_MESSAGES) as usize);
+                Some(Ok(Reply::History { first, messages }))
+            }
+            Request::Open(_) | Request::List | Request::Watch | Request::Shutdown => {
+                let cause = "the request is for the process, not for a session";
+                Some(Err(RequestError::new(RequestErrorKind::Invalid, cause)))
+            }
+            request => {
+                let replier = self.replier(id, is_kept);
+                live.send(Job { request, replier });
+                None
+            }
+        }
+    }
+
+    /// Sees to it that the answer to a request is told when it is there.
+    fn replier(&mut self, id: RequestId, is_kept: bool) -> Replier {
+        let shared = Arc::downgrade(&self.shared);
+        let (replier, told) = Replier::new(shared, &self.client, id, is_kept);
+        self.under_way.spawn(async move { (id, told.await.unwrap_or_else(|_| Err(ended()))) });
+        replier
+    }
+}
+
+async fn tell(messages: &mpsc::Sender<ServerMessage>, message: ServerMessage) -> Result<(), Left> {
+    messages.send(message).await.map_err(|_| Left)
+}
+
+fn message(delivery: Delivery) -> ServerMessage {
+    match delivery {
+        Delivery::Event(envelope) => ServerMessage::Event(envelope),
+        Delivery::Snapshot(view) => ServerMessage::Snapshot(view),
+    }
+}
+
+/// Something has happened to a session. Where the client does not watch: never.
+async fn process_changed(watching: &mut Option<(u64, watch::Receiver<u64>)>) {
+    if let Some((_, changed)) = watching
+        && changed.changed().await.is_ok()
+    {
+        return;
+    }
+    std::future::pending::<()>().await;
+}

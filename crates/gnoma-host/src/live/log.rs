@@ -1,0 +1,381 @@
+//! The event log of one session: numbers what happens, folds it, and hands it to any number of
+//! subscribers.
+//!
+//! The log keeps what was told last and the fold of everything. A subscriber has a place in it and is
+//! never waited for: one that falls behind what is kept gets the fold in place of what it missed, so
+//! that a reader that stops reading costs nobody anything.
+
+use std::{
+    collections::VecDeque,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use gnoma_core::{
+    Event, Message,
+    protocol::{Envelope, Epoch, Position, SessionView},
+    session::SessionState,
+    store::SessionId,
+};
+use tokio::sync::Notify;
+
+/// Most envelopes that are kept for subscribers that are behind.
+const MAX_KEPT: usize = 2_048;
+/// Most bytes of them, roughly.
+const MAX_KEPT_BYTES: usize = 4 << 20;
+/// Most envelopes that are kept while the session is idle.
+const MAX_KEPT_IDLE: usize = 128;
+
+/// The log of one session. Clones are the same log.
+#[derive(Clone)]
+pub struct EventLog(Arc<Mutex<State>>);
+
+struct State {
+    view: SessionView,
+    /// The conversation, for whoever asks for a part of it.
+    messages: Vec<Arc<Message>>,
+    /// The last envelopes of this epoch, without gaps.
+    kept: VecDeque<Arc<Envelope>>,
+    kept_bytes: usize,
+    /// Most envelopes that are kept while a turn runs.
+    most_kept: usize,
+    /// Who is woken when something happens; an entry for each subscription.
+    wakers: Vec<Arc<Notify>>,
+    /// Woken when a subscriber comes or goes.
+    attendance: Arc<Notify>,
+}
+
+/// What a subscriber is given.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Delivery {
+    /// The next event.
+    Event(Arc<Envelope>),
+    /// The fold of everything up to its number, in place of events that are not to be had.
+    Snapshot(Box<SessionView>),
+}
+
+/// A place in a log. Dropping it gives the place up.
+pub struct Subscription {
+    log: EventLog,
+    /// The last event that the subscriber knows; `None` before the first snapshot.
+    at: Option<Position>,
+    waker: Arc<Notify>,
+}
+
+impl EventLog {
+    /// The log of a session that goes on with `messages`.
+    #[must_use]
+    pub fn new(
+        session: SessionId,
+        epoch: Epoch,
+        parent: Option<SessionId>,
+        messages: Vec<Arc<Message>>,
+    ) -> Self {
+        Self(Arc::new(Mutex::new(State {
+            view: SessionView::new(session, epoch, parent),
+            messages,
+            kept: VecDeque::new(),
+            kept_bytes: 0,
+            most_kept: MAX_KEPT,
+            wakers: Vec::new(),
+            attendance: Arc::default(),
+        })))
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Begins another epoch of the session, with another conversation. Every subscriber gets a
+    /// snapshot.
+    pub fn begin_epoch(&self, epoch: Epoch, messages: Vec<Arc<Message>>) {
+        let mut state = self.state();
+        let parent = state.view.parent.clone();
+        state.view = SessionView::new(state.view.session.clone(), epoch, parent);
+        state.messages = messages;
+        state.kept.clear();
+        state.kept_bytes = 0;
+        state.wake();
+    }
+
+    /// Adds what happened.
+    pub fn push(&self, event: Event, at_ms: i64) {
+        let mut state = self.state();
+        if let Event::Appended(message) = &event {
+            state.messages.push(Arc::clone(message));
+        }
+        let is_idle = matches!(event, Event::State(SessionState::Idle));
+        let SessionView { session, epoch, parent, seq, .. } = &state.view;
+        let envelope = Envelope {
+            session: session.clone(),
+            epoch: *epoch,
+            parent: parent.clone(),
+            seq: seq + 1,
+            at_ms,
+            event,
+        };
+        state.view.apply(&envelope);
+        let most = state.most_kept;
+        state.keep(envelope, if is_idle { most.min(MAX_KEPT_IDLE) } else { most });
+        state.wake();
+    }
+
+    /// The session, as its events tell it.
+    #[must_use]
+    pub fn view(&self) -> SessionView {
+        self.state().view.clone()
+    }
+
+    /// Looks at the view without copying it.
+    pub fn with_view<T>(&self, look: impl FnOnce(&SessionView) -> T) -> T {
+        look(&self.state().view)
+    }
+
+    /// At most `max` messages before the one of that number, and the number of the first of them.
+    #[must_use]
+    pub fn messages(&self, before: Option<u64>, max: usize) -> (u64, Vec<Arc<Message>>) {
+        let state = self.state();
+        let before = before.and_then(|before| usize::try_from(before).ok());
+        let end = before.unwrap_or(usize::MAX).min(state.messages.len());
+        let first = end.saturating_sub(max);
+        let messages = state.messages.get(first..end).unwrap_or_default().to_vec();
+        (first as u64, messages)
+    }
+
+    /// How many subscribe.
+    #[must_use]
+    pub fn subscribers(&self) -> usize {
+        self.state().wakers.len()
+    }
+
+    /// Woken when a subscriber comes or goes.
+    #[must_use]
+    pub fn attendance(&self) -> Arc<Notify> {
+        Arc::clone(&self.state().attendance)
+    }
+
+    /// Subscribes after `from`, or from a snapshot on. `waker` is notified when there is something to
+    /// [take](Subscription::ready); several subscriptions may share one.
+    #[must_use]
+    pub fn subscribe(&self, from: Option<Position>, waker: &Arc<Notify>) -> Subscription {
+        let mut state = self.state();
+        state.wakers.push(Arc::clone(waker));
+        state.attendance.notify_one();
+        waker.notify_one();
+        drop(state);
+        Subscription { log: self.clone(), at: from, waker: Arc::clone(waker) }
+    }
+}
+
+impl State {
+    fn keep(&mut self, envelope: Envelope, most: usize) {
+        self.kept_bytes += envelope.event_bytes();
+        self.kept.push_back(Arc::new(envelope));
+        while self.kept.len() > most || self.kept_bytes > MAX_KEPT_BYTES {
+            let Some(oldest) = self.kept.pop_front() else { break };
+            self.kept_bytes -= oldest.event_bytes();
+        }
+    }
+
+    fn wake(&self) {
+        self.wakers.iter().for_each(|waker| waker.notify_one());
+    }
+
+    /// What follows a position; `None` where nothing has.
+    fn after(&self, at: Option<Position>) -> Option<Delivery> {
+        let snapshot = || Some(Delivery::Snapshot(Box::new(self.view.clone())));
+        let Some(at) = at.filter(|at| at.epoch == self.view.epoch && at.seq <= self.view.seq)
+        else {
+            return snapshot();
+        };
+        if at.seq == self.view.seq {
+            return None;
+        }
+        let missing = self.view.seq - at.seq;
+        let kept = self.kept.len() as u64;
+        match kept.checked_sub(missing).and_then(|place| usize::try_from(place).ok()) {
+            Some(place) => self.kept.get(place).cloned().map(Delivery::Event),
+            None => snapshot(),
+        }
+    }
+}
+
+impl Subscription {
+    /// The session that it is of.
+    #[must_use]
+    pub fn log(&self) -> &EventLog {
+        &self.log
+    }
+
+    /// What comes next, if it is there already.
+    pub fn ready(&mut self) -> Option<Delivery> {
+        let delivery = self.log.state().after(self.at)?;
+        self.at = Some(match &delivery {
+            Delivery::Event(envelope) => Position { epoch: envelope.epoch, seq: envelope.seq },
+            Delivery::Snapshot(view) => view.position(),
+        });
+        Some(delivery)
+    }
+}
+
+impl Drop for Subscription {
+    fn drop(&mut self) {
+        let mut state = self.log.state();
+        let own = state.wakers.iter().position(|waker| Arc::ptr_eq(waker, &self.waker));
+        own.map(|place| state.wakers.swap_remove(place));
+        state.attendance.notify_one();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use gnoma_core::session::NoticeLevel;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Walks of the law, unless `GNOMA_WALKS` says another number.
+    const WALKS: u32 = 20_000;
+
+    /// Envelopes that are kept on the walks.
+    const MOST_KEPT: usize = 8;
+
+    fn text(text: &str) -> Event {
+        Event::Text { text: text.to_owned() }
+    }
+
+    fn log() -> EventLog {
+        EventLog::new(SessionId::new("s"), Epoch(1), None, Vec::new())
+    }
+
+    /// A front end: what it was given, folded.
+    struct Reader {
+        subscription: Option<Subscription>,
+        view: SessionView,
+        snapshots: usize,
+    }
+
+    impl Reader {
+        fn new() -> Self {
+            Self { subscription: None, view: SessionView::default(), snapshots: 0 }
+        }
+
+        fn attach(&mut self, log: &EventLog, knows: bool) {
+            let from = knows.then(|| self.view.position());
+            self.subscription = Some(log.subscribe(from, &Arc::default()));
+        }
+
+        fn read(&mut self, most: usize) {
+            let Some(subscription) = &mut self.subscription else { return };
+            for _ in 0..most {
+                match subscription.ready() {
+                    None => break,
+                    Some(Delivery::Snapshot(view)) => {
+                        self.view = *view;
+                        self.snapshots += 1;
+                    }
+                    Some(Delivery::Event(envelope)) => {
+                        assert_eq!(envelope.seq, self.view.seq + 1, "a gap");
+                        self.view.apply(&envelope);
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn who_stops_reading_gets_a_snapshot_and_memory_stays_bounded() {
+        let log = log();
+        let (mut slow, mut quick) = (Reader::new(), Reader::new());
+        slow.attach(&log, false);
+        quick.attach(&log, false);
+        slow.read(1);
+        for _ in 0..3 * MAX_KEPT {
+            log.push(text("more "), 0);
+            quick.read(8);
+        }
+        assert!(log.state().kept.len() <= MAX_KEPT);
+        assert_eq!(quick.snapshots, 1, "whoever keeps up is given every event");
+        slow.read(usize::MAX);
+        assert_eq!((slow.snapshots, &slow.view), (2, &log.view()));
+        let big = "x".repeat(MAX_KEPT_BYTES / 4);
+        (0..8).for_each(|_| log.push(text(&big), 0));
+        assert!(log.state().kept_bytes <= MAX_KEPT_BYTES);
+    }
+
+    #[test]
+    fn messages_are_read_backwards_in_pages() {
+        let message = |number: u64| Arc::new(Message::user_text(format!("m{number}")));
+        let log = EventLog::new(SessionId::new("s"), Epoch(1), None, vec![message(0), message(1)]);
+        log.push(Event::Appended(message(2)), 0);
+        assert_eq!(log.messages(None, 2), (1, vec![message(1), message(2)]));
+        assert_eq!(log.messages(Some(1), 2), (0, vec![message(0)]));
+        assert_eq!(log.messages(Some(9), 1), (2, vec![message(2)]));
+        assert_eq!(log.messages(Some(0), 5), (0, vec![]));
+    }
+
+    #[derive(Clone, Debug)]
+    enum Step {
+        Push(bool),
+        Flood,
+        Epoch,
+        Attach(usize, bool),
+        Leave(usize),
+        Read(usize, usize),
+    }
+
+    fn step() -> impl Strategy<Value = Step> {
+        let reader = 0_usize..3;
+        prop_oneof![
+            20 => any::<bool>().prop_map(Step::Push),
+            1 => Just(Step::Flood),
+            2 => Just(Step::Epoch),
+            5 => (reader.clone(), any::<bool>()).prop_map(|(reader, knows)| Step::Attach(reader, knows)),
+            3 => reader.clone().prop_map(Step::Leave),
+            12 => (reader, 0_usize..6).prop_map(|(reader, most)| Step::Read(reader, most)),
+        ]
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig {
+            cases: option_env!("GNOMA_WALKS").and_then(|told| told.parse().ok()).unwrap_or(WALKS),
+            ..ProptestConfig::default()
+        })]
+
+        /// Whatever attaches, lags, leaves or comes back: a view that has caught up equals the log's,
+        /// and nobody sees a gap.
+        #[test]
+        fn every_view_that_has_caught_up_equals_the_logs(
+            steps in prop::collection::vec(step(), 1..40),
+        ) {
+            let log = log();
+            log.state().most_kept = MOST_KEPT;
+            let mut epoch = 1;
+            let mut readers = [Reader::new(), Reader::new(), Reader::new()];
+            for step in steps {
+                match step {
+                    Step::Push(is_state) => log.push(if is_state {
+                        Event::State(SessionState::Active)
+                    } else {
+                        Event::Notice { level: NoticeLevel::Info, text: "n".to_owned() }
+                    }, 0),
+                    Step::Flood => (0..=MOST_KEPT).for_each(|_| log.push(text("."), 0)),
+                    Step::Epoch => {
+                        epoch += 1;
+                        log.begin_epoch(Epoch(epoch), Vec::new());
+                    }
+                    Step::Attach(reader, knows) => readers[reader].attach(&log, knows),
+                    Step::Leave(reader) => readers[reader].subscription = None,
+                    Step::Read(reader, most) => readers[reader].read(most),
+                }
+            }
+            let attached = readers.iter().filter(|reader| reader.subscription.is_some()).count();
+            prop_assert_eq!(log.subscribers(), attached);
+            for reader in &mut readers {
+                reader.read(usize::MAX);
+                if reader.subscription.is_some() {
+                    prop_assert_eq!(&reader.view, &log.view());
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,524 @@
+//! One session that lives in this process: the task that owns its engine, writes its log and answers
+//! its requests.
+
+use std::{
+    collections::HashSet,
+    sync::{Arc, Mutex, PoisonError, Weak},
+    time::Duration,
+};
+
+use gnoma_core::{
+    CallId, Command, Event,
+    protocol::{
+        Detach, LiveSession, ProcessEvent, Reply, Request, RequestError, RequestErrorKind,
+        SessionSpec, SessionView,
+    },
+    session::{NoticeLevel, SessionState},
+    store::SessionId,
+    tool::BoxFuture,
+};
+use tokio::{
+    sync::{Notify, mpsc, watch},
+    task::JoinSet,
+    time::{Instant, sleep_until},
+};
+
+use super::{
+    Change, Opened, Opening, Prepared, Services, Shared, change, log::EventLog, replier::Replier,
+    replies::Outcome,
+};
+use crate::Notices;
+
+/// Requests that may wait for a session.
+const MAX_JOBS: usize = 64;
+/// Commands that may wait for a session that is being opened.
+const MAX_WAITING: usize = 64;
+/// Notices that may wait for the log; more are dropped.
+const MAX_NOTICES: usize = 64;
+/// Requests that are answered beside the conversation at once.
+const MAX_WORK: usize = 16;
+/// How long a session waits for its first subscriber.
+const FIRST_SUBSCRIBER: Duration = Duration::from_secs(60);
+/// Characters of a title that is made of the first words.
+const MAX_TITLE_CHARS: usize = 80;
+
+/// A request to a session.
+pub(super) struct Job {
+    pub(super) request: Request,
+    pub(super) replier: Replier,
+}
+
+/// A session that lives in this process. Clones are the same session; the last one's drop ends it.
+#[derive(Clone)]
+pub(super) struct Live {
+    log: EventLog,
+    jobs: mpsc::Sender<Job>,
+    close: Arc<Notify>,
+    ended: watch::Receiver<bool>,
+    /// What changes of it and is no part of its log.
+    kept: Arc<Mutex<Keep>>,
+    _task: Arc<JoinSet<()>>,
+}
+
+struct Keep {
+    spec: SessionSpec,
+    title: Option<String>,
+}
+
+impl Live {
+    pub(super) fn log(&self) -> &EventLog {
+        &self.log
+    }
+
+    /// Asks the session; a request that it cannot take is answered at once.
+    pub(super) fn send(&self, job: Job) {
+        // Dropping the replier with a channel that is closed says that the session has ended.
+        if let Err(mpsc::error::TrySendError::Full(job)) = self.jobs.try_send(job) {
+            job.replier.reply(Err(busy()));
+        }
+    }
+
+    /// Ends the session.
+    pub(super) fn close(&self) {
+        self.close.notify_one();
+    }
+
+    /// Waits for its end.
+    pub(super) async fn ended(&self) {
+        let mut ended = self.ended.clone();
+        let _gone = ended.wait_for(|ended| *ended).await;
+    }
+
+    /// Nobody sees it, and it neither works nor waits for a person.
+    pub(super) fn is_idle(&self) -> bool {
+        self.log.subscribers() == 0
+            && self
+                .log
+                .with_view(|view| view.state == SessionState::Idle && view.status().questions == 0)
+    }
+
+    pub(super) fn facts(&self) -> LiveSession {
+        let (status, changed_ms) = self.log.with_view(|view| (view.status(), view.at_ms));
+        let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        LiveSession {
+            status,
+            folder: kept.spec.folder.clone(),
+            title: kept.title.clone().unwrap_or_else(|| self.first_words()),
+            subscribers: self.log.subscribers(),
+            changed_ms,
+        }
+    }
+
+    fn first_words(&self) -> String {
+        let (_, first) = self.log.messages(Some(1), 1);
+        let text = first.first().map(|message| message.text_content()).unwrap_or_default();
+        let line = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
+        line.trim().chars().take(MAX_TITLE_CHARS).collect()
+    }
+}
+
+/// Opens a session. One that lives here already under its id is not opened twice.
+pub(super) async fn open(
+    shared: &Arc<Shared>,
+    spec: SessionSpec,
+) -> Result<SessionId, RequestError> {
+    if let Some(living) = shared.living(&spec) {
+        return Ok(living);
+    }
+    let (notices, heard) = notices();
+    let wanted = Opening {
+        spec: spec.clone(),
+        session: None,
+        carried: Vec::new(),
+        notices: notices.clone(),
+    };
+    let prepared = shared.opener.open(wanted).await?;
+    let Prepared { id, parent, info, messages, opening, services } = prepared;
+    let log = EventLog::new(id.clone(), shared.next_epoch(), parent, messages);
+    log.push(Event::Info(Box::new(info)), shared.opener.now_ms());
+    let (jobs, inbox) = mpsc::channel(MAX_JOBS);
+    let (end, ended) = watch::channel(false);
+    let (close, kept) =
+        (Arc::default(), Arc::new(Mutex::new(Keep { spec: spec.clone(), title: None })));
+    let actor = Actor {
+        shared: Arc::downgrade(shared),
+        id: id.clone(),
+        log: log.clone(),
+        services,
+        detach: spec.detach,
+        kept: Arc::clone(&kept),
+        notices,
+        engine: Engine::Opening(opening),
+        waiting: Vec::new(),
+        answered: HashSet::new(),
+        work: JoinSet::new(),
+        deserted: Some(Instant::now() + FIRST_SUBSCRIBER),
+    };
+    let mut task = JoinSet::new();
+    task.spawn(actor.live(inbox, heard, Arc::clone(&close), end));
+    let live = Live { log, jobs, close, ended, kept, _task: Arc::new(task) };
+    shared.state().sessions.insert(id.clone(), live);
+    shared.tell(ProcessEvent::Opened { session: id.clone() });
+    Ok(id)
+}
+
+type Notice = (NoticeLevel, String);
+
+/// Where what is said by the way goes: into the log of the session.
+fn notices() -> (Notices, mpsc::Receiver<Notice>) {
+    let (say, heard) = mpsc::channel(MAX_NOTICES);
+    let notices = Notices::to(move |level, text| {
+        let _full = say.try_send((level, text.to_owned()));
+    });
+    (notices, heard)
+}
+
+/// Where the engine of a session is.
+enum Engine {
+    Opening(BoxFuture<'static, Result<Opened, RequestError>>),
+    Open(Opened),
+    /// It is closed, something is changed, and it will be opened again.
+    Changing(BoxFuture<'static, change::Done>),
+    /// It could not be opened, or has ended.
+    Gone,
+}
+
+/// What wakes a session's task.
+enum Woke {
+    Job(Job),
+    Close,
+    Opened(Result<Opened, RequestError>),
+    Changed(Box<change::Done>),
+    Event(Option<Event>),
+    Notice(Notice),
+    Attendance,
+    Deserted,
+    Worked,
+}
+
+struct Actor {
+    shared: Weak<Shared>,
+    id: SessionId,
+    log: EventLog,
+    services: Arc<dyn Services>,
+    detach: Detach,
+    kept: Arc<Mutex<Keep>>,
+    notices: Notices,
+    engine: Engine,
+    /// Commands for the engine that is being opened.
+    waiting: Vec<Command>,
+    /// Questions that were answered and not decided yet.
+    answered: HashSet<CallId>,
+    /// Requests that are being answered beside the conversation.
+    work: JoinSet<()>,
+    /// When a session that nobody sees ends.
+    deserted: Option<Instant>,
+}
+
+impl Actor {
+    async fn live(
+        mut self,
+        mut jobs: mpsc::Receiver<Job>,
+        mut heard: mpsc::Receiver<Notice>,
+        close: Arc<Notify>,
+        end: watch::Sender<bool>,
+    ) {
+        let attendance = self.log.attendance();
+        loop {
+            let woke = tokio::select! {
+                biased;
+                () = close.notified() => Woke::Close,
+                Some(job) = jobs.recv() => Woke::Job(job),
+                woke = self.engine.next() => woke,
+                Some(notice) = heard.recv() => Woke::Notice(notice),
+                Some(_) = self.work.join_next() => Woke::Worked,
+                () = attendance.notified() => Woke::Attendance,
+                () = deserted(self.deserted) => Woke::Deserted,
+            };
+            if self.handle(woke).is_break() {
+                break;
+            }
+        }
+        self.end(end).await;
+    }
+
+    fn handle(&mut self, woke: Woke) -> std::ops::ControlFlow<()> {
+        use std::ops::ControlFlow::{Break, Continue};
+        match woke {
+            Woke::Job(job) => self.take(job),
+            Woke::Close | Woke::Deserted => return self.close(),
+            Woke::Opened(Ok(opened)) => self.opened(opened),
+            Woke::Opened(Err(error)) => self.not_opened(&error),
+            Woke::Changed(done) => self.changed(*done),
+            Woke::Event(Some(event)) => self.told(event),
+            Woke::Event(None) => return Break(()),
+            Woke::Notice((level, text)) => self.push(Event::Notice { level, text }),
+            Woke::Attendance => self.count_subscribers(),
+            Woke::Worked => (),
+        }
+        Continue(())
+    }
+
+    /// Ends the engine; a session without one ends at once.
+    fn close(&mut self) -> std::ops::ControlFlow<()> {
+        self.deserted = None;
+        match &self.engine {
+            Engine::Open(opened) if opened.engine.tell(Command::Close) => {
+                std::ops::ControlFlow::Continue(())
+            }
+            Engine::Open(_) | Engine::Opening(_) | Engine::Changing(_) | Engine::Gone => {
+                std::ops::ControlFlow::Break(())
+            }
+        }
+    }
+
+    async fn end(mut self, end: watch::Sender<bool>) {
+        self.engine = Engine::Gone;
+        if self.log.with_view(|view| view.state) != SessionState::Closed {
+            self.push(Event::State(SessionState::Closed));
+        }
+        self.work.shutdown().await;
+        self.services.tidy().await;
+        if let Some(shared) = self.shared.upgrade() {
+            // Its own task is among what is dropped with it.
+            let own = shared.state().sessions.remove(&self.id);
+            shared.tell(ProcessEvent::Closed { session: self.id.clone() });
+            end.send_replace(true);
+            drop(own);
+        }
+    }
+
+    fn push(&self, event: Event) {
+        let now_ms = self.shared.upgrade().map_or(0, |shared| shared.opener.now_ms());
+        self.log.push(event, now_ms);
+    }
+
+    /// The engine has said something.
+    fn told(&mut self, event: Event) {
+        let changes = matches!(
+            event,
+            Event::State(_) | Event::PermissionAsked { .. } | Event::PermissionDecided { .. }
+        );
+        match &event {
+            Event::PermissionAsked { call, .. } => {
+                self.answered.remove(&call.id);
+            }
+            Event::PermissionDecided { call, .. } => {
+                self.answered.remove(call);
+            }
+            Event::State(SessionState::Idle) => {
+                self.answered.clear();
+                self.look_for_models();
+            }
+            _ => (),
+        }
+        self.push(event);
+        if changes && let Some(shared) = self.shared.upgrade() {
+            let status = self.log.with_view(SessionView::status);
+            let (state, questions) = (status.state, status.questions);
+            shared.tell(ProcessEvent::Changed { session: self.id.clone(), state, questions });
+        }
+    }
+
+    fn opened(&mut self, opened: Opened) {
+        for command in self.waiting.drain(..) {
+            opened.engine.tell(command);
+        }
+        self.engine = Engine::Open(opened);
+        self.look_for_models();
+    }
+
+    /// Says why, and stays: what is written can be sent once it is mended and the session opened anew.
+    fn not_opened(&mut self, error: &RequestError) {
+        self.engine = Engine::Gone;
+        self.waiting.clear();
+        let remedy = error.remedy.iter().map(String::as_str);
+        for text in error.cause.lines().chain(remedy) {
+            self.push(Event::Notice { level: NoticeLevel::Warning, text: text.to_owned() });
+        }
+        self.push(Event::State(SessionState::Closed));
+    }
+
+    /// Tells of models that were found meanwhile.
+    fn look_for_models(&self) {
+        let Engine::Open(opened) = &self.engine else { return };
+        let models = (opened.models)();
+        if self.log.with_view(|view| view.models != models) {
+            self.push(Event::Models { models });
+        }
+    }
+
+    fn count_subscribers(&mut self) {
+        let is_seen = self.log.subscribers() > 0;
+        if is_seen {
+            self.deserted = None;
+        } else if self.detach == Detach::Close && self.deserted.is_none() {
+            self.deserted = Some(Instant::now());
+        }
+    }
+
+    fn take(&mut self, Job { request, replier }: Job) {
+        match request {
+            Request::Answer { ref call, .. } if !self.is_asked(call) => {
+                replier.reply(Err(not_asked()));
+            }
+            Request::KeepRunning { keep } => {
+                self.detach = if keep { Detach::Keep } else { Detach::Close };
+                replier.reply(Ok(Reply::Done));
+            }
+            Request::Close => {
+                if self.close().is_break() {
+                    // The loop ends with the next thing that wakes it.
+                    self.deserted = Some(Instant::now());
+                }
+                replier.reply(Ok(Reply::Done));
+            }
+            request => match command(request) {
+                Ok(command) => replier.reply(self.command(command)),
+                Err(request) if change::is_change(&request) => self.change(request, replier),
+                Err(request) => self.answer_beside(request, replier),
+            },
+        }
+    }
+
+    fn is_asked(&self, call: &CallId) -> bool {
+        !self.answered.contains(call)
+            && self.log.with_view(|view| {
+                let turn = view.turn.as_ref();
+                turn.is_some_and(|turn| turn.questions.iter().any(|it| it.call.id == *call))
+            })
+    }
+
+    /// Hands a command to the engine, or keeps it for the one that is being opened.
+    fn command(&mut self, command: Command) -> Outcome {
+        match &self.engine {
+            Engine::Open(opened) => {
+                let answered = match &command {
+                    Command::Answer { call, .. } => Some(call.clone()),
+                    _ => None,
+                };
+                if !opened.engine.tell(command) {
+                    return Err(busy());
+                }
+                self.answered.extend(answered);
+            }
+            Engine::Opening(_) | Engine::Changing(_) if self.waiting.len() < MAX_WAITING => {
+                self.waiting.push(command);
+            }
+            Engine::Opening(_) | Engine::Changing(_) => return Err(busy()),
+            Engine::Gone => return Err(closed()),
+        }
+        Ok(Reply::Done)
+    }
+
+    /// Has a request answered by what knows the project.
+    fn answer_beside(&mut self, request: Request, replier: Replier) {
+        if self.work.len() >= MAX_WORK {
+            return replier.reply(Err(busy()));
+        }
+        if let Request::Rename { title } = &request {
+            self.kept.lock().unwrap_or_else(PoisonError::into_inner).title = Some(title.clone());
+        }
+        let answer = self.services.answer(request);
+        self.work.spawn(async move { replier.reply(answer.await) });
+    }
+
+    /// Does what needs the session, or another one, to be opened anew.
+    fn change(&mut self, request: Request, replier: Replier) {
+        let spec = self.kept.lock().unwrap_or_else(PoisonError::into_inner).spec.clone();
+        let Some(shared) = self.shared.upgrade() else { return };
+        let change = Change { request, spec };
+        if change::is_for_another(&change.request) {
+            let (services, shared) = (Arc::clone(&self.services), Arc::downgrade(&shared));
+            self.work.spawn(change::open_another(shared, services, change, replier));
+            return;
+        }
+        let state = self.log.with_view(|view| view.state);
+        let is_at_work = matches!(state, SessionState::Active | SessionState::Cancelling);
+        if is_at_work || matches!(self.engine, Engine::Opening(_) | Engine::Changing(_)) {
+            return replier.reply(Err(between_turns()));
+        }
+        let engine = match std::mem::replace(&mut self.engine, Engine::Gone) {
+            Engine::Open(opened) => Some(opened),
+            Engine::Opening(_) | Engine::Changing(_) | Engine::Gone => None,
+        };
+        let again = change::Again {
+            shared: Arc::downgrade(&shared),
+            session: self.id.clone(),
+            log: self.log.clone(),
+            services: Arc::clone(&self.services),
+            notices: self.notices.clone(),
+            engine,
+        };
+        self.engine = Engine::Changing(Box::pin(again.change(change, replier)));
+    }
+
+    /// The session goes on, changed or as it was.
+    fn changed(&mut self, done: change::Done) {
+        let change::Done { prepared, spec, outcome, replier } = done;
+        let Some(shared) = self.shared.upgrade() else { return };
+        match prepared {
+            Ok(Prepared { info, messages, opening, services, .. }) => {
+                self.log.begin_epoch(shared.next_epoch(), messages);
+                self.services = services;
+                self.kept.lock().unwrap_or_else(PoisonError::into_inner).spec = spec;
+                self.push(Event::Info(Box::new(info)));
+                self.engine = Engine::Opening(opening);
+            }
+            Err(error) => self.not_opened(&error),
+        }
+        replier.reply(outcome);
+    }
+}
+
+impl Engine {
+    /// What the engine says, or how it comes to be. Safe to drop.
+    async fn next(&mut self) -> Woke {
+        match self {
+            Self::Opening(opening) => Woke::Opened(opening.await),
+            Self::Changing(changing) => Woke::Changed(Box::new(changing.await)),
+            Self::Open(opened) => Woke::Event(opened.engine.next().await),
+            Self::Gone => std::future::pending().await,
+        }
+    }
+}
+
+/// The engine's command for a request.
+fn command(request: Request) -> Result<Command, Request> {
+    Ok(match request {
+        Request::Send { content } => Command::Send { content },
+        Request::Answer { call, answer } => Command::Answer { call, answer },
+        Request::Cancel => Command::Cancel,
+        Request::SetMode { mode } => Command::SetMode { mode },
+        Request::Pin { arm } => Command::Pin { arm },
+        Request::Rate { good } => Command::Rate { good },
+        Request::Compact { focus } => Command::Compact { focus },
+        other => return Err(other),
+    })
+}
+
+async fn deserted(at: Option<Instant>) {
+    match at {
+        Some(at) => sleep_until(at).await,
+        None => std::future::pending().await,
+    }
+}
+
+fn busy() -> RequestError {
+    RequestError::new(RequestErrorKind::Busy, "too many requests wait for the session")
+        .with_remedy("Try again in a moment.")
+}
+
+fn closed() -> RequestError {
+    RequestError::new(RequestErrorKind::Closed, "the session is closed")
+}
+
+fn not_asked() -> RequestError {
+    let cause = "the question was answered already, or was never asked";
+    RequestError::new(RequestErrorKind::NotAsked, cause)
+}
+
+fn between_turns() -> RequestError {
+    RequestError::new(RequestErrorKind::Busy, "a turn is running")
+        .with_remedy("Wait for its end, or stop it first.")
+}

@@ -5,8 +5,8 @@ use gnoma_store::checkpoint::{Point, Side, Skipped, SnapshotId, Workspace};
 
 use crate::{
     HostError, Project, Result, clock,
-    past::refuse_in_incognito,
-    rewind::{find, workspace},
+    past::{Past, refuse_in_incognito},
+    restore::{find, workspace},
     text::one_line,
     timeline::{self, Files},
     unkept,
@@ -111,7 +111,7 @@ async fn looked_at(project: &Project, session: Option<&str>) -> Result<(Vec<Entr
     if unkept::is_meant(project, session) {
         return Ok((Vec::new(), unkept::workspace(project)?));
     }
-    let past = project.past()?;
+    let past = Past::open(project)?;
     let session = past.session(session).await?.id;
     Ok((past.path(&session, None).await?, workspace(project, &session)?))
 }

@@ -29,7 +29,7 @@ pub async fn export<E: From<HostError>>(
     format: Format,
     mut write: impl FnMut(&str) -> Result<bool, E>,
 ) -> Result<(), E> {
-    let past = project.past()?;
+    let past = Past::open(project)?;
     let facts = past.session(session).await?;
     pieces(&past, &facts, format, &mut write).await
 }
@@ -44,7 +44,7 @@ pub async fn export_to_file(
     format: Format,
     file: &Path,
 ) -> Result<SessionId> {
-    let past = project.past()?;
+    let past = Past::open(project)?;
     let facts = past.session(session).await?;
     let unwritten = || format!("cannot write `{}`", file.display());
     let opened = OpenOptions::new().write(true).create_new(true).mode(0o600).open(file);

@@ -24,7 +24,10 @@ use gnoma_guard::{
 };
 use gnoma_sandbox::{Readable, SCRUBBED, Strength, Support, launcher};
 
-use crate::{Folders as _, HostError, Result, clock, keeping::Places};
+use crate::{
+    Folders as _, HostError, Result, clock,
+    places::{Places, resolve},
+};
 
 /// The rule for text that only reads like a secret.
 const LIKELY_SECRET: &str = "high-entropy";
@@ -181,11 +184,6 @@ fn own_folders(loaded: &Loaded, spec: &SessionSpec) -> Vec<PathBuf> {
     let vault = Places::of(loaded, environment, folder).vault;
     let elsewhere = Some(vault).filter(|vault| !vault.starts_with(&state));
     [config, state].into_iter().chain(elsewhere).collect()
-}
-
-/// What cannot be resolved stays as it is: whoever opens it will fail in the same way.
-pub fn resolve(path: &Path) -> PathBuf {
-    gnoma_tools::resolve(path).unwrap_or_else(|_| path.to_owned())
 }
 
 /// Walls around commands.

@@ -17,15 +17,19 @@ pub mod keeping;
 pub mod live;
 mod notices;
 pub mod past;
+mod places;
 pub mod points;
 pub mod preview;
 mod project;
 pub mod providers;
 pub mod redo;
+mod restore;
 pub mod resuming;
 pub mod rewind;
 pub mod routing;
 pub mod rule;
+pub mod session;
+pub mod sessions;
 pub mod setting;
 pub mod text;
 mod timeline;
@@ -36,5 +40,6 @@ pub use self::{
     environment::Folders,
     error::{HostError, HostErrorKind, Result},
     notices::Notices,
+    places::Places,
     project::Project,
 };

@@ -9,7 +9,7 @@ use gnoma_core::store::{
 };
 use gnoma_store::{Opened, Store};
 
-use crate::{HostError, Project, Result, clock, keeping::Places};
+use crate::{HostError, Project, Result, clock, places::Places};
 
 /// Entries and bytes read at once.
 const PAGE: PageRequest = PageRequest { tip: None, max_entries: 10_000, max_bytes: 64 << 20 };

@@ -5,6 +5,7 @@ use gnoma_store::checkpoint;
 
 use crate::{
     Project, Result,
+    past::Past,
     timeline::{self, Files},
 };
 
@@ -29,7 +30,7 @@ pub struct Point {
 /// # Errors
 /// There is no such session, or it cannot be read.
 pub async fn points(project: &Project, session: &SessionId) -> Result<Vec<Point>> {
-    let path = project.past()?.path(session, None).await?;
+    let path = Past::open(project)?.path(session, None).await?;
     let workspace = project.places.open(&project.loaded.settings).ok();
     let newest_first = timeline::turns(&path).into_iter().rev().take(MAX_POINTS);
     let point = |(turns, turn): (usize, timeline::Turn)| {

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use gnoma_config::Loaded;
+use gnoma_config::{Loaded, settings::Sandbox};
 use gnoma_core::protocol::{Environment, SessionSpec};
 use gnoma_guard::firewall::Firewall;
 
-use crate::{Notices, Result, guarding, keeping::Places, past::Past, wire};
+use crate::{HostError, Notices, Result, guarding, places::Places, wire};
 
 /// What every command and every session of a folder stands on.
 pub struct Project {
@@ -48,19 +48,17 @@ impl Project {
         &self.spec.environment
     }
 
-    /// What was kept, where there must be something.
+    /// Refuses to work in the whole system, unless there are no walls that would be void there.
     ///
     /// # Errors
-    /// Nothing is kept, or it cannot be opened.
-    pub fn past(&self) -> Result<Past> {
-        Past::open(self)
-    }
-
-    /// What was kept, if there is something.
-    ///
-    /// # Errors
-    /// It cannot be opened.
-    pub fn find_past(&self) -> Result<Option<Past>> {
-        Past::find(self)
+    /// The folder is the whole system.
+    pub fn refuse_whole_system(&self) -> Result<()> {
+        if self.spec.folder.parent().is_some() || self.loaded.settings.sandbox.mode == Sandbox::Off
+        {
+            return Ok(());
+        }
+        let text =
+            "the whole system is no workspace: go to the project's folder, or name it with --cwd";
+        Err(HostError::usage(text))
     }
 }

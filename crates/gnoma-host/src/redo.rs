@@ -5,7 +5,7 @@ use gnoma_core::store::{EntryId, SessionId, SessionStore as _};
 use crate::{
     HostError, Project, Result,
     past::{Past, refuse_in_incognito},
-    rewind::{Done, Going, Outcome, note, take, told, workspace},
+    restore::{Done, Going, Outcome, note, take, told, workspace},
     timeline::{self, Back},
     unkept,
 };
@@ -20,7 +20,7 @@ pub async fn redo(project: &Project, session: Option<&str>, overwrite: bool) -> 
     if unkept::is_meant(project, session) {
         return unkept::redo(project).map(Outcome::Done);
     }
-    let past = project.past()?;
+    let past = Past::open(project)?;
     let session = past.session(session).await?.id;
     take(&past, &session).await?;
     let path = past.path(&session, None).await?;

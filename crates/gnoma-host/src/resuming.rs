@@ -63,7 +63,7 @@ pub async fn take(project: &Project, start: &Start) -> Result<Option<Continued>>
         Start::Stored { id, fork } => (Some(id.as_str()), *fork),
     };
     may_continue(&project.loaded.settings)?;
-    let past = project.past()?;
+    let past = Past::open(project)?;
     let mut id = past.session(named).await?.id;
     if fork {
         id = past.fork(&id, None).await?;

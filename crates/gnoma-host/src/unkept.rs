@@ -5,7 +5,7 @@ use gnoma_store::checkpoint::{Conflict, Workspace};
 
 use crate::{
     HostError, Project, Result,
-    rewind::{Part, Rewind, Target, find, told},
+    restore::{Part, Rewind, Target, find, told},
 };
 
 /// Whether this is so, and no kept session is named.

@@ -22,7 +22,7 @@ pub(crate) async fn take(
 ) -> Result<Option<Continued>> {
     if chooses {
         resuming::may_continue(&project.loaded.settings)?;
-        let id = choose(&project.past()?, around).await?.id.to_string();
+        let id = choose(&Past::open(project)?, around).await?.id.to_string();
         let fork = forks(&project.spec.start);
         project.spec.start = Start::Stored { id, fork };
     }

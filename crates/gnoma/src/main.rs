@@ -6,6 +6,7 @@
 mod args;
 mod commands;
 mod continuing;
+mod demo;
 mod front;
 mod lowering;
 mod prompt;
@@ -14,6 +15,7 @@ mod screen;
 mod surroundings;
 mod table;
 mod terminal;
+mod tui;
 
 use std::process::ExitCode;
 

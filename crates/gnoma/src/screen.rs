@@ -3,11 +3,10 @@
 //! Models, servers and projects choose much of what is shown. Their text must not move the cursor,
 //! retitle the window, or make a line read differently from what it says.
 
-use std::os::fd::AsFd;
-
 use gnoma_host::text::columns_of;
 pub(crate) use gnoma_host::text::{clean, fit, plain, width};
 use rustix::termios::tcgetwinsize;
+use std::os::fd::AsFd;
 
 /// What a terminal has that does not tell its size.
 const USUAL: Size = Size { columns: 80, rows: 24 };

@@ -11,7 +11,7 @@ use std::{
 use gnoma_core::store::{Checkpoints, SessionId, Stored};
 use gnoma_store::checkpoint::{Keeper, Options, Vault};
 
-use super::{Begun, late::Late};
+use super::{begun::Begun, late::Late};
 
 /// The files of a workspace.
 pub(super) struct Files {

@@ -4,13 +4,13 @@
 //! whoever needs a store first waits for what is left of them. In incognito nothing is opened, so no
 //! file and no folder is made.
 
+mod begun;
 mod files;
 mod late;
-mod places;
 mod shelf;
 mod tidy;
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use gnoma_config::Settings;
 use gnoma_core::{
@@ -20,16 +20,13 @@ use gnoma_core::{
 use gnoma_engine::Keeping;
 use gnoma_store::Store;
 
-pub use self::places::Places;
+pub use self::begun::Begun;
 use self::{
     files::Files,
     late::{Late, LateStore},
     shelf::LateShelf,
 };
-use crate::{Notices, Project, clock};
-
-/// The id that a session has in its store, once it has been begun.
-pub type Begun = Arc<OnceLock<SessionId>>;
+use crate::{Notices, Project, clock, places::Places};
 
 /// The stores of one run. Empty where nothing may be kept.
 #[derive(Default)]

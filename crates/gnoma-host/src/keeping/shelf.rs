@@ -3,7 +3,7 @@
 use gnoma_core::store::{ResultId, SessionId, Shelf, StoreError, StoreErrorKind, Stored, Stretch};
 use gnoma_store::Store;
 
-use super::{Begun, late::Late};
+use super::{begun::Begun, late::Late};
 
 /// See the module.
 pub(super) struct LateShelf {

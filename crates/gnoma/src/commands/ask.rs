@@ -1,18 +1,16 @@
 //! `gnoma "prompt"`: one turn, and out.
 
-use std::{path::Path, sync::Arc};
+use std::sync::Arc;
 
 use anyhow::Result;
 use clap::CommandFactory as _;
-use gnoma_config::{Settings, settings::Sandbox};
 use gnoma_core::{Content, protocol::Start};
-use gnoma_engine::session;
 use gnoma_host::{
     HostError, Project,
     keeping::Kept,
     resuming::Continued,
     routing::{self, Ready},
-    wire,
+    session,
 };
 
 use crate::{
@@ -23,7 +21,7 @@ use crate::{
     prompt,
     report::{self, Exit},
     surroundings::Surroundings,
-    terminal,
+    terminal, tui,
 };
 
 pub(crate) async fn run(args: &TurnArgs, around: &Surroundings) -> Result<Exit> {
@@ -40,8 +38,8 @@ pub(crate) async fn run(args: &TurnArgs, around: &Surroundings) -> Result<Exit> 
 async fn answer(args: &TurnArgs, around: &Surroundings) -> Result<Exit> {
     let Asked { mut spec, words, chooses } = Asked::of(args, around);
     refuse_lone_fork(args, &spec.start)?;
-    if front::tui::is_meant(args, &words, around) {
-        return front::tui::run(args, around).await;
+    if tui::is_meant(args, &words, around) {
+        return tui::run(args, around).await;
     }
     let content = asked(&spec.start, &words, around)?;
     let asker = (args.output_format == OutputFormat::Text)
@@ -49,7 +47,7 @@ async fn answer(args: &TurnArgs, around: &Surroundings) -> Result<Exit> {
         .flatten();
     spec.interactive = asker.is_some();
     let mut project = Project::open(spec, report::notices())?;
-    refuse_whole_system(&project.spec.folder, &project.loaded.settings)?;
+    project.refuse_whole_system()?;
     let continued = continuing::take(&mut project, chooses, around).await?;
     let content = match content {
         Some(content) => content,
@@ -59,7 +57,7 @@ async fn answer(args: &TurnArgs, around: &Surroundings) -> Result<Exit> {
     let kept = Kept::start(&project, store);
     let wanted = routing::Wanted { begun: kept.begun(), ..routing::Wanted::default() };
     let Ready { routes, model, .. } = routing::prepare(&project, &wanted).await?;
-    let mut options = wire::session(&project, routes)?;
+    let mut options = session::options(&project, routes)?;
     keep(&mut options, &kept, continued);
     let firewall = Arc::clone(&project.firewall);
     let front = Front::new(args.output_format, around, model, firewall, kept.begun());
@@ -87,18 +85,8 @@ fn refuse_lone_fork(args: &TurnArgs, start: &Start) -> Result<(), HostError> {
     Err(HostError::usage(text))
 }
 
-/// Refuses to work in the whole system, unless there are no walls that would be void there.
-pub(crate) fn refuse_whole_system(cwd: &Path, settings: &Settings) -> Result<(), HostError> {
-    if cwd.parent().is_some() || settings.sandbox.mode == Sandbox::Off {
-        return Ok(());
-    }
-    let text =
-        "the whole system is no workspace: go to the project's folder, or name it with --cwd";
-    Err(HostError::usage(text))
-}
-
 /// Hands the session what it is kept in, and what was said in it before.
-fn keep(options: &mut session::Options, kept: &Kept, continued: Option<Continued>) {
+fn keep(options: &mut gnoma_engine::session::Options, kept: &Kept, continued: Option<Continued>) {
     options.keeping = kept.keeping(continued.as_ref().map(|continued| continued.id.clone()));
     options.tools.extend(kept.tool());
     if let Some(continued) = continued {

@@ -5,7 +5,7 @@ use std::{fmt::Write as _, path::Path};
 use anyhow::Result;
 use gnoma_config::{Loaded, settings::Sandbox};
 use gnoma_core::protocol::{Environment, SessionSpec};
-use gnoma_host::{Folders as _, keeping::Places};
+use gnoma_host::{Folders as _, Places};
 use gnoma_sandbox::{Strength, Support};
 
 use super::{print, settings};

@@ -3,7 +3,6 @@
 mod ask;
 mod changes;
 mod config;
-mod demo;
 mod doctor;
 mod guard;
 mod providers;
@@ -21,10 +20,9 @@ use gnoma_config::Loaded;
 use gnoma_core::protocol::SessionSpec;
 use gnoma_host::{HostError, Project, wire};
 
-pub(crate) use self::{ask::refuse_whole_system, demo::run as demo};
 use crate::{
     args::{Args, Sub, TurnArgs},
-    lowering,
+    demo, lowering,
     report::{self, Exit},
     screen,
     surroundings::Surroundings,

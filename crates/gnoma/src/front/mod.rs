@@ -8,7 +8,6 @@ pub(crate) mod json;
 mod output;
 mod signals;
 mod text;
-pub(crate) mod tui;
 
 use std::{sync::Arc, time::Duration};
 

@@ -7,8 +7,6 @@ use std::{
 };
 
 use anyhow::{Context as _, Result};
-use serde_json::json;
-
 use gnoma_host::{
     HostError, Project,
     past::refuse_in_incognito,
@@ -19,6 +17,7 @@ use gnoma_host::{
         state_file::{self, Kept, MAX_BYTES, Trouble},
     },
 };
+use serde_json::json;
 
 use crate::{
     commands::{print, print_json, show},

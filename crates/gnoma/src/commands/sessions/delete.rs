@@ -4,7 +4,7 @@ use anyhow::{Context as _, Result};
 use gnoma_core::store::SessionStore as _;
 
 use super::list;
-use gnoma_host::{HostError, Project, clock};
+use gnoma_host::{HostError, Project, clock, past::Past};
 
 use crate::{commands::show, report::Exit, screen, surroundings::Surroundings, terminal};
 
@@ -14,7 +14,7 @@ pub(super) async fn run(
     yes: bool,
     around: &Surroundings,
 ) -> Result<Exit> {
-    let past = project.past()?;
+    let past = Past::open(project)?;
     let mut doomed = Vec::new();
     for id in ids {
         let facts = past.session(Some(id)).await?;

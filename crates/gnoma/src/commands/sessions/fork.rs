@@ -2,9 +2,8 @@
 
 use anyhow::Result;
 use gnoma_core::store::EntryId;
+use gnoma_host::{Project, sessions};
 use serde_json::json;
-
-use gnoma_host::Project;
 
 use crate::{
     commands::{print_json, show},
@@ -17,9 +16,7 @@ pub(super) async fn run(
     at: Option<i64>,
     json: bool,
 ) -> Result<Exit> {
-    let past = project.past()?;
-    let source = past.session(id).await?.id;
-    let forked = past.fork(&source, at.map(EntryId)).await?;
+    let (forked, source) = sessions::fork(project, id, at.map(EntryId)).await?;
     if json {
         return print_json(&json!({"session": forked, "forked_from": source}));
     }

@@ -8,13 +8,12 @@ use std::{
 
 use anyhow::Result;
 use gnoma_core::store::{SessionFacts, SessionStore as _};
+use gnoma_host::{HostError, Project, clock, past::Past};
 use gnoma_store::{
     Landed,
     import::{self, Source},
 };
 use serde_json::{Value, json};
-
-use gnoma_host::{HostError, Project, clock, past::Past};
 
 use crate::{
     args::Foreign,

@@ -2,9 +2,8 @@
 
 use anyhow::Result;
 use gnoma_core::store::SessionFacts;
+use gnoma_host::{Project, clock, sessions};
 use serde_json::json;
-
-use gnoma_host::{Project, clock};
 
 use crate::{
     commands::{print_json, show},
@@ -13,11 +12,7 @@ use crate::{
 };
 
 pub(super) async fn run(project: &Project, max: usize, json: bool) -> Result<Exit> {
-    let past = project.find_past()?;
-    let mut all = match past {
-        Some(past) => past.all().await?,
-        None => Vec::new(),
-    };
+    let mut all = sessions::sessions(project).await?;
     let count = all.len();
     if max > 0 {
         all.truncate(max);

@@ -35,7 +35,7 @@ pub(super) async fn run(what: SessionsSub, args: &TurnArgs, around: &Surrounding
             search::run(&project, &words.join(" "), max, json).await
         }
         SessionsSub::Fork { id, at, json } => fork::run(&project, id.as_deref(), at, json).await,
-        SessionsSub::Rename { id, title } => rename::run(&project, &id, title.join(" ")).await,
+        SessionsSub::Rename { id, title } => rename::run(&project, &id, &title.join(" ")).await,
         SessionsSub::Export { id, format, output } => {
             export::run(&project, id.as_deref(), format, output.as_deref(), around).await
         }
@@ -51,11 +51,12 @@ pub(super) async fn run(what: SessionsSub, args: &TurnArgs, around: &Surrounding
 /// The command, where it stores something. Forgetting does not.
 fn writing(what: &SessionsSub) -> Option<&'static str> {
     match what {
-        SessionsSub::Fork { .. } => Some("sessions fork"),
-        SessionsSub::Rename { .. } => Some("sessions rename"),
         SessionsSub::Import { .. } => Some("sessions import"),
         SessionsSub::Repair { .. } => Some("sessions repair"),
-        SessionsSub::List { .. }
+        // Copies and titles are refused by whoever makes them.
+        SessionsSub::Fork { .. }
+        | SessionsSub::Rename { .. }
+        | SessionsSub::List { .. }
         | SessionsSub::Show { .. }
         | SessionsSub::Search { .. }
         | SessionsSub::Export { .. }

@@ -2,13 +2,12 @@
 
 use anyhow::Result;
 use gnoma_core::store::{SessionStore as _, StoreErrorKind};
-use gnoma_store::{Opened, Rescued, Store};
-use serde_json::json;
-
 use gnoma_host::{
     Project, clock,
     past::{Past, nothing_kept},
 };
+use gnoma_store::{Opened, Rescued, Store};
+use serde_json::json;
 
 use crate::{
     commands::{print_json, show},

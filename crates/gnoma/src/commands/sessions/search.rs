@@ -1,10 +1,9 @@
 //! `gnoma sessions search`: where words were said.
 
 use anyhow::Result;
-use gnoma_core::store::{Hit, SessionStore as _};
+use gnoma_core::store::Hit;
+use gnoma_host::{Project, clock, sessions};
 use serde_json::json;
-
-use gnoma_host::{Project, clock};
 
 use crate::{
     commands::{print_json, show},
@@ -12,16 +11,8 @@ use crate::{
     table,
 };
 
-/// Most places one search can be asked for.
-const MAX_PLACES: usize = 1000;
-
 pub(super) async fn run(project: &Project, words: &str, max: usize, json: bool) -> Result<Exit> {
-    let past = project.find_past()?;
-    let max = if max == 0 { MAX_PLACES } else { max.min(MAX_PLACES) };
-    let found = match past {
-        Some(past) => past.store.search(words.to_owned(), max).await?,
-        None => Vec::new(),
-    };
+    let found = sessions::search(project, words, max).await?;
     if json {
         return print_json(&json!(found));
     }

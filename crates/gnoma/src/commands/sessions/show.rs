@@ -5,9 +5,8 @@ use gnoma_core::{
     Content, Message, ResultPart, Role,
     store::{Entry, Record, SessionFacts},
 };
+use gnoma_host::{Project, clock, past::Past};
 use serde_json::json;
-
-use gnoma_host::{Project, clock};
 
 use crate::{
     commands::{print_json, show},
@@ -27,7 +26,7 @@ pub(super) async fn run(
     full: bool,
     json: bool,
 ) -> Result<Exit> {
-    let past = project.past()?;
+    let past = Past::open(project)?;
     let facts = past.session(id).await?;
     let entries = past.path(&facts.id, None).await?;
     if json {

@@ -4,10 +4,9 @@ use std::{fs, path::Path};
 
 use anyhow::Result;
 use gnoma_core::{Usage, store::SessionFacts};
+use gnoma_host::{Project, clock, past::Past};
 use gnoma_store::checkpoint::Workspace;
 use serde_json::json;
-
-use gnoma_host::{Project, clock};
 
 use crate::{
     commands::{print_json, show},
@@ -19,7 +18,7 @@ use crate::{
 const MAX_FILES: usize = 1_000_000;
 
 pub(super) async fn run(project: &Project, json: bool) -> Result<Exit> {
-    let past = project.find_past()?;
+    let past = Past::find(project)?;
     let settings = &project.loaded.settings;
     // Opening makes what is missing.
     let has_files = settings.checkpoints.enabled && !settings.privacy.incognito;

@@ -5,6 +5,8 @@
 //! written, and holds it by a lock that goes with the program, however that ends: what lies in a place
 //! without an owner was left behind, and whoever starts next takes it over.
 
+use gnoma_host::{Folders as _, files::read};
+use gnoma_tui::{composer::Draft, history::History};
 use std::{
     fs::{self, DirBuilder, File, OpenOptions, TryLockError},
     io::{self, Write as _},
@@ -12,9 +14,6 @@ use std::{
     path::{Path, PathBuf},
     sync::{Arc, OnceLock},
 };
-
-use gnoma_host::{Folders as _, files::read};
-use gnoma_tui::{composer::Draft, history::History};
 
 use crate::surroundings::Surroundings;
 

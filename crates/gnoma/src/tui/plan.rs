@@ -1,7 +1,7 @@
 //! What the next session is made of, and making it. What a person changes in a running one changes
 //! the plan, and the next session goes on with the same conversation.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use anyhow::Result;
 use gnoma_core::{
@@ -9,22 +9,19 @@ use gnoma_core::{
     protocol::{SessionSpec, Start},
     store::SessionId,
 };
-use gnoma_engine::{Arm, Routes, session};
+use gnoma_engine::{Arm, Routes, Session as Engine};
 use gnoma_host::{
     HostError, Project, facts,
     keeping::{Begun, Kept},
     providers, redo,
     rewind::{self, Outcome, Part, Rewind, Target},
-    routing, wire,
+    routing, session,
 };
-use gnoma_tui::{desk::Found, status::Facts, wish::Again};
+use gnoma_tui::{desk::Found, status::Facts, theme, wish::Again};
 
-use super::{
-    known_theme,
-    link::{Line, Opening},
-};
+use super::link::{Line, Opening};
 use crate::{
-    args::TurnArgs, commands, continuing, lowering::Asked, report, surroundings::Surroundings,
+    args::TurnArgs, continuing, demo, lowering::Asked, report, surroundings::Surroundings,
 };
 
 /// See the module.
@@ -139,7 +136,7 @@ impl Plan {
     /// Makes the session. What needs a network comes later, by the line.
     pub(super) async fn session(&self, around: &Surroundings) -> Result<(Session, Line)> {
         let mut project = Project::open(self.spec.clone(), report::notices())?;
-        commands::refuse_whole_system(&project.spec.folder, &project.loaded.settings)?;
+        project.refuse_whole_system()?;
         let continued = continuing::take(&mut project, self.chooses, around).await?;
         let store = continued.as_ref().map(|continued| Arc::clone(&continued.past.store));
         let kept = Kept::start(&project, store);
@@ -199,7 +196,7 @@ impl Plan {
                 self.rewound(turns, (files, conversation), id).await
             }
             Again::Redo => self.redone(id).await,
-            Again::Demo => commands::demo(around).await.map(|_| self.begin()),
+            Again::Demo => demo::run(around).await.map(|_| self.begin()),
         };
         changed.unwrap_or_else(|error| Step::refused(&error))
     }
@@ -306,6 +303,18 @@ fn shown(project: &Project) -> Facts {
     }
 }
 
+/// What the sessions and the desk share: the session that is open now.
+pub(super) type Shared = Arc<Mutex<Session>>;
+
+pub(super) fn open(shared: &Shared) -> MutexGuard<'_, Session> {
+    shared.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The theme of that name, else the usual one.
+fn known_theme(name: &str) -> String {
+    theme::names().find(|known| *known == name).unwrap_or("gnoma").to_owned()
+}
+
 /// Whether a conversation breaks off in the middle of a turn: nobody has answered yet.
 pub(super) fn is_broken_off(said: &[Arc<Message>]) -> bool {
     said.last().is_some_and(|last| match last.role() {
@@ -332,13 +341,13 @@ fn opening(session: &Session, kept: &Kept, said: Vec<Arc<Message>>) -> Opening {
         let routes = Arc::clone(&ready.routes);
         let _is_first = known.set(Arc::clone(&routes));
         let discovery = ready.discover();
-        let mut options = wire::session(&project, routes)?;
+        let mut options = session::options(&project, routes)?;
         options.keeping = keeping;
         options.tools.extend(shelf);
         options.history = said;
         if let Some(id) = continued {
             options.id = id.to_string();
         }
-        Ok((session::Session::spawn(options), discovery))
+        Ok((Engine::spawn(options), discovery))
     })
 }

@@ -18,7 +18,7 @@ use gnoma_store::{
     checkpoint::{self, Vault, Workspace},
 };
 
-use crate::{Folders as _, HostError, Result, guarding::resolve};
+use crate::{Folders as _, HostError, Result};
 
 /// The folder within the state folder.
 const FOLDER: &str = "kept";
@@ -117,6 +117,11 @@ impl Places {
             ..checkpoint::Options::default()
         }
     }
+}
+
+/// What cannot be resolved stays as it is: whoever opens it will fail in the same way.
+pub(crate) fn resolve(path: &Path) -> PathBuf {
+    gnoma_tools::resolve(path).unwrap_or_else(|_| path.to_owned())
 }
 
 /// How much is kept of files.

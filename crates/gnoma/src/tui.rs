@@ -11,7 +11,7 @@ mod plan;
 mod wait;
 
 use std::{
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex},
     time::Instant,
 };
 
@@ -25,7 +25,7 @@ use gnoma_tui::{
     run::{self, Ending, Stage},
     screen::{self, Layout},
     terminal::{self, tell::Notifier},
-    theme::{self, Depth},
+    theme::Depth,
     wish::Again,
 };
 use rustix::process::Signal;
@@ -35,7 +35,7 @@ use self::{
     files::Files,
     hands::{Hands, Shells},
     link::Line,
-    plan::{Plan, Session, Step},
+    plan::{Plan, Session, Shared, Step, open},
 };
 use crate::{
     args::{OutputFormat, TurnArgs},
@@ -56,13 +56,6 @@ const LOOKED_FOR: &str = "gnoma looked for keys of known providers in the enviro
 pub(crate) fn is_meant(args: &TurnArgs, words: &[String], around: &Surroundings) -> bool {
     let is_plain = args.output_format == OutputFormat::Text && !args.print;
     is_plain && words.is_empty() && around.stdin_is_terminal && around.stdout_is_terminal
-}
-
-/// What the sessions and the desk share: the session that is open now.
-type Shared = Arc<Mutex<Session>>;
-
-fn open(shared: &Shared) -> MutexGuard<'_, Session> {
-    shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Runs sessions on the terminal until the person leaves.
@@ -226,11 +219,6 @@ fn consolation(session: &Session) -> String {
     } else {
         "gnoma broke off; the session was not kept".to_owned()
     }
-}
-
-/// The theme of that name, else the usual one.
-fn known_theme(name: &str) -> String {
-    theme::names().find(|known| *known == name).unwrap_or("gnoma").to_owned()
 }
 
 /// Not said to a terminal that takes nothing any more: that would hold up the end.

@@ -15,14 +15,19 @@ use gnoma_host::{
     instructions,
     points::{Point, points},
     providers::{self, Reach},
-    rule, setting,
+    rule,
+    sessions::sessions,
+    setting,
 };
 use gnoma_tui::{
     desk::{self, By, Connection, Offer, PointRow, SessionRow, SettingRow, Topic},
     theme,
 };
 
-use super::{Shared, open, plan::Session, wait::wait};
+use super::{
+    plan::{Session, Shared, open},
+    wait::wait,
+};
 
 /// Most models that are offered.
 const MAX_MODELS: usize = 500;
@@ -92,12 +97,7 @@ impl Desk {
         let session = self.session();
         let now_ms = clock::now_ms();
         let own = session.id();
-        let all = wait(|| async {
-            match session.project.find_past()? {
-                Some(past) => Ok(past.all().await?),
-                None => Ok(Vec::new()),
-            }
-        })?;
+        let all = wait(|| async { Ok(sessions(&session.project).await?) })?;
         let others = all.into_iter().filter(|facts| own.as_ref() != Some(&facts.id));
         let row = |facts: SessionFacts| SessionRow {
             id: facts.id.to_string(),

@@ -9,7 +9,7 @@ use anyhow::{Context as _, Result};
 use gnoma_core::{Content, protocol::SessionSpec};
 use gnoma_engine::Arm;
 use gnoma_guard::firewall::Guarded;
-use gnoma_host::{Project, keeping::Begun, routing, wire};
+use gnoma_host::{Project, keeping::Begun, routing, session};
 use gnoma_llm::replay::Replay;
 
 use crate::{
@@ -20,11 +20,11 @@ use crate::{
 };
 
 const PROJECT: [(&str, &str); 3] = [
-    ("README.md", include_str!("../../demo/README.md")),
-    ("slug.sh", include_str!("../../demo/slug.sh")),
-    ("test.sh", include_str!("../../demo/test.sh")),
+    ("README.md", include_str!("../demo/README.md")),
+    ("slug.sh", include_str!("../demo/slug.sh")),
+    ("test.sh", include_str!("../demo/test.sh")),
 ];
-const SCRIPT: &str = include_str!("../../demo/script.jsonl");
+const SCRIPT: &str = include_str!("../demo/script.jsonl");
 const PROMPT: &str = "The test of this project fails. Find out why and fix it.";
 
 /// Time between two words, so that a person can follow.
@@ -83,7 +83,7 @@ async fn turn(around: &Surroundings, project: &Path) -> Result<Exit> {
     let firewall = Arc::clone(&project.firewall);
     let arm = Arm::new(Guarded::new(Arc::new(script), Arc::clone(&firewall), true), "script");
     let model = arm.name();
-    let options = wire::session(&project, routing::single(arm))?;
+    let options = session::options(&project, routing::single(arm))?;
     let front = Front::new(OutputFormat::Text, around, model, firewall, Begun::default());
     front.turn(options, vec![Content::text(PROMPT)], Some(Asker::of_demo())).await
 }

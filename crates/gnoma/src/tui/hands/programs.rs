@@ -19,7 +19,7 @@ use rustix::{
 };
 
 use super::{MAX_IMAGE_BYTES, image};
-use crate::{front::tui::plan::Session, surroundings::Surroundings};
+use crate::{surroundings::Surroundings, tui::plan::Session};
 
 /// Most bytes of a shell line's output that are kept.
 const MAX_OUTPUT_BYTES: usize = 1 << 20;
@@ -38,7 +38,7 @@ const USUAL_EDITOR: &str = "vi";
 
 /// What runs for the person; all of it is ended when this is dropped.
 #[derive(Debug, Default)]
-pub(in crate::front::tui) struct Shells {
+pub(in crate::tui) struct Shells {
     /// The process groups of the shell lines.
     lines: Arc<Mutex<Vec<Pid>>>,
     /// The program that has the terminal; never more than one.
@@ -47,7 +47,7 @@ pub(in crate::front::tui) struct Shells {
 
 impl Shells {
     /// Ends the shell lines.
-    pub(in crate::front::tui) fn end(&self) {
+    pub(in crate::tui) fn end(&self) {
         for group in pids(&self.lines).iter() {
             // It may have ended meanwhile.
             kill_process_group(*group, Signal::KILL).unwrap_or_default();
@@ -56,7 +56,7 @@ impl Shells {
 
     /// Ends the program that has the terminal as a closed window would, and waits a moment for it to
     /// leave the terminal in order.
-    pub(in crate::front::tui) fn end_lent(&self) {
+    pub(in crate::tui) fn end_lent(&self) {
         for program in pids(&self.lent).iter() {
             kill_process(*program, Signal::HUP).unwrap_or_default();
         }

@@ -1,0 +1,192 @@
+//! Bringing files back, and writing down in the session that it was done.
+
+use std::path::PathBuf;
+
+use anyhow::Context as _;
+use gnoma_core::store::{
+    Durability, Entry, EntryId, NewEntry, Parent, Record, SessionId, SessionStore as _,
+};
+use gnoma_store::checkpoint::{Conflict, Error, Left, LeftWhy, Restored, SnapshotId, Workspace};
+
+use crate::{HostError, Project, Result, clock, past::Past, text::one_line, timeline};
+
+/// Paths that are named of each kind.
+const MAX_NAMED: usize = 20;
+/// Where to go back to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// So many turns.
+    Turns(usize),
+    /// The checkpoint whose id begins so.
+    Checkpoint(String),
+}
+
+/// What is taken back.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Part {
+    /// The conversation, and the files where such are kept.
+    #[default]
+    All,
+    /// Both; where files are not kept, that is an error.
+    Both,
+    /// Only the files.
+    Files,
+    /// Only the conversation.
+    Conversation,
+}
+
+/// How far back, and what of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rewind {
+    /// The session, by a beginning of its id; the newest by default.
+    pub session: Option<String>,
+    /// Where to.
+    pub to: Target,
+    /// What of it.
+    pub part: Part,
+    /// Nothing is done: the outcome says what would be.
+    pub dry_run: bool,
+    /// What the person or another program changed meanwhile is overwritten. It is kept anyway.
+    pub overwrite: bool,
+}
+
+/// What became of a going back, or of bringing back what was taken back.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// It is done. Lines for people.
+    Done(String),
+    /// Nothing was done: the person or another program changed these files, and they were not to be
+    /// overwritten.
+    Conflict(Vec<PathBuf>),
+}
+
+/// Takes a session in hand; says who has it where somebody does.
+pub(crate) async fn take(past: &Past, session: &SessionId) -> Result<()> {
+    let taken = past.store.hold(session.clone(), clock::now_ms()).await;
+    Ok(taken.map(drop).with_context(|| format!("cannot change `{session}`"))?)
+}
+
+/// The files as the session kept them.
+pub(crate) fn workspace(project: &Project, session: &SessionId) -> Result<Workspace> {
+    let workspace = project.places.open(&project.loaded.settings)?;
+    workspace.set_session(Some(session.as_str()));
+    Ok(workspace)
+}
+
+/// The checkpoint whose id begins so: on the path, else any that was taken for the session.
+pub(crate) fn find(
+    beginning: &str,
+    path: &[Entry],
+    workspace: Option<&Workspace>,
+) -> Result<SnapshotId> {
+    let begins = |id: &SnapshotId| id.as_str().starts_with(beginning);
+    let own = timeline::checkpoints(path).into_iter().map(|(_, id)| id);
+    let mut found: Vec<_> = own.filter(begins).collect();
+    if let (Some(workspace), true) = (workspace, found.is_empty()) {
+        found.extend(workspace.own_snapshots()?.into_iter().filter(begins));
+    }
+    let text = match (found.pop(), found.len()) {
+        (Some(id), 0) => return Ok(id),
+        (None, _) => format!("there is no checkpoint `{beginning}`"),
+        (Some(_), more) => format!("`{beginning}` begins {} checkpoints", more + 1),
+    };
+    Err(HostError::usage(format!("{text}; `gnoma changes --list` shows which there are")))
+}
+
+/// Files on their way back.
+#[derive(Clone, Copy)]
+pub(crate) struct Going<'a> {
+    pub workspace: &'a Workspace,
+    /// What is brought back.
+    pub target: &'a SnapshotId,
+    /// What the turns on the way began with.
+    pub starts: &'a [SnapshotId],
+}
+
+/// What became of them.
+pub(crate) enum Done {
+    /// There was nothing to do.
+    AsItWas,
+    /// Nothing was done: somebody else changed these.
+    Conflict(Vec<PathBuf>),
+    /// See there.
+    Restored(Restored),
+}
+
+impl Going<'_> {
+    /// Brings the files back. What the person or another program changed is overwritten only with
+    /// `overwrite`; it is kept anyway.
+    pub(crate) fn restore(&self, overwrite: bool) -> Result<Done> {
+        if self.workspace.is_at(self.target)? {
+            return Ok(Done::AsItWas);
+        }
+        let conflict = if overwrite { Conflict::KeepTheirs } else { Conflict::Refuse };
+        match self.workspace.restore_turns(self.target, self.starts, conflict) {
+            Err(Error::Conflict { paths }) => Ok(Done::Conflict(paths)),
+            restored => Ok(Done::Restored(restored?)),
+        }
+    }
+}
+
+/// Writes down that the session was taken back, and which files that left behind.
+pub(crate) async fn note(
+    past: &Past,
+    session: &SessionId,
+    to: Option<EntryId>,
+    path: &[Entry],
+    before: Option<&SnapshotId>,
+) -> Result<()> {
+    let Some(from) = path.last().map(|last| last.id) else { return Ok(()) };
+    let new = |parent, record| NewEntry {
+        session: session.clone(),
+        parent,
+        at_ms: clock::now_ms(),
+        record,
+        durability: Durability::Disk,
+    };
+    let parent = to.map_or(Parent::Start, Parent::After);
+    past.store.append(new(parent, Record::Rewound { from })).await?;
+    if let Some(before) = before {
+        let kept = Record::Checkpoint { id: before.to_string() };
+        past.store.append(new(Parent::Tip, kept)).await?;
+    }
+    Ok(())
+}
+
+/// What a restore did. `undo` is the command that brings back what it overwrote.
+pub(crate) fn told(restored: &Restored, undo: &str) -> String {
+    let Restored { before, written, removed, theirs, left, .. } = restored;
+    let mut text = format!("files: {written} written, {removed} removed\n");
+    if !theirs.is_empty() {
+        text.push_str(&format!(
+            "these had been changed by you or another program, between the turns or since. What was\n\
+             there is kept as checkpoint {before}; `{undo}` brings it back:\n{}",
+            named(theirs)
+        ));
+    }
+    for Left { path, why } in left.iter().take(MAX_NAMED) {
+        let why = match why {
+            LeftWhy::NotKept => "it was never kept",
+            LeftWhy::Changed => "it changed meanwhile",
+            LeftWhy::NotEmpty => "files that were never kept are in it",
+            LeftWhy::Damaged => "what was kept of it is damaged",
+            LeftWhy::Refused(why) => why,
+        };
+        text.push_str(&format!("left as it is: {}: {why}\n", one_line(&path.to_string_lossy())));
+    }
+    if left.len() > MAX_NAMED {
+        text.push_str(&format!("left as they are: {} more\n", left.len() - MAX_NAMED));
+    }
+    text
+}
+
+/// Paths, a line each; of many, the first ones.
+#[must_use]
+pub fn named(paths: &[PathBuf]) -> String {
+    let line = |path: &PathBuf| format!("  {}\n", one_line(&path.to_string_lossy()));
+    let mut text: String = paths.iter().take(MAX_NAMED).map(line).collect();
+    if paths.len() > MAX_NAMED {
+        text.push_str(&format!("  and {} more\n", paths.len() - MAX_NAMED));
+    }
+    text
+}

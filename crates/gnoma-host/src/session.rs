@@ -1,0 +1,86 @@
+//! What a session of a project is started with.
+
+use std::{path::Path, sync::Arc};
+
+use gnoma_config::Settings;
+use gnoma_core::tool::Tier;
+use gnoma_engine::{Keeping, Limits, Routes, prompt, session};
+
+use crate::{Folders as _, Project, Result, clock, guarding, instructions};
+
+/// The options of a session over these models, of which nothing is kept yet.
+///
+/// # Errors
+/// The rules about permissions cannot be used.
+pub fn options(project: &Project, routes: Arc<Routes>) -> Result<session::Options> {
+    let Project { spec, loaded, .. } = project;
+    let settings = &loaded.settings;
+    let limits = Limits {
+        rounds: settings.tools.max_rounds,
+        seed: clock::random() | 1,
+        ..Limits::default()
+    };
+    Ok(session::Options {
+        id: clock::session_id(),
+        place: guarding::place(loaded, spec),
+        tools: gnoma_tools::builtin(&tools(project)),
+        routes,
+        system: system_prompt(project),
+        mode: settings.permission.mode,
+        permissions: guarding::permissions(settings)?,
+        firewall: Arc::clone(&project.firewall),
+        interactive: spec.interactive,
+        limits,
+        history: Vec::new(),
+        keeping: Keeping::default(),
+    })
+}
+
+fn tools(Project { spec, loaded, .. }: &Project) -> gnoma_tools::Options {
+    let settings = &loaded.settings;
+    let variables = spec.environment.variables();
+    // By name, and by value for a variable that the configuration takes a key from.
+    let is_key = |(name, value): &(&String, &String)| {
+        let mut keys = settings.provider.api_keys.values();
+        name.ends_with("_API_KEY")
+            || name.ends_with("_AUTH_TOKEN")
+            || keys.any(|key| key.expose() == *value)
+    };
+    gnoma_tools::Options {
+        bash_timeout: settings.tools.bash_timeout,
+        max_file_bytes: settings.tools.max_file_size,
+        shell: shell(settings).into(),
+        environment: Some(variables.clone()),
+        hidden_variables: variables.iter().filter(is_key).map(|(name, _)| name.clone()).collect(),
+        sandbox: guarding::sandbox(loaded, spec),
+    }
+}
+
+fn shell(settings: &Settings) -> &str {
+    settings.tools.shell.as_deref().unwrap_or("bash")
+}
+
+type SystemPrompt = Box<dyn Fn(Tier) -> String + Send + Sync>;
+
+fn system_prompt(Project { spec, loaded, notices, .. }: &Project) -> SystemPrompt {
+    if let Some(system) = spec.system.clone() {
+        return Box::new(move |_| system.clone());
+    }
+    let instructions = instructions::find(&spec.folder, &spec.environment.config_dir());
+    if instructions.cut {
+        notices.warning("the project's AGENTS.md files are too long; their end was left out");
+    }
+    let cwd = spec.folder.display().to_string();
+    let shell = Path::new(shell(&loaded.settings))
+        .file_name()
+        .map_or_else(String::new, |name| name.to_string_lossy().into_owned());
+    Box::new(move |tier| {
+        let place = prompt::Place {
+            cwd: &cwd,
+            os: std::env::consts::OS,
+            shell: &shell,
+            instructions: instructions.text.trim_end(),
+        };
+        prompt::system(tier, place)
+    })
+}

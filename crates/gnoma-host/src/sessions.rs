@@ -1,0 +1,70 @@
+//! Stored sessions: which there are, finding words in them, copies and titles.
+
+use gnoma_core::store::{EntryId, Hit, SessionFacts, SessionId, SessionStore as _};
+
+use crate::{
+    HostError, Project, Result, clock,
+    past::{Past, refuse_in_incognito},
+    text::{fit, plain},
+};
+
+/// Longest title, in columns.
+const MAX_TITLE_COLUMNS: usize = 200;
+/// Most places one search gives.
+const MAX_PLACES: usize = 1000;
+
+/// The sessions of a project, the newest first.
+///
+/// # Errors
+/// What is kept cannot be read.
+pub async fn sessions(project: &Project) -> Result<Vec<SessionFacts>> {
+    match Past::find(project)? {
+        Some(past) => past.all().await,
+        None => Ok(Vec::new()),
+    }
+}
+
+/// Where these words were said, all of them, at most `max` places; 0 gives all that one search can.
+///
+/// # Errors
+/// What is kept cannot be read.
+pub async fn search(project: &Project, words: &str, max: usize) -> Result<Vec<Hit>> {
+    let max = if max == 0 { MAX_PLACES } else { max.min(MAX_PLACES) };
+    match Past::find(project)? {
+        Some(past) => Ok(past.store.search(words.to_owned(), max).await?),
+        None => Ok(Vec::new()),
+    }
+}
+
+/// Begins a session that shares the past of another up to an entry, or to its end; gives the ids of
+/// the new one and the other.
+///
+/// # Errors
+/// There is no such session or entry, nothing may be kept, or it cannot be written.
+pub async fn fork(
+    project: &Project,
+    session: Option<&str>,
+    at: Option<EntryId>,
+) -> Result<(SessionId, SessionId)> {
+    refuse_in_incognito(&project.loaded.settings, "sessions fork")?;
+    let past = Past::open(project)?;
+    let source = past.session(session).await?.id;
+    Ok((past.fork(&source, at).await?, source))
+}
+
+/// Gives a session a title; gives its id and the title as it is stored.
+///
+/// # Errors
+/// The title is empty, there is no such session, nothing may be kept, or it cannot be written.
+pub async fn rename(project: &Project, session: &str, title: &str) -> Result<(SessionId, String)> {
+    refuse_in_incognito(&project.loaded.settings, "sessions rename")?;
+    let title = fit(plain(title).trim(), MAX_TITLE_COLUMNS);
+    if title.is_empty() {
+        return Err(HostError::usage("a title needs a word"));
+    }
+    let past = Past::open(project)?;
+    let id = past.session(Some(session)).await?.id;
+    past.store.rename(id.clone(), title, clock::now_ms()).await?;
+    let title = past.store.facts(id.clone()).await?.title;
+    Ok((id, title))
+}

@@ -2,7 +2,11 @@
 
 use std::fmt;
 
-use gnoma_core::{ProviderError, store::StoreError};
+use gnoma_core::{
+    ProviderError,
+    protocol::{RequestError, RequestErrorKind},
+    store::StoreError,
+};
 
 /// What kind of reason it is, for whoever branches on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,6 +80,17 @@ impl From<anyhow::Error> for HostError {
             Ok(known) => known.into(),
             Err(error) => Self::failure(format!("{error:#}")),
         }
+    }
+}
+
+impl From<HostError> for RequestError {
+    fn from(HostError { kind, cause, remedy }: HostError) -> Self {
+        let kind = match kind {
+            HostErrorKind::Usage => RequestErrorKind::Invalid,
+            HostErrorKind::Held => RequestErrorKind::Held,
+            HostErrorKind::Provider | HostErrorKind::Failure => RequestErrorKind::Failed,
+        };
+        Self { kind, cause, remedy }
     }
 }
 

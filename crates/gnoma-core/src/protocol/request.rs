@@ -167,12 +167,6 @@ pub enum Request {
         /// Most bytes.
         max_bytes: u32,
     },
-    /// Run a shell line for the person, in the session's folder and environment, without asking.
-    /// Reply: [`Reply::Shell`].
-    Shell {
-        /// The line.
-        line: String,
-    },
     /// Models on offer. Reply: [`Reply::Choices`].
     Models {
         /// Also ask the providers for theirs, which takes a moment.
@@ -330,13 +324,6 @@ pub enum Reply {
         /// Size of the whole in bytes.
         total_bytes: u64,
     },
-    /// What a shell line printed.
-    Shell {
-        /// Standard output and standard error, as they came.
-        output: String,
-        /// How it ended, where that was not well.
-        failure: Option<String>,
-    },
     /// Things of which one can be chosen by its name.
     Choices(Vec<Choice>),
     /// All settings.
@@ -420,6 +407,8 @@ pub enum RequestErrorKind {
     Closed,
     /// It cannot be done while a turn runs, or too much waits already.
     Busy,
+    /// The stored session is open in another process; a copy of it could go on.
+    Held,
     /// The question was answered before, or never asked.
     NotAsked,
     /// There is no such thing.

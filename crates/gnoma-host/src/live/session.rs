@@ -332,9 +332,12 @@ impl Actor {
     fn not_opened(&mut self, error: &RequestError) {
         self.engine = Engine::Gone;
         self.waiting.clear();
-        let remedy = error.remedy.iter().map(String::as_str);
-        for text in error.cause.lines().chain(remedy) {
-            self.push(Event::Notice { level: NoticeLevel::Warning, text: text.to_owned() });
+        // Where no provider is set up, front ends show what to do about it.
+        if self.log.with_view(|view| view.info.found.is_none()) {
+            let remedy = error.remedy.iter().map(String::as_str);
+            for text in error.cause.lines().chain(remedy) {
+                self.push(Event::Notice { level: NoticeLevel::Warning, text: text.to_owned() });
+            }
         }
         self.push(Event::State(SessionState::Closed));
     }
@@ -425,7 +428,9 @@ impl Actor {
 
     /// Does what needs the session, or another one, to be opened anew.
     fn change(&mut self, request: Request, replier: Replier) {
-        let spec = self.kept.lock().unwrap_or_else(PoisonError::into_inner).spec.clone();
+        let mut spec = self.kept.lock().unwrap_or_else(PoisonError::into_inner).spec.clone();
+        // What the person has chosen meanwhile stays.
+        spec.overrides.mode = Some(self.log.with_view(|view| view.mode));
         let Some(shared) = self.shared.upgrade() else { return };
         let change = Change { request, spec };
         if change::is_for_another(&change.request) {

@@ -1,0 +1,416 @@
+//! What a session's project does for it besides the conversation: each request on a thread of its own,
+//! so that nothing that waits for a disk or a server holds up a stream.
+
+use std::{
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use gnoma_config::{
+    paths, profile, project_root,
+    schema::{Kind, ROWS},
+    trust,
+};
+use gnoma_core::{
+    Secret,
+    info::Choice,
+    protocol::{
+        ConnectBy, Connection, Reply, Request, RequestError, RequestErrorKind, RewindPoint,
+        SessionSpec, Setting, Start, Switch, Topic,
+    },
+    session::Scope,
+    store::{ResultId, SessionId, Shelf as _},
+    tool::BoxFuture,
+};
+use tokio::{runtime::Handle, task::spawn_blocking};
+
+use crate::{
+    Folders as _, HostError, Project, Result, changes, export,
+    export::Format,
+    instructions,
+    keeping::{Begun, Kept},
+    live::{Change, Changed, Services},
+    opening::{KnownRoutes, choices, going_on},
+    past::Past,
+    points, providers,
+    providers::Reach,
+    redo,
+    rewind::{self, Outcome, Part, Rewind, Target},
+    rule, sessions, setting,
+};
+
+/// Most models that are offered.
+const MAX_MODELS: usize = 500;
+/// Most stored sessions in a reply.
+const MAX_STORED: usize = 1_000;
+/// Most bytes of a stored result in a reply.
+const MAX_OUTPUT_BYTES: u32 = 1 << 20;
+const NOTHING_KEPT: &str = "nothing of this session is kept, so nothing can be taken back";
+
+/// The services of one session.
+pub(crate) struct ProjectServices {
+    pub(crate) project: Arc<Project>,
+    pub(crate) begun: Begun,
+    /// The stored session that goes on.
+    pub(crate) continued: Option<SessionId>,
+    /// The model that is asked first, as far as that is known.
+    pub(crate) model: Option<String>,
+    pub(crate) routes: KnownRoutes,
+    pub(crate) kept: Mutex<Option<Kept>>,
+}
+
+impl Services for ProjectServices {
+    fn answer(&self, request: Request) -> BoxFuture<'static, Result<Reply, RequestError>> {
+        let asked = Asked {
+            project: Arc::clone(&self.project),
+            stored: self.stored(),
+            model: self.model.clone(),
+            routes: Arc::clone(&self.routes),
+        };
+        off_the_loop(move || asked.answer(request))
+    }
+
+    fn change(&self, change: Change) -> BoxFuture<'static, Result<Changed, RequestError>> {
+        let (project, stored) = (Arc::clone(&self.project), self.stored());
+        off_the_loop(move || changed(project, stored, change))
+    }
+
+    fn unchanged(&self, spec: SessionSpec) -> SessionSpec {
+        going_on(spec, self.stored().as_ref())
+    }
+
+    fn tidy(&self) -> BoxFuture<'static, ()> {
+        let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner).take();
+        Box::pin(async move {
+            if let Some(kept) = kept {
+                kept.tidy().await;
+            }
+        })
+    }
+}
+
+impl ProjectServices {
+    /// The session's id in the store, once it has one.
+    fn stored(&self) -> Option<SessionId> {
+        self.begun.get().or(self.continued.as_ref()).cloned()
+    }
+}
+
+/// Runs what may block on a thread of its own.
+fn off_the_loop<T: Send + 'static, F: Future<Output = Result<T>>>(
+    make: impl FnOnce() -> F + Send + 'static,
+) -> BoxFuture<'static, Result<T, RequestError>> {
+    Box::pin(async move {
+        let runtime = Handle::current();
+        let done = spawn_blocking(move || runtime.block_on(make())).await;
+        let broken = |_| RequestError::new(RequestErrorKind::Failed, "it broke down inside");
+        Ok(done.map_err(broken)??)
+    })
+}
+
+/// What a request is answered from.
+struct Asked {
+    project: Arc<Project>,
+    stored: Option<SessionId>,
+    model: Option<String>,
+    routes: KnownRoutes,
+}
+
+impl Asked {
+    async fn answer(self, request: Request) -> Result<Reply> {
+        let project = &*self.project;
+        Ok(match request {
+            Request::KeepRule { rule, scope, dry_run } => {
+                Reply::Text(keep_rule(project, &rule, scope, dry_run)?)
+            }
+            Request::Trust => Reply::Text(trust(project)?),
+            Request::Points => Reply::Points(self.points().await?),
+            Request::Changes => Reply::Text(self.changes().await?),
+            Request::Export { path } => Reply::Text(self.export(&path).await?),
+            Request::Rename { title } => {
+                let id = self.stored()?;
+                let (_, title) = sessions::rename(project, id.as_str(), &title).await?;
+                Reply::Text(title)
+            }
+            Request::Search { words, max } => {
+                Reply::Hits(sessions::search(project, &words, max).await?)
+            }
+            Request::Stored { max } => {
+                let mut all = sessions::sessions(project).await?;
+                all.truncate(max.min(MAX_STORED));
+                Reply::Stored(all)
+            }
+            Request::Output { result, from, max_bytes } => {
+                self.output(result, from, max_bytes).await?
+            }
+            Request::Models { ask } => Reply::Choices(self.models(ask).await),
+            Request::Providers => Reply::Choices(providers_of(project)),
+            Request::Profiles => Reply::Choices(profiles(project)),
+            Request::TryProvider(Connection { provider, by }) => {
+                let count = providers::try_provider(project, &provider, &reach(by)).await?;
+                Reply::Text(format!("`{provider}` answers and has {count} models"))
+            }
+            Request::AddProvider(Connection { provider, by }) => {
+                Reply::Text(providers::add_provider(project, &provider, &reach(by))?)
+            }
+            Request::Settings => Reply::Settings(settings(project)),
+            Request::SetSetting { key, value } => {
+                Reply::Text(setting::set_setting(project, &key, &value)?)
+            }
+            Request::Explain(topic) => Reply::Text(self.explain(topic)),
+            _ => return Err(HostError::usage("the session does not know this request")),
+        })
+    }
+
+    fn stored(&self) -> Result<&SessionId> {
+        let missing = || HostError::usage("nothing of this session is kept");
+        self.stored.as_ref().ok_or_else(missing)
+    }
+
+    async fn points(&self) -> Result<Vec<RewindPoint>> {
+        let Some(id) = &self.stored else { return Ok(Vec::new()) };
+        let point = |points::Point { turns, prompt, at_ms, files }| RewindPoint {
+            turns,
+            prompt,
+            at_ms: at_ms.unwrap_or_default(),
+            files,
+        };
+        Ok(points::points(&self.project, id).await?.into_iter().map(point).collect())
+    }
+
+    async fn changes(&self) -> Result<String> {
+        let Some(id) = &self.stored else { return Ok(String::new()) };
+        let changes = changes::changes(&self.project, Some(id.as_str()), None, true).await?;
+        let about = || format!("{}\n", changes.about.join("\n"));
+        Ok(if changes.text.is_empty() { about() } else { changes.text })
+    }
+
+    async fn export(&self, path: &Path) -> Result<String> {
+        let id = self.stored()?;
+        let named = PathBuf::from(format!("gnoma-{id}.md"));
+        let path = if path.as_os_str().is_empty() { &named } else { path };
+        let format = match path.extension().and_then(|extension| extension.to_str()) {
+            Some("html" | "htm") => Format::Html,
+            Some("jsonl") => Format::Lines,
+            Some(_) | None => Format::Markdown,
+        };
+        let file = self.project.spec.folder.join(path);
+        let id = export::export_to_file(&self.project, Some(id.as_str()), format, &file).await?;
+        Ok(format!("{id} is in {}", file.display()))
+    }
+
+    async fn output(&self, result: ResultId, from: u64, max_bytes: u32) -> Result<Reply> {
+        let past = Past::open(&self.project)?;
+        let results = past.store.shelf(self.stored()?.clone());
+        let max_bytes = max_bytes.min(MAX_OUTPUT_BYTES) as usize;
+        let part = results.read(result, from, max_bytes).await?;
+        Ok(Reply::Output { text: part.text, next: part.next, total_bytes: part.total_bytes })
+    }
+
+    /// The models that the session can be pinned to, and those that the providers list besides.
+    async fn models(&self, ask: bool) -> Vec<Choice> {
+        let current = self.model.as_deref();
+        let routes = self.routes.get();
+        let mut models = routes.map(|routes| choices(routes, current)).unwrap_or_default();
+        let listed =
+            if ask { providers::models(&self.project.loaded.settings).await } else { Vec::new() };
+        for name in listed {
+            if models.iter().all(|known| known.name != name) {
+                let about = "in another session that goes on".to_owned();
+                let current = current == Some(&*name);
+                models.push(Choice { name, about, current, ..Choice::default() });
+            }
+        }
+        models.truncate(MAX_MODELS);
+        models
+    }
+
+    fn explain(&self, topic: Topic) -> String {
+        let Project { loaded, spec, .. } = &*self.project;
+        match topic {
+            Topic::Routing => {
+                let model = self.model.as_deref().unwrap_or("the first that can be asked");
+                let origin = loaded.explain("provider.default").map(|set| set.origin);
+                let origin =
+                    origin.map_or_else(String::new, |origin| format!(" (set by {origin})"));
+                format!("every call goes to {model}{origin}; /model and /provider change that")
+            }
+            Topic::Context => {
+                let found = instructions::find(&spec.folder, &spec.environment.config_dir());
+                let bytes = found.text.len();
+                let answer = loaded.settings.provider.max_tokens;
+                format!(
+                    "instructions of the project: {bytes} bytes\nkept free for an answer: {answer} tokens"
+                )
+            }
+        }
+    }
+}
+
+fn keep_rule(project: &Project, rule: &str, scope: Scope, dry_run: bool) -> Result<String> {
+    if !dry_run {
+        return rule::keep_rule(project, rule, scope);
+    }
+    if !rule.is_empty() {
+        rule::keep_rule(project, rule, Scope::Session)?;
+    }
+    rule::rule_place(project, scope)
+}
+
+fn trust(project: &Project) -> Result<String> {
+    let SessionSpec { folder, environment, .. } = &project.spec;
+    let root = project_root(folder, &environment.config_dir()).unwrap_or_else(|| folder.clone());
+    let unread = |error: &dyn std::fmt::Display| HostError::failure(error.to_string());
+    let content = paths::read(&paths::project_file(&root)).map_err(|error| unread(&error))?;
+    let Some(content) = content else {
+        let text = format!("{} sets nothing that needs trust", root.display());
+        return Err(HostError::usage(text));
+    };
+    let store = trust::Store::open(&environment.state_dir());
+    let mut store = store.map_err(|error| unread(&error))?;
+    store.trust(&root, &content).map_err(|error| unread(&error))?;
+    Ok(format!("{} is trusted until its settings change", root.display()))
+}
+
+fn providers_of(project: &Project) -> Vec<Choice> {
+    let settings = &project.loaded.settings;
+    let choice = |name: String| Choice {
+        about: settings.provider.endpoints.get(&name).cloned().unwrap_or_default(),
+        current: settings.provider.default.as_ref() == Some(&name),
+        name,
+        ..Choice::default()
+    };
+    providers::configured(settings).into_iter().map(choice).collect()
+}
+
+fn profiles(project: &Project) -> Vec<Choice> {
+    let current = &project.loaded.profile;
+    let choice = |name: String| Choice {
+        current: current.as_ref() == Some(&name),
+        name,
+        ..Choice::default()
+    };
+    profile::available(&project.environment().config_dir()).into_iter().map(choice).collect()
+}
+
+fn settings(project: &Project) -> Vec<Setting> {
+    let setting = |value: &gnoma_config::Explained| Setting {
+        key: value.key.clone(),
+        value: value.value.trim_matches('"').to_owned(),
+        origin: format!("{}: {}", value.origin, value.place),
+        choices: values_of(&value.key),
+    };
+    project.loaded.values.iter().map(setting).collect()
+}
+
+/// The values that a setting can have, where there are few.
+fn values_of(key: &str) -> Vec<String> {
+    let row = ROWS.iter().find(|row| row.path == key);
+    match row.map(|row| row.kind) {
+        Some(Kind::Bool) => ["true", "false"].map(str::to_owned).to_vec(),
+        Some(Kind::Word(words)) => words.iter().map(|word| (*word).to_owned()).collect(),
+        _ => Vec::new(),
+    }
+}
+
+fn reach(by: ConnectBy) -> Reach {
+    match by {
+        ConnectBy::Variable(variable) => Reach::Variable(variable),
+        ConnectBy::Address(address) => Reach::Address(address),
+        ConnectBy::Key(key) => Reach::Key(Secret::new(key.0)),
+    }
+}
+
+/// Does what a change wants while no engine is open, and says what is opened next.
+async fn changed(
+    project: Arc<Project>,
+    stored: Option<SessionId>,
+    Change { request, spec }: Change,
+) -> Result<Changed> {
+    let going_on = going_on(spec, stored.as_ref());
+    let same = |told: String| Changed { spec: going_on.clone(), keeps_messages: true, told };
+    let missing = || HostError::usage(NOTHING_KEPT);
+    Ok(match request {
+        Request::Rewind { turns, files, conversation } => {
+            let id = stored.clone().ok_or_else(missing)?;
+            let part = match (files, conversation) {
+                (true, false) => Part::Files,
+                (false, true) => Part::Conversation,
+                (true, true) | (false, false) => Part::Both,
+            };
+            let (session, to) = (Some(id.to_string()), Target::Turns(turns));
+            let how = Rewind { session, to, part, dry_run: false, overwrite: true };
+            same(lines(rewind::rewind(&project, &how).await?))
+        }
+        Request::Redo => {
+            let id = stored.clone().ok_or_else(missing)?;
+            same(lines(redo::redo(&project, Some(id.as_str()), true).await?))
+        }
+        Request::Fork => {
+            let id = stored
+                .clone()
+                .ok_or_else(|| HostError::usage("there is nothing kept that could be copied"))?;
+            let start = Start::Stored { id: id.to_string(), fork: true };
+            Changed {
+                spec: SessionSpec { start, ..going_on },
+                keeps_messages: true,
+                told: String::new(),
+            }
+        }
+        Request::Switch(switch) => switched(&project, going_on, switch),
+        _ => return Err(HostError::usage("the request changes nothing")),
+    })
+}
+
+fn switched(project: &Project, spec: SessionSpec, switch: Switch) -> Changed {
+    let mut spec = spec;
+    let mut keeps_messages = true;
+    let mut told = String::new();
+    match switch {
+        Switch::Model(name) => {
+            let providers = providers::named(&project.loaded.settings);
+            let is_provider = |before: &str| providers.iter().any(|known| known == before);
+            match name.split_once('/').filter(|(before, _)| is_provider(before)) {
+                Some((provider, model)) => {
+                    spec.overrides.provider = Some(provider.to_owned());
+                    spec.overrides.model = Some(model.to_owned());
+                }
+                None => spec.overrides.model = Some(name),
+            }
+        }
+        Switch::Provider(name) => {
+            spec.overrides.provider = Some(name);
+            spec.overrides.model = None;
+        }
+        Switch::Profile(name) => {
+            spec.profile = Some(name);
+            (spec.start, keeps_messages) = (Start::New, false);
+        }
+        Switch::Incognito(incognito) => {
+            spec.overrides.incognito = Some(incognito);
+            spec.start = Start::New;
+            // What was kept may go on unseen; what was said unseen is never kept.
+            keeps_messages = incognito;
+            told = if incognito {
+                "from here on nothing is kept; the model still knows what was said before"
+            } else {
+                "a new conversation begins, and it is kept; what was said before is not"
+            }
+            .to_owned();
+        }
+        Switch::New => (spec.start, keeps_messages) = (Start::New, false),
+        Switch::Stored(id) => {
+            let newest = Start::Newest { fork: false };
+            spec.start = id.map_or(newest, |id| Start::Stored { id, fork: false });
+            keeps_messages = false;
+        }
+    }
+    Changed { spec, keeps_messages, told }
+}
+
+fn lines(outcome: Outcome) -> String {
+    match outcome {
+        Outcome::Done(text) => text,
+        Outcome::Conflict(paths) => rewind::named(&paths),
+    }
+}

@@ -4,28 +4,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-/// Bytes `start..end` of the text that was parsed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Span {
-    /// First byte.
-    pub start: usize,
-    /// One after the last byte.
-    pub end: usize,
-}
-
-impl Span {
-    /// What `text` has there; empty when it is another text.
-    #[must_use]
-    pub fn of(self, text: &str) -> &str {
-        text.get(self.start..self.end).unwrap_or_default()
-    }
-
-    /// Whether `other` lies within.
-    #[must_use]
-    pub fn contains(self, other: Self) -> bool {
-        self.start <= other.start && other.end <= self.end
-    }
-}
+use super::span::Span;
 
 /// A list of statements: a whole text, or the body of a construct. May be empty only at the top and
 /// in a substitution.
@@ -489,49 +468,4 @@ pub struct Binary {
     pub operator: String,
     /// Right of it; a pattern or a regular expression for some operators.
     pub right: Word,
-}
-
-impl Word {
-    /// Its text when that is certain before anything runs: literals and quotes only.
-    #[must_use]
-    pub fn constant(&self) -> Option<String> {
-        let mut text = String::new();
-        constant_parts(&self.parts, &mut text).then_some(text)
-    }
-
-    /// Its text when nothing in it is quoted, expanded or a pattern.
-    pub(super) fn plain_text(&self) -> Option<&str> {
-        match self.parts.as_slice() {
-            [Part { span, kind: PartKind::Literal(text) }]
-                if span.end - span.start == text.len() =>
-            {
-                Some(text)
-            }
-            _ => None,
-        }
-    }
-}
-
-fn constant_parts(parts: &[Part], text: &mut String) -> bool {
-    parts.iter().all(|part| match &part.kind {
-        PartKind::Literal(piece)
-        | PartKind::SingleQuoted(piece)
-        | PartKind::AnsiQuoted(Some(piece)) => {
-            text.push_str(piece);
-            true
-        }
-        PartKind::DoubleQuoted(parts) => constant_parts(parts, text),
-        PartKind::AnsiQuoted(None)
-        | PartKind::LocaleQuoted(_)
-        | PartKind::Parameter(_)
-        | PartKind::CommandSubstitution(_)
-        | PartKind::Arithmetic(_)
-        | PartKind::ProcessSubstitution { .. }
-        | PartKind::Glob(_)
-        | PartKind::ExtendedGlob { .. }
-        | PartKind::BraceList(_)
-        | PartKind::BraceRange(_)
-        | PartKind::Tilde(_)
-        | PartKind::Array(_) => false,
-    })
 }

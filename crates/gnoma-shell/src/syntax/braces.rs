@@ -4,18 +4,9 @@
 //! alternatives while `{a,{b}` is plain text.
 
 use super::cursor::{Parse, Parser};
-use super::pieces::{Piece, joined};
-use super::{MAX_BRACES, Operation, Part, PartKind, Span, Word};
-
-/// A character that braces may make something of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Mark {
-    Open,
-    Close,
-    Comma,
-    /// `..`
-    Dots,
-}
+use super::limits::MAX_BRACES;
+use super::pieces::{Mark, Piece, joined};
+use super::{Operation, Part, PartKind, Span, Word};
 
 impl Parser<'_> {
     /// Parts of a word, with the braces in it.

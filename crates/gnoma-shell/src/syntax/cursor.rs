@@ -4,14 +4,25 @@
 //! over it. Texts within a text (backquotes, here-documents) are read by a parser of their own whose
 //! places are those of the whole.
 
+use std::sync::{Arc, OnceLock};
+
 use super::error::{ParseError, ParseErrorKind};
-use super::heredoc::Pending;
-use super::{MAX_DEPTH, MAX_NODES, MAX_REREAD_BYTES, Span};
+use super::limits::{MAX_DEPTH, MAX_NODES, MAX_REREAD_BYTES};
+use super::{Span, Word};
 
 pub(super) type Parse<T> = Result<T, ParseError>;
 
 /// Joins two lines.
 pub(super) const CONTINUATION: &str = "\\\n";
+
+/// A here-document whose body is still to come.
+pub(super) struct Pending {
+    pub(super) delimiter: String,
+    pub(super) quoted: bool,
+    pub(super) strips_tabs: bool,
+    pub(super) at: usize,
+    pub(super) body: Arc<OnceLock<Word>>,
+}
 
 /// What a whole text may use up, shared by the texts within it.
 #[derive(Default)]

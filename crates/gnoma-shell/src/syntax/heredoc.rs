@@ -2,19 +2,10 @@
 
 use std::sync::{Arc, OnceLock};
 
-use super::cursor::{Parse, Parser, is_metacharacter};
+use super::cursor::{Parse, Parser, Pending, is_metacharacter};
 use super::quoted::Fence;
 use super::substitutions::Extract;
 use super::{HereDocument, Part, PartKind, Word};
-
-/// A here-document whose body is still to come.
-pub(super) struct Pending {
-    delimiter: String,
-    quoted: bool,
-    strips_tabs: bool,
-    at: usize,
-    body: Arc<OnceLock<Word>>,
-}
 
 impl Parser<'_> {
     /// What follows `<<`.

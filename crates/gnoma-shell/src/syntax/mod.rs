@@ -12,10 +12,12 @@ mod braces;
 mod commands;
 mod compound;
 mod conditional;
+mod constant;
 mod cursor;
 mod error;
 mod expansions;
 mod heredoc;
+mod limits;
 mod lists;
 mod pairs;
 mod parameters;
@@ -23,26 +25,18 @@ mod patterns;
 mod pieces;
 mod quoted;
 mod redirections;
+mod span;
 mod substitutions;
 mod unquoted;
 mod visit;
 
 pub use ast::*;
 pub use error::{ParseError, ParseErrorKind};
+pub use limits::*;
+pub use span::Span;
 pub use visit::Node;
 
 use cursor::{Budget, Parser};
-
-/// Longest text that is looked at, in bytes.
-pub const MAX_TEXT_BYTES: usize = 1 << 20;
-/// How deep constructs may stand in each other.
-pub const MAX_DEPTH: usize = 50;
-/// How many words, parts and commands a text may have.
-pub const MAX_NODES: usize = 200_000;
-/// How many braces and commas may stand in a word with braces.
-pub const MAX_BRACES: usize = 500;
-/// How many bytes may be read again because their meaning shows only later.
-pub const MAX_REREAD_BYTES: usize = 8 << 20;
 
 /// Reads a whole text.
 ///

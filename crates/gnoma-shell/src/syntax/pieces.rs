@@ -1,6 +1,5 @@
 //! Where a text ends, what has a meaning in it, and the parts it is collected into.
 
-use super::braces::Mark;
 use super::cursor::is_metacharacter;
 use super::{Part, PartKind, Span};
 
@@ -17,7 +16,7 @@ pub(super) enum Shape {
     Pattern,
     /// After the operator of `${x#…}`.
     Operand,
-    /// The same up to a `/`.
+    /// After the operator of `${x/…}`, up to a second `/`.
     Replaced,
     /// One of `@(a|b)`.
     Alternative,
@@ -57,6 +56,16 @@ impl Shape {
     pub(super) fn has_braces(self) -> bool {
         matches!(self, Self::Plain | Self::Declaration)
     }
+}
+
+/// A character that braces may make something of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Mark {
+    Open,
+    Close,
+    Comma,
+    /// `..`
+    Dots,
 }
 
 /// A part, or a character of its own that braces may make something of.

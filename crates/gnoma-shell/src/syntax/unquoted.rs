@@ -1,8 +1,8 @@
 //! Words and other text in which quotes, patterns and braces have a meaning.
 
-use super::braces::Mark;
 use super::cursor::{Parse, Parser, is_name};
 use super::patterns::tilde_may_follow;
+use super::pieces::Mark;
 use super::pieces::{Pieces, Shape};
 use super::quoted::Fence;
 use super::{Part, PartKind, Word};

@@ -24,9 +24,21 @@ const SET_NAMES: [&str; 12] = [
     "noexec",
 ];
 
+/// Builtins that change nothing that is followed.
+const INERT: [&str; 9] =
+    ["umask", "ulimit", "times", "suspend", "disown", "fg", "bg", "caller", "type"];
+/// Programs that read commands of a shell.
+const SHELLS: [&str; 17] = [
+    "sh", "bash", "dash", "zsh", "ksh", "mksh", "ash", "rbash", "fish", "csh", "tcsh", "yash",
+    "rc", "es", "elvish", "pdksh", "sash",
+];
+
 impl Walker<'_> {
     /// What a builtin does; `None` when `name` is none.
     pub(super) fn builtin(&mut self, name: &str, words: &[Field], from: usize) -> Option<Facts> {
+        if let Some(is_harmless) = harmless_words(name) {
+            return Some(harmless_when(name, words, is_harmless));
+        }
         Some(match name {
             "cd" | "chdir" => self.cd(words),
             "pushd" => self.pushd(words),
@@ -39,17 +51,10 @@ impl Walker<'_> {
                 self.shift();
                 set(words)
             }
-            "shopt" => harmless_when(name, words, |word| {
-                matches!(word, "-s" | "-u" | "-p" | "-q" | "nullglob" | "globstar")
-                    || matches!(word, "nocasematch" | "extglob")
-            }),
             "let" => self.let_(words),
             "test" | "[" => self.test_builtin(words),
             "printf" => self.printf(words),
             "getopts" => self.getopts(words),
-            "wait" => harmless_when(name, words, |word| {
-                !(word.starts_with('-') && word.contains(['p', 'f']))
-            }),
             "eval" => self.eval(words),
             "." | "source" => self.source(words),
             "exec" => self.exec(words),
@@ -61,14 +66,13 @@ impl Walker<'_> {
             "trap" => self.trap(words),
             "alias" => alias(words),
             "unalias" | "enable" | "bind" | "complete" | "compopt" | "fc" => meddles(name, words),
-            "compgen" => harmless_when(name, words, |word| {
-                // Options may be bundled; those letters run, expand or read what they are given.
-                !(word.starts_with('-') && word.contains(['C', 'F', 'W', 'P', 'S', 'X', 'G']))
-            }),
-            "hash" => {
-                harmless_when(name, words, |word| !(word.starts_with('-') && word.contains('p')))
-            }
-            "jobs" => harmless_when(name, words, |word| !word.contains('x')),
+            _ => return self.leaving_or_running(name, words, from),
+        })
+    }
+
+    /// Builtins that leave something or run another program; `None` when `name` is none.
+    fn leaving_or_running(&mut self, name: &str, words: &[Field], from: usize) -> Option<Facts> {
+        Some(match name {
             "exit" | "return" | "break" | "continue" | "logout" => {
                 self.leave(name, words);
                 Facts::default()
@@ -84,12 +88,8 @@ impl Walker<'_> {
                 self.state.stack.clear();
                 Facts::default()
             }
-            "umask" | "ulimit" | "times" | "suspend" | "disown" | "fg" | "bg" | "caller"
-            | "type" => Facts::default(),
-            "sh" | "bash" | "dash" | "zsh" | "ksh" | "mksh" | "ash" | "rbash" | "fish" | "csh"
-            | "tcsh" | "yash" | "rc" | "es" | "elvish" | "pdksh" | "sash" => {
-                self.shell(name, words, from)
-            }
+            _ if INERT.contains(&name) => Facts::default(),
+            _ if SHELLS.contains(&name) => self.shell(name, words, from),
             "env" | "genv" => self.env(words),
             _ => return self.wrapper(name, words),
         })
@@ -410,6 +410,24 @@ fn meddles(name: &str, words: &[Field]) -> Facts {
         return Facts::default();
     }
     Facts::of(Effect::Environment(format!("`{name}` changes what commands mean")))
+}
+
+/// For builtins that do nothing as long as every word passes a test: that test.
+fn harmless_words(name: &str) -> Option<fn(&str) -> bool> {
+    Some(match name {
+        "shopt" => |word| {
+            matches!(word, "-s" | "-u" | "-p" | "-q" | "nullglob" | "globstar")
+                || matches!(word, "nocasematch" | "extglob")
+        },
+        "wait" => |word| !(word.starts_with('-') && word.contains(['p', 'f'])),
+        // Options may be bundled; those letters run, expand or read what they are given.
+        "compgen" => {
+            |word| !(word.starts_with('-') && word.contains(['C', 'F', 'W', 'P', 'S', 'X', 'G']))
+        }
+        "hash" => |word| !(word.starts_with('-') && word.contains('p')),
+        "jobs" => |word| !word.contains('x'),
+        _ => return None,
+    })
 }
 
 /// A builtin that does nothing as long as every word is like this.

@@ -10,8 +10,8 @@ use super::state::Function;
 use crate::expand::{Field, Value};
 use crate::facts::{Effect, Risk};
 use crate::syntax::{
-    CaseArm, CaseEnding, Command, CommandKind, Condition, Loop, Pipeline, Script, Statement, Test,
-    Word,
+    Arithmetic, CaseArm, CaseEnding, Command, CommandKind, Condition, Loop, Pipeline, Script,
+    Statement, Test, Word,
 };
 
 /// Operators of `[[ ]]` that calculate both sides.
@@ -131,22 +131,13 @@ impl Walker<'_> {
             CommandKind::Group(script) => self.script(script),
             CommandKind::Subshell(script) => self.apart(|walker| walker.script(script)),
             CommandKind::If { branches, otherwise } => self.branches(branches, otherwise.as_ref()),
-            CommandKind::While { until, condition, body } => self.rounds(|walker| {
-                walker.script(condition);
-                let (done, failed) = walker.ends();
-                let (goes_on, ends) = if *until { (failed, done) } else { (done, failed) };
-                walker.state = goes_on;
-                walker.script(body);
-                Some(ends)
-            }),
+            CommandKind::While { until, condition, body } => {
+                self.while_loop(*until, condition, body);
+            }
             CommandKind::For(names) => self.for_each(names, false),
             CommandKind::Select(names) => self.for_each(names, true),
             CommandKind::ArithmeticFor { header, body } => {
-                let mut facts = Facts::default();
-                for part in header {
-                    self.calculated(part, &mut facts);
-                }
-                self.record_if_any(command.span.of(&self.text).to_owned(), facts);
+                self.calculate(command, header);
                 self.rounds(|walker| {
                     walker.script(body);
                     None
@@ -159,25 +150,48 @@ impl Walker<'_> {
                 self.arms(arms);
             }
             CommandKind::Function { name, body } => self.define(name, body),
-            CommandKind::Arithmetic(arithmetic) => {
-                let mut facts = Facts::default();
-                self.calculated(arithmetic, &mut facts);
-                self.record_if_any(command.span.of(&self.text).to_owned(), facts);
-            }
+            CommandKind::Arithmetic(arithmetic) => self.calculate(command, [arithmetic]),
             CommandKind::Test(test) => {
                 let mut facts = Facts::default();
                 self.test(test, &mut facts);
                 self.record_if_any(command.span.of(&self.text).to_owned(), facts);
             }
             CommandKind::Coprocess { body, name } => {
-                let name = name.as_deref().unwrap_or("COPROC");
-                self.assign_and_warn(name, Value::Unknown);
-                self.assign(&format!("{name}_PID"), Value::Unknown);
-                self.depth += 1;
-                self.apart(|walker| walker.command(body));
-                self.depth -= 1;
+                self.coprocess(name.as_deref().unwrap_or("COPROC"), body);
             }
         }
+    }
+
+    fn while_loop(&mut self, until: bool, condition: &Script, body: &Script) {
+        self.rounds(|walker| {
+            walker.script(condition);
+            let (done, failed) = walker.ends();
+            let (goes_on, ends) = if until { (failed, done) } else { (done, failed) };
+            walker.state = goes_on;
+            walker.script(body);
+            Some(ends)
+        });
+    }
+
+    /// Arithmetic that stands in no simple command.
+    fn calculate<'t>(
+        &mut self,
+        command: &Command,
+        parts: impl IntoIterator<Item = &'t Arithmetic>,
+    ) {
+        let mut facts = Facts::default();
+        for part in parts {
+            self.calculated(part, &mut facts);
+        }
+        self.record_if_any(command.span.of(&self.text).to_owned(), facts);
+    }
+
+    fn coprocess(&mut self, name: &str, body: &Command) {
+        self.assign_and_warn(name, Value::Unknown);
+        self.assign(&format!("{name}_PID"), Value::Unknown);
+        self.depth += 1;
+        self.apart(|walker| walker.command(body));
+        self.depth -= 1;
     }
 
     /// Effects that stand in no simple command are one of their own.

@@ -5,6 +5,7 @@
 
 mod assign;
 mod builtins;
+mod call;
 mod declare;
 mod env;
 mod facts_of;

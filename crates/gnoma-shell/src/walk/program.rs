@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use super::call::Call;
 use super::facts_of::{Facts, is_nowhere};
 use super::{Walker, odd, special};
 use crate::expand::{Field, Folders};
@@ -24,20 +25,6 @@ const PROGRAM_FOLDERS: [&str; 9] = [
 /// Programs that tell figures and names of files, and nothing of what is in them.
 const MEASURING: [&str; 10] =
     ["wc", "ls", "stat", "du", "file", "md5sum", "sha1sum", "sha256sum", "cksum", "basename"];
-
-/// A program, or a command of one, with its arguments sorted.
-pub(super) struct Call<'c> {
-    /// Such as `git log`.
-    pub(super) title: &'c str,
-    pub(super) entry: &'c Entry,
-    /// Arguments as they are given.
-    pub(super) words: &'c [Field],
-    pub(super) sorted: &'c Sorted,
-    /// The folder it works in.
-    pub(super) cwd: Folders,
-    /// Where in what was found the commands begin that belong to it.
-    pub(super) from: usize,
-}
 
 impl Walker<'_> {
     /// Runs a program or a builtin, whatever functions are named.
@@ -239,15 +226,7 @@ impl Walker<'_> {
                 facts.add(Effect::Read(Place::Unknown(word.to_string())));
             }
             Role::Text | Role::Folder | Role::Command | Role::Verb => {}
-            Role::Read | Role::List | Role::Archive => {
-                if call.sorted.leads_to(Consequence::Writes) {
-                    facts.at(Effect::Write, cwd.places(word));
-                } else if call.sorted.leads_to(Consequence::Deletes) {
-                    facts.at(Effect::Delete, cwd.places(word));
-                } else {
-                    facts.at(Effect::Read, places(call, word));
-                }
-            }
+            Role::Read | Role::List | Role::Archive => file_operand(call, word, facts),
             Role::Path | Role::Revision => {
                 for path in paths_of_git(word) {
                     self.act(call, Role::Read, &path, facts);
@@ -273,13 +252,20 @@ impl Walker<'_> {
                     facts.add(Effect::System(format!("{} {word}", call.title)));
                 }
             }
-            Role::Nothing => {
-                facts.add(Effect::Unknown(format!(
-                    "{}: what `{word}` does is not known",
-                    call.title
-                )));
-            }
+            Role::Nothing => facts
+                .add(Effect::Unknown(format!("{}: what `{word}` does is not known", call.title))),
         }
+    }
+}
+
+/// A file that is read, unless an option has it written or deleted.
+fn file_operand(call: &Call<'_>, word: &Field, facts: &mut Facts) {
+    if call.sorted.leads_to(Consequence::Writes) {
+        facts.at(Effect::Write, call.cwd.places(word));
+    } else if call.sorted.leads_to(Consequence::Deletes) {
+        facts.at(Effect::Delete, call.cwd.places(word));
+    } else {
+        facts.at(Effect::Read, places(call, word));
     }
 }
 

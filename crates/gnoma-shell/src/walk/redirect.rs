@@ -57,20 +57,24 @@ impl Walker<'_> {
         redirected
     }
 
-    fn redirect_one(&mut self, redirection: &Redirection, redirected: &mut Redirected) {
-        let number = match &redirection.descriptor {
-            Some(Descriptor::Number(number)) => Some(*number),
-            Some(Descriptor::Variable(name)) => {
+    /// The number of the file that is redirected; `None` where the operator says which.
+    fn descriptor(&mut self, descriptor: Option<&Descriptor>, facts: &mut Facts) -> Option<u32> {
+        match descriptor? {
+            Descriptor::Number(number) => Some(*number),
+            Descriptor::Variable(name) => {
                 if !is_name(name) {
-                    redirected.facts.add(Effect::Unknown(format!(
+                    facts.add(Effect::Unknown(format!(
                         "`{name}` is calculated as a subscript and may run commands"
                     )));
                 }
                 self.assign_and_warn(name, Value::Number);
                 Some(u32::MAX)
             }
-            None => None,
-        };
+        }
+    }
+
+    fn redirect_one(&mut self, redirection: &Redirection, redirected: &mut Redirected) {
+        let number = self.descriptor(redirection.descriptor.as_ref(), &mut redirected.facts);
         let is_input = number.is_none_or(|number| number == 0);
         let is_output = number.is_none_or(|number| number == 1);
         match &redirection.target {

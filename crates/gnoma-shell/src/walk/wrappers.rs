@@ -23,6 +23,24 @@ struct Wrapper {
 const PLAIN: Wrapper =
     Wrapper { flags: "", valued: "", long_flags: &[], long_valued: &[], skipped: 0 };
 
+const WATCH: Wrapper = Wrapper {
+    flags: "bcdegtwxpr",
+    valued: "nq",
+    long_flags: &[
+        "beep",
+        "color",
+        "differences",
+        "errexit",
+        "chgexit",
+        "no-title",
+        "exec",
+        "precise",
+        "no-wrap",
+    ],
+    long_valued: &["interval", "equexit"],
+    skipped: 0,
+};
+
 fn wrapper_of(name: &str) -> Option<Wrapper> {
     Some(match name {
         "nohup" | "setsid" | "chronic" => {
@@ -55,23 +73,7 @@ fn wrapper_of(name: &str) -> Option<Wrapper> {
         "stdbuf" => Wrapper { valued: "ioe", long_valued: &["input", "output", "error"], ..PLAIN },
         "chrt" | "taskset" => Wrapper { flags: "abdfimorvc", skipped: 1, ..PLAIN },
         "caffeinate" => Wrapper { flags: "disum", valued: "tw", ..PLAIN },
-        "watch" => Wrapper {
-            flags: "bcdegtwxpr",
-            valued: "nq",
-            long_flags: &[
-                "beep",
-                "color",
-                "differences",
-                "errexit",
-                "chgexit",
-                "no-title",
-                "exec",
-                "precise",
-                "no-wrap",
-            ],
-            long_valued: &["interval", "equexit"],
-            skipped: 0,
-        },
+        "watch" => WATCH,
         "busybox" | "toybox" => PLAIN,
         "multitime" => Wrapper { flags: "lqv", valued: "nsI", ..PLAIN },
         _ => return None,

@@ -1,8 +1,8 @@
 //! Archives and compressed files: listed, unpacked, or made.
 
 use super::super::Walker;
+use super::super::call::Call;
 use super::super::facts_of::Facts;
-use super::super::program::Call;
 use crate::expand::Field;
 use crate::facts::{Effect, Risk};
 use crate::programs::{Consequence, Role, sort_words};

@@ -6,8 +6,8 @@
 use std::str::Chars;
 
 use super::super::Walker;
+use super::super::call::Call;
 use super::super::facts_of::{Facts, is_nowhere};
-use super::super::program::Call;
 use super::brackets::after_list;
 use crate::expand::Field;
 use crate::facts::{Effect, Risk};
@@ -144,22 +144,12 @@ fn tokens(program: &str) -> Result<Vec<Token>, &'static str> {
             '"' => {
                 tokens.push(Token::Text(quoted(&mut letters, '"').ok_or("a text is not closed")?));
             }
-            '/' => match tokens.last() {
-                Some(Token::Sign(')')) => {
-                    return Err("`/` after `)` may be a division or an expression");
-                }
-                Some(
-                    Token::Number | Token::Text(_) | Token::Expression | Token::Sign(']' | '$'),
-                ) => {
-                    tokens.push(Token::Sign('/'));
-                }
-                Some(Token::Name(name)) if !is_keyword(name) => tokens.push(Token::Sign('/')),
-                _ => {
-                    let after = after_expression(letters.as_str());
-                    letters = after.ok_or("an expression is not surely read")?.chars();
-                    tokens.push(Token::Expression);
-                }
-            },
+            '/' if divides(tokens.last())? => tokens.push(Token::Sign('/')),
+            '/' => {
+                let after = after_expression(letters.as_str());
+                letters = after.ok_or("an expression is not surely read")?.chars();
+                tokens.push(Token::Expression);
+            }
             '0'..='9' => {
                 take_while(&mut letters, |letter| letter.is_ascii_alphanumeric() || letter == '.');
                 tokens.push(Token::Number);
@@ -179,6 +169,18 @@ fn tokens(program: &str) -> Result<Vec<Token>, &'static str> {
         }
     }
     Ok(tokens)
+}
+
+/// Whether a `/` divides and does not begin an expression.
+fn divides(last: Option<&Token>) -> Result<bool, &'static str> {
+    match last {
+        Some(Token::Sign(')')) => Err("`/` after `)` may be a division or an expression"),
+        Some(Token::Number | Token::Text(_) | Token::Expression | Token::Sign(']' | '$')) => {
+            Ok(true)
+        }
+        Some(Token::Name(name)) => Ok(!is_keyword(name)),
+        _ => Ok(false),
+    }
 }
 
 /// `++` and `--` change nothing in what a following `/` means: they are left out.

@@ -1,7 +1,7 @@
 //! Commands run in containers: they run elsewhere, with what is mounted from here.
 
+use super::super::call::Call;
 use super::super::facts_of::Facts;
-use super::super::program::Call;
 use crate::expand::Field;
 use crate::facts::{Effect, Risk};
 

@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use super::super::Walker;
+use super::super::call::Call;
 use super::super::facts_of::{Facts, is_nowhere};
-use super::super::program::Call;
 use crate::expand::{Field, place};
 use crate::facts::{Effect, Place, Risk};
 use crate::programs::Role;
@@ -80,14 +80,6 @@ pub(super) fn copy(walker: &mut Walker<'_>, call: &Call<'_>) -> Facts {
 
 /// `chmod`, `chown`, `chgrp`: a mode such as `-x` is no option.
 pub(super) fn mode(walker: &mut Walker<'_>, call: &Call<'_>) -> Facts {
-    let is_mode = |word: &Field| {
-        word.known().is_some_and(|text| {
-            text.len() > 1
-                && text.bytes().all(|byte| b"-+=,rwxXstugoa01234567".contains(&byte))
-                && (text.bytes().any(|byte| b"rwxXst".contains(&byte)) && text != "-R"
-                    || text.starts_with(|c: char| c.is_ascii_digit()))
-        })
-    };
     let is_chmod = call.title == "chmod";
     let (modes, words): (Vec<Field>, Vec<Field>) = call
         .words
@@ -124,6 +116,16 @@ pub(super) fn mode(walker: &mut Walker<'_>, call: &Call<'_>) -> Facts {
         facts.add(Effect::System(call.title.to_owned()));
     }
     facts
+}
+
+/// Whether a word of `chmod` is a mode.
+fn is_mode(word: &Field) -> bool {
+    word.known().is_some_and(|text| {
+        text.len() > 1
+            && text.bytes().all(|byte| b"-+=,rwxXstugoa01234567".contains(&byte))
+            && (text.bytes().any(|byte| b"rwxXst".contains(&byte)) && text != "-R"
+                || text.starts_with(|c: char| c.is_ascii_digit()))
+    })
 }
 
 /// `dd if=… of=…`.

@@ -1,9 +1,9 @@
 //! `find` and `fd`: tests that only look, and actions that run, write and delete.
 
 use super::super::Walker;
+use super::super::call::Call;
 use super::super::facts_of::Facts;
 use super::super::listing;
-use super::super::program::Call;
 use crate::expand::Field;
 use crate::facts::{Effect, Risk};
 use crate::programs::Role;
@@ -161,13 +161,7 @@ fn act<'w>(
 ) -> &'w [Field] {
     match action {
         "-delete" => {
-            for place in places {
-                walker.act(call, Role::Delete, place, facts);
-            }
-            if places.is_empty() {
-                facts.at(Effect::Delete, call.cwd.here());
-            }
-            facts.at_least(Risk::High);
+            delete(walker, call, places, facts);
             rest
         }
         "-exec" | "-execdir" | "-ok" | "-okdir" => {
@@ -197,6 +191,16 @@ fn act<'w>(
             rest
         }
     }
+}
+
+fn delete(walker: &mut Walker<'_>, call: &Call<'_>, places: &[Field], facts: &mut Facts) {
+    for place in places {
+        walker.act(call, Role::Delete, place, facts);
+    }
+    if places.is_empty() {
+        facts.at(Effect::Delete, call.cwd.here());
+    }
+    facts.at_least(Risk::High);
 }
 
 /// The names that are found, each one word.

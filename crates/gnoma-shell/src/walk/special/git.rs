@@ -1,8 +1,8 @@
 //! Commands of git whose meaning changes with their operands.
 
 use super::super::Walker;
+use super::super::call::Call;
 use super::super::facts_of::Facts;
-use super::super::program::Call;
 use crate::expand::Field;
 use crate::facts::{Effect, Risk};
 use crate::programs::Consequence;

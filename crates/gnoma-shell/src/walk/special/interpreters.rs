@@ -1,9 +1,9 @@
 //! Interpreters and tools that run what is in files: they run code, unless they only say their version.
 
 use super::super::Walker;
+use super::super::call::Call;
 use super::super::facts_of::Facts;
 use super::super::input::{Feed, Input};
-use super::super::program::Call;
 use crate::expand::Field;
 use crate::facts::{Effect, Risk};
 use crate::programs::Role;

@@ -15,8 +15,8 @@ mod text;
 mod xargs;
 
 use super::Walker;
+use super::call::Call;
 use super::facts_of::Facts;
-use super::program::Call;
 
 /// What the program of `call` does, by the code its table entry names.
 pub(super) fn look_closer(walker: &mut Walker<'_>, by: &str, call: &Call<'_>) -> Facts {
@@ -37,11 +37,6 @@ pub(super) fn look_closer(walker: &mut Walker<'_>, by: &str, call: &Call<'_>) ->
         "fd" => find::fd(walker, call),
         "xargs" => xargs::look(walker, call),
         "parallel" => xargs::parallel(walker, call),
-        "jq" => text::jq(walker, call),
-        "yq" => text::yq(walker, call),
-        "dos2unix" => text::only_with(walker, call, &["O", "to-stdout", "info"]),
-        "espeak" => text::espeak(walker, call),
-        "tic" => text::only_with(walker, call, &["C", "I", "L", "c"]),
         "interpreter" => interpreters::look(walker, call),
         "version" => interpreters::version(walker, call),
         "git-symbolic-ref" => git::symbolic_ref(walker, call),
@@ -55,6 +50,18 @@ pub(super) fn look_closer(walker: &mut Walker<'_>, by: &str, call: &Call<'_>) ->
         "cluster" => remote::cluster(walker, call),
         "database" => remote::database(walker, call),
         "container-run" => containers::run(call),
+        "elevate" => walker.elevated(call.title, call.words),
+        _ => text_or_system(walker, by, call),
+    }
+}
+
+fn text_or_system(walker: &mut Walker<'_>, by: &str, call: &Call<'_>) -> Facts {
+    match by {
+        "jq" => text::jq(walker, call),
+        "yq" => text::yq(walker, call),
+        "dos2unix" => text::only_with(walker, call, &["O", "to-stdout", "info"]),
+        "espeak" => text::espeak(walker, call),
+        "tic" => text::only_with(walker, call, &["C", "I", "L", "c"]),
         "xxd" => text::xxd(walker, call),
         "pandoc" => text::pandoc(walker, call),
         "pdfimages" => text::only_with(walker, call, &["list"]),
@@ -71,7 +78,6 @@ pub(super) fn look_closer(walker: &mut Walker<'_>, by: &str, call: &Call<'_>) ->
         "history" => system::history(walker, call),
         "sysctl" => system::sysctl(walker, call),
         "man" => system::man(walker, call),
-        "elevate" => walker.elevated(call.title, call.words),
         _ => Facts::unknown(format!("what `{}` does is not known", call.title)),
     }
 }

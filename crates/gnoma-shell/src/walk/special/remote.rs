@@ -1,9 +1,9 @@
 //! Other machines: commands run there, files carried there, clouds, clusters and databases steered.
 
 use super::super::Walker;
+use super::super::call::Call;
 use super::super::facts_of::Facts;
 use super::super::odd;
-use super::super::program::Call;
 use crate::expand::Field;
 use crate::facts::{Effect, Risk};
 

@@ -3,8 +3,8 @@
 //! Whatever is not surely harmless is unknown: `e` runs commands, `w` and `W` write, `r` and `R` read files.
 
 use super::super::Walker;
+use super::super::call::Call;
 use super::super::facts_of::Facts;
-use super::super::program::Call;
 use super::brackets::after_list;
 use crate::expand::Field;
 use crate::facts::Effect;
@@ -106,18 +106,17 @@ impl<'t> Reader<'t> {
                 self.until(delimiter, false)?;
                 self.end_of_command()
             }
-            'r' | 'R' => {
-                let file = self.take_line().trim_start().to_owned();
-                self.touches.push(Touch::Read(file));
-                Some(())
-            }
-            'w' | 'W' => {
-                let file = self.take_line().trim_start().to_owned();
-                self.touches.push(Touch::Write(file));
-                Some(())
-            }
+            'r' | 'R' => self.file(Touch::Read),
+            'w' | 'W' => self.file(Touch::Write),
             _ => None,
         }
+    }
+
+    /// A file name up to the end of the line.
+    fn file(&mut self, touch: fn(String) -> Touch) -> Option<()> {
+        let file = self.take_line().trim_start().to_owned();
+        self.touches.push(touch(file));
+        Some(())
     }
 
     fn addresses(&mut self) -> Option<()> {

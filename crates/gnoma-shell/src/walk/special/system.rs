@@ -1,8 +1,8 @@
 //! Programs that look at the machine, and options with which they do more.
 
 use super::super::Walker;
+use super::super::call::Call;
 use super::super::facts_of::Facts;
-use super::super::program::Call;
 use crate::expand::{Field, looks_secret};
 use crate::facts::Effect;
 use crate::programs::Role;

@@ -1,8 +1,8 @@
 //! Small text programs of which some options decide.
 
 use super::super::Walker;
+use super::super::call::Call;
 use super::super::facts_of::Facts;
-use super::super::program::Call;
 use crate::expand::Field;
 use crate::facts::Effect;
 use crate::programs::Role;

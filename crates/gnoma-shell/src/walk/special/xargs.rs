@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use super::super::Walker;
+use super::super::call::Call;
 use super::super::facts_of::Facts;
 use super::super::input::Input;
-use super::super::program::Call;
 use super::find::with_name;
 use crate::expand::Field;
 use crate::facts::{Effect, Risk};

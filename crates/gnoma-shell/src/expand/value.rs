@@ -1,0 +1,91 @@
+//! What is known of a variable.
+
+use std::sync::Arc;
+
+use super::Field;
+use super::join::MAX_CHOICES;
+use crate::facts::Place;
+
+/// What is known of a variable.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Value {
+    /// Exactly this.
+    Text(String),
+    /// Some number.
+    Number,
+    /// One of these.
+    OneOf(Vec<String>),
+    /// A name that a program lists, of something at one of these places.
+    Listed(Arc<[Place]>),
+    /// One of the names that fit a pattern.
+    Match(String),
+    /// It was set, to what is not known.
+    Unknown,
+}
+
+impl Value {
+    /// Whether it is certainly a plain number.
+    pub(crate) fn is_number(&self) -> bool {
+        match self {
+            Self::Number => true,
+            Self::Text(text) => is_number(text),
+            Self::OneOf(texts) => texts.iter().all(|text| is_number(text)),
+            Self::Match(_) | Self::Listed(_) | Self::Unknown => false,
+        }
+    }
+
+    /// What is known when either this or `other` may be so.
+    pub(crate) fn or(&self, other: &Self) -> Self {
+        if self == other {
+            return self.clone();
+        }
+        if self.is_number() && other.is_number() {
+            return Self::Number;
+        }
+        match (self.texts(), other.texts()) {
+            (Some(texts), Some(more)) => Self::one_of(texts.iter().chain(more).cloned()),
+            _ => Self::Unknown,
+        }
+    }
+
+    /// One of `texts`, as long as these are few.
+    pub(crate) fn one_of(texts: impl IntoIterator<Item = String>) -> Self {
+        let mut choices: Vec<String> = Vec::new();
+        for text in texts {
+            if !choices.contains(&text) {
+                choices.push(text);
+            }
+            if choices.len() > MAX_CHOICES {
+                return Self::Unknown;
+            }
+        }
+        match choices.as_slice() {
+            [] => Self::Unknown,
+            [text] => Self::Text(text.clone()),
+            _ => Self::OneOf(choices),
+        }
+    }
+
+    /// What is known of a variable that gets what `field` becomes, as one word.
+    pub(crate) fn of(field: &Field) -> Self {
+        match field {
+            Field::Known(text) => Self::Text(text.clone()),
+            Field::Pattern(pattern) => Self::Match(pattern.clone()),
+            Field::OneOf { choices, .. } => Self::one_of(choices.iter().cloned()),
+            Field::Listed { places, .. } => Self::Listed(Arc::clone(places)),
+            Field::Unknown { .. } => Self::Unknown,
+        }
+    }
+
+    fn texts(&self) -> Option<&[String]> {
+        match self {
+            Self::Text(text) => Some(std::slice::from_ref(text)),
+            Self::OneOf(texts) => Some(texts),
+            Self::Number | Self::Match(_) | Self::Listed(_) | Self::Unknown => None,
+        }
+    }
+}
+
+fn is_number(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
+}

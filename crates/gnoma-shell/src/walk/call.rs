@@ -1,0 +1,18 @@
+//! A program, or a command of one, with what it was given.
+
+use crate::expand::{Field, Folders};
+use crate::programs::{Entry, Sorted};
+
+/// A program, or a command of one, with its arguments sorted.
+pub(super) struct Call<'c> {
+    /// Such as `git log`.
+    pub(super) title: &'c str,
+    pub(super) entry: &'c Entry,
+    /// Arguments as they are given.
+    pub(super) words: &'c [Field],
+    pub(super) sorted: &'c Sorted,
+    /// The folder it works in.
+    pub(super) cwd: Folders,
+    /// Where in what was found the commands begin that belong to it.
+    pub(super) from: usize,
+}

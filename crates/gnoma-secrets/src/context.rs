@@ -4,35 +4,22 @@
 //! value is not asked for, only that it is a value and not a stand-in for one ([`value`]). Names that
 //! promise a secret (`password = ...`) are the business of `generic`.
 
-use std::ops::Range;
-
 mod command;
 mod credential_file;
 mod header;
 mod kubernetes;
 mod pem;
+mod secret_context;
 mod url;
 mod value;
+
+pub(crate) use secret_context::SecretContext;
 
 /// The family that all places belong to.
 pub(crate) const FAMILY: &str = "context";
 
-/// Takes the spans of what was found.
-pub(crate) type Found<'a> = &'a mut dyn FnMut(Range<usize>);
-
-/// One kind of place.
-#[derive(Debug)]
-pub(crate) struct Place {
-    /// Shown like the id of a rule.
-    pub(crate) id: &'static str,
-    /// What calls `find`, in lower case.
-    pub(crate) keywords: &'static [&'static str],
-    /// Looks around the keyword that stands at the range.
-    pub(crate) find: fn(&[u8], Range<usize>, Found),
-}
-
 /// All places.
-pub(crate) const PLACES: &[Place] = &[
+pub(crate) const PLACES: &[SecretContext] = &[
     url::USER_INFO,
     header::AUTHORIZATION,
     header::COOKIE,

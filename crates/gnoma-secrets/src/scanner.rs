@@ -4,7 +4,6 @@
 //! cut anywhere is judged like the whole text. Nothing here decides what happens to a finding.
 
 use std::{
-    collections::BTreeSet,
     ops::Range,
     sync::{Arc, OnceLock},
 };
@@ -15,14 +14,17 @@ use crate::rules::{Rule, RuleError, builtin, compiled::CompiledRule};
 
 mod engine;
 mod known;
+mod raw;
+mod selection;
 mod spans;
 
 use engine::Engine;
 #[cfg(test)]
 pub(crate) use engine::RuleProbe;
-pub(crate) use engine::{Label, Raw};
 use known::Known;
 pub use known::MIN_KNOWN_BYTES;
+pub(crate) use raw::Raw;
+use selection::Selection;
 pub(crate) use spans::merge;
 
 /// Bytes of a text that one window is responsible for.
@@ -58,10 +60,7 @@ pub struct Finding {
 /// Finds secrets. Cheap to make: automata are built when the first text is scanned.
 #[derive(Debug)]
 pub struct Scanner {
-    extra: Vec<Arc<CompiledRule>>,
-    known: Known,
-    disabled: BTreeSet<String>,
-    disabled_families: BTreeSet<String>,
+    selection: Selection,
     engine: OnceLock<Engine>,
 }
 
@@ -76,13 +75,13 @@ impl Scanner {
             .into_iter()
             .map(|rule| CompiledRule::eager(rule).map(Arc::new))
             .collect::<Result<_, _>>()?;
-        Ok(Self {
+        let selection = Selection {
             extra,
             known: Known::new(options.known),
             disabled: options.disabled.into_iter().collect(),
             disabled_families: options.disabled_families.into_iter().collect(),
-            engine: OnceLock::new(),
-        })
+        };
+        Ok(Self { selection, engine: OnceLock::new() })
     }
 
     /// Builds everything that is else built on demand and says what is wrong with it. For
@@ -120,7 +119,7 @@ impl Scanner {
         raw: &mut Vec<Raw>,
     ) {
         let first = raw.len();
-        self.engine().scan(self, window, raw);
+        self.engine().scan(&self.selection, window, raw);
         for found in raw.iter_mut().skip(first) {
             found.span = found.span.start + offset..found.span.end + offset;
         }
@@ -135,21 +134,12 @@ impl Scanner {
         Finding {
             start: raw.span.start,
             end: raw.span.end,
-            rule: self.engine().name(self, &raw.label),
+            rule: self.engine().name(&self.selection, &raw.label),
         }
     }
 
-    /// Whether nothing is switched off.
-    pub(crate) fn has_all(&self) -> bool {
-        self.disabled.is_empty() && self.disabled_families.is_empty()
-    }
-
-    pub(crate) fn is_off(&self, id: &str, family: &str) -> bool {
-        self.disabled.contains(id) || self.disabled_families.contains(family)
-    }
-
     fn engine(&self) -> &Engine {
-        self.engine.get_or_init(|| Engine::build(self))
+        self.engine.get_or_init(|| Engine::build(&self.selection))
     }
 }
 

@@ -6,11 +6,11 @@
 use std::ops::Range;
 
 use super::{
-    Found, Place,
+    secret_context::{SecretContext, SpanSink},
     value::{end_at, is_password, word_at},
 };
 
-pub(super) const PASSWORD_OPTION: Place = Place {
+pub(super) const PASSWORD_OPTION: SecretContext = SecretContext {
     id: "command-line-password",
     keywords: &[
         "mysql",
@@ -90,7 +90,7 @@ const MAX_ARGUMENTS: usize = 64;
 /// Longest argument.
 const MAX_ARGUMENT_BYTES: usize = 1024;
 
-fn password_option(text: &[u8], hit: Range<usize>, found: Found) {
+fn password_option(text: &[u8], hit: Range<usize>, found: SpanSink) {
     let is_word_start = hit.start == 0
         || text
             .get(hit.start - 1)
@@ -119,7 +119,7 @@ fn password_option(text: &[u8], hit: Range<usize>, found: Found) {
 }
 
 /// What the word promises about the next one; a password in the word itself is taken at once.
-fn open_option(program: &[u8], word: &[u8], span: Range<usize>, found: Found) -> Option<Form> {
+fn open_option(program: &[u8], word: &[u8], span: Range<usize>, found: SpanSink) -> Option<Form> {
     let options = OPTIONS.iter().filter(|(name, ..)| starts_with_ignoring_case(program, name));
     for &(_, option, form) in options {
         let Some(rest) = word.strip_prefix(option.as_bytes()) else { continue };
@@ -140,7 +140,7 @@ fn open_option(program: &[u8], word: &[u8], span: Range<usize>, found: Found) ->
     None
 }
 
-fn take_value(form: Form, value: &[u8], span: Range<usize>, found: Found) {
+fn take_value(form: Form, value: &[u8], span: Range<usize>, found: SpanSink) {
     let is_secret = match form {
         Form::Next | Form::Attached => is_password(value) && !value.starts_with(b"-"),
         Form::After(sign) => memchr::memchr(sign, value).is_some_and(|at| {

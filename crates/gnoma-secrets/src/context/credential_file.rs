@@ -4,20 +4,23 @@
 use std::ops::Range;
 
 use super::{
-    Found, Place,
+    secret_context::{SecretContext, SpanSink},
     value::{end_at, is_given, is_password, line_around, start_at},
 };
 
-pub(super) const NETRC: Place =
-    Place { id: "netrc-password", keywords: &["machine "], find: netrc };
-pub(super) const PGPASS: Place = Place {
+pub(super) const NETRC: SecretContext =
+    SecretContext { id: "netrc-password", keywords: &["machine "], find: netrc };
+pub(super) const PGPASS: SecretContext = SecretContext {
     id: "pgpass-password",
     keywords: &[":5432:", ":5433:", ":6432:", ":3306:", ":*:"],
     find: pgpass,
 };
-pub(super) const DOCKER_AUTH: Place =
-    Place { id: "docker-auth", keywords: &["\"auth\"", "\"identitytoken\""], find: docker_auth };
-pub(super) const CONNECTION_STRING: Place = Place {
+pub(super) const DOCKER_AUTH: SecretContext = SecretContext {
+    id: "docker-auth",
+    keywords: &["\"auth\"", "\"identitytoken\""],
+    find: docker_auth,
+};
+pub(super) const CONNECTION_STRING: SecretContext = SecretContext {
     id: "connection-string-password",
     keywords: &[
         "password=",
@@ -66,7 +69,7 @@ const CONNECTION_PARTS: &[&str] = &[
 ];
 
 /// `machine NAME login USER password VALUE`, the parts after the name in any order, over any lines.
-fn netrc(text: &[u8], hit: Range<usize>, found: Found) {
+fn netrc(text: &[u8], hit: Range<usize>, found: SpanSink) {
     let mut at = hit.end;
     let mut key: &[u8] = b"machine";
     for index in 0..MAX_NETRC_WORDS {
@@ -84,7 +87,7 @@ fn netrc(text: &[u8], hit: Range<usize>, found: Found) {
     }
 }
 
-fn pgpass(text: &[u8], hit: Range<usize>, found: Found) {
+fn pgpass(text: &[u8], hit: Range<usize>, found: SpanSink) {
     let line = line_around(text, hit.start, MAX_LINE_BYTES);
     let Some(entry) = text.get(line.clone()) else { return };
     let is_prose =
@@ -99,7 +102,7 @@ fn pgpass(text: &[u8], hit: Range<usize>, found: Found) {
     }
 }
 
-fn docker_auth(text: &[u8], hit: Range<usize>, found: Found) {
+fn docker_auth(text: &[u8], hit: Range<usize>, found: SpanSink) {
     let is_sign = |byte: u8| byte == b':' || byte == b'"' || byte == b' ';
     let start = end_at(text, hit.end, 8, |byte| !is_sign(byte));
     let end = end_at(text, start, MAX_VALUE_BYTES, |byte| byte == b'"');
@@ -113,7 +116,7 @@ fn docker_auth(text: &[u8], hit: Range<usize>, found: Found) {
     }
 }
 
-fn connection_string(text: &[u8], hit: Range<usize>, found: Found) {
+fn connection_string(text: &[u8], hit: Range<usize>, found: SpanSink) {
     let ends = |byte: u8| matches!(byte, b';' | b'"' | b'\'' | b'\n' | b'\r' | b'<' | b'\\');
     let start = end_at(text, hit.end, 2, |byte| byte != b' ');
     let end = end_at(text, start, MAX_PASSWORD_BYTES, ends);

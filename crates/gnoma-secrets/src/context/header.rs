@@ -5,15 +5,15 @@
 use std::ops::Range;
 
 use super::{
-    Found, Place,
+    secret_context::{SecretContext, SpanSink},
     value::{end_at, is_password, is_token},
 };
 use crate::parts::Parts;
 
-pub(super) const AUTHORIZATION: Place =
-    Place { id: "authorization-header", keywords: &["authorization"], find: authorization };
-pub(super) const COOKIE: Place =
-    Place { id: "session-cookie", keywords: &["cookie:"], find: cookie };
+pub(super) const AUTHORIZATION: SecretContext =
+    SecretContext { id: "authorization-header", keywords: &["authorization"], find: authorization };
+pub(super) const COOKIE: SecretContext =
+    SecretContext { id: "session-cookie", keywords: &["cookie:"], find: cookie };
 
 /// Longest credentials of a header.
 const MAX_VALUE_BYTES: usize = 8192;
@@ -40,7 +40,7 @@ static SESSION_NAMES: Parts<9> = Parts::new([
     b"login",
 ]);
 
-fn authorization(text: &[u8], hit: Range<usize>, found: Found) {
+fn authorization(text: &[u8], hit: Range<usize>, found: SpanSink) {
     let start = end_at(text, hit.end, MAX_GAP_BYTES, |byte| !is_gap(byte));
     if start == hit.end {
         return;
@@ -89,7 +89,7 @@ fn is_base64(value: &[u8]) -> bool {
         && value.iter().any(u8::is_ascii_uppercase)
 }
 
-fn cookie(text: &[u8], hit: Range<usize>, found: Found) {
+fn cookie(text: &[u8], hit: Range<usize>, found: SpanSink) {
     let mut at = hit.end;
     for _ in 0..MAX_COOKIES {
         at = end_at(text, at, MAX_GAP_BYTES, |byte| byte != b' ' && byte != b';');

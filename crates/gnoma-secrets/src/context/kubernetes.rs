@@ -6,9 +6,12 @@ use std::ops::Range;
 
 use memchr::memmem;
 
-use super::{Found, Place, value::end_at};
+use super::{
+    secret_context::{SecretContext, SpanSink},
+    value::end_at,
+};
 
-pub(super) const SECRET_DATA: Place = Place {
+pub(super) const SECRET_DATA: SecretContext = SecretContext {
     id: "kubernetes-secret",
     keywords: &["kind: secret", "\"kind\": \"secret\"", "\"kind\":\"secret\""],
     find: secret_data,
@@ -23,7 +26,7 @@ const MIN_VALUE_BYTES: usize = 8;
 /// How base64 of `-----BEGIN CERTIFICATE` and `-----BEGIN PUBLIC` begins.
 const PUBLIC_STARTS: &[&[u8]] = &[b"LS0tLS1CRUdJTiBDRV", b"LS0tLS1CRUdJTiBQVU"];
 
-fn secret_data(text: &[u8], hit: Range<usize>, found: Found) {
+fn secret_data(text: &[u8], hit: Range<usize>, found: SpanSink) {
     let is_whole_word = text.get(hit.end).is_none_or(|byte| !byte.is_ascii_alphanumeric());
     if !is_whole_word {
         return;
@@ -62,7 +65,7 @@ fn object_around(text: &[u8], hit: &Range<usize>) -> Range<usize> {
 }
 
 /// `key: value` pairs from `from` on, as long as the values are base64.
-fn values(body: &[u8], from: usize, found: Found) {
+fn values(body: &[u8], from: usize, found: SpanSink) {
     let mut at = from;
     for _ in 0..MAX_VALUES {
         let Some(value) = next_value(body, at) else { return };

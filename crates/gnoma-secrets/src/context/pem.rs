@@ -7,19 +7,22 @@ use std::ops::Range;
 
 use memchr::memmem;
 
-use super::{Found, Place, value::end_at};
+use super::{
+    secret_context::{SecretContext, SpanSink},
+    value::end_at,
+};
 
-pub(super) const PRIVATE_KEY: Place =
-    Place { id: "private-key", keywords: &["---begin ", "--- begin "], find: private_key };
+pub(super) const PRIVATE_KEY: SecretContext =
+    SecretContext { id: "private-key", keywords: &["---begin ", "--- begin "], find: private_key };
 
 /// The end of a block whose beginning was cut off.
-pub(super) const PRIVATE_KEY_END: Place =
-    Place { id: "private-key", keywords: &["---end ", "--- end "], find: private_key_end };
+pub(super) const PRIVATE_KEY_END: SecretContext =
+    SecretContext { id: "private-key", keywords: &["---end ", "--- end "], find: private_key_end };
 
 /// The body of a block whose frame was cut off, by how keys begin: RSA's own format and PKCS #8, both of
 /// which say that they are private in their first bytes, and OpenSSH's. What is cut out of the middle
 /// looks like the middle of a certificate.
-pub(super) const PRIVATE_KEY_BODY: Place = Place {
+pub(super) const PRIVATE_KEY_BODY: SecretContext = SecretContext {
     id: "private-key",
     keywords: &[
         "ibaakcaqea",
@@ -51,7 +54,7 @@ const MIN_RUN_BYTES: usize = 16;
 /// What one line may hold besides base64: indentation, quotes, a line number, a comment sign.
 const MAX_NOISE_BYTES: usize = 24;
 
-fn private_key(text: &[u8], hit: Range<usize>, found: Found) {
+fn private_key(text: &[u8], hit: Range<usize>, found: SpanSink) {
     let label_end = end_at(text, hit.end, MAX_LABEL_BYTES, |byte| byte == b'-' || byte == b'\n');
     let label = text.get(hit.end..label_end).unwrap_or_default();
     if memmem::find(label, b"PRIVATE KEY").is_none() {
@@ -65,7 +68,7 @@ fn private_key(text: &[u8], hit: Range<usize>, found: Found) {
     }
 }
 
-fn private_key_end(text: &[u8], hit: Range<usize>, found: Found) {
+fn private_key_end(text: &[u8], hit: Range<usize>, found: SpanSink) {
     let label_end = end_at(text, hit.end, MAX_LABEL_BYTES, |byte| byte == b'-' || byte == b'\n');
     let label = text.get(hit.end..label_end).unwrap_or_default();
     if memmem::find(label, b"PRIVATE KEY").is_none() {
@@ -83,7 +86,7 @@ fn private_key_end(text: &[u8], hit: Range<usize>, found: Found) {
     }
 }
 
-fn private_key_body(text: &[u8], hit: Range<usize>, found: Found) {
+fn private_key_body(text: &[u8], hit: Range<usize>, found: SpanSink) {
     let word = text.get(hit.clone()).unwrap_or_default();
     let known = BODY_STARTS.iter().find(|(start, _)| *start == word);
     let Some(start) = known.and_then(|(_, before)| hit.start.checked_sub(*before)) else { return };

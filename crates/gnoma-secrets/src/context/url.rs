@@ -5,17 +5,17 @@
 use std::ops::Range;
 
 use super::{
-    Found, Place,
+    secret_context::{SecretContext, SpanSink},
     value::{end_at, is_password},
 };
 
-pub(super) const USER_INFO: Place =
-    Place { id: "url-password", keywords: &["://"], find: user_info };
+pub(super) const USER_INFO: SecretContext =
+    SecretContext { id: "url-password", keywords: &["://"], find: user_info };
 
 /// Longest user information that is looked at.
 const MAX_USER_INFO_BYTES: usize = 512;
 
-fn user_info(text: &[u8], hit: Range<usize>, found: Found) {
+fn user_info(text: &[u8], hit: Range<usize>, found: SpanSink) {
     let limit = text.len().min(hit.end + MAX_USER_INFO_BYTES);
     let near = text.get(hit.end..limit).unwrap_or_default();
     if memchr::memchr(b'@', near).is_none() {

@@ -79,3 +79,11 @@ pub(super) fn is_name_byte(byte: u8) -> bool {
 pub(super) fn is_quote(byte: u8) -> bool {
     matches!(byte, b'"' | b'\'' | b'`')
 }
+
+pub(super) fn is_uuid(value: &[u8]) -> bool {
+    const DASHES: [usize; 4] = [8, 13, 18, 23];
+    value.len() == 36
+        && value.iter().enumerate().all(|(at, byte)| {
+            if DASHES.contains(&at) { *byte == b'-' } else { byte.is_ascii_hexdigit() }
+        })
+}

@@ -259,14 +259,6 @@ fn describe_shape(writer: &mut Writer, value: &[u8]) {
     writer.count(Feature::Hump, hump.count());
 }
 
-pub(super) fn is_uuid(value: &[u8]) -> bool {
-    const DASHES: [usize; 4] = [8, 13, 18, 23];
-    value.len() == 36
-        && value.iter().enumerate().all(|(at, byte)| {
-            if DASHES.contains(&at) { *byte == b'-' } else { byte.is_ascii_hexdigit() }
-        })
-}
-
 fn is_base64(value: &[u8]) -> bool {
     let padding = value.iter().rev().take_while(|byte| **byte == b'=').count();
     let body = value.len() - padding;

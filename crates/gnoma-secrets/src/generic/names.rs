@@ -5,8 +5,7 @@ use std::hash::{BuildHasherDefault, Hasher};
 use std::ops::Range;
 use std::sync::OnceLock;
 
-use super::cursor::{back, is_name_byte};
-use super::features::is_uuid;
+use super::cursor::{back, is_name_byte, is_uuid};
 use super::place::{self, Binding, Operator, Place};
 
 /// Longer names are data.

@@ -7,11 +7,12 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
-use super::Scanner;
+use super::raw::{Label, Raw};
+use super::selection::Selection;
 #[cfg(test)]
 use crate::rules::{Rule, RuleError};
 use crate::{
-    context::{self, Place},
+    context::{self, SecretContext},
     decode::{self, View},
     generic,
     keywords::{self, Keyword, Keywords},
@@ -22,40 +23,6 @@ use crate::{
 const MAX_DEPTH: usize = 3;
 /// The family that findings by name and look belong to.
 const GENERIC_FAMILY: &str = "generic";
-
-/// Who found something.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Label {
-    /// A known value, by index.
-    Known(usize),
-    /// A rule, by index.
-    Rule(usize),
-    /// A place where secrets stand.
-    Place(&'static str),
-    /// A name or the look of the value.
-    Generic(&'static str),
-}
-
-impl Label {
-    /// The lower, the more it says about the secret.
-    pub(crate) fn strength(&self) -> u8 {
-        match self {
-            Self::Known(_) => 0,
-            Self::Rule(_) => 1,
-            Self::Place(_) => 2,
-            Self::Generic(_) => 3,
-        }
-    }
-}
-
-/// A finding before its name is looked up.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Raw {
-    /// Where it stands.
-    pub(crate) span: Range<usize>,
-    /// Who found it.
-    pub(crate) label: Label,
-}
 
 /// What a keyword calls for. The value of a keyword numbers rules, places and the rest, in this order.
 #[derive(Clone, Copy, Debug)]
@@ -114,35 +81,35 @@ impl Rules {
 pub(crate) struct Engine {
     keywords: Keywords,
     rules: Rules,
-    places: &'static [Place],
+    places: &'static [SecretContext],
     /// Rules without keyword, by number.
     unconditional: Vec<usize>,
 }
 
 impl Engine {
     /// Collects the rules and the table of their keywords.
-    pub(crate) fn build(scanner: &Scanner) -> Self {
+    pub(crate) fn build(selection: &Selection) -> Self {
         let new = |line| (line, OnceLock::new());
         let mut rules =
-            Rules { builtin: builtin::lines().map(new).collect(), extra: scanner.extra.clone() };
-        rules.extra.retain(|rule| !scanner.is_off(&rule.rule().id, &rule.rule().family));
-        let has_places = !scanner.disabled_families.contains(context::FAMILY);
+            Rules { builtin: builtin::lines().map(new).collect(), extra: selection.extra.clone() };
+        rules.extra.retain(|rule| !selection.is_off(&rule.rule().id, &rule.rule().family));
+        let has_places = !selection.disabled_families.contains(context::FAMILY);
         let places = if has_places { context::PLACES } else { &[] };
-        let has_names = !scanner.disabled_families.contains(GENERIC_FAMILY);
+        let has_names = !selection.disabled_families.contains(GENERIC_FAMILY);
         let names = if has_names { generic::STEMS } else { &[] };
         let is_on = |keyword: &Keyword| {
             let line = rules.builtin.get(keyword.value).map_or("", |(line, _)| line);
             let (id, family) = builtin::names(line);
-            !scanner.is_off(id, family)
+            !selection.is_off(id, family)
         };
-        let words = builtin::keywords().filter(|word| scanner.has_all() || is_on(word)).collect();
+        let words = builtin::keywords().filter(|word| selection.has_all() || is_on(word)).collect();
         Self::of(rules, places, words, names)
     }
 
     /// `words` are those of the built-in rules that are on, `names` are parts of names of secrets.
     fn of(
         rules: Rules,
-        places: &'static [Place],
+        places: &'static [SecretContext],
         mut words: Vec<Keyword<'static>>,
         names: &[&'static str],
     ) -> Self {
@@ -174,54 +141,54 @@ impl Engine {
     }
 
     /// Adds all that is found in `text`, also overlapping.
-    pub(crate) fn scan(&self, scanner: &Scanner, text: &[u8], raw: &mut Vec<Raw>) {
+    pub(crate) fn scan(&self, selection: &Selection, text: &[u8], raw: &mut Vec<Raw>) {
         match decode::without_colours(text) {
             Some(plain) => {
                 let mut found = Vec::new();
-                self.scan_layers(scanner, plain.text(), MAX_DEPTH, &mut found);
+                self.scan_layers(selection, plain.text(), MAX_DEPTH, &mut found);
                 add_from_view(&plain, found, raw);
             }
-            None => self.scan_layers(scanner, text, MAX_DEPTH, raw),
+            None => self.scan_layers(selection, text, MAX_DEPTH, raw),
         }
     }
 
     /// Looks at the text and at its decoded views.
-    fn scan_layers(&self, scanner: &Scanner, text: &[u8], depth: usize, raw: &mut Vec<Raw>) {
-        let runs = self.look(scanner, text, raw);
+    fn scan_layers(&self, selection: &Selection, text: &[u8], depth: usize, raw: &mut Vec<Raw>) {
+        let runs = self.look(selection, text, raw);
         if depth == 0 {
             return;
         }
         let views = decode::DECODERS.iter().map(|decode| decode(text));
         for view in views.chain([decode::blob(text, &runs)]).flatten() {
             let mut found = Vec::new();
-            self.scan_layers(scanner, view.text(), depth - 1, &mut found);
+            self.scan_layers(selection, view.text(), depth - 1, &mut found);
             add_from_view(&view, found, raw);
         }
     }
 
     /// Looks at the text as it stands; returns where long runs of token characters begin.
-    fn look(&self, scanner: &Scanner, text: &[u8], raw: &mut Vec<Raw>) -> Vec<usize> {
+    fn look(&self, selection: &Selection, text: &[u8], raw: &mut Vec<Raw>) -> Vec<usize> {
         let first = raw.len();
-        scanner.known.find(text, raw);
+        selection.known.find(text, raw);
         let sights = self.look_for_keywords(text, raw);
         for &rule in &self.unconditional {
             self.search(Work { rule, start: 0, end: text.len() }, text, raw);
         }
-        if !scanner.disabled_families.contains(GENERIC_FAMILY) {
+        if !selection.disabled_families.contains(GENERIC_FAMILY) {
             look_for_names(text, &sights, raw);
         }
-        if !scanner.disabled.is_empty() {
-            self.drop_disabled(scanner, raw, first);
+        if !selection.disabled.is_empty() {
+            self.drop_disabled(selection, raw, first);
         }
         sights.runs
     }
 
     /// Rules are left out when the engine is built; the rest is known by its name only.
-    fn drop_disabled(&self, scanner: &Scanner, raw: &mut Vec<Raw>, first: usize) {
+    fn drop_disabled(&self, selection: &Selection, raw: &mut Vec<Raw>, first: usize) {
         let mut index = 0;
         raw.retain(|found| {
             index += 1;
-            index <= first || !scanner.disabled.contains(&*self.name(scanner, &found.label))
+            index <= first || !selection.disabled.contains(&*self.name(selection, &found.label))
         });
     }
 
@@ -292,9 +259,9 @@ impl Engine {
     }
 
     /// The id that people see.
-    pub(crate) fn name(&self, scanner: &Scanner, label: &Label) -> Arc<str> {
+    pub(crate) fn name(&self, selection: &Selection, label: &Label) -> Arc<str> {
         match label {
-            Label::Known(index) => scanner.known.name(*index).into(),
+            Label::Known(index) => selection.known.name(*index).into(),
             Label::Rule(number) => self.rules.id(*number).into(),
             Label::Place(name) | Label::Generic(name) => (*name).into(),
         }

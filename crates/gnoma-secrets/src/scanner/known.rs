@@ -5,7 +5,7 @@
 use gnoma_core::secret::Secret;
 use memchr::memmem;
 
-use super::{Label, Raw};
+use super::raw::{Label, Raw};
 
 /// Shortest known value that is searched for.
 pub const MIN_KNOWN_BYTES: usize = 8;

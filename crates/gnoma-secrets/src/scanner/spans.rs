@@ -1,6 +1,6 @@
 //! Joins findings that overlap, so that nothing of a secret is left over between two of them.
 
-use super::Raw;
+use super::raw::Raw;
 
 /// Sorts the findings and makes one of each group that overlaps; the strongest label stays.
 pub(crate) fn merge(raw: &mut Vec<Raw>) {
@@ -22,7 +22,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::scanner::Label;
+    use crate::scanner::raw::Label;
 
     proptest! {
         #[test]

@@ -6,7 +6,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use gnoma_core::ModelRef;
 use serde::{Deserialize, Serialize};
 
-use crate::task::Kind;
+use crate::kind::Kind;
 
 /// One model of one provider.
 pub type ArmId = ModelRef;

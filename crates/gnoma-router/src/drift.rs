@@ -33,7 +33,7 @@ impl Watch {
 
     /// Takes in by how many standard deviations the log of the cost surprised.
     pub(crate) fn cost(&mut self, surprise: f64, tuning: &Tuning) -> Option<Change> {
-        let slack = tuning.drift_slack;
+        let slack = tuning.drift.slack;
         let step = |sum: f64, by: f64| (sum + (by - slack).min(MOST_STEP)).max(0.0);
         self.dearer = step(self.dearer, surprise);
         self.cheaper = step(self.cheaper, -surprise);
@@ -41,7 +41,7 @@ impl Watch {
     }
 
     fn alarm(&mut self, sum: f64, tuning: &Tuning, change: Change) -> Option<Change> {
-        (sum > tuning.drift_alarm).then(|| {
+        (sum > tuning.drift.alarm).then(|| {
             *self = Self::default();
             change
         })

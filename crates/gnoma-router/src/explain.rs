@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use crate::{
     arm::Offer,
-    router::{Choice, Decision},
+    router::{Candidate, Choice, Decision},
 };
 
 impl Choice {
@@ -28,29 +28,7 @@ impl Choice {
         let mut ranked: Vec<_> = self.candidates.iter().collect();
         ranked.sort_by(|a, b| b.value.unwrap_or(f64::MIN).total_cmp(&a.value.unwrap_or(f64::MIN)));
         for candidate in ranked {
-            let mut line = format!(
-                "{}: right {:.0} %, ${:.3}",
-                name(candidate.offer),
-                candidate.quality * 100.0,
-                candidate.cost
-            );
-            // Writing to a string cannot fail.
-            if candidate.scarcity > 1.0 {
-                let _written =
-                    write!(line, " (scarce: each dollar counts {:.2})", candidate.scarcity);
-            }
-            let weight = offers.get(candidate.offer).map_or(1.0, |offer| offer.cost_weight);
-            if weight < 1.0 {
-                let _written = write!(line, " (each dollar counts {weight:.2}, by `cost_weight`)");
-            }
-            let _written = match candidate.value {
-                Some(value) => write!(line, ", worth ${value:.2}"),
-                None => write!(line, ", not among the best"),
-            };
-            if candidate.knowledge > 0.005 {
-                let _written = write!(line, ", knowing it better ${:.2}", candidate.knowledge);
-            }
-            lines.push(line);
+            lines.push(line_of(candidate, offers.get(candidate.offer), &name(candidate.offer)));
         }
         for (offer, why) in &self.excluded {
             let (name, why) = (name(*offer), why.words());
@@ -63,4 +41,25 @@ impl Choice {
         }
         lines
     }
+}
+
+fn line_of(candidate: &Candidate, offer: Option<&Offer>, name: &str) -> String {
+    let mut line =
+        format!("{name}: right {:.0} %, ${:.3}", candidate.quality * 100.0, candidate.cost);
+    // Writing to a string cannot fail.
+    if candidate.scarcity > 1.0 {
+        let _written = write!(line, " (scarce: each dollar counts {:.2})", candidate.scarcity);
+    }
+    let weight = offer.map_or(1.0, |offer| offer.cost_weight);
+    if weight < 1.0 {
+        let _written = write!(line, " (each dollar counts {weight:.2}, by `cost_weight`)");
+    }
+    let _written = match candidate.value {
+        Some(value) => write!(line, ", worth ${value:.2}"),
+        None => write!(line, ", not among the best"),
+    };
+    if candidate.knowledge > 0.005 {
+        let _written = write!(line, ", knowing it better ${:.2}", candidate.knowledge);
+    }
+    line
 }

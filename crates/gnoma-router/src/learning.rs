@@ -135,7 +135,7 @@ impl Beliefs {
         let shared = self.tuning.shared;
         let (slope, curvature) = seen.about_ability(estimate.ability, shared, rates, weights);
         self.ability.absorb(*arm, kind, weight * slope, weight * curvature);
-        let drop = self.tuning.drift_drop;
+        let drop = self.tuning.drift.drop;
         let odds = seen.odds_of_drop(estimate.ability, shared, rates, weights, drop);
         let tuning = self.tuning;
         let change =
@@ -169,8 +169,8 @@ impl Beliefs {
     fn shake(&mut self, arm: usize, change: Option<Change>) {
         if change.is_some() {
             let tuning = self.tuning;
-            self.ability.shake(arm, tuning.shaken);
-            self.cost.shake(arm, tuning.cost_shaken);
+            self.ability.shake(arm, tuning.drift.shaken);
+            self.cost.shake(arm, tuning.drift.cost_shaken);
         }
     }
 

@@ -2,22 +2,8 @@
 
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
-
 use crate::arm::{ArmId, Capabilities, Offer};
-
-/// The type of a task, such as `fix`. Any name will do: a new one starts from what the others taught.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct Kind(pub Arc<str>);
-
-impl Kind {
-    /// A kind by its name.
-    #[must_use]
-    pub fn new(name: &str) -> Self {
-        Self(name.into())
-    }
-}
+pub use crate::kind::Kind;
 
 /// What a task must have, and what it is worth.
 #[derive(Clone, Debug, PartialEq)]

@@ -31,11 +31,11 @@ pub struct Tuning {
     pub assumed_age_years: f64,
     /// Facts (residual variances): doubt of ability where there are no priors.
     pub cold: Doubt,
-    /// Tuned: the same where there are.
+    /// Tuned: doubt of ability where there are priors.
     pub warm: Doubt,
     /// Facts (residual variances): doubt of log cost where there are no priors.
     pub cost_cold: Doubt,
-    /// Tuned: the same where there are.
+    /// Tuned: doubt of log cost where there are priors.
     pub cost_warm: Doubt,
     /// Tuned: most tasks a prior counts for.
     pub prior_tasks: f64,
@@ -50,22 +50,36 @@ pub struct Tuning {
     pub cost_echo: f64,
     /// Facts: correlation between a task being dear and being hard.
     pub cost_hardness: f64,
-    /// Chosen: chance that a verifier passes a right attempt, before anything is known of it.
-    pub verifier_passes_right: f64,
-    /// Chosen: chance that it passes a wrong one.
-    pub verifier_passes_wrong: f64,
-    /// Chosen: attempts these two count for.
-    pub verifier_weight: f64,
+    /// What a verifier is taken to be worth before anything is known of it.
+    pub verifier: VerifierTuning,
     /// Tuned: later tasks that the knowledge gained by a trial is taken to serve.
     pub trial_horizon: f64,
     /// Tuned: step of the shadow price.
     pub scarcity_step: f64,
-    /// Chosen: drop of ability that the drift test looks for.
-    pub drift_drop: f64,
-    /// Chosen: change of log cost, in standard deviations, below which the drift test sees none.
-    pub drift_slack: f64,
+    /// The test that notices an arm has changed.
+    pub drift: DriftTuning,
+}
+
+/// What a verifier is taken to be worth before anything is known of it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct VerifierTuning {
+    /// Chosen: chance that it passes a right attempt.
+    pub passes_right: f64,
+    /// Chosen: chance that it passes a wrong one.
+    pub passes_wrong: f64,
+    /// Chosen: attempts these two count for.
+    pub weight: f64,
+}
+
+/// The test that notices an arm has changed (CUSUM).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct DriftTuning {
+    /// Chosen: drop of ability that the test looks for.
+    pub drop: f64,
+    /// Chosen: change of log cost, in standard deviations, below which the test sees none.
+    pub slack: f64,
     /// Tuned: evidence (natural log of odds) at which an arm is taken for changed.
-    pub drift_alarm: f64,
+    pub alarm: f64,
     /// Tuned: doubt of ability added by the alarm.
     pub shaken: Doubt,
     /// Tuned: doubt of log cost added by the alarm.
@@ -111,16 +125,16 @@ impl Default for Tuning {
             cost_shape: 1.0,
             cost_echo: 0.35,
             cost_hardness: 0.3,
-            verifier_passes_right: 0.8,
-            verifier_passes_wrong: 0.2,
-            verifier_weight: 10.0,
+            verifier: VerifierTuning { passes_right: 0.8, passes_wrong: 0.2, weight: 10.0 },
             trial_horizon: 15.0,
             scarcity_step: 0.02,
-            drift_drop: 0.6,
-            drift_slack: 1.0,
-            drift_alarm: 6.0,
-            shaken: Doubt::new(0.25, 0.0, 0.05),
-            cost_shaken: Doubt::new(1.0, 0.0, 0.1),
+            drift: DriftTuning {
+                drop: 0.6,
+                slack: 1.0,
+                alarm: 6.0,
+                shaken: Doubt::new(0.25, 0.0, 0.05),
+                cost_shaken: Doubt::new(1.0, 0.0, 0.1),
+            },
         }
     }
 }

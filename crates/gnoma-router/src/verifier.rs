@@ -25,10 +25,10 @@ const EDGE: f64 = 0.01;
 
 impl Verifier {
     pub(crate) fn new(tuning: &Tuning) -> Self {
-        let weight = tuning.verifier_weight;
+        let weight = tuning.verifier.weight;
         Self {
-            right: (tuning.verifier_passes_right * weight, weight),
-            wrong: (tuning.verifier_passes_wrong * weight, weight),
+            right: (tuning.verifier.passes_right * weight, weight),
+            wrong: (tuning.verifier.passes_wrong * weight, weight),
         }
     }
 

@@ -1,12 +1,13 @@
 //! How hard a task seems, and what its words say beside the type.
 
 use super::{
-    MOST_COMPLEXITY,
     reading::{Reading, Region},
     table::{Hint, Table},
     task_type::TaskType,
 };
 
+/// The highest complexity.
+pub const MOST_COMPLEXITY: u8 = 100;
 /// Words of one's own for one point: who has much to say wants much.
 const WORDS_PER_POINT: usize = 8;
 /// Points that length brings at most.

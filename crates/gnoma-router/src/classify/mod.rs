@@ -17,6 +17,7 @@ mod task_type;
 
 use serde::{Deserialize, Serialize};
 
+pub use complexity::MOST_COMPLEXITY;
 pub use need::{DEFAULT_TASK_MICRO_USD, TurnFacts};
 pub use priors::{by_type, measured_as};
 pub use reading::MOST_TEXT_BYTES;
@@ -26,9 +27,6 @@ pub(crate) use task_type::plain_name;
 
 use reading::Reading;
 use table::Table;
-
-/// The highest complexity.
-pub const MOST_COMPLEXITY: u8 = 100;
 
 /// Who said what the task is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

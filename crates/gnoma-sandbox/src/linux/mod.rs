@@ -8,6 +8,7 @@ mod guarded;
 mod keeper;
 mod landlocked;
 mod last;
+mod launch;
 pub(crate) mod launcher;
 mod mounts;
 mod paths;

@@ -35,7 +35,7 @@ use super::{
     keeper::{Keeper, Lifeline},
     landlocked::{Rules, on_the_way},
     last::LastWords,
-    launcher::{Launch, hide_memory, read_plan, refuse},
+    launch::{Launch, hide_memory, read_plan, refuse},
     mounts::{self, HARMLESS_DEVICES, KEPT_OF_RUN},
     protect::Protection,
     raw::{self, next_signal},
@@ -43,7 +43,7 @@ use super::{
     stamps::Stamps,
     watch::{Guard, Watch},
 };
-use crate::{launcher::NOT_BUILT, plan::Plan, policy::Policy};
+use crate::{exit::NOT_BUILT, plan::Plan, policy::Policy};
 
 /// Does not wait.
 const NO_TIME: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };

@@ -1,0 +1,341 @@
+//! The process that a walled command is started as: builds the walls, starts the command inside, and
+//! ends the way the command ends.
+//!
+//! Four processes take part. The *launcher* is what gnoma starts and waits for; it stays outside. Its
+//! child is the *watch*, number one of a new process namespace, and the watch's child becomes the
+//! *command*. A *keeper* joins them where something absent is protected. Without namespaces the same
+//! processes make do with Landlock, the filter and a memory of what is protected.
+//!
+//! A launcher can also be started before its command is known, see `spare`.
+
+use std::{
+    collections::BTreeSet,
+    ffi::{OsStr, OsString},
+    io::{self, Write, stderr},
+    os::{
+        fd::{AsFd, OwnedFd},
+        unix::{ffi::OsStringExt, process::CommandExt},
+    },
+    path::{Path, PathBuf},
+    process::{Command, ExitCode},
+};
+
+use rustix::{
+    event::{PollFd, PollFlags, poll},
+    process::{
+        DumpableBehavior, Pid, PidfdFlags, Signal, WaitOptions, getcwd, getpid, getppid,
+        kill_process, pidfd_open, set_child_subreaper, set_dumpable_behavior,
+        set_parent_process_death_signal, setsid, waitpid,
+    },
+    thread::{ThreadNameSpaceType, UnshareFlags, move_into_thread_name_spaces},
+};
+
+use super::{
+    channel, confine,
+    fault::{Fault, Step},
+    filter::{Filters, Sockets},
+    guarded::Snapshot,
+    keeper::{Keeper, Lifeline},
+    landlocked::{Grants, Rules},
+    mounts::{self, RUN, View},
+    paths::Paths,
+    protect::Protection,
+    raw::{self, Forked, next_signal},
+    real::RealPaths,
+    sockets,
+    watch::{Ending, Guard, Report, Watch},
+};
+use crate::{environment, exit::NOT_BUILT, plan::Plan, policy::Policy};
+
+/// Exit code when the command cannot be started.
+const NOT_STARTED: u8 = 126;
+/// Exit code when there is no such command.
+const NOT_FOUND: u8 = 127;
+/// Added to a signal's number where the end itself cannot be imitated.
+const SIGNAL_BASE: u8 = 128;
+
+/// Says that nothing was run, and why. Returns the exit code for that.
+pub(super) fn refuse(fault: &Fault) -> u8 {
+    writeln!(stderr(), "gnoma: the sandbox {fault}; nothing was run").ok();
+    NOT_BUILT
+}
+
+/// What the walls rest on.
+enum Ground<'a> {
+    Namespaces(View<'a>),
+    Memory(Snapshot),
+}
+
+/// What the parts of the launcher share.
+pub(super) struct Launch {
+    pub(super) policy: Policy,
+    pub(super) program: OsString,
+    pub(super) args: Vec<OsString>,
+    pub(super) here: PathBuf,
+    pub(super) paths: Paths,
+    pub(super) owner: OwnedFd,
+    pub(super) itself: OwnedFd,
+}
+
+/// Reads the plan and leaves the rest.
+pub(super) fn read_plan(args: &mut impl Iterator<Item = OsString>) -> Result<Plan, Fault> {
+    Plan::from_args(args).map_err(|error| Fault::new("read its plan", error))
+}
+
+impl Plan {
+    /// The process that holds the session's namespaces.
+    pub(super) fn session(&self) -> Option<Pid> {
+        self.session.and_then(|session| Pid::from_raw(session.cast_signed()))
+    }
+}
+
+/// The process that asked, to notice its end. When it is gone already, another is the parent.
+fn owner(number: u32) -> Result<OwnedFd, Fault> {
+    let owner = Pid::from_raw(number.cast_signed()).filter(|owner| getppid() == Some(*owner));
+    pidfd(owner.ok_or_else(|| Fault::new("find its owner", "it is not the parent process"))?)
+}
+
+fn pidfd(process: Pid) -> Result<OwnedFd, Fault> {
+    pidfd_open(process, PidfdFlags::empty()).step(|| "open a process".to_owned())
+}
+
+fn working_folder() -> Result<PathBuf, Fault> {
+    let path = getcwd(Vec::new()).step(|| "find the working folder".to_owned())?;
+    Ok(OsString::from_vec(path.into_bytes()).into())
+}
+
+impl Launch {
+    /// A launch in the working folder of this process, with the command that `words` name.
+    pub(super) fn of(
+        plan: Plan,
+        words: &mut impl Iterator<Item = OsString>,
+        real: &mut RealPaths,
+    ) -> Result<Self, Fault> {
+        let program = words.next().ok_or_else(|| Fault::new("run a command", "none was given"))?;
+        Ok(Self {
+            paths: Paths::of(&plan.policy, real)?,
+            owner: owner(plan.owner)?,
+            itself: pidfd(getpid())?,
+            here: working_folder()?,
+            policy: plan.policy,
+            program,
+            args: words.collect(),
+        })
+    }
+
+    pub(super) fn with_namespaces(&self, session: Pid) -> Result<ExitCode, Fault> {
+        let protection = Protection::prepare(&self.paths.writable, &self.paths.protected)?;
+        let keeper = Keeper::start(&protection, Lifeline::new()?)?;
+        let sockets = self.sockets_of_host();
+        self.join(session)?;
+        let view = self.view(&sockets, &protection);
+        self.supervise(Ground::Namespaces(view), &keeper)
+    }
+
+    pub(super) fn without_namespaces(&self) -> Result<ExitCode, Fault> {
+        raw::landlock_version()
+            .step(|| "find Landlock or namespaces, one of which it needs".to_owned())?;
+        self.supervise(Ground::Memory(Snapshot::take(&self.paths.protected)), &Keeper::none())
+    }
+
+    /// Sockets to be masked, besides those that lie in what is masked anyway.
+    pub(super) fn sockets_of_host(&self) -> BTreeSet<PathBuf> {
+        let masked: Vec<&Path> = self.paths.hidden.iter().map(PathBuf::as_path).collect();
+        sockets::of_host(&[&masked[..], &[Path::new(RUN)]].concat())
+    }
+
+    /// What the mounts are made from.
+    pub(super) fn view<'a>(
+        &'a self,
+        sockets: &'a BTreeSet<PathBuf>,
+        protection: &'a Protection,
+    ) -> View<'a> {
+        View {
+            writable: &self.paths.writable,
+            hidden: &self.paths.hidden,
+            devices: &self.paths.devices,
+            sockets,
+            protection,
+        }
+    }
+
+    /// Enters the session's namespaces; the next process is the first of one of its own. Mounts are
+    /// left as they are outside, or stand-ins could not be removed from here.
+    pub(super) fn join(&self, session: Pid) -> Result<(), Fault> {
+        let session = pidfd(session)?;
+        let mut spaces =
+            ThreadNameSpaceType::USER | ThreadNameSpaceType::INTER_PROCESS_COMMUNICATION;
+        if !self.policy.network {
+            spaces |= ThreadNameSpaceType::NETWORK;
+        }
+        move_into_thread_name_spaces(session.as_fd(), spaces)
+            .step(|| "enter the session's namespaces".to_owned())?;
+        raw::unshare(UnshareFlags::NEWPID).step(|| "make a namespace of processes".to_owned())
+    }
+
+    /// Starts the watch and waits for its report.
+    fn supervise(&self, ground: Ground<'_>, keeper: &Keeper<'_>) -> Result<ExitCode, Fault> {
+        let (report, reporter) = channel::pipe()?;
+        let signals = raw::watch_signals().step(|| "watch signals".to_owned())?;
+        match raw::fork().step(|| "start a process".to_owned())? {
+            Forked::Child => {
+                drop(report);
+                self.watch(ground, &signals, &reporter)
+            }
+            Forked::Parent(watch) => {
+                drop(reporter);
+                Ok(self.wait(watch, keeper, &report, &signals))
+            }
+        }
+    }
+
+    fn watch(
+        &self,
+        ground: Ground<'_>,
+        signals: &OwnedFd,
+        report: &OwnedFd,
+    ) -> Result<ExitCode, Fault> {
+        let has_namespaces = matches!(ground, Ground::Namespaces(_));
+        let guard = match ground {
+            Ground::Namespaces(view) => {
+                self.build(&view)?;
+                mounts::finish(&view, &self.here)?;
+                Guard::Mounts(view.protection)
+            }
+            Ground::Memory(snapshot) => {
+                set_child_subreaper(Some(getpid())).step(|| "adopt orphans".to_owned())?;
+                Guard::Memory(snapshot)
+            }
+        };
+        hide_memory()?;
+        match raw::fork().step(|| "start a process".to_owned())? {
+            Forked::Child => self.become_command(has_namespaces),
+            Forked::Parent(command) => {
+                if !has_namespaces {
+                    // Killing the command's group must not kill who cleans up after it.
+                    setsid().step(|| "leave the group".to_owned())?;
+                }
+                let (owner, launcher) = (&self.owner, &self.itself);
+                Watch { owner, launcher, signals, report, guard, command }.serve();
+                Ok(ExitCode::SUCCESS)
+            }
+        }
+    }
+
+    /// Makes the mounts that need not know what is protected, in a namespace of their own.
+    pub(super) fn build(&self, view: &View<'_>) -> Result<(), Fault> {
+        raw::unshare(UnshareFlags::NEWNS).step(|| "make a namespace of mounts".to_owned())?;
+        mounts::build(view)?;
+        mounts::build_proc(self.policy.limits.processes)
+    }
+
+    /// Gives up everything and becomes the command.
+    fn become_command(&self, has_namespaces: bool) -> Result<ExitCode, Fault> {
+        self.give_up(has_namespaces)?;
+        Rules::of(&self.grants(has_namespaces))?.apply()?;
+        self.filters(has_namespaces)?.apply()?;
+        self.execute(&self.program, &self.args).map(ExitCode::from)
+    }
+
+    /// Gives up rights, resources and the terminal.
+    pub(super) fn give_up(&self, has_namespaces: bool) -> Result<(), Fault> {
+        if has_namespaces {
+            // No terminal to type into.
+            setsid().step(|| "leave the terminal".to_owned())?;
+        }
+        confine::bound_processes(self.policy.limits.processes, has_namespaces)?;
+        confine::drop_rights()?;
+        set_parent_process_death_signal(Some(Signal::KILL))
+            .step(|| "tie itself to its watch".to_owned())
+    }
+
+    /// What Landlock's rules are made from.
+    pub(super) fn grants(&self, has_namespaces: bool) -> Grants<'_> {
+        Grants {
+            writable: &self.paths.writable,
+            hidden: &self.paths.hidden,
+            devices: &self.paths.devices,
+            own_devices: has_namespaces,
+            internet: self.has_internet(has_namespaces),
+        }
+    }
+
+    /// The filters for this command.
+    pub(super) fn filters(&self, has_namespaces: bool) -> Result<Filters, Fault> {
+        let internet = self.has_internet(has_namespaces);
+        Filters::of(Sockets { local: has_namespaces, internet })
+    }
+
+    fn has_internet(&self, has_namespaces: bool) -> bool {
+        self.policy.network || (has_namespaces && self.policy.loopback)
+    }
+
+    /// Becomes a program, when nothing is left to give up. Returns the exit code when it could not.
+    pub(super) fn execute(&self, program: &OsStr, args: &[OsString]) -> Result<u8, Fault> {
+        raw::receive_signals().step(|| "receive signals".to_owned())?;
+        let policy = &self.policy;
+        let variables =
+            environment::of_command(std::env::vars_os(), &policy.scrub, policy.git_hardening);
+        let error = Command::new(program).args(args).env_clear().envs(variables).exec();
+        Ok(not_started(program, &error))
+    }
+
+    /// Waits for the report and ends like the command. What goes wrong here has been told by the
+    /// process that it went wrong in.
+    pub(super) fn wait(
+        &self,
+        watch: Pid,
+        keeper: &Keeper<'_>,
+        report: &OwnedFd,
+        signals: &OwnedFd,
+    ) -> ExitCode {
+        while !self.is_reported(watch, report, signals) {}
+        let report = Report::receive(report);
+        if report.is_none_or(|report| report.is_all) {
+            waitpid(Some(watch), WaitOptions::empty()).ok();
+            keeper.forestall();
+        }
+        report.map_or(ExitCode::from(NOT_BUILT), |report| end_like(report.ending))
+    }
+
+    /// Passes signals on until there is something to read.
+    fn is_reported(&self, watch: Pid, report: &OwnedFd, signals: &OwnedFd) -> bool {
+        let mut events = [
+            PollFd::new(report, PollFlags::IN),
+            PollFd::new(signals, PollFlags::IN),
+            PollFd::new(&self.owner, PollFlags::IN),
+        ];
+        poll(&mut events, None).ok();
+        let [reported, _, orphaned] = events.map(|event| !event.revents().is_empty());
+        while let Some(signal) = next_signal(signals) {
+            if signal != Signal::CHILD {
+                kill_process(watch, signal).ok();
+            }
+        }
+        reported || orphaned
+    }
+}
+
+fn not_started(program: &OsStr, error: &io::Error) -> u8 {
+    let program = program.to_string_lossy();
+    writeln!(stderr(), "gnoma: `{program}` could not be started: {error}").ok();
+    match error.kind() {
+        io::ErrorKind::NotFound => NOT_FOUND,
+        _ => NOT_STARTED,
+    }
+}
+
+/// Keeps others from looking into this process, which holds more rights than they do.
+pub(super) fn hide_memory() -> Result<(), Fault> {
+    set_dumpable_behavior(DumpableBehavior::NotDumpable).step(|| "hide its memory".to_owned())
+}
+
+fn end_like(ending: Ending) -> ExitCode {
+    match ending {
+        Ending::Code(code) => ExitCode::from(code),
+        Ending::Signal(signal) => {
+            raw::die_by(signal.into());
+            ExitCode::from(SIGNAL_BASE.saturating_add(signal))
+        }
+    }
+}

@@ -18,9 +18,9 @@ use tokio::{
 };
 
 use super::{
-    Shared,
     reply::{End, Pace, Reply},
     request::Request,
+    state::ServerState,
 };
 
 /// Bytes gathered before a write when pieces need no write of their own.
@@ -37,7 +37,7 @@ enum Next {
 }
 
 /// Answers requests until the connection ends.
-pub(super) async fn serve(mut stream: TcpStream, shared: Arc<Shared>) {
+pub(super) async fn serve(mut stream: TcpStream, shared: Arc<ServerState>) {
     // Failing to set it costs latency, not truth.
     stream.set_nodelay(true).ok();
     let mut pending = BytesMut::new();
@@ -68,7 +68,7 @@ async fn hang_up(reader: &mut ReadHalf<'_>, pending: &mut BytesMut) {
     while matches!(reader.read_buf(pending).await, Ok(1..)) {}
 }
 
-async fn send(mut writer: WriteHalf<'_>, reply: Reply, shared: &Shared) -> io::Result<Next> {
+async fn send(mut writer: WriteHalf<'_>, reply: Reply, shared: &ServerState) -> io::Result<Next> {
     if !reply.wait.is_zero() {
         time::sleep(reply.wait).await;
     }
@@ -129,7 +129,11 @@ fn head(reply: &Reply) -> Vec<u8> {
 }
 
 /// Writes and empties `out`, counting what the socket takes.
-async fn put(writer: &mut WriteHalf<'_>, out: &mut Vec<u8>, shared: &Shared) -> io::Result<()> {
+async fn put(
+    writer: &mut WriteHalf<'_>,
+    out: &mut Vec<u8>,
+    shared: &ServerState,
+) -> io::Result<()> {
     let mut rest = out.as_slice();
     while !rest.is_empty() {
         let taken = writer.write_buf(&mut rest).await?;

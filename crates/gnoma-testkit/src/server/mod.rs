@@ -6,6 +6,7 @@
 mod connection;
 mod reply;
 mod request;
+mod state;
 mod vendor;
 
 use std::{
@@ -29,6 +30,7 @@ pub use request::Request;
 pub use vendor::{Reaction, Vendor};
 
 use crate::locked;
+use state::ServerState;
 
 /// Bytes the kernel may hold for a client that does not read: small, so that back-pressure shows.
 const SEND_BUFFER_BYTES: u32 = 64 << 10;
@@ -36,30 +38,10 @@ const SEND_BUFFER_BYTES: u32 = 64 << 10;
 /// Connections the kernel may hold before they are accepted.
 const BACKLOG: u32 = 128;
 
-type Script = Box<dyn Fn(&Request) -> Reply + Send + Sync>;
-
-/// What the server and its connections share.
-struct Shared {
-    script: Script,
-    requests: Mutex<Vec<Request>>,
-    connections: AtomicUsize,
-    bytes_sent: AtomicU64,
-    clients_gone: watch::Sender<usize>,
-}
-
-impl Shared {
-    /// Notes the request and asks the script.
-    fn answer(&self, request: Request) -> Reply {
-        let reply = (self.script)(&request);
-        locked(&self.requests).push(request);
-        reply
-    }
-}
-
 /// A running server. Dropping it ends every connection.
 pub struct Server {
     address: SocketAddr,
-    shared: Arc<Shared>,
+    shared: Arc<ServerState>,
     _tasks: JoinSet<()>,
 }
 
@@ -74,8 +56,8 @@ impl Server {
         socket.bind(SocketAddr::from(([127, 0, 0, 1], 0)))?;
         let listener = socket.listen(BACKLOG)?;
         let address = listener.local_addr()?;
-        let shared = Arc::new(Shared {
-            script: Box::new(script),
+        let shared = Arc::new(ServerState {
+            respond: Box::new(script),
             requests: Mutex::default(),
             connections: AtomicUsize::new(0),
             bytes_sent: AtomicU64::new(0),
@@ -164,7 +146,7 @@ impl Server {
 }
 
 /// Accepts connections for ever; owns their tasks.
-async fn accept(listener: TcpListener, shared: Arc<Shared>) {
+async fn accept(listener: TcpListener, shared: Arc<ServerState>) {
     let mut connections = JoinSet::new();
     loop {
         tokio::select! {

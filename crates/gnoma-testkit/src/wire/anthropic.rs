@@ -3,7 +3,7 @@
 use gnoma_core::StopReason;
 use serde_json::{Value, json};
 
-use super::{Script, named_event};
+use super::{protocol::named_event, script::Script};
 
 pub(super) fn stream(script: &Script) -> String {
     let usage = script.usage;

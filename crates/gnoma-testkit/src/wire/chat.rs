@@ -3,7 +3,10 @@
 use gnoma_core::{StopReason, Usage};
 use serde_json::{Value, json};
 
-use super::{Script, ScriptCall, Wire, event};
+use super::{
+    protocol::{Wire, event},
+    script::{Script, ScriptCall},
+};
 
 pub(super) fn stream(wire: Wire, script: &Script) -> String {
     let mut out = String::new();

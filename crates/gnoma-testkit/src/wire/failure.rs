@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use serde_json::{Value, json};
 
-use super::{Wire, event, named_event};
+use super::protocol::{Wire, event, named_event};
 use crate::server::Reply;
 
 /// When to come back, as `Retry-After` says it.

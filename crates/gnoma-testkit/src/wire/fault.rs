@@ -2,7 +2,11 @@
 
 use bytes::Bytes;
 
-use super::{Failure, Script, Wire, failure};
+use super::{
+    failure::{self, Failure},
+    protocol::Wire,
+    script::Script,
+};
 use crate::server::{Body, End, Reply};
 
 /// Where in an answer something goes wrong.

@@ -3,7 +3,7 @@
 use gnoma_core::StopReason;
 use serde_json::{Value, json};
 
-use super::Script;
+use super::script::Script;
 
 pub(super) fn stream(script: &Script) -> String {
     let mut parts: Vec<Value> = Vec::new();

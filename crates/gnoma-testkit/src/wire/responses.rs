@@ -3,7 +3,10 @@
 use gnoma_core::{StopReason, Usage};
 use serde_json::{Value, json};
 
-use super::{Script, ScriptCall, named_event};
+use super::{
+    protocol::named_event,
+    script::{Script, ScriptCall},
+};
 
 /// Numbers the events and collects the items.
 #[derive(Default)]

@@ -9,6 +9,7 @@ mod anthropic;
 mod chat;
 mod findings;
 mod google;
+mod issued;
 mod ollama;
 mod pairing;
 mod responses;
@@ -17,35 +18,9 @@ mod tools;
 use serde_json::Value;
 
 use self::findings::Findings;
-use super::{Script, Wire};
+pub use self::issued::Issued;
+use super::protocol::Wire;
 use crate::server::Request;
-
-/// What a vendor has handed out and may be sent back. Whatever else looks like it is foreign.
-#[derive(Clone, Debug, Default)]
-pub struct Issued {
-    thoughts: Vec<String>,
-    tokens: Vec<String>,
-}
-
-impl Issued {
-    /// Notes what an answer hands out.
-    pub fn note(&mut self, script: &Script) {
-        if !script.thinking.is_empty() {
-            self.thoughts.push(script.thinking.concat());
-        }
-        self.tokens.extend(script.signature.clone());
-    }
-
-    /// Whether the vendor's model has thought so. An answer that was cut off leaves the beginning.
-    fn thought(&self, text: &str) -> bool {
-        !text.is_empty() && self.thoughts.iter().any(|thought| thought.starts_with(text))
-    }
-
-    /// Whether the vendor has made this signature, or whatever it calls its opaque token.
-    fn token(&self, token: &str) -> bool {
-        self.tokens.iter().any(|own| own == token)
-    }
-}
 
 impl Wire {
     /// What the vendor would refuse `request` for; nothing when it is right. `issued` is what the same

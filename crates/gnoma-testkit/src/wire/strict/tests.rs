@@ -3,6 +3,7 @@ use serde_json::json;
 use tokio::time::Instant;
 
 use super::*;
+use crate::wire::Script;
 
 /// What the vendor's model has thought, and the token it has made for it.
 const THOUGHT: &str = "pondering";

@@ -1,0 +1,31 @@
+//! What a server and its connections share.
+
+use std::sync::{
+    Mutex,
+    atomic::{AtomicU64, AtomicUsize},
+};
+
+use tokio::sync::watch;
+
+use super::{reply::Reply, request::Request};
+use crate::locked;
+
+pub(super) type Respond = Box<dyn Fn(&Request) -> Reply + Send + Sync>;
+
+/// What the server and its connections share.
+pub(super) struct ServerState {
+    pub(super) respond: Respond,
+    pub(super) requests: Mutex<Vec<Request>>,
+    pub(super) connections: AtomicUsize,
+    pub(super) bytes_sent: AtomicU64,
+    pub(super) clients_gone: watch::Sender<usize>,
+}
+
+impl ServerState {
+    /// Notes the request and asks the script.
+    pub(super) fn answer(&self, request: Request) -> Reply {
+        let reply = (self.respond)(&request);
+        locked(&self.requests).push(request);
+        reply
+    }
+}

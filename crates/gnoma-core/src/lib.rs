@@ -17,6 +17,7 @@ pub mod protocol;
 pub mod provider;
 pub mod secret;
 pub mod session;
+mod stop;
 pub mod store;
 pub mod stream;
 pub mod tool;

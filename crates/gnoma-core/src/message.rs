@@ -9,7 +9,7 @@ use std::{fmt, sync::Arc};
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use serde::{Deserialize, Serialize};
 
-use crate::{json::RawJson, stream::StopReason};
+use crate::{json::RawJson, stop::StopReason};
 
 /// Who speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]

@@ -14,41 +14,19 @@
 
 use std::collections::{HashMap, HashSet};
 
-use serde::{Deserialize, Serialize};
-
 use crate::{
     json::RawJson,
     message::{CallId, Content, Message, ModelRef, Redacted, Text, Thinking, ToolCall},
     usage::Usage,
 };
 
+pub use crate::stop::StopReason;
+
 /// Number of a block within one answer.
 pub type Slot = u32;
 
 /// Bytes one answer may hold; what comes after is dropped and the answer counts as cut by length.
 pub const MAX_RESPONSE_BYTES: usize = 64 << 20;
-
-/// Why a model stopped.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum StopReason {
-    /// It was done.
-    EndTurn,
-    /// It waits for the results of its calls. The only reason on which calls are run.
-    ToolUse,
-    /// The output limit cut it off.
-    MaxTokens,
-    /// It met one of the request's stop sequences.
-    StopSequence,
-    /// It refused.
-    Refusal,
-    /// The provider's filter stopped it.
-    ContentFilter,
-    /// The provider paused a long turn; sending the history again continues it.
-    Pause,
-    /// Anything else.
-    Other,
-}
 
 /// One increment of an answer.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -6,6 +6,7 @@
 //! `/`; a leading `/` ties it to the root, a leading `~/` to the home. Whoever needs more than names,
 //! such as links or a shell's patterns, brings it along; nothing here touches a disk.
 
+mod group;
 mod table;
 
 use std::{
@@ -13,48 +14,8 @@ use std::{
     sync::LazyLock,
 };
 
+pub use group::{Group, Hold, Sight};
 pub use table::{CACHES, EXAMPLES, GUARDED, SECRETS, TOOL_CHAINS};
-
-/// Places of one kind that the walls around commands treat alike.
-#[derive(Clone, Copy, Debug)]
-pub struct Group<W> {
-    /// What they are, as the end of a sentence.
-    pub kind: &'static str,
-    /// What the walls do about them.
-    pub walls: W,
-    names: &'static str,
-}
-
-/// Whether commands behind walls see a secret that their verdict does not name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Sight {
-    /// Not at home; elsewhere as [`Self::NotForReading`].
-    Hidden,
-    /// Commands that were taken to change nothing do not see it in the workspace. Others may need it.
-    NotForReading,
-    /// As far as the system lets the user see it.
-    Seen,
-}
-
-/// Whether commands behind walls find a guarded place read-only, unless their verdict names it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Hold {
-    /// In the workspace and at home; what is absent cannot be made.
-    Always,
-    /// At home as [`Self::Always`], in the workspace where it is present.
-    AtHome,
-    /// Where it is present when a command starts.
-    Present,
-    /// Only a judgement by its name keeps it.
-    Never,
-}
-
-impl<W> Group<W> {
-    /// Its places, as they are written.
-    pub fn names(&self) -> impl Iterator<Item = &'static str> + use<W> {
-        self.names.split_whitespace()
-    }
-}
 
 /// What holds secrets at home and is kept from commands, below the home.
 pub fn hidden_at_home() -> impl Iterator<Item = &'static str> {

@@ -1,6 +1,6 @@
 //! The places, as data. How they are written stands in [`super`].
 
-use super::{Group, Hold, Sight};
+use super::group::{Group, Hold, Sight};
 
 /// What holds something that should not be shown.
 pub const SECRETS: &[Group<Sight>] = &[

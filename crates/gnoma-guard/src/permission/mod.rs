@@ -17,11 +17,7 @@ mod paths;
 mod rule;
 mod suggest;
 mod words;
-
-use std::{
-    borrow::Cow,
-    path::{Path, PathBuf},
-};
+mod world;
 
 use gnoma_core::{
     ToolCall, ToolSpec,
@@ -35,28 +31,11 @@ pub use host::HostPattern;
 pub use paths::PathPattern;
 pub use rule::{Action, Origin, Rule, RuleError, Subject};
 pub use words::Words;
+pub use world::World;
+pub(crate) use world::one_line;
 
 use meet::fits;
 use opinion::{Decision, Opinion};
-
-/// Where a session stands. Gathered by the caller before each judgement.
-#[derive(Clone, Copy)]
-pub struct World<'a> {
-    /// Folder that relative paths start from; absolute.
-    pub cwd: &'a Path,
-    /// The user's home.
-    pub home: Option<&'a Path>,
-    /// Folders of the workspace, links resolved.
-    pub roots: &'a [PathBuf],
-    /// Folders of gnoma's own configuration, state and data.
-    pub config_dirs: &'a [PathBuf],
-    /// The user stands behind the project's files.
-    pub trusted: bool,
-    /// Commands run behind walls.
-    pub sandboxed: bool,
-    /// A path with its links followed as far as it exists; of what does not, the rest as it is.
-    pub resolve: &'a dyn Fn(&Path) -> PathBuf,
-}
 
 /// What is to be done with a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -349,22 +328,6 @@ fn by_rule(rule: &Rule, says: &str) -> Opinion {
         Action::Ask => Opinion::ask(reason),
         Action::Deny => Opinion::deny(reason),
     }
-}
-
-/// `text` on one line without control characters, cut to `most` characters.
-pub(crate) fn one_line(text: &str, most: usize) -> String {
-    let mut shown = String::new();
-    let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    for (count, letter) in words.chars().enumerate() {
-        if count == most {
-            shown.push('…');
-            break;
-        }
-        let plain =
-            if letter.is_control() { Cow::Borrowed("\u{fffd}") } else { letter.to_string().into() };
-        shown.push_str(&plain);
-    }
-    shown
 }
 
 fn text_of<'v>(arguments: &'v Value, name: &str) -> Option<&'v str> {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use gnoma_core::places::{self, GUARDED, Group, SECRETS};
 use proptest::prelude::*;
 
-use super::{Spot, guarded, secret, spot::Name};
+use super::{Spot, guarded, name::Name, secret};
 use crate::permission::{
     World,
     meet::{Dialect, fold},

@@ -7,6 +7,7 @@
 
 #[cfg(test)]
 mod expansion;
+mod name;
 mod spot;
 mod tables;
 

@@ -2,10 +2,11 @@
 
 use std::path::{Component, Path, PathBuf};
 
+use super::name::{Name, NameKind, fits_names};
 use super::tables::{self, Place, Start};
 use crate::permission::{
     World,
-    meet::{Dialect, Letter, Step, fits, fold, fold_pattern, letters, meet, same_letter},
+    meet::{Dialect, Letter, Step, fits},
     one_line,
 };
 
@@ -26,27 +27,6 @@ pub(crate) struct Form {
     /// Absolute, without `.` and `..`; may hold a shell's stars.
     pub(crate) path: PathBuf,
     names: Vec<Name>,
-}
-
-/// A name, folded as file systems that mind the least compare it.
-#[derive(Clone, Debug)]
-pub(super) struct Name {
-    /// With what stands for others.
-    letters: Vec<Step<Letter>>,
-    folded: String,
-    kind: NameKind,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum NameKind {
-    /// A name.
-    Literal,
-    /// A pattern that somebody could mean a certain name by, such as `.e*v`.
-    Telling,
-    /// A pattern for any name with an ending, such as `*.rs`.
-    ByEnding,
-    /// A pattern for everything.
-    Anything,
 }
 
 impl Spot {
@@ -201,57 +181,6 @@ impl Form {
     pub(super) fn ends_in_anything(&self) -> bool {
         self.names.last().is_some_and(|name| name.kind == NameKind::Anything)
     }
-}
-
-/// Whether the names of a place can be these. Patterns for everything name nothing by themselves: at
-/// least one name must tell.
-fn fits_names(place: &[Name], names: &[Name]) -> bool {
-    let tells = |(wanted, name): (&Name, &Name)| match name.kind {
-        NameKind::Literal | NameKind::Telling => true,
-        NameKind::ByEnding => wanted.letters.first() == Some(&Step::Run),
-        NameKind::Anything => false,
-    };
-    place.iter().zip(names).all(|(wanted, name)| wanted.meets(name))
-        && place.iter().zip(names).any(tells)
-}
-
-impl Name {
-    pub(super) fn new(text: &str, dialect: Dialect) -> Self {
-        let letters = match dialect {
-            Dialect::Plain | Dialect::Rule => letters(&fold(text), dialect),
-            Dialect::Shell => fold_pattern(text),
-        };
-        let literal: Option<String> = letters.iter().map(literal).collect();
-        let kind = if literal.is_some() { NameKind::Literal } else { kind_of(text, &letters) };
-        Self { letters, folded: literal.unwrap_or_else(|| fold(text)), kind }
-    }
-
-    pub(super) fn meets(&self, other: &Self) -> bool {
-        if self.kind == NameKind::Literal && other.kind == NameKind::Literal {
-            return self.folded == other.folded;
-        }
-        meet(&self.letters, &other.letters, same_letter).unwrap_or(true)
-    }
-}
-
-/// The letter that a step stands for, if it is one.
-fn literal(step: &Step<Letter>) -> Option<char> {
-    match step {
-        Step::One(letter) => *letter,
-        Step::Run => None,
-    }
-}
-
-fn kind_of(text: &str, letters: &[Step<Letter>]) -> NameKind {
-    let ending = text.strip_prefix("*.").filter(|ending| !ending.is_empty());
-    if ending.is_some_and(|ending| ending.chars().all(char::is_alphanumeric)) {
-        return NameKind::ByEnding;
-    }
-    let says = |letter: char| letter != '.' && letter != ' ';
-    let tells = text.starts_with('.')
-        || text.chars().any(char::is_alphanumeric)
-        || letters.iter().filter_map(literal).any(says);
-    if tells { NameKind::Telling } else { NameKind::Anything }
 }
 
 /// `path` with `.` and `..` taken out by their letters.

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use gnoma_core::places::{GUARDED, Group, SECRETS};
 
-use super::spot::Name;
+use super::name::Name;
 use crate::permission::meet::Dialect;
 
 /// Names that matter wherever they stand.

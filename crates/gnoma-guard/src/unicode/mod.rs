@@ -8,6 +8,7 @@
 
 mod bidi;
 mod flag;
+mod keep;
 mod lookalike;
 mod scripts;
 mod table;
@@ -17,16 +18,8 @@ mod walk;
 use std::borrow::Cow;
 
 pub use flag::{Flag, Kind};
+pub use keep::Keep;
 use walk::{Walk, plain_ascii};
-
-/// What may stay beside text.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Keep {
-    /// Text only: for models, logs and stores.
-    Text,
-    /// Text and its colours (`CSI … m`): for a terminal. Colours that hide text still go.
-    Colour,
-}
 
 /// A text without what hid in it.
 #[derive(Clone, Debug, PartialEq, Eq)]

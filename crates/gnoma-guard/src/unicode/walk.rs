@@ -7,9 +7,9 @@
 use unicode_normalization::char::is_combining_mark;
 
 use super::{
-    Keep,
     bidi::{self, Ahead},
     flag::{Flag, Flags, Kind},
+    keep::Keep,
     lookalike::Words,
     scripts::{self, Joins},
     table::{self, Class, Entry},
@@ -199,11 +199,7 @@ impl Walk {
                     || next.is_some_and(|next| inside(next) && table::is_plain(next))
             }
             Class::GraphemeJoiner => next.is_some_and(shows_as_mark),
-            Class::BidiMark => {
-                !before.is_some_and(is_mark)
-                    && (self.line_turns
-                        || self.line_will_turn(self.at + c.len_utf8(), behind, end)?)
-            }
+            Class::BidiMark => self.bidi_mark_stays(c, behind, end)?,
             Class::BidiOpen => self.span_stays(c, behind, end)?,
             Class::BidiStray => self.at < self.span.0 && self.span.1,
             Class::HangulFiller => fills_syllable(c, before, next),
@@ -223,21 +219,42 @@ impl Walk {
                         || next.is_some_and(scripts::breaks_at_hints))
             }
             Class::NonJoiner => shows(behind, end)? && parts(before, next),
-            Class::Joiner => {
-                (self.in_emoji && next.is_some_and(scripts::is_pictograph) && stands(behind, end)?)
-                    || (shows(behind, end)? && joins(before, next))
-            }
-            Class::WordJoiner => {
-                [before, next].iter().all(|beside| beside.is_some_and(|c| !c.is_ascii()))
-                    && stands(behind, end)?
-            }
-            Class::InvisibleOperator => {
-                [before, next].iter().any(|beside| beside.is_some_and(is_mathematical))
-                    && before.is_some_and(table::is_plain)
-                    && stands(behind, end)?
-            }
+            Class::Joiner => self.joiner_stays(behind, end)?,
+            Class::WordJoiner => self.word_joiner_stays(behind, end)?,
+            Class::InvisibleOperator => self.operator_stays(behind, end)?,
             Class::BrailleBlank => before.is_some_and(is_braille) || meets_braille(behind, end)?,
         })
+    }
+
+    fn bidi_mark_stays(&mut self, c: char, behind: &str, end: bool) -> Option<bool> {
+        Some(
+            !self.before.is_some_and(is_mark)
+                && (self.line_turns || self.line_will_turn(self.at + c.len_utf8(), behind, end)?),
+        )
+    }
+
+    fn joiner_stays(&self, behind: &str, end: bool) -> Option<bool> {
+        let (before, next) = (self.before, behind.chars().next());
+        let joins_pictures = self.in_emoji && next.is_some_and(scripts::is_pictograph);
+        Some(
+            (joins_pictures && stands(behind, end)?)
+                || (shows(behind, end)? && joins(before, next)),
+        )
+    }
+
+    fn word_joiner_stays(&self, behind: &str, end: bool) -> Option<bool> {
+        let beside = [self.before, behind.chars().next()];
+        let is_foreign = |beside: &Option<char>| beside.is_some_and(|c| !c.is_ascii());
+        Some(beside.iter().all(is_foreign) && stands(behind, end)?)
+    }
+
+    fn operator_stays(&self, behind: &str, end: bool) -> Option<bool> {
+        let beside = [self.before, behind.chars().next()];
+        Some(
+            beside.iter().any(|beside| beside.is_some_and(is_mathematical))
+                && self.before.is_some_and(table::is_plain)
+                && stands(behind, end)?,
+        )
     }
 
     /// A picture that selectors or tags are hung on which make no emoji goes with them.

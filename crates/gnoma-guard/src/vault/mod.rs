@@ -29,8 +29,6 @@ pub const LEAST_NUMBER: u64 = 1 << 16;
 
 /// Secrets that are remembered; those beyond are hidden for good.
 const MAX_SECRETS: usize = 65_536;
-/// Longest rule name in a placeholder, in characters; longer ones are cut.
-const MAX_RULE_CHARS: usize = 64;
 
 /// The secrets of a session and their placeholders.
 pub struct Vault {
@@ -174,6 +172,6 @@ impl fmt::Debug for Vault {
 /// A rule's name as a placeholder can hold it.
 fn name_of(rule: &str) -> String {
     let fit = |c: char| if placeholder::is_rule_char(c) { c } else { '-' };
-    let name: String = rule.chars().take(MAX_RULE_CHARS).map(fit).collect();
+    let name: String = rule.chars().take(placeholder::MAX_RULE_CHARS).map(fit).collect();
     if name.is_empty() { "secret".to_owned() } else { name }
 }

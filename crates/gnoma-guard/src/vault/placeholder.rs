@@ -5,8 +5,8 @@
 
 use std::ops::Range;
 
-use super::MAX_RULE_CHARS;
-
+/// Longest rule name in a placeholder, in characters; longer ones are cut.
+pub(super) const MAX_RULE_CHARS: usize = 64;
 /// Most digits of a number.
 const MAX_DIGITS: usize = 20;
 /// Most spaces in each place where a model may have put some.

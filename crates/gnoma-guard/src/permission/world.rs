@@ -1,0 +1,41 @@
+//! What a judgement depends on besides rules and mode, and how its reasons show a text.
+
+use std::{
+    borrow::Cow,
+    path::{Path, PathBuf},
+};
+
+/// Where a session stands. Gathered by the caller before each judgement.
+#[derive(Clone, Copy)]
+pub struct World<'a> {
+    /// Folder that relative paths start from; absolute.
+    pub cwd: &'a Path,
+    /// The user's home.
+    pub home: Option<&'a Path>,
+    /// Folders of the workspace, links resolved.
+    pub roots: &'a [PathBuf],
+    /// Folders of gnoma's own configuration, state and data.
+    pub config_dirs: &'a [PathBuf],
+    /// The user stands behind the project's files.
+    pub trusted: bool,
+    /// Commands run behind walls.
+    pub sandboxed: bool,
+    /// A path with its links followed as far as it exists; of what does not, the rest as it is.
+    pub resolve: &'a dyn Fn(&Path) -> PathBuf,
+}
+
+/// `text` on one line without control characters, cut to `most` characters.
+pub(crate) fn one_line(text: &str, most: usize) -> String {
+    let mut shown = String::new();
+    let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    for (count, letter) in words.chars().enumerate() {
+        if count == most {
+            shown.push('…');
+            break;
+        }
+        let plain =
+            if letter.is_control() { Cow::Borrowed("\u{fffd}") } else { letter.to_string().into() };
+        shown.push_str(&plain);
+    }
+    shown
+}

@@ -1,0 +1,77 @@
+//! One name of a path or a pattern, ready for comparing.
+
+use crate::permission::meet::{
+    Dialect, Letter, Step, fold, fold_pattern, letters, meet, same_letter,
+};
+
+/// A name, folded as file systems that mind the least compare it.
+#[derive(Clone, Debug)]
+pub(super) struct Name {
+    /// With what stands for others.
+    pub(super) letters: Vec<Step<Letter>>,
+    pub(super) folded: String,
+    pub(super) kind: NameKind,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum NameKind {
+    /// A name.
+    Literal,
+    /// A pattern that somebody could mean a certain name by, such as `.e*v`.
+    Telling,
+    /// A pattern for any name with an ending, such as `*.rs`.
+    ByEnding,
+    /// A pattern for everything.
+    Anything,
+}
+
+/// Whether the names of a place can be these. Patterns for everything name nothing by themselves: at
+/// least one name must tell.
+pub(super) fn fits_names(place: &[Name], names: &[Name]) -> bool {
+    let tells = |(wanted, name): (&Name, &Name)| match name.kind {
+        NameKind::Literal | NameKind::Telling => true,
+        NameKind::ByEnding => wanted.letters.first() == Some(&Step::Run),
+        NameKind::Anything => false,
+    };
+    place.iter().zip(names).all(|(wanted, name)| wanted.meets(name))
+        && place.iter().zip(names).any(tells)
+}
+
+impl Name {
+    pub(super) fn new(text: &str, dialect: Dialect) -> Self {
+        let letters = match dialect {
+            Dialect::Plain | Dialect::Rule => letters(&fold(text), dialect),
+            Dialect::Shell => fold_pattern(text),
+        };
+        let literal: Option<String> = letters.iter().map(literal).collect();
+        let kind = if literal.is_some() { NameKind::Literal } else { kind_of(text, &letters) };
+        Self { letters, folded: literal.unwrap_or_else(|| fold(text)), kind }
+    }
+
+    pub(super) fn meets(&self, other: &Self) -> bool {
+        if self.kind == NameKind::Literal && other.kind == NameKind::Literal {
+            return self.folded == other.folded;
+        }
+        meet(&self.letters, &other.letters, same_letter).unwrap_or(true)
+    }
+}
+
+/// The letter that a step stands for, if it is one.
+fn literal(step: &Step<Letter>) -> Option<char> {
+    match step {
+        Step::One(letter) => *letter,
+        Step::Run => None,
+    }
+}
+
+fn kind_of(text: &str, letters: &[Step<Letter>]) -> NameKind {
+    let ending = text.strip_prefix("*.").filter(|ending| !ending.is_empty());
+    if ending.is_some_and(|ending| ending.chars().all(char::is_alphanumeric)) {
+        return NameKind::ByEnding;
+    }
+    let says = |letter: char| letter != '.' && letter != ' ';
+    let tells = text.starts_with('.')
+        || text.chars().any(char::is_alphanumeric)
+        || letters.iter().filter_map(literal).any(says);
+    if tells { NameKind::Telling } else { NameKind::Anything }
+}

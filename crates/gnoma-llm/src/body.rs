@@ -7,10 +7,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
 use gnoma_core::{Message, ModelRef, ModelRequest, RawJson, Role, ToolSpec};
-use serde::Serialize;
 
 use crate::{
     dialect::{Dialect, MessageCx},
+    envelope::{Envelope, TAIL},
     names::NameMap,
 };
 
@@ -19,37 +19,6 @@ const MAX_CHAINS: usize = 4;
 
 /// Cache breakpoints on messages. Anthropic allows four in all; system and tools take two.
 const MESSAGE_BREAKPOINTS: usize = 2;
-
-/// A request without its messages: what stands before them, and what after.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Envelope {
-    head: Vec<u8>,
-    has_items: bool,
-}
-
-/// What follows the list of messages, which is the last field of every body.
-const TAIL: &[u8] = b"]}";
-
-impl Envelope {
-    /// Takes `body`, whose last field must be the list of messages. It may hold items already (a
-    /// system message), which come first.
-    pub(crate) fn new(body: &impl Serialize) -> Self {
-        let mut head = serde_json::to_vec(body).unwrap_or_default();
-        debug_assert!(head.ends_with(TAIL), "the last field must be the list of messages");
-        head.truncate(head.len().saturating_sub(TAIL.len()));
-        let has_items = !head.ends_with(b"[");
-        Self { head, has_items }
-    }
-}
-
-/// Serialises `item` onto `out`, after a comma if something is there already.
-pub(crate) fn push_item(out: &mut Vec<u8>, item: &impl Serialize) {
-    if !out.is_empty() {
-        out.push(b',');
-    }
-    // The wire types are plain structs: serialising them into memory cannot fail.
-    let _infallible = serde_json::to_writer(&mut *out, item);
-}
 
 /// What one conversation looked like on the wire when it was last sent.
 struct Chain {
@@ -201,8 +170,10 @@ mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     use gnoma_core::ToolChoice;
+    use serde::Serialize;
 
     use super::*;
+    use crate::envelope::push_item;
     use crate::{Profile, dialect::Decode};
 
     /// Says a message as its role, and counts how often it is asked to.

@@ -7,7 +7,7 @@ use gnoma_core::{
     ToolSpec, stream::Slot,
 };
 
-use crate::{Profile, body::Envelope, completions, lenient::Text, names::NameMap};
+use crate::{Profile, completions, envelope::Envelope, lenient::Text, names::NameMap};
 
 /// Events a decoder has found and nobody has taken yet: those of one network read at most.
 pub type Events = VecDeque<StreamEvent>;

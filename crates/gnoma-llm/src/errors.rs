@@ -6,6 +6,7 @@
 
 mod facts;
 mod kind;
+mod quote;
 mod wait;
 
 use std::time::Duration;
@@ -15,11 +16,9 @@ use gnoma_net::{NetError, NetErrorKind};
 use serde_json::Value;
 
 use self::facts::Facts;
+use self::quote::quote;
 pub(crate) use self::wait::retry_after;
 use crate::Profile;
-
-/// Most of a foreign body that is quoted when it is not understood, in characters.
-const MAX_QUOTE_CHARS: usize = 300;
 
 /// Longest wait we believe a provider.
 const MAX_RETRY_AFTER: Duration = Duration::from_hours(24);
@@ -153,17 +152,6 @@ fn hint(profile: &Profile, kind: ErrorKind) -> Option<String> {
         | ErrorKind::Protocol
         | ErrorKind::Cancelled => return None,
     })
-}
-
-fn quote(text: &str) -> String {
-    let text = text.trim();
-    if text.starts_with('<') {
-        return "the server answered with an HTML page".to_owned();
-    }
-    match text.char_indices().nth(MAX_QUOTE_CHARS) {
-        Some((cut, _)) => format!("{}…", &text[..cut]),
-        None => text.to_owned(),
-    }
 }
 
 #[cfg(test)]

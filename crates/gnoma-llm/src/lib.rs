@@ -15,6 +15,7 @@ pub mod catalogue;
 mod client;
 mod completions;
 mod dialect;
+mod envelope;
 mod errors;
 mod families;
 mod framing;

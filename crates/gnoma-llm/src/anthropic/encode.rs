@@ -13,8 +13,8 @@ use super::{
 };
 use crate::{
     arguments::ObjectArguments,
-    body::{Envelope, push_item},
     dialect::MessageCx,
+    envelope::{Envelope, push_item},
     ids,
     names::NameMap,
 };

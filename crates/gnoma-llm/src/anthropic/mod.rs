@@ -14,8 +14,8 @@ use gnoma_core::{Message, ModelInfo, ModelRef, ModelRequest, RawJson, Secret, To
 
 use crate::{
     Profile,
-    body::Envelope,
     dialect::{Decode, Dialect, Headers, MessageCx},
+    envelope::Envelope,
     names::NameMap,
 };
 

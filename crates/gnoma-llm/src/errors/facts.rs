@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::{quote, wait};
+use super::{quote::quote, wait};
 
 /// Where the message may stand, and what it may be called.
 const MESSAGES: [&str; 5] = ["message", "detail", "error", "errors", "msg"];

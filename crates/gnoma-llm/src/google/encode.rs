@@ -16,8 +16,8 @@ use super::{
 };
 use crate::{
     arguments::ObjectArguments,
-    body::{Envelope, push_item},
     dialect::MessageCx,
+    envelope::{Envelope, push_item},
     names::NameMap,
 };
 

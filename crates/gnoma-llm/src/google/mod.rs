@@ -15,8 +15,8 @@ use gnoma_core::{Message, ModelInfo, ModelRequest, RawJson, ToolSpec};
 
 use crate::{
     Profile,
-    body::Envelope,
     dialect::{Decode, Dialect, Headers, MessageCx},
+    envelope::Envelope,
     names::NameMap,
 };
 

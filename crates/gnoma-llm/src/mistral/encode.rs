@@ -9,11 +9,11 @@ use gnoma_core::{Content, Effort, Message, ModelRequest, RawJson, Role};
 
 use super::wire::{Body, FromModel, FromTool, Spoken, SpokenChunk, Thought};
 use crate::{
-    body::{Envelope, push_item},
     completions::encode::{
         Plain, called, from_user, result_images, result_text, system, tool_choice,
     },
     dialect::MessageCx,
+    envelope::{Envelope, push_item},
     ids::fingerprint,
     names::NameMap,
 };

@@ -10,9 +10,9 @@ use gnoma_core::{Message, ModelRequest, RawJson};
 
 use crate::{
     Profile,
-    body::Envelope,
     completions::decode::Decoder,
     dialect::{Decode, Dialect, MessageCx},
+    envelope::Envelope,
     names::NameMap,
 };
 

@@ -6,9 +6,9 @@ use gnoma_core::{Content, Effort, Message, ModelRequest, RawJson, Role, ToolChoi
 
 use super::wire;
 use crate::{
-    body::{Envelope, push_item},
     completions::encode::result_text,
     dialect::MessageCx,
+    envelope::{Envelope, push_item},
     names::NameMap,
 };
 

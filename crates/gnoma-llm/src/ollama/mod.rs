@@ -10,8 +10,8 @@ use std::sync::Arc;
 
 use crate::{
     Profile,
-    body::Envelope,
     dialect::{Decode, Dialect, MessageCx},
+    envelope::Envelope,
     names::NameMap,
 };
 use gnoma_core::{Message, ModelRequest, RawJson};

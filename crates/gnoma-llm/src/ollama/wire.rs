@@ -13,7 +13,7 @@ use crate::{
     lenient::{Count, Few, Text},
 };
 
-/// A request. The list of messages comes last, as [`crate::body::Envelope`] wants it.
+/// A request. The list of messages comes last, as [`crate::envelope::Envelope`] wants it.
 #[derive(Serialize)]
 pub(super) struct Request<'a> {
     pub(super) model: &'a str,

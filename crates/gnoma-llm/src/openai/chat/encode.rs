@@ -15,9 +15,9 @@ use super::{
     },
 };
 use crate::{
-    body::{Envelope, push_item},
     completions::encode::{called, from_user, result_images, result_text, system, tool_choice},
     dialect::MessageCx,
+    envelope::{Envelope, push_item},
     ids,
     names::NameMap,
     profile::{EffortField, MaxTokensField, Quirks},

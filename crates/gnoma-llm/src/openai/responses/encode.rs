@@ -9,8 +9,8 @@ use gnoma_core::{
 
 use super::{phase, reasoning, wire};
 use crate::{
-    body::{Envelope, push_item},
     dialect::MessageCx,
+    envelope::{Envelope, push_item},
     ids,
     names::NameMap,
     profile::Quirks,

@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 
 use crate::lenient::{Count, Text};
 
-/// A request. The list of input items comes last, as [`crate::body::Envelope`] wants it.
+/// A request. The list of input items comes last, as [`crate::envelope::Envelope`] wants it.
 #[derive(Serialize)]
 pub(super) struct Request<'a> {
     pub(super) model: &'a str,

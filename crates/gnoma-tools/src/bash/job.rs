@@ -9,19 +9,19 @@ use gnoma_core::{
 use serde::Deserialize;
 
 use super::{
-    Shared,
     jobs::{JobId, Jobs, News, State},
+    shared::ShellTools,
 };
 use crate::args;
 
 /// The tool.
 pub(super) struct Job {
     spec: ToolSpec,
-    shared: Arc<Shared>,
+    shared: Arc<ShellTools>,
 }
 
 impl Job {
-    pub(super) fn new(shared: Arc<Shared>) -> Self {
+    pub(super) fn new(shared: Arc<ShellTools>) -> Self {
         Self { spec: spec(), shared }
     }
 }

@@ -9,6 +9,7 @@ mod decode;
 mod job;
 mod jobs;
 mod process;
+mod shared;
 mod shell;
 mod spare;
 mod strays;
@@ -29,6 +30,7 @@ use self::{
     job::Job,
     jobs::Jobs,
     process::{Ending, Process, Step},
+    shared::ShellTools,
     shell::Shell,
     strays::Strays,
     watch::Watch,
@@ -42,7 +44,7 @@ const MAX_TIMEOUT_SECONDS: f64 = 3600.0;
 
 /// The shell tools. They share their background jobs, which end with the last of them.
 pub(crate) fn tools(options: &Options) -> Vec<Arc<dyn Tool>> {
-    let shared = Arc::new(Shared {
+    let shared = Arc::new(ShellTools {
         shell: Shell::new(options),
         default_timeout: options.bash_timeout,
         jobs: Jobs::default(),
@@ -50,22 +52,14 @@ pub(crate) fn tools(options: &Options) -> Vec<Arc<dyn Tool>> {
     vec![Arc::new(Bash::new(Arc::clone(&shared))), Arc::new(Job::new(shared))]
 }
 
-/// What the shell tools share.
-#[derive(Debug)]
-struct Shared {
-    shell: Shell,
-    default_timeout: Duration,
-    jobs: Jobs,
-}
-
 /// The tool.
 struct Bash {
     spec: ToolSpec,
-    shared: Arc<Shared>,
+    shared: Arc<ShellTools>,
 }
 
 impl Bash {
-    fn new(shared: Arc<Shared>) -> Self {
+    fn new(shared: Arc<ShellTools>) -> Self {
         Self { spec: spec(shared.default_timeout), shared }
     }
 }
@@ -129,7 +123,7 @@ enum Halt {
     Cancelled,
 }
 
-impl Shared {
+impl ShellTools {
     fn in_background(&self, command: &str, cx: &ToolCx) -> ToolOutcome {
         match self.jobs.start(&self.shell, command, cx) {
             Ok(id) => ToolOutcome::done(format!("job {id} started")),

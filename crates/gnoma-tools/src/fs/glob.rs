@@ -14,7 +14,7 @@ use gnoma_core::{
 use serde::Deserialize;
 
 use super::{
-    Answer, Refusal, Shared,
+    Answer, FileTools, Refusal,
     pattern::Pattern,
     target::{Kind, Target, shown},
     walk,
@@ -42,7 +42,7 @@ pub(super) fn spec() -> ToolSpec {
     )
 }
 
-pub(super) fn run(_shared: &Shared, arguments: &Arguments, cx: &ToolCx) -> Answer {
+pub(super) fn run(_shared: &FileTools, arguments: &Arguments, cx: &ToolCx) -> Answer {
     let target = Target::of(cx, arguments.path.as_deref().unwrap_or("."))?;
     match target.kind()? {
         Kind::Folder => {}

@@ -19,7 +19,7 @@ use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, Sink, SinkMatch}
 use serde::Deserialize;
 
 use super::{
-    Answer, Refusal, Shared, open,
+    Answer, FileTools, Refusal, open,
     pattern::Pattern,
     target::{Kind, Target, shown},
     text::{Stoppable, counted},
@@ -61,7 +61,7 @@ pub(super) fn spec() -> ToolSpec {
     )
 }
 
-pub(super) fn run(_shared: &Shared, arguments: &Arguments, cx: &ToolCx) -> Answer {
+pub(super) fn run(_shared: &FileTools, arguments: &Arguments, cx: &ToolCx) -> Answer {
     let target = Target::of(cx, arguments.path.as_deref().unwrap_or("."))?;
     match target.kind()? {
         Kind::File(_) | Kind::Folder => {}

@@ -17,7 +17,7 @@ use rustix::fs::{Dir, FileType, readlinkat};
 use serde::Deserialize;
 
 use super::{
-    Answer, Shared, open,
+    Answer, FileTools, open,
     target::{Kind, Target},
 };
 use crate::args;
@@ -44,7 +44,7 @@ pub(super) fn spec() -> ToolSpec {
     )
 }
 
-pub(super) fn run(_shared: &Shared, arguments: &Arguments, cx: &ToolCx) -> Answer {
+pub(super) fn run(_shared: &FileTools, arguments: &Arguments, cx: &ToolCx) -> Answer {
     let target = Target::of(cx, arguments.path.as_deref().unwrap_or("."))?;
     match target.kind()? {
         Kind::Folder => {}

@@ -14,6 +14,8 @@ mod ls;
 mod open;
 mod pattern;
 mod read;
+mod refusal;
+mod shared;
 mod sniff;
 mod target;
 #[cfg(test)]
@@ -22,22 +24,20 @@ mod text;
 mod walk;
 mod write;
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
-use gnoma_core::{
-    Tool, ToolCall, ToolCx, ToolOutcome, ToolSpec,
-    tool::{BoxFuture, ToolOutput},
-};
+use gnoma_core::{Tool, ToolCall, ToolCx, ToolOutcome, ToolSpec, tool::BoxFuture};
 use serde::de::DeserializeOwned;
 
 pub use open::resolve;
 
 use crate::{Options, args};
-use ledger::Ledger;
+use refusal::{Answer, Refusal};
+use shared::FileTools;
 
 /// The file tools, in the order they are offered. They share what has been read and written.
 pub(crate) fn tools(options: &Options) -> Vec<Arc<dyn Tool>> {
-    let shared = Arc::new(Shared::new(options));
+    let shared = Arc::new(FileTools::new(options));
     vec![
         Arc::new(FileTool::new(&shared, read::spec(), read::run)),
         Arc::new(FileTool::new(&shared, write::spec(), write::run).with_preview(write::preview)),
@@ -48,68 +48,19 @@ pub(crate) fn tools(options: &Options) -> Vec<Arc<dyn Tool>> {
     ]
 }
 
-/// What the file tools of one session have in common.
-struct Shared {
-    /// Largest file that is loaded or written whole, in bytes.
-    max_file_bytes: u64,
-    /// What the model has seen of which file.
-    ledger: Ledger,
-    writing: Mutex<()>,
-}
-
-impl Shared {
-    fn new(options: &Options) -> Self {
-        Self {
-            max_file_bytes: options.max_file_bytes,
-            ledger: Ledger::default(),
-            writing: Mutex::new(()),
-        }
-    }
-
-    /// Held from reading a file to replacing it, so that no change between two tools is lost.
-    fn sole_writer(&self) -> MutexGuard<'_, ()> {
-        self.writing.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// Why a call was not carried out.
-#[derive(Debug, PartialEq, Eq)]
-enum Refusal {
-    /// The reason and what to try instead, for the model.
-    Failed(String),
-    /// The call was cancelled; what can be said about it.
-    Stopped(String),
-}
-
-impl From<String> for Refusal {
-    fn from(why: String) -> Self {
-        Self::Failed(why)
-    }
-}
-
-impl From<Refusal> for ToolOutcome {
-    fn from(refusal: Refusal) -> Self {
-        match refusal {
-            Refusal::Failed(why) => Self::failed(why),
-            Refusal::Stopped(so_far) => Self::Interrupted(so_far),
-        }
-    }
-}
-
-type Answer = Result<ToolOutput, Refusal>;
-type Run<A> = fn(&Shared, &A, &ToolCx) -> Answer;
-type Preview<A> = fn(&Shared, &A, &ToolCx) -> Option<String>;
+type Run<A> = fn(&FileTools, &A, &ToolCx) -> Answer;
+type Preview<A> = fn(&FileTools, &A, &ToolCx) -> Option<String>;
 
 /// A tool that is a function of its arguments `A`.
 struct FileTool<A> {
     spec: ToolSpec,
-    shared: Arc<Shared>,
+    shared: Arc<FileTools>,
     run: Run<A>,
     preview: Option<Preview<A>>,
 }
 
 impl<A> FileTool<A> {
-    fn new(shared: &Arc<Shared>, spec: ToolSpec, run: Run<A>) -> Self {
+    fn new(shared: &Arc<FileTools>, spec: ToolSpec, run: Run<A>) -> Self {
         Self { spec, shared: Arc::clone(shared), run, preview: None }
     }
 

@@ -17,7 +17,7 @@ use serde::Deserialize;
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    Answer, Refusal, Shared,
+    Answer, FileTools, Refusal,
     sniff::{Sort, sort_of},
     target::{Kind, Target},
     text::{Stoppable, counted, cut, line_count},
@@ -57,7 +57,7 @@ pub(super) fn spec() -> ToolSpec {
     )
 }
 
-pub(super) fn run(shared: &Shared, arguments: &Arguments, cx: &ToolCx) -> Answer {
+pub(super) fn run(shared: &FileTools, arguments: &Arguments, cx: &ToolCx) -> Answer {
     let target = Target::of(cx, &arguments.path)?;
     let metadata = match target.kind()? {
         Kind::File(metadata) => metadata,
@@ -88,7 +88,7 @@ pub(super) fn run(shared: &Shared, arguments: &Arguments, cx: &ToolCx) -> Answer
     }
 }
 
-fn read_image(shared: &Shared, target: &Target, mime: &str) -> Answer {
+fn read_image(shared: &FileTools, target: &Target, mime: &str) -> Answer {
     let content = target.head(MAX_IMAGE_BYTES + 1)?;
     if content.len() as u64 > MAX_IMAGE_BYTES {
         return Err(Refusal::Failed(format!(
@@ -105,7 +105,7 @@ fn read_image(shared: &Shared, target: &Target, mime: &str) -> Answer {
 
 /// The refusal for a file that is no text. The model knows now what it is, so it may replace it.
 fn unreadable(
-    shared: &Shared,
+    shared: &FileTools,
     target: &Target,
     metadata: &Metadata,
     what: &str,
@@ -122,7 +122,7 @@ fn unreadable(
 }
 
 fn read_whole(
-    shared: &Shared,
+    shared: &FileTools,
     target: &Target,
     arguments: &Arguments,
     stop: &CancellationToken,

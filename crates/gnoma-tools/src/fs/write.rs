@@ -10,7 +10,7 @@ use gnoma_core::{
 use serde::Deserialize;
 
 use super::{
-    Answer, Refusal, Shared, atomic,
+    Answer, FileTools, Refusal, atomic,
     diff::Diff,
     ledger::Knowledge,
     target::{Kind, Target},
@@ -36,7 +36,7 @@ pub(super) fn spec() -> ToolSpec {
     )
 }
 
-pub(super) fn run(shared: &Shared, arguments: &Arguments, cx: &ToolCx) -> Answer {
+pub(super) fn run(shared: &FileTools, arguments: &Arguments, cx: &ToolCx) -> Answer {
     let _sole = shared.sole_writer();
     let plan = Plan::of(shared, arguments, cx)?;
     if plan.old.as_deref() == Some(plan.new) {
@@ -51,7 +51,7 @@ pub(super) fn run(shared: &Shared, arguments: &Arguments, cx: &ToolCx) -> Answer
     Ok(ToolOutput { diff: plan.diff(), ..ToolOutput::text(plan.summary()) })
 }
 
-pub(super) fn preview(shared: &Shared, arguments: &Arguments, cx: &ToolCx) -> Option<String> {
+pub(super) fn preview(shared: &FileTools, arguments: &Arguments, cx: &ToolCx) -> Option<String> {
     Plan::of(shared, arguments, cx).ok()?.diff()
 }
 
@@ -63,7 +63,7 @@ struct Plan<'a> {
 }
 
 impl<'a> Plan<'a> {
-    fn of(shared: &Shared, arguments: &'a Arguments, cx: &ToolCx) -> Result<Self, Refusal> {
+    fn of(shared: &FileTools, arguments: &'a Arguments, cx: &ToolCx) -> Result<Self, Refusal> {
         let target = Target::of(cx, &arguments.path)?;
         let new = arguments.content.as_bytes();
         if new.len() as u64 > shared.max_file_bytes {
@@ -86,7 +86,7 @@ impl<'a> Plan<'a> {
     }
 
     /// Refuses to lose content the model has not seen.
-    fn check(&self, shared: &Shared) -> Result<(), Refusal> {
+    fn check(&self, shared: &FileTools) -> Result<(), Refusal> {
         let Some(old) = self.old.as_deref() else {
             return Ok(());
         };

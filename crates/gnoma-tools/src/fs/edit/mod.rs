@@ -19,7 +19,7 @@ use gnoma_core::{
 use serde::Deserialize;
 
 use super::{
-    Answer, Refusal, Shared, atomic,
+    Answer, FileTools, Refusal, atomic,
     diff::Diff,
     ledger::Knowledge,
     target::{Kind, Target},
@@ -63,7 +63,7 @@ pub(super) fn spec() -> ToolSpec {
     )
 }
 
-pub(super) fn run(shared: &Shared, arguments: &Arguments, cx: &ToolCx) -> Answer {
+pub(super) fn run(shared: &FileTools, arguments: &Arguments, cx: &ToolCx) -> Answer {
     let _sole = shared.sole_writer();
     let plan = Plan::of(shared, arguments, cx)?;
     atomic::replace(&plan.target, &plan.applied.content, &cx.stop)?;
@@ -75,7 +75,7 @@ pub(super) fn run(shared: &Shared, arguments: &Arguments, cx: &ToolCx) -> Answer
     Ok(ToolOutput { diff: diff.for_people(), ..ToolOutput::text(text.trim_end()) })
 }
 
-pub(super) fn preview(shared: &Shared, arguments: &Arguments, cx: &ToolCx) -> Option<String> {
+pub(super) fn preview(shared: &FileTools, arguments: &Arguments, cx: &ToolCx) -> Option<String> {
     Plan::of(shared, arguments, cx).ok()?.diff().for_people()
 }
 
@@ -127,7 +127,7 @@ struct Plan {
 }
 
 impl Plan {
-    fn of(shared: &Shared, arguments: &Arguments, cx: &ToolCx) -> Result<Self, Refusal> {
+    fn of(shared: &FileTools, arguments: &Arguments, cx: &ToolCx) -> Result<Self, Refusal> {
         let target = Target::of(cx, &arguments.path)?;
         let edits = arguments.edits()?;
         let plan = match target.kind()? {
@@ -158,7 +158,7 @@ impl Plan {
         }
     }
 
-    fn change(shared: &Shared, target: Target, edits: &[Edit<'_>]) -> Result<Self, Refusal> {
+    fn change(shared: &FileTools, target: Target, edits: &[Edit<'_>]) -> Result<Self, Refusal> {
         let old = target.content(shared.max_file_bytes)?;
         let knowledge = shared.ledger.knowledge(&target.path, &old);
         if knowledge == Knowledge::Changed {

@@ -1,0 +1,30 @@
+//! Why a file tool does not carry out a call.
+
+use gnoma_core::{ToolOutcome, tool::ToolOutput};
+
+/// Why a call was not carried out.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Refusal {
+    /// The reason and what to try instead, for the model.
+    Failed(String),
+    /// The call was cancelled; what can be said about it.
+    Stopped(String),
+}
+
+impl From<String> for Refusal {
+    fn from(why: String) -> Self {
+        Self::Failed(why)
+    }
+}
+
+impl From<Refusal> for ToolOutcome {
+    fn from(refusal: Refusal) -> Self {
+        match refusal {
+            Refusal::Failed(why) => Self::failed(why),
+            Refusal::Stopped(so_far) => Self::Interrupted(so_far),
+        }
+    }
+}
+
+/// What a file tool answers a call with.
+pub(super) type Answer = Result<ToolOutput, Refusal>;

@@ -1,0 +1,30 @@
+//! What the file tools of one session have in common.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use super::ledger::Ledger;
+use crate::options::Options;
+
+/// What the file tools of one session have in common.
+pub(super) struct FileTools {
+    /// Largest file that is loaded or written whole, in bytes.
+    pub(super) max_file_bytes: u64,
+    /// What the model has seen of which file.
+    pub(super) ledger: Ledger,
+    writing: Mutex<()>,
+}
+
+impl FileTools {
+    pub(super) fn new(options: &Options) -> Self {
+        Self {
+            max_file_bytes: options.max_file_bytes,
+            ledger: Ledger::default(),
+            writing: Mutex::new(()),
+        }
+    }
+
+    /// Held from reading a file to replacing it, so that no change between two tools is lost.
+    pub(super) fn sole_writer(&self) -> MutexGuard<'_, ()> {
+        self.writing.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

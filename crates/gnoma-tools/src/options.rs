@@ -1,0 +1,56 @@
+//! What the built-in tools need to know of a session.
+
+use std::{collections::BTreeMap, path::PathBuf, time::Duration};
+
+use gnoma_sandbox::Policy;
+
+/// What stands around commands.
+#[derive(Clone, Debug, Default)]
+pub enum Sandbox {
+    /// Nothing.
+    #[default]
+    Off,
+    /// Walls, as far as the system offers them; found out when the first command runs.
+    Walled {
+        /// The program that builds them, see [`gnoma_sandbox::launcher`].
+        launcher: PathBuf,
+        /// What every command may touch besides the workspace and what its verdict grants.
+        policy: Box<Policy>,
+        /// Without all of them no command runs.
+        required: bool,
+        /// A verdict can grant the network.
+        network_on_grant: bool,
+        /// Places that no verdict opens as a whole, nor the folders above them: the home.
+        too_wide: Vec<PathBuf>,
+    },
+}
+
+/// What the built-in tools need to know.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// How long a shell command may run when the call does not say.
+    pub bash_timeout: Duration,
+    /// Largest file that is read or written, in bytes.
+    pub max_file_bytes: u64,
+    /// The shell that runs commands.
+    pub shell: PathBuf,
+    /// The variables that commands get; `None`: those of this process.
+    pub environment: Option<BTreeMap<String, String>>,
+    /// Names of environment variables that commands do not inherit (API keys).
+    pub hidden_variables: Vec<String>,
+    /// What stands around commands.
+    pub sandbox: Sandbox,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            bash_timeout: Duration::from_secs(30),
+            max_file_bytes: 1 << 20,
+            shell: PathBuf::from("bash"),
+            environment: None,
+            hidden_variables: Vec::new(),
+            sandbox: Sandbox::Off,
+        }
+    }
+}

@@ -107,7 +107,7 @@ impl ProviderError {
         }
     }
 
-    /// The same error with a remedy for the user.
+    /// Adds a remedy for the user: one sentence, or a few.
     #[must_use]
     pub fn with_hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());

@@ -18,11 +18,11 @@ pub enum Unit {
     Input,
     /// Written tokens.
     Output,
-    /// Both.
+    /// Prompt tokens that no cache had, and written tokens.
     Tokens,
     /// Prompt tokens, cached ones included.
     AllInput,
-    /// The same with written ones.
+    /// Prompt tokens, cached ones included, and written tokens.
     AllTokens,
     /// Money, in micro-dollars.
     MicroUsd,
@@ -34,7 +34,7 @@ pub enum Unit {
 pub enum Window {
     /// The last so many milliseconds.
     Rolling {
-        /// Their number.
+        /// How many milliseconds.
         ms: u64,
     },
     /// The calendar day (UTC).
@@ -45,18 +45,18 @@ pub enum Window {
     Ever,
 }
 
-/// A limit.
+/// A limit on what a pool may take, such as 1,000,000 [`Unit::Input`] in a [`Window::Day`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Limit {
     /// What is counted.
     pub unit: Unit,
     /// Over which time.
     pub window: Window,
-    /// Most of it.
+    /// Most of it within the window, inclusive.
     pub most: u64,
 }
 
-/// A pool that a call draws on.
+/// A pool that a call draws on, with the limits that hold for it now.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Draw {
     /// Its name.
@@ -65,7 +65,7 @@ pub struct Draw {
     pub limits: Vec<Limit>,
 }
 
-/// What a call takes.
+/// What a call takes: expected amounts when it is reserved, counted ones when it is settled.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Amount {
@@ -84,7 +84,7 @@ pub struct Amount {
 }
 
 impl Amount {
-    /// How much of `unit` it is.
+    /// How much this is in `unit`, such as tokens or micro-dollars.
     #[must_use]
     pub fn of(&self, unit: Unit) -> u64 {
         match unit {
@@ -99,7 +99,7 @@ impl Amount {
     }
 }
 
-/// A call that is about to be made.
+/// A request to the ledger to reserve room for one call that is about to be made.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ask {
     /// When, in milliseconds since 1970.
@@ -169,19 +169,34 @@ pub struct Total {
 /// A reservation whose process has died counts no more. Calls that pass each other never pass a
 /// limit by more than what one of them took beyond its expectation.
 pub trait Ledger: Send + Sync {
-    /// Reserves room for a call in all its pools, or in none.
+    /// Reserves room for a call in all its pools, or in none. Used and held amounts together must leave
+    /// room for the expected amount in every limit; else the answer is [`Reserved::Full`] with the first
+    /// limit that has none.
+    ///
+    /// # Errors
+    /// When the store cannot be read or written; nothing is reserved then.
     fn reserve(&self, ask: Ask) -> Stored<'_, Reserved>;
 
     /// Settles a reservation with what the call really took; at most once. It is settled even where
-    /// nobody waits for the answer.
+    /// nobody waits for the answer. `at_ms` is the time in milliseconds since 1970 that it is counted at.
+    ///
+    /// # Errors
+    /// When the store cannot be written; the reservation then stays until the process ends.
     fn commit(&self, hold: HoldId, at_ms: i64, amount: Amount) -> Stored<'_, ()>;
 
     /// Lets a reservation go: nothing was taken. Does not wait; what is settled already stays.
     fn rollback(&self, hold: HoldId);
 
-    /// Where the limits stand.
+    /// Where each limit of `draws` stands at `at_ms`, in milliseconds since 1970, in their order.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
     fn levels(&self, draws: Vec<Draw>, at_ms: i64) -> Stored<'_, Vec<Level>>;
 
-    /// What was taken from a day on, by day and arm; the earliest first.
+    /// What was taken from a day on, by day and arm; the earliest first. `from_day` counts days since
+    /// 1970-01-01 (UTC).
+    ///
+    /// # Errors
+    /// When the store cannot be read.
     fn totals(&self, from_day: i32) -> Stored<'_, Vec<Total>>;
 }

@@ -77,12 +77,12 @@ pub struct ModelInfo {
 /// A stream the consumer pulls. Dropping it closes the connection.
 pub type EventStream = Pin<Box<dyn Stream<Item = Result<StreamEvent, ProviderError>> + Send>>;
 
-/// A connection to one provider.
+/// A connection to one provider of models, such as Anthropic or a local server.
 pub trait Provider: Send + Sync {
     /// Name as configured, such as `anthropic` or `my-vllm`.
     fn name(&self) -> &str;
 
-    /// Asks. Nothing is sent before the stream is polled; failures come through the stream.
+    /// Asks a model and gives its answer as events. Nothing is sent before the stream is polled; failures come through the stream.
     fn stream(&self, request: ModelRequest) -> EventStream;
 
     /// What the newest answer told of rate limits, as headers: names in lower case and values. Taken
@@ -91,6 +91,9 @@ pub trait Provider: Send + Sync {
         Vec::new()
     }
 
-    /// The models on offer.
+    /// The models on offer, as the provider lists them.
+    ///
+    /// # Errors
+    /// When the provider cannot be reached, refuses the key or answers something that is no list.
     fn models(&self) -> BoxFuture<'_, Result<Vec<ModelInfo>, ProviderError>>;
 }

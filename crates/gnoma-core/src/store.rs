@@ -315,35 +315,41 @@ impl StoreError {
     }
 }
 
-/// What every method answers with.
+/// What a port to stored things answers with: a future of the value, or of a [`StoreError`].
 pub type Stored<'a, T> = BoxFuture<'a, Result<T, StoreError>>;
 
 /// A place where sessions are kept. Answers come when the work is as durable as was asked.
+///
+/// Every method fails with a [`StoreError`] whose kind says why: [`StoreErrorKind::NotFound`] where the
+/// session or entry does not exist, [`StoreErrorKind::Held`] where another process writes the session,
+/// and the kinds of a disk's failures. A method that fails has changed nothing.
 pub trait SessionStore: Send + Sync {
-    /// Begins a session.
+    /// Begins an empty session and gives its id.
     fn begin(&self, new: NewSession) -> Stored<'_, SessionId>;
 
     /// Adds an entry; it becomes the session's tip. Refused while another process holds the
     /// session.
     fn append(&self, new: NewEntry) -> Stored<'_, EntryId>;
 
-    /// Reads a stretch of the path that ends at a tip.
+    /// Reads the end of the path from the start to a tip, up to the limits of `page`. The pages before
+    /// it are read by asking for [`Page::earlier`] as the tip.
     fn load(&self, session: SessionId, page: PageRequest) -> Stored<'_, Page>;
 
-    /// Facts of one session.
+    /// What is known of one session without reading it.
     fn facts(&self, session: SessionId) -> Stored<'_, SessionFacts>;
 
-    /// Facts of at most `max` sessions, the latest changed first.
+    /// What is known of at most `max` sessions, the latest changed first.
     fn list(&self, max: usize) -> Stored<'_, Vec<SessionFacts>>;
 
     /// At most `max` places where all words of `query` occur, the latest first. Where nothing has
     /// the last word whole it is taken as a beginning, if it is not too short; there is no syntax.
     fn search(&self, query: String, max: usize) -> Stored<'_, Vec<Hit>>;
 
-    /// Begins a session that shares the past of `session` up to and with `at`.
+    /// Begins a session that shares the past of `session` up to and with the entry `at`. `at_ms` is the
+    /// time of the fork in milliseconds since 1970.
     fn fork(&self, session: SessionId, at: EntryId, at_ms: i64) -> Stored<'_, SessionId>;
 
-    /// Gives a session a title.
+    /// Gives a session a title, which replaces an earlier one.
     fn rename(&self, session: SessionId, title: String, at_ms: i64) -> Stored<'_, ()>;
 
     /// Forgets a session. What forks share of its past stays. Refused while a process holds it.
@@ -352,7 +358,7 @@ pub trait SessionStore: Send + Sync {
     /// Takes a session in hand to write it, and closes calls that a dead process left open.
     fn hold(&self, session: SessionId, at_ms: i64) -> Stored<'_, Taken>;
 
-    /// Lets go of a session.
+    /// Ends what [`hold`](Self::hold) began: others may write the session again.
     fn release(&self, session: SessionId) -> Stored<'_, ()>;
 }
 
@@ -399,10 +405,16 @@ pub struct Stretch {
 /// kept goes when the session goes; nothing outside can be named. Whoever puts a text there has taken
 /// the secrets out of it: positions count in the text as it was given.
 pub trait Shelf: Send + Sync {
-    /// Keeps a result.
+    /// Keeps a result and gives the id by which it is read back.
+    ///
+    /// # Errors
+    /// When the store is full or cannot be written.
     fn put(&self, text: String) -> Stored<'_, ResultId>;
 
     /// Reads a kept result from byte `from`, at most `max_bytes` of it.
+    ///
+    /// # Errors
+    /// [`StoreErrorKind::NotFound`] where the session has no such result, and failures of the disk.
     fn read(&self, id: ResultId, from: u64, max_bytes: usize) -> Stored<'_, Stretch>;
 }
 
@@ -415,5 +427,8 @@ pub trait Checkpoints: Send + Sync {
 
     /// Keeps the files as they are now and gives the state's name. A state that equals the one
     /// kept before may get that one's name.
+    ///
+    /// # Errors
+    /// When the workspace cannot be read or the store cannot be written.
     fn keep(&self, label: String) -> Stored<'_, String>;
 }

@@ -74,7 +74,7 @@ macro_rules! skip_single {
     };
 }
 
-/// The same, and over a list.
+/// Methods of a visitor that step over single values and over lists.
 macro_rules! skip_other {
     ($($method:ident($kind:ty)),*) => {
         skip_single!($($method($kind)),*);

@@ -68,7 +68,7 @@ impl Replay {
         Ok(Self { name: name.into(), rounds: rounds.into(), pace: None })
     }
 
-    /// The same script, with `pace` before each word.
+    /// The script, with a wait of `pace` before each word.
     #[must_use]
     pub fn with_pace(mut self, pace: Duration) -> Self {
         self.pace = Some(pace);

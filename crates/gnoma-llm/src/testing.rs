@@ -52,7 +52,7 @@ pub(crate) fn read(
     (answer.finish(), went.err())
 }
 
-/// The same where only a whole answer is of interest.
+/// Reads the records of an answer that must be whole: the error where it is not.
 pub(crate) fn answer(
     decoder: &mut dyn Decode,
     records: &[&str],

@@ -79,7 +79,7 @@ impl Beliefs {
         self.arm_index.get(id).copied()
     }
 
-    /// The same, where arms are mostly asked for in the order they became known: `place` is looked at first.
+    /// The index of an arm, with `place` looked at first: arms are mostly asked for in the order they became known.
     pub(crate) fn arm_near(&self, id: &ArmId, place: usize) -> Option<usize> {
         let is_it = self.arms.get(place).is_some_and(|known| known.arm.id == *id);
         if is_it { Some(place) } else { self.arm(id) }

@@ -1,4 +1,4 @@
-//! The same policy as a profile for `sandbox-exec` on macOS. Pure text.
+//! A policy as a profile for `sandbox-exec` on macOS. Pure text.
 //!
 //! The profile language decides by the last rule that matches. Absent paths can be protected as well,
 //! since rules are about names. There are no namespaces: processes of the user can be seen, though

@@ -81,7 +81,7 @@ impl<'w> Keyword<'w> {
 pub(crate) struct Keywords {
     /// For each group of three classes, the classes that may follow, as bits.
     after: Box<[u32; GROUPS]>,
-    /// The same for the classes that may stand before.
+    /// For each group of three classes, the classes that may stand before, as bits.
     before: Box<[u32; GROUPS]>,
     /// For each group, where its words begin; one more for the end.
     starts: Vec<u16>,

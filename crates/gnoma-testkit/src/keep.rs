@@ -119,7 +119,7 @@ impl FakeStore {
         self
     }
 
-    /// The same sessions, from now on without failures: what a later process finds.
+    /// A store on these sessions that never fails: what a later process finds.
     #[must_use]
     pub fn survivor(&self) -> Self {
         Self { memory: Arc::clone(&self.memory), ..Self::default() }

@@ -10,9 +10,9 @@ use super::wire::{OutputConfig, ThinkingConfig};
 
 /// Most tokens of an answer without its thinking, when the request does not say.
 const ANSWER_TOKENS: u32 = 8192;
-/// The same for the oldest models, which refuse more.
+/// Most tokens of an answer of the oldest models, which refuse more.
 const PLAIN_TOKENS: u32 = 4096;
-/// The same for models that share one limit between thinking and answer. All of them can write more.
+/// Most tokens of an answer with its thinking, for models that share one limit between thinking and answer. All of them can write more.
 const SHARED_TOKENS: u32 = 32_000;
 /// Smallest budget the API takes.
 const MIN_BUDGET: u32 = 1024;
@@ -44,7 +44,7 @@ enum Form {
     Budget,
     /// `thinking: {type: adaptive}` and an effort; off unless asked for.
     Adaptive,
-    /// The same, but on by default; no more than a low effort can be asked of all of them.
+    /// `thinking: {type: adaptive}` and an effort; on by default. No more than a low effort can be asked of all of them.
     AlwaysAdaptive,
 }
 

@@ -123,7 +123,7 @@ pub(crate) fn called<'a>(call: &'a ToolCall, id: Cow<'a, str>, names: &'a NameMa
 }
 
 impl<'a> Called<'a> {
-    /// The same with the signature that Google wants back.
+    /// The call with the signature that Google wants back.
     pub(crate) fn signed(mut self, signature: Option<&'a str>) -> Self {
         self.extra_content =
             signature.map(|thought_signature| Extra { google: GoogleExtra { thought_signature } });

@@ -35,7 +35,7 @@ pub struct WorkFacts {
     pub value_micro_usd: u64,
     /// Files spoken of and the folder, relative to the project ([`super::Concern`]).
     pub paths: Vec<String>,
-    /// The same of all that the conversation holds: what pins and bans keep from an arm is in there.
+    /// Files that the conversation holds, relative to the project: what pins and bans keep from an arm is in there.
     pub touched: Vec<String>,
     /// What the clock on the wall says; `None` where nobody knows, and no rule about hours holds.
     pub time: Option<LocalTime>,

@@ -1,4 +1,4 @@
-//! The same walls a second time, by Landlock: rules on files that hold for the process itself and do
+//! The walls of the mounts a second time, by Landlock: rules on files that hold for the process itself and do
 //! not depend on mounts.
 //!
 //! Landlock only grants: to leave something out, everything beside it is granted. So for each hidden

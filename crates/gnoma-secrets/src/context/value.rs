@@ -15,7 +15,8 @@ pub(super) fn is_password(value: &[u8]) -> bool {
     is_given(value) && !is_placeholder(value)
 }
 
-/// The same for files that hold nothing but credentials, where `123456` is one.
+/// Whether the bytes may be a password in a file that holds nothing but credentials, where `123456`
+/// is one.
 pub(super) fn is_given(value: &[u8]) -> bool {
     let trimmed = value.strip_suffix(b"1").unwrap_or(value);
     let trimmed = trimmed.strip_suffix(b"2").unwrap_or(trimmed);

@@ -32,9 +32,9 @@ pub(crate) struct Plan {
 pub(crate) enum SearchPlace {
     /// Every match begins with a keyword: nowhere else.
     AtKeyword,
-    /// The same, and the keyword begins a word.
+    /// Every match begins with a keyword that begins a word.
     AtWord,
-    /// The same, as the rule promises: it is for many services, and rules for one go first.
+    /// Every match begins with a keyword that begins a word, by the rule's own promise: it is for many services, and rules for one go first.
     AtName,
     /// That many bytes on each side of it.
     Around(usize),

@@ -26,7 +26,7 @@ impl Folders {
         Self { possible: vec![solid.to_owned()], solid: solid.into() }
     }
 
-    /// The same place to start from, but no knowledge where.
+    /// Some folder that is not known, for a command line that starts where this one does.
     pub(crate) fn unknown(&self) -> Self {
         Self { possible: Vec::new(), solid: Arc::clone(&self.solid) }
     }
@@ -174,7 +174,7 @@ fn joined(text: &str, cwd: Option<&Path>) -> Option<PathBuf> {
     if path.is_absolute() { Some(path.to_owned()) } else { Some(cwd?.join(path)) }
 }
 
-/// The same path with every `..` taken out, as if there were no links.
+/// `path` with every `..` taken out, as if there were no links.
 pub(crate) fn tidy(path: &Path) -> PathBuf {
     let mut tidy = PathBuf::from("/");
     for component in path.components() {

@@ -92,7 +92,7 @@ pub(crate) enum Style {
     /// As getopt does: bundles, `--long`, also after operands.
     #[default]
     Usual,
-    /// The same, but the first operand ends them.
+    /// As getopt does, but the first operand ends the options.
     First,
     /// Long names after one dash.
     Single,

@@ -12,7 +12,8 @@ impl Parser<'_> {
         Ok(from + length)
     }
 
-    /// The same of `${ }` and subscripts, where only some versions of bash look for `<( )`.
+    /// Where `${ }` or a subscript ends. With a `<( )` inside it is an error: only some versions of bash
+    /// look for one there.
     pub(super) fn expansion_closing(
         &mut self,
         from: usize,
@@ -26,7 +27,7 @@ impl Parser<'_> {
         Ok(end)
     }
 
-    /// The same of calculated text, where bash sometimes counts brackets within `${ }` and sometimes
+    /// Where calculated text ends: bash sometimes counts brackets within `${ }` and sometimes
     /// does not.
     pub(super) fn arithmetic_closing(
         &mut self,

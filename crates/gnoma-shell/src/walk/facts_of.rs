@@ -50,7 +50,7 @@ impl Facts {
         }
     }
 
-    /// The same with at least this risk.
+    /// These facts, with at least this risk.
     pub(super) fn with_risk(mut self, risk: Risk) -> Self {
         self.at_least(risk);
         self

@@ -44,7 +44,8 @@ struct State {
     violations: Vec<String>,
 }
 
-/// See the module. Dropping it ends every connection.
+/// A vendor's server: it answers by a script and refuses what the vendor would refuse. Dropping it ends
+/// every connection.
 pub struct Vendor {
     wire: Wire,
     server: Server,

@@ -7,7 +7,7 @@ const HEAD_BYTES: usize = 10_000;
 /// Bytes kept from its end, where commands say how it went.
 const TAIL_BYTES: usize = 20_000;
 
-/// The same for what is put aside and read piece by piece.
+/// Bytes kept from both ends of an output that is put aside and read piece by piece.
 const SHELVED_HEAD_BYTES: usize = 300_000;
 const SHELVED_TAIL_BYTES: usize = 700_000;
 

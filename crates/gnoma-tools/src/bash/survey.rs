@@ -50,7 +50,7 @@ pub(super) fn held_below(root: &Path) -> impl Iterator<Item = PathBuf> {
 /// A folder that is still to be looked at.
 struct Waiting {
     folder: PathBuf,
-    /// The same as seen from the workspace.
+    /// Its path, relative to the folder of the workspace it lies in.
     below: PathBuf,
 }
 

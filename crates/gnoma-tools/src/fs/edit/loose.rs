@@ -79,7 +79,7 @@ impl<'a> Wanted<'a> {
         Self { old, new, starts_line: false, ends_line: false }
     }
 
-    /// The same without the blank lines that both sides begin or end with: these do not change.
+    /// The wanted text without the blank lines that both sides begin or end with: these do not change.
     fn peeled(self) -> Option<Self> {
         let mut peeled = self;
         while let (Some(old), Some(new)) = (without_first(peeled.old), without_first(peeled.new)) {

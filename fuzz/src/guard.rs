@@ -8,9 +8,9 @@ use std::{
 
 use gnoma_core::RawJson;
 use gnoma_guard::{
-    permission::{Action, Origin, Rule},
-    secrets::{Finding, Options, Scanner, StreamScanner},
-    shell::{Analysis, Start, analyse},
+    permission::{Origin, Rule, RuleAction},
+    secrets::{Finding, Scanner, ScannerOptions, StreamScanner},
+    shell::{Analysis, StartContext, analyse},
     unicode::{Cleaner, Keep, clean},
     vault::Vault,
 };
@@ -31,7 +31,7 @@ const VALUE: &str = "s3cr\"et\\\n\u{E9}";
 /// scanner itself cuts.
 pub fn secrets(input: &[u8]) {
     static SCANNER: LazyLock<Arc<Scanner>> =
-        LazyLock::new(|| match Scanner::new(Options::default()) {
+        LazyLock::new(|| match Scanner::new(ScannerOptions::default()) {
             Ok(scanner) => Arc::new(scanner),
             Err(error) => panic!("{error}"),
         });
@@ -110,13 +110,16 @@ pub fn shell(input: &[u8]) {
 }
 
 fn analysed(text: &str) -> Analysis {
-    analyse(text, &Start { cwd: PathBuf::from("/work/project"), home: Some("/home/me".into()) })
+    analyse(
+        text,
+        &StartContext { cwd: PathBuf::from("/work/project"), home: Some("/home/me".into()) },
+    )
 }
 
 /// A rule that was read is written so that it reads the same again.
 pub fn rule(input: &[u8]) {
     let text = String::from_utf8_lossy(input);
-    for action in [Action::Allow, Action::Ask, Action::Deny] {
+    for action in [RuleAction::Allow, RuleAction::Ask, RuleAction::Deny] {
         if let Ok(rule) = Rule::parse(action, &text, Origin::User) {
             let written = rule.to_string();
             assert_eq!(

@@ -89,7 +89,7 @@ impl FromStr for PermissionMode {
 /// A person's answer to a permission question.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Answer {
+pub enum PermissionAnswer {
     /// Run it, this once.
     Allow,
     /// Run it, and from now on whatever the rule covers that the question showed.
@@ -135,7 +135,7 @@ pub enum Command {
         /// The call that was asked about.
         call: CallId,
         /// The answer.
-        answer: Answer,
+        answer: PermissionAnswer,
     },
     /// Change how much is asked, from the next call on.
     SetMode {
@@ -367,7 +367,7 @@ pub enum Event {
         /// What it would change, as a unified diff.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         preview: Option<String>,
-        /// The rule that [`Answer::Always`] would add, as people write it; `None` where a single
+        /// The rule that [`PermissionAnswer::Always`] would add, as people write it; `None` where a single
         /// answer must not cover later calls.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         always: Option<String>,

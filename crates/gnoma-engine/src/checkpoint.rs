@@ -171,7 +171,7 @@ mod tests {
     }
 
     fn firewall() -> Firewall {
-        Firewall::new(firewall::Options {
+        Firewall::new(firewall::FirewallOptions {
             scanner: Scanner::new(Default::default()).unwrap(),
             policy: Policy::default(),
             allowed: Vec::new(),

@@ -19,7 +19,7 @@ use gnoma_core::{
 };
 use gnoma_guard::{
     firewall::Firewall,
-    permission::{self, Action, Origin, Permissions, Rule, World},
+    permission::{self, Origin, Permissions, Rule, RuleAction, World},
 };
 
 use crate::turn::Verdict;
@@ -172,7 +172,7 @@ impl Gate {
         if self.judged.get(id).is_none_or(|judged| judged.always.is_empty()) {
             return Err("this question must be asked each time; no rule is kept".to_owned());
         }
-        let parse = |part: &str| Rule::parse(Action::Allow, part, Origin::Session);
+        let parse = |part: &str| Rule::parse(RuleAction::Allow, part, Origin::Session);
         let rules: Result<Vec<_>, _> = Rule::listed(text).map(parse).collect();
         for rule in rules.map_err(|error| format!("{error}; no rule is kept"))? {
             self.permissions.remember(rule);

@@ -21,7 +21,7 @@ use gnoma_core::{
     Command, ErrorKind, Event, EventStream, Message, ModelRequest, ProviderError, StreamEvent,
     Tool, ToolChoice, ToolOutcome,
     message::CallId,
-    session::{Answer, NoticeLevel, PermissionMode, SessionState},
+    session::{NoticeLevel, PermissionAnswer, PermissionMode, SessionState},
     store::READ_RESULT,
     tool::{Progress, Tier},
 };
@@ -334,18 +334,22 @@ impl Session {
         })
     }
 
-    async fn answered(&mut self, call: CallId, answer: Answer) -> Result<Option<Input>, Closed> {
+    async fn answered(
+        &mut self,
+        call: CallId,
+        answer: PermissionAnswer,
+    ) -> Result<Option<Input>, Closed> {
         let Some(held) = self.held.remove(&call) else {
             match answer {
-                Answer::Allow => (),
-                Answer::Always => self.gate.remember(&call),
-                Answer::Rule { ref rule, .. } => {
+                PermissionAnswer::Allow => (),
+                PermissionAnswer::Always => self.gate.remember(&call),
+                PermissionAnswer::Rule { ref rule, .. } => {
                     if let Err(text) = self.gate.remember_written(&call, rule) {
                         let level = NoticeLevel::Warning;
                         self.emit(Event::Notice { level, text }).await?;
                     }
                 }
-                Answer::Deny { .. } => self.gate.forget(&call),
+                PermissionAnswer::Deny { .. } => self.gate.forget(&call),
             }
             if self.way.check_call(&call).is_some() {
                 self.check_answered(answer).await?;
@@ -354,7 +358,7 @@ impl Session {
             }
             return Ok(Some(Input::Answered(call, answer)));
         };
-        let allowed = !matches!(answer, Answer::Deny { .. });
+        let allowed = !matches!(answer, PermissionAnswer::Deny { .. });
         let reason = if allowed {
             "allowed by the user, outside the sandbox"
         } else {

@@ -11,12 +11,12 @@ use gnoma_config::{
 };
 use gnoma_core::{
     Secret,
-    places::{self, CACHES, Hold},
+    places::{self, CACHES, WriteProtection},
     protocol::{Environment, SessionSpec},
 };
 use gnoma_engine::Place;
 use gnoma_guard::{
-    firewall::{self, Allowed, Entry, Firewall, Policy},
+    firewall::{self, AllowEntry, Allowed, Firewall, Policy},
     permission::{self, Origin, Permissions, Rule},
     privacy::Privacy,
     secrets,
@@ -48,7 +48,12 @@ pub fn firewall(settings: &Settings, environment: &Environment) -> Result<Arc<Fi
     let Search { scanner, policy, allowed } = search(settings, environment)?;
     let random = clock::random() >> (u64::BITS - PLACEHOLDER_BITS);
     let first_placeholder = LEAST_NUMBER + random;
-    Ok(Arc::new(Firewall::new(firewall::Options { scanner, policy, allowed, first_placeholder })))
+    Ok(Arc::new(Firewall::new(firewall::FirewallOptions {
+        scanner,
+        policy,
+        allowed,
+        first_placeholder,
+    })))
 }
 
 /// What is looked for, and what is done about it.
@@ -68,7 +73,11 @@ pub fn search(settings: &Settings, environment: &Environment) -> Result<Search> 
     let mut extra = Vec::new();
     if !security.redact_high_entropy {
         let rule = Some(LIKELY_SECRET.to_owned());
-        entries.push(Entry { rule, action: firewall::Action::Warn, ..Entry::default() });
+        entries.push(AllowEntry {
+            rule,
+            action: firewall::FirewallAction::Warn,
+            ..AllowEntry::default()
+        });
     }
     for (number, pattern) in (1..).zip(&security.patterns) {
         let name = if pattern.name.is_empty() {
@@ -76,18 +85,18 @@ pub fn search(settings: &Settings, environment: &Environment) -> Result<Search> 
         } else {
             pattern.name.clone()
         };
-        entries.push(Entry {
+        entries.push(AllowEntry {
             rule: Some(name.clone()),
             action: secret_action(&pattern.action),
-            ..Entry::default()
+            ..AllowEntry::default()
         });
-        extra.push(secrets::Rule::pattern(name, &pattern.regex));
+        extra.push(secrets::SecretRule::pattern(name, &pattern.regex));
     }
     entries.extend(security.actions.iter().map(entry));
-    let options = secrets::Options {
+    let options = secrets::ScannerOptions {
         extra,
         known: known(settings, environment),
-        ..secrets::Options::default()
+        ..secrets::ScannerOptions::default()
     };
     let scanner = secrets::Scanner::new(options).map_err(|error| {
         HostError::usage(format!("`security.patterns` cannot be used: {error}"))
@@ -99,9 +108,9 @@ pub fn search(settings: &Settings, environment: &Environment) -> Result<Search> 
     Ok(Search { scanner, policy: Policy { entries }, allowed })
 }
 
-fn entry(action: &SecretAction) -> Entry {
+fn entry(action: &SecretAction) -> AllowEntry {
     let glob = |text: &String| Some(text.clone()).filter(|text| !text.is_empty());
-    Entry {
+    AllowEntry {
         rule: glob(&action.rule),
         provider: glob(&action.provider),
         path: glob(&action.path),
@@ -110,12 +119,12 @@ fn entry(action: &SecretAction) -> Entry {
 }
 
 /// The schema has seen to it that it is one of these.
-fn secret_action(name: &str) -> firewall::Action {
+fn secret_action(name: &str) -> firewall::FirewallAction {
     match name {
-        "block" => firewall::Action::Block,
-        "warn" => firewall::Action::Warn,
-        "allow" => firewall::Action::Allow,
-        _ => firewall::Action::Redact,
+        "block" => firewall::FirewallAction::Block,
+        "warn" => firewall::FirewallAction::Warn,
+        "allow" => firewall::FirewallAction::Allow,
+        _ => firewall::FirewallAction::Redact,
     }
 }
 
@@ -145,9 +154,9 @@ fn holds_secret(name: &str, value: &str) -> bool {
 pub fn permissions(settings: &Settings) -> Result<Permissions> {
     let rules = settings.permission.rules.iter().map(|rule| {
         let action = match rule.action {
-            Action::Allow => permission::Action::Allow,
-            Action::Ask => permission::Action::Ask,
-            Action::Deny => permission::Action::Deny,
+            Action::Allow => permission::RuleAction::Allow,
+            Action::Ask => permission::RuleAction::Ask,
+            Action::Deny => permission::RuleAction::Deny,
         };
         match &rule.about {
             About::Rule(text) => Rule::parse(action, text, Origin::User),
@@ -225,12 +234,14 @@ pub fn sandbox(loaded: &Loaded, spec: &SessionSpec) -> gnoma_tools::Sandbox {
 /// What decides over later runs of other programs, below the home: read-only also where the home
 /// itself is the workspace.
 fn held_at_home(home: &Path) -> impl Iterator<Item = PathBuf> {
-    let all = [Hold::Always, Hold::AtHome, Hold::Present].into_iter();
+    let all =
+        [WriteProtection::Always, WriteProtection::AtHome, WriteProtection::Present].into_iter();
     let all = all.flat_map(|hold| places::held_at_home(hold).map(move |name| (hold, name)));
     let found = all.map(move |(hold, name)| (hold, home.join(name)));
     // What must not be made is held without being there.
-    let found =
-        found.filter(|(hold, path)| *hold != Hold::Present || path.symlink_metadata().is_ok());
+    let found = found.filter(|(hold, path)| {
+        *hold != WriteProtection::Present || path.symlink_metadata().is_ok()
+    });
     found.map(|(_, path)| path).filter(|path| path.is_absolute())
 }
 

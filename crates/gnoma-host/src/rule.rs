@@ -12,7 +12,7 @@ use gnoma_core::{
     protocol::{Environment, SessionSpec},
     session::Scope,
 };
-use gnoma_guard::permission::{Action, Origin, Rule};
+use gnoma_guard::permission::{Origin, Rule, RuleAction};
 use toml::{Table, Value};
 
 use crate::{Folders as _, HostError, Project, Result, setting};
@@ -51,7 +51,7 @@ fn keep(project: &Project, rule: &str, scope: Scope) -> Result<String, String> {
         return Err(format!("between one and {MAX_RULES} rules can be kept at once"));
     }
     for part in &rules {
-        Rule::parse(Action::Allow, part, Origin::Session).map_err(|error| error.to_string())?;
+        Rule::parse(RuleAction::Allow, part, Origin::Session).map_err(|error| error.to_string())?;
     }
     match find(project, scope)? {
         None => Ok(String::new()),

@@ -36,7 +36,7 @@ pub fn options(project: &Project, routes: Arc<Routes>) -> Result<session::Option
     })
 }
 
-fn tools(Project { spec, loaded, .. }: &Project) -> gnoma_tools::Options {
+fn tools(Project { spec, loaded, .. }: &Project) -> gnoma_tools::ToolOptions {
     let settings = &loaded.settings;
     let variables = spec.environment.variables();
     // By name, and by value for a variable that the configuration takes a key from.
@@ -46,7 +46,7 @@ fn tools(Project { spec, loaded, .. }: &Project) -> gnoma_tools::Options {
             || name.ends_with("_AUTH_TOKEN")
             || keys.any(|key| key.expose() == *value)
     };
-    gnoma_tools::Options {
+    gnoma_tools::ToolOptions {
         bash_timeout: settings.tools.bash_timeout,
         max_file_bytes: settings.tools.max_file_size,
         shell: shell(settings).into(),

@@ -17,7 +17,7 @@ use gnoma_core::{
     EventStream, ModelInfo, ModelRequest, Provider, ProviderError, Secret, StreamEvent,
     tool::BoxFuture,
 };
-use gnoma_net::{ByteStream, Http, NetError, Reply, Request};
+use gnoma_net::{ByteStream, Http, HttpRequest, NetError, Reply};
 
 use crate::{
     Profile,
@@ -38,10 +38,10 @@ const MAX_RATE_HEADERS: usize = 32;
 
 /// A provider reached over HTTP.
 pub(crate) struct Client {
-    shared: Arc<Shared>,
+    shared: Arc<Endpoint>,
 }
 
-struct Shared {
+struct Endpoint {
     profile: Arc<Profile>,
     dialect: Box<dyn Dialect>,
     http: Http,
@@ -54,7 +54,7 @@ impl Client {
     pub(crate) fn new(profile: Arc<Profile>, dialect: Box<dyn Dialect>, http: Http) -> Self {
         let encoder = Encoder::default();
         let rate_limits = Mutex::default();
-        Self { shared: Arc::new(Shared { profile, dialect, http, encoder, rate_limits }) }
+        Self { shared: Arc::new(Endpoint { profile, dialect, http, encoder, rate_limits }) }
     }
 }
 
@@ -65,8 +65,8 @@ impl Provider for Client {
 
     fn stream(&self, request: ModelRequest) -> EventStream {
         let shared = Arc::clone(&self.shared);
-        Box::pin(Answer {
-            state: State::Asking(Box::pin(async move { shared.ask(&request).await })),
+        Box::pin(AnswerStream {
+            state: AnswerState::Asking(Box::pin(async move { shared.ask(&request).await })),
             profile: Arc::clone(&self.shared.profile),
         })
     }
@@ -81,7 +81,7 @@ impl Provider for Client {
     }
 }
 
-impl Shared {
+impl Endpoint {
     async fn ask(&self, request: &ModelRequest) -> Result<Reading, ProviderError> {
         let (body, names) = self.encoder.encode(&*self.dialect, &self.profile.name, request);
         let reply = self.send(&self.dialect.path(&request.model), Some(body)).await?;
@@ -108,7 +108,7 @@ impl Shared {
         if body.is_some() {
             headers.push(("content-type", Secret::new("application/json".to_owned())));
         }
-        let request = Request { url: self.profile.url(path), headers, body };
+        let request = HttpRequest { url: self.profile.url(path), headers, body };
         let reply = self.http.send(request).await.map_err(|error| self.net(&error))?;
         self.note_rate_limits(&reply);
         if reply.status < 300 {
@@ -150,12 +150,12 @@ fn wait(reply: &Reply) -> Option<Duration> {
 }
 
 /// One answer, being asked for or being read.
-struct Answer {
-    state: State,
+struct AnswerStream {
+    state: AnswerState,
     profile: Arc<Profile>,
 }
 
-enum State {
+enum AnswerState {
     Asking(BoxFuture<'static, Result<Reading, ProviderError>>),
     Reading(Box<Reading>),
     /// The body is over; what is left is handed out, then perhaps an error.
@@ -215,20 +215,20 @@ impl Reading {
     }
 }
 
-impl Stream for Answer {
+impl Stream for AnswerStream {
     type Item = Result<StreamEvent, ProviderError>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let this = &mut *self;
         loop {
             match &mut this.state {
-                State::Asking(asking) => {
+                AnswerState::Asking(asking) => {
                     this.state = match ready!(asking.as_mut().poll(cx)) {
-                        Ok(reading) => State::Reading(Box::new(reading)),
-                        Err(error) => State::Draining(VecDeque::new(), Some(error)),
+                        Ok(reading) => AnswerState::Reading(Box::new(reading)),
+                        Err(error) => AnswerState::Draining(VecDeque::new(), Some(error)),
                     };
                 }
-                State::Reading(reading) => {
+                AnswerState::Reading(reading) => {
                     // After the last event the end of the body is looked for once, without waiting:
                     // a connection that is read to its end can be used again.
                     let stopped = reading.has_stopped();
@@ -254,9 +254,9 @@ impl Stream for Answer {
                         Some(Err(error)) => Err(errors::from_net(&this.profile, &error)),
                     };
                     let events = reading.drain();
-                    this.state = State::Draining(events, went.err());
+                    this.state = AnswerState::Draining(events, went.err());
                 }
-                State::Draining(events, error) => {
+                AnswerState::Draining(events, error) => {
                     if let Some(event) = events.pop_front() {
                         return Poll::Ready(Some(Ok(event)));
                     }

@@ -15,7 +15,7 @@ use gnoma_core::{ErrorKind, ProviderError};
 use gnoma_net::{NetError, NetErrorKind};
 use serde_json::Value;
 
-use self::facts::Facts;
+use self::facts::ErrorFacts;
 use self::quote::quote;
 pub(crate) use self::wait::retry_after;
 use crate::Profile;
@@ -33,7 +33,7 @@ pub(crate) fn from_status(
     let text = String::from_utf8_lossy(body);
     let mut error = match serde_json::from_str::<Value>(&text) {
         Ok(value) => from_value(profile, Some(status), &value),
-        Err(_) => classified(profile, Some(status), Facts::unread(&text)),
+        Err(_) => classified(profile, Some(status), ErrorFacts::unread(&text)),
     };
     if let Some(wait) = retry_after {
         error.retry_after = Some(wait.min(MAX_RETRY_AFTER));
@@ -43,7 +43,7 @@ pub(crate) fn from_status(
 
 /// A failure told in a JSON value: the body of an answer, or a record in mid-stream.
 pub(crate) fn from_value(profile: &Profile, status: Option<u16>, value: &Value) -> ProviderError {
-    classified(profile, status, Facts::read(value))
+    classified(profile, status, ErrorFacts::read(value))
 }
 
 /// A record that cannot be read.
@@ -115,7 +115,7 @@ fn without_key(profile: &Profile, text: String) -> String {
     }
 }
 
-fn classified(profile: &Profile, status: Option<u16>, facts: Facts) -> ProviderError {
+fn classified(profile: &Profile, status: Option<u16>, facts: ErrorFacts) -> ProviderError {
     let kind = kind::of(status.filter(|status| *status >= 400).or(facts.status), &facts);
     let mut error = ProviderError::new(kind, &profile.name, without_key(profile, facts.message));
     error.status = status.or(facts.status);

@@ -9,7 +9,7 @@ use crate::{
     dialect::Frame,
     halves::mended,
     objects::{SplitError, Splitter},
-    sse::Decoder,
+    sse::SseDecoder,
 };
 
 const BOM: &[u8] = b"\xEF\xBB\xBF";
@@ -37,15 +37,15 @@ impl Record<'_> {
 }
 
 #[derive(Debug)]
-enum Form {
-    Sse(Decoder),
+enum FramingForm {
+    Sse(SseDecoder),
     Objects(Splitter),
 }
 
 /// Cuts an answer's bytes into records.
 #[derive(Debug, Default)]
 pub struct Framer {
-    form: Option<Form>,
+    form: Option<FramingForm>,
     received: bool,
 }
 
@@ -61,8 +61,8 @@ impl Framer {
             self.form = Some(form(*first)?);
         }
         match &mut self.form {
-            Some(Form::Sse(decoder)) => decoder.feed(bytes),
-            Some(Form::Objects(splitter)) => splitter.feed(bytes),
+            Some(FramingForm::Sse(decoder)) => decoder.feed(bytes),
+            Some(FramingForm::Objects(splitter)) => splitter.feed(bytes),
             None => (),
         }
         Ok(())
@@ -75,7 +75,7 @@ impl Framer {
     pub fn next_record(&mut self) -> Result<Option<Record<'_>>, FramingError> {
         match &mut self.form {
             None => Ok(None),
-            Some(Form::Sse(decoder)) => match decoder.next() {
+            Some(FramingForm::Sse(decoder)) => match decoder.next() {
                 Ok(Some(event)) => Ok(Some(Record {
                     event: sound(event.event),
                     data: mended(sound(event.data)),
@@ -84,7 +84,7 @@ impl Framer {
                 Ok(None) => Ok(None),
                 Err(_) => Err("a record of the answer is longer than gnoma takes".to_owned()),
             },
-            Some(Form::Objects(splitter)) => match splitter.next() {
+            Some(FramingForm::Objects(splitter)) => match splitter.next() {
                 Ok(Some(object)) => Ok(Some(Record {
                     event: Cow::Borrowed(""),
                     data: mended(sound(object)),
@@ -103,12 +103,12 @@ impl Framer {
     /// The record an ended stream leaves unfinished, if it may be one.
     pub fn rest(&mut self) -> Option<Record<'_>> {
         match &mut self.form {
-            Some(Form::Sse(decoder)) => decoder.rest().map(|event| Record {
+            Some(FramingForm::Sse(decoder)) => decoder.rest().map(|event| Record {
                 event: sound(event.event),
                 data: mended(sound(event.data)),
                 whole: false,
             }),
-            Some(Form::Objects(_)) | None => None,
+            Some(FramingForm::Objects(_)) | None => None,
         }
     }
 
@@ -121,7 +121,7 @@ impl Framer {
     /// Whether the end of the connection cuts a JSON object in two.
     #[must_use]
     pub fn is_cut(&self) -> bool {
-        matches!(&self.form, Some(Form::Objects(splitter)) if !splitter.is_between())
+        matches!(&self.form, Some(FramingForm::Objects(splitter)) if !splitter.is_between())
     }
 }
 
@@ -133,12 +133,12 @@ fn without_blank(bytes: &[u8]) -> &[u8] {
 }
 
 /// What begins with `first`.
-fn form(first: u8) -> Result<Form, FramingError> {
+fn form(first: u8) -> Result<FramingForm, FramingError> {
     match first {
-        b'{' | b'[' => Ok(Form::Objects(Splitter::default())),
+        b'{' | b'[' => Ok(FramingForm::Objects(Splitter::default())),
         b'<' => Err("the server answered with an HTML page, not with a model's answer".to_owned()),
         // How the fields and the comments of an event stream begin.
-        b'd' | b'e' | b'i' | b'r' | b':' => Ok(Form::Sse(Decoder::default())),
+        b'd' | b'e' | b'i' | b'r' | b':' => Ok(FramingForm::Sse(SseDecoder::default())),
         other => Err(format!(
             "the answer is neither JSON nor an event stream: it begins with `{}`",
             other.escape_ascii()

@@ -41,7 +41,7 @@ use gnoma_core::Provider;
 use gnoma_net::Http;
 
 use crate::dialect::Dialect;
-pub use crate::profile::{KNOWN, Known, Profile, Protocol, Quirks};
+pub use crate::profile::{KNOWN, KnownProvider, Profile, Protocol, Quirks};
 
 /// A provider that speaks as `profile` says.
 #[must_use]

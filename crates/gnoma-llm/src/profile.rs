@@ -109,7 +109,7 @@ impl Quirks {
 
 /// A provider gnoma knows by name.
 #[derive(Clone, Copy, Debug)]
-pub struct Known {
+pub struct KnownProvider {
     /// Its name in configuration.
     pub name: &'static str,
     /// What it speaks.
@@ -125,8 +125,8 @@ pub struct Known {
 }
 
 /// The providers gnoma knows, in the order they are listed and looked for.
-pub const KNOWN: &[Known] = &[
-    Known {
+pub const KNOWN: &[KnownProvider] = &[
+    KnownProvider {
         name: "mistral",
         protocol: Protocol::Mistral,
         base_url: "https://api.mistral.ai/v1",
@@ -134,7 +134,7 @@ pub const KNOWN: &[Known] = &[
         default_model: "mistral-large-latest",
         quirks: Quirks::HOSTED,
     },
-    Known {
+    KnownProvider {
         name: "anthropic",
         protocol: Protocol::Anthropic,
         base_url: "https://api.anthropic.com/v1",
@@ -142,7 +142,7 @@ pub const KNOWN: &[Known] = &[
         default_model: "claude-sonnet-4-6",
         quirks: Quirks::HOSTED,
     },
-    Known {
+    KnownProvider {
         name: "openai",
         protocol: Protocol::Responses,
         base_url: "https://api.openai.com/v1",
@@ -150,7 +150,7 @@ pub const KNOWN: &[Known] = &[
         default_model: "gpt-5.5",
         quirks: Quirks::OPENAI,
     },
-    Known {
+    KnownProvider {
         name: "google",
         protocol: Protocol::Google,
         base_url: "https://generativelanguage.googleapis.com/v1beta",
@@ -158,7 +158,7 @@ pub const KNOWN: &[Known] = &[
         default_model: "gemini-3.5-flash",
         quirks: Quirks::HOSTED,
     },
-    Known {
+    KnownProvider {
         name: "ollama",
         protocol: Protocol::Ollama,
         base_url: "http://localhost:11434",
@@ -166,7 +166,7 @@ pub const KNOWN: &[Known] = &[
         default_model: "",
         quirks: Quirks::COMPATIBLE,
     },
-    Known {
+    KnownProvider {
         name: "llamacpp",
         protocol: Protocol::OpenAi,
         base_url: "http://localhost:8080/v1",
@@ -174,7 +174,7 @@ pub const KNOWN: &[Known] = &[
         default_model: "",
         quirks: Quirks::TEMPLATED,
     },
-    Known {
+    KnownProvider {
         name: "lmstudio",
         protocol: Protocol::OpenAi,
         base_url: "http://localhost:1234/v1",
@@ -182,7 +182,7 @@ pub const KNOWN: &[Known] = &[
         default_model: "",
         quirks: Quirks::COMPATIBLE,
     },
-    Known {
+    KnownProvider {
         name: "vllm",
         protocol: Protocol::OpenAi,
         base_url: "http://localhost:8000/v1",
@@ -190,7 +190,7 @@ pub const KNOWN: &[Known] = &[
         default_model: "",
         quirks: Quirks::TEMPLATED,
     },
-    Known {
+    KnownProvider {
         name: "openrouter",
         protocol: Protocol::OpenAi,
         base_url: "https://openrouter.ai/api/v1",
@@ -198,7 +198,7 @@ pub const KNOWN: &[Known] = &[
         default_model: "openrouter/auto",
         quirks: Quirks { effort: EffortField::Reasoning, ..Quirks::HOSTED },
     },
-    Known {
+    KnownProvider {
         name: "groq",
         protocol: Protocol::OpenAi,
         base_url: "https://api.groq.com/openai/v1",
@@ -206,7 +206,7 @@ pub const KNOWN: &[Known] = &[
         default_model: "openai/gpt-oss-120b",
         quirks: Quirks { effort: EffortField::Words(families::GROQ), ..Quirks::HOSTED },
     },
-    Known {
+    KnownProvider {
         name: "deepseek",
         protocol: Protocol::OpenAi,
         base_url: "https://api.deepseek.com",
@@ -214,7 +214,7 @@ pub const KNOWN: &[Known] = &[
         default_model: "deepseek-v4-flash",
         quirks: Quirks { effort: EffortField::Thinking, images: false, ..Quirks::HOSTED },
     },
-    Known {
+    KnownProvider {
         name: "xai",
         protocol: Protocol::OpenAi,
         base_url: "https://api.x.ai/v1",
@@ -222,7 +222,7 @@ pub const KNOWN: &[Known] = &[
         default_model: "grok-4.3",
         quirks: Quirks { effort: EffortField::Words(families::XAI), ..Quirks::HOSTED },
     },
-    Known {
+    KnownProvider {
         name: "azure",
         protocol: Protocol::OpenAi,
         base_url: "",

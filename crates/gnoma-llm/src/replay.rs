@@ -37,13 +37,13 @@ pub struct Replay {
 struct Round {
     thinking: String,
     text: String,
-    calls: Vec<Call>,
+    calls: Vec<CassetteCall>,
     usage: Option<Usage>,
 }
 
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Call {
+struct CassetteCall {
     name: String,
     #[serde(default = "RawJson::empty_object")]
     arguments: RawJson,

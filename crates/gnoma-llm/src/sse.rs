@@ -24,7 +24,7 @@ pub(crate) struct SseEvent<'a> {
 
 /// Cuts a byte stream into events, wherever the stream itself is cut.
 #[derive(Debug, Default)]
-pub(crate) struct Decoder {
+pub(crate) struct SseDecoder {
     buffer: Vec<u8>,
     /// Start of the first line not read.
     at: usize,
@@ -48,7 +48,7 @@ enum Data {
     Joined(Vec<u8>),
 }
 
-impl Decoder {
+impl SseDecoder {
     /// Takes the next bytes. Call [`next`](Self::next) until it gives `None` before feeding more.
     pub(crate) fn feed(&mut self, bytes: &[u8]) {
         self.forget_taken();
@@ -170,7 +170,7 @@ mod tests {
 
     fn decode(pieces: &[&[u8]]) -> Vec<(String, String)> {
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-        let mut decoder = Decoder::default();
+        let mut decoder = SseDecoder::default();
         let mut events = Vec::new();
         for piece in pieces {
             decoder.feed(piece);
@@ -204,7 +204,7 @@ mod tests {
 
     #[test]
     fn an_endless_line_is_refused() {
-        let mut decoder = Decoder::default();
+        let mut decoder = SseDecoder::default();
         decoder.feed(&vec![b'x'; MAX_EVENT_BYTES + 1]);
         assert_eq!(decoder.next(), Err(TooLong));
     }

@@ -71,7 +71,7 @@ impl std::error::Error for NetError {}
 
 /// One request.
 #[derive(Debug)]
-pub struct Request {
+pub struct HttpRequest {
     /// Where to.
     pub url: String,
     /// Header names and values; values may be keys.
@@ -186,7 +186,7 @@ impl Http {
     ///
     /// # Errors
     /// When no answer arrives: see [`NetErrorKind`].
-    pub async fn send(&self, request: Request) -> Result<Reply, NetError> {
+    pub async fn send(&self, request: HttpRequest) -> Result<Reply, NetError> {
         match self.send_once(&request).await {
             // A server may close a kept connection at the moment it is used again: nobody has heard
             // the request, and a new connection is due, not a wait.
@@ -195,7 +195,7 @@ impl Http {
         }
     }
 
-    async fn send_once(&self, request: &Request) -> Result<Reply, NetError> {
+    async fn send_once(&self, request: &HttpRequest) -> Result<Reply, NetError> {
         let client = self.client(&request.url)?;
         let mut builder = match &request.body {
             Some(pieces) => {

@@ -6,7 +6,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use gnoma_core::ModelRef;
 use serde::{Deserialize, Serialize};
 
-use crate::kind::Kind;
+use crate::kind::TaskKind;
 
 /// One model of one provider.
 pub type ArmId = ModelRef;
@@ -16,7 +16,7 @@ pub type PoolId = Arc<str>;
 
 /// Published facts that say something about a model nobody has tried here. All may be missing.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Facts {
+pub struct ArmFacts {
     /// Dollars per million tokens written.
     pub output_price: Option<f64>,
     /// Day of release, in days since 1970-01-01.
@@ -42,9 +42,9 @@ pub struct Arm {
     /// Its name.
     pub id: ArmId,
     /// Published facts.
-    pub facts: Facts,
+    pub facts: ArmFacts,
     /// Results by kind.
-    pub priors: BTreeMap<Kind, Prior>,
+    pub priors: BTreeMap<TaskKind, Prior>,
     /// Results over all kinds.
     pub overall: Option<Prior>,
 }

@@ -6,12 +6,12 @@ use std::{
 };
 
 use crate::{
-    arm::{Arm, ArmId, Facts},
-    drift::Watch,
+    arm::{Arm, ArmFacts, ArmId},
+    drift::DriftWatch,
     effects::{Belief, Effects},
-    start::{self, Start},
+    start::{self, StartingPoint},
     state::SavedArm,
-    task::Kind,
+    task::TaskKind,
     tuning::Tuning,
     verifier::Verifier,
 };
@@ -23,13 +23,13 @@ pub const MOST_KINDS: usize = 64;
 
 /// An arm the router knows.
 #[derive(Clone, Debug)]
-pub(crate) struct Known {
+pub(crate) struct KnownArm {
     pub(crate) arm: Arm,
-    pub(crate) watch: Watch,
+    pub(crate) watch: DriftWatch,
     /// Tasks seen, by kind.
     pub(crate) tasks: Vec<u32>,
-    general: Start,
-    starts: Vec<Start>,
+    general: StartingPoint,
+    starts: Vec<StartingPoint>,
 }
 
 /// What is believed of a pair now.
@@ -49,15 +49,15 @@ pub(crate) struct Estimate {
 #[derive(Clone, Debug)]
 pub(crate) struct Beliefs {
     pub(crate) tuning: Tuning,
-    pub(crate) arms: Vec<Known>,
-    pub(crate) kinds: Vec<Kind>,
+    pub(crate) arms: Vec<KnownArm>,
+    pub(crate) kinds: Vec<TaskKind>,
     pub(crate) ability: Effects,
     pub(crate) cost: Effects,
     pub(crate) verifier: Verifier,
     /// Learnt of arms that nobody has made known yet.
     pub(crate) waiting: Vec<SavedArm>,
     arm_index: HashMap<ArmId, usize>,
-    kind_index: HashMap<Kind, usize>,
+    kind_index: HashMap<TaskKind, usize>,
 }
 
 impl Beliefs {
@@ -85,7 +85,7 @@ impl Beliefs {
         if is_it { Some(place) } else { self.arm(id) }
     }
 
-    pub(crate) fn kind(&self, kind: &Kind) -> Option<usize> {
+    pub(crate) fn kind(&self, kind: &TaskKind) -> Option<usize> {
         self.kind_index.get(kind).copied()
     }
 
@@ -115,16 +115,16 @@ impl Beliefs {
 
     fn add_arm(&mut self, arm: Arm) {
         self.arm_index.insert(arm.id.clone(), self.arms.len());
-        self.arms.push(Known {
+        self.arms.push(KnownArm {
             arm,
-            watch: Watch::default(),
+            watch: DriftWatch::default(),
             tasks: Vec::new(),
-            general: Start::default(),
+            general: StartingPoint::default(),
             starts: Vec::new(),
         });
     }
 
-    pub(crate) fn add_kind(&mut self, kind: &Kind) -> Option<usize> {
+    pub(crate) fn add_kind(&mut self, kind: &TaskKind) -> Option<usize> {
         if let Some(index) = self.kind(kind) {
             return Some(index);
         }
@@ -137,7 +137,11 @@ impl Beliefs {
     }
 
     /// The indices of a pair an outcome is about, made known if need be.
-    pub(crate) fn indices(&mut self, arm: &ArmId, kind: &Kind) -> (Option<usize>, Option<usize>) {
+    pub(crate) fn indices(
+        &mut self,
+        arm: &ArmId,
+        kind: &TaskKind,
+    ) -> (Option<usize>, Option<usize>) {
         let known = (self.arm(arm), self.kind(kind));
         if known.0.is_some() && known.1.is_some() {
             return known;
@@ -146,7 +150,7 @@ impl Beliefs {
         if known.0.is_none() {
             self.admit(vec![Arm {
                 id: arm.clone(),
-                facts: Facts::default(),
+                facts: ArmFacts::default(),
                 priors: BTreeMap::new(),
                 overall: None,
             }]);
@@ -166,7 +170,7 @@ impl Beliefs {
         for known in &mut self.arms {
             known.general = start::general(&known.arm, newest, &tuning);
         }
-        let kinds: Vec<(Start, bool)> = self
+        let kinds: Vec<(StartingPoint, bool)> = self
             .kinds
             .iter()
             .map(|kind| {
@@ -188,7 +192,7 @@ impl Beliefs {
         }
     }
 
-    fn refresh_arm(&mut self, index: usize, kinds: &[(Start, bool)]) {
+    fn refresh_arm(&mut self, index: usize, kinds: &[(StartingPoint, bool)]) {
         let tuning = self.tuning;
         let Some(known) = self.arms.get_mut(index) else {
             return;
@@ -230,7 +234,7 @@ impl Beliefs {
         let tuning = &self.tuning;
         let known = arm.and_then(|arm| self.arms.get(arm));
         let start = match known {
-            None => start::from_facts(&Facts::default(), self.newest(), tuning),
+            None => start::from_facts(&ArmFacts::default(), self.newest(), tuning),
             Some(known) => {
                 kind.and_then(|kind| known.starts.get(kind)).copied().unwrap_or(known.general)
             }

@@ -8,7 +8,7 @@ use crate::tuning::Tuning;
 
 /// The sums of one arm. Each is evidence for a change, in natural logarithms of odds, and never below zero.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Watch {
+pub struct DriftWatch {
     worse: f64,
     dearer: f64,
     cheaper: f64,
@@ -24,7 +24,7 @@ pub(crate) enum Change {
     Cost,
 }
 
-impl Watch {
+impl DriftWatch {
     /// Takes in how much likelier the outcome was had the arm dropped, as a log of odds.
     pub(crate) fn outcome(&mut self, odds: f64, tuning: &Tuning) -> Option<Change> {
         self.worse = (self.worse + odds.clamp(-MOST_STEP, MOST_STEP)).max(0.0);

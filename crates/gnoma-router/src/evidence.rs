@@ -25,9 +25,9 @@ fn scale_and_pull(ability: Belief, shared: f64) -> (f64, f64) {
 
 /// A task's difficulty, taken for normal: enough to say which arms are worth a closer look.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Bell(Belief);
+pub(crate) struct Normal(Belief);
 
-impl Bell {
+impl Normal {
     /// The one with the mean and the variance of these weights, which sum to 1.
     pub(crate) fn of(weights: &Nodes) -> Self {
         let mean = dot(weights, &GRID.points);
@@ -45,12 +45,12 @@ impl Bell {
 
 /// What is known of one attempt.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Seen {
+pub(crate) struct AttemptEvidence {
     pub(crate) verdict: Option<bool>,
     pub(crate) right: Option<bool>,
 }
 
-impl Seen {
+impl AttemptEvidence {
     /// Whether nobody looked and nobody knows.
     pub(crate) fn says_nothing(self) -> bool {
         self.verdict.is_none() && self.right.is_none()

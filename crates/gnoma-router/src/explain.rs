@@ -4,10 +4,10 @@ use std::fmt::Write;
 
 use crate::{
     arm::Offer,
-    router::{Candidate, Choice, Decision},
+    router::{Decision, RouterChoice, WeighedArm},
 };
 
-impl Choice {
+impl RouterChoice {
     /// Lines for people. `offers` and `seed` are those the choice was made with.
     #[must_use]
     pub fn explain(&self, offers: &[Offer], seed: u64) -> Vec<String> {
@@ -43,7 +43,7 @@ impl Choice {
     }
 }
 
-fn line_of(candidate: &Candidate, offer: Option<&Offer>, name: &str) -> String {
+fn line_of(candidate: &WeighedArm, offer: Option<&Offer>, name: &str) -> String {
     let mut line =
         format!("{name}: right {:.0} %, ${:.3}", candidate.quality * 100.0, candidate.cost);
     // Writing to a string cannot fail.

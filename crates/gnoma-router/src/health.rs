@@ -91,18 +91,18 @@ pub fn outlives(kind: ErrorKind) -> bool {
 /// Whom an error concerns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum Reach {
+enum FaultScope {
     Arm,
     Provider,
     Host,
 }
 
-const REACHES: [Reach; 3] = [Reach::Arm, Reach::Provider, Reach::Host];
+const REACHES: [FaultScope; 3] = [FaultScope::Arm, FaultScope::Provider, FaultScope::Host];
 
 /// How long a place rests after an error of a kind.
 #[derive(Clone, Copy)]
 struct Policy {
-    reach: Reach,
+    reach: FaultScope,
     /// After the first failure, where the provider asks for nothing.
     first_ms: i64,
     /// At most, whatever was doubled; the provider's own wish may be longer.
@@ -111,14 +111,14 @@ struct Policy {
 
 fn policy(kind: ErrorKind) -> Option<Policy> {
     let (reach, first_ms, most_ms) = match kind {
-        ErrorKind::RateLimited => (Reach::Arm, 30 * SECOND_MS, 15 * MINUTE_MS),
-        ErrorKind::Overloaded => (Reach::Arm, 15 * SECOND_MS, 10 * MINUTE_MS),
-        ErrorKind::Timeout => (Reach::Arm, 30 * SECOND_MS, 10 * MINUTE_MS),
-        ErrorKind::Protocol => (Reach::Arm, MINUTE_MS, 30 * MINUTE_MS),
-        ErrorKind::NotFound => (Reach::Arm, HOUR_MS, 24 * HOUR_MS),
-        ErrorKind::Quota => (Reach::Provider, 15 * MINUTE_MS, 6 * HOUR_MS),
-        ErrorKind::Auth => (Reach::Provider, 10 * MINUTE_MS, 6 * HOUR_MS),
-        ErrorKind::Network => (Reach::Host, 5 * SECOND_MS, 5 * MINUTE_MS),
+        ErrorKind::RateLimited => (FaultScope::Arm, 30 * SECOND_MS, 15 * MINUTE_MS),
+        ErrorKind::Overloaded => (FaultScope::Arm, 15 * SECOND_MS, 10 * MINUTE_MS),
+        ErrorKind::Timeout => (FaultScope::Arm, 30 * SECOND_MS, 10 * MINUTE_MS),
+        ErrorKind::Protocol => (FaultScope::Arm, MINUTE_MS, 30 * MINUTE_MS),
+        ErrorKind::NotFound => (FaultScope::Arm, HOUR_MS, 24 * HOUR_MS),
+        ErrorKind::Quota => (FaultScope::Provider, 15 * MINUTE_MS, 6 * HOUR_MS),
+        ErrorKind::Auth => (FaultScope::Provider, 10 * MINUTE_MS, 6 * HOUR_MS),
+        ErrorKind::Network => (FaultScope::Host, 5 * SECOND_MS, 5 * MINUTE_MS),
         // Another request may well succeed.
         ErrorKind::ContextTooLong | ErrorKind::BadRequest | ErrorKind::Cancelled => return None,
     };
@@ -127,7 +127,7 @@ fn policy(kind: ErrorKind) -> Option<Policy> {
 
 /// What is known of a place that failed and has not succeeded since.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct Ailment {
+struct FailureRecord {
     kind: ErrorKind,
     since_ms: i64,
     until_ms: i64,
@@ -137,7 +137,7 @@ struct Ailment {
     trial_ms: Option<i64>,
 }
 
-impl Ailment {
+impl FailureRecord {
     fn rests(&self, now_ms: i64) -> bool {
         self.since_ms <= now_ms && now_ms < self.until_ms
     }
@@ -158,40 +158,41 @@ impl Ailment {
 }
 
 /// A place that an error may concern.
-type Place = (Reach, String);
+type HealthKey = (FaultScope, String);
 
 /// One row of the kept form.
 #[derive(Serialize, Deserialize)]
-struct Row {
-    reach: Reach,
+struct HealthRow {
+    reach: FaultScope,
     name: String,
     #[serde(flatten)]
-    ailment: Ailment,
+    ailment: FailureRecord,
 }
 
 /// The health of all arms. To be kept from one start to the next.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(from = "Vec<Row>", into = "Vec<Row>")]
+#[serde(from = "Vec<HealthRow>", into = "Vec<HealthRow>")]
 pub struct Health {
-    places: BTreeMap<Place, Ailment>,
+    places: BTreeMap<HealthKey, FailureRecord>,
 }
 
-impl From<Vec<Row>> for Health {
-    fn from(rows: Vec<Row>) -> Self {
-        let sound = rows.into_iter().take(MOST_PLACES).map(|Row { reach, name, mut ailment }| {
-            let longest = ailment.since_ms.saturating_add(MOST_REST_MS);
-            ailment.until_ms = ailment.until_ms.min(longest);
-            ailment.strikes = ailment.strikes.min(MOST_STRIKES);
-            ((reach, name), ailment)
-        });
+impl From<Vec<HealthRow>> for Health {
+    fn from(rows: Vec<HealthRow>) -> Self {
+        let sound =
+            rows.into_iter().take(MOST_PLACES).map(|HealthRow { reach, name, mut ailment }| {
+                let longest = ailment.since_ms.saturating_add(MOST_REST_MS);
+                ailment.until_ms = ailment.until_ms.min(longest);
+                ailment.strikes = ailment.strikes.min(MOST_STRIKES);
+                ((reach, name), ailment)
+            });
         Self { places: sound.collect() }
     }
 }
 
-impl From<Health> for Vec<Row> {
+impl From<Health> for Vec<HealthRow> {
     fn from(health: Health) -> Self {
         let rows = health.places.into_iter();
-        rows.map(|((reach, name), ailment)| Row { reach, name, ailment }).collect()
+        rows.map(|((reach, name), ailment)| HealthRow { reach, name, ailment }).collect()
     }
 }
 
@@ -252,7 +253,8 @@ impl Health {
         let mut has_cured = false;
         for reach in REACHES {
             let place = place(reach, target);
-            let is_over = |ailment: &Ailment| !ailment.rests(now_ms) || ailment.trial_ms.is_some();
+            let is_over =
+                |ailment: &FailureRecord| !ailment.rests(now_ms) || ailment.trial_ms.is_some();
             if self.places.get(&place).is_some_and(is_over) {
                 self.places.remove(&place);
                 has_cured = true;
@@ -290,7 +292,7 @@ impl Health {
         let resting = self.places.iter().filter(|(_, ailment)| ailment.rests(now_ms));
         let mut all: Vec<Resting> = resting
             .map(|((_, name), ailment)| {
-                let Ailment { kind, until_ms, strikes, .. } = *ailment;
+                let FailureRecord { kind, until_ms, strikes, .. } = *ailment;
                 Resting { name: name.clone(), kind, until_ms, times: strikes }
             })
             .collect();
@@ -323,11 +325,11 @@ impl Health {
 }
 
 /// One more call of those that failed together.
-fn prolonged(before: Ailment, told_ms: Option<i64>, now_ms: i64) -> Ailment {
+fn prolonged(before: FailureRecord, told_ms: Option<i64>, now_ms: i64) -> FailureRecord {
     match told_ms.map(|told| now_ms.saturating_add(told)) {
         // Counted from now, so that no rest is longer than the longest.
         Some(until_ms) if until_ms > before.until_ms => {
-            Ailment { since_ms: now_ms, until_ms, ..before }
+            FailureRecord { since_ms: now_ms, until_ms, ..before }
         }
         Some(_) | None => before,
     }
@@ -340,7 +342,7 @@ fn new_rest(
     strikes: u32,
     told_ms: Option<i64>,
     now_ms: i64,
-) -> Ailment {
+) -> FailureRecord {
     let doubled = 1_i64
         .checked_shl(strikes.saturating_sub(1))
         .and_then(|times| policy.first_ms.checked_mul(times))
@@ -350,7 +352,7 @@ fn new_rest(
         Some(told) => told.max(doubled),
         None => doubled,
     };
-    Ailment {
+    FailureRecord {
         kind,
         since_ms: now_ms,
         until_ms: now_ms.saturating_add(rest_ms),
@@ -359,19 +361,19 @@ fn new_rest(
     }
 }
 
-fn place(reach: Reach, target: Target<'_>) -> Place {
+fn place(reach: FaultScope, target: Target<'_>) -> HealthKey {
     let name = match reach {
-        Reach::Arm => target.arm.to_string(),
-        Reach::Provider => target.arm.provider.clone(),
-        Reach::Host => target.host.to_owned(),
+        FaultScope::Arm => target.arm.to_string(),
+        FaultScope::Provider => target.arm.provider.clone(),
+        FaultScope::Host => target.host.to_owned(),
     };
     (reach, name)
 }
 
 fn words(
-    reach: Reach,
+    reach: FaultScope,
     target: Target<'_>,
-    ailment: &Ailment,
+    ailment: &FailureRecord,
     until_ms: i64,
     now_ms: i64,
 ) -> String {
@@ -577,9 +579,9 @@ mod tests {
             fail(&mut health, failed, &error(kind, None), NOW_MS);
             for other in 0..8 {
                 let is_concerned = policy(kind).is_some_and(|policy| match policy.reach {
-                    Reach::Arm => other == failed,
-                    Reach::Provider => other / 2 == failed / 2,
-                    Reach::Host => host(other) == host(failed),
+                    FaultScope::Arm => other == failed,
+                    FaultScope::Provider => other / 2 == failed / 2,
+                    FaultScope::Host => host(other) == host(failed),
                 });
                 prop_assert_eq!(until(&health, other, NOW_MS).is_some(), is_concerned);
             }

@@ -9,10 +9,10 @@
 use crate::{
     beliefs::{Beliefs, Estimate},
     drift::Change,
-    evidence::{Seen, TaskCost, chances, cost_surprise, dot, normalised, weigh},
+    evidence::{AttemptEvidence, TaskCost, chances, cost_surprise, dot, normalised, weigh},
     probit::{GRID, Nodes},
     start::LEAST_COST,
-    task::Outcome,
+    task::TaskOutcome,
     verifier::Rates,
 };
 
@@ -23,18 +23,18 @@ const MOST_COST_RATIO: f64 = 6.0;
 const MOST_ATTEMPTS: usize = 16;
 
 /// One attempt, and what was believed before it.
-struct Lesson {
+struct AttemptUpdate {
     arm: usize,
     estimate: Estimate,
     cost: f64,
     surprise: Option<f64>,
-    seen: Seen,
+    seen: AttemptEvidence,
     chances: Nodes,
     likelihood: Nodes,
     weight: f64,
 }
 
-impl Lesson {
+impl AttemptUpdate {
     fn is_whole(&self) -> bool {
         self.weight >= 1.0
     }
@@ -42,17 +42,17 @@ impl Lesson {
 
 impl Beliefs {
     /// Takes in what turned out.
-    pub(crate) fn learn(&mut self, outcome: &Outcome) {
+    pub(crate) fn learn(&mut self, outcome: &TaskOutcome) {
         self.take_in(outcome, true);
     }
 
     /// Takes in what came to be known about tries that were learnt from: they count as tasks, and what
     /// they cost is known, already.
-    pub(crate) fn correct(&mut self, outcome: &Outcome) {
+    pub(crate) fn correct(&mut self, outcome: &TaskOutcome) {
         self.take_in(outcome, false);
     }
 
-    fn take_in(&mut self, outcome: &Outcome, is_new: bool) {
+    fn take_in(&mut self, outcome: &TaskOutcome, is_new: bool) {
         let rates = self.verifier.rates();
         let (lessons, kind) = self.lessons(outcome, rates);
         let task_cost = self.task_cost(lessons.iter().filter(|_| is_new));
@@ -74,7 +74,7 @@ impl Beliefs {
         }
     }
 
-    fn task_cost<'a>(&self, lessons: impl Iterator<Item = &'a Lesson>) -> TaskCost {
+    fn task_cost<'a>(&self, lessons: impl Iterator<Item = &'a AttemptUpdate>) -> TaskCost {
         let mut task_cost = TaskCost::default();
         for lesson in lessons {
             task_cost.add(lesson.surprise, lesson.estimate.own_cost_variance, &self.tuning);
@@ -82,7 +82,11 @@ impl Beliefs {
         task_cost
     }
 
-    fn lessons(&mut self, outcome: &Outcome, rates: Rates) -> (Vec<Lesson>, Option<usize>) {
+    fn lessons(
+        &mut self,
+        outcome: &TaskOutcome,
+        rates: Rates,
+    ) -> (Vec<AttemptUpdate>, Option<usize>) {
         let mut kind = None;
         let mut lessons = Vec::with_capacity(outcome.tried.len().min(MOST_ATTEMPTS));
         for tried in outcome.tried.iter().take(MOST_ATTEMPTS) {
@@ -91,7 +95,7 @@ impl Beliefs {
             let Some(arm) = arm else { continue };
             let estimate = self.estimate(Some(arm), kind);
             let cost = tried.attempt.cost_micro_usd as f64 / MICRO;
-            let seen = Seen { verdict: tried.attempt.verdict, right: tried.right };
+            let seen = AttemptEvidence { verdict: tried.attempt.verdict, right: tried.right };
             let chances = chances(estimate.ability, self.tuning.shared);
             let weight = tried.weight.clamp(0.0, 1.0);
             let mut likelihood = seen.by_difficulty(&chances, rates);
@@ -100,7 +104,7 @@ impl Beliefs {
                 likelihood = likelihood.map(|likelihood| likelihood.powf(weight));
                 surprise = None;
             }
-            lessons.push(Lesson {
+            lessons.push(AttemptUpdate {
                 arm,
                 estimate,
                 cost,
@@ -116,12 +120,12 @@ impl Beliefs {
 
     fn learn_quality(
         &mut self,
-        lesson: &Lesson,
+        lesson: &AttemptUpdate,
         kind: Option<usize>,
         rates: Rates,
         weights: &Nodes,
     ) {
-        let Lesson { arm, estimate, seen, weight, .. } = lesson;
+        let AttemptUpdate { arm, estimate, seen, weight, .. } = lesson;
         if let Some(passed) = seen.verdict
             && lesson.is_whole()
         {
@@ -146,7 +150,7 @@ impl Beliefs {
     /// Costs are taken for gamma distributed, whatever they are: the slope is then right for the mean
     /// (quasi-likelihood: Wedderburn, 1974), which is what a budget feels. `factor` is how much dearer than others this
     /// task is, by what the other attempts on it cost.
-    fn learn_cost(&mut self, lesson: &Lesson, kind: Option<usize>, factor: f64) {
+    fn learn_cost(&mut self, lesson: &AttemptUpdate, kind: Option<usize>, factor: f64) {
         let tuning = self.tuning;
         let shape = tuning.cost_shape;
         let doubt = self

@@ -9,7 +9,7 @@
 use std::mem;
 
 use crate::{
-    evidence::{Seen, dot, mass, weigh},
+    evidence::{AttemptEvidence, dot, mass, weigh},
     probit::{NODES, Nodes},
     verifier::Rates,
 };
@@ -44,7 +44,7 @@ struct Branch {
 }
 
 #[derive(Debug)]
-struct Action {
+struct PlanAction {
     /// Dollars, waiting included.
     cost: f64,
     wait: f64,
@@ -55,10 +55,10 @@ struct Action {
 
 /// The look-ahead for one task.
 #[derive(Debug)]
-pub(crate) struct Plan {
+pub(crate) struct LookAhead {
     value: f64,
     rates: Rates,
-    actions: Vec<Action>,
+    actions: Vec<PlanAction>,
     least_cost: f64,
 }
 
@@ -105,21 +105,21 @@ impl<'a> Deliverable<'a> {
     }
 }
 
-impl Plan {
+impl LookAhead {
     /// Of the options, the first [`MOST_OPTIONS`] are looked at.
     pub(crate) fn new(value: f64, options: &[Runnable], rates: Rates) -> Self {
-        let actions: Vec<Action> = options
+        let actions: Vec<PlanAction> = options
             .iter()
             .take(MOST_OPTIONS)
             .map(|option| {
                 let branch = |passed| {
-                    let seen = Seen { verdict: Some(passed), right: None };
+                    let seen = AttemptEvidence { verdict: Some(passed), right: None };
                     Branch {
                         likelihood: seen.by_difficulty(&option.chances, rates),
                         right: seen.right_given(&option.chances, rates),
                     }
                 };
-                Action {
+                PlanAction {
                     cost: option.cost + option.wait,
                     wait: option.wait,
                     chances: option.chances,
@@ -278,7 +278,7 @@ impl Plan {
         ranked.into_iter().map(|(_, option)| option).filter(|option| *option < MOST_OPTIONS)
     }
 
-    fn unused(&self, used: u32) -> impl Iterator<Item = (usize, &Action)> {
+    fn unused(&self, used: u32) -> impl Iterator<Item = (usize, &PlanAction)> {
         self.actions.iter().enumerate().filter(move |(option, _)| used & (1 << option) == 0)
     }
 }
@@ -295,7 +295,7 @@ struct LastAttempt<'a> {
 }
 
 impl<'a> LastAttempt<'a> {
-    fn new(plan: &Plan, weights: &'a Nodes, deliverable: &Deliverable<'_>) -> Self {
+    fn new(plan: &LookAhead, weights: &'a Nodes, deliverable: &Deliverable<'_>) -> Self {
         let mut before = [(NEVER, 0.0); MOST_DELIVERABLE];
         for (place, right) in before.iter_mut().zip(&deliverable.right[..deliverable.count]) {
             let right = weigh(weights, right);
@@ -312,7 +312,7 @@ impl<'a> LastAttempt<'a> {
     }
 
     /// An attempt passes in the share `wrong + (right − wrong) · chance` of the tasks of a difficulty.
-    fn run(&self, action: &Action) -> f64 {
+    fn run(&self, action: &PlanAction) -> f64 {
         let Rates { right, wrong } = self.rates;
         let own = dot(self.weights, &action.chances);
         let (mut passed, mut failed) = (right * own, (1.0 - right) * own);
@@ -338,13 +338,13 @@ mod tests {
         chances(Belief { mean, variance: 0.05 }, 0.7)
     }
 
-    fn any_plan() -> impl Strategy<Value = Plan> {
+    fn any_plan() -> impl Strategy<Value = LookAhead> {
         let options = prop::collection::vec((-1.5..1.5, 0.0..3.0), 1..=MOST_OPTIONS);
         (options, 0.02..0.98, 0.0..1.0).prop_map(|(options, right, share)| {
             let option =
                 |(ability, cost)| Runnable { chances: of_ability(ability), cost, wait: 0.0 };
             let options: Vec<Runnable> = options.into_iter().map(option).collect();
-            Plan::new(VALUE, &options, Rates { right, wrong: right * share })
+            LookAhead::new(VALUE, &options, Rates { right, wrong: right * share })
         })
     }
 
@@ -353,7 +353,7 @@ mod tests {
     }
 
     /// A last attempt with both verdicts written out.
-    fn written_out(plan: &Plan, past: &[Nodes], option: usize) -> f64 {
+    fn written_out(plan: &LookAhead, past: &[Nodes], option: usize) -> f64 {
         let action = &plan.actions[option];
         let after = |branch: &Branch| {
             let weights = weigh(&GRID.weights, &branch.likelihood);

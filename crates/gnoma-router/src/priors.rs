@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::{arm::Prior, task::Kind};
+use crate::{arm::Prior, task::TaskKind};
 
 const SHIPPED: &str = include_str!("priors.tsv");
 const SOURCE: &str = "# source ";
@@ -19,7 +19,7 @@ const PACKING: &[&str] = &["fp4", "fp8", "instruct", "latest", "nvfp4", "preview
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Measured {
     /// By the benchmark's kind of task, such as `fix`.
-    pub by_kind: BTreeMap<Kind, Prior>,
+    pub by_kind: BTreeMap<TaskKind, Prior>,
     /// Over all its tasks.
     pub overall: Option<Prior>,
 }
@@ -42,33 +42,33 @@ fn find(text: &str, model: &str) -> Option<Measured> {
     let asked = plain(model);
     let named = rows(text).map(|row| row.model).filter(|name| is_same(name, &asked));
     let name = named.max_by_key(|name| name.len())?;
-    let by_kind: BTreeMap<Kind, Prior> = rows(text)
+    let by_kind: BTreeMap<TaskKind, Prior> = rows(text)
         .filter(|row| row.model == name)
-        .map(|row| (Kind::new(row.kind), row.prior))
+        .map(|row| (TaskKind::new(row.kind), row.prior))
         .collect();
     Some(Measured { overall: pooled(&by_kind), by_kind })
 }
 
-struct Row<'a> {
+struct PriorRow<'a> {
     model: &'a str,
     kind: &'a str,
     prior: Prior,
 }
 
 /// The lines that make sense; others are as if they were not there.
-fn rows(text: &str) -> impl Iterator<Item = Row<'_>> {
+fn rows(text: &str) -> impl Iterator<Item = PriorRow<'_>> {
     text.lines().filter(|line| !line.starts_with('#')).filter_map(|line| {
         let mut columns = line.split('\t');
         let (model, kind) = (columns.next()?, columns.next()?);
         let mut number = || columns.next()?.parse::<f64>().ok().filter(|number| number.is_finite());
         let prior = Prior { quality: number()?, cost: number()?, tasks: number()? };
         let sane = (0.0..=1.0).contains(&prior.quality) && prior.cost >= 0.0 && prior.tasks >= 1.0;
-        (sane && !model.is_empty() && !kind.is_empty()).then_some(Row { model, kind, prior })
+        (sane && !model.is_empty() && !kind.is_empty()).then_some(PriorRow { model, kind, prior })
     })
 }
 
 /// All tasks together.
-fn pooled(by_kind: &BTreeMap<Kind, Prior>) -> Option<Prior> {
+fn pooled(by_kind: &BTreeMap<TaskKind, Prior>) -> Option<Prior> {
     let tasks: f64 = by_kind.values().map(|prior| prior.tasks).sum();
     let mean = |of: fn(&Prior) -> f64| {
         by_kind.values().map(|prior| of(prior) * (prior.tasks / tasks)).sum::<f64>()
@@ -119,7 +119,12 @@ mod tests {
         assert_eq!(rows(SHIPPED).count(), lines);
         for row in rows(SHIPPED) {
             let found = measured(row.model).unwrap();
-            assert_eq!(found.by_kind.get(&Kind::new(row.kind)), Some(&row.prior), "{}", row.model);
+            assert_eq!(
+                found.by_kind.get(&TaskKind::new(row.kind)),
+                Some(&row.prior),
+                "{}",
+                row.model
+            );
             let overall = found.overall.unwrap();
             assert!(overall.tasks >= row.prior.tasks && (0.0..=1.0).contains(&overall.quality));
         }

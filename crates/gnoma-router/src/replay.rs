@@ -12,16 +12,16 @@ use std::{
 use serde::Serialize;
 
 use crate::{
-    arm::{Arm, ArmId, Capabilities, Facts, Offer, PoolId, Prior},
+    arm::{Arm, ArmFacts, ArmId, Capabilities, Offer, PoolId, Prior},
     router::{Decision, Router},
-    scarcity::Budget,
-    task::{Attempt, Kind, Need, Outcome, Situation, Tried},
+    scarcity::PoolBudget,
+    task::{Attempt, Need, Situation, TaskKind, TaskOutcome, Tried},
     tuning::Tuning,
 };
 
 mod wire;
 
-use wire::{Init, Line, ResultLine, TaskLine};
+use wire::{Init, ReplayLine, ResultLine, TaskLine};
 
 const MICRO: f64 = 1e6;
 /// A line longer than this is refused unread.
@@ -43,7 +43,7 @@ pub enum ReplayError {
 
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "lowercase")]
-enum Answer<'a> {
+enum ReplayAnswer<'a> {
     Ready { name: &'a str, version: &'a str },
     Route { id: &'a str, arms: Vec<&'a str> },
     Accept { id: &'a str, attempt: usize },
@@ -87,17 +87,17 @@ impl Replay {
             return Err(ReplayError::TooLong);
         }
         match serde_json::from_str(line)? {
-            Line::Init(init) => {
+            ReplayLine::Init(init) => {
                 self.stream = Some(Stream::new(init));
-                write(&Answer::Ready { name: "gnoma", version: env!("CARGO_PKG_VERSION") })
+                write(&ReplayAnswer::Ready { name: "gnoma", version: env!("CARGO_PKG_VERSION") })
             }
-            Line::Task(task) => self.stream()?.task(task),
-            Line::Result(result) => self.stream()?.result(&result),
-            Line::Outcome(outcome) => {
+            ReplayLine::Task(task) => self.stream()?.task(task),
+            ReplayLine::Result(result) => self.stream()?.result(&result),
+            ReplayLine::Outcome(outcome) => {
                 self.stream()?.outcome(&outcome);
                 Ok(None)
             }
-            Line::End => Ok(None),
+            ReplayLine::End => Ok(None),
         }
     }
 
@@ -106,7 +106,7 @@ impl Replay {
     }
 }
 
-fn write(answer: &Answer<'_>) -> Result<Option<String>, ReplayError> {
+fn write(answer: &ReplayAnswer<'_>) -> Result<Option<String>, ReplayError> {
     Ok(Some(serde_json::to_string(answer)?))
 }
 
@@ -150,7 +150,7 @@ impl Stream {
             id: line.id,
             number: line.t,
             situation: Situation {
-                need: Need::new(Kind::new(&line.kind), self.value_micro_usd),
+                need: Need::new(TaskKind::new(&line.kind), self.value_micro_usd),
                 attempts: Vec::new(),
                 attempts_left: self.max_attempts,
                 verified: self.verified,
@@ -178,7 +178,7 @@ impl Stream {
         let done_today = (task.number as f64) % self.tasks_per_day;
         for (pool, cap) in &self.caps {
             let spent = self.spent_today.get(pool).copied().unwrap_or(0.0);
-            let budget = Budget {
+            let budget = PoolBudget {
                 cap: *cap,
                 left: (cap - spent).max(0.0),
                 to_come: 1.0 - done_today / self.tasks_per_day,
@@ -194,12 +194,12 @@ impl Stream {
         let seed = self.seed.wrapping_mul(1_000_003).wrapping_add(task.number);
         let choice = self.router.choose(&task.situation, &offers, seed);
         match choice.decision {
-            Decision::Run(arms) => write(&Answer::Route {
+            Decision::Run(arms) => write(&ReplayAnswer::Route {
                 id: &task.id,
                 arms: arms.iter().map(|arm| arm.model.as_str()).collect(),
             }),
             Decision::Accept(attempt) => {
-                write(&Answer::Accept { id: &task.id, attempt: attempt + 1 })
+                write(&ReplayAnswer::Accept { id: &task.id, attempt: attempt + 1 })
             }
             Decision::Impossible => Err(ReplayError::Order("a choice of an arm")),
         }
@@ -224,7 +224,7 @@ impl Stream {
                 weight: 1.0,
             });
         }
-        self.router.learn(&Outcome { kind: task.situation.need.kind, tried });
+        self.router.learn(&TaskOutcome { kind: task.situation.need.kind, tried });
         self.router.spent(&by_pool);
     }
 }
@@ -259,12 +259,12 @@ fn admit(line: wire::ArmLine, id: ArmId) -> Arm {
         if kind == ALL_KINDS {
             overall = Some(prior);
         } else {
-            priors.insert(Kind(Arc::from(kind)), prior);
+            priors.insert(TaskKind(Arc::from(kind)), prior);
         }
     }
     Arm {
         id,
-        facts: Facts {
+        facts: ArmFacts {
             output_price: line.output_price,
             released: line.release_date.as_deref().and_then(wire::days),
             open_weights: line.openness.map(|openness| !openness.contains("closed")),

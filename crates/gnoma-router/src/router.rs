@@ -5,12 +5,12 @@ use std::{collections::BTreeMap, sync::Arc};
 use crate::{
     arm::{Arm, ArmId, Offer, PoolId},
     beliefs::{Beliefs, Estimate},
-    evidence::{Bell, Seen, TaskCost, chances, cost_surprise, dot, normalised, weigh},
-    plan::{MOST_OPTIONS, Plan, Runnable},
+    evidence::{AttemptEvidence, Normal, TaskCost, chances, cost_surprise, dot, normalised, weigh},
+    plan::{LookAhead, MOST_OPTIONS, Runnable},
     probit::{GRID, Nodes},
-    scarcity::{Budget, Scarcity},
-    state::{State, StateError},
-    task::{Kind, Outcome, Situation, Unmet},
+    scarcity::{PoolBudget, Scarcity},
+    state::{RouterState, StateError},
+    task::{Situation, TaskKind, TaskOutcome, Unmet},
     trial,
     tuning::Tuning,
     verifier::{Rates, Verifier},
@@ -31,7 +31,7 @@ pub enum Decision {
 
 /// An arm as it was weighed. All numbers are for this task as it stands.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Candidate {
+pub struct WeighedArm {
     /// Which of the offers.
     pub offer: usize,
     /// Chance that it gets the task right.
@@ -57,11 +57,11 @@ pub enum Exclusion {
 
 /// A decision and what it rests on.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Choice {
+pub struct RouterChoice {
     /// What to do.
     pub decision: Decision,
     /// Those weighed, in the order offered.
-    pub candidates: Vec<Candidate>,
+    pub candidates: Vec<WeighedArm>,
     /// Those left out.
     pub excluded: Vec<(usize, Exclusion)>,
     /// Dollars expected of delivering the best attempt now.
@@ -100,7 +100,7 @@ impl Router {
     ///
     /// # Errors
     /// The state has another form than this gnoma reads.
-    pub fn from_state(tuning: Tuning, state: &State) -> Result<Self, StateError> {
+    pub fn from_state(tuning: Tuning, state: &RouterState) -> Result<Self, StateError> {
         Ok(Self {
             beliefs: Beliefs::from_state(tuning, state)?,
             scarcity: Scarcity::from_prices(&state.prices),
@@ -109,7 +109,7 @@ impl Router {
 
     /// Everything learnt.
     #[must_use]
-    pub fn state(&self) -> State {
+    pub fn state(&self) -> RouterState {
         self.beliefs.to_state(self.scarcity.prices.clone())
     }
 
@@ -119,17 +119,17 @@ impl Router {
     }
 
     /// Takes in what turned out.
-    pub fn learn(&mut self, outcome: &Outcome) {
+    pub fn learn(&mut self, outcome: &TaskOutcome) {
         self.beliefs.learn(outcome);
     }
 
     /// Takes in what came to be known about tries that were learnt from already.
-    pub fn correct(&mut self, outcome: &Outcome) {
+    pub fn correct(&mut self, outcome: &TaskOutcome) {
         self.beliefs.correct(outcome);
     }
 
     /// Takes in where a budget stands.
-    pub fn budget(&mut self, pool: &PoolId, budget: Budget) {
+    pub fn budget(&mut self, pool: &PoolId, budget: PoolBudget) {
         self.scarcity.see(pool, budget);
     }
 
@@ -140,7 +140,7 @@ impl Router {
 
     /// What is believed of an arm at a kind.
     #[must_use]
-    pub fn standing(&self, arm: &ArmId, kind: &Kind) -> Standing {
+    pub fn standing(&self, arm: &ArmId, kind: &TaskKind) -> Standing {
         let (arm, kind) = (self.beliefs.arm(arm), self.beliefs.kind(kind));
         let estimate = self.beliefs.estimate(arm, kind);
         let known = arm.and_then(|arm| self.beliefs.arms.get(arm));
@@ -163,14 +163,14 @@ impl Router {
 
     /// What to do next. The same situation, offers and seed always give the same choice; the seed only parts equals.
     #[must_use]
-    pub fn choose(&self, situation: &Situation, offers: &[Offer], seed: u64) -> Choice {
+    pub fn choose(&self, situation: &Situation, offers: &[Offer], seed: u64) -> RouterChoice {
         let rates =
             if situation.verified { self.beliefs.verifier.rates() } else { Rates::UNCHECKED };
         let task = self.look(situation, rates);
         let (mut candidates, excluded, mut weighed) = self.weigh_offers(situation, offers, &task);
         shortlist(&mut weighed, &candidates, task.value);
         let options = self.options(&weighed, &mut candidates, &task);
-        let plan = Plan::new(task.value, &options, rates);
+        let plan = LookAhead::new(task.value, &options, rates);
         let valued = plan.valued(&task.weights, &task.tried, attempts_that_help(situation));
         self.value_candidates(&mut candidates, &weighed, &valued.run, situation, task.value);
         let best = best_candidate(&candidates, seed);
@@ -186,7 +186,7 @@ impl Router {
             (Some((attempt, _)), None) => Decision::Accept(attempt),
             (None, None) => Decision::Impossible,
         };
-        Choice {
+        RouterChoice {
             decision,
             candidates,
             excluded,
@@ -199,7 +199,7 @@ impl Router {
     /// later ones are there to save the task.
     fn value_candidates(
         &self,
-        candidates: &mut [Candidate],
+        candidates: &mut [WeighedArm],
         weighed: &[Weighed],
         values: &[f64],
         situation: &Situation,
@@ -233,7 +233,7 @@ fn attempts_that_help(situation: &Situation) -> usize {
 }
 
 /// The candidate of most value and knowledge, and its value; the seed parts equals.
-fn best_candidate(candidates: &[Candidate], seed: u64) -> Option<(usize, f64)> {
+fn best_candidate(candidates: &[WeighedArm], seed: u64) -> Option<(usize, f64)> {
     let ranked = candidates
         .iter()
         .enumerate()
@@ -275,7 +275,7 @@ impl Router {
         for attempt in &situation.attempts {
             let estimate = beliefs.estimate(beliefs.arm(&attempt.arm), kind);
             let chances = chances(estimate.ability, tuning.shared);
-            let seen = Seen { verdict: attempt.verdict, right: None };
+            let seen = AttemptEvidence { verdict: attempt.verdict, right: None };
             weights = normalised(&weigh(&weights, &seen.by_difficulty(&chances, rates)));
             tried.push(seen.right_given(&chances, rates));
             let cost = attempt.cost_micro_usd as f64 / MICRO;
@@ -297,11 +297,11 @@ impl Router {
         situation: &Situation,
         offers: &[Offer],
         task: &Look,
-    ) -> (Vec<Candidate>, Vec<(usize, Exclusion)>, Vec<Weighed>) {
+    ) -> (Vec<WeighedArm>, Vec<(usize, Exclusion)>, Vec<Weighed>) {
         let mut candidates = Vec::with_capacity(offers.len());
         let mut excluded = Vec::new();
         let mut weighed = Vec::with_capacity(offers.len());
-        let bell = Bell::of(&task.weights);
+        let bell = Normal::of(&task.weights);
         for (index, offer) in offers.iter().enumerate() {
             if let Some(unmet) = situation.need.unmet_by(offer) {
                 excluded.push((index, Exclusion::Unmet(unmet)));
@@ -322,7 +322,7 @@ impl Router {
             let place = candidates.len();
             let weighed_cost = cost * scarcity * offer.cost_weight.clamp(0.0, 1.0);
             weighed.push(Weighed { place, estimate, cost: weighed_cost, wait: wait / MICRO });
-            candidates.push(Candidate {
+            candidates.push(WeighedArm {
                 offer: index,
                 quality: bell.chance(estimate.ability, self.beliefs.tuning.shared),
                 cost,
@@ -338,7 +338,7 @@ impl Router {
     fn options(
         &self,
         weighed: &[Weighed],
-        candidates: &mut [Candidate],
+        candidates: &mut [WeighedArm],
         task: &Look,
     ) -> Vec<Runnable> {
         let option = |arm: &Weighed| {
@@ -354,7 +354,7 @@ impl Router {
 
 /// Keeps the arms worth a look-ahead: half by what they bring alone, half by what they would bring to a task worth a
 /// tenth, since a cheap arm may open a cascade that it would not win alone.
-fn shortlist(weighed: &mut Vec<Weighed>, candidates: &[Candidate], value: f64) {
+fn shortlist(weighed: &mut Vec<Weighed>, candidates: &[WeighedArm], value: f64) {
     const CHEAP_SHARE: f64 = 0.1;
     const HALF: usize = MOST_OPTIONS / 2;
     if weighed.len() <= MOST_OPTIONS {

@@ -4,12 +4,12 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use crate::{
     beliefs::{Beliefs, MOST_ARMS},
-    state::{STATE_VERSION, SavedArm, SavedKind, SavedPair, State, StateError},
+    state::{RouterState, STATE_VERSION, SavedArm, SavedKind, SavedPair, StateError},
     tuning::Tuning,
 };
 
 impl Beliefs {
-    pub(crate) fn from_state(tuning: Tuning, state: &State) -> Result<Self, StateError> {
+    pub(crate) fn from_state(tuning: Tuning, state: &RouterState) -> Result<Self, StateError> {
         if state.version != STATE_VERSION {
             return Err(StateError::Version { found: state.version });
         }
@@ -37,7 +37,7 @@ impl Beliefs {
         Ok(beliefs)
     }
 
-    pub(crate) fn to_state(&self, prices: BTreeMap<Arc<str>, f64>) -> State {
+    pub(crate) fn to_state(&self, prices: BTreeMap<Arc<str>, f64>) -> RouterState {
         let kinds = self.kinds.iter().enumerate().filter_map(|(index, kind)| {
             let saved = SavedKind {
                 ability: *self.ability.kinds.get(index)?,
@@ -46,7 +46,7 @@ impl Beliefs {
             Some((kind.clone(), saved))
         });
         let arms = (0..self.arms.len()).filter_map(|arm| self.saved_arm(arm));
-        State {
+        RouterState {
             version: STATE_VERSION,
             verifier: self.verifier,
             kinds: kinds.collect(),

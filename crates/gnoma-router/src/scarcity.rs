@@ -17,7 +17,7 @@ const MOST_PRESSURE: f64 = 4.0;
 
 /// Where a budget stands.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Budget {
+pub struct PoolBudget {
     /// Dollars per window.
     pub cap: f64,
     /// Dollars of it that are left.
@@ -32,12 +32,12 @@ pub struct Budget {
 pub(crate) struct Scarcity {
     /// Price on each dollar of the pool, beside the dollar itself, by how even its spending was.
     pub(crate) prices: BTreeMap<PoolId, f64>,
-    budgets: BTreeMap<PoolId, Budget>,
+    budgets: BTreeMap<PoolId, PoolBudget>,
 }
 
 impl Scarcity {
     /// Takes in where the budget stands.
-    pub(crate) fn see(&mut self, pool: &PoolId, budget: Budget) {
+    pub(crate) fn see(&mut self, pool: &PoolId, budget: PoolBudget) {
         self.budgets.insert(pool.clone(), budget);
     }
 

@@ -2,10 +2,10 @@
 //! other arms suggest.
 
 use crate::{
-    arm::{Arm, Facts, Prior},
+    arm::{Arm, ArmFacts, Prior},
     effects::Belief,
     probit::{density, quantile},
-    task::Kind,
+    task::TaskKind,
     tuning::{Doubt, Tuning},
 };
 
@@ -19,14 +19,14 @@ const DAYS_PER_YEAR: f64 = 365.25;
 
 /// The two numbers learnt of every pair.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct Start {
+pub(crate) struct StartingPoint {
     /// Probit of the chance to get a task right.
     pub(crate) ability: f64,
     /// Log of mean dollars per task.
     pub(crate) log_cost: f64,
 }
 
-impl Start {
+impl StartingPoint {
     pub(crate) fn plus(self, other: Self) -> Self {
         Self { ability: self.ability + other.ability, log_cost: self.log_cost + other.log_cost }
     }
@@ -45,7 +45,7 @@ impl Start {
 }
 
 /// What facts alone suggest. `newest` is the release of the newest model known.
-pub(crate) fn from_facts(facts: &Facts, newest: Option<i32>, tuning: &Tuning) -> Start {
+pub(crate) fn from_facts(facts: &ArmFacts, newest: Option<i32>, tuning: &Tuning) -> StartingPoint {
     let guessed_price = match facts.open_weights {
         Some(false) => tuning.closed_price,
         Some(true) => tuning.open_price,
@@ -59,7 +59,7 @@ pub(crate) fn from_facts(facts: &Facts, newest: Option<i32>, tuning: &Tuning) ->
     let years = facts.released.zip(newest).map_or(tuning.assumed_age_years, |(day, newest)| {
         (f64::from(newest) - f64::from(day)) / DAYS_PER_YEAR
     });
-    Start {
+    StartingPoint {
         ability: tuning.ability + tuning.ability_per_log_price * log_price
             - tuning.ability_per_year * years.clamp(0.0, MOST_YEARS),
         log_cost: tuning.log_cost + tuning.log_cost_per_log_price * log_price,
@@ -67,20 +67,22 @@ pub(crate) fn from_facts(facts: &Facts, newest: Option<i32>, tuning: &Tuning) ->
 }
 
 /// Where an arm starts over all kinds.
-pub(crate) fn general(arm: &Arm, newest: Option<i32>, tuning: &Tuning) -> Start {
-    arm.overall.as_ref().map_or_else(|| from_facts(&arm.facts, newest, tuning), Start::measured)
+pub(crate) fn general(arm: &Arm, newest: Option<i32>, tuning: &Tuning) -> StartingPoint {
+    arm.overall
+        .as_ref()
+        .map_or_else(|| from_facts(&arm.facts, newest, tuning), StartingPoint::measured)
 }
 
 /// How a kind differs for all arms, by the priors of those that have one; shrunk as if one more arm said "not".
 /// The flag says whether any has.
 pub(crate) fn of_kind<'a>(
-    kind: &Kind,
-    arms: impl Iterator<Item = (&'a Arm, Start)>,
-) -> (Start, bool) {
-    let (mut sum, mut count) = (Start::default(), 0.0);
+    kind: &TaskKind,
+    arms: impl Iterator<Item = (&'a Arm, StartingPoint)>,
+) -> (StartingPoint, bool) {
+    let (mut sum, mut count) = (StartingPoint::default(), 0.0);
     for (arm, general) in arms {
         if let Some(prior) = arm.priors.get(kind) {
-            sum = sum.plus(Start::measured(prior).less(general));
+            sum = sum.plus(StartingPoint::measured(prior).less(general));
             count += 1.0;
         }
     }
@@ -92,22 +94,22 @@ pub(crate) fn of_kind<'a>(
 /// A prior is a measurement with the error of its sample; it is weighed against what the arm and the kind suggest.
 pub(crate) fn of_pair(
     prior: Option<&Prior>,
-    guess: Start,
+    guess: StartingPoint,
     tuning: &Tuning,
-) -> (Start, Belief, Belief) {
+) -> (StartingPoint, Belief, Belief) {
     let Doubt { pair, .. } = tuning.cold;
     let cost_pair = tuning.cost_cold.pair;
     let Some(prior) = prior else {
         return (guess, Belief::centred(pair), Belief::centred(cost_pair));
     };
-    let told = Start::measured(prior);
+    let told = StartingPoint::measured(prior);
     let quality = prior.quality.clamp(QUALITY_EDGE, 1.0 - QUALITY_EDGE);
     let of_one_task = quality * (1.0 - quality) / density(quantile(quality)).powi(2);
     let error = of_one_task / prior.tasks.max(1.0);
     let cost_error = tuning.cost_spread.powi(2) / prior.tasks.max(1.0);
     let trust = pair / (pair + error);
     let cost_trust = cost_pair / (cost_pair + cost_error);
-    let start = Start {
+    let start = StartingPoint {
         ability: guess.ability + trust * (told.ability - guess.ability),
         log_cost: guess.log_cost + cost_trust * (told.log_cost - guess.log_cost),
     };

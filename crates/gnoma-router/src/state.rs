@@ -5,20 +5,20 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use serde::{Deserialize, Serialize};
 
-use crate::{arm::ArmId, drift::Watch, effects::Belief, task::Kind, verifier::Verifier};
+use crate::{arm::ArmId, drift::DriftWatch, effects::Belief, task::TaskKind, verifier::Verifier};
 
-/// The form [`State`] has now.
+/// The form [`RouterState`] has now.
 pub const STATE_VERSION: u32 = 1;
 
 /// Everything learnt.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct State {
+pub struct RouterState {
     /// Its form: [`STATE_VERSION`], or another gnoma wrote it.
     pub version: u32,
     /// What the verifier is worth.
     pub verifier: Verifier,
     /// By kind.
-    pub kinds: BTreeMap<Kind, SavedKind>,
+    pub kinds: BTreeMap<TaskKind, SavedKind>,
     /// By arm.
     pub arms: Vec<SavedArm>,
     /// Shadow prices by pool.
@@ -44,9 +44,9 @@ pub struct SavedArm {
     /// How log cost differs, over all kinds.
     pub cost: Belief,
     /// Evidence for a change.
-    pub watch: Watch,
+    pub watch: DriftWatch,
     /// By kind.
-    pub kinds: BTreeMap<Kind, SavedPair>,
+    pub kinds: BTreeMap<TaskKind, SavedPair>,
 }
 
 /// What was learnt of a pair alone.

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use crate::arm::{ArmId, Capabilities, Offer};
-pub use crate::kind::Kind;
+pub use crate::kind::TaskKind;
 
 /// What a task must have, and what it is worth.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Need {
     /// Its type.
-    pub kind: Kind,
+    pub kind: TaskKind,
     /// Micro-dollars that a right result is worth.
     pub value_micro_usd: u64,
     /// Micro-dollars that each second of waiting costs; 0 when nobody waits.
@@ -31,7 +31,7 @@ pub struct Need {
 impl Need {
     /// A task of this kind and value that asks for nothing special.
     #[must_use]
-    pub fn new(kind: Kind, value_micro_usd: u64) -> Self {
+    pub fn new(kind: TaskKind, value_micro_usd: u64) -> Self {
         Self {
             kind,
             value_micro_usd,
@@ -139,9 +139,9 @@ pub struct Tried {
 
 /// A task that is over.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Outcome {
+pub struct TaskOutcome {
     /// Its type.
-    pub kind: Kind,
+    pub kind: TaskKind,
     /// All tries, in order.
     pub tried: Vec<Tried>,
 }

@@ -45,7 +45,7 @@ mod walls;
 mod words;
 
 pub use environment::{SCRUBBED, is_scrubbed};
-pub use policy::{DEFAULT_PROCESSES, Limits, Policy, Readable};
-pub use support::{Part, Strength, Support};
+pub use policy::{CommandLimits, DEFAULT_PROCESSES, Policy, Readable};
+pub use support::{Strength, Support, WallPart};
 pub use walled::walled;
 pub use walls::Walls;

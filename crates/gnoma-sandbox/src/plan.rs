@@ -8,14 +8,14 @@ use std::{
     fmt,
 };
 
-use crate::policy::{Limits, Policy, Readable};
+use crate::policy::{CommandLimits, Policy, Readable};
 
 /// Stands between the policy and the command.
 const END: &str = "--";
 
 /// All that the launcher must know.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Plan {
+pub(crate) struct LaunchPlan {
     /// The process that asked for the command; everything ends with it.
     pub(crate) owner: u32,
     /// The process that holds the session's namespaces; without one there are none.
@@ -34,11 +34,11 @@ impl fmt::Display for Unreadable {
     }
 }
 
-impl Plan {
+impl LaunchPlan {
     /// The plan as arguments, up to and including the mark before the command.
     pub(crate) fn to_args(&self) -> Vec<OsString> {
         let policy = &self.policy;
-        let mut list = Writer(Vec::new());
+        let mut list = ArgsWriter(Vec::new());
         list.add("owner", self.owner.to_string());
         if let Some(session) = self.session {
             list.add("session", session.to_string());
@@ -83,16 +83,16 @@ impl Plan {
             "network" => policy.network = is_on(&value),
             "loopback" => policy.loopback = is_on(&value),
             "git" => policy.git_hardening = is_on(&value),
-            "processes" => policy.limits = Limits { processes: number(&value)? },
+            "processes" => policy.limits = CommandLimits { processes: number(&value)? },
             _ => return Err(Unreadable(format!("`{}` is not part of a plan", show(key)))),
         }
         Ok(())
     }
 }
 
-struct Writer(Vec<OsString>);
+struct ArgsWriter(Vec<OsString>);
 
-impl Writer {
+impl ArgsWriter {
     fn add(&mut self, key: &str, value: impl Into<OsString>) {
         self.0.extend([key.into(), value.into()]);
     }
@@ -153,15 +153,15 @@ mod tests {
             scrub in vec("[ -~]{0,8}", 0..4),
             git_hardening: bool,
             processes: u32,
-        ) -> Plan {
+        ) -> LaunchPlan {
             let readable =
                 if hidden.is_empty() { Readable::All } else { Readable::Except(hidden) };
-            let limits = Limits { processes };
+            let limits = CommandLimits { processes };
             let policy = Policy {
                 writable, protected, readable, devices, network, loopback, scrub, git_hardening,
                 limits,
             };
-            Plan { owner, session, policy }
+            LaunchPlan { owner, session, policy }
         }
     }
 
@@ -173,14 +173,14 @@ mod tests {
         ) {
             let command: Vec<OsString> = command.into_iter().map(Into::into).collect();
             let mut args = plan.to_args().into_iter().chain(command.clone());
-            prop_assert_eq!(Plan::from_args(&mut args).unwrap(), plan);
+            prop_assert_eq!(LaunchPlan::from_args(&mut args).unwrap(), plan);
             prop_assert_eq!(args.collect::<Vec<_>>(), command);
         }
 
         #[test]
         fn what_is_no_plan_is_refused_and_never_widens_one(words in vec("[ -~]{0,8}", 0..8)) {
             let mut args = words.iter().filter(|word| *word != END).map(Into::into);
-            prop_assert!(Plan::from_args(&mut args).is_err());
+            prop_assert!(LaunchPlan::from_args(&mut args).is_err());
         }
     }
 }

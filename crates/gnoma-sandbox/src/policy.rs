@@ -31,7 +31,7 @@ pub struct Policy {
     /// Tells git by its environment to run nothing that a repository brings along.
     pub git_hardening: bool,
     /// How much it may use.
-    pub limits: Limits,
+    pub limits: CommandLimits,
 }
 
 impl Default for Policy {
@@ -45,7 +45,7 @@ impl Default for Policy {
             loopback: true,
             scrub: Vec::new(),
             git_hardening: false,
-            limits: Limits::default(),
+            limits: CommandLimits::default(),
         }
     }
 }
@@ -73,12 +73,12 @@ impl Readable {
 
 /// How much a command may use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
+pub struct CommandLimits {
     /// Processes and threads at once.
     pub processes: u32,
 }
 
-impl Default for Limits {
+impl Default for CommandLimits {
     fn default() -> Self {
         Self { processes: DEFAULT_PROCESSES }
     }

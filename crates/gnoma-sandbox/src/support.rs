@@ -6,14 +6,14 @@ use std::fmt;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Support {
     /// Every part, strongest first.
-    pub parts: Vec<Part>,
+    pub parts: Vec<WallPart>,
     /// What follows from them.
     pub strength: Strength,
 }
 
 /// One part of the walls.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Part {
+pub struct WallPart {
     /// Its name.
     pub name: &'static str,
     /// Whether it holds here.
@@ -63,7 +63,7 @@ const NAMESPACES: &str = "namespaces";
 /// What was found out.
 #[cfg(target_os = "linux")]
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Found {
+pub(crate) struct KernelSupport {
     pub(crate) namespaces: Result<(), NoNamespaces>,
     pub(crate) landlock: Option<u32>,
     pub(crate) filter: bool,
@@ -79,9 +79,9 @@ pub(crate) enum NoNamespaces {
 }
 
 #[cfg(target_os = "linux")]
-fn detected() -> Found {
+fn detected() -> KernelSupport {
     use crate::linux::trial::{self, Refusal};
-    Found {
+    KernelSupport {
         namespaces: trial::namespaces().map_err(|refusal| match refusal {
             Refusal::Namespaces => NoNamespaces::Refused,
             Refusal::Mounts => NoNamespaces::Useless,
@@ -94,7 +94,7 @@ fn detected() -> Found {
 
 #[cfg(target_os = "linux")]
 impl Support {
-    fn of(found: Found) -> Self {
+    fn of(found: KernelSupport) -> Self {
         let files = found.namespaces.is_ok() || found.landlock.is_some();
         let strength = match (found.namespaces, found.landlock) {
             _ if !found.filter || !files => Strength::None,
@@ -111,7 +111,7 @@ impl Support {
 }
 
 #[cfg(target_os = "linux")]
-fn namespaces_part(namespaces: Result<(), NoNamespaces>) -> Part {
+fn namespaces_part(namespaces: Result<(), NoNamespaces>) -> WallPart {
     const LOST: &str = "Without them protected files in the workspace are put back after a command \
         instead of being read-only, modes and times of files outside can be changed, processes can \
         be seen, no sockets can be used (so no local servers), and what a command starts and \
@@ -129,7 +129,7 @@ fn namespaces_part(namespaces: Result<(), NoNamespaces>) -> Part {
         ),
         Err(NoNamespaces::Unknown) => format!("namespaces could not be tried. {LOST}"),
     };
-    Part { name: NAMESPACES, holds: namespaces.is_ok(), note }
+    WallPart { name: NAMESPACES, holds: namespaces.is_ok(), note }
 }
 
 /// The version from which Landlock keeps signals and abstract sockets inside.
@@ -143,7 +143,7 @@ const CONNECTIONS: u32 = 4;
 const TRUNCATION: u32 = 3;
 
 #[cfg(target_os = "linux")]
-fn landlock_part(version: Option<u32>) -> Part {
+fn landlock_part(version: Option<u32>) -> WallPart {
     let note = match version {
         None => {
             "the kernel has no Landlock, or it is switched off (`lsm=` on the kernel's command \
@@ -160,17 +160,17 @@ fn landlock_part(version: Option<u32>) -> Part {
             format!("version {version}{missing}")
         }
     };
-    Part { name: "landlock", holds: version.is_some(), note }
+    WallPart { name: "landlock", holds: version.is_some(), note }
 }
 
 #[cfg(target_os = "linux")]
-fn filter_part(holds: bool) -> Part {
+fn filter_part(holds: bool) -> WallPart {
     let note = if holds {
         "dangerous system calls and foreign sockets are refused"
     } else {
         "the kernel cannot filter system calls (`CONFIG_SECCOMP_FILTER`), so nothing else would hold"
     };
-    Part { name: "seccomp", holds, note: note.to_owned() }
+    WallPart { name: "seccomp", holds, note: note.to_owned() }
 }
 
 #[cfg(target_os = "macos")]
@@ -187,7 +187,7 @@ impl Support {
             format!("`{}` is not there", crate::seatbelt::PROGRAM)
         };
         let strength = if holds { Strength::Partial } else { Strength::None };
-        Self { parts: vec![Part { name: "seatbelt", holds, note }], strength }
+        Self { parts: vec![WallPart { name: "seatbelt", holds, note }], strength }
     }
 }
 
@@ -207,7 +207,7 @@ mod tests {
 
     fn strength(namespaces: bool, landlock: Option<u32>, filter: bool) -> Strength {
         let namespaces = if namespaces { Ok(()) } else { Err(NoNamespaces::Refused) };
-        Support::of(Found { namespaces, landlock, filter }).strength
+        Support::of(KernelSupport { namespaces, landlock, filter }).strength
     }
 
     #[test]
@@ -222,8 +222,11 @@ mod tests {
 
     #[test]
     fn what_is_missing_is_told_with_what_is_lost() {
-        let found =
-            Found { namespaces: Err(NoNamespaces::Useless), landlock: Some(3), filter: true };
+        let found = KernelSupport {
+            namespaces: Err(NoNamespaces::Useless),
+            landlock: Some(3),
+            filter: true,
+        };
         let support = Support::of(found);
         let missing: Vec<_> = support.parts.iter().filter(|part| !part.holds).collect();
         assert_eq!(missing.len(), 1);

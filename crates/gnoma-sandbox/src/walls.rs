@@ -165,7 +165,7 @@ mod linux {
             launcher::{AWAIT_COMMAND, HOLD_SESSION, RUN_COMMAND},
             session::READY,
         },
-        plan::Plan,
+        plan::LaunchPlan,
         words,
     };
 
@@ -233,9 +233,9 @@ mod linux {
             words::packed(list.iter().all(is_word).then_some(list)?)
         }
 
-        fn plan(&self, policy: &Policy) -> Plan {
+        fn plan(&self, policy: &Policy) -> LaunchPlan {
             let session = self.session();
-            Plan { owner: std::process::id(), session, policy: policy.clone() }
+            LaunchPlan { owner: std::process::id(), session, policy: policy.clone() }
         }
 
         pub(super) fn weakness(&self) -> Option<String> {

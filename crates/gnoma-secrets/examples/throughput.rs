@@ -7,7 +7,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use gnoma_secrets::{Options, Scanner};
+use gnoma_secrets::{Scanner, ScannerOptions};
 
 /// What is read at most.
 const MAX_BYTES: usize = 64 << 20;
@@ -21,7 +21,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     collect(Path::new(&folder), &mut files)?;
     let total: usize = files.iter().map(Vec::len).sum();
 
-    let options = Options { disabled_families: arguments.collect(), ..Options::default() };
+    let options =
+        ScannerOptions { disabled_families: arguments.collect(), ..ScannerOptions::default() };
     let began = Instant::now();
     let scanner = Scanner::new(options)?;
     let made = began.elapsed();

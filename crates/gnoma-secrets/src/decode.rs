@@ -17,7 +17,7 @@ pub(crate) use blob::decode as blob;
 pub(crate) use view::View;
 
 /// Turns a text into what it means in one notation, or says that the notation does not occur.
-pub(crate) type Decoder = fn(&[u8]) -> Option<View>;
+pub(crate) type TextDecoder = fn(&[u8]) -> Option<View>;
 
 /// Notations with a marker, in the order they are tried. [`blob`] has none: it needs to know the runs.
-pub(crate) const DECODERS: &[Decoder] = &[escapes::decode, percent::decode, entities::decode];
+pub(crate) const DECODERS: &[TextDecoder] = &[escapes::decode, percent::decode, entities::decode];

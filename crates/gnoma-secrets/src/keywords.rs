@@ -86,14 +86,14 @@ pub(crate) struct Keywords {
     /// For each group, where its words begin; one more for the end.
     starts: Vec<u16>,
     /// All words, by group.
-    words: Vec<Word>,
+    words: Vec<KeywordHit>,
     /// The letters of the words.
     letters: Vec<u8>,
 }
 
 /// A word, and how far behind its start the group ends that gives it away.
 #[derive(Clone, Copy, Debug)]
-struct Word {
+struct KeywordHit {
     value: u16,
     group: u16,
     /// The letters of the group, in lower case: digits and signs of one class are many.
@@ -137,7 +137,7 @@ impl Keywords {
         let bits = |byte: Option<&u8>| byte.map_or(u32::MAX, |&byte| 1 << class(byte));
         *self.after.get_mut(group)? |= bits(word.get(end));
         *self.before.get_mut(group)? |= bits(byte_before(word, keyword.rarest));
-        self.words.push(Word {
+        self.words.push(KeywordHit {
             value: u16::try_from(keyword.value).ok()?,
             group: u16::try_from(group).ok()?,
             rarest: letters_before(word, end)?,

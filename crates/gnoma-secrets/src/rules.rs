@@ -20,7 +20,7 @@
 //!
 //! Patterns are linear-time regular expressions over bytes: `\w`, `\d`, `\b` and `(?i)` are ASCII, `.`
 //! is any byte but a line feed, and there is no look-around. A pattern is only run around a keyword,
-//! so each match must hold or closely follow or precede a keyword of its rule ([`Rule::reach`]).
+//! so each match must hold or closely follow or precede a keyword of its rule ([`SecretRule::reach`]).
 //! Shapeless values (32 hexadecimal digits and the like) need `near` or a name in the pattern.
 //!
 //! In examples `{hex:N}`, `{HEX:N}`, `{digit:N}`, `{lower:N}`, `{upper:N}`, `{alnum:N}`, `{lowalnum:N}`,
@@ -42,7 +42,7 @@ mod pack;
 pub(crate) mod plan;
 mod shape;
 
-/// Distance in bytes within which a word of [`Rule::near`] counts, unless the rule says otherwise.
+/// Distance in bytes within which a word of [`SecretRule::near`] counts, unless the rule says otherwise.
 pub const DEFAULT_REACH: usize = 80;
 /// Longest reach a rule may ask for.
 pub const MAX_REACH: usize = 1024;
@@ -50,7 +50,7 @@ pub const MAX_REACH: usize = 1024;
 /// One kind of secret, as it is written in a rule file.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Rule {
+pub struct SecretRule {
     /// Unique kebab-case name; shown in placeholders.
     pub id: String,
     /// One line for people: whose secret it is.
@@ -89,7 +89,7 @@ pub struct Rule {
     pub no_match: Vec<String>,
 }
 
-impl Rule {
+impl SecretRule {
     /// A rule that is only a name and a pattern, as users write them.
     pub fn pattern(id: impl Into<String>, pattern: impl Into<String>) -> Self {
         Self {

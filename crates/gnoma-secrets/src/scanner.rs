@@ -10,7 +10,7 @@ use std::{
 
 use gnoma_core::secret::Secret;
 
-use crate::rules::{Rule, RuleError, builtin, compiled::CompiledRule};
+use crate::rules::{RuleError, SecretRule, builtin, compiled::CompiledRule};
 
 mod engine;
 mod known;
@@ -21,7 +21,7 @@ mod spans;
 use engine::Engine;
 #[cfg(test)]
 pub(crate) use engine::RuleProbe;
-use known::Known;
+use known::KnownSecrets;
 pub use known::MIN_KNOWN_BYTES;
 pub(crate) use raw::Raw;
 use selection::Selection;
@@ -34,9 +34,9 @@ pub(crate) const OVERLAP_BYTES: usize = 16 << 10;
 
 /// What a scanner looks for besides the built-in rules, and what it leaves out.
 #[derive(Debug, Default)]
-pub struct Options {
+pub struct ScannerOptions {
     /// Rules of the user.
-    pub extra: Vec<Rule>,
+    pub extra: Vec<SecretRule>,
     /// Rule id and exact value of secrets that are known, such as the user's own API keys.
     /// Values shorter than [`MIN_KNOWN_BYTES`] are left out: they would blank ordinary words.
     pub known: Vec<(String, Secret<String>)>,
@@ -69,7 +69,7 @@ impl Scanner {
     ///
     /// # Errors
     /// An extra rule that cannot be used, by name.
-    pub fn new(options: Options) -> Result<Self, RuleError> {
+    pub fn new(options: ScannerOptions) -> Result<Self, RuleError> {
         let extra = options
             .extra
             .into_iter()
@@ -77,7 +77,7 @@ impl Scanner {
             .collect::<Result<_, _>>()?;
         let selection = Selection {
             extra,
-            known: Known::new(options.known),
+            known: KnownSecrets::new(options.known),
             disabled: options.disabled.into_iter().collect(),
             disabled_families: options.disabled_families.into_iter().collect(),
         };

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 /// Where a command acts, as far as the text tells.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Place {
+pub enum FilePlace {
     /// This path: absolute, links not looked at. A `..` stays where what stands before it may be a link.
     Path(PathBuf),
     /// Anything below this folder that fits a pattern, such as `src/*.rs` (the pattern is absolute).
@@ -25,11 +25,11 @@ pub enum Place {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Effect {
     /// Reads file contents (or lists a folder).
-    Read(Place),
+    Read(FilePlace),
     /// Creates or changes something; for a folder, something in it.
-    Write(Place),
+    Write(FilePlace),
     /// Deletes something, with all below it when it is a folder.
-    Delete(Place),
+    Delete(FilePlace),
     /// Shows what is likely secret and is not a file by name: the environment, a token, a key store.
     Secret(String),
     /// Talks to the network; the host where it is known.
@@ -111,7 +111,7 @@ impl Analysis {
 
 /// Where a command line is looked at from.
 #[derive(Clone, Debug)]
-pub struct Start {
+pub struct StartContext {
     /// Folder it starts in: absolute, and no link leads to it.
     pub cwd: PathBuf,
     /// The user's home, for `~` and `$HOME`.

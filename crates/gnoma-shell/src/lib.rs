@@ -8,5 +8,5 @@ mod programs;
 pub mod syntax;
 mod walk;
 
-pub use facts::{Analysis, Effect, Invocation, Place, Risk, Start};
+pub use facts::{Analysis, Effect, FilePlace, Invocation, Risk, StartContext};
 pub use walk::analyse;

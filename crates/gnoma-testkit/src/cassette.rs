@@ -332,7 +332,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::server::Body;
+    use crate::server::ReplyBody;
 
     fn cassette() -> Cassette {
         serde_json::from_value(json!({
@@ -353,7 +353,7 @@ mod tests {
     #[test]
     fn a_reply_has_the_body_and_the_headers_that_are_not_framing() {
         let reply = cassette().reply(1).unwrap();
-        assert!(matches!(&reply.body, Body::Bytes(bytes) if bytes == "{}"));
+        assert!(matches!(&reply.body, ReplyBody::Bytes(bytes) if bytes == "{}"));
         assert_eq!(reply.headers, [("X-A".to_owned(), "b".to_owned())]);
     }
 

@@ -38,12 +38,12 @@ pub enum Fate {
 }
 
 /// The fate of the call with this number, counted from 0.
-type Script = Arc<dyn Fn(usize) -> Fate + Send + Sync>;
+type FateScript = Arc<dyn Fn(usize) -> Fate + Send + Sync>;
 
 /// Counts calls and knows their fate.
 #[derive(Clone, Default)]
 pub(crate) struct Fates {
-    script: Option<Script>,
+    script: Option<FateScript>,
     calls: Arc<Mutex<usize>>,
 }
 
@@ -83,14 +83,14 @@ impl Fates {
 
 /// A session in memory.
 #[derive(Default)]
-struct Kept {
+struct StoredSession {
     tip: Option<EntryId>,
     held: bool,
 }
 
 #[derive(Default)]
-struct Memory {
-    sessions: HashMap<SessionId, Kept>,
+struct StoredSessions {
+    sessions: HashMap<SessionId, StoredSession>,
     /// All entries; the id is the position, counted from 1.
     entries: Vec<(Entry, Durability)>,
 }
@@ -100,7 +100,7 @@ type Watcher = Arc<dyn Fn(&Record) + Send + Sync>;
 /// A store in memory. It neither redacts nor repairs.
 #[derive(Clone, Default)]
 pub struct FakeStore {
-    memory: Arc<Mutex<Memory>>,
+    memory: Arc<Mutex<StoredSessions>>,
     fates: Fates,
     watcher: Option<Watcher>,
 }
@@ -189,7 +189,7 @@ impl FakeStore {
     }
 }
 
-impl Memory {
+impl StoredSessions {
     fn entry(&self, id: EntryId) -> Option<&Entry> {
         let at = usize::try_from(id.0).ok()?.checked_sub(1)?;
         self.entries.get(at).map(|(entry, _)| entry)
@@ -197,7 +197,7 @@ impl Memory {
 
     fn begin(&mut self, tip: Option<EntryId>) -> SessionId {
         let id = SessionId::new(format!("20260101-000000-{:06x}", self.sessions.len()));
-        self.sessions.insert(id.clone(), Kept { tip, held: false });
+        self.sessions.insert(id.clone(), StoredSession { tip, held: false });
         id
     }
 

@@ -20,10 +20,10 @@ pub use cassette::Cassette;
 pub use keep::{FakeCheckpoints, FakeShelf, FakeStore, Fate};
 pub use ledger::{FakeLedger, Settled};
 pub use provider::{Answer, FakeProvider};
-pub use server::{Body, End, Pace, Reaction, Reply, Request, Server, Vendor};
+pub use server::{End, Pace, Reaction, Reply, ReplyBody, Request, Server, Vendor};
 pub use terminal::{Terminal, Window};
 pub use tool::FakeTool;
-pub use wire::{Failure, Fault, Issued, RetryAfter, Script, ScriptCall, Stage, Wire};
+pub use wire::{Failure, Fault, FaultStage, Issued, RetryAfter, Script, ScriptCall, Wire};
 
 /// Locks; a panic elsewhere does not make what was noted worse.
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -84,7 +84,7 @@ impl Answer {
 }
 
 #[derive(Default)]
-struct Shared {
+struct ProviderState {
     answers: Mutex<VecDeque<Answer>>,
     requests: Mutex<Vec<ModelRequest>>,
 }
@@ -93,7 +93,7 @@ struct Shared {
 /// [`ErrorKind::Protocol`].
 #[derive(Default)]
 pub struct FakeProvider {
-    shared: Arc<Shared>,
+    shared: Arc<ProviderState>,
     models: Vec<ModelInfo>,
     /// One share of it for each stream that is alive.
     open: Arc<()>,
@@ -133,7 +133,7 @@ impl FakeProvider {
     }
 }
 
-impl Shared {
+impl ProviderState {
     fn next(&self, request: ModelRequest) -> Answer {
         locked(&self.requests).push(request);
         let next = locked(&self.answers).pop_front();

@@ -31,7 +31,7 @@ enum Act {
 }
 
 #[derive(Default)]
-struct Seen {
+struct ToolRecord {
     calls: Mutex<Vec<ToolCall>>,
     running: AtomicUsize,
     most_running: AtomicUsize,
@@ -44,7 +44,7 @@ pub struct FakeTool {
     act: Act,
     delay: Duration,
     preview: Option<String>,
-    seen: Arc<Seen>,
+    seen: Arc<ToolRecord>,
 }
 
 impl FakeTool {
@@ -157,10 +157,10 @@ impl Tool for FakeTool {
 }
 
 /// Counts a call as running until it is dropped.
-struct Running<'a>(&'a Seen);
+struct Running<'a>(&'a ToolRecord);
 
 impl<'a> Running<'a> {
-    fn begin(seen: &'a Seen, call: &ToolCall) -> Self {
+    fn begin(seen: &'a ToolRecord, call: &ToolCall) -> Self {
         locked(&seen.calls).push(call.clone());
         let running = seen.running.fetch_add(1, Ordering::SeqCst) + 1;
         seen.most_running.fetch_max(running, Ordering::SeqCst);

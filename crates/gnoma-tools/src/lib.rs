@@ -14,12 +14,12 @@ use std::sync::Arc;
 use gnoma_core::Tool;
 
 pub use fs::resolve;
-pub use options::{Options, Sandbox};
+pub use options::{Sandbox, ToolOptions};
 pub use read_result::read_result;
 
 /// The built-in tools, in the order they are offered.
 #[must_use]
-pub fn builtin(options: &Options) -> Vec<Arc<dyn Tool>> {
+pub fn builtin(options: &ToolOptions) -> Vec<Arc<dyn Tool>> {
     let mut tools = bash::tools(options);
     tools.extend(fs::tools(options));
     tools

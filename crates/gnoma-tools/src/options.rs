@@ -27,7 +27,7 @@ pub enum Sandbox {
 
 /// What the built-in tools need to know.
 #[derive(Clone, Debug)]
-pub struct Options {
+pub struct ToolOptions {
     /// How long a shell command may run when the call does not say.
     pub bash_timeout: Duration,
     /// Largest file that is read or written, in bytes.
@@ -42,7 +42,7 @@ pub struct Options {
     pub sandbox: Sandbox,
 }
 
-impl Default for Options {
+impl Default for ToolOptions {
     fn default() -> Self {
         Self {
             bash_timeout: Duration::from_secs(30),

@@ -40,7 +40,7 @@ pub fn read_result(shelf: Arc<dyn Shelf>) -> Arc<dyn Tool> {
 
 /// What a call asks for.
 #[derive(Deserialize)]
-struct Arguments {
+struct ReadResultArguments {
     id: String,
     from: Option<u64>,
     max: Option<usize>,
@@ -60,7 +60,7 @@ impl Tool for ReadResult {
     fn run(&self, call: ToolCall, cx: ToolCx) -> BoxFuture<'static, ToolOutcome> {
         let shelf = Arc::clone(&self.shelf);
         Box::pin(async move {
-            let arguments = match args::read::<Arguments>(&call) {
+            let arguments = match args::read::<ReadResultArguments>(&call) {
                 Ok(arguments) => arguments,
                 Err(outcome) => return outcome,
             };
@@ -85,9 +85,9 @@ fn spec() -> ToolSpec {
     )
 }
 
-async fn read(shelf: &dyn Shelf, arguments: Arguments) -> ToolOutcome {
-    let Arguments { id, from, max, pattern } = arguments;
-    let place = Place { shelf, id: ResultId::new(id), from: from.unwrap_or(0) };
+async fn read(shelf: &dyn Shelf, arguments: ReadResultArguments) -> ToolOutcome {
+    let ReadResultArguments { id, from, max, pattern } = arguments;
+    let place = ReadRange { shelf, id: ResultId::new(id), from: from.unwrap_or(0) };
     let max = max.unwrap_or(DEFAULT_BYTES).clamp(MIN_BYTES, MAX_BYTES);
     let answer = match pattern.filter(|pattern| !pattern.is_empty()) {
         None => place.stretch(max).await,
@@ -116,13 +116,13 @@ fn compile(pattern: &str) -> Result<RegexMatcher, String> {
 }
 
 /// Where to read.
-struct Place<'a> {
+struct ReadRange<'a> {
     shelf: &'a dyn Shelf,
     id: ResultId,
     from: u64,
 }
 
-impl Place<'_> {
+impl ReadRange<'_> {
     /// A stretch as it is.
     async fn stretch(self, max: usize) -> Result<String, StoreError> {
         let Self { shelf, id, from } = self;
@@ -141,7 +141,7 @@ impl Place<'_> {
 
     /// Lines that match, each with the byte it begins at.
     async fn lines(self, matcher: &RegexMatcher, max: usize) -> Result<String, StoreError> {
-        let mut found = Found { matcher, max, text: String::new() };
+        let mut found = MatchingLines { matcher, max, text: String::new() };
         let mut at = self.from;
         let end = at.saturating_add(MAX_SEARCHED_BYTES);
         loop {
@@ -166,13 +166,13 @@ impl Place<'_> {
 }
 
 /// Lines found so far.
-struct Found<'a> {
+struct MatchingLines<'a> {
     matcher: &'a RegexMatcher,
     max: usize,
     text: String,
 }
 
-impl Found<'_> {
+impl MatchingLines<'_> {
     /// Takes the matching lines of a stretch that begins at byte `at`; gives the byte of the first
     /// for which there is no room.
     fn take(&mut self, mut at: u64, stretch: &str) -> Option<u64> {

@@ -4,7 +4,7 @@
 
 use gnoma_core::{
     ToolCall,
-    session::{Answer, Scope},
+    session::{PermissionAnswer, Scope},
 };
 use serde_json::{Map, Value};
 
@@ -76,7 +76,7 @@ pub enum Verdict {
     /// It still waits.
     Open,
     /// It is answered.
-    Answer(Answer),
+    Answer(PermissionAnswer),
     /// No, and the person will write why.
     WriteReason,
     /// The person will change the rule of the lasting yes.
@@ -147,15 +147,15 @@ impl Question {
 
     fn verdict(&self, choice: Choice) -> Verdict {
         match (choice, &self.always) {
-            (Choice::Once, _) => Verdict::Answer(Answer::Allow),
+            (Choice::Once, _) => Verdict::Answer(PermissionAnswer::Allow),
             (Choice::Always, None) => Verdict::Open,
             (Choice::Always, Some(Lasting { scope: Scope::Session, .. })) => {
-                Verdict::Answer(Answer::Always)
+                Verdict::Answer(PermissionAnswer::Always)
             }
             (Choice::Always, Some(Lasting { rule, scope, .. })) => {
-                Verdict::Answer(Answer::Rule { rule: rule.clone(), scope: *scope })
+                Verdict::Answer(PermissionAnswer::Rule { rule: rule.clone(), scope: *scope })
             }
-            (Choice::No, _) => Verdict::Answer(Answer::Deny { reason: String::new() }),
+            (Choice::No, _) => Verdict::Answer(PermissionAnswer::Deny { reason: String::new() }),
             (Choice::NoBecause, _) => Verdict::WriteReason,
         }
     }

@@ -16,8 +16,8 @@ use gnoma_bench::{
 };
 use gnoma_guard::{
     firewall::{self, Firewall, Policy, ProviderFacts},
-    secrets::{Options, Scanner},
-    shell::{Start, analyse},
+    secrets::{Scanner, ScannerOptions},
+    shell::{StartContext, analyse},
     unicode::{self, Keep},
 };
 use gnoma_llm::Protocol;
@@ -65,9 +65,9 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
     };
     start()?;
     let files = sources(Path::new(folder))?;
-    scan("secret scanner", &files, Options::default())?;
+    scan("secret scanner", &files, ScannerOptions::default())?;
     let named_only = vec!["generic".to_owned()];
-    let options = Options { disabled_families: named_only, ..Options::default() };
+    let options = ScannerOptions { disabled_families: named_only, ..ScannerOptions::default() };
     scan("secret scanner without what no rule names", &files, options)?;
     history()?;
     clean(&files);
@@ -78,7 +78,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
 /// Before anything else, so that nothing is warm.
 fn start() -> Result<()> {
     let (time, found) = cpu_time(|| {
-        let scanner = Scanner::new(Options::default());
+        let scanner = Scanner::new(ScannerOptions::default());
         scanner.map(|scanner| scanner.scan(b"Why does the build fail?").len())
     });
     black_box(found?);
@@ -113,7 +113,7 @@ fn sources(folder: &Path) -> Result<Vec<Vec<u8>>> {
     Ok(files)
 }
 
-fn scan(name: &str, files: &[Vec<u8>], options: Options) -> Result<()> {
+fn scan(name: &str, files: &[Vec<u8>], options: ScannerOptions) -> Result<()> {
     let scanner = Scanner::new(options)?;
     let bytes: usize = files.iter().map(Vec::len).sum();
     let pass = || files.iter().map(|file| black_box(scanner.scan(file)).len()).sum::<usize>();
@@ -143,8 +143,8 @@ fn scan(name: &str, files: &[Vec<u8>], options: Options) -> Result<()> {
 
 /// A long conversation on its way out: the first time, and each time after that.
 fn history() -> Result<()> {
-    let firewall = Firewall::new(firewall::Options {
-        scanner: Scanner::new(Options::default())?,
+    let firewall = Firewall::new(firewall::FirewallOptions {
+        scanner: Scanner::new(ScannerOptions::default())?,
         policy: Policy::default(),
         allowed: Vec::new(),
         first_placeholder: 1,
@@ -185,7 +185,7 @@ fn clean(files: &[Vec<u8>]) {
 }
 
 fn shell() {
-    let start = Start { cwd: "/home/me/project".into(), home: Some("/home/me".into()) };
+    let start = StartContext { cwd: "/home/me/project".into(), home: Some("/home/me".into()) };
     let (time, parts) = cpu_time(|| {
         let round = || COMMANDS.iter().map(|command| analyse(command, &start).commands.len());
         (0..ANALYSES).map(|_| black_box(round().sum::<usize>())).sum::<usize>()

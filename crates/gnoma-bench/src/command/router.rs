@@ -9,8 +9,8 @@ use gnoma_bench::{
 };
 use gnoma_core::ModelRef;
 use gnoma_router::{
-    Arm, Attempt, Capabilities, Facts, Kind, Need, Offer, Outcome, Router, Situation, State, Tried,
-    Tuning, classify::TaskType,
+    Arm, ArmFacts, Attempt, Capabilities, Need, Offer, Router, RouterState, Situation, TaskKind,
+    TaskOutcome, Tried, Tuning, classify::TaskType,
 };
 
 const ARMS: usize = 64;
@@ -64,7 +64,7 @@ fn load(router: &Router) -> Result<()> {
         (0..LOADS)
             .map(|_| {
                 micros(|| {
-                    let state: Option<State> = serde_json::from_str(&text).ok();
+                    let state: Option<RouterState> = serde_json::from_str(&text).ok();
                     let loaded =
                         state.and_then(|state| Router::from_state(Tuning::default(), &state).ok());
                     let mut loaded = loaded.unwrap_or_else(|| Router::new(Tuning::default()));
@@ -125,7 +125,7 @@ fn name(number: usize) -> ModelRef {
     ModelRef { provider: format!("vendor-{}", number % 8), model: format!("model-{number}") }
 }
 
-fn kind(number: usize) -> Kind {
+fn kind(number: usize) -> TaskKind {
     let all = TaskType::ALL;
     all.get(number % all.len()).copied().unwrap_or(TaskType::Debug).kind()
 }
@@ -133,7 +133,7 @@ fn kind(number: usize) -> Kind {
 fn arms() -> Vec<Arm> {
     let arm = |number: usize| Arm {
         id: name(number),
-        facts: Facts {
+        facts: ArmFacts {
             output_price: Some(0.5 + number as f64 * 0.4),
             released: Some(20_000 + i32::try_from(number).unwrap_or(0) * 7),
             open_weights: Some(number.is_multiple_of(2)),
@@ -165,7 +165,7 @@ fn offer(number: usize) -> Offer {
 }
 
 /// A task's end: every third took two attempts, the better arms are right more often.
-fn outcome(task: usize) -> Outcome {
+fn outcome(task: usize) -> TaskOutcome {
     // A fixed, even spread.
     let spread = |by: usize| (task * 7_919 + by * 104_729) % 1_000;
     let attempt = |by: usize| {
@@ -176,5 +176,5 @@ fn outcome(task: usize) -> Outcome {
         Tried { attempt, right: task.is_multiple_of(5).then_some(right), weight: 1.0 }
     };
     let tried = (0..1 + usize::from(task.is_multiple_of(3))).map(attempt).collect();
-    Outcome { kind: kind(task), tried }
+    TaskOutcome { kind: kind(task), tried }
 }

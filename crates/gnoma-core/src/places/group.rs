@@ -12,7 +12,7 @@ pub struct Group<W> {
 
 /// Whether commands behind walls see a secret that their verdict does not name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Sight {
+pub enum SecretVisibility {
     /// Not at home; elsewhere as [`Self::NotForReading`].
     Hidden,
     /// Commands that were taken to change nothing do not see it in the workspace. Others may need it.
@@ -23,7 +23,7 @@ pub enum Sight {
 
 /// Whether commands behind walls find a guarded place read-only, unless their verdict names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Hold {
+pub enum WriteProtection {
     /// In the workspace and at home; what is absent cannot be made.
     Always,
     /// At home as [`Self::Always`], in the workspace where it is present.

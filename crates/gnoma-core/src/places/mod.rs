@@ -14,17 +14,17 @@ use std::{
     sync::LazyLock,
 };
 
-pub use group::{Group, Hold, Sight};
+pub use group::{Group, SecretVisibility, WriteProtection};
 pub use table::{CACHES, EXAMPLES, GUARDED, SECRETS, TOOL_CHAINS};
 
 /// What holds secrets at home and is kept from commands, below the home.
 pub fn hidden_at_home() -> impl Iterator<Item = &'static str> {
-    let hidden = SECRETS.iter().filter(|group| group.walls == Sight::Hidden);
+    let hidden = SECRETS.iter().filter(|group| group.walls == SecretVisibility::Hidden);
     hidden.flat_map(Group::names).filter_map(below_home)
 }
 
 /// What commands cannot change at home, below the home.
-pub fn held_at_home(hold: Hold) -> impl Iterator<Item = &'static str> {
+pub fn held_at_home(hold: WriteProtection) -> impl Iterator<Item = &'static str> {
     GUARDED
         .iter()
         .filter(move |group| group.walls == hold)
@@ -33,7 +33,7 @@ pub fn held_at_home(hold: Hold) -> impl Iterator<Item = &'static str> {
 }
 
 /// What commands cannot change in a folder of the workspace, below it.
-pub fn held(hold: Hold) -> impl Iterator<Item = &'static str> {
+pub fn held(hold: WriteProtection) -> impl Iterator<Item = &'static str> {
     GUARDED
         .iter()
         .filter(move |group| group.walls == hold)
@@ -54,13 +54,13 @@ pub struct Secret {
     /// What it is, as the end of a sentence.
     pub kind: &'static str,
     /// Whether commands see it.
-    pub sight: Sight,
+    pub sight: SecretVisibility,
 }
 
 /// What the absolute or relative `path` holds that should not be shown.
 #[must_use]
 pub fn secret(path: &Path) -> Option<Secret> {
-    static PLACES: LazyLock<Vec<Place>> = LazyLock::new(prepared);
+    static PLACES: LazyLock<Vec<SecretPlace>> = LazyLock::new(prepared);
     let names: Vec<String> = path
         .components()
         .filter_map(|component| match component {
@@ -74,17 +74,17 @@ pub fn secret(path: &Path) -> Option<Secret> {
 }
 
 /// A place of [`SECRETS`], ready for comparing: searches ask about every file.
-struct Place {
+struct SecretPlace {
     names: Vec<String>,
     from_root: bool,
     below: bool,
     secret: Secret,
 }
 
-fn prepared() -> Vec<Place> {
-    let of_group = |group: &'static Group<Sight>| {
+fn prepared() -> Vec<SecretPlace> {
+    let of_group = |group: &'static Group<SecretVisibility>| {
         let secret = Secret { kind: group.kind, sight: group.walls };
-        group.names().map(move |text| Place {
+        group.names().map(move |text| SecretPlace {
             names: text
                 .split('/')
                 .filter(|name| !name.is_empty())
@@ -98,7 +98,7 @@ fn prepared() -> Vec<Place> {
     SECRETS.iter().flat_map(of_group).collect()
 }
 
-impl Place {
+impl SecretPlace {
     fn is_at(&self, names: &[String], has_root: bool) -> bool {
         let Some(last) = names.len().checked_sub(self.names.len()) else { return false };
         let starts = match (self.from_root, self.below) {
@@ -207,7 +207,8 @@ mod tests {
         for cache in CACHES {
             let cache = Path::new("/home/ada").join(cache);
             assert_eq!(secret(&cache), None, "{}", cache.display());
-            let held = [Hold::Always, Hold::AtHome, Hold::Present].into_iter();
+            let held = [WriteProtection::Always, WriteProtection::AtHome, WriteProtection::Present]
+                .into_iter();
             for place in held.flat_map(held_at_home).map(|name| Path::new("/home/ada").join(name)) {
                 assert!(!cache.starts_with(&place) && !place.starts_with(&cache), "{cache:?}");
             }
@@ -216,7 +217,8 @@ mod tests {
 
     #[test]
     fn what_is_hidden_or_held_is_one_path_below_a_folder() {
-        let holds = [Hold::Always, Hold::AtHome, Hold::Present].into_iter();
+        let holds = [WriteProtection::Always, WriteProtection::AtHome, WriteProtection::Present]
+            .into_iter();
         let all_held = holds.flat_map(|hold| held(hold).chain(held_at_home(hold)));
         for name in hidden_at_home().chain(all_held) {
             let plain =

@@ -1,28 +1,28 @@
 //! The places, as data. How they are written stands in [`super`].
 
-use super::group::{Group, Hold, Sight};
+use super::group::{Group, SecretVisibility, WriteProtection};
 
 /// What holds something that should not be shown.
-pub const SECRETS: &[Group<Sight>] = &[
+pub const SECRETS: &[Group<SecretVisibility>] = &[
     Group {
         kind: "an environment file",
-        walls: Sight::NotForReading,
+        walls: SecretVisibility::NotForReading,
         names: ".env .env.* *.env .envrc .dev.vars",
     },
     Group {
         kind: "keys of ssh",
-        walls: Sight::Hidden,
+        walls: SecretVisibility::Hidden,
         names: ".ssh/ id_rsa id_dsa id_ecdsa id_ed25519 id_ecdsa_sk id_ed25519_sk",
     },
     Group {
         kind: "a key file",
-        walls: Sight::NotForReading,
+        walls: SecretVisibility::NotForReading,
         names: "*.pem *.key *.p8 *.p12 *.pfx *.jks *.keystore *.ppk *.kdbx *.agekey *.keytab \
                 wallet.dat",
     },
     Group {
         kind: "stored credentials",
-        walls: Sight::Hidden,
+        walls: SecretVisibility::Hidden,
         names: ".netrc _netrc .pgpass pgpass.conf .my.cnf .mylogin.cnf .pypirc .git-credentials \
                 .config/git/credentials .boto .s3cfg .vault-token .dockercfg .docker/config.json \
                 .aws/credentials .aws/sso/ .aws/cli/cache/ .azure/ .config/gcloud/ .oci/ \
@@ -37,7 +37,7 @@ pub const SECRETS: &[Group<Sight>] = &[
     // Programs that build and test read these on every run, from the home too.
     Group {
         kind: "stored credentials",
-        walls: Sight::NotForReading,
+        walls: SecretVisibility::NotForReading,
         names: ".npmrc .htpasswd .aws/config kubeconfig .terraformrc .m2/settings.xml \
                 .m2/settings-security.xml .gradle/gradle.properties .bundle/config \
                 .nuget/NuGet.Config .claude.json credentials credentials.json credentials.yml \
@@ -47,17 +47,17 @@ pub const SECRETS: &[Group<Sight>] = &[
                 .Xauthority .ICEauthority",
     },
     // Without it no command of git would run.
-    Group { kind: "stored credentials", walls: Sight::Seen, names: ".git/config" },
+    Group { kind: "stored credentials", walls: SecretVisibility::Seen, names: ".git/config" },
     Group {
         kind: "a key store",
-        walls: Sight::Hidden,
+        walls: SecretVisibility::Hidden,
         names: ".gnupg/ .password-store/ .local/share/keyrings/ .local/share/kwalletd/ \
                 Library/Keychains/ .config/sops/age/ .config/solana/ .ethereum/keystore/ \
                 .bitcoin/ .electrum/",
     },
     Group {
         kind: "a browser's profile",
-        walls: Sight::Hidden,
+        walls: SecretVisibility::Hidden,
         names: ".mozilla/ .thunderbird/ .config/google-chrome/ .config/chromium/ \
                 .config/BraveSoftware/ .config/microsoft-edge/ .config/vivaldi/ \
                 Library/Application?Support/Google/Chrome/ \
@@ -68,7 +68,7 @@ pub const SECRETS: &[Group<Sight>] = &[
     },
     Group {
         kind: "a history of what was typed",
-        walls: Sight::Hidden,
+        walls: SecretVisibility::Hidden,
         names: ".bash_history .zsh_history .zhistory .histfile .history .sh_history .ksh_history \
                 .local/share/fish/fish_history fish_history .python_history .node_repl_history \
                 .psql_history .mysql_history .sqlite_history .rediscli_history .irb_history \
@@ -76,7 +76,7 @@ pub const SECRETS: &[Group<Sight>] = &[
     },
     Group {
         kind: "secrets of the system",
-        walls: Sight::Seen,
+        walls: SecretVisibility::Seen,
         names: "/etc/shadow /etc/shadow- /etc/gshadow /etc/gshadow- /etc/master.passwd \
                 /etc/sudoers /etc/sudoers.d/ /etc/security/opasswd /etc/ssh/ssh_host_*_key \
                 /etc/ssl/private/ /etc/pki/tls/private/ /etc/krb5.keytab /etc/wireguard/ \
@@ -86,84 +86,84 @@ pub const SECRETS: &[Group<Sight>] = &[
     },
     Group {
         kind: "memory and environment of a process",
-        walls: Sight::Seen,
+        walls: SecretVisibility::Seen,
         names: "/proc/*/environ /proc/*/mem /proc/*/task/ /proc/*/fd/ /proc/*/root/ /proc/*/cwd/ \
                 /proc/*/map_files/ /proc/kcore /proc/keys /proc/kmsg",
     },
-    Group { kind: "gnoma's own files", walls: Sight::NotForReading, names: ".gnoma/" },
+    Group { kind: "gnoma's own files", walls: SecretVisibility::NotForReading, names: ".gnoma/" },
 ];
 
 /// What decides over later runs of this or other programs, so that only changing it matters.
-pub const GUARDED: &[Group<Hold>] = &[
+pub const GUARDED: &[Group<WriteProtection>] = &[
     // Git runs hooks and what its configuration names; submodules keep theirs below `modules`.
     Group {
         kind: "inside git's own folder",
-        walls: Hold::Always,
+        walls: WriteProtection::Always,
         names: ".git/hooks/ .git/config .git/config.worktree .git/modules/",
     },
     // Committing writes to the rest of it. A repository without a work tree is named like `x.git`.
     Group {
         kind: "inside git's own folder",
-        walls: Hold::Never,
+        walls: WriteProtection::Never,
         names: ".git/ *.git/hooks/ *.git/config",
     },
     Group {
         kind: "which git reads on every run",
-        walls: Hold::AtHome,
+        walls: WriteProtection::AtHome,
         names: ".gitconfig .config/git/",
     },
     Group {
         kind: "which git reads on every run",
-        walls: Hold::Present,
+        walls: WriteProtection::Present,
         names: ".githooks/ .husky/",
     },
     Group {
         kind: "settings of a coding agent",
-        walls: Hold::Always,
+        walls: WriteProtection::Always,
         names: ".gnoma/ .claude/ .codex/ .cursor/ .gemini/ .kiro/ .opencode/ .windsurf/ .mcp.json \
                 opencode.json",
     },
     Group {
         kind: "settings of a coding agent",
-        walls: Hold::Present,
+        walls: WriteProtection::Present,
         names: ".continue/ .roo/ .cline/ .kilocode/ opencode.jsonc .config/opencode/ .crush/ \
                 crush.json .crush.json .goose/ .config/goose/ .vibe/ .qwen/ .amazonq/ .junie/ \
                 .trae/ .copilot/ .pi/ .openhands/ .aider.conf.yml .config/github-copilot/",
     },
     Group {
         kind: "settings of an editor that runs them",
-        walls: Hold::Always,
+        walls: WriteProtection::Always,
         names: ".vscode/ .idea/",
     },
     Group {
         kind: "settings of an editor that runs them",
-        walls: Hold::Present,
+        walls: WriteProtection::Present,
         names: ".zed/ .fleet/ .devcontainer/ *.code-workspace .exrc .vimrc .nvimrc .nvim.lua \
                 .vim/ .config/nvim/ .emacs .emacs.d/ .dir-locals.el",
     },
     Group {
         kind: "which a shell runs when it starts",
-        walls: Hold::AtHome,
+        walls: WriteProtection::AtHome,
         names: ".bashrc .bash_profile .bash_login .bash_logout .bash_aliases .profile .zshrc \
                 .zshenv .zprofile .zlogin .zlogout .kshrc .mkshrc .cshrc .tcshrc .login .logout \
                 .config/fish/ .inputrc .direnvrc Microsoft.PowerShell_profile.ps1",
     },
     Group {
         kind: "which is run or read at log-in",
-        walls: Hold::AtHome,
+        walls: WriteProtection::AtHome,
         names: ".pam_environment .xinitrc .xprofile .xsession .xsessionrc .config/autostart/ \
                 .config/environment.d/ .config/systemd/ .local/share/systemd/ \
                 Library/LaunchAgents/ Library/LaunchDaemons/",
     },
     Group {
         kind: "which a tool obeys on every run",
-        walls: Hold::Present,
+        walls: WriteProtection::Present,
         names: ".curlrc .wgetrc .gdbinit .lldbinit .tmux.conf .screenrc .rpmmacros .config/pip/ \
                 .pip/ .docker/",
     },
     Group {
         kind: "which decides what your programs are",
-        walls: Hold::AtHome,
+        walls: WriteProtection::AtHome,
         names: "~/.local/bin/ ~/bin/ ~/.cargo/bin/ ~/.cargo/config.toml ~/.npmrc",
     },
 ];

@@ -8,7 +8,7 @@ use super::{Position, SessionSpec, Status};
 use crate::{
     info::Choice,
     message::{CallId, Content, Message, ModelRef},
-    session::{Answer, PermissionMode, Scope},
+    session::{PermissionAnswer, PermissionMode, Scope},
     store::{Hit, ResultId, SessionFacts, SessionId},
     usage::Usage,
 };
@@ -74,7 +74,7 @@ pub enum Request {
         /// The call that was asked about.
         call: CallId,
         /// The answer.
-        answer: Answer,
+        answer: PermissionAnswer,
     },
     /// Stop the running turn and keep its work.
     Cancel,

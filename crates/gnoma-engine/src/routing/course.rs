@@ -9,9 +9,9 @@ use gnoma_core::{
     session::Routing,
 };
 use gnoma_router::{
-    Attempt, Candidate, Choice, Decision, Kind, Offer, Outcome, Situation, Tried,
+    Attempt, Decision, Offer, RouterChoice, Situation, TaskKind, TaskOutcome, Tried, WeighedArm,
     classify::TaskType,
-    rules::{Applied, Bounds, Role, Stage},
+    rules::{Applied, Bounds, Role, WorkStage},
 };
 
 use super::{
@@ -79,7 +79,7 @@ pub(crate) struct NoArm {
 
 impl Course {
     /// What turned out, for learning. `right`: what a person or a check that cannot err said.
-    pub(crate) fn outcome(&self, right: Option<bool>) -> Outcome {
+    pub(crate) fn outcome(&self, right: Option<bool>) -> TaskOutcome {
         let last = self.attempts.len().saturating_sub(1);
         let tried = self.attempts.iter().zip(&self.weights).enumerate();
         let tried = tried.map(|(at, (attempt, weight))| Tried {
@@ -87,7 +87,7 @@ impl Course {
             right: right.filter(|_| at == last),
             weight: *weight,
         });
-        Outcome { kind: self.task.kind(), tried: tried.collect() }
+        TaskOutcome { kind: self.task.kind(), tried: tried.collect() }
     }
 
     /// The attempt under way is over: it is the arm's that ended it, for its part.
@@ -235,7 +235,7 @@ impl Routes {
     ) -> Result<(Course, Routing), NoArm> {
         let arms = self.arms();
         self.see_budgets(moment.levels);
-        let role = self.options.roles.arm(Stage::Turn(task.classified.kind));
+        let role = self.options.roles.arm(WorkStage::Turn(task.classified.kind));
         let (offers, applied) = self.offers(&arms, &task, &[], moment, role);
         let (strategy, choice) = self.plans(&task, &offers, &applied, seed, moment);
         let chosen = match &choice.decision {
@@ -306,7 +306,7 @@ impl Routes {
     /// After a checked attempt: the arm that goes on, or `None` when the work is delivered.
     pub(crate) fn go_on(&self, course: &Course, moment: Moment<'_>) -> Option<Arm> {
         let arms = self.arms();
-        let role = self.options.roles.arm(Stage::Turn(course.task.classified.kind));
+        let role = self.options.roles.arm(WorkStage::Turn(course.task.classified.kind));
         let (offers, applied) = self.offers(&arms, &course.task, &course.given_up, moment, role);
         let left = self.options.max_attempts.saturating_sub(course.attempts.len());
         if left == 0 || course.attempts.last()?.verdict == Some(true) {
@@ -333,7 +333,7 @@ impl Routes {
         if course.moves >= MOST_MOVES {
             return None;
         }
-        let role = self.options.roles.arm(Stage::Turn(course.task.classified.kind));
+        let role = self.options.roles.arm(WorkStage::Turn(course.task.classified.kind));
         let (offers, applied) = self.offers(&arms, &course.task, &course.given_up, moment, role);
         let situation = Situation {
             need: course.task.need.clone(),
@@ -358,7 +358,7 @@ impl Routes {
         applied: &Applied,
         seed: u64,
         moment: Moment<'_>,
-    ) -> (Strategy, Choice) {
+    ) -> (Strategy, RouterChoice) {
         let situation = |verified, attempts_left| Situation {
             need: task.need.clone(),
             attempts: Vec::new(),
@@ -392,7 +392,7 @@ impl Routes {
                 (Strategy::Single, single)
             };
         }
-        let worth = |choice: &Choice| first(choice, offers).and_then(|first| first.value);
+        let worth = |choice: &RouterChoice| first(choice, offers).and_then(|first| first.value);
         let worths = worth(&checked).zip(worth(&single));
         let gains = |(checked, single)| checked - single > self.check_cost(task, moment);
         let forced = self.options.strategy == Strategy::Cascade;
@@ -438,9 +438,9 @@ impl Routes {
         author: Option<&ModelRef>,
     ) -> Vec<Arm> {
         let arms = self.arms();
-        let kind = Kind::new("review");
+        let kind = TaskKind::new("review");
         let quality = |offer: &Offer| self.standing(&offer.arm, &kind).quality;
-        let role = self.options.roles.arm(Stage::Verify);
+        let role = self.options.roles.arm(WorkStage::Verify);
         let moment = Moment { may_wait: false, ..moment };
         let (mut offers, applied) = self.offers(&arms, task, &[], moment, role);
         offers.retain(|offer| offer.barred.is_none() && Some(&offer.arm) != author);
@@ -472,7 +472,7 @@ impl Routes {
             offer.barred.is_none() && (!self.options.local_only || is_here(&offer.arm))
         };
         let free = |name: &ModelRef| offers.iter().filter(is_free).find(|offer| offer.arm == *name);
-        let named = self.options.roles.arm(Stage::Chore).and_then(|(_, name)| free(name));
+        let named = self.options.roles.arm(WorkStage::Chore).and_then(|(_, name)| free(name));
         let last = moment.pin.or(last);
         // Who is asked for by name stands in for nobody else.
         let anybody = || offers.iter().find(is_free).filter(|_| moment.pin.is_none());
@@ -488,7 +488,7 @@ impl Routes {
 
     /// The reason for a change of arms, and whose role another plays from now on.
     pub(crate) fn in_place_of(&self, course: &Course, from: &ModelRef, why: String) -> String {
-        let stage = Stage::Turn(course.task.classified.kind);
+        let stage = WorkStage::Turn(course.task.classified.kind);
         match self.options.roles.arm(stage).filter(|(_, name)| *name == from) {
             Some((role, _)) => {
                 format!("{why}; another stands in for it in the role `{}`", role.name())
@@ -497,7 +497,13 @@ impl Routes {
         }
     }
 
-    fn why(&self, arm: &Arm, choice: &Choice, offers: &[Offer], moment: Moment<'_>) -> String {
+    fn why(
+        &self,
+        arm: &Arm,
+        choice: &RouterChoice,
+        offers: &[Offer],
+        moment: Moment<'_>,
+    ) -> String {
         let name = arm.name();
         if moment.pin == Some(&name) {
             return "asked for by name".to_owned();
@@ -505,7 +511,7 @@ impl Routes {
         if offers.len() == 1 {
             return "the configured model".to_owned();
         }
-        let of = |candidate: &&Candidate| {
+        let of = |candidate: &&WeighedArm| {
             offers.get(candidate.offer).is_some_and(|offer| offer.arm == name)
         };
         let Some(candidate) = choice.candidates.iter().find(of) else {
@@ -522,7 +528,7 @@ impl Routes {
         )
     }
 
-    fn reasons(&self, choice: &Choice, offers: &[Offer]) -> Vec<String> {
+    fn reasons(&self, choice: &RouterChoice, offers: &[Offer]) -> Vec<String> {
         let reason = |(index, why): &(usize, gnoma_router::Exclusion)| {
             let (arm, why) = (&offers.get(*index)?.arm, why.words());
             // What health and limits say names the arm already.
@@ -540,7 +546,7 @@ impl Routes {
 fn in_role(
     (role, name): (Role, &ModelRef),
     arm: &Arm,
-    choice: &Choice,
+    choice: &RouterChoice,
     offers: &[Offer],
 ) -> String {
     let role = role.name();
@@ -554,23 +560,23 @@ fn in_role(
 }
 
 /// The candidate that is to begin.
-fn first<'c>(choice: &'c Choice, offers: &[Offer]) -> Option<&'c Candidate> {
+fn first<'c>(choice: &'c RouterChoice, offers: &[Offer]) -> Option<&'c WeighedArm> {
     let Decision::Run(names) = &choice.decision else { return None };
-    let is_first = |candidate: &&Candidate| {
+    let is_first = |candidate: &&WeighedArm| {
         offers.get(candidate.offer).map(|offer| &offer.arm) == names.first()
     };
     choice.candidates.iter().find(is_first)
 }
 
 /// The next best arm of another provider where there is one, else of the same.
-fn second_best(choice: &Choice, offers: &[Offer], arms: &[Arm], first: &Arm) -> Option<Arm> {
+fn second_best(choice: &RouterChoice, offers: &[Offer], arms: &[Arm], first: &Arm) -> Option<Arm> {
     let first = first.name();
-    let mut ranked: Vec<&Candidate> = choice.candidates.iter().collect();
+    let mut ranked: Vec<&WeighedArm> = choice.candidates.iter().collect();
     ranked.sort_by(|left, right| {
         right.value.unwrap_or(f64::MIN).total_cmp(&left.value.unwrap_or(f64::MIN))
     });
     let named =
-        |candidate: &&&Candidate| offers.get(candidate.offer).map(|offer| offer.arm.clone());
+        |candidate: &&&WeighedArm| offers.get(candidate.offer).map(|offer| offer.arm.clone());
     let others: Vec<ModelRef> = ranked
         .iter()
         .filter_map(|candidate| named(&candidate))

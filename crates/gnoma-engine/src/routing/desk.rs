@@ -17,10 +17,10 @@ use gnoma_core::{
     tool::BoxFuture,
 };
 use gnoma_router::{
-    Kind, Outcome, PoolId, Router, Standing,
+    PoolId, Router, Standing, TaskKind, TaskOutcome,
     health::{Health, Rest, Resting, Target},
-    pool::{self, Known, Limits},
-    rules::{Concern, Ground, Roles, Rule},
+    pool::{self, KnownLimit, PoolLimits},
+    rules::{Concern, PathBase, Roles, Rule},
 };
 
 use super::{
@@ -65,7 +65,7 @@ pub enum Verify {
 /// Where what is learnt goes, so that it outlives the process.
 pub trait Memory: Send + Sync {
     /// A task is over. Learns from it where what is known is kept; never fails the turn.
-    fn learnt(&self, outcome: Outcome) -> BoxFuture<'_, Result<(), String>>;
+    fn learnt(&self, outcome: TaskOutcome) -> BoxFuture<'_, Result<(), String>>;
 }
 
 /// Makes a new text of what is kept; `None` leaves it as it is.
@@ -111,11 +111,11 @@ pub struct Options {
     /// The arm that says what kind of task it is; without one the words are judged.
     pub classifier: Option<ModelRef>,
     /// Where the paths that rules speak of begin.
-    pub ground: Ground,
+    pub ground: PathBase,
     /// The classifier does nothing else.
     pub only_classifies: bool,
     /// What may be spent and how fast.
-    pub limits: Limits,
+    pub limits: PoolLimits,
     /// The project, as its spending is counted.
     pub project: String,
     /// Who counts.
@@ -149,9 +149,9 @@ impl Default for Options {
             pinned: None,
             local_only: false,
             classifier: None,
-            ground: Ground::default(),
+            ground: PathBase::default(),
             only_classifies: false,
-            limits: Limits::default(),
+            limits: PoolLimits::default(),
             project: String::new(),
             ledger: None,
             memory: None,
@@ -234,7 +234,7 @@ impl Routes {
 
     /// What is believed of an arm at a kind of task.
     #[must_use]
-    pub fn standing(&self, arm: &ModelRef, kind: &Kind) -> Standing {
+    pub fn standing(&self, arm: &ModelRef, kind: &TaskKind) -> Standing {
         locked(&self.router).standing(arm, kind)
     }
 
@@ -251,7 +251,7 @@ impl Routes {
 
     /// What the arm's provider told of its limits.
     #[must_use]
-    pub fn told_limits(&self, arm: &ModelRef) -> Vec<Known> {
+    pub fn told_limits(&self, arm: &ModelRef) -> Vec<KnownLimit> {
         locked(&self.watch).vitals.limits.known(arm).to_vec()
     }
 
@@ -321,7 +321,7 @@ impl Routes {
     }
 
     /// The provider told of its limits.
-    pub(crate) fn told(&self, arm: &ModelRef, limits: &[pool::Seen]) {
+    pub(crate) fn told(&self, arm: &ModelRef, limits: &[pool::ReportedLimit]) {
         if !limits.is_empty() {
             self.see(arm.clone(), "", Seen::Told(limits.to_vec()));
         }
@@ -330,7 +330,7 @@ impl Routes {
     /// The pools that a call of the arm draws on.
     pub(crate) fn draws(&self, arm: &Arm, turn: &str, session: &str) -> Vec<Draw> {
         let name = arm.name();
-        let call = pool::Call {
+        let call = pool::PlannedCall {
             arm: &name,
             sets: &arm.pools,
             turn,
@@ -409,7 +409,7 @@ impl Routes {
     /// Takes in what turned out, here and where it is remembered.
     pub(crate) fn learn(
         self: &Arc<Self>,
-        outcome: Outcome,
+        outcome: TaskOutcome,
     ) -> Option<BoxFuture<'static, Result<(), String>>> {
         if !self.options.learn {
             return None;

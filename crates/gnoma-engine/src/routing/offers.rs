@@ -13,7 +13,7 @@ use gnoma_core::{
 use gnoma_router::{
     Offer, classify,
     pool::{self, Expectation},
-    rules::{self, Action, Applied, Day, LocalTime, Role, Rule},
+    rules::{self, Applied, Day, LocalTime, Role, Rule, RuleEffect},
 };
 
 use super::{desk::Routes, task::Task};
@@ -173,7 +173,8 @@ impl Routes {
         };
         let offers: Vec<Offer> = arms.iter().map(offer).collect();
         // What is about files, and nothing else: the choice as a whole is made elsewhere.
-        let keeps = |action: &&Action| matches!(action, Action::Pin(_) | Action::Forbid(_));
+        let keeps =
+            |action: &&RuleEffect| matches!(action, RuleEffect::Pin(_) | RuleEffect::Forbid(_));
         let about_files = self.options.rules.iter().filter(|rule| !rule.when.paths.is_empty());
         let rules: Vec<Rule> = about_files
             .map(|rule| Rule {
@@ -207,10 +208,12 @@ impl Routes {
         }
         // Whoever names an arm has chosen; what is forbidden stays forbidden, and files stay where
         // a rule wants them.
-        let limits = |rule: &Rule, action: &Action| match action {
-            Action::Forbid(_) | Action::MaxCostMicroUsd(_) | Action::MaxSeconds(_) => true,
-            Action::Pin(_) => !rule.when.paths.is_empty(),
-            Action::Prefer { .. } => false,
+        let limits = |rule: &Rule, action: &RuleEffect| match action {
+            RuleEffect::Forbid(_) | RuleEffect::MaxCostMicroUsd(_) | RuleEffect::MaxSeconds(_) => {
+                true
+            }
+            RuleEffect::Pin(_) => !rule.when.paths.is_empty(),
+            RuleEffect::Prefer { .. } => false,
         };
         let bans: Vec<Rule> = self
             .options

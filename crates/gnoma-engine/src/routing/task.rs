@@ -2,7 +2,7 @@
 
 use gnoma_core::ModelRequest;
 use gnoma_router::{
-    Kind, Need,
+    Need, TaskKind,
     classify::{self, Classified, DecidedBy, TaskType, TurnFacts, model},
     rules::{LocalTime, WorkFacts},
 };
@@ -70,7 +70,7 @@ impl Task {
     }
 
     /// What kind of task it was, for learning.
-    pub(crate) fn kind(&self) -> Kind {
+    pub(crate) fn kind(&self) -> TaskKind {
         if self.is_judged {
             return self.need.kind.clone();
         }

@@ -48,7 +48,7 @@ pub(super) enum Seen {
         was_trial: bool,
     },
     /// Its provider told of limits.
-    Told(Vec<pool::Seen>),
+    Told(Vec<pool::ReportedLimit>),
 }
 
 /// See the module.
@@ -179,7 +179,7 @@ mod tests {
         let (mut one, mut two) = (Watch::default(), Watch::default());
         one.see(sight(1, NOW_MS, failed(ErrorKind::RateLimited, Some(600))), true);
         one.see(sight(1, NOW_MS, failed(ErrorKind::Auth, None)), true);
-        let told = pool::Seen {
+        let told = pool::ReportedLimit {
             unit: Unit::Requests,
             window: None,
             limit: Some(50),

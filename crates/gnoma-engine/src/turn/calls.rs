@@ -3,7 +3,7 @@
 use gnoma_core::{
     Event, Message, ToolCall, ToolOutcome,
     message::CallId,
-    session::{Answer, NoticeLevel, Outcome},
+    session::{NoticeLevel, Outcome, PermissionAnswer},
 };
 
 use super::{Batch, Effect, Effects, Phase, Turn, Verdict, watch::Advice};
@@ -58,16 +58,16 @@ impl Turn {
         &mut self,
         mut batch: Batch,
         id: &CallId,
-        answer: Answer,
+        answer: PermissionAnswer,
         fx: &mut Effects,
     ) -> Phase {
         match answer {
-            Answer::Allow | Answer::Always | Answer::Rule { .. } => {
+            PermissionAnswer::Allow | PermissionAnswer::Always | PermissionAnswer::Rule { .. } => {
                 if let Some(call) = batch.grant(id) {
                     run(call, "allowed by the user".to_owned(), fx);
                 }
             }
-            Answer::Deny { reason } => {
+            PermissionAnswer::Deny { reason } => {
                 if batch.is_asked(id) {
                     let reason = if reason.is_empty() {
                         "refused by the user".to_owned()

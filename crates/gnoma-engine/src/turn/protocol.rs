@@ -5,7 +5,7 @@ use std::time::Duration;
 use gnoma_core::{
     Event, Message, ModelRef, ProviderError, StreamEvent, ToolCall, ToolOutcome,
     message::CallId,
-    session::{Answer, Outcome},
+    session::{Outcome, PermissionAnswer},
 };
 
 /// What is to be done with a call.
@@ -65,7 +65,7 @@ pub enum Input {
     /// A call was judged.
     Judged(CallId, Verdict),
     /// A person answered for a call.
-    Answered(CallId, Answer),
+    Answered(CallId, PermissionAnswer),
     /// A call is over; the time is how long it ran, in milliseconds.
     ToolDone(CallId, ToolOutcome, u64),
     /// The wait that was wished for is over.

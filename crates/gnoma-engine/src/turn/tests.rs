@@ -5,7 +5,7 @@ use gnoma_core::{
     tool::{Access, CommandReport, Tier, ToolOutput, Touches},
 };
 
-use gnoma_core::session::Answer;
+use gnoma_core::session::PermissionAnswer;
 
 use super::*;
 
@@ -164,9 +164,9 @@ fn any_order_of_facts_keeps_the_history_lawful() {
                 }
                 12 => {
                     let answer = if random(2) == 0 {
-                        Answer::Allow
+                        PermissionAnswer::Allow
                     } else {
-                        Answer::Deny { reason: String::new() }
+                        PermissionAnswer::Deny { reason: String::new() }
                     };
                     Input::Answered(id, answer)
                 }

@@ -8,7 +8,7 @@ use std::sync::{
 
 use gnoma_core::{
     Command, Content, Event, Tool, ToolCall, ToolCx, ToolOutcome, ToolSpec,
-    session::{Answer as Reply, Outcome, PermissionMode},
+    session::{Outcome, PermissionAnswer as Reply, PermissionMode},
     tool::{Access, BoxFuture, CommandReport, Grant, ToolOutput, Touches},
 };
 use gnoma_testkit::{Answer, FakeProvider, FakeTool};

@@ -17,7 +17,7 @@ use std::{
 
 use gnoma_core::{
     CallId, Command, Content, ErrorKind, Event, Message, Role, StreamEvent, Tool, ToolOutcome,
-    session::{Answer as Reply, Outcome, PermissionMode, SessionState},
+    session::{Outcome, PermissionAnswer as Reply, PermissionMode, SessionState},
     tool::Access,
 };
 use gnoma_engine::{Arm, Handle, Keeping, Limits, Place, Routes, Session, session::Options};
@@ -67,7 +67,7 @@ fn start_keeping(
 }
 
 fn firewall() -> Arc<Firewall> {
-    Arc::new(Firewall::new(firewall::Options {
+    Arc::new(Firewall::new(firewall::FirewallOptions {
         scanner: Scanner::new(Default::default()).unwrap(),
         policy: Policy::default(),
         allowed: Vec::new(),

@@ -167,7 +167,7 @@ fn spawn_arms<const N: usize>(
         routing::Options {
             strategy: routing::Strategy::Single,
             verify: Verify::Off,
-            limits: pool::Limits::new(caps),
+            limits: pool::PoolLimits::new(caps),
             ledger: Some(Arc::new(ledger.clone())),
             now_ms: Box::new(move || NOON_MS + since()),
             ..routing::Options::default()

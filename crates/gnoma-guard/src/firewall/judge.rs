@@ -12,7 +12,7 @@ use std::{
 use gnoma_secrets::Scanner;
 use sha2::{Digest as _, Sha256};
 
-use super::policy::{Action, Allowed};
+use super::policy::{Allowed, FirewallAction};
 use crate::{
     strings,
     unicode::{self, Flag, Keep},
@@ -32,7 +32,7 @@ const MIN_PLACED_BYTES: usize = 4;
 
 /// A part of a judged text.
 #[derive(Clone, Debug)]
-enum Piece {
+enum TextPart {
     Text(String),
     Secret(Secret),
 }
@@ -47,7 +47,7 @@ pub(super) struct Secret {
 /// A text in which something was found.
 #[derive(Debug)]
 pub(super) struct Judged {
-    pieces: Vec<Piece>,
+    pieces: Vec<TextPart>,
     is_json: bool,
     /// What cleaning found.
     pub flags: Vec<Flag>,
@@ -57,19 +57,24 @@ impl Judged {
     /// The secrets, in order.
     pub(super) fn secrets(&self) -> impl Iterator<Item = &Secret> {
         self.pieces.iter().filter_map(|piece| match piece {
-            Piece::Text(_) => None,
-            Piece::Secret(secret) => Some(secret),
+            TextPart::Text(_) => None,
+            TextPart::Secret(secret) => Some(secret),
         })
     }
 
     /// The text for a reader.
-    pub(super) fn render(&self, vault: &Vault, action: impl Fn(&Secret) -> Action) -> String {
+    pub(super) fn render(
+        &self,
+        vault: &Vault,
+        action: impl Fn(&Secret) -> FirewallAction,
+    ) -> String {
         let mut text = String::new();
         for piece in &self.pieces {
             match piece {
-                Piece::Text(plain) => text.push_str(plain),
-                Piece::Secret(secret) => {
-                    let is_shown = matches!(action(secret), Action::Allow | Action::Warn);
+                TextPart::Text(plain) => text.push_str(plain),
+                TextPart::Secret(secret) => {
+                    let is_shown =
+                        matches!(action(secret), FirewallAction::Allow | FirewallAction::Warn);
                     let write = |value: &str| {
                         text.push_str(&if self.is_json {
                             strings::encode(value)
@@ -88,7 +93,7 @@ impl Judged {
 }
 
 /// A secret's place in a text.
-struct Span {
+struct SecretSpan {
     range: Range<usize>,
     rule: Arc<str>,
 }
@@ -175,17 +180,17 @@ impl Judge {
             let Some(pieces) = pieces else { continue };
             judged.flags.extend(flags);
             let before = json.get(copied..range.start).unwrap_or_default();
-            judged.pieces.push(Piece::Text(before.to_owned()));
+            judged.pieces.push(TextPart::Text(before.to_owned()));
             judged.pieces.extend(pieces.into_iter().map(|piece| match piece {
-                Piece::Text(plain) => Piece::Text(strings::encode(&plain)),
-                Piece::Secret(_) => piece,
+                TextPart::Text(plain) => TextPart::Text(strings::encode(&plain)),
+                TextPart::Secret(_) => piece,
             }));
             copied = range.end;
         }
         if judged.pieces.is_empty() {
             return None;
         }
-        judged.pieces.push(Piece::Text(json.get(copied..).unwrap_or_default().to_owned()));
+        judged.pieces.push(TextPart::Text(json.get(copied..).unwrap_or_default().to_owned()));
         Some(judged)
     }
 
@@ -212,50 +217,51 @@ impl Judge {
     }
 
     /// The parts of a text, `None` when it stays as it is; and what cleaning found.
-    fn pieces(&self, text: &str, placed: &[Placed]) -> (Option<Vec<Piece>>, Vec<Flag>) {
+    fn pieces(&self, text: &str, placed: &[Placed]) -> (Option<Vec<TextPart>>, Vec<Flag>) {
         let unicode::Cleaned { text: cleaned, flags } = unicode::clean(text, Keep::Text);
         let is_cleaned = cleaned.len() != text.len();
-        let mut pieces = vec![Piece::Text(cleaned.into_owned())];
+        let mut pieces = vec![TextPart::Text(cleaned.into_owned())];
         for _ in 0..MAX_ROUNDS {
-            let shown: String = pieces.iter().map(Piece::shown).collect();
+            let shown: String = pieces.iter().map(TextPart::shown).collect();
             let spans = self.spans(&shown, placed);
             if spans.is_empty() {
                 break;
             }
             pieces = self.hide(pieces, &spans);
         }
-        let has_secret = pieces.iter().any(|piece| matches!(piece, Piece::Secret(_)));
+        let has_secret = pieces.iter().any(|piece| matches!(piece, TextPart::Secret(_)));
         let says_something = flags.iter().any(|flag| flag.kind.is_suspicious());
         ((is_cleaned || has_secret || says_something).then_some(pieces), flags)
     }
 
     /// Puts placeholders where the spans are in the text that `pieces` show.
-    fn hide(&self, pieces: Vec<Piece>, spans: &[Span]) -> Vec<Piece> {
+    fn hide(&self, pieces: Vec<TextPart>, spans: &[SecretSpan]) -> Vec<TextPart> {
         let mut hidden = Vec::new();
         let mut start = 0;
         for piece in pieces {
             let end = start + piece.shown().len();
             match piece {
-                Piece::Secret(_) => hidden.push(piece),
-                Piece::Text(text) => {
+                TextPart::Secret(_) => hidden.push(piece),
+                TextPart::Text(text) => {
                     let mut copied = 0;
-                    let inside = |span: &&Span| span.range.start >= start && span.range.end <= end;
+                    let inside =
+                        |span: &&SecretSpan| span.range.start >= start && span.range.end <= end;
                     for span in spans.iter().filter(inside) {
                         let range = span.range.start - start..span.range.end - start;
                         let Some(value) = text.get(range.clone()) else { continue };
                         if let Some(before) =
                             text.get(copied..range.start).filter(|t| !t.is_empty())
                         {
-                            hidden.push(Piece::Text(before.to_owned()));
+                            hidden.push(TextPart::Text(before.to_owned()));
                         }
-                        hidden.push(Piece::Secret(Secret {
+                        hidden.push(TextPart::Secret(Secret {
                             placeholder: self.vault.conceal(&span.rule, value),
                             rule: Arc::clone(&span.rule),
                         }));
                         copied = range.end;
                     }
                     if let Some(rest) = text.get(copied..).filter(|rest| !rest.is_empty()) {
-                        hidden.push(Piece::Text(rest.to_owned()));
+                        hidden.push(TextPart::Text(rest.to_owned()));
                     }
                 }
             }
@@ -265,23 +271,23 @@ impl Judge {
     }
 
     /// The secrets of a text in order, on character boundaries, outside of placeholders.
-    fn spans(&self, text: &str, placed: &[Placed]) -> Vec<Span> {
-        let found = self.scanner.scan(text.as_bytes()).into_iter().map(|finding| Span {
+    fn spans(&self, text: &str, placed: &[Placed]) -> Vec<SecretSpan> {
+        let found = self.scanner.scan(text.as_bytes()).into_iter().map(|finding| SecretSpan {
             range: text.floor_char_boundary(finding.start)..text.ceil_char_boundary(finding.end),
             rule: finding.rule,
         });
         let repeated = placed.iter().flat_map(|placed| {
-            text.match_indices(placed.value.as_str()).map(|(at, value)| Span {
+            text.match_indices(placed.value.as_str()).map(|(at, value)| SecretSpan {
                 range: at..at + value.len(),
                 rule: Arc::clone(&placed.rule),
             })
         });
         let opaque = self.opaque(text);
-        let is_secret = |span: &Span| {
+        let is_secret = |span: &SecretSpan| {
             let value = text.get(span.range.clone()).unwrap_or_default();
             !value.is_empty() && !Allowed::holds(&self.allowed, value)
         };
-        let mut spans: Vec<Span> = found
+        let mut spans: Vec<SecretSpan> = found
             .chain(repeated)
             .filter(is_secret)
             .flat_map(|span| outside(span, &opaque))
@@ -316,7 +322,7 @@ impl Judge {
     }
 }
 
-impl Piece {
+impl TextPart {
     fn shown(&self) -> &str {
         match self {
             Self::Text(text) => text,
@@ -326,7 +332,7 @@ impl Piece {
 }
 
 /// What of a span is outside of placeholders, as far as it is long enough to be secret.
-fn outside(span: Span, opaque: &[Range<usize>]) -> Vec<Span> {
+fn outside(span: SecretSpan, opaque: &[Range<usize>]) -> Vec<SecretSpan> {
     let meets =
         |range: &&Range<usize>| range.start < span.range.end && span.range.start < range.end;
     let mut meeting = opaque.iter().filter(meets).peekable();
@@ -341,5 +347,5 @@ fn outside(span: Span, opaque: &[Range<usize>]) -> Vec<Span> {
     }
     parts.push(from..span.range.end.max(from));
     parts.retain(|part| part.len() >= MIN_REST_BYTES);
-    parts.into_iter().map(|range| Span { range, rule: Arc::clone(&span.rule) }).collect()
+    parts.into_iter().map(|range| SecretSpan { range, rule: Arc::clone(&span.rule) }).collect()
 }

@@ -25,13 +25,13 @@ use gnoma_core::{Message, ModelRequest, ProviderError, RawJson, ToolCall, ToolSp
 use gnoma_secrets::Scanner;
 
 pub use guarded::Guarded;
-pub use notice::{Notice, Place};
-pub use policy::{Action, Allowed, Entry, Policy, ProviderFacts};
+pub use notice::{Notice, RequestPart};
+pub use policy::{AllowEntry, Allowed, FirewallAction, Policy, ProviderFacts};
 
 use crate::vault::{Restored, Vault};
 use judge::Judge;
-use reader::{Met, Reader};
-use seen::Seen;
+use reader::{Encountered, RequestReader};
+use seen::SeenValues;
 
 /// Tools whose arguments end in a file of the workspace and go nowhere else.
 const WRITING_TOOLS: [&str; 2] = ["fs.write", "fs.edit"];
@@ -42,7 +42,7 @@ const MAX_TOLD: usize = 65_536;
 
 /// What a firewall is made of.
 #[derive(Debug)]
-pub struct Options {
+pub struct FirewallOptions {
     /// Finds secrets.
     pub scanner: Scanner,
     /// Says what is done with them.
@@ -57,19 +57,19 @@ pub struct Options {
 pub struct Firewall {
     judge: Judge,
     policy: Policy,
-    state: Mutex<State>,
+    state: Mutex<FirewallState>,
 }
 
 /// What became of a shared value: its rewritten form where it needs one, or the rules that forbid
 /// sending it and where they were met.
-type Outcome<T> = Result<Option<Arc<T>>, Blocked>;
+type Scanned<T> = Result<Option<Arc<T>>, Blocked>;
 
 #[derive(Default)]
-struct State {
+struct FirewallState {
     readers: Vec<ProviderFacts>,
-    messages: Seen<Message, Outcome<Message>>,
-    systems: Seen<str, Outcome<str>>,
-    tools: Seen<[Arc<ToolSpec>], Outcome<[Arc<ToolSpec>]>>,
+    messages: SeenValues<Message, Scanned<Message>>,
+    systems: SeenValues<str, Scanned<str>>,
+    tools: SeenValues<[Arc<ToolSpec>], Scanned<[Arc<ToolSpec>]>>,
     told: HashSet<(String, bool)>,
     waiting: VecDeque<Notice>,
 }
@@ -119,8 +119,8 @@ impl Blocked {
 impl Firewall {
     /// A firewall for one session.
     #[must_use]
-    pub fn new(options: Options) -> Self {
-        let Options { scanner, policy, allowed, first_placeholder } = options;
+    pub fn new(options: FirewallOptions) -> Self {
+        let FirewallOptions { scanner, policy, allowed, first_placeholder } = options;
         let judge = Judge::new(scanner, allowed, Vault::new(first_placeholder));
         Self { judge, policy, state: Mutex::default() }
     }
@@ -136,12 +136,12 @@ impl Firewall {
     ) -> Result<Checked, Blocked> {
         let mut state = self.lock();
         let id = state.reader(provider);
-        let mut reader = Reader::new(&self.judge, &self.policy, Some(provider));
+        let mut reader = RequestReader::new(&self.judge, &self.policy, Some(provider));
         let mut notices = Vec::new();
-        let State { messages, systems, tools, told, .. } = &mut *state;
+        let FirewallState { messages, systems, tools, told, .. } = &mut *state;
 
         let outcome = systems.outcome(&request.system, id, || {
-            let system = reader.text(&request.system, &Place::System);
+            let system = reader.text(&request.system, &RequestPart::System);
             settle(&mut reader, system.map(Arc::from), told, &mut notices)
         });
         if let Some(system) = outcome.clone()? {
@@ -175,8 +175,8 @@ impl Firewall {
         let rendered = judged.map(|judged| {
             judged.render(&self.judge.vault, |secret| {
                 match self.policy.action(&secret.rule, None, None) {
-                    Action::Block | Action::Redact => Action::Redact,
-                    shown @ (Action::Warn | Action::Allow) => shown,
+                    FirewallAction::Block | FirewallAction::Redact => FirewallAction::Redact,
+                    shown @ (FirewallAction::Warn | FirewallAction::Allow) => shown,
                 }
             })
         });
@@ -236,7 +236,7 @@ impl Firewall {
         state.waiting.drain(..surplus);
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, FirewallState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -251,7 +251,7 @@ impl fmt::Debug for Firewall {
     }
 }
 
-impl State {
+impl FirewallState {
     /// The number of a reader, by which outcomes are remembered.
     fn reader(&mut self, provider: &ProviderFacts) -> usize {
         self.readers.iter().position(|known| known == provider).unwrap_or_else(|| {
@@ -263,15 +263,17 @@ impl State {
 
 /// Decides over what a reader met in one value, and notes what is to be told.
 fn settle<T: ?Sized>(
-    reader: &mut Reader<'_>,
+    reader: &mut RequestReader<'_>,
     rewritten: Option<Arc<T>>,
     told: &mut HashSet<(String, bool)>,
     notices: &mut Vec<Notice>,
-) -> Outcome<T> {
+) -> Scanned<T> {
     let provider = reader.provider.map_or("", |provider| provider.name.as_str()).to_owned();
-    let Met { secrets, disguises } =
-        std::mem::replace(&mut reader.met, Met { secrets: Vec::new(), disguises: Vec::new() });
-    let blocking = secrets.iter().filter(|(_, action, _)| *action == Action::Block);
+    let Encountered { secrets, disguises } = std::mem::replace(
+        &mut reader.met,
+        Encountered { secrets: Vec::new(), disguises: Vec::new() },
+    );
+    let blocking = secrets.iter().filter(|(_, action, _)| *action == FirewallAction::Block);
     let rules: BTreeSet<Arc<str>> =
         blocking.clone().map(|(secret, ..)| Arc::clone(&secret.rule)).collect();
     if let Some((secret, _, place)) = blocking.clone().next() {
@@ -286,12 +288,12 @@ fn settle<T: ?Sized>(
     if told.len() >= MAX_TOLD {
         told.clear();
     }
-    let mut fresh: Vec<(Action, Arc<str>, Place, usize)> = Vec::new();
+    let mut fresh: Vec<(FirewallAction, Arc<str>, RequestPart, usize)> = Vec::new();
     for (secret, action, place) in secrets {
-        if !told.insert((secret.placeholder.to_string(), action == Action::Warn)) {
+        if !told.insert((secret.placeholder.to_string(), action == FirewallAction::Warn)) {
             continue;
         }
-        let same = |entry: &&mut (Action, Arc<str>, Place, usize)| {
+        let same = |entry: &&mut (FirewallAction, Arc<str>, RequestPart, usize)| {
             (entry.0, &entry.1, &entry.2) == (action, &secret.rule, &place)
         };
         match fresh.iter_mut().find(same) {

@@ -2,11 +2,11 @@
 
 use std::{fmt, sync::Arc};
 
-use super::policy::Action;
+use super::policy::FirewallAction;
 
 /// Where in a request something stood.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Place {
+pub enum RequestPart {
     /// The system prompt.
     System,
     /// What the user wrote.
@@ -23,7 +23,7 @@ pub enum Place {
     Tool(String),
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for RequestPart {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::System => f.write_str("the system prompt"),
@@ -47,7 +47,7 @@ pub enum Notice {
         /// How many that were not told before.
         count: usize,
         /// Where they stood.
-        place: Place,
+        place: RequestPart,
         /// Who does not get to see them.
         provider: String,
     },
@@ -58,7 +58,7 @@ pub enum Notice {
         /// How many that were not told before.
         count: usize,
         /// Where they stood.
-        place: Place,
+        place: RequestPart,
         /// Who got to see them.
         provider: String,
     },
@@ -67,7 +67,7 @@ pub enum Notice {
         /// What, in words.
         what: String,
         /// Where.
-        place: Place,
+        place: RequestPart,
     },
 }
 
@@ -93,16 +93,16 @@ fn secrets(count: usize) -> String {
 impl Notice {
     /// The notice that `count` secrets were redacted or sent; `None` when nothing is to be told.
     pub(super) fn about(
-        action: Action,
+        action: FirewallAction,
         rule: Arc<str>,
         count: usize,
-        place: Place,
+        place: RequestPart,
         provider: String,
     ) -> Option<Self> {
         match action {
-            Action::Redact => Some(Self::Redacted { rule, count, place, provider }),
-            Action::Warn => Some(Self::Sent { rule, count, place, provider }),
-            Action::Allow | Action::Block => None,
+            FirewallAction::Redact => Some(Self::Redacted { rule, count, place, provider }),
+            FirewallAction::Warn => Some(Self::Sent { rule, count, place, provider }),
+            FirewallAction::Allow | FirewallAction::Block => None,
         }
     }
 }

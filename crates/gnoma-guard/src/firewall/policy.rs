@@ -8,7 +8,7 @@ use sha2::{Digest as _, Sha256};
 /// What is done with a secret that was found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Action {
+pub enum FirewallAction {
     /// A placeholder takes its place.
     #[default]
     Redact,
@@ -35,7 +35,7 @@ const LOCAL: &str = "local";
 /// An exception from redaction. What is left out matches everything.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Entry {
+pub struct AllowEntry {
     /// Which rules, as a glob.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rule: Option<String>,
@@ -46,7 +46,7 @@ pub struct Entry {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
     /// What is done.
-    pub action: Action,
+    pub action: FirewallAction,
 }
 
 /// What is done with secrets.
@@ -54,7 +54,7 @@ pub struct Entry {
 #[serde(transparent)]
 pub struct Policy {
     /// Exceptions; the one that says most wins, of equals the last.
-    pub entries: Vec<Entry>,
+    pub entries: Vec<AllowEntry>,
 }
 
 impl Policy {
@@ -66,11 +66,11 @@ impl Policy {
         rule: &str,
         provider: Option<&ProviderFacts>,
         path: Option<&str>,
-    ) -> Action {
+    ) -> FirewallAction {
         let fitting = self.entries.iter().filter(|entry| entry.fits(rule, provider, path));
         fitting
             .max_by_key(|entry| entry.weight())
-            .map_or_else(Action::default, |entry| entry.action)
+            .map_or_else(FirewallAction::default, |entry| entry.action)
     }
 
     /// Whether any entry names files.
@@ -79,7 +79,7 @@ impl Policy {
     }
 }
 
-impl Entry {
+impl AllowEntry {
     fn fits(&self, rule: &str, provider: Option<&ProviderFacts>, path: Option<&str>) -> bool {
         let names_provider = |glob: &str| {
             provider.is_some_and(|it| (glob == LOCAL && it.local) || fits(glob, &it.name))
@@ -195,31 +195,34 @@ impl fmt::Debug for Allowed {
 mod tests {
     use super::*;
 
-    fn entry(rule: &str, provider: &str, path: &str, action: Action) -> Entry {
+    fn entry(rule: &str, provider: &str, path: &str, action: FirewallAction) -> AllowEntry {
         let given = |text: &str| (!text.is_empty()).then(|| text.to_owned());
-        Entry { rule: given(rule), provider: given(provider), path: given(path), action }
+        AllowEntry { rule: given(rule), provider: given(provider), path: given(path), action }
     }
 
     #[test]
     fn the_entry_that_says_most_wins() {
         let policy = Policy {
             entries: vec![
-                entry("aws-*", "", "", Action::Block),
-                entry("", "local", "", Action::Allow),
-                entry("aws-*", "local", "", Action::Warn),
-                entry("", "", "tests/*", Action::Allow),
-                entry("aws-test", "", "", Action::Redact),
+                entry("aws-*", "", "", FirewallAction::Block),
+                entry("", "local", "", FirewallAction::Allow),
+                entry("aws-*", "local", "", FirewallAction::Warn),
+                entry("", "", "tests/*", FirewallAction::Allow),
+                entry("aws-test", "", "", FirewallAction::Redact),
             ],
         };
         let cloud = ProviderFacts { name: "anthropic".into(), local: false };
         let own = ProviderFacts { name: "ollama".into(), local: true };
-        assert_eq!(policy.action("github", Some(&cloud), None), Action::Redact);
-        assert_eq!(policy.action("aws-key", Some(&cloud), None), Action::Block);
-        assert_eq!(policy.action("aws-test", Some(&cloud), None), Action::Redact);
-        assert_eq!(policy.action("github", Some(&own), None), Action::Allow);
-        assert_eq!(policy.action("aws-key", Some(&own), None), Action::Warn);
-        assert_eq!(policy.action("github", Some(&cloud), Some("/x/tests/a/b")), Action::Allow);
-        assert_eq!(policy.action("github", None, None), Action::Redact);
+        assert_eq!(policy.action("github", Some(&cloud), None), FirewallAction::Redact);
+        assert_eq!(policy.action("aws-key", Some(&cloud), None), FirewallAction::Block);
+        assert_eq!(policy.action("aws-test", Some(&cloud), None), FirewallAction::Redact);
+        assert_eq!(policy.action("github", Some(&own), None), FirewallAction::Allow);
+        assert_eq!(policy.action("aws-key", Some(&own), None), FirewallAction::Warn);
+        assert_eq!(
+            policy.action("github", Some(&cloud), Some("/x/tests/a/b")),
+            FirewallAction::Allow
+        );
+        assert_eq!(policy.action("github", None, None), FirewallAction::Redact);
     }
 
     #[test]

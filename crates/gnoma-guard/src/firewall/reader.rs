@@ -17,50 +17,50 @@ use gnoma_core::{
 
 use super::{
     judge::{Judge, Judged, Secret},
-    notice::Place,
-    policy::{Action, Policy, ProviderFacts},
+    notice::RequestPart,
+    policy::{FirewallAction, Policy, ProviderFacts},
 };
 
 /// Keys under which tools take the path of the file they work on.
 const PATH_KEYS: [&str; 3] = ["path", "file", "file_path"];
 
 /// What was met on the way to a reader.
-pub(super) struct Met {
+pub(super) struct Encountered {
     /// The secrets, with what was done and where they stood.
-    pub secrets: Vec<(Secret, Action, Place)>,
+    pub secrets: Vec<(Secret, FirewallAction, RequestPart)>,
     /// What was disguised, in words, and where.
-    pub disguises: Vec<(String, Place)>,
+    pub disguises: Vec<(String, RequestPart)>,
 }
 
 /// Rewrites for one reader.
-pub(super) struct Reader<'a> {
+pub(super) struct RequestReader<'a> {
     pub judge: &'a Judge,
     pub policy: &'a Policy,
     /// Who reads; `None` for logs and stores.
     pub provider: Option<&'a ProviderFacts>,
     /// The file that a tool's result came from.
     path: Option<String>,
-    pub met: Met,
+    pub met: Encountered,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> RequestReader<'a> {
     pub(super) fn new(
         judge: &'a Judge,
         policy: &'a Policy,
         provider: Option<&'a ProviderFacts>,
     ) -> Self {
-        let met = Met { secrets: Vec::new(), disguises: Vec::new() };
+        let met = Encountered { secrets: Vec::new(), disguises: Vec::new() };
         Self { judge, policy, provider, path: None, met }
     }
 
     /// The text as this reader gets it; `None` when that is as it is.
-    pub(super) fn text(&mut self, text: &str, place: &Place) -> Option<String> {
+    pub(super) fn text(&mut self, text: &str, place: &RequestPart) -> Option<String> {
         let judged = self.judge.text(text)?;
         let rewritten = self.rewrite(&judged, place);
         (rewritten != text).then_some(rewritten)
     }
 
-    fn json(&mut self, json: &RawJson, place: &Place) -> Option<RawJson> {
+    fn json(&mut self, json: &RawJson, place: &RequestPart) -> Option<RawJson> {
         let judged = self.judge.json(json.get())?;
         let rewritten = self.rewrite(&judged, place);
         if rewritten == json.get() {
@@ -71,7 +71,7 @@ impl<'a> Reader<'a> {
         Some(RawJson::parse(rewritten).unwrap_or_else(|_| RawJson::empty_object()))
     }
 
-    fn rewrite(&mut self, judged: &Judged, place: &Place) -> String {
+    fn rewrite(&mut self, judged: &Judged, place: &RequestPart) -> String {
         let action =
             |secret: &Secret| self.policy.action(&secret.rule, self.provider, self.path.as_deref());
         for secret in judged.secrets() {
@@ -122,14 +122,15 @@ impl<'a> Reader<'a> {
     ) -> Option<Content> {
         match block {
             Content::Text(text) => {
-                let place = if role == Role::User { Place::User } else { Place::Answer };
+                let place =
+                    if role == Role::User { RequestPart::User } else { RequestPart::Answer };
                 let rewritten = self.text(&text.text, &place)?;
                 let signature = text.signature.clone();
                 Some(Content::Text(Text { text: filled(rewritten), signature }))
             }
             Content::Thinking(thinking) if is_author && thinking.signature.is_some() => None,
             Content::Thinking(thinking) => {
-                let text = self.text(&thinking.text, &Place::Thinking)?;
+                let text = self.text(&thinking.text, &RequestPart::Thinking)?;
                 Some(Content::Thinking(Thinking {
                     text,
                     signature: None,
@@ -148,7 +149,7 @@ impl<'a> Reader<'a> {
     }
 
     fn call(&mut self, call: &ToolCall) -> Option<ToolCall> {
-        let place = Place::Arguments(call.name.clone());
+        let place = RequestPart::Arguments(call.name.clone());
         let arguments = self.json(&call.arguments, &place);
         let name = self.text(&call.name, &place);
         if arguments.is_none() && name.is_none() {
@@ -161,7 +162,7 @@ impl<'a> Reader<'a> {
     }
 
     fn result(&mut self, result: &ToolResult) -> Option<ToolResult> {
-        let place = Place::Result(result.name.clone());
+        let place = RequestPart::Result(result.name.clone());
         let mut rewritten = result.clone();
         let mut is_changed = false;
         for part in &mut rewritten.parts {
@@ -184,7 +185,7 @@ impl<'a> Reader<'a> {
 
     /// The tool as this reader gets it; `None` when that is as it is.
     pub(super) fn tool(&mut self, tool: &ToolSpec) -> Option<ToolSpec> {
-        let place = Place::Tool(tool.name.clone());
+        let place = RequestPart::Tool(tool.name.clone());
         let description = self.text(&tool.description, &place);
         let parameters = self.json(&tool.parameters, &place);
         if description.is_none() && parameters.is_none() {

@@ -11,17 +11,17 @@ const MAX_SEEN: usize = 16_384;
 /// What became of values, by where they lie in memory and by who gets them.
 ///
 /// A weak reference keeps a value's place from being used again, so that a place is a name.
-pub(super) struct Seen<T: ?Sized, O> {
+pub(super) struct SeenValues<T: ?Sized, O> {
     outcomes: HashMap<(usize, usize), (Weak<T>, O)>,
 }
 
-impl<T: ?Sized, O> Default for Seen<T, O> {
+impl<T: ?Sized, O> Default for SeenValues<T, O> {
     fn default() -> Self {
         Self { outcomes: HashMap::new() }
     }
 }
 
-impl<T: ?Sized, O> Seen<T, O> {
+impl<T: ?Sized, O> SeenValues<T, O> {
     /// What became of `value` for `reader`; `decide` is asked the first time.
     pub(super) fn outcome(
         &mut self,

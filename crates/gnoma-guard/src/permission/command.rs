@@ -9,21 +9,21 @@ use gnoma_core::{
     session::PermissionMode,
     tool::{Access, Grant},
 };
-use gnoma_shell::{Analysis, Effect, Invocation, Place, Start};
+use gnoma_shell::{Analysis, Effect, FilePlace, Invocation, StartContext};
 use serde_json::Value;
 
 use super::{
-    Bench, by_rule,
-    deed::{self, Deed},
+    Judgement, by_rule,
+    deed::{self, CommandEffect},
     file::doubt,
     meet::fits,
     one_line,
     opinion::Opinion,
-    rule::{Action, Rule, Subject},
+    rule::{Rule, RuleAction, Subject},
     suggest, text_of,
     words::{Match, quoted},
 };
-use crate::places::Spot;
+use crate::places::JudgedPath;
 
 /// Most simple commands that a person can be expected to read, and rules to be held to.
 const MAX_PARTS: usize = 50;
@@ -43,7 +43,7 @@ pub(super) struct Judged {
     pub(super) grant: Grant,
 }
 
-impl<'a> Bench<'a> {
+impl<'a> Judgement<'a> {
     pub(super) fn shell(&self, arguments: &Value, name: &str) -> (Opinion, Grant) {
         let Some(text) = text_of(arguments, name) else {
             return (self.by_mode(Access::Execute), Grant::default());
@@ -54,7 +54,7 @@ impl<'a> Bench<'a> {
 
     pub(super) fn command(&self, text: &str) -> Judged {
         let home = self.world.home.map(Path::to_path_buf);
-        let start = Start { cwd: self.world.cwd.to_path_buf(), home };
+        let start = StartContext { cwd: self.world.cwd.to_path_buf(), home };
         self.analysed(gnoma_shell::analyse(text, &start))
     }
 
@@ -93,7 +93,7 @@ impl<'a> Bench<'a> {
     /// What cannot be judged is asked about in every mode that would run something; where a rule might
     /// deny it, in a confirmed bypass too.
     fn undecidable(&self, why: &str) -> Opinion {
-        let may_be_denied = self.with(Action::Deny).any(|rule| {
+        let may_be_denied = self.with(RuleAction::Deny).any(|rule| {
             matches!(rule.subject, Subject::Command(_) | Subject::Path { .. } | Subject::Host(_))
         });
         match self.mode {
@@ -123,9 +123,9 @@ impl<'a> Bench<'a> {
         self.not_forbidden(command, &deeds, &name).and(doubt(forbidden, by))
     }
 
-    fn not_forbidden(&self, command: &Invocation, deeds: &[Deed], name: &str) -> Opinion {
+    fn not_forbidden(&self, command: &Invocation, deeds: &[CommandEffect], name: &str) -> Opinion {
         let rule = self.deciding(|rule| self.is_about_words(rule, command));
-        let asking = rule.filter(|rule| rule.action != Action::Allow);
+        let asking = rule.filter(|rule| rule.action != RuleAction::Allow);
         let questions = deeds.iter().filter_map(|deed| self.question(deed, name));
         if let Some(question) = questions.reduce(Opinion::and) {
             let question = asking
@@ -153,27 +153,32 @@ impl<'a> Bench<'a> {
     }
 
     /// A question that this deed is in every mode.
-    fn question(&self, deed: &Deed, name: &str) -> Option<Opinion> {
+    fn question(&self, deed: &CommandEffect, name: &str) -> Option<Opinion> {
         let rule = self.deciding(|rule| match deed.spot() {
             Some((touch, spot)) => self.is_about(rule, touch, spot, deed.tools()),
-            None => rule.action == Action::Ask && concerns(rule, deed) > Match::No,
+            None => rule.action == RuleAction::Ask && concerns(rule, deed) > Match::No,
         });
         match rule {
-            Some(rule) if rule.action != Action::Allow => Some(by_rule(rule, "asks about")),
+            Some(rule) if rule.action != RuleAction::Allow => Some(by_rule(rule, "asks about")),
             _ => self.unlifted(name, &deed.worry, rule),
         }
     }
 
     /// Rules that deny by words, by place or by host: how surely, and which.
-    fn forbidden(&self, command: &Invocation, deeds: &[Deed]) -> (Match, Option<&'a Rule>) {
-        let by_words = self.with(Action::Deny).map(|rule| match &rule.subject {
+    fn forbidden(
+        &self,
+        command: &Invocation,
+        deeds: &[CommandEffect],
+    ) -> (Match, Option<&'a Rule>) {
+        let by_words = self.with(RuleAction::Deny).map(|rule| match &rule.subject {
             Subject::Command(words) => (words.touches(&command.words), Some(rule)),
             _ => (Match::No, None),
         });
         let by_place = deeds.iter().map(|deed| match deed.spot() {
             Some((touch, spot)) => self.forbidding(touch, spot, deed.tools()),
             None => {
-                let found = self.with(Action::Deny).map(|rule| (concerns(rule, deed), Some(rule)));
+                let found =
+                    self.with(RuleAction::Deny).map(|rule| (concerns(rule, deed), Some(rule)));
                 found.max_by_key(|(found, _)| *found).unwrap_or((Match::No, None))
             }
         });
@@ -185,10 +190,10 @@ impl<'a> Bench<'a> {
     fn is_about_words(&self, rule: &Rule, command: &Invocation) -> bool {
         match (&rule.subject, rule.action) {
             (Subject::Tool(glob), _) => fits(glob, TOOL),
-            (Subject::Command(words), Action::Allow) => {
+            (Subject::Command(words), RuleAction::Allow) => {
                 words.covers(&command.words) && self.is_in_workspace(command)
             }
-            (Subject::Command(words), Action::Ask | Action::Deny) => {
+            (Subject::Command(words), RuleAction::Ask | RuleAction::Deny) => {
                 words.touches(&command.words) > Match::No
             }
             _ => false,
@@ -215,16 +220,16 @@ impl<'a> Bench<'a> {
         let words: Option<Vec<_>> =
             command.words.iter().map(|word| word.as_deref().map(quoted)).collect();
         let home = self.world.home.map(Path::to_path_buf);
-        let start = Start { cwd: cwd.clone(), home };
+        let start = StartContext { cwd: cwd.clone(), home };
         let alone = gnoma_shell::analyse(&words.unwrap_or_default().join(" "), &start);
         alone.commands.first().map(effects).unwrap_or_default()
     }
 
     /// Whether nothing is left to ask about a deed. Rules do not lift planning.
-    fn is_settled(&self, deed: &Deed, rule: Option<&Rule>, own: &[Effect]) -> bool {
-        let by_place = |(touch, spot): (_, &Spot)| {
+    fn is_settled(&self, deed: &CommandEffect, rule: Option<&Rule>, own: &[Effect]) -> bool {
+        let by_place = |(touch, spot): (_, &JudgedPath)| {
             let rule = self.deciding(|rule| self.is_about(rule, touch, spot, deed.tools()));
-            rule.is_some_and(|rule| rule.action == Action::Allow)
+            rule.is_some_and(|rule| rule.action == RuleAction::Allow)
         };
         let may_rule = self.mode != PermissionMode::Plan || deed.is_reading();
         let by_words = rule.is_some() && own.contains(&deed.effect);
@@ -244,7 +249,13 @@ impl<'a> Bench<'a> {
     }
 
     /// A part with deeds that nothing settles; `first` is shown.
-    fn harmful(&self, name: &str, first: &Deed, open: &[&Deed], command: &Invocation) -> Opinion {
+    fn harmful(
+        &self,
+        name: &str,
+        first: &CommandEffect,
+        open: &[&CommandEffect],
+        command: &Invocation,
+    ) -> Opinion {
         let what = &first.worry.what;
         match self.mode {
             PermissionMode::Bypass | PermissionMode::Deny => self.by_mode(Access::Execute),
@@ -260,14 +271,14 @@ impl<'a> Bench<'a> {
         }
     }
 
-    fn planning(&self, name: &str, deeds: &[Deed]) -> Opinion {
+    fn planning(&self, name: &str, deeds: &[CommandEffect]) -> Opinion {
         let deed = deeds.iter().find(|deed| !deed.is_reading());
         let what = deed.map_or("does more than read", |deed| deed.worry.what.as_str());
         Opinion::deny(format!("mode plan: {name} {what}"))
     }
 
     /// Rules that would have settled everything: the words, and what redirections write.
-    fn always(&self, command: &Invocation, open: &[&Deed]) -> Option<Vec<Rule>> {
+    fn always(&self, command: &Invocation, open: &[&CommandEffect]) -> Option<Vec<Rule>> {
         let mut rules = suggest::for_command(command)?;
         let own = self.own_effects(rules.first()?, command);
         for deed in open.iter().filter(|deed| !own.contains(&deed.effect)) {
@@ -317,7 +328,7 @@ impl<'a> Bench<'a> {
 
 /// Whether a rule is about a deed without a known place: on the network, or at a place that only
 /// running would show.
-fn concerns(rule: &Rule, deed: &Deed) -> Match {
+fn concerns(rule: &Rule, deed: &CommandEffect) -> Match {
     match (&deed.effect, &rule.subject) {
         (Effect::Network(Some(host)), Subject::Host(pattern)) if pattern.touches(host) => {
             Match::Yes
@@ -335,9 +346,9 @@ fn concerns(rule: &Rule, deed: &Deed) -> Match {
 fn path_of(effect: &Effect) -> Option<&PathBuf> {
     match effect {
         Effect::Read(place) | Effect::Write(place) | Effect::Delete(place) => match place {
-            Place::Path(path) => Some(path),
-            Place::Pattern { base, .. } => Some(base),
-            Place::Unknown(_) => None,
+            FilePlace::Path(path) => Some(path),
+            FilePlace::Pattern { base, .. } => Some(base),
+            FilePlace::Unknown(_) => None,
         },
         _ => None,
     }

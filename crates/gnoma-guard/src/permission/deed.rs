@@ -3,10 +3,12 @@
 
 use std::path::Path;
 
-use gnoma_shell::{Effect, Invocation, Place, Risk};
+use gnoma_shell::{Effect, FilePlace, Invocation, Risk};
 
 use super::{World, one_line, words::program_name};
-use crate::places::{self, Gravity, MAX_PATH_BYTES, Spot, Touch, Worry, without_dots};
+use crate::places::{
+    self, Concern, FileAccess, JudgedPath, MAX_PATH_BYTES, Severity, without_dots,
+};
 
 /// Longest piece of a command that is shown, in characters.
 const MAX_SHOWN_CHARS: usize = 60;
@@ -41,17 +43,17 @@ const DESTROYING: &[&str] = &["rm", "rmdir", "shred", "srm", "unlink", "wipe", "
 
 /// One effect of a command.
 #[derive(Clone, Debug)]
-pub(super) struct Deed {
+pub(super) struct CommandEffect {
     pub(super) effect: Effect,
-    pub(super) worry: Worry,
-    spot: Option<(Touch, Spot)>,
+    pub(super) worry: Concern,
+    spot: Option<(FileAccess, JudgedPath)>,
     /// Nothing comes of it.
     harmless: bool,
 }
 
-impl Deed {
+impl CommandEffect {
     /// Where it acts, where that is known.
-    pub(super) fn spot(&self) -> Option<(Touch, &Spot)> {
+    pub(super) fn spot(&self) -> Option<(FileAccess, &JudgedPath)> {
         self.spot.as_ref().map(|(touch, spot)| (*touch, spot))
     }
 
@@ -75,64 +77,71 @@ impl Deed {
 }
 
 /// The deeds of a command, in the order of its effects.
-pub(super) fn of(command: &Invocation, world: &World<'_>) -> Vec<Deed> {
+pub(super) fn of(command: &Invocation, world: &World<'_>) -> Vec<CommandEffect> {
     let mut deeds: Vec<_> = command.effects.iter().map(|effect| deed(effect, world)).collect();
     if let Some(place) = crooked_path(command, world) {
-        deeds.push(unclear(format!("goes through a link and back by `{place}`"), Gravity::Guarded));
+        deeds
+            .push(unclear(format!("goes through a link and back by `{place}`"), Severity::Guarded));
     }
     if let Some(what) = runs_more_than_it_says(command, &deeds) {
-        deeds.push(unclear(what.to_owned(), Gravity::Plain));
+        deeds.push(unclear(what.to_owned(), Severity::Plain));
     }
     if decides_later_runs(command) {
-        deeds.push(unclear("decides what runs later".to_owned(), Gravity::Guarded));
+        deeds.push(unclear("decides what runs later".to_owned(), Severity::Guarded));
     }
     if command.risk == Risk::Critical {
         let what = deeds.iter().find(|deed| !deed.is_reading()).map(|deed| deed.worry.what.clone());
         let what = what.unwrap_or_else(|| "can lose everything or give control away".to_owned());
-        deeds.push(unclear(what, Gravity::Guarded));
-    } else if command.risk >= Risk::Medium && deeds.iter().all(Deed::is_harmless) {
-        deeds.push(unclear("is risky".to_owned(), Gravity::Plain));
+        deeds.push(unclear(what, Severity::Guarded));
+    } else if command.risk >= Risk::Medium && deeds.iter().all(CommandEffect::is_harmless) {
+        deeds.push(unclear("is risky".to_owned(), Severity::Plain));
     }
     deeds
 }
 
-fn unclear(what: String, gravity: Gravity) -> Deed {
+fn unclear(what: String, gravity: Severity) -> CommandEffect {
     let effect = Effect::Unknown(what.clone());
-    Deed { effect, worry: Worry { gravity, what }, spot: None, harmless: false }
+    CommandEffect { effect, worry: Concern { gravity, what }, spot: None, harmless: false }
 }
 
-fn deed(effect: &Effect, world: &World<'_>) -> Deed {
+fn deed(effect: &Effect, world: &World<'_>) -> CommandEffect {
     let (touch, place) = match effect {
-        Effect::Read(place) => (Touch::Read, place),
-        Effect::Write(place) => (Touch::Write, place),
-        Effect::Delete(place) => (Touch::Delete, place),
+        Effect::Read(place) => (FileAccess::Read, place),
+        Effect::Write(place) => (FileAccess::Write, place),
+        Effect::Delete(place) => (FileAccess::Delete, place),
         _ => return elsewhere(effect),
     };
     let spot = match place {
-        Place::Path(path) if path.as_os_str().len() > MAX_PATH_BYTES => {
+        FilePlace::Path(path) if path.as_os_str().len() > MAX_PATH_BYTES => {
             return nowhere(effect, touch, "a path longer than any file's");
         }
-        Place::Pattern { pattern, .. } if pattern.len() > MAX_PATH_BYTES => {
+        FilePlace::Pattern { pattern, .. } if pattern.len() > MAX_PATH_BYTES => {
             return nowhere(effect, touch, "a path longer than any file's");
         }
-        Place::Path(path) => Spot::path(path, world),
-        Place::Pattern { base, pattern } => Spot::pattern(base, pattern, world),
-        Place::Unknown(text) => return nowhere(effect, touch, text),
+        FilePlace::Path(path) => JudgedPath::path(path, world),
+        FilePlace::Pattern { base, pattern } => JudgedPath::pattern(base, pattern, world),
+        FilePlace::Unknown(text) => return nowhere(effect, touch, text),
     };
     let worry = places::weigh(touch, &spot, world);
-    let harmless = worry.gravity == Gravity::Plain && (touch == Touch::Read || spot.is_sink());
-    Deed { effect: effect.clone(), worry, spot: Some((touch, spot)), harmless }
+    let harmless =
+        worry.gravity == Severity::Plain && (touch == FileAccess::Read || spot.is_sink());
+    CommandEffect { effect: effect.clone(), worry, spot: Some((touch, spot)), harmless }
 }
 
 /// A place that only running would show. To delete there is a question in every mode.
-fn nowhere(effect: &Effect, touch: Touch, text: &str) -> Deed {
-    let gravity = if touch == Touch::Delete { Gravity::Guarded } else { Gravity::Plain };
+fn nowhere(effect: &Effect, touch: FileAccess, text: &str) -> CommandEffect {
+    let gravity = if touch == FileAccess::Delete { Severity::Guarded } else { Severity::Plain };
     let shown = one_line(text, MAX_SHOWN_CHARS);
     let what = format!("{} `{shown}`, which is only known when it runs", touch.verb());
-    Deed { effect: effect.clone(), worry: Worry { gravity, what }, spot: None, harmless: false }
+    CommandEffect {
+        effect: effect.clone(),
+        worry: Concern { gravity, what },
+        spot: None,
+        harmless: false,
+    }
 }
 
-fn elsewhere(effect: &Effect) -> Deed {
+fn elsewhere(effect: &Effect) -> CommandEffect {
     let line = |text: &str| one_line(text, MAX_SHOWN_CHARS);
     let what = match effect {
         Effect::Secret(what) => format!("shows {}", line(what)),
@@ -145,12 +154,12 @@ fn elsewhere(effect: &Effect) -> Deed {
         Effect::Unknown(why) => format!("cannot be judged: {}", line(why)),
         Effect::Read(_) | Effect::Write(_) | Effect::Delete(_) => String::new(),
     };
-    let worry = Worry { gravity: Gravity::Plain, what };
-    Deed { effect: effect.clone(), worry, spot: None, harmless: false }
+    let worry = Concern { gravity: Severity::Plain, what };
+    CommandEffect { effect: effect.clone(), worry, spot: None, harmless: false }
 }
 
 /// What makes a program a question although its effects may show nothing.
-fn runs_more_than_it_says(command: &Invocation, deeds: &[Deed]) -> Option<&'static str> {
+fn runs_more_than_it_says(command: &Invocation, deeds: &[CommandEffect]) -> Option<&'static str> {
     let program = program_of(command);
     if RAISING.contains(&program) {
         Some("acts as another user")
@@ -158,7 +167,7 @@ fn runs_more_than_it_says(command: &Invocation, deeds: &[Deed]) -> Option<&'stat
         Some("runs text as commands")
     } else if program == "find" && hands_over(command) {
         Some("runs a program for what it finds")
-    } else if DESTROYING.contains(&program) && deeds.iter().all(Deed::is_harmless) {
+    } else if DESTROYING.contains(&program) && deeds.iter().all(CommandEffect::is_harmless) {
         Some("deletes what is not seen here")
     } else {
         None

@@ -9,20 +9,20 @@ use gnoma_core::{
 use serde_json::Value;
 
 use super::{
-    Bench, by_rule,
+    Judgement, by_rule,
     meet::fits,
     opinion::{Decision, Opinion},
-    rule::{Action, Origin, Rule, Subject},
+    rule::{Origin, Rule, RuleAction, Subject},
     suggest,
     words::Match,
 };
-use crate::places::{self, Gravity, MAX_PATH_BYTES, Spot, Touch, Worry};
+use crate::places::{self, Concern, FileAccess, JudgedPath, MAX_PATH_BYTES, Severity};
 
 /// Tools that a rule about paths names to mean any reading or any changing.
 const READING: &[&str] = &["fs.read"];
 const CHANGING: &[&str] = &["fs.write", "fs.edit"];
 
-impl<'a> Bench<'a> {
+impl<'a> Judgement<'a> {
     /// A tool that is given a path, or works in the working folder when it is given none.
     pub(super) fn file(&self, tool: &ToolSpec, arguments: &Value, name: &str) -> (Opinion, Grant) {
         let path = match arguments.get(name) {
@@ -36,8 +36,8 @@ impl<'a> Bench<'a> {
             let reason = format!("`{name}` is longer than any file's path");
             return (Opinion::deny(reason), Grant::default());
         }
-        let touch = if tool.access == Access::Read { Touch::Read } else { Touch::Write };
-        let spot = Spot::path(Path::new(path), self.world);
+        let touch = if tool.access == Access::Read { FileAccess::Read } else { FileAccess::Write };
+        let spot = JudgedPath::path(Path::new(path), self.world);
         let mut grant = Grant::default();
         self.grant_place(touch, &spot, &places::weigh(touch, &spot, self.world), &mut grant);
         (self.file_at(tool, touch, &spot), grant)
@@ -45,19 +45,25 @@ impl<'a> Bench<'a> {
 
     /// Adds what a touch reaches beyond what every call may: places outside the workspace, and inside
     /// it those that are guarded.
-    pub(super) fn grant_place(&self, touch: Touch, spot: &Spot, worry: &Worry, grant: &mut Grant) {
+    pub(super) fn grant_place(
+        &self,
+        touch: FileAccess,
+        spot: &JudgedPath,
+        worry: &Concern,
+        grant: &mut Grant,
+    ) {
         let place = spot.folder_or_path();
-        if touch != Touch::Read && worry.gravity > Gravity::Plain {
+        if touch != FileAccess::Read && worry.gravity > Severity::Plain {
             // What is deleted is taken out of the folder above it.
-            let changed = if touch == Touch::Delete { place.parent() } else { None };
+            let changed = if touch == FileAccess::Delete { place.parent() } else { None };
             grant.writable.push(changed.unwrap_or(&place).to_path_buf());
         }
-        if !places::is_inside(spot, self.world) || worry.gravity == Gravity::Secret {
+        if !places::is_inside(spot, self.world) || worry.gravity == Severity::Secret {
             grant.paths.push(place);
         }
     }
 
-    fn file_at(&self, tool: &ToolSpec, touch: Touch, spot: &Spot) -> Opinion {
+    fn file_at(&self, tool: &ToolSpec, touch: FileAccess, spot: &JudgedPath) -> Opinion {
         let (forbidden, by) = self.forbidding(touch, spot, &[&tool.name]);
         if let (Match::Yes, Some(rule)) = (forbidden, by) {
             return by_rule(rule, "denies");
@@ -82,15 +88,15 @@ impl<'a> Bench<'a> {
         &self,
         by_mode: Opinion,
         tool: &ToolSpec,
-        worry: &Worry,
-        spot: &Spot,
+        worry: &Concern,
+        spot: &JudgedPath,
     ) -> Opinion {
         let always = suggest::for_path(&tool.name, spot, self.world);
         match by_mode.decision {
-            Decision::Allow if worry.gravity == Gravity::Plain => by_mode,
+            Decision::Allow if worry.gravity == Severity::Plain => by_mode,
             Decision::Allow if self.mode == PermissionMode::Bypass => by_mode,
             Decision::Deny => by_mode,
-            Decision::Ask if worry.gravity == Gravity::Plain => by_mode.with_always(always),
+            Decision::Ask if worry.gravity == Severity::Plain => by_mode.with_always(always),
             Decision::Allow | Decision::Ask => {
                 Opinion::ask(format!("mode {}: it {}", self.mode, worry.what)).with_always(always)
             }
@@ -102,19 +108,19 @@ impl<'a> Bench<'a> {
     pub(super) fn unlifted(
         &self,
         who: &str,
-        worry: &Worry,
+        worry: &Concern,
         rule: Option<&Rule>,
     ) -> Option<Opinion> {
         let lifted = match worry.gravity {
-            Gravity::Plain | Gravity::Outside => true,
-            Gravity::Secret => rule.is_some_and(names_exactly),
-            Gravity::Beyond => rule.is_some_and(is_users_path),
-            Gravity::Guarded => false,
+            Severity::Plain | Severity::Outside => true,
+            Severity::Secret => rule.is_some_and(names_exactly),
+            Severity::Beyond => rule.is_some_and(is_users_path),
+            Severity::Guarded => false,
         };
         if lifted {
             return None;
         }
-        if self.confirmed && rule.is_none_or(|rule| rule.action == Action::Allow) {
+        if self.confirmed && rule.is_none_or(|rule| rule.action == RuleAction::Allow) {
             return Some(Opinion::loudly_allow(&format!("{who} {}", worry.what)));
         }
         Some(Opinion::ask(format!("{who} {}, which is always asked for", worry.what)))
@@ -123,11 +129,11 @@ impl<'a> Bench<'a> {
     /// How surely a rule denies the touch, and which one. `tools` are the names it goes by.
     pub(super) fn forbidding(
         &self,
-        touch: Touch,
-        spot: &Spot,
+        touch: FileAccess,
+        spot: &JudgedPath,
         tools: &[&str],
     ) -> (Match, Option<&'a Rule>) {
-        let denying = self.with(Action::Deny).filter_map(|rule| {
+        let denying = self.with(RuleAction::Deny).filter_map(|rule| {
             let Subject::Path { tool, path } = &rule.subject else { return None };
             let is_meant = is_meant(tool, touch, tools);
             let found = if is_meant { path.touches(spot, self.world) } else { Match::No };
@@ -138,13 +144,19 @@ impl<'a> Bench<'a> {
     }
 
     /// Whether a rule that allows or asks is about the touch.
-    pub(super) fn is_about(&self, rule: &Rule, touch: Touch, spot: &Spot, tools: &[&str]) -> bool {
+    pub(super) fn is_about(
+        &self,
+        rule: &Rule,
+        touch: FileAccess,
+        spot: &JudgedPath,
+        tools: &[&str],
+    ) -> bool {
         let Subject::Path { tool, path } = &rule.subject else { return false };
         match rule.action {
-            Action::Allow => {
+            RuleAction::Allow => {
                 tools.iter().any(|name| fits(tool, name)) && path.covers(spot, self.world)
             }
-            Action::Ask | Action::Deny => {
+            RuleAction::Ask | RuleAction::Deny => {
                 is_meant(tool, touch, tools) && path.touches(spot, self.world) > Match::No
             }
         }
@@ -162,20 +174,20 @@ pub(super) fn doubt(found: Match, rule: Option<&Rule>) -> Opinion {
 }
 
 /// Who forbids `fs.read` means all reading, by whatever tool; likewise for changing.
-fn is_meant(glob: &str, touch: Touch, tools: &[&str]) -> bool {
-    let family = if touch == Touch::Read { READING } else { CHANGING };
+fn is_meant(glob: &str, touch: FileAccess, tools: &[&str]) -> bool {
+    let family = if touch == FileAccess::Read { READING } else { CHANGING };
     tools.iter().chain(family).any(|name| fits(glob, name))
 }
 
 /// A secret is only shown by a rule that names its file.
 fn names_exactly(rule: &Rule) -> bool {
-    rule.action == Action::Allow
+    rule.action == RuleAction::Allow
         && matches!(&rule.subject, Subject::Path { path, .. } if path.is_exact())
 }
 
 /// What lies outside is only changed by a rule about paths that the user wrote.
 fn is_users_path(rule: &Rule) -> bool {
-    rule.action == Action::Allow
+    rule.action == RuleAction::Allow
         && matches!(rule.origin, Origin::User | Origin::Flag)
         && matches!(rule.subject, Subject::Path { .. })
 }

@@ -10,7 +10,7 @@ const MAX_PAIRS: usize = 1 << 20;
 
 /// A step of a pattern.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Step<T> {
+pub(crate) enum PatternStep<T> {
     /// Exactly one of these.
     One(T),
     /// Any number of anything, also none.
@@ -33,8 +33,8 @@ pub(crate) enum Dialect {
 
 /// Whether some sequence fits `left` and `right`; `None` when they are too long to say.
 pub(crate) fn meet<T>(
-    left: &[Step<T>],
-    right: &[Step<T>],
+    left: &[PatternStep<T>],
+    right: &[PatternStep<T>],
     same: impl Fn(&T, &T) -> bool,
 ) -> Option<bool> {
     if left.len().saturating_mul(right.len()) > MAX_PAIRS {
@@ -43,7 +43,7 @@ pub(crate) fn meet<T>(
     // `row` says for each beginning of `right` whether it can be had by the steps of `left` so far.
     let mut row = vec![true];
     row.extend(right.iter().scan(true, |so_far, step| {
-        *so_far &= matches!(step, Step::Run);
+        *so_far &= matches!(step, PatternStep::Run);
         Some(*so_far)
     }));
     for step in left {
@@ -54,16 +54,16 @@ pub(crate) fn meet<T>(
 
 fn advance<T>(
     row: &[bool],
-    step: &Step<T>,
-    right: &[Step<T>],
+    step: &PatternStep<T>,
+    right: &[PatternStep<T>],
     same: impl Fn(&T, &T) -> bool,
 ) -> Vec<bool> {
-    let mut before = matches!(step, Step::Run) && row.first() == Some(&true);
+    let mut before = matches!(step, PatternStep::Run) && row.first() == Some(&true);
     let mut next = vec![before];
     for (other, (&diagonal, &above)) in right.iter().zip(row.iter().zip(row.iter().skip(1))) {
         before = match (step, other) {
-            (Step::Run, _) | (_, Step::Run) => above || before,
-            (Step::One(one), Step::One(two)) => diagonal && same(one, two),
+            (PatternStep::Run, _) | (_, PatternStep::Run) => above || before,
+            (PatternStep::One(one), PatternStep::One(two)) => diagonal && same(one, two),
         };
         next.push(before);
     }
@@ -82,29 +82,29 @@ pub(crate) fn fits(glob: &str, text: &str) -> bool {
 }
 
 /// The letters of `text`.
-pub(crate) fn letters(text: &str, dialect: Dialect) -> Vec<Step<Letter>> {
+pub(crate) fn letters(text: &str, dialect: Dialect) -> Vec<PatternStep<Letter>> {
     // Groups of alternatives can be anything.
     if dialect == Dialect::Shell && text.contains(['{', '(']) {
-        return vec![Step::Run];
+        return vec![PatternStep::Run];
     }
     let mut steps = Vec::with_capacity(text.len());
     let mut rest = text.chars();
     while let Some(letter) = rest.next() {
         let step = match (dialect, letter) {
-            (Dialect::Plain, _) => Step::One(Some(letter)),
-            (_, '*') => Step::Run,
-            (_, '?') => Step::One(None),
-            (Dialect::Shell, '\\') => Step::One(rest.next()),
+            (Dialect::Plain, _) => PatternStep::One(Some(letter)),
+            (_, '*') => PatternStep::Run,
+            (_, '?') => PatternStep::One(None),
+            (Dialect::Shell, '\\') => PatternStep::One(rest.next()),
             (Dialect::Shell, '[') => match class(rest.as_str()) {
                 Some((step, after)) => {
                     rest = after.chars();
                     step
                 }
-                None => Step::One(Some('[')),
+                None => PatternStep::One(Some('[')),
             },
-            (Dialect::Shell | Dialect::Rule, _) => Step::One(Some(letter)),
+            (Dialect::Shell | Dialect::Rule, _) => PatternStep::One(Some(letter)),
         };
-        if step != Step::Run || steps.last() != Some(&Step::Run) {
+        if step != PatternStep::Run || steps.last() != Some(&PatternStep::Run) {
             steps.push(step);
         }
     }
@@ -120,7 +120,7 @@ const CLASSES: [&str; 14] = [
 /// What a bracket expression stands for, given the text behind its bracket, and what follows it. It is
 /// one letter, whichever; where shells differ about its end it is all the rest. `None` when it is
 /// not closed, so that the bracket is a letter.
-fn class(text: &str) -> Option<(Step<Letter>, &str)> {
+fn class(text: &str) -> Option<(PatternStep<Letter>, &str)> {
     let mut rest = text.strip_prefix(['!', '^']).unwrap_or(text);
     // A bracket right at the start is a member of the class.
     rest = rest.strip_prefix(']').unwrap_or(rest);
@@ -128,16 +128,16 @@ fn class(text: &str) -> Option<(Step<Letter>, &str)> {
         if let Some(inner) = rest.strip_prefix("[:") {
             match inner.split_once(":]") {
                 Some((name, after)) if CLASSES.contains(&name) => rest = after,
-                _ => return Some((Step::Run, "")),
+                _ => return Some((PatternStep::Run, "")),
             }
             continue;
         }
         if rest.starts_with("[.") || rest.starts_with("[=") {
-            return Some((Step::Run, ""));
+            return Some((PatternStep::Run, ""));
         }
         let mut letters = rest.chars();
         match letters.next()? {
-            ']' => return Some((Step::One(None), letters.as_str())),
+            ']' => return Some((PatternStep::One(None), letters.as_str())),
             '\\' => {
                 letters.next()?;
             }
@@ -158,9 +158,9 @@ pub(crate) fn fold(name: &str) -> String {
 }
 
 /// [`fold`] for what a shell expands to names: colons and dots in it may be part of a class.
-pub(crate) fn fold_pattern(pattern: &str) -> Vec<Step<Letter>> {
+pub(crate) fn fold_pattern(pattern: &str) -> Vec<PatternStep<Letter>> {
     let mut steps = letters(&fold_letters(pattern), Dialect::Shell);
-    let is = |step: &Step<Letter>, ends: &[char]| matches!(step, Step::One(Some(letter)) if ends.contains(letter));
+    let is = |step: &PatternStep<Letter>, ends: &[char]| matches!(step, PatternStep::One(Some(letter)) if ends.contains(letter));
     if let Some(colon) = steps.iter().skip(1).position(|step| is(step, &[':'])) {
         steps.truncate(colon + 1);
     }

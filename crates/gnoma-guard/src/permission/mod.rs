@@ -2,7 +2,7 @@
 //!
 //! A rule that denies beats one that asks, and that beats one that allows, except that of those two the
 //! more specific decides; without a rule the mode does. Above both stand places and deeds that are
-//! a question in every mode ([`Gravity::Guarded`](crate::places::Gravity) and its like). Links are
+//! a question in every mode ([`Severity::Guarded`](crate::places::Severity) and its like). Links are
 //! followed through [`World::resolve`]; nothing here touches a disk, and whoever runs the call must
 //! make sure that what was judged is what is opened.
 
@@ -29,8 +29,8 @@ use serde_json::Value;
 pub use explain::ShellRow;
 pub use host::HostPattern;
 pub use paths::PathPattern;
-pub use rule::{Action, Origin, Rule, RuleError, Subject};
-pub use words::Words;
+pub use rule::{Origin, Rule, RuleAction, RuleError, Subject};
+pub use words::CommandWords;
 pub use world::World;
 pub(crate) use world::one_line;
 
@@ -155,12 +155,12 @@ impl Permissions {
         (opinion, grant)
     }
 
-    fn bench<'a>(&'a self, mode: PermissionMode, world: &'a World<'a>) -> Bench<'a> {
+    fn bench<'a>(&'a self, mode: PermissionMode, world: &'a World<'a>) -> Judgement<'a> {
         // A project that nobody stands behind may forbid, nothing else.
         let holds = |rule: &&Rule| {
-            world.trusted || rule.origin != Origin::Project || rule.action == Action::Deny
+            world.trusted || rule.origin != Origin::Project || rule.action == RuleAction::Deny
         };
-        Bench {
+        Judgement {
             rules: self.rules.iter().filter(holds).collect(),
             mode,
             world,
@@ -170,7 +170,7 @@ impl Permissions {
 }
 
 /// One judgement: the rules that hold, the mode and the world.
-struct Bench<'a> {
+struct Judgement<'a> {
     rules: Vec<&'a Rule>,
     mode: PermissionMode,
     world: &'a World<'a>,
@@ -178,7 +178,7 @@ struct Bench<'a> {
     confirmed: bool,
 }
 
-impl<'a> Bench<'a> {
+impl<'a> Judgement<'a> {
     fn judge(&self, tool: &ToolSpec, call: &ToolCall) -> (Opinion, Grant) {
         let arguments: Value = call.arguments.read().unwrap_or_default();
         if let Some(rule) = self.denying(tool, call, &arguments) {
@@ -220,16 +220,16 @@ impl<'a> Bench<'a> {
             }
             Subject::Command(_) | Subject::Path { .. } | Subject::Host(_) => false,
         };
-        self.with(Action::Deny).find(|rule| applies(rule))
+        self.with(RuleAction::Deny).find(|rule| applies(rule))
     }
 
-    fn with(&self, action: Action) -> impl Iterator<Item = &'a Rule> {
+    fn with(&self, action: RuleAction) -> impl Iterator<Item = &'a Rule> {
         self.rules.iter().copied().filter(move |rule| rule.action == action)
     }
 
     /// Of the rules that allow or ask and `apply`, the most specific; of equals one that asks.
     fn deciding(&self, applies: impl Fn(&Rule) -> bool) -> Option<&'a Rule> {
-        let fitting = self.rules.iter().copied().filter(|rule| rule.action != Action::Deny);
+        let fitting = self.rules.iter().copied().filter(|rule| rule.action != RuleAction::Deny);
         fitting.filter(|rule| applies(rule)).max_by_key(|rule| (rule.subject.weight(), rule.action))
     }
 
@@ -257,12 +257,12 @@ impl<'a> Bench<'a> {
             return (self.unless_bypass(tool, &format!("no plain host in `{shown}`"), None), grant);
         };
         let denies = |rule: &&Rule| matches!(&rule.subject, Subject::Host(it) if it.touches(&host));
-        if let Some(rule) = self.with(Action::Deny).find(denies) {
+        if let Some(rule) = self.with(RuleAction::Deny).find(denies) {
             return (by_rule(rule, "denies"), grant);
         }
         let rule = self.deciding(|rule| match (&rule.subject, rule.action) {
-            (Subject::Host(pattern), Action::Allow) => pattern.covers(&host),
-            (Subject::Host(pattern), Action::Ask | Action::Deny) => pattern.touches(&host),
+            (Subject::Host(pattern), RuleAction::Allow) => pattern.covers(&host),
+            (Subject::Host(pattern), RuleAction::Ask | RuleAction::Deny) => pattern.touches(&host),
             (Subject::Tool(glob), _) => fits(glob, &tool.name),
             _ => false,
         });
@@ -287,8 +287,8 @@ impl<'a> Bench<'a> {
             return None;
         }
         Some(match rule.action {
-            Action::Allow => by_rule(rule, "allows"),
-            Action::Ask | Action::Deny => by_rule(rule, "asks about"),
+            RuleAction::Allow => by_rule(rule, "allows"),
+            RuleAction::Ask | RuleAction::Deny => by_rule(rule, "asks about"),
         })
     }
 
@@ -324,9 +324,9 @@ const MAX_SHOWN_CHARS: usize = 80;
 fn by_rule(rule: &Rule, says: &str) -> Opinion {
     let reason = format!("the rule `{rule}` {says} it");
     match rule.action {
-        Action::Allow => Opinion::allow(reason),
-        Action::Ask => Opinion::ask(reason),
-        Action::Deny => Opinion::deny(reason),
+        RuleAction::Allow => Opinion::allow(reason),
+        RuleAction::Ask => Opinion::ask(reason),
+        RuleAction::Deny => Opinion::deny(reason),
     }
 }
 
@@ -356,8 +356,8 @@ enum Strictness {
 }
 
 impl Strictness {
-    fn of(action: Action) -> Self {
-        if action == Action::Allow { Self::Tight } else { Self::Loose }
+    fn of(action: RuleAction) -> Self {
+        if action == RuleAction::Allow { Self::Tight } else { Self::Loose }
     }
 }
 

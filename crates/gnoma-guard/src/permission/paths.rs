@@ -12,10 +12,10 @@ use std::{
 
 use super::{
     World,
-    meet::{Dialect, Letter, Step, fold, letters, meet, same_letter},
+    meet::{Dialect, Letter, PatternStep, fold, letters, meet, same_letter},
     words::Match,
 };
-use crate::places::{MAX_PATH_BYTES, Spot};
+use crate::places::{JudgedPath, MAX_PATH_BYTES};
 
 /// Paths that a rule is about.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -23,7 +23,7 @@ pub struct PathPattern {
     text: String,
 }
 
-type Names = Vec<Step<Vec<Step<Letter>>>>;
+type Names = Vec<PatternStep<Vec<PatternStep<Letter>>>>;
 
 impl PathPattern {
     /// # Errors
@@ -69,7 +69,7 @@ impl PathPattern {
     }
 
     /// Whether the place is surely what the rule is about.
-    pub(crate) fn covers(&self, spot: &Spot, world: &World<'_>) -> bool {
+    pub(crate) fn covers(&self, spot: &JudgedPath, world: &World<'_>) -> bool {
         let real = spot.real().path.as_path();
         let place = names(real, Dialect::Plain, str::to_owned);
         let fits = |pattern: &PathBuf| {
@@ -79,12 +79,12 @@ impl PathPattern {
     }
 
     /// Whether the place is, or holds, or could turn out to be, what a rule that forbids is about.
-    pub(crate) fn touches(&self, spot: &Spot, world: &World<'_>) -> Match {
+    pub(crate) fn touches(&self, spot: &JudgedPath, world: &World<'_>) -> Match {
         let patterns = self.reaches(world);
         let verdict = |place: &Names| {
             let surely = patterns.iter().any(|pattern| {
                 let mut reach = names(pattern, Dialect::Rule, fold);
-                reach.push(Step::Run);
+                reach.push(PatternStep::Run);
                 meet(&reach, place, same_name).unwrap_or(true)
             });
             match (surely, spot.is_pattern()) {
@@ -174,15 +174,17 @@ fn certain_part(pattern: &Path) -> PathBuf {
 fn holds(place: &Names, pattern: &Path) -> bool {
     let certain = names(&certain_part(pattern), Dialect::Plain, fold);
     let mut below = place.clone();
-    below.push(Step::Run);
+    below.push(PatternStep::Run);
     certain.len() > place.len() && meet(&below, &certain, same_name).unwrap_or(true)
 }
 
 fn names(path: &Path, dialect: Dialect, spelling: fn(&str) -> String) -> Names {
     let step = |component: Component<'_>| match component {
-        Component::Normal(name) if name == "**" && dialect == Dialect::Rule => Some(Step::Run),
+        Component::Normal(name) if name == "**" && dialect == Dialect::Rule => {
+            Some(PatternStep::Run)
+        }
         Component::Normal(name) => {
-            Some(Step::One(letters(&spelling(&name.to_string_lossy()), dialect)))
+            Some(PatternStep::One(letters(&spelling(&name.to_string_lossy()), dialect)))
         }
         _ => None,
     };
@@ -190,7 +192,7 @@ fn names(path: &Path, dialect: Dialect, spelling: fn(&str) -> String) -> Names {
 }
 
 #[expect(clippy::ptr_arg, reason = "the alphabet of `meet` is vectors of letters")]
-fn same_name(one: &Vec<Step<Letter>>, two: &Vec<Step<Letter>>) -> bool {
+fn same_name(one: &Vec<PatternStep<Letter>>, two: &Vec<PatternStep<Letter>>) -> bool {
     meet(one, two, same_letter).unwrap_or(false)
 }
 

@@ -11,11 +11,11 @@
 
 use std::fmt;
 
-use super::{host::HostPattern, paths::PathPattern, words::Words};
+use super::{host::HostPattern, paths::PathPattern, words::CommandWords};
 
 /// What a rule says about what it is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Action {
+pub enum RuleAction {
     /// It runs.
     Allow,
     /// A person is asked.
@@ -24,7 +24,7 @@ pub enum Action {
     Deny,
 }
 
-impl fmt::Display for Action {
+impl fmt::Display for RuleAction {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Allow => "allow",
@@ -53,7 +53,7 @@ pub enum Subject {
     /// Every call of the tools whose name fits.
     Tool(String),
     /// Simple commands of `bash`.
-    Command(Words),
+    Command(CommandWords),
     /// File tools whose name fits, at these paths.
     Path {
         /// Glob of names of tools.
@@ -84,7 +84,7 @@ pub enum Subject {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Rule {
     /// What it says.
-    pub action: Action,
+    pub action: RuleAction,
     /// What about.
     pub subject: Subject,
     /// Who says it.
@@ -113,7 +113,7 @@ impl Rule {
     ///
     /// # Errors
     /// When it is not exactly one of the forms: a rule that is half understood could cover anything.
-    pub fn parse(action: Action, text: &str, origin: Origin) -> Result<Self, RuleError> {
+    pub fn parse(action: RuleAction, text: &str, origin: Origin) -> Result<Self, RuleError> {
         match Subject::parse(text) {
             Ok(subject) => Ok(Self { action, subject, origin }),
             Err(why) => Err(RuleError { text: text.to_owned(), why }),
@@ -141,7 +141,7 @@ impl Rule {
     /// # Errors
     /// When it cannot be read, or would allow by a text.
     pub fn configured(
-        action: Action,
+        action: RuleAction,
         tool: &str,
         pattern: &str,
         origin: Origin,
@@ -152,11 +152,11 @@ impl Rule {
         }
         let refuse = |why: String| Err(RuleError { text: format!("{tool} with `{pattern}`"), why });
         match (subject, action) {
-            (Subject::Tool(tool), Action::Deny) => {
+            (Subject::Tool(tool), RuleAction::Deny) => {
                 let text = pattern.to_owned();
                 Ok(Self { action, subject: Subject::Text { tool, text }, origin })
             }
-            (Subject::Tool(tool), Action::Allow | Action::Ask) => refuse(format!(
+            (Subject::Tool(tool), RuleAction::Allow | RuleAction::Ask) => refuse(format!(
                 "text in the arguments only serves to deny; write what may run, such as \
                  `tool = \"{}\"` without a pattern",
                 example(&tool)
@@ -178,7 +178,7 @@ impl Subject {
         let name = tool_glob(name)?;
         let body = rest.strip_suffix(')').ok_or("the bracket is not closed at its end")?;
         match name.as_str() {
-            "bash" => Words::parse(body).map(Self::Command),
+            "bash" => CommandWords::parse(body).map(Self::Command),
             "web" => HostPattern::parse(body).map(Self::Host),
             "mcp" => mcp(body),
             tool if tool.starts_with("fs.") => {
@@ -266,7 +266,7 @@ mod tests {
     use super::*;
 
     fn read(text: &str) -> Result<Rule, RuleError> {
-        Rule::parse(Action::Allow, text, Origin::User)
+        Rule::parse(RuleAction::Allow, text, Origin::User)
     }
 
     #[test]
@@ -331,11 +331,11 @@ mod tests {
     fn a_text_only_denies() {
         let configured =
             |action, tool, pattern| Rule::configured(action, tool, pattern, Origin::User);
-        assert!(configured(Action::Deny, "bash", "rm -rf").is_ok());
-        assert!(configured(Action::Allow, "bash", "").is_ok());
-        assert!(configured(Action::Allow, "bash(git status)", "").is_ok());
-        assert!(configured(Action::Deny, "bash(git status)", "x").is_err());
-        let error = configured(Action::Allow, "bash", "git status").unwrap_err();
+        assert!(configured(RuleAction::Deny, "bash", "rm -rf").is_ok());
+        assert!(configured(RuleAction::Allow, "bash", "").is_ok());
+        assert!(configured(RuleAction::Allow, "bash(git status)", "").is_ok());
+        assert!(configured(RuleAction::Deny, "bash(git status)", "x").is_err());
+        let error = configured(RuleAction::Allow, "bash", "git status").unwrap_err();
         assert!(error.to_string().contains("bash(git status)"), "{error}");
     }
 

@@ -11,10 +11,10 @@ use super::{
     World,
     host::HostPattern,
     paths::PathPattern,
-    rule::{Action, Origin, Rule, Subject},
-    words::{Words, program_name},
+    rule::{Origin, Rule, RuleAction, Subject},
+    words::{CommandWords, program_name},
 };
-use crate::places::Spot;
+use crate::places::JudgedPath;
 
 /// Programs that run what they are given, act for another user, or fetch.
 const NEVER: &[&str] = &[
@@ -189,7 +189,7 @@ pub(super) fn for_host(host: &str) -> Option<Vec<Rule>> {
     readable(Subject::Host(HostPattern::exactly(host)?))
 }
 
-pub(super) fn for_path(tool: &str, spot: &Spot, world: &World<'_>) -> Option<Vec<Rule>> {
+pub(super) fn for_path(tool: &str, spot: &JudgedPath, world: &World<'_>) -> Option<Vec<Rule>> {
     if spot.is_pattern() {
         return None;
     }
@@ -201,7 +201,7 @@ pub(super) fn for_path(tool: &str, spot: &Spot, world: &World<'_>) -> Option<Vec
 pub(super) fn for_command(command: &Invocation) -> Option<Vec<Rule>> {
     let words: Option<Vec<String>> = command.words.iter().cloned().collect();
     let words = words.filter(|words| !is_dangerous(words) && is_mild(command))?;
-    readable(Subject::Command(Words::exactly(&words)?))
+    readable(Subject::Command(CommandWords::exactly(&words)?))
 }
 
 fn is_dangerous(words: &[String]) -> bool {
@@ -236,7 +236,7 @@ fn is_mild(command: &Invocation) -> bool {
 
 /// A rule that people can read back from what is printed.
 fn readable(subject: Subject) -> Option<Vec<Rule>> {
-    let rule = Rule { action: Action::Allow, subject, origin: Origin::Session };
-    let read = Rule::parse(Action::Allow, &rule.to_string(), Origin::Session).ok()?;
+    let rule = Rule { action: RuleAction::Allow, subject, origin: Origin::Session };
+    let read = Rule::parse(RuleAction::Allow, &rule.to_string(), Origin::Session).ok()?;
     (read == rule).then(|| vec![rule])
 }

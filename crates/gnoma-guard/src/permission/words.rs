@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use super::meet::{Step, meet};
+use super::meet::{PatternStep, meet};
 
 /// Most words of a rule.
 const MAX_WORDS: usize = 64;
@@ -15,7 +15,7 @@ const SPECIAL: &[char] =
 
 /// Words that a command must have.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Words {
+pub struct CommandWords {
     words: Vec<String>,
     /// Further arguments may follow.
     more: bool,
@@ -32,7 +32,7 @@ pub(crate) enum Match {
     Yes,
 }
 
-impl Words {
+impl CommandWords {
     /// Exactly `words`. `None` when no rule can say them.
     #[must_use]
     pub(crate) fn exactly(words: &[String]) -> Option<Self> {
@@ -75,11 +75,12 @@ impl Words {
     /// Whether the command is, or could turn out to be, what the rule says. A program is the same
     /// wherever it lies, and an unknown word can become any number of words.
     pub(crate) fn touches(&self, words: &[Option<String>]) -> Match {
-        let mut mine: Vec<_> = self.words.iter().map(|word| Step::One(word.as_str())).collect();
+        let mut mine: Vec<_> =
+            self.words.iter().map(|word| PatternStep::One(word.as_str())).collect();
         if self.more {
-            mine.push(Step::Run);
+            mine.push(PatternStep::Run);
         }
-        if let Some(Step::One(program)) = mine.first_mut()
+        if let Some(PatternStep::One(program)) = mine.first_mut()
             && !program.contains('/')
         {
             *program = program_name(program);
@@ -89,16 +90,16 @@ impl Words {
             .iter()
             .enumerate()
             .map(|(at, word)| match word {
-                None => Step::Run,
-                Some(program) if at == 0 && !in_folder => Step::One(program_name(program)),
-                Some(word) => Step::One(word.as_str()),
+                None => PatternStep::Run,
+                Some(program) if at == 0 && !in_folder => PatternStep::One(program_name(program)),
+                Some(word) => PatternStep::One(word.as_str()),
             })
             .collect();
         // What is unknown does not matter where anything may follow.
         let begins_so = self.more
             && theirs.len() >= self.words.len()
             && theirs.iter().zip(&mine).take(self.words.len()).all(|(one, two)| one == two);
-        let is_known = begins_so || !theirs.contains(&Step::Run);
+        let is_known = begins_so || !theirs.contains(&PatternStep::Run);
         match meet(&mine, &theirs, |one, two| one == two) {
             Some(false) => Match::No,
             Some(true) if is_known => Match::Yes,
@@ -208,7 +209,7 @@ fn until(rest: &mut std::str::Chars<'_>, quote: char) -> Result<String, String> 
     Ok(inside.to_owned())
 }
 
-/// `word` so that a shell, and [`Words::parse`], reads it back as one word with exactly this text.
+/// `word` so that a shell, and [`CommandWords::parse`], reads it back as one word with exactly this text.
 pub(crate) fn quoted(word: &str) -> String {
     let is_plain = |letter: char| letter.is_alphanumeric() || "_-./=:@%+,~^".contains(letter);
     if !word.is_empty() && word.chars().all(is_plain) {
@@ -218,7 +219,7 @@ pub(crate) fn quoted(word: &str) -> String {
     }
 }
 
-impl fmt::Display for Words {
+impl fmt::Display for CommandWords {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let words: Vec<_> = self.words.iter().map(|word| quoted(word)).collect();
         f.write_str(&words.join(" "))?;
@@ -249,7 +250,11 @@ mod tests {
             ("git *", "git ?", false),
             ("git status", "/tmp/git status", false),
         ] {
-            assert_eq!(Words::parse(rule).unwrap().covers(&known(command)), covered, "{command}");
+            assert_eq!(
+                CommandWords::parse(rule).unwrap().covers(&known(command)),
+                covered,
+                "{command}"
+            );
         }
     }
 
@@ -268,22 +273,26 @@ mod tests {
             ("git push", "git pull ?", Match::No),
             ("./run", "/tmp/run", Match::No),
         ] {
-            assert_eq!(Words::parse(rule).unwrap().touches(&known(command)), expected, "{command}");
+            assert_eq!(
+                CommandWords::parse(rule).unwrap().touches(&known(command)),
+                expected,
+                "{command}"
+            );
         }
     }
 
     #[test]
     fn only_words_of_one_command_are_a_rule() {
         for text in ["", "*", "a; b", "a && b", "a > f", "a $(b)", "gh:*", "a * b", "a 'b", "a\\"] {
-            assert!(Words::parse(text).is_err(), "{text}");
+            assert!(CommandWords::parse(text).is_err(), "{text}");
         }
     }
 
     proptest! {
         #[test]
         fn words_print_as_they_are_read(words in prop::collection::vec("[^\\p{C}]{0,8}", 1..6), more: bool) {
-            let words = Words { words, more };
-            prop_assert_eq!(Words::parse(&words.to_string()).unwrap(), words);
+            let words = CommandWords { words, more };
+            prop_assert_eq!(CommandWords::parse(&words.to_string()).unwrap(), words);
         }
     }
 }

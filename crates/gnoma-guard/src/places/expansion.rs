@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use gnoma_core::places::{self, GUARDED, Group, SECRETS};
 use proptest::prelude::*;
 
-use super::{Spot, guarded, name::Name, secret};
+use super::{JudgedPath, guarded, name::Name, secret};
 use crate::permission::{
     World,
     meet::{Dialect, fold},
@@ -225,7 +225,7 @@ proptest! {
         below in "[a-z]{0,4}",
     ) {
         let path = path_at(&place, &filling, folder, &below);
-        let judged = in_world(|world| secret(&Spot::path(&path, world), world));
+        let judged = in_world(|world| secret(&JudgedPath::path(&path, world), world));
         prop_assert_eq!(judged, places::secret(&path).map(|secret| secret.kind), "{:?}", path);
     }
 
@@ -237,7 +237,7 @@ proptest! {
         below in "[a-z]{0,4}",
     ) {
         let path = path_at(&place, &filling, folder, &below);
-        let judged = in_world(|world| guarded(&Spot::path(&path, world), world));
+        let judged = in_world(|world| guarded(&JudgedPath::path(&path, world), world));
         prop_assert!(judged.is_some(), "{:?}", path);
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! A path is looked at as it is written and as it is with links followed, name by name, without minding
 //! case or composition; the stricter answer holds. Patterns that a shell would expand count as
-//! everything they could name. Links are followed by whoever asks ([`Spot`]'s makers are given the
+//! everything they could name. Links are followed by whoever asks ([`JudgedPath`]'s makers are given the
 //! means); nothing here touches a disk.
 
 #[cfg(test)]
@@ -15,10 +15,10 @@ use std::path::{Path, PathBuf};
 
 use gnoma_core::places::{CACHES, EXAMPLES, TOOL_CHAINS};
 
-pub(crate) use spot::{Spot, without_dots};
+pub(crate) use spot::{JudgedPath, without_dots};
 
-use spot::Form;
-use tables::Place;
+use spot::PathForm;
+use tables::SensitivePlace;
 
 use crate::permission::World;
 
@@ -27,7 +27,7 @@ pub(crate) const MAX_PATH_BYTES: usize = 4096;
 
 /// What is done at a place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Touch {
+pub(crate) enum FileAccess {
     /// Contents or names are read.
     Read,
     /// Something is created or changed.
@@ -36,7 +36,7 @@ pub(crate) enum Touch {
     Delete,
 }
 
-impl Touch {
+impl FileAccess {
     /// In a sentence about a command.
     pub(crate) fn verb(self) -> &'static str {
         match self {
@@ -49,7 +49,7 @@ impl Touch {
 
 /// How much a touch of a place matters, from least to most.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) enum Gravity {
+pub(crate) enum Severity {
     /// The mode alone decides.
     Plain,
     /// Outside the workspace.
@@ -64,14 +64,14 @@ pub(crate) enum Gravity {
 
 /// What there is to say about a touch.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Worry {
-    pub(crate) gravity: Gravity,
+pub(crate) struct Concern {
+    pub(crate) gravity: Severity,
     /// Continues "`command` …", such as "reads `.env`, an environment file".
     pub(crate) what: String,
 }
 
 /// Weighs one touch of one place.
-pub(crate) fn weigh(touch: Touch, spot: &Spot, world: &World<'_>) -> Worry {
+pub(crate) fn weigh(touch: FileAccess, spot: &JudgedPath, world: &World<'_>) -> Concern {
     let (gravity, remark) = grade(touch, spot, world);
     let mut what = format!("{} `{}`", touch.verb(), spot.shown(world));
     if let Some(target) = spot.target(world) {
@@ -81,48 +81,56 @@ pub(crate) fn weigh(touch: Touch, spot: &Spot, world: &World<'_>) -> Worry {
         what.push_str(", ");
         what.push_str(remark);
     }
-    Worry { gravity, what }
+    Concern { gravity, what }
 }
 
-fn grade(touch: Touch, spot: &Spot, world: &World<'_>) -> (Gravity, Option<&'static str>) {
+fn grade(
+    touch: FileAccess,
+    spot: &JudgedPath,
+    world: &World<'_>,
+) -> (Severity, Option<&'static str>) {
     if spot.is_sink() {
-        return (Gravity::Plain, None);
+        return (Severity::Plain, None);
     }
     match touch {
-        Touch::Read => match secret(spot, world) {
-            Some(kind) => (Gravity::Secret, Some(kind)),
-            None if is_private(spot, world) => (Gravity::Outside, Some("outside the workspace")),
-            None => (Gravity::Plain, None),
+        FileAccess::Read => match secret(spot, world) {
+            Some(kind) => (Severity::Secret, Some(kind)),
+            None if is_private(spot, world) => (Severity::Outside, Some("outside the workspace")),
+            None => (Severity::Plain, None),
         },
-        Touch::Write | Touch::Delete => changed(touch, spot, world),
+        FileAccess::Write | FileAccess::Delete => changed(touch, spot, world),
     }
 }
 
-fn changed(touch: Touch, spot: &Spot, world: &World<'_>) -> (Gravity, Option<&'static str>) {
+fn changed(
+    touch: FileAccess,
+    spot: &JudgedPath,
+    world: &World<'_>,
+) -> (Severity, Option<&'static str>) {
     if let Some(kind) = guarded(spot, world) {
-        return (Gravity::Guarded, Some(kind));
+        return (Severity::Guarded, Some(kind));
     }
-    if touch == Touch::Delete && takes_root(spot, world) {
-        return (Gravity::Guarded, Some("the whole workspace or more"));
+    if touch == FileAccess::Delete && takes_root(spot, world) {
+        return (Severity::Guarded, Some("the whole workspace or more"));
     }
     if is_inside(spot, world) {
-        return (Gravity::Plain, None);
+        return (Severity::Plain, None);
     }
     if in_temporary(spot, world) {
-        return (Gravity::Outside, Some("outside the workspace"));
+        return (Severity::Outside, Some("outside the workspace"));
     }
-    (Gravity::Beyond, Some("outside the workspace"))
+    (Severity::Beyond, Some("outside the workspace"))
 }
 
 /// Whether all of it lies in the workspace, links followed.
-pub(crate) fn is_inside(spot: &Spot, world: &World<'_>) -> bool {
+pub(crate) fn is_inside(spot: &JudgedPath, world: &World<'_>) -> bool {
     let real = spot.real();
     world.roots.iter().any(|root| real.path.starts_with(root))
 }
 
 /// What a place holds that should not be shown.
-pub(crate) fn secret(spot: &Spot, world: &World<'_>) -> Option<&'static str> {
-    let secret = |form: &Form| {
+pub(crate) fn secret(spot: &JudgedPath, world: &World<'_>) -> Option<&'static str> {
+    let secret = |form: &PathForm| {
         let is_shown = is_public(form, world) || form.is_named_like(EXAMPLES);
         named(form, tables::secrets(), world).filter(|_| !is_shown)
     };
@@ -130,16 +138,16 @@ pub(crate) fn secret(spot: &Spot, world: &World<'_>) -> Option<&'static str> {
 }
 
 /// What a place decides about, so that changing it needs a person.
-fn guarded(spot: &Spot, world: &World<'_>) -> Option<&'static str> {
-    let by_name = |form: &Form| named(form, tables::guarded(), world);
+fn guarded(spot: &JudgedPath, world: &World<'_>) -> Option<&'static str> {
+    let by_name = |form: &PathForm| named(form, tables::guarded(), world);
     secret(spot, world)
         .or_else(|| spot.forms().find_map(by_name))
         .or_else(|| is_system(spot, world).then_some("part of the system"))
 }
 
 /// Whether it belongs to the system and not to a workspace within one of its folders.
-fn is_system(spot: &Spot, world: &World<'_>) -> bool {
-    let is_workspace = |form: &Form, folder: &Path| {
+fn is_system(spot: &JudgedPath, world: &World<'_>) -> bool {
+    let is_workspace = |form: &PathForm, folder: &Path| {
         let within = |root: &&PathBuf| root.starts_with(folder) && form.path.starts_with(root);
         world.roots.iter().any(|root| within(&root))
     };
@@ -150,7 +158,7 @@ fn is_system(spot: &Spot, world: &World<'_>) -> bool {
         })
 }
 
-fn named(form: &Form, places: &[Place], world: &World<'_>) -> Option<&'static str> {
+fn named(form: &PathForm, places: &[SensitivePlace], world: &World<'_>) -> Option<&'static str> {
     let homes = homes(world);
     places.iter().find(|place| form.is_at(place, &homes)).map(|place| place.kind)
 }
@@ -162,13 +170,13 @@ fn homes(world: &World<'_>) -> Vec<PathBuf> {
 }
 
 /// Whether it came with a program. Not where somebody works or lives among programs.
-fn is_public(form: &Form, world: &World<'_>) -> bool {
+fn is_public(form: &PathForm, world: &World<'_>) -> bool {
     let own = homes(world);
     form.is_below_any(tables::PUBLIC)
         && !own.iter().chain(world.roots).any(|folder| form.is_below(folder))
 }
 
-fn is_own(spot: &Spot, world: &World<'_>) -> bool {
+fn is_own(spot: &JudgedPath, world: &World<'_>) -> bool {
     let real = world.config_dirs.iter().map(|folder| (world.resolve)(folder));
     let folders: Vec<_> = real.chain(world.config_dirs.iter().cloned()).collect();
     spot.forms().any(|form| folders.iter().any(|folder| form.is_below(folder)))
@@ -176,7 +184,7 @@ fn is_own(spot: &Spot, world: &World<'_>) -> bool {
 
 /// Whether reading there needs a reason: folders of people, and what lies beside the workspace.
 /// Programs, headers, documentation and the caches of tool chains are everybody's.
-fn is_private(spot: &Spot, world: &World<'_>) -> bool {
+fn is_private(spot: &JudgedPath, world: &World<'_>) -> bool {
     // Temporary files are for handing over, unless the workspace is among them.
     let shares_temporary = world.roots.iter().any(|root| below_temporary(root));
     if is_inside(spot, world) || (in_temporary(spot, world) && !shares_temporary) {
@@ -199,7 +207,7 @@ fn is_private(spot: &Spot, world: &World<'_>) -> bool {
 }
 
 /// Whether it need not last. A home that was put among temporary files holds what must.
-fn in_temporary(spot: &Spot, world: &World<'_>) -> bool {
+fn in_temporary(spot: &JudgedPath, world: &World<'_>) -> bool {
     let real = spot.real();
     let at_home = |home: &PathBuf| real.is_below(home) || home.starts_with(&real.path);
     below_temporary(&real.path) && !homes(world).iter().any(at_home)
@@ -211,7 +219,7 @@ fn below_temporary(path: &Path) -> bool {
 }
 
 /// Whether deleting it would take a whole root of the workspace, or a folder around one.
-fn takes_root(spot: &Spot, world: &World<'_>) -> bool {
+fn takes_root(spot: &JudgedPath, world: &World<'_>) -> bool {
     spot.forms().any(|form| {
         let sweep = if form.ends_in_anything() { form.path.parent() } else { None };
         let gone = sweep.unwrap_or(&form.path);

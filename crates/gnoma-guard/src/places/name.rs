@@ -1,14 +1,14 @@
 //! One name of a path or a pattern, ready for comparing.
 
 use crate::permission::meet::{
-    Dialect, Letter, Step, fold, fold_pattern, letters, meet, same_letter,
+    Dialect, Letter, PatternStep, fold, fold_pattern, letters, meet, same_letter,
 };
 
 /// A name, folded as file systems that mind the least compare it.
 #[derive(Clone, Debug)]
 pub(super) struct Name {
     /// With what stands for others.
-    pub(super) letters: Vec<Step<Letter>>,
+    pub(super) letters: Vec<PatternStep<Letter>>,
     pub(super) folded: String,
     pub(super) kind: NameKind,
 }
@@ -30,7 +30,7 @@ pub(super) enum NameKind {
 pub(super) fn fits_names(place: &[Name], names: &[Name]) -> bool {
     let tells = |(wanted, name): (&Name, &Name)| match name.kind {
         NameKind::Literal | NameKind::Telling => true,
-        NameKind::ByEnding => wanted.letters.first() == Some(&Step::Run),
+        NameKind::ByEnding => wanted.letters.first() == Some(&PatternStep::Run),
         NameKind::Anything => false,
     };
     place.iter().zip(names).all(|(wanted, name)| wanted.meets(name))
@@ -57,14 +57,14 @@ impl Name {
 }
 
 /// The letter that a step stands for, if it is one.
-fn literal(step: &Step<Letter>) -> Option<char> {
+fn literal(step: &PatternStep<Letter>) -> Option<char> {
     match step {
-        Step::One(letter) => *letter,
-        Step::Run => None,
+        PatternStep::One(letter) => *letter,
+        PatternStep::Run => None,
     }
 }
 
-fn kind_of(text: &str, letters: &[Step<Letter>]) -> NameKind {
+fn kind_of(text: &str, letters: &[PatternStep<Letter>]) -> NameKind {
     let ending = text.strip_prefix("*.").filter(|ending| !ending.is_empty());
     if ending.is_some_and(|ending| ending.chars().all(char::is_alphanumeric)) {
         return NameKind::ByEnding;

@@ -3,10 +3,10 @@
 use std::path::{Component, Path, PathBuf};
 
 use super::name::{Name, NameKind, fits_names};
-use super::tables::{self, Place, Start};
+use super::tables::{self, PlaceStart, SensitivePlace};
 use crate::permission::{
     World,
-    meet::{Dialect, Letter, Step, fits},
+    meet::{Dialect, Letter, PatternStep, fits},
     one_line,
 };
 
@@ -15,29 +15,29 @@ const MAX_SHOWN_CHARS: usize = 120;
 
 /// A path or a pattern, as written and with links followed.
 #[derive(Clone, Debug)]
-pub(crate) struct Spot {
-    literal: Form,
-    real: Form,
+pub(crate) struct JudgedPath {
+    literal: PathForm,
+    real: PathForm,
     is_pattern: bool,
 }
 
 /// One way to name a place.
 #[derive(Clone, Debug)]
-pub(crate) struct Form {
+pub(crate) struct PathForm {
     /// Absolute, without `.` and `..`; may hold a shell's stars.
     pub(crate) path: PathBuf,
     names: Vec<Name>,
 }
 
-impl Spot {
+impl JudgedPath {
     /// The path that a call names; relative ones start in the working folder.
     pub(crate) fn path(path: &Path, world: &World<'_>) -> Self {
         let whole = world.cwd.join(path);
         // The kernel follows a link before it takes `..`, so the path is resolved as it is written.
         let real = without_dots(&(world.resolve)(&whole));
         Self {
-            literal: Form::new(without_dots(&whole), Dialect::Plain),
-            real: Form::new(real, Dialect::Plain),
+            literal: PathForm::new(without_dots(&whole), Dialect::Plain),
+            real: PathForm::new(real, Dialect::Plain),
             is_pattern: false,
         }
     }
@@ -48,18 +48,18 @@ impl Spot {
         let rest = literal.strip_prefix(without_dots(base)).unwrap_or(&literal);
         let real = without_dots(&(world.resolve)(base)).join(rest);
         Self {
-            literal: Form::new(literal.clone(), Dialect::Shell),
-            real: Form::new(real, Dialect::Shell),
+            literal: PathForm::new(literal.clone(), Dialect::Shell),
+            real: PathForm::new(real, Dialect::Shell),
             is_pattern: true,
         }
     }
 
-    pub(crate) fn forms(&self) -> impl Iterator<Item = &Form> {
+    pub(crate) fn forms(&self) -> impl Iterator<Item = &PathForm> {
         [&self.literal, &self.real].into_iter()
     }
 
     /// With links followed.
-    pub(crate) fn real(&self) -> &Form {
+    pub(crate) fn real(&self) -> &PathForm {
         &self.real
     }
 
@@ -109,7 +109,7 @@ fn shown(path: &Path, world: &World<'_>) -> String {
     one_line(&text, MAX_SHOWN_CHARS)
 }
 
-impl Form {
+impl PathForm {
     fn new(path: PathBuf, dialect: Dialect) -> Self {
         let names = path.components().filter_map(|component| match component {
             Component::Normal(name) => Some(Name::new(&name.to_string_lossy(), dialect)),
@@ -119,29 +119,29 @@ impl Form {
     }
 
     /// Its names as steps, for patterns of rules.
-    pub(crate) fn steps(&self) -> Vec<Step<Vec<Step<Letter>>>> {
+    pub(crate) fn steps(&self) -> Vec<PatternStep<Vec<PatternStep<Letter>>>> {
         let step = |name: &Name| {
             if name.kind == NameKind::Anything && name.folded == "**" {
-                Step::Run
+                PatternStep::Run
             } else {
-                Step::One(name.letters.clone())
+                PatternStep::One(name.letters.clone())
             }
         };
         self.names.iter().map(step).collect()
     }
 
     /// Whether it is the place; `homes` are the folders that one of the home may begin in.
-    pub(super) fn is_at(&self, place: &Place, homes: &[PathBuf]) -> bool {
+    pub(super) fn is_at(&self, place: &SensitivePlace, homes: &[PathBuf]) -> bool {
         match place.start {
-            Start::Anywhere => {
+            PlaceStart::Anywhere => {
                 let Some(last) = self.names.len().checked_sub(place.names.len()) else {
                     return false;
                 };
                 let first = if place.below { 0 } else { last };
                 (first..=last).any(|at| self.is_from(at, place))
             }
-            Start::Root => self.is_from(0, place) && self.ends_with(0, place),
-            Start::Home => homes.iter().any(|home| {
+            PlaceStart::Root => self.is_from(0, place) && self.ends_with(0, place),
+            PlaceStart::Home => homes.iter().any(|home| {
                 let depth = home.iter().count().saturating_sub(1);
                 self.is_below(home) && self.is_from(depth, place) && self.ends_with(depth, place)
             }),
@@ -149,13 +149,13 @@ impl Form {
     }
 
     /// Whether the names of the place stand here from the name `at` on.
-    fn is_from(&self, at: usize, place: &Place) -> bool {
+    fn is_from(&self, at: usize, place: &SensitivePlace) -> bool {
         let window = self.names.get(at..at + place.names.len());
         window.is_some_and(|window| fits_names(&place.names, window))
     }
 
     /// Whether a place that begins with the name `at` ends with the path, where it must.
-    fn ends_with(&self, at: usize, place: &Place) -> bool {
+    fn ends_with(&self, at: usize, place: &SensitivePlace) -> bool {
         place.below || self.names.len() == at + place.names.len()
     }
 

@@ -10,10 +10,10 @@ use crate::permission::meet::Dialect;
 
 /// Names that matter wherever they stand.
 #[derive(Debug)]
-pub(super) struct Place {
+pub(super) struct SensitivePlace {
     pub(super) names: Vec<Name>,
     /// Where it begins.
-    pub(super) start: Start,
+    pub(super) start: PlaceStart,
     /// All below it matters too.
     pub(super) below: bool,
     /// What it is, as the end of a sentence.
@@ -22,35 +22,35 @@ pub(super) struct Place {
 
 /// Where the names of a place begin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Start {
+pub(super) enum PlaceStart {
     Anywhere,
     Root,
     Home,
 }
 
-pub(super) fn secrets() -> &'static [Place] {
-    static PLACES: LazyLock<Vec<Place>> = LazyLock::new(|| places(SECRETS));
+pub(super) fn secrets() -> &'static [SensitivePlace] {
+    static PLACES: LazyLock<Vec<SensitivePlace>> = LazyLock::new(|| places(SECRETS));
     &PLACES
 }
 
 /// What matters only when it is changed.
-pub(super) fn guarded() -> &'static [Place] {
-    static PLACES: LazyLock<Vec<Place>> = LazyLock::new(|| places(GUARDED));
+pub(super) fn guarded() -> &'static [SensitivePlace] {
+    static PLACES: LazyLock<Vec<SensitivePlace>> = LazyLock::new(|| places(GUARDED));
     &PLACES
 }
 
-fn places<W>(groups: &[Group<W>]) -> Vec<Place> {
+fn places<W>(groups: &[Group<W>]) -> Vec<SensitivePlace> {
     groups.iter().flat_map(|group| group.names().map(|text| place(group.kind, text))).collect()
 }
 
-fn place(kind: &'static str, text: &str) -> Place {
+fn place(kind: &'static str, text: &str) -> SensitivePlace {
     let (start, rest) = match (text.strip_prefix('/'), text.strip_prefix("~/")) {
-        (Some(rest), _) => (Start::Root, rest),
-        (_, Some(rest)) => (Start::Home, rest),
-        (None, None) => (Start::Anywhere, text),
+        (Some(rest), _) => (PlaceStart::Root, rest),
+        (_, Some(rest)) => (PlaceStart::Home, rest),
+        (None, None) => (PlaceStart::Anywhere, text),
     };
     let names = rest.split('/').filter(|name| !name.is_empty());
-    Place {
+    SensitivePlace {
         names: names.map(|name| Name::new(name, Dialect::Rule)).collect(),
         start,
         below: text.ends_with('/'),

@@ -24,7 +24,7 @@ const POP_ISOLATE: char = '\u{2069}';
 
 /// What to do with the controls of a stretch of text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Verdict {
+pub(super) struct BidiVerdict {
     /// The stretch's length.
     pub bytes: usize,
     /// Its controls stay.
@@ -32,7 +32,7 @@ pub(super) struct Verdict {
 }
 
 /// A span that is open.
-struct Open {
+struct OpenSpan {
     by: char,
     has_right_to_left: bool,
 }
@@ -40,12 +40,17 @@ struct Open {
 /// Judges the span that `opening` opens before `behind`; `None` when its end is not here yet.
 ///
 /// `line_turns`: letters written from right to left stand before it on the line.
-pub(super) fn span(opening: char, behind: &str, line_turns: bool, end: bool) -> Option<Verdict> {
-    let mut open = vec![Open { by: opening, has_right_to_left: false }];
+pub(super) fn span(
+    opening: char,
+    behind: &str,
+    line_turns: bool,
+    end: bool,
+) -> Option<BidiVerdict> {
+    let mut open = vec![OpenSpan { by: opening, has_right_to_left: false }];
     let mut needs_turning_line = opening != FIRST_ISOLATE;
     for (at, c) in behind.char_indices() {
         let at = opening.len_utf8() + at;
-        let unclosed = Verdict { bytes: at, stays: false };
+        let unclosed = BidiVerdict { bytes: at, stays: false };
         if at >= MAX_SPAN_BYTES || ends_line(c) {
             return Some(unclosed);
         }
@@ -56,7 +61,7 @@ pub(super) fn span(opening: char, behind: &str, line_turns: bool, end: bool) -> 
                     return Some(unclosed);
                 }
                 needs_turning_line |= c != FIRST_ISOLATE;
-                open.push(Open { by: c, has_right_to_left: false });
+                open.push(OpenSpan { by: c, has_right_to_left: false });
             }
             POP_EMBEDDING | POP_ISOLATE => {
                 let Some(closed) = open.pop().filter(|open| is_justified(open, c)) else {
@@ -67,13 +72,9 @@ pub(super) fn span(opening: char, behind: &str, line_turns: bool, end: bool) -> 
                     continue;
                 }
                 let bytes = at + c.len_utf8();
-                let turns = line_turns || closed.has_right_to_left;
-                if turns || !needs_turning_line {
-                    return Some(Verdict { bytes, stays: true });
-                }
-                let after = behind.get(bytes - opening.len_utf8()..).unwrap_or_default();
-                let stays = ahead(after, 0, end)? == Ahead::Turns;
-                return Some(Verdict { bytes, stays });
+                let turns = line_turns || closed.has_right_to_left || !needs_turning_line;
+                let stays = turns || turns_after(behind, bytes - opening.len_utf8(), end)?;
+                return Some(BidiVerdict { bytes, stays });
             }
             _ => {
                 if let Some(innermost) = open.last_mut() {
@@ -82,11 +83,16 @@ pub(super) fn span(opening: char, behind: &str, line_turns: bool, end: bool) -> 
             }
         }
     }
-    end.then_some(Verdict { bytes: opening.len_utf8() + behind.len(), stays: false })
+    end.then_some(BidiVerdict { bytes: opening.len_utf8() + behind.len(), stays: false })
+}
+
+/// Whether letters written from right to left follow on the line, from the byte `from` on.
+fn turns_after(behind: &str, from: usize, end: bool) -> Option<bool> {
+    Some(ahead(behind.get(from..).unwrap_or_default(), 0, end)? == Ahead::Turns)
 }
 
 /// Whether `close` closes `open`, and the span held what it was opened for.
-fn is_justified(open: &Open, close: char) -> bool {
+fn is_justified(open: &OpenSpan, close: char) -> bool {
     match open.by {
         LEFT_EMBEDDING => close == POP_EMBEDDING,
         RIGHT_EMBEDDING => close == POP_EMBEDDING && open.has_right_to_left,

@@ -4,7 +4,7 @@ use std::fmt;
 
 /// What sort of thing a [`Flag`] is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Kind {
+pub enum FlagKind {
     /// Tag characters, which spell words that nobody sees.
     Tag,
     /// Variation selectors that select nothing.
@@ -35,7 +35,7 @@ pub enum Kind {
     Belonging,
 }
 
-impl Kind {
+impl FlagKind {
     /// Whether honest text has this rarely enough to tell a person.
     #[must_use]
     pub fn is_suspicious(self) -> bool {
@@ -60,7 +60,7 @@ impl Kind {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Flag {
     /// What sort of thing.
-    pub kind: Kind,
+    pub kind: FlagKind,
     /// Byte offset in the input of the first one.
     pub at: usize,
     /// How many of them.
@@ -74,7 +74,7 @@ impl Flag {
     /// Bytes that are no UTF-8, the first of them at `at`.
     pub(super) fn invalid_bytes(at: usize) -> Self {
         Self {
-            kind: Kind::Invalid,
+            kind: FlagKind::Invalid,
             at,
             count: 1,
             removed: true,
@@ -102,7 +102,7 @@ impl fmt::Display for Flag {
 pub(super) struct Flags(Vec<Flag>);
 
 impl Flags {
-    pub(super) fn add(&mut self, kind: Kind, what: &'static str, at: usize, removed: bool) {
+    pub(super) fn add(&mut self, kind: FlagKind, what: &'static str, at: usize, removed: bool) {
         let same =
             |flag: &&mut Flag| flag.kind == kind && flag.what == what && flag.removed == removed;
         match self.0.iter_mut().find(same) {

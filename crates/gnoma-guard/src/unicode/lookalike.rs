@@ -6,7 +6,7 @@
 //! changed, and everyday characters of typography and of East Asian text are not reported.
 
 use super::{
-    flag::{Flags, Kind},
+    flag::{FlagKind, Flags},
     scripts::is_east_asian,
 };
 
@@ -21,7 +21,7 @@ const MIN_LATIN_BESIDE_GREEK: usize = 2;
 
 /// Scripts whose letters are mistaken for Latin ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Script {
+enum LetterScript {
     Cyrillic,
     Greek,
     Armenian,
@@ -30,22 +30,22 @@ enum Script {
 }
 
 /// The script of a letter, and whether it looks like a Latin letter.
-fn foreign(c: char) -> Option<(Script, bool)> {
+fn foreign(c: char) -> Option<(LetterScript, bool)> {
     const CYRILLIC: &str = "аеорсухіјѕһԁԛԝӏѵѡкАВЕКМНОРСТУХІЈЅӀԚԜԌҮүҺԍ";
     const GREEK: &str = "αονρικυχηγωϲϳΑΒΕΖΗΙΚΜΝΟΡΤΥΧͿ";
     const ARMENIAN: &str = "օոսհցզյաՕՍՏԼՈ";
     match c {
         '\u{400}'..='\u{481}' | '\u{48A}'..='\u{52F}' | '\u{1C80}'..='\u{1C8A}' => {
-            Some((Script::Cyrillic, CYRILLIC.contains(c)))
+            Some((LetterScript::Cyrillic, CYRILLIC.contains(c)))
         }
         '\u{370}'..='\u{373}' | '\u{376}'..='\u{37D}' | '\u{37F}'..='\u{3FF}' => {
-            Some((Script::Greek, GREEK.contains(c)))
+            Some((LetterScript::Greek, GREEK.contains(c)))
         }
         '\u{531}'..='\u{556}' | '\u{561}'..='\u{587}' => {
-            Some((Script::Armenian, ARMENIAN.contains(c)))
+            Some((LetterScript::Armenian, ARMENIAN.contains(c)))
         }
         '\u{13A0}'..='\u{13F5}' | '\u{2C80}'..='\u{2CE3}' | '\u{A4D0}'..='\u{A4F7}' => {
-            Some((Script::Rare, true))
+            Some((LetterScript::Rare, true))
         }
         _ => None,
     }
@@ -58,7 +58,7 @@ fn looks_cyrillic(letter: u8) -> bool {
 
 /// Where a character that looks like ASCII is worth a word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Where {
+enum FlagContext {
     /// Anywhere.
     Anywhere,
     /// Beside an ASCII letter or digit.
@@ -74,63 +74,63 @@ enum Where {
 }
 
 /// Characters that look like ASCII or become it under NFKC, in order.
-const ALIKES: &[(u32, u32, Where)] = &[
-    (0x017F, 0x017F, Where::ByWord),   // long s
-    (0x01C0, 0x01C3, Where::ByWord),   // clicks: | and !
-    (0x02D0, 0x02D0, Where::ByWord),   // triangular colon
-    (0x037E, 0x037E, Where::ByAscii),  // Greek question mark: ;
-    (0x0589, 0x0589, Where::ByWord),   // Armenian full stop: :
-    (0x1400, 0x1400, Where::ByWord),   // Canadian hyphen: =
-    (0x1D00, 0x1D6A, Where::InRows),   // small capitals, raised letters
-    (0x1FEF, 0x1FEF, Where::ByAscii),  // Greek varia: `
-    (0x201A, 0x201A, Where::ByWord),   // low quote: ,
-    (0x2024, 0x2025, Where::ByAscii),  // dot leaders
-    (0x2044, 0x2044, Where::ByWord),   // fraction slash
-    (0x2100, 0x2101, Where::Anywhere), // a/c and a/s
-    (0x2105, 0x2106, Where::Anywhere), // c/o and c/u
-    (0x210A, 0x2115, Where::ByWord),   // letterlike symbols
-    (0x2119, 0x211D, Where::ByWord),
-    (0x2121, 0x2121, Where::Anywhere), // TEL
-    (0x2124, 0x2124, Where::ByWord),
-    (0x2128, 0x2128, Where::ByWord),
-    (0x212A, 0x212A, Where::Anywhere), // Kelvin
-    (0x212C, 0x2139, Where::ByWord),
-    (0x213B, 0x213B, Where::Anywhere), // FAX
-    (0x2145, 0x2149, Where::ByWord),
-    (0x2160, 0x217F, Where::ByWord), // Roman numerals
-    (0x2215, 0x2216, Where::ByWord), // division slash, set minus
-    (0x2223, 0x2223, Where::ByWord), // divides
-    (0x2236, 0x2236, Where::ByWord), // ratio
-    (0x2488, 0x249B, Where::ByWord), // numbers with a full stop
-    (0x249C, 0x24E9, Where::InRows), // letters in brackets and circles
-    (0x29F5, 0x29F9, Where::ByWord), // solidus signs
-    (0x3002, 0x3002, Where::WidePunctuation),
-    (0xA789, 0xA78A, Where::ByWord),  // modifier colon, equals
-    (0xFB00, 0xFB06, Where::ByWord),  // ligatures
-    (0xFE50, 0xFE6B, Where::ByAscii), // small forms
-    (0xFF01, 0xFF01, Where::WidePunctuation),
-    (0xFF02, 0xFF04, Where::Wide),
-    (0xFF05, 0xFF05, Where::WidePunctuation),
-    (0xFF06, 0xFF07, Where::Wide),
-    (0xFF08, 0xFF09, Where::WidePunctuation),
-    (0xFF0A, 0xFF0A, Where::Wide),
-    (0xFF0B, 0xFF0D, Where::WidePunctuation),
-    (0xFF0E, 0xFF0E, Where::Wide),
-    (0xFF0F, 0xFF0F, Where::WidePunctuation),
-    (0xFF10, 0xFF19, Where::Wide),
-    (0xFF1A, 0xFF1B, Where::WidePunctuation),
-    (0xFF1C, 0xFF1E, Where::Wide),
-    (0xFF1F, 0xFF1F, Where::WidePunctuation),
-    (0xFF20, 0xFF5D, Where::Wide),
-    (0xFF5E, 0xFF5E, Where::WidePunctuation),
-    (0xFF61, 0xFF61, Where::WidePunctuation),
-    (0x1D400, 0x1D6A3, Where::InRows), // mathematical alphabets
-    (0x1D7CE, 0x1D7FF, Where::InRows),
-    (0x1F110, 0x1F12B, Where::InRows), // letters in brackets and squares
-    (0x1F130, 0x1F149, Where::InRows),
+const ALIKES: &[(u32, u32, FlagContext)] = &[
+    (0x017F, 0x017F, FlagContext::ByWord),   // long s
+    (0x01C0, 0x01C3, FlagContext::ByWord),   // clicks: | and !
+    (0x02D0, 0x02D0, FlagContext::ByWord),   // triangular colon
+    (0x037E, 0x037E, FlagContext::ByAscii),  // Greek question mark: ;
+    (0x0589, 0x0589, FlagContext::ByWord),   // Armenian full stop: :
+    (0x1400, 0x1400, FlagContext::ByWord),   // Canadian hyphen: =
+    (0x1D00, 0x1D6A, FlagContext::InRows),   // small capitals, raised letters
+    (0x1FEF, 0x1FEF, FlagContext::ByAscii),  // Greek varia: `
+    (0x201A, 0x201A, FlagContext::ByWord),   // low quote: ,
+    (0x2024, 0x2025, FlagContext::ByAscii),  // dot leaders
+    (0x2044, 0x2044, FlagContext::ByWord),   // fraction slash
+    (0x2100, 0x2101, FlagContext::Anywhere), // a/c and a/s
+    (0x2105, 0x2106, FlagContext::Anywhere), // c/o and c/u
+    (0x210A, 0x2115, FlagContext::ByWord),   // letterlike symbols
+    (0x2119, 0x211D, FlagContext::ByWord),
+    (0x2121, 0x2121, FlagContext::Anywhere), // TEL
+    (0x2124, 0x2124, FlagContext::ByWord),
+    (0x2128, 0x2128, FlagContext::ByWord),
+    (0x212A, 0x212A, FlagContext::Anywhere), // Kelvin
+    (0x212C, 0x2139, FlagContext::ByWord),
+    (0x213B, 0x213B, FlagContext::Anywhere), // FAX
+    (0x2145, 0x2149, FlagContext::ByWord),
+    (0x2160, 0x217F, FlagContext::ByWord), // Roman numerals
+    (0x2215, 0x2216, FlagContext::ByWord), // division slash, set minus
+    (0x2223, 0x2223, FlagContext::ByWord), // divides
+    (0x2236, 0x2236, FlagContext::ByWord), // ratio
+    (0x2488, 0x249B, FlagContext::ByWord), // numbers with a full stop
+    (0x249C, 0x24E9, FlagContext::InRows), // letters in brackets and circles
+    (0x29F5, 0x29F9, FlagContext::ByWord), // solidus signs
+    (0x3002, 0x3002, FlagContext::WidePunctuation),
+    (0xA789, 0xA78A, FlagContext::ByWord), // modifier colon, equals
+    (0xFB00, 0xFB06, FlagContext::ByWord), // ligatures
+    (0xFE50, 0xFE6B, FlagContext::ByAscii), // small forms
+    (0xFF01, 0xFF01, FlagContext::WidePunctuation),
+    (0xFF02, 0xFF04, FlagContext::Wide),
+    (0xFF05, 0xFF05, FlagContext::WidePunctuation),
+    (0xFF06, 0xFF07, FlagContext::Wide),
+    (0xFF08, 0xFF09, FlagContext::WidePunctuation),
+    (0xFF0A, 0xFF0A, FlagContext::Wide),
+    (0xFF0B, 0xFF0D, FlagContext::WidePunctuation),
+    (0xFF0E, 0xFF0E, FlagContext::Wide),
+    (0xFF0F, 0xFF0F, FlagContext::WidePunctuation),
+    (0xFF10, 0xFF19, FlagContext::Wide),
+    (0xFF1A, 0xFF1B, FlagContext::WidePunctuation),
+    (0xFF1C, 0xFF1E, FlagContext::Wide),
+    (0xFF1F, 0xFF1F, FlagContext::WidePunctuation),
+    (0xFF20, 0xFF5D, FlagContext::Wide),
+    (0xFF5E, 0xFF5E, FlagContext::WidePunctuation),
+    (0xFF61, 0xFF61, FlagContext::WidePunctuation),
+    (0x1D400, 0x1D6A3, FlagContext::InRows), // mathematical alphabets
+    (0x1D7CE, 0x1D7FF, FlagContext::InRows),
+    (0x1F110, 0x1F12B, FlagContext::InRows), // letters in brackets and squares
+    (0x1F130, 0x1F149, FlagContext::InRows),
 ];
 
-fn alike(c: char) -> Option<Where> {
+fn alike(c: char) -> Option<FlagContext> {
     let code = u32::from(c);
     let after = ALIKES.partition_point(|(first, ..)| *first <= code);
     let (_, last, place) = ALIKES.get(after.checked_sub(1)?)?;
@@ -139,21 +139,21 @@ fn alike(c: char) -> Option<Where> {
 
 /// A word as far as it was seen.
 #[derive(Clone, Copy, Debug, Default)]
-struct Word {
+struct MixedWord {
     at: usize,
     latin: usize,
     latin_like_cyrillic: usize,
     foreign: usize,
     foreign_alike: usize,
-    script: Option<Script>,
+    script: Option<LetterScript>,
 }
 
 /// Watches the text that stays, character by character.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Words {
-    word: Word,
+pub(super) struct WordWatch {
+    word: MixedWord,
     /// A character whose right neighbour decides.
-    waiting: Option<(usize, Where)>,
+    waiting: Option<(usize, FlagContext)>,
     /// The line has a word that can only be of another script.
     line_is_foreign: bool,
     line_is_east_asian: bool,
@@ -163,7 +163,7 @@ pub(super) struct Words {
     wide: Option<usize>,
 }
 
-impl Words {
+impl WordWatch {
     /// Takes in ASCII text that only shows itself.
     pub(super) fn see_ascii(&mut self, text: &str, at: usize, flags: &mut Flags) {
         let bytes = text.as_bytes();
@@ -221,18 +221,26 @@ impl Words {
         }
     }
 
-    fn see_alike(&mut self, place: Where, before: Option<char>, at: usize, flags: &mut Flags) {
-        let continues_row = before.and_then(alike) == Some(Where::InRows);
+    fn see_alike(
+        &mut self,
+        place: FlagContext,
+        before: Option<char>,
+        at: usize,
+        flags: &mut Flags,
+    ) {
+        let continues_row = before.and_then(alike) == Some(FlagContext::InRows);
         let is_found = match place {
-            Where::Anywhere => true,
-            Where::ByWord => before.is_some_and(|c| c.is_ascii_alphanumeric()),
-            Where::InRows => continues_row || before.is_some_and(|c| c.is_ascii_alphanumeric()),
-            Where::ByAscii => before.is_some_and(|c| c.is_ascii_graphic()),
-            Where::Wide => {
+            FlagContext::Anywhere => true,
+            FlagContext::ByWord => before.is_some_and(|c| c.is_ascii_alphanumeric()),
+            FlagContext::InRows => {
+                continues_row || before.is_some_and(|c| c.is_ascii_alphanumeric())
+            }
+            FlagContext::ByAscii => before.is_some_and(|c| c.is_ascii_graphic()),
+            FlagContext::Wide => {
                 self.wide = self.wide.or(Some(at));
                 before.is_some_and(|c| c.is_ascii_graphic())
             }
-            Where::WidePunctuation => {
+            FlagContext::WidePunctuation => {
                 if before.is_some_and(|c| c.is_ascii_graphic()) {
                     self.wide = self.wide.or(Some(at));
                 }
@@ -240,7 +248,7 @@ impl Words {
             }
         };
         if is_found {
-            flags.add(Kind::LookAlike, ALIKE, at, false);
+            flags.add(FlagKind::LookAlike, ALIKE, at, false);
         } else {
             self.waiting = Some((at, place));
         }
@@ -250,18 +258,18 @@ impl Words {
     fn settle(&mut self, next: char, flags: &mut Flags) {
         let Some((at, place)) = self.waiting.take() else { return };
         let is_found = match place {
-            Where::ByWord | Where::InRows => next.is_ascii_alphanumeric(),
-            Where::ByAscii | Where::Wide => next.is_ascii_graphic(),
-            Where::WidePunctuation => {
+            FlagContext::ByWord | FlagContext::InRows => next.is_ascii_alphanumeric(),
+            FlagContext::ByAscii | FlagContext::Wide => next.is_ascii_graphic(),
+            FlagContext::WidePunctuation => {
                 if next.is_ascii_graphic() {
                     self.wide = self.wide.or(Some(at));
                 }
                 false
             }
-            Where::Anywhere => false,
+            FlagContext::Anywhere => false,
         };
         if is_found {
-            flags.add(Kind::LookAlike, ALIKE, at, false);
+            flags.add(FlagKind::LookAlike, ALIKE, at, false);
         }
     }
 
@@ -283,15 +291,15 @@ impl Words {
         let Some(script) = word.script else { return };
         let could_be_latin = word.foreign_alike == word.foreign;
         if word.latin > 0 {
-            let could_be_cyrillic = script == Script::Cyrillic
+            let could_be_cyrillic = script == LetterScript::Cyrillic
                 && word.foreign > 1
                 && word.latin_like_cyrillic == word.latin;
-            let is_unit = script == Script::Greek && word.latin < MIN_LATIN_BESIDE_GREEK;
+            let is_unit = script == LetterScript::Greek && word.latin < MIN_LATIN_BESIDE_GREEK;
             if could_be_cyrillic || (could_be_latin && !is_unit) {
-                flags.add(Kind::MixedScript, MIXED, word.at, false);
+                flags.add(FlagKind::MixedScript, MIXED, word.at, false);
             }
         }
-        if !could_be_latin || (script == Script::Rare && word.latin == 0) {
+        if !could_be_latin || (script == LetterScript::Rare && word.latin == 0) {
             self.line_is_foreign = true;
         } else if word.latin == 0 && word.foreign >= MIN_FOREIGN_WORD {
             self.looks_latin = self.looks_latin.or(Some(word.at));
@@ -309,10 +317,10 @@ impl Words {
     pub(super) fn end_line(&mut self, flags: &mut Flags) {
         self.end_word(flags);
         if let Some(at) = self.looks_latin.filter(|_| !self.line_is_foreign) {
-            flags.add(Kind::MixedScript, FOREIGN, at, false);
+            flags.add(FlagKind::MixedScript, FOREIGN, at, false);
         }
         if let Some(at) = self.wide.filter(|_| !self.line_is_east_asian) {
-            flags.add(Kind::LookAlike, ALIKE, at, false);
+            flags.add(FlagKind::LookAlike, ALIKE, at, false);
         }
         *self = Self::default();
     }

@@ -17,7 +17,7 @@ mod walk;
 
 use std::borrow::Cow;
 
-pub use flag::{Flag, Kind};
+pub use flag::{Flag, FlagKind};
 pub use keep::Keep;
 use walk::{Walk, plain_ascii};
 

@@ -6,7 +6,7 @@
 //! Sources: Unicode 16 (Default_Ignorable_Code_Point, Noncharacter_Code_Point, chapters 23 on
 //! special areas and the chapters of the scripts named), ECMA-48 for C0 and C1.
 
-use super::flag::Kind;
+use super::flag::FlagKind;
 
 /// How a character of the table is judged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,17 +60,23 @@ pub(super) enum Class {
 }
 
 /// A range of characters, how it is judged, and what it is to a person.
-pub(super) struct Entry {
+pub(super) struct CharRange {
     first: u32,
     last: u32,
     pub class: Class,
-    pub kind: Kind,
+    pub kind: FlagKind,
     /// Names the characters in messages; a plural.
     pub what: &'static str,
 }
 
-const fn entry(first: u32, last: u32, class: Class, kind: Kind, what: &'static str) -> Entry {
-    Entry { first, last, class, kind, what }
+const fn entry(
+    first: u32,
+    last: u32,
+    class: Class,
+    kind: FlagKind,
+    what: &'static str,
+) -> CharRange {
+    CharRange { first, last, class, kind, what }
 }
 
 const CONTROLS: &str = "control characters";
@@ -87,91 +93,97 @@ const SEPARATORS: &str = "line separators";
 const PRIVATE: &str = "private-use characters";
 
 /// Every character that is judged, in order.
-static TABLE: &[Entry] = &[
+static TABLE: &[CharRange] = &[
     // C0. Line feed and tab show themselves; a form feed separates sections of source files.
-    entry(0x00, 0x08, Class::Never, Kind::Control, CONTROLS),
-    entry(0x0B, 0x0B, Class::Never, Kind::Control, CONTROLS),
-    entry(0x0D, 0x0D, Class::CarriageReturn, Kind::Control, "carriage returns inside a line"),
-    entry(0x0E, 0x1A, Class::Never, Kind::Control, CONTROLS),
-    entry(0x1B, 0x1B, Class::Escape, Kind::Terminal, ESCAPES),
-    entry(0x1C, 0x1F, Class::Never, Kind::Control, CONTROLS),
-    entry(0x7F, 0x7F, Class::Never, Kind::Control, CONTROLS),
+    entry(0x00, 0x08, Class::Never, FlagKind::Control, CONTROLS),
+    entry(0x0B, 0x0B, Class::Never, FlagKind::Control, CONTROLS),
+    entry(0x0D, 0x0D, Class::CarriageReturn, FlagKind::Control, "carriage returns inside a line"),
+    entry(0x0E, 0x1A, Class::Never, FlagKind::Control, CONTROLS),
+    entry(0x1B, 0x1B, Class::Escape, FlagKind::Terminal, ESCAPES),
+    entry(0x1C, 0x1F, Class::Never, FlagKind::Control, CONTROLS),
+    entry(0x7F, 0x7F, Class::Never, FlagKind::Control, CONTROLS),
     // C1: the eight-bit forms of DCS, SOS, CSI, OSC, PM and APC open sequences as escape does.
-    entry(0x80, 0x8F, Class::Never, Kind::Control, CONTROLS),
-    entry(0x90, 0x90, Class::Escape, Kind::Terminal, ESCAPES),
-    entry(0x91, 0x97, Class::Never, Kind::Control, CONTROLS),
-    entry(0x98, 0x98, Class::Escape, Kind::Terminal, ESCAPES),
-    entry(0x99, 0x9A, Class::Never, Kind::Control, CONTROLS),
-    entry(0x9B, 0x9B, Class::Escape, Kind::Terminal, ESCAPES),
-    entry(0x9C, 0x9C, Class::Never, Kind::Control, CONTROLS),
-    entry(0x9D, 0x9F, Class::Escape, Kind::Terminal, ESCAPES),
+    entry(0x80, 0x8F, Class::Never, FlagKind::Control, CONTROLS),
+    entry(0x90, 0x90, Class::Escape, FlagKind::Terminal, ESCAPES),
+    entry(0x91, 0x97, Class::Never, FlagKind::Control, CONTROLS),
+    entry(0x98, 0x98, Class::Escape, FlagKind::Terminal, ESCAPES),
+    entry(0x99, 0x9A, Class::Never, FlagKind::Control, CONTROLS),
+    entry(0x9B, 0x9B, Class::Escape, FlagKind::Terminal, ESCAPES),
+    entry(0x9C, 0x9C, Class::Never, FlagKind::Control, CONTROLS),
+    entry(0x9D, 0x9F, Class::Escape, FlagKind::Terminal, ESCAPES),
     // Shown only where a line happens to break: hides inside any word.
-    entry(0xAD, 0xAD, Class::Never, Kind::ZeroWidth, "soft hyphens"),
-    entry(0x34F, 0x34F, Class::GraphemeJoiner, Kind::ZeroWidth, "grapheme joiners"),
-    entry(0x61C, 0x61C, Class::BidiMark, Kind::Bidi, MARKS),
-    entry(0x115F, 0x1160, Class::HangulFiller, Kind::Blank, BLANKS),
+    entry(0xAD, 0xAD, Class::Never, FlagKind::ZeroWidth, "soft hyphens"),
+    entry(0x34F, 0x34F, Class::GraphemeJoiner, FlagKind::ZeroWidth, "grapheme joiners"),
+    entry(0x61C, 0x61C, Class::BidiMark, FlagKind::Bidi, MARKS),
+    entry(0x115F, 0x1160, Class::HangulFiller, FlagKind::Blank, BLANKS),
     // The Ogham space is a line in Ogham fonts and nothing elsewhere.
-    entry(0x1680, 0x1680, Class::Beside(0x1680, 0x169C), Kind::Blank, SPACES),
+    entry(0x1680, 0x1680, Class::Beside(0x1680, 0x169C), FlagKind::Blank, SPACES),
     // Inherent vowels of Khmer: never written, kept beside Khmer for old texts.
-    entry(0x17B4, 0x17B5, Class::Beside(0x1780, 0x17D3), Kind::Blank, BLANKS),
-    entry(0x180B, 0x180D, Class::MongolianSelector, Kind::Variation, SELECTORS),
-    entry(0x180E, 0x180E, Class::MongolianSelector, Kind::Blank, "Mongolian separators"),
-    entry(0x180F, 0x180F, Class::MongolianSelector, Kind::Variation, SELECTORS),
-    entry(0x2000, 0x200A, Class::PrintedSpace, Kind::Blank, SPACES),
-    entry(0x200B, 0x200B, Class::BreakHint, Kind::ZeroWidth, "zero-width spaces"),
-    entry(0x200C, 0x200C, Class::NonJoiner, Kind::ZeroWidth, "zero-width non-joiners"),
-    entry(0x200D, 0x200D, Class::Joiner, Kind::ZeroWidth, "zero-width joiners"),
-    entry(0x200E, 0x200F, Class::BidiMark, Kind::Bidi, MARKS),
-    entry(0x2028, 0x2029, Class::Never, Kind::Control, SEPARATORS),
-    entry(0x202A, 0x202B, Class::BidiOpen, Kind::Bidi, SPANS),
-    entry(0x202C, 0x202E, Class::BidiStray, Kind::Bidi, SPANS),
-    entry(0x205F, 0x205F, Class::PrintedSpace, Kind::Blank, SPACES),
-    entry(0x2060, 0x2060, Class::WordJoiner, Kind::ZeroWidth, "word joiners"),
-    entry(0x2061, 0x2064, Class::InvisibleOperator, Kind::ZeroWidth, "invisible operators"),
-    entry(0x2065, 0x2065, Class::Never, Kind::ZeroWidth, UNASSIGNED),
-    entry(0x2066, 0x2068, Class::BidiOpen, Kind::Bidi, SPANS),
-    entry(0x2069, 0x2069, Class::BidiStray, Kind::Bidi, SPANS),
+    entry(0x17B4, 0x17B5, Class::Beside(0x1780, 0x17D3), FlagKind::Blank, BLANKS),
+    entry(0x180B, 0x180D, Class::MongolianSelector, FlagKind::Variation, SELECTORS),
+    entry(0x180E, 0x180E, Class::MongolianSelector, FlagKind::Blank, "Mongolian separators"),
+    entry(0x180F, 0x180F, Class::MongolianSelector, FlagKind::Variation, SELECTORS),
+    entry(0x2000, 0x200A, Class::PrintedSpace, FlagKind::Blank, SPACES),
+    entry(0x200B, 0x200B, Class::BreakHint, FlagKind::ZeroWidth, "zero-width spaces"),
+    entry(0x200C, 0x200C, Class::NonJoiner, FlagKind::ZeroWidth, "zero-width non-joiners"),
+    entry(0x200D, 0x200D, Class::Joiner, FlagKind::ZeroWidth, "zero-width joiners"),
+    entry(0x200E, 0x200F, Class::BidiMark, FlagKind::Bidi, MARKS),
+    entry(0x2028, 0x2029, Class::Never, FlagKind::Control, SEPARATORS),
+    entry(0x202A, 0x202B, Class::BidiOpen, FlagKind::Bidi, SPANS),
+    entry(0x202C, 0x202E, Class::BidiStray, FlagKind::Bidi, SPANS),
+    entry(0x205F, 0x205F, Class::PrintedSpace, FlagKind::Blank, SPACES),
+    entry(0x2060, 0x2060, Class::WordJoiner, FlagKind::ZeroWidth, "word joiners"),
+    entry(0x2061, 0x2064, Class::InvisibleOperator, FlagKind::ZeroWidth, "invisible operators"),
+    entry(0x2065, 0x2065, Class::Never, FlagKind::ZeroWidth, UNASSIGNED),
+    entry(0x2066, 0x2068, Class::BidiOpen, FlagKind::Bidi, SPANS),
+    entry(0x2069, 0x2069, Class::BidiStray, FlagKind::Bidi, SPANS),
     // Deprecated since Unicode 3.0.
-    entry(0x206A, 0x206F, Class::Never, Kind::ZeroWidth, FORMATS),
-    entry(0x2800, 0x2800, Class::BrailleBlank, Kind::Blank, "Braille blanks"),
-    entry(0x3164, 0x3164, Class::Never, Kind::Blank, BLANKS),
-    entry(0xE000, 0xF8FF, Class::Icon, Kind::Private, PRIVATE),
-    entry(0xFDD0, 0xFDEF, Class::Never, Kind::Invalid, NONCHARACTERS),
-    entry(0xFE00, 0xFE0F, Class::Selector, Kind::Variation, SELECTORS),
-    entry(0xFEFF, 0xFEFF, Class::ByteOrderMark, Kind::ZeroWidth, "byte order marks inside text"),
-    entry(0xFFA0, 0xFFA0, Class::Never, Kind::Blank, BLANKS),
-    entry(0xFFF0, 0xFFF8, Class::Never, Kind::ZeroWidth, UNASSIGNED),
+    entry(0x206A, 0x206F, Class::Never, FlagKind::ZeroWidth, FORMATS),
+    entry(0x2800, 0x2800, Class::BrailleBlank, FlagKind::Blank, "Braille blanks"),
+    entry(0x3164, 0x3164, Class::Never, FlagKind::Blank, BLANKS),
+    entry(0xE000, 0xF8FF, Class::Icon, FlagKind::Private, PRIVATE),
+    entry(0xFDD0, 0xFDEF, Class::Never, FlagKind::Invalid, NONCHARACTERS),
+    entry(0xFE00, 0xFE0F, Class::Selector, FlagKind::Variation, SELECTORS),
+    entry(
+        0xFEFF,
+        0xFEFF,
+        Class::ByteOrderMark,
+        FlagKind::ZeroWidth,
+        "byte order marks inside text",
+    ),
+    entry(0xFFA0, 0xFFA0, Class::Never, FlagKind::Blank, BLANKS),
+    entry(0xFFF0, 0xFFF8, Class::Never, FlagKind::ZeroWidth, UNASSIGNED),
     // Annotations carry a second text that is not shown in the line.
-    entry(0xFFF9, 0xFFFB, Class::Never, Kind::ZeroWidth, "annotation controls"),
-    entry(0xFFFC, 0xFFFC, Class::Never, Kind::Blank, "marks of missing objects"),
-    entry(0xFFFE, 0xFFFF, Class::Never, Kind::Invalid, NONCHARACTERS),
+    entry(0xFFF9, 0xFFFB, Class::Never, FlagKind::ZeroWidth, "annotation controls"),
+    entry(0xFFFC, 0xFFFC, Class::Never, FlagKind::Blank, "marks of missing objects"),
+    entry(0xFFFE, 0xFFFF, Class::Never, FlagKind::Invalid, NONCHARACTERS),
     // Egyptian quadrats, Khitan clusters, Duployan overlaps and musical beams have controls too.
-    entry(0x13430, 0x1345F, Class::Beside(0x13000, 0x143FA), Kind::ZeroWidth, FORMATS),
-    entry(0x16FE4, 0x16FE4, Class::Beside(0x18B00, 0x18CFF), Kind::Blank, BLANKS),
-    entry(0x1BCA0, 0x1BCA3, Class::Beside(0x1BC00, 0x1BC9F), Kind::ZeroWidth, FORMATS),
-    entry(0x1D159, 0x1D159, Class::Beside(0x1D100, 0x1D1EA), Kind::Blank, BLANKS),
-    entry(0x1D173, 0x1D17A, Class::Beside(0x1D100, 0x1D1EA), Kind::ZeroWidth, FORMATS),
-    entry(0x1FFFE, 0x1FFFF, Class::Never, Kind::Invalid, NONCHARACTERS),
-    entry(0x2FFFE, 0x2FFFF, Class::Never, Kind::Invalid, NONCHARACTERS),
-    entry(0x3FFFE, 0x3FFFF, Class::Never, Kind::Invalid, NONCHARACTERS),
+    entry(0x13430, 0x1345F, Class::Beside(0x13000, 0x143FA), FlagKind::ZeroWidth, FORMATS),
+    entry(0x16FE4, 0x16FE4, Class::Beside(0x18B00, 0x18CFF), FlagKind::Blank, BLANKS),
+    entry(0x1BCA0, 0x1BCA3, Class::Beside(0x1BC00, 0x1BC9F), FlagKind::ZeroWidth, FORMATS),
+    entry(0x1D159, 0x1D159, Class::Beside(0x1D100, 0x1D1EA), FlagKind::Blank, BLANKS),
+    entry(0x1D173, 0x1D17A, Class::Beside(0x1D100, 0x1D1EA), FlagKind::ZeroWidth, FORMATS),
+    entry(0x1FFFE, 0x1FFFF, Class::Never, FlagKind::Invalid, NONCHARACTERS),
+    entry(0x2FFFE, 0x2FFFF, Class::Never, FlagKind::Invalid, NONCHARACTERS),
+    entry(0x3FFFE, 0x3FFFF, Class::Never, FlagKind::Invalid, NONCHARACTERS),
     // Planes 4 to 13 are empty.
-    entry(0x40000, 0xDFFFF, Class::Never, Kind::Invalid, UNASSIGNED),
-    entry(0xE0000, 0xE001F, Class::Never, Kind::Tag, "tag characters"),
-    entry(0xE0020, 0xE007F, Class::Tag, Kind::Tag, "tag characters"),
-    entry(0xE0080, 0xE00FF, Class::Never, Kind::ZeroWidth, UNASSIGNED),
-    entry(0xE0100, 0xE01EF, Class::IdeographSelector, Kind::Variation, SELECTORS),
-    entry(0xE01F0, 0xEFFFF, Class::Never, Kind::ZeroWidth, UNASSIGNED),
-    entry(0xF0000, 0xFFFFD, Class::Private, Kind::Private, PRIVATE),
-    entry(0xFFFFE, 0xFFFFF, Class::Never, Kind::Invalid, NONCHARACTERS),
-    entry(0x10_0000, 0x10_FFFD, Class::Private, Kind::Private, PRIVATE),
-    entry(0x10_FFFE, 0x10_FFFF, Class::Never, Kind::Invalid, NONCHARACTERS),
+    entry(0x40000, 0xDFFFF, Class::Never, FlagKind::Invalid, UNASSIGNED),
+    entry(0xE0000, 0xE001F, Class::Never, FlagKind::Tag, "tag characters"),
+    entry(0xE0020, 0xE007F, Class::Tag, FlagKind::Tag, "tag characters"),
+    entry(0xE0080, 0xE00FF, Class::Never, FlagKind::ZeroWidth, UNASSIGNED),
+    entry(0xE0100, 0xE01EF, Class::IdeographSelector, FlagKind::Variation, SELECTORS),
+    entry(0xE01F0, 0xEFFFF, Class::Never, FlagKind::ZeroWidth, UNASSIGNED),
+    entry(0xF0000, 0xFFFFD, Class::Private, FlagKind::Private, PRIVATE),
+    entry(0xFFFFE, 0xFFFFF, Class::Never, FlagKind::Invalid, NONCHARACTERS),
+    entry(0x10_0000, 0x10_FFFD, Class::Private, FlagKind::Private, PRIVATE),
+    entry(0x10_FFFE, 0x10_FFFF, Class::Never, FlagKind::Invalid, NONCHARACTERS),
 ];
 
 /// Where letters of most scripts lie that have no entry, to spare the search.
 const PLAIN: [(u32, u32); 3] = [(0x370, 0x61B), (0x3165, 0xDFFF), (0x20, 0x7E)];
 
 /// The entry of a character; `None` when it only shows itself.
-pub(super) fn look_up(c: char) -> Option<&'static Entry> {
+pub(super) fn look_up(c: char) -> Option<&'static CharRange> {
     let code = u32::from(c);
     if PLAIN.iter().any(|(first, last)| (*first..=*last).contains(&code)) {
         return None;

@@ -8,11 +8,11 @@ use unicode_normalization::char::is_combining_mark;
 
 use super::{
     bidi::{self, Ahead},
-    flag::{Flag, Flags, Kind},
+    flag::{Flag, FlagKind, Flags},
     keep::Keep,
-    lookalike::Words,
+    lookalike::WordWatch,
     scripts::{self, Joins},
-    table::{self, Class, Entry},
+    table::{self, CharRange, Class},
     terminal::{self, Pen, Sequence},
 };
 
@@ -52,7 +52,7 @@ pub(super) fn plain_ascii(bytes: &[u8]) -> usize {
 
 /// A stretch at the start of what was not walked yet.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Step {
+pub(super) struct WalkStep {
     pub bytes: usize,
     pub stays: bool,
 }
@@ -77,7 +77,7 @@ pub(super) struct Walk {
     /// Where the stretch ends whose direction controls are judged, and whether they stay.
     span: (usize, bool),
     pen: Pen,
-    words: Words,
+    words: WordWatch,
     flags: Flags,
 }
 
@@ -94,25 +94,25 @@ impl Walk {
             calm_until: 0,
             span: (0, false),
             pen: Pen::default(),
-            words: Words::default(),
+            words: WordWatch::default(),
             flags: Flags::default(),
         }
     }
 
     /// Judges the start of `rest`, which follows what was walked; `end` when nothing follows it.
     /// `None` when `rest` is empty, or too short to judge.
-    pub(super) fn step(&mut self, rest: &str, end: bool) -> Option<Step> {
+    pub(super) fn step(&mut self, rest: &str, end: bool) -> Option<WalkStep> {
         let c = rest.chars().next()?;
         let step = if shows_ascii(c) {
             let bytes = plain_ascii(rest.as_bytes());
             self.keep_ascii(rest.get(..bytes)?);
-            Step { bytes, stays: true }
+            WalkStep { bytes, stays: true }
         } else {
             match table::look_up(c) {
                 None if scripts::is_pictograph(c) => self.judge_picture(c, rest, end)?,
                 None => {
                     self.keep(c);
-                    Step { bytes: c.len_utf8(), stays: true }
+                    WalkStep { bytes: c.len_utf8(), stays: true }
                 }
                 Some(entry) => self.judge(c, entry, rest, end)?,
             }
@@ -148,7 +148,7 @@ impl Walk {
         self.private_run = 0;
     }
 
-    fn judge(&mut self, c: char, entry: &Entry, rest: &str, end: bool) -> Option<Step> {
+    fn judge(&mut self, c: char, entry: &CharRange, rest: &str, end: bool) -> Option<WalkStep> {
         if entry.class == Class::Escape {
             return self.judge_sequence(entry, rest, end);
         }
@@ -165,21 +165,21 @@ impl Walk {
         if !stays {
             self.flags.add(entry.kind, entry.what, self.at, true);
             self.after_selector = is_selector(c);
-            return Some(Step { bytes, stays });
+            return Some(WalkStep { bytes, stays });
         }
         match entry.class {
             Class::CarriageReturn | Class::PrintedSpace => {}
             Class::Icon | Class::Private => {
-                self.flags.add(Kind::Private, entry.what, self.at, false);
+                self.flags.add(FlagKind::Private, entry.what, self.at, false);
             }
-            _ => self.flags.add(Kind::Belonging, entry.what, self.at, false),
+            _ => self.flags.add(FlagKind::Belonging, entry.what, self.at, false),
         }
         let private_run = self.private_run + 1;
         self.keep(c);
         if entry.class == Class::Private {
             self.private_run = private_run;
         }
-        Some(Step { bytes, stays })
+        Some(WalkStep { bytes, stays })
     }
 
     /// Whether a character of the table stays where it is; `None` when too little follows to tell.
@@ -258,15 +258,15 @@ impl Walk {
     }
 
     /// A picture that selectors or tags are hung on which make no emoji goes with them.
-    fn judge_picture(&mut self, c: char, rest: &str, end: bool) -> Option<Step> {
+    fn judge_picture(&mut self, c: char, rest: &str, end: bool) -> Option<WalkStep> {
         let bytes = c.len_utf8();
         let carries = carries_text(c, rest.get(bytes..)?, end)?;
         if carries {
-            self.flags.add(Kind::Variation, "pictures that carry hidden text", self.at, true);
+            self.flags.add(FlagKind::Variation, "pictures that carry hidden text", self.at, true);
         } else {
             self.keep(c);
         }
-        Some(Step { bytes, stays: !carries })
+        Some(WalkStep { bytes, stays: !carries })
     }
 
     fn span_stays(&mut self, c: char, behind: &str, end: bool) -> Option<bool> {
@@ -289,24 +289,24 @@ impl Walk {
         }
     }
 
-    fn judge_sequence(&mut self, entry: &Entry, rest: &str, end: bool) -> Option<Step> {
+    fn judge_sequence(&mut self, entry: &CharRange, rest: &str, end: bool) -> Option<WalkStep> {
         self.after_selector = false;
         match terminal::sequence(rest, end) {
             Sequence::Unfinished => None,
             Sequence::Other { bytes } => {
                 self.flags.add(entry.kind, entry.what, self.at, true);
-                Some(Step { bytes, stays: false })
+                Some(WalkStep { bytes, stays: false })
             }
             Sequence::Attributes { bytes, parameters } => {
                 let pen = self.pen.with(rest.get(parameters..bytes - 1)?);
                 if pen.hides() {
-                    self.flags.add(Kind::HiddenColour, "colours that hide text", self.at, true);
-                    return Some(Step { bytes, stays: false });
+                    self.flags.add(FlagKind::HiddenColour, "colours that hide text", self.at, true);
+                    return Some(WalkStep { bytes, stays: false });
                 }
                 self.pen = pen;
                 let stays = self.keep == Keep::Colour && rest.starts_with('\u{1B}');
-                self.flags.add(Kind::Colour, "colours", self.at, !stays);
-                Some(Step { bytes, stays })
+                self.flags.add(FlagKind::Colour, "colours", self.at, !stays);
+                Some(WalkStep { bytes, stays })
             }
         }
     }

@@ -33,11 +33,11 @@ const MAX_SECRETS: usize = 65_536;
 /// The secrets of a session and their placeholders.
 pub struct Vault {
     first: u64,
-    kept: Mutex<Kept>,
+    kept: Mutex<VaultEntries>,
 }
 
 #[derive(Default)]
-struct Kept {
+struct VaultEntries {
     values: HashMap<Arc<str>, Zeroizing<String>>,
     placeholders: HashMap<[u8; 32], Arc<str>>,
     counts: HashMap<String, u64>,
@@ -158,7 +158,7 @@ impl Vault {
         placeholder::find(text).collect()
     }
 
-    fn lock(&self) -> MutexGuard<'_, Kept> {
+    fn lock(&self) -> MutexGuard<'_, VaultEntries> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -7,7 +7,7 @@ use gnoma_core::{
     RawJson,
     session::PermissionMode::{AcceptEdits, Auto, Bypass, Default},
 };
-use gnoma_guard::permission::{Action, Limit, Origin, Rule, Verdict};
+use gnoma_guard::permission::{Limit, Origin, Rule, RuleAction, Verdict};
 
 use crate::permission_world::{Desk, parse, rule};
 
@@ -431,7 +431,7 @@ fn cve_2025_53109_and_53110_links_and_prefixes_lead_outside() {
 fn claude_code_action_1350_a_rule_is_read_whole_or_refused() {
     for text in ["bash(gh:*)", "bash()", "bash(", "bash(gh", "bash(*)", "Bash(gh *)", "bash(gh|x)"]
     {
-        assert!(Rule::parse(Action::Allow, text, Origin::User).is_err(), "{text}");
+        assert!(Rule::parse(RuleAction::Allow, text, Origin::User).is_err(), "{text}");
     }
 }
 

@@ -11,8 +11,8 @@ use gnoma_core::{
 };
 use gnoma_guard::{
     firewall::{
-        Action, Allowed, Blocked, Checked, Entry, Firewall, Guarded, Notice, Options, Place,
-        Policy, ProviderFacts,
+        AllowEntry, Allowed, Blocked, Checked, Firewall, FirewallAction, FirewallOptions, Guarded,
+        Notice, Policy, ProviderFacts, RequestPart,
     },
     privacy::{Keep, Privacy},
     vault::LEAST_NUMBER,
@@ -22,13 +22,13 @@ use proptest::prelude::*;
 
 const FIRST: u64 = 604_117_300;
 
-fn firewall_with(secrets: &[&str], entries: Vec<Entry>, allowed: Vec<Allowed>) -> Firewall {
+fn firewall_with(secrets: &[&str], entries: Vec<AllowEntry>, allowed: Vec<Allowed>) -> Firewall {
     let known = secrets
         .iter()
         .enumerate()
         .map(|(index, value)| (format!("own-{index}"), Secret::new((*value).to_owned())));
-    let options = gnoma_secrets::Options { known: known.collect(), ..Default::default() };
-    Firewall::new(Options {
+    let options = gnoma_secrets::ScannerOptions { known: known.collect(), ..Default::default() };
+    Firewall::new(FirewallOptions {
         scanner: gnoma_secrets::Scanner::new(options).unwrap(),
         policy: Policy { entries },
         allowed,
@@ -174,7 +174,7 @@ fn what_hides_in_tool_output_is_taken_out_and_told() {
     let [Notice::Disguised { place, .. }] = checked.notices.as_slice() else {
         panic!("{:?}", checked.notices)
     };
-    assert_eq!(*place, Place::Result("web".into()));
+    assert_eq!(*place, RequestPart::Result("web".into()));
 }
 
 #[test]
@@ -207,16 +207,16 @@ fn signed_thinking_goes_back_to_its_author_alone() {
 
 #[test]
 fn the_policy_decides_by_rule_provider_and_path() {
-    let entry = |rule: &str, provider: Option<&str>, path: Option<&str>, action| Entry {
+    let entry = |rule: &str, provider: Option<&str>, path: Option<&str>, action| AllowEntry {
         rule: Some(rule.into()),
         provider: provider.map(str::to_owned),
         path: path.map(str::to_owned),
         action,
     };
     let entries = vec![
-        entry("own-0", None, None, Action::Block),
-        entry("own-1", Some("local"), None, Action::Allow),
-        entry("own-1", None, Some("fixtures/*"), Action::Warn),
+        entry("own-0", None, None, FirewallAction::Block),
+        entry("own-1", Some("local"), None, FirewallAction::Allow),
+        entry("own-1", None, Some("fixtures/*"), FirewallAction::Warn),
     ];
     let secrets = ["a-secret-of-mine-1", "a-secret-of-mine-2"];
     let firewall = firewall_with(&secrets, entries, Vec::new());
@@ -282,7 +282,11 @@ fn a_placeholder_is_no_secret_and_no_place_to_hide_one() {
 fn a_guarded_provider_sends_nothing_else() {
     let firewall = Arc::new(firewall_with(
         &["a-secret-of-mine-1", "a-secret-of-mine-2"],
-        vec![Entry { rule: Some("own-1".into()), action: Action::Block, ..Entry::default() }],
+        vec![AllowEntry {
+            rule: Some("own-1".into()),
+            action: FirewallAction::Block,
+            ..AllowEntry::default()
+        }],
         Vec::new(),
     ));
     let failing = ProviderError::new(ErrorKind::Auth, "fake", "key a-secret-of-mine-1 is wrong");

@@ -1,7 +1,7 @@
 //! Verdicts on whole calls: modes, places, rules, and what "always" adds.
 
 use gnoma_core::session::PermissionMode::{self, AcceptEdits, Auto, Bypass, Default, Deny, Plan};
-use gnoma_guard::permission::{Action, Limit, Origin, Permissions, Rule, ShellRow, Verdict};
+use gnoma_guard::permission::{Limit, Origin, Permissions, Rule, RuleAction, ShellRow, Verdict};
 use proptest::prelude::*;
 
 use crate::permission_world::{Desk, parse, rule, word};
@@ -328,7 +328,7 @@ fn planning_and_denying_are_kept_whatever_rules_allow() {
 
 #[test]
 fn a_text_denies_as_it_is_read_or_written() {
-    let deny = Rule::configured(Action::Deny, "fs.*", "secret", Origin::User).unwrap();
+    let deny = Rule::configured(RuleAction::Deny, "fs.*", "secret", Origin::User).unwrap();
     let mut desk = Desk::new(Bypass);
     desk.permissions.remember(deny);
     assert_eq!(desk.says("fs.read secret.txt"), "deny");
@@ -527,7 +527,7 @@ fn any_rule() -> impl Strategy<Value = Rule> {
         "mcp__*",
         "agent",
     ];
-    let action = prop::sample::select(vec![Action::Allow, Action::Ask, Action::Deny]);
+    let action = prop::sample::select(vec![RuleAction::Allow, RuleAction::Ask, RuleAction::Deny]);
     let origins = vec![Origin::User, Origin::Project, Origin::Session, Origin::Flag];
     (action, prop::sample::select(texts.to_vec()), prop::sample::select(origins))
         .prop_map(|(action, text, origin)| Rule::parse(action, text, origin).unwrap())
@@ -587,7 +587,7 @@ proptest! {
         mode in any_mode(), mut rules in any_rules(), more in any_rule(), call in any_call(),
     ) {
         let before = strictness(&desk(mode, rules.clone()).judge(call));
-        rules.push(Rule { action: Action::Deny, ..more });
+        rules.push(Rule { action: RuleAction::Deny, ..more });
         prop_assert!(strictness(&desk(mode, rules).judge(call)) >= before);
     }
 

@@ -8,7 +8,7 @@ use gnoma_core::{
     session::PermissionMode,
     tool::{Access, Grant, Tier, Touches},
 };
-use gnoma_guard::permission::{Action, Origin, Permissions, Rule, Verdict, World};
+use gnoma_guard::permission::{Origin, Permissions, Rule, RuleAction, Verdict, World};
 use serde_json::json;
 
 pub(crate) const HOME: &str = "/home/ada";
@@ -146,9 +146,9 @@ pub(crate) fn word(verdict: &Verdict) -> &'static str {
 pub(crate) fn rule(text: &str, origin: Origin) -> Rule {
     let (action, text) = text.split_once(' ').unwrap();
     let action = match action {
-        "allow" => Action::Allow,
-        "ask" => Action::Ask,
-        _ => Action::Deny,
+        "allow" => RuleAction::Allow,
+        "ask" => RuleAction::Ask,
+        _ => RuleAction::Deny,
     };
     Rule::parse(action, text, origin).unwrap()
 }

@@ -1,13 +1,13 @@
 //! Laws of text hygiene, and the world's writing that it must not touch.
 
-use gnoma_guard::unicode::{Cleaner, Keep, Kind, clean, clean_bytes};
+use gnoma_guard::unicode::{Cleaner, FlagKind, Keep, clean, clean_bytes};
 use proptest::prelude::*;
 
 fn cleaned(text: &str) -> String {
     clean(text, Keep::Text).text.into_owned()
 }
 
-fn has(text: &str, kind: Kind) -> bool {
+fn has(text: &str, kind: FlagKind) -> bool {
     clean(text, Keep::Text).flags.iter().any(|flag| flag.kind == kind)
 }
 
@@ -178,7 +178,9 @@ fn what_hides_goes() {
     for (text, expected) in cases {
         assert_eq!(cleaned(text), expected, "{text:?}");
         let flags = clean(text, Keep::Text).flags;
-        assert!(flags.iter().any(|flag| flag.removed && flag.kind.is_suspicious() || flag.kind == Kind::Private));
+        assert!(flags.iter().any(
+            |flag| flag.removed && flag.kind.is_suspicious() || flag.kind == FlagKind::Private
+        ));
     }
 }
 
@@ -200,10 +202,10 @@ fn a_terminal_is_told_nothing_but_colours() {
     let red = "\x1b[1;31merror\x1b[0m";
     assert_eq!(clean(red, Keep::Colour).text, red);
     assert_eq!(cleaned(red), "error");
-    assert!(!has(red, Kind::Terminal) && has(red, Kind::Colour));
+    assert!(!has(red, FlagKind::Terminal) && has(red, FlagKind::Colour));
     let hidden = "a\x1b[37;47mb\x1b[0m\x1b[8mc";
     assert_eq!(clean(hidden, Keep::Colour).text, "ab\x1b[0mc");
-    assert!(has(hidden, Kind::HiddenColour));
+    assert!(has(hidden, FlagKind::HiddenColour));
 }
 
 #[test]
@@ -211,7 +213,7 @@ fn words_that_deceive_are_flagged_and_stay() {
     let mixed =
         ["gіthub.com", "рaypal", "sayНello()", "say_һello", "Пpивет", "αdmin", "օpen", "ехес(1)"];
     for text in mixed {
-        assert!(has(text, Kind::MixedScript), "{text}");
+        assert!(has(text, FlagKind::MixedScript), "{text}");
         assert_eq!(cleaned(text), text);
     }
     let alike = [
@@ -233,7 +235,7 @@ fn words_that_deceive_are_flagged_and_stay() {
         "ｃurl # 中文",
     ];
     for text in alike {
-        assert!(has(text, Kind::LookAlike), "{text}");
+        assert!(has(text, FlagKind::LookAlike), "{text}");
         assert_eq!(cleaned(text), text);
     }
     let honest = [
@@ -261,7 +263,7 @@ fn words_that_deceive_are_flagged_and_stay() {
 fn bytes_that_are_no_text_are_shown_as_such() {
     let dirty = clean_bytes(b"x \xc0\xaf y\x1b[2J", Keep::Text);
     assert_eq!(dirty.text, "x \u{FFFD}\u{FFFD} y");
-    assert!(dirty.flags.iter().any(|flag| flag.kind == Kind::Invalid && flag.at == 2));
+    assert!(dirty.flags.iter().any(|flag| flag.kind == FlagKind::Invalid && flag.at == 2));
     assert!(matches!(clean_bytes(b"plain", Keep::Text).text, std::borrow::Cow::Borrowed(_)));
 }
 

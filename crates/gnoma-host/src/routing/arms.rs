@@ -9,10 +9,10 @@ use gnoma_engine::{Arm, arm::LEAN_WINDOW_TOKENS};
 use gnoma_guard::firewall::{Firewall, Guarded, ProviderFacts};
 use gnoma_llm::{
     KNOWN, Protocol,
-    catalogue::{Model, Overlay},
+    catalogue::{ListedModel, Overlay},
 };
 use gnoma_net::Http;
-use gnoma_router::{Facts, classify, priors};
+use gnoma_router::{ArmFacts, classify, priors};
 
 use crate::{HostError, Result, guarding, wire};
 
@@ -96,7 +96,7 @@ impl Maker {
         &self,
         name: &ModelRef,
         line: &Line,
-        listed: Option<&Model>,
+        listed: Option<&ListedModel>,
         said: Option<&ArmSettings>,
         told: Option<u32>,
     ) -> Arm {
@@ -183,7 +183,7 @@ fn host_and_port(url: &str) -> &str {
 
 /// What is paid: the settings over the catalogue; nothing for a server of one's own on this machine.
 /// What one elsewhere takes, only its people know.
-fn price(said: Option<&ArmSettings>, listed: Option<&Model>, is_here: bool) -> Option<Price> {
+fn price(said: Option<&ArmSettings>, listed: Option<&ListedModel>, is_here: bool) -> Option<Price> {
     let known = listed.map(|model| model.price).or(is_here.then(Price::default));
     let Some(said) = said else { return known };
     let any = [said.input_price, said.output_price, said.cache_read_price, said.cache_write_price];
@@ -205,14 +205,14 @@ fn price(said: Option<&ArmSettings>, listed: Option<&Model>, is_here: bool) -> O
 /// What was published of an arm, as the router starts from it.
 fn published(
     name: &ModelRef,
-    listed: Option<&Model>,
+    listed: Option<&ListedModel>,
     price: Option<Price>,
     is_own: bool,
 ) -> gnoma_router::Arm {
     let is_free = price.is_some_and(|price| price.is_free());
     let paid = price.filter(|price| !price.is_free());
     let by_size = || is_own.then(|| billions(&name.model) * DOLLARS_PER_BILLION);
-    let facts = Facts {
+    let facts = ArmFacts {
         output_price: paid.map(|price| price.output as f64 / MICRO).or_else(by_size),
         released: listed.and_then(|model| model.released),
         open_weights: listed.and_then(|model| model.open_weights).or(is_own.then_some(true)),

@@ -8,7 +8,7 @@ use gnoma_core::{
     ModelRef, Provider,
     protocol::{Overrides, SessionSpec},
 };
-use gnoma_llm::{KNOWN, Known, catalogue};
+use gnoma_llm::{KNOWN, KnownProvider, catalogue};
 use gnoma_net::Http;
 use tokio::time::timeout;
 
@@ -88,8 +88,8 @@ pub(super) async fn find(maker: &mut Maker, http: &Http) -> Result<First> {
 }
 
 /// The provider that is asked when none is named: the first with a key, else a server on this machine.
-pub async fn find_provider(settings: &Settings, http: &Http) -> Option<&'static Known> {
-    let has_key = |known: &&Known| settings.provider.api_keys.contains_key(known.name);
+pub async fn find_provider(settings: &Settings, http: &Http) -> Option<&'static KnownProvider> {
+    let has_key = |known: &&KnownProvider| settings.provider.api_keys.contains_key(known.name);
     if let Some(known) = KNOWN.iter().find(|known| !known.local && has_key(known)) {
         return Some(known);
     }

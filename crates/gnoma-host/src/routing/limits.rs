@@ -10,8 +10,8 @@ use gnoma_config::{
 use gnoma_core::ModelRef;
 use gnoma_engine::routing::{Options, Strategy, Verify};
 use gnoma_router::{
-    pool::{Caps, Limits, Rates},
-    rules::{self, Action, Day, Hours, Roles, Rule, When},
+    pool::{Caps, PoolLimits, Rates},
+    rules::{self, Day, Hours, Roles, Rule, RuleEffect, When},
 };
 
 use super::slm;
@@ -72,15 +72,15 @@ fn worth(value_micro_usd: u64, priority: Priority) -> u64 {
 
 fn rule(number: usize, rule: &RoutingRule, home: Option<&Path>) -> Rule {
     let name = if rule.name.is_empty() { format!("number {number}") } else { rule.name.clone() };
-    let mut then: Vec<Action> = rule.pin.iter().cloned().map(Action::Pin).collect();
+    let mut then: Vec<RuleEffect> = rule.pin.iter().cloned().map(RuleEffect::Pin).collect();
     if !rule.forbid.is_empty() {
-        then.push(Action::Forbid(rule.forbid.clone()));
+        then.push(RuleEffect::Forbid(rule.forbid.clone()));
     }
     if !rule.prefer.is_empty() {
-        then.push(Action::Prefer { arms: rule.prefer.clone(), percent: rule.prefer_percent });
+        then.push(RuleEffect::Prefer { arms: rule.prefer.clone(), percent: rule.prefer_percent });
     }
-    then.extend(rule.max_cost_micro_usd.map(Action::MaxCostMicroUsd));
-    then.extend(rule.max_seconds.map(Action::MaxSeconds));
+    then.extend(rule.max_cost_micro_usd.map(RuleEffect::MaxCostMicroUsd));
+    then.extend(rule.max_seconds.map(RuleEffect::MaxSeconds));
     let when = When {
         tasks: rule.task.clone(),
         paths: rule.path.clone(),
@@ -133,7 +133,7 @@ fn strengths(settings: &Settings) -> impl Iterator<Item = Rule> {
         name: format!("strengths of {name}"),
         origin: "[[arms]]".to_owned(),
         when: When { tasks: arm.strengths.clone(), ..When::default() },
-        then: vec![Action::Prefer { arms: vec![name.clone()], percent: STRENGTH_PERCENT }],
+        then: vec![RuleEffect::Prefer { arms: vec![name.clone()], percent: STRENGTH_PERCENT }],
     })
 }
 
@@ -161,10 +161,11 @@ fn verify(verify: settings::Verify) -> Verify {
     }
 }
 
-fn limits(settings: &Settings, warnings: &mut Vec<String>) -> Limits {
+fn limits(settings: &Settings, warnings: &mut Vec<String>) -> PoolLimits {
     let settings::Caps { turn, session, day, month, project_day, project_month } =
         settings.router.caps;
-    let mut limits = Limits::new(Caps { turn, session, day, month, project_day, project_month });
+    let mut limits =
+        PoolLimits::new(Caps { turn, session, day, month, project_day, project_month });
     for (name, stated) in &settings.rate_limits {
         if let Err(unknown) = limits.add(name, rates(stated), name, stated.tier.as_deref()) {
             warnings.push(unknown.to_string());
@@ -286,7 +287,7 @@ mod tests {
         assert_eq!(wishes.options.value_micro_usd, 8_000_000);
         assert_eq!(wishes.warnings.len(), 1);
         let arm = ModelRef { provider: "x".into(), model: "y".into() };
-        let call = gnoma_router::pool::Call {
+        let call = gnoma_router::pool::PlannedCall {
             arm: &arm,
             sets: &[],
             turn: "t",

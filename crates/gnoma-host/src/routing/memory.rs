@@ -9,7 +9,7 @@ use std::{
 
 use gnoma_core::tool::BoxFuture;
 use gnoma_engine::routing;
-use gnoma_router::{Attempt, Kind, Outcome, Router, Tried, Tuning};
+use gnoma_router::{Attempt, Router, TaskKind, TaskOutcome, Tried, Tuning};
 use tokio::task::spawn_blocking;
 
 use super::{
@@ -156,7 +156,7 @@ impl Book {
             let Some(open) = kept.forget(project).filter(is_it) else { return false };
             let attempt = Attempt { arm: open.arm, verdict: None, cost_micro_usd: 0 };
             let tried = vec![Tried { attempt, right: Some(false), weight: 1.0 }];
-            router.correct(&Outcome { kind: open.kind, tried });
+            router.correct(&TaskOutcome { kind: open.kind, tried });
             true
         })
     }
@@ -182,7 +182,7 @@ pub(super) struct Memory {
 }
 
 impl routing::Memory for Memory {
-    fn learnt(&self, outcome: Outcome) -> BoxFuture<'_, Result<(), String>> {
+    fn learnt(&self, outcome: TaskOutcome) -> BoxFuture<'_, Result<(), String>> {
         let book = self.book.clone();
         let known = self.known.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let (project, session) = (self.project.clone(), self.begun.get().map(ToString::to_string));
@@ -213,12 +213,12 @@ impl routing::Memory for Memory {
 }
 
 /// A task whose end nobody has judged, if that is what the outcome tells of.
-fn open(outcome: &Outcome, project: &str, session: Option<String>, at_ms: i64) -> Option<Open> {
+fn open(outcome: &TaskOutcome, project: &str, session: Option<String>, at_ms: i64) -> Option<Open> {
     let last = outcome.tried.last().filter(|tried| tried.right.is_none())?;
     Some(Open {
         project: project.to_owned(),
         session: session?,
-        kind: Kind::clone(&outcome.kind),
+        kind: TaskKind::clone(&outcome.kind),
         arm: last.attempt.arm.clone(),
         at_ms,
     })
@@ -235,9 +235,12 @@ mod tests {
         ModelRef { provider: "a".into(), model: "b".into() }
     }
 
-    fn outcome(right: Option<bool>) -> Outcome {
+    fn outcome(right: Option<bool>) -> TaskOutcome {
         let attempt = Attempt { arm: arm(), verdict: None, cost_micro_usd: 50_000 };
-        Outcome { kind: Kind::new("debug"), tried: vec![Tried { attempt, right, weight: 1.0 }] }
+        TaskOutcome {
+            kind: TaskKind::new("debug"),
+            tried: vec![Tried { attempt, right, weight: 1.0 }],
+        }
     }
 
     fn memory(folder: &Path) -> Memory {
@@ -265,7 +268,7 @@ mod tests {
                 priors: Default::default(),
                 overall: None,
             };
-            router(&kept, &[known]).standing(&arm(), &Kind::new("debug"))
+            router(&kept, &[known]).standing(&arm(), &TaskKind::new("debug"))
         };
         let quality = || standing().quality;
         let before = quality();

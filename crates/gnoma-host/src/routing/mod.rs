@@ -302,7 +302,7 @@ fn options(
     let ledger = ledger(project);
     let asks_the_time = limits::ask_the_time(&options.rules);
     Options {
-        ground: rules::Ground { root: path(&places.project), folder: path(&spec.folder) },
+        ground: rules::PathBase { root: path(&places.project), folder: path(&spec.folder) },
         utc_offset_minutes: if asks_the_time { utc_offset(project) } else { 0 },
         project: key,
         ledger: Some(Arc::clone(&ledger) as _),

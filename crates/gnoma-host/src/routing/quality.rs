@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use gnoma_config::settings::arm_named;
 use gnoma_core::ModelRef;
-use gnoma_router::{Attempt, Kind, Outcome, Router, Tried, classify::TaskType};
+use gnoma_router::{Attempt, Router, TaskKind, TaskOutcome, Tried, classify::TaskType};
 use serde::Deserialize;
 
 /// Tasks that a score counts for at most.
@@ -32,7 +32,7 @@ struct Score {
 /// What was found in a file.
 #[derive(Debug, PartialEq)]
 pub struct Quality {
-    scores: Vec<(ModelRef, Kind, f64, u32)>,
+    scores: Vec<(ModelRef, TaskKind, f64, u32)>,
     /// Scores of arms or tasks that mean nothing here, or that are no scores.
     pub lost: usize,
 }
@@ -77,13 +77,13 @@ impl Quality {
                     Attempt { arm: arm.clone(), verdict: None, cost_micro_usd: cost as u64 };
                 let is_right = Some(f64::from(task) < right);
                 let tried = Tried { attempt, right: is_right, weight: 1.0 };
-                router.learn(&Outcome { kind: kind.clone(), tried: vec![tried] });
+                router.learn(&TaskOutcome { kind: kind.clone(), tried: vec![tried] });
             }
         }
     }
 }
 
-fn understood(arm: &str, task: &str, score: Score) -> Option<(ModelRef, Kind, f64, u32)> {
+fn understood(arm: &str, task: &str, score: Score) -> Option<(ModelRef, TaskKind, f64, u32)> {
     let kind: TaskType = task.parse().ok()?;
     let tasks = u32::try_from(score.count).unwrap_or(u32::MAX).min(MOST_TASKS);
     let makes_sense = (0.0..=1.0).contains(&score.value) && tasks > 0;

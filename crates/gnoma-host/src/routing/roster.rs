@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use gnoma_config::{Settings, env, settings::arm_named};
 use gnoma_core::ModelRef;
-use gnoma_llm::{KNOWN, Known, catalogue::Overlay};
+use gnoma_llm::{KNOWN, KnownProvider, catalogue::Overlay};
 
 use super::slm;
 use crate::wire;
@@ -95,7 +95,7 @@ fn providers(settings: &Settings) -> Vec<String> {
     let provider = &settings.provider;
     let known = |name: &&String| wire::profile(settings, name).is_ok();
     let mut names: Vec<String> = provider.default.iter().cloned().collect();
-    let has_key = |known: &&Known| provider.api_keys.contains_key(known.name);
+    let has_key = |known: &&KnownProvider| provider.api_keys.contains_key(known.name);
     names.extend(KNOWN.iter().filter(has_key).map(|known| known.name.to_owned()));
     names.extend(provider.endpoints.keys().cloned());
     names.extend(provider.models.keys().filter(known).cloned());

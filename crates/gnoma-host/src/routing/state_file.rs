@@ -14,7 +14,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use gnoma_router::{ArmId, Kind, State};
+use gnoma_router::{ArmId, RouterState, TaskKind};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
@@ -32,7 +32,7 @@ const MOST_PROJECTS: usize = 200;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Kept {
     /// What the router learnt; `None` where nothing was yet.
-    pub state: Option<State>,
+    pub state: Option<RouterState>,
     /// The last task of each project whose end nobody has judged, the newest last.
     #[serde(default)]
     pub open: Vec<Open>,
@@ -49,7 +49,7 @@ pub struct Open {
     /// The session's id in its store.
     pub session: String,
     /// Its type.
-    pub kind: Kind,
+    pub kind: TaskKind,
     /// Who did it last.
     pub arm: ArmId,
     /// When it was over, in milliseconds since 1970.
@@ -307,7 +307,7 @@ impl StateFile {
 
 #[cfg(test)]
 mod tests {
-    use gnoma_router::{Attempt, Outcome, Router, Tried, Tuning, classify::TaskType};
+    use gnoma_router::{Attempt, Router, TaskOutcome, Tried, Tuning, classify::TaskType};
     use proptest::prelude::*;
 
     use super::*;
@@ -322,7 +322,7 @@ mod tests {
         Open {
             project: project.to_owned(),
             session: "s".to_owned(),
-            kind: Kind::new("debug"),
+            kind: TaskKind::new("debug"),
             arm: ArmId { provider: "a".into(), model: "b".into() },
             at_ms,
         }
@@ -348,7 +348,7 @@ mod tests {
 
     #[test]
     fn a_year_of_use_is_small() {
-        let kinds: Vec<Kind> = TaskType::ALL.map(TaskType::kind).to_vec();
+        let kinds: Vec<TaskKind> = TaskType::ALL.map(TaskType::kind).to_vec();
         let mut router = Router::new(Tuning::default());
         for number in 0..64 {
             for kind in &kinds {
@@ -356,7 +356,7 @@ mod tests {
                     ArmId { provider: "a-provider".into(), model: format!("a-model-{number}") };
                 let attempt = Attempt { arm, verdict: Some(number % 3 == 0), cost_micro_usd: 70 };
                 let tried = vec![Tried { attempt, right: None, weight: 1.0 }];
-                router.learn(&Outcome { kind: kind.clone(), tried });
+                router.learn(&TaskOutcome { kind: kind.clone(), tried });
             }
         }
         let mut kept = Kept { state: Some(router.state()), ..Kept::NONE };

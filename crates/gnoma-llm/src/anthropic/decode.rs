@@ -5,7 +5,7 @@ use std::sync::Arc;
 use gnoma_core::{ProviderError, StopReason, StreamEvent, stream::Slot, usage::Usage};
 use serde_json::{Value, value::RawValue};
 
-use super::wire::{Answer, Delta, ReadBlock, Record, Tokens};
+use super::wire::{Delta, ReadBlock, Record, Tokens, WholeAnswer};
 use crate::{
     Profile,
     arguments::text_of,
@@ -16,11 +16,11 @@ use crate::{
 };
 
 /// Reads one answer.
-pub(super) struct Decoder {
+pub(super) struct AnthropicDecoder {
     profile: Arc<Profile>,
     names: Arc<NameMap>,
     /// Blocks begun and not ended; nearly always one.
-    open: Vec<Open>,
+    open: Vec<OpenBlock>,
     slots: Slot,
     usage: Usage,
     called: bool,
@@ -28,13 +28,13 @@ pub(super) struct Decoder {
     ended: bool,
 }
 
-struct Open {
+struct OpenBlock {
     index: Count,
     slot: Slot,
-    kind: Kind,
+    kind: AnthropicBlockKind,
 }
 
-enum Kind {
+enum AnthropicBlockKind {
     /// Text or thinking.
     Words,
     /// A call; its arguments, where they came with its beginning and no fragment has replaced them.
@@ -43,7 +43,7 @@ enum Kind {
     Foreign,
 }
 
-impl Decode for Decoder {
+impl Decode for AnthropicDecoder {
     fn frame(&mut self, frame: Frame<'_>, out: &mut Events) -> Result<(), ProviderError> {
         // Gateways append `[DONE]`, which is no JSON.
         if self.ended || frame.data.is_empty() || frame.data == "[DONE]" {
@@ -89,7 +89,7 @@ impl Decode for Decoder {
     }
 }
 
-impl Decoder {
+impl AnthropicDecoder {
     pub(super) fn new(profile: Arc<Profile>, names: Arc<NameMap>) -> Self {
         Self {
             profile,
@@ -133,7 +133,7 @@ impl Decoder {
 
     /// An answer in one piece.
     fn whole(&mut self, data: &str, out: &mut Events) -> Result<(), ProviderError> {
-        let mut answer: Answer<'_> = serde_json::from_str(data)
+        let mut answer: WholeAnswer<'_> = serde_json::from_str(data)
             .map_err(|error| errors::broken_record(&self.profile, &error, data))?;
         let Some(content) = answer.content.take() else {
             return Err(errors::protocol(&self.profile, "the answer holds no message"));
@@ -148,7 +148,7 @@ impl Decoder {
         Ok(())
     }
 
-    fn start(&mut self, answer: &mut Answer<'_>, out: &mut Events) {
+    fn start(&mut self, answer: &mut WholeAnswer<'_>, out: &mut Events) {
         let model = std::mem::take(&mut answer.model).into_filled();
         let id = std::mem::take(&mut answer.id).into_filled();
         out.push_back(StreamEvent::Started { model, id });
@@ -160,18 +160,18 @@ impl Decoder {
         let kind = match block.kind.as_str() {
             "text" => {
                 say(slot, block.text, out);
-                Kind::Words
+                AnthropicBlockKind::Words
             }
             "thinking" => {
                 let text = block.thinking.into_string();
                 out.push_back(StreamEvent::ThinkingDelta { slot, text });
                 sign(slot, block.signature, out);
-                Kind::Words
+                AnthropicBlockKind::Words
             }
             "redacted_thinking" => {
                 let data = block.data.into_string();
                 out.push_back(StreamEvent::Redacted { slot, data });
-                Kind::Words
+                AnthropicBlockKind::Words
             }
             "tool_use" => {
                 self.called = true;
@@ -180,12 +180,12 @@ impl Decoder {
                     id: block.id.into_string(),
                     name: self.names.ours(block.name.as_str()).to_owned(),
                 });
-                Kind::Call(block.input.and_then(filled))
+                AnthropicBlockKind::Call(block.input.and_then(filled))
             }
-            _ => Kind::Foreign,
+            _ => AnthropicBlockKind::Foreign,
         };
         self.slots += 1;
-        self.open.push(Open { index, slot, kind });
+        self.open.push(OpenBlock { index, slot, kind });
     }
 
     fn delta(&mut self, index: Count, delta: Delta<'_>, out: &mut Events) {
@@ -195,14 +195,14 @@ impl Decoder {
         let open = &mut self.open[at];
         let slot = open.slot;
         match (&mut open.kind, delta.kind.as_str()) {
-            (Kind::Words, "text_delta") => say(slot, delta.text, out),
-            (Kind::Words, "thinking_delta") => {
+            (AnthropicBlockKind::Words, "text_delta") => say(slot, delta.text, out),
+            (AnthropicBlockKind::Words, "thinking_delta") => {
                 if let Some(text) = delta.thinking.into_filled() {
                     out.push_back(StreamEvent::ThinkingDelta { slot, text });
                 }
             }
-            (Kind::Words, "signature_delta") => sign(slot, delta.signature, out),
-            (Kind::Call(at_once), "input_json_delta") => {
+            (AnthropicBlockKind::Words, "signature_delta") => sign(slot, delta.signature, out),
+            (AnthropicBlockKind::Call(at_once), "input_json_delta") => {
                 if let Some(fragment) = delta.partial_json.into_filled() {
                     *at_once = None;
                     out.push_back(StreamEvent::ToolCallDelta { slot, fragment });
@@ -218,8 +218,8 @@ impl Decoder {
         if matches!(delta.kind.as_str(), "text_delta" | "thinking_delta") {
             let slot = self.slots;
             self.slots += 1;
-            let kind = Kind::Words;
-            self.open.push(Open { index, slot, kind });
+            let kind = AnthropicBlockKind::Words;
+            self.open.push(OpenBlock { index, slot, kind });
             self.delta(index, delta, out);
         }
     }
@@ -273,17 +273,17 @@ impl Decoder {
     }
 }
 
-impl Open {
+impl OpenBlock {
     fn close(self, out: &mut Events) {
         let slot = self.slot;
         match self.kind {
-            Kind::Call(at_once) => {
+            AnthropicBlockKind::Call(at_once) => {
                 if let Some(fragment) = at_once {
                     out.push_back(StreamEvent::ToolCallDelta { slot, fragment });
                 }
                 out.push_back(StreamEvent::ToolCallDone { slot });
             }
-            Kind::Words | Kind::Foreign => (),
+            AnthropicBlockKind::Words | AnthropicBlockKind::Foreign => (),
         }
     }
 }
@@ -310,7 +310,7 @@ mod tests {
 
     fn read_as(records: &[&str], whole: bool) -> Result<Response, ProviderError> {
         let profile = Profile::new("anthropic", Protocol::Anthropic, "http://x");
-        let mut decoder = Decoder::new(Arc::new(profile), Arc::new(NameMap::default()));
+        let mut decoder = AnthropicDecoder::new(Arc::new(profile), Arc::new(NameMap::default()));
         answer(&mut decoder, records, whole)
     }
 

@@ -19,7 +19,7 @@ const MIN_BUDGET: u32 = 1024;
 
 /// What a request says about limits and thinking.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Plan {
+pub(super) struct ThinkingPlan {
     pub max_tokens: u32,
     pub temperature: Option<f32>,
     pub thinking: Option<ThinkingConfig>,
@@ -31,13 +31,13 @@ type Version = (u32, u32);
 /// What Claude models take from one version on.
 struct Generation {
     since: Version,
-    form: Form,
+    form: ThinkingForm,
     /// Whether a temperature may be set at all.
     samples: bool,
 }
 
 #[derive(Clone, Copy)]
-enum Form {
+enum ThinkingForm {
     /// Cannot think.
     Plain,
     /// `thinking: {type: enabled, budget_tokens}`; may be told to be off.
@@ -50,15 +50,15 @@ enum Form {
 
 /// Newest first.
 const GENERATIONS: [Generation; 5] = [
-    Generation { since: (5, 0), form: Form::AlwaysAdaptive, samples: false },
-    Generation { since: (4, 7), form: Form::Adaptive, samples: false },
-    Generation { since: (4, 6), form: Form::Adaptive, samples: true },
-    Generation { since: (3, 7), form: Form::Budget, samples: true },
-    Generation { since: (0, 0), form: Form::Plain, samples: true },
+    Generation { since: (5, 0), form: ThinkingForm::AlwaysAdaptive, samples: false },
+    Generation { since: (4, 7), form: ThinkingForm::Adaptive, samples: false },
+    Generation { since: (4, 6), form: ThinkingForm::Adaptive, samples: true },
+    Generation { since: (3, 7), form: ThinkingForm::Budget, samples: true },
+    Generation { since: (0, 0), form: ThinkingForm::Plain, samples: true },
 ];
 
 /// What to say to `asked` for `request`.
-pub(super) fn plan(request: &ModelRequest, asked: &ModelRef) -> Plan {
+pub(super) fn plan(request: &ModelRequest, asked: &ModelRef) -> ThinkingPlan {
     let (form, samples) = abilities(&request.model);
     // The API refuses thinking together with a call that the model must make.
     let free = matches!(request.tool_choice, ToolChoice::Auto | ToolChoice::None);
@@ -69,7 +69,7 @@ pub(super) fn plan(request: &ModelRequest, asked: &ModelRef) -> Plan {
         Some(effort) => thinking(form, effort, request, asked),
     };
     let thinks = thinking.is_some_and(|thinking| thinking != ThinkingConfig::Disabled);
-    Plan {
+    ThinkingPlan {
         max_tokens: request.max_output_tokens.unwrap_or_else(|| default_limit(form, thinking)),
         temperature: request.temperature.filter(|_| samples && !thinks),
         thinking,
@@ -78,28 +78,28 @@ pub(super) fn plan(request: &ModelRequest, asked: &ModelRef) -> Plan {
 }
 
 /// The parameters for no thinking, or as little as the model allows.
-fn quiet(form: Form) -> (Option<ThinkingConfig>, Option<OutputConfig>) {
+fn quiet(form: ThinkingForm) -> (Option<ThinkingConfig>, Option<OutputConfig>) {
     match form {
-        Form::Plain | Form::Adaptive => (None, None),
-        Form::Budget => (Some(ThinkingConfig::Disabled), None),
-        Form::AlwaysAdaptive => (None, output_config(Effort::None)),
+        ThinkingForm::Plain | ThinkingForm::Adaptive => (None, None),
+        ThinkingForm::Budget => (Some(ThinkingConfig::Disabled), None),
+        ThinkingForm::AlwaysAdaptive => (None, output_config(Effort::None)),
     }
 }
 
 /// The parameters for thinking of some effort.
 fn thinking(
-    form: Form,
+    form: ThinkingForm,
     effort: Effort,
     request: &ModelRequest,
     asked: &ModelRef,
 ) -> (Option<ThinkingConfig>, Option<OutputConfig>) {
     match form {
-        Form::Plain => (None, None),
-        Form::Budget => {
+        ThinkingForm::Plain => (None, None),
+        ThinkingForm::Budget => {
             let budget = enabled(effort, request.max_output_tokens);
             (budget.filter(|_| may_think(&request.messages, asked)), None)
         }
-        Form::Adaptive | Form::AlwaysAdaptive => {
+        ThinkingForm::Adaptive | ThinkingForm::AlwaysAdaptive => {
             let display = "summarized";
             let adaptive = ThinkingConfig::Adaptive { display };
             (Some(adaptive), output_config(effort))
@@ -107,14 +107,14 @@ fn thinking(
     }
 }
 
-fn default_limit(form: Form, thinking: Option<ThinkingConfig>) -> u32 {
+fn default_limit(form: ThinkingForm, thinking: Option<ThinkingConfig>) -> u32 {
     match (form, thinking) {
-        (Form::Adaptive | Form::AlwaysAdaptive, _) => SHARED_TOKENS,
-        (Form::Plain, _) => PLAIN_TOKENS,
-        (Form::Budget, Some(ThinkingConfig::Enabled { budget_tokens })) => {
+        (ThinkingForm::Adaptive | ThinkingForm::AlwaysAdaptive, _) => SHARED_TOKENS,
+        (ThinkingForm::Plain, _) => PLAIN_TOKENS,
+        (ThinkingForm::Budget, Some(ThinkingConfig::Enabled { budget_tokens })) => {
             ANSWER_TOKENS + budget_tokens
         }
-        (Form::Budget, _) => ANSWER_TOKENS,
+        (ThinkingForm::Budget, _) => ANSWER_TOKENS,
     }
 }
 
@@ -186,16 +186,16 @@ pub(super) fn takes_unsigned(model: &str) -> bool {
 }
 
 /// Servers with other models than Claude copy the form that was there first.
-fn abilities(model: &str) -> (Form, bool) {
+fn abilities(model: &str) -> (ThinkingForm, bool) {
     let Some(name) = claude(model) else {
-        return (Form::Budget, true);
+        return (ThinkingForm::Budget, true);
     };
     // A Claude without a version is one of the newest.
     let version = version(name).unwrap_or((u32::MAX, 0));
     GENERATIONS
         .iter()
         .find(|generation| version >= generation.since)
-        .map_or((Form::Plain, true), |found| (found.form, found.samples))
+        .map_or((ThinkingForm::Plain, true), |found| (found.form, found.samples))
 }
 
 /// `-opus-4-6`, `-3-7-sonnet-20250219`, `-opus-4.1@20250805`: the first short number, and the one after.
@@ -237,7 +237,7 @@ mod tests {
         }
     }
 
-    fn planned(request: &ModelRequest) -> Plan {
+    fn planned(request: &ModelRequest) -> ThinkingPlan {
         plan(request, &asked(&request.model))
     }
 

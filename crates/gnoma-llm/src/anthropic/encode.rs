@@ -9,7 +9,9 @@ use gnoma_core::{
 
 use super::{
     effort::{plan, takes_unsigned},
-    wire::{self, Block, Body, CacheControl, Source, Tool, Turn},
+    wire::{
+        self, AnthropicBlock, AnthropicRequest, AnthropicTool, AnthropicTurn, CacheControl, Source,
+    },
 };
 use crate::{
     arguments::ObjectArguments,
@@ -23,7 +25,7 @@ use crate::{
 pub(super) fn tools(tools: &[Arc<ToolSpec>], names: &NameMap) -> Option<RawJson> {
     let last = tools.len().checked_sub(1)?;
     let wire = |(nth, tool): (usize, &'_ Arc<ToolSpec>)| {
-        RawJson::of(&Tool {
+        RawJson::of(&AnthropicTool {
             name: names.wire(&tool.name),
             description: &tool.description,
             input_schema: tool.parameters.as_raw(),
@@ -43,7 +45,7 @@ pub(super) fn envelope(
     names: &NameMap,
 ) -> Envelope {
     let plan = plan(request, asked);
-    Envelope::new(&Body {
+    Envelope::new(&AnthropicRequest {
         model: &request.model,
         max_tokens: plan.max_tokens,
         stream: true,
@@ -51,7 +53,10 @@ pub(super) fn envelope(
         thinking: plan.thinking,
         output_config: plan.output_config,
         system: (!is_blank(&request.system)).then(|| {
-            [Block::Text { text: &request.system, cache_control: Some(CacheControl::Ephemeral) }]
+            [AnthropicBlock::Text {
+                text: &request.system,
+                cache_control: Some(CacheControl::Ephemeral),
+            }]
         }),
         tools: tools.map(RawJson::as_raw),
         tool_choice: tools.and_then(|_| tool_choice(&request.tool_choice, names)),
@@ -70,14 +75,14 @@ fn tool_choice<'a>(choice: &'a ToolChoice, names: &'a NameMap) -> Option<wire::T
 
 /// One message; nothing when no block of it may be sent.
 pub(super) fn message(message: &Message, cx: MessageCx<'_>) -> Vec<u8> {
-    let mut content: Vec<Block<'_>> = message
+    let mut content: Vec<AnthropicBlock<'_>> = message
         .content()
         .iter()
         .filter_map(|block| self::block(block, cx.own(message), cx))
         .collect();
     // The API finds the result of a call only where nothing but calls follows it. Others let their models
     // say something behind.
-    content.sort_by_key(|block| matches!(block, Block::ToolUse { .. }));
+    content.sort_by_key(|block| matches!(block, AnthropicBlock::ToolUse { .. }));
     if may_be_last(message) {
         trim_end(&mut content);
     }
@@ -90,26 +95,26 @@ pub(super) fn message(message: &Message, cx: MessageCx<'_>) -> Vec<u8> {
             Role::User | Role::Tool => "user",
             Role::Assistant => "assistant",
         };
-        push_item(&mut out, &Turn { role, content });
+        push_item(&mut out, &AnthropicTurn { role, content });
     }
     out
 }
 
 /// A block as it is sent. Thinking goes back to the model that signed it and to nobody else, and a
 /// text of white space is refused by the API.
-fn block<'a>(content: &'a Content, own: bool, cx: MessageCx<'a>) -> Option<Block<'a>> {
+fn block<'a>(content: &'a Content, own: bool, cx: MessageCx<'a>) -> Option<AnthropicBlock<'a>> {
     match content {
         Content::Text(text) => self::text(&text.text),
         Content::Image(image) => Some(self::image(image)),
         Content::Thinking(thinking) => {
             let unsigned = takes_unsigned(&cx.target.model).then_some("");
             let signature = thinking.signature.as_deref().or(unsigned).filter(|_| own)?;
-            Some(Block::Thinking { thinking: &thinking.text, signature })
+            Some(AnthropicBlock::Thinking { thinking: &thinking.text, signature })
         }
         Content::RedactedThinking(redacted) => {
-            own.then_some(Block::RedactedThinking { data: &redacted.data })
+            own.then_some(AnthropicBlock::RedactedThinking { data: &redacted.data })
         }
-        Content::ToolCall(call) => Some(Block::ToolUse {
+        Content::ToolCall(call) => Some(AnthropicBlock::ToolUse {
             id: legal_id(&call.id),
             name: cx.names.wire(&call.name),
             input: ObjectArguments(&call.arguments),
@@ -118,19 +123,19 @@ fn block<'a>(content: &'a Content, own: bool, cx: MessageCx<'a>) -> Option<Block
     }
 }
 
-fn text(text: &str) -> Option<Block<'_>> {
-    (!is_blank(text)).then_some(Block::Text { text, cache_control: None })
+fn text(text: &str) -> Option<AnthropicBlock<'_>> {
+    (!is_blank(text)).then_some(AnthropicBlock::Text { text, cache_control: None })
 }
 
-fn image(image: &Image) -> Block<'_> {
-    Block::Image {
+fn image(image: &Image) -> AnthropicBlock<'_> {
+    AnthropicBlock::Image {
         source: Source::Base64 { media_type: &image.mime, data: &image.base64 },
         cache_control: None,
     }
 }
 
-fn tool_result(result: &ToolResult) -> Block<'_> {
-    Block::ToolResult {
+fn tool_result(result: &ToolResult) -> AnthropicBlock<'_> {
+    AnthropicBlock::ToolResult {
         tool_use_id: legal_id(&result.call_id),
         content: result.parts.iter().filter_map(result_part).collect(),
         is_error: result.is_error,
@@ -138,7 +143,7 @@ fn tool_result(result: &ToolResult) -> Block<'_> {
     }
 }
 
-fn result_part(part: &ResultPart) -> Option<Block<'_>> {
+fn result_part(part: &ResultPart) -> Option<AnthropicBlock<'_>> {
     match part {
         ResultPart::Text { text } => self::text(text),
         ResultPart::Image(image) => Some(self::image(image)),
@@ -167,23 +172,25 @@ fn may_be_last(message: &Message) -> bool {
 }
 
 /// White space at the end of the last message is refused.
-fn trim_end(content: &mut [Block<'_>]) {
-    if let Some(Block::Text { text, .. }) = content.last_mut() {
+fn trim_end(content: &mut [AnthropicBlock<'_>]) {
+    if let Some(AnthropicBlock::Text { text, .. }) = content.last_mut() {
         *text = text.trim_end();
     }
 }
 
 /// Ends the cached part of the prompt at the last block that may carry the mark.
-fn mark(content: &mut [Block<'_>]) {
+fn mark(content: &mut [AnthropicBlock<'_>]) {
     for block in content.iter_mut().rev() {
         match block {
-            Block::Text { cache_control, .. }
-            | Block::Image { cache_control, .. }
-            | Block::ToolResult { cache_control, .. } => {
+            AnthropicBlock::Text { cache_control, .. }
+            | AnthropicBlock::Image { cache_control, .. }
+            | AnthropicBlock::ToolResult { cache_control, .. } => {
                 *cache_control = Some(CacheControl::Ephemeral);
                 return;
             }
-            Block::Thinking { .. } | Block::RedactedThinking { .. } | Block::ToolUse { .. } => (),
+            AnthropicBlock::Thinking { .. }
+            | AnthropicBlock::RedactedThinking { .. }
+            | AnthropicBlock::ToolUse { .. } => (),
         }
     }
 }

@@ -81,7 +81,7 @@ impl Dialect for Anthropic {
     }
 
     fn decoder(&self, names: Arc<NameMap>) -> Box<dyn Decode> {
-        Box::new(decode::Decoder::new(Arc::clone(&self.profile), names))
+        Box::new(decode::AnthropicDecoder::new(Arc::clone(&self.profile), names))
     }
 
     fn models_path(&self) -> &'static str {

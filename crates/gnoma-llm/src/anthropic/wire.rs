@@ -13,7 +13,7 @@ use crate::{
 // What is sent.
 
 #[derive(Serialize)]
-pub(super) struct Body<'a> {
+pub(super) struct AnthropicRequest<'a> {
     pub model: &'a str,
     pub max_tokens: u32,
     pub stream: bool,
@@ -24,7 +24,7 @@ pub(super) struct Body<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output_config: Option<OutputConfig>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub system: Option<[Block<'a>; 1]>,
+    pub system: Option<[AnthropicBlock<'a>; 1]>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tools: Option<&'a RawValue>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -59,7 +59,7 @@ pub(super) enum ToolChoice<'a> {
 }
 
 #[derive(Serialize)]
-pub(super) struct Tool<'a> {
+pub(super) struct AnthropicTool<'a> {
     pub name: Cow<'a, str>,
     #[serde(skip_serializing_if = "str::is_empty")]
     pub description: &'a str,
@@ -69,14 +69,14 @@ pub(super) struct Tool<'a> {
 }
 
 #[derive(Serialize)]
-pub(super) struct Turn<'a> {
+pub(super) struct AnthropicTurn<'a> {
     pub role: &'static str,
-    pub content: Vec<Block<'a>>,
+    pub content: Vec<AnthropicBlock<'a>>,
 }
 
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-pub(super) enum Block<'a> {
+pub(super) enum AnthropicBlock<'a> {
     Text {
         text: &'a str,
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -136,7 +136,7 @@ pub(super) struct Record<'a> {
     #[serde(borrow)]
     pub content_block: Option<Box<ReadBlock<'a>>>,
     #[serde(borrow)]
-    pub message: Option<Box<Answer<'a>>>,
+    pub message: Option<Box<WholeAnswer<'a>>>,
     pub usage: Option<Box<Tokens>>,
     pub error: Option<IgnoredAny>,
 }
@@ -161,7 +161,7 @@ pub(super) struct Delta<'a> {
 /// A whole answer; at the start of a stream, one without content.
 #[derive(Default, Deserialize)]
 #[serde(default)]
-pub(super) struct Answer<'a> {
+pub(super) struct WholeAnswer<'a> {
     #[serde(borrow)]
     pub id: Text<'a>,
     #[serde(borrow)]
@@ -214,18 +214,18 @@ pub(super) struct OutputDetails {
 #[serde(default)]
 pub(super) struct ModelList<'a> {
     #[serde(borrow)]
-    pub data: Vec<Model<'a>>,
+    pub data: Vec<AnthropicModel<'a>>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-pub(super) struct Model<'a> {
+pub(super) struct AnthropicModel<'a> {
     #[serde(borrow)]
     pub id: Text<'a>,
     pub max_input_tokens: Count,
 }
 
-impl Model<'_> {
+impl AnthropicModel<'_> {
     pub(super) fn window(&self) -> Option<u32> {
         self.max_input_tokens.0?.try_into().ok()
     }

@@ -10,7 +10,7 @@
 use gnoma_core::Price;
 use memchr::{memchr, memmem, memrchr};
 
-use super::{Capabilities, Model, day};
+use super::{Capabilities, ListedModel, day};
 
 /// Longest id that is looked up.
 const MAX_ID_BYTES: usize = 256;
@@ -26,7 +26,7 @@ pub(super) struct List<'a> {
 }
 
 /// What stands behind an id.
-enum Entry<'a> {
+enum ListEntry<'a> {
     Facts(&'a str),
     Alias(&'a str),
 }
@@ -81,35 +81,38 @@ impl<'a> List<'a> {
     }
 
     /// The models of a provider under their first names.
-    pub(super) fn models(self, provider: &str) -> impl Iterator<Item = Model> {
+    pub(super) fn models(self, provider: &str) -> impl Iterator<Item = ListedModel> {
         let lines = self.section(provider).unwrap_or_default().lines();
         lines.filter_map(move |line| {
             let (id, rest) = line.split_once('\t')?;
             match entry(rest) {
-                Entry::Facts(facts) => model(provider, id, facts),
-                Entry::Alias(_) => None,
+                ListEntry::Facts(facts) => model(provider, id, facts),
+                ListEntry::Alias(_) => None,
             }
         })
     }
 
     /// The model that is listed under exactly this id.
-    pub(super) fn exact(self, provider: &str, id: &str) -> Option<Model> {
+    pub(super) fn exact(self, provider: &str, id: &str) -> Option<ListedModel> {
         let section = self.section(provider)?;
         match entry(line_of(section, id)?) {
-            Entry::Facts(facts) => model(provider, id, facts),
-            Entry::Alias(lead) => match entry(line_of(section, lead)?) {
-                Entry::Facts(facts) => {
+            ListEntry::Facts(facts) => model(provider, id, facts),
+            ListEntry::Alias(lead) => match entry(line_of(section, lead)?) {
+                ListEntry::Facts(facts) => {
                     let found = model(provider, id, facts)?;
-                    Some(Model { alias_of: Some(lead.to_owned()), ..found })
+                    Some(ListedModel { alias_of: Some(lead.to_owned()), ..found })
                 }
-                Entry::Alias(_) => None,
+                ListEntry::Alias(_) => None,
             },
         }
     }
 }
 
 /// What `exact` finds under the id, else under the longest part of it that says which model it is.
-pub(super) fn resolve(id: &str, exact: impl Fn(&str) -> Option<Model>) -> Option<Model> {
+pub(super) fn resolve(
+    id: &str,
+    exact: impl Fn(&str) -> Option<ListedModel>,
+) -> Option<ListedModel> {
     if id.len() > MAX_ID_BYTES {
         return None;
     }
@@ -135,8 +138,8 @@ fn says_no_more(mark: &str, rest: &str) -> bool {
     }
 }
 
-fn entry(rest: &str) -> Entry<'_> {
-    rest.strip_prefix('=').map_or(Entry::Facts(rest), Entry::Alias)
+fn entry(rest: &str) -> ListEntry<'_> {
+    rest.strip_prefix('=').map_or(ListEntry::Facts(rest), ListEntry::Alias)
 }
 
 /// What stands behind `id` in sorted lines.
@@ -158,7 +161,7 @@ fn line_of<'a>(section: &'a str, id: &str) -> Option<&'a str> {
     None
 }
 
-fn model(provider: &str, id: &str, facts: &str) -> Option<Model> {
+fn model(provider: &str, id: &str, facts: &str) -> Option<ListedModel> {
     let mut columns = facts.split('\t');
     let mut column = || columns.next().unwrap_or_default();
     let (window, output) = (column(), column());
@@ -172,7 +175,7 @@ fn model(provider: &str, id: &str, facts: &str) -> Option<Model> {
         cache_write: cached(cache_write)?,
     };
     let able = column();
-    Some(Model {
+    Some(ListedModel {
         provider: provider.to_owned(),
         id: id.to_owned(),
         alias_of: None,

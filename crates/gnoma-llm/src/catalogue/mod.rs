@@ -13,7 +13,7 @@ mod overlay;
 mod usual;
 
 use self::list::List;
-pub use self::model::{Capabilities, Model};
+pub use self::model::{Capabilities, ListedModel};
 pub use self::overlay::{MAX_MODELS, MAX_TEXT_BYTES, Overlay, OverlayError};
 
 /// The list that is shipped.
@@ -23,20 +23,20 @@ static SHIPPED: List<'static> = List::new(include_str!("models.tsv"));
 /// behind it (`-20260205`, `-2603`, `@20260205`, `:free`), the listed one without it. Never another
 /// model that merely begins alike.
 #[must_use]
-pub fn lookup(provider: &str, model: &str) -> Option<Model> {
+pub fn lookup(provider: &str, model: &str) -> Option<ListedModel> {
     Overlay::NONE.lookup(provider, model)
 }
 
 /// All models of a provider under their first names, by id.
 #[must_use]
-pub fn of_provider(provider: &str) -> Vec<Model> {
+pub fn of_provider(provider: &str) -> Vec<ListedModel> {
     Overlay::NONE.of_provider(provider)
 }
 
 /// The few models of a provider that are worth having at hand unasked, cheapest first: the newest of
 /// each class of price that is not on its way out, experimental or dear beyond use: one of each at most.
 #[must_use]
-pub fn usual(provider: &str, today: i32) -> Vec<Model> {
+pub fn usual(provider: &str, today: i32) -> Vec<ListedModel> {
     Overlay::NONE.usual(provider, today)
 }
 
@@ -136,7 +136,7 @@ mod tests {
         let found = |provider, model: &str| lookup(provider, model).map(|model| model.id);
         for provider in providers() {
             // Behind a colon, anything goes.
-            let plain = |model: &Model| !model.id.contains(':');
+            let plain = |model: &ListedModel| !model.id.contains(':');
             for model in of_provider(provider).into_iter().filter(plain) {
                 for suffix in
                     ["-20991231", "-2099-12-31", "-9912", "@20991231", ":nitro", "-latest"]

@@ -17,7 +17,7 @@ pub struct Capabilities {
 
 /// A model as listed. Days are counted from 1970-01-01.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Model {
+pub struct ListedModel {
     /// The provider that was asked about.
     pub provider: String,
     /// Its id on the wire: the listed id that fits what was asked for.
@@ -41,7 +41,7 @@ pub struct Model {
     pub open_weights: Option<bool>,
 }
 
-impl Model {
+impl ListedModel {
     /// Whether it is on its way out, or gone, on this day.
     #[must_use]
     pub fn is_deprecated(&self, today: i32) -> bool {

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use toml::{Spanned, value::Datetime};
 
 use super::{
-    Capabilities, Model, SHIPPED, day,
+    Capabilities, ListedModel, SHIPPED, day,
     list::{self, List},
     usual,
 };
@@ -24,7 +24,7 @@ const MICRO: f64 = 1e6;
 #[derive(Clone, Debug, Default)]
 pub struct Overlay {
     /// By provider and id.
-    models: BTreeMap<String, BTreeMap<String, Model>>,
+    models: BTreeMap<String, BTreeMap<String, ListedModel>>,
 }
 
 /// What is wrong with a user's list of models.
@@ -50,14 +50,14 @@ impl Overlay {
 
     /// Like [`lookup`](super::lookup); what the user says wins.
     #[must_use]
-    pub fn lookup(&self, provider: &str, model: &str) -> Option<Model> {
+    pub fn lookup(&self, provider: &str, model: &str) -> Option<ListedModel> {
         list::resolve(model, |id| self.exact(SHIPPED, provider, id))
     }
 
     /// Like [`of_provider`](super::of_provider), with the user's models.
     #[must_use]
-    pub fn of_provider(&self, provider: &str) -> Vec<Model> {
-        let mut models: BTreeMap<String, Model> =
+    pub fn of_provider(&self, provider: &str) -> Vec<ListedModel> {
+        let mut models: BTreeMap<String, ListedModel> =
             SHIPPED.models(provider).map(|model| (model.id.clone(), model)).collect();
         models.extend(
             self.models
@@ -71,22 +71,24 @@ impl Overlay {
 
     /// Like [`usual`](super::usual), with the user's models.
     #[must_use]
-    pub fn usual(&self, provider: &str, today: i32) -> Vec<Model> {
+    pub fn usual(&self, provider: &str, today: i32) -> Vec<ListedModel> {
         usual::pick(self.of_provider(provider), today)
     }
 
-    fn own(&self, provider: &str, id: &str) -> Option<&Model> {
+    fn own(&self, provider: &str, id: &str) -> Option<&ListedModel> {
         self.models.get(provider)?.get(id)
     }
 
-    fn exact(&self, list: List<'_>, provider: &str, id: &str) -> Option<Model> {
+    fn exact(&self, list: List<'_>, provider: &str, id: &str) -> Option<ListedModel> {
         if let Some(own) = self.own(provider, id) {
             return Some(own.clone());
         }
         let listed = list.exact(provider, id)?;
         // A correction holds for the model's other names too.
         match listed.alias_of.as_deref().and_then(|lead| self.own(provider, lead)) {
-            Some(own) => Some(Model { id: listed.id, alias_of: listed.alias_of, ..own.clone() }),
+            Some(own) => {
+                Some(ListedModel { id: listed.id, alias_of: listed.alias_of, ..own.clone() })
+            }
             None => Some(listed),
         }
     }
@@ -94,14 +96,14 @@ impl Overlay {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct File {
+struct OverlayFile {
     #[serde(default)]
-    model: Vec<Spanned<Entry>>,
+    model: Vec<Spanned<OverlayEntry>>,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Entry {
+struct OverlayEntry {
     provider: String,
     id: String,
     context_window: Option<Spanned<u64>>,
@@ -143,7 +145,7 @@ fn parse(text: &str) -> Result<Overlay, Wrong> {
     if text.len() > MAX_TEXT_BYTES {
         return Err(Wrong::new(0..0, format!("longer than {MAX_TEXT_BYTES} bytes")));
     }
-    let file: File = toml::from_str(text)
+    let file: OverlayFile = toml::from_str(text)
         .map_err(|error| Wrong::new(error.span().unwrap_or_default(), error.message().trim()))?;
     if let Some(first) = file.model.get(MAX_MODELS) {
         return Err(Wrong::new(first.span(), format!("more than {MAX_MODELS} models")));
@@ -167,7 +169,11 @@ fn parse(text: &str) -> Result<Overlay, Wrong> {
 }
 
 /// What an entry says, over what is listed.
-fn over(entry: Entry, base: Option<&Model>, at: &Range<usize>) -> Result<Model, Wrong> {
+fn over(
+    entry: OverlayEntry,
+    base: Option<&ListedModel>,
+    at: &Range<usize>,
+) -> Result<ListedModel, Wrong> {
     let needed = |what: &str| {
         let (provider, id) = (&entry.provider, &entry.id);
         Wrong::new(at.clone(), format!("`{provider}/{id}` is not listed, so it needs `{what}`"))
@@ -191,7 +197,7 @@ fn over(entry: Entry, base: Option<&Model>, at: &Range<usize>) -> Result<Model, 
     let window = tokens(entry.context_window)?.or(base.map(|base| base.context_window));
     let able = base
         .map_or(Capabilities { tools: true, ..Capabilities::default() }, |base| base.capabilities);
-    Ok(Model {
+    Ok(ListedModel {
         context_window: window.ok_or_else(|| needed("context_window"))?,
         max_output: tokens(entry.max_output)?.or(base.and_then(|base| base.max_output)),
         price,

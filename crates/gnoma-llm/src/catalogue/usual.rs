@@ -1,7 +1,7 @@
 //! Which models of a provider are worth having at hand when nobody named one. A rule over the list's
 //! facts; it knows no model.
 
-use super::Model;
+use super::ListedModel;
 
 /// Classes of price: dollars per million tokens of answer up to which a model belongs to each, in
 /// micro-dollars. What is dearer than the last is only used when asked for.
@@ -20,14 +20,14 @@ const CAVEATS: &[&str] =
     &["alpha", "beta", "contributor", "exp", "experimental", "free", "labs", "omni", "preview"];
 
 /// The newest of each class, cheapest first.
-pub(super) fn pick(models: Vec<Model>, today: i32) -> Vec<Model> {
-    let mut candidates: Vec<(i32, Model)> = models
+pub(super) fn pick(models: Vec<ListedModel>, today: i32) -> Vec<ListedModel> {
+    let mut candidates: Vec<(i32, ListedModel)> = models
         .into_iter()
         .filter_map(|model| Some((day_if_usable(&model, today)?, model)))
         .collect();
     let newest = candidates.iter().map(|(day, _)| *day).max().unwrap_or_default();
     candidates.retain(|(day, _)| newest - day <= STALE_DAYS);
-    let mut picked: Vec<(i32, Model)> = Vec::new();
+    let mut picked: Vec<(i32, ListedModel)> = Vec::new();
     for class in CLASSES {
         let (inside, dearer) =
             candidates.into_iter().partition(|(_, model)| model.price.output <= class);
@@ -41,7 +41,7 @@ pub(super) fn pick(models: Vec<Model>, today: i32) -> Vec<Model> {
 }
 
 /// The day a model came, if it is one to use.
-fn day_if_usable(model: &Model, today: i32) -> Option<i32> {
+fn day_if_usable(model: &ListedModel, today: i32) -> Option<i32> {
     let words = model.id.split(['-', '/', ':', '.', '_']);
     let caveat = words.into_iter().any(|word| CAVEATS.contains(&word));
     let day = model.released.filter(|day| *day <= today)?;
@@ -54,11 +54,12 @@ fn day_if_usable(model: &Model, today: i32) -> Option<i32> {
 }
 
 /// The dearest of the newest generation; the shortest name where that leaves several.
-fn best(inside: Vec<(i32, Model)>) -> Option<(i32, Model)> {
+fn best(inside: Vec<(i32, ListedModel)>) -> Option<(i32, ListedModel)> {
     let newest = inside.iter().map(|(day, _)| *day).max()?;
     inside.into_iter().filter(|(day, _)| newest - day <= GENERATION_DAYS).max_by(|one, other| {
-        let rank =
-            |(day, model): &(i32, Model)| (model.price.output, *day, usize::MAX - model.id.len());
+        let rank = |(day, model): &(i32, ListedModel)| {
+            (model.price.output, *day, usize::MAX - model.id.len())
+        };
         rank(one).cmp(&rank(other)).then_with(|| other.1.id.cmp(&one.1.id))
     })
 }
@@ -72,8 +73,8 @@ mod tests {
 
     const TODAY: i32 = 20_000;
 
-    fn model(id: &str, dollars: u64, age: i32) -> Model {
-        Model {
+    fn model(id: &str, dollars: u64, age: i32) -> ListedModel {
+        ListedModel {
             provider: "p".to_owned(),
             id: id.to_owned(),
             alias_of: None,
@@ -87,7 +88,7 @@ mod tests {
         }
     }
 
-    fn picked(models: &[Model]) -> Vec<String> {
+    fn picked(models: &[ListedModel]) -> Vec<String> {
         pick(models.to_vec(), TODAY).into_iter().map(|model| model.id).collect()
     }
 

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use gnoma_core::{StopReason, StreamEvent, stream::Slot};
 
 use super::{
-    said::Said,
-    wire::{CallPiece, ExtraContent, Part, Snippet, read},
+    said::ContentText,
+    wire::{CallPiece, ContentPart, ExtraContent, Snippet, read},
 };
 use crate::{
     dialect::{Events, sign},
@@ -19,14 +19,14 @@ use crate::{
 
 /// What text goes into.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum TextBlockKind {
     Text,
     Thinking,
 }
 
 /// A call that has begun.
 #[derive(Debug)]
-struct Call {
+struct OpenCall {
     slot: Slot,
     index: Option<u64>,
     id: String,
@@ -38,8 +38,8 @@ struct Call {
 pub(crate) struct Blocks {
     names: Arc<NameMap>,
     next: Slot,
-    open: Option<(Kind, Slot)>,
-    calls: Vec<Call>,
+    open: Option<(TextBlockKind, Slot)>,
+    calls: Vec<OpenCall>,
     refused: bool,
 }
 
@@ -61,7 +61,7 @@ impl Blocks {
         slot
     }
 
-    fn running(&mut self, kind: Kind) -> Slot {
+    fn running(&mut self, kind: TextBlockKind) -> Slot {
         match self.open {
             Some((open, slot)) if open == kind => slot,
             _ => {
@@ -75,7 +75,7 @@ impl Blocks {
     /// More words.
     pub(crate) fn text(&mut self, text: Text<'_>, out: &mut Events) {
         if !text.is_empty() {
-            let slot = self.running(Kind::Text);
+            let slot = self.running(TextBlockKind::Text);
             let text = text.into_string();
             out.push_back(StreamEvent::TextDelta { slot, text });
         }
@@ -86,7 +86,7 @@ impl Blocks {
         if text.is_empty() {
             return None;
         }
-        let slot = self.running(Kind::Thinking);
+        let slot = self.running(TextBlockKind::Thinking);
         let text = text.into_string();
         out.push_back(StreamEvent::ThinkingDelta { slot, text });
         Some(slot)
@@ -99,10 +99,10 @@ impl Blocks {
     }
 
     /// A `content`, in either form.
-    pub(crate) fn content(&mut self, content: Said<'_, Part<'_>>, out: &mut Events) {
+    pub(crate) fn content(&mut self, content: ContentText<'_, ContentPart<'_>>, out: &mut Events) {
         match content {
-            Said::Text(text) => self.text(text, out),
-            Said::Parts(parts) => {
+            ContentText::Text(text) => self.text(text, out),
+            ContentText::Parts(parts) => {
                 for part in parts {
                     self.thoughts(part.thinking, out);
                     self.thoughts(read(part.summary), out);
@@ -113,12 +113,12 @@ impl Blocks {
         }
     }
 
-    fn thoughts(&mut self, thoughts: Said<'_, Snippet<'_>>, out: &mut Events) {
+    fn thoughts(&mut self, thoughts: ContentText<'_, Snippet<'_>>, out: &mut Events) {
         match thoughts {
-            Said::Text(text) => {
+            ContentText::Text(text) => {
                 self.thinking(text, out);
             }
-            Said::Parts(snippets) => {
+            ContentText::Parts(snippets) => {
                 for snippet in snippets {
                     self.thinking(snippet.text, out);
                 }
@@ -158,7 +158,7 @@ impl Blocks {
             id: id.to_owned(),
             name: self.names.ours(name).to_owned(),
         });
-        self.calls.push(Call { slot, index, id: id.to_owned(), name: name.to_owned() });
+        self.calls.push(OpenCall { slot, index, id: id.to_owned(), name: name.to_owned() });
         slot
     }
 
@@ -167,7 +167,7 @@ impl Blocks {
     /// tool continues a call only if id and name agree with it.
     fn call_of(&self, index: Option<u64>, id: &str, name: &str) -> Option<Slot> {
         // A nameless piece is never a new call, whatever id it carries.
-        let agrees = |call: &&Call| {
+        let agrees = |call: &&OpenCall| {
             name.is_empty() || (call.name == name && (id.is_empty() || call.id == id))
         };
         let known = match index {
@@ -185,7 +185,7 @@ impl Blocks {
     /// Says that the calls are complete. Pieces of several calls may come in turns, so none is
     /// before the end.
     pub(crate) fn finish(&self, out: &mut Events) {
-        let done = |call: &Call| StreamEvent::ToolCallDone { slot: call.slot };
+        let done = |call: &OpenCall| StreamEvent::ToolCallDone { slot: call.slot };
         out.extend(self.calls.iter().map(done));
     }
 

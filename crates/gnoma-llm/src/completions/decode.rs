@@ -1,6 +1,6 @@
 //! From their records to our events: the part that is the same for every vendor.
 //!
-//! [`Decoder`] takes records; a [`Flavour`] takes the vendor's delta apart and hands what it finds to
+//! [`CompletionsDecoder`] takes records; a [`Flavour`] takes the vendor's delta apart and hands what it finds to
 //! [`Blocks`], which knows the calls and numbers everything. The stop is held back until the stream says that it is over:
 //! usage comes after the finish reason, and so may an error.
 
@@ -12,8 +12,8 @@ use serde_json::Value;
 
 use super::{
     blocks::Blocks,
-    usage::Tally,
-    wire::{Choice, Chunk, GroqExtras, UsageReport, read},
+    usage::UsageTotals,
+    wire::{ChatChoice, Chunk, GroqExtras, UsageReport, read},
 };
 use crate::{
     Profile,
@@ -36,24 +36,24 @@ pub(crate) trait Flavour: Send {
 }
 
 /// Reads one answer.
-pub(crate) struct Decoder<F> {
+pub(crate) struct CompletionsDecoder<F> {
     profile: Arc<Profile>,
     flavour: F,
     blocks: Blocks,
-    tally: Tally,
+    tally: UsageTotals,
     has_model: bool,
     has_id: bool,
     stop: Option<StopReason>,
     ended: bool,
 }
 
-impl<F: Flavour> Decoder<F> {
+impl<F: Flavour> CompletionsDecoder<F> {
     pub(crate) fn new(profile: Arc<Profile>, names: Arc<NameMap>, flavour: F) -> Self {
         Self {
             profile,
             flavour,
             blocks: Blocks::new(names),
-            tally: Tally::default(),
+            tally: UsageTotals::default(),
             has_model: false,
             has_id: false,
             stop: None,
@@ -87,7 +87,7 @@ impl<F: Flavour> Decoder<F> {
 
     fn choice(
         &mut self,
-        choice: &Choice<'_>,
+        choice: &ChatChoice<'_>,
         whole: bool,
         out: &mut Events,
     ) -> serde_json::Result<()> {
@@ -119,7 +119,7 @@ impl<F: Flavour> Decoder<F> {
     }
 }
 
-impl<F: Flavour> Decode for Decoder<F> {
+impl<F: Flavour> Decode for CompletionsDecoder<F> {
     fn frame(&mut self, frame: Frame<'_>, out: &mut Events) -> Result<(), ProviderError> {
         let data = frame.data.trim();
         if self.ended || data.is_empty() {
@@ -194,8 +194,8 @@ pub(crate) mod tests {
     use crate::{
         Protocol,
         completions::{
-            said::Said,
-            wire::{CallPiece, Part},
+            said::ContentText,
+            wire::{CallPiece, ContentPart},
         },
         lenient::Few,
         testing,
@@ -207,7 +207,7 @@ pub(crate) mod tests {
     #[derive(Deserialize)]
     struct PlainDelta<'a> {
         #[serde(borrow, default)]
-        content: Said<'a, Part<'a>>,
+        content: ContentText<'a, ContentPart<'a>>,
         #[serde(borrow, default)]
         tool_calls: Few<CallPiece<'a>>,
     }
@@ -228,7 +228,7 @@ pub(crate) mod tests {
         whole: bool,
     ) -> (Response, Option<ProviderError>) {
         let profile = Arc::new(Profile::new("test", Protocol::OpenAi, ""));
-        let mut decoder = Decoder::new(profile, Arc::new(NameMap::default()), flavour);
+        let mut decoder = CompletionsDecoder::new(profile, Arc::new(NameMap::default()), flavour);
         testing::read(&mut decoder, records, whole)
     }
 

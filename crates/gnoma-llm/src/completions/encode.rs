@@ -23,7 +23,7 @@ pub(crate) fn system(prompt: &str) -> Vec<Plain<'_>> {
 
 /// A tool on offer.
 #[derive(Debug, Serialize)]
-struct Tool<'a> {
+struct ChatTool<'a> {
     r#type: &'static str,
     function: Function<'a>,
 }
@@ -40,7 +40,7 @@ struct Function<'a> {
 pub(crate) fn tools(tools: &[Arc<ToolSpec>], names: &NameMap) -> Option<RawJson> {
     let tool = |spec| {
         let spec: &ToolSpec = spec;
-        Tool {
+        ChatTool {
             r#type: "function",
             function: Function {
                 name: names.wire(&spec.name),
@@ -49,14 +49,14 @@ pub(crate) fn tools(tools: &[Arc<ToolSpec>], names: &NameMap) -> Option<RawJson>
             },
         }
     };
-    let list: Vec<Tool<'_>> = tools.iter().map(|spec| tool(spec)).collect();
+    let list: Vec<ChatTool<'_>> = tools.iter().map(|spec| tool(spec)).collect();
     (!list.is_empty()).then(|| RawJson::of(&list).ok()).flatten()
 }
 
 /// Whether tools may be called; a word or a name.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 #[serde(untagged)]
-pub(crate) enum Choice<'a> {
+pub(crate) enum ChatToolChoice<'a> {
     /// Any tool or none.
     Word(&'static str),
     /// This tool.
@@ -75,20 +75,21 @@ pub(crate) fn tool_choice<'a>(
     choice: &'a ToolChoice,
     names: &'a NameMap,
     required: &'static str,
-) -> Option<Choice<'a>> {
+) -> Option<ChatToolChoice<'a>> {
     match choice {
         ToolChoice::Auto => None,
-        ToolChoice::None => Some(Choice::Word("none")),
-        ToolChoice::Required => Some(Choice::Word(required)),
-        ToolChoice::Tool(name) => {
-            Some(Choice::Named { r#type: "function", function: Named { name: names.wire(name) } })
-        }
+        ToolChoice::None => Some(ChatToolChoice::Word("none")),
+        ToolChoice::Required => Some(ChatToolChoice::Word(required)),
+        ToolChoice::Tool(name) => Some(ChatToolChoice::Named {
+            r#type: "function",
+            function: Named { name: names.wire(name) },
+        }),
     }
 }
 
 /// A call the model made.
 #[derive(Debug, Serialize)]
-pub(crate) struct Called<'a> {
+pub(crate) struct FunctionCall<'a> {
     id: Cow<'a, str>,
     r#type: &'static str,
     function: CalledFunction<'a>,
@@ -113,8 +114,12 @@ struct GoogleExtra<'a> {
 }
 
 /// `call` under the given id.
-pub(crate) fn called<'a>(call: &'a ToolCall, id: Cow<'a, str>, names: &'a NameMap) -> Called<'a> {
-    Called {
+pub(crate) fn called<'a>(
+    call: &'a ToolCall,
+    id: Cow<'a, str>,
+    names: &'a NameMap,
+) -> FunctionCall<'a> {
+    FunctionCall {
         id,
         r#type: "function",
         function: CalledFunction { name: names.wire(&call.name), arguments: arguments(call) },
@@ -122,7 +127,7 @@ pub(crate) fn called<'a>(call: &'a ToolCall, id: Cow<'a, str>, names: &'a NameMa
     }
 }
 
-impl<'a> Called<'a> {
+impl<'a> FunctionCall<'a> {
     /// The call with the signature that Google wants back.
     pub(crate) fn signed(mut self, signature: Option<&'a str>) -> Self {
         self.extra_content =

@@ -14,52 +14,52 @@ use crate::lenient::{Few, Text};
 
 /// Text, or a list of parts that hold text. A stream may change from one to the other.
 #[derive(Debug)]
-pub(crate) enum Said<'a, P> {
+pub(crate) enum ContentText<'a, P> {
     /// Plain text.
     Text(Text<'a>),
     /// Typed parts.
     Parts(Few<P>),
 }
 
-impl<P> Default for Said<'_, P> {
+impl<P> Default for ContentText<'_, P> {
     fn default() -> Self {
         Self::Text(Text::default())
     }
 }
 
-impl<'de: 'a, 'a, P: Deserialize<'de>> Deserialize<'de> for Said<'a, P> {
+impl<'de: 'a, 'a, P: Deserialize<'de>> Deserialize<'de> for ContentText<'a, P> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(SaidVisitor(PhantomData))
+        deserializer.deserialize_any(ContentTextVisitor(PhantomData))
     }
 }
 
-struct SaidVisitor<'a, P>(PhantomData<(&'a (), P)>);
+struct ContentTextVisitor<'a, P>(PhantomData<(&'a (), P)>);
 
-impl<'de: 'a, 'a, P: Deserialize<'de>> Visitor<'de> for SaidVisitor<'a, P> {
-    type Value = Said<'a, P>;
+impl<'de: 'a, 'a, P: Deserialize<'de>> Visitor<'de> for ContentTextVisitor<'a, P> {
+    type Value = ContentText<'a, P>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("text or a list of parts")
     }
 
     fn visit_borrowed_str<E: Error>(self, text: &'de str) -> Result<Self::Value, E> {
-        Text::deserialize(BorrowedStrDeserializer::new(text)).map(Said::Text)
+        Text::deserialize(BorrowedStrDeserializer::new(text)).map(ContentText::Text)
     }
 
     fn visit_str<E: Error>(self, text: &str) -> Result<Self::Value, E> {
-        Text::deserialize(text.into_deserializer()).map(Said::Text)
+        Text::deserialize(text.into_deserializer()).map(ContentText::Text)
     }
 
     fn visit_unit<E: Error>(self) -> Result<Self::Value, E> {
-        Ok(Said::default())
+        Ok(ContentText::default())
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<Self::Value, A::Error> {
-        Few::deserialize(SeqAccessDeserializer::new(list)).map(Said::Parts)
+        Few::deserialize(SeqAccessDeserializer::new(list)).map(ContentText::Parts)
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut object: A) -> Result<Self::Value, A::Error> {
         while object.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
-        Ok(Said::default())
+        Ok(ContentText::default())
     }
 }

@@ -7,7 +7,7 @@ use crate::lenient::Count;
 
 /// What has been reported so far. A later report wins; what it leaves out stays.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Tally {
+pub(crate) struct UsageTotals {
     prompt: Option<u64>,
     completion: Option<u64>,
     total: Option<u64>,
@@ -16,7 +16,7 @@ pub(crate) struct Tally {
     reasoning: Option<u64>,
 }
 
-impl Tally {
+impl UsageTotals {
     /// Takes a report; true when it brought anything new.
     pub(crate) fn take(&mut self, report: &UsageReport) -> bool {
         let before = *self;
@@ -87,7 +87,7 @@ mod tests {
     use super::*;
 
     fn usage(reports: &[&str]) -> Usage {
-        let mut tally = Tally::default();
+        let mut tally = UsageTotals::default();
         for report in reports {
             tally.take(&serde_json::from_str(report).unwrap());
         }

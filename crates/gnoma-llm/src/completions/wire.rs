@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::said::Said;
+use super::said::ContentText;
 use crate::{
     arguments::text_of,
     lenient::{Count, Few, Text},
@@ -29,7 +29,7 @@ pub(crate) struct Chunk<'a> {
     #[serde(borrow, default)]
     pub(crate) model: Text<'a>,
     #[serde(borrow)]
-    pub(crate) choices: Option<Few<Choice<'a>>>,
+    pub(crate) choices: Option<Few<ChatChoice<'a>>>,
     /// A [`UsageReport`].
     #[serde(borrow)]
     pub(crate) usage: Raw<'a>,
@@ -59,7 +59,7 @@ impl Chunk<'_> {
 
 /// One of the alternatives asked for; gnoma asks for one.
 #[derive(Debug, Deserialize)]
-pub(crate) struct Choice<'a> {
+pub(crate) struct ChatChoice<'a> {
     #[serde(default)]
     pub(crate) index: Count,
     /// What is new, in a stream.
@@ -74,13 +74,13 @@ pub(crate) struct Choice<'a> {
 
 /// A part of a content list. Parts of other types (references, images, audio) hold none of these.
 #[derive(Debug, Deserialize)]
-pub(crate) struct Part<'a> {
+pub(crate) struct ContentPart<'a> {
     #[serde(borrow, default)]
     pub(crate) text: Text<'a>,
     /// Mistral's thinking chunk.
     #[serde(borrow, default)]
-    pub(crate) thinking: Said<'a, Snippet<'a>>,
-    /// Databricks' reasoning part: [`Said`] in [`Snippet`]s.
+    pub(crate) thinking: ContentText<'a, Snippet<'a>>,
+    /// Databricks' reasoning part: [`ContentText`] in [`Snippet`]s.
     #[serde(borrow)]
     pub(crate) summary: Raw<'a>,
     #[serde(borrow, default)]

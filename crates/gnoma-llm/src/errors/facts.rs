@@ -14,7 +14,7 @@ const STATUSES: [&str; 5] = ["status_code", "raw_status_code", "statusCode", "co
 
 /// An error body, read.
 #[derive(Debug, Default)]
-pub(super) struct Facts {
+pub(super) struct ErrorFacts {
     pub(super) message: String,
     pub(super) code: Option<String>,
     pub(super) kind: Option<String>,
@@ -31,7 +31,7 @@ pub(super) enum Period {
     Day,
 }
 
-impl Facts {
+impl ErrorFacts {
     /// A body that is no JSON.
     pub(super) fn unread(text: &str) -> Self {
         Self { message: quote(text), ..Self::default() }
@@ -113,7 +113,7 @@ fn with_origin(message: Option<String>, error: &Value) -> Option<String> {
     let origin =
         error.pointer("/metadata/raw").and_then(Value::as_str).map(
             |raw| match serde_json::from_str::<Value>(raw) {
-                Ok(value) => Facts::read(&value).message,
+                Ok(value) => ErrorFacts::read(&value).message,
                 Err(_) => quote(raw),
             },
         );

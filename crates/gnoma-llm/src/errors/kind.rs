@@ -2,7 +2,7 @@
 
 use gnoma_core::ErrorKind;
 
-use super::facts::{Facts, Period};
+use super::facts::{ErrorFacts, Period};
 
 const CONTEXT_WORDS: &[&str] = &[
     "context_length_exceeded",
@@ -83,7 +83,7 @@ const HOPELESS_WORDS: &[&str] =
     &["more system memory", "not supported", "does not support", "requires --jinja"];
 
 /// The kind of the failure that `facts` tell of.
-pub(super) fn of(status: Option<u16>, facts: &Facts) -> ErrorKind {
+pub(super) fn of(status: Option<u16>, facts: &ErrorFacts) -> ErrorKind {
     let says = |words| facts.mentions(words);
     match status {
         Some(401) => ErrorKind::Auth,
@@ -105,7 +105,7 @@ pub(super) fn of(status: Option<u16>, facts: &Facts) -> ErrorKind {
 }
 
 /// The kind of a failure in mid-stream, which has no status.
-fn of_words(facts: &Facts) -> ErrorKind {
+fn of_words(facts: &ErrorFacts) -> ErrorKind {
     let table = [
         (LIMIT_WORDS, ErrorKind::RateLimited),
         (KEY_WORDS, ErrorKind::Auth),
@@ -119,7 +119,7 @@ fn of_words(facts: &Facts) -> ErrorKind {
 
 /// Whether something is used up that a short wait does not bring back. Google says so of the limits of
 /// a minute too.
-fn is_quota(facts: &Facts) -> bool {
+fn is_quota(facts: &ErrorFacts) -> bool {
     match facts.quota {
         Some(Period::Day) => true,
         Some(Period::Minute) => false,

@@ -13,15 +13,15 @@ const MAX_DEPTH: usize = 64;
 
 /// The arguments so far: an object.
 #[derive(Debug)]
-pub(super) struct Arguments(Value);
+pub(super) struct PartialArguments(Value);
 
-impl Default for Arguments {
+impl Default for PartialArguments {
     fn default() -> Self {
         Self(Value::Object(Map::new()))
     }
 }
 
-impl Arguments {
+impl PartialArguments {
     /// Takes one piece. What has no readable path is left out.
     pub(super) fn take(&mut self, piece: PartialArgument<'_>) {
         let Some(path) = steps(piece.json_path.as_str()) else {
@@ -48,21 +48,21 @@ impl Arguments {
 }
 
 #[derive(Debug, PartialEq, Eq)]
-enum Step<'a> {
+enum ArgumentStep<'a> {
     Key(&'a str),
     Index(usize),
 }
 
 /// The place at the end of `path`, made where it is missing.
-fn place<'v>(root: &'v mut Value, path: Vec<Step<'_>>) -> &'v mut Value {
+fn place<'v>(root: &'v mut Value, path: Vec<ArgumentStep<'_>>) -> &'v mut Value {
     path.into_iter().fold(root, |value, step| match step {
-        Step::Key(key) => {
+        ArgumentStep::Key(key) => {
             if !value.is_object() {
                 *value = Value::Object(Map::new());
             }
             &mut value[key]
         }
-        Step::Index(index) => element(value, index),
+        ArgumentStep::Index(index) => element(value, index),
     })
 }
 
@@ -80,13 +80,13 @@ fn element(value: &mut Value, index: usize) -> &mut Value {
 }
 
 /// Reads `$.edits[0]['new text']`. `None` for anything else.
-fn steps(path: &str) -> Option<Vec<Step<'_>>> {
+fn steps(path: &str) -> Option<Vec<ArgumentStep<'_>>> {
     let mut rest = path.strip_prefix('$')?;
     let mut steps = Vec::new();
     while !rest.is_empty() {
         let (step, after) = if let Some(name) = rest.strip_prefix('.') {
             let (key, after) = name.split_at(name.find(['.', '[']).unwrap_or(name.len()));
-            (Step::Key(key), after)
+            (ArgumentStep::Key(key), after)
         } else {
             bracket(rest.strip_prefix('[')?)?
         };
@@ -94,20 +94,20 @@ fn steps(path: &str) -> Option<Vec<Step<'_>>> {
         rest = after;
     }
     // Arguments are an object.
-    let named = matches!(steps.first(), Some(Step::Key(_)));
+    let named = matches!(steps.first(), Some(ArgumentStep::Key(_)));
     (named && steps.len() <= MAX_DEPTH).then_some(steps)
 }
 
 /// Reads what follows an opening bracket: a quoted key or a position, and the closing one.
-fn bracket(rest: &str) -> Option<(Step<'_>, &str)> {
+fn bracket(rest: &str) -> Option<(ArgumentStep<'_>, &str)> {
     for (quote, end) in [('\'', "']"), ('"', "\"]")] {
         if let Some(quoted) = rest.strip_prefix(quote) {
             let (key, after) = quoted.split_once(end)?;
-            return Some((Step::Key(key), after));
+            return Some((ArgumentStep::Key(key), after));
         }
     }
     let (index, after) = rest.split_once(']')?;
-    Some((Step::Index(index.parse().ok()?), after))
+    Some((ArgumentStep::Index(index.parse().ok()?), after))
 }
 
 #[cfg(test)]
@@ -118,7 +118,7 @@ mod tests {
 
     fn put_together(pieces: &str) -> String {
         let pieces: Vec<PartialArgument<'_>> = serde_json::from_str(pieces).unwrap();
-        let mut arguments = Arguments::default();
+        let mut arguments = PartialArguments::default();
         for piece in pieces {
             arguments.take(piece);
         }
@@ -150,7 +150,7 @@ mod tests {
         /// Any path is followed or refused.
         #[test]
         fn any_path_is_survived(paths in prop::collection::vec("[$.\\[\\]'\"a0-9]{0,12}", 0..8)) {
-            let mut arguments = Arguments::default();
+            let mut arguments = PartialArguments::default();
             for path in &paths {
                 let piece = serde_json::json!({"jsonPath": path, "boolValue": true}).to_string();
                 arguments.take(serde_json::from_str(&piece).unwrap());

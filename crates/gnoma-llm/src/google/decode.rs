@@ -6,8 +6,8 @@ use gnoma_core::{ProviderError, StopReason, StreamEvent, stream::Slot, usage::Us
 use serde_json::Value;
 
 use super::{
-    arguments::Arguments,
-    wire::{Candidate, Chunk, ReadCall, ReadPart, Tokens},
+    arguments::PartialArguments,
+    wire::{Chunk, GoogleCandidate, ReadCall, ReadPart, Tokens},
 };
 use crate::{
     Profile,
@@ -19,14 +19,14 @@ use crate::{
 };
 
 /// Reads one answer.
-pub(super) struct Decoder {
+pub(super) struct GoogleDecoder {
     profile: Arc<Profile>,
     names: Arc<NameMap>,
     slots: Slot,
     /// The block that the next piece of its kind continues.
-    growing: Option<(Kind, Slot)>,
+    growing: Option<(GoogleBlockKind, Slot)>,
     /// The call whose arguments are still arriving.
-    partial: Option<(Slot, Arguments)>,
+    partial: Option<(Slot, PartialArguments)>,
     started: Started,
     usage: Usage,
     called: bool,
@@ -37,7 +37,7 @@ pub(super) struct Decoder {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum GoogleBlockKind {
     Text,
     Thought,
 }
@@ -49,7 +49,7 @@ struct Started {
     id: bool,
 }
 
-impl Decode for Decoder {
+impl Decode for GoogleDecoder {
     fn frame(&mut self, frame: Frame<'_>, out: &mut Events) -> Result<(), ProviderError> {
         if self.ended || frame.data.is_empty() || frame.data == "[DONE]" {
             return Ok(());
@@ -90,7 +90,7 @@ impl Decode for Decoder {
     }
 }
 
-impl Decoder {
+impl GoogleDecoder {
     pub(super) fn new(profile: Arc<Profile>, names: Arc<NameMap>) -> Self {
         Self {
             profile,
@@ -145,7 +145,7 @@ impl Decoder {
         }
     }
 
-    fn candidate(&mut self, candidate: Candidate<'_>, out: &mut Events) {
+    fn candidate(&mut self, candidate: GoogleCandidate<'_>, out: &mut Events) {
         for part in candidate.content.unwrap_or_default().parts {
             self.part(part, out);
         }
@@ -157,7 +157,11 @@ impl Decoder {
             self.growing = None;
             self.call(call, part.thought_signature, out);
         } else if let Some(text) = part.text {
-            let kind = if part.thought == Some(true) { Kind::Thought } else { Kind::Text };
+            let kind = if part.thought == Some(true) {
+                GoogleBlockKind::Thought
+            } else {
+                GoogleBlockKind::Text
+            };
             self.words(kind, text, part.thought_signature, out);
         } else {
             // A part of a kind that gnoma takes no part in; the thought before it still counts.
@@ -171,7 +175,13 @@ impl Decoder {
 
     /// A signed text is a block of its own: the signature says where the model thought, and Google
     /// asks not to merge what is signed with what is not. It may be empty.
-    fn words(&mut self, kind: Kind, text: Text<'_>, signature: Text<'_>, out: &mut Events) {
+    fn words(
+        &mut self,
+        kind: GoogleBlockKind,
+        text: Text<'_>,
+        signature: Text<'_>,
+        out: &mut Events,
+    ) {
         let signed = !signature.is_empty();
         if text.is_empty() && !signed {
             return;
@@ -182,8 +192,8 @@ impl Decoder {
         };
         let text = text.into_string();
         out.push_back(match kind {
-            Kind::Text => StreamEvent::TextDelta { slot, text },
-            Kind::Thought => StreamEvent::ThinkingDelta { slot, text },
+            GoogleBlockKind::Text => StreamEvent::TextDelta { slot, text },
+            GoogleBlockKind::Thought => StreamEvent::ThinkingDelta { slot, text },
         });
         sign(slot, signature, out);
         self.growing = (!signed).then_some((kind, slot));
@@ -197,7 +207,7 @@ impl Decoder {
             let slot = self.begin(&call, out);
             sign(slot, signature, out);
             if continues || call.partial_args.is_some() {
-                self.partial = Some((slot, Arguments::default()));
+                self.partial = Some((slot, PartialArguments::default()));
             } else {
                 let arguments = call.args.map_or(Cow::Borrowed("{}"), text_of);
                 complete(slot, arguments.into_owned(), out);
@@ -298,7 +308,7 @@ mod tests {
 
     fn read_as(records: &[&str], whole: bool) -> Result<Response, ProviderError> {
         let profile = Profile::new("google", Protocol::Google, "http://x");
-        let mut decoder = Decoder::new(Arc::new(profile), Arc::new(NameMap::default()));
+        let mut decoder = GoogleDecoder::new(Arc::new(profile), Arc::new(NameMap::default()));
         answer(&mut decoder, records, whole)
     }
 

@@ -10,8 +10,8 @@ use gnoma_core::{
 use super::{
     model,
     wire::{
-        Body, Call, CallResponse, CallingConfig, Function, GenerationConfig, InlineData, Outcome,
-        Part, SystemInstruction, ToolConfig, Tools, Turn,
+        CallResponse, CallingConfig, Function, FunctionOutcome, GenerationConfig, GoogleCall,
+        GooglePart, GoogleRequest, GoogleTurn, InlineData, SystemInstruction, ToolConfig, Tools,
     },
 };
 use crate::{
@@ -50,7 +50,7 @@ pub(super) fn envelope(
     tools: Option<&RawJson>,
     names: &NameMap,
 ) -> Envelope {
-    Envelope::new(&Body {
+    Envelope::new(&GoogleRequest {
         system_instruction: words(&request.system).map(|part| SystemInstruction { parts: [part] }),
         tools: tools.map(RawJson::as_raw),
         tool_config: tools.and_then(|_| tool_config(&request.tool_choice, names)),
@@ -86,14 +86,14 @@ pub(super) fn message(message: &Message, cx: MessageCx<'_>) -> Vec<u8> {
     };
     let mut out = Vec::new();
     if !parts.is_empty() {
-        push_item(&mut out, &Turn { role, parts });
+        push_item(&mut out, &GoogleTurn { role, parts });
     }
     out
 }
 
 /// The parts of a user's or a model's message. Thoughts and signatures go back to the model they came
 /// from and to nobody else.
-fn said<'a>(message: &'a Message, cx: MessageCx<'a>) -> Vec<Part<'a>> {
+fn said<'a>(message: &'a Message, cx: MessageCx<'a>) -> Vec<GooglePart<'a>> {
     let own = cx.own(message);
     let mut stand_in =
         (!own && model::is_third_generation(&cx.target.model)).then_some(STAND_IN_SIGNATURE);
@@ -116,26 +116,30 @@ fn said<'a>(message: &'a Message, cx: MessageCx<'a>) -> Vec<Part<'a>> {
     message.content().iter().filter_map(part).collect()
 }
 
-fn words(text: &str) -> Option<Part<'_>> {
+fn words(text: &str) -> Option<GooglePart<'_>> {
     text_part(text, false, None)
 }
 
 /// A text, unless there is nothing in it: an empty one is refused, but may carry a signature.
-fn text_part<'a>(text: &'a str, thought: bool, signature: Option<&'a str>) -> Option<Part<'a>> {
-    (!text.is_empty() || signature.is_some()).then_some(Part::Text {
+fn text_part<'a>(
+    text: &'a str,
+    thought: bool,
+    signature: Option<&'a str>,
+) -> Option<GooglePart<'a>> {
+    (!text.is_empty() || signature.is_some()).then_some(GooglePart::Text {
         text: Cow::Borrowed(text),
         thought,
         thought_signature: signature,
     })
 }
 
-fn image(image: &Image) -> Part<'_> {
-    Part::Image { inline_data: InlineData { mime_type: &image.mime, data: &image.base64 } }
+fn image(image: &Image) -> GooglePart<'_> {
+    GooglePart::Image { inline_data: InlineData { mime_type: &image.mime, data: &image.base64 } }
 }
 
-fn call<'a>(call: &'a ToolCall, signature: Option<&'a str>, names: &'a NameMap) -> Part<'a> {
-    Part::Call {
-        function_call: Call {
+fn call<'a>(call: &'a ToolCall, signature: Option<&'a str>, names: &'a NameMap) -> GooglePart<'a> {
+    GooglePart::Call {
+        function_call: GoogleCall {
             id: their_id(&call.id),
             name: names.wire(&call.name),
             args: ObjectArguments(&call.arguments),
@@ -146,9 +150,9 @@ fn call<'a>(call: &'a ToolCall, signature: Option<&'a str>, names: &'a NameMap) 
 
 /// All results of a message. Pictures stand inside of them where the model takes that, else behind
 /// them all, under the name of the tool.
-fn results<'a>(message: &'a Message, cx: MessageCx<'a>) -> Vec<Part<'a>> {
+fn results<'a>(message: &'a Message, cx: MessageCx<'a>) -> Vec<GooglePart<'a>> {
     let inside = model::is_third_generation(&cx.target.model);
-    let response = |result: &'a ToolResult| Part::Response {
+    let response = |result: &'a ToolResult| GooglePart::Response {
         function_response: CallResponse {
             id: their_id(&result.call_id),
             name: cx.names.wire(&result.name),
@@ -156,7 +160,7 @@ fn results<'a>(message: &'a Message, cx: MessageCx<'a>) -> Vec<Part<'a>> {
             parts: result.images().filter(|_| inside).map(image).collect(),
         },
     };
-    let mut parts: Vec<Part<'a>> = message.tool_results().map(response).collect();
+    let mut parts: Vec<GooglePart<'a>> = message.tool_results().map(response).collect();
     if inside {
         return parts;
     }
@@ -164,7 +168,7 @@ fn results<'a>(message: &'a Message, cx: MessageCx<'a>) -> Vec<Part<'a>> {
         let mut images = result.images().map(image).peekable();
         if images.peek().is_some() {
             let title = format!("From {}:", cx.names.wire(&result.name));
-            parts.push(Part::Text {
+            parts.push(GooglePart::Text {
                 text: Cow::Owned(title),
                 thought: false,
                 thought_signature: None,
@@ -175,9 +179,9 @@ fn results<'a>(message: &'a Message, cx: MessageCx<'a>) -> Vec<Part<'a>> {
     parts
 }
 
-fn outcome(result: &ToolResult) -> Outcome {
+fn outcome(result: &ToolResult) -> FunctionOutcome {
     let text = result.joined_text();
-    if result.is_error { Outcome::Error(text) } else { Outcome::Output(text) }
+    if result.is_error { FunctionOutcome::Error(text) } else { FunctionOutcome::Output(text) }
 }
 
 /// The id, unless gnoma made it: Gemini often sends none and pairs by order, and what it did not send

@@ -68,7 +68,7 @@ impl Dialect for Google {
     }
 
     fn decoder(&self, names: Arc<NameMap>) -> Box<dyn Decode> {
-        Box::new(decode::Decoder::new(Arc::clone(&self.profile), names))
+        Box::new(decode::GoogleDecoder::new(Arc::clone(&self.profile), names))
     }
 
     fn models_path(&self) -> &'static str {
@@ -79,7 +79,7 @@ impl Dialect for Google {
         let list: wire::ModelList<'_> = serde_json::from_slice(body).unwrap_or_default();
         list.models
             .into_iter()
-            .filter(wire::Model::generates)
+            .filter(wire::GoogleModel::generates)
             .map(|model| {
                 let name = model.name.as_str();
                 ModelInfo {

@@ -8,7 +8,7 @@ use super::wire::ThinkingConfig;
 
 /// How models of one generation are told to think.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Form {
+enum ThinkingForm {
     /// They cannot be told.
     Plain,
     /// By a budget in tokens.
@@ -20,21 +20,21 @@ enum Form {
 type Version = (u32, u32);
 
 /// The form from each version on, newest first.
-const FORMS: [(Version, Form); 3] =
-    [((3, 0), Form::Level), ((2, 5), Form::Budget), ((0, 0), Form::Plain)];
+const FORMS: [(Version, ThinkingForm); 3] =
+    [((3, 0), ThinkingForm::Level), ((2, 5), ThinkingForm::Budget), ((0, 0), ThinkingForm::Plain)];
 
 /// Gemini 3 brought levels of thinking, demanded signatures on calls, and takes pictures inside of
 /// function responses.
 pub(super) fn is_third_generation(model: &str) -> bool {
-    form(model) == Form::Level
+    form(model) == ThinkingForm::Level
 }
 
 /// The parameter for `effort`, where the model has one.
 pub(super) fn thinking(model: &str, effort: Effort) -> Option<ThinkingConfig> {
     let (thinking_budget, thinking_level) = match form(model) {
-        Form::Plain => return None,
-        Form::Budget => (Some(budget(model, effort)), None),
-        Form::Level => (None, Some(level(model, effort))),
+        ThinkingForm::Plain => return None,
+        ThinkingForm::Budget => (Some(budget(model, effort)), None),
+        ThinkingForm::Level => (None, Some(level(model, effort))),
     };
     Some(ThinkingConfig {
         include_thoughts: effort != Effort::None,
@@ -63,13 +63,13 @@ fn level(model: &str, effort: Effort) -> &'static str {
     }
 }
 
-fn form(model: &str) -> Form {
+fn form(model: &str) -> ThinkingForm {
     let Some((_, name)) = model.split_once("gemini-") else {
-        return Form::Plain;
+        return ThinkingForm::Plain;
     };
     // `gemini-flash-latest` is one of the newest.
     let version = version(name).unwrap_or((u32::MAX, 0));
-    FORMS.iter().find(|(since, _)| version >= *since).map_or(Form::Plain, |(_, form)| *form)
+    FORMS.iter().find(|(since, _)| version >= *since).map_or(ThinkingForm::Plain, |(_, form)| *form)
 }
 
 /// `2.5-flash`, `3-pro-preview`.

@@ -15,7 +15,7 @@ use crate::{
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Body<'a> {
+pub(super) struct GoogleRequest<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub system_instruction: Option<SystemInstruction<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -29,7 +29,7 @@ pub(super) struct Body<'a> {
 
 #[derive(Serialize)]
 pub(super) struct SystemInstruction<'a> {
-    pub parts: [Part<'a>; 1],
+    pub parts: [GooglePart<'a>; 1],
 }
 
 #[derive(Default, PartialEq, Serialize)]
@@ -90,14 +90,14 @@ pub(super) struct Function<'a> {
 }
 
 #[derive(Serialize)]
-pub(super) struct Turn<'a> {
+pub(super) struct GoogleTurn<'a> {
     pub role: &'static str,
-    pub parts: Vec<Part<'a>>,
+    pub parts: Vec<GooglePart<'a>>,
 }
 
 #[derive(Serialize)]
 #[serde(untagged, rename_all_fields = "camelCase")]
-pub(super) enum Part<'a> {
+pub(super) enum GooglePart<'a> {
     Text {
         text: Cow<'a, str>,
         #[serde(skip_serializing_if = "std::ops::Not::not")]
@@ -109,7 +109,7 @@ pub(super) enum Part<'a> {
         inline_data: InlineData<'a>,
     },
     Call {
-        function_call: Call<'a>,
+        function_call: GoogleCall<'a>,
         #[serde(skip_serializing_if = "Option::is_none")]
         thought_signature: Option<&'a str>,
     },
@@ -126,7 +126,7 @@ pub(super) struct InlineData<'a> {
 }
 
 #[derive(Serialize)]
-pub(super) struct Call<'a> {
+pub(super) struct GoogleCall<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub id: Option<&'a str>,
     pub name: Cow<'a, str>,
@@ -138,15 +138,15 @@ pub(super) struct CallResponse<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub id: Option<&'a str>,
     pub name: Cow<'a, str>,
-    pub response: Outcome,
+    pub response: FunctionOutcome,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub parts: Vec<Part<'a>>,
+    pub parts: Vec<GooglePart<'a>>,
 }
 
 /// What a function gave. Google asks for an object and names these two keys for it.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) enum Outcome {
+pub(super) enum FunctionOutcome {
     Output(String),
     Error(String),
 }
@@ -157,7 +157,7 @@ pub(super) enum Outcome {
 #[serde(default, rename_all = "camelCase")]
 pub(super) struct Chunk<'a> {
     #[serde(borrow)]
-    pub candidates: Few<Candidate<'a>>,
+    pub candidates: Few<GoogleCandidate<'a>>,
     #[serde(borrow)]
     pub prompt_feedback: Option<PromptFeedback<'a>>,
     pub usage_metadata: Option<Tokens>,
@@ -170,17 +170,17 @@ pub(super) struct Chunk<'a> {
 
 #[derive(Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-pub(super) struct Candidate<'a> {
+pub(super) struct GoogleCandidate<'a> {
     pub index: Count,
     #[serde(borrow)]
-    pub content: Option<Content<'a>>,
+    pub content: Option<GoogleContent<'a>>,
     #[serde(borrow)]
     pub finish_reason: Text<'a>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-pub(super) struct Content<'a> {
+pub(super) struct GoogleContent<'a> {
     #[serde(borrow)]
     pub parts: Few<ReadPart<'a>>,
 }
@@ -256,12 +256,12 @@ pub(super) struct Tokens {
 #[serde(default)]
 pub(super) struct ModelList<'a> {
     #[serde(borrow)]
-    pub models: Vec<Model<'a>>,
+    pub models: Vec<GoogleModel<'a>>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-pub(super) struct Model<'a> {
+pub(super) struct GoogleModel<'a> {
     #[serde(borrow)]
     pub name: Text<'a>,
     pub input_token_limit: Count,
@@ -269,7 +269,7 @@ pub(super) struct Model<'a> {
     pub supported_generation_methods: Option<Vec<Text<'a>>>,
 }
 
-impl Model<'_> {
+impl GoogleModel<'_> {
     /// Whether it can be asked for an answer; one that does not tell its methods is taken to.
     pub(super) fn generates(&self) -> bool {
         let methods = self.supported_generation_methods.as_ref();

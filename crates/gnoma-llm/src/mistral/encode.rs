@@ -7,7 +7,9 @@ use std::borrow::Cow;
 
 use gnoma_core::{Content, Effort, Message, ModelRequest, RawJson, Role};
 
-use super::wire::{Body, FromModel, FromTool, Spoken, SpokenChunk, Thought};
+use super::wire::{
+    FromModel, FromTool, MistralChunk, MistralContent, MistralRequest, ThinkingChunk,
+};
 use crate::{
     completions::encode::{
         Plain, called, from_user, result_images, result_text, system, tool_choice,
@@ -31,7 +33,7 @@ pub(super) fn envelope(
 ) -> Envelope {
     let choice = tools.and_then(|_| tool_choice(&request.tool_choice, names, "any"));
     let (reasoning_effort, prompt_mode) = effort(&request.model, request.effort);
-    Envelope::new(&Body {
+    Envelope::new(&MistralRequest {
         model: &request.model,
         stream: true,
         max_tokens: request.max_output_tokens,
@@ -83,17 +85,17 @@ pub(super) fn message(message: &Message, cx: MessageCx<'_>) -> Vec<u8> {
 fn from_model<'a>(message: &'a Message, cx: MessageCx<'a>) -> Option<FromModel<'a>> {
     let chunks: Vec<_> =
         message.content().iter().filter_map(|block| chunk(block, cx.own(message))).collect();
-    let thinks = |chunk: &SpokenChunk<'_>| matches!(chunk, SpokenChunk::Thinking { .. });
+    let thinks = |chunk: &MistralChunk<'_>| matches!(chunk, MistralChunk::Thinking { .. });
     let content = if chunks.iter().any(thinks) {
-        Spoken::Chunks(chunks)
+        MistralContent::Chunks(chunks)
     } else {
-        Spoken::Words(message.text_content())
+        MistralContent::Words(message.text_content())
     };
     let tool_calls: Vec<_> = message
         .tool_calls()
         .map(|call| called(call, call_id(call.id.as_str()), cx.names))
         .collect();
-    let is_empty = matches!(&content, Spoken::Words(text) if text.is_empty());
+    let is_empty = matches!(&content, MistralContent::Words(text) if text.is_empty());
     (!is_empty || !tool_calls.is_empty()).then_some(FromModel {
         role: "assistant",
         content,
@@ -101,14 +103,14 @@ fn from_model<'a>(message: &'a Message, cx: MessageCx<'a>) -> Option<FromModel<'
     })
 }
 
-fn chunk(block: &Content, own: bool) -> Option<SpokenChunk<'_>> {
+fn chunk(block: &Content, own: bool) -> Option<MistralChunk<'_>> {
     match block {
         Content::Text(text) if !text.text.is_empty() => {
-            Some(SpokenChunk::Text { text: &text.text })
+            Some(MistralChunk::Text { text: &text.text })
         }
         Content::Thinking(thinking) if own && !thinking.text.is_empty() => {
-            Some(SpokenChunk::Thinking {
-                thinking: [Thought { r#type: "text", text: &thinking.text }],
+            Some(MistralChunk::Thinking {
+                thinking: [ThinkingChunk { r#type: "text", text: &thinking.text }],
             })
         }
         Content::Text(_)

@@ -10,7 +10,7 @@ use gnoma_core::{Message, ModelRequest, RawJson};
 
 use crate::{
     Profile,
-    completions::decode::Decoder,
+    completions::decode::CompletionsDecoder,
     dialect::{Decode, Dialect, MessageCx},
     envelope::Envelope,
     names::NameMap,
@@ -51,6 +51,6 @@ impl Dialect for Mistral {
 
     fn decoder(&self, names: Arc<NameMap>) -> Box<dyn Decode> {
         let profile = Arc::clone(&self.profile);
-        Box::new(Decoder::new(profile, names, decode::Mistral))
+        Box::new(CompletionsDecoder::new(profile, names, decode::Mistral))
     }
 }

@@ -7,9 +7,9 @@ use gnoma_core::RawJson;
 use serde::{Deserialize, Serialize};
 
 use crate::completions::{
-    encode::{Called, Choice, Plain},
-    said::Said,
-    wire::{CallPiece, Part},
+    encode::{ChatToolChoice, FunctionCall, Plain},
+    said::ContentText,
+    wire::{CallPiece, ContentPart},
 };
 use crate::lenient::Few;
 
@@ -18,14 +18,14 @@ use crate::lenient::Few;
 pub(super) struct Delta<'a> {
     /// Text, or chunks when the model thinks; both forms occur in one stream.
     #[serde(borrow, default)]
-    pub(super) content: Said<'a, Part<'a>>,
+    pub(super) content: ContentText<'a, ContentPart<'a>>,
     #[serde(borrow, default)]
     pub(super) tool_calls: Few<CallPiece<'a>>,
 }
 
 /// A request.
 #[derive(Debug, Serialize)]
-pub(super) struct Body<'a> {
+pub(super) struct MistralRequest<'a> {
     pub(super) model: &'a str,
     pub(super) stream: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -39,7 +39,7 @@ pub(super) struct Body<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) tools: Option<&'a RawJson>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) tool_choice: Option<Choice<'a>>,
+    pub(super) tool_choice: Option<ChatToolChoice<'a>>,
     pub(super) messages: Vec<Plain<'a>>,
 }
 
@@ -47,30 +47,30 @@ pub(super) struct Body<'a> {
 #[derive(Debug, Serialize)]
 pub(super) struct FromModel<'a> {
     pub(super) role: &'static str,
-    pub(super) content: Spoken<'a>,
+    pub(super) content: MistralContent<'a>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(super) tool_calls: Vec<Called<'a>>,
+    pub(super) tool_calls: Vec<FunctionCall<'a>>,
 }
 
 /// Words, or words and thoughts.
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
-pub(super) enum Spoken<'a> {
+pub(super) enum MistralContent<'a> {
     Words(String),
-    Chunks(Vec<SpokenChunk<'a>>),
+    Chunks(Vec<MistralChunk<'a>>),
 }
 
 /// A piece of what a model said.
 #[derive(Debug, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-pub(super) enum SpokenChunk<'a> {
+pub(super) enum MistralChunk<'a> {
     Text { text: &'a str },
-    Thinking { thinking: [Thought<'a>; 1] },
+    Thinking { thinking: [ThinkingChunk<'a>; 1] },
 }
 
 /// The text of a thinking chunk.
 #[derive(Debug, Serialize)]
-pub(super) struct Thought<'a> {
+pub(super) struct ThinkingChunk<'a> {
     pub(super) r#type: &'static str,
     pub(super) text: &'a str,
 }

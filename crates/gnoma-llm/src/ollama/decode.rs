@@ -16,28 +16,28 @@ use crate::{
 
 /// The block that is being written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Open {
+enum OpenBlock {
     Thinking,
     Text,
 }
 
 /// Reads one answer.
-pub(super) struct Decoder {
+pub(super) struct OllamaDecoder {
     profile: Arc<Profile>,
     names: Arc<NameMap>,
     started: bool,
-    open: Option<(Open, Slot)>,
+    open: Option<(OpenBlock, Slot)>,
     next_slot: Slot,
     called: bool,
     stopped: bool,
 }
 
-impl Decode for Decoder {
+impl Decode for OllamaDecoder {
     fn frame(&mut self, frame: Frame<'_>, out: &mut Events) -> Result<(), ProviderError> {
         if self.stopped || frame.data.is_empty() || frame.data == "[DONE]" {
             return Ok(());
         }
-        let line: wire::Line<'_> = serde_json::from_str(frame.data)
+        let line: wire::OllamaLine<'_> = serde_json::from_str(frame.data)
             .map_err(|error| errors::broken_record(&self.profile, &error, frame.data))?;
         if line.error.is_some() {
             let value: Value = serde_json::from_str(frame.data).unwrap_or_default();
@@ -49,8 +49,8 @@ impl Decode for Decoder {
         }
         self.start(&line, out);
         if let Some(said) = line.message {
-            self.say(Open::Thinking, said.thinking.as_str(), out);
-            self.say(Open::Text, said.content.as_str(), out);
+            self.say(OpenBlock::Thinking, said.thinking.as_str(), out);
+            self.say(OpenBlock::Text, said.content.as_str(), out);
             for call in said.tool_calls {
                 self.call(call, out);
             }
@@ -72,7 +72,7 @@ impl Decode for Decoder {
     }
 }
 
-impl Decoder {
+impl OllamaDecoder {
     pub(super) fn new(profile: Arc<Profile>, names: Arc<NameMap>) -> Self {
         Self {
             profile,
@@ -85,7 +85,7 @@ impl Decoder {
         }
     }
 
-    fn start(&mut self, line: &wire::Line<'_>, out: &mut Events) {
+    fn start(&mut self, line: &wire::OllamaLine<'_>, out: &mut Events) {
         if !std::mem::replace(&mut self.started, true) {
             out.push_back(StreamEvent::Started {
                 model: line.model.filled().map(str::to_owned),
@@ -94,7 +94,7 @@ impl Decoder {
         }
     }
 
-    fn say(&mut self, kind: Open, text: &str, out: &mut Events) {
+    fn say(&mut self, kind: OpenBlock, text: &str, out: &mut Events) {
         if text.is_empty() {
             return;
         }
@@ -105,12 +105,12 @@ impl Decoder {
         self.open = Some((kind, slot));
         let text = text.to_owned();
         out.push_back(match kind {
-            Open::Thinking => StreamEvent::ThinkingDelta { slot, text },
-            Open::Text => StreamEvent::TextDelta { slot, text },
+            OpenBlock::Thinking => StreamEvent::ThinkingDelta { slot, text },
+            OpenBlock::Text => StreamEvent::TextDelta { slot, text },
         });
     }
 
-    fn call(&mut self, call: wire::SaidCall<'_>, out: &mut Events) {
+    fn call(&mut self, call: wire::OllamaToolCall<'_>, out: &mut Events) {
         let function = call.function.unwrap_or_default();
         let Some(name) = function.name.filled() else {
             return;

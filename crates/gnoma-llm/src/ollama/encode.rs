@@ -23,11 +23,11 @@ pub(super) fn envelope(request: &ModelRequest, tools: Option<&RawJson>) -> Envel
             ..wire::Message::default()
         });
     }
-    Envelope::new(&wire::Request {
+    Envelope::new(&wire::OllamaRequest {
         model: &request.model,
         stream: true,
         think: request.effort.map(|effort| think(&request.model, effort)),
-        options: wire::Options {
+        options: wire::OllamaOptions {
             num_ctx: request.context_window,
             num_predict: request.max_output_tokens,
             temperature: request.temperature,
@@ -86,9 +86,9 @@ fn assistant<'a>(message: &'a Message, cx: MessageCx<'a>) -> Option<wire::Messag
         match block {
             Content::Text(text) => append(&mut out.content, &text.text, ""),
             Content::Thinking(thinking) if own => append(&mut out.thinking, &thinking.text, ""),
-            Content::ToolCall(call) => out.tool_calls.push(wire::Call {
+            Content::ToolCall(call) => out.tool_calls.push(wire::OllamaCall {
                 id: call.id.as_str(),
-                function: wire::Called {
+                function: wire::HistoryFunction {
                     name: cx.names.wire(&call.name),
                     arguments: &call.arguments,
                 },

@@ -50,7 +50,7 @@ impl Dialect for Ollama {
     }
 
     fn decoder(&self, names: Arc<NameMap>) -> Box<dyn Decode> {
-        Box::new(decode::Decoder::new(Arc::clone(&self.profile), names))
+        Box::new(decode::OllamaDecoder::new(Arc::clone(&self.profile), names))
     }
 
     fn models_path(&self) -> &'static str {

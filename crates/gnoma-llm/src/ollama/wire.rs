@@ -15,13 +15,13 @@ use crate::{
 
 /// A request. The list of messages comes last, as [`crate::envelope::Envelope`] wants it.
 #[derive(Serialize)]
-pub(super) struct Request<'a> {
+pub(super) struct OllamaRequest<'a> {
     pub(super) model: &'a str,
     pub(super) stream: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) think: Option<Think>,
-    #[serde(skip_serializing_if = "Options::is_empty")]
-    pub(super) options: Options,
+    #[serde(skip_serializing_if = "OllamaOptions::is_empty")]
+    pub(super) options: OllamaOptions,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) tools: Option<&'a RawValue>,
     pub(super) messages: Vec<Message<'a>>,
@@ -37,7 +37,7 @@ pub(super) enum Think {
 
 /// How the model is run.
 #[derive(Serialize)]
-pub(super) struct Options {
+pub(super) struct OllamaOptions {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) num_ctx: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -46,7 +46,7 @@ pub(super) struct Options {
     pub(super) temperature: Option<f32>,
 }
 
-impl Options {
+impl OllamaOptions {
     fn is_empty(&self) -> bool {
         self.num_ctx.is_none() && self.num_predict.is_none() && self.temperature.is_none()
     }
@@ -62,7 +62,7 @@ pub(super) struct Message<'a> {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) images: Vec<&'a str>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(super) tool_calls: Vec<Call<'a>>,
+    pub(super) tool_calls: Vec<OllamaCall<'a>>,
     #[serde(skip_serializing_if = "str::is_empty")]
     pub(super) tool_name: Cow<'a, str>,
     /// Servers of 2025 do not know it and read over it.
@@ -72,14 +72,14 @@ pub(super) struct Message<'a> {
 
 /// A call in the history.
 #[derive(Serialize)]
-pub(super) struct Call<'a> {
+pub(super) struct OllamaCall<'a> {
     pub(super) id: &'a str,
-    pub(super) function: Called<'a>,
+    pub(super) function: HistoryFunction<'a>,
 }
 
 /// What was called, and how.
 #[derive(Serialize)]
-pub(super) struct Called<'a> {
+pub(super) struct HistoryFunction<'a> {
     pub(super) name: Cow<'a, str>,
     #[serde(serialize_with = "as_object")]
     pub(super) arguments: &'a RawJson,
@@ -92,11 +92,11 @@ fn as_object<S: serde::Serializer>(arguments: &&RawJson, serializer: S) -> Resul
 /// One line of an answer, or the whole of one that was not streamed.
 #[derive(Default, Deserialize)]
 #[serde(default)]
-pub(super) struct Line<'a> {
+pub(super) struct OllamaLine<'a> {
     #[serde(borrow)]
     pub(super) model: Text<'a>,
     #[serde(borrow)]
-    pub(super) message: Option<Said<'a>>,
+    pub(super) message: Option<OllamaMessage<'a>>,
     pub(super) done: Option<bool>,
     #[serde(borrow)]
     pub(super) done_reason: Text<'a>,
@@ -109,29 +109,29 @@ pub(super) struct Line<'a> {
 /// What the model says in one line.
 #[derive(Default, Deserialize)]
 #[serde(default)]
-pub(super) struct Said<'a> {
+pub(super) struct OllamaMessage<'a> {
     #[serde(borrow)]
     pub(super) content: Text<'a>,
     #[serde(borrow)]
     pub(super) thinking: Text<'a>,
     #[serde(borrow)]
-    pub(super) tool_calls: Few<SaidCall<'a>>,
+    pub(super) tool_calls: Few<OllamaToolCall<'a>>,
 }
 
 /// A call in an answer.
 #[derive(Default, Deserialize)]
 #[serde(default)]
-pub(super) struct SaidCall<'a> {
+pub(super) struct OllamaToolCall<'a> {
     #[serde(borrow)]
     pub(super) id: Text<'a>,
     #[serde(borrow)]
-    pub(super) function: Option<SaidFunction<'a>>,
+    pub(super) function: Option<OllamaFunction<'a>>,
 }
 
 /// What is called, and how.
 #[derive(Default, Deserialize)]
 #[serde(default)]
-pub(super) struct SaidFunction<'a> {
+pub(super) struct OllamaFunction<'a> {
     #[serde(borrow)]
     pub(super) name: Text<'a>,
     #[serde(borrow)]

@@ -12,7 +12,7 @@
 //! A form only counts if every name in it is a tool on offer; anything else is text.
 
 use super::{
-    offer::{Call, Offer},
+    offer::{Offer, TextCall},
     scan,
 };
 
@@ -47,18 +47,18 @@ const MISTRAL_ARGUMENTS: &str = "[ARGS]";
 
 /// What a text starts with.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Verdict {
+pub(super) enum FormMatch {
     /// Text.
     Text,
     /// It may become calls: more must be seen.
     Open,
     /// Calls, and how many bytes they take.
-    Calls(usize, Vec<Call>),
+    Calls(usize, Vec<TextCall>),
 }
 
 /// A text that may start with calls.
 #[derive(Clone, Copy)]
-pub(super) struct Candidate<'a> {
+pub(super) struct CallText<'a> {
     pub(super) text: &'a str,
     /// Nothing but white space stands before it on its line.
     pub(super) on_own_line: bool,
@@ -68,27 +68,27 @@ pub(super) struct Candidate<'a> {
 
 impl Offer {
     /// Judges what `candidate` starts with.
-    pub(super) fn judge(&self, candidate: Candidate<'_>) -> Verdict {
-        let Candidate { text, on_own_line, ended } = candidate;
+    pub(super) fn judge(&self, candidate: CallText<'_>) -> FormMatch {
+        let CallText { text, on_own_line, ended } = candidate;
         let verdict = match text.bytes().next() {
             Some(b'<') => self.tagged(text, ended),
             Some(b'[') if may_become(text, MISTRAL) => self.mistral(text, ended),
             Some(b'{' | b'[') if on_own_line => self.bare(text, ended),
             Some(b'`') if on_own_line => self.fenced(text, ended),
-            _ => Verdict::Text,
+            _ => FormMatch::Text,
         };
         match verdict {
-            Verdict::Open if ended => Verdict::Text,
+            FormMatch::Open if ended => FormMatch::Text,
             verdict => verdict,
         }
     }
 
-    fn tagged(&self, text: &str, ended: bool) -> Verdict {
+    fn tagged(&self, text: &str, ended: bool) -> FormMatch {
         if may_become(text, FUNCTION) {
             return self.function(text, ended);
         }
         let Some((tag, end)) = TAGS.into_iter().find(|(tag, _)| may_become(text, tag)) else {
-            return Verdict::Text;
+            return FormMatch::Text;
         };
         let body = after(text, tag);
         if may_become(body, FUNCTION) {
@@ -98,7 +98,7 @@ impl Offer {
         shifted(values, text.len() - body.len())
     }
 
-    fn mistral(&self, text: &str, ended: bool) -> Verdict {
+    fn mistral(&self, text: &str, ended: bool) -> FormMatch {
         let body = after(text, MISTRAL);
         let Some(start) = body.find(['{', '[']) else {
             return open_if(body.len() <= MAX_NAME_BYTES);
@@ -107,7 +107,7 @@ impl Offer {
         let name = name.trim();
         let value = match rest.strip_prefix(MISTRAL_ARGUMENTS) {
             Some(arguments) => arguments.trim_start(),
-            None if MISTRAL_ARGUMENTS.starts_with(rest) => return Verdict::Open,
+            None if MISTRAL_ARGUMENTS.starts_with(rest) => return FormMatch::Open,
             None => rest,
         };
         let is_known = name.is_empty() || self.names.knows(name);
@@ -117,7 +117,7 @@ impl Offer {
         let length = match scan::end_of(value) {
             Some(length) => length,
             None if ended => value.len(),
-            None => return Verdict::Open,
+            None => return FormMatch::Open,
         };
         let (value, behind) = value.split_at(length);
         let calls = if name.is_empty() {
@@ -125,18 +125,18 @@ impl Offer {
         } else {
             Some(vec![self.call(name, value)])
         };
-        calls.map_or(Verdict::Text, |calls| Verdict::Calls(text.len() - behind.len(), calls))
+        calls.map_or(FormMatch::Text, |calls| FormMatch::Calls(text.len() - behind.len(), calls))
     }
 
     /// `<function=NAME>` with JSON or parameters inside.
-    fn function(&self, text: &str, ended: bool) -> Verdict {
+    fn function(&self, text: &str, ended: bool) -> FormMatch {
         let head = after(text, FUNCTION);
         let Some((name, body)) = head.split_once('>') else {
             return open_if(head.len() <= MAX_NAME_BYTES);
         };
         let name = name.trim_matches(['"', '\'', ' ']);
         if !self.names.knows(name) {
-            return Verdict::Text;
+            return FormMatch::Text;
         }
         let body = body.trim_start();
         let (arguments, rest) = if body.starts_with('{') {
@@ -149,25 +149,25 @@ impl Offer {
                     let (json, rest) = body.split_once(FUNCTION_END).unwrap_or((body, ""));
                     (json.trim_end().to_owned(), rest)
                 }
-                None => return Verdict::Open,
+                None => return FormMatch::Open,
             }
         } else {
             match parameters(body, ended) {
-                Parameters::Open => return Verdict::Open,
-                Parameters::Text => return Verdict::Text,
+                Parameters::Open => return FormMatch::Open,
+                Parameters::Text => return FormMatch::Text,
                 Parameters::Read(pairs, rest) => (self.object(name, pairs), rest),
             }
         };
         match without_ends(rest, &[FUNCTION_END, TAGS[0].1], ended) {
             Some(rest) => {
-                Verdict::Calls(text.len() - rest.len(), vec![self.call(name, &arguments)])
+                FormMatch::Calls(text.len() - rest.len(), vec![self.call(name, &arguments)])
             }
-            None => Verdict::Open,
+            None => FormMatch::Open,
         }
     }
 
     /// Objects or lists of calls, one after another, and what may end them.
-    fn values(&self, text: &str, explicit: bool, ended: bool, ends: &[&str]) -> Verdict {
+    fn values(&self, text: &str, explicit: bool, ended: bool, ends: &[&str]) -> FormMatch {
         let mut calls = Vec::new();
         let mut rest = text.trim_start();
         while rest.starts_with(['{', '[']) {
@@ -175,7 +175,7 @@ impl Offer {
                 return match self.unfinished(rest, explicit, ended, ends) {
                     Some((length, call)) => {
                         calls.extend(call);
-                        Verdict::Calls(text.len() - rest.len() + length, calls)
+                        FormMatch::Calls(text.len() - rest.len() + length, calls)
                     }
                     None => open_if(!ended && (explicit || self.is_hopeful(rest))),
                 };
@@ -183,7 +183,7 @@ impl Offer {
             let (value, after) = rest.split_at(length);
             match self.calls(value, explicit) {
                 Some(found) => calls.extend(found),
-                None => return Verdict::Text,
+                None => return FormMatch::Text,
             }
             rest = after.trim_start().trim_start_matches(',').trim_start();
         }
@@ -191,8 +191,8 @@ impl Offer {
             return open_if(rest.is_empty());
         }
         match without_ends(rest, ends, ended) {
-            Some(rest) => Verdict::Calls(text.len() - rest.len(), calls),
-            None => Verdict::Open,
+            Some(rest) => FormMatch::Calls(text.len() - rest.len(), calls),
+            None => FormMatch::Open,
         }
     }
 
@@ -204,7 +204,7 @@ impl Offer {
         explicit: bool,
         ended: bool,
         ends: &[&str],
-    ) -> Option<(usize, Vec<Call>)> {
+    ) -> Option<(usize, Vec<TextCall>)> {
         if !ended {
             return None;
         }
@@ -217,7 +217,7 @@ impl Offer {
 
     /// Objects and lists on lines of their own, up to the end of the answer: a model that goes on in
     /// words was only talking about a call.
-    fn bare(&self, text: &str, ended: bool) -> Verdict {
+    fn bare(&self, text: &str, ended: bool) -> FormMatch {
         let mut calls = Vec::new();
         let mut rest = text;
         while rest.starts_with(['{', '[']) {
@@ -225,31 +225,31 @@ impl Offer {
                 return match self.unfinished(rest, false, ended, &[]) {
                     Some((_, cut)) => {
                         calls.extend(cut);
-                        Verdict::Calls(text.len(), calls)
+                        FormMatch::Calls(text.len(), calls)
                     }
                     None => open_if(self.is_hopeful(rest)),
                 };
             };
             let (value, behind) = rest.split_at(length);
             let Some(found) = self.calls(value, false) else {
-                return Verdict::Text;
+                return FormMatch::Text;
             };
             calls.extend(found);
             rest = behind.trim_start();
             if !rest.is_empty() && !behind[..behind.len() - rest.len()].contains('\n') {
-                return Verdict::Text;
+                return FormMatch::Text;
             }
         }
         match rest {
-            "" if ended => Verdict::Calls(text.len(), calls),
-            "" => Verdict::Open,
-            _ => Verdict::Text,
+            "" if ended => FormMatch::Calls(text.len(), calls),
+            "" => FormMatch::Open,
+            _ => FormMatch::Text,
         }
     }
 
-    fn fenced(&self, text: &str, ended: bool) -> Verdict {
+    fn fenced(&self, text: &str, ended: bool) -> FormMatch {
         if !may_become(text, FENCE) {
-            return Verdict::Text;
+            return FormMatch::Text;
         }
         let line = text.strip_prefix(FENCE).unwrap_or_default();
         let (mark, body) = line.split_once('\n').unwrap_or((line, ""));
@@ -258,7 +258,7 @@ impl Offer {
             return open_if(FENCES.iter().any(|(known, _)| known.starts_with(&mark)));
         }
         let Some((_, explicit)) = FENCES.into_iter().find(|(known, _)| *known == mark) else {
-            return Verdict::Text;
+            return FormMatch::Text;
         };
         let offset = text.len() - body.len();
         let inner = body.trim_start();
@@ -267,18 +267,18 @@ impl Offer {
         } else {
             shifted(self.values(body, explicit, ended, &[FENCE]), offset)
         };
-        let Verdict::Calls(length, calls) = verdict else {
+        let FormMatch::Calls(length, calls) = verdict else {
             return verdict;
         };
         let (block, rest) = text.split_at(length);
         if block.ends_with(FENCE) {
-            return Verdict::Calls(length, calls);
+            return FormMatch::Calls(length, calls);
         }
         match without_ends(rest, &[FENCE], ended) {
-            None => Verdict::Open,
+            None => FormMatch::Open,
             // The block holds something else too.
-            Some(rest) if !rest.is_empty() && rest.len() == text.len() - length => Verdict::Text,
-            Some(rest) => Verdict::Calls(text.len() - rest.len(), calls),
+            Some(rest) if !rest.is_empty() && rest.len() == text.len() - length => FormMatch::Text,
+            Some(rest) => FormMatch::Calls(text.len() - rest.len(), calls),
         }
     }
 }
@@ -349,13 +349,13 @@ fn after<'a>(text: &'a str, mark: &str) -> &'a str {
     text.strip_prefix(mark).unwrap_or_default().trim_start()
 }
 
-fn open_if(open: bool) -> Verdict {
-    if open { Verdict::Open } else { Verdict::Text }
+fn open_if(open: bool) -> FormMatch {
+    if open { FormMatch::Open } else { FormMatch::Text }
 }
 
-fn shifted(verdict: Verdict, by: usize) -> Verdict {
+fn shifted(verdict: FormMatch, by: usize) -> FormMatch {
     match verdict {
-        Verdict::Calls(length, calls) => Verdict::Calls(length + by, calls),
+        FormMatch::Calls(length, calls) => FormMatch::Calls(length + by, calls),
         other => other,
     }
 }

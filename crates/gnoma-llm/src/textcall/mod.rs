@@ -20,8 +20,8 @@ use gnoma_core::{
 };
 
 use self::{
-    forms::{Candidate, Verdict},
-    offer::{Call, Offer},
+    forms::{CallText, FormMatch},
+    offer::{Offer, TextCall},
 };
 use crate::{dialect::Events, names::NameMap};
 
@@ -35,7 +35,7 @@ const FENCE: &str = "```";
 
 /// Where in the answer's text we are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
+enum TextPosition {
     /// Nothing but white space so far.
     Start,
     /// In `<think>`.
@@ -51,7 +51,7 @@ enum Place {
 /// Finds the calls in the text of one answer.
 pub(crate) struct TextCalls {
     offer: Offer,
-    place: Place,
+    place: TextPosition,
     /// Text that has not been passed on.
     held: String,
     /// The decoder's block that the text belongs to.
@@ -94,7 +94,7 @@ impl TextCalls {
     pub(crate) fn new(names: Arc<NameMap>, tools: Arc<[Arc<ToolSpec>]>) -> Self {
         Self {
             offer: Offer { names, tools },
-            place: Place::Start,
+            place: TextPosition::Start,
             held: String::new(),
             block: 0,
             on_own_line: true,
@@ -180,10 +180,10 @@ impl TextCalls {
 
     /// From here on all is what the decoder says it is.
     fn give_up(&mut self, out: &mut Events) {
-        if self.place == Place::Thinking {
+        if self.place == TextPosition::Thinking {
             self.advance(true, out);
         }
-        self.place = Place::Over;
+        self.place = TextPosition::Over;
         self.advance(true, out);
     }
 
@@ -199,11 +199,11 @@ impl TextCalls {
             }
             self.skip_space = false;
             let goes_on = match self.place {
-                Place::Start => self.start(ended),
-                Place::Thinking => self.think(ended, out),
-                Place::Text => self.search(ended, out),
-                Place::Fence => self.leave_fence(ended, out),
-                Place::Over => {
+                TextPosition::Start => self.start(ended),
+                TextPosition::Thinking => self.think(ended, out),
+                TextPosition::Text => self.search(ended, out),
+                TextPosition::Fence => self.leave_fence(ended, out),
+                TextPosition::Over => {
                     self.release(self.held.len(), out);
                     false
                 }
@@ -219,9 +219,9 @@ impl TextCalls {
         if let Some(thought) = text.strip_prefix(THINK) {
             self.held = thought.to_owned();
             self.skip_space = true;
-            self.place = Place::Thinking;
+            self.place = TextPosition::Thinking;
         } else if ended || !THINK.starts_with(text) || self.held.len() > MAX_HELD_BYTES {
-            self.place = Place::Text;
+            self.place = TextPosition::Text;
         } else {
             return false;
         }
@@ -242,7 +242,7 @@ impl TextCalls {
         if end.is_some() {
             self.held.drain(..THINK_END.len());
             self.begin_block();
-            self.place = Place::Text;
+            self.place = TextPosition::Text;
         }
         end.is_some()
     }
@@ -255,20 +255,22 @@ impl TextCalls {
             let at = from + offset;
             blank = is_blank_line(blank, &self.held[from..at]);
             let text = &self.held[at..];
-            let candidate = Candidate { text, on_own_line: blank, ended };
+            let candidate = CallText { text, on_own_line: blank, ended };
             match self.offer.judge(candidate) {
-                Verdict::Text if blank && text.starts_with(FENCE) => {
+                FormMatch::Text if blank && text.starts_with(FENCE) => {
                     self.release(at + FENCE.len(), out);
-                    self.place = Place::Fence;
+                    self.place = TextPosition::Fence;
                     return true;
                 }
-                Verdict::Text => (),
-                Verdict::Open | Verdict::Calls(..) if !ended && text.len() <= MAX_HELD_BYTES => {
+                FormMatch::Text => (),
+                FormMatch::Open | FormMatch::Calls(..)
+                    if !ended && text.len() <= MAX_HELD_BYTES =>
+                {
                     self.release_words(at, out);
                     return false;
                 }
-                Verdict::Open => break,
-                Verdict::Calls(length, calls) => {
+                FormMatch::Open => break,
+                FormMatch::Calls(length, calls) => {
                     self.release_words(at, out);
                     let start = self.held.len() - (self.held.trim_start().len());
                     self.held.drain(..start + length);
@@ -297,7 +299,7 @@ impl TextCalls {
             let ticks = &self.held[at..];
             if blank && ticks.starts_with(FENCE) {
                 self.release(at + FENCE.len(), out);
-                self.place = Place::Text;
+                self.place = TextPosition::Text;
                 return true;
             }
             if blank && !ended && FENCE.starts_with(ticks) {
@@ -335,8 +337,8 @@ impl TextCalls {
         out.push_back(StreamEvent::TextDelta { slot, text });
     }
 
-    fn emit(&mut self, calls: Vec<Call>, out: &mut Events) {
-        for Call { name, arguments } in calls {
+    fn emit(&mut self, calls: Vec<TextCall>, out: &mut Events) {
+        for TextCall { name, arguments } in calls {
             let slot = self.slots.fresh();
             out.push_back(StreamEvent::ToolCallStart { slot, id: String::new(), name });
             if !arguments.is_empty() {

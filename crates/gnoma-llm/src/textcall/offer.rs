@@ -20,7 +20,7 @@ const MAX_WRAPPINGS: usize = 4;
 
 /// A call found in a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Call {
+pub(super) struct TextCall {
     /// Our name of the tool.
     pub(super) name: String,
     /// The arguments as JSON text, broken perhaps.
@@ -52,7 +52,7 @@ impl Offer {
     }
 
     /// The calls of an object or a list; `None` if anything in it is no call.
-    pub(super) fn calls(&self, value: &str, explicit: bool) -> Option<Vec<Call>> {
+    pub(super) fn calls(&self, value: &str, explicit: bool) -> Option<Vec<TextCall>> {
         let mut calls = Vec::new();
         self.collect(value, explicit, MAX_WRAPPINGS, &mut calls)?;
         Some(calls).filter(|calls| !calls.is_empty())
@@ -63,7 +63,7 @@ impl Offer {
         value: &str,
         explicit: bool,
         wrappings: usize,
-        calls: &mut Vec<Call>,
+        calls: &mut Vec<TextCall>,
     ) -> Option<()> {
         let inside = wrappings.checked_sub(1)?;
         if value.starts_with('[') {
@@ -93,8 +93,8 @@ impl Offer {
         Some(())
     }
 
-    pub(super) fn call(&self, name: &str, arguments: &str) -> Call {
-        Call { name: self.names.ours(name).to_owned(), arguments: arguments.to_owned() }
+    pub(super) fn call(&self, name: &str, arguments: &str) -> TextCall {
+        TextCall { name: self.names.ours(name).to_owned(), arguments: arguments.to_owned() }
     }
 
     /// Parameters as an object. Their text says nothing of their type: the tool's schema does.

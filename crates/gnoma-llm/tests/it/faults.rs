@@ -6,7 +6,7 @@ use futures_util::StreamExt as _;
 use gnoma_core::{Accumulator, ErrorKind, Provider, ProviderError, Secret};
 use gnoma_llm::{Profile, connect};
 use gnoma_net::{Http, HttpOptions};
-use gnoma_testkit::{Body, End, Failure, Reply, RetryAfter, Script, Server};
+use gnoma_testkit::{End, Failure, Reply, ReplyBody, RetryAfter, Script, Server};
 use tokio::{net::TcpListener, time::timeout};
 
 use crate::{
@@ -265,7 +265,7 @@ async fn vacant() -> String {
 /// An answer of two words, and where it is cut after the first.
 fn half_an_answer(endpoint: &Endpoint) -> (Reply, usize) {
     let reply = endpoint.wire.stream(&Script::text(["first ", "second"]));
-    let Body::Bytes(body) = &reply.body else { panic!("an endless script") };
+    let ReplyBody::Bytes(body) = &reply.body else { panic!("an endless script") };
     let text = String::from_utf8(body.to_vec()).unwrap();
     // In the middle of the second word: its record is cut.
     let cut = text.find("second").unwrap() + 3;

@@ -7,7 +7,7 @@ use futures_util::StreamExt as _;
 use gnoma_core::{Accumulator, Content, Provider, StopReason, StreamEvent};
 use gnoma_llm::connect;
 use gnoma_net::{Http, HttpOptions};
-use gnoma_testkit::{Body, End, Reply, Script, Server};
+use gnoma_testkit::{End, Reply, ReplyBody, Script, Server};
 use tokio::time::{sleep, timeout};
 
 use crate::{
@@ -55,7 +55,7 @@ async fn cuts_do_not_change_an_answer() {
 async fn the_content_type_does_not_matter() {
     for endpoint in &PROTOCOLS {
         for kind in ["application/octet-stream", "text/html", ""] {
-            let Body::Bytes(body) = endpoint.wire.stream(&Script::text([WORD])).body else {
+            let ReplyBody::Bytes(body) = endpoint.wire.stream(&Script::text([WORD])).body else {
                 panic!("an endless script")
             };
             let server = Server::queue([Reply::new(200, kind, body)]).unwrap();
@@ -164,7 +164,7 @@ async fn first_words(answer: &mut gnoma_core::EventStream) {
 /// A stream that says the same for ever.
 fn endless(endpoint: &Endpoint) -> Reply {
     let words = WORD.repeat(1000);
-    let Body::Bytes(body) = endpoint.wire.stream(&Script::text([words.as_str()])).body else {
+    let ReplyBody::Bytes(body) = endpoint.wire.stream(&Script::text([words.as_str()])).body else {
         panic!("an endless script")
     };
     let body = String::from_utf8(body.to_vec()).unwrap();
@@ -183,7 +183,7 @@ fn endless(endpoint: &Endpoint) -> Reply {
 
 /// A good answer in which `mark` is replaced by `bytes`.
 fn body_with(endpoint: &Endpoint, mark: &str, bytes: &[u8]) -> Vec<u8> {
-    let Body::Bytes(body) = endpoint.wire.stream(&Script::text([mark])).body else {
+    let ReplyBody::Bytes(body) = endpoint.wire.stream(&Script::text([mark])).body else {
         panic!("an endless script")
     };
     let mark = mark.as_bytes();

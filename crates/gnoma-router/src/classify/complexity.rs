@@ -2,7 +2,7 @@
 
 use super::{
     reading::{Reading, Region},
-    table::{Hint, Table},
+    table::{Hint, PhraseTable},
     task_type::TaskType,
 };
 
@@ -34,7 +34,7 @@ pub(super) struct Hints {
 }
 
 /// Only the person's own words hint at anything.
-pub(super) fn hints(reading: &Reading, table: &Table) -> Hints {
+pub(super) fn hints(reading: &Reading, table: &PhraseTable) -> Hints {
     let mut hints = Hints::default();
     let mut counted = vec![0_u8; table.hints.len()];
     let own = reading.words.iter().enumerate().filter(|(_, word)| word.region == Region::Plain);

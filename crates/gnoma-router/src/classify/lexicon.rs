@@ -11,12 +11,12 @@ const KEY_LETTERS: usize = 3;
 
 /// One word as a phrase gives it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Form {
+enum WordForm {
     Whole(String),
     Stem(String),
 }
 
-impl Form {
+impl WordForm {
     fn parse(text: &str) -> Option<Self> {
         match text.strip_suffix('*') {
             Some(stem) if stem.chars().count() >= KEY_LETTERS => Some(Self::Stem(stem.to_owned())),
@@ -41,19 +41,19 @@ impl Form {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Slot {
-    OneOf(Vec<Form>),
+    OneOf(Vec<WordForm>),
     Gap,
 }
 
 #[derive(Clone, Debug)]
-struct Entry<M> {
+struct PhraseEntry<M> {
     slots: Vec<Slot>,
     meaning: M,
 }
 
 /// A phrase that was found.
 #[derive(Clone, Debug)]
-pub(super) struct Found<'a, M> {
+pub(super) struct PhraseMatch<'a, M> {
     /// Which phrase, counted in the order added.
     pub(super) entry: usize,
     /// What it means.
@@ -65,7 +65,7 @@ pub(super) struct Found<'a, M> {
 /// Phrases and what they mean.
 #[derive(Clone, Debug)]
 pub(super) struct Lexicon<M> {
-    entries: Vec<Entry<M>>,
+    entries: Vec<PhraseEntry<M>>,
     by_key: HashMap<String, Vec<usize>>,
 }
 
@@ -90,7 +90,7 @@ impl<M> Lexicon<M> {
                 None => drop(self.by_key.insert(form.key().to_owned(), vec![entry])),
             }
         }
-        self.entries.push(Entry { slots, meaning });
+        self.entries.push(PhraseEntry { slots, meaning });
         Some(())
     }
 
@@ -107,15 +107,15 @@ impl<M> Lexicon<M> {
         start: usize,
         word: impl Fn(usize) -> Option<&'w str>,
         weight: impl Fn(&M) -> Option<u32>,
-    ) -> Option<Found<'_, M>> {
-        let mut best: Option<(Found<'_, M>, (usize, u32))> = None;
+    ) -> Option<PhraseMatch<'_, M>> {
+        let mut best: Option<(PhraseMatch<'_, M>, (usize, u32))> = None;
         for index in self.by_key.get(key(word(start)?))? {
             let Some(entry) = self.entries.get(*index) else { continue };
             let Some(weight) = weight(&entry.meaning) else { continue };
             let Some(places) = places(&entry.slots, start, &word) else { continue };
             let rank = (places.len(), weight);
             if best.as_ref().is_none_or(|(_, best)| rank > *best) {
-                best = Some((Found { entry: *index, meaning: &entry.meaning, places }, rank));
+                best = Some((PhraseMatch { entry: *index, meaning: &entry.meaning, places }, rank));
             }
         }
         best.map(|(found, _)| found)
@@ -133,7 +133,7 @@ fn parse(phrase: &str) -> Option<Vec<Slot>> {
         .split_whitespace()
         .map(|part| match part {
             ".." => Some(Slot::Gap),
-            words => words.split('|').map(Form::parse).collect::<Option<_>>().map(Slot::OneOf),
+            words => words.split('|').map(WordForm::parse).collect::<Option<_>>().map(Slot::OneOf),
         })
         .collect::<Option<_>>()?;
     let misplaced = slots.windows(2).any(|pair| pair == [Slot::Gap, Slot::Gap])

@@ -26,7 +26,7 @@ pub use task_type::{TaskType, UnknownType};
 pub(crate) use task_type::plain_name;
 
 use reading::Reading;
-use table::Table;
+use table::PhraseTable;
 
 /// Who said what the task is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -72,7 +72,7 @@ pub struct Classified {
 /// What the words say.
 #[must_use]
 pub fn classify(text: &str) -> Classified {
-    let table = Table::shipped();
+    let table = PhraseTable::shipped();
     let reading = Reading::of(text, table);
     let scores = score::by_type(&reading, table);
     let kind = scores.first().map_or(TaskType::Generation, |(kind, _)| *kind);

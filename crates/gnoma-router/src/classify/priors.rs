@@ -5,18 +5,18 @@
 use std::collections::BTreeMap;
 
 use super::{table::lines, task_type::TaskType};
-use crate::{arm::Prior, task::Kind};
+use crate::{arm::Prior, task::TaskKind};
 
 const LIKENESS: &str = include_str!("priors.tsv");
 const PERCENT: f64 = 100.0;
 
 /// The measured kinds that tell about a type, and the percent of their tasks that count.
 #[must_use]
-pub fn measured_as(kind: TaskType) -> Vec<(Kind, f64)> {
-    let read = |line: &str| -> Option<(Kind, f64)> {
+pub fn measured_as(kind: TaskType) -> Vec<(TaskKind, f64)> {
+    let read = |line: &str| -> Option<(TaskKind, f64)> {
         let mut columns = line.split('\t');
         let kind_told: TaskType = columns.next()?.parse().ok()?;
-        let measured = Kind::new(columns.next()?);
+        let measured = TaskKind::new(columns.next()?);
         let percent: f64 = columns.next()?.parse().ok()?;
         (kind_told == kind).then_some((measured, percent))
     };
@@ -25,7 +25,7 @@ pub fn measured_as(kind: TaskType) -> Vec<(Kind, f64)> {
 
 /// Results by measured kind, brought under the types they tell about. Several kinds are averaged by their tasks.
 #[must_use]
-pub fn by_type(measured: &BTreeMap<Kind, Prior>) -> BTreeMap<Kind, Prior> {
+pub fn by_type(measured: &BTreeMap<TaskKind, Prior>) -> BTreeMap<TaskKind, Prior> {
     let pooled = |kind: TaskType| {
         let told: Vec<(&Prior, f64)> = measured_as(kind)
             .into_iter()
@@ -60,13 +60,13 @@ mod tests {
     fn several_kinds_are_averaged_by_their_tasks() {
         let prior = |quality, tasks| Prior { quality, cost: 1.0, tasks };
         let measured = BTreeMap::from([
-            (Kind::new("fix"), prior(0.8, 300.0)),
-            (Kind::new("fix-pro"), prior(0.4, 100.0)),
-            (Kind::new("chess"), prior(0.1, 100.0)),
+            (TaskKind::new("fix"), prior(0.8, 300.0)),
+            (TaskKind::new("fix-pro"), prior(0.4, 100.0)),
+            (TaskKind::new("chess"), prior(0.1, 100.0)),
         ]);
         let told = by_type(&measured);
         assert_eq!(told.len(), 1);
-        let debug = told[&Kind::new("debug")];
+        let debug = told[&TaskKind::new("debug")];
         assert!((debug.quality - 0.7).abs() < 1e-9);
         assert!((debug.tasks - 400.0).abs() < 1e-9);
     }

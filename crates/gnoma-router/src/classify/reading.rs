@@ -3,7 +3,7 @@
 
 use std::{borrow::Cow, collections::BTreeSet};
 
-use super::table::{Grammar, Table};
+use super::table::{Grammar, PhraseTable};
 
 /// Bytes of a text that are looked at: of a longer one, its beginning and its end.
 pub const MOST_TEXT_BYTES: usize = 16 * 1024;
@@ -44,7 +44,7 @@ impl Break {
 
 /// One word.
 #[derive(Clone, Debug)]
-pub(super) struct Word {
+pub(super) struct TextWord {
     /// In lower case; empty for a name, which no phrase fits.
     pub(super) text: String,
     pub(super) region: Region,
@@ -62,7 +62,7 @@ pub(super) struct Word {
 /// A text taken apart.
 #[derive(Debug, Default)]
 pub(super) struct Reading {
-    pub(super) words: Vec<Word>,
+    pub(super) words: Vec<TextWord>,
     /// Files, identifiers and the like, as they were written.
     pub(super) names: BTreeSet<String>,
     pub(super) has_log: bool,
@@ -74,7 +74,7 @@ pub(super) struct Reading {
 }
 
 impl Reading {
-    pub(super) fn of(text: &str, table: &Table) -> Self {
+    pub(super) fn of(text: &str, table: &PhraseTable) -> Self {
         let mut reading = Self::default();
         let mut fenced = false;
         for line in shortened(text).lines() {
@@ -154,11 +154,11 @@ impl Reading {
     fn push(&mut self, text: String, region: Region) {
         let (head, asked, negates) = (false, false, false);
         let (clause, after) = (0, Break::None);
-        self.words.push(Word { text, region, head, clause, asked, negates, after });
+        self.words.push(TextWord { text, region, head, clause, asked, negates, after });
     }
 
     /// Marks where commands begin: after a break or a joining word, and after words that may lead up to one.
-    fn find_commands(&mut self, table: &Table) {
+    fn find_commands(&mut self, table: &PhraseTable) {
         let grammar: Vec<Option<(Grammar, usize)>> =
             (0..self.words.len()).map(|place| self.grammar_at(place, table)).collect();
         let (mut fresh, mut clause, mut leading) = (true, 0, 0_usize);
@@ -201,7 +201,7 @@ impl Reading {
         }
     }
 
-    fn grammar_at(&self, place: usize, table: &Table) -> Option<(Grammar, usize)> {
+    fn grammar_at(&self, place: usize, table: &PhraseTable) -> Option<(Grammar, usize)> {
         let found = {
             let word = |at| self.word_in_sentence(place, at);
             table.grammar.find(place, word, |_| Some(0))?
@@ -335,7 +335,7 @@ mod tests {
     use super::*;
 
     fn heads(text: &str) -> Vec<String> {
-        let words = Reading::of(text, Table::shipped()).words;
+        let words = Reading::of(text, PhraseTable::shipped()).words;
         words.into_iter().filter(|word| word.head).map(|word| word.text).collect()
     }
 

@@ -1,9 +1,9 @@
 //! What the words of a text weigh for each type of task.
 
 use super::{
-    lexicon::Found,
-    reading::{Reading, Region, Word},
-    table::{Place, Table, Vote},
+    lexicon::PhraseMatch,
+    reading::{Reading, Region, TextWord},
+    table::{PhrasePosition, PhraseTable, Vote},
     task_type::TaskType,
 };
 
@@ -34,8 +34,8 @@ fn region_percent(region: Region) -> u32 {
 }
 
 /// Points of each type that has any, highest first; equals in the order of [`TaskType::ALL`].
-pub(super) fn by_type(reading: &Reading, table: &Table) -> Vec<(TaskType, u32)> {
-    let mut tally = Tally::new(table.votes.len());
+pub(super) fn by_type(reading: &Reading, table: &PhraseTable) -> Vec<(TaskType, u32)> {
+    let mut tally = TypeTally::new(table.votes.len());
     let mut taken = vec![false; reading.words.len()];
     let mut negated_until = 0;
     for (place, word) in reading.words.iter().enumerate() {
@@ -77,23 +77,23 @@ fn take(taken: &mut [bool], places: &[usize]) {
 }
 
 /// What a phrase weighs where it begins with this word; `None` where it says nothing.
-fn weight_at(vote: &Vote, word: &Word) -> Option<u32> {
+fn weight_at(vote: &Vote, word: &TextWord) -> Option<u32> {
     let percent = match (vote.place, word.head) {
-        (Place::Any, _) | (Place::Head, true) => PERCENT,
-        (Place::Verb, true) => VERB_AT_HEAD,
-        (Place::Verb, false) => VERB_ELSEWHERE,
-        (Place::Head, false) => return None,
+        (PhrasePosition::Any, _) | (PhrasePosition::Head, true) => PERCENT,
+        (PhrasePosition::Verb, true) => VERB_AT_HEAD,
+        (PhrasePosition::Verb, false) => VERB_ELSEWHERE,
+        (PhrasePosition::Head, false) => return None,
     };
     Some(vote.weight * percent / PERCENT)
 }
 
-struct Tally {
+struct TypeTally {
     points: [(TaskType, u32); TaskType::ALL.len()],
     counted: Vec<u8>,
     first_clause: Option<usize>,
 }
 
-impl Tally {
+impl TypeTally {
     fn new(phrases: usize) -> Self {
         Self {
             points: TaskType::ALL.map(|kind| (kind, 0)),
@@ -102,7 +102,7 @@ impl Tally {
         }
     }
 
-    fn count(&mut self, found: &Found<'_, Vote>, word: &Word) {
+    fn count(&mut self, found: &PhraseMatch<'_, Vote>, word: &TextWord) {
         let Some(kind) = found.meaning.kind else { return };
         let Some(times) = self.counted.get_mut(found.entry) else { return };
         let Some(weight) = weight_at(found.meaning, word) else { return };

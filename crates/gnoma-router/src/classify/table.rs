@@ -8,7 +8,7 @@ const SHIPPED: &str = include_str!("words.tsv");
 
 /// Where a phrase counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum PhrasePosition {
     /// More where a command begins, less elsewhere.
     Verb,
     /// Only where a command begins.
@@ -22,7 +22,7 @@ pub(super) enum Place {
 pub(super) struct Vote {
     /// For which; `None`: for none, although its words would.
     pub(super) kind: Option<TaskType>,
-    pub(super) place: Place,
+    pub(super) place: PhrasePosition,
     pub(super) weight: u32,
 }
 
@@ -66,18 +66,18 @@ impl LogMarks {
 
 /// All that words say.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Table {
+pub(super) struct PhraseTable {
     pub(super) votes: Lexicon<Vote>,
     pub(super) grammar: Lexicon<Grammar>,
     pub(super) hints: Lexicon<Hint>,
     pub(super) logs: LogMarks,
 }
 
-impl Table {
+impl PhraseTable {
     /// The one that comes with gnoma.
     pub(super) fn shipped() -> &'static Self {
-        static TABLE: LazyLock<Table> = LazyLock::new(|| {
-            let mut table = Table::default();
+        static TABLE: LazyLock<PhraseTable> = LazyLock::new(|| {
+            let mut table = PhraseTable::default();
             for line in lines(SHIPPED) {
                 // Every line that comes with gnoma is tested to be readable.
                 let _readable = table.read(line);
@@ -110,9 +110,9 @@ impl Table {
     fn vote(&mut self, kind: &str, place: &str, weight: u32, phrase: &str) -> Option<()> {
         let kind = if kind == "-" { None } else { Some(kind.parse().ok()?) };
         let place = match place {
-            "verb" => Place::Verb,
-            "head" => Place::Head,
-            "any" => Place::Any,
+            "verb" => PhrasePosition::Verb,
+            "head" => PhrasePosition::Head,
+            "any" => PhrasePosition::Any,
             _ => return None,
         };
         self.votes.add(phrase, Vote { kind, place, weight })
@@ -141,7 +141,7 @@ mod tests {
     #[test]
     fn every_line_that_comes_with_gnoma_is_readable() {
         for line in lines(SHIPPED) {
-            assert!(Table::default().read(line).is_some(), "{line}");
+            assert!(PhraseTable::default().read(line).is_some(), "{line}");
             assert_eq!(line, line.to_lowercase());
         }
     }

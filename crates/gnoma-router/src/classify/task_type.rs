@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::task::Kind;
+use crate::task::TaskKind;
 
 /// A type of task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -71,8 +71,8 @@ impl TaskType {
 
     /// The kind under which the router learns about it.
     #[must_use]
-    pub fn kind(self) -> Kind {
-        Kind::new(self.name())
+    pub fn kind(self) -> TaskKind {
+        TaskKind::new(self.name())
     }
 
     /// What a right result is worth, in percent of a normal task.

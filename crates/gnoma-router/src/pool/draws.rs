@@ -50,7 +50,7 @@ impl Set {
 
 /// All limits that are set or known.
 #[derive(Clone, Debug, Default)]
-pub struct Limits {
+pub struct PoolLimits {
     caps: Caps,
     sets: BTreeMap<String, Set>,
 }
@@ -82,7 +82,7 @@ impl fmt::Display for UnknownTier {
 
 /// A call that is to be made.
 #[derive(Clone, Copy, Debug)]
-pub struct Call<'c> {
+pub struct PlannedCall<'c> {
     /// Who is called.
     pub arm: &'c ModelRef,
     /// Sets of rate limits it draws on besides its provider's.
@@ -95,7 +95,7 @@ pub struct Call<'c> {
     pub project: &'c str,
 }
 
-impl Limits {
+impl PoolLimits {
     /// With caps and no rate limits.
     #[must_use]
     pub fn new(caps: Caps) -> Self {
@@ -129,7 +129,7 @@ impl Limits {
     /// The pools of a call. Those without limits are only counted, so that a limit that is set later
     /// finds what was spent before.
     #[must_use]
-    pub fn draws(&self, call: &Call<'_>, learnt: &Learnt) -> Vec<Draw> {
+    pub fn draws(&self, call: &PlannedCall<'_>, learnt: &Learnt) -> Vec<Draw> {
         let caps = &self.caps;
         let mut draws = vec![
             capped(&Pool::All, [(Window::Day, caps.day), (Window::Month, caps.month)]),
@@ -192,8 +192,8 @@ mod tests {
         ModelRef { provider: provider.into(), model: model.into() }
     }
 
-    fn draws(limits: &Limits, arm: &ModelRef, sets: &[String]) -> BTreeMap<String, Vec<Limit>> {
-        let call = Call { arm, sets, turn: "t", session: "s", project: "p" };
+    fn draws(limits: &PoolLimits, arm: &ModelRef, sets: &[String]) -> BTreeMap<String, Vec<Limit>> {
+        let call = PlannedCall { arm, sets, turn: "t", session: "s", project: "p" };
         let draws = limits.draws(&call, &Learnt::default());
         for draw in &draws {
             assert!(
@@ -206,7 +206,7 @@ mod tests {
 
     #[test]
     fn caps_hold_for_all_arms_and_rates_for_their_own() {
-        let mut limits = Limits::new(Caps { turn: Some(5), day: Some(7), ..Caps::default() });
+        let mut limits = PoolLimits::new(Caps { turn: Some(5), day: Some(7), ..Caps::default() });
         let rates = Rates { rpm: Some(3), ..Rates::default() };
         limits.add("one", rates.clone(), "one", None).unwrap();
         limits.add("shared", rates, "shared", None).unwrap();
@@ -222,7 +222,7 @@ mod tests {
 
     #[test]
     fn each_pool_counts_its_own_units_of_a_request() {
-        let mut limits = Limits::default();
+        let mut limits = PoolLimits::default();
         for (set, custom) in [("one", 1), ("three", 3)] {
             let rates = Rates { custom: Some(custom), custom_month: Some(12), ..Rates::default() };
             limits.add(set, rates, set, None).unwrap();
@@ -233,7 +233,7 @@ mod tests {
 
     #[test]
     fn a_tier_gives_what_is_not_stated_and_counts_parts_apart() {
-        let mut limits = Limits::default();
+        let mut limits = PoolLimits::default();
         let stated = Rates { rpm: Some(7), ..Rates::default() };
         limits.add("anthropic", stated, "anthropic", Some("tier-1")).unwrap();
         let large = draws(&limits, &arm("anthropic", "claude-opus"), &[]);

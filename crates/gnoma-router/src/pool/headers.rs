@@ -31,7 +31,7 @@ const MOST_RESET_MS: u64 = 366 * DAY_MS;
 
 /// One limit as an answer told it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Seen {
+pub struct ReportedLimit {
     /// What is counted.
     pub unit: Unit,
     /// Over which time, where the name says that.
@@ -44,7 +44,7 @@ pub struct Seen {
     pub reset_ms: Option<u64>,
 }
 
-impl Seen {
+impl ReportedLimit {
     /// The limit for a ledger. A minute where no time is named: vendors limit by the minute, and a
     /// limit over a longer time is rather allowed too much than too little by it.
     #[must_use]
@@ -55,10 +55,10 @@ impl Seen {
 }
 
 /// A limit is the same one when it counts the same over the same time.
-type Key = (Kind, Option<Span>);
+type Key = (HeaderField, Option<LimitWindow>);
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Kind {
+enum HeaderField {
     Requests,
     Input,
     Output,
@@ -66,7 +66,7 @@ enum Kind {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Span {
+enum LimitWindow {
     Second,
     Minute,
     Hour,
@@ -83,11 +83,14 @@ enum Figure {
 /// The limits that the headers of an answer tell. `now_ms` is when it came, in milliseconds since
 /// 1970.
 #[must_use]
-pub fn seen<'h>(headers: impl IntoIterator<Item = (&'h str, &'h str)>, now_ms: i64) -> Vec<Seen> {
-    let mut found: BTreeMap<Key, Seen> = BTreeMap::new();
+pub fn seen<'h>(
+    headers: impl IntoIterator<Item = (&'h str, &'h str)>,
+    now_ms: i64,
+) -> Vec<ReportedLimit> {
+    let mut found: BTreeMap<Key, ReportedLimit> = BTreeMap::new();
     for (name, value) in headers.into_iter().take(MOST_HEADERS) {
         let Some((figure, kind, span)) = read_name(name) else { continue };
-        let entry = found.entry((kind, span)).or_insert(Seen {
+        let entry = found.entry((kind, span)).or_insert(ReportedLimit {
             unit: unit_of(kind),
             window: span.map(window_of),
             limit: None,
@@ -103,7 +106,7 @@ pub fn seen<'h>(headers: impl IntoIterator<Item = (&'h str, &'h str)>, now_ms: i
     found.into_values().filter(|seen| seen.limit.is_some() || seen.remaining.is_some()).collect()
 }
 
-fn read_name(name: &str) -> Option<(Figure, Kind, Option<Span>)> {
+fn read_name(name: &str) -> Option<(Figure, HeaderField, Option<LimitWindow>)> {
     if name.len() > MOST_VALUE_BYTES {
         return None;
     }
@@ -120,41 +123,41 @@ fn read_name(name: &str) -> Option<(Figure, Kind, Option<Span>)> {
             "input" => input = true,
             "output" => output = true,
             "tokens" => tokens = true,
-            "second" => span = Some(Span::Second),
-            "minute" => span = Some(Span::Minute),
-            "hour" => span = Some(Span::Hour),
-            "day" => span = Some(Span::Day),
-            "month" => span = Some(Span::Month),
+            "second" => span = Some(LimitWindow::Second),
+            "minute" => span = Some(LimitWindow::Minute),
+            "hour" => span = Some(LimitWindow::Hour),
+            "day" => span = Some(LimitWindow::Day),
+            "month" => span = Some(LimitWindow::Month),
             "anthropic" | "requests" | "request" | "req" => {}
             _ => return None,
         }
     }
     let kind = match (tokens, input, output) {
-        (true, true, false) => Kind::Input,
-        (true, false, true) => Kind::Output,
-        (true, false, false) => Kind::Tokens,
-        (false, false, false) => Kind::Requests,
+        (true, true, false) => HeaderField::Input,
+        (true, false, true) => HeaderField::Output,
+        (true, false, false) => HeaderField::Tokens,
+        (false, false, false) => HeaderField::Requests,
         (_, true, _) | (_, _, true) => return None,
     };
     figure.filter(|_| is_limit).map(|figure| (figure, kind, span))
 }
 
-fn unit_of(kind: Kind) -> Unit {
+fn unit_of(kind: HeaderField) -> Unit {
     match kind {
-        Kind::Requests => Unit::Requests,
-        Kind::Input => Unit::Input,
-        Kind::Output => Unit::Output,
-        Kind::Tokens => Unit::Tokens,
+        HeaderField::Requests => Unit::Requests,
+        HeaderField::Input => Unit::Input,
+        HeaderField::Output => Unit::Output,
+        HeaderField::Tokens => Unit::Tokens,
     }
 }
 
-fn window_of(span: Span) -> Window {
+fn window_of(span: LimitWindow) -> Window {
     match span {
-        Span::Second => Window::Rolling { ms: SECOND_MS },
-        Span::Minute => Window::Rolling { ms: MINUTE_MS },
-        Span::Hour => Window::Rolling { ms: 60 * MINUTE_MS },
-        Span::Day => Window::Rolling { ms: DAY_MS },
-        Span::Month => Window::Month,
+        LimitWindow::Second => Window::Rolling { ms: SECOND_MS },
+        LimitWindow::Minute => Window::Rolling { ms: MINUTE_MS },
+        LimitWindow::Hour => Window::Rolling { ms: 60 * MINUTE_MS },
+        LimitWindow::Day => Window::Rolling { ms: DAY_MS },
+        LimitWindow::Month => Window::Month,
     }
 }
 

@@ -8,7 +8,7 @@ use gnoma_core::{
 };
 use serde::{Deserialize, Serialize};
 
-use super::{headers::Seen, standing, tiers};
+use super::{headers::ReportedLimit, standing, tiers};
 use crate::clock::time_of;
 
 const DAY_MS: i64 = 86_400_000;
@@ -24,9 +24,9 @@ const FRESH_MS: i64 = 7 * DAY_MS;
 
 /// A limit, and when it was told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Known {
+pub struct KnownLimit {
     /// The limit as told.
-    pub seen: Seen,
+    pub seen: ReportedLimit,
     /// When, in milliseconds since 1970.
     pub at_ms: i64,
 }
@@ -34,13 +34,13 @@ pub struct Known {
 /// The limits that were told, with the arms they were told for; to be kept from one start to the
 /// next. What was told to one process holds for the next calls of all.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(from = "Vec<(ModelRef, Vec<Known>)>", into = "Vec<(ModelRef, Vec<Known>)>")]
+#[serde(from = "Vec<(ModelRef, Vec<KnownLimit>)>", into = "Vec<(ModelRef, Vec<KnownLimit>)>")]
 pub struct Learnt {
-    arms: BTreeMap<(String, String), Vec<Known>>,
+    arms: BTreeMap<(String, String), Vec<KnownLimit>>,
 }
 
-impl From<Vec<(ModelRef, Vec<Known>)>> for Learnt {
-    fn from(list: Vec<(ModelRef, Vec<Known>)>) -> Self {
+impl From<Vec<(ModelRef, Vec<KnownLimit>)>> for Learnt {
+    fn from(list: Vec<(ModelRef, Vec<KnownLimit>)>) -> Self {
         let mut learnt = Self::default();
         for (arm, known) in list {
             for known in known {
@@ -51,7 +51,7 @@ impl From<Vec<(ModelRef, Vec<Known>)>> for Learnt {
     }
 }
 
-impl From<Learnt> for Vec<(ModelRef, Vec<Known>)> {
+impl From<Learnt> for Vec<(ModelRef, Vec<KnownLimit>)> {
     fn from(learnt: Learnt) -> Self {
         learnt
             .arms
@@ -64,20 +64,21 @@ impl From<Learnt> for Vec<(ModelRef, Vec<Known>)> {
 impl Learnt {
     /// Takes in what an answer of `arm` told. The same limit told anew replaces what was known; what was
     /// told before that, and is heard of late, does not.
-    pub fn note(&mut self, arm: &ModelRef, told: &[Seen], at_ms: i64) {
+    pub fn note(&mut self, arm: &ModelRef, told: &[ReportedLimit], at_ms: i64) {
         if told.is_empty() {
             return;
         }
         let limits = self.arms.entry(key(arm)).or_default();
         for seen in told {
-            let same =
-                |known: &Known| (known.seen.unit, known.seen.window) == (seen.unit, seen.window);
+            let same = |known: &KnownLimit| {
+                (known.seen.unit, known.seen.window) == (seen.unit, seen.window)
+            };
             if limits.iter().any(|known| same(known) && known.at_ms > at_ms) {
                 continue;
             }
             limits.retain(|known| !same(known));
             if limits.len() < MOST_OF_AN_ARM {
-                limits.push(Known { seen: *seen, at_ms });
+                limits.push(KnownLimit { seen: *seen, at_ms });
             }
         }
         self.make_room();
@@ -85,7 +86,7 @@ impl Learnt {
 
     /// What is known of `arm`.
     #[must_use]
-    pub fn known(&self, arm: &ModelRef) -> &[Known] {
+    pub fn known(&self, arm: &ModelRef) -> &[KnownLimit] {
         self.arms.get(&key(arm)).map_or(&[], Vec::as_slice)
     }
 
@@ -143,7 +144,7 @@ impl Learnt {
         if self.arms.len() <= MOST_ARMS {
             return;
         }
-        let newest = |limits: &Vec<Known>| limits.iter().map(|known| known.at_ms).max();
+        let newest = |limits: &Vec<KnownLimit>| limits.iter().map(|known| known.at_ms).max();
         let oldest = self.arms.iter().min_by_key(|(_, limits)| newest(limits));
         if let Some(key) = oldest.map(|(key, _)| key.clone()) {
             self.arms.remove(&key);
@@ -151,7 +152,7 @@ impl Learnt {
     }
 }
 
-impl Known {
+impl KnownLimit {
     /// The limit as it is counted at that vendor.
     fn limit(&self, vendor: &str) -> Option<Limit> {
         let limit = self.seen.as_limit()?;
@@ -170,7 +171,7 @@ impl Known {
 
 /// When a limit has all of its room again, where that is still to come. A clock that has gone back
 /// since it was told says nothing about that.
-fn resets_at(known: &Known, now_ms: i64) -> Option<i64> {
+fn resets_at(known: &KnownLimit, now_ms: i64) -> Option<i64> {
     let wait = i64::try_from(known.seen.reset_ms?).ok()?;
     let at_ms = known.at_ms.saturating_add(wait);
     (known.at_ms <= now_ms && now_ms < at_ms).then_some(at_ms)
@@ -190,8 +191,8 @@ mod tests {
         ModelRef { provider: "acme".into(), model: format!("m{number}") }
     }
 
-    fn told(remaining: u64, reset_ms: u64) -> Seen {
-        Seen {
+    fn told(remaining: u64, reset_ms: u64) -> ReportedLimit {
+        ReportedLimit {
             unit: Unit::Requests,
             window: None,
             limit: Some(50),
@@ -223,7 +224,7 @@ mod tests {
     fn the_providers_word_of_what_is_left_counts_for_a_while() {
         let now = 1_800_000_000_000;
         let mut learnt = Learnt::default();
-        let told = Seen { unit: Unit::Input, remaining: Some(900), ..told(0, 60_000) };
+        let told = ReportedLimit { unit: Unit::Input, remaining: Some(900), ..told(0, 60_000) };
         learnt.note(&arm(0), &[told], now);
         let [limit] = learnt.limits(&arm(0))[..] else { unreachable!() };
         let room = |input, at_ms| {

@@ -14,10 +14,10 @@ mod standing;
 mod tiers;
 
 pub use self::{
-    draws::{Call, Caps, Limits, UnknownTier},
+    draws::{Caps, PlannedCall, PoolLimits, UnknownTier},
     expect::{Expectation, expected, taken},
-    headers::{MOST_HEADERS, Seen, seen},
-    learnt::{Known, Learnt},
+    headers::{MOST_HEADERS, ReportedLimit, seen},
+    learnt::{KnownLimit, Learnt},
     names::Pool,
     rates::Rates,
     standing::{budget, budgets, refusal, words},

@@ -9,7 +9,7 @@ use super::{
 use crate::{
     arm::PoolId,
     clock::{date, day_of_date, time_of},
-    scarcity::Budget,
+    scarcity::PoolBudget,
 };
 
 const HOUR_MS: u64 = 60 * MINUTE_MS;
@@ -160,13 +160,13 @@ fn budget_name(pool: &str, limit: &Limit) -> Option<PoolId> {
 /// What the router needs to share out a day's or month's money; `None` for other limits.
 /// `tasks_a_day` is how many a working day usually sees.
 #[must_use]
-pub fn budget(level: &Level, now_ms: i64, tasks_a_day: f64) -> Option<(PoolId, Budget)> {
+pub fn budget(level: &Level, now_ms: i64, tasks_a_day: f64) -> Option<(PoolId, PoolBudget)> {
     let name = budget_name(&level.pool, &level.limit)?;
     let length_ms = window_ms(level.limit.window, now_ms)?;
     let days = ratio(length_ms) / ratio(DAY_LENGTH_MS);
     let left_ms = level.resets_at_ms?.saturating_sub(now_ms).max(0);
     let used = level.used.saturating_add(level.held);
-    let budget = Budget {
+    let budget = PoolBudget {
         cap: dollars(level.limit.most),
         left: dollars(level.limit.most.saturating_sub(used)),
         to_come: (ratio(left_ms) / ratio(length_ms)).clamp(0.0, 1.0),
@@ -260,7 +260,7 @@ mod tests {
         let day = level(&Pool::All, Unit::MicroUsd, Window::Day, 6_000_000, 1_500_000);
         let (pool, budget) = budget(&day, NOW_MS, 12.0).unwrap();
         assert_eq!(&*pool, "all/day");
-        assert_eq!(budget, Budget { cap: 6.0, left: 4.5, to_come: 0.5, tasks: 12.0 });
+        assert_eq!(budget, PoolBudget { cap: 6.0, left: 4.5, to_come: 0.5, tasks: 12.0 });
     }
 
     #[test]

@@ -39,12 +39,12 @@ pub struct Tier {
     /// The limits that all models share that have none of their own.
     pub rates: Rates,
     /// Models that are counted apart.
-    pub(super) parts: Vec<Part>,
+    pub(super) parts: Vec<PlanTier>,
 }
 
 /// Models that a plan counts apart.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
-pub(super) struct Part {
+pub(super) struct PlanTier {
     /// A part of their names.
     pub(super) word: String,
     /// Their limits.
@@ -59,7 +59,7 @@ impl Tier {
     }
 
     /// The part that counts `model` apart.
-    pub(super) fn part(&self, model: &str) -> Option<&Part> {
+    pub(super) fn part(&self, model: &str) -> Option<&PlanTier> {
         self.parts.iter().find(|part| model.contains(&part.word))
     }
 }

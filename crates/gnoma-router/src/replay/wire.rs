@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 #[derive(Deserialize)]
 #[serde(tag = "type", rename_all = "lowercase")]
-pub(super) enum Line {
+pub(super) enum ReplayLine {
     Init(Init),
     Task(TaskLine),
     Result(ResultLine),

@@ -10,7 +10,8 @@
 use std::sync::Arc;
 
 use super::{
-    Action, MOST_PREFERENCE_PERCENT, MOST_RULES, Rule, glob::fits_arm, roles::Role, when::WorkFacts,
+    MOST_PREFERENCE_PERCENT, MOST_RULES, Rule, RuleEffect, glob::fits_arm, roles::Role,
+    when::WorkFacts,
 };
 use crate::arm::{ArmId, Offer};
 
@@ -297,31 +298,31 @@ impl Applied {
 }
 
 impl Bounds {
-    fn take_in(&mut self, action: &Action) {
+    fn take_in(&mut self, action: &RuleEffect) {
         match action {
-            Action::MaxCostMicroUsd(most) => narrow(&mut self.max_cost_micro_usd, *most),
-            Action::MaxSeconds(most) => narrow(&mut self.max_seconds, *most),
-            Action::Pin(_) | Action::Forbid(_) | Action::Prefer { .. } => {}
+            RuleEffect::MaxCostMicroUsd(most) => narrow(&mut self.max_cost_micro_usd, *most),
+            RuleEffect::MaxSeconds(most) => narrow(&mut self.max_seconds, *most),
+            RuleEffect::Pin(_) | RuleEffect::Forbid(_) | RuleEffect::Prefer { .. } => {}
         }
     }
 }
 
 /// How an offer is expected to pass a bound.
 fn passed(
-    action: &Action,
+    action: &RuleEffect,
     offer: &Offer,
     expected_micro_usd: &dyn Fn(&ArmId) -> Option<u64>,
 ) -> Option<String> {
     match action {
-        Action::MaxCostMicroUsd(most) => {
+        RuleEffect::MaxCostMicroUsd(most) => {
             let cost = expected_micro_usd(&offer.arm).filter(|cost| cost > most)?;
             Some(format!("is expected to cost {}, over {}", dollars(cost), dollars(*most)))
         }
-        Action::MaxSeconds(most) => {
+        RuleEffect::MaxSeconds(most) => {
             let seconds = offer.seconds.filter(|seconds| *seconds > f64::from(*most))?;
             Some(format!("is expected to take {seconds:.0} s, over {most} s"))
         }
-        Action::Pin(_) | Action::Forbid(_) | Action::Prefer { .. } => None,
+        RuleEffect::Pin(_) | RuleEffect::Forbid(_) | RuleEffect::Prefer { .. } => None,
     }
 }
 

@@ -3,7 +3,7 @@
 //! reads rules, who knows more of its place.
 
 use super::{
-    Action, MOST_GLOB_CHARS, MOST_PREFERENCE_PERCENT, Rule, When, glob::fits_arm,
+    MOST_GLOB_CHARS, MOST_PREFERENCE_PERCENT, Rule, RuleEffect, When, glob::fits_arm,
     hours::MINUTES_PER_DAY,
 };
 use crate::{arm::ArmId, classify::TaskType};
@@ -21,9 +21,9 @@ pub fn check(rules: &[Rule]) -> Vec<String> {
 #[must_use]
 pub fn misses(rules: &[Rule], arms: &[ArmId]) -> bool {
     let wanted = rules.iter().flat_map(|rule| &rule.then).filter_map(|action| match action {
-        Action::Pin(arms) => Some(std::slice::from_ref(arms)),
-        Action::Prefer { arms, .. } => Some(arms.as_slice()),
-        Action::Forbid(_) | Action::MaxCostMicroUsd(_) | Action::MaxSeconds(_) => None,
+        RuleEffect::Pin(arms) => Some(std::slice::from_ref(arms)),
+        RuleEffect::Prefer { arms, .. } => Some(arms.as_slice()),
+        RuleEffect::Forbid(_) | RuleEffect::MaxCostMicroUsd(_) | RuleEffect::MaxSeconds(_) => None,
     });
     let is_there = |glob: &String| arms.iter().any(|arm| fits_arm(glob, &arm.to_string()));
     wanted.into_iter().any(|globs| !globs.iter().any(is_there))
@@ -43,7 +43,7 @@ fn faults(rule: &Rule) -> Vec<String> {
     let unknown = when.tasks.iter().filter(|task| task.parse::<TaskType>().is_err());
     faults
         .extend(unknown.map(|task| format!("speaks of tasks `{task}`, which gnoma does not know")));
-    let arms = rule.then.iter().flat_map(Action::globs);
+    let arms = rule.then.iter().flat_map(RuleEffect::globs);
     let too_long = arms.chain(&when.paths).any(|glob| glob.chars().count() > MOST_GLOB_CHARS);
     if too_long {
         faults.push(format!(
@@ -54,20 +54,21 @@ fn faults(rule: &Rule) -> Vec<String> {
     faults
 }
 
-fn odd_number(action: &Action) -> Option<String> {
+fn odd_number(action: &RuleEffect) -> Option<String> {
     match action {
-        Action::Prefer { percent, .. } => (*percent > MOST_PREFERENCE_PERCENT).then(|| {
+        RuleEffect::Prefer { percent, .. } => (*percent > MOST_PREFERENCE_PERCENT).then(|| {
             format!("prefers by {percent} %, which counts as {MOST_PREFERENCE_PERCENT} %")
         }),
-        Action::MaxCostMicroUsd(0) => {
+        RuleEffect::MaxCostMicroUsd(0) => {
             Some("bounds costs at nothing, which leaves only free arms".to_owned())
         }
-        Action::MaxSeconds(0) => {
+        RuleEffect::MaxSeconds(0) => {
             Some("bounds time at nothing, which leaves only arms never measured".to_owned())
         }
-        Action::Pin(_) | Action::Forbid(_) | Action::MaxCostMicroUsd(_) | Action::MaxSeconds(_) => {
-            None
-        }
+        RuleEffect::Pin(_)
+        | RuleEffect::Forbid(_)
+        | RuleEffect::MaxCostMicroUsd(_)
+        | RuleEffect::MaxSeconds(_) => None,
     }
 }
 

@@ -17,8 +17,8 @@ pub use apply::{Applied, Bounds, apply};
 pub use check::{check, misses};
 pub use glob::{MOST_GLOB_CHARS, MOST_NAME_CHARS, fits_arm, fits_path};
 pub use hours::{Day, Hours, LocalTime, MINUTES_PER_DAY};
-pub use paths::{Concern, Ground};
-pub use roles::{Role, Roles, Stage};
+pub use paths::{Concern, PathBase};
+pub use roles::{Role, Roles, WorkStage};
 pub use when::{When, WorkFacts};
 
 /// Rules that are looked at; further ones are named as left out. Whoever reads rules should refuse more.
@@ -37,13 +37,13 @@ pub struct Rule {
     #[serde(default)]
     pub when: When,
     /// What it says.
-    pub then: Vec<Action>,
+    pub then: Vec<RuleEffect>,
 }
 
 /// What a rule says. Arms are globs over `provider/model`, such as `anthropic/*`; see [`fits_arm`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Action {
+pub enum RuleEffect {
     /// Only these.
     Pin(String),
     /// None of these.
@@ -74,7 +74,7 @@ impl Rule {
     }
 
     fn pins(&self) -> impl Iterator<Item = &str> {
-        self.then.iter().filter_map(Action::pin)
+        self.then.iter().filter_map(RuleEffect::pin)
     }
 
     fn forbids(&self, arm: &str) -> bool {
@@ -87,7 +87,7 @@ impl Rule {
     }
 }
 
-impl Action {
+impl RuleEffect {
     /// The glob of arms it pins.
     fn pin(&self) -> Option<&str> {
         match self {

@@ -17,7 +17,7 @@ const MOST_PARTS: usize = 64;
 
 /// Where relative paths begin. Both absolute, with `/` between their parts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Ground {
+pub struct PathBase {
     /// The project's folder.
     pub root: String,
     /// The folder that is worked in.
@@ -28,14 +28,14 @@ pub struct Ground {
 #[derive(Clone, Debug, Default)]
 pub struct Concern {
     globs: Vec<String>,
-    ground: Ground,
+    ground: PathBase,
     met: BTreeSet<String>,
 }
 
 impl Concern {
     /// Nothing was met yet but the folder.
     #[must_use]
-    pub fn new(rules: &[Rule], ground: Ground) -> Self {
+    pub fn new(rules: &[Rule], ground: PathBase) -> Self {
         let globs: BTreeSet<&String> = rules.iter().flat_map(|rule| &rule.when.paths).collect();
         let globs = globs.into_iter().cloned().collect();
         let mut concern = Self { globs, ground, met: BTreeSet::new() };
@@ -108,7 +108,7 @@ impl Concern {
     }
 }
 
-impl Ground {
+impl PathBase {
     /// A path as rules name it: relative to the project where it lies in it, else absolute.
     fn in_project(&self, path: &str) -> String {
         let path = path.replace('\\', "/");
@@ -181,7 +181,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::rules::{Action, When};
+    use crate::rules::{RuleEffect, When};
 
     fn concern(globs: &[&str], folder: &str) -> Concern {
         let rule = Rule {
@@ -191,10 +191,10 @@ mod tests {
                 paths: globs.iter().map(|glob| (*glob).to_owned()).collect(),
                 ..When::default()
             },
-            then: vec![Action::Pin("ollama/*".to_owned())],
+            then: vec![RuleEffect::Pin("ollama/*".to_owned())],
         };
         let ground =
-            Ground { root: "/home/me/shop".to_owned(), folder: format!("/home/me/shop{folder}") };
+            PathBase { root: "/home/me/shop".to_owned(), folder: format!("/home/me/shop{folder}") };
         Concern::new(&[rule], ground)
     }
 

@@ -7,7 +7,7 @@
 use super::Applied;
 use crate::{
     arm::{ArmId, Offer},
-    router::{Candidate, Choice, Decision, Router},
+    router::{Decision, Router, RouterChoice, WeighedArm},
     task::Situation,
 };
 
@@ -22,7 +22,7 @@ impl Applied {
         situation: &Situation,
         offers: &[Offer],
         seed: u64,
-    ) -> Choice {
+    ) -> RouterChoice {
         let mut choice = router.choose(situation, offers, seed);
         let Decision::Run(arms) = &choice.decision else { return choice };
         if let Some(arm) = self.role.as_ref().filter(|arm| can_run(&choice, offers, arm)) {
@@ -55,7 +55,7 @@ impl Applied {
         self.bonus_micro_usd.get(offer).map_or(0.0, |bonus| *bonus as f64 / MICRO)
     }
 
-    fn worth(&self, candidate: &Candidate) -> Option<(usize, f64)> {
+    fn worth(&self, candidate: &WeighedArm) -> Option<(usize, f64)> {
         let value = candidate.value? + candidate.knowledge + self.bonus(candidate.offer);
         Some((candidate.offer, value))
     }
@@ -63,14 +63,14 @@ impl Applied {
     /// Preferred arms that did not reach the look-ahead are looked at again, among themselves and the winner.
     fn value_preferred(
         &self,
-        choice: &mut Choice,
+        choice: &mut RouterChoice,
         router: &Router,
         situation: &Situation,
         offers: &[Offer],
         winner: usize,
     ) {
         let unseen =
-            |candidate: &Candidate| candidate.value.is_none() && self.bonus(candidate.offer) > 0.0;
+            |candidate: &WeighedArm| candidate.value.is_none() && self.bonus(candidate.offer) > 0.0;
         if !choice.candidates.iter().any(unseen) {
             return;
         }
@@ -92,7 +92,7 @@ impl Applied {
 }
 
 /// Whether nothing stands against the arm.
-fn can_run(choice: &Choice, offers: &[Offer], arm: &ArmId) -> bool {
+fn can_run(choice: &RouterChoice, offers: &[Offer], arm: &ArmId) -> bool {
     let candidates = choice.candidates.iter().filter_map(|candidate| offers.get(candidate.offer));
     candidates.map(|offer| &offer.arm).any(|able| able == arm)
 }

@@ -33,7 +33,7 @@ impl Role {
 
 /// A piece of work within a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stage {
+pub enum WorkStage {
     /// Sorting, naming, summarising.
     Chore,
     /// A turn of the person's.
@@ -42,7 +42,7 @@ pub enum Stage {
     Verify,
 }
 
-impl Stage {
+impl WorkStage {
     /// Which role it is for; `None` for questions, which any arm may answer.
     #[must_use]
     pub fn role(self) -> Option<Role> {
@@ -80,7 +80,7 @@ pub struct Roles {
 impl Roles {
     /// Who is set for a piece of work.
     #[must_use]
-    pub fn arm(&self, stage: Stage) -> Option<(Role, &ArmId)> {
+    pub fn arm(&self, stage: WorkStage) -> Option<(Role, &ArmId)> {
         let role = stage.role()?;
         let arm = match role {
             Role::Small => &self.small,

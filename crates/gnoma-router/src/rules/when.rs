@@ -6,7 +6,7 @@ use super::{
     glob::fits_path,
     hours::{Hours, LocalTime},
 };
-use crate::{classify::plain_name, task::Kind};
+use crate::{classify::plain_name, task::TaskKind};
 
 /// Conditions; what is not said holds always.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -28,7 +28,7 @@ pub struct When {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WorkFacts {
     /// Its kind.
-    pub kind: Kind,
+    pub kind: TaskKind,
     /// How hard it seems, in percent.
     pub complexity: u8,
     /// Micro-dollars a right result is worth.

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use gnoma_router::{
-    Arm, ArmId, Attempt, Capabilities, Facts, Kind, Need, Offer, Outcome, Prior, Router, Situation,
-    Tried, Tuning,
+    Arm, ArmFacts, ArmId, Attempt, Capabilities, Need, Offer, Prior, Router, Situation, TaskKind,
+    TaskOutcome, Tried, Tuning,
 };
 
 pub(crate) const DOLLAR: u64 = 1_000_000;
@@ -13,22 +13,22 @@ pub(crate) fn id(name: &str) -> ArmId {
     ArmId { provider: "maker".into(), model: name.into() }
 }
 
-pub(crate) fn fix() -> Kind {
-    Kind::new("fix")
+pub(crate) fn fix() -> TaskKind {
+    TaskKind::new("fix")
 }
 
 pub(crate) fn arm(name: &str, quality: f64, cost: f64) -> Arm {
     let prior = Prior { quality, cost, tasks: 200.0 };
     Arm {
         id: id(name),
-        facts: Facts::default(),
+        facts: ArmFacts::default(),
         priors: BTreeMap::from([(fix(), prior)]),
         overall: Some(prior),
     }
 }
 
 pub(crate) fn stranger(name: &str) -> Arm {
-    Arm { id: id(name), facts: Facts::default(), priors: BTreeMap::new(), overall: None }
+    Arm { id: id(name), facts: ArmFacts::default(), priors: BTreeMap::new(), overall: None }
 }
 
 pub(crate) fn offer(name: &str) -> Offer {
@@ -70,8 +70,8 @@ pub(crate) fn attempt(name: &str, verdict: bool, cents: u64) -> Attempt {
     Attempt { arm: id(name), verdict: Some(verdict), cost_micro_usd: cents * DOLLAR / 100 }
 }
 
-pub(crate) fn outcome(kind: &Kind, name: &str, right: bool, cents: u64) -> Outcome {
-    Outcome {
+pub(crate) fn outcome(kind: &TaskKind, name: &str, right: bool, cents: u64) -> TaskOutcome {
+    TaskOutcome {
         kind: kind.clone(),
         tried: vec![Tried {
             attempt: attempt(name, right, cents),

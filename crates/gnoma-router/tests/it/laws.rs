@@ -1,8 +1,8 @@
 //! What holds for every router, task and offer.
 
 use gnoma_router::{
-    Decision, Exclusion, Kind, Offer, Outcome, Router, Situation, Tried, Tuning,
-    rules::{Action, Applied, Rule, When, WorkFacts, apply},
+    Decision, Exclusion, Offer, Router, Situation, TaskKind, TaskOutcome, Tried, Tuning,
+    rules::{Applied, Rule, RuleEffect, When, WorkFacts, apply},
 };
 use proptest::prelude::*;
 
@@ -74,8 +74,8 @@ fn any_router() -> impl Strategy<Value = Router> {
         for (name, kind, [verdict, right, seen, known], cents) in past {
             let mut attempt = attempt(&format!("m{name}"), verdict, cents);
             attempt.verdict = seen.then_some(verdict);
-            router.learn(&Outcome {
-                kind: Kind::new(["fix", "docs", "tests", "new"][kind]),
+            router.learn(&TaskOutcome {
+                kind: TaskKind::new(["fix", "docs", "tests", "new"][kind]),
                 tried: vec![Tried { attempt, right: known.then_some(right), weight: 1.0 }],
             });
         }
@@ -87,15 +87,15 @@ fn any_offers() -> impl Strategy<Value = Vec<Offer>> {
     names().into_iter().map(any_offer).collect::<Vec<_>>()
 }
 
-fn any_action() -> impl Strategy<Value = Action> {
+fn any_action() -> impl Strategy<Value = RuleEffect> {
     let glob = || prop::sample::select(GLOBS.to_vec()).prop_map(str::to_owned);
     let globs = || prop::collection::vec(glob(), 0..3);
     prop_oneof![
-        glob().prop_map(Action::Pin),
-        globs().prop_map(Action::Forbid),
-        (globs(), 0_u32..150).prop_map(|(arms, percent)| Action::Prefer { arms, percent }),
-        (0..20 * DOLLAR).prop_map(Action::MaxCostMicroUsd),
-        (0_u32..300).prop_map(Action::MaxSeconds),
+        glob().prop_map(RuleEffect::Pin),
+        globs().prop_map(RuleEffect::Forbid),
+        (globs(), 0_u32..150).prop_map(|(arms, percent)| RuleEffect::Prefer { arms, percent }),
+        (0..20 * DOLLAR).prop_map(RuleEffect::MaxCostMicroUsd),
+        (0_u32..300).prop_map(RuleEffect::MaxSeconds),
     ]
 }
 
@@ -151,8 +151,8 @@ proptest! {
         let choice = said.choose(&router, &situation, &left, seed);
         prop_assert_eq!(&said.choose(&router, &situation, &left, seed), &choice, "the same seed");
         let bans = |arm: &str| rules.iter().any(|rule| rule.then.iter().any(|action| match action {
-            Action::Forbid(globs) => globs.iter().any(|glob| gnoma_router::rules::fits_arm(glob, arm)),
-            Action::Pin(_) | Action::Prefer { .. } | Action::MaxCostMicroUsd(_) | Action::MaxSeconds(_) => false,
+            RuleEffect::Forbid(globs) => globs.iter().any(|glob| gnoma_router::rules::fits_arm(glob, arm)),
+            RuleEffect::Pin(_) | RuleEffect::Prefer { .. } | RuleEffect::MaxCostMicroUsd(_) | RuleEffect::MaxSeconds(_) => false,
         }));
         if let Decision::Run(arms) = choice.decision {
             prop_assert!(!arms.is_empty() && arms.len() <= situation.attempts_left);
@@ -174,7 +174,7 @@ proptest! {
         let offers = [offer("m1"), offer("m11"), offer("never heard of")];
         for (number, name) in kinds.iter().enumerate() {
             let mut situation = task(10);
-            situation.need.kind = Kind::new(&format!("{name}{}", number % 3));
+            situation.need.kind = TaskKind::new(&format!("{name}{}", number % 3));
             let choice = router.choose(&situation, &offers, seed);
             let Decision::Run(arms) = choice.decision else { return Err(TestCaseError::fail("nothing ran")) };
             let chosen = offers.iter().position(|offer| offer.arm == arms[0]).expect("an offer");
@@ -362,11 +362,11 @@ fn an_arm_nobody_made_known_can_be_chosen_and_learnt() {
     let mut router = router(Vec::new());
     let choice = router.choose(&task(10), &[offer("new")], 0);
     assert_eq!(choice.decision, Decision::Run(vec![id("new")]));
-    let before = router.standing(&id("new"), &Kind::new("unheard-of"));
+    let before = router.standing(&id("new"), &TaskKind::new("unheard-of"));
     for _ in 0..20 {
-        router.learn(&outcome(&Kind::new("unheard-of"), "new", false, 300));
+        router.learn(&outcome(&TaskKind::new("unheard-of"), "new", false, 300));
     }
-    let after = router.standing(&id("new"), &Kind::new("unheard-of"));
+    let after = router.standing(&id("new"), &TaskKind::new("unheard-of"));
     assert!(after.quality < before.quality && after.tasks == 20);
     assert!((2.0..4.5).contains(&after.cost), "{}", after.cost);
 }

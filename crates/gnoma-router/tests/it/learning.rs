@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use gnoma_router::{
-    Arm, Budget, Decision, Kind, Offer, PoolId, Router, Situation, StateError, Tuning,
+    Arm, Decision, Offer, PoolBudget, PoolId, Router, Situation, StateError, TaskKind, Tuning,
 };
 
 use crate::common::{DOLLAR, arm, attempt, fix, id, offer, outcome, router, stranger, task};
@@ -57,7 +57,7 @@ fn a_failure_lowers_what_is_expected_of_the_others() {
 #[test]
 fn one_kind_teaches_about_another() {
     let mut router = router(vec![arm("a", 0.7, 0.1)]);
-    let other = Kind::new("docs");
+    let other = TaskKind::new("docs");
     let before = router.standing(&id("a"), &other).quality;
     for _ in 0..60 {
         router.learn(&outcome(&fix(), "a", false, 10));
@@ -160,7 +160,7 @@ fn a_budget_that_would_not_last_is_kept_for_what_needs_it() {
     situation.verified = false;
     let runs = |router: &Router| router.choose(&situation, &offers, 0).decision;
     assert_eq!(runs(&router), Decision::Run(vec![id("strong")]));
-    let budget = Budget { cap: 6.0, left: 6.0, to_come: 1.0, tasks: 50.0 };
+    let budget = PoolBudget { cap: 6.0, left: 6.0, to_come: 1.0, tasks: 50.0 };
     router.budget(&pool, budget);
     for _ in 0..20 {
         router.spent(&BTreeMap::from([(pool.clone(), 1.0)]));

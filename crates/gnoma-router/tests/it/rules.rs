@@ -3,36 +3,38 @@
 use std::sync::Arc;
 
 use gnoma_router::{
-    ArmId, Decision, Kind, Need, Offer, Situation,
-    rules::{Action, Applied, Day, Hours, LocalTime, Role, Rule, When, WorkFacts, apply, check},
+    ArmId, Decision, Need, Offer, Situation, TaskKind,
+    rules::{
+        Applied, Day, Hours, LocalTime, Role, Rule, RuleEffect, When, WorkFacts, apply, check,
+    },
 };
 use proptest::prelude::*;
 
 use crate::common::{DOLLAR, arm, attempt, id, offer, router, task};
 
-fn rule(name: &str, when: When, then: Action) -> Rule {
+fn rule(name: &str, when: When, then: RuleEffect) -> Rule {
     Rule { name: name.into(), origin: format!("gnoma.toml:{}", name.len()), when, then: vec![then] }
 }
 
-fn always(name: &str, then: Action) -> Rule {
+fn always(name: &str, then: RuleEffect) -> Rule {
     rule(name, When::default(), then)
 }
 
-fn pin(glob: &str) -> Action {
-    Action::Pin(glob.into())
+fn pin(glob: &str) -> RuleEffect {
+    RuleEffect::Pin(glob.into())
 }
 
-fn forbid(glob: &str) -> Action {
-    Action::Forbid(vec![glob.into()])
+fn forbid(glob: &str) -> RuleEffect {
+    RuleEffect::Forbid(vec![glob.into()])
 }
 
-fn prefer(glob: &str, percent: u32) -> Action {
-    Action::Prefer { arms: vec![glob.into()], percent }
+fn prefer(glob: &str, percent: u32) -> RuleEffect {
+    RuleEffect::Prefer { arms: vec![glob.into()], percent }
 }
 
 fn facts() -> WorkFacts {
     WorkFacts {
-        kind: Kind::new("unit_test"),
+        kind: TaskKind::new("unit_test"),
         complexity: 50,
         value_micro_usd: 10 * DOLLAR,
         paths: vec!["db/migrations/1.sql".into()],
@@ -66,7 +68,7 @@ fn conditions_must_all_hold() {
     };
     assert!(narrow.holds(&facts()));
     let others: [fn(&mut WorkFacts); 4] = [
-        |facts| facts.kind = Kind::new("a kind of its own"),
+        |facts| facts.kind = TaskKind::new("a kind of its own"),
         |facts| facts.paths.clear(),
         |facts| facts.time = None,
         |facts| facts.complexity = 61,
@@ -201,9 +203,9 @@ fn bounds_bar_what_is_expected_to_pass_them() {
     let mut slow = offers();
     slow[2].seconds = Some(90.0);
     let rules = [
-        always("cheap", Action::MaxCostMicroUsd(DOLLAR)),
-        always("cheaper", Action::MaxCostMicroUsd(DOLLAR / 2)),
-        always("fast", Action::MaxSeconds(60)),
+        always("cheap", RuleEffect::MaxCostMicroUsd(DOLLAR)),
+        always("cheaper", RuleEffect::MaxCostMicroUsd(DOLLAR / 2)),
+        always("fast", RuleEffect::MaxSeconds(60)),
     ];
     let cost = |arm: &ArmId| Some(if arm.model == "a" { DOLLAR } else { DOLLAR / 4 });
     let said = apply(&rules, None, &facts(), &slow, &cost);
@@ -247,7 +249,7 @@ fn what_rules_say_is_told() {
     let rules = [
         always("b", pin("maker/b")),
         always("p", prefer("*/b", 5)),
-        always("m", Action::MaxSeconds(9)),
+        always("m", RuleEffect::MaxSeconds(9)),
     ];
     assert_eq!(
         applied(&rules, &offers()).explain(&offers()),
@@ -291,14 +293,14 @@ fn a_preferred_arm_outside_the_look_ahead_is_looked_at() {
 
 const GLOBS: [&str; 6] = ["*", "maker/*", "*/a", "maker/b", "*c", "nobody/*"];
 
-fn any_action() -> impl Strategy<Value = Action> {
+fn any_action() -> impl Strategy<Value = RuleEffect> {
     let glob = || prop::sample::select(GLOBS.to_vec());
     prop_oneof![
         glob().prop_map(pin),
         glob().prop_map(forbid),
         (glob(), 0_u32..120).prop_map(|(glob, percent)| prefer(glob, percent)),
-        (0_u64..2 * DOLLAR).prop_map(Action::MaxCostMicroUsd),
-        (0_u32..100).prop_map(Action::MaxSeconds),
+        (0_u64..2 * DOLLAR).prop_map(RuleEffect::MaxCostMicroUsd),
+        (0_u32..100).prop_map(RuleEffect::MaxSeconds),
     ]
 }
 
@@ -330,7 +332,7 @@ fn any_offers() -> impl Strategy<Value = Vec<Offer>> {
 
 /// Everything but pins, of which equally narrow ones are told apart by their order.
 fn without_pins(rules: Vec<Rule>) -> Vec<Rule> {
-    rules.into_iter().filter(|rule| !matches!(rule.then[0], Action::Pin(_))).collect()
+    rules.into_iter().filter(|rule| !matches!(rule.then[0], RuleEffect::Pin(_))).collect()
 }
 
 proptest! {
@@ -358,7 +360,7 @@ proptest! {
     fn what_no_rule_bans_or_pins_is_left_alone(rules in any_rules(), offers in any_offers()) {
         let mild: Vec<Rule> = rules
             .into_iter()
-            .filter(|rule| matches!(rule.then[0], Action::Prefer { .. }))
+            .filter(|rule| matches!(rule.then[0], RuleEffect::Prefer { .. }))
             .collect();
         prop_assert_eq!(applied(&mild, &offers).offers(&offers), offers);
     }
@@ -386,7 +388,7 @@ proptest! {
     fn the_router_decides_where_nothing_is_preferred(rules in any_rules(), offers in any_offers(), seed in any::<u64>()) {
         let rules: Vec<Rule> = rules
             .into_iter()
-            .filter(|rule| !matches!(rule.then[0], Action::Prefer { .. }))
+            .filter(|rule| !matches!(rule.then[0], RuleEffect::Prefer { .. }))
             .collect();
         let said = applied(&rules, &offers);
         let router = router(vec![arm("a", 0.8, 0.1), arm("b", 0.5, 0.1)]);
@@ -413,11 +415,11 @@ fn what_is_about_files_holds_as_long_as_the_conversation_has_them() {
     };
     let later = WorkFacts { touched: vec!["secrets/key.txt".into()], ..facts() };
     let apply = |rules: &[Rule]| apply(rules, None, &later, &offers(), &|_| Some(DOLLAR));
-    assert_eq!(usable(&apply(&about(Action::Pin("*/b".into())))), [1]);
+    assert_eq!(usable(&apply(&about(RuleEffect::Pin("*/b".into())))), [1]);
     assert_eq!(usable(&apply(&about(forbid("*/a")))), [1, 2]);
     let preferred = apply(&about(prefer("*/a", 50)));
     assert_eq!(preferred.bonus_micro_usd, [0, 0, 0], "what is preferred is the task's own");
-    let missing = apply(&about(Action::Pin("ollama/*".into())));
+    let missing = apply(&about(RuleEffect::Pin("ollama/*".into())));
     assert_eq!(usable(&missing), [0; 0], "nobody sees it when who may is not there");
     assert!(missing.conflicts[0].contains("nobody else may see it"), "{:?}", missing.conflicts);
 }

@@ -8,7 +8,7 @@ use rustix::{
     pipe::{PipeFlags, pipe_with},
 };
 
-use super::fault::{Fault, Step};
+use super::fault::{Fault, FaultStep};
 use crate::words::{self, LENGTH_BYTES};
 
 /// A pipe that no program inherits: where to read, and where to write.

@@ -10,7 +10,7 @@ use rustix::{
     },
 };
 
-use super::fault::{Fault, Step};
+use super::fault::{Fault, FaultStep};
 
 /// What root keeps: to work on files whoever owns them, as it would outside. All of it ends at the
 /// walls, for it counts only inside the session's user namespace.

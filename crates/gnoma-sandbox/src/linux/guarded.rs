@@ -22,10 +22,10 @@ const MAX_DEPTH: usize = 32;
 
 /// Protected paths as they were.
 #[derive(Debug)]
-pub(super) struct Snapshot(Vec<(PathBuf, Kept)>);
+pub(super) struct Snapshot(Vec<(PathBuf, GuardedEntry)>);
 
 #[derive(Debug, PartialEq, Eq)]
-enum Kept {
+enum GuardedEntry {
     Absent,
     File {
         bytes: Vec<u8>,
@@ -43,7 +43,7 @@ enum Kept {
 impl Snapshot {
     /// Remembers what is there, within the limits.
     pub(super) fn take(protected: &[PathBuf]) -> Self {
-        let mut budget = Budget { bytes: MAX_BYTES, entries: MAX_ENTRIES };
+        let mut budget = SnapshotBudget { bytes: MAX_BYTES, entries: MAX_ENTRIES };
         let real = |path: &PathBuf| fs::canonicalize(path).unwrap_or_else(|_| path.clone());
         let mut paths: Vec<PathBuf> = protected.to_vec();
         paths.extend(protected.iter().map(real));
@@ -54,7 +54,7 @@ impl Snapshot {
 
     /// Puts back what has changed. Returns the paths, each with why it could not be put back.
     pub(super) fn restore(&self) -> Vec<(&Path, io::Result<()>)> {
-        let mut budget = Budget { bytes: MAX_BYTES, entries: MAX_ENTRIES };
+        let mut budget = SnapshotBudget { bytes: MAX_BYTES, entries: MAX_ENTRIES };
         let mut changed = Vec::new();
         for (path, kept) in &self.0 {
             if read(path, 0, &mut budget) != *kept {
@@ -65,16 +65,16 @@ impl Snapshot {
     }
 }
 
-struct Budget {
+struct SnapshotBudget {
     bytes: u64,
     entries: usize,
 }
 
-fn read(path: &Path, depth: usize, budget: &mut Budget) -> Kept {
+fn read(path: &Path, depth: usize, budget: &mut SnapshotBudget) -> GuardedEntry {
     match try_read(path, depth, budget) {
         Ok(kept) => kept,
-        Err(error) if is_absence(&error) => Kept::Absent,
-        Err(_) => Kept::Beyond,
+        Err(error) if is_absence(&error) => GuardedEntry::Absent,
+        Err(_) => GuardedEntry::Beyond,
     }
 }
 
@@ -82,22 +82,22 @@ fn is_absence(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 
-fn try_read(path: &Path, depth: usize, budget: &mut Budget) -> io::Result<Kept> {
+fn try_read(path: &Path, depth: usize, budget: &mut SnapshotBudget) -> io::Result<GuardedEntry> {
     let facts = fs::symlink_metadata(path)?;
     let mode = facts.permissions().mode();
     let (entries, bytes) = (budget.entries.checked_sub(1), budget.bytes.checked_sub(facts.len()));
     let (Some(entries), Some(bytes), true) = (entries, bytes, depth < MAX_DEPTH) else {
-        return Ok(Kept::Beyond);
+        return Ok(GuardedEntry::Beyond);
     };
-    *budget = Budget { bytes, entries };
+    *budget = SnapshotBudget { bytes, entries };
     if facts.is_symlink() {
-        return fs::read_link(path).map(Kept::Link);
+        return fs::read_link(path).map(GuardedEntry::Link);
     }
     if facts.is_file() {
-        return Ok(Kept::File { bytes: fs::read(path)?, mode });
+        return Ok(GuardedEntry::File { bytes: fs::read(path)?, mode });
     }
     if !facts.is_dir() {
-        return Ok(Kept::Beyond);
+        return Ok(GuardedEntry::Beyond);
     }
     let mut entries = BTreeMap::new();
     for entry in fs::read_dir(path)?.take(MAX_ENTRIES) {
@@ -105,15 +105,15 @@ fn try_read(path: &Path, depth: usize, budget: &mut Budget) -> io::Result<Kept> 
         let kept = read(&path.join(&name), depth + 1, budget);
         entries.insert(name, kept);
     }
-    Ok(Kept::Folder { entries, mode })
+    Ok(GuardedEntry::Folder { entries, mode })
 }
 
-fn put_back(path: &Path, kept: &Kept) -> io::Result<()> {
-    if *kept == Kept::Beyond {
+fn put_back(path: &Path, kept: &GuardedEntry) -> io::Result<()> {
+    if *kept == GuardedEntry::Beyond {
         return Err(io::Error::other("it was too large to be remembered"));
     }
     remove(path)?;
-    if *kept == Kept::Absent {
+    if *kept == GuardedEntry::Absent {
         return Ok(());
     }
     if let Some(parent) = path.parent() {
@@ -122,15 +122,15 @@ fn put_back(path: &Path, kept: &Kept) -> io::Result<()> {
     write(path, kept)
 }
 
-fn write(path: &Path, kept: &Kept) -> io::Result<()> {
+fn write(path: &Path, kept: &GuardedEntry) -> io::Result<()> {
     match kept {
-        Kept::Absent | Kept::Beyond => Ok(()),
-        Kept::Link(target) => symlink(target, path),
-        Kept::File { bytes, mode } => {
+        GuardedEntry::Absent | GuardedEntry::Beyond => Ok(()),
+        GuardedEntry::Link(target) => symlink(target, path),
+        GuardedEntry::File { bytes, mode } => {
             fs::write(path, bytes)?;
             fs::set_permissions(path, Permissions::from_mode(*mode))
         }
-        Kept::Folder { entries, mode } => {
+        GuardedEntry::Folder { entries, mode } => {
             fs::create_dir(path)?;
             for (name, kept) in entries {
                 write(&path.join(name), kept)?;

@@ -7,7 +7,7 @@ use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
 
 use super::{
     channel,
-    fault::{Fault, Step},
+    fault::{Fault, FaultStep},
     protect::{self, Protection, StandIn},
     raw,
 };
@@ -27,12 +27,12 @@ impl Lifeline {
 }
 
 /// The keeper of a command's stand-ins.
-pub(super) struct Keeper<'a> {
+pub(super) struct StandInKeeper<'a> {
     stand_ins: &'a [StandIn],
     other: Option<(Pid, OwnedFd)>,
 }
 
-impl<'a> Keeper<'a> {
+impl<'a> StandInKeeper<'a> {
     /// Where there is nothing to remove.
     pub(super) fn none() -> Self {
         Self { stand_ins: &[], other: None }

@@ -6,7 +6,7 @@ use std::{
     path::PathBuf,
 };
 
-use super::{fault::Fault, protect::Hold};
+use super::{fault::Fault, protect::PathMount};
 use crate::words;
 
 /// Stands before the command.
@@ -20,7 +20,7 @@ pub(super) struct LastWords {
     /// Where the command runs.
     pub(super) here: PathBuf,
     /// What to protect.
-    pub(super) holds: BTreeMap<PathBuf, Hold>,
+    pub(super) holds: BTreeMap<PathBuf, PathMount>,
     /// Sockets of the host to be masked.
     pub(super) sockets: BTreeSet<PathBuf>,
     /// The command.
@@ -63,8 +63,8 @@ impl LastWords {
             match key.to_str()? {
                 "rules" => last.rules_hold = value == "1",
                 "here" => last.here = value.into(),
-                "pin" => drop(last.holds.insert(value.into(), Hold::Pinned)),
-                "hold" => drop(last.holds.insert(value.into(), Hold::ReadOnly)),
+                "pin" => drop(last.holds.insert(value.into(), PathMount::Pinned)),
+                "hold" => drop(last.holds.insert(value.into(), PathMount::ReadOnly)),
                 "mask" => drop(last.sockets.insert(value.into())),
                 END => return Some(Self { program: value, args: words.collect(), ..last }),
                 _ => return None,
@@ -73,10 +73,10 @@ impl LastWords {
     }
 }
 
-fn name_of(hold: Hold) -> &'static str {
+fn name_of(hold: PathMount) -> &'static str {
     match hold {
-        Hold::Pinned => "pin",
-        Hold::ReadOnly => "hold",
+        PathMount::Pinned => "pin",
+        PathMount::ReadOnly => "hold",
     }
 }
 
@@ -97,7 +97,7 @@ mod tests {
             program in "[ -~]{0,8}",
             args in vec("[ -~]{0,8}", 0..4),
         ) {
-            let hold = |read_only| if read_only { Hold::ReadOnly } else { Hold::Pinned };
+            let hold = |read_only| if read_only { PathMount::ReadOnly } else { PathMount::Pinned };
             let last = LastWords {
                 rules_hold,
                 here: here.into(),

@@ -32,10 +32,10 @@ use rustix::{
 
 use super::{
     channel, confine,
-    fault::{Fault, Step},
+    fault::{Fault, FaultStep},
     filter::{Filters, Sockets},
     guarded::Snapshot,
-    keeper::{Keeper, Lifeline},
+    keeper::{Lifeline, StandInKeeper},
     landlocked::{Grants, Rules},
     mounts::{self, RUN, View},
     paths::Paths,
@@ -43,9 +43,9 @@ use super::{
     raw::{self, Forked, next_signal},
     real::RealPaths,
     sockets,
-    watch::{Ending, Guard, Report, Watch},
+    watch::{CommandEnd, Guard, ProcessWatch, Report},
 };
-use crate::{environment, exit::NOT_BUILT, plan::Plan, policy::Policy};
+use crate::{environment, exit::NOT_BUILT, plan::LaunchPlan, policy::Policy};
 
 /// Exit code when the command cannot be started.
 const NOT_STARTED: u8 = 126;
@@ -61,7 +61,7 @@ pub(super) fn refuse(fault: &Fault) -> u8 {
 }
 
 /// What the walls rest on.
-enum Ground<'a> {
+enum Isolation<'a> {
     Namespaces(View<'a>),
     Memory(Snapshot),
 }
@@ -78,11 +78,11 @@ pub(super) struct Launch {
 }
 
 /// Reads the plan and leaves the rest.
-pub(super) fn read_plan(args: &mut impl Iterator<Item = OsString>) -> Result<Plan, Fault> {
-    Plan::from_args(args).map_err(|error| Fault::new("read its plan", error))
+pub(super) fn read_plan(args: &mut impl Iterator<Item = OsString>) -> Result<LaunchPlan, Fault> {
+    LaunchPlan::from_args(args).map_err(|error| Fault::new("read its plan", error))
 }
 
-impl Plan {
+impl LaunchPlan {
     /// The process that holds the session's namespaces.
     pub(super) fn session(&self) -> Option<Pid> {
         self.session.and_then(|session| Pid::from_raw(session.cast_signed()))
@@ -107,7 +107,7 @@ fn working_folder() -> Result<PathBuf, Fault> {
 impl Launch {
     /// A launch in the working folder of this process, with the command that `words` name.
     pub(super) fn of(
-        plan: Plan,
+        plan: LaunchPlan,
         words: &mut impl Iterator<Item = OsString>,
         real: &mut RealPaths,
     ) -> Result<Self, Fault> {
@@ -125,17 +125,20 @@ impl Launch {
 
     pub(super) fn with_namespaces(&self, session: Pid) -> Result<ExitCode, Fault> {
         let protection = Protection::prepare(&self.paths.writable, &self.paths.protected)?;
-        let keeper = Keeper::start(&protection, Lifeline::new()?)?;
+        let keeper = StandInKeeper::start(&protection, Lifeline::new()?)?;
         let sockets = self.sockets_of_host();
         self.join(session)?;
         let view = self.view(&sockets, &protection);
-        self.supervise(Ground::Namespaces(view), &keeper)
+        self.supervise(Isolation::Namespaces(view), &keeper)
     }
 
     pub(super) fn without_namespaces(&self) -> Result<ExitCode, Fault> {
         raw::landlock_version()
             .step(|| "find Landlock or namespaces, one of which it needs".to_owned())?;
-        self.supervise(Ground::Memory(Snapshot::take(&self.paths.protected)), &Keeper::none())
+        self.supervise(
+            Isolation::Memory(Snapshot::take(&self.paths.protected)),
+            &StandInKeeper::none(),
+        )
     }
 
     /// Sockets to be masked, besides those that lie in what is masked anyway.
@@ -174,7 +177,11 @@ impl Launch {
     }
 
     /// Starts the watch and waits for its report.
-    fn supervise(&self, ground: Ground<'_>, keeper: &Keeper<'_>) -> Result<ExitCode, Fault> {
+    fn supervise(
+        &self,
+        ground: Isolation<'_>,
+        keeper: &StandInKeeper<'_>,
+    ) -> Result<ExitCode, Fault> {
         let (report, reporter) = channel::pipe()?;
         let signals = raw::watch_signals().step(|| "watch signals".to_owned())?;
         match raw::fork().step(|| "start a process".to_owned())? {
@@ -191,18 +198,18 @@ impl Launch {
 
     fn watch(
         &self,
-        ground: Ground<'_>,
+        ground: Isolation<'_>,
         signals: &OwnedFd,
         report: &OwnedFd,
     ) -> Result<ExitCode, Fault> {
-        let has_namespaces = matches!(ground, Ground::Namespaces(_));
+        let has_namespaces = matches!(ground, Isolation::Namespaces(_));
         let guard = match ground {
-            Ground::Namespaces(view) => {
+            Isolation::Namespaces(view) => {
                 self.build(&view)?;
                 mounts::finish(&view, &self.here)?;
                 Guard::Mounts(view.protection)
             }
-            Ground::Memory(snapshot) => {
+            Isolation::Memory(snapshot) => {
                 set_child_subreaper(Some(getpid())).step(|| "adopt orphans".to_owned())?;
                 Guard::Memory(snapshot)
             }
@@ -216,7 +223,7 @@ impl Launch {
                     setsid().step(|| "leave the group".to_owned())?;
                 }
                 let (owner, launcher) = (&self.owner, &self.itself);
-                Watch { owner, launcher, signals, report, guard, command }.serve();
+                ProcessWatch { owner, launcher, signals, report, guard, command }.serve();
                 Ok(ExitCode::SUCCESS)
             }
         }
@@ -285,7 +292,7 @@ impl Launch {
     pub(super) fn wait(
         &self,
         watch: Pid,
-        keeper: &Keeper<'_>,
+        keeper: &StandInKeeper<'_>,
         report: &OwnedFd,
         signals: &OwnedFd,
     ) -> ExitCode {
@@ -330,10 +337,10 @@ pub(super) fn hide_memory() -> Result<(), Fault> {
     set_dumpable_behavior(DumpableBehavior::NotDumpable).step(|| "hide its memory".to_owned())
 }
 
-fn end_like(ending: Ending) -> ExitCode {
+fn end_like(ending: CommandEnd) -> ExitCode {
     match ending {
-        Ending::Code(code) => ExitCode::from(code),
-        Ending::Signal(signal) => {
+        CommandEnd::Code(code) => ExitCode::from(code),
+        CommandEnd::Signal(signal) => {
             raw::die_by(signal.into());
             ExitCode::from(SIGNAL_BASE.saturating_add(signal))
         }

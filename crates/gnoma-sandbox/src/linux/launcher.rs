@@ -4,7 +4,7 @@ use std::{ffi::OsString, process::ExitCode};
 
 use super::{
     confine,
-    fault::{Fault, Step},
+    fault::{Fault, FaultStep},
     launch::{Launch, read_plan, refuse},
     raw,
     real::RealPaths,

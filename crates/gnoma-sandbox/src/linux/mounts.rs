@@ -22,8 +22,8 @@ use rustix::{
 };
 
 use super::{
-    fault::{Fault, Step},
-    protect::{Hold, Protection, exists},
+    fault::{Fault, FaultStep},
+    protect::{PathMount, Protection, exists},
     raw::{
         mount_attributes::{NO_DEVICES, NO_SETUID, READ_ONLY},
         set_mount,
@@ -141,11 +141,11 @@ pub(super) fn protect(protection: &Protection) -> Result<(), Fault> {
     Ok(())
 }
 
-fn hold_on(path: &Path, hold: Hold) -> io::Result<()> {
+fn hold_on(path: &Path, hold: PathMount) -> io::Result<()> {
     let copy = copy_of(path)?;
     match hold {
-        Hold::Pinned => {}
-        Hold::ReadOnly => set_mount(copy.as_fd(), READ_ONLY, true)?,
+        PathMount::Pinned => {}
+        PathMount::ReadOnly => set_mount(copy.as_fd(), READ_ONLY, true)?,
     }
     attach(&copy, path)
 }

@@ -32,7 +32,7 @@ use rustix::{
     stdio::{dup2_stderr, dup2_stdin, dup2_stdout},
 };
 
-use super::fault::{Fault, Step};
+use super::fault::{Fault, FaultStep};
 
 /// How often a stand-in that vanishes while it is being locked is made again.
 const MAX_TRIES: usize = 16;
@@ -47,7 +47,7 @@ const ORDINARY: Mode = Mode::from_raw_mode(0o755);
 
 /// What is mounted on a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Hold {
+pub(super) enum PathMount {
     /// Itself, so that it can be neither moved nor removed.
     Pinned,
     /// Itself, read-only.
@@ -58,7 +58,7 @@ pub(super) enum Hold {
 #[derive(Debug, Default)]
 pub(super) struct Protection {
     /// What to mount on which path.
-    pub(super) holds: BTreeMap<PathBuf, Hold>,
+    pub(super) holds: BTreeMap<PathBuf, PathMount>,
     /// What was absent.
     pub(super) stand_ins: Vec<StandIn>,
 }
@@ -113,20 +113,20 @@ impl Protection {
             here.push(name);
             let Some(kind) = kind_of(&parent, name)? else {
                 if self.stand_in(parent, name)? {
-                    self.holds.insert(here, Hold::ReadOnly);
+                    self.holds.insert(here, PathMount::ReadOnly);
                 }
                 return Ok(None);
             };
             if kind == FileType::Symlink {
-                self.holds.insert(here.clone(), Hold::ReadOnly);
+                self.holds.insert(here.clone(), PathMount::ReadOnly);
                 return Ok(fs::canonicalize(&here).ok().map(|real| real.join(rest.as_path())));
             }
             if is_last || kind != FileType::Directory {
                 // A file where a folder is expected (`.git` of a worktree) says where that is.
-                self.holds.insert(here, Hold::ReadOnly);
+                self.holds.insert(here, PathMount::ReadOnly);
                 return Ok(None);
             }
-            self.holds.entry(here.clone()).or_insert(Hold::Pinned);
+            self.holds.entry(here.clone()).or_insert(PathMount::Pinned);
             parent = openat(&parent, name, folder | OFlags::NOFOLLOW, Mode::empty())?;
         }
         Err(io::Error::other("it lies too deep"))

@@ -20,7 +20,7 @@ use rustix::{
 };
 
 use super::{
-    fault::{Fault, Step},
+    fault::{Fault, FaultStep},
     raw,
 };
 

@@ -31,8 +31,8 @@ use rustix::{
 
 use super::{
     channel, confine,
-    fault::{Fault, Step},
-    keeper::{Keeper, Lifeline},
+    fault::{Fault, FaultStep},
+    keeper::{Lifeline, StandInKeeper},
     landlocked::{Rules, on_the_way},
     last::LastWords,
     launch::{Launch, hide_memory, read_plan, refuse},
@@ -41,9 +41,9 @@ use super::{
     raw::{self, next_signal},
     real::RealPaths,
     stamps::Stamps,
-    watch::{Guard, Watch},
+    watch::{Guard, ProcessWatch},
 };
-use crate::{exit::NOT_BUILT, plan::Plan, policy::Policy};
+use crate::{exit::NOT_BUILT, plan::LaunchPlan, policy::Policy};
 
 /// Does not wait.
 const NO_TIME: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
@@ -152,9 +152,9 @@ fn run(
 
 /// What stands before the command is known.
 struct Ready {
-    plan: Plan,
+    plan: LaunchPlan,
     launch: Launch,
-    footing: Footing,
+    footing: MountSources,
     /// Folders whose entries Landlock's rules name.
     named: Stamps,
     watch: Pid,
@@ -164,8 +164,8 @@ struct Ready {
 }
 
 impl Ready {
-    fn start(plan: Plan, launch: Launch, signals: &OwnedFd) -> Result<Self, Fault> {
-        let footing = Footing::of(&launch);
+    fn start(plan: LaunchPlan, launch: Launch, signals: &OwnedFd) -> Result<Self, Fault> {
+        let footing = MountSources::of(&launch);
         let mut named = Stamps::default();
         for folder in on_the_way(launch.paths.hidden.iter().map(PathBuf::as_path)) {
             named.note(folder);
@@ -183,13 +183,13 @@ impl Ready {
     }
 
     /// Whether this is what the plan asks for.
-    fn fits(&self, plan: &Plan, launch: &Launch) -> bool {
+    fn fits(&self, plan: &LaunchPlan, launch: &Launch) -> bool {
         let (then, now) = (&self.launch.paths, &launch.paths);
         plan.session == self.plan.session
             && without_protected(&plan.policy) == without_protected(&self.plan.policy)
             && (&then.writable, &then.hidden, &then.devices)
                 == (&now.writable, &now.hidden, &now.devices)
-            && self.footing == Footing::of(launch)
+            && self.footing == MountSources::of(launch)
             && self.is_up()
     }
 
@@ -207,7 +207,7 @@ impl Ready {
     /// Adds what could not be done before, and lets the command run.
     fn run(self, launch: &Launch, signals: &OwnedFd) -> Result<ExitCode, Fault> {
         let protection = Protection::prepare(&launch.paths.writable, &launch.paths.protected)?;
-        let keeper = Keeper::start(&protection, self.lifeline)?;
+        let keeper = StandInKeeper::start(&protection, self.lifeline)?;
         let sockets = launch.sockets_of_host();
         let last = LastWords {
             // A mask is a file of its own, and a stand-in is a new one.
@@ -236,9 +236,9 @@ fn without_protected(policy: &Policy) -> Policy {
 /// The files and folders that copies of mounts were made of. A path that leads to another one by now
 /// would lead to the old one inside.
 #[derive(Debug, PartialEq, Eq)]
-struct Footing(Vec<Option<(u64, u64)>>);
+struct MountSources(Vec<Option<(u64, u64)>>);
 
-impl Footing {
+impl MountSources {
     fn of(launch: &Launch) -> Self {
         let fixed = HARMLESS_DEVICES.iter().chain(&KEPT_OF_RUN).map(Path::new);
         let of_policy = launch.paths.writable.iter().chain(&launch.paths.devices);
@@ -312,7 +312,7 @@ impl Inner<'_> {
         let (owner, launcher) = (&self.launch.owner, &self.launch.itself);
         let guard = Guard::Mounts(&protection);
         let (signals, report) = (self.signals, &self.report);
-        Watch { owner, launcher, signals, report, guard, command }.serve();
+        ProcessWatch { owner, launcher, signals, report, guard, command }.serve();
         Ok(())
     }
 

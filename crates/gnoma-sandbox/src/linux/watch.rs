@@ -34,7 +34,7 @@ const LOOKS: u32 = 50;
 const MAX_ROUNDS: usize = 10_000;
 /// How a command ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Ending {
+pub(super) enum CommandEnd {
     /// By itself.
     Code(u8),
     /// By a signal.
@@ -45,7 +45,7 @@ pub(super) enum Ending {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Report {
     /// How it ended.
-    pub(super) ending: Ending,
+    pub(super) ending: CommandEnd,
     /// Nothing is left in the background.
     pub(super) is_all: bool,
 }
@@ -53,8 +53,8 @@ pub(super) struct Report {
 impl Report {
     fn send(self, to: &OwnedFd) {
         let (by_signal, number) = match self.ending {
-            Ending::Code(code) => (false, code),
-            Ending::Signal(signal) => (true, signal),
+            CommandEnd::Code(code) => (false, code),
+            CommandEnd::Signal(signal) => (true, signal),
         };
         // Nobody listens any more: nobody wants to know.
         write(to, &[by_signal.into(), number, self.is_all.into()]).ok();
@@ -67,7 +67,8 @@ impl Report {
             return None;
         }
         let [by_signal, number, is_all] = bytes;
-        let ending = if by_signal == 1 { Ending::Signal(number) } else { Ending::Code(number) };
+        let ending =
+            if by_signal == 1 { CommandEnd::Signal(number) } else { CommandEnd::Code(number) };
         Some(Self { ending, is_all: is_all == 1 })
     }
 }
@@ -83,7 +84,7 @@ pub(super) enum Guard<'a> {
 
 /// Everything this process listens to and answers for.
 #[derive(Debug)]
-pub(super) struct Watch<'a> {
+pub(super) struct ProcessWatch<'a> {
     /// The gnoma that asked for the command.
     pub(super) owner: &'a OwnedFd,
     /// The process that gnoma waits for.
@@ -99,12 +100,12 @@ pub(super) struct Watch<'a> {
 }
 
 /// What happened since the last look.
-struct News {
+struct WatchEvents {
     must_end: bool,
     mounts_changed: bool,
 }
 
-impl Watch<'_> {
+impl ProcessWatch<'_> {
     /// Serves until nothing is left to serve.
     pub(super) fn serve(&self) {
         let mut is_told = false;
@@ -141,7 +142,7 @@ impl Watch<'_> {
         is_told: bool,
         mount_table: Option<&fs::File>,
         looks_again: bool,
-    ) -> io::Result<News> {
+    ) -> io::Result<WatchEvents> {
         let mut events =
             vec![PollFd::new(self.owner, PollFlags::IN), PollFd::new(self.signals, PollFlags::IN)];
         let launcher = (!is_told).then(|| PollFd::new(self.launcher, PollFlags::IN));
@@ -155,12 +156,12 @@ impl Watch<'_> {
         let came =
             |place: usize| events.get(place).is_some_and(|event| !event.revents().is_empty());
         // Our gnoma is gone, or the launcher was killed before it knew the end.
-        Ok(News { must_end: came(0) || (!is_told && came(2)), mounts_changed: came(ends) })
+        Ok(WatchEvents { must_end: came(0) || (!is_told && came(2)), mounts_changed: came(ends) })
     }
 
     /// Mounts again what somebody outside has replaced. The news come before the new file is in its
     /// place, so it is looked for a few times. Returns how often still.
-    fn renew_mounts(&self, news: &News, looks_left: u32) -> u32 {
+    fn renew_mounts(&self, news: &WatchEvents, looks_left: u32) -> u32 {
         let Guard::Mounts(protection) = self.guard else {
             return 0;
         };
@@ -237,7 +238,7 @@ fn everybody(signal: Signal) {
 
 struct Collected {
     /// How the command ended, if it did just now.
-    ending: Option<Ending>,
+    ending: Option<CommandEnd>,
     /// No child is left.
     is_all: bool,
 }
@@ -255,11 +256,11 @@ fn collect(command: Pid) -> Collected {
 }
 
 /// Codes and signals have eight bits and fewer.
-fn ending_of(status: WaitStatus) -> Ending {
+fn ending_of(status: WaitStatus) -> CommandEnd {
     let small = |number: i32| u8::try_from(number).unwrap_or(u8::MAX);
     match status.terminating_signal() {
-        Some(signal) => Ending::Signal(small(signal)),
-        None => Ending::Code(status.exit_status().map_or(u8::MAX, small)),
+        Some(signal) => CommandEnd::Signal(small(signal)),
+        None => CommandEnd::Code(status.exit_status().map_or(u8::MAX, small)),
     }
 }
 

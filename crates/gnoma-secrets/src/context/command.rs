@@ -42,7 +42,7 @@ pub(super) const PASSWORD_OPTION: SecretContext = SecretContext {
 
 /// How an option holds its password.
 #[derive(Clone, Copy)]
-enum Form {
+enum PasswordForm {
     /// In the next word: `-p X`.
     Next,
     /// In the same word: `-pX`.
@@ -52,37 +52,37 @@ enum Form {
 }
 
 /// Programs (by the start of their name), their option, and where its password is.
-const OPTIONS: &[(&str, &str, Form)] = &[
-    ("mysql", "-p", Form::Attached),
-    ("mariadb", "-p", Form::Attached),
-    ("sshpass", "-p", Form::Next),
-    ("sshpass", "-p", Form::Attached),
-    ("curl", "-u", Form::After(b':')),
-    ("curl", "--user", Form::After(b':')),
-    ("curl", "-U", Form::After(b':')),
-    ("curl", "--proxy-user", Form::After(b':')),
-    ("docker login", "-p", Form::Next),
-    ("podman login", "-p", Form::Next),
-    ("registry login", "-p", Form::Next),
-    ("redis-cli", "-a", Form::Next),
-    ("psexec", "-p", Form::Next),
-    ("smbclient", "-U", Form::After(b'%')),
-    ("sqlcmd", "-P", Form::Next),
-    ("mongo", "-p", Form::Next),
-    ("ldap", "-w", Form::Next),
-    ("openssl", "-passin", Form::After(b':')),
-    ("openssl", "-passout", Form::After(b':')),
-    ("openssl", "-pass", Form::After(b':')),
-    ("keytool", "-storepass", Form::Next),
-    ("keytool", "-keypass", Form::Next),
-    ("gpg", "--passphrase", Form::Next),
-    ("7z", "-p", Form::Attached),
-    ("unzip", "-P", Form::Next),
-    ("zip", "-P", Form::Next),
-    ("freerdp", "/p:", Form::Attached),
-    ("rdesktop", "-p", Form::Next),
-    ("az login", "-p", Form::Next),
-    ("lftp", "-u", Form::After(b',')),
+const OPTIONS: &[(&str, &str, PasswordForm)] = &[
+    ("mysql", "-p", PasswordForm::Attached),
+    ("mariadb", "-p", PasswordForm::Attached),
+    ("sshpass", "-p", PasswordForm::Next),
+    ("sshpass", "-p", PasswordForm::Attached),
+    ("curl", "-u", PasswordForm::After(b':')),
+    ("curl", "--user", PasswordForm::After(b':')),
+    ("curl", "-U", PasswordForm::After(b':')),
+    ("curl", "--proxy-user", PasswordForm::After(b':')),
+    ("docker login", "-p", PasswordForm::Next),
+    ("podman login", "-p", PasswordForm::Next),
+    ("registry login", "-p", PasswordForm::Next),
+    ("redis-cli", "-a", PasswordForm::Next),
+    ("psexec", "-p", PasswordForm::Next),
+    ("smbclient", "-U", PasswordForm::After(b'%')),
+    ("sqlcmd", "-P", PasswordForm::Next),
+    ("mongo", "-p", PasswordForm::Next),
+    ("ldap", "-w", PasswordForm::Next),
+    ("openssl", "-passin", PasswordForm::After(b':')),
+    ("openssl", "-passout", PasswordForm::After(b':')),
+    ("openssl", "-pass", PasswordForm::After(b':')),
+    ("keytool", "-storepass", PasswordForm::Next),
+    ("keytool", "-keypass", PasswordForm::Next),
+    ("gpg", "--passphrase", PasswordForm::Next),
+    ("7z", "-p", PasswordForm::Attached),
+    ("unzip", "-P", PasswordForm::Next),
+    ("zip", "-P", PasswordForm::Next),
+    ("freerdp", "/p:", PasswordForm::Attached),
+    ("rdesktop", "-p", PasswordForm::Next),
+    ("az login", "-p", PasswordForm::Next),
+    ("lftp", "-u", PasswordForm::After(b',')),
 ];
 
 /// Arguments of one command that are looked at.
@@ -102,7 +102,7 @@ fn password_option(text: &[u8], hit: Range<usize>, found: SpanSink) {
         return;
     }
     let mut at = end_at(text, hit.start, MAX_ARGUMENT_BYTES, |byte| byte.is_ascii_whitespace());
-    let mut option: Option<Form> = None;
+    let mut option: Option<PasswordForm> = None;
     for _ in 0..MAX_ARGUMENTS {
         at = skip_blanks(text, at);
         let word = word_at(text, at, MAX_ARGUMENT_BYTES);
@@ -119,17 +119,22 @@ fn password_option(text: &[u8], hit: Range<usize>, found: SpanSink) {
 }
 
 /// What the word promises about the next one; a password in the word itself is taken at once.
-fn open_option(program: &[u8], word: &[u8], span: Range<usize>, found: SpanSink) -> Option<Form> {
+fn open_option(
+    program: &[u8],
+    word: &[u8],
+    span: Range<usize>,
+    found: SpanSink,
+) -> Option<PasswordForm> {
     let options = OPTIONS.iter().filter(|(name, ..)| starts_with_ignoring_case(program, name));
     for &(_, option, form) in options {
         let Some(rest) = word.strip_prefix(option.as_bytes()) else { continue };
         match form {
-            Form::Next | Form::After(_) if rest.is_empty() => return Some(form),
-            Form::Attached if is_password(rest) => {
+            PasswordForm::Next | PasswordForm::After(_) if rest.is_empty() => return Some(form),
+            PasswordForm::Attached if is_password(rest) => {
                 found(span.end - rest.len()..span.end);
                 return None;
             }
-            Form::After(_) => {
+            PasswordForm::After(_) => {
                 let value = rest.strip_prefix(b"=").unwrap_or(rest);
                 take_value(form, value, span.end - value.len()..span.end, found);
                 return None;
@@ -140,10 +145,12 @@ fn open_option(program: &[u8], word: &[u8], span: Range<usize>, found: SpanSink)
     None
 }
 
-fn take_value(form: Form, value: &[u8], span: Range<usize>, found: SpanSink) {
+fn take_value(form: PasswordForm, value: &[u8], span: Range<usize>, found: SpanSink) {
     let is_secret = match form {
-        Form::Next | Form::Attached => is_password(value) && !value.starts_with(b"-"),
-        Form::After(sign) => memchr::memchr(sign, value).is_some_and(|at| {
+        PasswordForm::Next | PasswordForm::Attached => {
+            is_password(value) && !value.starts_with(b"-")
+        }
+        PasswordForm::After(sign) => memchr::memchr(sign, value).is_some_and(|at| {
             let (user, password) = (value.get(..at), value.get(at + 1..).unwrap_or_default());
             match password {
                 [] => user.is_some_and(|user| user.len() >= 8 && is_password(user)),

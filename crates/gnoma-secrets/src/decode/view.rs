@@ -4,7 +4,7 @@ use std::ops::Range;
 
 /// A run of decoded bytes with one origin.
 #[derive(Clone, Copy, Debug)]
-struct Piece {
+struct DecodedRun {
     /// Where it begins in the view.
     at: usize,
     /// Where it begins in the original.
@@ -17,7 +17,7 @@ struct Piece {
 #[derive(Debug, Default)]
 pub(crate) struct View {
     text: Vec<u8>,
-    pieces: Vec<Piece>,
+    pieces: Vec<DecodedRun>,
 }
 
 impl View {
@@ -40,7 +40,7 @@ impl View {
 
     /// Adds bytes that the whole of `origin` stands for.
     pub(crate) fn push(&mut self, bytes: &[u8], origin: Range<usize>) {
-        self.pieces.push(Piece { at: self.text.len(), from: origin.start, to: origin.end });
+        self.pieces.push(DecodedRun { at: self.text.len(), from: origin.start, to: origin.end });
         self.text.extend_from_slice(bytes);
     }
 

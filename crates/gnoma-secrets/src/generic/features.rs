@@ -5,7 +5,7 @@
 
 use super::cursor::{back, is_name_byte};
 use super::names::NameWords;
-use super::place::{Operator, Place};
+use super::place::{NamedValue, Operator};
 use crate::language::Reading;
 use crate::parts::Parts;
 
@@ -56,8 +56,8 @@ features! {
 pub(crate) type Description = [f32; NAMES.len()];
 
 /// Describes `place` in `text`; `reading` is that of its value.
-pub(crate) fn describe(text: &[u8], place: &Place, reading: &Reading) -> Description {
-    let mut writer = Writer { numbers: [0.0; NAMES.len()] };
+pub(crate) fn describe(text: &[u8], place: &NamedValue, reading: &Reading) -> Description {
+    let mut writer = FeatureWriter { numbers: [0.0; NAMES.len()] };
     let value = text.get(place.value.clone()).unwrap_or_default();
     let name = text.get(place.name.clone()).unwrap_or_default();
     describe_name(&mut writer, text, place, name);
@@ -69,11 +69,11 @@ pub(crate) fn describe(text: &[u8], place: &Place, reading: &Reading) -> Descrip
     writer.numbers
 }
 
-struct Writer {
+struct FeatureWriter {
     numbers: Description,
 }
 
-impl Writer {
+impl FeatureWriter {
     fn set(&mut self, feature: Feature, number: f32) {
         if let Some(slot) = self.numbers.get_mut(feature as usize) {
             *slot = number;
@@ -89,7 +89,7 @@ impl Writer {
     }
 }
 
-fn describe_name(writer: &mut Writer, text: &[u8], place: &Place, name: &[u8]) {
+fn describe_name(writer: &mut FeatureWriter, text: &[u8], place: &NamedValue, name: &[u8]) {
     let words = NameWords::read(name);
     writer.flag(Feature::Password, words.password);
     writer.flag(Feature::Secret, words.secret);
@@ -117,7 +117,7 @@ fn describe_name(writer: &mut Writer, text: &[u8], place: &Place, name: &[u8]) {
     writer.flag(Feature::BeforeRaises, word.raises > 0 || word.rule().is_some());
 }
 
-fn describe_binding(writer: &mut Writer, text: &[u8], place: &Place) {
+fn describe_binding(writer: &mut FeatureWriter, text: &[u8], place: &NamedValue) {
     let feature = match place.operator {
         Operator::Assign => Some(Feature::Assign),
         Operator::Colon => Some(Feature::Colon),
@@ -142,7 +142,7 @@ fn describe_binding(writer: &mut Writer, text: &[u8], place: &Place) {
 
 /// The kind of a character, for counting and for changes of kind.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum CharClass {
     Lower,
     Upper,
     Digit,
@@ -151,18 +151,18 @@ enum Kind {
     Foreign,
 }
 
-fn kind(byte: u8) -> Kind {
+fn kind(byte: u8) -> CharClass {
     match byte {
-        b'a'..=b'z' => Kind::Lower,
-        b'A'..=b'Z' => Kind::Upper,
-        b'0'..=b'9' => Kind::Digit,
-        0x80.. => Kind::Foreign,
-        b' ' | b'\t' => Kind::Blank,
-        _ => Kind::Sign,
+        b'a'..=b'z' => CharClass::Lower,
+        b'A'..=b'Z' => CharClass::Upper,
+        b'0'..=b'9' => CharClass::Digit,
+        0x80.. => CharClass::Foreign,
+        b' ' | b'\t' => CharClass::Blank,
+        _ => CharClass::Sign,
     }
 }
 
-fn describe_characters(writer: &mut Writer, value: &[u8]) {
+fn describe_characters(writer: &mut FeatureWriter, value: &[u8]) {
     let counted = value.get(..MAX_COUNTED_BYTES).unwrap_or(value);
     let mut kinds = [0_usize; 6];
     let mut bytes = [0_u8; 256];
@@ -181,13 +181,15 @@ fn describe_characters(writer: &mut Writer, value: &[u8]) {
         previous = Some(byte);
     }
     let total = counted.len().max(1) as f32;
-    let share = |kind: Kind| kinds.get(kind as usize).copied().unwrap_or_default() as f32 / total;
+    let share =
+        |kind: CharClass| kinds.get(kind as usize).copied().unwrap_or_default() as f32 / total;
     writer.count(Feature::Bytes, value.len());
-    writer.set(Feature::LowerShare, share(Kind::Lower));
-    writer.set(Feature::UpperShare, share(Kind::Upper));
-    writer.set(Feature::DigitShare, share(Kind::Digit));
-    writer.set(Feature::SignShare, share(Kind::Sign));
-    writer.count(Feature::Spaces, kinds.get(Kind::Blank as usize).copied().unwrap_or_default());
+    writer.set(Feature::LowerShare, share(CharClass::Lower));
+    writer.set(Feature::UpperShare, share(CharClass::Upper));
+    writer.set(Feature::DigitShare, share(CharClass::Digit));
+    writer.set(Feature::SignShare, share(CharClass::Sign));
+    writer
+        .count(Feature::Spaces, kinds.get(CharClass::Blank as usize).copied().unwrap_or_default());
     let (distinct, entropy) = diversity(&bytes, total);
     writer.set(Feature::DistinctShare, distinct as f32 / total);
     writer.set(Feature::Entropy, entropy);
@@ -206,7 +208,7 @@ fn diversity(counts: &[u8; 256], total: f32) -> (usize, f32) {
     (distinct, entropy)
 }
 
-fn describe_language(writer: &mut Writer, reading: &Reading) {
+fn describe_language(writer: &mut FeatureWriter, reading: &Reading) {
     writer.set(Feature::BytesPerToken, reading.bytes_per_token());
     writer.set(Feature::BitsPerLetter, reading.bits_per_letter());
     writer.set(Feature::BitsPerByte, reading.bits_per_byte());
@@ -219,7 +221,7 @@ fn describe_language(writer: &mut Writer, reading: &Reading) {
     );
 }
 
-fn describe_shape(writer: &mut Writer, value: &[u8]) {
+fn describe_shape(writer: &mut FeatureWriter, value: &[u8]) {
     let holds = |wanted: &[u8]| value.iter().any(|byte| wanted.contains(byte));
     let is_hex = value.iter().all(u8::is_ascii_hexdigit);
     let first = value.first().copied().unwrap_or_default();
@@ -276,7 +278,7 @@ fn find_ignoring_case(value: &[u8], wanted: &[u8]) -> bool {
         && value.windows(wanted.len()).any(|window| window.eq_ignore_ascii_case(wanted))
 }
 
-fn describe_line(writer: &mut Writer, text: &[u8], place: &Place) {
+fn describe_line(writer: &mut FeatureWriter, text: &[u8], place: &NamedValue) {
     let is_line = |byte: u8| byte != b'\n';
     let start = back(text, place.name.start, MAX_LINE_BYTES, is_line);
     let after = text.get(place.value.end..).unwrap_or_default();
@@ -300,7 +302,7 @@ fn describe_line(writer: &mut Writer, text: &[u8], place: &Place) {
     );
 }
 
-fn describe_what_follows(writer: &mut Writer, after: &[u8], place: &Place) {
+fn describe_what_follows(writer: &mut FeatureWriter, after: &[u8], place: &NamedValue) {
     let closed = usize::from(place.quote.is_some());
     let rest = after.get(closed..).unwrap_or_default();
     let following = rest.first().copied().unwrap_or(b'\n');

@@ -20,11 +20,11 @@ pub(crate) use names::STEMS;
 pub(crate) use placeholder::is_placeholder;
 
 use crate::language;
-use place::Place;
+use place::NamedValue;
 
 /// A value that is likely a secret.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Candidate {
+pub(crate) struct SecretCandidate {
     /// First byte of the value.
     pub(crate) start: usize,
     /// One past its last byte.
@@ -47,7 +47,7 @@ pub(crate) fn find(
     text: &[u8],
     stems: &[Range<usize>],
     runs: &[usize],
-    found: &mut Vec<Candidate>,
+    found: &mut Vec<SecretCandidate>,
 ) {
     let already = found.len();
     names::each(text, stems, &mut |place| found.extend(judge(text, place)));
@@ -59,7 +59,7 @@ pub(crate) fn find(
         while found.get(next).is_some_and(|known| next < named && known.end < place.value.end) {
             next += 1;
         }
-        let is_known = |known: &Candidate| next < named && known.start <= place.value.start;
+        let is_known = |known: &SecretCandidate| next < named && known.start <= place.value.start;
         if !found.get(next).is_some_and(is_known) {
             found.extend(judge(text, place));
         }
@@ -70,7 +70,7 @@ pub(crate) fn find(
     }
 }
 
-fn judge(text: &[u8], place: &Place) -> Option<Candidate> {
+fn judge(text: &[u8], place: &NamedValue) -> Option<SecretCandidate> {
     let value = text.get(place.value.clone())?;
     let reading = language::read(value);
     if reading.is_plain_words() {
@@ -78,7 +78,7 @@ fn judge(text: &[u8], place: &Place) -> Option<Candidate> {
     }
     let features = features::describe(text, place, &reading);
     let is_secret = model::is_secret(&features, place) && !placeholder::is_placeholder(value);
-    is_secret.then_some(Candidate {
+    is_secret.then_some(SecretCandidate {
         start: place.value.start,
         end: place.value.end,
         rule: place.rule,
@@ -86,8 +86,8 @@ fn judge(text: &[u8], place: &Place) -> Option<Candidate> {
 }
 
 /// A secret that stands twice, once as a password and once as a name, is hidden by neither alone.
-fn repeat(text: &[u8], found: &mut Vec<Candidate>, already: usize) {
-    let first_pass: Vec<Candidate> =
+fn repeat(text: &[u8], found: &mut Vec<SecretCandidate>, already: usize) {
+    let first_pass: Vec<SecretCandidate> =
         found.iter().skip(already).take(MAX_REPEATED_VALUES).copied().collect();
     for known in first_pass {
         let Some(value) = text.get(known.start..known.end) else { continue };
@@ -97,20 +97,20 @@ fn repeat(text: &[u8], found: &mut Vec<Candidate>, already: usize) {
         let again = memchr::memmem::find_iter(text, value).take(MAX_REPEATS);
         found.extend(
             again
-                .map(|start| Candidate { start, end: start + value.len(), rule: known.rule })
+                .map(|start| SecretCandidate { start, end: start + value.len(), rule: known.rule })
                 .filter(|place| stands_alone(text, place)),
         );
     }
 }
 
-fn stands_alone(text: &[u8], place: &Candidate) -> bool {
+fn stands_alone(text: &[u8], place: &SecretCandidate) -> bool {
     let before = place.start.checked_sub(1).and_then(|at| text.get(at));
     let after = text.get(place.end);
     ![before, after].into_iter().flatten().any(u8::is_ascii_alphanumeric)
 }
 
 /// Sorts what this call added and joins what overlaps.
-fn tidy(found: &mut Vec<Candidate>, already: usize) {
+fn tidy(found: &mut Vec<SecretCandidate>, already: usize) {
     let mut added = found.split_off(already.min(found.len()));
     added.sort_by_key(|place| (place.start, std::cmp::Reverse(place.end)));
     for place in added {

@@ -9,13 +9,13 @@
 use std::sync::OnceLock;
 
 use super::features::{Description, NAMES};
-use super::place::{Operator, Place};
+use super::place::{NamedValue, Operator};
 
-static MODEL: OnceLock<Model> = OnceLock::new();
+static MODEL: OnceLock<TreeModel> = OnceLock::new();
 
 /// Whether the trees hold the place for a secret.
-pub(crate) fn is_secret(description: &Description, place: &Place) -> bool {
-    let model = MODEL.get_or_init(|| Model::parse(include_str!("../../data/assignment.txt")));
+pub(crate) fn is_secret(description: &Description, place: &NamedValue) -> bool {
+    let model = MODEL.get_or_init(|| TreeModel::parse(include_str!("../../data/assignment.txt")));
     let needed = match (place.by_form, place.operator) {
         (true, Operator::None) => model.unbound,
         (true, _) => model.unnamed,
@@ -26,7 +26,7 @@ pub(crate) fn is_secret(description: &Description, place: &Place) -> bool {
 
 /// What the trees say in sum, for training and for tests.
 #[derive(Debug, PartialEq)]
-struct Model {
+struct TreeModel {
     named: f32,
     unnamed: f32,
     unbound: f32,
@@ -47,12 +47,12 @@ struct Tree {
 }
 
 /// A description filled up, so that no feature number can miss it.
-type Padded = [f32; 1 << FEATURE_BITS];
+type PaddedFeatures = [f32; 1 << FEATURE_BITS];
 const FEATURE_BITS: usize = 7;
 const _: () = assert!(NAMES.len() <= 1 << FEATURE_BITS);
 
 impl Tree {
-    fn weigh(&self, numbers: &Padded) -> f32 {
+    fn weigh(&self, numbers: &PaddedFeatures) -> f32 {
         let mut at = 1;
         for _ in 0..MAX_DEPTH {
             let feature = usize::from(self.features[at % LEAVES]) % numbers.len();
@@ -62,7 +62,7 @@ impl Tree {
     }
 }
 
-impl Model {
+impl TreeModel {
     /// Lines that cannot be read are left out; a test says that there are none.
     fn parse(text: &str) -> Self {
         let mut model =
@@ -83,7 +83,7 @@ impl Model {
     }
 
     fn weigh(&self, description: &Description) -> f32 {
-        let mut numbers: Padded = [0.0; 1 << FEATURE_BITS];
+        let mut numbers: PaddedFeatures = [0.0; 1 << FEATURE_BITS];
         for (slot, number) in numbers.iter_mut().zip(description) {
             *slot = *number;
         }
@@ -157,7 +157,7 @@ mod tests {
     #[test]
     fn the_weights_are_whole() {
         let text = include_str!("../../data/assignment.txt");
-        let model = Model::parse(text);
+        let model = TreeModel::parse(text);
         let trees = text.lines().filter(|line| line.contains('='));
         assert_eq!(model.trees.len(), trees.filter(|line| !line.starts_with('#')).count());
         assert!(
@@ -168,7 +168,7 @@ mod tests {
 
     #[test]
     fn a_tree_takes_the_side_its_features_say() {
-        let model = Model::parse("features Bytes Quoted\n0<10 1<1 =1 =2 =4\n=0.5");
+        let model = TreeModel::parse("features Bytes Quoted\n0<10 1<1 =1 =2 =4\n=0.5");
         let weigh = |bytes: f32, quoted: f32| {
             let mut description = [0.0; NAMES.len()];
             for (at, number) in [(index_of("Bytes"), bytes), (index_of("Quoted"), quoted)] {
@@ -192,7 +192,7 @@ mod tests {
 
     #[test]
     fn a_tree_with_an_unknown_feature_is_left_out() {
-        let model = Model::parse("features Bytes Nonsense\n1<10 =1 =2\n=3");
+        let model = TreeModel::parse("features Bytes Nonsense\n1<10 =1 =2\n=3");
         assert_eq!(model.weigh(&[0.0; NAMES.len()]), 3.0);
     }
 }

@@ -6,7 +6,7 @@ use std::ops::Range;
 use std::sync::OnceLock;
 
 use super::cursor::{back, is_name_byte, is_uuid};
-use super::place::{self, Binding, Operator, Place};
+use super::place::{self, Binding, NamedValue, Operator};
 
 /// Longer names are data.
 const MAX_NAME_BYTES: usize = 64;
@@ -106,7 +106,7 @@ impl Hasher for WordHasher {
 }
 
 /// Hands every literal bound to a secret-like name to `take`. `stems` is where [`STEMS`] stand, in order.
-pub(crate) fn each(text: &[u8], stems: &[Range<usize>], take: &mut dyn FnMut(&Place)) {
+pub(crate) fn each(text: &[u8], stems: &[Range<usize>], take: &mut dyn FnMut(&NamedValue)) {
     let mut done = 0;
     for stem in stems {
         if stem.end <= done {
@@ -131,7 +131,7 @@ fn name_around(text: &[u8], start: usize, end: usize) -> Range<usize> {
     start..end - dashes.take_while(|byte| **byte == b'-').count()
 }
 
-fn each_bound(text: &[u8], name: Range<usize>, take: &mut dyn FnMut(&Place)) {
+fn each_bound(text: &[u8], name: Range<usize>, take: &mut dyn FnMut(&NamedValue)) {
     let Some(first) = place::bound_after(text, name.end) else { return };
     let is_call = first.operator == Operator::Call && first.quote.is_some();
     let written = text.get(name.clone()).unwrap_or_default();
@@ -169,9 +169,14 @@ fn ends_with(name: &[u8], ending: &[u8]) -> bool {
         .is_some_and(|tail| tail.eq_ignore_ascii_case(ending))
 }
 
-fn place_of(name: Range<usize>, binding: Binding, argument: usize, rule: &'static str) -> Place {
+fn place_of(
+    name: Range<usize>,
+    binding: Binding,
+    argument: usize,
+    rule: &'static str,
+) -> NamedValue {
     let Binding { operator, value, quote, .. } = binding;
-    Place { name, value, operator, quote, argument, by_form: false, rule }
+    NamedValue { name, value, operator, quote, argument, by_form: false, rule }
 }
 
 /// The words of a name, told apart by sense.

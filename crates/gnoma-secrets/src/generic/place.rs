@@ -23,7 +23,7 @@ const MAX_WRAPPER_BYTES: usize = 40;
 
 /// A name with a literal bound to it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct NamedValue {
     /// The name; empty where none was recognised.
     pub(crate) name: Range<usize>,
     /// The literal without quotes.

@@ -5,7 +5,7 @@
 
 use super::cursor::{back, is_blank, is_name_byte, is_quote};
 use super::names::NameWords;
-use super::place::{Operator, Place};
+use super::place::{NamedValue, Operator};
 use crate::keywords::{self, MIN_RUN_BYTES};
 
 /// Longer ones are data: images, certificates, signatures.
@@ -16,7 +16,7 @@ const MAX_PADDING: usize = 2;
 const MAX_NAME_BYTES: usize = 48;
 
 /// Hands every run that may be random to `take`. `runs` is where long runs begin, in order.
-pub(crate) fn each(text: &[u8], runs: &[usize], take: &mut dyn FnMut(&Place)) {
+pub(crate) fn each(text: &[u8], runs: &[usize], take: &mut dyn FnMut(&NamedValue)) {
     for &start in runs {
         if let Some(place) = place_in(text, start, run_end(text, start)) {
             take(&place);
@@ -31,7 +31,7 @@ fn run_end(text: &[u8], start: usize) -> usize {
     end + rest.iter().take(MAX_PADDING).take_while(|byte| **byte == b'=').count()
 }
 
-fn place_in(text: &[u8], start: usize, end: usize) -> Option<Place> {
+fn place_in(text: &[u8], start: usize, end: usize) -> Option<NamedValue> {
     if !may_be_random(text.get(start..end)?) || is_part_of_more(text, start, end) {
         return None;
     }
@@ -50,11 +50,11 @@ fn may_be_random(run: &[u8]) -> bool {
     let (mut counts, mut changes) = ([0_usize; 6], 0);
     let mut last = None;
     for &byte in run {
-        let kind = Kind::of(byte);
+        let kind = RunKind::of(byte);
         if let Some(count) = counts.get_mut(kind as usize) {
             *count += 1;
         }
-        let is_sign = kind == Kind::Sign || last == Some(Kind::Sign);
+        let is_sign = kind == RunKind::Sign || last == Some(RunKind::Sign);
         changes += usize::from(!is_sign && last.is_some_and(|last| last.group() != kind.group()));
         last = Some(kind);
     }
@@ -65,7 +65,7 @@ fn may_be_random(run: &[u8]) -> bool {
 /// What matters of a character to tell hexadecimal digits, words and chance apart; the order is that of
 /// the counts in [`may_be_random`].
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum RunKind {
     Digit,
     /// A letter that is a hexadecimal digit too.
     LowerHex,
@@ -75,7 +75,7 @@ enum Kind {
     Sign,
 }
 
-impl Kind {
+impl RunKind {
     fn of(byte: u8) -> Self {
         match byte {
             b'0'..=b'9' => Self::Digit,
@@ -106,13 +106,13 @@ fn is_part_of_more(text: &[u8], start: usize, end: usize) -> bool {
 }
 
 /// `"integrity": ...`, `request_id=...`: the name says that it is no secret.
-fn is_named_otherwise(text: &[u8], place: &Place) -> bool {
+fn is_named_otherwise(text: &[u8], place: &NamedValue) -> bool {
     let words = NameWords::read(text.get(place.name.clone()).unwrap_or_default());
     words.ends_lowering || words.sealed
 }
 
 /// A line of nothing else is part of a block: a certificate, a signature, a dump.
-fn fills_line(text: &[u8], place: &Place) -> bool {
+fn fills_line(text: &[u8], place: &NamedValue) -> bool {
     let ends_line = |byte: Option<&u8>| matches!(byte, Some(b'\n' | b'\r'));
     let before = place.value.start.checked_sub(1).and_then(|at| text.get(at));
     let after = text.get(place.value.end);
@@ -121,7 +121,7 @@ fn fills_line(text: &[u8], place: &Place) -> bool {
 }
 
 /// Looks back for quote, operator and name.
-fn place_of(text: &[u8], start: usize, end: usize) -> Place {
+fn place_of(text: &[u8], start: usize, end: usize) -> NamedValue {
     let mut at = start;
     let byte_before = |at: usize| at.checked_sub(1).and_then(|at| text.get(at)).copied();
     let quote = byte_before(at).filter(|byte| is_quote(*byte));
@@ -142,7 +142,7 @@ fn place_of(text: &[u8], start: usize, end: usize) -> Place {
         at = back(text, at, 3, |byte| is_quote(byte) || matches!(byte, b'\\' | b']'));
     }
     let name = back(text, at, MAX_NAME_BYTES, is_name_byte)..at;
-    Place {
+    NamedValue {
         name,
         value: start..end,
         operator,

@@ -7,10 +7,10 @@ use std::{
 
 use proptest::prelude::*;
 
-use super::{Candidate, STEMS, is_placeholder};
+use super::{STEMS, SecretCandidate, is_placeholder};
 use crate::keywords::{Keyword, Keywords};
 
-fn find(text: &[u8], found: &mut Vec<Candidate>) {
+fn find(text: &[u8], found: &mut Vec<SecretCandidate>) {
     static WORDS: LazyLock<Keywords> =
         LazyLock::new(|| Keywords::new(STEMS.iter().filter_map(|stem| Keyword::new(stem, 0))));
     let (mut stems, mut runs) = (Vec::new(), Vec::new());
@@ -236,7 +236,7 @@ fn texts() -> impl Strategy<Value = Vec<u8>> {
 proptest! {
     #[test]
     fn what_is_found_lies_in_order_within_the_text(text in texts()) {
-        let mut found = vec![Candidate { start: 7, end: 9, rule: "before" }];
+        let mut found = vec![SecretCandidate { start: 7, end: 9, rule: "before" }];
         find(&text, &mut found);
         prop_assert_eq!(found[0].rule, "before");
         let mut last_end = 0;

@@ -196,7 +196,7 @@ impl Vocabulary {
 
     /// Adds the cheapest cut of one word, by dynamic programming over its letters.
     fn read_word(&self, word: &[u8], reading: &mut Reading) {
-        let mut best = [Cut { bits: f32::MAX, from: 0 }; MAX_WORD_LETTERS + 1];
+        let mut best = [WordSplit { bits: f32::MAX, from: 0 }; MAX_WORD_LETTERS + 1];
         best[0].bits = WORD_BITS;
         for start in 0..word.len() {
             let Some(before) = best.get(start).copied() else { break };
@@ -214,7 +214,7 @@ impl Vocabulary {
                 if let Some(cut) = best.get_mut(start + length)
                     && before.bits + bits < cut.bits
                 {
-                    *cut = Cut { bits: before.bits + bits, from: start };
+                    *cut = WordSplit { bits: before.bits + bits, from: start };
                 }
             }
         }
@@ -230,13 +230,13 @@ impl Vocabulary {
 
 /// The cheapest way to have read this far.
 #[derive(Clone, Copy)]
-struct Cut {
+struct WordSplit {
     bits: f32,
     from: usize,
 }
 
 /// Walks the cheapest cuts back from the end of the word.
-fn follow(best: &[Cut], length: usize, reading: &mut Reading) {
+fn follow(best: &[WordSplit], length: usize, reading: &mut Reading) {
     let mut end = length;
     if let Some(cut) = best.get(end) {
         reading.bits += cut.bits;

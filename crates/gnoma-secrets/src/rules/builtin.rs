@@ -10,8 +10,8 @@
 //! 0), right behind it the word, and the number of a rule. Tabs separate fields.
 
 use super::{
-    Rule,
-    plan::{Plan, SearchPlace},
+    SecretRule,
+    plan::{SearchPlace, SearchPlan},
     shape::Run,
 };
 use crate::keywords::Keyword;
@@ -57,7 +57,7 @@ fn keyword(line: &'static str) -> Option<Keyword<'static>> {
 }
 
 /// The rule on a line, without its keywords and examples, and how to search for it.
-pub(crate) fn read(line: &str) -> Option<(Rule, Plan)> {
+pub(crate) fn read(line: &str) -> Option<(SecretRule, SearchPlan)> {
     let mut fields = line.split(FIELD);
     let id = fields.next()?;
     let family = fields.next()?.to_owned();
@@ -79,6 +79,7 @@ pub(crate) fn read(line: &str) -> Option<(Rule, Plan)> {
     let near = near.map(str::to_owned).collect();
     let pattern = fields.next()?;
     let allow = fields.map(str::to_owned).collect();
-    let rule = Rule { family, min_entropy, reach, near, allow, ..Rule::pattern(id, pattern) };
-    Some((rule, Plan { place, longest, run }))
+    let rule =
+        SecretRule { family, min_entropy, reach, near, allow, ..SecretRule::pattern(id, pattern) };
+    Some((rule, SearchPlan { place, longest, run }))
 }

@@ -10,8 +10,8 @@ use regex_automata::{
 };
 
 use super::{
-    MAX_REACH, Rule, RuleError,
-    plan::{MAX_GROWN_WINDOW, Plan, SearchPlace, bytes_syntax, is_word},
+    MAX_REACH, RuleError, SecretRule,
+    plan::{MAX_GROWN_WINDOW, SearchPlace, SearchPlan, bytes_syntax, is_word},
 };
 
 /// Largest automaton a pattern may need. A pattern that counts to thousands does not fit.
@@ -25,8 +25,8 @@ const MAX_BACKTRACKED_BYTES: usize = 1024;
 /// A rule and its lazily built expressions.
 #[derive(Debug)]
 pub(crate) struct CompiledRule {
-    rule: Rule,
-    plan: Plan,
+    rule: SecretRule,
+    plan: SearchPlan,
     pattern: OnceLock<Option<Regex>>,
     /// Expressions of secrets that are passed: built when something was found.
     allow: OnceLock<Vec<Regex>>,
@@ -34,15 +34,15 @@ pub(crate) struct CompiledRule {
 
 impl CompiledRule {
     /// Takes a rule without building it.
-    pub(crate) fn lazy(rule: Rule, plan: Plan) -> Self {
+    pub(crate) fn lazy(rule: SecretRule, plan: SearchPlan) -> Self {
         Self { rule, plan, pattern: OnceLock::new(), allow: OnceLock::new() }
     }
 
     /// Takes a rule and builds it at once, to say what is wrong with it.
-    pub(crate) fn eager(rule: Rule) -> Result<Self, RuleError> {
+    pub(crate) fn eager(rule: SecretRule) -> Result<Self, RuleError> {
         check_fields(&rule)?;
         let failed = |reason| RuleError::Pattern { rule: rule.id.clone(), reason };
-        let plan = Plan::new(&rule);
+        let plan = SearchPlan::new(&rule);
         let pattern = build_pattern(&rule, &plan, rule.keywords.is_empty()).map_err(failed)?;
         let allow = rule.allow.iter().map(|allow| build_allow(allow));
         let allow = allow.collect::<Result<Vec<_>, _>>().map_err(failed)?;
@@ -55,7 +55,7 @@ impl CompiledRule {
     }
 
     /// The rule as it was written.
-    pub(crate) fn rule(&self) -> &Rule {
+    pub(crate) fn rule(&self) -> &SecretRule {
         &self.rule
     }
 
@@ -138,7 +138,7 @@ impl CompiledRule {
 }
 
 /// Says what no pattern compiler would.
-fn check_fields(rule: &Rule) -> Result<(), RuleError> {
+fn check_fields(rule: &SecretRule) -> Result<(), RuleError> {
     let wrong = |reason: String| Err(RuleError::Rule { rule: rule.id.clone(), reason });
     if rule.id.is_empty() {
         return wrong("it has no id; give it a kebab-case name".to_owned());
@@ -156,7 +156,7 @@ fn check_fields(rule: &Rule) -> Result<(), RuleError> {
 }
 
 /// Where a keyword is the prefilter, another one is only work.
-fn build_pattern(rule: &Rule, plan: &Plan, prefilter: bool) -> Result<Regex, String> {
+fn build_pattern(rule: &SecretRule, plan: &SearchPlan, prefilter: bool) -> Result<Regex, String> {
     let is_searched_for = matches!(plan.place, SearchPlace::Around(_));
     let needs_states = is_searched_for || plan.longest > MAX_BACKTRACKED_BYTES;
     build(&rule.pattern, Regex::config().auto_prefilter(prefilter).hybrid(needs_states))

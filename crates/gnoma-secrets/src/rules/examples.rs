@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::pack::sources;
-use crate::{Options, Scanner, keywords::MIN_WORD_BYTES, scanner::RuleProbe};
+use crate::{Scanner, ScannerOptions, keywords::MIN_WORD_BYTES, scanner::RuleProbe};
 
 /// Writes out `{alphabet:length}` parts from a fixed pseudo-random sequence.
 fn expand(example: &str) -> String {
@@ -68,7 +68,7 @@ fn draw(part: &str, next: &mut impl FnMut() -> usize) -> Option<String> {
 
 #[test]
 fn all_rules_are_well_formed() {
-    Scanner::new(Options::default()).unwrap().check().unwrap();
+    Scanner::new(ScannerOptions::default()).unwrap().check().unwrap();
     let mut ids = BTreeSet::new();
     for rule in sources() {
         assert!(ids.insert(rule.id.clone()), "the id `{}` is taken twice", rule.id);

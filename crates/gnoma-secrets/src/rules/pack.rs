@@ -8,16 +8,16 @@ use std::{fs, path::PathBuf};
 use serde::Deserialize;
 
 use super::{
-    Rule,
+    SecretRule,
     builtin::{self, AT_KEYWORD, AT_NAME, AT_WORD, FIELD, FIRST_OFFSET, WORD},
-    plan::{Plan, SearchPlace},
+    plan::{SearchPlace, SearchPlan},
 };
 use crate::keywords::Keyword;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct RuleFile {
-    rule: Vec<Rule>,
+    rule: Vec<SecretRule>,
 }
 
 fn path(name: &str) -> PathBuf {
@@ -25,7 +25,7 @@ fn path(name: &str) -> PathBuf {
 }
 
 /// All rules, in the order of the names of their files.
-pub(super) fn sources() -> Vec<Rule> {
+pub(super) fn sources() -> Vec<SecretRule> {
     let mut paths: Vec<_> =
         fs::read_dir(path("rules")).unwrap().map(|entry| entry.unwrap().path()).collect();
     paths.sort();
@@ -44,7 +44,7 @@ pub(super) fn sources() -> Vec<Rule> {
     rules
 }
 
-fn line(rule: &Rule, plan: &Plan) -> String {
+fn line(rule: &SecretRule, plan: &SearchPlan) -> String {
     let place = match plan.place {
         SearchPlace::AtKeyword => AT_KEYWORD.to_owned(),
         SearchPlace::AtWord => AT_WORD.to_owned(),
@@ -71,11 +71,11 @@ fn line(rule: &Rule, plan: &Plan) -> String {
     fields.join(&FIELD.to_string()) + "\n"
 }
 
-fn rules_table(rules: &[Rule]) -> String {
-    rules.iter().map(|rule| line(rule, &Plan::new(rule))).collect()
+fn rules_table(rules: &[SecretRule]) -> String {
+    rules.iter().map(|rule| line(rule, &SearchPlan::new(rule))).collect()
 }
 
-fn keywords_table(rules: &[Rule]) -> String {
+fn keywords_table(rules: &[SecretRule]) -> String {
     let mut lines = Vec::new();
     for (number, rule) in rules.iter().enumerate() {
         for word in &rule.keywords {

@@ -5,7 +5,7 @@
 use regex_automata::util::syntax;
 use regex_syntax::hir::{Hir, Look, literal::Extractor};
 
-use super::{MAX_REACH, Rule, shape::Run};
+use super::{MAX_REACH, SecretRule, shape::Run};
 
 /// Deepest nesting of groups in a pattern.
 const MAX_NESTING: u32 = 64;
@@ -18,7 +18,7 @@ pub(super) const MAX_GROWN_WINDOW: usize = 16 << 10;
 
 /// Where to search for a rule, and what has to be there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Plan {
+pub(crate) struct SearchPlan {
     /// Where matches stand.
     pub(crate) place: SearchPlace,
     /// A match ends at most this far behind its start.
@@ -40,9 +40,9 @@ pub(crate) enum SearchPlace {
     Around(usize),
 }
 
-impl Plan {
+impl SearchPlan {
     /// A pattern that cannot be read is searched nowhere; building it says why.
-    pub(crate) fn new(rule: &Rule) -> Self {
+    pub(crate) fn new(rule: &SecretRule) -> Self {
         let Ok(pattern) = syntax::parse_with(&rule.pattern, &bytes_syntax()) else {
             let run = Run { length: 1, alphabets: 0 };
             return Self { place: SearchPlace::AtKeyword, longest: 0, run };
@@ -62,7 +62,7 @@ pub(super) fn bytes_syntax() -> syntax::Config {
 }
 
 /// Where matches of the rule can stand.
-fn search_place(rule: &Rule, pattern: &Hir) -> SearchPlace {
+fn search_place(rule: &SecretRule, pattern: &Hir) -> SearchPlace {
     let properties = pattern.properties();
     if rule.at_keyword {
         return SearchPlace::AtName;
@@ -86,7 +86,7 @@ pub(super) fn is_word(byte: &u8) -> bool {
 }
 
 /// Whether every match of the pattern begins with one of the rule's keywords.
-fn begins_with_keyword(rule: &Rule) -> bool {
+fn begins_with_keyword(rule: &SecretRule) -> bool {
     // Keywords are compared without letter case anyway, and one spelling is enough to compare.
     let pattern = rule.pattern.strip_prefix("(?i)").unwrap_or(&rule.pattern);
     let Ok(hir) = syntax::parse_with(pattern, &bytes_syntax()) else { return false };

@@ -10,7 +10,7 @@ use std::{
 use super::raw::{Label, Raw};
 use super::selection::Selection;
 #[cfg(test)]
-use crate::rules::{Rule, RuleError};
+use crate::rules::{RuleError, SecretRule};
 use crate::{
     context::{self, SecretContext},
     decode::{self, View},
@@ -26,14 +26,14 @@ const GENERIC_FAMILY: &str = "generic";
 
 /// What a keyword calls for. The value of a keyword numbers rules, places and the rest, in this order.
 #[derive(Clone, Copy, Debug)]
-enum Action {
+enum KeywordAction {
     Rule(usize),
     Place(usize),
     Name,
 }
 
 /// What one pass over a text saw that is read later.
-struct Sights {
+struct PassHits {
     /// Parts of names of secrets.
     names: Vec<Range<usize>>,
     /// Where long runs of token characters begin.
@@ -42,7 +42,7 @@ struct Sights {
 
 /// A part of the text that a rule has to search.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Work {
+struct SearchWork {
     rule: usize,
     start: usize,
     end: usize,
@@ -132,11 +132,11 @@ impl Engine {
         Self { keywords, rules, places, unconditional }
     }
 
-    fn action(&self, value: usize) -> Action {
+    fn action(&self, value: usize) -> KeywordAction {
         match value.checked_sub(self.rules.len()) {
-            None => Action::Rule(value),
-            Some(place) if place < context::PLACES.len() => Action::Place(place),
-            Some(_) => Action::Name,
+            None => KeywordAction::Rule(value),
+            Some(place) if place < context::PLACES.len() => KeywordAction::Place(place),
+            Some(_) => KeywordAction::Name,
         }
     }
 
@@ -172,7 +172,7 @@ impl Engine {
         selection.known.find(text, raw);
         let sights = self.look_for_keywords(text, raw);
         for &rule in &self.unconditional {
-            self.search(Work { rule, start: 0, end: text.len() }, text, raw);
+            self.search(SearchWork { rule, start: 0, end: text.len() }, text, raw);
         }
         if !selection.disabled_families.contains(GENERIC_FAMILY) {
             look_for_names(text, &sights, raw);
@@ -193,14 +193,14 @@ impl Engine {
     }
 
     /// Does what keywords call for.
-    fn look_for_keywords(&self, text: &[u8], raw: &mut Vec<Raw>) -> Sights {
+    fn look_for_keywords(&self, text: &[u8], raw: &mut Vec<Raw>) -> PassHits {
         let mut work = Vec::new();
         let mut names = Vec::new();
         let mut runs = Vec::new();
         self.keywords.each(text, &mut runs, &mut |value, hit| match self.action(value) {
-            Action::Rule(rule) => self.begin_rule(rule, &hit, text, &mut work, raw),
-            Action::Place(place) => self.look_at_place(place, text, hit, raw),
-            Action::Name => names.push(hit),
+            KeywordAction::Rule(rule) => self.begin_rule(rule, &hit, text, &mut work, raw),
+            KeywordAction::Place(place) => self.look_at_place(place, text, hit, raw),
+            KeywordAction::Name => names.push(hit),
         });
         work.sort_unstable();
         work.dedup_by(|next, kept| {
@@ -213,7 +213,7 @@ impl Engine {
         for work in work {
             self.search(work, text, raw);
         }
-        Sights { names, runs }
+        PassHits { names, runs }
     }
 
     /// Searches at the keyword, or notes what has to be searched around it.
@@ -222,7 +222,7 @@ impl Engine {
         index: usize,
         hit: &Range<usize>,
         text: &[u8],
-        work: &mut Vec<Work>,
+        work: &mut Vec<SearchWork>,
         raw: &mut Vec<Raw>,
     ) {
         let Some(rule) = self.rules.get(index) else { return };
@@ -231,9 +231,9 @@ impl Engine {
             SearchPlace::AtKeyword | SearchPlace::AtWord => rule.search_at(text, hit.start, found),
             // Nothing but a place: duplicates are joined, neighbours are not.
             SearchPlace::AtName => {
-                work.push(Work { rule: index, start: hit.start, end: hit.start });
+                work.push(SearchWork { rule: index, start: hit.start, end: hit.start });
             }
-            SearchPlace::Around(window) => work.push(Work {
+            SearchPlace::Around(window) => work.push(SearchWork {
                 rule: index,
                 start: hit.start.saturating_sub(window),
                 end: text.len().min(hit.end + window),
@@ -248,7 +248,7 @@ impl Engine {
         });
     }
 
-    fn search(&self, work: Work, text: &[u8], raw: &mut Vec<Raw>) {
+    fn search(&self, work: SearchWork, text: &[u8], raw: &mut Vec<Raw>) {
         let Some(rule) = self.rules.get(work.rule) else { return };
         let mut found = |span| raw.push(Raw { span, label: Label::Rule(work.rule) });
         if rule.place() == SearchPlace::AtName {
@@ -272,7 +272,7 @@ fn add_from_view(view: &View, found: Vec<Raw>, raw: &mut Vec<Raw>) {
     raw.extend(found.into_iter().map(|found| Raw { span: view.origin(found.span), ..found }));
 }
 
-fn look_for_names(text: &[u8], sights: &Sights, raw: &mut Vec<Raw>) {
+fn look_for_names(text: &[u8], sights: &PassHits, raw: &mut Vec<Raw>) {
     let mut found = Vec::new();
     generic::find(text, &sights.names, &sights.runs, &mut found);
     raw.extend(found.into_iter().map(|candidate| Raw {
@@ -288,7 +288,7 @@ pub(crate) struct RuleProbe(Engine);
 #[cfg(test)]
 impl RuleProbe {
     /// Builds the rule.
-    pub(crate) fn new(rule: Rule) -> Result<Self, RuleError> {
+    pub(crate) fn new(rule: SecretRule) -> Result<Self, RuleError> {
         let extra = vec![Arc::new(CompiledRule::eager(rule)?)];
         Ok(Self(Engine::of(Rules { extra, ..Rules::default() }, &[], Vec::new(), &[])))
     }

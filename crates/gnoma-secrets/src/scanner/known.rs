@@ -12,9 +12,9 @@ pub const MIN_KNOWN_BYTES: usize = 8;
 
 /// Rule ids and values.
 #[derive(Debug)]
-pub(crate) struct Known(Vec<(String, Secret<String>)>);
+pub(crate) struct KnownSecrets(Vec<(String, Secret<String>)>);
 
-impl Known {
+impl KnownSecrets {
     /// Keeps the values that are long enough.
     pub(crate) fn new(mut values: Vec<(String, Secret<String>)>) -> Self {
         values.retain(|(_, value)| value.expose().len() >= MIN_KNOWN_BYTES);

@@ -2,14 +2,14 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
-use super::known::Known;
+use super::known::KnownSecrets;
 use crate::rules::compiled::CompiledRule;
 
 /// The user's rules and known secrets, and the names of what is switched off.
 #[derive(Debug)]
 pub(super) struct Selection {
     pub(super) extra: Vec<Arc<CompiledRule>>,
-    pub(super) known: Known,
+    pub(super) known: KnownSecrets,
     pub(super) disabled: BTreeSet<String>,
     pub(super) disabled_families: BTreeSet<String>,
 }

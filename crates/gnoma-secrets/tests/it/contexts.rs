@@ -1,10 +1,10 @@
 //! Secrets in the places where agents meet them, each of which hides them in its own way.
 
-use gnoma_secrets::{Options, Scanner};
+use gnoma_secrets::{Scanner, ScannerOptions};
 
 /// Asserts that what stands between `⟦` and `⟧` is blanked and, if there is none, that nothing is.
 fn check(marked: &str) {
-    let scanner = Scanner::new(Options::default()).unwrap();
+    let scanner = Scanner::new(ScannerOptions::default()).unwrap();
     let start = marked.find('⟦');
     let end = marked.find('⟧').map(|end| end - '⟦'.len_utf8());
     let text = marked.replace(['⟦', '⟧'], "");

@@ -3,13 +3,13 @@
 use std::sync::{Arc, LazyLock};
 
 use gnoma_core::secret::Secret;
-use gnoma_secrets::{Finding, Options, Rule, Scanner, StreamScanner};
+use gnoma_secrets::{Finding, Scanner, ScannerOptions, SecretRule, StreamScanner};
 use proptest::prelude::*;
 
 /// One for all: what it builds on demand is built once.
 fn scanner() -> Arc<Scanner> {
     static SCANNER: LazyLock<Arc<Scanner>> =
-        LazyLock::new(|| Arc::new(Scanner::new(Options::default()).unwrap()));
+        LazyLock::new(|| Arc::new(Scanner::new(ScannerOptions::default()).unwrap()));
     Arc::clone(&SCANNER)
 }
 
@@ -84,7 +84,7 @@ proptest! {
 fn known_values_are_found_as_they_are_and_encoded() {
     let value = "my own, rather plain key!";
     let known = vec![("own-key".to_owned(), Secret::new(value.to_owned()))];
-    let scanner = Scanner::new(Options { known, ..Options::default() }).unwrap();
+    let scanner = Scanner::new(ScannerOptions { known, ..ScannerOptions::default() }).unwrap();
     let percent = "q=my%20own%2C%20rather%20plain%20key%21&x";
     let base64 = "see dXNlcjpteSBvd24sIHJhdGhlciBwbGFpbiBrZXkh here";
     for text in [value, percent, base64, "{\\\"k\\\": \\\"my own, rather plain key\\u0021\\\"}"] {
@@ -97,22 +97,25 @@ fn known_values_are_found_as_they_are_and_encoded() {
 #[test]
 fn a_rule_of_the_user_that_cannot_be_built_is_an_error_with_its_name() {
     for pattern in ["(unclosed", "(a{500}){500}{500}", "(?=look)ahead"] {
-        let extra = vec![Rule::pattern("mine", pattern)];
-        let error = Scanner::new(Options { extra, ..Options::default() }).unwrap_err();
+        let extra = vec![SecretRule::pattern("mine", pattern)];
+        let error =
+            Scanner::new(ScannerOptions { extra, ..ScannerOptions::default() }).unwrap_err();
         assert!(error.to_string().contains("`mine`"), "{error}");
     }
 }
 
 #[test]
 fn rules_of_the_user_need_no_keyword_and_can_be_switched_off() {
-    let rule = || Rule::pattern("ticket", r"\bTICKET-(\d{6})\b");
+    let rule = || SecretRule::pattern("ticket", r"\bTICKET-(\d{6})\b");
     let text = b"see TICKET-123456 there";
-    let scanner = Scanner::new(Options { extra: vec![rule()], ..Options::default() }).unwrap();
+    let scanner =
+        Scanner::new(ScannerOptions { extra: vec![rule()], ..ScannerOptions::default() }).unwrap();
     let found = scanner.scan(text);
     assert_eq!((found[0].start, found[0].end, &*found[0].rule), (11, 17, "ticket"));
     let disabled = vec!["ticket".to_owned()];
     let scanner =
-        Scanner::new(Options { extra: vec![rule()], disabled, ..Options::default() }).unwrap();
+        Scanner::new(ScannerOptions { extra: vec![rule()], disabled, ..ScannerOptions::default() })
+            .unwrap();
     assert_eq!(scanner.scan(text), []);
 }
 

@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use super::braces;
 use super::field::Field;
-use super::join::{Piece, join};
+use super::join::{ExpandedPiece, join};
 use super::place::Folders;
 use super::value::Value;
-use crate::facts::Place;
-use crate::syntax::{Part, PartKind, Span, Word};
+use crate::facts::FilePlace;
+use crate::syntax::{Span, Word, WordPart, WordPartKind};
 
 /// Words that braces of one word may become; beyond it the word is unknown.
 const MAX_ALTERNATIVES: usize = 256;
@@ -23,7 +23,7 @@ pub(crate) struct Expander<'a> {
     pub(crate) variables: &'a BTreeMap<String, Value>,
     pub(crate) folders: &'a Folders,
     /// Substitutions that list names, by where they stand.
-    pub(crate) listings: &'a HashMap<Span, Arc<[Place]>>,
+    pub(crate) listings: &'a HashMap<Span, Arc<[FilePlace]>>,
     pub(crate) home: Option<&'a PathBuf>,
     /// Expansions that may run or change something, and why that cannot be excluded.
     pub(crate) hazards: Vec<String>,
@@ -53,12 +53,12 @@ impl Expander<'_> {
         self.single_of(&word.parts, word.span.of(self.text))
     }
 
-    fn single_of(&mut self, parts: &[Part], written: &str) -> Field {
-        let mut pieces = vec![Piece::Text(String::new())];
+    fn single_of(&mut self, parts: &[WordPart], written: &str) -> Field {
+        let mut pieces = vec![ExpandedPiece::Text(String::new())];
         for part in parts {
             match self.pieces(part, true) {
                 Some(more) => pieces.extend(more),
-                None => pieces.push(Piece::Unknown { quoted: true }),
+                None => pieces.push(ExpandedPiece::Unknown { quoted: true }),
             }
         }
         let mut fields = Vec::new();
@@ -70,20 +70,20 @@ impl Expander<'_> {
     }
 
     /// All ways to choose among the braces of a word; `None` when there are too many.
-    fn alternatives(&mut self, parts: &[Part]) -> Option<Vec<Vec<Piece>>> {
-        let mut all: Vec<Vec<Piece>> = vec![Vec::new()];
+    fn alternatives(&mut self, parts: &[WordPart]) -> Option<Vec<Vec<ExpandedPiece>>> {
+        let mut all: Vec<Vec<ExpandedPiece>> = vec![Vec::new()];
         for part in parts {
-            let choices: Vec<Vec<Piece>> = match &part.kind {
-                PartKind::BraceList(words) => {
+            let choices: Vec<Vec<ExpandedPiece>> = match &part.kind {
+                WordPartKind::BraceList(words) => {
                     let mut choices = Vec::new();
                     for word in words {
                         choices.extend(self.alternatives(&word.parts)?);
                     }
                     choices
                 }
-                PartKind::BraceRange(range) => braces::range(range, MAX_ALTERNATIVES)?
+                WordPartKind::BraceRange(range) => braces::range(range, MAX_ALTERNATIVES)?
                     .into_iter()
-                    .map(|text| vec![Piece::Text(text)])
+                    .map(|text| vec![ExpandedPiece::Text(text)])
                     .collect(),
                 _ => vec![self.pieces(part, false)?],
             };
@@ -101,42 +101,48 @@ impl Expander<'_> {
     }
 
     /// What one part becomes; `quoted` when it is neither split nor a pattern.
-    pub(super) fn pieces(&mut self, part: &Part, quoted: bool) -> Option<Vec<Piece>> {
+    pub(super) fn pieces(&mut self, part: &WordPart, quoted: bool) -> Option<Vec<ExpandedPiece>> {
         let written = || part.span.of(self.text).to_owned();
         Some(match &part.kind {
-            PartKind::Literal(text)
-            | PartKind::SingleQuoted(text)
-            | PartKind::AnsiQuoted(Some(text)) => {
-                vec![Piece::Text(text.clone())]
+            WordPartKind::Literal(text)
+            | WordPartKind::SingleQuoted(text)
+            | WordPartKind::AnsiQuoted(Some(text)) => {
+                vec![ExpandedPiece::Text(text.clone())]
             }
-            PartKind::DoubleQuoted(parts) => {
-                let mut pieces = vec![Piece::Text(String::new())];
+            WordPartKind::DoubleQuoted(parts) => {
+                let mut pieces = vec![ExpandedPiece::Text(String::new())];
                 for part in parts {
                     pieces.extend(self.pieces(part, true)?);
                 }
                 pieces
             }
-            PartKind::Glob(text) if quoted => vec![Piece::Text(text.clone())],
-            PartKind::Glob(text) => vec![Piece::Glob(text.clone())],
-            PartKind::ExtendedGlob { .. } if !quoted => vec![Piece::Glob(written())],
-            PartKind::Tilde(user) => vec![self.tilde(user)],
-            PartKind::Parameter(parameter) => vec![self.parameter(parameter, quoted)],
-            PartKind::Arithmetic(arithmetic) => {
+            WordPartKind::Glob(text) if quoted => vec![ExpandedPiece::Text(text.clone())],
+            WordPartKind::Glob(text) => vec![ExpandedPiece::Glob(text.clone())],
+            WordPartKind::ExtendedGlob { .. } if !quoted => vec![ExpandedPiece::Glob(written())],
+            WordPartKind::Tilde(user) => vec![self.tilde(user)],
+            WordPartKind::Parameter(parameter) => vec![self.parameter(parameter, quoted)],
+            WordPartKind::Arithmetic(arithmetic) => {
                 self.arithmetic(arithmetic);
-                vec![Piece::Number]
+                vec![ExpandedPiece::Number]
             }
-            PartKind::CommandSubstitution(_) => match self.listings.get(&part.span) {
+            WordPartKind::CommandSubstitution(_) => match self.listings.get(&part.span) {
                 Some(places) if !quoted => {
-                    vec![Piece::Listed { places: Arc::clone(places), single: false }]
+                    vec![ExpandedPiece::Listed { places: Arc::clone(places), single: false }]
                 }
-                _ => vec![Piece::Unknown { quoted }],
+                _ => vec![ExpandedPiece::Unknown { quoted }],
             },
-            PartKind::ProcessSubstitution { .. } => vec![Piece::Text("/dev/fd/63".to_owned())],
-            PartKind::BraceList(_) | PartKind::BraceRange(_) | PartKind::ExtendedGlob { .. } => {
-                vec![Piece::Text(written())]
+            WordPartKind::ProcessSubstitution { .. } => {
+                vec![ExpandedPiece::Text("/dev/fd/63".to_owned())]
             }
-            PartKind::AnsiQuoted(None) | PartKind::LocaleQuoted(_) | PartKind::Array(_) => {
-                vec![Piece::Unknown { quoted: true }]
+            WordPartKind::BraceList(_)
+            | WordPartKind::BraceRange(_)
+            | WordPartKind::ExtendedGlob { .. } => {
+                vec![ExpandedPiece::Text(written())]
+            }
+            WordPartKind::AnsiQuoted(None)
+            | WordPartKind::LocaleQuoted(_)
+            | WordPartKind::Array(_) => {
+                vec![ExpandedPiece::Unknown { quoted: true }]
             }
         })
     }

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use crate::facts::Place;
+use crate::facts::FilePlace;
 
 /// One word a program gets.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,7 +26,7 @@ pub(crate) enum Field {
         /// What each of them certainly begins with.
         start: String,
         /// Where what they name lies.
-        places: Arc<[Place]>,
+        places: Arc<[FilePlace]>,
         /// One word for each name, whatever characters are in it.
         exact: bool,
     },

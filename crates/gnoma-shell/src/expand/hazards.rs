@@ -3,8 +3,8 @@
 //! What is calculated is expanded once more by the shell, so a value in it may run commands.
 
 use super::Expander;
-use super::join::Piece;
-use crate::syntax::{Arithmetic, Operation, Parameter, Part, Word};
+use super::join::ExpandedPiece;
+use crate::syntax::{Arithmetic, Operation, Parameter, Word, WordPart};
 
 impl Expander<'_> {
     /// Notes what expanding a parameter might do beside giving a value.
@@ -67,19 +67,24 @@ impl Expander<'_> {
         self.calculate_parts(&arithmetic.parts, &written);
     }
 
-    fn calculate_parts(&mut self, parts: &[Part], written: &str) {
+    fn calculate_parts(&mut self, parts: &[WordPart], written: &str) {
         self.may_fail = true;
         let mut text = String::new();
         for part in parts {
-            for piece in
-                self.pieces(part, true).unwrap_or_else(|| vec![Piece::Unknown { quoted: true }])
+            for piece in self
+                .pieces(part, true)
+                .unwrap_or_else(|| vec![ExpandedPiece::Unknown { quoted: true }])
             {
                 match piece {
-                    Piece::Text(piece) | Piece::Loose(piece) | Piece::Glob(piece) => {
+                    ExpandedPiece::Text(piece)
+                    | ExpandedPiece::Loose(piece)
+                    | ExpandedPiece::Glob(piece) => {
                         text.push_str(&piece);
                     }
-                    Piece::Number => text.push('0'),
-                    Piece::Unknown { .. } | Piece::OneOf(_) | Piece::Listed { .. } => {
+                    ExpandedPiece::Number => text.push('0'),
+                    ExpandedPiece::Unknown { .. }
+                    | ExpandedPiece::OneOf(_)
+                    | ExpandedPiece::Listed { .. } => {
                         return self.uncertain_number(written);
                     }
                 }

@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use super::Field;
-use crate::facts::Place;
+use crate::facts::FilePlace;
 
 /// Texts a word may be one of; beyond it the word is unknown.
 pub(super) const MAX_CHOICES: usize = 32;
 
 /// A piece of a word.
 #[derive(Clone, Debug)]
-pub(super) enum Piece {
+pub(super) enum ExpandedPiece {
     Text(String),
     /// A known value outside of quotes: split at blanks, may be a pattern.
     Loose(String),
@@ -22,68 +22,69 @@ pub(super) enum Piece {
     OneOf(Vec<String>),
     /// Names that a program lists; one name within one word when it is `single`.
     Listed {
-        places: Arc<[Place]>,
+        places: Arc<[FilePlace]>,
         single: bool,
     },
     Number,
 }
 
 /// Joins pieces to the words they become.
-pub(super) fn join(pieces: Vec<Piece>, written: &str, fields: &mut Vec<Field>) {
-    let mut given =
-        pieces.iter().filter(|piece| !matches!(piece, Piece::Text(text) if text.is_empty()));
-    if let (Some(Piece::Listed { places, .. }), None) = (given.next(), given.next()) {
+pub(super) fn join(pieces: Vec<ExpandedPiece>, written: &str, fields: &mut Vec<Field>) {
+    let mut given = pieces
+        .iter()
+        .filter(|piece| !matches!(piece, ExpandedPiece::Text(text) if text.is_empty()));
+    if let (Some(ExpandedPiece::Listed { places, .. }), None) = (given.next(), given.next()) {
         let (written, places) = (written.to_owned(), Arc::clone(places));
         return fields.push(Field::Listed { written, start: String::new(), places, exact: false });
     }
     if let Some(choices) = choices(&pieces) {
         return fields.push(Field::OneOf { written: written.to_owned(), choices });
     }
-    let mut open = Open::default();
+    let mut open = OpenField::default();
     for piece in pieces {
         match piece {
-            Piece::Text(text) => open.push(&text),
-            Piece::Glob(text) => {
+            ExpandedPiece::Text(text) => open.push(&text),
+            ExpandedPiece::Glob(text) => {
                 open.push(&text);
                 open.pattern = true;
             }
-            Piece::Number => open.close_off(true, false),
-            Piece::OneOf(texts) => {
+            ExpandedPiece::Number => open.close_off(true, false),
+            ExpandedPiece::OneOf(texts) => {
                 let plain = texts.iter().all(|text| !text.is_empty() && !text.starts_with('-'));
                 open.close_off(plain, false);
             }
-            Piece::Listed { single, .. } => open.close_off(false, !single),
-            Piece::Unknown { quoted } => open.close_off(false, !quoted),
-            Piece::Loose(text) => open.split(&text, written, fields),
+            ExpandedPiece::Listed { single, .. } => open.close_off(false, !single),
+            ExpandedPiece::Unknown { quoted } => open.close_off(false, !quoted),
+            ExpandedPiece::Loose(text) => open.split(&text, written, fields),
         }
     }
     open.finish(written, fields);
 }
 
 /// All texts that certain pieces can become, when one of these is not the same each time.
-fn choices(pieces: &[Piece]) -> Option<Vec<String>> {
+fn choices(pieces: &[ExpandedPiece]) -> Option<Vec<String>> {
     let mut all = vec![String::new()];
     for piece in pieces {
         let texts = match piece {
-            Piece::Text(text) => std::slice::from_ref(text),
-            Piece::OneOf(texts) => texts.as_slice(),
-            Piece::Loose(_)
-            | Piece::Glob(_)
-            | Piece::Unknown { .. }
-            | Piece::Listed { .. }
-            | Piece::Number => return None,
+            ExpandedPiece::Text(text) => std::slice::from_ref(text),
+            ExpandedPiece::OneOf(texts) => texts.as_slice(),
+            ExpandedPiece::Loose(_)
+            | ExpandedPiece::Glob(_)
+            | ExpandedPiece::Unknown { .. }
+            | ExpandedPiece::Listed { .. }
+            | ExpandedPiece::Number => return None,
         };
         let more =
             all.iter().flat_map(|start| texts.iter().map(move |text| format!("{start}{text}")));
         all = more.take(MAX_CHOICES + 1).collect();
     }
-    let varies = pieces.iter().any(|piece| matches!(piece, Piece::OneOf(_)));
+    let varies = pieces.iter().any(|piece| matches!(piece, ExpandedPiece::OneOf(_)));
     (varies && all.len() <= MAX_CHOICES).then_some(all)
 }
 
 /// A word that is being joined.
 #[derive(Default)]
-struct Open {
+struct OpenField {
     text: String,
     /// Something was given, if only an empty quote.
     begun: bool,
@@ -94,7 +95,7 @@ struct Open {
     plain: bool,
 }
 
-impl Open {
+impl OpenField {
     fn push(&mut self, text: &str) {
         self.begun = true;
         if !self.unknown {

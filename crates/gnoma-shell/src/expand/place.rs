@@ -7,7 +7,7 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 use super::Field;
-use crate::facts::Place;
+use crate::facts::FilePlace;
 
 /// Folders that are kept apart; beyond it the folder is unknown.
 const MAX_FOLDERS: usize = 8;
@@ -88,28 +88,30 @@ impl Folders {
     }
 
     /// Where `field` points to.
-    pub(crate) fn places(&self, field: &Field) -> Vec<Place> {
+    pub(crate) fn places(&self, field: &Field) -> Vec<FilePlace> {
         let found = match field {
             Field::Pattern(text) => self.each(&[text], |text, cwd| self.pattern(text, cwd)),
             _ => field
                 .choices()
-                .map(|texts| self.each(&texts, |text, cwd| self.path(text, cwd).map(Place::Path)))
+                .map(|texts| {
+                    self.each(&texts, |text, cwd| self.path(text, cwd).map(FilePlace::Path))
+                })
                 .unwrap_or_default(),
         };
-        if found.is_empty() { vec![Place::Unknown(field.to_string())] } else { found }
+        if found.is_empty() { vec![FilePlace::Unknown(field.to_string())] } else { found }
     }
 
     /// The folders themselves.
-    pub(crate) fn here(&self) -> Vec<Place> {
+    pub(crate) fn here(&self) -> Vec<FilePlace> {
         self.places(&Field::Known(".".to_owned()))
     }
 
     /// Everything below the folders that `text` names.
-    pub(crate) fn below(&self, text: &str) -> Vec<Place> {
+    pub(crate) fn below(&self, text: &str) -> Vec<FilePlace> {
         let all = |text: &str, cwd: Option<&Path>| {
             let base = self.path(text, cwd)?;
             let pattern = format!("{}/**", base.display()).replacen("//", "/", 1);
-            Some(Place::Pattern { base, pattern })
+            Some(FilePlace::Pattern { base, pattern })
         };
         self.each(&[text], all)
     }
@@ -154,7 +156,7 @@ impl Folders {
     }
 
     /// A pattern with the folder it certainly stays in; none when a part after a wildcard may lead out.
-    fn pattern(&self, text: &str, cwd: Option<&Path>) -> Option<Place> {
+    fn pattern(&self, text: &str, cwd: Option<&Path>) -> Option<FilePlace> {
         let certain = Field::Pattern(text.to_owned()).start().len();
         let folder_end = text.get(..certain)?.rfind('/').map_or(0, |slash| slash + 1);
         let (folder, rest) = text.split_at_checked(folder_end)?;
@@ -165,7 +167,7 @@ impl Folders {
         }
         let base = self.path(if folder.is_empty() { "." } else { folder }, cwd)?;
         let pattern = format!("{}/{rest}", base.display()).replacen("//", "/", 1);
-        Some(Place::Pattern { base, pattern })
+        Some(FilePlace::Pattern { base, pattern })
     }
 }
 

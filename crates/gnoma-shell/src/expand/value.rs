@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::Field;
 use super::join::MAX_CHOICES;
-use crate::facts::Place;
+use crate::facts::FilePlace;
 
 /// What is known of a variable.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,7 +16,7 @@ pub(crate) enum Value {
     /// One of these.
     OneOf(Vec<String>),
     /// A name that a program lists, of something at one of these places.
-    Listed(Arc<[Place]>),
+    Listed(Arc<[FilePlace]>),
     /// One of the names that fit a pattern.
     Match(String),
     /// It was set, to what is not known.

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::expander::Expander;
-use super::join::Piece;
+use super::join::ExpandedPiece;
 use super::value::Value;
 use crate::syntax::{Operation, Parameter};
 
@@ -16,41 +16,43 @@ fn stays_whole(text: &str) -> bool {
 }
 
 impl Expander<'_> {
-    pub(super) fn tilde(&self, user: &str) -> Piece {
+    pub(super) fn tilde(&self, user: &str) -> ExpandedPiece {
         let known = match user {
             "" => self.home.map(PathBuf::as_path),
             "+" => self.folders.only(),
             _ => None,
         };
-        known
-            .and_then(Path::to_str)
-            .map_or(Piece::Unknown { quoted: true }, |path| Piece::Text(path.to_owned()))
+        known.and_then(Path::to_str).map_or(ExpandedPiece::Unknown { quoted: true }, |path| {
+            ExpandedPiece::Text(path.to_owned())
+        })
     }
 
-    pub(super) fn parameter(&mut self, parameter: &Parameter, quoted: bool) -> Piece {
+    pub(super) fn parameter(&mut self, parameter: &Parameter, quoted: bool) -> ExpandedPiece {
         let name = parameter.name.as_str();
         if looks_secret(name) && !matches!(parameter.operation, Operation::Length) {
             self.secrets.push(name.to_owned());
         }
         self.look_at_hazards(parameter);
         match (&parameter.operation, &parameter.subscript) {
-            (Operation::Length, _) => Piece::Number,
+            (Operation::Length, _) => ExpandedPiece::Number,
             (Operation::Value, None) if !parameter.indirect => match self.value(name) {
-                Some(Value::Text(text)) if quoted => Piece::Text(text),
-                Some(Value::Text(text)) => Piece::Loose(text),
-                Some(Value::Number) => Piece::Number,
+                Some(Value::Text(text)) if quoted => ExpandedPiece::Text(text),
+                Some(Value::Text(text)) => ExpandedPiece::Loose(text),
+                Some(Value::Number) => ExpandedPiece::Number,
                 Some(Value::OneOf(texts))
                     if quoted || texts.iter().all(|text| stays_whole(text)) =>
                 {
-                    Piece::OneOf(texts)
+                    ExpandedPiece::OneOf(texts)
                 }
-                Some(Value::Listed(places)) => Piece::Listed { places, single: quoted },
-                Some(Value::Match(pattern)) if quoted => Piece::Glob(pattern),
+                Some(Value::Listed(places)) => ExpandedPiece::Listed { places, single: quoted },
+                Some(Value::Match(pattern)) if quoted => ExpandedPiece::Glob(pattern),
                 Some(Value::Match(_) | Value::OneOf(_) | Value::Unknown) | None => {
-                    Piece::Unknown { quoted: quoted && name != "@" }
+                    ExpandedPiece::Unknown { quoted: quoted && name != "@" }
                 }
             },
-            _ => Piece::Unknown { quoted: quoted && name != "@" && parameter.subscript.is_none() },
+            _ => ExpandedPiece::Unknown {
+                quoted: quoted && name != "@" && parameter.subscript.is_none(),
+            },
         }
     }
 

@@ -127,7 +127,7 @@ pub(crate) enum Trait {
 
 /// An effect a program always has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Does {
+pub(crate) enum ProgramEffect {
     Runs,
     Network,
     Repository,
@@ -143,7 +143,7 @@ pub(crate) enum Does {
 
 /// How many values an option takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Takes {
+pub(crate) enum OptionValue {
     None,
     One,
     /// Only joined to it.
@@ -156,7 +156,7 @@ pub(crate) enum Takes {
 pub(crate) struct OptionSpec {
     /// Without dashes.
     pub(crate) name: &'static str,
-    pub(crate) takes: Takes,
+    pub(crate) takes: OptionValue,
     pub(crate) value: Role,
     pub(crate) leads_to: Option<Consequence>,
 }
@@ -173,7 +173,7 @@ pub(crate) struct Operands {
 
 /// All that is known of a program or command.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Entry {
+pub(crate) struct ProgramEntry {
     pub(crate) options: Vec<OptionSpec>,
     pub(crate) like: Vec<&'static str>,
     pub(crate) operands: Operands,
@@ -181,12 +181,12 @@ pub(crate) struct Entry {
     pub(crate) default: Option<Role>,
     pub(crate) style: Style,
     pub(crate) traits: Vec<Trait>,
-    pub(crate) does: Vec<Does>,
+    pub(crate) does: Vec<ProgramEffect>,
     pub(crate) risk: Option<Risk>,
     pub(crate) by: Option<&'static str>,
 }
 
-impl Entry {
+impl ProgramEntry {
     /// Reads the lines of one entry; what is wrong in them is left out (a test says there is nothing).
     pub(crate) fn decode(block: &'static str) -> Self {
         let mut entry = Self::default();
@@ -281,7 +281,7 @@ pub(crate) fn names(block: &'static str) -> impl Iterator<Item = &'static str> {
 /// Lines of an entry that are not understood.
 #[cfg(test)]
 pub(crate) fn unreadable(block: &'static str) -> Vec<&'static str> {
-    let mut entry = Entry::default();
+    let mut entry = ProgramEntry::default();
     lines(block).filter(|line| !entry.take_line(line)).collect()
 }
 
@@ -306,14 +306,14 @@ fn one<T>(into: &mut Option<T>, value: Option<T>) -> bool {
 }
 
 /// Decodes what stands after an option's name, such as `=?write`.
-fn value_of(text: &'static str) -> Option<(Takes, Role)> {
+fn value_of(text: &'static str) -> Option<(OptionValue, Role)> {
     let Some(rest) = text.strip_prefix('=') else {
-        return text.is_empty().then_some((Takes::None, Role::Text));
+        return text.is_empty().then_some((OptionValue::None, Role::Text));
     };
     let (takes, role) = match rest.as_bytes().first() {
-        Some(b'?') => (Takes::Joined, rest.get(1..)?),
-        Some(b'=') => (Takes::Two, rest.get(1..)?),
-        _ => (Takes::One, rest),
+        Some(b'?') => (OptionValue::Joined, rest.get(1..)?),
+        Some(b'=') => (OptionValue::Two, rest.get(1..)?),
+        _ => (OptionValue::One, rest),
     };
     let role = if role.is_empty() { Role::Text } else { role_of(role)? };
     Some((takes, role))
@@ -384,16 +384,16 @@ fn trait_of(word: &str) -> Option<Trait> {
     })
 }
 
-fn does_of(word: &str) -> Option<Does> {
+fn does_of(word: &str) -> Option<ProgramEffect> {
     Some(match word {
-        "runs" => Does::Runs,
-        "network" => Does::Network,
-        "repository" => Does::Repository,
-        "system" => Does::System,
-        "secret" => Does::Secret,
-        "write" => Does::Write,
-        "delete" => Does::Delete,
-        "temporary" => Does::Temporary,
+        "runs" => ProgramEffect::Runs,
+        "network" => ProgramEffect::Network,
+        "repository" => ProgramEffect::Repository,
+        "system" => ProgramEffect::System,
+        "secret" => ProgramEffect::Secret,
+        "write" => ProgramEffect::Write,
+        "delete" => ProgramEffect::Delete,
+        "temporary" => ProgramEffect::Temporary,
         _ => return None,
     })
 }

@@ -6,8 +6,8 @@
 mod entry;
 mod options;
 
-pub(crate) use entry::{Consequence, Does, Entry, Role, Trait};
-pub(crate) use options::{Given, Sorted, sort_words};
+pub(crate) use entry::{Consequence, ProgramEffect, ProgramEntry, Role, Trait};
+pub(crate) use options::{GivenOption, SortedWords, sort_words};
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -39,12 +39,12 @@ fn blocks(table: &'static str) -> impl Iterator<Item = &'static str> {
 }
 
 /// What is known of the program or command `name`.
-pub(crate) fn find(name: &str) -> Option<Entry> {
+pub(crate) fn find(name: &str) -> Option<ProgramEntry> {
     let block = INDEX.get(name)?;
-    let mut entry = Entry::decode(block);
+    let mut entry = ProgramEntry::decode(block);
     for shared in std::mem::take(&mut entry.like) {
         if let Some(block) = INDEX.get(shared) {
-            entry.take_from(Entry::decode(block));
+            entry.take_from(ProgramEntry::decode(block));
         }
     }
     Some(entry)
@@ -83,7 +83,7 @@ mod tests {
     #[test]
     fn every_shared_set_exists() {
         for block in TABLES.into_iter().flat_map(blocks) {
-            for shared in Entry::decode(block).like {
+            for shared in ProgramEntry::decode(block).like {
                 assert!(INDEX.contains_key(shared), "{shared}");
             }
         }

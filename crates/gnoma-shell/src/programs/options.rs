@@ -3,12 +3,12 @@
 //! Options are an allow-list: what an entry does not name is reported as strange. An abbreviated long
 //! option is taken for what it abbreviates *and* reported, because the table need not have all names.
 
-use super::entry::{Consequence, Entry, OptionSpec, Role, Style, Takes, Trait};
+use super::entry::{Consequence, OptionSpec, OptionValue, ProgramEntry, Role, Style, Trait};
 use crate::expand::Field;
 
 /// An option that was given.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Given {
+pub(crate) struct GivenOption {
     /// Its name without dashes.
     pub(crate) name: String,
     /// What the table says it leads to.
@@ -21,9 +21,9 @@ pub(crate) struct Given {
 
 /// The words of a command, sorted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Sorted {
+pub(crate) struct SortedWords {
     /// In order.
-    pub(crate) options: Vec<Given>,
+    pub(crate) options: Vec<GivenOption>,
     /// In order.
     pub(crate) operands: Vec<Field>,
     /// How many of the operands stand before `--`; all when there is none.
@@ -32,7 +32,7 @@ pub(crate) struct Sorted {
     pub(crate) strange: Vec<String>,
 }
 
-impl Sorted {
+impl SortedWords {
     pub(crate) fn has(&self, names: &[&str]) -> bool {
         self.options.iter().any(|given| names.contains(&given.name.as_str()))
     }
@@ -48,8 +48,8 @@ impl Sorted {
 }
 
 /// Sorts `words` (without the program) by what `entry` says.
-pub(crate) fn sort_words(entry: &Entry, words: &[Field]) -> Sorted {
-    let mut sorter = Sorter { entry, sorted: Sorted::default(), words: words.iter() };
+pub(crate) fn sort_words(entry: &ProgramEntry, words: &[Field]) -> SortedWords {
+    let mut sorter = Sorter { entry, sorted: SortedWords::default(), words: words.iter() };
     while let Some(word) = sorter.words.next() {
         if !sorter.take(word) {
             break;
@@ -59,8 +59,8 @@ pub(crate) fn sort_words(entry: &Entry, words: &[Field]) -> Sorted {
 }
 
 struct Sorter<'a> {
-    entry: &'a Entry,
-    sorted: Sorted,
+    entry: &'a ProgramEntry,
+    sorted: SortedWords,
     words: std::slice::Iter<'a, Field>,
 }
 
@@ -151,7 +151,7 @@ impl Sorter<'_> {
                 return self.strange(format!("option `{text}` is not known"));
             };
             let rest = bundle.get(end..).filter(|rest| !rest.is_empty());
-            if spec.takes == Takes::None {
+            if spec.takes == OptionValue::None {
                 self.give(&spec, None);
             } else {
                 return self.give(&spec, rest);
@@ -162,9 +162,9 @@ impl Sorter<'_> {
     /// Records an option with its values: the joined one, else the words that follow.
     fn give(&mut self, spec: &OptionSpec, joined: Option<&str>) {
         let wanted = match spec.takes {
-            Takes::None | Takes::Joined => 0,
-            Takes::One => usize::from(joined.is_none()),
-            Takes::Two => 2 - usize::from(joined.is_some()),
+            OptionValue::None | OptionValue::Joined => 0,
+            OptionValue::One => usize::from(joined.is_none()),
+            OptionValue::Two => 2 - usize::from(joined.is_some()),
         };
         let mut values: Vec<Field> =
             joined.map(|text| Field::Known(text.to_owned())).into_iter().collect();
@@ -178,10 +178,10 @@ impl Sorter<'_> {
             }
             values.push(value.clone());
         }
-        if spec.takes == Takes::None && joined.is_some() {
+        if spec.takes == OptionValue::None && joined.is_some() {
             self.strange(format!("option `{}` takes no value", spec.name));
         }
-        self.sorted.options.push(Given {
+        self.sorted.options.push(GivenOption {
             name: spec.name.to_owned(),
             leads_to: spec.leads_to,
             role: spec.value,

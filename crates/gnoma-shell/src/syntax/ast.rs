@@ -55,12 +55,12 @@ pub struct Pipeline {
     /// An odd number of `!` stands before it.
     pub negated: bool,
     /// At least one.
-    pub stages: Vec<Stage>,
+    pub stages: Vec<PipelineStage>,
 }
 
 /// One command of a pipeline.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Stage {
+pub struct PipelineStage {
     /// What runs.
     pub command: Command,
     /// Followed by `|&`: its errors go into the pipe too.
@@ -318,21 +318,21 @@ pub struct Word {
     /// As written, with quotes.
     pub span: Span,
     /// In order; none for an empty value.
-    pub parts: Vec<Part>,
+    pub parts: Vec<WordPart>,
 }
 
 /// A piece of a word.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Part {
+pub struct WordPart {
     /// As written, with quotes.
     pub span: Span,
     /// What it is.
-    pub kind: PartKind,
+    pub kind: WordPartKind,
 }
 
 /// What a piece of a word is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum PartKind {
+pub enum WordPartKind {
     /// Text; backslashes that quote are taken away.
     Literal(String),
     /// `'…'`
@@ -340,9 +340,9 @@ pub enum PartKind {
     /// `$'…'` decoded; `None` when the bytes are not text.
     AnsiQuoted(Option<String>),
     /// `"…"`
-    DoubleQuoted(Vec<Part>),
+    DoubleQuoted(Vec<WordPart>),
     /// `$"…"`: translated by the system's message files.
-    LocaleQuoted(Vec<Part>),
+    LocaleQuoted(Vec<WordPart>),
     /// `$x`, `${x…}`
     Parameter(Box<Parameter>),
     /// `$(…)` and backquotes
@@ -381,7 +381,7 @@ pub struct Arithmetic {
     /// Without the parentheses.
     pub span: Span,
     /// Text and expansions. A variable's *value* is evaluated too when it runs, and may run commands.
-    pub parts: Vec<Part>,
+    pub parts: Vec<WordPart>,
 }
 
 /// A variable or special parameter and what is done with its value.

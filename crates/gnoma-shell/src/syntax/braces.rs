@@ -5,12 +5,12 @@
 
 use super::cursor::{Parse, Parser};
 use super::limits::MAX_BRACES;
-use super::pieces::{Mark, Piece, joined};
-use super::{Operation, Part, PartKind, Span, Word};
+use super::pieces::{BracePiece, Mark, joined};
+use super::{Operation, Span, Word, WordPart, WordPartKind};
 
 impl Parser<'_> {
     /// Parts of a word, with the braces in it.
-    pub(super) fn grouped(&mut self, pieces: &[Piece]) -> Parse<Vec<Part>> {
+    pub(super) fn grouped(&mut self, pieces: &[BracePiece]) -> Parse<Vec<WordPart>> {
         if pieces.iter().filter(|piece| piece.mark.is_some()).count() > MAX_BRACES {
             return Err(self.limit("braces in a word", MAX_BRACES));
         }
@@ -25,18 +25,18 @@ impl Parser<'_> {
         Ok(joined(parts))
     }
 
-    fn braced(&mut self, pair: &Pair<'_>, parts: &mut Vec<Part>) -> Parse<()> {
+    fn braced(&mut self, pair: &Pair<'_>, parts: &mut Vec<WordPart>) -> Parse<()> {
         let (open, close) = (&pair.open.part, &pair.close.part);
         let span = Span { start: open.span.start, end: close.span.end };
         if pair.inner.iter().any(|piece| piece.mark == Some(Mark::Comma)) {
             let words = self.nested(|parser| parser.alternatives(pair))?;
             self.count_node()?;
-            parts.push(Part { span, kind: PartKind::BraceList(words) });
+            parts.push(WordPart { span, kind: WordPartKind::BraceList(words) });
             return Ok(());
         }
         match range(pair.inner) {
             Range::Text(text) if is_range(&text) => {
-                parts.push(Part { span, kind: PartKind::BraceRange(text) });
+                parts.push(WordPart { span, kind: WordPartKind::BraceRange(text) });
             }
             Range::Text(_) | Range::No => {
                 parts.push(open.clone());
@@ -68,28 +68,28 @@ impl Parser<'_> {
         Ok(words)
     }
 
-    fn alternative(&mut self, pieces: &[Piece], place: usize) -> Parse<Word> {
+    fn alternative(&mut self, pieces: &[BracePiece], place: usize) -> Parse<Word> {
         self.count_node()?;
         let end = pieces.last().map_or(place, |last| last.part.span.end);
         Ok(Word { span: Span { start: place, end }, parts: self.grouped(pieces)? })
     }
 }
 
-fn plain(pieces: &[Piece]) -> impl Iterator<Item = Part> {
+fn plain(pieces: &[BracePiece]) -> impl Iterator<Item = WordPart> {
     pieces.iter().map(|piece| piece.part.clone())
 }
 
 /// A `{` and the `}` that closes it.
 struct Pair<'a> {
-    before: &'a [Piece],
-    open: &'a Piece,
-    inner: &'a [Piece],
-    close: &'a Piece,
-    after: &'a [Piece],
+    before: &'a [BracePiece],
+    open: &'a BracePiece,
+    inner: &'a [BracePiece],
+    close: &'a BracePiece,
+    after: &'a [BracePiece],
 }
 
 /// The first `{` that is closed. Where a text begins with `{}` that is none.
-fn first_pair(pieces: &[Piece]) -> Option<Pair<'_>> {
+fn first_pair(pieces: &[BracePiece]) -> Option<Pair<'_>> {
     (0..pieces.len()).find_map(|at| {
         let (before, from) = pieces.split_at_checked(at)?;
         let (open, rest) = from.split_first()?;
@@ -104,7 +104,7 @@ fn first_pair(pieces: &[Piece]) -> Option<Pair<'_>> {
 }
 
 /// Where the `}` stands that balances; it closes only after a comma or `..`.
-fn closing(pieces: &[Piece]) -> Option<usize> {
+fn closing(pieces: &[BracePiece]) -> Option<usize> {
     let (mut level, mut closes) = (0_usize, false);
     for (at, piece) in pieces.iter().enumerate() {
         match piece.mark {
@@ -122,7 +122,7 @@ fn closing(pieces: &[Piece]) -> Option<usize> {
 }
 
 /// Whether this is a comma of the outermost braces; called for one piece after the other.
-fn is_outer_comma(piece: &Piece, level: &mut usize) -> bool {
+fn is_outer_comma(piece: &BracePiece, level: &mut usize) -> bool {
     match piece.mark {
         Some(Mark::Open) => *level += 1,
         Some(Mark::Close) => *level = level.saturating_sub(1),
@@ -142,13 +142,13 @@ enum Range {
     Unclear,
 }
 
-fn range(pieces: &[Piece]) -> Range {
+fn range(pieces: &[BracePiece]) -> Range {
     let mut text = Some(String::new());
     for piece in pieces {
         match &piece.part.kind {
-            PartKind::Literal(more) => text.iter_mut().for_each(|text| text.push_str(more)),
-            PartKind::SingleQuoted(quoted) if !quoted.contains(',') => text = None,
-            PartKind::Parameter(parameter)
+            WordPartKind::Literal(more) => text.iter_mut().for_each(|text| text.push_str(more)),
+            WordPartKind::SingleQuoted(quoted) if !quoted.contains(',') => text = None,
+            WordPartKind::Parameter(parameter)
                 if parameter.operation == Operation::Value && parameter.subscript.is_none() =>
             {
                 text = None;

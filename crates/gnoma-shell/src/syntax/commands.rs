@@ -3,8 +3,8 @@
 use super::cursor::{CONTINUATION, Parse, Parser, continues_name, is_metacharacter, starts_name};
 use super::pieces::Shape;
 use super::{
-    AssignedValue, Assignment, Command, CommandKind, Part, PartKind, Redirection, SimpleCommand,
-    Span, Word,
+    AssignedValue, Assignment, Command, CommandKind, Redirection, SimpleCommand, Span, Word,
+    WordPart, WordPartKind,
 };
 
 /// Programs of the shell itself whose arguments may be `name=( … )`.
@@ -23,7 +23,8 @@ enum Arrays {
 
 impl Arrays {
     fn after(self, word: &Word) -> Self {
-        let is_process = |part: &Part| matches!(part.kind, PartKind::ProcessSubstitution { .. });
+        let is_process =
+            |part: &WordPart| matches!(part.kind, WordPartKind::ProcessSubstitution { .. });
         let declares = self == Self::Declared
             || self == Self::Assigned
                 && word.plain_text().is_some_and(|name| DECLARING.contains(&name));

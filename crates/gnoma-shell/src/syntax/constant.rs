@@ -1,6 +1,6 @@
 //! Words whose value is certain without expanding anything.
 
-use super::ast::{Part, PartKind, Word};
+use super::ast::{Word, WordPart, WordPartKind};
 
 impl Word {
     /// Its text when that is certain before anything runs: literals and quotes only.
@@ -13,7 +13,7 @@ impl Word {
     /// Its text when nothing in it is quoted, expanded or a pattern.
     pub(super) fn plain_text(&self) -> Option<&str> {
         match self.parts.as_slice() {
-            [Part { span, kind: PartKind::Literal(text) }]
+            [WordPart { span, kind: WordPartKind::Literal(text) }]
                 if span.end - span.start == text.len() =>
             {
                 Some(text)
@@ -23,26 +23,26 @@ impl Word {
     }
 }
 
-fn constant_parts(parts: &[Part], text: &mut String) -> bool {
+fn constant_parts(parts: &[WordPart], text: &mut String) -> bool {
     parts.iter().all(|part| match &part.kind {
-        PartKind::Literal(piece)
-        | PartKind::SingleQuoted(piece)
-        | PartKind::AnsiQuoted(Some(piece)) => {
+        WordPartKind::Literal(piece)
+        | WordPartKind::SingleQuoted(piece)
+        | WordPartKind::AnsiQuoted(Some(piece)) => {
             text.push_str(piece);
             true
         }
-        PartKind::DoubleQuoted(parts) => constant_parts(parts, text),
-        PartKind::AnsiQuoted(None)
-        | PartKind::LocaleQuoted(_)
-        | PartKind::Parameter(_)
-        | PartKind::CommandSubstitution(_)
-        | PartKind::Arithmetic(_)
-        | PartKind::ProcessSubstitution { .. }
-        | PartKind::Glob(_)
-        | PartKind::ExtendedGlob { .. }
-        | PartKind::BraceList(_)
-        | PartKind::BraceRange(_)
-        | PartKind::Tilde(_)
-        | PartKind::Array(_) => false,
+        WordPartKind::DoubleQuoted(parts) => constant_parts(parts, text),
+        WordPartKind::AnsiQuoted(None)
+        | WordPartKind::LocaleQuoted(_)
+        | WordPartKind::Parameter(_)
+        | WordPartKind::CommandSubstitution(_)
+        | WordPartKind::Arithmetic(_)
+        | WordPartKind::ProcessSubstitution { .. }
+        | WordPartKind::Glob(_)
+        | WordPartKind::ExtendedGlob { .. }
+        | WordPartKind::BraceList(_)
+        | WordPartKind::BraceRange(_)
+        | WordPartKind::Tilde(_)
+        | WordPartKind::Array(_) => false,
     })
 }

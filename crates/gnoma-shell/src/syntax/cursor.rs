@@ -26,7 +26,7 @@ pub(super) struct Pending {
 
 /// What a whole text may use up, shared by the texts within it.
 #[derive(Default)]
-pub(super) struct Budget {
+pub(super) struct ParseBudget {
     depth: usize,
     nodes: usize,
     reread: usize,
@@ -36,7 +36,7 @@ pub(super) struct Parser<'a> {
     pub(super) text: &'a str,
     /// For each byte of `text` and its end, the byte of the whole; `None` when they are the same.
     places: Option<&'a [usize]>,
-    budget: &'a mut Budget,
+    budget: &'a mut ParseBudget,
     pub(super) at: usize,
     /// End of the last character that belongs to something.
     consumed: usize,
@@ -53,7 +53,7 @@ pub(super) struct Parser<'a> {
 }
 
 impl<'a> Parser<'a> {
-    pub(super) fn new(text: &'a str, budget: &'a mut Budget) -> Self {
+    pub(super) fn new(text: &'a str, budget: &'a mut ParseBudget) -> Self {
         Parser {
             text,
             places: None,

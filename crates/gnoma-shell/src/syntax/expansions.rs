@@ -1,8 +1,8 @@
 //! What begins with `$`, other than `${ }`.
 
 use super::cursor::{Parse, Parser, starts_name};
-use super::quoted::Fence;
-use super::{Arithmetic, Operation, Parameter, PartKind};
+use super::quoted::QuoteEnd;
+use super::{Arithmetic, Operation, Parameter, WordPartKind};
 
 /// Parameters whose name is one character that is not a letter.
 pub(super) const SPECIAL_PARAMETERS: &str = "@*#?-$!";
@@ -10,31 +10,31 @@ pub(super) const SPECIAL_PARAMETERS: &str = "@*#?-$!";
 impl Parser<'_> {
     /// What `$` begins here; `None` for a plain dollar sign, which is left where it is. `fence` is
     /// `None` outside of quotes.
-    pub(super) fn dollar(&mut self, fence: Option<Fence>) -> Parse<Option<PartKind>> {
+    pub(super) fn dollar(&mut self, fence: Option<QuoteEnd>) -> Parse<Option<WordPartKind>> {
         let kind = match self.peek_second() {
             Some('(') => self.dollar_parenthesis()?,
-            Some('[') => PartKind::Arithmetic(self.dollar_bracket()?),
+            Some('[') => WordPartKind::Arithmetic(self.dollar_bracket()?),
             Some('{') => {
                 let parameter = self.nested(|parser| parser.braced_parameter(fence.is_some()))?;
-                PartKind::Parameter(Box::new(parameter))
+                WordPartKind::Parameter(Box::new(parameter))
             }
-            Some('\'') if fence.is_none() => PartKind::AnsiQuoted(self.ansi_quoted()?),
-            Some('\'' | '"') if matches!(fence, Some(Fence::Place(_))) => {
+            Some('\'') if fence.is_none() => WordPartKind::AnsiQuoted(self.ansi_quoted()?),
+            Some('\'' | '"') if matches!(fence, Some(QuoteEnd::Place(_))) => {
                 return Err(self.ambiguous(self.at, "a quote after `$` within an expansion"));
             }
             Some('"') if fence.is_none() => {
                 self.bump();
-                PartKind::LocaleQuoted(self.double_quoted()?)
+                WordPartKind::LocaleQuoted(self.double_quoted()?)
             }
             Some(found) if starts_name(found) => {
                 self.bump();
                 let name = self.name();
-                PartKind::Parameter(Box::new(plain_parameter(name)))
+                WordPartKind::Parameter(Box::new(plain_parameter(name)))
             }
             Some(found) if found.is_ascii_digit() || SPECIAL_PARAMETERS.contains(found) => {
                 self.bump();
                 self.bump();
-                PartKind::Parameter(Box::new(plain_parameter(found.to_string())))
+                WordPartKind::Parameter(Box::new(plain_parameter(found.to_string())))
             }
             _ => return Ok(None),
         };
@@ -42,18 +42,18 @@ impl Parser<'_> {
     }
 
     /// `$((…))` or `$( … )`.
-    fn dollar_parenthesis(&mut self) -> Parse<PartKind> {
+    fn dollar_parenthesis(&mut self) -> Parse<WordPartKind> {
         let Some(inside) = self.looking_at("$((") else {
-            return Ok(PartKind::CommandSubstitution(self.substitution("$(")?));
+            return Ok(WordPartKind::CommandSubstitution(self.substitution("$(")?));
         };
         let close = self.arithmetic_closing(inside, ')', "`$((`")?;
         if let Some(end) = self.doubly_closed(close) {
             self.move_to(inside);
             let arithmetic = self.arithmetic_to(close)?;
             self.move_to(end);
-            return Ok(PartKind::Arithmetic(arithmetic));
+            return Ok(WordPartKind::Arithmetic(arithmetic));
         }
-        Ok(PartKind::CommandSubstitution(self.substitution("$(")?))
+        Ok(WordPartKind::CommandSubstitution(self.substitution("$(")?))
     }
 
     /// `$[…]`, the old form of `$((…))`.

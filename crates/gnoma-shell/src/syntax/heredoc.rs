@@ -3,9 +3,9 @@
 use std::sync::{Arc, OnceLock};
 
 use super::cursor::{Parse, Parser, Pending, is_metacharacter};
-use super::quoted::Fence;
+use super::quoted::QuoteEnd;
 use super::substitutions::Extract;
-use super::{HereDocument, Part, PartKind, Word};
+use super::{HereDocument, Word, WordPart, WordPartKind};
 
 impl Parser<'_> {
     /// What follows `<<`.
@@ -124,11 +124,11 @@ impl Parser<'_> {
         inner.in_quotes = true;
         let span = inner.span(0, body.text.len());
         let parts = if !quoted {
-            inner.quoted(Fence::Text)?
+            inner.quoted(QuoteEnd::Text)?
         } else if body.text.is_empty() {
             Vec::new()
         } else {
-            vec![Part { span, kind: PartKind::SingleQuoted(body.text.clone()) }]
+            vec![WordPart { span, kind: WordPartKind::SingleQuoted(body.text.clone()) }]
         };
         Ok(Word { span, parts })
     }

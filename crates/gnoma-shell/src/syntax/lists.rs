@@ -1,7 +1,7 @@
 //! Blanks, comments, line ends and reserved words; lists of statements and pipelines.
 
 use super::cursor::{Parse, Parser, is_blank};
-use super::{Condition, Pipeline, Script, Span, Stage, Statement};
+use super::{Condition, Pipeline, PipelineStage, Script, Span, Statement};
 
 /// Words that mean something where a command may begin.
 pub(super) const RESERVED: [&str; 22] = [
@@ -106,7 +106,7 @@ impl Parser<'_> {
             self.skip_blanks();
             let pipes_errors = self.eat("|&");
             let goes_on = pipes_errors || (self.looking_at("||").is_none() && self.eat("|"));
-            stages.push(Stage { command, pipes_errors });
+            stages.push(PipelineStage { command, pipes_errors });
             if !goes_on {
                 break;
             }

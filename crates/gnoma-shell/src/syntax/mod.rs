@@ -34,9 +34,9 @@ pub use ast::*;
 pub use error::{ParseError, ParseErrorKind};
 pub use limits::*;
 pub use span::Span;
-pub use visit::Node;
+pub use visit::SyntaxNode;
 
-use cursor::{Budget, Parser};
+use cursor::{ParseBudget, Parser};
 
 /// Reads a whole text.
 ///
@@ -50,7 +50,7 @@ pub fn parse(text: &str) -> Result<Script, ParseError> {
     if let Some((at, found)) = text.char_indices().find(|(_, found)| is_hidden_control(*found)) {
         return Err(ParseError { at, kind: ParseErrorKind::ControlCharacter(found) });
     }
-    Parser::new(text, &mut Budget::default()).whole_script()
+    Parser::new(text, &mut ParseBudget::default()).whole_script()
 }
 
 fn is_hidden_control(found: char) -> bool {

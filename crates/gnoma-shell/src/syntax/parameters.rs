@@ -3,7 +3,7 @@
 use super::cursor::{Parse, Parser, starts_name};
 use super::expansions::SPECIAL_PARAMETERS;
 use super::pieces::Shape;
-use super::{Operation, Parameter, Part, PartKind, Word};
+use super::{Operation, Parameter, Word, WordPart, WordPartKind};
 
 /// Letters of `${x@Q}`.
 const TRANSFORMATIONS: &str = "QEPAaKkUuL";
@@ -128,11 +128,11 @@ impl Parser<'_> {
     fn pattern(&mut self, shape: Shape) -> Parse<Word> {
         let start = self.at;
         let word = self.word(shape)?;
-        let is_doubtful = |part: &Part| match &part.kind {
-            PartKind::SingleQuoted(text) | PartKind::AnsiQuoted(Some(text)) => {
+        let is_doubtful = |part: &WordPart| match &part.kind {
+            WordPartKind::SingleQuoted(text) | WordPartKind::AnsiQuoted(Some(text)) => {
                 text.contains(['$', '`', '"', '\\', '}', '\''])
             }
-            PartKind::AnsiQuoted(None) => true,
+            WordPartKind::AnsiQuoted(None) => true,
             _ => false,
         };
         if self.in_quotes && word.parts.iter().any(is_doubtful) {
@@ -166,5 +166,5 @@ impl Parser<'_> {
 
 fn is_all_elements(subscript: &Word) -> bool {
     matches!(subscript.parts.as_slice(),
-        [part] if matches!(&part.kind, PartKind::Literal(text) if text == "@" || text == "*"))
+        [part] if matches!(&part.kind, WordPartKind::Literal(text) if text == "@" || text == "*"))
 }

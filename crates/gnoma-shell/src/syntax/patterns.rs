@@ -1,14 +1,14 @@
 //! `[…]`, `@(…)` and `~`.
 
-use super::PartKind;
+use super::WordPartKind;
 use super::cursor::{Parse, Parser, continues_name, is_metacharacter, is_name};
-use super::pieces::{Pieces, Shape};
+use super::pieces::{BracePieces, Shape};
 
 /// How far the end of `[…]` is looked for.
 const MAX_BRACKET_BYTES: usize = 200;
 
 impl Parser<'_> {
-    pub(super) fn extended_glob(&mut self, operator: char) -> Parse<PartKind> {
+    pub(super) fn extended_glob(&mut self, operator: char) -> Parse<WordPartKind> {
         self.bump();
         self.bump();
         let close = self.closing(self.at, ')', "a pattern in parentheses")?;
@@ -22,11 +22,11 @@ impl Parser<'_> {
             return Err(self.ambiguous(close, "a pattern or a function"));
         }
         self.bump();
-        Ok(PartKind::ExtendedGlob { operator, alternatives })
+        Ok(WordPartKind::ExtendedGlob { operator, alternatives })
     }
 
     /// `[…]`, or `[` alone when it cannot be told what is in it.
-    pub(super) fn bracket(&mut self, shape: Shape, pieces: &mut Pieces) -> Parse<()> {
+    pub(super) fn bracket(&mut self, shape: Shape, pieces: &mut BracePieces) -> Parse<()> {
         let start = self.at;
         let rest = self.rest(start);
         let length = match bracket_length(rest, shape, pieces.has_brace) {
@@ -36,10 +36,10 @@ impl Parser<'_> {
         };
         self.move_to(start + length);
         let text = rest.get(..length).unwrap_or_default().to_owned();
-        self.push_part(pieces, start, PartKind::Glob(text))
+        self.push_part(pieces, start, WordPartKind::Glob(text))
     }
 
-    pub(super) fn tilde(&mut self, shape: Shape, pieces: &mut Pieces) -> Parse<()> {
+    pub(super) fn tilde(&mut self, shape: Shape, pieces: &mut BracePieces) -> Parse<()> {
         let start = self.at;
         let mut user = String::new();
         self.bump();
@@ -55,7 +55,7 @@ impl Parser<'_> {
             Some(found) => shape.ends(found) || is_metacharacter(found),
         };
         if ends {
-            return self.push_part(pieces, start, PartKind::Tilde(user));
+            return self.push_part(pieces, start, WordPartKind::Tilde(user));
         }
         pieces.literal(&format!("~{user}"), self.span_from(start));
         Ok(())
@@ -97,7 +97,7 @@ fn is_user_character(found: char) -> bool {
 
 /// Whether a home may stand here: at the start, and where a value begins in what looks like an
 /// assignment.
-pub(super) fn tilde_may_follow(shape: Shape, pieces: &Pieces) -> bool {
+pub(super) fn tilde_may_follow(shape: Shape, pieces: &BracePieces) -> bool {
     match shape {
         Shape::Alternative | Shape::RegexGroup => false,
         Shape::Value => pieces.is_empty() || pieces.text.ends_with(':'),
@@ -110,10 +110,10 @@ pub(super) fn tilde_may_follow(shape: Shape, pieces: &Pieces) -> bool {
     }
 }
 
-fn begins_value(pieces: &Pieces) -> bool {
+fn begins_value(pieces: &BracePieces) -> bool {
     let before = match pieces.pieces.first().map(|piece| &piece.part.kind) {
         None => pieces.text.as_str(),
-        Some(PartKind::Literal(text)) => text,
+        Some(WordPartKind::Literal(text)) => text,
         Some(_) => return false,
     };
     let is_assignment = before

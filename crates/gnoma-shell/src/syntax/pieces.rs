@@ -1,7 +1,7 @@
 //! Where a text ends, what has a meaning in it, and the parts it is collected into.
 
 use super::cursor::is_metacharacter;
-use super::{Part, PartKind, Span};
+use super::{Span, WordPart, WordPartKind};
 
 /// Where a text ends and what has a meaning in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,21 +70,21 @@ pub(super) enum Mark {
 
 /// A part, or a character of its own that braces may make something of.
 #[derive(Debug)]
-pub(super) struct Piece {
-    pub(super) part: Part,
+pub(super) struct BracePiece {
+    pub(super) part: WordPart,
     pub(super) mark: Option<Mark>,
 }
 
 /// What is being collected; neighbouring characters become one literal.
 #[derive(Default)]
-pub(super) struct Pieces {
-    pub(super) pieces: Vec<Piece>,
+pub(super) struct BracePieces {
+    pub(super) pieces: Vec<BracePiece>,
     pub(super) text: String,
     pub(super) span: Span,
     pub(super) has_brace: bool,
 }
 
-impl Pieces {
+impl BracePieces {
     pub(super) fn literal(&mut self, text: &str, span: Span) {
         if self.text.is_empty() {
             self.span = span;
@@ -93,25 +93,25 @@ impl Pieces {
         self.span.end = span.end;
     }
 
-    pub(super) fn push(&mut self, part: Part) {
+    pub(super) fn push(&mut self, part: WordPart) {
         self.push_piece(part, None);
     }
 
-    pub(super) fn push_piece(&mut self, part: Part, mark: Option<Mark>) {
+    pub(super) fn push_piece(&mut self, part: WordPart, mark: Option<Mark>) {
         self.flush();
         self.has_brace |= mark == Some(Mark::Open);
-        self.pieces.push(Piece { part, mark });
+        self.pieces.push(BracePiece { part, mark });
     }
 
     pub(super) fn flush(&mut self) {
         if !self.text.is_empty() {
-            let kind = PartKind::Literal(std::mem::take(&mut self.text));
-            self.pieces.push(Piece { part: Part { span: self.span, kind }, mark: None });
+            let kind = WordPartKind::Literal(std::mem::take(&mut self.text));
+            self.pieces.push(BracePiece { part: WordPart { span: self.span, kind }, mark: None });
         }
     }
 
     /// The parts, with braces as plain text.
-    pub(super) fn finish(mut self) -> Vec<Part> {
+    pub(super) fn finish(mut self) -> Vec<WordPart> {
         self.flush();
         joined(self.pieces.into_iter().map(|piece| piece.part).collect())
     }
@@ -133,11 +133,14 @@ impl Pieces {
 }
 
 /// Parts with neighbouring literals made one.
-pub(super) fn joined(parts: Vec<Part>) -> Vec<Part> {
-    let mut joined: Vec<Part> = Vec::with_capacity(parts.len());
+pub(super) fn joined(parts: Vec<WordPart>) -> Vec<WordPart> {
+    let mut joined: Vec<WordPart> = Vec::with_capacity(parts.len());
     for part in parts {
         match (joined.last_mut(), &part.kind) {
-            (Some(Part { span, kind: PartKind::Literal(text) }), PartKind::Literal(more)) => {
+            (
+                Some(WordPart { span, kind: WordPartKind::Literal(text) }),
+                WordPartKind::Literal(more),
+            ) => {
                 text.push_str(more);
                 span.end = part.span.end;
             }

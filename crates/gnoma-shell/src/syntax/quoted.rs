@@ -1,12 +1,12 @@
 //! Text in which only expansions have a meaning: double quotes, here-documents, arithmetic.
 
 use super::cursor::{Parse, Parser};
-use super::pieces::Pieces;
-use super::{Arithmetic, Part, PartKind, Word};
+use super::pieces::BracePieces;
+use super::{Arithmetic, Word, WordPart, WordPartKind};
 
 /// Where such a text ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Fence {
+pub(super) enum QuoteEnd {
     /// At `"`.
     DoubleQuote,
     /// At the end of the text.
@@ -15,7 +15,7 @@ pub(super) enum Fence {
     Place(usize),
 }
 
-impl Fence {
+impl QuoteEnd {
     /// What a backslash takes the meaning from.
     fn escapes(self, found: char) -> bool {
         match self {
@@ -36,22 +36,27 @@ impl Fence {
 }
 
 impl Parser<'_> {
-    pub(super) fn quoted(&mut self, fence: Fence) -> Parse<Vec<Part>> {
-        let mut pieces = Pieces::default();
+    pub(super) fn quoted(&mut self, fence: QuoteEnd) -> Parse<Vec<WordPart>> {
+        let mut pieces = BracePieces::default();
         while let Some(found) = self.peek() {
             match fence {
-                Fence::DoubleQuote if found == '"' => break,
-                Fence::Place(end) if self.at >= end => break,
+                QuoteEnd::DoubleQuote if found == '"' => break,
+                QuoteEnd::Place(end) if self.at >= end => break,
                 _ => self.quoted_piece(found, fence, &mut pieces)?,
             }
         }
-        if let Fence::Place(end) = fence {
+        if let QuoteEnd::Place(end) = fence {
             self.require_place(end)?;
         }
         Ok(pieces.finish())
     }
 
-    fn quoted_piece(&mut self, found: char, fence: Fence, pieces: &mut Pieces) -> Parse<()> {
+    fn quoted_piece(
+        &mut self,
+        found: char,
+        fence: QuoteEnd,
+        pieces: &mut BracePieces,
+    ) -> Parse<()> {
         let start = self.at;
         match found {
             '\\' => {
@@ -72,7 +77,7 @@ impl Parser<'_> {
             '`' => {
                 let unescapes = fence.unescapes_quotes();
                 let script = self.nested(|parser| parser.backquoted(unescapes))?;
-                self.push_part(pieces, start, PartKind::CommandSubstitution(script))
+                self.push_part(pieces, start, WordPartKind::CommandSubstitution(script))
             }
             _ => self.literal_character(pieces),
         }
@@ -82,14 +87,14 @@ impl Parser<'_> {
     pub(super) fn quoted_word_to(&mut self, close: usize) -> Parse<Word> {
         self.count_node()?;
         let start = self.at;
-        let parts = self.quoted(Fence::Place(close))?;
+        let parts = self.quoted(QuoteEnd::Place(close))?;
         Ok(Word { span: self.span(start, close), parts })
     }
 
     /// Calculated text up to `close`.
     pub(super) fn arithmetic_to(&mut self, close: usize) -> Parse<Arithmetic> {
         let start = self.at;
-        let parts = self.nested(|parser| parser.quoted(Fence::Place(close)))?;
+        let parts = self.nested(|parser| parser.quoted(QuoteEnd::Place(close)))?;
         Ok(Arithmetic { span: self.span(start, close), parts })
     }
 

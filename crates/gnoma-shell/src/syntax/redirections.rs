@@ -2,7 +2,7 @@
 
 use super::cursor::{CONTINUATION, Parse, Parser, is_metacharacter, is_name};
 use super::pieces::Shape;
-use super::{Descriptor, Part, PartKind, Redirection, Target, Word};
+use super::{Descriptor, Redirection, Target, Word, WordPart, WordPartKind};
 
 /// Longest first, so that the first that fits is the one bash reads.
 const OPERATORS: [&str; 12] =
@@ -105,7 +105,7 @@ impl Parser<'_> {
             return Err(self.ambiguous(start, "a closed descriptor that something follows"));
         }
         let span = self.span_from(start);
-        let part = Part { span, kind: PartKind::Literal("-".to_owned()) };
+        let part = WordPart { span, kind: WordPartKind::Literal("-".to_owned()) };
         let word = Word { span, parts: vec![part] };
         Ok(match operator {
             "<&" => Target::DuplicateInput(word),
@@ -116,7 +116,7 @@ impl Parser<'_> {
     /// bash expands a file name after `>&` twice, so that quotes do not keep commands in it from running.
     fn require_certain_file(&self, at: usize, word: &Word) -> Parse<()> {
         let parts = match word.parts.as_slice() {
-            [Part { kind: PartKind::Tilde(_), .. }, rest @ ..] => rest,
+            [WordPart { kind: WordPartKind::Tilde(_), .. }, rest @ ..] => rest,
             parts => parts,
         };
         let name = Word { span: word.span, parts: parts.to_vec() }.constant();

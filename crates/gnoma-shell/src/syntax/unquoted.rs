@@ -3,9 +3,9 @@
 use super::cursor::{Parse, Parser, is_name};
 use super::patterns::tilde_may_follow;
 use super::pieces::Mark;
-use super::pieces::{Pieces, Shape};
-use super::quoted::Fence;
-use super::{Part, PartKind, Word};
+use super::pieces::{BracePieces, Shape};
+use super::quoted::QuoteEnd;
+use super::{Word, WordPart, WordPartKind};
 
 impl Parser<'_> {
     pub(super) fn word(&mut self, shape: Shape) -> Parse<Word> {
@@ -20,8 +20,8 @@ impl Parser<'_> {
         Ok(Word { span: self.span_from(start), parts })
     }
 
-    fn unquoted(&mut self, shape: Shape) -> Parse<Vec<Part>> {
-        let mut pieces = Pieces::default();
+    fn unquoted(&mut self, shape: Shape) -> Parse<Vec<WordPart>> {
+        let mut pieces = BracePieces::default();
         while let Some(found) = self.peek() {
             if self.special_word_part(found, shape, &mut pieces)? {
                 continue;
@@ -39,7 +39,12 @@ impl Parser<'_> {
     }
 
     /// What begins with a character that otherwise ends a word.
-    fn special_word_part(&mut self, found: char, shape: Shape, pieces: &mut Pieces) -> Parse<bool> {
+    fn special_word_part(
+        &mut self,
+        found: char,
+        shape: Shape,
+        pieces: &mut BracePieces,
+    ) -> Parse<bool> {
         match found {
             '<' | '>' if self.peek_second() == Some('(') => {
                 self.process_substitution(found, shape, pieces)?;
@@ -47,7 +52,7 @@ impl Parser<'_> {
             '(' if shape == Shape::Declaration && is_array_start(pieces) => {
                 let start = self.at;
                 let elements = self.nested(Self::array)?;
-                self.push_part(pieces, start, PartKind::Array(elements))?;
+                self.push_part(pieces, start, WordPartKind::Array(elements))?;
             }
             '(' if matches!(shape, Shape::Regex | Shape::RegexGroup) => {
                 self.nested(|parser| parser.regex_group(pieces))?;
@@ -57,7 +62,7 @@ impl Parser<'_> {
         Ok(true)
     }
 
-    fn unquoted_piece(&mut self, found: char, shape: Shape, pieces: &mut Pieces) -> Parse<()> {
+    fn unquoted_piece(&mut self, found: char, shape: Shape, pieces: &mut BracePieces) -> Parse<()> {
         let start = self.at;
         if shape.has_extended_globs()
             && matches!(found, '?' | '*' | '+' | '@' | '!')
@@ -70,15 +75,15 @@ impl Parser<'_> {
             '\\' => self.escaped(pieces),
             '\'' => {
                 let text = self.single_quoted()?;
-                self.push_part(pieces, start, PartKind::SingleQuoted(text))
+                self.push_part(pieces, start, WordPartKind::SingleQuoted(text))
             }
             '"' => {
                 let parts = self.double_quoted()?;
-                self.push_part(pieces, start, PartKind::DoubleQuoted(parts))
+                self.push_part(pieces, start, WordPartKind::DoubleQuoted(parts))
             }
             '`' => {
                 let script = self.nested(|parser| parser.backquoted(Some(false)))?;
-                self.push_part(pieces, start, PartKind::CommandSubstitution(script))
+                self.push_part(pieces, start, WordPartKind::CommandSubstitution(script))
             }
             '$' => match self.dollar(None)? {
                 Some(kind) => self.push_part(pieces, start, kind),
@@ -86,7 +91,7 @@ impl Parser<'_> {
             },
             '*' | '?' if shape.has_globs() => {
                 self.bump();
-                self.push_part(pieces, start, PartKind::Glob(found.to_string()))
+                self.push_part(pieces, start, WordPartKind::Glob(found.to_string()))
             }
             '[' if shape.has_globs() => self.bracket(shape, pieces),
             '{' | '}' | ',' | '.' if shape.has_braces() => self.brace_mark(found, pieces),
@@ -99,7 +104,7 @@ impl Parser<'_> {
     }
 
     /// A character that braces may make something of.
-    fn brace_mark(&mut self, found: char, pieces: &mut Pieces) -> Parse<()> {
+    fn brace_mark(&mut self, found: char, pieces: &mut BracePieces) -> Parse<()> {
         let (mark, text) = match found {
             '{' => (Mark::Open, "{"),
             '}' if pieces.has_brace => (Mark::Close, "}"),
@@ -109,23 +114,23 @@ impl Parser<'_> {
         };
         let start = self.at;
         self.eat(text);
-        let kind = PartKind::Literal(text.to_owned());
-        pieces.push_piece(Part { span: self.span_from(start), kind }, Some(mark));
+        let kind = WordPartKind::Literal(text.to_owned());
+        pieces.push_piece(WordPart { span: self.span_from(start), kind }, Some(mark));
         Ok(())
     }
 
     pub(super) fn push_part(
         &mut self,
-        pieces: &mut Pieces,
+        pieces: &mut BracePieces,
         start: usize,
-        kind: PartKind,
+        kind: WordPartKind,
     ) -> Parse<()> {
         self.count_node()?;
-        pieces.push(Part { span: self.span_from(start), kind });
+        pieces.push(WordPart { span: self.span_from(start), kind });
         Ok(())
     }
 
-    pub(super) fn literal_character(&mut self, pieces: &mut Pieces) -> Parse<()> {
+    pub(super) fn literal_character(&mut self, pieces: &mut BracePieces) -> Parse<()> {
         let start = self.at;
         if let Some(found) = self.bump() {
             pieces.literal(found.encode_utf8(&mut [0; 4]), self.span_from(start));
@@ -133,7 +138,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    fn escaped(&mut self, pieces: &mut Pieces) -> Parse<()> {
+    fn escaped(&mut self, pieces: &mut BracePieces) -> Parse<()> {
         let start = self.at;
         self.bump_raw();
         // At the end of the text it stands for itself.
@@ -146,7 +151,7 @@ impl Parser<'_> {
         &mut self,
         found: char,
         shape: Shape,
-        pieces: &mut Pieces,
+        pieces: &mut BracePieces,
     ) -> Parse<()> {
         if !shape.is_word() && shape != Shape::Value {
             return Err(self.ambiguous(self.at, "a process substitution within an expansion"));
@@ -154,7 +159,7 @@ impl Parser<'_> {
         let start = self.at;
         let readable = found == '<';
         let script = self.substitution(if readable { "<(" } else { ">(" })?;
-        self.push_part(pieces, start, PartKind::ProcessSubstitution { readable, script })
+        self.push_part(pieces, start, WordPartKind::ProcessSubstitution { readable, script })
     }
 
     /// Fails unless the grammar came to `close`, where brackets alone say that this ends.
@@ -165,7 +170,7 @@ impl Parser<'_> {
         Err(self.ambiguous(close, "quotes and brackets cross"))
     }
 
-    fn regex_group(&mut self, pieces: &mut Pieces) -> Parse<()> {
+    fn regex_group(&mut self, pieces: &mut BracePieces) -> Parse<()> {
         let close = self.closing(self.at + 1, ')', "`(`")?;
         self.literal_character(pieces)?;
         for part in self.unquoted(Shape::RegexGroup)? {
@@ -188,11 +193,11 @@ impl Parser<'_> {
     }
 
     /// `"…"`
-    pub(super) fn double_quoted(&mut self) -> Parse<Vec<Part>> {
+    pub(super) fn double_quoted(&mut self) -> Parse<Vec<WordPart>> {
         let start = self.at;
         self.bump();
         let in_quotes = std::mem::replace(&mut self.in_quotes, true);
-        let parts = self.nested(|parser| parser.quoted(Fence::DoubleQuote))?;
+        let parts = self.nested(|parser| parser.quoted(QuoteEnd::DoubleQuote))?;
         self.in_quotes = in_quotes;
         if self.bump() != Some('"') {
             return Err(self.unterminated(start, "a double quote"));
@@ -201,7 +206,7 @@ impl Parser<'_> {
     }
 }
 
-fn is_array_start(pieces: &Pieces) -> bool {
+fn is_array_start(pieces: &BracePieces) -> bool {
     let written = pieces.span.end - pieces.span.start;
     let text = pieces.text().filter(|text| text.len() == written);
     text.and_then(|text| text.strip_suffix('='))

@@ -2,13 +2,13 @@
 
 use super::{
     Arithmetic, ArrayElement, AssignedValue, Assignment, CaseArm, Command, CommandKind, Loop,
-    Operation, Parameter, Part, PartKind, Pipeline, Redirection, Script, SimpleCommand, Span,
-    Statement, Target, Test, Word,
+    Operation, Parameter, Pipeline, Redirection, Script, SimpleCommand, Span, Statement, Target,
+    Test, Word, WordPart, WordPartKind,
 };
 
 /// A node of the tree.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Node<'a> {
+pub enum SyntaxNode<'a> {
     /// A list of statements.
     Script(&'a Script),
     /// A statement.
@@ -30,17 +30,17 @@ pub enum Node<'a> {
     /// An element of an array.
     Element(&'a ArrayElement),
     /// A piece of a word.
-    Part(&'a Part),
+    Part(&'a WordPart),
     /// Calculated text.
     Arithmetic(&'a Arithmetic),
 }
 
-type See<'a, 'b> = &'b mut dyn FnMut(Node<'a>);
+type NodeVisitor<'a, 'b> = &'b mut dyn FnMut(SyntaxNode<'a>);
 
 impl Script {
     /// Shows this and everything in it.
-    pub fn visit<'a>(&'a self, see: See<'a, '_>) {
-        Node::Script(self).visit(see);
+    pub fn visit<'a>(&'a self, see: NodeVisitor<'a, '_>) {
+        SyntaxNode::Script(self).visit(see);
     }
 
     /// Commands that name a program or test something, wherever they stand: simple ones with a word,
@@ -49,7 +49,7 @@ impl Script {
     pub fn simple_commands(&self) -> Vec<&Command> {
         let mut commands = Vec::new();
         self.visit(&mut |node| {
-            if let Node::Command(command) = node
+            if let SyntaxNode::Command(command) = node
                 && command.runs_something()
             {
                 commands.push(command);
@@ -78,7 +78,7 @@ impl Command {
     }
 }
 
-impl<'a> Node<'a> {
+impl<'a> SyntaxNode<'a> {
     /// Where it stands.
     #[must_use]
     pub fn span(&self) -> Span {
@@ -98,13 +98,13 @@ impl<'a> Node<'a> {
     }
 
     /// Shows this and everything in it.
-    pub fn visit(self, see: See<'a, '_>) {
+    pub fn visit(self, see: NodeVisitor<'a, '_>) {
         see(self);
         self.children(&mut |child| child.visit(see));
     }
 
     /// Shows what is directly in it.
-    pub fn children(self, see: See<'a, '_>) {
+    pub fn children(self, see: NodeVisitor<'a, '_>) {
         match self {
             Self::Script(script) => each(&script.statements, Self::Statement, see),
             Self::Statement(statement) => {
@@ -136,73 +136,74 @@ impl<'a> Node<'a> {
     }
 }
 
-fn each<'a, T>(items: &'a [T], node: fn(&'a T) -> Node<'a>, see: See<'a, '_>) {
+fn each<'a, T>(items: &'a [T], node: fn(&'a T) -> SyntaxNode<'a>, see: NodeVisitor<'a, '_>) {
     items.iter().for_each(|item| see(node(item)));
 }
 
-fn command_children<'a>(command: &'a Command, see: See<'a, '_>) {
+fn command_children<'a>(command: &'a Command, see: NodeVisitor<'a, '_>) {
     match &command.kind {
         CommandKind::Simple(simple) => return simple_children(simple, &command.redirections, see),
-        CommandKind::Group(body) | CommandKind::Subshell(body) => see(Node::Script(body)),
+        CommandKind::Group(body) | CommandKind::Subshell(body) => see(SyntaxNode::Script(body)),
         CommandKind::If { branches, otherwise } => {
             for (condition, body) in branches {
-                see(Node::Script(condition));
-                see(Node::Script(body));
+                see(SyntaxNode::Script(condition));
+                see(SyntaxNode::Script(body));
             }
-            otherwise.iter().for_each(|body| see(Node::Script(body)));
+            otherwise.iter().for_each(|body| see(SyntaxNode::Script(body)));
         }
         CommandKind::While { condition, body, .. } => {
-            see(Node::Script(condition));
-            see(Node::Script(body));
+            see(SyntaxNode::Script(condition));
+            see(SyntaxNode::Script(body));
         }
         CommandKind::For(Loop { words, body, .. })
         | CommandKind::Select(Loop { words, body, .. }) => {
-            words.iter().for_each(|words| each(words, Node::Word, see));
-            see(Node::Script(body));
+            words.iter().for_each(|words| each(words, SyntaxNode::Word, see));
+            see(SyntaxNode::Script(body));
         }
         CommandKind::ArithmeticFor { header, body } => {
-            each(header, Node::Arithmetic, see);
-            see(Node::Script(body));
+            each(header, SyntaxNode::Arithmetic, see);
+            see(SyntaxNode::Script(body));
         }
         CommandKind::Case { subject, arms } => {
-            see(Node::Word(subject));
-            each(arms, Node::CaseArm, see);
+            see(SyntaxNode::Word(subject));
+            each(arms, SyntaxNode::CaseArm, see);
         }
         CommandKind::Function { body, .. } | CommandKind::Coprocess { body, .. } => {
-            see(Node::Command(body));
+            see(SyntaxNode::Command(body));
         }
-        CommandKind::Arithmetic(arithmetic) => see(Node::Arithmetic(arithmetic)),
+        CommandKind::Arithmetic(arithmetic) => see(SyntaxNode::Arithmetic(arithmetic)),
         CommandKind::Test(test) => test_children(test, see),
     }
-    each(&command.redirections, Node::Redirection, see);
+    each(&command.redirections, SyntaxNode::Redirection, see);
 }
 
 fn simple_children<'a>(
     simple: &'a SimpleCommand,
     redirections: &'a [Redirection],
-    see: See<'a, '_>,
+    see: NodeVisitor<'a, '_>,
 ) {
-    let mut nodes: Vec<Node<'a>> = simple.assignments.iter().map(Node::Assignment).collect();
-    nodes.extend(simple.words.iter().map(Node::Word));
-    nodes.extend(redirections.iter().map(Node::Redirection));
+    let mut nodes: Vec<SyntaxNode<'a>> =
+        simple.assignments.iter().map(SyntaxNode::Assignment).collect();
+    nodes.extend(simple.words.iter().map(SyntaxNode::Word));
+    nodes.extend(redirections.iter().map(SyntaxNode::Redirection));
     nodes.sort_by_key(|node| node.span().start);
     nodes.into_iter().for_each(see);
 }
 
-fn assignment_children<'a>(assignment: &'a Assignment, see: See<'a, '_>) {
-    assignment.subscript.iter().for_each(|word| see(Node::Word(word)));
+fn assignment_children<'a>(assignment: &'a Assignment, see: NodeVisitor<'a, '_>) {
+    assignment.subscript.iter().for_each(|word| see(SyntaxNode::Word(word)));
     match &assignment.value {
-        AssignedValue::Word(word) => see(Node::Word(word)),
-        AssignedValue::Array(elements) => each(elements, Node::Element, see),
+        AssignedValue::Word(word) => see(SyntaxNode::Word(word)),
+        AssignedValue::Array(elements) => each(elements, SyntaxNode::Element, see),
     }
 }
 
-fn test_children<'a>(test: &'a Test, see: See<'a, '_>) {
+fn test_children<'a>(test: &'a Test, see: NodeVisitor<'a, '_>) {
     match test {
-        Test::Word(word) | Test::Unary(_, word) => see(Node::Word(word)),
+        Test::Word(word) | Test::Unary(_, word) => see(SyntaxNode::Word(word)),
         Test::Binary(binary) => {
-            see(Node::Word(&binary.left));
-            see(Node::Word(&binary.right));
+            see(SyntaxNode::Word(&binary.left));
+            see(SyntaxNode::Word(&binary.right));
         }
         Test::Not(inner) | Test::Group(inner) => test_children(inner, see),
         Test::And(tests) | Test::Or(tests) => {
@@ -211,31 +212,32 @@ fn test_children<'a>(test: &'a Test, see: See<'a, '_>) {
     }
 }
 
-fn part_children<'a>(part: &'a Part, see: See<'a, '_>) {
+fn part_children<'a>(part: &'a WordPart, see: NodeVisitor<'a, '_>) {
     match &part.kind {
-        PartKind::Literal(_)
-        | PartKind::SingleQuoted(_)
-        | PartKind::AnsiQuoted(_)
-        | PartKind::Glob(_)
-        | PartKind::BraceRange(_)
-        | PartKind::Tilde(_) => {}
-        PartKind::DoubleQuoted(parts) | PartKind::LocaleQuoted(parts) => {
-            each(parts, Node::Part, see);
+        WordPartKind::Literal(_)
+        | WordPartKind::SingleQuoted(_)
+        | WordPartKind::AnsiQuoted(_)
+        | WordPartKind::Glob(_)
+        | WordPartKind::BraceRange(_)
+        | WordPartKind::Tilde(_) => {}
+        WordPartKind::DoubleQuoted(parts) | WordPartKind::LocaleQuoted(parts) => {
+            each(parts, SyntaxNode::Part, see);
         }
-        PartKind::Parameter(parameter) => parameter_children(parameter, see),
-        PartKind::CommandSubstitution(script) | PartKind::ProcessSubstitution { script, .. } => {
-            see(Node::Script(script));
+        WordPartKind::Parameter(parameter) => parameter_children(parameter, see),
+        WordPartKind::CommandSubstitution(script)
+        | WordPartKind::ProcessSubstitution { script, .. } => {
+            see(SyntaxNode::Script(script));
         }
-        PartKind::Arithmetic(arithmetic) => see(Node::Arithmetic(arithmetic)),
-        PartKind::ExtendedGlob { alternatives: words, .. } | PartKind::BraceList(words) => {
-            each(words, Node::Word, see);
+        WordPartKind::Arithmetic(arithmetic) => see(SyntaxNode::Arithmetic(arithmetic)),
+        WordPartKind::ExtendedGlob { alternatives: words, .. } | WordPartKind::BraceList(words) => {
+            each(words, SyntaxNode::Word, see);
         }
-        PartKind::Array(elements) => each(elements, Node::Element, see),
+        WordPartKind::Array(elements) => each(elements, SyntaxNode::Element, see),
     }
 }
 
-fn parameter_children<'a>(parameter: &'a Parameter, see: See<'a, '_>) {
-    parameter.subscript.iter().for_each(|word| see(Node::Word(word)));
+fn parameter_children<'a>(parameter: &'a Parameter, see: NodeVisitor<'a, '_>) {
+    parameter.subscript.iter().for_each(|word| see(SyntaxNode::Word(word)));
     match &parameter.operation {
         Operation::Value
         | Operation::Length
@@ -248,14 +250,14 @@ fn parameter_children<'a>(parameter: &'a Parameter, see: See<'a, '_>) {
         | Operation::Alternative(word)
         | Operation::RemovePrefix(word)
         | Operation::RemoveSuffix(word)
-        | Operation::ChangeCase(word) => see(Node::Word(word)),
+        | Operation::ChangeCase(word) => see(SyntaxNode::Word(word)),
         Operation::Replace { pattern, replacement } => {
-            see(Node::Word(pattern));
-            replacement.iter().for_each(|word| see(Node::Word(word)));
+            see(SyntaxNode::Word(pattern));
+            replacement.iter().for_each(|word| see(SyntaxNode::Word(word)));
         }
         Operation::Substring { offset, length } => {
-            see(Node::Arithmetic(offset));
-            length.iter().for_each(|length| see(Node::Arithmetic(length)));
+            see(SyntaxNode::Arithmetic(offset));
+            length.iter().for_each(|length| see(SyntaxNode::Arithmetic(length)));
         }
     }
 }

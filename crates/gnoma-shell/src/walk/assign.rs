@@ -1,10 +1,10 @@
 //! Variables that are set, and which of them change what programs do.
 
 use super::Walker;
-use super::facts_of::Facts;
+use super::facts_of::CommandFacts;
 use crate::expand::{Field, Value, looks_secret};
 use crate::facts::Effect;
-use crate::syntax::{ArrayElement, AssignedValue, Assignment, Part, PartKind, Word};
+use crate::syntax::{ArrayElement, AssignedValue, Assignment, Word, WordPart, WordPartKind};
 
 /// Names that only change how things look, or that tests and logs look at.
 const HARMLESS: [&str; 46] = [
@@ -262,7 +262,7 @@ pub(super) fn meaning(name: &str) -> Meaning {
 
 impl Walker<'_> {
     /// Assignments that stand alone: they stay.
-    pub(super) fn assign_all(&mut self, assignments: &[Assignment], facts: &mut Facts) {
+    pub(super) fn assign_all(&mut self, assignments: &[Assignment], facts: &mut CommandFacts) {
         for assignment in assignments {
             let value = self.assigned(assignment, facts);
             warn(&assignment.name, Some(&value), facts);
@@ -275,7 +275,7 @@ impl Walker<'_> {
         &mut self,
         assignments: &[Assignment],
         program: Option<&Field>,
-        facts: &mut Facts,
+        facts: &mut CommandFacts,
     ) -> Vec<(String, Option<Value>)> {
         let mut kept = Vec::new();
         let reads = program.and_then(Field::known) == Some("read");
@@ -302,7 +302,7 @@ impl Walker<'_> {
     }
 
     /// The value of an assignment, with what expanding it does.
-    fn assigned(&mut self, assignment: &Assignment, facts: &mut Facts) -> Value {
+    fn assigned(&mut self, assignment: &Assignment, facts: &mut CommandFacts) -> Value {
         if let Some(subscript) = &assignment.subscript {
             self.expand(facts, |expander| expander.look_at_subscript(subscript));
         }
@@ -341,7 +341,7 @@ impl Walker<'_> {
     }
 
     /// Elements of `( … )`: a subscript is calculated.
-    pub(super) fn array(&mut self, elements: &[ArrayElement], facts: &mut Facts) {
+    pub(super) fn array(&mut self, elements: &[ArrayElement], facts: &mut CommandFacts) {
         for element in elements {
             self.expand(facts, |expander| {
                 if let Some(subscript) = &element.subscript {
@@ -369,7 +369,7 @@ impl Walker<'_> {
 
     /// Sets a variable by another way than `=`: what it does to programs is an effect of its own.
     pub(super) fn assign_and_warn(&mut self, name: &str, value: Value) {
-        let mut facts = Facts::default();
+        let mut facts = CommandFacts::default();
         warn(name, Some(&value), &mut facts);
         self.record_if_any(name.to_owned(), facts);
         self.assign(name, value);
@@ -377,7 +377,7 @@ impl Walker<'_> {
 }
 
 /// Notes what setting a variable leads to, where later commands get it.
-pub(super) fn warn(name: &str, value: Option<&Value>, facts: &mut Facts) {
+pub(super) fn warn(name: &str, value: Option<&Value>, facts: &mut CommandFacts) {
     match meaning(name) {
         Meaning::Dangerous => facts.add(Effect::Environment(name.to_owned())),
         Meaning::Calculated if !value.is_some_and(Value::is_number) => facts.add(Effect::Unknown(
@@ -388,10 +388,10 @@ pub(super) fn warn(name: &str, value: Option<&Value>, facts: &mut Facts) {
 }
 
 /// Whether a value is one `$(( ))` and nothing else.
-fn is_calculated(parts: &[Part]) -> bool {
+fn is_calculated(parts: &[WordPart]) -> bool {
     match parts {
-        [Part { kind: PartKind::Arithmetic(_), .. }] => true,
-        [Part { kind: PartKind::DoubleQuoted(parts), .. }] => is_calculated(parts),
+        [WordPart { kind: WordPartKind::Arithmetic(_), .. }] => true,
+        [WordPart { kind: WordPartKind::DoubleQuoted(parts), .. }] => is_calculated(parts),
         _ => false,
     }
 }

@@ -2,7 +2,7 @@
 
 use super::Walker;
 use super::assign::warn;
-use super::facts_of::Facts;
+use super::facts_of::CommandFacts;
 use crate::expand::{Field, Value};
 use crate::facts::{Effect, Risk};
 
@@ -35,7 +35,12 @@ const SHELLS: [&str; 17] = [
 
 impl Walker<'_> {
     /// What a builtin does; `None` when `name` is none.
-    pub(super) fn builtin(&mut self, name: &str, words: &[Field], from: usize) -> Option<Facts> {
+    pub(super) fn builtin(
+        &mut self,
+        name: &str,
+        words: &[Field],
+        from: usize,
+    ) -> Option<CommandFacts> {
         if let Some(is_harmless) = harmless_words(name) {
             return Some(harmless_when(name, words, is_harmless));
         }
@@ -61,7 +66,7 @@ impl Walker<'_> {
             "command" | "builtin" => self.command_builtin(name, words),
             "coproc" => {
                 self.inner(words);
-                Facts::default()
+                CommandFacts::default()
             }
             "trap" => self.trap(words),
             "alias" => alias(words),
@@ -71,32 +76,37 @@ impl Walker<'_> {
     }
 
     /// Builtins that leave something or run another program; `None` when `name` is none.
-    fn leaving_or_running(&mut self, name: &str, words: &[Field], from: usize) -> Option<Facts> {
+    fn leaving_or_running(
+        &mut self,
+        name: &str,
+        words: &[Field],
+        from: usize,
+    ) -> Option<CommandFacts> {
         Some(match name {
             "exit" | "return" | "break" | "continue" | "logout" => {
                 self.leave(name, words);
-                Facts::default()
+                CommandFacts::default()
             }
             "shift" => {
                 if !is_at_most_a_number(words) {
                     self.may_abort();
                 }
                 self.shift();
-                Facts::default()
+                CommandFacts::default()
             }
             "dirs" => {
                 self.state.stack.clear();
-                Facts::default()
+                CommandFacts::default()
             }
-            _ if INERT.contains(&name) => Facts::default(),
+            _ if INERT.contains(&name) => CommandFacts::default(),
             _ if SHELLS.contains(&name) => self.shell(name, words, from),
             "env" | "genv" => self.env(words),
             _ => return self.wrapper(name, words),
         })
     }
 
-    fn unset(&mut self, words: &[Field]) -> Facts {
-        let mut facts = Facts::default();
+    fn unset(&mut self, words: &[Field]) -> CommandFacts {
+        let mut facts = CommandFacts::default();
         for word in words {
             match word.known() {
                 Some("-v") => {}
@@ -114,7 +124,7 @@ impl Walker<'_> {
     }
 
     /// Sets each variable a builtin names to what is not known.
-    fn sets(&mut self, names: &[Field], facts: &mut Facts) {
+    fn sets(&mut self, names: &[Field], facts: &mut CommandFacts) {
         for name in names {
             match name.known() {
                 Some(name) if is_name(name) => {
@@ -126,8 +136,8 @@ impl Walker<'_> {
         }
     }
 
-    fn read(&mut self, words: &[Field]) -> Facts {
-        let mut facts = Facts::default();
+    fn read(&mut self, words: &[Field]) -> CommandFacts {
+        let mut facts = CommandFacts::default();
         let mut rest = words;
         while let Some((word, after)) = rest.split_first() {
             let Some(option) = word.known().and_then(|text| text.strip_prefix('-')) else { break };
@@ -152,8 +162,8 @@ impl Walker<'_> {
         facts
     }
 
-    fn mapfile(&mut self, words: &[Field]) -> Facts {
-        let mut facts = Facts::default();
+    fn mapfile(&mut self, words: &[Field]) -> CommandFacts {
+        let mut facts = CommandFacts::default();
         let mut rest = words;
         while let Some((word, after)) = rest.split_first() {
             let Some(option) = word.known().and_then(|text| text.strip_prefix('-')) else { break };
@@ -169,8 +179,8 @@ impl Walker<'_> {
         facts
     }
 
-    fn let_(&mut self, words: &[Field]) -> Facts {
-        let mut facts = Facts::default();
+    fn let_(&mut self, words: &[Field]) -> CommandFacts {
+        let mut facts = CommandFacts::default();
         for word in words {
             let Some(text) = word.known() else {
                 facts.add(Effect::Unknown(format!("`{word}` is calculated and may run commands")));
@@ -189,8 +199,8 @@ impl Walker<'_> {
     }
 
     /// `test` is harmless but for `-v`, which calculates subscripts: a word that is not known may be it.
-    fn test_builtin(&mut self, words: &[Field]) -> Facts {
-        let mut facts = Facts::default();
+    fn test_builtin(&mut self, words: &[Field]) -> CommandFacts {
+        let mut facts = CommandFacts::default();
         let last = if words.last().and_then(Field::known) == Some("]") { 1 } else { 0 };
         let words = words.get(..words.len() - last).unwrap_or_default();
         let known = |at: usize| words.get(at).and_then(Field::known);
@@ -220,8 +230,8 @@ impl Walker<'_> {
         facts
     }
 
-    fn printf(&mut self, words: &[Field]) -> Facts {
-        let mut facts = Facts::default();
+    fn printf(&mut self, words: &[Field]) -> CommandFacts {
+        let mut facts = CommandFacts::default();
         let words = match words.first().and_then(Field::known) {
             Some("--") => words.get(1..).unwrap_or_default(),
             _ => words,
@@ -250,15 +260,15 @@ impl Walker<'_> {
         facts
     }
 
-    fn getopts(&mut self, words: &[Field]) -> Facts {
-        let mut facts = Facts::default();
+    fn getopts(&mut self, words: &[Field]) -> CommandFacts {
+        let mut facts = CommandFacts::default();
         self.sets(words.get(1..2).unwrap_or_default(), &mut facts);
         self.assign("OPTARG", Value::Unknown);
         self.assign("OPTIND", Value::Number);
         facts
     }
 
-    fn eval(&mut self, words: &[Field]) -> Facts {
+    fn eval(&mut self, words: &[Field]) -> CommandFacts {
         let words = match words.first().and_then(Field::known) {
             Some("--") => words.get(1..).unwrap_or_default(),
             _ => words,
@@ -271,22 +281,21 @@ impl Walker<'_> {
                 facts.join(self.nested(&text));
                 facts
             }
-            None => {
-                Facts::unknown("what `eval` runs shows only when it runs").with_risk(Risk::High)
-            }
+            None => CommandFacts::unknown("what `eval` runs shows only when it runs")
+                .with_risk(Risk::High),
         }
     }
 
-    fn source(&mut self, words: &[Field]) -> Facts {
-        let Some(file) = words.first() else { return Facts::default() };
+    fn source(&mut self, words: &[Field]) -> CommandFacts {
+        let Some(file) = words.first() else { return CommandFacts::default() };
         if matches!(file.known(), Some("/dev/stdin" | "/dev/fd/0")) {
             return self.run_input("source");
         }
         self.state.forget();
-        Facts::of(Effect::Runs(file.to_string())).with_risk(self.fed_risk(file))
+        CommandFacts::of(Effect::Runs(file.to_string())).with_risk(self.fed_risk(file))
     }
 
-    fn exec(&mut self, words: &[Field]) -> Facts {
+    fn exec(&mut self, words: &[Field]) -> CommandFacts {
         let mut rest = words;
         while let Some((word, after)) = rest.split_first() {
             match word.known() {
@@ -298,10 +307,10 @@ impl Walker<'_> {
         if !rest.is_empty() {
             self.started(rest);
         }
-        Facts::default()
+        CommandFacts::default()
     }
 
-    fn command_builtin(&mut self, name: &str, words: &[Field]) -> Facts {
+    fn command_builtin(&mut self, name: &str, words: &[Field]) -> CommandFacts {
         let mut rest = words;
         while let Some((word, after)) = rest.split_first() {
             let Some(text) = word.known().filter(|text| text.starts_with('-')) else { break };
@@ -315,31 +324,35 @@ impl Walker<'_> {
                     if text.contains('p') && rest.iter().any(|word| word.start() == "--") {
                         break;
                     }
-                    return Facts::default();
+                    return CommandFacts::default();
                 }
-                _ => return Facts::unknown(format!("option `{text}` of `{name}` is not known")),
+                _ => {
+                    return CommandFacts::unknown(format!(
+                        "option `{text}` of `{name}` is not known"
+                    ));
+                }
             }
         }
         if !rest.is_empty() {
             self.inner(rest);
         }
-        Facts::default()
+        CommandFacts::default()
     }
 
-    fn trap(&mut self, words: &[Field]) -> Facts {
+    fn trap(&mut self, words: &[Field]) -> CommandFacts {
         let words = match words.first().and_then(Field::known) {
-            Some("-p" | "-l") => return Facts::default(),
+            Some("-p" | "-l") => return CommandFacts::default(),
             Some("--") => words.get(1..).unwrap_or_default(),
             _ => words,
         };
         match words {
-            [] | [_] => Facts::default(),
-            [Field::Known(text), ..] if text == "-" => Facts::default(),
+            [] | [_] => CommandFacts::default(),
+            [Field::Known(text), ..] if text == "-" => CommandFacts::default(),
             [Field::Known(text), signals @ ..] => {
                 let at_exit = signals.iter().all(|it| matches!(it.known(), Some("EXIT" | "0")));
                 self.trapped(text, at_exit)
             }
-            _ => Facts::unknown("what `trap` runs shows only when it runs"),
+            _ => CommandFacts::unknown("what `trap` runs shows only when it runs"),
         }
     }
 }
@@ -347,7 +360,7 @@ impl Walker<'_> {
 impl Walker<'_> {
     /// A text that runs at any time later, whatever is set by then. Only at the end does it not matter
     /// what it sets itself.
-    fn trapped(&mut self, text: &str, at_exit: bool) -> Facts {
+    fn trapped(&mut self, text: &str, at_exit: bool) -> CommandFacts {
         let before = (self.changes, self.state.functions.len());
         let (mut facts, after) = self.apart(|walker| {
             walker.state.forget();
@@ -367,19 +380,19 @@ const COMPARING: [&str; 15] = [
     "=", "==", "!=", "<", ">", "-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-nt", "-ot", "-ef", "=~",
 ];
 
-fn set(words: &[Field]) -> Facts {
+fn set(words: &[Field]) -> CommandFacts {
     let Some(first) = words.first() else {
-        return Facts::of(Effect::Secret("all variables".to_owned()));
+        return CommandFacts::of(Effect::Secret("all variables".to_owned()));
     };
     let Some(text) = first.known() else {
         return if first.may_be_option() {
-            Facts::unknown(format!("`{first}` may be an option of `set`"))
+            CommandFacts::unknown(format!("`{first}` may be an option of `set`"))
         } else {
-            Facts::default()
+            CommandFacts::default()
         };
     };
     if !text.starts_with(['-', '+']) || text == "--" || text == "-" {
-        return Facts::default();
+        return CommandFacts::default();
     }
     let harmless = |word: &Field| {
         word.known().is_some_and(|text| match text.strip_prefix(['-', '+']) {
@@ -389,13 +402,13 @@ fn set(words: &[Field]) -> Facts {
     };
     let named = words.iter().take_while(|word| word.known() != Some("--"));
     match named.into_iter().find(|word| !harmless(word)) {
-        Some(word) => Facts::unknown(format!("option `{word}` of `set` is not known")),
-        None => Facts::default(),
+        Some(word) => CommandFacts::unknown(format!("option `{word}` of `set` is not known")),
+        None => CommandFacts::default(),
     }
 }
 
-fn alias(words: &[Field]) -> Facts {
-    let mut facts = Facts::default();
+fn alias(words: &[Field]) -> CommandFacts {
+    let mut facts = CommandFacts::default();
     for word in words {
         if word.known() != Some("-p") && word.known().is_none_or(|text| text.contains('=')) {
             facts.add(Effect::Environment(format!("alias {word}")));
@@ -405,11 +418,11 @@ fn alias(words: &[Field]) -> Facts {
 }
 
 /// Builtins that change what names mean, or run what they are given.
-fn meddles(name: &str, words: &[Field]) -> Facts {
+fn meddles(name: &str, words: &[Field]) -> CommandFacts {
     if words.is_empty() || words.len() == 1 && words.first().and_then(Field::known) == Some("-l") {
-        return Facts::default();
+        return CommandFacts::default();
     }
-    Facts::of(Effect::Environment(format!("`{name}` changes what commands mean")))
+    CommandFacts::of(Effect::Environment(format!("`{name}` changes what commands mean")))
 }
 
 /// For builtins that do nothing as long as every word passes a test: that test.
@@ -431,10 +444,10 @@ fn harmless_words(name: &str) -> Option<fn(&str) -> bool> {
 }
 
 /// A builtin that does nothing as long as every word is like this.
-fn harmless_when(name: &str, words: &[Field], is_harmless: impl Fn(&str) -> bool) -> Facts {
+fn harmless_when(name: &str, words: &[Field], is_harmless: impl Fn(&str) -> bool) -> CommandFacts {
     let strange = words.iter().find(|word| !word.known().is_some_and(&is_harmless));
-    strange.map_or_else(Facts::default, |word| {
-        Facts::unknown(format!("what `{name}` does with `{word}` is not known"))
+    strange.map_or_else(CommandFacts::default, |word| {
+        CommandFacts::unknown(format!("what `{name}` does with `{word}` is not known"))
     })
 }
 

@@ -1,16 +1,16 @@
 //! A program, or a command of one, with what it was given.
 
 use crate::expand::{Field, Folders};
-use crate::programs::{Entry, Sorted};
+use crate::programs::{ProgramEntry, SortedWords};
 
 /// A program, or a command of one, with its arguments sorted.
-pub(super) struct Call<'c> {
+pub(super) struct ProgramCall<'c> {
     /// Such as `git log`.
     pub(super) title: &'c str,
-    pub(super) entry: &'c Entry,
+    pub(super) entry: &'c ProgramEntry,
     /// Arguments as they are given.
     pub(super) words: &'c [Field],
-    pub(super) sorted: &'c Sorted,
+    pub(super) sorted: &'c SortedWords,
     /// The folder it works in.
     pub(super) cwd: Folders,
     /// Where in what was found the commands begin that belong to it.

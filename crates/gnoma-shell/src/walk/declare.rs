@@ -6,7 +6,7 @@
 use super::Walker;
 use super::assign::{Meaning, meaning, warn};
 use super::builtins::is_name;
-use super::facts_of::Facts;
+use super::facts_of::CommandFacts;
 use crate::expand::{Field, Value};
 use crate::facts::Effect;
 
@@ -24,8 +24,8 @@ struct Declaring {
 }
 
 impl Walker<'_> {
-    pub(super) fn declare(&mut self, name: &str, words: &[Field]) -> Facts {
-        let mut facts = Facts::default();
+    pub(super) fn declare(&mut self, name: &str, words: &[Field]) -> CommandFacts {
+        let mut facts = CommandFacts::default();
         let options: String = words
             .iter()
             .filter_map(Field::known)
@@ -55,7 +55,7 @@ impl Walker<'_> {
         facts
     }
 
-    fn declare_one(&mut self, word: &Field, sets: &Declaring, facts: &mut Facts) {
+    fn declare_one(&mut self, word: &Field, sets: &Declaring, facts: &mut CommandFacts) {
         let Some((variable, value)) = assigned_word(word) else {
             facts.add(Effect::Unknown(format!(
                 "which variable `{word}` sets shows only when it runs"

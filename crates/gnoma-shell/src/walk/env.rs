@@ -2,7 +2,7 @@
 
 use super::Walker;
 use super::assign::{Meaning, meaning};
-use super::facts_of::Facts;
+use super::facts_of::CommandFacts;
 use crate::expand::Field;
 use crate::facts::Effect;
 
@@ -45,8 +45,8 @@ const VALUED: [(&str, Valued); 9] = [
 
 impl Walker<'_> {
     /// What `env` with these words does.
-    pub(super) fn env(&mut self, words: &[Field]) -> Facts {
-        let mut facts = Facts::default();
+    pub(super) fn env(&mut self, words: &[Field]) -> CommandFacts {
+        let mut facts = CommandFacts::default();
         let mut rest = words.to_vec();
         let before = self.state.folders.clone();
         let mut empty = false;
@@ -80,7 +80,7 @@ impl Walker<'_> {
     }
 
     /// One option; its value and what it splits are taken from, or put before, `rest`.
-    fn env_option(&mut self, text: &str, rest: &mut Vec<Field>, facts: &mut Facts) {
+    fn env_option(&mut self, text: &str, rest: &mut Vec<Field>, facts: &mut CommandFacts) {
         if FLAGS.contains(&text) {
             return;
         }

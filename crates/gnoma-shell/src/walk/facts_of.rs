@@ -1,16 +1,16 @@
 //! Effects of one command as they are gathered, with the risk they carry.
 
 use crate::expand::place::tidy;
-use crate::facts::{Effect, Place, Risk};
+use crate::facts::{Effect, FilePlace, Risk};
 
 /// What one command does, and how bad it is.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Facts {
+pub(super) struct CommandFacts {
     pub(super) effects: Vec<Effect>,
     pub(super) risk: Risk,
 }
 
-impl Facts {
+impl CommandFacts {
     /// One effect.
     pub(super) fn of(effect: Effect) -> Self {
         let mut facts = Self::default();
@@ -32,7 +32,7 @@ impl Facts {
     }
 
     /// Adds the same effect at each place.
-    pub(super) fn at(&mut self, effect: fn(Place) -> Effect, places: Vec<Place>) {
+    pub(super) fn at(&mut self, effect: fn(FilePlace) -> Effect, places: Vec<FilePlace>) {
         for place in places {
             self.add(effect(place));
         }
@@ -73,12 +73,14 @@ fn usual_risk(effect: &Effect) -> Risk {
 }
 
 /// Files that give the system, or the account, away.
-fn system_place(place: &Place) -> Risk {
+fn system_place(place: &FilePlace) -> Risk {
     const CRITICAL: [&str; 5] =
         ["/etc/passwd", "/etc/shadow", "/etc/sudoers", "/boot", "/etc/ld.so.preload"];
     const HIGH: [&str; 9] =
         ["/etc", "/usr", "/bin", "/sbin", "/lib", "/proc", "/sys", "/dev", "/var"];
-    let (Place::Path(path) | Place::Pattern { base: path, .. }) = place else { return Risk::None };
+    let (FilePlace::Path(path) | FilePlace::Pattern { base: path, .. }) = place else {
+        return Risk::None;
+    };
     let path = tidy(path);
     if CRITICAL.iter().any(|critical| path.starts_with(critical)) {
         Risk::Critical
@@ -90,9 +92,11 @@ fn system_place(place: &Place) -> Risk {
 }
 
 /// A disk or its like: writing there destroys what is on it.
-fn is_device(place: &Place) -> bool {
+fn is_device(place: &FilePlace) -> bool {
     const HARMLESS: [&str; 3] = ["/dev/shm", "/dev/pts", "/dev/fd"];
-    let (Place::Path(path) | Place::Pattern { base: path, .. }) = place else { return false };
+    let (FilePlace::Path(path) | FilePlace::Pattern { base: path, .. }) = place else {
+        return false;
+    };
     let path = tidy(path);
     path.starts_with("/dev") && !HARMLESS.iter().any(|harmless| path.starts_with(harmless))
 }

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use super::Walker;
 use super::builtins::is_name;
-use super::facts_of::Facts;
-use super::input::{Feed, Input, feed_of};
+use super::facts_of::CommandFacts;
+use super::input::{Input, InputSource, feed_of};
 use super::state::Function;
 use crate::expand::{Field, Value};
 use crate::facts::{Effect, Risk};
@@ -75,7 +75,7 @@ impl Walker<'_> {
 
     fn stages(&mut self, pipeline: &Pipeline, last: usize) {
         let (input, shown) = (self.input.clone(), self.shown);
-        let mut feed = Feed::Plain;
+        let mut feed = InputSource::Plain;
         for (at, stage) in pipeline.stages.iter().enumerate() {
             let from = self.found.len();
             self.shown = shown && at == last;
@@ -152,7 +152,7 @@ impl Walker<'_> {
             CommandKind::Function { name, body } => self.define(name, body),
             CommandKind::Arithmetic(arithmetic) => self.calculate(command, [arithmetic]),
             CommandKind::Test(test) => {
-                let mut facts = Facts::default();
+                let mut facts = CommandFacts::default();
                 self.test(test, &mut facts);
                 self.record_if_any(command.span.of(&self.text).to_owned(), facts);
             }
@@ -179,7 +179,7 @@ impl Walker<'_> {
         command: &Command,
         parts: impl IntoIterator<Item = &'t Arithmetic>,
     ) {
-        let mut facts = Facts::default();
+        let mut facts = CommandFacts::default();
         for part in parts {
             self.calculated(part, &mut facts);
         }
@@ -195,7 +195,7 @@ impl Walker<'_> {
     }
 
     /// Effects that stand in no simple command are one of their own.
-    pub(super) fn record_if_any(&mut self, text: String, facts: Facts) {
+    pub(super) fn record_if_any(&mut self, text: String, facts: CommandFacts) {
         if !facts.effects.is_empty() {
             self.record(text, &[], facts);
         }
@@ -238,7 +238,7 @@ impl Walker<'_> {
     }
 
     fn for_each(&mut self, names: &Loop, chosen: bool) {
-        let mut facts = Facts::default();
+        let mut facts = CommandFacts::default();
         let mut fields = Vec::new();
         for word in names.words.iter().flatten() {
             self.substitutions(word);
@@ -267,13 +267,13 @@ impl Walker<'_> {
     fn look_at_words<'w>(&mut self, words: impl Iterator<Item = &'w Word>) {
         for word in words {
             self.substitutions(word);
-            let mut facts = Facts::default();
+            let mut facts = CommandFacts::default();
             self.expand(&mut facts, |expander| expander.single(word));
             self.record_if_any(word.span.of(&self.text).to_owned(), facts);
         }
     }
 
-    fn test(&mut self, test: &Test, facts: &mut Facts) {
+    fn test(&mut self, test: &Test, facts: &mut CommandFacts) {
         match test {
             Test::Word(word) => self.compared(word, false, facts),
             Test::Unary(operator, word) => {
@@ -295,7 +295,7 @@ impl Walker<'_> {
         }
     }
 
-    fn compared(&mut self, word: &Word, calculates: bool, facts: &mut Facts) {
+    fn compared(&mut self, word: &Word, calculates: bool, facts: &mut CommandFacts) {
         self.substitutions(word);
         self.expand(facts, |expander| {
             if calculates {
@@ -325,14 +325,21 @@ impl Walker<'_> {
     }
 
     /// Calls a function: what its body does is what the call does.
-    pub(super) fn call(&mut self, name: &str, function: &Function, arguments: &[Field]) -> Facts {
+    pub(super) fn call(
+        &mut self,
+        name: &str,
+        function: &Function,
+        arguments: &[Field],
+    ) -> CommandFacts {
         if self.calls.iter().any(|call| call == name) {
             let risk = if self.beside || !self.shown { Risk::Critical } else { Risk::High };
-            return Facts::of(Effect::System(format!("`{name}` starts itself again and again")))
-                .with_risk(risk);
+            return CommandFacts::of(Effect::System(format!(
+                "`{name}` starts itself again and again"
+            )))
+            .with_risk(risk);
         }
         if self.calls.len() >= super::MAX_DEPTH {
-            return Facts::unknown("functions call each other too deeply to follow");
+            return CommandFacts::unknown("functions call each other too deeply to follow");
         }
         self.calls.push(name.to_owned());
         let text = std::mem::replace(&mut self.text, Arc::clone(&function.text));
@@ -343,14 +350,14 @@ impl Walker<'_> {
         self.listings = listings;
         self.text = text;
         self.calls.pop();
-        let mut facts = Facts::default();
+        let mut facts = CommandFacts::default();
         if function.several {
             facts.add(Effect::Unknown(format!(
                 "which function `{name}` is shows only when it runs"
             )));
         }
         for command in inner {
-            facts.join(Facts { effects: command.effects, risk: command.risk });
+            facts.join(CommandFacts { effects: command.effects, risk: command.risk });
         }
         facts
     }

@@ -3,11 +3,11 @@
 use std::path::Path;
 
 use super::Walker;
-use super::facts_of::Facts;
+use super::facts_of::CommandFacts;
 use crate::expand::{Field, Folders};
 
 impl Walker<'_> {
-    pub(super) fn cd(&mut self, words: &[Field]) -> Facts {
+    pub(super) fn cd(&mut self, words: &[Field]) -> CommandFacts {
         let before = self.state.clone();
         let is_option =
             |word: &Field| matches!(word.known(), Some("-L" | "-P" | "-e" | "-@" | "--"));
@@ -35,7 +35,7 @@ impl Walker<'_> {
         if !is_there {
             self.failed = Some(before);
         }
-        Facts::default()
+        CommandFacts::default()
     }
 
     fn go(&mut self, to: Folders) {
@@ -43,20 +43,20 @@ impl Walker<'_> {
         self.state.go(to);
     }
 
-    pub(super) fn pushd(&mut self, words: &[Field]) -> Facts {
+    pub(super) fn pushd(&mut self, words: &[Field]) -> CommandFacts {
         self.state.stack.push(self.state.folders.clone());
         let rotates = words.iter().any(|word| word.start().starts_with(['+', '-']));
         if rotates || words.is_empty() {
             self.state.stack.clear();
             self.go(self.state.folders.unknown());
-            return Facts::default();
+            return CommandFacts::default();
         }
         self.cd(words)
     }
 
-    pub(super) fn popd(&mut self, words: &[Field]) -> Facts {
+    pub(super) fn popd(&mut self, words: &[Field]) -> CommandFacts {
         let to = self.state.stack.pop().filter(|_| words.is_empty());
         self.go(to.unwrap_or_else(|| self.state.folders.unknown()));
-        Facts::default()
+        CommandFacts::default()
     }
 }

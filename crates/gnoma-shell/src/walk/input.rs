@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::expand::Field;
-use crate::facts::{Effect, Invocation, Place};
+use crate::facts::{Effect, FilePlace, Invocation};
 
 /// Where standard input comes from.
 #[derive(Clone, Debug, PartialEq)]
@@ -17,14 +17,14 @@ pub(super) enum Input {
     /// Names that other commands list.
     Listing(Listing),
     /// What other commands print.
-    Pipe(Feed),
+    Pipe(InputSource),
 }
 
 /// Names of files that a command prints.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Listing {
     /// Where the files lie.
-    pub(super) places: Arc<[Place]>,
+    pub(super) places: Arc<[FilePlace]>,
     /// What each name begins with.
     pub(super) start: String,
     /// A zero byte ends each name, and no other test chose them than those of `places`.
@@ -33,7 +33,7 @@ pub(super) struct Listing {
 
 /// Where the data of a pipe come from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Feed {
+pub(super) enum InputSource {
     /// Nothing remarkable.
     #[default]
     Plain,
@@ -44,13 +44,13 @@ pub(super) enum Feed {
 }
 
 /// What commands feed into a pipe.
-pub(super) fn feed_of(commands: &[Invocation]) -> Feed {
+pub(super) fn feed_of(commands: &[Invocation]) -> InputSource {
     commands.iter().map(feed_of_one).max().unwrap_or_default()
 }
 
-fn feed_of_one(command: &Invocation) -> Feed {
+fn feed_of_one(command: &Invocation) -> InputSource {
     if command.effects.iter().any(|effect| matches!(effect, Effect::Network(_))) {
-        return Feed::Network;
+        return InputSource::Network;
     }
     let mut words = command.words.iter().flatten().map(String::as_str);
     let program = words.next().unwrap_or_default();
@@ -61,5 +61,5 @@ fn feed_of_one(command: &Invocation) -> Feed {
         "rev" | "tr" | "uudecode" | "gunzip" | "zcat" | "printf" | "tac" => true,
         _ => false,
     };
-    if decodes { Feed::Decoded } else { Feed::Plain }
+    if decodes { InputSource::Decoded } else { InputSource::Plain }
 }

@@ -2,7 +2,7 @@
 
 use super::Walker;
 use super::builtins::is_at_most_a_number;
-use super::state::State;
+use super::state::ShellState;
 use crate::expand::{Field, Value};
 
 /// Rounds after which what a loop sets is taken to be anything.
@@ -17,13 +17,13 @@ impl Walker<'_> {
     }
 
     /// What holds after the last command where it succeeded, and where it failed.
-    pub(super) fn ends(&mut self) -> (State, State) {
+    pub(super) fn ends(&mut self) -> (ShellState, ShellState) {
         let failed = self.failed.take().unwrap_or_else(|| self.state.clone());
         (self.state.clone(), failed)
     }
 
     /// The last command may have failed, with nothing done.
-    pub(super) fn may_have_failed(&mut self, before: State) {
+    pub(super) fn may_have_failed(&mut self, before: ShellState) {
         let mut failed = self.failed.take().unwrap_or_else(|| self.state.clone());
         failed.or(before);
         self.failed = Some(failed);
@@ -35,7 +35,7 @@ impl Walker<'_> {
         for (name, outer) in self.locals.iter().flatten() {
             state.set(name, either(state.variables.get(name), outer.as_ref()));
         }
-        State::also(&mut self.aborted, state);
+        ShellState::also(&mut self.aborted, state);
     }
 
     /// The next line runs also where this one was aborted.
@@ -53,9 +53,11 @@ impl Walker<'_> {
         }
         match name {
             "exit" | "logout" => {}
-            "return" if !self.calls.is_empty() => State::also(&mut self.left, self.state.clone()),
+            "return" if !self.calls.is_empty() => {
+                ShellState::also(&mut self.left, self.state.clone());
+            }
             "break" | "continue" if self.loops > 0 => {
-                State::also(&mut self.left, self.state.clone());
+                ShellState::also(&mut self.left, self.state.clone());
             }
             _ => return,
         }
@@ -64,7 +66,7 @@ impl Walker<'_> {
 
     /// Walks a round again and again until it sets nothing new. `round` gives what holds where the loop
     /// ends before its body.
-    pub(super) fn rounds(&mut self, round: impl Fn(&mut Self) -> Option<State>) {
+    pub(super) fn rounds(&mut self, round: impl Fn(&mut Self) -> Option<ShellState>) {
         self.settle();
         let outer = self.left.take();
         let found = self.found.len();
@@ -93,7 +95,7 @@ impl Walker<'_> {
         let left = self.left.take().filter(|_| self.loops > 0 || !self.calls.is_empty());
         self.left = outer;
         if let Some(left) = left {
-            State::also(&mut self.left, left);
+            ShellState::also(&mut self.left, left);
         }
     }
 

@@ -5,7 +5,7 @@
 use super::Walker;
 use super::input::{Input, Listing};
 use crate::expand::{Field, Folders};
-use crate::facts::{Effect, Place};
+use crate::facts::{Effect, FilePlace};
 
 /// Tests of `find` by which a name tells nothing of what is read.
 const TELLING_NOTHING: [&str; 16] = [
@@ -77,7 +77,7 @@ pub(super) fn found(
     folders: &Folders,
     starts: &[Field],
     words: &[Field],
-) -> Option<(Vec<Place>, bool)> {
+) -> Option<(Vec<FilePlace>, bool)> {
     let mut places = Vec::new();
     let here = [Field::Known(".".to_owned())];
     for start in if starts.is_empty() { &here[..] } else { starts } {
@@ -97,10 +97,10 @@ pub(super) fn found(
     (!places.is_empty()).then_some((places, tells && !follows_links))
 }
 
-fn below_named(folders: &Folders, start: &str, name: &str) -> Vec<Place> {
+fn below_named(folders: &Folders, start: &str, name: &str) -> Vec<FilePlace> {
     let named = |place| match place {
-        Place::Pattern { base, pattern } => {
-            Place::Pattern { base, pattern: format!("{pattern}/{name}") }
+        FilePlace::Pattern { base, pattern } => {
+            FilePlace::Pattern { base, pattern: format!("{pattern}/{name}") }
         }
         other => other,
     };
@@ -108,7 +108,7 @@ fn below_named(folders: &Folders, start: &str, name: &str) -> Vec<Place> {
 }
 
 fn is_certain(effect: &Effect) -> bool {
-    matches!(effect, Effect::Read(Place::Path(_) | Place::Pattern { .. }))
+    matches!(effect, Effect::Read(FilePlace::Path(_) | FilePlace::Pattern { .. }))
 }
 
 /// Whether a program prints some of the lines it reads, each whole.
@@ -139,7 +139,7 @@ fn chooses(program: &str, words: &[&str]) -> bool {
 }
 
 /// Where names lie that a program lists.
-fn listed(program: &str, words: &[&str], folders: &Folders) -> Option<Vec<Place>> {
+fn listed(program: &str, words: &[&str], folders: &Folders) -> Option<Vec<FilePlace>> {
     let paths = match (program, words) {
         ("git", ["ls-files", rest @ ..]) => paths_after(rest, &GIT, 0)?,
         ("rg", rest) if rest.contains(&"--files") => paths_after(rest, &RIPGREP, 0)?,
@@ -175,29 +175,29 @@ fn has(words: &[&str], wanted: &[&str]) -> bool {
 }
 
 /// Options of a program that lists.
-struct Options {
+struct ListingOptions {
     flags: &'static [&'static str],
     valued: &'static [&'static str],
 }
 
-const GIT: Options = Options {
+const GIT: ListingOptions = ListingOptions {
     flags: &["--others", "--exclude-standard", "--cached", "--modified", "-o", "-c", "-m", "--"],
     valued: &[],
 };
-const RIPGREP: Options = Options {
+const RIPGREP: ListingOptions = ListingOptions {
     flags: &["--files", "--hidden", "-l", "--files-with-matches", "-i", "-w", "-F", "-S", "--"],
     valued: &["-g", "--glob", "-t", "--type", "-T", "--max-depth", "--sort"],
 };
-const GREP: Options = Options {
+const GREP: ListingOptions = ListingOptions {
     flags: &["-rl", "-lr", "-rln", "-rli", "-ril", "-i", "-E", "-F", "-w", "--"],
     valued: &["--include", "--exclude", "--exclude-dir"],
 };
-const FD: Options = Options {
+const FD: ListingOptions = ListingOptions {
     flags: &["-H", "-I", "--hidden", "--no-ignore"],
     valued: &["-e", "--extension", "-t", "--type", "-d", "--max-depth", "-E", "--exclude"],
 };
 
-impl Options {
+impl ListingOptions {
     /// Whether a word is an option that changes neither what is listed of nor how it is printed.
     fn takes(&self, word: &str) -> bool {
         let joined = word.split_once('=').is_some_and(|(name, _)| self.valued.contains(&name));
@@ -206,7 +206,11 @@ impl Options {
 }
 
 /// The operands after `skipped` ones; `None` with an option that is not listed.
-fn paths_after<'w>(words: &[&'w str], options: &Options, skipped: usize) -> Option<Vec<&'w str>> {
+fn paths_after<'w>(
+    words: &[&'w str],
+    options: &ListingOptions,
+    skipped: usize,
+) -> Option<Vec<&'w str>> {
     let mut operands = Vec::new();
     let mut words = words.iter();
     while let Some(word) = words.next() {

@@ -28,11 +28,11 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::expand::{Expander, Field, Value};
-use crate::facts::{Analysis, Effect, Invocation, Place, Start};
+use crate::facts::{Analysis, Effect, FilePlace, Invocation, StartContext};
 use crate::syntax::{self, Script, Span, Statement};
-use facts_of::Facts;
+use facts_of::CommandFacts;
 use input::{Input, Listing};
-use state::State;
+use state::ShellState;
 
 /// Texts within texts (`bash -c`, `eval`) and calls within calls that are followed.
 const MAX_DEPTH: usize = 16;
@@ -49,7 +49,7 @@ const MAX_PLAIN_COMMANDS: usize = 50;
 
 /// What `text` does when it is run at `start`.
 #[must_use]
-pub fn analyse(text: &str, start: &Start) -> Analysis {
+pub fn analyse(text: &str, start: &StartContext) -> Analysis {
     let mut analysis = Analysis { oddities: odd::in_text(text), ..Analysis::default() };
     match syntax::parse(text) {
         Ok(script) => {
@@ -73,16 +73,16 @@ pub fn analyse(text: &str, start: &Start) -> Analysis {
 
 /// Goes through a tree and gathers commands.
 struct Walker<'a> {
-    start: &'a Start,
+    start: &'a StartContext,
     /// The text the tree's places are in.
     text: Arc<str>,
-    state: State,
+    state: ShellState,
     /// What holds where the last command failed, when that is something else.
-    failed: Option<State>,
+    failed: Option<ShellState>,
     /// What may hold where loops and functions are left early.
-    left: Option<State>,
+    left: Option<ShellState>,
     /// What may hold where an expansion failed: the shell goes on with the next line.
-    aborted: Option<State>,
+    aborted: Option<ShellState>,
     /// Variables that the functions being called made their own, with what they were.
     locals: Vec<Vec<(String, Option<Value>)>>,
     /// Loops that are being walked in this function.
@@ -92,7 +92,7 @@ struct Walker<'a> {
     /// A descriptor was closed, so what uses one may fail.
     closes: bool,
     /// Substitutions of this text that list names, with where these lie.
-    listings: HashMap<Span, Arc<[Place]>>,
+    listings: HashMap<Span, Arc<[FilePlace]>>,
     /// Names that the last pipeline printed, when it did nothing else.
     listing: Option<Listing>,
     input: Input,
@@ -114,11 +114,11 @@ struct Walker<'a> {
 }
 
 impl<'a> Walker<'a> {
-    fn new(text: &str, start: &'a Start) -> Self {
+    fn new(text: &str, start: &'a StartContext) -> Self {
         Self {
             start,
             text: text.into(),
-            state: State::new(&start.cwd),
+            state: ShellState::new(&start.cwd),
             failed: None,
             left: None,
             aborted: None,
@@ -142,7 +142,11 @@ impl<'a> Walker<'a> {
     }
 
     /// Expands with what is known now; `use_it` gets the expander, what it noted becomes effects.
-    fn expand<T>(&mut self, facts: &mut Facts, use_it: impl FnOnce(&mut Expander<'_>) -> T) -> T {
+    fn expand<T>(
+        &mut self,
+        facts: &mut CommandFacts,
+        use_it: impl FnOnce(&mut Expander<'_>) -> T,
+    ) -> T {
         let mut expander = Expander {
             text: &self.text,
             variables: &self.state.variables,
@@ -168,7 +172,7 @@ impl<'a> Walker<'a> {
     }
 
     /// Adds a command that stands for itself.
-    fn record(&mut self, text: String, words: &[Field], facts: Facts) {
+    fn record(&mut self, text: String, words: &[Field], facts: CommandFacts) {
         if self.found.len() >= MAX_COMMANDS {
             self.exhausted = true;
             return;
@@ -177,7 +181,7 @@ impl<'a> Walker<'a> {
         self.found.push(invocation);
     }
 
-    fn invocation(&self, text: String, words: &[Field], facts: Facts) -> Invocation {
+    fn invocation(&self, text: String, words: &[Field], facts: CommandFacts) -> Invocation {
         Invocation {
             text,
             words: words.iter().map(|word| word.known().map(str::to_owned)).collect(),
@@ -200,7 +204,7 @@ impl<'a> Walker<'a> {
     }
 
     /// Reads `text` as commands of another shell: variables and functions of this one are not there.
-    fn child(&mut self, text: &str) -> Facts {
+    fn child(&mut self, text: &str) -> CommandFacts {
         let calls = std::mem::take(&mut self.calls);
         let loops = std::mem::take(&mut self.loops);
         let facts = self.apart(|walker| {
@@ -214,14 +218,14 @@ impl<'a> Walker<'a> {
     }
 
     /// Reads `text` as commands and walks them in this shell.
-    fn nested(&mut self, text: &str) -> Facts {
+    fn nested(&mut self, text: &str) -> CommandFacts {
         if self.depth >= MAX_DEPTH {
-            return Facts::unknown("commands are nested too deeply to follow");
+            return CommandFacts::unknown("commands are nested too deeply to follow");
         }
         let script = match syntax::parse(text) {
             Ok(script) => script,
             Err(error) => {
-                return Facts::unknown(format!("its commands are not understood: {error}"));
+                return CommandFacts::unknown(format!("its commands are not understood: {error}"));
             }
         };
         self.oddities.extend(odd::in_text(text));
@@ -235,7 +239,7 @@ impl<'a> Walker<'a> {
         self.aborted = aborted;
         self.listings = listings;
         self.text = text;
-        Facts::default()
+        CommandFacts::default()
     }
 
     /// Walks a whole text: a line that fails does not keep the next from running.
@@ -269,7 +273,11 @@ impl<'a> Walker<'a> {
     fn nested_list(&mut self, script: &Script, walk: impl FnOnce(&mut Self)) {
         if self.nesting >= MAX_NESTING {
             let text = script.span.of(&self.text).to_owned();
-            return self.record(text, &[], Facts::unknown("it is nested too deeply to follow"));
+            return self.record(
+                text,
+                &[],
+                CommandFacts::unknown("it is nested too deeply to follow"),
+            );
         }
         self.nesting += 1;
         walk(self);

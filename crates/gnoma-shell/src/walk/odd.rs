@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use crate::syntax::{PartKind, Word};
+use crate::syntax::{Word, WordPartKind};
 
 /// This many blanks in a row push what follows out of sight.
 const MANY_BLANKS: usize = 40;
@@ -71,11 +71,13 @@ pub(super) fn in_word(word: &Word, written: &str, is_program: bool) -> Option<St
     }
     let pieces = word.parts.len() > 1;
     let needless = word.parts.iter().enumerate().any(|(at, part)| match &part.kind {
-        PartKind::SingleQuoted(text) => pieces && text.is_empty() || is_program && pieces && at > 0,
-        PartKind::DoubleQuoted(parts) => {
+        WordPartKind::SingleQuoted(text) => {
+            pieces && text.is_empty() || is_program && pieces && at > 0
+        }
+        WordPartKind::DoubleQuoted(parts) => {
             pieces && parts.is_empty() || is_program && pieces && at > 0
         }
-        PartKind::AnsiQuoted(Some(text)) => !text.chars().any(char::is_control),
+        WordPartKind::AnsiQuoted(Some(text)) => !text.chars().any(char::is_control),
         _ => false,
     });
     let escaped = is_program

@@ -2,12 +2,15 @@
 
 use std::path::PathBuf;
 
-use super::call::Call;
-use super::facts_of::{Facts, is_nowhere};
+use super::call::ProgramCall;
+use super::facts_of::{CommandFacts, is_nowhere};
 use super::{Walker, odd, special};
 use crate::expand::{Field, Folders};
-use crate::facts::{Effect, Place, Risk};
-use crate::programs::{self, Consequence, Does, Entry, Given, Role, Sorted, Trait, sort_words};
+use crate::facts::{Effect, FilePlace, Risk};
+use crate::programs::{
+    self, Consequence, GivenOption, ProgramEffect, ProgramEntry, Role, SortedWords, Trait,
+    sort_words,
+};
 
 /// Folders whose programs are those of the tables.
 const PROGRAM_FOLDERS: [&str; 9] = [
@@ -28,10 +31,10 @@ const MEASURING: [&str; 10] =
 
 impl Walker<'_> {
     /// Runs a program or a builtin, whatever functions are named.
-    pub(super) fn run_program(&mut self, fields: &[Field], from: usize) -> Facts {
-        let Some((first, words)) = fields.split_first() else { return Facts::default() };
+    pub(super) fn run_program(&mut self, fields: &[Field], from: usize) -> CommandFacts {
+        let Some((first, words)) = fields.split_first() else { return CommandFacts::default() };
         let Field::Known(name) = first else {
-            return Facts::unknown(format!(
+            return CommandFacts::unknown(format!(
                 "`{first}`: which program this is shows only when it runs"
             ))
             .with_risk(Risk::High);
@@ -41,7 +44,7 @@ impl Walker<'_> {
         }
         let (name, is_file) = match name.rsplit_once('/') {
             Some((folder, name)) if PROGRAM_FOLDERS.contains(&folder) => (name, true),
-            Some(_) => return Facts::of(Effect::Runs(name.clone())),
+            Some(_) => return CommandFacts::of(Effect::Runs(name.clone())),
             None => (name.as_str(), false),
         };
         let name = name.strip_suffix(".exe").unwrap_or(name);
@@ -52,38 +55,39 @@ impl Walker<'_> {
         }
     }
 
-    fn named(&mut self, name: &str, words: &[Field], from: usize) -> Facts {
+    fn named(&mut self, name: &str, words: &[Field], from: usize) -> CommandFacts {
         if let Some(facts) = self.builtin(name, words, from) {
             return facts;
         }
         match programs::find(name) {
             Some(entry) => self.apply(name, &entry, words, from, self.state.folders.clone()),
             None if name.starts_with("mkfs.") => {
-                Facts::of(Effect::System("formats a disk".to_owned())).with_risk(Risk::Critical)
+                CommandFacts::of(Effect::System("formats a disk".to_owned()))
+                    .with_risk(Risk::Critical)
             }
-            None => Facts::unknown(format!("what `{name}` does is not known")),
+            None => CommandFacts::unknown(format!("what `{name}` does is not known")),
         }
     }
 
     fn apply(
         &mut self,
         title: &str,
-        entry: &Entry,
+        entry: &ProgramEntry,
         words: &[Field],
         from: usize,
         cwd: Folders,
-    ) -> Facts {
+    ) -> CommandFacts {
         if let Some((title, rest)) = longer_title(title, words)
             && let Some(entry) = programs::find(&title)
         {
             return self.apply(&title, &entry, rest, from, cwd);
         }
         if only_asks_for_help(title, words) {
-            return Facts::default();
+            return CommandFacts::default();
         }
         let sorted = sort_words(entry, words);
         let cwd = working_folder(&sorted, cwd);
-        let call = Call { title, entry, words, sorted: &sorted, cwd, from };
+        let call = ProgramCall { title, entry, words, sorted: &sorted, cwd, from };
         if entry.is(Trait::Commands) {
             return self.command_of(&call);
         }
@@ -94,7 +98,7 @@ impl Walker<'_> {
     }
 
     /// A program whose first operand names what it shall do.
-    fn command_of(&mut self, call: &Call<'_>) -> Facts {
+    fn command_of(&mut self, call: &ProgramCall<'_>) -> CommandFacts {
         let mut facts = self.options(call);
         if call.entry.by == Some("git") {
             facts.join(special::git::options(call));
@@ -121,7 +125,7 @@ impl Walker<'_> {
     }
 
     /// What the table says, and nothing more.
-    pub(super) fn generic(&mut self, call: &Call<'_>) -> Facts {
+    pub(super) fn generic(&mut self, call: &ProgramCall<'_>) -> CommandFacts {
         let mut facts = self.options(call);
         self.operands(call, &mut facts);
         self.always(call, &mut facts);
@@ -129,21 +133,23 @@ impl Walker<'_> {
     }
 
     /// Effects a program has whatever its arguments are.
-    pub(super) fn always(&self, call: &Call<'_>, facts: &mut Facts) {
+    pub(super) fn always(&self, call: &ProgramCall<'_>, facts: &mut CommandFacts) {
         if call.sorted.leads_to(Consequence::Nothing) {
             return;
         }
         for does in &call.entry.does {
             let title = call.title.to_owned();
             match does {
-                Does::Runs => facts.add(Effect::Runs(title)),
-                Does::Network => facts.add(Effect::Network(None)),
-                Does::Repository => facts.add(Effect::Repository(title)),
-                Does::System => facts.add(Effect::System(title)),
-                Does::Secret => facts.add(Effect::Secret(title)),
-                Does::Write => facts.at(Effect::Write, call.cwd.here()),
-                Does::Delete => facts.at(Effect::Delete, call.cwd.here()),
-                Does::Temporary => facts.add(Effect::Write(Place::Path(PathBuf::from("/tmp")))),
+                ProgramEffect::Runs => facts.add(Effect::Runs(title)),
+                ProgramEffect::Network => facts.add(Effect::Network(None)),
+                ProgramEffect::Repository => facts.add(Effect::Repository(title)),
+                ProgramEffect::System => facts.add(Effect::System(title)),
+                ProgramEffect::Secret => facts.add(Effect::Secret(title)),
+                ProgramEffect::Write => facts.at(Effect::Write, call.cwd.here()),
+                ProgramEffect::Delete => facts.at(Effect::Delete, call.cwd.here()),
+                ProgramEffect::Temporary => {
+                    facts.add(Effect::Write(FilePlace::Path(PathBuf::from("/tmp"))));
+                }
             }
         }
         if let Some(risk) = call.entry.risk {
@@ -158,8 +164,8 @@ impl Walker<'_> {
     }
 
     /// What the options do.
-    pub(super) fn options(&mut self, call: &Call<'_>) -> Facts {
-        let mut facts = Facts::default();
+    pub(super) fn options(&mut self, call: &ProgramCall<'_>) -> CommandFacts {
+        let mut facts = CommandFacts::default();
         if let Some(why) = call.sorted.strange.first() {
             facts.add(Effect::Unknown(format!("{}: {why}", call.title)));
         }
@@ -176,7 +182,7 @@ impl Walker<'_> {
     }
 
     /// What the operands are.
-    pub(super) fn operands(&mut self, call: &Call<'_>, facts: &mut Facts) {
+    pub(super) fn operands(&mut self, call: &ProgramCall<'_>, facts: &mut CommandFacts) {
         let operands = call.sorted.operands.as_slice();
         if operands.is_empty() {
             if let Some(role) = call.entry.default {
@@ -212,7 +218,13 @@ impl Walker<'_> {
     }
 
     /// What a word does in its role.
-    pub(super) fn act(&mut self, call: &Call<'_>, role: Role, word: &Field, facts: &mut Facts) {
+    pub(super) fn act(
+        &mut self,
+        call: &ProgramCall<'_>,
+        role: Role,
+        word: &Field,
+        facts: &mut CommandFacts,
+    ) {
         let cwd = &call.cwd;
         if keeps_nothing(call, role, word) {
             return;
@@ -223,7 +235,7 @@ impl Walker<'_> {
         match role {
             // One word too many is one more file.
             Role::Text | Role::Verb if word.may_be_many() && takes_files(call.entry) => {
-                facts.add(Effect::Read(Place::Unknown(word.to_string())));
+                facts.add(Effect::Read(FilePlace::Unknown(word.to_string())));
             }
             Role::Text | Role::Folder | Role::Command | Role::Verb => {}
             Role::Read | Role::List | Role::Archive => file_operand(call, word, facts),
@@ -235,7 +247,7 @@ impl Walker<'_> {
             Role::Names => {
                 self.act(call, Role::Read, word, facts);
                 let named = format!("the files that `{word}` names");
-                facts.add(Effect::Read(Place::Unknown(named)));
+                facts.add(Effect::Read(FilePlace::Unknown(named)));
             }
             Role::Write => facts.at(Effect::Write, cwd.places(word)),
             Role::Delete => facts.at(Effect::Delete, cwd.places(word)),
@@ -259,7 +271,7 @@ impl Walker<'_> {
 }
 
 /// A file that is read, unless an option has it written or deleted.
-fn file_operand(call: &Call<'_>, word: &Field, facts: &mut Facts) {
+fn file_operand(call: &ProgramCall<'_>, word: &Field, facts: &mut CommandFacts) {
     if call.sorted.leads_to(Consequence::Writes) {
         facts.at(Effect::Write, call.cwd.places(word));
     } else if call.sorted.leads_to(Consequence::Deletes) {
@@ -271,7 +283,7 @@ fn file_operand(call: &Call<'_>, word: &Field, facts: &mut Facts) {
 
 /// Where a word points to that is read. Names of a listing are split at blanks, unless they are exact, and
 /// may so become any path: then only programs that show no contents may have them.
-fn places(call: &Call<'_>, word: &Field) -> Vec<Place> {
+fn places(call: &ProgramCall<'_>, word: &Field) -> Vec<FilePlace> {
     match word {
         Field::Listed { places, exact, .. } if *exact || MEASURING.contains(&call.title) => {
             places.to_vec()
@@ -281,7 +293,7 @@ fn places(call: &Call<'_>, word: &Field) -> Vec<Place> {
 }
 
 /// Whether a program reads files that it is named.
-fn takes_files(entry: &Entry) -> bool {
+fn takes_files(entry: &ProgramEntry) -> bool {
     let operands = &entry.operands;
     let roles = operands.front.iter().chain(&operands.repeated).chain(&operands.back);
     let mut all = roles.copied().chain(entry.options.iter().map(|option| option.value));
@@ -289,7 +301,7 @@ fn takes_files(entry: &Entry) -> bool {
 }
 
 /// Some programs take `@file` for a file with arguments, and an address for a file.
-fn read_otherwise(call: &Call<'_>, word: &Field, facts: &mut Facts) {
+fn read_otherwise(call: &ProgramCall<'_>, word: &Field, facts: &mut CommandFacts) {
     if let Some(file) = word.strip_prefix("@") {
         facts.at(Effect::Read, call.cwd.places(&file));
     }
@@ -302,7 +314,7 @@ fn read_otherwise(call: &Call<'_>, word: &Field, facts: &mut Facts) {
 }
 
 /// Whether an option says that no pager is wanted.
-fn is_unpaged(sorted: &Sorted) -> bool {
+fn is_unpaged(sorted: &SortedWords) -> bool {
     sorted.options.iter().any(|given| {
         given.leads_to == Some(Consequence::Unpaged)
             && given.values.iter().all(|value| value.known() == Some("never"))
@@ -310,7 +322,7 @@ fn is_unpaged(sorted: &Sorted) -> bool {
 }
 
 /// What an option leads to beside its value.
-fn lead(call: &Call<'_>, given: &Given, facts: &mut Facts) {
+fn lead(call: &ProgramCall<'_>, given: &GivenOption, facts: &mut CommandFacts) {
     let title = format!("{} {}", call.title, given.name);
     match given.leads_to {
         Some(Consequence::Changes) => facts.add(Effect::Repository(title)),
@@ -334,7 +346,7 @@ fn lead(call: &Call<'_>, given: &Given, facts: &mut Facts) {
 }
 
 /// The role of each of `count` operands; `None` for one too many.
-fn roles(call: &Call<'_>, count: usize) -> Vec<Option<Role>> {
+fn roles(call: &ProgramCall<'_>, count: usize) -> Vec<Option<Role>> {
     let operands = &call.entry.operands;
     let no_text = call.sorted.has(&call.entry.text_by);
     let front = match operands.front.split_first() {
@@ -380,7 +392,7 @@ fn only_asks_for_help(title: &str, words: &[Field]) -> bool {
 }
 
 /// The folder a program works in after options such as `-C`.
-fn working_folder(sorted: &Sorted, cwd: Folders) -> Folders {
+fn working_folder(sorted: &SortedWords, cwd: Folders) -> Folders {
     let folders = sorted.options.iter().filter(|given| given.role == Role::Folder);
     folders.filter_map(|given| given.values.last()).fold(cwd, |cwd, folder| cwd.enter(folder))
 }
@@ -411,7 +423,7 @@ fn paths_of_git(word: &Field) -> Vec<Field> {
 
 /// Whether a word names what keeps nothing, such as `/dev/null`, in a role where that has no effect. To most
 /// programs that write, `-` is a file of that name.
-fn keeps_nothing(call: &Call<'_>, role: Role, word: &Field) -> bool {
+fn keeps_nothing(call: &ProgramCall<'_>, role: Role, word: &Field) -> bool {
     let Some(text) = word.known().filter(|text| is_nowhere(text)) else { return false };
     let changes = [Consequence::Writes, Consequence::Deletes];
     match role {

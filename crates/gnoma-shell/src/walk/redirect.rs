@@ -2,8 +2,8 @@
 
 use super::Walker;
 use super::builtins::is_name;
-use super::facts_of::{Facts, is_nowhere};
-use super::input::{Feed, Input};
+use super::facts_of::{CommandFacts, is_nowhere};
+use super::input::{Input, InputSource};
 use crate::expand::{Field, Value};
 use crate::facts::{Effect, Risk};
 use crate::syntax::{Command, Descriptor, Redirection, Target, Word};
@@ -14,7 +14,7 @@ const NETWORK: [&str; 2] = ["/dev/tcp/", "/dev/udp/"];
 /// What the redirections of a command do.
 #[derive(Debug, Default)]
 pub(super) struct Redirected {
-    pub(super) facts: Facts,
+    pub(super) facts: CommandFacts,
     /// Standard input, when it is changed.
     pub(super) input: Option<Input>,
     /// Whether standard output may go to a terminal, when it is changed.
@@ -58,7 +58,11 @@ impl Walker<'_> {
     }
 
     /// The number of the file that is redirected; `None` where the operator says which.
-    fn descriptor(&mut self, descriptor: Option<&Descriptor>, facts: &mut Facts) -> Option<u32> {
+    fn descriptor(
+        &mut self,
+        descriptor: Option<&Descriptor>,
+        facts: &mut CommandFacts,
+    ) -> Option<u32> {
         match descriptor? {
             Descriptor::Number(number) => Some(*number),
             Descriptor::Variable(name) => {
@@ -133,7 +137,7 @@ impl Walker<'_> {
     fn input_from(&self, field: Field) -> Input {
         match field.known() {
             Some("/dev/stdin" | "-" | "/dev/fd/0") => self.input.clone(),
-            Some(text) if text.starts_with("/dev/fd/") => Input::Pipe(Feed::Plain),
+            Some(text) if text.starts_with("/dev/fd/") => Input::Pipe(InputSource::Plain),
             _ => Input::File(field),
         }
     }
@@ -156,7 +160,7 @@ impl Walker<'_> {
             if output && standard && !matches!(field.known(), Some("1" | "-")) {
                 redirected.shown = Some(true);
             } else if !output && standard {
-                redirected.input = Some(Input::Pipe(Feed::Plain));
+                redirected.input = Some(Input::Pipe(InputSource::Plain));
             }
         } else if output {
             self.touched(&field, true, &mut redirected.facts);
@@ -167,7 +171,7 @@ impl Walker<'_> {
     }
 
     /// A file that is opened by a redirection.
-    fn opened(&mut self, word: &Word, writes: bool, facts: &mut Facts) -> Field {
+    fn opened(&mut self, word: &Word, writes: bool, facts: &mut CommandFacts) -> Field {
         let fields = self.expand(facts, |expander| expander.fields(word));
         let field = match fields.as_slice() {
             [field] => field.clone(),
@@ -177,7 +181,7 @@ impl Walker<'_> {
         field
     }
 
-    fn touched(&mut self, field: &Field, writes: bool, facts: &mut Facts) {
+    fn touched(&mut self, field: &Field, writes: bool, facts: &mut CommandFacts) {
         let start = field.start();
         if let Some(address) = NETWORK.iter().find_map(|path| start.strip_prefix(path)) {
             let host = address.split('/').next().filter(|host| !host.is_empty());
@@ -201,7 +205,7 @@ impl Walker<'_> {
 }
 
 fn text_input(field: &Field) -> Input {
-    field.known().map_or(Input::Pipe(Feed::Plain), |text| Input::Text(text.to_owned()))
+    field.known().map_or(Input::Pipe(InputSource::Plain), |text| Input::Text(text.to_owned()))
 }
 
 /// Whether output that goes there may be seen.

@@ -1,14 +1,14 @@
 //! Shells and what they run: a text after `-c`, a file, or what they read.
 
 use super::Walker;
-use super::facts_of::Facts;
-use super::input::{Feed, Input, feed_of};
+use super::facts_of::CommandFacts;
+use super::input::{Input, InputSource, feed_of};
 use crate::expand::Field;
 use crate::facts::{Effect, Risk};
 
 impl Walker<'_> {
     /// `sh -c text`, `sh file`, and `sh` that reads its input.
-    pub(super) fn shell(&mut self, name: &str, words: &[Field], from: usize) -> Facts {
+    pub(super) fn shell(&mut self, name: &str, words: &[Field], from: usize) -> CommandFacts {
         let mut text_follows = false;
         let mut reads_input = false;
         let mut rest = words;
@@ -21,11 +21,11 @@ impl Walker<'_> {
             rest = after;
             match option {
                 "--" => break,
-                "--version" | "--help" if words.len() == 1 => return Facts::default(),
+                "--version" | "--help" if words.len() == 1 => return CommandFacts::default(),
                 "--norc" | "--noprofile" | "--posix" | "--login" | "--verbose" => {}
                 "-o" | "+o" | "-O" | "+O" => rest = rest.get(1..).unwrap_or_default(),
                 _ if option.starts_with("--") || option.contains('i') => {
-                    return Facts::of(Effect::Runs(format!("{name} {option}")))
+                    return CommandFacts::of(Effect::Runs(format!("{name} {option}")))
                         .with_risk(self.input_risk(from));
                 }
                 _ => {
@@ -42,16 +42,16 @@ impl Walker<'_> {
                 if !reads_input
                     && !matches!(file.known(), Some("/dev/stdin" | "/dev/fd/0" | "-")) =>
             {
-                Facts::of(Effect::Runs(file.to_string()))
+                CommandFacts::of(Effect::Runs(file.to_string()))
                     .with_risk(self.fed_risk(file).max(self.feed_risk(from)))
             }
             _ if is_bourne(name) => self.run_input(name),
-            _ => Facts::of(Effect::Runs(name.to_owned())).with_risk(self.input_risk(from)),
+            _ => CommandFacts::of(Effect::Runs(name.to_owned())).with_risk(self.input_risk(from)),
         }
     }
 
-    fn shell_text(&mut self, words: &[Field], from: usize, is_bourne: bool) -> Facts {
-        let Some(text) = words.first() else { return Facts::default() };
+    fn shell_text(&mut self, words: &[Field], from: usize, is_bourne: bool) -> CommandFacts {
+        let Some(text) = words.first() else { return CommandFacts::default() };
         match text {
             Field::Known(text) if is_bourne => {
                 let mut facts = self.indirect(text);
@@ -63,32 +63,33 @@ impl Walker<'_> {
                 facts.add(Effect::Unknown("this shell reads some texts in its own way".to_owned()));
                 facts
             }
-            _ => Facts::unknown(format!("what `{text}` runs shows only when it runs"))
+            _ => CommandFacts::unknown(format!("what `{text}` runs shows only when it runs"))
                 .with_risk(Risk::High.max(self.feed_risk(from))),
         }
     }
 
     /// A text that is run by way of another program, which hides it from a quick look.
-    pub(super) fn indirect(&self, text: &str) -> Facts {
+    pub(super) fn indirect(&self, text: &str) -> CommandFacts {
         if self.depth == 0 {
-            return Facts::default();
+            return CommandFacts::default();
         }
-        Facts::of(Effect::Runs(format!("a shell with `{text}`, by way of another program")))
+        CommandFacts::of(Effect::Runs(format!("a shell with `{text}`, by way of another program")))
     }
 
     /// A shell that runs what it reads.
-    pub(super) fn run_input(&mut self, name: &str) -> Facts {
+    pub(super) fn run_input(&mut self, name: &str) -> CommandFacts {
         match std::mem::replace(&mut self.input, Input::Inherited) {
             Input::Text(text) => {
-                let mut facts = Facts::of(Effect::Runs(format!("{name}: the text it reads")));
+                let mut facts =
+                    CommandFacts::of(Effect::Runs(format!("{name}: the text it reads")));
                 facts.join(self.child(&text));
                 facts
             }
-            Input::File(file) => Facts::of(Effect::Runs(file.to_string())),
-            Input::Inherited | Input::Listing(_) => Facts::of(Effect::Runs(name.to_owned())),
+            Input::File(file) => CommandFacts::of(Effect::Runs(file.to_string())),
+            Input::Inherited | Input::Listing(_) => CommandFacts::of(Effect::Runs(name.to_owned())),
             Input::Pipe(feed) => {
                 self.note_feed(name, feed);
-                Facts::of(Effect::Runs(format!("{name}: what is piped into it")))
+                CommandFacts::of(Effect::Runs(format!("{name}: what is piped into it")))
                     .with_risk(risk_of(feed))
             }
         }
@@ -98,7 +99,7 @@ impl Walker<'_> {
     pub(super) fn input_risk(&mut self, from: usize) -> Risk {
         let feed = match &self.input {
             Input::Pipe(feed) => *feed,
-            _ => Feed::Plain,
+            _ => InputSource::Plain,
         };
         self.note_feed("a program", feed);
         risk_of(feed).max(self.feed_risk(from))
@@ -115,11 +116,15 @@ impl Walker<'_> {
         if file.known() == Some("/dev/fd/63") { Risk::Critical } else { Risk::Medium }
     }
 
-    pub(super) fn note_feed(&mut self, name: &str, feed: Feed) {
+    pub(super) fn note_feed(&mut self, name: &str, feed: InputSource) {
         match feed {
-            Feed::Plain => {}
-            Feed::Decoded => self.oddities.push(format!("{name} runs text that is decoded first")),
-            Feed::Network => self.oddities.push(format!("{name} runs what comes from the network")),
+            InputSource::Plain => {}
+            InputSource::Decoded => {
+                self.oddities.push(format!("{name} runs text that is decoded first"));
+            }
+            InputSource::Network => {
+                self.oddities.push(format!("{name} runs what comes from the network"));
+            }
         }
     }
 }
@@ -129,9 +134,9 @@ fn is_bourne(name: &str) -> bool {
     matches!(name, "sh" | "bash" | "dash" | "ash" | "rbash")
 }
 
-fn risk_of(feed: Feed) -> Risk {
+fn risk_of(feed: InputSource) -> Risk {
     match feed {
-        Feed::Plain => Risk::Medium,
-        Feed::Decoded | Feed::Network => Risk::Critical,
+        InputSource::Plain => Risk::Medium,
+        InputSource::Decoded | InputSource::Network => Risk::Critical,
     }
 }

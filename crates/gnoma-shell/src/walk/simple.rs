@@ -4,15 +4,15 @@ use std::path::Path;
 
 use super::Walker;
 use super::assign::{calculated_names, warn};
-use super::facts_of::Facts;
+use super::facts_of::CommandFacts;
 use super::odd;
 use super::program::quote;
 use super::redirect::Redirected;
 use crate::expand::{Field, Value};
 use crate::facts::Effect;
 use crate::syntax::{
-    Arithmetic, AssignedValue, Command, Operation, Parameter, Part, PartKind, Script,
-    SimpleCommand, Word,
+    Arithmetic, AssignedValue, Command, Operation, Parameter, Script, SimpleCommand, Word,
+    WordPart, WordPartKind,
 };
 
 impl Walker<'_> {
@@ -22,9 +22,9 @@ impl Walker<'_> {
         let before = self.state.clone();
         let text = command.span.of(&self.text).to_owned();
         let at = self.found.len();
-        self.record(text.clone(), &[], Facts::default());
+        self.record(text.clone(), &[], CommandFacts::default());
         self.substitutions_of(command, simple);
-        let mut facts = Facts::default();
+        let mut facts = CommandFacts::default();
         self.look_for_descriptors(command, simple, &mut facts);
         let mut fields = Vec::new();
         for (at, word) in simple.words.iter().enumerate() {
@@ -61,7 +61,12 @@ impl Walker<'_> {
     }
 
     /// `{a[b]}>file` sets an element of an array: its subscript is calculated.
-    fn look_for_descriptors(&self, command: &Command, simple: &SimpleCommand, facts: &mut Facts) {
+    fn look_for_descriptors(
+        &self,
+        command: &Command,
+        simple: &SimpleCommand,
+        facts: &mut CommandFacts,
+    ) {
         for word in &simple.words {
             let text = word.span.of(&self.text);
             let joined = command.redirections.iter().any(|it| it.span.start == word.span.end);
@@ -91,10 +96,10 @@ impl Walker<'_> {
         let at = self.found.len();
         let cwd = self.state.folders.clone();
         let text = fields.iter().map(quote).collect::<Vec<_>>().join(" ");
-        self.record(text.clone(), fields, Facts::default());
+        self.record(text.clone(), fields, CommandFacts::default());
         self.depth += 1;
         let facts = if self.depth > super::MAX_DEPTH {
-            Facts::unknown("commands are nested too deeply to follow")
+            CommandFacts::unknown("commands are nested too deeply to follow")
         } else {
             self.run_program(fields, at + 1)
         };
@@ -108,10 +113,10 @@ impl Walker<'_> {
 
     /// Runs what `fields` name: a function, a builtin or a program. `from` is where commands begin that
     /// belong to this one.
-    fn run(&mut self, fields: &[Field], from: usize) -> Facts {
+    fn run(&mut self, fields: &[Field], from: usize) -> CommandFacts {
         let Some(Field::Known(name)) = fields.first() else {
             return if fields.is_empty() {
-                Facts::default()
+                CommandFacts::default()
             } else {
                 self.run_program(fields, from)
             };
@@ -131,9 +136,9 @@ impl Walker<'_> {
     }
 
     /// `declare a=( … )`: subscripts in it are calculated.
-    fn look_into_array(&mut self, word: &Word, facts: &mut Facts) {
+    fn look_into_array(&mut self, word: &Word, facts: &mut CommandFacts) {
         for part in &word.parts {
-            if let PartKind::Array(elements) = &part.kind {
+            if let WordPartKind::Array(elements) = &part.kind {
                 self.array(elements, facts);
             }
         }
@@ -171,10 +176,10 @@ impl Walker<'_> {
         self.substitutions_in(&word.parts);
     }
 
-    fn substitutions_in(&mut self, parts: &[Part]) {
+    fn substitutions_in(&mut self, parts: &[WordPart]) {
         for part in parts {
             match &part.kind {
-                PartKind::CommandSubstitution(script) => {
+                WordPartKind::CommandSubstitution(script) => {
                     self.substituted(script);
                     let listing = self.listing.take().filter(|_| is_one_pipeline(script));
                     match listing {
@@ -182,28 +187,29 @@ impl Walker<'_> {
                         None => self.listings.remove(&part.span),
                     };
                 }
-                PartKind::ProcessSubstitution { script, .. } => self.substituted(script),
-                PartKind::DoubleQuoted(parts) | PartKind::LocaleQuoted(parts) => {
+                WordPartKind::ProcessSubstitution { script, .. } => self.substituted(script),
+                WordPartKind::DoubleQuoted(parts) | WordPartKind::LocaleQuoted(parts) => {
                     self.substitutions_in(parts);
                 }
-                PartKind::Arithmetic(arithmetic) => self.substitutions_in(&arithmetic.parts),
-                PartKind::Parameter(parameter) => self.substitutions_of_parameter(parameter),
-                PartKind::ExtendedGlob { alternatives: words, .. } | PartKind::BraceList(words) => {
+                WordPartKind::Arithmetic(arithmetic) => self.substitutions_in(&arithmetic.parts),
+                WordPartKind::Parameter(parameter) => self.substitutions_of_parameter(parameter),
+                WordPartKind::ExtendedGlob { alternatives: words, .. }
+                | WordPartKind::BraceList(words) => {
                     for word in words {
                         self.substitutions(word);
                     }
                 }
-                PartKind::Array(elements) => {
+                WordPartKind::Array(elements) => {
                     for element in elements {
                         self.substitutions_of_element(element);
                     }
                 }
-                PartKind::Literal(_)
-                | PartKind::SingleQuoted(_)
-                | PartKind::AnsiQuoted(_)
-                | PartKind::Glob(_)
-                | PartKind::BraceRange(_)
-                | PartKind::Tilde(_) => {}
+                WordPartKind::Literal(_)
+                | WordPartKind::SingleQuoted(_)
+                | WordPartKind::AnsiQuoted(_)
+                | WordPartKind::Glob(_)
+                | WordPartKind::BraceRange(_)
+                | WordPartKind::Tilde(_) => {}
             }
         }
     }
@@ -248,7 +254,7 @@ impl Walker<'_> {
     }
 
     /// An expression of `(( ))` or of `for ((`.
-    pub(super) fn calculated(&mut self, arithmetic: &Arithmetic, facts: &mut Facts) {
+    pub(super) fn calculated(&mut self, arithmetic: &Arithmetic, facts: &mut CommandFacts) {
         self.substitutions_in(&arithmetic.parts);
         let text = arithmetic.span.of(&self.text).to_owned();
         let names = calculated_names(&text);

@@ -20,7 +20,7 @@ pub(super) struct Function {
 
 /// What a shell has set.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct State {
+pub(super) struct ShellState {
     pub(super) folders: Folders,
     /// For `cd -`.
     pub(super) before: Option<Folders>,
@@ -35,7 +35,7 @@ pub(super) struct State {
     pub(super) gone: bool,
 }
 
-impl State {
+impl ShellState {
     pub(super) fn new(cwd: &Path) -> Self {
         Self {
             folders: Folders::new(cwd),

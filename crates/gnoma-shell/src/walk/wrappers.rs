@@ -2,7 +2,7 @@
 
 use super::Walker;
 use super::builtins::is_name;
-use super::facts_of::Facts;
+use super::facts_of::CommandFacts;
 use crate::expand::Field;
 use crate::facts::{Effect, Risk};
 
@@ -82,9 +82,9 @@ fn wrapper_of(name: &str) -> Option<Wrapper> {
 
 impl Walker<'_> {
     /// What a program does that runs its arguments; `None` when it is none.
-    pub(super) fn wrapper(&mut self, name: &str, words: &[Field]) -> Option<Facts> {
+    pub(super) fn wrapper(&mut self, name: &str, words: &[Field]) -> Option<CommandFacts> {
         let wrapper = wrapper_of(name)?;
-        let mut facts = Facts::default();
+        let mut facts = CommandFacts::default();
         let mut rest = words;
         let mut directly = false;
         while let Some((word, after)) = rest.split_first() {
@@ -115,7 +115,7 @@ impl Walker<'_> {
     }
 
     /// Words that are joined to a text that a shell runs.
-    fn joined(&mut self, name: &str, words: &[Field]) -> Facts {
+    fn joined(&mut self, name: &str, words: &[Field]) -> CommandFacts {
         let texts: Option<Vec<&str>> = words.iter().map(Field::known).collect();
         match texts {
             Some(texts) => {
@@ -124,13 +124,13 @@ impl Walker<'_> {
                 self.depth -= 1;
                 facts
             }
-            None => Facts::unknown(format!("what `{name}` runs shows only when it runs")),
+            None => CommandFacts::unknown(format!("what `{name}` runs shows only when it runs")),
         }
     }
 
     /// `sudo` and its like: options, variables, a command run as somebody else.
-    pub(super) fn elevated(&mut self, name: &str, words: &[Field]) -> Facts {
-        let mut facts = Facts::of(Effect::System(format!("`{name}` runs as another user")))
+    pub(super) fn elevated(&mut self, name: &str, words: &[Field]) -> CommandFacts {
+        let mut facts = CommandFacts::of(Effect::System(format!("`{name}` runs as another user")))
             .with_risk(Risk::High);
         let mut rest = words;
         while let Some((word, after)) = rest.split_first() {

@@ -1,13 +1,13 @@
 //! What commands do, as tables of commands say.
 
-use gnoma_shell::{Analysis, Effect, Place, Risk, Start, analyse};
+use gnoma_shell::{Analysis, Effect, FilePlace, Risk, StartContext, analyse};
 
 const READ_ONLY: &str = include_str!("commands/read_only.txt");
 const NOT_READ_ONLY: &str = include_str!("commands/not_read_only.txt");
 const EFFECTS: &str = include_str!("commands/effects.txt");
 
 pub(crate) fn look(command: &str) -> Analysis {
-    analyse(command, &Start { cwd: "/w/p".into(), home: Some("/home/u".into()) })
+    analyse(command, &StartContext { cwd: "/w/p".into(), home: Some("/home/u".into()) })
 }
 
 fn lines(table: &str) -> impl Iterator<Item = &str> {
@@ -33,11 +33,11 @@ pub(crate) fn effects(analysis: &Analysis) -> Vec<Effect> {
     all
 }
 
-fn place(place: &Place) -> String {
+fn place(place: &FilePlace) -> String {
     match place {
-        Place::Path(path) => path.display().to_string(),
-        Place::Pattern { pattern, .. } => pattern.clone(),
-        Place::Unknown(text) => format!("? {text}"),
+        FilePlace::Path(path) => path.display().to_string(),
+        FilePlace::Pattern { pattern, .. } => pattern.clone(),
+        FilePlace::Unknown(text) => format!("? {text}"),
     }
 }
 

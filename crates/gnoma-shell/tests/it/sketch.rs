@@ -2,8 +2,8 @@
 
 use gnoma_shell::syntax::{
     ArrayElement, AssignedValue, Assignment, CaseEnding, Command, CommandKind, Condition,
-    Descriptor, Loop, Operation, Part, PartKind, Pipeline, Redirection, Script, Statement, Target,
-    Test, Word, parse,
+    Descriptor, Loop, Operation, Pipeline, Redirection, Script, Statement, Target, Test, Word,
+    WordPart, WordPartKind, parse,
 };
 
 /// The tree of a text, or why there is none.
@@ -166,37 +166,37 @@ pub(crate) fn word(word: &Word) -> String {
     parts(&word.parts)
 }
 
-fn parts(pieces: &[Part]) -> String {
+fn parts(pieces: &[WordPart]) -> String {
     list(pieces, "", part)
 }
 
-fn part(part: &Part) -> String {
+fn part(part: &WordPart) -> String {
     match &part.kind {
-        PartKind::Literal(text) => text.clone(),
-        PartKind::SingleQuoted(text) => format!("'{text}'"),
-        PartKind::AnsiQuoted(text) => format!("$'{}'", text.as_deref().unwrap_or("?")),
-        PartKind::DoubleQuoted(inner) => format!("\"{}\"", parts(inner)),
-        PartKind::LocaleQuoted(inner) => format!("$\"{}\"", parts(inner)),
-        PartKind::Parameter(parameter) => {
+        WordPartKind::Literal(text) => text.clone(),
+        WordPartKind::SingleQuoted(text) => format!("'{text}'"),
+        WordPartKind::AnsiQuoted(text) => format!("$'{}'", text.as_deref().unwrap_or("?")),
+        WordPartKind::DoubleQuoted(inner) => format!("\"{}\"", parts(inner)),
+        WordPartKind::LocaleQuoted(inner) => format!("$\"{}\"", parts(inner)),
+        WordPartKind::Parameter(parameter) => {
             let bang = if parameter.indirect { "!" } else { "" };
             let key = parameter.subscript.as_ref().map(|key| format!("[{}]", word(key)));
             let name = &parameter.name;
             let key = key.unwrap_or_default();
             format!("${{{bang}{name}{key}{}}}", operation(&parameter.operation))
         }
-        PartKind::CommandSubstitution(inner) => format!("$<{}>", script(inner)),
-        PartKind::Arithmetic(text) => format!("$calc[{}]", parts(&text.parts)),
-        PartKind::ProcessSubstitution { readable, script: inner } => {
+        WordPartKind::CommandSubstitution(inner) => format!("$<{}>", script(inner)),
+        WordPartKind::Arithmetic(text) => format!("$calc[{}]", parts(&text.parts)),
+        WordPartKind::ProcessSubstitution { readable, script: inner } => {
             format!("{}<{}>", if *readable { "from" } else { "to" }, script(inner))
         }
-        PartKind::Glob(text) => format!("«{text}»"),
-        PartKind::ExtendedGlob { operator, alternatives } => {
+        WordPartKind::Glob(text) => format!("«{text}»"),
+        WordPartKind::ExtendedGlob { operator, alternatives } => {
             format!("«{operator}({})»", list(alternatives, "|", word))
         }
-        PartKind::BraceList(words) => format!("{{{}}}", list(words, ",", word)),
-        PartKind::BraceRange(text) => format!("{{{text}}}"),
-        PartKind::Tilde(user) => format!("home<{user}>"),
-        PartKind::Array(elements) => array(elements),
+        WordPartKind::BraceList(words) => format!("{{{}}}", list(words, ",", word)),
+        WordPartKind::BraceRange(text) => format!("{{{text}}}"),
+        WordPartKind::Tilde(user) => format!("home<{user}>"),
+        WordPartKind::Array(elements) => array(elements),
     }
 }
 

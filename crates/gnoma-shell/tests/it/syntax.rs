@@ -1,6 +1,6 @@
 //! What each construct of the language is read as, and what is refused.
 
-use gnoma_shell::syntax::{Node, ParseErrorKind, parse};
+use gnoma_shell::syntax::{ParseErrorKind, SyntaxNode, parse};
 
 use crate::sketch::sketch;
 
@@ -480,7 +480,7 @@ fn constant_words_are_known_before_anything_runs() {
         let text = format!("x {word}");
         let mut known = None;
         parse(&text).unwrap().visit(&mut |node| {
-            if let Node::Word(found) = node
+            if let SyntaxNode::Word(found) = node
                 && found.span.start == 2
                 && found.span.end == text.len()
             {

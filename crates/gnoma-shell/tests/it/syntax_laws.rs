@@ -1,8 +1,8 @@
 //! Laws that hold for every text.
 
 use gnoma_shell::syntax::{
-    CommandKind, MAX_BRACES, MAX_DEPTH, MAX_NODES, MAX_TEXT_BYTES, Node, ParseErrorKind, PartKind,
-    Script, Span, parse,
+    CommandKind, MAX_BRACES, MAX_DEPTH, MAX_NODES, MAX_TEXT_BYTES, ParseErrorKind, Script, Span,
+    SyntaxNode, WordPartKind, parse,
 };
 use proptest::prelude::*;
 
@@ -24,23 +24,23 @@ fn in_small_stack(text: &str) -> Result<Script, ParseErrorKind> {
 }
 
 /// Whether what is in this node stands in the text as it is read.
-fn is_as_written(node: Node<'_>, text: &str) -> bool {
+fn is_as_written(node: SyntaxNode<'_>, text: &str) -> bool {
     match node {
-        Node::HereBody(_) => false,
-        Node::Part(part) => {
-            !matches!(part.kind, PartKind::CommandSubstitution(_))
+        SyntaxNode::HereBody(_) => false,
+        SyntaxNode::Part(part) => {
+            !matches!(part.kind, WordPartKind::CommandSubstitution(_))
                 || part.span.of(text).starts_with("$(")
         }
         _ => true,
     }
 }
 
-fn check_spans(node: Node<'_>, text: &str) {
+fn check_spans(node: SyntaxNode<'_>, text: &str) {
     let span = node.span();
     assert!(text.get(span.start..span.end).is_some(), "{span:?} of {text:?}");
     let mut last = 0;
     node.children(&mut |child| {
-        if !matches!(child, Node::HereBody(_)) {
+        if !matches!(child, SyntaxNode::HereBody(_)) {
             assert!(span.contains(child.span()), "{child:?} in {span:?} of {text:?}");
             assert!(last <= child.span().start, "{child:?} of {text:?}");
             last = child.span().start;
@@ -55,20 +55,20 @@ fn alone(span: Span, text: &str) -> Option<String> {
     Some(script(&tree))
 }
 
-fn check_slices(node: Node<'_>, text: &str) {
+fn check_slices(node: SyntaxNode<'_>, text: &str) {
     if !is_as_written(node, text) {
         return;
     }
     let span = node.span();
     match node {
-        Node::Script(inner) if !inner.statements.is_empty() => {
+        SyntaxNode::Script(inner) if !inner.statements.is_empty() => {
             let ends_in_background = inner.statements.last().is_some_and(|last| last.background);
             let expected = script(inner);
             let expected = expected.strip_suffix(" &").filter(|_| ends_in_background);
             let expected = expected.map_or_else(|| script(inner), str::to_owned);
             assert_eq!(alone(span, text), Some(expected), "{text:?}");
         }
-        Node::Command(command) => {
+        SyntaxNode::Command(command) => {
             if let CommandKind::Simple(simple) = &command.kind {
                 for found in simple.words.iter().skip(1) {
                     check_word(&word(found), found.span, text);
@@ -90,7 +90,7 @@ fn check_word(expected: &str, span: Span, text: &str) {
 #[test]
 fn an_empty_value_before_a_joined_line_lies_in_its_assignment() {
     for text in ["x=\\\n git b", "echo \"${x:-$x$(x=\\\n git b)}\"", "x=\\\n\\\ny= a"] {
-        check_spans(Node::Script(&parse(text).unwrap()), text);
+        check_spans(SyntaxNode::Script(&parse(text).unwrap()), text);
     }
 }
 
@@ -109,7 +109,7 @@ proptest! {
     #[test]
     fn any_fragments_are_read_or_refused_and_places_nest(text in prop_oneof![soup(), damaged()]) {
         match parse(&text) {
-            Ok(tree) => check_spans(Node::Script(&tree), &text),
+            Ok(tree) => check_spans(SyntaxNode::Script(&tree), &text),
             Err(error) => {
                 prop_assert!(error.at <= text.len());
                 prop_assert!(!error.to_string().is_empty());
@@ -127,7 +127,7 @@ proptest! {
     fn slices_are_read_as_the_same_tree(text in list()) {
         // A here-document's slice lacks the body.
         if !text.contains("<<E") && let Ok(tree) = parse(&text) {
-            check_slices(Node::Script(&tree), &text);
+            check_slices(SyntaxNode::Script(&tree), &text);
         }
     }
 

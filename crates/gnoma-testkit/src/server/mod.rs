@@ -25,7 +25,7 @@ use tokio::{
     task::JoinSet,
 };
 
-pub use reply::{Body, End, Pace, Reply};
+pub use reply::{End, Pace, Reply, ReplyBody};
 pub use request::Request;
 pub use vendor::{Reaction, Vendor};
 

@@ -6,7 +6,7 @@ use bytes::Bytes;
 
 /// What an answer carries.
 #[derive(Clone, Debug)]
-pub enum Body {
+pub enum ReplyBody {
     /// These bytes.
     Bytes(Bytes),
     /// `head`, then `unit` again and again for ever.
@@ -18,7 +18,7 @@ pub enum Body {
     },
 }
 
-impl Body {
+impl ReplyBody {
     /// The first `limit` bytes, in pieces of `size`.
     pub(super) fn pieces(&self, size: usize, limit: usize) -> impl Iterator<Item = Bytes> {
         let (head, unit) = match self {
@@ -90,7 +90,7 @@ pub struct Reply {
     /// Header names and values, without those of HTTP's framing.
     pub headers: Vec<(String, String)>,
     /// What it carries.
-    pub body: Body,
+    pub body: ReplyBody,
     /// Bytes to a piece of the body.
     pub piece: usize,
     /// How the pieces are sent.
@@ -109,7 +109,7 @@ impl Reply {
         let reply = Self {
             status,
             headers: Vec::new(),
-            body: Body::Bytes(body.into()),
+            body: ReplyBody::Bytes(body.into()),
             piece: usize::MAX,
             pace: Pace::Burst,
             wait: Duration::ZERO,
@@ -137,7 +137,7 @@ impl Reply {
     /// A stream that never ends: `head`, then `unit` for ever.
     pub fn endless(content_type: &str, head: impl Into<Bytes>, unit: impl Into<Bytes>) -> Self {
         let mut reply = Self::new(200, content_type, Bytes::new());
-        reply.body = Body::Endless { head: head.into(), unit: unit.into() };
+        reply.body = ReplyBody::Endless { head: head.into(), unit: unit.into() };
         reply
     }
 

@@ -11,7 +11,7 @@ use serde_json::json;
 use super::{End, Reply, Request, Server};
 use crate::{
     locked,
-    wire::{Failure, Fault, Issued, Script, Stage, Wire},
+    wire::{Failure, Fault, FaultStage, Issued, Script, Wire},
 };
 
 /// What a vendor makes of one request.
@@ -28,7 +28,7 @@ pub enum Reaction {
         /// The answer.
         script: Script,
         /// Where it breaks off.
-        stage: Stage,
+        stage: FaultStage,
         /// How.
         fault: Fault,
     },
@@ -36,7 +36,7 @@ pub enum Reaction {
 
 /// What it has seen and said.
 #[derive(Default)]
-struct State {
+struct VendorState {
     /// Reactions so far.
     given: usize,
     issued: Issued,
@@ -49,7 +49,7 @@ struct State {
 pub struct Vendor {
     wire: Wire,
     server: Server,
-    state: Arc<Mutex<State>>,
+    state: Arc<Mutex<VendorState>>,
 }
 
 impl Vendor {
@@ -64,7 +64,7 @@ impl Vendor {
         reactions: impl IntoIterator<Item = Reaction>,
     ) -> io::Result<Self> {
         let reactions: Vec<Reaction> = reactions.into_iter().collect();
-        let state = Arc::<Mutex<State>>::default();
+        let state = Arc::<Mutex<VendorState>>::default();
         let shared = Arc::clone(&state);
         let model = model.into();
         let server = Server::start(move |request| {
@@ -102,7 +102,7 @@ impl Vendor {
     }
 }
 
-impl State {
+impl VendorState {
     fn meet(&mut self, wire: Wire, request: &Request, reactions: &[Reaction]) -> Reply {
         let violations = wire.violations(request, &self.issued);
         self.requests.push(request.clone());

@@ -43,7 +43,7 @@ pub enum Failure {
 }
 
 /// One failure in a vendor's words.
-struct Words {
+struct FailureText {
     status: u16,
     kind: &'static str,
     code: &'static str,
@@ -55,8 +55,8 @@ const fn words(
     kind: &'static str,
     code: &'static str,
     message: &'static str,
-) -> Words {
-    Words { status, kind, code, message: Cow::Borrowed(message) }
+) -> FailureText {
+    FailureText { status, kind, code, message: Cow::Borrowed(message) }
 }
 
 pub(super) fn reply(wire: Wire, failure: &Failure) -> Reply {
@@ -87,7 +87,7 @@ pub(super) fn refusal(wire: Wire, reason: String) -> Reply {
         Wire::Google => ("INVALID_ARGUMENT", ""),
         _ => ("invalid_request_error", ""),
     };
-    let words = Words { status: 400, kind, code, message: Cow::Owned(reason) };
+    let words = FailureText { status: 400, kind, code, message: Cow::Owned(reason) };
     Reply::json(words.status, body(wire, &words).to_string())
 }
 
@@ -111,7 +111,7 @@ pub(super) fn record(wire: Wire, failure: &Failure) -> String {
     }
 }
 
-fn said(wire: Wire, failure: &Failure) -> Words {
+fn said(wire: Wire, failure: &Failure) -> FailureText {
     match wire {
         Wire::Anthropic => anthropic(failure),
         Wire::OpenAi | Wire::Responses => openai(failure),
@@ -123,7 +123,7 @@ fn said(wire: Wire, failure: &Failure) -> Words {
 }
 
 /// Google tells a day's quota from a minute's in the details only.
-fn google_quota(words: &Words) -> Value {
+fn google_quota(words: &FailureText) -> Value {
     let violation = json!({
         "quotaMetric": "generativelanguage.googleapis.com/generate_content_free_tier_requests",
         "quotaId": "GenerateRequestsPerDayPerProjectPerModel-FreeTier",
@@ -136,8 +136,8 @@ fn google_quota(words: &Words) -> Value {
     body
 }
 
-fn body(wire: Wire, words: &Words) -> Value {
-    let Words { status, kind, code, message } = words;
+fn body(wire: Wire, words: &FailureText) -> Value {
+    let FailureText { status, kind, code, message } = words;
     match wire {
         Wire::Anthropic => json!({
             "type": "error",
@@ -162,7 +162,7 @@ fn body(wire: Wire, words: &Words) -> Value {
     }
 }
 
-fn anthropic(failure: &Failure) -> Words {
+fn anthropic(failure: &Failure) -> FailureText {
     match failure {
         Failure::Key => words(401, "authentication_error", "", "invalid x-api-key"),
         Failure::NoModel => words(404, "not_found_error", "", "model: test-model"),
@@ -186,7 +186,7 @@ fn anthropic(failure: &Failure) -> Words {
     }
 }
 
-fn openai(failure: &Failure) -> Words {
+fn openai(failure: &Failure) -> FailureText {
     let refused = "invalid_request_error";
     match failure {
         Failure::Key => words(401, refused, "invalid_api_key", "Incorrect API key provided"),
@@ -213,7 +213,7 @@ fn openai(failure: &Failure) -> Words {
     }
 }
 
-fn compatible(failure: &Failure) -> Words {
+fn compatible(failure: &Failure) -> FailureText {
     match failure {
         Failure::Key => words(401, "authentication_error", "", "Invalid API Key"),
         Failure::NoModel => words(404, "not_found_error", "", "model not found"),
@@ -230,7 +230,7 @@ fn compatible(failure: &Failure) -> Words {
     }
 }
 
-fn mistral(failure: &Failure) -> Words {
+fn mistral(failure: &Failure) -> FailureText {
     match failure {
         Failure::Key => words(401, "", "", "Invalid API Key"),
         Failure::NoModel => words(404, "invalid_model", "1500", "Invalid model: test-model"),
@@ -255,7 +255,7 @@ fn mistral(failure: &Failure) -> Words {
     }
 }
 
-fn google(failure: &Failure) -> Words {
+fn google(failure: &Failure) -> FailureText {
     match failure {
         Failure::Key => words(400, "INVALID_ARGUMENT", "", "API key not valid."),
         Failure::NoModel => words(404, "NOT_FOUND", "", "models/test-model is not found"),
@@ -272,7 +272,7 @@ fn google(failure: &Failure) -> Words {
     }
 }
 
-fn ollama(failure: &Failure) -> Words {
+fn ollama(failure: &Failure) -> FailureText {
     match failure {
         Failure::Key => words(401, "", "", "unauthorized"),
         Failure::NoModel => words(404, "", "", "model 'test-model' not found"),

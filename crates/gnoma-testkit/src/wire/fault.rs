@@ -7,11 +7,11 @@ use super::{
     protocol::Wire,
     script::Script,
 };
-use crate::server::{Body, End, Reply};
+use crate::server::{End, Reply, ReplyBody};
 
 /// Where in an answer something goes wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stage {
+pub enum FaultStage {
     /// The first piece of thinking is out; on a wire that shows none, nothing but the beginning.
     Thinking,
     /// The first piece of text is out.
@@ -37,11 +37,11 @@ pub enum Fault {
     Garbage,
 }
 
-pub(super) fn broken(wire: Wire, script: &Script, stage: Stage, fault: &Fault) -> Reply {
+pub(super) fn broken(wire: Wire, script: &Script, stage: FaultStage, fault: &Fault) -> Reply {
     let reply = wire.stream(script);
-    let Body::Bytes(whole) = &reply.body else { return reply };
+    let ReplyBody::Bytes(whole) = &reply.body else { return reply };
     let whole = String::from_utf8_lossy(whole).into_owned();
-    let place = Place::find(wire, &whole, script, stage);
+    let place = StreamOffset::find(wire, &whole, script, stage);
     let end = match fault {
         Fault::Cut => End::Abort(place.cut),
         Fault::Reset => End::Reset(place.cut),
@@ -60,20 +60,20 @@ pub(super) fn broken(wire: Wire, script: &Script, stage: Stage, fault: &Fault) -
 }
 
 fn with_body(mut reply: Reply, body: String) -> Reply {
-    reply.body = Body::Bytes(Bytes::from(body));
+    reply.body = ReplyBody::Bytes(Bytes::from(body));
     reply
 }
 
 /// A place in a stream, in bytes from its start.
-struct Place {
+struct StreamOffset {
     /// Where it breaks off.
     cut: usize,
     /// End of the record that it breaks off in or behind.
     record_end: usize,
 }
 
-impl Place {
-    fn find(wire: Wire, whole: &str, script: &Script, stage: Stage) -> Self {
+impl StreamOffset {
+    fn find(wire: Wire, whole: &str, script: &Script, stage: FaultStage) -> Self {
         let mut at = 0;
         let records: Vec<(usize, &str)> = whole
             .split_inclusive(wire.record_end())
@@ -89,15 +89,15 @@ impl Place {
         };
         let first = |words: &[String]| words.first().and_then(|words| holding(0, words));
         let nth = match stage {
-            Stage::Thinking => first(&script.thinking),
-            Stage::Text => first(&script.text),
-            Stage::Arguments => script.calls.first().and_then(|call| {
+            FaultStage::Thinking => first(&script.thinking),
+            FaultStage::Text => first(&script.text),
+            FaultStage::Arguments => script.calls.first().and_then(|call| {
                 let begins = holding(0, &call.name)?;
                 Some(holding(begins, call.fragments().0).unwrap_or(begins))
             }),
         };
         let (end, record) = records.get(nth.unwrap_or(0)).copied().unwrap_or((0, ""));
-        let within = stage == Stage::Arguments && wire.sends_calls_whole();
+        let within = stage == FaultStage::Arguments && wire.sends_calls_whole();
         let cut = if within { end - record.len() / 2 } else { end };
         Self { cut, record_end: end }
     }
@@ -147,7 +147,7 @@ mod tests {
     }
 
     fn sent(reply: &Reply) -> String {
-        let Body::Bytes(body) = &reply.body else { panic!("{reply:?}") };
+        let ReplyBody::Bytes(body) = &reply.body else { panic!("{reply:?}") };
         let limit = match reply.end {
             End::Abort(limit) | End::Stall(limit) => limit,
             _ => body.len(),
@@ -159,7 +159,9 @@ mod tests {
     #[test]
     fn an_answer_breaks_off_where_it_was_told_to() {
         for wire in Wire::ALL {
-            for (stage, shown) in [(Stage::Thinking, 1), (Stage::Text, 2), (Stage::Arguments, 3)] {
+            for (stage, shown) in
+                [(FaultStage::Thinking, 1), (FaultStage::Text, 2), (FaultStage::Arguments, 3)]
+            {
                 let body = sent(&wire.broken(&script(), stage, &Fault::Cut));
                 let hidden = usize::from(wire == Wire::OpenAi);
                 let (before, after) = MARKS.split_at(shown);
@@ -169,10 +171,10 @@ mod tests {
                 for mark in after {
                     assert!(!body.contains(mark), "{wire:?} {stage:?} {mark}: {body}");
                 }
-                let within = stage == Stage::Arguments && wire.sends_calls_whole();
+                let within = stage == FaultStage::Arguments && wire.sends_calls_whole();
                 assert_eq!(!body.ends_with(wire.record_end()), within, "{wire:?} {stage:?}");
             }
-            let body = sent(&wire.broken(&script(), Stage::Arguments, &Fault::Cut));
+            let body = sent(&wire.broken(&script(), FaultStage::Arguments, &Fault::Cut));
             let fragment = !wire.sends_calls_whole();
             assert!(!fragment || body.contains("callable") && !body.contains("enough"), "{body}");
         }
@@ -182,7 +184,7 @@ mod tests {
     fn a_failure_that_is_told_is_the_last_record() {
         for wire in Wire::ALL {
             let fault = Fault::Told(Failure::Overloaded);
-            let body = sent(&wire.broken(&script(), Stage::Text, &fault));
+            let body = sent(&wire.broken(&script(), FaultStage::Text, &fault));
             let last = body.trim_end().rsplit(wire.record_end()).next().unwrap();
             assert!(last.contains("error"), "{wire:?}: {last}");
             assert!(body.contains("saying") && !body.contains("finale"), "{wire:?}");

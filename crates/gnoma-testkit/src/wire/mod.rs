@@ -15,7 +15,7 @@ mod script;
 mod strict;
 
 pub use failure::{Failure, RetryAfter};
-pub use fault::{Fault, Stage};
+pub use fault::{Fault, FaultStage};
 pub use protocol::Wire;
 pub use script::{Script, ScriptCall};
 pub use strict::Issued;
@@ -51,7 +51,7 @@ impl Wire {
 
     /// The answer as a stream that goes wrong in the middle of `stage`.
     #[must_use]
-    pub fn broken(self, script: &Script, stage: Stage, fault: &Fault) -> Reply {
+    pub fn broken(self, script: &Script, stage: FaultStage, fault: &Fault) -> Reply {
         fault::broken(self, script, stage, fault)
     }
 }
@@ -61,7 +61,7 @@ mod tests {
     use serde_json::Value;
 
     use super::*;
-    use crate::server::Body;
+    use crate::server::ReplyBody;
 
     #[test]
     fn every_stream_is_made_of_json_records_and_holds_what_it_was_told() {
@@ -70,7 +70,7 @@ mod tests {
             .call("call00001", "fs_read", r#"{"path":"ä"}"#)
             .call("call00002", "fs_ls", "{}");
         for wire in Wire::ALL {
-            let Body::Bytes(body) = wire.stream(&script).body else { panic!("{wire:?}") };
+            let ReplyBody::Bytes(body) = wire.stream(&script).body else { panic!("{wire:?}") };
             let body = String::from_utf8(body.to_vec()).unwrap();
             for line in body.lines() {
                 let data = match wire {

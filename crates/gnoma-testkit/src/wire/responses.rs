@@ -10,13 +10,13 @@ use super::{
 
 /// Numbers the events and collects the items.
 #[derive(Default)]
-struct Writer {
+struct EventWriter {
     out: String,
     events: usize,
     items: Vec<Value>,
 }
 
-impl Writer {
+impl EventWriter {
     fn event(&mut self, kind: &str, mut data: Value) {
         data["type"] = json!(kind);
         data["sequence_number"] = json!(self.events);
@@ -37,7 +37,7 @@ impl Writer {
 }
 
 pub(super) fn stream(script: &Script) -> String {
-    let mut writer = Writer::default();
+    let mut writer = EventWriter::default();
     let begun = json!({"response": response("in_progress", &[], None)});
     writer.event("response.created", begun.clone());
     writer.event("response.in_progress", begun);
@@ -62,7 +62,7 @@ pub(super) fn stream(script: &Script) -> String {
     writer.out
 }
 
-fn reasoning(writer: &mut Writer, script: &Script) {
+fn reasoning(writer: &mut EventWriter, script: &Script) {
     let id = "rs_1";
     let at = writer.items.len();
     writer.begin(&json!({"id": id, "type": "reasoning", "summary": []}));
@@ -88,7 +88,7 @@ fn reasoning(writer: &mut Writer, script: &Script) {
     }));
 }
 
-fn message(writer: &mut Writer, pieces: &[String]) {
+fn message(writer: &mut EventWriter, pieces: &[String]) {
     let id = "msg_1";
     let at = writer.items.len();
     let item = |status: &str, content: Value| {
@@ -118,7 +118,7 @@ fn message(writer: &mut Writer, pieces: &[String]) {
     writer.end(item("completed", json!([part(&whole)])));
 }
 
-fn function_call(writer: &mut Writer, call: &ScriptCall) {
+fn function_call(writer: &mut EventWriter, call: &ScriptCall) {
     let at = writer.items.len();
     let id = format!("fc_{at}");
     let item = |status: &str, arguments: &str| {

@@ -6,12 +6,12 @@ const READ_BYTES: usize = 64 * 1024;
 /// Turns bytes into text. Invalid bytes become U+FFFD; a character that a read cut in two waits for
 /// its rest.
 #[derive(Debug)]
-pub(super) struct Decoder {
+pub(super) struct Utf8Decoder {
     raw: Vec<u8>,
     text: String,
 }
 
-impl Decoder {
+impl Utf8Decoder {
     pub(super) fn new() -> Self {
         Self { raw: Vec::with_capacity(READ_BYTES), text: String::new() }
     }
@@ -60,7 +60,7 @@ mod tests {
     proptest! {
         #[test]
         fn cuts_make_no_difference(bytes in bytes(), size in 1_usize..5) {
-            let mut decoder = Decoder::new();
+            let mut decoder = Utf8Decoder::new();
             let mut text = String::new();
             for chunk in bytes.chunks(size) {
                 decoder.buffer().extend_from_slice(chunk);

@@ -9,24 +9,24 @@ use gnoma_core::{
 use serde::Deserialize;
 
 use super::{
-    jobs::{JobId, Jobs, News, State},
+    jobs::{JobId, JobPoll, JobState, Jobs},
     shared::ShellTools,
 };
 use crate::args;
 
 /// The tool.
-pub(super) struct Job {
+pub(super) struct JobTool {
     spec: ToolSpec,
     shared: Arc<ShellTools>,
 }
 
-impl Job {
+impl JobTool {
     pub(super) fn new(shared: Arc<ShellTools>) -> Self {
         Self { spec: spec(), shared }
     }
 }
 
-impl Tool for Job {
+impl Tool for JobTool {
     fn spec(&self) -> &ToolSpec {
         &self.spec
     }
@@ -34,7 +34,7 @@ impl Tool for Job {
     fn run(&self, call: ToolCall, cx: ToolCx) -> BoxFuture<'static, ToolOutcome> {
         let shared = Arc::clone(&self.shared);
         Box::pin(async move {
-            let arguments = match args::read::<Arguments>(&call) {
+            let arguments = match args::read::<JobArguments>(&call) {
                 Ok(arguments) => arguments,
                 Err(outcome) => return outcome,
             };
@@ -63,15 +63,15 @@ fn spec() -> ToolSpec {
 }
 
 #[derive(Deserialize)]
-struct Arguments {
-    action: Action,
+struct JobArguments {
+    action: JobAction,
     id: Option<JobId>,
     input: Option<String>,
 }
 
 #[derive(Clone, Copy, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum Action {
+enum JobAction {
     List,
     Poll,
     Send,
@@ -79,38 +79,38 @@ enum Action {
 }
 
 /// Arguments that make sense together.
-enum Request {
+enum JobRequest {
     List,
     Poll(JobId),
     Send(JobId, String),
     Kill(JobId),
 }
 
-impl Arguments {
-    fn request(self) -> Result<Request, String> {
+impl JobArguments {
+    fn request(self) -> Result<JobRequest, String> {
         let id =
             self.id.ok_or_else(|| "`id` is missing: which job? `list` shows the jobs".to_owned());
         Ok(match self.action {
-            Action::List => Request::List,
-            Action::Poll => Request::Poll(id?),
-            Action::Send => {
+            JobAction::List => JobRequest::List,
+            JobAction::Poll => JobRequest::Poll(id?),
+            JobAction::Send => {
                 let line = self.input.ok_or("`input` is missing: the line to send")?;
-                Request::Send(id?, line)
+                JobRequest::Send(id?, line)
             }
-            Action::Kill => Request::Kill(id?),
+            JobAction::Kill => JobRequest::Kill(id?),
         })
     }
 }
 
-async fn act(jobs: &Jobs, arguments: Arguments) -> Result<ToolOutput, String> {
+async fn act(jobs: &Jobs, arguments: JobArguments) -> Result<ToolOutput, String> {
     match arguments.request()? {
-        Request::List => Ok(listed(jobs)),
-        Request::Poll(id) => Ok(news(id, jobs.poll(id)?)),
-        Request::Send(id, line) => {
+        JobRequest::List => Ok(listed(jobs)),
+        JobRequest::Poll(id) => Ok(news(id, jobs.poll(id)?)),
+        JobRequest::Send(id, line) => {
             jobs.send(id, &line).await?;
             Ok(ToolOutput::text(format!("sent to job {id}")))
         }
-        Request::Kill(id) => {
+        JobRequest::Kill(id) => {
             jobs.kill(id).await?;
             Ok(news(id, jobs.poll(id)?))
         }
@@ -129,10 +129,10 @@ fn listed(jobs: &Jobs) -> ToolOutput {
     ToolOutput::text(if lines.is_empty() { "no jobs".to_owned() } else { lines.join("\n") })
 }
 
-fn news(id: JobId, news: News) -> ToolOutput {
-    let News { command, state, age, output } = news;
+fn news(id: JobId, news: JobPoll) -> ToolOutput {
+    let JobPoll { command, state, age, output } = news;
     // The age makes each poll's answer a new one: waiting is no loop.
-    let age = if state == State::Running {
+    let age = if state == JobState::Running {
         format!(" for {}.{} s", age.as_secs(), age.subsec_millis() / 100)
     } else {
         String::new()
@@ -140,8 +140,8 @@ fn news(id: JobId, news: News) -> ToolOutput {
     let output = if output.is_empty() { "(no new output)" } else { &output };
     ToolOutput {
         report: match state {
-            State::Ended(ending) => Some(ending.report(command)),
-            State::Running | State::Killed => None,
+            JobState::Ended(ending) => Some(ending.report(command)),
+            JobState::Running | JobState::Killed => None,
         },
         ..ToolOutput::text(format!("job {id}: {state}{age}\n{output}"))
     }

@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     capture::Capture,
-    process::{Ending, Group, Process},
+    process::{Group, Process, ShellEnd},
     shell::Shell,
 };
 
@@ -29,9 +29,9 @@ pub(super) type JobId = u32;
 
 /// The table is full of running jobs.
 #[derive(Debug)]
-pub(super) struct Full;
+pub(super) struct TooManyJobs;
 
-impl fmt::Display for Full {
+impl fmt::Display for TooManyJobs {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{MAX_JOBS} jobs are running, which is the most; kill one first")
     }
@@ -39,16 +39,16 @@ impl fmt::Display for Full {
 
 /// Whether a job still runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum State {
+pub(super) enum JobState {
     /// Its shell, or something that it left in the background, still runs.
     Running,
     /// It ended by itself.
-    Ended(Ending),
+    Ended(ShellEnd),
     /// It was killed on request.
     Killed,
 }
 
-impl fmt::Display for State {
+impl fmt::Display for JobState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Running => f.write_str("Running"),
@@ -60,11 +60,11 @@ impl fmt::Display for State {
 
 /// What a poll tells.
 #[derive(Debug)]
-pub(super) struct News {
+pub(super) struct JobPoll {
     /// The command as it was started.
     pub(super) command: String,
     /// Whether it still runs.
-    pub(super) state: State,
+    pub(super) state: JobState,
     /// How long ago it was started.
     pub(super) age: Duration,
     /// Output since the last poll.
@@ -74,18 +74,18 @@ pub(super) struct News {
 /// All jobs of a session.
 #[derive(Debug, Default)]
 pub(super) struct Jobs {
-    table: Mutex<Table>,
+    table: Mutex<JobTable>,
 }
 
 #[derive(Debug, Default)]
-struct Table {
-    jobs: BTreeMap<JobId, Job>,
+struct JobTable {
+    jobs: BTreeMap<JobId, JobEntry>,
     last_id: JobId,
     tasks: JoinSet<()>,
 }
 
 #[derive(Debug)]
-struct Job {
+struct JobEntry {
     command: String,
     started: Instant,
     group: Arc<Group>,
@@ -98,7 +98,7 @@ struct Job {
 #[derive(Debug)]
 struct Log {
     unread: Capture,
-    state: State,
+    state: JobState,
 }
 
 impl Jobs {
@@ -117,14 +117,14 @@ impl Jobs {
     ///
     /// # Errors
     /// When the table is full; the process is killed.
-    pub(super) fn adopt(&self, command: &str, process: Process) -> Result<JobId, Full> {
+    pub(super) fn adopt(&self, command: &str, process: Process) -> Result<JobId, TooManyJobs> {
         let mut table = self.table();
         table.make_room()?;
         Ok(table.add(command, process, None))
     }
 
     /// Every job with its command and state, oldest first.
-    pub(super) fn list(&self) -> Vec<(JobId, String, State)> {
+    pub(super) fn list(&self) -> Vec<(JobId, String, JobState)> {
         self.table()
             .jobs
             .iter()
@@ -136,11 +136,11 @@ impl Jobs {
     ///
     /// # Errors
     /// When there is no such job.
-    pub(super) fn poll(&self, id: JobId) -> Result<News, String> {
+    pub(super) fn poll(&self, id: JobId) -> Result<JobPoll, String> {
         let table = self.table();
         let job = table.job(id)?;
         let mut log = lock(&job.log);
-        Ok(News {
+        Ok(JobPoll {
             command: job.command.clone(),
             state: log.state,
             age: job.started.elapsed(),
@@ -157,7 +157,7 @@ impl Jobs {
             let table = self.table();
             let job = table.job(id)?;
             let state = lock(&job.log).state;
-            if state != State::Running {
+            if state != JobState::Running {
                 return Err(format!("job {id} no longer runs: {state}"));
             }
             job.input.clone()
@@ -189,7 +189,7 @@ impl Jobs {
         Ok(())
     }
 
-    fn table(&self) -> MutexGuard<'_, Table> {
+    fn table(&self) -> MutexGuard<'_, JobTable> {
         lock(&self.table)
     }
 }
@@ -203,13 +203,13 @@ impl Drop for Jobs {
     }
 }
 
-impl Table {
-    fn job(&self, id: JobId) -> Result<&Job, String> {
+impl JobTable {
+    fn job(&self, id: JobId) -> Result<&JobEntry, String> {
         let unknown = || format!("there is no job {id}; `list` shows the jobs");
         self.jobs.get(&id).ok_or_else(unknown)
     }
 
-    fn make_room(&mut self) -> Result<(), Full> {
+    fn make_room(&mut self) -> Result<(), TooManyJobs> {
         while self.tasks.try_join_next().is_some() {}
         if self.jobs.len() < MAX_JOBS {
             return Ok(());
@@ -217,18 +217,18 @@ impl Table {
         let ended = self
             .jobs
             .iter()
-            .find_map(|(id, job)| (lock(&job.log).state != State::Running).then_some(*id));
-        self.jobs.remove(&ended.ok_or(Full)?);
+            .find_map(|(id, job)| (lock(&job.log).state != JobState::Running).then_some(*id));
+        self.jobs.remove(&ended.ok_or(TooManyJobs)?);
         Ok(())
     }
 
     fn add(&mut self, command: &str, process: Process, input: Option<ChildStdin>) -> JobId {
-        let job = Job {
+        let job = JobEntry {
             command: command.to_owned(),
             started: Instant::now(),
             group: process.group(),
             input: input.map(|input| Arc::new(tokio::sync::Mutex::new(input))),
-            log: Arc::new(Mutex::new(Log { unread: Capture::new(), state: State::Running })),
+            log: Arc::new(Mutex::new(Log { unread: Capture::new(), state: JobState::Running })),
             stop: CancellationToken::new(),
             over: CancellationToken::new(),
         };
@@ -250,10 +250,10 @@ async fn attend(
     let keep = |text: &str| lock(&log).unread.push(text);
     let state = tokio::select! {
         biased;
-        () = stop.cancelled() => State::Killed,
-        ending = process.finish(keep) => State::Ended(ending),
+        () = stop.cancelled() => JobState::Killed,
+        ending = process.finish(keep) => JobState::Ended(ending),
     };
-    if state == State::Killed {
+    if state == JobState::Killed {
         process.terminate(keep).await;
     }
     lock(&log).state = state;

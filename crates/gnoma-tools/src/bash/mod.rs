@@ -27,15 +27,15 @@ use tokio::time::{Instant, sleep, sleep_until};
 
 use self::{
     capture::Capture,
-    job::Job,
+    job::JobTool,
     jobs::Jobs,
-    process::{Ending, Process, Step},
+    process::{Process, ProcessEvent, ShellEnd},
     shared::ShellTools,
     shell::Shell,
     strays::Strays,
-    watch::Watch,
+    watch::ProgressWatch,
 };
-use crate::{Options, args};
+use crate::{ToolOptions, args};
 
 /// Shortest time-out a call can ask for, in seconds.
 const MIN_TIMEOUT_SECONDS: f64 = 1.0;
@@ -43,13 +43,13 @@ const MIN_TIMEOUT_SECONDS: f64 = 1.0;
 const MAX_TIMEOUT_SECONDS: f64 = 3600.0;
 
 /// The shell tools. They share their background jobs, which end with the last of them.
-pub(crate) fn tools(options: &Options) -> Vec<Arc<dyn Tool>> {
+pub(crate) fn tools(options: &ToolOptions) -> Vec<Arc<dyn Tool>> {
     let shared = Arc::new(ShellTools {
         shell: Shell::new(options),
         default_timeout: options.bash_timeout,
         jobs: Jobs::default(),
     });
-    vec![Arc::new(Bash::new(Arc::clone(&shared))), Arc::new(Job::new(shared))]
+    vec![Arc::new(Bash::new(Arc::clone(&shared))), Arc::new(JobTool::new(shared))]
 }
 
 /// The tool.
@@ -72,7 +72,7 @@ impl Tool for Bash {
     fn run(&self, call: ToolCall, cx: ToolCx) -> BoxFuture<'static, ToolOutcome> {
         let shared = Arc::clone(&self.shared);
         Box::pin(async move {
-            let arguments = match args::read::<Arguments>(&call) {
+            let arguments = match args::read::<BashArguments>(&call) {
                 Ok(arguments) => arguments,
                 Err(outcome) => return outcome,
             };
@@ -109,7 +109,7 @@ fn spec(default_timeout: Duration) -> ToolSpec {
 }
 
 #[derive(Deserialize)]
-struct Arguments {
+struct BashArguments {
     command: String,
     /// Some models write `30.0`.
     timeout: Option<f64>,
@@ -117,8 +117,8 @@ struct Arguments {
 }
 
 /// Why following a process came to an end.
-enum Halt {
-    Ended(Ending),
+enum FollowEnd {
+    Ended(ShellEnd),
     TimedOut,
     Cancelled,
 }
@@ -131,7 +131,12 @@ impl ShellTools {
         }
     }
 
-    async fn in_foreground(&self, arguments: Arguments, call: CallId, cx: ToolCx) -> ToolOutcome {
+    async fn in_foreground(
+        &self,
+        arguments: BashArguments,
+        call: CallId,
+        cx: ToolCx,
+    ) -> ToolOutcome {
         let limit = arguments.timeout.map_or(self.default_timeout, |seconds| {
             Duration::from_secs_f64(seconds.clamp(MIN_TIMEOUT_SECONDS, MAX_TIMEOUT_SECONDS))
         });
@@ -144,12 +149,12 @@ impl ShellTools {
         };
         let mut transcript = Transcript {
             capture: if cx.shelved { Capture::shelved() } else { Capture::new() },
-            watch: Watch::new(call, cx.progress.clone(), Instant::now()),
+            watch: ProgressWatch::new(call, cx.progress.clone(), Instant::now()),
         };
         let halt = follow(&mut process, &mut transcript, &cx, limit).await;
         let removed = strays.and_then(|strays| strays.remove()).unwrap_or_default();
         match halt {
-            Halt::Ended(ending) => {
+            FollowEnd::Ended(ending) => {
                 process.drain(|text| transcript.push(text)).await;
                 let mut text = transcript.text();
                 if process.is_open() {
@@ -158,11 +163,11 @@ impl ShellTools {
                 add_line(&mut text, &removed);
                 ended(command, ending, text, is_walled)
             }
-            Halt::TimedOut => {
+            FollowEnd::TimedOut => {
                 process.terminate(|text| transcript.push(text)).await;
                 timed_out(command, limit, &Capture::cut(transcript.text()))
             }
-            Halt::Cancelled => {
+            FollowEnd::Cancelled => {
                 process.terminate(|text| transcript.push(text)).await;
                 ToolOutcome::Interrupted(Capture::cut(transcript.text()))
             }
@@ -181,7 +186,7 @@ impl ShellTools {
 /// What a command wrote, for the model and for those who watch.
 struct Transcript {
     capture: Capture,
-    watch: Watch,
+    watch: ProgressWatch,
 }
 
 impl Transcript {
@@ -202,18 +207,18 @@ async fn follow(
     transcript: &mut Transcript,
     cx: &ToolCx,
     limit: Duration,
-) -> Halt {
+) -> FollowEnd {
     let mut stopped = pin!(cx.stop.cancelled());
     let mut time_is_up = pin!(sleep(limit));
     loop {
         let due = transcript.watch.due();
         tokio::select! {
             biased;
-            () = &mut stopped => return Halt::Cancelled,
-            () = &mut time_is_up => return Halt::TimedOut,
+            () = &mut stopped => return FollowEnd::Cancelled,
+            () = &mut time_is_up => return FollowEnd::TimedOut,
             step = process.next() => match step {
-                Step::Wrote(text) => transcript.push(text),
-                Step::Ended(ending) => return Halt::Ended(ending),
+                ProcessEvent::Wrote(text) => transcript.push(text),
+                ProcessEvent::Ended(ending) => return FollowEnd::Ended(ending),
             },
             () = sleep_until(due.unwrap_or_else(Instant::now)), if due.is_some() => {
                 transcript.watch.flush(Instant::now());
@@ -222,8 +227,8 @@ async fn follow(
     }
 }
 
-fn ended(command: String, ending: Ending, output: String, is_walled: bool) -> ToolOutcome {
-    if ending == Ending::Code(0) {
+fn ended(command: String, ending: ShellEnd, output: String, is_walled: bool) -> ToolOutcome {
+    if ending == ShellEnd::Code(0) {
         let text = if output.is_empty() { "(no output)".to_owned() } else { output };
         return ToolOutcome::Done(reported(text, ending.report(command)));
     }

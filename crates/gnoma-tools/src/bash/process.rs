@@ -18,7 +18,7 @@ use gnoma_core::tool::CommandReport;
 use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::{io::AsyncReadExt, net::unix::pipe, process::Child, time::timeout};
 
-use super::decode::Decoder;
+use super::decode::Utf8Decoder;
 
 /// How long output is read on after the shell has ended, when something else still holds the pipe.
 const DRAIN_GRACE: Duration = Duration::from_millis(50);
@@ -68,7 +68,7 @@ impl Drop for Group {
 
 /// How a shell ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Ending {
+pub(super) enum ShellEnd {
     /// By itself, with this exit code.
     Code(i32),
     /// By this signal.
@@ -77,7 +77,7 @@ pub(super) enum Ending {
     Unknown,
 }
 
-impl Ending {
+impl ShellEnd {
     fn of(status: &io::Result<ExitStatus>) -> Self {
         let Ok(status) = status else {
             return Self::Unknown;
@@ -102,7 +102,7 @@ impl Ending {
     }
 }
 
-impl fmt::Display for Ending {
+impl fmt::Display for ShellEnd {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Code(code) => write!(f, "Exit code {code}"),
@@ -138,11 +138,11 @@ fn signal_name(number: i32) -> Option<&'static str> {
 
 /// What a process did.
 #[derive(Debug)]
-pub(super) enum Step<'a> {
+pub(super) enum ProcessEvent<'a> {
     /// It wrote this; empty when only part of a character came.
     Wrote(&'a str),
     /// Its shell ended. There may be output left.
-    Ended(Ending),
+    Ended(ShellEnd),
 }
 
 /// A shell, what it started, and the pipe they write to. Dropped, it kills them all.
@@ -153,7 +153,7 @@ pub(super) struct Process {
     child: Child,
     output: pipe::Receiver,
     open: bool,
-    decoder: Decoder,
+    decoder: Utf8Decoder,
 }
 
 impl Process {
@@ -164,7 +164,7 @@ impl Process {
             child,
             output,
             open: true,
-            decoder: Decoder::new(),
+            decoder: Utf8Decoder::new(),
         }
     }
 
@@ -179,13 +179,13 @@ impl Process {
     }
 
     /// Waits for the next thing to happen. Nothing is lost when the future is dropped.
-    pub(super) async fn next(&mut self) -> Step<'_> {
+    pub(super) async fn next(&mut self) -> ProcessEvent<'_> {
         tokio::select! {
             // The end first: a child in the background that never stops writing must not hide it.
             biased;
-            status = self.child.wait() => Step::Ended(Ending::of(&status)),
+            status = self.child.wait() => ProcessEvent::Ended(ShellEnd::of(&status)),
             read = self.output.read_buf(self.decoder.buffer()), if self.open => {
-                Step::Wrote(self.decoded(&read))
+                ProcessEvent::Wrote(self.decoded(&read))
             }
         }
     }
@@ -199,7 +199,7 @@ impl Process {
     }
 
     /// Waits until nobody can write any more and the shell has ended.
-    pub(super) async fn finish(&mut self, sink: impl FnMut(&str)) -> Ending {
+    pub(super) async fn finish(&mut self, sink: impl FnMut(&str)) -> ShellEnd {
         let ending = self.outlast(sink).await;
         self.group.release();
         ending
@@ -214,9 +214,9 @@ impl Process {
         self.group.release();
     }
 
-    async fn outlast(&mut self, sink: impl FnMut(&str)) -> Ending {
+    async fn outlast(&mut self, sink: impl FnMut(&str)) -> ShellEnd {
         self.read_to_end(sink).await;
-        Ending::of(&self.child.wait().await)
+        ShellEnd::of(&self.child.wait().await)
     }
 
     async fn read_to_end(&mut self, mut sink: impl FnMut(&str)) {

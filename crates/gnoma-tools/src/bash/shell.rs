@@ -23,7 +23,7 @@ use super::{
     spare::Spare,
     survey::{self, Survey},
 };
-use crate::{Options, Sandbox};
+use crate::{Sandbox, ToolOptions};
 
 /// The shell that every Unix has.
 const FALLBACK_SHELL: &str = "/bin/sh";
@@ -64,7 +64,7 @@ enum Built {
 
 impl Shell {
     /// The shell of these options.
-    pub(super) fn new(options: &Options) -> Self {
+    pub(super) fn new(options: &ToolOptions) -> Self {
         let variable = |(name, value): (&String, &String)| (name.into(), value.into());
         let environment = options.environment.as_ref();
         Self {

@@ -47,7 +47,7 @@ mod tests {
     use std::{io, process::Stdio};
 
     use super::*;
-    use crate::bash::process::Ending;
+    use crate::bash::process::ShellEnd;
 
     fn spare(script: &str) -> Spare {
         let (reader, writer) = io::pipe().unwrap();
@@ -62,7 +62,7 @@ mod tests {
         let mut process = spare("cat; exit 3").run(b"order").unwrap();
         let mut text = String::new();
         let ending = process.finish(|piece| text.push_str(piece)).await;
-        assert_eq!((ending, text.as_str()), (Ending::Code(3), "order"));
+        assert_eq!((ending, text.as_str()), (ShellEnd::Code(3), "order"));
     }
 
     #[tokio::test]

@@ -11,7 +11,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use gnoma_core::places::{self, Hold, Sight};
+use gnoma_core::places::{self, SecretVisibility, WriteProtection};
 
 /// How deep below a folder of the workspace is looked; its own entries are at depth one.
 const MAX_DEPTH: usize = 4;
@@ -42,13 +42,14 @@ pub(super) struct Survey {
 
 /// What is held in a folder of the workspace.
 pub(super) fn held_below(root: &Path) -> impl Iterator<Item = PathBuf> {
-    let present = places::held(Hold::AtHome).chain(places::held(Hold::Present));
+    let present =
+        places::held(WriteProtection::AtHome).chain(places::held(WriteProtection::Present));
     let present = present.map(|name| root.join(name)).filter(|path| exists(path));
-    places::held(Hold::Always).map(|name| root.join(name)).chain(present)
+    places::held(WriteProtection::Always).map(|name| root.join(name)).chain(present)
 }
 
 /// A folder that is still to be looked at.
-struct Waiting {
+struct PendingFolder {
     folder: PathBuf,
     /// Its path, relative to the folder of the workspace it lies in.
     below: PathBuf,
@@ -62,11 +63,11 @@ impl Survey {
 
     fn until(until: Instant, roots: &[PathBuf]) -> Self {
         let mut survey = Self::default();
-        let start = |root: &PathBuf| Waiting { folder: root.clone(), below: PathBuf::new() };
+        let start = |root: &PathBuf| PendingFolder { folder: root.clone(), below: PathBuf::new() };
         let mut waiting: VecDeque<_> = roots.iter().map(start).collect();
         let mut entries_left = MAX_ENTRIES;
         for _ in 0..MAX_FOLDERS {
-            let Some(Waiting { folder, below }) = waiting.pop_front() else { break };
+            let Some(PendingFolder { folder, below }) = waiting.pop_front() else { break };
             if Instant::now() > until {
                 break;
             }
@@ -84,7 +85,7 @@ impl Survey {
                 let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
                 let is_filled = FILLED_BY_PROGRAMS.iter().any(|name| entry.file_name() == *name);
                 if is_folder && !is_filled && !is_secret && depth < MAX_DEPTH {
-                    waiting.push_back(Waiting { folder: path, below });
+                    waiting.push_back(PendingFolder { folder: path, below });
                 }
             }
         }
@@ -110,15 +111,16 @@ impl Survey {
             return;
         }
         let prefix = Path::new(GIT_FOLDER);
-        let parts =
-            places::held(Hold::Always).filter_map(|name| Path::new(name).strip_prefix(prefix).ok());
+        let parts = places::held(WriteProtection::Always)
+            .filter_map(|name| Path::new(name).strip_prefix(prefix).ok());
         self.held.extend(parts.map(|part| repository.join(part)).filter(|path| exists(path)));
     }
 
     /// Keeps a file or a folder that holds secrets; returns whether it does. Only its names `below` the
     /// workspace tell: what the workspace itself lies in is no reason.
     fn keep_secret(&mut self, path: &Path, below: &Path) -> bool {
-        let is_hidden = places::secret(below).is_some_and(|secret| secret.sight != Sight::Seen);
+        let is_hidden =
+            places::secret(below).is_some_and(|secret| secret.sight != SecretVisibility::Seen);
         if is_hidden && self.secrets.len() < MAX_FOUND {
             self.secrets.push(path.to_owned());
         }

@@ -18,14 +18,14 @@ const MAX_PENDING_BYTES: usize = 16 * 1024;
 
 /// Passes text on in pieces.
 #[derive(Debug)]
-pub(super) struct Watch {
+pub(super) struct ProgressWatch {
     call: CallId,
     sender: Sender<Progress>,
     pending: String,
     next: Instant,
 }
 
-impl Watch {
+impl ProgressWatch {
     /// A watch whose first text is passed on at once.
     pub(super) fn new(call: CallId, sender: Sender<Progress>, now: Instant) -> Self {
         Self { call, sender, pending: String::new(), next: now }
@@ -74,7 +74,7 @@ mod tests {
     fn the_first_piece_goes_at_once_and_the_next_are_gathered() {
         let (sender, mut receiver) = mpsc::channel(8);
         let start = Instant::now();
-        let mut watch = Watch::new(CallId::new("c"), sender, start);
+        let mut watch = ProgressWatch::new(CallId::new("c"), sender, start);
         for text in ["a", "b", "c"] {
             watch.push(text, start);
         }
@@ -89,7 +89,7 @@ mod tests {
     fn a_full_channel_keeps_the_newest_text_in_bounded_memory() {
         let (sender, mut receiver) = mpsc::channel(1);
         let start = Instant::now();
-        let mut watch = Watch::new(CallId::new("c"), sender, start);
+        let mut watch = ProgressWatch::new(CallId::new("c"), sender, start);
         watch.push("first", start);
         watch.push(&"é".repeat(MAX_PENDING_BYTES), start + INTERVAL);
         watch.push("!", start + INTERVAL * 2);

@@ -14,9 +14,9 @@ use gnoma_core::{
 use serde::Deserialize;
 
 use super::{
-    Answer, FileTools, Refusal,
+    FileAnswer, FileTools, Refusal,
     pattern::Pattern,
-    target::{Kind, Target, shown},
+    target::{Target, TargetKind, shown},
     walk,
 };
 use crate::args;
@@ -26,7 +26,7 @@ const MAX_FILES: usize = 200;
 
 /// What a call asks for.
 #[derive(Deserialize)]
-pub(super) struct Arguments {
+pub(super) struct GlobArguments {
     pattern: String,
     path: Option<String>,
 }
@@ -42,12 +42,12 @@ pub(super) fn spec() -> ToolSpec {
     )
 }
 
-pub(super) fn run(_shared: &FileTools, arguments: &Arguments, cx: &ToolCx) -> Answer {
+pub(super) fn run(_shared: &FileTools, arguments: &GlobArguments, cx: &ToolCx) -> FileAnswer {
     let target = Target::of(cx, arguments.path.as_deref().unwrap_or("."))?;
     match target.kind()? {
-        Kind::Folder => {}
-        Kind::Missing => return Err(target.is_missing()),
-        Kind::File(_) | Kind::Special => {
+        TargetKind::Folder => {}
+        TargetKind::Missing => return Err(target.is_missing()),
+        TargetKind::File(_) | TargetKind::Special => {
             return Err(Refusal::Failed(format!(
                 "`{}` is not a folder; give the folder to search as `path`",
                 target.name

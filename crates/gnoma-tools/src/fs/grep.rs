@@ -19,9 +19,9 @@ use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, Sink, SinkMatch}
 use serde::Deserialize;
 
 use super::{
-    Answer, FileTools, Refusal, open,
+    FileAnswer, FileTools, Refusal, open,
     pattern::Pattern,
-    target::{Kind, Target, shown},
+    target::{Target, TargetKind, shown},
     text::{Stoppable, counted},
     walk,
 };
@@ -43,7 +43,7 @@ const MAX_SEARCHED_LINE_BYTES: usize = 16 << 20;
 
 /// What a call asks for.
 #[derive(Deserialize)]
-pub(super) struct Arguments {
+pub(super) struct GrepArguments {
     pattern: String,
     path: Option<String>,
     glob: Option<String>,
@@ -61,12 +61,12 @@ pub(super) fn spec() -> ToolSpec {
     )
 }
 
-pub(super) fn run(_shared: &FileTools, arguments: &Arguments, cx: &ToolCx) -> Answer {
+pub(super) fn run(_shared: &FileTools, arguments: &GrepArguments, cx: &ToolCx) -> FileAnswer {
     let target = Target::of(cx, arguments.path.as_deref().unwrap_or("."))?;
     match target.kind()? {
-        Kind::File(_) | Kind::Folder => {}
-        Kind::Special => return Err(target.is_special()),
-        Kind::Missing => return Err(target.is_missing()),
+        TargetKind::File(_) | TargetKind::Folder => {}
+        TargetKind::Special => return Err(target.is_special()),
+        TargetKind::Missing => return Err(target.is_missing()),
     }
     let glob = arguments.glob.as_deref().filter(|glob| !glob.is_empty());
     let glob = glob.map(|glob| Pattern::new(glob, &target.path)).transpose()?;

@@ -15,7 +15,7 @@ const MAX_FILES: usize = 4096;
 
 /// How the model's idea of a file stands to the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Knowledge {
+pub(super) enum Familiarity {
     /// Never read or written through the tools.
     Unseen,
     /// As it was last read or written.
@@ -28,16 +28,16 @@ pub(super) enum Knowledge {
 #[derive(Default)]
 pub(super) struct Ledger {
     hasher: RandomState,
-    seen: Mutex<Seen>,
+    seen: Mutex<SeenFiles>,
 }
 
 #[derive(Default)]
-struct Seen {
-    files: HashMap<PathBuf, Sight>,
+struct SeenFiles {
+    files: HashMap<PathBuf, SeenVersion>,
     count: u64,
 }
 
-struct Sight {
+struct SeenVersion {
     hash: u64,
     order: u64,
 }
@@ -49,27 +49,27 @@ impl Ledger {
         let mut seen = self.lock();
         seen.count += 1;
         let order = seen.count;
-        seen.files.insert(path.to_owned(), Sight { hash, order });
+        seen.files.insert(path.to_owned(), SeenVersion { hash, order });
         if seen.files.len() > MAX_FILES {
             seen.forget_oldest();
         }
     }
 
     /// Whether the model knows that the file at `path` holds `content`.
-    pub(super) fn knowledge(&self, path: &Path, content: &[u8]) -> Knowledge {
+    pub(super) fn knowledge(&self, path: &Path, content: &[u8]) -> Familiarity {
         match self.lock().files.get(path) {
-            None => Knowledge::Unseen,
-            Some(sight) if sight.hash == self.hasher.hash_one(content) => Knowledge::Current,
-            Some(_) => Knowledge::Changed,
+            None => Familiarity::Unseen,
+            Some(sight) if sight.hash == self.hasher.hash_one(content) => Familiarity::Current,
+            Some(_) => Familiarity::Changed,
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Seen> {
+    fn lock(&self) -> MutexGuard<'_, SeenFiles> {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Seen {
+impl SeenFiles {
     fn forget_oldest(&mut self) {
         if let Some(oldest) = self.files.values().map(|sight| sight.order).min() {
             self.files.retain(|_, sight| sight.order != oldest);
@@ -85,10 +85,10 @@ mod tests {
     fn knowledge_follows_content_not_time() {
         let path = Path::new("/folder/a");
         let ledger = Ledger::default();
-        assert_eq!(ledger.knowledge(path, b"one"), Knowledge::Unseen);
+        assert_eq!(ledger.knowledge(path, b"one"), Familiarity::Unseen);
         ledger.saw(path, b"one");
-        assert_eq!(ledger.knowledge(path, b"one"), Knowledge::Current);
-        assert_eq!(ledger.knowledge(path, b"two"), Knowledge::Changed);
+        assert_eq!(ledger.knowledge(path, b"one"), Familiarity::Current);
+        assert_eq!(ledger.knowledge(path, b"two"), Familiarity::Changed);
     }
 
     #[test]
@@ -98,8 +98,8 @@ mod tests {
             ledger.saw(Path::new(&format!("/nowhere/{n}")), b"x");
         }
         let knows = |n: usize| ledger.knowledge(Path::new(&format!("/nowhere/{n}")), b"x");
-        assert_eq!(knows(0), Knowledge::Unseen);
-        assert_eq!(knows(1), Knowledge::Current);
-        assert_eq!(knows(MAX_FILES), Knowledge::Current);
+        assert_eq!(knows(0), Familiarity::Unseen);
+        assert_eq!(knows(1), Familiarity::Current);
+        assert_eq!(knows(MAX_FILES), Familiarity::Current);
     }
 }

@@ -17,8 +17,8 @@ use rustix::fs::{Dir, FileType, readlinkat};
 use serde::Deserialize;
 
 use super::{
-    Answer, FileTools, open,
-    target::{Kind, Target},
+    FileAnswer, FileTools, open,
+    target::{Target, TargetKind},
 };
 use crate::args;
 
@@ -29,7 +29,7 @@ const MAX_SORTED: usize = 50_000;
 
 /// What a call asks for.
 #[derive(Deserialize)]
-pub(super) struct Arguments {
+pub(super) struct LsArguments {
     path: Option<String>,
 }
 
@@ -44,12 +44,12 @@ pub(super) fn spec() -> ToolSpec {
     )
 }
 
-pub(super) fn run(_shared: &FileTools, arguments: &Arguments, cx: &ToolCx) -> Answer {
+pub(super) fn run(_shared: &FileTools, arguments: &LsArguments, cx: &ToolCx) -> FileAnswer {
     let target = Target::of(cx, arguments.path.as_deref().unwrap_or("."))?;
     match target.kind()? {
-        Kind::Folder => {}
-        Kind::Missing => return Err(target.is_missing()),
-        Kind::File(_) | Kind::Special => return one(&target),
+        TargetKind::Folder => {}
+        TargetKind::Missing => return Err(target.is_missing()),
+        TargetKind::File(_) | TargetKind::Special => return one(&target),
     }
     let folder = open::folder(&target.path).map_err(|error| target.cannot("list", &error))?;
     let mut entries = entries(&folder).map_err(|error| target.cannot("list", &error))?;
@@ -61,12 +61,12 @@ pub(super) fn run(_shared: &FileTools, arguments: &Arguments, cx: &ToolCx) -> An
 }
 
 /// The line for a target that is no folder.
-fn one(target: &Target) -> Answer {
+fn one(target: &Target) -> FileAnswer {
     let (Some(above), Some(name)) = (target.path.parent(), target.path.file_name()) else {
         return Err(target.is_missing());
     };
     let folder = open::folder(above).map_err(|error| target.cannot("list", &error))?;
-    Ok(ToolOutput::text(Entry::at(&folder, name, target.name.clone()).line()))
+    Ok(ToolOutput::text(ListedEntry::at(&folder, name, target.name.clone()).line()))
 }
 
 /// Whether it is a file rather than a folder (folders come first), and its name.
@@ -87,7 +87,7 @@ fn listing(folder: &OwnedFd, entries: &[Listed]) -> String {
         .take(MAX_ENTRIES)
         .map(|(_, name)| {
             let shown = String::from_utf8_lossy(name).into_owned();
-            Entry::at(folder, OsStr::from_bytes(name), shown).line()
+            ListedEntry::at(folder, OsStr::from_bytes(name), shown).line()
         })
         .collect();
     let left = entries.len().saturating_sub(MAX_ENTRIES);
@@ -99,13 +99,13 @@ fn listing(folder: &OwnedFd, entries: &[Listed]) -> String {
 }
 
 /// What a line says about an entry.
-struct Entry {
+struct ListedEntry {
     kind: &'static str,
     bytes: Option<u64>,
     name: String,
 }
 
-impl Entry {
+impl ListedEntry {
     fn at(folder: impl AsFd, entry: &OsStr, name: String) -> Self {
         let Ok(Some(facts)) = open::facts(&folder, entry) else {
             return Self { kind: "gone", bytes: None, name };

@@ -31,12 +31,12 @@ use serde::de::DeserializeOwned;
 
 pub use open::resolve;
 
-use crate::{Options, args};
-use refusal::{Answer, Refusal};
+use crate::{ToolOptions, args};
+use refusal::{FileAnswer, Refusal};
 use shared::FileTools;
 
 /// The file tools, in the order they are offered. They share what has been read and written.
-pub(crate) fn tools(options: &Options) -> Vec<Arc<dyn Tool>> {
+pub(crate) fn tools(options: &ToolOptions) -> Vec<Arc<dyn Tool>> {
     let shared = Arc::new(FileTools::new(options));
     vec![
         Arc::new(FileTool::new(&shared, read::spec(), read::run)),
@@ -48,7 +48,7 @@ pub(crate) fn tools(options: &Options) -> Vec<Arc<dyn Tool>> {
     ]
 }
 
-type Run<A> = fn(&FileTools, &A, &ToolCx) -> Answer;
+type Run<A> = fn(&FileTools, &A, &ToolCx) -> FileAnswer;
 type Preview<A> = fn(&FileTools, &A, &ToolCx) -> Option<String>;
 
 /// A tool that is a function of its arguments `A`.
@@ -105,7 +105,7 @@ mod tests {
     fn specs_are_terse() {
         // About four characters of a schema make a token; every request carries every spec.
         let tokens = [110, 110, 140, 110, 110, 110];
-        for (tool, tokens) in tools(&Options::default()).iter().zip(tokens) {
+        for (tool, tokens) in tools(&ToolOptions::default()).iter().zip(tokens) {
             let spec = tool.spec();
             let length = spec.name.len() + spec.description.len() + spec.parameters.get().len();
             assert!(length / 4 <= tokens, "{}: {length}", spec.name);

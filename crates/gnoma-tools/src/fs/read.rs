@@ -17,9 +17,9 @@ use serde::Deserialize;
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    Answer, FileTools, Refusal,
+    FileAnswer, FileTools, Refusal,
     sniff::{Sort, sort_of},
-    target::{Kind, Target},
+    target::{Target, TargetKind},
     text::{Stoppable, counted, cut, line_count},
 };
 use crate::args;
@@ -40,7 +40,7 @@ const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// What a call asks for.
 #[derive(Deserialize)]
-pub(super) struct Arguments {
+pub(super) struct ReadArguments {
     path: String,
     offset: Option<u64>,
     limit: Option<u64>,
@@ -57,13 +57,13 @@ pub(super) fn spec() -> ToolSpec {
     )
 }
 
-pub(super) fn run(shared: &FileTools, arguments: &Arguments, cx: &ToolCx) -> Answer {
+pub(super) fn run(shared: &FileTools, arguments: &ReadArguments, cx: &ToolCx) -> FileAnswer {
     let target = Target::of(cx, &arguments.path)?;
     let metadata = match target.kind()? {
-        Kind::File(metadata) => metadata,
-        Kind::Folder => return Err(target.is_folder()),
-        Kind::Special => return Err(target.is_special()),
-        Kind::Missing => return Err(target.is_missing()),
+        TargetKind::File(metadata) => metadata,
+        TargetKind::Folder => return Err(target.is_folder()),
+        TargetKind::Special => return Err(target.is_special()),
+        TargetKind::Missing => return Err(target.is_missing()),
     };
     match sort_of(&target.head(HEAD_BYTES)?) {
         Sort::Text if metadata.len() > shared.max_file_bytes => {
@@ -88,7 +88,7 @@ pub(super) fn run(shared: &FileTools, arguments: &Arguments, cx: &ToolCx) -> Ans
     }
 }
 
-fn read_image(shared: &FileTools, target: &Target, mime: &str) -> Answer {
+fn read_image(shared: &FileTools, target: &Target, mime: &str) -> FileAnswer {
     let content = target.head(MAX_IMAGE_BYTES + 1)?;
     if content.len() as u64 > MAX_IMAGE_BYTES {
         return Err(Refusal::Failed(format!(
@@ -124,9 +124,9 @@ fn unreadable(
 fn read_whole(
     shared: &FileTools,
     target: &Target,
-    arguments: &Arguments,
+    arguments: &ReadArguments,
     stop: &CancellationToken,
-) -> Answer {
+) -> FileAnswer {
     let content = target.content(shared.max_file_bytes)?;
     shared.ledger.saw(&target.path, &content);
     if content.is_empty() {
@@ -138,7 +138,11 @@ fn read_whole(
     window.into_output(target, Some(total))
 }
 
-fn read_in_pieces(target: &Target, arguments: &Arguments, stop: &CancellationToken) -> Answer {
+fn read_in_pieces(
+    target: &Target,
+    arguments: &ReadArguments,
+    stop: &CancellationToken,
+) -> FileAnswer {
     let window = target
         .open()
         .map(|file| BufReader::new(Stoppable::new(file, stop)))
@@ -160,7 +164,7 @@ struct Window {
 }
 
 impl Window {
-    fn read(mut reader: impl BufRead, arguments: &Arguments) -> io::Result<Self> {
+    fn read(mut reader: impl BufRead, arguments: &ReadArguments) -> io::Result<Self> {
         let offset = arguments.offset.unwrap_or(0);
         let limit = arguments.limit.unwrap_or(DEFAULT_LINES).max(1);
         let mut window = Self { text: String::new(), skipped: 0, shown: 0, more: false };
@@ -197,7 +201,7 @@ impl Window {
         self.shown += 1;
     }
 
-    fn into_output(mut self, target: &Target, total: Option<u64>) -> Answer {
+    fn into_output(mut self, target: &Target, total: Option<u64>) -> FileAnswer {
         if self.shown == 0 {
             return Err(Refusal::Failed(format!(
                 "`{}` has only {}; use a smaller offset",
@@ -254,7 +258,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::{Options, fs::testing::Bench};
+    use crate::{ToolOptions, fs::testing::Bench};
 
     #[tokio::test]
     async fn lines_are_numbered_from_one() {
@@ -304,7 +308,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_file_above_the_size_limit_is_read_in_pieces() {
-        let bench = Bench::with(&Options { max_file_bytes: 100, ..Options::default() });
+        let bench = Bench::with(&ToolOptions { max_file_bytes: 100, ..ToolOptions::default() });
         let lines: String = (1..=100).map(|n| format!("line {n}\n")).collect();
         bench.put("big.txt", lines);
         let part =
@@ -359,7 +363,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_cancelled_read_of_a_big_file_ends() {
-        let bench = Bench::with(&Options { max_file_bytes: 10, ..Options::default() });
+        let bench = Bench::with(&ToolOptions { max_file_bytes: 10, ..ToolOptions::default() });
         bench.put("big.txt", "x\n".repeat(100));
         bench.stop.cancel();
         let outcome = bench.outcome("fs.read", json!({"path": "big.txt"})).await;

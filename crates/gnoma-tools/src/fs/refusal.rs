@@ -27,4 +27,4 @@ impl From<Refusal> for ToolOutcome {
 }
 
 /// What a file tool answers a call with.
-pub(super) type Answer = Result<ToolOutput, Refusal>;
+pub(super) type FileAnswer = Result<ToolOutput, Refusal>;

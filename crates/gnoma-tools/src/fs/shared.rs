@@ -3,7 +3,7 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::ledger::Ledger;
-use crate::options::Options;
+use crate::options::ToolOptions;
 
 /// What the file tools of one session have in common.
 pub(super) struct FileTools {
@@ -15,7 +15,7 @@ pub(super) struct FileTools {
 }
 
 impl FileTools {
-    pub(super) fn new(options: &Options) -> Self {
+    pub(super) fn new(options: &ToolOptions) -> Self {
         Self {
             max_file_bytes: options.max_file_bytes,
             ledger: Ledger::default(),

@@ -30,7 +30,7 @@ pub(super) struct Target {
 
 /// What is at a path, links followed.
 #[derive(Debug)]
-pub(super) enum Kind {
+pub(super) enum TargetKind {
     /// Nothing.
     Missing,
     /// A regular file.
@@ -70,14 +70,14 @@ impl Target {
     }
 
     /// What is there.
-    pub(super) fn kind(&self) -> Result<Kind, Refusal> {
+    pub(super) fn kind(&self) -> Result<TargetKind, Refusal> {
         match self.path.symlink_metadata() {
-            Ok(metadata) if metadata.is_file() => Ok(Kind::File(metadata)),
-            Ok(metadata) if metadata.is_dir() => Ok(Kind::Folder),
+            Ok(metadata) if metadata.is_file() => Ok(TargetKind::File(metadata)),
+            Ok(metadata) if metadata.is_dir() => Ok(TargetKind::Folder),
             // It was resolved: a link that is left leads nowhere.
-            Ok(metadata) if metadata.is_symlink() => Ok(Kind::Missing),
-            Ok(_) => Ok(Kind::Special),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Kind::Missing),
+            Ok(metadata) if metadata.is_symlink() => Ok(TargetKind::Missing),
+            Ok(_) => Ok(TargetKind::Special),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(TargetKind::Missing),
             Err(error) => Err(self.cannot("look at", &error)),
         }
     }

@@ -15,7 +15,7 @@ use tempfile::TempDir;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use crate::Options;
+use crate::ToolOptions;
 
 /// The file tools in a folder of their own.
 pub(super) struct Bench {
@@ -26,10 +26,10 @@ pub(super) struct Bench {
 
 impl Bench {
     pub(super) fn new() -> Self {
-        Self::with(&Options::default())
+        Self::with(&ToolOptions::default())
     }
 
-    pub(super) fn with(options: &Options) -> Self {
+    pub(super) fn with(options: &ToolOptions) -> Self {
         Self {
             folder: TempDir::new().unwrap(),
             tools: super::tools(options),

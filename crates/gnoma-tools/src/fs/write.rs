@@ -10,17 +10,17 @@ use gnoma_core::{
 use serde::Deserialize;
 
 use super::{
-    Answer, FileTools, Refusal, atomic,
+    FileAnswer, FileTools, Refusal, atomic,
     diff::Diff,
-    ledger::Knowledge,
-    target::{Kind, Target},
+    ledger::Familiarity,
+    target::{Target, TargetKind},
     text::{counted, line_count},
 };
 use crate::args;
 
 /// What a call asks for.
 #[derive(Deserialize)]
-pub(super) struct Arguments {
+pub(super) struct WriteArguments {
     path: String,
     content: String,
 }
@@ -36,9 +36,9 @@ pub(super) fn spec() -> ToolSpec {
     )
 }
 
-pub(super) fn run(shared: &FileTools, arguments: &Arguments, cx: &ToolCx) -> Answer {
+pub(super) fn run(shared: &FileTools, arguments: &WriteArguments, cx: &ToolCx) -> FileAnswer {
     let _sole = shared.sole_writer();
-    let plan = Plan::of(shared, arguments, cx)?;
+    let plan = PlannedWrite::of(shared, arguments, cx)?;
     if plan.old.as_deref() == Some(plan.new) {
         shared.ledger.saw(&plan.target.path, plan.new);
         let name = &plan.target.name;
@@ -51,19 +51,23 @@ pub(super) fn run(shared: &FileTools, arguments: &Arguments, cx: &ToolCx) -> Ans
     Ok(ToolOutput { diff: plan.diff(), ..ToolOutput::text(plan.summary()) })
 }
 
-pub(super) fn preview(shared: &FileTools, arguments: &Arguments, cx: &ToolCx) -> Option<String> {
-    Plan::of(shared, arguments, cx).ok()?.diff()
+pub(super) fn preview(
+    shared: &FileTools,
+    arguments: &WriteArguments,
+    cx: &ToolCx,
+) -> Option<String> {
+    PlannedWrite::of(shared, arguments, cx).ok()?.diff()
 }
 
 /// What a call would do.
-struct Plan<'a> {
+struct PlannedWrite<'a> {
     target: Target,
     old: Option<Vec<u8>>,
     new: &'a [u8],
 }
 
-impl<'a> Plan<'a> {
-    fn of(shared: &FileTools, arguments: &'a Arguments, cx: &ToolCx) -> Result<Self, Refusal> {
+impl<'a> PlannedWrite<'a> {
+    fn of(shared: &FileTools, arguments: &'a WriteArguments, cx: &ToolCx) -> Result<Self, Refusal> {
         let target = Target::of(cx, &arguments.path)?;
         let new = arguments.content.as_bytes();
         if new.len() as u64 > shared.max_file_bytes {
@@ -75,10 +79,10 @@ impl<'a> Plan<'a> {
             )));
         }
         let old = match target.kind()? {
-            Kind::Missing => None,
-            Kind::File(_) => Some(target.content(shared.max_file_bytes)?),
-            Kind::Folder => return Err(target.is_folder()),
-            Kind::Special => return Err(target.is_special()),
+            TargetKind::Missing => None,
+            TargetKind::File(_) => Some(target.content(shared.max_file_bytes)?),
+            TargetKind::Folder => return Err(target.is_folder()),
+            TargetKind::Special => return Err(target.is_special()),
         };
         let plan = Self { target, old, new };
         plan.check(shared)?;
@@ -95,13 +99,13 @@ impl<'a> Plan<'a> {
         }
         let name = &self.target.name;
         match shared.ledger.knowledge(&self.target.path, old) {
-            Knowledge::Current => Ok(()),
-            Knowledge::Unseen => Err(Refusal::Failed(format!(
+            Familiarity::Current => Ok(()),
+            Familiarity::Unseen => Err(Refusal::Failed(format!(
                 "`{name}` exists ({}) and was not read; nothing was written. Read it first, so \
                  that nothing unseen is lost, or change part of it with fs.edit",
                 counted(line_count(old), "line")
             ))),
-            Knowledge::Changed => Err(Refusal::Failed(format!(
+            Familiarity::Changed => Err(Refusal::Failed(format!(
                 "`{name}` has changed since it was last read; nothing was written. Read it again first"
             ))),
         }
@@ -129,7 +133,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::{Options, fs::testing::Bench};
+    use crate::{ToolOptions, fs::testing::Bench};
 
     #[tokio::test]
     async fn a_new_file_is_made_with_its_folders_and_shown_as_a_diff() {
@@ -193,7 +197,7 @@ mod tests {
 
     #[tokio::test]
     async fn folders_and_oversized_content_are_refused() {
-        let bench = Bench::with(&Options { max_file_bytes: 10, ..Options::default() });
+        let bench = Bench::with(&ToolOptions { max_file_bytes: 10, ..ToolOptions::default() });
         bench.put("folder/x", "larger than ten bytes");
         let write =
             |path, content| bench.failed("fs.write", json!({"path": path, "content": content}));

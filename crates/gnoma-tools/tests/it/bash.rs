@@ -3,7 +3,7 @@
 use std::{path::PathBuf, time::Duration};
 
 use gnoma_core::ToolOutcome;
-use gnoma_tools::Options;
+use gnoma_tools::ToolOptions;
 use serde_json::json;
 use tokio::time::{Instant, timeout};
 
@@ -13,8 +13,8 @@ use crate::support::{Bench, gone, is_alive, is_done, is_failed, output, report, 
 const FAMILY: &str =
     "echo before; echo $$ > child; (sleep 60 & echo $! > grandchild; wait); echo after";
 
-fn impatient() -> Options {
-    Options { bash_timeout: Duration::from_millis(300), ..Options::default() }
+fn impatient() -> ToolOptions {
+    ToolOptions { bash_timeout: Duration::from_millis(300), ..ToolOptions::default() }
 }
 
 #[tokio::test]
@@ -208,9 +208,9 @@ async fn commands_know_who_runs_them_and_not_what_is_hidden() {
     let open = Bench::new().command(ask).await;
     let known = "1 gnoma gnoma 0 cat cat dumb";
     assert_eq!(text(&open), format!("{known}\n[gnoma-tools]\nno terminal"));
-    let hiding = Bench::with(&Options {
+    let hiding = Bench::with(&ToolOptions {
         hidden_variables: vec!["CARGO_PKG_NAME".to_owned()],
-        ..Options::default()
+        ..ToolOptions::default()
     });
     assert_eq!(text(&hiding.command(ask).await), format!("{known}\n[]\nno terminal"));
 }
@@ -219,10 +219,10 @@ async fn commands_know_who_runs_them_and_not_what_is_hidden() {
 async fn commands_get_the_variables_of_a_client_in_place_of_those_of_this_process() {
     let variables = [("PATH", "/usr/bin:/bin"), ("MINE", "yes"), ("HIDDEN", "no")];
     let own = |(name, value): (&str, &str)| (name.to_owned(), value.to_owned());
-    let bench = Bench::with(&Options {
+    let bench = Bench::with(&ToolOptions {
         environment: Some(variables.map(own).into_iter().collect()),
         hidden_variables: vec!["HIDDEN".to_owned()],
-        ..Options::default()
+        ..ToolOptions::default()
     });
     let said = bench.command("echo \"[$CARGO_PKG_NAME] $MINE [$HIDDEN] $AGENT\"").await;
     assert_eq!(text(&said), "[] yes [] gnoma");
@@ -230,8 +230,10 @@ async fn commands_get_the_variables_of_a_client_in_place_of_those_of_this_proces
 
 #[tokio::test]
 async fn without_the_shell_asked_for_the_plain_one_is_used() {
-    let bench =
-        Bench::with(&Options { shell: PathBuf::from("/no/such/shell"), ..Options::default() });
+    let bench = Bench::with(&ToolOptions {
+        shell: PathBuf::from("/no/such/shell"),
+        ..ToolOptions::default()
+    });
     assert_eq!(text(&bench.command("echo hi").await), "hi");
 }
 

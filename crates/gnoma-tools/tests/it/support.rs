@@ -10,7 +10,7 @@ use gnoma_core::{
     CallId, RawJson, Tool, ToolCall, ToolCx, ToolOutcome,
     tool::{CommandReport, Grant, Progress, ToolOutput},
 };
-use gnoma_tools::{Options, builtin};
+use gnoma_tools::{ToolOptions, builtin};
 use serde_json::{Value, json};
 use tokio::{sync::mpsc, time::Instant};
 use tokio_util::sync::CancellationToken;
@@ -28,10 +28,10 @@ pub(crate) struct Bench {
 
 impl Bench {
     pub(crate) fn new() -> Self {
-        Self::with(&Options::default())
+        Self::with(&ToolOptions::default())
     }
 
-    pub(crate) fn with(options: &Options) -> Self {
+    pub(crate) fn with(options: &ToolOptions) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let stop = CancellationToken::new();
         let (progress, watched) = mpsc::channel(1024);

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use gnoma_core::{
     CallId, Command,
-    session::{Answer, PermissionMode, Scope},
+    session::{PermissionAnswer, PermissionMode, Scope},
 };
 
 use super::{
@@ -101,7 +101,7 @@ impl State {
         let call = question.call.id.clone();
         let verdict = match (action, words.trim()) {
             (Some(Action::Refuse | Action::RefuseWithReason), reason) if !reason.is_empty() => {
-                Verdict::Answer(Answer::Deny { reason: reason.to_owned() })
+                Verdict::Answer(PermissionAnswer::Deny { reason: reason.to_owned() })
             }
             (Some(action), "") => question.act(action),
             _ => {
@@ -122,7 +122,7 @@ impl State {
     fn obey(&mut self, call: CallId, verdict: Verdict) {
         match verdict {
             Verdict::Open => (),
-            Verdict::Answer(Answer::Rule { rule, scope }) => {
+            Verdict::Answer(PermissionAnswer::Rule { rule, scope }) => {
                 if let Err(why) = self.allow_by_rule(call, rule, scope) {
                     self.hint(why);
                 }
@@ -201,7 +201,7 @@ impl State {
                 Scope::Session
             }
         };
-        self.answer(call, Answer::Rule { rule, scope });
+        self.answer(call, PermissionAnswer::Rule { rule, scope });
         Ok(())
     }
 
@@ -218,7 +218,7 @@ impl State {
         }
     }
 
-    pub(super) fn answer(&mut self, call: CallId, answer: Answer) {
+    pub(super) fn answer(&mut self, call: CallId, answer: PermissionAnswer) {
         let place = self.asks.iter().position(|question| question.call.id == call);
         self.answered = place.and_then(|place| self.asks.remove(place));
         self.wish(Wish::Tell(Command::Answer { call, answer }));

@@ -4,7 +4,7 @@
 use gnoma_core::{
     CallId, Command,
     message::ModelRef,
-    session::{Answer, PermissionMode},
+    session::{PermissionAnswer, PermissionMode},
 };
 
 use super::State;
@@ -342,7 +342,7 @@ impl State {
         match goal {
             Goal::Refuse(call) => {
                 self.remember(text);
-                self.answer(call, Answer::Deny { reason: text.trim().to_owned() });
+                self.answer(call, PermissionAnswer::Deny { reason: text.trim().to_owned() });
             }
             // It is only left by an answer; see `field_key`.
             Goal::Rule(_) => (),

@@ -2,7 +2,7 @@
 
 use gnoma_core::{
     Content, Event, RawJson, StopReason, ToolCall, Usage,
-    session::{Answer, Outcome, Scope, SessionState},
+    session::{Outcome, PermissionAnswer, Scope, SessionState},
 };
 use proptest::prelude::*;
 
@@ -203,7 +203,9 @@ impl Run {
                     self.kept.push_str(&text_of(&content));
                     self.sent.push_back(content);
                 }
-                Wish::Tell(Command::Answer { answer: Answer::Deny { reason }, .. }) => {
+                Wish::Tell(Command::Answer {
+                    answer: PermissionAnswer::Deny { reason }, ..
+                }) => {
                     self.kept.push_str(&reason);
                 }
                 Wish::Remember(line) => self.kept.push_str(&line),

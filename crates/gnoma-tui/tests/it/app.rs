@@ -14,7 +14,7 @@ use std::{
 use gnoma_core::{
     CallId, Command, Content, Event, Image, Message, RawJson, StopReason, ToolCall, Usage,
     message::ModelRef,
-    session::{Answer, Outcome, PermissionMode, Routing, Scope, SessionState},
+    session::{Outcome, PermissionAnswer, PermissionMode, Routing, Scope, SessionState},
 };
 use gnoma_tui::{
     Input, Size,

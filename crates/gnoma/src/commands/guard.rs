@@ -13,7 +13,7 @@ use gnoma_config::Loaded;
 use gnoma_core::protocol::SessionSpec;
 use gnoma_engine::Place;
 use gnoma_guard::{
-    firewall::{Action, Allowed, Policy},
+    firewall::{Allowed, FirewallAction, Policy},
     permission::{ShellRow, World},
     secrets::Finding,
     unicode::{self, Flag, Keep},
@@ -147,7 +147,7 @@ fn scan(input: &GuardInput, search: &Search) -> Result<Exit> {
 /// A secret and what the settings do with it.
 struct Hit {
     finding: Finding,
-    action: Action,
+    action: FirewallAction,
 }
 
 impl Hit {
@@ -157,12 +157,12 @@ impl Hit {
     }
 }
 
-fn name(action: Action) -> &'static str {
+fn name(action: FirewallAction) -> &'static str {
     match action {
-        Action::Redact => "redact",
-        Action::Block => "block",
-        Action::Warn => "warn",
-        Action::Allow => "allow",
+        FirewallAction::Redact => "redact",
+        FirewallAction::Block => "block",
+        FirewallAction::Warn => "warn",
+        FirewallAction::Allow => "allow",
     }
 }
 
@@ -175,11 +175,11 @@ fn hits(search: &Search, text: &[u8]) -> Vec<Hit> {
     scanner.scan(text).into_iter().map(hit).collect()
 }
 
-fn action(policy: &Policy, allowed: &[Allowed], text: &[u8], finding: &Finding) -> Action {
+fn action(policy: &Policy, allowed: &[Allowed], text: &[u8], finding: &Finding) -> FirewallAction {
     let value = text.get(finding.start..finding.end).map(String::from_utf8_lossy);
     let of_value = value.map(|value| Allowed::of(&value));
     if of_value.is_some_and(|value| allowed.contains(&value)) {
-        return Action::Allow;
+        return FirewallAction::Allow;
     }
     policy.action(&finding.rule, None, None)
 }
@@ -187,7 +187,9 @@ fn action(policy: &Policy, allowed: &[Allowed], text: &[u8], finding: &Finding) 
 fn redact(text: &[u8], hits: &[Hit]) -> Vec<u8> {
     let vault = Vault::new(1);
     let (mut redacted, mut at) = (Vec::with_capacity(text.len()), 0);
-    let hidden = hits.iter().filter(|hit| matches!(hit.action, Action::Redact | Action::Block));
+    let hidden = hits
+        .iter()
+        .filter(|hit| matches!(hit.action, FirewallAction::Redact | FirewallAction::Block));
     for Hit { finding, .. } in hidden {
         let value = text.get(finding.start..finding.end).unwrap_or_default();
         redacted.extend_from_slice(text.get(at..finding.start).unwrap_or_default());

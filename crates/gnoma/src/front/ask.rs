@@ -4,7 +4,7 @@
 
 use std::{collections::VecDeque, fs::File, sync::Arc};
 
-use gnoma_core::{Command, ToolCall, message::CallId, session::Answer};
+use gnoma_core::{Command, ToolCall, message::CallId, session::PermissionAnswer};
 use serde_json::Value;
 use tokio::task::{JoinHandle, spawn_blocking};
 
@@ -189,10 +189,12 @@ fn arguments(call: &ToolCall) -> String {
 
 fn answer(call: CallId, line: Option<&str>, offers_always: bool) -> Command {
     let answer = match line {
-        Some("y" | "Y" | "yes" | "Yes") => Answer::Allow,
-        Some("a" | "A" | "always" | "Always") if offers_always => Answer::Always,
-        None | Some("" | "n" | "N" | "no" | "No") => Answer::Deny { reason: String::new() },
-        Some(reason) => Answer::Deny { reason: reason.to_owned() },
+        Some("y" | "Y" | "yes" | "Yes") => PermissionAnswer::Allow,
+        Some("a" | "A" | "always" | "Always") if offers_always => PermissionAnswer::Always,
+        None | Some("" | "n" | "N" | "no" | "No") => {
+            PermissionAnswer::Deny { reason: String::new() }
+        }
+        Some(reason) => PermissionAnswer::Deny { reason: reason.to_owned() },
     };
     Command::Answer { call, answer }
 }
@@ -266,11 +268,11 @@ mod tests {
             let Command::Answer { answer, .. } = answered else { panic!() };
             answer
         };
-        assert_eq!(denied(Some("y")), Answer::Allow);
-        assert_eq!(denied(Some("")), Answer::Deny { reason: String::new() });
-        assert_eq!(denied(Some("use make")), Answer::Deny { reason: "use make".into() });
-        assert_eq!(denied(None), Answer::Deny { reason: String::new() });
-        assert_eq!(denied(Some("a")), Answer::Deny { reason: "a".into() });
+        assert_eq!(denied(Some("y")), PermissionAnswer::Allow);
+        assert_eq!(denied(Some("")), PermissionAnswer::Deny { reason: String::new() });
+        assert_eq!(denied(Some("use make")), PermissionAnswer::Deny { reason: "use make".into() });
+        assert_eq!(denied(None), PermissionAnswer::Deny { reason: String::new() });
+        assert_eq!(denied(Some("a")), PermissionAnswer::Deny { reason: "a".into() });
     }
 
     #[test]
@@ -278,7 +280,7 @@ mod tests {
         let call = ToolCall::new(CallId::new("c"), "bash", RawJson::empty_object());
         let text = question(&call, "why", None, Some("bash(cargo test)"), SCREEN);
         assert!(text.contains("[y]es, [a]lways bash(cargo test), [n]o"), "{text}");
-        let always = Command::Answer { call: CallId::new("c"), answer: Answer::Always };
+        let always = Command::Answer { call: CallId::new("c"), answer: PermissionAnswer::Always };
         assert_eq!(answer(CallId::new("c"), Some("a"), true), always);
     }
 }

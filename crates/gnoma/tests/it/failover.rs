@@ -10,7 +10,7 @@ use std::fmt;
 use futures_util::StreamExt as _;
 use gnoma_core::StopReason;
 use gnoma_testkit::{
-    End, Failure, Fault, Reaction, RetryAfter, Script, Server, Stage, Vendor, Wire,
+    End, Failure, Fault, FaultStage, Reaction, RetryAfter, Script, Server, Vendor, Wire,
 };
 use serde_json::Value;
 
@@ -22,15 +22,15 @@ use self::sides::{FILE, FINAL, SIDES, Side, halves, pairs};
 const AT_ONCE: usize = 6;
 
 /// Where the first arm fails.
-const PLACES: [Option<Stage>; 4] =
-    [None, Some(Stage::Text), Some(Stage::Arguments), Some(Stage::Thinking)];
+const PLACES: [Option<FaultStage>; 4] =
+    [None, Some(FaultStage::Text), Some(FaultStage::Arguments), Some(FaultStage::Thinking)];
 
 /// One cell of the matrix.
 struct Case {
     from: &'static Side,
     to: &'static Side,
     /// Before the answer, where it is `None`.
-    stage: Option<Stage>,
+    stage: Option<FaultStage>,
     failing: Reaction,
 }
 
@@ -206,7 +206,7 @@ async fn an_arm_that_nobody_runs_is_passed_over() {
 #[tokio::test]
 async fn a_pinned_arm_is_not_left_but_the_others_are_named() {
     let [from, to, ..] = &SIDES;
-    for stage in [None, Some(Stage::Text)] {
+    for stage in [None, Some(FaultStage::Text)] {
         let failing = match stage {
             None => Reaction::Fail(Failure::Quota),
             Some(stage) => Reaction::Break { script: from.half(), stage, fault: Fault::Cut },
@@ -227,7 +227,7 @@ async fn a_pinned_arm_is_not_left_but_the_others_are_named() {
 #[tokio::test]
 async fn the_only_arm_keeps_the_part_that_arrived() {
     let script = Script::text(["half an ", "answer"]).stop(StopReason::EndTurn);
-    let broken = Wire::OpenAi.broken(&script, Stage::Text, &Fault::Cut);
+    let broken = Wire::OpenAi.broken(&script, FaultStage::Text, &Fault::Cut);
     assert!(matches!(broken.end, End::Abort(_)));
     let world = World::new([broken]);
     let run = finish(world.command(&["hi"]).spawn().unwrap()).await;

@@ -6,7 +6,7 @@
 
 use gnoma_core::{
     CallId, Event, RawJson, ToolCall, ToolOutcome,
-    session::{Answer, NoticeLevel},
+    session::{NoticeLevel, PermissionAnswer},
 };
 use serde_json::json;
 
@@ -83,17 +83,19 @@ impl Session {
     /// A person has answered for the check.
     pub(in crate::session) async fn check_answered(
         &mut self,
-        answer: Answer,
+        answer: PermissionAnswer,
     ) -> Result<(), Closed> {
         let Some(proof) = self.way.proof.as_mut().filter(|proof| proof.is_asked) else {
             return Ok(());
         };
         proof.is_asked = false;
         match answer {
-            Answer::Allow | Answer::Always | Answer::Rule { .. } => {
+            PermissionAnswer::Allow | PermissionAnswer::Always | PermissionAnswer::Rule { .. } => {
                 self.run_check("allowed by the user".to_owned()).await
             }
-            Answer::Deny { .. } => self.refuse_check("refused by the user".to_owned()).await,
+            PermissionAnswer::Deny { .. } => {
+                self.refuse_check("refused by the user".to_owned()).await
+            }
         }
     }
 

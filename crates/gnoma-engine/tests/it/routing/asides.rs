@@ -5,14 +5,14 @@ use std::time::Duration;
 
 use gnoma_core::Event;
 use gnoma_engine::routing::{Options, Strategy, Verify};
-use gnoma_router::pool::{Caps, Limits};
+use gnoma_router::pool::{Caps, PoolLimits};
 use gnoma_testkit::{Answer, FakeLedger, Fate};
 use tokio::time::Instant;
 
 use super::team::{cascade, counted, editor, edits, member, name, team};
 
-fn capped() -> Limits {
-    Limits::new(Caps { day: Some(10_000_000), ..Caps::default() })
+fn capped() -> PoolLimits {
+    PoolLimits::new(Caps { day: Some(10_000_000), ..Caps::default() })
 }
 
 #[tokio::test(start_paused = true)]

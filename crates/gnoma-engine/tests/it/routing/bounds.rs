@@ -2,7 +2,7 @@
 
 use gnoma_core::{Event, Price, session::Outcome};
 use gnoma_engine::routing::{Options, Strategy};
-use gnoma_router::rules::{Action, Rule, When};
+use gnoma_router::rules::{Rule, RuleEffect, When};
 use gnoma_testkit::Answer;
 
 use super::team::{
@@ -16,7 +16,7 @@ fn at_most(micro_usd: u64) -> Options {
         name: "cheap".into(),
         origin: "gnoma.toml:1".into(),
         when: When::default(),
-        then: vec![Action::MaxCostMicroUsd(micro_usd)],
+        then: vec![RuleEffect::MaxCostMicroUsd(micro_usd)],
     };
     Options { strategy: Strategy::Single, rules: vec![rule], ..Options::default() }
 }

@@ -4,14 +4,14 @@ use std::{sync::Arc, time::Duration};
 
 use gnoma_core::{
     CallId, Command, Content, ErrorKind, Event,
-    session::{Answer as Reply, Outcome, PermissionMode},
+    session::{Outcome, PermissionAnswer as Reply, PermissionMode},
     tool::{Access, Touches},
 };
 use gnoma_engine::{
     Keeping,
     routing::{Options, Verify},
 };
-use gnoma_router::rules::{Action, Rule, When};
+use gnoma_router::rules::{Rule, RuleEffect, When};
 use gnoma_testkit::{Answer, FakeCheckpoints, FakeTool};
 
 use super::team::{
@@ -121,7 +121,7 @@ async fn an_arm_that_is_forbidden_for_a_file_does_not_review_it() {
         name: "not there".into(),
         origin: "gnoma.toml:1".into(),
         when: When { paths: vec!["secrets/**".into()], ..When::default() },
-        then: vec![Action::Forbid(vec!["fake/banned".into()])],
+        then: vec![RuleEffect::Forbid(vec!["fake/banned".into()])],
     };
     let holds = || vec![Answer::text(r#"{"holds": true}"#)];
     let members = vec![

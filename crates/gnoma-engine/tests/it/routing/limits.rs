@@ -6,8 +6,8 @@ use std::time::Duration;
 use gnoma_core::{ErrorKind, Event, StreamEvent, Usage, session::Outcome};
 use gnoma_engine::routing::{Options, Strategy};
 use gnoma_router::{
-    pool::{Limits, Rates},
-    rules::{Action, Rule, When},
+    pool::{PoolLimits, Rates},
+    rules::{Rule, RuleEffect, When},
 };
 use gnoma_testkit::{Answer, FakeLedger, FakeTool};
 
@@ -15,8 +15,8 @@ use super::team::{assert_complete, changes, counted, editor, edits, member, said
 use crate::outcome;
 
 /// The limits of one pool, as its vendor counts them.
-fn limits(pool: &str, vendor: &str, rates: Rates) -> Limits {
-    let mut limits = Limits::default();
+fn limits(pool: &str, vendor: &str, rates: Rates) -> PoolLimits {
+    let mut limits = PoolLimits::default();
     limits.add(pool, rates, vendor, None).unwrap();
     limits
 }
@@ -62,7 +62,7 @@ fn prefer(arm: &str) -> Rule {
         name: "rather".into(),
         origin: "gnoma.toml:1".into(),
         when: When::default(),
-        then: vec![Action::Prefer { arms: vec![arm.into()], percent: 100 }],
+        then: vec![RuleEffect::Prefer { arms: vec![arm.into()], percent: 100 }],
     }
 }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use gnoma_core::{Command, ErrorKind, Event, Price, session::Outcome, store::StoreErrorKind};
 use gnoma_engine::routing::{Options, Strategy, Verify};
-use gnoma_router::pool::{Caps, Limits, Rates};
+use gnoma_router::pool::{Caps, PoolLimits, Rates};
 use gnoma_testkit::{Answer, FakeLedger, Fate};
 
 use super::team::{
@@ -50,7 +50,7 @@ async fn a_call_of_unknown_price_is_told() {
 #[tokio::test(start_paused = true)]
 async fn a_used_up_session_cap_is_seen_when_the_arm_is_chosen() {
     let caps = Caps { session: Some(30_000), ..Caps::default() };
-    let counted = counted(Limits::new(caps), &FakeLedger::default());
+    let counted = counted(PoolLimits::new(caps), &FakeLedger::default());
     let best = member("best", 0.9, 0.1, vec![used("done", 30_000)]);
     let free = member("free", 0.5, 0.0, vec![Answer::text("more")]).priced(Some(Price::default()));
     let options = Options { strategy: Strategy::Single, ..counted };
@@ -63,7 +63,7 @@ async fn a_used_up_session_cap_is_seen_when_the_arm_is_chosen() {
 async fn a_review_is_not_bought_over_the_cap() {
     // Room for the first two calls as reserved, used up by what they really took.
     let caps = Caps { session: Some(60_000), ..Caps::default() };
-    let counted = counted(Limits::new(caps), &FakeLedger::default());
+    let counted = counted(PoolLimits::new(caps), &FakeLedger::default());
     let options = Options { verify: Verify::Reviewer, strategy: Strategy::Cascade, ..counted };
     let cheap = vec![edits(), used("done", 40_000)];
     let strong = vec![used(r#"{"holds":true}"#, 1_000)];
@@ -75,7 +75,7 @@ async fn a_review_is_not_bought_over_the_cap() {
 
 #[tokio::test(start_paused = true)]
 async fn a_turn_waits_for_the_only_arms_rate() {
-    let mut limits = Limits::default();
+    let mut limits = PoolLimits::default();
     limits.add("fake", Rates { rpm: Some(1), ..Rates::default() }, "fake", None).unwrap();
     let only = member("only", 0.5, 0.1, vec![used("one", 10), used("two", 10)]);
     let options = counted(limits, &FakeLedger::default());
@@ -93,7 +93,7 @@ async fn a_session_that_is_dropped_holds_no_money() {
     let ledger = FakeLedger::default();
     let caps = Caps { day: Some(1_000_000), ..Caps::default() };
     let only = member("only", 0.5, 0.1, vec![Answer::silence()]);
-    let mut team = team(vec![only], counted(Limits::new(caps), &ledger), Vec::new());
+    let mut team = team(vec![only], counted(PoolLimits::new(caps), &ledger), Vec::new());
     team.run.say("fix the parser");
     team.run.until(|event| matches!(event, Event::RoundStarted { .. })).await;
     let Team { run: Run { handle, .. }, .. } = team;
@@ -105,7 +105,7 @@ async fn a_session_that_is_dropped_holds_no_money() {
 #[tokio::test(start_paused = true)]
 async fn what_cannot_be_counted_is_not_spent_and_no_other_arm_is_blamed_for_it() {
     let full = || FakeLedger::fated(|_| Fate::Fails(StoreErrorKind::Full));
-    let caps = || Limits::new(Caps { day: Some(1_000_000), ..Caps::default() });
+    let caps = || PoolLimits::new(Caps { day: Some(1_000_000), ..Caps::default() });
     let best = member("best", 0.9, 0.1, vec![Answer::text("done")]);
     let other = member("other", 0.5, 0.1, vec![Answer::text("done")]);
     let options = Options { strategy: Strategy::Single, ..counted(caps(), &full()) };
@@ -130,7 +130,7 @@ async fn streams_that_die_without_telling_cannot_break_a_cap() {
     let dies = || broken(&words, ErrorKind::Protocol);
     let caps = Caps { session: Some(60_000), ..Caps::default() };
     let only = member("only", 0.5, 0.1, (0..50).map(|_| dies()).collect());
-    let options = counted(Limits::new(caps), &ledger);
+    let options = counted(PoolLimits::new(caps), &ledger);
     let mut team = team(vec![only], options, Vec::new());
     let mut asked = 0;
     let refused = loop {
@@ -160,7 +160,7 @@ async fn questions_that_nobody_waited_for_to_the_end_are_counted() {
         member("a", 0.9, 0.1, vec![slow("one")]),
         member("b", 0.5, 0.1, vec![Answer::silence(), used("more", 10)]),
     ];
-    let caps = Limits::new(Caps { day: Some(1_000_000), ..Caps::default() });
+    let caps = PoolLimits::new(Caps { day: Some(1_000_000), ..Caps::default() });
     let options = Options { strategy: Strategy::Ensemble, ..counted(caps, &ledger) };
     let mut team = team(members, options, Vec::new());
     team.run.say("what is a monad?");
@@ -175,7 +175,7 @@ async fn questions_that_nobody_waited_for_to_the_end_are_counted() {
 /// Two arms, each with a limit of one request: the better one's frees in a minute, the other's sooner.
 #[tokio::test(start_paused = true)]
 async fn where_all_limits_are_full_the_one_that_frees_first_is_waited_for() {
-    let mut limits = Limits::default();
+    let mut limits = PoolLimits::default();
     let rpm = Rates { rpm: Some(1), ..Rates::default() };
     let rps = Rates { rps: Some(1.0), ..Rates::default() };
     limits.add("slowly", rpm, "slowly", None).unwrap();

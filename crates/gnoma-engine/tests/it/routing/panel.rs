@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use gnoma_core::{Command, ErrorKind, Event, ToolChoice, session::SessionState};
 use gnoma_engine::routing::{Options, Strategy, Verify};
-use gnoma_router::pool::{Caps, Limits};
+use gnoma_router::pool::{Caps, PoolLimits};
 use gnoma_testkit::{Answer, FakeLedger};
 
 use super::team::{
@@ -53,7 +53,7 @@ async fn a_panel_exceeds_the_cap_by_one_call_at_most() {
     const CAP: u64 = 40_000;
     const ONE_CALL: u64 = 30_000;
     let caps = Caps { turn: Some(CAP), ..Caps::default() };
-    let counted = counted(Limits::new(caps), &FakeLedger::default());
+    let counted = counted(PoolLimits::new(caps), &FakeLedger::default());
     let answers = |words: &[&str]| words.iter().map(|text| used(text, ONE_CALL / 2)).collect();
     let members = vec![
         member("a", 0.9, 0.1, answers(&["one", "one, better", "all"])),

@@ -6,7 +6,7 @@ use gnoma_core::{
     tool::{Access, ToolOutput},
 };
 use gnoma_engine::routing::{Options, Strategy};
-use gnoma_router::rules::{Action, Ground, Rule, When};
+use gnoma_router::rules::{PathBase, Rule, RuleEffect, When};
 use gnoma_testkit::{Answer, FakeTool};
 
 use super::team::{Team, assert_complete, changes, member, name, said, team};
@@ -18,9 +18,9 @@ fn options() -> Options {
         name: "stays here".into(),
         origin: "gnoma.toml:1".into(),
         when: When { paths: vec!["secrets/**".into()], ..When::default() },
-        then: vec![Action::Pin("fake/here".into())],
+        then: vec![RuleEffect::Pin("fake/here".into())],
     };
-    let ground = Ground { root: "/shop".into(), folder: "/shop".into() };
+    let ground = PathBase { root: "/shop".into(), folder: "/shop".into() };
     Options { rules: vec![rule], ground, strategy: Strategy::Single, ..Options::default() }
 }
 

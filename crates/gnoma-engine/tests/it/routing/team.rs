@@ -19,7 +19,7 @@ use gnoma_engine::{
     routing::{Memory, Options, Strategy, Verify},
 };
 use gnoma_guard::firewall::Guarded;
-use gnoma_router::{Outcome as Learnt, Prior, Router, Tuning, pool::Limits};
+use gnoma_router::{Prior, Router, TaskOutcome as Learnt, Tuning, pool::PoolLimits};
 use gnoma_testkit::{Answer, FakeLedger, FakeProvider, FakeTool};
 use serde_json::{Value, json};
 
@@ -217,7 +217,7 @@ pub(super) fn proven_by(command: &str) -> Options {
 }
 
 /// With these limits, kept by this ledger.
-pub(super) fn counted(limits: Limits, ledger: &FakeLedger) -> Options {
+pub(super) fn counted(limits: PoolLimits, ledger: &FakeLedger) -> Options {
     Options { limits, ledger: Some(Arc::new(ledger.clone())), ..Options::default() }
 }
 

@@ -11,7 +11,8 @@ use serde_json::value::RawValue;
 use super::{
     decode::REASONING,
     wire::{
-        Body, EffortWish, FromModel, FromTool, Reasoning, StreamOptions, Switch, TemplateArguments,
+        EffortSetting, FromModel, FromTool, OpenAiRequest, Reasoning, StreamOptions, Switch,
+        TemplateArguments,
     },
 };
 use crate::{
@@ -34,7 +35,7 @@ pub(super) fn envelope(
         limit.filter(|_| quirks.max_tokens == field)
     };
     let choice = tools.and_then(|_| tool_choice(&request.tool_choice, names, "required"));
-    Envelope::new(&Body {
+    Envelope::new(&OpenAiRequest {
         model: &request.model,
         stream: true,
         stream_options: quirks.stream_usage.then_some(StreamOptions { include_usage: true }),
@@ -64,8 +65,8 @@ fn must_call(request: &ModelRequest) -> bool {
     forced && !request.tools.is_empty()
 }
 
-fn wish(quirks: &Quirks, model: &str, effort: Option<Effort>, must_call: bool) -> EffortWish {
-    let mut wish = EffortWish::default();
+fn wish(quirks: &Quirks, model: &str, effort: Option<Effort>, must_call: bool) -> EffortSetting {
+    let mut wish = EffortSetting::default();
     // A model that thinks by default must be told not to.
     let stays = must_call && quirks.effort == EffortField::Thinking;
     let effort = if stays { Some(Effort::None) } else { effort };

@@ -11,7 +11,7 @@ use gnoma_core::{Message, ModelRequest, RawJson};
 
 use crate::{
     Profile,
-    completions::decode::Decoder,
+    completions::decode::CompletionsDecoder,
     dialect::{Decode, Dialect, MessageCx},
     envelope::Envelope,
     names::NameMap,
@@ -52,6 +52,6 @@ impl Dialect for Chat {
 
     fn decoder(&self, names: Arc<NameMap>) -> Box<dyn Decode> {
         let profile = Arc::clone(&self.profile);
-        Box::new(Decoder::new(profile, names, decode::Chat::default()))
+        Box::new(CompletionsDecoder::new(profile, names, decode::Chat::default()))
     }
 }

@@ -8,9 +8,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use crate::completions::{
-    encode::{Called, Choice, Plain},
-    said::Said,
-    wire::{CallPiece, Part, Raw},
+    encode::{ChatToolChoice, FunctionCall, Plain},
+    said::ContentText,
+    wire::{CallPiece, ContentPart, Raw},
 };
 use crate::lenient::{Count, Few, Text};
 
@@ -18,7 +18,7 @@ use crate::lenient::{Count, Few, Text};
 #[derive(Debug, Deserialize)]
 pub(super) struct Delta<'a> {
     #[serde(borrow, default)]
-    pub(super) content: Said<'a, Part<'a>>,
+    pub(super) content: ContentText<'a, ContentPart<'a>>,
     /// Reasoning as DeepSeek names it, and most after it.
     #[serde(borrow, default)]
     pub(super) reasoning_content: Text<'a>,
@@ -81,7 +81,7 @@ pub(super) struct WholeDetail {
 
 /// A request.
 #[derive(Debug, Serialize)]
-pub(super) struct Body<'a> {
+pub(super) struct OpenAiRequest<'a> {
     pub(super) model: &'a str,
     pub(super) stream: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -93,11 +93,11 @@ pub(super) struct Body<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) temperature: Option<f32>,
     #[serde(flatten)]
-    pub(super) effort: EffortWish,
+    pub(super) effort: EffortSetting,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) tools: Option<&'a RawJson>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) tool_choice: Option<Choice<'a>>,
+    pub(super) tool_choice: Option<ChatToolChoice<'a>>,
     pub(super) messages: Vec<Plain<'a>>,
 }
 
@@ -109,7 +109,7 @@ pub(super) struct StreamOptions {
 
 /// How hard to think, in one of the forms servers know.
 #[derive(Debug, Default, PartialEq, Eq, Serialize)]
-pub(super) struct EffortWish {
+pub(super) struct EffortSetting {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) reasoning_effort: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -153,7 +153,7 @@ pub(super) struct FromModel<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) reasoning_details: Option<&'a RawValue>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(super) tool_calls: Vec<Called<'a>>,
+    pub(super) tool_calls: Vec<FunctionCall<'a>>,
 }
 
 /// A tool's answer.

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::{Value, value::RawValue};
 
 use super::{
-    items::{Items, Kind, list},
+    items::{ItemPartKind, Items, list},
     wire,
 };
 use crate::{
@@ -19,7 +19,7 @@ use crate::{
 };
 
 /// Reads one answer.
-pub(super) struct Decoder {
+pub(super) struct ResponsesDecoder {
     profile: Arc<Profile>,
     items: Items,
     /// Id of the answer, once it was told.
@@ -27,7 +27,7 @@ pub(super) struct Decoder {
     stopped: bool,
 }
 
-impl Decode for Decoder {
+impl Decode for ResponsesDecoder {
     fn frame(&mut self, frame: Frame<'_>, out: &mut Events) -> Result<(), ProviderError> {
         if self.stopped || frame.data.is_empty() {
             return Ok(());
@@ -50,7 +50,7 @@ impl Decode for Decoder {
     }
 }
 
-impl Decoder {
+impl ResponsesDecoder {
     pub(super) fn new(profile: Arc<Profile>, names: Arc<NameMap>) -> Self {
         Self { profile, items: Items::new(names), id: None, stopped: false }
     }
@@ -102,16 +102,16 @@ impl Decoder {
 
     fn piece(
         &mut self,
-        kind: Kind,
+        kind: ItemPartKind,
         step: &str,
         at: u64,
         event: &wire::Event<'_>,
         out: &mut Events,
     ) {
         let (index, whole) = match kind {
-            Kind::Text | Kind::RawReasoning => (event.content_index, &event.text),
-            Kind::Summary => (event.summary_index, &event.text),
-            Kind::Refusal => (event.content_index, &event.refusal),
+            ItemPartKind::Text | ItemPartKind::RawReasoning => (event.content_index, &event.text),
+            ItemPartKind::Summary => (event.summary_index, &event.text),
+            ItemPartKind::Refusal => (event.content_index, &event.refusal),
         };
         let index = index.0.unwrap_or_default();
         match step {
@@ -227,12 +227,12 @@ fn usage(counted: &wire::Usage) -> Usage {
     }
 }
 
-fn piece(name: &str) -> Option<Kind> {
+fn piece(name: &str) -> Option<ItemPartKind> {
     Some(match name {
-        "output_text" => Kind::Text,
-        "refusal" => Kind::Refusal,
-        "reasoning_summary_text" => Kind::Summary,
-        "reasoning_text" => Kind::RawReasoning,
+        "output_text" => ItemPartKind::Text,
+        "refusal" => ItemPartKind::Refusal,
+        "reasoning_summary_text" => ItemPartKind::Summary,
+        "reasoning_text" => ItemPartKind::RawReasoning,
         _ => return None,
     })
 }

@@ -28,7 +28,7 @@ pub(super) fn tools(tools: &[Arc<ToolSpec>], names: &NameMap) -> Option<RawJson>
         return None;
     }
     let tool = |tool: &'_ Arc<ToolSpec>| {
-        RawJson::of(&wire::Tool {
+        RawJson::of(&wire::ResponsesTool {
             kind: "function",
             name: names.wire(&tool.name),
             description: &tool.description,
@@ -49,7 +49,7 @@ pub(super) fn envelope(
     let family = quirks.family(&request.model);
     let word = request.effort.and_then(|effort| family.word(effort));
     let summary = request.effort.is_some_and(|effort| effort != Effort::None).then_some("auto");
-    Envelope::new(&wire::Request {
+    Envelope::new(&wire::ResponsesRequest {
         model: &request.model,
         instructions: &request.system,
         stream: true,
@@ -64,13 +64,13 @@ pub(super) fn envelope(
     })
 }
 
-fn choice<'a>(choice: &'a ToolChoice, names: &'a NameMap) -> Option<wire::Choice<'a>> {
+fn choice<'a>(choice: &'a ToolChoice, names: &'a NameMap) -> Option<wire::ResponsesToolChoice<'a>> {
     match choice {
         ToolChoice::Auto => None,
-        ToolChoice::None => Some(wire::Choice::Mode("none")),
-        ToolChoice::Required => Some(wire::Choice::Mode("required")),
+        ToolChoice::None => Some(wire::ResponsesToolChoice::Mode("none")),
+        ToolChoice::Required => Some(wire::ResponsesToolChoice::Mode("required")),
         ToolChoice::Tool(name) => {
-            Some(wire::Choice::Function { kind: "function", name: names.wire(name) })
+            Some(wire::ResponsesToolChoice::Function { kind: "function", name: names.wire(name) })
         }
     }
 }
@@ -85,7 +85,7 @@ pub(super) fn message(message: &Message, cx: MessageCx<'_>) -> Vec<u8> {
 
 fn user(message: &Message) -> Vec<u8> {
     let parts = message.content().iter().filter_map(input_part);
-    let content = wire::Content::Parts(parts.collect());
+    let content = wire::ResponsesContent::Parts(parts.collect());
     let item = wire::InputItem::Message { role: "user", content, phase: None };
     let mut out = Vec::new();
     push_item(&mut out, &item);
@@ -107,7 +107,7 @@ fn input_part(block: &Content) -> Option<wire::ContentPart<'_>> {
 fn assistant(message: &Message, cx: MessageCx<'_>) -> Vec<u8> {
     let own = cx.own(message);
     let mut out = Vec::new();
-    let mut pending: Vec<reasoning::Item<'_>> = Vec::new();
+    let mut pending: Vec<reasoning::ReasoningItem<'_>> = Vec::new();
     let mut before: Option<&Thinking> = None;
     for block in message.content() {
         let item = match block {
@@ -120,7 +120,7 @@ fn assistant(message: &Message, cx: MessageCx<'_>) -> Vec<u8> {
             }
             Content::Text(text) if !text.text.is_empty() => wire::InputItem::Message {
                 role: "assistant",
-                content: wire::Content::Text(Cow::Borrowed(&text.text)),
+                content: wire::ResponsesContent::Text(Cow::Borrowed(&text.text)),
                 phase: phase::of(text.signature.as_deref()).filter(|_| own),
             },
             Content::ToolCall(call) => function_call(call, cx.names),
@@ -130,7 +130,7 @@ fn assistant(message: &Message, cx: MessageCx<'_>) -> Vec<u8> {
             | Content::ToolResult(_) => continue,
         };
         before = None;
-        for reasoning in pending.drain(..).filter(reasoning::Item::can_return) {
+        for reasoning in pending.drain(..).filter(reasoning::ReasoningItem::can_return) {
             push_item(&mut out, &reasoning_item(&reasoning));
         }
         push_item(&mut out, &item);
@@ -140,18 +140,18 @@ fn assistant(message: &Message, cx: MessageCx<'_>) -> Vec<u8> {
 
 /// Adds a block to the item of the block right before it, if both name the same, else begins another.
 fn collect<'a>(
-    pending: &mut Vec<reasoning::Item<'a>>,
+    pending: &mut Vec<reasoning::ReasoningItem<'a>>,
     before: Option<&Thinking>,
     block: &'a Thinking,
 ) {
     let continues = before.is_some_and(|before| before.item.is_some() && before.item == block.item);
     match pending.last_mut() {
         Some(item) if continues => item.add(block),
-        _ => pending.push(reasoning::Item::of(block)),
+        _ => pending.push(reasoning::ReasoningItem::of(block)),
     }
 }
 
-fn reasoning_item<'a>(item: &reasoning::Item<'a>) -> wire::InputItem<'a> {
+fn reasoning_item<'a>(item: &reasoning::ReasoningItem<'a>) -> wire::InputItem<'a> {
     let texts = item.texts.iter();
     let (summary, content) = if item.raw {
         let content = texts.map(|text| wire::ReasoningPart::ReasoningText { text });
@@ -195,11 +195,11 @@ fn results(message: &Message) -> Vec<u8> {
 }
 
 /// A list only where there are images: not every server takes one.
-fn output(result: &ToolResult) -> wire::Content<'_> {
+fn output(result: &ToolResult) -> wire::ResponsesContent<'_> {
     if result.images().next().is_none() {
-        return wire::Content::Text(Cow::Owned(result.joined_text()));
+        return wire::ResponsesContent::Text(Cow::Owned(result.joined_text()));
     }
-    wire::Content::Parts(result.parts.iter().map(output_part).collect())
+    wire::ResponsesContent::Parts(result.parts.iter().map(output_part).collect())
 }
 
 fn output_part(part: &ResultPart) -> wire::ContentPart<'_> {

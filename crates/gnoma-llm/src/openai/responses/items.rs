@@ -19,14 +19,14 @@ use crate::{arguments::text_of, dialect::Events, names::NameMap};
 
 /// What a piece of an item is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum ItemPartKind {
     Text,
     Refusal,
     Summary,
     RawReasoning,
 }
 
-impl Kind {
+impl ItemPartKind {
     fn is_reasoning(self) -> bool {
         matches!(self, Self::Summary | Self::RawReasoning)
     }
@@ -34,8 +34,8 @@ impl Kind {
 
 /// A piece that has begun.
 #[derive(Debug)]
-struct Part {
-    kind: Kind,
+struct ItemPart {
+    kind: ItemPartKind,
     index: u64,
     slot: Slot,
     /// How much of it was passed on, in bytes.
@@ -44,16 +44,16 @@ struct Part {
 
 /// An item of the answer, as far as it is known.
 #[derive(Debug)]
-enum Item {
+enum OpenItem {
     /// A message or a reasoning item.
-    Parts(Vec<Part>),
-    Call(Call),
+    Parts(Vec<ItemPart>),
+    Call(ItemCall),
     /// The provider's own tools.
     Foreign,
 }
 
 #[derive(Debug, Default)]
-struct Call {
+struct ItemCall {
     /// Set once the call has been announced.
     slot: Option<Slot>,
     /// How much of the arguments was passed on, in bytes.
@@ -64,7 +64,7 @@ struct Call {
 /// The items known so far.
 pub(super) struct Items {
     names: Arc<NameMap>,
-    known: HashMap<u64, Item>,
+    known: HashMap<u64, OpenItem>,
     /// Index of the item that came last, for servers that leave it out.
     latest: u64,
     next_slot: Slot,
@@ -100,7 +100,14 @@ impl Items {
     }
 
     /// More of a piece.
-    pub(super) fn more(&mut self, at: u64, kind: Kind, index: u64, text: &str, out: &mut Events) {
+    pub(super) fn more(
+        &mut self,
+        at: u64,
+        kind: ItemPartKind,
+        index: u64,
+        text: &str,
+        out: &mut Events,
+    ) {
         if text.is_empty() {
             return;
         }
@@ -110,9 +117,9 @@ impl Items {
         part.passed += text.len();
         let (slot, text) = (part.slot, text.to_owned());
         match kind {
-            Kind::Text => self.said = true,
-            Kind::Refusal => self.refused = true,
-            Kind::Summary | Kind::RawReasoning => (),
+            ItemPartKind::Text => self.said = true,
+            ItemPartKind::Refusal => self.refused = true,
+            ItemPartKind::Summary | ItemPartKind::RawReasoning => (),
         }
         out.push_back(if kind.is_reasoning() {
             StreamEvent::ThinkingDelta { slot, text }
@@ -122,7 +129,14 @@ impl Items {
     }
 
     /// A piece as a whole: what did not come as deltas is taken.
-    pub(super) fn whole(&mut self, at: u64, kind: Kind, index: u64, text: &str, out: &mut Events) {
+    pub(super) fn whole(
+        &mut self,
+        at: u64,
+        kind: ItemPartKind,
+        index: u64,
+        text: &str,
+        out: &mut Events,
+    ) {
         let passed = self
             .parts(at)
             .iter()
@@ -133,9 +147,9 @@ impl Items {
 
     /// The piece, begun if it is new. A reasoning item shows summaries or raw reasoning, whichever
     /// comes first: the other kind would say the same twice.
-    fn part(&mut self, at: u64, kind: Kind, index: u64) -> Option<&mut Part> {
-        let item = self.known.entry(at).or_insert_with(|| Item::Parts(Vec::new()));
-        let Item::Parts(parts) = item else {
+    fn part(&mut self, at: u64, kind: ItemPartKind, index: u64) -> Option<&mut ItemPart> {
+        let item = self.known.entry(at).or_insert_with(|| OpenItem::Parts(Vec::new()));
+        let OpenItem::Parts(parts) = item else {
             return None;
         };
         let known = parts.iter().rposition(|part| part.kind == kind && part.index == index);
@@ -147,35 +161,35 @@ impl Items {
         }
         let slot = self.next_slot;
         self.next_slot += 1;
-        parts.push(Part { kind, index, slot, passed: 0 });
+        parts.push(ItemPart { kind, index, slot, passed: 0 });
         parts.last_mut()
     }
 
-    fn parts(&self, at: u64) -> &[Part] {
+    fn parts(&self, at: u64) -> &[ItemPart] {
         match self.known.get(&at) {
-            Some(Item::Parts(parts)) => parts,
-            Some(Item::Call(_) | Item::Foreign) | None => &[],
+            Some(OpenItem::Parts(parts)) => parts,
+            Some(OpenItem::Call(_) | OpenItem::Foreign) | None => &[],
         }
     }
 
     pub(super) fn begin(&mut self, at: u64, item: &OutputItem<'_>, out: &mut Events) {
         self.latest = at;
         let known = match item.kind.as_str() {
-            "message" | "reasoning" => Item::Parts(Vec::new()),
-            "function_call" | "custom_tool_call" => Item::Call(self.announced(item, out)),
-            _ => Item::Foreign,
+            "message" | "reasoning" => OpenItem::Parts(Vec::new()),
+            "function_call" | "custom_tool_call" => OpenItem::Call(self.announced(item, out)),
+            _ => OpenItem::Foreign,
         };
         self.known.insert(at, known);
     }
 
     /// A call, announced if its name is known already.
-    fn announced(&mut self, item: &OutputItem<'_>, out: &mut Events) -> Call {
-        let mut call = Call::default();
+    fn announced(&mut self, item: &OutputItem<'_>, out: &mut Events) -> ItemCall {
+        let mut call = ItemCall::default();
         self.announce(&mut call, item, out);
         call
     }
 
-    fn announce(&mut self, call: &mut Call, item: &OutputItem<'_>, out: &mut Events) {
+    fn announce(&mut self, call: &mut ItemCall, item: &OutputItem<'_>, out: &mut Events) {
         let (None, Some(name)) = (call.slot, item.name.filled()) else {
             return;
         };
@@ -196,13 +210,13 @@ impl Items {
     }
 
     pub(super) fn more_arguments(&mut self, at: u64, fragment: &str, out: &mut Events) {
-        if let Some(Item::Call(call)) = self.known.get_mut(&at) {
+        if let Some(OpenItem::Call(call)) = self.known.get_mut(&at) {
             call.arguments(fragment, out);
         }
     }
 
     pub(super) fn whole_arguments(&mut self, at: u64, arguments: &str, out: &mut Events) {
-        if let Some(Item::Call(call)) = self.known.get_mut(&at) {
+        if let Some(OpenItem::Call(call)) = self.known.get_mut(&at) {
             call.finish(arguments, out);
         }
     }
@@ -224,8 +238,10 @@ impl Items {
         if self.parts(at).len() < content.len() {
             for (index, part) in (0..).zip(&content) {
                 match part.kind.as_str() {
-                    "refusal" => self.whole(at, Kind::Refusal, index, part.refusal.as_str(), out),
-                    _ => self.whole(at, Kind::Text, index, part.text.as_str(), out),
+                    "refusal" => {
+                        self.whole(at, ItemPartKind::Refusal, index, part.refusal.as_str(), out);
+                    }
+                    _ => self.whole(at, ItemPartKind::Text, index, part.text.as_str(), out),
                 }
             }
         }
@@ -238,7 +254,9 @@ impl Items {
     }
 
     fn complete_reasoning(&mut self, at: u64, item: &OutputItem<'_>, out: &mut Events) {
-        for (kind, shown) in [(Kind::Summary, item.summary), (Kind::RawReasoning, item.content)] {
+        for (kind, shown) in
+            [(ItemPartKind::Summary, item.summary), (ItemPartKind::RawReasoning, item.content)]
+        {
             if self.parts(at).is_empty() {
                 for (index, part) in (0..).zip(&list::<OutputPart<'_>>(shown)) {
                     self.whole(at, kind, index, part.text.as_str(), out);
@@ -249,7 +267,7 @@ impl Items {
             self.sign(at, signature.to_owned(), out);
         }
         let parts = self.parts(at);
-        let raw = parts.iter().any(|part| part.kind == Kind::RawReasoning);
+        let raw = parts.iter().any(|part| part.kind == ItemPartKind::RawReasoning);
         if raw || !item.id.is_empty() {
             out.extend(parts.iter().map(|part| StreamEvent::Item {
                 slot: part.slot,
@@ -261,7 +279,7 @@ impl Items {
     /// The encrypted content goes to the last part; reasoning that shows nothing gets an empty one.
     fn sign(&mut self, at: u64, signature: String, out: &mut Events) {
         let last = self.parts(at).last().map(|part| part.slot);
-        let slot = last.or_else(|| Some(self.part(at, Kind::Summary, 0)?.slot));
+        let slot = last.or_else(|| Some(self.part(at, ItemPartKind::Summary, 0)?.slot));
         if let Some(slot) = slot {
             out.push_back(StreamEvent::Signature { slot, signature });
         }
@@ -269,15 +287,15 @@ impl Items {
 
     fn complete_call(&mut self, at: u64, item: &OutputItem<'_>, out: &mut Events) {
         let mut call = match self.known.remove(&at) {
-            Some(Item::Call(call)) => call,
-            _ => Call::default(),
+            Some(OpenItem::Call(call)) => call,
+            _ => ItemCall::default(),
         };
         self.announce(&mut call, item, out);
         match item.arguments {
             Some(raw) => call.finish(&text_of(raw), out),
             None => call.finish(item.input.as_str(), out),
         }
-        self.known.insert(at, Item::Call(call));
+        self.known.insert(at, OpenItem::Call(call));
     }
 
     /// The list of all items: everything, where nothing was streamed. Else only the reasoning in it,
@@ -306,7 +324,7 @@ impl Items {
     }
 }
 
-impl Call {
+impl ItemCall {
     fn arguments(&mut self, fragment: &str, out: &mut Events) {
         if let (Some(slot), false) = (self.slot, fragment.is_empty()) {
             self.passed += fragment.len();

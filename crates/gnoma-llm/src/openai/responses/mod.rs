@@ -58,7 +58,7 @@ impl Dialect for Responses {
     }
 
     fn decoder(&self, names: Arc<NameMap>) -> Box<dyn Decode> {
-        Box::new(decode::Decoder::new(Arc::clone(&self.profile), names))
+        Box::new(decode::ResponsesDecoder::new(Arc::clone(&self.profile), names))
     }
 }
 

@@ -16,7 +16,7 @@ pub(super) fn kept_id(id: &str, raw: bool) -> String {
 
 /// A reasoning item put together again.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Item<'a> {
+pub(super) struct ReasoningItem<'a> {
     /// The server's id; empty where it sent none.
     pub(super) id: &'a str,
     /// The texts are raw reasoning, not summaries.
@@ -27,7 +27,7 @@ pub(super) struct Item<'a> {
     pub(super) encrypted: Option<&'a str>,
 }
 
-impl<'a> Item<'a> {
+impl<'a> ReasoningItem<'a> {
     /// An item that starts with `block`.
     pub(super) fn of(block: &'a Thinking) -> Self {
         let kept = block.item.as_deref().unwrap_or_default();

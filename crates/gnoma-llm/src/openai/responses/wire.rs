@@ -11,7 +11,7 @@ use crate::lenient::{Count, Text};
 
 /// A request. The list of input items comes last, as [`crate::envelope::Envelope`] wants it.
 #[derive(Serialize)]
-pub(super) struct Request<'a> {
+pub(super) struct ResponsesRequest<'a> {
     pub(super) model: &'a str,
     #[serde(skip_serializing_if = "str::is_empty")]
     pub(super) instructions: &'a str,
@@ -24,7 +24,7 @@ pub(super) struct Request<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) tools: Option<&'a RawValue>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) tool_choice: Option<Choice<'a>>,
+    pub(super) tool_choice: Option<ResponsesToolChoice<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) max_output_tokens: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -43,7 +43,7 @@ pub(super) struct Reasoning {
 /// Whether tools are called.
 #[derive(Serialize)]
 #[serde(untagged)]
-pub(super) enum Choice<'a> {
+pub(super) enum ResponsesToolChoice<'a> {
     Mode(&'static str),
     Function {
         #[serde(rename = "type")]
@@ -54,7 +54,7 @@ pub(super) enum Choice<'a> {
 
 /// A tool on offer.
 #[derive(Serialize)]
-pub(super) struct Tool<'a> {
+pub(super) struct ResponsesTool<'a> {
     #[serde(rename = "type")]
     pub(super) kind: &'static str,
     pub(super) name: Cow<'a, str>,
@@ -70,7 +70,7 @@ pub(super) struct Tool<'a> {
 pub(super) enum InputItem<'a> {
     Message {
         role: &'static str,
-        content: Content<'a>,
+        content: ResponsesContent<'a>,
         #[serde(skip_serializing_if = "Option::is_none")]
         phase: Option<&'a str>,
     },
@@ -90,14 +90,14 @@ pub(super) enum InputItem<'a> {
     },
     FunctionCallOutput {
         call_id: Cow<'a, str>,
-        output: Content<'a>,
+        output: ResponsesContent<'a>,
     },
 }
 
 /// What a message or a result says.
 #[derive(Serialize)]
 #[serde(untagged)]
-pub(super) enum Content<'a> {
+pub(super) enum ResponsesContent<'a> {
     Text(Cow<'a, str>),
     Parts(Vec<ContentPart<'a>>),
 }

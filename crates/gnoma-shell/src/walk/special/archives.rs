@@ -1,24 +1,24 @@
 //! Archives and compressed files: listed, unpacked, or made.
 
 use super::super::Walker;
-use super::super::call::Call;
-use super::super::facts_of::Facts;
+use super::super::call::ProgramCall;
+use super::super::facts_of::CommandFacts;
 use crate::expand::Field;
 use crate::facts::{Effect, Risk};
 use crate::programs::{Consequence, Role, sort_words};
 
 /// `tar`, also with its first word as a bundle of options without a dash.
-pub(super) fn tar(walker: &mut Walker<'_>, call: &Call<'_>) -> Facts {
+pub(super) fn tar(walker: &mut Walker<'_>, call: &ProgramCall<'_>) -> CommandFacts {
     let words = with_dash(call.words);
     let sorted = sort_words(call.entry, &words);
-    let call = &Call { sorted: &sorted, words: &words, cwd: call.cwd.clone(), ..*call };
+    let call = &ProgramCall { sorted: &sorted, words: &words, cwd: call.cwd.clone(), ..*call };
     let folders = sorted.options.iter().filter(|given| given.role == Role::Folder);
     let into: Vec<&Field> = folders.filter_map(|given| given.values.last()).collect();
     let outer = walker.state.folders.clone();
     // Each is seen from the one before it; which holds for a member depends on the order of the words.
     let cwd = into.iter().fold(outer.clone(), |cwd, folder| cwd.enter(folder));
     let members_in = if into.len() > 1 { cwd.unknown() } else { cwd.clone() };
-    let mut facts = Facts::default();
+    let mut facts = CommandFacts::default();
     if let Some(why) = sorted.strange.first() {
         facts.add(Effect::Unknown(format!("tar: {why}")));
     }
@@ -35,11 +35,11 @@ pub(super) fn tar(walker: &mut Walker<'_>, call: &Call<'_>) -> Facts {
         if value.start().contains(':') && given.role == Role::Archive {
             facts.add(Effect::Network(value.start().split(':').next().map(str::to_owned)));
         }
-        let here = Call { cwd: outer.clone(), ..*call };
+        let here = ProgramCall { cwd: outer.clone(), ..*call };
         walker.act(&here, role, value, &mut facts);
     }
     if makes {
-        let here = Call { cwd: members_in, ..*call };
+        let here = ProgramCall { cwd: members_in, ..*call };
         let role = if sorted.leads_to(Consequence::Deletes) { Role::Delete } else { Role::Read };
         for operand in &sorted.operands {
             walker.act(&here, role, operand, &mut facts);
@@ -73,8 +73,8 @@ fn with_dash(words: &[Field]) -> Vec<Field> {
     dashed
 }
 
-pub(super) fn zip(walker: &mut Walker<'_>, call: &Call<'_>) -> Facts {
-    let mut facts = Facts::default();
+pub(super) fn zip(walker: &mut Walker<'_>, call: &ProgramCall<'_>) -> CommandFacts {
+    let mut facts = CommandFacts::default();
     let plain = call
         .words
         .iter()
@@ -96,11 +96,11 @@ pub(super) fn zip(walker: &mut Walker<'_>, call: &Call<'_>) -> Facts {
     facts
 }
 
-pub(super) fn unzip(walker: &mut Walker<'_>, call: &Call<'_>) -> Facts {
+pub(super) fn unzip(walker: &mut Walker<'_>, call: &ProgramCall<'_>) -> CommandFacts {
     let mut facts = walker.options(call);
     let archive = call.sorted.operands.first();
     if let Some(archive) = archive {
-        let here = Call { cwd: walker.state.folders.clone(), ..*call };
+        let here = ProgramCall { cwd: walker.state.folders.clone(), ..*call };
         walker.act(&here, Role::Read, archive, &mut facts);
     }
     if !call.sorted.has(&["l", "p", "t", "v", "Z", "z", "c"]) {
@@ -113,7 +113,7 @@ pub(super) fn unzip(walker: &mut Walker<'_>, call: &Call<'_>) -> Facts {
 }
 
 /// `gzip` and its like replace files, unless told to print or test.
-pub(super) fn compress(walker: &mut Walker<'_>, call: &Call<'_>) -> Facts {
+pub(super) fn compress(walker: &mut Walker<'_>, call: &ProgramCall<'_>) -> CommandFacts {
     let mut facts = walker.options(call);
     // To some, `-l` and `-t` mean something else.
     let looks: &[&str] = match call.title {
@@ -137,8 +137,8 @@ pub(super) fn compress(walker: &mut Walker<'_>, call: &Call<'_>) -> Facts {
     facts
 }
 
-pub(super) fn seven(walker: &mut Walker<'_>, call: &Call<'_>) -> Facts {
-    let mut facts = Facts::default();
+pub(super) fn seven(walker: &mut Walker<'_>, call: &ProgramCall<'_>) -> CommandFacts {
+    let mut facts = CommandFacts::default();
     let certain = call.words.iter().all(|word| word.known().is_some());
     let has = |flag: &str| call.words.iter().any(|word| word.known() == Some(flag));
     let to_output = has("-so");
@@ -158,8 +158,8 @@ pub(super) fn seven(walker: &mut Walker<'_>, call: &Call<'_>) -> Facts {
     facts
 }
 
-pub(super) fn ar(walker: &mut Walker<'_>, call: &Call<'_>) -> Facts {
-    let mut facts = Facts::default();
+pub(super) fn ar(walker: &mut Walker<'_>, call: &ProgramCall<'_>) -> CommandFacts {
+    let mut facts = CommandFacts::default();
     let verb =
         call.words.first().and_then(Field::known).unwrap_or_default().trim_start_matches('-');
     let reads = verb.starts_with(['t', 'p']) && verb.bytes().all(|byte| b"tpvOV".contains(&byte));

@@ -6,8 +6,8 @@
 use std::str::Chars;
 
 use super::super::Walker;
-use super::super::call::Call;
-use super::super::facts_of::{Facts, is_nowhere};
+use super::super::call::ProgramCall;
+use super::super::facts_of::{CommandFacts, is_nowhere};
 use super::brackets::after_list;
 use crate::expand::Field;
 use crate::facts::{Effect, Risk};
@@ -33,7 +33,7 @@ enum Token {
     Newline,
 }
 
-pub(super) fn look(walker: &mut Walker<'_>, call: &Call<'_>) -> Facts {
+pub(super) fn look(walker: &mut Walker<'_>, call: &ProgramCall<'_>) -> CommandFacts {
     let mut facts = walker.options(call);
     let mut programs: Vec<&Field> = Vec::new();
     for given in &call.sorted.options {
@@ -58,7 +58,7 @@ pub(super) fn look(walker: &mut Walker<'_>, call: &Call<'_>) -> Facts {
     facts
 }
 
-fn judge(walker: &mut Walker<'_>, call: &Call<'_>, text: &str, facts: &mut Facts) {
+fn judge(walker: &mut Walker<'_>, call: &ProgramCall<'_>, text: &str, facts: &mut CommandFacts) {
     for finding in findings(text) {
         match finding {
             Finding::Environment => facts.add(Effect::Secret("the environment".to_owned())),

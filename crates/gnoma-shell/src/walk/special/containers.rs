@@ -1,7 +1,7 @@
 //! Commands run in containers: they run elsewhere, with what is mounted from here.
 
-use super::super::call::Call;
-use super::super::facts_of::Facts;
+use super::super::call::ProgramCall;
+use super::super::facts_of::CommandFacts;
 use crate::expand::Field;
 use crate::facts::{Effect, Risk};
 
@@ -18,8 +18,9 @@ const DANGEROUS: [&str; 9] = [
     "docker.sock",
 ];
 
-pub(super) fn run(call: &Call<'_>) -> Facts {
-    let mut facts = Facts::of(Effect::Runs(format!("{}: a command in a container", call.title)));
+pub(super) fn run(call: &ProgramCall<'_>) -> CommandFacts {
+    let mut facts =
+        CommandFacts::of(Effect::Runs(format!("{}: a command in a container", call.title)));
     facts.add(Effect::System(call.title.to_owned()));
     let dangerous = |word: &Field| {
         let text = word.to_string();

@@ -3,14 +3,14 @@
 use std::path::Path;
 
 use super::super::Walker;
-use super::super::call::Call;
-use super::super::facts_of::{Facts, is_nowhere};
+use super::super::call::ProgramCall;
+use super::super::facts_of::{CommandFacts, is_nowhere};
 use crate::expand::{Field, place};
-use crate::facts::{Effect, Place, Risk};
+use crate::facts::{Effect, FilePlace, Risk};
 use crate::programs::Role;
 
 /// `rm` and its like.
-pub(super) fn remove(walker: &mut Walker<'_>, call: &Call<'_>) -> Facts {
+pub(super) fn remove(walker: &mut Walker<'_>, call: &ProgramCall<'_>) -> CommandFacts {
     let mut facts = walker.generic(call);
     let recursive = call.sorted.has(&["r", "R", "recursive", "no-preserve-root"]);
     let forced = call.sorted.has(&["f", "force"]);
@@ -19,7 +19,7 @@ pub(super) fn remove(walker: &mut Walker<'_>, call: &Call<'_>) -> Facts {
             let worst = gives_up_everything(walker, &place);
             facts.at_least(match (recursive, worst) {
                 (_, true) => Risk::Critical,
-                (true, false) if forced && matches!(place, Place::Unknown(_)) => Risk::Critical,
+                (true, false) if forced && matches!(place, FilePlace::Unknown(_)) => Risk::Critical,
                 (true, false) => Risk::High,
                 (false, false) => Risk::Medium,
             });
@@ -29,11 +29,11 @@ pub(super) fn remove(walker: &mut Walker<'_>, call: &Call<'_>) -> Facts {
 }
 
 /// Whether losing this place loses the system, the home, or all of a working folder's surroundings.
-pub(super) fn gives_up_everything(walker: &Walker<'_>, place: &Place) -> bool {
+pub(super) fn gives_up_everything(walker: &Walker<'_>, place: &FilePlace) -> bool {
     let path = match place {
-        Place::Path(path) => path.as_path(),
-        Place::Pattern { base, pattern } if pattern.ends_with("/*") => base,
-        Place::Pattern { .. } | Place::Unknown(_) => return false,
+        FilePlace::Path(path) => path.as_path(),
+        FilePlace::Pattern { base, pattern } if pattern.ends_with("/*") => base,
+        FilePlace::Pattern { .. } | FilePlace::Unknown(_) => return false,
     };
     let path = &place::tidy(path);
     let home = walker.start.home.as_deref();
@@ -43,7 +43,7 @@ pub(super) fn gives_up_everything(walker: &Walker<'_>, place: &Place) -> bool {
 }
 
 /// `cp`, `mv`, `ln`, `install`: the last operand is written, unless an option names the target.
-pub(super) fn copy(walker: &mut Walker<'_>, call: &Call<'_>) -> Facts {
+pub(super) fn copy(walker: &mut Walker<'_>, call: &ProgramCall<'_>) -> CommandFacts {
     let mut facts = walker.options(call);
     let makes_folders = call.title.ends_with("install") && call.sorted.has(&["d", "directory"]);
     let target_given = call.sorted.has(&["t", "target-directory"]);
@@ -65,7 +65,7 @@ pub(super) fn copy(walker: &mut Walker<'_>, call: &Call<'_>) -> Facts {
         let sink = operand.known().filter(|text| *text != "-" && is_nowhere(text));
         if let Some(sink) = sink.filter(|_| role == Role::Write && !call.sorted.options.is_empty())
         {
-            facts.add(Effect::Write(Place::Path(sink.into())));
+            facts.add(Effect::Write(FilePlace::Path(sink.into())));
         }
         let swallowed = operand.known().is_some_and(is_nowhere);
         if swallowed && count > 1 && (is_move == last) {
@@ -79,7 +79,7 @@ pub(super) fn copy(walker: &mut Walker<'_>, call: &Call<'_>) -> Facts {
 }
 
 /// `chmod`, `chown`, `chgrp`: a mode such as `-x` is no option.
-pub(super) fn mode(walker: &mut Walker<'_>, call: &Call<'_>) -> Facts {
+pub(super) fn mode(walker: &mut Walker<'_>, call: &ProgramCall<'_>) -> CommandFacts {
     let is_chmod = call.title == "chmod";
     let (modes, words): (Vec<Field>, Vec<Field>) = call
         .words
@@ -88,7 +88,7 @@ pub(super) fn mode(walker: &mut Walker<'_>, call: &Call<'_>) -> Facts {
         .partition(|word| is_chmod && is_mode(word) && word.start() != "-v");
     let mode_words = if is_chmod && !modes.is_empty() { &words } else { call.words };
     let sorted = crate::programs::sort_words(call.entry, mode_words);
-    let mut facts = Facts::default();
+    let mut facts = CommandFacts::default();
     if let Some(why) = sorted.strange.first() {
         facts.add(Effect::Unknown(format!("{}: {why}", call.title)));
     }
@@ -129,8 +129,8 @@ fn is_mode(word: &Field) -> bool {
 }
 
 /// `dd if=… of=…`.
-pub(super) fn dd(walker: &mut Walker<'_>, call: &Call<'_>) -> Facts {
-    let mut facts = Facts::default();
+pub(super) fn dd(walker: &mut Walker<'_>, call: &ProgramCall<'_>) -> CommandFacts {
+    let mut facts = CommandFacts::default();
     for word in call.words {
         if let Some(file) = word.strip_prefix("if=") {
             walker.act(call, Role::Read, &file, &mut facts);

@@ -1,8 +1,8 @@
 //! `find` and `fd`: tests that only look, and actions that run, write and delete.
 
 use super::super::Walker;
-use super::super::call::Call;
-use super::super::facts_of::Facts;
+use super::super::call::ProgramCall;
+use super::super::facts_of::CommandFacts;
 use super::super::listing;
 use crate::expand::Field;
 use crate::facts::{Effect, Risk};
@@ -91,8 +91,8 @@ const VALUED: [&str; 38] = [
 /// Tests that look at another file.
 const COMPARING: [&str; 5] = ["-newer", "-anewer", "-cnewer", "-samefile", "-newermt"];
 
-pub(super) fn look(walker: &mut Walker<'_>, call: &Call<'_>) -> Facts {
-    let mut facts = Facts::default();
+pub(super) fn look(walker: &mut Walker<'_>, call: &ProgramCall<'_>) -> CommandFacts {
+    let mut facts = CommandFacts::default();
     let (places, expression) = split(call.words, &mut facts);
     if places.is_empty() {
         facts.at(Effect::Read, call.cwd.here());
@@ -130,7 +130,7 @@ pub(super) fn look(walker: &mut Walker<'_>, call: &Call<'_>) -> Facts {
 }
 
 /// Places come first, after a few options; the expression begins with `-`, `(` or `!`.
-fn split<'w>(words: &'w [Field], facts: &mut Facts) -> (&'w [Field], &'w [Field]) {
+fn split<'w>(words: &'w [Field], facts: &mut CommandFacts) -> (&'w [Field], &'w [Field]) {
     let mut start = 0;
     while let Some(word) = words.get(start).and_then(Field::known) {
         match word {
@@ -153,11 +153,11 @@ fn split<'w>(words: &'w [Field], facts: &mut Facts) -> (&'w [Field], &'w [Field]
 /// An action that does more than look. Gives the words after it.
 fn act<'w>(
     walker: &mut Walker<'_>,
-    call: &Call<'_>,
+    call: &ProgramCall<'_>,
     action: &str,
     rest: &'w [Field],
     places: &[Field],
-    facts: &mut Facts,
+    facts: &mut CommandFacts,
 ) -> &'w [Field] {
     match action {
         "-delete" => {
@@ -193,7 +193,12 @@ fn act<'w>(
     }
 }
 
-fn delete(walker: &mut Walker<'_>, call: &Call<'_>, places: &[Field], facts: &mut Facts) {
+fn delete(
+    walker: &mut Walker<'_>,
+    call: &ProgramCall<'_>,
+    places: &[Field],
+    facts: &mut CommandFacts,
+) {
     for place in places {
         walker.act(call, Role::Delete, place, facts);
     }
@@ -204,7 +209,7 @@ fn delete(walker: &mut Walker<'_>, call: &Call<'_>, places: &[Field], facts: &mu
 }
 
 /// The names that are found, each one word.
-fn found(call: &Call<'_>, places: &[Field], in_place: bool) -> Field {
+fn found(call: &ProgramCall<'_>, places: &[Field], in_place: bool) -> Field {
     let start = match places {
         _ if in_place => "./",
         [] => "./",
@@ -243,10 +248,10 @@ pub(super) fn with_name(word: &Field, mark: &str, name: &Field) -> Field {
 }
 
 /// `fd -x command` takes the words up to `;`, else the rest; after it more may follow.
-pub(super) fn fd(walker: &mut Walker<'_>, call: &Call<'_>) -> Facts {
+pub(super) fn fd(walker: &mut Walker<'_>, call: &ProgramCall<'_>) -> CommandFacts {
     let (own, commands) = commands_of_fd(call.words);
     let sorted = crate::programs::sort_words(call.entry, &own);
-    let own_call = Call { words: &own, sorted: &sorted, cwd: call.cwd.clone(), ..*call };
+    let own_call = ProgramCall { words: &own, sorted: &sorted, cwd: call.cwd.clone(), ..*call };
     let facts = walker.generic(&own_call);
     let found = Field::begins("{}", "");
     for command in commands.into_iter().filter(|command| !command.is_empty()) {

@@ -1,8 +1,8 @@
 //! Commands of git whose meaning changes with their operands.
 
 use super::super::Walker;
-use super::super::call::Call;
-use super::super::facts_of::Facts;
+use super::super::call::ProgramCall;
+use super::super::facts_of::CommandFacts;
 use crate::expand::Field;
 use crate::facts::{Effect, Risk};
 use crate::programs::Consequence;
@@ -28,8 +28,8 @@ const SECRET_SETTINGS: [&str; 8] =
     ["extraheader", "credential", "token", "pass", "secret", "url.", "http.", "key"];
 
 /// `git -c`: a setting can name a program that git then runs.
-pub(in super::super) fn options(call: &Call<'_>) -> Facts {
-    let mut facts = Facts::default();
+pub(in super::super) fn options(call: &ProgramCall<'_>) -> CommandFacts {
+    let mut facts = CommandFacts::default();
     for given in call.sorted.options.iter().filter(|given| given.name == "c") {
         let harmless = given.values.last().and_then(Field::known).is_some_and(|value| {
             let name = value.split('=').next().unwrap_or_default();
@@ -45,7 +45,7 @@ pub(in super::super) fn options(call: &Call<'_>) -> Facts {
 }
 
 /// `git branch`, `git tag`: a list without operands or with an option that lists.
-pub(super) fn list(walker: &mut Walker<'_>, call: &Call<'_>) -> Facts {
+pub(super) fn list(walker: &mut Walker<'_>, call: &ProgramCall<'_>) -> CommandFacts {
     let mut facts = walker.options(call);
     let lists = call.sorted.has(&[
         "l",
@@ -67,7 +67,7 @@ pub(super) fn list(walker: &mut Walker<'_>, call: &Call<'_>) -> Facts {
 }
 
 /// `git config`: shows a value for one name or an option that shows; sets for two.
-pub(super) fn config(walker: &mut Walker<'_>, call: &Call<'_>) -> Facts {
+pub(super) fn config(walker: &mut Walker<'_>, call: &ProgramCall<'_>) -> CommandFacts {
     let mut facts = walker.options(call);
     let shows = call.sorted.leads_to(Consequence::Lists) || call.title != "git config";
     let names_one = call.sorted.operands.len() == 1
@@ -92,7 +92,7 @@ pub(super) fn config(walker: &mut Walker<'_>, call: &Call<'_>) -> Facts {
 }
 
 /// `git symbolic-ref NAME` shows; with a second name it sets.
-pub(super) fn symbolic_ref(walker: &mut Walker<'_>, call: &Call<'_>) -> Facts {
+pub(super) fn symbolic_ref(walker: &mut Walker<'_>, call: &ProgramCall<'_>) -> CommandFacts {
     let mut facts = walker.options(call);
     if call.sorted.operands.len() != 1 {
         facts.add(Effect::Repository("git symbolic-ref".to_owned()));
@@ -101,7 +101,7 @@ pub(super) fn symbolic_ref(walker: &mut Walker<'_>, call: &Call<'_>) -> Facts {
 }
 
 /// `git checkout`: with paths it overwrites what is not committed.
-pub(super) fn checkout(walker: &mut Walker<'_>, call: &Call<'_>) -> Facts {
+pub(super) fn checkout(walker: &mut Walker<'_>, call: &ProgramCall<'_>) -> CommandFacts {
     let mut facts = walker.options(call);
     facts.add(Effect::Repository("git checkout".to_owned()));
     facts.at(Effect::Write, call.cwd.here());
@@ -115,7 +115,7 @@ pub(super) fn checkout(walker: &mut Walker<'_>, call: &Call<'_>) -> Facts {
 }
 
 /// `git restore`: takes back changes of files, unless only the index is meant.
-pub(super) fn restore(walker: &mut Walker<'_>, call: &Call<'_>) -> Facts {
+pub(super) fn restore(walker: &mut Walker<'_>, call: &ProgramCall<'_>) -> CommandFacts {
     let mut facts = walker.options(call);
     facts.add(Effect::Repository("git restore".to_owned()));
     let index_only = call.sorted.has(&["S", "staged"]) && !call.sorted.has(&["W", "worktree"]);

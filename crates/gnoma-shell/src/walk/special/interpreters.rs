@@ -1,9 +1,9 @@
 //! Interpreters and tools that run what is in files: they run code, unless they only say their version.
 
 use super::super::Walker;
-use super::super::call::Call;
-use super::super::facts_of::Facts;
-use super::super::input::{Feed, Input};
+use super::super::call::ProgramCall;
+use super::super::facts_of::CommandFacts;
+use super::super::input::{Input, InputSource};
 use crate::expand::Field;
 use crate::facts::{Effect, Risk};
 use crate::programs::Role;
@@ -44,18 +44,18 @@ const WEIGHTY: [&str; 26] = [
     "os.exec",
 ];
 
-pub(super) fn look(walker: &mut Walker<'_>, call: &Call<'_>) -> Facts {
+pub(super) fn look(walker: &mut Walker<'_>, call: &ProgramCall<'_>) -> CommandFacts {
     if only_version(call) {
-        return Facts::default();
+        return CommandFacts::default();
     }
     if let Some(file) = printed_as_json(call) {
-        let mut facts = Facts::default();
+        let mut facts = CommandFacts::default();
         if let Some(file) = file {
             walker.act(call, Role::Read, file, &mut facts);
         }
         return facts;
     }
-    let mut facts = Facts::default();
+    let mut facts = CommandFacts::default();
     let first = call.words.first();
     let code = call
         .words
@@ -89,7 +89,7 @@ pub(super) fn look(walker: &mut Walker<'_>, call: &Call<'_>) -> Facts {
 }
 
 /// `python3 -I -m json.tool FILE`, and the file. Without `-I` a `json.py` of the working folder would run.
-fn printed_as_json<'c>(call: &Call<'c>) -> Option<Option<&'c Field>> {
+fn printed_as_json<'c>(call: &ProgramCall<'c>) -> Option<Option<&'c Field>> {
     let [isolated, module, tool, rest @ ..] = call.words else { return None };
     let is_tool = isolated.known() == Some("-I")
         && module.known() == Some("-m")
@@ -106,24 +106,26 @@ fn printed_as_json<'c>(call: &Call<'c>) -> Option<Option<&'c Field>> {
 }
 
 /// Runs what it reads.
-fn run_input(walker: &mut Walker<'_>, call: &Call<'_>, facts: &mut Facts) {
+fn run_input(walker: &mut Walker<'_>, call: &ProgramCall<'_>, facts: &mut CommandFacts) {
     facts.add(Effect::Runs(format!("{}: what it reads", call.title)));
     let feed = match &walker.input {
         Input::Pipe(feed) => *feed,
-        Input::Inherited | Input::File(_) | Input::Text(_) | Input::Listing(_) => Feed::Plain,
+        Input::Inherited | Input::File(_) | Input::Text(_) | Input::Listing(_) => {
+            InputSource::Plain
+        }
     };
     walker.note_feed(call.title, feed);
-    if feed != Feed::Plain {
+    if feed != InputSource::Plain {
         facts.at_least(Risk::Critical);
     }
 }
 
 /// Tools that run what a project configures.
-pub(super) fn version(walker: &mut Walker<'_>, call: &Call<'_>) -> Facts {
-    if only_version(call) { Facts::default() } else { walker.generic(call) }
+pub(super) fn version(walker: &mut Walker<'_>, call: &ProgramCall<'_>) -> CommandFacts {
+    if only_version(call) { CommandFacts::default() } else { walker.generic(call) }
 }
 
-fn only_version(call: &Call<'_>) -> bool {
+fn only_version(call: &ProgramCall<'_>) -> bool {
     let [Field::Known(word)] = call.words else { return false };
     match word.as_str() {
         "--version" | "--help" => true,

@@ -15,11 +15,15 @@ mod text;
 mod xargs;
 
 use super::Walker;
-use super::call::Call;
-use super::facts_of::Facts;
+use super::call::ProgramCall;
+use super::facts_of::CommandFacts;
 
 /// What the program of `call` does, by the code its table entry names.
-pub(super) fn look_closer(walker: &mut Walker<'_>, by: &str, call: &Call<'_>) -> Facts {
+pub(super) fn look_closer(
+    walker: &mut Walker<'_>,
+    by: &str,
+    call: &ProgramCall<'_>,
+) -> CommandFacts {
     match by {
         "rm" => files::remove(walker, call),
         "copy" => files::copy(walker, call),
@@ -55,7 +59,7 @@ pub(super) fn look_closer(walker: &mut Walker<'_>, by: &str, call: &Call<'_>) ->
     }
 }
 
-fn text_or_system(walker: &mut Walker<'_>, by: &str, call: &Call<'_>) -> Facts {
+fn text_or_system(walker: &mut Walker<'_>, by: &str, call: &ProgramCall<'_>) -> CommandFacts {
     match by {
         "jq" => text::jq(walker, call),
         "yq" => text::yq(walker, call),
@@ -78,6 +82,6 @@ fn text_or_system(walker: &mut Walker<'_>, by: &str, call: &Call<'_>) -> Facts {
         "history" => system::history(walker, call),
         "sysctl" => system::sysctl(walker, call),
         "man" => system::man(walker, call),
-        _ => Facts::unknown(format!("what `{}` does is not known", call.title)),
+        _ => CommandFacts::unknown(format!("what `{}` does is not known", call.title)),
     }
 }

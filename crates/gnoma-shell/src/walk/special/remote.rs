@@ -1,8 +1,8 @@
 //! Other machines: commands run there, files carried there, clouds, clusters and databases steered.
 
 use super::super::Walker;
-use super::super::call::Call;
-use super::super::facts_of::Facts;
+use super::super::call::ProgramCall;
+use super::super::facts_of::CommandFacts;
 use super::super::odd;
 use crate::expand::Field;
 use crate::facts::{Effect, Risk};
@@ -59,8 +59,8 @@ const REVEALING: [&str; 16] = [
 ];
 
 /// `ssh host command`: the command runs on another machine.
-pub(super) fn ssh(call: &Call<'_>) -> Facts {
-    let mut facts = Facts::default();
+pub(super) fn ssh(call: &ProgramCall<'_>) -> CommandFacts {
+    let mut facts = CommandFacts::default();
     let mut rest = call.words;
     while let Some((word, after)) = rest.split_first() {
         let Some(option) = word.known().and_then(|text| text.strip_prefix('-')) else { break };
@@ -101,8 +101,8 @@ pub(super) fn ssh(call: &Call<'_>) -> Facts {
 }
 
 /// `scp`, `rsync`: files come from or go to another machine, or another folder.
-pub(super) fn transfer(walker: &mut Walker<'_>, call: &Call<'_>) -> Facts {
-    let mut facts = Facts::default();
+pub(super) fn transfer(walker: &mut Walker<'_>, call: &ProgramCall<'_>) -> CommandFacts {
+    let mut facts = CommandFacts::default();
     let runs = call.words.iter().any(|word| {
         word.known().is_none_or(|text| {
             ["-e", "-S", "--rsh", "--rsync-path", "-oProxyCommand", "--remote-option", "-D"]
@@ -142,8 +142,8 @@ pub(super) fn transfer(walker: &mut Walker<'_>, call: &Call<'_>) -> Facts {
 }
 
 /// `curl`, `wget` and their like: addresses are looked at, files they send or write are named.
-pub(super) fn fetch(walker: &mut Walker<'_>, call: &Call<'_>) -> Facts {
-    let mut facts = Facts::default();
+pub(super) fn fetch(walker: &mut Walker<'_>, call: &ProgramCall<'_>) -> CommandFacts {
+    let mut facts = CommandFacts::default();
     let mut hosts = Vec::new();
     let mut words = call.words.iter().peekable();
     while let Some(word) = words.next() {
@@ -212,7 +212,7 @@ fn written_file(text: &str) -> Option<&str> {
 }
 
 /// Programs that steer clouds and clusters: the verb tells how bad it is.
-pub(super) fn cluster(walker: &mut Walker<'_>, call: &Call<'_>) -> Facts {
+pub(super) fn cluster(walker: &mut Walker<'_>, call: &ProgramCall<'_>) -> CommandFacts {
     let mut facts = walker.generic(call);
     let verbs: Vec<&str> =
         call.words.iter().filter_map(Field::known).filter(|word| !word.starts_with('-')).collect();
@@ -244,7 +244,7 @@ pub(super) fn cluster(walker: &mut Walker<'_>, call: &Call<'_>) -> Facts {
 }
 
 /// Databases: a statement that drops or deletes is bad; reading ones are still not proved.
-pub(super) fn database(walker: &mut Walker<'_>, call: &Call<'_>) -> Facts {
+pub(super) fn database(walker: &mut Walker<'_>, call: &ProgramCall<'_>) -> CommandFacts {
     let mut facts = walker.generic(call);
     let loses = call.words.iter().any(|word| {
         let text = word.start().to_ascii_uppercase();

@@ -3,8 +3,8 @@
 //! Whatever is not surely harmless is unknown: `e` runs commands, `w` and `W` write, `r` and `R` read files.
 
 use super::super::Walker;
-use super::super::call::Call;
-use super::super::facts_of::Facts;
+use super::super::call::ProgramCall;
+use super::super::facts_of::CommandFacts;
 use super::brackets::after_list;
 use crate::expand::Field;
 use crate::facts::Effect;
@@ -17,7 +17,7 @@ enum Touch {
     Write(String),
 }
 
-pub(super) fn look(walker: &mut Walker<'_>, call: &Call<'_>) -> Facts {
+pub(super) fn look(walker: &mut Walker<'_>, call: &ProgramCall<'_>) -> CommandFacts {
     let mut facts = walker.generic(call);
     let scripts: Vec<&Field> = call
         .sorted
@@ -38,12 +38,17 @@ pub(super) fn look(walker: &mut Walker<'_>, call: &Call<'_>) -> Facts {
     facts
 }
 
-fn judge(walker: &mut Walker<'_>, call: &Call<'_>, script: &Field, facts: &mut Facts) {
+fn judge(
+    walker: &mut Walker<'_>,
+    call: &ProgramCall<'_>,
+    script: &Field,
+    facts: &mut CommandFacts,
+) {
     let Some(text) = script.known() else {
         facts.add(Effect::Unknown(format!("sed: what script `{script}` does is not known")));
         return;
     };
-    let mut reader = Reader { rest: text, touches: Vec::new() };
+    let mut reader = SedReader { rest: text, touches: Vec::new() };
     if reader.script().is_none() {
         facts.add(Effect::Unknown(format!("sed: script `{text}` is not surely harmless")));
     }
@@ -56,12 +61,12 @@ fn judge(walker: &mut Walker<'_>, call: &Call<'_>, script: &Field, facts: &mut F
     }
 }
 
-struct Reader<'t> {
+struct SedReader<'t> {
     rest: &'t str,
     touches: Vec<Touch>,
 }
 
-impl<'t> Reader<'t> {
+impl<'t> SedReader<'t> {
     /// Reads all commands; `None` at the first that is not harmless.
     fn script(&mut self) -> Option<()> {
         loop {
@@ -251,7 +256,7 @@ mod tests {
     use super::*;
 
     fn harmless(script: &str) -> bool {
-        let mut reader = Reader { rest: script, touches: Vec::new() };
+        let mut reader = SedReader { rest: script, touches: Vec::new() };
         reader.script().is_some() && reader.touches.is_empty()
     }
 

@@ -1,8 +1,8 @@
 //! Programs that look at the machine, and options with which they do more.
 
 use super::super::Walker;
-use super::super::call::Call;
-use super::super::facts_of::Facts;
+use super::super::call::ProgramCall;
+use super::super::facts_of::CommandFacts;
 use crate::expand::{Field, looks_secret};
 use crate::facts::Effect;
 use crate::programs::Role;
@@ -11,8 +11,8 @@ use crate::programs::Role;
 const PS_VALUES: [&str; 2] = ["oOCuUgGptsqkn", "oOUptkqN"];
 
 /// `ps` only looks; with `e` or `E` it shows environments.
-pub(super) fn ps(call: &Call<'_>) -> Facts {
-    let mut facts = Facts::default();
+pub(super) fn ps(call: &ProgramCall<'_>) -> CommandFacts {
+    let mut facts = CommandFacts::default();
     let mut is_value = false;
     for word in call.words {
         let text = word.start();
@@ -38,7 +38,7 @@ pub(super) fn ps(call: &Call<'_>) -> Facts {
 }
 
 /// `lsof` only looks; `+d` and `-D` with write access are rare enough to ask.
-pub(super) fn lsof(walker: &mut Walker<'_>, call: &Call<'_>) -> Facts {
+pub(super) fn lsof(walker: &mut Walker<'_>, call: &ProgramCall<'_>) -> CommandFacts {
     let mut facts = walker.options(call);
     if call.sorted.has(&["D", "k", "K"]) {
         facts.add(Effect::Unknown("lsof: it may write a cache".to_owned()));
@@ -112,7 +112,7 @@ const IP_OBJECTS: [&str; 31] = [
 ];
 
 /// `ip`, `ifconfig`, `route`, `arp`: a few ways of calling them only show.
-pub(super) fn network_settings(call: &Call<'_>) -> Facts {
+pub(super) fn network_settings(call: &ProgramCall<'_>) -> CommandFacts {
     let shows = match call.title {
         "ip" | "bridge" | "tc" => ip_shows(call.words),
         "ifconfig" | "iwconfig" => {
@@ -137,9 +137,9 @@ pub(super) fn network_settings(call: &Call<'_>) -> Facts {
         }),
     };
     if shows {
-        Facts::default()
+        CommandFacts::default()
     } else {
-        Facts::of(Effect::System(format!("{} may change the network", call.title)))
+        CommandFacts::of(Effect::System(format!("{} may change the network", call.title)))
     }
 }
 
@@ -162,14 +162,18 @@ fn ip_shows(words: &[Field]) -> bool {
 }
 
 /// `printenv NAME` shows one variable; alone it shows all.
-pub(super) fn printenv(call: &Call<'_>) -> Facts {
+pub(super) fn printenv(call: &ProgramCall<'_>) -> CommandFacts {
     let named = &call.sorted.operands;
     let secret = named.is_empty() || named.iter().any(|name| name.known().is_none_or(looks_secret));
-    if secret { Facts::of(Effect::Secret("the environment".to_owned())) } else { Facts::default() }
+    if secret {
+        CommandFacts::of(Effect::Secret("the environment".to_owned()))
+    } else {
+        CommandFacts::default()
+    }
 }
 
 /// `dpkg -l`, `rpm -q`: only with an option that asks.
-pub(super) fn package_query(walker: &mut Walker<'_>, call: &Call<'_>) -> Facts {
+pub(super) fn package_query(walker: &mut Walker<'_>, call: &ProgramCall<'_>) -> CommandFacts {
     let asks = match call.title {
         "dpkg" => {
             call.words.first().and_then(Field::known).is_some_and(|word| {
@@ -204,7 +208,7 @@ pub(super) fn package_query(walker: &mut Walker<'_>, call: &Call<'_>) -> Facts {
         _ => call.sorted.strange.is_empty(),
     };
     if asks {
-        return Facts::default();
+        return CommandFacts::default();
     }
     let mut facts = walker.generic(call);
     facts.add(Effect::System(call.title.to_owned()));
@@ -212,7 +216,7 @@ pub(super) fn package_query(walker: &mut Walker<'_>, call: &Call<'_>) -> Facts {
 }
 
 /// Options after the first can name other folders, formats and programs.
-fn no_further_option(call: &Call<'_>) -> bool {
+fn no_further_option(call: &ProgramCall<'_>) -> bool {
     call.words.iter().skip(1).all(|word| match word.known() {
         Some(text) => text == "--no-pager" || !text.starts_with('-'),
         None => !word.may_be_option(),
@@ -220,7 +224,7 @@ fn no_further_option(call: &Call<'_>) -> bool {
 }
 
 /// `history` shows; its options change it or write it.
-pub(super) fn history(walker: &mut Walker<'_>, call: &Call<'_>) -> Facts {
+pub(super) fn history(walker: &mut Walker<'_>, call: &ProgramCall<'_>) -> CommandFacts {
     let mut facts = walker.generic(call);
     if call.words.iter().any(|word| word.known().is_none_or(|text| text.starts_with('-'))) {
         facts.add(Effect::System("changes the history of commands".to_owned()));
@@ -229,7 +233,7 @@ pub(super) fn history(walker: &mut Walker<'_>, call: &Call<'_>) -> Facts {
 }
 
 /// `man`: a page named by a path is a file that is read.
-pub(super) fn man(walker: &mut Walker<'_>, call: &Call<'_>) -> Facts {
+pub(super) fn man(walker: &mut Walker<'_>, call: &ProgramCall<'_>) -> CommandFacts {
     let mut facts = walker.options(call);
     let local = call.sorted.has(&["l", "local-file"]);
     for operand in call.sorted.operands.iter().filter(|word| local || word.start().contains('/')) {
@@ -240,13 +244,13 @@ pub(super) fn man(walker: &mut Walker<'_>, call: &Call<'_>) -> Facts {
 }
 
 /// `sysctl` shows, unless a word sets.
-pub(super) fn sysctl(walker: &mut Walker<'_>, call: &Call<'_>) -> Facts {
+pub(super) fn sysctl(walker: &mut Walker<'_>, call: &ProgramCall<'_>) -> CommandFacts {
     let shows = |word: &Field| word.known().is_some_and(|text| !text.contains('='));
     let asks = call.words.iter().all(shows) && call.sorted.strange.is_empty();
     if !asks || call.words.is_empty() {
         return walker.generic(call);
     }
-    let mut facts = Facts::default();
+    let mut facts = CommandFacts::default();
     for name in call.sorted.operands.iter().filter(|name| name.start().contains('/')) {
         let file = format!("/proc/sys/{name}");
         walker.act(call, Role::Read, &Field::Known(file), &mut facts);

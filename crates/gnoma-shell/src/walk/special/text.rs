@@ -1,14 +1,18 @@
 //! Small text programs of which some options decide.
 
 use super::super::Walker;
-use super::super::call::Call;
-use super::super::facts_of::Facts;
+use super::super::call::ProgramCall;
+use super::super::facts_of::CommandFacts;
 use crate::expand::Field;
 use crate::facts::Effect;
 use crate::programs::Role;
 
 /// What the table says when one of `options` is given; without it the program does more.
-pub(super) fn only_with(walker: &mut Walker<'_>, call: &Call<'_>, options: &[&str]) -> Facts {
+pub(super) fn only_with(
+    walker: &mut Walker<'_>,
+    call: &ProgramCall<'_>,
+    options: &[&str],
+) -> CommandFacts {
     let mut facts = walker.generic(call);
     if !call.sorted.has(options) {
         for operand in &call.sorted.operands {
@@ -24,7 +28,7 @@ pub(super) fn only_with(walker: &mut Walker<'_>, call: &Call<'_>, options: &[&st
 }
 
 /// `jq` reads only, but its filters can show the environment.
-pub(super) fn jq(walker: &mut Walker<'_>, call: &Call<'_>) -> Facts {
+pub(super) fn jq(walker: &mut Walker<'_>, call: &ProgramCall<'_>) -> CommandFacts {
     let mut facts = walker.generic(call);
     let filter =
         if call.sorted.has(&["f", "from-file"]) { None } else { call.sorted.operands.first() };
@@ -59,7 +63,7 @@ fn has_word(filter: &str, words: &[&str]) -> bool {
 }
 
 /// `xxd`: of an option it looks at the first letters only, so a bundle is not what it seems.
-pub(super) fn xxd(walker: &mut Walker<'_>, call: &Call<'_>) -> Facts {
+pub(super) fn xxd(walker: &mut Walker<'_>, call: &ProgramCall<'_>) -> CommandFacts {
     let is_plain = |text: &str| {
         let value = text.get(2..).unwrap_or_default();
         value.is_empty()
@@ -81,7 +85,7 @@ pub(super) fn xxd(walker: &mut Walker<'_>, call: &Call<'_>) -> Facts {
 
 /// `pandoc` converts to its output. A format that ends in `.lua` is a program, and texts of formats other than
 /// Markdown may name files that are taken in.
-pub(super) fn pandoc(walker: &mut Walker<'_>, call: &Call<'_>) -> Facts {
+pub(super) fn pandoc(walker: &mut Walker<'_>, call: &ProgramCall<'_>) -> CommandFacts {
     let mut facts = walker.options(call);
     let is_markdown = |format: &str| {
         ["markdown", "gfm", "commonmark"].iter().any(|start| format.starts_with(start))
@@ -114,7 +118,7 @@ pub(super) fn pandoc(walker: &mut Walker<'_>, call: &Call<'_>) -> Facts {
 }
 
 /// `pdftotext` writes beside what it reads, unless it is told where.
-pub(super) fn pdf_to_text(walker: &mut Walker<'_>, call: &Call<'_>) -> Facts {
+pub(super) fn pdf_to_text(walker: &mut Walker<'_>, call: &ProgramCall<'_>) -> CommandFacts {
     let mut facts = walker.generic(call);
     if let [file] = call.sorted.operands.as_slice() {
         walker.act(
@@ -128,7 +132,7 @@ pub(super) fn pdf_to_text(walker: &mut Walker<'_>, call: &Call<'_>) -> Facts {
 }
 
 /// Programs that open whatever address a name with `:` is.
-pub(super) fn probe(walker: &mut Walker<'_>, call: &Call<'_>) -> Facts {
+pub(super) fn probe(walker: &mut Walker<'_>, call: &ProgramCall<'_>) -> CommandFacts {
     let values = call.sorted.options.iter().filter(|given| given.role == Role::Read);
     let named = values.filter_map(|given| given.values.last()).chain(&call.sorted.operands);
     let may_lead_out = |word: &&Field| {
@@ -143,7 +147,7 @@ pub(super) fn probe(walker: &mut Walker<'_>, call: &Call<'_>) -> Facts {
 }
 
 /// `yq` of either kind: an expression, then files; operators that read or run are left to a question.
-pub(super) fn yq(walker: &mut Walker<'_>, call: &Call<'_>) -> Facts {
+pub(super) fn yq(walker: &mut Walker<'_>, call: &ProgramCall<'_>) -> CommandFacts {
     const STRANGE: [&str; 10] =
         ["load", "env", "ENV", "input", "system", "exec", "split_doc", "import", "include", "file"];
     let mut facts = walker.options(call);
@@ -167,7 +171,7 @@ pub(super) fn yq(walker: &mut Walker<'_>, call: &Call<'_>) -> Facts {
 }
 
 /// `espeak` speaks, unless it is told to be quiet.
-pub(super) fn espeak(walker: &mut Walker<'_>, call: &Call<'_>) -> Facts {
+pub(super) fn espeak(walker: &mut Walker<'_>, call: &ProgramCall<'_>) -> CommandFacts {
     let mut facts = walker.generic(call);
     if !call.sorted.has(&["q", "quiet"]) {
         facts.add(Effect::System("speaks".to_owned()));
@@ -176,7 +180,7 @@ pub(super) fn espeak(walker: &mut Walker<'_>, call: &Call<'_>) -> Facts {
 }
 
 /// `openssl` commands that read and print; keys and passwords are secrets.
-pub(super) fn openssl(walker: &mut Walker<'_>, call: &Call<'_>) -> Facts {
+pub(super) fn openssl(walker: &mut Walker<'_>, call: &ProgramCall<'_>) -> CommandFacts {
     let mut facts = walker.options(call);
     for operand in &call.sorted.operands {
         walker.act(call, Role::Read, operand, &mut facts);

@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use super::super::Walker;
-use super::super::call::Call;
-use super::super::facts_of::Facts;
+use super::super::call::ProgramCall;
+use super::super::facts_of::CommandFacts;
 use super::super::input::Input;
 use super::find::with_name;
 use crate::expand::Field;
 use crate::facts::{Effect, Risk};
 
-pub(super) fn look(walker: &mut Walker<'_>, call: &Call<'_>) -> Facts {
+pub(super) fn look(walker: &mut Walker<'_>, call: &ProgramCall<'_>) -> CommandFacts {
     let facts = walker.options(call);
     let mark = replaced(call);
     let command = &call.sorted.operands;
@@ -30,7 +30,7 @@ pub(super) fn look(walker: &mut Walker<'_>, call: &Call<'_>) -> Facts {
 }
 
 /// The words it reads. Those of a listing are one for each name only where zero bytes part them.
-fn named(walker: &Walker<'_>, call: &Call<'_>) -> Field {
+fn named(walker: &Walker<'_>, call: &ProgramCall<'_>) -> Field {
     let parted = call.sorted.has(&["0", "null"]);
     let elsewhere = call.sorted.has(&["a", "arg-file", "d", "delimiter"]);
     match &walker.input {
@@ -45,7 +45,7 @@ fn named(walker: &Walker<'_>, call: &Call<'_>) -> Field {
 }
 
 /// What stands for the arguments in the command, when an option says so.
-fn replaced(call: &Call<'_>) -> Option<String> {
+fn replaced(call: &ProgramCall<'_>) -> Option<String> {
     let given = call
         .sorted
         .options
@@ -59,7 +59,7 @@ fn replaced(call: &Call<'_>) -> Option<String> {
 }
 
 /// `parallel command ::: arguments`: a shell reads the command once more.
-pub(super) fn parallel(walker: &mut Walker<'_>, call: &Call<'_>) -> Facts {
+pub(super) fn parallel(walker: &mut Walker<'_>, call: &ProgramCall<'_>) -> CommandFacts {
     let mut facts = walker.options(call);
     let is_separator = |word: &Field| word.known().is_some_and(|text| text.starts_with(":::"));
     let operands = &call.sorted.operands;

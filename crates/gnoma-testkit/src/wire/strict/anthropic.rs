@@ -136,19 +136,19 @@ fn cache_marks(value: &Value) -> usize {
 }
 
 /// Messages of one role in a row, which the server puts together.
-struct Turn<'a> {
+struct RoleRun<'a> {
     role: &'a str,
     blocks: Vec<&'a Value>,
 }
 
-impl Turn<'_> {
+impl RoleRun<'_> {
     fn has(&self, kind: &str) -> bool {
         self.blocks.iter().any(|block| block["type"] == kind)
     }
 }
 
-fn turns<'a>(messages: &'a [Value], findings: &mut Findings) -> Vec<Turn<'a>> {
-    let mut turns: Vec<Turn<'a>> = Vec::new();
+fn turns<'a>(messages: &'a [Value], findings: &mut Findings) -> Vec<RoleRun<'a>> {
+    let mut turns: Vec<RoleRun<'a>> = Vec::new();
     for (nth, message) in messages.iter().enumerate() {
         let at = format!("messages[{nth}]");
         findings.fields(&at, message, &["role", "content"]);
@@ -166,7 +166,7 @@ fn turns<'a>(messages: &'a [Value], findings: &mut Findings) -> Vec<Turn<'a>> {
         findings.demand(!ends_thinking, &at, "a message must not end with thinking");
         match turns.last_mut() {
             Some(turn) if turn.role == role => turn.blocks.extend(blocks),
-            _ => turns.push(Turn { role, blocks: blocks.collect() }),
+            _ => turns.push(RoleRun { role, blocks: blocks.collect() }),
         }
     }
     turns
@@ -176,7 +176,7 @@ fn is_thinking(block: &Value) -> bool {
     matches!(block["type"].as_str(), Some("thinking" | "redacted_thinking"))
 }
 
-fn blocks(at: &str, turn: &Turn<'_>, issued: &Issued, findings: &mut Findings) {
+fn blocks(at: &str, turn: &RoleRun<'_>, issued: &Issued, findings: &mut Findings) {
     for block in &turn.blocks {
         let kind = block["type"].as_str().unwrap_or_default();
         match (turn.role, kind) {
@@ -230,7 +230,7 @@ fn tool_result(at: &str, block: &Value, findings: &mut Findings) {
 }
 
 /// What depends on more than one message.
-fn order(body: &Value, turns: &[Turn<'_>], findings: &mut Findings) {
+fn order(body: &Value, turns: &[RoleRun<'_>], findings: &mut Findings) {
     let first = turns.first().map(|turn| turn.role);
     findings.demand(first == Some("user"), "messages", "the first one must be the user's");
     let last = turns.last().map(|turn| turn.role);
@@ -244,7 +244,7 @@ fn order(body: &Value, turns: &[Turn<'_>], findings: &mut Findings) {
     }
 }
 
-fn pair(turns: &[Turn<'_>], findings: &mut Findings) {
+fn pair(turns: &[RoleRun<'_>], findings: &mut Findings) {
     let mut pairing = Pairing::default();
     for (nth, turn) in turns.iter().enumerate() {
         let at = format!("turn {nth} ({})", turn.role);
@@ -269,8 +269,8 @@ fn pair(turns: &[Turn<'_>], findings: &mut Findings) {
 
 /// With a budget for thinking, an answer that is still being made (results were the last thing it
 /// got) must open with thinking.
-fn opens_with_thinking(turns: &[Turn<'_>], findings: &mut Findings) {
-    let asks = |turn: &&Turn<'_>| turn.role == "user" && !turn.has("tool_result");
+fn opens_with_thinking(turns: &[RoleRun<'_>], findings: &mut Findings) {
+    let asks = |turn: &&RoleRun<'_>| turn.role == "user" && !turn.has("tool_result");
     let going: Vec<_> = turns.iter().rev().take_while(|turn| !asks(turn)).collect();
     let Some(opening) = going.iter().rev().find(|turn| turn.role == "assistant") else {
         return;

@@ -9,7 +9,7 @@ use std::ops::Range;
 use memchr::memmem;
 
 use super::{
-    fold::Looseness,
+    fold::MatchTolerance,
     loose::{self, Wanted, text_start},
     nearest::{Nearest, nearest},
     rebuild::{Matched, Undecodable, rebuild},
@@ -35,18 +35,18 @@ pub(super) struct Edit<'a> {
 pub(super) struct Applied {
     pub(super) content: Vec<u8>,
     /// One for each edit.
-    pub(super) places: Vec<Place>,
+    pub(super) places: Vec<EditSpot>,
 }
 
 /// Where an edit was made.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct EditSpot {
     /// How many times.
     pub(super) count: usize,
     /// First and last line of the (first) match, before the edit.
     pub(super) lines: (usize, usize),
     /// What was overlooked, when the match was not to the letter.
-    pub(super) looseness: Option<Looseness>,
+    pub(super) looseness: Option<MatchTolerance>,
 }
 
 /// Why nothing was changed.
@@ -79,7 +79,7 @@ pub(super) enum Cause {
         /// The first of them.
         lines: Vec<usize>,
         /// What was overlooked.
-        looseness: Option<Looseness>,
+        looseness: Option<MatchTolerance>,
     },
     /// The new text holds `U+FFFD` where the file has bytes that are not UTF-8.
     Undecodable { line: usize },
@@ -97,7 +97,7 @@ pub(super) fn apply(original: &[u8], edits: &[Edit<'_>]) -> Result<Applied, Edit
     Ok(Applied { content, places })
 }
 
-fn apply_one(content: &mut Vec<u8>, edit: &Edit<'_>) -> Result<Place, Cause> {
+fn apply_one(content: &mut Vec<u8>, edit: &Edit<'_>) -> Result<EditSpot, Cause> {
     if edit.old.is_empty() {
         return Err(Cause::Empty);
     }
@@ -109,7 +109,7 @@ fn apply_one(content: &mut Vec<u8>, edit: &Edit<'_>) -> Result<Place, Cause> {
         [] => apply_loosely(content, edit),
         [first, rest @ ..] if edit.all || rest.is_empty() => {
             let place =
-                Place { count: exact.len(), lines: lines_of(content, first), looseness: None };
+                EditSpot { count: exact.len(), lines: lines_of(content, first), looseness: None };
             *content = replaced(content, &exact, edit.new);
             Ok(place)
         }
@@ -167,7 +167,7 @@ fn replaced(content: &[u8], spans: &[Range<usize>], new: &str) -> Vec<u8> {
     out
 }
 
-fn apply_loosely(content: &mut Vec<u8>, edit: &Edit<'_>) -> Result<Place, Cause> {
+fn apply_loosely(content: &mut Vec<u8>, edit: &Edit<'_>) -> Result<EditSpot, Cause> {
     let (old, new) = (with_newlines(edit.old), with_newlines(edit.new));
     let found =
         loose::find(content, Wanted::new(&old, &new)).map_err(|several| Cause::Ambiguous {
@@ -188,7 +188,7 @@ fn apply_loosely(content: &mut Vec<u8>, edit: &Edit<'_>) -> Result<Place, Cause>
     let replacement = rebuild(&matched, found.wanted)
         .map_err(|Undecodable| Cause::Undecodable { line: lines.0 })?;
     content.splice(found.span, replacement);
-    Ok(Place { count: 1, lines, looseness: Some(found.looseness) })
+    Ok(EditSpot { count: 1, lines, looseness: Some(found.looseness) })
 }
 
 /// Adds to a text that was not found what helps to find it. Line numbers are the file's, as earlier
@@ -374,7 +374,8 @@ mod tests {
     fn a_loose_match_is_told() {
         let file = b"x\n\tif a {\n\t\tb\n\t}\n";
         let place = applied(file, &[edit("  if a {\n    b\n  }", "")]).places.remove(0);
-        let expected = Place { count: 1, lines: (2, 4), looseness: Some(Looseness::Indentation) };
+        let expected =
+            EditSpot { count: 1, lines: (2, 4), looseness: Some(MatchTolerance::Indentation) };
         assert_eq!(place, expected);
     }
 
@@ -383,7 +384,7 @@ mod tests {
         let expected = Cause::Ambiguous {
             count: 2,
             lines: vec![1, 3],
-            looseness: Some(Looseness::Indentation),
+            looseness: Some(MatchTolerance::Indentation),
         };
         assert_eq!(cause(b"\tfoo()\nx\n\tfoo()\n", &[edit("  foo()", "bar()")]), expected);
     }
@@ -460,11 +461,13 @@ mod tests {
     }
 
     /// The lines a comparison sees and whether they have an end, written down independently of it.
-    fn seen(text: &str, looseness: Looseness) -> Vec<(String, bool)> {
+    fn seen(text: &str, looseness: MatchTolerance) -> Vec<(String, bool)> {
         let see = |line: &str| match looseness {
-            Looseness::TrailingSpace | Looseness::UnicodeForm => line.trim_end().to_owned(),
-            Looseness::Indentation => line.trim().to_owned(),
-            Looseness::Spacing => line.split_whitespace().collect::<Vec<_>>().join(" "),
+            MatchTolerance::TrailingSpace | MatchTolerance::UnicodeForm => {
+                line.trim_end().to_owned()
+            }
+            MatchTolerance::Indentation => line.trim().to_owned(),
+            MatchTolerance::Spacing => line.split_whitespace().collect::<Vec<_>>().join(" "),
         };
         let lines = text.split_inclusive('\n');
         lines.map(|line| (see(line), line.ends_with('\n'))).collect()

@@ -9,7 +9,7 @@ use unicode_normalization::{UnicodeNormalization, char::canonical_combining_clas
 
 /// What a comparison overlooks; each step overlooks what the ones before it do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Looseness {
+pub(super) enum MatchTolerance {
     /// White space and `\r` at line ends.
     TrailingSpace,
     /// Composed or decomposed letters, typographic quotes, dashes and spaces.
@@ -20,7 +20,7 @@ pub(super) enum Looseness {
     Spacing,
 }
 
-impl Looseness {
+impl MatchTolerance {
     /// From strict to loose.
     pub(super) const STEPS: [Self; 4] =
         [Self::TrailingSpace, Self::UnicodeForm, Self::Indentation, Self::Spacing];
@@ -58,7 +58,7 @@ struct Glyph {
 
 impl Folded {
     /// Folds `bytes`; what is not UTF-8 becomes `U+FFFD`.
-    pub(super) fn of(bytes: &[u8], looseness: Looseness) -> Self {
+    pub(super) fn of(bytes: &[u8], looseness: MatchTolerance) -> Self {
         let mut folded = Self {
             text: String::with_capacity(bytes.len()),
             origins: Vec::with_capacity(bytes.len()),
@@ -80,22 +80,22 @@ impl Folded {
         folded
     }
 
-    fn push_line(&mut self, glyphs: &[Glyph], looseness: Looseness) {
+    fn push_line(&mut self, glyphs: &[Glyph], looseness: MatchTolerance) {
         let is_space = |glyph: &Glyph| glyph.char.is_whitespace();
         let end = glyphs.iter().rposition(|glyph| !is_space(glyph));
         let kept = glyphs.get(..end.map_or(0, |last| last + 1)).unwrap_or_default();
         let indentation = kept.iter().take_while(|glyph| is_space(glyph)).count();
         let (lead, body) = kept.split_at(indentation);
-        if looseness < Looseness::Indentation {
+        if looseness < MatchTolerance::Indentation {
             lead.iter().for_each(|&glyph| self.push(glyph));
         }
         for piece in body.chunk_by(|a, b| is_space(a) && is_space(b)) {
             match piece {
-                [first, .., last] if looseness >= Looseness::Spacing => self.push(Glyph {
+                [first, .., last] if looseness >= MatchTolerance::Spacing => self.push(Glyph {
                     char: ' ',
                     origin: Origin { start: first.origin.start, end: last.origin.end },
                 }),
-                [only] if looseness >= Looseness::Spacing && is_space(only) => {
+                [only] if looseness >= MatchTolerance::Spacing && is_space(only) => {
                     self.push(Glyph { char: ' ', ..*only });
                 }
                 _ => piece.iter().for_each(|&glyph| self.push(glyph)),
@@ -120,11 +120,11 @@ impl Folded {
 }
 
 /// Decodes `bytes`, which begin at `base` of the original.
-fn read_glyphs(bytes: &[u8], base: usize, looseness: Looseness, glyphs: &mut Vec<Glyph>) {
+fn read_glyphs(bytes: &[u8], base: usize, looseness: MatchTolerance, glyphs: &mut Vec<Glyph>) {
     let mut at = base;
     for chunk in bytes.utf8_chunks() {
         let valid = chunk.valid();
-        if looseness < Looseness::UnicodeForm || valid.is_ascii() {
+        if looseness < MatchTolerance::UnicodeForm || valid.is_ascii() {
             glyphs.extend(valid.char_indices().map(|(offset, char)| Glyph {
                 char,
                 origin: Origin { start: at + offset, end: at + offset + char.len_utf8() },
@@ -189,7 +189,7 @@ mod tests {
 
     use super::*;
 
-    fn folded(text: &str, looseness: Looseness) -> String {
+    fn folded(text: &str, looseness: MatchTolerance) -> String {
         Folded::of(text.as_bytes(), looseness).text
     }
 
@@ -197,7 +197,7 @@ mod tests {
     fn each_step_overlooks_more() {
         let text = "\t a\u{a0}  “b” – e\u{301}…  \r\n";
         assert_eq!(
-            Looseness::STEPS.map(|looseness| folded(text, looseness)),
+            MatchTolerance::STEPS.map(|looseness| folded(text, looseness)),
             [
                 "\t a\u{a0}  “b” – e\u{301}…\n",
                 "\t a   \"b\" - é...\n",
@@ -209,7 +209,7 @@ mod tests {
 
     #[test]
     fn a_place_inside_a_folded_character_has_no_original() {
-        let folded = Folded::of("a…b".as_bytes(), Looseness::UnicodeForm);
+        let folded = Folded::of("a…b".as_bytes(), MatchTolerance::UnicodeForm);
         assert_eq!(folded.text, "a...b");
         assert_eq!(folded.original(&(1..4)), Some(1..4));
         assert_eq!(folded.original(&(1..2)), None);
@@ -221,7 +221,7 @@ mod tests {
         for (one, other) in
             [("é", "e\u{301}"), ("각", "\u{1100}\u{1161}\u{11a8}"), ("Å", "\u{212b}")]
         {
-            let form = Looseness::UnicodeForm;
+            let form = MatchTolerance::UnicodeForm;
             assert_eq!(folded(one, form), folded(other, form));
         }
     }
@@ -230,12 +230,12 @@ mod tests {
         /// Lines stay lines, the whole text stands for itself, and folding twice changes nothing.
         #[test]
         fn folding_keeps_lines(bytes in prop::collection::vec(any::<u8>(), 0..80), step in 0_usize..4) {
-            let folded = Folded::of(&bytes, Looseness::STEPS[step]);
+            let folded = Folded::of(&bytes, MatchTolerance::STEPS[step]);
             let ends = |bytes: &[u8]| bytes.iter().filter(|&&byte| byte == b'\n').count();
             prop_assert_eq!(ends(&bytes), ends(folded.text.as_bytes()));
             prop_assert_eq!(folded.text.len(), folded.origins.len());
             prop_assert!(folded.origins.windows(2).all(|pair| pair[0] == pair[1] || pair[0].end <= pair[1].start));
-            let again = Folded::of(folded.text.as_bytes(), Looseness::STEPS[step]);
+            let again = Folded::of(folded.text.as_bytes(), MatchTolerance::STEPS[step]);
             prop_assert_eq!(again.text, folded.text);
         }
     }

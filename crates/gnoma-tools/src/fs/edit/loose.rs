@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use memchr::memmem;
 
-use super::fold::{Folded, Looseness};
+use super::fold::{Folded, MatchTolerance};
 
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
@@ -25,40 +25,43 @@ pub(super) struct Wanted<'a> {
 
 /// The one place that matches.
 #[derive(Debug)]
-pub(super) struct Found<'a> {
+pub(super) struct LooseMatch<'a> {
     pub(super) span: Range<usize>,
-    pub(super) looseness: Looseness,
+    pub(super) looseness: MatchTolerance,
     /// What was found there: what was asked for, perhaps without blank lines at its edges.
     pub(super) wanted: Wanted<'a>,
 }
 
 /// Several places match.
 #[derive(Debug)]
-pub(super) struct Several {
+pub(super) struct Ambiguous {
     pub(super) offsets: Vec<usize>,
-    pub(super) looseness: Looseness,
+    pub(super) looseness: MatchTolerance,
 }
 
 /// Looks for `wanted` in `content`; `None` when it is nowhere.
-pub(super) fn find<'a>(content: &[u8], wanted: Wanted<'a>) -> Result<Option<Found<'a>>, Several> {
+pub(super) fn find<'a>(
+    content: &[u8],
+    wanted: Wanted<'a>,
+) -> Result<Option<LooseMatch<'a>>, Ambiguous> {
     let peeled = wanted.peeled();
     let base = text_start(content);
     let text = content.get(base..).unwrap_or_default();
-    for looseness in Looseness::STEPS {
+    for looseness in MatchTolerance::STEPS {
         let folded = Folded::of(text, looseness);
         for wanted in [Some(wanted), peeled].into_iter().flatten() {
             let spans = matches(text, &folded, wanted, looseness);
             match spans.as_slice() {
                 [] => {}
                 [only] => {
-                    return Ok(Some(Found {
+                    return Ok(Some(LooseMatch {
                         span: only.start + base..only.end + base,
                         looseness,
                         wanted,
                     }));
                 }
                 several => {
-                    return Err(Several {
+                    return Err(Ambiguous {
                         offsets: several.iter().map(|span| span.start + base).collect(),
                         looseness,
                     });
@@ -107,13 +110,13 @@ fn matches(
     text: &[u8],
     folded: &Folded,
     wanted: Wanted<'_>,
-    looseness: Looseness,
+    looseness: MatchTolerance,
 ) -> Vec<Range<usize>> {
     let needle = Folded::of(wanted.old.as_bytes(), looseness).text;
     if needle.trim().is_empty() {
         return Vec::new();
     }
-    let ignores_indentation = looseness >= Looseness::Indentation;
+    let ignores_indentation = looseness >= MatchTolerance::Indentation;
     let edges = Edges {
         starts_line: wanted.starts_line || ignores_indentation && begins_blank(wanted.old.chars()),
         ends_line: wanted.ends_line || begins_blank(wanted.old.chars().rev()),
@@ -206,9 +209,9 @@ mod tests {
     fn the_strictest_step_with_a_match_decides() {
         let content = "  a b  \n\ta b\n";
         let found = find(content.as_bytes(), Wanted::new("  a b\n", "")).unwrap().unwrap();
-        assert_eq!(found.looseness, Looseness::TrailingSpace);
+        assert_eq!(found.looseness, MatchTolerance::TrailingSpace);
         let several = find(content.as_bytes(), Wanted::new("   a b\n", "")).unwrap_err();
-        assert_eq!((several.looseness, several.offsets), (Looseness::Indentation, vec![0, 8]));
+        assert_eq!((several.looseness, several.offsets), (MatchTolerance::Indentation, vec![0, 8]));
     }
 
     #[test]

@@ -19,14 +19,14 @@ use gnoma_core::{
 use serde::Deserialize;
 
 use super::{
-    Answer, FileTools, Refusal, atomic,
+    FileAnswer, FileTools, Refusal, atomic,
     diff::Diff,
-    ledger::Knowledge,
-    target::{Kind, Target},
+    ledger::Familiarity,
+    target::{Target, TargetKind},
     text::{counted, cut, line_range},
 };
 use crate::args;
-use apply::{Applied, Cause, Edit, EditError, Place, apply};
+use apply::{Applied, Cause, Edit, EditError, EditSpot, apply};
 use nearest::Nearest;
 
 /// Edits one call may make.
@@ -36,7 +36,7 @@ const MAX_LINE_CHARS: usize = 300;
 
 /// What a call asks for: one edit, or a list of them.
 #[derive(Deserialize)]
-pub(super) struct Arguments {
+pub(super) struct EditArguments {
     path: String,
     old_string: Option<String>,
     new_string: Option<String>,
@@ -63,9 +63,9 @@ pub(super) fn spec() -> ToolSpec {
     )
 }
 
-pub(super) fn run(shared: &FileTools, arguments: &Arguments, cx: &ToolCx) -> Answer {
+pub(super) fn run(shared: &FileTools, arguments: &EditArguments, cx: &ToolCx) -> FileAnswer {
     let _sole = shared.sole_writer();
-    let plan = Plan::of(shared, arguments, cx)?;
+    let plan = PlannedEdit::of(shared, arguments, cx)?;
     atomic::replace(&plan.target, &plan.applied.content, &cx.stop)?;
     if plan.is_known {
         shared.ledger.saw(&plan.target.path, &plan.applied.content);
@@ -75,11 +75,15 @@ pub(super) fn run(shared: &FileTools, arguments: &Arguments, cx: &ToolCx) -> Ans
     Ok(ToolOutput { diff: diff.for_people(), ..ToolOutput::text(text.trim_end()) })
 }
 
-pub(super) fn preview(shared: &FileTools, arguments: &Arguments, cx: &ToolCx) -> Option<String> {
-    Plan::of(shared, arguments, cx).ok()?.diff().for_people()
+pub(super) fn preview(
+    shared: &FileTools,
+    arguments: &EditArguments,
+    cx: &ToolCx,
+) -> Option<String> {
+    PlannedEdit::of(shared, arguments, cx).ok()?.diff().for_people()
 }
 
-impl Arguments {
+impl EditArguments {
     /// The edits, in order.
     fn edits(&self) -> Result<Vec<Edit<'_>>, Refusal> {
         let listed = self.edits.as_deref().unwrap_or_default();
@@ -118,7 +122,7 @@ impl Listed {
 }
 
 /// What a call would do.
-struct Plan {
+struct PlannedEdit {
     target: Target,
     old: Option<Vec<u8>>,
     applied: Applied,
@@ -126,15 +130,15 @@ struct Plan {
     is_known: bool,
 }
 
-impl Plan {
-    fn of(shared: &FileTools, arguments: &Arguments, cx: &ToolCx) -> Result<Self, Refusal> {
+impl PlannedEdit {
+    fn of(shared: &FileTools, arguments: &EditArguments, cx: &ToolCx) -> Result<Self, Refusal> {
         let target = Target::of(cx, &arguments.path)?;
         let edits = arguments.edits()?;
         let plan = match target.kind()? {
-            Kind::Missing => Self::creation(target, &edits)?,
-            Kind::File(_) => Self::change(shared, target, &edits)?,
-            Kind::Folder => return Err(target.is_folder()),
-            Kind::Special => return Err(target.is_special()),
+            TargetKind::Missing => Self::creation(target, &edits)?,
+            TargetKind::File(_) => Self::change(shared, target, &edits)?,
+            TargetKind::Folder => return Err(target.is_folder()),
+            TargetKind::Special => return Err(target.is_special()),
         };
         let length = plan.applied.content.len() as u64;
         if length > shared.max_file_bytes {
@@ -161,7 +165,7 @@ impl Plan {
     fn change(shared: &FileTools, target: Target, edits: &[Edit<'_>]) -> Result<Self, Refusal> {
         let old = target.content(shared.max_file_bytes)?;
         let knowledge = shared.ledger.knowledge(&target.path, &old);
-        if knowledge == Knowledge::Changed {
+        if knowledge == Familiarity::Changed {
             return Err(refused(&format!(
                 "`{}` has changed since it was last read; read it again first",
                 target.name
@@ -172,7 +176,7 @@ impl Plan {
         if applied.content == old {
             return Err(refused(&format!("the edit leaves `{}` as it is", target.name)));
         }
-        Ok(Self { target, old: Some(old), applied, is_known: knowledge == Knowledge::Current })
+        Ok(Self { target, old: Some(old), applied, is_known: knowledge == Familiarity::Current })
     }
 
     fn diff(&self) -> Diff {
@@ -201,7 +205,7 @@ impl Plan {
 }
 
 /// What the model should know about a match that was not to the letter.
-fn note(place: &Place) -> Option<String> {
+fn note(place: &EditSpot) -> Option<String> {
     let overlooked = place.looseness?.words();
     let lines = line_range(place.lines.0, place.lines.1);
     Some(format!("matched ignoring {overlooked} at {lines}"))
@@ -236,7 +240,7 @@ fn explain(error: &EditError, name: &str, count: usize) -> String {
     format!("{}{why}", which(error.edit, count))
 }
 
-fn ambiguous(count: usize, lines: &[usize], looseness: Option<fold::Looseness>) -> String {
+fn ambiguous(count: usize, lines: &[usize], looseness: Option<fold::MatchTolerance>) -> String {
     let how =
         looseness.map(|looseness| format!(" (ignoring {})", looseness.words())).unwrap_or_default();
     let more = if count > lines.len() { ", …" } else { "" };

@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-use super::fold::{Folded, Looseness};
+use super::fold::{Folded, MatchTolerance};
 
 /// Lines shown.
 const MAX_LINES: usize = 40;
@@ -23,13 +23,13 @@ pub(super) struct Nearest {
     pub(super) lines: Vec<String>,
 }
 
-type Piece = [char; 3];
+type Trigram = [char; 3];
 
 /// The window of `content` most like `wanted`, or `None` when nothing is like it.
 pub(super) fn nearest(content: &[u8], wanted: &str) -> Option<Nearest> {
     let wanted = wanted.trim();
-    let mut tally = Tally::of(wanted);
-    let lines: Vec<Vec<Option<usize>>> = Folded::of(content, Looseness::Spacing)
+    let mut tally = TrigramCount::of(wanted);
+    let lines: Vec<Vec<Option<usize>>> = Folded::of(content, MatchTolerance::Spacing)
         .text
         .lines()
         .map(|line| tally.places(line))
@@ -64,8 +64,8 @@ fn excerpt(content: &[u8], first: usize, size: usize) -> Nearest {
 }
 
 /// How many pieces of the wanted text are in the window.
-struct Tally {
-    index: HashMap<Piece, usize>,
+struct TrigramCount {
+    index: HashMap<Trigram, usize>,
     counts: Vec<Count>,
     wanted: usize,
     window: usize,
@@ -78,11 +78,11 @@ struct Count {
     window: usize,
 }
 
-impl Tally {
+impl TrigramCount {
     fn of(wanted: &str) -> Self {
         let mut tally =
             Self { index: HashMap::new(), counts: Vec::new(), wanted: 0, window: 0, common: 0 };
-        for line in Folded::of(wanted.as_bytes(), Looseness::Spacing).text.lines() {
+        for line in Folded::of(wanted.as_bytes(), MatchTolerance::Spacing).text.lines() {
             for piece in pieces(line) {
                 let next = tally.counts.len();
                 let at = *tally.index.entry(piece).or_insert(next);
@@ -130,13 +130,13 @@ impl Tally {
 }
 
 /// The three-character pieces of a line without its white space; a short line is padded.
-fn pieces(line: &str) -> impl Iterator<Item = Piece> {
+fn pieces(line: &str) -> impl Iterator<Item = Trigram> {
     let mut chars: Vec<char> = line.chars().filter(|char| !char.is_whitespace()).collect();
     if !chars.is_empty() {
         chars.resize(chars.len().max(3), ' ');
     }
     let count = chars.len().saturating_sub(2);
-    (0..count).filter_map(move |at| <Piece>::try_from(chars.get(at..at + 3)?).ok())
+    (0..count).filter_map(move |at| <Trigram>::try_from(chars.get(at..at + 3)?).ok())
 }
 
 #[cfg(test)]

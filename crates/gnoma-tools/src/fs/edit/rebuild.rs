@@ -36,9 +36,9 @@ pub(super) fn rebuild(matched: &Matched<'_>, wanted: Wanted<'_>) -> Result<Vec<u
     let written = |at: usize, beside: usize| {
         let line = new.get(at).copied().unwrap_or_default();
         if at < partial {
-            Line::fresh(line.to_owned())
+            NewLine::fresh(line.to_owned())
         } else {
-            Line::fresh(reindent.line(line, beside.saturating_sub(partial)))
+            NewLine::fresh(reindent.line(line, beside.saturating_sub(partial)))
         }
     };
     let mut lines = Vec::with_capacity(new.len());
@@ -53,28 +53,28 @@ pub(super) fn rebuild(matched: &Matched<'_>, wanted: Wanted<'_>) -> Result<Vec<u
             }
         }
     }
-    if std::str::from_utf8(matched.bytes).is_err() && lines.iter().any(Line::is_undecodable) {
+    if std::str::from_utf8(matched.bytes).is_err() && lines.iter().any(NewLine::is_undecodable) {
         return Err(Undecodable);
     }
     Ok(joined(&lines, matched.line_end))
 }
 
 /// Lines of the match that stay; all but its last have their end in it.
-fn kept(there: &[&[u8]], range: Range<usize>) -> impl Iterator<Item = Line> {
+fn kept(there: &[&[u8]], range: Range<usize>) -> impl Iterator<Item = NewLine> {
     let last = there.len().saturating_sub(1);
     let lines = there.iter().enumerate().skip(range.start).take(range.len());
-    lines.map(move |(at, line)| Line::kept(line, at < last))
+    lines.map(move |(at, line)| NewLine::kept(line, at < last))
 }
 
 /// A line of the replacement.
-struct Line {
+struct NewLine {
     body: Vec<u8>,
     /// Its own line end, when it brings one along.
     end: Option<&'static str>,
     is_fresh: bool,
 }
 
-impl Line {
+impl NewLine {
     fn kept(line: &[u8], has_end: bool) -> Self {
         let (body, end) = match line.strip_suffix(b"\r") {
             Some(body) if has_end => (body, Some("\r\n")),
@@ -92,7 +92,7 @@ impl Line {
     }
 }
 
-fn joined(lines: &[Line], line_end: &'static str) -> Vec<u8> {
+fn joined(lines: &[NewLine], line_end: &'static str) -> Vec<u8> {
     let mut out = Vec::new();
     for (at, line) in lines.iter().enumerate() {
         out.extend_from_slice(&line.body);

@@ -6,7 +6,7 @@
 /// How the model's indentation translates to the file's.
 pub(super) struct Reindent<'a> {
     pairs: Vec<Pair<'a>>,
-    step: Option<Step>,
+    step: Option<IndentLevel>,
 }
 
 struct Pair<'a> {
@@ -16,7 +16,7 @@ struct Pair<'a> {
 }
 
 /// One level of indentation, in the model's text and in the file.
-struct Step {
+struct IndentLevel {
     theirs: String,
     ours: String,
 }
@@ -33,7 +33,7 @@ impl<'a> Reindent<'a> {
                 ours: indentation(ours),
             })
             .collect();
-        let step = Step::learn(&pairs);
+        let step = IndentLevel::learn(&pairs);
         Self { pairs, step }
     }
 
@@ -81,7 +81,7 @@ impl<'a> Reindent<'a> {
     }
 }
 
-impl Step {
+impl IndentLevel {
     fn learn(pairs: &[Pair<'_>]) -> Option<Self> {
         pairs
             .iter()

@@ -4,7 +4,7 @@ use std::{fs, os::unix::fs::PermissionsExt};
 
 use serde_json::json;
 
-use crate::{Options, fs::testing::Bench};
+use crate::{ToolOptions, fs::testing::Bench};
 
 #[tokio::test]
 async fn an_edit_is_made_and_shown() {
@@ -152,7 +152,7 @@ async fn links_and_permission_bits_survive() {
 
 #[tokio::test]
 async fn files_above_the_limit_are_left_alone() {
-    let bench = Bench::with(&Options { max_file_bytes: 16, ..Options::default() });
+    let bench = Bench::with(&ToolOptions { max_file_bytes: 16, ..ToolOptions::default() });
     bench.put("big", "more than sixteen bytes");
     bench.put("small", "ab");
     let edit = |path, old, new: String| {

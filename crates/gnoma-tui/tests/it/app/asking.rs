@@ -5,11 +5,11 @@ use super::*;
 #[test]
 fn a_question_shows_all_and_takes_every_answer() {
     let answers = [
-        ("y", Answer::Allow),
-        ("enter", Answer::Allow),
-        ("a", Answer::Always),
-        ("down enter", Answer::Always),
-        ("n", Answer::Deny { reason: String::new() }),
+        ("y", PermissionAnswer::Allow),
+        ("enter", PermissionAnswer::Allow),
+        ("a", PermissionAnswer::Always),
+        ("down enter", PermissionAnswer::Always),
+        ("n", PermissionAnswer::Deny { reason: String::new() }),
     ];
     for (keys, expected) in answers {
         let mut scene = Scene::new();
@@ -74,7 +74,7 @@ fn a_refusal_with_words_tells_them_to_the_model() {
     ? waiting for you · Esc stops · auto · anthropic/haiku · main · ~/src/gnoma
     ");
     scene.keys("enter");
-    let answer = Answer::Deny { reason: "use make clean".to_owned() };
+    let answer = PermissionAnswer::Deny { reason: "use make clean".to_owned() };
     assert_eq!(scene.told(), [Command::Answer { call: CallId::new("c1"), answer }]);
 }
 
@@ -218,7 +218,7 @@ fn a_lasting_yes_holds_where_the_person_says() {
     ");
     scene.keys("a");
     let (call, rule) = (CallId::new("c1"), "bash(rm -rf build)".to_owned());
-    let answer = Answer::Rule { rule, scope: Scope::User };
+    let answer = PermissionAnswer::Rule { rule, scope: Scope::User };
     assert_eq!(scene.told(), [Command::Answer { call, answer }]);
     assert_eq!(scene.logged(), ["keep bash(rm -rf build)"]);
     assert!(scene.live().contains("`bash(rm -rf build)` is kept"));
@@ -229,7 +229,7 @@ fn a_lasting_yes_is_for_the_session_again_after_all_scopes() {
     let mut scene = Scene::new();
     scene.running("clean up").wait(5_000).asks("c1", "rm -rf build").keys("s s a");
     let call = CallId::new("c1");
-    assert_eq!(scene.told(), [Command::Answer { call, answer: Answer::Always }]);
+    assert_eq!(scene.told(), [Command::Answer { call, answer: PermissionAnswer::Always }]);
 }
 
 #[test]
@@ -252,7 +252,7 @@ fn the_rule_of_a_lasting_yes_can_be_written_anew() {
     scene.keys("ctrl+u").write("bash(rm *)").keys("tab");
     assert!(scene.live().contains("everywhere, by ~/.config/gnoma/config.toml"));
     scene.keys("enter");
-    let answer = Answer::Rule { rule: "bash(rm *)".to_owned(), scope: Scope::User };
+    let answer = PermissionAnswer::Rule { rule: "bash(rm *)".to_owned(), scope: Scope::User };
     assert_eq!(scene.told(), [Command::Answer { call: CallId::new("c1"), answer }]);
     assert_eq!(scene.logged(), ["keep bash(rm *)"]);
 }

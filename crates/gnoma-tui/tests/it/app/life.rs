@@ -146,9 +146,13 @@ fn lines_answer_where_keys_come_by_the_line() {
         scene.told()
     };
     let to_first = |answer| [Command::Answer { call: CallId::new("c1"), answer }];
-    assert_eq!(answer("y"), to_first(Answer::Allow), "its Enter does not answer the next");
+    assert_eq!(
+        answer("y"),
+        to_first(PermissionAnswer::Allow),
+        "its Enter does not answer the next"
+    );
     let reason = "use make clean".to_owned();
-    assert_eq!(answer("n use make clean"), to_first(Answer::Deny { reason }));
+    assert_eq!(answer("n use make clean"), to_first(PermissionAnswer::Deny { reason }));
     assert_eq!(answer(""), [], "Enter alone is no answer");
     assert!(matches!(&answer("yes please")[..], [Command::Send { .. }]), "words steer");
 }

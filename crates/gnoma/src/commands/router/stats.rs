@@ -8,7 +8,7 @@ use gnoma_core::{
     ModelRef, Price, Usage,
     ledger::{Amount, Ledger as _, Total},
 };
-use gnoma_router::{Kind, Standing, State};
+use gnoma_router::{RouterState, Standing, TaskKind};
 use serde_json::{Value, json};
 
 use super::{MICRO, money};
@@ -55,7 +55,7 @@ pub(super) async fn run(project: &Project, json: bool) -> Result<Exit> {
 /// What is believed of an arm at a type of task.
 struct Believed {
     arm: ModelRef,
-    kind: Kind,
+    kind: TaskKind,
     standing: Standing,
 }
 
@@ -68,10 +68,10 @@ impl Believed {
 }
 
 /// Every arm at every type of task of which it has done some.
-fn believed(project: &Project, state: Option<State>) -> Vec<Believed> {
+fn believed(project: &Project, state: Option<RouterState>) -> Vec<Believed> {
     let Some(state) = state else { return Vec::new() };
     let arms: Vec<ModelRef> = state.arms.iter().map(|saved| saved.arm.clone()).collect();
-    let pairs: Vec<(ModelRef, Kind)> = state
+    let pairs: Vec<(ModelRef, TaskKind)> = state
         .arms
         .iter()
         .flat_map(|saved| {

@@ -11,7 +11,7 @@ use gnoma_core::{
 };
 use gnoma_llm::{Profile, connect};
 use gnoma_net::{Http, HttpOptions};
-use gnoma_testkit::{Fault, Reaction, Stage, Vendor};
+use gnoma_testkit::{Fault, FaultStage, Reaction, Vendor};
 
 use super::sides::{SIDES, Side};
 
@@ -130,7 +130,7 @@ async fn every_vendor_takes_an_answer_that_broke_off() {
     let mut violations = Vec::new();
     for from in &SIDES {
         for to in &SIDES {
-            for stage in [Stage::Thinking, Stage::Text, Stage::Arguments] {
+            for stage in [FaultStage::Thinking, FaultStage::Text, FaultStage::Arguments] {
                 let broken = Reaction::Break { script: from.half(), stage, fault: Fault::Cut };
                 let reactions =
                     [Reaction::Answer(from.looks()), broken, Reaction::Answer(from.ends())];

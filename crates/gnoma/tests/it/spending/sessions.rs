@@ -59,7 +59,7 @@ fn given() -> Option<String> {
 }
 
 fn firewall() -> Arc<Firewall> {
-    Arc::new(Firewall::new(firewall::Options {
+    Arc::new(Firewall::new(firewall::FirewallOptions {
         scanner: Scanner::new(Default::default()).unwrap(),
         policy: Policy::default(),
         allowed: Vec::new(),
@@ -74,7 +74,7 @@ fn routes(url: &str, ledger: &Arc<SqliteLedger>, firewall: &Arc<Firewall>) -> Ro
         Options {
             strategy: Strategy::Single,
             verify: Verify::Off,
-            limits: pool::Limits::new(Caps { day: Some(CAP), ..Caps::default() }),
+            limits: pool::PoolLimits::new(Caps { day: Some(CAP), ..Caps::default() }),
             ledger: Some(Arc::clone(ledger) as _),
             now_ms: Box::new(|| NOON_MS),
             ..Options::default()

@@ -228,47 +228,11 @@ impl Accumulator {
                 self.id = id.clone().or_else(|| self.id.take());
             }
             StreamEvent::TextDelta { slot, text } => {
-                if !self.fits(text.len()) {
-                    return;
-                }
-                match self.draft(*slot, || Draft::Text(Text::default())) {
-                    Draft::Text(draft) => draft.text.push_str(text),
-                    Draft::Thinking(draft) => draft.text.push_str(text),
-                    Draft::Redacted(_) | Draft::Call { .. } => (),
-                }
+                self.add_text(*slot, text, || Draft::Text(Text::default()));
             }
-            StreamEvent::ThinkingDelta { slot, text } => {
-                if !self.fits(text.len()) {
-                    return;
-                }
-                match self.draft(*slot, || Draft::Thinking(Thinking::default())) {
-                    Draft::Thinking(draft) => draft.text.push_str(text),
-                    Draft::Text(draft) => draft.text.push_str(text),
-                    Draft::Redacted(_) | Draft::Call { .. } => (),
-                }
-            }
-            StreamEvent::Signature { slot, signature: new } => {
-                if !self.fits(new.len()) {
-                    return;
-                }
-                match self.draft(*slot, || Draft::Thinking(Thinking::default())) {
-                    Draft::Text(Text { signature, .. })
-                    | Draft::Thinking(Thinking { signature, .. })
-                    | Draft::Call { signature, .. } => *signature = Some(new.clone()),
-                    Draft::Redacted(_) => (),
-                }
-            }
-            StreamEvent::Item { slot, item: new } => {
-                if !self.fits(size_of::<Draft>() + new.len()) {
-                    return;
-                }
-                match self.draft(*slot, || Draft::Thinking(Thinking::default())) {
-                    Draft::Thinking(Thinking { item, .. }) | Draft::Call { item, .. } => {
-                        *item = Some(new.clone());
-                    }
-                    Draft::Text(_) | Draft::Redacted(_) => (),
-                }
-            }
+            StreamEvent::ThinkingDelta { slot, text } => self.add_text(*slot, text, thinking),
+            StreamEvent::Signature { slot, signature } => self.sign(*slot, signature),
+            StreamEvent::Item { slot, item } => self.set_item(*slot, item),
             StreamEvent::Redacted { slot, data } => {
                 if self.fits(data.len()) {
                     self.draft(*slot, || Draft::Redacted(Redacted { data: data.clone() }));
@@ -298,6 +262,41 @@ impl Accumulator {
             StreamEvent::ToolCallDone { .. } => (),
             StreamEvent::Usage(usage) => self.usage = Some(*usage),
             StreamEvent::Stop(stop) => self.stop = Some(*stop),
+        }
+    }
+
+    fn add_text(&mut self, slot: Slot, text: &str, new: fn() -> Draft) {
+        if !self.fits(text.len()) {
+            return;
+        }
+        match self.draft(slot, new) {
+            Draft::Text(draft) => draft.text.push_str(text),
+            Draft::Thinking(draft) => draft.text.push_str(text),
+            Draft::Redacted(_) | Draft::Call { .. } => (),
+        }
+    }
+
+    fn sign(&mut self, slot: Slot, new: &str) {
+        if !self.fits(new.len()) {
+            return;
+        }
+        match self.draft(slot, thinking) {
+            Draft::Text(Text { signature, .. })
+            | Draft::Thinking(Thinking { signature, .. })
+            | Draft::Call { signature, .. } => *signature = Some(new.to_owned()),
+            Draft::Redacted(_) => (),
+        }
+    }
+
+    fn set_item(&mut self, slot: Slot, new: &str) {
+        if !self.fits(size_of::<Draft>() + new.len()) {
+            return;
+        }
+        match self.draft(slot, thinking) {
+            Draft::Thinking(Thinking { item, .. }) | Draft::Call { item, .. } => {
+                *item = Some(new.to_owned());
+            }
+            Draft::Text(_) | Draft::Redacted(_) => (),
         }
     }
 
@@ -356,6 +355,10 @@ impl Accumulator {
         self.overflow |= self.bytes > MAX_RESPONSE_BYTES;
         !self.overflow
     }
+}
+
+fn thinking() -> Draft {
+    Draft::Thinking(Thinking::default())
 }
 
 /// The provider's id if it is usable and new, else one of ours.

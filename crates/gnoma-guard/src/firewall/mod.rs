@@ -269,15 +269,11 @@ fn settle<T: ?Sized>(
     notices: &mut Vec<Notice>,
 ) -> Scanned<T> {
     let provider = reader.provider.map_or("", |provider| provider.name.as_str()).to_owned();
-    let Encountered { secrets, disguises } = std::mem::replace(
-        &mut reader.met,
-        Encountered { secrets: Vec::new(), disguises: Vec::new() },
-    );
+    let Encountered { secrets, disguises } = std::mem::take(&mut reader.met);
     let blocking = secrets.iter().filter(|(_, action, _)| *action == FirewallAction::Block);
-    let rules: BTreeSet<Arc<str>> =
-        blocking.clone().map(|(secret, ..)| Arc::clone(&secret.rule)).collect();
     if let Some((secret, _, place)) = blocking.clone().next() {
         let rule = &secret.rule;
+        let rules: BTreeSet<_> = blocking.map(|(secret, ..)| Arc::clone(&secret.rule)).collect();
         return Err(Blocked {
             sentence: format!(
                 "nothing was sent, because {place} holds a secret that rule `{rule}` blocks"

@@ -25,6 +25,7 @@ use super::{
 const PATH_KEYS: [&str; 3] = ["path", "file", "file_path"];
 
 /// What was met on the way to a reader.
+#[derive(Default)]
 pub(super) struct Encountered {
     /// The secrets, with what was done and where they stood.
     pub secrets: Vec<(Secret, FirewallAction, RequestPart)>,
@@ -49,7 +50,7 @@ impl<'a> RequestReader<'a> {
         policy: &'a Policy,
         provider: Option<&'a ProviderFacts>,
     ) -> Self {
-        let met = Encountered { secrets: Vec::new(), disguises: Vec::new() };
+        let met = Encountered::default();
         Self { judge, policy, provider, path: None, met }
     }
 

@@ -168,6 +168,10 @@ fn parse(text: &str) -> Result<Overlay, Wrong> {
     Ok(overlay)
 }
 
+/// What a model is taken to do of which nothing is said.
+const TOOLS_ONLY: Capabilities =
+    Capabilities { tools: true, vision: false, thinking: false, structured_output: false };
+
 /// What an entry says, over what is listed.
 fn over(
     entry: OverlayEntry,
@@ -195,8 +199,7 @@ fn over(
             .unwrap_or(input),
     };
     let window = tokens(entry.context_window)?.or(base.map(|base| base.context_window));
-    let able = base
-        .map_or(Capabilities { tools: true, ..Capabilities::default() }, |base| base.capabilities);
+    let able = base.map_or(TOOLS_ONLY, |base| base.capabilities);
     Ok(ListedModel {
         context_window: window.ok_or_else(|| needed("context_window"))?,
         max_output: tokens(entry.max_output)?.or(base.and_then(|base| base.max_output)),

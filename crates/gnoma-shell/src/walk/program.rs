@@ -217,6 +217,13 @@ impl Walker<'_> {
         }
     }
 
+    /// A file that names others, which are read too.
+    fn list_of_files(&mut self, call: &ProgramCall<'_>, word: &Field, facts: &mut CommandFacts) {
+        self.act(call, Role::Read, word, facts);
+        let named = format!("the files that `{word}` names");
+        facts.add(Effect::Read(FilePlace::Unknown(named)));
+    }
+
     /// What a word does in its role.
     pub(super) fn act(
         &mut self,
@@ -244,11 +251,7 @@ impl Walker<'_> {
                     self.act(call, Role::Read, &path, facts);
                 }
             }
-            Role::Names => {
-                self.act(call, Role::Read, word, facts);
-                let named = format!("the files that `{word}` names");
-                facts.add(Effect::Read(FilePlace::Unknown(named)));
-            }
+            Role::Names => self.list_of_files(call, word, facts),
             Role::Write => facts.at(Effect::Write, cwd.places(word)),
             Role::Delete => facts.at(Effect::Delete, cwd.places(word)),
             Role::Repository => {
@@ -259,11 +262,8 @@ impl Walker<'_> {
                 facts.add(Effect::Network(odd::host(word.start())));
             }
             Role::Run => facts.add(Effect::Runs(word.to_string())),
-            Role::Plus => {
-                if !word.start().starts_with('+') {
-                    facts.add(Effect::System(format!("{} {word}", call.title)));
-                }
-            }
+            Role::Plus if word.start().starts_with('+') => {}
+            Role::Plus => facts.add(Effect::System(format!("{} {word}", call.title))),
             Role::Nothing => facts
                 .add(Effect::Unknown(format!("{}: what `{word}` does is not known", call.title))),
         }

@@ -1,4 +1,5 @@
 //! Chores of the project that are not part of what is shipped, and its rules as tests. [`catalogue`]
-//! makes the list of models and prices.
+//! makes the list of models and prices, [`structure`] measures how the crates are built inside.
 
 pub mod catalogue;
+pub mod structure;

@@ -1,30 +1,38 @@
-//! `cargo xtask catalogue` makes the list of models and prices anew and says where its sources
-//! disagree. Nothing else is done here.
+//! Chores for developers: `cargo xtask catalogue` makes the list of models and prices anew and says
+//! where its sources disagree; `cargo xtask structure` measures how the crates are built inside.
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a command for developers")]
 
 use std::{path::Path, process::ExitCode};
 
-use xtask::catalogue;
+use xtask::{catalogue, structure};
 
-const USAGE: &str = "usage: cargo xtask catalogue";
-/// The one file it writes.
+const USAGE: &str = "usage: cargo xtask catalogue
+       cargo xtask structure [CRATE…]   measures all crates; shows cycles and what is too large in CRATE";
+/// The one file that `catalogue` writes.
 const OUTPUT: &str = "../gnoma-llm/src/catalogue/models.tsv";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    if arguments != ["catalogue"] {
-        eprintln!("{USAGE}");
-        return ExitCode::from(2);
-    }
-    let output = Path::new(env!("CARGO_MANIFEST_DIR")).join(OUTPUT);
-    match catalogue::make(&output) {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let report = match arguments.split_first() {
+        Some((first, [])) if first == "catalogue" => catalogue::make(&here.join(OUTPUT))
+            .map_err(|error| format!("no catalogue was written: {error}")),
+        Some((first, crates)) if first == "structure" => structure::measure_all(&here.join(".."))
+            .map(|all| structure::report(&all, crates))
+            .map_err(|error| format!("nothing was measured: {error}")),
+        _ => {
+            eprintln!("{USAGE}");
+            return ExitCode::from(2);
+        }
+    };
+    match report {
         Ok(report) => {
             println!("{report}");
             ExitCode::SUCCESS
         }
         Err(error) => {
-            eprintln!("no catalogue was written: {error}");
+            eprintln!("{error}");
             ExitCode::FAILURE
         }
     }

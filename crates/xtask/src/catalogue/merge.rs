@@ -12,7 +12,7 @@ use super::{
     fetch::{LITELLM, MODEL_PRICES},
     name::{stem, tail},
     providers::{Provider, is_for_conversation},
-    read::{Listing, Money, Told},
+    read::{Listing, Money, Told, dollars},
 };
 
 /// Models that retired before this day are left out: nobody can use them any more.
@@ -193,7 +193,7 @@ impl<'a> Views<'a> {
             || differ(taken.output, other.output)
             || (other.cache_read.is_some() && differ(cached(taken), cached(other)));
         let show = |money: Money| {
-            let dollars = [money.input, money.output, cached(money)].map(super::write::dollars);
+            let dollars = [money.input, money.output, cached(money)].map(dollars);
             dollars.join("/")
         };
         differs.then(|| format!("{} taken, {} says {}", show(taken), name, show(other)))

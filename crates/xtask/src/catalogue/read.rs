@@ -235,6 +235,15 @@ fn agreed(told: &[&Told]) -> Told {
     }
 }
 
+/// A price as people write it: dollars with at most six decimals.
+pub(super) fn dollars(micro: u64) -> String {
+    let (whole, rest) = (micro / 1_000_000, micro % 1_000_000);
+    if rest == 0 {
+        return whole.to_string();
+    }
+    format!("{whole}.{rest:06}").trim_end_matches('0').to_owned()
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;

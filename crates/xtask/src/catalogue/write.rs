@@ -7,20 +7,12 @@ use super::{
     merge::Row,
     name::stem,
     providers::SAME_AS,
+    read::dollars,
 };
 
 const COLUMNS: &str = "id, window (tokens of prompt), most tokens of answer, dollars per million tokens: \
                        input, output, cache read, cache write; s sees, t thinks, j schemas; \
                        released; retires; weights";
-
-/// A price as people write it: dollars with at most six decimals.
-pub(super) fn dollars(micro: u64) -> String {
-    let (whole, rest) = (micro / 1_000_000, micro % 1_000_000);
-    if rest == 0 {
-        return whole.to_string();
-    }
-    format!("{whole}.{rest:06}").trim_end_matches('0').to_owned()
-}
 
 /// The whole file.
 pub(super) fn text(providers: &BTreeMap<&str, BTreeMap<String, Row>>) -> String {

@@ -1,0 +1,247 @@
+//! The modules of a crate: which file each is in, what it defines and what it imports. Names are
+//! resolved through imports and re-exports to the file that defines the item.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::Path,
+};
+
+use syn::{
+    Item, ItemMod, ItemUse, UseTree, Visibility, ext::IdentExt as _, spanned::Spanned as _, visit,
+    visit::Visit,
+};
+
+use super::source::{Source, Unmeasured};
+
+/// Imports followed from one name before it counts as unknown.
+const MAX_STEPS: usize = 64;
+
+/// A module, with a file of its own or written inside another's.
+#[derive(Default)]
+pub(super) struct Module {
+    pub(super) parent: Option<usize>,
+    /// Index of its file.
+    pub(super) file: usize,
+    pub(super) children: BTreeMap<String, usize>,
+    items: BTreeSet<String>,
+    pub(super) imports: Vec<Import>,
+}
+
+/// One name, or all names, of a `use`.
+pub(super) struct Import {
+    /// The name it has here; none for `*`.
+    name: Option<String>,
+    pub(super) path: Vec<String>,
+    pub(super) line: usize,
+    pub(super) is_reexport: bool,
+}
+
+/// What a path leads to.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Target {
+    Module(usize),
+    /// An item in the file with this index.
+    Item(usize),
+}
+
+/// All modules that are reached from one root, such as `lib.rs`. The first is the root.
+#[derive(Default)]
+pub(super) struct Tree {
+    pub(super) modules: Vec<Module>,
+    pub(super) files: Vec<Source>,
+    /// The name that the crate has in paths.
+    crate_name: String,
+}
+
+impl Tree {
+    /// Reads `root`, a file in `src`, and every module below it that is not only for tests.
+    pub(super) fn read(src: &Path, root: &str, crate_name: &str) -> Result<Self, Unmeasured> {
+        let mut tree = Self { crate_name: crate_name.replace('-', "_"), ..Self::default() };
+        tree.add_file(src, Path::new(root), None)?;
+        Ok(tree)
+    }
+
+    fn add_file(
+        &mut self,
+        src: &Path,
+        path: &Path,
+        parent: Option<usize>,
+    ) -> Result<usize, Unmeasured> {
+        let source = Source::read(src, path)?;
+        let stem = path.file_stem().unwrap_or_default();
+        let folder = path.parent().unwrap_or(Path::new(""));
+        let folder = if ["mod", "lib", "main"].iter().any(|own| stem == *own) {
+            folder.to_owned()
+        } else {
+            folder.join(stem)
+        };
+        let items = source.items.clone();
+        self.files.push(source);
+        self.add_module(src, &folder, &items, self.files.len() - 1, parent)
+    }
+
+    fn add_module(
+        &mut self,
+        src: &Path,
+        folder: &Path,
+        items: &[Item],
+        file: usize,
+        parent: Option<usize>,
+    ) -> Result<usize, Unmeasured> {
+        let mut imports = Imports::default();
+        items.iter().for_each(|item| imports.visit_item(item));
+        let index = self.modules.len();
+        let names = items.iter().filter_map(defined_name).collect();
+        let module = Module { parent, file, imports: imports.0, items: names, ..Module::default() };
+        self.modules.push(module);
+        for item in items {
+            let Item::Mod(declared) = item else { continue };
+            let name = declared.ident.unraw().to_string();
+            if name == "tests" {
+                continue;
+            }
+            let child = match &declared.content {
+                Some((_, inner)) => {
+                    self.add_module(src, &folder.join(&name), inner, file, Some(index))?
+                }
+                None => {
+                    let own = folder.join(format!("{name}.rs"));
+                    let nested = folder.join(&name).join("mod.rs");
+                    let path = if src.join(&own).exists() { own } else { nested };
+                    self.add_file(src, &path, Some(index))?
+                }
+            };
+            if let Some(module) = self.modules.get_mut(index) {
+                module.children.insert(name, child);
+            }
+        }
+        Ok(index)
+    }
+
+    /// Where the path that stands in module `from` leads.
+    pub(super) fn resolve(&self, from: usize, path: &[String]) -> Option<Target> {
+        self.follow(from, path, MAX_STEPS)
+    }
+
+    /// Whether `inner` lies below `outer`.
+    pub(super) fn is_below(&self, inner: usize, outer: usize) -> bool {
+        let mut at = self.modules.get(inner).and_then(|module| module.parent);
+        while let Some(index) = at {
+            if index == outer {
+                return true;
+            }
+            at = self.modules.get(index).and_then(|module| module.parent);
+        }
+        false
+    }
+
+    fn follow(&self, from: usize, path: &[String], steps: usize) -> Option<Target> {
+        let steps = steps.checked_sub(1)?;
+        let (first, mut rest) = path.split_first()?;
+        let mut at = match first.as_str() {
+            "crate" => Target::Module(0),
+            "self" => Target::Module(from),
+            "super" => Target::Module(self.modules.get(from)?.parent?),
+            name if name == self.crate_name && !rest.is_empty() => Target::Module(0),
+            name => self.look_up(from, name, !rest.is_empty(), steps)?,
+        };
+        while let (Target::Module(module), Some((name, after))) = (at, rest.split_first()) {
+            at = match name.as_str() {
+                "super" => Target::Module(self.modules.get(module)?.parent?),
+                "self" => at,
+                name => self.look_up(module, name, !after.is_empty(), steps)?,
+            };
+            rest = after;
+        }
+        Some(at)
+    }
+
+    /// A name in a module. A module and another item may share one; `leads_on` says which is meant.
+    fn look_up(&self, from: usize, name: &str, leads_on: bool, steps: usize) -> Option<Target> {
+        let steps = steps.checked_sub(1)?;
+        let module = self.modules.get(from)?;
+        let child = module.children.get(name).map(|child| Target::Module(*child));
+        if leads_on && child.is_some() {
+            return child;
+        }
+        if module.items.contains(name) {
+            return Some(Target::Item(module.file));
+        }
+        let named = module.imports.iter().filter(|import| import.name.as_deref() == Some(name));
+        let named = named.filter_map(|import| self.import(from, import, steps)).next();
+        named.or(child).or_else(|| {
+            let all = module.imports.iter().filter(|import| import.name.is_none());
+            all.filter_map(|import| match self.import(from, import, steps)? {
+                Target::Module(module) if module != from => {
+                    self.look_up(module, name, leads_on, steps)
+                }
+                Target::Module(_) | Target::Item(_) => None,
+            })
+            .next()
+        })
+    }
+
+    fn import(&self, from: usize, import: &Import, steps: usize) -> Option<Target> {
+        // `use name::…` means a module of the crate or a crate of that name, never itself.
+        let is_itself = import.path.len() == 1 && import.path.first() == import.name.as_ref();
+        if is_itself { None } else { self.follow(from, &import.path, steps) }
+    }
+}
+
+fn defined_name(item: &Item) -> Option<String> {
+    let name = match item {
+        Item::Const(item) => &item.ident,
+        Item::Enum(item) => &item.ident,
+        Item::Fn(item) => &item.sig.ident,
+        Item::Macro(item) => item.ident.as_ref()?,
+        Item::Static(item) => &item.ident,
+        Item::Struct(item) => &item.ident,
+        Item::Trait(item) => &item.ident,
+        Item::TraitAlias(item) => &item.ident,
+        Item::Type(item) => &item.ident,
+        Item::Union(item) => &item.ident,
+        _ => return None,
+    };
+    Some(name.unraw().to_string())
+}
+
+/// The imports of one module, also those inside its functions.
+#[derive(Default)]
+struct Imports(Vec<Import>);
+
+impl Imports {
+    fn add(&mut self, tree: &UseTree, path: &[String], is_reexport: bool) {
+        let line = tree.span().start().line;
+        let with = |name: &syn::Ident| {
+            let mut longer = path.to_vec();
+            longer.push(name.unraw().to_string());
+            longer
+        };
+        let (name, path) = match tree {
+            UseTree::Path(part) => return self.add(&part.tree, &with(&part.ident), is_reexport),
+            UseTree::Group(group) => {
+                return group.items.iter().for_each(|tree| self.add(tree, path, is_reexport));
+            }
+            UseTree::Name(last) if last.ident == "self" => (path.last().cloned(), path.to_vec()),
+            UseTree::Name(last) => (Some(last.ident.unraw().to_string()), with(&last.ident)),
+            UseTree::Rename(last) => {
+                let path = if last.ident == "self" { path.to_vec() } else { with(&last.ident) };
+                (Some(last.rename.unraw().to_string()), path)
+            }
+            UseTree::Glob(_) => (None, path.to_vec()),
+        };
+        self.0.push(Import { name, path, line, is_reexport });
+    }
+}
+
+impl Visit<'_> for Imports {
+    fn visit_item_mod(&mut self, _: &ItemMod) {}
+
+    fn visit_item_use(&mut self, item: &ItemUse) {
+        let is_reexport = !matches!(item.vis, Visibility::Inherited);
+        if item.leading_colon.is_none() {
+            self.add(&item.tree, &[], is_reexport);
+        }
+        visit::visit_item_use(self, item);
+    }
+}

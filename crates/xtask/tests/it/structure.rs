@@ -1,0 +1,239 @@
+//! The rules on how crates are built inside: no cycles among module files, nothing too large, no type
+//! name in many meanings. `cargo xtask structure CRATE` shows what is behind the figures.
+
+use std::{fs, path::Path};
+
+use xtask::structure::{
+    self, MAX_FUNCTION_LINES, MAX_SHARED_NAMES, Structure, measure, measure_all, p99, shared_names,
+};
+
+/// Crates that do not keep the rules yet: files in cycles, structs that are too wide, files that are
+/// too long. A figure may only fall, and falls here as soon as it falls there.
+const KNOWN: &[(&str, usize, usize, usize)] = &[
+    ("gnoma", 47, 0, 0),
+    ("gnoma-config", 14, 0, 0),
+    ("gnoma-core", 4, 0, 0),
+    ("gnoma-engine", 6, 0, 4),
+    ("gnoma-guard", 12, 0, 0),
+    ("gnoma-llm", 8, 0, 0),
+    ("gnoma-router", 6, 1, 0),
+    ("gnoma-sandbox", 3, 0, 0),
+    ("gnoma-secrets", 13, 0, 0),
+    ("gnoma-shell", 23, 0, 1),
+    ("gnoma-store", 44, 0, 0),
+    ("gnoma-testkit", 16, 0, 0),
+    ("gnoma-tools", 15, 0, 0),
+    ("gnoma-tui", 51, 1, 2),
+];
+
+/// Type names that more modules define than should, and the most that may.
+const KNOWN_NAMES: &[(&str, usize)] = &[
+    ("Action", 7),
+    ("Answer", 8),
+    ("Arguments", 10),
+    ("Block", 4),
+    ("Body", 6),
+    ("Budget", 4),
+    ("Call", 10),
+    ("Candidate", 5),
+    ("Choice", 7),
+    ("Content", 4),
+    ("Decoder", 9),
+    ("Ending", 4),
+    ("Entry", 13),
+    ("Facts", 4),
+    ("File", 4),
+    ("Files", 4),
+    ("Form", 8),
+    ("Found", 11),
+    ("Ground", 4),
+    ("Hold", 4),
+    ("Item", 4),
+    ("Job", 6),
+    ("Keeper", 4),
+    ("Kept", 7),
+    ("Kind", 15),
+    ("Known", 9),
+    ("Limits", 5),
+    ("Line", 8),
+    ("Memory", 4),
+    ("Model", 5),
+    ("Node", 4),
+    ("Open", 6),
+    ("Options", 13),
+    ("Outcome", 5),
+    ("Part", 8),
+    ("Piece", 9),
+    ("Place", 21),
+    ("Plan", 8),
+    ("Question", 4),
+    ("Reader", 9),
+    ("Reply", 4),
+    ("Request", 7),
+    ("Row", 6),
+    ("Rule", 4),
+    ("Script", 6),
+    ("Seen", 7),
+    ("Session", 4),
+    ("Shared", 6),
+    ("Source", 4),
+    ("Span", 4),
+    ("Stage", 5),
+    ("Start", 5),
+    ("State", 11),
+    ("Step", 14),
+    ("Table", 5),
+    ("Tally", 5),
+    ("Target", 4),
+    ("Tool", 4),
+    ("Tree", 4),
+    ("Turn", 5),
+    ("Verdict", 7),
+    ("Waiting", 4),
+    ("Walk", 4),
+    ("Watch", 5),
+    ("Word", 4),
+    ("Words", 5),
+    ("Writer", 5),
+];
+
+fn all() -> Vec<Structure> {
+    measure_all(&Path::new(env!("CARGO_MANIFEST_DIR")).join("..")).unwrap()
+}
+
+#[test]
+fn crates_are_built_as_they_should() {
+    let mut wrong = String::new();
+    for one in all() {
+        let found = (one.files_in_cycles(), one.wide_structs.len(), one.long_files.len());
+        let known = KNOWN.iter().find(|(name, ..)| *name == one.name);
+        let known = known.map_or((0, 0, 0), |(_, cycles, wide, long)| (*cycles, *wide, *long));
+        if found.0 > known.0 || found.1 > known.1 || found.2 > known.2 {
+            wrong +=
+                &format!("`{}` has {found:?}, more than {known:?}:\n{}\n", one.name, one.faults());
+        } else if found != known {
+            wrong +=
+                &format!("`{}` is better: put {found:?} in the place of {known:?}\n", one.name);
+        }
+    }
+    assert!(wrong.is_empty(), "(files in cycles, wide structs, long files)\n{wrong}");
+}
+
+#[test]
+fn functions_fit_on_a_screen() {
+    let mut lines: Vec<usize> = all().into_iter().flat_map(|one| one.function_lines).collect();
+    lines.sort_unstable();
+    assert!(
+        p99(&lines) <= MAX_FUNCTION_LINES,
+        "99 of 100 functions have up to {} lines",
+        p99(&lines)
+    );
+}
+
+#[test]
+fn names_of_types_mean_one_thing() {
+    let all = all();
+    let found = shared_names(&all);
+    let mut wrong = String::new();
+    for (name, modules) in &found {
+        let known = KNOWN_NAMES.iter().find(|(known, _)| known == name);
+        let most = known.map_or(MAX_SHARED_NAMES, |(_, most)| *most);
+        if *modules > most {
+            wrong += &format!("{modules} modules define a type `{name}`, more than {most}:\n");
+            for one in all.iter().filter(|one| one.types.contains_key(name)) {
+                wrong += &format!("  {}: {:?}\n", one.name, one.types[name]);
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong}");
+    let gone = KNOWN_NAMES.iter().filter(|(name, _)| !found.contains_key(*name));
+    let gone: Vec<&str> = gone.map(|(name, _)| *name).collect();
+    assert!(gone.is_empty(), "no longer in many modules, take them off the list: {gone:?}");
+}
+
+/// A crate of these files, measured.
+fn crate_of(files: &[(&str, &str)]) -> Structure {
+    let folder = tempfile::tempdir().unwrap();
+    for (path, text) in files {
+        let path = folder.path().join("src").join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+    measure(folder.path()).unwrap()
+}
+
+#[test]
+fn a_parent_that_passes_on_its_children_depends_on_none() {
+    let found = crate_of(&[
+        ("lib.rs", "mod one; mod two; pub use one::One; pub use crate::two::*;"),
+        ("one.rs", "pub struct One(crate::Two);"),
+        ("two/mod.rs", "mod deep; pub use self::deep::{Deep as Two};"),
+        ("two/deep.rs", "pub struct Deep; #[cfg(test)] mod tests { use crate::One; }"),
+    ]);
+    assert_eq!((found.files, found.files_in_cycles()), (4, 0), "{}", found.faults());
+}
+
+#[test]
+fn cycles_are_found_through_reexports_globs_macros_and_inline_modules() {
+    let found = crate_of(&[
+        ("lib.rs", "mod one; mod two; mod three; pub use one::One; pub const LIMIT: u8 = 1;"),
+        ("one.rs", "use super::two::inner; pub struct One; fn f() { inner::two() }"),
+        (
+            "two.rs",
+            "pub mod inner { use crate::three::*; pub fn two() { three(&[format!(\"\")]) } }",
+        ),
+        ("three.rs", "pub fn three(_: &[String]) { assert!(crate::One == one()) }"),
+    ]);
+    let cycle = found.cycles.first().unwrap();
+    assert_eq!(cycle.files, ["one.rs", "two.rs", "three.rs"]);
+    assert_eq!(
+        cycle.references,
+        [
+            "one.rs -> two.rs: `inner::two` in line 1",
+            "two.rs -> three.rs: `three` in line 1",
+            "three.rs -> one.rs: `crate::One` in line 1",
+        ]
+    );
+}
+
+#[test]
+fn a_name_that_is_bound_hides_the_item() {
+    let found = crate_of(&[
+        ("lib.rs", "mod one; pub use one::load; fn f(load: u8) -> u8 { load } pub struct Root;"),
+        ("one.rs", "use crate::Root; pub fn load(_: Root) {}"),
+    ]);
+    assert_eq!(found.files_in_cycles(), 0, "{}", found.faults());
+    let found = crate_of(&[
+        ("lib.rs", "mod one; pub use one::load; fn f() { load(Root) } pub struct Root;"),
+        ("one.rs", "use crate::Root; pub fn load(_: Root) {}"),
+    ]);
+    assert_eq!(found.files_in_cycles(), 2);
+}
+
+#[test]
+fn sizes_are_without_tests_and_documentation() {
+    let long = "let _ = 1;\n".repeat(structure::MAX_FUNCTION_LINES);
+    let fields = (0..26).map(|index| format!("f{index}: u8, ")).collect::<String>();
+    let text = format!(
+        "struct Wide {{ {fields} }}\n/// Words.\nfn long() {{\n{long}}}\n#[cfg(test)]\nmod tests {{\n{}}}",
+        "\n".repeat(600)
+    );
+    let found = crate_of(&[("lib.rs", &text)]);
+    assert_eq!(
+        (found.wide_structs, found.long_functions, found.long_files),
+        (
+            vec!["lib.rs: struct Wide has 26 fields".to_owned()],
+            vec!["lib.rs: fn long has 47 lines".to_owned()],
+            Vec::new()
+        )
+    );
+}
+
+#[test]
+fn a_file_that_cannot_be_parsed_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::create_dir(folder.path().join("src")).unwrap();
+    fs::write(folder.path().join("src/lib.rs"), "\nfn f( {").unwrap();
+    let error = measure(folder.path()).unwrap_err().to_string();
+    assert!(error.contains("lib.rs`, line 2"), "{error}");
+}

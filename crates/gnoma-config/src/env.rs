@@ -2,8 +2,9 @@
 //!
 //! The environment comes in as a map; nothing here reads the process.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
+pub use crate::expand::Environment;
 use crate::{
     finding::{Origin, Report},
     key::KeyPath,
@@ -11,9 +12,6 @@ use crate::{
     reader::{Ground, Reader},
     tree::{Node, Tree},
 };
-
-/// Variables by name.
-pub type Environment = BTreeMap<String, String>;
 
 /// The variables that may hold a provider's key; the first that is set wins.
 pub const KEYS: &[(&str, &[&str])] = &[

@@ -3,7 +3,10 @@
 //! A variable that is empty counts as missing, as a key that is empty is no key. `$${` stands for a
 //! plain `${`. Defaults do not nest.
 
-use crate::env::Environment;
+use std::collections::BTreeMap;
+
+/// Variables by name.
+pub type Environment = BTreeMap<String, String>;
 
 /// Why a text could not be expanded.
 #[derive(Debug, PartialEq, Eq)]

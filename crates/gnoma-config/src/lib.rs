@@ -8,6 +8,7 @@
 //! Not here: reading the process environment, finding the user's folders, asking people, or giving
 //! types to sections that nothing uses yet.
 
+mod condition;
 pub mod env;
 mod expand;
 pub mod explain;

@@ -7,8 +7,7 @@
 use std::ops::Range;
 
 use crate::{
-    env::Environment,
-    expand::ExpandError,
+    expand::{Environment, ExpandError},
     finding::{Finding, Origin, Place, Report, Severity},
     guard::{self, Standing},
     key::KeyPath,

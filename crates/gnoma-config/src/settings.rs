@@ -19,8 +19,9 @@ use self::section::Section;
 pub use self::{
     arms::{ArmSettings, RateLimits, Slm, SlmBackend},
     router::{Caps, Priority, Roles, Router, RouterMode, Strategy, Verify},
-    rules::{Hours, RoutingRule, Share, Weekday, arm_named},
+    rules::RoutingRule,
 };
+pub use crate::condition::{Hours, Share, Weekday, arm_named};
 
 /// All settings.
 #[derive(Clone, Debug)]

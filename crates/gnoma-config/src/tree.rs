@@ -2,10 +2,7 @@
 
 use std::ops::Range;
 
-use crate::{
-    env::Environment,
-    expand::{self, ExpandError},
-};
+use crate::expand::{self, Environment, ExpandError};
 use toml::{
     Spanned,
     de::{DeTable, DeValue},

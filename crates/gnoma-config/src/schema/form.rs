@@ -1,6 +1,6 @@
 //! Texts that have a form of their own: arms, hours, ranges. Whether an arm exists is not asked here.
 
-use crate::settings::{Hours, Share, arm_named};
+use crate::condition::{Hours, Share, arm_named};
 
 /// A form of texts.
 #[derive(Clone, Copy, Debug)]

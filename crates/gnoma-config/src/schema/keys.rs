@@ -3,10 +3,12 @@
 use std::{borrow::Cow, time::Duration};
 
 use super::{
-    Guard::{NeverMore, NotLooser, OnlyDeny, Trusted},
-    Kind::{Bool, Bytes, Form, Forms, List, Secret, Text, Url, Verbatim, Word, Words},
-    Row,
     form::{ARM, ARMS, COMMAND, GLOB, HOURS, MODEL, POOL, SHARE},
+    kind::Kind::{self, Bool, Bytes, Form, Forms, List, Secret, Text, Url, Verbatim, Word, Words},
+    row::{
+        Guard::{NeverMore, NotLooser, OnlyDeny, Trusted},
+        Row,
+    },
 };
 use crate::value::Value;
 
@@ -14,27 +16,27 @@ use crate::value::Value;
 const MAX_COUNT: i64 = u32::MAX as i64;
 
 /// A whole number from `least` up.
-const fn count(least: i64) -> super::Kind {
-    super::Kind::Integer { least, most: MAX_COUNT }
+const fn count(least: i64) -> Kind {
+    Kind::Integer { least, most: MAX_COUNT }
 }
 
 /// A whole number that may pass 32 bits.
-const LARGE: super::Kind = super::Kind::Integer { least: 0, most: i64::MAX };
+const LARGE: Kind = Kind::Integer { least: 0, most: i64::MAX };
 
 /// A number from `least` to `most`.
-const fn number(least: f64, most: f64) -> super::Kind {
-    super::Kind::Number { least, most }
+const fn number(least: f64, most: f64) -> Kind {
+    Kind::Number { least, most }
 }
 
 /// A number that is not negative.
-const AMOUNT: super::Kind = number(0.0, f64::MAX);
+const AMOUNT: Kind = number(0.0, f64::MAX);
 
 /// Money in dollars. More is a slip, and micro-dollars are to stay exact.
-const DOLLARS: super::Kind = number(0.0, 1_000_000.0);
+const DOLLARS: Kind = number(0.0, 1_000_000.0);
 
 /// A time of at least `least_s` seconds.
-const fn time(least_s: u64) -> super::Kind {
-    super::Kind::Duration { least_s }
+const fn time(least_s: u64) -> Kind {
+    Kind::Duration { least_s }
 }
 
 const fn seconds(count: u64) -> Value {
@@ -191,7 +193,7 @@ pub static ROWS: &[Row] = &[
         .guarded(Trusted),
     Row::new(
         "router.max_attempts",
-        super::Kind::Integer { least: 1, most: MAX_ATTEMPTS },
+        Kind::Integer { least: 1, most: MAX_ATTEMPTS },
         "most attempts at a task",
     )
     .or(|| Value::Integer(3))
@@ -249,14 +251,14 @@ pub static ROWS: &[Row] = &[
     Row::new("router.rules.[].prefer", Forms(&ARMS), "arms that are rather asked").guarded(Trusted),
     Row::new(
         "router.rules.[].prefer_by",
-        super::Kind::Integer { least: 0, most: 100 },
+        Kind::Integer { least: 0, most: 100 },
         "by how many percent of a task's worth they may be the worse choice; 10 if not said",
     )
     .guarded(Trusted),
     Row::new("router.rules.[].max_cost", DOLLARS, "most dollars a task is expected to cost"),
     Row::new(
         "router.rules.[].max_seconds",
-        super::Kind::Integer { least: 1, most: MAX_SECONDS },
+        Kind::Integer { least: 1, most: MAX_SECONDS },
         "most seconds an answer is expected to take",
     ),
     // Network

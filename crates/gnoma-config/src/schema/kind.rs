@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use gnoma_core::Secret;
 
+use super::form::Form;
 use crate::{
-    schema::form::Form,
     suggest,
     tree::{Node, Tree},
     value::{MAX_DURATION, Value, parse_bytes, parse_duration},

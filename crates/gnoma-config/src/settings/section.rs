@@ -4,8 +4,7 @@ use std::time::Duration;
 
 use gnoma_core::ModelRef;
 
-use super::arm_named;
-use crate::{key::KeyPath, layer::Merged, value::Value};
+use crate::{condition::arm_named, key::KeyPath, layer::Merged, value::Value};
 
 /// Micro-dollars in a dollar.
 const MICRO_USD: f64 = 1e6;

@@ -28,7 +28,7 @@ pub(super) fn references(tree: &Tree) -> Vec<Reference> {
     let mut found = BTreeSet::new();
     for (index, module) in tree.modules.iter().enumerate() {
         for import in &module.imports {
-            if let Some(Target::Item(to)) = tree.resolve(index, &import.path) {
+            if let Some(Target::Item(to)) = tree.resolve_import(index, import) {
                 // Passing on what lies below is what a parent is for.
                 let below = tree.modules.iter().position(|module| module.file == to);
                 let passes_on =

@@ -118,9 +118,16 @@ impl Tree {
         Ok(index)
     }
 
-    /// Where the path that stands in module `from` leads.
+    /// Where the path that stands in module `from` leads. If a module and another item share its last
+    /// name, it is the item.
     pub(super) fn resolve(&self, from: usize, path: &[String]) -> Option<Target> {
-        self.follow(from, path, MAX_STEPS)
+        self.follow(from, path, false, MAX_STEPS)
+    }
+
+    /// Where an import of module `from` leads. If a module and another item share its last name, it is
+    /// the module: which of the two is used shows where it is used.
+    pub(super) fn resolve_import(&self, from: usize, import: &Import) -> Option<Target> {
+        self.import(from, import, true, MAX_STEPS)
     }
 
     /// Whether `inner` lies below `outer`.
@@ -135,7 +142,7 @@ impl Tree {
         false
     }
 
-    fn follow(&self, from: usize, path: &[String], steps: usize) -> Option<Target> {
+    fn follow(&self, from: usize, path: &[String], leads_on: bool, steps: usize) -> Option<Target> {
         let steps = steps.checked_sub(1)?;
         let (first, mut rest) = path.split_first()?;
         let mut at = match first.as_str() {
@@ -143,20 +150,21 @@ impl Tree {
             "self" => Target::Module(from),
             "super" => Target::Module(self.modules.get(from)?.parent?),
             name if name == self.crate_name && !rest.is_empty() => Target::Module(0),
-            name => self.look_up(from, name, !rest.is_empty(), steps)?,
+            name => self.look_up(from, name, leads_on || !rest.is_empty(), steps)?,
         };
         while let (Target::Module(module), Some((name, after))) = (at, rest.split_first()) {
             at = match name.as_str() {
                 "super" => Target::Module(self.modules.get(module)?.parent?),
                 "self" => at,
-                name => self.look_up(module, name, !after.is_empty(), steps)?,
+                name => self.look_up(module, name, leads_on || !after.is_empty(), steps)?,
             };
             rest = after;
         }
         Some(at)
     }
 
-    /// A name in a module. A module and another item may share one; `leads_on` says which is meant.
+    /// A name in a module. A module and another item may share one; if the path
+    /// `leads_on`, it is the module.
     fn look_up(&self, from: usize, name: &str, leads_on: bool, steps: usize) -> Option<Target> {
         let steps = steps.checked_sub(1)?;
         let module = self.modules.get(from)?;
@@ -168,10 +176,10 @@ impl Tree {
             return Some(Target::Item(module.file));
         }
         let named = module.imports.iter().filter(|import| import.name.as_deref() == Some(name));
-        let named = named.filter_map(|import| self.import(from, import, steps)).next();
+        let named = named.filter_map(|import| self.import(from, import, leads_on, steps)).next();
         named.or(child).or_else(|| {
             let all = module.imports.iter().filter(|import| import.name.is_none());
-            all.filter_map(|import| match self.import(from, import, steps)? {
+            all.filter_map(|import| match self.import(from, import, true, steps)? {
                 Target::Module(module) if module != from => {
                     self.look_up(module, name, leads_on, steps)
                 }
@@ -181,10 +189,10 @@ impl Tree {
         })
     }
 
-    fn import(&self, from: usize, import: &Import, steps: usize) -> Option<Target> {
+    fn import(&self, from: usize, import: &Import, leads_on: bool, steps: usize) -> Option<Target> {
         // `use name::…` means a module of the crate or a crate of that name, never itself.
         let is_itself = import.path.len() == 1 && import.path.first() == import.name.as_ref();
-        if is_itself { None } else { self.follow(from, &import.path, steps) }
+        if is_itself { None } else { self.follow(from, &import.path, leads_on, steps) }
     }
 }
 

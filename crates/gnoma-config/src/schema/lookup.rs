@@ -1,0 +1,90 @@
+//! Finds rows by path, and says how files go over each other there.
+
+use super::{keys::ROWS, row::Row};
+use crate::key::{KeyPath, Segment};
+
+/// Sections that a later file replaces whole: half a security policy is no policy.
+const REPLACED_WHOLE: [&str; 2] = ["security", "plugins"];
+
+/// What the schema knows about a path.
+pub(crate) enum Known {
+    /// A key that takes a value.
+    Key(&'static Row),
+    /// A table of further keys.
+    Section,
+    /// A list of tables, with the name of the field that identifies an entry, if there is one.
+    List(Option<&'static str>),
+    /// No such key.
+    Nothing,
+}
+
+/// Looks `path` up.
+pub(crate) fn lookup(path: &KeyPath) -> Known {
+    let mut known = Known::Nothing;
+    for row in ROWS {
+        let mut steps = row.path.split('.');
+        if !path
+            .segments()
+            .iter()
+            .all(|segment| steps.next().is_some_and(|step| fits(step, segment)))
+        {
+            continue;
+        }
+        match steps.next() {
+            None => return Known::Key(row),
+            Some(step) => known = identity(step).map_or(Known::Section, Known::List),
+        }
+    }
+    known
+}
+
+/// The row of a key that takes a value.
+pub(crate) fn row(path: &KeyPath) -> Option<&'static Row> {
+    match lookup(path) {
+        Known::Key(row) => Some(row),
+        Known::Section | Known::List(_) | Known::Nothing => None,
+    }
+}
+
+/// The rows directly below `path`, each with its last step.
+pub(crate) fn below(path: &KeyPath) -> impl Iterator<Item = (&'static str, &'static Row)> {
+    ROWS.iter().filter_map(move |row| {
+        let mut steps = row.path.split('.');
+        let fits = path
+            .segments()
+            .iter()
+            .all(|segment| steps.next().is_some_and(|step| fits(step, segment)));
+        Some((steps.next().filter(|_| fits)?, row))
+    })
+}
+
+/// How many steps of `path` name the part that a later file replaces as one.
+pub(crate) fn unit_length(path: &KeyPath) -> usize {
+    let all = path.segments().len();
+    let Some(Segment::Name(section)) = path.segments().first() else {
+        return all;
+    };
+    if REPLACED_WHOLE.contains(&section.as_str()) {
+        return 1;
+    }
+    entry_length(path).filter(|_| path.first_index().is_none()).unwrap_or(all)
+}
+
+/// How many steps of `path` name the entry of a list it belongs to, if it does.
+pub(crate) fn entry_length(path: &KeyPath) -> Option<usize> {
+    let steps = row(path)?.path.split('.');
+    steps.enumerate().find(|(_, step)| step.starts_with('[')).map(|(depth, _)| depth + 1)
+}
+
+fn fits(step: &'static str, segment: &Segment) -> bool {
+    match segment {
+        Segment::Name(name) => step == name || step == "*" || identity(step).flatten().is_some(),
+        Segment::Index(_) => step == "[]",
+    }
+}
+
+/// `Some(field)` for a step that stands for the entries of a list.
+fn identity(step: &'static str) -> Option<Option<&'static str>> {
+    let field = step.strip_prefix('[')?.strip_suffix(']')?;
+    Some((!field.is_empty()).then_some(field))
+}

@@ -172,6 +172,21 @@ impl fmt::Display for ConfigError {
     }
 }
 
+impl ConfigError {
+    /// The errors alone as sentences, a line each, without their places: for a person who knows what
+    /// was just written.
+    #[must_use]
+    pub fn sentences(&self) -> String {
+        let errors = self.findings.iter().filter(|finding| finding.severity == Severity::Error);
+        let sentence = |finding: &Finding| {
+            let key = finding.key.as_ref().map_or_else(String::new, |key| format!("`{key}` "));
+            let hint = finding.hint.as_ref().map_or_else(String::new, |hint| format!("; {hint}"));
+            format!("{key}{}{hint}", finding.message)
+        };
+        errors.map(sentence).collect::<Vec<_>>().join("\n")
+    }
+}
+
 impl std::error::Error for ConfigError {}
 
 /// Findings as they come up. Of each severity only the first ones are kept: a hostile file must not

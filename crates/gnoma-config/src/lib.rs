@@ -5,10 +5,13 @@
 //! and driven by one table of keys, [`schema::ROWS`]. What a project file sets is believed only as
 //! far as it is harmless, until its folder is [trusted](trust).
 //!
+//! [`edit`] changes a file's text and [`save`] puts it in its place, so that what a person wrote stays.
+//!
 //! Not here: reading the process environment, finding the user's folders, asking people, or giving
 //! types to sections that nothing uses yet.
 
 mod condition;
+pub mod edit;
 pub mod env;
 mod expand;
 pub mod explain;
@@ -21,6 +24,7 @@ pub mod paths;
 pub mod pin;
 pub mod profile;
 mod reader;
+pub mod save;
 pub mod schema;
 mod sense;
 pub mod settings;

@@ -1,6 +1,10 @@
 //! Reads the files and puts the layers together. The only IO of this crate besides the trust store.
 
-use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use crate::{
     env::{self, Environment},
@@ -89,6 +93,31 @@ pub fn load(sources: &Sources) -> Result<Loaded, ConfigError> {
         profile,
         project,
     })
+}
+
+/// Whether `text` could be a user's configuration file, whatever else is set.
+///
+/// # Errors
+/// Everything that is wrong with it.
+pub fn check(text: &str) -> Result<(), ConfigError> {
+    let (mut report, mut merged) = (Report::default(), Merged::default());
+    let source = SourceText::new(Arc::from(paths::user_file(Path::new(""))), text.to_owned());
+    let env = Environment::new();
+    merged.add(reader::read_file(Origin::User, &source, &env, Standing::Trusted, &mut report));
+    sense::check(&merged, &mut report);
+    report.finish().map(drop)
+}
+
+/// Whether there is a key under these names that can have this value, whatever else is set.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn check_value(names: &[String], value: &toml::Value) -> Result<(), ConfigError> {
+    let path = names.iter().fold(KeyPath::default(), |path, name| path.with(name));
+    let (mut report, key) = (Report::default(), path.to_string());
+    let mut reader = Reader::new(Origin::Flag, Ground::Flag(&key), &mut report);
+    reader.visit(&path, &tree::of_value(value));
+    report.finish().map(drop)
 }
 
 struct Loader<'a> {

@@ -179,17 +179,14 @@ pub async fn try_provider(project: &Project, name: &str, reach: &Reach) -> Resul
 /// The file cannot be changed.
 pub fn add_provider(project: &Project, name: &str, reach: &Reach) -> Result<String> {
     let folder = project.environment().config_dir();
-    let set = |key: &str, value: &str| setting::set(&folder, key, value).map_err(HostError::usage);
-    match reach {
+    let by_variable;
+    let reached_by = match reach {
         Reach::Variable(variable) => {
-            set(&format!("provider.api_keys.{name}"), &format!("${{{variable}}}"))?;
+            by_variable = format!("${{{variable}}}");
+            ("api_keys", by_variable.as_str())
         }
-        Reach::Address(address) => {
-            set(&format!("provider.endpoints.{name}"), address)?;
-        }
-        Reach::Key(key) => {
-            set(&format!("provider.api_keys.{name}"), key.expose())?;
-        }
-    }
-    set("provider.default", name)
+        Reach::Address(address) => ("endpoints", address.as_str()),
+        Reach::Key(key) => ("api_keys", key.expose().as_str()),
+    };
+    setting::add_provider(&folder, name, reached_by).map_err(HostError::usage)
 }

@@ -1,21 +1,19 @@
 //! Keeps a rule that a person allowed from now on: in their own configuration file, or in that of the
-//! project, which counts only while it is trusted. The file stays as it was written; the rule comes
-//! to its end, and where that would change anything else, nothing is written.
+//! project, which counts only while it is trusted. The file otherwise stays as it was written.
 
 use std::{
     fs, io,
     path::{Path, PathBuf},
 };
 
-use gnoma_config::{Standing, paths, toml, trust::Store};
+use gnoma_config::{Standing, edit::Change, paths, save::save, trust::Store};
 use gnoma_core::{
     protocol::{Environment, SessionSpec},
     session::Scope,
 };
 use gnoma_guard::permission::{Origin, Rule, RuleAction};
-use toml::{Table, Value};
 
-use crate::{Folders as _, HostError, Project, Result, setting};
+use crate::{Folders as _, HostError, Project, Result};
 
 /// Most rules that one answer adds.
 const MAX_RULES: usize = 50;
@@ -114,19 +112,12 @@ fn of_project(SessionSpec { environment, folder, .. }: &SessionSpec) -> Result<P
 impl Place {
     /// Says whether anything had to be written.
     fn keep(&self, rules: &[&str], environment: &Environment) -> Result<bool, String> {
-        let told = |error: io::Error| error.to_string();
-        let before = paths::read(&self.file).map_err(told)?.map(String::from_utf8).transpose();
-        let before = before.map_err(|_| "it is no text; nothing was written".to_owned())?;
-        let text = before.as_deref().unwrap_or_default();
-        let Some(new) = with_rules(text, rules)? else { return Ok(false) };
-        setting::check(&new)?;
-        let mode = fs::metadata(&self.file).ok().map(|facts| facts.permissions());
-        setting::replace(&self.file, &new).map_err(told)?;
-        let Some(project) = &self.project else { return Ok(true) };
-        if let Some(mode) = mode {
-            fs::set_permissions(&self.file, mode).map_err(told)?;
-        }
-        self.trust(project, before.as_deref(), &new, environment).map_err(|why| {
+        let changes: Vec<_> = rules.iter().map(|rule| Change::Allow((*rule).to_owned())).collect();
+        let saved = save(&self.file, &changes).map_err(|error| error.to_string())?;
+        let (true, Some(project)) = (saved.has_changed(), &self.project) else {
+            return Ok(saved.has_changed());
+        };
+        self.trust(project, saved.before.as_deref(), &saved.after, environment).map_err(|why| {
             format!("the rule is there, but counts only after `gnoma trust`: {why}")
         })?;
         Ok(true)
@@ -154,68 +145,5 @@ impl Place {
     fn is_alone(&self) -> io::Result<bool> {
         let folder = self.file.parent().unwrap_or(Path::new("."));
         Ok(fs::read_dir(folder)?.take(2).count() == 1)
-    }
-}
-
-/// The text with the rules that it does not have yet; `None` where it has them all.
-fn with_rules(text: &str, rules: &[&str]) -> Result<Option<String>, String> {
-    let by_hand = || {
-        let rules = rules.join("`, `");
-        format!("add `{rules}` by hand; the file is written in a way that cannot be added to")
-    };
-    let mut wanted: Table = toml::from_str(text).map_err(|_| by_hand())?;
-    let list = wanted
-        .entry("permission")
-        .or_insert_with(|| Value::Table(Table::new()))
-        .as_table_mut()
-        .map(|section| section.entry("rules").or_insert_with(|| Value::Array(Vec::new())));
-    let list = list.and_then(Value::as_array_mut).ok_or_else(by_hand)?;
-    let mut new = text.to_owned();
-    for rule in rules {
-        let entry = Table::from_iter([
-            ("rule".to_owned(), Value::String((*rule).to_owned())),
-            ("action".to_owned(), Value::String("allow".to_owned())),
-        ]);
-        let entry = Value::Table(entry);
-        if list.contains(&entry) {
-            continue;
-        }
-        list.push(entry);
-        if !new.is_empty() {
-            new.push_str(if new.ends_with('\n') { "\n" } else { "\n\n" });
-        }
-        let rule = Value::String((*rule).to_owned());
-        new.push_str(&format!("[[permission.rules]]\nrule = {rule}\naction = \"allow\"\n"));
-    }
-    if new == text {
-        return Ok(None);
-    }
-    let is_meant = toml::from_str::<Table>(&new).is_ok_and(|read| read == wanted);
-    if is_meant { Ok(Some(new)) } else { Err(by_hand()) }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_rule_comes_to_the_end_and_leaves_the_rest() {
-        let text = "# mine\n[permission] # careful\nmode = \"auto\"\n";
-        let new = with_rules(text, &["bash(cargo test *)"]).unwrap().unwrap();
-        let rule = "[[permission.rules]]\nrule = \"bash(cargo test *)\"\naction = \"allow\"\n";
-        assert_eq!(new, format!("{text}\n{rule}"));
-        assert_eq!(with_rules("", &["bash(cargo test *)"]).unwrap().unwrap(), rule);
-        assert_eq!(with_rules(&new, &["bash(cargo test *)"]), Ok(None), "not twice");
-        let both = with_rules(&new, &["bash(cargo test *)", "web(\"x\")"]).unwrap().unwrap();
-        let read: Table = toml::from_str(&both).unwrap();
-        assert_eq!(read["permission"]["rules"].as_array().unwrap().len(), 2);
-    }
-
-    #[test]
-    fn what_cannot_be_added_to_is_left_alone() {
-        for text in ["not toml", "permission = 1\n", "[permission]\nrules = []\n", "[a\n"] {
-            let refused = with_rules(text, &["bash(ls)"]).unwrap_err();
-            assert!(refused.contains("by hand"), "{refused}");
-        }
     }
 }

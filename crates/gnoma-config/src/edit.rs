@@ -1,0 +1,304 @@
+//! Changes a configuration file's text: text in, text out. What is not touched stays byte for byte,
+//! comments, order, indentation and line ends included.
+//!
+//! The text is parsed only to find the place; the change is then put there as text. Writing a parsed
+//! document anew would tidy line ends and keys that stand apart.
+
+use std::ops::Range;
+
+use toml_edit::{Array, Document, InlineTable, Item, Key, Table, TableLike, Value};
+
+/// The list of exceptions from the permission mode.
+const RULES: [&str; 2] = ["permission", "rules"];
+
+/// One change of a file.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Change {
+    /// Sets a key to a value, whether it is there or not.
+    Set {
+        /// The names that lead to it, from the top of the file.
+        path: Vec<String>,
+        /// The value.
+        value: toml::Value,
+    },
+    /// Adds a permission rule that allows something, if it is not there.
+    Allow(String),
+}
+
+impl Change {
+    /// Sets a key as TOML writes it, such as `tui.theme` or `provider.models."my.server"`.
+    ///
+    /// # Errors
+    /// When it is not a key.
+    pub fn at(key: &str, value: impl Into<toml::Value>) -> Result<Self, EditError> {
+        let names = Key::parse(key).map_err(|_| EditError::NoKey)?;
+        let path = names.iter().map(|name| name.get().to_owned()).collect();
+        Ok(Self::Set { path, value: value.into() })
+    }
+
+    /// Sets the key under these names.
+    #[must_use]
+    pub fn set(path: &[&str], value: impl Into<toml::Value>) -> Self {
+        Self::Set { path: path.iter().map(|&name| name.to_owned()).collect(), value: value.into() }
+    }
+}
+
+/// Why a text was not changed. Its text form is a sentence with the cause and what to do.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum EditError {
+    /// The text is not valid TOML.
+    #[error("line {line} is not valid TOML: {message}; mend it first")]
+    NotToml {
+        /// The line, from one.
+        line: usize,
+        /// What the parser says.
+        message: String,
+    },
+    /// There is no such way to write a key.
+    #[error("that is not a key; one looks like `tui.theme`")]
+    NoKey,
+    /// The key leads through something that holds no keys.
+    #[error("`{key}` is set to a value, so nothing can be set below it; make it a table first")]
+    NotATable {
+        /// The key that is in the way.
+        key: String,
+    },
+    /// The key leads through a list of tables, and does not say which of them is meant.
+    #[error(
+        "`{key}` is a list, and which entry is meant cannot be told; change the entry in the file"
+    )]
+    IsList {
+        /// The list.
+        key: String,
+    },
+    /// The key names a table, which one value cannot replace.
+    #[error("`{key}` is a table of settings; name one of them")]
+    IsTable {
+        /// The key.
+        key: String,
+    },
+    /// The permission rules are something else than a list of tables.
+    #[error("`permission.rules` is not a list of rules; make it one first")]
+    NotAList,
+}
+
+/// The text with all changes in it, in their order. It is the same text where nothing has to change.
+///
+/// # Errors
+/// Why one of them cannot be made. None is made then.
+pub fn apply(text: &str, changes: &[Change]) -> Result<String, EditError> {
+    let mut text = text.to_owned();
+    for change in changes {
+        text = match change {
+            Change::Set { path, value } => set(&text, path, &value.to_string())?,
+            Change::Allow(rule) => allow(&text, rule)?,
+        };
+    }
+    Ok(text)
+}
+
+/// The innermost table on the way to a key that new lines or fields can be put into.
+enum Host<'a> {
+    Body(&'a Table),
+    Inline(&'a InlineTable),
+}
+
+fn set(text: &str, path: &[String], value: &str) -> Result<String, EditError> {
+    let document = parse(text)?;
+    let mut at: &dyn TableLike = document.as_table();
+    let mut host = (Host::Body(document.as_table()), 0);
+    for (depth, name) in path.iter().enumerate() {
+        let is_last = depth + 1 == path.len();
+        match at.get(name) {
+            None | Some(Item::None) => return Ok(insert(text, path, depth, at, &host, value)),
+            Some(Item::Value(Value::InlineTable(table))) if !is_last || table.is_dotted() => {
+                at = table;
+                if !table.is_dotted() {
+                    host = (Host::Inline(table), depth + 1);
+                }
+            }
+            Some(Item::Value(old)) if is_last => {
+                return Ok(spliced(text, old.span().unwrap_or_default(), value));
+            }
+            Some(Item::Table(table)) => {
+                at = table;
+                if !table.is_dotted() {
+                    host = (Host::Body(table), depth + 1);
+                }
+            }
+            Some(Item::Value(_)) => return Err(EditError::NotATable { key: dotted(path, depth) }),
+            Some(Item::ArrayOfTables(_)) => {
+                return Err(EditError::IsList { key: dotted(path, depth) });
+            }
+        }
+    }
+    Err(match path.len().checked_sub(1) {
+        None => EditError::NoKey,
+        Some(last) => EditError::IsTable { key: dotted(path, last) },
+    })
+}
+
+/// Puts in a key that is not there. `at` is the table that would hold the name at `depth`, and `host`
+/// the one around it with the number of names that lead there.
+fn insert(
+    text: &str,
+    path: &[String],
+    depth: usize,
+    at: &dyn TableLike,
+    (host, host_depth): &(Host<'_>, usize),
+    value: &str,
+) -> String {
+    let line = format!("{} = {value}", joined(path.get(*host_depth..).unwrap_or_default()));
+    match host {
+        Host::Inline(table) => match end_of_last(*table) {
+            Some(end) => spliced(text, end..end, &format!(", {line}")),
+            None => spliced(text, table.span().unwrap_or_default(), &format!("{{ {line} }}")),
+        },
+        Host::Body(table)
+            if at.is_dotted() || (depth + 1 == path.len() && !table.is_implicit()) =>
+        {
+            let after = end_of_last(at).or_else(|| Some(table.span()?.end));
+            insert_line(text, after.filter(|_| *host_depth > 0 || end_of_last(at).is_some()), &line)
+        }
+        Host::Body(_) => {
+            let (name, section) =
+                path.split_last().map_or(("", path), |(name, section)| (name.as_str(), section));
+            append(
+                text,
+                &[&format!("[{}]", joined(section)), &format!("{} = {value}", shown(name))],
+            )
+        }
+    }
+}
+
+/// Where the last value ends that stands in the body of a table, not in a section of its own.
+fn end_of_last(table: &dyn TableLike) -> Option<usize> {
+    let ends = table.iter().filter_map(|(_, item)| match item {
+        Item::Value(Value::InlineTable(inner)) if inner.is_dotted() => end_of_last(inner),
+        Item::Value(value) => Some(value.span()?.end),
+        Item::Table(inner) if inner.is_dotted() => end_of_last(inner),
+        Item::None | Item::Table(_) | Item::ArrayOfTables(_) => None,
+    });
+    ends.max()
+}
+
+/// Puts a line under the one with the byte before `after`, or at the top of the file.
+fn insert_line(text: &str, after: Option<usize>, line: &str) -> String {
+    let end = line_end(text);
+    let Some(after) = after else {
+        let top = if text.starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK.len_utf8() } else { 0 };
+        let gap = if text.len() > top { end } else { "" };
+        return spliced(text, top..top, &format!("{line}{end}{gap}"));
+    };
+    let rest = text.get(after..).unwrap_or_default();
+    match rest.find('\n') {
+        Some(length) => {
+            let at = after + length + 1;
+            spliced(text, at..at, &format!("{line}{end}"))
+        }
+        None => format!("{text}{end}{line}{end}"),
+    }
+}
+
+fn allow(text: &str, rule: &str) -> Result<String, EditError> {
+    let document = parse(text)?;
+    let rule = Value::from(rule).to_string();
+    let entry = format!("{{ rule = {rule}, action = \"allow\" }}");
+    let lines = ["[[permission.rules]]", &format!("rule = {rule}"), "action = \"allow\""];
+    let [section, list] = RULES;
+    let Some(section) = document.get(section) else { return Ok(append(text, &lines)) };
+    let Some(table) = section.as_table_like() else {
+        return Err(EditError::NotATable { key: RULES[0].to_owned() });
+    };
+    match table.get(list) {
+        None | Some(Item::None) if section.is_table() && !table.is_dotted() => {
+            Ok(append(text, &lines))
+        }
+        None | Some(Item::None) => set(text, &RULES.map(str::to_owned), &format!("[{entry}]")),
+        Some(Item::ArrayOfTables(rules)) => {
+            let is_there = rules.iter().any(|known| allows(known, &rule));
+            Ok(if is_there { text.to_owned() } else { append(text, &lines) })
+        }
+        Some(Item::Value(Value::Array(rules))) => {
+            let tables = rules.iter().map(Value::as_inline_table);
+            let tables = tables.collect::<Option<Vec<_>>>().ok_or(EditError::NotAList)?;
+            let is_there = tables.into_iter().any(|known| allows(known, &rule));
+            Ok(if is_there { text.to_owned() } else { add_item(text, rules, &entry) })
+        }
+        Some(Item::Value(_) | Item::Table(_)) => Err(EditError::NotAList),
+    }
+}
+
+/// Whether an entry allows exactly what `rule`, a value as TOML writes it, stands for.
+fn allows(entry: &dyn TableLike, rule: &str) -> bool {
+    let text = |name| entry.get(name).and_then(Item::as_str);
+    let is_it = text("rule").is_some_and(|known| Value::from(known).to_string() == rule);
+    is_it && text("action") == Some("allow") && entry.len() == 2
+}
+
+/// Adds an item to an array, on a line of its own where the items before it have one.
+fn add_item(text: &str, array: &Array, item: &str) -> String {
+    let span = array.span().unwrap_or_default();
+    let Some(last) = array.iter().last().and_then(Value::span) else {
+        return spliced(text, span, &format!("[{item}]"));
+    };
+    let before = text.get(span.start..last.start).unwrap_or_default();
+    let gap = match before.rsplit_once('\n') {
+        Some((_, indent)) if indent.trim().is_empty() => format!(",{}{indent}", line_end(text)),
+        Some(_) | None => ", ".to_owned(),
+    };
+    spliced(text, last.end..last.end, &format!("{gap}{item}"))
+}
+
+/// Adds lines to the end, parted from what is there by an empty one.
+fn append(text: &str, lines: &[&str]) -> String {
+    let end = line_end(text);
+    let mut new = text.to_owned();
+    if !text.trim_start_matches(BYTE_ORDER_MARK).is_empty() {
+        new.push_str(if text.ends_with('\n') { "" } else { end });
+        new.push_str(end);
+    }
+    lines.iter().for_each(|line| new.extend([line, end]));
+    new
+}
+
+/// A mark that some editors put before a text.
+const BYTE_ORDER_MARK: char = '\u{feff}';
+
+fn line_end(text: &str) -> &'static str {
+    let first = text.split_once('\n');
+    if first.is_some_and(|(line, _)| line.ends_with('\r')) { "\r\n" } else { "\n" }
+}
+
+fn parse(text: &str) -> Result<Document<&str>, EditError> {
+    Document::parse(text).map_err(|error| {
+        let start = error.span().map_or(0, |span| span.start);
+        let before = text.get(..start).unwrap_or_default();
+        EditError::NotToml {
+            line: before.matches('\n').count() + 1,
+            message: error.message().to_owned(),
+        }
+    })
+}
+
+fn spliced(text: &str, place: Range<usize>, new: &str) -> String {
+    let before = text.get(..place.start).unwrap_or_default();
+    let after = text.get(place.end..).unwrap_or_default();
+    [before, new, after].concat()
+}
+
+fn shown(name: &str) -> String {
+    Key::new(name).to_string()
+}
+
+fn joined(path: &[String]) -> String {
+    path.iter().map(|name| shown(name)).collect::<Vec<_>>().join(".")
+}
+
+/// The key of the first `last + 1` names.
+fn dotted(path: &[String], last: usize) -> String {
+    joined(path.get(..=last).unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests;

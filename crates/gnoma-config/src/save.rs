@@ -1,0 +1,213 @@
+//! Changes a configuration file on disk, whole or not at all. How its text changes is decided in
+//! [`crate::edit`].
+
+use std::{
+    fs::{self, Permissions},
+    io::{self, Write as _},
+    os::unix::fs::PermissionsExt as _,
+    path::{Path, PathBuf},
+};
+
+use crate::{
+    edit::{self, Change, EditError},
+    finding::ConfigError,
+    key::KeyPath,
+    load,
+    paths::{self, MAX_CONFIG_BYTES},
+    schema::{self, Kind},
+};
+
+/// Read and written by their owner alone: new files, and those that hold a key.
+const PRIVATE: u32 = 0o600;
+
+/// What a file says before and after its change.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Saved {
+    /// The text before; `None` where there was no file.
+    pub before: Option<String>,
+    /// The text now.
+    pub after: String,
+}
+
+impl Saved {
+    /// Whether anything had to be written.
+    #[must_use]
+    pub fn has_changed(&self) -> bool {
+        self.before.as_deref().unwrap_or_default() != self.after
+    }
+}
+
+/// Why a file was not changed. It is as it was. Its text form is a sentence with the cause and, where
+/// the cause does not say it, what to do.
+#[derive(Debug, thiserror::Error)]
+pub enum SaveError {
+    /// It cannot be read.
+    #[error("it cannot be read: {0}")]
+    Unreadable(io::Error),
+    /// It is not text.
+    #[error("it is not UTF-8 text, so nothing can be put into it; mend it or move it away first")]
+    NotText,
+    /// It is a link out of its folder.
+    #[error("it is a link to {}, outside its folder; change that file, or put a file in the link's place", .to.display())]
+    Link {
+        /// What it leads to.
+        to: PathBuf,
+    },
+    /// The change cannot be made in this text.
+    #[error(transparent)]
+    Edit(#[from] EditError),
+    /// With the change it could not be used as a configuration.
+    #[error("{}", .0.sentences())]
+    Invalid(ConfigError),
+    /// With the change it would be larger than what is read.
+    #[error("it would be larger than {MAX_CONFIG_BYTES} bytes; take something out of it first")]
+    TooLarge,
+    /// Somebody else changed it at the same time.
+    #[error("it was changed by another program at the same moment; try again")]
+    ChangedMeanwhile,
+    /// It cannot be written.
+    #[error("it cannot be written: {0}")]
+    Unwritable(io::Error),
+}
+
+/// Makes all `changes` in the file at `path`, which need not be there. A new file is for its owner
+/// alone; a file that gets a key becomes so, and any other keeps its permissions.
+///
+/// # Errors
+/// Why none was made.
+pub fn save(path: &Path, changes: &[Change]) -> Result<Saved, SaveError> {
+    let path = real(path)?;
+    let before = text(&path)?;
+    let after = edit::apply(before.as_deref().unwrap_or_default(), changes)?;
+    let saved = Saved { before, after };
+    if !saved.has_changed() {
+        return Ok(saved);
+    }
+    if saved.after.len() as u64 > MAX_CONFIG_BYTES {
+        return Err(SaveError::TooLarge);
+    }
+    load::check(&saved.after).map_err(SaveError::Invalid)?;
+    let has_key = changes.iter().any(is_secret);
+    replace(&path, &saved, has_key)?;
+    Ok(saved)
+}
+
+/// The file that a path means: links within a folder are followed and stay.
+fn real(path: &Path) -> Result<PathBuf, SaveError> {
+    if !path.is_symlink() {
+        return Ok(path.to_owned());
+    }
+    let folder = path.parent().and_then(|folder| folder.canonicalize().ok());
+    match path.canonicalize() {
+        Ok(to) if to.parent() == folder.as_deref() => Ok(to),
+        Ok(to) => Err(SaveError::Link { to }),
+        Err(_) => Err(SaveError::Link { to: fs::read_link(path).unwrap_or_default() }),
+    }
+}
+
+fn text(path: &Path) -> Result<Option<String>, SaveError> {
+    let content = paths::read(path).map_err(SaveError::Unreadable)?;
+    content.map(String::from_utf8).transpose().map_err(|_| SaveError::NotText)
+}
+
+fn is_secret(change: &Change) -> bool {
+    let Change::Set { path, .. } = change else { return false };
+    let path = path.iter().fold(KeyPath::default(), |path, name| path.with(name));
+    schema::row(&path).is_some_and(|row| matches!(row.kind, Kind::Secret))
+}
+
+/// Puts the new text in the file's place: whoever reads meanwhile sees the old one or the new one.
+fn replace(path: &Path, saved: &Saved, has_key: bool) -> Result<(), SaveError> {
+    let unwritable = SaveError::Unwritable;
+    let folder = path.parent().unwrap_or(Path::new("."));
+    fs::create_dir_all(folder).map_err(unwritable)?;
+    let mode = match path.metadata() {
+        Ok(facts) if !has_key => facts.permissions(),
+        Ok(_) | Err(_) => Permissions::from_mode(PRIVATE),
+    };
+    let mut new = tempfile::NamedTempFile::new_in(folder).map_err(unwritable)?;
+    new.write_all(saved.after.as_bytes()).map_err(unwritable)?;
+    new.as_file().set_permissions(mode).map_err(unwritable)?;
+    new.as_file().sync_all().map_err(unwritable)?;
+    if text(path)? != saved.before {
+        return Err(SaveError::ChangedMeanwhile);
+    }
+    new.persist(path).map_err(|error| unwritable(error.error))?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    fn mode(path: &Path) -> u32 {
+        path.metadata().unwrap().permissions().mode() & 0o777
+    }
+
+    fn set(path: &Path, key: &str, value: &str) -> Result<Saved, SaveError> {
+        save(path, &[Change::set(&key.split('.').collect::<Vec<_>>(), value)])
+    }
+
+    #[test]
+    fn a_file_keeps_its_permissions_until_it_holds_a_key() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("new/config.toml");
+        assert_eq!(set(&file, "tui.theme", "mono").unwrap().before, None);
+        assert_eq!(mode(&file), 0o600);
+        fs::set_permissions(&file, Permissions::from_mode(0o644)).unwrap();
+        set(&file, "tui.theme", "ember").unwrap();
+        assert_eq!(mode(&file), 0o644);
+        assert!(!set(&file, "tui.theme", "ember").unwrap().has_changed());
+        set(&file, "provider.api_keys.mistral", "k").unwrap();
+        assert_eq!(mode(&file), 0o600);
+        let text = "[tui]\ntheme = \"ember\"\n\n[provider.api_keys]\nmistral = \"k\"\n";
+        assert_eq!(fs::read_to_string(&file).unwrap(), text);
+        assert_eq!(
+            fs::read_dir(file.parent().unwrap()).unwrap().count(),
+            1,
+            "nothing is left over"
+        );
+    }
+
+    #[test]
+    fn what_could_not_be_used_is_not_written() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("config.toml");
+        let refused = set(&file, "provider.max_tokens", "many").unwrap_err().to_string();
+        assert!(refused.contains("`provider.max_tokens` wants"), "{refused}");
+        assert!(!file.exists());
+        for (text, why) in
+            [(&b"[a"[..], "line 1"), (b"\xff", "UTF-8"), (b"tui = 1\n", "`tui` is set")]
+        {
+            fs::write(&file, text).unwrap();
+            let refused = set(&file, "tui.theme", "mono").unwrap_err().to_string();
+            assert!(refused.contains(why), "{refused}");
+            assert_eq!(fs::read(&file).unwrap(), text);
+        }
+        let half = usize::try_from(MAX_CONFIG_BYTES).unwrap() / 2;
+        fs::write(&file, format!("#{}\n", "x".repeat(half))).unwrap();
+        let refused = set(&file, "tui.theme", &"x".repeat(half)).unwrap_err();
+        assert!(matches!(refused, SaveError::TooLarge));
+    }
+
+    #[test]
+    fn a_link_is_followed_within_its_folder_only() {
+        let (folder, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let link = folder.path().join("config.toml");
+        for to in [other.path().join("config.toml"), other.path().join("nothing")] {
+            symlink(&to, &link).unwrap();
+            fs::write(other.path().join("config.toml"), "").unwrap();
+            let refused = set(&link, "tui.theme", "mono").unwrap_err().to_string();
+            assert!(refused.contains(&format!("it is a link to {}", to.display())), "{refused}");
+            assert_eq!(fs::read(other.path().join("config.toml")).unwrap(), b"");
+            fs::remove_file(&link).unwrap();
+        }
+        fs::write(folder.path().join("real.toml"), "").unwrap();
+        symlink("real.toml", &link).unwrap();
+        set(&link, "tui.vim", "true").unwrap_err();
+        set(&link, "tui.theme", "mono").unwrap();
+        assert!(link.is_symlink() && fs::read(folder.path().join("real.toml")).unwrap().len() > 9);
+    }
+}

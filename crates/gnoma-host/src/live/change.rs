@@ -9,10 +9,11 @@ use gnoma_core::{
 };
 
 use super::{
-    Change, Changed, Opened, Opening, Prepared, Services, Shared,
     log::EventLog,
+    ports::{Change, Changed, Opened, Opening, Prepared, Services},
     replier::{Replier, ended},
     replies::Outcome,
+    shared::Shared,
 };
 use crate::Notices;
 

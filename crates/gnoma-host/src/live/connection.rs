@@ -15,11 +15,11 @@ use tokio::{
 };
 
 use super::{
-    Shared,
+    handle::{Job, Live},
     log::{Delivery, Subscription},
     replier::{Replier, ended},
-    replies::{Known, Outcome},
-    session::{Job, Live},
+    replies::{Known, Outcome, locked},
+    shared::Shared,
 };
 
 /// Requests of a client that are answered at once; the next waits.
@@ -132,11 +132,11 @@ impl Connection {
             }
             return Ok(());
         }
-        let known = self.shared.state().replies.begin(&self.client, id);
+        let known = locked(&self.shared.replies).begin(&self.client, id);
         match known {
             Known::New => match self.answer(id, session, request, true) {
                 Some(result) => {
-                    self.shared.state().replies.end(&self.client, id, &result);
+                    locked(&self.shared.replies).end(&self.client, id, &result);
                     tell(messages, ServerMessage::Reply { id, result }).await
                 }
                 None => Ok(()),
@@ -249,8 +249,8 @@ impl Connection {
 
     /// Sees to it that the answer to a request is told when it is there.
     fn replier(&mut self, id: RequestId, is_kept: bool) -> Replier {
-        let shared = Arc::downgrade(&self.shared);
-        let (replier, told) = Replier::new(shared, &self.client, id, is_kept);
+        let replies = is_kept.then(|| Arc::clone(&self.shared.replies));
+        let (replier, told) = Replier::new(replies, &self.client, id);
         self.under_way.spawn(async move { (id, told.await.unwrap_or_else(|_| Err(ended()))) });
         replier
     }

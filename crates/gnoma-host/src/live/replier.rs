@@ -1,31 +1,29 @@
 //! The right, and the duty, to answer one request.
 
-use std::sync::Weak;
+use std::sync::{Arc, Mutex};
 
 use gnoma_core::protocol::{RequestError, RequestErrorKind, RequestId};
 use tokio::sync::oneshot;
 
-use super::{Shared, replies::Outcome};
+use super::replies::{Outcome, Replies, locked};
 
 /// Answers one request exactly once: whoever drops it without an answer has answered that it ended.
 pub(super) struct Replier {
-    shared: Weak<Shared>,
+    /// Where the reply is kept for when the request comes again, if it is.
+    replies: Option<Arc<Mutex<Replies>>>,
     client: String,
     id: RequestId,
-    /// The reply is given again where the request comes again.
-    is_kept: bool,
     tell: Option<oneshot::Sender<Outcome>>,
 }
 
 impl Replier {
     pub(super) fn new(
-        shared: Weak<Shared>,
+        replies: Option<Arc<Mutex<Replies>>>,
         client: &str,
         id: RequestId,
-        is_kept: bool,
     ) -> (Self, oneshot::Receiver<Outcome>) {
         let (tell, told) = oneshot::channel();
-        (Self { shared, client: client.to_owned(), id, is_kept, tell: Some(tell) }, told)
+        (Self { replies, client: client.to_owned(), id, tell: Some(tell) }, told)
     }
 
     /// Answers.
@@ -35,10 +33,8 @@ impl Replier {
 
     fn finish(&mut self, outcome: Outcome) {
         let Some(tell) = self.tell.take() else { return };
-        if self.is_kept
-            && let Some(shared) = self.shared.upgrade()
-        {
-            shared.state().replies.end(&self.client, self.id, &outcome);
+        if let Some(replies) = &self.replies {
+            locked(replies).end(&self.client, self.id, &outcome);
         }
         // A client that has gone asks again when it comes back.
         let _gone = tell.send(outcome);

@@ -1,7 +1,10 @@
 //! Replies that were given, so that a request that comes again has no second effect. Pure but for the
 //! channels that waiting connections hold.
 
-use std::collections::{HashMap, VecDeque};
+use std::{
+    collections::{HashMap, VecDeque},
+    sync::{Mutex, MutexGuard, PoisonError},
+};
 
 use gnoma_core::protocol::{Reply, RequestError, RequestId};
 use tokio::sync::oneshot;
@@ -13,6 +16,11 @@ const MAX_REPLIES: usize = 256;
 
 /// What comes of a request.
 pub(super) type Outcome = Result<Reply, RequestError>;
+
+/// The replies, for a moment.
+pub(super) fn locked(replies: &Mutex<Replies>) -> MutexGuard<'_, Replies> {
+    replies.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// The replies that clients were given.
 #[derive(Default)]

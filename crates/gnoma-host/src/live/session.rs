@@ -10,8 +10,8 @@ use std::{
 use gnoma_core::{
     CallId, Command, Event,
     protocol::{
-        Detach, LiveSession, ProcessEvent, Reply, Request, RequestError, RequestErrorKind,
-        SessionSpec, SessionView,
+        Detach, ProcessEvent, Reply, Request, RequestError, RequestErrorKind, SessionSpec,
+        SessionView,
     },
     session::{NoticeLevel, SessionState},
     store::SessionId,
@@ -24,8 +24,13 @@ use tokio::{
 };
 
 use super::{
-    Change, Opened, Opening, Prepared, Services, Shared, change, log::EventLog, replier::Replier,
+    change,
+    handle::{Job, Live, Remembered, busy},
+    log::EventLog,
+    ports::{Change, Opened, Opening, Prepared, Services},
+    replier::Replier,
     replies::Outcome,
+    shared::Shared,
 };
 use crate::Notices;
 
@@ -39,83 +44,6 @@ const MAX_NOTICES: usize = 64;
 const MAX_WORK: usize = 16;
 /// How long a session waits for its first subscriber.
 const FIRST_SUBSCRIBER: Duration = Duration::from_secs(60);
-/// Characters of a title that is made of the first words.
-const MAX_TITLE_CHARS: usize = 80;
-
-/// A request to a session.
-pub(super) struct Job {
-    pub(super) request: Request,
-    pub(super) replier: Replier,
-}
-
-/// A session that lives in this process. Clones are the same session; the last one's drop ends it.
-#[derive(Clone)]
-pub(super) struct Live {
-    log: EventLog,
-    jobs: mpsc::Sender<Job>,
-    close: Arc<Notify>,
-    ended: watch::Receiver<bool>,
-    /// What changes of it and is no part of its log.
-    kept: Arc<Mutex<Keep>>,
-    _task: Arc<JoinSet<()>>,
-}
-
-struct Keep {
-    spec: SessionSpec,
-    title: Option<String>,
-}
-
-impl Live {
-    pub(super) fn log(&self) -> &EventLog {
-        &self.log
-    }
-
-    /// Asks the session; a request that it cannot take is answered at once.
-    pub(super) fn send(&self, job: Job) {
-        // Dropping the replier with a channel that is closed says that the session has ended.
-        if let Err(mpsc::error::TrySendError::Full(job)) = self.jobs.try_send(job) {
-            job.replier.reply(Err(busy()));
-        }
-    }
-
-    /// Ends the session.
-    pub(super) fn close(&self) {
-        self.close.notify_one();
-    }
-
-    /// Waits for its end.
-    pub(super) async fn ended(&self) {
-        let mut ended = self.ended.clone();
-        let _gone = ended.wait_for(|ended| *ended).await;
-    }
-
-    /// Nobody sees it, and it neither works nor waits for a person.
-    pub(super) fn is_idle(&self) -> bool {
-        self.log.subscribers() == 0
-            && self
-                .log
-                .with_view(|view| view.state == SessionState::Idle && view.status().questions == 0)
-    }
-
-    pub(super) fn facts(&self) -> LiveSession {
-        let (status, changed_ms) = self.log.with_view(|view| (view.status(), view.at_ms));
-        let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        LiveSession {
-            status,
-            folder: kept.spec.folder.clone(),
-            title: kept.title.clone().unwrap_or_else(|| self.first_words()),
-            subscribers: self.log.subscribers(),
-            changed_ms,
-        }
-    }
-
-    fn first_words(&self) -> String {
-        let (_, first) = self.log.messages(Some(1), 1);
-        let text = first.first().map(|message| message.text_content()).unwrap_or_default();
-        let line = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
-        line.trim().chars().take(MAX_TITLE_CHARS).collect()
-    }
-}
 
 /// Opens a session. One that lives here already under its id is not opened twice.
 pub(super) async fn open(
@@ -139,7 +67,7 @@ pub(super) async fn open(
     let (jobs, inbox) = mpsc::channel(MAX_JOBS);
     let (end, ended) = watch::channel(false);
     let (close, kept) =
-        (Arc::default(), Arc::new(Mutex::new(Keep { spec: spec.clone(), title: None })));
+        (Arc::default(), Arc::new(Mutex::new(Remembered { spec: spec.clone(), title: None })));
     let actor = Actor {
         shared: Arc::downgrade(shared),
         id: id.clone(),
@@ -202,7 +130,7 @@ struct Actor {
     log: EventLog,
     services: Arc<dyn Services>,
     detach: Detach,
-    kept: Arc<Mutex<Keep>>,
+    kept: Arc<Mutex<Remembered>>,
     notices: Notices,
     engine: Engine,
     /// Commands for the engine that is being opened.
@@ -507,11 +435,6 @@ async fn deserted(at: Option<Instant>) {
         Some(at) => sleep_until(at).await,
         None => std::future::pending().await,
     }
-}
-
-fn busy() -> RequestError {
-    RequestError::new(RequestErrorKind::Busy, "too many requests wait for the session")
-        .with_remedy("Try again in a moment.")
 }
 
 fn closed() -> RequestError {

@@ -1,0 +1,101 @@
+//! A session that lives in this process, for whoever asks it something.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use gnoma_core::{
+    protocol::{LiveSession, Request, RequestError, RequestErrorKind, SessionSpec},
+    session::SessionState,
+};
+use tokio::{
+    sync::{Notify, mpsc, watch},
+    task::JoinSet,
+};
+
+use super::{log::EventLog, replier::Replier};
+
+/// Characters of a title that is made of the first words.
+const MAX_TITLE_CHARS: usize = 80;
+
+/// A request to a session.
+pub(super) struct Job {
+    pub(super) request: Request,
+    pub(super) replier: Replier,
+}
+
+/// A session that lives in this process. Clones are the same session; the last one's drop ends it.
+#[derive(Clone)]
+pub(super) struct Live {
+    pub(super) log: EventLog,
+    pub(super) jobs: mpsc::Sender<Job>,
+    pub(super) close: Arc<Notify>,
+    pub(super) ended: watch::Receiver<bool>,
+    /// What changes of it and is no part of its log.
+    pub(super) kept: Arc<Mutex<Remembered>>,
+    pub(super) _task: Arc<JoinSet<()>>,
+}
+
+/// What changes of a session and is no part of its log.
+pub(super) struct Remembered {
+    /// What it was opened with last.
+    pub(super) spec: SessionSpec,
+    /// What a person has called it.
+    pub(super) title: Option<String>,
+}
+
+impl Live {
+    pub(super) fn log(&self) -> &EventLog {
+        &self.log
+    }
+
+    /// Asks the session; a request that it cannot take is answered at once.
+    pub(super) fn send(&self, job: Job) {
+        // Dropping the replier with a channel that is closed says that the session has ended.
+        if let Err(mpsc::error::TrySendError::Full(job)) = self.jobs.try_send(job) {
+            job.replier.reply(Err(busy()));
+        }
+    }
+
+    /// Ends the session.
+    pub(super) fn close(&self) {
+        self.close.notify_one();
+    }
+
+    /// Waits for its end.
+    pub(super) async fn ended(&self) {
+        let mut ended = self.ended.clone();
+        let _gone = ended.wait_for(|ended| *ended).await;
+    }
+
+    /// Nobody sees it, and it neither works nor waits for a person.
+    pub(super) fn is_idle(&self) -> bool {
+        self.log.subscribers() == 0
+            && self
+                .log
+                .with_view(|view| view.state == SessionState::Idle && view.status().questions == 0)
+    }
+
+    pub(super) fn facts(&self) -> LiveSession {
+        let (status, changed_ms) = self.log.with_view(|view| (view.status(), view.at_ms));
+        let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        LiveSession {
+            status,
+            folder: kept.spec.folder.clone(),
+            title: kept.title.clone().unwrap_or_else(|| self.first_words()),
+            subscribers: self.log.subscribers(),
+            changed_ms,
+        }
+    }
+
+    fn first_words(&self) -> String {
+        let (_, first) = self.log.messages(Some(1), 1);
+        let text = first.first().map(|message| message.text_content()).unwrap_or_default();
+        let line = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
+        line.trim().chars().take(MAX_TITLE_CHARS).collect()
+    }
+}
+
+/// Too much waits for the session.
+pub(super) fn busy() -> RequestError {
+    RequestError::new(RequestErrorKind::Busy, "too many requests wait for the session")
+        .with_remedy("Try again in a moment.")
+}

@@ -1,0 +1,97 @@
+//! The sessions of a process and its clients.
+
+use std::{
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use gnoma_core::{
+    protocol::{Client, LiveSession, ProcessEvent},
+    session::SessionState,
+};
+use tokio::{task::JoinSet, time::timeout};
+
+use super::{
+    connection::Connection,
+    handle::Live,
+    ports::Opener,
+    session,
+    shared::{Open, Shared},
+};
+
+/// How long sessions may take to end when the process does.
+const SHUTDOWN_PATIENCE: Duration = Duration::from_secs(30);
+
+/// The sessions of a process and its clients. Dropping it ends everything.
+pub struct Host {
+    shared: Arc<Shared>,
+    connections: Mutex<JoinSet<()>>,
+}
+
+impl Host {
+    /// A host without sessions.
+    #[must_use]
+    pub fn new(opener: impl Opener) -> Self {
+        let open: Open = |shared, spec| Box::pin(async move { session::open(&shared, spec).await });
+        let shared = Arc::new(Shared::new(Box::new(opener), open));
+        Self { shared, connections: Mutex::default() }
+    }
+
+    /// Connects a client. `name` is the same over all its connections, and nobody else's. Must be called
+    /// within a runtime.
+    #[must_use]
+    pub fn connect(&self, name: &str) -> Client {
+        let (client, peer) = Client::pair();
+        let connection = Connection::new(Arc::clone(&self.shared), name.to_owned());
+        let mut connections = self.connections.lock().unwrap_or_else(PoisonError::into_inner);
+        while connections.try_join_next().is_some() {}
+        connections.spawn(connection.run(peer));
+        client
+    }
+
+    /// The sessions, the one that changed last first.
+    #[must_use]
+    pub fn sessions(&self) -> Vec<LiveSession> {
+        self.shared.sessions()
+    }
+
+    /// Whether nobody needs the process: no session is seen, at work or waiting for a person.
+    #[must_use]
+    pub fn is_idle(&self) -> bool {
+        self.shared.state().sessions.values().all(Live::is_idle)
+    }
+
+    /// Waits until something has happened to a session, counted from `seen`; gives the count.
+    pub async fn changed_since(&self, seen: u64) -> u64 {
+        let mut changed = self.shared.changed.subscribe();
+        let count = changed.wait_for(|count| *count != seen).await;
+        count.map_or(seen, |count| *count)
+    }
+
+    /// Waits until a client wants the process to end.
+    pub async fn shutdown_wanted(&self) {
+        self.shared.shutdown.notified().await;
+    }
+
+    /// Ends all sessions, which store what they have. Gives what was running.
+    pub async fn shut_down(&self) -> Vec<LiveSession> {
+        let running: Vec<_> = self.sessions().into_iter().filter(is_at_work).collect();
+        self.shared.state().is_stopping = true;
+        self.shared.tell(ProcessEvent::Stopping);
+        let all: Vec<Live> = self.shared.state().sessions.values().cloned().collect();
+        let ended = async {
+            for live in &all {
+                live.close();
+            }
+            for live in &all {
+                live.ended().await;
+            }
+        };
+        let _late = timeout(SHUTDOWN_PATIENCE, ended).await;
+        running
+    }
+}
+
+fn is_at_work(session: &LiveSession) -> bool {
+    matches!(session.status.state, SessionState::Active | SessionState::Cancelling)
+}

@@ -1,0 +1,96 @@
+//! What a host of sessions needs: who opens them, and what answers what their engines do not.
+
+use std::{any::Any, sync::Arc};
+
+use gnoma_core::{
+    Message,
+    info::{Choice, SessionInfo},
+    protocol::{Reply, Request, RequestError, SessionSpec},
+    store::SessionId,
+    tool::BoxFuture,
+};
+use gnoma_engine::Handle;
+
+use crate::Notices;
+
+/// What opens sessions: settings, stores and models become an engine.
+pub trait Opener: Send + Sync + 'static {
+    /// Reads what a session needs from this machine. What needs a network or a lock is left to
+    /// [`Prepared::opening`].
+    fn open(&self, wanted: Opening) -> BoxFuture<'static, Result<Prepared, RequestError>>;
+
+    /// Milliseconds since 1970.
+    fn now_ms(&self) -> i64;
+}
+
+/// What is to be opened.
+pub struct Opening {
+    /// What the client wants.
+    pub spec: SessionSpec,
+    /// The session that goes on under its id, where it lived in this process before.
+    pub session: Option<SessionId>,
+    /// Its conversation, where it is not stored.
+    pub carried: Vec<Arc<Message>>,
+    /// Where what is said by the way goes.
+    pub notices: Notices,
+}
+
+/// A session that is about to open.
+pub struct Prepared {
+    /// Its id.
+    pub id: SessionId,
+    /// The session that started it, where it is a child.
+    pub parent: Option<SessionId>,
+    /// What front ends show of it.
+    pub info: SessionInfo,
+    /// The conversation that goes on.
+    pub messages: Vec<Arc<Message>>,
+    /// The rest of its making.
+    pub opening: BoxFuture<'static, Result<Opened, RequestError>>,
+    /// What answers requests that the engine does not.
+    pub services: Arc<dyn Services>,
+}
+
+/// A session that is open.
+pub struct Opened {
+    /// Its engine.
+    pub engine: Handle,
+    /// What works beside it, such as the search for local models; ends with it.
+    pub beside: Box<dyn Any + Send>,
+    /// The models that can be chosen, as far as they are known now.
+    pub models: Box<dyn Fn() -> Vec<Choice> + Send>,
+}
+
+/// What a session's project can do besides the conversation. Nothing here runs on the session's loop.
+pub trait Services: Send + Sync {
+    /// Answers a request that changes nothing in the engine.
+    fn answer(&self, request: Request) -> BoxFuture<'static, Result<Reply, RequestError>>;
+
+    /// Does what a request wants of the stored conversation and the files while no engine is open, and
+    /// says what the session goes on with.
+    fn change(&self, change: Change) -> BoxFuture<'static, Result<Changed, RequestError>>;
+
+    /// What the session is opened with to go on as it was, given what it was opened with.
+    fn unchanged(&self, spec: SessionSpec) -> SessionSpec;
+
+    /// The engine has ended: forgets what is too old. Nobody waits for it long.
+    fn tidy(&self) -> BoxFuture<'static, ()>;
+}
+
+/// A change for which a session is opened anew.
+pub struct Change {
+    /// What is asked: a switch, a rewind, a redo or a fork.
+    pub request: Request,
+    /// What the session was opened with.
+    pub spec: SessionSpec,
+}
+
+/// What a change leads to.
+pub struct Changed {
+    /// What the session is opened with from now on.
+    pub spec: SessionSpec,
+    /// The conversation goes on; where it is not stored, as it is in memory.
+    pub keeps_messages: bool,
+    /// For people.
+    pub told: String,
+}

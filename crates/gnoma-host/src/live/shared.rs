@@ -1,0 +1,135 @@
+//! What the tasks of a host share: its sessions, what was told of them, and replies that were given.
+
+use std::{
+    collections::{HashMap, VecDeque},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use gnoma_core::{
+    protocol::{
+        Epoch, LiveSession, ProcessEvent, RequestError, RequestErrorKind, SessionSpec, Start,
+    },
+    store::SessionId,
+    tool::BoxFuture,
+};
+use tokio::sync::{Notify, watch};
+
+use super::{handle::Live, ports::Opener, replies::Replies};
+
+/// Sessions that may live at once.
+const MAX_SESSIONS: usize = 256;
+/// Process events that are kept for clients that watch.
+const MAX_PROCESS_EVENTS: usize = 256;
+
+/// Makes a session and starts its task.
+pub(super) type Open =
+    fn(Arc<Shared>, SessionSpec) -> BoxFuture<'static, Result<SessionId, RequestError>>;
+
+/// What the tasks of a host share. It owns none of the tasks that own it.
+pub(super) struct Shared {
+    pub(super) opener: Box<dyn Opener>,
+    open: Open,
+    pub(super) replies: Arc<Mutex<Replies>>,
+    state: Mutex<State>,
+    /// Counts what happened to sessions, and wakes who waits for that.
+    pub(super) changed: watch::Sender<u64>,
+    /// Somebody wants the process to end.
+    pub(super) shutdown: Notify,
+}
+
+#[derive(Default)]
+pub(super) struct State {
+    pub(super) sessions: HashMap<SessionId, Live>,
+    /// The last things that happened to sessions, numbered like `changed`.
+    events: VecDeque<(u64, ProcessEvent)>,
+    last_epoch: u64,
+    pub(super) is_stopping: bool,
+}
+
+impl Shared {
+    pub(super) fn new(opener: Box<dyn Opener>, open: Open) -> Self {
+        Self {
+            opener,
+            open,
+            replies: Arc::default(),
+            state: Mutex::default(),
+            changed: watch::Sender::new(0),
+            shutdown: Notify::new(),
+        }
+    }
+
+    pub(super) fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) async fn open(
+        self: &Arc<Self>,
+        spec: SessionSpec,
+    ) -> Result<SessionId, RequestError> {
+        let (is_stopping, count) = {
+            let state = self.state();
+            (state.is_stopping, state.sessions.len())
+        };
+        if is_stopping {
+            return Err(RequestError::new(RequestErrorKind::Closed, "the process is ending"));
+        }
+        if count >= MAX_SESSIONS {
+            let cause = format!("{MAX_SESSIONS} sessions live in this process already");
+            return Err(RequestError::new(RequestErrorKind::Busy, cause)
+                .with_remedy("`gnoma ps` lists them; close one."));
+        }
+        (self.open)(Arc::clone(self), spec).await
+    }
+
+    pub(super) fn sessions(&self) -> Vec<LiveSession> {
+        let state = self.state();
+        let mut all: Vec<LiveSession> = state.sessions.values().map(Live::facts).collect();
+        all.sort_by_key(|session| std::cmp::Reverse(session.changed_ms));
+        all
+    }
+
+    /// The session that a spec wants to go on with, where it lives here already.
+    pub(super) fn living(&self, spec: &SessionSpec) -> Option<SessionId> {
+        let Start::Stored { id, fork: false } = &spec.start else { return None };
+        let state = self.state();
+        let mut found = state.sessions.keys().filter(|living| living.as_str().starts_with(id));
+        let first = found.next().filter(|_| !id.is_empty())?;
+        found.next().is_none().then(|| first.clone())
+    }
+
+    pub(super) fn session(&self, id: &SessionId) -> Result<Live, RequestError> {
+        self.state().sessions.get(id).cloned().ok_or_else(|| no_session(id))
+    }
+
+    pub(super) fn tell(&self, event: ProcessEvent) {
+        let mut state = self.state();
+        let number = *self.changed.borrow() + 1;
+        if state.events.len() == MAX_PROCESS_EVENTS {
+            state.events.pop_front();
+        }
+        state.events.push_back((number, event));
+        self.changed.send_replace(number);
+    }
+
+    /// What happened to sessions after `seen`, as far as it is kept, and how much has happened.
+    pub(super) fn told_since(&self, seen: u64) -> (Vec<ProcessEvent>, u64) {
+        let state = self.state();
+        let after = state.events.iter().filter(|(number, _)| *number > seen);
+        let events = after.map(|(_, event)| event.clone()).collect();
+        (events, state.events.back().map_or(seen, |(number, _)| *number))
+    }
+
+    /// Another number for the life of a session; greater than all before, also those of earlier
+    /// processes unless the clock went back.
+    pub(super) fn next_epoch(&self) -> Epoch {
+        let now = u64::try_from(self.opener.now_ms()).unwrap_or_default();
+        let mut state = self.state();
+        state.last_epoch = now.max(state.last_epoch + 1);
+        Epoch(state.last_epoch)
+    }
+}
+
+fn no_session(id: &SessionId) -> RequestError {
+    let cause = format!("there is no session `{id}` in this process");
+    RequestError::new(RequestErrorKind::NoSession, cause).with_remedy("`gnoma ps` lists them.")
+}

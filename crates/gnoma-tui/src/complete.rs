@@ -5,7 +5,7 @@ mod lister;
 
 use std::ops::Range;
 
-pub use lister::{Entry, Limits, Lister, Listing};
+pub use lister::{Limits, Lister, Listing};
 
 /// What is being completed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

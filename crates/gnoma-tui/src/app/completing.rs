@@ -163,9 +163,6 @@ impl State {
 }
 
 fn ranked<S: AsRef<str>>(query: &str, names: &[S]) -> Vec<String> {
-    let hits = fuzzy::rank(query, names, MAX_HITS);
-    hits.iter()
-        .filter_map(|hit| names.get(hit.index))
-        .map(|name| name.as_ref().to_owned())
-        .collect()
+    let best = fuzzy::rank(query, names, MAX_HITS).into_iter();
+    best.filter_map(|index| names.get(index)).map(|name| name.as_ref().to_owned()).collect()
 }

@@ -1,8 +1,9 @@
 //! The files below a folder, for completion: listed on a thread of its own, without those that are
 //! ignored and without `.git`, within a time and a number. Files that are likely to hold secrets come
-//! last and are marked; what is in files is never looked at.
+//! last; what is in files is never looked at.
 
 use std::{
+    ffi::OsStr,
     path::{Path, PathBuf},
     sync::{
         Arc,
@@ -13,8 +14,6 @@ use std::{
 };
 
 use ignore::{DirEntry, WalkBuilder};
-
-use crate::fuzzy::{self, Match};
 
 /// How many folders deep it is listed.
 const MAX_DEPTH: usize = 32;
@@ -54,53 +53,14 @@ impl Default for Limits {
     }
 }
 
-/// A file or folder.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Entry {
-    /// It is likely to hold secrets: to be shown dimmed.
-    pub is_secret: bool,
-    /// Below the folder, with `/` between its parts and at the end of a folder's.
-    pub path: String,
-}
-
-impl Entry {
-    fn rank(&self) -> (bool, usize, bool, &str) {
-        let path = self.path.as_str();
-        let depth = path.trim_end_matches('/').matches('/').count();
-        let is_hidden = path.split('/').any(|part| part.starts_with('.'));
-        (self.is_secret, depth, is_hidden, path)
-    }
-}
-
-impl AsRef<str> for Entry {
-    fn as_ref(&self) -> &str {
-        &self.path
-    }
-}
-
-/// What was found.
+/// The files and folders that were found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Listing {
-    /// In the order in which they are offered while nothing is written of a name: secrets last, else
-    /// what is near first, hidden files behind the others.
-    pub entries: Vec<Entry>,
+    /// Paths below the folder, with `/` between their parts and at the end of a folder's. What is near
+    /// comes first, hidden files behind the others, and files that are likely to hold secrets last.
+    pub paths: Vec<String>,
     /// A limit was met: there are more.
     pub is_cut: bool,
-}
-
-impl Listing {
-    /// The best `max` of the entries for what is written of a name, the best first and secrets last.
-    #[must_use]
-    pub fn rank(&self, query: &str, max: usize) -> Vec<Match> {
-        let border = self.entries.partition_point(|entry| !entry.is_secret);
-        let (open, secret) = self.entries.split_at(border);
-        let mut best = fuzzy::rank(query, open, max);
-        let of_secrets = fuzzy::rank(query, secret, max - best.len());
-        best.extend(
-            of_secrets.into_iter().map(|found| Match { index: border + found.index, ..found }),
-        );
-        best
-    }
 }
 
 /// A listing on its way. Dropping it stops it.
@@ -140,7 +100,8 @@ impl Drop for Lister {
 
 fn list(root: &Path, limits: Limits, stop: &AtomicBool) -> Listing {
     let started = Instant::now();
-    let mut listing = Listing::default();
+    let mut paths = Vec::new();
+    let mut is_cut = false;
     let walk = WalkBuilder::new(root)
         .hidden(false)
         .require_git(false)
@@ -148,37 +109,38 @@ fn list(root: &Path, limits: Limits, stop: &AtomicBool) -> Listing {
         .filter_entry(|entry| entry.file_name() != ".git")
         .build();
     for entry in walk.flatten() {
-        if listing.entries.len() >= limits.entries || started.elapsed() >= limits.time {
-            listing.is_cut = true;
+        if paths.len() >= limits.entries || started.elapsed() >= limits.time {
+            is_cut = true;
             break;
         }
         if stop.load(Ordering::Relaxed) {
             break;
         }
-        listing.entries.extend(entry_of(root, &entry));
+        paths.extend(path_of(root, &entry));
     }
-    listing.entries.sort_unstable_by(|one, other| one.rank().cmp(&other.rank()));
-    listing
+    paths.sort_by_cached_key(|path| order(path));
+    Listing { paths, is_cut }
 }
 
 /// `None` for the root itself and for names that cannot be written.
-fn entry_of(root: &Path, entry: &DirEntry) -> Option<Entry> {
+fn path_of(root: &Path, entry: &DirEntry) -> Option<String> {
     let below = entry.path().strip_prefix(root).ok()?;
-    let mut path = String::new();
-    for part in below {
-        if !path.is_empty() {
-            path.push('/');
-        }
-        path.push_str(part.to_str()?);
-    }
+    let parts: Option<Vec<_>> = below.iter().map(OsStr::to_str).collect();
+    let mut path = parts?.join("/");
     if path.is_empty() || path.contains(char::is_control) {
         return None;
     }
-    let is_secret = is_secret(entry.file_name().to_str()?);
     if entry.file_type().is_some_and(|kind| kind.is_dir()) {
         path.push('/');
     }
-    Some(Entry { is_secret, path })
+    Some(path)
+}
+
+fn order(path: &str) -> (bool, usize, bool, String) {
+    let inner = path.trim_end_matches('/');
+    let is_hidden = path.split('/').any(|part| part.starts_with('.'));
+    let name = inner.rsplit('/').next().unwrap_or(inner);
+    (is_secret(name), inner.matches('/').count(), is_hidden, path.to_owned())
 }
 
 fn is_secret(name: &str) -> bool {

@@ -83,7 +83,7 @@ impl<'a> Hands<'a> {
             let _lister =
                 Lister::start(root, Limits::default(), move |listing| drop(done.send(listing)));
             let listing = listed.recv().unwrap_or_default();
-            Input::Listing(listing.entries.into_iter().map(|entry| entry.path).collect())
+            Input::Listing(listing.paths)
         })
     }
 

@@ -25,32 +25,19 @@ mod resume;
 mod rewind;
 mod route;
 mod shell;
+mod slash;
 mod status;
 mod theme;
 mod usage;
 mod vim;
 mod why;
 
-pub(crate) use self::model::listed as models_listed;
+pub(crate) use self::{model::listed as models_listed, slash::Slash};
 use crate::app::State;
-
-/// A command.
-pub(crate) struct Slash {
-    /// What is written behind the slash.
-    pub(crate) name: &'static str,
-    /// Other names for it.
-    pub(crate) aliases: &'static [&'static str],
-    /// What can follow.
-    pub(crate) arguments: &'static str,
-    /// What it does, in a few words.
-    pub(crate) about: &'static str,
-    /// Does it, with what follows the name.
-    pub(crate) run: fn(&mut State, &str),
-}
 
 /// All commands, in the order in which they are listed.
 pub(crate) const ALL: &[&Slash] = &[
-    &help::COMMAND,
+    &HELP,
     &status::COMMAND,
     &usage::COMMAND,
     &context::COMMAND,
@@ -81,6 +68,15 @@ pub(crate) const ALL: &[&Slash] = &[
     &shell::COMMAND,
     &exit::COMMAND,
 ];
+
+/// The list of all of them is made here, so that no command needs to know the others.
+const HELP: Slash = Slash {
+    name: "help",
+    aliases: &["?"],
+    arguments: "",
+    about: "show commands and what else can be written",
+    run: |state, _| help::show(state, ALL),
+};
 
 /// Their names, in the same order.
 const NAMES: [&str; ALL.len()] = names_of();

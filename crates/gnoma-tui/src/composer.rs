@@ -11,6 +11,7 @@ mod draft;
 mod edit;
 mod kills;
 mod layout;
+mod mode;
 mod motion;
 mod paste;
 mod undo;
@@ -25,15 +26,15 @@ use self::{
     buffer::{At, Buffer},
     chips::{Chips, Content},
     kills::Kills,
+    layout::ScreenRow,
+    mode::Vim,
     undo::{Kind, Undo},
-    view::Top,
-    vim::Vim,
 };
 use crate::keymap::{Action, Context, Key, Keymap};
 
 pub use draft::{Draft, Fold};
+pub use mode::Mode;
 pub use paste::Pasted;
-pub use vim::Mode;
 
 /// The width until one is told.
 const FIRST_WIDTH: usize = 80;
@@ -74,7 +75,7 @@ pub struct Composer {
     kills: Kills,
     last: Last,
     width: usize,
-    top: Top,
+    top: ScreenRow,
     vim: Option<Vim>,
 }
 
@@ -88,7 +89,7 @@ impl Default for Composer {
             kills: Kills::default(),
             last: Last::default(),
             width: FIRST_WIDTH,
-            top: Top::default(),
+            top: ScreenRow::default(),
             vim: None,
         }
     }

@@ -8,7 +8,6 @@ mod read;
 use std::ops::Range;
 
 use crate::{
-    clean,
     highlight::Highlighter,
     text::{self, Ink, Line, Paper, Span, Style},
 };
@@ -216,11 +215,4 @@ fn push(done: &mut Vec<Span>, span: &Span, range: Range<usize>, paper: Paper) {
     if let Some(text) = span.text.get(range).filter(|text| !text.is_empty()) {
         done.push(Span::new(text.to_owned(), span.style.on(paper)));
     }
-}
-
-/// A line of a file as it is shown.
-fn shown(text: &str) -> String {
-    let text = clean::tabs(text.trim_end_matches('\r'));
-    // Replaced here already, so that places in the text are the same before and after.
-    Span::new(text, Style::default()).text.into_owned()
 }

@@ -3,50 +3,19 @@
 //! action does is decided by those who ask; chords of several keys are not known here.
 
 mod action;
+mod context;
 mod key;
 mod read;
 
 use std::collections::HashMap;
 
 pub use action::Action;
+pub use context::Context;
 pub use key::{Code, Key, KeyError};
 pub use read::KeymapError;
 
 /// The built-in table, which also says which actions each context has.
 const BUILT_IN: &str = include_str!("../data/keys.toml");
-
-/// What keys go to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Context {
-    /// The editor, and every other field.
-    Composer,
-    /// The editor in vim's normal mode.
-    Normal,
-    /// A list to choose from.
-    Picker,
-    /// The question whether something may be done.
-    Permission,
-    /// Everywhere, where the context has no use for the key.
-    Global,
-}
-
-impl Context {
-    /// Every context, in the order in which help shows them.
-    pub const ALL: [Self; 5] =
-        [Self::Composer, Self::Normal, Self::Picker, Self::Permission, Self::Global];
-
-    /// The name of its part of the table.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Composer => "composer",
-            Self::Normal => "normal",
-            Self::Picker => "picker",
-            Self::Permission => "permission",
-            Self::Global => "global",
-        }
-    }
-}
 
 /// A key that a person's own table took from another action of the same context.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -90,7 +59,7 @@ impl Keymap {
     /// key to two actions of a context. Nothing of it is used then.
     pub fn with_own(text: &str) -> Result<(Self, Vec<Taken>), KeymapError> {
         let mut keymap = Self::built_in();
-        let bindings = read::bindings(text, Some(&keymap))?;
+        let bindings = read::bindings(text, Some(&|context| keymap.actions(context)))?;
         // First all the keys that are given up, so that two actions can swap theirs.
         for binding in &bindings {
             keymap.unbind(binding.context, binding.action);

@@ -3,28 +3,21 @@
 //! those of the whole text. HTML is shown as it is written; nothing is fetched.
 
 mod blocks;
+mod code;
 mod inline;
 mod split;
 mod table;
 
-use std::collections::HashMap;
-
 use crate::{
-    clean,
     highlight::Highlighter,
-    text::{Ink, Line, Span, Style},
+    text::{Ink, Line, Style},
 };
+use blocks::Definitions;
+use code::CODE_INDENT;
 use split::{Kind, Piece, Splitter};
 
 /// A line without an end is cut here, whatever it holds.
 const MAX_LINE_BYTES: usize = 8_192;
-/// Targets of links that are remembered for later blocks.
-const MAX_DEFINITIONS: usize = 256;
-/// Spaces before code.
-const CODE_INDENT: &str = "  ";
-
-/// Where the names of links lead, by their names in small letters.
-type Definitions = HashMap<String, String>;
 
 /// A whole text as lines of at most `width` columns.
 #[must_use]
@@ -144,7 +137,7 @@ impl Drawn {
                     lines.extend(label.wrap(width, &Line::default()).into_iter().take(1));
                 }
             }
-            Kind::CodeLine(line) => lines.extend(code_line(line, self.code.as_mut(), width)),
+            Kind::CodeLine(line) => lines.extend(code::lines(line, self.code.as_mut(), width)),
         }
         // The gap belongs to lines; without any there is none. Code without a name has no first line.
         let is_start = matches!(piece.kind, Kind::CodeStart { .. });
@@ -154,24 +147,6 @@ impl Drawn {
             self.any = true;
         }
     }
-}
-
-/// A line of code in colours, indented, in as many lines as it takes.
-fn code_line(line: &str, highlighter: Option<&mut Highlighter>, width: usize) -> Vec<Line> {
-    let line = clean::tabs(line);
-    let spans = match highlighter {
-        Some(highlighter) => highlighter.line(&line),
-        None => vec![Span::new(line, Style::default())],
-    };
-    let indent = if width > 2 * CODE_INDENT.len() { CODE_INDENT } else { "" };
-    let mut lines = Line { spans }.wrap(width - indent.len(), &Line::default());
-    for line in &mut lines {
-        line.trim_end();
-        if !indent.is_empty() && !line.spans.is_empty() {
-            line.spans.insert(0, Span::new(indent, Style::default()));
-        }
-    }
-    lines
 }
 
 #[cfg(test)]

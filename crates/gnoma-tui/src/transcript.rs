@@ -8,6 +8,7 @@ mod call;
 mod folded;
 mod image;
 mod layout;
+mod options;
 mod outcome;
 mod routed;
 mod thinking;
@@ -26,19 +27,11 @@ use crate::{
 use block::{Block, Sort};
 use call::{Call, Ended};
 use folded::Shelf;
+pub use options::Options;
 use thinking::Thinking;
 
 /// Longest answer that can be copied; of longer ones the end is kept.
 const MAX_ANSWER_BYTES: usize = 1_048_576;
-/// How the conversation is shown.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Options {
-    /// For screen readers and terminals that cannot redraw: words instead of marks, nothing is shown
-    /// before it is final, nothing twice.
-    pub accessible: bool,
-    /// Output of tools and thinking are shown whole from the start.
-    pub unfolded: bool,
-}
 
 /// The conversation.
 #[derive(Debug, Default)]

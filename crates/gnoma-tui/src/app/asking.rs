@@ -10,7 +10,7 @@ use gnoma_core::{
 
 use super::{
     State,
-    choosing::{Goal, Layer},
+    layer::{Goal, Layer},
 };
 use crate::{
     keymap::{Action, Context, Key},

@@ -1,129 +1,44 @@
-//! What lies over the editor and takes the keys: lists, fields, questions of the program's own. What
-//! a choice does is a value, so that lists need not know.
+//! Lists, fields and questions of the program's own: they lie over the editor and take the keys.
 
-use gnoma_core::{
-    CallId, Command,
-    message::ModelRef,
-    session::{PermissionAnswer, PermissionMode},
+use gnoma_core::{Command, message::ModelRef, session::PermissionAnswer};
+
+use super::{
+    State,
+    layer::{Choice, Goal, Layer},
 };
-
-use super::State;
 use crate::{
     composer::{Composer, Draft, Pressed},
-    desk::{Found, Offer, SettingRow},
-    history::Search,
+    desk::{Offer, SettingRow},
     keymap::{Action, Code, Context, Key},
     picker::{Picked, Picker, Row},
-    setup::Setup,
     wish::{Again, Wish},
 };
 
-/// What takes the keys instead of the editor.
-#[derive(Clone, Debug)]
-pub(crate) enum Layer {
-    /// A list; each row has its deed.
-    Pick { list: Picker, deeds: Vec<Deed> },
-    /// One thing to write.
-    Field { title: String, field: Composer, goal: Goal },
-    /// Yes or no.
-    Confirm { question: String, deed: Deed },
-    /// The search through the history.
-    Search(Search),
-    /// The first start.
-    Setup(Setup),
-}
-
-/// What a choice does.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Deed {
-    /// End this session for another.
-    Again(Again),
-    /// Ask one model only, or let the router choose again.
-    Pin(Option<ModelRef>),
-    /// Set the mode.
-    Mode(PermissionMode),
-    /// Paint with another theme.
-    Theme(String),
-    /// Let a setting be changed.
-    Edit(SettingRow),
-    /// Change a setting.
-    Set { key: String, value: String },
-    /// Ask what is to be taken back.
-    Rewind { turns: usize },
-}
-
-/// What a field is for.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Goal {
-    /// The reason for a refusal.
-    Refuse(CallId),
-    /// The rule of a lasting yes.
-    Rule(CallId),
-    /// The value of a setting.
-    Set(String),
-    /// The word that confirms that nothing is asked any more.
-    Bypass,
-}
-
-impl Layer {
-    /// The first start. Where the terminal shows what is typed, no key can be entered.
-    pub(super) fn setup(found: &Found, is_shown: bool) -> Self {
-        let mut found = found.clone();
-        if is_shown {
-            found.providers.clear();
-        }
-        Self::Setup(Setup::new(&found, is_shown))
-    }
-
-    pub(crate) fn field(title: &str, text: &str, goal: Goal) -> Self {
-        let mut field = Composer::default();
-        field.restore(text.into());
-        Self::Field { title: title.to_owned(), field, goal }
-    }
-
-    /// What is being written here and is worth keeping.
-    pub(super) fn reason(&self) -> Option<Draft> {
-        match self {
-            Self::Field { field, goal: Goal::Refuse(_), .. } => Some(field.draft()),
-            Self::Field { .. }
-            | Self::Pick { .. }
-            | Self::Confirm { .. }
-            | Self::Search(_)
-            | Self::Setup(_) => None,
-        }
-    }
-
-    /// The answer to a question is being written here.
-    pub(super) fn is_answer(&self) -> bool {
-        matches!(self, Self::Field { goal: Goal::Refuse(_) | Goal::Rule(_), .. })
-    }
-
-    /// The answer to this one is.
-    pub(super) fn answers(&self, call: &CallId) -> bool {
-        matches!(self, Self::Field { goal: Goal::Refuse(of) | Goal::Rule(of), .. } if of == call)
-    }
-}
-
 impl State {
-    /// Offers a list in which each row has its deed. A filter that fits one row only takes it.
-    pub(crate) fn pick(&mut self, title: &str, rows: Vec<(Row, Deed)>, filter: &str) {
-        let (rows, deeds): (Vec<Row>, Vec<Deed>) = rows.into_iter().unzip();
+    /// Offers a list in which each row has its choice. A filter that fits one row only takes it.
+    pub(crate) fn pick(&mut self, title: &str, rows: Vec<(Row, Choice)>, filter: &str) {
+        let (rows, choices): (Vec<Row>, Vec<Choice>) = rows.into_iter().unzip();
         let list = Picker::new(title, rows).filtered(filter).by_line(self.accessible);
-        self.layer = Some(Layer::Pick { list, deeds });
+        self.layer = Some(Layer::Pick { list, choices });
     }
 
     /// Offers a list that more is going to come to, from who is named.
-    pub(crate) fn pick_growing(&mut self, title: &str, rows: Vec<(Row, Deed)>, from: &'static str) {
-        let (rows, deeds): (Vec<Row>, Vec<Deed>) = rows.into_iter().unzip();
-        self.layer = Some(Layer::Pick { list: Picker::new(title, rows).growing(from), deeds });
+    pub(crate) fn pick_growing(
+        &mut self,
+        title: &str,
+        rows: Vec<(Row, Choice)>,
+        from: &'static str,
+    ) {
+        let (rows, choices): (Vec<Row>, Vec<Choice>) = rows.into_iter().unzip();
+        self.layer = Some(Layer::Pick { list: Picker::new(title, rows).growing(from), choices });
     }
 
     /// Puts all rows into the list that waits for them, if it is open still.
-    pub(crate) fn fill(&mut self, rows: Vec<(Row, Deed)>) {
-        let Some(Layer::Pick { list, deeds }) = &mut self.layer else { return };
+    pub(crate) fn fill(&mut self, rows: Vec<(Row, Choice)>) {
+        let Some(Layer::Pick { list, choices }) = &mut self.layer else { return };
         if list.is_growing() {
-            let (rows, of_rows): (Vec<Row>, Vec<Deed>) = rows.into_iter().unzip();
-            *deeds = of_rows;
+            let (rows, of_rows): (Vec<Row>, Vec<Choice>) = rows.into_iter().unzip();
+            *choices = of_rows;
             list.fill(rows);
         }
     }
@@ -138,9 +53,9 @@ impl State {
         &mut self,
         what: &str,
         offers: Vec<Offer>,
-        first: Option<(Row, Deed)>,
+        first: Option<(Row, Choice)>,
         argument: &str,
-        deed: fn(Offer) -> Deed,
+        choice: fn(Offer) -> Choice,
     ) {
         let number = argument.parse().ok().and_then(|number: usize| number.checked_sub(1));
         let is_meant = |name: &str| {
@@ -148,7 +63,7 @@ impl State {
         };
         let named = offers.iter().find(|offer| is_meant(&offer.name));
         if let Some(offer) = named.or_else(|| offers.get(number?)) {
-            return self.perform(deed(offer.clone()));
+            return self.perform(choice(offer.clone()));
         }
         // Nobody says what else there is, so what is named is tried.
         let is_open = offers.iter().all(|offer| offer.arm.is_some());
@@ -157,7 +72,7 @@ impl State {
         }
         let row = |offer: Offer| {
             let row = Row::new(offer.name.clone(), offer.about.clone()).current(offer.current);
-            (row, deed(offer))
+            (row, choice(offer))
         };
         let rows = first.into_iter().chain(offers.into_iter().map(row)).collect();
         self.pick(&format!("Choose the {what}"), rows, argument);
@@ -167,7 +82,7 @@ impl State {
             self.layer = None;
             if is_open {
                 let name = argument.to_owned();
-                return self.perform(deed(Offer { name, ..Offer::default() }));
+                return self.perform(choice(Offer { name, ..Offer::default() }));
             }
             self.hint(format!("unknown {what}: `{argument}`; /{what} lists what there is"));
         }
@@ -186,20 +101,20 @@ impl State {
         self.wish(Wish::Tell(Command::Pin { arm }));
     }
 
-    pub(crate) fn confirm(&mut self, question: &str, deed: Deed) {
-        self.layer = Some(Layer::Confirm { question: question.to_owned(), deed });
+    pub(crate) fn confirm(&mut self, question: &str, choice: Choice) {
+        self.layer = Some(Layer::Confirm { question: question.to_owned(), choice });
     }
 
     /// Does what was chosen.
-    pub(crate) fn perform(&mut self, deed: Deed) {
-        match deed {
-            Deed::Again(again) => self.again(again),
-            Deed::Pin(arm) => self.pin(arm),
-            Deed::Mode(mode) => self.choose_mode(mode),
-            Deed::Theme(name) => self.paint_with(&name),
-            Deed::Edit(setting) => self.edit_setting(setting),
-            Deed::Set { key, value } => self.set(&key, &value),
-            Deed::Rewind { turns } => self.pick_rewind(turns),
+    pub(crate) fn perform(&mut self, choice: Choice) {
+        match choice {
+            Choice::Again(again) => self.again(again),
+            Choice::Pin(arm) => self.pin(arm),
+            Choice::Mode(mode) => self.choose_mode(mode),
+            Choice::Theme(name) => self.paint_with(&name),
+            Choice::Edit(setting) => self.edit_setting(setting),
+            Choice::Set { key, value } => self.set(&key, &value),
+            Choice::Rewind { turns } => self.pick_rewind(turns),
         }
     }
 
@@ -230,7 +145,7 @@ impl State {
         }
         let row = |choice: String| {
             let row = Row::new(choice.clone(), "").current(choice == value);
-            (row, Deed::Set { key: key.clone(), value: choice })
+            (row, Choice::Set { key: key.clone(), value: choice })
         };
         let rows = choices.into_iter().map(row).collect();
         self.pick(&key, rows, "");
@@ -238,7 +153,7 @@ impl State {
 
     fn pick_rewind(&mut self, turns: usize) {
         let rewind =
-            |files, conversation| Deed::Again(Again::Rewind { turns, files, conversation });
+            |files, conversation| Choice::Again(Again::Rewind { turns, files, conversation });
         let rows = vec![
             (Row::new("files and conversation", "everything as it was"), rewind(true, true)),
             (Row::new("conversation", "files stay as they are"), rewind(false, true)),
@@ -258,9 +173,9 @@ impl State {
     /// A key for what lies over the editor.
     pub(super) fn layer_key(&mut self, layer: Layer, key: Key) {
         match layer {
-            Layer::Pick { list, deeds } => self.list_key(list, deeds, key),
+            Layer::Pick { list, choices } => self.list_key(list, choices, key),
             Layer::Field { title, field, goal } => self.field_key(title, field, goal, key),
-            Layer::Confirm { question, deed } => self.confirm_key(question, deed, key),
+            Layer::Confirm { question, choice } => self.confirm_key(question, choice, key),
             Layer::Search(search) => self.search_key(search, key),
             Layer::Setup(setup) => self.setup_key(setup, key),
         }
@@ -290,7 +205,7 @@ impl State {
             .or_else(|| self.keymap.action(Context::Composer, key).filter(|_| !typed))
     }
 
-    fn list_key(&mut self, mut list: Picker, deeds: Vec<Deed>, key: Key) {
+    fn list_key(&mut self, mut list: Picker, choices: Vec<Choice>, key: Key) {
         let picked = match (self.list_action(key), key.typed()) {
             (Some(action), _) => list.act(action),
             (None, Some(c)) => {
@@ -300,16 +215,16 @@ impl State {
             (None, None) => Picked::Open,
         };
         match picked {
-            Picked::Open => self.layer = Some(Layer::Pick { list, deeds }),
+            Picked::Open => self.layer = Some(Layer::Pick { list, choices }),
             Picked::Told(lines) => {
-                self.layer = Some(Layer::Pick { list, deeds });
+                self.layer = Some(Layer::Pick { list, choices });
                 self.say_choice(lines);
             }
             Picked::Nothing if self.accessible => self.hint("nothing was chosen"),
             Picked::Nothing => (),
             Picked::Row(row) => {
-                if let Some(deed) = deeds.into_iter().nth(row) {
-                    self.perform(deed);
+                if let Some(choice) = choices.into_iter().nth(row) {
+                    self.perform(choice);
                 }
             }
         }
@@ -377,14 +292,14 @@ impl State {
         }
     }
 
-    fn confirm_key(&mut self, question: String, deed: Deed, key: Key) {
+    fn confirm_key(&mut self, question: String, choice: Choice, key: Key) {
         self.ends_line = self.accessible && key != Key::plain(Code::Enter);
         let action = self.keymap.action(Context::Permission, key);
         match action {
-            Some(Action::AllowOnce | Action::Accept) => self.perform(deed),
+            Some(Action::AllowOnce | Action::Accept) => self.perform(choice),
             Some(Action::Refuse | Action::Stop | Action::Interrupt) => (),
             _ => {
-                self.layer = Some(Layer::Confirm { question, deed });
+                self.layer = Some(Layer::Confirm { question, choice });
                 if self.accessible {
                     self.hint("write y or n");
                 }

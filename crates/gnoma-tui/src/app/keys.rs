@@ -1,6 +1,6 @@
 //! Where a key goes, and what the keys do that are not editing.
 
-use super::{Armed, State, choosing::Layer};
+use super::{State, layer::Layer, state::Armed};
 use crate::{
     commands,
     keymap::{Action, Code, Key},

@@ -1,13 +1,27 @@
 //! Whatever happens: nothing that was written is lost, nothing panics, and frames fit.
 
+use std::{
+    collections::VecDeque,
+    time::{Duration, Instant},
+};
+
 use gnoma_core::{
-    Content, Event, RawJson, StopReason, ToolCall, Usage,
+    CallId, Command, Content, Event, Message, RawJson, StopReason, ToolCall, Usage,
     session::{Outcome, PermissionAnswer, Scope, SessionState},
 };
 use proptest::prelude::*;
 
-use super::*;
-use crate::desk::{Offer, PointRow, SessionRow, SettingRow, Topic};
+use super::{Options, State, layer::Layer};
+use crate::{
+    desk::{Connection, Desk, Found, Offer, PointRow, SessionRow, SettingRow, Topic},
+    frame::Size,
+    history::History,
+    input::Input,
+    keymap::Keymap,
+    run::Face,
+    status::Facts,
+    wish::Wish,
+};
 
 /// A desk on which there is a little of everything.
 struct Desktop;

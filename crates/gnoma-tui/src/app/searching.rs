@@ -1,6 +1,6 @@
 //! The search through the history, as Ctrl+R does it.
 
-use super::{State, choosing::Layer};
+use super::{State, layer::Layer};
 use crate::{
     composer::Draft,
     history::Search,

@@ -5,7 +5,12 @@ use std::collections::VecDeque;
 
 use gnoma_core::{Command, Content, Message};
 
-use super::{Running, State, shown};
+use super::{
+    State,
+    queue::{Attached, Sent, Waiting},
+    shown,
+    state::Running,
+};
 use crate::{
     commands, complete,
     composer::{Draft, Fold},
@@ -23,108 +28,6 @@ const MAX_SHOWN_OUTPUT_LINES: usize = 200;
 const MAX_ATTACHED_BYTES: usize = 256 << 10;
 /// Outputs that wait to be sent along; the oldest go first.
 const MAX_ATTACHED: usize = 8;
-
-/// What was sent and has not come back as part of the conversation.
-#[derive(Clone, Debug)]
-struct Sent {
-    draft: Draft,
-    content: Vec<Content>,
-    line: String,
-}
-
-impl Sent {
-    fn of(draft: Draft) -> Self {
-        let line = shown::first_line(&draft);
-        Self { content: draft.clone().into_content(), draft, line }
-    }
-}
-
-/// What waits, and how it is shown: pasted texts may be too large to look at for every frame.
-#[derive(Clone, Debug)]
-struct Waiting {
-    draft: Draft,
-    line: String,
-}
-
-impl From<Draft> for Waiting {
-    fn from(draft: Draft) -> Self {
-        Self { line: shown::first_line(&draft), draft }
-    }
-}
-
-/// Output of a shell line that goes along with the next message.
-#[derive(Clone, Debug)]
-struct Attached {
-    label: String,
-    text: String,
-}
-
-/// Everything on its way from the editor to the conversation.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Queue {
-    /// Waits for the turn to end.
-    waiting: VecDeque<Waiting>,
-    /// Nothing is sent by itself until the person says so.
-    is_held: bool,
-    /// Was sent to begin a turn and is shown already.
-    begun: VecDeque<Sent>,
-    /// Was sent while a turn runs and is not read yet.
-    steers: VecDeque<Sent>,
-    attached: VecDeque<Attached>,
-}
-
-impl Queue {
-    /// What waited when the program ended last.
-    pub(super) fn of(drafts: impl Iterator<Item = Draft>) -> Self {
-        let drafts = drafts.filter(|draft| !draft.is_blank());
-        let waiting: VecDeque<Waiting> = drafts.map(Waiting::from).collect();
-        Self { is_held: !waiting.is_empty(), waiting, ..Self::default() }
-    }
-
-    pub(super) fn count(&self) -> usize {
-        self.waiting.len()
-    }
-
-    pub(super) fn is_held(&self) -> bool {
-        self.is_held && !self.waiting.is_empty()
-    }
-
-    /// All that could still come back.
-    pub(super) fn drafts(&self) -> impl Iterator<Item = &Draft> {
-        let sent = self.begun.iter().chain(&self.steers).map(|sent| &sent.draft);
-        sent.chain(self.waiting.iter().map(|waiting| &waiting.draft))
-    }
-
-    /// What is not read yet, then what waits; in short.
-    pub(super) fn shown(&self) -> (Vec<String>, Vec<String>) {
-        let steers = self.steers.iter().map(|sent| sent.line.clone()).collect();
-        (steers, self.waiting.iter().map(|waiting| waiting.line.clone()).collect())
-    }
-
-    pub(super) fn attached(&self) -> impl Iterator<Item = &str> {
-        self.attached.iter().map(|attached| attached.label.as_str())
-    }
-
-    /// A turn is about to begin with what was sent.
-    pub(super) fn has_begun(&self) -> bool {
-        !self.begun.is_empty()
-    }
-
-    /// What was sent as this. Secrets may have been taken out of it since; then it is the oldest.
-    fn steer(&mut self, content: &[Content]) -> Option<Sent> {
-        let place = self.steers.iter().position(|sent| sent.content == content);
-        self.steers.remove(place.unwrap_or(0))
-    }
-
-    /// What was sent to a session that is gone, and never became part of it, comes back.
-    pub(super) fn sent_returns(&mut self) {
-        let sent: Vec<Sent> = self.begun.drain(..).chain(self.steers.drain(..)).collect();
-        self.is_held |= !sent.is_empty();
-        for sent in sent.into_iter().rev() {
-            self.waiting.push_front(sent.draft.into());
-        }
-    }
-}
 
 impl State {
     /// Does what was written asks for.

@@ -7,7 +7,10 @@ use gnoma_core::{
 };
 use std::{sync::Arc, time::Duration};
 
-use super::{Focus, Running, State};
+use super::{
+    State,
+    state::{Focus, Running},
+};
 use crate::{prompt::Question, wish::Wish};
 
 /// A turn that takes longer is worth a call where the terminal does not tell whether anybody looks.

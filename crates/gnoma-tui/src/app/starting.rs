@@ -1,6 +1,6 @@
 //! The first start within the face: what it asks to be tried and stored is handed to the desk.
 
-use super::{State, choosing::Layer};
+use super::{State, layer::Layer};
 use crate::{
     desk::Connection,
     keymap::Key,

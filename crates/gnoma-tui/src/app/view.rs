@@ -3,7 +3,11 @@
 
 use std::time::{Duration, Instant};
 
-use super::{BEAT, Leaving, Running, State, choosing::Layer};
+use super::{
+    State,
+    layer::Layer,
+    state::{BEAT, Leaving, Running},
+};
 use crate::{
     composer::Mode,
     frame::{Cell, Frame, Size},

@@ -1,6 +1,6 @@
 //! `/bad`: the last turn's work was wrong.
 
-use super::{Slash, good::rate};
+use super::{good::rate, slash::Slash};
 use crate::app::State;
 
 pub(super) const COMMAND: Slash = Slash {

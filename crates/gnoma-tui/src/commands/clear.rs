@@ -1,8 +1,8 @@
 //! `/clear`: a new conversation. A long one is not dropped without a question.
 
-use super::Slash;
+use super::slash::Slash;
 use crate::{
-    app::{Deed, State},
+    app::{Choice, State},
     wish::Again,
 };
 
@@ -21,7 +21,7 @@ fn run(state: &mut State, _argument: &str) {
     let turns = state.counts.turns;
     if turns > TURNS_WORTH_A_QUESTION {
         let question = format!("Leave these {turns} turns and begin anew?");
-        return state.confirm(&question, Deed::Again(Again::New));
+        return state.confirm(&question, Choice::Again(Again::New));
     }
     state.again(Again::New);
 }

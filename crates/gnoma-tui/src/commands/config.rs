@@ -1,8 +1,8 @@
 //! `/config`: all settings with where they come from; one that is chosen can be changed.
 
-use super::Slash;
+use super::slash::Slash;
 use crate::{
-    app::{Deed, State},
+    app::{Choice, State},
     desk::SettingRow,
     picker::Row,
 };
@@ -21,7 +21,7 @@ fn run(state: &mut State, argument: &str) {
     }
     let row = |setting: SettingRow| {
         let detail = format!("{}  ({})", setting.value, setting.origin);
-        (Row::new(setting.key.clone(), detail), Deed::Edit(setting))
+        (Row::new(setting.key.clone(), detail), Choice::Edit(setting))
     };
     let rows: Vec<_> = state.desk.settings().into_iter().map(row).collect();
     state.pick("Settings", rows, argument);

@@ -1,6 +1,6 @@
 //! `/context`: what fills the context window.
 
-use super::Slash;
+use super::slash::Slash;
 use crate::{app::State, desk::Topic, status};
 
 pub(super) const COMMAND: Slash = Slash {

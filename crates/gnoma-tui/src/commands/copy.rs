@@ -1,6 +1,6 @@
 //! `/copy`: the last answer, for the clipboard.
 
-use super::Slash;
+use super::slash::Slash;
 use crate::{app::State, wish::Wish};
 
 pub(super) const COMMAND: Slash =

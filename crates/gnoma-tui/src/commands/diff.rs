@@ -1,6 +1,6 @@
 //! `/diff`: what the session changed in files.
 
-use super::Slash;
+use super::slash::Slash;
 use crate::{app::State, diff};
 
 /// Lines that are shown.

@@ -1,6 +1,6 @@
 //! `/drop`: forgets what waits to be sent.
 
-use super::Slash;
+use super::slash::Slash;
 use crate::app::State;
 
 pub(super) const COMMAND: Slash = Slash {

@@ -1,6 +1,6 @@
 //! `/exit`: ends the session.
 
-use super::Slash;
+use super::slash::Slash;
 use crate::app::State;
 
 pub(super) const COMMAND: Slash =

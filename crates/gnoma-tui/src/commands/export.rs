@@ -1,6 +1,6 @@
 //! `/export`: writes the conversation to a file.
 
-use super::Slash;
+use super::slash::Slash;
 use crate::app::State;
 
 pub(super) const COMMAND: Slash = Slash {

@@ -1,6 +1,6 @@
 //! `/fork`: goes on in a copy, so that the original stays.
 
-use super::Slash;
+use super::slash::Slash;
 use crate::{app::State, wish::Again};
 
 pub(super) const COMMAND: Slash = Slash {

@@ -2,7 +2,7 @@
 
 use gnoma_core::Command;
 
-use super::Slash;
+use super::slash::Slash;
 use crate::{app::State, wish::Wish};
 
 pub(super) const COMMAND: Slash = Slash {

@@ -1,17 +1,9 @@
 //! `/help`: what there is to do.
 
-use super::{ALL, Slash};
+use super::slash::Slash;
 use crate::{
     app::State,
     text::{Ink, Line, Span, Style},
-};
-
-pub(super) const COMMAND: Slash = Slash {
-    name: "help",
-    aliases: &["?"],
-    arguments: "",
-    about: "show commands and what else can be written",
-    run,
 };
 
 /// Columns for what is written.
@@ -26,14 +18,13 @@ const SIGNS: [(&str, &str); 6] = [
     ("Shift+Tab", "change how much is asked"),
 ];
 
-fn run(state: &mut State, _argument: &str) {
-    let commands = ALL.iter().map(|command| {
+pub(super) fn show(state: &mut State, commands: &[&Slash]) {
+    let commands = commands.iter().map(|command| {
         let name = format!("/{} {}", command.name, command.arguments);
         row(&name, command.about)
     });
     let mut lines: Vec<Line> = SIGNS.iter().map(|(name, about)| row(name, about)).collect();
     lines.extend(commands);
-
     state.say(lines);
 }
 

@@ -1,6 +1,6 @@
 //! `/incognito`: whether anything is stored.
 
-use super::Slash;
+use super::slash::Slash;
 use crate::{app::State, wish::Again};
 
 pub(super) const COMMAND: Slash = Slash {

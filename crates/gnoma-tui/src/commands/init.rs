@@ -1,6 +1,6 @@
 //! `/init`: has the model write down what an assistant should know about the project.
 
-use super::Slash;
+use super::slash::Slash;
 use crate::{app::State, composer::Draft};
 
 pub(super) const COMMAND: Slash = Slash {

@@ -1,6 +1,6 @@
 //! `/keys`: every key and what it does.
 
-use super::Slash;
+use super::slash::Slash;
 use crate::{
     app::State,
     keymap::{Context, Keymap},

@@ -1,8 +1,8 @@
 //! `/model`: which model is called.
 
-use super::Slash;
+use super::slash::Slash;
 use crate::{
-    app::{Deed, State},
+    app::{Choice, State},
     desk::Offer,
     picker::Row,
     wish::{Again, Wish},
@@ -34,7 +34,7 @@ fn run(state: &mut State, argument: &str) {
     let mut offers = state.desk.models();
     mark(state, &mut offers);
     let first = first(state, &offers);
-    state.choose("model", offers, first, argument, deed);
+    state.choose("model", offers, first, argument, choice);
 }
 
 /// All models are known now: they go into the list, if that is open still.
@@ -43,11 +43,11 @@ pub(crate) fn listed(state: &mut State, offers: Vec<Offer>) {
     state.fill(rows);
 }
 
-fn rows(state: &State, mut offers: Vec<Offer>) -> Vec<(Row, Deed)> {
+fn rows(state: &State, mut offers: Vec<Offer>) -> Vec<(Row, Choice)> {
     mark(state, &mut offers);
     let row = |offer: Offer| {
         let row = Row::new(offer.name.clone(), offer.about.clone()).current(offer.current);
-        (row, deed(offer))
+        (row, choice(offer))
     };
     first(state, &offers).into_iter().chain(offers.into_iter().map(row)).collect()
 }
@@ -59,16 +59,16 @@ fn mark(state: &State, offers: &mut [Offer]) {
 }
 
 /// The row that lets the router choose, where it has a choice.
-fn first(state: &State, offers: &[Offer]) -> Option<(Row, Deed)> {
+fn first(state: &State, offers: &[Offer]) -> Option<(Row, Choice)> {
     let can_pin = offers.iter().any(|offer| offer.arm.is_some());
     let auto = Row::new(AUTO, "the router chooses").current(state.pinned.is_none());
-    can_pin.then_some((auto, Deed::Pin(None)))
+    can_pin.then_some((auto, Choice::Pin(None)))
 }
 
 /// What the session knows it changes to by itself; anything else needs another session.
-fn deed(offer: Offer) -> Deed {
+fn choice(offer: Offer) -> Choice {
     match offer.arm {
-        Some(arm) => Deed::Pin(Some(arm)),
-        None => Deed::Again(Again::Model(offer.name)),
+        Some(arm) => Choice::Pin(Some(arm)),
+        None => Choice::Again(Again::Model(offer.name)),
     }
 }

@@ -1,8 +1,8 @@
 //! `/profile`: which profile of the settings is used.
 
-use super::Slash;
+use super::slash::Slash;
 use crate::{
-    app::{Deed, State},
+    app::{Choice, State},
     wish::Again,
 };
 
@@ -16,6 +16,7 @@ pub(super) const COMMAND: Slash = Slash {
 
 fn run(state: &mut State, argument: &str) {
     let offers = state.desk.profiles();
-    state
-        .choose("profile", offers, None, argument, |offer| Deed::Again(Again::Profile(offer.name)));
+    state.choose("profile", offers, None, argument, |offer| {
+        Choice::Again(Again::Profile(offer.name))
+    });
 }

@@ -1,8 +1,8 @@
 //! `/provider`: whose models are called.
 
-use super::Slash;
+use super::slash::Slash;
 use crate::{
-    app::{Deed, State},
+    app::{Choice, State},
     wish::Again,
 };
 
@@ -20,6 +20,6 @@ fn run(state: &mut State, argument: &str) {
         return;
     }
     state.choose("provider", offers, None, argument, |offer| {
-        Deed::Again(Again::Provider(offer.name))
+        Choice::Again(Again::Provider(offer.name))
     });
 }

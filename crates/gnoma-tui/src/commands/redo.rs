@@ -1,6 +1,6 @@
 //! `/redo`: takes the last rewind back.
 
-use super::Slash;
+use super::slash::Slash;
 use crate::{app::State, wish::Again};
 
 pub(super) const COMMAND: Slash =

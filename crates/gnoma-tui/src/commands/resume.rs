@@ -1,8 +1,8 @@
 //! `/resume`: goes on with a stored conversation.
 
-use super::Slash;
+use super::slash::Slash;
 use crate::{
-    app::{Deed, State},
+    app::{Choice, State},
     desk::SessionRow,
     picker::Row,
     wish::Again,
@@ -29,7 +29,7 @@ fn run(state: &mut State, argument: &str) {
     }
     let row = |session: SessionRow| {
         let SessionRow { id, title, when } = session;
-        (Row::new(title, format!("{when}  {id}")), Deed::Again(Again::Resume(Some(id))))
+        (Row::new(title, format!("{when}  {id}")), Choice::Again(Again::Resume(Some(id))))
     };
     let rows = sessions.into_iter().map(row).collect();
     state.pick("Go on with", rows, argument);

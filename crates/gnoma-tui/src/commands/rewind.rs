@@ -1,8 +1,8 @@
 //! `/rewind`: files and conversation as they were before a turn.
 
-use super::Slash;
+use super::slash::Slash;
 use crate::{
-    app::{Deed, State},
+    app::{Choice, State},
     desk::PointRow,
     picker::Row,
 };
@@ -19,7 +19,7 @@ fn run(state: &mut State, argument: &str) {
     let points = state.desk.points();
     if let Ok(turns) = argument.parse::<usize>() {
         if points.iter().any(|point| point.turns == turns) {
-            return state.perform(Deed::Rewind { turns });
+            return state.perform(Choice::Rewind { turns });
         }
         return state.hint(format!("there are not {turns} turns to take back"));
     }
@@ -28,7 +28,7 @@ fn run(state: &mut State, argument: &str) {
     }
     let row = |point: PointRow| {
         let detail = format!("{} · {} files changed since", point.when, point.files);
-        (Row::new(point.prompt, detail), Deed::Rewind { turns: point.turns })
+        (Row::new(point.prompt, detail), Choice::Rewind { turns: point.turns })
     };
     let rows = points.into_iter().map(row).collect();
     state.pick("Go back to before", rows, argument);

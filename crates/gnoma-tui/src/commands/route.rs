@@ -2,7 +2,7 @@
 
 use gnoma_core::session::Routing;
 
-use super::Slash;
+use super::slash::Slash;
 use crate::{
     app::State,
     status::fact,

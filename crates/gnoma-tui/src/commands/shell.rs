@@ -1,6 +1,6 @@
 //! `/shell`: hands the terminal over to a shell or a program.
 
-use super::Slash;
+use super::slash::Slash;
 use crate::{app::State, wish::Wish};
 
 pub(super) const COMMAND: Slash = Slash {

@@ -1,6 +1,6 @@
 //! `/status`: all that is known about the session.
 
-use super::Slash;
+use super::slash::Slash;
 use crate::{app::State, status};
 
 pub(super) const COMMAND: Slash =

@@ -1,8 +1,8 @@
 //! `/theme`: the colours.
 
-use super::Slash;
+use super::slash::Slash;
 use crate::{
-    app::{Deed, State},
+    app::{Choice, State},
     picker::Row,
     theme,
 };
@@ -12,14 +12,14 @@ pub(super) const COMMAND: Slash =
 
 fn run(state: &mut State, argument: &str) {
     if theme::names().any(|name| name == argument) {
-        return state.perform(Deed::Theme(argument.to_owned()));
+        return state.perform(Choice::Theme(argument.to_owned()));
     }
     if !argument.is_empty() {
         state.hint(format!("there is no theme `{argument}`; these are there"));
     }
     let row = |name: &str| {
         let row = Row::new(name, "").current(name == state.theme);
-        (row, Deed::Theme(name.to_owned()))
+        (row, Choice::Theme(name.to_owned()))
     };
     let rows = theme::names().map(row).collect();
     state.pick("Theme", rows, "");

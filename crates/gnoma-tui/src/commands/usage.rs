@@ -1,6 +1,6 @@
 //! `/usage`: tokens of turn and session.
 
-use super::Slash;
+use super::slash::Slash;
 use crate::{app::State, status};
 
 pub(super) const COMMAND: Slash =

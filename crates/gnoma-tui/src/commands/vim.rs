@@ -1,6 +1,6 @@
 //! `/vim`: vim's keys in the editor, on or off.
 
-use super::Slash;
+use super::slash::Slash;
 use crate::app::State;
 
 pub(super) const COMMAND: Slash =

@@ -1,6 +1,6 @@
 //! `/why`: the last decisions about permissions and models, and how models are chosen.
 
-use super::{Slash, route};
+use super::{route, slash::Slash};
 use crate::{
     app::State,
     desk::Topic,

@@ -31,6 +31,13 @@ impl Shown<'_> {
     }
 }
 
+/// A row of the screen: a line of the text and a row of that line.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct ScreenRow {
+    pub(super) line: usize,
+    pub(super) row: usize,
+}
+
 /// How a text looks in a width.
 #[derive(Clone, Copy)]
 pub(super) struct Layout<'a> {

@@ -7,19 +7,12 @@ use unicode_segmentation::UnicodeSegmentation;
 use super::{
     Composer,
     buffer::At,
-    layout::{Layout, Shown, row_of},
+    layout::{Layout, ScreenRow, Shown, row_of},
 };
 use crate::{
     frame::Cell,
     text::{Ink, Line, Span, Style, width},
 };
-
-/// A row of the screen: a line of the text and a row of that line.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Top {
-    line: usize,
-    row: usize,
-}
 
 impl Composer {
     /// All rows of the text in a width, and the cell of the cursor in them.
@@ -68,43 +61,43 @@ impl Composer {
         self.layout().rows(self.buffer.line(line))
     }
 
-    fn cursor_row(&self) -> Top {
+    fn cursor_row(&self) -> ScreenRow {
         let row = row_of(&self.rows_of(self.cursor.line), self.cursor.byte);
-        Top { line: self.cursor.line, row }
+        ScreenRow { line: self.cursor.line, row }
     }
 
     /// The row, or the nearest that there is since the text or the width changed.
-    fn valid(&self, top: Top) -> Top {
+    fn valid(&self, top: ScreenRow) -> ScreenRow {
         let line = top.line.min(self.buffer.last_line());
-        Top { line, row: top.row.min(self.rows_of(line).len() - 1) }
+        ScreenRow { line, row: top.row.min(self.rows_of(line).len() - 1) }
     }
 
-    fn row_above(&self, from: Top) -> Option<Top> {
+    fn row_above(&self, from: ScreenRow) -> Option<ScreenRow> {
         if let Some(row) = from.row.checked_sub(1) {
-            return Some(Top { row, ..from });
+            return Some(ScreenRow { row, ..from });
         }
         let line = from.line.checked_sub(1)?;
-        Some(Top { line, row: self.rows_of(line).len() - 1 })
+        Some(ScreenRow { line, row: self.rows_of(line).len() - 1 })
     }
 
-    fn row_below(&self, from: Top) -> Option<Top> {
+    fn row_below(&self, from: ScreenRow) -> Option<ScreenRow> {
         if from.row + 1 < self.rows_of(from.line).len() {
-            return Some(Top { row: from.row + 1, ..from });
+            return Some(ScreenRow { row: from.row + 1, ..from });
         }
-        (from.line < self.buffer.last_line()).then_some(Top { line: from.line + 1, row: 0 })
+        (from.line < self.buffer.last_line()).then_some(ScreenRow { line: from.line + 1, row: 0 })
     }
 
     /// So many rows further up, as far as there are any.
-    fn rows_up(&self, from: Top, count: usize) -> Top {
+    fn rows_up(&self, from: ScreenRow, count: usize) -> ScreenRow {
         let mut top = from;
         let mut left = count;
         while left > 0 {
             if top.row >= left {
-                return Top { row: top.row - left, ..top };
+                return ScreenRow { row: top.row - left, ..top };
             }
             left -= top.row;
-            let Some(above) = self.row_above(Top { row: 0, ..top }) else {
-                return Top { row: 0, ..top };
+            let Some(above) = self.row_above(ScreenRow { row: 0, ..top }) else {
+                return ScreenRow { row: 0, ..top };
             };
             top = above;
             left -= 1;
@@ -113,7 +106,7 @@ impl Composer {
     }
 
     /// How many rows there are from a row on, counted up to `max`.
-    fn rows_down(&self, from: Top, max: usize) -> usize {
+    fn rows_down(&self, from: ScreenRow, max: usize) -> usize {
         let mut count = 0;
         for line in from.line..=self.buffer.last_line() {
             let skipped = if line == from.line { from.row } else { 0 };
@@ -125,7 +118,7 @@ impl Composer {
         count
     }
 
-    fn rows_from(&self, top: Top, max_rows: usize, cursor: Top) -> (Vec<Line>, Cell) {
+    fn rows_from(&self, top: ScreenRow, max_rows: usize, cursor: ScreenRow) -> (Vec<Line>, Cell) {
         let mut lines = Vec::new();
         let mut cell = Cell::default();
         for line in top.line..=self.buffer.last_line() {
@@ -134,7 +127,7 @@ impl Composer {
                 if lines.len() == max_rows {
                     return (lines, cell);
                 }
-                if (Top { line, row }) == cursor {
+                if (ScreenRow { line, row }) == cursor {
                     let text = self.line();
                     let column = self.layout().column_of(text, range, self.cursor.byte);
                     cell = Cell { row: lines.len(), column };

@@ -3,37 +3,18 @@
 
 use std::ops::Range;
 
-use super::{Composer, Last, Pressed, buffer::At, kills::Side, motion, undo::Kind};
+use super::{
+    Composer, Last, Pressed,
+    buffer::At,
+    kills::Side,
+    mode::{Mode, Operator, Vim},
+    motion,
+    undo::Kind,
+};
 use crate::keymap::{Action, Code, Context, Key, Keymap};
 
 /// The highest count that is taken.
 const MAX_COUNT: usize = 999;
-
-/// What keys do.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Mode {
-    /// They write.
-    #[default]
-    Insert,
-    /// They move and change.
-    Normal,
-}
-
-/// What a motion is to be used for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Operator {
-    Delete,
-    Change,
-    Copy,
-}
-
-/// The state of vim's keys.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Vim {
-    mode: Mode,
-    pending: Option<Operator>,
-    count: usize,
-}
 
 /// Where a motion leads.
 struct Motion {

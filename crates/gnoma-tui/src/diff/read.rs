@@ -1,6 +1,11 @@
 //! What a unified diff says. Lines of a hunk are counted, so that a removed line that begins with
 //! dashes is not taken for the name of a file.
 
+use crate::{
+    clean,
+    text::{Span, Style},
+};
+
 /// Numbers of lines above this are not believed.
 const MAX_NUMBER: usize = 9_999_999;
 
@@ -100,7 +105,7 @@ struct Reader {
 impl Reader {
     fn entry(&mut self, line: &str) -> Option<Entry> {
         if let Some((side, number)) = self.side(line) {
-            let text = super::shown(line.get(1..).unwrap_or_default());
+            let text = shown(line.get(1..).unwrap_or_default());
             return Some(Entry::Row(Row { side, number, text }));
         }
         let had_hunk = self.in_file;
@@ -112,7 +117,7 @@ impl Reader {
             return had_hunk.then_some(Entry::Skipped);
         }
         let is_head = ["--- ", "diff ", "index "].iter().any(|head| line.starts_with(head));
-        (!is_head && !line.is_empty()).then(|| Entry::Note(super::shown(line)))
+        (!is_head && !line.is_empty()).then(|| Entry::Note(shown(line)))
     }
 
     /// A line outside of hunks.
@@ -169,5 +174,12 @@ fn reach(text: &str) -> Option<Reach> {
 fn file_name(text: &str) -> String {
     let name = text.split('\t').next().unwrap_or(text);
     let name = name.strip_prefix("b/").unwrap_or(name);
-    super::shown(name)
+    shown(name)
+}
+
+/// A line of a file as it is shown.
+fn shown(text: &str) -> String {
+    let text = clean::tabs(text.trim_end_matches('\r'));
+    // Replaced here already, so that places in the text are the same before and after.
+    Span::new(text, Style::default()).text.into_owned()
 }

@@ -6,7 +6,11 @@ use toml::{
     de::{DeTable, DeValue},
 };
 
-use super::{Action, Context, Key, KeyError, Keymap};
+use super::{
+    action::Action,
+    context::Context,
+    key::{Key, KeyError},
+};
 
 /// Why a table of keys cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -98,9 +102,12 @@ pub(super) struct Binding {
     pub(super) keys: Vec<Key>,
 }
 
-/// The lines of a table. With `known` only the actions that it has are allowed in each context.
-pub(super) fn bindings(text: &str, known: Option<&Keymap>) -> Result<Vec<Binding>, KeymapError> {
-    let reader = Reader { text, known };
+/// The actions that a context may have; `None` allows every action.
+pub(super) type Allowed<'a> = Option<&'a dyn Fn(Context) -> Vec<Action>>;
+
+/// The lines of a table.
+pub(super) fn bindings(text: &str, allowed: Allowed<'_>) -> Result<Vec<Binding>, KeymapError> {
+    let reader = Reader { text, allowed };
     let table = DeTable::parse(text).map_err(|error| KeymapError::Syntax {
         line: reader.line(error.span().map_or(0, |span| span.start)),
         why: error.message().to_owned(),
@@ -120,7 +127,7 @@ pub(super) fn bindings(text: &str, known: Option<&Keymap>) -> Result<Vec<Binding
 
 struct Reader<'a> {
     text: &'a str,
-    known: Option<&'a Keymap>,
+    allowed: Allowed<'a>,
 }
 
 impl Reader<'_> {
@@ -178,7 +185,7 @@ impl Reader<'_> {
         context: Context,
         name: &Spanned<toml::de::DeString<'_>>,
     ) -> Result<Action, KeymapError> {
-        let allowed = self.known.map(|known| known.actions(context));
+        let allowed = self.allowed.map(|allowed| allowed(context));
         let is_allowed =
             |action: &Action| allowed.as_ref().is_none_or(|allowed| allowed.contains(action));
         Action::named(name.get_ref()).filter(is_allowed).ok_or_else(|| {

@@ -1,23 +1,30 @@
 //! Complete blocks as lines: what the Markdown parser finds, laid out in columns. Every block stands
 //! behind the marks of the blocks around it, such as the bar of a quote.
 
+use std::collections::HashMap;
+
 use pulldown_cmark::{
     BlockQuoteKind, BrokenLink, CodeBlockKind, CowStr, Event, HeadingLevel, Options, Parser, Tag,
     TagEnd,
 };
 
-use super::{Definitions, MAX_DEFINITIONS, code_line, table::Table};
+use super::{code, table::Table};
 use crate::{
     highlight::Highlighter,
     text::{Ink, Line, Span, Style},
 };
 
+/// Targets of links that are remembered for later blocks.
+const MAX_DEFINITIONS: usize = 256;
 /// Columns of a rule.
 const RULE_COLUMNS: usize = 24;
 /// Blocks around a block that are marked; deeper ones look like the last of them.
 const MAX_DEPTH: usize = 12;
 /// Before the items of a list, by its depth.
 const BULLETS: [&str; 3] = ["• ", "◦ ", "– "];
+
+/// Where the names of links lead, by their names in small letters.
+pub(super) type Definitions = HashMap<String, String>;
 
 /// The blocks of a text as lines of at most `width` columns. What they define is added to
 /// `definitions`. `number` is the number of the first item of a list.
@@ -331,7 +338,7 @@ impl<'a> Painter<'a> {
         let Some((mut highlighter, code)) = self.code.take() else { return };
         let room = self.room();
         for line in code.lines() {
-            for line in code_line(line, highlighter.as_mut(), room) {
+            for line in code::lines(line, highlighter.as_mut(), room) {
                 self.emit(line);
             }
         }

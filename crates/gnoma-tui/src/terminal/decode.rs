@@ -134,12 +134,15 @@ impl Decoder {
         if !self.is_in_doubt() {
             return;
         }
-        let escape = key(KeyCode::Esc, KeyModifiers::NONE);
+        let escape = KeyEvent::new(KeyCode::Esc, KeyModifiers::NONE);
         match std::mem::take(&mut self.rest).get(1) {
             None => heard.push(Heard::Key(escape)),
             Some(&ESCAPE) => heard.extend([Heard::Key(escape), Heard::Key(escape)]),
             Some(&byte) => {
-                heard.push(Heard::Key(key(KeyCode::Char(char::from(byte)), KeyModifiers::ALT)));
+                heard.push(Heard::Key(KeyEvent::new(
+                    KeyCode::Char(char::from(byte)),
+                    KeyModifiers::ALT,
+                )));
             }
         }
     }
@@ -161,9 +164,9 @@ impl Decoder {
     }
 
     fn by_lines(&self, heard: Heard) -> Heard {
-        let line_feed = key(KeyCode::Char('j'), KeyModifiers::CONTROL);
+        let line_feed = KeyEvent::new(KeyCode::Char('j'), KeyModifiers::CONTROL);
         if self.by_line && heard == Heard::Key(line_feed) {
-            return Heard::Key(key(KeyCode::Enter, KeyModifiers::NONE));
+            return Heard::Key(KeyEvent::new(KeyCode::Enter, KeyModifiers::NONE));
         }
         heard
     }
@@ -214,7 +217,7 @@ impl Paste {
 /// By how many rows the wheel was turned, where that is what these keys are.
 fn turned(heard: &[Heard]) -> Option<isize> {
     let is_all = |code| {
-        let arrow = Heard::Key(key(code, KeyModifiers::NONE));
+        let arrow = Heard::Key(KeyEvent::new(code, KeyModifiers::NONE));
         heard.len() >= MIN_WHEEL_KEYS && heard.iter().all(|heard| *heard == arrow)
     };
     let rows = isize::try_from(heard.len()).ok()?;
@@ -223,10 +226,6 @@ fn turned(heard: &[Heard]) -> Option<isize> {
         (_, true) => Some(-rows),
         (false, false) => None,
     }
-}
-
-pub(super) fn key(code: KeyCode, modifiers: KeyModifiers) -> KeyEvent {
-    KeyEvent::new(code, modifiers)
 }
 
 /// What the bytes begin with.
@@ -238,12 +237,12 @@ fn first(bytes: &[u8]) -> Found {
             Found::Whole(taken, what) => Found::Whole(taken + 1, what.map(with_alt)),
             other => other,
         },
-        [ESCAPE, ESCAPE, ..] => whole(1, key(KeyCode::Esc, KeyModifiers::NONE)),
+        [ESCAPE, ESCAPE, ..] => whole(1, KeyEvent::new(KeyCode::Esc, KeyModifiers::NONE)),
         [ESCAPE, b'[' | b'O' | b']' | b'P'] => Found::Part,
         [ESCAPE, b'[', rest @ ..] => control_sequence(rest),
         [ESCAPE, b'O', letter, ..] => match keys::by_letter(*letter, KeyModifiers::NONE) {
             Some(key) => whole(3, key),
-            None => whole(2, key(KeyCode::Char('O'), KeyModifiers::ALT)),
+            None => whole(2, KeyEvent::new(KeyCode::Char('O'), KeyModifiers::ALT)),
         },
         [ESCAPE, b']', b'0'..=b'9', ..] | [ESCAPE, b'P', b'0'..=b'9' | b'>' | b'!' | b'+', ..] => {
             text_sequence(bytes)
@@ -262,7 +261,9 @@ fn whole(taken: usize, key: KeyEvent) -> Found {
 
 fn with_alt(heard: Heard) -> Heard {
     match heard {
-        Heard::Key(pressed) => Heard::Key(key(pressed.code, pressed.modifiers | KeyModifiers::ALT)),
+        Heard::Key(pressed) => {
+            Heard::Key(KeyEvent::new(pressed.code, pressed.modifiers | KeyModifiers::ALT))
+        }
         other => other,
     }
 }
@@ -283,7 +284,9 @@ fn character(bytes: &[u8]) -> Found {
     match std::str::from_utf8(text) {
         Ok(text) => Found::Whole(
             length,
-            text.chars().next().map(|c| Heard::Key(key(KeyCode::Char(c), KeyModifiers::NONE))),
+            text.chars()
+                .next()
+                .map(|c| Heard::Key(KeyEvent::new(KeyCode::Char(c), KeyModifiers::NONE))),
         ),
         Err(error) if error.error_len().is_none() && text.len() < length => Found::Part,
         Err(_) => Found::Whole(1, None),
@@ -437,7 +440,7 @@ mod tests {
             heard(b"\x1b[200~a\r\nb\x1b[A\rc\x1b[201~d"),
             [
                 Heard::Paste("a\nb\u{1b}[A\nc".to_owned()),
-                Heard::Key(key(KeyCode::Char('d'), KeyModifiers::NONE))
+                Heard::Key(KeyEvent::new(KeyCode::Char('d'), KeyModifiers::NONE))
             ]
         );
     }
@@ -470,7 +473,10 @@ mod tests {
         let mut decoder = Decoder::by_line();
         let mut heard = Vec::new();
         decoder.feed(b"y\n", &mut heard);
-        assert_eq!(heard.last(), Some(&Heard::Key(key(KeyCode::Enter, KeyModifiers::NONE))));
+        assert_eq!(
+            heard.last(),
+            Some(&Heard::Key(KeyEvent::new(KeyCode::Enter, KeyModifiers::NONE)))
+        );
     }
 
     /// Bytes as they come, with many of the beginnings that matter.

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use super::{Options, call::Call, folded::Folded, layout, thinking::Thinking};
+use super::{call::Call, folded::Folded, layout, options::Options, thinking::Thinking};
 use crate::{
     clean, markdown,
     text::{self, Ink, Line, Paper, Style},

@@ -8,10 +8,10 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{
-    Options,
     folded::{Body, Folded},
     image,
     layout::{self, cut, duration, size},
+    options::Options,
 };
 use crate::{
     clean, diff,

@@ -1,10 +1,10 @@
 //! What the model shows of its reasoning: dimmed, its end while it thinks, its first line afterwards.
 
 use super::{
-    Options,
     call::Tail,
     folded::{Body, Folded, MAX_LINES},
     layout,
+    options::Options,
 };
 use crate::{
     clean,

@@ -2,8 +2,6 @@
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
-use super::key;
-
 /// A byte below the printable ones, and DEL.
 pub(super) fn by_control(byte: u8) -> Option<KeyEvent> {
     let (code, modifiers) = match byte {
@@ -16,7 +14,7 @@ pub(super) fn by_control(byte: u8) -> Option<KeyEvent> {
         0x1c..=0x1f => (KeyCode::Char(char::from(byte | 0x40)), KeyModifiers::CONTROL),
         _ => return None,
     };
-    Some(key(code, modifiers))
+    Some(KeyEvent::new(code, modifiers))
 }
 
 /// The letter at the end of `ESC O` and of `ESC [ … `.
@@ -30,16 +28,16 @@ pub(super) fn by_letter(letter: u8, modifiers: KeyModifiers) -> Option<KeyEvent>
         b'H' => KeyCode::Home,
         b'M' => KeyCode::Enter,
         b'P'..=b'S' => KeyCode::F(letter - b'P' + 1),
-        b'Z' => return Some(key(KeyCode::BackTab, modifiers | KeyModifiers::SHIFT)),
+        b'Z' => return Some(KeyEvent::new(KeyCode::BackTab, modifiers | KeyModifiers::SHIFT)),
         _ => return None,
     };
-    Some(key(code, modifiers))
+    Some(KeyEvent::new(code, modifiers))
 }
 
 /// The letter after `ESC [ [`.
 pub(super) fn by_console(letter: u8) -> Option<KeyEvent> {
     let number = letter.checked_sub(b'A').filter(|number| *number < 5)?;
-    Some(key(KeyCode::F(number + 1), KeyModifiers::NONE))
+    Some(KeyEvent::new(KeyCode::F(number + 1), KeyModifiers::NONE))
 }
 
 /// `ESC [ parameters last`.
@@ -53,7 +51,7 @@ pub(super) fn by_sequence(parameters: &str, last: u8) -> Option<KeyEvent> {
         b'u' => by_code(shortcut(parameters, modifiers)?, modifiers),
         b'~' => match number(parameters, 0, 0)? {
             27 => by_code(number(parameters, 2, 0)?, modifiers),
-            place => by_place(place).map(|code| key(code, modifiers)),
+            place => by_place(place).map(|code| KeyEvent::new(code, modifiers)),
         },
         // Mouse reports, which are never asked for, end with it too.
         b'M' => None,
@@ -139,5 +137,5 @@ fn by_code(code: u32, modifiers: KeyModifiers) -> Option<KeyEvent> {
         57_344..=63_743 => return None,
         _ => KeyCode::Char(char::from_u32(code).filter(|c| !c.is_control())?),
     };
-    Some(key(code, modifiers))
+    Some(KeyEvent::new(code, modifiers))
 }

@@ -1,0 +1,83 @@
+//! The names that can complete what is being written, and how they are listed.
+
+use crate::{
+    complete::{Kind, Query},
+    text::{self, Ink, Line, Paper, Span, Style},
+};
+
+/// Rows of the drop-down.
+pub(super) const MAX_ROWS: usize = 6;
+
+/// A name that can be taken.
+#[derive(Clone, Debug)]
+pub(super) struct Hit {
+    pub(super) name: String,
+    /// What it is, in a few words; may be empty.
+    pub(super) about: &'static str,
+}
+
+/// What can be completed now.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Completion {
+    pub(super) files: Vec<String>,
+    /// The files were asked for.
+    pub(super) is_listed: bool,
+    /// The person does not want it for what is being written.
+    pub(super) is_closed: bool,
+    pub(super) query: Option<Query>,
+    pub(super) hits: Vec<Hit>,
+    pub(super) chosen: usize,
+}
+
+impl Completion {
+    pub(super) fn list(&mut self, files: Vec<String>) {
+        self.files = files;
+        self.query = None;
+    }
+
+    /// Whether it has offered this file.
+    pub(super) fn has_offered(&self, path: &str) -> bool {
+        self.files.iter().any(|file| file == path)
+    }
+
+    /// What is being written has changed, so that it may be wanted again.
+    pub(super) fn reopen(&mut self) {
+        self.is_closed = false;
+    }
+
+    pub(super) fn close(&mut self) {
+        self.is_closed = true;
+        self.hits.clear();
+        self.query = None;
+    }
+
+    pub(super) fn is_open(&self) -> bool {
+        !self.hits.is_empty()
+    }
+
+    /// The drop-down in at most `height` lines.
+    pub(super) fn lines(&self, height: usize) -> Vec<Line> {
+        let rows = height.min(MAX_ROWS);
+        let first = self.chosen.saturating_sub(rows.saturating_sub(1));
+        let hits = self.hits.iter().enumerate().skip(first).take(rows);
+        let mut lines: Vec<_> =
+            hits.map(|(place, hit)| self.row(hit, place == self.chosen)).collect();
+        text::square(&mut lines, usize::MAX);
+        lines
+    }
+
+    fn row(&self, hit: &Hit, is_chosen: bool) -> Line {
+        let paper = if is_chosen { Paper::Chosen } else { Paper::None };
+        let ink = if is_chosen { Ink::Accent } else { Ink::Text };
+        let is_command = self.query.as_ref().is_some_and(|query| query.kind == Kind::Command);
+        let Hit { name, about } = hit;
+        let name = if is_command { format!("/{name:<12}") } else { name.clone() };
+        let mut line = Line::from([
+            Span::new(if is_chosen { "› " } else { "  " }, Style::of(Ink::Accent).on(paper)),
+            Span::new(name, Style::of(ink).on(paper)),
+            Span::new(format!(" {about}"), Style::of(Ink::Dim).on(paper)),
+        ]);
+        line.trim_end();
+        line
+    }
+}

@@ -1,0 +1,99 @@
+//! What can lie over the editor and take the keys. What a choice does is a value, so that lists need
+//! not know.
+
+use gnoma_core::{CallId, message::ModelRef, session::PermissionMode};
+
+use crate::{
+    composer::{Composer, Draft},
+    desk::{Found, SettingRow},
+    history::Search,
+    picker::Picker,
+    setup::Setup,
+    wish::Again,
+};
+
+/// What takes the keys instead of the editor.
+#[derive(Clone, Debug)]
+pub(crate) enum Layer {
+    /// A list; each row has its choice.
+    Pick { list: Picker, choices: Vec<Choice> },
+    /// One thing to write.
+    Field { title: String, field: Composer, goal: Goal },
+    /// Yes or no.
+    Confirm { question: String, choice: Choice },
+    /// The search through the history.
+    Search(Search),
+    /// The first start.
+    Setup(Setup),
+}
+
+/// What a choice does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Choice {
+    /// End this session for another.
+    Again(Again),
+    /// Ask one model only, or let the router choose again.
+    Pin(Option<ModelRef>),
+    /// Set the mode.
+    Mode(PermissionMode),
+    /// Paint with another theme.
+    Theme(String),
+    /// Let a setting be changed.
+    Edit(SettingRow),
+    /// Change a setting.
+    Set { key: String, value: String },
+    /// Ask what is to be taken back.
+    Rewind { turns: usize },
+}
+
+/// What a field is for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Goal {
+    /// The reason for a refusal.
+    Refuse(CallId),
+    /// The rule of a lasting yes.
+    Rule(CallId),
+    /// The value of a setting.
+    Set(String),
+    /// The word that confirms that nothing is asked any more.
+    Bypass,
+}
+
+impl Layer {
+    /// The first start. Where the terminal shows what is typed, no key can be entered.
+    pub(super) fn setup(found: &Found, is_shown: bool) -> Self {
+        let mut found = found.clone();
+        if is_shown {
+            found.providers.clear();
+        }
+        Self::Setup(Setup::new(&found, is_shown))
+    }
+
+    pub(crate) fn field(title: &str, text: &str, goal: Goal) -> Self {
+        let mut field = Composer::default();
+        field.restore(text.into());
+        Self::Field { title: title.to_owned(), field, goal }
+    }
+
+    /// What is being written here and is worth keeping.
+    pub(super) fn reason(&self) -> Option<Draft> {
+        match self {
+            Self::Field { field, goal: Goal::Refuse(_), .. } => Some(field.draft()),
+            Self::Field { .. }
+            | Self::Pick { .. }
+            | Self::Confirm { .. }
+            | Self::Search(_)
+            | Self::Setup(_) => None,
+        }
+    }
+
+    /// The answer to a question is being written here.
+    pub(super) fn is_answer(&self) -> bool {
+        matches!(self, Self::Field { goal: Goal::Refuse(_) | Goal::Rule(_), .. })
+    }
+
+    /// The answer to this one is.
+    pub(super) fn answers(&self, call: &CallId) -> bool {
+        matches!(self, Self::Field { goal: Goal::Refuse(of) | Goal::Rule(of), .. } if of == call)
+    }
+}

@@ -1,0 +1,110 @@
+//! What is on its way from the editor to the conversation.
+
+use std::collections::VecDeque;
+
+use gnoma_core::Content;
+
+use super::shown;
+use crate::composer::Draft;
+
+/// What was sent and has not come back as part of the conversation.
+#[derive(Clone, Debug)]
+pub(super) struct Sent {
+    pub(super) draft: Draft,
+    pub(super) content: Vec<Content>,
+    pub(super) line: String,
+}
+
+impl Sent {
+    pub(super) fn of(draft: Draft) -> Self {
+        let line = shown::first_line(&draft);
+        Self { content: draft.clone().into_content(), draft, line }
+    }
+}
+
+/// What waits, and how it is shown: pasted texts may be too large to look at for every frame.
+#[derive(Clone, Debug)]
+pub(super) struct Waiting {
+    pub(super) draft: Draft,
+    pub(super) line: String,
+}
+
+impl From<Draft> for Waiting {
+    fn from(draft: Draft) -> Self {
+        Self { line: shown::first_line(&draft), draft }
+    }
+}
+
+/// Output of a shell line that goes along with the next message.
+#[derive(Clone, Debug)]
+pub(super) struct Attached {
+    pub(super) label: String,
+    pub(super) text: String,
+}
+
+/// Everything on its way from the editor to the conversation.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Queue {
+    /// Waits for the turn to end.
+    pub(super) waiting: VecDeque<Waiting>,
+    /// Nothing is sent by itself until the person says so.
+    pub(super) is_held: bool,
+    /// Was sent to begin a turn and is shown already.
+    pub(super) begun: VecDeque<Sent>,
+    /// Was sent while a turn runs and is not read yet.
+    pub(super) steers: VecDeque<Sent>,
+    pub(super) attached: VecDeque<Attached>,
+}
+
+impl Queue {
+    /// What waited when the program ended last.
+    pub(super) fn of(drafts: impl Iterator<Item = Draft>) -> Self {
+        let drafts = drafts.filter(|draft| !draft.is_blank());
+        let waiting: VecDeque<Waiting> = drafts.map(Waiting::from).collect();
+        Self { is_held: !waiting.is_empty(), waiting, ..Self::default() }
+    }
+
+    pub(super) fn count(&self) -> usize {
+        self.waiting.len()
+    }
+
+    pub(super) fn is_held(&self) -> bool {
+        self.is_held && !self.waiting.is_empty()
+    }
+
+    /// All that could still come back.
+    pub(super) fn drafts(&self) -> impl Iterator<Item = &Draft> {
+        let sent = self.begun.iter().chain(&self.steers).map(|sent| &sent.draft);
+        sent.chain(self.waiting.iter().map(|waiting| &waiting.draft))
+    }
+
+    /// What is not read yet, then what waits; in short.
+    pub(super) fn shown(&self) -> (Vec<String>, Vec<String>) {
+        let steers = self.steers.iter().map(|sent| sent.line.clone()).collect();
+        (steers, self.waiting.iter().map(|waiting| waiting.line.clone()).collect())
+    }
+
+    pub(super) fn attached(&self) -> impl Iterator<Item = &str> {
+        self.attached.iter().map(|attached| attached.label.as_str())
+    }
+
+    /// A turn is about to begin with what was sent.
+    pub(super) fn has_begun(&self) -> bool {
+        !self.begun.is_empty()
+    }
+
+    /// What was sent as this. Secrets may have been taken out of it since; then it is the oldest.
+    pub(super) fn steer(&mut self, content: &[Content]) -> Option<Sent> {
+        let place = self.steers.iter().position(|sent| sent.content == content);
+        self.steers.remove(place.unwrap_or(0))
+    }
+
+    /// What was sent to a session that is gone, and never became part of it, comes back.
+    pub(super) fn sent_returns(&mut self) {
+        let sent: Vec<Sent> = self.begun.drain(..).chain(self.steers.drain(..)).collect();
+        self.is_held |= !sent.is_empty();
+        for sent in sent.into_iter().rev() {
+            self.waiting.push_front(sent.draft.into());
+        }
+    }
+}

@@ -1,0 +1,34 @@
+//! The parts of the screen that keys go to.
+
+/// What keys go to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Context {
+    /// The editor, and every other field.
+    Composer,
+    /// The editor in vim's normal mode.
+    Normal,
+    /// A list to choose from.
+    Picker,
+    /// The question whether something may be done.
+    Permission,
+    /// Everywhere, where the context has no use for the key.
+    Global,
+}
+
+impl Context {
+    /// Every context, in the order in which help shows them.
+    pub const ALL: [Self; 5] =
+        [Self::Composer, Self::Normal, Self::Picker, Self::Permission, Self::Global];
+
+    /// The name of its part of the table.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Composer => "composer",
+            Self::Normal => "normal",
+            Self::Picker => "picker",
+            Self::Permission => "permission",
+            Self::Global => "global",
+        }
+    }
+}

@@ -11,6 +11,7 @@ mod keys;
 #[cfg(test)]
 mod laws;
 mod layer;
+mod parts;
 mod queue;
 mod searching;
 mod sending;

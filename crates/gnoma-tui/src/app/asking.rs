@@ -30,24 +30,24 @@ const SPELT_OUT: [(&str, &str); 3] = [("yes", "y"), ("no", "n"), ("always", "a")
 
 impl State {
     pub(super) fn ask(&mut self, question: Question) {
-        let is_known = self.asks.iter().any(|other| other.call.id == question.call.id);
-        if is_known || self.asks.len() == MAX_QUESTIONS {
+        let is_known = self.questions.open.iter().any(|other| other.call.id == question.call.id);
+        if is_known || self.questions.open.len() == MAX_QUESTIONS {
             return;
         }
         let since = self.running.as_ref().map(|running| running.since);
         let took = since.map_or(Duration::ZERO, |since| self.now.saturating_duration_since(since));
-        if self.asks.is_empty() {
-            self.asked_at = Some(self.now);
+        if self.questions.open.is_empty() {
+            self.timers.asked_at = Some(self.now);
             if self.is_unseen(took) {
                 self.wish(Wish::Notify(question.short()));
             }
         }
-        self.asks.push_back(question);
+        self.questions.open.push_back(question);
     }
 
     /// A question was answered, here or elsewhere.
     pub(super) fn withdraw(&mut self, call: &CallId) {
-        self.asks.retain(|question| question.call.id != *call);
+        self.questions.open.retain(|question| question.call.id != *call);
         if self.layer.as_ref().is_some_and(|layer| layer.answers(call)) {
             self.rescue_reason();
         }
@@ -56,17 +56,17 @@ impl State {
     /// Whether keys answer a question now. Where they come by the line, lines do.
     pub(super) fn takes_answers(&self) -> bool {
         let is_time = self.answers_from().is_none_or(|from| from <= self.now);
-        !self.asks.is_empty() && is_time && !self.accessible
+        !self.questions.open.is_empty() && is_time && !self.accessible
     }
 
     /// From when on keys answer the question that waits: not while a sentence is being written, and
     /// not before somebody who pauses in one can have seen the question.
     pub(super) fn answers_from(&self) -> Option<Instant> {
-        if self.asks.is_empty() || self.composer.is_empty() {
+        if self.questions.open.is_empty() || self.composer.is_empty() {
             return None;
         }
-        let seen = self.asked_at.map(|at| at + TO_BE_SEEN);
-        let paused = self.typed_at.map(|at| at + STILL_WRITING);
+        let seen = self.timers.asked_at.map(|at| at + TO_BE_SEEN);
+        let paused = self.timers.typed_at.map(|at| at + STILL_WRITING);
         seen.max(paused)
     }
 
@@ -78,7 +78,7 @@ impl State {
             // What is written is not seen now, so that only the turn can be meant.
             return self.act(if action == Action::Interrupt { Action::Stop } else { action });
         }
-        let Some(question) = self.asks.front_mut() else { return };
+        let Some(question) = self.questions.open.front_mut() else { return };
         let call = question.call.id.clone();
         match question.act(action) {
             Verdict::Open => self.unfit_answer(action),
@@ -89,7 +89,7 @@ impl State {
     /// A line that answers a question: one of its keys, behind which words for the model may stand.
     /// Says whether it was one.
     pub(super) fn answers_by_line(&mut self) -> bool {
-        if !self.accessible || self.asks.is_empty() {
+        if !self.accessible || self.questions.open.is_empty() {
             return false;
         }
         let line = self.composer.draft().text;
@@ -97,7 +97,7 @@ impl State {
         let word = SPELT_OUT.iter().find(|(word, _)| name.eq_ignore_ascii_case(word));
         let key = word.map_or(name, |(_, key)| key).parse().ok();
         let action = key.and_then(|key| self.keymap.action_here(Context::Permission, key));
-        let Some(question) = self.asks.front_mut() else { return false };
+        let Some(question) = self.questions.open.front_mut() else { return false };
         let call = question.call.id.clone();
         let verdict = match (action, words.trim()) {
             (Some(Action::Refuse | Action::RefuseWithReason), reason) if !reason.is_empty() => {
@@ -135,16 +135,16 @@ impl State {
     }
 
     fn edit_rule(&mut self, call: CallId) {
-        let Some(lasting) = self.asks.front().and_then(Question::lasting) else { return };
+        let Some(lasting) = self.questions.open.front().and_then(Question::lasting) else { return };
         let rule = lasting.rule.clone();
         self.layer = Some(Layer::field(&rule_title(lasting), &rule, Goal::Rule(call)));
     }
 
     fn next_scope(&mut self) {
-        let Some(lasting) = self.asks.front().and_then(Question::lasting) else { return };
+        let Some(lasting) = self.questions.open.front().and_then(Question::lasting) else { return };
         let before = lasting.scope;
         let (scope, place) = self.scope_after(before);
-        if let Some(question) = self.asks.front_mut() {
+        if let Some(question) = self.questions.open.front_mut() {
             question.hold(scope, place);
         }
     }
@@ -168,14 +168,14 @@ impl State {
 
     /// The same while the rule is being changed. Gives the field's new title.
     pub(super) fn next_scope_of(&mut self, call: &CallId) -> Option<String> {
-        self.asks.front().filter(|question| question.call.id == *call)?;
+        self.questions.open.front().filter(|question| question.call.id == *call)?;
         self.next_scope();
-        self.asks.front().and_then(Question::lasting).map(rule_title)
+        self.questions.open.front().and_then(Question::lasting).map(rule_title)
     }
 
     /// A lasting yes with the rule that was written.
     pub(super) fn allow_as_written(&mut self, call: &CallId, rule: &str) -> Result<(), String> {
-        let question = self.asks.iter().find(|question| question.call.id == *call);
+        let question = self.questions.open.iter().find(|question| question.call.id == *call);
         let Some(lasting) = question.and_then(Question::lasting) else { return Ok(()) };
         if rule.is_empty() {
             return Err("a rule must say what it allows; Esc leaves it".to_owned());
@@ -219,15 +219,17 @@ impl State {
     }
 
     pub(super) fn answer(&mut self, call: CallId, answer: PermissionAnswer) {
-        let place = self.asks.iter().position(|question| question.call.id == call);
-        self.answered = place.and_then(|place| self.asks.remove(place));
+        let place = self.questions.open.iter().position(|question| question.call.id == call);
+        self.questions.answered = place.and_then(|place| self.questions.open.remove(place));
         self.wish(Wish::Tell(Command::Answer { call, answer }));
     }
 
     /// An answer did not reach the session.
     pub(super) fn ask_again(&mut self, call: &CallId) {
-        if let Some(question) = self.answered.take_if(|question| question.call.id == *call) {
-            self.asks.push_front(question);
+        if let Some(question) =
+            self.questions.answered.take_if(|question| question.call.id == *call)
+        {
+            self.questions.open.push_front(question);
         }
         self.warn("the session did not take the answer in; answer again");
     }
@@ -247,7 +249,7 @@ impl State {
 
     /// Sets a mode that a person chose. The one that asks nothing is confirmed once.
     pub(crate) fn choose_mode(&mut self, mode: PermissionMode) {
-        if mode == PermissionMode::Bypass && !self.bypass_confirmed {
+        if mode == PermissionMode::Bypass && !self.questions.bypass_confirmed {
             let title =
                 "Everything runs without a question, also what destroys. Type `bypass` to go on";
             self.layer = Some(Layer::field(title, "", Goal::Bypass));
@@ -258,7 +260,7 @@ impl State {
 
     pub(super) fn confirm_bypass(&mut self, typed: &str) {
         if typed.trim() == PermissionMode::Bypass.name() {
-            self.bypass_confirmed = true;
+            self.questions.bypass_confirmed = true;
             self.set_mode(PermissionMode::Bypass);
         } else {
             self.hint(format!("nothing changed; the mode is {}", self.facts.mode));

@@ -97,7 +97,7 @@ impl State {
             }
             None => self.hint("the router chooses the model from now on"),
         }
-        self.pinned.clone_from(&arm);
+        self.routes.pinned.clone_from(&arm);
         self.wish(Wish::Tell(Command::Pin { arm }));
     }
 
@@ -293,7 +293,7 @@ impl State {
     }
 
     fn confirm_key(&mut self, question: String, choice: Choice, key: Key) {
-        self.ends_line = self.accessible && key != Key::plain(Code::Enter);
+        self.writing.ends_line = self.accessible && key != Key::plain(Code::Enter);
         let action = self.keymap.action(Context::Permission, key);
         match action {
             Some(Action::AllowOnce | Action::Accept) => self.perform(choice),

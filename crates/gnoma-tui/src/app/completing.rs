@@ -24,44 +24,52 @@ impl State {
         // Only at the end of a name: what stands behind the cursor is not to be written over.
         let query = complete::query(composer.line(), column, is_first)
             .filter(|query| query.range.end == column)
-            .filter(|_| !self.completion.is_closed && self.layer.is_none() && !self.accessible);
-        if query == self.completion.query {
+            .filter(|_| {
+                !self.writing.completion.is_closed && self.layer.is_none() && !self.accessible
+            });
+        if query == self.writing.completion.query {
             return;
         }
-        self.completion.chosen = 0;
-        self.completion.hits = match &query {
+        self.writing.completion.chosen = 0;
+        self.writing.completion.hits = match &query {
             None => Vec::new(),
             Some(query) if query.kind == Kind::Command => {
                 ranked(&query.text, commands::names(), commands::about)
             }
             Some(query) => {
-                if !std::mem::replace(&mut self.completion.is_listed, true) {
+                if !std::mem::replace(&mut self.writing.completion.is_listed, true) {
                     self.wishes.push(Wish::List);
                 }
-                ranked(&query.text, &self.completion.files, |_| "")
+                ranked(&query.text, &self.writing.completion.files, |_| "")
             }
         };
         if query.is_none() {
             // The next mention looks at the files as they are then.
-            self.completion.is_listed = false;
+            self.writing.completion.is_listed = false;
         }
-        self.completion.query = query;
+        self.writing.completion.query = query;
     }
 
     /// A key for the drop-down. Says whether it was one.
     pub(super) fn completion_key(&mut self, key: Key) -> bool {
-        if !self.completion.is_open() {
+        if !self.writing.completion.is_open() {
             return false;
         }
-        let last = self.completion.hits.len() - 1;
-        let chosen = self.completion.chosen;
+        let last = self.writing.completion.hits.len() - 1;
+        let chosen = self.writing.completion.chosen;
         match self.keymap.action_here(Context::Picker, key) {
-            Some(Action::Up) => self.completion.chosen = chosen.checked_sub(1).unwrap_or(last),
-            Some(Action::Down) => {
-                self.completion.chosen = if chosen == last { 0 } else { chosen + 1 }
+            Some(Action::Up) => {
+                self.writing.completion.chosen = chosen.checked_sub(1).unwrap_or(last);
             }
-            Some(Action::PageUp) => self.completion.chosen = chosen.saturating_sub(MAX_ROWS),
-            Some(Action::PageDown) => self.completion.chosen = (chosen + MAX_ROWS).min(last),
+            Some(Action::Down) => {
+                self.writing.completion.chosen = if chosen == last { 0 } else { chosen + 1 }
+            }
+            Some(Action::PageUp) => {
+                self.writing.completion.chosen = chosen.saturating_sub(MAX_ROWS);
+            }
+            Some(Action::PageDown) => {
+                self.writing.completion.chosen = (chosen + MAX_ROWS).min(last);
+            }
             Some(Action::Complete) => self.take_hit(),
             Some(Action::Accept) => {
                 let is_command = self.completes_command();
@@ -70,18 +78,20 @@ impl State {
                     self.submit();
                 }
             }
-            Some(Action::Close) if key.code == Code::Escape => self.completion.close(),
+            Some(Action::Close) if key.code == Code::Escape => self.writing.completion.close(),
             _ => return false,
         }
         true
     }
 
     fn completes_command(&self) -> bool {
-        self.completion.query.as_ref().is_some_and(|query| query.kind == Kind::Command)
+        self.writing.completion.query.as_ref().is_some_and(|query| query.kind == Kind::Command)
     }
 
     fn take_hit(&mut self) {
-        let Completion { query: Some(query), hits, chosen, .. } = &self.completion else { return };
+        let Completion { query: Some(query), hits, chosen, .. } = &self.writing.completion else {
+            return;
+        };
         let Some(hit) = hits.get(*chosen) else { return };
         let line = self.composer.line();
         let text = match query.kind {
@@ -92,7 +102,7 @@ impl State {
         let goes_on = hit.name.ends_with('/');
         self.composer.replace_in_line(range, &text);
         if !goes_on {
-            self.completion.close();
+            self.writing.completion.close();
         }
         self.touched();
     }

@@ -4,7 +4,10 @@ use std::{mem, time::Instant};
 
 use gnoma_core::Command;
 
-use super::state::{BEAT, Focus, Leaving, State};
+use super::{
+    parts::{Focus, Leaving},
+    state::{BEAT, State},
+};
 use crate::{
     commands,
     frame::{Frame, Size},
@@ -28,15 +31,15 @@ impl State {
             Input::PasteRefused(bytes) => self.paste_refused(bytes),
             Input::Wheel(rows_up) => self.wish(Wish::Scroll(rows_up)),
             Input::Resize(size) => self.size = size,
-            Input::FocusGained => self.focus = Focus::Here,
-            Input::FocusLost => self.focus = Focus::Away,
+            Input::FocusGained => self.window.focus = Focus::Here,
+            Input::FocusLost => self.window.focus = Focus::Away,
             Input::Background(_) | Input::Resumed => (),
             Input::Ending => {
                 self.wish(Wish::Save(self.drafts()));
                 // What is under way ends with the program: no line about it stays behind.
-                self.leaving = Leaving::ForGood;
+                self.exit.leaving = Leaving::ForGood;
             }
-            Input::Listing(files) => self.completion.list(files),
+            Input::Listing(files) => self.writing.completion.list(files),
             Input::Missing(files) => self.missing(&files),
             Input::Models(offers) => commands::models_listed(self, offers),
             Input::Shell { line, output, failure } => self.shell_ended(&line, &output, failure),
@@ -71,8 +74,8 @@ impl State {
     pub(super) fn closed(&mut self) {
         self.forget_turn();
         // Without a provider none has been open, and the list on the screen says what to do.
-        if !std::mem::replace(&mut self.is_closed, true) && self.found.is_none() {
-            self.warn(if self.session.is_empty() {
+        if !std::mem::replace(&mut self.session.is_closed, true) && self.setup.found.is_none() {
+            self.warn(if self.session.id.is_empty() {
                 "no session could be opened; what you write is kept, /clear tries again"
             } else {
                 "the session is closed; /resume goes on with it, what you write is kept"
@@ -85,18 +88,18 @@ impl State {
         self.send_queued();
         self.complete_anew();
         self.retitle();
-        if self.save_at.take_if(|at| *at <= self.now).is_some() {
+        if self.timers.save_at.take_if(|at| *at <= self.now).is_some() {
             self.wish(Wish::Save(self.drafts()));
         }
     }
 
     fn retitle(&mut self) {
-        let mark = match (self.asks.is_empty(), self.is_idle()) {
+        let mark = match (self.questions.open.is_empty(), self.is_idle()) {
             (false, _) => "? ",
             (true, false) => "● ",
             (true, true) => "",
         };
-        if self.marked.replace(mark) != Some(mark) {
+        if self.window.mark.replace(mark) != Some(mark) {
             let title = format!("{mark}gnoma · {}", self.facts.folder);
             self.wish(Wish::Title(title.chars().take(MAX_TITLE_CHARS).collect()));
         }
@@ -121,12 +124,12 @@ impl Face for State {
     }
 
     fn next_tick(&self) -> Option<Instant> {
-        let hint = self.hint.as_ref().map(|hint| hint.until);
-        let is_turning = self.running.is_some() && self.asks.is_empty();
+        let hint = self.timers.hint.as_ref().map(|hint| hint.until);
+        let is_turning = self.running.is_some() && self.questions.open.is_empty();
         let is_moving = (is_turning || !self.shells.is_empty()) && !self.accessible;
         let beat = is_moving.then(|| self.now + BEAT);
-        let now = self.to_try.as_ref().map(|_| self.now);
+        let now = self.setup.to_try.as_ref().map(|_| self.now);
         let answers = self.answers_from().filter(|from| *from > self.now);
-        [hint, beat, now, answers, self.save_at].into_iter().flatten().min()
+        [hint, beat, now, answers, self.timers.save_at].into_iter().flatten().min()
     }
 }

@@ -1,6 +1,6 @@
 //! Where a key goes, and what the keys do that are not editing.
 
-use super::{State, layer::Layer, state::Armed};
+use super::{State, layer::Layer, parts::Armed};
 use crate::{
     commands,
     keymap::{Action, Code, Key},
@@ -12,14 +12,14 @@ const SCROLL_LINES: isize = 5;
 
 impl State {
     pub(super) fn key(&mut self, key: Key) {
-        if self.ends_line {
-            self.ends_line = key != Key::plain(Code::Enter);
+        if self.writing.ends_line {
+            self.writing.ends_line = key != Key::plain(Code::Enter);
             return;
         }
-        let armed = self.armed;
+        let armed = self.timers.armed;
         self.dispatch(key);
         // A key that has not confirmed what waits for a second one takes it back.
-        self.armed.take_if(|now| armed == Some(*now));
+        self.timers.armed.take_if(|now| armed == Some(*now));
     }
 
     fn dispatch(&mut self, key: Key) {
@@ -117,7 +117,7 @@ impl State {
         let draft = self.composer.draft();
         self.wish(Wish::Save(self.drafts()));
         self.wish(Wish::OpenEditor(draft.text.clone()));
-        self.edited = Some(draft);
+        self.writing.edited = Some(draft);
     }
 
     fn unfold(&mut self) {
@@ -139,14 +139,14 @@ impl State {
         if self.take_back_queued() {
             return;
         }
-        if let Some(draft) = self.history.older(self.composer.draft()) {
+        if let Some(draft) = self.writing.history.older(self.composer.draft()) {
             self.composer.restore(draft);
             self.touched();
         }
     }
 
     fn newer(&mut self) {
-        if let Some(draft) = self.history.newer(self.composer.draft()) {
+        if let Some(draft) = self.writing.history.newer(self.composer.draft()) {
             self.composer.restore(draft);
             self.touched();
         }

@@ -12,14 +12,14 @@ impl State {
     pub(super) fn search_key(&mut self, mut search: Search, key: Key) {
         match (self.list_action(key), key.typed()) {
             (Some(Action::Accept | Action::Complete), _) => {
-                let hit = search.hit(&self.history).map(Draft::from);
+                let hit = search.hit(&self.writing.history).map(Draft::from);
                 if let Some(draft) = hit {
                     self.write_instead(draft);
                 }
                 return;
             }
             (Some(Action::Close | Action::Stop | Action::Interrupt), _) => return,
-            (Some(Action::HistorySearch | Action::Up), _) => search.older(&self.history),
+            (Some(Action::HistorySearch | Action::Up), _) => search.older(&self.writing.history),
             (Some(Action::HistoryNewer | Action::Down), _) => search.newer(),
             (Some(Action::DeleteLeft), _) => search.delete(),
             (Some(_), _) | (None, None) => (),
@@ -30,7 +30,7 @@ impl State {
 
     /// The search in one line, and what it found below.
     pub(super) fn search_lines(&self, search: &Search) -> Vec<Line> {
-        let hit = search.hit(&self.history);
+        let hit = search.hit(&self.writing.history);
         let found = match hit {
             _ if search.query().is_empty() => String::new(),
             None => "nothing holds that".to_owned(),

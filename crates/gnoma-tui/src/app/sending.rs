@@ -7,9 +7,9 @@ use gnoma_core::{Command, Content, Message};
 
 use super::{
     State,
+    parts::Running,
     queue::{Attached, Sent, Waiting},
     shown,
-    state::Running,
 };
 use crate::{
     commands, complete,
@@ -56,7 +56,7 @@ impl State {
         if self.composer.draft().is_blank() {
             return;
         }
-        if self.is_idle() && self.asks.is_empty() {
+        if self.is_idle() && self.questions.open.is_empty() {
             return self.hint("nothing runs to wait for; Enter sends");
         }
         let draft = self.take_written();
@@ -99,9 +99,9 @@ impl State {
     /// Sends what waits, once the turn is over.
     pub(super) fn send_queued(&mut self) {
         let is_free = self.is_idle()
-            && self.is_at_rest
-            && self.asks.is_empty()
-            && !self.is_closed
+            && self.session.is_at_rest
+            && self.questions.open.is_empty()
+            && !self.session.is_closed
             && !self.queue.has_begun();
         if is_free
             && !self.queue.is_held
@@ -123,7 +123,7 @@ impl State {
     /// Keeps a text in the history. What was put aside to look at older prompts comes back into the
     /// editor, or is kept as well where something is written there.
     pub(super) fn remember(&mut self, text: &str) {
-        let (unsent, changed) = self.history.leave();
+        let (unsent, changed) = self.writing.history.leave();
         for other in changed.iter().filter(|other| other.text != text) {
             self.keep_prompt(&other.text);
         }
@@ -139,7 +139,7 @@ impl State {
     }
 
     fn keep_prompt(&mut self, text: &str) {
-        if let Some(line) = self.history.push(text) {
+        if let Some(line) = self.writing.history.push(text) {
             self.wish(Wish::Remember(line));
         }
     }
@@ -148,10 +148,10 @@ impl State {
     pub(crate) fn send(&mut self, draft: Draft) {
         self.look_for_files(&draft.text);
         let sent = Sent::of(self.with_attached(draft));
-        if self.is_closed {
+        if self.session.is_closed {
             self.queue.waiting.push_back(sent.draft.into());
             self.hold_queue();
-            return self.warn(if self.found.is_some() {
+            return self.warn(if self.setup.found.is_some() {
                 "there is no provider to ask; what you wrote waits, /provider sets one up"
             } else {
                 "the session is closed; what you wrote waits, /resume goes on"
@@ -171,7 +171,8 @@ impl State {
     fn look_for_files(&mut self, text: &str) {
         let mentions = complete::mentions(text).into_iter().take(MAX_LOOKED_FOR);
         let paths = mentions.map(|mention| mention.path);
-        let files: Vec<String> = paths.filter(|path| self.completion.has_offered(path)).collect();
+        let files: Vec<String> =
+            paths.filter(|path| self.writing.completion.has_offered(path)).collect();
         if !files.is_empty() {
             self.wish(Wish::LookFor(files));
         }
@@ -365,7 +366,7 @@ impl State {
 
     /// The external editor is closed.
     pub(super) fn edited(&mut self, text: Option<String>) {
-        let before = self.edited.take().unwrap_or_default();
+        let before = self.writing.edited.take().unwrap_or_default();
         let Some(text) = text else { return };
         let mut text = text;
         // Editors end a file with a line break.

@@ -9,7 +9,7 @@ use std::{sync::Arc, time::Duration};
 
 use super::{
     State,
-    state::{Focus, Running},
+    parts::{Focus, Running},
 };
 use crate::{prompt::Question, wish::Wish};
 
@@ -23,7 +23,7 @@ impl State {
         self.transcript.on(event);
         match event {
             Event::Started { session, mode, .. } => {
-                self.session.clone_from(session);
+                self.session.id.clone_from(session);
                 self.facts.mode = *mode;
                 self.look_up_window();
             }
@@ -33,18 +33,18 @@ impl State {
                 let model = arm.to_string();
                 self.decided(format!("called {model}: {why}"));
                 self.calls_model(model);
-                self.why = Some(why.clone());
+                self.routes.why = Some(why.clone());
                 self.doing("waiting for the model");
             }
             Event::Routed(routing) => {
                 self.decided(format!("routed a {} task: {}", routing.kind, routing.why));
-                self.routing = Some(routing.clone());
+                self.routes.last = Some(routing.clone());
                 self.doing("waiting for the model");
             }
             Event::ArmChanged { from, to, why, .. } => {
                 self.decided(format!("went on with {to} in place of {from}: {why}"));
                 self.calls_model(to.to_string());
-                self.why = Some(why.clone());
+                self.routes.why = Some(why.clone());
                 self.doing("waiting for the model");
             }
             Event::Conferred { members, author, .. } => {
@@ -120,14 +120,14 @@ impl State {
     fn moved(&mut self, state: SessionState) {
         match state {
             SessionState::Idle => {
-                self.is_at_rest = true;
+                self.session.is_at_rest = true;
                 if !self.queue.has_begun() {
                     self.running = None;
                 }
-                self.asks.clear();
+                self.questions.open.clear();
             }
             SessionState::Active => {
-                self.is_at_rest = false;
+                self.session.is_at_rest = false;
                 self.counts.begin_turn();
                 let since = self.now;
                 self.running.get_or_insert_with(|| Running {
@@ -175,7 +175,7 @@ impl State {
         }
         let was_stopped = matches!(outcome, Outcome::Cancelled);
         self.come_back(undelivered.iter().map(Arc::as_ref), was_stopped);
-        self.asks.clear();
+        self.questions.open.clear();
         self.calls.clear();
         self.rescue_reason();
         let since = self.running.take().map(|running| running.since);
@@ -188,7 +188,7 @@ impl State {
 
     /// Whether something that took this long is worth a call.
     pub(super) fn is_unseen(&self, took: Duration) -> bool {
-        match self.focus {
+        match self.window.focus {
             Focus::Here => false,
             Focus::Away => true,
             Focus::Unknown => took >= LONG_TURN,

@@ -11,7 +11,7 @@ impl State {
     /// Shows the first start again. Says whether there is something to start from.
     pub(crate) fn set_up(&mut self) -> bool {
         let accessible = self.accessible;
-        self.layer = self.found.as_ref().map(|found| Layer::setup(found, accessible));
+        self.layer = self.setup.found.as_ref().map(|found| Layer::setup(found, accessible));
         self.layer.is_some()
     }
 
@@ -37,7 +37,7 @@ impl State {
             Step::Try(connection) => {
                 // First it is shown that it is tried: see the next tick.
                 self.layer = Some(Layer::Setup(setup));
-                self.to_try = Some(connection);
+                self.setup.to_try = Some(connection);
             }
             Step::Keep(connection) => {
                 let outcome = self.desk.keep(&connection);

@@ -5,20 +5,22 @@ use std::{
     time::{Duration, Instant},
 };
 
-use gnoma_core::{
-    CallId, Message,
-    message::ModelRef,
-    session::{NoticeLevel, Routing},
-};
+use gnoma_core::{CallId, Message, session::NoticeLevel};
 
-use super::{completion::Completion, layer::Layer, queue::Queue};
+use super::{
+    layer::Layer,
+    parts::{
+        Armed, Exit, FirstStart, Hint, Leaving, Questions, RouteLog, Running, SessionLink, Timers,
+        Window, Writing,
+    },
+    queue::Queue,
+};
 use crate::{
     composer::{Composer, Draft},
-    desk::{Connection, Desk, Found},
+    desk::{Desk, Found},
     frame::Size,
     history::History,
     keymap::Keymap,
-    prompt::Question,
     status::{Counts, Facts},
     text::{Line, Style},
     transcript::{self, Transcript},
@@ -60,50 +62,6 @@ pub struct Options {
     pub found: Option<Found>,
 }
 
-/// A turn that runs.
-#[derive(Clone, Debug)]
-pub(super) struct Running {
-    pub(super) since: Instant,
-    pub(super) doing: String,
-    pub(super) is_stopping: bool,
-}
-
-/// Whether the person looks at the terminal.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Focus {
-    /// The terminal does not tell.
-    #[default]
-    Unknown,
-    Here,
-    Away,
-}
-
-/// A hint at the bottom.
-#[derive(Clone, Debug)]
-pub(super) struct Hint {
-    pub(super) text: String,
-    pub(super) until: Instant,
-}
-
-/// Whether this is the last that is seen.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Leaving {
-    #[default]
-    No,
-    /// Another session follows.
-    ForAnother,
-    ForGood,
-}
-
-/// A key that does something when it is pressed again soon.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Armed {
-    /// Ctrl+C where nothing is written.
-    Interrupt,
-    /// Ctrl+D while a turn runs.
-    Quit,
-}
-
 /// Everything that the face knows. It outlives a session: see [`State::renew`].
 pub struct State {
     pub(crate) facts: Facts,
@@ -111,55 +69,26 @@ pub struct State {
     pub(crate) desk: Box<dyn Desk>,
     pub(crate) keymap: Keymap,
     pub(crate) theme: String,
-    pub(crate) session: String,
-    pub(crate) why: Option<String>,
-    /// How the turn that runs or ran last was routed.
-    pub(crate) routing: Option<Box<Routing>>,
-    /// The only model that is asked, where a person has said so.
-    pub(crate) pinned: Option<ModelRef>,
-    pub(crate) decisions: VecDeque<String>,
+    pub(crate) session: SessionLink,
+    pub(crate) routes: RouteLog,
     pub(crate) size: Size,
     pub(crate) transcript: Transcript,
     pub(crate) composer: Composer,
+    pub(super) writing: Writing,
     pub(super) accessible: bool,
-    /// The first key of a line was all that was wanted; the rest of it, up to its Enter, means nothing.
-    pub(super) ends_line: bool,
-    pub(super) history: History,
-    pub(super) completion: Completion,
     pub(super) layer: Option<Layer>,
-    pub(super) asks: VecDeque<Question>,
-    /// The question that was answered last.
-    pub(super) answered: Option<Question>,
+    pub(super) questions: Questions,
     pub(super) queue: Queue,
     pub(super) running: Option<Running>,
-    /// The session waits for input, as far as it has said.
-    pub(super) is_at_rest: bool,
-    pub(super) is_closed: bool,
-    /// What a provider could be made of, where there is none; then no session can open.
-    pub(super) found: Option<Found>,
     /// The names of the calls of this turn.
     pub(super) calls: HashMap<CallId, String>,
     /// Lines that run in a shell, and since when.
     pub(super) shells: VecDeque<(String, Instant)>,
-    pub(super) bypass_confirmed: bool,
-    pub(super) focus: Focus,
+    pub(super) setup: FirstStart,
+    pub(super) window: Window,
     pub(super) now: Instant,
-    pub(super) typed_at: Option<Instant>,
-    /// When a question came that no other was before.
-    pub(super) asked_at: Option<Instant>,
-    pub(super) hint: Option<Hint>,
-    pub(super) armed: Option<(Armed, Instant)>,
-    pub(super) save_at: Option<Instant>,
-    /// The conversation began in another session.
-    pub(super) has_past: bool,
-    /// A connection to be tried, once it has been shown that it is.
-    pub(super) to_try: Option<Connection>,
-    pub(super) edited: Option<Draft>,
-    /// The mark in the title of the window.
-    pub(super) marked: Option<&'static str>,
-    pub(super) again: Option<Again>,
-    pub(super) leaving: Leaving,
-    pub(super) spoken: String,
+    pub(super) timers: Timers,
+    pub(super) exit: Exit,
     pub(super) wishes: Vec<Wish>,
 }
 
@@ -181,43 +110,24 @@ impl State {
             desk,
             keymap,
             theme,
-            session: String::new(),
-            why: None,
-            routing: None,
-            pinned: None,
-            decisions: VecDeque::new(),
+            session: SessionLink { is_at_rest: true, ..SessionLink::default() },
+            routes: RouteLog::default(),
             size: Size::default(),
             transcript: new_transcript(accessible),
             composer,
+            writing: Writing { history, ..Writing::default() },
             accessible,
-            ends_line: false,
-            history,
-            completion: Completion::default(),
             layer: found.as_ref().map(|found| Layer::setup(found, accessible)),
-            asks: VecDeque::new(),
-            answered: None,
+            questions: Questions::default(),
             queue: Queue::of(drafts),
             running: None,
-            is_at_rest: true,
-            is_closed: false,
-            found,
             calls: HashMap::new(),
             shells: VecDeque::new(),
-            bypass_confirmed: false,
-            focus: Focus::default(),
+            setup: FirstStart { found, to_try: None },
+            window: Window::default(),
             now,
-            typed_at: None,
-            asked_at: None,
-            hint: None,
-            armed: None,
-            save_at: None,
-            has_past: false,
-            to_try: None,
-            edited: None,
-            marked: None,
-            again: None,
-            leaving: Leaving::No,
-            spoken: String::new(),
+            timers: Timers::default(),
+            exit: Exit::default(),
             wishes: Vec::new(),
         };
         state.tell_waiting();
@@ -229,29 +139,29 @@ impl State {
     pub fn renew(&mut self, facts: Facts, found: Option<&Found>, same_conversation: bool) {
         self.forget_turn();
         self.facts = facts;
-        self.session.clear();
-        self.pinned = None;
+        self.session.id.clear();
+        self.routes.pinned = None;
         self.layer = found.map(|found| Layer::setup(found, self.accessible));
-        self.is_at_rest = true;
-        self.is_closed = false;
-        self.found = found.cloned();
-        self.leaving = Leaving::No;
-        self.marked = None;
-        self.hint = None;
+        self.session.is_at_rest = true;
+        self.session.is_closed = false;
+        self.setup.found = found.cloned();
+        self.exit.leaving = Leaving::No;
+        self.window.mark = None;
+        self.timers.hint = None;
         if !same_conversation {
             self.transcript = new_transcript(self.accessible);
             self.counts = Counts::from_here(&self.facts);
-            self.has_past = false;
-            self.decisions.clear();
-            self.why = None;
-            self.routing = None;
+            self.session.has_past = false;
+            self.routes.decisions.clear();
+            self.routes.why = None;
+            self.routes.last = None;
         }
     }
 
     /// Shows messages of a stored conversation.
     pub fn past<'a>(&mut self, messages: impl IntoIterator<Item = &'a Message>) {
         for message in messages {
-            self.has_past = true;
+            self.session.has_past = true;
             self.transcript.past(message);
         }
     }
@@ -268,8 +178,8 @@ impl State {
 
     /// What the next session is made of, where the loop was left for one.
     pub fn take_again(&mut self) -> Option<Again> {
-        self.leaving = Leaving::No;
-        self.again.take()
+        self.exit.leaving = Leaving::No;
+        self.exit.next.take()
     }
 
     /// Everything that is written and not sent: first what is in the editor.
@@ -277,7 +187,7 @@ impl State {
     pub fn drafts(&self) -> Vec<Draft> {
         let mut drafts = vec![self.composer.draft()];
         drafts.extend(self.queue.drafts().cloned());
-        drafts.extend(self.history.left().cloned());
+        drafts.extend(self.writing.history.left().cloned());
         drafts.extend(self.layer.as_ref().and_then(Layer::reason));
         drafts
     }
@@ -314,7 +224,7 @@ impl State {
         if self.accessible {
             return self.note(&text);
         }
-        self.hint = Some(Hint { text, until: self.now + HINT });
+        self.timers.hint = Some(Hint { text, until: self.now + HINT });
     }
 
     /// Ends this session for one that is made of something else.
@@ -322,16 +232,16 @@ impl State {
         if self.running.is_some() {
             return self.hint("a turn is running; Esc stops it first");
         }
-        self.again = Some(again);
+        self.exit.next = Some(again);
         self.quit();
     }
 
     pub(crate) fn quit(&mut self) {
-        self.leaving = match &self.again {
+        self.exit.leaving = match &self.exit.next {
             Some(_) => Leaving::ForAnother,
             None => Leaving::ForGood,
         };
-        self.save_at = None;
+        self.timers.save_at = None;
         self.wish(Wish::Save(self.drafts()));
         self.wish(Wish::Quit);
     }
@@ -344,8 +254,8 @@ impl State {
     pub(super) fn confirms(&mut self, armed: Armed) -> bool {
         let now = self.now;
         let is_second =
-            matches!(self.armed, Some((first, until)) if first == armed && now <= until);
-        self.armed = (!is_second).then(|| (armed, now + CONFIRM));
+            matches!(self.timers.armed, Some((first, until)) if first == armed && now <= until);
+        self.timers.armed = (!is_second).then(|| (armed, now + CONFIRM));
         is_second
     }
 
@@ -354,14 +264,14 @@ impl State {
     pub(super) fn touched(&mut self) {
         let wait = if self.composer.is_empty() { Duration::ZERO } else { SAVE_AFTER };
         let at = self.now + wait;
-        self.save_at = Some(self.save_at.map_or(at, |before| before.min(at)));
+        self.timers.save_at = Some(self.timers.save_at.map_or(at, |before| before.min(at)));
     }
 
     pub(super) fn tick(&mut self, now: Instant) {
         self.now = self.now.max(now);
         self.transcript.tick(self.now);
-        self.hint.take_if(|hint| hint.until <= now);
-        if let Some(connection) = self.to_try.take() {
+        self.timers.hint.take_if(|hint| hint.until <= now);
+        if let Some(connection) = self.setup.to_try.take() {
             self.try_connection(&connection);
         }
     }
@@ -369,17 +279,17 @@ impl State {
     /// Nothing of a turn is left.
     pub(super) fn forget_turn(&mut self) {
         self.running = None;
-        self.asks.clear();
+        self.questions.open.clear();
         self.calls.clear();
         self.queue.sent_returns();
         self.rescue_reason();
     }
 
     pub(super) fn decided(&mut self, decision: String) {
-        if self.decisions.len() == MAX_DECISIONS {
-            self.decisions.pop_front();
+        if self.routes.decisions.len() == MAX_DECISIONS {
+            self.routes.decisions.pop_front();
         }
-        self.decisions.push_back(decision);
+        self.routes.decisions.push_back(decision);
     }
 }
 

@@ -23,8 +23,8 @@ impl State {
         }
         match self.composer.press(key, &self.keymap) {
             Pressed::Changed => {
-                self.typed_at = Some(self.now);
-                self.completion.reopen();
+                self.timers.typed_at = Some(self.now);
+                self.writing.completion.reopen();
                 self.touched();
             }
             Pressed::Moved => (),
@@ -88,8 +88,8 @@ impl State {
                 self.hint("there are too many pasted parts; this one waits in the queue");
             }
         }
-        self.typed_at = Some(self.now);
-        self.completion.reopen();
+        self.timers.typed_at = Some(self.now);
+        self.writing.completion.reopen();
         self.touched();
     }
 }

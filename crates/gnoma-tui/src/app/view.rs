@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 use super::{
     State,
     layer::Layer,
-    state::{BEAT, Leaving, Running},
+    parts::{Leaving, Running},
+    state::BEAT,
 };
 use crate::{
     composer::Mode,
@@ -55,12 +56,12 @@ impl State {
     pub(super) fn draw(&mut self, size: Size) -> Frame {
         let Size { width, height } = size;
         let is_small = width < MIN_WIDTH || height < MIN_HEIGHT;
-        if is_small && !self.accessible && self.leaving == Leaving::No {
+        if is_small && !self.accessible && self.exit.leaving == Leaving::No {
             // What is finished waits: in so narrow a form it would stay in the scrollback for ever.
             return too_small(size);
         }
         let finished = self.take_finished(width);
-        match self.leaving {
+        match self.exit.leaving {
             // The next session shows it in its place.
             Leaving::ForAnother => return Frame { finished, ..Frame::default() },
             Leaving::ForGood if self.composer.is_empty() => {
@@ -119,7 +120,7 @@ impl State {
                 return field_part(title, field, width, room);
             }
         } else if let Some(question) = self.seen_question() {
-            let behind = self.asks.len() - 1;
+            let behind = self.questions.open.len() - 1;
             let size = Size::new(width, room);
             let lines = question.lines(&self.facts.folder, behind, &self.keymap, size);
             return Part { lines, ..Part::default() };
@@ -170,7 +171,7 @@ impl State {
         let ink =
             if self.composer.first_line().starts_with('!') { Ink::Warning } else { Ink::Accent };
         let mut lines = led(rows, prompt, Style::of(ink).bold());
-        let is_first = self.counts.turns == 0 && !self.has_past;
+        let is_first = self.counts.turns == 0 && !self.session.has_past;
         if self.composer.is_empty() && is_first && self.is_idle() {
             let hint = Span::new("ask something, or / for a command", Style::of(Ink::Dim));
             if let Some(first) = lines.first_mut() {
@@ -178,9 +179,9 @@ impl State {
             }
         }
         let left = room.saturating_sub(lines.len());
-        lines.extend(self.completion.lines(left));
+        lines.extend(self.writing.completion.lines(left));
         let cursor = Some(Cell { row: cell.row, column: cell.column + lead });
-        Part { lines, cursor, is_editor: !self.completion.is_open() }
+        Part { lines, cursor, is_editor: !self.writing.completion.is_open() }
     }
 
     /// What was sent and is not read yet, what waits, and what goes along.
@@ -216,7 +217,7 @@ impl State {
 
     /// The question that keys answer now.
     fn seen_question(&self) -> Option<&Question> {
-        self.asks.front().filter(|_| self.layer.is_none() && self.takes_answers())
+        self.questions.open.front().filter(|_| self.layer.is_none() && self.takes_answers())
     }
 
     /// The question that keys do not answer now, unless its answer is being written.
@@ -225,16 +226,16 @@ impl State {
             None => !self.takes_answers(),
             Some(layer) => !layer.is_answer(),
         };
-        self.asks.front().filter(|_| is_hidden)
+        self.questions.open.front().filter(|_| is_hidden)
     }
 
     fn status_line(&self, width: usize) -> Line {
-        let hint = self.hint.as_ref().map(|hint| hint.text.clone());
+        let hint = self.timers.hint.as_ref().map(|hint| hint.text.clone());
         let busy = match &self.running {
             Some(running) => self.busy(running),
             None => self.shells.front().map(|shell| self.busy_shell(shell)).unwrap_or_default(),
         };
-        let why = match (&self.pinned, &self.why) {
+        let why = match (&self.routes.pinned, &self.routes.why) {
             (Some(_), _) => "your choice".to_owned(),
             (None, why) => why.clone().unwrap_or_default(),
         };
@@ -251,13 +252,13 @@ impl State {
 
     fn busy(&self, running: &Running) -> String {
         let elapsed = self.now.saturating_duration_since(running.since);
-        let doing = match (running.is_stopping, self.asks.is_empty()) {
+        let doing = match (running.is_stopping, self.questions.open.is_empty()) {
             (true, _) => "stopping",
             (false, false) => "waiting for you",
             (false, true) => running.doing.as_str(),
         };
         // Nobody is hurried.
-        if !self.asks.is_empty() {
+        if !self.questions.open.is_empty() {
             return format!("? {doing}");
         }
         format!("{} {doing} {}", spinner(elapsed), span(elapsed.as_secs()))
@@ -267,12 +268,12 @@ impl State {
     /// Enter would take.
     pub(super) fn speak(&mut self) {
         let width = self.size.width;
-        let (spoken, lines) = match (&self.layer, self.asks.front()) {
+        let (spoken, lines) = match (&self.layer, self.questions.open.front()) {
             (None, None) => (String::new(), Vec::new()),
             (None, Some(question)) => {
                 let id = format!("{} ", question.call.id);
                 let choice = question.spoken_choice(&self.keymap);
-                let lines = if self.spoken.starts_with(&id) {
+                let lines = if self.window.spoken.starts_with(&id) {
                     vec![Line::new(choice.clone(), Style::default())]
                 } else {
                     question.spoken(&self.facts.folder, &self.keymap, width)
@@ -281,13 +282,14 @@ impl State {
             }
             (Some(layer), _) => {
                 let text = spoken_layer(layer);
-                let mut lines = if self.spoken.is_empty() { read_out(layer) } else { Vec::new() };
+                let mut lines =
+                    if self.window.spoken.is_empty() { read_out(layer) } else { Vec::new() };
                 lines.push(Line::new(text.clone(), Style::default()));
                 (text, lines)
             }
         };
-        if spoken != self.spoken {
-            self.spoken = spoken;
+        if spoken != self.window.spoken {
+            self.window.spoken = spoken;
             self.say(lines);
         }
     }
@@ -299,7 +301,7 @@ impl State {
         self.say(lines);
         let choice = self.layer.as_ref().map(spoken_layer).unwrap_or_default();
         self.say(vec![Line::new(choice.clone(), Style::default())]);
-        self.spoken = choice;
+        self.window.spoken = choice;
     }
 }
 

@@ -61,7 +61,7 @@ fn mark(state: &State, offers: &mut [Offer]) {
 /// The row that lets the router choose, where it has a choice.
 fn first(state: &State, offers: &[Offer]) -> Option<(Row, Choice)> {
     let can_pin = offers.iter().any(|offer| offer.arm.is_some());
-    let auto = Row::new(AUTO, "the router chooses").current(state.pinned.is_none());
+    let auto = Row::new(AUTO, "the router chooses").current(state.routes.pinned.is_none());
     can_pin.then_some((auto, Choice::Pin(None)))
 }
 

@@ -21,7 +21,7 @@ pub(super) const COMMAND: Slash = Slash {
 };
 
 fn run(state: &mut State, _argument: &str) {
-    match &state.routing {
+    match &state.routes.last {
         Some(routing) => {
             let lines = lines(routing);
             state.say(lines);

@@ -7,6 +7,7 @@ pub(super) const COMMAND: Slash =
     Slash { name: "status", aliases: &[], arguments: "", about: "show all about the session", run };
 
 fn run(state: &mut State, _argument: &str) {
-    let lines = status::detail(&state.facts, &state.counts, &state.session, state.why.as_deref());
+    let lines =
+        status::detail(&state.facts, &state.counts, &state.session.id, state.routes.why.as_deref());
     state.say(lines);
 }

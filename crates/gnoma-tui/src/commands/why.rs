@@ -19,15 +19,15 @@ pub(super) const COMMAND: Slash = Slash {
 };
 
 fn run(state: &mut State, _argument: &str) {
-    let skipped = state.decisions.len().saturating_sub(MAX_SHOWN);
-    let shown = state.decisions.iter().skip(skipped);
+    let skipped = state.routes.decisions.len().saturating_sub(MAX_SHOWN);
+    let shown = state.routes.decisions.iter().skip(skipped);
     let lines: Vec<Line> =
         shown.map(|decision| Line::new(format!("  {decision}"), Style::of(Ink::Dim))).collect();
     if lines.is_empty() {
         state.note("nothing was decided yet");
     }
     state.say(lines);
-    if let Some(routing) = &state.routing {
+    if let Some(routing) = &state.routes.last {
         let lines = route::lines(routing);
         return state.say(lines);
     }

@@ -9,7 +9,7 @@ pub use lister::{Limits, Lister, Listing};
 
 /// What is being completed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum CompletionKind {
     /// A file or folder.
     File,
     /// The name of a command.
@@ -20,7 +20,7 @@ pub enum Kind {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Query {
     /// What it is.
-    pub kind: Kind,
+    pub kind: CompletionKind,
     /// What is written of its name up to the cursor.
     pub text: String,
     /// The bytes of the line that the completed name takes the place of.
@@ -54,7 +54,7 @@ pub fn query(line: &str, cursor: usize, is_first_line: bool) -> Option<Query> {
         }
         None => (name.to_owned(), cursor + bare_length(behind)),
     };
-    Some(Query { kind: Kind::File, text, range: start..end })
+    Some(Query { kind: CompletionKind::File, text, range: start..end })
 }
 
 /// What to put in the place of the query's range: `@`, the path, in quotes where it must be, and a
@@ -120,7 +120,11 @@ fn command_query(line: &str, before: &str) -> Option<Query> {
     let is_name = |text: &str| !text.contains(|c: char| c.is_whitespace() || c == '/');
     let end = bare_length(line);
     let is_command = is_name(text) && is_name(line.get(1..end)?);
-    is_command.then(|| Query { kind: Kind::Command, text: text.to_owned(), range: 0..end })
+    is_command.then(|| Query {
+        kind: CompletionKind::Command,
+        text: text.to_owned(),
+        range: 0..end,
+    })
 }
 
 /// Where the mention begins that the end of a text is in.

@@ -28,7 +28,7 @@ use self::{
     kills::Kills,
     layout::ScreenRow,
     mode::Vim,
-    undo::{Kind, Undo},
+    undo::{EditKind, Undo},
 };
 use crate::keymap::{Action, Context, Key, Keymap};
 
@@ -123,7 +123,7 @@ impl Composer {
         } else if paste::is_chip(&text) {
             self.make_room(text.len());
             let Some(chip) = self.chips.add_text(text) else { return Pasted::Full };
-            self.replace(Kind::Other, self.cursor..self.cursor, chip.encode_utf8(&mut [0; 4]));
+            self.replace(EditKind::Other, self.cursor..self.cursor, chip.encode_utf8(&mut [0; 4]));
             Pasted::Chip
         } else {
             self.insert(&text);
@@ -136,7 +136,7 @@ impl Composer {
     /// Inserts a text at the cursor as it is.
     pub fn insert(&mut self, text: &str) {
         let text = self.guarded(text);
-        self.replace(Kind::Other, self.cursor..self.cursor, &text);
+        self.replace(EditKind::Other, self.cursor..self.cursor, &text);
     }
 
     /// Puts `text` where this range of bytes of the cursor's line was, for completion. A range that
@@ -148,7 +148,7 @@ impl Composer {
         let line = self.cursor.line;
         let text = self.guarded(text);
         let range = At { line, byte: range.start }..At { line, byte: range.end };
-        self.replace(Kind::Other, range, &text);
+        self.replace(EditKind::Other, range, &text);
     }
 
     /// Inserts an image as a chip; `name` is shown and may be empty. False when there are too many
@@ -165,7 +165,7 @@ impl Composer {
         let replaced = if before.ends_with(text) { text.len() } else { 0 };
         let start = At { byte: self.cursor.byte - replaced, ..self.cursor };
         self.undo.close();
-        self.replace(Kind::Other, start..self.cursor, chip.encode_utf8(&mut [0; 4]));
+        self.replace(EditKind::Other, start..self.cursor, chip.encode_utf8(&mut [0; 4]));
         true
     }
 
@@ -195,7 +195,7 @@ impl Composer {
     pub fn restore(&mut self, draft: Draft) {
         let text = self.folded(draft);
         self.undo.close();
-        self.replace(Kind::Other, At::default()..self.buffer.end(), &text);
+        self.replace(EditKind::Other, At::default()..self.buffer.end(), &text);
         self.undo.close();
         self.last = Last::Other;
         self.stay_on_text();
@@ -205,7 +205,7 @@ impl Composer {
     pub fn clear(&mut self) {
         if !self.buffer.is_empty() {
             self.undo.close();
-            self.replace(Kind::Other, At::default()..self.buffer.end(), "");
+            self.replace(EditKind::Other, At::default()..self.buffer.end(), "");
             self.undo.close();
         }
         self.last = Last::Other;
@@ -329,7 +329,7 @@ impl Composer {
     }
 
     /// The one way in which the text changes. The cursor stands behind the new text then.
-    fn replace(&mut self, kind: Kind, range: Range<At>, text: &str) -> String {
+    fn replace(&mut self, kind: EditKind, range: Range<At>, text: &str) -> String {
         let start = range.start;
         let (removed, end) = self.buffer.replace(range, text);
         self.undo.record(kind, self.cursor, start, removed.clone(), text);

@@ -14,7 +14,7 @@ use crate::{
 };
 use blocks::Definitions;
 use code::CODE_INDENT;
-use split::{Kind, Piece, Splitter};
+use split::{Piece, PieceKind, Splitter};
 
 /// A line without an end is cut here, whatever it holds.
 const MAX_LINE_BYTES: usize = 8_192;
@@ -126,10 +126,10 @@ impl Drawn {
         }
         let start = lines.len();
         match &piece.kind {
-            Kind::Text { source, number } => {
+            PieceKind::Text { source, number } => {
                 lines.extend(blocks::draw(source, *number, width, &mut self.definitions));
             }
-            Kind::CodeStart { language } => {
+            PieceKind::CodeStart { language } => {
                 self.code = Highlighter::of(language);
                 if !language.is_empty() {
                     let label = format!("{CODE_INDENT}{language}");
@@ -137,10 +137,10 @@ impl Drawn {
                     lines.extend(label.wrap(width, &Line::default()).into_iter().take(1));
                 }
             }
-            Kind::CodeLine(line) => lines.extend(code::lines(line, self.code.as_mut(), width)),
+            PieceKind::CodeLine(line) => lines.extend(code::lines(line, self.code.as_mut(), width)),
         }
         // The gap belongs to lines; without any there is none. Code without a name has no first line.
-        let is_start = matches!(piece.kind, Kind::CodeStart { .. });
+        let is_start = matches!(piece.kind, PieceKind::CodeStart { .. });
         if lines.len() == start && !is_start {
             lines.truncate(before);
         } else {

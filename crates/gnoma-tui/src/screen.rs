@@ -5,12 +5,12 @@
 //! terminal's own scrollback ends up holding the conversation. What has left the live part is never
 //! touched again, and the screen is never cleared as a whole.
 
-mod brush;
 mod cells;
 mod pages;
 mod plan;
 mod region;
 mod tail;
+mod writer;
 
 use pages::Pages;
 use region::Region;

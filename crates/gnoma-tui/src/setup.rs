@@ -16,7 +16,7 @@ const MAX_KEY_BYTES: usize = 4_096;
 
 /// What a key did to the start.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Step {
+pub enum SetupStep {
     /// It goes on.
     Open,
     /// It goes on, and this is to be read out.
@@ -93,12 +93,12 @@ impl Setup {
     }
 
     /// Does what a key asks for.
-    pub fn act(&mut self, action: Action) -> Step {
+    pub fn act(&mut self, action: Action) -> SetupStep {
         match &mut self.stage {
             Stage::Choosing => match self.list.act(action) {
-                Picked::Open => Step::Open,
-                Picked::Told(lines) => Step::Told(lines),
-                Picked::Nothing => Step::Left,
+                Picked::Open => SetupStep::Open,
+                Picked::Told(lines) => SetupStep::Told(lines),
+                Picked::Nothing => SetupStep::Left,
                 Picked::Row(row) => self.take(row),
             },
             Stage::Entering { provider, key } => match action {
@@ -111,28 +111,28 @@ impl Setup {
                     let mut shorter = key.expose().clone();
                     shorter.pop();
                     *key = Secret::new(shorter);
-                    Step::Open
+                    SetupStep::Open
                 }
                 Action::DeleteToLineStart => {
                     *key = Secret::new(String::new());
-                    Step::Open
+                    SetupStep::Open
                 }
                 Action::Close | Action::Stop | Action::Interrupt => self.back(),
-                _ => Step::Open,
+                _ => SetupStep::Open,
             },
-            Stage::Trying(_) => Step::Open,
+            Stage::Trying(_) => SetupStep::Open,
             Stage::Failed { connection, .. } => match action {
                 Action::Accept => {
                     let again = connection.clone();
                     self.attempt(again)
                 }
                 Action::Close | Action::Stop | Action::Interrupt => self.back(),
-                _ => Step::Open,
+                _ => SetupStep::Open,
             },
             Stage::Works { connection, .. } | Stage::Unkept { connection, .. } => match action {
-                Action::Accept => Step::Keep(connection.clone()),
+                Action::Accept => SetupStep::Keep(connection.clone()),
                 Action::Close | Action::Stop | Action::Interrupt => self.back(),
-                _ => Step::Open,
+                _ => SetupStep::Open,
             },
         }
     }
@@ -167,41 +167,41 @@ impl Setup {
     }
 
     /// What became of storing.
-    pub fn kept(&mut self, outcome: Result<String, String>) -> Step {
+    pub fn kept(&mut self, outcome: Result<String, String>) -> SetupStep {
         let (Stage::Works { connection, .. } | Stage::Unkept { connection, .. }) = &self.stage
         else {
-            return Step::Open;
+            return SetupStep::Open;
         };
         let connection = connection.clone();
         match outcome {
-            Ok(_) => Step::Done(Again::Provider(connection.provider)),
+            Ok(_) => SetupStep::Done(Again::Provider(connection.provider)),
             Err(why) => {
                 self.stage = Stage::Unkept { connection, why };
-                Step::Open
+                SetupStep::Open
             }
         }
     }
 
-    fn take(&mut self, row: usize) -> Step {
+    fn take(&mut self, row: usize) -> SetupStep {
         match self.choices.get(row).cloned() {
-            None => Step::Open,
-            Some(Choice::Demo) => Step::Done(Again::Demo),
+            None => SetupStep::Open,
+            Some(Choice::Demo) => SetupStep::Done(Again::Demo),
             Some(Choice::Ready(connection)) => self.attempt(connection),
             Some(Choice::Enter(provider)) => {
                 self.stage = Stage::Entering { provider, key: Secret::new(String::new()) };
-                Step::Open
+                SetupStep::Open
             }
         }
     }
 
-    fn attempt(&mut self, connection: Connection) -> Step {
+    fn attempt(&mut self, connection: Connection) -> SetupStep {
         self.stage = Stage::Trying(connection.clone());
-        Step::Try(connection)
+        SetupStep::Try(connection)
     }
 
-    fn back(&mut self) -> Step {
+    fn back(&mut self) -> SetupStep {
         self.stage = Stage::Choosing;
-        Step::Open
+        SetupStep::Open
     }
 
     /// The start in at most `height` lines, and the column of the cursor in the first of them.
@@ -343,12 +343,14 @@ mod tests {
     #[test]
     fn what_was_found_is_tried_and_stored() {
         let mut setup = Setup::new(&found(), false);
-        let Step::Try(connection) = setup.act(Action::Accept) else { panic!("nothing is tried") };
+        let SetupStep::Try(connection) = setup.act(Action::Accept) else {
+            panic!("nothing is tried")
+        };
         assert_eq!(connection.by, By::Variable("ANTHROPIC_API_KEY".to_owned()));
         setup.tried(Ok("12 models".to_owned()));
         assert!(shown(&setup).starts_with("✓ anthropic works: 12 models\n"));
-        assert_eq!(setup.act(Action::Accept), Step::Keep(connection));
-        let done = Step::Done(Again::Provider("anthropic".to_owned()));
+        assert_eq!(setup.act(Action::Accept), SetupStep::Keep(connection));
+        let done = SetupStep::Done(Again::Provider("anthropic".to_owned()));
         assert_eq!(setup.kept(Ok(String::new())), done);
     }
 
@@ -361,19 +363,19 @@ mod tests {
         assert!(setup.is_secret());
         assert!(!shown(&setup).contains("made"));
         assert!(!format!("{setup:?}").contains("made"));
-        let Step::Try(Connection { by: By::Key(key), .. }) = setup.act(Action::Accept) else {
+        let SetupStep::Try(Connection { by: By::Key(key), .. }) = setup.act(Action::Accept) else {
             panic!("no key is tried");
         };
         assert_eq!(key.expose(), "made-up-key");
         setup.tried(Err("the key was refused".to_owned()));
         assert!(shown(&setup).contains("the key was refused"));
-        assert!(matches!(setup.act(Action::Accept), Step::Try(_)));
+        assert!(matches!(setup.act(Action::Accept), SetupStep::Try(_)));
     }
 
     #[test]
     fn the_demo_needs_nothing() {
         let mut setup = Setup::new(&Found::default(), false);
-        assert_eq!(setup.act(Action::Accept), Step::Done(Again::Demo));
-        assert_eq!(Setup::new(&Found::default(), false).act(Action::Close), Step::Left);
+        assert_eq!(setup.act(Action::Accept), SetupStep::Done(Again::Demo));
+        assert_eq!(Setup::new(&Found::default(), false).act(Action::Close), SetupStep::Left);
     }
 }

@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{
     commands,
-    complete::{self, Kind},
+    complete::{self, CompletionKind},
     fuzzy,
     keymap::{Action, Code, Context, Key},
     wish::Wish,
@@ -33,7 +33,7 @@ impl State {
         self.writing.completion.chosen = 0;
         self.writing.completion.hits = match &query {
             None => Vec::new(),
-            Some(query) if query.kind == Kind::Command => {
+            Some(query) if query.kind == CompletionKind::Command => {
                 ranked(&query.text, commands::names(), commands::about)
             }
             Some(query) => {
@@ -85,7 +85,11 @@ impl State {
     }
 
     fn completes_command(&self) -> bool {
-        self.writing.completion.query.as_ref().is_some_and(|query| query.kind == Kind::Command)
+        self.writing
+            .completion
+            .query
+            .as_ref()
+            .is_some_and(|query| query.kind == CompletionKind::Command)
     }
 
     fn take_hit(&mut self) {
@@ -95,8 +99,8 @@ impl State {
         let Some(hit) = hits.get(*chosen) else { return };
         let line = self.composer.line();
         let text = match query.kind {
-            Kind::File => complete::file(line, query, &hit.name),
-            Kind::Command => complete::command(line, query, &hit.name),
+            CompletionKind::File => complete::file(line, query, &hit.name),
+            CompletionKind::Command => complete::command(line, query, &hit.name),
         };
         let range = query.range.clone();
         let goes_on = hit.name.ends_with('/');

@@ -1,7 +1,7 @@
 //! The names that can complete what is being written, and how they are listed.
 
 use crate::{
-    complete::{Kind, Query},
+    complete::{CompletionKind, Query},
     text::{self, Ink, Line, Paper, Span, Style},
 };
 
@@ -69,7 +69,8 @@ impl Completion {
     fn row(&self, hit: &Hit, is_chosen: bool) -> Line {
         let paper = if is_chosen { Paper::Chosen } else { Paper::None };
         let ink = if is_chosen { Ink::Accent } else { Ink::Text };
-        let is_command = self.query.as_ref().is_some_and(|query| query.kind == Kind::Command);
+        let is_command =
+            self.query.as_ref().is_some_and(|query| query.kind == CompletionKind::Command);
         let Hit { name, about } = hit;
         let name = if is_command { format!("/{name:<12}") } else { name.clone() };
         let mut line = Line::from([

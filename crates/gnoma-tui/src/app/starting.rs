@@ -4,7 +4,7 @@ use super::{State, layer::Layer};
 use crate::{
     desk::Connection,
     keymap::Key,
-    setup::{Setup, Step},
+    setup::{Setup, SetupStep},
 };
 
 impl State {
@@ -20,26 +20,26 @@ impl State {
             (Some(action), _) => setup.act(action),
             (None, Some(c)) => {
                 setup.type_text(c.encode_utf8(&mut [0; 4]));
-                Step::Open
+                SetupStep::Open
             }
-            (None, None) => Step::Open,
+            (None, None) => SetupStep::Open,
         };
         self.setup_step(setup, step);
     }
 
-    fn setup_step(&mut self, mut setup: Setup, step: Step) {
+    fn setup_step(&mut self, mut setup: Setup, step: SetupStep) {
         match step {
-            Step::Open => self.layer = Some(Layer::Setup(setup)),
-            Step::Told(lines) => {
+            SetupStep::Open => self.layer = Some(Layer::Setup(setup)),
+            SetupStep::Told(lines) => {
                 self.layer = Some(Layer::Setup(setup));
                 self.say_choice(lines);
             }
-            Step::Try(connection) => {
+            SetupStep::Try(connection) => {
                 // First it is shown that it is tried: see the next tick.
                 self.layer = Some(Layer::Setup(setup));
                 self.setup.to_try = Some(connection);
             }
-            Step::Keep(connection) => {
+            SetupStep::Keep(connection) => {
                 let outcome = self.desk.keep(&connection);
                 if let Ok(text) = &outcome {
                     self.note(text);
@@ -47,8 +47,10 @@ impl State {
                 let next = setup.kept(outcome);
                 self.setup_step(setup, next);
             }
-            Step::Done(again) => self.again(again),
-            Step::Left => self.note("no provider is set up; /provider chooses one, Ctrl+D quits"),
+            SetupStep::Done(again) => self.again(again),
+            SetupStep::Left => {
+                self.note("no provider is set up; /provider chooses one, Ctrl+D quits");
+            }
         }
     }
 

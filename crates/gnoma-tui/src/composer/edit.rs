@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::{Composer, Last, Pressed, buffer::At, kills::Side, motion, undo::Kind};
+use super::{Composer, Last, Pressed, buffer::At, kills::Side, motion, undo::EditKind};
 use crate::keymap::Action;
 
 impl Composer {
@@ -13,17 +13,17 @@ impl Composer {
             return self.go(target);
         }
         match action {
-            Action::Newline => self.edit(Kind::Other, self.cursor..self.cursor, "\n"),
+            Action::Newline => self.edit(EditKind::Other, self.cursor..self.cursor, "\n"),
             Action::Send if self.buffer.grapheme_before(self.cursor) == Some("\\") => {
-                self.edit(Kind::Other, self.to_left()..self.cursor, "\n")
+                self.edit(EditKind::Other, self.to_left()..self.cursor, "\n")
             }
             Action::Up => self.vertical(last, false, Action::HistoryOlder),
             Action::Down => self.vertical(last, true, Action::HistoryNewer),
-            Action::DeleteLeft => self.edit(Kind::Deleting, self.to_left()..self.cursor, ""),
+            Action::DeleteLeft => self.edit(EditKind::Deleting, self.to_left()..self.cursor, ""),
             Action::DeleteRightOrQuit if self.is_empty() => Pressed::Wanted(Action::Quit),
             Action::DeleteRight | Action::DeleteRightOrQuit => {
                 let end = self.buffer.right(self.cursor).unwrap_or(self.cursor);
-                self.edit(Kind::Other, self.cursor..end, "")
+                self.edit(EditKind::Other, self.cursor..end, "")
             }
             Action::DeleteWordLeft => {
                 self.kill(last, motion::word_left(&self.buffer, self.cursor)..self.cursor)
@@ -60,7 +60,7 @@ impl Composer {
     pub fn type_char(&mut self, c: char) -> Pressed {
         self.last = Last::Other;
         let text = self.guarded(c.encode_utf8(&mut [0; 4]));
-        self.edit(Kind::Typing, self.cursor..self.cursor, &text)
+        self.edit(EditKind::Typing, self.cursor..self.cursor, &text)
     }
 
     /// Where an action moves the cursor that only moves it.
@@ -90,7 +90,7 @@ impl Composer {
         self.buffer.left(self.cursor).unwrap_or(self.cursor)
     }
 
-    pub(super) fn edit(&mut self, kind: Kind, range: Range<At>, text: &str) -> Pressed {
+    pub(super) fn edit(&mut self, kind: EditKind, range: Range<At>, text: &str) -> Pressed {
         if range.is_empty() && text.is_empty() {
             return Pressed::Moved;
         }
@@ -105,7 +105,7 @@ impl Composer {
             return Pressed::Moved;
         }
         let side = if range.start < self.cursor { Side::Left } else { Side::Right };
-        let text = self.replace(Kind::Other, range, "");
+        let text = self.replace(EditKind::Other, range, "");
         self.kills.add(text, side, last == Last::Kill);
         self.last = Last::Kill;
         Pressed::Changed
@@ -128,7 +128,7 @@ impl Composer {
     fn yank(&mut self) -> Pressed {
         let Some(text) = self.kills.newest().map(str::to_owned) else { return Pressed::Moved };
         let start = self.cursor;
-        self.edit(Kind::Other, start..start, &text);
+        self.edit(EditKind::Other, start..start, &text);
         self.last = Last::Yank(start);
         Pressed::Changed
     }
@@ -140,7 +140,7 @@ impl Composer {
         }
         self.kills.turn();
         let text = self.kills.newest().unwrap_or_default().to_owned();
-        self.edit(Kind::Other, start..self.cursor, &text);
+        self.edit(EditKind::Other, start..self.cursor, &text);
         self.last = Last::Yank(start);
         Pressed::Changed
     }
@@ -157,13 +157,13 @@ impl Composer {
         let start = At { byte: middle.byte - before.len(), ..middle };
         let end = At { byte: middle.byte + behind.len(), ..middle };
         let swapped = format!("{behind}{before}");
-        self.edit(Kind::Other, start..end, &swapped)
+        self.edit(EditKind::Other, start..end, &swapped)
     }
 
     fn change_word(&mut self, change: impl Fn(&str) -> String) -> Pressed {
         let end = motion::word_right(&self.buffer, self.cursor);
         let word = self.buffer.slice(self.cursor..end);
-        self.edit(Kind::Other, self.cursor..end, &change(&word))
+        self.edit(EditKind::Other, self.cursor..end, &change(&word))
     }
 
     fn time_travel(&mut self, back: bool) -> Pressed {

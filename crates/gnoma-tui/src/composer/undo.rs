@@ -11,7 +11,7 @@ const MAX_BYTES: usize = 64 << 20;
 
 /// What a change was, to know which belong together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum EditKind {
     /// A character was typed.
     Typing,
     /// A character was deleted to the left.
@@ -30,9 +30,9 @@ struct Edit {
 
 /// Changes that are taken back together.
 #[derive(Clone, Debug)]
-struct Step {
+struct UndoStep {
     edits: Vec<Edit>,
-    kind: Kind,
+    kind: EditKind,
     /// Where the cursor was before.
     cursor: At,
     /// More of the same kind may join.
@@ -54,8 +54,8 @@ enum Group {
 /// The changes of a text.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Undo {
-    done: VecDeque<Step>,
-    undone: Vec<Step>,
+    done: VecDeque<UndoStep>,
+    undone: Vec<UndoStep>,
     group: Group,
     bytes: usize,
 }
@@ -64,7 +64,7 @@ impl Undo {
     /// Keeps a change: `removed` stood at `at` and `inserted` stands there now.
     pub(super) fn record(
         &mut self,
-        kind: Kind,
+        kind: EditKind,
         cursor: At,
         at: At,
         removed: String,
@@ -76,7 +76,7 @@ impl Undo {
         match self.done.back_mut() {
             Some(step) if self.group == Group::Joining => step.edits.push(edit),
             Some(step) if self.group == Group::None && step.joins(kind, &edit) => step.join(edit),
-            _ => self.done.push_back(Step { edits: vec![edit], kind, cursor, open: true }),
+            _ => self.done.push_back(UndoStep { edits: vec![edit], kind, cursor, open: true }),
         }
         if self.group == Group::Begun {
             self.group = Group::Joining;
@@ -147,30 +147,32 @@ impl Undo {
     }
 }
 
-impl Step {
+impl UndoStep {
     fn bytes(&self) -> usize {
         self.edits.iter().map(|edit| edit.removed.len() + edit.inserted.len()).sum()
     }
 
-    fn joins(&self, kind: Kind, edit: &Edit) -> bool {
+    fn joins(&self, kind: EditKind, edit: &Edit) -> bool {
         let Some(last) = self.edits.last() else { return false };
         if !self.open || self.kind != kind {
             return false;
         }
         match kind {
-            Kind::Typing => {
+            EditKind::Typing => {
                 let begins_word = last.inserted.ends_with(char::is_whitespace)
                     && !edit.inserted.starts_with(char::is_whitespace);
                 edit.removed.is_empty() && after(last.at, &last.inserted) == edit.at && !begins_word
             }
-            Kind::Deleting => edit.inserted.is_empty() && after(edit.at, &edit.removed) == last.at,
-            Kind::Other => false,
+            EditKind::Deleting => {
+                edit.inserted.is_empty() && after(edit.at, &edit.removed) == last.at
+            }
+            EditKind::Other => false,
         }
     }
 
     fn join(&mut self, edit: Edit) {
         match self.edits.last_mut() {
-            Some(last) if self.kind == Kind::Typing => last.inserted.push_str(&edit.inserted),
+            Some(last) if self.kind == EditKind::Typing => last.inserted.push_str(&edit.inserted),
             _ => self.edits.push(edit),
         }
     }

@@ -9,7 +9,7 @@ use super::{
     kills::Side,
     mode::{Mode, Operator, Vim},
     motion,
-    undo::Kind,
+    undo::EditKind,
 };
 use crate::keymap::{Action, Code, Context, Key, Keymap};
 
@@ -113,11 +113,11 @@ impl Composer {
             Action::AppendAtLineEnd => self.write_at(self.end_of_line()),
             Action::OpenBelow => {
                 self.write_at(self.end_of_line());
-                self.edit(Kind::Other, self.cursor..self.cursor, "\n")
+                self.edit(EditKind::Other, self.cursor..self.cursor, "\n")
             }
             Action::OpenAbove => {
                 let start = At { byte: 0, ..self.cursor };
-                self.edit(Kind::Other, start..start, "\n");
+                self.edit(EditKind::Other, start..start, "\n");
                 self.write_at(start);
                 Pressed::Changed
             }
@@ -252,7 +252,7 @@ impl Composer {
                 return Pressed::Moved;
             }
             Operator::Change => {
-                self.edit(Kind::Other, start..end, "");
+                self.edit(EditKind::Other, start..end, "");
                 self.write_at(start);
             }
             Operator::Delete => {
@@ -262,7 +262,7 @@ impl Composer {
                     (None, Some(before)) => (before, end),
                     (None, None) => (start, end),
                 };
-                self.edit(Kind::Other, start..end, "");
+                self.edit(EditKind::Other, start..end, "");
                 let line = lines.start.min(self.buffer.last_line());
                 self.cursor = motion::text_of_line(&self.buffer, line);
             }
@@ -277,17 +277,17 @@ impl Composer {
         };
         let Some(lines) = text.strip_suffix('\n') else {
             let at = if before { self.cursor } else { self.right_in_line(self.cursor) };
-            self.edit(Kind::Other, at..at, &text);
+            self.edit(EditKind::Other, at..at, &text);
             self.cursor = self.to_left();
             return Pressed::Changed;
         };
         let line = if before { self.cursor.line } else { self.cursor.line + 1 };
         if before {
             let at = At { byte: 0, ..self.cursor };
-            self.edit(Kind::Other, at..at, &text);
+            self.edit(EditKind::Other, at..at, &text);
         } else {
             let at = self.end_of_line();
-            self.edit(Kind::Other, at..at, &format!("\n{lines}"));
+            self.edit(EditKind::Other, at..at, &format!("\n{lines}"));
         }
         self.cursor = motion::text_of_line(&self.buffer, line);
         Pressed::Changed

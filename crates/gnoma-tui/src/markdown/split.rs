@@ -14,13 +14,13 @@ const CODE_SPACES: usize = 4;
 /// A part of the text that is read by itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Piece {
-    pub(super) kind: Kind,
+    pub(super) kind: PieceKind,
     /// An empty line stands before it.
     pub(super) gap: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum PieceKind {
     /// Complete blocks.
     Text {
         source: String,
@@ -117,7 +117,7 @@ impl Splitter {
             return;
         }
         let spaces = indent(line).min(fence.indent);
-        let kind = Kind::CodeLine(line.get(spaces..).unwrap_or_default().to_owned());
+        let kind = PieceKind::CodeLine(line.get(spaces..).unwrap_or_default().to_owned());
         out.push(Piece { kind, gap: false });
     }
 
@@ -159,7 +159,7 @@ impl Splitter {
         let sets_off = std::mem::take(&mut self.set_off);
         self.gap = self.blank || sets_off;
         if let Some((fence, language)) = fence(line) {
-            out.push(Piece { kind: Kind::CodeStart { language }, gap: true });
+            out.push(Piece { kind: PieceKind::CodeStart { language }, gap: true });
             self.block = Block::Code(fence);
             return;
         }
@@ -201,7 +201,7 @@ impl Splitter {
                 Block::Item(item) => item.number,
                 _ => None,
             };
-            out.push(Piece { kind: Kind::Text { source, number }, gap: self.gap });
+            out.push(Piece { kind: PieceKind::Text { source, number }, gap: self.gap });
         }
         if !matches!(self.block, Block::Item(_)) {
             self.block = Block::None;

@@ -12,7 +12,7 @@ const VISIT_BYTES: usize = 6;
 
 /// What happens to a row of the screen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Step {
+pub(super) enum RowStep {
     /// The next old row is the next new row.
     Keep,
     /// The next old row becomes the next new row.
@@ -25,7 +25,7 @@ pub(super) enum Step {
 
 /// The cheapest way from old rows to new rows. Without rows put in or taken out in between where
 /// `may_move` says so; then rows are only added or missing at the end.
-pub(super) fn steps(old: &[&Line], new: &[&Line], may_move: bool) -> Vec<Step> {
+pub(super) fn steps(old: &[&Line], new: &[&Line], may_move: bool) -> Vec<RowStep> {
     let same = old.iter().zip(new).take_while(|(old, new)| old == new).count();
     let (Some(old_rest), Some(new_rest)) = (old.get(same..), new.get(same..)) else {
         return in_order(old, new);
@@ -34,25 +34,27 @@ pub(super) fn steps(old: &[&Line], new: &[&Line], may_move: bool) -> Vec<Step> {
     if !may_move || !small || old_rest.is_empty() || new_rest.is_empty() {
         return in_order(old, new);
     }
-    let mut steps = vec![Step::Keep; same];
+    let mut steps = vec![RowStep::Keep; same];
     steps.extend(Table::fill(old_rest, new_rest).walk());
     steps
 }
 
-fn in_order(old: &[&Line], new: &[&Line]) -> Vec<Step> {
-    let both =
-        old.iter().zip(new).map(|(old, new)| if old == new { Step::Keep } else { Step::Change });
+fn in_order(old: &[&Line], new: &[&Line]) -> Vec<RowStep> {
+    let both = old
+        .iter()
+        .zip(new)
+        .map(|(old, new)| if old == new { RowStep::Keep } else { RowStep::Change });
     let more = new.len().saturating_sub(old.len());
     let fewer = old.len().saturating_sub(new.len());
-    both.chain(std::iter::repeat_n(Step::Insert, more))
-        .chain(std::iter::repeat_n(Step::Delete, fewer))
+    both.chain(std::iter::repeat_n(RowStep::Insert, more))
+        .chain(std::iter::repeat_n(RowStep::Delete, fewer))
         .collect()
 }
 
 /// The edit distance between two lists of rows, in bytes.
 struct Table {
     /// Cost and last step for every pair of counts of old and new rows, row by row.
-    cells: Vec<(usize, Step)>,
+    cells: Vec<(usize, RowStep)>,
     width: usize,
     old: usize,
     new: usize,
@@ -82,34 +84,34 @@ impl Table {
         j: usize,
         old: Option<&&Line>,
         new: Option<(&&Line, &usize)>,
-    ) -> (usize, Step) {
-        let mut best = (usize::MAX, Step::Keep);
+    ) -> (usize, RowStep) {
+        let mut best = (usize::MAX, RowStep::Keep);
         let mut offer = |cost: usize, step| {
             if cost < best.0 {
                 best = (cost, step);
             }
         };
         match (old, new) {
-            (None, None) => offer(0, Step::Keep),
-            (Some(_), None) => offer(self.cost(i - 1, j) + MOVE_BYTES, Step::Delete),
-            (None, Some((_, cost))) => offer(self.cost(i, j - 1) + cost, Step::Insert),
+            (None, None) => offer(0, RowStep::Keep),
+            (Some(_), None) => offer(self.cost(i - 1, j) + MOVE_BYTES, RowStep::Delete),
+            (None, Some((_, cost))) => offer(self.cost(i, j - 1) + cost, RowStep::Insert),
             (Some(old), Some((new, cost))) => {
                 let before = self.cost(i - 1, j - 1);
                 if old == new {
-                    offer(before, Step::Keep);
+                    offer(before, RowStep::Keep);
                 } else {
                     let change = cells::cost_of_change(old, new) + VISIT_BYTES;
-                    offer(before + change, Step::Change);
+                    offer(before + change, RowStep::Change);
                 }
-                offer(self.cost(i, j - 1) + cost, Step::Insert);
-                offer(self.cost(i - 1, j) + MOVE_BYTES, Step::Delete);
+                offer(self.cost(i, j - 1) + cost, RowStep::Insert);
+                offer(self.cost(i - 1, j) + MOVE_BYTES, RowStep::Delete);
             }
         }
         best
     }
 
-    fn at(&self, i: usize, j: usize) -> (usize, Step) {
-        self.cells.get(i * self.width + j).copied().unwrap_or((usize::MAX / 2, Step::Keep))
+    fn at(&self, i: usize, j: usize) -> (usize, RowStep) {
+        self.cells.get(i * self.width + j).copied().unwrap_or((usize::MAX / 2, RowStep::Keep))
     }
 
     fn cost(&self, i: usize, j: usize) -> usize {
@@ -117,15 +119,17 @@ impl Table {
     }
 
     /// The steps of the cheapest way, from the top.
-    fn walk(&self) -> Vec<Step> {
+    fn walk(&self) -> Vec<RowStep> {
         let (mut i, mut j) = (self.old, self.new);
         let mut steps = Vec::new();
         while i > 0 || j > 0 {
             let (_, step) = self.at(i, j);
             match step {
-                Step::Keep | Step::Change => (i, j) = (i.saturating_sub(1), j.saturating_sub(1)),
-                Step::Insert => j = j.saturating_sub(1),
-                Step::Delete => i = i.saturating_sub(1),
+                RowStep::Keep | RowStep::Change => {
+                    (i, j) = (i.saturating_sub(1), j.saturating_sub(1));
+                }
+                RowStep::Insert => j = j.saturating_sub(1),
+                RowStep::Delete => i = i.saturating_sub(1),
             }
             steps.push(step);
         }
@@ -141,7 +145,7 @@ mod tests {
     use super::*;
     use crate::text::Style;
 
-    fn plan(old: &[&str], new: &[&str], may_move: bool) -> Vec<Step> {
+    fn plan(old: &[&str], new: &[&str], may_move: bool) -> Vec<RowStep> {
         let line = |text: &&str| Line::new((*text).to_owned(), Style::default());
         let old: Vec<_> = old.iter().map(line).collect();
         let new: Vec<_> = new.iter().map(line).collect();
@@ -150,7 +154,7 @@ mod tests {
 
     #[test]
     fn a_new_row_above_the_input_moves_it_down() {
-        use Step::{Change, Insert, Keep};
+        use RowStep::{Change, Insert, Keep};
         let rule = "────────────────────────────────────────";
         let old = ["text", "more te", rule, "> input", rule, "status 1 s"];
         let new = ["text", "more text", "next", rule, "> input", rule, "status 2 s"];
@@ -168,8 +172,8 @@ mod tests {
             let old: Vec<_> = old.iter().map(String::as_str).collect();
             let new: Vec<_> = new.iter().map(String::as_str).collect();
             let steps = plan(&old, &new, may_move);
-            let used = steps.iter().filter(|step| **step != Step::Insert).count();
-            let made = steps.iter().filter(|step| **step != Step::Delete).count();
+            let used = steps.iter().filter(|step| **step != RowStep::Insert).count();
+            let made = steps.iter().filter(|step| **step != RowStep::Delete).count();
             prop_assert_eq!((used, made), (old.len(), new.len()));
         }
     }

@@ -3,9 +3,9 @@
 //! output as well as on a screen of its own.
 
 use super::{
-    brush::{Brush, Spot},
     cells,
-    plan::{self, Step},
+    plan::{self, RowStep},
+    writer::{CursorSpot, RowWriter},
 };
 use crate::{
     frame::{Cell, Size},
@@ -17,13 +17,13 @@ use crate::{
 #[derive(Debug, Default)]
 pub(super) struct Region {
     rows: Vec<Line>,
-    spot: Spot,
+    spot: CursorSpot,
 }
 
 impl Region {
     /// A region of empty rows with the cursor at its upper left corner.
     pub(super) fn blank(rows: usize) -> Self {
-        Self { rows: vec![Line::default(); rows], spot: Spot { row: 0, column: Some(0) } }
+        Self { rows: vec![Line::default(); rows], spot: CursorSpot { row: 0, column: Some(0) } }
     }
 
     /// Paints `new` where the region was. The first `leaving` of these rows belong to the terminal
@@ -40,41 +40,41 @@ impl Region {
         let same = old.iter().zip(new).take_while(|(old, new)| old == new).count();
         let rows_at_stake = old.len().max(new.len()) - same;
         let steps = plan::steps(&old, new, rows_at_stake <= size.height);
-        let mut brush = Brush::new(theme, size.width, self.spot, out);
+        let mut writer = RowWriter::new(theme, size.width, self.spot, out);
         if only_at_the_end(&steps) {
-            in_order(&steps, &old, new, &mut brush);
+            in_order(&steps, &old, new, &mut writer);
         } else {
-            with_moves(&steps, &old, new, &mut brush);
+            with_moves(&steps, &old, new, &mut writer);
         }
-        self.spot = brush.spot();
-        if leaving > 0 || steps.iter().any(|step| *step != Step::Keep) {
+        self.spot = writer.spot();
+        if leaving > 0 || steps.iter().any(|step| *step != RowStep::Keep) {
             self.rows = new.iter().skip(leaving).copied().cloned().collect();
         }
         // Rows that have left lie above the first. The cursor cannot be there unless nothing was
         // painted below, and then it is brought down.
         if self.spot.row < leaving {
-            let mut brush = Brush::new(theme, size.width, self.spot, out);
-            brush.go(leaving, 0);
-            self.spot = brush.spot();
+            let mut writer = RowWriter::new(theme, size.width, self.spot, out);
+            writer.go(leaving, 0);
+            self.spot = writer.spot();
         }
         self.spot.row -= leaving;
     }
 
     /// Brings the cursor to a cell.
     pub(super) fn go(&mut self, cell: Cell, size: Size, theme: &Theme, out: &mut Vec<u8>) {
-        let mut brush = Brush::new(theme, size.width, self.spot, out);
-        brush.go(cell.row.min(self.rows.len().saturating_sub(1)), cell.column.min(size.width - 1));
-        self.spot = brush.spot();
+        let mut writer = RowWriter::new(theme, size.width, self.spot, out);
+        writer.go(cell.row.min(self.rows.len().saturating_sub(1)), cell.column.min(size.width - 1));
+        self.spot = writer.spot();
     }
 
     /// Leaves the rows as they are, with the cursor below them.
     pub(super) fn close(&mut self, size: Size, theme: &Theme, out: &mut Vec<u8>) {
         let Some(last) = self.rows.len().checked_sub(1) else { return };
-        let mut brush = Brush::new(theme, size.width, self.spot, out);
+        let mut writer = RowWriter::new(theme, size.width, self.spot, out);
         if self.rows.get(last).is_some_and(|row| row.width() > 0) {
-            brush.add_rows(last, 1);
+            writer.add_rows(last, 1);
         } else {
-            brush.go(last, 0);
+            writer.go(last, 0);
         }
         *self = Self::default();
     }
@@ -87,12 +87,12 @@ impl Region {
             return;
         }
         let row = if reflows { self.folded_row(width) } else { self.spot.row };
-        let spot = Spot { row, column: None };
+        let spot = CursorSpot { row, column: None };
         let folds = reflows && self.rows.iter().any(|row| row.width() > width);
         let has_more_rows = self.rows.len() > 1 || folds;
-        Brush::new(&Theme::default(), width, spot, out).clear_all(has_more_rows);
+        RowWriter::new(&Theme::default(), width, spot, out).clear_all(has_more_rows);
         self.rows.clear();
-        self.spot = Spot { row: 0, column: Some(0) };
+        self.spot = CursorSpot { row: 0, column: Some(0) };
     }
 
     /// How many rows the cursor is below the first when the terminal has folded all of them.
@@ -135,59 +135,59 @@ fn fold(line: &Line, column: usize, width: usize) -> usize {
 }
 
 /// Rows only come or go after all others.
-fn only_at_the_end(steps: &[Step]) -> bool {
-    let stays = |step: &Step| matches!(step, Step::Keep | Step::Change);
+fn only_at_the_end(steps: &[RowStep]) -> bool {
+    let stays = |step: &RowStep| matches!(step, RowStep::Keep | RowStep::Change);
     let first_moved = steps.iter().position(|step| !stays(step)).unwrap_or(steps.len());
     let rest = steps.get(first_moved..).unwrap_or_default();
     rest.windows(2).all(|pair| pair.first() == pair.last()) && !rest.iter().any(stays)
 }
 
 /// Paints from the top; rows that scroll away are complete before they do.
-fn in_order(steps: &[Step], old: &[&Line], new: &[&Line], brush: &mut Brush) {
+fn in_order(steps: &[RowStep], old: &[&Line], new: &[&Line], writer: &mut RowWriter) {
     let blank = Line::default();
     for (row, step) in steps.iter().enumerate() {
         match step {
-            Step::Keep => {}
-            Step::Change => {
+            RowStep::Keep => {}
+            RowStep::Change => {
                 if let (Some(old), Some(new)) = (old.get(row), new.get(row)) {
-                    brush.change(row, old, new);
+                    writer.change(row, old, new);
                 }
             }
-            Step::Insert => {
+            RowStep::Insert => {
                 if row > 0 {
-                    brush.add_rows(row - 1, 1);
+                    writer.add_rows(row - 1, 1);
                 }
                 if let Some(new) = new.get(row) {
-                    brush.change(row, &blank, new);
+                    writer.change(row, &blank, new);
                 }
             }
-            Step::Delete => return brush.clear_from(row),
+            RowStep::Delete => return writer.clear_from(row),
         }
     }
 }
 
 /// Takes rows out first, then makes room at the end, then puts rows in: nothing ever falls off the
 /// lower end of the terminal.
-fn with_moves(steps: &[Step], old: &[&Line], new: &[&Line], brush: &mut Brush) {
-    take_out(steps, brush);
+fn with_moves(steps: &[RowStep], old: &[&Line], new: &[&Line], writer: &mut RowWriter) {
+    take_out(steps, writer);
     if new.len() > old.len() {
-        brush.add_rows(old.len().saturating_sub(1), new.len() - old.len());
+        writer.add_rows(old.len().saturating_sub(1), new.len() - old.len());
     }
     let blank = Line::default();
     let (mut old, mut new) = (old.iter(), new.iter());
     let (mut row, mut steps) = (0, steps);
     while let Some(step) = steps.first() {
         let run = steps.iter().take_while(|other| *other == step).count();
-        if *step == Step::Insert && run < steps.len() {
-            brush.insert_rows(row, run);
+        if *step == RowStep::Insert && run < steps.len() {
+            writer.insert_rows(row, run);
         }
         for _ in 0..run {
-            let before = if *step == Step::Insert { None } else { old.next() };
-            let Some(after) = (if *step == Step::Delete { None } else { new.next() }) else {
+            let before = if *step == RowStep::Insert { None } else { old.next() };
+            let Some(after) = (if *step == RowStep::Delete { None } else { new.next() }) else {
                 continue;
             };
-            if *step != Step::Keep {
-                brush.change(row, before.unwrap_or(&&blank), after);
+            if *step != RowStep::Keep {
+                writer.change(row, before.unwrap_or(&&blank), after);
             }
             row += 1;
         }
@@ -195,19 +195,19 @@ fn with_moves(steps: &[Step], old: &[&Line], new: &[&Line], brush: &mut Brush) {
     }
 }
 
-fn take_out(steps: &[Step], brush: &mut Brush) {
-    let mut row = steps.iter().filter(|step| **step != Step::Insert).count();
+fn take_out(steps: &[RowStep], writer: &mut RowWriter) {
+    let mut row = steps.iter().filter(|step| **step != RowStep::Insert).count();
     let mut run = 0;
-    for step in steps.iter().rev().filter(|step| **step != Step::Insert) {
-        if *step == Step::Delete {
+    for step in steps.iter().rev().filter(|step| **step != RowStep::Insert) {
+        if *step == RowStep::Delete {
             run += 1;
         } else if run > 0 {
-            brush.delete_rows(row, run);
+            writer.delete_rows(row, run);
             run = 0;
         }
         row -= 1;
     }
     if run > 0 {
-        brush.delete_rows(row, run);
+        writer.delete_rows(row, run);
     }
 }

@@ -63,7 +63,7 @@ struct Paste {
 }
 
 /// What the start of some bytes is.
-enum Found {
+enum Parsed {
     /// So many bytes that mean this, or nothing.
     Whole(usize, Option<Heard>),
     /// So many bytes that begin a paste.
@@ -150,16 +150,16 @@ impl Decoder {
     /// Takes the first thing in the bytes; gives how many it has, zero when it is not complete.
     fn take(&mut self, bytes: &[u8], heard: &mut Vec<Heard>) -> usize {
         match first(bytes) {
-            Found::Whole(taken, what) => {
+            Parsed::Whole(taken, what) => {
                 heard.extend(what.map(|what| self.by_lines(what)));
                 taken
             }
-            Found::PasteBegins(taken) => {
+            Parsed::PasteBegins(taken) => {
                 self.paste = Some(Paste::default());
                 taken
             }
-            Found::Part if bytes.len() > MAX_SEQUENCE_BYTES => bytes.len(),
-            Found::Part => 0,
+            Parsed::Part if bytes.len() > MAX_SEQUENCE_BYTES => bytes.len(),
+            Parsed::Part => 0,
         }
     }
 
@@ -229,16 +229,16 @@ fn turned(heard: &[Heard]) -> Option<isize> {
 }
 
 /// What the bytes begin with.
-fn first(bytes: &[u8]) -> Found {
+fn first(bytes: &[u8]) -> Parsed {
     match bytes {
-        [ESCAPE] | [ESCAPE, ESCAPE] => Found::Part,
+        [ESCAPE] | [ESCAPE, ESCAPE] => Parsed::Part,
         // Some terminals put an escape before a sequence for Alt.
         [ESCAPE, ESCAPE, b'[' | b'O', ..] => match first(bytes.get(1..).unwrap_or_default()) {
-            Found::Whole(taken, what) => Found::Whole(taken + 1, what.map(with_alt)),
+            Parsed::Whole(taken, what) => Parsed::Whole(taken + 1, what.map(with_alt)),
             other => other,
         },
         [ESCAPE, ESCAPE, ..] => whole(1, KeyEvent::new(KeyCode::Esc, KeyModifiers::NONE)),
-        [ESCAPE, b'[' | b'O' | b']' | b'P'] => Found::Part,
+        [ESCAPE, b'[' | b'O' | b']' | b'P'] => Parsed::Part,
         [ESCAPE, b'[', rest @ ..] => control_sequence(rest),
         [ESCAPE, b'O', letter, ..] => match keys::by_letter(*letter, KeyModifiers::NONE) {
             Some(key) => whole(3, key),
@@ -248,15 +248,15 @@ fn first(bytes: &[u8]) -> Found {
             text_sequence(bytes)
         }
         [ESCAPE, rest @ ..] => match character(rest) {
-            Found::Whole(taken, what) => Found::Whole(taken + 1, what.map(with_alt)),
+            Parsed::Whole(taken, what) => Parsed::Whole(taken + 1, what.map(with_alt)),
             other => other,
         },
         _ => character(bytes),
     }
 }
 
-fn whole(taken: usize, key: KeyEvent) -> Found {
-    Found::Whole(taken, Some(Heard::Key(key)))
+fn whole(taken: usize, key: KeyEvent) -> Parsed {
+    Parsed::Whole(taken, Some(Heard::Key(key)))
 }
 
 fn with_alt(heard: Heard) -> Heard {
@@ -269,8 +269,8 @@ fn with_alt(heard: Heard) -> Heard {
 }
 
 /// One character, typed or made with Control.
-fn character(bytes: &[u8]) -> Found {
-    let Some(&byte) = bytes.first() else { return Found::Part };
+fn character(bytes: &[u8]) -> Parsed {
+    let Some(&byte) = bytes.first() else { return Parsed::Part };
     if let Some(control) = keys::by_control(byte) {
         return whole(1, control);
     }
@@ -282,46 +282,46 @@ fn character(bytes: &[u8]) -> Found {
     };
     let text = bytes.get(..length).unwrap_or(bytes);
     match std::str::from_utf8(text) {
-        Ok(text) => Found::Whole(
+        Ok(text) => Parsed::Whole(
             length,
             text.chars()
                 .next()
                 .map(|c| Heard::Key(KeyEvent::new(KeyCode::Char(c), KeyModifiers::NONE))),
         ),
-        Err(error) if error.error_len().is_none() && text.len() < length => Found::Part,
-        Err(_) => Found::Whole(1, None),
+        Err(error) if error.error_len().is_none() && text.len() < length => Parsed::Part,
+        Err(_) => Parsed::Whole(1, None),
     }
 }
 
 /// What follows `ESC [`.
-fn control_sequence(rest: &[u8]) -> Found {
+fn control_sequence(rest: &[u8]) -> Parsed {
     const START: usize = 2;
     // The Linux console's function keys.
     if let [b'[', rest @ ..] = rest {
         return match rest.first() {
-            Some(letter) => Found::Whole(START + 2, keys::by_console(*letter).map(Heard::Key)),
-            None => Found::Part,
+            Some(letter) => Parsed::Whole(START + 2, keys::by_console(*letter).map(Heard::Key)),
+            None => Parsed::Part,
         };
     }
     let Some(end) = rest.iter().position(|byte| !(0x20..=0x3f).contains(byte)) else {
-        return Found::Part;
+        return Parsed::Part;
     };
     let (parameters, after) = rest.split_at(end);
     let last = after.first().copied().unwrap_or_default();
     if !(0x40..=0x7e).contains(&last) {
         // It is broken off: the byte that does so is for the next.
-        return Found::Whole(START + end, None);
+        return Parsed::Whole(START + end, None);
     }
     let taken = START + end + 1;
     let parameters = std::str::from_utf8(parameters).unwrap_or_default();
     match (parameters, last) {
-        ("200", b'~') => Found::PasteBegins(taken),
-        ("", b'I') => Found::Whole(taken, Some(Heard::Focus(true))),
-        ("", b'O') => Found::Whole(taken, Some(Heard::Focus(false))),
+        ("200", b'~') => Parsed::PasteBegins(taken),
+        ("", b'I') => Parsed::Whole(taken, Some(Heard::Focus(true))),
+        ("", b'O') => Parsed::Whole(taken, Some(Heard::Focus(false))),
         _ if parameters.starts_with(['?', '>', '<', '=']) => {
-            Found::Whole(taken, report(parameters, last))
+            Parsed::Whole(taken, report(parameters, last))
         }
-        _ => Found::Whole(taken, keys::by_sequence(parameters, last).map(Heard::Key)),
+        _ => Parsed::Whole(taken, keys::by_sequence(parameters, last).map(Heard::Key)),
     }
 }
 
@@ -337,18 +337,18 @@ fn report(parameters: &str, last: u8) -> Option<Heard> {
 }
 
 /// A sequence that holds text and ends with BEL or ST.
-fn text_sequence(bytes: &[u8]) -> Found {
+fn text_sequence(bytes: &[u8]) -> Parsed {
     let Some(end) = bytes.iter().skip(1).position(|byte| matches!(*byte, BELL | ESCAPE)) else {
-        return Found::Part;
+        return Parsed::Part;
     };
     let end = end + 1;
     let content = bytes.get(2..end).and_then(|text| std::str::from_utf8(text).ok());
     let what = content.and_then(background).map(Heard::Shade);
     match bytes.get(end..) {
-        Some([BELL, ..]) => Found::Whole(end + 1, what),
-        Some([ESCAPE, b'\\', ..]) => Found::Whole(end + 2, what),
-        Some([ESCAPE]) => Found::Part,
-        _ => Found::Whole(end, None),
+        Some([BELL, ..]) => Parsed::Whole(end + 1, what),
+        Some([ESCAPE, b'\\', ..]) => Parsed::Whole(end + 2, what),
+        Some([ESCAPE]) => Parsed::Part,
+        _ => Parsed::Whole(end, None),
     }
 }
 

@@ -2,14 +2,14 @@
 
 use std::{fs, sync::mpsc, time::Duration};
 
-use gnoma_tui::complete::{self, Kind, Limits, Lister, Listing, Mention};
+use gnoma_tui::complete::{self, CompletionKind, Limits, Lister, Listing, Mention};
 use proptest::prelude::*;
 
 /// How long a listing may take here.
 const WAIT: Duration = Duration::from_secs(30);
 
 /// The line and the cursor of a line with a mark, and what is completed there.
-fn query(marked: &str) -> Option<(Kind, String, String)> {
+fn query(marked: &str) -> Option<(CompletionKind, String, String)> {
     let cursor = marked.find('¦').unwrap();
     let line = marked.replace('¦', "");
     let query = complete::query(&line, cursor, true)?;
@@ -27,7 +27,11 @@ fn files_are_completed_behind_an_at_that_begins_a_word() {
         ("@\"a b\" @c¦", "c", "@c"),
         ("/model @a¦", "a", "@a"),
     ] {
-        assert_eq!(query(line), Some((Kind::File, text.to_owned(), replaced.to_owned())), "{line}");
+        assert_eq!(
+            query(line),
+            Some((CompletionKind::File, text.to_owned(), replaced.to_owned())),
+            "{line}"
+        );
     }
     for line in ["me@hom¦e", "@a b¦", "¦@a", "", "@\"a b\"¦"] {
         let line = if line.is_empty() { "¦" } else { line };
@@ -37,8 +41,9 @@ fn files_are_completed_behind_an_at_that_begins_a_word() {
 
 #[test]
 fn commands_are_completed_at_the_start_of_the_first_line() {
-    let command =
-        |text: &str, replaced: &str| Some((Kind::Command, text.to_owned(), replaced.to_owned()));
+    let command = |text: &str, replaced: &str| {
+        Some((CompletionKind::Command, text.to_owned(), replaced.to_owned()))
+    };
     assert_eq!(query("/¦"), command("", "/"));
     assert_eq!(query("/mo¦del x"), command("mo", "/model"));
     assert_eq!(query("/usr/b¦"), None);
@@ -55,8 +60,8 @@ fn what_is_put_there_is_read_back() {
         let line = line.replace('¦', "");
         let query = complete::query(&line, cursor, true).unwrap();
         let text = match query.kind {
-            Kind::File => complete::file(&line, &query, path),
-            Kind::Command => complete::command(&line, &query, path),
+            CompletionKind::File => complete::file(&line, &query, path),
+            CompletionKind::Command => complete::command(&line, &query, path),
         };
         format!("{}{text}{}", &line[..query.range.start], &line[query.range.end..])
     };

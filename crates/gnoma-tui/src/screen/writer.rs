@@ -1,5 +1,5 @@
 //! The cursor and the pen while a frame is painted. Rows count from the top of what is painted; the
-//! brush never needs to know where that is on the terminal.
+//! writer never needs to know where that is on the terminal.
 
 use super::cells::{self, Piece};
 use crate::{
@@ -13,7 +13,7 @@ const MAX_LINE_FEEDS: usize = 3;
 
 /// Where the terminal's cursor is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Spot {
+pub(super) struct CursorSpot {
     /// Rows below the top of what is painted.
     pub(super) row: usize,
     /// Its column; `None` where terminals differ: at first, and after the last column.
@@ -21,20 +21,25 @@ pub(super) struct Spot {
 }
 
 /// Writes a frame.
-pub(super) struct Brush<'a> {
+pub(super) struct RowWriter<'a> {
     out: &'a mut Vec<u8>,
     pen: Pen<'a>,
     width: usize,
-    spot: Spot,
+    spot: CursorSpot,
 }
 
-impl<'a> Brush<'a> {
-    pub(super) fn new(theme: &'a Theme, width: usize, spot: Spot, out: &'a mut Vec<u8>) -> Self {
+impl<'a> RowWriter<'a> {
+    pub(super) fn new(
+        theme: &'a Theme,
+        width: usize,
+        spot: CursorSpot,
+        out: &'a mut Vec<u8>,
+    ) -> Self {
         Self { out, pen: Pen::new(theme), width, spot }
     }
 
     /// Where the cursor has come to.
-    pub(super) fn spot(&self) -> Spot {
+    pub(super) fn spot(&self) -> CursorSpot {
         self.spot
     }
 

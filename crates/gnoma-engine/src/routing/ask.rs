@@ -13,6 +13,7 @@ use gnoma_core::{
     ledger::{Amount, Ask, HoldId, Ledger, Reserved},
     message::Content,
 };
+use gnoma_guard::firewall::Firewall;
 use gnoma_router::pool::{self, Expectation};
 use tokio::time::{Instant, timeout_at};
 
@@ -115,6 +116,8 @@ impl Dropped {
 #[derive(Clone)]
 pub(crate) struct Account {
     pub(crate) routes: Arc<Routes>,
+    /// What stands between the session's secrets and those who are asked.
+    pub(crate) firewall: Arc<Firewall>,
     pub(crate) turn: String,
     pub(crate) session: String,
     pub(crate) dropped: Dropped,
@@ -229,7 +232,7 @@ impl Account {
 }
 
 fn late(arm: &Arm) -> ProviderError {
-    let name = arm.provider.facts().name.clone();
+    let name = arm.facts().name.clone();
     ProviderError::new(ErrorKind::Timeout, name, "did not answer in time")
 }
 
@@ -264,7 +267,7 @@ async fn hear(
     answer: &mut Accumulator,
     call: &mut UnderWay<'_>,
 ) -> Result<(), ProviderError> {
-    let mut stream = arm.provider.stream(request);
+    let mut stream = arm.guarded(&call.account.firewall).stream(request);
     while let Some(event) = stream.next().await {
         call.heard(&event);
         let event = event?;
@@ -273,6 +276,6 @@ async fn hear(
             return Ok(());
         }
     }
-    let name = arm.provider.facts().name.clone();
+    let name = arm.facts().name.clone();
     Err(ProviderError::new(ErrorKind::Network, name, "the answer ended before it was complete"))
 }

@@ -231,7 +231,7 @@ impl Session {
         }
         let messages = self.turn.history().len() - rest.len() + cut;
         self.compacting.under_way = Some(UnderWay { why, messages, past_tokens, window });
-        let (past, account) = (Past { messages: past, focus }, self.way.account());
+        let (past, account) = (Past { messages: past, focus }, self.way.account(&self.firewall));
         self.way.prepare(Box::pin(async move {
             Prepared::Told(asked(&tellers, &past, &account).await)
         }));

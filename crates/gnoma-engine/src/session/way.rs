@@ -17,13 +17,14 @@ mod room;
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use gnoma_core::{
-    Content, ErrorKind, Event, Message, ModelRef, Provider, ProviderError, Role, StreamEvent,
-    ToolCall, ToolSpec,
+    Content, ErrorKind, Event, Message, ModelRef, ProviderError, Role, StreamEvent, ToolCall,
+    ToolSpec,
     ledger::{Draw, Level, Reserved},
     session::{NoticeLevel, Outcome},
     store::StoreError,
     tool::BoxFuture,
 };
+use gnoma_guard::firewall::Firewall;
 use gnoma_router::{pool, rules::Concern};
 use tokio::{
     task::JoinSet,
@@ -270,7 +271,7 @@ impl Way {
     /// What the provider told of its limits with the answer.
     fn note_limits(&self) {
         let Some(call) = &self.call else { return };
-        let told = Provider::rate_limits(&call.arm.provider);
+        let told = call.arm.rate_limits();
         let told = told.iter().map(|(name, value)| (name.as_str(), value.as_str()));
         self.routes.told(&call.arm.name(), &pool::seen(told, self.routes.now_ms()));
     }
@@ -305,9 +306,10 @@ impl Way {
     }
 
     /// Whose money questions beside the conversation cost.
-    pub(super) fn account(&self) -> Account {
+    pub(super) fn account(&self, firewall: &Arc<Firewall>) -> Account {
         Account {
             routes: Arc::clone(&self.routes),
+            firewall: Arc::clone(firewall),
             turn: self.turn.clone(),
             session: self.session.clone(),
             dropped: self.dropped.clone(),
@@ -364,7 +366,7 @@ impl Session {
         if heard.is_none() && ledger.is_none() && classifier.is_none() {
             return self.begin(task, Vec::new()).await;
         }
-        let (at_ms, account) = (routes.now_ms(), way.account());
+        let (at_ms, account) = (routes.now_ms(), way.account(&self.firewall));
         way.preparing = Some(Box::pin(async move {
             if let Some(heard) = heard {
                 // Whoever is not heard of is found out about by asking.

@@ -19,7 +19,7 @@ use gnoma_engine::{
     routing::{self, Verify},
     session::Options,
 };
-use gnoma_guard::{firewall::Guarded, permission::Permissions};
+use gnoma_guard::{firewall::Connection, permission::Permissions};
 use gnoma_router::{
     Prior, Router, Tuning,
     pool::{self, Caps},
@@ -181,8 +181,8 @@ fn spawn_arms<const N: usize>(
     });
     let known = known.collect();
     let arms = arms.map(|(model, provider, price, _)| {
-        let guarded = Guarded::new(provider, Arc::clone(&firewall), false);
-        Arm { price: Some(price), host: model.into(), ..Arm::new(guarded, model) }
+        let connection = Connection::new(provider, false);
+        Arm { price: Some(price), host: model.into(), ..Arm::new(connection, model) }
     });
     routes.set_arms(arms.into(), known);
     let look = FakeTool::new("look", Access::Read, |_| ToolOutcome::done("seen"));

@@ -24,7 +24,7 @@ use std::{
 use gnoma_core::{Message, ModelRequest, ProviderError, RawJson, ToolCall, ToolSpec};
 use gnoma_secrets::Scanner;
 
-pub use guarded::Guarded;
+pub use guarded::{Connection, Guarded};
 pub use notice::{Notice, Place};
 pub use policy::{Action, Allowed, Entry, Policy, ProviderFacts};
 

@@ -11,7 +11,7 @@ use gnoma_core::{
 };
 use gnoma_guard::{
     firewall::{
-        Action, Allowed, Blocked, Checked, Entry, Firewall, Guarded, Notice, Options, Place,
+        Action, Allowed, Blocked, Checked, Connection, Entry, Firewall, Notice, Options, Place,
         Policy, ProviderFacts,
     },
     privacy::{Keep, Privacy},
@@ -288,7 +288,7 @@ fn a_guarded_provider_sends_nothing_else() {
     let failing = ProviderError::new(ErrorKind::Auth, "fake", "key a-secret-of-mine-1 is wrong");
     let fake = Arc::new(FakeProvider::new([Answer::of(vec![Err(failing)])]));
     let inner: Arc<dyn Provider> = Arc::clone(&fake) as Arc<dyn Provider>;
-    let guarded = Guarded::new(inner, Arc::clone(&firewall), false);
+    let guarded = Connection::new(inner, false).guarded(&firewall);
     let ask = |text: &str| {
         let mut stream = guarded.stream(request(vec![Message::user_text(text)]));
         stream.next().now_or_never().flatten().unwrap().unwrap_err()

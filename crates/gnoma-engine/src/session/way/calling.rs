@@ -72,7 +72,7 @@ impl Session {
                 if let Some(hold) = &mut self.way.hold {
                     hold.sent(at_ms, expected);
                 }
-                arm.provider.stream(request)
+                arm.guarded(&self.firewall).stream(request)
             }
         });
         self.way.call = Some(Call {

@@ -133,7 +133,8 @@ impl Session {
         let Some(first) = reviewers.first().map(Arm::name) else {
             return self.found(Found::nobody("nobody is there to review it")).await;
         };
-        let (account, nonce) = (self.way.account(), course.seed.rotate_left(17) ^ NONCE);
+        let (account, nonce) =
+            (self.way.account(&self.firewall), course.seed.rotate_left(17) ^ NONCE);
         let history = self.turn.history();
         let answer = history.iter().rev().find(|message| message.role() == Role::Assistant);
         let work = Work {

@@ -54,7 +54,7 @@ impl Session {
             request,
             question: several::question_of(self.turn.history()),
             shares: Shares::default(),
-            account: self.way.account(),
+            account: self.way.account(&self.firewall),
         })
     }
 

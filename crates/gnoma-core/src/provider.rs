@@ -85,12 +85,6 @@ pub trait Provider: Send + Sync {
     /// Asks. Nothing is sent before the stream is polled; failures come through the stream.
     fn stream(&self, request: ModelRequest) -> EventStream;
 
-    /// What the newest answer told of rate limits, as headers: names in lower case and values. Taken
-    /// out: a second call in a row gives nothing.
-    fn rate_limits(&self) -> Vec<(String, String)> {
-        Vec::new()
-    }
-
     /// The models on offer.
     fn models(&self) -> BoxFuture<'_, Result<Vec<ModelInfo>, ProviderError>>;
 }

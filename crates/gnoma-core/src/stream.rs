@@ -4,6 +4,7 @@
 //!
 //! | what happens | what the consumer sees |
 //! |---|---|
+//! | the answer's headers tell of rate limits | `RateLimits`, first; of a refused call too |
 //! | a normal end | `Stop`, then the end of the stream |
 //! | the connection ends without the protocol's terminal record | an `Err` of kind `Protocol` or `Network`, then the end |
 //! | an error record in mid-stream | an `Err`, then the end |
@@ -53,6 +54,12 @@ pub enum StopReason {
 /// One increment of an answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StreamEvent {
+    /// What the answer's HTTP headers told of rate limits. Comes before everything else, at most once,
+    /// and also when the call was refused (429); it is no part of the answer.
+    RateLimits {
+        /// Names in lower case and values, as they were sent.
+        headers: Vec<(String, String)>,
+    },
     /// The provider has begun to answer.
     Started {
         /// The model that answers, which may be more exact than the one asked for.
@@ -317,7 +324,7 @@ impl Accumulator {
                     arguments.push_str(fragment);
                 }
             }
-            StreamEvent::ToolCallDone { .. } => (),
+            StreamEvent::RateLimits { .. } | StreamEvent::ToolCallDone { .. } => (),
             StreamEvent::Usage(usage) => self.usage = Some(*usage),
             StreamEvent::Stop(stop) => self.stop = Some(*stop),
         }

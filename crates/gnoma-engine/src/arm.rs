@@ -96,10 +96,6 @@ impl Arm {
         ModelRef { provider: self.facts().name.clone(), model: self.model.to_string() }
     }
 
-    pub(crate) fn rate_limits(&self) -> Vec<(String, String)> {
-        self.connection.rate_limits()
-    }
-
     /// The provider behind the firewall of the session that calls.
     #[must_use]
     pub fn guarded(&self, firewall: &Arc<Firewall>) -> Guarded {

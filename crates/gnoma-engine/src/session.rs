@@ -377,6 +377,10 @@ impl Session {
         event: Result<StreamEvent, ProviderError>,
     ) -> Result<Option<Input>, Closed> {
         match event {
+            Ok(StreamEvent::RateLimits { headers }) => {
+                self.way.limits_told(&headers);
+                Ok(None)
+            }
             Ok(event) => {
                 self.way.heard(&event);
                 self.panel_answered().await?;

@@ -269,6 +269,10 @@ async fn hear(
 ) -> Result<(), ProviderError> {
     let mut stream = arm.guarded(&call.account.firewall).stream(request);
     while let Some(event) = stream.next().await {
+        if let Ok(StreamEvent::RateLimits { headers }) = &event {
+            call.account.routes.limits_told(&arm.name(), headers);
+            continue;
+        }
         call.heard(&event);
         let event = event?;
         answer.push(&event);

@@ -320,10 +320,12 @@ impl Routes {
         pool::taken(usage, &arm.price.unwrap_or_default())
     }
 
-    /// The provider told of its limits.
-    pub(crate) fn told(&self, arm: &ModelRef, limits: &[pool::Seen]) {
+    /// The headers of an answer of the arm tell of limits.
+    pub(crate) fn limits_told(&self, arm: &ModelRef, headers: &[(String, String)]) {
+        let headers = headers.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+        let limits = pool::seen(headers, self.now_ms());
         if !limits.is_empty() {
-            self.see(arm.clone(), "", Seen::Told(limits.to_vec()));
+            self.see(arm.clone(), "", Seen::Told(limits));
         }
     }
 

@@ -25,7 +25,7 @@ use gnoma_core::{
     tool::BoxFuture,
 };
 use gnoma_guard::firewall::Firewall;
-use gnoma_router::{pool, rules::Concern};
+use gnoma_router::rules::Concern;
 use tokio::{
     task::JoinSet,
     time::{Instant, timeout},
@@ -250,7 +250,6 @@ impl Way {
     pub(super) fn heard(&mut self, event: &StreamEvent) {
         let Some(call) = &mut self.call else { return };
         call.meter.hear(event);
-        let is_first = call.first.is_none();
         let first = *call.first.get_or_insert_with(|| call.since.elapsed());
         if matches!(event, StreamEvent::Stop(_)) {
             call.is_over = true;
@@ -263,17 +262,13 @@ impl Way {
                 }
             }
         }
-        if is_first {
-            self.note_limits();
-        }
     }
 
-    /// What the provider told of its limits with the answer.
-    fn note_limits(&self) {
-        let Some(call) = &self.call else { return };
-        let told = call.arm.rate_limits();
-        let told = told.iter().map(|(name, value)| (name.as_str(), value.as_str()));
-        self.routes.told(&call.arm.name(), &pool::seen(told, self.routes.now_ms()));
+    /// The headers of the call's answer tell of limits.
+    pub(super) fn limits_told(&self, headers: &[(String, String)]) {
+        if let Some(call) = &self.call {
+            self.routes.limits_told(&call.arm.name(), headers);
+        }
     }
 
     pub(super) fn pinned(&self) -> Option<&ModelRef> {

@@ -388,7 +388,8 @@ impl Turn {
                     return self.cut_short(answer, fx);
                 }
             }
-            StreamEvent::Started { .. }
+            StreamEvent::RateLimits { .. }
+            | StreamEvent::Started { .. }
             | StreamEvent::TextDelta { .. }
             | StreamEvent::ThinkingDelta { .. }
             | StreamEvent::Signature { .. }

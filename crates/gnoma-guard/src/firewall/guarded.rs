@@ -39,12 +39,6 @@ impl Connection {
         &self.facts
     }
 
-    /// What the newest answer told of rate limits; nothing of any session is in it.
-    #[must_use]
-    pub fn rate_limits(&self) -> Vec<(String, String)> {
-        self.provider.rate_limits()
-    }
-
     /// The provider behind the firewall of the session that calls.
     #[must_use]
     pub fn guarded(&self, firewall: &Arc<Firewall>) -> Guarded {
@@ -99,10 +93,6 @@ impl Provider for Guarded {
                 Box::pin(Refused(Some(error.with_hint(Blocked::HINT))))
             }
         }
-    }
-
-    fn rate_limits(&self) -> Vec<(String, String)> {
-        self.connection.provider.rate_limits()
     }
 
     fn models(&self) -> BoxFuture<'_, Result<Vec<ModelInfo>, ProviderError>> {

@@ -88,7 +88,6 @@ impl Session {
         let has_content = self.turn.has_content();
         let way = &mut self.way;
         if was_asked {
-            way.note_limits();
             if let Some(call) = &mut way.call {
                 call.is_over = true;
                 call.meter.fail(error.kind);

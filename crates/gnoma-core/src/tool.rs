@@ -23,20 +23,70 @@ pub enum Access {
     Execute,
 }
 
-/// Which argument names what the tool touches, so that the guard can judge without knowing the tool.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+/// An argument that names something the tool touches, so that the guard can judge without knowing the
+/// tool.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Touches {
-    /// Nothing outside gnoma.
-    Nothing,
-    /// The named argument is a path.
-    Path(&'static str),
+    /// The named argument is a path; without it the call works in the working folder.
+    Path(Arc<str>),
     /// The named argument is a shell command.
-    Command(&'static str),
+    Command(Arc<str>),
     /// The named argument is a URL.
-    Url(&'static str),
+    Url(Arc<str>),
     /// The named argument says what is done with something of gnoma's own; with these values the
     /// call only looks.
-    Action(&'static str, &'static [&'static str]),
+    Action(Arc<str>, Arc<[Arc<str>]>),
+}
+
+impl Touches {
+    /// The argument that is a path.
+    pub fn path(argument: impl Into<Arc<str>>) -> Self {
+        Self::Path(argument.into())
+    }
+
+    /// The argument that is a shell command.
+    pub fn command(argument: impl Into<Arc<str>>) -> Self {
+        Self::Command(argument.into())
+    }
+
+    /// The argument that is a URL.
+    pub fn url(argument: impl Into<Arc<str>>) -> Self {
+        Self::Url(argument.into())
+    }
+
+    /// The argument that says what is done; with the values `looks` the call only looks.
+    pub fn action<'l>(
+        argument: impl Into<Arc<str>>,
+        looks: impl IntoIterator<Item = &'l str>,
+    ) -> Self {
+        Self::Action(argument.into(), looks.into_iter().map(Arc::from).collect())
+    }
+
+    /// The argument that names it.
+    #[must_use]
+    pub fn argument(&self) -> &str {
+        match self {
+            Self::Path(argument)
+            | Self::Command(argument)
+            | Self::Url(argument)
+            | Self::Action(argument, _) => argument,
+        }
+    }
+}
+
+/// What a tool is, for whoever must know. Nothing is told from its name.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ToolKind {
+    /// Runs the shell command in its argument `command`; the project's checks run with it too.
+    Shell,
+    /// Puts texts of its arguments into files as they are.
+    WritesFiles,
+    /// Reads stored results back by handle (argument `id`), from an offset (`from`) or by `pattern`.
+    ReadsResults,
+    /// Anything else.
+    #[default]
+    Other,
 }
 
 /// The tool set a spec belongs to.
@@ -60,8 +110,10 @@ pub struct ToolSpec {
     pub parameters: RawJson,
     /// What it does to the world.
     pub access: Access,
-    /// What it touches.
-    pub touches: Touches,
+    /// What it touches; empty where it does not say, or touches nothing outside gnoma.
+    pub touches: Arc<[Touches]>,
+    /// What it is.
+    pub kind: ToolKind,
     /// The set it belongs to.
     pub tier: Tier,
 }
@@ -173,6 +225,20 @@ pub struct Grant {
     pub reads_only: bool,
     /// A command runs outside the sandbox. Only a person gives this, never an argument of the call.
     pub outside: bool,
+}
+
+impl Grant {
+    /// Both together: all that either allows to reach; a command that one of them holds to reading
+    /// stays held to it.
+    #[must_use]
+    pub fn and(mut self, other: Self) -> Self {
+        self.paths.extend(other.paths);
+        self.writable.extend(other.writable);
+        self.network |= other.network;
+        self.reads_only |= other.reads_only;
+        self.outside |= other.outside;
+        self
+    }
 }
 
 /// What a running tool is given.

@@ -94,19 +94,21 @@ impl Gate {
         call: &ToolCall,
         preview: impl FnOnce(&ToolCall, &Grant) -> Option<String>,
     ) -> Verdict {
-        let restored = match self.firewall.restore(call) {
+        let restored = match self.firewall.restore(spec.kind, call) {
             Ok(restored) => restored,
             Err(reason) => return Verdict::Deny { reason },
         };
         let holds_secrets = !restored.used.is_empty();
         let sends_secrets = |grant: &Grant| {
             holds_secrets
-                && match spec.touches {
-                    Touches::Path(_) => false,
-                    Touches::Command(_) => grant.network || !(self.place.network_is_walled)(),
-                    // What it is for is not known, or it goes to something that runs already.
-                    Touches::Nothing | Touches::Action(..) | Touches::Url(_) => true,
-                }
+                // What a tool without any is for is not known.
+                && (spec.touches.is_empty()
+                    || spec.touches.iter().any(|touches| match touches {
+                        Touches::Path(_) => false,
+                        Touches::Command(_) => grant.network || !(self.place.network_is_walled)(),
+                        // It goes to something that runs already.
+                        Touches::Action(..) | Touches::Url(_) => true,
+                    }))
         };
         let verdict = self.permissions.judge(self.mode, &self.world(), spec, &restored.call);
         let (reason, grant, always) = match verdict {

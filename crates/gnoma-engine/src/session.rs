@@ -19,11 +19,10 @@ use std::{
 use futures_util::StreamExt;
 use gnoma_core::{
     Command, ErrorKind, Event, EventStream, Message, ModelRequest, ProviderError, StreamEvent,
-    Tool, ToolChoice, ToolOutcome,
+    Tool, ToolChoice, ToolOutcome, ToolSpec,
     message::CallId,
     session::{Answer, NoticeLevel, PermissionMode, SessionState},
-    store::READ_RESULT,
-    tool::{Progress, Tier},
+    tool::{Progress, Tier, ToolKind},
 };
 use gnoma_guard::{firewall::Firewall, permission::Permissions};
 use tokio::{
@@ -128,8 +127,9 @@ pub struct Session {
     /// Calls that the sandbox stopped and that a person may let run outside it.
     held: HashMap<CallId, Held>,
     keeper: Keeper,
-    /// Large results are put away: the model that was called last can read them back.
-    shelves: bool,
+    /// The tool by which the model that was called last can read large results back; where it has it,
+    /// they are put away.
+    shelves: Option<Arc<ToolSpec>>,
     /// The wishes being performed end the turn.
     turn_ends: bool,
     events: mpsc::Sender<Event>,
@@ -207,7 +207,7 @@ impl Session {
             firewall,
             held: HashMap::new(),
             keeper,
-            shelves: false,
+            shelves: None,
             turn_ends: false,
             events,
             stream: None,
@@ -482,7 +482,7 @@ impl Session {
         self.gate.clear();
         let tier = arm.tier();
         self.turn.answered_by(arm.name(), tier == Tier::Lean);
-        self.shelves = self.tools.offers(tier, READ_RESULT);
+        self.shelves = self.tools.of_kind(tier, ToolKind::ReadsResults).cloned();
         let system = self.systems.entry(tier).or_insert_with(|| (self.system)(tier).into());
         let example = match tier {
             Tier::Lean => self.example.get_or_insert_with(prompt::example).as_slice(),

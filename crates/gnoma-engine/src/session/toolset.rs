@@ -6,7 +6,7 @@ use futures_util::FutureExt as _;
 use gnoma_core::{
     Event, Tool, ToolCall, ToolCx, ToolOutcome, ToolSpec,
     message::CallId,
-    tool::{Access, Grant, Tier},
+    tool::{Access, Grant, Tier, ToolKind},
 };
 use tokio::time::Instant;
 
@@ -46,8 +46,9 @@ impl Toolset {
         self.specs(tier).iter().filter(reads).cloned().collect()
     }
 
-    pub(super) fn offers(&self, tier: Tier, name: &str) -> bool {
-        self.specs(tier).iter().any(|spec| spec.name == name)
+    /// The first of that kind.
+    pub(super) fn of_kind(&self, tier: Tier, kind: ToolKind) -> Option<&Arc<ToolSpec>> {
+        self.specs(tier).iter().find(|spec| spec.kind == kind)
     }
 
     /// Whether a call of the tool may do more than read.
@@ -113,7 +114,7 @@ impl Session {
             grant: Grant::default(),
             stop: self.stop.child_token(),
             progress: self.progress.0.clone(),
-            shelved: self.shelves && self.keeper.shelving.is_some(),
+            shelved: self.shelves.is_some() && self.keeper.shelving.is_some(),
         }
     }
 
@@ -131,10 +132,11 @@ impl Session {
         }
         let keep_before = may_write.then(|| self.keep_before(tool.spec(), &call)).flatten();
         // No model reads a check's output back.
-        let shelves = self.shelves && !is_check;
-        let shelving = self.keeper.shelving.clone().filter(|_| shelves);
-        let cx = self.tool_cx();
-        let cx = ToolCx { grant, shelved: cx.shelved && shelves, ..cx };
+        let reader = self.shelves.clone().filter(|_| !is_check);
+        let shelving = self.keeper.shelving.clone().zip(reader);
+        let cx = ToolCx { grant, shelved: shelving.is_some(), ..self.tool_cx() };
+        // What was read from the shelf stays whole.
+        let shelving = shelving.filter(|_| tool.spec().kind != ToolKind::ReadsResults);
         self.running.spawn(run(Run { tool, call, cx, keep_before, shelving }));
     }
 
@@ -157,7 +159,8 @@ struct Run {
     call: ToolCall,
     cx: ToolCx,
     keep_before: Option<(Arc<Files>, String)>,
-    shelving: Option<Arc<Shelving>>,
+    /// Where a large result goes, and the tool that reads it back.
+    shelving: Option<(Arc<Shelving>, Arc<ToolSpec>)>,
 }
 
 async fn run(run: Run) -> Input {
@@ -177,7 +180,7 @@ async fn run(run: Run) -> Input {
         }
         let outcome = tool.run(call, cx).await;
         match shelving {
-            Some(shelving) => shelving.put_away(&name, outcome).await,
+            Some((shelving, reader)) => shelving.put_away(&reader.name, outcome).await,
             None => outcome,
         }
     };

@@ -2,7 +2,7 @@ use std::{collections::BTreeSet, time::Duration};
 
 use gnoma_core::{
     ErrorKind, RawJson, Role,
-    tool::{Access, CommandReport, Tier, ToolOutput, Touches},
+    tool::{Access, CommandReport, Tier, ToolKind, ToolOutput, Touches},
 };
 
 use gnoma_core::session::Answer;
@@ -15,7 +15,8 @@ fn spec(name: &str, access: Access) -> Arc<ToolSpec> {
         description: String::new(),
         parameters: RawJson::empty_object(),
         access,
-        touches: if access == Access::Edit { Touches::Path("path") } else { Touches::Nothing },
+        touches: (access == Access::Edit).then(|| Touches::path("path")).into_iter().collect(),
+        kind: ToolKind::Other,
         tier: Tier::Full,
     })
 }

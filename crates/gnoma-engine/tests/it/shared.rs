@@ -39,7 +39,7 @@ fn side(
         first_placeholder,
     }));
     let writer = FakeTool::new("write", Access::Edit, |_| ToolOutcome::done("done"))
-        .touching(Touches::Path("path"));
+        .touching(Touches::path("path"));
     let tools = vec![Arc::new(writer.clone()) as _];
     let mode = (PermissionMode::Bypass, false);
     let handle = spawn(Arc::clone(routes), firewall, tools, mode, Keeping::default(), Vec::new());

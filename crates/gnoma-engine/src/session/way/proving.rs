@@ -7,6 +7,7 @@
 use gnoma_core::{
     CallId, Event, RawJson, ToolCall, ToolOutcome,
     session::{Answer, NoticeLevel},
+    tool::{Tier, ToolKind},
 };
 use serde_json::json;
 
@@ -16,12 +17,11 @@ use crate::{
     turn::Verdict,
 };
 
-/// The tool that runs them.
-const SHELL: &str = "bash";
-
 /// The checks under way, one after the other.
 pub(super) struct Proof {
     commands: Vec<String>,
+    /// Name of the tool that runs them.
+    shell: String,
     /// Which of them is judged, asked for or run.
     at: usize,
     call: ToolCall,
@@ -31,11 +31,11 @@ pub(super) struct Proof {
 
 impl Proof {
     /// The command as a call; `None` when there is none any more.
-    fn call(commands: &[String], at: usize, turn: u64) -> Option<ToolCall> {
+    fn call(shell: &str, commands: &[String], at: usize, turn: u64) -> Option<ToolCall> {
         let arguments = RawJson::of(&json!({ "command": commands.get(at)? })).ok()?;
         // No model's call has such an id.
         let id = CallId::new(format!("gnoma-check-{turn}-{}", at + 1));
-        Some(ToolCall::new(id, SHELL, arguments))
+        Some(ToolCall::new(id, shell, arguments))
     }
 
     fn command(&self) -> &str {
@@ -54,12 +54,15 @@ impl Session {
     /// Runs the commands that prove the project right, until one fails. False where nothing can run
     /// them.
     pub(super) async fn prove(&mut self, commands: Vec<String>) -> Result<bool, Closed> {
-        let call = Proof::call(&commands, 0, self.way.turns);
-        let call = call.filter(|call| self.tools.by_name.contains_key(&call.name));
+        let Some(shell) = self.tools.of_kind(Tier::Full, ToolKind::Shell) else {
+            return Ok(false);
+        };
+        let shell = shell.name.clone();
+        let call = Proof::call(&shell, &commands, 0, self.way.turns);
         let (Some(call), Some(course)) = (call, &self.way.course) else { return Ok(false) };
         let checking = Event::Checking { arm: course.arm.name(), by: quoted(&commands) };
         self.emit(checking).await?;
-        self.way.proof = Some(Proof { commands, at: 0, call, is_asked: false });
+        self.way.proof = Some(Proof { commands, shell, at: 0, call, is_asked: false });
         self.judge_check().await?;
         Ok(true)
     }
@@ -138,7 +141,8 @@ impl Session {
             return self.found(Found::failed(&command, &output)).await;
         }
         proof.at += 1;
-        let Some(call) = Proof::call(&proof.commands, proof.at, self.way.turns) else {
+        let Some(call) = Proof::call(&proof.shell, &proof.commands, proof.at, self.way.turns)
+        else {
             return self.found(Found::passed(quoted(&proof.commands))).await;
         };
         self.way.proof = Some(Proof { call, ..proof });

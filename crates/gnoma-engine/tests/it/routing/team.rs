@@ -12,7 +12,7 @@ use gnoma_core::{
     Command, ErrorKind, Event, ModelRef, ModelRequest, Price, ProviderError, StreamEvent,
     ToolOutcome, Usage,
     session::{Outcome, PermissionMode, Routing, SessionState},
-    tool::{Access, BoxFuture, CommandReport, ToolOutput},
+    tool::{Access, BoxFuture, CommandReport, ToolKind, ToolOutput},
 };
 use gnoma_engine::{
     Arm, Keeping, Routes,
@@ -245,6 +245,7 @@ pub(super) fn shell(exit_code: Option<i32>) -> FakeTool {
             Some(_) | None => ToolOutcome::Failed(output),
         }
     })
+    .of_kind(ToolKind::Shell)
 }
 
 /// A call of [`shell`].

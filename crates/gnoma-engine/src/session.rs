@@ -25,6 +25,7 @@ use gnoma_core::{
     tool::{Progress, Tier, ToolKind},
 };
 use gnoma_guard::{firewall::Firewall, permission::Permissions};
+use gnoma_router::pool::Scope;
 use tokio::{
     sync::mpsc,
     task::JoinSet,
@@ -77,6 +78,9 @@ pub struct Options {
     pub history: Vec<Arc<Message>>,
     /// What of it outlives the session.
     pub keeping: Keeping,
+    /// Whose money it spends, where another session started it (see [`Scope::child`]); `None`: its
+    /// own, counted by `id`.
+    pub scope: Option<Scope>,
 }
 
 impl fmt::Debug for Options {
@@ -181,7 +185,8 @@ impl Session {
     fn new(options: Options, events: mpsc::Sender<Event>) -> Self {
         let tools = Toolset::new(options.tools);
         let place = options.place;
-        let way = Way::new(options.routes, options.id, &options.history);
+        let scope = options.scope.unwrap_or_else(|| Scope::new(options.id));
+        let way = Way::new(options.routes, scope, &options.history);
         let (cwd, roots) = (place.cwd.clone(), place.roots.clone());
         let firewall = options.firewall;
         let keeper =

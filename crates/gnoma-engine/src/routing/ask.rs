@@ -14,7 +14,7 @@ use gnoma_core::{
     message::Content,
 };
 use gnoma_guard::firewall::Firewall;
-use gnoma_router::pool::{self, Expectation};
+use gnoma_router::pool::{self, Expectation, Scope};
 use tokio::time::{Instant, timeout_at};
 
 use super::{
@@ -118,8 +118,7 @@ pub(crate) struct Account {
     pub(crate) routes: Arc<Routes>,
     /// What stands between the session's secrets and those who are asked.
     pub(crate) firewall: Arc<Firewall>,
-    pub(crate) turn: String,
-    pub(crate) session: String,
+    pub(crate) scope: Arc<Scope>,
     pub(crate) dropped: Dropped,
 }
 
@@ -211,7 +210,7 @@ impl Account {
 
     async fn reserve(&self, arm: &Arm, amount: Amount) -> Result<Option<Hold>, ProviderError> {
         let Some(ledger) = self.routes.ledger().cloned() else { return Ok(None) };
-        let draws = self.routes.draws_for(arm, &self.turn, &self.session, &amount);
+        let draws = self.routes.draws_for(arm, &self.scope, &amount);
         let at_ms = self.routes.now_ms();
         match ledger.reserve(Ask { at_ms, arm: arm.name(), amount, draws }).await {
             Ok(Reserved::Held(id)) => Ok(Some(Hold::new(ledger, id))),

@@ -11,6 +11,7 @@ use gnoma_core::{
 use gnoma_router::{
     Attempt, Candidate, Choice, Decision, Kind, Offer, Outcome, Situation, Tried,
     classify::TaskType,
+    pool::Scope,
     rules::{Applied, Bounds, Role, Stage},
 };
 
@@ -189,7 +190,8 @@ impl Routes {
         let task = Task::of(words.to_owned(), has_images, context_tokens, true, &self.options);
         let pin = self.options.pinned.as_ref();
         let warm = HashMap::new();
-        let moment = Moment { warm: &warm, levels, pin, may_wait: true, turn: "", session: "" };
+        let scope = Scope::new("");
+        let moment = Moment { warm: &warm, levels, pin, may_wait: true, scope: &scope };
         let begun = self.begin(task, self.options.seed, moment);
         begun
             .map(|(_, routing)| routing)
@@ -200,7 +202,8 @@ impl Routes {
     #[must_use]
     pub fn limits(&self) -> Vec<Draw> {
         let mut all: Vec<Draw> = Vec::new();
-        for draw in self.arms().iter().flat_map(|arm| self.draws(arm, "", "")) {
+        let scope = Scope::new("");
+        for draw in self.arms().iter().flat_map(|arm| self.draws(arm, &scope)) {
             if !all.contains(&draw) {
                 all.push(draw);
             }
@@ -211,7 +214,7 @@ impl Routes {
     /// The pools that a call of the arm would draw on.
     #[must_use]
     pub fn pools_of(&self, arm: &Arm) -> Vec<String> {
-        self.draws(arm, "", "").into_iter().map(|draw| draw.pool).collect()
+        self.draws(arm, &Scope::new("")).into_iter().map(|draw| draw.pool).collect()
     }
 
     /// What the first call of a session would take of the arm's pools.

@@ -19,7 +19,7 @@ use gnoma_core::{
 use gnoma_router::{
     Kind, Outcome, PoolId, Router, Standing,
     health::{Health, Rest, Resting, Target},
-    pool::{self, Known, Limits},
+    pool::{self, Known, Limits, Scope},
     rules::{Concern, Ground, Roles, Rule},
 };
 
@@ -330,22 +330,17 @@ impl Routes {
     }
 
     /// The pools that a call of the arm draws on.
-    pub(crate) fn draws(&self, arm: &Arm, turn: &str, session: &str) -> Vec<Draw> {
+    pub(crate) fn draws(&self, arm: &Arm, scope: &Scope) -> Vec<Draw> {
         let name = arm.name();
-        let call = pool::Call {
-            arm: &name,
-            sets: &arm.pools,
-            turn,
-            session,
-            project: &self.options.project,
-        };
+        let call =
+            pool::Call { arm: &name, sets: &arm.pools, scope, project: &self.options.project };
         self.options.limits.draws(&call, &locked(&self.watch).vitals.limits)
     }
 
     /// What calls of the arms draw on that has limits, each pool once.
-    pub(crate) fn limited(&self, turn: &str, session: &str) -> Vec<Draw> {
+    pub(crate) fn limited(&self, scope: &Scope) -> Vec<Draw> {
         let mut limited: Vec<Draw> = Vec::new();
-        for draw in self.arms().iter().flat_map(|arm| self.draws(arm, turn, session)) {
+        for draw in self.arms().iter().flat_map(|arm| self.draws(arm, scope)) {
             if !draw.limits.is_empty() && !limited.contains(&draw) {
                 limited.push(draw);
             }
@@ -355,14 +350,8 @@ impl Routes {
 
     /// The pools that a call draws on which takes `need`, without the limits that its provider has said
     /// there is room in.
-    pub(crate) fn draws_for(
-        &self,
-        arm: &Arm,
-        turn: &str,
-        session: &str,
-        need: &Amount,
-    ) -> Vec<Draw> {
-        let mut draws = self.draws(arm, turn, session);
+    pub(crate) fn draws_for(&self, arm: &Arm, scope: &Scope, need: &Amount) -> Vec<Draw> {
+        let mut draws = self.draws(arm, scope);
         let (name, now_ms) = (arm.name(), self.now_ms());
         let own = pool::Pool::Arm(name.clone()).to_string();
         let watch = locked(&self.watch);

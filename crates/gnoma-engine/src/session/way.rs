@@ -25,7 +25,7 @@ use gnoma_core::{
     tool::BoxFuture,
 };
 use gnoma_guard::firewall::Firewall;
-use gnoma_router::rules::Concern;
+use gnoma_router::{pool::Scope, rules::Concern};
 use tokio::{
     task::JoinSet,
     time::{Instant, timeout},
@@ -129,7 +129,8 @@ enum Pin {
 pub(super) struct Way {
     pub(super) routes: Arc<Routes>,
     pub(super) course: Option<Course>,
-    session: String,
+    /// Session and turn, as their spending is counted.
+    scope: Arc<Scope>,
     pin: Pin,
     warm: HashMap<ModelRef, Warm>,
     told: Told,
@@ -143,8 +144,6 @@ pub(super) struct Way {
     turns: u64,
     /// When this process took the session up: it numbers its own turns.
     began_ms: i64,
-    /// The turn, as its spending is counted.
-    turn: String,
     /// The course of the last turn, until it is clear what the person thinks of it.
     last: Option<Course>,
     /// Work that nobody waits for, each with what went wrong.
@@ -165,13 +164,13 @@ pub(super) struct Way {
 
 impl Way {
     /// `said`: the conversation that is continued.
-    pub(super) fn new(routes: Arc<Routes>, session: String, said: &[Arc<Message>]) -> Self {
+    pub(super) fn new(routes: Arc<Routes>, scope: Scope, said: &[Arc<Message>]) -> Self {
         let (concern, began_ms) = (routes.options.concern(), routes.now_ms());
         let told = Told { tokens: compact::estimate(said), messages: said.len() };
         Self {
             routes,
             course: None,
-            session,
+            scope: Arc::new(scope),
             pin: Pin::AsConfigured,
             warm: HashMap::new(),
             told,
@@ -183,7 +182,6 @@ impl Way {
             session_micro_usd: 0,
             turns: 0,
             began_ms,
-            turn: String::new(),
             last: None,
             settling: JoinSet::new(),
             unsettled: Vec::new(),
@@ -285,8 +283,7 @@ impl Way {
             levels: &self.levels,
             pin: self.pinned(),
             may_wait: true,
-            turn: &self.turn,
-            session: &self.session,
+            scope: &self.scope,
         }
     }
 
@@ -297,7 +294,7 @@ impl Way {
 
     /// The pools that a call of the arm draws on.
     fn draws(&self, arm: &Arm) -> Vec<Draw> {
-        self.routes.draws(arm, &self.turn, &self.session)
+        self.routes.draws(arm, &self.scope)
     }
 
     /// Whose money questions beside the conversation cost.
@@ -305,8 +302,7 @@ impl Way {
         Account {
             routes: Arc::clone(&self.routes),
             firewall: Arc::clone(firewall),
-            turn: self.turn.clone(),
-            session: self.session.clone(),
+            scope: Arc::clone(&self.scope),
             dropped: self.dropped.clone(),
         }
     }
@@ -349,11 +345,12 @@ impl Session {
         }
         let way = &mut self.way;
         way.turns += 1;
-        way.turn = format!("{}-{:x}-{}", way.session, way.began_ms, way.turns);
+        let turn = format!("{}-{:x}-{}", way.scope.session(), way.began_ms, way.turns);
+        way.scope = Arc::new(way.scope.in_turn(turn));
         let routes = Arc::clone(&way.routes);
         let count = routes.arms().len();
         let heard = routes.hear_others().filter(|_| count > 1 && way.pinned().is_none());
-        let is_limited = heard.is_some() || !routes.limited(&way.turn, &way.session).is_empty();
+        let is_limited = heard.is_some() || !routes.limited(&way.scope).is_empty();
         let ledger = routes.ledger().filter(|_| is_limited).cloned();
         let classifier = routes.options.classifier.as_ref().filter(|_| count > 1);
         let may_see = |arm: &Arm| routes.kept_from(&arm.name(), &task).is_none();
@@ -367,7 +364,7 @@ impl Session {
                 // Whoever is not heard of is found out about by asking.
                 let _unheard = timeout(LEDGER_PATIENCE, heard).await;
             }
-            let limited = routes.limited(&account.turn, &account.session);
+            let limited = routes.limited(&account.scope);
             let levels = async {
                 let ledger = ledger.filter(|_| !limited.is_empty())?;
                 timeout(LEDGER_PATIENCE, ledger.levels(limited, at_ms)).await.ok()?.ok()

@@ -106,6 +106,7 @@ fn spawn(
         limits: Limits::default(),
         history,
         keeping,
+        scope: None,
     })
 }
 

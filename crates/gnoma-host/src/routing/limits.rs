@@ -289,8 +289,7 @@ mod tests {
         let call = gnoma_router::pool::Call {
             arm: &arm,
             sets: &[],
-            turn: "t",
-            session: "s",
+            scope: &gnoma_router::pool::Scope::new("s"),
             project: "p",
         };
         let draws = wishes.options.limits.draws(&call, &Learnt::default());

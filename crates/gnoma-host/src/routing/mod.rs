@@ -201,7 +201,7 @@ fn catalogue(project: &Project) -> Overlay {
 /// # Errors
 /// No arm can be asked: why, and what to do.
 pub async fn prepare(project: &Project, wanted: &Wanted) -> Result<Ready> {
-    let Project { spec, loaded, firewall, .. } = project;
+    let Project { spec, loaded, .. } = project;
     let settings = first::settings(&loaded.settings, &spec.overrides);
     let is_pinned = first::is_pinned(spec);
     let is_off = settings.router.mode == RouterMode::Off;

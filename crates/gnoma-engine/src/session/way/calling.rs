@@ -29,11 +29,11 @@ impl Session {
             return Ok(());
         }
         let Some(course) = &self.way.course else { return Ok(()) };
-        let Way { routes, turn, session, .. } = &self.way;
+        let Way { routes, scope, .. } = &self.way;
         let arm = course.arm.name();
         let (context, warm) = (course.task.need.context_tokens, self.way.warm.get(&arm));
         let amount = routes.expected(&course.arm, context, warm);
-        let draws = routes.draws_for(&course.arm, turn, session, &amount);
+        let draws = routes.draws_for(&course.arm, scope, &amount);
         let is_limited = draws.iter().any(|draw| !draw.limits.is_empty());
         let Some(ledger) = routes.ledger().filter(|_| is_limited).cloned() else {
             return self.start_stream().await;

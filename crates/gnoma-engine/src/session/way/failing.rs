@@ -87,14 +87,12 @@ impl Session {
         self.weigh_context();
         let has_content = self.turn.has_content();
         let way = &mut self.way;
-        if was_asked {
-            if let Some(call) = &mut way.call {
-                call.is_over = true;
-                call.meter.fail(error.kind);
-                // The members of a panel are noted as they fail, and its error may be any one's.
-                if call.shares.is_none() {
-                    way.routes.failed(&call.arm, &error);
-                }
+        if was_asked && let Some(call) = &mut way.call {
+            call.is_over = true;
+            call.meter.fail(error.kind);
+            // The members of a panel are noted as they fail, and its error may be any one's.
+            if call.shares.is_none() {
+                way.routes.failed(&call.arm, &error);
             }
         }
         let Some(course) = &way.course else { return Input::Model(Err(error)) };

@@ -113,6 +113,7 @@ fn start(id: String, routes: Arc<Routes>, firewall: Arc<Firewall>) -> Handle {
         limits: Limits::default(),
         history: Vec::new(),
         keeping: Keeping::default(),
+        scope: None,
     })
 }
 

@@ -100,7 +100,7 @@ pub enum Tier {
 }
 
 /// What the model and the guard are told about a tool.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ToolSpec {
     /// Our name, such as `fs.read`. Adapters map it to what their wire allows.
     pub name: String,

@@ -92,7 +92,7 @@ impl fmt::Debug for Options {
 /// A front end's end of a session.
 #[derive(Debug)]
 pub struct Handle {
-    commands: mpsc::Sender<Command>,
+    orders: mpsc::Sender<Order>,
     events: mpsc::Receiver<Event>,
     _task: JoinSet<()>,
 }
@@ -100,7 +100,14 @@ pub struct Handle {
 impl Handle {
     /// Tells the session something. False when it is closed or does not keep up.
     pub fn tell(&self, command: Command) -> bool {
-        self.commands.try_send(command).is_ok()
+        self.orders.try_send(Order::Command(command)).is_ok()
+    }
+
+    /// From the next turn on these are the session's tools. Those that stay keep their order and those
+    /// that come follow them, whatever their order here; of two with one name the first counts. False
+    /// when the session is closed or does not keep up.
+    pub fn tools_changed(&self, tools: Vec<Arc<dyn Tool>>) -> bool {
+        self.orders.try_send(Order::Tools(tools)).is_ok()
     }
 
     /// The next event; `None` once the session is closed. Safe to drop and call again.
@@ -114,10 +121,18 @@ impl Handle {
     }
 }
 
+/// What comes in by a [`Handle`].
+enum Order {
+    Command(Command),
+    Tools(Vec<Arc<dyn Tool>>),
+}
+
 /// A session's task.
 pub struct Session {
     turn: Turn,
     tools: Toolset,
+    /// Those of the next turn, where they are others.
+    next_tools: Option<Vec<Arc<dyn Tool>>>,
     cwd: Arc<PathBuf>,
     roots: Arc<[PathBuf]>,
     way: Way,
@@ -167,7 +182,7 @@ impl Session {
     /// Starts a session on the current runtime.
     #[must_use]
     pub fn spawn(options: Options) -> Handle {
-        let (commands, inlet) = mpsc::channel(MAX_COMMANDS);
+        let (orders, inlet) = mpsc::channel(MAX_COMMANDS);
         let (outlet, events) = mpsc::channel(MAX_EVENTS);
         let started = Event::Started {
             session: options.id.clone(),
@@ -179,7 +194,7 @@ impl Session {
         let session = Self::new(options, outlet);
         let mut task = JoinSet::new();
         task.spawn(session.live(inlet, started));
-        Handle { commands, events, _task: task }
+        Handle { orders, events, _task: task }
     }
 
     fn new(options: Options, events: mpsc::Sender<Event>) -> Self {
@@ -201,6 +216,7 @@ impl Session {
         Self {
             turn: Turn::new(options.history, &tools.full, options.limits),
             tools,
+            next_tools: None,
             cwd: Arc::new(cwd),
             roots: roots.into(),
             way,
@@ -225,8 +241,8 @@ impl Session {
         }
     }
 
-    async fn live(mut self, mut commands: mpsc::Receiver<Command>, started: Event) {
-        let _ended = self.run(&mut commands, started).await;
+    async fn live(mut self, mut orders: mpsc::Receiver<Order>, started: Event) {
+        let _ended = self.run(&mut orders, started).await;
         // A front end that is still there sees the cancelled turn end; for one that is gone the
         // machine is stopped all the same.
         while !self.turn.is_idle() {
@@ -247,7 +263,7 @@ impl Session {
 
     async fn run(
         &mut self,
-        commands: &mut mpsc::Receiver<Command>,
+        orders: &mut mpsc::Receiver<Order>,
         started: Event,
     ) -> Result<(), Closed> {
         self.emit(started).await?;
@@ -255,7 +271,7 @@ impl Session {
             // In this order: people, then results, then what tools show, then tokens.
             let input = tokio::select! {
                 biased;
-                command = commands.recv() => match self.command(command.ok_or(Closed)?).await? {
+                order = orders.recv() => match self.order(order.ok_or(Closed)?).await? {
                     Some(input) => input,
                     None => continue,
                 },
@@ -309,6 +325,26 @@ impl Session {
             self.take(input).await?;
         }
         Ok(())
+    }
+
+    async fn order(&mut self, order: Order) -> Result<Option<Input>, Closed> {
+        match order {
+            Order::Command(command) => self.command(command).await,
+            Order::Tools(tools) => {
+                self.next_tools = Some(tools);
+                Ok(None)
+            }
+        }
+    }
+
+    /// Between turns, the tools that were given meanwhile come into effect.
+    fn take_next_tools(&mut self) {
+        if self.turn.is_idle()
+            && let Some(tools) = self.next_tools.take()
+        {
+            self.tools.replace(tools);
+            self.turn.offer(&self.tools.full);
+        }
     }
 
     async fn command(&mut self, command: Command) -> Result<Option<Input>, Closed> {
@@ -407,6 +443,7 @@ impl Session {
     /// Feeds the facts that came up meanwhile.
     async fn follow(&mut self) -> Result<(), Closed> {
         while let Some(input) = self.inbox.pop_front() {
+            self.take_next_tools();
             let mut effects = std::mem::take(&mut self.effects);
             self.turn.on(input, &mut effects);
             self.turn_ends = effects.iter().any(ends_turn);

@@ -1,6 +1,10 @@
 //! The tools as a session needs them, and running them.
 
-use std::{collections::HashMap, panic::AssertUnwindSafe, sync::Arc};
+use std::{
+    collections::{HashMap, hash_map::Entry},
+    panic::AssertUnwindSafe,
+    sync::Arc,
+};
 
 use futures_util::FutureExt as _;
 use gnoma_core::{
@@ -26,11 +30,39 @@ pub(super) struct Toolset {
 }
 
 impl Toolset {
+    /// The tools in this order; of two with one name the first.
     pub(super) fn new(tools: Vec<Arc<dyn Tool>>) -> Self {
-        let full: Arc<[_]> = tools.iter().map(|tool| Arc::new(tool.spec().clone())).collect();
+        let mut by_name = HashMap::new();
+        let mut full = Vec::new();
+        for tool in tools {
+            let spec = tool.spec();
+            if let Entry::Vacant(free) = by_name.entry(spec.name.clone()) {
+                full.push(Arc::new(spec.clone()));
+                free.insert(tool);
+            }
+        }
         let lean = full.iter().filter(|spec| spec.tier == Tier::Lean).cloned().collect();
-        let by_name = tools.into_iter().map(|tool| (tool.spec().name.clone(), tool)).collect();
-        Self { by_name, full, lean }
+        Self { by_name, full: full.into(), lean }
+    }
+
+    /// These tools instead. Those that stay keep their order and those that come follow them, so that
+    /// what providers have cached of a request's beginning stays good as far as it can. A list that
+    /// says what it said before stays the very same one.
+    pub(super) fn replace(&mut self, mut tools: Vec<Arc<dyn Tool>>) {
+        let place = |tool: &Arc<dyn Tool>| {
+            let name = &tool.spec().name;
+            self.full.iter().position(|spec| spec.name == *name).unwrap_or(usize::MAX)
+        };
+        tools.sort_by_cached_key(place);
+        let Self { by_name, full, lean } = Self::new(tools);
+        let kept = |new: Arc<[Arc<ToolSpec>]>, old: &mut Arc<[Arc<ToolSpec>]>| {
+            if new != *old {
+                *old = new;
+            }
+        };
+        self.by_name = by_name;
+        kept(full, &mut self.full);
+        kept(lean, &mut self.lean);
     }
 
     pub(super) fn specs(&self, tier: Tier) -> &Arc<[Arc<ToolSpec>]> {

@@ -87,6 +87,10 @@ pub struct Turn {
 
 type Effects = Vec<Effect>;
 
+fn by_name(tools: &[Arc<ToolSpec>]) -> HashMap<String, Arc<ToolSpec>> {
+    tools.iter().map(|tool| (tool.name.clone(), Arc::clone(tool))).collect()
+}
+
 impl Turn {
     /// A machine that continues `history` with `tools` on offer.
     #[must_use]
@@ -100,7 +104,7 @@ impl Turn {
             summary: None,
             told_from: 0,
             queued: Vec::new(),
-            specs: tools.iter().map(|tool| (tool.name.clone(), Arc::clone(tool))).collect(),
+            specs: by_name(tools),
             limits,
             origin: None,
             rounds: 0,
@@ -112,6 +116,11 @@ impl Turn {
             notes: Vec::new(),
             stuck: None,
         }
+    }
+
+    /// These tools are on offer from the next turn on.
+    pub fn offer(&mut self, tools: &[Arc<ToolSpec>]) {
+        self.specs = by_name(tools);
     }
 
     /// The conversation so far.

@@ -9,6 +9,7 @@ mod keeping;
 mod routing;
 mod shared;
 mod spending;
+mod tools;
 
 use std::{
     path::{Path, PathBuf},

@@ -2,13 +2,19 @@
 
 use std::{path::PathBuf, pin::Pin, sync::Arc};
 
+mod port;
+
 use serde::{Deserialize, Serialize};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
+pub use self::port::{
+    Budget, ChildResult, ChildTask, Parent, Question, SpawnError, Spawner, ToolEvent, ToolSession,
+};
 use crate::{
     json::RawJson,
     message::{CallId, ResultPart, ToolCall, ToolResult},
+    session::Answer,
 };
 
 /// What a tool does to the world; decides what must be asked before it runs.
@@ -257,6 +263,49 @@ pub struct ToolCx {
     /// A large result is put aside whole and the model reads it piece by piece: the tool need not
     /// cut it to what is read at once.
     pub shelved: bool,
+    /// What may still be spent.
+    pub budget: Budget,
+    /// The session; `None` where the tool runs without one.
+    pub session: Option<Arc<dyn ToolSession>>,
+}
+
+impl ToolCx {
+    /// Asks a person in the middle of `call`, and waits for the answer. Where nobody can answer, or the
+    /// turn is stopped first, it is [`Answer::Deny`].
+    pub async fn ask(&self, call: &CallId, question: Question) -> Answer {
+        match &self.session {
+            Some(session) => session.ask(call.clone(), question).await,
+            None => Answer::Deny { reason: "there is nobody to ask".to_owned() },
+        }
+    }
+
+    /// Tells people something of `call`. Never waits; where too much is told at once, some is lost.
+    pub fn emit(&self, call: &CallId, event: ToolEvent) {
+        match (event, &self.session) {
+            (ToolEvent::Progress(text), _) => {
+                let _full = self.progress.try_send(Progress { call: call.clone(), text });
+            }
+            (event, Some(session)) => session.emit(call.clone(), event),
+            (ToolEvent::Notice { .. }, None) => (),
+        }
+    }
+
+    /// What may still be spent, as it stood when the call began.
+    #[must_use]
+    pub fn budget(&self) -> Budget {
+        self.budget
+    }
+
+    /// Starts a session on behalf of `call`, and waits for its end.
+    ///
+    /// # Errors
+    /// Nobody here can start sessions, or it failed.
+    pub async fn spawn(&self, call: &CallId, child: ChildTask) -> Result<ChildResult, SpawnError> {
+        match &self.session {
+            Some(session) => session.spawn(call.clone(), child).await,
+            None => Err(SpawnError::Unavailable),
+        }
+    }
 }
 
 /// A boxed future, so that ports stay object-safe.

@@ -4,6 +4,7 @@
 //! out, both over bounded channels, so a front end that does not read slows the model's stream down
 //! instead of filling memory. Dropping the handle stops the session and all it started.
 
+mod asking;
 mod compacting;
 mod toolset;
 mod way;
@@ -22,7 +23,7 @@ use gnoma_core::{
     Tool, ToolChoice, ToolOutcome, ToolSpec,
     message::CallId,
     session::{Answer, NoticeLevel, PermissionMode, SessionState},
-    tool::{Progress, Tier, ToolKind},
+    tool::{Progress, Spawner, Tier, ToolKind},
 };
 use gnoma_guard::{firewall::Firewall, permission::Permissions};
 use gnoma_router::pool::Scope;
@@ -33,7 +34,7 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use self::{compacting::Compacting, toolset::Toolset, way::Way};
+use self::{asking::ToolWishes, compacting::Compacting, toolset::Toolset, way::Way};
 use crate::{
     arm::Arm,
     asides::Aside,
@@ -81,6 +82,8 @@ pub struct Options {
     /// Whose money it spends, where another session started it (see [`Scope::child`]); `None`: its
     /// own, counted by `id`.
     pub scope: Option<Scope>,
+    /// Who can start other sessions for its tools.
+    pub spawner: Option<Arc<dyn Spawner>>,
 }
 
 impl fmt::Debug for Options {
@@ -131,8 +134,6 @@ enum Order {
 pub struct Session {
     turn: Turn,
     tools: Toolset,
-    /// Those of the next turn, where they are others.
-    next_tools: Option<Vec<Arc<dyn Tool>>>,
     cwd: Arc<PathBuf>,
     roots: Arc<[PathBuf]>,
     way: Way,
@@ -145,6 +146,8 @@ pub struct Session {
     firewall: Arc<Firewall>,
     /// Calls that the sandbox stopped and that a person may let run outside it.
     held: HashMap<CallId, Held>,
+    /// What running tools want.
+    wishes: ToolWishes,
     keeper: Keeper,
     /// The tool by which the model that was called last can read large results back; where it has it,
     /// they are put away.
@@ -202,6 +205,7 @@ impl Session {
         let place = options.place;
         let scope = options.scope.unwrap_or_else(|| Scope::new(options.id));
         let way = Way::new(options.routes, scope, &options.history);
+        let wishes = ToolWishes::new(options.interactive, options.spawner, Arc::clone(way.scope()));
         let (cwd, roots) = (place.cwd.clone(), place.roots.clone());
         let firewall = options.firewall;
         let keeper =
@@ -216,7 +220,6 @@ impl Session {
         Self {
             turn: Turn::new(options.history, &tools.full, options.limits),
             tools,
-            next_tools: None,
             cwd: Arc::new(cwd),
             roots: roots.into(),
             way,
@@ -227,6 +230,7 @@ impl Session {
             gate,
             firewall,
             held: HashMap::new(),
+            wishes,
             keeper,
             shelves: None,
             turn_ends: false,
@@ -286,6 +290,10 @@ impl Session {
                     self.emit(notice(aside)).await?;
                     continue;
                 }
+                Some(wish) = self.wishes.next() => {
+                    self.wished(wish).await?;
+                    continue;
+                }
                 Some(Progress { call, text }) = self.progress.1.recv() => {
                     self.emit(Event::ToolProgress { call, text }).await?;
                     continue;
@@ -331,7 +339,7 @@ impl Session {
         match order {
             Order::Command(command) => self.command(command).await,
             Order::Tools(tools) => {
-                self.next_tools = Some(tools);
+                self.tools.next = Some(tools);
                 Ok(None)
             }
         }
@@ -340,7 +348,7 @@ impl Session {
     /// Between turns, the tools that were given meanwhile come into effect.
     fn take_next_tools(&mut self) {
         if self.turn.is_idle()
-            && let Some(tools) = self.next_tools.take()
+            && let Some(tools) = self.tools.next.take()
         {
             self.tools.replace(tools);
             self.turn.offer(&self.tools.full);
@@ -376,6 +384,7 @@ impl Session {
     }
 
     async fn answered(&mut self, call: CallId, answer: Answer) -> Result<Option<Input>, Closed> {
+        let Some(answer) = self.tool_answered(&call, answer).await? else { return Ok(None) };
         let Some(held) = self.held.remove(&call) else {
             match answer {
                 Answer::Allow => (),
@@ -472,6 +481,7 @@ impl Session {
             Effect::RunTool(call) => self.run_tool(&call.id),
             Effect::StopTools => {
                 std::mem::take(&mut self.stop).cancel();
+                self.take_back(None).await?;
                 let held = std::mem::take(&mut self.held);
                 self.inbox.extend(
                     held.into_iter()

@@ -200,6 +200,8 @@ mod tests {
             stop: CancellationToken::new(),
             progress: mpsc::channel(1).0,
             shelved: false,
+            budget: Default::default(),
+            session: None,
         };
         let slow = FakeTool::new("t", Access::Read, |_| ToolOutcome::done("ok"))
             .after(Duration::from_secs(1));

@@ -254,6 +254,8 @@ mod tests {
             stop: CancellationToken::new(),
             progress: mpsc::channel(1).0,
             shelved: false,
+            budget: Default::default(),
+            session: None,
         };
         tool.run(ToolCall::new(CallId::new("c"), NAME, arguments), cx).await
     }

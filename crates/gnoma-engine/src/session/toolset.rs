@@ -27,6 +27,8 @@ pub(super) struct Toolset {
     pub(super) by_name: HashMap<String, Arc<dyn Tool>>,
     pub(super) full: Arc<[Arc<ToolSpec>]>,
     lean: Arc<[Arc<ToolSpec>]>,
+    /// Those of the next turn, where they are others.
+    pub(super) next: Option<Vec<Arc<dyn Tool>>>,
 }
 
 impl Toolset {
@@ -42,7 +44,7 @@ impl Toolset {
             }
         }
         let lean = full.iter().filter(|spec| spec.tier == Tier::Lean).cloned().collect();
-        Self { by_name, full: full.into(), lean }
+        Self { by_name, full: full.into(), lean, next: None }
     }
 
     /// These tools instead. Those that stay keep their order and those that come follow them, so that
@@ -54,7 +56,7 @@ impl Toolset {
             self.full.iter().position(|spec| spec.name == *name).unwrap_or(usize::MAX)
         };
         tools.sort_by_cached_key(place);
-        let Self { by_name, full, lean } = Self::new(tools);
+        let Self { by_name, full, lean, next: _ } = Self::new(tools);
         let kept = |new: Arc<[Arc<ToolSpec>]>, old: &mut Arc<[Arc<ToolSpec>]>| {
             if new != *old {
                 *old = new;
@@ -96,6 +98,7 @@ impl Session {
         let Input::ToolDone(id, outcome, duration_ms) = done else {
             return Ok(Some(done));
         };
+        self.take_back(Some(&id)).await?;
         let (Some(why), true) = (walled(&outcome), self.gate.may_offer_outside(&id)) else {
             self.gate.forget(&id);
             return self.done(id, outcome, duration_ms).await;
@@ -147,6 +150,8 @@ impl Session {
             stop: self.stop.child_token(),
             progress: self.progress.0.clone(),
             shelved: self.shelves.is_some() && self.keeper.shelving.is_some(),
+            budget: self.budget(),
+            session: Some(self.wishes.port()),
         }
     }
 
@@ -166,6 +171,7 @@ impl Session {
         // No model reads a check's output back.
         let reader = self.shelves.clone().filter(|_| !is_check);
         let shelving = self.keeper.shelving.clone().zip(reader);
+        self.wishes.in_turn(self.way.scope());
         let cx = ToolCx { grant, shelved: shelving.is_some(), ..self.tool_cx() };
         // What was read from the shelf stays whole.
         let shelving = shelving.filter(|_| tool.spec().kind != ToolKind::ReadsResults);

@@ -292,6 +292,20 @@ impl Way {
         Moment { pin: self.pinned().filter(|_| course.is_pinned), ..self.moment() }
     }
 
+    /// Session and turn, as their spending is counted.
+    pub(super) fn scope(&self) -> &Arc<Scope> {
+        &self.scope
+    }
+
+    /// Micro-dollars that are left of the turn's and the session's caps, where they have any.
+    pub(super) fn left(&self) -> [Option<u64>; 2] {
+        let caps = self.routes.options.limits.caps();
+        let in_turn = self.course.as_ref().map_or(0, |course| course.spent.values().sum());
+        let session = [self.scope.limit(), caps.session].into_iter().flatten().min();
+        [(caps.turn, in_turn), (session, self.session_micro_usd)]
+            .map(|(most, spent)| most.map(|most| most.saturating_sub(spent)))
+    }
+
     /// The pools that a call of the arm draws on.
     fn draws(&self, arm: &Arm) -> Vec<Draw> {
         self.routes.draws(arm, &self.scope)

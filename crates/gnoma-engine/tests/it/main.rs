@@ -108,6 +108,7 @@ fn spawn(
         history,
         keeping,
         scope: None,
+        spawner: None,
     })
 }
 

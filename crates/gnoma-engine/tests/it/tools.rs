@@ -2,7 +2,11 @@
 
 use std::{sync::Arc, time::Duration};
 
-use gnoma_core::{Command, Event, Tool, ToolOutcome, session::PermissionMode, tool::Access};
+use gnoma_core::{
+    Command, Event, Tool, ToolCall, ToolCx, ToolOutcome, ToolSpec,
+    session::{Answer as Reply, NoticeLevel, PermissionMode},
+    tool::{Access, BoxFuture, ChildTask, Question, ToolEvent},
+};
 use gnoma_testkit::{Answer, FakeProvider, FakeTool};
 
 use super::{Run, history, start_with};
@@ -69,4 +73,75 @@ async fn a_turn_ends_with_the_tools_that_it_began_with() {
     assert!(result(&events).contains("unknown tool: old"), "{}", result(&events));
     assert_eq!(run.offered()[2..], [["new"], ["new"]]);
     assert!(run.handle.tell(Command::Close));
+}
+
+/// A tool that asks before it says what it was answered, and whether it could start a session.
+struct Asks(ToolSpec);
+
+impl Tool for Asks {
+    fn spec(&self) -> &ToolSpec {
+        &self.0
+    }
+
+    fn run(&self, call: ToolCall, cx: ToolCx) -> BoxFuture<'static, ToolOutcome> {
+        Box::pin(async move {
+            cx.emit(&call.id, ToolEvent::Notice { level: NoticeLevel::Info, text: "hm".into() });
+            let question = Question { text: "go on?".into(), preview: None };
+            let answer = cx.ask(&call.id, question).await;
+            let child =
+                ChildTask { spec: Default::default(), content: Vec::new(), limit_micro_usd: None };
+            let child = cx.spawn(&call.id, child).await.unwrap_err();
+            ToolOutcome::done(format!("{answer:?}; {child}; {:?}", cx.budget()))
+        })
+    }
+}
+
+fn asking(interactive: bool) -> Run {
+    let spec = FakeTool::new("asks", Access::Read, |_| ToolOutcome::done("")).spec().clone();
+    let answers = vec![Answer::calls(&[("c", "asks", "{}")]), Answer::text("ok")];
+    let provider = Arc::new(FakeProvider::new(answers));
+    start_with(provider, vec![Arc::new(Asks(spec))], PermissionMode::Bypass, interactive)
+}
+
+fn result(events: &[Event]) -> String {
+    let messages = history(events);
+    let mut results = messages.iter().flat_map(|message| message.tool_results());
+    results.next().unwrap().joined_text()
+}
+
+fn is_asked(event: &Event) -> bool {
+    matches!(event, Event::PermissionAsked { .. })
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_tool_asks_in_the_middle_of_its_call() {
+    let mut run = asking(true);
+    run.say("go on");
+    let events = run.until(is_asked).await;
+    assert!(events.iter().any(|event| matches!(event, Event::Notice { text, .. } if text == "hm")));
+    let Some(Event::PermissionAsked { call, reason, .. }) = events.last() else { panic!() };
+    assert_eq!((call.name.as_str(), reason.as_str()), ("asks", "go on?"));
+    assert_ne!(call.id.as_str(), "c", "a question of its own");
+    let answer = Command::Answer { call: call.id.clone(), answer: Reply::Allow };
+    assert!(run.handle.tell(answer));
+    let mut events = events;
+    events.extend(run.until_idle().await);
+    let result = result(&events);
+    assert!(result.starts_with("Allow; no sessions can be started here; Budget"), "{result}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_question_of_a_tool_is_refused_where_nobody_is_there_and_taken_back_at_a_stop() {
+    let mut run = asking(false);
+    run.say("go on");
+    let events = run.until_idle().await;
+    assert!(!events.iter().any(is_asked) && result(&events).contains("nobody to ask"));
+
+    let mut run = asking(true);
+    run.say("go on");
+    run.until(is_asked).await;
+    assert!(run.handle.tell(Command::Cancel));
+    let events = run.until_idle().await;
+    let is_over = |event: &Event| matches!(event, Event::PermissionDecided { allowed: false, .. });
+    assert_eq!(events.iter().filter(|event| is_over(event)).count(), 1);
 }

@@ -241,7 +241,6 @@ fn billions(model: &str) -> f64 {
 #[cfg(test)]
 mod tests {
     use gnoma_config::Sources;
-    use gnoma_core::protocol::Environment;
 
     use super::*;
 

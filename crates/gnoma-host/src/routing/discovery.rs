@@ -134,7 +134,6 @@ mod tests {
     use std::{path::Path, sync::atomic::AtomicBool};
 
     use gnoma_config::Sources;
-    use gnoma_core::protocol::Environment;
     use gnoma_engine::routing::Options;
     use gnoma_llm::catalogue::Overlay;
     use gnoma_router::{Router, Tuning};

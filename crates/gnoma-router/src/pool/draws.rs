@@ -101,6 +101,12 @@ impl Limits {
         Self { caps, sets: BTreeMap::new() }
     }
 
+    /// What may be spent.
+    #[must_use]
+    pub fn caps(&self) -> &Caps {
+        &self.caps
+    }
+
     /// Adds a set of rate limits: those stated, and where none is, the tier's of `vendor`.
     ///
     /// # Errors

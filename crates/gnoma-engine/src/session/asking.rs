@@ -1,130 +1,20 @@
-//! What running tools want of their session: questions to a person, words to people, other sessions.
-
-use std::{collections::HashMap, fmt, sync::Arc};
+//! What running tools want of their session: questions are put to a person, words are passed on.
 
 use gnoma_core::{
     Event,
     message::CallId,
     session::Answer,
-    tool::{
-        BoxFuture, Budget, ChildResult, ChildTask, Parent, Question, SpawnError, Spawner,
-        ToolEvent, ToolSession,
-    },
+    tool::{Budget, Question, ToolEvent},
 };
-use gnoma_router::pool::Scope;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::oneshot;
 
-use super::{Closed, Session};
-
-/// Wishes of tools that may wait for the session.
-const MAX_WISHES: usize = 32;
-/// Questions of tools that may be open at once.
-const MAX_QUESTIONS: usize = 16;
-const NOBODY: &str = "there is nobody to ask";
-
-/// What a tool wants of its session.
-pub(super) enum Wish {
-    Ask { call: CallId, question: Question, answer: oneshot::Sender<Answer> },
-    Tell { call: CallId, event: ToolEvent },
-}
-
-/// A question that nobody has answered yet.
-struct Open {
-    call: CallId,
-    answer: oneshot::Sender<Answer>,
-}
-
-/// The session's side of its tools' wishes.
-pub(super) struct ToolWishes {
-    wishes: (mpsc::Sender<Wish>, mpsc::Receiver<Wish>),
-    open: HashMap<CallId, Open>,
-    /// Questions so far; they number the ids.
-    asked: u64,
-    port: Arc<Port>,
-}
-
-/// The tools' side of it, for one turn.
-struct Port {
-    wishes: mpsc::Sender<Wish>,
-    interactive: bool,
-    spawner: Option<Arc<dyn Spawner>>,
-    scope: Arc<Scope>,
-}
-
-impl fmt::Debug for Port {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Port").field("scope", &self.scope).finish_non_exhaustive()
-    }
-}
-
-fn refused(reason: &str) -> Answer {
-    Answer::Deny { reason: reason.to_owned() }
-}
-
-impl ToolSession for Port {
-    fn ask(&self, call: CallId, question: Question) -> BoxFuture<'static, Answer> {
-        let wishes = self.interactive.then(|| self.wishes.clone());
-        Box::pin(async move {
-            let Some(wishes) = wishes else { return refused(NOBODY) };
-            let (answer, answered) = oneshot::channel();
-            if wishes.send(Wish::Ask { call, question, answer }).await.is_err() {
-                return refused(NOBODY);
-            }
-            answered.await.unwrap_or_else(|_gone| refused("the question was taken back"))
-        })
-    }
-
-    fn emit(&self, call: CallId, event: ToolEvent) {
-        let _full = self.wishes.try_send(Wish::Tell { call, event });
-    }
-
-    fn spawn(
-        &self,
-        call: CallId,
-        child: ChildTask,
-    ) -> BoxFuture<'static, Result<ChildResult, SpawnError>> {
-        let Some(spawner) = &self.spawner else {
-            return Box::pin(async { Err(SpawnError::Unavailable) });
-        };
-        let (session, turn) = (self.scope.session().to_owned(), self.scope.turn().to_owned());
-        spawner.spawn(Parent { session, turn, call }, child)
-    }
-}
-
-impl ToolWishes {
-    pub(super) fn new(
-        interactive: bool,
-        spawner: Option<Arc<dyn Spawner>>,
-        scope: Arc<Scope>,
-    ) -> Self {
-        let wishes = mpsc::channel(MAX_WISHES);
-        let port = Port { wishes: wishes.0.clone(), interactive, spawner, scope };
-        Self { wishes, open: HashMap::new(), asked: 0, port: Arc::new(port) }
-    }
-
-    /// The next wish. Safe to drop.
-    pub(super) async fn next(&mut self) -> Option<Wish> {
-        self.wishes.1.recv().await
-    }
-
-    /// What tools of the turn are given.
-    pub(super) fn port(&self) -> Arc<dyn ToolSession> {
-        Arc::clone(&self.port) as Arc<dyn ToolSession>
-    }
-
-    /// Another turn, where it is another.
-    pub(super) fn in_turn(&mut self, scope: &Arc<Scope>) {
-        if !Arc::ptr_eq(&self.port.scope, scope) {
-            let Port { wishes, interactive, spawner, .. } = &*self.port;
-            let (wishes, spawner) = (wishes.clone(), spawner.clone());
-            let scope = Arc::clone(scope);
-            self.port = Arc::new(Port { wishes, interactive: *interactive, spawner, scope });
-        }
-    }
-}
+use super::{
+    state::{Gone, Session},
+    wishes::{MAX_QUESTIONS, Open, Wish},
+};
 
 impl Session {
-    pub(super) async fn wished(&mut self, wish: Wish) -> Result<(), Closed> {
+    pub(super) async fn wished(&mut self, wish: Wish) -> Result<(), Gone> {
         match wish {
             Wish::Tell { call, event: ToolEvent::Progress(text) } => {
                 self.emit(Event::ToolProgress { call, text }).await
@@ -142,7 +32,7 @@ impl Session {
         call: CallId,
         question: Question,
         answer: oneshot::Sender<Answer>,
-    ) -> Result<(), Closed> {
+    ) -> Result<(), Gone> {
         let shown = self.turn.call(&call).cloned();
         let wishes = &mut self.wishes;
         // Without an answer the question counts as taken back.
@@ -162,7 +52,7 @@ impl Session {
         &mut self,
         question: &CallId,
         answer: Answer,
-    ) -> Result<Option<Answer>, Closed> {
+    ) -> Result<Option<Answer>, Gone> {
         let Some(open) = self.wishes.open.remove(question) else { return Ok(Some(answer)) };
         let allowed = !matches!(answer, Answer::Deny { .. });
         let reason = if allowed { "allowed by the user" } else { "refused by the user" };
@@ -173,7 +63,7 @@ impl Session {
     }
 
     /// Takes back what is still asked for a call, or for all.
-    pub(super) async fn take_back(&mut self, call: Option<&CallId>) -> Result<(), Closed> {
+    pub(super) async fn take_back(&mut self, call: Option<&CallId>) -> Result<(), Gone> {
         let is_over = |open: &Open| call.is_none_or(|call| open.call == *call);
         let over = self.wishes.open.extract_if(|_, open| is_over(open));
         for question in over.map(|(question, _)| question).collect::<Vec<_>>() {
@@ -182,13 +72,22 @@ impl Session {
         Ok(())
     }
 
-    async fn decided(&mut self, call: CallId, allowed: bool, reason: &str) -> Result<(), Closed> {
+    async fn decided(&mut self, call: CallId, allowed: bool, reason: &str) -> Result<(), Gone> {
         self.emit(Event::PermissionDecided { call, allowed, reason: reason.to_owned() }).await
     }
 
     /// What the turn and the session may still spend, as far as their own caps tell.
     pub(super) fn budget(&self) -> Budget {
-        let [turn_micro_usd, session_micro_usd] = self.way.left();
+        let [turn_micro_usd, session_micro_usd] = self.left();
         Budget { turn_micro_usd, session_micro_usd }
+    }
+
+    /// Micro-dollars that are left of the turn's and the session's caps, where they have any.
+    fn left(&self) -> [Option<u64>; 2] {
+        let caps = self.router.routes.options.limits.caps();
+        let in_turn = self.router.plan.as_ref().map_or(0, |plan| plan.spent.values().sum());
+        let session = [self.router.scope.limit(), caps.session].into_iter().flatten().min();
+        [(caps.turn, in_turn), (session, self.spending.session_micro_usd)]
+            .map(|(most, spent)| most.map(|most| most.saturating_sub(spent)))
     }
 }

@@ -31,7 +31,7 @@ const MOST_MOVES: u32 = 8;
 
 /// A turn under way.
 #[derive(Debug)]
-pub(crate) struct Course {
+pub(crate) struct RoutePlan {
     pub(crate) task: Task,
     pub(crate) seed: u64,
     /// How the arms are used; never [`Strategy::Auto`].
@@ -78,7 +78,7 @@ pub(crate) struct NoArm {
     pub(crate) reasons: Vec<String>,
 }
 
-impl Course {
+impl RoutePlan {
     /// What turned out, for learning. `right`: what a person or a check that cannot err said.
     pub(crate) fn outcome(&self, right: Option<bool>) -> Outcome {
         let last = self.attempts.len().saturating_sub(1);
@@ -235,7 +235,7 @@ impl Routes {
         task: Task,
         seed: u64,
         moment: Moment<'_>,
-    ) -> Result<(Course, Routing), NoArm> {
+    ) -> Result<(RoutePlan, Routing), NoArm> {
         let arms = self.arms();
         self.see_budgets(moment.levels);
         let role = self.options.roles.arm(Stage::Turn(task.classified.kind));
@@ -282,7 +282,7 @@ impl Routes {
             candidates,
             seed,
         };
-        let course = Course {
+        let plan = RoutePlan {
             is_looking: is_panel && task.need.tools,
             task,
             seed,
@@ -303,25 +303,25 @@ impl Routes {
             weights: Vec::new(),
             signals: Signals::default(),
         };
-        Ok((course, routing))
+        Ok((plan, routing))
     }
 
     /// After a checked attempt: the arm that goes on, or `None` when the work is delivered.
-    pub(crate) fn go_on(&self, course: &Course, moment: Moment<'_>) -> Option<Arm> {
+    pub(crate) fn go_on(&self, plan: &RoutePlan, moment: Moment<'_>) -> Option<Arm> {
         let arms = self.arms();
-        let role = self.options.roles.arm(Stage::Turn(course.task.classified.kind));
-        let (offers, applied) = self.offers(&arms, &course.task, &course.given_up, moment, role);
-        let left = self.options.max_attempts.saturating_sub(course.attempts.len());
-        if left == 0 || course.attempts.last()?.verdict == Some(true) {
+        let role = self.options.roles.arm(Stage::Turn(plan.task.classified.kind));
+        let (offers, applied) = self.offers(&arms, &plan.task, &plan.given_up, moment, role);
+        let left = self.options.max_attempts.saturating_sub(plan.attempts.len());
+        if left == 0 || plan.attempts.last()?.verdict == Some(true) {
             return None;
         }
         let situation = Situation {
-            need: course.task.need.clone(),
-            attempts: course.attempts.clone(),
+            need: plan.task.need.clone(),
+            attempts: plan.attempts.clone(),
             attempts_left: left,
             verified: true,
         };
-        let choice = applied.choose(&self.router(), &situation, &offers, course.seed);
+        let choice = applied.choose(&self.router(), &situation, &offers, plan.seed);
         match &choice.decision {
             Decision::Run(names) => {
                 arms.iter().find(|arm| Some(&arm.name()) == names.first()).cloned()
@@ -331,20 +331,20 @@ impl Routes {
     }
 
     /// Another arm for the attempt under way, in place of one that failed.
-    pub(crate) fn instead(&self, course: &Course, moment: Moment<'_>) -> Option<Arm> {
+    pub(crate) fn instead(&self, plan: &RoutePlan, moment: Moment<'_>) -> Option<Arm> {
         let arms = self.arms();
-        if course.moves >= MOST_MOVES {
+        if plan.moves >= MOST_MOVES {
             return None;
         }
-        let role = self.options.roles.arm(Stage::Turn(course.task.classified.kind));
-        let (offers, applied) = self.offers(&arms, &course.task, &course.given_up, moment, role);
+        let role = self.options.roles.arm(Stage::Turn(plan.task.classified.kind));
+        let (offers, applied) = self.offers(&arms, &plan.task, &plan.given_up, moment, role);
         let situation = Situation {
-            need: course.task.need.clone(),
+            need: plan.task.need.clone(),
             attempts: Vec::new(),
             attempts_left: 1,
             verified: false,
         };
-        let choice = applied.choose(&self.router(), &situation, &offers, course.seed);
+        let choice = applied.choose(&self.router(), &situation, &offers, plan.seed);
         match &choice.decision {
             Decision::Run(names) => {
                 arms.iter().find(|arm| Some(&arm.name()) == names.first()).cloned()
@@ -490,8 +490,8 @@ impl Routes {
     }
 
     /// The reason for a change of arms, and whose role another plays from now on.
-    pub(crate) fn in_place_of(&self, course: &Course, from: &ModelRef, why: String) -> String {
-        let stage = Stage::Turn(course.task.classified.kind);
+    pub(crate) fn in_place_of(&self, plan: &RoutePlan, from: &ModelRef, why: String) -> String {
+        let stage = Stage::Turn(plan.task.classified.kind);
         match self.options.roles.arm(stage).filter(|(_, name)| *name == from) {
             Some((role, _)) => {
                 format!("{why}; another stands in for it in the role `{}`", role.name())

@@ -5,6 +5,7 @@
 mod compact;
 mod corpus;
 mod gate;
+mod judging;
 mod keeping;
 mod routing;
 mod shared;

@@ -186,7 +186,10 @@ fn assert_pieces_have_their_block(events: &Events) {
             StreamEvent::ToolCallDelta { slot, .. } | StreamEvent::ToolCallDone { slot } => {
                 assert_eq!(is_call.get(slot), Some(&true), "no call has begun in {slot}");
             }
-            StreamEvent::Started { .. } | StreamEvent::Usage(_) | StreamEvent::Stop(_) => (),
+            StreamEvent::RateLimits { .. }
+            | StreamEvent::Started { .. }
+            | StreamEvent::Usage(_)
+            | StreamEvent::Stop(_) => (),
         }
     }
 }

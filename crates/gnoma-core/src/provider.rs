@@ -85,15 +85,6 @@ pub trait Provider: Send + Sync {
     /// Asks a model and gives its answer as events. Nothing is sent before the stream is polled; failures come through the stream.
     fn stream(&self, request: ModelRequest) -> EventStream;
 
-    /// What the newest answer told of rate limits, as headers: names in lower case and values. Taken
-    /// out: a second call in a row gives nothing.
-    fn rate_limits(&self) -> Vec<(String, String)> {
-        Vec::new()
-    }
-
-    /// The models on offer, as the provider lists them.
-    ///
-    /// # Errors
-    /// When the provider cannot be reached, refuses the key or answers something that is no list.
+    /// The models on offer.
     fn models(&self) -> BoxFuture<'_, Result<Vec<ModelInfo>, ProviderError>>;
 }

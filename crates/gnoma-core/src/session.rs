@@ -393,8 +393,10 @@ pub enum Event {
         /// New output.
         text: String,
     },
-    /// A call is over.
+    /// A call is over: it has run, was refused or was stopped.
     ToolEnded {
+        /// The whole call, with its arguments.
+        call: ToolCall,
         /// What the model will be told.
         result: ToolResult,
         /// What it changed, as a unified diff.

@@ -386,10 +386,6 @@ impl fmt::Display for ResultId {
     }
 }
 
-/// Name of the tool that reads results back from a shelf. Whoever shelves a result tells the model
-/// to use it.
-pub const READ_RESULT: &str = "read_result";
-
 /// A stretch of a kept result.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Stretch {

@@ -4,6 +4,7 @@
 //!
 //! | what happens | what the consumer sees |
 //! |---|---|
+//! | the answer's headers tell of rate limits | `RateLimits`, first; of a refused call too |
 //! | a normal end | `Stop`, then the end of the stream |
 //! | the connection ends without the protocol's terminal record | an `Err` of kind `Protocol` or `Network`, then the end |
 //! | an error record in mid-stream | an `Err`, then the end |
@@ -31,6 +32,12 @@ pub const MAX_RESPONSE_BYTES: usize = 64 << 20;
 /// One increment of an answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StreamEvent {
+    /// What the answer's HTTP headers told of rate limits. Comes before everything else, at most once,
+    /// and also when the call was refused (429); it is no part of the answer.
+    RateLimits {
+        /// Names in lower case and values, as they were sent.
+        headers: Vec<(String, String)>,
+    },
     /// The provider has begun to answer.
     Started {
         /// The model that answers, which may be more exact than the one asked for.
@@ -159,7 +166,7 @@ enum Draft {
     Thinking(Thinking),
     Redacted(Redacted),
     Call {
-        id: String,
+        id: CallId,
         name: String,
         arguments: String,
         signature: Option<String>,
@@ -175,6 +182,8 @@ enum Draft {
 pub struct Accumulator {
     drafts: Vec<Draft>,
     index: HashMap<Slot, usize>,
+    /// The ids of the calls so far.
+    call_ids: HashSet<CallId>,
     bytes: usize,
     overflow: bool,
     stop: Option<StopReason>,
@@ -200,6 +209,15 @@ impl Accumulator {
     #[must_use]
     pub fn has_call(&self) -> bool {
         self.drafts.iter().any(|draft| matches!(draft, Draft::Call { .. }))
+    }
+
+    /// The id of the call in this block, as the response will have it.
+    #[must_use]
+    pub fn call_id(&self, slot: Slot) -> Option<&CallId> {
+        match self.drafts.get(*self.index.get(&slot)?)? {
+            Draft::Call { id, .. } => Some(id),
+            Draft::Text(_) | Draft::Thinking(_) | Draft::Redacted(_) => None,
+        }
     }
 
     /// Whether more has come than an answer may hold: nothing that follows is taken.
@@ -242,8 +260,12 @@ impl Accumulator {
                 if !self.fits(size_of::<Draft>() + id.len() + name.len()) {
                     return;
                 }
+                if self.index.contains_key(slot) {
+                    return;
+                }
+                let id = unique_id(id, self.drafts.len(), &mut self.call_ids);
                 self.draft(*slot, || Draft::Call {
-                    id: id.clone(),
+                    id,
                     name: name.clone(),
                     arguments: String::new(),
                     signature: None,
@@ -259,7 +281,7 @@ impl Accumulator {
                     arguments.push_str(fragment);
                 }
             }
-            StreamEvent::ToolCallDone { .. } => (),
+            StreamEvent::RateLimits { .. } | StreamEvent::ToolCallDone { .. } => (),
             StreamEvent::Usage(usage) => self.usage = Some(*usage),
             StreamEvent::Stop(stop) => self.stop = Some(*stop),
         }
@@ -303,9 +325,8 @@ impl Accumulator {
     /// The answer, all of it that arrived. Without a [`StreamEvent::Stop`] it counts as cut off.
     #[must_use]
     pub fn finish(self) -> Response {
-        let mut taken = HashSet::new();
         let mut content = Vec::with_capacity(self.drafts.len());
-        for (nth, draft) in self.drafts.into_iter().enumerate() {
+        for draft in self.drafts {
             match draft {
                 Draft::Text(text) if text.text.is_empty() && text.signature.is_none() => (),
                 Draft::Text(mut text) => {
@@ -323,7 +344,6 @@ impl Accumulator {
                 }
                 Draft::Redacted(redacted) => content.push(Content::RedactedThinking(redacted)),
                 Draft::Call { id, name, arguments, signature, item } => {
-                    let id = unique_id(id, nth, &mut taken);
                     let (arguments, broken) = sound_arguments(&arguments);
                     content.push(Content::ToolCall(ToolCall {
                         id,
@@ -362,8 +382,8 @@ fn thinking() -> Draft {
 }
 
 /// The provider's id if it is usable and new, else one of ours.
-fn unique_id(id: String, nth: usize, taken: &mut HashSet<CallId>) -> CallId {
-    let wanted = CallId::new(if id.is_empty() { format!("call_{nth}") } else { id });
+fn unique_id(id: &str, nth: usize, taken: &mut HashSet<CallId>) -> CallId {
+    let wanted = if id.is_empty() { CallId::new(format!("call_{nth}")) } else { CallId::new(id) };
     if taken.insert(wanted.clone()) {
         return wanted;
     }

@@ -2,13 +2,19 @@
 
 use std::{path::PathBuf, pin::Pin, sync::Arc};
 
+mod port;
+
 use serde::{Deserialize, Serialize};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
+pub use self::port::{
+    Budget, ChildResult, ChildTask, Parent, Question, SpawnError, Spawner, ToolEvent, ToolSession,
+};
 use crate::{
     json::RawJson,
     message::{CallId, ResultPart, ToolCall, ToolResult},
+    session::PermissionAnswer,
 };
 
 /// What a tool does to the world; decides what must be asked before it runs.
@@ -23,20 +29,70 @@ pub enum Access {
     Execute,
 }
 
-/// Which argument names what the tool touches, so that the guard can judge without knowing the tool.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+/// An argument that names something the tool touches, so that the guard can judge without knowing the
+/// tool.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Touches {
-    /// Nothing outside gnoma.
-    Nothing,
-    /// The named argument is a path.
-    Path(&'static str),
+    /// The named argument is a path; without it the call works in the working folder.
+    Path(Arc<str>),
     /// The named argument is a shell command.
-    Command(&'static str),
+    Command(Arc<str>),
     /// The named argument is a URL.
-    Url(&'static str),
+    Url(Arc<str>),
     /// The named argument says what is done with something of gnoma's own; with these values the
     /// call only looks.
-    Action(&'static str, &'static [&'static str]),
+    Action(Arc<str>, Arc<[Arc<str>]>),
+}
+
+impl Touches {
+    /// The argument that is a path.
+    pub fn path(argument: impl Into<Arc<str>>) -> Self {
+        Self::Path(argument.into())
+    }
+
+    /// The argument that is a shell command.
+    pub fn command(argument: impl Into<Arc<str>>) -> Self {
+        Self::Command(argument.into())
+    }
+
+    /// The argument that is a URL.
+    pub fn url(argument: impl Into<Arc<str>>) -> Self {
+        Self::Url(argument.into())
+    }
+
+    /// The argument that says what is done; with the values `looks` the call only looks.
+    pub fn action<'l>(
+        argument: impl Into<Arc<str>>,
+        looks: impl IntoIterator<Item = &'l str>,
+    ) -> Self {
+        Self::Action(argument.into(), looks.into_iter().map(Arc::from).collect())
+    }
+
+    /// The argument that names it.
+    #[must_use]
+    pub fn argument(&self) -> &str {
+        match self {
+            Self::Path(argument)
+            | Self::Command(argument)
+            | Self::Url(argument)
+            | Self::Action(argument, _) => argument,
+        }
+    }
+}
+
+/// What a tool is, for whoever must know. Nothing is told from its name.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ToolKind {
+    /// Runs the shell command in its argument `command`; the project's checks run with it too.
+    Shell,
+    /// Puts texts of its arguments into files as they are.
+    WritesFiles,
+    /// Reads stored results back by handle (argument `id`), from an offset (`from`) or by `pattern`.
+    ReadsResults,
+    /// Anything else.
+    #[default]
+    Other,
 }
 
 /// The tool set a spec belongs to.
@@ -50,7 +106,7 @@ pub enum Tier {
 }
 
 /// What the model and the guard are told about a tool.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ToolSpec {
     /// Our name, such as `fs.read`. Adapters map it to what their wire allows.
     pub name: String,
@@ -60,8 +116,10 @@ pub struct ToolSpec {
     pub parameters: RawJson,
     /// What it does to the world.
     pub access: Access,
-    /// What it touches.
-    pub touches: Touches,
+    /// What it touches; empty where it does not say, or touches nothing outside gnoma.
+    pub touches: Arc<[Touches]>,
+    /// What it is.
+    pub kind: ToolKind,
     /// The set it belongs to.
     pub tier: Tier,
 }
@@ -175,6 +233,20 @@ pub struct Grant {
     pub outside: bool,
 }
 
+impl Grant {
+    /// Both together: all that either allows to reach; a command that one of them holds to reading
+    /// stays held to it.
+    #[must_use]
+    pub fn and(mut self, other: Self) -> Self {
+        self.paths.extend(other.paths);
+        self.writable.extend(other.writable);
+        self.network |= other.network;
+        self.reads_only |= other.reads_only;
+        self.outside |= other.outside;
+        self
+    }
+}
+
 /// What a running tool is given.
 #[derive(Clone, Debug)]
 pub struct ToolCx {
@@ -191,6 +263,49 @@ pub struct ToolCx {
     /// A large result is put aside whole and the model reads it piece by piece: the tool need not
     /// cut it to what is read at once.
     pub shelved: bool,
+    /// What may still be spent.
+    pub budget: Budget,
+    /// The session; `None` where the tool runs without one.
+    pub session: Option<Arc<dyn ToolSession>>,
+}
+
+impl ToolCx {
+    /// Asks a person in the middle of `call`, and waits for the answer. Where nobody can answer, or the
+    /// turn is stopped first, it is [`PermissionAnswer::Deny`].
+    pub async fn ask(&self, call: &CallId, question: Question) -> PermissionAnswer {
+        match &self.session {
+            Some(session) => session.ask(call.clone(), question).await,
+            None => PermissionAnswer::Deny { reason: "there is nobody to ask".to_owned() },
+        }
+    }
+
+    /// Tells people something of `call`. Never waits; where too much is told at once, some is lost.
+    pub fn emit(&self, call: &CallId, event: ToolEvent) {
+        match (event, &self.session) {
+            (ToolEvent::Progress(text), _) => {
+                let _full = self.progress.try_send(Progress { call: call.clone(), text });
+            }
+            (event, Some(session)) => session.emit(call.clone(), event),
+            (ToolEvent::Notice { .. }, None) => (),
+        }
+    }
+
+    /// What may still be spent, as it stood when the call began.
+    #[must_use]
+    pub fn budget(&self) -> Budget {
+        self.budget
+    }
+
+    /// Starts a session on behalf of `call`, and waits for its end.
+    ///
+    /// # Errors
+    /// Nobody here can start sessions, or it failed.
+    pub async fn spawn(&self, call: &CallId, child: ChildTask) -> Result<ChildResult, SpawnError> {
+        match &self.session {
+            Some(session) => session.spawn(call.clone(), child).await,
+            None => Err(SpawnError::Unavailable),
+        }
+    }
 }
 
 /// A boxed future, so that ports stay object-safe.

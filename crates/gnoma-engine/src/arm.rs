@@ -2,8 +2,8 @@
 
 use std::{fmt, sync::Arc};
 
-use gnoma_core::{Effort, ModelRef, Price, Provider as _, tool::Tier};
-use gnoma_guard::firewall::Guarded;
+use gnoma_core::{Effort, ModelRef, Price, tool::Tier};
+use gnoma_guard::firewall::{Connection, Firewall, Guarded, ProviderFacts};
 use gnoma_router::Capabilities;
 
 /// Windows up to this many tokens get the lean tool set: a full one would fill a tenth of them.
@@ -12,11 +12,12 @@ pub const LEAN_WINDOW_TOKENS: u32 = 16_384;
 /// One answer of a model with a small window takes at most this part of it.
 const ANSWER_SHARE: u32 = 8;
 
-/// A provider and a model that can be asked.
+/// A provider and a model that can be asked. Sessions share arms: each call goes through the firewall
+/// of the session that makes it ([`guarded`](Self::guarded)), and nothing gives the provider itself.
 #[derive(Clone)]
 pub struct Arm {
-    /// The connection. There is none that goes around the firewall.
-    pub provider: Guarded,
+    /// The connection, which gives nobody the provider itself.
+    pub connection: Connection,
     /// Model id as the wire wants it.
     pub model: Arc<str>,
     /// It runs on the user's machine.
@@ -60,10 +61,10 @@ impl fmt::Debug for Arm {
 impl Arm {
     /// An arm of which nothing is known: it is taken to be able to do everything.
     #[must_use]
-    pub fn new(provider: Guarded, model: impl Into<Arc<str>>) -> Self {
-        let local = provider.facts().local;
+    pub fn new(connection: Connection, model: impl Into<Arc<str>>) -> Self {
+        let local = connection.facts().local;
         Self {
-            provider,
+            connection,
             model: model.into(),
             local,
             stays_here: local,
@@ -83,10 +84,22 @@ impl Arm {
         }
     }
 
+    /// Whom firewalls take its provider for.
+    #[must_use]
+    pub fn facts(&self) -> &ProviderFacts {
+        self.connection.facts()
+    }
+
     /// `provider/model`.
     #[must_use]
     pub fn name(&self) -> ModelRef {
-        ModelRef { provider: self.provider.name().to_owned(), model: self.model.to_string() }
+        ModelRef { provider: self.facts().name.clone(), model: self.model.to_string() }
+    }
+
+    /// The provider behind the firewall of the session that calls.
+    #[must_use]
+    pub fn guarded(&self, firewall: &Arc<Firewall>) -> Guarded {
+        self.connection.guarded(firewall)
     }
 
     /// Most tokens of an answer: a small window must not be given away to a single one.

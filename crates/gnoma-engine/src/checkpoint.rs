@@ -97,26 +97,22 @@ impl Files {
 
 /// Whether a judged call can change nothing but what its tool holds itself.
 pub(crate) fn only_reads(spec: &ToolSpec, call: &ToolCall, grant: &Grant) -> bool {
-    let looks = || match spec.touches {
-        Touches::Action(name, looks) => {
-            argument(call, name).is_some_and(|action| looks.contains(&action.as_str()))
-        }
-        Touches::Nothing | Touches::Path(_) | Touches::Command(_) | Touches::Url(_) => false,
-    };
     // Outside the sandbox nothing holds a command to what it was taken for.
-    spec.access == Access::Read || (grant.reads_only && !grant.outside) || looks()
+    let is_held = grant.reads_only && !grant.outside;
+    let reads = |touches: &Touches| match touches {
+        Touches::Command(_) => is_held,
+        Touches::Action(name, looks) => {
+            argument(call, name).is_some_and(|action| looks.iter().any(|look| **look == *action))
+        }
+        Touches::Path(_) | Touches::Url(_) => false,
+    };
+    spec.access == Access::Read || (!spec.touches.is_empty() && spec.touches.iter().all(reads))
 }
 
 /// What a call is called in the list of kept states: the tool and the beginning of what it touches,
 /// without secrets.
 pub(crate) fn label(spec: &ToolSpec, call: &ToolCall, firewall: &Firewall) -> String {
-    let touched = match spec.touches {
-        Touches::Path(name)
-        | Touches::Command(name)
-        | Touches::Url(name)
-        | Touches::Action(name, _) => argument(call, name),
-        Touches::Nothing => None,
-    };
+    let touched = spec.touches.iter().find_map(|touches| argument(call, touches.argument()));
     let mut touched = touched.unwrap_or_default();
     // Cut where no secret can be cut in two and slip through: between words, before looking.
     if touched.len() > MAX_LABEL_SOURCE_BYTES {
@@ -146,7 +142,10 @@ fn argument(call: &ToolCall, name: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use gnoma_core::{CallId, RawJson, tool::Tier};
+    use gnoma_core::{
+        CallId, RawJson,
+        tool::{Tier, ToolKind},
+    };
     use gnoma_guard::{
         firewall::{self, Policy},
         secrets::Scanner,
@@ -161,7 +160,8 @@ mod tests {
             description: String::new(),
             parameters: RawJson::empty_object(),
             access,
-            touches,
+            touches: [touches].into(),
+            kind: ToolKind::Other,
             tier: Tier::Full,
         }
     }
@@ -184,13 +184,13 @@ mod tests {
         let none = call(&json!({}));
         let held = Grant { reads_only: true, ..Grant::default() };
         let loose = Grant { outside: true, ..held.clone() };
-        let command = spec(Access::Execute, Touches::Command("command"));
-        assert!(only_reads(&spec(Access::Read, Touches::Url("url")), &none, &Grant::default()));
+        let command = spec(Access::Execute, Touches::command("command"));
+        assert!(only_reads(&spec(Access::Read, Touches::url("url")), &none, &Grant::default()));
         assert!(only_reads(&command, &none, &held));
         assert!(!only_reads(&command, &none, &loose));
         assert!(!only_reads(&command, &none, &Grant::default()));
-        assert!(!only_reads(&spec(Access::Edit, Touches::Path("p")), &none, &Grant::default()));
-        let job = spec(Access::Execute, Touches::Action("action", &["list"]));
+        assert!(!only_reads(&spec(Access::Edit, Touches::path("p")), &none, &Grant::default()));
+        let job = spec(Access::Execute, Touches::action("action", ["list"]));
         for (action, reads) in [("list", true), ("write", false)] {
             let call = call(&json!({ "action": action }));
             assert_eq!(only_reads(&job, &call, &Grant::default()), reads, "{action}");
@@ -200,7 +200,7 @@ mod tests {
     #[test]
     fn labels_are_short_and_hold_no_secrets() {
         let token = ["gh", "p_", "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"].concat();
-        let shell = spec(Access::Execute, Touches::Command("command"));
+        let shell = spec(Access::Execute, Touches::command("command"));
         let named =
             |command: &str| label(&shell, &call(&json!({ "command": command })), &firewall());
         assert_eq!(named("make\n  all"), "t make all");

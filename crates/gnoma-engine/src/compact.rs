@@ -64,6 +64,32 @@ pub(crate) struct Past {
     pub(crate) focus: String,
 }
 
+/// What a summary stands for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Cut {
+    /// Messages at the beginning of the history.
+    pub(crate) messages: usize,
+    /// Tokens of what they are told as.
+    pub(crate) past_tokens: u64,
+    /// Tokens of the window that the conversation has to fit, where it is known.
+    pub(crate) window_tokens: Option<u32>,
+}
+
+impl Cut {
+    /// The words of an answer as they may be, and as the message that stands in the place of the past.
+    ///
+    /// # Errors
+    /// There are no words, or they are not fewer.
+    pub(crate) fn summary(&self, answer: &str) -> Result<(String, Message), &'static str> {
+        let words = words(answer, self.window_tokens).ok_or("the model gave no summary")?;
+        let message = Message::user_text(prompt::summary(&words));
+        if tokens_of(&message) >= self.past_tokens {
+            return Err("the model's summary is no shorter than what it stands for");
+        }
+        Ok((words, message))
+    }
+}
+
 /// Where in `rest` the messages begin that stay as they are; all before is told in fewer words.
 /// `rest` is what is said after an earlier summary, where there is one.
 ///
@@ -153,7 +179,7 @@ pub(crate) fn request(arm: &Arm, past: &Past) -> ModelRequest {
 }
 
 /// The words of an answer, as far as they may be; `None` where there are none.
-pub(crate) fn words(answer: &str, window_tokens: Option<u32>) -> Option<String> {
+fn words(answer: &str, window_tokens: Option<u32>) -> Option<String> {
     let most = summary_tokens(window_tokens) as usize;
     let mut text = answer.trim();
     // Each step takes at least one byte away, mostly all that is too much.

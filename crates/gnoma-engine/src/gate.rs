@@ -54,8 +54,8 @@ impl fmt::Debug for Place {
     }
 }
 
-/// A call that was judged and has not run to its end.
-struct Judged {
+/// A call that may run, at once or after a question, and has not run to its end.
+pub(crate) struct Admitted {
     /// As it runs: placeholders are secrets again.
     call: ToolCall,
     holds_secrets: bool,
@@ -64,16 +64,16 @@ struct Judged {
     always: Vec<Rule>,
 }
 
-/// See the module.
+/// The guard between calls: what holds now, and which calls it has let through.
 pub(crate) struct Gate {
     pub(crate) mode: PermissionMode,
-    permissions: Permissions,
-    place: Place,
+    permissions: Arc<Permissions>,
+    place: Arc<Place>,
     /// Somebody can answer questions.
     interactive: bool,
     firewall: Arc<Firewall>,
     /// Emptied as calls end; a round has few.
-    judged: HashMap<CallId, Judged>,
+    admitted: HashMap<CallId, Admitted>,
 }
 
 impl Gate {
@@ -84,39 +84,112 @@ impl Gate {
         interactive: bool,
         firewall: Arc<Firewall>,
     ) -> Self {
-        Self { mode, permissions, place, interactive, firewall, judged: HashMap::new() }
+        let (permissions, place) = (Arc::new(permissions), Arc::new(place));
+        Self { mode, permissions, place, interactive, firewall, admitted: HashMap::new() }
     }
 
+    /// What judges calls by what holds now, on any thread.
+    pub(crate) fn judge(&self) -> Judge {
+        Judge {
+            mode: self.mode,
+            permissions: Arc::clone(&self.permissions),
+            place: Arc::clone(&self.place),
+            interactive: self.interactive,
+            firewall: Arc::clone(&self.firewall),
+        }
+    }
+
+    /// A call may run, unless a person says no.
+    pub(crate) fn admit(&mut self, call: CallId, admitted: Admitted) {
+        self.admitted.insert(call, admitted);
+    }
+
+    /// A person answered for good: the rules that the question showed hold from now on.
+    pub(crate) fn remember(&mut self, id: &CallId) {
+        if let Some(judged) = self.admitted.get_mut(id) {
+            for rule in judged.always.drain(..) {
+                Arc::make_mut(&mut self.permissions).remember(rule);
+            }
+        }
+    }
+
+    /// A person answered for good with rules of their own words: they hold from now on, where the
+    /// question offered any.
+    ///
+    /// # Errors
+    /// Why none is kept, for people.
+    pub(crate) fn remember_written(&mut self, id: &CallId, text: &str) -> Result<(), String> {
+        if self.admitted.get(id).is_none_or(|judged| judged.always.is_empty()) {
+            return Err("this question must be asked each time; no rule is kept".to_owned());
+        }
+        let parse = |part: &str| Rule::parse(RuleAction::Allow, part, Origin::Session);
+        let rules: Result<Vec<_>, _> = Rule::listed(text).map(parse).collect();
+        for rule in rules.map_err(|error| format!("{error}; no rule is kept"))? {
+            Arc::make_mut(&mut self.permissions).remember(rule);
+        }
+        Ok(())
+    }
+
+    /// What runs, and what it may reach.
+    pub(crate) fn admitted(&self, id: &CallId) -> Option<(ToolCall, Grant)> {
+        self.admitted.get(id).map(|judged| (judged.call.clone(), judged.grant.clone()))
+    }
+
+    /// A person lets the call run outside the sandbox.
+    pub(crate) fn let_outside(&mut self, id: &CallId) {
+        if let Some(judged) = self.admitted.get_mut(id) {
+            judged.grant.outside = true;
+        }
+    }
+
+    /// Whether a person can be asked to let the call run again outside the sandbox.
+    pub(crate) fn may_offer_outside(&self, id: &CallId) -> bool {
+        let may = |judged: &Admitted| !judged.grant.outside && !judged.holds_secrets;
+        self.interactive && self.admitted.get(id).is_some_and(may)
+    }
+
+    /// No call of an earlier round will run.
+    pub(crate) fn clear(&mut self) {
+        self.admitted.clear();
+    }
+
+    /// The call is over.
+    pub(crate) fn forget(&mut self, id: &CallId) {
+        self.admitted.remove(id);
+    }
+}
+
+/// The guard as it is at one moment.
+pub(crate) struct Judge {
+    mode: PermissionMode,
+    permissions: Arc<Permissions>,
+    place: Arc<Place>,
+    interactive: bool,
+    firewall: Arc<Firewall>,
+}
+
+impl Judge {
     /// The one place where it is decided whether a call may run. `preview` shows what it would change.
-    pub(crate) fn judge(
-        &mut self,
+    pub(crate) fn decide(
+        &self,
         spec: &ToolSpec,
         call: &ToolCall,
         preview: impl FnOnce(&ToolCall, &Grant) -> Option<String>,
-    ) -> Verdict {
-        let restored = match self.firewall.restore(call) {
+    ) -> (Verdict, Option<Admitted>) {
+        let restored = match self.firewall.restore(spec.kind, call) {
             Ok(restored) => restored,
-            Err(reason) => return Verdict::Deny { reason },
+            Err(reason) => return (Verdict::Deny { reason }, None),
         };
         let holds_secrets = !restored.used.is_empty();
-        let sends_secrets = |grant: &Grant| {
-            holds_secrets
-                && match spec.touches {
-                    Touches::Path(_) => false,
-                    Touches::Command(_) => grant.network || !(self.place.network_is_walled)(),
-                    // What it is for is not known, or it goes to something that runs already.
-                    Touches::Nothing | Touches::Action(..) | Touches::Url(_) => true,
-                }
-        };
-        let verdict = self.permissions.judge(self.mode, &self.world(), spec, &restored.call);
+        let call = restored.call;
+        let verdict = self.permissions.judge(self.mode, &self.world(), spec, &call);
         let (reason, grant, always) = match verdict {
-            permission::Verdict::Deny { reason } => return Verdict::Deny { reason },
-            permission::Verdict::Allow { reason, grant } if !sends_secrets(&grant) => {
-                self.keep(
-                    call,
-                    Judged { call: restored.call, holds_secrets, grant, always: Vec::new() },
-                );
-                return Verdict::Allow { reason };
+            permission::Verdict::Deny { reason } => return (Verdict::Deny { reason }, None),
+            permission::Verdict::Allow { reason, grant }
+                if !(holds_secrets && self.sends(spec, &grant)) =>
+            {
+                let admitted = Admitted { call, holds_secrets, grant, always: Vec::new() };
+                return (Verdict::Allow { reason }, Some(admitted));
             }
             permission::Verdict::Allow { grant, .. } => {
                 ("it could send a secret of yours over the network".to_owned(), grant, Vec::new())
@@ -129,13 +202,25 @@ impl Gate {
             }
         };
         if !self.interactive {
-            return Verdict::Deny { reason: unanswered(&reason, self.mode) };
+            return (Verdict::Deny { reason: unanswered(&reason, self.mode) }, None);
         }
-        let preview = preview(&restored.call, &grant);
+        let preview = preview(&call, &grant);
         let offered = offer(&always);
         let always = if offered.is_some() { always } else { Vec::new() };
-        self.keep(call, Judged { call: restored.call, holds_secrets, grant, always });
-        Verdict::Ask { reason, preview, always: offered }
+        let admitted = Admitted { call, holds_secrets, grant, always };
+        (Verdict::Ask { reason, preview, always: offered }, Some(admitted))
+    }
+
+    /// Whether what the call holds could leave this machine.
+    fn sends(&self, spec: &ToolSpec, grant: &Grant) -> bool {
+        let sends = |touches: &Touches| match touches {
+            Touches::Path(_) => false,
+            Touches::Command(_) => grant.network || !(self.place.network_is_walled)(),
+            // It goes to something that runs already.
+            Touches::Action(..) | Touches::Url(_) => true,
+        };
+        // What a tool without any is for is not known.
+        spec.touches.is_empty() || spec.touches.iter().any(sends)
     }
 
     fn world(&self) -> World<'_> {
@@ -148,64 +233,6 @@ impl Gate {
             sandboxed: self.place.sandboxed,
             resolve: &*self.place.resolve,
         }
-    }
-
-    fn keep(&mut self, call: &ToolCall, judged: Judged) {
-        self.judged.insert(call.id.clone(), judged);
-    }
-
-    /// A person answered for good: the rules that the question showed hold from now on.
-    pub(crate) fn remember(&mut self, id: &CallId) {
-        if let Some(judged) = self.judged.get_mut(id) {
-            for rule in judged.always.drain(..) {
-                self.permissions.remember(rule);
-            }
-        }
-    }
-
-    /// A person answered for good with rules of their own words: they hold from now on, where the
-    /// question offered any.
-    ///
-    /// # Errors
-    /// Why none is kept, for people.
-    pub(crate) fn remember_written(&mut self, id: &CallId, text: &str) -> Result<(), String> {
-        if self.judged.get(id).is_none_or(|judged| judged.always.is_empty()) {
-            return Err("this question must be asked each time; no rule is kept".to_owned());
-        }
-        let parse = |part: &str| Rule::parse(RuleAction::Allow, part, Origin::Session);
-        let rules: Result<Vec<_>, _> = Rule::listed(text).map(parse).collect();
-        for rule in rules.map_err(|error| format!("{error}; no rule is kept"))? {
-            self.permissions.remember(rule);
-        }
-        Ok(())
-    }
-
-    /// What runs, and what it may reach.
-    pub(crate) fn admitted(&self, id: &CallId) -> Option<(ToolCall, Grant)> {
-        self.judged.get(id).map(|judged| (judged.call.clone(), judged.grant.clone()))
-    }
-
-    /// A person lets the call run outside the sandbox.
-    pub(crate) fn let_outside(&mut self, id: &CallId) {
-        if let Some(judged) = self.judged.get_mut(id) {
-            judged.grant.outside = true;
-        }
-    }
-
-    /// Whether a person can be asked to let the call run again outside the sandbox.
-    pub(crate) fn may_offer_outside(&self, id: &CallId) -> bool {
-        let may = |judged: &Judged| !judged.grant.outside && !judged.holds_secrets;
-        self.interactive && self.judged.get(id).is_some_and(may)
-    }
-
-    /// No call of an earlier round will run.
-    pub(crate) fn clear(&mut self) {
-        self.judged.clear();
-    }
-
-    /// The call is over.
-    pub(crate) fn forget(&mut self, id: &CallId) {
-        self.judged.remove(id);
     }
 }
 

@@ -42,7 +42,7 @@ pub struct Keeping {
     /// once.
     pub begun: Box<dyn Fn(&SessionId) + Send + Sync>,
     /// Where large results go. Used only for models that are offered the tool
-    /// [`READ_RESULT`](gnoma_core::store::READ_RESULT), which must read from the same shelf.
+    /// [`ToolKind::ReadsResults`](gnoma_core::tool::ToolKind), which must read from the same shelf.
     pub shelf: Option<Arc<dyn Shelf>>,
     /// Keeps files before calls that may change them, and once more after a turn that did.
     pub checkpoints: Option<Arc<dyn Checkpoints>>,

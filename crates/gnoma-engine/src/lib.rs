@@ -23,7 +23,7 @@ pub mod routing;
 pub mod session;
 mod shelve;
 pub mod tokens;
-pub mod turn;
+mod turn;
 
 pub use crate::{
     arm::Arm,

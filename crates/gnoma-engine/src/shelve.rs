@@ -16,7 +16,7 @@ use std::{
 
 use gnoma_core::{
     ResultPart, ToolOutcome,
-    store::{READ_RESULT, ResultId, Shelf},
+    store::{ResultId, Shelf},
     tool::ToolOutput,
 };
 use gnoma_guard::firewall::Firewall;
@@ -63,11 +63,11 @@ impl Shelving {
         }
     }
 
-    /// What the history gets of the outcome of a call of `tool`.
-    pub(crate) async fn put_away(&self, tool: &str, outcome: ToolOutcome) -> ToolOutcome {
+    /// What the history gets of the outcome of a call. `reader`: the tool that reads results back.
+    pub(crate) async fn put_away(&self, reader: &str, outcome: ToolOutcome) -> ToolOutcome {
         match outcome {
-            ToolOutcome::Done(output) if tool != READ_RESULT && self.is_large(&output) => {
-                ToolOutcome::Done(self.shortened(output).await)
+            ToolOutcome::Done(output) if self.is_large(&output) => {
+                ToolOutcome::Done(self.shortened(output, reader).await)
             }
             whole => whole,
         }
@@ -79,11 +79,11 @@ impl Shelving {
             && texts().map(tokens::estimate).sum::<usize>() > self.max_tokens
     }
 
-    async fn shortened(&self, output: ToolOutput) -> ToolOutput {
+    async fn shortened(&self, output: ToolOutput, reader: &str) -> ToolOutput {
         let texts: Vec<_> = output.parts.iter().filter_map(text_of).collect();
         let text = self.firewall.text(&texts.join("\n")).into_owned();
         let Some(id) = self.shelve(&text).await else { return output };
-        let preview = ResultPart::Text { text: preview(&text, &id) };
+        let preview = ResultPart::Text { text: preview(&text, &id, reader) };
         let pictures = output.parts.into_iter().filter(|part| text_of(part).is_none());
         let parts = std::iter::once(preview).chain(pictures).collect();
         ToolOutput { parts, diff: output.diff, report: output.report }
@@ -132,7 +132,7 @@ fn text_of(part: &ResultPart) -> Option<&str> {
 
 /// Beginning and end of `text` by whole lines, with a line in between on what is left out and how to
 /// read it.
-fn preview(text: &str, id: &ResultId) -> String {
+fn preview(text: &str, id: &ResultId, reader: &str) -> String {
     let head = head(text);
     let rest = text.get(head.len()..).unwrap_or_default();
     let tail = tail(rest);
@@ -141,7 +141,7 @@ fn preview(text: &str, id: &ResultId) -> String {
     let line_end = if head.ends_with('\n') { "" } else { "\n" };
     format!(
         "{head}{line_end}[… {hidden} of {all} bytes are left out here and kept as `{id}`: \
-         {READ_RESULT} with {{\"id\":\"{id}\",\"from\":{from}}} reads on, with a \"pattern\" it finds \
+         {reader} with {{\"id\":\"{id}\",\"from\":{from}}} reads on, with a \"pattern\" it finds \
          lines …]\n{tail}"
     )
 }
@@ -178,7 +178,7 @@ mod tests {
             lines in prop::collection::vec("[a-zäé ]{0,300}", 1..200),
         ) {
             let text = lines.join("\n");
-            let shown = preview(&text, &id());
+            let shown = preview(&text, &id(), "reads_back");
             let (from, before) = (head(&text).len(), head(&text));
             let after = tail(&text[from..]);
             prop_assert!(shown.starts_with(before) && shown.ends_with(after));

@@ -33,6 +33,8 @@ pub fn options(project: &Project, routes: Arc<Routes>) -> Result<session::Option
         limits,
         history: Vec::new(),
         keeping: Keeping::default(),
+        scope: None,
+        spawner: None,
     })
 }
 

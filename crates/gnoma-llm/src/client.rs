@@ -4,9 +4,8 @@
 //! waits here. Dropping the stream closes the connection.
 
 use std::{
-    collections::VecDeque,
     pin::Pin,
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
     task::{Context, Poll, ready},
     time::Duration,
 };
@@ -46,15 +45,12 @@ struct Endpoint {
     dialect: Box<dyn Dialect>,
     http: Http,
     encoder: Encoder,
-    /// The newest answer's headers about rate limits.
-    rate_limits: Mutex<Vec<(String, String)>>,
 }
 
 impl Client {
     pub(crate) fn new(profile: Arc<Profile>, dialect: Box<dyn Dialect>, http: Http) -> Self {
         let encoder = Encoder::default();
-        let rate_limits = Mutex::default();
-        Self { shared: Arc::new(Endpoint { profile, dialect, http, encoder, rate_limits }) }
+        Self { shared: Arc::new(Endpoint { profile, dialect, http, encoder }) }
     }
 }
 
@@ -71,46 +67,55 @@ impl Provider for Client {
         })
     }
 
-    fn rate_limits(&self) -> Vec<(String, String)> {
-        let mut told = self.shared.rate_limits.lock().unwrap_or_else(PoisonError::into_inner);
-        std::mem::take(&mut told)
-    }
-
     fn models(&self) -> BoxFuture<'_, Result<Vec<ModelInfo>, ProviderError>> {
         Box::pin(self.shared.models())
     }
 }
 
 impl Endpoint {
-    async fn ask(&self, request: &ModelRequest) -> Result<Reading, ProviderError> {
+    /// Asks. What headers tell of rate limits is the first event, whether the call is answered or
+    /// refused.
+    async fn ask(&self, request: &ModelRequest) -> AnswerState {
         let (body, names) = self.encoder.encode(&*self.dialect, &self.profile.name, request);
-        let reply = self.send(&self.dialect.path(&request.model), Some(body)).await?;
+        let reply = match self.exchange(&self.dialect.path(&request.model), Some(body)).await {
+            Ok(reply) => reply,
+            Err(error) => return AnswerState::Draining(Events::new(), Some(error)),
+        };
+        let events: Events = rate_limits(&reply).into_iter().collect();
+        let reply = match self.checked(reply).await {
+            Ok(reply) => reply,
+            Err(error) => return AnswerState::Draining(events, Some(error)),
+        };
         let text_calls = (self.profile.reads_text_calls() && !request.tools.is_empty())
             .then(|| TextCalls::new(Arc::clone(&names), Arc::clone(&request.tools)));
-        Ok(Reading {
+        AnswerState::Reading(Box::new(Reading {
             body: reply.into_body(),
             framer: Framer::default(),
             decoder: self.dialect.decoder(names),
-            events: VecDeque::new(),
+            events,
             text_calls,
-        })
+        }))
     }
 
     async fn models(&self) -> Result<Vec<ModelInfo>, ProviderError> {
-        let reply = self.send(self.dialect.models_path(), None).await?;
+        let reply = self.exchange(self.dialect.models_path(), None).await?;
+        let reply = self.checked(reply).await?;
         let body = reply.into_bytes(MAX_MODELS_BYTES).await.map_err(|error| self.net(&error))?;
         Ok(self.dialect.models(&body))
     }
 
-    /// Sends and checks the status.
-    async fn send(&self, path: &str, body: Option<Vec<Bytes>>) -> Result<Reply, ProviderError> {
+    /// Sends, and waits for the head of the reply.
+    async fn exchange(&self, path: &str, body: Option<Vec<Bytes>>) -> Result<Reply, ProviderError> {
         let mut headers = self.dialect.headers();
         if body.is_some() {
             headers.push(("content-type", Secret::new("application/json".to_owned())));
         }
         let request = HttpRequest { url: self.profile.url(path), headers, body };
-        let reply = self.http.send(request).await.map_err(|error| self.net(&error))?;
-        self.note_rate_limits(&reply);
+        self.http.send(request).await.map_err(|error| self.net(&error))
+    }
+
+    /// The reply, where its status is that of a success.
+    async fn checked(&self, reply: Reply) -> Result<Reply, ProviderError> {
         if reply.status < 300 {
             return Ok(reply);
         }
@@ -124,21 +129,20 @@ impl Endpoint {
         Err(errors::from_status(&self.profile, status, wait, &body))
     }
 
-    fn note_rate_limits(&self, reply: &Reply) {
-        let told: Vec<_> = reply
-            .headers()
-            .filter(|(name, _)| name.contains("ratelimit") || *name == "retry-after")
-            .take(MAX_RATE_HEADERS)
-            .map(|(name, value)| (name.to_owned(), value.to_owned()))
-            .collect();
-        if !told.is_empty() {
-            *self.rate_limits.lock().unwrap_or_else(PoisonError::into_inner) = told;
-        }
-    }
-
     fn net(&self, error: &NetError) -> ProviderError {
         errors::from_net(&self.profile, error)
     }
+}
+
+/// What the headers tell of rate limits.
+fn rate_limits(reply: &Reply) -> Option<StreamEvent> {
+    let headers: Vec<_> = reply
+        .headers()
+        .filter(|(name, _)| name.contains("ratelimit") || *name == "retry-after")
+        .take(MAX_RATE_HEADERS)
+        .map(|(name, value)| (name.to_owned(), value.to_owned()))
+        .collect();
+    (!headers.is_empty()).then_some(StreamEvent::RateLimits { headers })
 }
 
 /// The wait that the headers of a failure ask for. `retry-after-ms` is OpenAI's.
@@ -156,7 +160,7 @@ struct AnswerStream {
 }
 
 enum AnswerState {
-    Asking(BoxFuture<'static, Result<Reading, ProviderError>>),
+    Asking(BoxFuture<'static, Self>),
     Reading(Box<Reading>),
     /// The body is over; what is left is handed out, then perhaps an error.
     Draining(Events, Option<ProviderError>),
@@ -223,10 +227,7 @@ impl Stream for AnswerStream {
         loop {
             match &mut this.state {
                 AnswerState::Asking(asking) => {
-                    this.state = match ready!(asking.as_mut().poll(cx)) {
-                        Ok(reading) => AnswerState::Reading(Box::new(reading)),
-                        Err(error) => AnswerState::Draining(VecDeque::new(), Some(error)),
-                    };
+                    this.state = ready!(asking.as_mut().poll(cx));
                 }
                 AnswerState::Reading(reading) => {
                     // After the last event the end of the body is looked for once, without waiting:

@@ -70,7 +70,7 @@ fn legal(name: &str) -> Cow<'_, str> {
 mod tests {
     use gnoma_core::{
         RawJson,
-        tool::{Access, Tier, Touches},
+        tool::{Access, Tier, ToolKind},
     };
     use proptest::prelude::*;
 
@@ -82,7 +82,8 @@ mod tests {
             description: String::new(),
             parameters: RawJson::empty_object(),
             access: Access::Read,
-            touches: Touches::Nothing,
+            touches: [].into(),
+            kind: ToolKind::Other,
             tier: Tier::Full,
         };
         names.iter().map(|name| Arc::new(spec(name))).collect()

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use gnoma_core::{
     Accumulator, Message, ProviderError, RawJson, Response, StreamEvent, ToolSpec,
-    tool::{Access, Tier, Touches},
+    tool::{Access, Tier, ToolKind},
 };
 use serde_json::Value;
 
@@ -20,7 +20,8 @@ pub(crate) fn tools() -> Vec<Arc<ToolSpec>> {
         description: "reads".into(),
         parameters: RawJson::parse(r#"{"type": "object"}"#).unwrap(),
         access: Access::Read,
-        touches: Touches::Nothing,
+        touches: [].into(),
+        kind: ToolKind::Other,
         tier: Tier::Full,
     })]
 }

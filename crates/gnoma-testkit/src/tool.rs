@@ -10,7 +10,7 @@ use std::{
 
 use gnoma_core::{
     RawJson, Tool, ToolCall, ToolCx, ToolOutcome, ToolSpec,
-    tool::{Access, BoxFuture, Tier, Touches},
+    tool::{Access, BoxFuture, Tier, ToolKind, Touches},
 };
 
 use crate::locked;
@@ -82,7 +82,8 @@ impl FakeTool {
                 description: "A tool for tests.".to_owned(),
                 parameters: RawJson::empty_object(),
                 access,
-                touches: Touches::Nothing,
+                touches: [].into(),
+                kind: ToolKind::Other,
                 tier: Tier::Lean,
             },
             act,
@@ -92,10 +93,17 @@ impl FakeTool {
         }
     }
 
-    /// Touching this.
+    /// Touching this alone.
     #[must_use]
     pub fn touching(mut self, touches: Touches) -> Self {
-        self.spec.touches = touches;
+        self.spec.touches = [touches].into();
+        self
+    }
+
+    /// Being of this kind.
+    #[must_use]
+    pub fn of_kind(mut self, kind: ToolKind) -> Self {
+        self.spec.kind = kind;
         self
     }
 
@@ -192,6 +200,8 @@ mod tests {
             stop: CancellationToken::new(),
             progress: mpsc::channel(1).0,
             shelved: false,
+            budget: Default::default(),
+            session: None,
         };
         let slow = FakeTool::new("t", Access::Read, |_| ToolOutcome::done("ok"))
             .after(Duration::from_secs(1));

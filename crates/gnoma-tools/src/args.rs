@@ -1,8 +1,10 @@
 //! Reading a call's arguments and writing a tool's spec.
 
+use std::sync::Arc;
+
 use gnoma_core::{
     RawJson, ToolCall, ToolOutcome, ToolSpec,
-    tool::{Access, Tier, Touches},
+    tool::{Access, Tier, ToolKind, Touches},
 };
 use serde::de::DeserializeOwned;
 
@@ -20,7 +22,7 @@ pub(crate) fn read<T: DeserializeOwned>(call: &ToolCall) -> Result<T, ToolOutcom
 pub(crate) fn spec(
     name: &str,
     access: Access,
-    touches: Touches,
+    touches: impl Into<Arc<[Touches]>>,
     tier: Tier,
     description: &str,
     parameters: &str,
@@ -30,7 +32,8 @@ pub(crate) fn spec(
         description: description.to_owned(),
         parameters: RawJson::parse(parameters).unwrap_or_else(|_| RawJson::empty_object()),
         access,
-        touches,
+        touches: touches.into(),
+        kind: ToolKind::Other,
         tier,
     }
 }

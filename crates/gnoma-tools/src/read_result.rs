@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use gnoma_core::{
     Tool, ToolCall, ToolCx, ToolOutcome, ToolSpec,
-    store::{READ_RESULT, ResultId, Shelf, StoreError},
-    tool::{Access, BoxFuture, Tier, Touches},
+    store::{ResultId, Shelf, StoreError},
+    tool::{Access, BoxFuture, Tier, ToolKind},
 };
 use grep_matcher::Matcher;
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
@@ -73,16 +73,19 @@ impl Tool for ReadResult {
     }
 }
 
+const NAME: &str = "read_result";
+
 fn spec() -> ToolSpec {
-    args::spec(
-        READ_RESULT,
+    let spec = args::spec(
+        NAME,
         Access::Read,
-        Touches::Nothing,
+        [],
         Tier::Full,
         "Read a kept tool result by its handle, such as r1: a stretch of it, or its lines that match \
          a regex.",
         r#"{"type":"object","properties":{"id":{"type":"string"},"from":{"type":"integer","description":"byte to start at"},"max":{"type":"integer","description":"bytes to show, default 8192"},"pattern":{"type":"string","description":"only lines that match"}},"required":["id"]}"#,
-    )
+    );
+    ToolSpec { kind: ToolKind::ReadsResults, ..spec }
 }
 
 async fn read(shelf: &dyn Shelf, arguments: ReadResultArguments) -> ToolOutcome {
@@ -251,12 +254,14 @@ mod tests {
             stop: CancellationToken::new(),
             progress: mpsc::channel(1).0,
             shelved: false,
+            budget: Default::default(),
+            session: None,
         };
-        tool.run(ToolCall::new(CallId::new("c"), READ_RESULT, arguments), cx).await
+        tool.run(ToolCall::new(CallId::new("c"), NAME, arguments), cx).await
     }
 
     async fn read_text(text: &str, arguments: Value) -> String {
-        let call = ToolCall::new(CallId::new("c"), READ_RESULT, RawJson::empty_object());
+        let call = ToolCall::new(CallId::new("c"), NAME, RawJson::empty_object());
         asked(text, arguments).await.into_result(&call).joined_text()
     }
 

@@ -97,7 +97,7 @@ impl Transcript {
                     call.progress(text);
                 }
             }
-            Event::ToolEnded { result, diff, duration_ms } => {
+            Event::ToolEnded { result, diff, duration_ms, .. } => {
                 self.tool_ended(result, diff.as_deref(), Some(*duration_ms));
             }
             Event::Retrying { error, attempt, wait_ms } => {

@@ -8,7 +8,7 @@ use std::{path::Path, process::Command, sync::Arc, time::Duration};
 use anyhow::{Context as _, Result};
 use gnoma_core::{Content, protocol::SessionSpec};
 use gnoma_engine::Arm;
-use gnoma_guard::firewall::Guarded;
+use gnoma_guard::firewall::Connection;
 use gnoma_host::{Project, keeping::Begun, routing, session};
 use gnoma_llm::replay::Replay;
 
@@ -81,7 +81,7 @@ async fn turn(around: &Surroundings, project: &Path) -> Result<Exit> {
     };
     let project = Project::with(spec, loaded, report::notices())?;
     let firewall = Arc::clone(&project.firewall);
-    let arm = Arm::new(Guarded::new(Arc::new(script), Arc::clone(&firewall), true), "script");
+    let arm = Arm::new(Connection::new(Arc::new(script), true), "script");
     let model = arm.name();
     let options = session::options(&project, routing::single(arm))?;
     let front = Front::new(OutputFormat::Text, around, model, firewall, Begun::default());

@@ -63,6 +63,7 @@ fn event() -> impl Strategy<Value = Event> {
         (id.clone(), text.clone())
             .prop_map(|(id, text)| Event::ToolProgress { call: call(id).id, text }),
         (id, text.clone()).prop_map(|(id, text)| Event::ToolEnded {
+            call: call(id),
             result: ToolResult::text(&call(id), text, false),
             diff: None,
             duration_ms: 1

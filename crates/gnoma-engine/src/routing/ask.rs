@@ -13,7 +13,8 @@ use gnoma_core::{
     ledger::{Amount, Ask, HoldId, Ledger, Reserved},
     message::Content,
 };
-use gnoma_router::pool::{self, Expectation};
+use gnoma_guard::firewall::Firewall;
+use gnoma_router::pool::{self, Expectation, Scope};
 use tokio::time::{Instant, timeout_at};
 
 use super::{
@@ -115,8 +116,9 @@ impl Dropped {
 #[derive(Clone)]
 pub(crate) struct Account {
     pub(crate) routes: Arc<Routes>,
-    pub(crate) turn: String,
-    pub(crate) session: String,
+    /// What stands between the session's secrets and those who are asked.
+    pub(crate) firewall: Arc<Firewall>,
+    pub(crate) scope: Arc<Scope>,
     pub(crate) dropped: Dropped,
 }
 
@@ -208,7 +210,7 @@ impl Account {
 
     async fn reserve(&self, arm: &Arm, amount: Amount) -> Result<Option<Hold>, ProviderError> {
         let Some(ledger) = self.routes.ledger().cloned() else { return Ok(None) };
-        let draws = self.routes.draws_for(arm, &self.turn, &self.session, &amount);
+        let draws = self.routes.draws_for(arm, &self.scope, &amount);
         let at_ms = self.routes.now_ms();
         match ledger.reserve(Ask { at_ms, arm: arm.name(), amount, draws }).await {
             Ok(Reserved::Held(id)) => Ok(Some(Hold::new(ledger, id))),
@@ -229,7 +231,7 @@ impl Account {
 }
 
 fn late(arm: &Arm) -> ProviderError {
-    let name = arm.provider.facts().name.clone();
+    let name = arm.facts().name.clone();
     ProviderError::new(ErrorKind::Timeout, name, "did not answer in time")
 }
 
@@ -264,8 +266,12 @@ async fn hear(
     answer: &mut Accumulator,
     call: &mut UnderWay<'_>,
 ) -> Result<(), ProviderError> {
-    let mut stream = arm.provider.stream(request);
+    let mut stream = arm.guarded(&call.account.firewall).stream(request);
     while let Some(event) = stream.next().await {
+        if let Ok(StreamEvent::RateLimits { headers }) = &event {
+            call.account.routes.limits_told(&arm.name(), headers);
+            continue;
+        }
         call.heard(&event);
         let event = event?;
         answer.push(&event);
@@ -273,6 +279,6 @@ async fn hear(
             return Ok(());
         }
     }
-    let name = arm.provider.facts().name.clone();
+    let name = arm.facts().name.clone();
     Err(ProviderError::new(ErrorKind::Network, name, "the answer ended before it was complete"))
 }

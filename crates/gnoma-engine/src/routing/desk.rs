@@ -19,7 +19,7 @@ use gnoma_core::{
 use gnoma_router::{
     PoolId, Router, Standing, TaskKind, TaskOutcome,
     health::{Health, Rest, Resting, Target},
-    pool::{self, KnownLimit, PoolLimits},
+    pool::{self, KnownLimit, PoolLimits, Scope},
     rules::{Concern, PathBase, Roles, Rule},
 };
 
@@ -320,30 +320,31 @@ impl Routes {
         pool::taken(usage, &arm.price.unwrap_or_default())
     }
 
-    /// The provider told of its limits.
-    pub(crate) fn told(&self, arm: &ModelRef, limits: &[pool::ReportedLimit]) {
+    /// The headers of an answer of the arm tell of limits.
+    pub(crate) fn limits_told(&self, arm: &ModelRef, headers: &[(String, String)]) {
+        let headers = headers.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+        let limits = pool::seen(headers, self.now_ms());
         if !limits.is_empty() {
-            self.see(arm.clone(), "", Seen::Told(limits.to_vec()));
+            self.see(arm.clone(), "", Seen::Told(limits));
         }
     }
 
     /// The pools that a call of the arm draws on.
-    pub(crate) fn draws(&self, arm: &Arm, turn: &str, session: &str) -> Vec<Draw> {
+    pub(crate) fn draws(&self, arm: &Arm, scope: &Scope) -> Vec<Draw> {
         let name = arm.name();
         let call = pool::PlannedCall {
             arm: &name,
             sets: &arm.pools,
-            turn,
-            session,
+            scope,
             project: &self.options.project,
         };
         self.options.limits.draws(&call, &locked(&self.watch).vitals.limits)
     }
 
     /// What calls of the arms draw on that has limits, each pool once.
-    pub(crate) fn limited(&self, turn: &str, session: &str) -> Vec<Draw> {
+    pub(crate) fn limited(&self, scope: &Scope) -> Vec<Draw> {
         let mut limited: Vec<Draw> = Vec::new();
-        for draw in self.arms().iter().flat_map(|arm| self.draws(arm, turn, session)) {
+        for draw in self.arms().iter().flat_map(|arm| self.draws(arm, scope)) {
             if !draw.limits.is_empty() && !limited.contains(&draw) {
                 limited.push(draw);
             }
@@ -353,14 +354,8 @@ impl Routes {
 
     /// The pools that a call draws on which takes `need`, without the limits that its provider has said
     /// there is room in.
-    pub(crate) fn draws_for(
-        &self,
-        arm: &Arm,
-        turn: &str,
-        session: &str,
-        need: &Amount,
-    ) -> Vec<Draw> {
-        let mut draws = self.draws(arm, turn, session);
+    pub(crate) fn draws_for(&self, arm: &Arm, scope: &Scope, need: &Amount) -> Vec<Draw> {
+        let mut draws = self.draws(arm, scope);
         let (name, now_ms) = (arm.name(), self.now_ms());
         let own = pool::Pool::Arm(name.clone()).to_string();
         let watch = locked(&self.watch);

@@ -28,7 +28,7 @@ impl Meter {
 
     /// Something of the answer has come.
     pub(crate) fn hear(&mut self, event: &StreamEvent) {
-        self.is_heard = true;
+        self.is_heard |= !matches!(event, StreamEvent::RateLimits { .. });
         match event {
             StreamEvent::Usage(usage) => {
                 self.told = Some(*usage);
@@ -41,7 +41,8 @@ impl Meter {
             }
             // What was told of a whole answer is the truth, whenever it was told.
             StreamEvent::Stop(_) if self.told.is_some() => self.untold = 0,
-            StreamEvent::Started { .. }
+            StreamEvent::RateLimits { .. }
+            | StreamEvent::Started { .. }
             | StreamEvent::Signature { .. }
             | StreamEvent::Item { .. }
             | StreamEvent::Redacted { .. }

@@ -2,22 +2,23 @@
 //!
 //! The policy is `gnoma-router`'s. Here it meets the arms that there are ([`desk`]) and how they are
 //! ([`vitals`]), the way of a turn
-//! ([`course`]), what to do when a call fails ([`failover`]), what speaks for the work ([`signals`],
+//! ([`plan`]), what to do when a call fails ([`failover`]), what speaks for the work ([`signals`],
 //! [`review`]) and for whom ([`parts`]), what a call takes ([`meter`]) and several arms for one answer
-//! ([`several`]). The session's side is `session::way`.
+//! ([`several`]). What is asked when is decided in `turn`, and asked by `session`.
 
 pub(crate) mod ask;
-pub(crate) mod course;
 pub mod desk;
 pub(crate) mod failover;
 pub(crate) mod meter;
 pub(crate) mod offers;
 pub(crate) mod parts;
+pub(crate) mod plan;
 pub(crate) mod review;
 pub(crate) mod several;
 pub(crate) mod signals;
 pub mod speed;
 pub(crate) mod task;
+pub(crate) mod verify;
 mod vitals;
 
 /// Who failed, where it was no provider: there is no arm, no room, or nobody who counts.

@@ -12,7 +12,7 @@ use gnoma_core::{
 };
 use gnoma_router::{
     Offer, classify,
-    pool::{self, Expectation},
+    pool::{self, Expectation, Scope},
     rules::{self, Applied, Day, LocalTime, Role, Rule, RuleEffect},
 };
 
@@ -56,9 +56,8 @@ pub(crate) struct Moment<'a> {
     pub(crate) pin: Option<&'a ModelRef>,
     /// Where no arm is free, the one that is free soonest may be asked.
     pub(crate) may_wait: bool,
-    /// The turn and the session, as their spending is counted.
-    pub(crate) turn: &'a str,
-    pub(crate) session: &'a str,
+    /// Whose money is spent.
+    pub(crate) scope: &'a Scope,
 }
 
 /// What stands against an arm.
@@ -86,7 +85,7 @@ impl Routes {
             let name = arm.name();
             let warm = moment.warm.get(&name);
             let call = self.expected(arm, task.need.context_tokens, warm);
-            let draws = self.draws_for(arm, moment.turn, moment.session, &call);
+            let draws = self.draws_for(arm, moment.scope, &call);
             let failed = given_up.iter().find(|(failed, _)| *failed == name);
             let bar = match (moment.pin, failed) {
                 (Some(pin), _) if *pin != name => {

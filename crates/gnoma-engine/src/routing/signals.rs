@@ -145,10 +145,11 @@ pub(crate) fn is_check(spec: &ToolSpec, call: &ToolCall) -> bool {
     if spec.access != Access::Execute {
         return true;
     }
-    let argument = match spec.touches {
-        Touches::Command(argument) => argument,
-        Touches::Nothing | Touches::Path(_) | Touches::Action(..) | Touches::Url(_) => "command",
-    };
+    let argument = spec.touches.iter().find_map(|touches| match touches {
+        Touches::Command(argument) => Some(&**argument),
+        Touches::Path(_) | Touches::Action(..) | Touches::Url(_) => None,
+    });
+    let argument = argument.unwrap_or("command");
     let arguments: Option<Value> = call.arguments.read().ok();
     let command = arguments.as_ref().and_then(|arguments| arguments.get(argument)?.as_str());
     command.is_some_and(RedCheck::is_check)
@@ -261,7 +262,10 @@ const DOUBT: [&str; 6] = ["but", "however", "wrong", "still", "except", "aber"];
 
 #[cfg(test)]
 mod tests {
-    use gnoma_core::{CallId, RawJson, tool::Tier};
+    use gnoma_core::{
+        CallId, RawJson,
+        tool::{Tier, ToolKind},
+    };
     use serde_json::json;
 
     use super::*;
@@ -290,7 +294,8 @@ mod tests {
             description: String::new(),
             parameters: RawJson::of(&json!({ "required": ["path"] })).unwrap(),
             access,
-            touches: Touches::Path("path"),
+            touches: [Touches::path("path")].into(),
+            kind: ToolKind::Other,
             tier: Tier::Full,
         }
     }

@@ -5,7 +5,7 @@
 
 use std::{collections::HashMap, sync::Arc};
 
-use gnoma_core::{ToolCall, ToolResult, ToolSpec, message::CallId, tool::Access};
+use gnoma_core::{ToolCall, ToolOutcome, ToolResult, ToolSpec, message::CallId, tool::Access};
 
 #[derive(Debug)]
 enum State {
@@ -13,7 +13,18 @@ enum State {
     Judging,
     Asked,
     Running,
+    /// It has run like this, for so long, unless a person lets it run again outside the sandbox.
+    Settling(ToolOutcome, u64),
     Done(ToolResult),
+}
+
+/// What a person was asked about a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Question {
+    /// Whether it may run.
+    Run,
+    /// Whether it may run again outside the sandbox.
+    RunOutside,
 }
 
 #[derive(Debug)]
@@ -23,9 +34,11 @@ struct Entry {
     state: State,
 }
 
-/// See the module.
+/// The calls of one answer, or one of the project's checks.
 #[derive(Debug)]
 pub(super) struct Batch {
+    /// It is a check of gnoma's own: no model made it or reads what comes of it.
+    pub(super) is_check: bool,
     entries: Vec<Entry>,
     index: HashMap<CallId, usize>,
     /// First entry that has not been started.
@@ -48,7 +61,12 @@ impl Batch {
             state: State::Waiting,
         };
         let entries = calls.into_iter().map(entry).collect();
-        Self { entries, index, next: 0, started: 0, writing: 0, owed }
+        Self { is_check: false, entries, index, next: 0, started: 0, writing: 0, owed }
+    }
+
+    /// One of the project's checks.
+    pub(super) fn of_check(call: ToolCall) -> Self {
+        Self { is_check: true, ..Self::new(vec![call], &HashMap::new()) }
     }
 
     /// The calls that cannot be run at all, with the reason for the model.
@@ -112,7 +130,34 @@ impl Batch {
 
     /// A person allowed the call: gives it, to be run.
     pub(super) fn grant(&mut self, id: &CallId) -> Option<ToolCall> {
-        self.step(id, |state| matches!(state, State::Asked), State::Running)
+        self.step(id, |state| matches!(state, State::Asked | State::Settling(..)), State::Running)
+    }
+
+    /// A call has run, but a person is asked whether it runs again: gives the call, to be shown.
+    pub(super) fn hold(
+        &mut self,
+        id: &CallId,
+        outcome: ToolOutcome,
+        duration_ms: u64,
+    ) -> Option<ToolCall> {
+        let held = State::Settling(outcome, duration_ms);
+        self.step(id, |state| matches!(state, State::Running), held)
+    }
+
+    /// What becomes of a call that does not run any more, and how long it ran: as it went, where it was
+    /// held; else it is interrupted.
+    pub(super) fn given_up(&mut self, id: &CallId) -> (ToolOutcome, u64) {
+        let entry = self.index.get(id).and_then(|at| self.entries.get_mut(*at));
+        match entry.map(|entry| &mut entry.state) {
+            Some(State::Settling(outcome, duration_ms)) => {
+                let nothing = ToolOutcome::Interrupted(String::new());
+                (std::mem::replace(outcome, nothing), *duration_ms)
+            }
+            Some(
+                State::Waiting | State::Judging | State::Asked | State::Running | State::Done(_),
+            )
+            | None => (ToolOutcome::Interrupted(String::new()), 0),
+        }
     }
 
     fn step(&mut self, id: &CallId, from: fn(&State) -> bool, to: State) -> Option<ToolCall> {
@@ -123,14 +168,23 @@ impl Batch {
         })
     }
 
-    /// Whether the call is being judged or waits to be.
-    pub(super) fn is_open(&self, id: &CallId) -> bool {
-        matches!(self.state(id), Some(State::Waiting | State::Judging))
+    /// Whether the call is being judged.
+    pub(super) fn is_judged(&self, id: &CallId) -> bool {
+        matches!(self.state(id), Some(State::Judging))
     }
 
-    /// Whether a person was asked for the call.
-    pub(super) fn is_asked(&self, id: &CallId) -> bool {
-        matches!(self.state(id), Some(State::Asked))
+    /// What a person was asked about the call and has not answered.
+    pub(super) fn question(&self, id: &CallId) -> Option<Question> {
+        match self.state(id)? {
+            State::Asked => Some(Question::Run),
+            State::Settling(..) => Some(Question::RunOutside),
+            State::Waiting | State::Judging | State::Running | State::Done(_) => None,
+        }
+    }
+
+    /// Whether the call runs.
+    pub(super) fn is_running(&self, id: &CallId) -> bool {
+        matches!(self.state(id), Some(State::Running))
     }
 
     fn state(&self, id: &CallId) -> Option<&State> {
@@ -151,7 +205,7 @@ impl Batch {
         match entry.state {
             State::Done(_) => return,
             State::Waiting => (),
-            State::Judging | State::Asked | State::Running => {
+            State::Judging | State::Asked | State::Running | State::Settling(..) => {
                 self.started -= 1;
                 self.writing -= usize::from(entry.access != Access::Read);
             }
@@ -172,7 +226,7 @@ impl Batch {
 
     /// The calls that owe a result and do not run.
     pub(super) fn not_running(&self) -> Vec<ToolCall> {
-        self.those(|state| matches!(state, State::Waiting | State::Judging | State::Asked))
+        self.those(|state| !matches!(state, State::Running | State::Done(_)))
     }
 
     fn those(&self, wanted: fn(&State) -> bool) -> Vec<ToolCall> {
@@ -184,9 +238,11 @@ impl Batch {
     pub(super) fn into_results(self) -> Vec<ToolResult> {
         let result = |entry: Entry| match entry.state {
             State::Done(result) => result,
-            State::Waiting | State::Judging | State::Asked | State::Running => {
-                ToolResult::text(&entry.call, "[not run]", true)
-            }
+            State::Waiting
+            | State::Judging
+            | State::Asked
+            | State::Running
+            | State::Settling(..) => ToolResult::text(&entry.call, "[not run]", true),
         };
         self.entries.into_iter().map(result).collect()
     }

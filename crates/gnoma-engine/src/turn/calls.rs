@@ -1,4 +1,5 @@
-//! The calls of an answer: judged, run, answered, until the next round can begin.
+//! Calls on their way: judged, asked for, run, settled. Those of an answer until the next round can
+//! begin; a check of the project until it has an outcome.
 
 use gnoma_core::{
     Event, Message, ToolCall, ToolOutcome,
@@ -6,7 +7,13 @@ use gnoma_core::{
     session::{NoticeLevel, Outcome, PermissionAnswer},
 };
 
-use super::{Batch, Effect, Effects, Phase, Turn, Verdict, watch::Advice};
+use super::{
+    Effects, Turn,
+    batch::{Batch, Question},
+    phase::Phase,
+    protocol::{Effect, Input, Verdict},
+    watch::Advice,
+};
 use crate::prompt;
 
 impl Turn {
@@ -26,75 +33,120 @@ impl Turn {
         self.advance(batch, fx)
     }
 
-    pub(super) fn judged(
+    /// Takes a fact about one of the calls. Gives the outcome of a check that is over with it.
+    pub(super) fn on_call(
         &mut self,
-        mut batch: Batch,
+        batch: &mut Batch,
+        fact: Input,
+        fx: &mut Effects,
+    ) -> Option<ToolOutcome> {
+        match fact {
+            Input::Judged(id, verdict) => self.judged(batch, &id, verdict, fx),
+            Input::Answered(id, answer) => match batch.question(&id) {
+                Some(question) => self.decided(batch, &id, question, answer, fx),
+                None => {
+                    self.not_asked(&id, fx);
+                    None
+                }
+            },
+            Input::Walled { call, outcome, duration_ms, why } => {
+                let held = batch.hold(&call, outcome, duration_ms)?;
+                // The question first: a long reason is cut at its end.
+                let reason = format!("run it again outside the sandbox? {why}");
+                let (preview, always) = (None, None);
+                let asked = Event::PermissionAsked { call: held, reason, preview, always };
+                fx.push(Effect::Emit(asked));
+                None
+            }
+            Input::ToolDone(id, outcome, duration_ms) if batch.is_running(&id) => {
+                self.settle(batch, &id, outcome, duration_ms, fx)
+            }
+            _late => None,
+        }
+    }
+
+    /// Somebody answered, but no question about the call is open.
+    pub(super) fn not_asked(&self, id: &CallId, fx: &mut Effects) {
+        let text = format!("no question about the call `{id}` is open; the answer changes nothing");
+        fx.push(Effect::Emit(Event::Notice { level: NoticeLevel::Warning, text }));
+    }
+
+    fn judged(
+        &mut self,
+        batch: &mut Batch,
         id: &CallId,
         verdict: Verdict,
         fx: &mut Effects,
-    ) -> Phase {
+    ) -> Option<ToolOutcome> {
         match verdict {
             Verdict::Allow { reason } => {
-                if let Some(call) = batch.allow(id) {
-                    run(call, reason, fx);
-                }
+                let call = batch.allow(id)?;
+                start(batch, call, reason, fx);
+                None
             }
-            Verdict::Deny { reason } => {
-                if batch.is_open(id) {
-                    self.refuse(&mut batch, id, reason, fx);
-                }
-            }
+            Verdict::Deny { reason } if batch.is_judged(id) => self.refuse(batch, id, reason, fx),
+            Verdict::Deny { .. } => None,
             Verdict::Ask { reason, preview, always } => {
-                if let Some(call) = batch.ask(id) {
-                    let asked = Event::PermissionAsked { call, reason, preview, always };
-                    fx.push(Effect::Emit(asked));
-                }
+                let call = batch.ask(id)?;
+                fx.push(Effect::Emit(Event::PermissionAsked { call, reason, preview, always }));
+                None
             }
         }
-        self.advance(batch, fx)
     }
 
-    pub(super) fn decided(
+    fn decided(
         &mut self,
-        mut batch: Batch,
+        batch: &mut Batch,
         id: &CallId,
+        question: Question,
         answer: PermissionAnswer,
         fx: &mut Effects,
-    ) -> Phase {
-        match answer {
-            PermissionAnswer::Allow | PermissionAnswer::Always | PermissionAnswer::Rule { .. } => {
-                if let Some(call) = batch.grant(id) {
-                    run(call, "allowed by the user".to_owned(), fx);
-                }
+    ) -> Option<ToolOutcome> {
+        let rule = match (question, answer) {
+            (Question::Run, PermissionAnswer::Deny { reason }) => {
+                let why = if reason.is_empty() { String::new() } else { format!(": {reason}") };
+                return self.refuse(batch, id, format!("refused by the user{why}"), fx);
             }
-            PermissionAnswer::Deny { reason } => {
-                if batch.is_asked(id) {
-                    let reason = if reason.is_empty() {
-                        "refused by the user".to_owned()
-                    } else {
-                        format!("refused by the user: {reason}")
-                    };
-                    self.refuse(&mut batch, id, reason, fx);
-                }
+            (Question::RunOutside, PermissionAnswer::Deny { .. }) => {
+                decide(id, false, "refused by the user".to_owned(), fx);
+                let (outcome, duration_ms) = batch.given_up(id);
+                return self.settle(batch, id, outcome, duration_ms, fx);
             }
+            (
+                Question::RunOutside,
+                PermissionAnswer::Allow | PermissionAnswer::Always | PermissionAnswer::Rule { .. },
+            ) => {
+                let call = batch.grant(id)?;
+                decide(id, true, "allowed by the user, outside the sandbox".to_owned(), fx);
+                fx.push(Effect::LetOutside(id.clone()));
+                fx.push(run(batch, call));
+                return None;
+            }
+            (Question::Run, PermissionAnswer::Allow) => None,
+            (Question::Run, PermissionAnswer::Always) => Some(None),
+            (Question::Run, PermissionAnswer::Rule { rule, .. }) => Some(Some(rule)),
+        };
+        let call = batch.grant(id)?;
+        if let Some(rule) = rule {
+            fx.push(Effect::Remember { call: id.clone(), rule });
         }
-        self.advance(batch, fx)
+        start(batch, call, "allowed by the user".to_owned(), fx);
+        None
     }
 
-    pub(super) fn refuse(
+    fn refuse(
         &mut self,
         batch: &mut Batch,
         id: &CallId,
         reason: String,
         fx: &mut Effects,
-    ) {
-        let call = id.clone();
-        let event = Event::PermissionDecided { call, allowed: false, reason: reason.clone() };
-        fx.push(Effect::Emit(event));
-        self.settle(batch, id, ToolOutcome::Denied(reason), 0, fx);
+    ) -> Option<ToolOutcome> {
+        decide(id, false, reason.clone(), fx);
+        self.settle(batch, id, ToolOutcome::Denied(reason), 0, fx)
     }
 
-    /// Takes the outcome of a call. A second one for the same call is nothing.
+    /// Takes the outcome of a call. A second one for the same call is nothing. Gives it back where it
+    /// is a check's.
     pub(super) fn settle(
         &mut self,
         batch: &mut Batch,
@@ -102,20 +154,23 @@ impl Turn {
         outcome: ToolOutcome,
         duration_ms: u64,
         fx: &mut Effects,
-    ) {
-        let Some(call) = batch.open_call(id) else {
-            return;
-        };
-        let diff = match &outcome {
-            ToolOutcome::Done(output) | ToolOutcome::Failed(output) => output.diff.clone(),
-            ToolOutcome::Denied(_) | ToolOutcome::Interrupted(_) => None,
-        };
-        let spec = self.specs.get(&call.name).map(AsRef::as_ref);
-        let advice = self.watch.ran(call, spec, &outcome);
-        let mut result = outcome.into_result(call);
+    ) -> Option<ToolOutcome> {
+        let call = batch.open_call(id)?.clone();
+        let mut diff = None;
+        let mut advice = Vec::new();
+        if !batch.is_check {
+            if let ToolOutcome::Done(output) | ToolOutcome::Failed(output) = &outcome {
+                diff.clone_from(&output.diff);
+            }
+            let spec = self.specs.get(&call.name).map(AsRef::as_ref);
+            advice = self.watch.ran(&call, spec, &outcome);
+        }
+        let check = batch.is_check.then(|| outcome.clone());
+        let mut result = outcome.into_result(&call);
         advise(advice, &mut result, &mut self.notes);
-        fx.push(Effect::Emit(Event::ToolEnded { result: result.clone(), diff, duration_ms }));
-        batch.close(id, result);
+        batch.close(id, result.clone());
+        fx.push(Effect::Emit(Event::ToolEnded { call, result, diff, duration_ms }));
+        check
     }
 
     /// Starts the calls that may start now; when none is left, goes on to the next round.
@@ -134,15 +189,22 @@ impl Turn {
             self.notes.push(prompt::LAST_WORDS.to_owned());
             self.stuck = Some(what);
         }
-        self.call_model(1, fx)
+        self.call_model(fx)
     }
 }
 
-fn run(call: ToolCall, reason: String, fx: &mut Effects) {
-    let id = call.id.clone();
-    fx.push(Effect::Emit(Event::PermissionDecided { call: id, allowed: true, reason }));
+pub(super) fn decide(id: &CallId, allowed: bool, reason: String, fx: &mut Effects) {
+    fx.push(Effect::Emit(Event::PermissionDecided { call: id.clone(), allowed, reason }));
+}
+
+fn start(batch: &Batch, call: ToolCall, reason: String, fx: &mut Effects) {
+    decide(&call.id, true, reason, fx);
     fx.push(Effect::Emit(Event::ToolStarted { call: call.clone() }));
-    fx.push(Effect::RunTool(call));
+    fx.push(run(batch, call));
+}
+
+fn run(batch: &Batch, call: ToolCall) -> Effect {
+    if batch.is_check { Effect::RunCheck(call) } else { Effect::RunTool(call) }
 }
 
 fn advise(advice: Vec<Advice>, result: &mut gnoma_core::ToolResult, notes: &mut Vec<String>) {

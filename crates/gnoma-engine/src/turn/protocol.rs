@@ -8,9 +8,11 @@ use gnoma_core::{
     session::{Outcome, PermissionAnswer},
 };
 
+use crate::{compact::Cut, routing::verify::Finding};
+
 /// What is to be done with a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub(crate) enum Verdict {
     /// It runs.
     Allow {
         /// Which rule or mode says so.
@@ -32,9 +34,34 @@ pub enum Verdict {
     },
 }
 
+/// What happens to the work of a turn before it is delivered.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Delivery {
+    /// Nothing.
+    #[default]
+    Direct,
+    /// It is checked, and another arm goes on where it does not hold.
+    Checked,
+    /// It is only a look at the files: ways to go on are compared first.
+    Conferred,
+}
+
+/// Whether there is room for a call.
+#[derive(Clone, Debug)]
+pub(crate) enum Room {
+    /// There is, and it is held.
+    Held,
+    /// The window of the arm in charge is about to be full.
+    Filled,
+    /// Not for this arm; another one may have some.
+    Refused(ProviderError),
+    /// Not for any arm.
+    Denied(ProviderError),
+}
+
 /// What a check of the turn's work leads to.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Checked {
+pub(crate) enum Checked {
     /// The work is delivered.
     Deliver,
     /// It goes on with what was found, which the model is told.
@@ -44,14 +71,48 @@ pub enum Checked {
     },
 }
 
+/// The project's checks that are to be run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Checks {
+    /// Name of the tool that runs commands.
+    pub(crate) tool: String,
+    /// The commands, in order.
+    pub(crate) commands: Vec<String>,
+    /// A reviewer is asked where they give no verdict.
+    pub(crate) else_review: bool,
+}
+
+/// Why the conversation was not compacted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum NotCompacted {
+    /// There is nothing to tell in fewer words.
+    NothingToShorten,
+    /// No arm can be asked.
+    NobodyToAsk,
+    /// Those who were asked gave no summary: why.
+    Failed(String),
+}
+
 /// Facts that have happened; only the driver makes them.
 #[derive(Clone, Debug)]
-pub enum Input {
+pub(crate) enum Input {
     /// A person said something.
     Say(Message),
+    /// A person wants the conversation compacted; the summary should dwell on `focus`.
+    Compact { focus: String },
+    /// Somebody cancelled what runs.
+    Cancel,
+    /// The session ends: what runs is cancelled and nothing begins any more.
+    Close,
+    /// Everything that belongs to the session has ended.
+    Closed,
+    /// An arm was chosen for the turn, or none can be asked.
+    Routed(Result<Delivery, ProviderError>),
+    /// Whether there is room for the call.
+    Reserved(Room),
     /// The model stream gave an event or failed.
     Model(Result<StreamEvent, ProviderError>),
-    /// The model call failed and another arm takes over.
+    /// Another arm takes over from the one whose call failed.
     Moved {
         /// Who is given up.
         from: ModelRef,
@@ -60,24 +121,54 @@ pub enum Input {
         /// Why, in one line.
         why: String,
     },
-    /// The work of the turn was checked.
+    /// No other arm takes over: the failure stands.
+    Stayed(ProviderError),
+    /// Somebody was asked for a summary of what the cut names.
+    CompactionBegun(Cut),
+    /// The summary, or why there is none.
+    Compacted(Result<String, NotCompacted>),
+    /// The ways to go were compared: what the model is told.
+    Conferred { note: String },
+    /// The project's checks are to be run.
+    Prove(Checks),
+    /// Somebody looked at the work.
+    Found(Finding),
+    /// What the look at the work leads to.
     Checked(Checked),
     /// A call was judged.
     Judged(CallId, Verdict),
     /// A person answered for a call.
     Answered(CallId, PermissionAnswer),
+    /// A call has run and the sandbox has stopped it; a person may let it run outside.
+    Walled {
+        /// The call.
+        call: CallId,
+        /// What becomes of it unless it is run again.
+        outcome: ToolOutcome,
+        /// How long it ran.
+        duration_ms: u64,
+        /// What the sandbox seems to have stopped.
+        why: String,
+    },
     /// A call is over; the time is how long it ran, in milliseconds.
     ToolDone(CallId, ToolOutcome, u64),
     /// The wait that was wished for is over.
     Woke,
-    /// Somebody cancelled the turn.
-    Cancel,
 }
 
 /// Wishes; the driver performs them in order and answers with an [`Input`].
 #[derive(Clone, Debug, PartialEq)]
-pub enum Effect {
-    /// Ask the model, with the history as it stands.
+pub(crate) enum Effect {
+    /// Choose an arm for the turn; [`Input::Routed`].
+    Route,
+    /// Make room for a call; [`Input::Reserved`].
+    Reserve {
+        /// Number of the round, from 1.
+        round: u32,
+        /// The conversation may be compacted first, where it fills the window.
+        may_compact: bool,
+    },
+    /// Ask the model, with the history as it stands; [`Input::Model`].
     CallModel {
         /// Number of the round, from 1.
         round: u32,
@@ -86,15 +177,51 @@ pub enum Effect {
     },
     /// Close the model stream.
     DropStream,
-    /// Check the work of the turn, which would end like this.
+    /// Find another arm after a failure; [`Input::Moved`] or [`Input::Stayed`].
+    FailOver {
+        /// The failure.
+        error: ProviderError,
+        /// Number of the attempt that failed.
+        attempt: u32,
+        /// Part of the answer had come.
+        has_content: bool,
+        /// The arm was called; else there was no room for the call.
+        was_called: bool,
+    },
+    /// Ask for a summary; [`Input::CompactionBegun`], [`Input::Compacted`].
+    Compact {
+        /// What it should dwell on.
+        focus: String,
+        /// Also where little is won by it.
+        whatever_it_wins: bool,
+    },
+    /// Compare the ways to go; [`Input::Conferred`].
+    Confer,
+    /// Say how the work of the turn is checked, which would end like this; [`Input::Found`],
+    /// [`Input::Prove`] or [`Input::Checked`].
     Check(Outcome),
-    /// The check is not wanted any more.
-    StopCheck,
-    /// Judge a call.
+    /// Ask a reviewer; [`Input::Found`].
+    Review,
+    /// Draw the conclusion; [`Input::Checked`].
+    Conclude(Finding),
+    /// Nobody waits any more for an arm, room, a summary, a comparison or a review.
+    StopWaiting,
+    /// Judge a call; [`Input::Judged`].
     Judge(ToolCall),
-    /// Run a call.
+    /// A person answered for later calls, too: by the rule that was shown, or by their own.
+    Remember {
+        /// The call that was asked about.
+        call: CallId,
+        /// The person's own rule.
+        rule: Option<String>,
+    },
+    /// The call may run outside the sandbox from now on.
+    LetOutside(CallId),
+    /// Run a call of the model; [`Input::ToolDone`] or [`Input::Walled`].
     RunTool(ToolCall),
-    /// Ask running tools to stop.
+    /// Run one of the project's checks; [`Input::ToolDone`] or [`Input::Walled`].
+    RunCheck(ToolCall),
+    /// Judge no more and ask running calls to stop.
     StopTools,
     /// Stop what still runs, at once.
     AbortTools,

@@ -1,26 +1,27 @@
-use std::{collections::BTreeSet, time::Duration};
+use std::time::Duration;
 
 use gnoma_core::{
-    ErrorKind, RawJson, Role,
-    tool::{Access, CommandReport, Tier, ToolOutput, Touches},
+    ErrorKind, ProviderError, RawJson, Role, StopReason, StreamEvent, ToolOutcome,
+    session::{Outcome, PermissionAnswer as Reply},
+    tool::{Access, CommandReport, Tier, ToolKind, ToolOutput, Touches},
 };
 
-use gnoma_core::session::PermissionAnswer;
-
 use super::*;
+use crate::compact::Cut;
 
-fn spec(name: &str, access: Access) -> Arc<ToolSpec> {
+pub(super) fn spec(name: &str, access: Access) -> Arc<ToolSpec> {
     Arc::new(ToolSpec {
         name: name.into(),
         description: String::new(),
         parameters: RawJson::empty_object(),
         access,
-        touches: if access == Access::Edit { Touches::Path("path") } else { Touches::Nothing },
+        touches: (access == Access::Edit).then(|| Touches::path("path")).into_iter().collect(),
+        kind: ToolKind::Other,
         tier: Tier::Full,
     })
 }
 
-fn turn(limits: Limits) -> Turn {
+pub(super) fn turn(limits: Limits) -> Turn {
     let tools =
         [spec("read", Access::Read), spec("edit", Access::Edit), spec("bash", Access::Execute)];
     Turn::new(vec![], &tools, limits)
@@ -52,24 +53,55 @@ fn error(kind: ErrorKind) -> Input {
     Input::Model(Err(ProviderError::new(kind, "p", "why")))
 }
 
-fn moved() -> Input {
+/// The call that is under way fails, and another arm takes over.
+fn moves(turn: &mut Turn) -> Effects {
     let arm = |model: &str| ModelRef { provider: "p".into(), model: model.into() };
-    Input::Moved { from: arm("a"), to: arm("b"), why: "overloaded".into() }
-}
-
-/// Feeds `inputs` and gives the wishes of the last one.
-fn feed(turn: &mut Turn, inputs: impl IntoIterator<Item = Input>) -> Effects {
     let mut fx = Vec::new();
-    for input in inputs {
-        fx.clear();
-        turn.on(input, &mut fx);
-    }
+    turn.on(error(ErrorKind::Overloaded), &mut fx);
+    let moved = Input::Moved { from: arm("a"), to: arm("b"), why: "overloaded".into() };
+    fx.extend(feed(turn, [moved]));
     fx
 }
 
+/// Feeds `inputs` to a machine with one arm, which is always there and has room, and gives the wishes
+/// that follow from the last one.
+fn feed(turn: &mut Turn, inputs: impl IntoIterator<Item = Input>) -> Effects {
+    feed_delivering(turn, Delivery::Direct, inputs)
+}
+
+fn feed_delivering(
+    turn: &mut Turn,
+    delivery: Delivery,
+    inputs: impl IntoIterator<Item = Input>,
+) -> Effects {
+    let mut all = Vec::new();
+    for input in inputs {
+        all.clear();
+        let mut next = Some(input);
+        while let Some(input) = next.take() {
+            let mut fx = Vec::new();
+            turn.on(input, &mut fx);
+            for effect in &fx {
+                next = next.or(match effect {
+                    Effect::Route => Some(Input::Routed(Ok(delivery))),
+                    Effect::Reserve { .. } => Some(Input::Reserved(Room::Held)),
+                    Effect::FailOver { error, .. } => Some(Input::Stayed(error.clone())),
+                    _ => None,
+                });
+            }
+            all.append(&mut fx);
+        }
+    }
+    all
+}
+
 fn started(limits: Limits) -> Turn {
+    delivering(limits, Delivery::Direct)
+}
+
+fn delivering(limits: Limits, delivery: Delivery) -> Turn {
     let mut turn = turn(limits);
-    feed(&mut turn, [Input::Say(Message::user_text("do it"))]);
+    feed_delivering(&mut turn, delivery, [Input::Say(Message::user_text("do it"))]);
     turn
 }
 
@@ -95,7 +127,7 @@ fn judges(fx: &Effects) -> usize {
 }
 
 /// What providers demand: every call is answered once, in order, in the message right after.
-fn assert_paired(history: &[Arc<Message>], open_allowed: bool) {
+pub(super) fn assert_paired(history: &[Arc<Message>], open_allowed: bool) {
     for (at, message) in history.iter().enumerate() {
         let calls: Vec<_> = message.tool_calls().map(|call| call.id.clone()).collect();
         let answers = match history.get(at + 1) {
@@ -108,107 +140,6 @@ fn assert_paired(history: &[Arc<Message>], open_allowed: bool) {
     if let Some(first) = history.first() {
         assert_ne!(first.role(), Role::Tool);
     }
-}
-
-#[test]
-fn any_order_of_facts_keeps_the_history_lawful() {
-    let mut seed = 0x9E37_79B9_7F4A_7C15_u64;
-    let mut random = move |below: u64| {
-        seed ^= seed << 13;
-        seed ^= seed >> 7;
-        seed ^= seed << 17;
-        seed % below
-    };
-    let names = ["read", "edit", "bash", "nonsense"];
-    let (mut ended, mut cancelled, mut ran_tools) = (0, 0, 0);
-    for _ in 0..20_000 {
-        let mut turn = turn(Limits { rounds: 6, ..Limits::default() });
-        let mut next = 0_u64;
-        let mut ran = BTreeSet::new();
-        let mut open: Vec<CallId> = Vec::new();
-        let mut fx = Vec::new();
-        for _ in 0..48 {
-            // Mostly a call that something was wished for, sometimes an old or unknown one.
-            let id = match usize::try_from(random(4)).unwrap() {
-                0 => CallId::new(format!("c{}", random(next + 1))),
-                pick => open.iter().rev().nth(pick - 1).cloned().unwrap_or(CallId::new("c1")),
-            };
-            let input = match random(23) {
-                0 => Input::Say(Message::user_text("p")),
-                1 | 2 => text("t"),
-                3..=5 => {
-                    next += 1;
-                    let slot = u32::try_from(next).unwrap();
-                    let name = names[usize::try_from(random(4)).unwrap()].to_owned();
-                    Input::Model(Ok(StreamEvent::ToolCallStart {
-                        slot,
-                        id: format!("c{next}"),
-                        name,
-                    }))
-                }
-                6 => stop(StopReason::EndTurn),
-                7 | 8 => stop(StopReason::ToolUse),
-                9 => stop(StopReason::MaxTokens),
-                10 => error(
-                    [ErrorKind::Network, ErrorKind::BadRequest]
-                        [usize::try_from(random(2)).unwrap()],
-                ),
-                11 | 16 | 17 => {
-                    let reason = String::from("r");
-                    let verdict = match random(4) {
-                        0 => Verdict::Deny { reason },
-                        1 => Verdict::Ask { reason, preview: None, always: None },
-                        _ => Verdict::Allow { reason },
-                    };
-                    Input::Judged(id, verdict)
-                }
-                12 => {
-                    let answer = if random(2) == 0 {
-                        PermissionAnswer::Allow
-                    } else {
-                        PermissionAnswer::Deny { reason: String::new() }
-                    };
-                    Input::Answered(id, answer)
-                }
-                13 | 14 | 18 => {
-                    Input::ToolDone(id, ToolOutcome::done(format!("r{}", random(99))), 0)
-                }
-                19 => moved(),
-                20 => {
-                    turn.check_work(random(2) == 0);
-                    Input::Checked(Checked::Deliver)
-                }
-                21 => Input::Checked(Checked::Again { note: "it does not hold".into() }),
-                _ if random(4) == 0 => Input::Cancel,
-                _ => Input::Woke,
-            };
-            fx.clear();
-            turn.on(input, &mut fx);
-            for effect in &fx {
-                match effect {
-                    Effect::Emit(Event::TurnEnded { outcome, .. }) => {
-                        ended += 1;
-                        cancelled += u32::from(*outcome == Outcome::Cancelled);
-                    }
-                    Effect::Judge(call) => open.push(call.id.clone()),
-                    Effect::RunTool(call) => {
-                        ran_tools += 1;
-                        open.push(call.id.clone());
-                        assert!(ran.insert(call.id.clone()), "a tool ran twice");
-                    }
-                    _ => (),
-                }
-            }
-            assert_paired(turn.history(), !turn.is_idle());
-        }
-        feed(&mut turn, [Input::Cancel, Input::Woke]);
-        assert!(turn.is_idle());
-        assert_paired(turn.history(), false);
-    }
-    assert!(
-        ended > 5_000 && cancelled > 1_000 && ran_tools > 500,
-        "{ended} {cancelled} {ran_tools}"
-    );
 }
 
 #[test]
@@ -229,7 +160,7 @@ fn a_turn_with_tools_ends_with_the_answer() {
 fn another_arm_answers_anew() {
     let mut turn = started(Limits::default());
     feed(&mut turn, [text("half an ans")]);
-    let fx = feed(&mut turn, [moved()]);
+    let fx = moves(&mut turn);
     let changed = |fx: &Effects| {
         fx.iter().find_map(|effect| match effect {
             Effect::Emit(Event::ArmChanged { retracted, .. }) => Some(*retracted),
@@ -239,7 +170,7 @@ fn another_arm_answers_anew() {
     assert_eq!(changed(&fx), Some(true));
     assert!(fx.contains(&Effect::DropStream));
     assert!(fx.contains(&Effect::CallModel { round: 1, attempt: 1 }));
-    assert_eq!(changed(&feed(&mut turn, [moved()])), Some(false), "nothing had been shown");
+    assert_eq!(changed(&moves(&mut turn)), Some(false), "nothing had been shown");
     feed(&mut turn, [text("whole"), stop(StopReason::EndTurn)]);
     let said: Vec<_> = turn.history().iter().map(|message| message.text_content()).collect();
     assert_eq!(said, ["do it", "whole"]);
@@ -247,8 +178,7 @@ fn another_arm_answers_anew() {
 
 #[test]
 fn work_that_does_not_hold_goes_on() {
-    let mut turn = started(Limits { rounds: 2, ..Limits::default() });
-    turn.check_work(true);
+    let mut turn = delivering(Limits { rounds: 2, ..Limits::default() }, Delivery::Checked);
     let complete = Outcome::Complete { stop: StopReason::EndTurn };
     let fx = feed(&mut turn, [text("done"), stop(StopReason::EndTurn)]);
     assert!(fx.contains(&Effect::Check(complete.clone())) && outcome(&fx).is_none());
@@ -262,11 +192,10 @@ fn work_that_does_not_hold_goes_on() {
     let fx = feed(&mut turn, [Input::Checked(Checked::Deliver)]);
     assert_eq!(outcome(&fx), Some(&complete));
 
-    let mut turn = started(Limits::default());
-    turn.check_work(true);
+    let mut turn = delivering(Limits::default(), Delivery::Checked);
     feed(&mut turn, [text("done"), stop(StopReason::EndTurn)]);
     let fx = feed(&mut turn, [Input::Cancel]);
-    assert!(fx.contains(&Effect::StopCheck) && outcome(&fx) == Some(&Outcome::Cancelled));
+    assert!(fx.contains(&Effect::StopWaiting) && outcome(&fx) == Some(&Outcome::Cancelled));
 }
 
 #[test]
@@ -560,4 +489,114 @@ fn a_change_that_failed_is_not_said_to_be_done() {
     assert!(note.starts_with("[system] `calc.py` is not changed"), "{note}");
     let fx = feed(&mut turn, [text("Done, it is fixed."), stop(StopReason::EndTurn)]);
     assert!(matches!(outcome(&fx), Some(Outcome::Complete { .. })));
+}
+
+fn states(fx: &Effects) -> Vec<SessionState> {
+    let state = |effect: &Effect| match effect {
+        Effect::Emit(Event::State(state)) => Some(*state),
+        _ => None,
+    };
+    fx.iter().filter_map(state).collect()
+}
+
+fn notices(fx: &Effects) -> Vec<String> {
+    let notice = |effect: &Effect| match effect {
+        Effect::Emit(Event::Notice { text, .. }) => Some(text.clone()),
+        _ => None,
+    };
+    fx.iter().filter_map(notice).collect()
+}
+
+#[test]
+fn every_cancel_is_seen_whatever_runs() {
+    use SessionState::{Cancelling, Idle};
+    let say = || Input::Say(Message::user_text("do it"));
+    let routed = || Input::Routed(Ok(Delivery::Checked));
+    let held = || Input::Reserved(Room::Held);
+    let ends = || vec![say(), routed(), held(), text("done"), stop(StopReason::EndTurn)];
+    let cut = Cut { messages: 1, past_tokens: 9, window_tokens: None };
+    let checks = Checks { tool: "bash".into(), commands: vec!["x".into()], else_review: false };
+    let mut proving = ends();
+    proving.push(Input::Prove(checks));
+    let paths = [
+        vec![say()],
+        vec![say(), routed()],
+        vec![say(), routed(), held()],
+        vec![say(), routed(), held(), error(ErrorKind::Overloaded)],
+        vec![
+            say(),
+            routed(),
+            held(),
+            error(ErrorKind::Overloaded),
+            Input::Stayed(ProviderError::new(ErrorKind::Overloaded, "p", "why")),
+        ],
+        vec![say(), routed(), Input::Reserved(Room::Filled), Input::CompactionBegun(cut.clone())],
+        vec![Input::Compact { focus: String::new() }, Input::CompactionBegun(cut)],
+        ends(),
+        proving,
+    ];
+    for path in paths {
+        let mut turn = turn(Limits::default());
+        let mut fx = Vec::new();
+        for input in path {
+            turn.on(input, &mut fx);
+        }
+        assert_eq!(states(&fx), [SessionState::Active]);
+        fx.clear();
+        turn.on(Input::Cancel, &mut fx);
+        assert_eq!(states(&fx), [Cancelling, Idle], "{turn:?}");
+        fx.clear();
+        turn.on(Input::Cancel, &mut fx);
+        assert_eq!(fx, [], "nothing runs any more");
+    }
+}
+
+#[test]
+fn a_session_that_closes_while_it_cancels_passes_through_idle() {
+    let mut turn = started(Limits::default());
+    feed(&mut turn, call(0, "a", "bash", "{}"));
+    feed(&mut turn, [stop(StopReason::ToolUse), allow("a")]);
+    assert_eq!(states(&feed(&mut turn, [Input::Cancel])), [SessionState::Cancelling]);
+    assert_eq!(states(&feed(&mut turn, [Input::Close])), []);
+    assert_eq!(states(&feed(&mut turn, [Input::Woke])), [SessionState::Idle]);
+    assert_eq!(states(&feed(&mut turn, [Input::Closed])), [SessionState::Closed]);
+}
+
+#[test]
+fn a_second_answer_is_told_and_does_nothing() {
+    let mut turn = started(Limits::default());
+    feed(&mut turn, call(0, "a", "bash", "{}"));
+    let ask = Verdict::Ask { reason: "r".into(), preview: None, always: None };
+    feed(&mut turn, [stop(StopReason::ToolUse), Input::Judged(CallId::new("a"), ask)]);
+    let answer = |answer| Input::Answered(CallId::new("a"), answer);
+    assert_eq!(runs(&feed(&mut turn, [answer(Reply::Allow)])), ["a"]);
+    for late in [answer(Reply::Always), answer(Reply::Deny { reason: "no".into() })] {
+        let fx = feed(&mut turn, [late]);
+        assert!(fx.len() == 1 && notices(&fx)[0].contains("`a` is open"), "{fx:?}");
+    }
+}
+
+#[test]
+fn a_drafted_call_has_the_id_it_keeps_and_shows_its_arguments() {
+    let mut turn = started(Limits::default());
+    for round in 0..2 {
+        let mut fx = Vec::new();
+        for input in call(0, "call_0", "read", &format!("{{\"n\":{round}}}")) {
+            fx.extend(feed(&mut turn, [input]));
+        }
+        let [Effect::Emit(Event::ToolCallDrafted { call: id, .. }), Effect::Emit(delta)] = &*fx
+        else {
+            panic!("{fx:?}")
+        };
+        let fragment = format!("{{\"n\":{round}}}");
+        assert_eq!(*delta, Event::ToolCallDelta { call: id.clone(), fragment });
+        feed(&mut turn, [stop(StopReason::ToolUse), allow(id.as_str())]);
+        let kept = turn.history().last().unwrap().tool_calls().next().unwrap().clone();
+        assert_eq!(kept.id, *id);
+        let fx = feed(&mut turn, [done(id.as_str(), &round.to_string())]);
+        assert!(fx.iter().any(|effect| matches!(
+            effect,
+            Effect::Emit(Event::ToolEnded { call, .. }) if *call == kept
+        )));
+    }
 }

@@ -176,9 +176,10 @@ impl Watch {
 }
 
 fn touched_path(call: &ToolCall, spec: Option<&ToolSpec>) -> Option<String> {
-    let Touches::Path(argument) = spec?.touches else {
-        return None;
-    };
+    let argument = spec?.touches.iter().find_map(|touches| match touches {
+        Touches::Path(argument) => Some(argument),
+        Touches::Command(_) | Touches::Action(..) | Touches::Url(_) => None,
+    })?;
     let arguments: Value = call.arguments.read().ok()?;
-    arguments.get(argument)?.as_str().map(str::to_owned)
+    arguments.get(&**argument)?.as_str().map(str::to_owned)
 }

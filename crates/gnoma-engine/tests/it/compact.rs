@@ -14,7 +14,7 @@ use gnoma_engine::{
     routing::{self, Options},
     tokens,
 };
-use gnoma_guard::firewall::Guarded;
+use gnoma_guard::firewall::Connection;
 use gnoma_router::{Router, Tuning, rules::Roles};
 use gnoma_testkit::{Answer, FakeProvider, FakeStore, FakeTool, Fate};
 use proptest::prelude::*;
@@ -38,9 +38,9 @@ fn resumed(
 ) -> Run {
     let provider = Arc::new(FakeProvider::new(answers));
     let firewall = firewall();
-    let guarded = Guarded::new(Arc::clone(&provider) as _, Arc::clone(&firewall), false);
+    let connection = Connection::new(Arc::clone(&provider) as _, false);
     let price = Price { input: 1_000_000, output: 1_000_000, ..Price::default() };
-    let arm = Arm { context_window: window, price: Some(price), ..Arm::new(guarded, "m") };
+    let arm = Arm { context_window: window, price: Some(price), ..Arm::new(connection, "m") };
     let routes = Arc::new(Routes::single(arm));
     let look = FakeTool::new("look", Access::Read, |_| ToolOutcome::done(LONG));
     let mode = (PermissionMode::Bypass, false);
@@ -258,7 +258,7 @@ async fn the_arm_for_chores_is_asked_and_the_last_one_where_it_fails() {
     let routes = Arc::new(Routes::new(Router::new(Tuning::default()), options));
     let [large, small] = [(); 2].map(|()| Arc::new(FakeProvider::default()));
     let arm = |model: &str, provider: &Arc<FakeProvider>| {
-        let provider = Guarded::new(Arc::clone(provider) as _, Arc::clone(&firewall), false);
+        let provider = Connection::new(Arc::clone(provider) as _, false);
         Arm { host: model.into(), ..Arm::new(provider, model) }
     };
     routes.set_arms(vec![arm("large", &large), arm("small", &small)], Vec::new());

@@ -71,7 +71,7 @@ impl Run {
 
 #[tokio::test(start_paused = true)]
 async fn the_tool_gets_the_secret_and_nobody_else() {
-    let tool = writer(Touches::Path("path"));
+    let tool = writer(Touches::path("path"));
     let mut run = begin(vec![Arc::new(tool.clone())], PermissionMode::AcceptEdits, false);
     let placeholder = run.learn_placeholder().await;
     let arguments = format!(r#"{{"path":"/a","content":"key = {placeholder}\n"}}"#);
@@ -89,7 +89,7 @@ async fn the_tool_gets_the_secret_and_nobody_else() {
 
 #[tokio::test(start_paused = true)]
 async fn a_placeholder_that_stands_for_nothing_runs_nothing() {
-    let tool = writer(Touches::Path("path"));
+    let tool = writer(Touches::path("path"));
     let mut run = begin(vec![Arc::new(tool.clone())], PermissionMode::Bypass, true);
     let placeholder = run.learn_placeholder().await;
     let changed = placeholder.replace("secret:", "secret: ").replace("}}", "0}}");
@@ -107,7 +107,7 @@ async fn a_placeholder_that_stands_for_nothing_runs_nothing() {
 #[tokio::test(start_paused = true)]
 async fn a_secret_goes_to_an_address_only_with_a_persons_yes_each_time() {
     for (interactive, answers) in [(false, 0), (true, 2)] {
-        let tool = writer(Touches::Url("url"));
+        let tool = writer(Touches::url("url"));
         let mut run = begin(vec![Arc::new(tool.clone())], PermissionMode::Bypass, interactive);
         let placeholder = run.learn_placeholder().await;
         let arguments = format!(r#"{{"url":"https://example.com/?k={placeholder}"}}"#);
@@ -129,7 +129,7 @@ async fn a_secret_goes_to_an_address_only_with_a_persons_yes_each_time() {
 
 #[tokio::test(start_paused = true)]
 async fn always_covers_what_was_shown() {
-    let tool = writer(Touches::Command("command"));
+    let tool = writer(Touches::command("command"));
     let mut run = begin(vec![Arc::new(tool.clone())], PermissionMode::Auto, true);
     let command = |text: &str| format!(r#"{{"command":"{text}"}}"#);
     run.next_calls(&[("c", "write", &command("touch one"))]);
@@ -152,7 +152,7 @@ async fn always_covers_what_was_shown() {
 
 #[tokio::test(start_paused = true)]
 async fn answers_that_nobody_asked_for_are_nothing() {
-    let tool = writer(Touches::Path("path"));
+    let tool = writer(Touches::path("path"));
     let mut run = begin(vec![Arc::new(tool.clone())], PermissionMode::Auto, true);
     let arguments = r#"{"path":"/a","content":"x"}"#;
     run.next_calls(&[("c", "write", arguments)]);
@@ -181,7 +181,7 @@ struct Walled {
 
 impl Walled {
     fn new() -> Self {
-        let spec = writer(Touches::Command("command")).spec().clone();
+        let spec = writer(Touches::command("command")).spec().clone();
         Self { spec, grants: Arc::default(), runs: Arc::default() }
     }
 }

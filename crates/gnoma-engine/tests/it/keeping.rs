@@ -11,8 +11,8 @@ use std::{
 use gnoma_core::{
     Command, ErrorKind, Event, Message, Role, Tool, ToolOutcome,
     session::{NoticeLevel, Outcome, PermissionMode, SessionState},
-    store::{Durability, Entry, READ_RESULT, Record, SessionId, StoreErrorKind},
-    tool::Access,
+    store::{Durability, Entry, Record, SessionId, StoreErrorKind},
+    tool::{Access, ToolKind},
 };
 use gnoma_engine::{Keeping, Unkept, resume};
 use gnoma_testkit::{Answer, FakeCheckpoints, FakeProvider, FakeShelf, FakeStore, FakeTool, Fate};
@@ -498,7 +498,7 @@ async fn result_of(
         FakeTool::new(name, Access::Read, move |_| outcome.clone())
     };
     let mut tools = vec![gives("look")];
-    tools.extend(reads.then(|| gives(READ_RESULT)));
+    tools.extend(reads.then(|| gives("reads_back").of_kind(ToolKind::ReadsResults)));
     let answers = vec![Answer::calls(&[("a", called, "{}")]), Answer::text("ok")];
     let mut run = begin(answers, tools, keeping);
     let events = run.turn("go").await;
@@ -512,7 +512,7 @@ async fn large_results_go_to_the_shelf_and_their_ends_to_the_model() {
     let done = ToolOutcome::done(large());
     let (shown, _) = result_of(shelving(&shelf), "look", true, done).await;
     assert!(shown.starts_with("line 0 of many\n") && shown.ends_with("line 4999 of many\n"));
-    assert!(shown.len() < 8 * 1024 && shown.contains("`r1`: read_result"), "{shown}");
+    assert!(shown.len() < 8 * 1024 && shown.contains("`r1`: reads_back"), "{shown}");
     assert_eq!(shelf.results(), [large()]);
 }
 
@@ -522,7 +522,7 @@ async fn what_must_be_seen_whole_is_not_shelved() {
     let whole = ToolOutcome::done(large());
     let cases = [
         ("look", true, ToolOutcome::failed(large())),
-        (READ_RESULT, true, whole.clone()),
+        ("reads_back", true, whole.clone()),
         ("look", false, whole),
         ("look", true, ToolOutcome::done("x".repeat(7_000))),
     ];
@@ -558,7 +558,8 @@ async fn a_model_in_a_circle_is_recognised_although_its_results_are_shelved() {
     let shelf = FakeShelf::default();
     let look = FakeTool::new("look", Access::Read, |_| ToolOutcome::done(large()));
     let answers: Vec<_> = (0..8).map(|_| Answer::calls(&[("a", "look", "{}")])).collect();
-    let mut run = begin(answers, vec![look, tool(READ_RESULT, Access::Read)], shelving(&shelf));
+    let reader = tool("reads_back", Access::Read).of_kind(ToolKind::ReadsResults);
+    let mut run = begin(answers, vec![look, reader], shelving(&shelf));
     let events = run.turn("go").await;
     assert!(matches!(outcome(&events), Outcome::Stuck { .. }), "{:?}", outcome(&events));
     assert_eq!(shelf.results().len(), 1);

@@ -5,9 +5,12 @@
 mod compact;
 mod corpus;
 mod gate;
+mod judging;
 mod keeping;
 mod routing;
+mod shared;
 mod spending;
+mod tools;
 
 use std::{
     path::{Path, PathBuf},
@@ -22,7 +25,7 @@ use gnoma_core::{
 };
 use gnoma_engine::{Arm, Handle, Keeping, Limits, Place, Routes, Session, session::Options};
 use gnoma_guard::{
-    firewall::{self, Firewall, Guarded, Policy},
+    firewall::{self, Connection, Firewall, Policy},
     permission::Permissions,
     secrets::Scanner,
 };
@@ -60,7 +63,7 @@ fn start_keeping(
     history: Vec<Arc<Message>>,
 ) -> Run {
     let firewall = firewall();
-    let arm = Arm::new(Guarded::new(Arc::clone(&provider) as _, Arc::clone(&firewall), false), "m");
+    let arm = Arm::new(Connection::new(Arc::clone(&provider) as _, false), "m");
     let routes = Arc::new(Routes::single(arm));
     let handle = spawn(routes, firewall, tools, (mode, interactive), keeping, history);
     Run { handle, provider }
@@ -105,6 +108,8 @@ fn spawn(
         limits: Limits::default(),
         history,
         keeping,
+        scope: None,
+        spawner: None,
     })
 }
 

@@ -19,10 +19,10 @@ use gnoma_engine::{
     routing::{self, Verify},
     session::Options,
 };
-use gnoma_guard::{firewall::Guarded, permission::Permissions};
+use gnoma_guard::{firewall::Connection, permission::Permissions};
 use gnoma_router::{
     Prior, Router, Tuning,
-    pool::{self, Caps},
+    pool::{self, Caps, Scope},
 };
 use gnoma_testkit::{Answer, FakeLedger, FakeProvider, FakeTool};
 use proptest::prelude::*;
@@ -148,13 +148,13 @@ fn caps(micro_usd: u64) -> Caps {
 }
 
 /// A session with one arm of its own over a ledger that it shares.
-fn spawn(id: &str, provider: &Arc<FakeProvider>, ledger: &FakeLedger, caps: Caps) -> Handle {
-    spawn_arms(id, [("m", Arc::clone(provider), PRICE, 0.5)], ledger, caps)
+fn spawn(scope: Scope, provider: &Arc<FakeProvider>, ledger: &FakeLedger, caps: Caps) -> Handle {
+    spawn_arms(scope, [("m", Arc::clone(provider), PRICE, 0.5)], ledger, caps)
 }
 
 /// Arms by model, with their prices and how often they are right.
 fn spawn_arms<const N: usize>(
-    id: &str,
+    scope: Scope,
     arms: [(&str, Arc<FakeProvider>, Price, f64); N],
     ledger: &FakeLedger,
     caps: Caps,
@@ -181,13 +181,13 @@ fn spawn_arms<const N: usize>(
     });
     let known = known.collect();
     let arms = arms.map(|(model, provider, price, _)| {
-        let guarded = Guarded::new(provider, Arc::clone(&firewall), false);
-        Arm { price: Some(price), host: model.into(), ..Arm::new(guarded, model) }
+        let connection = Connection::new(provider, false);
+        Arm { price: Some(price), host: model.into(), ..Arm::new(connection, model) }
     });
     routes.set_arms(arms.into(), known);
     let look = FakeTool::new("look", Access::Read, |_| ToolOutcome::done("seen"));
     Session::spawn(Options {
-        id: id.into(),
+        id: scope.session().to_owned(),
         place: Place {
             cwd: PathBuf::from("/"),
             roots: vec![PathBuf::from("/")],
@@ -208,6 +208,8 @@ fn spawn_arms<const N: usize>(
         limits: Limits::default(),
         history: Vec::new(),
         keeping: Keeping::default(),
+        scope: Some(scope),
+        spawner: None,
     })
 }
 
@@ -239,10 +241,10 @@ impl Done {
 }
 
 /// Says something until the script is over or there is no more room, then closes the session.
-async fn live(id: String, calls: Vec<Call>, ledger: FakeLedger, cap: u64) -> Done {
+async fn live(scope: Scope, calls: Vec<Call>, ledger: FakeLedger, caps: Caps) -> Done {
     let answers = calls.iter().enumerate().map(|(number, call)| call.answer(number));
     let provider = Arc::new(FakeProvider::new(answers));
-    let mut handle = spawn(&id, &provider, &ledger, caps(cap));
+    let mut handle = spawn(scope, &provider, &ledger, caps);
     let mut done = Done::default();
     while provider.requests().len() < calls.len() && done.refusals.is_empty() {
         assert!(handle.tell(Command::Send { content: vec![Content::text("go on")] }));
@@ -299,7 +301,8 @@ fn draws(cap: u64) -> Vec<Draw> {
 async fn run(sessions: Vec<Vec<Call>>, ledger: &FakeLedger, cap: u64) -> Vec<Done> {
     let mut living = JoinSet::new();
     for (number, calls) in sessions.into_iter().enumerate() {
-        living.spawn(live(format!("s{number}"), calls, ledger.clone(), cap));
+        let scope = Scope::new(format!("s{number}"));
+        living.spawn(live(scope, calls, ledger.clone(), caps(cap)));
     }
     living.join_all().await
 }
@@ -359,6 +362,66 @@ proptest! {
     }
 }
 
+/// A session of a family: its script, which of those before it started it, and what it may spend.
+type Member = (Vec<Call>, prop::sample::Index, Option<u64>);
+
+/// Sessions that start one another, all at once: what each and all below it spend.
+async fn check_family(members: Vec<Member>, session_cap: u64) -> Result<(), TestCaseError> {
+    let ledger = FakeLedger::default();
+    let caps = Caps { session: Some(session_cap), ..Caps::default() };
+    let mut scopes: Vec<Arc<Scope>> = Vec::new();
+    let mut living = JoinSet::new();
+    for (number, (calls, parent, limit)) in members.into_iter().enumerate() {
+        let id = format!("s{number}");
+        let parent = (number > 0).then(|| &scopes[parent.index(number)]);
+        let scope = parent.map_or_else(
+            || Scope::new(id.clone()),
+            |parent| parent.child(id.clone(), limit).unwrap(),
+        );
+        scopes.push(Arc::new(scope.clone()));
+        let done = live(scope, calls, ledger.clone(), caps);
+        living.spawn(async move { (number, done.await) });
+    }
+    let mut done = living.join_all().await;
+    done.sort_by_key(|(number, _)| *number);
+
+    for scope in &scopes {
+        let is_below =
+            |other: &Scope| other.chain().any(|above| above.session() == scope.session());
+        let family = || done.iter().filter(|(number, _)| is_below(&scopes[*number]));
+        let spent: u64 =
+            family().map(|(_, done)| done.micro_usd() + done.estimated_micro_usd).sum();
+        let in_flight: u64 = family().map(|(_, done)| done.dearest()).sum();
+        let most = scope.limit().unwrap_or(session_cap).min(session_cap);
+        prop_assert!(spent <= most + in_flight, "{}: {spent} of {most}", scope.session());
+        let pool = pool::Pool::Session(scope.session().to_owned()).to_string();
+        let limit = Limit { unit: Unit::MicroUsd, window: Window::Ever, most };
+        let draws = vec![Draw { pool, limits: vec![limit] }];
+        let levels = ledger.levels(draws, NOON_MS).await.unwrap();
+        prop_assert_eq!((levels[0].held, levels[0].used), (0, spent), "counted with all below it");
+    }
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(32))]
+
+    #[test]
+    fn no_child_spends_what_its_parent_may_not(
+        members in prop::collection::vec(
+            (
+                prop::collection::vec(any_call(), 1..6),
+                any::<prop::sample::Index>(),
+                prop::option::of(0_u64..500_000),
+            ),
+            2..=pool::MAX_DEPTH,
+        ),
+        cap in 0_u64..2_000_000,
+    ) {
+        on_a_clock(check_family(members, cap))?;
+    }
+}
+
 /// No tool runs and nobody waits between two calls when an answer is continued.
 #[test]
 fn a_call_is_settled_before_there_is_room_for_the_next() {
@@ -380,7 +443,7 @@ fn tokens_of_an_answer_that_was_given_up_are_paid_by_the_price_of_who_gave_them(
         let one = Arc::new(FakeProvider::new([broken.answer(0), whole.answer(1)]));
         let other = Arc::new(FakeProvider::new([whole.answer(2), whole.answer(3)]));
         let arms = [("dear", one, dear, 0.9), ("cheap", other, PRICE, 0.5)];
-        let mut handle = spawn_arms("s", arms, &ledger, caps(10_000_000));
+        let mut handle = spawn_arms(Scope::new("s"), arms, &ledger, caps(10_000_000));
         let mut told = Vec::new();
         for _ in 0..2 {
             assert!(handle.tell(Command::Send { content: vec![Content::text("fix the parser")] }));
@@ -414,7 +477,7 @@ fn a_session_that_is_dropped_in_the_middle_of_a_call_holds_nothing() {
     on_a_clock(async {
         let ledger = FakeLedger::default();
         let provider = Arc::new(FakeProvider::new([Answer::silence()]));
-        let mut handle = spawn("s", &provider, &ledger, caps(1_000_000));
+        let mut handle = spawn(Scope::new("s"), &provider, &ledger, caps(1_000_000));
         assert!(handle.tell(Command::Send { content: vec![Content::text("go on")] }));
         while !matches!(handle.next().await, Some(Event::RoundStarted { .. })) {}
         assert_eq!(ledger.held().len(), 1);

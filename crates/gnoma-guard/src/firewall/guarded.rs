@@ -1,4 +1,7 @@
-//! A provider that can only be reached through the firewall.
+//! Providers that can only be reached through a session's firewall.
+//!
+//! Many sessions share one [`Connection`]; each call of it names the firewall of the session that
+//! calls, so that no session's placeholders are known to another.
 
 use std::{
     pin::Pin,
@@ -14,47 +17,75 @@ use gnoma_core::{
 
 use super::{Blocked, Checked, Firewall, policy::ProviderFacts};
 
-/// A provider behind the firewall. There is no way to the provider itself: who asks for this type
-/// knows that what is sent was looked through.
+/// A connection to a provider that gives nobody the provider itself: whatever is sent goes through
+/// the firewall named at the call. Cheap to clone.
 #[derive(Clone)]
-pub struct Guarded {
-    inner: Arc<dyn Provider>,
-    firewall: Arc<Firewall>,
-    facts: ProviderFacts,
+pub struct Connection {
+    provider: Arc<dyn Provider>,
+    facts: Arc<ProviderFacts>,
 }
 
-impl Guarded {
-    /// Puts `inner` behind the firewall. `local`: it runs on the user's machine.
+impl Connection {
+    /// Closes `provider` in. `local`: it runs on the user's machine.
     #[must_use]
-    pub fn new(inner: Arc<dyn Provider>, firewall: Arc<Firewall>, local: bool) -> Self {
-        let facts = ProviderFacts { name: inner.name().to_owned(), local };
-        Self { inner, firewall, facts }
+    pub fn new(provider: Arc<dyn Provider>, local: bool) -> Self {
+        let facts = ProviderFacts { name: provider.name().to_owned(), local };
+        Self { provider, facts: Arc::new(facts) }
     }
 
-    /// Whom the firewall takes it for.
+    /// Whom firewalls take it for.
     #[must_use]
     pub fn facts(&self) -> &ProviderFacts {
         &self.facts
     }
+
+    /// The provider behind the firewall of the session that calls.
+    #[must_use]
+    pub fn guarded(&self, firewall: &Arc<Firewall>) -> Guarded {
+        Guarded { connection: self.clone(), firewall: Arc::clone(firewall) }
+    }
+
+    /// The models on offer. Nothing of any session is sent.
+    ///
+    /// # Errors
+    /// Why the provider does not tell, in words that may be the server's own: they go through a
+    /// firewall before anybody reads them.
+    pub fn models(&self) -> BoxFuture<'_, Result<Vec<ModelInfo>, ProviderError>> {
+        self.provider.models()
+    }
+}
+
+impl std::fmt::Debug for Connection {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Connection").field(&self.facts).finish()
+    }
+}
+
+/// A provider behind one session's firewall. There is no way to the provider itself: who asks for
+/// this type knows that what is sent was looked through.
+#[derive(Clone)]
+pub struct Guarded {
+    connection: Connection,
+    firewall: Arc<Firewall>,
 }
 
 impl std::fmt::Debug for Guarded {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_tuple("Guarded").field(&self.facts).finish()
+        f.debug_tuple("Guarded").field(&self.connection.facts).finish()
     }
 }
 
 impl Provider for Guarded {
     fn name(&self) -> &str {
-        self.inner.name()
+        &self.connection.facts.name
     }
 
     fn stream(&self, request: ModelRequest) -> EventStream {
-        match self.firewall.outbound(&self.facts, request) {
+        match self.firewall.outbound(&self.connection.facts, request) {
             Ok(Checked { request, notices }) => {
                 self.firewall.queue(notices);
                 let firewall = Arc::clone(&self.firewall);
-                Box::pin(Cleaned { inner: self.inner.stream(request), firewall })
+                Box::pin(Cleaned { inner: self.connection.provider.stream(request), firewall })
             }
             Err(blocked) => {
                 let error =
@@ -64,12 +95,8 @@ impl Provider for Guarded {
         }
     }
 
-    fn rate_limits(&self) -> Vec<(String, String)> {
-        self.inner.rate_limits()
-    }
-
     fn models(&self) -> BoxFuture<'_, Result<Vec<ModelInfo>, ProviderError>> {
-        let models = self.inner.models();
+        let models = self.connection.models();
         Box::pin(async move { models.await.map_err(|error| self.firewall.error(error)) })
     }
 }

@@ -21,10 +21,12 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use gnoma_core::{Message, ModelRequest, ProviderError, RawJson, ToolCall, ToolSpec};
+use gnoma_core::{
+    Message, ModelRequest, ProviderError, RawJson, ToolCall, ToolSpec, tool::ToolKind,
+};
 use gnoma_secrets::Scanner;
 
-pub use guarded::Guarded;
+pub use guarded::{Connection, Guarded};
 pub use notice::{Notice, RequestPart};
 pub use policy::{AllowEntry, Allowed, FirewallAction, Policy, ProviderFacts};
 
@@ -33,8 +35,6 @@ use judge::Judge;
 use reader::{Encountered, RequestReader};
 use seen::SeenValues;
 
-/// Tools whose arguments end in a file of the workspace and go nowhere else.
-const WRITING_TOOLS: [&str; 2] = ["fs.write", "fs.edit"];
 /// Notices that wait to be taken; older ones are dropped.
 const MAX_NOTICES: usize = 256;
 /// Things that are remembered to have been told; then telling starts over.
@@ -197,15 +197,15 @@ impl Firewall {
         error
     }
 
-    /// Puts the secrets back into a call, for its tool. Into a file, examples of placeholders go as
+    /// Puts the secrets back into a call of a tool of this kind, for the tool alone. Into a file, examples of placeholders go as
     /// they are; one that a session could have issued, this or an earlier one, would be a lost secret.
     ///
     /// # Errors
     /// One sentence for the model when a placeholder stands for nothing: the call must not run.
-    pub fn restore(&self, call: &ToolCall) -> Result<RestoredCall, String> {
+    pub fn restore(&self, kind: ToolKind, call: &ToolCall) -> Result<RestoredCall, String> {
         let Restored { text, used, unknown }: Restored<RawJson> =
             self.judge.vault.restore_json(&call.arguments);
-        let goes_to_file = WRITING_TOOLS.contains(&call.name.as_str());
+        let goes_to_file = kind == ToolKind::WritesFiles;
         let is_lost = |written: &&String| !goes_to_file || !Vault::is_example(written);
         if let Some(placeholder) = unknown.iter().find(is_lost) {
             return Err(format!(

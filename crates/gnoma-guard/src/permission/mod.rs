@@ -184,18 +184,27 @@ impl<'a> Judgement<'a> {
         if let Some(rule) = self.denying(tool, call, &arguments) {
             return (by_rule(rule, "denies"), Grant::default());
         }
-        let (opinion, grant) = match tool.touches {
-            Touches::Nothing => (self.nameless(tool, tool.access), Grant::default()),
+        let touched = tool.touches.iter().map(|touches| self.touching(tool, touches, &arguments));
+        // As strict as the strictest of all that it touches.
+        let whole =
+            touched.reduce(|(opinion, grant), (next, more)| (opinion.and(next), grant.and(more)));
+        let (opinion, grant) =
+            whole.unwrap_or_else(|| (self.nameless(tool, tool.access), Grant::default()));
+        (self.clamped(opinion), grant)
+    }
+
+    fn touching(&self, tool: &ToolSpec, touches: &Touches, arguments: &Value) -> (Opinion, Grant) {
+        match touches {
             Touches::Action(name, looks) => {
-                let looks = text_of(&arguments, name).is_some_and(|action| looks.contains(&action));
+                let looks = text_of(arguments, name)
+                    .is_some_and(|action| looks.iter().any(|look| **look == *action));
                 let access = if looks { Access::Read } else { tool.access };
                 (self.nameless(tool, access), Grant::default())
             }
-            Touches::Path(name) => self.file(tool, &arguments, name),
-            Touches::Command(name) => self.shell(&arguments, name),
-            Touches::Url(name) => self.address(tool, text_of(&arguments, name)),
-        };
-        (self.clamped(opinion), grant)
+            Touches::Path(name) => self.file(tool, arguments, name),
+            Touches::Command(name) => self.shell(arguments, name),
+            Touches::Url(name) => self.address(tool, text_of(arguments, name)),
+        }
     }
 
     /// In mode deny nobody is asked.

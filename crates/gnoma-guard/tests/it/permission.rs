@@ -1,8 +1,13 @@
 //! Verdicts on whole calls: modes, places, rules, and what "always" adds.
 
-use gnoma_core::session::PermissionMode::{self, AcceptEdits, Auto, Bypass, Default, Deny, Plan};
+use gnoma_core::{
+    CallId, RawJson, ToolCall,
+    session::PermissionMode::{self, AcceptEdits, Auto, Bypass, Default, Deny, Plan},
+    tool::Touches,
+};
 use gnoma_guard::permission::{Limit, Origin, Permissions, Rule, RuleAction, ShellRow, Verdict};
 use proptest::prelude::*;
+use serde_json::json;
 
 use crate::permission_world::{Desk, parse, rule, word};
 
@@ -436,6 +441,26 @@ fn a_grant_is_what_lies_outside_and_the_network() {
     assert!(desk.grant("web.fetch https://example.com").network);
     assert!(desk.grant("bash curl https://example.com").network);
     assert!(!desk.grant("bash cargo test").outside && !desk.grant("bash ls").network);
+}
+
+/// A call is as strict as the strictest of all that it touches, and reaches all of it.
+#[test]
+fn every_argument_that_touches_something_is_judged() {
+    let desk = desk(PermissionMode::AcceptEdits, vec![rule("deny fs.write(b/**)", Origin::User)]);
+    let (mut tool, _) = parse("fs.write a");
+    tool.touches = [Touches::path("from"), Touches::path("to"), Touches::url("via")].into();
+    let judge = |from: &str, to: &str, via: &str| {
+        let arguments = json!({"from": from, "to": to, "via": via});
+        let arguments = RawJson::of(&arguments).unwrap();
+        desk.judge_call(&tool, &ToolCall::new(CallId::new("c"), "fs.write", arguments))
+    };
+    for (from, to) in [("b/x", "c"), ("c", "b/x")] {
+        assert_eq!(word(&judge(from, to, "https://example.org/")), "deny", "{from} {to}");
+    }
+    let Verdict::Ask { grant, .. } = judge("/srv/one", "/srv/two", "https://example.org/") else {
+        panic!("an address is asked for")
+    };
+    assert!(grant.network && grant.paths.len() == 2, "{grant:?}");
 }
 
 #[test]

@@ -6,7 +6,7 @@ use gnoma_core::{
     RawJson, ToolCall, ToolSpec,
     message::CallId,
     session::PermissionMode,
-    tool::{Access, Grant, Tier, Touches},
+    tool::{Access, Grant, Tier, ToolKind, Touches},
 };
 use gnoma_guard::permission::{Origin, Permissions, Rule, RuleAction, Verdict, World};
 use serde_json::json;
@@ -157,19 +157,15 @@ pub(crate) fn rule(text: &str, origin: Origin) -> Rule {
 pub(crate) fn parse(call: &str) -> (ToolSpec, ToolCall) {
     let (name, argument) = call.split_once(' ').unwrap_or((call, ""));
     let (access, touches) = match name {
-        "bash" => (Access::Execute, Touches::Command("command")),
-        "web.fetch" => (Access::Read, Touches::Url("url")),
-        "fs.write" | "fs.edit" => (Access::Edit, Touches::Path("path")),
-        _ if name.starts_with("fs.") => (Access::Read, Touches::Path("path")),
-        "todo" => (Access::Read, Touches::Nothing),
-        _ => (Access::Execute, Touches::Nothing),
+        "bash" => (Access::Execute, Some(Touches::command("command"))),
+        "web.fetch" => (Access::Read, Some(Touches::url("url"))),
+        "fs.write" | "fs.edit" => (Access::Edit, Some(Touches::path("path"))),
+        _ if name.starts_with("fs.") => (Access::Read, Some(Touches::path("path"))),
+        "todo" => (Access::Read, None),
+        _ => (Access::Execute, None),
     };
-    let arguments = match touches {
-        Touches::Command(field) | Touches::Path(field) | Touches::Url(field)
-            if !argument.is_empty() =>
-        {
-            json!({ field: argument })
-        }
+    let arguments = match &touches {
+        Some(touches) if !argument.is_empty() => json!({ touches.argument(): argument }),
         _ => json!({}),
     };
     let spec = ToolSpec {
@@ -177,7 +173,8 @@ pub(crate) fn parse(call: &str) -> (ToolSpec, ToolCall) {
         description: String::new(),
         parameters: RawJson::empty_object(),
         access,
-        touches,
+        touches: touches.into_iter().collect(),
+        kind: ToolKind::Other,
         tier: Tier::Full,
     };
     let arguments = RawJson::of(&arguments).unwrap();

@@ -6,7 +6,7 @@ use std::{collections::HashMap, sync::Arc};
 use gnoma_config::{Settings, settings::ArmSettings};
 use gnoma_core::{ModelRef, Price};
 use gnoma_engine::{Arm, arm::LEAN_WINDOW_TOKENS};
-use gnoma_guard::firewall::{Firewall, Guarded, ProviderFacts};
+use gnoma_guard::firewall::{Connection, ProviderFacts};
 use gnoma_llm::{
     KNOWN, Protocol,
     catalogue::{ListedModel, Overlay},
@@ -31,7 +31,7 @@ const MOST_BILLIONS: f64 = 2_000.0;
 /// How a provider is reached.
 #[derive(Clone)]
 struct Line {
-    provider: Guarded,
+    connection: Connection,
     /// It is one of the servers that people run themselves.
     is_own: bool,
     /// What it is sent stays on this machine.
@@ -46,7 +46,6 @@ struct Line {
 pub(crate) struct Maker {
     settings: Settings,
     http: Http,
-    firewall: Arc<Firewall>,
     catalogue: Overlay,
     lines: HashMap<String, Line>,
 }
@@ -58,13 +57,8 @@ pub(crate) struct Made {
 }
 
 impl Maker {
-    pub(crate) fn new(
-        settings: Settings,
-        http: Http,
-        firewall: Arc<Firewall>,
-        catalogue: Overlay,
-    ) -> Self {
-        Self { settings, http, firewall, catalogue, lines: HashMap::new() }
+    pub(crate) fn new(settings: Settings, http: Http, catalogue: Overlay) -> Self {
+        Self { settings, http, catalogue, lines: HashMap::new() }
     }
 
     pub(crate) fn settings(&self) -> &Settings {
@@ -75,8 +69,8 @@ impl Maker {
     ///
     /// # Errors
     /// Why it may not or cannot be asked.
-    pub(crate) fn provider(&mut self, name: &str) -> Result<Guarded> {
-        self.line(name).map(|line| line.provider.clone())
+    pub(crate) fn connection(&mut self, name: &str) -> Result<Connection> {
+        self.line(name).map(|line| line.connection.clone())
     }
 
     /// Makes an arm. `told`: the window that the server told of.
@@ -129,7 +123,7 @@ impl Maker {
             cost_weight: said.and_then(|said| said.cost_weight).unwrap_or(1.0),
             pools: said.map(|said| said.pools.clone()).unwrap_or_default().into(),
             host: Arc::clone(&line.host),
-            ..Arm::new(line.provider.clone(), name.model.as_str())
+            ..Arm::new(line.connection.clone(), name.model.as_str())
         }
     }
 
@@ -154,10 +148,10 @@ impl Maker {
         let (is_own, is_ollama) = (profile.local, profile.protocol == Protocol::Ollama);
         let host = host_and_port(&profile.base_url).into();
         let provider = gnoma_llm::connect(profile, self.http.clone());
-        let provider = Guarded::new(provider, Arc::clone(&self.firewall), is_here);
-        let facts = ProviderFacts { local: stays_here, ..provider.facts().clone() };
+        let connection = Connection::new(provider, is_here);
+        let facts = ProviderFacts { local: stays_here, ..connection.facts().clone() };
         guarding::privacy(&self.settings).admits(&facts).map_err(HostError::usage)?;
-        Ok(Line { provider, is_own, stays_here, is_here, is_ollama, host })
+        Ok(Line { connection, is_own, stays_here, is_here, is_ollama, host })
     }
 }
 
@@ -247,7 +241,6 @@ fn billions(model: &str) -> f64 {
 #[cfg(test)]
 mod tests {
     use gnoma_config::Sources;
-    use gnoma_core::protocol::Environment;
 
     use super::*;
 
@@ -286,11 +279,10 @@ mod tests {
         std::fs::write(folder.path().join("config.toml"), text).unwrap();
         let sources = Sources { config_dir: folder.path().to_owned(), ..Sources::default() };
         let settings = gnoma_config::load(&sources).unwrap().settings;
-        let firewall = guarding::firewall(&settings, &Environment::default()).unwrap();
         let http = wire::http(&settings);
         let name = ModelRef { provider: "ollama".into(), model: "qwen3:4b".into() };
         let known = known(&settings, &Overlay::default(), &name).0;
-        let made = Maker::new(settings, http, firewall, Overlay::default()).make(&name, None);
+        let made = Maker::new(settings, http, Overlay::default()).make(&name, None);
         let arm = made.unwrap().arm;
         assert_eq!(known, arm.price, "what is listed is what is asked");
         arm
@@ -299,10 +291,10 @@ mod tests {
     #[test]
     fn a_server_elsewhere_is_neither_local_nor_known_to_be_free() {
         let here = ollama_at("http://127.0.0.1:11434");
-        assert!(here.local && here.provider.facts().local);
+        assert!(here.local && here.facts().local);
         assert_eq!(here.price, Some(Price::default()));
         let elsewhere = ollama_at("http://203.0.113.7:11434");
-        assert!(!elsewhere.local && !elsewhere.provider.facts().local);
+        assert!(!elsewhere.local && !elsewhere.facts().local);
         assert_eq!(elsewhere.price, None);
     }
 

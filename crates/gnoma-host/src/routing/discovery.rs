@@ -7,9 +7,9 @@ use std::{
 };
 
 use futures_util::future::join_all;
-use gnoma_core::{ModelInfo, ModelRef, Provider as _};
+use gnoma_core::{ModelInfo, ModelRef};
 use gnoma_engine::Routes;
-use gnoma_guard::firewall::Guarded;
+use gnoma_guard::firewall::Connection;
 use tokio::{
     task::JoinSet,
     time::{sleep, timeout},
@@ -30,10 +30,10 @@ pub(super) type Found = Vec<(ModelRef, Option<u32>)>;
 pub(super) type Known = Arc<Mutex<Vec<gnoma_router::Arm>>>;
 
 /// Asks the servers what they have. One that does not answer has nothing.
-pub(super) async fn ask(providers: Vec<Guarded>) -> Found {
+pub(super) async fn ask(providers: Vec<Connection>) -> Found {
     let asked = providers.iter().map(|provider| async move {
         let listed = timeout(PATIENCE, provider.models()).await;
-        usable(provider.name(), listed.ok().and_then(Result::ok).unwrap_or_default())
+        usable(&provider.facts().name, listed.ok().and_then(Result::ok).unwrap_or_default())
     });
     join_all(asked).await.concat()
 }
@@ -62,9 +62,9 @@ pub(super) struct Workshop {
 
 impl Workshop {
     /// The servers that may be asked.
-    pub(super) fn providers(&mut self) -> Vec<Guarded> {
+    pub(super) fn providers(&mut self) -> Vec<Connection> {
         let maker = &mut self.maker;
-        self.servers.iter().filter_map(|name| maker.provider(name).ok()).collect()
+        self.servers.iter().filter_map(|name| maker.connection(name).ok()).collect()
     }
 
     /// All arms, with those that were found.
@@ -134,25 +134,23 @@ mod tests {
     use std::{path::Path, sync::atomic::AtomicBool};
 
     use gnoma_config::Sources;
-    use gnoma_core::protocol::Environment;
     use gnoma_engine::routing::Options;
     use gnoma_llm::catalogue::Overlay;
     use gnoma_router::{Router, Tuning};
     use gnoma_testkit::{Reply, Server};
 
     use super::*;
-    use crate::{guarding, wire};
+    use crate::wire;
 
     fn workshop(folder: &Path, url: &str) -> Workshop {
         let text = format!("[provider.endpoints]\nhere = \"{url}/v1\"\n");
         std::fs::write(folder.join("config.toml"), text).unwrap();
         let sources = Sources { config_dir: folder.to_owned(), ..Sources::default() };
         let settings = gnoma_config::load(&sources).unwrap().settings;
-        let firewall = guarding::firewall(&settings, &Environment::default()).unwrap();
         let http = wire::http(&settings);
         let named = ModelRef { provider: "here".into(), model: "named".into() };
         Workshop {
-            maker: Maker::new(settings, http, firewall, Overlay::default()),
+            maker: Maker::new(settings, http, Overlay::default()),
             arms: vec![(named, None)],
             servers: vec!["here".to_owned()],
             known: Known::default(),

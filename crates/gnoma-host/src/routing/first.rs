@@ -5,9 +5,10 @@ use std::time::Duration;
 
 use gnoma_config::Settings;
 use gnoma_core::{
-    ModelRef, Provider,
+    ModelRef,
     protocol::{Overrides, SessionSpec},
 };
+use gnoma_guard::firewall::{Connection, Firewall};
 use gnoma_llm::{KNOWN, KnownProvider, catalogue};
 use gnoma_net::Http;
 use tokio::time::timeout;
@@ -73,7 +74,7 @@ fn split(settings: &Settings, named: &str) -> Option<(String, String)> {
 }
 
 /// Finds it. Only servers on this machine are asked, unless nothing else tells a model.
-pub(super) async fn find(maker: &mut Maker, http: &Http) -> Result<First> {
+pub(super) async fn find(maker: &mut Maker, http: &Http, firewall: &Firewall) -> Result<First> {
     let default = maker.settings().provider.default.clone();
     let name = match default {
         Some(name) => name,
@@ -82,8 +83,8 @@ pub(super) async fn find(maker: &mut Maker, http: &Http) -> Result<First> {
             None => return Err(nobody(maker.settings())),
         },
     };
-    let provider = maker.provider(&name)?;
-    let (model, window) = model(maker.settings(), &name, &provider).await?;
+    let connection = maker.connection(&name)?;
+    let (model, window) = model(maker.settings(), &name, &connection, firewall).await?;
     Ok(First { arm: ModelRef { provider: name, model }, window })
 }
 
@@ -110,7 +111,8 @@ pub async fn find_provider(settings: &Settings, http: &Http) -> Option<&'static 
 async fn model(
     settings: &Settings,
     name: &str,
-    provider: &dyn Provider,
+    connection: &Connection,
+    firewall: &Firewall,
 ) -> Result<(String, Option<u32>)> {
     let known = KNOWN.iter().find(|known| known.name == name);
     let default = known.map(|known| known.default_model).filter(|model| !model.is_empty());
@@ -120,10 +122,10 @@ async fn model(
     if !is_own && let Some(named) = named {
         return Ok((named.to_owned(), None));
     }
-    let models = match (timeout(PROBE_TIMEOUT, provider.models()).await, named) {
+    let models = match (timeout(PROBE_TIMEOUT, connection.models()).await, named) {
         (Ok(Ok(models)), _) => models,
         (_, Some(named)) => return Ok((named.to_owned(), None)),
-        (Ok(Err(error)), None) => return Err(error.into()),
+        (Ok(Err(error)), None) => return Err(firewall.error(error).into()),
         (Err(_), None) => {
             let text = format!("`{name}` does not say which models it has; name one with --model");
             return Err(HostError::usage(text));

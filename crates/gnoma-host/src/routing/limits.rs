@@ -290,8 +290,7 @@ mod tests {
         let call = gnoma_router::pool::PlannedCall {
             arm: &arm,
             sets: &[],
-            turn: "t",
-            session: "s",
+            scope: &gnoma_router::pool::Scope::new("s"),
             project: "p",
         };
         let draws = wishes.options.limits.draws(&call, &Learnt::default());

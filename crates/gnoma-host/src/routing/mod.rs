@@ -201,7 +201,7 @@ fn catalogue(project: &Project) -> Overlay {
 /// # Errors
 /// No arm can be asked: why, and what to do.
 pub async fn prepare(project: &Project, wanted: &Wanted) -> Result<Ready> {
-    let Project { spec, loaded, firewall, .. } = project;
+    let Project { spec, loaded, .. } = project;
     let settings = first::settings(&loaded.settings, &spec.overrides);
     let is_pinned = first::is_pinned(spec);
     let is_off = settings.router.mode == RouterMode::Off;
@@ -209,7 +209,7 @@ pub async fn prepare(project: &Project, wanted: &Wanted) -> Result<Ready> {
     let mut roster =
         if is_off { Roster::default() } else { roster::of(&settings, &catalogue, today()) };
     let http = wire::http(&settings);
-    let mut maker = Maker::new(settings, http.clone(), Arc::clone(firewall), catalogue);
+    let mut maker = Maker::new(settings, http.clone(), catalogue);
     let names = named(project, &mut maker, &http, &mut roster, is_pinned).await?;
     let known = Known::default();
     let mut workshop =
@@ -246,7 +246,7 @@ async fn named(
     let is_first_needed =
         is_pinned || maker.settings().provider.default.is_some() || roster.arms.is_empty();
     if is_first_needed {
-        match first::find(maker, http).await {
+        match first::find(maker, http, &project.firewall).await {
             Ok(First { arm, window }) => names.push((arm, window)),
             Err(error) => {
                 let others = roster.arms.iter().any(|arm| maker.make(arm, None).is_ok());

@@ -147,7 +147,9 @@ impl TextCalls {
                 let slot = self.slots.ours(slot);
                 out.push_back(StreamEvent::ToolCallStart { slot, id, name });
             }
-            StreamEvent::Started { .. } | StreamEvent::Usage(_) => out.push_back(event),
+            StreamEvent::RateLimits { .. }
+            | StreamEvent::Started { .. }
+            | StreamEvent::Usage(_) => out.push_back(event),
             mut other => {
                 self.advance(true, out);
                 renumber(&mut other, &mut self.slots);
@@ -369,7 +371,10 @@ fn renumber(event: &mut StreamEvent, slots: &mut Slots) {
         | StreamEvent::ToolCallStart { slot, .. }
         | StreamEvent::ToolCallDelta { slot, .. }
         | StreamEvent::ToolCallDone { slot } => *slot = slots.ours(*slot),
-        StreamEvent::Started { .. } | StreamEvent::Usage(_) | StreamEvent::Stop(_) => (),
+        StreamEvent::RateLimits { .. }
+        | StreamEvent::Started { .. }
+        | StreamEvent::Usage(_)
+        | StreamEvent::Stop(_) => (),
     }
 }
 

@@ -1,6 +1,6 @@
 use gnoma_core::{
     Accumulator, Content, RawJson, Response,
-    tool::{Access, Tier, Touches},
+    tool::{Access, Tier, ToolKind},
 };
 use proptest::prelude::*;
 
@@ -12,7 +12,8 @@ fn tool(name: &str, parameters: &str) -> Arc<ToolSpec> {
         description: String::new(),
         parameters: RawJson::parse(parameters).unwrap(),
         access: Access::Read,
-        touches: Touches::Nothing,
+        touches: [].into(),
+        kind: ToolKind::Other,
         tier: Tier::Full,
     })
 }

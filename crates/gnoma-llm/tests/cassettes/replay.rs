@@ -6,7 +6,7 @@ use futures_util::{FutureExt as _, StreamExt as _, stream};
 use gnoma_core::{
     Accumulator, Message, ModelRequest, Provider, ProviderError, RawJson, Response, Secret,
     ToolChoice, ToolSpec,
-    tool::{Access, Tier, Touches},
+    tool::{Access, Tier, ToolKind},
 };
 use gnoma_llm::{Profile, Protocol, connect};
 use gnoma_net::Http;
@@ -168,7 +168,8 @@ fn tool(declared: &Value) -> Option<ToolSpec> {
         description: String::new(),
         parameters: schema.unwrap_or_else(RawJson::empty_object),
         access: Access::Read,
-        touches: Touches::Nothing,
+        touches: [].into(),
+        kind: ToolKind::Other,
         tier: Tier::Full,
     })
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use gnoma_core::{
     CallId, Content, Effort, Image, Message, ModelRequest, RawJson, ResultPart, StopReason,
     ToolCall, ToolChoice, ToolResult, ToolSpec,
-    tool::{Access, Tier, Touches},
+    tool::{Access, Tier, ToolKind},
 };
 
 use crate::endpoints::{COMPATIBLE, Endpoint, PROTOCOLS};
@@ -94,7 +94,8 @@ pub(crate) fn tools() -> Arc<[Arc<ToolSpec>]> {
             description: description.to_owned(),
             parameters: RawJson::parse(parameters).unwrap(),
             access,
-            touches: Touches::Nothing,
+            touches: [].into(),
+            kind: ToolKind::Other,
             tier: Tier::Lean,
         })
     };

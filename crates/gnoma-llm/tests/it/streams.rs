@@ -7,7 +7,7 @@ use futures_util::StreamExt as _;
 use gnoma_core::{Accumulator, Content, Provider, StopReason, StreamEvent};
 use gnoma_llm::connect;
 use gnoma_net::{Http, HttpOptions};
-use gnoma_testkit::{End, Reply, ReplyBody, Script, Server};
+use gnoma_testkit::{End, Failure, Reply, ReplyBody, RetryAfter, Script, Server};
 use tokio::time::{sleep, timeout};
 
 use crate::{
@@ -223,5 +223,33 @@ async fn junk_after_a_complete_answer_is_nothing_wherever_it_is_cut() {
         let server = Server::queue([reply]).unwrap();
         let answer = read(ollama, &server).await;
         assert_eq!(answer.stop(), Some(StopReason::EndTurn), "pieces of {bytes}");
+    }
+}
+
+/// What headers tell of rate limits is the first event, of an answer and of a refusal.
+#[tokio::test]
+async fn limits_come_first_whether_the_call_is_answered_or_refused() {
+    for endpoint in PROTOCOLS.iter().chain(&COMPATIBLE) {
+        let answered = endpoint.wire.stream(&Script::text([WORD]));
+        let refused = endpoint.wire.failure(&Failure::RateLimited(Some(RetryAfter::Seconds(7))));
+        for (reply, is_answered) in [(answered, true), (refused, false)] {
+            let reply = reply.header("x-ratelimit-limit-requests", "50").header("x-other", "1");
+            let server = Server::queue([reply]).unwrap();
+            let http = Http::new(HttpOptions::default());
+            let provider = connect(endpoint.profile(&server.url()), http);
+            let mut stream = provider.stream(ask(endpoint, [user("hello")]));
+            let first = timeout(PATIENCE, stream.next()).await.unwrap().unwrap().unwrap();
+            let StreamEvent::RateLimits { headers } = first else { panic!("{first:?}") };
+            let of = |name: &str| headers.iter().find(|(known, _)| known == name);
+            assert_eq!(of("x-ratelimit-limit-requests").map(|(_, value)| &**value), Some("50"));
+            assert_eq!(of("retry-after").is_some(), !is_answered, "{}", endpoint.label);
+            assert_eq!(of("x-other"), None);
+            let rest: Vec<_> = timeout(PATIENCE, stream.collect()).await.unwrap();
+            let again = |event: &Result<StreamEvent, _>| {
+                matches!(event, Ok(StreamEvent::RateLimits { .. }))
+            };
+            assert!(!rest.iter().any(again));
+            assert_eq!(rest.iter().all(Result::is_ok), is_answered, "{}", endpoint.label);
+        }
     }
 }

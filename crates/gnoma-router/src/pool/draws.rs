@@ -11,6 +11,7 @@ use super::{
     learnt::Learnt,
     names::Pool,
     rates::Rates,
+    scope::Scope,
     tiers::{self, Tier},
 };
 
@@ -87,10 +88,8 @@ pub struct PlannedCall<'c> {
     pub arm: &'c ModelRef,
     /// Sets of rate limits it draws on besides its provider's.
     pub sets: &'c [String],
-    /// The turn.
-    pub turn: &'c str,
-    /// The session.
-    pub session: &'c str,
+    /// The session and its turn, with the sessions above it.
+    pub scope: &'c Scope,
     /// The project's key.
     pub project: &'c str,
 }
@@ -100,6 +99,12 @@ impl PoolLimits {
     #[must_use]
     pub fn new(caps: Caps) -> Self {
         Self { caps, sets: BTreeMap::new() }
+    }
+
+    /// What may be spent.
+    #[must_use]
+    pub fn caps(&self) -> &Caps {
+        &self.caps
     }
 
     /// Adds a set of rate limits: those stated, and where none is, the tier's of `vendor`.
@@ -137,10 +142,15 @@ impl PoolLimits {
                 &Pool::Project(call.project.to_owned()),
                 [(Window::Day, caps.project_day), (Window::Month, caps.project_month)],
             ),
-            capped(&Pool::Session(call.session.to_owned()), [(Window::Ever, caps.session)]),
         ];
-        if caps.turn.is_some() {
-            draws.push(capped(&Pool::Turn(call.turn.to_owned()), [(Window::Ever, caps.turn)]));
+        for scope in call.scope.chain() {
+            // The stricter of its own limit and of the cap that all sessions have.
+            let most = [scope.limit(), caps.session].into_iter().flatten().min();
+            draws.push(capped(&Pool::Session(scope.session().to_owned()), [(Window::Ever, most)]));
+            if caps.turn.is_some() {
+                let turn = Pool::Turn(scope.turn().to_owned());
+                draws.push(capped(&turn, [(Window::Ever, caps.turn)]));
+            }
         }
         let mut names: Vec<&str> = vec![&call.arm.provider];
         names.extend(call.sets.iter().map(String::as_str));
@@ -193,7 +203,8 @@ mod tests {
     }
 
     fn draws(limits: &PoolLimits, arm: &ModelRef, sets: &[String]) -> BTreeMap<String, Vec<Limit>> {
-        let call = PlannedCall { arm, sets, turn: "t", session: "s", project: "p" };
+        let scope = Scope::new("s").in_turn("t");
+        let call = PlannedCall { arm, sets, scope: &scope, project: "p" };
         let draws = limits.draws(&call, &Learnt::default());
         for draw in &draws {
             assert!(
@@ -218,6 +229,42 @@ mod tests {
         assert_eq!(with_limits(&ours), ["all", "rates:one", "rates:shared", "turn:t"]);
         assert_eq!(with_limits(&theirs), ["all", "turn:t"]);
         assert!(theirs.contains_key("rates:two") && theirs.contains_key("session:s"));
+    }
+
+    /// A child's call counts in its own session and turn and in all above, each with its own limit.
+    #[test]
+    fn a_child_draws_on_all_that_stand_above_it() {
+        use std::sync::Arc;
+
+        use super::super::scope::{MAX_DEPTH, TooDeep};
+
+        let limits = PoolLimits::new(Caps { turn: Some(5), session: Some(50), ..Caps::default() });
+        let root = Arc::new(Scope::new("s").in_turn("s-1"));
+        let child = Arc::new(root.child("c", Some(20)).unwrap().in_turn("c-1"));
+        let grandchild = child.child("g", Some(90)).unwrap().in_turn("g-1");
+        let arm = arm("one", "m");
+        let most = |scope: &Scope| -> Vec<(String, Vec<u64>)> {
+            let call = PlannedCall { arm: &arm, sets: &[], scope, project: "p" };
+            let draws = limits.draws(&call, &Learnt::default()).into_iter();
+            let most = |draw: &Draw| draw.limits.iter().map(|limit| limit.most).collect();
+            let kept = draws.filter(|draw| !draw.limits.is_empty());
+            kept.map(|draw| (draw.pool.clone(), most(&draw))).collect()
+        };
+        let expected = |pools: &[(&str, u64)]| -> Vec<(String, Vec<u64>)> {
+            pools.iter().map(|(pool, most)| ((*pool).to_owned(), vec![*most])).collect()
+        };
+        assert_eq!(most(&root), expected(&[("session:s", 50), ("turn:s-1", 5)]));
+        let above = [("session:c", 20), ("turn:c-1", 5), ("session:s", 50), ("turn:s-1", 5)];
+        assert_eq!(most(&child), expected(&above));
+        let own = [("session:g", 50), ("turn:g-1", 5)];
+        assert_eq!(most(&grandchild), expected(&[&own[..], &above].concat()));
+
+        let mut last = root;
+        for depth in 2..=MAX_DEPTH {
+            last = Arc::new(last.child(format!("{depth}"), None).unwrap());
+        }
+        assert_eq!(last.chain().count(), MAX_DEPTH);
+        assert_eq!(last.child("more", None), Err(TooDeep));
     }
 
     #[test]

@@ -10,6 +10,7 @@ mod headers;
 mod learnt;
 mod names;
 mod rates;
+mod scope;
 mod standing;
 mod tiers;
 
@@ -20,6 +21,7 @@ pub use self::{
     learnt::{KnownLimit, Learnt},
     names::Pool,
     rates::Rates,
+    scope::{MAX_DEPTH, Scope, TooDeep},
     standing::{budget, budgets, refusal, words},
     tiers::{Tier, tier, tiers_of},
 };

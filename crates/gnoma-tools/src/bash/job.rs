@@ -55,7 +55,7 @@ fn spec() -> ToolSpec {
         "job",
         Access::Execute,
         // Ending what it has started itself harms nobody.
-        Touches::Action("action", &["list", "poll", "kill"]),
+        [Touches::action("action", ["list", "poll", "kill"])],
         Tier::Full,
         "Background jobs of bash: list them, poll for new output and state, send a line of input, kill.",
         r#"{"type":"object","properties":{"action":{"type":"string","enum":["list","poll","send","kill"]},"id":{"type":"integer"},"input":{"type":"string"}},"required":["action"]}"#,

@@ -20,7 +20,7 @@ use std::{pin::pin, sync::Arc, time::Duration};
 
 use gnoma_core::{
     CallId, Tool, ToolCall, ToolCx, ToolOutcome, ToolSpec,
-    tool::{Access, BoxFuture, CommandReport, Tier, ToolOutput, Touches},
+    tool::{Access, BoxFuture, CommandReport, Tier, ToolKind, ToolOutput, Touches},
 };
 use serde::Deserialize;
 use tokio::time::{Instant, sleep, sleep_until};
@@ -97,15 +97,16 @@ fn spec(default_timeout: Duration) -> ToolSpec {
         ),
         default_timeout.as_secs(),
     );
-    args::spec(
+    let spec = args::spec(
         "bash",
         Access::Execute,
-        Touches::Command("command"),
+        [Touches::command("command")],
         Tier::Lean,
         "Run a shell command in the working directory. Stdin is empty; returns stdout and stderr, \
          the middle of long output left out.",
         &parameters,
-    )
+    );
+    ToolSpec { kind: ToolKind::Shell, ..spec }
 }
 
 #[derive(Deserialize)]

@@ -348,6 +348,8 @@ mod tests {
             stop: CancellationToken::new(),
             progress: mpsc::channel(1).0,
             shelved: false,
+            budget: Default::default(),
+            session: None,
         };
         narrowed(&Policy::default(), &cx, true, &[])
     }

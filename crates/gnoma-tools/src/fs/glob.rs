@@ -35,7 +35,7 @@ pub(super) fn spec() -> ToolSpec {
     args::spec(
         "fs.glob",
         Access::Read,
-        Touches::Path("path"),
+        [Touches::path("path")],
         Tier::Full,
         "Find files by glob, newest first; skips hidden and ignored files.",
         r#"{"type":"object","properties":{"pattern":{"type":"string","description":"such as src/**/*.rs"},"path":{"type":"string","description":"folder"}},"required":["pattern"]}"#,

@@ -54,7 +54,7 @@ pub(super) fn spec() -> ToolSpec {
     args::spec(
         "fs.grep",
         Access::Read,
-        Touches::Path("path"),
+        [Touches::path("path")],
         Tier::Full,
         "Search file contents by regex; skips hidden and ignored files. Gives file:line:text.",
         r#"{"type":"object","properties":{"pattern":{"type":"string"},"path":{"type":"string","description":"file or folder"},"glob":{"type":"string","description":"such as *.rs"},"max_results":{"type":"integer","description":"default 250"}},"required":["pattern"]}"#,

@@ -37,7 +37,7 @@ pub(super) fn spec() -> ToolSpec {
     args::spec(
         "fs.ls",
         Access::Read,
-        Touches::Path("path"),
+        [Touches::path("path")],
         Tier::Full,
         "List a folder: kind, bytes, name.",
         r#"{"type":"object","properties":{"path":{"type":"string"}},"required":["path"]}"#,

@@ -50,7 +50,7 @@ pub(super) fn spec() -> ToolSpec {
     args::spec(
         "fs.read",
         Access::Read,
-        Touches::Path("path"),
+        [Touches::path("path")],
         Tier::Lean,
         "Read a file: numbered lines, or an image.",
         r#"{"type":"object","properties":{"path":{"type":"string"},"offset":{"type":"integer","description":"lines to skip"},"limit":{"type":"integer","description":"lines to show, default 2000"}},"required":["path"]}"#,

@@ -45,6 +45,8 @@ impl Bench {
             stop: self.stop.clone(),
             progress: mpsc::channel(1).0,
             shelved: false,
+            budget: Default::default(),
+            session: None,
         }
     }
 

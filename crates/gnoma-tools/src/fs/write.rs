@@ -5,7 +5,7 @@
 
 use gnoma_core::{
     ToolCx, ToolSpec,
-    tool::{Access, Tier, ToolOutput, Touches},
+    tool::{Access, Tier, ToolKind, ToolOutput, Touches},
 };
 use serde::Deserialize;
 
@@ -26,14 +26,15 @@ pub(super) struct WriteArguments {
 }
 
 pub(super) fn spec() -> ToolSpec {
-    args::spec(
+    let spec = args::spec(
         "fs.write",
         Access::Edit,
-        Touches::Path("path"),
+        [Touches::path("path")],
         Tier::Lean,
         "Create or overwrite a file; read an existing one first. Makes folders.",
         r#"{"type":"object","properties":{"path":{"type":"string"},"content":{"type":"string"}},"required":["path","content"]}"#,
-    )
+    );
+    ToolSpec { kind: ToolKind::WritesFiles, ..spec }
 }
 
 pub(super) fn run(shared: &FileTools, arguments: &WriteArguments, cx: &ToolCx) -> FileAnswer {

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 
-use gnoma_core::tool::Touches;
 use gnoma_tools::{ToolOptions, builtin};
 use serde_json::{Map, Value};
 
@@ -31,14 +30,8 @@ fn every_schema_is_an_object_whose_names_fit_the_spec() {
         for required in schema["required"].as_array().into_iter().flatten() {
             assert!(properties.contains_key(required.as_str().unwrap()));
         }
-        match spec.touches {
-            Touches::Nothing => {}
-            Touches::Path(argument)
-            | Touches::Command(argument)
-            | Touches::Url(argument)
-            | Touches::Action(argument, _) => {
-                assert!(properties.contains_key(argument), "{}", spec.name);
-            }
+        for touches in spec.touches.iter() {
+            assert!(properties.contains_key(touches.argument()), "{}", spec.name);
         }
     }
 }

@@ -43,6 +43,8 @@ impl Bench {
             stop: stop.clone(),
             progress,
             shelved: false,
+            budget: Default::default(),
+            session: None,
         };
         Self { folder, stop, watched, tools: builtin(options), cx }
     }

@@ -42,7 +42,7 @@ fn asked(calls: &[ToolCall]) -> Event {
 
 fn ended(call: &ToolCall, text: &str, is_error: bool, duration_ms: u64) -> Event {
     let result = ToolResult::text(call, text, is_error);
-    Event::ToolEnded { result, diff: None, duration_ms }
+    Event::ToolEnded { call: call.clone(), result, diff: None, duration_ms }
 }
 
 fn done(rounds: u32) -> Event {
@@ -83,8 +83,8 @@ fn turn() -> Vec<Event> {
             always: None,
         },
         Event::PermissionDecided { call: edit.id.clone(), allowed: true, reason: "you".into() },
-        Event::ToolStarted { call: edit },
-        Event::ToolEnded { result: changed, diff: Some(DIFF.into()), duration_ms: 4 },
+        Event::ToolStarted { call: edit.clone() },
+        Event::ToolEnded { call: edit, result: changed, diff: Some(DIFF.into()), duration_ms: 4 },
         text("Fixed:\n\n```rust\nlet total = a + b;\n```\n- one\n- two"),
         Event::Notice { level: NoticeLevel::Warning, text: "the context is 90 % full".into() },
         text(" more"),

@@ -5,13 +5,13 @@ use std::{sync::Arc, time::Duration};
 use gnoma_core::{
     CallId, Command, Content, ErrorKind, Event,
     session::{Outcome, PermissionAnswer as Reply, PermissionMode},
-    tool::{Access, Touches},
+    tool::{Access, ToolKind, Touches},
 };
 use gnoma_engine::{
     Keeping,
     routing::{Options, Verify},
 };
-use gnoma_router::rules::{Rule, RuleEffect, When};
+use gnoma_router::rules::{RuleEffect, Rule, When};
 use gnoma_testkit::{Answer, FakeCheckpoints, FakeTool};
 
 use super::team::{
@@ -228,7 +228,7 @@ fn asking(verify: Verify, shell: FakeTool, files: &FakeCheckpoints) -> Team {
     ];
     let options = Options { verify, ..proven_by("make test") };
     let keeping = Keeping { checkpoints: Some(Arc::new(files.clone())), ..Keeping::default() };
-    let shell = shell.touching(Touches::Command("command"));
+    let shell = shell.of_kind(ToolKind::Shell).touching(Touches::command("command"));
     team_in((PermissionMode::AcceptEdits, true), members, options, vec![editor(), shell], keeping)
 }
 
@@ -276,7 +276,7 @@ async fn a_check_that_is_refused_is_not_run_and_a_reviewer_looks_where_one_may()
 
 #[tokio::test(start_paused = true)]
 async fn a_check_that_may_not_run_where_nobody_can_be_asked_is_not_run() {
-    let ran = shell(Some(0)).touching(Touches::Command("command"));
+    let ran = shell(Some(0)).touching(Touches::command("command"));
     let members = vec![
         member("cheap", 0.6, 0.02, vec![edits(), Answer::text("done")]),
         member("strong", 0.85, 0.5, Vec::new()),

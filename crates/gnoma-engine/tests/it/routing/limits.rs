@@ -3,15 +3,18 @@
 
 use std::time::Duration;
 
-use gnoma_core::{ErrorKind, Event, StreamEvent, Usage, session::Outcome};
-use gnoma_engine::routing::{Options, Strategy};
+use gnoma_core::{ErrorKind, Event, ProviderError, StreamEvent, Usage, session::Outcome};
+use gnoma_engine::routing::{Options, Strategy, Verify};
 use gnoma_router::{
     pool::{PoolLimits, Rates},
     rules::{Rule, RuleEffect, When},
 };
 use gnoma_testkit::{Answer, FakeLedger, FakeTool};
 
-use super::team::{assert_complete, changes, counted, editor, edits, member, said, team};
+use super::team::{
+    Team, assert_complete, by, cascade, changes, counted, editor, edits, member, name, said, team,
+    verdict,
+};
 use crate::outcome;
 
 /// The limits of one pool, as its vendor counts them.
@@ -122,4 +125,54 @@ async fn a_full_minute_is_no_failure_of_the_arm() {
     let events = team.run.until_idle().await;
     assert_complete(&events);
     assert_eq!(changes(&events), [("a", "b", false), ("b", "a", false)]);
+}
+
+/// An answer whose headers tell of a limit of so many requests a minute.
+fn limited_to(requests: u64, mut answer: Answer) -> Answer {
+    let header = |name: &str, value: u64| (name.to_owned(), value.to_string());
+    let headers = vec![
+        header("x-ratelimit-limit-requests", requests),
+        header("x-ratelimit-remaining-requests", requests - 1),
+    ];
+    answer.events.insert(0, Ok(StreamEvent::RateLimits { headers }));
+    answer
+}
+
+/// The requests that the arm's own answers told of.
+fn told(team: &Team, model: &str) -> Vec<Option<u64>> {
+    team.routes.told_limits(&name(model)).iter().map(|known| known.seen.limit).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn calls_at_the_same_time_credit_each_its_own_arm() {
+    // The arm that is asked first answers last.
+    let slow = limited_to(11, Answer::text("first")).every(Duration::from_secs(3));
+    let chair = limited_to(12, Answer::text("{\"best\": 2, \"why\": \"complete\"}"));
+    let members = vec![
+        member("a", 0.9, 0.1, vec![slow, chair]),
+        member("b", 0.5, 0.1, vec![limited_to(22, Answer::text("second"))]),
+    ];
+    let mut team = team(members, by(Strategy::Ensemble), Vec::new());
+    let events = team.turn("what is a monad?").await;
+    assert_complete(&events);
+    assert_eq!((told(&team, "a"), told(&team, "b")), (vec![Some(12)], vec![Some(22)]));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_refused_call_and_a_question_beside_the_conversation_tell_of_limits_too() {
+    let error = ProviderError::new(ErrorKind::RateLimited, "fake", "too many");
+    let refused = limited_to(33, Answer::of(vec![Err(error)]));
+    let cheap = vec![refused, edits(), Answer::text("done")];
+    let strong = vec![limited_to(44, verdict(true, "it holds"))];
+    let options = Options {
+        verify: Verify::Reviewer,
+        strategy: Strategy::Cascade,
+        failover: false,
+        ..Options::default()
+    };
+    let mut team = cascade(cheap, strong, options, vec![editor()]);
+    let events = team.turn("fix the parser").await;
+    assert_complete(&events);
+    assert_eq!((told(&team, "cheap"), told(&team, "strong")), (vec![Some(33)], vec![Some(44)]));
+    assert_eq!(team.asked(1), 1, "only the review");
 }

@@ -12,13 +12,13 @@ use gnoma_core::{
     Command, ErrorKind, Event, ModelRef, ModelRequest, Price, ProviderError, StreamEvent,
     ToolOutcome, Usage,
     session::{Outcome, PermissionMode, Routing, SessionState},
-    tool::{Access, BoxFuture, CommandReport, ToolOutput},
+    tool::{Access, BoxFuture, CommandReport, ToolKind, ToolOutput},
 };
 use gnoma_engine::{
     Arm, Keeping, Routes,
     routing::{Memory, Options, Strategy, Verify},
 };
-use gnoma_guard::firewall::Guarded;
+use gnoma_guard::firewall::Connection;
 use gnoma_router::{Prior, Router, TaskOutcome as Learnt, Tuning, pool::PoolLimits};
 use gnoma_testkit::{Answer, FakeLedger, FakeProvider, FakeTool};
 use serde_json::{Value, json};
@@ -121,10 +121,10 @@ pub(super) fn team_in(
     let (mut arms, mut known, mut providers) = (Vec::new(), Vec::new(), Vec::new());
     for Member { model, quality, cost, price, tools, window, pools, answers } in members {
         let provider = Arc::new(FakeProvider::new(answers));
-        let guarded = Guarded::new(Arc::clone(&provider) as _, Arc::clone(&firewall), false);
+        let connection = Connection::new(Arc::clone(&provider) as _, false);
         let pools = pools.iter().map(|pool| (*pool).to_owned()).collect();
         let (host, context_window) = (model.into(), window);
-        let arm = Arm::new(guarded, model);
+        let arm = Arm::new(connection, model);
         arms.push(Arm { price, tools, host, context_window, pools, ..arm });
         known.push(gnoma_router::Arm {
             id: name(model),
@@ -245,6 +245,7 @@ pub(super) fn shell(exit_code: Option<i32>) -> FakeTool {
             Some(_) | None => ToolOutcome::Failed(output),
         }
     })
+    .of_kind(ToolKind::Shell)
 }
 
 /// A call of [`shell`].

@@ -14,7 +14,7 @@ mod tests;
 
 use gnoma_core::{
     ToolCx, ToolSpec,
-    tool::{Access, Tier, ToolOutput, Touches},
+    tool::{Access, Tier, ToolKind, ToolOutput, Touches},
 };
 use serde::Deserialize;
 
@@ -52,15 +52,16 @@ struct Listed {
 }
 
 pub(super) fn spec() -> ToolSpec {
-    args::spec(
+    let spec = args::spec(
         "fs.edit",
         Access::Edit,
-        Touches::Path("path"),
+        [Touches::path("path")],
         Tier::Lean,
         "Replace text in a file. old_string must match in one place unless replace_all; empty \
          creates the file. edits: several, in order, all or none.",
         r#"{"type":"object","properties":{"path":{"type":"string"},"old_string":{"type":"string"},"new_string":{"type":"string"},"replace_all":{"type":"boolean"},"edits":{"type":"array","items":{"type":"object","properties":{"old_string":{"type":"string"},"new_string":{"type":"string"},"replace_all":{"type":"boolean"}},"required":["old_string","new_string"]}}},"required":["path"]}"#,
-    )
+    );
+    ToolSpec { kind: ToolKind::WritesFiles, ..spec }
 }
 
 pub(super) fn run(shared: &FileTools, arguments: &EditArguments, cx: &ToolCx) -> FileAnswer {

@@ -7,7 +7,7 @@ use futures_util::StreamExt as _;
 use gnoma_core::{
     Accumulator, CallId, Content, Effort, Image, Message, ModelRef, ModelRequest, Provider,
     RawJson, ResultPart, StopReason, Thinking, ToolCall, ToolChoice, ToolResult, ToolSpec,
-    tool::{Access, Tier, Touches},
+    tool::{Access, Tier, ToolKind},
 };
 use gnoma_llm::{Profile, connect};
 use gnoma_net::{Http, HttpOptions};
@@ -56,7 +56,8 @@ impl Talk {
             description: "Reads a file.".to_owned(),
             parameters: RawJson::parse(parameters).unwrap(),
             access: Access::Read,
-            touches: Touches::Nothing,
+            touches: [].into(),
+            kind: ToolKind::Other,
             tier: Tier::Lean,
         };
         Self { history: Vec::new(), tools: Arc::new([Arc::new(spec)]) }

@@ -18,7 +18,7 @@ use gnoma_engine::{
     session,
 };
 use gnoma_guard::{
-    firewall::{self, Firewall, Guarded, Policy},
+    firewall::{self, Connection, Firewall, Policy},
     permission::Permissions,
     secrets::Scanner,
 };
@@ -68,7 +68,7 @@ fn firewall() -> Arc<Firewall> {
 }
 
 /// Routes over the one arm, as a program makes them.
-fn routes(url: &str, ledger: &Arc<SqliteLedger>, firewall: &Arc<Firewall>) -> Routes {
+fn routes(url: &str, ledger: &Arc<SqliteLedger>) -> Routes {
     let routes = Routes::new(
         Router::new(Tuning::default()),
         Options {
@@ -82,8 +82,8 @@ fn routes(url: &str, ledger: &Arc<SqliteLedger>, firewall: &Arc<Firewall>) -> Ro
     );
     let profile = Profile::new("test", Protocol::OpenAi, format!("{url}/v1"));
     let provider = connect(profile, Http::new(HttpOptions::default()));
-    let guarded = Guarded::new(provider, Arc::clone(firewall), false);
-    routes.set_arms(vec![Arm { price: Some(PRICE), ..Arm::new(guarded, "m1") }], Vec::new());
+    let connection = Connection::new(provider, false);
+    routes.set_arms(vec![Arm { price: Some(PRICE), ..Arm::new(connection, "m1") }], Vec::new());
     routes
 }
 
@@ -113,6 +113,8 @@ fn start(id: String, routes: Arc<Routes>, firewall: Arc<Firewall>) -> Handle {
         limits: Limits::default(),
         history: Vec::new(),
         keeping: Keeping::default(),
+        scope: None,
+        spawner: None,
     })
 }
 
@@ -156,7 +158,7 @@ async fn child() {
     let OpenedLedger { ledger, set_aside } = SqliteLedger::open(Path::new(words[0])).unwrap();
     assert_eq!(set_aside, None);
     let (ledger, firewall) = (Arc::new(ledger), firewall());
-    let routes = Arc::new(routes(words[1], &ledger, &firewall));
+    let routes = Arc::new(routes(words[1], &ledger));
     let mut living = JoinSet::new();
     for number in 0..words[2].parse().unwrap() {
         let id = format!("{}-{number}", std::process::id());

@@ -11,6 +11,7 @@ use gnoma_core::{
 use gnoma_router::{
     Attempt, Decision, Offer, RouterChoice, Situation, TaskKind, TaskOutcome, Tried, WeighedArm,
     classify::TaskType,
+    pool::Scope,
     rules::{Applied, Bounds, Role, WorkStage},
 };
 
@@ -30,7 +31,7 @@ const MOST_MOVES: u32 = 8;
 
 /// A turn under way.
 #[derive(Debug)]
-pub(crate) struct Course {
+pub(crate) struct RoutePlan {
     pub(crate) task: Task,
     pub(crate) seed: u64,
     /// How the arms are used; never [`Strategy::Auto`].
@@ -77,7 +78,7 @@ pub(crate) struct NoArm {
     pub(crate) reasons: Vec<String>,
 }
 
-impl Course {
+impl RoutePlan {
     /// What turned out, for learning. `right`: what a person or a check that cannot err said.
     pub(crate) fn outcome(&self, right: Option<bool>) -> TaskOutcome {
         let last = self.attempts.len().saturating_sub(1);
@@ -189,7 +190,8 @@ impl Routes {
         let task = Task::of(words.to_owned(), has_images, context_tokens, true, &self.options);
         let pin = self.options.pinned.as_ref();
         let warm = HashMap::new();
-        let moment = Moment { warm: &warm, levels, pin, may_wait: true, turn: "", session: "" };
+        let scope = Scope::new("");
+        let moment = Moment { warm: &warm, levels, pin, may_wait: true, scope: &scope };
         let begun = self.begin(task, self.options.seed, moment);
         begun
             .map(|(_, routing)| routing)
@@ -200,7 +202,8 @@ impl Routes {
     #[must_use]
     pub fn limits(&self) -> Vec<Draw> {
         let mut all: Vec<Draw> = Vec::new();
-        for draw in self.arms().iter().flat_map(|arm| self.draws(arm, "", "")) {
+        let scope = Scope::new("");
+        for draw in self.arms().iter().flat_map(|arm| self.draws(arm, &scope)) {
             if !all.contains(&draw) {
                 all.push(draw);
             }
@@ -211,7 +214,7 @@ impl Routes {
     /// The pools that a call of the arm would draw on.
     #[must_use]
     pub fn pools_of(&self, arm: &Arm) -> Vec<String> {
-        self.draws(arm, "", "").into_iter().map(|draw| draw.pool).collect()
+        self.draws(arm, &Scope::new("")).into_iter().map(|draw| draw.pool).collect()
     }
 
     /// What the first call of a session would take of the arm's pools.
@@ -232,7 +235,7 @@ impl Routes {
         task: Task,
         seed: u64,
         moment: Moment<'_>,
-    ) -> Result<(Course, Routing), NoArm> {
+    ) -> Result<(RoutePlan, Routing), NoArm> {
         let arms = self.arms();
         self.see_budgets(moment.levels);
         let role = self.options.roles.arm(WorkStage::Turn(task.classified.kind));
@@ -279,7 +282,7 @@ impl Routes {
             candidates,
             seed,
         };
-        let course = Course {
+        let plan = RoutePlan {
             is_looking: is_panel && task.need.tools,
             task,
             seed,
@@ -300,25 +303,25 @@ impl Routes {
             weights: Vec::new(),
             signals: Signals::default(),
         };
-        Ok((course, routing))
+        Ok((plan, routing))
     }
 
     /// After a checked attempt: the arm that goes on, or `None` when the work is delivered.
-    pub(crate) fn go_on(&self, course: &Course, moment: Moment<'_>) -> Option<Arm> {
+    pub(crate) fn go_on(&self, plan: &RoutePlan, moment: Moment<'_>) -> Option<Arm> {
         let arms = self.arms();
-        let role = self.options.roles.arm(WorkStage::Turn(course.task.classified.kind));
-        let (offers, applied) = self.offers(&arms, &course.task, &course.given_up, moment, role);
-        let left = self.options.max_attempts.saturating_sub(course.attempts.len());
-        if left == 0 || course.attempts.last()?.verdict == Some(true) {
+        let role = self.options.roles.arm(WorkStage::Turn(plan.task.classified.kind));
+        let (offers, applied) = self.offers(&arms, &plan.task, &plan.given_up, moment, role);
+        let left = self.options.max_attempts.saturating_sub(plan.attempts.len());
+        if left == 0 || plan.attempts.last()?.verdict == Some(true) {
             return None;
         }
         let situation = Situation {
-            need: course.task.need.clone(),
-            attempts: course.attempts.clone(),
+            need: plan.task.need.clone(),
+            attempts: plan.attempts.clone(),
             attempts_left: left,
             verified: true,
         };
-        let choice = applied.choose(&self.router(), &situation, &offers, course.seed);
+        let choice = applied.choose(&self.router(), &situation, &offers, plan.seed);
         match &choice.decision {
             Decision::Run(names) => {
                 arms.iter().find(|arm| Some(&arm.name()) == names.first()).cloned()
@@ -328,20 +331,20 @@ impl Routes {
     }
 
     /// Another arm for the attempt under way, in place of one that failed.
-    pub(crate) fn instead(&self, course: &Course, moment: Moment<'_>) -> Option<Arm> {
+    pub(crate) fn instead(&self, plan: &RoutePlan, moment: Moment<'_>) -> Option<Arm> {
         let arms = self.arms();
-        if course.moves >= MOST_MOVES {
+        if plan.moves >= MOST_MOVES {
             return None;
         }
-        let role = self.options.roles.arm(WorkStage::Turn(course.task.classified.kind));
-        let (offers, applied) = self.offers(&arms, &course.task, &course.given_up, moment, role);
+        let role = self.options.roles.arm(WorkStage::Turn(plan.task.classified.kind));
+        let (offers, applied) = self.offers(&arms, &plan.task, &plan.given_up, moment, role);
         let situation = Situation {
-            need: course.task.need.clone(),
+            need: plan.task.need.clone(),
             attempts: Vec::new(),
             attempts_left: 1,
             verified: false,
         };
-        let choice = applied.choose(&self.router(), &situation, &offers, course.seed);
+        let choice = applied.choose(&self.router(), &situation, &offers, plan.seed);
         match &choice.decision {
             Decision::Run(names) => {
                 arms.iter().find(|arm| Some(&arm.name()) == names.first()).cloned()
@@ -487,8 +490,8 @@ impl Routes {
     }
 
     /// The reason for a change of arms, and whose role another plays from now on.
-    pub(crate) fn in_place_of(&self, course: &Course, from: &ModelRef, why: String) -> String {
-        let stage = WorkStage::Turn(course.task.classified.kind);
+    pub(crate) fn in_place_of(&self, plan: &RoutePlan, from: &ModelRef, why: String) -> String {
+        let stage = WorkStage::Turn(plan.task.classified.kind);
         match self.options.roles.arm(stage).filter(|(_, name)| *name == from) {
             Some((role, _)) => {
                 format!("{why}; another stands in for it in the role `{}`", role.name())

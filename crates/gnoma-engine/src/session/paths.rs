@@ -1,15 +1,14 @@
 //! What rules about files make of a conversation under way: an arm that must not see what was just
 //! opened is not sent it.
 
-use gnoma_core::{Content, ErrorKind, ProviderError};
+use gnoma_core::Content;
 
-use super::{Session, Way};
-use crate::routing::OWN;
+use super::{router::Router, state::Session};
 
 impl Session {
     /// Looks at what has come to the conversation for paths that rules ask for.
-    pub(in crate::session) fn look_for_paths(&mut self) {
-        let Way { concern, looked_at, course, .. } = &mut self.way;
+    pub(super) fn look_for_paths(&mut self) {
+        let Router { concern, looked_at, plan, .. } = &mut self.router;
         if !concern.is_asked_for() {
             return;
         }
@@ -30,20 +29,8 @@ impl Session {
             }
         }
         *looked_at = history.len();
-        if let Some(course) = course {
-            course.task.touched = concern.met();
+        if let Some(plan) = plan {
+            plan.task.touched = concern.met();
         }
-    }
-}
-
-impl Way {
-    /// Why the arm of the turn must not be sent the conversation as it is now, by the user's rules.
-    pub(super) fn kept_from(&self) -> Option<ProviderError> {
-        let course = self.course.as_ref().filter(|_| self.concern.is_asked_for())?;
-        let arm = course.arm.name();
-        let why = self.routes.kept_from(&arm, &course.task)?;
-        let hint = "Name a model that may see it, with --model or /model, or change the rule.";
-        let text = format!("{arm} may not see what was opened: it {why}");
-        Some(ProviderError::new(ErrorKind::BadRequest, OWN, text).with_hint(hint))
     }
 }

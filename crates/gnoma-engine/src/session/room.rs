@@ -5,15 +5,18 @@
 use std::time::Duration;
 
 use gnoma_core::{
-    ledger::{Ask, Full, Ledger, Reserved, Window},
+    ErrorKind, ProviderError,
+    ledger::{Ask, Full, Ledger, Reserved, Unit, Window},
     store::{StoreError, StoreErrorKind},
 };
+use gnoma_router::pool;
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
-use super::LEDGER_PATIENCE;
-use crate::routing::{desk::Routes, offers::LIMIT_PATIENCE};
+use crate::routing::{OWN, desk::Routes, offers::LIMIT_PATIENCE};
 
+/// Longest wait for a ledger; a call goes on without it, unless money is limited.
+pub(super) const LEDGER_PATIENCE: Duration = Duration::from_secs(5);
 /// The ledger is not asked again before.
 const LEAST_WAIT: Duration = Duration::from_millis(50);
 
@@ -24,12 +27,7 @@ pub(super) async fn reserved(
     ask: Ask,
     unsettled: Vec<CancellationToken>,
 ) -> Result<Reserved, StoreError> {
-    let settled = async {
-        for call in unsettled {
-            call.cancelled().await;
-        }
-    };
-    timeout(LEDGER_PATIENCE, settled).await.map_err(|_| silent())?;
+    timeout(LEDGER_PATIENCE, settled(unsettled)).await.map_err(|_| silent())?;
     let until = Instant::now() + LIMIT_PATIENCE;
     loop {
         let at_ms = routes.now_ms();
@@ -46,6 +44,13 @@ pub(super) async fn reserved(
     }
 }
 
+/// Waits until these calls are settled. Safe to drop.
+pub(super) async fn settled(calls: Vec<CancellationToken>) {
+    for call in calls {
+        call.cancelled().await;
+    }
+}
+
 /// How long to wait for room, where the window rolls.
 fn wait(full: &Full, now_ms: i64) -> Option<Duration> {
     match full.limit.window {
@@ -55,6 +60,30 @@ fn wait(full: &Full, now_ms: i64) -> Option<Duration> {
         }
         Window::Day | Window::Month | Window::Ever => None,
     }
+}
+
+/// A limit that has no room, as a failure: one that waiting mends, where it does.
+pub(super) fn refusal(full: &Full, now_ms: i64) -> ProviderError {
+    let kind = match full.limit.unit {
+        Unit::MicroUsd => ErrorKind::Quota,
+        Unit::Requests
+        | Unit::Input
+        | Unit::Output
+        | Unit::Tokens
+        | Unit::AllInput
+        | Unit::AllTokens => match full.free_at_ms {
+            Some(_) => ErrorKind::RateLimited,
+            None => ErrorKind::Quota,
+        },
+    };
+    let mut error = ProviderError::new(kind, OWN, pool::words(full, now_ms));
+    error.retry_after = full
+        .free_at_ms
+        .and_then(|at_ms| u64::try_from(at_ms.saturating_sub(now_ms)).ok())
+        .map(Duration::from_millis);
+    error.with_hint(
+        "`gnoma router pools` shows every limit; they are set in `router.caps` and `rate_limits`.",
+    )
 }
 
 fn silent() -> StoreError {

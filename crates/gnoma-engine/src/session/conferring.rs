@@ -5,33 +5,26 @@
 //! what was read, how they would go about it, and one way is taken. Only then is anything changed, by
 //! one arm: whose way it is, or the arm in charge where the way is made of several.
 
-use gnoma_core::{
-    ErrorKind, Event, ModelRequest, ProviderError, Role,
-    session::{NoticeLevel, Outcome},
-};
+use std::panic::AssertUnwindSafe;
 
-use super::{Came, Closed, Session, Way};
+use futures_util::FutureExt as _;
+use gnoma_core::{ErrorKind, Event, ModelRequest, ProviderError, Role, session::NoticeLevel};
+
+use super::state::{Gone, Reply, Session};
 use crate::{
     arm::Arm,
     routing::{
         OWN,
         several::{self, Conferred, Panel, Shares},
     },
-    turn::{Checked, Input},
+    turn::Input,
 };
-
-impl Way {
-    /// Whether the arm in charge only looks yet.
-    pub(in crate::session) fn is_looking(&self) -> bool {
-        self.course.as_ref().is_some_and(|course| course.is_looking)
-    }
-}
 
 impl Session {
     /// Those who answer at once in the turn's first call, where several do.
     pub(super) fn panel(&self, request: &ModelRequest) -> Option<Panel> {
-        let course = self.way.course.as_ref().filter(|course| !course.is_looking)?;
-        let members = std::iter::once(&course.arm).chain(&course.beside).cloned().collect();
+        let plan = self.router.plan.as_ref().filter(|plan| !plan.is_looking)?;
+        let members = std::iter::once(&plan.arm).chain(&plan.beside).cloned().collect();
         self.panel_of(members, None, request.clone())
     }
 
@@ -41,51 +34,56 @@ impl Session {
         own: Option<(Arm, String)>,
         request: ModelRequest,
     ) -> Option<Panel> {
-        let course = self.way.course.as_ref()?;
-        let mut chairs = self.way.routes.reviewers(&course.task, self.way.moment_of(course), None);
+        let plan = self.router.plan.as_ref()?;
+        let mut chairs =
+            self.router.routes.reviewers(&plan.task, self.router.moment_of(plan), None);
         if chairs.is_empty() {
-            chairs.push(course.arm.clone());
+            chairs.push(plan.arm.clone());
         }
         Some(Panel {
-            together: course.together()?,
+            together: plan.together()?,
             members,
             own,
             chairs,
             request,
             question: several::question_of(self.turn.history()),
             shares: Shares::default(),
-            account: self.way.account(),
+            account: self.account(),
         })
     }
 
     /// The arm in charge has looked: the others are asked what they would do.
-    pub(super) fn confer(&mut self, outcome: &Outcome) {
+    pub(super) fn confer(&mut self) {
         self.look_for_paths();
-        let routes = &self.way.routes;
+        let routes = &self.router.routes;
+        let free = || Input::Conferred { note: several::FREE.to_owned() };
+        let Some(plan) = &self.router.plan else { return self.inbox.push_back(free()) };
         // What the first has opened is not for everybody.
-        let looked = self.way.course.as_ref().map(|course| {
-            let may_see = |arm: &&Arm| routes.kept_from(&arm.name(), &course.task).is_none();
-            let beside: Vec<Arm> = course.beside.iter().filter(may_see).cloned().collect();
-            (course.arm.clone(), beside)
-        });
-        let (Some((arm, beside)), Outcome::Complete { .. }) = (looked, outcome) else {
-            return self.inbox.push_back(Input::Checked(Checked::Deliver));
-        };
+        let may_see = |arm: &&Arm| routes.kept_from(&arm.name(), &plan.task).is_none();
+        let beside: Vec<Arm> = plan.beside.iter().filter(may_see).cloned().collect();
+        let arm = plan.arm.clone();
         if beside.is_empty() {
             let text = "nobody else may see what was opened";
             let nobody = Err(ProviderError::new(ErrorKind::NotFound, OWN, text));
-            self.way.checking.spawn(async { Came::Conferred(nobody, Shares::default()) });
+            self.wait_for(async { Reply::Conferred(nobody, Shares::default()) });
             return;
         }
-        let mut request = self.request(&arm, self.way.asked.0);
+        let mut request = self.request(&arm, self.spending.round);
         let answer = request.messages.iter().rposition(|it| it.role() == Role::Assistant);
         // Nobody is led by what the first has said.
         let own = answer.map(|at| request.messages.remove(at).text_content());
         let own = own.filter(|text| !text.trim().is_empty()).map(|text| (arm, text));
-        let Some(panel) = self.panel_of(beside, own, request) else { return };
-        self.way.checking.spawn(async move {
+        let Some(panel) = self.panel_of(beside, own, request) else {
+            return self.inbox.push_back(free());
+        };
+        self.wait_for(async move {
             let shares = panel.shares.clone();
-            Came::Conferred(several::confer(&panel).await, shares)
+            let way = AssertUnwindSafe(several::confer(&panel)).catch_unwind().await;
+            let broken = |_panic| {
+                let text = "whoever compared them broke down inside";
+                Err(ProviderError::new(ErrorKind::Protocol, OWN, text))
+            };
+            Reply::Conferred(way.unwrap_or_else(broken), shares)
         });
     }
 
@@ -94,23 +92,23 @@ impl Session {
         &mut self,
         way: Option<String>,
         shares: &Shares,
-    ) -> Result<(), Closed> {
+    ) -> Result<(), Gone> {
         let by = self.tell_conferred(shares).await?.and_then(|conferred| conferred.chair);
-        if let Some(course) = &mut self.way.course {
-            course.is_looking = false;
-            course.why = "goes the way that was taken".to_owned();
+        if let Some(plan) = &mut self.router.plan {
+            plan.is_looking = false;
+            plan.why = "goes the way that was taken".to_owned();
         }
         let note = match way {
             Some(way) => several::chosen(&way, by.as_ref()),
             None => several::FREE.to_owned(),
         };
-        self.inbox.push_back(Input::Checked(Checked::Again { note }));
+        self.inbox.push_back(Input::Conferred { note });
         Ok(())
     }
 
     /// The panel of the call under way has its answer: whose it is is told before the words are.
-    pub(in crate::session) async fn panel_answered(&mut self) -> Result<(), Closed> {
-        let Some(shares) = self.way.call.as_ref().and_then(|call| call.shares.clone()) else {
+    pub(super) async fn panel_answered(&mut self) -> Result<(), Gone> {
+        let Some(shares) = self.spending.call.as_ref().and_then(|call| call.shares.clone()) else {
             return Ok(());
         };
         if let Some(conferred) = self.tell_conferred(&shares).await? {
@@ -120,7 +118,7 @@ impl Session {
     }
 
     /// Tells who had a hand in an answer, who failed at it, and what that took.
-    async fn tell_conferred(&mut self, shares: &Shares) -> Result<Option<Conferred>, Closed> {
+    async fn tell_conferred(&mut self, shares: &Shares) -> Result<Option<Conferred>, Gone> {
         let conferred = shares.conferred();
         for text in shares.failures() {
             self.tell(Event::Notice { level: NoticeLevel::Warning, text }).await?;
@@ -129,9 +127,9 @@ impl Session {
             self.tell(Event::Conferred { members, chair, author }).await?;
         }
         self.tell_costs(shares.take()).await?;
-        if let (Some(course), Some(conferred)) = (&mut self.way.course, &conferred) {
-            let author = self.way.routes.arm(&conferred.author);
-            course.conferred(conferred, author);
+        if let (Some(plan), Some(conferred)) = (&mut self.router.plan, &conferred) {
+            let author = self.router.routes.arm(&conferred.author);
+            plan.conferred(conferred, author);
         }
         Ok(conferred)
     }

@@ -1,0 +1,128 @@
+//! How the work of a turn is looked at before it is delivered, and what that shows. Pure.
+
+use gnoma_core::{ResultPart, ToolOutcome, session::Outcome, tool::ToolOutput};
+
+use super::{
+    desk::{Options, Verify},
+    plan::RoutePlan,
+    signals,
+};
+
+/// Most characters of a check's output that the next arm and the person see.
+const MAX_EVIDENCE_CHARS: usize = 4_000;
+
+/// What a look at the work found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Finding {
+    /// Who or what looked.
+    pub(crate) by: String,
+    /// The work held; `None`: nobody could tell.
+    pub(crate) passed: Option<bool>,
+    /// What was found, in a few lines.
+    pub(crate) evidence: String,
+}
+
+impl Finding {
+    pub(crate) fn new(by: String, passed: Option<bool>, evidence: String) -> Self {
+        Self { by, passed, evidence }
+    }
+
+    /// Nobody could look: the work stands as it is.
+    pub(crate) fn nobody(why: &str) -> Self {
+        Self::new("nobody".to_owned(), None, why.to_owned())
+    }
+
+    /// All these commands passed.
+    pub(crate) fn passed(commands: &[String]) -> Self {
+        Self::new(quoted(commands), Some(true), "all of them passed".to_owned())
+    }
+
+    /// The command failed with this output.
+    fn failed(command: &str, output: &ToolOutput) -> Self {
+        let text = |part: &ResultPart| match part {
+            ResultPart::Text { text } => Some(text.clone()),
+            ResultPart::Image(_) => None,
+        };
+        let text = output.parts.iter().filter_map(text).collect::<Vec<_>>().join("\n");
+        let from = text.char_indices().rev().nth(MAX_EVIDENCE_CHARS).map_or(0, |(at, _)| at);
+        let evidence = text.get(from..).unwrap_or_default().to_owned();
+        Self::new(format!("`{command}`"), Some(false), evidence)
+    }
+}
+
+/// How work is looked at.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Look {
+    /// Not at all.
+    No,
+    /// What the turn has shown says it.
+    Seen(Finding),
+    /// The project's checks run, in this order.
+    Prove(Vec<String>),
+    /// A reviewer is asked.
+    Review,
+}
+
+impl RoutePlan {
+    /// How the work of the turn is looked at, which would end like this.
+    pub(crate) fn look(&self, outcome: &Outcome, options: &Options) -> Look {
+        match outcome {
+            Outcome::Stuck { what } => {
+                return Look::Seen(Finding::new("gnoma".to_owned(), Some(false), what.clone()));
+            }
+            // A person's limit says nothing of the work, and nobody else may go on.
+            Outcome::RoundLimit { .. } => return Look::No,
+            Outcome::Complete { .. } | Outcome::Cancelled | Outcome::Failed { .. } => (),
+        }
+        // What the model ran itself counts where nothing else was asked for.
+        let counts = options.verify != Verify::Reviewer && options.checks.is_empty();
+        if let Some((command, passed)) = self.signals.check().filter(|_| counts) {
+            let evidence = format!("its last run {}", if passed { "passed" } else { "failed" });
+            return Look::Seen(Finding::new(format!("`{command}`"), Some(passed), evidence));
+        }
+        if !self.signals.has_edited {
+            return Look::No;
+        }
+        match options.verify {
+            Verify::Auto | Verify::Checks if !options.checks.is_empty() => {
+                Look::Prove(options.checks.clone())
+            }
+            Verify::Auto | Verify::Checks | Verify::Reviewer | Verify::Off => Look::Review,
+        }
+    }
+}
+
+/// What one of the project's checks shows.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Proven {
+    /// The work holds as far as this command goes.
+    Right,
+    /// It does not.
+    Wrong(Finding),
+    /// Nothing, and why.
+    Nothing(String),
+}
+
+/// Reads how the run of a check ended.
+pub(crate) fn proven(command: &str, ended: ToolOutcome) -> Proven {
+    let output = match ended {
+        ToolOutcome::Done(output) | ToolOutcome::Failed(output) => output,
+        ToolOutcome::Denied(why) => {
+            return Proven::Nothing(format!("`{command}` was not run: {why}"));
+        }
+        ToolOutcome::Interrupted(_) => {
+            return Proven::Nothing(format!("`{command}` was not run to its end"));
+        }
+    };
+    let code = output.report.as_ref().and_then(|report| report.exit_code);
+    match code.filter(|code| !signals::CANNOT_RUN.contains(code)) {
+        Some(0) => Proven::Right,
+        Some(_) => Proven::Wrong(Finding::failed(command, &output)),
+        None => Proven::Nothing(format!("`{command}` could not be run to its end")),
+    }
+}
+
+/// Commands as people read them.
+pub(crate) fn quoted(commands: &[String]) -> String {
+    commands.iter().map(|command| format!("`{command}`")).collect::<Vec<_>>().join(", ")
+}

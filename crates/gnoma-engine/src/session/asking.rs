@@ -1,0 +1,93 @@
+//! What running tools want of their session: questions are put to a person, words are passed on.
+
+use gnoma_core::{
+    Event,
+    message::CallId,
+    session::PermissionAnswer,
+    tool::{Budget, Question, ToolEvent},
+};
+use tokio::sync::oneshot;
+
+use super::{
+    state::{Gone, Session},
+    wishes::{MAX_QUESTIONS, Open, Wish},
+};
+
+impl Session {
+    pub(super) async fn wished(&mut self, wish: Wish) -> Result<(), Gone> {
+        match wish {
+            Wish::Tell { call, event: ToolEvent::Progress(text) } => {
+                self.emit(Event::ToolProgress { call, text }).await
+            }
+            Wish::Tell { event: ToolEvent::Notice { level, text }, .. } => {
+                self.emit(Event::Notice { level, text }).await
+            }
+            Wish::Ask { call, question, answer } => self.put(call, question, answer).await,
+        }
+    }
+
+    /// Puts a question of a tool to the person, under an id of its own.
+    async fn put(
+        &mut self,
+        call: CallId,
+        question: Question,
+        answer: oneshot::Sender<PermissionAnswer>,
+    ) -> Result<(), Gone> {
+        let shown = self.turn.call(&call).cloned();
+        let wishes = &mut self.wishes;
+        // Without an answer the question counts as taken back.
+        let Some(mut shown) = shown.filter(|_| wishes.open.len() < MAX_QUESTIONS) else {
+            return Ok(());
+        };
+        wishes.asked += 1;
+        // No model's call has such an id.
+        shown.id = CallId::new(format!("gnoma-question-{}", wishes.asked));
+        wishes.open.insert(shown.id.clone(), Open { call, answer });
+        let Question { text: reason, preview } = question;
+        self.emit(Event::PermissionAsked { call: shown, reason, preview, always: None }).await
+    }
+
+    /// A person has answered. Gives the answer back where it is to no question of a tool.
+    pub(super) async fn tool_answered(
+        &mut self,
+        question: &CallId,
+        answer: PermissionAnswer,
+    ) -> Result<Option<PermissionAnswer>, Gone> {
+        let Some(open) = self.wishes.open.remove(question) else { return Ok(Some(answer)) };
+        let allowed = !matches!(answer, PermissionAnswer::Deny { .. });
+        let reason = if allowed { "allowed by the user" } else { "refused by the user" };
+        // A tool that has ended meanwhile does not hear it.
+        let _gone = open.answer.send(answer);
+        self.decided(question.clone(), allowed, reason).await?;
+        Ok(None)
+    }
+
+    /// Takes back what is still asked for a call, or for all.
+    pub(super) async fn take_back(&mut self, call: Option<&CallId>) -> Result<(), Gone> {
+        let is_over = |open: &Open| call.is_none_or(|call| open.call == *call);
+        let over = self.wishes.open.extract_if(|_, open| is_over(open));
+        for question in over.map(|(question, _)| question).collect::<Vec<_>>() {
+            self.decided(question, false, "it is not asked any more").await?;
+        }
+        Ok(())
+    }
+
+    async fn decided(&mut self, call: CallId, allowed: bool, reason: &str) -> Result<(), Gone> {
+        self.emit(Event::PermissionDecided { call, allowed, reason: reason.to_owned() }).await
+    }
+
+    /// What the turn and the session may still spend, as far as their own caps tell.
+    pub(super) fn budget(&self) -> Budget {
+        let [turn_micro_usd, session_micro_usd] = self.left();
+        Budget { turn_micro_usd, session_micro_usd }
+    }
+
+    /// Micro-dollars that are left of the turn's and the session's caps, where they have any.
+    fn left(&self) -> [Option<u64>; 2] {
+        let caps = self.router.routes.options.limits.caps();
+        let in_turn = self.router.plan.as_ref().map_or(0, |plan| plan.spent.values().sum());
+        let session = [self.router.scope.limit(), caps.session].into_iter().flatten().min();
+        [(caps.turn, in_turn), (session, self.spending.session_micro_usd)]
+            .map(|(most, spent)| most.map(|most| most.saturating_sub(spent)))
+    }
+}

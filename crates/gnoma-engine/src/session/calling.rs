@@ -1,0 +1,158 @@
+//! A call of the turn: whoever is in charge is asked, and its answer heard.
+
+use std::sync::Arc;
+
+use gnoma_core::{
+    Event, Message, ModelRequest, Provider as _, ProviderError, StreamEvent, ToolChoice,
+    tool::{Tier, ToolKind},
+};
+use tokio::time::Instant;
+
+use super::{
+    spending::Call,
+    state::{Gone, Session},
+};
+use crate::{
+    arm::Arm,
+    prompt,
+    routing::{meter::Meter, several},
+    turn::Input,
+};
+
+impl Session {
+    /// Asks whoever is in charge.
+    pub(super) async fn call_model(&mut self, round: u32, attempt: u32) -> Result<(), Gone> {
+        let Some(plan) = &self.router.plan else { return Ok(()) };
+        let (arm, why) = (plan.arm.clone(), plan.why.clone());
+        if attempt == 1 {
+            self.emit(Event::RoundStarted { round, arm: arm.name(), why }).await?;
+        }
+        let request = self.request(&arm, round);
+        let routes = &self.router.routes;
+        routes.called(&arm);
+        let expected = routes.expected(&arm, self.context_tokens(), None);
+        let now_ms = routes.now_ms();
+
+        let panel = if round == 1 { self.panel(&request) } else { None };
+        let shares = panel.as_ref().map(|panel| panel.shares.clone());
+        self.stream = Some(match panel {
+            Some(panel) => {
+                // The members settle for themselves.
+                self.spending.hold = None;
+                several::stream(panel)
+            }
+            None => {
+                if let Some(hold) = &mut self.spending.hold {
+                    hold.sent(now_ms, expected);
+                }
+                arm.guarded(&self.firewall).stream(request)
+            }
+        });
+        self.spending.call = Some(Call {
+            arm,
+            since: Instant::now(),
+            first: None,
+            meter: Meter::new(expected.input),
+            messages: self.turn.history().len(),
+            shares,
+            is_over: false,
+        });
+        self.tell_notices().await
+    }
+
+    /// Something of the answer has come, or the call has failed.
+    pub(super) async fn heard(
+        &mut self,
+        event: Result<StreamEvent, ProviderError>,
+    ) -> Result<(), Gone> {
+        match &event {
+            Ok(StreamEvent::RateLimits { headers }) => {
+                if let Some(call) = &self.spending.call {
+                    self.router.routes.limits_told(&call.arm.name(), headers);
+                }
+                return Ok(());
+            }
+            Ok(event) => {
+                self.note(event);
+                self.panel_answered().await?;
+            }
+            Err(error) => self.note_failure(error),
+        }
+        self.take(Input::Model(event)).await
+    }
+
+    fn note(&mut self, event: &StreamEvent) {
+        let Some(call) = &mut self.spending.call else { return };
+        call.meter.hear(event);
+        let first = *call.first.get_or_insert_with(|| call.since.elapsed());
+        if matches!(event, StreamEvent::Stop(_)) {
+            call.is_over = true;
+            // The members of a panel speak for themselves.
+            if call.shares.is_none() {
+                let usage = call.meter.told().unwrap_or_default();
+                self.router.routes.worked(&call.arm, first, call.since.elapsed(), usage);
+                if let Some(plan) = &mut self.router.plan {
+                    plan.parts.add(&call.arm.name());
+                }
+            }
+        }
+    }
+
+    fn note_failure(&mut self, error: &ProviderError) {
+        if let Some(call) = &mut self.spending.call {
+            call.is_over = true;
+            call.meter.fail(error.kind);
+            // The members of a panel are noted as they fail, and its error may be any one's.
+            if call.shares.is_none() {
+                self.router.routes.failed(&call.arm, error);
+            }
+        }
+    }
+
+    /// The call is given up, unless it is over.
+    pub(super) fn drop_call(&mut self) {
+        if let Some(call) = &mut self.spending.call
+            && !std::mem::replace(&mut call.is_over, true)
+        {
+            self.router.routes.abandoned(&call.arm);
+        }
+    }
+
+    /// The question to an arm, with the history as it stands.
+    pub(super) fn request(&mut self, arm: &Arm, round: u32) -> ModelRequest {
+        // Calls of an earlier round that never ran are over.
+        self.gate.clear();
+        let tier = arm.tier();
+        self.turn.answered_by(arm.name(), tier == Tier::Lean);
+        self.shelves = self.tools.of_kind(tier, ToolKind::ReadsResults).cloned();
+        let (summary, rest) = self.turn.told();
+        let summary = summary.map(std::slice::from_ref).unwrap_or_default();
+        let mut messages = [self.prompts.example(tier), summary, rest].concat();
+        let tools = match (arm.tools, self.router.is_looking()) {
+            (false, _) => Arc::default(),
+            (true, false) => Arc::clone(self.tools.specs(tier)),
+            (true, true) => {
+                messages.push(Arc::new(Message::user_text(prompt::note(several::LOOK))));
+                self.tools.reading(tier)
+            }
+        };
+        let tool_choice = if !self.turn.may_use_tools() || tools.is_empty() {
+            ToolChoice::None
+        } else if tier == Tier::Lean && round == 1 && prompt::asks_for_work(self.turn.history()) {
+            ToolChoice::Required
+        } else {
+            ToolChoice::Auto
+        };
+        ModelRequest {
+            model: Arc::clone(&arm.model),
+            system: self.prompts.system(tier),
+            messages,
+            tools,
+            tool_choice,
+            max_output_tokens: arm.answer_limit(),
+            temperature: arm.temperature,
+            effort: arm.effort,
+            context_window: arm.context_window,
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! Looking at the work of a turn before it is delivered, and handing on what does not hold to the next
+//! arm with what was found.
+
+use std::{panic::AssertUnwindSafe, time::Duration};
+
+use futures_util::FutureExt as _;
+use gnoma_core::{
+    Event, Role,
+    session::{NoticeLevel, Outcome},
+    tool::{Tier, ToolKind},
+};
+
+use super::state::{Gone, Reply, Reviewed, Session};
+use crate::{
+    arm::Arm,
+    routing::{
+        ask::Account,
+        desk::Verify,
+        review::{self, Review, Work},
+        verify::{Finding, Look, quoted},
+    },
+    turn::{Checked, Checks, Input},
+};
+
+/// Arms that are asked to review, one after the other, until one gives a verdict.
+const MOST_REVIEWERS: usize = 3;
+/// Longest wait for a review.
+const REVIEW_PATIENCE: Duration = Duration::from_secs(120);
+
+/// Makes the marks around reviewed material differ from the seed itself.
+const NONCE: u64 = 0x9E37_79B9_7F4A_7C15;
+
+impl Session {
+    /// Says how the work of the turn is looked at, which would end like this.
+    pub(super) async fn check(&mut self, outcome: &Outcome) -> Result<(), Gone> {
+        let options = &self.router.routes.options;
+        let verify = options.verify;
+        let look = self.router.plan.as_ref().map(|plan| plan.look(outcome, options));
+        match look.unwrap_or(Look::No) {
+            Look::No => {
+                if let Some(plan) = &mut self.router.plan {
+                    plan.close_attempt(None);
+                }
+                self.inbox.push_back(Input::Checked(Checked::Deliver));
+            }
+            Look::Seen(finding) => self.inbox.push_back(Input::Found(finding)),
+            Look::Review => self.review().await?,
+            Look::Prove(commands) => {
+                let Some(shell) = self.tools.of_kind(Tier::Full, ToolKind::Shell) else {
+                    return self.review().await;
+                };
+                let tool = shell.name.clone();
+                if let Some(arm) = self.router.plan.as_ref().map(|plan| plan.arm.name()) {
+                    self.emit(Event::Checking { arm, by: quoted(&commands) }).await?;
+                }
+                let else_review = verify == Verify::Auto;
+                self.inbox.push_back(Input::Prove(Checks { tool, commands, else_review }));
+            }
+        }
+        Ok(())
+    }
+
+    /// Asks whoever reviews the work.
+    pub(super) async fn review(&mut self) -> Result<(), Gone> {
+        let Some(plan) = &self.router.plan else { return Ok(()) };
+        let author = plan.arm.name();
+        let routes = &self.router.routes;
+        let reviewers = match routes.options.verify {
+            Verify::Checks | Verify::Off => Vec::new(),
+            Verify::Auto | Verify::Reviewer => {
+                routes.reviewers(&plan.task, self.router.moment_of(plan), Some(&author))
+            }
+        };
+        let Some(first) = reviewers.first().map(Arm::name) else {
+            let nobody = Finding::nobody("nobody is there to review it");
+            self.inbox.push_back(Input::Found(nobody));
+            return Ok(());
+        };
+        let nonce = plan.seed.rotate_left(17) ^ NONCE;
+        let history = self.turn.history();
+        let answer = history.iter().rev().find(|message| message.role() == Role::Assistant);
+        let work = Work {
+            task: plan.task.words.clone(),
+            changes: plan.signals.changes(),
+            answer: answer.map(|message| message.text_content()).unwrap_or_default(),
+        };
+        let account = self.account();
+        self.wait_for(async move {
+            let looked = reviewed(&reviewers, &work, &account, nonce);
+            let looked = AssertUnwindSafe(looked).catch_unwind().await;
+            Reply::Reviewed(looked.unwrap_or_else(|_panic| {
+                let finding = Finding::nobody("whoever looked at it broke down inside");
+                Reviewed { finding, shares: Vec::new(), failures: Vec::new() }
+            }))
+        });
+        self.emit(Event::Checking { arm: author, by: first.to_string() }).await
+    }
+
+    /// A reviewer has spoken.
+    pub(super) async fn reviewed(&mut self, reviewed: Reviewed) -> Result<(), Gone> {
+        let Reviewed { finding, shares, failures } = reviewed;
+        self.tell_costs(shares).await?;
+        for text in failures {
+            self.notify(NoticeLevel::Warning, text).await?;
+        }
+        self.inbox.push_back(Input::Found(finding));
+        Ok(())
+    }
+
+    /// Goes on with what was found: the work is delivered, or the next arm has it.
+    pub(super) async fn conclude(&mut self, finding: Finding) -> Result<(), Gone> {
+        let Finding { by, passed, evidence } = finding;
+        self.weigh_context();
+        let Some(plan) = &mut self.router.plan else { return Ok(()) };
+        let arm = plan.arm.name();
+        plan.close_attempt(passed);
+        let said = match passed {
+            Some(passed) => {
+                let (by, evidence) = (by.clone(), evidence.clone());
+                Event::Checked { arm: arm.clone(), by, passed, evidence }
+            }
+            None => Event::Notice {
+                level: NoticeLevel::Warning,
+                text: format!("the work was not checked: {evidence}"),
+            },
+        };
+        self.emit(said).await?;
+        let may_go_on = passed == Some(false) && self.turn.has_rounds();
+        let router = &mut self.router;
+        let plan = router.plan.as_ref().filter(|_| may_go_on);
+        let next = plan.and_then(|plan| router.routes.go_on(plan, router.moment_of(plan)));
+        let (Some(next), Some(plan)) = (next, &mut router.plan) else {
+            self.inbox.push_back(Input::Checked(Checked::Deliver));
+            return Ok(());
+        };
+        let to = next.name();
+        let why = "its work does not hold".to_owned();
+        let why = router.routes.in_place_of(plan, &arm, why);
+        plan.begin_again(next, format!("the work of {arm} does not hold"));
+        self.emit(Event::ArmChanged { from: arm, to, why, retracted: false }).await?;
+        let note = review::note(&by, &evidence);
+        self.inbox.push_back(Input::Checked(Checked::Again { note }));
+        Ok(())
+    }
+}
+
+/// Asks one reviewer after the other until one has said something that can be read.
+async fn reviewed(reviewers: &[Arm], work: &Work, account: &Account, nonce: u64) -> Reviewed {
+    let (mut shares, mut failures) = (Vec::new(), Vec::new());
+    for reviewer in reviewers.iter().take(MOST_REVIEWERS) {
+        let by = reviewer.name();
+        let request = review::request(reviewer, work, nonce);
+        let said = account.ask(reviewer, request, REVIEW_PATIENCE).await;
+        shares.extend(said.shares);
+        match said.text.map(|text| review::read(&text)) {
+            Ok(Some(Review { holds, why })) => {
+                let evidence = if why.is_empty() { "no reason given".into() } else { why };
+                let finding = Finding::new(by.to_string(), Some(holds), evidence);
+                return Reviewed { finding, shares, failures };
+            }
+            Ok(None) => failures.push(format!("{by} gave no verdict that can be read")),
+            Err(error) => failures.push(format!("{by} could not review the work: {error}")),
+        }
+    }
+    Reviewed { finding: Finding::nobody("no reviewer gave a verdict"), shares, failures }
+}

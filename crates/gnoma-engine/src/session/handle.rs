@@ -1,0 +1,91 @@
+//! What a session is made of, and a front end's end of it.
+
+use std::{fmt, sync::Arc};
+
+use gnoma_core::{
+    Command, Event, Message, Tool,
+    session::PermissionMode,
+    tool::{Spawner, Tier},
+};
+use gnoma_guard::{firewall::Firewall, permission::Permissions};
+use gnoma_router::pool::Scope;
+use tokio::{sync::mpsc, task::JoinSet};
+
+use crate::{gate::Place, keeping::Keeping, routing::Routes, turn::Limits};
+
+/// What a session is made of.
+pub struct Options {
+    /// Names the session in events and files.
+    pub id: String,
+    /// Where it works.
+    pub place: Place,
+    /// The tools, in the order they are offered.
+    pub tools: Vec<Arc<dyn Tool>>,
+    /// The models that may be asked, and how one is chosen.
+    pub routes: Arc<Routes>,
+    /// System prompt for an arm that gets the tools of that tier.
+    pub system: Box<dyn Fn(Tier) -> String + Send + Sync>,
+    /// How much is asked before tools run.
+    pub mode: PermissionMode,
+    /// Exceptions from it.
+    pub permissions: Permissions,
+    /// What stands between secrets and models; the arms' providers go through the same one.
+    pub firewall: Arc<Firewall>,
+    /// Somebody can answer permission questions.
+    pub interactive: bool,
+    /// Numbers turns stay within.
+    pub limits: Limits,
+    /// Conversation to continue.
+    pub history: Vec<Arc<Message>>,
+    /// What of it outlives the session.
+    pub keeping: Keeping,
+    /// Whose money it spends, where another session started it (see [`Scope::child`]); `None`: its
+    /// own, counted by `id`.
+    pub scope: Option<Scope>,
+    /// Who can start other sessions for its tools.
+    pub spawner: Option<Arc<dyn Spawner>>,
+}
+
+impl fmt::Debug for Options {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Options").field("id", &self.id).finish_non_exhaustive()
+    }
+}
+
+/// What comes in by a [`Handle`].
+pub(super) enum Order {
+    Command(Command),
+    Tools(Vec<Arc<dyn Tool>>),
+}
+
+/// A front end's end of a session.
+#[derive(Debug)]
+pub struct Handle {
+    pub(super) orders: mpsc::Sender<Order>,
+    pub(super) events: mpsc::Receiver<Event>,
+    pub(super) _task: JoinSet<()>,
+}
+
+impl Handle {
+    /// Tells the session something. False when it is closed or does not keep up.
+    pub fn tell(&self, command: Command) -> bool {
+        self.orders.try_send(Order::Command(command)).is_ok()
+    }
+
+    /// From the next turn on these are the session's tools. Those that stay keep their order and those
+    /// that come follow them, whatever their order here; of two with one name the first counts. False
+    /// when the session is closed or does not keep up.
+    pub fn tools_changed(&self, tools: Vec<Arc<dyn Tool>>) -> bool {
+        self.orders.try_send(Order::Tools(tools)).is_ok()
+    }
+
+    /// The next event; `None` once the session is closed. Safe to drop and call again.
+    pub async fn next(&mut self) -> Option<Event> {
+        self.events.recv().await
+    }
+
+    /// The next event, if one is there already.
+    pub fn ready(&mut self) -> Option<Event> {
+        self.events.try_recv().ok()
+    }
+}

@@ -1,0 +1,296 @@
+//! The life of a session: one place where it waits, one where it acts on what has woken it.
+
+use futures_util::StreamExt as _;
+use gnoma_core::{
+    Command, ErrorKind, Event, EventStream, Message, ProviderError, StreamEvent,
+    session::PermissionMode,
+    tool::{BoxFuture, Progress},
+};
+use tokio::{
+    sync::mpsc,
+    task::{JoinError, JoinSet},
+    time::{Instant, sleep_until},
+};
+
+use super::{
+    handle::{Handle, Options, Order},
+    state::{Ended, Gone, Reply, Session},
+    verdicts::{Judged, Judging},
+    wishes::Wish,
+};
+use crate::{
+    asides::Aside,
+    turn::{Effect, Input},
+};
+
+/// Commands that may wait for the session.
+const MAX_COMMANDS: usize = 64;
+/// Events that may wait for the front end; then the session waits.
+const MAX_EVENTS: usize = 256;
+
+/// All that can wake a session.
+enum Woke {
+    /// A person or the host wants something; `None`: there is no front end any more.
+    Order(Option<Order>),
+    /// A call has run, or its task was stopped.
+    Ended(Result<Ended, JoinError>),
+    /// A call was judged.
+    Judged(Judged),
+    /// Work beside the conversation has something to tell.
+    Aside(Aside),
+    /// A running tool wants something.
+    Wish(Wish),
+    /// A running call shows something.
+    Progress(Progress),
+    /// What the turn waited for is there.
+    Reply(Reply),
+    /// The model's stream gave something.
+    Model(Result<StreamEvent, ProviderError>),
+    /// A wait is over.
+    Timer,
+}
+
+impl Session {
+    /// Starts a session on the current runtime.
+    #[must_use]
+    pub fn spawn(options: Options) -> Handle {
+        let (orders, inlet) = mpsc::channel(MAX_COMMANDS);
+        let (outlet, events) = mpsc::channel(MAX_EVENTS);
+        let started = started(&options, options.mode);
+        let session = Self::new(options, inlet, outlet);
+        let mut task = JoinSet::new();
+        task.spawn(session.live(started));
+        Handle { orders, events, _task: task }
+    }
+
+    async fn live(mut self, started: Event) {
+        if self.run(started).await.is_err() {
+            // Nobody is there to hear of it; what the turn has done is kept all the same.
+            let _unheard = self.take(Input::Close).await;
+        }
+        self.stream = None;
+        self.running.shutdown().await;
+        if let Some(why) = self.end_spending().await {
+            let _gone = self.complain(why).await;
+        }
+        self.keeper.close().await;
+        while let Ok(aside) = self.keeper.asides.try_recv() {
+            let _gone = self.emit(notice(aside)).await;
+        }
+        let _gone = self.take(Input::Closed).await;
+    }
+
+    async fn run(&mut self, started: Event) -> Result<(), Gone> {
+        self.emit(started).await?;
+        while self.orders.is_some() || !self.turn.is_idle() {
+            let woke = self.next().await;
+            self.handle(woke).await?;
+        }
+        Ok(())
+    }
+
+    /// Waits. In this order: people, then results, then what tools show, then tokens.
+    async fn next(&mut self) -> Woke {
+        tokio::select! {
+            biased;
+            order = ordered(&mut self.orders) => Woke::Order(order),
+            Some(ended) = self.running.join_next() => Woke::Ended(ended),
+            judged = self.judging.next() => Woke::Judged(judged),
+            Some(aside) = self.keeper.asides.recv() => Woke::Aside(aside),
+            Some(wish) = self.wishes.next() => Woke::Wish(wish),
+            Some(progress) = self.progress.1.recv() => Woke::Progress(progress),
+            reply = replied(&mut self.waiting) => Woke::Reply(reply),
+            event = heard(&mut self.stream) => Woke::Model(event),
+            () = woken(self.wake) => Woke::Timer,
+        }
+    }
+
+    /// Acts.
+    async fn handle(&mut self, woke: Woke) -> Result<(), Gone> {
+        match woke {
+            Woke::Order(Some(Order::Command(command))) => self.command(command).await,
+            Woke::Order(Some(Order::Tools(tools))) => {
+                self.tools.next = Some(tools);
+                Ok(())
+            }
+            Woke::Order(None) => self.close().await,
+            Woke::Ended(Ok(ended)) => self.ended(ended).await,
+            Woke::Ended(Err(_stopped)) => Ok(()),
+            Woke::Judged(judged) => self.judged(judged).await,
+            Woke::Aside(aside) => self.emit(notice(aside)).await,
+            Woke::Wish(wish) => self.wished(wish).await,
+            Woke::Progress(Progress { call, text }) => {
+                self.emit(Event::ToolProgress { call, text }).await
+            }
+            Woke::Reply(reply) => self.replied(reply).await,
+            Woke::Model(event) => self.heard(event).await,
+            Woke::Timer => {
+                self.wake = None;
+                self.take(Input::Woke).await
+            }
+        }
+    }
+
+    async fn command(&mut self, command: Command) -> Result<(), Gone> {
+        match command {
+            Command::Send { content } => match Message::user(content) {
+                Ok(message) => self.take(Input::Say(message)).await,
+                Err(_empty) => Ok(()),
+            },
+            Command::Answer { call, answer } => match self.tool_answered(&call, answer).await? {
+                Some(answer) => self.take(Input::Answered(call, answer)).await,
+                None => Ok(()),
+            },
+            Command::SetMode { mode } => {
+                self.gate.mode = mode;
+                self.emit(Event::ModeChanged { mode }).await
+            }
+            Command::Pin { arm } => self.pin(arm).await,
+            Command::Rate { good } => self.rate(good).await,
+            Command::Compact { focus } => self.take(Input::Compact { focus }).await,
+            Command::Cancel => self.take(Input::Cancel).await,
+            Command::Close => self.close().await,
+        }
+    }
+
+    async fn close(&mut self) -> Result<(), Gone> {
+        self.orders = None;
+        self.take(Input::Close).await
+    }
+
+    async fn replied(&mut self, reply: Reply) -> Result<(), Gone> {
+        match reply {
+            Reply::Task(task, shares, levels) => self.begin(task, shares, levels).await?,
+            Reply::Room(reserved) => self.reserved(reserved).await?,
+            Reply::Summary(words, shares) => self.summarized(words, shares).await?,
+            Reply::Conferred(way, shares) => self.conferred(way.ok(), &shares).await?,
+            Reply::Reviewed(reviewed) => self.reviewed(reviewed).await?,
+        }
+        self.follow().await
+    }
+
+    /// Feeds one fact to the machine and performs all that follows from it.
+    pub(super) async fn take(&mut self, input: Input) -> Result<(), Gone> {
+        self.inbox.push_back(input);
+        self.follow().await
+    }
+
+    /// Feeds the facts that came up meanwhile.
+    pub(super) async fn follow(&mut self) -> Result<(), Gone> {
+        while let Some(input) = self.inbox.pop_front() {
+            self.take_next_tools();
+            let mut effects = std::mem::take(&mut self.effects);
+            self.turn.on(input, &mut effects);
+            self.turn_ends = effects.iter().any(ends_turn);
+            for effect in effects.drain(..) {
+                self.perform(effect).await?;
+            }
+            self.effects = effects;
+        }
+        Ok(())
+    }
+
+    /// Between turns, the tools that were given meanwhile come into effect.
+    fn take_next_tools(&mut self) {
+        if self.turn.is_idle()
+            && let Some(tools) = self.tools.next.take()
+        {
+            self.tools.replace(tools);
+            self.turn.offer(&self.tools.full);
+        }
+    }
+
+    async fn perform(&mut self, effect: Effect) -> Result<(), Gone> {
+        match effect {
+            Effect::Route => self.route().await?,
+            Effect::Reserve { round, may_compact } => self.reserve(round, may_compact).await?,
+            Effect::CallModel { round, attempt } => self.call_model(round, attempt).await?,
+            Effect::DropStream => {
+                self.stream = None;
+                self.drop_call();
+            }
+            Effect::FailOver { error, attempt, has_content, was_called } => {
+                self.fail_over(error, attempt, has_content, was_called);
+            }
+            Effect::Compact { focus, whatever_it_wins } => {
+                self.compact(focus, whatever_it_wins).await?;
+            }
+            Effect::Confer => self.confer(),
+            Effect::Check(outcome) => self.check(&outcome).await?,
+            Effect::Review => self.review().await?,
+            Effect::Conclude(finding) => self.conclude(finding).await?,
+            Effect::StopWaiting => self.waiting = None,
+            Effect::Judge(call) => self.judge(call),
+            Effect::Remember { call, rule } => self.remember(&call, rule).await?,
+            Effect::LetOutside(call) => self.gate.let_outside(&call),
+            Effect::RunTool(call) => self.run_tool(&call, false),
+            Effect::RunCheck(call) => self.run_tool(&call, true),
+            Effect::StopTools => {
+                self.judging = Judging::default();
+                std::mem::take(&mut self.stop).cancel();
+                self.take_back(None).await?;
+            }
+            Effect::AbortTools => self.running.abort_all(),
+            Effect::Sleep(wait) => self.wake = Some(Instant::now() + wait),
+            Effect::CancelSleep => self.wake = None,
+            Effect::Emit(event) => self.emit(event).await?,
+        }
+        Ok(())
+    }
+}
+
+fn started(options: &Options, mode: PermissionMode) -> Event {
+    Event::Started {
+        session: options.id.clone(),
+        cwd: options.place.cwd.display().to_string(),
+        tools: options.tools.iter().map(|tool| tool.spec().name.clone()).collect(),
+        mode,
+        messages: options.history.len() as u64,
+    }
+}
+
+fn notice((level, text): Aside) -> Event {
+    Event::Notice { level, text }
+}
+
+fn ends_turn(effect: &Effect) -> bool {
+    matches!(effect, Effect::Emit(Event::TurnEnded { .. }))
+}
+
+/// What is wanted next. After the end: never.
+async fn ordered(orders: &mut Option<mpsc::Receiver<Order>>) -> Option<Order> {
+    match orders {
+        None => std::future::pending().await,
+        Some(orders) => orders.recv().await,
+    }
+}
+
+/// What is waited for. Where it is nothing: never. Safe to drop.
+async fn replied(waiting: &mut Option<BoxFuture<'static, Reply>>) -> Reply {
+    match waiting {
+        None => std::future::pending().await,
+        Some(wait) => {
+            let reply = wait.await;
+            *waiting = None;
+            reply
+        }
+    }
+}
+
+/// The stream's next event; an end without a stop is a failure. Without a stream: never.
+async fn heard(stream: &mut Option<EventStream>) -> Result<StreamEvent, ProviderError> {
+    match stream {
+        None => std::future::pending().await,
+        Some(stream) => stream.next().await.unwrap_or_else(|| {
+            let message = "the answer ended before it was complete";
+            Err(ProviderError::new(ErrorKind::Network, "provider", message))
+        }),
+    }
+}
+
+async fn woken(at: Option<Instant>) {
+    match at {
+        None => std::future::pending().await,
+        Some(at) => sleep_until(at).await,
+    }
+}

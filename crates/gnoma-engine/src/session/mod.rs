@@ -1,0 +1,36 @@
+//! Drives a turn: performs its wishes, reports the facts.
+//!
+//! One task owns everything that changes. Front ends hold a [`Handle`]: commands go in, events come
+//! out, both over bounded channels, so a front end that does not read slows the model's stream down
+//! instead of filling memory. Dropping the handle stops the session and all it started.
+//!
+//! What happens next is decided in `turn`, and who is asked in `routing`. Each file here performs one
+//! kind of wish.
+
+mod asking;
+mod calling;
+mod checking;
+mod compacting;
+mod conferring;
+mod failing;
+mod handle;
+mod judging;
+mod live;
+mod paths;
+mod paying;
+mod reserving;
+mod room;
+mod router;
+mod routing;
+mod running;
+mod spending;
+mod state;
+mod telling;
+mod toolset;
+mod verdicts;
+mod wishes;
+
+pub use self::{
+    handle::{Handle, Options},
+    state::Session,
+};

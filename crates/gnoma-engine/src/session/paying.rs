@@ -1,0 +1,225 @@
+//! What calls take: paid by their price, settled with the ledger, learnt from.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use gnoma_core::{
+    Event, Role, Usage,
+    ledger::{Amount, Ask, Draw, Reserved},
+    session::NoticeLevel,
+    store::StoreError,
+};
+use gnoma_router::pool;
+use tokio::time::timeout;
+
+use super::{
+    room::{LEDGER_PATIENCE, settled},
+    spending::Call,
+    state::{Gone, Reply, Session},
+};
+use crate::{
+    arm::Arm,
+    compact,
+    routing::{
+        ask::{Hold, Left, Share},
+        offers::Warm,
+        plan::RoutePlan,
+    },
+};
+
+const MICRO: f64 = 1e6;
+/// Longest wait at the end of a session for what is still being settled.
+const SETTLING_PATIENCE: Duration = Duration::from_secs(10);
+
+impl Session {
+    /// Tokens of the conversation as the next call carries it, roughly: as the last call told, and what
+    /// has come since, such as results of tools.
+    pub(super) fn context_tokens(&self) -> u64 {
+        let since = self.turn.history().get(self.spending.context_messages..).unwrap_or_default();
+        self.spending.context_tokens.saturating_add(compact::estimate(since))
+    }
+
+    /// The pools that a call of the arm draws on.
+    pub(super) fn draws(&self, arm: &Arm) -> Vec<Draw> {
+        self.router.routes.draws(arm, &self.router.scope)
+    }
+
+    /// The turn waits for this; what was called before is settled first, so that no cap is passed.
+    pub(super) fn wait_for(&mut self, work: impl Future<Output = Reply> + Send + 'static) {
+        let unsettled = self.spending.unsettled.clone();
+        self.waiting = Some(Box::pin(async move {
+            let _unsettled = timeout(LEDGER_PATIENCE, settled(unsettled)).await;
+            work.await
+        }));
+    }
+
+    /// Settles what was not heard to its end, by what was told of it and gnoma's own count of the rest.
+    /// What it took is to be told.
+    pub(super) fn settle_rest(&mut self) -> Vec<Share> {
+        let mut rest = Vec::new();
+        if let Some(Call { arm, meter, shares, .. }) = self.spending.call.take() {
+            match shares {
+                Some(shares) => rest.extend(shares.take()),
+                None => {
+                    let hold = self.spending.hold.take();
+                    self.settle(&arm, hold, meter.all());
+                    rest.extend(Share::of(&arm.name(), &meter));
+                }
+            }
+        }
+        for Left { arm, meter, .. } in self.spending.dropped.take() {
+            rest.extend(Share::of(&arm.name(), &meter));
+        }
+        if let Some(told) = self.router.routes.tell_others() {
+            self.spending.settling.spawn(async move { told.await.err() });
+        }
+        rest
+    }
+
+    /// Settles a call with what it took.
+    fn settle(&mut self, arm: &Arm, hold: Option<Hold>, usage: Usage) {
+        let routes = &self.router.routes;
+        let Some(ledger) = routes.ledger().cloned() else { return };
+        let at_ms = routes.now_ms();
+        let amount = routes.taken(arm, &usage);
+        if let Some(hold) = hold {
+            return self.spending.settle_in_time(commit(hold, at_ms, amount));
+        }
+        // It has happened: limits are for what is still to come.
+        let only_counted = |draw: Draw| Draw { limits: Vec::new(), ..draw };
+        let draws = self.draws(arm).into_iter().map(only_counted).collect();
+        let ask = Ask { at_ms, arm: arm.name(), amount, draws };
+        self.spending.settle_in_time(async move {
+            match ledger.reserve(ask).await {
+                Ok(Reserved::Held(id)) => failure(ledger.commit(id, at_ms, amount).await),
+                Ok(Reserved::Full(_)) => None,
+                Err(error) => Some(error.sentence),
+            }
+        });
+    }
+
+    /// Adds what a call took to the turn's and the session's sums: micro-dollars, where its price is
+    /// known.
+    fn book(&mut self, share: &Share) -> Option<u64> {
+        let price = self.router.routes.arm(&share.arm).and_then(|arm| arm.price);
+        let call_micro_usd = price.map(|price| price.of(&share.usage));
+        let micro_usd = call_micro_usd.unwrap_or(0);
+        let session = &mut self.spending.session_micro_usd;
+        *session = session.saturating_add(micro_usd);
+        if let Some(plan) = &mut self.router.plan {
+            plan.book(&share.arm, micro_usd);
+        }
+        call_micro_usd
+    }
+
+    /// Tells the router what the turn spent of each pool.
+    pub(super) fn share_out(&self, plan: &RoutePlan) {
+        if self.router.levels.is_empty() {
+            return;
+        }
+        let mut by_pool = BTreeMap::new();
+        for (name, micro_usd) in &plan.spent {
+            let Some(arm) = self.router.routes.arm(name) else { continue };
+            for budget in pool::budgets(&self.draws(&arm)) {
+                *by_pool.entry(budget).or_insert(0.0) += *micro_usd as f64 / MICRO;
+            }
+        }
+        self.router.routes.spent(&by_pool);
+    }
+
+    pub(super) fn learn(&mut self, plan: &RoutePlan, right: Option<bool>) {
+        let outcome = plan.outcome(right);
+        if outcome.tried.is_empty() {
+            return;
+        }
+        if let Some(learnt) = self.router.routes.learn(outcome) {
+            self.spending.settling.spawn(async move { learnt.await.err() });
+        }
+    }
+
+    /// Tokens of a call were reported.
+    pub(super) async fn count(&mut self, usage: Usage) -> Result<(), Gone> {
+        let Some(Call { arm, shares, meter, messages, .. }) = self.spending.call.take() else {
+            return Ok(());
+        };
+        if let Some(shares) = shares {
+            // The members have settled for themselves.
+            return self.tell_costs(shares.take()).await;
+        }
+        let (name, at_ms) = (arm.name(), self.router.routes.now_ms());
+        let answer = self.turn.history().get(messages);
+        if answer.is_some_and(|it| it.role() == Role::Assistant) {
+            self.spending.measured(usage.total(), messages + 1);
+        } else {
+            self.spending.measured(usage.prompt(), messages);
+        }
+        self.router.warm.insert(name.clone(), Warm { tokens: usage.total(), at_ms });
+        let hold = self.spending.hold.take();
+        self.settle(&arm, hold, meter.all());
+        self.tell_costs(Share::of(&name, &meter)).await
+    }
+
+    /// Calls that are settled: what they cost goes to the sums and to the person.
+    pub(super) async fn tell_costs(&mut self, shares: Vec<Share>) -> Result<(), Gone> {
+        for share in shares {
+            let call_micro_usd = self.book(&share);
+            // Between turns it is all there is.
+            let alone = call_micro_usd.unwrap_or(0);
+            let plan = self.router.plan.as_ref();
+            let turn_micro_usd = plan.map_or(alone, |plan| plan.turn_micro_usd);
+            let session_micro_usd = self.spending.session_micro_usd;
+            let Share { arm, is_estimated: estimated, .. } = share;
+            let cost =
+                Event::Cost { arm, call_micro_usd, turn_micro_usd, session_micro_usd, estimated };
+            self.tell(cost).await?;
+        }
+        Ok(())
+    }
+
+    /// Says once that something beside the work does not work.
+    pub(super) async fn complain(&mut self, why: String) -> Result<(), Gone> {
+        if std::mem::replace(&mut self.spending.has_complained, true) {
+            return Ok(());
+        }
+        let text = format!("what is spent and learnt is not all kept: {why}");
+        self.notify(NoticeLevel::Warning, text).await
+    }
+
+    pub(super) async fn tell_unsettled(&mut self) -> Result<(), Gone> {
+        while let Some(done) = self.spending.settling.try_join_next() {
+            if let Ok(Some(why)) = done {
+                self.complain(why).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Ends what is under way. Gives what could not be kept, where nobody was told of it yet.
+    pub(super) async fn end_spending(&mut self) -> Option<String> {
+        self.waiting = None;
+        self.drop_call();
+        // Nobody is there any more to be told what it took.
+        let _untold = self.settle_rest();
+        if let Some(plan) = self.router.last.take() {
+            self.learn(&plan, None);
+        }
+        let settling = &mut self.spending.settling;
+        let mut failure = None;
+        let all = async {
+            while let Some(done) = settling.join_next().await {
+                failure = failure.take().or(done.ok().flatten());
+            }
+        };
+        let _late = timeout(SETTLING_PATIENCE, all).await;
+        failure
+    }
+}
+
+/// A session that is stopped before this has begun lets the room go.
+async fn commit(hold: Hold, at_ms: i64, amount: Amount) -> Option<String> {
+    let (ledger, id) = hold.settle()?;
+    failure(ledger.commit(id, at_ms, amount).await)
+}
+
+fn failure(result: Result<(), StoreError>) -> Option<String> {
+    result.err().map(|error| error.sentence)
+}

@@ -1,0 +1,119 @@
+//! Making room for a call: in the window of the arm in charge, in the rules, and in the pools it draws
+//! on.
+
+use std::sync::Arc;
+
+use gnoma_core::{
+    ErrorKind, ProviderError,
+    ledger::{Ask, Draw, Full, Level, Reserved, Unit},
+    store::StoreError,
+};
+
+use super::{
+    room,
+    state::{Gone, Reply, Session},
+};
+use crate::{
+    compact,
+    routing::{OWN, ask::Hold},
+    turn::{Input, Room},
+};
+
+impl Session {
+    /// Reserves what the call may take, where any of its pools has a limit.
+    pub(super) async fn reserve(&mut self, round: u32, may_compact: bool) -> Result<(), Gone> {
+        self.spending.round = round;
+        if may_compact && self.is_filled() {
+            self.answer(Room::Filled);
+            return Ok(());
+        }
+        let rest = self.settle_rest();
+        self.tell_costs(rest).await?;
+        self.weigh_context();
+        self.look_for_paths();
+        let Some(plan) = &self.router.plan else { return Ok(()) };
+        if let Some(why) = plan.is_beyond() {
+            self.answer(Room::Denied(ProviderError::new(ErrorKind::Quota, OWN, why)));
+            return Ok(());
+        }
+        if let Some(error) = self.router.kept_from() {
+            self.answer(Room::Refused(error));
+            return Ok(());
+        }
+        let routes = Arc::clone(&self.router.routes);
+        let arm = plan.arm.name();
+        let (context, warm) = (plan.task.need.context_tokens, self.router.warm.get(&arm));
+        let amount = routes.expected(&plan.arm, context, warm);
+        let draws = routes.draws_for(&plan.arm, &self.router.scope, &amount);
+        let is_limited = draws.iter().any(|draw| !draw.limits.is_empty());
+        let Some(ledger) = routes.ledger().filter(|_| is_limited).cloned() else {
+            self.answer(Room::Held);
+            return Ok(());
+        };
+        let ask = Ask { at_ms: routes.now_ms(), arm, amount, draws };
+        let unsettled = self.spending.unsettled.clone();
+        self.waiting = Some(Box::pin(async move {
+            Reply::Room(room::reserved(&routes, &*ledger, ask, unsettled).await)
+        }));
+        Ok(())
+    }
+
+    /// The ledger has answered.
+    pub(super) async fn reserved(
+        &mut self,
+        reserved: Result<Reserved, StoreError>,
+    ) -> Result<(), Gone> {
+        match reserved {
+            Ok(Reserved::Held(id)) => {
+                let ledger = self.router.routes.ledger().cloned();
+                self.spending.hold = ledger.map(|ledger| Hold::new(ledger, id));
+                self.answer(Room::Held);
+            }
+            Ok(Reserved::Full(full)) => self.no_room(&full),
+            Err(error) => self.without_ledger(error).await?,
+        }
+        Ok(())
+    }
+
+    fn answer(&mut self, room: Room) {
+        self.inbox.push_back(Input::Reserved(room));
+    }
+
+    /// Whether the last call has left too little room in the window of the arm in charge.
+    fn is_filled(&self) -> bool {
+        let window = self.router.plan.as_ref().and_then(|plan| plan.arm.context_window);
+        window.is_some_and(|window| compact::is_filled(window, self.context_tokens()))
+    }
+
+    /// A pool has no room for the call.
+    fn no_room(&mut self, full: &Full) {
+        // Known from now on, so that no other arm that draws on it is tried in vain.
+        let Full { pool, limit, used, free_at_ms } = full.clone();
+        let levels = &mut self.router.levels;
+        levels.retain(|level| level.pool != pool || level.limit != limit);
+        levels.push(Level { pool, limit, used, held: 0, resets_at_ms: free_at_ms });
+        let error = room::refusal(full, self.router.routes.now_ms());
+        self.answer(Room::Refused(error));
+    }
+
+    /// The ledger does not work: what costs nothing, or has no limit, is asked all the same.
+    async fn without_ledger(&mut self, error: StoreError) -> Result<(), Gone> {
+        let money = |draw: &Draw| draw.limits.iter().any(|limit| limit.unit == Unit::MicroUsd);
+        let is_capped = self.router.plan.as_ref().is_some_and(|plan| {
+            let is_free = plan.arm.price.is_some_and(|price| price.is_free());
+            !is_free && self.draws(&plan.arm).iter().any(money)
+        });
+        if is_capped {
+            let text = format!("what was spent cannot be counted: {}", error.sentence);
+            let hint =
+                "Mend the ledger, or take the caps (`router.caps`, `spend_cap`) away for now.";
+            // Not the arm's failure: another one could not be counted either.
+            let error = ProviderError::new(ErrorKind::BadRequest, OWN, text).with_hint(hint);
+            self.answer(Room::Denied(error));
+            return Ok(());
+        }
+        self.complain(error.sentence).await?;
+        self.answer(Room::Held);
+        Ok(())
+    }
+}

@@ -1,0 +1,147 @@
+//! Where a session stands with the [`Routes`]: the plan of its turn, and what it knows for the next
+//! choice.
+//!
+//! A turn is routed once, before its first call. What turned out is learnt when the person's next words,
+//! or the end of the session, have shown what they think of it.
+
+use std::{collections::HashMap, sync::Arc};
+
+use gnoma_core::{ErrorKind, ModelRef, ProviderError, ledger::Level, session::Outcome};
+use gnoma_router::{pool::Scope, rules::Concern};
+
+use crate::routing::{
+    OWN,
+    desk::Routes,
+    offers::{Moment, Warm},
+    plan::RoutePlan,
+    signals::Handling,
+};
+
+/// Who is asked by name.
+pub(super) enum Pin {
+    AsConfigured,
+    /// The router chooses, whatever is configured.
+    Nobody,
+    Arm(ModelRef),
+}
+
+pub(super) struct Router {
+    pub(super) routes: Arc<Routes>,
+    /// Of the turn under way.
+    pub(super) plan: Option<RoutePlan>,
+    /// Of the last turn, until it is clear what the person thinks of it.
+    pub(super) last: Option<RoutePlan>,
+    /// Session and turn, as their spending is counted.
+    pub(super) scope: Arc<Scope>,
+    pub(super) turns: u64,
+    /// When this process took the session up, in milliseconds since 1970: it numbers its own turns.
+    began_ms: i64,
+    pub(super) pin: Pin,
+    /// Prompts that may be warm.
+    pub(super) warm: HashMap<ModelRef, Warm>,
+    /// Where the limits stand.
+    pub(super) levels: Vec<Level>,
+    /// What rules about files ask for.
+    pub(super) concern: Concern,
+    /// Messages of the history that were looked at for it.
+    pub(super) looked_at: usize,
+}
+
+impl Router {
+    pub(super) fn new(routes: Arc<Routes>, scope: Scope) -> Self {
+        let (concern, began_ms) = (routes.options.concern(), routes.now_ms());
+        Self {
+            routes,
+            plan: None,
+            last: None,
+            scope: Arc::new(scope),
+            turns: 0,
+            began_ms,
+            pin: Pin::AsConfigured,
+            warm: HashMap::new(),
+            levels: Vec::new(),
+            concern,
+            looked_at: 0,
+        }
+    }
+
+    /// A turn begins; it is not routed yet.
+    pub(super) fn begin_turn(&mut self) {
+        self.plan = None;
+        self.turns += 1;
+        let turn = format!("{}-{:x}-{}", self.scope.session(), self.began_ms, self.turns);
+        self.scope = Arc::new(self.scope.in_turn(turn));
+    }
+
+    /// A turn has ended: gives its plan, closed by what the turn has shown.
+    pub(super) fn end_turn(&mut self, outcome: &Outcome, handling: Handling) -> Option<RoutePlan> {
+        let mut plan = self.plan.take()?;
+        match outcome {
+            Outcome::Complete { .. } if plan.is_open => {
+                let green = plan.signals.check().map(|(_, green)| green);
+                plan.close_attempt(green.or_else(|| handling.verdict()));
+            }
+            Outcome::Stuck { .. } if plan.is_open => plan.close_attempt(Some(false)),
+            // A person's stop or limit and a provider's failure say nothing of the work under way.
+            Outcome::Complete { .. }
+            | Outcome::Stuck { .. }
+            | Outcome::RoundLimit { .. }
+            | Outcome::Cancelled
+            | Outcome::Failed { .. } => (),
+        }
+        Some(plan)
+    }
+
+    /// Keeps the plan of a turn until the person's next words.
+    pub(super) fn put_away(&mut self, plan: RoutePlan) {
+        if !plan.attempts.is_empty() {
+            self.last = Some(plan);
+        }
+    }
+
+    /// The conversation is told in other words from now on.
+    pub(super) fn retold(&mut self, tokens: u64) {
+        self.warm.clear();
+        if let Some(plan) = &mut self.plan {
+            plan.task.need.context_tokens = tokens;
+        }
+    }
+
+    pub(super) fn pinned(&self) -> Option<&ModelRef> {
+        match &self.pin {
+            Pin::AsConfigured => self.routes.options.pinned.as_ref(),
+            Pin::Nobody => None,
+            Pin::Arm(name) => Some(name),
+        }
+    }
+
+    pub(super) fn moment(&self) -> Moment<'_> {
+        Moment {
+            warm: &self.warm,
+            levels: &self.levels,
+            pin: self.pinned(),
+            may_wait: true,
+            scope: &self.scope,
+        }
+    }
+
+    /// As a turn sees it that began under another pin.
+    pub(super) fn moment_of(&self, plan: &RoutePlan) -> Moment<'_> {
+        Moment { pin: self.pinned().filter(|_| plan.is_pinned), ..self.moment() }
+    }
+
+    /// Whether the arm in charge only looks yet: ways to go are compared before anything is changed.
+    pub(super) fn is_looking(&self) -> bool {
+        self.plan.as_ref().is_some_and(|plan| plan.is_looking)
+    }
+
+    /// Why the arm of the turn must not be sent the conversation as it is now, by the user's rules.
+    pub(super) fn kept_from(&self) -> Option<ProviderError> {
+        let plan = self.plan.as_ref().filter(|_| self.concern.is_asked_for())?;
+        let arm = plan.arm.name();
+        let why = self.routes.kept_from(&arm, &plan.task)?;
+        let hint = "Name a model that may see it, with --model or /model, or change the rule.";
+        let text = format!("{arm} may not see what was opened: it {why}");
+        Some(ProviderError::new(ErrorKind::BadRequest, OWN, text).with_hint(hint))
+    }
+}

@@ -1,0 +1,205 @@
+//! Choosing an arm for a turn; and what a person says about the choice.
+
+use std::{sync::Arc, time::Duration};
+
+use gnoma_core::{
+    Content, ErrorKind, Event, Message, ModelRef, ProviderError, Role, ledger::Level,
+    session::NoticeLevel,
+};
+use tokio::time::timeout;
+
+use super::{
+    room::LEDGER_PATIENCE,
+    router::Pin,
+    state::{Gone, Reply, Session},
+};
+use crate::{
+    arm::Arm,
+    routing::{
+        OWN,
+        ask::{Account, Said, Share},
+        plan::NoArm,
+        signals,
+        task::Task,
+    },
+    turn::{Delivery, Input},
+};
+
+/// Longest wait for the arm that says what kind of task it is.
+const CLASSIFIER_PATIENCE: Duration = Duration::from_secs(2);
+
+impl Session {
+    pub(super) async fn route(&mut self) -> Result<(), Gone> {
+        self.router.plan = None;
+        self.tell_unsettled().await?;
+        self.look_for_paths();
+        let mut task = self.task();
+        if let Some(plan) = self.router.last.take() {
+            let right = signals::reaction(&task.words, &plan.task.words);
+            self.learn(&plan, right);
+            task = task.after(&plan.task);
+        }
+        self.router.begin_turn();
+        let routes = Arc::clone(&self.router.routes);
+        let count = routes.arms().len();
+        let heard = routes.hear_others().filter(|_| count > 1 && self.router.pinned().is_none());
+        let limited = || routes.limited(&self.router.scope);
+        let is_limited = heard.is_some() || !limited().is_empty();
+        let ledger = routes.ledger().filter(|_| is_limited).cloned();
+        let classifier = routes.options.classifier.as_ref().filter(|_| count > 1);
+        let may_see = |arm: &Arm| routes.kept_from(&arm.name(), &task).is_none();
+        let classifier = classifier.and_then(|name| routes.arm(name)).filter(may_see);
+        if heard.is_none() && ledger.is_none() && classifier.is_none() {
+            return self.begin(task, Vec::new(), Vec::new()).await;
+        }
+        let (at_ms, account) = (routes.now_ms(), self.account());
+        self.wait_for(async move {
+            if let Some(heard) = heard {
+                // Whoever is not heard of is found out about by asking.
+                let _unheard = timeout(LEDGER_PATIENCE, heard).await;
+            }
+            let limited = routes.limited(&account.scope);
+            let levels = async {
+                let ledger = ledger.filter(|_| !limited.is_empty())?;
+                timeout(LEDGER_PATIENCE, ledger.levels(limited, at_ms)).await.ok()?.ok()
+            };
+            let (levels, (task, shares)) =
+                tokio::join!(levels, classified(task, classifier, &account));
+            Reply::Task(task, shares, levels.unwrap_or_default())
+        });
+        Ok(())
+    }
+
+    /// Begins the way of the turn with what is known of its task. `shares`: what finding out took.
+    pub(super) async fn begin(
+        &mut self,
+        task: Task,
+        shares: Vec<Share>,
+        levels: Vec<Level>,
+    ) -> Result<(), Gone> {
+        self.router.levels = levels;
+        let routes = Arc::clone(&self.router.routes);
+        let seed = routes.options.seed.wrapping_add(self.router.turns);
+        let routed = match routes.begin(task, seed, self.router.moment()) {
+            Ok((plan, routing)) => {
+                let delivery = match (plan.is_looking, plan.is_checked()) {
+                    (true, _) => Delivery::Conferred,
+                    (false, true) => Delivery::Checked,
+                    (false, false) => Delivery::Direct,
+                };
+                self.router.plan = Some(plan);
+                if routes.arms().len() > 1 {
+                    self.emit(Event::Routed(Box::new(routing))).await?;
+                }
+                Ok(delivery)
+            }
+            Err(no_arm) => Err(nobody(&no_arm)),
+        };
+        self.inbox.push_back(Input::Routed(routed));
+        self.tell_costs(shares).await
+    }
+
+    /// What the person asks for.
+    pub(super) fn task(&self) -> Task {
+        let history = self.turn.history();
+        let said = history.iter().rev().find(|message| message.role() == Role::User);
+        let words = said.map(|message| message.text_content()).unwrap_or_default();
+        let has_images = self.turn.told().1.iter().any(|message| has_images(message));
+        let options = &self.router.routes.options;
+        let matters = self.router.routes.arms().len() > 1 || !options.rules.is_empty();
+        let mut task = Task::of(words, has_images, self.context_tokens(), matters, options);
+        task.touched = self.router.concern.met();
+        task
+    }
+
+    /// The turn's need has grown with what came since it began.
+    pub(super) fn weigh_context(&mut self) {
+        let tokens = self.context_tokens();
+        if let Some(plan) = &mut self.router.plan {
+            let need = &mut plan.task.need.context_tokens;
+            *need = tokens.max(*need);
+        }
+    }
+
+    /// Whose money questions beside the conversation cost.
+    pub(super) fn account(&self) -> Account {
+        Account {
+            routes: Arc::clone(&self.router.routes),
+            firewall: Arc::clone(&self.firewall),
+            scope: Arc::clone(&self.router.scope),
+            dropped: self.spending.dropped.clone(),
+        }
+    }
+
+    /// A person says whether the last turn's work was right.
+    pub(super) async fn rate(&mut self, good: bool) -> Result<(), Gone> {
+        let rated = self.router.last.take().and_then(|plan| {
+            self.learn(&plan, Some(good));
+            Some(plan.attempts.last()?.arm.clone())
+        });
+        let (level, text) = match rated {
+            Some(arm) => {
+                let verdict = if good { "right" } else { "wrong" };
+                (NoticeLevel::Info, format!("noted for {arm}: the work was {verdict}"))
+            }
+            None => (NoticeLevel::Warning, "there is no work to rate".to_owned()),
+        };
+        self.notify(level, text).await
+    }
+
+    /// Only this arm is asked from the next turn on; `None`: whichever the router chooses.
+    pub(super) async fn pin(&mut self, arm: Option<ModelRef>) -> Result<(), Gone> {
+        let (level, text) = match arm {
+            None => {
+                self.router.pin = Pin::Nobody;
+                (NoticeLevel::Info, "each turn is routed from the next one on".to_owned())
+            }
+            Some(name) if self.router.routes.arm(&name).is_some() => {
+                let text = format!("{name} is asked from the next turn on");
+                self.router.pin = Pin::Arm(name);
+                (NoticeLevel::Info, text)
+            }
+            Some(name) => {
+                (NoticeLevel::Warning, format!("{name} is not among the models of this session"))
+            }
+        };
+        self.notify(level, text).await
+    }
+}
+
+/// That no arm can be asked, as a failure.
+fn nobody(no_arm: &NoArm) -> ProviderError {
+    let why = match (&no_arm.dead_end, no_arm.reasons.as_slice()) {
+        (Some(why), _) => why.clone(),
+        (None, []) => "no model is configured".to_owned(),
+        (None, reasons) => format!("no model can be asked: {}", reasons.join("; ")),
+    };
+    let (kind, hint) = if why.contains(" cap of ") {
+        (
+            ErrorKind::Quota,
+            "Caps are set in `router.caps`; `gnoma router pools` shows where limits stand.",
+        )
+    } else {
+        (ErrorKind::NotFound, "`gnoma route` shows every model with what excludes it.")
+    };
+    ProviderError::new(kind, OWN, why).with_hint(hint)
+}
+
+fn has_images(message: &Message) -> bool {
+    message.content().iter().any(|content| match content {
+        Content::Image(_) => true,
+        Content::ToolResult(result) => result.images().next().is_some(),
+        Content::Text(_)
+        | Content::Thinking(_)
+        | Content::RedactedThinking(_)
+        | Content::ToolCall(_) => false,
+    })
+}
+
+/// Asks an arm what kind of task it is; what the words suggest stands where it says nothing useful.
+async fn classified(task: Task, classifier: Option<Arm>, account: &Account) -> (Task, Vec<Share>) {
+    let Some(arm) = classifier else { return (task, Vec::new()) };
+    let request = task.question(&arm);
+    let Said { text, shares } = account.ask(&arm, request, CLASSIFIER_PATIENCE).await;
+    (task.judged(text.ok().as_deref()), shares)
+}

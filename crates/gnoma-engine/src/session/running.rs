@@ -1,0 +1,139 @@
+//! Running calls, each in a task of its own.
+
+use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
+
+use futures_util::FutureExt as _;
+use gnoma_core::{Tool, ToolCall, ToolCx, ToolOutcome, ToolSpec, message::CallId, tool::ToolKind};
+use tokio::time::Instant;
+
+use super::state::{Ended, Gone, Session};
+use crate::{
+    checkpoint::{self, Files},
+    routing::signals,
+    shelve::Shelving,
+    turn::Input,
+};
+
+impl Session {
+    /// A call has run. When the sandbox stopped it, a person may let it run outside.
+    pub(super) async fn ended(&mut self, ended: Ended) -> Result<(), Gone> {
+        let Ended { call, outcome, duration_ms, is_check } = ended;
+        if !is_check {
+            self.observe(&outcome);
+        }
+        self.take_back(Some(&call)).await?;
+        let why = walled(&outcome).filter(|_| self.gate.may_offer_outside(&call));
+        let why = why.map(str::to_owned);
+        self.take(match why {
+            Some(why) => Input::Walled { call, outcome, duration_ms, why },
+            None => Input::ToolDone(call, outcome, duration_ms),
+        })
+        .await
+    }
+
+    /// What a call has shown about the work.
+    fn observe(&mut self, outcome: &ToolOutcome) {
+        let Some(plan) = &mut self.router.plan else { return };
+        match outcome {
+            ToolOutcome::Done(output) | ToolOutcome::Failed(output) => {
+                plan.signals.changed(output.diff.as_deref());
+                if output.diff.is_some() {
+                    plan.parts.add(&plan.arm.name());
+                }
+                if let Some(report) = &output.report {
+                    plan.signals.command_ended(report);
+                }
+            }
+            ToolOutcome::Denied(_) | ToolOutcome::Interrupted(_) => (),
+        }
+    }
+
+    /// Runs what was judged. `written` is the call as it was written: without the secrets that the tool
+    /// is handed.
+    pub(super) fn run_tool(&mut self, written: &ToolCall, is_check: bool) {
+        let admitted = self.gate.admitted(&written.id);
+        let tool = self.tools.by_name.get(&written.name).map(Arc::clone);
+        let (Some((call, grant)), Some(tool)) = (admitted, tool) else {
+            let outcome = ToolOutcome::failed("not run: it was not judged");
+            return self.inbox.push_back(Input::ToolDone(written.id.clone(), outcome, 0));
+        };
+        let may_write = !checkpoint::only_reads(tool.spec(), &call, &grant);
+        if may_write && !is_check {
+            self.may_write(tool.spec(), &call);
+        }
+        let files = may_write.then(|| self.keeper.writes()).flatten();
+        let keep_before =
+            files.map(|files| (files, checkpoint::label(tool.spec(), written, &self.firewall)));
+        // No model reads a check's output back.
+        let reader = self.shelves.clone().filter(|_| !is_check);
+        let shelving = self.keeper.shelving.clone().zip(reader);
+        self.wishes.in_turn(&self.router.scope);
+        let cx = ToolCx { grant, shelved: shelving.is_some(), ..self.tool_cx() };
+        let shelving = shelving.filter(|_| tool.spec().kind != ToolKind::ReadsResults);
+        let run = Run { tool, call, cx, keep_before, shelving };
+        self.running.spawn(async move {
+            let (call, outcome, duration_ms) = run.go().await;
+            Ended { call, outcome, duration_ms, is_check }
+        });
+    }
+
+    /// A call that may have changed files without a diff to show for it is about to run.
+    fn may_write(&mut self, spec: &ToolSpec, call: &ToolCall) {
+        let Some(plan) = &mut self.router.plan else { return };
+        if !signals::is_check(spec, call) {
+            plan.signals.may_have_written();
+        }
+    }
+}
+
+/// One call, on its way through its own task.
+struct Run {
+    tool: Arc<dyn Tool>,
+    call: ToolCall,
+    cx: ToolCx,
+    /// Who keeps the files before it, and under which label.
+    keep_before: Option<(Arc<Files>, String)>,
+    /// Where a large result goes, and the tool that reads it back.
+    shelving: Option<(Arc<Shelving>, Arc<ToolSpec>)>,
+}
+
+impl Run {
+    async fn go(self) -> (CallId, ToolOutcome, u64) {
+        let Self { tool, call, cx, keep_before, shelving } = self;
+        let (id, name) = (call.id.clone(), call.name.clone());
+        let mut started = Instant::now();
+        let work = async {
+            if let Some((files, label)) = keep_before {
+                tokio::select! {
+                    biased;
+                    () = cx.stop.cancelled() => return ToolOutcome::Interrupted(String::new()),
+                    kept = files.keep_before(label) => if let Err(why) = kept {
+                        return ToolOutcome::failed(why);
+                    },
+                }
+                started = Instant::now();
+            }
+            let outcome = tool.run(call, cx).await;
+            match shelving {
+                Some((shelving, reader)) => shelving.put_away(&reader.name, outcome).await,
+                None => outcome,
+            }
+        };
+        let outcome = AssertUnwindSafe(work).catch_unwind().await.unwrap_or_else(|_panic| {
+            ToolOutcome::failed(format!("`{name}` broke down inside; its work may be half done"))
+        });
+        (id, outcome, millis(started.elapsed()))
+    }
+}
+
+fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// What the sandbox seems to have stopped.
+fn walled(outcome: &ToolOutcome) -> Option<&str> {
+    match outcome {
+        ToolOutcome::Failed(output) => output.report.as_ref()?.walled.as_deref(),
+        ToolOutcome::Done(_) | ToolOutcome::Denied(_) | ToolOutcome::Interrupted(_) => None,
+    }
+}

@@ -1,0 +1,193 @@
+//! All that a session holds.
+
+use std::{
+    collections::{HashMap, VecDeque},
+    fmt,
+    path::PathBuf,
+    sync::Arc,
+};
+
+use gnoma_core::{
+    Event, EventStream, Message, ProviderError, ToolCx, ToolOutcome, ToolSpec,
+    ledger::{Level, Reserved},
+    message::CallId,
+    store::StoreError,
+    tool::{BoxFuture, Grant, Progress, Tier},
+};
+use gnoma_guard::firewall::Firewall;
+use gnoma_router::pool::Scope;
+use tokio::{sync::mpsc, task::JoinSet, time::Instant};
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    handle::{Options, Order},
+    router::Router,
+    spending::Spending,
+    toolset::Toolset,
+    verdicts::Judging,
+    wishes::ToolWishes,
+};
+use crate::{
+    gate::Gate,
+    keeper::Keeper,
+    prompt,
+    routing::{ask::Share, several::Shares, task::Task, verify::Finding},
+    turn::{Effect, Input, Turn},
+};
+
+/// Pieces of tool output that may wait; more are dropped, they are only for watching.
+const MAX_PROGRESS: usize = 256;
+
+/// The front end is gone.
+pub(super) struct Gone;
+
+/// A call that has run.
+pub(super) struct Ended {
+    pub(super) call: CallId,
+    pub(super) outcome: ToolOutcome,
+    pub(super) duration_ms: u64,
+    /// It was a check of the project.
+    pub(super) is_check: bool,
+}
+
+/// What the turn waits for, beside the model and the tools. One thing at a time.
+pub(super) enum Reply {
+    /// What kind of task it is, what finding out took, and where the limits stand.
+    Task(Task, Vec<Share>, Vec<Level>),
+    /// Whether there is room for the call.
+    Room(Result<Reserved, StoreError>),
+    /// The past in fewer words, or why there are none, and what that took.
+    Summary(Result<String, String>, Vec<Share>),
+    /// The arms have compared their ways.
+    Conferred(Result<String, ProviderError>, Shares),
+    /// Somebody has looked at the work.
+    Reviewed(Reviewed),
+}
+
+/// What a review found.
+pub(super) struct Reviewed {
+    pub(super) finding: Finding,
+    /// What it took.
+    pub(super) shares: Vec<Share>,
+    /// Who could not tell, and why.
+    pub(super) failures: Vec<String>,
+}
+
+/// What stands before a conversation.
+pub(super) struct Prompts {
+    make: Box<dyn Fn(Tier) -> String + Send + Sync>,
+    made: HashMap<Tier, Arc<str>>,
+    /// Kept, so that it is encoded once.
+    example: Option<Vec<Arc<Message>>>,
+}
+
+impl Prompts {
+    pub(super) fn system(&mut self, tier: Tier) -> Arc<str> {
+        Arc::clone(self.made.entry(tier).or_insert_with(|| (self.make)(tier).into()))
+    }
+
+    /// Messages that show a small model how it is done.
+    pub(super) fn example(&mut self, tier: Tier) -> &[Arc<Message>] {
+        match tier {
+            Tier::Lean => self.example.get_or_insert_with(prompt::example).as_slice(),
+            Tier::Full => &[],
+        }
+    }
+}
+
+/// A session's task.
+pub struct Session {
+    pub(super) turn: Turn,
+    pub(super) tools: Toolset,
+    /// What running tools want.
+    pub(super) wishes: ToolWishes,
+    cwd: Arc<PathBuf>,
+    roots: Arc<[PathBuf]>,
+    pub(super) router: Router,
+    pub(super) spending: Spending,
+    pub(super) prompts: Prompts,
+    pub(super) gate: Gate,
+    pub(super) judging: Judging,
+    pub(super) firewall: Arc<Firewall>,
+    pub(super) keeper: Keeper,
+    /// The tool by which the model that was called last can read large results back; where it has it,
+    /// they are put away.
+    pub(super) shelves: Option<Arc<ToolSpec>>,
+    /// The wishes being performed end the turn.
+    pub(super) turn_ends: bool,
+    /// `None` once it was closed.
+    pub(super) orders: Option<mpsc::Receiver<Order>>,
+    pub(super) events: mpsc::Sender<Event>,
+    pub(super) stream: Option<EventStream>,
+    pub(super) waiting: Option<BoxFuture<'static, Reply>>,
+    pub(super) running: JoinSet<Ended>,
+    pub(super) stop: CancellationToken,
+    pub(super) progress: (mpsc::Sender<Progress>, mpsc::Receiver<Progress>),
+    pub(super) wake: Option<Instant>,
+    /// Facts that came up while wishes were performed.
+    pub(super) inbox: VecDeque<Input>,
+    /// Kept between facts, so that a delta allocates nothing for its wishes.
+    pub(super) effects: Vec<Effect>,
+}
+
+impl fmt::Debug for Session {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Session").field("turn", &self.turn).finish_non_exhaustive()
+    }
+}
+
+impl Session {
+    pub(super) fn new(
+        options: Options,
+        orders: mpsc::Receiver<Order>,
+        events: mpsc::Sender<Event>,
+    ) -> Self {
+        let Options { id, place, tools, routes, system, mode, permissions, .. } = options;
+        let Options { firewall, interactive, limits, history, keeping, scope, spawner, .. } =
+            options;
+        let scope = scope.unwrap_or_else(|| Scope::new(id));
+        let tools = Toolset::new(tools);
+        let router = Router::new(routes, scope);
+        let (cwd, roots) = (place.cwd.clone(), place.roots.clone());
+        Self {
+            cwd: Arc::new(cwd),
+            roots: roots.into(),
+            wishes: ToolWishes::new(interactive, spawner, Arc::clone(&router.scope)),
+            router,
+            spending: Spending::new(&history),
+            prompts: Prompts { make: system, made: HashMap::new(), example: None },
+            gate: Gate::new(mode, permissions, place, interactive, Arc::clone(&firewall)),
+            judging: Judging::default(),
+            keeper: Keeper::new(keeping, &firewall, &limits, history.len()),
+            turn: Turn::new(history, &tools.full, limits),
+            tools,
+            firewall,
+            shelves: None,
+            turn_ends: false,
+            orders: Some(orders),
+            events,
+            stream: None,
+            waiting: None,
+            running: JoinSet::new(),
+            stop: CancellationToken::new(),
+            progress: mpsc::channel(MAX_PROGRESS),
+            wake: None,
+            inbox: VecDeque::new(),
+            effects: Vec::new(),
+        }
+    }
+
+    /// What a call of a tool is given, but for what it may reach.
+    pub(super) fn tool_cx(&self) -> ToolCx {
+        ToolCx {
+            cwd: Arc::clone(&self.cwd),
+            roots: Arc::clone(&self.roots),
+            grant: Grant::default(),
+            stop: self.stop.child_token(),
+            progress: self.progress.0.clone(),
+            shelved: self.shelves.is_some() && self.keeper.shelving.is_some(),
+            budget: self.budget(),
+            session: Some(self.wishes.port()),
+        }
+    }
+}

@@ -1,0 +1,70 @@
+//! Telling events: what one means is kept first, and what it means for the session is done.
+
+use gnoma_core::{
+    Event, Usage,
+    session::{NoticeLevel, Outcome},
+};
+
+use super::state::{Gone, Session};
+use crate::compact;
+
+impl Session {
+    /// Tells an event of the turn, and does what it means for the session.
+    pub(super) async fn emit(&mut self, event: Event) -> Result<(), Gone> {
+        let mut used: Option<Usage> = None;
+        match &event {
+            Event::ToolCallDrafted { name, .. } if self.tools.may_write(name) => {
+                self.keeper.prepare();
+            }
+            Event::ToolEnded { call, .. } => self.gate.forget(&call.id),
+            Event::Compacted { .. } => self.retold(),
+            Event::TurnEnded { outcome, .. } => self.turn_is_over(outcome).await?,
+            Event::Usage { round, .. } => used = Some(*round),
+            _ => (),
+        }
+        self.tell(event).await?;
+        match used {
+            Some(usage) => self.count(usage).await,
+            None => Ok(()),
+        }
+    }
+
+    /// Tells an event that means nothing for the session.
+    pub(super) async fn tell(&mut self, event: Event) -> Result<(), Gone> {
+        self.keeper.before(&event, self.turn.history(), self.turn_ends).await;
+        self.events.send(event).await.map_err(|_| Gone)
+    }
+
+    pub(super) async fn notify(&mut self, level: NoticeLevel, text: String) -> Result<(), Gone> {
+        self.emit(Event::Notice { level, text }).await
+    }
+
+    /// What the firewall did to requests, once per secret.
+    pub(super) async fn tell_notices(&mut self) -> Result<(), Gone> {
+        for notice in self.firewall.take_notices() {
+            self.notify(NoticeLevel::Warning, notice.to_string()).await?;
+        }
+        Ok(())
+    }
+
+    /// The conversation is told in other words from now on: no prompt of it is warm.
+    fn retold(&mut self) {
+        let (summary, rest) = self.turn.told();
+        let summary = summary.map(std::slice::from_ref).unwrap_or_default();
+        let tokens = compact::estimate(summary) + compact::estimate(rest);
+        self.spending.measured(tokens, self.turn.history().len());
+        self.router.retold(tokens);
+    }
+
+    /// A turn has ended: its plan waits for what the person thinks of it.
+    async fn turn_is_over(&mut self, outcome: &Outcome) -> Result<(), Gone> {
+        self.drop_call();
+        let rest = self.settle_rest();
+        self.tell_costs(rest).await?;
+        if let Some(plan) = self.router.end_turn(outcome, self.turn.handling()) {
+            self.share_out(&plan);
+            self.router.put_away(plan);
+        }
+        Ok(())
+    }
+}

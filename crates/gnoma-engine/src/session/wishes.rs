@@ -1,0 +1,121 @@
+//! What running tools want of their session: questions to a person, words to people, other sessions.
+
+use std::{collections::HashMap, fmt, sync::Arc};
+
+use gnoma_core::{
+    message::CallId,
+    session::PermissionAnswer,
+    tool::{
+        BoxFuture, ChildResult, ChildTask, Parent, Question, SpawnError, Spawner, ToolEvent,
+        ToolSession,
+    },
+};
+use gnoma_router::pool::Scope;
+use tokio::sync::{mpsc, oneshot};
+
+/// Wishes of tools that may wait for the session.
+const MAX_WISHES: usize = 32;
+/// Questions of tools that may be open at once.
+pub(super) const MAX_QUESTIONS: usize = 16;
+const NOBODY: &str = "there is nobody to ask";
+
+/// What a tool wants of its session.
+pub(super) enum Wish {
+    Ask { call: CallId, question: Question, answer: oneshot::Sender<PermissionAnswer> },
+    Tell { call: CallId, event: ToolEvent },
+}
+
+/// A question that nobody has answered yet.
+pub(super) struct Open {
+    pub(super) call: CallId,
+    pub(super) answer: oneshot::Sender<PermissionAnswer>,
+}
+
+/// The session's side of its tools' wishes.
+pub(super) struct ToolWishes {
+    wishes: (mpsc::Sender<Wish>, mpsc::Receiver<Wish>),
+    pub(super) open: HashMap<CallId, Open>,
+    /// Questions so far; they number the ids.
+    pub(super) asked: u64,
+    port: Arc<Port>,
+}
+
+/// The tools' side of it, for one turn.
+struct Port {
+    wishes: mpsc::Sender<Wish>,
+    interactive: bool,
+    spawner: Option<Arc<dyn Spawner>>,
+    scope: Arc<Scope>,
+}
+
+impl fmt::Debug for Port {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Port").field("scope", &self.scope).finish_non_exhaustive()
+    }
+}
+
+fn refused(reason: &str) -> PermissionAnswer {
+    PermissionAnswer::Deny { reason: reason.to_owned() }
+}
+
+impl ToolSession for Port {
+    fn ask(&self, call: CallId, question: Question) -> BoxFuture<'static, PermissionAnswer> {
+        let wishes = self.interactive.then(|| self.wishes.clone());
+        Box::pin(async move {
+            let Some(wishes) = wishes else { return refused(NOBODY) };
+            let (answer, answered) = oneshot::channel();
+            if wishes.send(Wish::Ask { call, question, answer }).await.is_err() {
+                return refused(NOBODY);
+            }
+            answered.await.unwrap_or_else(|_gone| refused("the question was taken back"))
+        })
+    }
+
+    fn emit(&self, call: CallId, event: ToolEvent) {
+        let _full = self.wishes.try_send(Wish::Tell { call, event });
+    }
+
+    fn spawn(
+        &self,
+        call: CallId,
+        child: ChildTask,
+    ) -> BoxFuture<'static, Result<ChildResult, SpawnError>> {
+        let Some(spawner) = &self.spawner else {
+            return Box::pin(async { Err(SpawnError::Unavailable) });
+        };
+        let (session, turn) = (self.scope.session().to_owned(), self.scope.turn().to_owned());
+        spawner.spawn(Parent { session, turn, call }, child)
+    }
+}
+
+impl ToolWishes {
+    pub(super) fn new(
+        interactive: bool,
+        spawner: Option<Arc<dyn Spawner>>,
+        scope: Arc<Scope>,
+    ) -> Self {
+        let wishes = mpsc::channel(MAX_WISHES);
+        let port = Port { wishes: wishes.0.clone(), interactive, spawner, scope };
+        Self { wishes, open: HashMap::new(), asked: 0, port: Arc::new(port) }
+    }
+
+    /// The next wish. Safe to drop.
+    pub(super) async fn next(&mut self) -> Option<Wish> {
+        self.wishes.1.recv().await
+    }
+
+    /// What tools of the turn are given.
+    pub(super) fn port(&self) -> Arc<dyn ToolSession> {
+        Arc::clone(&self.port) as Arc<dyn ToolSession>
+    }
+
+    /// Another turn, where it is another.
+    pub(super) fn in_turn(&mut self, scope: &Arc<Scope>) {
+        if !Arc::ptr_eq(&self.port.scope, scope) {
+            let Port { wishes, interactive, spawner, .. } = &*self.port;
+            let (wishes, spawner) = (wishes.clone(), spawner.clone());
+            let scope = Arc::clone(scope);
+            self.port = Arc::new(Port { wishes, interactive: *interactive, spawner, scope });
+        }
+    }
+}

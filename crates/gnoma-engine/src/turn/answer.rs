@@ -1,0 +1,80 @@
+//! An answer that is being written.
+
+use std::collections::{HashMap, HashSet};
+
+use gnoma_core::{
+    Accumulator, Response, StreamEvent,
+    message::{CallId, Content},
+    stream::Slot,
+};
+
+/// What has come of an answer, and the ids that its calls will have in the history.
+#[derive(Debug, Default)]
+pub(super) struct Answer {
+    parts: Accumulator,
+    drafts: HashMap<Slot, CallId>,
+    drafted: HashSet<CallId>,
+}
+
+impl Answer {
+    pub(super) fn push(&mut self, event: &StreamEvent) {
+        self.parts.push(event);
+    }
+
+    pub(super) fn has_content(&self) -> bool {
+        self.parts.has_content()
+    }
+
+    pub(super) fn has_call(&self) -> bool {
+        self.parts.has_call()
+    }
+
+    pub(super) fn is_full(&self) -> bool {
+        self.parts.is_full()
+    }
+
+    /// A call was begun: its id, apart from those of all calls `before`. `None` where the block is not a
+    /// new call.
+    pub(super) fn draft(&mut self, slot: Slot, before: &HashSet<CallId>) -> Option<CallId> {
+        if self.drafts.contains_key(&slot) {
+            return None;
+        }
+        let own = self.parts.call_id(slot)?;
+        let id = apart(own, |id| !before.contains(id) && !self.drafted.contains(id));
+        self.drafted.insert(id.clone());
+        self.drafts.insert(slot, id.clone());
+        Some(id)
+    }
+
+    /// The call that is written in this block.
+    pub(super) fn drafted(&self, slot: Slot) -> Option<&CallId> {
+        self.drafts.get(&slot)
+    }
+
+    /// All that has come.
+    pub(super) fn finish(self) -> Response {
+        self.parts.finish()
+    }
+}
+
+/// Gives calls whose id is among `taken` another one, and adds them to it: some servers count from 0
+/// in every answer, and others refuse a conversation in which two calls have the same name.
+pub(super) fn name_apart(response: &mut Response, taken: &mut HashSet<CallId>) {
+    for block in &mut response.content {
+        if let Content::ToolCall(call) = block {
+            call.id = apart(&call.id, |id| !taken.contains(id));
+            taken.insert(call.id.clone());
+        }
+    }
+}
+
+/// The id, or the first of its numbered variants that is free.
+fn apart(own: &CallId, is_free: impl Fn(&CallId) -> bool) -> CallId {
+    let mut number = 2_u32;
+    let mut id = own.clone();
+    while !is_free(&id) {
+        id = CallId::new(format!("{own}_{number}"));
+        number = number.saturating_add(1);
+    }
+    id
+}

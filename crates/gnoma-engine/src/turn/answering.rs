@@ -1,0 +1,175 @@
+//! The answer as it comes, and what its end leads to.
+
+use gnoma_core::{
+    Event, Message, Response, StopReason, StreamEvent,
+    message::Content,
+    session::{NoticeLevel, Outcome},
+};
+
+use super::{Effects, Turn, answer::Answer, phase::Phase, protocol::Effect};
+use crate::{prompt, repair};
+
+impl Turn {
+    pub(super) fn heard(
+        &mut self,
+        attempt: u32,
+        mut answer: Answer,
+        event: StreamEvent,
+        fx: &mut Effects,
+    ) -> Phase {
+        let another_call = matches!(event, StreamEvent::ToolCallStart { .. }) && answer.has_call();
+        if another_call && self.watch.small_model {
+            fx.push(Effect::DropStream);
+            answer.push(&StreamEvent::Stop(StopReason::ToolUse));
+            return self.answered(answer, StopReason::ToolUse, fx);
+        }
+        answer.push(&event);
+        if answer.is_full() {
+            fx.push(Effect::DropStream);
+            return self.answered(answer, StopReason::MaxTokens, fx);
+        }
+        if let StreamEvent::Stop(stop) = event {
+            fx.push(Effect::DropStream);
+            return self.answered(answer, stop, fx);
+        }
+        if self.show(&mut answer, event, fx) {
+            fx.push(Effect::DropStream);
+            return self.cut_short(answer, fx);
+        }
+        Phase::Calling { attempt, answer }
+    }
+
+    /// Shows a piece of the answer; says whether the model has begun to repeat itself.
+    fn show(&mut self, answer: &mut Answer, event: StreamEvent, fx: &mut Effects) -> bool {
+        match event {
+            StreamEvent::TextDelta { text, .. } if !text.is_empty() => {
+                let loops = self.watch.text_repeats(&text);
+                fx.push(Effect::Emit(Event::Text { text }));
+                return loops;
+            }
+            StreamEvent::ThinkingDelta { text, .. } if !text.is_empty() => {
+                fx.push(Effect::Emit(Event::Thinking { text }));
+            }
+            StreamEvent::ToolCallStart { slot, name, .. } => {
+                if let Some(call) = answer.draft(slot, &self.call_ids) {
+                    fx.push(Effect::Emit(Event::ToolCallDrafted { call, name }));
+                }
+            }
+            StreamEvent::ToolCallDelta { slot, fragment } => {
+                let loops = self.watch.arguments_repeat(&fragment);
+                if let Some(call) = answer.drafted(slot).cloned() {
+                    fx.push(Effect::Emit(Event::ToolCallDelta { call, fragment }));
+                }
+                return loops;
+            }
+            StreamEvent::RateLimits { .. }
+            | StreamEvent::Started { .. }
+            | StreamEvent::TextDelta { .. }
+            | StreamEvent::ThinkingDelta { .. }
+            | StreamEvent::Signature { .. }
+            | StreamEvent::Item { .. }
+            | StreamEvent::Redacted { .. }
+            | StreamEvent::ToolCallDone { .. }
+            | StreamEvent::Usage(_)
+            | StreamEvent::Stop(_) => (),
+        }
+        false
+    }
+
+    /// The model repeats itself: its text is kept, and it is told.
+    fn cut_short(&mut self, answer: Answer, fx: &mut Effects) -> Phase {
+        self.keep(answer, fx);
+        match self.correct(prompt::REPETITION.to_owned()) {
+            Ok(()) => self.call_model(fx),
+            Err(stuck) => self.end(Outcome::Stuck { what: format!("the model {stuck}") }, fx),
+        }
+    }
+
+    fn answered(&mut self, answer: Answer, stop: StopReason, fx: &mut Effects) -> Phase {
+        let has_calls = answer.has_call();
+        let message = if stop == StopReason::ToolUse {
+            let mut response = answer.finish();
+            mend(&mut response);
+            self.keep_response(response, fx)
+        } else {
+            self.keep(answer, fx)
+        };
+        match stop {
+            StopReason::ToolUse if has_calls => self.run_calls(message.as_deref(), fx),
+            StopReason::MaxTokens => self.continue_cut(has_calls, fx),
+            StopReason::Pause => self.call_model(fx),
+            StopReason::ToolUse
+            | StopReason::EndTurn
+            | StopReason::StopSequence
+            | StopReason::Refusal
+            | StopReason::ContentFilter
+            | StopReason::Other => self.ended(message.as_deref(), stop, fx),
+        }
+    }
+
+    fn continue_cut(&mut self, in_call: bool, fx: &mut Effects) -> Phase {
+        if self.continuations == self.limits.continuations {
+            let text = format!(
+                "The answer was cut off by the output limit {} times; a higher \
+                 `provider.max_tokens` would let it end.",
+                self.continuations + 1
+            );
+            fx.push(Effect::Emit(Event::Notice { level: NoticeLevel::Warning, text }));
+            return self.finish(Outcome::Complete { stop: StopReason::MaxTokens }, fx);
+        }
+        self.continuations += 1;
+        let note = if in_call { prompt::CONTINUE_CALL } else { prompt::CONTINUE };
+        self.notes.push(note.to_owned());
+        self.call_model(fx)
+    }
+
+    /// The model says that it is done; it may have to be told otherwise.
+    fn ended(&mut self, message: Option<&Message>, stop: StopReason, fx: &mut Effects) -> Phase {
+        let text = message.map(Message::text_content).unwrap_or_default();
+        if stop == StopReason::EndTurn
+            && let Some(note) = self.watch.contradicts(&text)
+            && self.correct(note).is_ok()
+        {
+            return self.call_model(fx);
+        }
+        if let Some(command) = self.watch.red_claim(&text) {
+            let text = format!("the last run of `{command}` failed; the answer claims success");
+            fx.push(Effect::Emit(Event::Notice { level: NoticeLevel::Warning, text }));
+        }
+        if let Some(why) = prompt::without_answer(stop, message.is_some()) {
+            let (level, text) = (NoticeLevel::Warning, why.to_owned());
+            fx.push(Effect::Emit(Event::Notice { level, text }));
+        }
+        if !self.queued.is_empty() {
+            return self.call_model(fx);
+        }
+        self.end(Outcome::Complete { stop }, fx)
+    }
+
+    /// Puts the model right in the next round, if that has not been tried too often.
+    fn correct(&mut self, note: String) -> Result<(), String> {
+        if self.watch.corrections == self.limits.corrections {
+            return Err(format!(
+                "repeats itself and was corrected {} times",
+                self.limits.corrections
+            ));
+        }
+        self.watch.corrections += 1;
+        self.notes.push(note);
+        Ok(())
+    }
+}
+
+/// Repairs arguments that are no JSON, before they reach history, guard or tool.
+fn mend(response: &mut Response) {
+    for block in &mut response.content {
+        if let Content::ToolCall(call) = block
+            && call.broken
+            && let Ok(text) = call.arguments.read::<String>()
+            && let Some(arguments) = repair::arguments(&text)
+        {
+            call.arguments = arguments;
+            call.broken = false;
+        }
+    }
+}

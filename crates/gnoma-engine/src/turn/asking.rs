@@ -1,0 +1,180 @@
+//! Before an answer: an arm is chosen, room is made, the call is begun; and what follows its failure.
+
+use std::mem;
+
+use gnoma_core::{
+    ErrorKind, Event, Message, ModelRef, ProviderError, Usage,
+    session::{Outcome, SessionState},
+};
+
+use super::{
+    Effects, Turn,
+    answer::Answer,
+    phase::{Cause, Phase},
+    protocol::{Delivery, Effect, Room},
+    watch::Watch,
+};
+use crate::{prompt, routing::signals::Handling};
+
+impl Turn {
+    pub(super) fn start(&mut self, message: Message, fx: &mut Effects) -> Phase {
+        self.turns += 1;
+        self.rounds = 1;
+        self.most_rounds = self.limits.rounds;
+        self.delivery = Delivery::Direct;
+        self.continuations = 0;
+        self.checks = 0;
+        self.has_compacted = false;
+        self.usage = Usage::default();
+        self.watch = Watch::default();
+        self.notes.clear();
+        self.stuck = None;
+        self.enter(SessionState::Active, fx);
+        self.append(message, fx);
+        fx.push(Effect::Route);
+        Phase::Routing
+    }
+
+    pub(super) fn routed(
+        &mut self,
+        routed: Result<Delivery, ProviderError>,
+        fx: &mut Effects,
+    ) -> Phase {
+        match routed {
+            Ok(delivery) => {
+                self.delivery = delivery;
+                self.reserve(1, fx)
+            }
+            Err(error) => self.failed(1, Answer::default(), error, fx),
+        }
+    }
+
+    /// The next round, as far as there is one.
+    pub(super) fn call_model(&mut self, fx: &mut Effects) -> Phase {
+        if !self.has_rounds() {
+            return self.end(Outcome::RoundLimit { rounds: self.rounds }, fx);
+        }
+        self.rounds += 1;
+        self.has_compacted = false;
+        self.deliver(fx);
+        self.reserve(1, fx)
+    }
+
+    /// Corrections and what people said meanwhile land between results and the next call.
+    fn deliver(&mut self, fx: &mut Effects) {
+        if !self.notes.is_empty() {
+            let notes = mem::take(&mut self.notes);
+            self.append(Message::user_text(prompt::note(&notes.join("\n"))), fx);
+        }
+        for message in mem::take(&mut self.queued) {
+            self.append(message, fx);
+        }
+    }
+
+    pub(super) fn reserve(&mut self, attempt: u32, fx: &mut Effects) -> Phase {
+        self.reserve_with(attempt, self.may_compact(), fx)
+    }
+
+    pub(super) fn reserve_with(
+        &mut self,
+        attempt: u32,
+        may_compact: bool,
+        fx: &mut Effects,
+    ) -> Phase {
+        fx.push(Effect::Reserve { round: self.rounds, may_compact });
+        Phase::Reserving { attempt }
+    }
+
+    pub(super) fn reserved(&mut self, attempt: u32, room: Room, fx: &mut Effects) -> Phase {
+        match room {
+            Room::Held => {
+                fx.push(Effect::CallModel { round: self.rounds, attempt });
+                self.watch.new_answer();
+                Phase::Calling { attempt, answer: Answer::default() }
+            }
+            Room::Filled if self.may_compact() => {
+                self.compact(Cause::Filled { attempt }, String::new(), fx)
+            }
+            Room::Filled => self.reserve_with(attempt, false, fx),
+            Room::Refused(error) => self.fail_over(attempt, Answer::default(), error, false, fx),
+            Room::Denied(error) => self.failed(attempt, Answer::default(), error, fx),
+        }
+    }
+
+    pub(super) fn fail_over(
+        &mut self,
+        attempt: u32,
+        answer: Answer,
+        error: ProviderError,
+        was_called: bool,
+        fx: &mut Effects,
+    ) -> Phase {
+        let has_content = answer.has_content();
+        fx.push(Effect::FailOver { error, attempt, has_content, was_called });
+        Phase::FailingOver { attempt, answer, was_called }
+    }
+
+    /// Another arm answers in place of the one that failed. What was heard of its answer is taken
+    /// back: few wires let a model go on from a given beginning, one that is told to repeats or
+    /// contradicts it, and what the first had in mind cannot be handed over. Its tokens were used all
+    /// the same.
+    pub(super) fn moved(
+        &mut self,
+        answer: Answer,
+        (from, to): (ModelRef, ModelRef),
+        why: String,
+        fx: &mut Effects,
+    ) -> Phase {
+        let retracted = answer.has_content();
+        // Who stands in for one that only looked works alone.
+        if self.delivery == Delivery::Conferred {
+            self.delivery = Delivery::Direct;
+        }
+        // What the first could not handle is not the other's fault.
+        self.watch.handling = Handling::default();
+        self.count(answer.finish().usage, fx);
+        fx.push(Effect::Emit(Event::ArmChanged { from, to, why, retracted }));
+        self.reserve(1, fx)
+    }
+
+    /// No other arm takes over.
+    pub(super) fn stayed(
+        &mut self,
+        attempt: u32,
+        answer: Answer,
+        error: ProviderError,
+        was_called: bool,
+        fx: &mut Effects,
+    ) -> Phase {
+        let is_too_long = error.kind == ErrorKind::ContextTooLong && !answer.has_content();
+        if was_called && is_too_long && self.may_compact() {
+            return self.compact(Cause::Refused { attempt, error }, String::new(), fx);
+        }
+        self.failed(attempt, answer, error, fx)
+    }
+
+    /// The call is made again after a wait, or the turn ends.
+    pub(super) fn failed(
+        &mut self,
+        attempt: u32,
+        answer: Answer,
+        mut error: ProviderError,
+        fx: &mut Effects,
+    ) -> Phase {
+        let wait = self.limits.wait(attempt, &error);
+        let may_retry = error.kind.is_transient() && !answer.has_content();
+        if may_retry && attempt < self.limits.attempts && wait <= self.limits.wait_max {
+            // Tokens of a call that is made again were used all the same.
+            self.count(answer.finish().usage, fx);
+            let wait_ms = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);
+            fx.push(Effect::Emit(Event::Retrying { error, attempt: attempt + 1, wait_ms }));
+            fx.push(Effect::Sleep(wait));
+            return Phase::Backoff { attempt };
+        }
+        if may_retry && wait > self.limits.wait_max {
+            error.message = format!("{} (asks to wait {} s)", error.message, wait.as_secs());
+        }
+        let kept_partial = self.keep(answer, fx).is_some();
+        self.finish(Outcome::Failed { error, kept_partial }, fx)
+    }
+}

@@ -1,0 +1,121 @@
+//! The end of a turn: the work is delivered, or looked at first. Ways to go are compared, the project's
+//! checks run, a reviewer is asked; what does not hold goes on.
+
+use gnoma_core::{
+    Event, ToolOutcome,
+    session::{NoticeLevel, Outcome},
+};
+
+use super::{
+    Effects, Turn,
+    phase::Phase,
+    proof::Proof,
+    protocol::{Checked, Checks, Delivery, Effect},
+    watch::Watch,
+};
+use crate::routing::verify::{self, Finding, Proven};
+
+impl Turn {
+    /// The turn would end like this, unless its work is looked at and does not hold.
+    pub(super) fn end(&mut self, outcome: Outcome, fx: &mut Effects) -> Phase {
+        match (self.delivery, &outcome) {
+            (Delivery::Direct, _) => self.finish(outcome, fx),
+            (Delivery::Conferred, Outcome::Complete { .. }) => {
+                fx.push(Effect::Confer);
+                Phase::Conferring
+            }
+            (Delivery::Conferred, _) => self.hand_over(outcome, fx),
+            (Delivery::Checked, _) => {
+                fx.push(Effect::Check(outcome.clone()));
+                Phase::Checking(outcome)
+            }
+        }
+    }
+
+    /// The ways to go were compared; what follows is work like any other.
+    pub(super) fn conferred(&mut self, note: String, fx: &mut Effects) -> Phase {
+        self.delivery = Delivery::Direct;
+        self.go_on(note, fx)
+    }
+
+    pub(super) fn checked(
+        &mut self,
+        outcome: Outcome,
+        checked: Checked,
+        fx: &mut Effects,
+    ) -> Phase {
+        match checked {
+            Checked::Deliver => self.hand_over(outcome, fx),
+            Checked::Again { note } => self.go_on(note, fx),
+        }
+    }
+
+    fn hand_over(&mut self, outcome: Outcome, fx: &mut Effects) -> Phase {
+        if self.queued.is_empty() {
+            return self.finish(outcome, fx);
+        }
+        // Somebody has spoken meanwhile: the turn goes on with that.
+        self.most_rounds = self.rounds.saturating_add(self.limits.rounds);
+        self.call_model(fx)
+    }
+
+    fn go_on(&mut self, note: String, fx: &mut Effects) -> Phase {
+        self.watch = Watch::default();
+        self.stuck = None;
+        self.notes.push(note);
+        self.call_model(fx)
+    }
+
+    /// Draws the conclusion of what a look at the work found.
+    pub(super) fn found(&mut self, outcome: Outcome, finding: Finding, fx: &mut Effects) -> Phase {
+        fx.push(Effect::Conclude(finding));
+        Phase::Checking(outcome)
+    }
+
+    /// Runs the commands that prove the project right, until one fails.
+    pub(super) fn prove(&mut self, outcome: Outcome, checks: Checks, fx: &mut Effects) -> Phase {
+        let name = self.name_of_proof();
+        match Proof::new(checks, &name) {
+            Some((proof, call)) => {
+                fx.push(Effect::Judge(call));
+                Phase::Proving(outcome, proof)
+            }
+            None => self.review(outcome, fx),
+        }
+    }
+
+    fn review(&mut self, outcome: Outcome, fx: &mut Effects) -> Phase {
+        fx.push(Effect::Review);
+        Phase::Checking(outcome)
+    }
+
+    /// A check has ended: the next one, or what was found.
+    pub(super) fn proved(
+        &mut self,
+        outcome: Outcome,
+        proof: Proof,
+        ended: ToolOutcome,
+        fx: &mut Effects,
+    ) -> Phase {
+        match verify::proven(proof.command(), ended) {
+            Proven::Nothing(why) if proof.checks.else_review => {
+                fx.push(Effect::Emit(Event::Notice { level: NoticeLevel::Warning, text: why }));
+                self.review(outcome, fx)
+            }
+            Proven::Nothing(why) => self.found(outcome, Finding::nobody(&why), fx),
+            Proven::Wrong(finding) => self.found(outcome, finding, fx),
+            Proven::Right => match proof.next(&self.name_of_proof()) {
+                Ok((proof, call)) => {
+                    fx.push(Effect::Judge(call));
+                    Phase::Proving(outcome, proof)
+                }
+                Err(commands) => self.found(outcome, Finding::passed(&commands), fx),
+            },
+        }
+    }
+
+    fn name_of_proof(&mut self) -> String {
+        self.checks += 1;
+        format!("{}-{}", self.turns, self.checks)
+    }
+}

@@ -1,0 +1,481 @@
+//! Random walks: every fact at any time, fitting, late, twice or out of the blue.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use gnoma_core::{
+    ErrorKind, ProviderError, StopReason, StreamEvent, ToolOutcome,
+    session::{Outcome, PermissionAnswer as Reply, Scope},
+    tool::{CommandReport, ToolOutput},
+};
+
+use super::{
+    tests::{assert_paired, turn},
+    *,
+};
+use crate::{compact::Cut, routing::verify::Finding};
+
+/// Walks of a test run; `GNOMA_WALKS` names another number.
+const WALKS: u64 = 20_000;
+/// Facts of a walk.
+const STEPS: u64 = 64;
+/// Facts after the end.
+const LATE: u64 = 8;
+
+struct Dice(u64);
+
+impl Dice {
+    fn below(&mut self, below: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0 % below
+    }
+
+    fn one_in(&mut self, many: u64) -> bool {
+        self.below(many) == 0
+    }
+
+    fn pick<T: Clone>(&mut self, of: &[T]) -> T {
+        let at = self.below(of.len() as u64);
+        of[usize::try_from(at).unwrap()].clone()
+    }
+}
+
+/// A machine, and what the driver would be doing for it.
+struct Walk {
+    turn: Turn,
+    dice: Dice,
+    state: SessionState,
+    /// Answers are owed to these wishes.
+    waits: Option<Effect>,
+    streams: bool,
+    sleeps: bool,
+    judging: Vec<CallId>,
+    running: BTreeSet<CallId>,
+    /// How often a call was run, and how often it was let outside.
+    runs: HashMap<CallId, (u32, u32)>,
+    questions: BTreeSet<CallId>,
+    ended: BTreeSet<CallId>,
+    /// Ids of the answer that is being written, in order.
+    drafted: Vec<CallId>,
+    calls: u32,
+    seen: BTreeMap<&'static str, u64>,
+}
+
+fn failure(kind: ErrorKind) -> ProviderError {
+    ProviderError::new(kind, "p", "why")
+}
+
+impl Walk {
+    fn new(dice: Dice, seen: BTreeMap<&'static str, u64>) -> Self {
+        Self {
+            turn: turn(Limits { rounds: 6, ..Limits::default() }),
+            dice,
+            state: SessionState::Idle,
+            waits: None,
+            streams: false,
+            sleeps: false,
+            judging: Vec::new(),
+            running: BTreeSet::new(),
+            runs: HashMap::new(),
+            questions: BTreeSet::new(),
+            ended: BTreeSet::new(),
+            drafted: Vec::new(),
+            calls: 0,
+            seen,
+        }
+    }
+
+    fn saw(&mut self, what: &'static str) {
+        *self.seen.entry(what).or_default() += 1;
+    }
+
+    /// Mostly a fact that something was wished for, sometimes any other.
+    fn input(&mut self) -> Input {
+        if self.dice.one_in(5) {
+            return self.any();
+        }
+        if let Some(wish) = self.waits.clone() {
+            return self.reply(&wish);
+        }
+        if self.streams {
+            return Input::Model(self.event());
+        }
+        if let Some(call) = self.judging.first().cloned() {
+            return Input::Judged(call, self.verdict());
+        }
+        if let Some(call) = self.questions.first().cloned() {
+            return Input::Answered(call, self.answer());
+        }
+        if let Some(call) = self.running.first().cloned() {
+            return self.run_of(call);
+        }
+        if self.sleeps { Input::Woke } else { self.any() }
+    }
+
+    fn any(&mut self) -> Input {
+        let call = self.dice.below(u64::from(self.calls) + 1);
+        let call = CallId::new(format!("c{call}"));
+        let wishes = [
+            Effect::Route,
+            Effect::Reserve { round: 1, may_compact: true },
+            Effect::FailOver {
+                error: failure(ErrorKind::ContextTooLong),
+                attempt: 1,
+                has_content: false,
+                was_called: true,
+            },
+            Effect::Compact { focus: String::new(), whatever_it_wins: true },
+            Effect::Confer,
+            Effect::Check(Outcome::Cancelled),
+            Effect::Conclude(Finding::nobody("")),
+        ];
+        match self.dice.below(12) {
+            0 | 1 => Input::Say(Message::user_text("p")),
+            2 => Input::Compact { focus: String::new() },
+            3 => Input::Cancel,
+            4 => Input::Woke,
+            5 => Input::Model(self.event()),
+            6 => Input::Judged(call, self.verdict()),
+            7 => Input::Answered(call, self.answer()),
+            8 | 9 => self.run_of(call),
+            _ => {
+                let wish = self.dice.pick(&wishes);
+                self.reply(&wish)
+            }
+        }
+    }
+
+    fn reply(&mut self, wish: &Effect) -> Input {
+        let cut = Cut { messages: 1, past_tokens: 50, window_tokens: None };
+        match (wish, self.dice.below(4)) {
+            (Effect::Route, 0) => Input::Routed(Err(failure(ErrorKind::NotFound))),
+            (Effect::Route, 1) => Input::Routed(Ok(Delivery::Conferred)),
+            (Effect::Route, 2) => Input::Routed(Ok(Delivery::Checked)),
+            (Effect::Route, _) => Input::Routed(Ok(Delivery::Direct)),
+            (Effect::Reserve { may_compact: true, .. }, 0) => Input::Reserved(Room::Filled),
+            (Effect::Reserve { .. }, 1) if self.dice.one_in(2) => {
+                Input::Reserved(Room::Denied(failure(ErrorKind::Quota)))
+            }
+            (Effect::Reserve { .. }, 1) => {
+                Input::Reserved(Room::Refused(failure(ErrorKind::RateLimited)))
+            }
+            (Effect::Reserve { .. }, _) => Input::Reserved(Room::Held),
+            (Effect::FailOver { .. }, 0) => {
+                let arm = |model: &str| ModelRef { provider: "p".into(), model: model.into() };
+                Input::Moved { from: arm("a"), to: arm("b"), why: "w".into() }
+            }
+            (Effect::FailOver { error, .. }, _) => Input::Stayed(error.clone()),
+            (Effect::Compact { .. }, 0) => Input::Compacted(Err(NotCompacted::NothingToShorten)),
+            (Effect::Compact { .. }, 1) => Input::Compacted(Err(NotCompacted::Failed("w".into()))),
+            (Effect::Compact { .. }, 2) => Input::CompactionBegun(cut),
+            (Effect::Compact { .. }, _) => {
+                Input::Compacted(Ok(if self.dice.one_in(3) { " " } else { "s" }.into()))
+            }
+            (Effect::Confer, _) => Input::Conferred { note: "go".into() },
+            (Effect::Check(_), 0) => Input::Checked(Checked::Deliver),
+            (Effect::Check(_), 1 | 2) => Input::Prove(Checks {
+                tool: "bash".into(),
+                commands: vec!["make".into(); usize::try_from(self.dice.below(3)).unwrap()],
+                else_review: self.dice.one_in(2),
+            }),
+            (Effect::Check(_) | Effect::Review, _) => Input::Found(Finding::nobody("w")),
+            (_, 0) => Input::Checked(Checked::Again { note: "no".into() }),
+            (_, _) => Input::Checked(Checked::Deliver),
+        }
+    }
+
+    fn event(&mut self) -> Result<StreamEvent, ProviderError> {
+        let slot = self.calls;
+        Ok(match self.dice.below(10) {
+            0 => StreamEvent::TextDelta { slot: 1_000, text: "t".into() },
+            1..=3 => {
+                self.calls += 1;
+                let id = format!("c{}", if self.dice.one_in(6) { 1 } else { self.calls });
+                let name = self.dice.pick(&["read", "edit", "bash", "nonsense"]).to_owned();
+                StreamEvent::ToolCallStart { slot: self.calls, id, name }
+            }
+            4 => StreamEvent::ToolCallDelta { slot, fragment: "{".into() },
+            5 => StreamEvent::ToolCallDelta { slot, fragment: "}".into() },
+            6 => StreamEvent::Stop(StopReason::EndTurn),
+            7 | 8 => StreamEvent::Stop(StopReason::ToolUse),
+            _ if self.dice.one_in(2) => StreamEvent::Stop(StopReason::MaxTokens),
+            _ => {
+                let kinds = [ErrorKind::Network, ErrorKind::BadRequest, ErrorKind::ContextTooLong];
+                return Err(failure(self.dice.pick(&kinds)));
+            }
+        })
+    }
+
+    fn verdict(&mut self) -> Verdict {
+        let reason = String::from("r");
+        match self.dice.below(4) {
+            0 => Verdict::Deny { reason },
+            1 => Verdict::Ask { reason, preview: None, always: None },
+            _ => Verdict::Allow { reason },
+        }
+    }
+
+    fn answer(&mut self) -> Reply {
+        match self.dice.below(4) {
+            0 => Reply::Allow,
+            1 => Reply::Always,
+            2 => Reply::Rule { rule: "bash(x)".into(), scope: Scope::Session },
+            _ => Reply::Deny { reason: String::new() },
+        }
+    }
+
+    fn run_of(&mut self, call: CallId) -> Input {
+        let code = i32::from(self.dice.one_in(3));
+        let report = CommandReport { command: "make".into(), exit_code: Some(code), walled: None };
+        let text = format!("r{}", self.dice.below(99));
+        let outcome = ToolOutcome::Done(ToolOutput {
+            report: Some(report).filter(|_| !self.dice.one_in(4)),
+            ..ToolOutput::text(text)
+        });
+        if self.dice.one_in(4) {
+            return Input::Walled { call, outcome, duration_ms: 1, why: "w".into() };
+        }
+        Input::ToolDone(call, outcome, 1)
+    }
+
+    /// What the driver does before it feeds a fact.
+    fn feed(&mut self, input: Input) -> Effects {
+        let is_settled = match &input {
+            Input::Routed(_)
+            | Input::Reserved(_)
+            | Input::Moved { .. }
+            | Input::Stayed(_)
+            | Input::Compacted(_)
+            | Input::Conferred { .. }
+            | Input::Prove(_)
+            | Input::Found(_)
+            | Input::Checked(_) => self.waits.as_ref().is_some_and(|wish| answers(&input, wish)),
+            _ => false,
+        };
+        if is_settled {
+            self.waits = None;
+        }
+        match &input {
+            Input::Judged(call, _) => self.judging.retain(|it| it != call),
+            Input::ToolDone(call, ..) | Input::Walled { call, .. } => {
+                self.running.remove(call);
+            }
+            Input::Woke => self.sleeps = false,
+            _ => (),
+        }
+        let mut fx = Vec::new();
+        self.turn.on(input, &mut fx);
+        fx
+    }
+
+    fn step(&mut self, input: Input) {
+        let (before, was) = (self.state, input.clone());
+        let answered = match &input {
+            Input::Answered(call, _) => Some(self.questions.remove(call)),
+            _ => None,
+        };
+        let fx = self.feed(input);
+        if answered == Some(false) {
+            let told = |effect: &Effect| matches!(effect, Effect::Emit(Event::Notice { .. }));
+            assert!(fx.len() == 1 && fx.iter().all(told), "a second effect: {fx:?}");
+        }
+        if matches!(was, Input::Cancel) && before == SessionState::Active {
+            let state = |effect: &Effect| match effect {
+                Effect::Emit(Event::State(state)) => Some(*state),
+                _ => None,
+            };
+            assert_eq!(fx.iter().find_map(state), Some(SessionState::Cancelling));
+        }
+        let mut grows = false;
+        for effect in fx {
+            grows |= matches!(effect, Effect::Emit(Event::Appended(_)));
+            self.perform(effect);
+        }
+        if grows || self.turn.is_idle() {
+            assert_paired(self.turn.history(), !self.turn.is_idle());
+        }
+    }
+
+    fn perform(&mut self, effect: Effect) {
+        match effect {
+            Effect::CallModel { .. } => {
+                assert!(!std::mem::replace(&mut self.streams, true), "two streams");
+                self.drafted.clear();
+            }
+            Effect::DropStream => self.streams = false,
+            Effect::StopWaiting => self.waits = None,
+            Effect::Judge(call) => self.judging.push(call.id),
+            Effect::Remember { .. } => self.saw("remembered"),
+            Effect::LetOutside(call) => {
+                self.saw("outside");
+                self.runs.entry(call).or_default().1 += 1;
+            }
+            Effect::RunTool(call) => self.run(call.id, "run"),
+            Effect::RunCheck(call) => self.run(call.id, "check"),
+            Effect::StopTools => self.judging.clear(),
+            Effect::AbortTools => self.running.clear(),
+            Effect::Sleep(_) => self.sleeps = true,
+            Effect::CancelSleep => self.sleeps = false,
+            Effect::Emit(event) => self.hear(event),
+            wish @ (Effect::Route
+            | Effect::Reserve { .. }
+            | Effect::FailOver { .. }
+            | Effect::Compact { .. }
+            | Effect::Confer
+            | Effect::Check(_)
+            | Effect::Review
+            | Effect::Conclude(_)) => {
+                assert!(!self.streams, "{wish:?} beside a stream");
+                self.saw(name_of(&wish));
+                assert_eq!(self.waits.replace(wish), None, "one wait at a time");
+            }
+        }
+    }
+
+    fn run(&mut self, call: CallId, what: &'static str) {
+        self.saw(what);
+        assert!(!self.ended.contains(&call), "it was over");
+        let (runs, outside) = self.runs.entry(call.clone()).or_default();
+        *runs += 1;
+        assert!(*runs <= 1 + *outside, "{call} ran twice");
+        self.running.insert(call);
+    }
+
+    fn hear(&mut self, event: Event) {
+        match event {
+            Event::State(state) => self.moves(state),
+            Event::PermissionAsked { call, .. } => {
+                self.saw("asked");
+                assert!(self.questions.insert(call.id), "asked twice");
+            }
+            Event::ToolEnded { call, result, .. } => {
+                assert_eq!(call.id, result.call_id);
+                self.questions.remove(&call.id);
+                self.running.remove(&call.id);
+                assert!(self.ended.insert(call.id), "ended twice");
+            }
+            Event::ToolCallDrafted { call, .. } => self.drafted.push(call),
+            Event::ToolCallDelta { call, .. } => assert!(self.drafted.contains(&call)),
+            Event::Appended(message) => {
+                let calls: Vec<_> = message.tool_calls().map(|call| call.id.clone()).collect();
+                assert!(calls.is_empty() || calls == self.drafted, "{calls:?}");
+            }
+            Event::Compacted { .. } => self.saw("compacted"),
+            Event::ArmChanged { .. } => self.saw("moved"),
+            Event::Retrying { .. } => self.saw("backoff"),
+            Event::TurnEnded { outcome, .. } => {
+                self.saw("ended");
+                if outcome == Outcome::Cancelled {
+                    self.saw("cancelled");
+                }
+            }
+            _ => (),
+        }
+    }
+
+    fn moves(&mut self, to: SessionState) {
+        use SessionState::{Active, Cancelling, Closed, Idle};
+        let diagram = [
+            (Idle, Active),
+            (Active, Idle),
+            (Active, Cancelling),
+            (Cancelling, Idle),
+            (Idle, Closed),
+        ];
+        assert!(diagram.contains(&(self.state, to)), "{:?} → {to:?}", self.state);
+        self.state = to;
+        // Who works is never idle, and who is idle does nothing.
+        if to == Idle {
+            assert!(!self.streams && !self.sleeps && self.questions.is_empty());
+        }
+    }
+
+    /// Closes the session, and sees that all of it is over.
+    fn close(&mut self) {
+        self.step(Input::Close);
+        if !self.turn.is_idle() {
+            self.saw("stopping");
+            self.step(Input::Woke);
+        }
+        assert!(self.turn.is_idle() && self.state == SessionState::Idle);
+        assert_paired(self.turn.history(), false);
+        for _ in 0..LATE {
+            let input = self.any();
+            for effect in self.feed(input) {
+                let told = matches!(effect, Effect::Emit(Event::Notice { .. }));
+                assert!(told, "{effect:?} after the end");
+            }
+        }
+        let owed = (&self.waits, self.streams, self.sleeps, &self.judging, &self.running);
+        assert_eq!(owed, (&None, false, false, &vec![], &BTreeSet::new()));
+        self.step(Input::Closed);
+        assert_eq!(self.state, SessionState::Closed);
+    }
+}
+
+/// Whether the fact is an answer to the wish.
+fn answers(input: &Input, wish: &Effect) -> bool {
+    match wish {
+        Effect::Route => matches!(input, Input::Routed(_)),
+        Effect::Reserve { .. } => matches!(input, Input::Reserved(_)),
+        Effect::FailOver { .. } => matches!(input, Input::Moved { .. } | Input::Stayed(_)),
+        Effect::Compact { .. } => matches!(input, Input::Compacted(_)),
+        Effect::Confer => matches!(input, Input::Conferred { .. }),
+        _ => matches!(input, Input::Prove(_) | Input::Found(_) | Input::Checked(_)),
+    }
+}
+
+fn name_of(wish: &Effect) -> &'static str {
+    match wish {
+        Effect::Compact { .. } => "compact",
+        Effect::Confer => "confer",
+        Effect::Check(_) => "look",
+        Effect::Review => "review",
+        Effect::Conclude(_) => "conclude",
+        _ => "other",
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "long runs are asked for from outside")]
+fn walks() -> u64 {
+    std::env::var("GNOMA_WALKS").ok().and_then(|walks| walks.parse().ok()).unwrap_or(WALKS)
+}
+
+#[test]
+fn any_order_of_facts_keeps_the_laws() {
+    let mut dice = Dice(0x9E37_79B9_7F4A_7C15);
+    let mut seen = BTreeMap::new();
+    let walks = walks();
+    for _ in 0..walks {
+        let mut walk = Walk::new(dice, seen);
+        for _ in 0..STEPS {
+            let input = walk.input();
+            walk.step(input);
+        }
+        walk.close();
+        Walk { dice, seen, .. } = walk;
+    }
+    let every_phase = [
+        "ended",
+        "cancelled",
+        "stopping",
+        "run",
+        "asked",
+        "remembered",
+        "outside",
+        "check",
+        "compact",
+        "compacted",
+        "confer",
+        "look",
+        "review",
+        "conclude",
+        "moved",
+        "backoff",
+    ];
+    for what in every_phase {
+        let times = seen.get(what).copied().unwrap_or(0);
+        assert!(times >= walks / 100, "{what} happened {times} times: {seen:?}");
+    }
+}

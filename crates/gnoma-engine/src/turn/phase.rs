@@ -1,0 +1,45 @@
+//! Where a turn stands.
+
+use gnoma_core::{ProviderError, session::Outcome};
+
+use super::{answer::Answer, batch::Batch, proof::Proof};
+use crate::compact::Cut;
+
+#[derive(Debug, Default)]
+pub(super) enum Phase {
+    #[default]
+    Idle,
+    /// An arm is chosen.
+    Routing,
+    /// Room is made for a call.
+    Reserving { attempt: u32 },
+    /// The model answers.
+    Calling { attempt: u32, answer: Answer },
+    /// A call failed: whether another arm goes on.
+    FailingOver { attempt: u32, answer: Answer, was_called: bool },
+    /// A call failed and is made again after a wait.
+    Backoff { attempt: u32 },
+    /// The past is told in fewer words; there is a cut once somebody was asked.
+    Compacting { cause: Cause, cut: Option<Cut> },
+    /// Calls of the last message are judged, asked for, run and settled.
+    Tools(Batch),
+    /// The ways to go are compared.
+    Conferring,
+    /// The work is looked at; so the turn ends unless it does not hold.
+    Checking(Outcome),
+    /// The project's checks run.
+    Proving(Outcome, Proof),
+    /// The turn is cancelled; running calls are given time to stop.
+    Stopping(Batch),
+}
+
+/// Why the conversation is compacted.
+#[derive(Debug)]
+pub(super) enum Cause {
+    /// A person asked for it, between turns.
+    Asked,
+    /// The window is about to be full, before this attempt at a call.
+    Filled { attempt: u32 },
+    /// The provider has refused the conversation for its length, at this attempt.
+    Refused { attempt: u32, error: ProviderError },
+}

@@ -1,0 +1,46 @@
+//! The project's checks under way, one after the other.
+//!
+//! They are judged by the same gate as a model's commands, a person is asked where one would be, and
+//! they are shown while they run. No model sees their calls: what they find is the verdict.
+
+use gnoma_core::{CallId, RawJson, ToolCall};
+use serde_json::json;
+
+use super::{batch::Batch, protocol::Checks};
+
+#[derive(Debug)]
+pub(super) struct Proof {
+    pub(super) checks: Checks,
+    /// Which of them is judged, asked for or run.
+    at: usize,
+    /// Its call.
+    pub(super) batch: Batch,
+}
+
+impl Proof {
+    /// Begins with the first command; `None` where there is none. `name` numbers the proof: no two
+    /// calls of a session share an id.
+    pub(super) fn new(checks: Checks, name: &str) -> Option<(Self, ToolCall)> {
+        Self::at(checks, 0, name)
+    }
+
+    /// Goes on with the next command; where there is none, gives all of them.
+    pub(super) fn next(self, name: &str) -> Result<(Self, ToolCall), Vec<String>> {
+        let commands = self.checks.commands.clone();
+        Self::at(self.checks, self.at + 1, name).ok_or(commands)
+    }
+
+    fn at(checks: Checks, at: usize, name: &str) -> Option<(Self, ToolCall)> {
+        let arguments = RawJson::of(&json!({ "command": checks.commands.get(at)? })).ok()?;
+        // No model's call has such an id.
+        let id = CallId::new(format!("gnoma-check-{name}-{}", at + 1));
+        let mut batch = Batch::of_check(ToolCall::new(id, &*checks.tool, arguments));
+        let call = batch.startable().pop()?;
+        Some((Self { checks, at, batch }, call))
+    }
+
+    /// The command under way.
+    pub(super) fn command(&self) -> &str {
+        self.checks.commands.get(self.at).map_or("", String::as_str)
+    }
+}

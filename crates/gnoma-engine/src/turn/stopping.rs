@@ -1,0 +1,99 @@
+//! Stopping what runs, and the end of a turn.
+
+use std::{mem, sync::Arc};
+
+use gnoma_core::{
+    Event, Message, ToolOutcome,
+    session::{Outcome, SessionState},
+};
+
+use super::{
+    Effects, Turn,
+    batch::{Batch, Question},
+    calls::decide,
+    phase::{Cause, Phase},
+    proof::Proof,
+    protocol::Effect,
+};
+
+impl Turn {
+    pub(super) fn cancel(&mut self, busy: Phase, fx: &mut Effects) -> Phase {
+        if matches!(busy, Phase::Idle | Phase::Stopping(_)) {
+            return busy;
+        }
+        self.enter(SessionState::Cancelling, fx);
+        match busy {
+            Phase::Idle | Phase::Stopping(_) => return busy,
+            Phase::Tools(batch) | Phase::Proving(_, Proof { batch, .. }) => {
+                return self.stop_calls(batch, fx);
+            }
+            Phase::Compacting { cause: Cause::Asked, .. } => {
+                fx.push(Effect::StopWaiting);
+                return self.stop_compacting(fx);
+            }
+            Phase::Calling { answer, .. } => {
+                fx.push(Effect::DropStream);
+                self.keep(answer, fx);
+            }
+            Phase::FailingOver { answer, .. } => {
+                fx.push(Effect::StopWaiting);
+                self.keep(answer, fx);
+            }
+            Phase::Backoff { .. } => fx.push(Effect::CancelSleep),
+            Phase::Routing
+            | Phase::Reserving { .. }
+            | Phase::Compacting { .. }
+            | Phase::Conferring
+            | Phase::Checking(_) => fx.push(Effect::StopWaiting),
+        }
+        self.finish(Outcome::Cancelled, fx)
+    }
+
+    fn stop_calls(&mut self, mut batch: Batch, fx: &mut Effects) -> Phase {
+        fx.push(Effect::StopTools);
+        fx.push(Effect::Sleep(self.limits.grace));
+        for call in batch.not_running() {
+            if batch.is_check && batch.question(&call.id) == Some(Question::Run) {
+                decide(&call.id, false, "the turn was stopped".to_owned(), fx);
+            }
+            let (outcome, duration_ms) = batch.given_up(&call.id);
+            self.settle(&mut batch, &call.id, outcome, duration_ms, fx);
+        }
+        self.stopped(batch, fx)
+    }
+
+    /// The calls that still run have had their time.
+    pub(super) fn abort(&mut self, mut batch: Batch, fx: &mut Effects) -> Phase {
+        fx.push(Effect::AbortTools);
+        for call in batch.unfinished() {
+            let outcome = ToolOutcome::Interrupted(String::new());
+            self.settle(&mut batch, &call.id, outcome, 0, fx);
+        }
+        self.stopped(batch, fx)
+    }
+
+    pub(super) fn stopped(&mut self, batch: Batch, fx: &mut Effects) -> Phase {
+        if !batch.is_over() {
+            return Phase::Stopping(batch);
+        }
+        fx.push(Effect::CancelSleep);
+        self.append_results(batch, fx);
+        self.finish(Outcome::Cancelled, fx)
+    }
+
+    pub(super) fn append_results(&mut self, batch: Batch, fx: &mut Effects) {
+        if !batch.is_check
+            && let Ok(message) = Message::results(batch.into_results())
+        {
+            self.append(message, fx);
+        }
+    }
+
+    pub(super) fn finish(&mut self, outcome: Outcome, fx: &mut Effects) -> Phase {
+        let undelivered = mem::take(&mut self.queued).into_iter().map(Arc::new).collect();
+        let (rounds, usage) = (self.rounds, self.usage);
+        fx.push(Effect::Emit(Event::TurnEnded { outcome, rounds, usage, undelivered }));
+        self.enter(SessionState::Idle, fx);
+        Phase::Idle
+    }
+}

@@ -1,0 +1,86 @@
+//! Judging never holds up the session: what it needs to read may be large or slow.
+
+use std::{
+    sync::{
+        Arc, Mutex,
+        mpsc::{Receiver, Sender, channel},
+    },
+    time::Duration,
+};
+
+use gnoma_core::{
+    Command, Event, Tool, ToolCall, ToolCx, ToolOutcome, ToolSpec,
+    session::{Outcome, PermissionMode, SessionState},
+    tool::{Access, BoxFuture},
+};
+use gnoma_testkit::{Answer, FakeProvider, FakeTool};
+
+use super::{Run, assert_paired, history, outcome, start_with};
+
+/// An edit whose preview is not there before it is let go.
+struct Slow {
+    inner: FakeTool,
+    begun: Sender<()>,
+    let_go: Mutex<Receiver<()>>,
+}
+
+impl Tool for Slow {
+    fn spec(&self) -> &ToolSpec {
+        self.inner.spec()
+    }
+
+    fn run(&self, call: ToolCall, cx: ToolCx) -> BoxFuture<'static, ToolOutcome> {
+        self.inner.run(call, cx)
+    }
+
+    fn preview(&self, _call: &ToolCall, _cx: &ToolCx) -> Option<String> {
+        self.begun.send(()).unwrap();
+        // Its other end is dropped where nobody lets it go.
+        let _let_go = self.let_go.lock().unwrap().recv();
+        Some("+x\n".into())
+    }
+}
+
+/// A session that judges its call, and who lets it go on.
+async fn judging() -> (Run, Sender<()>) {
+    let (begun, has_begun) = channel();
+    let (go, let_go) = channel();
+    let inner = FakeTool::new("write", Access::Edit, |_| ToolOutcome::done("written"));
+    let tool = Slow { inner, begun, let_go: Mutex::new(let_go) };
+    let answers = vec![Answer::calls(&[("c", "write", "{}")]), Answer::text("ok")];
+    let provider = Arc::new(FakeProvider::new(answers));
+    let mut run = start_with(provider, vec![Arc::new(tool)], PermissionMode::Auto, true);
+    run.say("go");
+    let calls = |event: &Event| matches!(event, Event::Appended(it) if it.tool_calls().count() > 0);
+    run.until(calls).await;
+    tokio::task::spawn_blocking(move || has_begun.recv().unwrap()).await.unwrap();
+    (run, go)
+}
+
+#[tokio::test]
+async fn a_cancel_does_not_wait_for_a_preview() {
+    let (mut run, go) = judging().await;
+    assert!(run.handle.tell(Command::Cancel));
+    let events = run.until_idle().await;
+    assert_eq!(events[0], Event::State(SessionState::Cancelling));
+    assert_eq!(outcome(&events), Outcome::Cancelled);
+    assert_paired(&history(&events));
+    // What was judged too late is nothing to the next turn.
+    drop(go);
+    run.say("and now?");
+    let events = run.until_idle().await;
+    assert!(matches!(outcome(&events), Outcome::Complete { .. }), "{events:?}");
+    assert!(!events.iter().any(|event| matches!(event, Event::PermissionAsked { .. })));
+}
+
+#[tokio::test]
+async fn people_are_heard_while_a_call_is_judged() {
+    let (mut run, go) = judging().await;
+    assert!(run.handle.tell(Command::SetMode { mode: PermissionMode::Plan }));
+    let heard = run.until(|event| matches!(event, Event::ModeChanged { .. }));
+    tokio::time::timeout(Duration::from_secs(5), heard).await.expect("the session is held up");
+    go.send(()).unwrap();
+    let events = run.until(|event| matches!(event, Event::PermissionAsked { .. })).await;
+    let Some(Event::PermissionAsked { preview, .. }) = events.last() else { panic!() };
+    assert_eq!(preview.as_deref(), Some("+x\n"));
+}

@@ -1,0 +1,147 @@
+//! Tools that come and go while a session lives.
+
+use std::{sync::Arc, time::Duration};
+
+use gnoma_core::{
+    Command, Event, Tool, ToolCall, ToolCx, ToolOutcome, ToolSpec,
+    session::{NoticeLevel, PermissionAnswer as Reply, PermissionMode},
+    tool::{Access, BoxFuture, ChildTask, Question, ToolEvent},
+};
+use gnoma_testkit::{Answer, FakeProvider, FakeTool};
+
+use super::{Run, history, start_with};
+
+fn tool(name: &str) -> Arc<dyn Tool> {
+    Arc::new(FakeTool::new(name, Access::Read, |_| ToolOutcome::done("done")))
+}
+
+fn tools(names: &[&str]) -> Vec<Arc<dyn Tool>> {
+    names.iter().map(|name| tool(name)).collect()
+}
+
+fn begin(names: &[&str], answers: Vec<Answer>) -> Run {
+    start_with(Arc::new(FakeProvider::new(answers)), tools(names), PermissionMode::Bypass, false)
+}
+
+impl Run {
+    /// The tools of each request.
+    fn offered(&self) -> Vec<Vec<String>> {
+        let requests = self.provider.requests();
+        let names = |tools: &[Arc<gnoma_core::ToolSpec>]| {
+            tools.iter().map(|tool| tool.name.clone()).collect()
+        };
+        requests.iter().map(|request| names(&request.tools)).collect()
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn tools_come_and_go_between_turns_in_a_stable_order() {
+    let mut run = begin(&["a", "b", "c"], (0..4).map(|_| Answer::text("ok")).collect());
+    for change in [None, Some(&["new", "c", "a", "a"][..]), Some(&["a", "c", "new"]), Some(&["b"])]
+    {
+        if let Some(names) = change {
+            assert!(run.handle.tools_changed(tools(names)));
+        }
+        run.say("go on");
+        run.until_idle().await;
+    }
+    let expected: [&[&str]; 4] = [&["a", "b", "c"], &["a", "c", "new"], &["a", "c", "new"], &["b"]];
+    assert_eq!(run.offered(), expected);
+    let requests = run.provider.requests();
+    assert!(Arc::ptr_eq(&requests[1].tools, &requests[2].tools), "nothing is encoded anew");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_turn_ends_with_the_tools_that_it_began_with() {
+    let calls = |name| Answer::calls(&[("c", name, "{}")]).every(Duration::from_secs(1));
+    let answers = vec![calls("old"), Answer::text("ok"), calls("old"), Answer::text("ok")];
+    let mut run = begin(&["old"], answers);
+    run.say("go on");
+    run.until(|event| matches!(event, Event::RoundStarted { .. })).await;
+    assert!(run.handle.tools_changed(tools(&["new"])));
+    let events = run.until_idle().await;
+    let result = |events: &[Event]| {
+        let messages = history(events);
+        let mut results = messages.iter().flat_map(|message| message.tool_results());
+        results.next().unwrap().joined_text()
+    };
+    assert_eq!(result(&events), "done");
+    assert_eq!(run.offered(), [["old"], ["old"]]);
+
+    run.say("go on");
+    let events = run.until_idle().await;
+    assert!(result(&events).contains("unknown tool: old"), "{}", result(&events));
+    assert_eq!(run.offered()[2..], [["new"], ["new"]]);
+    assert!(run.handle.tell(Command::Close));
+}
+
+/// A tool that asks before it says what it was answered, and whether it could start a session.
+struct Asks(ToolSpec);
+
+impl Tool for Asks {
+    fn spec(&self) -> &ToolSpec {
+        &self.0
+    }
+
+    fn run(&self, call: ToolCall, cx: ToolCx) -> BoxFuture<'static, ToolOutcome> {
+        Box::pin(async move {
+            cx.emit(&call.id, ToolEvent::Notice { level: NoticeLevel::Info, text: "hm".into() });
+            let question = Question { text: "go on?".into(), preview: None };
+            let answer = cx.ask(&call.id, question).await;
+            let child =
+                ChildTask { spec: Default::default(), content: Vec::new(), limit_micro_usd: None };
+            let child = cx.spawn(&call.id, child).await.unwrap_err();
+            ToolOutcome::done(format!("{answer:?}; {child}; {:?}", cx.budget()))
+        })
+    }
+}
+
+fn asking(interactive: bool) -> Run {
+    let spec = FakeTool::new("asks", Access::Read, |_| ToolOutcome::done("")).spec().clone();
+    let answers = vec![Answer::calls(&[("c", "asks", "{}")]), Answer::text("ok")];
+    let provider = Arc::new(FakeProvider::new(answers));
+    start_with(provider, vec![Arc::new(Asks(spec))], PermissionMode::Bypass, interactive)
+}
+
+fn result(events: &[Event]) -> String {
+    let messages = history(events);
+    let mut results = messages.iter().flat_map(|message| message.tool_results());
+    results.next().unwrap().joined_text()
+}
+
+fn is_asked(event: &Event) -> bool {
+    matches!(event, Event::PermissionAsked { .. })
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_tool_asks_in_the_middle_of_its_call() {
+    let mut run = asking(true);
+    run.say("go on");
+    let events = run.until(is_asked).await;
+    assert!(events.iter().any(|event| matches!(event, Event::Notice { text, .. } if text == "hm")));
+    let Some(Event::PermissionAsked { call, reason, .. }) = events.last() else { panic!() };
+    assert_eq!((call.name.as_str(), reason.as_str()), ("asks", "go on?"));
+    assert_ne!(call.id.as_str(), "c", "a question of its own");
+    let answer = Command::Answer { call: call.id.clone(), answer: Reply::Allow };
+    assert!(run.handle.tell(answer));
+    let mut events = events;
+    events.extend(run.until_idle().await);
+    let result = result(&events);
+    assert!(result.starts_with("Allow; no sessions can be started here; Budget"), "{result}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_question_of_a_tool_is_refused_where_nobody_is_there_and_taken_back_at_a_stop() {
+    let mut run = asking(false);
+    run.say("go on");
+    let events = run.until_idle().await;
+    assert!(!events.iter().any(is_asked) && result(&events).contains("nobody to ask"));
+
+    let mut run = asking(true);
+    run.say("go on");
+    run.until(is_asked).await;
+    assert!(run.handle.tell(Command::Cancel));
+    let events = run.until_idle().await;
+    let is_over = |event: &Event| matches!(event, Event::PermissionDecided { allowed: false, .. });
+    assert_eq!(events.iter().filter(|event| is_over(event)).count(), 1);
+}

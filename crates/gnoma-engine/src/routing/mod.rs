@@ -1,12 +1,13 @@
 //! Which arms a turn goes to, and what is learnt from it.
 //!
 //! The policy is `gnoma-router`'s. Here it meets the arms that there are ([`desk`]) and how they are
-//! ([`vitals`]), the way of a turn
-//! ([`plan`]), what to do when a call fails ([`failover`]), what speaks for the work ([`signals`],
+//! ([`vitals`]), the plan of a
+//! turn ([`plan`]) and who is chosen for it ([`choosing`]), what to do when a call fails ([`failover`]), what speaks for the work ([`signals`],
 //! [`review`]) and for whom ([`parts`]), what a call takes ([`meter`]) and several arms for one answer
 //! ([`several`]). What is asked when is decided in `turn`, and asked by `session`.
 
 pub(crate) mod ask;
+mod choosing;
 pub mod desk;
 pub(crate) mod failover;
 pub(crate) mod meter;

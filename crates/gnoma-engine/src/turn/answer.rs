@@ -10,13 +10,13 @@ use gnoma_core::{
 
 /// What has come of an answer, and the ids that its calls will have in the history.
 #[derive(Debug, Default)]
-pub(super) struct Answer {
+pub(super) struct AnswerDraft {
     parts: Accumulator,
     drafts: HashMap<Slot, CallId>,
     drafted: HashSet<CallId>,
 }
 
-impl Answer {
+impl AnswerDraft {
     pub(super) fn push(&mut self, event: &StreamEvent) {
         self.parts.push(event);
     }

@@ -6,14 +6,14 @@ use gnoma_core::{
     session::{NoticeLevel, Outcome},
 };
 
-use super::{Effects, Turn, answer::Answer, phase::Phase, protocol::Effect};
+use super::{Effects, Turn, answer::AnswerDraft, phase::Phase, protocol::Effect};
 use crate::{prompt, repair};
 
 impl Turn {
     pub(super) fn heard(
         &mut self,
         attempt: u32,
-        mut answer: Answer,
+        mut answer: AnswerDraft,
         event: StreamEvent,
         fx: &mut Effects,
     ) -> Phase {
@@ -40,7 +40,7 @@ impl Turn {
     }
 
     /// Shows a piece of the answer; says whether the model has begun to repeat itself.
-    fn show(&mut self, answer: &mut Answer, event: StreamEvent, fx: &mut Effects) -> bool {
+    fn show(&mut self, answer: &mut AnswerDraft, event: StreamEvent, fx: &mut Effects) -> bool {
         match event {
             StreamEvent::TextDelta { text, .. } if !text.is_empty() => {
                 let loops = self.watch.text_repeats(&text);
@@ -77,7 +77,7 @@ impl Turn {
     }
 
     /// The model repeats itself: its text is kept, and it is told.
-    fn cut_short(&mut self, answer: Answer, fx: &mut Effects) -> Phase {
+    fn cut_short(&mut self, answer: AnswerDraft, fx: &mut Effects) -> Phase {
         self.keep(answer, fx);
         match self.correct(prompt::REPETITION.to_owned()) {
             Ok(()) => self.call_model(fx),
@@ -85,7 +85,7 @@ impl Turn {
         }
     }
 
-    fn answered(&mut self, answer: Answer, stop: StopReason, fx: &mut Effects) -> Phase {
+    fn answered(&mut self, answer: AnswerDraft, stop: StopReason, fx: &mut Effects) -> Phase {
         let has_calls = answer.has_call();
         let message = if stop == StopReason::ToolUse {
             let mut response = answer.finish();

@@ -9,7 +9,7 @@ use gnoma_core::{
 
 use super::{
     Effects, Turn,
-    answer::Answer,
+    answer::AnswerDraft,
     phase::{Cause, Phase},
     protocol::{Delivery, Effect, Room},
     watch::Watch,
@@ -45,7 +45,7 @@ impl Turn {
                 self.delivery = delivery;
                 self.reserve(1, fx)
             }
-            Err(error) => self.failed(1, Answer::default(), error, fx),
+            Err(error) => self.failed(1, AnswerDraft::default(), error, fx),
         }
     }
 
@@ -90,21 +90,23 @@ impl Turn {
             Room::Held => {
                 fx.push(Effect::CallModel { round: self.rounds, attempt });
                 self.watch.new_answer();
-                Phase::Calling { attempt, answer: Answer::default() }
+                Phase::Calling { attempt, answer: AnswerDraft::default() }
             }
             Room::Filled if self.may_compact() => {
                 self.compact(Cause::Filled { attempt }, String::new(), fx)
             }
             Room::Filled => self.reserve_with(attempt, false, fx),
-            Room::Refused(error) => self.fail_over(attempt, Answer::default(), error, false, fx),
-            Room::Denied(error) => self.failed(attempt, Answer::default(), error, fx),
+            Room::Refused(error) => {
+                self.fail_over(attempt, AnswerDraft::default(), error, false, fx)
+            }
+            Room::Denied(error) => self.failed(attempt, AnswerDraft::default(), error, fx),
         }
     }
 
     pub(super) fn fail_over(
         &mut self,
         attempt: u32,
-        answer: Answer,
+        answer: AnswerDraft,
         error: ProviderError,
         was_called: bool,
         fx: &mut Effects,
@@ -120,7 +122,7 @@ impl Turn {
     /// the same.
     pub(super) fn moved(
         &mut self,
-        answer: Answer,
+        answer: AnswerDraft,
         (from, to): (ModelRef, ModelRef),
         why: String,
         fx: &mut Effects,
@@ -141,7 +143,7 @@ impl Turn {
     pub(super) fn stayed(
         &mut self,
         attempt: u32,
-        answer: Answer,
+        answer: AnswerDraft,
         error: ProviderError,
         was_called: bool,
         fx: &mut Effects,
@@ -157,7 +159,7 @@ impl Turn {
     pub(super) fn failed(
         &mut self,
         attempt: u32,
-        answer: Answer,
+        answer: AnswerDraft,
         mut error: ProviderError,
         fx: &mut Effects,
     ) -> Phase {

@@ -20,7 +20,7 @@ enum State {
 
 /// What a person was asked about a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Question {
+pub(super) enum OpenQuestion {
     /// Whether it may run.
     Run,
     /// Whether it may run again outside the sandbox.
@@ -174,10 +174,10 @@ impl Batch {
     }
 
     /// What a person was asked about the call and has not answered.
-    pub(super) fn question(&self, id: &CallId) -> Option<Question> {
+    pub(super) fn question(&self, id: &CallId) -> Option<OpenQuestion> {
         match self.state(id)? {
-            State::Asked => Some(Question::Run),
-            State::Settling(..) => Some(Question::RunOutside),
+            State::Asked => Some(OpenQuestion::Run),
+            State::Settling(..) => Some(OpenQuestion::RunOutside),
             State::Waiting | State::Judging | State::Running | State::Done(_) => None,
         }
     }

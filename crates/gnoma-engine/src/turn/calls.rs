@@ -9,7 +9,7 @@ use gnoma_core::{
 
 use super::{
     Effects, Turn,
-    batch::{Batch, Question},
+    batch::{Batch, OpenQuestion},
     phase::Phase,
     protocol::{Effect, Input, Verdict},
     watch::Advice,
@@ -98,22 +98,22 @@ impl Turn {
         &mut self,
         batch: &mut Batch,
         id: &CallId,
-        question: Question,
+        question: OpenQuestion,
         answer: PermissionAnswer,
         fx: &mut Effects,
     ) -> Option<ToolOutcome> {
         let rule = match (question, answer) {
-            (Question::Run, PermissionAnswer::Deny { reason }) => {
+            (OpenQuestion::Run, PermissionAnswer::Deny { reason }) => {
                 let why = if reason.is_empty() { String::new() } else { format!(": {reason}") };
                 return self.refuse(batch, id, format!("refused by the user{why}"), fx);
             }
-            (Question::RunOutside, PermissionAnswer::Deny { .. }) => {
+            (OpenQuestion::RunOutside, PermissionAnswer::Deny { .. }) => {
                 decide(id, false, "refused by the user".to_owned(), fx);
                 let (outcome, duration_ms) = batch.given_up(id);
                 return self.settle(batch, id, outcome, duration_ms, fx);
             }
             (
-                Question::RunOutside,
+                OpenQuestion::RunOutside,
                 PermissionAnswer::Allow | PermissionAnswer::Always | PermissionAnswer::Rule { .. },
             ) => {
                 let call = batch.grant(id)?;
@@ -122,9 +122,9 @@ impl Turn {
                 fx.push(run(batch, call));
                 return None;
             }
-            (Question::Run, PermissionAnswer::Allow) => None,
-            (Question::Run, PermissionAnswer::Always) => Some(None),
-            (Question::Run, PermissionAnswer::Rule { rule, .. }) => Some(Some(rule)),
+            (OpenQuestion::Run, PermissionAnswer::Allow) => None,
+            (OpenQuestion::Run, PermissionAnswer::Always) => Some(None),
+            (OpenQuestion::Run, PermissionAnswer::Rule { rule, .. }) => Some(Some(rule)),
         };
         let call = batch.grant(id)?;
         if let Some(rule) = rule {

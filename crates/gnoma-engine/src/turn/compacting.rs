@@ -125,7 +125,7 @@ impl Turn {
             }
             (Cause::Filled { attempt }, _) => self.reserve_with(attempt, false, fx),
             (Cause::Refused { attempt, error }, _) => {
-                self.failed(attempt, super::answer::Answer::default(), error, fx)
+                self.failed(attempt, super::answer::AnswerDraft::default(), error, fx)
             }
         }
     }
@@ -149,7 +149,7 @@ impl Turn {
                 let hint = "/compact shortens the conversation, a model with a larger window takes it \
                             as it is, /clear begins another.";
                 let error = if error.hint.is_some() { error } else { error.with_hint(hint) };
-                self.failed(attempt, super::answer::Answer::default(), error, fx)
+                self.failed(attempt, super::answer::AnswerDraft::default(), error, fx)
             }
         }
     }

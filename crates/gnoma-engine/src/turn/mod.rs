@@ -56,7 +56,7 @@ pub(crate) use self::protocol::{
     Checked, Checks, Delivery, Effect, Input, NotCompacted, Room, Verdict,
 };
 use self::{
-    answer::{Answer, name_apart},
+    answer::{AnswerDraft, name_apart},
     phase::Phase,
     watch::Watch,
 };
@@ -318,7 +318,7 @@ impl Turn {
     }
 
     /// Adds an answer to the history, as far as it may stand there, and counts its tokens.
-    fn keep(&mut self, answer: Answer, fx: &mut Effects) -> Option<Arc<Message>> {
+    fn keep(&mut self, answer: AnswerDraft, fx: &mut Effects) -> Option<Arc<Message>> {
         self.keep_response(answer.finish(), fx)
     }
 

@@ -2,7 +2,7 @@
 
 use gnoma_core::{ProviderError, session::Outcome};
 
-use super::{answer::Answer, batch::Batch, proof::Proof};
+use super::{answer::AnswerDraft, batch::Batch, proof::Proof};
 use crate::compact::Cut;
 
 #[derive(Debug, Default)]
@@ -14,9 +14,9 @@ pub(super) enum Phase {
     /// Room is made for a call.
     Reserving { attempt: u32 },
     /// The model answers.
-    Calling { attempt: u32, answer: Answer },
+    Calling { attempt: u32, answer: AnswerDraft },
     /// A call failed: whether another arm goes on.
-    FailingOver { attempt: u32, answer: Answer, was_called: bool },
+    FailingOver { attempt: u32, answer: AnswerDraft, was_called: bool },
     /// A call failed and is made again after a wait.
     Backoff { attempt: u32 },
     /// The past is told in fewer words; there is a cut once somebody was asked.

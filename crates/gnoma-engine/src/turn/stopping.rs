@@ -9,7 +9,7 @@ use gnoma_core::{
 
 use super::{
     Effects, Turn,
-    batch::{Batch, Question},
+    batch::{Batch, OpenQuestion},
     calls::decide,
     phase::{Cause, Phase},
     proof::Proof,
@@ -53,7 +53,7 @@ impl Turn {
         fx.push(Effect::StopTools);
         fx.push(Effect::Sleep(self.limits.grace));
         for call in batch.not_running() {
-            if batch.is_check && batch.question(&call.id) == Some(Question::Run) {
+            if batch.is_check && batch.question(&call.id) == Some(OpenQuestion::Run) {
                 decide(&call.id, false, "the turn was stopped".to_owned(), fx);
             }
             let (outcome, duration_ms) = batch.given_up(&call.id);

@@ -11,7 +11,7 @@ use gnoma_engine::{
     Keeping,
     routing::{Options, Verify},
 };
-use gnoma_router::rules::{RuleEffect, Rule, When};
+use gnoma_router::rules::{Rule, RuleEffect, When};
 use gnoma_testkit::{Answer, FakeCheckpoints, FakeTool};
 
 use super::team::{

@@ -1,0 +1,457 @@
+//! Choosing the arms of a turn: which plan it begins with, who stands in, goes on, reviews or tells the
+//! past. Pure decisions over what the [`Routes`] know.
+
+use std::collections::HashMap;
+
+use gnoma_core::{
+    ModelRef, Usage,
+    ledger::{Amount, Draw, Level},
+    session::Routing,
+};
+use gnoma_router::{
+    Decision, Offer, RouterChoice, Situation, TaskKind, WeighedArm,
+    classify::TaskType,
+    pool::Scope,
+    rules::{Applied, Role, WorkStage},
+};
+
+use super::{
+    desk::{Routes, Strategy, Verify},
+    offers::Moment,
+    parts::Parts,
+    plan::{NoArm, RoutePlan},
+    signals::Signals,
+    task::Task,
+};
+use crate::arm::Arm;
+
+/// Arms that are tried in place of others that failed, in one turn.
+const MOST_MOVES: u32 = 8;
+const MICRO: f64 = 1e6;
+
+impl Routes {
+    /// What a turn with these words would be like if it began now. Nothing is asked and nothing begins;
+    /// the words alone are judged. `levels`: where the [limits](Self::limits) stand.
+    ///
+    /// # Errors
+    /// No arm can do it: a line for each arm, with the reason.
+    pub fn preview(
+        &self,
+        words: &str,
+        has_images: bool,
+        context_tokens: u64,
+        levels: &[Level],
+    ) -> Result<Routing, Vec<String>> {
+        let task = Task::of(words.to_owned(), has_images, context_tokens, true, &self.options);
+        let pin = self.options.pinned.as_ref();
+        let warm = HashMap::new();
+        let scope = Scope::new("");
+        let moment = Moment { warm: &warm, levels, pin, may_wait: true, scope: &scope };
+        let begun = self.begin(task, self.options.seed, moment);
+        begun
+            .map(|(_, routing)| routing)
+            .map_err(|NoArm { dead_end, reasons }| dead_end.into_iter().chain(reasons).collect())
+    }
+
+    /// What calls of the arms would draw on in a new turn of a new session, each pool once.
+    #[must_use]
+    pub fn limits(&self) -> Vec<Draw> {
+        let mut all: Vec<Draw> = Vec::new();
+        let scope = Scope::new("");
+        for draw in self.arms().iter().flat_map(|arm| self.draws(arm, &scope)) {
+            if !all.contains(&draw) {
+                all.push(draw);
+            }
+        }
+        all
+    }
+
+    /// The pools that a call of the arm would draw on.
+    #[must_use]
+    pub fn pools_of(&self, arm: &Arm) -> Vec<String> {
+        self.draws(arm, &Scope::new("")).into_iter().map(|draw| draw.pool).collect()
+    }
+
+    /// What the first call of a session would take of the arm's pools.
+    #[must_use]
+    pub fn typical_call(&self, arm: &Arm) -> Amount {
+        self.expected(arm, 0, None)
+    }
+
+    /// Why an arm rests, if it does.
+    #[must_use]
+    pub fn resting(&self, arm: &Arm) -> Option<String> {
+        self.rest(arm).map(|rest| rest.why)
+    }
+
+    /// Chooses the way of a turn.
+    pub(crate) fn begin(
+        &self,
+        task: Task,
+        seed: u64,
+        moment: Moment<'_>,
+    ) -> Result<(RoutePlan, Routing), NoArm> {
+        let arms = self.arms();
+        self.see_budgets(moment.levels);
+        let role = self.options.roles.arm(WorkStage::Turn(task.classified.kind));
+        let (offers, applied) = self.offers(&arms, &task, &[], moment, role);
+        let (strategy, choice) = self.plans(&task, &offers, &applied, seed, moment);
+        let chosen = match &choice.decision {
+            Decision::Run(names) => names.clone(),
+            Decision::Accept(_) | Decision::Impossible => Vec::new(),
+        };
+        let mut chosen =
+            chosen.iter().filter_map(|name| arms.iter().find(|arm| arm.name() == *name));
+        let Some(arm) = chosen.next().cloned() else {
+            let reasons = self.reasons(&choice, &offers);
+            return Err(NoArm { dead_end: applied.dead_end, reasons });
+        };
+        let mut beside: Vec<Arm> = chosen.cloned().collect();
+        let strategy = match strategy {
+            Strategy::Ensemble | Strategy::Synthesis => {
+                if beside.is_empty() {
+                    beside.extend(second_best(&choice, &offers, &arms, &arm));
+                }
+                if beside.is_empty() { Strategy::Single } else { strategy }
+            }
+            Strategy::Auto | Strategy::Single | Strategy::Cascade => strategy,
+        };
+        let is_panel = matches!(strategy, Strategy::Ensemble | Strategy::Synthesis);
+        let (why, mut candidates) = match role.filter(|_| applied.role.is_some()) {
+            None => (self.why(&arm, &choice, &offers, moment), choice.explain(&offers, seed)),
+            Some(role) => {
+                let why = in_role(role, &arm, &choice, &offers);
+                let lines = choice.explain(&offers, seed);
+                (why.clone(), lines.into_iter().chain([why]).collect())
+            }
+        };
+        let said = &self.options.said;
+        candidates.extend(applied.explain(&offers).into_iter().filter(|line| !said.contains(line)));
+        let routing = Routing {
+            kind: task.need.kind.0.to_string(),
+            complexity: task.classified.complexity,
+            decided_by: task.classified.decided_by.name().to_owned(),
+            strategy: name_of(strategy).to_owned(),
+            arms: std::iter::once(&arm).chain(&beside).map(Arm::name).collect(),
+            why: why.clone(),
+            candidates,
+            seed,
+        };
+        let plan = RoutePlan {
+            is_looking: is_panel && task.need.tools,
+            task,
+            seed,
+            strategy,
+            arm,
+            beside,
+            why,
+            attempts: Vec::new(),
+            attempt_micro_usd: 0,
+            turn_micro_usd: 0,
+            spent: HashMap::new(),
+            given_up: Vec::new(),
+            parts: Parts::default(),
+            is_open: true,
+            moves: 0,
+            is_pinned: moment.pin.is_some(),
+            bounds: applied.bounds,
+            weights: Vec::new(),
+            signals: Signals::default(),
+        };
+        Ok((plan, routing))
+    }
+
+    /// After a checked attempt: the arm that goes on, or `None` when the work is delivered.
+    pub(crate) fn go_on(&self, plan: &RoutePlan, moment: Moment<'_>) -> Option<Arm> {
+        let arms = self.arms();
+        let role = self.options.roles.arm(WorkStage::Turn(plan.task.classified.kind));
+        let (offers, applied) = self.offers(&arms, &plan.task, &plan.given_up, moment, role);
+        let left = self.options.max_attempts.saturating_sub(plan.attempts.len());
+        if left == 0 || plan.attempts.last()?.verdict == Some(true) {
+            return None;
+        }
+        let situation = Situation {
+            need: plan.task.need.clone(),
+            attempts: plan.attempts.clone(),
+            attempts_left: left,
+            verified: true,
+        };
+        let choice = applied.choose(&self.router(), &situation, &offers, plan.seed);
+        match &choice.decision {
+            Decision::Run(names) => {
+                arms.iter().find(|arm| Some(&arm.name()) == names.first()).cloned()
+            }
+            Decision::Accept(_) | Decision::Impossible => None,
+        }
+    }
+
+    /// Another arm for the attempt under way, in place of one that failed.
+    pub(crate) fn instead(&self, plan: &RoutePlan, moment: Moment<'_>) -> Option<Arm> {
+        let arms = self.arms();
+        if plan.moves >= MOST_MOVES {
+            return None;
+        }
+        let role = self.options.roles.arm(WorkStage::Turn(plan.task.classified.kind));
+        let (offers, applied) = self.offers(&arms, &plan.task, &plan.given_up, moment, role);
+        let situation = Situation {
+            need: plan.task.need.clone(),
+            attempts: Vec::new(),
+            attempts_left: 1,
+            verified: false,
+        };
+        let choice = applied.choose(&self.router(), &situation, &offers, plan.seed);
+        match &choice.decision {
+            Decision::Run(names) => {
+                arms.iter().find(|arm| Some(&arm.name()) == names.first()).cloned()
+            }
+            Decision::Accept(_) | Decision::Impossible => None,
+        }
+    }
+
+    /// The single arm, the cascade or several at once, by what each is worth; or what was asked for.
+    fn plans(
+        &self,
+        task: &Task,
+        offers: &[Offer],
+        applied: &Applied,
+        seed: u64,
+        moment: Moment<'_>,
+    ) -> (Strategy, RouterChoice) {
+        let situation = |verified, attempts_left| Situation {
+            need: task.need.clone(),
+            attempts: Vec::new(),
+            attempts_left,
+            verified,
+        };
+        let choose =
+            |situation: &Situation| applied.choose(&self.router(), situation, offers, seed);
+        let single = choose(&situation(false, 1));
+        let most = self.options.max_attempts.min(single.candidates.len());
+        match self.options.strategy {
+            Strategy::Single | Strategy::Ensemble | Strategy::Synthesis => {
+                return (self.options.strategy, single);
+            }
+            Strategy::Auto | Strategy::Cascade => (),
+        }
+        if most < 2 {
+            return (Strategy::Single, single);
+        }
+        let checked = choose(&situation(true, most));
+        if !task.need.tools || !self.can_check(task) {
+            // Several answers at once need somebody to choose; for a plan all of them are of use.
+            let is_plan =
+                matches!(task.classified.kind, TaskType::Planning | TaskType::Orchestration);
+            let together = if is_plan { Strategy::Synthesis } else { Strategy::Ensemble };
+            let several = matches!(&checked.decision, Decision::Run(names) if names.len() > 1);
+            let is_free = self.options.strategy == Strategy::Auto;
+            return if several && is_free {
+                (together, checked)
+            } else {
+                (Strategy::Single, single)
+            };
+        }
+        let worth = |choice: &RouterChoice| first(choice, offers).and_then(|first| first.value);
+        let worths = worth(&checked).zip(worth(&single));
+        let gains = |(checked, single)| checked - single > self.check_cost(task, moment);
+        let forced = self.options.strategy == Strategy::Cascade;
+        if forced || worths.is_some_and(gains) {
+            (Strategy::Cascade, checked)
+        } else {
+            (Strategy::Single, single)
+        }
+    }
+
+    /// Whether there is anybody to look at the work.
+    fn can_check(&self, task: &Task) -> bool {
+        match self.options.verify {
+            Verify::Off => false,
+            Verify::Checks => task.changes_code && !self.options.checks.is_empty(),
+            Verify::Reviewer | Verify::Auto => task.changes_code,
+        }
+    }
+
+    /// Dollars that a look at the work costs: nothing for the project's checks.
+    fn check_cost(&self, task: &Task, moment: Moment<'_>) -> f64 {
+        let by_checks = !self.options.checks.is_empty() && self.options.verify != Verify::Reviewer;
+        if by_checks || self.options.verify == Verify::Checks {
+            return 0.0;
+        }
+        let glance = Usage {
+            input: task.need.context_tokens.clamp(2_000, 20_000),
+            output: 400,
+            ..Usage::default()
+        };
+        let reviewers = self.reviewers(task, moment, None);
+        let price = reviewers.first().and_then(|reviewer| reviewer.price);
+        price.map_or(0.0, |price| price.of(&glance) as f64 / MICRO)
+    }
+
+    /// Who reviews the work of `author`, of those who may see it, in the order they are asked: who is
+    /// named for it, then by how good they are believed to be at it. Nobody reviews their own work, and
+    /// nobody is waited for.
+    pub(crate) fn reviewers(
+        &self,
+        task: &Task,
+        moment: Moment<'_>,
+        author: Option<&ModelRef>,
+    ) -> Vec<Arm> {
+        let arms = self.arms();
+        let kind = TaskKind::new("review");
+        let quality = |offer: &Offer| self.standing(&offer.arm, &kind).quality;
+        let role = self.options.roles.arm(WorkStage::Verify);
+        let moment = Moment { may_wait: false, ..moment };
+        let (mut offers, applied) = self.offers(&arms, task, &[], moment, role);
+        offers.retain(|offer| offer.barred.is_none() && Some(&offer.arm) != author);
+        // Who is named for it first, then whoever is believed to be best at it.
+        let is_named = |offer: &Offer| applied.role.as_ref() == Some(&offer.arm);
+        offers.sort_by(|left, right| {
+            let named = is_named(right).cmp(&is_named(left));
+            named.then(quality(right).total_cmp(&quality(left)))
+        });
+        offers.iter().filter_map(|offer| self.arm(&offer.arm)).collect()
+    }
+
+    /// Who tells the past of a conversation in fewer words, of those who may see it, in the order they
+    /// are asked: who is named for chores, then who answered last, or else the first that is free.
+    pub(crate) fn tellers(
+        &self,
+        task: &Task,
+        moment: Moment<'_>,
+        last: Option<&ModelRef>,
+    ) -> Vec<Arm> {
+        let arms = self.arms();
+        // Whoever pins an arm means the turns; a chore may be another's.
+        let (offers, _) = self.offers(&arms, task, &[], Moment { pin: None, ..moment }, None);
+        let is_here = |name: &ModelRef| {
+            let arm = arms.iter().find(|arm| arm.name() == *name);
+            arm.is_some_and(|arm| arm.stays_here)
+        };
+        let is_free = |offer: &&Offer| {
+            offer.barred.is_none() && (!self.options.local_only || is_here(&offer.arm))
+        };
+        let free = |name: &ModelRef| offers.iter().filter(is_free).find(|offer| offer.arm == *name);
+        let named = self.options.roles.arm(WorkStage::Chore).and_then(|(_, name)| free(name));
+        let last = moment.pin.or(last);
+        // Who is asked for by name stands in for nobody else.
+        let anybody = || offers.iter().find(is_free).filter(|_| moment.pin.is_none());
+        let answering = last.and_then(free).or_else(anybody);
+        let mut names: Vec<&ModelRef> = Vec::new();
+        for offer in named.into_iter().chain(answering) {
+            if !names.contains(&&offer.arm) {
+                names.push(&offer.arm);
+            }
+        }
+        names.into_iter().filter_map(|name| self.arm(name)).collect()
+    }
+
+    /// The reason for a change of arms, and whose role another plays from now on.
+    pub(crate) fn in_place_of(&self, plan: &RoutePlan, from: &ModelRef, why: String) -> String {
+        let stage = WorkStage::Turn(plan.task.classified.kind);
+        match self.options.roles.arm(stage).filter(|(_, name)| *name == from) {
+            Some((role, _)) => {
+                format!("{why}; another stands in for it in the role `{}`", role.name())
+            }
+            None => why,
+        }
+    }
+
+    fn why(
+        &self,
+        arm: &Arm,
+        choice: &RouterChoice,
+        offers: &[Offer],
+        moment: Moment<'_>,
+    ) -> String {
+        let name = arm.name();
+        if moment.pin == Some(&name) {
+            return "asked for by name".to_owned();
+        }
+        if offers.len() == 1 {
+            return "the configured model".to_owned();
+        }
+        let of = |candidate: &&WeighedArm| {
+            offers.get(candidate.offer).is_some_and(|offer| offer.arm == name)
+        };
+        let Some(candidate) = choice.candidates.iter().find(of) else {
+            return "the only one left".to_owned();
+        };
+        if choice.candidates.len() == 1 {
+            return "the only one that can do it now".to_owned();
+        }
+        format!(
+            "right {:.0} % of the time for about ${:.3}, best of {}",
+            candidate.quality * 100.0,
+            candidate.cost,
+            choice.candidates.len()
+        )
+    }
+
+    fn reasons(&self, choice: &RouterChoice, offers: &[Offer]) -> Vec<String> {
+        let reason = |(index, why): &(usize, gnoma_router::Exclusion)| {
+            let (arm, why) = (&offers.get(*index)?.arm, why.words());
+            // What health and limits say names the arm already.
+            Some(if why.contains(&arm.to_string()) {
+                why.to_string()
+            } else {
+                format!("{arm}: {why}")
+            })
+        };
+        choice.excluded.iter().filter_map(reason).collect()
+    }
+}
+
+/// Whether who has the role plays it, or why another does.
+fn in_role(
+    (role, name): (Role, &ModelRef),
+    arm: &Arm,
+    choice: &RouterChoice,
+    offers: &[Offer],
+) -> String {
+    let role = role.name();
+    if arm.name() == *name {
+        return format!("{name} has the role `{role}`");
+    }
+    let of = |index: &usize| offers.get(*index).is_some_and(|offer| offer.arm == *name);
+    let out = choice.excluded.iter().find(|(index, _)| of(index));
+    let why = out.map_or_else(|| "cannot be asked".into(), |(_, why)| why.words());
+    format!("{name} has the role `{role}`, but {why}; {} stands in", arm.name())
+}
+
+/// The candidate that is to begin.
+fn first<'c>(choice: &'c RouterChoice, offers: &[Offer]) -> Option<&'c WeighedArm> {
+    let Decision::Run(names) = &choice.decision else { return None };
+    let is_first = |candidate: &&WeighedArm| {
+        offers.get(candidate.offer).map(|offer| &offer.arm) == names.first()
+    };
+    choice.candidates.iter().find(is_first)
+}
+
+/// The next best arm of another provider where there is one, else of the same.
+fn second_best(choice: &RouterChoice, offers: &[Offer], arms: &[Arm], first: &Arm) -> Option<Arm> {
+    let first = first.name();
+    let mut ranked: Vec<&WeighedArm> = choice.candidates.iter().collect();
+    ranked.sort_by(|left, right| {
+        right.value.unwrap_or(f64::MIN).total_cmp(&left.value.unwrap_or(f64::MIN))
+    });
+    let named =
+        |candidate: &&&WeighedArm| offers.get(candidate.offer).map(|offer| offer.arm.clone());
+    let others: Vec<ModelRef> = ranked
+        .iter()
+        .filter_map(|candidate| named(&candidate))
+        .filter(|name| *name != first)
+        .collect();
+    let elsewhere = others.iter().find(|name| name.provider != first.provider);
+    let name = elsewhere.or(others.first())?;
+    arms.iter().find(|arm| arm.name() == *name).cloned()
+}
+
+/// A strategy's name for people and programs.
+pub(crate) fn name_of(strategy: Strategy) -> &'static str {
+    match strategy {
+        Strategy::Auto => "auto",
+        Strategy::Single => "single",
+        Strategy::Cascade => "cascade",
+        Strategy::Ensemble => "ensemble",
+        Strategy::Synthesis => "synthesis",
+    }
+}

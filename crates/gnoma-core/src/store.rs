@@ -2,7 +2,8 @@
 //!
 //! Entries are only ever added. Each names the one before it, so branches share their past and a
 //! fork costs nothing. Plain data and one object-safe trait: the first backend is a file, the next
-//! may be a server. Whoever calls brings the time; ids are the store's.
+//! may be a server. Whoever calls brings the time. The ids of entries are the store's; the id of a
+//! session may be chosen by whoever begins it.
 
 use std::{fmt, sync::Arc};
 
@@ -164,6 +165,8 @@ pub enum Durability {
 /// A session to begin.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NewSession {
+    /// The id it gets, in the form that [`SessionId`] describes; `None` lets the store choose one.
+    pub id: Option<SessionId>,
     /// When, in milliseconds since 1970.
     pub at_ms: i64,
     /// Title, where there is one already.
@@ -288,6 +291,10 @@ pub enum StoreErrorKind {
     Damaged,
     /// No such session or entry.
     NotFound,
+    /// A session with this id was begun before.
+    Exists,
+    /// The text is no id of a session.
+    InvalidId,
     /// A newer gnoma wrote it.
     TooNew,
     /// The file is not gnoma's.
@@ -324,7 +331,9 @@ pub type Stored<'a, T> = BoxFuture<'a, Result<T, StoreError>>;
 /// session or entry does not exist, [`StoreErrorKind::Held`] where another process writes the session,
 /// and the kinds of a disk's failures. A method that fails has changed nothing.
 pub trait SessionStore: Send + Sync {
-    /// Begins an empty session and gives its id.
+    /// Begins a session and answers with its id: the one in `new`, or one that the store chooses.
+    /// Fails with [`StoreErrorKind::Exists`] when the store has a session of this id, and with
+    /// [`StoreErrorKind::InvalidId`] when the id is not of the form that [`SessionId`] describes.
     fn begin(&self, new: NewSession) -> Stored<'_, SessionId>;
 
     /// Adds an entry; it becomes the session's tip. Refused while another process holds the

@@ -64,7 +64,7 @@ pub(crate) fn add(
     {
         return Ok(Landed { session, is_new: false });
     }
-    let session = session::begin(connection, project, &NewSession { at_ms, title })?;
+    let session = session::begin(connection, project, &NewSession { id: None, at_ms, title })?;
     let number = session::find(connection, &session)?.number;
     if let Some(hash) = &origin {
         origin::insert(connection, number, hash)?;

@@ -2,7 +2,7 @@
 
 use std::{io, path::Path};
 
-use gnoma_core::store::{StoreError, StoreErrorKind};
+use gnoma_core::store::{SessionId, StoreError, StoreErrorKind};
 use rusqlite::ErrorCode;
 
 pub(crate) type Result<T> = std::result::Result<T, StoreError>;
@@ -56,6 +56,25 @@ pub(crate) fn damaged(cause: &str) -> StoreError {
     StoreError::new(StoreErrorKind::Damaged, sentence(&StoreErrorKind::Damaged, cause))
 }
 
+/// A session that is there already.
+pub(crate) fn exists(id: &SessionId) -> StoreError {
+    StoreError::new(
+        StoreErrorKind::Exists,
+        format!("there is a session `{id}` already; begin with another id"),
+    )
+}
+
+/// A text that is no session's id.
+pub(crate) fn invalid_id(id: &SessionId) -> StoreError {
+    StoreError::new(
+        StoreErrorKind::InvalidId,
+        format!(
+            "`{}` is no id of a session: it takes `YYYYMMDD-HHMMSS-` and six of 0-9 and a-f",
+            id.as_str().escape_debug()
+        ),
+    )
+}
+
 /// Something that is not there.
 pub(crate) fn not_found(what: impl std::fmt::Display) -> StoreError {
     StoreError::new(StoreErrorKind::NotFound, format!("there is no {what} here"))
@@ -79,6 +98,8 @@ fn sentence(kind: &StoreErrorKind, cause: &str) -> String {
         }
         StoreErrorKind::Held { .. }
         | StoreErrorKind::NotFound
+        | StoreErrorKind::Exists
+        | StoreErrorKind::InvalidId
         | StoreErrorKind::TooNew
         | StoreErrorKind::Foreign
         | StoreErrorKind::Io => format!("the session database cannot be used ({cause})"),

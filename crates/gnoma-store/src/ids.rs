@@ -2,8 +2,11 @@
 
 use gnoma_core::store::SessionId;
 
-/// The id of a session that begins at `at_ms`.
-pub(crate) fn session_id(at_ms: i64, chance: i64) -> SessionId {
+/// The id of a session that begins at `at_ms` (milliseconds since 1970) in the form that
+/// [`SessionId`] describes. The lowest 24 bits of `chance` tell it from others of its second; take
+/// them from a source of random numbers.
+#[must_use]
+pub fn session_id(at_ms: i64, chance: i64) -> SessionId {
     let seconds = at_ms.div_euclid(1000);
     let (days, second) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
     let (year, month, day) = date(days);
@@ -12,6 +15,17 @@ pub(crate) fn session_id(at_ms: i64, chance: i64) -> SessionId {
     SessionId::new(format!(
         "{year:04}{month:02}{day:02}-{hour:02}{minute:02}{second:02}-{tail:06x}"
     ))
+}
+
+/// Whether a text has the form of an id: the digits of a date and of a time, and six of `0-9a-f`.
+pub(crate) fn is_session_id(text: &str) -> bool {
+    const SHAPE: &[u8] = b"dddddddd-dddddd-xxxxxx";
+    text.len() == SHAPE.len()
+        && text.bytes().zip(SHAPE).all(|(byte, shape)| match shape {
+            b'd' => byte.is_ascii_digit(),
+            b'x' => matches!(byte, b'0'..=b'9' | b'a'..=b'f'),
+            _ => byte == *shape,
+        })
 }
 
 /// `YYYY-MM-DD HH:MM` in UTC.
@@ -96,6 +110,25 @@ mod tests {
         assert_eq!(parse_time("2024-02-29T14:34:56+02:00"), Some(1_709_210_096_000));
         assert_eq!(minute_of(1_709_210_096_789), "2024-02-29 12:34");
         assert_eq!(parse_time("yesterday"), None);
+    }
+
+    #[test]
+    fn only_ids_look_like_ids() {
+        assert!(is_session_id(session_id(1_709_210_096_789, 7).as_str()));
+        for text in [
+            "",
+            "20240229-123456",
+            "20240229-123456-00000",
+            "20240229-123456-0000000",
+            "20240229-123456-00000G",
+            "20240229-123456-ABCDEF",
+            "20240229_123456-000000",
+            "2024-0229123456-000000",
+            "../etc-passwd-00000000",
+            "２0240229-123456-0000",
+        ] {
+            assert!(!is_session_id(text), "{text}");
+        }
     }
 
     proptest! {

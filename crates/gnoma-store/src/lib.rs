@@ -26,7 +26,7 @@
 //!
 //! // A session begins with the first message. To go on with one instead, `hold` it, and tell the
 //! // person which calls were interrupted; when another process has it, offer to `fork` it.
-//! let session = store.begin(NewSession { at_ms: now_ms, title: None }).await?;
+//! let session = store.begin(NewSession { id: None, at_ms: now_ms, title: None }).await?;
 //! store.hold(session.clone(), now_ms).await?;
 //! let message = Arc::new(Message::user_text("hello"));
 //! store
@@ -88,6 +88,7 @@ mod words;
 mod writer;
 
 pub use adopt::Landed;
+pub use ids::session_id;
 pub use ledger::{OpenedLedger, SetAside, SqliteLedger};
 pub use options::{Journal, Options, Redact, Written, project_key};
 pub use retention::{Pruned, Retention};

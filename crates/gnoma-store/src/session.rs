@@ -10,7 +10,7 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 use serde::de::IgnoredAny;
 
 use crate::{
-    error::{Explain, Result, not_found},
+    error::{Explain, Result, exists, invalid_id, not_found},
     ids,
     lock::{self, Hold, Identity},
     shelf,
@@ -56,24 +56,40 @@ pub(crate) fn find(connection: &Connection, id: &SessionId) -> Result<Known> {
         .ok_or_else(|| not_found(format_args!("session `{id}`")))
 }
 
-/// Begins a session.
+/// Begins a session under the id it asks for, or under one that is free.
 pub(crate) fn begin(connection: &Connection, project: &str, new: &NewSession) -> Result<SessionId> {
+    if let Some(id) = &new.id {
+        if !ids::is_session_id(id.as_str()) {
+            return Err(invalid_id(id));
+        }
+        let is_free = insert_row(connection, id, project, new)?;
+        return if is_free { Ok(id.clone()) } else { Err(exists(id)) };
+    }
     for _ in 0..ID_TRIES {
-        let chance: i64 =
-            connection.query_row("SELECT random()", [], |row| row.get(0)).explain()?;
+        let chance = connection.query_row("SELECT random()", [], |row| row.get(0)).explain()?;
         let id = ids::session_id(new.at_ms, chance);
-        let made = connection
-            .execute(
-                "INSERT OR IGNORE INTO session(id, project, title, created_ms, changed_ms) \
-                 VALUES (?1, ?2, ?3, ?4, ?4)",
-                params![id.as_str(), project, new.title, new.at_ms],
-            )
-            .explain()?;
-        if made == 1 {
+        if insert_row(connection, &id, project, new)? {
             return Ok(id);
         }
     }
     Err(StoreError::new(StoreErrorKind::Busy, "no free session id in this second; try again"))
+}
+
+/// Adds the row of a session, unless there is one of this id; says whether it did.
+fn insert_row(
+    connection: &Connection,
+    id: &SessionId,
+    project: &str,
+    new: &NewSession,
+) -> Result<bool> {
+    connection
+        .execute(
+            "INSERT OR IGNORE INTO session(id, project, title, created_ms, changed_ms) \
+             VALUES (?1, ?2, ?3, ?4, ?4)",
+            params![id.as_str(), project, new.title, new.at_ms],
+        )
+        .explain()
+        .map(|added| added == 1)
 }
 
 /// A record ready to be written.
@@ -292,7 +308,7 @@ pub(crate) fn fork(
 ) -> Result<SessionId> {
     let known = find(connection, source)?;
     within(connection, &known, source, at)?;
-    let id = begin(connection, project, &NewSession { at_ms, title: None })?;
+    let id = begin(connection, project, &NewSession { id: None, at_ms, title: None })?;
     connection
         .execute(
             "UPDATE session SET tip = ?3, fork_entry = ?3, fork_session = ?2, \

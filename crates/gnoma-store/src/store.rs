@@ -223,9 +223,9 @@ impl SessionStore for Store {
     fn begin(&self, new: NewSession) -> Stored<'_, SessionId> {
         let options = Arc::clone(&self.options);
         Box::pin(self.change(move |connection| {
-            let title = new.title.map(|title| redact::words(&*options.redact, &title));
+            let title = new.title.as_deref().map(|title| redact::words(&*options.redact, title));
             let project = redact::words(&*options.redact, &options.project);
-            session::begin(connection, &project, &NewSession { at_ms: new.at_ms, title })
+            session::begin(connection, &project, &NewSession { title, ..new })
         }))
     }
 

@@ -195,6 +195,19 @@ impl StoredSessions {
         self.entries.get(at).map(|(entry, _)| entry)
     }
 
+    fn begin_as(&mut self, id: Option<SessionId>) -> Result<SessionId, StoreError> {
+        match id {
+            None => Ok(self.begin(None)),
+            Some(id) if self.sessions.contains_key(&id) => {
+                Err(StoreError::new(StoreErrorKind::Exists, "there is such a session already"))
+            }
+            Some(id) => {
+                self.sessions.insert(id.clone(), StoredSession { tip: None, held: false });
+                Ok(id)
+            }
+        }
+    }
+
     fn begin(&mut self, tip: Option<EntryId>) -> SessionId {
         let id = SessionId::new(format!("20260101-000000-{:06x}", self.sessions.len()));
         self.sessions.insert(id.clone(), StoredSession { tip, held: false });
@@ -222,8 +235,8 @@ fn unknown() -> StoreError {
 }
 
 impl SessionStore for FakeStore {
-    fn begin(&self, _new: NewSession) -> Stored<'_, SessionId> {
-        Box::pin(self.fates.perform(|| Ok(locked(&self.memory).begin(None))))
+    fn begin(&self, new: NewSession) -> Stored<'_, SessionId> {
+        Box::pin(self.fates.perform(|| locked(&self.memory).begin_as(new.id)))
     }
 
     fn append(&self, new: NewEntry) -> Stored<'_, EntryId> {

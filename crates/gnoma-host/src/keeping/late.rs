@@ -116,6 +116,8 @@ fn may_pass(kind: &StoreErrorKind) -> bool {
         StoreErrorKind::Held { .. }
         | StoreErrorKind::Damaged
         | StoreErrorKind::NotFound
+        | StoreErrorKind::Exists
+        | StoreErrorKind::InvalidId
         | StoreErrorKind::TooNew
         | StoreErrorKind::Foreign => false,
     }

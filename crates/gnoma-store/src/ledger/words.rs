@@ -43,6 +43,8 @@ pub(super) fn failure(kind: StoreErrorKind, cause: &str) -> StoreError {
         }
         StoreErrorKind::Held { .. }
         | StoreErrorKind::NotFound
+        | StoreErrorKind::Exists
+        | StoreErrorKind::InvalidId
         | StoreErrorKind::TooNew
         | StoreErrorKind::Foreign
         | StoreErrorKind::Io => format!("{SUBJECT} cannot be used ({cause})"),

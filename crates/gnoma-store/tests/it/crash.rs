@@ -103,7 +103,7 @@ fn quiet_child() {
 fn write_turns(turns: usize) {
     let Some(folder) = variable(FOLDER) else { return };
     let store = Arc::new(open(Path::new(&folder)));
-    let session = wait(store.begin(NewSession { at_ms: 0, title: None })).unwrap();
+    let session = wait(store.begin(NewSession { id: None, at_ms: 0, title: None })).unwrap();
     wait(store.hold(session.clone(), 0)).unwrap();
     let shelf = store.shelf(session.clone());
     say(&format!("session {session}"));

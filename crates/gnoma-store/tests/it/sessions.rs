@@ -3,7 +3,7 @@
 use std::{fs, os::unix::fs::PermissionsExt};
 
 use gnoma_core::store::{
-    EntryId, PageRequest, Parent, Record, SessionId, SessionStore, StoreErrorKind,
+    EntryId, NewSession, PageRequest, Parent, Record, SessionId, SessionStore, StoreErrorKind,
 };
 use gnoma_store::Retention;
 
@@ -30,6 +30,29 @@ fn a_session_is_there_tomorrow() {
     assert_eq!((facts.messages, facts.usage.input, facts.usage.output), (4, 10, 2));
     assert_eq!(facts.title, "question 1");
     assert_eq!(facts.project, "/home/me/project");
+}
+
+#[test]
+fn a_session_gets_the_id_it_asks_for() {
+    let home = tempfile::tempdir().unwrap();
+    let store = open(home.path());
+    let wanted = gnoma_store::session_id(1_709_210_096_789, 0xabc);
+    let begin_as = |id: &SessionId| {
+        let new = NewSession { id: Some(id.clone()), ..NewSession::default() };
+        wait(store.begin(new))
+    };
+    assert_eq!(begin_as(&wanted).unwrap(), wanted);
+    append(&store, &wanted, says("hi"));
+    assert_eq!(wait(store.facts(wanted.clone())).unwrap().messages, 1);
+
+    let twice = begin_as(&wanted).unwrap_err();
+    assert_eq!(twice.kind, StoreErrorKind::Exists);
+    assert!(twice.sentence.contains(wanted.as_str()), "{twice}");
+    for text in ["", "mine", "20240229-123456-ABCDEF", "20240229-123456-abcdef\n"] {
+        let refused = begin_as(&SessionId::new(text)).unwrap_err();
+        assert_eq!(refused.kind, StoreErrorKind::InvalidId, "{text:?}");
+    }
+    assert_eq!(wait(store.list(9)).unwrap().len(), 1);
 }
 
 #[test]

@@ -7,13 +7,12 @@ use gnoma_core::store::{Entry, EntryId, NewSession, Parent, Record, ResultId, Se
 use rusqlite::{Connection, params};
 
 use crate::{
+    entry::Prepared,
     error::{Explain, Result},
     import::Imported,
     lock::Identity,
     options::Redact,
-    origin, redact,
-    session::{self, Prepared},
-    shelf,
+    origin, redact, results, session, session_row,
 };
 
 /// What became of an import.
@@ -30,7 +29,7 @@ pub(crate) struct Ready {
     title: Option<String>,
     origin: Option<String>,
     entries: Vec<Entry>,
-    results: Vec<(ResultId, shelf::Packed)>,
+    results: Vec<(ResultId, results::Packed)>,
 }
 
 /// Redacts everything.
@@ -45,7 +44,7 @@ pub(crate) fn prepare(redact: &Redact, imported: Imported) -> Result<Ready> {
             .collect::<Result<_>>()?,
         results: results
             .into_iter()
-            .map(|(id, text)| Ok((id, shelf::prepare(redact, &text)?)))
+            .map(|(id, text)| Ok((id, results::prepare(redact, &text)?)))
             .collect::<Result<_>>()?,
     })
 }
@@ -65,11 +64,11 @@ pub(crate) fn add(
         return Ok(Landed { session, is_new: false });
     }
     let session = session::begin(connection, project, &NewSession { id: None, at_ms, title })?;
-    let number = session::find(connection, &session)?.number;
+    let number = session_row::find(connection, &session)?.number;
     if let Some(hash) = &origin {
         origin::insert(connection, number, hash)?;
     }
-    shelf::adopt(connection, &session, &results)?;
+    results::adopt(connection, &session, &results)?;
     add_entries(connection, me, &session, entries, at_ms)?;
     // Begun now, but last added to when it was.
     connection

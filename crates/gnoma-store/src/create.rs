@@ -15,29 +15,23 @@ use rusqlite::{Connection, OpenFlags};
 use crate::{
     db,
     error::{Explain, Result, from_io},
+    files::{self, beside},
     migrate,
     options::Journal,
-    salvage,
 };
 
 /// Makes the database at `path`, where none may be.
 pub(crate) fn create(path: &Path, journal: Journal) -> Result<()> {
-    let building = db::beside(path, "building");
-    salvage::remove(&building)?;
-    let file = db::private_file(&building);
+    let building = beside(path, "building");
+    files::remove(&building)?;
+    let file = files::private_file(&building);
     let file = file.map_err(|error| from_io("cannot make", &building, &error))?;
     let built = build(&building, journal).and_then(|()| put_in_place(&file, &building, path));
     if built.is_err() {
         // The error that led here is the one to tell.
-        drop(salvage::remove(&building));
+        drop(files::remove(&building));
     }
     built
-}
-
-/// What must be said while a database has no page.
-pub(crate) fn before_first_page(connection: &Connection) -> Result<()> {
-    // Room of deleted sessions can be given back later.
-    connection.pragma_update(None, "auto_vacuum", "INCREMENTAL").explain()
 }
 
 fn build(path: &Path, journal: Journal) -> Result<()> {
@@ -45,7 +39,7 @@ fn build(path: &Path, journal: Journal) -> Result<()> {
     let mut new = Connection::open_with_flags(path, flags).explain()?;
     db::set_journal_once(&new, "OFF").explain()?;
     new.pragma_update(None, "synchronous", "OFF").explain()?;
-    before_first_page(&new)?;
+    db::before_first_page(&new)?;
     migrate::forward(&mut new)?;
     match journal {
         // Where there can be no log, whoever opens the database finds that out again.
@@ -58,6 +52,6 @@ fn build(path: &Path, journal: Journal) -> Result<()> {
 fn put_in_place(file: &File, building: &Path, path: &Path) -> Result<()> {
     file.sync_all().map_err(|error| from_io("cannot flush", building, &error))?;
     // The log of a database that is gone must not be taken for this one's.
-    salvage::remove(path)?;
+    files::remove(path)?;
     fs::rename(building, path).map_err(|error| from_io("cannot rename", building, &error))
 }

@@ -6,7 +6,7 @@ use rusqlite::Connection;
 
 use crate::{
     error::{Explain, Result},
-    lane::execute,
+    sql::{execute, secure_delete},
 };
 
 /// Pages of the index that are written anew at once.
@@ -35,11 +35,6 @@ pub(crate) fn overwriting<T>(
     let done = work();
     secure_delete(connection, "FAST")?;
     done
-}
-
-/// Says how deleting treats the bytes that are deleted.
-pub(crate) fn secure_delete(connection: &Connection, how: &str) -> Result<()> {
-    connection.pragma_update_and_check(None, "secure_delete", how, |_| Ok(())).explain()
 }
 
 /// Deleted entries leave their words in the index until its parts are merged.

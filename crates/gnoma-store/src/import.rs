@@ -11,22 +11,16 @@ mod builder;
 mod claude;
 mod codex;
 mod gnoma_go;
+mod imported;
 mod lines;
 mod opencode;
 mod wire;
 
-use std::{
-    collections::BTreeMap,
-    fmt,
-    path::{Component, Path},
-};
+use std::{fmt, path::Path};
 
-use gnoma_core::store::{Entry, ResultId, StoreError, StoreErrorKind};
-
+pub use self::imported::Imported;
+use self::imported::refused;
 use crate::error::Result;
-
-/// Most entries of one import.
-const MAX_ENTRIES: usize = 500_000;
 
 /// Whose file it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,50 +36,6 @@ pub enum Source {
     /// opencode: the file `opencode export <id>` writes, or of older versions
     /// `storage/session/<project>/<id>.json`, with `storage/message` and `storage/part` beside.
     Opencode,
-}
-
-/// What was read.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Imported {
-    /// The title it had.
-    pub title: Option<String>,
-    /// The folder it was about.
-    pub project: Option<String>,
-    /// What it is called where it comes from: nothing of the same name is added twice.
-    pub origin: Option<String>,
-    /// A linear path, oldest first. Ids are the file's own and only tie entries to each other.
-    pub entries: Vec<Entry>,
-    /// Large results that entries speak of by these handles.
-    pub results: Vec<(ResultId, String)>,
-    /// What has no place here, by kind.
-    pub skipped: BTreeMap<String, u64>,
-}
-
-impl Imported {
-    fn skip(&mut self, kind: &str) {
-        *self.skipped.entry(kind.to_owned()).or_default() += 1;
-    }
-
-    /// Whether it was about the folder `project` or one below; what does not tell may be.
-    #[must_use]
-    pub fn is_about(&self, project: &Path) -> bool {
-        let is_plain = |path: &Path| !path.components().any(|part| part == Component::ParentDir);
-        self.project
-            .as_deref()
-            .map(Path::new)
-            .is_none_or(|path| is_plain(path) && path.starts_with(project))
-    }
-
-    /// What was left out, in one sentence; `None` when everything was mapped.
-    #[must_use]
-    pub fn left_out(&self) -> Option<String> {
-        if self.skipped.is_empty() {
-            return None;
-        }
-        let kinds: Vec<_> =
-            self.skipped.iter().map(|(kind, count)| format!("{kind}: {count}")).collect();
-        Some(format!("left out of the import: {}", kinds.join(", ")))
-    }
 }
 
 /// Reads `path` as a session of `source`.
@@ -119,8 +69,4 @@ impl fmt::Display for Source {
             Self::Opencode => "opencode",
         })
     }
-}
-
-fn refused(why: fmt::Arguments<'_>) -> StoreError {
-    StoreError::new(StoreErrorKind::Io, format!("nothing was imported: {why}"))
 }

@@ -2,110 +2,26 @@
 //! only look. How writing is done is [`crate::writer`]'s.
 
 use std::{
-    panic::{self, AssertUnwindSafe},
     sync::{
         Arc,
         mpsc::{self, Receiver, Sender},
     },
     thread::{self, JoinHandle},
-    time::Duration,
 };
 
 use gnoma_core::store::{Durability, StoreError, StoreErrorKind};
 use rusqlite::Connection;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
+use tokio::sync::{Semaphore, oneshot};
 
 use crate::{
-    error::{Explain, Result},
+    error::Result,
+    job::{Job, Queued, asked, closed},
+    sql::execute,
     writer::{Upkeep, Writer},
 };
 
 /// Jobs that may wait; whoever brings one more waits with it.
 const QUEUE_JOBS: usize = 256;
-
-/// A piece of work and the way to answer.
-pub(crate) trait Job: Send {
-    /// What its transaction must survive.
-    fn durability(&self) -> Durability;
-    /// What needs no database and would only make others wait inside the transaction.
-    fn prepare(&mut self);
-    /// The work. Called once.
-    fn run(&mut self, connection: &Connection) -> Result<()>;
-    /// Answers. Called once, after the commit.
-    fn finish(self: Box<Self>, outcome: Result<()>);
-}
-
-/// A job on its way, with its place in the queue where it had to wait for one.
-pub(crate) struct Queued {
-    job: Box<dyn Job>,
-    _place: Option<OwnedSemaphorePermit>,
-}
-
-impl Queued {
-    /// The job; its place is free for another.
-    pub(crate) fn take(self) -> Box<dyn Job> {
-        self.job
-    }
-}
-
-struct Asked<P, W, I, T> {
-    durability: Durability,
-    prepare: Option<P>,
-    prepared: Option<Result<I>>,
-    work: Option<W>,
-    value: Option<T>,
-    reply: oneshot::Sender<Result<T>>,
-}
-
-impl<P, W, I, T> Job for Asked<P, W, I, T>
-where
-    P: FnOnce() -> Result<I> + Send,
-    W: FnOnce(&Connection, I) -> Result<T> + Send,
-    I: Send,
-    T: Send,
-{
-    fn durability(&self) -> Durability {
-        self.durability
-    }
-
-    fn prepare(&mut self) {
-        self.prepared = self.prepare.take().map(unbroken);
-    }
-
-    fn run(&mut self, connection: &Connection) -> Result<()> {
-        let (Some(prepared), Some(work)) = (self.prepared.take(), self.work.take()) else {
-            return Ok(());
-        };
-        let prepared = prepared?;
-        self.value = Some(unbroken(|| work(connection, prepared))?);
-        Ok(())
-    }
-
-    fn finish(self: Box<Self>, outcome: Result<()>) {
-        let Self { value, reply, .. } = *self;
-        let answer = outcome.and_then(|()| value.ok_or_else(closed));
-        // Nobody may wait any more: the work is done all the same.
-        drop(reply.send(answer));
-    }
-}
-
-/// A job and where its answer arrives.
-fn asked<I: Send + 'static, T: Send + 'static>(
-    durability: Durability,
-    prepare: impl FnOnce() -> Result<I> + Send + 'static,
-    work: impl FnOnce(&Connection, I) -> Result<T> + Send + 'static,
-) -> (Box<dyn Job>, oneshot::Receiver<Result<T>>) {
-    let (reply, answer) = oneshot::channel();
-    let job = Asked {
-        durability,
-        prepare: Some(prepare),
-        prepared: None,
-        work: Some(work),
-        value: None,
-        reply,
-    };
-    (Box::new(job), answer)
-}
 
 /// A thread with a connection.
 pub(crate) struct Lane {
@@ -187,7 +103,7 @@ impl Lane {
 }
 
 impl Drop for Lane {
-    /// Waits until what was queued is done.
+    /// Backoff until what was queued is done.
     fn drop(&mut self) {
         drop(self.queue.take());
         if let Some(thread) = self.thread.take() {
@@ -195,19 +111,6 @@ impl Drop for Lane {
             drop(thread.join());
         }
     }
-}
-
-/// What is told when a lane has ended.
-pub(crate) fn closed() -> StoreError {
-    StoreError::new(StoreErrorKind::Io, "the session store has ended")
-}
-
-/// A panic in one job is that job's failure: what it did is undone, and the lane goes on.
-fn unbroken<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
-    panic::catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| {
-        let sentence = "gnoma made a mistake with what was to be stored or read; please report it";
-        Err(StoreError::new(StoreErrorKind::Io, sentence))
-    })
 }
 
 fn connected<'c>(
@@ -226,35 +129,4 @@ fn read(connection: &Connection, job: &mut dyn Job) -> Result<()> {
     let outcome = job.run(connection);
     let ended = execute(connection, "ROLLBACK");
     outcome.and(ended)
-}
-
-/// Runs a statement without values that is used again and again.
-pub(crate) fn execute(connection: &Connection, sql: &str) -> Result<()> {
-    connection.prepare_cached(sql).and_then(|mut run| run.execute([])).map(|_| ()).explain()
-}
-
-/// Waits a little longer each time, until `patience` is used up.
-pub(crate) struct Waits {
-    left: Duration,
-    next: Duration,
-}
-
-impl Waits {
-    /// A new row of waits.
-    pub(crate) fn new(patience: Duration) -> Self {
-        Self { left: patience, next: Duration::from_millis(1) }
-    }
-
-    /// Waits once; `false` when the patience is used up.
-    pub(crate) fn wait(&mut self) -> bool {
-        const LONGEST: Duration = Duration::from_millis(50);
-        if self.left.is_zero() {
-            return false;
-        }
-        let wait = self.next.min(self.left);
-        thread::sleep(wait);
-        self.left -= wait;
-        self.next = (self.next * 2).min(LONGEST);
-        true
-    }
 }

@@ -28,7 +28,7 @@ use rusqlite::Connection;
 
 use crate::{
     error::{Explain, Result, from_io},
-    lane::execute,
+    sql::execute,
 };
 
 /// Length the log gets ahead of time: several turns.

@@ -4,15 +4,16 @@ use gnoma_core::store::{Entry, EntryId, Page, PageRequest, SessionId};
 use rusqlite::{Connection, OptionalExtension};
 
 use crate::{
+    entry::parse,
     error::{Explain, Result, damaged},
-    session,
+    session_row,
 };
 
 /// Reads the stretch `request` asks for.
 pub(crate) fn load(connection: &Connection, id: &SessionId, request: PageRequest) -> Result<Page> {
-    let known = session::find(connection, id)?;
+    let known = session_row::find(connection, id)?;
     let tip = match request.tip {
-        Some(tip) => Some(session::within(connection, &known, id, tip)?),
+        Some(tip) => Some(session_row::within(connection, &known, id, tip)?),
         None => known.tip,
     };
     let mut page = back_from(connection, tip, request)?;
@@ -34,7 +35,7 @@ fn back_from(connection: &Connection, tip: Option<i64>, request: PageRequest) ->
             break;
         }
         if !node.hidden
-            && let Some(record) = session::parse(&node.body)
+            && let Some(record) = parse(&node.body)
         {
             let parent = node.parent.map(EntryId);
             page.entries.push(Entry { id: EntryId(id), parent, at_ms: node.at_ms, record });

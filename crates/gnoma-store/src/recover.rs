@@ -9,9 +9,11 @@ use gnoma_core::{
 use rusqlite::Connection;
 
 use crate::{
+    entry::{Prepared, may_be_message, parse},
     error::{Result, damaged},
     lock::{self, Identity},
     path, session,
+    session_row::{self, SessionRow},
 };
 
 /// What the model reads in place of a result that never came.
@@ -25,7 +27,7 @@ pub(crate) fn take(
     id: &SessionId,
     now_ms: i64,
 ) -> Result<Taken> {
-    let known = session::find(connection, id)?;
+    let known = session_row::find(connection, id)?;
     let left_by = lock::take(connection, me, known.number, now_ms)?;
     let interrupted = close_tail(connection, &known, now_ms)?;
     Ok(Taken { interrupted, left_by })
@@ -34,15 +36,15 @@ pub(crate) fn take(
 /// Gives a result to each call of the last message that has none.
 pub(crate) fn close_tail(
     connection: &Connection,
-    known: &session::Known,
+    known: &SessionRow,
     now_ms: i64,
 ) -> Result<Vec<CallId>> {
     let open = open_calls(connection, known.tip)?;
     let Some(results) = interrupted_results(&open) else { return Ok(Vec::new()) };
-    let results = session::Prepared::new(Record::Message(Arc::new(results)))?;
+    let results = Prepared::new(Record::Message(Arc::new(results)))?;
     let answered = session::insert(connection, known, known.tip, now_ms, &results)?;
     let calls: Vec<_> = open.into_iter().map(|call| call.id).collect();
-    let note = session::Prepared::new(Record::Interrupted { calls: calls.clone() })?;
+    let note = Prepared::new(Record::Interrupted { calls: calls.clone() })?;
     session::insert(connection, known, Some(answered.0), now_ms, &note)?;
     Ok(calls)
 }
@@ -58,11 +60,11 @@ fn open_calls(connection: &Connection, tip: Option<i64>) -> Result<Vec<ToolCall>
     let mut next = tip;
     while let Some(id) = next {
         let node = path::node(connection, id)?;
-        match session::parse(&node.body) {
+        match parse(&node.body) {
             _ if node.hidden => {}
             Some(Record::Message(message)) => return Ok(message.tool_calls().cloned().collect()),
             // What a newer version said may have answered them.
-            None if session::may_be_message(&node.body) => return Ok(Vec::new()),
+            None if may_be_message(&node.body) => return Ok(Vec::new()),
             Some(_) | None => {}
         }
         if node.parent.is_some_and(|parent| parent >= id) {

@@ -8,25 +8,24 @@ mod facts;
 mod results;
 
 use std::{
-    collections::{BTreeSet, HashMap, HashSet},
+    collections::{HashMap, HashSet},
     fs,
     io::{Read, Seek, SeekFrom, Write},
     path::{Path, PathBuf},
-    time::{SystemTime, UNIX_EPOCH},
 };
 
 use gnoma_core::store::NewSession;
 use rusqlite::{Connection, OptionalExtension, params};
 
 use crate::{
-    db,
+    db::connect,
+    entry::{Prepared, may_be_message, parse},
     error::{Explain, Result, from_io},
-    ids, migrate,
+    files::{DAMAGED, DOUBT, PARTS, beside, part, private_file, remove, rename, set_aside},
+    migrate,
     options::{Journal, Options},
     pairs::{self, Mend},
-    path, redact,
-    session::{self, Prepared},
-    words,
+    path, redact, session, words,
 };
 
 /// Most ids that are tried one by one.
@@ -34,15 +33,6 @@ const MAX_IDS: i64 = 10_000_000;
 
 /// A row takes at least this much of the file: bounds what a damaged counter can make one try.
 const MIN_ROW_BYTES: u64 = 16;
-
-/// Most damaged databases that are kept: the first, which nothing was lost of yet, and the latest.
-const MAX_ASIDE: usize = 8;
-
-/// What a damaged database is called when it is set aside.
-pub(crate) const DAMAGED: &str = "damaged";
-
-/// Files a database may consist of.
-const PARTS: [&str; 4] = ["", "-wal", "-journal", "-shm"];
 
 /// What a rescue brought.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -73,8 +63,8 @@ impl std::fmt::Display for Rescued {
 
 /// Puts a fresh database with all that is readable in the place of a damaged one.
 pub(crate) fn rescue(options: &Options, damaged: &Path) -> Result<Rescued> {
-    let copy = db::beside(damaged, "copy");
-    let building = db::beside(damaged, "building");
+    let copy = beside(damaged, "copy");
+    let building = beside(damaged, "building");
     remove(&copy)?;
     remove(&building)?;
     let outcome = copy_parts(damaged, &copy).and_then(|()| {
@@ -83,7 +73,7 @@ pub(crate) fn rescue(options: &Options, damaged: &Path) -> Result<Rescued> {
     });
     remove(&copy)?;
     let mut rescued = outcome?;
-    let finished = db::beside(damaged, "rescued");
+    let finished = beside(damaged, "rescued");
     rename(&building, &finished)?;
     // What is left is its empty journal.
     remove(&building)?;
@@ -95,7 +85,7 @@ pub(crate) fn rescue(options: &Options, damaged: &Path) -> Result<Rescued> {
 /// Gives a finished rescue its name. It is sound: the doubt was of the other, which is not there any
 /// more.
 fn put_in_place(finished: &Path, path: &Path) -> Result<()> {
-    let doubt = db::beside(path, db::DOUBT);
+    let doubt = beside(path, DOUBT);
     if doubt.exists() {
         fs::remove_file(&doubt).map_err(|error| from_io("cannot remove", &doubt, &error))?;
     }
@@ -104,7 +94,7 @@ fn put_in_place(finished: &Path, path: &Path) -> Result<()> {
 
 /// Puts a finished rescue in place whose process died before it could.
 pub(crate) fn adopt(missing: &Path) -> Result<()> {
-    let finished = db::beside(missing, "rescued");
+    let finished = beside(missing, "rescued");
     if !finished.exists() {
         return Ok(());
     }
@@ -115,82 +105,18 @@ pub(crate) fn adopt(missing: &Path) -> Result<()> {
     put_in_place(&finished, missing)
 }
 
-fn part(path: &Path, ending: &str) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(ending);
-    PathBuf::from(name)
-}
-
-/// Removes all files of a database.
-pub(crate) fn remove(path: &Path) -> Result<()> {
-    for ending in PARTS {
-        let file = part(path, ending);
-        if file.exists() {
-            fs::remove_file(&file).map_err(|error| from_io("cannot remove", &file, &error))?;
-        }
-    }
-    Ok(())
-}
-
-fn rename(from: &Path, to: &Path) -> Result<()> {
-    fs::rename(from, to).map_err(|error| from_io("cannot rename", from, &error))
-}
-
 fn copy_parts(from: &Path, to: &Path) -> Result<()> {
     for ending in ["", "-wal", "-journal"] {
         let (source, target) = (part(from, ending), part(to, ending));
         if source.exists() {
             let copied = fs::File::open(&source).and_then(|mut source| {
-                let mut target = db::private_file(&target)?;
+                let mut target = private_file(&target)?;
                 std::io::copy(&mut source, &mut target)
             });
             copied.map_err(|error| from_io("cannot copy", &source, &error))?;
         }
     }
     Ok(())
-}
-
-/// Renames the files of a database to a name that says `why` and when, next to where they were.
-pub(crate) fn set_aside(damaged: &Path, why: &str) -> Result<PathBuf> {
-    const TRIES: i64 = 1000;
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    let now_ms = i64::try_from(now.as_millis()).unwrap_or(0);
-    // Ids tell seconds apart; two in one second sort by the rest.
-    let within = now_ms.rem_euclid(1000) * TRIES;
-    let aside = (within..within + TRIES)
-        .map(|count| db::beside(damaged, &format!("{why}-{}", ids::session_id(now_ms, count))))
-        .find(|aside| PARTS.iter().all(|ending| !part(aside, ending).exists()))
-        .unwrap_or_else(|| db::beside(damaged, why));
-    for ending in PARTS {
-        let file = part(damaged, ending);
-        if file.exists() {
-            rename(&file, &part(&aside, ending))?;
-        }
-    }
-    forget_some(damaged, why, &aside);
-    Ok(aside)
-}
-
-/// Removes databases set aside that are neither the first nor among the latest, and never the one that
-/// was just set aside, whatever the clock says.
-fn forget_some(damaged: &Path, why: &str, newest: &Path) {
-    let (Some(folder), Some(name)) = (damaged.parent(), damaged.file_name()) else { return };
-    let start = format!("{}.{why}", name.to_string_lossy());
-    let mut aside = BTreeSet::new();
-    for file in fs::read_dir(folder).into_iter().flatten().flatten() {
-        let name = file.file_name().to_string_lossy().into_owned();
-        if name.starts_with(&start) {
-            let main = PARTS.iter().rev().find_map(|ending| name.strip_suffix(ending));
-            aside.extend(main.map(str::to_owned));
-        }
-    }
-    // Names sort by time.
-    let surplus = aside.len().saturating_sub(MAX_ASIDE);
-    let older = aside.iter().map(|main| folder.join(main)).filter(|main| main != newest);
-    for main in older.skip(1).take(surplus) {
-        // One that cannot be removed stays until the next time.
-        drop(remove(&main));
-    }
 }
 
 /// Writes what every header of ours says into the copy's, so that a damaged header does not hide
@@ -233,8 +159,8 @@ fn is_plausible(header: &[u8; 100]) -> bool {
 }
 
 fn build(options: &Options, source: &Path, target: &Path) -> Result<Rescued> {
-    db::private_file(target).map_err(|error| from_io("cannot make", target, &error))?;
-    let mut new = db::connect(target, options.patience, Journal::Rollback)?;
+    private_file(target).map_err(|error| from_io("cannot make", target, &error))?;
+    let mut new = connect(target, options.patience, Journal::Rollback)?;
     migrate::forward(&mut new)?;
     let transaction = new.transaction().explain()?;
     let size = fs::metadata(source).map_or(0, |facts| facts.len());
@@ -422,11 +348,11 @@ fn mend_path(new: &Connection, tip: Option<i64>) -> Result<()> {
     let mut next = tip;
     while let Some(id) = next {
         let node = path::node(new, id)?;
-        match session::parse(&node.body) {
+        match parse(&node.body) {
             _ if node.hidden => {}
             Some(record) => path.push((id, record)),
             // Whoever knows what it says knows how the others belong to it.
-            None if session::may_be_message(&node.body) => return Ok(()),
+            None if may_be_message(&node.body) => return Ok(()),
             None => {}
         }
         next = node.parent.filter(|parent| *parent < id);

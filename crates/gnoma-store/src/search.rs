@@ -6,8 +6,8 @@ use gnoma_core::store::{EntryId, Hit, SessionId};
 use rusqlite::Connection;
 
 use crate::{
+    entry::parse,
     error::{Explain, Result},
-    session,
     text::{self, whole},
 };
 
@@ -43,7 +43,7 @@ pub(crate) fn search(connection: &Connection, query: &str, max: usize) -> Result
 }
 
 fn hit(place: Place, words: &[&str]) -> Hit {
-    let record = session::parse(&place.body);
+    let record = parse(&place.body);
     let said = record.as_ref().and_then(text::searchable).unwrap_or_default();
     Hit {
         session: SessionId::new(place.session),

@@ -7,54 +7,19 @@ use gnoma_core::{
     },
 };
 use rusqlite::{Connection, OptionalExtension, Row, params};
-use serde::de::IgnoredAny;
 
 use crate::{
+    entry::Prepared,
     error::{Explain, Result, exists, invalid_id, not_found},
     ids,
     lock::{self, Hold, Identity},
-    shelf,
+    results,
+    session_row::{SessionRow, find, within},
     text::{self, MAX_COUNT, count, counted, whole},
 };
 
-/// Largest entry; the database itself ends at a gigabyte.
-const MAX_ENTRY_BYTES: usize = 256 * 1024 * 1024;
-
 /// Tries to find a free id; two sessions of one second share one in sixteen million.
 const ID_TRIES: usize = 8;
-
-/// A session's row, as far as adding to it needs.
-pub(crate) struct Known {
-    /// Its number in this database.
-    pub(crate) number: i64,
-    /// Its latest entry.
-    pub(crate) tip: Option<i64>,
-    /// Where it left the session it was forked from.
-    pub(crate) fork_entry: Option<i64>,
-    untitled: bool,
-}
-
-/// Finds a session by its id.
-pub(crate) fn find(connection: &Connection, id: &SessionId) -> Result<Known> {
-    connection
-        .prepare_cached(
-            "SELECT number, tip, fork_entry, title IS NULL FROM session \
-             WHERE id = ?1 AND deleted = 0",
-        )
-        .and_then(|mut find| {
-            find.query_row([id.as_str()], |row| {
-                Ok(Known {
-                    number: row.get(0)?,
-                    tip: row.get(1)?,
-                    fork_entry: row.get(2)?,
-                    untitled: row.get(3)?,
-                })
-            })
-            .optional()
-        })
-        .explain()?
-        .ok_or_else(|| not_found(format_args!("session `{id}`")))
-}
 
 /// Begins a session under the id it asks for, or under one that is free.
 pub(crate) fn begin(connection: &Connection, project: &str, new: &NewSession) -> Result<SessionId> {
@@ -92,44 +57,6 @@ fn insert_row(
         .map(|added| added == 1)
 }
 
-/// A record ready to be written.
-pub(crate) struct Prepared {
-    /// `None` for what this version does not know.
-    record: Option<Record>,
-    body: String,
-}
-
-impl Prepared {
-    /// Does all that needs no database. `record` is redacted already.
-    pub(crate) fn new(record: Record) -> Result<Self> {
-        let body = serde_json::to_string(&record).map_err(|error| {
-            StoreError::new(StoreErrorKind::Io, format!("an entry cannot be written: {error}"))
-        })?;
-        if body.len() > MAX_ENTRY_BYTES {
-            return Err(StoreError::new(
-                StoreErrorKind::Io,
-                format!(
-                    "an entry of {} MB is more than a session takes",
-                    body.len() / (1024 * 1024)
-                ),
-            ));
-        }
-        Ok(Self { record: Some(record), body })
-    }
-
-    /// A body as another database held it: `None` when it is no JSON at all.
-    pub(crate) fn of_body(body: String) -> Option<Self> {
-        let record = parse(&body);
-        let is_sound = record.is_some() || serde_json::from_str::<IgnoredAny>(&body).is_ok();
-        is_sound.then_some(Self { record, body })
-    }
-
-    /// The record as it is stored.
-    pub(crate) fn into_body(self) -> String {
-        self.body
-    }
-}
-
 /// Adds an entry for a store that may write the session.
 pub(crate) fn append(
     connection: &Connection,
@@ -157,7 +84,7 @@ pub(crate) fn append(
 /// Adds an entry whose parent is known to be right.
 pub(crate) fn insert(
     connection: &Connection,
-    known: &Known,
+    known: &SessionRow,
     parent: Option<i64>,
     at_ms: i64,
     new: &Prepared,
@@ -174,7 +101,7 @@ pub(crate) fn restore(
     at_ms: i64,
     new: &Prepared,
 ) -> Result<()> {
-    let known = Known { number: session, tip: None, fork_entry: None, untitled: true };
+    let known = SessionRow { number: session, tip: None, fork_entry: None, untitled: true };
     if let Some(Record::Tombstone { of }) = new.record {
         hide(connection, of.0)?;
     }
@@ -183,7 +110,7 @@ pub(crate) fn restore(
 
 fn write(
     connection: &Connection,
-    known: &Known,
+    known: &SessionRow,
     id: Option<i64>,
     parent: Option<i64>,
     at_ms: i64,
@@ -197,7 +124,7 @@ fn write(
         .explain()?;
     let id = connection.last_insert_rowid();
     if matches!(&new.record, Some(Record::Message(message)) if message.role() == Role::Tool) {
-        shelf::bind(connection, known.number, id)?;
+        results::bind(connection, known.number, id)?;
     }
     count_in(connection, known, id, at_ms, new)?;
     Ok(id)
@@ -206,7 +133,7 @@ fn write(
 /// Keeps the session's row in step with its new tip.
 fn count_in(
     connection: &Connection,
-    known: &Known,
+    known: &SessionRow,
     tip: i64,
     at_ms: i64,
     new: &Prepared,
@@ -260,36 +187,6 @@ fn count_in(
         })
         .explain()
         .map(|_| ())
-}
-
-/// Checks that `entry` is the session's own or of the past it shares.
-pub(crate) fn within(
-    connection: &Connection,
-    known: &Known,
-    session: &SessionId,
-    entry: EntryId,
-) -> Result<i64> {
-    let own = connection
-        .prepare_cached("SELECT session FROM entry WHERE id = ?1")
-        .and_then(|mut find| find.query_row([entry.0], |row| row.get::<_, i64>(0)).optional())
-        .explain()?
-        .is_some_and(|owner| owner == known.number);
-    if own || is_shared(connection, known.fork_entry, entry.0)? {
-        return Ok(entry.0);
-    }
-    Err(not_found(format_args!("entry `{entry}` in session `{session}`")))
-}
-
-fn is_shared(connection: &Connection, fork_entry: Option<i64>, entry: i64) -> Result<bool> {
-    let Some(fork_entry) = fork_entry else { return Ok(false) };
-    connection
-        .prepare_cached(
-            "WITH RECURSIVE past(id) AS (SELECT ?1 UNION SELECT entry.parent FROM past \
-             JOIN entry ON entry.id = past.id WHERE entry.parent IS NOT NULL) \
-             SELECT EXISTS (SELECT 1 FROM past WHERE id = ?2)",
-        )
-        .and_then(|mut find| find.query_row([fork_entry, entry], |row| row.get(0)))
-        .explain()
 }
 
 /// No longer shows or finds an entry.
@@ -456,15 +353,4 @@ fn read_facts(row: &Row<'_>, me: &Identity, now_ms: i64) -> rusqlite::Result<Ses
         forked_from: fork.0.zip(fork.1).map(|(id, at)| (SessionId::new(id), EntryId(at))),
         held_by: held.filter(|hold| hold.is_live(me, now_ms)).map(|hold| hold.holder()),
     })
-}
-
-/// Reads a stored record; `None` for what a newer version wrote or what cannot be read. It stays
-/// where it is and is passed over: the file is no less sound for it.
-pub(crate) fn parse(body: &str) -> Option<Record> {
-    serde_json::from_str(body).ok()
-}
-
-/// Whether a body that cannot be read would be a message.
-pub(crate) fn may_be_message(body: &str) -> bool {
-    body.starts_with("{\"message\":")
 }

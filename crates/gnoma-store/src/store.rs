@@ -9,25 +9,26 @@ use std::{
 };
 
 use gnoma_core::store::{
-    Durability, EntryId, Hit, NewEntry, NewSession, Page, PageRequest, ResultId, SessionFacts,
-    SessionId, SessionStore, StoreErrorKind, Stored, Stretch, Taken,
+    Durability, EntryId, Hit, NewEntry, NewSession, Page, PageRequest, SessionFacts, SessionId,
+    SessionStore, StoreErrorKind, Stored, Taken,
 };
 use rusqlite::Connection;
 
 use crate::{
     adopt::{self, Landed},
     db,
+    entry::Prepared,
     error::{Explain, Result},
+    files,
     import::Imported,
     lane::Lane,
     lock::{self, Identity},
+    open,
     options::Options,
     path, recover, redact,
     retention::{self, Pruned, Retention},
     salvage::Rescued,
-    search,
-    session::{self, Prepared},
-    shelf::{self, SessionShelf},
+    search, session, session_row,
     upkeep::Keeper,
     users::User,
     words,
@@ -43,11 +44,11 @@ const MOST_PIECES: usize = 10_000;
 pub struct Store {
     readers: [OnceLock<Lane>; READING_LANES],
     next_reader: AtomicUsize,
-    writer: Lane,
-    identity: Arc<Identity>,
+    pub(crate) writer: Lane,
+    pub(crate) identity: Arc<Identity>,
     /// Something was deleted since the log was last freed of it.
     deleted: Arc<AtomicBool>,
-    options: Arc<Options>,
+    pub(crate) options: Arc<Options>,
     path: PathBuf,
     /// Keeps others from replacing the database; goes after all that use it.
     _user: User,
@@ -68,7 +69,7 @@ impl Store {
     /// When the place cannot be written to, is full or locked for too long, or when the file is
     /// foreign or a newer gnoma's; such a file is left as it is.
     pub fn open(options: Options) -> Result<Opened> {
-        let (connection, rescued, user) = db::open(&options)?;
+        let (connection, rescued, user) = open::open(&options)?;
         let path = options.path();
         let token =
             connection.query_row("SELECT hex(randomblob(8))", [], |row| row.get(0)).explain()?;
@@ -121,45 +122,6 @@ impl Store {
         self.heed(answer)
     }
 
-    /// Where the large tool results of `session` go. There must be such a session when the first
-    /// is put: they are stored beside its entries, shared with forks that share the entry that
-    /// speaks of them, and go with the last of those.
-    #[must_use]
-    pub fn shelf(self: &Arc<Self>, session: SessionId) -> SessionShelf {
-        SessionShelf::new(Arc::clone(self), session)
-    }
-
-    /// The handles of the large results of `session`, for an export that keeps everything.
-    ///
-    /// # Errors
-    /// When there is no such session, or as the database's.
-    pub async fn results(&self, session: SessionId) -> Result<Vec<ResultId>> {
-        self.look(move |connection| shelf::list(connection, &session)).await
-    }
-
-    /// Keeps a large result.
-    pub(crate) async fn put_result(&self, session: SessionId, text: String) -> Result<ResultId> {
-        let (options, me) = (Arc::clone(&self.options), Arc::clone(&self.identity));
-        let now_ms = (options.clock)();
-        let prepare = move || shelf::prepare(&*options.redact, &text);
-        let work = move |connection: &Connection, packed: shelf::Packed| {
-            shelf::put(connection, &me, &session, &packed, now_ms)
-        };
-        let answer = self.writer.ask_prepared(Durability::Process, prepare, work).await;
-        self.heed(answer)
-    }
-
-    /// Reads from a large result.
-    pub(crate) async fn read_result(
-        &self,
-        session: SessionId,
-        id: ResultId,
-        from: u64,
-        max_bytes: usize,
-    ) -> Result<Stretch> {
-        self.look(move |connection| shelf::read(connection, &session, &id, from, max_bytes)).await
-    }
-
     /// Reads the whole database and says whether it is sound. When it is not, the next
     /// [`open`](Self::open) sets it aside.
     ///
@@ -169,7 +131,7 @@ impl Store {
         self.look(db::check).await
     }
 
-    async fn look<T: Send + 'static>(
+    pub(crate) async fn look<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Connection) -> Result<T> + Send + 'static,
     ) -> Result<T> {
@@ -209,11 +171,11 @@ impl Store {
     }
 
     /// Remembers damage for the next start.
-    fn heed<T>(&self, answer: Result<T>) -> Result<T> {
+    pub(crate) fn heed<T>(&self, answer: Result<T>) -> Result<T> {
         if let Err(error) = &answer
             && error.kind == StoreErrorKind::Damaged
         {
-            db::doubt(&self.path);
+            files::doubt(&self.path);
         }
         answer
     }
@@ -298,7 +260,7 @@ impl SessionStore for Store {
     fn release(&self, session: SessionId) -> Stored<'_, ()> {
         let me = Arc::clone(&self.identity);
         Box::pin(self.change(move |connection| {
-            let known = session::find(connection, &session)?;
+            let known = session_row::find(connection, &session)?;
             lock::release(connection, &me, known.number)
         }))
     }

@@ -11,11 +11,12 @@ use std::{
 use rusqlite::Connection;
 
 use crate::{
-    db, erase,
+    erase,
     error::Result,
-    lane::execute,
+    files,
     lock::{self, Identity},
     log::{self, Log},
+    sql::execute,
     words,
     writer::Upkeep,
 };
@@ -37,7 +38,7 @@ impl Keeper {
     /// The keeper of the open database at `path`. `deleted` is set when something is to be gone
     /// without a trace.
     pub(crate) fn new(path: PathBuf, identity: Arc<Identity>, deleted: Arc<AtomicBool>) -> Self {
-        let (opened, log) = (db::identity(&path), Log::of(&path));
+        let (opened, log) = (files::identity(&path), Log::of(&path));
         Self { path, opened, identity, log, deleted }
     }
 
@@ -59,7 +60,7 @@ impl Keeper {
 
 impl Upkeep for Keeper {
     fn may_write(&self) -> Result<()> {
-        db::still(&self.path, self.opened)
+        files::still(&self.path, self.opened)
     }
 
     fn flush(&self) -> Result<()> {

@@ -13,8 +13,8 @@ use rustix::{
 };
 
 use crate::{
-    db,
     error::{Result, from_io},
+    files,
 };
 
 /// One of those that have a database open, until it is dropped.
@@ -26,9 +26,9 @@ impl User {
     /// Joins those that have `database` open. Nobody is alone with it meanwhile: that takes the lock
     /// that opening takes.
     pub(crate) fn join(database: &Path) -> Result<Self> {
-        let path = db::beside(database, "users");
+        let path = files::beside(database, "users");
         let file =
-            db::private_file(&path).map_err(|error| from_io("cannot make", &path, &error))?;
+            files::private_file(&path).map_err(|error| from_io("cannot make", &path, &error))?;
         let user = Self { file };
         user.share();
         Ok(user)

@@ -4,8 +4,8 @@
 use rusqlite::{Connection, params};
 
 use crate::{
+    entry::parse,
     error::{Explain, Result},
-    session,
     text::{self, whole},
 };
 
@@ -62,7 +62,7 @@ fn index_after(connection: &Connection, before: i64) -> Result<(i64, bool)> {
 
 /// Indexes one entry; the number of bytes. One that cannot be read has no words.
 fn add(connection: &Connection, id: i64, body: &str) -> Result<usize> {
-    let record = session::parse(body);
+    let record = parse(body);
     let Some(words) = record.as_ref().and_then(text::searchable) else { return Ok(0) };
     connection
         .prepare_cached("INSERT INTO words(rowid, text) VALUES (?1, ?2)")

@@ -14,7 +14,8 @@ use rusqlite::Connection;
 
 use crate::{
     error::Result,
-    lane::{Job, Queued, closed, execute},
+    job::{Job, Queued, closed},
+    sql::execute,
     words,
 };
 

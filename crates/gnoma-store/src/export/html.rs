@@ -2,7 +2,7 @@
 
 use gnoma_core::store::SessionFacts;
 
-use super::Block;
+use super::block::Block;
 use crate::ids;
 
 /// Kinds of pictures browsers show and that cannot hold scripts.

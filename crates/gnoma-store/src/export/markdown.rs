@@ -2,7 +2,7 @@
 
 use gnoma_core::store::SessionFacts;
 
-use super::Block;
+use super::block::Block;
 use crate::{ids, text};
 
 /// Longest title in a heading.

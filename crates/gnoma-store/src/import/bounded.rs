@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::refused;
+use super::imported::refused;
 use crate::error::{Result, from_io};
 
 /// Longest line; longer ones are skipped without being held.

@@ -12,7 +12,7 @@ use gnoma_core::{
     store::{Entry, EntryId, Record},
 };
 
-use super::{Imported, MAX_ENTRIES, refused};
+use super::imported::{Imported, MAX_ENTRIES, refused};
 use crate::{error::Result, recover::INTERRUPTED, text};
 
 /// Counts kept of calls and results that do not belong together.

@@ -11,9 +11,9 @@ use gnoma_core::{
 use serde_json::Value;
 
 use super::{
-    Imported,
     bounded::{Line, each_line},
     builder::Builder,
+    imported::Imported,
     wire::{self, count, items, owned, text},
 };
 use crate::{error::Result, ids};

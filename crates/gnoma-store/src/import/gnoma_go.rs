@@ -6,10 +6,9 @@ use gnoma_core::{CallId, Content, ModelRef, Redacted, Thinking, ToolResult};
 use serde_json::Value;
 
 use super::{
-    Imported,
     bounded::whole,
     builder::Builder,
-    refused,
+    imported::{Imported, refused},
     wire::{self, count, items, owned, text},
 };
 use crate::{error::Result, ids};

@@ -5,9 +5,8 @@ use std::path::Path;
 use gnoma_core::store::{Entry, Record};
 
 use super::{
-    Imported, MAX_ENTRIES,
     bounded::{Line, each_line},
-    refused,
+    imported::{Imported, MAX_ENTRIES, refused},
 };
 use crate::{
     error::Result,

@@ -8,10 +8,9 @@ use gnoma_core::{CallId, Content, ModelRef, Thinking, ToolResult, Usage};
 use serde_json::Value;
 
 use super::{
-    Imported,
     bounded::{Budget, is_plain_name, json_files, whole},
     builder::Builder,
-    refused,
+    imported::{Imported, refused},
     wire::{self, count, items, owned, text},
 };
 use crate::error::Result;

@@ -52,9 +52,9 @@ use self::{
 };
 pub use self::{notes::MAX_NOTE_BYTES, open::SetAside};
 use crate::{
-    db,
     error::Result,
-    lane::{self, Lane},
+    files, job,
+    lane::Lane,
     lock::{Hold, Identity},
     users::User,
 };
@@ -89,7 +89,7 @@ impl SqliteLedger {
     /// ledger; when it cannot be used and another process has it open. It is left as it is then.
     pub fn open(path: &Path) -> Result<OpenedLedger> {
         let (connection, set_aside, user) = open::open(path, PATIENCE)?;
-        let file = File { path: path.to_owned(), opened: db::identity(path) };
+        let file = File { path: path.to_owned(), opened: files::identity(path) };
         let ledger = Self::over(connection, Some(file), Some(user))?;
         Ok(OpenedLedger { ledger, set_aside })
     }
@@ -156,7 +156,7 @@ impl SqliteLedger {
     fn heed<T>(&self, answer: Result<T>) -> Result<T> {
         answer.map_err(|error| {
             if let (StoreErrorKind::Damaged, Some(path)) = (&error.kind, &self.file) {
-                db::doubt(path);
+                files::doubt(path);
             }
             let cause = self.file.as_ref().map(|path| format!("`{}`", path.display()));
             reworded(error, cause.as_deref().unwrap_or("in memory"))
@@ -208,7 +208,7 @@ impl Ledger for SqliteLedger {
         });
         Box::pin(async move {
             let answer = match told {
-                Ok(answer) => answer.await.unwrap_or_else(|_| Err(lane::closed())),
+                Ok(answer) => answer.await.unwrap_or_else(|_| Err(job::closed())),
                 Err(error) => Err(error),
             };
             if let (Err(_), Some(kept)) = (&answer, kept) {

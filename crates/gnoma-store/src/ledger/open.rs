@@ -18,7 +18,7 @@ use super::{
     schema::{APPLICATION_ID, STEPS},
     words::{InWords, failure, reworded},
 };
-use crate::{db, error::Result, salvage, text::whole, users::User};
+use crate::{db, error::Result, files, sql, text::whole, users::User};
 
 /// Pages after which a commit works the log in; pauses do it earlier.
 const LOG_PAGES: i64 = 2000;
@@ -84,8 +84,8 @@ pub(super) fn open(
     let shown = path.display().to_string();
     let in_words = |error| reworded(error, &shown);
     let folder = path.parent().unwrap_or(Path::new("."));
-    db::make_folder(folder).map_err(in_words)?;
-    let _alone = db::lock(&db::beside(path, "lock"), patience).map_err(in_words)?;
+    files::make_folder(folder).map_err(in_words)?;
+    let _alone = files::lock(&files::beside(path, "lock"), patience).map_err(in_words)?;
     let user = User::join(path).map_err(in_words)?;
     let newer = match sound(path, patience) {
         Ok(connection) => return Ok((connection, None, user)),
@@ -118,8 +118,8 @@ pub(super) fn in_memory() -> Result<Connection> {
 }
 
 fn put_aside(path: &Path, newer: Option<i64>, user: &User) -> Result<PathBuf> {
-    let why = if newer.is_some() { NEWER } else { salvage::DAMAGED };
-    let aside = user.alone(|| salvage::set_aside(path, why)).map_err(|error| match error.kind {
+    let why = if newer.is_some() { NEWER } else { files::DAMAGED };
+    let aside = user.alone(|| files::set_aside(path, why)).map_err(|error| match error.kind {
         StoreErrorKind::Busy => StoreError::new(
             StoreErrorKind::Busy,
             "the ledger of what is spent cannot be read by this gnoma, and another gnoma has it \
@@ -127,7 +127,7 @@ fn put_aside(path: &Path, newer: Option<i64>, user: &User) -> Result<PathBuf> {
         ),
         _ => reworded(error, "it could not be set aside"),
     })?;
-    match fs::remove_file(db::beside(path, db::DOUBT)) {
+    match fs::remove_file(files::beside(path, files::DOUBT)) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => {
             Err(failure(StoreErrorKind::Io, &error.to_string()))
         }
@@ -136,7 +136,7 @@ fn put_aside(path: &Path, newer: Option<i64>, user: &User) -> Result<PathBuf> {
 }
 
 fn sound(path: &Path, patience: Duration) -> std::result::Result<Connection, Trouble> {
-    if db::beside(path, db::DOUBT).exists() {
+    if files::beside(path, files::DOUBT).exists() {
         return Err(Trouble::Damaged);
     }
     make_file(path)?;
@@ -173,7 +173,7 @@ fn make_file(path: &Path) -> Result<()> {
         };
         failure(kind, &format!("`{}`: {error}", path.display()))
     };
-    db::private_file(path).map(drop).map_err(failed)
+    files::private_file(path).map(drop).map_err(failed)
 }
 
 fn recognise(connection: &Connection, path: &Path) -> Result<()> {
@@ -200,7 +200,7 @@ fn settle_down(connection: &Connection) -> Result<()> {
     ] {
         connection
             .pragma_update_and_check(None, name, value, |_| Ok(()))
-            .or_else(db::no_answer)
+            .or_else(sql::no_answer)
             .in_words()?;
     }
     Ok(())

@@ -12,7 +12,7 @@ use super::{
     memory::Memory,
     words::InWords,
 };
-use crate::{db, error::Result, lane::execute, lock::Identity, log, writer::Upkeep};
+use crate::{error::Result, files, lock::Identity, log, sql::execute, writer::Upkeep};
 
 /// Single calls are kept at least this long.
 const KEPT_DAYS: i64 = 2;
@@ -44,7 +44,7 @@ pub(super) struct File {
 impl Upkeep for Tending {
     fn may_write(&self) -> Result<()> {
         match &self.file {
-            Some(file) if db::identity(&file.path) != file.opened => Err(StoreError::new(
+            Some(file) if files::identity(&file.path) != file.opened => Err(StoreError::new(
                 StoreErrorKind::NotFound,
                 "the ledger of what is spent was moved or replaced while it was open; start gnoma \
                  again",

@@ -4,7 +4,7 @@ use rusqlite::{Connection, Row, params};
 
 use crate::{
     error::{Explain, Result},
-    shelf::{self, Piece},
+    results::{self, Piece},
 };
 
 struct Old {
@@ -77,7 +77,7 @@ fn whole(old: &Connection, found: &Old) -> Option<Vec<Piece>> {
     let pieces = rows.collect::<rusqlite::Result<Vec<_>>>().ok()?;
     let mut end = 0;
     for piece in &pieces {
-        let text = shelf::unpack(&piece.body).ok()?;
+        let text = results::unpack(&piece.body).ok()?;
         (piece.start == end).then_some(())?;
         end += i64::try_from(text.len()).ok()?;
     }
@@ -92,5 +92,5 @@ fn insert(new: &Connection, found: &Old, pieces: &[Piece]) -> Result<()> {
         insert.execute(params![found.id, found.session, found.number, found.entry, found.bytes])
     })
     .explain()?;
-    shelf::insert_pieces(new, found.id, pieces)
+    results::insert_pieces(new, found.id, pieces)
 }

@@ -4,17 +4,17 @@
 //! what is asked for and no more. It belongs to the first tool message added after it; forks that
 //! share that message share it. Whether a result is large is for others to say.
 
-use std::{collections::HashSet, sync::Arc};
+use std::collections::HashSet;
 
-use gnoma_core::store::{ResultId, SessionId, Shelf, StoreError, StoreErrorKind, Stored, Stretch};
+use gnoma_core::store::{ResultId, SessionId, StoreError, StoreErrorKind, Stretch};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use crate::{
     error::{Explain, Result, damaged, not_found},
     lock::{self, Identity},
     options::Redact,
-    redact, session,
-    store::Store,
+    redact,
+    session_row::{self, SessionRow},
     text::{MAX_COUNT, whole},
 };
 
@@ -32,29 +32,6 @@ const MAX_TAKEN_NUMBER: i64 = 1 << 31;
 
 /// How hard the compression tries: at this level it is faster than the disk.
 const LEVEL: i32 = 3;
-
-/// The results of one session.
-pub struct SessionShelf {
-    store: Arc<Store>,
-    session: SessionId,
-}
-
-impl SessionShelf {
-    /// The shelf of `session` in `store`.
-    pub(crate) fn new(store: Arc<Store>, session: SessionId) -> Self {
-        Self { store, session }
-    }
-}
-
-impl Shelf for SessionShelf {
-    fn put(&self, text: String) -> Stored<'_, ResultId> {
-        Box::pin(self.store.put_result(self.session.clone(), text))
-    }
-
-    fn read(&self, id: ResultId, from: u64, max_bytes: usize) -> Stored<'_, Stretch> {
-        Box::pin(self.store.read_result(self.session.clone(), id, from, max_bytes))
-    }
-}
 
 /// A part of a result.
 pub(crate) struct Piece {
@@ -127,7 +104,7 @@ pub(crate) fn put(
     packed: &Packed,
     now_ms: i64,
 ) -> Result<ResultId> {
-    let known = session::find(connection, session)?;
+    let known = session_row::find(connection, session)?;
     lock::refuse_if_held(connection, me, known.number, now_ms)?;
     let number = last_number(connection, &known)?.checked_add(1).ok_or_else(|| {
         let sentence = "this session can keep no more large results; continue in a new one";
@@ -144,7 +121,7 @@ pub(crate) fn adopt(
     session: &SessionId,
     results: &[(ResultId, Packed)],
 ) -> Result<()> {
-    let known = session::find(connection, session)?;
+    let known = session_row::find(connection, session)?;
     let mut taken = HashSet::new();
     for (id, packed) in results {
         let number = number_of(id).filter(|number| (1..=MAX_TAKEN_NUMBER).contains(number));
@@ -171,7 +148,7 @@ fn insert(connection: &Connection, session: i64, number: i64, packed: &Packed) -
 
 /// The handles of the session and of the past it shares.
 pub(crate) fn list(connection: &Connection, session: &SessionId) -> Result<Vec<ResultId>> {
-    let known = session::find(connection, session)?;
+    let known = session_row::find(connection, session)?;
     connection
         .prepare_cached(
             "WITH RECURSIVE past(id) AS (SELECT ?2 UNION SELECT entry.parent FROM past \
@@ -212,7 +189,7 @@ pub(crate) fn bind(connection: &Connection, session: i64, entry: i64) -> Result<
 
 /// The last number in use, in the session or in the past it shares: a handle that was said before
 /// a fork goes on meaning what it meant.
-fn last_number(connection: &Connection, known: &session::Known) -> Result<i64> {
+fn last_number(connection: &Connection, known: &SessionRow) -> Result<i64> {
     let own: Option<i64> = connection
         .prepare_cached("SELECT max(number) FROM result WHERE session = ?1")
         .and_then(|mut ask| ask.query_row([known.number], |row| row.get(0)))
@@ -239,7 +216,7 @@ pub(crate) fn read(
     from: u64,
     max_bytes: usize,
 ) -> Result<Stretch> {
-    let known = session::find(connection, session)?;
+    let known = session_row::find(connection, session)?;
     let found = match number_of(id) {
         Some(number) => find(connection, &known, number)?,
         None => None,
@@ -266,11 +243,7 @@ fn number_of(id: &ResultId) -> Option<i64> {
 }
 
 /// A result's row and size.
-fn find(
-    connection: &Connection,
-    known: &session::Known,
-    number: i64,
-) -> Result<Option<(i64, i64)>> {
+fn find(connection: &Connection, known: &SessionRow, number: i64) -> Result<Option<(i64, i64)>> {
     let pair = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?));
     let own = connection
         .prepare_cached("SELECT id, bytes FROM result WHERE session = ?1 AND number = ?2")

@@ -1,0 +1,106 @@
+//! Work for the thread that owns a connection, and the way its answer takes.
+
+use std::panic::{self, AssertUnwindSafe};
+
+use gnoma_core::store::{Durability, StoreError, StoreErrorKind};
+use rusqlite::Connection;
+use tokio::sync::{OwnedSemaphorePermit, oneshot};
+
+use crate::error::Result;
+
+/// A piece of work and the way to answer.
+pub(crate) trait Job: Send {
+    /// What its transaction must survive.
+    fn durability(&self) -> Durability;
+    /// What needs no database and would only make others wait inside the transaction.
+    fn prepare(&mut self);
+    /// The work. Called once.
+    fn run(&mut self, connection: &Connection) -> Result<()>;
+    /// Answers. Called once, after the commit.
+    fn finish(self: Box<Self>, outcome: Result<()>);
+}
+
+/// A job on its way, with its place in the queue where it had to wait for one.
+pub(crate) struct Queued {
+    pub(crate) job: Box<dyn Job>,
+    pub(crate) _place: Option<OwnedSemaphorePermit>,
+}
+
+impl Queued {
+    /// The job; its place is free for another.
+    pub(crate) fn take(self) -> Box<dyn Job> {
+        self.job
+    }
+}
+
+struct Asked<P, W, I, T> {
+    durability: Durability,
+    prepare: Option<P>,
+    prepared: Option<Result<I>>,
+    work: Option<W>,
+    value: Option<T>,
+    reply: oneshot::Sender<Result<T>>,
+}
+
+impl<P, W, I, T> Job for Asked<P, W, I, T>
+where
+    P: FnOnce() -> Result<I> + Send,
+    W: FnOnce(&Connection, I) -> Result<T> + Send,
+    I: Send,
+    T: Send,
+{
+    fn durability(&self) -> Durability {
+        self.durability
+    }
+
+    fn prepare(&mut self) {
+        self.prepared = self.prepare.take().map(unbroken);
+    }
+
+    fn run(&mut self, connection: &Connection) -> Result<()> {
+        let (Some(prepared), Some(work)) = (self.prepared.take(), self.work.take()) else {
+            return Ok(());
+        };
+        let prepared = prepared?;
+        self.value = Some(unbroken(|| work(connection, prepared))?);
+        Ok(())
+    }
+
+    fn finish(self: Box<Self>, outcome: Result<()>) {
+        let Self { value, reply, .. } = *self;
+        let answer = outcome.and_then(|()| value.ok_or_else(closed));
+        // Nobody may wait any more: the work is done all the same.
+        drop(reply.send(answer));
+    }
+}
+
+/// A job and where its answer arrives.
+pub(crate) fn asked<I: Send + 'static, T: Send + 'static>(
+    durability: Durability,
+    prepare: impl FnOnce() -> Result<I> + Send + 'static,
+    work: impl FnOnce(&Connection, I) -> Result<T> + Send + 'static,
+) -> (Box<dyn Job>, oneshot::Receiver<Result<T>>) {
+    let (reply, answer) = oneshot::channel();
+    let job = Asked {
+        durability,
+        prepare: Some(prepare),
+        prepared: None,
+        work: Some(work),
+        value: None,
+        reply,
+    };
+    (Box::new(job), answer)
+}
+
+/// What is told when a lane has ended.
+pub(crate) fn closed() -> StoreError {
+    StoreError::new(StoreErrorKind::Io, "the session store has ended")
+}
+
+/// A panic in one job is that job's failure: what it did is undone, and the lane goes on.
+fn unbroken<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
+    panic::catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| {
+        let sentence = "gnoma made a mistake with what was to be stored or read; please report it";
+        Err(StoreError::new(StoreErrorKind::Io, sentence))
+    })
+}

@@ -1,0 +1,139 @@
+//! Finds, makes, brings forward and recovers the database, and opens it for writing.
+//!
+//! Opening is serialised by a lock file, so that making, migrating and recovering happen once;
+//! recovering waits until nobody else has the database open. A file that is not ours is refused
+//! untouched.
+
+use std::{
+    fs::{self, File},
+    io::{self, Read},
+    path::Path,
+};
+
+use gnoma_core::store::{StoreError, StoreErrorKind};
+use rusqlite::Connection;
+
+use crate::{
+    create,
+    db::{connect, journal_for},
+    error::{Explain, Result, from_io},
+    files::{self, DOUBT, beside},
+    migrate,
+    options::Options,
+    salvage::{self, Rescued},
+    schema,
+    users::User,
+};
+
+/// Where the schema's text stands at the latest.
+const MARK_WITHIN_BYTES: u64 = 64 * 1024;
+
+/// A file without tables is no longer than this.
+const NEW_FILE_BYTES: usize = 8 * 1024;
+
+/// First bytes of every SQLite 3 file.
+const MAGIC: &[u8] = b"SQLite format 3\0";
+
+/// Opens the store's database for writing, making or recovering it where needed. It is in use until
+/// the user is dropped.
+pub(crate) fn open(options: &Options) -> Result<(Connection, Option<Rescued>, User)> {
+    files::make_folder(&options.folder)?;
+    let path = options.path();
+    let _alone = files::lock(&beside(&path, "lock"), options.patience)?;
+    let user = User::join(&path)?;
+    let (connection, rescued) = open_or_rescue(options, &path, &user)?;
+    Ok((connection, rescued, user))
+}
+
+fn open_or_rescue(
+    options: &Options,
+    path: &Path,
+    user: &User,
+) -> Result<(Connection, Option<Rescued>)> {
+    if !path.exists() {
+        salvage::adopt(path)?;
+    }
+    make_file(options, path)?;
+    if beside(path, DOUBT).exists() {
+        return rescue(options, path, user);
+    }
+    match open_sound(options, path) {
+        Err(error) if error.kind == StoreErrorKind::Damaged => rescue(options, path, user),
+        other => other.map(|connection| (connection, None)),
+    }
+}
+
+/// Recovers what is readable; a file that was never ours is refused.
+fn rescue(options: &Options, path: &Path, user: &User) -> Result<(Connection, Option<Rescued>)> {
+    if !is_ours(path)? {
+        return Err(foreign(path));
+    }
+    let rescued = user.alone(|| salvage::rescue(options, path))?;
+    Ok((open_sound(options, path)?, Some(rescued)))
+}
+
+fn open_sound(options: &Options, path: &Path) -> Result<Connection> {
+    let mut connection = connect(path, options.patience, journal_for(options))?;
+    migrate::forward(&mut connection)?;
+    // Reads a page of each table: what is plainly broken shows now and not in the middle of a turn.
+    connection
+        .query_row(
+            "SELECT (SELECT max(id) FROM entry), (SELECT max(changed_ms) FROM session)",
+            [],
+            |_| Ok(()),
+        )
+        .explain()?;
+    Ok(connection)
+}
+
+/// Makes the database, unless it is there.
+fn make_file(options: &Options, path: &Path) -> Result<()> {
+    match fs::symlink_metadata(path) {
+        Ok(facts) if facts.is_file() => Ok(()),
+        Ok(_) => Err(foreign(path)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            create::create(path, journal_for(options))
+        }
+        Err(error) => Err(from_io("cannot read", path, &error)),
+    }
+}
+
+/// Whether a file that cannot be used was ours once, by its bytes.
+fn is_ours(path: &Path) -> Result<bool> {
+    let mut head = Vec::new();
+    let file = File::open(path).map_err(|error| from_io("cannot read", path, &error))?;
+    file.take(MARK_WITHIN_BYTES)
+        .read_to_end(&mut head)
+        .map_err(|error| from_io("cannot read", path, &error))?;
+    Ok(bears_our_marks(&head))
+}
+
+fn bears_our_marks(head: &[u8]) -> bool {
+    let application = head
+        .get(68..72)
+        .map(|bytes| bytes.iter().fold(0_i32, |id, byte| (id << 8) | i32::from(*byte)));
+    match application {
+        Some(schema::APPLICATION_ID) => true,
+        _ if contains(head, schema::MARK.as_bytes()) => true,
+        // A process died between making the file and its tables: the log may hold them.
+        Some(0) if head.starts_with(MAGIC) => {
+            head.len() <= NEW_FILE_BYTES && !contains(head, b"CREATE ")
+        }
+        Some(_) => false,
+        None => MAGIC.starts_with(head) || head.starts_with(MAGIC),
+    }
+}
+
+fn contains(haystack: &[u8], needle: &[u8]) -> bool {
+    haystack.windows(needle.len()).any(|window| window == needle)
+}
+
+fn foreign(path: &Path) -> StoreError {
+    StoreError::new(
+        StoreErrorKind::Foreign,
+        format!(
+            "`{}` is not a session database of gnoma; it was left as it is: move it away",
+            path.display()
+        ),
+    )
+}

@@ -1,0 +1,72 @@
+//! The port for large tool results on top of a store.
+
+use std::sync::Arc;
+
+use gnoma_core::store::{Durability, ResultId, SessionId, Shelf, Stored, Stretch};
+use rusqlite::Connection;
+
+use crate::{error::Result, results, store::Store};
+
+/// The results of one session.
+pub struct SessionShelf {
+    store: Arc<Store>,
+    session: SessionId,
+}
+
+impl SessionShelf {
+    /// The shelf of `session` in `store`.
+    pub(crate) fn new(store: Arc<Store>, session: SessionId) -> Self {
+        Self { store, session }
+    }
+}
+
+impl Shelf for SessionShelf {
+    fn put(&self, text: String) -> Stored<'_, ResultId> {
+        Box::pin(self.store.put_result(self.session.clone(), text))
+    }
+
+    fn read(&self, id: ResultId, from: u64, max_bytes: usize) -> Stored<'_, Stretch> {
+        Box::pin(self.store.read_result(self.session.clone(), id, from, max_bytes))
+    }
+}
+
+impl Store {
+    /// Where the large tool results of `session` go. There must be such a session when the first
+    /// is put: they are stored beside its entries, shared with forks that share the entry that
+    /// speaks of them, and go with the last of those.
+    #[must_use]
+    pub fn shelf(self: &Arc<Self>, session: SessionId) -> SessionShelf {
+        SessionShelf::new(Arc::clone(self), session)
+    }
+
+    /// The handles of the large results of `session`, for an export that keeps everything.
+    ///
+    /// # Errors
+    /// When there is no such session, or as the database's.
+    pub async fn results(&self, session: SessionId) -> Result<Vec<ResultId>> {
+        self.look(move |connection| results::list(connection, &session)).await
+    }
+
+    /// Keeps a large result.
+    async fn put_result(&self, session: SessionId, text: String) -> Result<ResultId> {
+        let (options, me) = (Arc::clone(&self.options), Arc::clone(&self.identity));
+        let now_ms = (options.clock)();
+        let prepare = move || results::prepare(&*options.redact, &text);
+        let work = move |connection: &Connection, packed: results::Packed| {
+            results::put(connection, &me, &session, &packed, now_ms)
+        };
+        let answer = self.writer.ask_prepared(Durability::Process, prepare, work).await;
+        self.heed(answer)
+    }
+
+    /// Reads from a large result.
+    async fn read_result(
+        &self,
+        session: SessionId,
+        id: ResultId,
+        from: u64,
+        max_bytes: usize,
+    ) -> Result<Stretch> {
+        self.look(move |connection| results::read(connection, &session, &id, from, max_bytes)).await
+    }
+}

@@ -1,0 +1,70 @@
+//! The row of a session, and which entries belong to it.
+
+use gnoma_core::store::{EntryId, SessionId};
+use rusqlite::{Connection, OptionalExtension};
+
+use crate::error::{Explain, Result, not_found};
+
+/// A session's row, as far as adding to it needs.
+pub(crate) struct SessionRow {
+    /// Its number in this database.
+    pub(crate) number: i64,
+    /// Its latest entry.
+    pub(crate) tip: Option<i64>,
+    /// Where it left the session it was forked from.
+    pub(crate) fork_entry: Option<i64>,
+    /// Its first message is still to name it.
+    pub(crate) untitled: bool,
+}
+
+/// Finds a session by its id.
+pub(crate) fn find(connection: &Connection, id: &SessionId) -> Result<SessionRow> {
+    connection
+        .prepare_cached(
+            "SELECT number, tip, fork_entry, title IS NULL FROM session \
+             WHERE id = ?1 AND deleted = 0",
+        )
+        .and_then(|mut find| {
+            find.query_row([id.as_str()], |row| {
+                Ok(SessionRow {
+                    number: row.get(0)?,
+                    tip: row.get(1)?,
+                    fork_entry: row.get(2)?,
+                    untitled: row.get(3)?,
+                })
+            })
+            .optional()
+        })
+        .explain()?
+        .ok_or_else(|| not_found(format_args!("session `{id}`")))
+}
+
+/// Checks that `entry` is the session's own or of the past it shares.
+pub(crate) fn within(
+    connection: &Connection,
+    known: &SessionRow,
+    session: &SessionId,
+    entry: EntryId,
+) -> Result<i64> {
+    let own = connection
+        .prepare_cached("SELECT session FROM entry WHERE id = ?1")
+        .and_then(|mut find| find.query_row([entry.0], |row| row.get::<_, i64>(0)).optional())
+        .explain()?
+        .is_some_and(|owner| owner == known.number);
+    if own || is_shared(connection, known.fork_entry, entry.0)? {
+        return Ok(entry.0);
+    }
+    Err(not_found(format_args!("entry `{entry}` in session `{session}`")))
+}
+
+fn is_shared(connection: &Connection, fork_entry: Option<i64>, entry: i64) -> Result<bool> {
+    let Some(fork_entry) = fork_entry else { return Ok(false) };
+    connection
+        .prepare_cached(
+            "WITH RECURSIVE past(id) AS (SELECT ?1 UNION SELECT entry.parent FROM past \
+             JOIN entry ON entry.id = past.id WHERE entry.parent IS NOT NULL) \
+             SELECT EXISTS (SELECT 1 FROM past WHERE id = ?2)",
+        )
+        .and_then(|mut find| find.query_row([fork_entry, entry], |row| row.get(0)))
+        .explain()
+}

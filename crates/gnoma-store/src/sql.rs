@@ -1,0 +1,23 @@
+//! Statements that several modules run.
+
+use rusqlite::Connection;
+
+use crate::error::{Explain, Result};
+
+/// Runs a statement without values that is used again and again.
+pub(crate) fn execute(connection: &Connection, sql: &str) -> Result<()> {
+    connection.prepare_cached(sql).and_then(|mut run| run.execute([])).map(|_| ()).explain()
+}
+
+/// Says how deleting treats the bytes that are deleted.
+pub(crate) fn secure_delete(connection: &Connection, how: &str) -> Result<()> {
+    connection.pragma_update_and_check(None, "secure_delete", how, |_| Ok(())).explain()
+}
+
+/// For settings of which some answer with a row and some do not.
+pub(crate) fn no_answer(error: rusqlite::Error) -> rusqlite::Result<()> {
+    match error {
+        rusqlite::Error::QueryReturnedNoRows => Ok(()),
+        other => Err(other),
+    }
+}

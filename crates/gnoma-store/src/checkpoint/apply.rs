@@ -18,16 +18,16 @@ use rustix::{
 use super::{
     compare::load,
     error::Error,
+    folder::{FOLDER_FLAGS, MAX_DEPTH, open_parent},
     hash::Hash,
+    left::{Left, LeftWhy},
     objects::Objects,
-    record::Why,
-    restore::{Left, LeftWhy},
+    skipped::Why,
     stamp::Stamp,
     state::{Entry, FileNode, Folder, Node, push_name},
     swap::{Known, Swapped, unfinished_name},
     tree::{Item, Tree, is_unfinished},
     unlock::OWNER_ALL,
-    walk::{FOLDER_FLAGS, MAX_DEPTH},
 };
 
 /// What was done so far.
@@ -435,25 +435,6 @@ fn clone_into(objects: &Objects, hash: &Hash, file: &File) -> bool {
 #[cfg(not(target_os = "linux"))]
 fn clone_into(_objects: &Objects, _hash: &Hash, _file: &File) -> bool {
     false
-}
-
-/// Opens the folder of a path step by step, following no link; gives also the last name.
-pub(super) fn open_parent<'p>(
-    root: &OwnedFd,
-    path: &'p [u8],
-) -> Result<(OwnedFd, &'p [u8]), Errno> {
-    let mut folder = openat(root, ".", FOLDER_FLAGS, Mode::empty())?;
-    let mut names = path.split(|byte| *byte == b'/').peekable();
-    while let Some(name) = names.next() {
-        if name.is_empty() || name == b"." || name == b".." {
-            return Err(Errno::INVAL);
-        }
-        if names.peek().is_none() {
-            return Ok((folder, name));
-        }
-        folder = openat(&folder, name, FOLDER_FLAGS, Mode::empty())?;
-    }
-    Err(Errno::INVAL)
 }
 
 /// Removes the half-written files of a killed restore, wherever they can be.

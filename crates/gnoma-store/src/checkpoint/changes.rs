@@ -5,7 +5,7 @@ use std::{ffi::OsStr, os::unix::ffi::OsStrExt, path::PathBuf, sync::atomic::Atom
 use gnoma_core::diff::unified;
 
 use super::{
-    compare::compare, error::Error, hash::Hash, record::SnapshotId, tree::Item,
+    compare::compare, error::Error, hash::Hash, snapshot_id::SnapshotId, tree::Item,
     workspace::Workspace,
 };
 

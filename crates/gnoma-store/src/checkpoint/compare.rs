@@ -2,11 +2,11 @@
 
 use super::{
     error::Error,
+    folder::MAX_DEPTH,
     hash::Hash,
     objects::Objects,
     state::push_name,
     tree::{Item, Tree},
-    walk::MAX_DEPTH,
 };
 
 /// What is told of each difference: the path, and what is there before and after.

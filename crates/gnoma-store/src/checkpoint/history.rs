@@ -1,6 +1,6 @@
 //! Undo and redo over snapshots, as a text editor has them. Pure: plain data for the session.
 
-use super::{made::Made, record::SnapshotId};
+use super::{made::Made, snapshot_id::SnapshotId};
 
 /// Which snapshots lie behind and ahead of the files as they are now.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -16,7 +16,7 @@ use tokio::sync::{mpsc, oneshot};
 use super::{
     error::{At, Error},
     prune::Pruned,
-    record::SnapshotId,
+    snapshot_id::SnapshotId,
     workspace::Workspace,
 };
 

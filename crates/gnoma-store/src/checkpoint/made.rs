@@ -2,7 +2,7 @@
 
 use super::{
     codec::{Reader, put_bytes},
-    record::SnapshotId,
+    snapshot_id::SnapshotId,
 };
 
 /// What led to a snapshot.

@@ -14,9 +14,11 @@ use super::{
     error::Error,
     lock,
     objects::hold,
+    options::Limits,
     places::replace,
-    record::{self, SnapshotId},
-    vault::{Limits, SNAPSHOTS, Vault},
+    record,
+    snapshot_id::SnapshotId,
+    vault::{SNAPSHOTS, Vault, seat},
     workspace::Workspace,
 };
 
@@ -39,27 +41,6 @@ pub struct Pruned {
     pub snapshots: usize,
     /// What became of the objects.
     pub collected: Collected,
-}
-
-/// How large a vault is, as far as this process knows.
-#[derive(Debug, Default)]
-pub(super) struct Size {
-    /// Of all objects, once it was counted.
-    pub(super) bytes: Option<u64>,
-    /// What pruning could not get it below, with room to grow.
-    bearable_bytes: u64,
-}
-
-impl Size {
-    /// So much was stored.
-    pub(super) fn add(&mut self, more_bytes: u64) {
-        self.bytes = self.bytes.map(|bytes| bytes.saturating_add(more_bytes));
-    }
-}
-
-/// The lock of a workspace's folder that whoever keeps it shares, and whoever forgets has alone.
-pub(super) fn seat(folder: &Path) -> PathBuf {
-    folder.join("in-use")
 }
 
 /// A snapshot with the folder of its workspace.

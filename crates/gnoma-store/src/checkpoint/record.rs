@@ -3,13 +3,10 @@
 
 use std::{
     ffi::OsStr,
-    fmt, fs,
+    fs,
     os::unix::ffi::OsStrExt,
     path::{Path, PathBuf},
-    time::{Duration, SystemTime, UNIX_EPOCH},
 };
-
-use serde::{Deserialize, Serialize};
 
 use super::{
     codec::{Reader, put_bytes, put_number},
@@ -17,6 +14,8 @@ use super::{
     hash::Hash,
     made::Made,
     places::{Places, Unfinished, sync_folder},
+    skipped::{Skipped, Why},
+    snapshot_id::SnapshotId,
 };
 
 const MAGIC: &[u8; 7] = b"gnomacp";
@@ -30,141 +29,6 @@ const MAX_LABEL_BYTES: usize = 4 << 10;
 
 /// How many skipped paths a record names; the rest is counted.
 pub(super) const MAX_NAMED_SKIPPED: usize = 200;
-
-/// Digits of an id that give its time in milliseconds, and all of them.
-const TIME_DIGITS: usize = 11;
-const ID_DIGITS: usize = 16;
-
-/// Names a snapshot of a workspace. Ids sort by time.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
-pub struct SnapshotId(String);
-
-impl SnapshotId {
-    /// An id for this moment that sorts after `last`.
-    pub(super) fn next(now_ns: i128, last: Option<&Self>, salt: &str) -> Self {
-        let now_ms = u64::try_from(now_ns / 1_000_000).unwrap_or(0);
-        let floor = last.map_or(0, |last| last.millis() + 1);
-        let digest = Hash::of(salt.as_bytes()).to_string();
-        let random = digest.get(..ID_DIGITS - TIME_DIGITS).unwrap_or_default();
-        Self(format!("{:011x}{random}", now_ms.max(floor)))
-    }
-
-    /// The id as text.
-    #[must_use]
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-
-    fn millis(&self) -> u64 {
-        self.0.get(..TIME_DIGITS).and_then(|d| u64::from_str_radix(d, 16).ok()).unwrap_or(0)
-    }
-
-    /// When the snapshot was taken.
-    #[must_use]
-    pub fn taken(&self) -> SystemTime {
-        UNIX_EPOCH + Duration::from_millis(self.millis())
-    }
-}
-
-impl TryFrom<String> for SnapshotId {
-    type Error = Error;
-
-    fn try_from(text: String) -> Result<Self, Error> {
-        let digits = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
-        if text.len() == ID_DIGITS && text.bytes().all(digits) {
-            Ok(Self(text))
-        } else {
-            Err(Error::Unknown(text))
-        }
-    }
-}
-
-impl std::str::FromStr for SnapshotId {
-    type Err = Error;
-
-    fn from_str(text: &str) -> Result<Self, Error> {
-        text.to_owned().try_into()
-    }
-}
-
-impl From<SnapshotId> for String {
-    fn from(id: SnapshotId) -> Self {
-        id.0
-    }
-}
-
-impl fmt::Display for SnapshotId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-/// Why something was not kept, or not as it should be.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Why {
-    /// The system refuses to read it.
-    Unreadable,
-    /// Neither file, folder nor link.
-    Special,
-    /// Version control ignores it and it is large.
-    Ignored,
-    /// Above the limit for any file.
-    TooLarge,
-    /// On another file system.
-    Mounted,
-    /// Folders nested too deeply.
-    TooDeep,
-    /// It was written to while it was read; what was kept may be a mixture.
-    Unsteady,
-    /// A folder whose contents a tool makes, and makes again.
-    Rebuilt,
-}
-
-impl Why {
-    const ALL: [Self; 8] = [
-        Self::Unreadable,
-        Self::Special,
-        Self::Ignored,
-        Self::TooLarge,
-        Self::Mounted,
-        Self::TooDeep,
-        Self::Unsteady,
-        Self::Rebuilt,
-    ];
-
-    pub(super) fn code(self) -> u8 {
-        Self::ALL.iter().position(|why| *why == self).unwrap_or(0) as u8
-    }
-
-    pub(super) fn from_code(code: u8) -> Option<Self> {
-        Self::ALL.get(usize::from(code)).copied()
-    }
-}
-
-impl fmt::Display for Why {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Unreadable => "cannot be read",
-            Self::Special => "is neither file, folder nor link",
-            Self::Ignored => "is large and ignored by version control",
-            Self::TooLarge => "is above the size limit",
-            Self::Mounted => "is on another file system",
-            Self::TooDeep => "lies too deep",
-            Self::Unsteady => "was written to while it was read",
-            Self::Rebuilt => "is made by a tool, which can make it again",
-        })
-    }
-}
-
-/// Something that was not kept.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Skipped {
-    /// Where, relative to the workspace.
-    pub path: PathBuf,
-    /// Why.
-    pub why: Why,
-}
 
 /// A state of the workspace's files.
 #[derive(Clone, Debug, PartialEq, Eq)]

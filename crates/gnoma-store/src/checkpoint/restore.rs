@@ -11,16 +11,19 @@ use std::{
 };
 
 use super::{
-    apply::{Apply, open_parent},
+    apply::Apply,
     compare::{compare, find},
     error::Error,
+    folder::open_parent,
     hash::Hash,
+    left::Left,
     links::Links,
     lock,
     made::Made,
     objects::hold,
     places::replace,
-    record::{Snapshot, SnapshotId},
+    record::Snapshot,
+    snapshot_id::SnapshotId,
     state::Folder,
     tree::Item,
     unlock::{OWNER_ALL, Unlocked, set_mode},
@@ -35,30 +38,6 @@ pub enum Conflict {
     Refuse,
     /// Keep theirs in a snapshot, then overwrite; restoring [`Restored::before`] brings them back.
     KeepTheirs,
-}
-
-/// Why a path was left as it is.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum LeftWhy {
-    /// What is there was never kept.
-    NotKept,
-    /// It changed while files were restored.
-    Changed,
-    /// Things that were never kept are in the folder.
-    NotEmpty,
-    /// What was kept is damaged.
-    Damaged,
-    /// The system refused; its words.
-    Refused(String),
-}
-
-/// A path that was left as it is.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Left {
-    /// Where, relative to the workspace.
-    pub path: PathBuf,
-    /// Why.
-    pub why: LeftWhy,
 }
 
 /// What a restore did.

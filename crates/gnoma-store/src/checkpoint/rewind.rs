@@ -9,8 +9,9 @@ use super::{
     error::Error,
     hash::Hash,
     history::History,
-    record::{Snapshot, SnapshotId},
+    record::Snapshot,
     restore::{Conflict, Restored},
+    snapshot_id::SnapshotId,
     workspace::Workspace,
 };
 

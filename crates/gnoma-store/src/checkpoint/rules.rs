@@ -19,7 +19,7 @@ use ignore::{
 };
 use rustix::fs::{Mode, OFlags, openat};
 
-use super::walk::FOLDER_FLAGS;
+use super::folder::FOLDER_FLAGS;
 
 /// Name of the files with rules.
 pub(super) const RULES_NAME: &[u8] = b".gitignore";

@@ -17,7 +17,7 @@ use super::{
     hash::Hash,
     objects::MAX_WHOLE_BYTES,
     places::now_ns,
-    record::Why,
+    skipped::Why,
     stamp::{Stamp, kind},
     state::FileNode,
     write::{Batch, read_full},

@@ -4,7 +4,7 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use super::{hash::Hash, record::Why, stamp::Stamp, tree::Encoder};
+use super::{hash::Hash, skipped::Why, stamp::Stamp, tree::Encoder};
 
 /// A name in a folder and what is known of it.
 #[derive(Clone, Debug)]

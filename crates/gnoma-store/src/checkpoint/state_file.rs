@@ -8,13 +8,13 @@ use std::{fs::File, io::Read, path::Path};
 use super::{
     codec::{Reader, put_bytes, put_number},
     error::Error,
+    folder::MAX_DEPTH,
     hash::{HASH_BYTES, Hash},
     places::{Places, replace},
-    record::Why,
+    skipped::Why,
     stamp::Stamp,
     state::{Entry, FileNode, Folder, Node},
     tree::is_plain_name,
-    walk::MAX_DEPTH,
 };
 
 const MAGIC: &[u8; 8] = b"gnomast2";

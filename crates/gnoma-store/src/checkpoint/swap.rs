@@ -11,7 +11,7 @@ use rustix::{
 };
 
 use super::{
-    apply::open_parent,
+    folder::open_parent,
     places::unique_name,
     stamp::{Stamp, kind},
     state::Node,

@@ -11,13 +11,8 @@ use std::{
 };
 
 use super::{
-    compare::compare,
-    error::Error,
-    hash::Hash,
-    made::Made,
-    record::{Snapshot, SnapshotId},
-    tree::Item,
-    workspace::Workspace,
+    compare::compare, error::Error, hash::Hash, made::Made, record::Snapshot,
+    snapshot_id::SnapshotId, tree::Item, workspace::Workspace,
 };
 
 impl Workspace {

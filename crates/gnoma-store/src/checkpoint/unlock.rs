@@ -8,7 +8,7 @@ use rustix::{
     io::Errno,
 };
 
-use super::walk::FOLDER_FLAGS;
+use super::folder::FOLDER_FLAGS;
 
 /// What the owner needs to change a folder.
 pub(super) const OWNER_ALL: u32 = 0o700;

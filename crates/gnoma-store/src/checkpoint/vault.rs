@@ -2,79 +2,21 @@
 
 use std::{
     fs,
-    os::unix::ffi::OsStrExt,
     path::{Path, PathBuf},
     sync::{Arc, Mutex},
-    time::Duration,
 };
 
 use super::{
     error::{At, Error},
-    hash::Hash,
     lock::{self, Held},
     objects::{Objects, hold},
+    options::Options,
     places::{Places, make_folder, own_folder, replace},
-    prune::Size,
     seal::Seal,
-    workspace::Workspace,
 };
 
 /// What the `format` file says.
 const FORMAT: &str = "gnoma checkpoints 1\n";
-
-/// How much is kept.
-#[derive(Clone, Debug)]
-pub struct Limits {
-    /// Largest file that is kept.
-    pub file_bytes: u64,
-    /// Largest file that is kept although version control ignores it.
-    pub ignored_file_bytes: u64,
-    /// Size of the vault above which the oldest snapshots go.
-    pub store_bytes: u64,
-    /// Most snapshots of one workspace.
-    pub snapshots: usize,
-    /// Age above which snapshots go.
-    pub age: Duration,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Self {
-            file_bytes: 512 << 20,
-            ignored_file_bytes: 1 << 20,
-            store_bytes: 4 << 30,
-            snapshots: 2_000,
-            age: Duration::from_secs(60 * 60 * 24 * 30),
-        }
-    }
-}
-
-/// How a vault works.
-#[derive(Clone, Debug)]
-pub struct Options {
-    /// How much is kept.
-    pub limits: Limits,
-    /// Listen for changes where the system can, instead of looking for them.
-    pub watch: bool,
-    /// Wait for the disk before a snapshot counts as taken: survives a power failure.
-    pub durable: bool,
-    /// Objects younger than this are not deleted, wanted or not.
-    pub grace: Duration,
-    /// The person's own list of what git ignores (`core.excludesFile`).
-    pub excludes: Option<PathBuf>,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Self {
-            limits: Limits::default(),
-            watch: true,
-            durable: true,
-            grace: Duration::from_secs(60 * 60),
-            excludes: None,
-        }
-    }
-}
 
 /// An open vault. Clones share it; several processes may have it open.
 #[derive(Clone)]
@@ -125,25 +67,6 @@ impl Vault {
         Ok(Self(Arc::new(Inner { objects, options, size, generation })))
     }
 
-    /// The workspace at `root`.
-    ///
-    /// # Errors
-    ///
-    /// `root` is no readable folder, or the vault cannot be written.
-    pub fn workspace(&self, root: &Path) -> Result<Workspace, Error> {
-        let root = root.canonicalize().at("open", root)?;
-        let name = Hash::of(root.as_os_str().as_bytes()).to_string();
-        let folder = self.0.objects.places.workspaces().join(name);
-        own_folder(&folder)?;
-        own_folder(&folder.join(SNAPSHOTS))?;
-        let about = folder.join("root");
-        if !about.exists() {
-            let places = &self.0.objects.places;
-            replace(places, &about, root.as_os_str().as_bytes(), false)?;
-        }
-        Ok(Workspace::new(self.clone(), root, folder))
-    }
-
     /// Keeps others from deleting, and learns what they deleted before.
     pub(super) fn session(&self) -> Result<Session, Error> {
         let places = &self.0.objects.places;
@@ -170,4 +93,25 @@ pub(super) const SNAPSHOTS: &str = "snapshots";
 /// Before the first deletion it is empty.
 fn read_generation(places: &Places) -> Vec<u8> {
     fs::read(places.generation()).unwrap_or_default()
+}
+
+/// How large a vault is, as far as this process knows.
+#[derive(Debug, Default)]
+pub(super) struct Size {
+    /// Of all objects, once it was counted.
+    pub(super) bytes: Option<u64>,
+    /// What pruning could not get it below, with room to grow.
+    pub(super) bearable_bytes: u64,
+}
+
+impl Size {
+    /// So much was stored.
+    pub(super) fn add(&mut self, more_bytes: u64) {
+        self.bytes = self.bytes.map(|bytes| bytes.saturating_add(more_bytes));
+    }
+}
+
+/// The lock of a workspace's folder that whoever keeps it shares, and whoever forgets has alone.
+pub(super) fn seat(folder: &Path) -> PathBuf {
+    folder.join("in-use")
 }

@@ -13,35 +13,29 @@ use std::{
 };
 
 use rustix::{
-    fs::{AtFlags, Dir, FileType, OFlags, fstat, readlinkat, statat},
+    fs::{AtFlags, Dir, FileType, fstat, readlinkat, statat},
     io::Errno,
 };
 
 use super::{
     error::{At, Error},
+    folder::MAX_DEPTH,
     objects::{Objects, hold},
+    options::Limits,
     places::now_ns,
-    record::Why,
     rules::{Frame, OuterRules, RULES_NAME, is_marked, is_rebuilt},
     save::{Saved, save},
+    skipped::Why,
     stamp::{Stamp, kind},
     state::{Entry, FileNode, Folder, Node, Spare, Touched, push_name},
     tree::{is_foreign, is_unfinished},
     unlock::{OWNER_ALL, OWNER_READ, Unlocked, enter, set_mode},
-    vault::Limits,
     watch::Watcher,
     write::Batch,
 };
 
-/// Folders within folders.
-pub(super) const MAX_DEPTH: u32 = 200;
-
 /// Only this near to the root is work shared: deeper a thread costs more than it brings.
 const MAX_FORK_DEPTH: u32 = 6;
-
-/// How folders are opened.
-pub(super) const FOLDER_FLAGS: OFlags =
-    OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
 /// One walk.
 pub(super) struct Walk<'a> {

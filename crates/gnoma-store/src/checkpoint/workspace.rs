@@ -20,21 +20,23 @@ use rustix::fs::{CWD, Mode, fstat, openat};
 use super::{
     compare::compare,
     error::{At, Error},
+    folder::FOLDER_FLAGS,
     hash::Hash,
     links::Links,
     lock::{self, Held},
     made::Made,
     objects::hold,
-    places::now_ns,
-    prune::seat,
-    record::{self, MAX_NAMED_SKIPPED, Skipped, Snapshot, SnapshotId, Why, clip_label},
+    places::{now_ns, own_folder, replace},
+    record::{self, MAX_NAMED_SKIPPED, Snapshot, clip_label},
     rules::OuterRules,
+    skipped::{Skipped, Why},
+    snapshot_id::SnapshotId,
     stamp::Stamp,
     state::{Folder, Node, Spare},
     state_file,
     unlock::Unlocked,
-    vault::{SNAPSHOTS, Session, Vault},
-    walk::{FOLDER_FLAGS, Walk},
+    vault::{SNAPSHOTS, Session, Vault, seat},
+    walk::Walk,
     watch::Watcher,
     write::Batch,
 };
@@ -94,8 +96,29 @@ pub(super) struct Scanned {
     pub(super) links: Option<Hash>,
 }
 
+impl Vault {
+    /// The workspace at `root`.
+    ///
+    /// # Errors
+    ///
+    /// `root` is no readable folder, or the vault cannot be written.
+    pub fn workspace(&self, root: &Path) -> Result<Workspace, Error> {
+        let root = root.canonicalize().at("open", root)?;
+        let name = Hash::of(root.as_os_str().as_bytes()).to_string();
+        let folder = self.0.objects.places.workspaces().join(name);
+        own_folder(&folder)?;
+        own_folder(&folder.join(SNAPSHOTS))?;
+        let about = folder.join("root");
+        if !about.exists() {
+            let places = &self.0.objects.places;
+            replace(places, &about, root.as_os_str().as_bytes(), false)?;
+        }
+        Ok(Workspace::new(self.clone(), root, folder))
+    }
+}
+
 impl Workspace {
-    pub(super) fn new(vault: Vault, root: PathBuf, folder: PathBuf) -> Self {
+    fn new(vault: Vault, root: PathBuf, folder: PathBuf) -> Self {
         let (session, state, seat) = Default::default();
         Self { vault, root, folder, session, state, seat }
     }

@@ -1,0 +1,69 @@
+//! What is not kept, and why.
+
+use std::{fmt, path::PathBuf};
+
+/// Why something was not kept, or not as it should be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Why {
+    /// The system refuses to read it.
+    Unreadable,
+    /// Neither file, folder nor link.
+    Special,
+    /// Version control ignores it and it is large.
+    Ignored,
+    /// Above the limit for any file.
+    TooLarge,
+    /// On another file system.
+    Mounted,
+    /// Folders nested too deeply.
+    TooDeep,
+    /// It was written to while it was read; what was kept may be a mixture.
+    Unsteady,
+    /// A folder whose contents a tool makes, and makes again.
+    Rebuilt,
+}
+
+impl Why {
+    const ALL: [Self; 8] = [
+        Self::Unreadable,
+        Self::Special,
+        Self::Ignored,
+        Self::TooLarge,
+        Self::Mounted,
+        Self::TooDeep,
+        Self::Unsteady,
+        Self::Rebuilt,
+    ];
+
+    pub(super) fn code(self) -> u8 {
+        Self::ALL.iter().position(|why| *why == self).unwrap_or(0) as u8
+    }
+
+    pub(super) fn from_code(code: u8) -> Option<Self> {
+        Self::ALL.get(usize::from(code)).copied()
+    }
+}
+
+impl fmt::Display for Why {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Unreadable => "cannot be read",
+            Self::Special => "is neither file, folder nor link",
+            Self::Ignored => "is large and ignored by version control",
+            Self::TooLarge => "is above the size limit",
+            Self::Mounted => "is on another file system",
+            Self::TooDeep => "lies too deep",
+            Self::Unsteady => "was written to while it was read",
+            Self::Rebuilt => "is made by a tool, which can make it again",
+        })
+    }
+}
+
+/// Something that was not kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Skipped {
+    /// Where, relative to the workspace.
+    pub path: PathBuf,
+    /// Why.
+    pub why: Why,
+}

@@ -5,6 +5,8 @@ use std::{
     time::{SystemTime, UNIX_EPOCH},
 };
 
+use jiff::{Timestamp, tz::TimeZone};
+
 /// Bits from the system's random source, by way of the hasher's seed.
 pub fn random() -> u64 {
     RandomState::new().hash_one(std::process::id())
@@ -16,13 +18,24 @@ pub fn now_ms() -> i64 {
     i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
 }
 
-/// A name for a session that is not kept: `YYYYMMDD-HHMMSS-<6 hex>`, in UTC.
+/// A name for a session that is not kept, in the form that kept ones have.
 pub fn session_id() -> String {
-    format!("{}-{:06x}", stamp(now_ms().unsigned_abs() / 1000), random() & 0xFF_FFFF)
+    let chance = i64::try_from(random() & 0xFF_FFFF).unwrap_or_default();
+    gnoma_store::session_id(now_ms(), chance).as_str().to_owned()
 }
 
-/// How long ago that was, in few characters; a date where it is long.
+/// The zone of the people in front of the screen, as the system has it; UTC where it cannot be found.
+/// The first call reads files.
+pub fn zone() -> TimeZone {
+    TimeZone::system()
+}
+
+/// How long ago that was, in few characters; a date on the clocks of people where it is long.
 pub fn ago(then_ms: i64, now_ms: i64) -> String {
+    ago_in(zone, then_ms, now_ms)
+}
+
+fn ago_in(zone: fn() -> TimeZone, then_ms: i64, now_ms: i64) -> String {
     const MINUTE: i64 = 60;
     const HOUR: i64 = 60 * MINUTE;
     const DAY: i64 = 24 * HOUR;
@@ -33,42 +46,33 @@ pub fn ago(then_ms: i64, now_ms: i64) -> String {
         seconds @ MINUTE..HOUR => format!("{} min ago", seconds / MINUTE),
         seconds @ HOUR..DAY => format!("{} h ago", seconds / HOUR),
         seconds @ DAY..DATED => format!("{} d ago", seconds / DAY),
-        DATED.. => date(then_ms),
+        DATED.. => date(&zone(), then_ms),
     }
 }
 
-/// A day as `YYYY-MM-DD`, in UTC.
-pub fn date(at_ms: i64) -> String {
-    let stamp = stamp(at_ms.max(0).unsigned_abs() / 1000);
-    let date = stamp.split('-').next().unwrap_or_default();
-    match (date.get(..4), date.get(4..6), date.get(6..)) {
-        (Some(year), Some(month), Some(day)) => format!("{year}-{month}-{day}"),
-        _ => date.to_owned(),
-    }
+/// A day in UTC, counted from 1970-01-01, as `YYYY-MM-DD`: what is spent is counted by such days.
+pub fn utc_day(day: i32) -> String {
+    const DAY_MS: i64 = 86_400_000;
+    date(&TimeZone::UTC, i64::from(day) * DAY_MS)
 }
 
-/// A Unix time as `YYYYMMDD-HHMMSS`. Days to date after Howard Hinnant's `civil_from_days`.
-fn stamp(seconds: u64) -> String {
-    let (days, rest) = (seconds / 86_400 + 719_468, seconds % 86_400);
-    let (era, day_of_era) = (days / 146_097, days % 146_097);
-    let year_of_era =
-        (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let shifted = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * shifted + 2) / 5 + 1;
-    let month = if shifted < 10 { shifted + 3 } else { shifted - 9 };
-    let year = year_of_era + era * 400 + u64::from(month <= 2);
-    let (hour, minute, second) = (rest / 3600, rest / 60 % 60, rest % 60);
-    format!("{year:04}{month:02}{day:02}-{hour:02}{minute:02}{second:02}")
+fn date(zone: &TimeZone, at_ms: i64) -> String {
+    let end = if at_ms < 0 { Timestamp::MIN } else { Timestamp::MAX };
+    let at = Timestamp::from_millisecond(at_ms).unwrap_or(end);
+    zone.to_datetime(at).date().to_string()
 }
 
 #[cfg(test)]
 mod tests {
+    use jiff::tz;
+
     use super::*;
+
+    const NOW_MS: i64 = 1_795_307_625_000;
 
     #[test]
     fn the_past_is_told_in_the_largest_unit_that_fits() {
-        let ago = |seconds: i64| ago(1_795_307_625_000 - seconds * 1000, 1_795_307_625_000);
+        let ago = |seconds: i64| ago_in(|| TimeZone::UTC, NOW_MS - seconds * 1000, NOW_MS);
         assert_eq!(ago(-5), "just now");
         assert_eq!(ago(59), "just now");
         assert_eq!(ago(119), "1 min ago");
@@ -78,9 +82,10 @@ mod tests {
     }
 
     #[test]
-    fn stamps_are_dates() {
-        assert_eq!(stamp(0), "19700101-000000");
-        assert_eq!(stamp(951_868_799), "20000229-235959");
-        assert_eq!(stamp(1_795_307_625), "20261122-003345");
+    fn dates_are_those_of_the_zone() {
+        // Half past midnight in UTC is still the day before in New York.
+        let west = || TimeZone::fixed(tz::offset(-5));
+        assert_eq!(ago_in(west, NOW_MS - 21 * 86_400_000, NOW_MS), "2026-10-31");
+        assert_eq!(utc_day(20_779), "2026-11-22");
     }
 }

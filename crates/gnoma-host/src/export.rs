@@ -13,7 +13,7 @@ use anyhow::Context as _;
 use gnoma_core::store::{ResultId, SessionFacts, SessionId, SessionStore as _, Shelf as _};
 pub use gnoma_store::export::Format;
 
-use crate::{HostError, Project, Result, past::Past};
+use crate::{HostError, Project, Result, clock, past::Past};
 
 /// Bytes of a large result that are read at once.
 const STRETCH_BYTES: usize = 1 << 20;
@@ -75,7 +75,7 @@ async fn pieces<E: From<HostError>>(
     format: Format,
     write: &mut impl FnMut(&str) -> Result<bool, E>,
 ) -> Result<(), E> {
-    let mut goes_on = write(&format.head(facts))?;
+    let mut goes_on = write(&format.head(facts, clock::zone))?;
     for page in past.pages(&facts.id).await? {
         if !goes_on {
             return Ok(());

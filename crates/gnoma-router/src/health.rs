@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use gnoma_core::{ErrorKind, ModelRef, ProviderError};
 use serde::{Deserialize, Serialize};
 
-use crate::clock::time_of;
+use crate::clock::{Zone, time_of};
 
 const SECOND_MS: i64 = 1000;
 const MINUTE_MS: i64 = 60 * SECOND_MS;
@@ -199,14 +199,14 @@ impl From<Health> for Vec<HealthRow> {
 impl Health {
     /// Why `target` had better not be called at `now_ms`; `None`: it may be.
     #[must_use]
-    pub fn state(&self, target: Target<'_>, now_ms: i64) -> Option<Rest> {
+    pub fn state(&self, target: Target<'_>, now_ms: i64, zone: Zone) -> Option<Rest> {
         let resting = REACHES.into_iter().filter_map(|reach| {
             let place = place(reach, target);
             let ailment = self.places.get(&place)?;
             Some((ailment.free_ms(now_ms)?, reach, ailment))
         });
         let (until_ms, reach, ailment) = resting.max_by_key(|(until_ms, ..)| *until_ms)?;
-        Some(Rest { until_ms, why: words(reach, target, ailment, until_ms, now_ms) })
+        Some(Rest { until_ms, why: words(reach, target, ailment, until_ms, (now_ms, zone)) })
     }
 
     /// Whether a rest is known that began after `at_ms`: what is heard of that time now came before it.
@@ -375,13 +375,13 @@ fn words(
     target: Target<'_>,
     ailment: &FailureRecord,
     until_ms: i64,
-    now_ms: i64,
+    (now_ms, zone): (i64, Zone),
 ) -> String {
     let (_, name) = place(reach, target);
     let times =
         if ailment.strikes > 1 { format!(", {} times", ailment.strikes) } else { String::new() };
     let kind = ailment.kind;
-    let until = time_of(until_ms, now_ms);
+    let until = time_of(until_ms, now_ms, zone);
     if ailment.rests(now_ms) {
         format!("{name} rests until {until} ({kind}{times})")
     } else {
@@ -396,6 +396,8 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    const UTC: Zone = || jiff::tz::TimeZone::UTC;
 
     const NOW_MS: i64 = 1_800_014_400_000;
 
@@ -433,7 +435,9 @@ mod tests {
 
     fn until(health: &Health, number: usize, now_ms: i64) -> Option<i64> {
         let arm = arm(number);
-        health.state(Target { arm: &arm, host: host(number) }, now_ms).map(|rest| rest.until_ms)
+        health
+            .state(Target { arm: &arm, host: host(number) }, now_ms, UTC)
+            .map(|rest| rest.until_ms)
     }
 
     fn fail(health: &mut Health, number: usize, error: &ProviderError, now_ms: i64) {
@@ -492,17 +496,17 @@ mod tests {
         let arm = arm(0);
         let target = Target { arm: &arm, host: "h" };
         health.fail(target, &error(ErrorKind::RateLimited, Some(150_000)), NOW_MS);
-        let why = |health: &Health, now| health.state(target, now).unwrap().why;
-        assert_eq!(why(&health, NOW_MS), "p0/m0 rests until 12:02:30 UTC (rate limited)");
+        let why = |health: &Health, now| health.state(target, now, UTC).unwrap().why;
+        assert_eq!(why(&health, NOW_MS), "p0/m0 rests until 12:02:30 (rate limited)");
         let later = NOW_MS + 150_000;
-        assert_eq!(health.state(target, later), None);
+        assert_eq!(health.state(target, later, UTC), None);
         health.begin(target, later);
         assert_eq!(
             why(&health, later),
             "p0/m0 is just being tried again after it failed (rate limited)"
         );
         health.fail(target, &error(ErrorKind::Quota, None), later);
-        assert_eq!(why(&health, later), "p0 rests until 12:17:30 UTC (quota used up)");
+        assert_eq!(why(&health, later), "p0 rests until 12:17:30 (quota used up)");
     }
 
     #[test]

@@ -34,6 +34,7 @@ mod verifier;
 
 pub use arm::{Arm, ArmFacts, ArmId, Capabilities, Offer, PoolId, Prior};
 pub use beliefs::{MOST_ARMS, MOST_KINDS};
+pub use clock::Zone;
 pub use drift::DriftWatch;
 pub use effects::Belief;
 pub use router::{Decision, Exclusion, Router, RouterChoice, Standing, WeighedArm};

@@ -8,6 +8,7 @@ mod markdown;
 use std::borrow::Cow;
 
 use gnoma_core::store::{Entry, ResultId, SessionFacts};
+use jiff::tz::TimeZone;
 use serde::{Deserialize, Serialize};
 
 use self::block::blocks;
@@ -45,12 +46,13 @@ pub(crate) struct ResultLine<'t> {
 }
 
 impl Format {
-    /// What comes before the entries.
+    /// What comes before the entries. Formats for people say when the session began, on the clocks of
+    /// `zone`; it is asked for that only.
     #[must_use]
-    pub fn head(self, facts: &SessionFacts) -> String {
+    pub fn head(self, facts: &SessionFacts, zone: fn() -> TimeZone) -> String {
         match self {
-            Self::Markdown => markdown::head(facts),
-            Self::Html => html::head(facts),
+            Self::Markdown => markdown::head(facts, zone()),
+            Self::Html => html::head(facts, zone()),
             Self::Lines => line(&LinesHead { gnoma_session: LINES_VERSION, facts: facts.clone() }),
         }
     }

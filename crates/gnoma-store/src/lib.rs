@@ -90,6 +90,7 @@ mod session_row;
 mod sql;
 mod store;
 mod text;
+mod time;
 mod upkeep;
 mod users;
 mod words;

@@ -17,11 +17,12 @@ use gnoma_core::{
     tool::BoxFuture,
 };
 use gnoma_router::{
-    PoolId, Router, Standing, TaskKind, TaskOutcome,
+    PoolId, Router, Standing, TaskKind, TaskOutcome, Zone,
     health::{Health, Rest, Resting, Target},
     pool::{self, KnownLimit, PoolLimits, Scope},
     rules::{Concern, PathBase, Roles, Rule},
 };
+use jiff::tz::TimeZone;
 
 use super::{
     speed::Speed,
@@ -126,8 +127,8 @@ pub struct Options {
     pub board: Option<Arc<dyn Board>>,
     /// The time, in milliseconds since 1970.
     pub now_ms: Box<dyn Fn() -> i64 + Send + Sync>,
-    /// Minutes that local time is ahead of UTC.
-    pub utc_offset_minutes: i32,
+    /// The zone of the people who read times and whose hours rules speak of.
+    pub zone: Zone,
     /// Where choices between equals start from.
     pub seed: u64,
 }
@@ -157,7 +158,7 @@ impl Default for Options {
             memory: None,
             board: None,
             now_ms: Box::new(|| 0),
-            utc_offset_minutes: 0,
+            zone: || TimeZone::UTC,
             seed: 0,
         }
     }
@@ -263,8 +264,12 @@ impl Routes {
         (self.options.now_ms)()
     }
 
+    pub(crate) fn zone(&self) -> Zone {
+        self.options.zone
+    }
+
     pub(super) fn rest(&self, arm: &Arm) -> Option<Rest> {
-        self.health(|health| health.state(target(&arm.name(), arm), self.now_ms()))
+        self.health(|health| health.state(target(&arm.name(), arm), self.now_ms(), self.zone()))
     }
 
     /// A call of the arm begins.
@@ -369,7 +374,7 @@ impl Routes {
     /// Why the provider's own word is that it takes no call now, if it is, and until when.
     #[must_use]
     pub fn refusal(&self, arm: &ModelRef) -> Option<(String, i64)> {
-        locked(&self.watch).vitals.limits.refusal(arm, self.now_ms())
+        locked(&self.watch).vitals.limits.refusal(arm, self.now_ms(), self.zone())
     }
 
     /// Where money that is limited by the day or month stands, so that it lasts.

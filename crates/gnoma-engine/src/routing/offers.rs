@@ -11,10 +11,11 @@ use gnoma_core::{
     ledger::{Amount, Draw, Level, Unit},
 };
 use gnoma_router::{
-    Offer, classify,
+    Offer, Zone, classify,
     pool::{self, Expectation, Scope},
     rules::{self, Applied, Day, LocalTime, Role, Rule, RuleEffect},
 };
+use jiff::{Timestamp, tz::TimeZone};
 
 use super::{desk::Routes, task::Task};
 use crate::arm::Arm;
@@ -104,7 +105,7 @@ impl Routes {
                         };
                         draws.iter().any(of)
                     };
-                    full(moment.levels.iter().filter(own), &call, now_ms)
+                    full(moment.levels.iter().filter(own), &call, (now_ms, self.zone()))
                 }),
             };
             let (lasting, passes) = match bar {
@@ -226,21 +227,11 @@ impl Routes {
         rules::apply(&bans, None, &facts, offers, &expected)
     }
 
+    /// The zone is looked for only where a rule asks for the time.
     fn local_time(&self) -> LocalTime {
-        const MINUTE_MS: i64 = 60_000;
-        /// 1970-01-01 was a Thursday: the fourth of the week.
-        const FIRST_DAY: i64 = 3;
-        let minutes =
-            self.now_ms().div_euclid(MINUTE_MS) + i64::from(self.options.utc_offset_minutes);
-        let per_day = i64::from(rules::MINUTES_PER_DAY);
-        let weekday = (minutes.div_euclid(per_day) + FIRST_DAY).rem_euclid(7);
-        LocalTime {
-            day: usize::try_from(weekday)
-                .ok()
-                .and_then(|day| Day::ALL.get(day).copied())
-                .unwrap_or(Day::Mon),
-            minute: u16::try_from(minutes.rem_euclid(per_day)).unwrap_or(0),
-        }
+        let asks = self.options.rules.iter().any(|rule| rule.when.hours.is_some());
+        let zone = if asks { (self.options.zone)() } else { TimeZone::UTC };
+        local_time(self.now_ms(), &zone)
     }
 
     /// What a call of the arm is expected to take.
@@ -260,11 +251,17 @@ impl Routes {
 
 /// Why the levels let no such call through: money before what passes. What passes within
 /// [`LIMIT_PATIENCE`] is waited for.
-fn full<'l>(levels: impl Iterator<Item = &'l Level>, call: &Amount, now_ms: i64) -> Option<Bar> {
+fn full<'l>(
+    levels: impl Iterator<Item = &'l Level>,
+    call: &Amount,
+    (now_ms, zone): (i64, Zone),
+) -> Option<Bar> {
     let patience_ms = i64::try_from(LIMIT_PATIENCE.as_millis()).unwrap_or(i64::MAX);
     let mut passing = None;
     for level in levels {
-        let Some(why) = pool::refusal(std::slice::from_ref(level), call, now_ms) else { continue };
+        let Some(why) = pool::refusal(std::slice::from_ref(level), call, now_ms, zone) else {
+            continue;
+        };
         let unit = level.limit.unit;
         let is_too_large = call.of(unit) > level.limit.most;
         match level.resets_at_ms.filter(|_| unit != Unit::MicroUsd && !is_too_large) {
@@ -309,4 +306,36 @@ fn saved(arm: &Arm, warm: Option<&Warm>, now_ms: i64) -> u64 {
 /// Micro-dollars that the arm's cache saves on a request like the last one.
 pub(crate) fn cached(arm: &Arm, warm: &HashMap<ModelRef, Warm>, now_ms: i64) -> u64 {
     saved(arm, warm.get(&arm.name()), now_ms)
+}
+
+/// The day and minute that the clocks of `zone` show.
+fn local_time(at_ms: i64, zone: &TimeZone) -> LocalTime {
+    let end = if at_ms < 0 { Timestamp::MIN } else { Timestamp::MAX };
+    let at = zone.to_datetime(Timestamp::from_millisecond(at_ms).unwrap_or(end));
+    let weekday = usize::try_from(at.weekday().to_monday_zero_offset()).ok();
+    let minute = i16::from(at.hour()) * 60 + i16::from(at.minute());
+    LocalTime {
+        day: weekday.and_then(|day| Day::ALL.get(day).copied()).unwrap_or(Day::Mon),
+        minute: u16::try_from(minute).unwrap_or(0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::tz;
+
+    use super::*;
+
+    #[test]
+    fn hours_are_those_of_the_zone() {
+        let at = |hours| {
+            let LocalTime { day, minute } =
+                local_time(1_709_245_800_000, &TimeZone::fixed(tz::offset(hours)));
+            (day, minute)
+        };
+        // Thursday, 29 February 2024, 22:30 in UTC.
+        assert_eq!(at(0), (Day::Thu, 22 * 60 + 30));
+        assert_eq!(at(2), (Day::Fri, 30));
+        assert_eq!(at(-23), (Day::Wed, 23 * 60 + 30));
+    }
 }

@@ -171,7 +171,11 @@ mod tests {
 
     fn rests(watch: &Watch, number: u8, at_ms: i64) -> bool {
         let arm = arm(number);
-        watch.vitals.health.state(Target { arm: &arm, host: "h" }, at_ms).is_some()
+        watch
+            .vitals
+            .health
+            .state(Target { arm: &arm, host: "h" }, at_ms, || jiff::tz::TimeZone::UTC)
+            .is_some()
     }
 
     #[test]

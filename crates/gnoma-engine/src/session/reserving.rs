@@ -92,7 +92,8 @@ impl Session {
         let levels = &mut self.router.levels;
         levels.retain(|level| level.pool != pool || level.limit != limit);
         levels.push(Level { pool, limit, used, held: 0, resets_at_ms: free_at_ms });
-        let error = room::refusal(full, self.router.routes.now_ms());
+        let routes = &self.router.routes;
+        let error = room::refusal(full, routes.now_ms(), routes.zone());
         self.answer(Room::Refused(error));
     }
 

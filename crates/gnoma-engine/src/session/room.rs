@@ -9,7 +9,7 @@ use gnoma_core::{
     ledger::{Ask, Full, Ledger, Reserved, Unit, Window},
     store::{StoreError, StoreErrorKind},
 };
-use gnoma_router::pool;
+use gnoma_router::{Zone, pool};
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
@@ -63,7 +63,7 @@ fn wait(full: &Full, now_ms: i64) -> Option<Duration> {
 }
 
 /// A limit that has no room, as a failure: one that waiting mends, where it does.
-pub(super) fn refusal(full: &Full, now_ms: i64) -> ProviderError {
+pub(super) fn refusal(full: &Full, now_ms: i64, zone: Zone) -> ProviderError {
     let kind = match full.limit.unit {
         Unit::MicroUsd => ErrorKind::Quota,
         Unit::Requests
@@ -76,7 +76,7 @@ pub(super) fn refusal(full: &Full, now_ms: i64) -> ProviderError {
             None => ErrorKind::Quota,
         },
     };
-    let mut error = ProviderError::new(kind, OWN, pool::words(full, now_ms));
+    let mut error = ProviderError::new(kind, OWN, pool::words(full, now_ms, zone));
     error.retry_after = full
         .free_at_ms
         .and_then(|at_ms| u64::try_from(at_ms.saturating_sub(now_ms)).ok())

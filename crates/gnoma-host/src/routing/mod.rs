@@ -18,7 +18,6 @@ pub mod state_file;
 use std::{
     fs,
     path::{Path, PathBuf},
-    process::Command,
     sync::Arc,
 };
 
@@ -43,8 +42,6 @@ use crate::{Folders as _, Project, Result, clock, guarding, keeping::Begun, wire
 
 /// Milliseconds of a day.
 const DAY_MS: i64 = 86_400_000;
-/// Minutes of an hour.
-const HOUR_MIN: i32 = 60;
 
 /// Which routes are wanted.
 #[derive(Clone, Debug, Default)]
@@ -286,6 +283,10 @@ fn options(
         limits::wishes(settings, spec.environment.home().as_deref());
     let names: Vec<ModelRef> = made.iter().map(|made| made.arm.name()).collect();
     warnings.extend(limits::unknown_names(&options, &names));
+    if limits::ask_the_time(&options.rules) && jiff::tz::TimeZone::try_system().is_err() {
+        let unknown = "the zone of the clock cannot be found; rules' hours are taken as UTC";
+        warnings.push(unknown.to_owned());
+    }
     warnings.iter().for_each(|warning| notices.warning(warning));
     let key = project_key(&places.project);
     let learns = settings.router.learn && guarding::privacy(settings).may(Keep::Learning);
@@ -300,10 +301,9 @@ fn options(
         real.to_string_lossy().into_owned()
     };
     let ledger = ledger(project);
-    let asks_the_time = limits::ask_the_time(&options.rules);
     Options {
         ground: rules::PathBase { root: path(&places.project), folder: path(&spec.folder) },
-        utc_offset_minutes: if asks_the_time { utc_offset(project) } else { 0 },
+        zone: clock::zone,
         project: key,
         ledger: Some(Arc::clone(&ledger) as _),
         board: Some(ledger),
@@ -338,46 +338,7 @@ fn router(project: &Project, has_choice: bool, made: &[Made]) -> Router {
     }
 }
 
-/// Minutes that the clock on the wall is ahead of UTC, as the system's own `date` knows: zones and
-/// their summer times are not for every program to know again.
-fn utc_offset(Project { spec, notices, .. }: &Project) -> i32 {
-    let mut date = Command::new("date");
-    let told = date.arg("+%z").env_clear().envs(spec.environment.variables()).output();
-    let told = told.ok().and_then(|output| offset(&String::from_utf8_lossy(&output.stdout)));
-    told.unwrap_or_else(|| {
-        notices.warning("the zone of the clock cannot be found; rules' hours are taken as UTC");
-        0
-    })
-}
-
-/// Minutes that `+0530` means.
-fn offset(text: &str) -> Option<i32> {
-    let text = text.trim();
-    let (sign, digits) = match text.strip_prefix('-') {
-        Some(digits) => (-1, digits),
-        None => (1, text.strip_prefix('+')?),
-    };
-    let is_time = digits.len() == 4 && digits.bytes().all(|byte| byte.is_ascii_digit());
-    let digits: i32 = digits.parse().ok().filter(|_| is_time)?;
-    Some(sign * (digits / 100 * HOUR_MIN + digits % 100))
-}
-
 /// Routes of one arm, of which nothing is kept.
 pub fn single(arm: Arm) -> Arc<Routes> {
     Arc::new(Routes::single(arm))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn zones_are_read_as_date_writes_them() {
-        assert_eq!(offset("+0000\n"), Some(0));
-        assert_eq!(offset("+0530"), Some(330));
-        assert_eq!(offset("-0930"), Some(-570));
-        for odd in ["", "UTC", "+1", "+05:30", "0530"] {
-            assert_eq!(offset(odd), None, "{odd}");
-        }
-    }
 }

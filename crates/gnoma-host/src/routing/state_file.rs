@@ -102,7 +102,7 @@ struct Wrapped<'a> {
 /// The bytes of a file.
 pub fn encode(kept: &Kept) -> Result<Vec<u8>, serde_json::Error> {
     let kept = serde_json::value::to_raw_value(kept)?;
-    let crc32 = format!("{:08x}", crc32(kept.get().as_bytes()));
+    let crc32 = format!("{:08x}", crc32fast::hash(kept.get().as_bytes()));
     let mut bytes = serde_json::to_vec(&Wrapped { gnoma_router: FORM, crc32, kept: &kept })?;
     bytes.push(b'\n');
     Ok(bytes)
@@ -123,7 +123,7 @@ pub fn decode(bytes: &[u8]) -> Result<Kept, Trouble> {
         Ordering::Equal => (),
     }
     let content = wrapped.kept.get();
-    if wrapped.crc32 != format!("{:08x}", crc32(content.as_bytes())) {
+    if wrapped.crc32 != format!("{:08x}", crc32fast::hash(content.as_bytes())) {
         return Err(Trouble::Damaged);
     }
     let kept: Kept = serde_json::from_str(content).map_err(|_| Trouble::Damaged)?;
@@ -131,32 +131,6 @@ pub fn decode(bytes: &[u8]) -> Result<Kept, Trouble> {
         Some(state) if state.version > gnoma_router::state::STATE_VERSION => Err(Trouble::Newer),
         Some(_) | None => Ok(kept),
     }
-}
-
-const POLYNOMIAL: u32 = 0xedb8_8320;
-
-/// What each byte does to the checksum.
-static BYTES: [u32; 256] = {
-    let mut table = [0; 256];
-    let mut byte = 0;
-    while byte < table.len() {
-        let mut value = byte as u32;
-        let mut bit = 0;
-        while bit < u8::BITS {
-            value = if value & 1 == 1 { POLYNOMIAL ^ (value >> 1) } else { value >> 1 };
-            bit += 1;
-        }
-        table[byte] = value;
-        byte += 1;
-    }
-    table
-};
-
-fn crc32(bytes: &[u8]) -> u32 {
-    !bytes.iter().fold(u32::MAX, |sum, byte| {
-        let index = (sum ^ u32::from(*byte)) & 0xff;
-        BYTES.get(index as usize).map_or(sum, |value| value ^ (sum >> 8))
-    })
 }
 
 /// The file, wherever it is.
@@ -330,8 +304,8 @@ mod tests {
 
     #[test]
     fn the_checksum_is_the_usual_one() {
-        assert_eq!(crc32(b"123456789"), 0xcbf4_3926);
-        assert_eq!(crc32(b""), 0);
+        assert_eq!(crc32fast::hash(b"123456789"), 0xcbf4_3926);
+        assert_eq!(crc32fast::hash(b""), 0);
     }
 
     #[test]

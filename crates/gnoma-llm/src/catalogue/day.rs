@@ -1,5 +1,7 @@
 //! Days of the calendar as numbers.
 
+use jiff::civil::Date;
+
 /// Days from 1970-01-01 to an ISO date; `None` for what is no date or before it.
 pub(super) fn from_iso(text: &str) -> Option<i32> {
     let mut parts = text.split('-');
@@ -11,25 +13,13 @@ pub(super) fn from_iso(text: &str) -> Option<i32> {
     if parts.next().is_some() { None } else { from_parts(year, month, day) }
 }
 
-/// Days from 1970-01-01 to a day of the Gregorian calendar.
+/// Days from 1970-01-01 to a day of the Gregorian calendar; `None` for what is no date or before it.
 pub(super) fn from_parts(year: i32, month: i32, day: i32) -> Option<i32> {
-    let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
-    let length = match month {
-        1 | 3 | 5 | 7 | 8 | 10 | 12 => 31,
-        4 | 6 | 9 | 11 => 30,
-        2 if leap => 29,
-        2 => 28,
-        _ => return None,
-    };
-    if !(1970..=9999).contains(&year) || !(1..=length).contains(&day) {
-        return None;
-    }
-    // Counted from March, so that the leap day is a year's last.
-    let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
-    let before_year = 365 * year + year / 4 - year / 100 + year / 400;
-    let before_month = (153 * month + 2) / 5;
-    const EPOCH: i32 = 719_468;
-    Some(before_year + before_month + day - 1 - EPOCH)
+    const FIRST: Date = jiff::civil::date(1970, 1, 1);
+    let date =
+        Date::new(year.try_into().ok()?, month.try_into().ok()?, day.try_into().ok()?).ok()?;
+    let days = date.duration_since(FIRST).as_hours() / 24;
+    i32::try_from(days).ok().filter(|days| *days >= 0)
 }
 
 #[cfg(test)]

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use jiff::{Timestamp, fmt::rfc2822::DateTimeParser};
+
 /// Seconds in the units that servers write.
 const UNITS: [(&str, f64); 5] =
     [("ms", 0.001), ("s", 1.0), ("m", 60.0), ("h", 3600.0), ("d", 86_400.0)];
@@ -45,29 +47,12 @@ pub(crate) fn retry_after(value: &str, date: Option<&str>) -> Option<Duration> {
     if let Ok(seconds) = value.parse::<f64>() {
         return Duration::try_from_secs_f64(seconds).ok();
     }
-    let wait = http_date(value)?.checked_sub(http_date(date?)?)?;
-    Some(Duration::from_secs(wait))
+    http_date(value)?.duration_since(http_date(date?)?).try_into().ok()
 }
 
-/// Seconds since 1970 of `Sun, 06 Nov 1994 08:49:37 GMT`, the one form servers may send.
-fn http_date(text: &str) -> Option<u64> {
-    const MONTHS: [&str; 12] =
-        ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
-    let mut words = text.split_once(", ")?.1.split([' ', ':']);
-    let day: u64 = words.next()?.parse().ok()?;
-    let month = words.next()?;
-    let month = MONTHS.iter().position(|name| *name == month)? as u64;
-    let year: u64 = words.next()?.parse().ok()?;
-    let mut clock = [0_u64; 3];
-    for part in &mut clock {
-        *part = words.next()?.parse().ok()?;
-    }
-    // Days from a civil date, counting years from March (Howard Hinnant's algorithm).
-    let (year, month) =
-        if month < 2 { (year.checked_sub(1)?, month + 10) } else { (year, month - 2) };
-    let days = 365 * year + year / 4 - year / 100 + year / 400 + (153 * month + 2) / 5 + day - 1;
-    let days = days.checked_sub(719_468)?;
-    Some(days * 86_400 + clock[0] * 3600 + clock[1] * 60 + clock[2])
+/// `Sun, 06 Nov 1994 08:49:37 GMT`, the one form servers may send. Some get the day of the week wrong.
+fn http_date(text: &str) -> Option<Timestamp> {
+    DateTimeParser::new().relaxed_weekday(true).parse_timestamp(text).ok()
 }
 
 #[cfg(test)]
@@ -82,7 +67,9 @@ mod tests {
         let then = "Sun, 01 Mar 2020 00:00:20 GMT";
         assert_eq!(retry_after(then, Some(now)), Some(Duration::from_secs(30)));
         assert_eq!(retry_after("soon", Some(now)), None);
-        assert_eq!(http_date("Thu, 01 Jan 1970 00:00:01 GMT"), Some(1));
+        assert_eq!(retry_after(now, Some(then)), None, "it has passed");
+        let first = http_date("Thu, 01 Jan 1970 00:00:01 GMT").unwrap();
+        assert_eq!(first.as_second(), 1);
     }
 
     #[test]

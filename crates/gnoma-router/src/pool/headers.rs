@@ -11,8 +11,9 @@ use std::collections::BTreeMap;
 use gnoma_core::ledger::{Limit, Unit, Window};
 use serde::{Deserialize, Serialize};
 
+use jiff::Timestamp;
+
 use super::rates::{DAY_MS, MINUTE_MS, SECOND_MS};
-use crate::clock::day_of_date;
 
 /// Headers beyond this number are not read.
 pub const MOST_HEADERS: usize = 256;
@@ -224,24 +225,9 @@ fn spoken(value: &str) -> Option<u64> {
 /// `2026-11-22T08:15:00Z`, with a fraction or not, in milliseconds since 1970.
 fn date(value: &str) -> Option<i64> {
     let (day, clock) = value.strip_suffix(['Z', 'z'])?.split_once(['T', 't'])?;
-    let whole_clock = clock.split_once('.').map_or(clock, |(whole, _)| whole);
-    let [year, month, day] = numbers(day, '-')?;
-    let [hour, minute, second] = numbers(whole_clock, ':')?;
-    let is_sane = (1970..=9999).contains(&year)
-        && (1..=12).contains(&month)
-        && (1..=31).contains(&day)
-        && (0..24).contains(&hour)
-        && (0..60).contains(&minute)
-        && (0..=60).contains(&second);
-    let seconds = (day_of_date(year, month, day) * 24 + hour) * 3600 + minute * 60 + second;
-    is_sane.then_some(seconds * 1000)
-}
-
-fn numbers(text: &str, between: char) -> Option<[i64; 3]> {
-    let mut parts = text.split(between).map(|part| part.parse::<i64>().ok());
-    let three = [parts.next()??, parts.next()??, parts.next()??];
-    // Larger ones are no dates and would not fit when multiplied.
-    (parts.next().is_none() && three.iter().all(|part| (0..=9999).contains(part))).then_some(three)
+    (day.len() == 10 && clock.contains(':')).then_some(())?;
+    let at: Timestamp = value.parse().ok()?;
+    (at.as_second() >= 0).then_some(at.as_second() * 1000)
 }
 
 #[cfg(test)]

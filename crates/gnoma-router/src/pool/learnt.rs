@@ -9,7 +9,7 @@ use gnoma_core::{
 use serde::{Deserialize, Serialize};
 
 use super::{headers::ReportedLimit, standing, tiers};
-use crate::clock::time_of;
+use crate::clock::{Zone, time_of};
 
 const DAY_MS: i64 = 86_400_000;
 
@@ -110,7 +110,7 @@ impl Learnt {
     /// Why `arm` had better not be called at `now_ms`, and until when: its provider told that nothing is
     /// left.
     #[must_use]
-    pub fn refusal(&self, arm: &ModelRef, now_ms: i64) -> Option<(String, i64)> {
+    pub fn refusal(&self, arm: &ModelRef, now_ms: i64, zone: Zone) -> Option<(String, i64)> {
         let (known, free_ms) = self
             .known(arm)
             .iter()
@@ -125,7 +125,7 @@ impl Learnt {
             Some(window @ Window::Rolling { .. }) => format!(" {}", standing::per(window)),
             Some(Window::Day | Window::Month | Window::Ever) | None => String::new(),
         };
-        let (provider, at) = (&arm.provider, time_of(free_ms, now_ms));
+        let (provider, at) = (&arm.provider, time_of(free_ms, now_ms, zone));
         let why = format!(
             "{provider} said that its limit of {limit}{over} is used up; it resets at {at}"
         );
@@ -187,6 +187,8 @@ mod tests {
 
     use super::*;
 
+    const UTC: Zone = || jiff::tz::TimeZone::UTC;
+
     fn arm(number: usize) -> ModelRef {
         ModelRef { provider: "acme".into(), model: format!("m{number}") }
     }
@@ -206,17 +208,14 @@ mod tests {
         let now = 1_800_000_000_000;
         let mut learnt = Learnt::default();
         learnt.note(&arm(0), &[told(0, 60_000)], now);
-        let (why, until_ms) = learnt.refusal(&arm(0), now).unwrap();
+        let (why, until_ms) = learnt.refusal(&arm(0), now, UTC).unwrap();
         assert!(until_ms > now);
-        assert_eq!(
-            why,
-            "acme said that its limit of 50 requests is used up; it resets at 08:01 UTC"
-        );
-        assert_eq!(learnt.refusal(&arm(0), now + 60_000), None);
-        assert_eq!(learnt.refusal(&arm(0), now - 1), None, "the clock went back");
-        assert_eq!(learnt.refusal(&arm(1), now), None);
+        assert_eq!(why, "acme said that its limit of 50 requests is used up; it resets at 08:01");
+        assert_eq!(learnt.refusal(&arm(0), now + 60_000, UTC), None);
+        assert_eq!(learnt.refusal(&arm(0), now - 1, UTC), None, "the clock went back");
+        assert_eq!(learnt.refusal(&arm(1), now, UTC), None);
         learnt.note(&arm(0), &[told(7, 60_000)], now);
-        assert_eq!(learnt.refusal(&arm(0), now), None);
+        assert_eq!(learnt.refusal(&arm(0), now, UTC), None);
         assert_eq!(learnt.limits(&arm(0)).len(), 1);
     }
 

@@ -1,6 +1,7 @@
 //! Where limits stand, in words for people and numbers for the router.
 
 use gnoma_core::ledger::{Amount, Draw, Full, Level, Limit, Unit, Window};
+use jiff::tz::TimeZone;
 
 use super::{
     names::Pool,
@@ -8,7 +9,7 @@ use super::{
 };
 use crate::{
     arm::PoolId,
-    clock::{date, day_of_date, time_of},
+    clock::{Zone, time_of, timestamp},
     scarcity::PoolBudget,
 };
 
@@ -25,7 +26,7 @@ const WORKING_DAYS: f64 = 5.0 / 7.0;
 /// Why a call that takes `need` may not be made as the levels stand at `now_ms`; `None`: it may.
 /// Judges as the ledger does, so that what is offered is also admitted, but for calls in between.
 #[must_use]
-pub fn refusal(levels: &[Level], need: &Amount, now_ms: i64) -> Option<String> {
+pub fn refusal(levels: &[Level], need: &Amount, now_ms: i64, zone: Zone) -> Option<String> {
     levels
         .iter()
         .filter(|level| {
@@ -36,18 +37,24 @@ pub fn refusal(levels: &[Level], need: &Amount, now_ms: i64) -> Option<String> {
         .max_by_key(|level| level.resets_at_ms.unwrap_or(i64::MAX))
         .map(|level| {
             let used = level.used.saturating_add(level.held);
-            say(&level.pool, level.limit, used, level.resets_at_ms, now_ms)
+            say(&level.pool, level.limit, used, level.resets_at_ms, (now_ms, zone))
         })
 }
 
 /// A ledger's refusal in words.
 #[must_use]
-pub fn words(full: &Full, now_ms: i64) -> String {
-    say(&full.pool, full.limit, full.used, full.free_at_ms, now_ms)
+pub fn words(full: &Full, now_ms: i64, zone: Zone) -> String {
+    say(&full.pool, full.limit, full.used, full.free_at_ms, (now_ms, zone))
 }
 
-/// `the day cap of $5.00 is used up ($5.01); it resets at 00:00 UTC`.
-fn say(pool: &str, limit: Limit, used: u64, free_at_ms: Option<i64>, now_ms: i64) -> String {
+/// `the day cap of $5.00 is used up ($5.01); it resets at 00:00`.
+fn say(
+    pool: &str,
+    limit: Limit,
+    used: u64,
+    free_at_ms: Option<i64>,
+    (now_ms, zone): (i64, Zone),
+) -> String {
     let name = limit_name(pool, limit);
     let stands = amount_of(limit.unit, used);
     let state = if used >= limit.most {
@@ -65,10 +72,10 @@ fn say(pool: &str, limit: Limit, used: u64, free_at_ms: Option<i64>, now_ms: i64
         },
         (None, _) => "waiting does not help: the call is larger than the limit".to_owned(),
         (Some(at_ms), Window::Day | Window::Month) => {
-            format!("it resets at {}", time_of(at_ms, now_ms))
+            format!("it resets at {}", time_of(at_ms, now_ms, zone))
         }
         (Some(at_ms), Window::Rolling { .. }) => {
-            format!("there may be room at {}", time_of(at_ms, now_ms))
+            format!("there may be room at {}", time_of(at_ms, now_ms, zone))
         }
     };
     format!("{name} {state}; {next}")
@@ -180,10 +187,8 @@ fn window_ms(window: Window, now_ms: i64) -> Option<i64> {
     match window {
         Window::Day => Some(DAY_LENGTH_MS),
         Window::Month => {
-            let (year, month, _) = date(now_ms.div_euclid(DAY_LENGTH_MS));
-            let (next_year, next) = if month == 12 { (year + 1, 1) } else { (year, month + 1) };
-            let days = day_of_date(next_year, next, 1) - day_of_date(year, month, 1);
-            Some(days * DAY_LENGTH_MS)
+            let today = TimeZone::UTC.to_datetime(timestamp(now_ms)).date();
+            Some(i64::from(today.days_in_month()) * DAY_LENGTH_MS)
         }
         Window::Rolling { .. } | Window::Ever => None,
     }
@@ -213,6 +218,8 @@ mod tests {
 
     use super::*;
 
+    const UTC: Zone = || jiff::tz::TimeZone::UTC;
+
     const NOW_MS: i64 = 1_800_014_400_000;
     const MIDNIGHT_MS: i64 = 1_800_057_600_000;
 
@@ -231,28 +238,28 @@ mod tests {
         let need = Amount { requests: 1, micro_usd: 40_000, ..Amount::default() };
         let day = level(&Pool::All, Unit::MicroUsd, Window::Day, 5_000_000, 5_010_000);
         assert_eq!(
-            refusal(&[day], &need, NOW_MS).unwrap(),
-            "the day cap of $5.00 is used up ($5.01); it resets at 00:00 UTC"
+            refusal(&[day], &need, NOW_MS, UTC).unwrap(),
+            "the day cap of $5.00 is used up ($5.01); it resets at 00:00"
         );
         let rates = Pool::Rates("anthropic".into());
         let mut minute = level(&rates, Unit::Requests, Window::Rolling { ms: MINUTE_MS }, 50, 50);
         minute.resets_at_ms = Some(NOW_MS + 12_345);
         assert_eq!(
-            refusal(&[minute], &need, NOW_MS).unwrap(),
+            refusal(&[minute], &need, NOW_MS, UTC).unwrap(),
             "anthropic's limit of 50 requests a minute is used up (50 requests); there may be room \
-             at 12:00:13 UTC"
+             at 12:00:13"
         );
         let mut session =
             level(&Pool::Session("s".into()), Unit::MicroUsd, Window::Ever, 50_000, 20_000);
         session.resets_at_ms = None;
         assert_eq!(
-            refusal(&[session], &need, NOW_MS).unwrap(),
+            refusal(&[session], &need, NOW_MS, UTC).unwrap(),
             "the session's cap of $0.05 has no room for this call ($0.02 used or held); raise \
              `router.caps.session` or go on in a new session"
         );
         let free = Amount { requests: 1, ..Amount::default() };
         let over = level(&Pool::All, Unit::MicroUsd, Window::Day, 1, 2);
-        assert_eq!(refusal(&[over], &free, NOW_MS), None, "what is free may go on");
+        assert_eq!(refusal(&[over], &free, NOW_MS, UTC), None, "what is free may go on");
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use jiff::civil::Date;
 use serde::Deserialize;
 
 #[derive(Deserialize)]
@@ -91,19 +92,11 @@ pub(super) struct AttemptLine {
     pub(super) resolved: Option<bool>,
 }
 
-/// Days since 1970-01-01 of `YYYY-MM-DD` (Hinnant's `days_from_civil`).
+/// Days since 1970-01-01 of `YYYY-MM-DD`.
 pub(super) fn days(date: &str) -> Option<i32> {
-    let mut parts = date.split('-').map(|part| part.parse::<i32>().ok());
-    let (year, month, day) = (parts.next()??, parts.next()??, parts.next()??);
-    if !(1..=9999).contains(&year) || !(1..=12).contains(&month) || !(1..=31).contains(&day) {
-        return None;
-    }
-    let year = if month <= 2 { year - 1 } else { year };
-    let era = year / 400;
-    let of_era = year - era * 400;
-    let of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
-    let day_of_era = of_era * 365 + of_era / 4 - of_era / 100 + of_year;
-    Some(era * 146_097 + day_of_era - 719_468)
+    const FIRST: Date = jiff::civil::date(1970, 1, 1);
+    let date: Date = date.parse().ok()?;
+    i32::try_from(date.duration_since(FIRST).as_hours() / 24).ok()
 }
 
 #[cfg(test)]

@@ -1,9 +1,10 @@
 //! HTML: one page, everything escaped, nothing that runs or loads.
 
 use gnoma_core::store::SessionFacts;
+use jiff::tz::TimeZone;
 
 use super::block::Block;
-use crate::ids;
+use crate::time;
 
 /// Kinds of pictures browsers show and that cannot hold scripts.
 const PICTURES: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"];
@@ -17,16 +18,16 @@ overflow:auto;white-space:pre-wrap;overflow-wrap:anywhere}section{margin:1.5rem 
 .text{white-space:pre-wrap}.note{color:#666}img{max-width:100%}";
 
 /// The beginning of the page.
-pub(super) fn head(facts: &SessionFacts) -> String {
+pub(super) fn head(facts: &SessionFacts, zone: TimeZone) -> String {
     let title = escape(&facts.title);
     format!(
         "<!doctype html><html><head><meta charset=\"utf-8\">\
          <meta http-equiv=\"Content-Security-Policy\" \
          content=\"default-src 'none'; style-src 'unsafe-inline'; img-src data:\">\
          <title>{title}</title><style>{STYLE}</style></head><body><main><h1>{title}</h1>\
-         <p class=\"note\">Session {}, {} UTC, {} messages, {} tokens</p>\n",
+         <p class=\"note\">Session {}, {}, {} messages, {} tokens</p>\n",
         escape(facts.id.as_str()),
-        ids::minute_of(facts.created_ms),
+        time::minute_in(zone, facts.created_ms),
         facts.messages,
         facts.usage.total(),
     )

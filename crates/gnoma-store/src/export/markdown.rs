@@ -1,20 +1,21 @@
 //! Markdown: what is quoted cannot end its own quotation.
 
 use gnoma_core::store::SessionFacts;
+use jiff::tz::TimeZone;
 
 use super::block::Block;
-use crate::{ids, text};
+use crate::{text, time};
 
 /// Longest title in a heading.
 const TITLE_CHARS: usize = 200;
 
 /// The heading.
-pub(super) fn head(facts: &SessionFacts) -> String {
+pub(super) fn head(facts: &SessionFacts, zone: TimeZone) -> String {
     format!(
-        "# {}\n\nSession `{}`, {} UTC, {} messages, {} tokens\n\n",
+        "# {}\n\nSession `{}`, {}, {} messages, {} tokens\n\n",
         text::one_line(&facts.title, TITLE_CHARS),
         facts.id,
-        ids::minute_of(facts.created_ms),
+        time::minute_in(zone, facts.created_ms),
         facts.messages,
         facts.usage.total(),
     )

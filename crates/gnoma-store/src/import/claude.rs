@@ -16,7 +16,7 @@ use super::{
     imported::Imported,
     wire::{self, count, items, owned, text},
 };
-use crate::{error::Result, ids};
+use crate::{error::Result, time};
 
 /// Reads a transcript.
 pub(super) fn read(path: &Path) -> Result<Imported> {
@@ -39,7 +39,7 @@ pub(super) fn read(path: &Path) -> Result<Imported> {
 
 fn take(builder: &mut Builder, line: &Value) -> Result<()> {
     let kind = text(line, "type").unwrap_or("lines without a type");
-    builder.at(text(line, "timestamp").and_then(ids::parse_time));
+    builder.at(text(line, "timestamp").and_then(time::parse));
     builder.project(owned(line, "cwd"));
     builder.origin(owned(line, "sessionId"));
     let is = |field: &str| line.get(field).and_then(Value::as_bool).unwrap_or(false);

@@ -16,7 +16,7 @@ use super::{
     imported::Imported,
     wire::{self, count, items, owned, text},
 };
-use crate::{error::Result, ids};
+use crate::{error::Result, time};
 
 /// How Codex begins what it says to the model in the person's name.
 const SCAFFOLDING: [&str; 5] = [
@@ -53,7 +53,7 @@ struct Reader {
 
 impl Reader {
     fn take(&mut self, line: &Value) -> Result<()> {
-        self.builder.at(text(line, "timestamp").and_then(ids::parse_time));
+        self.builder.at(text(line, "timestamp").and_then(time::parse));
         let Some(payload) = line.get("payload") else { return self.item(line) };
         match text(line, "type") {
             Some("response_item") => self.item(payload),

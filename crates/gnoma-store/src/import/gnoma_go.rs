@@ -11,7 +11,7 @@ use super::{
     imported::{Imported, refused},
     wire::{self, count, items, owned, text},
 };
-use crate::{error::Result, ids};
+use crate::{error::Result, time};
 
 /// Reads a session's folder.
 pub(super) fn read(folder: &Path) -> Result<Imported> {
@@ -19,7 +19,7 @@ pub(super) fn read(folder: &Path) -> Result<Imported> {
     // A session without its metadata is still a session.
     let facts = json(&folder.join("metadata.json")).unwrap_or(Value::Null);
     let mut builder = Builder::default();
-    builder.at(text(&facts, "created_at").and_then(ids::parse_time));
+    builder.at(text(&facts, "created_at").and_then(time::parse));
     builder.origin(owned(&facts, "id"));
     builder.origin(folder.file_name().map(|name| name.to_string_lossy().into_owned()));
     builder.project(project_of(folder));
@@ -30,7 +30,7 @@ pub(super) fn read(folder: &Path) -> Result<Imported> {
     for (number, message) in messages.iter().enumerate() {
         take(&mut builder, message, origin.as_ref(), &number.to_string())?;
     }
-    builder.at(text(&facts, "updated_at").and_then(ids::parse_time));
+    builder.at(text(&facts, "updated_at").and_then(time::parse));
     if let Some(usage) = facts.get("usage") {
         builder.used(wire::usage(
             count(usage, "input_tokens"),

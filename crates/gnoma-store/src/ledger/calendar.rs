@@ -1,6 +1,11 @@
 //! Days and months in UTC.
 
-use crate::ids;
+use jiff::{
+    civil::{Date, Time},
+    tz::TimeZone,
+};
+
+use crate::time;
 
 /// Length of a day.
 pub(super) const DAY_MS: i64 = 86_400_000;
@@ -12,14 +17,22 @@ pub(super) fn day_of(at_ms: i64) -> i64 {
 
 /// The first day of the month that `day` is in.
 pub(super) fn month_start(day: i64) -> i64 {
-    let (year, month, _) = ids::date(day);
-    ids::days(year, month, 1)
+    day_number(date(day).first_of_month())
 }
 
 /// The first day of the month after the one that `day` is in.
 pub(super) fn next_month(day: i64) -> i64 {
-    let (year, month, _) = ids::date(day);
-    if month == 12 { ids::days(year + 1, 1, 1) } else { ids::days(year, month + 1, 1) }
+    day_number(date(day).last_of_month()) + 1
+}
+
+fn date(day: i64) -> Date {
+    TimeZone::UTC.to_datetime(time::timestamp(begins_ms(day))).date()
+}
+
+fn day_number(date: Date) -> i64 {
+    TimeZone::UTC
+        .to_timestamp(date.to_datetime(Time::midnight()))
+        .map_or(0, |at| day_of(at.as_millisecond()))
 }
 
 /// When a day begins.

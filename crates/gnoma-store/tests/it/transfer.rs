@@ -79,7 +79,7 @@ fn lines_bring_a_session_back_whole() {
     }
     let facts = wait(store.facts(session.clone())).unwrap();
     let entries = load(&store, &session).entries;
-    let mut text = Format::Lines.head(&facts);
+    let mut text = Format::Lines.head(&facts, || jiff::tz::TimeZone::UTC);
     text.extend(entries.iter().map(|entry| Format::Lines.entry(entry)));
     for id in wait(store.results(session.clone())).unwrap() {
         let kept = wait(store.shelf(session.clone()).read(id.clone(), 0, usize::MAX)).unwrap();
@@ -171,7 +171,7 @@ proptest! {
         let facts = SessionFacts { title, ..wait(store.facts(session)).unwrap() };
         let lines: Vec<_> = entries.iter().map(|entry| Format::Lines.entry(entry)).collect();
         prop_assert!(lines.iter().all(|line| line.matches('\n').count() == 1));
-        let text = format!("{}{}{}", Format::Lines.head(&facts), lines.concat(), Format::Lines.tail());
+        let text = format!("{}{}{}", Format::Lines.head(&facts, || jiff::tz::TimeZone::UTC), lines.concat(), Format::Lines.tail());
         let imported = read(Source::Lines, &file(home.path(), "export.jsonl", text));
         prop_assert_eq!(imported.left_out(), None);
         prop_assert_eq!(imported.entries, entries);
@@ -192,7 +192,7 @@ fn pages_for_people_let_nothing_out_of_its_quotes() {
     let entries = load(&store, &session).entries;
     let write = |format: Format| -> String {
         let body: String = entries.iter().map(|entry| format.entry(entry)).collect();
-        format!("{}{body}{}", format.head(&facts), format.tail())
+        format!("{}{body}{}", format.head(&facts, || jiff::tz::TimeZone::UTC), format.tail())
     };
     let html = write(Format::Html);
     assert!(!html.contains("<script") && !html.contains('\u{1b}') && !html.contains("'x'"));

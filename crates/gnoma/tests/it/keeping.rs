@@ -238,6 +238,7 @@ fn on_small_disk(world: &World, kilobytes: u32, args: &[&str]) -> Command {
         .args(args)
         .current_dir(world.project.path())
         .env_clear()
+        .env("TZ", "UTC")
         .env("PATH", "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin")
         .env("HOME", world.home.path())
         .env("XDG_STATE_HOME", &state)

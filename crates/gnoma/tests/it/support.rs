@@ -73,6 +73,7 @@ impl World {
             .args(args)
             .current_dir(self.project.path())
             .env_clear()
+            .env("TZ", "UTC")
             .env("PATH", "/usr/local/bin:/usr/bin:/bin")
             .env("HOME", self.home.path())
             .stdin(Stdio::null())

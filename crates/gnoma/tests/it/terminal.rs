@@ -32,6 +32,7 @@ impl Terminal {
             .args(["-qec", &format!("{program} {arguments}"), "/dev/null"])
             .current_dir(world.project.path())
             .env_clear()
+            .env("TZ", "UTC")
             .env("PATH", "/usr/local/bin:/usr/bin:/bin")
             .env("HOME", world.home.path())
             .env("TERM", "xterm")

@@ -48,6 +48,7 @@ impl<'a> Pane<'a> {
             .args(arguments)
             .current_dir(self.world.project.path())
             .env_clear()
+            .env("TZ", "UTC")
             .env("PATH", "/usr/local/bin:/usr/bin:/bin")
             .env("HOME", home)
             .env("TERM", "xterm-256color")

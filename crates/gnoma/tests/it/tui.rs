@@ -52,6 +52,7 @@ impl Person {
             command
                 .current_dir(world.project.path())
                 .env_clear()
+                .env("TZ", "UTC")
                 .env("PATH", "/usr/local/bin:/usr/bin:/bin")
                 .env("HOME", world.home.path())
                 .env("TERM", "xterm-256color")

@@ -64,7 +64,7 @@ fn barred(routes: &Routes, arm: &Arm, levels: &[gnoma_core::ledger::Level]) -> O
     let levels: Vec<_> = levels.iter().filter(|level| own.contains(&level.pool)).cloned().collect();
     let call = routes.typical_call(arm);
     let rests = routes.resting(arm).or_else(|| routes.refusal(&arm.name()).map(|(why, _)| why));
-    rests.or_else(|| pool::refusal(&levels, &call, clock::now_ms()))
+    rests.or_else(|| pool::refusal(&levels, &call, clock::now_ms(), clock::zone))
 }
 
 fn stale(age_days: u32) -> Option<String> {

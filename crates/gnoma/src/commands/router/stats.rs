@@ -25,7 +25,6 @@ use crate::{
 
 /// Days that are shown one by one; earlier ones are in the sum.
 const SHOWN_DAYS: usize = 14;
-const DAY_MS: i64 = 86_400_000;
 
 pub(super) async fn run(project: &Project, json: bool) -> Result<Exit> {
     let book = routing::book(project);
@@ -171,7 +170,7 @@ fn days(totals: &[Total]) -> Vec<[String; 5]> {
         [name, requests.to_string(), input.to_string(), output.to_string(), money(micro_usd as f64)]
     };
     let shown = by_day.iter().rev().take(SHOWN_DAYS);
-    let shown = shown.map(|(day, amount)| row(clock::date(i64::from(*day) * DAY_MS), amount));
+    let shown = shown.map(|(day, amount)| row(clock::utc_day(*day), amount));
     shown.chain([row("all".to_owned(), &sum)]).collect()
 }
 

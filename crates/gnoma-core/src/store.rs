@@ -199,12 +199,12 @@ pub struct PageRequest {
     pub max_bytes: usize,
 }
 
-/// A stretch of the path from the start to a tip. Hidden entries are left out.
+/// A slice of the path from the start to a tip. Hidden entries are left out.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Page {
     /// The entries, oldest first.
     pub entries: Vec<Entry>,
-    /// The tip of the stretch before this one; `None` when the start was reached.
+    /// The tip of the slice before this one; `None` when the start was reached.
     pub earlier: Option<EntryId>,
 }
 
@@ -252,7 +252,7 @@ pub struct SessionFacts {
 
 /// What taking a session in hand brought to light.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Taken {
+pub struct HoldReport {
     /// Calls that had no result and got one that says they were interrupted.
     pub interrupted: Vec<CallId>,
     /// The dead process that had not let go.
@@ -365,7 +365,7 @@ pub trait SessionStore: Send + Sync {
     fn delete(&self, session: SessionId) -> Stored<'_, ()>;
 
     /// Takes a session in hand to write it, and closes calls that a dead process left open.
-    fn hold(&self, session: SessionId, at_ms: i64) -> Stored<'_, Taken>;
+    fn hold(&self, session: SessionId, at_ms: i64) -> Stored<'_, HoldReport>;
 
     /// Ends what [`hold`](Self::hold) began: others may write the session again.
     fn release(&self, session: SessionId) -> Stored<'_, ()>;
@@ -377,7 +377,7 @@ pub trait SessionStore: Send + Sync {
 pub struct ResultId(Arc<str>);
 
 impl ResultId {
-    /// Wraps a handle; whether there is such a result is the shelf's to say.
+    /// Wraps a handle; whether there is such a result is the result store's to say.
     pub fn new(id: impl Into<Arc<str>>) -> Self {
         Self(id.into())
     }
@@ -397,10 +397,10 @@ impl fmt::Display for ResultId {
 
 /// A stretch of a kept result.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Stretch {
+pub struct ResultSlice {
     /// Whole lines, or part of one line longer than what was asked for.
     pub text: String,
-    /// Where the next stretch begins, in bytes; `None` at the end.
+    /// Where the next slice begins, in bytes; `None` at the end.
     pub next: Option<u64>,
     /// Size of the whole result in bytes.
     pub total_bytes: u64,
@@ -409,7 +409,7 @@ pub struct Stretch {
 /// Where one session's tool results go that are too large to be sent with every request. What is
 /// kept goes when the session goes; nothing outside can be named. Whoever puts a text there has taken
 /// the secrets out of it: positions count in the text as it was given.
-pub trait Shelf: Send + Sync {
+pub trait ResultStore: Send + Sync {
     /// Keeps a result and gives the id by which it is read back.
     ///
     /// # Errors
@@ -420,7 +420,7 @@ pub trait Shelf: Send + Sync {
     ///
     /// # Errors
     /// [`StoreErrorKind::NotFound`] where the session has no such result, and failures of the disk.
-    fn read(&self, id: ResultId, from: u64, max_bytes: usize) -> Stored<'_, Stretch>;
+    fn read(&self, id: ResultId, from: u64, max_bytes: usize) -> Stored<'_, ResultSlice>;
 }
 
 /// Keeps the files of a workspace, so that what a turn does to them can be taken back. Whoever gives

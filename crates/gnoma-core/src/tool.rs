@@ -262,7 +262,7 @@ pub struct ToolCx {
     pub progress: mpsc::Sender<Progress>,
     /// A large result is put aside whole and the model reads it piece by piece: the tool need not
     /// cut it to what is read at once.
-    pub shelved: bool,
+    pub stores_large_results: bool,
     /// What may still be spent.
     pub budget: Budget,
     /// The session; `None` where the tool runs without one.

@@ -1,6 +1,6 @@
 //! All that a session keeps, in one hand: its conversation, its files, its large results.
 //!
-//! Says when; [`crate::record`], [`crate::checkpoint`] and [`crate::shelve`] say how. Without ports
+//! Says when; [`crate::record`], [`crate::checkpoint`] and [`crate::large_results`] say how. Without ports
 //! every function here is nothing.
 
 use std::{sync::Arc, time::Duration};
@@ -13,8 +13,8 @@ use crate::{
     asides::{Aside, Asides},
     checkpoint::Files,
     keeping::Keeping,
+    large_results::LargeResults,
     record::{self, Recorder},
-    shelve::Shelving,
     turn::Limits,
 };
 
@@ -25,7 +25,7 @@ const LAST_FILES: Duration = Duration::from_secs(30);
 pub(crate) struct Keeper {
     recorder: Option<Recorder>,
     pub(crate) files: Option<Arc<Files>>,
-    pub(crate) shelving: Option<Arc<Shelving>>,
+    pub(crate) large_results: Option<Arc<LargeResults>>,
     /// What is to be told to people.
     pub(crate) asides: mpsc::Receiver<Aside>,
     /// A call of this turn may have changed files.
@@ -42,7 +42,7 @@ impl Keeper {
         history_len: usize,
     ) -> Self {
         let (tell, asides) = Asides::channel();
-        let Keeping { store, begun, shelf, checkpoints, unkept, now_ms } = keeping;
+        let Keeping { store, begun, result_store, checkpoints, unkept, now_ms } = keeping;
         let recorder = store.map(|(store, session)| {
             let asides = tell.clone();
             let options = record::Options { store, session, history_len, begun, now_ms, asides };
@@ -52,12 +52,12 @@ impl Keeper {
             let ink = recorder.as_ref().map(Recorder::ink);
             Arc::new(Files::new(checkpoints, unkept, ink, tell.clone()))
         });
-        let shelving = shelf.map(|shelf| {
+        let large_results = result_store.map(|result_store| {
             let firewall = Arc::clone(firewall);
-            Arc::new(Shelving::new(shelf, firewall, limits.result_tokens, tell))
+            Arc::new(LargeResults::new(result_store, firewall, limits.result_tokens, tell))
         });
         let closing = JoinSet::new();
-        Self { recorder, files, shelving, asides, has_written: false, closing }
+        Self { recorder, files, large_results, asides, has_written: false, closing }
     }
 
     /// Stores what an event means, before anybody hears of it. `turn_ends` with the wishes that the

@@ -5,7 +5,7 @@
 
 use std::{fmt, sync::Arc};
 
-use gnoma_core::store::{Checkpoints, SessionId, SessionStore, Shelf};
+use gnoma_core::store::{Checkpoints, ResultStore, SessionId, SessionStore};
 
 /// What is done with a call that changes files when their state could not be kept before it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -31,19 +31,19 @@ pub enum Unkept {
 /// and what is missing of the conversation is stored then. A store that does not answer for 15
 /// seconds is given up.
 ///
-/// **Secrets.** The store redacts what it is given. What goes to the shelf and the labels of
+/// **Secrets.** The store redacts what it is given. What goes to the result store and the labels of
 /// checkpoints have passed the session's firewall before.
 pub struct Keeping {
     /// The store, and which of its sessions is continued; without an id a new one is begun. `None`
     /// where nothing may be kept or no store could be opened.
     pub store: Option<(Arc<dyn SessionStore>, Option<SessionId>)>,
     /// Told the session's id in the store: at the start of one that is continued, else when the
-    /// session has been begun, before anything is stored in it or put on its shelf. Must return at
+    /// session has been begun, before anything is stored in it or put into its result store. Must return at
     /// once.
     pub begun: Box<dyn Fn(&SessionId) + Send + Sync>,
     /// Where large results go. Used only for models that are offered the tool
-    /// [`ToolKind::ReadsResults`](gnoma_core::tool::ToolKind), which must read from the same shelf.
-    pub shelf: Option<Arc<dyn Shelf>>,
+    /// [`ToolKind::ReadsResults`](gnoma_core::tool::ToolKind), which must read from the same result store.
+    pub result_store: Option<Arc<dyn ResultStore>>,
     /// Keeps files before calls that may change them, and once more after a turn that did.
     pub checkpoints: Option<Arc<dyn Checkpoints>>,
     /// What happens to a call when that fails.
@@ -57,7 +57,7 @@ impl Default for Keeping {
         Self {
             store: None,
             begun: Box::new(|_| ()),
-            shelf: None,
+            result_store: None,
             checkpoints: None,
             unkept: Unkept::default(),
             now_ms: Box::new(|| 0),
@@ -69,7 +69,7 @@ impl fmt::Debug for Keeping {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Keeping")
             .field("store", &self.store.is_some())
-            .field("shelf", &self.shelf.is_some())
+            .field("result_store", &self.result_store.is_some())
             .field("checkpoints", &self.checkpoints.is_some())
             .finish_non_exhaustive()
     }

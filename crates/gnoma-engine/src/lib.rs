@@ -15,13 +15,13 @@ pub mod detect;
 pub mod gate;
 mod keeper;
 pub mod keeping;
+mod large_results;
 pub mod prompt;
 mod record;
 pub mod repair;
 pub mod resume;
 pub mod routing;
 pub mod session;
-mod shelve;
 pub mod tokens;
 mod turn;
 

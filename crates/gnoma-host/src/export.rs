@@ -10,13 +10,13 @@ use std::{
 };
 
 use anyhow::Context as _;
-use gnoma_core::store::{ResultId, SessionFacts, SessionId, SessionStore as _, Shelf as _};
+use gnoma_core::store::{ResultId, ResultStore as _, SessionFacts, SessionId, SessionStore as _};
 pub use gnoma_store::export::Format;
 
 use crate::{HostError, Project, Result, clock, past::Past};
 
 /// Bytes of a large result that are read at once.
-const STRETCH_BYTES: usize = 1 << 20;
+const SLICE_BYTES: usize = 1 << 20;
 
 /// Gives a session to `write`, piece by piece, as long as that gives true. The session is named by a
 /// beginning of its id; the newest by default.
@@ -102,13 +102,13 @@ async fn pieces<E: From<HostError>>(
 
 /// All of a large result.
 async fn whole(past: &Past, session: &SessionId, result: &ResultId) -> Result<String> {
-    let shelf = past.store.shelf(session.clone());
+    let results = past.store.result_store(session.clone());
     let (mut text, mut from) = (String::new(), Some(0));
     while let Some(at) = from {
-        let stretch = shelf.read(result.clone(), at, STRETCH_BYTES).await?;
-        text.push_str(&stretch.text);
-        // It ends with the result: each stretch begins after the one before.
-        from = stretch.next.filter(|next| *next > at);
+        let slice = results.read(result.clone(), at, SLICE_BYTES).await?;
+        text.push_str(&slice.text);
+        // It ends with the result: each slice begins after the one before.
+        from = slice.next.filter(|next| *next > at);
     }
     Ok(text)
 }

@@ -19,7 +19,7 @@ use gnoma_core::{
         SessionSpec, Setting, Start, Switch, Topic,
     },
     session::Scope,
-    store::{ResultId, SessionId, Shelf as _},
+    store::{ResultId, ResultStore as _, SessionId},
     tool::BoxFuture,
 };
 use tokio::{runtime::Handle, task::spawn_blocking};
@@ -201,7 +201,7 @@ impl Asked {
 
     async fn output(&self, result: ResultId, from: u64, max_bytes: u32) -> Result<Reply> {
         let past = Past::open(&self.project)?;
-        let results = past.store.shelf(self.stored()?.clone());
+        let results = past.store.result_store(self.stored()?.clone());
         let max_bytes = max_bytes.min(MAX_OUTPUT_BYTES) as usize;
         let part = results.read(result, from, max_bytes).await?;
         Ok(Reply::Output { text: part.text, next: part.next, total_bytes: part.total_bytes })

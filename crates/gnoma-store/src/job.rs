@@ -92,12 +92,12 @@ pub(crate) fn asked<I: Send + 'static, T: Send + 'static>(
     (Box::new(job), answer)
 }
 
-/// What is told when a lane has ended.
+/// What is told when a thread has ended.
 pub(crate) fn closed() -> StoreError {
     StoreError::new(StoreErrorKind::Io, "the session store has ended")
 }
 
-/// A panic in one job is that job's failure: what it did is undone, and the lane goes on.
+/// A panic in one job is that job's failure: what it did is undone, and the thread goes on.
 fn unbroken<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
     panic::catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| {
         let sentence = "gnoma made a mistake with what was to be stored or read; please report it";

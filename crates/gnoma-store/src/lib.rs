@@ -12,7 +12,7 @@
 //! ```
 //! # use std::{borrow::Cow, sync::Arc};
 //! # use gnoma_core::{Message, store::{
-//! #     Durability, NewEntry, NewSession, PageRequest, Parent, Record, SessionStore, Shelf,
+//! #     Durability, NewEntry, NewSession, PageRequest, Parent, Record, ResultStore, SessionStore,
 //! # }};
 //! # use gnoma_store::{Opened, Options, Store};
 //! # async fn example(folder: std::path::PathBuf, now_ms: i64) -> Result<(), gnoma_core::store::StoreError> {
@@ -40,10 +40,11 @@
 //!     })
 //!     .await?;
 //!
-//! // A large tool result goes to the shelf before the tool message that speaks of it is appended.
-//! let shelf = store.shelf(session.clone());
-//! let handle = shelf.put("many lines".to_owned()).await?;
-//! let first_lines = shelf.read(handle, 0, 16 * 1024).await?;
+//! // A large tool result goes to the result store before the tool message that speaks of it is
+//! // appended.
+//! let results = store.result_store(session.clone());
+//! let handle = results.put("many lines".to_owned()).await?;
+//! let first_lines = results.read(handle, 0, 16 * 1024).await?;
 //!
 //! let screenful = PageRequest { tip: None, max_entries: 200, max_bytes: 1024 * 1024 };
 //! let page = store.load(session, screenful).await?;
@@ -54,7 +55,7 @@
 //! Errors are values: the turn goes on, the person is told the sentence once. Dropping the last
 //! `Arc` waits for what is queued and lets go of the holds.
 
-mod adopt;
+mod add_import;
 mod backoff;
 pub mod checkpoint;
 mod create;
@@ -67,7 +68,6 @@ mod files;
 mod ids;
 pub mod import;
 mod job;
-mod lane;
 pub mod ledger;
 mod lock;
 mod log;
@@ -79,10 +79,10 @@ mod pairs;
 mod path;
 mod recover;
 mod redact;
+mod rescue;
 mod result_store;
 mod results;
 mod retention;
-mod salvage;
 mod schema;
 mod search;
 mod session;
@@ -90,17 +90,18 @@ mod session_row;
 mod sql;
 mod store;
 mod text;
+mod text_index;
 mod time;
 mod upkeep;
 mod users;
-mod words;
+mod worker;
 mod writer;
 
-pub use adopt::Landed;
+pub use add_import::ImportOutcome;
 pub use ids::session_id;
 pub use ledger::{OpenedLedger, SetAside, SqliteLedger};
 pub use options::{Journal, Options, Redact, Written, project_key};
-pub use result_store::SessionShelf;
+pub use rescue::Rescued;
+pub use result_store::SessionResults;
 pub use retention::{Pruned, Retention};
-pub use salvage::Rescued;
 pub use store::{Opened, Store};

@@ -20,7 +20,7 @@ use crate::{
     files::{self, DOUBT, beside},
     migrate,
     options::Options,
-    salvage::{self, Rescued},
+    rescue::{self, Rescued},
     schema,
     users::User,
 };
@@ -51,7 +51,7 @@ fn open_or_rescue(
     user: &User,
 ) -> Result<(Connection, Option<Rescued>)> {
     if !path.exists() {
-        salvage::adopt(path)?;
+        rescue::adopt(path)?;
     }
     make_file(options, path)?;
     if beside(path, DOUBT).exists() {
@@ -68,7 +68,7 @@ fn rescue(options: &Options, path: &Path, user: &User) -> Result<(Connection, Op
     if !is_ours(path)? {
         return Err(foreign(path));
     }
-    let rescued = user.alone(|| salvage::rescue(options, path))?;
+    let rescued = user.alone(|| rescue::rescue(options, path))?;
     Ok((open_sound(options, path)?, Some(rescued)))
 }
 

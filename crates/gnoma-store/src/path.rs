@@ -9,7 +9,7 @@ use crate::{
     session_row,
 };
 
-/// Reads the stretch `request` asks for.
+/// Reads the slice `request` asks for.
 pub(crate) fn load(connection: &Connection, id: &SessionId, request: PageRequest) -> Result<Page> {
     let known = session_row::find(connection, id)?;
     let tip = match request.tip {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use gnoma_core::{
     CallId, Message, ToolCall, ToolResult,
-    store::{Record, SessionId, Taken},
+    store::{HoldReport, Record, SessionId},
 };
 use rusqlite::Connection;
 
@@ -26,11 +26,11 @@ pub(crate) fn take(
     me: &Identity,
     id: &SessionId,
     now_ms: i64,
-) -> Result<Taken> {
+) -> Result<HoldReport> {
     let known = session_row::find(connection, id)?;
     let left_by = lock::take(connection, me, known.number, now_ms)?;
     let interrupted = close_tail(connection, &known, now_ms)?;
-    Ok(Taken { interrupted, left_by })
+    Ok(HoldReport { interrupted, left_by })
 }
 
 /// Gives a result to each call of the last message that has none.

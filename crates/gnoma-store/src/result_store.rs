@@ -2,30 +2,30 @@
 
 use std::sync::Arc;
 
-use gnoma_core::store::{Durability, ResultId, SessionId, Shelf, Stored, Stretch};
+use gnoma_core::store::{Durability, ResultId, ResultSlice, ResultStore, SessionId, Stored};
 use rusqlite::Connection;
 
 use crate::{error::Result, results, store::Store};
 
 /// The results of one session.
-pub struct SessionShelf {
+pub struct SessionResults {
     store: Arc<Store>,
     session: SessionId,
 }
 
-impl SessionShelf {
-    /// The shelf of `session` in `store`.
+impl SessionResults {
+    /// The result store of `session` in `store`.
     pub(crate) fn new(store: Arc<Store>, session: SessionId) -> Self {
         Self { store, session }
     }
 }
 
-impl Shelf for SessionShelf {
+impl ResultStore for SessionResults {
     fn put(&self, text: String) -> Stored<'_, ResultId> {
         Box::pin(self.store.put_result(self.session.clone(), text))
     }
 
-    fn read(&self, id: ResultId, from: u64, max_bytes: usize) -> Stored<'_, Stretch> {
+    fn read(&self, id: ResultId, from: u64, max_bytes: usize) -> Stored<'_, ResultSlice> {
         Box::pin(self.store.read_result(self.session.clone(), id, from, max_bytes))
     }
 }
@@ -35,8 +35,8 @@ impl Store {
     /// is put: they are stored beside its entries, shared with forks that share the entry that
     /// speaks of them, and go with the last of those.
     #[must_use]
-    pub fn shelf(self: &Arc<Self>, session: SessionId) -> SessionShelf {
-        SessionShelf::new(Arc::clone(self), session)
+    pub fn result_store(self: &Arc<Self>, session: SessionId) -> SessionResults {
+        SessionResults::new(Arc::clone(self), session)
     }
 
     /// The handles of the large results of `session`, for an export that keeps everything.
@@ -66,7 +66,7 @@ impl Store {
         id: ResultId,
         from: u64,
         max_bytes: usize,
-    ) -> Result<Stretch> {
+    ) -> Result<ResultSlice> {
         self.look(move |connection| results::read(connection, &session, &id, from, max_bytes)).await
     }
 }

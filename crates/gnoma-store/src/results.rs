@@ -6,7 +6,7 @@
 
 use std::collections::HashSet;
 
-use gnoma_core::store::{ResultId, SessionId, StoreError, StoreErrorKind, Stretch};
+use gnoma_core::store::{ResultId, ResultSlice, SessionId, StoreError, StoreErrorKind};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use crate::{
@@ -208,14 +208,14 @@ fn last_number(connection: &Connection, known: &SessionRow) -> Result<i64> {
         .explain()
 }
 
-/// Reads a stretch of a result of the session or of the past it shares.
+/// Reads a slice of a result of the session or of the past it shares.
 pub(crate) fn read(
     connection: &Connection,
     session: &SessionId,
     id: &ResultId,
     from: u64,
     max_bytes: usize,
-) -> Result<Stretch> {
+) -> Result<ResultSlice> {
     let known = session_row::find(connection, session)?;
     let found = match number_of(id) {
         Some(number) => find(connection, &known, number)?,
@@ -226,15 +226,15 @@ pub(crate) fn read(
     let total_bytes =
         u64::try_from(total).map_err(|_| damaged(&format!("result {result} has no size")))?;
     let Some(from) = i64::try_from(from).ok().filter(|from| *from < total) else {
-        return Ok(Stretch { total_bytes, ..Stretch::default() });
+        return Ok(ResultSlice { total_bytes, ..ResultSlice::default() });
     };
     let max_bytes = max_bytes.clamp(1, MAX_READ_BYTES);
     let (start, window) = window(connection, result, from, max_bytes)?;
     let begin = window.floor_char_boundary(usize::try_from(from - start).unwrap_or(0));
-    let text = stretch(window.get(begin..).unwrap_or_default(), max_bytes);
+    let text = slice(window.get(begin..).unwrap_or_default(), max_bytes);
     let end = start.saturating_add(whole(begin + text.len()));
     let next = if end < total && !text.is_empty() { u64::try_from(end).ok() } else { None };
-    Ok(Stretch { text: text.to_owned(), next, total_bytes })
+    Ok(ResultSlice { text: text.to_owned(), next, total_bytes })
 }
 
 fn number_of(id: &ResultId) -> Option<i64> {
@@ -260,7 +260,7 @@ fn find(connection: &Connection, known: &SessionRow, number: i64) -> Result<Opti
         .explain()
 }
 
-/// The pieces that hold the stretch, joined, and where they begin.
+/// The pieces that hold the slice, joined, and where they begin.
 fn window(
     connection: &Connection,
     result: i64,
@@ -292,7 +292,7 @@ fn window(
 
 /// The beginning of `text`: whole lines of at most `max_bytes`, or as much of the first line; at
 /// least one character.
-fn stretch(text: &str, max_bytes: usize) -> &str {
+fn slice(text: &str, max_bytes: usize) -> &str {
     if text.len() <= max_bytes {
         return text;
     }

@@ -1,4 +1,4 @@
-//! The store itself: one writing lane, two reading ones, and the port on top of them.
+//! The store itself: one writing thread, two reading ones, and the port on top of them.
 
 use std::{
     path::{Path, PathBuf},
@@ -9,42 +9,41 @@ use std::{
 };
 
 use gnoma_core::store::{
-    Durability, EntryId, Hit, NewEntry, NewSession, Page, PageRequest, SessionFacts, SessionId,
-    SessionStore, StoreErrorKind, Stored, Taken,
+    Durability, EntryId, Hit, HoldReport, NewEntry, NewSession, Page, PageRequest, SessionFacts,
+    SessionId, SessionStore, StoreErrorKind, Stored,
 };
 use rusqlite::Connection;
 
 use crate::{
-    adopt::{self, Landed},
+    add_import::{self, ImportOutcome},
     db,
     entry::Prepared,
     error::{Explain, Result},
     files,
     import::Imported,
-    lane::Lane,
     lock::{self, Identity},
     open,
     options::Options,
     path, recover, redact,
+    rescue::Rescued,
     retention::{self, Pruned, Retention},
-    salvage::Rescued,
-    search, session, session_row,
+    search, session, session_row, text_index,
     upkeep::Keeper,
     users::User,
-    words,
+    worker::Worker,
 };
 
-/// A slow search leaves one lane for the rest.
-const READING_LANES: usize = 2;
+/// A slow search leaves one thread for the rest.
+const READERS: usize = 2;
 
 /// Pieces of the index a search waits for; a store that is behind by more is searched as it is.
 const MOST_PIECES: usize = 10_000;
 
 /// Sessions of one project in one SQLite file.
 pub struct Store {
-    readers: [OnceLock<Lane>; READING_LANES],
+    readers: [OnceLock<Worker>; READERS],
     next_reader: AtomicUsize,
-    pub(crate) writer: Lane,
+    pub(crate) writer: Worker,
     pub(crate) identity: Arc<Identity>,
     /// Something was deleted since the log was last freed of it.
     deleted: Arc<AtomicBool>,
@@ -76,7 +75,7 @@ impl Store {
         let identity = Arc::new(Identity::of_this_process(token));
         let deleted = Arc::new(AtomicBool::new(false));
         let keeper = Keeper::new(path.clone(), Arc::clone(&identity), Arc::clone(&deleted));
-        let writer = Lane::writing(connection, keeper)?;
+        let writer = Worker::writing(connection, keeper)?;
         let store = Self {
             readers: Default::default(),
             next_reader: AtomicUsize::new(0),
@@ -111,12 +110,12 @@ impl Store {
     ///
     /// # Errors
     /// As the database's.
-    pub async fn import(&self, imported: Imported, at_ms: i64) -> Result<Landed> {
+    pub async fn import(&self, imported: Imported, at_ms: i64) -> Result<ImportOutcome> {
         let (options, me) = (Arc::clone(&self.options), Arc::clone(&self.identity));
         let project = redact::words(&*options.redact, &options.project);
-        let prepare = move || adopt::prepare(&*options.redact, imported);
-        let work = move |connection: &Connection, ready: adopt::Ready| {
-            adopt::add(connection, &me, &project, ready, at_ms)
+        let prepare = move || add_import::prepare(&*options.redact, imported);
+        let work = move |connection: &Connection, ready: add_import::Ready| {
+            add_import::add(connection, &me, &project, ready, at_ms)
         };
         let answer = self.writer.ask_prepared(Durability::Disk, prepare, work).await;
         self.heed(answer)
@@ -139,23 +138,26 @@ impl Store {
         self.heed(answer)
     }
 
-    /// The reading lanes take turns; each is made when it is first needed.
-    fn reader(&self) -> Result<&Lane> {
+    /// The reading threads take turns; each is made when it is first needed.
+    fn reader(&self) -> Result<&Worker> {
         let turn = self.next_reader.fetch_add(1, Ordering::Relaxed);
-        let Some(lane) = self.readers.get(turn % READING_LANES) else { return Ok(&self.writer) };
-        if let Some(lane) = lane.get() {
-            return Ok(lane);
+        let Some(worker) = self.readers.get(turn % READERS) else { return Ok(&self.writer) };
+        if let Some(worker) = worker.get() {
+            return Ok(worker);
         }
         let (path, options) = (self.path.clone(), Arc::clone(&self.options));
-        let made =
-            Lane::reading(move || db::connect(&path, options.patience, db::journal_for(&options)))?;
-        Ok(lane.get_or_init(|| made))
+        let made = Worker::reading(move || {
+            db::connect(&path, options.patience, db::journal_for(&options))
+        })?;
+        Ok(worker.get_or_init(|| made))
     }
 
     /// Brings the index up to date. Where that cannot be done, what is indexed is searched.
     async fn index(&self) -> Result<()> {
         for _ in 0..MOST_PIECES {
-            if !self.look(words::is_behind).await? || self.change(words::follow).await.is_err() {
+            if !self.look(text_index::is_behind).await?
+                || self.change(text_index::follow).await.is_err()
+            {
                 break;
             }
         }
@@ -252,7 +254,7 @@ impl SessionStore for Store {
         }))
     }
 
-    fn hold(&self, session: SessionId, at_ms: i64) -> Stored<'_, Taken> {
+    fn hold(&self, session: SessionId, at_ms: i64) -> Stored<'_, HoldReport> {
         let me = Arc::clone(&self.identity);
         Box::pin(self.change(move |connection| recover::take(connection, &me, &session, at_ms)))
     }

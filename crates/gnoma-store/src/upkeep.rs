@@ -1,4 +1,4 @@
-//! What the writing lane of a store does besides its jobs.
+//! What the writing thread of a store does besides its jobs.
 
 use std::{
     path::PathBuf,
@@ -17,7 +17,7 @@ use crate::{
     lock::{self, Identity},
     log::{self, Log},
     sql::execute,
-    words,
+    text_index,
     writer::Upkeep,
 };
 
@@ -81,9 +81,9 @@ impl Upkeep for Keeper {
         }
         // A full disk is no reason to leave the rest.
         drop(self.log.make_room(connection));
-        if words::is_behind(connection)? {
+        if text_index::is_behind(connection)? {
             execute(connection, "BEGIN IMMEDIATE")?;
-            words::follow(connection)?;
+            text_index::follow(connection)?;
             execute(connection, "COMMIT")?;
             return Ok(true);
         }

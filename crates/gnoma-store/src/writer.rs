@@ -1,4 +1,4 @@
-//! The loop of the writing lane.
+//! The loop of the writing thread.
 //!
 //! All that waits goes into one transaction, so that many small appends share one commit; each job
 //! is undone alone when it fails. Answers are given after the commit. What can wait is done in
@@ -16,7 +16,7 @@ use crate::{
     error::Result,
     job::{Job, Queued, closed},
     sql::execute,
-    words,
+    text_index,
 };
 
 /// Most jobs that share a transaction.
@@ -31,7 +31,7 @@ const BREATH: Duration = Duration::from_millis(5);
 /// After this many jobs upkeep no longer waits for a pause.
 const MOST_UNTENDED_JOBS: usize = 2000;
 
-/// What the owner of a writing lane has to say.
+/// What the owner of a writing thread has to say.
 pub(crate) trait Upkeep: Send + 'static {
     /// Fails when the database must not be written any more.
     fn may_write(&self) -> Result<()>;
@@ -41,7 +41,7 @@ pub(crate) trait Upkeep: Send + 'static {
     fn turn_ended(&self, connection: &Connection) -> Result<()>;
     /// Does one bounded piece of what can wait; says whether there is more.
     fn tend(&self, connection: &Connection) -> Result<bool>;
-    /// The lane ends.
+    /// The thread ends.
     fn leave(&self, connection: &Connection);
 }
 
@@ -60,7 +60,7 @@ pub(crate) struct Writer<U> {
 }
 
 impl<U: Upkeep> Writer<U> {
-    /// A writer at the beginning of its lane.
+    /// A writer at the beginning of its thread.
     pub(crate) fn new(connection: Connection, upkeep: U) -> Self {
         Self { connection, upkeep, untended_jobs: 0, pause: PAUSE }
     }
@@ -96,7 +96,7 @@ impl<U: Upkeep> Writer<U> {
         if !self.connection.is_autocommit() {
             drop(execute(&self.connection, "ROLLBACK"));
         }
-        let left = self.untended_jobs.saturating_sub(words::AT_ONCE_ENTRIES);
+        let left = self.untended_jobs.saturating_sub(text_index::AT_ONCE_ENTRIES);
         self.untended_jobs = if has_more { left.max(1) } else { 0 };
         self.pause = BREATH;
     }

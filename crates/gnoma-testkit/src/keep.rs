@@ -9,9 +9,9 @@ use std::{
 
 use gnoma_core::{
     store::{
-        Checkpoints, Durability, Entry, EntryId, Hit, NewEntry, NewSession, Page, PageRequest,
-        Parent, Record, ResultId, SessionFacts, SessionId, SessionStore, Shelf, StoreError,
-        StoreErrorKind, Stored, Stretch, Taken,
+        Checkpoints, Durability, Entry, EntryId, Hit, HoldReport, NewEntry, NewSession, Page,
+        PageRequest, Parent, Record, ResultId, ResultSlice, ResultStore, SessionFacts, SessionId,
+        SessionStore, StoreError, StoreErrorKind, Stored,
     },
     tool::BoxFuture,
     usage::Usage,
@@ -284,11 +284,11 @@ impl SessionStore for FakeStore {
         Box::pin(future::ready(removed.map(|_| ()).ok_or_else(unknown)))
     }
 
-    fn hold(&self, session: SessionId, _at_ms: i64) -> Stored<'_, Taken> {
+    fn hold(&self, session: SessionId, _at_ms: i64) -> Stored<'_, HoldReport> {
         Box::pin(self.fates.perform(move || {
             let mut memory = locked(&self.memory);
             memory.sessions.get_mut(&session).ok_or_else(unknown)?.held = true;
-            Ok(Taken::default())
+            Ok(HoldReport::default())
         }))
     }
 
@@ -301,15 +301,15 @@ impl SessionStore for FakeStore {
     }
 }
 
-/// A shelf in memory.
+/// A result store in memory.
 #[derive(Clone, Default)]
-pub struct FakeShelf {
+pub struct FakeResultStore {
     results: Arc<Mutex<Vec<String>>>,
     fates: Fates,
 }
 
-impl FakeShelf {
-    /// A shelf on which putting meets the fate that `script` gives it, by its number from 0.
+impl FakeResultStore {
+    /// A result store on which putting meets the fate that `script` gives it, by its number from 0.
     pub fn fated(script: impl Fn(usize) -> Fate + Send + Sync + 'static) -> Self {
         let fates = Fates::scripted(script);
         Self { fates, ..Self::default() }
@@ -322,7 +322,7 @@ impl FakeShelf {
     }
 }
 
-impl Shelf for FakeShelf {
+impl ResultStore for FakeResultStore {
     fn put(&self, text: String) -> Stored<'_, ResultId> {
         Box::pin(self.fates.perform(move || {
             let mut results = locked(&self.results);
@@ -331,18 +331,18 @@ impl Shelf for FakeShelf {
         }))
     }
 
-    fn read(&self, id: ResultId, from: u64, max_bytes: usize) -> Stored<'_, Stretch> {
+    fn read(&self, id: ResultId, from: u64, max_bytes: usize) -> Stored<'_, ResultSlice> {
         let results = locked(&self.results);
         let nth = id.as_str().strip_prefix('r').and_then(|nth| nth.parse::<usize>().ok());
         let text = nth.and_then(|nth| results.get(nth.checked_sub(1)?));
         let none =
             || StoreError::new(StoreErrorKind::NotFound, format!("there is no result `{id}`"));
-        let stretch = text.map(|text| stretch(text, from, max_bytes)).ok_or_else(none);
-        Box::pin(future::ready(stretch))
+        let slice = text.map(|text| slice(text, from, max_bytes)).ok_or_else(none);
+        Box::pin(future::ready(slice))
     }
 }
 
-fn stretch(text: &str, from: u64, max_bytes: usize) -> Stretch {
+fn slice(text: &str, from: u64, max_bytes: usize) -> ResultSlice {
     let total_bytes = text.len() as u64;
     let from = text.floor_char_boundary(usize::try_from(from).unwrap_or(text.len()));
     let rest = text.get(from..).unwrap_or_default();
@@ -351,7 +351,7 @@ fn stretch(text: &str, from: u64, max_bytes: usize) -> Stretch {
     let part = most.get(..whole.unwrap_or(most.len())).unwrap_or(most);
     let end = from + part.len();
     let next = (end < text.len()).then_some(end as u64);
-    Stretch { text: part.to_owned(), next, total_bytes }
+    ResultSlice { text: part.to_owned(), next, total_bytes }
 }
 
 /// Keeps no files but the labels it was given.
@@ -438,12 +438,12 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_shelf_is_read_by_whole_lines() {
-        let shelf = FakeShelf::default();
-        let id = shelf.put("one\ntwo\nthree".into()).await.unwrap();
-        let read = shelf.read(id.clone(), 0, 9).await.unwrap();
+    async fn a_result_store_is_read_by_whole_lines() {
+        let results = FakeResultStore::default();
+        let id = results.put("one\ntwo\nthree".into()).await.unwrap();
+        let read = results.read(id.clone(), 0, 9).await.unwrap();
         assert_eq!((read.text.as_str(), read.next), ("one\ntwo\n", Some(8)));
-        let rest = shelf.read(id, 8, 9).await.unwrap();
+        let rest = results.read(id, 8, 9).await.unwrap();
         assert_eq!((rest.text.as_str(), rest.next, rest.total_bytes), ("three", None, 13));
     }
 }

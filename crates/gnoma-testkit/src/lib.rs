@@ -17,7 +17,7 @@ pub mod wire;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 pub use cassette::Cassette;
-pub use keep::{FakeCheckpoints, FakeShelf, FakeStore, Fate};
+pub use keep::{FakeCheckpoints, FakeResultStore, FakeStore, Fate};
 pub use ledger::{FakeLedger, Settled};
 pub use provider::{Answer, FakeProvider};
 pub use server::{End, Pace, Reaction, Reply, ReplyBody, Request, Server, Vendor};

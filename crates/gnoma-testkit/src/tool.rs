@@ -199,7 +199,7 @@ mod tests {
             grant: Grant::default(),
             stop: CancellationToken::new(),
             progress: mpsc::channel(1).0,
-            shelved: false,
+            stores_large_results: false,
             budget: Default::default(),
             session: None,
         };

@@ -1,13 +1,13 @@
-//! `read_result`: what was too large for the conversation and was put on the session's shelf.
+//! `read_result`: what was too large for the conversation and was put into the session's result store.
 //!
-//! Nothing but the shelf can be named: handles are no paths. How much one call shows is bounded, and
+//! Nothing but the result store can be named: handles are no paths. How much one call shows is bounded, and
 //! each answer says where the next begins.
 
 use std::sync::Arc;
 
 use gnoma_core::{
     Tool, ToolCall, ToolCx, ToolOutcome, ToolSpec,
-    store::{ResultId, Shelf, StoreError},
+    store::{ResultId, ResultStore, StoreError},
     tool::{Access, BoxFuture, Tier, ToolKind},
 };
 use grep_matcher::Matcher;
@@ -22,7 +22,7 @@ const DEFAULT_BYTES: usize = 8 * 1024;
 const MAX_BYTES: usize = 32 * 1024;
 /// Fewest bytes: a call always gets somewhere.
 const MIN_BYTES: usize = 256;
-/// Bytes taken from the shelf at a time while lines are looked for; a longer line is looked at in
+/// Bytes taken from the result store at a time while lines are looked for; a longer line is looked at in
 /// parts.
 const SEARCHED_AT_A_TIME: usize = 256 * 1024;
 /// Most bytes one call looks through.
@@ -32,10 +32,10 @@ const MAX_LINE_BYTES: usize = 400;
 /// Memory a compiled pattern may take.
 const MAX_PATTERN_BYTES: usize = 1 << 20;
 
-/// The tool, reading from one session's shelf.
+/// The tool, reading from one session's result store.
 #[must_use]
-pub fn read_result(shelf: Arc<dyn Shelf>) -> Arc<dyn Tool> {
-    Arc::new(ReadResult { spec: spec(), shelf })
+pub fn read_result(results: Arc<dyn ResultStore>) -> Arc<dyn Tool> {
+    Arc::new(ReadResult { spec: spec(), results })
 }
 
 /// What a call asks for.
@@ -49,7 +49,7 @@ struct ReadResultArguments {
 
 struct ReadResult {
     spec: ToolSpec,
-    shelf: Arc<dyn Shelf>,
+    results: Arc<dyn ResultStore>,
 }
 
 impl Tool for ReadResult {
@@ -58,7 +58,7 @@ impl Tool for ReadResult {
     }
 
     fn run(&self, call: ToolCall, cx: ToolCx) -> BoxFuture<'static, ToolOutcome> {
-        let shelf = Arc::clone(&self.shelf);
+        let results = Arc::clone(&self.results);
         Box::pin(async move {
             let arguments = match args::read::<ReadResultArguments>(&call) {
                 Ok(arguments) => arguments,
@@ -67,7 +67,7 @@ impl Tool for ReadResult {
             tokio::select! {
                 biased;
                 () = cx.stop.cancelled() => ToolOutcome::Interrupted(String::new()),
-                outcome = read(&*shelf, arguments) => outcome,
+                outcome = read(&*results, arguments) => outcome,
             }
         })
     }
@@ -88,12 +88,12 @@ fn spec() -> ToolSpec {
     ToolSpec { kind: ToolKind::ReadsResults, ..spec }
 }
 
-async fn read(shelf: &dyn Shelf, arguments: ReadResultArguments) -> ToolOutcome {
+async fn read(results: &dyn ResultStore, arguments: ReadResultArguments) -> ToolOutcome {
     let ReadResultArguments { id, from, max, pattern } = arguments;
-    let place = ReadRange { shelf, id: ResultId::new(id), from: from.unwrap_or(0) };
+    let place = ReadRange { results, id: ResultId::new(id), from: from.unwrap_or(0) };
     let max = max.unwrap_or(DEFAULT_BYTES).clamp(MIN_BYTES, MAX_BYTES);
     let answer = match pattern.filter(|pattern| !pattern.is_empty()) {
-        None => place.stretch(max).await,
+        None => place.slice(max).await,
         Some(pattern) => match compile(&pattern) {
             Ok(matcher) => place.lines(&matcher, max).await,
             Err(why) => return ToolOutcome::failed(why),
@@ -120,23 +120,23 @@ fn compile(pattern: &str) -> Result<RegexMatcher, String> {
 
 /// Where to read.
 struct ReadRange<'a> {
-    shelf: &'a dyn Shelf,
+    results: &'a dyn ResultStore,
     id: ResultId,
     from: u64,
 }
 
 impl ReadRange<'_> {
-    /// A stretch as it is.
-    async fn stretch(self, max: usize) -> Result<String, StoreError> {
-        let Self { shelf, id, from } = self;
-        let stretch = shelf.read(id, from, max).await?;
-        let total = stretch.total_bytes;
+    /// A slice as it is.
+    async fn slice(self, max: usize) -> Result<String, StoreError> {
+        let Self { results, id, from } = self;
+        let slice = results.read(id, from, max).await?;
+        let total = slice.total_bytes;
         if from >= total {
             return Ok(format!("[there is nothing at {from}: the result has {total} bytes]"));
         }
-        let line_end = if stretch.text.ends_with('\n') { "" } else { "\n" };
-        let text = stretch.text;
-        Ok(match stretch.next {
+        let line_end = if slice.text.ends_with('\n') { "" } else { "\n" };
+        let text = slice.text;
+        Ok(match slice.next {
             Some(next) => format!("{text}{line_end}[{total} bytes in all; go on with from={next}]"),
             None => format!("{text}{line_end}[the end]"),
         })
@@ -148,11 +148,11 @@ impl ReadRange<'_> {
         let mut at = self.from;
         let end = at.saturating_add(MAX_SEARCHED_BYTES);
         loop {
-            let stretch = self.shelf.read(self.id.clone(), at, SEARCHED_AT_A_TIME).await?;
-            if let Some(full_at) = found.take(at, &stretch.text) {
+            let slice = self.results.read(self.id.clone(), at, SEARCHED_AT_A_TIME).await?;
+            if let Some(full_at) = found.take(at, &slice.text) {
                 return Ok(found.and(&format!("[more may match; go on with from={full_at}]")));
             }
-            match stretch.next {
+            match slice.next {
                 Some(next) if next <= at || next >= end => {
                     return Ok(
                         found.and(&format!("[searched up to {next}; go on with from={next}]"))
@@ -176,10 +176,10 @@ struct MatchingLines<'a> {
 }
 
 impl MatchingLines<'_> {
-    /// Takes the matching lines of a stretch that begins at byte `at`; gives the byte of the first
+    /// Takes the matching lines of a slice that begins at byte `at`; gives the byte of the first
     /// for which there is no room.
-    fn take(&mut self, mut at: u64, stretch: &str) -> Option<u64> {
-        for line in stretch.split_inclusive('\n') {
+    fn take(&mut self, mut at: u64, slice: &str) -> Option<u64> {
+        for line in slice.split_inclusive('\n') {
             let words = line.trim_end_matches(['\r', '\n']);
             if self.matcher.is_match(words.as_bytes()).unwrap_or(false) {
                 let shown = words.get(..words.floor_char_boundary(MAX_LINE_BYTES)).unwrap_or(words);
@@ -207,7 +207,7 @@ mod tests {
 
     use gnoma_core::{
         CallId, RawJson,
-        store::{StoreErrorKind, Stored, Stretch},
+        store::{ResultSlice, StoreErrorKind, Stored},
         tool::Grant,
     };
     use serde_json::{Value, json};
@@ -219,13 +219,13 @@ mod tests {
     /// One result, `r1`, given out by whole lines.
     struct OneResult(Mutex<String>);
 
-    impl Shelf for OneResult {
+    impl ResultStore for OneResult {
         fn put(&self, text: String) -> Stored<'_, ResultId> {
             *self.0.lock().unwrap() = text;
             Box::pin(future::ready(Ok(ResultId::new("r1"))))
         }
 
-        fn read(&self, id: ResultId, from: u64, max_bytes: usize) -> Stored<'_, Stretch> {
+        fn read(&self, id: ResultId, from: u64, max_bytes: usize) -> Stored<'_, ResultSlice> {
             let text = self.0.lock().unwrap();
             let from = usize::try_from(from).unwrap().min(text.len());
             let most = (from + max_bytes).min(text.len());
@@ -233,14 +233,14 @@ mod tests {
                 Some(end) if most < text.len() => from + end + 1,
                 _ => most,
             };
-            let stretch = Stretch {
+            let slice = ResultSlice {
                 text: text[from..end].to_owned(),
                 next: (end < text.len()).then_some(end as u64),
                 total_bytes: text.len() as u64,
             };
             let known = id.as_str() == "r1";
             let none = StoreError::new(StoreErrorKind::NotFound, format!("there is no `{id}`"));
-            Box::pin(future::ready(if known { Ok(stretch) } else { Err(none) }))
+            Box::pin(future::ready(if known { Ok(slice) } else { Err(none) }))
         }
     }
 
@@ -253,7 +253,7 @@ mod tests {
             grant: Grant::default(),
             stop: CancellationToken::new(),
             progress: mpsc::channel(1).0,
-            shelved: false,
+            stores_large_results: false,
             budget: Default::default(),
             session: None,
         };

@@ -124,7 +124,7 @@ impl Session {
         self.gate.clear();
         let tier = arm.tier();
         self.turn.answered_by(arm.name(), tier == Tier::Lean);
-        self.shelves = self.tools.of_kind(tier, ToolKind::ReadsResults).cloned();
+        self.reads_results = self.tools.of_kind(tier, ToolKind::ReadsResults).cloned();
         let (summary, rest) = self.turn.told();
         let summary = summary.map(std::slice::from_ref).unwrap_or_default();
         let mut messages = [self.prompts.example(tier), summary, rest].concat();

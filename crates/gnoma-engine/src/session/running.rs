@@ -9,8 +9,8 @@ use tokio::time::Instant;
 use super::state::{Ended, Gone, Session};
 use crate::{
     checkpoint::{self, Files},
+    large_results::LargeResults,
     routing::signals,
-    shelve::Shelving,
     turn::Input,
 };
 
@@ -65,12 +65,12 @@ impl Session {
         let keep_before =
             files.map(|files| (files, checkpoint::label(tool.spec(), written, &self.firewall)));
         // No model reads a check's output back.
-        let reader = self.shelves.clone().filter(|_| !is_check);
-        let shelving = self.keeper.shelving.clone().zip(reader);
+        let reader = self.reads_results.clone().filter(|_| !is_check);
+        let large_results = self.keeper.large_results.clone().zip(reader);
         self.wishes.in_turn(&self.router.scope);
-        let cx = ToolCx { grant, shelved: shelving.is_some(), ..self.tool_cx() };
-        let shelving = shelving.filter(|_| tool.spec().kind != ToolKind::ReadsResults);
-        let run = Run { tool, call, cx, keep_before, shelving };
+        let cx = ToolCx { grant, stores_large_results: large_results.is_some(), ..self.tool_cx() };
+        let large_results = large_results.filter(|_| tool.spec().kind != ToolKind::ReadsResults);
+        let run = Run { tool, call, cx, keep_before, large_results };
         self.running.spawn(async move {
             let (call, outcome, duration_ms) = run.go().await;
             Ended { call, outcome, duration_ms, is_check }
@@ -94,12 +94,12 @@ struct Run {
     /// Who keeps the files before it, and under which label.
     keep_before: Option<(Arc<Files>, String)>,
     /// Where a large result goes, and the tool that reads it back.
-    shelving: Option<(Arc<Shelving>, Arc<ToolSpec>)>,
+    large_results: Option<(Arc<LargeResults>, Arc<ToolSpec>)>,
 }
 
 impl Run {
     async fn go(self) -> (CallId, ToolOutcome, u64) {
-        let Self { tool, call, cx, keep_before, shelving } = self;
+        let Self { tool, call, cx, keep_before, large_results } = self;
         let (id, name) = (call.id.clone(), call.name.clone());
         let mut started = Instant::now();
         let work = async {
@@ -114,8 +114,10 @@ impl Run {
                 started = Instant::now();
             }
             let outcome = tool.run(call, cx).await;
-            match shelving {
-                Some((shelving, reader)) => shelving.put_away(&reader.name, outcome).await,
+            match large_results {
+                Some((large_results, reader)) => {
+                    large_results.put_away(&reader.name, outcome).await
+                }
                 None => outcome,
             }
         };

@@ -112,7 +112,7 @@ pub struct Session {
     pub(super) keeper: Keeper,
     /// The tool by which the model that was called last can read large results back; where it has it,
     /// they are put away.
-    pub(super) shelves: Option<Arc<ToolSpec>>,
+    pub(super) reads_results: Option<Arc<ToolSpec>>,
     /// The wishes being performed end the turn.
     pub(super) turn_ends: bool,
     /// `None` once it was closed.
@@ -162,7 +162,7 @@ impl Session {
             turn: Turn::new(history, &tools.full, limits),
             tools,
             firewall,
-            shelves: None,
+            reads_results: None,
             turn_ends: false,
             orders: Some(orders),
             events,
@@ -185,7 +185,8 @@ impl Session {
             grant: Grant::default(),
             stop: self.stop.child_token(),
             progress: self.progress.0.clone(),
-            shelved: self.shelves.is_some() && self.keeper.shelving.is_some(),
+            stores_large_results: self.reads_results.is_some()
+                && self.keeper.large_results.is_some(),
             budget: self.budget(),
             session: Some(self.wishes.port()),
         }

@@ -24,7 +24,7 @@ pub struct Limits {
     pub wait_max: Duration,
     /// How long running tools get to stop by themselves.
     pub grace: Duration,
-    /// Tool results of more tokens are put on the shelf, where there is one. Files of a few hundred
+    /// Tool results of more tokens are put into the result store, where there is one. Files of a few hundred
     /// lines are below it: what is read to be worked on should not need a second call.
     pub result_tokens: usize,
     /// Where the jitter of waits starts from.

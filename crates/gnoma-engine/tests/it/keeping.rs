@@ -15,7 +15,9 @@ use gnoma_core::{
     tool::{Access, ToolKind},
 };
 use gnoma_engine::{Keeping, Unkept, resume};
-use gnoma_testkit::{Answer, FakeCheckpoints, FakeProvider, FakeShelf, FakeStore, FakeTool, Fate};
+use gnoma_testkit::{
+    Answer, FakeCheckpoints, FakeProvider, FakeResultStore, FakeStore, FakeTool, Fate,
+};
 use proptest::prelude::*;
 
 use super::{Run, assert_paired, history, outcome, start_keeping};
@@ -38,8 +40,8 @@ fn checkpointing(files: &FakeCheckpoints) -> Keeping {
     Keeping { checkpoints: Some(Arc::new(files.clone())), ..Keeping::default() }
 }
 
-fn shelving(shelf: &FakeShelf) -> Keeping {
-    Keeping { shelf: Some(Arc::new(shelf.clone())), ..Keeping::default() }
+fn large_results(results: &FakeResultStore) -> Keeping {
+    Keeping { result_store: Some(Arc::new(results.clone())), ..Keeping::default() }
 }
 
 fn tool(name: &str, access: Access) -> FakeTool {
@@ -507,18 +509,18 @@ async fn result_of(
 }
 
 #[tokio::test(start_paused = true)]
-async fn large_results_go_to_the_shelf_and_their_ends_to_the_model() {
-    let shelf = FakeShelf::default();
+async fn large_results_go_to_the_store_and_their_ends_to_the_model() {
+    let results = FakeResultStore::default();
     let done = ToolOutcome::done(large());
-    let (shown, _) = result_of(shelving(&shelf), "look", true, done).await;
+    let (shown, _) = result_of(large_results(&results), "look", true, done).await;
     assert!(shown.starts_with("line 0 of many\n") && shown.ends_with("line 4999 of many\n"));
     assert!(shown.len() < 8 * 1024 && shown.contains("`r1`: reads_back"), "{shown}");
-    assert_eq!(shelf.results(), [large()]);
+    assert_eq!(results.results(), [large()]);
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_must_be_seen_whole_is_not_shelved() {
-    let shelf = FakeShelf::default();
+async fn what_must_be_seen_whole_is_not_stored() {
+    let results = FakeResultStore::default();
     let whole = ToolOutcome::done(large());
     let cases = [
         ("look", true, ToolOutcome::failed(large())),
@@ -527,40 +529,40 @@ async fn what_must_be_seen_whole_is_not_shelved() {
         ("look", true, ToolOutcome::done("x".repeat(7_000))),
     ];
     for (called, reads, outcome) in cases {
-        let (shown, _) = result_of(shelving(&shelf), called, reads, outcome).await;
+        let (shown, _) = result_of(large_results(&results), called, reads, outcome).await;
         assert!(shown.len() >= 7_000, "{called}: {shown}");
     }
-    assert!(shelf.results().is_empty());
+    assert!(results.results().is_empty());
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_shelf_that_fails_costs_tokens_and_no_more() {
+async fn a_result_store_that_fails_costs_tokens_and_no_more() {
     for fate in [Fate::Fails(StoreErrorKind::Full), Fate::Hangs] {
-        let shelf = FakeShelf::fated(move |_| fate.clone());
+        let results = FakeResultStore::fated(move |_| fate.clone());
         let done = ToolOutcome::done(large());
-        let (shown, events) = result_of(shelving(&shelf), "look", true, done).await;
+        let (shown, events) = result_of(large_results(&results), "look", true, done).await;
         assert_eq!((shown, warnings(&events).len()), (large(), 1));
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn no_secret_is_put_on_the_shelf() {
+async fn no_secret_is_put_into_the_result_store() {
     let token = ["gh", "p_", "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"].concat();
-    let shelf = FakeShelf::default();
+    let results = FakeResultStore::default();
     let done = ToolOutcome::done(format!("{}token: {token}\n{}", large(), large()));
-    let (shown, _) = result_of(shelving(&shelf), "look", true, done).await;
-    let kept = shelf.results().concat();
+    let (shown, _) = result_of(large_results(&results), "look", true, done).await;
+    let kept = results.results().concat();
     assert!(!kept.contains(&token) && kept.contains("{{secret:"), "{shown}");
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_model_in_a_circle_is_recognised_although_its_results_are_shelved() {
-    let shelf = FakeShelf::default();
+async fn a_model_in_a_circle_is_recognised_although_its_results_are_stored() {
+    let results = FakeResultStore::default();
     let look = FakeTool::new("look", Access::Read, |_| ToolOutcome::done(large()));
     let answers: Vec<_> = (0..8).map(|_| Answer::calls(&[("a", "look", "{}")])).collect();
     let reader = tool("reads_back", Access::Read).of_kind(ToolKind::ReadsResults);
-    let mut run = begin(answers, vec![look, reader], shelving(&shelf));
+    let mut run = begin(answers, vec![look, reader], large_results(&results));
     let events = run.turn("go").await;
     assert!(matches!(outcome(&events), Outcome::Stuck { .. }), "{:?}", outcome(&events));
-    assert_eq!(shelf.results().len(), 1);
+    assert_eq!(results.results().len(), 1);
 }

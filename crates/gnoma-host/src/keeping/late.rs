@@ -3,8 +3,8 @@
 use std::{sync::Arc, thread, time::Duration};
 
 use gnoma_core::store::{
-    EntryId, Hit, NewEntry, NewSession, Page, PageRequest, SessionFacts, SessionId, SessionStore,
-    StoreError, StoreErrorKind, Stored, Taken,
+    EntryId, Hit, HoldReport, NewEntry, NewSession, Page, PageRequest, SessionFacts, SessionId,
+    SessionStore, StoreError, StoreErrorKind, Stored,
 };
 use gnoma_store::Store;
 use tokio::{sync::watch, time::timeout};
@@ -169,7 +169,7 @@ impl SessionStore for LateStore {
         Box::pin(async move { self.0.get().await?.delete(session).await })
     }
 
-    fn hold(&self, session: SessionId, at_ms: i64) -> Stored<'_, Taken> {
+    fn hold(&self, session: SessionId, at_ms: i64) -> Stored<'_, HoldReport> {
         Box::pin(async move { self.0.get().await?.hold(session, at_ms).await })
     }
 

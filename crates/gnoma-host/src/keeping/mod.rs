@@ -7,7 +7,7 @@
 mod begun;
 mod files;
 mod late;
-mod shelf;
+mod result_store;
 mod tidy;
 
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use std::sync::Arc;
 use gnoma_config::Settings;
 use gnoma_core::{
     Tool,
-    store::{Checkpoints, SessionId, SessionStore, Shelf},
+    store::{Checkpoints, ResultStore, SessionId, SessionStore},
 };
 use gnoma_engine::Keeping;
 use gnoma_store::Store;
@@ -24,7 +24,7 @@ pub use self::begun::Begun;
 use self::{
     files::Files,
     late::{Late, LateStore},
-    shelf::LateShelf,
+    result_store::LateResultStore,
 };
 use crate::{Notices, Project, clock, places::Places};
 
@@ -82,7 +82,7 @@ impl Kept {
         Keeping {
             store,
             begun: Box::new(move |id| drop(begun.set(id.clone()))),
-            shelf: self.shelf(),
+            result_store: self.result_store(),
             checkpoints: files.map(|files| -> Arc<dyn Checkpoints> { files }),
             now_ms: Box::new(clock::now_ms),
             ..Keeping::default()
@@ -91,12 +91,12 @@ impl Kept {
 
     /// The tool that reads back what was too large for the conversation.
     pub fn tool(&self) -> Option<Arc<dyn Tool>> {
-        self.shelf().map(gnoma_tools::read_result)
+        self.result_store().map(gnoma_tools::read_result)
     }
 
-    fn shelf(&self) -> Option<Arc<dyn Shelf>> {
+    fn result_store(&self) -> Option<Arc<dyn ResultStore>> {
         let store = self.store.clone()?;
-        Some(Arc::new(LateShelf { store, begun: self.begun() }))
+        Some(Arc::new(LateResultStore { store, begun: self.begun() }))
     }
 
     /// Forgets what is too old or too much. For the end of a run: nobody waits for it long.

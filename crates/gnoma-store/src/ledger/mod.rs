@@ -54,9 +54,9 @@ pub use self::{notes::MAX_NOTE_BYTES, open::SetAside};
 use crate::{
     error::Result,
     files, job,
-    lane::Lane,
     lock::{Hold, Identity},
     users::User,
+    worker::Worker,
 };
 
 /// How long one waits for other processes.
@@ -64,11 +64,11 @@ const PATIENCE: Duration = Duration::from_secs(5);
 
 /// A ledger in a file that several processes share, or in memory.
 pub struct SqliteLedger {
-    lane: Lane,
+    worker: Worker,
     memory: Arc<Memory>,
     identity: Arc<Identity>,
     file: Option<PathBuf>,
-    /// Keeps others from replacing the file; goes after the lane.
+    /// Keeps others from replacing the file; goes after the thread.
     _user: Option<User>,
 }
 
@@ -110,8 +110,9 @@ impl SqliteLedger {
         let path = file.as_ref().map(|file| file.path.clone());
         let tending =
             Tending { file, memory: Arc::clone(&memory), identity: Arc::clone(&identity) };
-        let lane = Lane::writing(connection, tending).map_err(|error| reworded(error, "thread"))?;
-        Ok(Self { lane, memory, identity, file: path, _user: user })
+        let worker =
+            Worker::writing(connection, tending).map_err(|error| reworded(error, "thread"))?;
+        Ok(Self { worker, memory, identity, file: path, _user: user })
     }
 
     /// Moves what is dated later than `now_ms` to that time, once a clock that was wrongly ahead has
@@ -148,7 +149,7 @@ impl SqliteLedger {
         &self,
         work: impl FnOnce(&Connection) -> Result<T> + Send + 'static,
     ) -> Result<T> {
-        let answer = self.lane.ask(work).await;
+        let answer = self.worker.ask(work).await;
         self.heed(answer)
     }
 
@@ -201,7 +202,7 @@ impl Ledger for SqliteLedger {
         self.memory.see(at_ms);
         let kept = self.memory.take(hold);
         let (me, settling) = (Arc::clone(&self.identity), kept.clone());
-        let told = self.lane.tell(move |connection| {
+        let told = self.worker.tell(move |connection| {
             with_books(connection, &me, at_ms, |books| {
                 books.settle(hold, settling.as_ref(), at_ms, &amount)
             })
@@ -222,7 +223,7 @@ impl Ledger for SqliteLedger {
         self.memory.let_go(hold);
         let memory = Arc::clone(&self.memory);
         // What fails now is let go with the next step.
-        drop(self.lane.tell(move |connection| memory.release_dropped(connection)));
+        drop(self.worker.tell(move |connection| memory.release_dropped(connection)));
     }
 
     fn levels(&self, draws: Vec<Draw>, at_ms: i64) -> Stored<'_, Vec<Level>> {

@@ -10,7 +10,9 @@ use std::{
     time::Duration,
 };
 
-use gnoma_core::store::{NewSession, ResultId, SessionId, SessionStore, Shelf, StoreErrorKind};
+use gnoma_core::store::{
+    NewSession, ResultId, ResultStore, SessionId, SessionStore, StoreErrorKind,
+};
 use gnoma_store::{Retention, Store};
 
 use crate::{
@@ -105,10 +107,10 @@ fn write_turns(turns: usize) {
     let store = Arc::new(open(Path::new(&folder)));
     let session = wait(store.begin(NewSession { id: None, at_ms: 0, title: None })).unwrap();
     wait(store.hold(session.clone(), 0)).unwrap();
-    let shelf = store.shelf(session.clone());
+    let results = store.result_store(session.clone());
     say(&format!("session {session}"));
     for number in 0..turns {
-        wait(shelf.put(large(number))).unwrap();
+        wait(results.put(large(number))).unwrap();
         say(&format!("result {number}"));
         for record in turn(number) {
             let id = append(&store, &session, record);
@@ -163,7 +165,7 @@ fn check(folder: &Path, said: &[String]) {
     for number in said_after(said, "result ") {
         let number: usize = number.parse().unwrap();
         let id = ResultId::new(format!("r{}", number + 1));
-        let kept = wait(store.shelf(session.clone()).read(id, 0, usize::MAX)).unwrap();
+        let kept = wait(store.result_store(session.clone()).read(id, 0, usize::MAX)).unwrap();
         assert_eq!(kept.text, large(number));
     }
     wait(store.check()).unwrap();
@@ -247,7 +249,7 @@ fn many_sessions(folder: &Path) {
             Some((source, tip)) if number % 2 == 1 => wait(store.fork(source, tip, at_ms)).unwrap(),
             _ => begin(&store, at_ms),
         };
-        wait(store.shelf(session.clone()).put(large(number))).unwrap();
+        wait(store.result_store(session.clone()).put(large(number))).unwrap();
         let tip = (0..6).flat_map(turn).map(|record| append(&store, &session, record)).last();
         last = tip.map(|tip| (session, tip));
     }
@@ -324,7 +326,7 @@ fn is_whole(store: &Arc<Store>, session: &SessionId) {
     assert!(is_legal(&entries));
     for result in 1..=turns / 6 {
         let id = ResultId::new(format!("r{result}"));
-        let kept = wait(store.shelf(session.clone()).read(id, 0, usize::MAX)).unwrap();
+        let kept = wait(store.result_store(session.clone()).read(id, 0, usize::MAX)).unwrap();
         assert!(kept.text.ends_with('\n') && kept.next.is_none());
     }
 }

@@ -11,7 +11,8 @@ use std::{
 use gnoma_core::{
     Usage,
     store::{
-        Entry, EntryId, NewEntry, Record, ResultId, SessionId, SessionStore, Shelf, StoreErrorKind,
+        Entry, EntryId, NewEntry, Record, ResultId, ResultStore, SessionId, SessionStore,
+        StoreErrorKind,
     },
 };
 use gnoma_store::{Options, Retention, Store, import::Imported};
@@ -286,8 +287,8 @@ fn no_handle_of_an_import_uses_the_numbers_up() {
     let import = Imported { results, ..imported([(0, says("hello"))]) };
     wait(store.import(import, 1)).unwrap();
     let session = wait(store.list(1)).unwrap().remove(0).id;
-    let shelf = store.shelf(session.clone());
-    assert_eq!(wait(shelf.put("more".into())).unwrap().as_str(), "r8");
+    let results = store.result_store(session.clone());
+    assert_eq!(wait(results.put("more".into())).unwrap().as_str(), "r8");
     assert_eq!(wait(store.results(session)).unwrap().len(), 2);
 }
 
@@ -333,7 +334,7 @@ fn a_stale_hold_is_not_revived_and_forgiven_by_all() {
     let seen: i64 =
         raw(store.path()).query_row("SELECT seen_ms FROM hold", [], |row| row.get(0)).unwrap();
     assert_eq!(seen, 0);
-    wait(store.shelf(session.clone()).put("large".into())).unwrap();
+    wait(store.result_store(session.clone()).put("large".into())).unwrap();
     assert_eq!(wait(store.facts(session.clone())).unwrap().held_by, None);
     assert_eq!(wait(store.list(1)).unwrap()[0].held_by, None);
     wait(store.delete(session)).unwrap();

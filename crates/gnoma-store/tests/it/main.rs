@@ -31,9 +31,9 @@ mod places;
 #[cfg(test)]
 mod redaction;
 #[cfg(test)]
-mod sessions;
+mod results;
 #[cfg(test)]
-mod shelf;
+mod sessions;
 #[cfg(test)]
 mod support;
 #[cfg(test)]

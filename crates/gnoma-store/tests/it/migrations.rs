@@ -3,7 +3,7 @@
 
 use std::{path::Path, sync::Arc};
 
-use gnoma_core::store::{Record, ResultId, SessionId, SessionStore, Shelf};
+use gnoma_core::store::{Record, ResultId, ResultStore, SessionId, SessionStore};
 use rusqlite::{Connection, params};
 
 use crate::support::{append, is_legal, load, open, options, says, turn, wait};
@@ -145,9 +145,9 @@ fn every_older_version_comes_forward_and_works() {
         assert_eq!(wait(store.search("question".into(), 9)).unwrap().len(), 3, "{version}");
         append(&store, &session, says("walrus"));
         assert_eq!(wait(store.search("walrus".into(), 9)).unwrap().len(), 1, "{version}");
-        let shelf = store.shelf(session.clone());
-        let id = wait(shelf.put("kept".into())).unwrap();
-        assert_eq!(wait(shelf.read(ResultId::new(id.as_str()), 0, 9)).unwrap().text, "kept");
+        let results = store.result_store(session.clone());
+        let id = wait(results.put("kept".into())).unwrap();
+        assert_eq!(wait(results.read(ResultId::new(id.as_str()), 0, 9)).unwrap().text, "kept");
         assert!(is_legal(&load(&store, &session).entries[..35]));
         wait(store.check()).unwrap();
     }

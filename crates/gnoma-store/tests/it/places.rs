@@ -10,7 +10,7 @@ use std::{
     time::Duration,
 };
 
-use gnoma_core::store::{Durability, NewEntry, SessionStore, Shelf, StoreErrorKind};
+use gnoma_core::store::{Durability, NewEntry, ResultStore, SessionStore, StoreErrorKind};
 use gnoma_store::{Journal, Store};
 
 use crate::support::{append, begin, entry, load, log_of, open, options, says, try_open, wait};
@@ -91,8 +91,8 @@ fn full_disk_child() {
     fs::write(&ballast, vec![1; 500_000]).unwrap();
     let store = Arc::new(open(home.path()));
     let session = begin(&store, 0);
-    let shelf = store.shelf(session.clone());
-    wait(shelf.put("kept".into())).unwrap();
+    let results = store.result_store(session.clone());
+    wait(results.put("kept".into())).unwrap();
     let mut kept = 0;
     let error = loop {
         match wait(store.append(entry(&session, says("x".repeat(10_000))))) {
@@ -103,7 +103,7 @@ fn full_disk_child() {
     };
     assert_eq!(error.kind, StoreErrorKind::Full, "{error:?}");
     let noise: String = (0..300_000_u64).map(|n| format!("{:x}", n * n * 7919)).collect();
-    let error = wait(shelf.put(noise)).unwrap_err();
+    let error = wait(results.put(noise)).unwrap_err();
     assert_eq!(error.kind, StoreErrorKind::Full, "{error:?}");
     assert_eq!(load(&store, &session).entries.len(), kept);
     assert_eq!(wait(store.search("nothing".into(), 9)).unwrap(), []);
@@ -111,7 +111,7 @@ fn full_disk_child() {
     thread::sleep(Duration::from_millis(400));
     fs::remove_file(ballast).unwrap();
     append(&store, &session, says("room again"));
-    drop((shelf, store));
+    drop((results, store));
     let store = Arc::new(open(home.path()));
     assert_eq!(load(&store, &session).entries.len(), kept + 1);
     assert_eq!(wait(store.search("room again".into(), 9)).unwrap().len(), 1);

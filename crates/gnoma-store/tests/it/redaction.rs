@@ -5,7 +5,7 @@ use std::{borrow::Cow, fs, sync::Arc};
 use gnoma_core::{
     CallId, Content, Image, Message, ModelRef, RawJson, Redacted, ResultPart, Text, Thinking,
     ToolCall, ToolResult,
-    store::{NewSession, Record, SessionStore, Shelf},
+    store::{NewSession, Record, ResultStore, SessionStore},
 };
 use gnoma_store::Store;
 
@@ -81,10 +81,10 @@ fn no_string_bypasses_the_hook() {
     wait(store.rename(session.clone(), SECRET.into(), 0)).unwrap();
     wait(store.fork(session.clone(), first.unwrap(), 0)).unwrap();
     wait(store.hold(session.clone(), 0)).unwrap();
-    let shelf = store.shelf(session.clone());
-    let id = wait(shelf.put(format!("a {SECRET} b"))).unwrap();
-    assert_eq!(wait(shelf.read(id, 0, 99)).unwrap().text, "a [kept back] b");
-    drop(shelf);
+    let results = store.result_store(session.clone());
+    let id = wait(results.put(format!("a {SECRET} b"))).unwrap();
+    assert_eq!(wait(results.read(id, 0, 99)).unwrap().text, "a [kept back] b");
+    drop(results);
     assert!(load(&store, &session).entries.len() > 9);
     assert!(wait(store.search("hush".into(), 10)).unwrap().is_empty());
     assert_clean(home.path());

@@ -8,7 +8,9 @@ use std::{
 
 use gnoma_core::{
     CallId, Content, Message, ModelRef, Role, Text, Thinking, Usage,
-    store::{Entry, EntryId, Record, ResultId, SessionFacts, SessionStore, Shelf, StoreErrorKind},
+    store::{
+        Entry, EntryId, Record, ResultId, ResultStore, SessionFacts, SessionStore, StoreErrorKind,
+    },
 };
 use gnoma_store::{
     export::Format,
@@ -73,7 +75,7 @@ fn lines_bring_a_session_back_whole() {
     let store = Arc::new(open(home.path()));
     let session = begin(&store, 0);
     let large = "many\nlines\n".repeat(40);
-    wait(store.shelf(session.clone()).put(large.clone())).unwrap();
+    wait(store.result_store(session.clone()).put(large.clone())).unwrap();
     for record in (0..3).flat_map(turn) {
         append(&store, &session, record);
     }
@@ -82,7 +84,8 @@ fn lines_bring_a_session_back_whole() {
     let mut text = Format::Lines.head(&facts, || jiff::tz::TimeZone::UTC);
     text.extend(entries.iter().map(|entry| Format::Lines.entry(entry)));
     for id in wait(store.results(session.clone())).unwrap() {
-        let kept = wait(store.shelf(session.clone()).read(id.clone(), 0, usize::MAX)).unwrap();
+        let kept =
+            wait(store.result_store(session.clone()).read(id.clone(), 0, usize::MAX)).unwrap();
         text.push_str(&Format::Lines.result(&id, &kept.text));
     }
     let path = file(home.path(), "export.jsonl", &text);
@@ -100,7 +103,7 @@ fn lines_bring_a_session_back_whole() {
     let fork = wait(store.fork(copy.clone(), copied.last().unwrap().id, 9)).unwrap();
     for session in [copy.clone(), fork] {
         let id = ResultId::new("r1");
-        assert_eq!(wait(store.shelf(session).read(id, 0, 9999)).unwrap().text, large);
+        assert_eq!(wait(store.result_store(session).read(id, 0, 9999)).unwrap().text, large);
     }
     assert_eq!(wait(store.facts(copy)).unwrap().title, facts.title);
 

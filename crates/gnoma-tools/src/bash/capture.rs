@@ -8,8 +8,8 @@ const HEAD_BYTES: usize = 10_000;
 const TAIL_BYTES: usize = 20_000;
 
 /// Bytes kept from both ends of an output that is put aside and read piece by piece.
-const SHELVED_HEAD_BYTES: usize = 300_000;
-const SHELVED_TAIL_BYTES: usize = 700_000;
+const STORED_HEAD_BYTES: usize = 300_000;
+const STORED_TAIL_BYTES: usize = 700_000;
 
 /// The first and the last bytes of everything that was pushed.
 #[derive(Debug)]
@@ -28,8 +28,8 @@ impl Capture {
     }
 
     /// An empty capture for a result that is put aside.
-    pub(super) fn shelved() -> Self {
-        Self::with_limits(SHELVED_HEAD_BYTES, SHELVED_TAIL_BYTES)
+    pub(super) fn for_result_store() -> Self {
+        Self::with_limits(STORED_HEAD_BYTES, STORED_TAIL_BYTES)
     }
 
     /// Cut to what a model reads at once, unless it is already.

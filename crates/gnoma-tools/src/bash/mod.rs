@@ -149,7 +149,11 @@ impl ShellTools {
             Err(why) => return ToolOutcome::failed(why),
         };
         let mut transcript = Transcript {
-            capture: if cx.shelved { Capture::shelved() } else { Capture::new() },
+            capture: if cx.stores_large_results {
+                Capture::for_result_store()
+            } else {
+                Capture::new()
+            },
             watch: ProgressWatch::new(call, cx.progress.clone(), Instant::now()),
         };
         let halt = follow(&mut process, &mut transcript, &cx, limit).await;

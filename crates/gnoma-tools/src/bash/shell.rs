@@ -347,7 +347,7 @@ mod tests {
             grant,
             stop: CancellationToken::new(),
             progress: mpsc::channel(1).0,
-            shelved: false,
+            stores_large_results: false,
             budget: Default::default(),
             session: None,
         };

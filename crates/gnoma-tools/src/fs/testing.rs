@@ -44,7 +44,7 @@ impl Bench {
             grant: Grant::default(),
             stop: self.stop.clone(),
             progress: mpsc::channel(1).0,
-            shelved: false,
+            stores_large_results: false,
             budget: Default::default(),
             session: None,
         }

@@ -163,7 +163,7 @@ async fn of_a_long_output_both_ends_are_kept() {
 
 #[tokio::test]
 async fn what_is_put_aside_is_cut_later_unless_it_failed() {
-    let bench = Bench::new().shelved();
+    let bench = Bench::new().storing_large_results();
     let done = bench.command("head -c 900000 /dev/zero | tr '\\0' x").await;
     assert_eq!(text(&done).len(), 900_000);
     let failed = bench.command("head -c 900000 /dev/zero | tr '\\0' x; exit 3").await;

@@ -42,7 +42,7 @@ impl Bench {
             grant: Grant::default(),
             stop: stop.clone(),
             progress,
-            shelved: false,
+            stores_large_results: false,
             budget: Default::default(),
             session: None,
         };
@@ -50,8 +50,8 @@ impl Bench {
     }
 
     /// Large results are put aside.
-    pub(crate) fn shelved(mut self) -> Self {
-        self.cx.shelved = true;
+    pub(crate) fn storing_large_results(mut self) -> Self {
+        self.cx.stores_large_results = true;
         self
     }
 

@@ -332,7 +332,7 @@ fn misuse(text: &str) -> anyhow::Error {
 /// The session on its way.
 fn opening(session: &Session, kept: &Kept, said: Vec<Arc<Message>>) -> Opening {
     let keeping = kept.keeping(session.continued.clone());
-    let shelf = kept.tool();
+    let read_result = kept.tool();
     let session = session.clone();
     Box::pin(async move {
         let Session { project, continued, routes: known, begun, .. } = session;
@@ -343,7 +343,7 @@ fn opening(session: &Session, kept: &Kept, said: Vec<Arc<Message>>) -> Opening {
         let discovery = ready.discover();
         let mut options = session::options(&project, routes)?;
         options.keeping = keeping;
-        options.tools.extend(shelf);
+        options.tools.extend(read_result);
         options.history = said;
         if let Some(id) = continued {
             options.id = id.to_string();

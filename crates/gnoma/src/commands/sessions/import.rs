@@ -10,7 +10,7 @@ use anyhow::Result;
 use gnoma_core::store::{SessionFacts, SessionStore as _};
 use gnoma_host::{HostError, Project, clock, past::Past};
 use gnoma_store::{
-    Landed,
+    ImportOutcome,
     import::{self, Source},
 };
 use serde_json::{Value, json};
@@ -131,7 +131,7 @@ async fn fate(past: &Past, source: Source, file: &Path, any_project: bool) -> Re
         return Ok(Fate::Elsewhere(imported.project.unwrap_or_default()));
     }
     let (left_out, skipped) = (imported.left_out(), json!(imported.skipped));
-    let Landed { session, is_new } = past.store.import(imported, clock::now_ms()).await?;
+    let ImportOutcome { session, is_new } = past.store.import(imported, clock::now_ms()).await?;
     let id = session.to_string();
     if !is_new {
         return Ok(Fate::Known(id));

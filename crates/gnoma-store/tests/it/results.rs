@@ -1,9 +1,10 @@
-//! Large results: kept beside the session, read in stretches, shared with forks.
+//! Large results: kept beside the session, read in slices, shared with forks.
 
 use std::{borrow::Cow, fs, path::Path, sync::Arc};
 
 use gnoma_core::store::{
-    EntryId, ResultId, SessionId, SessionStore, Shelf, StoreError, StoreErrorKind, Stretch,
+    EntryId, ResultId, ResultSlice, ResultStore, SessionId, SessionStore, StoreError,
+    StoreErrorKind,
 };
 use gnoma_store::Store;
 use proptest::prelude::*;
@@ -11,14 +12,14 @@ use proptest::prelude::*;
 use crate::support::{append, begin, open, options, says, turn, wait};
 
 /// A store with one session.
-fn shelved(folder: &Path) -> (Arc<Store>, SessionId) {
+fn with_session(folder: &Path) -> (Arc<Store>, SessionId) {
     let store = Arc::new(open(folder));
     let session = begin(&store, 0);
     (store, session)
 }
 
 fn put(store: &Arc<Store>, session: &SessionId, text: &str) -> ResultId {
-    wait(store.shelf(session.clone()).put(text.to_owned())).unwrap()
+    wait(store.result_store(session.clone()).put(text.to_owned())).unwrap()
 }
 
 fn read(
@@ -27,25 +28,20 @@ fn read(
     id: &str,
     from: u64,
     max_bytes: usize,
-) -> Result<Stretch, StoreError> {
-    wait(store.shelf(session.clone()).read(ResultId::new(id), from, max_bytes))
+) -> Result<ResultSlice, StoreError> {
+    wait(store.result_store(session.clone()).read(ResultId::new(id), from, max_bytes))
 }
 
-/// All stretches of a result, one after the other.
-fn stretches(
-    store: &Arc<Store>,
-    session: &SessionId,
-    id: &ResultId,
-    max_bytes: usize,
-) -> Vec<String> {
-    let mut stretches = Vec::new();
+/// All slices of a result, one after the other.
+fn slices(store: &Arc<Store>, session: &SessionId, id: &ResultId, max_bytes: usize) -> Vec<String> {
+    let mut slices = Vec::new();
     let mut next = Some(0);
     while let Some(from) = next {
-        let stretch = read(store, session, id.as_str(), from, max_bytes).unwrap();
-        next = stretch.next;
-        stretches.push(stretch.text);
+        let slice = read(store, session, id.as_str(), from, max_bytes).unwrap();
+        next = slice.next;
+        slices.push(slice.text);
     }
-    stretches
+    slices
 }
 
 /// A turn whose results speak of what was put before; the last entry.
@@ -56,7 +52,7 @@ fn turn_after(store: &Store, session: &SessionId) -> EntryId {
 #[test]
 fn a_result_is_there_tomorrow_in_whole_lines() {
     let home = tempfile::tempdir().unwrap();
-    let (store, session) = shelved(home.path());
+    let (store, session) = with_session(home.path());
     let text: String = (0..50_000).map(|number| format!("line {number} ünï\n")).collect();
     let (first, second) = (put(&store, &session, &text), put(&store, &session, "short"));
     assert_eq!((first.as_str(), second.as_str()), ("r1", "r2"));
@@ -64,13 +60,13 @@ fn a_result_is_there_tomorrow_in_whole_lines() {
 
     let store = Arc::new(open(home.path()));
     for max_bytes in [700, 60_000, usize::MAX] {
-        let stretches = stretches(&store, &session, &first, max_bytes);
-        assert!(stretches.iter().all(|stretch| stretch.ends_with('\n')), "{max_bytes}");
-        assert!(stretches.iter().all(|stretch| stretch.len() <= max_bytes), "{max_bytes}");
-        assert_eq!(stretches.concat(), text);
+        let slices = slices(&store, &session, &first, max_bytes);
+        assert!(slices.iter().all(|slice| slice.ends_with('\n')), "{max_bytes}");
+        assert!(slices.iter().all(|slice| slice.len() <= max_bytes), "{max_bytes}");
+        assert_eq!(slices.concat(), text);
     }
-    let stretch = read(&store, &session, "r1", 100, 10).unwrap();
-    assert_eq!(stretch.total_bytes, u64::try_from(text.len()).unwrap());
+    let slice = read(&store, &session, "r1", 100, 10).unwrap();
+    assert_eq!(slice.total_bytes, u64::try_from(text.len()).unwrap());
     assert_eq!(read(&store, &session, "r2", 5, 10).unwrap().text, "");
     assert_eq!(read(&store, &session, "r2", u64::MAX, 10).unwrap().next, None);
 }
@@ -78,29 +74,29 @@ fn a_result_is_there_tomorrow_in_whole_lines() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 32, ..ProptestConfig::default() })]
     #[test]
-    fn stretches_join_to_the_whole(
+    fn slices_join_to_the_whole(
         text in "[a-zß€𝄞\n]{0,300}",
         repeat in 1..3000_usize,
         max_bytes in 1..100_000_usize,
         from in any::<u64>(),
     ) {
         let home = tempfile::tempdir().unwrap();
-        let (store, session) = shelved(home.path());
+        let (store, session) = with_session(home.path());
         let text = text.repeat(repeat);
         let id = put(&store, &session, &text);
-        // Many tiny stretches of a long text would only be slow.
+        // Many tiny slices of a long text would only be slow.
         let max_bytes = max_bytes.max(text.len() / 200);
-        prop_assert_eq!(stretches(&store, &session, &id, max_bytes).concat(), text.as_str());
+        prop_assert_eq!(slices(&store, &session, &id, max_bytes).concat(), text.as_str());
         let within = from % (u64::try_from(text.len()).unwrap() + 2);
-        let stretch = read(&store, &session, id.as_str(), within, max_bytes).unwrap();
-        prop_assert!(text.contains(&stretch.text));
+        let slice = read(&store, &session, id.as_str(), within, max_bytes).unwrap();
+        prop_assert!(text.contains(&slice.text));
     }
 }
 
 #[test]
 fn forks_share_what_their_past_speaks_of_and_count_on() {
     let home = tempfile::tempdir().unwrap();
-    let (store, session) = shelved(home.path());
+    let (store, session) = with_session(home.path());
     append(&store, &session, says("go"));
     put(&store, &session, "of the shared past");
     let shared = turn_after(&store, &session);
@@ -134,7 +130,7 @@ fn forks_share_what_their_past_speaks_of_and_count_on() {
 #[test]
 fn a_result_goes_with_its_session_and_counts_for_its_size() {
     let home = tempfile::tempdir().unwrap();
-    let (store, session) = shelved(home.path());
+    let (store, session) = with_session(home.path());
     let before = wait(store.facts(session.clone())).unwrap().bytes;
     put(&store, &session, &format!("{:?}", (0..9000).collect::<Vec<_>>()));
     assert!(wait(store.facts(session.clone())).unwrap().bytes > before + 5000);
@@ -147,7 +143,7 @@ fn a_result_goes_with_its_session_and_counts_for_its_size() {
 #[test]
 fn no_handle_reaches_outside_its_session() {
     let home = tempfile::tempdir().unwrap();
-    let (store, session) = shelved(home.path());
+    let (store, session) = with_session(home.path());
     let other = begin(&store, 1);
     put(&store, &other, "not yours");
     for id in ["r1", "r2", "r0", "r-1", "r+1", "1", "", "r", "r99999999999999999999", "../r1"] {
@@ -155,11 +151,11 @@ fn no_handle_reaches_outside_its_session() {
         assert_eq!(error.kind, StoreErrorKind::NotFound, "{id}");
     }
     let nobody = SessionId::new("20200101-000000-000000");
-    let refused = wait(store.shelf(nobody).put("x".into())).unwrap_err();
+    let refused = wait(store.result_store(nobody).put("x".into())).unwrap_err();
     assert_eq!(refused.kind, StoreErrorKind::NotFound);
     let second = Arc::new(open(home.path()));
     wait(second.hold(session.clone(), 0)).unwrap();
-    let refused = wait(store.shelf(session).put("x".into())).unwrap_err();
+    let refused = wait(store.result_store(session).put("x".into())).unwrap_err();
     assert!(matches!(refused.kind, StoreErrorKind::Held { .. }));
 }
 
@@ -183,7 +179,7 @@ fn what_is_kept_is_redacted_and_bounded() {
 #[test]
 fn whole_results_survive_a_rescue_and_broken_ones_are_counted() {
     let home = tempfile::tempdir().unwrap();
-    let (store, session) = shelved(home.path());
+    let (store, session) = with_session(home.path());
     append(&store, &session, says("go"));
     put(&store, &session, "the first");
     let text: String = (0..200_000).map(|number| format!("{number}\n")).collect();

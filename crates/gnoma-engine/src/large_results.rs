@@ -1,7 +1,7 @@
 //! Puts tool results away that are too large to be sent with every request.
 //!
 //! What stays in the history is the beginning, the end, and how to read the rest. Failures,
-//! refusals and what was read from the shelf stay whole: the model must see all of them. The same
+//! refusals and what was read from the result store stay whole: the model must see all of them. The same
 //! result gets the same words again, so that a model going in circles is still recognised.
 
 use std::{
@@ -16,7 +16,7 @@ use std::{
 
 use gnoma_core::{
     ResultPart, ToolOutcome,
-    store::{ResultId, Shelf},
+    store::{ResultId, ResultStore},
     tool::ToolOutput,
 };
 use gnoma_guard::firewall::Firewall;
@@ -30,12 +30,12 @@ const HEAD_BYTES: usize = 4096;
 const TAIL_BYTES: usize = 2048;
 /// Results that are recognised when they come again.
 const MAX_RECENT: usize = 32;
-/// How long a shelf may take; then the result is sent whole.
+/// How long a result store may take; then the result is sent whole.
 const PATIENCE: Duration = Duration::from_secs(15);
 
-/// A shelf, with what a session adds to it.
-pub(crate) struct Shelving {
-    shelf: Arc<dyn Shelf>,
+/// A result store, with what a session adds to it.
+pub(crate) struct LargeResults {
+    result_store: Arc<dyn ResultStore>,
     firewall: Arc<Firewall>,
     /// Results of more tokens are put away.
     max_tokens: usize,
@@ -45,15 +45,15 @@ pub(crate) struct Shelving {
     has_told: AtomicBool,
 }
 
-impl Shelving {
+impl LargeResults {
     pub(crate) fn new(
-        shelf: Arc<dyn Shelf>,
+        result_store: Arc<dyn ResultStore>,
         firewall: Arc<Firewall>,
         max_tokens: usize,
         asides: Asides,
     ) -> Self {
         Self {
-            shelf,
+            result_store,
             firewall,
             max_tokens,
             asides,
@@ -82,19 +82,19 @@ impl Shelving {
     async fn shortened(&self, output: ToolOutput, reader: &str) -> ToolOutput {
         let texts: Vec<_> = output.parts.iter().filter_map(text_of).collect();
         let text = self.firewall.text(&texts.join("\n")).into_owned();
-        let Some(id) = self.shelve(&text).await else { return output };
+        let Some(id) = self.store(&text).await else { return output };
         let preview = ResultPart::Text { text: preview(&text, &id, reader) };
         let pictures = output.parts.into_iter().filter(|part| text_of(part).is_none());
         let parts = std::iter::once(preview).chain(pictures).collect();
         ToolOutput { parts, diff: output.diff, report: output.report }
     }
 
-    async fn shelve(&self, text: &str) -> Option<ResultId> {
+    async fn store(&self, text: &str) -> Option<ResultId> {
         let hash = self.hasher.hash_one(text);
         if let Some(id) = self.seen(hash) {
             return Some(id);
         }
-        let why = match timeout(PATIENCE, self.shelf.put(text.to_owned())).await {
+        let why = match timeout(PATIENCE, self.result_store.put(text.to_owned())).await {
             Ok(Ok(id)) => {
                 self.remember(hash, id.clone());
                 return Some(id);

@@ -25,7 +25,7 @@ use crate::{
     migrate,
     options::{Journal, Options},
     pairs::{self, Mend},
-    path, redact, session, words,
+    path, redact, session, text_index,
 };
 
 /// Most ids that are tried one by one.
@@ -171,7 +171,7 @@ fn build(options: &Options, source: &Path, target: &Path) -> Result<Rescued> {
         rescued.lost += results::copy(old, &transaction, last_id(old, "result", "id", size))?;
         facts::copy(old, &transaction)?;
     }
-    words::follow_to_the_end(&transaction)?;
+    text_index::follow_to_the_end(&transaction)?;
     transaction.commit().explain()?;
     new.close().map_err(|(_, error)| error).explain()?;
     Ok(rescued)

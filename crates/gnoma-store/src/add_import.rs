@@ -17,7 +17,7 @@ use crate::{
 
 /// What became of an import.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Landed {
+pub struct ImportOutcome {
     /// The session it is now.
     pub session: SessionId,
     /// It was added. Otherwise it had been before, and nothing was changed.
@@ -56,12 +56,12 @@ pub(crate) fn add(
     project: &str,
     ready: Ready,
     at_ms: i64,
-) -> Result<Landed> {
+) -> Result<ImportOutcome> {
     let Ready { title, origin, entries, results } = ready;
     if let Some(hash) = &origin
         && let Some(session) = origin::find(connection, hash)?
     {
-        return Ok(Landed { session, is_new: false });
+        return Ok(ImportOutcome { session, is_new: false });
     }
     let session = session::begin(connection, project, &NewSession { id: None, at_ms, title })?;
     let number = session_row::find(connection, &session)?.number;
@@ -78,7 +78,7 @@ pub(crate) fn add(
             params![number],
         )
         .explain()?;
-    Ok(Landed { session, is_new: true })
+    Ok(ImportOutcome { session, is_new: true })
 }
 
 fn add_entries(

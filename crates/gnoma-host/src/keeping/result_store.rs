@@ -1,17 +1,19 @@
-//! The shelf of a session that may not have begun, in a store that may not be open.
+//! The result store of a session that may not have begun, in a store that may not be open.
 
-use gnoma_core::store::{ResultId, SessionId, Shelf, StoreError, StoreErrorKind, Stored, Stretch};
+use gnoma_core::store::{
+    ResultId, ResultSlice, ResultStore, SessionId, StoreError, StoreErrorKind, Stored,
+};
 use gnoma_store::Store;
 
 use super::{begun::Begun, late::Late};
 
 /// See the module.
-pub(super) struct LateShelf {
+pub(super) struct LateResultStore {
     pub(super) store: Late<Store>,
     pub(super) begun: Begun,
 }
 
-impl LateShelf {
+impl LateResultStore {
     fn session(&self) -> Result<SessionId, StoreError> {
         let text = "the session is not stored, so nothing can be put beside it";
         let missing = || StoreError::new(StoreErrorKind::NotFound, text);
@@ -19,18 +21,18 @@ impl LateShelf {
     }
 }
 
-impl Shelf for LateShelf {
+impl ResultStore for LateResultStore {
     fn put(&self, text: String) -> Stored<'_, ResultId> {
         Box::pin(async move {
             let session = self.session()?;
-            self.store.get().await?.shelf(session).put(text).await
+            self.store.get().await?.result_store(session).put(text).await
         })
     }
 
-    fn read(&self, id: ResultId, from: u64, max_bytes: usize) -> Stored<'_, Stretch> {
+    fn read(&self, id: ResultId, from: u64, max_bytes: usize) -> Stored<'_, ResultSlice> {
         Box::pin(async move {
             let session = self.session()?;
-            self.store.get().await?.shelf(session).read(id, from, max_bytes).await
+            self.store.get().await?.result_store(session).read(id, from, max_bytes).await
         })
     }
 }

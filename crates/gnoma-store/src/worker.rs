@@ -24,19 +24,19 @@ use crate::{
 const QUEUE_JOBS: usize = 256;
 
 /// A thread with a connection.
-pub(crate) struct Lane {
+pub(crate) struct Worker {
     queue: Option<Sender<Queued>>,
     places: Arc<Semaphore>,
     thread: Option<JoinHandle<()>>,
 }
 
-impl Lane {
-    /// A lane whose jobs change the database.
+impl Worker {
+    /// A thread whose jobs change the database.
     pub(crate) fn writing(connection: Connection, upkeep: impl Upkeep) -> Result<Self> {
         Self::start("gnoma-store-writer", move |jobs| Writer::new(connection, upkeep).run(&jobs))
     }
 
-    /// A lane whose jobs only look. It connects when there is something to look at.
+    /// A thread whose jobs only look. It connects when there is something to look at.
     pub(crate) fn reading(
         connect: impl Fn() -> Result<Connection> + Send + 'static,
     ) -> Result<Self> {
@@ -63,7 +63,7 @@ impl Lane {
         Ok(Self { queue: Some(queue), places, thread: Some(thread) })
     }
 
-    /// Runs `work` on the lane's connection.
+    /// Runs `work` on the thread's connection.
     pub(crate) async fn ask<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Connection) -> Result<T> + Send + 'static,
@@ -85,7 +85,7 @@ impl Lane {
         answer.await.map_err(|_| closed())?
     }
 
-    /// Runs `work` on the lane's connection, whether or not anybody waits for the answer. Takes no
+    /// Runs `work` on the thread's connection, whether or not anybody waits for the answer. Takes no
     /// place in the queue: the caller bounds how many there are.
     pub(crate) fn tell<T: Send + 'static>(
         &self,
@@ -102,12 +102,12 @@ impl Lane {
     }
 }
 
-impl Drop for Lane {
+impl Drop for Worker {
     /// Backoff until what was queued is done.
     fn drop(&mut self) {
         drop(self.queue.take());
         if let Some(thread) = self.thread.take() {
-            // A panic on the lane has failed its job already.
+            // A panic on the thread has failed its job already.
             drop(thread.join());
         }
     }

@@ -11,19 +11,19 @@ use crate::{
     schema, text,
 };
 
-type Step = fn(&Connection) -> Result<()>;
+type Migration = fn(&Connection) -> Result<()>;
 
-/// Step `n` leads from version `n` to `n + 1`.
-const STEPS: [Step; 5] = [tree, words, holds, results, origins];
+/// Migration `n` leads from version `n` to `n + 1`.
+const MIGRATIONS: [Migration; 5] = [tree, words, holds, results, origins];
 
 /// Brings `connection` to today's version.
 pub(crate) fn forward(connection: &mut Connection) -> Result<()> {
-    forward_to(connection, STEPS.len())
+    forward_to(connection, MIGRATIONS.len())
 }
 
 fn forward_to(connection: &mut Connection, target: usize) -> Result<()> {
     refuse_newer(version(connection)?)?;
-    for (number, step) in STEPS.iter().enumerate().take(target) {
+    for (number, step) in MIGRATIONS.iter().enumerate().take(target) {
         if version(connection)? > number {
             continue;
         }
@@ -47,7 +47,7 @@ fn version(connection: &Connection) -> Result<usize> {
 }
 
 fn refuse_newer(version: usize) -> Result<()> {
-    if version <= STEPS.len() {
+    if version <= MIGRATIONS.len() {
         return Ok(());
     }
     Err(too_new(i64::try_from(version).unwrap_or(i64::MAX)))
@@ -59,7 +59,7 @@ fn too_new(version: i64) -> StoreError {
         format!(
             "the session database has version {version}, this gnoma knows {}; it was left as it \
              is: use the newer gnoma",
-            STEPS.len()
+            MIGRATIONS.len()
         ),
     )
 }
@@ -171,10 +171,10 @@ mod tests {
 
     #[test]
     fn every_older_version_comes_forward_with_its_content() {
-        for version in 0..=STEPS.len() {
+        for version in 0..=MIGRATIONS.len() {
             let mut connection = of_version(version);
             forward(&mut connection).unwrap();
-            assert_eq!(super::version(&connection).unwrap(), STEPS.len());
+            assert_eq!(super::version(&connection).unwrap(), MIGRATIONS.len());
             let entries: i64 =
                 connection.query_row("SELECT count(*) FROM entry", [], |row| row.get(0)).unwrap();
             assert_eq!(entries, if version == 0 { 0 } else { 2 }, "from version {version}");
@@ -199,7 +199,7 @@ mod tests {
 
     #[test]
     fn a_newer_version_is_refused_and_left() {
-        let mut connection = of_version(STEPS.len());
+        let mut connection = of_version(MIGRATIONS.len());
         connection.pragma_update(None, "user_version", 99).unwrap();
         let error = forward(&mut connection).unwrap_err();
         assert_eq!(error.kind, StoreErrorKind::TooNew);

@@ -178,7 +178,7 @@ fn build(options: &Options, source: &Path, target: &Path) -> Result<Rescued> {
 }
 
 #[derive(Default)]
-struct Found {
+struct ReadableRows {
     sessions: Vec<OldSession>,
     entries: Vec<OldEntry>,
     lost: u64,
@@ -206,8 +206,8 @@ struct OldEntry {
 }
 
 /// Reads row by row by its number: a damaged page hides its own rows only.
-fn read(old: &Connection, size: u64) -> Found {
-    let mut found = Found::default();
+fn read(old: &Connection, size: u64) -> ReadableRows {
+    let mut found = ReadableRows::default();
     for number in 1..=last_id(old, "session", "number", size) {
         found.sessions.extend(old_session(old, number).ok().flatten());
     }
@@ -269,7 +269,7 @@ fn old_entry(old: &Connection, id: i64) -> std::result::Result<Option<OldEntry>,
     Ok(Some(OldEntry { id, session, parent, at_ms, prepared }))
 }
 
-fn write(options: &Options, new: &Connection, found: Found) -> Result<Rescued> {
+fn write(options: &Options, new: &Connection, found: ReadableRows) -> Result<Rescued> {
     let alive: HashSet<i64> = found.entries.iter().map(|entry| entry.id).collect();
     let mut tips = HashMap::new();
     for old in &found.sessions {

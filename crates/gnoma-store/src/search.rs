@@ -29,32 +29,32 @@ const SNIPPET_CHARS: usize = 160;
 /// Shown before the find itself.
 const BEFORE_CHARS: usize = 50;
 
-/// At most `max` places where all words of `query` occur.
+/// At most `max` entries where all words of `query` occur.
 pub(crate) fn search(connection: &Connection, query: &str, max: usize) -> Result<Vec<Hit>> {
     let words = words_of(query);
     let Some(whole_words) = expression(&words) else { return Ok(Vec::new()) };
-    let mut places = places(connection, &whole_words, max)?;
+    let mut entries = entries(connection, &whole_words, max)?;
     let may_begin = words.last().is_some_and(|word| word.chars().count() >= BEGINNING_CHARS);
-    if places.is_empty() && may_begin {
+    if entries.is_empty() && may_begin {
         // A beginning stands for many words and takes longer: only where nothing has it whole.
-        places = self::places(connection, &format!("{whole_words}*"), max)?;
+        entries = self::entries(connection, &format!("{whole_words}*"), max)?;
     }
-    Ok(places.into_iter().map(|place| hit(place, &words)).collect())
+    Ok(entries.into_iter().map(|entry| hit(entry, &words)).collect())
 }
 
-fn hit(place: Place, words: &[&str]) -> Hit {
-    let record = parse(&place.body);
+fn hit(found: MatchingEntry, words: &[&str]) -> Hit {
+    let record = parse(&found.body);
     let said = record.as_ref().and_then(text::searchable).unwrap_or_default();
     Hit {
-        session: SessionId::new(place.session),
-        title: place.title,
-        entry: EntryId(place.entry),
-        at_ms: place.at_ms,
+        session: SessionId::new(found.session),
+        title: found.title,
+        entry: EntryId(found.entry),
+        at_ms: found.at_ms,
         snippet: snippet(&said, words),
     }
 }
 
-struct Place {
+struct MatchingEntry {
     entry: i64,
     at_ms: i64,
     body: String,
@@ -62,7 +62,7 @@ struct Place {
     title: String,
 }
 
-fn places(connection: &Connection, expression: &str, max: usize) -> Result<Vec<Place>> {
+fn entries(connection: &Connection, expression: &str, max: usize) -> Result<Vec<MatchingEntry>> {
     let mut ids = connection
         .prepare_cached("SELECT rowid FROM words WHERE words MATCH ?1 ORDER BY rowid DESC LIMIT ?2")
         .explain()?;
@@ -77,7 +77,7 @@ fn places(connection: &Connection, expression: &str, max: usize) -> Result<Vec<P
         let told = of_session.entry(owner).or_default();
         if *told < PER_SESSION {
             *told += 1;
-            found.extend(place(connection, entry)?);
+            found.extend(matching_entry(connection, entry)?);
         }
     }
     Ok(found)
@@ -91,7 +91,7 @@ fn owner(connection: &Connection, entry: i64) -> Result<Option<i64>> {
         .explain()
 }
 
-fn place(connection: &Connection, entry: i64) -> Result<Option<Place>> {
+fn matching_entry(connection: &Connection, entry: i64) -> Result<Option<MatchingEntry>> {
     use rusqlite::OptionalExtension;
     connection
         .prepare_cached(
@@ -101,7 +101,7 @@ fn place(connection: &Connection, entry: i64) -> Result<Option<Place>> {
         )
         .and_then(|mut find| {
             find.query_row([entry], |row| {
-                Ok(Place {
+                Ok(MatchingEntry {
                     entry,
                     at_ms: row.get(0)?,
                     body: row.get(1)?,

@@ -130,15 +130,9 @@ fn write(
     Ok(id)
 }
 
-/// Keeps the session's row in step with its new tip.
-fn count_in(
-    connection: &Connection,
-    known: &SessionRow,
-    tip: i64,
-    at_ms: i64,
-    new: &Prepared,
-) -> Result<()> {
-    let (usage, messages, title) = match &new.record {
+/// What an entry adds to its session's row: tokens, messages, and a title where it gives one.
+fn counted_of(known: &SessionRow, new: &Prepared) -> (Usage, i64, Option<String>) {
+    match &new.record {
         Some(Record::Used(usage)) => (*usage, 0, None),
         Some(Record::Message(message)) if known.untitled => {
             (Usage::default(), 1, text::title_of(message))
@@ -157,7 +151,18 @@ fn count_in(
             | Record::Tombstone { .. },
         )
         | None => (Usage::default(), 0, None),
-    };
+    }
+}
+
+/// Keeps the session's row in step with its new tip.
+fn count_in(
+    connection: &Connection,
+    known: &SessionRow,
+    tip: i64,
+    at_ms: i64,
+    new: &Prepared,
+) -> Result<()> {
+    let (usage, messages, title) = counted_of(known, new);
     connection
         .prepare_cached(
             "UPDATE session SET tip = ?2, changed_ms = max(changed_ms, ?3), \

@@ -17,7 +17,7 @@ use super::{
     error::{At, Error},
     hash::Hash,
     lock,
-    objects::{Objects, Place, hold, names},
+    objects::{ObjectLocation, Objects, hold, names},
     pack::{self, Spot},
     places::{Places, replace, unique_name},
     record::{self, Snapshot},
@@ -256,7 +256,8 @@ impl Plan {
         self.packs.retain(|doomed| {
             let copied: HashSet<&Hash> = doomed.live.iter().map(|(hash, _)| hash).collect();
             let elsewhere = |hash: &Hash| {
-                copied.contains(hash) || matches!(objects.place(hash), Some(Place::Large { .. }))
+                copied.contains(hash)
+                    || matches!(objects.location(hash), Some(ObjectLocation::Large { .. }))
             };
             doomed.all.iter().all(|hash| !live.contains(hash) || elsewhere(hash))
         });

@@ -15,7 +15,7 @@ pub(super) struct History {
 
 /// A way to go: which snapshot to restore, and how the history looks once that succeeded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Step {
+pub(super) struct HistoryStep {
     /// Back (`true`) or forth.
     pub(super) is_back: bool,
     /// How many snapshots far; at least one.
@@ -71,14 +71,14 @@ impl History {
     }
 
     /// How to get to `id`; `None` when it lies on neither side.
-    pub(super) fn step_to(&self, id: &SnapshotId) -> Option<Step> {
+    pub(super) fn step_to(&self, id: &SnapshotId) -> Option<HistoryStep> {
         let far = |ids: &[SnapshotId]| ids.iter().rev().position(|known| known == id);
-        let back = far(&self.past).map(|far| Step { is_back: true, count: far + 1 });
-        back.or_else(|| far(&self.future).map(|far| Step { is_back: false, count: far + 1 }))
+        let back = far(&self.past).map(|far| HistoryStep { is_back: true, count: far + 1 });
+        back.or_else(|| far(&self.future).map(|far| HistoryStep { is_back: false, count: far + 1 }))
     }
 
     /// The snapshot a step leads to; `None` when there are not so many.
-    pub(super) fn target(&self, step: Step) -> Option<&SnapshotId> {
+    pub(super) fn target(&self, step: HistoryStep) -> Option<&SnapshotId> {
         let ids = if step.is_back { &self.past } else { &self.future };
         ids.get(ids.len().checked_sub(step.count.max(1))?)
     }
@@ -86,7 +86,7 @@ impl History {
     /// The history after a step was restored. `now` is the snapshot of the files before it
     /// ([`Restored::before`](super::Restored::before)), which the opposite step brings back.
     /// Without a target nothing changes.
-    pub(super) fn after(&self, step: Step, now: SnapshotId) -> Self {
+    pub(super) fn after(&self, step: HistoryStep, now: SnapshotId) -> Self {
         let mut next = self.clone();
         if self.target(step).is_none() {
             return next;
@@ -138,7 +138,7 @@ mod tests {
 
     impl Model {
         fn step(&mut self, is_back: bool, count: usize) {
-            let step = Step { is_back, count };
+            let step = HistoryStep { is_back, count };
             let room = if is_back { self.at } else { self.states.len() - 1 - self.at };
             let target = self.history.target(step).cloned();
             assert_eq!(target.is_some(), count <= room);

@@ -36,7 +36,7 @@ pub(super) fn hold<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 /// Where an object lies.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Place {
+pub(super) enum ObjectLocation {
     /// In the pack with this number.
     Packed(u32, Spot),
     /// Alone.
@@ -48,7 +48,7 @@ struct Table {
     /// Names of packs; their numbers are positions and never change while the process lives.
     packs: Vec<String>,
     numbers: HashMap<String, u32>,
-    places: HashMap<Hash, Place>,
+    places: HashMap<Hash, ObjectLocation>,
 }
 
 /// All objects of a vault.
@@ -92,7 +92,7 @@ impl Objects {
         for name in names(&self.places.loose())? {
             let (stem, ending) = name.split_once('.').unwrap_or((&name, ""));
             if let Some(hash) = Hash::parse(stem) {
-                let place = Place::Large { is_compressed: ending == COMPRESSED };
+                let place = ObjectLocation::Large { is_compressed: ending == COMPRESSED };
                 table.places.entry(hash).or_insert(place);
             }
         }
@@ -116,11 +116,11 @@ impl Objects {
     }
 
     pub(super) fn contains(&self, hash: &Hash) -> bool {
-        self.place(hash).is_some()
+        self.location(hash).is_some()
     }
 
     /// Where an object lies.
-    pub(super) fn place(&self, hash: &Hash) -> Option<Place> {
+    pub(super) fn location(&self, hash: &Hash) -> Option<ObjectLocation> {
         self.read_table(|table| table.places.get(hash).copied())
     }
 
@@ -137,7 +137,7 @@ impl Objects {
     /// Makes a finished large object known.
     pub(super) fn add_large(&self, hash: Hash, is_compressed: bool) {
         let mut table = self.table.write().unwrap_or_else(PoisonError::into_inner);
-        table.places.entry(hash).or_insert(Place::Large { is_compressed });
+        table.places.entry(hash).or_insert(ObjectLocation::Large { is_compressed });
     }
 
     /// Path of a large object.
@@ -148,14 +148,14 @@ impl Objects {
 
     /// An object that fits in memory, as it was stored.
     pub(super) fn read(&self, hash: &Hash) -> Result<Vec<u8>, Error> {
-        match self.place(hash) {
-            Some(Place::Packed(pack, spot)) => {
+        match self.location(hash) {
+            Some(ObjectLocation::Packed(pack, spot)) => {
                 let mut stored = self.read_packed(pack, spot)?;
                 self.seal.apply(hash, &mut stored);
                 let plain = unpack(stored, spot);
                 plain.filter(|plain| Hash::of(plain) == *hash).ok_or_else(|| damaged(hash))
             }
-            Some(Place::Large { .. }) => {
+            Some(ObjectLocation::Large { .. }) => {
                 let mut plain = Vec::new();
                 self.copy(hash, &mut plain)?;
                 Ok(plain)
@@ -174,7 +174,7 @@ impl Objects {
 
     /// Writes an object of any size to `out`. On an error what was written is worthless.
     pub(super) fn copy(&self, hash: &Hash, out: &mut impl Write) -> Result<(), Error> {
-        let Some(Place::Large { is_compressed }) = self.place(hash) else {
+        let Some(ObjectLocation::Large { is_compressed }) = self.location(hash) else {
             return out.write_all(&self.read(hash)?).at("write", self.places.root());
         };
         let path = self.large_path(hash, is_compressed);
@@ -198,7 +198,7 @@ impl Objects {
 
     /// A large object that is stored plain: its file, after checking it, for cloning.
     pub(super) fn plain_file(&self, hash: &Hash) -> Option<File> {
-        let Some(Place::Large { is_compressed: false }) = self.place(hash) else {
+        let Some(ObjectLocation::Large { is_compressed: false }) = self.location(hash) else {
             return None;
         };
         let mut file = File::open(self.large_path(hash, false)).ok()?;
@@ -236,7 +236,7 @@ impl Table {
         }
         self.places.reserve(index.len());
         for (hash, spot) in index {
-            self.places.entry(hash).or_insert(Place::Packed(number, spot));
+            self.places.entry(hash).or_insert(ObjectLocation::Packed(number, spot));
         }
     }
 }

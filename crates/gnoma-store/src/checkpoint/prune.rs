@@ -44,7 +44,7 @@ pub struct Pruned {
 }
 
 /// A snapshot with the folder of its workspace.
-type Found = (SnapshotId, PathBuf);
+type ForgettableSnapshot = (SnapshotId, PathBuf);
 
 impl Vault {
     /// Forgets snapshots until `limits` hold, oldest first. Those of workspaces in use, the newest of
@@ -147,7 +147,7 @@ impl Pruning<'_> {
 
     /// Forgets what is too old or too much; gives how many that were, and what may go besides, oldest
     /// first.
-    fn forget_old(&self) -> Result<(usize, Vec<Found>), Error> {
+    fn forget_old(&self) -> Result<(usize, Vec<ForgettableSnapshot>), Error> {
         let (mut forgotten, mut loose) = (0, Vec::new());
         for folder in self.vault.workspace_folders()? {
             let records = folder.join(SNAPSHOTS);
@@ -167,7 +167,7 @@ impl Pruning<'_> {
         Ok((forgotten, loose))
     }
 
-    fn forget(&self, (id, folder): &Found) -> usize {
+    fn forget(&self, (id, folder): &ForgettableSnapshot) -> usize {
         let record = folder.join(SNAPSHOTS).join(id.as_str());
         let forgotten = self.while_unused(folder, || std::fs::remove_file(record).is_ok());
         usize::from(forgotten == Some(true))

@@ -27,12 +27,12 @@ const CACHED: [&str; 1] = ["cache_write"];
 /// What a process remembers of its own reservation, so that it is settled rightly even after others
 /// took the process for dead and let go of it.
 #[derive(Clone, Debug)]
-pub(super) struct Kept {
+pub(super) struct ReservedCall {
     pub(super) arm: ModelRef,
     pub(super) pools: Vec<String>,
 }
 
-impl Kept {
+impl ReservedCall {
     /// What is to be remembered of `ask`.
     pub(super) fn of(ask: &Ask) -> Self {
         let pools = ask.draws.iter().map(|draw| draw.pool.clone()).collect();
@@ -119,7 +119,7 @@ impl Books<'_> {
     pub(super) fn settle(
         &self,
         hold: HoldId,
-        kept: Option<&Kept>,
+        kept: Option<&ReservedCall>,
         at_ms: i64,
         amount: &Amount,
     ) -> Result<()> {

@@ -14,7 +14,7 @@ use gnoma_core::{
 };
 use rusqlite::Connection;
 
-use super::books::{self, Kept};
+use super::books::{self, ReservedCall};
 use crate::error::Result;
 
 /// Most reservations of one process.
@@ -23,7 +23,7 @@ const MOST_HELD: usize = 4096;
 /// Reservations that are to be settled, and those to be let go.
 #[derive(Default)]
 pub(super) struct Memory {
-    held: Mutex<HashMap<HoldId, Kept>>,
+    held: Mutex<HashMap<HoldId, ReservedCall>>,
     /// Let go, but perhaps still in the file.
     dropped: Mutex<BTreeSet<i64>>,
     latest_ms: AtomicI64,
@@ -55,12 +55,12 @@ impl Memory {
     }
 
     /// The reservation, to be settled; a second time there is none.
-    pub(super) fn take(&self, hold: HoldId) -> Option<Kept> {
+    pub(super) fn take(&self, hold: HoldId) -> Option<ReservedCall> {
         locked(&self.held).remove(&hold)
     }
 
     /// Settling it failed; it may be tried again.
-    pub(super) fn put_back(&self, hold: HoldId, kept: Kept) {
+    pub(super) fn put_back(&self, hold: HoldId, kept: ReservedCall) {
         locked(&self.held).insert(hold, kept);
     }
 
@@ -90,12 +90,12 @@ impl Memory {
 
 /// A reservation on its way to whoever asked for it. It is let go when nobody takes it.
 pub(super) struct Fresh {
-    hold: Option<(HoldId, Kept)>,
+    hold: Option<(HoldId, ReservedCall)>,
     memory: Arc<Memory>,
 }
 
 impl Fresh {
-    pub(super) fn new(hold: HoldId, kept: Kept, memory: Arc<Memory>) -> Self {
+    pub(super) fn new(hold: HoldId, kept: ReservedCall, memory: Arc<Memory>) -> Self {
         Self { hold: Some((hold, kept)), memory }
     }
 

@@ -45,7 +45,7 @@ use gnoma_core::{
 use rusqlite::Connection;
 
 use self::{
-    books::{Books, Kept},
+    books::{Books, ReservedCall},
     memory::{Fresh, Memory},
     tending::{File, Tending},
     words::{InWords, reworded},
@@ -183,7 +183,7 @@ impl Ledger for SqliteLedger {
         let work = move |connection: &Connection| {
             drop(memory.release_dropped(connection)?);
             let reserved = with_books(connection, &me, ask.at_ms, |books| books.reserve(&ask))?;
-            Ok(reserved.map(|hold| Fresh::new(hold, Kept::of(&ask), memory)))
+            Ok(reserved.map(|hold| Fresh::new(hold, ReservedCall::of(&ask), memory)))
         };
         Box::pin(async move {
             self.memory.has_room()?;

@@ -14,7 +14,7 @@ use proptest::prelude::*;
 use rusqlite::Connection;
 
 use super::{
-    books::{self, Books, Kept},
+    books::{self, Books, ReservedCall},
     calendar::{DAY_MS, day_of, month_start},
     notes, open, schema, tending,
 };
@@ -46,7 +46,7 @@ fn dollars(micro_usd: u64) -> Amount {
 struct Flying {
     caller: usize,
     hold: HoldId,
-    kept: Kept,
+    kept: ReservedCall,
     amount: Amount,
 }
 
@@ -54,7 +54,7 @@ struct Flying {
 #[derive(Clone)]
 struct Done {
     at_ms: i64,
-    kept: Kept,
+    kept: ReservedCall,
     amount: Amount,
 }
 
@@ -122,7 +122,7 @@ impl Pair<'_> {
                 self.model.borrow_mut().flying.push(Flying {
                     caller,
                     hold: *hold,
-                    kept: Kept::of(ask),
+                    kept: ReservedCall::of(ask),
                     amount: ask.amount,
                 });
             }

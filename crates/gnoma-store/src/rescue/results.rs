@@ -7,7 +7,7 @@ use crate::{
     results::{self, Piece},
 };
 
-struct Old {
+struct OldResult {
     id: i64,
     session: i64,
     number: i64,
@@ -15,7 +15,7 @@ struct Old {
     bytes: i64,
 }
 
-impl Old {
+impl OldResult {
     fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
         Ok(Self {
             id: row.get(0)?,
@@ -37,7 +37,7 @@ pub(super) fn copy(old: &Connection, new: &Connection, last: i64) -> Result<u64>
         return Ok(lost);
     };
     for id in 1..=last {
-        let found = match find.query_row([id], Old::read) {
+        let found = match find.query_row([id], OldResult::read) {
             Ok(found) => found,
             Err(rusqlite::Error::QueryReturnedNoRows) => continue,
             Err(_) => {
@@ -56,7 +56,7 @@ pub(super) fn copy(old: &Connection, new: &Connection, last: i64) -> Result<u64>
     Ok(lost)
 }
 
-fn has_place(new: &Connection, found: &Old) -> Result<bool> {
+fn has_place(new: &Connection, found: &OldResult) -> Result<bool> {
     new.prepare_cached(
         "SELECT EXISTS (SELECT 1 FROM session WHERE number = ?1) \
          AND (?2 IS NULL OR EXISTS (SELECT 1 FROM entry WHERE id = ?2)) \
@@ -69,7 +69,7 @@ fn has_place(new: &Connection, found: &Old) -> Result<bool> {
 }
 
 /// All pieces, if they are sound and follow each other to the end.
-fn whole(old: &Connection, found: &Old) -> Option<Vec<Piece>> {
+fn whole(old: &Connection, found: &OldResult) -> Option<Vec<Piece>> {
     let mut find = old
         .prepare_cached("SELECT start, body FROM piece WHERE result = ?1 ORDER BY start")
         .ok()?;
@@ -84,7 +84,7 @@ fn whole(old: &Connection, found: &Old) -> Option<Vec<Piece>> {
     (end == found.bytes).then_some(pieces)
 }
 
-fn insert(new: &Connection, found: &Old, pieces: &[Piece]) -> Result<()> {
+fn insert(new: &Connection, found: &OldResult, pieces: &[Piece]) -> Result<()> {
     new.prepare_cached(
         "INSERT INTO result(id, session, number, entry, bytes) VALUES (?1, ?2, ?3, ?4, ?5)",
     )

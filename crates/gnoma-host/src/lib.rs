@@ -14,8 +14,10 @@ pub mod files;
 pub mod guarding;
 pub mod instructions;
 pub mod keeping;
+mod ledger;
 pub mod live;
 mod notices;
+mod off_loop;
 pub mod opening;
 pub mod past;
 mod places;
@@ -33,6 +35,7 @@ mod services;
 pub mod session;
 pub mod sessions;
 pub mod setting;
+mod shared;
 pub mod text;
 mod timeline;
 mod unkept;
@@ -44,4 +47,5 @@ pub use self::{
     notices::Notices,
     places::Places,
     project::Project,
+    shared::Shared,
 };

@@ -15,20 +15,25 @@ use crate::{
     Project, Result, clock, facts,
     keeping::Kept,
     live::{Opened, Opener, Opening, Prepared},
+    off_loop::off_loop,
     providers,
     resuming::{self, Used},
     routing,
     services::ProjectServices,
     session,
+    shared::Shared,
 };
 
 /// Opens sessions of this machine's projects.
-#[derive(Debug, Default)]
-pub struct Projects;
+#[derive(Default)]
+pub struct Projects {
+    shared: Shared,
+}
 
 impl Opener for Projects {
     fn open(&self, wanted: Opening) -> BoxFuture<'static, Result<Prepared, RequestError>> {
-        Box::pin(async move { Ok(prepare(wanted).await?) })
+        let shared = self.shared.clone();
+        Box::pin(async move { Ok(prepare(wanted, shared).await?) })
     }
 
     fn now_ms(&self) -> i64 {
@@ -39,10 +44,15 @@ impl Opener for Projects {
 /// The models that a session can choose from, once they are known.
 pub(crate) type KnownRoutes = Arc<OnceLock<Arc<Routes>>>;
 
-async fn prepare(Opening { spec, session, carried, notices }: Opening) -> Result<Prepared> {
-    let project = Project::open(spec, notices)?;
-    project.refuse_whole_system()?;
-    let continued = resuming::take(&project, &project.spec.start).await?;
+async fn prepare(wanted: Opening, shared: Shared) -> Result<Prepared> {
+    let Opening { spec, session, carried, notices } = wanted;
+    let (project, continued) = off_loop(|| async {
+        let project = Project::open(spec, notices)?.sharing(shared);
+        project.refuse_whole_system()?;
+        let continued = resuming::take(&project, &project.spec.start).await?;
+        Ok((project, continued))
+    })
+    .await?;
     let store = continued.as_ref().map(|continued| Arc::clone(&continued.past.store));
     let kept = Kept::start(&project, store);
     let found = providers::to_set_up(&project.loaded.settings).await;

@@ -6,7 +6,7 @@ use gnoma_config::{Loaded, settings::Sandbox};
 use gnoma_core::protocol::{Environment, SessionSpec};
 use gnoma_guard::firewall::Firewall;
 
-use crate::{HostError, Notices, Result, guarding, places::Places, wire};
+use crate::{HostError, Notices, Result, guarding, places::Places, shared::Shared, wire};
 
 /// What every command and every session of a folder stands on.
 pub struct Project {
@@ -20,6 +20,8 @@ pub struct Project {
     pub places: Places,
     /// Where what is said by the way goes.
     pub notices: Notices,
+    /// What it shares with the other sessions of the process.
+    pub shared: Shared,
 }
 
 impl Project {
@@ -39,7 +41,13 @@ impl Project {
     pub fn with(spec: SessionSpec, loaded: Loaded, notices: Notices) -> Result<Self> {
         let firewall = guarding::firewall(&loaded.settings, &spec.environment)?;
         let places = Places::of(&loaded, &spec.environment, &spec.folder);
-        Ok(Self { spec, loaded, firewall, places, notices })
+        Ok(Self { spec, loaded, firewall, places, notices, shared: Shared::default() })
+    }
+
+    /// The project in a process that has others.
+    #[must_use]
+    pub fn sharing(self, shared: Shared) -> Self {
+        Self { shared, ..self }
     }
 
     /// The client's environment.

@@ -75,7 +75,7 @@ async fn answer(project: &Project, profile: Profile) -> Answer {
     if hosted && profile.key.is_none() {
         return Answer::Unusable(format!("no key: export {variable}=…"));
     }
-    let provider = gnoma_llm::connect(profile, wire::http(&project.loaded.settings));
+    let provider = gnoma_llm::connect(profile, project.shared.http(&project.loaded.settings));
     match tokio::time::timeout(PATIENCE, provider.models()).await {
         Err(_) => Answer::Unusable(format!("no answer from {url}")),
         Ok(Err(error)) => {

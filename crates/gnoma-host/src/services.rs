@@ -6,6 +6,21 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
+use crate::{
+    Folders as _, HostError, Project, Result, changes, export,
+    export::Format,
+    instructions,
+    keeping::{Begun, Kept},
+    live::{Change, Changed, Services},
+    off_loop::off_loop,
+    opening::{KnownRoutes, choices, going_on},
+    past::Past,
+    points, providers,
+    providers::Reach,
+    redo,
+    rewind::{self, Outcome, Part, Rewind, Target},
+    rule, sessions, setting,
+};
 use gnoma_config::{
     paths, profile, project_root,
     schema::{Kind, ROWS},
@@ -15,28 +30,12 @@ use gnoma_core::{
     Secret,
     info::Choice,
     protocol::{
-        ConnectBy, Connection, Reply, Request, RequestError, RequestErrorKind, RewindPoint,
-        SessionSpec, Setting, Start, Switch, Topic,
+        ConnectBy, Connection, Reply, Request, RequestError, RewindPoint, SessionSpec, Setting,
+        Start, Switch, Topic,
     },
     session::Scope,
     store::{ResultId, ResultStore as _, SessionId},
     tool::BoxFuture,
-};
-use tokio::{runtime::Handle, task::spawn_blocking};
-
-use crate::{
-    Folders as _, HostError, Project, Result, changes, export,
-    export::Format,
-    instructions,
-    keeping::{Begun, Kept},
-    live::{Change, Changed, Services},
-    opening::{KnownRoutes, choices, going_on},
-    past::Past,
-    points, providers,
-    providers::Reach,
-    redo,
-    rewind::{self, Outcome, Part, Rewind, Target},
-    rule, sessions, setting,
 };
 
 /// Most models that are offered.
@@ -67,12 +66,12 @@ impl Services for ProjectServices {
             model: self.model.clone(),
             routes: Arc::clone(&self.routes),
         };
-        off_the_loop(move || asked.answer(request))
+        Box::pin(async { Ok(off_loop(|| asked.answer(request)).await?) })
     }
 
     fn change(&self, change: Change) -> BoxFuture<'static, Result<Changed, RequestError>> {
         let (project, stored) = (Arc::clone(&self.project), self.stored());
-        off_the_loop(move || changed(project, stored, change))
+        Box::pin(async { Ok(off_loop(|| changed(project, stored, change)).await?) })
     }
 
     fn unchanged(&self, spec: SessionSpec) -> SessionSpec {
@@ -94,18 +93,6 @@ impl ProjectServices {
     fn stored(&self) -> Option<SessionId> {
         self.begun.get().or(self.continued.as_ref()).cloned()
     }
-}
-
-/// Runs what may block on a thread of its own.
-fn off_the_loop<T: Send + 'static, F: Future<Output = Result<T>>>(
-    make: impl FnOnce() -> F + Send + 'static,
-) -> BoxFuture<'static, Result<T, RequestError>> {
-    Box::pin(async move {
-        let runtime = Handle::current();
-        let done = spawn_blocking(move || runtime.block_on(make())).await;
-        let broken = |_| RequestError::new(RequestErrorKind::Failed, "it broke down inside");
-        Ok(done.map_err(broken)??)
-    })
 }
 
 /// What a request is answered from.

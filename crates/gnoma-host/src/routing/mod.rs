@@ -7,7 +7,6 @@
 pub mod arms;
 mod discovery;
 mod first;
-mod ledger;
 mod limits;
 pub mod memory;
 pub mod quality;
@@ -32,13 +31,12 @@ use self::{
     arms::{Made, Maker},
     discovery::{Found, Known, Workshop},
     first::First,
-    ledger::LateLedger,
     limits::Wishes,
     memory::{Book, Memory},
     roster::{Left, Roster},
 };
 pub use self::{discovery::Discovery, first::find_provider};
-use crate::{Folders as _, Project, Result, clock, guarding, keeping::Begun, wire};
+use crate::{Folders as _, Project, Result, clock, guarding, keeping::Begun, ledger::LateLedger};
 
 /// Milliseconds of a day.
 const DAY_MS: i64 = 86_400_000;
@@ -112,7 +110,7 @@ pub fn book(project: &Project) -> Book {
 pub fn ledger(project: &Project) -> Arc<LateLedger> {
     let is_kept = guarding::privacy(&project.loaded.settings).may(Keep::Learning);
     let path = ledger_file(project);
-    Arc::new(LateLedger::new(is_kept.then_some(path), project.notices.clone()))
+    project.shared.ledger(is_kept.then_some(path), project.notices.clone())
 }
 
 /// The ledger for whoever only looks: where nothing was counted yet, one in memory.
@@ -121,7 +119,7 @@ pub fn ledger_to_look_at(project: &Project) -> Arc<LateLedger> {
     if has_ledger(project) {
         ledger(project)
     } else {
-        Arc::new(LateLedger::new(None, project.notices.clone()))
+        project.shared.ledger(None, project.notices.clone())
     }
 }
 
@@ -205,7 +203,7 @@ pub async fn prepare(project: &Project, wanted: &Wanted) -> Result<Ready> {
     let catalogue = catalogue(project);
     let mut roster =
         if is_off { Roster::default() } else { roster::of(&settings, &catalogue, today()) };
-    let http = wire::http(&settings);
+    let http = project.shared.http(&settings);
     let mut maker = Maker::new(settings, http.clone(), catalogue);
     let names = named(project, &mut maker, &http, &mut roster, is_pinned).await?;
     let known = Known::default();

@@ -14,7 +14,7 @@ const KNOWN: &[(&str, usize, usize, usize)] = &[
     ("gnoma-core", 4, 0, 0),
     ("gnoma-engine", 6, 0, 4),
     ("gnoma-guard", 12, 0, 0),
-    ("gnoma-host", 5, 0, 1),
+    ("gnoma-host", 2, 0, 0),
     ("gnoma-llm", 9, 0, 0),
     ("gnoma-router", 6, 1, 0),
     ("gnoma-sandbox", 3, 0, 0),

@@ -26,7 +26,7 @@ pub struct LateLedger {
 }
 
 impl LateLedger {
-    pub(super) fn new(path: Option<PathBuf>, notices: Notices) -> Self {
+    pub(crate) fn new(path: Option<PathBuf>, notices: Notices) -> Self {
         Self { path, opened: OnceCell::new(), notices }
     }
 

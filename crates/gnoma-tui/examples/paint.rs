@@ -3,16 +3,20 @@
 
 #![expect(clippy::print_stdout, reason = "figures for whoever runs it")]
 
-use std::time::{Duration, Instant};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use gnoma_core::{
     CallId, Event, RawJson, ToolCall,
+    protocol::{Envelope, Epoch},
     session::{PermissionMode, SessionState},
+    store::SessionId,
 };
 use gnoma_tui::{
     Input, Size,
     app::{Options, State},
-    desk::{Connection, Desk, Offer, PointRow, SessionRow, SettingRow, Topic},
     history::History,
     keymap::Keymap,
     run::Face as _,
@@ -54,6 +58,7 @@ struct Rig {
     screen: Screen,
     now: Instant,
     out: Vec<u8>,
+    seq: u64,
 }
 
 impl Rig {
@@ -61,6 +66,7 @@ impl Rig {
         let now = Instant::now();
         let options = Options {
             now,
+            now_ms: 0,
             facts: Facts { mode: PermissionMode::Auto, ..Facts::default() },
             keymap: Keymap::built_in(),
             history: History::from_lines(""),
@@ -68,15 +74,16 @@ impl Rig {
             vim: false,
             accessible: false,
             drafts: Vec::new(),
-            found: None,
+            is_served: false,
         };
         let theme = Theme::named("gnoma", Shade::Dark, Depth::True).unwrap_or_default();
         let traits = Traits { synchronized: true, reflows: true };
         let mut rig = Self {
-            state: State::new(options, Box::new(Nothing)),
+            state: State::new(options),
             screen: Screen::new(layout, theme, traits),
             now,
             out: Vec::new(),
+            seq: 0,
         };
         rig.input(Input::Resize(SIZE));
         rig
@@ -87,7 +94,10 @@ impl Rig {
     }
 
     fn event(&mut self, event: Event) {
-        self.input(Input::Session(event));
+        self.seq += 1;
+        let (session, epoch) = (SessionId::default(), Epoch::default());
+        let envelope = Envelope { session, epoch, parent: None, seq: self.seq, at_ms: 0, event };
+        self.input(Input::Session(Arc::new(envelope)));
     }
 
     fn text(&mut self, text: &str) {
@@ -190,58 +200,4 @@ fn measure(what: &str, rig: &mut Rig, mut change: impl FnMut(&mut Rig)) {
 
 fn report(what: &str, took: Duration, bytes: usize) {
     println!("{what:<48} {took:>15.1?}  {bytes:>10} bytes in all");
-}
-
-/// A desk that has nothing.
-struct Nothing;
-
-impl Desk for Nothing {
-    fn window(&mut self, _: &str) -> Option<u64> {
-        None
-    }
-    fn known_models(&mut self) -> Vec<Offer> {
-        Vec::new()
-    }
-    fn models(&mut self) -> Vec<Offer> {
-        Vec::new()
-    }
-    fn providers(&mut self) -> Vec<Offer> {
-        Vec::new()
-    }
-    fn profiles(&mut self) -> Vec<Offer> {
-        Vec::new()
-    }
-    fn sessions(&mut self) -> Vec<SessionRow> {
-        Vec::new()
-    }
-    fn points(&mut self) -> Vec<PointRow> {
-        Vec::new()
-    }
-    fn settings(&mut self) -> Vec<SettingRow> {
-        Vec::new()
-    }
-    fn set(&mut self, _: &str, _: &str) -> Result<String, String> {
-        Err(String::new())
-    }
-    fn changes(&mut self) -> Result<String, String> {
-        Err(String::new())
-    }
-    fn export(&mut self, _: &str) -> Result<String, String> {
-        Err(String::new())
-    }
-    fn rule_place(&mut self, _: gnoma_core::session::Scope) -> Result<String, String> {
-        Err(String::new())
-    }
-    fn keep_rule(&mut self, _: &str, _: gnoma_core::session::Scope) -> Result<String, String> {
-        Err(String::new())
-    }
-    fn explain(&mut self, _: Topic) -> Result<String, String> {
-        Err(String::new())
-    }
-    fn test(&mut self, _: &Connection) -> Result<String, String> {
-        Err(String::new())
-    }
-    fn keep(&mut self, _: &Connection) -> Result<String, String> {
-        Err(String::new())
-    }
 }

@@ -1,8 +1,10 @@
 //! What there is to show and what every key and event means. Pure: inputs in, wishes out, frames on
-//! demand; the program around is asked only through the [`Desk`], and only where a person asked for
-//! something. What keys do while somebody writes is the composer's part.
+//! demand. The session and its host are asked by requests, whose replies are inputs like any other:
+//! nothing waits. What keys do while somebody writes is the composer's part.
 
+mod asked;
 mod asking;
+mod attached;
 mod choosing;
 mod completing;
 mod completion;
@@ -23,4 +25,4 @@ mod typing;
 mod view;
 
 pub use self::state::{Options, State};
-pub(crate) use self::{asking::meaning, layer::Choice};
+pub(crate) use self::{asking::meaning, layer::Choice, parts::Sought};

@@ -6,6 +6,7 @@ mod compact;
 mod config;
 mod context;
 mod copy;
+mod detach;
 mod diff;
 mod drop;
 mod exit;
@@ -33,7 +34,9 @@ mod vim;
 mod why;
 
 pub(crate) use self::{model::listed as models_listed, slash::Slash};
-use crate::app::State;
+use gnoma_core::protocol::{Reply, Request, Switch};
+
+use crate::app::{Sought, State};
 
 /// All commands, in the order in which they are listed.
 pub(crate) const ALL: &[&Slash] = &[
@@ -66,6 +69,7 @@ pub(crate) const ALL: &[&Slash] = &[
     &copy::COMMAND,
     &export::COMMAND,
     &shell::COMMAND,
+    &detach::COMMAND,
     &exit::COMMAND,
 ];
 
@@ -119,6 +123,38 @@ pub(crate) fn find(line: &str) -> Option<(&'static Slash, &str)> {
 pub(crate) fn run(state: &mut State, line: &str) {
     if let Some((command, argument)) = find(line) {
         (command.run)(state, argument);
+    }
+}
+
+/// What is said when a session has gone on in another way, unless the host says something.
+pub(crate) fn switch_note(request: &Request, has_past: bool) -> &'static str {
+    match request {
+        Request::Fork => "this is a copy; the session before stays as it is",
+        Request::Switch(Switch::Incognito(true)) if has_past => {
+            "from here on nothing is kept; the model still knows what was said before"
+        }
+        Request::Switch(Switch::Incognito(true)) => "nothing is kept from here on",
+        Request::Switch(Switch::Incognito(false)) => {
+            "a new conversation begins, and it is kept; what was said before is not"
+        }
+        _ => "",
+    }
+}
+
+/// Shows what was looked up for a command with this argument.
+pub(crate) fn show(state: &mut State, sought: Sought, reply: Reply, argument: &str) {
+    match (sought, reply) {
+        (Sought::Changes, Reply::Text(diff)) => diff::show(state, &diff),
+        (Sought::Explanation, Reply::Text(text)) => state.tell(&text),
+        (Sought::Conversations, Reply::Stored(sessions)) => {
+            resume::show(state, sessions, argument);
+        }
+        (Sought::Points, Reply::Points(points)) => rewind::show(state, points, argument),
+        (Sought::Settings, Reply::Settings(settings)) => config::show(state, settings, argument),
+        (Sought::Models, Reply::Choices(models)) => model::show(state, models, argument),
+        (Sought::Providers, Reply::Choices(names)) => provider::show(state, names, argument),
+        (Sought::Profiles, Reply::Choices(names)) => profile::show(state, names, argument),
+        _ => (),
     }
 }
 

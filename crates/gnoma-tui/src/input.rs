@@ -1,13 +1,13 @@
 //! Everything that can happen to the face, as values: what the loop hands to it and nothing else.
 
-use std::time::Instant;
+use std::{sync::Arc, time::Instant};
 
 use gnoma_core::{
     Image,
-    session::{Command, Event},
+    protocol::{Envelope, Reply, RequestError, SessionView},
 };
 
-use crate::{desk::Offer, frame::Size, keymap::Key, theme::Shade};
+use crate::{ask::Purpose, frame::Size, keymap::Key, theme::Shade};
 
 /// Something that happened.
 #[derive(Clone, Debug, PartialEq)]
@@ -15,12 +15,26 @@ pub enum Input {
     /// The time. It comes before everything else that arrived together, and alone when a time that
     /// was asked for has come.
     Tick(Instant),
-    /// The session says something.
-    Session(Event),
-    /// The session is closed; nothing more comes from it.
-    SessionClosed,
-    /// A command did not reach the session, which is closed or does not keep up.
-    Undelivered(Command),
+    /// Something happened in the session.
+    Session(Arc<Envelope>),
+    /// The state of the session, in place of all events up to it.
+    Snapshot(Box<SessionView>),
+    /// What came of a request.
+    Reply {
+        /// What it was for.
+        purpose: Purpose,
+        /// The reply, or why there is none.
+        result: Result<Reply, RequestError>,
+    },
+    /// No session could be opened, or the window could not be attached to it.
+    NoSession(RequestError),
+    /// The connection to the host has ended.
+    Disconnected {
+        /// It is being made again.
+        returns: bool,
+    },
+    /// The connection is there again.
+    Connected,
     /// A key.
     Key(Key),
     /// Text that was pasted, with line breaks as `\n`.
@@ -46,8 +60,6 @@ pub enum Input {
     Listing(Vec<String>),
     /// Of the files that a message names, those that are not there.
     Missing(Vec<String>),
-    /// All models that there are to choose from.
-    Models(Vec<Offer>),
     /// A shell line has ended.
     Shell {
         /// The line.

@@ -1,4 +1,4 @@
-//! The terminal face of gnoma: a client of one session that knows only the vocabulary.
+//! The terminal face of gnoma: a client of the session protocol that knows only the vocabulary.
 //!
 //! State and view are apart: `app` holds what there is to show and decides what a key or an event
 //! means, `view` turns it into a [`Frame`], `screen` brings a frame to the terminal with as few
@@ -6,12 +6,12 @@
 //! conversation go into the terminal's own scrollback and are never drawn again.
 
 pub mod app;
+pub mod ask;
 pub mod charset;
 pub mod clean;
 mod commands;
 pub mod complete;
 pub mod composer;
-pub mod desk;
 pub mod diff;
 pub mod frame;
 pub mod fuzzy;

@@ -1,15 +1,17 @@
 //! The loop: waits for whatever comes first, hands everything that is there to the face, has its
 //! wishes performed and draws once. While nothing happens it sleeps; it decides nothing itself.
 
+mod link;
 mod pace;
 mod stage;
 
 use std::{io, time::Instant};
 
-use gnoma_core::session::{Command, Event};
+pub use link::{Connector, Link, Target};
 pub use stage::Stage;
 
 use crate::{
+    ask::Ask,
     charset::Charset,
     frame::{Frame, Size},
     input::Input,
@@ -36,18 +38,6 @@ pub trait Face {
     fn next_tick(&self) -> Option<Instant>;
 }
 
-/// The way to a session.
-pub trait Link {
-    /// Tells the session something. False when it is closed or does not keep up.
-    fn tell(&self, command: Command) -> bool;
-
-    /// The next event; `None` once the session is closed. Safe to drop and call again.
-    fn next(&mut self) -> impl Future<Output = Option<Event>>;
-
-    /// The next event, if one is there already.
-    fn ready(&mut self) -> Option<Event>;
-}
-
 /// Turns wishes into deeds; whatever needs files, programs or settings is done here or put into a job.
 pub trait Hands {
     /// What is wished for.
@@ -64,8 +54,10 @@ pub type Job = Box<dyn FnOnce() -> Input + Send>;
 pub enum Deed {
     /// Nothing any more: it is done.
     Done,
-    /// Tell the session something.
-    Tell(Command),
+    /// Ask the session or its host.
+    Ask(Ask),
+    /// Say this when a panic ends the program.
+    LastWords(String),
     /// Tell the face something.
     Hear(Input),
     /// Run a job.

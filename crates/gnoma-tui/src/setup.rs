@@ -1,15 +1,20 @@
 //! The first start: no provider is configured, so one is chosen from what was found, tried and
 //! stored. A key that is entered is never shown. What is tried and stored is done elsewhere.
 
-use gnoma_core::Secret;
+use gnoma_core::{
+    Secret,
+    protocol::{ConnectBy, Connection, FoundProviders, TypedKey},
+};
 
 use crate::{
-    desk::{By, Connection, Found},
     keymap::Action,
     picker::{Picked, Picker, Row, cut},
     text::{Ink, Line, Span, Style},
-    wish::Again,
 };
+
+/// What was done before the first start is offered.
+pub const LOOKED_FOR: &str = "gnoma looked for keys of known providers in the environment, and for Ollama \
+                              and llama.cpp on this machine: there is none";
 
 /// Bytes of a key.
 const MAX_KEY_BYTES: usize = 4_096;
@@ -25,8 +30,10 @@ pub enum SetupStep {
     Try(Connection),
     /// This is to be stored; [`Setup::kept`] takes what became of it.
     Keep(Connection),
-    /// It is over, and this is what comes next.
-    Done(Again),
+    /// It is over: this provider is asked from now on.
+    Use(String),
+    /// The demonstration is wanted.
+    Demo,
     /// The person goes on without a provider.
     Left,
 }
@@ -76,7 +83,7 @@ pub struct Setup {
 impl Setup {
     /// A start from what was found; `by_line` for those who write lines and hear what comes of them.
     #[must_use]
-    pub fn new(found: &Found, by_line: bool) -> Self {
+    pub fn new(found: &FoundProviders, by_line: bool) -> Self {
         let offers = offers(found);
         let rows = offers.iter().map(|(row, _)| row.clone()).collect();
         Self {
@@ -103,7 +110,7 @@ impl Setup {
             },
             Stage::Entering { provider, key } => match action {
                 Action::Accept if !key.expose().trim().is_empty() => {
-                    let by = By::Key(Secret::new(key.expose().trim().to_owned()));
+                    let by = ConnectBy::Key(TypedKey(key.expose().trim().to_owned()));
                     let provider = std::mem::take(provider);
                     self.attempt(Connection { provider, by })
                 }
@@ -120,7 +127,10 @@ impl Setup {
                 Action::Close | Action::Stop | Action::Interrupt => self.back(),
                 _ => SetupStep::Open,
             },
-            Stage::Trying(_) => SetupStep::Open,
+            Stage::Trying(_) => match action {
+                Action::Close | Action::Stop | Action::Interrupt => self.back(),
+                _ => SetupStep::Open,
+            },
             Stage::Failed { connection, .. } => match action {
                 Action::Accept => {
                     let again = connection.clone();
@@ -155,9 +165,11 @@ impl Setup {
         }
     }
 
-    /// What became of the try.
-    pub fn tried(&mut self, outcome: Result<String, String>) {
-        if let Stage::Trying(connection) = &self.stage {
+    /// What became of the try, unless it was given up.
+    pub fn tried(&mut self, tried: &Connection, outcome: Result<String, String>) {
+        if let Stage::Trying(connection) = &self.stage
+            && connection == tried
+        {
             let connection = connection.clone();
             self.stage = match outcome {
                 Ok(answer) => Stage::Works { connection, answer },
@@ -167,14 +179,17 @@ impl Setup {
     }
 
     /// What became of storing.
-    pub fn kept(&mut self, outcome: Result<String, String>) -> SetupStep {
+    pub fn kept(&mut self, kept: &Connection, outcome: Result<String, String>) -> SetupStep {
         let (Stage::Works { connection, .. } | Stage::Unkept { connection, .. }) = &self.stage
         else {
             return SetupStep::Open;
         };
+        if connection != kept {
+            return SetupStep::Open;
+        }
         let connection = connection.clone();
         match outcome {
-            Ok(_) => SetupStep::Done(Again::Provider(connection.provider)),
+            Ok(_) => SetupStep::Use(connection.provider),
             Err(why) => {
                 self.stage = Stage::Unkept { connection, why };
                 SetupStep::Open
@@ -185,7 +200,7 @@ impl Setup {
     fn take(&mut self, row: usize) -> SetupStep {
         match self.choices.get(row).cloned() {
             None => SetupStep::Open,
-            Some(Choice::Demo) => SetupStep::Done(Again::Demo),
+            Some(Choice::Demo) => SetupStep::Demo,
             Some(Choice::Ready(connection)) => self.attempt(connection),
             Some(Choice::Enter(provider)) => {
                 self.stage = Stage::Entering { provider, key: Secret::new(String::new()) };
@@ -264,16 +279,16 @@ impl Setup {
     }
 }
 
-fn offers(found: &Found) -> Vec<(Row, Choice)> {
+fn offers(found: &FoundProviders) -> Vec<(Row, Choice)> {
     let mut offers = Vec::new();
     for key in &found.keys {
-        let by = By::Variable(key.variable.clone());
+        let by = ConnectBy::Variable(key.variable.clone());
         let ready = Choice::Ready(Connection { provider: key.provider.clone(), by });
         offers.push((Row::new(&key.provider, format!("the key in {}", key.variable)), ready));
     }
     for server in &found.servers {
         let about = format!("{} · {} models", server.address, server.models);
-        let by = By::Address(server.address.clone());
+        let by = ConnectBy::Address(server.address.clone());
         let ready = Choice::Ready(Connection { provider: server.provider.clone(), by });
         offers.push((Row::new(&server.provider, about), ready));
     }
@@ -319,10 +334,10 @@ fn plain_span(text: &str) -> Span {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::desk::{FoundKey, FoundServer};
+    use gnoma_core::protocol::{FoundKey, FoundServer};
 
-    fn found() -> Found {
-        Found {
+    fn found() -> FoundProviders {
+        FoundProviders {
             keys: vec![FoundKey {
                 provider: "anthropic".into(),
                 variable: "ANTHROPIC_API_KEY".into(),
@@ -346,12 +361,12 @@ mod tests {
         let SetupStep::Try(connection) = setup.act(Action::Accept) else {
             panic!("nothing is tried")
         };
-        assert_eq!(connection.by, By::Variable("ANTHROPIC_API_KEY".to_owned()));
-        setup.tried(Ok("12 models".to_owned()));
+        assert_eq!(connection.by, ConnectBy::Variable("ANTHROPIC_API_KEY".to_owned()));
+        setup.tried(&connection, Ok("12 models".to_owned()));
         assert!(shown(&setup).starts_with("✓ anthropic works: 12 models\n"));
-        assert_eq!(setup.act(Action::Accept), SetupStep::Keep(connection));
-        let done = SetupStep::Done(Again::Provider("anthropic".to_owned()));
-        assert_eq!(setup.kept(Ok(String::new())), done);
+        assert_eq!(setup.act(Action::Accept), SetupStep::Keep(connection.clone()));
+        let done = SetupStep::Use("anthropic".to_owned());
+        assert_eq!(setup.kept(&connection, Ok(String::new())), done);
     }
 
     #[test]
@@ -363,19 +378,22 @@ mod tests {
         assert!(setup.is_secret());
         assert!(!shown(&setup).contains("made"));
         assert!(!format!("{setup:?}").contains("made"));
-        let SetupStep::Try(Connection { by: By::Key(key), .. }) = setup.act(Action::Accept) else {
-            panic!("no key is tried");
+        let SetupStep::Try(connection) = setup.act(Action::Accept) else {
+            panic!("no key is tried")
         };
-        assert_eq!(key.expose(), "made-up-key");
-        setup.tried(Err("the key was refused".to_owned()));
+        assert_eq!(connection.by, ConnectBy::Key(TypedKey("made-up-key".to_owned())));
+        setup.tried(&connection, Err("the key was refused".to_owned()));
         assert!(shown(&setup).contains("the key was refused"));
         assert!(matches!(setup.act(Action::Accept), SetupStep::Try(_)));
     }
 
     #[test]
     fn the_demo_needs_nothing() {
-        let mut setup = Setup::new(&Found::default(), false);
-        assert_eq!(setup.act(Action::Accept), SetupStep::Done(Again::Demo));
-        assert_eq!(Setup::new(&Found::default(), false).act(Action::Close), SetupStep::Left);
+        let mut setup = Setup::new(&FoundProviders::default(), false);
+        assert_eq!(setup.act(Action::Accept), SetupStep::Demo);
+        assert_eq!(
+            Setup::new(&FoundProviders::default(), false).act(Action::Close),
+            SetupStep::Left
+        );
     }
 }

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use gnoma_core::{Usage, session::PermissionMode};
+use gnoma_core::{Usage, protocol::SessionView, session::PermissionMode};
 
 use crate::{
     picker::cut,
@@ -92,7 +92,42 @@ impl Cost {
     }
 }
 
+impl Facts {
+    /// The facts that a session has told.
+    #[must_use]
+    pub fn of(view: &SessionView) -> Self {
+        let info = view.info.clone();
+        Self {
+            version: info.version,
+            folder: info.folder,
+            branch: info.branch,
+            profile: info.profile,
+            incognito: info.incognito,
+            model: info.model,
+            window: info.window.unwrap_or(0),
+            mode: view.mode,
+            last_call: info.last_call,
+            before: info.before,
+        }
+    }
+}
+
 impl Counts {
+    /// What a session has counted so far.
+    #[must_use]
+    pub fn of(view: &SessionView) -> Self {
+        let info = &view.info;
+        let has_called = view.last_call != Usage::default();
+        let mut past = info.before;
+        past += view.usage;
+        Self {
+            round: if has_called { view.last_call } else { info.last_call },
+            past,
+            session_cost: Cost { micro_usd: view.micro_usd, is_partial: false },
+            ..Self::default()
+        }
+    }
+
     /// What there is to count from when a session begins or goes on.
     #[must_use]
     pub fn from_here(facts: &Facts) -> Self {

@@ -2,21 +2,23 @@
 
 use std::path::PathBuf;
 
-use gnoma_core::Command;
-
-use crate::{composer::Draft, run::Deed};
+use crate::{ask::Ask, composer::Draft, run::Deed};
 
 /// Something to be done.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Wish {
-    /// Tell the session.
-    Tell(Command),
+    /// Ask the session or its host; the reply comes back with what it was for.
+    Ask(Ask),
     /// Put text on the clipboard.
     Copy(String),
     /// Give the terminal back to the shell until somebody continues the program.
     Suspend,
-    /// Leave the loop. [`State::take_again`](crate::app::State::take_again) says what comes next.
+    /// Leave the loop.
     Quit,
+    /// Show the demonstration, which needs no provider and has the terminal meanwhile.
+    Demo,
+    /// Say this when a panic ends the program: where the session is kept.
+    LastWords(String),
     /// Let the text be written on in the editor of choice.
     OpenEditor(String),
     /// Run a line in a shell and report its output.
@@ -51,8 +53,6 @@ pub enum Wish {
     List,
     /// Say which of these files, below the session's folder, are not there.
     LookFor(Vec<String>),
-    /// List all models that there are to choose from.
-    ListModels,
     /// Move the transcript by this many lines, upwards when positive. Only where the terminal does
     /// not scroll itself.
     Scroll(isize),
@@ -63,9 +63,10 @@ impl Wish {
     ///
     /// # Errors
     /// The wish, for somebody else.
-    pub fn into_deed(self) -> Result<Deed, Self> {
+    pub fn into_deed(self) -> Result<Deed, Box<Self>> {
         Ok(match self {
-            Self::Tell(command) => Deed::Tell(command),
+            Self::Ask(ask) => Deed::Ask(ask),
+            Self::LastWords(text) => Deed::LastWords(text),
             Self::Copy(text) => Deed::Copy(text),
             Self::Suspend => Deed::Suspend,
             Self::Quit => Deed::Quit,
@@ -83,40 +84,8 @@ impl Wish {
             | Self::Save(_)
             | Self::Remember(_)
             | Self::LookFor(_)
-            | Self::ListModels
-            | Self::List => return Err(self),
+            | Self::Demo
+            | Self::List => return Err(Box::new(self)),
         })
     }
-}
-
-/// What the next session is made of.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Again {
-    /// A new conversation.
-    New,
-    /// A stored one; without an id the newest.
-    Resume(Option<String>),
-    /// A copy of this one.
-    Fork,
-    /// This one with another model.
-    Model(String),
-    /// This one with another provider.
-    Provider(String),
-    /// This one with the settings of another profile.
-    Profile(String),
-    /// Whether anything is stored.
-    Incognito(bool),
-    /// This one as it was some turns ago.
-    Rewind {
-        /// How many turns are taken back.
-        turns: usize,
-        /// Files are taken back.
-        files: bool,
-        /// The conversation is taken back.
-        conversation: bool,
-    },
-    /// This one as it was before the last rewind.
-    Redo,
-    /// The demonstration, which needs no provider.
-    Demo,
 }

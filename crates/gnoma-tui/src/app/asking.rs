@@ -4,15 +4,18 @@
 use std::time::{Duration, Instant};
 
 use gnoma_core::{
-    CallId, Command,
+    CallId,
+    protocol::{Reply, Request, RequestError, RequestErrorKind},
     session::{PermissionAnswer, PermissionMode, Scope},
 };
 
 use super::{
     State,
+    asked::{text_of, words},
     layer::{Goal, Layer},
 };
 use crate::{
+    ask::Purpose,
     keymap::{Action, Context, Key},
     prompt::{Lasting, Question, Verdict},
     wish::Wish,
@@ -123,14 +126,12 @@ impl State {
         match verdict {
             Verdict::Open => (),
             Verdict::Answer(PermissionAnswer::Rule { rule, scope }) => {
-                if let Err(why) = self.allow_by_rule(call, rule, scope) {
-                    self.hint(why);
-                }
+                self.check_rule(call, rule, scope)
             }
             Verdict::Answer(answer) => self.answer(call, answer),
             Verdict::WriteReason => self.write_reason(call),
             Verdict::EditRule => self.edit_rule(call),
-            Verdict::NextScope => self.next_scope(),
+            Verdict::NextScope => self.next_scope(&call),
         }
     }
 
@@ -140,60 +141,101 @@ impl State {
         self.layer = Some(Layer::field(&rule_title(lasting), &rule, Goal::Rule(call)));
     }
 
-    fn next_scope(&mut self) {
-        let Some(lasting) = self.questions.open.front().and_then(Question::lasting) else { return };
-        let before = lasting.scope;
-        let (scope, place) = self.scope_after(before);
-        if let Some(question) = self.questions.open.front_mut() {
-            question.hold(scope, place);
+    /// Looks for the next scope in which the rule can be kept.
+    pub(super) fn next_scope(&mut self, call: &CallId) {
+        let question = self.questions.open.iter().find(|question| question.call.id == *call);
+        if let Some(lasting) = question.and_then(Question::lasting) {
+            self.try_scope(call, after(lasting.scope));
         }
     }
 
-    /// The next scope in which a rule can be kept; says why not of those that are passed over.
-    fn scope_after(&mut self, scope: Scope) -> (Scope, String) {
-        let mut next = scope;
-        for _ in [Scope::Project, Scope::User] {
-            next = match next {
-                Scope::Session => Scope::Project,
-                Scope::Project => Scope::User,
-                Scope::User => return (Scope::Session, String::new()),
-            };
-            match self.desk.rule_place(next) {
-                Ok(place) => return (next, place),
-                Err(why) => self.hint(why),
+    fn try_scope(&mut self, call: &CallId, scope: Scope) {
+        if scope == Scope::Session {
+            return self.hold_rule(call, scope, String::new());
+        }
+        let question = self.questions.open.iter().find(|question| question.call.id == *call);
+        let Some(lasting) = question.and_then(Question::lasting) else { return };
+        let rule = lasting.rule.clone();
+        let purpose = Purpose::RulePlace { call: call.clone(), scope };
+        self.request(Request::KeepRule { rule, scope, dry_run: true }, purpose);
+    }
+
+    /// A scope in which the rule cannot be kept is passed over.
+    pub(super) fn rule_place_known(
+        &mut self,
+        call: &CallId,
+        scope: Scope,
+        result: Result<Reply, RequestError>,
+    ) {
+        match text_of(result) {
+            Ok(place) => self.hold_rule(call, scope, place),
+            Err(why) => {
+                self.hint(why);
+                self.try_scope(call, after(scope));
             }
         }
-        (Scope::Session, String::new())
     }
 
-    /// The same while the rule is being changed. Gives the field's new title.
-    pub(super) fn next_scope_of(&mut self, call: &CallId) -> Option<String> {
-        self.questions.open.front().filter(|question| question.call.id == *call)?;
-        self.next_scope();
-        self.questions.open.front().and_then(Question::lasting).map(rule_title)
+    fn hold_rule(&mut self, call: &CallId, scope: Scope, place: String) {
+        let question = self.questions.open.iter_mut().find(|question| question.call.id == *call);
+        let Some(question) = question else { return };
+        question.hold(scope, place);
+        if let Some(Layer::Field { title, goal: Goal::Rule(of), .. }) = &mut self.layer
+            && of == call
+            && let Some(lasting) = question.lasting()
+        {
+            *title = rule_title(lasting);
+        }
     }
 
     /// A lasting yes with the rule that was written.
-    pub(super) fn allow_as_written(&mut self, call: &CallId, rule: &str) -> Result<(), String> {
-        let question = self.questions.open.iter().find(|question| question.call.id == *call);
-        let Some(lasting) = question.and_then(Question::lasting) else { return Ok(()) };
+    pub(super) fn allow_as_written(&mut self, call: &CallId, rule: &str) {
         if rule.is_empty() {
-            return Err("a rule must say what it allows; Esc leaves it".to_owned());
+            return self.hint("a rule must say what it allows; Esc leaves it");
         }
-        let scope = lasting.scope;
-        self.allow_by_rule(call.clone(), rule.to_owned(), scope)
+        let question = self.questions.open.iter().find(|question| question.call.id == *call);
+        if let Some(lasting) = question.and_then(Question::lasting) {
+            let scope = lasting.scope;
+            self.check_rule(call.clone(), rule.to_owned(), scope);
+        }
     }
 
-    fn allow_by_rule(&mut self, call: CallId, rule: String, scope: Scope) -> Result<(), String> {
-        self.desk.keep_rule(&rule, Scope::Session)?;
-        let kept = match scope {
-            Scope::Session => Ok(String::new()),
-            Scope::Project | Scope::User => self.desk.keep_rule(&rule, scope),
-        };
-        let scope = match kept {
-            Ok(told) if told.is_empty() => scope,
-            Ok(told) => {
-                self.note(&told);
+    fn check_rule(&mut self, call: CallId, rule: String, scope: Scope) {
+        let request =
+            Request::KeepRule { rule: rule.clone(), scope: Scope::Session, dry_run: true };
+        self.request(request, Purpose::CheckRule { call, rule, scope });
+    }
+
+    pub(super) fn rule_checked(
+        &mut self,
+        call: CallId,
+        rule: String,
+        scope: Scope,
+        result: Result<Reply, RequestError>,
+    ) {
+        if !self.questions.open.iter().any(|question| question.call.id == call) {
+            return;
+        }
+        match (result, scope) {
+            (Err(error), _) => self.hint(words(&error)),
+            (Ok(_), Scope::Session) => self.answer(call, PermissionAnswer::Rule { rule, scope }),
+            (Ok(_), Scope::Project | Scope::User) => {
+                let request = Request::KeepRule { rule: rule.clone(), scope, dry_run: false };
+                self.request(request, Purpose::KeepRule { call, rule, scope });
+            }
+        }
+    }
+
+    pub(super) fn rule_kept(
+        &mut self,
+        call: CallId,
+        rule: String,
+        scope: Scope,
+        result: Result<Reply, RequestError>,
+    ) {
+        let scope = match text_of(result) {
+            Ok(text) => {
+                self.note(&text);
                 scope
             }
             Err(why) => {
@@ -202,7 +244,6 @@ impl State {
             }
         };
         self.answer(call, PermissionAnswer::Rule { rule, scope });
-        Ok(())
     }
 
     fn write_reason(&mut self, call: CallId) {
@@ -220,18 +261,24 @@ impl State {
 
     pub(super) fn answer(&mut self, call: CallId, answer: PermissionAnswer) {
         let place = self.questions.open.iter().position(|question| question.call.id == call);
-        self.questions.answered = place.and_then(|place| self.questions.open.remove(place));
-        self.wish(Wish::Tell(Command::Answer { call, answer }));
+        let Some(question) = place.and_then(|place| self.questions.open.remove(place)) else {
+            return;
+        };
+        self.questions.answered = Some(question);
+        self.layer.take_if(|layer| layer.answers(&call));
+        self.request(Request::Answer { call: call.clone(), answer }, Purpose::Answer(call));
     }
 
-    /// An answer did not reach the session.
-    pub(super) fn ask_again(&mut self, call: &CallId) {
-        if let Some(question) =
-            self.questions.answered.take_if(|question| question.call.id == *call)
-        {
+    /// An answer did not reach the session, or somebody else was first.
+    pub(super) fn ask_again(&mut self, call: &CallId, error: &RequestError) {
+        let answered = self.questions.answered.take_if(|question| question.call.id == *call);
+        if error.kind == RequestErrorKind::NotAsked {
+            return self.hint("the question was answered elsewhere");
+        }
+        if let Some(question) = answered {
             self.questions.open.push_front(question);
         }
-        self.warn("the session did not take the answer in; answer again");
+        self.warn(&format!("the answer was not taken in: {}; answer again", words(error)));
     }
 
     /// The next of the modes that are safe to cycle through.
@@ -269,8 +316,17 @@ impl State {
 
     fn set_mode(&mut self, mode: PermissionMode) {
         self.facts.mode = mode;
-        self.wish(Wish::Tell(Command::SetMode { mode }));
+        self.request(Request::SetMode { mode }, Purpose::Mode(mode));
         self.hint(format!("mode {mode}: {}", meaning(mode)));
+    }
+}
+
+/// The scope that is offered after that one.
+fn after(scope: Scope) -> Scope {
+    match scope {
+        Scope::Session => Scope::Project,
+        Scope::Project => Scope::User,
+        Scope::User => Scope::Session,
     }
 }
 

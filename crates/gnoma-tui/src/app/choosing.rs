@@ -1,17 +1,21 @@
 //! Lists, fields and questions of the program's own: they lie over the editor and take the keys.
 
-use gnoma_core::{Command, message::ModelRef, session::PermissionAnswer};
+use gnoma_core::{
+    message::ModelRef,
+    protocol::{self, Request, Setting},
+    session::PermissionAnswer,
+};
 
 use super::{
     State,
     layer::{Choice, Goal, Layer},
 };
 use crate::{
+    ask::Purpose,
     composer::{Composer, Draft, Pressed},
-    desk::{Offer, SettingRow},
     keymap::{Action, Code, Context, Key},
     picker::{Picked, Picker, Row},
-    wish::{Again, Wish},
+    wish::Wish,
 };
 
 impl State {
@@ -52,10 +56,10 @@ impl State {
     pub(crate) fn choose(
         &mut self,
         what: &str,
-        offers: Vec<Offer>,
+        offers: Vec<protocol::Choice>,
         first: Option<(Row, Choice)>,
         argument: &str,
-        choice: fn(Offer) -> Choice,
+        choice: fn(protocol::Choice) -> Choice,
     ) {
         let number = argument.parse().ok().and_then(|number: usize| number.checked_sub(1));
         let is_meant = |name: &str| {
@@ -70,7 +74,7 @@ impl State {
         if offers.is_empty() && argument.is_empty() {
             return self.hint(format!("there is no {what} to choose"));
         }
-        let row = |offer: Offer| {
+        let row = |offer: protocol::Choice| {
             let row = Row::new(offer.name.clone(), offer.about.clone()).current(offer.current);
             (row, choice(offer))
         };
@@ -82,7 +86,8 @@ impl State {
             self.layer = None;
             if is_open {
                 let name = argument.to_owned();
-                return self.perform(choice(Offer { name, ..Offer::default() }));
+                return self
+                    .perform(choice(protocol::Choice { name, ..protocol::Choice::default() }));
             }
             self.hint(format!("unknown {what}: `{argument}`; /{what} lists what there is"));
         }
@@ -98,7 +103,7 @@ impl State {
             None => self.hint("the router chooses the model from now on"),
         }
         self.routes.pinned.clone_from(&arm);
-        self.wish(Wish::Tell(Command::Pin { arm }));
+        self.request(Request::Pin { arm }, Purpose::Order);
     }
 
     pub(crate) fn confirm(&mut self, question: &str, choice: Choice) {
@@ -108,7 +113,7 @@ impl State {
     /// Does what was chosen.
     pub(crate) fn perform(&mut self, choice: Choice) {
         match choice {
-            Choice::Again(again) => self.again(again),
+            Choice::Switch(request) => self.switch(request),
             Choice::Pin(arm) => self.pin(arm),
             Choice::Mode(mode) => self.choose_mode(mode),
             Choice::Theme(name) => self.paint_with(&name),
@@ -126,18 +131,21 @@ impl State {
 
     /// Changes a setting for the sessions to come.
     pub(crate) fn set(&mut self, key: &str, value: &str) {
-        let outcome = self.desk.set(key, value);
-        self.report(outcome.map(|set| format!("{set}; it holds from the next session on")));
+        self.store_setting(key, value, "; it holds from the next session on");
     }
 
     /// Keeps what holds already.
     pub(crate) fn keep_setting(&mut self, key: &str, value: &str) {
-        let outcome = self.desk.set(key, value);
-        self.report(outcome);
+        self.store_setting(key, value, "");
     }
 
-    fn edit_setting(&mut self, setting: SettingRow) {
-        let SettingRow { key, value, origin, choices } = setting;
+    fn store_setting(&mut self, key: &str, value: &str, more: &'static str) {
+        let (key, value) = (key.to_owned(), value.to_owned());
+        self.request(Request::SetSetting { key, value }, Purpose::Report(more));
+    }
+
+    fn edit_setting(&mut self, setting: Setting) {
+        let Setting { key, value, origin, choices } = setting;
         if choices.is_empty() {
             let title = format!("{key} (now from {origin})");
             self.layer = Some(Layer::field(&title, &value, Goal::Set(key)));
@@ -153,7 +161,7 @@ impl State {
 
     fn pick_rewind(&mut self, turns: usize) {
         let rewind =
-            |files, conversation| Choice::Again(Again::Rewind { turns, files, conversation });
+            |files, conversation| Choice::Switch(Request::Rewind { turns, files, conversation });
         let rows = vec![
             (Row::new("files and conversation", "everything as it was"), rewind(true, true)),
             (Row::new("conversation", "files stay as they are"), rewind(false, true)),
@@ -233,15 +241,15 @@ impl State {
     fn field_key(&mut self, title: String, mut field: Composer, goal: Goal, key: Key) {
         match (field.press(key, &self.keymap), &goal) {
             (Pressed::Wanted(Action::Send), Goal::Rule(call)) => {
-                let written = field.draft().text;
-                if let Err(why) = self.allow_as_written(call, written.trim()) {
-                    self.hint(why);
-                    self.layer = Some(Layer::Field { title, field, goal });
-                }
+                // It is there until the rule is known to be one.
+                let (call, written) = (call.clone(), field.draft().text);
+                self.layer = Some(Layer::Field { title, field, goal });
+                self.allow_as_written(&call, written.trim());
             }
             (Pressed::Wanted(Action::Queue), Goal::Rule(call)) => {
-                let title = self.next_scope_of(call).unwrap_or(title);
+                let call = call.clone();
                 self.layer = Some(Layer::Field { title, field, goal });
+                self.next_scope(&call);
             }
             (Pressed::Wanted(Action::Send), _) => self.reach(goal, &field.take().text),
             (Pressed::Wanted(Action::Stop | Action::Interrupt), _) => {

@@ -2,14 +2,11 @@
 
 use std::{mem, time::Instant};
 
-use gnoma_core::Command;
-
 use super::{
-    parts::{Focus, Leaving},
+    parts::Focus,
     state::{BEAT, State},
 };
 use crate::{
-    commands,
     frame::{Frame, Size},
     input::Input,
     run::Face,
@@ -23,9 +20,12 @@ impl State {
     fn take_in(&mut self, input: Input) {
         match input {
             Input::Tick(now) => self.tick(now),
-            Input::Session(event) => self.on_event(&event),
-            Input::SessionClosed => self.closed(),
-            Input::Undelivered(command) => self.undelivered(command),
+            Input::Session(envelope) => self.on_envelope(envelope),
+            Input::Snapshot(view) => self.snapshot(view),
+            Input::Reply { purpose, result } => self.replied(purpose, result),
+            Input::NoSession(error) => self.no_session(&error),
+            Input::Disconnected { returns } => self.disconnected(returns),
+            Input::Connected => self.hint("the server is there again"),
             Input::Key(key) => self.key(key),
             Input::Paste(text) => self.paste(text),
             Input::PasteRefused(bytes) => self.paste_refused(bytes),
@@ -37,11 +37,10 @@ impl State {
             Input::Ending => {
                 self.wish(Wish::Save(self.drafts()));
                 // What is under way ends with the program: no line about it stays behind.
-                self.exit.leaving = Leaving::ForGood;
+                self.exit.is_leaving = true;
             }
             Input::Listing(files) => self.writing.completion.list(files),
             Input::Missing(files) => self.missing(&files),
-            Input::Models(offers) => commands::models_listed(self, offers),
             Input::Shell { line, output, failure } => self.shell_ended(&line, &output, failure),
             Input::Image { instead, image, name } => self.attach(&instead, image, &name),
             Input::Edited(text) => self.edited(text),
@@ -49,37 +48,14 @@ impl State {
         }
     }
 
-    fn undelivered(&mut self, command: Command) {
-        match command {
-            Command::Send { content } => self.not_sent(&content),
-            Command::Answer { call, .. } => self.ask_again(&call),
-            Command::Cancel => {
-                if let Some(running) = &mut self.running {
-                    running.is_stopping = false;
-                }
-                self.warn("the session did not take the stop in; Esc tries it again");
-            }
-            Command::SetMode { mode } => {
-                self.warn(&format!(
-                    "the session did not take the mode in; `/permission {mode}` tries it again"
-                ));
-            }
-            Command::Pin { .. } | Command::Rate { .. } | Command::Compact { .. } => {
-                self.warn("the session is too busy and did not take the command in; give it again");
-            }
-            Command::Close => (),
-        }
-    }
-
+    /// The session has ended, and nothing takes its place.
     pub(super) fn closed(&mut self) {
+        if self.session.is_switching {
+            return;
+        }
         self.forget_turn();
-        // Without a provider none has been open, and the list on the screen says what to do.
-        if !std::mem::replace(&mut self.session.is_closed, true) && self.setup.found.is_none() {
-            self.warn(if self.session.id.is_empty() {
-                "no session could be opened; what you write is kept, /clear tries again"
-            } else {
-                "the session is closed; /resume goes on with it, what you write is kept"
-            });
+        if !mem::replace(&mut self.session.is_closed, true) {
+            self.warn("the session is closed; /resume goes on with it, what you write is kept");
         }
     }
 
@@ -128,8 +104,7 @@ impl Face for State {
         let is_turning = self.running.is_some() && self.questions.open.is_empty();
         let is_moving = (is_turning || !self.shells.is_empty()) && !self.accessible;
         let beat = is_moving.then(|| self.now + BEAT);
-        let now = self.setup.to_try.as_ref().map(|_| self.now);
         let answers = self.answers_from().filter(|from| *from > self.now);
-        [hint, beat, now, answers, self.timers.save_at].into_iter().flatten().min()
+        [hint, beat, self.waits_until(), answers, self.timers.save_at].into_iter().flatten().min()
     }
 }

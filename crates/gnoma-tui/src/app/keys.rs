@@ -1,7 +1,10 @@
 //! Where a key goes, and what the keys do that are not editing.
 
+use gnoma_core::protocol::Request;
+
 use super::{State, layer::Layer, parts::Armed};
 use crate::{
+    ask::Purpose,
     commands,
     keymap::{Action, Code, Key},
     wish::Wish,
@@ -47,6 +50,7 @@ impl State {
             Action::Quit => self.quit_key(),
             Action::Redraw => self.wish(Wish::Redraw),
             Action::Suspend => self.wish(Wish::Suspend),
+            Action::Detach => self.detach(),
             Action::CycleMode => self.cycle_mode(),
             Action::Incognito => commands::run(self, "/incognito"),
             Action::Unfold => self.unfold(),
@@ -72,6 +76,9 @@ impl State {
 
     /// Stops the turn and keeps its work.
     pub(super) fn stop(&mut self) {
+        if self.give_up_look_up() {
+            return;
+        }
         let Some(running) = &mut self.running else {
             self.stop_shells();
             return;
@@ -81,7 +88,7 @@ impl State {
         }
         running.is_stopping = true;
         self.hold_queue();
-        self.wish(Wish::Tell(gnoma_core::Command::Cancel));
+        self.request(Request::Cancel, Purpose::Stop);
     }
 
     /// Clears what is written, else stops the turn, else quits when it is meant twice.

@@ -2,18 +2,24 @@
 
 use std::{
     collections::VecDeque,
+    sync::Arc,
     time::{Duration, Instant},
 };
 
 use gnoma_core::{
-    CallId, Command, Content, Event, Message, RawJson, StopReason, ToolCall, Usage,
+    CallId, Content, Event, Message, RawJson, StopReason, ToolCall, Usage,
+    protocol::{
+        Choice, Envelope, Epoch, FoundProviders, Reply, Request, RequestError, RequestErrorKind,
+        RewindPoint, SessionInfo, SessionView, Setting,
+    },
     session::{Outcome, PermissionAnswer, Scope, SessionState},
+    store::SessionId,
 };
 use proptest::prelude::*;
 
 use super::{Options, State, layer::Layer};
 use crate::{
-    desk::{Connection, Desk, Found, Offer, PointRow, SessionRow, SettingRow, Topic},
+    ask::{Ask, Purpose},
     frame::Size,
     history::History,
     input::Input,
@@ -23,57 +29,27 @@ use crate::{
     wish::Wish,
 };
 
-/// A desk on which there is a little of everything.
-struct Desktop;
-
-impl Desk for Desktop {
-    fn window(&mut self, _: &str) -> Option<u64> {
-        None
-    }
-    fn known_models(&mut self) -> Vec<Offer> {
-        Vec::new()
-    }
-    fn models(&mut self) -> Vec<Offer> {
-        vec![Offer { name: "small".to_owned(), ..Offer::default() }]
-    }
-    fn providers(&mut self) -> Vec<Offer> {
-        Vec::new()
-    }
-    fn profiles(&mut self) -> Vec<Offer> {
-        Vec::new()
-    }
-    fn sessions(&mut self) -> Vec<SessionRow> {
-        vec![SessionRow { id: "s1".to_owned(), ..SessionRow::default() }]
-    }
-    fn points(&mut self) -> Vec<PointRow> {
-        vec![PointRow { turns: 1, ..PointRow::default() }]
-    }
-    fn settings(&mut self) -> Vec<SettingRow> {
-        vec![SettingRow { key: "tui.vim".to_owned(), ..SettingRow::default() }]
-    }
-    fn set(&mut self, _: &str, _: &str) -> Result<String, String> {
-        Ok("set".to_owned())
-    }
-    fn changes(&mut self) -> Result<String, String> {
-        Ok(String::new())
-    }
-    fn export(&mut self, _: &str) -> Result<String, String> {
-        Err("no".to_owned())
-    }
-    fn rule_place(&mut self, scope: Scope) -> Result<String, String> {
-        if scope == Scope::Project { Err("no".to_owned()) } else { Ok("here".to_owned()) }
-    }
-    fn keep_rule(&mut self, rule: &str, _: Scope) -> Result<String, String> {
-        if rule.contains(' ') { Err("no".to_owned()) } else { Ok("kept".to_owned()) }
-    }
-    fn explain(&mut self, _: Topic) -> Result<String, String> {
-        Ok("because".to_owned())
-    }
-    fn test(&mut self, _: &Connection) -> Result<String, String> {
-        Ok("works".to_owned())
-    }
-    fn keep(&mut self, _: &Connection) -> Result<String, String> {
-        Ok("kept".to_owned())
+/// What the host says, which has a little of everything.
+fn reply(request: &Request) -> Result<Reply, RequestError> {
+    let text = |text: &str| Ok(Reply::Text(text.to_owned()));
+    let refused = || Err(RequestError::new(RequestErrorKind::Refused, "no"));
+    match request {
+        Request::Models { .. } => {
+            Ok(Reply::Choices(vec![Choice { name: "small".to_owned(), ..Choice::default() }]))
+        }
+        Request::Providers | Request::Profiles => Ok(Reply::Choices(Vec::new())),
+        Request::Points => {
+            Ok(Reply::Points(vec![RewindPoint { turns: 1, ..RewindPoint::default() }]))
+        }
+        Request::Settings => {
+            let key = "tui.vim".to_owned();
+            Ok(Reply::Settings(vec![Setting { key, ..Setting::default() }]))
+        }
+        Request::Export { .. } | Request::KeepRule { scope: Scope::Project, .. } => refused(),
+        Request::KeepRule { rule, .. } if rule.contains(' ') => refused(),
+        Request::KeepRule { .. } => text("here"),
+        Request::Changes | Request::Explain(_) | Request::TryProvider(_) => text("because"),
+        _ => Ok(Reply::Done),
     }
 }
 
@@ -148,7 +124,13 @@ enum Step {
     Decided,
     Shell,
     Refused,
-    Closed,
+    /// The replies to what was asked come.
+    Replies,
+    Disconnected,
+    /// Another life of the session, or another session.
+    Another(bool),
+    /// The window fell behind.
+    Lagged,
     Wait(u16),
     Size(usize, usize),
 }
@@ -168,7 +150,10 @@ fn step(wild: bool) -> impl Strategy<Value = Step> {
         1 => Just(Step::Decided),
         1 => Just(Step::Shell),
         1 => Just(Step::Refused),
-        1 => Just(Step::Closed),
+        3 => Just(Step::Replies),
+        1 => Just(Step::Disconnected),
+        1 => any::<bool>().prop_map(Step::Another),
+        1 => Just(Step::Lagged),
         2 => (0_u16..3_000).prop_map(Step::Wait),
         2 => (1_usize..100, 1_usize..30).prop_map(|(width, height)| Step::Size(width, height)),
     ]
@@ -181,15 +166,18 @@ struct Run {
     /// Every text that left for good or is kept in a file.
     kept: String,
     sent: VecDeque<Vec<Content>>,
+    asked_for: VecDeque<Ask>,
+    view: SessionView,
     words: Vec<String>,
     asked: u32,
 }
 
 impl Run {
-    fn new(found: Option<Found>) -> Self {
+    fn new(found: Option<FoundProviders>) -> Self {
         let now = Instant::now();
         let options = Options {
             now,
+            now_ms: 0,
             facts: Facts { folder: "~/src".to_owned(), ..Facts::default() },
             keymap: Keymap::built_in(),
             history: History::from_lines("\"older\"\n\"old\"\n"),
@@ -197,30 +185,41 @@ impl Run {
             vim: false,
             accessible: false,
             drafts: Vec::new(),
-            found,
+            is_served: true,
         };
-        Self {
-            state: State::new(options, Box::new(Desktop)),
+        let mut run = Self {
+            state: State::new(options),
             now,
             size: Size::default(),
             kept: String::new(),
             sent: VecDeque::new(),
+            asked_for: VecDeque::new(),
+            view: SessionView::default(),
             words: Vec::new(),
             asked: 0,
+        };
+        if found.is_some() {
+            run.event(Event::Info(Box::new(SessionInfo { found, ..SessionInfo::default() })));
         }
+        run
     }
 
     fn input(&mut self, input: Input) {
         for wish in self.state.on(input) {
             match wish {
-                Wish::Tell(Command::Send { content }) => {
-                    self.kept.push_str(&text_of(&content));
-                    self.sent.push_back(content);
-                }
-                Wish::Tell(Command::Answer {
-                    answer: PermissionAnswer::Deny { reason }, ..
-                }) => {
-                    self.kept.push_str(&reason);
+                Wish::Ask(ask) => {
+                    match &ask.request {
+                        Request::Send { content } => {
+                            self.kept.push_str(&text_of(content));
+                            self.sent.push_back(content.clone());
+                            continue;
+                        }
+                        Request::Answer { answer: PermissionAnswer::Deny { reason }, .. } => {
+                            self.kept.push_str(reason);
+                        }
+                        _ => (),
+                    }
+                    self.asked_for.push_back(ask);
                 }
                 Wish::Remember(line) => self.kept.push_str(&line),
                 _ => (),
@@ -234,7 +233,15 @@ impl Run {
     }
 
     fn event(&mut self, event: Event) {
-        self.input(Input::Session(event));
+        let envelope = Arc::new(self.envelope(event));
+        self.view.apply(&envelope);
+        self.input(Input::Session(envelope));
+    }
+
+    fn envelope(&self, event: Event) -> Envelope {
+        let SessionView { session, epoch, seq, .. } = &self.view;
+        let (session, epoch, seq) = (session.clone(), *epoch, seq + 1);
+        Envelope { session, epoch, parent: None, seq, at_ms: 0, event }
     }
 
     fn step(&mut self, step: &Step) {
@@ -284,10 +291,35 @@ impl Run {
             }),
             Step::Refused => {
                 if let Some(content) = self.sent.pop_back() {
-                    self.input(Input::Undelivered(Command::Send { content }));
+                    let error = RequestError::new(RequestErrorKind::Busy, "it is busy");
+                    self.input(Input::Reply {
+                        purpose: Purpose::Send(content),
+                        result: Err(error),
+                    });
                 }
             }
-            Step::Closed => self.input(Input::SessionClosed),
+            Step::Replies => {
+                for Ask { request, purpose } in std::mem::take(&mut self.asked_for) {
+                    self.input(Input::Reply { purpose, result: reply(&request) });
+                }
+            }
+            Step::Disconnected => self.input(Input::Disconnected { returns: true }),
+            Step::Another(same) => {
+                let epoch = Epoch(self.view.epoch.0 + 1);
+                let id =
+                    if *same { self.view.session.clone() } else { SessionId::new("other") };
+                self.view = SessionView::new(id, epoch, None);
+                (self.view.seq, self.view.messages) = (1, 3);
+                self.input(Input::Snapshot(Box::new(self.view.clone())));
+            }
+            Step::Lagged => {
+                let envelope = self.envelope(Event::State(SessionState::Active));
+                self.view.apply(&envelope);
+                let text = "unheard".to_owned();
+                let envelope = self.envelope(Event::Text { text });
+                self.view.apply(&envelope);
+                self.input(Input::Snapshot(Box::new(self.view.clone())));
+            }
             Step::Wait(milliseconds) => {
                 self.now += Duration::from_millis((*milliseconds).into());
                 self.input(Input::Tick(self.now));
@@ -361,7 +393,7 @@ proptest! {
 
     #[test]
     fn every_frame_fits(steps in proptest::collection::vec(step(true), 0..80), first in any::<bool>()) {
-        let mut run = Run::new(first.then(Found::default));
+        let mut run = Run::new(first.then(FoundProviders::default));
         for step in &steps {
             run.step(step);
             run.look()?;

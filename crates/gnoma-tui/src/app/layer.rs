@@ -1,15 +1,18 @@
 //! What can lie over the editor and take the keys. What a choice does is a value, so that lists need
 //! not know.
 
-use gnoma_core::{CallId, message::ModelRef, session::PermissionMode};
+use gnoma_core::{
+    CallId,
+    message::ModelRef,
+    protocol::{FoundProviders, Request, Setting},
+    session::PermissionMode,
+};
 
 use crate::{
     composer::{Composer, Draft},
-    desk::{Found, SettingRow},
     history::Search,
     picker::Picker,
     setup::Setup,
-    wish::Again,
 };
 
 /// What takes the keys instead of the editor.
@@ -30,8 +33,8 @@ pub(crate) enum Layer {
 /// What a choice does.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Choice {
-    /// End this session for another.
-    Again(Again),
+    /// Go on in another way, or with another session.
+    Switch(Request),
     /// Ask one model only, or let the router choose again.
     Pin(Option<ModelRef>),
     /// Set the mode.
@@ -39,7 +42,7 @@ pub(crate) enum Choice {
     /// Paint with another theme.
     Theme(String),
     /// Let a setting be changed.
-    Edit(SettingRow),
+    Edit(Setting),
     /// Change a setting.
     Set { key: String, value: String },
     /// Ask what is to be taken back.
@@ -61,7 +64,7 @@ pub(crate) enum Goal {
 
 impl Layer {
     /// The first start. Where the terminal shows what is typed, no key can be entered.
-    pub(super) fn setup(found: &Found, is_shown: bool) -> Self {
+    pub(super) fn setup(found: &FoundProviders, is_shown: bool) -> Self {
         let mut found = found.clone();
         if is_shown {
             found.providers.clear();

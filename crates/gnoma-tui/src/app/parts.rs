@@ -1,17 +1,15 @@
 //! The parts that the state is made of, by what they are about.
 
-use std::{collections::VecDeque, time::Instant};
+use std::{collections::VecDeque, sync::Arc, time::Instant};
 
-use gnoma_core::{message::ModelRef, session::Routing};
+use gnoma_core::{
+    message::{Message, ModelRef},
+    protocol::{Envelope, FoundProviders, SessionInfo, SessionView},
+    session::Routing,
+};
 
 use super::completion::Completion;
-use crate::{
-    composer::Draft,
-    desk::{Connection, Found},
-    history::History,
-    prompt::Question,
-    wish::Again,
-};
+use crate::{composer::Draft, history::History, prompt::Question, text::Line};
 
 /// A turn that runs.
 #[derive(Clone, Debug)]
@@ -38,16 +36,6 @@ pub(super) struct Hint {
     pub(super) until: Instant,
 }
 
-/// Whether this is the last that is seen.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Leaving {
-    #[default]
-    No,
-    /// Another session follows.
-    ForAnother,
-    ForGood,
-}
-
 /// A key that does something when it is pressed again soon.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Armed {
@@ -60,8 +48,18 @@ pub(super) enum Armed {
 /// The session that is shown.
 #[derive(Debug, Default)]
 pub(crate) struct SessionLink {
-    /// Its id; empty until it has said so.
-    pub(crate) id: String,
+    /// The session as its events tell it.
+    pub(crate) view: SessionView,
+    /// What was told of it last.
+    pub(super) info: Option<SessionInfo>,
+    /// What has to be read before what goes on is shown.
+    pub(super) behind: Option<Box<Behind>>,
+    /// It lives in a server.
+    pub(super) is_served: bool,
+    /// It goes on in another way soon, or another one takes its place.
+    pub(super) is_switching: bool,
+    /// The next session goes on with the conversation on the screen.
+    pub(super) keeps_conversation: bool,
     /// It waits for input, as far as it has said.
     pub(super) is_at_rest: bool,
     pub(super) is_closed: bool,
@@ -107,10 +105,8 @@ pub(super) struct Questions {
 /// A program that has no provider yet.
 #[derive(Debug, Default)]
 pub(super) struct FirstStart {
-    /// What a provider could be made of, where there is none; then no session can open.
-    pub(super) found: Option<Found>,
-    /// A connection to be tried, once it has been shown that it is.
-    pub(super) to_try: Option<Connection>,
+    /// What a provider could be made of, where there is none; then no message can be answered.
+    pub(super) found: Option<FoundProviders>,
 }
 
 /// The window of the terminal.
@@ -121,6 +117,8 @@ pub(super) struct Window {
     pub(super) mark: Option<&'static str>,
     /// What a screen reader was told last.
     pub(super) spoken: String,
+    /// Lines of a conversation that is over, not handed over yet.
+    pub(super) leftover: Vec<Line>,
 }
 
 /// Points in time that something depends on.
@@ -132,12 +130,85 @@ pub(super) struct Timers {
     pub(super) hint: Option<Hint>,
     pub(super) armed: Option<(Armed, Instant)>,
     pub(super) save_at: Option<Instant>,
+    /// A time, and what it is in milliseconds since 1970.
+    pub(super) clock: Option<(Instant, i64)>,
 }
 
-/// The end of this session's view.
+/// Something that a person waits to see.
+#[derive(Debug)]
+pub(super) struct LookUp {
+    pub(super) number: u64,
+    pub(super) sought: Sought,
+    pub(super) since: Instant,
+    /// The argument of the command.
+    pub(super) argument: String,
+}
+
+/// What can be looked up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Sought {
+    Changes,
+    Conversations,
+    Explanation,
+    Models,
+    Points,
+    Profiles,
+    Providers,
+    Settings,
+}
+
+impl Sought {
+    /// Its name, in the plural.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Changes => "changes",
+            Self::Conversations => "conversations",
+            Self::Explanation => "reasons",
+            Self::Models => "models",
+            Self::Points => "places to go back to",
+            Self::Profiles => "profiles",
+            Self::Providers => "providers",
+            Self::Settings => "settings",
+        }
+    }
+}
+
+/// What has to be read before what goes on is shown.
+#[derive(Debug)]
+pub(super) struct Behind {
+    /// Number of the first message that is wanted.
+    pub(super) from: u64,
+    /// What was read, the newest first.
+    pub(super) pages: Vec<Vec<Arc<Message>>>,
+    pub(super) since: Instant,
+    /// What has happened meanwhile.
+    pub(super) later: Vec<Arc<Envelope>>,
+    pub(super) then: AfterPast,
+}
+
+/// What follows the messages that are read.
+#[derive(Debug)]
+pub(super) enum AfterPast {
+    /// What goes on now, in a conversation that is shown from its past on.
+    Begin,
+    /// What happened between two views of one life of the session.
+    Missed(Box<SessionView>),
+}
+
+/// What is looked up because a person wants to see it.
+#[derive(Debug, Default)]
+pub(super) struct LookUps {
+    /// The last of them, until it is there.
+    pub(super) open: Option<LookUp>,
+    /// How many there were.
+    pub(super) count: u64,
+}
+
+/// The end of the view.
 #[derive(Debug, Default)]
 pub(super) struct Exit {
-    /// What the next session is made of.
-    pub(super) next: Option<Again>,
-    pub(super) leaving: Leaving,
+    /// This is the last that is seen.
+    pub(super) is_leaving: bool,
+    /// The session goes on.
+    pub(super) is_detached: bool,
 }

@@ -93,10 +93,27 @@ impl Queue {
         !self.begun.is_empty()
     }
 
-    /// What was sent as this. Secrets may have been taken out of it since; then it is the oldest.
+    /// What was sent as this. Secrets may have been taken out of it since; then it is the oldest that
+    /// can be it.
     pub(super) fn steer(&mut self, content: &[Content]) -> Option<Sent> {
+        let same = self.steers.iter().position(|sent| sent.content == content);
+        let like = || self.steers.iter().position(|sent| is_like(&sent.content, content));
+        self.steers.remove(same.or_else(like)?)
+    }
+
+    /// What was sent as exactly this.
+    pub(super) fn own_steer(&mut self, content: &[Content]) -> Option<Sent> {
         let place = self.steers.iter().position(|sent| sent.content == content);
-        self.steers.remove(place.unwrap_or(0))
+        self.steers.remove(place?)
+    }
+
+    /// Whether this message was sent here to begin a turn: then it is shown already.
+    pub(super) fn begun_with(&mut self, content: &[Content]) -> bool {
+        let steered = self.steers.iter().any(|sent| sent.content == content);
+        let same = self.begun.iter().position(|sent| sent.content == content);
+        let like = || self.begun.iter().position(|sent| is_like(&sent.content, content));
+        let place = if steered { same } else { same.or_else(like) };
+        place.and_then(|place| self.begun.remove(place)).is_some()
     }
 
     /// What was sent to a session that is gone, and never became part of it, comes back.
@@ -107,4 +124,24 @@ impl Queue {
             self.waiting.push_front(sent.draft.into());
         }
     }
+}
+
+/// Whether a message can be the one that was sent, with secrets taken out of it since: its first or its
+/// last word is the same, unless it has no other.
+fn is_like(sent: &[Content], message: &[Content]) -> bool {
+    let text = |content: &[Content]| {
+        let texts = content.iter().filter_map(|part| match part {
+            Content::Text(text) => Some(text.text.clone()),
+            _ => None,
+        });
+        texts.collect::<String>()
+    };
+    let (sent, message) = (text(sent), text(message));
+    let ends = |text: &str| {
+        let mut words = text.split_whitespace();
+        let first = words.next().map(str::to_owned);
+        (first.clone(), words.next_back().map_or(first, |last| Some(last.to_owned())))
+    };
+    let ((first, last), (other_first, other_last)) = (ends(&sent), ends(&message));
+    sent.split_whitespace().nth(1).is_none() || first == other_first || last == other_last
 }

@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use gnoma_core::{Command, Content, Message};
+use gnoma_core::{Content, Message, protocol::Request};
 
 use super::{
     State,
@@ -12,6 +12,7 @@ use super::{
     shown,
 };
 use crate::{
+    ask::Purpose,
     commands, complete,
     composer::{Draft, Fold},
     text::{Ink, Line, Style},
@@ -102,6 +103,7 @@ impl State {
             && self.session.is_at_rest
             && self.questions.open.is_empty()
             && !self.session.is_closed
+            && self.setup.found.is_none()
             && !self.queue.has_begun();
         if is_free
             && !self.queue.is_held
@@ -148,7 +150,7 @@ impl State {
     pub(crate) fn send(&mut self, draft: Draft) {
         self.look_for_files(&draft.text);
         let sent = Sent::of(self.with_attached(draft));
-        if self.session.is_closed {
+        if self.session.is_closed || self.setup.found.is_some() {
             self.queue.waiting.push_back(sent.draft.into());
             self.hold_queue();
             return self.warn(if self.setup.found.is_some() {
@@ -157,7 +159,8 @@ impl State {
                 "the session is closed; what you wrote waits, /resume goes on"
             });
         }
-        self.wish(Wish::Tell(Command::Send { content: sent.content.clone() }));
+        let content = sent.content.clone();
+        self.request(Request::Send { content: content.clone() }, Purpose::Send(content));
         if self.running.is_some() {
             return self.queue.steers.push_back(sent);
         }
@@ -217,7 +220,7 @@ impl State {
         }
         // What has arrived need not be kept for another time.
         self.touched();
-        if self.queue.begun.pop_front().is_some() {
+        if self.queue.begun_with(message.content()) {
             return;
         }
         match self.queue.steer(message.content()) {
@@ -227,16 +230,18 @@ impl State {
     }
 
     /// A message did not reach the session.
-    pub(super) fn not_sent(&mut self, content: &[Content]) {
+    pub(super) fn not_sent(&mut self, content: &[Content], why: &str) {
         let begun = self.queue.begun.iter().position(|sent| sent.content == content);
         let began = begun.and_then(|place| self.queue.begun.remove(place));
         if began.is_some() {
             self.running = None;
         }
-        let draft = began.map_or_else(|| self.steer_back(content), |sent| sent.draft);
-        self.queue.waiting.push_front(draft.into());
+        let sent = began.or_else(|| self.queue.own_steer(content));
+        // It came back by itself where the session is gone.
+        let Some(sent) = sent else { return };
+        self.queue.waiting.push_front(sent.draft.into());
         self.hold_queue();
-        self.warn("the session did not take that in; it waits, Enter sends it");
+        self.warn(&format!("the message was not taken in: {why}; it waits, Enter sends it"));
     }
 
     /// Messages that the turn ended without. They are the next to be sent; after a stop they go back
@@ -246,8 +251,9 @@ impl State {
         messages: impl DoubleEndedIterator<Item = &'a Message>,
         was_stopped: bool,
     ) {
-        let mut drafts: VecDeque<Draft> =
-            messages.map(|message| self.steer_back(message.content())).collect();
+        // Those of other windows come back there.
+        let sent = messages.filter_map(|message| self.queue.steer(message.content()));
+        let mut drafts: VecDeque<Draft> = sent.map(|sent| sent.draft).collect();
         if was_stopped
             && self.composer.is_empty()
             && !self.accessible
@@ -288,14 +294,6 @@ impl State {
         }
         self.touched();
         dropped.len()
-    }
-
-    /// What was written to send this.
-    fn steer_back(&mut self, content: &[Content]) -> Draft {
-        match self.queue.steer(content) {
-            Some(sent) => sent.draft,
-            None => draft_of(content),
-        }
     }
 
     fn run_shell(&mut self, line: &str) {
@@ -376,20 +374,4 @@ impl State {
         self.composer.restore(shown::rewritten(&before, text));
         self.touched();
     }
-}
-
-/// A message as if it had been written here.
-fn draft_of(content: &[Content]) -> Draft {
-    let mut draft = Draft::default();
-    for part in content {
-        match part {
-            Content::Text(text) => draft.text.push_str(&text.text),
-            Content::Image(image) => draft.images.push(image.clone()),
-            Content::Thinking(_)
-            | Content::RedactedThinking(_)
-            | Content::ToolCall(_)
-            | Content::ToolResult(_) => (),
-        }
-    }
-    draft
 }

@@ -22,13 +22,10 @@ impl State {
     pub(super) fn on_event(&mut self, event: &Event) {
         self.transcript.on(event);
         match event {
-            Event::Started { session, mode, .. } => {
-                self.session.id.clone_from(session);
-                self.facts.mode = *mode;
-                self.look_up_window();
-            }
+            Event::Info(_) => self.info_changed(),
+            Event::Models { .. } => self.look_up_window(),
             Event::State(state) => self.moved(*state),
-            Event::ModeChanged { mode } => self.facts.mode = *mode,
+            Event::Started { mode, .. } | Event::ModeChanged { mode } => self.facts.mode = *mode,
             Event::RoundStarted { arm, why, .. } => {
                 let model = arm.to_string();
                 self.decided(format!("called {model}: {why}"));
@@ -91,8 +88,6 @@ impl State {
             }
             Event::ToolProgress { .. }
             | Event::ToolCallDelta { .. }
-            | Event::Info(_)
-            | Event::Models { .. }
             | Event::Queued { .. }
             | Event::Notice { .. }
             | Event::Unknown => (),
@@ -105,19 +100,22 @@ impl State {
     /// This model is called from now on; how large its window is may not be known.
     pub(super) fn calls_model(&mut self, model: String) {
         if self.facts.model.as_ref() != Some(&model) {
-            self.facts.window = self.desk.window(&model).unwrap_or(0);
+            self.facts.window = 0;
             self.facts.model = Some(model);
+            self.look_up_window();
         }
     }
 
-    fn look_up_window(&mut self) {
+    pub(super) fn look_up_window(&mut self) {
         let model = self.facts.model.as_deref();
-        if let Some(window) = model.and_then(|model| self.desk.window(model)) {
+        let known =
+            self.session.view.models.iter().find(|choice| Some(choice.name.as_str()) == model);
+        if let Some(window) = known.and_then(|choice| choice.window) {
             self.facts.window = window;
         }
     }
 
-    fn moved(&mut self, state: SessionState) {
+    pub(super) fn moved(&mut self, state: SessionState) {
         match state {
             SessionState::Idle => {
                 self.session.is_at_rest = true;
@@ -127,8 +125,10 @@ impl State {
                 self.questions.open.clear();
             }
             SessionState::Active => {
-                self.session.is_at_rest = false;
-                self.counts.begin_turn();
+                self.session.is_switching = false;
+                if std::mem::take(&mut self.session.is_at_rest) {
+                    self.counts.begin_turn();
+                }
                 let since = self.now;
                 self.running.get_or_insert_with(|| Running {
                     since,

@@ -1,10 +1,12 @@
-//! The first start within the face: what it asks to be tried and stored is handed to the desk.
+//! The first start within the face: what it asks to be tried and stored is asked of the host.
+
+use gnoma_core::protocol::{Connection, Request, Switch};
 
 use super::{State, layer::Layer};
 use crate::{
-    desk::Connection,
     keymap::Key,
     setup::{Setup, SetupStep},
+    wish::Wish,
 };
 
 impl State {
@@ -27,7 +29,7 @@ impl State {
         self.setup_step(setup, step);
     }
 
-    fn setup_step(&mut self, mut setup: Setup, step: SetupStep) {
+    fn setup_step(&mut self, setup: Setup, step: SetupStep) {
         match step {
             SetupStep::Open => self.layer = Some(Layer::Setup(setup)),
             SetupStep::Told(lines) => {
@@ -35,29 +37,34 @@ impl State {
                 self.say_choice(lines);
             }
             SetupStep::Try(connection) => {
-                // First it is shown that it is tried: see the next tick.
                 self.layer = Some(Layer::Setup(setup));
-                self.setup.to_try = Some(connection);
+                self.try_connection(connection);
             }
             SetupStep::Keep(connection) => {
-                let outcome = self.desk.keep(&connection);
-                if let Ok(text) = &outcome {
-                    self.note(text);
-                }
-                let next = setup.kept(outcome);
-                self.setup_step(setup, next);
+                self.layer = Some(Layer::Setup(setup));
+                self.add_connection(connection);
             }
-            SetupStep::Done(again) => self.again(again),
+            SetupStep::Use(provider) => self.switch(Request::Switch(Switch::Provider(provider))),
+            SetupStep::Demo => {
+                self.layer = Some(Layer::Setup(setup));
+                self.wish(Wish::Demo);
+            }
             SetupStep::Left => {
-                self.note("no provider is set up; /provider chooses one, Ctrl+D quits");
+                self.note("no provider is set up; /provider chooses one, Ctrl+D quits")
             }
         }
     }
 
-    pub(super) fn try_connection(&mut self, connection: &Connection) {
-        let outcome = self.desk.test(connection);
-        if let Some(Layer::Setup(setup)) = &mut self.layer {
-            setup.tried(outcome);
+    /// A connection was stored, or not.
+    pub(super) fn added(&mut self, connection: &Connection, outcome: Result<String, String>) {
+        if let Ok(text) = &outcome {
+            self.note(text);
+        }
+        if let Some(Layer::Setup(mut setup)) =
+            self.layer.take_if(|layer| matches!(layer, Layer::Setup(_)))
+        {
+            let next = setup.kept(connection, outcome);
+            self.setup_step(setup, next);
         }
     }
 }

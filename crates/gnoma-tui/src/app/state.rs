@@ -5,26 +5,25 @@ use std::{
     time::{Duration, Instant},
 };
 
-use gnoma_core::{CallId, Message, session::NoticeLevel};
+use gnoma_core::{CallId, session::NoticeLevel, store::SessionId};
 
 use super::{
     layer::Layer,
     parts::{
-        Armed, Exit, FirstStart, Hint, Leaving, Questions, RouteLog, Running, SessionLink, Timers,
+        Armed, Exit, FirstStart, Hint, LookUps, Questions, RouteLog, Running, SessionLink, Timers,
         Window, Writing,
     },
     queue::Queue,
 };
 use crate::{
     composer::{Composer, Draft},
-    desk::{Desk, Found},
     frame::Size,
     history::History,
     keymap::Keymap,
     status::{Counts, Facts},
     text::{Line, Style},
     transcript::{self, Transcript},
-    wish::{Again, Wish},
+    wish::Wish,
 };
 
 /// How long a hint stays.
@@ -43,7 +42,9 @@ const MAX_DECISIONS: usize = 60;
 pub struct Options {
     /// The time.
     pub now: Instant,
-    /// What is known about the session.
+    /// The same in milliseconds since 1970.
+    pub now_ms: i64,
+    /// What is known about the session before it says anything.
     pub facts: Facts,
     /// Which key does what.
     pub keymap: Keymap,
@@ -58,15 +59,14 @@ pub struct Options {
     pub accessible: bool,
     /// What was written and not sent when the program ended last: as it was saved.
     pub drafts: Vec<Draft>,
-    /// No provider is configured; this is what one could be made of.
-    pub found: Option<Found>,
+    /// The session lives in a server, so that it can go on without this window.
+    pub is_served: bool,
 }
 
-/// Everything that the face knows. It outlives a session: see [`State::renew`].
+/// Everything that the face knows. It outlives a session.
 pub struct State {
     pub(crate) facts: Facts,
     pub(crate) counts: Counts,
-    pub(crate) desk: Box<dyn Desk>,
     pub(crate) keymap: Keymap,
     pub(crate) theme: String,
     pub(crate) session: SessionLink,
@@ -85,6 +85,7 @@ pub struct State {
     /// Lines that run in a shell, and since when.
     pub(super) shells: VecDeque<(String, Instant)>,
     pub(super) setup: FirstStart,
+    pub(super) look_ups: LookUps,
     pub(super) window: Window,
     pub(super) now: Instant,
     pub(super) timers: Timers,
@@ -95,9 +96,9 @@ pub struct State {
 impl State {
     /// A face for a session that has not said anything yet.
     #[must_use]
-    pub fn new(options: Options, desk: Box<dyn Desk>) -> Self {
-        let Options { now, facts, keymap, history, theme, vim, accessible, drafts, found } =
-            options;
+    pub fn new(options: Options) -> Self {
+        let Options { now, now_ms, facts, keymap, history, theme, vim, accessible, .. } = options;
+        let Options { drafts, is_served, .. } = options;
         let mut composer = Composer::default();
         composer.set_vim(vim);
         let mut drafts = drafts.into_iter();
@@ -107,63 +108,31 @@ impl State {
         let mut state = Self {
             counts: Counts::from_here(&facts),
             facts,
-            desk,
             keymap,
             theme,
-            session: SessionLink { is_at_rest: true, ..SessionLink::default() },
+            session: SessionLink { is_at_rest: true, is_served, ..SessionLink::default() },
             routes: RouteLog::default(),
             size: Size::default(),
             transcript: new_transcript(accessible),
             composer,
             writing: Writing { history, ..Writing::default() },
             accessible,
-            layer: found.as_ref().map(|found| Layer::setup(found, accessible)),
+            layer: None,
             questions: Questions::default(),
             queue: Queue::of(drafts),
             running: None,
             calls: HashMap::new(),
             shells: VecDeque::new(),
-            setup: FirstStart { found, to_try: None },
+            setup: FirstStart::default(),
+            look_ups: LookUps::default(),
             window: Window::default(),
             now,
-            timers: Timers::default(),
+            timers: Timers { clock: Some((now, now_ms)), ..Timers::default() },
             exit: Exit::default(),
             wishes: Vec::new(),
         };
         state.tell_waiting();
         state
-    }
-
-    /// Goes on with another session. What is written, queued and set is kept, the history too; the
-    /// conversation is not, unless the session goes on with it.
-    pub fn renew(&mut self, facts: Facts, found: Option<&Found>, same_conversation: bool) {
-        self.forget_turn();
-        self.facts = facts;
-        self.session.id.clear();
-        self.routes.pinned = None;
-        self.layer = found.map(|found| Layer::setup(found, self.accessible));
-        self.session.is_at_rest = true;
-        self.session.is_closed = false;
-        self.setup.found = found.cloned();
-        self.exit.leaving = Leaving::No;
-        self.window.mark = None;
-        self.timers.hint = None;
-        if !same_conversation {
-            self.transcript = new_transcript(self.accessible);
-            self.counts = Counts::from_here(&self.facts);
-            self.session.has_past = false;
-            self.routes.decisions.clear();
-            self.routes.why = None;
-            self.routes.last = None;
-        }
-    }
-
-    /// Shows messages of a stored conversation.
-    pub fn past<'a>(&mut self, messages: impl IntoIterator<Item = &'a Message>) {
-        for message in messages {
-            self.session.has_past = true;
-            self.transcript.past(message);
-        }
     }
 
     /// Says something of the program's own in the conversation.
@@ -176,10 +145,16 @@ impl State {
         self.transcript.notice(NoticeLevel::Warning, text);
     }
 
-    /// What the next session is made of, where the loop was left for one.
-    pub fn take_again(&mut self) -> Option<Again> {
-        self.exit.leaving = Leaving::No;
-        self.exit.next.take()
+    /// The session that is shown, once there is one.
+    #[must_use]
+    pub fn session(&self) -> Option<&SessionId> {
+        (self.session.view.seq > 0).then_some(&self.session.view.session)
+    }
+
+    /// The window was left and the session goes on.
+    #[must_use]
+    pub fn is_detached(&self) -> bool {
+        self.exit.is_detached
     }
 
     /// Everything that is written and not sent: first what is in the editor.
@@ -200,23 +175,28 @@ impl State {
         self.transcript.lines(lines);
     }
 
-    /// Tells what became of something.
-    pub(crate) fn report(&mut self, outcome: Result<String, String>) {
-        match outcome {
-            Ok(text) => self.note(&text),
-            Err(text) => self.warn(&text),
+    /// Shows a text of several lines.
+    pub(crate) fn tell(&mut self, text: &str) {
+        let line = |line: &str| Line::new(format!("  {line}"), Style::default());
+        self.say(text.lines().map(line).collect());
+    }
+
+    /// How long ago that was, in a few words.
+    pub(crate) fn ago(&self, at_ms: i64) -> String {
+        let (then, then_ms) = self.timers.clock.unwrap_or((self.now, 0));
+        let since = self.now.saturating_duration_since(then).as_millis();
+        let now_ms = then_ms.saturating_add(i64::try_from(since).unwrap_or(i64::MAX));
+        let minutes = now_ms.saturating_sub(at_ms) / 60_000;
+        match minutes {
+            ..1 => "just now".to_owned(),
+            1..60 => format!("{minutes} min ago"),
+            60..1_440 => format!("{} h ago", minutes / 60),
+            _ => format!("{} d ago", minutes / 1_440),
         }
     }
 
-    /// Shows a text of several lines.
-    pub(crate) fn tell(&mut self, outcome: Result<String, String>) {
-        match outcome {
-            Ok(text) => {
-                let line = |line: &str| Line::new(format!("  {line}"), Style::default());
-                self.say(text.lines().map(line).collect());
-            }
-            Err(why) => self.warn(&why),
-        }
+    pub(crate) fn is_closed(&self) -> bool {
+        self.session.is_closed
     }
 
     pub(crate) fn hint(&mut self, text: impl Into<String>) {
@@ -227,20 +207,8 @@ impl State {
         self.timers.hint = Some(Hint { text, until: self.now + HINT });
     }
 
-    /// Ends this session for one that is made of something else.
-    pub(crate) fn again(&mut self, again: Again) {
-        if self.running.is_some() {
-            return self.hint("a turn is running; Esc stops it first");
-        }
-        self.exit.next = Some(again);
-        self.quit();
-    }
-
     pub(crate) fn quit(&mut self) {
-        self.exit.leaving = match &self.exit.next {
-            Some(_) => Leaving::ForAnother,
-            None => Leaving::ForGood,
-        };
+        self.exit.is_leaving = true;
         self.timers.save_at = None;
         self.wish(Wish::Save(self.drafts()));
         self.wish(Wish::Quit);
@@ -271,9 +239,7 @@ impl State {
         self.now = self.now.max(now);
         self.transcript.tick(self.now);
         self.timers.hint.take_if(|hint| hint.until <= now);
-        if let Some(connection) = self.setup.to_try.take() {
-            self.try_connection(&connection);
-        }
+        self.wait_no_longer();
     }
 
     /// Nothing of a turn is left.
@@ -293,6 +259,6 @@ impl State {
     }
 }
 
-fn new_transcript(accessible: bool) -> Transcript {
+pub(super) fn new_transcript(accessible: bool) -> Transcript {
     Transcript::new(transcript::Options { accessible, ..transcript::Options::default() })
 }

@@ -3,12 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use super::{
-    State,
-    layer::Layer,
-    parts::{Leaving, Running},
-    state::BEAT,
-};
+use super::{State, layer::Layer, parts::Running, state::BEAT};
 use crate::{
     composer::Mode,
     frame::{Cell, Frame, Size},
@@ -56,19 +51,14 @@ impl State {
     pub(super) fn draw(&mut self, size: Size) -> Frame {
         let Size { width, height } = size;
         let is_small = width < MIN_WIDTH || height < MIN_HEIGHT;
-        if is_small && !self.accessible && self.exit.leaving == Leaving::No {
+        if is_small && !self.accessible && !self.exit.is_leaving {
             // What is finished waits: in so narrow a form it would stay in the scrollback for ever.
             return too_small(size);
         }
         let finished = self.take_finished(width);
-        match self.exit.leaving {
-            // The next session shows it in its place.
-            Leaving::ForAnother => return Frame { finished, ..Frame::default() },
-            Leaving::ForGood if self.composer.is_empty() => {
-                let live = self.transcript.live(width, height);
-                return Frame { finished, live, cursor: None };
-            }
-            Leaving::ForGood | Leaving::No => (),
+        if self.exit.is_leaving && self.composer.is_empty() {
+            let live = self.transcript.live(width, height);
+            return Frame { finished, live, cursor: None };
         }
         let room = height.saturating_sub(1);
         let panel = self.panel(width, room);
@@ -104,12 +94,14 @@ impl State {
     }
 
     /// What will not change any more; a conversation begins below an empty line.
-    fn take_finished(&mut self, width: usize) -> Vec<Line> {
+    pub(super) fn take_finished(&mut self, width: usize) -> Vec<Line> {
         let is_beginning = !self.accessible && !self.transcript.has_begun();
-        let mut finished = self.transcript.take_finished(width);
-        if is_beginning && !finished.is_empty() {
-            finished.insert(0, Line::default());
+        let mut lines = self.transcript.take_finished(width);
+        if is_beginning && !lines.is_empty() {
+            lines.insert(0, Line::default());
         }
+        let mut finished = std::mem::take(&mut self.window.leftover);
+        finished.extend(lines);
         finished
     }
 
@@ -231,9 +223,12 @@ impl State {
 
     fn status_line(&self, width: usize) -> Line {
         let hint = self.timers.hint.as_ref().map(|hint| hint.text.clone());
-        let busy = match &self.running {
-            Some(running) => self.busy(running),
-            None => self.shells.front().map(|shell| self.busy_shell(shell)).unwrap_or_default(),
+        let busy = match (self.slow_look_up(), &self.running) {
+            (Some(what), _) => what,
+            (None, Some(running)) => self.busy(running),
+            (None, None) => {
+                self.shells.front().map(|shell| self.busy_shell(shell)).unwrap_or_default()
+            }
         };
         let why = match (&self.routes.pinned, &self.routes.why) {
             (Some(_), _) => "your choice".to_owned(),

@@ -1,10 +1,9 @@
 //! `/clear`: a new conversation. A long one is not dropped without a question.
 
+use gnoma_core::protocol::{Request, Switch};
+
 use super::slash::Slash;
-use crate::{
-    app::{Choice, State},
-    wish::Again,
-};
+use crate::app::{Choice, State};
 
 /// Conversations with more turns are worth a question.
 const TURNS_WORTH_A_QUESTION: u32 = 5;
@@ -19,9 +18,10 @@ pub(super) const COMMAND: Slash = Slash {
 
 fn run(state: &mut State, _argument: &str) {
     let turns = state.counts.turns;
+    let begin = Request::Switch(Switch::New);
     if turns > TURNS_WORTH_A_QUESTION {
         let question = format!("Leave these {turns} turns and begin anew?");
-        return state.confirm(&question, Choice::Again(Again::New));
+        return state.confirm(&question, Choice::Switch(begin));
     }
-    state.again(Again::New);
+    state.switch(begin);
 }

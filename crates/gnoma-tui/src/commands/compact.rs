@@ -1,9 +1,9 @@
 //! `/compact`: the past of the conversation told in fewer words, by the session itself.
 
-use gnoma_core::Command;
+use gnoma_core::protocol::Request;
 
 use super::slash::Slash;
-use crate::{app::State, wish::Wish};
+use crate::{app::State, ask::Purpose};
 
 pub(super) const COMMAND: Slash = Slash {
     name: "compact",
@@ -17,6 +17,6 @@ fn run(state: &mut State, argument: &str) {
     if !state.is_idle() {
         return state.hint("a turn is running; Esc stops it first");
     }
-    state.wish(Wish::Tell(Command::Compact { focus: argument.to_owned() }));
+    state.request(Request::Compact { focus: argument.to_owned() }, Purpose::Order);
     state.hint("the conversation is being told in fewer words");
 }

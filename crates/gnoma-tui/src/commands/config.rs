@@ -1,9 +1,10 @@
 //! `/config`: all settings with where they come from; one that is chosen can be changed.
 
+use gnoma_core::protocol::{Request, Setting};
+
 use super::slash::Slash;
 use crate::{
-    app::{Choice, State},
-    desk::SettingRow,
+    app::{Choice, Sought, State},
     picker::Row,
 };
 
@@ -19,11 +20,16 @@ fn run(state: &mut State, argument: &str) {
     if let Some((key, value)) = set(argument) {
         return state.set(key, value);
     }
-    let row = |setting: SettingRow| {
+    state.look_up(Sought::Settings, Request::Settings, argument);
+}
+
+/// Offers the settings.
+pub(super) fn show(state: &mut State, settings: Vec<Setting>, argument: &str) {
+    let row = |setting: Setting| {
         let detail = format!("{}  ({})", setting.value, setting.origin);
         (Row::new(setting.key.clone(), detail), Choice::Edit(setting))
     };
-    let rows: Vec<_> = state.desk.settings().into_iter().map(row).collect();
+    let rows: Vec<_> = settings.into_iter().map(row).collect();
     state.pick("Settings", rows, argument);
 }
 

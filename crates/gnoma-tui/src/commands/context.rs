@@ -1,7 +1,12 @@
 //! `/context`: what fills the context window.
 
+use gnoma_core::protocol::{Request, Topic};
+
 use super::slash::Slash;
-use crate::{app::State, desk::Topic, status};
+use crate::{
+    app::{Sought, State},
+    status,
+};
 
 pub(super) const COMMAND: Slash = Slash {
     name: "context",
@@ -14,6 +19,5 @@ pub(super) const COMMAND: Slash = Slash {
 fn run(state: &mut State, _argument: &str) {
     let lines = status::window(&state.facts, &state.counts);
     state.say(lines);
-    let outcome = state.desk.explain(Topic::Context);
-    state.tell(outcome);
+    state.look_up(Sought::Explanation, Request::Explain(Topic::Context), "");
 }

@@ -1,7 +1,12 @@
 //! `/diff`: what the session changed in files.
 
+use gnoma_core::protocol::Request;
+
 use super::slash::Slash;
-use crate::{app::State, diff};
+use crate::{
+    app::{Sought, State},
+    diff,
+};
 
 /// Lines that are shown.
 const MAX_LINES: usize = 2_000;
@@ -15,14 +20,18 @@ pub(super) const COMMAND: Slash = Slash {
 };
 
 fn run(state: &mut State, _argument: &str) {
-    match state.desk.changes() {
-        Ok(diff) if diff.trim().is_empty() => state.note("no file was changed"),
+    state.look_up(Sought::Changes, Request::Changes, "");
+}
+
+/// Shows a diff.
+pub(super) fn show(state: &mut State, diff: &str) {
+    match diff.trim() {
+        "" => state.note("no file was changed"),
         // A sentence says why there is none.
-        Ok(text) if !text.contains("@@ ") => state.note(text.trim()),
-        Ok(diff) => {
+        text if !text.contains("@@ ") => state.note(text),
+        _ => {
             let lines = diff::named(&diff, state.size.width, MAX_LINES);
             state.say(lines);
         }
-        Err(why) => state.warn(&why),
     }
 }

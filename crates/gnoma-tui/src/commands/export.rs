@@ -1,7 +1,9 @@
 //! `/export`: writes the conversation to a file.
 
+use gnoma_core::protocol::Request;
+
 use super::slash::Slash;
-use crate::app::State;
+use crate::{app::State, ask::Purpose};
 
 pub(super) const COMMAND: Slash = Slash {
     name: "export",
@@ -12,6 +14,5 @@ pub(super) const COMMAND: Slash = Slash {
 };
 
 fn run(state: &mut State, argument: &str) {
-    let outcome = state.desk.export(argument);
-    state.report(outcome);
+    state.request(Request::Export { path: argument.into() }, Purpose::Report(""));
 }

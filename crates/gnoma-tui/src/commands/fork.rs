@@ -1,7 +1,9 @@
 //! `/fork`: goes on in a copy, so that the original stays.
 
+use gnoma_core::protocol::Request;
+
 use super::slash::Slash;
-use crate::{app::State, wish::Again};
+use crate::app::State;
 
 pub(super) const COMMAND: Slash = Slash {
     name: "fork",
@@ -12,5 +14,5 @@ pub(super) const COMMAND: Slash = Slash {
 };
 
 fn run(state: &mut State, _argument: &str) {
-    state.again(Again::Fork);
+    state.switch(Request::Fork);
 }

@@ -1,9 +1,9 @@
 //! `/good`: the last turn's work was right.
 
-use gnoma_core::Command;
+use gnoma_core::protocol::Request;
 
 use super::slash::Slash;
-use crate::{app::State, wish::Wish};
+use crate::{app::State, ask::Purpose};
 
 pub(super) const COMMAND: Slash = Slash {
     name: "good",
@@ -25,6 +25,6 @@ pub(super) fn rate(state: &mut State, good: bool) {
     if state.counts.turns == 0 {
         return state.hint("there is no answer to rate yet");
     }
-    state.wish(Wish::Tell(Command::Rate { good }));
+    state.request(Request::Rate { good }, Purpose::Order);
     state.hint(if good { "the last answer is noted as right" } else { "noted as wrong" });
 }

@@ -1,7 +1,9 @@
 //! `/incognito`: whether anything is stored.
 
+use gnoma_core::protocol::{Request, Switch};
+
 use super::slash::Slash;
-use crate::{app::State, wish::Again};
+use crate::app::State;
 
 pub(super) const COMMAND: Slash = Slash {
     name: "incognito",
@@ -12,5 +14,5 @@ pub(super) const COMMAND: Slash = Slash {
 };
 
 fn run(state: &mut State, _argument: &str) {
-    state.again(Again::Incognito(!state.facts.incognito));
+    state.switch(Request::Switch(Switch::Incognito(!state.facts.incognito)));
 }

@@ -1,11 +1,12 @@
 //! `/model`: which model is called.
 
+use gnoma_core::protocol::{self, Request, Switch};
+
 use super::slash::Slash;
 use crate::{
-    app::{Choice, State},
-    desk::Offer,
+    app::{Choice, Sought, State},
+    ask::Purpose,
     picker::Row,
-    wish::{Again, Wish},
 };
 
 /// Lets the router choose again.
@@ -26,49 +27,53 @@ fn run(state: &mut State, argument: &str) {
     }
     // A list that is read out must not change afterwards.
     if argument.is_empty() && !state.is_accessible() {
-        let known = state.desk.known_models();
+        let known = state.session.view.models.clone();
         let rows = rows(state, known);
         state.pick_growing(TITLE, rows, "the providers");
-        return state.wish(Wish::ListModels);
+        return state.request(Request::Models { ask: true }, Purpose::GrowModels);
     }
-    let mut offers = state.desk.models();
+    state.look_up(Sought::Models, Request::Models { ask: true }, argument);
+}
+
+/// Takes the model that was meant, or offers all.
+pub(super) fn show(state: &mut State, mut offers: Vec<protocol::Choice>, argument: &str) {
     mark(state, &mut offers);
     let first = first(state, &offers);
     state.choose("model", offers, first, argument, choice);
 }
 
 /// All models are known now: they go into the list, if that is open still.
-pub(crate) fn listed(state: &mut State, offers: Vec<Offer>) {
+pub(crate) fn listed(state: &mut State, offers: Vec<protocol::Choice>) {
     let rows = rows(state, offers);
     state.fill(rows);
 }
 
-fn rows(state: &State, mut offers: Vec<Offer>) -> Vec<(Row, Choice)> {
+fn rows(state: &State, mut offers: Vec<protocol::Choice>) -> Vec<(Row, Choice)> {
     mark(state, &mut offers);
-    let row = |offer: Offer| {
+    let row = |offer: protocol::Choice| {
         let row = Row::new(offer.name.clone(), offer.about.clone()).current(offer.current);
         (row, choice(offer))
     };
     first(state, &offers).into_iter().chain(offers.into_iter().map(row)).collect()
 }
 
-fn mark(state: &State, offers: &mut [Offer]) {
+fn mark(state: &State, offers: &mut [protocol::Choice]) {
     for offer in offers {
         offer.current = state.facts.model.as_ref() == Some(&offer.name);
     }
 }
 
 /// The row that lets the router choose, where it has a choice.
-fn first(state: &State, offers: &[Offer]) -> Option<(Row, Choice)> {
+fn first(state: &State, offers: &[protocol::Choice]) -> Option<(Row, Choice)> {
     let can_pin = offers.iter().any(|offer| offer.arm.is_some());
     let auto = Row::new(AUTO, "the router chooses").current(state.routes.pinned.is_none());
     can_pin.then_some((auto, Choice::Pin(None)))
 }
 
 /// What the session knows it changes to by itself; anything else needs another session.
-fn choice(offer: Offer) -> Choice {
+fn choice(offer: protocol::Choice) -> Choice {
     match offer.arm {
         Some(arm) => Choice::Pin(Some(arm)),
-        None => Choice::Again(Again::Model(offer.name)),
+        None => Choice::Switch(Request::Switch(Switch::Model(offer.name))),
     }
 }

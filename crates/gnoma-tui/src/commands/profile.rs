@@ -1,10 +1,9 @@
 //! `/profile`: which profile of the settings is used.
 
+use gnoma_core::protocol::{self, Request, Switch};
+
 use super::slash::Slash;
-use crate::{
-    app::{Choice, State},
-    wish::Again,
-};
+use crate::app::{Choice, Sought, State};
 
 pub(super) const COMMAND: Slash = Slash {
     name: "profile",
@@ -15,8 +14,12 @@ pub(super) const COMMAND: Slash = Slash {
 };
 
 fn run(state: &mut State, argument: &str) {
-    let offers = state.desk.profiles();
+    state.look_up(Sought::Profiles, Request::Profiles, argument);
+}
+
+/// Takes the profile that was meant, or offers all.
+pub(super) fn show(state: &mut State, offers: Vec<protocol::Choice>, argument: &str) {
     state.choose("profile", offers, None, argument, |offer| {
-        Choice::Again(Again::Profile(offer.name))
+        Choice::Switch(Request::Switch(Switch::Profile(offer.name)))
     });
 }

@@ -1,10 +1,9 @@
 //! `/provider`: whose models are called.
 
+use gnoma_core::protocol::{self, Request, Switch};
+
 use super::slash::Slash;
-use crate::{
-    app::{Choice, State},
-    wish::Again,
-};
+use crate::app::{Choice, Sought, State};
 
 pub(super) const COMMAND: Slash = Slash {
     name: "provider",
@@ -15,11 +14,15 @@ pub(super) const COMMAND: Slash = Slash {
 };
 
 fn run(state: &mut State, argument: &str) {
-    let offers = state.desk.providers();
+    state.look_up(Sought::Providers, Request::Providers, argument);
+}
+
+/// Takes the provider that was meant, or offers all.
+pub(super) fn show(state: &mut State, offers: Vec<protocol::Choice>, argument: &str) {
     if offers.is_empty() && argument.is_empty() && state.set_up() {
         return;
     }
     state.choose("provider", offers, None, argument, |offer| {
-        Choice::Again(Again::Provider(offer.name))
+        Choice::Switch(Request::Switch(Switch::Provider(offer.name)))
     });
 }

@@ -1,11 +1,13 @@
 //! `/redo`: takes the last rewind back.
 
+use gnoma_core::protocol::Request;
+
 use super::slash::Slash;
-use crate::{app::State, wish::Again};
+use crate::app::State;
 
 pub(super) const COMMAND: Slash =
     Slash { name: "redo", aliases: &[], arguments: "", about: "take the last rewind back", run };
 
 fn run(state: &mut State, _argument: &str) {
-    state.again(Again::Redo);
+    state.switch(Request::Redo);
 }

@@ -1,12 +1,18 @@
 //! `/resume`: goes on with a stored conversation.
 
+use gnoma_core::{
+    protocol::{Request, Switch},
+    store::SessionFacts,
+};
+
 use super::slash::Slash;
 use crate::{
-    app::{Choice, State},
-    desk::SessionRow,
+    app::{Choice, Sought, State},
     picker::Row,
-    wish::Again,
 };
+
+/// Most sessions that are listed.
+const MAX_SESSIONS: usize = 200;
 
 pub(super) const COMMAND: Slash = Slash {
     name: "resume",
@@ -18,18 +24,29 @@ pub(super) const COMMAND: Slash = Slash {
 
 fn run(state: &mut State, argument: &str) {
     if argument == "last" {
-        return state.again(Again::Resume(None));
+        return state.switch(stored(None));
     }
-    let sessions = state.desk.sessions();
-    if sessions.iter().any(|session| session.id == argument) {
-        return state.again(Again::Resume(Some(argument.to_owned())));
+    state.look_up(Sought::Conversations, Request::Stored { max: MAX_SESSIONS }, argument);
+}
+
+fn stored(id: Option<String>) -> Request {
+    Request::Switch(Switch::Stored(id))
+}
+
+/// Takes the conversation that was meant, or offers all.
+pub(super) fn show(state: &mut State, mut sessions: Vec<SessionFacts>, argument: &str) {
+    if !state.is_closed() {
+        sessions.retain(|session| state.session() != Some(&session.id));
+    }
+    if sessions.iter().any(|session| session.id.as_str() == argument) {
+        return state.switch(stored(Some(argument.to_owned())));
     }
     if sessions.is_empty() {
         return state.hint("there is no stored conversation");
     }
-    let row = |session: SessionRow| {
-        let SessionRow { id, title, when } = session;
-        (Row::new(title, format!("{when}  {id}")), Choice::Again(Again::Resume(Some(id))))
+    let row = |session: SessionFacts| {
+        let (id, when) = (session.id.to_string(), state.ago(session.changed_ms));
+        (Row::new(session.title, format!("{when}  {id}")), Choice::Switch(stored(Some(id))))
     };
     let rows = sessions.into_iter().map(row).collect();
     state.pick("Go on with", rows, argument);

@@ -1,9 +1,10 @@
 //! `/rewind`: files and conversation as they were before a turn.
 
+use gnoma_core::protocol::{Request, RewindPoint};
+
 use super::slash::Slash;
 use crate::{
-    app::{Choice, State},
-    desk::PointRow,
+    app::{Choice, Sought, State},
     picker::Row,
 };
 
@@ -16,7 +17,11 @@ pub(super) const COMMAND: Slash = Slash {
 };
 
 fn run(state: &mut State, argument: &str) {
-    let points = state.desk.points();
+    state.look_up(Sought::Points, Request::Points, argument);
+}
+
+/// Takes the place that was meant, or offers all.
+pub(super) fn show(state: &mut State, points: Vec<RewindPoint>, argument: &str) {
     if let Ok(turns) = argument.parse::<usize>() {
         if points.iter().any(|point| point.turns == turns) {
             return state.perform(Choice::Rewind { turns });
@@ -26,8 +31,9 @@ fn run(state: &mut State, argument: &str) {
     if points.is_empty() {
         return state.hint("there is nothing to go back to yet");
     }
-    let row = |point: PointRow| {
-        let detail = format!("{} · {} files changed since", point.when, point.files);
+    let row = |point: RewindPoint| {
+        let when = state.ago(point.at_ms);
+        let detail = format!("{when} · {} files changed since", point.files);
         (Row::new(point.prompt, detail), Choice::Rewind { turns: point.turns })
     };
     let rows = points.into_iter().map(row).collect();

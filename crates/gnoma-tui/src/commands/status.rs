@@ -7,7 +7,11 @@ pub(super) const COMMAND: Slash =
     Slash { name: "status", aliases: &[], arguments: "", about: "show all about the session", run };
 
 fn run(state: &mut State, _argument: &str) {
-    let lines =
-        status::detail(&state.facts, &state.counts, &state.session.id, state.routes.why.as_deref());
+    let lines = status::detail(
+        &state.facts,
+        &state.counts,
+        state.session.view.session.as_str(),
+        state.routes.why.as_deref(),
+    );
     state.say(lines);
 }

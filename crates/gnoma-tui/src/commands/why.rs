@@ -1,9 +1,10 @@
 //! `/why`: the last decisions about permissions and models, and how models are chosen.
 
+use gnoma_core::protocol::{Request, Topic};
+
 use super::{route, slash::Slash};
 use crate::{
-    app::State,
-    desk::Topic,
+    app::{Sought, State},
     text::{Ink, Line, Style},
 };
 
@@ -31,6 +32,5 @@ fn run(state: &mut State, _argument: &str) {
         let lines = route::lines(routing);
         return state.say(lines);
     }
-    let outcome = state.desk.explain(Topic::Routing);
-    state.tell(outcome);
+    state.look_up(Sought::Explanation, Request::Explain(Topic::Routing), "");
 }

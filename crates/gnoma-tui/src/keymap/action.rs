@@ -158,6 +158,8 @@ actions! {
     Quit = "quit",
     /// Give the terminal back to the shell for a while.
     Suspend = "suspend",
+    /// Leave the window while the session goes on in its server.
+    Detach = "detach",
     /// Draw everything again.
     Redraw = "redraw",
     /// The next permission mode.

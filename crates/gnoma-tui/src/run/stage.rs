@@ -1,6 +1,6 @@
-//! The terminal and what is on it, for one session after the other: what has happened and is not
-//! handed over yet, what is drawn, who has the terminal. When to draw and what to wait for is decided
-//! here, and nothing about the conversation.
+//! The terminal and what is on it: what has happened and is not handed over yet, what is drawn, who
+//! has the terminal. When to draw and what to wait for is decided here, and nothing about the
+//! conversation.
 
 use std::{
     collections::VecDeque,
@@ -9,7 +9,7 @@ use std::{
 };
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
-use gnoma_core::session::{Command, Event};
+use gnoma_core::protocol::Request;
 use rustix::process::Signal as Number;
 use tokio::{
     task::{Id, JoinError, JoinSet},
@@ -39,7 +39,7 @@ const INTERRUPT: KeyEvent = KeyEvent::new(KeyCode::Char('c'), KeyModifiers::CONT
 /// What ended a wait.
 enum Woke {
     News(News),
-    Event(Option<Event>),
+    Link(Option<Input>),
     Job(Result<(Id, Input), JoinError>),
     Time,
 }
@@ -66,7 +66,8 @@ pub struct Stage {
     is_stale: bool,
     /// Because of what a person did.
     is_typed: bool,
-    session_open: bool,
+    /// Something can come from the host still.
+    is_linked: bool,
 }
 
 impl Stage {
@@ -99,18 +100,18 @@ impl Stage {
             held_until: None,
             is_stale: true,
             is_typed: false,
-            session_open: true,
+            is_linked: true,
         }
     }
 
-    /// Shows the face until it ends. What was typed behind its last wish waits for the next one, and
+    /// Shows the face until it ends. What was typed behind its last wish waits for another one, and
     /// the terminal stays taken over until then.
     ///
     /// # Errors
     /// When the terminal cannot be used, at first or any more.
     pub async fn play<F: Face, H: Hands<Wish = F::Wish>>(
         &mut self,
-        link: &mut impl Link,
+        link: &mut Link,
         face: &mut F,
         hands: &mut H,
     ) -> io::Result<Ending> {
@@ -126,42 +127,19 @@ impl Stage {
         ending
     }
 
-    /// Gives the terminal to somebody else until the next face is shown.
-    ///
-    /// # Errors
-    /// When the terminal cannot be used any more.
-    pub fn give_back(&mut self) -> io::Result<()> {
-        self.clear()?;
-        self.terminal.give_back();
-        Ok(())
-    }
-
-    /// For the next face: the name of its theme, and what is said when a panic ends the program.
-    pub fn prepare(&mut self, theme: String, consolation: String) {
-        if self.options.theme != theme {
-            self.paint_with(theme);
-        }
-        self.terminal.set_consolation(consolation);
-    }
-
-    /// What one session has said is nothing to the next.
     fn begin(&mut self) -> io::Result<()> {
         if !self.terminal.is_taken() {
             self.take_back()?;
         }
-        let is_old = |input: &Input| {
-            matches!(input, Input::Session(_) | Input::SessionClosed | Input::Undelivered(_))
-        };
-        self.inputs.retain(|input| !is_old(input));
         self.inputs.push_front(Input::Resize(self.terminal.size()));
         self.inputs.push_front(Input::Tick(Instant::now()));
-        (self.ending, self.session_open, self.is_stale) = (None, true, true);
+        (self.ending, self.is_linked, self.is_stale) = (None, true, true);
         Ok(())
     }
 
     async fn live<F: Face, H: Hands<Wish = F::Wish>>(
         &mut self,
-        link: &mut impl Link,
+        link: &mut Link,
         face: &mut F,
         hands: &mut H,
     ) -> io::Result<Ending> {
@@ -178,7 +156,7 @@ impl Stage {
         }
     }
 
-    async fn wait(&mut self, link: &mut impl Link, until: Option<Instant>) -> Woke {
+    async fn wait(&mut self, link: &mut Link, until: Option<Instant>) -> Woke {
         let time = async {
             match until {
                 Some(until) => sleep_until(until.into()).await,
@@ -189,7 +167,7 @@ impl Stage {
             biased;
             news = self.terminal.next() => Woke::News(news),
             Some(result) = self.jobs.join_next_with_id() => Woke::Job(result),
-            event = link.next(), if self.session_open => Woke::Event(event),
+            input = link.next(), if self.is_linked => Woke::Link(input),
             () = time => Woke::Time,
         }
     }
@@ -202,19 +180,19 @@ impl Stage {
             Woke::Time | Woke::News(News::Written) => {}
             Woke::News(News::Heard(heard)) => self.hear(heard),
             Woke::News(News::Signal(signal)) => self.obey(signal)?,
-            Woke::Event(event) => self.note(event),
+            Woke::Link(input) => self.note(input),
             Woke::Job(result) => self.end_job(result)?,
         }
         Ok(())
     }
 
     /// Notes what else is there already.
-    fn drain(&mut self, link: &mut impl Link) -> io::Result<()> {
+    fn drain(&mut self, link: &mut Link) -> io::Result<()> {
         for _ in 0..MAX_DRAINED {
             if let Some(heard) = self.terminal.ready() {
                 self.hear(heard);
-            } else if let Some(event) = self.session_open.then(|| link.ready()).flatten() {
-                self.note(Some(event));
+            } else if let Some(input) = link.ready() {
+                self.inputs.push_back(input);
             } else if let Some(result) = self.jobs.try_join_next_with_id() {
                 self.end_job(result)?;
             } else {
@@ -224,9 +202,9 @@ impl Stage {
         Ok(())
     }
 
-    fn note(&mut self, event: Option<Event>) {
-        self.session_open = event.is_some();
-        self.inputs.push_back(event.map_or(Input::SessionClosed, Input::Session));
+    fn note(&mut self, input: Option<Input>) {
+        self.is_linked = input.is_some();
+        self.inputs.extend(input);
     }
 
     fn hear(&mut self, heard: Heard) {
@@ -295,7 +273,7 @@ impl Stage {
     /// Hands everything over and does what is wished for it.
     fn hand_over<F: Face, H: Hands<Wish = F::Wish>>(
         &mut self,
-        link: &impl Link,
+        link: &mut Link,
         face: &mut F,
         hands: &mut H,
     ) -> io::Result<()> {
@@ -312,18 +290,17 @@ impl Stage {
         Ok(())
     }
 
-    fn perform(&mut self, deed: Deed, link: &impl Link) -> io::Result<()> {
+    fn perform(&mut self, deed: Deed, link: &mut Link) -> io::Result<()> {
         match deed {
             Deed::Done => {}
-            Deed::Tell(command) => {
-                if matches!(command, Command::Send { .. }) {
+            Deed::Ask(ask) => {
+                if matches!(ask.request, Request::Send { .. }) {
                     // What is answered is to be seen.
                     self.screen.scroll(-isize::MAX);
                 }
-                if !link.tell(command.clone()) {
-                    self.inputs.push_back(Input::Undelivered(command));
-                }
+                link.ask(ask);
             }
+            Deed::LastWords(text) => self.terminal.set_consolation(text),
             Deed::Hear(input) => self.inputs.push_back(input),
             Deed::Work(job) => {
                 self.jobs.spawn_blocking(job);

@@ -1,146 +1,142 @@
 //! What keys and events do and what is seen of it: inputs in, wishes and screens out.
 
 mod asking;
+mod attached;
 mod commands;
 mod life;
 mod stream;
 mod writing;
 
 use std::{
+    collections::VecDeque,
     sync::{Arc, Mutex},
     time::{Duration, Instant},
 };
 
 use gnoma_core::{
-    CallId, Command, Content, Event, Image, Message, RawJson, StopReason, ToolCall, Usage,
+    CallId, Content, Event, Image, Message, RawJson, StopReason, ToolCall, Usage,
     message::ModelRef,
+    protocol::{
+        Choice, ConnectBy, Envelope, Epoch, FoundKey, FoundProviders, FoundServer, Reply, Request,
+        RequestError, RequestErrorKind, RewindPoint, SessionInfo, SessionView, Setting, Switch,
+        TypedKey,
+    },
     session::{Outcome, PermissionAnswer, PermissionMode, Routing, Scope, SessionState},
+    store::{SessionFacts, SessionId},
 };
 use gnoma_tui::{
     Input, Size,
     app::{Options, State},
+    ask::Ask,
     composer::Draft,
-    desk::{
-        By, Connection, Desk, Found, FoundKey, FoundServer, Offer, PointRow, SessionRow,
-        SettingRow, Topic,
-    },
     history::History,
     keymap::Keymap,
     run::Face as _,
     status::Facts,
-    wish::{Again, Wish},
+    wish::Wish,
 };
 
-/// What the desk was asked to do.
+/// What the host was asked to do.
 type Log = Arc<Mutex<Vec<String>>>;
 
-struct Desktop {
-    log: Log,
-    works: bool,
-}
-
-fn models() -> Vec<Offer> {
+fn models() -> Vec<Choice> {
     ["anthropic/opus", "anthropic/haiku", "ollama/qwen"]
-        .map(|name| Offer {
+        .map(|name| Choice {
             name: name.to_owned(),
             about: "200k".to_owned(),
             current: name.ends_with("haiku"),
             arm: name.strip_prefix("anthropic/").map(arm),
+            window: Some(200_000),
         })
         .into()
 }
 
-impl Desktop {
-    fn note(&self, text: String) {
-        self.log.lock().unwrap().push(text);
+fn known_models() -> Vec<Choice> {
+    models().into_iter().filter(|choice| choice.arm.is_some()).collect()
+}
+
+/// What the host says to a request, from a table.
+fn reply(request: &Request, log: &Log) -> Result<Reply, RequestError> {
+    let note = |text: String| log.lock().unwrap().push(text);
+    let text = |text: &str| Ok(Reply::Text(text.to_owned()));
+    let refused = |cause: &str| Err(RequestError::new(RequestErrorKind::Refused, cause));
+    match request {
+        Request::Models { .. } => Ok(Reply::Choices(models())),
+        Request::Providers => {
+            Ok(Reply::Choices(vec![Choice { name: "ollama".to_owned(), ..Choice::default() }]))
+        }
+        Request::Profiles => Ok(Reply::Choices(Vec::new())),
+        Request::Stored { .. } => {
+            Ok(Reply::Stored(vec![stored("s2", "Fix the parser"), stored("s1", "Write docs")]))
+        }
+        Request::Points => {
+            let prompt = "Fix the parser".to_owned();
+            Ok(Reply::Points(vec![RewindPoint { turns: 1, prompt, at_ms: 0, files: 2 }]))
+        }
+        Request::Settings => {
+            let row = |key: &str, value: &str, origin: &str, choices: &[&str]| Setting {
+                key: key.to_owned(),
+                value: value.to_owned(),
+                origin: origin.to_owned(),
+                choices: choices.iter().map(|choice| (*choice).to_owned()).collect(),
+            };
+            Ok(Reply::Settings(vec![
+                row("provider.timeout_s", "60", "built in", &[]),
+                row("tui.vim", "false", "~/.config/gnoma/config.toml", &["true", "false"]),
+            ]))
+        }
+        Request::SetSetting { key, value } => {
+            note(format!("set {key} = {value}"));
+            text(&format!("{key} = {value}, saved"))
+        }
+        Request::Changes => text("--- a/x\n+++ b/x\n@@ -1 +1 @@\n-old\n+new\n"),
+        Request::Export { path } => {
+            note(format!("export {}", path.display()));
+            text(&format!("written to {}", path.display()))
+        }
+        Request::KeepRule { rule, .. } if rule.contains('(') != rule.ends_with(')') => {
+            refused(&format!("`{rule}` is no rule"))
+        }
+        Request::KeepRule { scope: Scope::Session, .. } => Ok(Reply::Done),
+        Request::KeepRule { scope: Scope::Project, dry_run: true, .. } => {
+            refused("this project is not trusted")
+        }
+        Request::KeepRule { scope: Scope::Project, .. } => refused("the file cannot be written"),
+        Request::KeepRule { dry_run: true, .. } => text("~/.config/gnoma/config.toml"),
+        Request::KeepRule { rule, .. } => {
+            note(format!("keep {rule}"));
+            text(&format!("`{rule}` is kept"))
+        }
+        Request::Explain(topic) => text(&format!("about {topic:?}")),
+        Request::TryProvider(connection) => {
+            note(format!("test {}", connection.provider));
+            text("12 models")
+        }
+        Request::AddProvider(connection) => {
+            let by = match &connection.by {
+                ConnectBy::Key(TypedKey(by)) | ConnectBy::Variable(by) | ConnectBy::Address(by) => {
+                    by
+                }
+            };
+            note(format!("keep {} {by}", connection.provider));
+            text("saved")
+        }
+        _ => Ok(Reply::Done),
     }
 }
 
-impl Desk for Desktop {
-    fn window(&mut self, _: &str) -> Option<u64> {
-        Some(200_000)
-    }
-    fn known_models(&mut self) -> Vec<Offer> {
-        models().into_iter().filter(|offer| offer.arm.is_some()).collect()
-    }
-    fn models(&mut self) -> Vec<Offer> {
-        models()
-    }
-    fn providers(&mut self) -> Vec<Offer> {
-        vec![Offer { name: "ollama".to_owned(), ..Offer::default() }]
-    }
-    fn profiles(&mut self) -> Vec<Offer> {
-        Vec::new()
-    }
-    fn sessions(&mut self) -> Vec<SessionRow> {
-        let row = |id: &str, title: &str| SessionRow {
-            id: id.to_owned(),
-            title: title.to_owned(),
-            when: "2 h ago".to_owned(),
-        };
-        vec![row("s2", "Fix the parser"), row("s1", "Write docs")]
-    }
-    fn points(&mut self) -> Vec<PointRow> {
-        let prompt = "Fix the parser".to_owned();
-        vec![PointRow { turns: 1, prompt, when: "5 min ago".to_owned(), files: 2 }]
-    }
-    fn settings(&mut self) -> Vec<SettingRow> {
-        let row = |key: &str, value: &str, origin: &str, choices: &[&str]| SettingRow {
-            key: key.to_owned(),
-            value: value.to_owned(),
-            origin: origin.to_owned(),
-            choices: choices.iter().map(|choice| (*choice).to_owned()).collect(),
-        };
-        vec![
-            row("provider.timeout_s", "60", "built in", &[]),
-            row("tui.vim", "false", "~/.config/gnoma/config.toml", &["true", "false"]),
-        ]
-    }
-    fn set(&mut self, key: &str, value: &str) -> Result<String, String> {
-        self.note(format!("set {key} = {value}"));
-        Ok(format!("{key} = {value}, saved"))
-    }
-    fn changes(&mut self) -> Result<String, String> {
-        Ok("--- a/x\n+++ b/x\n@@ -1 +1 @@\n-old\n+new\n".to_owned())
-    }
-    fn export(&mut self, path: &str) -> Result<String, String> {
-        self.note(format!("export {path}"));
-        Ok(format!("written to {path}"))
-    }
-    fn rule_place(&mut self, scope: Scope) -> Result<String, String> {
-        match scope {
-            Scope::Session => Ok(String::new()),
-            Scope::Project => Err("this project is not trusted".to_owned()),
-            Scope::User => Ok("~/.config/gnoma/config.toml".to_owned()),
-        }
-    }
-    fn keep_rule(&mut self, rule: &str, scope: Scope) -> Result<String, String> {
-        if rule.contains('(') != rule.ends_with(')') {
-            return Err(format!("`{rule}` is no rule"));
-        }
-        match scope {
-            Scope::Session => Ok(String::new()),
-            Scope::Project => Err("the file cannot be written".to_owned()),
-            Scope::User => {
-                self.note(format!("keep {rule}"));
-                Ok(format!("`{rule}` is kept"))
-            }
-        }
-    }
-    fn explain(&mut self, topic: Topic) -> Result<String, String> {
-        Ok(format!("about {topic:?}"))
-    }
-    fn test(&mut self, connection: &Connection) -> Result<String, String> {
-        self.note(format!("test {}", connection.provider));
-        if self.works { Ok("12 models".to_owned()) } else { Err("the key was refused".to_owned()) }
-    }
-    fn keep(&mut self, connection: &Connection) -> Result<String, String> {
-        let by = match &connection.by {
-            By::Key(key) => key.expose().clone(),
-            By::Variable(name) | By::Address(name) => name.clone(),
-        };
-        self.note(format!("keep {} {by}", connection.provider));
-        Ok("saved".to_owned())
+fn stored(id: &str, title: &str) -> SessionFacts {
+    SessionFacts {
+        id: SessionId::new(id),
+        project: String::new(),
+        title: title.to_owned(),
+        created_ms: 0,
+        changed_ms: 0,
+        messages: 1,
+        bytes: 1,
+        usage: Usage::default(),
+        forked_from: None,
+        held_by: None,
     }
 }
 
@@ -152,6 +148,10 @@ struct Scene {
     wishes: Vec<Wish>,
     finished: Vec<String>,
     log: Log,
+    /// Replies come when the test says so.
+    is_slow: bool,
+    late: VecDeque<Ask>,
+    view: SessionView,
 }
 
 impl Scene {
@@ -171,6 +171,7 @@ impl Scene {
         };
         let mut options = Options {
             now,
+            now_ms: 0,
             facts,
             keymap: Keymap::built_in(),
             history: History::from_lines("\"first prompt\"\n\"second prompt\"\n"),
@@ -178,24 +179,90 @@ impl Scene {
             vim: false,
             accessible: false,
             drafts: Vec::new(),
-            found: None,
+            is_served: false,
         };
         change(&mut options);
-        let desk = Desktop { log: Arc::clone(&log), works: true };
-        let state = State::new(options, Box::new(desk));
+        let state = State::new(options);
         let size = Size::new(80, 24);
-        let mut scene = Self { state, now, size, wishes: Vec::new(), finished: Vec::new(), log };
+        let (wishes, finished, late) = (Vec::new(), Vec::new(), VecDeque::new());
+        let view = SessionView::default();
+        let mut scene =
+            Self { state, now, size, wishes, finished, log, is_slow: false, late, view };
         scene.input(Input::Tick(now));
         scene.input(Input::Resize(size));
+        scene.event(Event::Models { models: known_models() });
         scene.look();
         scene.wishes.clear();
         scene
     }
 
+    /// A face for which no provider was found that could be asked.
+    fn without_provider(accessible: bool) -> Self {
+        let mut scene = Self::with(|options| options.accessible = accessible);
+        let info = SessionInfo { found: Some(found()), ..info() };
+        scene.event(Event::Info(Box::new(info))).look();
+        scene.wishes.clear();
+        scene
+    }
+
     fn input(&mut self, input: Input) -> &mut Self {
-        let wishes = self.state.on(input);
-        self.wishes.extend(wishes);
+        for wish in self.state.on(input) {
+            if let Wish::Ask(ask) = &wish {
+                self.late.push_back(ask.clone());
+            }
+            self.wishes.push(wish);
+        }
+        if !self.is_slow {
+            self.replies();
+        }
         self
+    }
+
+    /// The host answers what it was asked.
+    fn replies(&mut self) -> &mut Self {
+        while let Some(Ask { request, purpose }) = self.late.pop_front() {
+            let result = reply(&request, &self.log);
+            self.input(Input::Reply { purpose, result });
+        }
+        self
+    }
+
+    /// The host refuses what it was asked last.
+    fn refuses(&mut self) -> &mut Self {
+        let Ask { purpose, .. } = self.late.pop_back().expect("something was asked");
+        let error = RequestError::new(RequestErrorKind::Busy, "it is busy");
+        self.input(Input::Reply { purpose, result: Err(error) })
+    }
+
+    fn slow(&mut self) -> &mut Self {
+        self.is_slow = true;
+        self
+    }
+
+    /// Another life of the session, or another session, with that many messages.
+    fn another(&mut self, session: &str, epoch: u64, messages: u64) -> &mut Self {
+        let session = SessionId::new(session);
+        self.view = SessionView::new(session, Epoch(epoch), None);
+        (self.view.seq, self.view.messages, self.view.info) = (1, messages, info());
+        self.view.models = known_models();
+        self.input(Input::Snapshot(Box::new(self.view.clone())))
+    }
+
+    /// What the face does not hear of because it fell behind.
+    fn unheard(&mut self, event: Event) -> &mut Self {
+        let envelope = self.envelope(event);
+        self.view.apply(&envelope);
+        self
+    }
+
+    fn catches_up(&mut self) -> &mut Self {
+        self.input(Input::Snapshot(Box::new(self.view.clone())))
+    }
+
+    fn envelope(&self, event: Event) -> Envelope {
+        let SessionView { session, epoch, seq, .. } = &self.view;
+        let (session, epoch, seq) = (session.clone(), *epoch, seq + 1);
+        Envelope { session, epoch, parent: None, seq, at_ms: 0, event }
     }
 
     /// Presses keys that are named in a list with spaces.
@@ -220,7 +287,9 @@ impl Scene {
     }
 
     fn event(&mut self, event: Event) -> &mut Self {
-        self.input(Input::Session(event))
+        let envelope = Arc::new(self.envelope(event));
+        self.view.apply(&envelope);
+        self.input(Input::Session(envelope))
     }
 
     fn wait(&mut self, milliseconds: u64) -> &mut Self {
@@ -291,24 +360,40 @@ impl Scene {
     /// The texts that were sent.
     fn sent(&mut self) -> Vec<String> {
         let sent = self.took().into_iter().filter_map(|wish| match wish {
-            Wish::Tell(Command::Send { content }) => Some(text_of(&content)),
+            Wish::Ask(Ask { request: Request::Send { content }, .. }) => Some(text_of(&content)),
             _ => None,
         });
         sent.collect()
     }
 
-    /// The other things that the session was told.
-    fn told(&mut self) -> Vec<Command> {
-        let told = self.took().into_iter().filter_map(|wish| match wish {
-            Wish::Tell(command) => Some(command),
-            _ => None,
-        });
-        told.collect()
+    /// What the session was asked to do.
+    fn told(&mut self) -> Vec<Request> {
+        let is_order = |request: &Request| {
+            matches!(
+                request,
+                Request::Send { .. }
+                    | Request::Answer { .. }
+                    | Request::Cancel
+                    | Request::SetMode { .. }
+                    | Request::Pin { .. }
+                    | Request::Rate { .. }
+                    | Request::Compact { .. }
+            )
+        };
+        self.requests().into_iter().filter(is_order).collect()
     }
 
-    fn next(&mut self) -> Option<Again> {
-        assert_eq!(self.took().last(), Some(&Wish::Quit));
-        self.state.take_again()
+    fn requests(&mut self) -> Vec<Request> {
+        let asked = self.took().into_iter().filter_map(|wish| match wish {
+            Wish::Ask(ask) => Some(ask.request),
+            _ => None,
+        });
+        asked.collect()
+    }
+
+    /// What takes the session's place.
+    fn next(&mut self) -> Option<Request> {
+        self.requests().into_iter().next_back()
     }
 
     fn logged(&self) -> Vec<String> {
@@ -345,9 +430,21 @@ fn image() -> Image {
     Image::from_bytes("image/png", b"made up")
 }
 
-fn found() -> Found {
+fn info() -> SessionInfo {
+    SessionInfo {
+        version: "0.1.0".to_owned(),
+        folder: "~/src/gnoma".to_owned(),
+        branch: Some("main".to_owned()),
+        model: Some("anthropic/haiku".to_owned()),
+        window: Some(200_000),
+        is_kept: true,
+        ..SessionInfo::default()
+    }
+}
+
+fn found() -> FoundProviders {
     let server = ("ollama".to_owned(), "http://localhost:11434".to_owned());
-    Found {
+    FoundProviders {
         keys: vec![FoundKey {
             provider: "anthropic".to_owned(),
             variable: "ANTHROPIC_API_KEY".to_owned(),

@@ -14,12 +14,16 @@ use std::{
     time::{Duration, Instant},
 };
 
-use gnoma_core::session::{Command, Event};
+use gnoma_core::{
+    Event,
+    protocol::{Client, Envelope, Epoch, Peer, ServerMessage},
+    store::SessionId,
+};
 use gnoma_tui::{
     Frame, Input, Size,
     frame::Cell,
     keymap::Key,
-    run::{Deed, Ending, Face, Hands, Link, MAX_FRAMES_PER_SECOND, Options, Stage},
+    run::{Deed, Ending, Face, Hands, Link, MAX_FRAMES_PER_SECOND, Options, Stage, Target},
     screen::Layout,
     terminal::Terminal,
     text::{Line, Style},
@@ -30,7 +34,6 @@ use rustix::{
     pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt},
     termios::{LocalModes, Winsize, tcgetattr, tcsetwinsize},
 };
-use tokio::sync::mpsc;
 use vt100::Parser;
 
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -145,7 +148,11 @@ impl Face for Notepad {
             Input::Key(key) => self.typed.extend(key.typed()),
             Input::Paste(text) => self.typed += &format!("<{} bytes>", text.len()),
             Input::Edited(text) => self.typed += &text.unwrap(),
-            Input::Session(Event::Text { text }) => self.said += &text,
+            Input::Session(envelope) => {
+                if let Event::Text { text } = &envelope.event {
+                    self.said += text;
+                }
+            }
             _ => {}
         }
         Vec::new()
@@ -166,19 +173,20 @@ impl Face for Notepad {
     }
 }
 
-struct Pipe(mpsc::UnboundedReceiver<Event>);
+/// The host's end of the connection.
+struct Host(Peer);
 
-impl Link for Pipe {
-    fn tell(&self, _: Command) -> bool {
-        false
+impl Host {
+    /// A link and the other end of it.
+    fn pair() -> (Link, Self) {
+        let (client, peer) = Client::pair();
+        (Link::new(client, Target::Attach(SessionId::new("s")), None), Self(peer))
     }
 
-    async fn next(&mut self) -> Option<Event> {
-        self.0.recv().await
-    }
-
-    fn ready(&mut self) -> Option<Event> {
-        self.0.try_recv().ok()
+    fn send(&self, event: Event) -> Result<(), ()> {
+        let session = SessionId::new("s");
+        let envelope = Envelope { session, epoch: Epoch(1), parent: None, seq: 1, at_ms: 0, event };
+        self.0.messages.blocking_send(ServerMessage::Event(Arc::new(envelope))).map_err(drop)
     }
 }
 
@@ -212,7 +220,7 @@ fn is_cooked(terminal: &OwnedFd) -> bool {
 fn play(
     layout: Layout,
     notepad: &mut Notepad,
-    script: impl FnOnce(&Person, &mpsc::UnboundedSender<Event>) + Send + 'static,
+    script: impl FnOnce(&Person, &Host) + Send + 'static,
 ) -> (Ending, Person) {
     play_after(b"", layout, notepad, script)
 }
@@ -222,7 +230,7 @@ fn play_after(
     early: &[u8],
     layout: Layout,
     notepad: &mut Notepad,
-    script: impl FnOnce(&Person, &mpsc::UnboundedSender<Event>) + Send + 'static,
+    script: impl FnOnce(&Person, &Host) + Send + 'static,
 ) -> (Ending, Person) {
     let (person, program, watch) = terminal();
     person.types(early);
@@ -231,17 +239,16 @@ fn play_after(
     person.waits_until("the echo", |person| person.printed().matches('\n').count() >= lines);
     let program = Arc::new(program);
     let actor = person.clone();
-    let (sender, events) = mpsc::unbounded_channel();
-    let play = thread::spawn(move || script(&actor, &sender));
+    let (mut link, host) = Host::pair();
+    let play = thread::spawn(move || script(&actor, &host));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let ending = runtime.block_on(async {
         let options = Options { layout, ..Options::default() };
         let ends = || program.try_clone().unwrap();
         let terminal = Terminal::on(ends(), ends(), layout, "all is saved".to_owned()).unwrap();
         let mut hands = Lender(Arc::clone(&program));
-        let link = &mut Pipe(events);
         Stage::on(terminal, Theme::default(), options)
-            .play(link, notepad, &mut hands)
+            .play(&mut link, notepad, &mut hands)
             .await
             .unwrap()
     });
@@ -308,19 +315,18 @@ fn what_is_typed_after_the_wish_to_quit_is_for_the_next_face() {
     let ends = || program.try_clone().unwrap();
     let mut hands = Lender(Arc::new(ends()));
     let mut notepad = Notepad::default();
-    let (_sender, events) = mpsc::unbounded_channel();
-    let (_other, others) = mpsc::unbounded_channel();
+    let (mut link, _host) = Host::pair();
     runtime.block_on(async {
         let terminal = Terminal::on(ends(), ends(), Layout::Inline, String::new()).unwrap();
         // Before that, the terminal itself makes something else of a key.
         person.types(ANSWERS);
         person.types(b"one\x04two");
         let mut stage = Stage::on(terminal, Theme::default(), Options::default());
-        let ending = stage.play(&mut Pipe(events), &mut notepad, &mut hands).await;
+        let ending = stage.play(&mut link, &mut notepad, &mut hands).await;
         assert_eq!((ending.unwrap(), notepad.typed.as_str()), (Ending::Quit, "one"));
         assert!(!is_cooked(&program), "nothing that is typed in between is shown or changed");
         person.types(b"three\x04");
-        stage.play(&mut Pipe(others), &mut notepad, &mut hands).await.unwrap();
+        stage.play(&mut link, &mut notepad, &mut hands).await.unwrap();
     });
     assert_eq!(notepad.typed, "onetwothree");
     assert_eq!(person.printed().matches("\x1b[?2004h").count(), 1);
@@ -339,9 +345,10 @@ impl Face for Flood {
 
     fn on(&mut self, input: Input) -> Vec<Wish> {
         match input {
-            Input::Session(Event::Text { text }) => {
+            Input::Session(envelope) => {
+                let Event::Text { text } = &envelope.event else { return Vec::new() };
                 self.heard.fetch_add(1, Ordering::Relaxed);
-                let line = Line::new(text, Style::default());
+                let line = Line::new(text.clone(), Style::default());
                 self.lines.extend(line.wrap(usize::from(WIDTH), &Line::default()));
                 Vec::new()
             }
@@ -371,12 +378,12 @@ fn a_terminal_that_takes_nothing_holds_up_neither_events_nor_the_end() {
     set_size(&keyboard, WIDTH, HEIGHT);
     let mut flood = Flood::default();
     let heard = Arc::clone(&flood.heard);
-    let (sender, events) = mpsc::unbounded_channel();
+    let (mut link, host) = Host::pair();
     let mut keys = std::fs::File::from(keyboard.try_clone().unwrap());
     let script = thread::spawn(move || {
         let end = Instant::now() + PATIENCE;
         for number in 1..=EVENTS {
-            sender.send(Event::Text { text: "word ".repeat(400) }).unwrap();
+            host.send(Event::Text { text: "word ".repeat(400) }).unwrap();
             while heard.load(Ordering::Relaxed) < number {
                 assert!(Instant::now() < end, "{number} events were not heard");
                 thread::sleep(Duration::from_millis(1));
@@ -390,9 +397,8 @@ fn a_terminal_that_takes_nothing_holds_up_neither_events_nor_the_end() {
         let ends = || program.try_clone().unwrap();
         let terminal = Terminal::on(ends(), ends(), Layout::Inline, String::new()).unwrap();
         let mut hands = Lender(Arc::new(ends()));
-        let link = &mut Pipe(events);
         let mut stage = Stage::on(terminal, Theme::default(), Options::default());
-        stage.play(link, &mut flood, &mut hands).await
+        stage.play(&mut link, &mut flood, &mut hands).await
     });
     assert_eq!(ending.unwrap(), Ending::Quit);
     assert!(script.join().unwrap().elapsed() < Duration::from_secs(3));
@@ -476,13 +482,13 @@ fn a_panic_gives_the_terminal_back() {
     let result = catch_unwind(AssertUnwindSafe(|| {
         runtime.block_on(async {
             let terminal = Terminal::on(ends(), ends(), Layout::FullScreen, String::new()).unwrap();
-            let (_sender, events) = mpsc::unbounded_channel();
+            let (mut link, _host) = Host::pair();
             let options = Options { layout: Layout::FullScreen, ..Options::default() };
             let mut hands = Lender(Arc::new(ends()));
             person.types(b"\x18");
             let mut notepad = Notepad::default();
             let mut stage = Stage::on(terminal, Theme::default(), options);
-            stage.play(&mut Pipe(events), &mut notepad, &mut hands).await
+            stage.play(&mut link, &mut notepad, &mut hands).await
         })
     }));
     assert!(result.is_err());

@@ -49,7 +49,7 @@ fn a_question_shows_all_and_takes_every_answer() {
         }
         scene.keys(keys);
         let call = CallId::new("c1");
-        assert_eq!(scene.told(), [Command::Answer { call, answer: expected }], "{keys}");
+        assert_eq!(scene.told(), [Request::Answer { call, answer: expected }], "{keys}");
         assert!(!scene.live().contains("asks to run"));
     }
 }
@@ -75,7 +75,7 @@ fn a_refusal_with_words_tells_them_to_the_model() {
     ");
     scene.keys("enter");
     let answer = PermissionAnswer::Deny { reason: "use make clean".to_owned() };
-    assert_eq!(scene.told(), [Command::Answer { call: CallId::new("c1"), answer }]);
+    assert_eq!(scene.told(), [Request::Answer { call: CallId::new("c1"), answer }]);
 }
 
 #[test]
@@ -104,7 +104,7 @@ fn questions_wait_for_each_other_and_for_the_end_of_a_sentence() {
         .told()
         .into_iter()
         .map(|command| match command {
-            Command::Answer { call, .. } => call.to_string(),
+            Request::Answer { call, .. } => call.to_string(),
             other => panic!("{other:?}"),
         })
         .collect();
@@ -124,13 +124,11 @@ fn a_pause_in_a_sentence_does_not_answer_a_question_nobody_has_seen() {
 #[test]
 fn an_answer_that_did_not_arrive_is_asked_for_again() {
     let mut scene = Scene::new();
-    scene.running("clean up").wait(10_000).asks("c1", "rm one").keys("y");
-    let told = scene.told().remove(0);
-    scene.input(Input::Undelivered(told));
+    scene.running("clean up").wait(10_000).asks("c1", "rm one").slow().keys("y").refuses();
     assert!(scene.live().contains("asks to run"));
-    scene.keys("esc").input(Input::Undelivered(Command::Cancel)).wishes.clear();
+    scene.keys("esc").refuses().wishes.clear();
     scene.keys("esc");
-    assert_eq!(scene.told(), [Command::Cancel]);
+    assert_eq!(scene.told(), [Request::Cancel]);
 }
 
 #[test]
@@ -138,7 +136,7 @@ fn control_c_at_a_question_stops_the_turn() {
     let mut scene = Scene::new();
     scene.running("clean up").write("draft").wait(10_000).asks("c1", "rm one").wait(1_000);
     scene.keys("ctrl+c");
-    assert_eq!(scene.told(), [Command::Cancel]);
+    assert_eq!(scene.told(), [Request::Cancel]);
     assert_eq!(scene.written(), "draft");
 }
 
@@ -178,7 +176,7 @@ fn modes_are_cycled_and_the_dangerous_one_is_confirmed_once() {
     for _ in 0..4 {
         scene.keys("shift+tab");
         modes.extend(scene.told().into_iter().map(|command| match command {
-            Command::SetMode { mode } => mode.name(),
+            Request::SetMode { mode } => mode.name(),
             other => panic!("{other:?}"),
         }));
     }
@@ -188,10 +186,10 @@ fn modes_are_cycled_and_the_dangerous_one_is_confirmed_once() {
     scene.send("yes");
     assert_eq!(scene.told(), []);
     scene.send("/permission bypass").send("bypass");
-    assert_eq!(scene.told(), [Command::SetMode { mode: PermissionMode::Bypass }]);
+    assert_eq!(scene.told(), [Request::SetMode { mode: PermissionMode::Bypass }]);
     scene.keys("shift+tab").wishes.clear();
     scene.send("/perm bypass");
-    assert_eq!(scene.told(), [Command::SetMode { mode: PermissionMode::Bypass }]);
+    assert_eq!(scene.told(), [Request::SetMode { mode: PermissionMode::Bypass }]);
     scene.send("/permission sometimes");
     assert!(scene.live().contains("no permission mode"));
 }
@@ -219,7 +217,7 @@ fn a_lasting_yes_holds_where_the_person_says() {
     scene.keys("a");
     let (call, rule) = (CallId::new("c1"), "bash(rm -rf build)".to_owned());
     let answer = PermissionAnswer::Rule { rule, scope: Scope::User };
-    assert_eq!(scene.told(), [Command::Answer { call, answer }]);
+    assert_eq!(scene.told(), [Request::Answer { call, answer }]);
     assert_eq!(scene.logged(), ["keep bash(rm -rf build)"]);
     assert!(scene.live().contains("`bash(rm -rf build)` is kept"));
 }
@@ -229,7 +227,7 @@ fn a_lasting_yes_is_for_the_session_again_after_all_scopes() {
     let mut scene = Scene::new();
     scene.running("clean up").wait(5_000).asks("c1", "rm -rf build").keys("s s a");
     let call = CallId::new("c1");
-    assert_eq!(scene.told(), [Command::Answer { call, answer: PermissionAnswer::Always }]);
+    assert_eq!(scene.told(), [Request::Answer { call, answer: PermissionAnswer::Always }]);
 }
 
 #[test]
@@ -253,7 +251,7 @@ fn the_rule_of_a_lasting_yes_can_be_written_anew() {
     assert!(scene.live().contains("everywhere, by ~/.config/gnoma/config.toml"));
     scene.keys("enter");
     let answer = PermissionAnswer::Rule { rule: "bash(rm *)".to_owned(), scope: Scope::User };
-    assert_eq!(scene.told(), [Command::Answer { call: CallId::new("c1"), answer }]);
+    assert_eq!(scene.told(), [Request::Answer { call: CallId::new("c1"), answer }]);
     assert_eq!(scene.logged(), ["keep bash(rm *)"]);
 }
 

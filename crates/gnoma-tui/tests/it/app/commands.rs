@@ -5,7 +5,7 @@ use super::*;
 #[test]
 fn a_model_is_chosen_from_a_list_by_name_or_by_number() {
     let mut scene = Scene::new();
-    scene.send("/model");
+    scene.slow().send("/model");
     insta::assert_snapshot!(scene.live(), @r"
 
     Choose the model › ▏
@@ -16,8 +16,8 @@ fn a_model_is_chosen_from_a_list_by_name_or_by_number() {
 
     auto · anthropic/haiku · main · ~/src/gnoma · / commands · F1 help
     ");
-    assert!(scene.took().contains(&Wish::ListModels));
-    scene.input(Input::Models(models()));
+    assert_eq!(scene.requests(), [Request::Models { ask: true }]);
+    scene.replies();
     insta::assert_snapshot!(scene.live(), @r"
 
     Choose the model › ▏
@@ -41,25 +41,25 @@ fn a_model_is_chosen_from_a_list_by_name_or_by_number() {
 
     auto · anthropic/haiku · main
     ");
+    scene.is_slow = false;
     scene.write("qw").keys("enter");
-    assert_eq!(scene.next(), Some(Again::Model("ollama/qwen".to_owned())));
+    assert_eq!(scene.next(), Some(Request::Switch(Switch::Model("ollama/qwen".to_owned()))));
     scene.send("/model ollama/qwen");
-    assert_eq!(scene.next(), Some(Again::Model("ollama/qwen".to_owned())));
+    assert_eq!(scene.next(), Some(Request::Switch(Switch::Model("ollama/qwen".to_owned()))));
     scene.send("/model 3");
-    assert_eq!(scene.next(), Some(Again::Model("ollama/qwen".to_owned())));
+    assert_eq!(scene.next(), Some(Request::Switch(Switch::Model("ollama/qwen".to_owned()))));
     scene.send("/model gpt");
     assert!(scene.live().contains("unknown model: `gpt`"));
-    assert!(!scene.took().contains(&Wish::Quit));
 }
 
 #[test]
 fn models_that_come_later_leave_what_is_chosen_and_come_nowhere_else() {
     let mut scene = Scene::new();
-    scene.send("/model").keys("down").input(Input::Models(models()));
+    scene.slow().send("/model").keys("down").replies();
     assert!(
         scene.live().contains("› anthropic/opus") || scene.live().contains("›   anthropic/opus")
     );
-    scene.keys("esc").send("/theme").input(Input::Models(models()));
+    scene.keys("esc").send("/model").keys("esc").send("/theme").replies();
     assert!(!scene.live().contains("qwen"), "{}", scene.live());
 }
 
@@ -78,13 +78,13 @@ fn the_ends_of_an_empty_line_are_those_of_the_conversation() {
 fn a_model_that_the_session_knows_is_pinned_and_let_go_in_the_same_session() {
     let mut scene = Scene::new();
     scene.send("/model opus");
-    assert_eq!(scene.told(), [Command::Pin { arm: Some(arm("opus")) }]);
+    assert_eq!(scene.told(), [Request::Pin { arm: Some(arm("opus")) }]);
     assert!(scene.wait(5_000).live().contains("anthropic/opus · your choice"));
     scene.send("/model auto");
-    assert_eq!(scene.told(), [Command::Pin { arm: None }]);
+    assert_eq!(scene.told(), [Request::Pin { arm: None }]);
     scene.send("/model 1").wishes.clear();
     scene.send("/model").write("auto").keys("enter");
-    assert_eq!(scene.told(), [Command::Pin { arm: None }]);
+    assert_eq!(scene.told(), [Request::Pin { arm: None }]);
     assert!(!scene.wait(5_000).live().contains("your choice"));
 }
 
@@ -93,7 +93,7 @@ fn the_session_is_asked_to_tell_the_past_in_fewer_words() {
     let mut scene = Scene::new();
     scene.send("/compact the parser");
     let focus = "the parser".to_owned();
-    assert_eq!(scene.told(), [Command::Compact { focus }]);
+    assert_eq!(scene.told(), [Request::Compact { focus }]);
     scene.running("go").send("/compact");
     assert_eq!(scene.told(), [], "not in a turn");
     assert!(scene.live().contains("a turn is running"));
@@ -104,7 +104,7 @@ fn the_notes_for_assistants_are_asked_for() {
     let mut scene = Scene::new();
     scene.send("/init the release steps");
     let told = scene.told();
-    let [Command::Send { content }] = &told[..] else { panic!("{told:?}") };
+    let [Request::Send { content }] = &told[..] else { panic!("{told:?}") };
     let [Content::Text(text)] = &content[..] else { panic!("{content:?}") };
     assert!(text.text.starts_with("Write AGENTS.md at the root of this project"));
     assert!(text.text.ends_with("This matters most: the release steps"));
@@ -121,7 +121,7 @@ fn a_turn_can_be_rated_when_it_has_ended() {
     assert_eq!(scene.told(), []);
     scene.ends(complete(), &[]).wishes.clear();
     scene.send("/good").send("/bad");
-    assert_eq!(scene.told(), [Command::Rate { good: true }, Command::Rate { good: false }]);
+    assert_eq!(scene.told(), [Request::Rate { good: true }, Request::Rate { good: false }]);
 }
 
 #[test]
@@ -172,21 +172,22 @@ fn the_way_to_a_model_and_its_cost_can_be_looked_up() {
 fn nothing_is_exchanged_while_a_turn_runs() {
     let mut scene = Scene::new();
     scene.running("go").send("/model 1").send("/clear").keys("ctrl+x");
-    assert!(!scene.took().contains(&Wish::Quit));
+    let is_switch = |request: &Request| matches!(request, Request::Switch(_));
+    assert!(!scene.requests().iter().any(is_switch));
     assert!(scene.live().contains("a turn is running"));
 }
 
 #[test]
 fn commands_lead_to_other_sessions() {
     let expected = [
-        ("/clear", Again::New),
-        ("/new", Again::New),
-        ("/fork", Again::Fork),
-        ("/redo", Again::Redo),
-        ("/incognito", Again::Incognito(true)),
-        ("/resume last", Again::Resume(None)),
-        ("/resume s1", Again::Resume(Some("s1".to_owned()))),
-        ("/provider ollama", Again::Provider("ollama".to_owned())),
+        ("/clear", Request::Switch(Switch::New)),
+        ("/new", Request::Switch(Switch::New)),
+        ("/fork", Request::Fork),
+        ("/redo", Request::Redo),
+        ("/incognito", Request::Switch(Switch::Incognito(true))),
+        ("/resume last", Request::Switch(Switch::Stored(None))),
+        ("/resume s1", Request::Switch(Switch::Stored(Some("s1".to_owned())))),
+        ("/provider ollama", Request::Switch(Switch::Provider("ollama".to_owned()))),
     ];
     for (line, again) in expected {
         let mut scene = Scene::new();
@@ -199,7 +200,7 @@ fn commands_lead_to_other_sessions() {
 fn a_stored_conversation_is_chosen() {
     let mut scene = Scene::new();
     scene.send("/resume").write("docs").keys("enter");
-    assert_eq!(scene.next(), Some(Again::Resume(Some("s1".to_owned()))));
+    assert_eq!(scene.next(), Some(Request::Switch(Switch::Stored(Some("s1".to_owned())))));
 }
 
 #[test]
@@ -208,7 +209,7 @@ fn going_back_asks_what_is_to_be_taken_back() {
     scene.send("/rewind");
     assert!(scene.live().contains("Fix the parser"));
     scene.keys("enter down enter");
-    let again = Again::Rewind { turns: 1, files: false, conversation: true };
+    let again = Request::Rewind { turns: 1, files: false, conversation: true };
     assert_eq!(scene.next(), Some(again));
 }
 
@@ -222,7 +223,7 @@ fn a_long_conversation_is_not_dropped_without_a_question() {
     assert!(scene.live().contains("Leave these 6 turns and begin anew? (y/n)"));
     scene.keys("n").send("/clear").wishes.clear();
     scene.keys("y");
-    assert_eq!(scene.next(), Some(Again::New));
+    assert_eq!(scene.next(), Some(Request::Switch(Switch::New)));
 }
 
 #[test]
@@ -334,5 +335,5 @@ fn texts_go_where_they_are_wanted() {
     scene.keys("ctrl+z");
     assert!(scene.took().contains(&Wish::Suspend));
     scene.send("/exit");
-    assert_eq!(scene.next(), None);
+    assert_eq!(scene.took().last(), Some(&Wish::Quit));
 }

@@ -22,7 +22,7 @@ fn the_first_screen_says_where_and_takes_a_prompt() {
 
 #[test]
 fn the_first_start_chooses_tries_and_stores() {
-    let mut scene = Scene::with(|options| options.found = Some(found()));
+    let mut scene = Scene::without_provider(false);
     insta::assert_snapshot!(scene.live(), @r"
 
     Set up a provider › ▏
@@ -43,23 +43,23 @@ fn the_first_start_chooses_tries_and_stores() {
 
     auto · anthropic/haiku · main · ~/src/gnoma · / commands · F1 help
     ");
-    scene.keys("enter");
+    scene.slow().keys("enter");
     assert!(scene.live().contains("trying openai"), "it is shown before it is done");
     assert_eq!(scene.logged(), [""; 0]);
-    assert!(scene.state.next_tick().is_some());
-    scene.wait(1);
+    scene.is_slow = false;
+    scene.replies();
     assert!(scene.live().contains("openai works: 12 models"));
     scene.keys("enter");
     assert_eq!(scene.logged(), ["test openai", "keep openai made-up-key"]);
-    assert_eq!(scene.next(), Some(Again::Provider("openai".to_owned())));
+    assert_eq!(scene.next(), Some(Request::Switch(Switch::Provider("openai".to_owned()))));
 }
 
 #[test]
 fn the_first_start_can_be_left_or_tried_out() {
-    let mut scene = Scene::with(|options| options.found = Some(found()));
+    let mut scene = Scene::without_provider(false);
     scene.write("demo").keys("enter");
-    assert_eq!(scene.next(), Some(Again::Demo));
-    let mut scene = Scene::with(|options| options.found = Some(found()));
+    assert_eq!(scene.took(), [Wish::Demo]);
+    let mut scene = Scene::without_provider(false);
     scene.keys("esc").write("hello");
     assert_eq!(scene.written(), "hello");
 }
@@ -145,7 +145,7 @@ fn lines_answer_where_keys_come_by_the_line() {
         scene.running("go").asks("c1", "rm -rf build").asks("c2", "rm -rf dist").send(line);
         scene.told()
     };
-    let to_first = |answer| [Command::Answer { call: CallId::new("c1"), answer }];
+    let to_first = |answer| [Request::Answer { call: CallId::new("c1"), answer }];
     assert_eq!(
         answer("y"),
         to_first(PermissionAnswer::Allow),
@@ -154,7 +154,7 @@ fn lines_answer_where_keys_come_by_the_line() {
     let reason = "use make clean".to_owned();
     assert_eq!(answer("n use make clean"), to_first(PermissionAnswer::Deny { reason }));
     assert_eq!(answer(""), [], "Enter alone is no answer");
-    assert!(matches!(&answer("yes please")[..], [Command::Send { .. }]), "words steer");
+    assert!(matches!(&answer("yes please")[..], [Request::Send { .. }]), "words steer");
 }
 
 #[test]
@@ -174,11 +174,8 @@ fn lists_are_read_out_and_chosen_from_by_name() {
     scene.send("nonsense");
     assert!(scene.said().contains("nothing fits `nonsense`"), "a miss is told");
     scene.send("qwen");
-    assert_eq!(scene.next(), Some(Again::Model("ollama/qwen".to_owned())));
-    let mut scene = Scene::with(|options| {
-        options.accessible = true;
-        options.found = Some(found());
-    });
+    assert_eq!(scene.next(), Some(Request::Switch(Switch::Model("ollama/qwen".to_owned()))));
+    let mut scene = Scene::without_provider(true);
     assert!(!scene.said().contains("enter a key"), "the terminal would show it");
 }
 
@@ -206,9 +203,8 @@ fn where_nothing_is_redrawn_what_waits_is_said_and_kept_apart() {
 #[test]
 fn what_was_sent_and_never_arrived_comes_back_from_a_session_that_is_gone() {
     let mut scene = Scene::new();
-    scene.send("go").input(Input::SessionClosed);
-    scene.state.renew(Facts::default(), None, true);
-    scene.took();
+    scene.send("go").input(Input::Disconnected { returns: true });
+    scene.another("", 1, 0).took();
     scene.keys("enter");
     assert_eq!(scene.sent(), ["go"]);
 }
@@ -240,9 +236,8 @@ fn a_terminal_that_is_too_small_says_so_and_takes_what_is_written() {
 fn nothing_of_the_input_stays_where_another_session_goes_on() {
     let mut scene = Scene::new();
     scene.send("/clear");
-    assert_eq!(scene.live(), "", "the next session shows its own");
-    assert_eq!(scene.next(), Some(Again::New));
-    scene.state.renew(Facts::default(), None, false);
+    assert_eq!(scene.next(), Some(Request::Switch(Switch::New)));
+    scene.another("other", 1, 0);
     assert!(scene.live().contains('›'));
     scene.keys("ctrl+d");
     assert_eq!(scene.live(), "", "the shell goes on below the conversation");
@@ -257,15 +252,14 @@ fn everything_is_drawn_anew_when_it_is_wished() {
 
 #[test]
 fn without_a_provider_nothing_is_said_about_sessions_and_the_list_comes_back() {
-    let mut scene = Scene::with(|options| options.found = Some(found()));
-    scene.input(Input::SessionClosed);
+    let mut scene = Scene::without_provider(false);
     assert!(scene.live().contains("Set up a provider"));
     assert!(!scene.said().contains("closed"));
     scene.keys("esc").send("a question");
     assert_eq!(scene.sent(), [] as [String; 0]);
     assert!(scene.said().contains("no provider to ask; what you wrote waits"));
-    scene.state.renew(Facts::default(), None, true);
-    scene.input(Input::SessionClosed);
+    let error = RequestError::new(RequestErrorKind::Failed, "the folder is gone");
+    scene.input(Input::NoSession(error));
     assert!(scene.said().contains("no session could be opened"));
 }
 
@@ -273,7 +267,7 @@ fn without_a_provider_nothing_is_said_about_sessions_and_the_list_comes_back() {
 fn a_turn_is_left_with_the_second_interrupt() {
     let mut scene = Scene::new();
     scene.running("go").keys("ctrl+c");
-    assert_eq!(scene.told(), [Command::Cancel]);
+    assert_eq!(scene.told(), [Request::Cancel]);
     scene.keys("ctrl+c");
     assert_eq!(scene.took().last(), Some(&Wish::Quit));
 }
@@ -281,6 +275,9 @@ fn a_turn_is_left_with_the_second_interrupt() {
 #[test]
 fn a_conversation_that_goes_on_is_not_greeted() {
     let mut scene = Scene::new();
-    scene.state.past([&*user("before")]);
+    scene.slow().another("s1", 1, 1);
+    let Ask { purpose, .. } = scene.late.pop_back().unwrap();
+    let result = Ok(Reply::History { first: 0, messages: vec![user("before")] });
+    scene.input(Input::Reply { purpose, result });
     assert!(!scene.live().contains("ask something"), "{}", scene.live());
 }

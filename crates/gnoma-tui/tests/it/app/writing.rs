@@ -83,7 +83,7 @@ fn esc_stops_and_everything_written_stays() {
     scene.running("go").write("queued").keys("tab").send("steer").write("half a sen");
     scene.wishes.clear();
     scene.keys("esc");
-    assert_eq!(scene.told(), [Command::Cancel]);
+    assert_eq!(scene.told(), [Request::Cancel]);
     scene.keys("esc");
     assert_eq!(scene.told(), [], "once is enough");
     scene.ends(Outcome::Cancelled, &["steer"]);
@@ -105,15 +105,14 @@ fn after_a_stop_the_undelivered_message_is_in_the_editor() {
 #[test]
 fn a_session_that_does_not_listen_loses_nothing() {
     let mut scene = Scene::new();
-    scene.send("important");
-    let told = scene.told().remove(0);
-    scene.input(Input::Undelivered(told)).input(Input::SessionClosed);
+    scene.slow().send("important");
+    scene.took();
+    scene.refuses().input(Input::Disconnected { returns: false });
     assert!(scene.state.drafts().iter().any(|draft| draft.text == "important"));
     scene.send("later");
     assert_eq!(scene.sent(), [""; 0]);
     assert_eq!(scene.state.drafts().len(), 3);
-    let facts = Facts::default();
-    scene.state.renew(facts, None, true);
+    scene.another("", 1, 0);
     scene.keys("enter");
     assert_eq!(scene.sent(), ["important"]);
 }
@@ -125,12 +124,12 @@ fn control_c_clears_then_stops_then_quits() {
     assert_eq!(scene.written(), "");
     scene.wishes.clear();
     scene.keys("ctrl+c");
-    assert_eq!(scene.told(), [Command::Cancel]);
+    assert_eq!(scene.told(), [Request::Cancel]);
     scene.ends(Outcome::Cancelled, &[]).wait(3_000).keys("ctrl+c");
     assert!(scene.live().contains("Ctrl+C again quits"));
     scene.wait(3_000).keys("ctrl+c").wishes.clear();
     scene.keys("ctrl+c");
-    assert_eq!(scene.next(), None);
+    assert_eq!(scene.took().last(), Some(&Wish::Quit));
     scene.keys("up");
     assert_eq!(scene.written(), "not now");
 }
@@ -253,7 +252,7 @@ fn an_image_takes_the_place_of_its_path() {
     };
     scene.input(Input::Image { instead: text, image: image(), name: "shot.png".to_owned() });
     scene.keys("enter");
-    let Some(Command::Send { content }) = scene.told().into_iter().next() else {
+    let Some(Request::Send { content }) = scene.told().into_iter().next() else {
         panic!("nothing is sent");
     };
     assert!(

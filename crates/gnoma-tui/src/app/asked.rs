@@ -1,0 +1,217 @@
+//! What is asked of the session and its host, and what becomes of the replies. Nothing waits for one:
+//! a list opens when its rows are there, and until then Esc gives it up.
+
+use std::time::{Duration, Instant};
+
+use gnoma_core::protocol::{Connection, Reply, Request, RequestError};
+
+use super::{
+    State,
+    layer::Layer,
+    parts::{LookUp, Sought},
+};
+use crate::{
+    ask::{Ask, Purpose},
+    commands,
+    wish::Wish,
+};
+
+/// A look-up that takes longer is shown.
+const SLOW: Duration = Duration::from_millis(100);
+
+impl State {
+    /// Asks the session or its host.
+    pub(crate) fn request(&mut self, request: Request, purpose: Purpose) {
+        self.wish(Wish::Ask(Ask { request, purpose }));
+    }
+
+    /// Asks for something that is shown when it is there, in place of what was asked for before.
+    pub(crate) fn look_up(&mut self, sought: Sought, request: Request, argument: &str) {
+        self.look_ups.count += 1;
+        let (number, since, argument) = (self.look_ups.count, self.now, argument.to_owned());
+        self.look_ups.open = Some(LookUp { number, sought, since, argument });
+        self.request(request, Purpose::LookUp(number));
+    }
+
+    /// Asks that the session go on in another way, or for another one.
+    pub(crate) fn switch(&mut self, request: Request) {
+        if self.running.is_some() {
+            return self.hint("a turn is running; Esc stops it first");
+        }
+        let note = commands::switch_note(&request, self.session.view.messages > 0);
+        let keeps_conversation = request == Request::Fork;
+        self.session.is_switching = true;
+        self.request(request, Purpose::Switch { keeps_conversation, note });
+    }
+
+    /// Gives up what is looked up. Says whether something was.
+    pub(super) fn give_up_look_up(&mut self) -> bool {
+        let given_up = self.look_ups.open.take();
+        if let Some(look_up) = &given_up {
+            self.hint(format!("{} are not looked up any more", look_up.sought.name()));
+        }
+        given_up.is_some()
+    }
+
+    /// What is looked up, where that takes long enough to be seen.
+    pub(super) fn slow_look_up(&self) -> Option<String> {
+        let look_up = self.look_ups.open.as_ref()?;
+        let is_slow = self.now.saturating_duration_since(look_up.since) >= SLOW;
+        is_slow.then(|| format!("looking up {}", look_up.sought.name()))
+    }
+
+    /// From when on it is shown that something is looked up.
+    pub(super) fn look_up_shows_at(&self) -> Option<Instant> {
+        let at = self.look_ups.open.as_ref()?.since + SLOW;
+        (at > self.now).then_some(at)
+    }
+
+    /// A reply has come, or the request has failed.
+    pub(super) fn replied(&mut self, purpose: Purpose, result: Result<Reply, RequestError>) {
+        match (purpose, result) {
+            (Purpose::LookUp(number), result) => self.found_out(number, result),
+            (Purpose::GrowModels, Ok(Reply::Choices(models))) => {
+                commands::models_listed(self, models);
+            }
+            (Purpose::GrowModels, Err(error)) => {
+                let known = self.session.view.models.clone();
+                commands::models_listed(self, known);
+                self.hint(words(&error));
+            }
+            (Purpose::Switch { keeps_conversation, note }, result) => {
+                self.switched(keeps_conversation, note, result);
+            }
+            (Purpose::Past, result) => self.past_read(result),
+            (Purpose::RulePlace { call, scope }, result) => {
+                self.rule_place_known(&call, scope, result);
+            }
+            (Purpose::CheckRule { call, rule, scope }, result) => {
+                self.rule_checked(call, rule, scope, result);
+            }
+            (Purpose::KeepRule { call, rule, scope }, result) => {
+                self.rule_kept(call, rule, scope, result);
+            }
+            (Purpose::TryProvider(connection), result) => self.tried(&connection, text_of(result)),
+            (Purpose::AddProvider(connection), result) => self.added(&connection, text_of(result)),
+            (Purpose::Report(more), Ok(Reply::Text(text))) => self.note(&format!("{text}{more}")),
+            (Purpose::Detach, Ok(_)) => {
+                self.exit.is_detached = true;
+                self.quit();
+            }
+            (purpose, Err(error)) => self.failed(purpose, &error),
+            (_, Ok(_)) => (),
+        }
+    }
+
+    fn found_out(&mut self, number: u64, result: Result<Reply, RequestError>) {
+        let Some(look_up) = self.look_ups.open.take_if(|look_up| look_up.number == number) else {
+            return;
+        };
+        match result {
+            Ok(reply) => commands::show(self, look_up.sought, reply, &look_up.argument),
+            Err(error) => self.warn(&words(&error)),
+        }
+    }
+
+    fn switched(&mut self, keeps: bool, note: &str, result: Result<Reply, RequestError>) {
+        // It is until the next snapshot.
+        self.session.is_switching &= result.is_ok();
+        match result {
+            Ok(Reply::Text(text)) => text.lines().for_each(|line| self.note(line)),
+            Ok(reply) => {
+                self.session.keeps_conversation = keeps && matches!(reply, Reply::Opened { .. });
+                if !note.is_empty() {
+                    self.note(note);
+                }
+            }
+            Err(error) => self.warn(&words(&error)),
+        }
+    }
+
+    /// Something was not done. What was written comes back, what was asked is asked again.
+    fn failed(&mut self, purpose: Purpose, error: &RequestError) {
+        let why = words(error);
+        match purpose {
+            Purpose::Send(content) => self.not_sent(&content, &why),
+            Purpose::Answer(call) => self.ask_again(&call, error),
+            Purpose::Stop => {
+                if let Some(running) = &mut self.running {
+                    running.is_stopping = false;
+                }
+                self.warn(&format!("the turn was not stopped: {why}; Esc tries it again"));
+            }
+            Purpose::Mode(mode) => {
+                self.facts.mode = self.session.view.mode;
+                self.warn(&format!(
+                    "the mode stays {}: {why}; `/permission {mode}` tries it again",
+                    self.session.view.mode
+                ));
+            }
+            _ => self.warn(&why),
+        }
+    }
+
+    /// There is no session: none could be opened, or it is not there any more.
+    pub(super) fn no_session(&mut self, error: &RequestError) {
+        self.session.is_switching = false;
+        self.forget_turn();
+        self.session.is_closed = true;
+        self.warn(&words(error));
+        self.warn("no session could be opened; what you write is kept, /clear tries again");
+    }
+
+    pub(super) fn disconnected(&mut self, returns: bool) {
+        self.session.is_switching = false;
+        self.forget_turn();
+        self.session.is_closed = true;
+        self.warn(if returns {
+            "the connection to the server has ended; it is being made again, what you write is kept"
+        } else {
+            "the connection to the session has ended; what you write is kept"
+        });
+    }
+
+    /// Leaves the window while the session goes on in its server.
+    pub(crate) fn detach(&mut self) {
+        if !self.session.is_served {
+            return self.hint(
+                "the session lives in this window only; one that `gnoma serve` runs goes on \
+                 without, and `gnoma attach` comes back to it",
+            );
+        }
+        self.request(Request::KeepRunning { keep: true }, Purpose::Detach);
+    }
+
+    pub(super) fn try_connection(&mut self, connection: Connection) {
+        let purpose = Purpose::TryProvider(connection.clone());
+        self.request(Request::TryProvider(connection), purpose);
+    }
+
+    pub(super) fn add_connection(&mut self, connection: Connection) {
+        let purpose = Purpose::AddProvider(connection.clone());
+        self.request(Request::AddProvider(connection), purpose);
+    }
+
+    fn tried(&mut self, connection: &Connection, outcome: Result<String, String>) {
+        if let Some(Layer::Setup(setup)) = &mut self.layer {
+            setup.tried(connection, outcome);
+        }
+    }
+}
+
+/// Why something was not done, and what to do about it.
+pub(super) fn words(error: &RequestError) -> String {
+    match &error.remedy {
+        Some(remedy) => format!("{}. {remedy}", error.cause),
+        None => error.cause.clone(),
+    }
+}
+
+/// The text of a reply; empty for one that has none.
+pub(super) fn text_of(result: Result<Reply, RequestError>) -> Result<String, String> {
+    match result {
+        Ok(Reply::Text(text)) => Ok(text),
+        Ok(_) => Ok(String::new()),
+        Err(error) => Err(words(&error)),
+    }
+}

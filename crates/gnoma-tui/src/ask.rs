@@ -1,0 +1,77 @@
+//! What is asked of a session and its host: a request, and what it is for.
+
+use gnoma_core::{
+    CallId, Content,
+    protocol::{Connection, Request},
+    session::{PermissionMode, Scope},
+};
+
+/// A request, and what it is made for.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Ask {
+    /// The request.
+    pub request: Request,
+    /// Comes back with its reply.
+    pub purpose: Purpose,
+}
+
+/// What a request was made for, which decides what becomes of its reply.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Purpose {
+    /// A message of the person's is on its way.
+    Send(Vec<Content>),
+    /// The question about this call is answered.
+    Answer(CallId),
+    /// The turn is to stop.
+    Stop,
+    /// Another mode was chosen.
+    Mode(PermissionMode),
+    /// Something is to be done; only a failure is worth a word.
+    Order,
+    /// Something is to be done, and people are told what came of it, with these words behind it.
+    Report(&'static str),
+    /// A list or a text is looked up; of several only the last is wanted still.
+    LookUp(u64),
+    /// The list of models that is open grows.
+    GrowModels,
+    /// The session goes on in another way, or another one takes its place.
+    Switch {
+        /// The conversation on the screen goes on whatever the session is called.
+        keeps_conversation: bool,
+        /// Said once it is done, unless the host says something.
+        note: &'static str,
+    },
+    /// The past of the conversation is shown.
+    Past,
+    /// Where a rule for the question about this call would be kept.
+    RulePlace {
+        /// The call.
+        call: CallId,
+        /// The scope.
+        scope: Scope,
+    },
+    /// Whether this is a rule.
+    CheckRule {
+        /// The call that was asked about.
+        call: CallId,
+        /// The rule.
+        rule: String,
+        /// Where it shall be kept.
+        scope: Scope,
+    },
+    /// A rule is kept, with which the question about this call is answered.
+    KeepRule {
+        /// The call.
+        call: CallId,
+        /// The rule.
+        rule: String,
+        /// Where it shall be kept.
+        scope: Scope,
+    },
+    /// A connection is tried.
+    TryProvider(Connection),
+    /// A connection is stored.
+    AddProvider(Connection),
+    /// The session is to go on without this window.
+    Detach,
+}

@@ -1,0 +1,16 @@
+//! `/detach`: leaves the window; the session goes on in its server.
+
+use super::slash::Slash;
+use crate::app::State;
+
+pub(super) const COMMAND: Slash = Slash {
+    name: "detach",
+    aliases: &[],
+    arguments: "",
+    about: "leave this window; the session goes on in its server",
+    run,
+};
+
+fn run(state: &mut State, _argument: &str) {
+    state.detach();
+}

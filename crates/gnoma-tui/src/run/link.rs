@@ -1,0 +1,333 @@
+//! The way to a session: requests go out with what they are for, and what comes back is turned into
+//! inputs. Knows which session the window is attached to and gets it back when a connection breaks.
+
+use std::{
+    collections::{BTreeMap, VecDeque},
+    fmt,
+    pin::Pin,
+};
+
+use gnoma_core::{
+    Event,
+    protocol::{
+        Client, Position, Reply, Request, RequestError, RequestErrorKind, RequestId, ServerMessage,
+        SessionSpec, Start, Switch,
+    },
+    session::SessionState,
+    store::SessionId,
+};
+
+use crate::{
+    ask::{Ask, Purpose},
+    input::Input,
+};
+
+/// Requests that wait for a session on its way; one more is refused.
+const MAX_HELD: usize = 64;
+/// Requests whose replies are waited for; one more is refused.
+const MAX_ASKED: usize = 1_024;
+
+/// Gives a new connection in place of one that has ended, once there is one.
+pub type Connector = Box<dyn FnMut() -> Pin<Box<dyn Future<Output = Client>>>>;
+
+/// Which session the window is for.
+#[derive(Clone, Debug)]
+pub enum Target {
+    /// One that is opened so.
+    Open(Box<SessionSpec>),
+    /// One that lives already.
+    Attach(SessionId),
+}
+
+/// How far the window has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Reach {
+    /// The session is being opened, or the window attached to it.
+    OnItsWay,
+    Attached,
+    /// There is no session, or it has ended.
+    Nothing,
+}
+
+/// What a reply is for.
+enum Asked {
+    Opening,
+    Attaching,
+    Detaching,
+    Face(Purpose),
+}
+
+/// The way to a session. Dropping it leaves the session.
+pub struct Link {
+    /// `None` where the connection has ended.
+    client: Option<Client>,
+    spec: Option<Box<SessionSpec>>,
+    session: Option<SessionId>,
+    reach: Reach,
+    /// The last event that is known.
+    position: Option<Position>,
+    asked: BTreeMap<RequestId, Asked>,
+    held: VecDeque<Ask>,
+    inputs: VecDeque<Input>,
+    connector: Option<Connector>,
+    connecting: Option<Pin<Box<dyn Future<Output = Client>>>>,
+}
+
+impl fmt::Debug for Link {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Link")
+            .field("session", &self.session)
+            .field("reach", &self.reach)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Link {
+    /// Opens the session, or attaches to it. With a `connector`, a connection that ends is made again.
+    #[must_use]
+    pub fn new(client: Client, target: Target, connector: Option<Connector>) -> Self {
+        let (spec, session) = match target {
+            Target::Open(spec) => (Some(spec), None),
+            Target::Attach(session) => (None, Some(session)),
+        };
+        let mut link = Self {
+            client: Some(client),
+            spec,
+            session,
+            reach: Reach::OnItsWay,
+            position: None,
+            asked: BTreeMap::new(),
+            held: VecDeque::new(),
+            inputs: VecDeque::new(),
+            connector,
+            connecting: None,
+        };
+        link.begin();
+        link
+    }
+
+    /// The session that the window is attached to, once there is one.
+    #[must_use]
+    pub fn session(&self) -> Option<&SessionId> {
+        self.session.as_ref()
+    }
+
+    /// Sends a request, at the latest when the session is there. Its reply comes as an input, whatever
+    /// happens.
+    pub fn ask(&mut self, ask: Ask) {
+        let refused = |kind, cause: &str| RequestError::new(kind, cause);
+        match self.reach {
+            Reach::OnItsWay if self.client.is_none() => {
+                let closed = refused(RequestErrorKind::Closed, "the server is not reached now");
+                self.answer(ask.purpose, Err(closed));
+            }
+            Reach::OnItsWay if self.held.len() == MAX_HELD => {
+                let busy = refused(RequestErrorKind::Busy, "too much waits for the session");
+                self.answer(ask.purpose, Err(busy));
+            }
+            Reach::OnItsWay => self.held.push_back(ask),
+            Reach::Attached => self.pass_on(ask),
+            Reach::Nothing => match self.opening(&ask.request) {
+                Some(start) => {
+                    self.open(Some(start));
+                    self.answer(ask.purpose, Ok(Reply::Done));
+                }
+                None => self.pass_on(ask),
+            },
+        }
+    }
+
+    /// The next input; `None` once nothing more can come. Safe to drop and call again.
+    pub async fn next(&mut self) -> Option<Input> {
+        loop {
+            if let Some(input) = self.inputs.pop_front() {
+                return Some(input);
+            }
+            if let Some(client) = &mut self.client {
+                match client.next().await {
+                    Some(message) => self.take(message),
+                    None => self.lost(),
+                }
+            } else {
+                let client = self.connecting.as_mut()?.await;
+                self.reconnect(client);
+            }
+        }
+    }
+
+    /// The next input, if one is there already.
+    pub fn ready(&mut self) -> Option<Input> {
+        loop {
+            if let Some(input) = self.inputs.pop_front() {
+                return Some(input);
+            }
+            let message = self.client.as_mut()?.ready()?;
+            self.take(message);
+        }
+    }
+
+    /// Goes on over another connection, from the last event that is known.
+    pub fn reconnect(&mut self, client: Client) {
+        (self.client, self.connecting) = (Some(client), None);
+        self.reach = Reach::OnItsWay;
+        self.inputs.push_back(Input::Connected);
+        self.begin();
+    }
+
+    fn begin(&mut self) {
+        match self.session {
+            Some(_) => self.attach(),
+            None => self.open(None),
+        }
+    }
+
+    fn open(&mut self, start: Option<Start>) {
+        let Some(spec) = &self.spec else { return };
+        let mut spec = spec.clone();
+        if let Some(start) = start {
+            spec.start = start;
+        }
+        self.reach = Reach::OnItsWay;
+        self.send(None, Request::Open(spec), Asked::Opening);
+    }
+
+    fn attach(&mut self) {
+        self.reach = Reach::OnItsWay;
+        let (session, from) = (self.session.clone(), self.position);
+        self.send(session.as_ref(), Request::Attach { from }, Asked::Attaching);
+    }
+
+    /// What a request for another session means where there is none: to begin with that.
+    fn opening(&self, request: &Request) -> Option<Start> {
+        self.spec.as_ref()?;
+        match request {
+            Request::Switch(Switch::New) => Some(Start::New),
+            Request::Switch(Switch::Stored(None)) => Some(Start::Newest { fork: false }),
+            Request::Switch(Switch::Stored(Some(id))) => {
+                Some(Start::Stored { id: id.clone(), fork: false })
+            }
+            _ => None,
+        }
+    }
+
+    fn pass_on(&mut self, Ask { request, purpose }: Ask) {
+        let session = self.session.clone();
+        self.send(session.as_ref(), request, Asked::Face(purpose));
+    }
+
+    fn send(&mut self, session: Option<&SessionId>, request: Request, asked: Asked) {
+        let sent = match &mut self.client {
+            Some(client) if self.asked.len() < MAX_ASKED => client.request(session, request),
+            Some(_) => {
+                Err(RequestError::new(RequestErrorKind::Busy, "too much waits for the session"))
+            }
+            None => Err(RequestError::new(RequestErrorKind::Closed, "the connection has ended")),
+        };
+        match sent {
+            Ok(id) => {
+                self.asked.insert(id, asked);
+            }
+            Err(error) => self.replied(asked, Err(error)),
+        }
+    }
+
+    fn take(&mut self, message: ServerMessage) {
+        match message {
+            ServerMessage::Reply { id, result } => {
+                if let Some(asked) = self.asked.remove(&id) {
+                    self.replied(asked, result);
+                }
+            }
+            // What another session said last, before the window was detached from it.
+            ServerMessage::Event(envelope) if self.session.as_ref() != Some(&envelope.session) => {}
+            ServerMessage::Event(envelope) => {
+                self.position = Some(Position { epoch: envelope.epoch, seq: envelope.seq });
+                if envelope.event == Event::State(SessionState::Closed) {
+                    self.reach = Reach::Nothing;
+                }
+                self.inputs.push_back(Input::Session(envelope));
+            }
+            ServerMessage::Snapshot(view) if self.session.as_ref() == Some(&view.session) => {
+                self.position = Some(view.position());
+                if view.state != SessionState::Closed {
+                    self.reach = Reach::Attached;
+                }
+                self.inputs.push_back(Input::Snapshot(view));
+            }
+            ServerMessage::Snapshot(_) | ServerMessage::Process(_) => {}
+        }
+    }
+
+    fn replied(&mut self, asked: Asked, result: Result<Reply, RequestError>) {
+        match (asked, result) {
+            (Asked::Face(purpose), Ok(Reply::Opened { session })) => {
+                self.move_to(&session);
+                self.answer(purpose, Ok(Reply::Opened { session }));
+            }
+            (Asked::Face(purpose), result) => self.answer(purpose, result),
+            (Asked::Opening, Ok(Reply::Opened { session })) => self.move_to(&session),
+            (Asked::Attaching, Ok(_)) => {
+                self.reach = Reach::Attached;
+                for ask in std::mem::take(&mut self.held) {
+                    self.pass_on(ask);
+                }
+            }
+            (Asked::Attaching, Err(error)) => self.unattached(&error),
+            (Asked::Opening, Err(error)) => self.nothing(&error),
+            (Asked::Opening, Ok(_)) => {
+                let kind = RequestErrorKind::Unknown;
+                self.nothing(&RequestError::new(kind, "the host has opened no session"));
+            }
+            (Asked::Detaching, _) => {}
+        }
+    }
+
+    /// A session that lives no more, because its server was ended, is opened again as it was stored.
+    fn unattached(&mut self, error: &RequestError) {
+        let known = self.position.take().and(self.session.clone());
+        match known.filter(|_| error.kind == RequestErrorKind::NoSession && self.spec.is_some()) {
+            Some(id) => self.open(Some(Start::Stored { id: id.to_string(), fork: false })),
+            None => self.nothing(error),
+        }
+    }
+
+    fn nothing(&mut self, error: &RequestError) {
+        self.reach = Reach::Nothing;
+        self.inputs.push_back(Input::NoSession(error.clone()));
+        for ask in std::mem::take(&mut self.held) {
+            self.answer(ask.purpose, Err(error.clone()));
+        }
+    }
+
+    fn move_to(&mut self, session: &SessionId) {
+        let before = self.session.replace(session.clone()).filter(|before| before != session);
+        if let Some(before) = before {
+            self.send(Some(&before), Request::Detach, Asked::Detaching);
+        }
+        self.position = None;
+        self.attach();
+    }
+
+    fn answer(&mut self, purpose: Purpose, result: Result<Reply, RequestError>) {
+        self.inputs.push_back(Input::Reply { purpose, result });
+    }
+
+    /// The connection has ended: nothing that was asked gets a reply any more.
+    fn lost(&mut self) {
+        (self.client, self.reach) = (None, Reach::OnItsWay);
+        let error = RequestError::new(RequestErrorKind::Closed, "the connection has ended");
+        // The last first: the face puts each before what it has.
+        let asked = std::mem::take(&mut self.asked).into_values().rev();
+        let asked = asked.filter_map(|asked| match asked {
+            Asked::Face(purpose) => Some(purpose),
+            Asked::Opening | Asked::Attaching | Asked::Detaching => None,
+        });
+        let held = std::mem::take(&mut self.held).into_iter().rev().map(|ask| ask.purpose);
+        let purposes: Vec<Purpose> = held.chain(asked).collect();
+        for purpose in purposes {
+            self.answer(purpose, Err(error.clone()));
+        }
+        self.connecting = self.connector.as_mut().map(|connect| connect());
+        self.inputs.push_back(Input::Disconnected { returns: self.connecting.is_some() });
+    }
+}

@@ -1,0 +1,173 @@
+//! Windows that come to a session, fall behind, and leave it.
+
+use super::*;
+
+fn text(text: &str) -> Event {
+    Event::Text { text: text.to_owned() }
+}
+
+fn answer(text: &str) -> Event {
+    Event::Appended(Arc::new(Message::assistant(vec![Content::text(text)], None, None).unwrap()))
+}
+
+fn round(number: u32) -> Event {
+    Event::RoundStarted { round: number, arm: arm("haiku"), why: "it is cheap".to_owned() }
+}
+
+impl Scene {
+    /// The past that the face asked for last.
+    fn past(&mut self, first: u64, texts: &[&str]) -> &mut Self {
+        let Ask { request, purpose } = self.late.pop_back().expect("the past is asked for");
+        assert!(matches!(request, Request::History { .. }), "{request:?}");
+        let messages = texts.iter().map(|text| user(text)).collect();
+        self.input(Input::Reply { purpose, result: Ok(Reply::History { first, messages }) })
+    }
+
+    fn whole(&mut self) -> String {
+        let live = self.live();
+        format!("{}\n{live}", self.finished.join("\n"))
+    }
+}
+
+#[test]
+fn a_window_that_comes_to_a_running_turn_shows_the_past_and_the_answer_under_way() {
+    let mut scene = Scene::new();
+    scene.slow();
+    scene.view = SessionView::new(SessionId::new("s1"), Epoch(3), None);
+    scene.view.info = info();
+    for event in [Event::State(SessionState::Active), Event::Appended(user("go")), round(1)] {
+        scene.unheard(event);
+    }
+    scene.unheard(text("The answer ")).catches_up();
+    scene.event(text("goes on."));
+    assert!(!scene.whole().contains("goes on"), "it waits for the past");
+    let seen = scene.past(0, &["go"]).whole();
+    assert!(seen.contains("go") && seen.contains("The answer goes on."), "{seen}");
+    assert!(seen.contains("Esc stops"), "{seen}");
+}
+
+#[test]
+fn a_window_that_fell_behind_shows_the_answer_under_way_once() {
+    let mut scene = Scene::new();
+    scene.running("go").event(round(1)).event(text("One, two, "));
+    scene.unheard(text("three, ")).unheard(text("four, ")).catches_up();
+    scene.event(text("five."));
+    let seen = scene.whole();
+    assert_eq!(seen.matches("One, two, three, four, five.").count(), 1, "{seen}");
+    assert_eq!(seen.matches("One").count(), 1, "{seen}");
+}
+
+#[test]
+fn what_ended_unseen_is_shown_to_its_end_and_what_follows_too() {
+    let mut scene = Scene::new();
+    scene.running("go").event(round(1)).event(text("The first "));
+    let ended = Event::TurnEnded {
+        outcome: complete(),
+        rounds: 1,
+        usage: Usage::default(),
+        undelivered: Vec::new(),
+    };
+    scene.unheard(text("answer.")).unheard(answer("The first answer."));
+    scene.unheard(ended).unheard(Event::State(SessionState::Idle));
+    scene.unheard(Event::State(SessionState::Active)).unheard(Event::Appended(user("and then?")));
+    scene.unheard(round(1)).unheard(text("The second ")).catches_up();
+    let seen = scene.event(text("answer.")).whole();
+    for part in ["The first answer.", "and then?", "The second answer."] {
+        assert_eq!(seen.matches(part).count(), 1, "{part}: {seen}");
+    }
+}
+
+#[test]
+fn messages_that_nobody_kept_are_read() {
+    let mut scene = Scene::new();
+    scene.running("go").slow();
+    // Too much for the view.
+    scene.unheard(Event::Appended(user(&"much ".repeat(20_000)))).catches_up();
+    let wanted = Request::History { before: Some(2), max: 1 };
+    assert_eq!(scene.requests(), [wanted]);
+    assert!(scene.past(1, &["what was said"]).said().contains("what was said"));
+}
+
+#[test]
+fn a_question_that_was_answered_while_the_window_was_behind_is_gone() {
+    let mut scene = Scene::new();
+    scene.running("clean up").wait(5_000).asks("c1", "rm one").asks("c2", "rm two");
+    let (call, reason) = (CallId::new("c1"), "another window".to_owned());
+    scene.unheard(Event::PermissionDecided { call, allowed: true, reason }).catches_up();
+    let live = scene.live();
+    assert!(live.contains("rm two") && !live.contains("more behind it"), "{live}");
+}
+
+#[test]
+fn a_message_from_another_window_is_seen_and_does_not_take_the_place_of_ones_own() {
+    let mut scene = Scene::new();
+    scene.send("mine here").event(Event::State(SessionState::Active)).appended("theirs, not ours");
+    scene.appended("mine here");
+    let said = scene.said();
+    assert_eq!(said.matches("theirs, not ours").count(), 1, "{said}");
+    assert_eq!(said.matches("mine here").count(), 1, "{said}");
+    scene.ends(Outcome::Cancelled, &["sent by others"]);
+    assert_eq!(scene.written(), "", "it comes back where it was written");
+}
+
+#[test]
+fn a_change_of_the_model_goes_on_and_another_session_begins_anew() {
+    let mut scene = Scene::new();
+    scene.running("go").ends(complete(), &[]).look();
+    scene.another("", 1, 1);
+    scene.finished.clear();
+    assert!(scene.live().contains("10k tokens"), "{}", scene.live());
+    scene.another("", 2, 0);
+    assert!(!scene.live().contains("10k tokens"), "the conversation was taken back");
+    scene.slow().another("s1", 1, 2);
+    let said = scene.past(0, &["one", "two"]).said();
+    assert!(said.contains("one") && said.contains("two"), "{said}");
+}
+
+#[test]
+fn what_is_looked_up_is_shown_and_can_be_given_up() {
+    let mut scene = Scene::new();
+    scene.slow().send("/resume");
+    assert!(!scene.live().contains("looking up"));
+    assert_eq!(scene.state.next_tick(), Some(scene.now + Duration::from_millis(100)));
+    scene.wait(100);
+    assert!(scene.live().contains("looking up conversations · Esc stops"), "{}", scene.live());
+    scene.keys("esc").replies();
+    assert!(!scene.live().contains("Go on with"), "it comes too late");
+    scene.send("/resume").send("/diff").replies();
+    assert!(scene.said().contains("new") && !scene.live().contains("Go on with"));
+}
+
+#[test]
+fn what_fails_is_told_with_what_to_do_about_it() {
+    let mut scene = Scene::new();
+    scene.slow().send("/diff");
+    let Ask { purpose, .. } = scene.late.pop_back().unwrap();
+    let error =
+        RequestError::new(RequestErrorKind::Failed, "git is missing").with_remedy("Install it.");
+    scene.input(Input::Reply { purpose, result: Err(error) });
+    assert!(scene.said().contains("git is missing. Install it."));
+}
+
+#[test]
+fn a_window_is_left_where_the_session_goes_on() {
+    let mut scene = Scene::new();
+    scene.keys("ctrl+\\");
+    assert!(scene.live().contains("in this window only"), "{}", scene.live());
+    assert_eq!(scene.requests(), []);
+    let mut scene = Scene::with(|options| options.is_served = true);
+    scene.send("/detach");
+    assert!(scene.state.is_detached());
+    assert_eq!(scene.took().last(), Some(&Wish::Quit));
+}
+
+#[test]
+fn what_is_written_stays_while_the_server_is_away() {
+    let mut scene = Scene::new();
+    scene.another("s1", 1, 0).write("half").input(Input::Disconnected { returns: true });
+    assert!(scene.said().contains("the connection to the server has ended"));
+    scene.write(" a line").keys("enter").input(Input::Connected).another("s1", 2, 0);
+    scene.took();
+    scene.keys("enter");
+    assert_eq!(scene.sent(), ["half a line"]);
+}

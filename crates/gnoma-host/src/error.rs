@@ -94,6 +94,17 @@ impl From<HostError> for RequestError {
     }
 }
 
+impl From<RequestError> for HostError {
+    fn from(RequestError { kind, cause, remedy }: RequestError) -> Self {
+        let kind = match kind {
+            RequestErrorKind::Invalid => HostErrorKind::Usage,
+            RequestErrorKind::Held => HostErrorKind::Held,
+            _ => HostErrorKind::Failure,
+        };
+        Self { kind, cause, remedy }
+    }
+}
+
 macro_rules! failures {
     ($($error:ty),+) => {$(
         impl From<$error> for HostError {

@@ -7,7 +7,7 @@ mod stage;
 
 use std::{io, time::Instant};
 
-pub use link::{Connector, Link, Target};
+pub use link::{Connector, Link};
 pub use stage::Stage;
 
 use crate::{

@@ -21,17 +21,23 @@ pub(crate) async fn take(
     around: &Surroundings,
 ) -> Result<Option<Continued>> {
     if chooses {
-        resuming::may_continue(&project.loaded.settings)?;
-        let id = choose(&Past::open(project)?, around).await?.id.to_string();
-        let fork = forks(&project.spec.start);
-        project.spec.start = Start::Stored { id, fork };
+        project.spec.start = chosen(project, around).await?;
     }
     match resuming::take(project, &project.spec.start).await {
-        Err(error) if error.kind == HostErrorKind::Held && agrees_to_a_copy(&error, around) => {
+        Err(error)
+            if error.kind == HostErrorKind::Held && agrees_to_a_copy(&error.cause, around) =>
+        {
             Ok(resuming::take(project, &forked(&project.spec.start)).await?)
         }
         taken => Ok(taken?),
     }
+}
+
+/// Asks which of the stored sessions goes on.
+pub(crate) async fn chosen(project: &Project, around: &Surroundings) -> Result<Start> {
+    resuming::may_continue(&project.loaded.settings)?;
+    let id = choose(&Past::open(project)?, around).await?.id.to_string();
+    Ok(Start::Stored { id, fork: forks(&project.spec.start) })
 }
 
 fn forks(start: &Start) -> bool {
@@ -41,7 +47,8 @@ fn forks(start: &Start) -> bool {
     }
 }
 
-fn forked(start: &Start) -> Start {
+/// In a copy.
+pub(crate) fn forked(start: &Start) -> Start {
     match start.clone() {
         Start::New => Start::New,
         Start::Newest { .. } => Start::Newest { fork: true },
@@ -75,9 +82,9 @@ async fn choose(past: &Past, around: &Surroundings) -> Result<SessionFacts> {
 }
 
 /// Whether a copy of a session that is open elsewhere will do; no where nobody can be asked.
-fn agrees_to_a_copy(held: &HostError, around: &Surroundings) -> bool {
+pub(crate) fn agrees_to_a_copy(held: &str, around: &Surroundings) -> bool {
     terminal::open(around).is_some_and(|terminal| {
-        let question = format!("{}. Continue in a copy of it? [y]es, [n]o: ", held.cause);
+        let question = format!("{held}. Continue in a copy of it? [y]es, [n]o: ");
         terminal::is_yes(&terminal, &screen::clean(&question))
     })
 }

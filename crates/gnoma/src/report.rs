@@ -78,12 +78,6 @@ pub(crate) fn hold() {
     HELD.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_default();
 }
 
-/// Takes what was kept back, to be shown elsewhere; more is kept back all the same.
-pub(crate) fn take_held() -> Vec<String> {
-    let mut held = HELD.lock().unwrap_or_else(PoisonError::into_inner);
-    held.as_mut().map(std::mem::take).unwrap_or_default()
-}
-
 /// Writes what was kept back, and keeps nothing back any more.
 pub(crate) fn release() {
     let held = HELD.lock().unwrap_or_else(PoisonError::into_inner).take();

@@ -1,44 +1,43 @@
-//! The front end with a screen: one session after the other on the person's terminal.
+//! The front end with a screen: a window on one session after the other, on the person's terminal.
 //!
-//! What there is to see and what keys mean is `gnoma-tui`'s part. Here sessions are made, the face
-//! is told what it cannot know, and its wishes are performed.
+//! What there is to see and what keys mean is `gnoma-tui`'s part, and sessions are the host's. Here the
+//! first session is opened, and what needs the person's own terminal, files and programs is done.
 
-mod desk;
 mod files;
 mod hands;
-mod link;
-mod plan;
-mod wait;
 
-use std::{
-    sync::{Arc, Mutex},
-    time::Instant,
-};
+use std::time::Instant;
 
 use anyhow::Result;
-use gnoma_core::{Message, store::SessionId};
-use gnoma_host::Folders as _;
+use gnoma_core::{
+    protocol::{
+        Client, Reply, Request, RequestError, RequestErrorKind, ServerMessage, SessionSpec,
+    },
+    store::SessionId,
+};
+use gnoma_host::{
+    Folders as _, HostError, Notices, Project, clock, facts, live::Host, opening::Projects,
+};
 use gnoma_tui::{
     app::{Options as Face, State},
     charset::Charset,
     keymap::Keymap,
-    run::{self, Ending, Stage},
+    run::{self, Ending, Link, Stage},
     screen::{self, Layout},
+    status::Facts,
     terminal::{self, tell::Notifier},
-    theme::Depth,
-    wish::Again,
+    theme::{self, Depth},
 };
 use rustix::process::Signal;
 
 use self::{
-    desk::Desk,
     files::Files,
     hands::{Hands, Shells},
-    link::Line,
-    plan::{Plan, Session, Shared, Step, open},
 };
 use crate::{
     args::{OutputFormat, TurnArgs},
+    continuing,
+    lowering::Asked,
     report::{self, Exit},
     surroundings::Surroundings,
 };
@@ -48,10 +47,6 @@ const KEYS_FILE: &str = "keys.toml";
 /// Most bytes of that file.
 const MAX_KEYS_BYTES: u64 = 1 << 20;
 
-/// What was done before the first start is offered.
-const LOOKED_FOR: &str = "gnoma looked for keys of known providers in the environment, and for Ollama \
-                          and llama.cpp on this machine: there is none";
-
 /// Whether a command line without words asks for this front end.
 pub(crate) fn is_meant(args: &TurnArgs, words: &[String], around: &Surroundings) -> bool {
     let is_plain = args.output_format == OutputFormat::Text && !args.print;
@@ -60,49 +55,63 @@ pub(crate) fn is_meant(args: &TurnArgs, words: &[String], around: &Surroundings)
 
 /// Runs sessions on the terminal until the person leaves.
 pub(crate) async fn run(args: &TurnArgs, around: &Surroundings) -> Result<Exit> {
-    let mut plan = Plan::of(args, around);
-    let (mut session, mut line) = plan.session(around).await?;
-    let shared = Arc::new(Mutex::new(session.clone()));
-    let files = Files::new(around, &session.folder());
-    let mut state = face(&session, &line, &files, Arc::clone(&shared), around);
-    let shells = Shells::default();
-    let mut stage = Stage::open(options(&session, args, around))?;
-    loop {
-        let mut hands = Hands::new(&session, args.full_screen, around, files.clone(), &shells);
-        // A line in between would tear the picture.
-        report::hold();
-        let ended = stage.play(&mut line, &mut state, &mut hands).await;
-        plan.remember(&line, &session);
-        let id = session.id();
-        line.close().await;
-        let again = ended.as_ref().is_ok_and(|ending| *ending == Ending::Quit);
-        let Some(again) = again.then(|| state.take_again()).flatten() else {
-            shells.end_lent();
-            drop(stage);
-            farewell(id.as_ref());
-            return Ok(exit(ended?, layout(args.full_screen, around)));
-        };
-        if speaks_for_itself(&again) {
-            stage.give_back()?;
-            report::release();
-        }
-        let before = plan.staying(id.clone());
-        let step = plan.follow(again, id, around).await;
-        let step = match plan.session(around).await {
-            Ok(made) => {
-                (session, line) = made;
-                step
-            }
-            Err(error) => {
-                plan = before;
-                (session, line) = plan.session(around).await?;
-                Step::refused(&error)
-            }
-        };
-        *open(&shared) = session.clone();
-        stage.prepare(session.theme(), consolation(&session));
-        welcome(&mut state, &session, &line, step);
+    let Asked { spec, chooses, .. } = Asked::of(args, around);
+    let mut spec = SessionSpec { interactive: true, ..spec };
+    let project = Project::open(spec.clone(), Notices::unheard())?;
+    if chooses {
+        spec.start = continuing::chosen(&project, around).await?;
     }
+    let host = Host::new(Projects);
+    let mut client = host.connect("terminal");
+    let session = open(&mut client, &mut spec, around).await?;
+    let files = Files::new(around, &project.places.project.display().to_string());
+    let mut state = face(&project, &files, around);
+    let mut link = Link::new(client, session, Some(Box::new(spec)), None);
+    let shells = Shells::default();
+    let mut stage = Stage::open(options(&project, args, around))?;
+    let mut hands = Hands::new(&project, args.full_screen, around, files, &shells);
+    // A line in between would tear the picture.
+    report::hold();
+    let ended = stage.play(&mut link, &mut state, &mut hands).await;
+    drop(link);
+    host.shut_down().await;
+    shells.end_lent();
+    drop(stage);
+    farewell(state.stored());
+    Ok(exit(ended?, layout(args.full_screen, around)))
+}
+
+/// Opens the session; a copy of one that is open elsewhere, where the person agrees.
+async fn open(
+    client: &mut Client,
+    spec: &mut SessionSpec,
+    around: &Surroundings,
+) -> Result<SessionId> {
+    match opened(client, spec).await {
+        Err(error) if error.kind == RequestErrorKind::Held => {
+            if !continuing::agrees_to_a_copy(&error.cause, around) {
+                return Err(HostError::from(error).into());
+            }
+            spec.start = continuing::forked(&spec.start);
+            Ok(opened(client, spec).await.map_err(HostError::from)?)
+        }
+        opened => Ok(opened.map_err(HostError::from)?),
+    }
+}
+
+async fn opened(client: &mut Client, spec: &SessionSpec) -> Result<SessionId, RequestError> {
+    let asked = client.request(None, Request::Open(Box::new(spec.clone())))?;
+    while let Some(message) = client.next().await {
+        match message {
+            ServerMessage::Reply { id, result } if id == asked => {
+                if let Reply::Opened { session } = result? {
+                    return Ok(session);
+                }
+            }
+            _ => (),
+        }
+    }
+    Err(RequestError::new(RequestErrorKind::Closed, "the host has ended"))
 }
 
 fn exit(ending: Ending, layout: Layout) -> Exit {
@@ -115,60 +124,53 @@ fn exit(ending: Ending, layout: Layout) -> Exit {
     }
 }
 
-/// What prints or asks by itself needs the terminal as it was.
-fn speaks_for_itself(again: &Again) -> bool {
-    matches!(again, Again::Demo | Again::Resume(_))
-}
-
-/// Shows the next session in the face that is there already.
-fn welcome(state: &mut State, session: &Session, line: &Line, step: Step) {
-    state.renew(session.facts.clone(), session.found.as_ref(), step.is_same);
-    if step.shows_past {
-        show_past(state, line);
-    }
-    report::take_held().iter().for_each(|line| state.note(line));
-    match step.told {
-        Ok(text) => text.lines().for_each(|line| state.note(line)),
-        Err(why) => why.lines().for_each(|line| state.warn(line)),
-    }
-}
-
-/// Shows what was said in a conversation that goes on.
-fn show_past(state: &mut State, line: &Line) {
-    state.past(line.said().iter().map(Arc::<Message>::as_ref));
-    if plan::is_broken_off(line.said()) {
-        state.note("the last turn did not come to its end; the next message goes on from here");
-    }
-}
-
-fn face(
-    session: &Session,
-    line: &Line,
-    files: &Files,
-    shared: Shared,
-    around: &Surroundings,
-) -> State {
+fn face(project: &Project, files: &Files, around: &Surroundings) -> State {
     let (keymap, complaint) = keymap(around);
     let options = Face {
         now: Instant::now(),
-        facts: session.facts.clone(),
+        now_ms: clock::now_ms(),
+        facts: shown(project),
         keymap,
         history: files.history(),
-        theme: session.theme(),
-        vim: session.is_set("tui.vim"),
+        theme: theme_of(project),
+        vim: project.loaded.explain("tui.vim").is_some_and(|set| set.value == "true"),
         accessible: layout(false, around) == Layout::Plain,
-        drafts: if session.keeps_words() { files.drafts() } else { Vec::new() },
-        found: session.found.clone(),
+        drafts: if keeps_words(project) { files.drafts() } else { Vec::new() },
+        is_served: false,
     };
-    let mut state = State::new(options, Box::new(Desk::new(shared)));
-    show_past(&mut state, line);
-    if session.found.is_some() {
-        state.note(LOOKED_FOR);
-    }
+    let mut state = State::new(options);
     if let Some(complaint) = complaint {
         state.warn(&complaint);
     }
     state
+}
+
+/// The facts of a project, as the status line takes them until the session tells its own.
+fn shown(project: &Project) -> Facts {
+    let facts::Facts { folder, branch, profile, incognito, model, window, mode } =
+        facts::of(project);
+    Facts {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        folder,
+        branch,
+        profile,
+        incognito,
+        model,
+        window,
+        mode,
+        ..Facts::default()
+    }
+}
+
+/// Whether anything may be kept.
+fn keeps_words(project: &Project) -> bool {
+    !project.loaded.settings.privacy.incognito
+}
+
+/// The theme that the settings choose, else the usual one.
+fn theme_of(project: &Project) -> String {
+    let name = project.loaded.explain("tui.theme").map_or("", |set| set.value.as_str());
+    theme::names().find(|known| *known == name.trim_matches('"')).unwrap_or("gnoma").to_owned()
 }
 
 /// The keys, and what is wrong with the person's own table.
@@ -192,33 +194,25 @@ fn layout(full_screen: bool, around: &Surroundings) -> Layout {
     Layout::of(full_screen, around.var("ACCESSIBLE").is_some(), around.var("TERM"))
 }
 
-fn options(session: &Session, args: &TurnArgs, around: &Surroundings) -> run::Options {
+fn options(project: &Project, args: &TurnArgs, around: &Surroundings) -> run::Options {
     let term = around.var("TERM");
     let (is_xterm, in_screen) =
         (around.var("XTERM_VERSION").is_some(), around.var("STY").is_some());
     run::Options {
         layout: layout(args.full_screen, around),
-        theme: session.theme(),
+        theme: theme_of(project),
         shade: None,
         depth: Depth::of(around.var("NO_COLOR").is_some(), around.var("COLORTERM"), term),
         charset: charset(around),
         reflows: screen::reflows(term, is_xterm, in_screen),
         tells_size_late: around.var("TMUX").is_some() || in_screen,
         notifier: Notifier::of(around.var("TERM_PROGRAM"), term),
-        consolation: consolation(session),
+        consolation: String::new(),
     }
 }
 
 fn charset(around: &Surroundings) -> Charset {
     Charset::of(around.var("LC_ALL"), around.var("LC_CTYPE"), around.var("LANG"))
-}
-
-fn consolation(session: &Session) -> String {
-    if session.is_kept() {
-        "gnoma broke off; `gnoma --continue` goes on with the session".to_owned()
-    } else {
-        "gnoma broke off; the session was not kept".to_owned()
-    }
 }
 
 /// Not said to a terminal that takes nothing any more: that would hold up the end.

@@ -202,7 +202,10 @@ impl State {
 /// Why something was not done, and what to do about it.
 pub(super) fn words(error: &RequestError) -> String {
     match &error.remedy {
-        Some(remedy) => format!("{}. {remedy}", error.cause),
+        Some(remedy) if remedy.starts_with(char::is_uppercase) => {
+            format!("{}. {remedy}", error.cause)
+        }
+        Some(remedy) => format!("{}; {remedy}", error.cause),
         None => error.cause.clone(),
     }
 }

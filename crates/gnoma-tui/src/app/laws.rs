@@ -306,8 +306,7 @@ impl Run {
             Step::Disconnected => self.input(Input::Disconnected { returns: true }),
             Step::Another(same) => {
                 let epoch = Epoch(self.view.epoch.0 + 1);
-                let id =
-                    if *same { self.view.session.clone() } else { SessionId::new("other") };
+                let id = if *same { self.view.session.clone() } else { SessionId::new("other") };
                 self.view = SessionView::new(id, epoch, None);
                 (self.view.seq, self.view.messages) = (1, 3);
                 self.input(Input::Snapshot(Box::new(self.view.clone())));

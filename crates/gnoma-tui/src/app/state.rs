@@ -151,6 +151,13 @@ impl State {
         (self.session.view.seq > 0).then_some(&self.session.view.session)
     }
 
+    /// The session that can go on from where it was stored, where anything of it was.
+    #[must_use]
+    pub fn stored(&self) -> Option<&SessionId> {
+        let view = &self.session.view;
+        self.session().filter(|_| view.info.is_kept && view.messages > 0)
+    }
+
     /// The window was left and the session goes on.
     #[must_use]
     pub fn is_detached(&self) -> bool {
@@ -168,7 +175,10 @@ impl State {
     }
 
     pub(crate) fn wish(&mut self, wish: Wish) {
-        self.wishes.push(wish);
+        let is_kept = !matches!(wish, Wish::Save(_) | Wish::Remember(_));
+        if is_kept || !self.facts.incognito {
+            self.wishes.push(wish);
+        }
     }
 
     pub(crate) fn say(&mut self, lines: Vec<Line>) {

@@ -6,6 +6,7 @@ use super::slash::Slash;
 use crate::{
     app::{Choice, Sought, State},
     picker::Row,
+    theme,
 };
 
 pub(super) const COMMAND: Slash = Slash {
@@ -25,7 +26,10 @@ fn run(state: &mut State, argument: &str) {
 
 /// Offers the settings.
 pub(super) fn show(state: &mut State, settings: Vec<Setting>, argument: &str) {
-    let row = |setting: Setting| {
+    let row = |mut setting: Setting| {
+        if setting.key == "tui.theme" {
+            setting.choices = theme::names().map(str::to_owned).collect();
+        }
         let detail = format!("{}  ({})", setting.value, setting.origin);
         (Row::new(setting.key.clone(), detail), Choice::Edit(setting))
     };

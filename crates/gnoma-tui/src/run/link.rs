@@ -30,15 +30,6 @@ const MAX_ASKED: usize = 1_024;
 /// Gives a new connection in place of one that has ended, once there is one.
 pub type Connector = Box<dyn FnMut() -> Pin<Box<dyn Future<Output = Client>>>>;
 
-/// Which session the window is for.
-#[derive(Clone, Debug)]
-pub enum Target {
-    /// One that is opened so.
-    Open(Box<SessionSpec>),
-    /// One that lives already.
-    Attach(SessionId),
-}
-
 /// How far the window has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Reach {
@@ -62,7 +53,7 @@ pub struct Link {
     /// `None` where the connection has ended.
     client: Option<Client>,
     spec: Option<Box<SessionSpec>>,
-    session: Option<SessionId>,
+    session: SessionId,
     reach: Reach,
     /// The last event that is known.
     position: Option<Position>,
@@ -83,13 +74,15 @@ impl fmt::Debug for Link {
 }
 
 impl Link {
-    /// Opens the session, or attaches to it. With a `connector`, a connection that ends is made again.
+    /// Attaches to the session. With a `spec`, another one is opened so where it is no more; with a
+    /// `connector`, a connection that ends is made again.
     #[must_use]
-    pub fn new(client: Client, target: Target, connector: Option<Connector>) -> Self {
-        let (spec, session) = match target {
-            Target::Open(spec) => (Some(spec), None),
-            Target::Attach(session) => (None, Some(session)),
-        };
+    pub fn new(
+        client: Client,
+        session: SessionId,
+        spec: Option<Box<SessionSpec>>,
+        connector: Option<Connector>,
+    ) -> Self {
         let mut link = Self {
             client: Some(client),
             spec,
@@ -102,14 +95,8 @@ impl Link {
             connector,
             connecting: None,
         };
-        link.begin();
+        link.attach();
         link
-    }
-
-    /// The session that the window is attached to, once there is one.
-    #[must_use]
-    pub fn session(&self) -> Option<&SessionId> {
-        self.session.as_ref()
     }
 
     /// Sends a request, at the latest when the session is there. Its reply comes as an input, whatever
@@ -129,7 +116,7 @@ impl Link {
             Reach::Attached => self.pass_on(ask),
             Reach::Nothing => match self.opening(&ask.request) {
                 Some(start) => {
-                    self.open(Some(start));
+                    self.open(start);
                     self.answer(ask.purpose, Ok(Reply::Done));
                 }
                 None => self.pass_on(ask),
@@ -171,22 +158,12 @@ impl Link {
         (self.client, self.connecting) = (Some(client), None);
         self.reach = Reach::OnItsWay;
         self.inputs.push_back(Input::Connected);
-        self.begin();
+        self.attach();
     }
 
-    fn begin(&mut self) {
-        match self.session {
-            Some(_) => self.attach(),
-            None => self.open(None),
-        }
-    }
-
-    fn open(&mut self, start: Option<Start>) {
-        let Some(spec) = &self.spec else { return };
-        let mut spec = spec.clone();
-        if let Some(start) = start {
-            spec.start = start;
-        }
+    fn open(&mut self, start: Start) {
+        let Some(mut spec) = self.spec.clone() else { return };
+        spec.start = start;
         self.reach = Reach::OnItsWay;
         self.send(None, Request::Open(spec), Asked::Opening);
     }
@@ -194,7 +171,7 @@ impl Link {
     fn attach(&mut self) {
         self.reach = Reach::OnItsWay;
         let (session, from) = (self.session.clone(), self.position);
-        self.send(session.as_ref(), Request::Attach { from }, Asked::Attaching);
+        self.send(Some(&session), Request::Attach { from }, Asked::Attaching);
     }
 
     /// What a request for another session means where there is none: to begin with that.
@@ -212,7 +189,7 @@ impl Link {
 
     fn pass_on(&mut self, Ask { request, purpose }: Ask) {
         let session = self.session.clone();
-        self.send(session.as_ref(), request, Asked::Face(purpose));
+        self.send(Some(&session), request, Asked::Face(purpose));
     }
 
     fn send(&mut self, session: Option<&SessionId>, request: Request, asked: Asked) {
@@ -239,7 +216,7 @@ impl Link {
                 }
             }
             // What another session said last, before the window was detached from it.
-            ServerMessage::Event(envelope) if self.session.as_ref() != Some(&envelope.session) => {}
+            ServerMessage::Event(envelope) if self.session != envelope.session => {}
             ServerMessage::Event(envelope) => {
                 self.position = Some(Position { epoch: envelope.epoch, seq: envelope.seq });
                 if envelope.event == Event::State(SessionState::Closed) {
@@ -247,7 +224,7 @@ impl Link {
                 }
                 self.inputs.push_back(Input::Session(envelope));
             }
-            ServerMessage::Snapshot(view) if self.session.as_ref() == Some(&view.session) => {
+            ServerMessage::Snapshot(view) if self.session == view.session => {
                 self.position = Some(view.position());
                 if view.state != SessionState::Closed {
                     self.reach = Reach::Attached;
@@ -284,11 +261,12 @@ impl Link {
 
     /// A session that lives no more, because its server was ended, is opened again as it was stored.
     fn unattached(&mut self, error: &RequestError) {
-        let known = self.position.take().and(self.session.clone());
-        match known.filter(|_| error.kind == RequestErrorKind::NoSession && self.spec.is_some()) {
-            Some(id) => self.open(Some(Start::Stored { id: id.to_string(), fork: false })),
-            None => self.nothing(error),
+        let is_gone = error.kind == RequestErrorKind::NoSession && self.spec.is_some();
+        if self.position.take().is_some() && is_gone {
+            let id = self.session.to_string();
+            return self.open(Start::Stored { id, fork: false });
         }
+        self.nothing(error);
     }
 
     fn nothing(&mut self, error: &RequestError) {
@@ -300,8 +278,8 @@ impl Link {
     }
 
     fn move_to(&mut self, session: &SessionId) {
-        let before = self.session.replace(session.clone()).filter(|before| before != session);
-        if let Some(before) = before {
+        let before = std::mem::replace(&mut self.session, session.clone());
+        if before != *session {
             self.send(Some(&before), Request::Detach, Asked::Detaching);
         }
         self.position = None;

@@ -23,7 +23,7 @@ use gnoma_tui::{
     Frame, Input, Size,
     frame::Cell,
     keymap::Key,
-    run::{Deed, Ending, Face, Hands, Link, MAX_FRAMES_PER_SECOND, Options, Stage, Target},
+    run::{Deed, Ending, Face, Hands, Link, MAX_FRAMES_PER_SECOND, Options, Stage},
     screen::Layout,
     terminal::Terminal,
     text::{Line, Style},
@@ -180,7 +180,7 @@ impl Host {
     /// A link and the other end of it.
     fn pair() -> (Link, Self) {
         let (client, peer) = Client::pair();
-        (Link::new(client, Target::Attach(SessionId::new("s")), None), Self(peer))
+        (Link::new(client, SessionId::new("s"), None, None), Self(peer))
     }
 
     fn send(&self, event: Event) -> Result<(), ()> {

@@ -6,7 +6,7 @@ use std::{path::PathBuf, sync::Arc, sync::mpsc};
 
 use gnoma_core::Image;
 use gnoma_guard::firewall::Firewall;
-use gnoma_host::Folders as _;
+use gnoma_host::{Folders as _, Project};
 use gnoma_tui::{
     Input,
     complete::{Limits, Lister},
@@ -17,8 +17,8 @@ use gnoma_tui::{
 
 use self::programs::Programs;
 pub(super) use self::programs::Shells;
-use super::{desk, files::Files, plan::Session};
-use crate::surroundings::Surroundings;
+use super::files::Files;
+use crate::{demo, report, surroundings::Surroundings};
 
 /// Largest image that is sent along.
 const MAX_IMAGE_BYTES: usize = 10 << 20;
@@ -28,35 +28,35 @@ pub(super) struct Hands<'a> {
     programs: Programs,
     shells: &'a Shells,
     home: Option<PathBuf>,
-    session: Session,
+    around: Surroundings,
     firewall: Arc<Firewall>,
-    /// `None` where nothing may be kept.
-    files: Option<Files>,
+    files: Files,
 }
 
 impl<'a> Hands<'a> {
     pub(super) fn new(
-        session: &Session,
+        project: &Project,
         full_screen: bool,
         around: &Surroundings,
         files: Files,
         shells: &'a Shells,
     ) -> Self {
         Self {
-            programs: Programs::of(session, full_screen, around),
+            programs: Programs::of(project, full_screen, around),
             shells,
             home: around.environment.home(),
-            session: session.clone(),
-            firewall: Arc::clone(&session.project.firewall),
-            files: session.keeps_words().then_some(files),
+            around: around.clone(),
+            firewall: Arc::clone(&project.firewall),
+            files,
         }
     }
 
     fn save(&self, drafts: Vec<Draft>) -> Deed {
-        let Some(files) = &self.files else { return Deed::Done };
         let drafts: Vec<_> = drafts.into_iter().map(|draft| self.without_secrets(draft)).collect();
         told(
-            files.save(&drafts).map_err(|error| format!("what is written cannot be kept: {error}")),
+            self.files
+                .save(&drafts)
+                .map_err(|error| format!("what is written cannot be kept: {error}")),
         )
     }
 
@@ -71,8 +71,7 @@ impl<'a> Hands<'a> {
     }
 
     fn remember(&self, line: &str) -> Deed {
-        let Some(files) = &self.files else { return Deed::Done };
-        let kept = files.remember(&self.firewall.text(line));
+        let kept = self.files.remember(&self.firewall.text(line));
         told(kept.map_err(|error| format!("the history cannot be kept: {error}")))
     }
 
@@ -95,9 +94,18 @@ impl<'a> Hands<'a> {
         })
     }
 
-    fn list_models(&self) -> Job {
-        let session = self.session.clone();
-        Box::new(move || Input::Models(desk::all_models(&session)))
+    /// The demonstration prints as it does without a screen.
+    fn demo(&self) -> Job {
+        let around = self.around.clone();
+        Box::new(move || {
+            report::release();
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+            let shown = runtime
+                .map_err(Into::into)
+                .and_then(|runtime| runtime.block_on(demo::run(&around)));
+            report::hold();
+            shown.map_or_else(|error| Input::Failed(format!("{error:#}")), |_| Input::Resumed)
+        })
     }
 
     fn read_image(&self, path: PathBuf, text: String) -> Job {
@@ -127,7 +135,7 @@ impl run::Hands for Hands<'_> {
     fn perform(&mut self, wish: Wish) -> Deed {
         let wish = match wish.into_deed() {
             Ok(deed) => return deed,
-            Err(wish) => wish,
+            Err(wish) => *wish,
         };
         match wish {
             Wish::OpenEditor(text) => Deed::Lend(self.programs.edit(text, self.shells)),
@@ -143,8 +151,9 @@ impl run::Hands for Hands<'_> {
             Wish::Remember(line) => self.remember(&line),
             Wish::List => Deed::Work(self.list()),
             Wish::LookFor(files) => Deed::Work(self.look_for(files)),
-            Wish::ListModels => Deed::Work(self.list_models()),
-            Wish::Tell(_)
+            Wish::Demo => Deed::Lend(self.demo()),
+            Wish::Ask(_)
+            | Wish::LastWords(_)
             | Wish::Copy(_)
             | Wish::Suspend
             | Wish::Quit

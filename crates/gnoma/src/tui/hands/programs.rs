@@ -11,6 +11,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use gnoma_host::Project;
 use gnoma_tui::Input;
 use gnoma_tui::run::Job;
 use rustix::{
@@ -19,7 +20,7 @@ use rustix::{
 };
 
 use super::{MAX_IMAGE_BYTES, image};
-use crate::{surroundings::Surroundings, tui::plan::Session};
+use crate::surroundings::Surroundings;
 
 /// Most bytes of a shell line's output that are kept.
 const MAX_OUTPUT_BYTES: usize = 1 << 20;
@@ -89,10 +90,10 @@ pub(super) struct Programs {
 }
 
 impl Programs {
-    pub(super) fn of(session: &Session, full_screen: bool, around: &Surroundings) -> Self {
+    pub(super) fn of(project: &Project, full_screen: bool, around: &Surroundings) -> Self {
         let editor = around.var("VISUAL").or_else(|| around.var("EDITOR")).unwrap_or(USUAL_EDITOR);
         Self {
-            cwd: session.project.spec.folder.clone(),
+            cwd: project.spec.folder.clone(),
             editor: editor.to_owned(),
             shell: around.var("SHELL").unwrap_or("/bin/sh").to_owned(),
             has_wayland: around.var("WAYLAND_DISPLAY").is_some(),

@@ -61,7 +61,7 @@ pub(crate) async fn run(args: &TurnArgs, around: &Surroundings) -> Result<Exit> 
     if chooses {
         spec.start = continuing::chosen(&project, around).await?;
     }
-    let host = Host::new(Projects);
+    let host = Host::new(Projects::default());
     let mut client = host.connect("terminal");
     let session = open(&mut client, &mut spec, around).await?;
     let files = Files::new(around, &project.places.project.display().to_string());

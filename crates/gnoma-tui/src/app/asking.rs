@@ -1,7 +1,10 @@
 //! Questions for permission: one is shown, the others wait behind it. Keys that belong to a sentence
 //! which is being written never answer one.
 
-use std::time::{Duration, Instant};
+use std::{
+    collections::VecDeque,
+    time::{Duration, Instant},
+};
 
 use gnoma_core::{
     CallId,
@@ -27,6 +30,9 @@ const STILL_WRITING: Duration = Duration::from_millis(700);
 const TO_BE_SEEN: Duration = Duration::from_millis(500);
 /// Questions that can wait; more than calls run side by side.
 const MAX_QUESTIONS: usize = 1_000;
+
+/// Keys that wait for the place of a rule.
+const MAX_KEYS: usize = 16;
 
 /// What people write out, and the key it stands for.
 const SPELT_OUT: [(&str, &str); 3] = [("yes", "y"), ("no", "n"), ("always", "a")];
@@ -74,6 +80,11 @@ impl State {
     }
 
     pub(super) fn question_key(&mut self, key: Key) {
+        let is_answer = self.keymap.action_here(Context::Permission, key).is_some();
+        if is_answer && self.questions.placing.is_some() && self.questions.keys.len() < MAX_KEYS {
+            // It may be about the place that is being looked up.
+            return self.questions.keys.push_back(key);
+        }
         let Some(action) = self.keymap.action(Context::Permission, key) else {
             return self.hint("the question waits for its answer first");
         };
@@ -126,7 +137,7 @@ impl State {
         match verdict {
             Verdict::Open => (),
             Verdict::Answer(PermissionAnswer::Rule { rule, scope }) => {
-                self.check_rule(call, rule, scope)
+                self.check_rule(call, rule, scope);
             }
             Verdict::Answer(answer) => self.answer(call, answer),
             Verdict::WriteReason => self.write_reason(call),
@@ -156,6 +167,7 @@ impl State {
         let question = self.questions.open.iter().find(|question| question.call.id == *call);
         let Some(lasting) = question.and_then(Question::lasting) else { return };
         let rule = lasting.rule.clone();
+        self.questions.placing = Some(call.clone());
         let purpose = Purpose::RulePlace { call: call.clone(), scope };
         self.request(Request::KeepRule { rule, scope, dry_run: true }, purpose);
     }
@@ -167,6 +179,10 @@ impl State {
         scope: Scope,
         result: Result<Reply, RequestError>,
     ) {
+        if !self.questions.open.iter().any(|question| question.call.id == *call) {
+            (self.questions.placing, self.questions.keys) = (None, VecDeque::new());
+            return;
+        }
         match text_of(result) {
             Ok(place) => self.hold_rule(call, scope, place),
             Err(why) => {
@@ -176,7 +192,18 @@ impl State {
         }
     }
 
+    /// Holds the rule there, and does what was pressed meanwhile.
     fn hold_rule(&mut self, call: &CallId, scope: Scope, place: String) {
+        self.show_rule_place(call, scope, place);
+        self.questions.placing = None;
+        for key in std::mem::take(&mut self.questions.keys) {
+            if self.seen_question().is_some_and(|question| question.call.id == *call) {
+                self.question_key(key);
+            }
+        }
+    }
+
+    fn show_rule_place(&mut self, call: &CallId, scope: Scope, place: String) {
         let question = self.questions.open.iter_mut().find(|question| question.call.id == *call);
         let Some(question) = question else { return };
         question.hold(scope, place);
@@ -192,6 +219,9 @@ impl State {
     pub(super) fn allow_as_written(&mut self, call: &CallId, rule: &str) {
         if rule.is_empty() {
             return self.hint("a rule must say what it allows; Esc leaves it");
+        }
+        if self.questions.placing.is_some() {
+            return self.hint("it is being looked up where the rule would be kept");
         }
         let question = self.questions.open.iter().find(|question| question.call.id == *call);
         if let Some(lasting) = question.and_then(Question::lasting) {

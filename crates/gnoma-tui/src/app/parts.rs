@@ -3,13 +3,13 @@
 use std::{collections::VecDeque, sync::Arc, time::Instant};
 
 use gnoma_core::{
-    message::{Message, ModelRef},
+    message::{CallId, Message, ModelRef},
     protocol::{Envelope, FoundProviders, SessionInfo, SessionView},
     session::Routing,
 };
 
 use super::completion::Completion;
-use crate::{composer::Draft, history::History, prompt::Question, text::Line};
+use crate::{composer::Draft, history::History, keymap::Key, prompt::Question, text::Line};
 
 /// A turn that runs.
 #[derive(Clone, Debug)]
@@ -98,6 +98,10 @@ pub(super) struct Questions {
     pub(super) open: VecDeque<Question>,
     /// The one that was answered last.
     pub(super) answered: Option<Question>,
+    /// It is being looked up where a rule for this one would be kept.
+    pub(super) placing: Option<CallId>,
+    /// What was pressed meanwhile.
+    pub(super) keys: VecDeque<Key>,
     /// The person has confirmed once that nothing is to be asked.
     pub(super) bypass_confirmed: bool,
 }

@@ -7,7 +7,7 @@ use gnoma_core::{Content, Message, protocol::Request};
 
 use super::{
     State,
-    parts::Running,
+    parts::{LookUp, Running},
     queue::{Attached, Sent, Waiting},
     shown,
 };
@@ -103,6 +103,7 @@ impl State {
             && self.session.is_at_rest
             && self.questions.open.is_empty()
             && !self.session.is_closed
+            && !self.waits_for_command()
             && self.setup.found.is_none()
             && !self.queue.has_begun();
         if is_free
@@ -148,6 +149,10 @@ impl State {
 
     /// Sends a text to the session: it begins a turn, or steers the one that runs.
     pub(crate) fn send(&mut self, draft: Draft) {
+        if self.waits_for_command() {
+            self.release_queue();
+            return self.queue.waiting.push_back(draft.into());
+        }
         self.look_for_files(&draft.text);
         let sent = Sent::of(self.with_attached(draft));
         if self.session.is_closed || self.setup.found.is_some() {
@@ -168,6 +173,12 @@ impl State {
         self.queue.begun.push_back(sent);
         let since = self.now;
         self.running = Some(Running { since, doing: "working".to_owned(), is_stopping: false });
+    }
+
+    /// A command that was given before is not done yet, and may be about what is sent.
+    fn waits_for_command(&self) -> bool {
+        let is_meant = |look_up: &LookUp| !look_up.argument.is_empty();
+        self.session.is_switching || self.look_ups.open.as_ref().is_some_and(is_meant)
     }
 
     /// Files that completion has offered may be gone by now.

@@ -50,7 +50,7 @@ impl State {
                 self.wish(Wish::Demo);
             }
             SetupStep::Left => {
-                self.note("no provider is set up; /provider chooses one, Ctrl+D quits")
+                self.note("no provider is set up; /provider chooses one, Ctrl+D quits");
             }
         }
     }

@@ -256,6 +256,7 @@ impl State {
     pub(super) fn forget_turn(&mut self) {
         self.running = None;
         self.questions.open.clear();
+        self.questions.placing = None;
         self.calls.clear();
         self.queue.sent_returns();
         self.rescue_reason();

@@ -208,7 +208,7 @@ impl State {
     }
 
     /// The question that keys answer now.
-    fn seen_question(&self) -> Option<&Question> {
+    pub(super) fn seen_question(&self) -> Option<&Question> {
         self.questions.open.front().filter(|_| self.layer.is_none() && self.takes_answers())
     }
 

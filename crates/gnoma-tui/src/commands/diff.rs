@@ -30,7 +30,7 @@ pub(super) fn show(state: &mut State, diff: &str) {
         // A sentence says why there is none.
         text if !text.contains("@@ ") => state.note(text),
         _ => {
-            let lines = diff::named(&diff, state.size.width, MAX_LINES);
+            let lines = diff::named(diff, state.size.width, MAX_LINES);
             state.say(lines);
         }
     }

@@ -60,6 +60,8 @@ async fn prepare(wanted: Opening, shared: Shared) -> Result<Prepared> {
         Some(continued) => (Some(continued.id), continued.history, continued.used),
         None => (None, carried, Used::default()),
     };
+    // A session that is changed may have been stored under its id already.
+    let is_new = session.is_none() && stored.is_none();
     let id =
         session.or_else(|| stored.clone()).unwrap_or_else(|| SessionId::new(clock::session_id()));
     let project = Arc::new(project);
@@ -68,7 +70,7 @@ async fn prepare(wanted: Opening, shared: Shared) -> Result<Prepared> {
     let making = Making {
         project: Arc::clone(&project),
         id: id.clone(),
-        keeping: kept.keeping(stored.clone()),
+        keeping: kept.keeping(stored.clone(), is_new.then(|| id.clone())),
         tools: kept.tool().into_iter().collect(),
         messages: messages.clone(),
         begun: kept.begun(),

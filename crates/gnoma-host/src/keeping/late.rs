@@ -1,6 +1,10 @@
 //! A store that is still being opened, as the store it will be.
 
-use std::{sync::Arc, thread, time::Duration};
+use std::{
+    sync::{Arc, Mutex, PoisonError},
+    thread,
+    time::Duration,
+};
 
 use gnoma_core::store::{
     EntryId, Hit, HoldReport, NewEntry, NewSession, Page, PageRequest, SessionFacts, SessionId,
@@ -130,58 +134,63 @@ fn still_opening(patience: Duration) -> StoreError {
 }
 
 /// Sessions in a store that is being opened.
-pub(super) struct LateStore(pub(super) Late<Store>);
+pub(super) struct LateStore {
+    pub(super) store: Late<Store>,
+    /// The id of the session that is begun first.
+    pub(super) id: Mutex<Option<SessionId>>,
+}
 
 impl SessionStore for LateStore {
     fn begin(&self, new: NewSession) -> Stored<'_, SessionId> {
-        Box::pin(async move { self.0.get().await?.begin(new).await })
+        let id = self.id.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let new = NewSession { id: new.id.or(id), ..new };
+        Box::pin(async move { self.store.get().await?.begin(new).await })
     }
 
     fn append(&self, new: NewEntry) -> Stored<'_, EntryId> {
-        Box::pin(async move { self.0.get().await?.append(new).await })
+        Box::pin(async move { self.store.get().await?.append(new).await })
     }
 
     fn load(&self, session: SessionId, page: PageRequest) -> Stored<'_, Page> {
-        Box::pin(async move { self.0.get().await?.load(session, page).await })
+        Box::pin(async move { self.store.get().await?.load(session, page).await })
     }
 
     fn facts(&self, session: SessionId) -> Stored<'_, SessionFacts> {
-        Box::pin(async move { self.0.get().await?.facts(session).await })
+        Box::pin(async move { self.store.get().await?.facts(session).await })
     }
 
     fn list(&self, max: usize) -> Stored<'_, Vec<SessionFacts>> {
-        Box::pin(async move { self.0.get().await?.list(max).await })
+        Box::pin(async move { self.store.get().await?.list(max).await })
     }
 
     fn search(&self, query: String, max: usize) -> Stored<'_, Vec<Hit>> {
-        Box::pin(async move { self.0.get().await?.search(query, max).await })
+        Box::pin(async move { self.store.get().await?.search(query, max).await })
     }
 
     fn fork(&self, session: SessionId, at: EntryId, at_ms: i64) -> Stored<'_, SessionId> {
-        Box::pin(async move { self.0.get().await?.fork(session, at, at_ms).await })
+        Box::pin(async move { self.store.get().await?.fork(session, at, at_ms).await })
     }
 
     fn rename(&self, session: SessionId, title: String, at_ms: i64) -> Stored<'_, ()> {
-        Box::pin(async move { self.0.get().await?.rename(session, title, at_ms).await })
+        Box::pin(async move { self.store.get().await?.rename(session, title, at_ms).await })
     }
 
     fn delete(&self, session: SessionId) -> Stored<'_, ()> {
-        Box::pin(async move { self.0.get().await?.delete(session).await })
+        Box::pin(async move { self.store.get().await?.delete(session).await })
     }
 
     fn hold(&self, session: SessionId, at_ms: i64) -> Stored<'_, HoldReport> {
-        Box::pin(async move { self.0.get().await?.hold(session, at_ms).await })
+        Box::pin(async move { self.store.get().await?.hold(session, at_ms).await })
     }
 
     fn release(&self, session: SessionId) -> Stored<'_, ()> {
-        Box::pin(async move { self.0.get().await?.release(session).await })
+        Box::pin(async move { self.store.get().await?.release(session).await })
     }
 }
 
 #[cfg(test)]
 mod tests {
     use std::sync::{
-        Mutex,
         atomic::{AtomicUsize, Ordering},
         mpsc,
     };

@@ -71,11 +71,12 @@ impl Kept {
         Arc::clone(&self.begun)
     }
 
-    /// What the engine gets. `continued`: the session of the store that goes on.
-    pub fn keeping(&self, continued: Option<SessionId>) -> Keeping {
+    /// What the engine gets. `continued`: the session of the store that goes on; `id`: what a new one is
+    /// called, where that is known.
+    pub fn keeping(&self, continued: Option<SessionId>, id: Option<SessionId>) -> Keeping {
         let begun = self.begun();
         let store = self.store.clone().map(|store| {
-            let store: Arc<dyn SessionStore> = Arc::new(LateStore(store));
+            let store: Arc<dyn SessionStore> = Arc::new(LateStore { store, id: id.into() });
             (store, continued)
         });
         let files = self.files.clone();

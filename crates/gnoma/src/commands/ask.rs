@@ -87,7 +87,7 @@ fn refuse_lone_fork(args: &TurnArgs, start: &Start) -> Result<(), HostError> {
 
 /// Hands the session what it is kept in, and what was said in it before.
 fn keep(options: &mut gnoma_engine::session::Options, kept: &Kept, continued: Option<Continued>) {
-    options.keeping = kept.keeping(continued.as_ref().map(|continued| continued.id.clone()));
+    options.keeping = kept.keeping(continued.as_ref().map(|continued| continued.id.clone()), None);
     options.tools.extend(kept.tool());
     if let Some(continued) = continued {
         options.id = continued.id.to_string();

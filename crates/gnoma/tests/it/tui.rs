@@ -166,7 +166,7 @@ async fn a_conversation_from_the_first_key_to_the_last() {
     person.types("say something\r");
     person.waits_for("A first answer.");
     person.types("make it\r");
-    person.waits_for("touch made");
+    person.waits_for("yes, this once");
     assert!(!exists(world.project.path(), "made"));
     person.types("y");
     person.waits_for("It is made.");

@@ -64,21 +64,45 @@ pub(crate) async fn run(args: &TurnArgs, around: &Surroundings) -> Result<Exit> 
     let host = Host::new(Projects::default());
     let mut client = host.connect("terminal");
     let session = open(&mut client, &mut spec, around).await?;
-    let files = Files::new(around, &project.places.project.display().to_string());
-    let mut state = face(&project, &files, around);
-    let mut link = Link::new(client, session, Some(Box::new(spec)), None);
-    let shells = Shells::default();
-    let mut stage = Stage::open(options(&project, args, around))?;
-    let mut hands = Hands::new(&project, args.full_screen, around, files, &shells);
-    // A line in between would tear the picture.
-    report::hold();
-    let ended = stage.play(&mut link, &mut state, &mut hands).await;
-    drop(link);
-    host.shut_down().await;
-    shells.end_lent();
-    drop(stage);
-    farewell(state.stored());
-    Ok(exit(ended?, layout(args.full_screen, around)))
+    let link = Link::new(client, session, Some(Box::new(spec)), None);
+    let window = Window { project: &project, full_screen: args.full_screen, is_served: false };
+    window.show(link, around, host.shut_down()).await
+}
+
+/// A window on a session.
+pub(crate) struct Window<'a> {
+    /// Where the session works, with the settings of the person who looks.
+    pub project: &'a Project,
+    /// The conversation has a screen of its own.
+    pub full_screen: bool,
+    /// The session lives in a server, so that it can go on without the window.
+    pub is_served: bool,
+}
+
+impl Window<'_> {
+    /// Shows it until the person leaves. `last` is done then, before the terminal is given back.
+    pub(crate) async fn show<T>(
+        self,
+        mut link: Link,
+        around: &Surroundings,
+        last: impl Future<Output = T>,
+    ) -> Result<Exit> {
+        let Self { project, full_screen, is_served } = self;
+        let files = Files::new(around, &project.places.project.display().to_string());
+        let mut state = face(project, &files, is_served, around);
+        let shells = Shells::default();
+        let mut stage = Stage::open(options(project, full_screen, around))?;
+        let mut hands = Hands::new(project, full_screen, around, files, &shells);
+        // A line in between would tear the picture.
+        report::hold();
+        let ended = stage.play(&mut link, &mut state, &mut hands).await;
+        drop(link);
+        last.await;
+        shells.end_lent();
+        drop(stage);
+        farewell(&state);
+        Ok(exit(ended?, layout(full_screen, around)))
+    }
 }
 
 /// Opens the session; a copy of one that is open elsewhere, where the person agrees.
@@ -124,7 +148,7 @@ fn exit(ending: Ending, layout: Layout) -> Exit {
     }
 }
 
-fn face(project: &Project, files: &Files, around: &Surroundings) -> State {
+fn face(project: &Project, files: &Files, is_served: bool, around: &Surroundings) -> State {
     let (keymap, complaint) = keymap(around);
     let options = Face {
         now: Instant::now(),
@@ -136,7 +160,7 @@ fn face(project: &Project, files: &Files, around: &Surroundings) -> State {
         vim: project.loaded.explain("tui.vim").is_some_and(|set| set.value == "true"),
         accessible: layout(false, around) == Layout::Plain,
         drafts: if keeps_words(project) { files.drafts() } else { Vec::new() },
-        is_served: false,
+        is_served,
     };
     let mut state = State::new(options);
     if let Some(complaint) = complaint {
@@ -194,12 +218,12 @@ fn layout(full_screen: bool, around: &Surroundings) -> Layout {
     Layout::of(full_screen, around.var("ACCESSIBLE").is_some(), around.var("TERM"))
 }
 
-fn options(project: &Project, args: &TurnArgs, around: &Surroundings) -> run::Options {
+fn options(project: &Project, full_screen: bool, around: &Surroundings) -> run::Options {
     let term = around.var("TERM");
     let (is_xterm, in_screen) =
         (around.var("XTERM_VERSION").is_some(), around.var("STY").is_some());
     run::Options {
-        layout: layout(args.full_screen, around),
+        layout: layout(full_screen, around),
         theme: theme_of(project),
         shade: None,
         depth: Depth::of(around.var("NO_COLOR").is_some(), around.var("COLORTERM"), term),
@@ -216,12 +240,14 @@ fn charset(around: &Surroundings) -> Charset {
 }
 
 /// Not said to a terminal that takes nothing any more: that would hold up the end.
-fn farewell(id: Option<&SessionId>) {
+fn farewell(state: &State) {
     if !terminal::takes_words() {
         return;
     }
     report::release();
-    if let Some(id) = id {
-        report::say(format_args!("gnoma --resume {id} goes on from here"));
+    match (state.is_detached(), state.session(), state.stored()) {
+        (true, Some(id), _) => report::say(format_args!("gnoma attach {id} comes back to it")),
+        (_, _, Some(id)) => report::say(format_args!("gnoma --resume {id} goes on from here")),
+        _ => (),
     }
 }

@@ -41,7 +41,7 @@ enum Reach {
 }
 
 /// What a reply is for.
-enum Asked {
+enum Pending {
     Opening,
     Attaching,
     Detaching,
@@ -57,7 +57,7 @@ pub struct Link {
     reach: Reach,
     /// The last event that is known.
     position: Option<Position>,
-    asked: BTreeMap<RequestId, Asked>,
+    asked: BTreeMap<RequestId, Pending>,
     held: VecDeque<Ask>,
     inputs: VecDeque<Input>,
     connector: Option<Connector>,
@@ -165,13 +165,13 @@ impl Link {
         let Some(mut spec) = self.spec.clone() else { return };
         spec.start = start;
         self.reach = Reach::OnItsWay;
-        self.send(None, Request::Open(spec), Asked::Opening);
+        self.send(None, Request::Open(spec), Pending::Opening);
     }
 
     fn attach(&mut self) {
         self.reach = Reach::OnItsWay;
         let (session, from) = (self.session.clone(), self.position);
-        self.send(Some(&session), Request::Attach { from }, Asked::Attaching);
+        self.send(Some(&session), Request::Attach { from }, Pending::Attaching);
     }
 
     /// What a request for another session means where there is none: to begin with that.
@@ -189,10 +189,10 @@ impl Link {
 
     fn pass_on(&mut self, Ask { request, purpose }: Ask) {
         let session = self.session.clone();
-        self.send(Some(&session), request, Asked::Face(purpose));
+        self.send(Some(&session), request, Pending::Face(purpose));
     }
 
-    fn send(&mut self, session: Option<&SessionId>, request: Request, asked: Asked) {
+    fn send(&mut self, session: Option<&SessionId>, request: Request, asked: Pending) {
         let sent = match &mut self.client {
             Some(client) if self.asked.len() < MAX_ASKED => client.request(session, request),
             Some(_) => {
@@ -235,27 +235,27 @@ impl Link {
         }
     }
 
-    fn replied(&mut self, asked: Asked, result: Result<Reply, RequestError>) {
+    fn replied(&mut self, asked: Pending, result: Result<Reply, RequestError>) {
         match (asked, result) {
-            (Asked::Face(purpose), Ok(Reply::Opened { session })) => {
+            (Pending::Face(purpose), Ok(Reply::Opened { session })) => {
                 self.move_to(&session);
                 self.answer(purpose, Ok(Reply::Opened { session }));
             }
-            (Asked::Face(purpose), result) => self.answer(purpose, result),
-            (Asked::Opening, Ok(Reply::Opened { session })) => self.move_to(&session),
-            (Asked::Attaching, Ok(_)) => {
+            (Pending::Face(purpose), result) => self.answer(purpose, result),
+            (Pending::Opening, Ok(Reply::Opened { session })) => self.move_to(&session),
+            (Pending::Attaching, Ok(_)) => {
                 self.reach = Reach::Attached;
                 for ask in std::mem::take(&mut self.held) {
                     self.pass_on(ask);
                 }
             }
-            (Asked::Attaching, Err(error)) => self.unattached(&error),
-            (Asked::Opening, Err(error)) => self.nothing(&error),
-            (Asked::Opening, Ok(_)) => {
+            (Pending::Attaching, Err(error)) => self.unattached(&error),
+            (Pending::Opening, Err(error)) => self.nothing(&error),
+            (Pending::Opening, Ok(_)) => {
                 let kind = RequestErrorKind::Unknown;
                 self.nothing(&RequestError::new(kind, "the host has opened no session"));
             }
-            (Asked::Detaching, _) => {}
+            (Pending::Detaching, _) => {}
         }
     }
 
@@ -280,7 +280,7 @@ impl Link {
     fn move_to(&mut self, session: &SessionId) {
         let before = std::mem::replace(&mut self.session, session.clone());
         if before != *session {
-            self.send(Some(&before), Request::Detach, Asked::Detaching);
+            self.send(Some(&before), Request::Detach, Pending::Detaching);
         }
         self.position = None;
         self.attach();
@@ -297,8 +297,8 @@ impl Link {
         // The last first: the face puts each before what it has.
         let asked = std::mem::take(&mut self.asked).into_values().rev();
         let asked = asked.filter_map(|asked| match asked {
-            Asked::Face(purpose) => Some(purpose),
-            Asked::Opening | Asked::Attaching | Asked::Detaching => None,
+            Pending::Face(purpose) => Some(purpose),
+            Pending::Opening | Pending::Attaching | Pending::Detaching => None,
         });
         let held = std::mem::take(&mut self.held).into_iter().rev().map(|ask| ask.purpose);
         let purposes: Vec<Purpose> = held.chain(asked).collect();

@@ -2,7 +2,7 @@
 
 use gnoma_core::{
     CallId, Content,
-    protocol::{Connection, Request},
+    protocol::{Connection, Reply, Request, RequestError},
     session::{PermissionMode, Scope},
 };
 
@@ -74,4 +74,24 @@ pub enum Purpose {
     AddProvider(Connection),
     /// The session is to go on without this window.
     Detach,
+}
+
+/// Why something was not done, and what to do about it.
+pub(crate) fn words(error: &RequestError) -> String {
+    match &error.remedy {
+        Some(remedy) if remedy.starts_with(char::is_uppercase) => {
+            format!("{}. {remedy}", error.cause)
+        }
+        Some(remedy) => format!("{}; {remedy}", error.cause),
+        None => error.cause.clone(),
+    }
+}
+
+/// The text of a reply; empty for one that has none.
+pub(crate) fn text_of(result: Result<Reply, RequestError>) -> Result<String, String> {
+    match result {
+        Ok(Reply::Text(text)) => Ok(text),
+        Ok(_) => Ok(String::new()),
+        Err(error) => Err(words(&error)),
+    }
 }

@@ -127,10 +127,8 @@ impl Setup {
                 Action::Close | Action::Stop | Action::Interrupt => self.back(),
                 _ => SetupStep::Open,
             },
-            Stage::Trying(_) => match action {
-                Action::Close | Action::Stop | Action::Interrupt => self.back(),
-                _ => SetupStep::Open,
-            },
+            Stage::Trying(_) if is_left(action) => self.back(),
+            Stage::Trying(_) => SetupStep::Open,
             Stage::Failed { connection, .. } => match action {
                 Action::Accept => {
                     let again = connection.clone();
@@ -277,6 +275,11 @@ impl Setup {
             Stage::Works { answer, .. } => format!("it works: {answer}. Enter stores it"),
         }
     }
+}
+
+/// A key that goes back.
+fn is_left(action: Action) -> bool {
+    matches!(action, Action::Close | Action::Stop | Action::Interrupt)
 }
 
 fn offers(found: &FoundProviders) -> Vec<(Row, Choice)> {

@@ -65,12 +65,13 @@ pub(crate) async fn run(args: &TurnArgs, around: &Surroundings) -> Result<Exit> 
     let mut client = host.connect("terminal");
     let session = open(&mut client, &mut spec, around).await?;
     let link = Link::new(client, session, Some(Box::new(spec)), None);
-    let window = Window { project: &project, full_screen: args.full_screen, is_served: false };
+    let window =
+        SessionWindow { project: &project, full_screen: args.full_screen, is_served: false };
     window.show(link, around, host.shut_down()).await
 }
 
 /// A window on a session.
-pub(crate) struct Window<'a> {
+pub(crate) struct SessionWindow<'a> {
     /// Where the session works, with the settings of the person who looks.
     pub project: &'a Project,
     /// The conversation has a screen of its own.
@@ -79,7 +80,7 @@ pub(crate) struct Window<'a> {
     pub is_served: bool,
 }
 
-impl Window<'_> {
+impl SessionWindow<'_> {
     /// Shows it until the person leaves. `last` is done then, before the terminal is given back.
     pub(crate) async fn show<T>(
         self,

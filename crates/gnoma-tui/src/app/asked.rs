@@ -11,7 +11,7 @@ use super::{
     parts::{LookUp, Sought},
 };
 use crate::{
-    ask::{Ask, Purpose},
+    ask::{Ask, Purpose, text_of, words},
     commands,
     wish::Wish,
 };
@@ -196,25 +196,5 @@ impl State {
         if let Some(Layer::Setup(setup)) = &mut self.layer {
             setup.tried(connection, outcome);
         }
-    }
-}
-
-/// Why something was not done, and what to do about it.
-pub(super) fn words(error: &RequestError) -> String {
-    match &error.remedy {
-        Some(remedy) if remedy.starts_with(char::is_uppercase) => {
-            format!("{}. {remedy}", error.cause)
-        }
-        Some(remedy) => format!("{}; {remedy}", error.cause),
-        None => error.cause.clone(),
-    }
-}
-
-/// The text of a reply; empty for one that has none.
-pub(super) fn text_of(result: Result<Reply, RequestError>) -> Result<String, String> {
-    match result {
-        Ok(Reply::Text(text)) => Ok(text),
-        Ok(_) => Ok(String::new()),
-        Err(error) => Err(words(&error)),
     }
 }

@@ -14,11 +14,10 @@ use gnoma_core::{
 
 use super::{
     State,
-    asked::{text_of, words},
     layer::{Goal, Layer},
 };
 use crate::{
-    ask::Purpose,
+    ask::{Purpose, text_of, words},
     keymap::{Action, Context, Key},
     prompt::{Lasting, Question, Verdict},
     wish::Wish,

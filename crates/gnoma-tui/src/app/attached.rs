@@ -14,13 +14,12 @@ use gnoma_core::{
 
 use super::{
     State,
-    asked::words,
     layer::Layer,
     parts::{AfterPast, Behind},
     state::new_transcript,
 };
 use crate::{
-    ask::Purpose,
+    ask::{Purpose, words},
     setup::LOOKED_FOR,
     status::{Counts, Facts},
     wish::Wish,

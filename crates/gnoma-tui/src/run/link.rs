@@ -32,7 +32,7 @@ pub type Connector = Box<dyn FnMut() -> Pin<Box<dyn Future<Output = Client>>>>;
 
 /// How far the window has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Reach {
+enum Attachment {
     /// The session is being opened, or the window attached to it.
     OnItsWay,
     Attached,
@@ -54,7 +54,7 @@ pub struct Link {
     client: Option<Client>,
     spec: Option<Box<SessionSpec>>,
     session: SessionId,
-    reach: Reach,
+    reach: Attachment,
     /// The last event that is known.
     position: Option<Position>,
     asked: BTreeMap<RequestId, Pending>,
@@ -87,7 +87,7 @@ impl Link {
             client: Some(client),
             spec,
             session,
-            reach: Reach::OnItsWay,
+            reach: Attachment::OnItsWay,
             position: None,
             asked: BTreeMap::new(),
             held: VecDeque::new(),
@@ -104,17 +104,17 @@ impl Link {
     pub fn ask(&mut self, ask: Ask) {
         let refused = |kind, cause: &str| RequestError::new(kind, cause);
         match self.reach {
-            Reach::OnItsWay if self.client.is_none() => {
+            Attachment::OnItsWay if self.client.is_none() => {
                 let closed = refused(RequestErrorKind::Closed, "the server is not reached now");
                 self.answer(ask.purpose, Err(closed));
             }
-            Reach::OnItsWay if self.held.len() == MAX_HELD => {
+            Attachment::OnItsWay if self.held.len() == MAX_HELD => {
                 let busy = refused(RequestErrorKind::Busy, "too much waits for the session");
                 self.answer(ask.purpose, Err(busy));
             }
-            Reach::OnItsWay => self.held.push_back(ask),
-            Reach::Attached => self.pass_on(ask),
-            Reach::Nothing => match self.opening(&ask.request) {
+            Attachment::OnItsWay => self.held.push_back(ask),
+            Attachment::Attached => self.pass_on(ask),
+            Attachment::Nothing => match self.opening(&ask.request) {
                 Some(start) => {
                     self.open(start);
                     self.answer(ask.purpose, Ok(Reply::Done));
@@ -156,7 +156,7 @@ impl Link {
     /// Goes on over another connection, from the last event that is known.
     pub fn reconnect(&mut self, client: Client) {
         (self.client, self.connecting) = (Some(client), None);
-        self.reach = Reach::OnItsWay;
+        self.reach = Attachment::OnItsWay;
         self.inputs.push_back(Input::Connected);
         self.attach();
     }
@@ -164,12 +164,12 @@ impl Link {
     fn open(&mut self, start: Start) {
         let Some(mut spec) = self.spec.clone() else { return };
         spec.start = start;
-        self.reach = Reach::OnItsWay;
+        self.reach = Attachment::OnItsWay;
         self.send(None, Request::Open(spec), Pending::Opening);
     }
 
     fn attach(&mut self) {
-        self.reach = Reach::OnItsWay;
+        self.reach = Attachment::OnItsWay;
         let (session, from) = (self.session.clone(), self.position);
         self.send(Some(&session), Request::Attach { from }, Pending::Attaching);
     }
@@ -220,14 +220,14 @@ impl Link {
             ServerMessage::Event(envelope) => {
                 self.position = Some(Position { epoch: envelope.epoch, seq: envelope.seq });
                 if envelope.event == Event::State(SessionState::Closed) {
-                    self.reach = Reach::Nothing;
+                    self.reach = Attachment::Nothing;
                 }
                 self.inputs.push_back(Input::Session(envelope));
             }
             ServerMessage::Snapshot(view) if self.session == view.session => {
                 self.position = Some(view.position());
                 if view.state != SessionState::Closed {
-                    self.reach = Reach::Attached;
+                    self.reach = Attachment::Attached;
                 }
                 self.inputs.push_back(Input::Snapshot(view));
             }
@@ -244,7 +244,7 @@ impl Link {
             (Pending::Face(purpose), result) => self.answer(purpose, result),
             (Pending::Opening, Ok(Reply::Opened { session })) => self.move_to(&session),
             (Pending::Attaching, Ok(_)) => {
-                self.reach = Reach::Attached;
+                self.reach = Attachment::Attached;
                 for ask in std::mem::take(&mut self.held) {
                     self.pass_on(ask);
                 }
@@ -270,7 +270,7 @@ impl Link {
     }
 
     fn nothing(&mut self, error: &RequestError) {
-        self.reach = Reach::Nothing;
+        self.reach = Attachment::Nothing;
         self.inputs.push_back(Input::NoSession(error.clone()));
         for ask in std::mem::take(&mut self.held) {
             self.answer(ask.purpose, Err(error.clone()));
@@ -292,7 +292,7 @@ impl Link {
 
     /// The connection has ended: nothing that was asked gets a reply any more.
     fn lost(&mut self) {
-        (self.client, self.reach) = (None, Reach::OnItsWay);
+        (self.client, self.reach) = (None, Attachment::OnItsWay);
         let error = RequestError::new(RequestErrorKind::Closed, "the connection has ended");
         // The last first: the face puts each before what it has.
         let asked = std::mem::take(&mut self.asked).into_values().rev();

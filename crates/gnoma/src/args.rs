@@ -3,7 +3,7 @@
 mod past;
 mod router;
 
-use std::path::PathBuf;
+use std::{path::PathBuf, time::Duration};
 
 use clap::{
     Parser, Subcommand, ValueEnum,
@@ -137,6 +137,22 @@ fn permission_mode() -> impl TypedValueParser<Value = PermissionMode> {
     PossibleValuesParser::new(PermissionMode::ALL.map(value)).try_map(|name| name.parse())
 }
 
+/// A span of time as people write it: `90s`, `30m`, `2h`, `1d`.
+fn duration(text: &str) -> Result<Duration, String> {
+    let wrong = || format!("`{text}` is no span of time; write it like 90s, 30m, 2h or 1d");
+    let (number, unit) =
+        text.split_at(text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len()));
+    let number: u64 = number.parse().map_err(|_| wrong())?;
+    let seconds = match unit {
+        "s" => 1,
+        "m" => 60,
+        "h" => 60 * 60,
+        "d" => 24 * 60 * 60,
+        _ => return Err(wrong()),
+    };
+    number.checked_mul(seconds).map(Duration::from_secs).ok_or_else(wrong)
+}
+
 /// Forms of output.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum OutputFormat {
@@ -198,6 +214,36 @@ pub(crate) enum Sub {
         /// What of it.
         #[command(subcommand)]
         what: RouterSub,
+    },
+    /// Keep sessions in a server that windows come to and leave.
+    ///
+    /// While it runs, `gnoma` opens its sessions there, and they can go on without a window.
+    Serve {
+        /// End by itself when nobody has needed it for so long, such as 30m: no window, no turn, no
+        /// open question.
+        #[arg(long, value_name = "TIME", value_parser = duration)]
+        idle_exit: Option<Duration>,
+        /// End the server that runs, and take its place. Its sessions are stored and go on.
+        #[arg(long)]
+        replace: bool,
+    },
+    /// Open a window on a session that lives in the server.
+    Attach {
+        /// The session, by a unique beginning of its id; the one of this folder that changed last by
+        /// default.
+        session: Option<String>,
+    },
+    /// List the sessions that live in the server.
+    Ps {
+        /// Print a JSON array.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Print the JSON Schema of what a server and its clients say to each other, or its version.
+    Protocol {
+        /// Print the schema.
+        #[arg(long)]
+        schema: bool,
     },
     /// Say what holds on this machine: walls around commands, folders, programs.
     Doctor,

@@ -12,6 +12,7 @@ mod lowering;
 mod prompt;
 mod report;
 mod screen;
+mod server;
 mod surroundings;
 mod table;
 mod terminal;

@@ -39,6 +39,7 @@ use crate::{
     continuing,
     lowering::Asked,
     report::{self, Exit},
+    server,
     surroundings::Surroundings,
 };
 
@@ -61,13 +62,25 @@ pub(crate) async fn run(args: &TurnArgs, around: &Surroundings) -> Result<Exit> 
     if chooses {
         spec.start = continuing::chosen(&project, around).await?;
     }
+    let window =
+        |is_served| SessionWindow { project: &project, full_screen: args.full_screen, is_served };
+    match server::find(around).await {
+        Ok(Some(mut client)) => {
+            let session = open(&mut client, &mut spec, around).await?;
+            let connector = server::connector(around);
+            let link = Link::new(client, session, Some(Box::new(spec)), Some(connector));
+            return window(true).show(link, around, std::future::ready(())).await;
+        }
+        Ok(None) => (),
+        Err(error) => {
+            report::say(format_args!("note: this window works without the server: {error}"));
+        }
+    }
     let host = Host::new(Projects::default());
     let mut client = host.connect("terminal");
     let session = open(&mut client, &mut spec, around).await?;
     let link = Link::new(client, session, Some(Box::new(spec)), None);
-    let window =
-        SessionWindow { project: &project, full_screen: args.full_screen, is_served: false };
-    window.show(link, around, host.shut_down()).await
+    window(false).show(link, around, host.shut_down()).await
 }
 
 /// A window on a session.

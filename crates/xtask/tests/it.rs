@@ -52,6 +52,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "gnoma-guard",
             "gnoma-router",
             "gnoma-sandbox",
+            "gnoma-serve",
             "gnoma-store",
             "gnoma-tools",
             "gnoma-tui",

@@ -1,14 +1,18 @@
 //! What the command line asks for, one file per command.
 
 mod ask;
+mod attach;
 mod changes;
 mod config;
 mod doctor;
 mod guard;
+mod protocol;
 mod providers;
+mod ps;
 mod rewind;
 mod route;
 mod router;
+mod serve;
 mod sessions;
 mod trust;
 
@@ -50,6 +54,10 @@ pub(crate) async fn run(args: Args, around: &Surroundings) -> Result<Exit> {
         Some(Sub::Changes(what)) => changes::run(&what, &turn, around).await,
         Some(Sub::Route(what)) => route::run(&what, &turn, around).await,
         Some(Sub::Router { what }) => router::run(&what, &turn, around).await,
+        Some(Sub::Serve { idle_exit, replace }) => serve::run(idle_exit, replace, around).await,
+        Some(Sub::Attach { session }) => attach::run(session.as_deref(), &turn, around).await,
+        Some(Sub::Ps { json }) => ps::run(json, around).await,
+        Some(Sub::Protocol { schema }) => protocol::run(schema),
         Some(Sub::Doctor) => doctor::run(&turn, around),
         Some(Sub::Completions { shell }) => {
             let mut script = Vec::new();

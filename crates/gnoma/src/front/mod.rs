@@ -21,11 +21,10 @@ use gnoma_guard::firewall::Firewall;
 use gnoma_host::keeping::Begun;
 use tokio::time::{MissedTickBehavior, interval};
 
-pub(crate) use self::{ask::Asker, text::headline};
+pub(crate) use self::{ask::Asker, signals::Signals, text::headline};
 use self::{
     json::Json,
     output::{Gone, Output},
-    signals::Signals,
     text::Text,
 };
 use crate::{

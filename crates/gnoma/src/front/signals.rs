@@ -6,7 +6,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 /// SIGINT, SIGTERM and SIGHUP. Left to themselves they would end the program at once, and what its
 /// commands have started would go on without it.
-pub(super) struct Signals {
+pub(crate) struct Signals {
     interrupt: Signal,
     terminate: Signal,
     /// Absent under `nohup`.
@@ -14,7 +14,7 @@ pub(super) struct Signals {
 }
 
 impl Signals {
-    pub(super) fn new(ignores_hangup: bool) -> io::Result<Self> {
+    pub(crate) fn new(ignores_hangup: bool) -> io::Result<Self> {
         let hangup = if ignores_hangup { None } else { Some(signal(SignalKind::hangup())?) };
         Ok(Self {
             interrupt: signal(SignalKind::interrupt())?,
@@ -24,7 +24,7 @@ impl Signals {
     }
 
     /// Waits for the next one and gives its number. Safe to drop and call again.
-    pub(super) async fn next(&mut self) -> i32 {
+    pub(crate) async fn next(&mut self) -> i32 {
         let hangup = async {
             match &mut self.hangup {
                 Some(hangup) => hangup.recv().await,

@@ -1,0 +1,54 @@
+//! `gnoma ps`: the sessions that live in the server.
+
+use anyhow::Result;
+use gnoma_core::{protocol::LiveSession, session::SessionState};
+use gnoma_host::{Folders as _, clock};
+use serde_json::json;
+
+use super::{print_json, show};
+use crate::{
+    report::{self, Exit},
+    server,
+    surroundings::Surroundings,
+    table,
+};
+
+pub(super) async fn run(json: bool, around: &Surroundings) -> Result<Exit> {
+    let sessions = match server::find(around).await? {
+        Some(mut client) => server::sessions(&mut client).await?,
+        None => {
+            report::say("no gnoma server is running; `gnoma serve` starts one");
+            Vec::new()
+        }
+    };
+    if json {
+        return print_json(&json!(sessions));
+    }
+    let now_ms = clock::now_ms();
+    let row = |session: &LiveSession| {
+        let LiveSession { status, folder, title, subscribers, changed_ms } = session;
+        let when = clock::ago(*changed_ms, now_ms);
+        let folder = around.environment.shortened(folder);
+        let about = if title.is_empty() { folder } else { format!("{folder}: {title}") };
+        [
+            status.session.to_string(),
+            doing(session).to_owned(),
+            subscribers.to_string(),
+            when,
+            about,
+        ]
+    };
+    let heads = ["session", "state", "windows", "changed", "about"];
+    show(&table::lines(heads, sessions.iter().map(row)))
+}
+
+/// What a session does, in a word or two.
+pub(super) fn doing(session: &LiveSession) -> &'static str {
+    match session.status.state {
+        _ if session.status.questions > 0 => "asks",
+        SessionState::Idle => "idle",
+        SessionState::Active => "works",
+        SessionState::Cancelling => "stops",
+        SessionState::Closed => "closed",
+    }
+}

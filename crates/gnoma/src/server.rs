@@ -1,0 +1,105 @@
+//! The server of this user, where one runs: where it listens, and connections to it.
+
+use std::{pin::Pin, time::Duration};
+
+use anyhow::Result;
+use gnoma_core::protocol::{
+    Client, LiveSession, Reply, Request, RequestError, RequestErrorKind, ServerMessage,
+};
+use gnoma_host::{HostError, clock};
+use gnoma_serve::{ConnectError, Place, connect};
+use gnoma_tui::run::Connector;
+
+use crate::surroundings::Surroundings;
+
+/// Between two tries to reach a server that has gone.
+const RETRY: Duration = Duration::from_millis(500);
+
+/// The program and its version, for people at the other end.
+pub(crate) fn program() -> String {
+    format!("gnoma {}", env!("CARGO_PKG_VERSION"))
+}
+
+/// Where the server of this user listens.
+pub(crate) fn place(around: &Surroundings) -> Place {
+    Place::of(around.var("XDG_RUNTIME_DIR"), around.var("TMPDIR"))
+}
+
+/// A name for a client that nobody else has or can guess.
+pub(crate) fn client_name() -> String {
+    format!("{:016x}{:016x}", clock::random(), clock::random())
+}
+
+/// A connection to the server; `None` where none runs.
+///
+/// # Errors
+/// One runs, and does not take this client.
+pub(crate) async fn find(around: &Surroundings) -> Result<Option<Client>> {
+    let place = place(around);
+    // Nobody else may lay a socket where one's keys would be sent.
+    if place.check().is_err() {
+        return Ok(None);
+    }
+    match connect(&place.socket(), &program(), &client_name()).await {
+        Ok(client) => Ok(Some(client)),
+        Err(ConnectError::NotRunning) => Ok(None),
+        Err(ConnectError::Refused(error)) => Err(HostError::from(error).into()),
+        Err(error @ ConnectError::Io(_)) => Err(HostError::failure(error.to_string()).into()),
+    }
+}
+
+/// A connection to the server, which must run.
+///
+/// # Errors
+/// None runs, or it does not take this client.
+pub(crate) async fn reach(around: &Surroundings) -> Result<Client> {
+    let missing = || HostError {
+        remedy: Some("`gnoma serve` starts one".to_owned()),
+        ..HostError::usage("no gnoma server is running")
+    };
+    find(around).await?.ok_or_else(|| missing().into())
+}
+
+/// Gives another connection once a server is there again.
+pub(crate) fn connector(around: &Surroundings) -> Connector {
+    let around = around.clone();
+    Box::new(move || {
+        let around = around.clone();
+        let again: Pin<Box<dyn Future<Output = Client>>> = Box::pin(async move {
+            loop {
+                tokio::time::sleep(RETRY).await;
+                if let Ok(Some(client)) = find(&around).await {
+                    return client;
+                }
+            }
+        });
+        again
+    })
+}
+
+/// Asks the process something and waits for the reply.
+///
+/// # Errors
+/// Why there is none.
+pub(crate) async fn ask(client: &mut Client, request: Request) -> Result<Reply, RequestError> {
+    let asked = client.request(None, request)?;
+    while let Some(message) = client.next().await {
+        if let ServerMessage::Reply { id, result } = message
+            && id == asked
+        {
+            return result;
+        }
+    }
+    Err(RequestError::new(RequestErrorKind::Closed, "the connection to the server has ended"))
+}
+
+/// The sessions that live in the server, the one that changed last first.
+///
+/// # Errors
+/// The server does not say.
+pub(crate) async fn sessions(client: &mut Client) -> Result<Vec<LiveSession>> {
+    match ask(client, Request::List).await.map_err(HostError::from)? {
+        Reply::Live(sessions) => Ok(sessions),
+        _ => Err(HostError::failure("the server does not say which sessions it has").into()),
+    }
+}

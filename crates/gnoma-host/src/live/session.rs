@@ -241,11 +241,17 @@ impl Actor {
             _ => (),
         }
         self.push(event);
-        if changes && let Some(shared) = self.shared.upgrade() {
-            let status = self.log.with_view(SessionView::status);
-            let (state, questions) = (status.state, status.questions);
-            shared.tell(ProcessEvent::Changed { session: self.id.clone(), state, questions });
+        if changes {
+            self.tell_change();
         }
+    }
+
+    /// Tells the process's clients how the session is now.
+    fn tell_change(&self) {
+        let Some(shared) = self.shared.upgrade() else { return };
+        let status = self.log.with_view(SessionView::status);
+        let (state, questions) = (status.state, status.questions);
+        shared.tell(ProcessEvent::Changed { session: self.id.clone(), state, questions });
     }
 
     fn opened(&mut self, opened: Opened) {
@@ -286,6 +292,7 @@ impl Actor {
         } else if self.detach == Detach::Close && self.deserted.is_none() {
             self.deserted = Some(Instant::now());
         }
+        self.tell_change();
     }
 
     fn take(&mut self, Job { request, replier }: Job) {

@@ -102,7 +102,12 @@ async fn idle(host: &Host, after: Option<Duration>) {
             }
         };
         tokio::select! {
-            () = end => return,
+            () = end, if since.is_some() => {
+                if host.is_idle() {
+                    return;
+                }
+                since = None;
+            }
             count = host.changed_since(seen) => seen = count,
         }
     }

@@ -31,6 +31,9 @@ mod routing;
 #[cfg(target_os = "linux")]
 mod sandbox;
 #[cfg(test)]
+#[cfg(target_os = "linux")]
+mod serve;
+#[cfg(test)]
 mod sessions;
 #[cfg(test)]
 mod settings;

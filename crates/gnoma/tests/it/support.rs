@@ -17,7 +17,7 @@ use tokio::{
 /// No run of these tests takes longer; one that does hangs.
 const MAX_RUN: Duration = Duration::from_secs(60);
 
-/// See the module.
+/// What the program finds around itself.
 pub(crate) struct World {
     pub home: tempfile::TempDir,
     pub project: tempfile::TempDir,
@@ -76,6 +76,7 @@ impl World {
             .env("TZ", "UTC")
             .env("PATH", "/usr/local/bin:/usr/bin:/bin")
             .env("HOME", self.home.path())
+            .env("XDG_RUNTIME_DIR", self.home.path().join("run"))
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())

@@ -36,12 +36,12 @@ const UP_AND_DOWN: [(&str, &str); 6] = [
 ];
 
 /// The program, and a person before its terminal.
-struct Person {
-    terminal: Terminal,
+pub(crate) struct Person {
+    pub(crate) terminal: Terminal,
 }
 
 impl Person {
-    fn starts(world: &World, arguments: &[&str]) -> Self {
+    pub(crate) fn starts(world: &World, arguments: &[&str]) -> Self {
         Self::starts_in(world, arguments, "C.UTF-8")
     }
 
@@ -55,17 +55,18 @@ impl Person {
                 .env("TZ", "UTC")
                 .env("PATH", "/usr/local/bin:/usr/bin:/bin")
                 .env("HOME", world.home.path())
+                .env("XDG_RUNTIME_DIR", world.home.path().join("run"))
                 .env("TERM", "xterm-256color")
                 .env("LANG", locale);
         };
         Self { terminal: Terminal::start(&program, window, prepare).unwrap() }
     }
 
-    fn types(&self, keys: &str) {
+    pub(crate) fn types(&self, keys: &str) {
         self.terminal.types(keys).unwrap();
     }
 
-    fn sees(&self) -> String {
+    pub(crate) fn sees(&self) -> String {
         self.terminal.screen().contents()
     }
 
@@ -74,12 +75,12 @@ impl Person {
     }
 
     #[track_caller]
-    fn waits_for(&self, text: &str) {
+    pub(crate) fn waits_for(&self, text: &str) {
         self.waits_until(text, |person| person.sees().contains(text));
     }
 
     #[track_caller]
-    fn waits_until(&self, what: &str, is_so: impl Fn(&Self) -> bool) {
+    pub(crate) fn waits_until(&self, what: &str, is_so: impl Fn(&Self) -> bool) {
         let end = Instant::now() + PATIENCE;
         while !is_so(self) {
             assert!(Instant::now() < end, "no {what:?} on:\n{}", self.sees());
@@ -88,7 +89,7 @@ impl Person {
     }
 
     /// Starts, and waits until keys are taken.
-    fn ready(world: &World, arguments: &[&str]) -> Self {
+    pub(crate) fn ready(world: &World, arguments: &[&str]) -> Self {
         let person = Self::starts(world, arguments);
         // Before that the system itself echoes keys and turns Enter into a line break.
         person.waits_for("› ");
@@ -103,20 +104,20 @@ impl Person {
         self.terminal.resize((width, height)).unwrap();
     }
 
-    fn signals(&self, signal: Signal) {
+    pub(crate) fn signals(&self, signal: Signal) {
         let id = Pid::from_raw(i32::try_from(self.terminal.child.id()).unwrap()).unwrap();
         kill_process(id, signal).unwrap();
     }
 
     /// Nothing runs: the window's title says so, whatever a hint has taken the place of below.
-    fn is_at_rest(&self) -> bool {
+    pub(crate) fn is_at_rest(&self) -> bool {
         self.printed().rsplit("\x1b]2;").next().is_some_and(|title| title.starts_with("gnoma"))
     }
 
     /// Leaves with Ctrl+D, which only asks once more while a turn runs: an answer is on the screen a
     /// moment before its turn is over.
     #[track_caller]
-    fn leaves(self) -> (ExitStatus, String) {
+    pub(crate) fn leaves(self) -> (ExitStatus, String) {
         self.waits_until("rest", Self::is_at_rest);
         self.types("\x04");
         self.ends()
@@ -124,7 +125,7 @@ impl Person {
 
     /// Waits for the end; the terminal must be as it was.
     #[track_caller]
-    fn ends(mut self) -> (ExitStatus, String) {
+    pub(crate) fn ends(mut self) -> (ExitStatus, String) {
         let end = Instant::now() + PATIENCE;
         let status = loop {
             if let Some(status) = self.terminal.child.try_wait().unwrap() {
@@ -150,7 +151,7 @@ impl Person {
 }
 
 /// An answer of many pieces with a wait after each.
-fn slowly(words: &str, pieces: usize) -> Reply {
+pub(crate) fn slowly(words: &str, pieces: usize) -> Reply {
     let script = Script::text(std::iter::repeat_n(words, pieces)).stop(StopReason::EndTurn);
     Wire::OpenAi.stream(&script).every(Duration::from_millis(100))
 }

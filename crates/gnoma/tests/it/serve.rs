@@ -1,0 +1,268 @@
+//! Sessions that live in a server: windows that come, go, are killed, and a server that ends.
+
+use std::{
+    io::{BufRead as _, BufReader, Read as _, Write as _},
+    os::unix::net::UnixStream,
+    process::{Child, Command, Stdio},
+    thread,
+    time::{Duration, Instant},
+};
+
+use gnoma_core::StopReason;
+use gnoma_testkit::{Reply, Script, Wire};
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+
+use crate::{
+    support::{World, calls, exists, says},
+    tui::{Person, slowly},
+};
+
+const PATIENCE: Duration = Duration::from_secs(20);
+const STEP: Duration = Duration::from_millis(10);
+
+/// A server that runs.
+struct Served {
+    child: Child,
+}
+
+impl Served {
+    fn starts(world: &World, arguments: &[&str]) -> Self {
+        std::fs::create_dir_all(world.home.path().join("run")).unwrap();
+        let arguments = [&["serve"], arguments].concat();
+        let mut command = Command::new(env!("CARGO_BIN_EXE_gnoma"));
+        command
+            .args(arguments)
+            .current_dir("/")
+            .env_clear()
+            .env("TZ", "UTC")
+            .env("PATH", "/usr/bin:/bin")
+            .env("HOME", world.home.path())
+            .env("XDG_RUNTIME_DIR", world.home.path().join("run"))
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped());
+        let mut served = Self { child: command.spawn().unwrap() };
+        let mut lines = BufReader::new(served.child.stderr.take().unwrap());
+        let mut line = String::new();
+        lines.read_line(&mut line).unwrap();
+        assert!(line.contains("server.sock"), "{line}");
+        served.child.stderr = Some(lines.into_inner());
+        served
+    }
+
+    fn signals(&self, signal: Signal) {
+        let id = Pid::from_raw(i32::try_from(self.child.id()).unwrap()).unwrap();
+        kill_process(id, signal).unwrap();
+    }
+
+    /// Waits for its end; gives its code and what it said last.
+    fn ends(&mut self) -> (Option<i32>, String) {
+        let end = Instant::now() + PATIENCE;
+        let status = loop {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                break status;
+            }
+            assert!(Instant::now() < end, "the server does not end");
+            thread::sleep(STEP);
+        };
+        let mut said = String::new();
+        self.child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+        (status.code(), said)
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        self.child.kill().ok();
+        self.child.wait().ok();
+    }
+}
+
+/// An answer that goes on for long and never says the same twice.
+fn counts() -> Reply {
+    let pieces = (1..1_000).map(|number| format!("{number} sheep, "));
+    let script = Script::text(pieces).stop(StopReason::EndTurn);
+    Wire::OpenAi.stream(&script).pieces(256).every(Duration::from_millis(50))
+}
+
+/// The sessions of the server, by `gnoma ps --json`.
+async fn sessions(world: &World) -> Vec<Value> {
+    world.json(&["ps", "--json"]).await.as_array().unwrap().clone()
+}
+
+async fn waits_until(what: &str, world: &World, is_so: impl Fn(&[Value]) -> bool) {
+    let end = Instant::now() + PATIENCE;
+    loop {
+        let sessions = sessions(world).await;
+        if is_so(&sessions) {
+            return;
+        }
+        assert!(Instant::now() < end, "no {what}: {sessions:?}");
+        tokio::time::sleep(STEP).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_window_is_left_and_another_comes_back_to_the_session() {
+    let world = World::new([says("An answer."), says("Another one.")]);
+    let _served = Served::starts(&world, &[]);
+    let person = Person::ready(&world, &[]);
+    person.types("what was asked\r");
+    person.waits_for("An answer.");
+    person.types("/detach\r");
+    let (status, seen) = person.ends();
+    assert_eq!(status.code(), Some(0));
+    let id = seen.split("gnoma attach ").nth(1).expect("how to come back");
+    let id = id.split_whitespace().next().unwrap().to_owned();
+    waits_until("session without a window", &world, |all| {
+        all.len() == 1 && all[0]["subscribers"] == 0 && all[0]["status"]["session"] == *id
+    })
+    .await;
+    let person = Person::starts(&world, &["attach", &id]);
+    person.waits_for("what was asked");
+    person.waits_for("An answer.");
+    person.types("and now\r");
+    person.waits_for("Another one.");
+    person.leaves();
+    assert_eq!(world.sessions().await, [id]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_windows_show_the_same_and_either_may_answer() {
+    let world =
+        World::new([calls("bash", r#"{"command":"touch made"}"#), says("It is made."), counts()]);
+    let _served = Served::starts(&world, &[]);
+    let first = Person::ready(&world, &[]);
+    first.types("make it\r");
+    first.waits_for("yes, this once");
+    let second = Person::starts(&world, &["attach"]);
+    second.waits_for("yes, this once");
+    second.types("y");
+    first.waits_for("It is made.");
+    second.waits_for("It is made.");
+    assert!(exists(world.project.path(), "made"));
+    first.types("go on\r");
+    second.waits_for("3 sheep");
+    first.signals(Signal::KILL);
+    second.types("\x1b");
+    second.waits_for("stopped; what was done");
+    second.leaves();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_window_that_is_stopped_holds_up_nobody() {
+    let world = World::new([slowly("many words ", 60), says("The end.")]);
+    let _served = Served::starts(&world, &[]);
+    let first = Person::ready(&world, &[]);
+    let second = Person::starts(&world, &["attach"]);
+    second.waits_for("› ");
+    first.signals(Signal::STOP);
+    // Not that of a shell: the window itself takes nothing any more.
+    second.types("go\r");
+    second.waits_for("many words");
+    waits_until("end of the turn", &world, |all| all[0]["status"]["state"] == "idle").await;
+    second.types("again\r");
+    second.waits_for("The end.");
+    first.signals(Signal::CONT);
+    first.waits_for("The end.");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn after_the_servers_death_the_session_goes_on_from_what_was_stored() {
+    let world = World::new([says("An answer."), says("Another one.")]);
+    let mut served = Served::starts(&world, &[]);
+    let person = Person::ready(&world, &[]);
+    person.types("what was asked\r");
+    person.waits_for("An answer.");
+    waits_until("end of the turn", &world, |all| all[0]["status"]["state"] == "idle").await;
+    served.signals(Signal::KILL);
+    served.ends();
+    // The stale socket is taken over, and the window finds its session again.
+    let _again = Served::starts(&world, &[]);
+    waits_until("session in the new server", &world, |all| all.len() == 1).await;
+    person.types("and now\r");
+    person.waits_for("Another one.");
+    assert_eq!(world.last_request().len(), 3);
+    person.leaves();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_is_ended_stores_everything_and_says_what_was_running() {
+    let world = World::new([counts(), says("It goes on.")]);
+    let mut served = Served::starts(&world, &[]);
+    let person = Person::ready(&world, &[]);
+    person.types("what was asked\r");
+    person.waits_for("3 sheep");
+    served.signals(Signal::TERM);
+    let (code, said) = served.ends();
+    assert_eq!(code, Some(143), "{said}");
+    assert!(
+        said.contains("stopped while it was at work") && said.contains("what was asked"),
+        "{said}"
+    );
+    drop(person);
+    let run = world.run(&["--continue", "and now"]).await;
+    assert_eq!((run.code, run.out.trim()), (Some(0), "It goes on."), "{run:?}");
+    assert!(world.last_request().iter().any(|(_, text)| text.contains("3 sheep")));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_server_at_a_time_and_another_takes_its_place_when_told() {
+    let world = World::new([says("An answer.")]);
+    let mut first = Served::starts(&world, &[]);
+    let second = world.run(&["serve"]).await;
+    assert_eq!(second.code, Some(2), "{second:?}");
+    assert!(second.err.contains(&first.child.id().to_string()), "{second:?}");
+    let _third = Served::starts(&world, &["--replace"]);
+    assert_eq!(first.ends().0, Some(0));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_nobody_needs_ends_by_itself_when_told_to() {
+    let world = World::new([says("An answer.")]);
+    let mut served = Served::starts(&world, &["--idle-exit", "1s"]);
+    let person = Person::ready(&world, &[]);
+    thread::sleep(Duration::from_millis(1_500));
+    assert!(served.child.try_wait().unwrap().is_none(), "a window is open");
+    person.leaves();
+    assert_eq!(served.ends().0, Some(0));
+    let run = world.run(&["ps"]).await;
+    assert!(run.err.contains("no gnoma server is running"), "{run:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_cannot_be_read_gets_one_error_and_nothing_else_happens() {
+    let world = World::new([says("An answer.")]);
+    let _served = Served::starts(&world, &[]);
+    let person = Person::ready(&world, &[]);
+    let socket = world.home.path().join("run/gnoma/server.sock");
+    let says = |lines: &[u8]| {
+        let mut stream = UnixStream::connect(&socket).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream.write_all(lines).ok();
+        stream.shutdown(std::net::Shutdown::Write).ok();
+        let mut heard = String::new();
+        stream.read_to_string(&mut heard).ok();
+        heard
+    };
+    let hello = "{\"version\":1,\"program\":\"test\",\"client\":\"c\"}\n";
+    assert!(says(b"rubbish\n").contains("malformed"));
+    assert!(says(b"{\"version\":99,\"program\":\"x\",\"client\":\"c\"}\n").contains("--replace"));
+    for (line, kind) in [
+        ("rubbish\n", "malformed"),
+        ("{\"id\":7,\"request\":{\"dance\":{}}}\n", "unknown"),
+        ("{\"id\":8,\"session\":\"no\",\"request\":\"cancel\"}\n", "no_session"),
+        ("{\"id\":9,\"request\":\"cancel\"}\n", "no_session"),
+        ("{\"id\":10,", "malformed"),
+    ] {
+        let heard = says(format!("{hello}{line}").as_bytes());
+        let mut lines = heard.lines();
+        assert!(lines.next().unwrap().contains("welcome"), "{heard}");
+        assert!(lines.next().is_some_and(|reply| reply.contains(kind)), "{line}: {heard}");
+        assert_eq!(lines.next(), None, "{line}: {heard}");
+    }
+    person.types("still there\r");
+    person.waits_for("An answer.");
+    person.leaves();
+}

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 /// The one taxonomy every provider's failures are mapped to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ErrorKind {
     /// The key is missing, wrong, or lacks a right (401, 403).
@@ -72,6 +73,7 @@ impl fmt::Display for ErrorKind {
 
 /// A failed model call.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ProviderError {
     /// What kind of failure, for branching.
     pub kind: ErrorKind,

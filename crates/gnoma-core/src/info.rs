@@ -6,6 +6,7 @@ use crate::{message::ModelRef, usage::Usage};
 
 /// What a front end shows of a session before the session itself says anything.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct SessionInfo {
     /// The version of the program that the session runs in.
@@ -38,6 +39,7 @@ pub struct SessionInfo {
 
 /// Something of which one can be chosen by its name.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Choice {
     /// The name to choose it by.
     pub name: String,
@@ -53,6 +55,7 @@ pub struct Choice {
 
 /// What was found that a provider could be made of.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FoundProviders {
     /// Keys in the client's environment.
     pub keys: Vec<FoundKey>,
@@ -64,6 +67,7 @@ pub struct FoundProviders {
 
 /// A key in the environment.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FoundKey {
     /// The provider that it is for.
     pub provider: String,
@@ -73,6 +77,7 @@ pub struct FoundKey {
 
 /// A model server on the host's machine.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FoundServer {
     /// The provider to use it as.
     pub provider: String,

@@ -13,6 +13,17 @@ use serde_json::value::RawValue;
 #[serde(transparent)]
 pub struct RawJson(Box<RawValue>);
 
+#[cfg(feature = "schema")]
+impl schemars::JsonSchema for RawJson {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "RawJson".into()
+    }
+
+    fn json_schema(_generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({ "description": "Any JSON value, kept as the text it arrived as." })
+    }
+}
+
 impl RawJson {
     /// Takes `text` if it is one JSON value (white space around it is dropped).
     ///

@@ -13,6 +13,7 @@ use crate::{json::RawJson, stop::StopReason};
 
 /// Who speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
     /// The person, or the engine on their behalf.
@@ -28,6 +29,7 @@ pub enum Role {
 /// The provider's own id where it sent a usable one, else one of ours. Unique within one message,
 /// not across a session: some servers start at `call_0` every round.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(transparent)]
 pub struct CallId(Arc<str>);
 
@@ -52,6 +54,7 @@ impl fmt::Display for CallId {
 
 /// The model that wrote a message: decides which opaque parts may be sent back.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ModelRef {
     /// Name of the provider as configured, such as `anthropic`.
     pub provider: String,
@@ -67,6 +70,7 @@ impl fmt::Display for ModelRef {
 
 /// Words.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Text {
     /// The text; empty only where a signature hangs on it.
     pub text: String,
@@ -77,6 +81,7 @@ pub struct Text {
 
 /// A picture.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Image {
     /// Media type, such as `image/png`.
     pub mime: String,
@@ -94,6 +99,7 @@ impl Image {
 
 /// A model's reasoning that it shows.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Thinking {
     /// The reasoning; may be empty when the provider hides it and sends only a signature.
     pub text: String,
@@ -108,6 +114,7 @@ pub struct Thinking {
 
 /// Reasoning the provider keeps to itself; only its token travels.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Redacted {
     /// The opaque block, to be sent back unchanged.
     pub data: String,
@@ -115,6 +122,7 @@ pub struct Redacted {
 
 /// The model's wish to run a tool.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ToolCall {
     /// Ties the result to the call.
     pub id: CallId,
@@ -145,6 +153,7 @@ impl ToolCall {
 
 /// One piece of a tool's answer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ResultPart {
     /// Output as text.
@@ -158,6 +167,7 @@ pub enum ResultPart {
 
 /// What became of a call.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ToolResult {
     /// The call this answers.
     pub call_id: CallId,
@@ -220,6 +230,7 @@ impl ToolResult {
 /// Stored as `{"text": {…}}`: an internal tag would make serde buffer the value, and raw JSON cannot
 /// be read from a buffer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Content {
     /// Words.
@@ -245,6 +256,7 @@ impl Content {
 
 /// One message of a conversation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Message {
     role: Role,
     content: Vec<Content>,

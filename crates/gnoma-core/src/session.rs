@@ -14,6 +14,7 @@ use crate::{
 
 /// Life of a session. `Idle ⇄ Active`, `Active → Cancelling → Idle`, everything `→ Closed`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum SessionState {
     /// Waits for input.
@@ -29,6 +30,7 @@ pub enum SessionState {
 
 /// How much is asked before tools run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum PermissionMode {
     /// Ask for everything.
@@ -88,6 +90,7 @@ impl FromStr for PermissionMode {
 
 /// A person's answer to a permission question.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum PermissionAnswer {
     /// Run it, this once.
@@ -110,6 +113,7 @@ pub enum PermissionAnswer {
 
 /// How long and where a remembered rule holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Scope {
     /// Until the session ends.
@@ -123,6 +127,7 @@ pub enum Scope {
 
 /// What a front end may tell a session.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Command {
     /// Say something. While a turn runs it is delivered at the next safe boundary.
@@ -165,6 +170,7 @@ pub enum Command {
 
 /// How a turn ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
     /// The model finished.
@@ -195,6 +201,7 @@ pub enum Outcome {
 
 /// How loud a notice is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum NoticeLevel {
     /// Good to know.
@@ -205,6 +212,7 @@ pub enum NoticeLevel {
 
 /// How a turn was routed, for people and for the record.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Routing {
     /// Type of the task, such as `debug`.
     pub kind: String,
@@ -226,6 +234,7 @@ pub struct Routing {
 
 /// What a session tells its front ends.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Event {
     /// The session exists. The first event.

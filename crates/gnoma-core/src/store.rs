@@ -18,6 +18,7 @@ use crate::{
 /// Names a session, for people too: `YYYYMMDD-HHMMSS-` and six hexadecimal digits. Unique within a
 /// store.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(transparent)]
 pub struct SessionId(Arc<str>);
 
@@ -42,6 +43,7 @@ impl fmt::Display for SessionId {
 
 /// Names an entry within its store. Later entries have greater ids.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(transparent)]
 pub struct EntryId(pub i64);
 
@@ -53,6 +55,7 @@ impl fmt::Display for EntryId {
 
 /// What an entry records.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Record {
     /// A message of the conversation.
@@ -129,6 +132,7 @@ pub enum Record {
 
 /// One node of a session's tree.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Entry {
     /// Its name.
     pub id: EntryId,
@@ -210,6 +214,7 @@ pub struct Page {
 
 /// The process that writes a session.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Holder {
     /// Its process id.
     pub pid: u32,
@@ -227,6 +232,7 @@ impl fmt::Display for Holder {
 
 /// What is known of a session without reading it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SessionFacts {
     /// Its id.
     pub id: SessionId,
@@ -261,6 +267,7 @@ pub struct HoldReport {
 
 /// One place where a search found its words.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Hit {
     /// The session that wrote it.
     pub session: SessionId,
@@ -276,6 +283,7 @@ pub struct Hit {
 
 /// What kind of failure, for branching.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum StoreErrorKind {
     /// The disk or the quota is full.
@@ -307,6 +315,7 @@ pub enum StoreErrorKind {
 
 /// A store's failure. Nothing stored before is harmed by it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[error("{sentence}")]
 pub struct StoreError {
     /// For branching.
@@ -373,6 +382,7 @@ pub trait SessionStore: Send + Sync {
 
 /// Names a large tool result within its session, short enough for a model to repeat: `r1`, `r2`, …
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(transparent)]
 pub struct ResultId(Arc<str>);
 

@@ -19,6 +19,7 @@ use crate::{
 
 /// What a tool does to the world; decides what must be asked before it runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Access {
     /// Reads only; calls may run side by side.
@@ -82,6 +83,7 @@ impl Touches {
 
 /// What a tool is, for whoever must know. Nothing is told from its name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ToolKind {
     /// Runs the shell command in its argument `command`; the project's checks run with it too.
@@ -97,6 +99,7 @@ pub enum ToolKind {
 
 /// The tool set a spec belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Tier {
     /// Also offered to models with a small window.
@@ -126,6 +129,7 @@ pub struct ToolSpec {
 
 /// How a command that a tool ran ended; the engine remembers red checks.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CommandReport {
     /// The command as it was run.
     pub command: String,
@@ -138,6 +142,7 @@ pub struct CommandReport {
 
 /// What became of a call.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ToolOutcome {
     /// It worked.
@@ -152,6 +157,7 @@ pub enum ToolOutcome {
 
 /// What a tool gives back.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ToolOutput {
     /// For the model.
     pub parts: Vec<ResultPart>,

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 /// The parts do not overlap, whatever the provider reports: adapters subtract. The full prompt is
 /// [`prompt`](Self::prompt).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Usage {
     /// Prompt tokens that were neither read from nor written to a cache.

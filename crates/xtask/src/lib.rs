@@ -3,3 +3,6 @@
 
 pub mod catalogue;
 pub mod structure;
+
+/// The file that holds the JSON Schema of the session protocol, seen from this crate.
+pub const SCHEMA: &str = "../gnoma/protocol.schema.json";

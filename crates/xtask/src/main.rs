@@ -1,5 +1,5 @@
 //! Chores for developers: `cargo xtask catalogue` makes the list of models and prices anew and says
-//! where its sources disagree; `cargo xtask structure` measures how the crates are built inside.
+//! where its sources disagree; `cargo xtask schema` writes the protocol's; `cargo xtask structure` measures how the crates are built inside.
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a command for developers")]
 
@@ -8,6 +8,7 @@ use std::{path::Path, process::ExitCode};
 use xtask::{catalogue, structure};
 
 const USAGE: &str = "usage: cargo xtask catalogue
+       cargo xtask schema                writes the JSON Schema of the session protocol
        cargo xtask structure [CRATE…]   measures all crates; shows cycles and what is too large in CRATE";
 /// The one file that `catalogue` writes.
 const OUTPUT: &str = "../gnoma-llm/src/catalogue/models.tsv";
@@ -18,6 +19,11 @@ fn main() -> ExitCode {
     let report = match arguments.split_first() {
         Some((first, [])) if first == "catalogue" => catalogue::make(&here.join(OUTPUT))
             .map_err(|error| format!("no catalogue was written: {error}")),
+        Some((first, [])) if first == "schema" => {
+            std::fs::write(here.join(xtask::SCHEMA), gnoma_core::protocol::schema())
+                .map(|()| format!("{} is written", xtask::SCHEMA))
+                .map_err(|error| format!("no schema was written: {error}"))
+        }
         Some((first, crates)) if first == "structure" => structure::measure_all(&here.join(".."))
             .map(|all| structure::report(&all, crates))
             .map_err(|error| format!("nothing was measured: {error}")),

@@ -72,7 +72,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "gnoma-testkit",
         ],
     ),
-    ("xtask", &[]),
+    ("xtask", &["gnoma-core"]),
 ];
 
 fn crates() -> PathBuf {
@@ -169,4 +169,11 @@ fn pictures_are_those_that_the_script_makes() {
         there.insert(file.strip_suffix(".png").unwrap().to_owned());
     }
     assert_eq!(named, there, "pages show what docs/pictures has");
+}
+
+#[test]
+fn the_schema_of_the_protocol_is_that_of_its_types() {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join(xtask::SCHEMA);
+    let written = fs::read_to_string(file).unwrap();
+    assert_eq!(written, gnoma_core::protocol::schema(), "`cargo xtask schema` makes it anew");
 }

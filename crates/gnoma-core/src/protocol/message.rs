@@ -9,6 +9,7 @@ use crate::{session::SessionState, store::SessionId};
 
 /// A host's message to one client.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ServerMessage {
     /// The one answer to a request.
@@ -29,6 +30,7 @@ pub enum ServerMessage {
 
 /// The first message of a client behind a socket.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Hello {
     /// The version of the protocol that it speaks.
     pub version: u32,
@@ -41,6 +43,7 @@ pub struct Hello {
 
 /// The first message of a host to a client behind a socket.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Greeting {
     /// Requests may follow.
@@ -65,6 +68,7 @@ pub fn common_version(ours: u32, theirs: u32) -> Option<u32> {
 
 /// What a process tells of its sessions.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ProcessEvent {
     /// A session was opened.

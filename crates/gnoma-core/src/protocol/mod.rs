@@ -12,6 +12,8 @@ mod message;
 mod recent;
 mod request;
 mod running;
+#[cfg(feature = "schema")]
+mod schema;
 mod spec;
 mod tail;
 mod view;
@@ -31,6 +33,8 @@ pub use self::{
     view::{SessionView, Status},
 };
 
+#[cfg(feature = "schema")]
+pub use self::schema::schema;
 pub use crate::info::{Choice, FoundKey, FoundProviders, FoundServer, SessionInfo};
 
 /// The version of the protocol that this program speaks.

@@ -14,6 +14,7 @@ const MAX_BYTES: usize = 64 << 10;
 
 /// Something that happened, with its place in the log.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Recent {
     /// Its number in the log.
     pub seq: u64,

@@ -18,11 +18,13 @@ use crate::{
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize,
 )]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(transparent)]
 pub struct RequestId(pub u64);
 
 /// A client's message to a host: a request, and the session that it is for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ClientMessage {
     /// Names the request; unused by this client before.
     pub id: RequestId,
@@ -35,6 +37,7 @@ pub struct ClientMessage {
 
 /// What can be asked of a host.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Request {
     /// Open a session. To the process. Reply: [`Reply::Opened`].
@@ -227,6 +230,7 @@ impl Request {
 
 /// What a session goes on with.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Switch {
     /// Another model, after its provider and a slash where that is another one.
@@ -245,6 +249,7 @@ pub enum Switch {
 
 /// What can be explained.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Topic {
     /// How models are chosen, and why this one is.
@@ -255,6 +260,7 @@ pub enum Topic {
 
 /// A connection to be tried and stored.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Connection {
     /// The provider.
     pub provider: String,
@@ -264,6 +270,7 @@ pub struct Connection {
 
 /// How a provider is reached.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ConnectBy {
     /// With the key in this variable of the session's environment.
@@ -276,6 +283,7 @@ pub enum ConnectBy {
 
 /// A key as a person typed it, on its way to where it is stored. Debugging output does not show it.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(transparent)]
 pub struct TypedKey(pub String);
 
@@ -287,6 +295,7 @@ impl fmt::Debug for TypedKey {
 
 /// What came of a request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Reply {
     /// It is done, or on its way; what follows comes as events.
@@ -339,6 +348,7 @@ pub enum Reply {
 
 /// A session of the process.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LiveSession {
     /// How it is.
     pub status: Status,
@@ -354,6 +364,7 @@ pub struct LiveSession {
 
 /// A place of the conversation that can be gone back to.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RewindPoint {
     /// How many turns are taken back.
     pub turns: usize,
@@ -367,6 +378,7 @@ pub struct RewindPoint {
 
 /// A setting.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Setting {
     /// Its name.
     pub key: String,
@@ -380,6 +392,7 @@ pub struct Setting {
 
 /// Why a request had no effect.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[error("{cause}")]
 pub struct RequestError {
     /// For branching.
@@ -393,6 +406,7 @@ pub struct RequestError {
 
 /// Kinds of failed requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum RequestErrorKind {
     /// The message cannot be read: no JSON, no request, or too long.

@@ -23,6 +23,7 @@ const MAX_QUEUED: usize = 64;
 
 /// A turn that runs.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RunningTurn {
     /// When it began, in milliseconds since 1970.
     pub started_ms: i64,
@@ -46,6 +47,7 @@ pub struct RunningTurn {
 
 /// A call that the model is writing.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DraftedCall {
     /// The id that it will have.
     pub id: CallId,
@@ -57,6 +59,7 @@ pub struct DraftedCall {
 
 /// A call that runs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RunningCall {
     /// The call.
     pub call: ToolCall,
@@ -66,6 +69,7 @@ pub struct RunningCall {
 
 /// A question that waits for a person.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Question {
     /// What would run.
     pub call: ToolCall,

@@ -12,6 +12,7 @@ use crate::session::PermissionMode;
 /// It comes from the client whole, because a server that the system started has neither the client's
 /// keys nor its `PATH`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct SessionSpec {
     /// Folder to work in; absolute.
@@ -39,6 +40,7 @@ pub struct SessionSpec {
 
 /// Settings that a command line or a front end sets for one session.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Overrides {
     /// Provider to ask.
@@ -57,6 +59,7 @@ pub struct Overrides {
 
 /// Which conversation a session goes on with.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Start {
     /// A new one.
@@ -78,6 +81,7 @@ pub enum Start {
 
 /// What becomes of a session when its last subscriber has gone.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Detach {
     /// It ends; what it runs is cancelled.
@@ -89,6 +93,7 @@ pub enum Detach {
 
 /// Environment variables. They hold keys, so that debugging output names them without their values.
 #[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(transparent)]
 pub struct Environment(BTreeMap<String, String>);
 

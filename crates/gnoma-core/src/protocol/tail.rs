@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 ///
 /// What is kept is at most twice the limit it is pushed with, so that a push costs what is pushed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TextTail {
     /// The end of the text.
     pub text: String,

@@ -19,6 +19,7 @@ use crate::{
 /// A pure fold: whoever applies the same envelopes in the same order gets an equal view, also when
 /// starting from somebody else's view in place of the envelopes before it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SessionView {
     /// The session.
     pub session: SessionId,
@@ -60,6 +61,7 @@ pub struct SessionView {
 
 /// How a session is, in few words.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Status {
     /// The session.
     pub session: SessionId,

@@ -135,6 +135,12 @@ pub enum Command {
         /// Text and images; not empty.
         content: Vec<Content>,
     },
+    /// Put other messages in the place of those that were sent while a turn runs and are not delivered
+    /// yet.
+    EditQueue {
+        /// Their contents, the next first; empty to take all back.
+        queue: Vec<Vec<Content>>,
+    },
     /// Answer a permission question.
     Answer {
         /// The call that was asked about.

@@ -66,9 +66,19 @@ impl Turn {
             let notes = mem::take(&mut self.notes);
             self.append(Message::user_text(prompt::note(&notes.join("\n"))), fx);
         }
+        if self.queued.is_empty() {
+            return;
+        }
         for message in mem::take(&mut self.queued) {
             self.append(message, fx);
         }
+        self.tell_queue(fx);
+    }
+
+    /// Tells which messages wait for the next safe boundary.
+    pub(super) fn tell_queue(&self, fx: &mut Effects) {
+        let queue = self.queued.iter().map(|message| message.content().to_vec()).collect();
+        fx.push(Effect::Emit(Event::Queued { queue }));
     }
 
     pub(super) fn reserve(&mut self, attempt: u32, fx: &mut Effects) -> Phase {

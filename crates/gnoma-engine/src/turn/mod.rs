@@ -214,9 +214,17 @@ impl Turn {
                 Phase::Idle => self.start(message, fx),
                 busy => {
                     self.queued.push(message);
+                    self.tell_queue(fx);
                     busy
                 }
             },
+            Input::Queue(messages) => {
+                if !matches!(phase, Phase::Idle) {
+                    self.queued = messages;
+                    self.tell_queue(fx);
+                }
+                phase
+            }
             Input::Compact { focus } => self.compact_as_asked(phase, focus, fx),
             Input::Cancel => self.cancel(phase, fx),
             Input::Close => {

@@ -98,6 +98,8 @@ pub(crate) enum NotCompacted {
 pub(crate) enum Input {
     /// A person said something.
     Say(Message),
+    /// These messages take the place of those that wait to be delivered.
+    Queue(Vec<Message>),
     /// A person wants the conversation compacted; the summary should dwell on `focus`.
     Compact { focus: String },
     /// Somebody cancelled what runs.

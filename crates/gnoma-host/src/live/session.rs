@@ -427,6 +427,7 @@ impl Engine {
 fn command(request: Request) -> Result<Command, Request> {
     Ok(match request {
         Request::Send { content } => Command::Send { content },
+        Request::EditQueue { queue } => Command::EditQueue { queue },
         Request::Answer { call, answer } => Command::Answer { call, answer },
         Request::Cancel => Command::Cancel,
         Request::SetMode { mode } => Command::SetMode { mode },

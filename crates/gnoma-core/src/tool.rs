@@ -1,6 +1,6 @@
 //! What a tool is: a description for the model, facts for the guard, and one function.
 
-use std::{path::PathBuf, pin::Pin, sync::Arc};
+use std::{path::PathBuf, sync::Arc};
 
 mod port;
 
@@ -9,7 +9,8 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 pub use self::port::{
-    Budget, ChildResult, ChildTask, Parent, Question, SpawnError, Spawner, ToolEvent, ToolSession,
+    BoxFuture, Budget, ChildResult, ChildTask, Parent, Question, SpawnError, Spawner, ToolEvent,
+    ToolSession,
 };
 use crate::{
     json::RawJson,
@@ -313,9 +314,6 @@ impl ToolCx {
         }
     }
 }
-
-/// A boxed future, so that ports stay object-safe.
-pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 /// Something a model can call.
 pub trait Tool: Send + Sync {

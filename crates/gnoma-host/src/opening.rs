@@ -1,15 +1,15 @@
 //! Opens sessions of projects: settings, stores and models become an engine.
 
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Mutex};
 
 use gnoma_core::{
     Message,
-    info::{Choice, FoundProviders, SessionInfo},
-    protocol::{RequestError, SessionSpec},
+    info::{FoundProviders, SessionInfo},
+    protocol::RequestError,
     store::SessionId,
     tool::BoxFuture,
 };
-use gnoma_engine::{Arm, Routes, Session as Engine};
+use gnoma_engine::Session as Engine;
 
 use crate::{
     Project, Result, clock, facts,
@@ -19,7 +19,7 @@ use crate::{
     providers,
     resuming::{self, Used},
     routing,
-    services::ProjectServices,
+    services::{KnownRoutes, ProjectServices, choices},
     session,
     shared::Shared,
 };
@@ -40,9 +40,6 @@ impl Opener for Projects {
         clock::now_ms()
     }
 }
-
-/// The models that a session can choose from, once they are known.
-pub(crate) type KnownRoutes = Arc<OnceLock<Arc<Routes>>>;
 
 async fn prepare(wanted: Opening, shared: Shared) -> Result<Prepared> {
     let Opening { spec, session, carried, notices } = wanted;
@@ -129,21 +126,6 @@ impl Making {
     }
 }
 
-/// The models that the session can be pinned to.
-pub(crate) fn choices(routes: &Routes, current: Option<&str>) -> Vec<Choice> {
-    let choice = |arm: &Arm| {
-        let name = arm.name().to_string();
-        Choice {
-            current: current == Some(&*name),
-            about: String::new(),
-            arm: Some(arm.name()),
-            window: arm.context_window.map(u64::from),
-            name,
-        }
-    };
-    routes.arms().iter().map(choice).collect()
-}
-
 fn info(project: &Project, found: Option<Vec<String>>, used: Used) -> SessionInfo {
     let facts = facts::of(project);
     let settings = &project.loaded.settings;
@@ -166,14 +148,4 @@ fn info(project: &Project, found: Option<Vec<String>>, used: Used) -> SessionInf
         vim: set("tui.vim") == "true",
         found: found.map(|providers| FoundProviders { providers, ..FoundProviders::default() }),
     }
-}
-
-/// What a session of a project is opened with to go on as the stored one of that id.
-pub(crate) fn going_on(spec: SessionSpec, stored: Option<&SessionId>) -> SessionSpec {
-    use gnoma_core::protocol::Start;
-    let start = match stored {
-        Some(id) => Start::Stored { id: id.to_string(), fork: false },
-        None => Start::New,
-    };
-    SessionSpec { start, ..spec }
 }

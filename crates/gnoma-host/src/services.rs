@@ -3,7 +3,7 @@
 
 use std::{
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, OnceLock, PoisonError},
 };
 
 use crate::{
@@ -13,7 +13,6 @@ use crate::{
     keeping::{Begun, Kept},
     live::{Change, Changed, Services},
     off_loop::off_loop,
-    opening::{KnownRoutes, choices, going_on},
     past::Past,
     points, providers,
     providers::Reach,
@@ -37,6 +36,7 @@ use gnoma_core::{
     store::{ResultId, ResultStore as _, SessionId},
     tool::BoxFuture,
 };
+use gnoma_engine::{Arm, Routes};
 
 /// Most models that are offered.
 const MAX_MODELS: usize = 500;
@@ -45,6 +45,9 @@ const MAX_STORED: usize = 1_000;
 /// Most bytes of a stored result in a reply.
 const MAX_OUTPUT_BYTES: u32 = 1 << 20;
 const NOTHING_KEPT: &str = "nothing of this session is kept, so nothing can be taken back";
+
+/// The models that a session can choose from, once they are known.
+pub(crate) type KnownRoutes = Arc<OnceLock<Arc<Routes>>>;
 
 /// The services of one session.
 pub(crate) struct ProjectServices {
@@ -393,6 +396,30 @@ fn switched(project: &Project, spec: SessionSpec, switch: Switch) -> Changed {
         }
     }
     Changed { spec, keeps_messages, told }
+}
+
+/// What a session of a project is opened with to go on as the stored one of that id.
+fn going_on(spec: SessionSpec, stored: Option<&SessionId>) -> SessionSpec {
+    let start = match stored {
+        Some(id) => Start::Stored { id: id.to_string(), fork: false },
+        None => Start::New,
+    };
+    SessionSpec { start, ..spec }
+}
+
+/// The models that the session can be pinned to.
+pub(crate) fn choices(routes: &Routes, current: Option<&str>) -> Vec<Choice> {
+    let choice = |arm: &Arm| {
+        let name = arm.name().to_string();
+        Choice {
+            current: current == Some(&*name),
+            about: String::new(),
+            arm: Some(arm.name()),
+            window: arm.context_window.map(u64::from),
+            name,
+        }
+    };
+    routes.arms().iter().map(choice).collect()
 }
 
 fn lines(outcome: Outcome) -> String {

@@ -1,13 +1,15 @@
 //! What a running tool may ask of the session that it runs in, and of whoever can start others.
 
-use std::fmt;
+use std::{fmt, pin::Pin};
 
 use crate::{
     message::{CallId, Content},
     protocol::SessionSpec,
     session::{NoticeLevel, PermissionAnswer},
-    tool::BoxFuture,
 };
+
+/// A boxed future, so that ports stay object-safe.
+pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 /// A question to a person in the middle of a call.
 #[derive(Clone, Debug, PartialEq, Eq)]

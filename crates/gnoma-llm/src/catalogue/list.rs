@@ -19,6 +19,9 @@ const MADE: &str = "\n# made ";
 const DECIMALS: usize = 6;
 const MICRO: u64 = 1_000_000;
 
+/// The list that is shipped.
+pub(super) static SHIPPED: List<'static> = List::new(include_str!("models.tsv"));
+
 /// A list, wherever its text comes from.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct List<'a> {

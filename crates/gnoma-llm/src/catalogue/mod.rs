@@ -12,12 +12,9 @@ mod model;
 mod overlay;
 mod usual;
 
-use self::list::List;
+use self::list::SHIPPED;
 pub use self::model::{Capabilities, ListedModel};
 pub use self::overlay::{MAX_MODELS, MAX_TEXT_BYTES, Overlay, OverlayError};
-
-/// The list that is shipped.
-static SHIPPED: List<'static> = List::new(include_str!("models.tsv"));
 
 /// A model by provider and id: as listed; else, for an id with a date, `latest` or a server's variant
 /// behind it (`-20260205`, `-2603`, `@20260205`, `:free`), the listed one without it. Never another

@@ -7,8 +7,8 @@ use serde::Deserialize;
 use toml::{Spanned, value::Datetime};
 
 use super::{
-    Capabilities, ListedModel, SHIPPED, day,
-    list::{self, List},
+    Capabilities, ListedModel, day,
+    list::{self, List, SHIPPED},
     usual,
 };
 

@@ -30,7 +30,7 @@ pub(crate) async fn run(args: &TurnArgs, around: &Surroundings) -> Result<Exit> 
         && args.output_format != OutputFormat::Text
     {
         // Whoever reads JSON gets an object at the end, also of a turn that could not begin.
-        super::print(&json::failure(error))?;
+        super::common::print(&json::failure(error))?;
     }
     answered
 }

@@ -3,7 +3,7 @@
 use anyhow::Result;
 use gnoma_host::changes::{self, CheckpointRow};
 
-use super::{project, show};
+use super::common::{project, show};
 use crate::{
     args::{ChangesArgs, TurnArgs},
     report::{self, Exit},

@@ -4,7 +4,7 @@ use anyhow::Result;
 use gnoma_config::paths;
 use gnoma_host::wire;
 
-use super::{print, settings};
+use super::common::{print, settings};
 use crate::{
     args::{ConfigSub, TurnArgs},
     lowering,

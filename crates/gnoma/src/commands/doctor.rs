@@ -8,7 +8,7 @@ use gnoma_core::protocol::{Environment, SessionSpec};
 use gnoma_host::{Folders as _, Places};
 use gnoma_sandbox::{Strength, Support};
 
-use super::{print, settings};
+use super::common::{print, settings};
 use crate::{args::TurnArgs, report::Exit, surroundings::Surroundings};
 
 /// Programs that tools use when they are there, and what for.

@@ -26,7 +26,7 @@ use gnoma_host::{
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{print, settings};
+use super::common::{print, settings};
 use crate::{
     args::{GuardInput, GuardSub, TurnArgs},
     report::{self, Exit},

@@ -3,6 +3,7 @@
 mod ask;
 mod attach;
 mod changes;
+mod common;
 mod config;
 mod doctor;
 mod guard;
@@ -16,19 +17,15 @@ mod serve;
 mod sessions;
 mod trust;
 
-use std::io::{IsTerminal as _, Write as _};
-
 use anyhow::Result;
 use clap::CommandFactory as _;
-use gnoma_config::Loaded;
-use gnoma_core::protocol::SessionSpec;
-use gnoma_host::{HostError, Project, wire};
+use gnoma_host::HostError;
 
+use self::common::print;
 use crate::{
-    args::{Args, Sub, TurnArgs},
-    demo, lowering,
-    report::{self, Exit},
-    screen,
+    args::{Args, Sub},
+    demo,
+    report::Exit,
     surroundings::Surroundings,
 };
 
@@ -64,35 +61,5 @@ pub(crate) async fn run(args: Args, around: &Surroundings) -> Result<Exit> {
             clap_complete::generate(shell, &mut Args::command(), "gnoma", &mut script);
             print(&String::from_utf8_lossy(&script))
         }
-    }
-}
-
-/// The project that the command line names.
-fn project(args: &TurnArgs, around: &Surroundings) -> Result<Project, HostError> {
-    Project::open(lowering::spec(args, around), report::notices())
-}
-
-/// The settings that hold there, for a command that needs nothing else of it.
-fn settings(args: &TurnArgs, around: &Surroundings) -> Result<(SessionSpec, Loaded), HostError> {
-    wire::load(lowering::spec(args, around), &report::notices())
-}
-
-/// Writes what came out of a store to standard output, for people: it may hold anything.
-fn show(text: &str) -> Result<Exit> {
-    print(&screen::clean(text))
-}
-
-/// Writes a JSON value to standard output.
-fn print_json(value: &serde_json::Value) -> Result<Exit> {
-    print(&format!("{value}\n"))
-}
-
-/// Writes to standard output.
-fn print(text: &str) -> Result<Exit> {
-    let mut out = std::io::stdout().lock();
-    let shown = if out.is_terminal() { screen::clean(text) } else { text.into() };
-    match out.write_all(shown.as_bytes()).and_then(|()| out.flush()) {
-        Ok(()) => Ok(Exit::Done),
-        Err(error) => report::unwritten(error),
     }
 }

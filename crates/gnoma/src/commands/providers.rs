@@ -3,7 +3,7 @@
 use anyhow::Result;
 use gnoma_host::providers::{self, Answer, ProviderState};
 
-use super::{print, project};
+use super::common::{print, project};
 use crate::{args::TurnArgs, report::Exit, surroundings::Surroundings};
 
 /// Models named in a line.

@@ -8,7 +8,7 @@ use gnoma_host::{
     rewind::{self, Outcome, Part, Rewind, Target},
 };
 
-use super::{project, show};
+use super::common::{project, show};
 use crate::{
     args::{RewindArgs, TurnArgs, WhichSession},
     report::Exit,

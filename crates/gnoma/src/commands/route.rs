@@ -9,7 +9,7 @@ use gnoma_host::{
 };
 use serde_json::json;
 
-use super::{print_json, project, show};
+use super::common::{print_json, project, show};
 use crate::{
     args::{RouteArgs, TurnArgs},
     report::{self, Exit},

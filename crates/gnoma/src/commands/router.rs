@@ -2,6 +2,7 @@
 
 mod arms;
 mod keep;
+mod money;
 mod pools;
 mod stats;
 
@@ -10,14 +11,12 @@ use std::io::{self, BufRead, Write};
 use anyhow::{Context, Result};
 use gnoma_router::replay::Replay;
 
-use super::project;
+use super::common::project;
 use crate::{
     args::{RouterSub, TurnArgs},
     report::Exit,
     surroundings::Surroundings,
 };
-
-const MICRO: f64 = 1e6;
 
 pub(super) async fn run(what: &RouterSub, args: &TurnArgs, around: &Surroundings) -> Result<Exit> {
     if let RouterSub::Replay = what {
@@ -53,26 +52,4 @@ fn replay() -> Result<Exit> {
         }
     }
     Ok(Exit::Done)
-}
-
-/// Micro-dollars for people: cents, and more digits where there are none.
-fn money(micro_usd: f64) -> String {
-    let dollars = micro_usd / MICRO;
-    if dollars == 0.0 || dollars >= 1.0 {
-        format!("${dollars:.2}")
-    } else {
-        format!("${dollars:.4}")
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn small_amounts_do_not_read_as_nothing() {
-        assert_eq!(money(0.0), "$0.00");
-        assert_eq!(money(1_500.0), "$0.0015");
-        assert_eq!(money(12_345_678.0), "$12.35");
-    }
 }

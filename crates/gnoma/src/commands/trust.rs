@@ -7,7 +7,7 @@ use gnoma_config::{paths, project_root, trust::Store};
 use gnoma_core::protocol::SessionSpec;
 use gnoma_host::{Folders as _, HostError, wire};
 
-use super::print;
+use super::common::print;
 use crate::{args::TurnArgs, lowering, report::Exit, screen, surroundings::Surroundings};
 
 pub(crate) fn run(

@@ -1,10 +1,10 @@
 //! Performs the face's wishes that need files or programs.
 
+mod image;
 mod programs;
 
 use std::{path::PathBuf, sync::Arc, sync::mpsc};
 
-use gnoma_core::Image;
 use gnoma_guard::firewall::Firewall;
 use gnoma_host::{Folders as _, Project};
 use gnoma_tui::{
@@ -15,13 +15,11 @@ use gnoma_tui::{
     wish::Wish,
 };
 
+use self::image::{MAX_IMAGE_BYTES, image};
 use self::programs::Programs;
 pub(super) use self::programs::Shells;
 use super::files::Files;
 use crate::{demo, report, surroundings::Surroundings};
-
-/// Largest image that is sent along.
-const MAX_IMAGE_BYTES: usize = 10 << 20;
 
 /// See the module.
 pub(super) struct Hands<'a> {
@@ -171,18 +169,4 @@ fn told(outcome: Result<(), String>) -> Deed {
         Ok(()) => Deed::Done,
         Err(text) => Deed::Hear(Input::Failed(text)),
     }
-}
-
-/// An image, known by its first bytes.
-fn image(bytes: &[u8]) -> Option<Image> {
-    let is_webp = bytes.get(8..12) == Some(b"WEBP");
-    let is_png = bytes.get(12..16) == Some(b"IHDR");
-    let mime = match bytes {
-        [0x89, b'P', b'N', b'G', ..] if is_png => "image/png",
-        [0xFF, 0xD8, 0xFF, ..] => "image/jpeg",
-        [b'G', b'I', b'F', b'8', ..] => "image/gif",
-        [b'R', b'I', b'F', b'F', ..] if is_webp => "image/webp",
-        _ => return None,
-    };
-    Some(Image::from_bytes(mime, bytes))
 }

@@ -158,8 +158,12 @@ fn read_clusters(text: &str, base: usize, glyphs: &mut Vec<Glyph>) {
     }
 }
 
-/// Bytes of the first character and the marks that may be composed with it.
+/// Bytes of the first character and the marks that may be composed with it. White space stands alone:
+/// marks compose with none, and it may be folded with the white space before it.
 fn cluster_length(text: &str) -> usize {
+    if let Some(space) = text.chars().next().filter(|char| char.is_whitespace()) {
+        return space.len_utf8();
+    }
     text.char_indices()
         .skip(1)
         .find(|&(_, char)| !continues_cluster(char))
@@ -224,6 +228,14 @@ mod tests {
             let form = MatchTolerance::UnicodeForm;
             assert_eq!(folded(one, form), folded(other, form));
         }
+    }
+
+    #[test]
+    fn a_mark_after_white_space_is_not_folded_with_it() {
+        let folded = Folded::of(&[14, 11, 9, 214, 145], MatchTolerance::Spacing);
+        assert_eq!(folded.text, "\u{e} \u{591}");
+        assert_eq!(folded.original(&(1..2)), Some(1..3));
+        assert_eq!(folded.original(&(2..4)), Some(3..5));
     }
 
     proptest! {

@@ -7,14 +7,14 @@ use gnoma_llm::catalogue;
 use gnoma_router::pool;
 use serde_json::{Value, json};
 
-use super::MICRO;
+use super::money::MICRO;
 use gnoma_host::{
     Project, clock, preview,
     routing::{self, roster::Left},
 };
 
 use crate::{
-    commands::{print_json, show},
+    commands::common::{print_json, show},
     report::Exit,
     table,
 };

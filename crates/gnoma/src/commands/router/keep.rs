@@ -20,7 +20,7 @@ use gnoma_host::{
 use serde_json::json;
 
 use crate::{
-    commands::{print, print_json, show},
+    commands::common::{print, print_json, show},
     report::Exit,
     surroundings::Surroundings,
     terminal,

@@ -6,11 +6,11 @@ use gnoma_engine::Routes;
 use gnoma_router::{health::Resting, pool::Pool};
 use serde_json::{Value, json};
 
-use super::money;
+use super::money::money;
 use gnoma_host::{Project, clock, past::refuse_in_incognito, preview, routing};
 
 use crate::{
-    commands::{print_json, show},
+    commands::common::{print_json, show},
     report::{self, Exit},
     table,
 };

@@ -11,14 +11,14 @@ use gnoma_core::{
 use gnoma_router::{RouterState, Standing, TaskKind};
 use serde_json::{Value, json};
 
-use super::{MICRO, money};
+use super::money::{MICRO, money};
 use gnoma_host::{
     Project, clock,
     routing::{self, memory},
 };
 
 use crate::{
-    commands::{print_json, show},
+    commands::common::{print_json, show},
     report::{self, Exit},
     table,
 };

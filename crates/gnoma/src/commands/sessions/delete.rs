@@ -6,7 +6,7 @@ use gnoma_core::store::SessionStore as _;
 use super::list;
 use gnoma_host::{HostError, Project, clock, past::Past};
 
-use crate::{commands::show, report::Exit, screen, surroundings::Surroundings, terminal};
+use crate::{commands::common::show, report::Exit, screen, surroundings::Surroundings, terminal};
 
 pub(super) async fn run(
     project: &Project,

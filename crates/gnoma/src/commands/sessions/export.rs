@@ -10,7 +10,7 @@ use gnoma_host::{
 
 use crate::{
     args::ExportFormat,
-    commands::print,
+    commands::common::print,
     report::{self, Exit},
     surroundings::Surroundings,
 };

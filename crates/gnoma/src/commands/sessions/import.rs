@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 
 use crate::{
     args::Foreign,
-    commands::{print_json, show},
+    commands::common::{print_json, show},
     report::Exit,
 };
 

@@ -6,7 +6,7 @@ use gnoma_host::{Project, clock, sessions};
 use serde_json::json;
 
 use crate::{
-    commands::{print_json, show},
+    commands::common::{print_json, show},
     report::{self, Exit},
     table,
 };

@@ -14,7 +14,7 @@ mod stats;
 use anyhow::Result;
 use gnoma_host::past::refuse_in_incognito;
 
-use super::project;
+use super::common::project;
 use crate::{
     args::{SessionsSub, TurnArgs},
     report::Exit,

@@ -3,7 +3,7 @@
 use anyhow::Result;
 use gnoma_host::{Project, sessions};
 
-use crate::{commands::show, report::Exit};
+use crate::{commands::common::show, report::Exit};
 
 pub(super) async fn run(project: &Project, id: &str, title: &str) -> Result<Exit> {
     let (id, title) = sessions::rename(project, id, title).await?;

@@ -10,7 +10,7 @@ use gnoma_store::{Opened, Rescued, Store};
 use serde_json::json;
 
 use crate::{
-    commands::{print_json, show},
+    commands::common::{print_json, show},
     report::Exit,
 };
 

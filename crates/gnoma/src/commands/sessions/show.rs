@@ -9,7 +9,7 @@ use gnoma_host::{Project, clock, past::Past};
 use serde_json::json;
 
 use crate::{
-    commands::{print_json, show},
+    commands::common::{print_json, show},
     front::headline,
     report::Exit,
     screen, table,

@@ -9,7 +9,7 @@ use gnoma_store::checkpoint::Workspace;
 use serde_json::json;
 
 use crate::{
-    commands::{print_json, show},
+    commands::common::{print_json, show},
     report::Exit,
     table,
 };

@@ -19,7 +19,7 @@ use rustix::{
     process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, kill_process_group, waitid},
 };
 
-use super::{MAX_IMAGE_BYTES, image};
+use super::image::{MAX_IMAGE_BYTES, image};
 use crate::surroundings::Surroundings;
 
 /// Most bytes of a shell line's output that are kept.

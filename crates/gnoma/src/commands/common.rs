@@ -1,0 +1,49 @@
+//! What most commands begin and end with: opening the project, writing to standard output.
+
+use std::io::{IsTerminal as _, Write as _};
+
+use anyhow::Result;
+use gnoma_config::Loaded;
+use gnoma_core::protocol::SessionSpec;
+use gnoma_host::{HostError, Project, wire};
+
+use crate::{
+    args::TurnArgs,
+    lowering,
+    report::{self, Exit},
+    screen,
+    surroundings::Surroundings,
+};
+
+/// The project that the command line names.
+pub(super) fn project(args: &TurnArgs, around: &Surroundings) -> Result<Project, HostError> {
+    Project::open(lowering::spec(args, around), report::notices())
+}
+
+/// The settings that hold there, for a command that needs nothing else of it.
+pub(super) fn settings(
+    args: &TurnArgs,
+    around: &Surroundings,
+) -> Result<(SessionSpec, Loaded), HostError> {
+    wire::load(lowering::spec(args, around), &report::notices())
+}
+
+/// Writes what came out of a store to standard output, for people: it may hold anything.
+pub(super) fn show(text: &str) -> Result<Exit> {
+    print(&screen::clean(text))
+}
+
+/// Writes a JSON value to standard output.
+pub(super) fn print_json(value: &serde_json::Value) -> Result<Exit> {
+    print(&format!("{value}\n"))
+}
+
+/// Writes to standard output.
+pub(super) fn print(text: &str) -> Result<Exit> {
+    let mut out = std::io::stdout().lock();
+    let shown = if out.is_terminal() { screen::clean(text) } else { text.into() };
+    match out.write_all(shown.as_bytes()).and_then(|()| out.flush()) {
+        Ok(()) => Ok(Exit::Done),
+        Err(error) => report::unwritten(error),
+    }
+}

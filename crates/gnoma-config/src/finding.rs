@@ -114,19 +114,19 @@ impl Finding {
         Self { severity, key: None, message: message.into(), hint: None, place, snippet: None }
     }
 
-    /// The same finding about a key.
+    /// Says which key it is about.
     pub(crate) fn about(mut self, key: impl fmt::Display) -> Self {
         self.key = Some(key.to_string());
         self
     }
 
-    /// The same finding with what to do.
+    /// Says what to do.
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
     }
 
-    /// The same finding with the line it is about.
+    /// Shows the line that it is about.
     pub(crate) fn showing(mut self, snippet: Option<Snippet>) -> Self {
         self.snippet = snippet;
         self

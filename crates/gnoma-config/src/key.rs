@@ -82,7 +82,7 @@ impl KeyPath {
         })
     }
 
-    /// The same path with its first position moved on by `count`.
+    /// This path with its first position moved on by `count`.
     pub(crate) fn shifted(mut self, count: usize) -> Self {
         let first = self.0.iter_mut().find_map(|segment| match segment {
             Segment::Index(index) => Some(index),

@@ -294,7 +294,7 @@ pub struct Checkpoints {
     pub max_age: Duration,
     /// Largest file that is kept, in bytes.
     pub max_file: u64,
-    /// The same for files that version control ignores.
+    /// Largest file that version control ignores and that is kept all the same, in bytes.
     pub ignored_max_file: u64,
 }
 

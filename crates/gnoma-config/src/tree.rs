@@ -73,7 +73,7 @@ impl Tree {
         }
     }
 
-    /// The same value with its variables put in; those of tables stay, as no key takes a table.
+    /// This value with its variables put in; those of tables stay, as no key takes a table.
     pub(crate) fn expanded(&self, env: &Environment) -> Result<Self, ExpandError> {
         match self {
             Self::Text(text) => expand::expand(text, env).map(Self::Text),

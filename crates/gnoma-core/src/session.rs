@@ -191,7 +191,7 @@ pub enum Outcome {
         /// The limit.
         rounds: u32,
     },
-    /// The same thing happened over and over and the model could not be turned from it.
+    /// One thing happened over and over and the model could not be turned from it.
     Stuck {
         /// What was repeated.
         what: String,

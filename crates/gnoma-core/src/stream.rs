@@ -256,22 +256,7 @@ impl Accumulator {
                     self.draft(*slot, || Draft::Redacted(Redacted { data: data.clone() }));
                 }
             }
-            StreamEvent::ToolCallStart { slot, id, name } => {
-                if !self.fits(size_of::<Draft>() + id.len() + name.len()) {
-                    return;
-                }
-                if self.index.contains_key(slot) {
-                    return;
-                }
-                let id = unique_id(id, self.drafts.len(), &mut self.call_ids);
-                self.draft(*slot, || Draft::Call {
-                    id,
-                    name: name.clone(),
-                    arguments: String::new(),
-                    signature: None,
-                    item: None,
-                });
-            }
+            StreamEvent::ToolCallStart { slot, id, name } => self.start_call(*slot, id, name),
             StreamEvent::ToolCallDelta { slot, fragment } => {
                 if !self.fits(fragment.len()) {
                     return;
@@ -285,6 +270,23 @@ impl Accumulator {
             StreamEvent::Usage(usage) => self.usage = Some(*usage),
             StreamEvent::Stop(stop) => self.stop = Some(*stop),
         }
+    }
+
+    fn start_call(&mut self, slot: Slot, id: &str, name: &str) {
+        if !self.fits(size_of::<Draft>() + id.len() + name.len()) {
+            return;
+        }
+        if self.index.contains_key(&slot) {
+            return;
+        }
+        let id = unique_id(id, self.drafts.len(), &mut self.call_ids);
+        self.draft(slot, || Draft::Call {
+            id,
+            name: name.into(),
+            arguments: String::new(),
+            signature: None,
+            item: None,
+        });
     }
 
     fn add_text(&mut self, slot: Slot, text: &str, new: fn() -> Draft) {

@@ -21,7 +21,7 @@ use crate::{
 /// How long a session that ends waits for the files of its last turn to be kept.
 const LAST_FILES: Duration = Duration::from_secs(30);
 
-/// See the module.
+/// All that a session keeps: its conversation, its files and its large results.
 pub(crate) struct Keeper {
     recorder: Option<Recorder>,
     pub(crate) files: Option<Arc<Files>>,

@@ -171,9 +171,10 @@ impl Recorder {
 
 /// What an event says to those who look into what happened.
 pub(crate) fn note_of(event: &Event) -> Option<Record> {
+    let routed = |arm: &ModelRef, why: String| Some(Record::Routed { arm: arm.clone(), why });
     match event {
-        Event::RoundStarted { arm, why, .. } => {
-            Some(Record::Routed { arm: arm.clone(), why: why.clone() })
+        Event::RoundStarted { arm, why, .. } | Event::ArmChanged { to: arm, why, .. } => {
+            routed(arm, why.clone())
         }
         Event::PermissionDecided { call, allowed, reason } => {
             Some(Record::Judged { call: call.clone(), allowed: *allowed, reason: reason.clone() })
@@ -191,14 +192,10 @@ pub(crate) fn note_of(event: &Event) -> Option<Record> {
         Event::Routed(routing) => {
             let Routing { arms, kind, strategy, decided_by, why, .. } = routing.as_ref();
             let why = format!("{kind} ({decided_by}), {strategy}: {why}");
-            arms.first().map(|arm| Record::Routed { arm: arm.clone(), why })
+            routed(arms.first()?, why)
         }
         Event::Conferred { members, chair, author } => {
-            let why = conferred(members, chair.as_ref());
-            Some(Record::Routed { arm: author.clone(), why })
-        }
-        Event::ArmChanged { to, why, .. } => {
-            Some(Record::Routed { arm: to.clone(), why: why.clone() })
+            routed(author, conferred(members, chair.as_ref()))
         }
         Event::Started { .. }
         | Event::State(_)
@@ -414,7 +411,7 @@ impl Writer {
         self.look_back(session, tail).await
     }
 
-    /// The same, of a session whose last messages were stored before it was continued.
+    /// Goes on with a session whose last messages were stored before it was continued.
     async fn look_back(
         &self,
         session: &SessionId,

@@ -17,7 +17,7 @@ use crate::Notices;
 /// The note of how the arms are.
 const ARMS: &str = "arms";
 
-/// See the module.
+/// The ledger of what is spent, opened when it is first needed.
 pub struct LateLedger {
     /// Its file; `None` keeps it in memory, for whoever leaves no trace.
     path: Option<PathBuf>,

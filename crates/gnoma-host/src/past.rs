@@ -42,7 +42,7 @@ impl Past {
         Self::make(project).map(Some)
     }
 
-    /// The same, where there must be something.
+    /// What is kept of the project. An error says that nothing is.
     pub fn open(project: &Project) -> Result<Self> {
         Self::find(project)?.ok_or_else(|| nothing_kept(&project.places))
     }

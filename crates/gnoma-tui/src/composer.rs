@@ -157,7 +157,7 @@ impl Composer {
         self.attach_instead("", image, name)
     }
 
-    /// The same in the place of `text`, if that stands before the cursor still.
+    /// Adds an image in the place of `text`, if that stands before the cursor still.
     pub fn attach_instead(&mut self, text: &str, image: Image, name: &str) -> bool {
         self.make_room(image.base64.len());
         let Some(chip) = self.chips.add_image(image, name) else { return false };

@@ -27,7 +27,7 @@ pub fn lines(diff: &str, width: usize, max_lines: usize) -> Vec<Line> {
     drawn(diff, width, max_lines, false)
 }
 
-/// The same, with the name above a single file too.
+/// A diff as lines, with the name above a single file too.
 #[must_use]
 pub fn named(diff: &str, width: usize, max_lines: usize) -> Vec<Line> {
     drawn(diff, width, max_lines, true)
@@ -59,7 +59,7 @@ fn drawn(diff: &str, width: usize, max_lines: usize, names_one: bool) -> Vec<Lin
     lines
 }
 
-/// The same, set in from the left.
+/// A diff as lines that are set in from the left.
 #[must_use]
 pub fn set_in(diff: &str, width: usize, max_lines: usize) -> Vec<Line> {
     let mut lines = lines(diff, width.saturating_sub(INDENT.len()), max_lines);

@@ -31,7 +31,7 @@ impl Row {
         Self { label: label.into(), detail: detail.into(), current: false }
     }
 
-    /// The same, marked as in use.
+    /// Marks it as in use, or not.
     #[must_use]
     pub fn current(self, current: bool) -> Self {
         Self { current, ..self }
@@ -86,7 +86,7 @@ impl Picker {
         }
     }
 
-    /// The same list, to which more is going to come from who is named.
+    /// Says that more is going to come, and from whom.
     #[must_use]
     pub fn growing(self, from: &'static str) -> Self {
         Self { growing: Some(from), ..self }
@@ -114,13 +114,13 @@ impl Picker {
         self.chosen = self.left.iter().position(is_chosen).unwrap_or(0);
     }
 
-    /// The same list for those who write lines and hear what comes of them.
+    /// Sets whether it is for those who write lines and hear what comes of them.
     #[must_use]
     pub fn by_line(self, by_line: bool) -> Self {
         Self { by_line, ..self }
     }
 
-    /// The same list, narrowed.
+    /// Narrows the list to what fits `filter`.
     #[must_use]
     pub fn filtered(mut self, filter: &str) -> Self {
         if !filter.is_empty() {

@@ -33,7 +33,7 @@ use crate::{frame::Size, screen::Layout};
 /// The window's title put aside, bracketed paste, reports of focus and of a changed background, no folding of rows, and keys that
 /// can be told apart, as XTerm and as kitty do it; kitty also tells which Latin letter a key has.
 const TAKE: &str = "\x1b[22;0t\x1b[?2004h\x1b[?1004h\x1b[?2031h\x1b[?7l\x1b[>4;1m\x1b[>5u";
-/// The same undone, in the other order, with plain attributes and the cursor shown.
+/// Undoes [`TAKE`], in the other order, with plain attributes and the cursor shown.
 const GIVE_BACK: &str = "\x1b[<u\x1b[>4;0m\x1b[?7h\x1b[?2031l\x1b[?1004l\x1b[?2004l\x1b[?2026l\x1b[23;0t\x1b[m\x1b[?25h";
 /// A screen of its own, on which the wheel makes arrow keys; the mouse itself stays the terminal's, for
 /// selecting. What the wheel did before is put aside.

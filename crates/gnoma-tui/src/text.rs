@@ -90,13 +90,13 @@ impl Style {
         Self { ink, ..Self::default() }
     }
 
-    /// The same, bold.
+    /// This style, bold.
     #[must_use]
     pub fn bold(self) -> Self {
         Self { bold: true, ..self }
     }
 
-    /// The same, on this paper.
+    /// This style on another background.
     #[must_use]
     pub fn on(self, paper: Paper) -> Self {
         Self { paper, ..self }

@@ -5,6 +5,7 @@
 
 mod block;
 mod call;
+mod calling;
 mod folded;
 mod image;
 mod layout;
@@ -16,7 +17,7 @@ mod thinking;
 use std::{borrow::Cow, collections::VecDeque, time::Instant};
 
 use gnoma_core::{
-    CallId, Content, Event, Message, Role, ToolCall, ToolResult,
+    CallId, Content, Event, Message, ProviderError, Role,
     session::{NoticeLevel, SessionState},
 };
 
@@ -75,55 +76,20 @@ impl Transcript {
         match event {
             Event::Text { text } => self.text(text),
             Event::Thinking { text } => self.thinking(text),
-            Event::ToolCallDrafted { name, .. } => {
-                self.close_open();
-                self.expect(format!("· {name} …"));
-            }
             Event::Appended(message) => self.appended(message),
-            Event::PermissionAsked { call, .. } => {
-                self.add_call(Call::new(call));
-                if let Some(call) = self.open_call(&call.id) {
-                    call.ask();
-                }
-            }
-            Event::PermissionDecided { call, allowed, reason } => {
-                if let Some(call) = self.open_call(call) {
-                    call.decide(*allowed, reason);
-                }
-            }
-            Event::ToolStarted { call } => self.tool_started(call),
-            Event::ToolProgress { call, text } => {
-                if let Some(call) = self.open_call(call) {
-                    call.progress(text);
-                }
-            }
-            Event::ToolEnded { result, diff, duration_ms, .. } => {
-                self.tool_ended(result, diff.as_deref(), Some(*duration_ms));
-            }
-            Event::Retrying { error, attempt, wait_ms } => {
-                let wait = wait_ms.div_ceil(1_000);
-                let text = format!("{error}; attempt {attempt} in {wait} s");
-                if self.options.accessible {
-                    self.notice(NoticeLevel::Warning, &text);
-                } else {
-                    self.expect(text);
-                }
-            }
+            Event::ToolCallDrafted { .. }
+            | Event::PermissionAsked { .. }
+            | Event::PermissionDecided { .. }
+            | Event::ToolStarted { .. }
+            | Event::ToolProgress { .. }
+            | Event::ToolEnded { .. } => self.call_event(event),
+            Event::Routed(_)
+            | Event::ArmChanged { .. }
+            | Event::Conferred { .. }
+            | Event::Checking { .. }
+            | Event::Checked { .. } => self.routing_event(event),
+            Event::Retrying { error, attempt, wait_ms } => self.retrying(error, *attempt, *wait_ms),
             Event::Notice { level, text } => self.notice(*level, text),
-            Event::Routed(routing) => self.routed(routing),
-            Event::ArmChanged { from, to, why, retracted } => {
-                self.arm_changed(from, to, why, *retracted);
-            }
-            Event::Conferred { members, chair, author } => {
-                self.conferred(members, chair.as_ref(), author);
-            }
-            Event::Checking { arm, by } => {
-                self.close_open();
-                self.expect(format!("· {by} checks the work of {arm} …"));
-            }
-            Event::Checked { arm, by, passed, evidence } => {
-                self.checked(arm, by, *passed, evidence);
-            }
             Event::Compacted { summary, messages } => self.compacted(summary, *messages),
             Event::TurnEnded { outcome, rounds, usage, .. } => {
                 self.end_turn();
@@ -348,63 +314,14 @@ impl Transcript {
         }
     }
 
-    fn tool_started(&mut self, call: &ToolCall) {
-        self.close_open();
-        self.add_call(Call::new(call));
-        let now = self.now;
-        let Some(call) = self.open_call(&call.id) else { return };
-        call.start(now);
-        let title = call.title();
+    fn retrying(&mut self, error: &ProviderError, attempt: u32, wait_ms: u64) {
+        let wait = wait_ms.div_ceil(1_000);
+        let text = format!("{error}; attempt {attempt} in {wait} s");
         if self.options.accessible {
-            self.blocks.push_back(Block::Began(title));
-        }
-    }
-
-    fn tool_ended(&mut self, result: &ToolResult, diff: Option<&str>, duration_ms: Option<u64>) {
-        let ended = Ended::new(result, diff, duration_ms);
-        let unfolded = self.options.unfolded;
-        if self.open_call(&result.call_id).is_none() {
-            self.add_call(Call::unknown(&result.call_id, &result.name));
-        }
-        let Some(call) = self.open_call(&result.call_id) else { return };
-        call.end(ended);
-        let folded = call.folded();
-        self.open_calls = self.open_calls.saturating_sub(1);
-        if let Some(at) = self.unseen.iter().position(|call| call.id == result.call_id) {
-            let call = self.unseen.remove(at);
-            self.blocks.push_back(Block::Call(call));
-        }
-        if let Some(folded) = folded
-            && !unfolded
-        {
-            self.shelf.put(folded);
-        }
-    }
-
-    /// Makes sure that there is such a call.
-    fn add_call(&mut self, call: Call) {
-        self.expected = None;
-        if self.open_call(&call.id).is_some() {
-            return;
-        }
-        self.open_calls += 1;
-        if self.options.accessible {
-            self.unseen.push(call);
+            self.notice(NoticeLevel::Warning, &text);
         } else {
-            self.blocks.push_back(Block::Call(call));
+            self.expect(text);
         }
-    }
-
-    /// The call of this id that is not over. Ids may come again in later rounds.
-    fn open_call(&mut self, id: &CallId) -> Option<&mut Call> {
-        if self.open_calls == 0 {
-            return None;
-        }
-        let in_blocks = self.blocks.iter_mut().rev().filter_map(|block| match block {
-            Block::Call(call) => Some(call),
-            _ => None,
-        });
-        self.unseen.iter_mut().chain(in_blocks).find(|call| call.id == *id && !call.is_over())
     }
 
     fn words(&mut self, text: String, style: Style) {

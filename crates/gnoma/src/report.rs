@@ -84,7 +84,7 @@ pub(crate) fn release() {
     held.unwrap_or_default().iter().for_each(say);
 }
 
-/// The same, dim.
+/// Says a line to people on standard error, dim.
 pub(crate) fn say_dim(text: &str) {
     let _closed = writeln!(io::stderr(), "\x1b[2m{}\x1b[0m", screen::clean(text));
 }

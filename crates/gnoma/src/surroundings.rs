@@ -7,7 +7,7 @@ use std::{
 
 use gnoma_core::protocol::Environment;
 
-/// See the module.
+/// Environment, folders and terminals as the program found them when it started.
 #[derive(Clone)]
 pub(crate) struct Surroundings {
     /// Environment variables that are text.

@@ -27,7 +27,7 @@ impl<'a> Section<'a> {
         Self { layers: self.layers, path: self.path.with(name), has_built_in: false }
     }
 
-    /// The same by position, of a list.
+    /// The section of an item of a list, by its position.
     pub(super) fn item(&self, index: usize) -> Self {
         Self { layers: self.layers, path: self.path.with_index(index), has_built_in: false }
     }

@@ -122,12 +122,14 @@ impl RunningTurn {
                     running.output.push(text, MAX_OUTPUT_BYTES);
                 }
             }
-            Event::ToolEnded { result, .. } => {
-                self.calls.retain(|running| running.call.id != result.call_id);
-                self.questions.retain(|question| question.call.id != result.call_id);
-            }
+            Event::ToolEnded { result, .. } => self.ended(&result.call_id),
             _ => (),
         }
+    }
+
+    fn ended(&mut self, id: &CallId) {
+        self.calls.retain(|running| running.call.id != *id);
+        self.questions.retain(|question| question.call.id != *id);
     }
 
     fn begin_answer(&mut self) {

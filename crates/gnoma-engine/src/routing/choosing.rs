@@ -18,9 +18,7 @@ use gnoma_router::{
 use super::{
     desk::{Routes, Strategy, Verify},
     offers::Moment,
-    parts::Parts,
     plan::{NoArm, RoutePlan},
-    signals::Signals,
     task::Task,
 };
 use crate::arm::Arm;
@@ -107,16 +105,11 @@ impl Routes {
             return Err(NoArm { dead_end: applied.dead_end, reasons });
         };
         let mut beside: Vec<Arm> = chosen.cloned().collect();
-        let strategy = match strategy {
-            Strategy::Ensemble | Strategy::Synthesis => {
-                if beside.is_empty() {
-                    beside.extend(second_best(&choice, &offers, &arms, &arm));
-                }
-                if beside.is_empty() { Strategy::Single } else { strategy }
-            }
-            Strategy::Auto | Strategy::Single | Strategy::Cascade => strategy,
-        };
-        let is_panel = matches!(strategy, Strategy::Ensemble | Strategy::Synthesis);
+        if is_panel(strategy) && beside.is_empty() {
+            beside.extend(second_best(&choice, &offers, &arms, &arm));
+        }
+        let is_alone = is_panel(strategy) && beside.is_empty();
+        let strategy = if is_alone { Strategy::Single } else { strategy };
         let (why, mut candidates) = match role.filter(|_| applied.role.is_some()) {
             None => (self.why(&arm, &choice, &offers, moment), choice.explain(&offers, seed)),
             Some(role) => {
@@ -137,26 +130,12 @@ impl Routes {
             candidates,
             seed,
         };
+        let is_pinned = moment.pin.is_some();
         let plan = RoutePlan {
-            is_looking: is_panel && task.need.tools,
-            task,
-            seed,
-            strategy,
-            arm,
-            beside,
-            why,
-            attempts: Vec::new(),
-            attempt_micro_usd: 0,
-            turn_micro_usd: 0,
-            spent: HashMap::new(),
-            given_up: Vec::new(),
-            parts: Parts::default(),
-            is_open: true,
-            moves: 0,
-            is_pinned: moment.pin.is_some(),
+            is_looking: is_panel(strategy) && task.need.tools,
             bounds: applied.bounds,
-            weights: Vec::new(),
-            signals: Signals::default(),
+            is_pinned,
+            ..RoutePlan::new(task, seed, strategy, arm, beside, why)
         };
         Ok((plan, routing))
     }
@@ -238,14 +217,10 @@ impl Routes {
         }
         let checked = choose(&situation(true, most));
         if !task.need.tools || !self.can_check(task) {
-            // Several answers at once need somebody to choose; for a plan all of them are of use.
-            let is_plan =
-                matches!(task.classified.kind, TaskType::Planning | TaskType::Orchestration);
-            let together = if is_plan { Strategy::Synthesis } else { Strategy::Ensemble };
             let several = matches!(&checked.decision, Decision::Run(names) if names.len() > 1);
             let is_free = self.options.strategy == Strategy::Auto;
             return if several && is_free {
-                (together, checked)
+                (together(task), checked)
             } else {
                 (Strategy::Single, single)
             };
@@ -415,6 +390,19 @@ fn in_role(
     let out = choice.excluded.iter().find(|(index, _)| of(index));
     let why = out.map_or_else(|| "cannot be asked".into(), |(_, why)| why.words());
     format!("{name} has the role `{role}`, but {why}; {} stands in", arm.name())
+}
+
+/// Whether several arms answer.
+fn is_panel(strategy: Strategy) -> bool {
+    matches!(strategy, Strategy::Ensemble | Strategy::Synthesis)
+}
+
+/// What becomes of several answers: somebody has to choose one; for a plan all of them are of use.
+fn together(task: &Task) -> Strategy {
+    match task.classified.kind {
+        TaskType::Planning | TaskType::Orchestration => Strategy::Synthesis,
+        _ => Strategy::Ensemble,
+    }
 }
 
 /// The candidate that is to begin.

@@ -171,7 +171,7 @@ impl Options {
     }
 }
 
-/// See the module.
+/// The arms that sessions choose from, and what is known of them; shared by all sessions of a project.
 pub struct Routes {
     arms: Mutex<Arc<[Arm]>>,
     router: Mutex<Router>,

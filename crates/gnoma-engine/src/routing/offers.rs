@@ -87,28 +87,8 @@ impl Routes {
             let warm = moment.warm.get(&name);
             let call = self.expected(arm, task.need.context_tokens, warm);
             let draws = self.draws_for(arm, moment.scope, &call);
-            let failed = given_up.iter().find(|(failed, _)| *failed == name);
-            let bar = match (moment.pin, failed) {
-                (Some(pin), _) if *pin != name => {
-                    Some(Bar::Lasting(format!("is not {pin}, which was asked for").into()))
-                }
-                (_, Some((_, why))) => Some(Bar::Lasting(Arc::clone(why))),
-                // Who is asked for by name is asked, whatever it did before.
-                (Some(_), None) => None,
-                (None, None) if self.only_classifies(&name) => {
-                    Some(Bar::Lasting("only sorts requests (`slm`)".into()))
-                }
-                (None, None) => self.unwell(arm).or_else(|| {
-                    let own = |level: &&Level| {
-                        let of = |draw: &Draw| {
-                            draw.pool == level.pool && draw.limits.contains(&level.limit)
-                        };
-                        draws.iter().any(of)
-                    };
-                    full(moment.levels.iter().filter(own), &call, (now_ms, self.zone()))
-                }),
-            };
-            let (lasting, passes) = match bar {
+            let failed = given_up.iter().find(|(failed, _)| *failed == name).map(|(_, why)| why);
+            let (lasting, passes) = match self.bar(arm, failed, moment, &call, &draws) {
                 Some(Bar::Lasting(why)) => (Some(why), None),
                 Some(Bar::Passing(why, until_ms)) => (None, Some((why, until_ms))),
                 None => (None, None),
@@ -127,21 +107,39 @@ impl Routes {
         }
         let applied = self.apply_rules(task, &offers, moment.pin.is_some(), role);
         let mut offers = applied.offers(&offers);
-        let able: Vec<bool> =
-            offers.iter().map(|offer| task.need.unmet_by(offer).is_none()).collect();
-        let some_are_free = able.iter().zip(&passing).any(|(able, bar)| *able && bar.is_none());
-        let soonest = able
-            .iter()
-            .zip(&passing)
-            .filter_map(|(able, bar)| bar.as_ref().filter(|_| *able).map(|(_, until_ms)| *until_ms))
-            .min();
-        for (offer, bar) in offers.iter_mut().zip(passing) {
-            let Some((why, until_ms)) = bar else { continue };
-            if some_are_free || !moment.may_wait || Some(until_ms) != soonest {
-                offer.barred.get_or_insert(why);
-            }
-        }
+        bar_for_now(&mut offers, passing, task, moment.may_wait);
         (offers, applied)
+    }
+
+    /// What stands against a call of the arm; `failed`: why it was given up in this turn.
+    fn bar(
+        &self,
+        arm: &Arm,
+        failed: Option<&Arc<str>>,
+        moment: Moment<'_>,
+        call: &Amount,
+        draws: &[Draw],
+    ) -> Option<Bar> {
+        let name = arm.name();
+        match (moment.pin, failed) {
+            (Some(pin), _) if *pin != name => {
+                Some(Bar::Lasting(format!("is not {pin}, which was asked for").into()))
+            }
+            (_, Some(why)) => Some(Bar::Lasting(Arc::clone(why))),
+            // Who is asked for by name is asked, whatever it did before.
+            (Some(_), None) => None,
+            (None, None) if self.only_classifies(&name) => {
+                Some(Bar::Lasting("only sorts requests (`slm`)".into()))
+            }
+            (None, None) => self.unwell(arm).or_else(|| {
+                let own = |level: &&Level| {
+                    let of =
+                        |draw: &Draw| draw.pool == level.pool && draw.limits.contains(&level.limit);
+                    draws.iter().any(of)
+                };
+                full(moment.levels.iter().filter(own), call, (self.now_ms(), self.zone()))
+            }),
+        }
     }
 
     /// Whether the arm is there for nothing but to say what kind of task it is.
@@ -246,6 +244,29 @@ impl Routes {
             max_output_tokens: arm.answer_limit().map(u64::from),
         };
         pool::expected(&call, &arm.price.unwrap_or_default())
+    }
+}
+
+/// Bars the offers with what passes by itself, while another can do the work or nobody may wait; where
+/// none can, the one that is free soonest stays.
+fn bar_for_now(
+    offers: &mut [Offer],
+    passing: Vec<Option<(Arc<str>, i64)>>,
+    task: &Task,
+    may_wait: bool,
+) {
+    let able: Vec<bool> = offers.iter().map(|offer| task.need.unmet_by(offer).is_none()).collect();
+    let some_are_free = able.iter().zip(&passing).any(|(able, bar)| *able && bar.is_none());
+    let soonest = able
+        .iter()
+        .zip(&passing)
+        .filter_map(|(able, bar)| bar.as_ref().filter(|_| *able).map(|(_, until_ms)| *until_ms))
+        .min();
+    for (offer, bar) in offers.iter_mut().zip(passing) {
+        let Some((why, until_ms)) = bar else { continue };
+        if some_are_free || !may_wait || Some(until_ms) != soonest {
+            offer.barred.get_or_insert(why);
+        }
     }
 }
 

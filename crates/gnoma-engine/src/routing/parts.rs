@@ -6,7 +6,7 @@
 
 use gnoma_core::ModelRef;
 
-/// See the module.
+/// How much of the attempt under way is each arm's work.
 #[derive(Debug, Default)]
 pub(crate) struct Parts(Vec<(ModelRef, u32)>);
 

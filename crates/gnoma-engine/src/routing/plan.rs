@@ -35,7 +35,7 @@ pub(crate) struct RoutePlan {
     pub(crate) attempt_micro_usd: u64,
     /// Micro-dollars of the turn.
     pub(crate) turn_micro_usd: u64,
-    /// The same by arm.
+    /// Micro-dollars of the turn by arm.
     pub(crate) spent: HashMap<ModelRef, u64>,
     /// Arms that failed in this turn, and how.
     pub(crate) given_up: Vec<(ModelRef, Arc<str>)>,
@@ -66,6 +66,38 @@ pub(crate) struct NoArm {
 }
 
 impl RoutePlan {
+    /// A plan of which nothing is done yet, without bounds and with an arm that was not asked for by name.
+    pub(super) fn new(
+        task: Task,
+        seed: u64,
+        strategy: Strategy,
+        arm: Arm,
+        beside: Vec<Arm>,
+        why: String,
+    ) -> Self {
+        Self {
+            task,
+            seed,
+            strategy,
+            arm,
+            beside,
+            why,
+            attempts: Vec::new(),
+            attempt_micro_usd: 0,
+            turn_micro_usd: 0,
+            spent: HashMap::new(),
+            given_up: Vec::new(),
+            parts: Parts::default(),
+            is_looking: false,
+            is_open: true,
+            moves: 0,
+            is_pinned: false,
+            bounds: Bounds::default(),
+            weights: Vec::new(),
+            signals: Signals::default(),
+        }
+    }
+
     /// What turned out, for learning. `right`: what a person or a check that cannot err said.
     pub(crate) fn outcome(&self, right: Option<bool>) -> TaskOutcome {
         let last = self.attempts.len().saturating_sub(1);

@@ -25,7 +25,7 @@ const UNREAD: Classified = Classified {
     scores: Vec::new(),
 };
 
-/// See the module.
+/// What a turn is about, as far as choosing an arm goes.
 #[derive(Clone, Debug)]
 pub(crate) struct Task {
     /// What the person said.
@@ -38,7 +38,7 @@ pub(crate) struct Task {
     pub(crate) changes_code: bool,
     /// Files it is about, as far as rules ask for them.
     paths: Vec<String>,
-    /// The same of the whole conversation.
+    /// Files that the whole conversation is about.
     pub(crate) touched: Vec<String>,
     /// The words were read for it.
     is_judged: bool,
@@ -105,7 +105,7 @@ impl Task {
         }
     }
 
-    /// The same, of the kind of the task before where the words say nothing: "go on" goes on.
+    /// This task, of the kind of the task before where the words say nothing: "go on" goes on.
     pub(crate) fn after(self, before: &Self) -> Self {
         if !self.classified.scores.is_empty() || !self.is_judged {
             return self;

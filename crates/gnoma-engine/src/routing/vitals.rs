@@ -51,7 +51,7 @@ pub(super) enum Seen {
     Told(Vec<pool::ReportedLimit>),
 }
 
-/// See the module.
+/// How the arms are: who rests, which limits were told of, how fast they answer.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub(super) struct Vitals {

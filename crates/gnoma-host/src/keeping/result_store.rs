@@ -7,7 +7,7 @@ use gnoma_store::Store;
 
 use super::{begun::Begun, late::Late};
 
-/// See the module.
+/// The result store of a session that may not be stored yet.
 pub(super) struct LateResultStore {
     pub(super) store: Late<Store>,
     pub(super) begun: Begun,

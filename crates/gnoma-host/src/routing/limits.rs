@@ -25,7 +25,7 @@ pub(super) struct Wishes {
     pub warnings: Vec<String>,
 }
 
-/// See the module. `home` shortens the places that messages name.
+/// What the settings want of the router, and what of it cannot hold. `home` shortens the places that messages name.
 pub(super) fn wishes(settings: &Settings, home: Option<&Path>) -> Wishes {
     let router = &settings.router;
     let mut rules: Vec<Rule> =

@@ -26,7 +26,7 @@ pub struct Left {
     pub why: String,
 }
 
-/// See the module.
+/// The models that are arms, by the settings and the catalogue alone.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Roster {
     /// The arms, those of the default provider first.

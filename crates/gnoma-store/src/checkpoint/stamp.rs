@@ -48,7 +48,7 @@ impl Stamp {
         self.changed_ns + tick >= now_ns
     }
 
-    /// The same file with the same contents, whatever its mode and names.
+    /// Whether both are one file with equal contents, whatever its mode and names.
     pub(super) fn same_contents(&self, other: &Self) -> bool {
         (self.device, self.inode, self.size, self.modified_ns, self.changed_ns)
             == (other.device, other.inode, other.size, other.modified_ns, other.changed_ns)

@@ -26,33 +26,12 @@ impl State {
             Event::Models { .. } => self.look_up_window(),
             Event::State(state) => self.moved(*state),
             Event::Started { mode, .. } | Event::ModeChanged { mode } => self.facts.mode = *mode,
-            Event::RoundStarted { arm, why, .. } => {
-                let model = arm.to_string();
-                self.decided(format!("called {model}: {why}"));
-                self.calls_model(model);
-                self.routes.why = Some(why.clone());
-                self.doing("waiting for the model");
-            }
-            Event::Routed(routing) => {
-                self.decided(format!("routed a {} task: {}", routing.kind, routing.why));
-                self.routes.last = Some(routing.clone());
-                self.doing("waiting for the model");
-            }
-            Event::ArmChanged { from, to, why, .. } => {
-                self.decided(format!("went on with {to} in place of {from}: {why}"));
-                self.calls_model(to.to_string());
-                self.routes.why = Some(why.clone());
-                self.doing("waiting for the model");
-            }
-            Event::Conferred { members, author, .. } => {
-                self.decided(format!("took the words of {author}, of {} models", members.len()));
-                self.facts.model = Some(author.to_string());
-            }
-            Event::Checking { by, .. } => self.doing(&format!("checking the work: {by}")),
-            Event::Checked { arm, by, passed, .. } => {
-                let verdict = if *passed { "holds" } else { "does not hold" };
-                self.decided(format!("the work of {arm} {verdict}, as {by} found"));
-            }
+            Event::RoundStarted { .. }
+            | Event::Routed(_)
+            | Event::ArmChanged { .. }
+            | Event::Conferred { .. }
+            | Event::Checking { .. }
+            | Event::Checked { .. } => self.on_routing(event),
             Event::Cost { arm, call_micro_usd, turn_micro_usd, session_micro_usd, .. } => {
                 let (turn, session) = (*turn_micro_usd, *session_micro_usd);
                 self.counts.called(&arm.to_string(), *call_micro_usd, turn, session);
@@ -94,6 +73,40 @@ impl State {
             Event::TurnEnded { outcome, usage, undelivered, .. } => {
                 self.turn_ended(outcome, *usage, undelivered);
             }
+        }
+    }
+
+    /// Shows which model works, and why.
+    fn on_routing(&mut self, event: &Event) {
+        match event {
+            Event::RoundStarted { arm, why, .. } => {
+                let model = arm.to_string();
+                self.decided(format!("called {model}: {why}"));
+                self.calls_model(model);
+                self.routes.why = Some(why.clone());
+                self.doing("waiting for the model");
+            }
+            Event::Routed(routing) => {
+                self.decided(format!("routed a {} task: {}", routing.kind, routing.why));
+                self.routes.last = Some(routing.clone());
+                self.doing("waiting for the model");
+            }
+            Event::ArmChanged { from, to, why, .. } => {
+                self.decided(format!("went on with {to} in place of {from}: {why}"));
+                self.calls_model(to.to_string());
+                self.routes.why = Some(why.clone());
+                self.doing("waiting for the model");
+            }
+            Event::Conferred { members, author, .. } => {
+                self.decided(format!("took the words of {author}, of {} models", members.len()));
+                self.facts.model = Some(author.to_string());
+            }
+            Event::Checking { by, .. } => self.doing(&format!("checking the work: {by}")),
+            Event::Checked { arm, by, passed, .. } => {
+                let verdict = if *passed { "holds" } else { "does not hold" };
+                self.decided(format!("the work of {arm} {verdict}, as {by} found"));
+            }
+            _ => (),
         }
     }
 

@@ -42,7 +42,7 @@ const MAX_DECISIONS: usize = 60;
 pub struct Options {
     /// The time.
     pub now: Instant,
-    /// The same in milliseconds since 1970.
+    /// The time in milliseconds since 1970.
     pub now_ms: i64,
     /// What is known about the session before it says anything.
     pub facts: Facts,

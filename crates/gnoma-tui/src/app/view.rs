@@ -28,7 +28,7 @@ const TOO_SMALL: &str = "too small: enlarge the window";
 const MIN_ROWS_FOR_AIR: usize = 10;
 /// What stands before what is written.
 const PROMPT: &str = "› ";
-/// The same while vim's keys do not write.
+/// What stands before what is written while vim's keys do not write.
 const NORMAL_PROMPT: &str = "N ";
 /// A narrower terminal has no room for that.
 const MIN_WIDTH_FOR_PROMPT: usize = 8;

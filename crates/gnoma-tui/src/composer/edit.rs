@@ -34,16 +34,8 @@ impl Composer {
             Action::DeleteWordRight => {
                 self.kill(last, self.cursor..motion::word_right(&self.buffer, self.cursor))
             }
-            Action::DeleteToLineStart => {
-                let start = At { byte: 0, ..self.cursor };
-                let start = if start == self.cursor { self.to_left() } else { start };
-                self.kill(last, start..self.cursor)
-            }
-            Action::DeleteToLineEnd => {
-                let end = At { byte: self.line().len(), ..self.cursor };
-                let next = self.buffer.right(self.cursor).unwrap_or(end);
-                self.kill(last, self.cursor..if end == self.cursor { next } else { end })
-            }
+            Action::DeleteToLineStart => self.delete_to_line_start(last),
+            Action::DeleteToLineEnd => self.delete_to_line_end(last),
             Action::Yank => self.yank(),
             Action::YankOlder => self.yank_older(last),
             Action::Transpose => self.transpose(),
@@ -54,6 +46,18 @@ impl Composer {
             Action::Redo => self.time_travel(false),
             other => Pressed::Wanted(other),
         }
+    }
+
+    fn delete_to_line_start(&mut self, last: Last) -> Pressed {
+        let start = At { byte: 0, ..self.cursor };
+        let start = if start == self.cursor { self.to_left() } else { start };
+        self.kill(last, start..self.cursor)
+    }
+
+    fn delete_to_line_end(&mut self, last: Last) -> Pressed {
+        let end = At { byte: self.line().len(), ..self.cursor };
+        let next = self.buffer.right(self.cursor).unwrap_or(end);
+        self.kill(last, self.cursor..if end == self.cursor { next } else { end })
     }
 
     /// Types a character.

@@ -58,7 +58,7 @@ actions! {
     DeleteLeft = "delete_left",
     /// Delete the grapheme to the right.
     DeleteRight = "delete_right",
-    /// The same; where nothing is written, quit.
+    /// Delete the grapheme to the right; where nothing is written, quit.
     DeleteRightOrQuit = "delete_right_or_quit",
     /// Delete to the start of the word.
     DeleteWordLeft = "delete_word_left",

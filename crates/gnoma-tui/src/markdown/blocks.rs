@@ -151,37 +151,10 @@ impl<'a> Painter<'a> {
     fn start(&mut self, tag: Tag<'_>, at: usize) {
         match tag {
             Tag::Paragraph | Tag::HtmlBlock => self.begin_block(at),
-            Tag::Heading { level, .. } => {
-                self.begin_block(at);
-                let underline = level == HeadingLevel::H1;
-                self.style.push(Style { underline, ..Style::of(Ink::Heading).bold() });
-            }
-            Tag::BlockQuote(kind) => {
-                self.begin_block(at);
-                let bar = Span::new("│ ", Style::of(Ink::Dim));
-                self.open(Mark { first: None, rest: bar });
-                if let Some(kind) = kind {
-                    let (name, ink) = alert(kind);
-                    self.push(name, Style::of(ink).bold());
-                    self.end_line();
-                }
-            }
-            Tag::CodeBlock(kind) => {
-                self.begin_block(at);
-                let highlighter = match &kind {
-                    CodeBlockKind::Fenced(info) => {
-                        info.split_whitespace().next().and_then(Highlighter::of)
-                    }
-                    CodeBlockKind::Indented => None,
-                };
-                self.code = Some((highlighter, String::new()));
-            }
-            Tag::List(start) => {
-                self.end_line();
-                let is_first = self.lists.is_empty() && self.around.is_empty();
-                let number = if is_first { self.number.take() } else { None };
-                self.lists.push(start.map(|start| number.unwrap_or(start)));
-            }
+            Tag::Heading { level, .. } => self.begin_heading(level, at),
+            Tag::BlockQuote(kind) => self.begin_quote(kind, at),
+            Tag::CodeBlock(kind) => self.begin_code(&kind, at),
+            Tag::List(start) => self.begin_list(start),
             Tag::Item => {
                 self.begin_block(at);
                 let bullet = self.bullet();
@@ -195,11 +168,7 @@ impl<'a> Painter<'a> {
                 self.begin_block(at);
                 self.table = Some(Table::new(alignments));
             }
-            Tag::TableRow => {
-                if let Some(table) = &mut self.table {
-                    table.begin_row();
-                }
-            }
+            Tag::TableRow => self.begin_row(),
             Tag::Emphasis => self.style.push(Style { italic: true, ..self.style() }),
             Tag::Strong => self.style.push(self.style().bold()),
             Tag::Strikethrough => self.style.push(Style { strike: true, ..self.style() }),
@@ -216,6 +185,45 @@ impl<'a> Painter<'a> {
             | Tag::DefinitionListTitle
             | Tag::DefinitionListDefinition
             | Tag::MetadataBlock(_) => {}
+        }
+    }
+
+    fn begin_heading(&mut self, level: HeadingLevel, at: usize) {
+        self.begin_block(at);
+        let underline = level == HeadingLevel::H1;
+        self.style.push(Style { underline, ..Style::of(Ink::Heading).bold() });
+    }
+
+    fn begin_quote(&mut self, kind: Option<BlockQuoteKind>, at: usize) {
+        self.begin_block(at);
+        let bar = Span::new("│ ", Style::of(Ink::Dim));
+        self.open(Mark { first: None, rest: bar });
+        if let Some(kind) = kind {
+            let (name, ink) = alert(kind);
+            self.push(name, Style::of(ink).bold());
+            self.end_line();
+        }
+    }
+
+    fn begin_code(&mut self, kind: &CodeBlockKind<'_>, at: usize) {
+        self.begin_block(at);
+        let highlighter = match kind {
+            CodeBlockKind::Fenced(info) => info.split_whitespace().next().and_then(Highlighter::of),
+            CodeBlockKind::Indented => None,
+        };
+        self.code = Some((highlighter, String::new()));
+    }
+
+    fn begin_list(&mut self, start: Option<u64>) {
+        self.end_line();
+        let is_first = self.lists.is_empty() && self.around.is_empty();
+        let number = if is_first { self.number.take() } else { None };
+        self.lists.push(start.map(|start| number.unwrap_or(start)));
+    }
+
+    fn begin_row(&mut self) {
+        if let Some(table) = &mut self.table {
+            table.begin_row();
         }
     }
 

@@ -4,9 +4,9 @@
 
 /// A piece of text is cut when it has this length, though its block goes on.
 const MAX_TEXT_BYTES: usize = 8_192;
-/// The same for items of lists, which cannot be cut well.
+/// Length at which an item of a list is cut; later than other text, as lists cannot be cut well.
 const MAX_ITEM_BYTES: usize = 32_768;
-/// The same for tables, which go on below another head.
+/// Length at which a table is cut; it goes on below another head.
 const MAX_TABLE_BYTES: usize = 16_384;
 /// Spaces that make code of a line.
 const CODE_SPACES: usize = 4;
@@ -33,7 +33,7 @@ pub(super) enum PieceKind {
     CodeLine(String),
 }
 
-/// See the module.
+/// Cuts a text that arrives bit by bit into pieces that can be drawn.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Splitter {
     block: Block,

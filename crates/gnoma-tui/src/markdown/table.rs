@@ -7,7 +7,7 @@ use crate::text::{Ink, Line, Span, Style};
 
 /// Between two columns.
 const BAR: &str = " │ ";
-/// The same under the head.
+/// Between two columns, in the line under the head.
 const CROSS: &str = "─┼─";
 const BAR_COLUMNS: usize = 3;
 /// No column is made narrower to make room for others.

@@ -9,7 +9,7 @@ use super::MAX_FRAMES_PER_SECOND;
 pub(super) const FRAME: Duration =
     Duration::from_nanos(1_000_000_000 / MAX_FRAMES_PER_SECOND as u64);
 
-/// See the module.
+/// Says when the next frame is drawn.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Pace {
     /// When a frame is due that nobody has typed for.

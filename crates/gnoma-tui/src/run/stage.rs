@@ -44,7 +44,7 @@ enum Woke {
     Time,
 }
 
-/// See the module. The terminal is taken over as long as this lives.
+/// The terminal and what is on it. The terminal is taken over as long as this lives.
 pub struct Stage {
     screen: Screen,
     terminal: Terminal,
@@ -82,7 +82,7 @@ impl Stage {
         Ok(Self::on(terminal, theme, options))
     }
 
-    /// The same on a terminal that is taken over already.
+    /// Draws on a terminal that is taken over already.
     #[must_use]
     pub fn on(terminal: Terminal, theme: Theme, options: Options) -> Self {
         let traits = Traits { synchronized: false, reflows: options.reflows };

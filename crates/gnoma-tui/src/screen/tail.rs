@@ -8,7 +8,7 @@ use crate::text::Line;
 /// More rows than any terminal shows at once.
 const MAX_LINES: usize = 300;
 
-/// See the module.
+/// The last lines that went into the terminal's own scrollback.
 #[derive(Debug, Default)]
 pub(super) struct Tail(VecDeque<Line>);
 

@@ -79,7 +79,7 @@ impl Decoder {
         Self { by_line: true, ..Self::default() }
     }
 
-    /// The same for a terminal that makes arrow keys of its wheel. Nobody presses a key several times
+    /// A decoder for a terminal that makes arrow keys of its wheel. Nobody presses a key several times
     /// between two reads, so several at once are the wheel.
     #[must_use]
     pub fn with_wheel(self) -> Self {

@@ -28,7 +28,7 @@ const FIRST_RETRY: Duration = Duration::from_millis(5);
 /// How often one that takes nothing is tried.
 const LAST_RETRY: Duration = Duration::from_millis(320);
 
-/// See the module.
+/// Writes to the terminal, and holds what it does not take yet.
 #[derive(Debug)]
 pub(super) struct Output {
     file: OwnedFd,
@@ -157,7 +157,7 @@ fn wait_for_room(terminal: &OwnedFd, end: Option<Instant>) -> io::Result<bool> {
     }
 }
 
-/// The same terminal through a file of its own, whose flags nobody shares.
+/// The terminal through a file of its own, whose flags nobody shares.
 fn reopen(terminal: &OwnedFd) -> Option<OwnedFd> {
     let flags = OFlags::NOCTTY | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let path = format!("/dev/fd/{}", terminal.as_raw_fd());

@@ -1,7 +1,7 @@
 //! What becomes of an answer on its way: who is asked and in what way, who takes over, whether the
 //! work held, and a past that is told in fewer words.
 
-use gnoma_core::{message::ModelRef, session::Routing};
+use gnoma_core::{Event, message::ModelRef, session::Routing};
 
 use super::{
     Transcript,
@@ -22,6 +22,26 @@ const MAX_EVIDENCE_LINES: usize = 6;
 const BEGINNING_COLUMNS: usize = 40;
 
 impl Transcript {
+    pub(super) fn routing_event(&mut self, event: &Event) {
+        match event {
+            Event::Routed(routing) => self.routed(routing),
+            Event::ArmChanged { from, to, why, retracted } => {
+                self.arm_changed(from, to, why, *retracted);
+            }
+            Event::Conferred { members, chair, author } => {
+                self.conferred(members, chair.as_ref(), author);
+            }
+            Event::Checking { arm, by } => {
+                self.close_open();
+                self.expect(format!("· {by} checks the work of {arm} …"));
+            }
+            Event::Checked { arm, by, passed, evidence } => {
+                self.checked(arm, by, *passed, evidence);
+            }
+            _ => (),
+        }
+    }
+
     pub(super) fn routed(&mut self, routing: &Routing) {
         if routing.strategy == PLAIN {
             return;

@@ -26,7 +26,7 @@ const MAX_DRAFT_BYTES: u64 = 64 << 20;
 /// Programs on one project whose drafts can be kept.
 const MAX_PLACES: usize = 64;
 
-/// See the module.
+/// The prompts and drafts that are kept in the state folder.
 #[derive(Clone, Debug)]
 pub(super) struct Files {
     folder: PathBuf,

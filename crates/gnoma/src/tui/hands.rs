@@ -21,7 +21,7 @@ pub(super) use self::programs::Shells;
 use super::files::Files;
 use crate::{demo, report, surroundings::Surroundings};
 
-/// See the module.
+/// Performs the view's effects that need files or programs.
 pub(super) struct Hands<'a> {
     programs: Programs,
     shells: &'a Shells,

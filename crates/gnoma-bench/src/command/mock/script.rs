@@ -31,7 +31,7 @@ const CHAT_RESULT_BYTES: usize = 2_000;
 /// Deltas that make a line of such a conversation's answers.
 const DELTAS_PER_LINE: usize = 12;
 
-/// See the module.
+/// What the server answers, by the name that the request's model has.
 pub(super) enum Script {
     Text { deltas: usize, wait: Duration },
     Paced { deltas: usize, between: Duration },

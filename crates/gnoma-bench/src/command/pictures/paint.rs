@@ -228,7 +228,7 @@ impl Canvas {
         }
     }
 
-    /// The same with a palette; `None` when that would be too large.
+    /// The picture with a palette in place of three bytes a point; `None` when that would be too large.
     fn indexed(&self) -> Option<Indexed> {
         let mut palette = BTreeMap::new();
         for dot in &self.dots {

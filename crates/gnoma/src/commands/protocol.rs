@@ -3,7 +3,7 @@
 use anyhow::Result;
 use gnoma_core::protocol::VERSION;
 
-use super::print;
+use super::common::print;
 use crate::report::Exit;
 
 /// Made by `cargo xtask schema` from the types themselves; a test keeps it true.

@@ -5,7 +5,7 @@ use gnoma_core::{protocol::LiveSession, session::SessionState};
 use gnoma_host::{Folders as _, clock};
 use serde_json::json;
 
-use super::{print_json, show};
+use super::common::{print_json, show};
 use crate::{
     report::{self, Exit},
     server,

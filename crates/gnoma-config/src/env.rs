@@ -9,7 +9,7 @@ use crate::{
     finding::{Origin, Report},
     key::KeyPath,
     layer::{Layer, Merged},
-    reader::{Ground, Reader},
+    reader::{ReadFrom, Reader},
     tree::{Node, Tree},
 };
 
@@ -61,7 +61,7 @@ fn upper_snake(name: &str) -> String {
 pub(crate) fn layer(env: &Environment, below: &Merged, report: &mut Report) -> Layer {
     let mut layer = Layer::new();
     let mut set = |path: KeyPath, variable: &str, text: String| {
-        let mut reader = Reader::new(Origin::Environment, Ground::Variable(variable), report);
+        let mut reader = Reader::new(Origin::Environment, ReadFrom::Variable(variable), report);
         reader.visit(&path, &Node { tree: Tree::Text(text), span: 0..0 });
         layer.append(&mut reader.finish());
     };

@@ -18,7 +18,7 @@ use crate::{
 
 /// How a file stands with its reader.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Standing {
+pub enum FileTrust {
     /// It may set everything.
     Trusted,
     /// Its folder was never trusted.
@@ -28,10 +28,10 @@ pub enum Standing {
 }
 
 /// Says that a key of a project file does not hold.
-pub(crate) fn ignored(key: &KeyPath, why: &str, standing: Standing, place: Place) -> Finding {
+pub(crate) fn ignored(key: &KeyPath, why: &str, standing: FileTrust, place: Place) -> Finding {
     let folder = match standing {
-        Standing::Changed => "this file has changed since its folder was trusted",
-        Standing::Unknown | Standing::Trusted => "this folder is not trusted",
+        FileTrust::Changed => "this file has changed since its folder was trusted",
+        FileTrust::Unknown | FileTrust::Trusted => "this folder is not trusted",
     };
     Finding::new(Severity::Warning, place, format!("is ignored {why}: {folder}"))
         .about(key)
@@ -42,7 +42,7 @@ pub(crate) fn ignored(key: &KeyPath, why: &str, standing: Standing, place: Place
 pub(crate) fn filter(
     layer: Layer,
     below: &Merged,
-    standing: Standing,
+    standing: FileTrust,
     report: &mut Report,
 ) -> Layer {
     let refused = refused(&layer, below, standing);
@@ -62,8 +62,8 @@ pub(crate) fn filter(
     kept
 }
 
-fn refused(layer: &Layer, below: &Merged, standing: Standing) -> BTreeSet<KeyPath> {
-    let is_trusted = standing == Standing::Trusted;
+fn refused(layer: &Layer, below: &Merged, standing: FileTrust) -> BTreeSet<KeyPath> {
+    let is_trusted = standing == FileTrust::Trusted;
     let refused = layer.iter().filter(|(path, entry)| {
         let may_be_trusted = is_trusted && guard_of(path) != Guard::NeverMore;
         !may_be_trusted && !is_allowed(path, entry, layer, below)
@@ -71,7 +71,7 @@ fn refused(layer: &Layer, below: &Merged, standing: Standing) -> BTreeSet<KeyPat
     refused.map(|(path, _)| subject(path)).collect()
 }
 
-fn refusal(subject: &KeyPath, path: &KeyPath, standing: Standing, place: Place) -> Finding {
+fn refusal(subject: &KeyPath, path: &KeyPath, standing: FileTrust, place: Place) -> Finding {
     if guard_of(path) == Guard::NeverMore {
         let message = "is ignored because it is more than you allow: a project can only lower it";
         let finding = Finding::new(Severity::Warning, place, message).about(subject);

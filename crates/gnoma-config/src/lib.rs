@@ -39,7 +39,7 @@ pub use toml;
 pub use crate::{
     explain::Explained,
     finding::{ConfigError, Finding, Origin, Place, Severity},
-    guard::Standing,
+    guard::FileTrust,
     load::{Loaded, Sources, load},
     paths::project_root,
     settings::{Protocol, Settings},

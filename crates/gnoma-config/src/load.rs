@@ -10,11 +10,11 @@ use crate::{
     env::{self, Environment},
     explain::{self, Explained},
     finding::{ConfigError, Finding, Origin, Place, Report, Severity},
-    guard::{self, Standing},
+    guard::{self, FileTrust},
     key::KeyPath,
     layer::{Layer, Merged},
     paths, profile,
-    reader::{self, Ground, Reader},
+    reader::{self, ReadFrom, Reader},
     schema::{self, Known},
     sense,
     settings::Settings,
@@ -54,7 +54,7 @@ pub struct Loaded {
     /// The profile in use.
     pub profile: Option<String>,
     /// How the project's file stands; `None` when there is no such file.
-    pub project: Option<Standing>,
+    pub project: Option<FileTrust>,
 }
 
 impl Loaded {
@@ -103,7 +103,7 @@ pub fn check(text: &str) -> Result<(), ConfigError> {
     let (mut report, mut merged) = (Report::default(), Merged::default());
     let source = SourceText::new(Arc::from(paths::user_file(Path::new(""))), text.to_owned());
     let env = Environment::new();
-    merged.add(reader::read_file(Origin::User, &source, &env, Standing::Trusted, &mut report));
+    merged.add(reader::read_file(Origin::User, &source, &env, FileTrust::Trusted, &mut report));
     sense::check(&merged, &mut report);
     report.finish().map(drop)
 }
@@ -115,7 +115,7 @@ pub fn check(text: &str) -> Result<(), ConfigError> {
 pub fn check_value(names: &[String], value: &toml::Value) -> Result<(), ConfigError> {
     let path = names.iter().fold(KeyPath::default(), |path, name| path.with(name));
     let (mut report, key) = (Report::default(), path.to_string());
-    let mut reader = Reader::new(Origin::Flag, Ground::Flag(&key), &mut report);
+    let mut reader = Reader::new(Origin::Flag, ReadFrom::Flag(&key), &mut report);
     reader.visit(&path, &tree::of_value(value));
     report.finish().map(drop)
 }
@@ -130,7 +130,7 @@ impl Loader<'_> {
     /// Adds the user's own file and the profile, and gives the profile's name.
     fn add_user_files(&mut self) -> Option<String> {
         let path = paths::user_file(&self.sources.config_dir);
-        if let Some((layer, _)) = self.read(Origin::User, path, |_| Standing::Trusted) {
+        if let Some((layer, _)) = self.read(Origin::User, path, |_| FileTrust::Trusted) {
             self.merged.add(layer);
         }
         // A broken file may have named a default: its own errors are enough.
@@ -140,7 +140,7 @@ impl Loader<'_> {
         }
         let name = self.choose_profile()?;
         let path = paths::profile_file(&self.sources.config_dir, &name);
-        if let Some((layer, _)) = self.read(Origin::Profile, path, |_| Standing::Trusted) {
+        if let Some((layer, _)) = self.read(Origin::Profile, path, |_| FileTrust::Trusted) {
             let layer = self.without_default_profile(layer);
             self.merged.add(layer);
         }
@@ -175,12 +175,12 @@ impl Loader<'_> {
     }
 
     /// Adds the project's file, less what it may not set, and says how it stands.
-    fn add_project_file(&mut self) -> Option<Standing> {
+    fn add_project_file(&mut self) -> Option<FileTrust> {
         let root = self.sources.project_root.as_ref()?;
         let store = trust::Store::open(&self.sources.state_dir);
         let standing = |content: &[u8]| match &store {
             Ok(store) => store.standing(root, content),
-            Err(_) => Standing::Unknown,
+            Err(_) => FileTrust::Unknown,
         };
         let (layer, standing) = self.read(Origin::Project, paths::project_file(root), standing)?;
         if let Err(error) = &store {
@@ -206,7 +206,7 @@ impl Loader<'_> {
 
     fn add_flags(&mut self) {
         for (key, value) in &self.sources.flags {
-            let mut reader = Reader::new(Origin::Flag, Ground::Flag(key), &mut self.report);
+            let mut reader = Reader::new(Origin::Flag, ReadFrom::Flag(key), &mut self.report);
             reader.visit(&KeyPath::dotted(key), &tree::of_value(value));
             let layer = reader.finish();
             self.merged.add(layer);
@@ -231,8 +231,8 @@ impl Loader<'_> {
         &mut self,
         origin: Origin,
         path: PathBuf,
-        standing: impl Fn(&[u8]) -> Standing,
-    ) -> Option<(Layer, Standing)> {
+        standing: impl Fn(&[u8]) -> FileTrust,
+    ) -> Option<(Layer, FileTrust)> {
         let content = match paths::read(&path) {
             Ok(content) => content?,
             Err(error) => return self.refuse_file(path, &format!("cannot be read: {error}")),

@@ -9,7 +9,7 @@ use std::ops::Range;
 use crate::{
     expand::{Environment, ExpandError},
     finding::{Finding, Origin, Place, Report, Severity},
-    guard::{self, Standing},
+    guard::{self, FileTrust},
     key::KeyPath,
     layer::{Entry, Layer},
     schema::{self, Known, Refusal, Row},
@@ -23,9 +23,9 @@ const MAX_LISTED_KEYS: usize = 12;
 
 /// Where a layer comes from.
 #[derive(Clone, Copy)]
-pub(crate) enum Ground<'a> {
+pub(crate) enum ReadFrom<'a> {
     /// A file; only there `${VAR}` is expanded.
-    File { source: &'a SourceText, env: &'a Environment, standing: Standing },
+    File { source: &'a SourceText, env: &'a Environment, standing: FileTrust },
     /// This environment variable.
     Variable(&'a str),
     /// The command line, under this key.
@@ -35,7 +35,7 @@ pub(crate) enum Ground<'a> {
 /// Reads one layer.
 pub(crate) struct Reader<'a> {
     origin: Origin,
-    ground: Ground<'a>,
+    read_from: ReadFrom<'a>,
     report: &'a mut Report,
     layer: Layer,
 }
@@ -45,7 +45,7 @@ pub(crate) fn read_file(
     origin: Origin,
     source: &SourceText,
     env: &Environment,
-    standing: Standing,
+    standing: FileTrust,
     report: &mut Report,
 ) -> Layer {
     let (document, mut errors) = toml::de::DeTable::parse_recoverable(&source.text);
@@ -56,7 +56,7 @@ pub(crate) fn read_file(
     if !errors.is_empty() {
         return Layer::new();
     }
-    let mut reader = Reader::new(origin, Ground::File { source, env, standing }, report);
+    let mut reader = Reader::new(origin, ReadFrom::File { source, env, standing }, report);
     reader.visit(&KeyPath::default(), &crate::tree::of_file(document));
     reader.finish()
 }
@@ -70,8 +70,8 @@ fn syntax_error(source: &SourceText, error: &toml::de::Error) -> Finding {
 }
 
 impl<'a> Reader<'a> {
-    pub(crate) fn new(origin: Origin, ground: Ground<'a>, report: &'a mut Report) -> Self {
-        Self { origin, ground, report, layer: Layer::new() }
+    pub(crate) fn new(origin: Origin, read_from: ReadFrom<'a>, report: &'a mut Report) -> Self {
+        Self { origin, read_from, report, layer: Layer::new() }
     }
 
     /// What was read.
@@ -157,7 +157,7 @@ impl<'a> Reader<'a> {
         }
         match row.kind.read(&tree) {
             Ok(value) => {
-                let place = self.ground.place(&node.span);
+                let place = self.read_from.place(&node.span);
                 self.layer.insert(path.clone(), Entry { value, origin: self.origin, place });
             }
             Err(refusal) => self.error(path, &node.span, refusal),
@@ -166,18 +166,18 @@ impl<'a> Reader<'a> {
 
     /// The value with its variables put in; `None` when it stays unset, which has been told.
     fn expanded(&mut self, row: &Row, path: &KeyPath, node: &Node) -> Option<Tree> {
-        let Ground::File { env, standing, .. } = self.ground else {
+        let ReadFrom::File { env, standing, .. } = self.read_from else {
             return Some(node.tree.clone());
         };
         if !row.kind.expands() || !node.tree.has_variable() {
             return Some(node.tree.clone());
         }
-        if standing != Standing::Trusted {
-            let ground = self.ground;
+        if standing != FileTrust::Trusted {
+            let read_from = self.read_from;
             self.report.add_with(Severity::Warning, || {
-                let place = ground.place(&node.span);
+                let place = read_from.place(&node.span);
                 guard::ignored(path, "because it reads a variable", standing, place)
-                    .showing(ground.snippet(&node.span))
+                    .showing(read_from.snippet(&node.span))
             });
             return None;
         }
@@ -204,12 +204,12 @@ impl<'a> Reader<'a> {
     }
 
     fn refuse_unknown(&mut self, path: &KeyPath, span: &Range<usize>) {
-        let (severity, message) = match self.ground {
-            Ground::File { .. } | Ground::Variable(_) => {
+        let (severity, message) = match self.read_from {
+            ReadFrom::File { .. } | ReadFrom::Variable(_) => {
                 (Severity::Warning, "is ignored: there is no such key")
             }
             // What is typed for one run is meant for this run.
-            Ground::Flag(_) => (Severity::Error, "cannot be set: there is no such key"),
+            ReadFrom::Flag(_) => (Severity::Error, "cannot be set: there is no such key"),
         };
         self.tell(severity, path, span, message.to_owned(), || hint_for_unknown(path));
     }
@@ -227,26 +227,26 @@ impl<'a> Reader<'a> {
         message: String,
         hint: impl FnOnce() -> Option<String>,
     ) {
-        let ground = self.ground;
+        let read_from = self.read_from;
         self.report.add_with(severity, || Finding {
             severity,
             key: Some(path.to_string()),
             message,
             hint: hint(),
-            place: ground.place(span),
-            snippet: ground.snippet(span),
+            place: read_from.place(span),
+            snippet: read_from.snippet(span),
         });
     }
 
     fn is_trusted(&self) -> bool {
-        match self.ground {
-            Ground::File { standing, .. } => standing == Standing::Trusted,
-            Ground::Variable(_) | Ground::Flag(_) => true,
+        match self.read_from {
+            ReadFrom::File { standing, .. } => standing == FileTrust::Trusted,
+            ReadFrom::Variable(_) | ReadFrom::Flag(_) => true,
         }
     }
 }
 
-impl Ground<'_> {
+impl ReadFrom<'_> {
     fn place(self, span: &Range<usize>) -> Place {
         match self {
             Self::File { source, .. } => Place::File {

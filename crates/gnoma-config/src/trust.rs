@@ -11,7 +11,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::{guard::Standing, paths, pin::pin, text::quote};
+use crate::{guard::FileTrust, paths, pin::pin, text::quote};
 
 const FILE: &str = "trusted.toml";
 const FOLDERS: &str = "folders";
@@ -90,21 +90,21 @@ impl Store {
 
     /// How a folder stands whose `.gnoma/config.toml` has this content.
     #[must_use]
-    pub fn standing(&self, folder: &Path, content: &[u8]) -> Standing {
+    pub fn standing(&self, folder: &Path, content: &[u8]) -> FileTrust {
         match key(folder).ok().and_then(|key| self.folders.get(&key)) {
             // What cannot be pinned is not what was trusted.
             Some(pinned) if pin(folder, content).is_ok_and(|now| now == *pinned) => {
-                Standing::Trusted
+                FileTrust::Trusted
             }
-            Some(_) => Standing::Changed,
-            None => Standing::Unknown,
+            Some(_) => FileTrust::Changed,
+            None => FileTrust::Unknown,
         }
     }
 
     /// Whether a folder whose `.gnoma/config.toml` has this content is trusted.
     #[must_use]
     pub fn is_trusted(&self, folder: &Path, content: &[u8]) -> bool {
-        self.standing(folder, content) == Standing::Trusted
+        self.standing(folder, content) == FileTrust::Trusted
     }
 
     /// Trusts `folder` while its `.gnoma/config.toml` has this content and its scripts stay as they

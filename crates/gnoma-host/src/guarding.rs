@@ -6,7 +6,7 @@ use std::{
 };
 
 use gnoma_config::{
-    Loaded, Settings, Standing,
+    FileTrust, Loaded, Settings,
     settings::{About, Action, Sandbox, SandboxNetwork, SecretAction},
 };
 use gnoma_core::{
@@ -179,7 +179,7 @@ pub fn place(loaded: &Loaded, spec: &SessionSpec) -> Place {
         home: spec.environment.home(),
         config_dirs: own_folders(loaded, spec),
         // Without a file there is nothing that would need trust.
-        trusted: matches!(loaded.project, None | Some(Standing::Trusted)),
+        trusted: matches!(loaded.project, None | Some(FileTrust::Trusted)),
         sandboxed: loaded.settings.sandbox.mode != Sandbox::Off,
         network_is_walled: network_is_walled(&loaded.settings),
         resolve: Box::new(resolve),
@@ -219,7 +219,7 @@ pub fn sandbox(loaded: &Loaded, spec: &SessionSpec) -> gnoma_tools::Sandbox {
         network: sandbox.network == SandboxNetwork::Always,
         scrub: SCRUBBED.map(str::to_owned).to_vec(),
         // Whoever trusts a project also trusts the hooks of its repository.
-        git_hardening: loaded.project != Some(Standing::Trusted),
+        git_hardening: loaded.project != Some(FileTrust::Trusted),
         ..gnoma_sandbox::Policy::default()
     };
     gnoma_tools::Sandbox::Walled {

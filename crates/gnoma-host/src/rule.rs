@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use gnoma_config::{Standing, edit::Change, paths, save::save, trust::Store};
+use gnoma_config::{FileTrust, edit::Change, paths, save::save, trust::Store};
 use gnoma_core::{
     protocol::{Environment, SessionSpec},
     session::Scope,
@@ -100,8 +100,8 @@ fn of_project(SessionSpec { environment, folder, .. }: &SessionSpec) -> Result<P
     };
     let store = Store::open(&environment.state_dir()).map_err(|error| error.to_string())?;
     match store.standing(&root, &content) {
-        Standing::Trusted => Ok(Place { file, project: Some(root) }),
-        Standing::Unknown | Standing::Changed => {
+        FileTrust::Trusted => Ok(Place { file, project: Some(root) }),
+        FileTrust::Unknown | FileTrust::Changed => {
             Err("this project is not trusted, so its file cannot allow anything; read it and run \
              `gnoma trust`"
                 .to_owned())

@@ -37,7 +37,7 @@ pub use beliefs::{MOST_ARMS, MOST_KINDS};
 pub use clock::Zone;
 pub use drift::DriftWatch;
 pub use effects::Belief;
-pub use router::{Decision, Exclusion, Router, RouterChoice, Standing, WeighedArm};
+pub use router::{ArmEstimate, Decision, Exclusion, Router, RouterChoice, WeighedArm};
 pub use scarcity::PoolBudget;
 pub use state::{RouterState, StateError};
 pub use task::{Attempt, Need, Situation, TaskKind, TaskOutcome, Tried, Unmet};

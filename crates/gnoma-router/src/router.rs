@@ -72,7 +72,7 @@ pub struct RouterChoice {
 
 /// What is believed of an arm at a kind, for people to read.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Standing {
+pub struct ArmEstimate {
     /// Chance to get a task right.
     pub quality: f64,
     /// Mean dollars per task.
@@ -140,11 +140,11 @@ impl Router {
 
     /// What is believed of an arm at a kind.
     #[must_use]
-    pub fn standing(&self, arm: &ArmId, kind: &TaskKind) -> Standing {
+    pub fn standing(&self, arm: &ArmId, kind: &TaskKind) -> ArmEstimate {
         let (arm, kind) = (self.beliefs.arm(arm), self.beliefs.kind(kind));
         let estimate = self.beliefs.estimate(arm, kind);
         let known = arm.and_then(|arm| self.beliefs.arms.get(arm));
-        Standing {
+        ArmEstimate {
             quality: dot(&GRID.weights, &chances(estimate.ability, self.beliefs.tuning.shared)),
             cost: estimate.cost,
             tasks: known

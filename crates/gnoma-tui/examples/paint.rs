@@ -17,13 +17,13 @@ use gnoma_core::{
 use gnoma_tui::{
     Input, Size,
     app::{Options, State},
+    effect::Effect,
     history::History,
     keymap::Keymap,
-    run::Face as _,
+    run::View as _,
     screen::{Layout, Screen, Traits},
     status::Facts,
     theme::{Depth, Shade, Theme},
-    wish::Wish,
 };
 
 /// Lines of a long conversation.
@@ -89,7 +89,7 @@ impl Rig {
         rig
     }
 
-    fn input(&mut self, input: Input) -> Vec<Wish> {
+    fn input(&mut self, input: Input) -> Vec<Effect> {
         self.state.on(input)
     }
 

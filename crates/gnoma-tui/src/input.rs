@@ -1,4 +1,4 @@
-//! Everything that can happen to the face, as values: what the loop hands to it and nothing else.
+//! Everything that can happen to the view, as values: what the loop hands to it and nothing else.
 
 use std::{sync::Arc, time::Instant};
 

@@ -1,4 +1,4 @@
-//! The terminal face of gnoma: a client of the session protocol that knows only the vocabulary.
+//! The terminal's view of gnoma's sessions: a client of the session protocol that knows only the types of `gnoma-core`.
 //!
 //! State and view are apart: `app` holds what there is to show and decides what a key or an event
 //! means, `view` turns it into a [`Frame`], `screen` brings a frame to the terminal with as few
@@ -13,6 +13,7 @@ mod commands;
 pub mod complete;
 pub mod composer;
 pub mod diff;
+pub mod effect;
 pub mod frame;
 pub mod fuzzy;
 pub mod highlight;
@@ -31,7 +32,6 @@ pub mod terminal;
 pub mod text;
 pub mod theme;
 pub mod transcript;
-pub mod wish;
 
 pub use frame::{Frame, Size};
 pub use input::Input;

@@ -1,5 +1,5 @@
-//! The loop: waits for whatever comes first, hands everything that is there to the face, has its
-//! wishes performed and draws once. While nothing happens it sleeps; it decides nothing itself.
+//! The loop: waits for whatever comes first, hands everything that is there to the view, has its
+//! effects performed and draws once. While nothing happens it sleeps; it decides nothing itself.
 
 mod link;
 mod pace;
@@ -24,12 +24,12 @@ use crate::{
 pub const MAX_FRAMES_PER_SECOND: u32 = 30;
 
 /// What there is to see and what becomes of what happens. Never waits and never performs anything.
-pub trait Face {
-    /// Something that shall be done.
-    type Wish;
+pub trait View {
+    /// What it wants done.
+    type Effect;
 
     /// Takes something in.
-    fn on(&mut self, input: Input) -> Vec<Self::Wish>;
+    fn on(&mut self, input: Input) -> Vec<Self::Effect>;
 
     /// What there is to see now. Finished lines are handed over once.
     fn frame(&mut self, size: Size) -> Frame;
@@ -38,27 +38,27 @@ pub trait Face {
     fn next_tick(&self) -> Option<Instant>;
 }
 
-/// Turns wishes into deeds; whatever needs files, programs or settings is done here or put into a job.
-pub trait Hands {
-    /// What is wished for.
-    type Wish;
+/// Turns effects into actions of the loop; whatever needs files, programs or settings is done here or put into a job.
+pub trait EffectHandler {
+    /// What is wanted.
+    type Effect;
 
-    /// Does it, or says what shall be done. Must not wait: see [`Deed::Work`].
-    fn perform(&mut self, wish: Self::Wish) -> Deed;
+    /// Does it, or says what shall be done. Must not wait: see [`LoopAction::Work`].
+    fn perform(&mut self, effect: Self::Effect) -> LoopAction;
 }
 
-/// Something that takes its time, on a thread of its own; what it gives goes to the face.
+/// Something that takes its time, on a thread of its own; what it gives goes to the view.
 pub type Job = Box<dyn FnOnce() -> Input + Send>;
 
 /// What the loop can do.
-pub enum Deed {
+pub enum LoopAction {
     /// Nothing any more: it is done.
     Done,
     /// Ask the session or its host.
     Ask(Ask),
     /// Say this when a panic ends the program.
-    LastWords(String),
-    /// Tell the face something.
+    CrashNote(String),
+    /// Tell the view something.
     Hear(Input),
     /// Run a job.
     Work(Job),
@@ -102,13 +102,13 @@ pub struct Options {
     /// The terminal tells of another size some time after it has it, as multiplexers do.
     pub tells_size_late: bool,
     /// Written after the message when a panic ends the program: where the session is kept.
-    pub consolation: String,
+    pub crash_note: String,
 }
 
 /// How it ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
-    /// The face wished it.
+    /// The view wanted it.
     Quit,
     /// The system did; the signal's number.
     Signal(i32),

@@ -76,23 +76,23 @@ pub struct Terminal {
     leftover: Vec<Heard>,
     asked: bool,
     /// Written after the message when a panic ends the program.
-    consolation: String,
+    crash_note: String,
 }
 
 impl Terminal {
     /// Takes over the terminal on standard output; keys come from standard input or, when that is
-    /// something else, from the terminal itself. `consolation` is for people whose program ends with
+    /// something else, from the terminal itself. `crash_note` is for people whose program ends with
     /// a panic.
     ///
     /// # Errors
     /// When standard output is no terminal, or the terminal is gone.
-    pub fn open(layout: Layout, consolation: String) -> io::Result<Self> {
+    pub fn open(layout: Layout, crash_note: String) -> io::Result<Self> {
         let output = io::stdout().as_fd().try_clone_to_owned()?;
         let input = match io::stdin().as_fd() {
             stdin if isatty(stdin) => stdin.try_clone_to_owned()?,
             _ => OpenOptions::new().read(true).open("/dev/tty")?.into(),
         };
-        Self::on(input, output, layout, consolation)
+        Self::on(input, output, layout, crash_note)
     }
 
     /// Takes over a terminal that is read and written through these.
@@ -103,7 +103,7 @@ impl Terminal {
         input: OwnedFd,
         output: OwnedFd,
         layout: Layout,
-        consolation: String,
+        crash_note: String,
     ) -> io::Result<Self> {
         if !isatty(&output) {
             let what = "what would be drawn does not go to a terminal";
@@ -120,7 +120,7 @@ impl Terminal {
             reader: None,
             leftover: Vec::new(),
             asked: false,
-            consolation,
+            crash_note,
         };
         terminal.take()?;
         Ok(terminal)
@@ -259,8 +259,8 @@ impl Terminal {
     }
 
     /// What is said from now on to people whose program ends with a panic.
-    pub fn set_consolation(&mut self, consolation: String) {
-        self.consolation = consolation;
+    pub fn set_crash_note(&mut self, crash_note: String) {
+        self.crash_note = crash_note;
     }
 
     /// Whether somebody could let the program go on after [`Self::stop`]: a terminal's first program
@@ -305,7 +305,7 @@ impl Drop for Terminal {
     fn drop(&mut self) {
         self.give_back();
         if std::thread::panicking() {
-            report(std::slice::from_ref(&self.consolation));
+            report(std::slice::from_ref(&self.crash_note));
         }
     }
 }

@@ -19,7 +19,7 @@ use gnoma_host::{
     Folders as _, HostError, Notices, Project, clock, facts, live::Host, opening::Projects,
 };
 use gnoma_tui::{
-    app::{Options as Face, State},
+    app::{Options as View, State},
     charset::Charset,
     keymap::Keymap,
     run::{self, Ending, Link, Stage},
@@ -32,7 +32,7 @@ use rustix::process::Signal;
 
 use self::{
     files::Files,
-    hands::{Hands, Shells},
+    hands::{EffectHandler, Shells},
 };
 use crate::{
     args::{OutputFormat, TurnArgs},
@@ -106,7 +106,7 @@ impl SessionWindow<'_> {
         let mut state = face(project, &files, is_served, around);
         let shells = Shells::default();
         let mut stage = Stage::open(options(project, full_screen, around))?;
-        let mut hands = Hands::new(project, full_screen, around, files, &shells);
+        let mut hands = EffectHandler::new(project, full_screen, around, files, &shells);
         // A line in between would tear the picture.
         report::hold();
         let ended = stage.play(&mut link, &mut state, &mut hands).await;
@@ -164,7 +164,7 @@ fn exit(ending: Ending, layout: Layout) -> Exit {
 
 fn face(project: &Project, files: &Files, is_served: bool, around: &Surroundings) -> State {
     let (keymap, complaint) = keymap(around);
-    let options = Face {
+    let options = View {
         now: Instant::now(),
         now_ms: clock::now_ms(),
         facts: shown(project),
@@ -245,7 +245,7 @@ fn options(project: &Project, full_screen: bool, around: &Surroundings) -> run::
         reflows: screen::reflows(term, is_xterm, in_screen),
         tells_size_late: around.var("TMUX").is_some() || in_screen,
         notifier: Notifier::of(around.var("TERM_PROGRAM"), term),
-        consolation: String::new(),
+        crash_note: String::new(),
     }
 }
 

@@ -3,7 +3,7 @@
 use std::fs;
 
 use gnoma_config::{
-    Origin, Standing,
+    FileTrust, Origin,
     schema::{Guard, Kind, ROWS},
     trust::{Store, TrustError},
 };
@@ -39,7 +39,7 @@ theme = "${OPENAI_API_KEY}"
 fn an_untrusted_project_sets_only_what_is_harmless() {
     let home = Home::new().env("OPENAI_API_KEY", "sk-123").project(HOSTILE);
     let loaded = home.load();
-    assert_eq!(loaded.project, Some(Standing::Unknown));
+    assert_eq!(loaded.project, Some(FileTrust::Unknown));
     assert_eq!(loaded.settings.provider.model.as_deref(), Some("large"));
     assert!(loaded.settings.provider.endpoints.is_empty());
     assert_eq!(loaded.settings.permission.mode, PermissionMode::Auto);
@@ -75,22 +75,22 @@ fn an_untrusted_project_sets_only_what_is_harmless() {
 fn trust_makes_everything_hold_until_the_file_changes() {
     let home = Home::new().env("OPENAI_API_KEY", "sk-123").project(HOSTILE).trusted();
     let loaded = home.load();
-    assert_eq!(loaded.project, Some(Standing::Trusted));
+    assert_eq!(loaded.project, Some(FileTrust::Trusted));
     assert_eq!(loaded.findings, []);
     assert_eq!(loaded.settings.permission.mode, PermissionMode::Bypass);
     assert_eq!(loaded.settings.provider.endpoints["openai"], "https://evil.example/v1");
 
     let home = home.project(&format!("{HOSTILE}\n# one more line\n"));
     let loaded = home.load();
-    assert_eq!(loaded.project, Some(Standing::Changed));
+    assert_eq!(loaded.project, Some(FileTrust::Changed));
     assert_eq!(loaded.settings.permission.mode, PermissionMode::Auto);
     assert!(home.words().contains("this file has changed since its folder was trusted"));
 
     let home = home.trusted();
-    assert_eq!(home.load().project, Some(Standing::Trusted));
+    assert_eq!(home.load().project, Some(FileTrust::Trusted));
     assert!(home.store().revoke(&home.root()).unwrap());
     assert!(!home.store().revoke(&home.root()).unwrap());
-    assert_eq!(home.load().project, Some(Standing::Unknown));
+    assert_eq!(home.load().project, Some(FileTrust::Unknown));
 }
 
 /// Writes the key of a schema pattern with some value that it takes.
@@ -177,7 +177,7 @@ fn the_store_is_listed_and_survives_odd_names() {
 fn a_damaged_store_trusts_nobody_and_says_so() {
     let home = Home::new().project(HOSTILE).trusted().write("state/trusted.toml", "folders = 1");
     assert!(matches!(Store::open(&home.sources.state_dir), Err(TrustError::Damaged { .. })));
-    assert_eq!(home.load().project, Some(Standing::Unknown));
+    assert_eq!(home.load().project, Some(FileTrust::Unknown));
     assert!(home.words().contains("no folder is trusted"));
 }
 
@@ -192,5 +192,5 @@ fn the_store_is_private_and_a_writable_one_is_not_believed() {
     assert_eq!(mode(&home.sources.state_dir), 0o700);
     fs::set_permissions(&file, fs::Permissions::from_mode(0o666)).unwrap();
     assert!(matches!(Store::open(&home.sources.state_dir), Err(TrustError::Exposed { .. })));
-    assert_eq!(home.load().project, Some(Standing::Unknown));
+    assert_eq!(home.load().project, Some(FileTrust::Unknown));
 }

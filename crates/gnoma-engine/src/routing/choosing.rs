@@ -17,7 +17,7 @@ use gnoma_router::{
 
 use super::{
     desk::{Routes, Strategy, Verify},
-    offers::Moment,
+    offers::ChoiceContext,
     plan::{NoArm, RoutePlan},
     task::Task,
 };
@@ -44,8 +44,8 @@ impl Routes {
         let pin = self.options.pinned.as_ref();
         let warm = HashMap::new();
         let scope = Scope::new("");
-        let moment = Moment { warm: &warm, levels, pin, may_wait: true, scope: &scope };
-        let begun = self.begin(task, self.options.seed, moment);
+        let context = ChoiceContext { warm: &warm, levels, pin, may_wait: true, scope: &scope };
+        let begun = self.begin(task, self.options.seed, context);
         begun
             .map(|(_, routing)| routing)
             .map_err(|NoArm { dead_end, reasons }| dead_end.into_iter().chain(reasons).collect())
@@ -87,13 +87,13 @@ impl Routes {
         &self,
         task: Task,
         seed: u64,
-        moment: Moment<'_>,
+        context: ChoiceContext<'_>,
     ) -> Result<(RoutePlan, Routing), NoArm> {
         let arms = self.arms();
-        self.see_budgets(moment.levels);
+        self.see_budgets(context.levels);
         let role = self.options.roles.arm(WorkStage::Turn(task.classified.kind));
-        let (offers, applied) = self.offers(&arms, &task, &[], moment, role);
-        let (strategy, choice) = self.plans(&task, &offers, &applied, seed, moment);
+        let (offers, applied) = self.offers(&arms, &task, &[], context, role);
+        let (strategy, choice) = self.plans(&task, &offers, &applied, seed, context);
         let chosen = match &choice.decision {
             Decision::Run(names) => names.clone(),
             Decision::Accept(_) | Decision::Impossible => Vec::new(),
@@ -111,7 +111,7 @@ impl Routes {
         let is_alone = is_panel(strategy) && beside.is_empty();
         let strategy = if is_alone { Strategy::Single } else { strategy };
         let (why, mut candidates) = match role.filter(|_| applied.role.is_some()) {
-            None => (self.why(&arm, &choice, &offers, moment), choice.explain(&offers, seed)),
+            None => (self.why(&arm, &choice, &offers, context), choice.explain(&offers, seed)),
             Some(role) => {
                 let why = in_role(role, &arm, &choice, &offers);
                 let lines = choice.explain(&offers, seed);
@@ -130,7 +130,7 @@ impl Routes {
             candidates,
             seed,
         };
-        let is_pinned = moment.pin.is_some();
+        let is_pinned = context.pin.is_some();
         let plan = RoutePlan {
             is_looking: is_panel(strategy) && task.need.tools,
             bounds: applied.bounds,
@@ -141,10 +141,10 @@ impl Routes {
     }
 
     /// After a checked attempt: the arm that goes on, or `None` when the work is delivered.
-    pub(crate) fn go_on(&self, plan: &RoutePlan, moment: Moment<'_>) -> Option<Arm> {
+    pub(crate) fn go_on(&self, plan: &RoutePlan, context: ChoiceContext<'_>) -> Option<Arm> {
         let arms = self.arms();
         let role = self.options.roles.arm(WorkStage::Turn(plan.task.classified.kind));
-        let (offers, applied) = self.offers(&arms, &plan.task, &plan.given_up, moment, role);
+        let (offers, applied) = self.offers(&arms, &plan.task, &plan.given_up, context, role);
         let left = self.options.max_attempts.saturating_sub(plan.attempts.len());
         if left == 0 || plan.attempts.last()?.verdict == Some(true) {
             return None;
@@ -165,13 +165,13 @@ impl Routes {
     }
 
     /// Another arm for the attempt under way, in place of one that failed.
-    pub(crate) fn instead(&self, plan: &RoutePlan, moment: Moment<'_>) -> Option<Arm> {
+    pub(crate) fn instead(&self, plan: &RoutePlan, context: ChoiceContext<'_>) -> Option<Arm> {
         let arms = self.arms();
         if plan.moves >= MOST_MOVES {
             return None;
         }
         let role = self.options.roles.arm(WorkStage::Turn(plan.task.classified.kind));
-        let (offers, applied) = self.offers(&arms, &plan.task, &plan.given_up, moment, role);
+        let (offers, applied) = self.offers(&arms, &plan.task, &plan.given_up, context, role);
         let situation = Situation {
             need: plan.task.need.clone(),
             attempts: Vec::new(),
@@ -194,7 +194,7 @@ impl Routes {
         offers: &[Offer],
         applied: &Applied,
         seed: u64,
-        moment: Moment<'_>,
+        context: ChoiceContext<'_>,
     ) -> (Strategy, RouterChoice) {
         let situation = |verified, attempts_left| Situation {
             need: task.need.clone(),
@@ -227,7 +227,7 @@ impl Routes {
         }
         let worth = |choice: &RouterChoice| first(choice, offers).and_then(|first| first.value);
         let worths = worth(&checked).zip(worth(&single));
-        let gains = |(checked, single)| checked - single > self.check_cost(task, moment);
+        let gains = |(checked, single)| checked - single > self.check_cost(task, context);
         let forced = self.options.strategy == Strategy::Cascade;
         if forced || worths.is_some_and(gains) {
             (Strategy::Cascade, checked)
@@ -246,7 +246,7 @@ impl Routes {
     }
 
     /// Dollars that a look at the work costs: nothing for the project's checks.
-    fn check_cost(&self, task: &Task, moment: Moment<'_>) -> f64 {
+    fn check_cost(&self, task: &Task, context: ChoiceContext<'_>) -> f64 {
         let by_checks = !self.options.checks.is_empty() && self.options.verify != Verify::Reviewer;
         if by_checks || self.options.verify == Verify::Checks {
             return 0.0;
@@ -256,7 +256,7 @@ impl Routes {
             output: 400,
             ..Usage::default()
         };
-        let reviewers = self.reviewers(task, moment, None);
+        let reviewers = self.reviewers(task, context, None);
         let price = reviewers.first().and_then(|reviewer| reviewer.price);
         price.map_or(0.0, |price| price.of(&glance) as f64 / MICRO)
     }
@@ -267,15 +267,15 @@ impl Routes {
     pub(crate) fn reviewers(
         &self,
         task: &Task,
-        moment: Moment<'_>,
+        context: ChoiceContext<'_>,
         author: Option<&ModelRef>,
     ) -> Vec<Arm> {
         let arms = self.arms();
         let kind = TaskKind::new("review");
         let quality = |offer: &Offer| self.standing(&offer.arm, &kind).quality;
         let role = self.options.roles.arm(WorkStage::Verify);
-        let moment = Moment { may_wait: false, ..moment };
-        let (mut offers, applied) = self.offers(&arms, task, &[], moment, role);
+        let context = ChoiceContext { may_wait: false, ..context };
+        let (mut offers, applied) = self.offers(&arms, task, &[], context, role);
         offers.retain(|offer| offer.barred.is_none() && Some(&offer.arm) != author);
         // Who is named for it first, then whoever is believed to be best at it.
         let is_named = |offer: &Offer| applied.role.as_ref() == Some(&offer.arm);
@@ -291,12 +291,13 @@ impl Routes {
     pub(crate) fn tellers(
         &self,
         task: &Task,
-        moment: Moment<'_>,
+        context: ChoiceContext<'_>,
         last: Option<&ModelRef>,
     ) -> Vec<Arm> {
         let arms = self.arms();
         // Whoever pins an arm means the turns; a chore may be another's.
-        let (offers, _) = self.offers(&arms, task, &[], Moment { pin: None, ..moment }, None);
+        let (offers, _) =
+            self.offers(&arms, task, &[], ChoiceContext { pin: None, ..context }, None);
         let is_here = |name: &ModelRef| {
             let arm = arms.iter().find(|arm| arm.name() == *name);
             arm.is_some_and(|arm| arm.stays_here)
@@ -306,9 +307,9 @@ impl Routes {
         };
         let free = |name: &ModelRef| offers.iter().filter(is_free).find(|offer| offer.arm == *name);
         let named = self.options.roles.arm(WorkStage::Chore).and_then(|(_, name)| free(name));
-        let last = moment.pin.or(last);
+        let last = context.pin.or(last);
         // Who is asked for by name stands in for nobody else.
-        let anybody = || offers.iter().find(is_free).filter(|_| moment.pin.is_none());
+        let anybody = || offers.iter().find(is_free).filter(|_| context.pin.is_none());
         let answering = last.and_then(free).or_else(anybody);
         let mut names: Vec<&ModelRef> = Vec::new();
         for offer in named.into_iter().chain(answering) {
@@ -335,10 +336,10 @@ impl Routes {
         arm: &Arm,
         choice: &RouterChoice,
         offers: &[Offer],
-        moment: Moment<'_>,
+        context: ChoiceContext<'_>,
     ) -> String {
         let name = arm.name();
-        if moment.pin == Some(&name) {
+        if context.pin == Some(&name) {
             return "asked for by name".to_owned();
         }
         if offers.len() == 1 {

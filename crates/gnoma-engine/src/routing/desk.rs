@@ -17,7 +17,7 @@ use gnoma_core::{
     tool::BoxFuture,
 };
 use gnoma_router::{
-    PoolId, Router, Standing, TaskKind, TaskOutcome, Zone,
+    ArmEstimate, PoolId, Router, TaskKind, TaskOutcome, Zone,
     health::{Health, Rest, Resting, Target},
     pool::{self, KnownLimit, PoolLimits, Scope},
     rules::{Concern, PathBase, Roles, Rule},
@@ -235,7 +235,7 @@ impl Routes {
 
     /// What is believed of an arm at a kind of task.
     #[must_use]
-    pub fn standing(&self, arm: &ModelRef, kind: &TaskKind) -> Standing {
+    pub fn standing(&self, arm: &ModelRef, kind: &TaskKind) -> ArmEstimate {
         locked(&self.router).standing(arm, kind)
     }
 

@@ -48,7 +48,7 @@ const WARM_MS: i64 = 5 * 60 * 1_000;
 
 /// The session at the moment of a choice.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Moment<'a> {
+pub(crate) struct ChoiceContext<'a> {
     /// Prompts that may be warm, by arm.
     pub(crate) warm: &'a HashMap<ModelRef, Warm>,
     /// Where the limits of the arms' pools stand.
@@ -76,7 +76,7 @@ impl Routes {
         arms: &[Arm],
         task: &Task,
         given_up: &[(ModelRef, Arc<str>)],
-        moment: Moment<'_>,
+        context: ChoiceContext<'_>,
         role: Option<(Role, &ModelRef)>,
     ) -> (Vec<Offer>, Applied) {
         let now_ms = self.now_ms();
@@ -84,11 +84,11 @@ impl Routes {
         let mut passing = Vec::with_capacity(arms.len());
         for arm in arms {
             let name = arm.name();
-            let warm = moment.warm.get(&name);
+            let warm = context.warm.get(&name);
             let call = self.expected(arm, task.need.context_tokens, warm);
-            let draws = self.draws_for(arm, moment.scope, &call);
+            let draws = self.draws_for(arm, context.scope, &call);
             let failed = given_up.iter().find(|(failed, _)| *failed == name).map(|(_, why)| why);
-            let (lasting, passes) = match self.bar(arm, failed, moment, &call, &draws) {
+            let (lasting, passes) = match self.bar(arm, failed, context, &call, &draws) {
                 Some(Bar::Lasting(why)) => (Some(why), None),
                 Some(Bar::Passing(why, until_ms)) => (None, Some((why, until_ms))),
                 None => (None, None),
@@ -105,9 +105,9 @@ impl Routes {
                 arm: name,
             });
         }
-        let applied = self.apply_rules(task, &offers, moment.pin.is_some(), role);
+        let applied = self.apply_rules(task, &offers, context.pin.is_some(), role);
         let mut offers = applied.offers(&offers);
-        bar_for_now(&mut offers, passing, task, moment.may_wait);
+        bar_for_now(&mut offers, passing, task, context.may_wait);
         (offers, applied)
     }
 
@@ -116,12 +116,12 @@ impl Routes {
         &self,
         arm: &Arm,
         failed: Option<&Arc<str>>,
-        moment: Moment<'_>,
+        context: ChoiceContext<'_>,
         call: &Amount,
         draws: &[Draw],
     ) -> Option<Bar> {
         let name = arm.name();
-        match (moment.pin, failed) {
+        match (context.pin, failed) {
             (Some(pin), _) if *pin != name => {
                 Some(Bar::Lasting(format!("is not {pin}, which was asked for").into()))
             }
@@ -137,7 +137,7 @@ impl Routes {
                         |draw: &Draw| draw.pool == level.pool && draw.limits.contains(&level.limit);
                     draws.iter().any(of)
                 };
-                full(moment.levels.iter().filter(own), call, (self.now_ms(), self.zone()))
+                full(context.levels.iter().filter(own), call, (self.now_ms(), self.zone()))
             }),
         }
     }

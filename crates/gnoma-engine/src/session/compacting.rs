@@ -52,8 +52,8 @@ impl Session {
         if !whatever_it_wins && !compact::is_worth_it(past_tokens, window_tokens) {
             return Err(NotCompacted::NothingToShorten);
         }
-        let (task, moment) = (self.task(), self.router.moment());
-        let tellers = self.router.routes.tellers(&task, moment, answering.as_ref());
+        let (task, context) = (self.task(), self.router.choice_context());
+        let tellers = self.router.routes.tellers(&task, context, answering.as_ref());
         if tellers.is_empty() {
             return Err(NotCompacted::NobodyToAsk);
         }

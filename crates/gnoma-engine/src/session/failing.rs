@@ -7,7 +7,7 @@ use crate::{
     arm::Arm,
     routing::{
         failover::{self, Failure, Next},
-        offers::{self, Moment},
+        offers::{self, ChoiceContext},
     },
     turn::Input,
 };
@@ -76,15 +76,15 @@ impl Session {
             }
         }
         plan.given_up.push((from.clone(), format!("failed: {why}").into()));
-        let moment = self.router.moment_of(&plan);
+        let context = self.router.moment_of(&plan);
         let routes = &self.router.routes;
-        let free = routes.instead(&plan, Moment { may_wait: false, ..moment });
+        let free = routes.instead(&plan, ChoiceContext { may_wait: false, ..context });
         let next = free.or_else(|| {
             // Nobody is free: as if this one had not failed.
             plan.given_up.pop();
             let waits = !was_called && error.kind == ErrorKind::RateLimited;
             // Where a limit must be waited for, the one that frees first is.
-            let soonest = waits.then(|| routes.instead(&plan, moment)).flatten();
+            let soonest = waits.then(|| routes.instead(&plan, context)).flatten();
             soonest.filter(|arm| arm.name() != from)
         });
         let moved = next.map(|arm| {

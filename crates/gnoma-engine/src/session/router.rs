@@ -12,7 +12,7 @@ use gnoma_router::{pool::Scope, rules::Concern};
 use crate::routing::{
     OWN,
     desk::Routes,
-    offers::{Moment, Warm},
+    offers::{ChoiceContext, Warm},
     plan::RoutePlan,
     signals::Handling,
 };
@@ -115,8 +115,8 @@ impl Router {
         }
     }
 
-    pub(super) fn moment(&self) -> Moment<'_> {
-        Moment {
+    pub(super) fn choice_context(&self) -> ChoiceContext<'_> {
+        ChoiceContext {
             warm: &self.warm,
             levels: &self.levels,
             pin: self.pinned(),
@@ -126,8 +126,8 @@ impl Router {
     }
 
     /// As a turn sees it that began under another pin.
-    pub(super) fn moment_of(&self, plan: &RoutePlan) -> Moment<'_> {
-        Moment { pin: self.pinned().filter(|_| plan.is_pinned), ..self.moment() }
+    pub(super) fn moment_of(&self, plan: &RoutePlan) -> ChoiceContext<'_> {
+        ChoiceContext { pin: self.pinned().filter(|_| plan.is_pinned), ..self.choice_context() }
     }
 
     /// Whether the arm in charge only looks yet: ways to go are compared before anything is changed.

@@ -80,7 +80,7 @@ impl Session {
         self.router.levels = levels;
         let routes = Arc::clone(&self.router.routes);
         let seed = routes.options.seed.wrapping_add(self.router.turns);
-        let routed = match routes.begin(task, seed, self.router.moment()) {
+        let routed = match routes.begin(task, seed, self.router.choice_context()) {
             Ok((plan, routing)) => {
                 let delivery = match (plan.is_looking, plan.is_checked()) {
                     (true, _) => Delivery::Conferred,

@@ -13,7 +13,7 @@ use super::{
 use crate::{
     ask::{Ask, Purpose, text_of, words},
     commands,
-    wish::Wish,
+    effect::Effect,
 };
 
 /// A look-up that takes longer is shown.
@@ -22,7 +22,7 @@ const SLOW: Duration = Duration::from_millis(100);
 impl State {
     /// Asks the session or its host.
     pub(crate) fn request(&mut self, request: Request, purpose: Purpose) {
-        self.wish(Wish::Ask(Ask { request, purpose }));
+        self.emit(Effect::Ask(Ask { request, purpose }));
     }
 
     /// Asks for something that is shown when it is there, in place of what was asked for before.

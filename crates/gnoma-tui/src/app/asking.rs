@@ -18,9 +18,9 @@ use super::{
 };
 use crate::{
     ask::{Purpose, text_of, words},
+    effect::Effect,
     keymap::{Action, Context, Key},
     prompt::{Lasting, Question, Verdict},
-    wish::Wish,
 };
 
 /// Somebody who wrote this short a time ago is writing still.
@@ -47,7 +47,7 @@ impl State {
         if self.questions.open.is_empty() {
             self.timers.asked_at = Some(self.now);
             if self.is_unseen(took) {
-                self.wish(Wish::Notify(question.short()));
+                self.emit(Effect::Notify(question.short()));
             }
         }
         self.questions.open.push_back(question);

@@ -20,9 +20,9 @@ use super::{
 };
 use crate::{
     ask::{Purpose, words},
+    effect::Effect,
     setup::LOOKED_FOR,
     status::{Counts, Facts},
-    wish::Wish,
 };
 
 /// Messages of the past that are shown; the session's store has all.
@@ -311,13 +311,13 @@ impl State {
         self.look_up_window();
         if !info.theme.is_empty() && info.theme != before.theme && info.theme != self.theme {
             self.theme.clone_from(&info.theme);
-            self.wish(Wish::Theme(info.theme));
+            self.emit(Effect::Theme(info.theme));
         }
         if info.vim != before.vim {
             self.composer.set_vim(info.vim);
         }
         if info.is_kept != before.is_kept || before.version.is_empty() {
-            self.wish(Wish::LastWords(last_words(info.is_kept).to_owned()));
+            self.emit(Effect::CrashNote(crash_note(info.is_kept).to_owned()));
         }
         self.providers_found(info.found);
     }
@@ -389,7 +389,7 @@ fn output_of<'a>(view: &'a SessionView, call: &CallId) -> Option<&'a TextTail> {
     calls.find(|running| running.call.id == *call).map(|running| &running.output)
 }
 
-fn last_words(is_kept: bool) -> &'static str {
+fn crash_note(is_kept: bool) -> &'static str {
     if is_kept {
         "gnoma broke off; `gnoma --continue` goes on with the session"
     } else {

@@ -13,9 +13,9 @@ use super::{
 use crate::{
     ask::Purpose,
     composer::{Composer, Draft, Pressed},
+    effect::Effect,
     keymap::{Action, Code, Context, Key},
     picker::{Picked, Picker, Row},
-    wish::Wish,
 };
 
 impl State {
@@ -125,7 +125,7 @@ impl State {
 
     fn paint_with(&mut self, name: &str) {
         name.clone_into(&mut self.theme);
-        self.wish(Wish::Theme(name.to_owned()));
+        self.emit(Effect::Theme(name.to_owned()));
         self.keep_setting("tui.theme", name);
     }
 

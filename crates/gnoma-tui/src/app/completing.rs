@@ -7,9 +7,9 @@ use super::{
 use crate::{
     commands,
     complete::{self, CompletionKind},
+    effect::Effect,
     fuzzy,
     keymap::{Action, Code, Context, Key},
-    wish::Wish,
 };
 
 /// Files that are offered at once.
@@ -38,7 +38,7 @@ impl State {
             }
             Some(query) => {
                 if !std::mem::replace(&mut self.writing.completion.is_listed, true) {
-                    self.wishes.push(Wish::List);
+                    self.effects.push(Effect::List);
                 }
                 ranked(&query.text, &self.writing.completion.files, |_| "")
             }

@@ -7,10 +7,10 @@ use super::{
     state::{BEAT, State},
 };
 use crate::{
+    effect::Effect,
     frame::{Frame, Size},
     input::Input,
-    run::Face,
-    wish::Wish,
+    run::View,
 };
 
 /// Characters of the window's title.
@@ -29,13 +29,13 @@ impl State {
             Input::Key(key) => self.key(key),
             Input::Paste(text) => self.paste(text),
             Input::PasteRefused(bytes) => self.paste_refused(bytes),
-            Input::Wheel(rows_up) => self.wish(Wish::Scroll(rows_up)),
+            Input::Wheel(rows_up) => self.emit(Effect::Scroll(rows_up)),
             Input::Resize(size) => self.size = size,
             Input::FocusGained => self.window.focus = Focus::Here,
             Input::FocusLost => self.window.focus = Focus::Away,
             Input::Background(_) | Input::Resumed => (),
             Input::Ending => {
-                self.wish(Wish::Save(self.drafts()));
+                self.emit(Effect::Save(self.drafts()));
                 // What is under way ends with the program: no line about it stays behind.
                 self.exit.is_leaving = true;
             }
@@ -65,7 +65,7 @@ impl State {
         self.complete_anew();
         self.retitle();
         if self.timers.save_at.take_if(|at| *at <= self.now).is_some() {
-            self.wish(Wish::Save(self.drafts()));
+            self.emit(Effect::Save(self.drafts()));
         }
     }
 
@@ -77,18 +77,18 @@ impl State {
         };
         if self.window.mark.replace(mark) != Some(mark) {
             let title = format!("{mark}gnoma · {}", self.facts.folder);
-            self.wish(Wish::Title(title.chars().take(MAX_TITLE_CHARS).collect()));
+            self.emit(Effect::Title(title.chars().take(MAX_TITLE_CHARS).collect()));
         }
     }
 }
 
-impl Face for State {
-    type Wish = Wish;
+impl View for State {
+    type Effect = Effect;
 
-    fn on(&mut self, input: Input) -> Vec<Wish> {
+    fn on(&mut self, input: Input) -> Vec<Effect> {
         self.take_in(input);
         self.settle();
-        mem::take(&mut self.wishes)
+        mem::take(&mut self.effects)
     }
 
     fn frame(&mut self, size: Size) -> Frame {

@@ -6,8 +6,8 @@ use super::{State, layer::Layer, parts::Armed};
 use crate::{
     ask::Purpose,
     commands,
+    effect::Effect,
     keymap::{Action, Code, Key},
-    wish::Wish,
 };
 
 /// Lines that a scroll key moves.
@@ -44,12 +44,12 @@ impl State {
             Action::HistoryNewer => self.newer(),
             Action::HistorySearch => self.layer = Some(Layer::Search(Default::default())),
             Action::ExternalEditor => self.open_editor(),
-            Action::PasteImage => self.wish(Wish::PasteClipboard),
+            Action::PasteImage => self.emit(Effect::PasteClipboard),
             Action::Stop => self.stop(),
             Action::Interrupt => self.interrupt(),
             Action::Quit => self.quit_key(),
-            Action::Redraw => self.wish(Wish::Redraw),
-            Action::Suspend => self.wish(Wish::Suspend),
+            Action::Redraw => self.emit(Effect::Redraw),
+            Action::Suspend => self.emit(Effect::Suspend),
             Action::Detach => self.detach(),
             Action::CycleMode => self.cycle_mode(),
             Action::Incognito => commands::run(self, "/incognito"),
@@ -58,12 +58,12 @@ impl State {
             Action::PickModel => commands::run(self, "/model"),
             Action::CopyAnswer => commands::run(self, "/copy"),
             Action::Help => commands::run(self, "/help"),
-            Action::ScrollUp => self.wish(Wish::Scroll(SCROLL_LINES)),
-            Action::ScrollDown => self.wish(Wish::Scroll(-SCROLL_LINES)),
-            Action::PageUp => self.wish(Wish::Scroll(self.page())),
-            Action::PageDown => self.wish(Wish::Scroll(-self.page())),
-            Action::ScrollToStart => self.wish(Wish::Scroll(isize::MAX)),
-            Action::ScrollToEnd => self.wish(Wish::Scroll(-isize::MAX)),
+            Action::ScrollUp => self.emit(Effect::Scroll(SCROLL_LINES)),
+            Action::ScrollDown => self.emit(Effect::Scroll(-SCROLL_LINES)),
+            Action::PageUp => self.emit(Effect::Scroll(self.page())),
+            Action::PageDown => self.emit(Effect::Scroll(-self.page())),
+            Action::ScrollToStart => self.emit(Effect::Scroll(isize::MAX)),
+            Action::ScrollToEnd => self.emit(Effect::Scroll(-isize::MAX)),
             // Editing, lists and answers are done where they belong.
             _ => (),
         }
@@ -122,8 +122,8 @@ impl State {
 
     fn open_editor(&mut self) {
         let draft = self.composer.draft();
-        self.wish(Wish::Save(self.drafts()));
-        self.wish(Wish::OpenEditor(draft.text.clone()));
+        self.emit(Effect::Save(self.drafts()));
+        self.emit(Effect::OpenEditor(draft.text.clone()));
         self.writing.edited = Some(draft);
     }
 

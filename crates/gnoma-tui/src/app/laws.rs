@@ -20,13 +20,13 @@ use proptest::prelude::*;
 use super::{Options, State, layer::Layer};
 use crate::{
     ask::{Ask, Purpose},
+    effect::Effect,
     frame::Size,
     history::History,
     input::Input,
     keymap::Keymap,
-    run::Face,
+    run::View,
     status::Facts,
-    wish::Wish,
 };
 
 /// What the host says, which has a little of everything.
@@ -205,9 +205,9 @@ impl Run {
     }
 
     fn input(&mut self, input: Input) {
-        for wish in self.state.on(input) {
-            match wish {
-                Wish::Ask(ask) => {
+        for effect in self.state.on(input) {
+            match effect {
+                Effect::Ask(ask) => {
                     match &ask.request {
                         Request::Send { content } => {
                             self.kept.push_str(&text_of(content));
@@ -221,7 +221,7 @@ impl Run {
                     }
                     self.asked_for.push_back(ask);
                 }
-                Wish::Remember(line) => self.kept.push_str(&line),
+                Effect::Remember(line) => self.kept.push_str(&line),
                 _ => (),
             }
         }

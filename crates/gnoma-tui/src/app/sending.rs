@@ -15,8 +15,8 @@ use crate::{
     ask::Purpose,
     commands, complete,
     composer::{Draft, Fold},
+    effect::Effect,
     text::{Ink, Line, Style},
-    wish::Wish,
 };
 
 /// Stands before what gnoma says to the model in the person's place.
@@ -143,7 +143,7 @@ impl State {
 
     fn keep_prompt(&mut self, text: &str) {
         if let Some(line) = self.writing.history.push(text) {
-            self.wish(Wish::Remember(line));
+            self.emit(Effect::Remember(line));
         }
     }
 
@@ -188,7 +188,7 @@ impl State {
         let files: Vec<String> =
             paths.filter(|path| self.writing.completion.has_offered(path)).collect();
         if !files.is_empty() {
-            self.wish(Wish::LookFor(files));
+            self.emit(Effect::LookFor(files));
         }
     }
 
@@ -314,7 +314,7 @@ impl State {
         self.take_written();
         self.say(vec![Line::new(format!("! {line}"), Style::of(Ink::Person))]);
         self.shells.push_back((line.to_owned(), self.now));
-        self.wish(Wish::RunShell(line.to_owned()));
+        self.emit(Effect::RunShell(line.to_owned()));
     }
 
     /// Ends what runs in a shell. Says whether there was something.
@@ -322,7 +322,7 @@ impl State {
         if self.shells.is_empty() {
             return false;
         }
-        self.wish(Wish::StopShell);
+        self.emit(Effect::StopShell);
         self.hint("the shell line is being stopped");
         true
     }

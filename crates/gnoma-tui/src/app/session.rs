@@ -11,7 +11,7 @@ use super::{
     State,
     parts::{Focus, Running},
 };
-use crate::{prompt::Question, wish::Wish};
+use crate::{effect::Effect, prompt::Question};
 
 /// A turn that takes longer is worth a call where the terminal does not tell whether anybody looks.
 const LONG_TURN: Duration = Duration::from_secs(20);
@@ -195,7 +195,7 @@ impl State {
         let took = since.map_or(Duration::ZERO, |since| self.now.saturating_duration_since(since));
         if self.is_unseen(took) && self.queue.count() == 0 && !was_stopped {
             let what = if went_well { "is done" } else { "has stopped" };
-            self.wish(Wish::Notify(format!("gnoma {what} in {}", self.facts.folder)));
+            self.emit(Effect::Notify(format!("gnoma {what} in {}", self.facts.folder)));
         }
     }
 

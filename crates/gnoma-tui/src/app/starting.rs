@@ -1,12 +1,12 @@
-//! The first start within the face: what it asks to be tried and stored is asked of the host.
+//! The first start within the view: what it asks to be tried and stored is asked of the host.
 
 use gnoma_core::protocol::{Connection, Request, Switch};
 
 use super::{State, layer::Layer};
 use crate::{
+    effect::Effect,
     keymap::Key,
     setup::{Setup, SetupStep},
-    wish::Wish,
 };
 
 impl State {
@@ -47,7 +47,7 @@ impl State {
             SetupStep::Use(provider) => self.switch(Request::Switch(Switch::Provider(provider))),
             SetupStep::Demo => {
                 self.layer = Some(Layer::Setup(setup));
-                self.wish(Wish::Demo);
+                self.emit(Effect::Demo);
             }
             SetupStep::Left => {
                 self.note("no provider is set up; /provider chooses one, Ctrl+D quits");

@@ -17,13 +17,13 @@ use super::{
 };
 use crate::{
     composer::{Composer, Draft},
+    effect::Effect,
     frame::Size,
     history::History,
     keymap::Keymap,
     status::{Counts, Facts},
     text::{Line, Style},
     transcript::{self, Transcript},
-    wish::Wish,
 };
 
 /// How long a hint stays.
@@ -37,7 +37,7 @@ pub(super) const BEAT: Duration = Duration::from_millis(500);
 /// Decisions that are remembered for `/why`.
 const MAX_DECISIONS: usize = 60;
 
-/// What a face begins with.
+/// What a view begins with.
 #[derive(Debug)]
 pub struct Options {
     /// The time.
@@ -63,7 +63,7 @@ pub struct Options {
     pub is_served: bool,
 }
 
-/// Everything that the face knows. It outlives a session.
+/// Everything that the view knows. It outlives a session.
 pub struct State {
     pub(crate) facts: Facts,
     pub(crate) counts: Counts,
@@ -90,11 +90,11 @@ pub struct State {
     pub(super) now: Instant,
     pub(super) timers: Timers,
     pub(super) exit: Exit,
-    pub(super) wishes: Vec<Wish>,
+    pub(super) effects: Vec<Effect>,
 }
 
 impl State {
-    /// A face for a session that has not said anything yet.
+    /// A view for a session that has not said anything yet.
     #[must_use]
     pub fn new(options: Options) -> Self {
         let Options { now, now_ms, facts, keymap, history, theme, vim, accessible, .. } = options;
@@ -129,7 +129,7 @@ impl State {
             now,
             timers: Timers { clock: Some((now, now_ms)), ..Timers::default() },
             exit: Exit::default(),
-            wishes: Vec::new(),
+            effects: Vec::new(),
         };
         state.tell_waiting();
         state
@@ -174,10 +174,10 @@ impl State {
         drafts
     }
 
-    pub(crate) fn wish(&mut self, wish: Wish) {
-        let is_kept = !matches!(wish, Wish::Save(_) | Wish::Remember(_));
+    pub(crate) fn emit(&mut self, effect: Effect) {
+        let is_kept = !matches!(effect, Effect::Save(_) | Effect::Remember(_));
         if is_kept || !self.facts.incognito {
-            self.wishes.push(wish);
+            self.effects.push(effect);
         }
     }
 
@@ -220,8 +220,8 @@ impl State {
     pub(crate) fn quit(&mut self) {
         self.exit.is_leaving = true;
         self.timers.save_at = None;
-        self.wish(Wish::Save(self.drafts()));
-        self.wish(Wish::Quit);
+        self.emit(Effect::Save(self.drafts()));
+        self.emit(Effect::Quit);
     }
 
     pub(crate) fn is_idle(&self) -> bool {

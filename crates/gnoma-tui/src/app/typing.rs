@@ -5,9 +5,9 @@ use gnoma_core::Image;
 use super::State;
 use crate::{
     composer::{Draft, Pasted, Pressed},
+    effect::Effect,
     keymap::{Action, Code, Key},
     terminal::decode::MAX_PASTE_BYTES,
-    wish::Wish,
 };
 
 impl State {
@@ -82,7 +82,7 @@ impl State {
         let copy = text.clone();
         match self.composer.paste(text) {
             Pasted::Inserted | Pasted::Chip => (),
-            Pasted::Path { path, text } => self.wish(Wish::ReadImage { path, text }),
+            Pasted::Path { path, text } => self.emit(Effect::ReadImage { path, text }),
             Pasted::Full => {
                 self.keep_waiting(Draft::from(copy));
                 self.hint("there are too many pasted parts; this one waits in the queue");

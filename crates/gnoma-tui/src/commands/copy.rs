@@ -1,7 +1,7 @@
 //! `/copy`: the last answer, for the clipboard.
 
 use super::slash::Slash;
-use crate::{app::State, wish::Wish};
+use crate::{app::State, effect::Effect};
 
 pub(super) const COMMAND: Slash =
     Slash { name: "copy", aliases: &[], arguments: "", about: "copy the last answer", run };
@@ -9,7 +9,7 @@ pub(super) const COMMAND: Slash =
 fn run(state: &mut State, _argument: &str) {
     match state.transcript.last_answer().map(str::to_owned) {
         Some(answer) => {
-            state.wish(Wish::Copy(answer));
+            state.emit(Effect::Copy(answer));
             state.hint("the last answer is copied");
         }
         None => state.hint("there is no answer to copy yet"),

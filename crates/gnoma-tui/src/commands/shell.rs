@@ -1,7 +1,7 @@
 //! `/shell`: hands the terminal over to a shell or a program.
 
 use super::slash::Slash;
-use crate::{app::State, wish::Wish};
+use crate::{app::State, effect::Effect};
 
 pub(super) const COMMAND: Slash = Slash {
     name: "shell",
@@ -13,5 +13,5 @@ pub(super) const COMMAND: Slash = Slash {
 
 fn run(state: &mut State, argument: &str) {
     let program = (!argument.is_empty()).then(|| argument.to_owned());
-    state.wish(Wish::HandOver(program));
+    state.emit(Effect::HandOver(program));
 }

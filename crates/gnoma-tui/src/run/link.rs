@@ -45,7 +45,7 @@ enum Pending {
     Opening,
     Attaching,
     Detaching,
-    Face(Purpose),
+    View(Purpose),
 }
 
 /// The way to a session. Dropping it leaves the session.
@@ -189,7 +189,7 @@ impl Link {
 
     fn pass_on(&mut self, Ask { request, purpose }: Ask) {
         let session = self.session.clone();
-        self.send(Some(&session), request, Pending::Face(purpose));
+        self.send(Some(&session), request, Pending::View(purpose));
     }
 
     fn send(&mut self, session: Option<&SessionId>, request: Request, asked: Pending) {
@@ -237,11 +237,11 @@ impl Link {
 
     fn replied(&mut self, asked: Pending, result: Result<Reply, RequestError>) {
         match (asked, result) {
-            (Pending::Face(purpose), Ok(Reply::Opened { session })) => {
+            (Pending::View(purpose), Ok(Reply::Opened { session })) => {
                 self.move_to(&session);
                 self.answer(purpose, Ok(Reply::Opened { session }));
             }
-            (Pending::Face(purpose), result) => self.answer(purpose, result),
+            (Pending::View(purpose), result) => self.answer(purpose, result),
             (Pending::Opening, Ok(Reply::Opened { session })) => self.move_to(&session),
             (Pending::Attaching, Ok(_)) => {
                 self.reach = Attachment::Attached;
@@ -294,10 +294,10 @@ impl Link {
     fn lost(&mut self) {
         (self.client, self.reach) = (None, Attachment::OnItsWay);
         let error = RequestError::new(RequestErrorKind::Closed, "the connection has ended");
-        // The last first: the face puts each before what it has.
+        // The last first: the view puts each before what it has.
         let asked = std::mem::take(&mut self.asked).into_values().rev();
         let asked = asked.filter_map(|asked| match asked {
-            Pending::Face(purpose) => Some(purpose),
+            Pending::View(purpose) => Some(purpose),
             Pending::Opening | Pending::Attaching | Pending::Detaching => None,
         });
         let held = std::mem::take(&mut self.held).into_iter().rev().map(|ask| ask.purpose);

@@ -16,7 +16,7 @@ use tokio::{
     time::sleep_until,
 };
 
-use super::{Deed, Ending, Face, Hands, Job, Link, Options, RunError, pace::Pace};
+use super::{EffectHandler, Ending, Job, Link, LoopAction, Options, RunError, View, pace::Pace};
 use crate::{
     input::Input,
     keymap::Key,
@@ -28,7 +28,7 @@ use crate::{
 /// Inputs that are taken before a frame is drawn, so that neither a flood of keys nor one of events
 /// holds up the picture.
 const MAX_DRAINED: usize = 1_024;
-/// Inputs that wishes may lead to before a frame is drawn.
+/// Inputs that effects may lead to before a frame is drawn.
 const MAX_CONSEQUENCES: usize = 256;
 /// How long nothing is drawn after another size that was told late: the next may be there already.
 const SIZE_SETTLES: Duration = Duration::from_millis(300);
@@ -78,7 +78,7 @@ impl Stage {
     pub fn open(options: Options) -> Result<Self, RunError> {
         let shade = options.shade.unwrap_or_default();
         let theme = Theme::named(options.theme(), shade, options.depth)?;
-        let terminal = Terminal::open(options.layout, options.consolation.clone())?;
+        let terminal = Terminal::open(options.layout, options.crash_note.clone())?;
         Ok(Self::on(terminal, theme, options))
     }
 
@@ -104,12 +104,12 @@ impl Stage {
         }
     }
 
-    /// Shows the face until it ends. What was typed behind its last wish waits for another one, and
+    /// Shows the view until it ends. What was typed behind its last effect waits for another one, and
     /// the terminal stays taken over until then.
     ///
     /// # Errors
     /// When the terminal cannot be used, at first or any more.
-    pub async fn play<F: Face, H: Hands<Wish = F::Wish>>(
+    pub async fn play<F: View, H: EffectHandler<Effect = F::Effect>>(
         &mut self,
         link: &mut Link,
         face: &mut F,
@@ -137,7 +137,7 @@ impl Stage {
         Ok(())
     }
 
-    async fn live<F: Face, H: Hands<Wish = F::Wish>>(
+    async fn live<F: View, H: EffectHandler<Effect = F::Effect>>(
         &mut self,
         link: &mut Link,
         face: &mut F,
@@ -255,7 +255,7 @@ impl Stage {
         Ok(())
     }
 
-    /// The face may still save what it has.
+    /// The view may still save what it has.
     fn end(&mut self, ending: Ending) -> Option<Input> {
         self.ending = Some(ending);
         Some(Input::Ending)
@@ -271,56 +271,56 @@ impl Stage {
     }
 
     /// Hands everything over and does what is wished for it.
-    fn hand_over<F: Face, H: Hands<Wish = F::Wish>>(
+    fn hand_over<F: View, H: EffectHandler<Effect = F::Effect>>(
         &mut self,
         link: &mut Link,
         face: &mut F,
         hands: &mut H,
     ) -> io::Result<()> {
         let mut left = self.inputs.len() + MAX_CONSEQUENCES;
-        // What comes after the wish to quit may be meant for what comes after this run.
+        // What comes after the effect to quit may be meant for what comes after this run.
         while left > 0 && self.ending != Some(Ending::Quit) {
             let Some(input) = self.inputs.pop_front() else { break };
             left -= 1;
-            for wish in face.on(input) {
-                self.perform(hands.perform(wish), link)?;
+            for effect in face.on(input) {
+                self.perform(hands.perform(effect), link)?;
             }
             self.is_stale = true;
         }
         Ok(())
     }
 
-    fn perform(&mut self, deed: Deed, link: &mut Link) -> io::Result<()> {
-        match deed {
-            Deed::Done => {}
-            Deed::Ask(ask) => {
+    fn perform(&mut self, action: LoopAction, link: &mut Link) -> io::Result<()> {
+        match action {
+            LoopAction::Done => {}
+            LoopAction::Ask(ask) => {
                 if matches!(ask.request, Request::Send { .. }) {
                     // What is answered is to be seen.
                     self.screen.scroll(-isize::MAX);
                 }
                 link.ask(ask);
             }
-            Deed::LastWords(text) => self.terminal.set_consolation(text),
-            Deed::Hear(input) => self.inputs.push_back(input),
-            Deed::Work(job) => {
+            LoopAction::CrashNote(text) => self.terminal.set_crash_note(text),
+            LoopAction::Hear(input) => self.inputs.push_back(input),
+            LoopAction::Work(job) => {
                 self.jobs.spawn_blocking(job);
             }
-            Deed::Lend(job) => self.lend(job)?,
-            Deed::Copy(text) => self.copy(&text)?,
-            Deed::Notify(text) => {
+            LoopAction::Lend(job) => self.lend(job)?,
+            LoopAction::Copy(text) => self.copy(&text)?,
+            LoopAction::Notify(text) => {
                 let text = self.options.charset.text(&text);
                 let bytes = self.options.notifier.notify(&text);
                 self.write(&bytes)?;
             }
-            Deed::Title(text) => {
+            LoopAction::Title(text) => {
                 self.title = tell::title(&self.options.charset.text(&text));
                 self.write_title()?;
             }
-            Deed::Theme(name) => self.paint_with(name),
-            Deed::Scroll(rows_up) => self.screen.scroll(rows_up),
-            Deed::Redraw => self.screen.redraw(),
-            Deed::Suspend => self.suspend()?,
-            Deed::Quit => self.ending = Some(Ending::Quit),
+            LoopAction::Theme(name) => self.paint_with(name),
+            LoopAction::Scroll(rows_up) => self.screen.scroll(rows_up),
+            LoopAction::Redraw => self.screen.redraw(),
+            LoopAction::Suspend => self.suspend()?,
+            LoopAction::Quit => self.ending = Some(Ending::Quit),
         }
         Ok(())
     }
@@ -426,7 +426,7 @@ impl Stage {
 
     /// Draws, unless the last frame is too young: then it says when to. A terminal that has not taken
     /// all of the last one yet gets no other.
-    fn draw_when_due(&mut self, face: &mut impl Face) -> io::Result<Option<Instant>> {
+    fn draw_when_due(&mut self, face: &mut impl View) -> io::Result<Option<Instant>> {
         if !self.is_stale || !self.terminal.is_taken() || self.terminal.is_clogged() {
             return Ok(None);
         }
@@ -440,7 +440,7 @@ impl Stage {
     }
 
     /// Says whether there was anything to paint.
-    fn draw(&mut self, face: &mut impl Face) -> io::Result<bool> {
+    fn draw(&mut self, face: &mut impl View) -> io::Result<bool> {
         let size = self.terminal.size();
         let mut bytes = Vec::new();
         let frame = self.options.charset.frame(face.frame(size));
@@ -451,7 +451,7 @@ impl Stage {
     }
 
     /// The last frame stays on the terminal.
-    fn close(&mut self, face: &mut impl Face) -> io::Result<()> {
+    fn close(&mut self, face: &mut impl View) -> io::Result<()> {
         if !self.terminal.is_taken() {
             return Ok(());
         }

@@ -1,4 +1,4 @@
-//! Panics while the face has the terminal: a message in the middle of a frame could not be read and
+//! Panics while the view has the terminal: a message in the middle of a frame could not be read and
 //! would break the frame, and a panic in a tool does not even end the program. So messages are kept
 //! and written when the terminal is given back.
 

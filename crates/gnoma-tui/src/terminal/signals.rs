@@ -5,7 +5,7 @@ use std::io;
 use rustix::process::Signal as Number;
 use tokio::signal::unix::{Signal as Stream, SignalKind, signal};
 
-/// A signal that the face does something about.
+/// A signal that the view does something about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Signal {
     /// The terminal has another size.
@@ -14,7 +14,7 @@ pub enum Signal {
     Stop,
     /// It goes on.
     GoOn,
-    /// Control+C on a terminal that makes a signal of it, or somebody else's wish that the program ends.
+    /// Control+C on a terminal that makes a signal of it, or somebody else's effect that the program ends.
     Interrupt,
     /// The program shall end; the signal's number.
     End(i32),

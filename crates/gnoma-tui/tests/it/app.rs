@@ -1,4 +1,4 @@
-//! What keys and events do and what is seen of it: inputs in, wishes and screens out.
+//! What keys and events do and what is seen of it: inputs in, effects and screens out.
 
 mod asking;
 mod attached;
@@ -29,11 +29,11 @@ use gnoma_tui::{
     app::{Options, State},
     ask::Ask,
     composer::Draft,
+    effect::Effect,
     history::History,
     keymap::Keymap,
-    run::Face as _,
+    run::View as _,
     status::Facts,
-    wish::Wish,
 };
 
 /// What the host was asked to do.
@@ -145,7 +145,7 @@ struct Scene {
     state: State,
     now: Instant,
     size: Size,
-    wishes: Vec<Wish>,
+    effects: Vec<Effect>,
     finished: Vec<String>,
     log: Log,
     /// Replies come when the test says so.
@@ -184,15 +184,15 @@ impl Scene {
         change(&mut options);
         let state = State::new(options);
         let size = Size::new(80, 24);
-        let (wishes, finished, late) = (Vec::new(), Vec::new(), VecDeque::new());
+        let (effects, finished, late) = (Vec::new(), Vec::new(), VecDeque::new());
         let view = SessionView::default();
         let mut scene =
-            Self { state, now, size, wishes, finished, log, is_slow: false, late, view };
+            Self { state, now, size, effects, finished, log, is_slow: false, late, view };
         scene.input(Input::Tick(now));
         scene.input(Input::Resize(size));
         scene.event(Event::Models { models: known_models() });
         scene.look();
-        scene.wishes.clear();
+        scene.effects.clear();
         scene
     }
 
@@ -201,16 +201,16 @@ impl Scene {
         let mut scene = Self::with(|options| options.accessible = accessible);
         let info = SessionInfo { found: Some(found()), ..info() };
         scene.event(Event::Info(Box::new(info))).look();
-        scene.wishes.clear();
+        scene.effects.clear();
         scene
     }
 
     fn input(&mut self, input: Input) -> &mut Self {
-        for wish in self.state.on(input) {
-            if let Wish::Ask(ask) = &wish {
+        for effect in self.state.on(input) {
+            if let Effect::Ask(ask) = &effect {
                 self.late.push_back(ask.clone());
             }
-            self.wishes.push(wish);
+            self.effects.push(effect);
         }
         if !self.is_slow {
             self.replies();
@@ -248,7 +248,7 @@ impl Scene {
         self.input(Input::Snapshot(Box::new(self.view.clone())))
     }
 
-    /// What the face does not hear of because it fell behind.
+    /// What the view does not hear of because it fell behind.
     fn unheard(&mut self, event: Event) -> &mut Self {
         let envelope = self.envelope(event);
         self.view.apply(&envelope);
@@ -301,7 +301,7 @@ impl Scene {
     fn running(&mut self, prompt: &str) -> &mut Self {
         self.send(prompt);
         self.event(Event::State(SessionState::Active)).appended(prompt);
-        self.wishes.clear();
+        self.effects.clear();
         self
     }
 
@@ -353,14 +353,14 @@ impl Scene {
         self.finished.join("\n")
     }
 
-    fn took(&mut self) -> Vec<Wish> {
-        std::mem::take(&mut self.wishes)
+    fn took(&mut self) -> Vec<Effect> {
+        std::mem::take(&mut self.effects)
     }
 
     /// The texts that were sent.
     fn sent(&mut self) -> Vec<String> {
-        let sent = self.took().into_iter().filter_map(|wish| match wish {
-            Wish::Ask(Ask { request: Request::Send { content }, .. }) => Some(text_of(&content)),
+        let sent = self.took().into_iter().filter_map(|effect| match effect {
+            Effect::Ask(Ask { request: Request::Send { content }, .. }) => Some(text_of(&content)),
             _ => None,
         });
         sent.collect()
@@ -384,8 +384,8 @@ impl Scene {
     }
 
     fn requests(&mut self) -> Vec<Request> {
-        let asked = self.took().into_iter().filter_map(|wish| match wish {
-            Wish::Ask(ask) => Some(ask.request),
+        let asked = self.took().into_iter().filter_map(|effect| match effect {
+            Effect::Ask(ask) => Some(ask.request),
             _ => None,
         });
         asked.collect()

@@ -23,7 +23,7 @@ use gnoma_tui::{
     Frame, Input, Size,
     frame::Cell,
     keymap::Key,
-    run::{Deed, Ending, Face, Hands, Link, MAX_FRAMES_PER_SECOND, Options, Stage},
+    run::{EffectHandler, Ending, Link, LoopAction, MAX_FRAMES_PER_SECOND, Options, Stage, View},
     screen::Layout,
     terminal::Terminal,
     text::{Line, Style},
@@ -127,22 +127,24 @@ struct Notepad {
     frames: Arc<AtomicUsize>,
 }
 
-enum Wish {
+enum Effect {
     Quit,
     Borrow,
 }
 
-impl Face for Notepad {
-    type Wish = Wish;
+impl View for Notepad {
+    type Effect = Effect;
 
-    fn on(&mut self, input: Input) -> Vec<Wish> {
+    fn on(&mut self, input: Input) -> Vec<Effect> {
         if !matches!(input, Input::Tick(_)) {
             self.heard.lock().unwrap().push(input.clone());
         }
         match input {
-            Input::Key(key) if key == "ctrl+d".parse::<Key>().unwrap() => return vec![Wish::Quit],
+            Input::Key(key) if key == "ctrl+d".parse::<Key>().unwrap() => {
+                return vec![Effect::Quit];
+            }
             Input::Key(key) if key == "ctrl+g".parse::<Key>().unwrap() => {
-                return vec![Wish::Borrow];
+                return vec![Effect::Borrow];
             }
             Input::Key(key) if key == "ctrl+x".parse::<Key>().unwrap() => panic!("made to panic"),
             Input::Key(key) => self.typed.extend(key.typed()),
@@ -193,15 +195,15 @@ impl Host {
 /// Lends the terminal to a program that looks whether it can read lines.
 struct Lender(Arc<OwnedFd>);
 
-impl Hands for Lender {
-    type Wish = Wish;
+impl EffectHandler for Lender {
+    type Effect = Effect;
 
-    fn perform(&mut self, wish: Wish) -> Deed {
-        match wish {
-            Wish::Quit => Deed::Quit,
-            Wish::Borrow => {
+    fn perform(&mut self, effect: Effect) -> LoopAction {
+        match effect {
+            Effect::Quit => LoopAction::Quit,
+            Effect::Borrow => {
                 let terminal = Arc::clone(&self.0);
-                Deed::Lend(Box::new(move || {
+                LoopAction::Lend(Box::new(move || {
                     Input::Edited(Some(
                         if is_cooked(&terminal) { "as it was" } else { "raw" }.to_owned(),
                     ))
@@ -340,10 +342,10 @@ struct Flood {
     heard: Arc<AtomicUsize>,
 }
 
-impl Face for Flood {
-    type Wish = Wish;
+impl View for Flood {
+    type Effect = Effect;
 
-    fn on(&mut self, input: Input) -> Vec<Wish> {
+    fn on(&mut self, input: Input) -> Vec<Effect> {
         match input {
             Input::Session(envelope) => {
                 let Event::Text { text } = &envelope.event else { return Vec::new() };
@@ -352,7 +354,7 @@ impl Face for Flood {
                 self.lines.extend(line.wrap(usize::from(WIDTH), &Line::default()));
                 Vec::new()
             }
-            Input::Key(_) => vec![Wish::Quit],
+            Input::Key(_) => vec![Effect::Quit],
             _ => Vec::new(),
         }
     }

@@ -1,4 +1,4 @@
-//! What the face keeps in the state folder: prompts that were sent, and what is written and not sent.
+//! What the view keeps in the state folder: prompts that were sent, and what is written and not sent.
 //! For nobody else to read, and without secrets: see [`super::hands`].
 //!
 //! Several programs may work on one project at the same time. Each has a place of its own for what is

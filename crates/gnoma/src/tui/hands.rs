@@ -1,4 +1,4 @@
-//! Performs the face's wishes that need files or programs.
+//! Performs the view's effects that need files or programs.
 
 mod image;
 mod programs;
@@ -11,8 +11,8 @@ use gnoma_tui::{
     Input,
     complete::{Limits, Lister},
     composer::Draft,
-    run::{self, Deed, Job},
-    wish::Wish,
+    effect::Effect,
+    run::{self, Job, LoopAction},
 };
 
 use self::image::{MAX_IMAGE_BYTES, image};
@@ -22,7 +22,7 @@ use super::files::Files;
 use crate::{demo, report, surroundings::Surroundings};
 
 /// Performs the view's effects that need files or programs.
-pub(super) struct Hands<'a> {
+pub(super) struct EffectHandler<'a> {
     programs: Programs,
     shells: &'a Shells,
     home: Option<PathBuf>,
@@ -31,7 +31,7 @@ pub(super) struct Hands<'a> {
     files: Files,
 }
 
-impl<'a> Hands<'a> {
+impl<'a> EffectHandler<'a> {
     pub(super) fn new(
         project: &Project,
         full_screen: bool,
@@ -49,7 +49,7 @@ impl<'a> Hands<'a> {
         }
     }
 
-    fn save(&self, drafts: Vec<Draft>) -> Deed {
+    fn save(&self, drafts: Vec<Draft>) -> LoopAction {
         let drafts: Vec<_> = drafts.into_iter().map(|draft| self.without_secrets(draft)).collect();
         told(
             self.files
@@ -68,7 +68,7 @@ impl<'a> Hands<'a> {
         Draft { text, folds: Vec::new(), ..draft }
     }
 
-    fn remember(&self, line: &str) -> Deed {
+    fn remember(&self, line: &str) -> LoopAction {
         let kept = self.files.remember(&self.firewall.text(line));
         told(kept.map_err(|error| format!("the history cannot be kept: {error}")))
     }
@@ -127,46 +127,48 @@ impl<'a> Hands<'a> {
     }
 }
 
-impl run::Hands for Hands<'_> {
-    type Wish = Wish;
+impl run::EffectHandler for EffectHandler<'_> {
+    type Effect = Effect;
 
-    fn perform(&mut self, wish: Wish) -> Deed {
-        let wish = match wish.into_deed() {
-            Ok(deed) => return deed,
-            Err(wish) => *wish,
+    fn perform(&mut self, effect: Effect) -> LoopAction {
+        let effect = match effect.into_action() {
+            Ok(action) => return action,
+            Err(effect) => *effect,
         };
-        match wish {
-            Wish::OpenEditor(text) => Deed::Lend(self.programs.edit(text, self.shells)),
-            Wish::RunShell(line) => Deed::Work(self.programs.run(line, self.shells)),
-            Wish::StopShell => {
+        match effect {
+            Effect::OpenEditor(text) => LoopAction::Lend(self.programs.edit(text, self.shells)),
+            Effect::RunShell(line) => LoopAction::Work(self.programs.run(line, self.shells)),
+            Effect::StopShell => {
                 self.shells.end();
-                Deed::Done
+                LoopAction::Done
             }
-            Wish::HandOver(program) => Deed::Lend(self.programs.hand_over(program, self.shells)),
-            Wish::PasteClipboard => Deed::Work(self.programs.clipboard()),
-            Wish::ReadImage { path, text } => Deed::Work(self.read_image(path, text)),
-            Wish::Save(drafts) => self.save(drafts),
-            Wish::Remember(line) => self.remember(&line),
-            Wish::List => Deed::Work(self.list()),
-            Wish::LookFor(files) => Deed::Work(self.look_for(files)),
-            Wish::Demo => Deed::Lend(self.demo()),
-            Wish::Ask(_)
-            | Wish::LastWords(_)
-            | Wish::Copy(_)
-            | Wish::Suspend
-            | Wish::Quit
-            | Wish::Notify(_)
-            | Wish::Title(_)
-            | Wish::Theme(_)
-            | Wish::Redraw
-            | Wish::Scroll(_) => Deed::Done,
+            Effect::HandOver(program) => {
+                LoopAction::Lend(self.programs.hand_over(program, self.shells))
+            }
+            Effect::PasteClipboard => LoopAction::Work(self.programs.clipboard()),
+            Effect::ReadImage { path, text } => LoopAction::Work(self.read_image(path, text)),
+            Effect::Save(drafts) => self.save(drafts),
+            Effect::Remember(line) => self.remember(&line),
+            Effect::List => LoopAction::Work(self.list()),
+            Effect::LookFor(files) => LoopAction::Work(self.look_for(files)),
+            Effect::Demo => LoopAction::Lend(self.demo()),
+            Effect::Ask(_)
+            | Effect::CrashNote(_)
+            | Effect::Copy(_)
+            | Effect::Suspend
+            | Effect::Quit
+            | Effect::Notify(_)
+            | Effect::Title(_)
+            | Effect::Theme(_)
+            | Effect::Redraw
+            | Effect::Scroll(_) => LoopAction::Done,
         }
     }
 }
 
-fn told(outcome: Result<(), String>) -> Deed {
+fn told(outcome: Result<(), String>) -> LoopAction {
     match outcome {
-        Ok(()) => Deed::Done,
-        Err(text) => Deed::Hear(Input::Failed(text)),
+        Ok(()) => LoopAction::Done,
+        Err(text) => LoopAction::Hear(Input::Failed(text)),
     }
 }

@@ -126,7 +126,7 @@ fn an_answer_that_did_not_arrive_is_asked_for_again() {
     let mut scene = Scene::new();
     scene.running("clean up").wait(10_000).asks("c1", "rm one").slow().keys("y").refuses();
     assert!(scene.live().contains("asks to run"));
-    scene.keys("esc").refuses().wishes.clear();
+    scene.keys("esc").refuses().effects.clear();
     scene.keys("esc");
     assert_eq!(scene.told(), [Request::Cancel]);
 }
@@ -187,7 +187,7 @@ fn modes_are_cycled_and_the_dangerous_one_is_confirmed_once() {
     assert_eq!(scene.told(), []);
     scene.send("/permission bypass").send("bypass");
     assert_eq!(scene.told(), [Request::SetMode { mode: PermissionMode::Bypass }]);
-    scene.keys("shift+tab").wishes.clear();
+    scene.keys("shift+tab").effects.clear();
     scene.send("/perm bypass");
     assert_eq!(scene.told(), [Request::SetMode { mode: PermissionMode::Bypass }]);
     scene.send("/permission sometimes");

@@ -15,7 +15,7 @@ fn round(number: u32) -> Event {
 }
 
 impl Scene {
-    /// The past that the face asked for last.
+    /// The past that the view asked for last.
     fn past(&mut self, first: u64, texts: &[&str]) -> &mut Self {
         let Ask { request, purpose } = self.late.pop_back().expect("the past is asked for");
         assert!(matches!(request, Request::History { .. }), "{request:?}");
@@ -158,7 +158,7 @@ fn a_window_is_left_where_the_session_goes_on() {
     let mut scene = Scene::with(|options| options.is_served = true);
     scene.send("/detach");
     assert!(scene.state.is_detached());
-    assert_eq!(scene.took().last(), Some(&Wish::Quit));
+    assert_eq!(scene.took().last(), Some(&Effect::Quit));
 }
 
 #[test]

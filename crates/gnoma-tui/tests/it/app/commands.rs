@@ -67,11 +67,11 @@ fn models_that_come_later_leave_what_is_chosen_and_come_nowhere_else() {
 fn the_ends_of_an_empty_line_are_those_of_the_conversation() {
     let mut scene = Scene::new();
     scene.keys("home end");
-    assert_eq!(scene.took(), [Wish::Scroll(isize::MAX), Wish::Scroll(-isize::MAX)]);
+    assert_eq!(scene.took(), [Effect::Scroll(isize::MAX), Effect::Scroll(-isize::MAX)]);
     scene.write("x").keys("home end");
-    assert!(!scene.took().iter().any(|wish| matches!(wish, Wish::Scroll(_))));
+    assert!(!scene.took().iter().any(|effect| matches!(effect, Effect::Scroll(_))));
     scene.input(Input::Wheel(3));
-    assert!(scene.took().contains(&Wish::Scroll(3)));
+    assert!(scene.took().contains(&Effect::Scroll(3)));
 }
 
 #[test]
@@ -82,7 +82,7 @@ fn a_model_that_the_session_knows_is_pinned_and_let_go_in_the_same_session() {
     assert!(scene.wait(5_000).live().contains("anthropic/opus · your choice"));
     scene.send("/model auto");
     assert_eq!(scene.told(), [Request::Pin { arm: None }]);
-    scene.send("/model 1").wishes.clear();
+    scene.send("/model 1").effects.clear();
     scene.send("/model").write("auto").keys("enter");
     assert_eq!(scene.told(), [Request::Pin { arm: None }]);
     assert!(!scene.wait(5_000).live().contains("your choice"));
@@ -119,7 +119,7 @@ fn a_turn_can_be_rated_when_it_has_ended() {
     assert!(scene.live().contains("no answer to rate yet"));
     scene.running("go").send("/good");
     assert_eq!(scene.told(), []);
-    scene.ends(complete(), &[]).wishes.clear();
+    scene.ends(complete(), &[]).effects.clear();
     scene.send("/good").send("/bad");
     assert_eq!(scene.told(), [Request::Rate { good: true }, Request::Rate { good: false }]);
 }
@@ -221,7 +221,7 @@ fn a_long_conversation_is_not_dropped_without_a_question() {
     }
     scene.send("/clear");
     assert!(scene.live().contains("Leave these 6 turns and begin anew? (y/n)"));
-    scene.keys("n").send("/clear").wishes.clear();
+    scene.keys("n").send("/clear").effects.clear();
     scene.keys("y");
     assert_eq!(scene.next(), Some(Request::Switch(Switch::New)));
 }
@@ -251,10 +251,10 @@ fn settings_show_their_origin_and_can_be_changed() {
 fn the_theme_changes_at_once_and_stays() {
     let mut scene = Scene::new();
     scene.send("/theme forest");
-    assert!(scene.took().contains(&Wish::Theme("forest".to_owned())));
+    assert!(scene.took().contains(&Effect::Theme("forest".to_owned())));
     assert_eq!(scene.logged(), ["set tui.theme = forest"]);
     scene.send("/theme").write("mono").keys("enter");
-    assert!(scene.took().contains(&Wish::Theme("mono".to_owned())));
+    assert!(scene.took().contains(&Effect::Theme("mono".to_owned())));
 }
 
 #[test]
@@ -323,17 +323,17 @@ fn texts_go_where_they_are_wanted() {
     assert!(scene.live().contains("there is no answer to copy yet"));
     scene.running("go").event(Event::Text { text: "The answer.".to_owned() });
     let answer = Message::assistant(vec![Content::text("The answer.")], None, None).unwrap();
-    scene.event(Event::Appended(Arc::new(answer))).ends(complete(), &[]).wishes.clear();
+    scene.event(Event::Appended(Arc::new(answer))).ends(complete(), &[]).effects.clear();
     scene.send("/copy");
-    assert!(scene.took().contains(&Wish::Copy("The answer.".to_owned())));
+    assert!(scene.took().contains(&Effect::Copy("The answer.".to_owned())));
     scene.send("/export talk.md");
     assert_eq!(scene.logged(), ["export talk.md"]);
     scene.send("/shell htop");
-    assert!(scene.took().contains(&Wish::HandOver(Some("htop".to_owned()))));
+    assert!(scene.took().contains(&Effect::HandOver(Some("htop".to_owned()))));
     scene.send("/diff");
     assert!(scene.said().contains("new"));
     scene.keys("ctrl+z");
-    assert!(scene.took().contains(&Wish::Suspend));
+    assert!(scene.took().contains(&Effect::Suspend));
     scene.send("/exit");
-    assert_eq!(scene.took().last(), Some(&Wish::Quit));
+    assert_eq!(scene.took().last(), Some(&Effect::Quit));
 }

@@ -58,7 +58,7 @@ fn the_first_start_chooses_tries_and_stores() {
 fn the_first_start_can_be_left_or_tried_out() {
     let mut scene = Scene::without_provider(false);
     scene.write("demo").keys("enter");
-    assert_eq!(scene.took(), [Wish::Demo]);
+    assert_eq!(scene.took(), [Effect::Demo]);
     let mut scene = Scene::without_provider(false);
     scene.keys("esc").write("hello");
     assert_eq!(scene.written(), "hello");
@@ -66,8 +66,9 @@ fn the_first_start_can_be_left_or_tried_out() {
 
 #[test]
 fn attention_is_called_for_where_nobody_looks() {
-    let notified =
-        |scene: &mut Scene| scene.took().into_iter().any(|wish| matches!(wish, Wish::Notify(_)));
+    let notified = |scene: &mut Scene| {
+        scene.took().into_iter().any(|effect| matches!(effect, Effect::Notify(_)))
+    };
     let mut scene = Scene::new();
     scene.input(Input::FocusGained).running("go").wait(60_000).ends(complete(), &[]);
     assert!(!notified(&mut scene), "somebody looks");
@@ -83,8 +84,8 @@ fn attention_is_called_for_where_nobody_looks() {
 fn the_title_says_what_goes_on() {
     let mut scene = Scene::new();
     let titles = |scene: &mut Scene| -> Vec<String> {
-        let titles = scene.took().into_iter().filter_map(|wish| match wish {
-            Wish::Title(title) => Some(title),
+        let titles = scene.took().into_iter().filter_map(|effect| match effect {
+            Effect::Title(title) => Some(title),
             _ => None,
         });
         titles.collect()
@@ -110,8 +111,8 @@ fn what_is_written_is_saved_and_comes_back() {
     let mut scene = Scene::new();
     scene.running("go").write("waits").keys("tab").write("half");
     scene.wait(1_500);
-    let saved = scene.took().into_iter().rev().find_map(|wish| match wish {
-        Wish::Save(drafts) => Some(drafts),
+    let saved = scene.took().into_iter().rev().find_map(|effect| match effect {
+        Effect::Save(drafts) => Some(drafts),
         _ => None,
     });
     let saved = saved.unwrap();
@@ -122,7 +123,7 @@ fn what_is_written_is_saved_and_comes_back() {
     scene.keys("ctrl+u enter");
     assert_eq!(scene.sent(), ["waits"]);
     scene.input(Input::Ending);
-    assert!(matches!(scene.took().last(), Some(Wish::Save(_))));
+    assert!(matches!(scene.took().last(), Some(Effect::Save(_))));
 }
 
 #[test]
@@ -213,9 +214,9 @@ fn what_was_sent_and_never_arrived_comes_back_from_a_session_that_is_gone() {
 fn what_is_gone_from_the_editor_is_gone_from_the_file_at_once() {
     let mut scene = Scene::new();
     scene.write("secret").wait(300);
-    assert_eq!(scene.took().last(), Some(&Wish::Save(vec![Draft::from("secret")])));
+    assert_eq!(scene.took().last(), Some(&Effect::Save(vec![Draft::from("secret")])));
     scene.keys("ctrl+u");
-    assert_eq!(scene.took(), [Wish::Save(vec![Draft::default()])]);
+    assert_eq!(scene.took(), [Effect::Save(vec![Draft::default()])]);
 }
 
 #[test]
@@ -247,7 +248,7 @@ fn nothing_of_the_input_stays_where_another_session_goes_on() {
 fn everything_is_drawn_anew_when_it_is_wished() {
     let mut scene = Scene::new();
     scene.keys("ctrl+l");
-    assert_eq!(scene.took(), [Wish::Redraw]);
+    assert_eq!(scene.took(), [Effect::Redraw]);
 }
 
 #[test]
@@ -269,7 +270,7 @@ fn a_turn_is_left_with_the_second_interrupt() {
     scene.running("go").keys("ctrl+c");
     assert_eq!(scene.told(), [Request::Cancel]);
     scene.keys("ctrl+c");
-    assert_eq!(scene.took().last(), Some(&Wish::Quit));
+    assert_eq!(scene.took().last(), Some(&Effect::Quit));
 }
 
 #[test]

@@ -7,7 +7,7 @@ fn files_that_were_offered_are_looked_for_when_the_message_goes() {
     let mut scene = Scene::new();
     scene.write("see @no").input(Input::Listing(vec!["notes.txt".to_owned()]));
     scene.keys("tab").write("and @nobody").keys("enter");
-    assert!(scene.took().contains(&Wish::LookFor(vec!["notes.txt".to_owned()])));
+    assert!(scene.took().contains(&Effect::LookFor(vec!["notes.txt".to_owned()])));
     scene.input(Input::Missing(vec!["notes.txt".to_owned()]));
     assert!(scene.said().contains("`notes.txt` is not there any more"));
 }
@@ -81,7 +81,7 @@ fn what_is_queued_waits_for_the_end_and_can_be_changed() {
 fn esc_stops_and_everything_written_stays() {
     let mut scene = Scene::new();
     scene.running("go").write("queued").keys("tab").send("steer").write("half a sen");
-    scene.wishes.clear();
+    scene.effects.clear();
     scene.keys("esc");
     assert_eq!(scene.told(), [Request::Cancel]);
     scene.keys("esc");
@@ -122,14 +122,14 @@ fn control_c_clears_then_stops_then_quits() {
     let mut scene = Scene::new();
     scene.running("go").write("not now").keys("ctrl+c");
     assert_eq!(scene.written(), "");
-    scene.wishes.clear();
+    scene.effects.clear();
     scene.keys("ctrl+c");
     assert_eq!(scene.told(), [Request::Cancel]);
     scene.ends(Outcome::Cancelled, &[]).wait(3_000).keys("ctrl+c");
     assert!(scene.live().contains("Ctrl+C again quits"));
-    scene.wait(3_000).keys("ctrl+c").wishes.clear();
+    scene.wait(3_000).keys("ctrl+c").effects.clear();
     scene.keys("ctrl+c");
-    assert_eq!(scene.took().last(), Some(&Wish::Quit));
+    assert_eq!(scene.took().last(), Some(&Effect::Quit));
     scene.keys("up");
     assert_eq!(scene.written(), "not now");
 }
@@ -168,7 +168,7 @@ fn older_prompts_are_searched() {
 fn files_are_completed_behind_an_at_sign() {
     let mut scene = Scene::new();
     scene.write("read @ma");
-    assert!(scene.took().contains(&Wish::List));
+    assert!(scene.took().contains(&Effect::List));
     let files = ["Cargo.toml", "src/main.rs", "src/markdown.rs"].map(str::to_owned);
     scene.input(Input::Listing(files.into()));
     insta::assert_snapshot!(scene.live(), @r"
@@ -208,7 +208,7 @@ fn commands_are_found_and_unknown_ones_stay_where_they_are() {
 fn the_output_of_a_shell_line_goes_along_with_the_next_message() {
     let mut scene = Scene::new();
     scene.send("!git status");
-    assert!(scene.took().contains(&Wish::RunShell("git status".to_owned())));
+    assert!(scene.took().contains(&Effect::RunShell("git status".to_owned())));
     let output = "On branch main\nclean\n".to_owned();
     scene.input(Input::Shell { line: "git status".to_owned(), output, failure: None });
     assert!(scene.said().contains("On branch main"));
@@ -247,7 +247,7 @@ fn a_long_paste_is_shown_as_a_chip_and_sent_whole() {
 fn an_image_takes_the_place_of_its_path() {
     let mut scene = Scene::new();
     scene.input(Input::Paste("/tmp/shot.png".to_owned()));
-    let Some(Wish::ReadImage { text, .. }) = scene.took().into_iter().next() else {
+    let Some(Effect::ReadImage { text, .. }) = scene.took().into_iter().next() else {
         panic!("no image is read");
     };
     scene.input(Input::Image { instead: text, image: image(), name: "shot.png".to_owned() });
@@ -264,7 +264,7 @@ fn an_image_takes_the_place_of_its_path() {
 fn the_editor_of_choice_changes_the_text() {
     let mut scene = Scene::new();
     scene.write("draft").keys("ctrl+g");
-    assert!(scene.took().contains(&Wish::OpenEditor("draft".to_owned())));
+    assert!(scene.took().contains(&Effect::OpenEditor("draft".to_owned())));
     scene.input(Input::Edited(Some("two\nlines\n".to_owned())));
     assert_eq!(scene.written(), "two\nlines");
     scene.keys("ctrl+g").input(Input::Edited(None));
@@ -280,12 +280,12 @@ fn a_shell_line_is_seen_while_it_runs_and_can_be_stopped() {
     assert!(scene.live().contains("! sleep 100 1 min 1 s"), "{}", scene.live());
     assert!(scene.state.next_tick().is_some());
     scene.keys("esc");
-    assert_eq!(scene.took(), [Wish::StopShell]);
+    assert_eq!(scene.took(), [Effect::StopShell]);
     let (line, output) = ("sleep 100".to_owned(), String::new());
     scene.input(Input::Shell { line, output, failure: Some("it failed".to_owned()) });
     assert!(!scene.live().contains("! sleep"), "{}", scene.live());
     scene.keys("ctrl+c");
     assert!(scene.live().contains("Ctrl+C again quits"));
     scene.write("x").keys("backspace ctrl+c");
-    assert!(!scene.took().contains(&Wish::Quit), "another key came in between");
+    assert!(!scene.took().contains(&Effect::Quit), "another key came in between");
 }

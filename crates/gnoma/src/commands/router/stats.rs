@@ -8,7 +8,7 @@ use gnoma_core::{
     ModelRef, Price, Usage,
     ledger::{Amount, Ledger as _, Total},
 };
-use gnoma_router::{RouterState, Standing, TaskKind};
+use gnoma_router::{ArmEstimate, RouterState, TaskKind};
 use serde_json::{Value, json};
 
 use super::money::{MICRO, money};
@@ -55,12 +55,12 @@ pub(super) async fn run(project: &Project, json: bool) -> Result<Exit> {
 struct Believed {
     arm: ModelRef,
     kind: TaskKind,
-    standing: Standing,
+    standing: ArmEstimate,
 }
 
 impl Believed {
     fn to_json(&self) -> Value {
-        let Standing { quality, cost, tasks } = self.standing;
+        let ArmEstimate { quality, cost, tasks } = self.standing;
         let arm = self.arm.to_string();
         json!({ "arm": arm, "kind": self.kind, "tasks": tasks, "quality": quality, "cost": cost })
     }

@@ -1,12 +1,12 @@
-//! What the face wants done in the world. It is performed by the loop; nothing here acts.
+//! What the view wants done in the world. It is performed by the loop; nothing here acts.
 
 use std::path::PathBuf;
 
-use crate::{ask::Ask, composer::Draft, run::Deed};
+use crate::{ask::Ask, composer::Draft, run::LoopAction};
 
 /// Something to be done.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Wish {
+pub enum Effect {
     /// Ask the session or its host; the reply comes back with what it was for.
     Ask(Ask),
     /// Put text on the clipboard.
@@ -18,7 +18,7 @@ pub enum Wish {
     /// Show the demonstration, which needs no provider and has the terminal meanwhile.
     Demo,
     /// Say this when a panic ends the program: where the session is kept.
-    LastWords(String),
+    CrashNote(String),
     /// Let the text be written on in the editor of choice.
     OpenEditor(String),
     /// Run a line in a shell and report its output.
@@ -58,23 +58,23 @@ pub enum Wish {
     Scroll(isize),
 }
 
-impl Wish {
+impl Effect {
     /// What the loop can do by itself; whatever needs files, programs or settings comes back.
     ///
     /// # Errors
-    /// The wish, for somebody else.
-    pub fn into_deed(self) -> Result<Deed, Box<Self>> {
+    /// The effect, for somebody else.
+    pub fn into_action(self) -> Result<LoopAction, Box<Self>> {
         Ok(match self {
-            Self::Ask(ask) => Deed::Ask(ask),
-            Self::LastWords(text) => Deed::LastWords(text),
-            Self::Copy(text) => Deed::Copy(text),
-            Self::Suspend => Deed::Suspend,
-            Self::Quit => Deed::Quit,
-            Self::Notify(text) => Deed::Notify(text),
-            Self::Title(text) => Deed::Title(text),
-            Self::Theme(name) => Deed::Theme(name),
-            Self::Scroll(rows_up) => Deed::Scroll(rows_up),
-            Self::Redraw => Deed::Redraw,
+            Self::Ask(ask) => LoopAction::Ask(ask),
+            Self::CrashNote(text) => LoopAction::CrashNote(text),
+            Self::Copy(text) => LoopAction::Copy(text),
+            Self::Suspend => LoopAction::Suspend,
+            Self::Quit => LoopAction::Quit,
+            Self::Notify(text) => LoopAction::Notify(text),
+            Self::Title(text) => LoopAction::Title(text),
+            Self::Theme(name) => LoopAction::Theme(name),
+            Self::Scroll(rows_up) => LoopAction::Scroll(rows_up),
+            Self::Redraw => LoopAction::Redraw,
             Self::OpenEditor(_)
             | Self::RunShell(_)
             | Self::StopShell

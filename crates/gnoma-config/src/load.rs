@@ -15,7 +15,7 @@ use crate::{
     layer::{Layer, Merged},
     paths, profile,
     reader::{self, ReadFrom, Reader},
-    schema::{self, Known},
+    schema::{self, KnownKey},
     sense,
     settings::Settings,
     text::SourceText,
@@ -216,7 +216,7 @@ impl Loader<'_> {
     /// A wish that is not heard must not look as if it were. The defaults of older files wish nothing.
     fn warn_of_what_has_no_effect(&mut self) {
         for (key, entry) in self.merged.entries() {
-            let Known::Key(row) = schema::lookup(key) else { continue };
+            let KnownKey::Key(row) = schema::lookup(key) else { continue };
             let Some(instead) = row.instead else { continue };
             if row.default_value().as_ref() != Some(&entry.value) {
                 let message = "has no effect: nothing reads this setting any more";

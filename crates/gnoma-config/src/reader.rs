@@ -12,7 +12,7 @@ use crate::{
     guard::{self, FileTrust},
     key::KeyPath,
     layer::{Entry, Layer},
-    schema::{self, Known, Refusal, Row},
+    schema::{self, KnownKey, Refusal, Row},
     suggest,
     text::{Snippet, SourceText},
     tree::{Node, Tree},
@@ -86,10 +86,10 @@ impl<'a> Reader<'a> {
 
     fn visit_named(&mut self, path: &KeyPath, node: &Node, name_span: &Range<usize>) {
         match schema::lookup(path) {
-            Known::Key(row) => self.visit_key(row, path, node),
-            Known::List(identity) => self.visit_list(identity, path, node),
-            Known::Section => self.visit_table(path, node),
-            Known::Nothing => self.refuse_unknown(path, name_span),
+            KnownKey::Key(row) => self.visit_key(row, path, node),
+            KnownKey::List(identity) => self.visit_list(identity, path, node),
+            KnownKey::Section => self.visit_table(path, node),
+            KnownKey::Nothing => self.refuse_unknown(path, name_span),
         }
     }
 

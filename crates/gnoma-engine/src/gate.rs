@@ -28,7 +28,7 @@ use crate::turn::Verdict;
 const MAX_OFFERED_BYTES: usize = 200;
 
 /// What the guard knows about where a session works.
-pub struct Place {
+pub struct GatePlace {
     /// Folder that commands start in, links resolved.
     pub cwd: PathBuf,
     /// Folders the tools may work in, links resolved; the first holds `cwd`.
@@ -48,7 +48,7 @@ pub struct Place {
     pub resolve: Box<dyn Fn(&Path) -> PathBuf + Send + Sync>,
 }
 
-impl fmt::Debug for Place {
+impl fmt::Debug for GatePlace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Place").field("roots", &self.roots).finish_non_exhaustive()
     }
@@ -68,7 +68,7 @@ pub(crate) struct Admitted {
 pub(crate) struct Gate {
     pub(crate) mode: PermissionMode,
     permissions: Arc<Permissions>,
-    place: Arc<Place>,
+    place: Arc<GatePlace>,
     /// Somebody can answer questions.
     interactive: bool,
     firewall: Arc<Firewall>,
@@ -80,7 +80,7 @@ impl Gate {
     pub(crate) fn new(
         mode: PermissionMode,
         permissions: Permissions,
-        place: Place,
+        place: GatePlace,
         interactive: bool,
         firewall: Arc<Firewall>,
     ) -> Self {
@@ -163,7 +163,7 @@ impl Gate {
 pub(crate) struct Judge {
     mode: PermissionMode,
     permissions: Arc<Permissions>,
-    place: Arc<Place>,
+    place: Arc<GatePlace>,
     interactive: bool,
     firewall: Arc<Firewall>,
 }

@@ -45,7 +45,8 @@ impl Keeper {
         let Keeping { store, begun, result_store, checkpoints, unkept, now_ms } = keeping;
         let recorder = store.map(|(store, session)| {
             let asides = tell.clone();
-            let options = record::Options { store, session, history_len, begun, now_ms, asides };
+            let options =
+                record::RecorderOptions { store, session, history_len, begun, now_ms, asides };
             Recorder::new(options)
         });
         let files = checkpoints.map(|checkpoints| {

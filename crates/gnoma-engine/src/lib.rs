@@ -27,7 +27,7 @@ mod turn;
 
 pub use crate::{
     arm::Arm,
-    gate::Place,
+    gate::GatePlace,
     keeping::{Keeping, Unkept},
     routing::Routes,
     session::{Handle, Options, Session},

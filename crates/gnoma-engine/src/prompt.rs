@@ -9,7 +9,7 @@ use gnoma_core::{CallId, Content, Message, RawJson, StopReason, ToolCall, ToolRe
 
 /// What the system prompt tells about the place.
 #[derive(Clone, Copy, Debug)]
-pub struct Place<'a> {
+pub struct PromptPlace<'a> {
     /// Folder the tools work in.
     pub cwd: &'a str,
     /// Operating system, such as `linux`.
@@ -84,7 +84,7 @@ fn finished((said, steps, answer): &Task) -> Vec<Message> {
 
 /// The system prompt for an arm of `tier`.
 #[must_use]
-pub fn system(tier: Tier, place: Place<'_>) -> String {
+pub fn system(tier: Tier, place: PromptPlace<'_>) -> String {
     let rules = match tier {
         Tier::Full => FULL,
         Tier::Lean => LEAN,

@@ -43,7 +43,7 @@ type Begun = Box<dyn Fn(&SessionId) + Send + Sync>;
 type Clock = Box<dyn Fn() -> i64 + Send + Sync>;
 
 /// What a recorder is made of.
-pub(crate) struct Options {
+pub(crate) struct RecorderOptions {
     pub(crate) store: Arc<dyn SessionStore>,
     /// The session to continue, which must have been taken in hand.
     pub(crate) session: Option<SessionId>,
@@ -70,7 +70,7 @@ pub(crate) struct Recorder {
 
 impl Recorder {
     /// Starts the writing task. Touches the store only when the first message comes.
-    pub(crate) fn new(options: Options) -> Self {
+    pub(crate) fn new(options: RecorderOptions) -> Self {
         let stored = if options.session.is_some() { options.history_len } else { 0 };
         if let Some(session) = &options.session {
             (options.begun)(session);
@@ -240,7 +240,7 @@ enum Words {
 }
 
 /// An entry to write.
-struct Job {
+struct RecordJob {
     words: Words,
     durability: Durability,
     /// A store that failed is tried again.
@@ -251,13 +251,13 @@ struct Job {
 
 /// The way into the queue.
 #[derive(Clone, Debug)]
-pub(crate) struct Ink(mpsc::Sender<Job>);
+pub(crate) struct Ink(mpsc::Sender<RecordJob>);
 
 impl Ink {
     /// Queues an entry. Waits only while the queue is full.
     async fn note(&self, record: Record) {
         let words = Words::Record(record);
-        let job = Job { words, durability: Durability::Process, retry: false, done: None };
+        let job = RecordJob { words, durability: Durability::Process, retry: false, done: None };
         drop(self.0.send(job).await);
     }
 
@@ -268,7 +268,7 @@ impl Ink {
 
     async fn put_words(&self, words: Words, durability: Durability, retry: bool) -> bool {
         let (done, answer) = oneshot::channel();
-        let job = Job { words, durability, retry, done: Some(done) };
+        let job = RecordJob { words, durability, retry, done: Some(done) };
         self.0.send(job).await.is_ok() && answer.await.unwrap_or(false)
     }
 }
@@ -331,15 +331,15 @@ struct Writer {
 }
 
 impl Writer {
-    fn new(options: Options) -> Self {
-        let Options { store, session, begun, now_ms, asides, .. } = options;
+    fn new(options: RecorderOptions) -> Self {
+        let RecorderOptions { store, session, begun, now_ms, asides, .. } = options;
         let first = if session.is_some() { Parent::Tip } else { Parent::Start };
         let (last, before) = (None, VecDeque::new());
         Self { store, session, last, before, first, begun, now_ms, asides, down: None, told: None }
     }
 
-    async fn work(mut self, mut jobs: mpsc::Receiver<Job>) {
-        while let Some(Job { words, durability, retry, done }) = jobs.recv().await {
+    async fn work(mut self, mut jobs: mpsc::Receiver<RecordJob>) {
+        while let Some(RecordJob { words, durability, retry, done }) = jobs.recv().await {
             let stored = self.write(words, durability, retry).await;
             if let Some(done) = done {
                 // Whoever waited may be gone.

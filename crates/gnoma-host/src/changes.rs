@@ -8,7 +8,7 @@ use crate::{
     past::{Past, refuse_in_incognito},
     restore::{find, workspace},
     text::one_line,
-    timeline::{self, Files},
+    timeline::{self, TimelineFiles},
     unkept,
 };
 
@@ -56,9 +56,9 @@ pub async fn changes(
         Some(id) => Some(find(id, &path, Some(&workspace))?),
         None if path.is_empty() => last_other(&workspace)?,
         None => match last_changed(&path) {
-            Files::Unchanged => None,
-            Files::Kept(id) => Some(id),
-            Files::Unknown => {
+            TimelineFiles::Unchanged => None,
+            TimelineFiles::Kept(id) => Some(id),
+            TimelineFiles::Unknown => {
                 let text = "the files as they were before the last turn that changed some could not \
                             be kept; `gnoma changes --list` shows what was";
                 return Err(HostError::usage(text));
@@ -117,9 +117,12 @@ async fn looked_at(project: &Project, session: Option<&str>) -> Result<(Vec<Entr
 }
 
 /// The files before the last turn that changed some.
-fn last_changed(path: &[Entry]) -> Files {
+fn last_changed(path: &[Entry]) -> TimelineFiles {
     let turns = timeline::turns(path).into_iter().rev();
-    turns.map(|turn| turn.files).find(|files| *files != Files::Unchanged).unwrap_or_default()
+    turns
+        .map(|turn| turn.files)
+        .find(|files| *files != TimelineFiles::Unchanged)
+        .unwrap_or_default()
 }
 
 /// The latest kept state that is not the one of now.

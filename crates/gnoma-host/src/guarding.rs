@@ -14,7 +14,7 @@ use gnoma_core::{
     places::{self, CACHES, WriteProtection},
     protocol::{Environment, SessionSpec},
 };
-use gnoma_engine::Place;
+use gnoma_engine::GatePlace;
 use gnoma_guard::{
     firewall::{self, AllowEntry, Allowed, Firewall, Policy},
     permission::{self, Origin, Permissions, Rule},
@@ -172,8 +172,8 @@ pub fn permissions(settings: &Settings) -> Result<Permissions> {
 
 /// Where a session works.
 #[must_use]
-pub fn place(loaded: &Loaded, spec: &SessionSpec) -> Place {
-    Place {
+pub fn place(loaded: &Loaded, spec: &SessionSpec) -> GatePlace {
+    GatePlace {
         cwd: spec.folder.clone(),
         roots: std::iter::once(&spec.folder).chain(&spec.more_folders).cloned().collect(),
         home: spec.environment.home(),

@@ -6,7 +6,7 @@ use gnoma_store::checkpoint;
 use crate::{
     Project, Result,
     past::Past,
-    timeline::{self, Files},
+    timeline::{self, TimelineFiles},
 };
 
 /// Most places that are given.
@@ -36,7 +36,9 @@ pub async fn points(project: &Project, session: &SessionId) -> Result<Vec<Point>
     let point = |(turns, turn): (usize, timeline::Turn)| {
         let said = path.iter().find(|entry| entry.id == turn.said);
         let changes = match (&turn.files, &workspace) {
-            (Files::Kept(id), Some(files)) => files.changes(id, checkpoint::Point::Now).ok(),
+            (TimelineFiles::Kept(id), Some(files)) => {
+                files.changes(id, checkpoint::Point::Now).ok()
+            }
             _ => None,
         };
         Point {

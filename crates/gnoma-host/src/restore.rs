@@ -6,7 +6,7 @@ use anyhow::Context as _;
 use gnoma_core::store::{
     Durability, Entry, EntryId, NewEntry, Parent, Record, SessionId, SessionStore as _,
 };
-use gnoma_store::checkpoint::{Conflict, Error, Left, LeftWhy, Restored, SnapshotId, Workspace};
+use gnoma_store::checkpoint::{Conflict, Error, LeftOut, LeftWhy, Restored, SnapshotId, Workspace};
 
 use crate::{HostError, Project, Result, clock, past::Past, text::one_line, timeline};
 
@@ -164,7 +164,7 @@ pub(crate) fn told(restored: &Restored, undo: &str) -> String {
             named(theirs)
         ));
     }
-    for Left { path, why } in left.iter().take(MAX_NAMED) {
+    for LeftOut { path, why } in left.iter().take(MAX_NAMED) {
         let why = match why {
             LeftWhy::NotKept => "it was never kept",
             LeftWhy::Changed => "it changed meanwhile",

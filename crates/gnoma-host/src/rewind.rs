@@ -13,7 +13,7 @@ use crate::{
     restore::{Done, Going, find, note, take, told, workspace},
     routing,
     text::{fit, one_line},
-    timeline::{self, Files},
+    timeline::{self, TimelineFiles},
     unkept,
 };
 
@@ -91,7 +91,7 @@ struct Goal {
     /// The entry the conversation goes on from; `None` is its start.
     before: Option<EntryId>,
     /// The files then.
-    files: Files,
+    files: TimelineFiles,
     /// In words.
     what: String,
 }
@@ -128,15 +128,15 @@ impl Goal {
             // Kept by a going back: the conversation stays where it is.
             None => path.last().map(|last| last.id),
         };
-        Ok(Self { before, what: format!("checkpoint {files}"), files: Files::Kept(files) })
+        Ok(Self { before, what: format!("checkpoint {files}"), files: TimelineFiles::Kept(files) })
     }
 
     /// The checkpoint to bring back; `None` where nothing has changed any file since.
     fn files(&self, workspace: &Workspace) -> Result<Option<&SnapshotId>> {
         let why = match &self.files {
-            Files::Unchanged => return Ok(None),
-            Files::Unknown => "could not be kept then".to_owned(),
-            Files::Kept(id) => match workspace.get(id) {
+            TimelineFiles::Unchanged => return Ok(None),
+            TimelineFiles::Unknown => "could not be kept then".to_owned(),
+            TimelineFiles::Kept(id) => match workspace.get(id) {
                 Err(Error::Unknown(_)) => format!("are no longer kept (checkpoint {id})"),
                 known => return known.map(|_| Some(id)).map_err(Into::into),
             },

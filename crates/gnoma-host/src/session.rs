@@ -77,7 +77,7 @@ fn system_prompt(Project { spec, loaded, notices, .. }: &Project) -> SystemPromp
         .file_name()
         .map_or_else(String::new, |name| name.to_string_lossy().into_owned());
     Box::new(move |tier| {
-        let place = prompt::Place {
+        let place = prompt::PromptPlace {
             cwd: &cwd,
             os: std::env::consts::OS,
             shell: &shell,

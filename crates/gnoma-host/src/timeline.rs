@@ -22,12 +22,12 @@ pub(crate) struct Turn {
     /// The words.
     pub words: String,
     /// The files before its first change.
-    pub files: Files,
+    pub files: TimelineFiles,
 }
 
 /// The files as they were at some place.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Files {
+pub(crate) enum TimelineFiles {
     /// Nothing was changed since.
     #[default]
     Unchanged,
@@ -37,7 +37,7 @@ pub(crate) enum Files {
     Unknown,
 }
 
-impl Files {
+impl TimelineFiles {
     fn add(&mut self, kept: &Kept) {
         if *self == Self::Unchanged {
             *self = if kept.is_before { Self::Kept(kept.id.clone()) } else { Self::Unknown };
@@ -54,7 +54,7 @@ pub(crate) fn turns(path: &[Entry]) -> Vec<Turn> {
             && is_said(message)
         {
             let (said, before, words) = (entry.id, entry.parent, message.text_content());
-            turns.push(Turn { said, before, words, files: Files::Unchanged });
+            turns.push(Turn { said, before, words, files: TimelineFiles::Unchanged });
         }
         if let Some(kept) = kept.next_if(|kept| kept.entry == entry.id)
             && let Some(turn) = turns.last_mut()
@@ -122,8 +122,8 @@ fn of_work(path: &[Entry]) -> impl Iterator<Item = &Entry> {
 }
 
 /// The files as they were at `entry`, by the first checkpoint after it.
-pub(crate) fn files_at(path: &[Entry], entry: EntryId) -> Files {
-    let mut files = Files::Unchanged;
+pub(crate) fn files_at(path: &[Entry], entry: EntryId) -> TimelineFiles {
+    let mut files = TimelineFiles::Unchanged;
     kept(path).filter(|kept| kept.entry > entry).for_each(|kept| files.add(&kept));
     files
 }
@@ -281,10 +281,10 @@ mod tests {
         let second = tree.turn(Some(note), "two", 2);
         let turns = turns(&tree.path(second));
         let told: Vec<_> = turns.iter().map(|turn| (&*turn.words, turn.files.clone())).collect();
-        let kept = |number| Files::Kept(snapshot(number));
+        let kept = |number| TimelineFiles::Kept(snapshot(number));
         assert_eq!(told, [("one", kept(1)), ("two", kept(2))]);
         assert_eq!(files_at(&tree.path(second), turns[0].said), kept(1));
-        assert_eq!(files_at(&tree.path(second), EntryId(second)), Files::Unchanged);
+        assert_eq!(files_at(&tree.path(second), EntryId(second)), TimelineFiles::Unchanged);
     }
 
     #[test]
@@ -301,8 +301,8 @@ mod tests {
         let second = tree.turn(Some(after), "two", 2);
         let path = tree.path(second);
         let files: Vec<_> = turns(&path).into_iter().map(|turn| turn.files).collect();
-        assert_eq!(files, [Files::Unknown, Files::Kept(snapshot(2))]);
-        assert_eq!(files_at(&path, EntryId(said)), Files::Unknown);
+        assert_eq!(files, [TimelineFiles::Unknown, TimelineFiles::Kept(snapshot(2))]);
+        assert_eq!(files_at(&path, EntryId(said)), TimelineFiles::Unknown);
         assert_eq!(starts(&path), [snapshot(1), snapshot(2)]);
     }
 

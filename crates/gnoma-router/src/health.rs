@@ -40,7 +40,7 @@ const MOST_STRIKES: u32 = 32;
 
 /// Who is called, and where that is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Target<'t> {
+pub struct HealthTarget<'t> {
     /// The arm.
     pub arm: &'t ModelRef,
     /// The host its provider is reached at; several providers may share one.
@@ -199,7 +199,7 @@ impl From<Health> for Vec<HealthRow> {
 impl Health {
     /// Why `target` had better not be called at `now_ms`; `None`: it may be.
     #[must_use]
-    pub fn state(&self, target: Target<'_>, now_ms: i64, zone: Zone) -> Option<Rest> {
+    pub fn state(&self, target: HealthTarget<'_>, now_ms: i64, zone: Zone) -> Option<Rest> {
         let resting = REACHES.into_iter().filter_map(|reach| {
             let place = place(reach, target);
             let ailment = self.places.get(&place)?;
@@ -211,14 +211,14 @@ impl Health {
 
     /// Whether a rest is known that began after `at_ms`: what is heard of that time now came before it.
     #[must_use]
-    pub fn has_later(&self, target: Target<'_>, at_ms: i64) -> bool {
+    pub fn has_later(&self, target: HealthTarget<'_>, at_ms: i64) -> bool {
         let began = |reach| self.places.get(&place(reach, target)).map(|ailment| ailment.since_ms);
         REACHES.into_iter().filter_map(began).any(|since_ms| since_ms > at_ms)
     }
 
     /// A call to `target` begins. Where a rest has just ended it is the one that tries, and the
     /// others wait for its end.
-    pub fn begin(&mut self, target: Target<'_>, now_ms: i64) {
+    pub fn begin(&mut self, target: HealthTarget<'_>, now_ms: i64) {
         for reach in REACHES {
             if let Some(ailment) = self.places.get_mut(&place(reach, target)) {
                 ailment.trial_ms = Some(now_ms);
@@ -227,7 +227,7 @@ impl Health {
     }
 
     /// A call to `target` failed.
-    pub fn fail(&mut self, target: Target<'_>, error: &ProviderError, now_ms: i64) {
+    pub fn fail(&mut self, target: HealthTarget<'_>, error: &ProviderError, now_ms: i64) {
         // It said nothing of places other than the one it concerns: another call may try those.
         self.end_trials(target);
         let Some(policy) = policy(error.kind) else { return };
@@ -249,7 +249,7 @@ impl Health {
 
     /// A call to `target` succeeded. During a rest that was a call begun before it, unless it was one
     /// that [`begin`](Self::begin) told of since. Says whether it ended what was known against it.
-    pub fn succeed(&mut self, target: Target<'_>, now_ms: i64) -> bool {
+    pub fn succeed(&mut self, target: HealthTarget<'_>, now_ms: i64) -> bool {
         let mut has_cured = false;
         for reach in REACHES {
             let place = place(reach, target);
@@ -301,11 +301,11 @@ impl Health {
     }
 
     /// A call to `target` was given up before it told anything: if it was the one that tries, another may.
-    pub fn abandon(&mut self, target: Target<'_>) {
+    pub fn abandon(&mut self, target: HealthTarget<'_>) {
         self.end_trials(target);
     }
 
-    fn end_trials(&mut self, target: Target<'_>) {
+    fn end_trials(&mut self, target: HealthTarget<'_>) {
         for reach in REACHES {
             if let Some(ailment) = self.places.get_mut(&place(reach, target)) {
                 ailment.trial_ms = None;
@@ -361,7 +361,7 @@ fn new_rest(
     }
 }
 
-fn place(reach: FaultScope, target: Target<'_>) -> HealthKey {
+fn place(reach: FaultScope, target: HealthTarget<'_>) -> HealthKey {
     let name = match reach {
         FaultScope::Arm => target.arm.to_string(),
         FaultScope::Provider => target.arm.provider.clone(),
@@ -372,7 +372,7 @@ fn place(reach: FaultScope, target: Target<'_>) -> HealthKey {
 
 fn words(
     reach: FaultScope,
-    target: Target<'_>,
+    target: HealthTarget<'_>,
     ailment: &FailureRecord,
     until_ms: i64,
     (now_ms, zone): (i64, Zone),
@@ -436,23 +436,23 @@ mod tests {
     fn until(health: &Health, number: usize, now_ms: i64) -> Option<i64> {
         let arm = arm(number);
         health
-            .state(Target { arm: &arm, host: host(number) }, now_ms, UTC)
+            .state(HealthTarget { arm: &arm, host: host(number) }, now_ms, UTC)
             .map(|rest| rest.until_ms)
     }
 
     fn fail(health: &mut Health, number: usize, error: &ProviderError, now_ms: i64) {
         let arm = arm(number);
-        health.fail(Target { arm: &arm, host: host(number) }, error, now_ms);
+        health.fail(HealthTarget { arm: &arm, host: host(number) }, error, now_ms);
     }
 
     fn begin(health: &mut Health, number: usize, now_ms: i64) {
         let arm = arm(number);
-        health.begin(Target { arm: &arm, host: host(number) }, now_ms);
+        health.begin(HealthTarget { arm: &arm, host: host(number) }, now_ms);
     }
 
     fn succeed(health: &mut Health, number: usize, now_ms: i64) {
         let arm = arm(number);
-        health.succeed(Target { arm: &arm, host: host(number) }, now_ms);
+        health.succeed(HealthTarget { arm: &arm, host: host(number) }, now_ms);
     }
 
     fn any_kind() -> impl Strategy<Value = ErrorKind> {
@@ -494,7 +494,7 @@ mod tests {
     fn refusals_read_well() {
         let mut health = Health::default();
         let arm = arm(0);
-        let target = Target { arm: &arm, host: "h" };
+        let target = HealthTarget { arm: &arm, host: "h" };
         health.fail(target, &error(ErrorKind::RateLimited, Some(150_000)), NOW_MS);
         let why = |health: &Health, now| health.state(target, now, UTC).unwrap().why;
         assert_eq!(why(&health, NOW_MS), "p0/m0 rests until 12:02:30 (rate limited)");

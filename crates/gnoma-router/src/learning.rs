@@ -8,7 +8,7 @@
 
 use crate::{
     beliefs::{Beliefs, Estimate},
-    drift::Change,
+    drift::DriftChange,
     evidence::{AttemptEvidence, TaskCost, chances, cost_surprise, dot, normalised, weigh},
     probit::{GRID, Nodes},
     start::LEAST_COST,
@@ -170,7 +170,7 @@ impl Beliefs {
     }
 
     /// An arm that changed in one way may have changed in the other: a swapped model does.
-    fn shake(&mut self, arm: usize, change: Option<Change>) {
+    fn shake(&mut self, arm: usize, change: Option<DriftChange>) {
         if change.is_some() {
             let tuning = self.tuning;
             self.ability.shake(arm, tuning.drift.shaken);

@@ -37,7 +37,7 @@ const QUESTION: &[u8] = b"\x1b[c";
 
 /// How a terminal is made.
 #[derive(Clone, Copy, Debug)]
-pub struct Window {
+pub struct TerminalWindow {
     /// Columns and rows, neither of them 0.
     pub size: (u16, u16),
     /// Red, green and blue of the background, for programs that ask.
@@ -63,7 +63,7 @@ impl Terminal {
     /// When there is no terminal, no such program, or no `setsid`.
     pub fn start(
         arguments: &[&str],
-        window: Window,
+        window: TerminalWindow,
         prepare: impl FnOnce(&mut Command),
     ) -> io::Result<Self> {
         let keyboard = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY)?;

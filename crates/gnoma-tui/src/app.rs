@@ -25,4 +25,4 @@ mod typing;
 mod view;
 
 pub use self::state::{Options, State};
-pub(crate) use self::{asking::meaning, layer::Choice, parts::Sought};
+pub(crate) use self::{asking::meaning, layer::LayerChoice, parts::Sought};

@@ -11,7 +11,7 @@ use crate::{
     highlight::Highlighter,
     text::{self, Ink, Line, Paper, Span, Style},
 };
-use read::{Entry, Row, Side};
+use read::{DiffEntry, Row, Side};
 
 /// Narrower than this, lines have no numbers.
 const MIN_NUMBERED_COLUMNS: usize = 30;
@@ -81,25 +81,25 @@ struct Painter {
 }
 
 impl Painter {
-    fn new(entries: &[Entry], width: usize) -> Self {
+    fn new(entries: &[DiffEntry], width: usize) -> Self {
         let numbers = entries.iter().filter_map(|entry| match entry {
-            Entry::Row(row) => Some(row.number),
-            Entry::File(_) | Entry::Skipped | Entry::Note(_) => None,
+            DiffEntry::Row(row) => Some(row.number),
+            DiffEntry::File(_) | DiffEntry::Skipped | DiffEntry::Note(_) => None,
         });
         let digits = numbers.max().unwrap_or(0).to_string().len();
-        let files = entries.iter().filter(|entry| matches!(entry, Entry::File(_))).count();
+        let files = entries.iter().filter(|entry| matches!(entry, DiffEntry::File(_))).count();
         let digits = if width < MIN_NUMBERED_COLUMNS { 0 } else { digits };
         Self { width, digits, shows_files: files > 1, old: None, new: None }
     }
 
     /// The lines of the next entries, and how many these are.
-    fn next(&mut self, entry: &Entry, rest: &[Entry]) -> (Vec<Line>, usize) {
+    fn next(&mut self, entry: &DiffEntry, rest: &[DiffEntry]) -> (Vec<Line>, usize) {
         match entry {
-            Entry::File(name) => (self.file(name), 1),
-            Entry::Skipped => (vec![Line::new("⋮", Style::of(Ink::Dim))], 1),
-            Entry::Note(text) => (self.wrap(text, Style::of(Ink::Dim)), 1),
-            Entry::Row(row) if row.side == Side::Removed => self.change(rest),
-            Entry::Row(row) => (self.row(row, &[]), 1),
+            DiffEntry::File(name) => (self.file(name), 1),
+            DiffEntry::Skipped => (vec![Line::new("⋮", Style::of(Ink::Dim))], 1),
+            DiffEntry::Note(text) => (self.wrap(text, Style::of(Ink::Dim)), 1),
+            DiffEntry::Row(row) if row.side == Side::Removed => self.change(rest),
+            DiffEntry::Row(row) => (self.row(row, &[]), 1),
         }
     }
 
@@ -116,7 +116,7 @@ impl Painter {
     }
 
     /// Removed lines, and the added ones that took their place.
-    fn change(&mut self, entries: &[Entry]) -> (Vec<Line>, usize) {
+    fn change(&mut self, entries: &[DiffEntry]) -> (Vec<Line>, usize) {
         let removed = rows(entries, Side::Removed);
         let added = rows(&entries[removed.len()..], Side::Added);
         let pairs: Vec<_> = removed
@@ -184,10 +184,10 @@ impl Painter {
 }
 
 /// The rows of one side that come first.
-fn rows(entries: &[Entry], side: Side) -> Vec<&Row> {
+fn rows(entries: &[DiffEntry], side: Side) -> Vec<&Row> {
     let rows = entries.iter().map_while(|entry| match entry {
-        Entry::Row(row) if row.side == side => Some(row),
-        Entry::Row(_) | Entry::File(_) | Entry::Skipped | Entry::Note(_) => None,
+        DiffEntry::Row(row) if row.side == side => Some(row),
+        DiffEntry::Row(_) | DiffEntry::File(_) | DiffEntry::Skipped | DiffEntry::Note(_) => None,
     });
     rows.collect()
 }

@@ -37,7 +37,7 @@ const MAX_SPOKEN_LINES: usize = 60;
 
 /// A question that waits for a person.
 #[derive(Clone, Debug)]
-pub struct Question {
+pub struct PermissionQuestion {
     /// What would run.
     pub call: ToolCall,
     reason: String,
@@ -72,7 +72,7 @@ impl Lasting {
 
 /// What a key did to a question.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum PromptVerdict {
     /// It still waits.
     Open,
     /// It is answered.
@@ -94,7 +94,7 @@ enum Choice {
     NoBecause,
 }
 
-impl Question {
+impl PermissionQuestion {
     /// A question as the session asked it.
     #[must_use]
     pub fn new(
@@ -122,7 +122,7 @@ impl Question {
     }
 
     /// Does what a key asks for.
-    pub fn act(&mut self, action: Action) -> Verdict {
+    pub fn act(&mut self, action: Action) -> PromptVerdict {
         let choices = self.choices();
         let count = choices.len();
         match action {
@@ -132,31 +132,33 @@ impl Question {
             Action::PageDown => self.scrolled = (self.scrolled + PAGE).min(MAX_BODY_LINES),
             Action::Accept => {
                 let chosen = choices.get(self.chosen).copied();
-                return chosen.map_or(Verdict::Open, |choice| self.verdict(choice));
+                return chosen.map_or(PromptVerdict::Open, |choice| self.verdict(choice));
             }
             Action::AllowOnce => return self.verdict(Choice::Once),
             Action::AllowAlways => return self.verdict(Choice::Always),
-            Action::EditRule if self.always.is_some() => return Verdict::EditRule,
-            Action::NextScope if self.always.is_some() => return Verdict::NextScope,
+            Action::EditRule if self.always.is_some() => return PromptVerdict::EditRule,
+            Action::NextScope if self.always.is_some() => return PromptVerdict::NextScope,
             Action::Refuse => return self.verdict(Choice::No),
             Action::RefuseWithReason => return self.verdict(Choice::NoBecause),
             _ => (),
         }
-        Verdict::Open
+        PromptVerdict::Open
     }
 
-    fn verdict(&self, choice: Choice) -> Verdict {
+    fn verdict(&self, choice: Choice) -> PromptVerdict {
         match (choice, &self.always) {
-            (Choice::Once, _) => Verdict::Answer(PermissionAnswer::Allow),
-            (Choice::Always, None) => Verdict::Open,
+            (Choice::Once, _) => PromptVerdict::Answer(PermissionAnswer::Allow),
+            (Choice::Always, None) => PromptVerdict::Open,
             (Choice::Always, Some(Lasting { scope: Scope::Session, .. })) => {
-                Verdict::Answer(PermissionAnswer::Always)
+                PromptVerdict::Answer(PermissionAnswer::Always)
             }
             (Choice::Always, Some(Lasting { rule, scope, .. })) => {
-                Verdict::Answer(PermissionAnswer::Rule { rule: rule.clone(), scope: *scope })
+                PromptVerdict::Answer(PermissionAnswer::Rule { rule: rule.clone(), scope: *scope })
             }
-            (Choice::No, _) => Verdict::Answer(PermissionAnswer::Deny { reason: String::new() }),
-            (Choice::NoBecause, _) => Verdict::WriteReason,
+            (Choice::No, _) => {
+                PromptVerdict::Answer(PermissionAnswer::Deny { reason: String::new() })
+            }
+            (Choice::NoBecause, _) => PromptVerdict::WriteReason,
         }
     }
 
@@ -449,11 +451,11 @@ mod tests {
 
     use super::*;
 
-    fn question(arguments: &str, always: Option<&str>) -> Question {
+    fn question(arguments: &str, always: Option<&str>) -> PermissionQuestion {
         let arguments = RawJson::parse(arguments).unwrap();
         let call = ToolCall::new(CallId::new("c1"), "bash", arguments);
         let reason = "`rm -rf build` removes files".to_owned();
-        Question::new(call, reason, None, always.map(str::to_owned))
+        PermissionQuestion::new(call, reason, None, always.map(str::to_owned))
     }
 
     fn plain(lines: &[Line]) -> String {
@@ -515,9 +517,9 @@ mod tests {
     #[test]
     fn without_a_rule_there_is_no_lasting_yes() {
         let mut question = question("{}", None);
-        assert_eq!(question.act(Action::AllowAlways), Verdict::Open);
+        assert_eq!(question.act(Action::AllowAlways), PromptVerdict::Open);
         question.act(Action::Up);
-        assert_eq!(question.act(Action::Accept), Verdict::WriteReason);
+        assert_eq!(question.act(Action::Accept), PromptVerdict::WriteReason);
     }
 
     #[test]

@@ -7,7 +7,7 @@ use crate::key::{KeyPath, Segment};
 const REPLACED_WHOLE: [&str; 2] = ["security", "plugins"];
 
 /// What the schema knows about a path.
-pub(crate) enum Known {
+pub(crate) enum KnownKey {
     /// A key that takes a value.
     Key(&'static Row),
     /// A table of further keys.
@@ -19,8 +19,8 @@ pub(crate) enum Known {
 }
 
 /// Looks `path` up.
-pub(crate) fn lookup(path: &KeyPath) -> Known {
-    let mut known = Known::Nothing;
+pub(crate) fn lookup(path: &KeyPath) -> KnownKey {
+    let mut known = KnownKey::Nothing;
     for row in ROWS {
         let mut steps = row.path.split('.');
         if !path
@@ -31,8 +31,8 @@ pub(crate) fn lookup(path: &KeyPath) -> Known {
             continue;
         }
         match steps.next() {
-            None => return Known::Key(row),
-            Some(step) => known = identity(step).map_or(Known::Section, Known::List),
+            None => return KnownKey::Key(row),
+            Some(step) => known = identity(step).map_or(KnownKey::Section, KnownKey::List),
         }
     }
     known
@@ -41,8 +41,8 @@ pub(crate) fn lookup(path: &KeyPath) -> Known {
 /// The row of a key that takes a value.
 pub(crate) fn row(path: &KeyPath) -> Option<&'static Row> {
     match lookup(path) {
-        Known::Key(row) => Some(row),
-        Known::Section | Known::List(_) | Known::Nothing => None,
+        KnownKey::Key(row) => Some(row),
+        KnownKey::Section | KnownKey::List(_) | KnownKey::Nothing => None,
     }
 }
 

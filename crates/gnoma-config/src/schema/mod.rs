@@ -20,7 +20,7 @@ pub use self::{
 };
 pub(crate) use self::{
     kind::Refusal,
-    lookup::{Known, below, entry_length, lookup, row, unit_length},
+    lookup::{KnownKey, below, entry_length, lookup, row, unit_length},
 };
 
 #[cfg(test)]

@@ -18,7 +18,7 @@ use gnoma_core::{
 };
 use gnoma_router::{
     ArmEstimate, PoolId, Router, TaskKind, TaskOutcome, Zone,
-    health::{Health, Rest, Resting, Target},
+    health::{Health, HealthTarget, Rest, Resting},
     pool::{self, KnownLimit, PoolLimits, Scope},
     rules::{Concern, PathBase, Roles, Rule},
 };
@@ -190,8 +190,8 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn target<'t>(name: &'t ModelRef, arm: &'t Arm) -> Target<'t> {
-    Target { arm: name, host: &arm.host }
+fn target<'t>(name: &'t ModelRef, arm: &'t Arm) -> HealthTarget<'t> {
+    HealthTarget { arm: name, host: &arm.host }
 }
 
 impl Routes {

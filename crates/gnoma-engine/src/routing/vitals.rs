@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use gnoma_core::{ModelRef, ProviderError};
 use gnoma_router::{
-    health::{self, Health, Target},
+    health::{self, Health, HealthTarget},
     pool::{self, Learnt},
 };
 use serde::{Deserialize, Serialize};
@@ -75,7 +75,7 @@ impl Vitals {
     /// Takes in what a call showed; says whether it ended what was known against the arm.
     fn take_in(&mut self, sight: &Sight) -> bool {
         let Sight { arm, host, at_ms, seen } = sight;
-        let target = Target { arm, host };
+        let target = HealthTarget { arm, host };
         // Another process may have seen a rest begin since: that is what holds.
         let is_late = self.health.has_later(target, *at_ms);
         match seen {
@@ -174,7 +174,7 @@ mod tests {
         watch
             .vitals
             .health
-            .state(Target { arm: &arm, host: "h" }, at_ms, || jiff::tz::TimeZone::UTC)
+            .state(HealthTarget { arm: &arm, host: "h" }, at_ms, || jiff::tz::TimeZone::UTC)
             .is_some()
     }
 
@@ -210,7 +210,7 @@ mod tests {
         let text = one.exchange(None, NOW_MS);
         two.exchange(text.as_deref(), NOW_MS);
         // Asked for by name in the middle of its rest.
-        two.vitals.health.begin(Target { arm: &arm(1), host: "h" }, NOW_MS + 1);
+        two.vitals.health.begin(HealthTarget { arm: &arm(1), host: "h" }, NOW_MS + 1);
         two.see(sight(1, NOW_MS + 2, worked()), true);
         let text = two.exchange(text.as_deref(), NOW_MS + 2);
         one.exchange(text.as_deref(), NOW_MS + 3);

@@ -10,19 +10,19 @@ use tokio::sync::oneshot;
 
 use super::{
     state::{Gone, Session},
-    wishes::{MAX_QUESTIONS, Open, Wish},
+    wishes::{MAX_QUESTIONS, OpenQuestion, ToolRequest},
 };
 
 impl Session {
-    pub(super) async fn wished(&mut self, wish: Wish) -> Result<(), Gone> {
+    pub(super) async fn wished(&mut self, wish: ToolRequest) -> Result<(), Gone> {
         match wish {
-            Wish::Tell { call, event: ToolEvent::Progress(text) } => {
+            ToolRequest::Tell { call, event: ToolEvent::Progress(text) } => {
                 self.emit(Event::ToolProgress { call, text }).await
             }
-            Wish::Tell { event: ToolEvent::Notice { level, text }, .. } => {
+            ToolRequest::Tell { event: ToolEvent::Notice { level, text }, .. } => {
                 self.emit(Event::Notice { level, text }).await
             }
-            Wish::Ask { call, question, answer } => self.put(call, question, answer).await,
+            ToolRequest::Ask { call, question, answer } => self.put(call, question, answer).await,
         }
     }
 
@@ -42,7 +42,7 @@ impl Session {
         wishes.asked += 1;
         // No model's call has such an id.
         shown.id = CallId::new(format!("gnoma-question-{}", wishes.asked));
-        wishes.open.insert(shown.id.clone(), Open { call, answer });
+        wishes.open.insert(shown.id.clone(), OpenQuestion { call, answer });
         let Question { text: reason, preview } = question;
         self.emit(Event::PermissionAsked { call: shown, reason, preview, always: None }).await
     }
@@ -64,7 +64,7 @@ impl Session {
 
     /// Takes back what is still asked for a call, or for all.
     pub(super) async fn take_back(&mut self, call: Option<&CallId>) -> Result<(), Gone> {
-        let is_over = |open: &Open| call.is_none_or(|call| open.call == *call);
+        let is_over = |open: &OpenQuestion| call.is_none_or(|call| open.call == *call);
         let over = self.wishes.open.extract_if(|_, open| is_over(open));
         for question in over.map(|(question, _)| question).collect::<Vec<_>>() {
             self.decided(question, false, "it is not asked any more").await?;

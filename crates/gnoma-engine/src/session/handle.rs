@@ -11,14 +11,14 @@ use gnoma_guard::{firewall::Firewall, permission::Permissions};
 use gnoma_router::pool::Scope;
 use tokio::{sync::mpsc, task::JoinSet};
 
-use crate::{gate::Place, keeping::Keeping, routing::Routes, turn::Limits};
+use crate::{gate::GatePlace, keeping::Keeping, routing::Routes, turn::Limits};
 
 /// What a session is made of.
 pub struct Options {
     /// Names the session in events and files.
     pub id: String,
     /// Where it works.
-    pub place: Place,
+    pub place: GatePlace,
     /// The tools, in the order they are offered.
     pub tools: Vec<Arc<dyn Tool>>,
     /// The models that may be asked, and how one is chosen.

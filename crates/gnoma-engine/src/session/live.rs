@@ -16,7 +16,7 @@ use super::{
     handle::{Handle, Options, Order},
     state::{Ended, Gone, Reply, Session},
     verdicts::{Judged, Judging},
-    wishes::Wish,
+    wishes::ToolRequest,
 };
 use crate::{
     asides::Aside,
@@ -39,7 +39,7 @@ enum Woke {
     /// Work beside the conversation has something to tell.
     Aside(Aside),
     /// A running tool wants something.
-    Wish(Wish),
+    Wish(ToolRequest),
     /// A running call shows something.
     Progress(Progress),
     /// What the turn waited for is there.

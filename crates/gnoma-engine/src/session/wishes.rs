@@ -20,21 +20,21 @@ pub(super) const MAX_QUESTIONS: usize = 16;
 const NOBODY: &str = "there is nobody to ask";
 
 /// What a tool wants of its session.
-pub(super) enum Wish {
+pub(super) enum ToolRequest {
     Ask { call: CallId, question: Question, answer: oneshot::Sender<PermissionAnswer> },
     Tell { call: CallId, event: ToolEvent },
 }
 
 /// A question that nobody has answered yet.
-pub(super) struct Open {
+pub(super) struct OpenQuestion {
     pub(super) call: CallId,
     pub(super) answer: oneshot::Sender<PermissionAnswer>,
 }
 
 /// The session's side of its tools' wishes.
 pub(super) struct ToolWishes {
-    wishes: (mpsc::Sender<Wish>, mpsc::Receiver<Wish>),
-    pub(super) open: HashMap<CallId, Open>,
+    wishes: (mpsc::Sender<ToolRequest>, mpsc::Receiver<ToolRequest>),
+    pub(super) open: HashMap<CallId, OpenQuestion>,
     /// Questions so far; they number the ids.
     pub(super) asked: u64,
     port: Arc<Port>,
@@ -42,7 +42,7 @@ pub(super) struct ToolWishes {
 
 /// The tools' side of it, for one turn.
 struct Port {
-    wishes: mpsc::Sender<Wish>,
+    wishes: mpsc::Sender<ToolRequest>,
     interactive: bool,
     spawner: Option<Arc<dyn Spawner>>,
     scope: Arc<Scope>,
@@ -64,7 +64,7 @@ impl ToolSession for Port {
         Box::pin(async move {
             let Some(wishes) = wishes else { return refused(NOBODY) };
             let (answer, answered) = oneshot::channel();
-            if wishes.send(Wish::Ask { call, question, answer }).await.is_err() {
+            if wishes.send(ToolRequest::Ask { call, question, answer }).await.is_err() {
                 return refused(NOBODY);
             }
             answered.await.unwrap_or_else(|_gone| refused("the question was taken back"))
@@ -72,7 +72,7 @@ impl ToolSession for Port {
     }
 
     fn emit(&self, call: CallId, event: ToolEvent) {
-        let _full = self.wishes.try_send(Wish::Tell { call, event });
+        let _full = self.wishes.try_send(ToolRequest::Tell { call, event });
     }
 
     fn spawn(
@@ -100,7 +100,7 @@ impl ToolWishes {
     }
 
     /// The next wish. Safe to drop.
-    pub(super) async fn next(&mut self) -> Option<Wish> {
+    pub(super) async fn next(&mut self) -> Option<ToolRequest> {
         self.wishes.1.recv().await
     }
 

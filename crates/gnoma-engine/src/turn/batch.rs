@@ -8,7 +8,7 @@ use std::{collections::HashMap, sync::Arc};
 use gnoma_core::{ToolCall, ToolOutcome, ToolResult, ToolSpec, message::CallId, tool::Access};
 
 #[derive(Debug)]
-enum State {
+enum EntryState {
     Waiting,
     Judging,
     Asked,
@@ -28,10 +28,10 @@ pub(super) enum OpenQuestion {
 }
 
 #[derive(Debug)]
-struct Entry {
+struct BatchEntry {
     call: ToolCall,
     access: Access,
-    state: State,
+    state: EntryState,
 }
 
 /// The calls of one answer, or one of the project's checks.
@@ -39,7 +39,7 @@ struct Entry {
 pub(super) struct Batch {
     /// It is a check of gnoma's own: no model made it or reads what comes of it.
     pub(super) is_check: bool,
-    entries: Vec<Entry>,
+    entries: Vec<BatchEntry>,
     index: HashMap<CallId, usize>,
     /// First entry that has not been started.
     next: usize,
@@ -55,10 +55,10 @@ impl Batch {
     pub(super) fn new(calls: Vec<ToolCall>, specs: &HashMap<String, Arc<ToolSpec>>) -> Self {
         let index = calls.iter().enumerate().map(|(at, call)| (call.id.clone(), at)).collect();
         let owed = calls.len();
-        let entry = |call: ToolCall| Entry {
+        let entry = |call: ToolCall| BatchEntry {
             access: specs.get(&call.name).map_or(Access::Execute, |spec| spec.access),
             call,
-            state: State::Waiting,
+            state: EntryState::Waiting,
         };
         let entries = calls.into_iter().map(entry).collect();
         Self { is_check: false, entries, index, next: 0, started: 0, writing: 0, owed }
@@ -80,7 +80,7 @@ impl Batch {
             names.sort_unstable();
             names.join(", ")
         };
-        let why = |(at, entry): (usize, &Entry)| {
+        let why = |(at, entry): (usize, &BatchEntry)| {
             let call = &entry.call;
             if at >= limit {
                 let all = self.entries.len();
@@ -95,7 +95,8 @@ impl Batch {
                 format!("the arguments of `{}` are no JSON object; nothing was done", call.name)
             })
         };
-        let refused = |(at, entry): (usize, &Entry)| Some((entry.call.clone(), why((at, entry))?));
+        let refused =
+            |(at, entry): (usize, &BatchEntry)| Some((entry.call.clone(), why((at, entry))?));
         self.entries.iter().enumerate().filter_map(refused).collect()
     }
 
@@ -103,12 +104,12 @@ impl Batch {
     pub(super) fn startable(&mut self) -> Vec<ToolCall> {
         let mut ready = Vec::new();
         while let Some(entry) = self.entries.get_mut(self.next) {
-            if matches!(entry.state, State::Waiting) {
+            if matches!(entry.state, EntryState::Waiting) {
                 let reads = entry.access == Access::Read;
                 if self.writing > 0 || (!reads && self.started > 0) {
                     break;
                 }
-                entry.state = State::Judging;
+                entry.state = EntryState::Judging;
                 self.started += 1;
                 self.writing += usize::from(!reads);
                 ready.push(entry.call.clone());
@@ -120,17 +121,21 @@ impl Batch {
 
     /// A call was allowed: gives it, to be run.
     pub(super) fn allow(&mut self, id: &CallId) -> Option<ToolCall> {
-        self.step(id, |state| matches!(state, State::Judging), State::Running)
+        self.step(id, |state| matches!(state, EntryState::Judging), EntryState::Running)
     }
 
     /// A person must decide: gives the call, to be shown.
     pub(super) fn ask(&mut self, id: &CallId) -> Option<ToolCall> {
-        self.step(id, |state| matches!(state, State::Judging), State::Asked)
+        self.step(id, |state| matches!(state, EntryState::Judging), EntryState::Asked)
     }
 
     /// A person allowed the call: gives it, to be run.
     pub(super) fn grant(&mut self, id: &CallId) -> Option<ToolCall> {
-        self.step(id, |state| matches!(state, State::Asked | State::Settling(..)), State::Running)
+        self.step(
+            id,
+            |state| matches!(state, EntryState::Asked | EntryState::Settling(..)),
+            EntryState::Running,
+        )
     }
 
     /// A call has run, but a person is asked whether it runs again: gives the call, to be shown.
@@ -140,8 +145,8 @@ impl Batch {
         outcome: ToolOutcome,
         duration_ms: u64,
     ) -> Option<ToolCall> {
-        let held = State::Settling(outcome, duration_ms);
-        self.step(id, |state| matches!(state, State::Running), held)
+        let held = EntryState::Settling(outcome, duration_ms);
+        self.step(id, |state| matches!(state, EntryState::Running), held)
     }
 
     /// What becomes of a call that does not run any more, and how long it ran: as it went, where it was
@@ -149,18 +154,27 @@ impl Batch {
     pub(super) fn given_up(&mut self, id: &CallId) -> (ToolOutcome, u64) {
         let entry = self.index.get(id).and_then(|at| self.entries.get_mut(*at));
         match entry.map(|entry| &mut entry.state) {
-            Some(State::Settling(outcome, duration_ms)) => {
+            Some(EntryState::Settling(outcome, duration_ms)) => {
                 let nothing = ToolOutcome::Interrupted(String::new());
                 (std::mem::replace(outcome, nothing), *duration_ms)
             }
             Some(
-                State::Waiting | State::Judging | State::Asked | State::Running | State::Done(_),
+                EntryState::Waiting
+                | EntryState::Judging
+                | EntryState::Asked
+                | EntryState::Running
+                | EntryState::Done(_),
             )
             | None => (ToolOutcome::Interrupted(String::new()), 0),
         }
     }
 
-    fn step(&mut self, id: &CallId, from: fn(&State) -> bool, to: State) -> Option<ToolCall> {
+    fn step(
+        &mut self,
+        id: &CallId,
+        from: fn(&EntryState) -> bool,
+        to: EntryState,
+    ) -> Option<ToolCall> {
         let entry = self.entries.get_mut(*self.index.get(id)?)?;
         from(&entry.state).then(|| {
             entry.state = to;
@@ -170,31 +184,34 @@ impl Batch {
 
     /// Whether the call is being judged.
     pub(super) fn is_judged(&self, id: &CallId) -> bool {
-        matches!(self.state(id), Some(State::Judging))
+        matches!(self.state(id), Some(EntryState::Judging))
     }
 
     /// What a person was asked about the call and has not answered.
     pub(super) fn question(&self, id: &CallId) -> Option<OpenQuestion> {
         match self.state(id)? {
-            State::Asked => Some(OpenQuestion::Run),
-            State::Settling(..) => Some(OpenQuestion::RunOutside),
-            State::Waiting | State::Judging | State::Running | State::Done(_) => None,
+            EntryState::Asked => Some(OpenQuestion::Run),
+            EntryState::Settling(..) => Some(OpenQuestion::RunOutside),
+            EntryState::Waiting
+            | EntryState::Judging
+            | EntryState::Running
+            | EntryState::Done(_) => None,
         }
     }
 
     /// Whether the call runs.
     pub(super) fn is_running(&self, id: &CallId) -> bool {
-        matches!(self.state(id), Some(State::Running))
+        matches!(self.state(id), Some(EntryState::Running))
     }
 
-    fn state(&self, id: &CallId) -> Option<&State> {
+    fn state(&self, id: &CallId) -> Option<&EntryState> {
         self.entries.get(*self.index.get(id)?).map(|entry| &entry.state)
     }
 
     /// The call, if it still owes a result.
     pub(super) fn open_call(&self, id: &CallId) -> Option<&ToolCall> {
         let entry = self.entries.get(*self.index.get(id)?)?;
-        (!matches!(entry.state, State::Done(_))).then_some(&entry.call)
+        (!matches!(entry.state, EntryState::Done(_))).then_some(&entry.call)
     }
 
     /// Notes a result. The first one holds.
@@ -203,14 +220,17 @@ impl Batch {
             return;
         };
         match entry.state {
-            State::Done(_) => return,
-            State::Waiting => (),
-            State::Judging | State::Asked | State::Running | State::Settling(..) => {
+            EntryState::Done(_) => return,
+            EntryState::Waiting => (),
+            EntryState::Judging
+            | EntryState::Asked
+            | EntryState::Running
+            | EntryState::Settling(..) => {
                 self.started -= 1;
                 self.writing -= usize::from(entry.access != Access::Read);
             }
         }
-        entry.state = State::Done(result);
+        entry.state = EntryState::Done(result);
         self.owed -= 1;
     }
 
@@ -221,28 +241,28 @@ impl Batch {
 
     /// The calls that owe a result.
     pub(super) fn unfinished(&self) -> Vec<ToolCall> {
-        self.those(|state| !matches!(state, State::Done(_)))
+        self.those(|state| !matches!(state, EntryState::Done(_)))
     }
 
     /// The calls that owe a result and do not run.
     pub(super) fn not_running(&self) -> Vec<ToolCall> {
-        self.those(|state| !matches!(state, State::Running | State::Done(_)))
+        self.those(|state| !matches!(state, EntryState::Running | EntryState::Done(_)))
     }
 
-    fn those(&self, wanted: fn(&State) -> bool) -> Vec<ToolCall> {
+    fn those(&self, wanted: fn(&EntryState) -> bool) -> Vec<ToolCall> {
         let fitting = self.entries.iter().filter(|entry| wanted(&entry.state));
         fitting.map(|entry| entry.call.clone()).collect()
     }
 
     /// The results in the order of the calls.
     pub(super) fn into_results(self) -> Vec<ToolResult> {
-        let result = |entry: Entry| match entry.state {
-            State::Done(result) => result,
-            State::Waiting
-            | State::Judging
-            | State::Asked
-            | State::Running
-            | State::Settling(..) => ToolResult::text(&entry.call, "[not run]", true),
+        let result = |entry: BatchEntry| match entry.state {
+            EntryState::Done(result) => result,
+            EntryState::Waiting
+            | EntryState::Judging
+            | EntryState::Asked
+            | EntryState::Running
+            | EntryState::Settling(..) => ToolResult::text(&entry.call, "[not run]", true),
         };
         self.entries.into_iter().map(result).collect()
     }

@@ -23,7 +23,7 @@ use gnoma_core::{
     session::{Outcome, PermissionAnswer as Reply, PermissionMode, SessionState},
     tool::Access,
 };
-use gnoma_engine::{Arm, Handle, Keeping, Limits, Place, Routes, Session, session::Options};
+use gnoma_engine::{Arm, GatePlace, Handle, Keeping, Limits, Routes, Session, session::Options};
 use gnoma_guard::{
     firewall::{self, Connection, Firewall, Policy},
     permission::Permissions,
@@ -88,7 +88,7 @@ fn spawn(
 ) -> Handle {
     Session::spawn(Options {
         id: "s".into(),
-        place: Place {
+        place: GatePlace {
             cwd: PathBuf::from("/"),
             roots: vec![PathBuf::from("/")],
             home: None,

@@ -15,7 +15,7 @@ use gnoma_core::{
     tool::Access,
 };
 use gnoma_engine::{
-    Arm, Handle, Keeping, Limits, Place, Routes, Session,
+    Arm, GatePlace, Handle, Keeping, Limits, Routes, Session,
     routing::{self, Verify},
     session::Options,
 };
@@ -188,7 +188,7 @@ fn spawn_arms<const N: usize>(
     let look = FakeTool::new("look", Access::Read, |_| ToolOutcome::done("seen"));
     Session::spawn(Options {
         id: scope.session().to_owned(),
-        place: Place {
+        place: GatePlace {
             cwd: PathBuf::from("/"),
             roots: vec![PathBuf::from("/")],
             home: None,

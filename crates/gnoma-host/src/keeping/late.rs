@@ -18,7 +18,7 @@ use tokio::{sync::watch, time::timeout};
 const PATIENCE: Duration = Duration::from_secs(8);
 
 /// What is known of the opening.
-enum State<T> {
+enum LateState<T> {
     Opening,
     Open(Arc<T>),
     Failed(StoreError),
@@ -26,7 +26,7 @@ enum State<T> {
 
 struct Inner<T> {
     open: Box<dyn Fn() -> Result<Arc<T>, StoreError> + Send + Sync>,
-    state: watch::Sender<State<T>>,
+    state: watch::Sender<LateState<T>>,
 }
 
 /// What a thread is opening.
@@ -44,7 +44,7 @@ impl<T: Send + Sync + 'static> Late<T> {
     pub(super) fn opening(
         open: impl Fn() -> Result<T, StoreError> + Send + Sync + 'static,
     ) -> Self {
-        let late = Self::with(move || open().map(Arc::new), State::Opening);
+        let late = Self::with(move || open().map(Arc::new), LateState::Opening);
         late.start();
         late
     }
@@ -52,12 +52,12 @@ impl<T: Send + Sync + 'static> Late<T> {
     /// What is open already.
     pub(super) fn ready(value: Arc<T>) -> Self {
         let again = Arc::clone(&value);
-        Self::with(move || Ok(Arc::clone(&again)), State::Open(value))
+        Self::with(move || Ok(Arc::clone(&again)), LateState::Open(value))
     }
 
     fn with(
         open: impl Fn() -> Result<Arc<T>, StoreError> + Send + Sync + 'static,
-        state: State<T>,
+        state: LateState<T>,
     ) -> Self {
         Self(Arc::new(Inner { open: Box::new(open), state: watch::Sender::new(state) }))
     }
@@ -66,13 +66,13 @@ impl<T: Send + Sync + 'static> Late<T> {
         let inner = Arc::clone(&self.0);
         let work = move || {
             let opened = (inner.open)();
-            inner.state.send_replace(opened.map_or_else(State::Failed, State::Open));
+            inner.state.send_replace(opened.map_or_else(LateState::Failed, LateState::Open));
         };
         let started = thread::Builder::new().name("gnoma-opening".to_owned()).spawn(work);
         if started.is_err() {
             let text = "it could not be opened: the system gives no thread for that";
             let error = StoreError::new(StoreErrorKind::Io, text);
-            self.0.state.send_replace(State::Failed(error));
+            self.0.state.send_replace(LateState::Failed(error));
         }
     }
 
@@ -83,9 +83,9 @@ impl<T: Send + Sync + 'static> Late<T> {
 
     async fn get_within(&self, patience: Duration) -> Result<Arc<T>, StoreError> {
         let again = self.0.state.send_if_modified(|state| {
-            let again = matches!(state, State::Failed(error) if may_pass(&error.kind));
+            let again = matches!(state, LateState::Failed(error) if may_pass(&error.kind));
             if again {
-                *state = State::Opening;
+                *state = LateState::Opening;
             }
             again
         });
@@ -93,19 +93,19 @@ impl<T: Send + Sync + 'static> Late<T> {
             self.start();
         }
         let mut state = self.0.state.subscribe();
-        let known = state.wait_for(|state| !matches!(state, State::Opening));
+        let known = state.wait_for(|state| !matches!(state, LateState::Opening));
         match timeout(patience, known).await.as_ref().map(|known| known.as_deref()) {
-            Ok(Ok(State::Open(value))) => Ok(Arc::clone(value)),
-            Ok(Ok(State::Failed(error))) => Err(error.clone()),
-            Ok(Ok(State::Opening) | Err(_)) | Err(_) => Err(still_opening(patience)),
+            Ok(Ok(LateState::Open(value))) => Ok(Arc::clone(value)),
+            Ok(Ok(LateState::Failed(error))) => Err(error.clone()),
+            Ok(Ok(LateState::Opening) | Err(_)) | Err(_) => Err(still_opening(patience)),
         }
     }
 
     /// It, if it is open now.
     pub(super) fn now(&self) -> Option<Arc<T>> {
         match &*self.0.state.borrow() {
-            State::Open(value) => Some(Arc::clone(value)),
-            State::Opening | State::Failed(_) => None,
+            LateState::Open(value) => Some(Arc::clone(value)),
+            LateState::Opening | LateState::Failed(_) => None,
         }
     }
 }

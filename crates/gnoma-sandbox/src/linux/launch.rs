@@ -37,7 +37,7 @@ use super::{
     guarded::Snapshot,
     keeper::{Lifeline, StandInKeeper},
     landlocked::{Grants, Rules},
-    mounts::{self, RUN, View},
+    mounts::{self, MountView, RUN},
     paths::Paths,
     protect::Protection,
     raw::{self, Forked, next_signal},
@@ -62,7 +62,7 @@ pub(super) fn refuse(fault: &Fault) -> u8 {
 
 /// What the walls rest on.
 enum Isolation<'a> {
-    Namespaces(View<'a>),
+    Namespaces(MountView<'a>),
     Memory(Snapshot),
 }
 
@@ -152,8 +152,8 @@ impl Launch {
         &'a self,
         sockets: &'a BTreeSet<PathBuf>,
         protection: &'a Protection,
-    ) -> View<'a> {
-        View {
+    ) -> MountView<'a> {
+        MountView {
             writable: &self.paths.writable,
             hidden: &self.paths.hidden,
             devices: &self.paths.devices,
@@ -230,7 +230,7 @@ impl Launch {
     }
 
     /// Makes the mounts that need not know what is protected, in a namespace of their own.
-    pub(super) fn build(&self, view: &View<'_>) -> Result<(), Fault> {
+    pub(super) fn build(&self, view: &MountView<'_>) -> Result<(), Fault> {
         raw::unshare(UnshareFlags::NEWNS).step(|| "make a namespace of mounts".to_owned())?;
         mounts::build(view)?;
         mounts::build_proc(self.policy.limits.processes)

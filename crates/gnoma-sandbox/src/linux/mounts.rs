@@ -67,7 +67,7 @@ const EMPTY_FILE: &str = "/dev/.empty-file";
 
 /// Everything the mounts are made from. Paths are real ones: no links.
 #[derive(Debug)]
-pub(super) struct View<'a> {
+pub(super) struct MountView<'a> {
     pub(super) writable: &'a [PathBuf],
     pub(super) hidden: &'a [PathBuf],
     pub(super) devices: &'a [PathBuf],
@@ -77,7 +77,7 @@ pub(super) struct View<'a> {
 
 /// Builds what need not know what is protected or masked. The process must have a mount namespace of
 /// its own and the right to change it.
-pub(super) fn build(view: &View<'_>) -> Result<(), Fault> {
+pub(super) fn build(view: &MountView<'_>) -> Result<(), Fault> {
     let writable = Copies::of(view.writable)?;
     let devices = HARMLESS_DEVICES.iter().map(Path::new);
     let devices = Copies::of(devices.chain(view.devices.iter().map(PathBuf::as_path)))?;
@@ -89,7 +89,7 @@ pub(super) fn build(view: &View<'_>) -> Result<(), Fault> {
 }
 
 /// Adds what protects and what masks, and goes where the command shall run.
-pub(super) fn finish(view: &View<'_>, here: &Path) -> Result<(), Fault> {
+pub(super) fn finish(view: &MountView<'_>, here: &Path) -> Result<(), Fault> {
     if let Some(path) = view.protection.holds.keys().find(|path| !exists(path)) {
         return Err(Fault::new(format!("protect `{}`", path.display()), "it has just vanished"));
     }

@@ -20,22 +20,22 @@ use super::{
     error::Error,
     folder::{FOLDER_FLAGS, MAX_DEPTH, open_parent},
     hash::Hash,
-    left::{Left, LeftWhy},
+    left::{LeftOut, LeftWhy},
     objects::Objects,
     skipped::Why,
     stamp::Stamp,
     state::{Entry, FileNode, Folder, Node, push_name},
-    swap::{Known, Swapped, unfinished_name},
+    swap::{KnownFile, Swapped, unfinished_name},
     tree::{Item, Tree, is_unfinished},
     unlock::OWNER_ALL,
 };
 
 /// What was done so far.
 #[derive(Default)]
-pub(super) struct Done {
+pub(super) struct AppliedChange {
     pub(super) written: BTreeSet<Vec<u8>>,
     pub(super) removed: usize,
-    pub(super) left: Vec<Left>,
+    pub(super) left: Vec<LeftOut>,
 }
 
 /// One restore.
@@ -46,7 +46,7 @@ pub(super) struct Apply<'a> {
     path: Vec<u8>,
     /// What was replaced waits there to be unlinked.
     swapped: Swapped,
-    pub(super) done: Done,
+    pub(super) done: AppliedChange,
 }
 
 /// An open folder with what is known of it.
@@ -64,7 +64,7 @@ impl<'a> Apply<'a> {
             forced,
             path: Vec::new(),
             swapped: Swapped::default(),
-            done: Done::default(),
+            done: AppliedChange::default(),
         }
     }
 
@@ -137,7 +137,7 @@ impl<'a> Apply<'a> {
             }
             (Some(node), Item::File { .. } | Item::Link { .. }) => {
                 if self.is_unchanged(here, name, node) {
-                    self.write(here, name, Known::of(node), item);
+                    self.write(here, name, KnownFile::of(node), item);
                 }
                 Ok(())
             }
@@ -229,7 +229,7 @@ impl<'a> Apply<'a> {
             self.done.written.insert(self.path.clone());
             return;
         }
-        let known = Some(Known::File(now.stamp));
+        let known = Some(KnownFile::File(now.stamp));
         self.write(here, name, known, &Item::File { hash: *hash, mode, size: now.size });
     }
 
@@ -248,12 +248,12 @@ impl<'a> Apply<'a> {
     }
 
     /// Puts a file or link in place of what is `known` to be there.
-    fn write(&mut self, here: Here<'_>, name: &[u8], known: Option<Known>, item: &Item) {
+    fn write(&mut self, here: Here<'_>, name: &[u8], known: Option<KnownFile>, item: &Item) {
         let unfinished = unfinished_name();
         let made = match item {
             Item::File { hash, mode, .. } => self.make_file(here.fd, &unfinished, hash, *mode),
             Item::Link { target } => symlinkat(OsStr::from_bytes(target), here.fd, &unfinished)
-                .map(|()| Known::Link(target.clone().into()))
+                .map(|()| KnownFile::Link(target.clone().into()))
                 .map_err(refusal),
             Item::Folder { .. } | Item::Unsaved => return,
         };
@@ -281,7 +281,7 @@ impl<'a> Apply<'a> {
         name: &[u8],
         hash: &Hash,
         mode: u32,
-    ) -> Result<Known, LeftWhy> {
+    ) -> Result<KnownFile, LeftWhy> {
         let flags =
             OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let file = openat(folder, name, flags, Mode::RUSR | Mode::WUSR).map_err(refusal)?;
@@ -293,7 +293,7 @@ impl<'a> Apply<'a> {
             })?;
         }
         fchmod(&file, Mode::from_raw_mode(mode as RawMode)).map_err(refusal)?;
-        fstat(&file).map(|stat| Known::File(Stamp::of(&stat))).map_err(refusal)
+        fstat(&file).map(|stat| KnownFile::File(Stamp::of(&stat))).map_err(refusal)
     }
 
     /// Removes what was kept; what was not stays, and the folders it is in.
@@ -350,7 +350,7 @@ impl<'a> Apply<'a> {
         path: &[u8],
     ) -> Result<(), LeftWhy> {
         let known = self.swapped.made(path).cloned();
-        let known = known.or_else(|| Known::of(now.find(path)?));
+        let known = known.or_else(|| KnownFile::of(now.find(path)?));
         let (from, from_name) = open_parent(root, source).map_err(refusal)?;
         let (to, to_name) = open_parent(root, path).map_err(refusal)?;
         if !known.as_ref().is_some_and(|known| known.is_at(&to, to_name)) {
@@ -360,7 +360,7 @@ impl<'a> Apply<'a> {
         let linked = opened_up(&to, || {
             linkat(&from, from_name, &to, &unfinished, AtFlags::empty())?;
             let made = statat(&to, &unfinished, AtFlags::SYMLINK_NOFOLLOW)?;
-            let made = Known::File(Stamp::of(&made));
+            let made = KnownFile::File(Stamp::of(&made));
             let before = self.swapped.len();
             self.swapped.place(&to, unfinished.clone(), (path, to_name), (known, made))?;
             let changed = self.swapped.settle(root, b"", before);
@@ -377,18 +377,18 @@ impl<'a> Apply<'a> {
         for path in self.swapped.settle(fd, &at, before) {
             self.done.written.remove(&path);
             let path = OsStr::from_bytes(&path).into();
-            self.done.left.push(Left { path, why: LeftWhy::Changed });
+            self.done.left.push(LeftOut { path, why: LeftWhy::Changed });
         }
     }
 
     /// Unlinks what was replaced. What stays is removed as after a killed restore.
-    pub(super) fn finish(mut self, root: &OwnedFd) -> Done {
+    pub(super) fn finish(mut self, root: &OwnedFd) -> AppliedChange {
         self.settle(root, 0);
         self.done
     }
 
     fn left(&mut self, why: LeftWhy) {
-        self.done.left.push(Left { path: OsStr::from_bytes(&self.path).into(), why });
+        self.done.left.push(LeftOut { path: OsStr::from_bytes(&self.path).into(), why });
     }
 }
 

@@ -23,14 +23,14 @@ use super::{
 /// Jobs that may wait; whoever brings one more waits with it.
 const QUEUE_JOBS: usize = 64;
 
-type Job = Box<dyn FnOnce(&Workspace, &AtomicBool) + Send>;
+type KeeperJob = Box<dyn FnOnce(&Workspace, &AtomicBool) + Send>;
 
 /// Keeps a workspace's files for an engine. While it lives no other process forgets its snapshots,
 /// and when the vault grows past its limit those of other workspaces go. Dropping it stops a snapshot under way, forgets what
 /// waits, and waits for a restore to end.
 pub struct Keeper {
     workspace: Arc<Workspace>,
-    queue: Option<mpsc::Sender<Job>>,
+    queue: Option<mpsc::Sender<KeeperJob>>,
     thread: Option<JoinHandle<()>>,
     cancel: Arc<AtomicBool>,
     is_prepared: AtomicBool,
@@ -44,7 +44,7 @@ impl Keeper {
     /// The system gives no thread, or the vault cannot be written.
     pub fn start(workspace: Arc<Workspace>) -> Result<Self, Error> {
         workspace.take_seat()?;
-        let (queue, mut jobs) = mpsc::channel::<Job>(QUEUE_JOBS);
+        let (queue, mut jobs) = mpsc::channel::<KeeperJob>(QUEUE_JOBS);
         let cancel = Arc::new(AtomicBool::new(false));
         let (place, stop) = (Arc::clone(&workspace), Arc::clone(&cancel));
         let thread = thread::Builder::new()
@@ -94,7 +94,7 @@ impl Keeper {
         work: impl FnOnce(&Workspace, &AtomicBool) -> Result<T, Error> + Send + 'static,
     ) -> Result<T, Error> {
         let (reply, answer) = oneshot::channel();
-        let job: Job = Box::new(move |workspace, cancel| {
+        let job: KeeperJob = Box::new(move |workspace, cancel| {
             // Nobody may wait any more: the work is done all the same.
             drop(reply.send(work(workspace, cancel)));
         });
@@ -110,7 +110,7 @@ impl Checkpoints for Keeper {
             return;
         }
         // A failure comes again, with somebody to tell, when something is kept.
-        let job: Job = Box::new(|workspace, cancel| drop(workspace.baseline(cancel)));
+        let job: KeeperJob = Box::new(|workspace, cancel| drop(workspace.baseline(cancel)));
         if let Some(queue) = &self.queue {
             // A full queue reads everything anyway.
             drop(queue.try_send(job));

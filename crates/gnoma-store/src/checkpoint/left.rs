@@ -19,7 +19,7 @@ pub enum LeftWhy {
 
 /// A path that was left as it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Left {
+pub struct LeftOut {
     /// Where, relative to the workspace.
     pub path: PathBuf,
     /// Why.

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use super::{
-    codec::{Reader, put_bytes, put_number},
+    codec::{ByteReader, put_bytes, put_number},
     state::{Folder, Node},
 };
 
@@ -44,7 +44,7 @@ impl Links {
     }
 
     pub(super) fn decode(bytes: &[u8]) -> Option<Self> {
-        let mut reader = Reader(bytes);
+        let mut reader = ByteReader(bytes);
         let mut groups = Vec::new();
         for _ in 0..reader.number().filter(|count| *count <= MAX_NAMES)? {
             let mut group = Vec::new();

@@ -1,7 +1,7 @@
 //! What led to a snapshot, as its record keeps it. Pure.
 
 use super::{
-    codec::{Reader, put_bytes},
+    codec::{ByteReader, put_bytes},
     snapshot_id::SnapshotId,
 };
 
@@ -41,7 +41,7 @@ impl Made {
         }
     }
 
-    pub(super) fn read(reader: &mut Reader<'_>) -> Option<Self> {
+    pub(super) fn read(reader: &mut ByteReader<'_>) -> Option<Self> {
         Some(match reader.byte()? {
             b'a' => Self::Asked,
             b'b' => Self::BeforeRestore { target: id(reader)? },
@@ -51,6 +51,6 @@ impl Made {
     }
 }
 
-fn id(reader: &mut Reader<'_>) -> Option<SnapshotId> {
+fn id(reader: &mut ByteReader<'_>) -> Option<SnapshotId> {
     std::str::from_utf8(reader.bytes()?).ok()?.parse().ok()
 }

@@ -85,7 +85,7 @@ pub use changes::{Change, ChangeKind, Contents, Point, Side};
 pub use collect::Collected;
 pub use error::Error;
 pub use keeper::Keeper;
-pub use left::{Left, LeftWhy};
+pub use left::{LeftOut, LeftWhy};
 pub use made::Made;
 pub use options::{Limits, Options};
 pub use prune::Pruned;

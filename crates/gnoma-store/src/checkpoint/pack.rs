@@ -12,7 +12,7 @@ use std::{
 };
 
 use super::{
-    codec::Reader,
+    codec::ByteReader,
     error::{At, Error},
     hash::{HASH_BYTES, Hash},
     places::{Places, Unfinished, unique_name},
@@ -136,7 +136,7 @@ pub(super) fn read_index(path: &Path) -> Result<Option<Vec<(Hash, Spot)>>, Error
 }
 
 fn parse_trailer(bytes: &[u8]) -> Option<(u64, u32, Hash)> {
-    let mut reader = Reader(bytes);
+    let mut reader = ByteReader(bytes);
     let index_at = u64::from_le_bytes(reader.take(8)?.try_into().ok()?);
     let count = u32::from_le_bytes(reader.take(4)?.try_into().ok()?);
     let digest = reader.hash()?;
@@ -144,7 +144,7 @@ fn parse_trailer(bytes: &[u8]) -> Option<(u64, u32, Hash)> {
 }
 
 fn parse_entry(bytes: &[u8]) -> Option<(Hash, Spot)> {
-    let mut reader = Reader(bytes);
+    let mut reader = ByteReader(bytes);
     let hash = reader.hash()?;
     let offset = u64::from_le_bytes(reader.take(8)?.try_into().ok()?);
     let stored = u32::from_le_bytes(reader.take(4)?.try_into().ok()?);

@@ -9,7 +9,7 @@ use std::{
 };
 
 use super::{
-    codec::{Reader, put_bytes, put_number},
+    codec::{ByteReader, put_bytes, put_number},
     error::{At, Error},
     hash::Hash,
     made::Made,
@@ -82,7 +82,7 @@ impl Snapshot {
         if Hash::of(body).0 != digest {
             return None;
         }
-        let mut reader = Reader(body);
+        let mut reader = ByteReader(body);
         reader.take(MAGIC.len() + 1)?;
         let tree = reader.hash()?;
         let links = if reader.byte()? == 0 { None } else { Some(reader.hash()?) };
@@ -144,7 +144,7 @@ impl Snapshot {
 }
 
 /// For which session a snapshot was taken, and why.
-fn origin(reader: &mut Reader<'_>) -> Option<(Option<String>, Made)> {
+fn origin(reader: &mut ByteReader<'_>) -> Option<(Option<String>, Made)> {
     let session = String::from_utf8_lossy(reader.bytes()?).into_owned();
     Some((Some(session).filter(|session| !session.is_empty()), Made::read(reader)?))
 }

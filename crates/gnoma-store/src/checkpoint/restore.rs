@@ -16,7 +16,7 @@ use super::{
     error::Error,
     folder::open_parent,
     hash::Hash,
-    left::Left,
+    left::LeftOut,
     links::Links,
     lock,
     made::Made,
@@ -28,7 +28,7 @@ use super::{
     tree::Item,
     unlock::{OWNER_ALL, Unlocked, set_mode},
     vault::Session,
-    workspace::{Scanned, State, Workspace},
+    workspace::{Scanned, Workspace, WorkspaceState},
 };
 
 /// What to do where a restore would overwrite what was changed otherwise than by the session.
@@ -57,7 +57,7 @@ pub struct Restored {
     /// overwritten: the person's work, or another session's. As it was last it is in `before`.
     pub theirs: Vec<PathBuf>,
     /// What is not as the snapshot has it.
-    pub left: Vec<Left>,
+    pub left: Vec<LeftOut>,
 }
 
 impl Workspace {
@@ -102,7 +102,7 @@ impl Workspace {
     /// Restores, opening up what is closed.
     fn restore_open(
         &self,
-        state: &mut State,
+        state: &mut WorkspaceState,
         session: &Session,
         (target, starts): (&Snapshot, &[SnapshotId]),
         conflict: Conflict,
@@ -183,7 +183,7 @@ impl Workspace {
     }
 
     /// Removes half-written files of a restore that was killed.
-    fn clean_up(&self, state: &mut State, session: &Session) -> Result<(), Error> {
+    fn clean_up(&self, state: &mut WorkspaceState, session: &Session) -> Result<(), Error> {
         if self.begun_mark().exists() {
             self.scan(state, session, &AtomicBool::new(false))?;
             super::apply::remove_unfinished(&self.open_root()?, &state.known);

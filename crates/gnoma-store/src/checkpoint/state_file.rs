@@ -6,7 +6,7 @@
 use std::{fs::File, io::Read, path::Path};
 
 use super::{
-    codec::{Reader, put_bytes, put_number},
+    codec::{ByteReader, put_bytes, put_number},
     error::Error,
     folder::MAX_DEPTH,
     hash::{HASH_BYTES, Hash},
@@ -39,7 +39,7 @@ pub(super) fn read(path: &Path) -> Option<Folder> {
     if Hash::of(body).0 != digest {
         return None;
     }
-    let mut reader = Reader(body);
+    let mut reader = ByteReader(body);
     if reader.take(MAGIC.len())? != MAGIC {
         return None;
     }
@@ -78,7 +78,7 @@ fn put_folder(out: &mut Vec<u8>, folder: &Folder) {
     }
 }
 
-fn folder(reader: &mut Reader<'_>, depth: u32) -> Option<Folder> {
+fn folder(reader: &mut ByteReader<'_>, depth: u32) -> Option<Folder> {
     if depth > MAX_DEPTH + 1 {
         return None;
     }
@@ -100,7 +100,7 @@ fn folder(reader: &mut Reader<'_>, depth: u32) -> Option<Folder> {
     Some(folder)
 }
 
-fn node(reader: &mut Reader<'_>, depth: u32) -> Option<Node> {
+fn node(reader: &mut ByteReader<'_>, depth: u32) -> Option<Node> {
     Some(match reader.byte()? {
         b'f' => {
             let (stamp, hash, size) = (stamp(reader)?, reader.hash()?, reader.number()?);
@@ -125,7 +125,7 @@ fn put_stamp(out: &mut Vec<u8>, stamp: &Stamp) {
     out.extend_from_slice(&stamp.changed_ns.to_le_bytes());
 }
 
-fn stamp(reader: &mut Reader<'_>) -> Option<Stamp> {
+fn stamp(reader: &mut ByteReader<'_>) -> Option<Stamp> {
     Some(Stamp {
         device: reader.number()?,
         inode: reader.number()?,

@@ -20,12 +20,12 @@ use super::{
 
 /// A file or link as it was last seen.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Known {
+pub(super) enum KnownFile {
     File(Stamp),
     Link(Box<[u8]>),
 }
 
-impl Known {
+impl KnownFile {
     /// What is known of a file or link; nothing of anything else.
     pub(super) fn of(node: &Node) -> Option<Self> {
         match node {
@@ -62,7 +62,7 @@ struct Waiting {
     path: Vec<u8>,
     /// Its name until it is unlinked, in the same folder.
     unfinished: Vec<u8>,
-    known: Known,
+    known: KnownFile,
 }
 
 /// What was replaced, and with what. File systems are slow to make files right after others were
@@ -70,7 +70,7 @@ struct Waiting {
 #[derive(Default)]
 pub(super) struct Swapped {
     waiting: Vec<Waiting>,
-    made: BTreeMap<Vec<u8>, Known>,
+    made: BTreeMap<Vec<u8>, KnownFile>,
 }
 
 impl Swapped {
@@ -80,7 +80,7 @@ impl Swapped {
         folder: &OwnedFd,
         unfinished: Vec<u8>,
         (path, name): (&[u8], &[u8]),
-        (known, made): (Option<Known>, Known),
+        (known, made): (Option<KnownFile>, KnownFile),
     ) -> Result<(), Errno> {
         match known {
             None => name_new(folder, &unfinished, name)?,
@@ -94,7 +94,7 @@ impl Swapped {
     }
 
     /// What a path was given in this restore.
-    pub(super) fn made(&self, path: &[u8]) -> Option<&Known> {
+    pub(super) fn made(&self, path: &[u8]) -> Option<&KnownFile> {
         self.made.get(path)
     }
 

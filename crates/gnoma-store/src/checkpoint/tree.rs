@@ -4,7 +4,7 @@
 //! snapshots. Names are checked on reading: no stored tree can lead out of the workspace.
 
 use super::{
-    codec::{Reader, put_bytes, put_number},
+    codec::{ByteReader, put_bytes, put_number},
     hash::Hash,
     stamp::MODE_BITS,
 };
@@ -57,7 +57,7 @@ impl Tree {
 
     /// Reads what [`Encoder`] wrote.
     pub(super) fn decode(bytes: &[u8]) -> Option<Self> {
-        let mut reader = Reader(bytes);
+        let mut reader = ByteReader(bytes);
         if reader.byte()? != VERSION {
             return None;
         }
@@ -75,8 +75,8 @@ impl Tree {
     }
 }
 
-fn decode_item(tag: u8, reader: &mut Reader<'_>) -> Option<Item> {
-    let mode = |reader: &mut Reader<'_>| reader.small().filter(|mode| *mode <= MODE_BITS);
+fn decode_item(tag: u8, reader: &mut ByteReader<'_>) -> Option<Item> {
+    let mode = |reader: &mut ByteReader<'_>| reader.small().filter(|mode| *mode <= MODE_BITS);
     Some(match tag {
         b'f' => Item::File { hash: reader.hash()?, mode: mode(reader)?, size: reader.number()? },
         b'd' => Item::Folder { hash: reader.hash()?, mode: mode(reader)? },

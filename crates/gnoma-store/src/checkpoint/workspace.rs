@@ -61,14 +61,14 @@ pub struct Workspace {
     pub(super) folder: PathBuf,
     /// For whom snapshots are taken.
     session: Mutex<Option<Arc<str>>>,
-    state: Mutex<State>,
+    state: Mutex<WorkspaceState>,
     /// While it is held no other process forgets snapshots of the folder.
     pub(super) seat: Mutex<Option<Held>>,
 }
 
 /// What is known between calls.
 #[derive(Default)]
-pub(super) struct State {
+pub(super) struct WorkspaceState {
     pub(super) known: Folder,
     watcher: Option<Watcher>,
     is_loaded: bool,
@@ -222,7 +222,7 @@ impl Workspace {
         self.state().watcher.as_ref().is_some_and(|watcher| !watcher.is_broken())
     }
 
-    pub(super) fn state(&self) -> MutexGuard<'_, State> {
+    pub(super) fn state(&self) -> MutexGuard<'_, WorkspaceState> {
         hold(&self.state)
     }
 
@@ -238,7 +238,7 @@ impl Workspace {
     /// Brings what is known up to date and stores what is new.
     pub(super) fn scan(
         &self,
-        state: &mut State,
+        state: &mut WorkspaceState,
         session: &Session,
         cancel: &AtomicBool,
     ) -> Result<Scanned, Error> {
@@ -249,7 +249,7 @@ impl Workspace {
     /// to `unlocked`, also when the scan fails.
     pub(super) fn scan_closed(
         &self,
-        state: &mut State,
+        state: &mut WorkspaceState,
         session: &Session,
         unlocked: &Mutex<Vec<Unlocked>>,
     ) -> Result<Scanned, Error> {
@@ -259,7 +259,7 @@ impl Workspace {
 
     fn scan_by(
         &self,
-        state: &mut State,
+        state: &mut WorkspaceState,
         session: &Session,
         manner: Manner<'_>,
     ) -> Result<Scanned, Error> {
@@ -289,7 +289,7 @@ impl Workspace {
     }
 
     /// Whether the next walk must look at everything.
-    fn prepare(&self, state: &mut State, session: &Session, root: &OwnedFd) -> bool {
+    fn prepare(&self, state: &mut WorkspaceState, session: &Session, root: &OwnedFd) -> bool {
         let mut is_full = state.is_doubtful;
         if state.generation != session.generation {
             state.generation.clone_from(&session.generation);
@@ -327,7 +327,7 @@ impl Workspace {
     /// Gives also whether a full walk must follow.
     fn walk(
         &self,
-        state: &mut State,
+        state: &mut WorkspaceState,
         root: &OwnedFd,
         is_full: bool,
         manner: Manner<'_>,
@@ -372,7 +372,7 @@ impl Workspace {
     /// Names a scanned state.
     pub(super) fn record(
         &self,
-        state: &mut State,
+        state: &mut WorkspaceState,
         label: &str,
         made: Made,
         scanned: Scanned,
@@ -410,7 +410,7 @@ impl Workspace {
     /// Asked of the folder each time: an id that only sorts after this process's own snapshots can
     /// lie before one that another process took within the same millisecond, which would then pass
     /// for the newest.
-    fn find_newest(&self, state: &mut State) -> Result<Option<SnapshotId>, Error> {
+    fn find_newest(&self, state: &mut WorkspaceState) -> Result<Option<SnapshotId>, Error> {
         let mut ids = self.snapshots()?;
         let is_current = state.newest.as_ref().is_some_and(|newest| ids.last() == Some(&newest.id));
         if !is_current {
@@ -446,7 +446,7 @@ impl Workspace {
         self.folder.join("state")
     }
 
-    fn write_state(&self, state: &mut State) {
+    fn write_state(&self, state: &mut WorkspaceState) {
         // Losing it costs time only.
         let written =
             state_file::write(&self.vault.0.objects.places, &self.state_path(), &state.known);

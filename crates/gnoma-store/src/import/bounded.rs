@@ -25,7 +25,7 @@ const MAX_FILES: usize = 100_000;
 const MAX_NAME_BYTES: usize = 200;
 
 /// One line of a file, or the remark that it was too long.
-pub(super) enum Line {
+pub(super) enum BoundedLine {
     /// The line without its end.
     Text(Vec<u8>),
     /// It was longer than a line may be.
@@ -33,7 +33,10 @@ pub(super) enum Line {
 }
 
 /// Hands each line of `path` to `take`.
-pub(super) fn each_line(path: &Path, mut take: impl FnMut(Line) -> Result<()>) -> Result<()> {
+pub(super) fn each_line(
+    path: &Path,
+    mut take: impl FnMut(BoundedLine) -> Result<()>,
+) -> Result<()> {
     let file = open(path, MAX_TOTAL_BYTES)?;
     let mut reader = BufReader::new(file.take(MAX_TOTAL_BYTES));
     let failed = |error: std::io::Error| from_io("cannot read", path, &error);
@@ -49,14 +52,14 @@ pub(super) fn each_line(path: &Path, mut take: impl FnMut(Line) -> Result<()>) -
         {
             drop(line);
             reader.skip_until(b'\n').map_err(failed)?;
-            take(Line::TooLong)?;
+            take(BoundedLine::TooLong)?;
             continue;
         }
         while line.last().is_some_and(u8::is_ascii_whitespace) {
             line.pop();
         }
         if !line.is_empty() {
-            take(Line::Text(line))?;
+            take(BoundedLine::Text(line))?;
         }
     }
 }

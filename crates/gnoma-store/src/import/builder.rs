@@ -21,7 +21,7 @@ const NO_CALL: &str = "results without a call";
 const TWICE: &str = "calls with an id used before in one answer";
 
 /// An answer that is being put together.
-struct Answer {
+struct ImportedAnswer {
     group: Option<String>,
     at_ms: i64,
     content: Vec<Content>,
@@ -35,7 +35,7 @@ struct Answer {
 #[derive(Default)]
 pub(super) struct Builder {
     imported: Imported,
-    answer: Option<Answer>,
+    answer: Option<ImportedAnswer>,
     latest_ms: i64,
 }
 
@@ -107,7 +107,7 @@ impl Builder {
             self.close()?;
         }
         let latest_ms = self.latest_ms;
-        let answer = self.answer.get_or_insert_with(|| Answer {
+        let answer = self.answer.get_or_insert_with(|| ImportedAnswer {
             group: group.map(str::to_owned),
             at_ms: latest_ms,
             content: Vec::new(),

@@ -11,7 +11,7 @@ use gnoma_core::{
 use serde_json::Value;
 
 use super::{
-    bounded::{Line, each_line},
+    bounded::{BoundedLine, each_line},
     builder::Builder,
     imported::Imported,
     wire::{self, count, items, owned, text},
@@ -22,7 +22,7 @@ use crate::{error::Result, time};
 pub(super) fn read(path: &Path) -> Result<Imported> {
     let mut builder = Builder::default();
     each_line(path, |line| {
-        let Line::Text(line) = line else {
+        let BoundedLine::Text(line) = line else {
             builder.skip("lines that are too long");
             return Ok(());
         };

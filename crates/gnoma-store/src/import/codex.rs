@@ -11,7 +11,7 @@ use gnoma_core::{
 use serde_json::Value;
 
 use super::{
-    bounded::{Line, each_line},
+    bounded::{BoundedLine, each_line},
     builder::Builder,
     imported::Imported,
     wire::{self, count, items, owned, text},
@@ -29,9 +29,9 @@ const SCAFFOLDING: [&str; 5] = [
 
 /// Reads a rollout.
 pub(super) fn read(path: &Path) -> Result<Imported> {
-    let mut reader = Reader { builder: Builder::default(), model: None };
+    let mut reader = CodexReader { builder: Builder::default(), model: None };
     each_line(path, |line| {
-        let Line::Text(line) = line else {
+        let BoundedLine::Text(line) = line else {
             reader.builder.skip("lines that are too long");
             return Ok(());
         };
@@ -46,12 +46,12 @@ pub(super) fn read(path: &Path) -> Result<Imported> {
     reader.builder.finish()
 }
 
-struct Reader {
+struct CodexReader {
     builder: Builder,
     model: Option<ModelRef>,
 }
 
-impl Reader {
+impl CodexReader {
     fn take(&mut self, line: &Value) -> Result<()> {
         self.builder.at(text(line, "timestamp").and_then(time::parse));
         let Some(payload) = line.get("payload") else { return self.item(line) };

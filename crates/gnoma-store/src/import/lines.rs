@@ -5,7 +5,7 @@ use std::path::Path;
 use gnoma_core::store::{Entry, Record};
 
 use super::{
-    bounded::{Line, each_line},
+    bounded::{BoundedLine, each_line},
     imported::{Imported, MAX_ENTRIES, refused},
 };
 use crate::{
@@ -19,7 +19,7 @@ pub(super) fn read(path: &Path) -> Result<Imported> {
     let mut imported = Imported::default();
     let mut head = None;
     each_line(path, |line| {
-        let Line::Text(line) = line else {
+        let BoundedLine::Text(line) = line else {
             imported.skip("lines that are too long");
             return Ok(());
         };

@@ -36,7 +36,7 @@ pub(super) fn read(path: &Path) -> Result<Imported> {
 }
 
 fn exported(session: &Value, messages: &[Value]) -> Result<Imported> {
-    let mut reader = Reader::new(session.get("info").unwrap_or(session));
+    let mut reader = OpenCodeReader::new(session.get("info").unwrap_or(session));
     for message in messages {
         let parts = items(message, "parts").iter().map(|part| Some(Cow::Borrowed(part)));
         reader.message(message.get("info").unwrap_or(message), parts)?;
@@ -49,7 +49,7 @@ fn stored(path: &Path, session: &Value) -> Result<Imported> {
     let Some(storage) = path.ancestors().nth(3) else {
         return Err(refused(format_args!("`{}` lies in no storage folder", path.display())));
     };
-    let mut reader = Reader::new(session);
+    let mut reader = OpenCodeReader::new(session);
     let mut budget = Budget::new();
     for file in json_files(&storage.join("message").join(id))? {
         let Ok(message) = json(&mut budget, &file) else {
@@ -80,13 +80,13 @@ fn plain(id: Option<&str>) -> Result<&str> {
         .ok_or_else(|| refused(format_args!("an id in it is missing or not a plain name")))
 }
 
-struct Reader {
+struct OpenCodeReader {
     builder: Builder,
     /// Answers begun so far; each step of a message is one.
     steps: u64,
 }
 
-impl Reader {
+impl OpenCodeReader {
     fn new(session: &Value) -> Self {
         let mut builder = Builder::default();
         builder.title(owned(session, "title"));

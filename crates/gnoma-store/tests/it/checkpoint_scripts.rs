@@ -11,7 +11,7 @@ use std::{
     time::Duration,
 };
 
-use gnoma_store::checkpoint::{Conflict, Error, Left, Restored, SnapshotId, Workspace};
+use gnoma_store::checkpoint::{Conflict, Error, LeftOut, Restored, SnapshotId, Workspace};
 
 use crate::checkpoint_support::{
     Dice, Seen, difference, look_at_git, look_without, often, quick, shell, vault,
@@ -172,7 +172,7 @@ impl Script {
         let now = self.look();
         let restored = go(&self.workspace);
         let id = restored.target;
-        let is_odd = |left: &&Left| self.setting.grows && is_growing(&left.path);
+        let is_odd = |left: &&LeftOut| self.setting.grows && is_growing(&left.path);
         let left: Vec<_> = restored.left.iter().filter(|left| !is_odd(left)).collect();
         assert!(left.is_empty(), "restoring {id}: {left:?}");
         assert_eq!(difference(&self.look(), &self.states[&id]), [""; 0], "restoring {id}");

@@ -20,7 +20,7 @@ use crate::{
     ask::{Purpose, text_of, words},
     effect::Effect,
     keymap::{Action, Context, Key},
-    prompt::{Lasting, Question, Verdict},
+    prompt::{Lasting, PermissionQuestion, PromptVerdict},
 };
 
 /// Somebody who wrote this short a time ago is writing still.
@@ -37,7 +37,7 @@ const MAX_KEYS: usize = 16;
 const SPELT_OUT: [(&str, &str); 3] = [("yes", "y"), ("no", "n"), ("always", "a")];
 
 impl State {
-    pub(super) fn ask(&mut self, question: Question) {
+    pub(super) fn ask(&mut self, question: PermissionQuestion) {
         let is_known = self.questions.open.iter().any(|other| other.call.id == question.call.id);
         if is_known || self.questions.open.len() == MAX_QUESTIONS {
             return;
@@ -94,7 +94,7 @@ impl State {
         let Some(question) = self.questions.open.front_mut() else { return };
         let call = question.call.id.clone();
         match question.act(action) {
-            Verdict::Open => self.unfit_answer(action),
+            PromptVerdict::Open => self.unfit_answer(action),
             verdict => self.obey(call, verdict),
         }
     }
@@ -114,7 +114,7 @@ impl State {
         let call = question.call.id.clone();
         let verdict = match (action, words.trim()) {
             (Some(Action::Refuse | Action::RefuseWithReason), reason) if !reason.is_empty() => {
-                Verdict::Answer(PermissionAnswer::Deny { reason: reason.to_owned() })
+                PromptVerdict::Answer(PermissionAnswer::Deny { reason: reason.to_owned() })
             }
             (Some(action), "") => question.act(action),
             _ => {
@@ -126,27 +126,30 @@ impl State {
         self.composer.take();
         self.touched();
         match verdict {
-            Verdict::Open => self.hint("this question has no such answer"),
+            PromptVerdict::Open => self.hint("this question has no such answer"),
             verdict => self.obey(call, verdict),
         }
         true
     }
 
-    fn obey(&mut self, call: CallId, verdict: Verdict) {
+    fn obey(&mut self, call: CallId, verdict: PromptVerdict) {
         match verdict {
-            Verdict::Open => (),
-            Verdict::Answer(PermissionAnswer::Rule { rule, scope }) => {
+            PromptVerdict::Open => (),
+            PromptVerdict::Answer(PermissionAnswer::Rule { rule, scope }) => {
                 self.check_rule(call, rule, scope);
             }
-            Verdict::Answer(answer) => self.answer(call, answer),
-            Verdict::WriteReason => self.write_reason(call),
-            Verdict::EditRule => self.edit_rule(call),
-            Verdict::NextScope => self.next_scope(&call),
+            PromptVerdict::Answer(answer) => self.answer(call, answer),
+            PromptVerdict::WriteReason => self.write_reason(call),
+            PromptVerdict::EditRule => self.edit_rule(call),
+            PromptVerdict::NextScope => self.next_scope(&call),
         }
     }
 
     fn edit_rule(&mut self, call: CallId) {
-        let Some(lasting) = self.questions.open.front().and_then(Question::lasting) else { return };
+        let Some(lasting) = self.questions.open.front().and_then(PermissionQuestion::lasting)
+        else {
+            return;
+        };
         let rule = lasting.rule.clone();
         self.layer = Some(Layer::field(&rule_title(lasting), &rule, Goal::Rule(call)));
     }
@@ -154,7 +157,7 @@ impl State {
     /// Looks for the next scope in which the rule can be kept.
     pub(super) fn next_scope(&mut self, call: &CallId) {
         let question = self.questions.open.iter().find(|question| question.call.id == *call);
-        if let Some(lasting) = question.and_then(Question::lasting) {
+        if let Some(lasting) = question.and_then(PermissionQuestion::lasting) {
             self.try_scope(call, after(lasting.scope));
         }
     }
@@ -164,7 +167,7 @@ impl State {
             return self.hold_rule(call, scope, String::new());
         }
         let question = self.questions.open.iter().find(|question| question.call.id == *call);
-        let Some(lasting) = question.and_then(Question::lasting) else { return };
+        let Some(lasting) = question.and_then(PermissionQuestion::lasting) else { return };
         let rule = lasting.rule.clone();
         self.questions.placing = Some(call.clone());
         let purpose = Purpose::RulePlace { call: call.clone(), scope };
@@ -223,7 +226,7 @@ impl State {
             return self.hint("it is being looked up where the rule would be kept");
         }
         let question = self.questions.open.iter().find(|question| question.call.id == *call);
-        if let Some(lasting) = question.and_then(Question::lasting) {
+        if let Some(lasting) = question.and_then(PermissionQuestion::lasting) {
             let scope = lasting.scope;
             self.check_rule(call.clone(), rule.to_owned(), scope);
         }

@@ -8,7 +8,7 @@ use gnoma_core::{
 
 use super::{
     State,
-    layer::{Choice, Goal, Layer},
+    layer::{Goal, Layer, LayerChoice},
 };
 use crate::{
     ask::Purpose,
@@ -20,8 +20,8 @@ use crate::{
 
 impl State {
     /// Offers a list in which each row has its choice. A filter that fits one row only takes it.
-    pub(crate) fn pick(&mut self, title: &str, rows: Vec<(Row, Choice)>, filter: &str) {
-        let (rows, choices): (Vec<Row>, Vec<Choice>) = rows.into_iter().unzip();
+    pub(crate) fn pick(&mut self, title: &str, rows: Vec<(Row, LayerChoice)>, filter: &str) {
+        let (rows, choices): (Vec<Row>, Vec<LayerChoice>) = rows.into_iter().unzip();
         let list = Picker::new(title, rows).filtered(filter).by_line(self.accessible);
         self.layer = Some(Layer::Pick { list, choices });
     }
@@ -30,18 +30,18 @@ impl State {
     pub(crate) fn pick_growing(
         &mut self,
         title: &str,
-        rows: Vec<(Row, Choice)>,
+        rows: Vec<(Row, LayerChoice)>,
         from: &'static str,
     ) {
-        let (rows, choices): (Vec<Row>, Vec<Choice>) = rows.into_iter().unzip();
+        let (rows, choices): (Vec<Row>, Vec<LayerChoice>) = rows.into_iter().unzip();
         self.layer = Some(Layer::Pick { list: Picker::new(title, rows).growing(from), choices });
     }
 
     /// Puts all rows into the list that waits for them, if it is open still.
-    pub(crate) fn fill(&mut self, rows: Vec<(Row, Choice)>) {
+    pub(crate) fn fill(&mut self, rows: Vec<(Row, LayerChoice)>) {
         let Some(Layer::Pick { list, choices }) = &mut self.layer else { return };
         if list.is_growing() {
-            let (rows, of_rows): (Vec<Row>, Vec<Choice>) = rows.into_iter().unzip();
+            let (rows, of_rows): (Vec<Row>, Vec<LayerChoice>) = rows.into_iter().unzip();
             *choices = of_rows;
             list.fill(rows);
         }
@@ -57,9 +57,9 @@ impl State {
         &mut self,
         what: &str,
         offers: Vec<protocol::Choice>,
-        first: Option<(Row, Choice)>,
+        first: Option<(Row, LayerChoice)>,
         argument: &str,
-        choice: fn(protocol::Choice) -> Choice,
+        choice: fn(protocol::Choice) -> LayerChoice,
     ) {
         let number = argument.parse().ok().and_then(|number: usize| number.checked_sub(1));
         let is_meant = |name: &str| {
@@ -106,20 +106,20 @@ impl State {
         self.request(Request::Pin { arm }, Purpose::Order);
     }
 
-    pub(crate) fn confirm(&mut self, question: &str, choice: Choice) {
+    pub(crate) fn confirm(&mut self, question: &str, choice: LayerChoice) {
         self.layer = Some(Layer::Confirm { question: question.to_owned(), choice });
     }
 
     /// Does what was chosen.
-    pub(crate) fn perform(&mut self, choice: Choice) {
+    pub(crate) fn perform(&mut self, choice: LayerChoice) {
         match choice {
-            Choice::Switch(request) => self.switch(request),
-            Choice::Pin(arm) => self.pin(arm),
-            Choice::Mode(mode) => self.choose_mode(mode),
-            Choice::Theme(name) => self.paint_with(&name),
-            Choice::Edit(setting) => self.edit_setting(setting),
-            Choice::Set { key, value } => self.set(&key, &value),
-            Choice::Rewind { turns } => self.pick_rewind(turns),
+            LayerChoice::Switch(request) => self.switch(request),
+            LayerChoice::Pin(arm) => self.pin(arm),
+            LayerChoice::Mode(mode) => self.choose_mode(mode),
+            LayerChoice::Theme(name) => self.paint_with(&name),
+            LayerChoice::Edit(setting) => self.edit_setting(setting),
+            LayerChoice::Set { key, value } => self.set(&key, &value),
+            LayerChoice::Rewind { turns } => self.pick_rewind(turns),
         }
     }
 
@@ -153,15 +153,16 @@ impl State {
         }
         let row = |choice: String| {
             let row = Row::new(choice.clone(), "").current(choice == value);
-            (row, Choice::Set { key: key.clone(), value: choice })
+            (row, LayerChoice::Set { key: key.clone(), value: choice })
         };
         let rows = choices.into_iter().map(row).collect();
         self.pick(&key, rows, "");
     }
 
     fn pick_rewind(&mut self, turns: usize) {
-        let rewind =
-            |files, conversation| Choice::Switch(Request::Rewind { turns, files, conversation });
+        let rewind = |files, conversation| {
+            LayerChoice::Switch(Request::Rewind { turns, files, conversation })
+        };
         let rows = vec![
             (Row::new("files and conversation", "everything as it was"), rewind(true, true)),
             (Row::new("conversation", "files stay as they are"), rewind(false, true)),
@@ -213,7 +214,7 @@ impl State {
             .or_else(|| self.keymap.action(Context::Composer, key).filter(|_| !typed))
     }
 
-    fn list_key(&mut self, mut list: Picker, choices: Vec<Choice>, key: Key) {
+    fn list_key(&mut self, mut list: Picker, choices: Vec<LayerChoice>, key: Key) {
         let picked = match (self.list_action(key), key.typed()) {
             (Some(action), _) => list.act(action),
             (None, Some(c)) => {
@@ -300,7 +301,7 @@ impl State {
         }
     }
 
-    fn confirm_key(&mut self, question: String, choice: Choice, key: Key) {
+    fn confirm_key(&mut self, question: String, choice: LayerChoice, key: Key) {
         self.writing.ends_line = self.accessible && key != Key::plain(Code::Enter);
         let action = self.keymap.action(Context::Permission, key);
         match action {

@@ -19,11 +19,11 @@ use crate::{
 #[derive(Clone, Debug)]
 pub(crate) enum Layer {
     /// A list; each row has its choice.
-    Pick { list: Picker, choices: Vec<Choice> },
+    Pick { list: Picker, choices: Vec<LayerChoice> },
     /// One thing to write.
     Field { title: String, field: Composer, goal: Goal },
     /// Yes or no.
-    Confirm { question: String, choice: Choice },
+    Confirm { question: String, choice: LayerChoice },
     /// The search through the history.
     Search(Search),
     /// The first start.
@@ -32,7 +32,7 @@ pub(crate) enum Layer {
 
 /// What a choice does.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Choice {
+pub(crate) enum LayerChoice {
     /// Go on in another way, or with another session.
     Switch(Request),
     /// Ask one model only, or let the router choose again.

@@ -9,7 +9,9 @@ use gnoma_core::{
 };
 
 use super::completion::Completion;
-use crate::{composer::Draft, history::History, keymap::Key, prompt::Question, text::Line};
+use crate::{
+    composer::Draft, history::History, keymap::Key, prompt::PermissionQuestion, text::Line,
+};
 
 /// A turn that runs.
 #[derive(Clone, Debug)]
@@ -95,9 +97,9 @@ pub(super) struct Writing {
 #[derive(Debug, Default)]
 pub(super) struct Questions {
     /// The first is shown.
-    pub(super) open: VecDeque<Question>,
+    pub(super) open: VecDeque<PermissionQuestion>,
     /// The one that was answered last.
-    pub(super) answered: Option<Question>,
+    pub(super) answered: Option<PermissionQuestion>,
     /// It is being looked up where a rule for this one would be kept.
     pub(super) placing: Option<CallId>,
     /// What was pressed meanwhile.

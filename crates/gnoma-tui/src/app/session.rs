@@ -11,7 +11,7 @@ use super::{
     State,
     parts::{Focus, Running},
 };
-use crate::{effect::Effect, prompt::Question};
+use crate::{effect::Effect, prompt::PermissionQuestion};
 
 /// A turn that takes longer is worth a call where the terminal does not tell whether anybody looks.
 const LONG_TURN: Duration = Duration::from_secs(20);
@@ -42,7 +42,7 @@ impl State {
             Event::Appended(message) => self.appended(message),
             Event::PermissionAsked { call, reason, preview, always } => {
                 let (preview, always) = (preview.clone(), always.clone());
-                self.ask(Question::new(call.clone(), reason.clone(), preview, always));
+                self.ask(PermissionQuestion::new(call.clone(), reason.clone(), preview, always));
             }
             Event::PermissionDecided { call, allowed, reason } => {
                 self.withdraw(call);

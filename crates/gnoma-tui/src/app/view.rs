@@ -8,7 +8,7 @@ use crate::{
     composer::Mode,
     frame::{Cell, Frame, Size},
     picker::cut,
-    prompt::Question,
+    prompt::PermissionQuestion,
     status::{self, Now},
     text::{Ink, Line, Paper, Span, Style},
 };
@@ -208,12 +208,12 @@ impl State {
     }
 
     /// The question that keys answer now.
-    pub(super) fn seen_question(&self) -> Option<&Question> {
+    pub(super) fn seen_question(&self) -> Option<&PermissionQuestion> {
         self.questions.open.front().filter(|_| self.layer.is_none() && self.takes_answers())
     }
 
     /// The question that keys do not answer now, unless its answer is being written.
-    fn hidden_question(&self) -> Option<&Question> {
+    fn hidden_question(&self) -> Option<&PermissionQuestion> {
         let is_hidden = match &self.layer {
             None => !self.takes_answers(),
             Some(layer) => !layer.is_answer(),

@@ -3,7 +3,7 @@
 use gnoma_core::protocol::{Request, Switch};
 
 use super::slash::Slash;
-use crate::app::{Choice, State};
+use crate::app::{LayerChoice, State};
 
 /// Conversations with more turns are worth a question.
 const TURNS_WORTH_A_QUESTION: u32 = 5;
@@ -21,7 +21,7 @@ fn run(state: &mut State, _argument: &str) {
     let begin = Request::Switch(Switch::New);
     if turns > TURNS_WORTH_A_QUESTION {
         let question = format!("Leave these {turns} turns and begin anew?");
-        return state.confirm(&question, Choice::Switch(begin));
+        return state.confirm(&question, LayerChoice::Switch(begin));
     }
     state.switch(begin);
 }

@@ -4,7 +4,7 @@ use gnoma_core::protocol::{Request, Setting};
 
 use super::slash::Slash;
 use crate::{
-    app::{Choice, Sought, State},
+    app::{LayerChoice, Sought, State},
     picker::Row,
     theme,
 };
@@ -31,7 +31,7 @@ pub(super) fn show(state: &mut State, settings: Vec<Setting>, argument: &str) {
             setting.choices = theme::names().map(str::to_owned).collect();
         }
         let detail = format!("{}  ({})", setting.value, setting.origin);
-        (Row::new(setting.key.clone(), detail), Choice::Edit(setting))
+        (Row::new(setting.key.clone(), detail), LayerChoice::Edit(setting))
     };
     let rows: Vec<_> = settings.into_iter().map(row).collect();
     state.pick("Settings", rows, argument);

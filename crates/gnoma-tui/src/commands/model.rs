@@ -4,7 +4,7 @@ use gnoma_core::protocol::{self, Request, Switch};
 
 use super::slash::Slash;
 use crate::{
-    app::{Choice, Sought, State},
+    app::{LayerChoice, Sought, State},
     ask::Purpose,
     picker::Row,
 };
@@ -48,7 +48,7 @@ pub(crate) fn listed(state: &mut State, offers: Vec<protocol::Choice>) {
     state.fill(rows);
 }
 
-fn rows(state: &State, mut offers: Vec<protocol::Choice>) -> Vec<(Row, Choice)> {
+fn rows(state: &State, mut offers: Vec<protocol::Choice>) -> Vec<(Row, LayerChoice)> {
     mark(state, &mut offers);
     let row = |offer: protocol::Choice| {
         let row = Row::new(offer.name.clone(), offer.about.clone()).current(offer.current);
@@ -64,16 +64,16 @@ fn mark(state: &State, offers: &mut [protocol::Choice]) {
 }
 
 /// The row that lets the router choose, where it has a choice.
-fn first(state: &State, offers: &[protocol::Choice]) -> Option<(Row, Choice)> {
+fn first(state: &State, offers: &[protocol::Choice]) -> Option<(Row, LayerChoice)> {
     let can_pin = offers.iter().any(|offer| offer.arm.is_some());
     let auto = Row::new(AUTO, "the router chooses").current(state.routes.pinned.is_none());
-    can_pin.then_some((auto, Choice::Pin(None)))
+    can_pin.then_some((auto, LayerChoice::Pin(None)))
 }
 
 /// What the session knows it changes to by itself; anything else needs another session.
-fn choice(offer: protocol::Choice) -> Choice {
+fn choice(offer: protocol::Choice) -> LayerChoice {
     match offer.arm {
-        Some(arm) => Choice::Pin(Some(arm)),
-        None => Choice::Switch(Request::Switch(Switch::Model(offer.name))),
+        Some(arm) => LayerChoice::Pin(Some(arm)),
+        None => LayerChoice::Switch(Request::Switch(Switch::Model(offer.name))),
     }
 }

@@ -4,7 +4,7 @@ use gnoma_core::session::PermissionMode;
 
 use super::slash::Slash;
 use crate::{
-    app::{Choice, State, meaning},
+    app::{LayerChoice, State, meaning},
     picker::Row,
 };
 
@@ -20,7 +20,7 @@ fn run(state: &mut State, argument: &str) {
     if argument.is_empty() {
         let now = state.facts.mode;
         let row = |mode: PermissionMode| {
-            (Row::new(mode.name(), meaning(mode)).current(mode == now), Choice::Mode(mode))
+            (Row::new(mode.name(), meaning(mode)).current(mode == now), LayerChoice::Mode(mode))
         };
         return state.pick("Permission mode", PermissionMode::ALL.map(row).into(), "");
     }

@@ -3,7 +3,7 @@
 use gnoma_core::protocol::{self, Request, Switch};
 
 use super::slash::Slash;
-use crate::app::{Choice, Sought, State};
+use crate::app::{LayerChoice, Sought, State};
 
 pub(super) const COMMAND: Slash = Slash {
     name: "profile",
@@ -20,6 +20,6 @@ fn run(state: &mut State, argument: &str) {
 /// Takes the profile that was meant, or offers all.
 pub(super) fn show(state: &mut State, offers: Vec<protocol::Choice>, argument: &str) {
     state.choose("profile", offers, None, argument, |offer| {
-        Choice::Switch(Request::Switch(Switch::Profile(offer.name)))
+        LayerChoice::Switch(Request::Switch(Switch::Profile(offer.name)))
     });
 }

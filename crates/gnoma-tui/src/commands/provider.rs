@@ -3,7 +3,7 @@
 use gnoma_core::protocol::{self, Request, Switch};
 
 use super::slash::Slash;
-use crate::app::{Choice, Sought, State};
+use crate::app::{LayerChoice, Sought, State};
 
 pub(super) const COMMAND: Slash = Slash {
     name: "provider",
@@ -23,6 +23,6 @@ pub(super) fn show(state: &mut State, offers: Vec<protocol::Choice>, argument: &
         return;
     }
     state.choose("provider", offers, None, argument, |offer| {
-        Choice::Switch(Request::Switch(Switch::Provider(offer.name)))
+        LayerChoice::Switch(Request::Switch(Switch::Provider(offer.name)))
     });
 }

@@ -7,7 +7,7 @@ use gnoma_core::{
 
 use super::slash::Slash;
 use crate::{
-    app::{Choice, Sought, State},
+    app::{LayerChoice, Sought, State},
     picker::Row,
 };
 
@@ -46,7 +46,7 @@ pub(super) fn show(state: &mut State, mut sessions: Vec<SessionFacts>, argument:
     }
     let row = |session: SessionFacts| {
         let (id, when) = (session.id.to_string(), state.ago(session.changed_ms));
-        (Row::new(session.title, format!("{when}  {id}")), Choice::Switch(stored(Some(id))))
+        (Row::new(session.title, format!("{when}  {id}")), LayerChoice::Switch(stored(Some(id))))
     };
     let rows = sessions.into_iter().map(row).collect();
     state.pick("Go on with", rows, argument);

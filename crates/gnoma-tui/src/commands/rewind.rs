@@ -4,7 +4,7 @@ use gnoma_core::protocol::{Request, RewindPoint};
 
 use super::slash::Slash;
 use crate::{
-    app::{Choice, Sought, State},
+    app::{LayerChoice, Sought, State},
     picker::Row,
 };
 
@@ -24,7 +24,7 @@ fn run(state: &mut State, argument: &str) {
 pub(super) fn show(state: &mut State, points: Vec<RewindPoint>, argument: &str) {
     if let Ok(turns) = argument.parse::<usize>() {
         if points.iter().any(|point| point.turns == turns) {
-            return state.perform(Choice::Rewind { turns });
+            return state.perform(LayerChoice::Rewind { turns });
         }
         return state.hint(format!("there are not {turns} turns to take back"));
     }
@@ -34,7 +34,7 @@ pub(super) fn show(state: &mut State, points: Vec<RewindPoint>, argument: &str) 
     let row = |point: RewindPoint| {
         let when = state.ago(point.at_ms);
         let detail = format!("{when} · {} files changed since", point.files);
-        (Row::new(point.prompt, detail), Choice::Rewind { turns: point.turns })
+        (Row::new(point.prompt, detail), LayerChoice::Rewind { turns: point.turns })
     };
     let rows = points.into_iter().map(row).collect();
     state.pick("Go back to before", rows, argument);

@@ -2,7 +2,7 @@
 
 use super::slash::Slash;
 use crate::{
-    app::{Choice, State},
+    app::{LayerChoice, State},
     picker::Row,
     theme,
 };
@@ -12,14 +12,14 @@ pub(super) const COMMAND: Slash =
 
 fn run(state: &mut State, argument: &str) {
     if theme::names().any(|name| name == argument) {
-        return state.perform(Choice::Theme(argument.to_owned()));
+        return state.perform(LayerChoice::Theme(argument.to_owned()));
     }
     if !argument.is_empty() {
         state.hint(format!("there is no theme `{argument}`; these are there"));
     }
     let row = |name: &str| {
         let row = Row::new(name, "").current(name == state.theme);
-        (row, Choice::Theme(name.to_owned()))
+        (row, LayerChoice::Theme(name.to_owned()))
     };
     let rows = theme::names().map(row).collect();
     state.pick("Theme", rows, "");

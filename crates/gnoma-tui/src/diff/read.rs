@@ -11,7 +11,7 @@ const MAX_NUMBER: usize = 9_999_999;
 
 /// A part of a diff.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Entry {
+pub(super) enum DiffEntry {
     /// A file begins.
     File(String),
     /// Lines between two hunks.
@@ -39,7 +39,7 @@ pub(super) enum Side {
 /// Lines that a diff adds and removes.
 #[must_use]
 pub fn counts(diff: &str) -> (usize, usize) {
-    let mut reader = Reader::default();
+    let mut reader = DiffReader::default();
     let (mut added, mut removed) = (0, 0);
     for line in diff.lines() {
         match reader.side(line) {
@@ -53,8 +53,8 @@ pub fn counts(diff: &str) -> (usize, usize) {
 }
 
 /// The first entries, and how many lines there are after them.
-pub(super) fn entries(diff: &str, max: usize) -> (Vec<Entry>, usize) {
-    let mut reader = Reader::default();
+pub(super) fn entries(diff: &str, max: usize) -> (Vec<DiffEntry>, usize) {
+    let mut reader = DiffReader::default();
     let mut entries = Vec::new();
     let mut lines = diff.lines();
     for line in lines.by_ref() {
@@ -67,7 +67,7 @@ pub(super) fn entries(diff: &str, max: usize) -> (Vec<Entry>, usize) {
 }
 
 /// The entries without the empty lines that a hunk begins or ends with: they tell nothing.
-fn without_blank_edges(entries: Vec<Entry>) -> Vec<Entry> {
+fn without_blank_edges(entries: Vec<DiffEntry>) -> Vec<DiffEntry> {
     let mut kept = inner(entries.into_iter());
     kept = inner(kept.into_iter().rev());
     kept.reverse();
@@ -75,15 +75,15 @@ fn without_blank_edges(entries: Vec<Entry>) -> Vec<Entry> {
 }
 
 /// The entries without the empty lines that come first in a hunk.
-fn inner(entries: impl Iterator<Item = Entry>) -> Vec<Entry> {
+fn inner(entries: impl Iterator<Item = DiffEntry>) -> Vec<DiffEntry> {
     let mut at_edge = true;
-    let tells = |entry: &Entry| {
+    let tells = |entry: &DiffEntry| {
         let is_blank = match entry {
-            Entry::Row(row) => row.side == Side::Same && row.text.trim().is_empty(),
-            Entry::File(_) | Entry::Skipped | Entry::Note(_) => false,
+            DiffEntry::Row(row) => row.side == Side::Same && row.text.trim().is_empty(),
+            DiffEntry::File(_) | DiffEntry::Skipped | DiffEntry::Note(_) => false,
         };
         let is_left_out = at_edge && is_blank;
-        at_edge = is_left_out || !matches!(entry, Entry::Row(_));
+        at_edge = is_left_out || !matches!(entry, DiffEntry::Row(_));
         !is_left_out
     };
     entries.filter(tells).collect()
@@ -91,7 +91,7 @@ fn inner(entries: impl Iterator<Item = Entry>) -> Vec<Entry> {
 
 /// Where in the diff we are.
 #[derive(Default)]
-struct Reader {
+struct DiffReader {
     /// Numbers of the next lines.
     old: usize,
     new: usize,
@@ -102,22 +102,22 @@ struct Reader {
     in_file: bool,
 }
 
-impl Reader {
-    fn entry(&mut self, line: &str) -> Option<Entry> {
+impl DiffReader {
+    fn entry(&mut self, line: &str) -> Option<DiffEntry> {
         if let Some((side, number)) = self.side(line) {
             let text = shown(line.get(1..).unwrap_or_default());
-            return Some(Entry::Row(Row { side, number, text }));
+            return Some(DiffEntry::Row(Row { side, number, text }));
         }
         let had_hunk = self.in_file;
         self.head(line);
         if let Some(name) = line.strip_prefix("+++ ") {
-            return Some(Entry::File(file_name(name)));
+            return Some(DiffEntry::File(file_name(name)));
         }
         if line.starts_with("@@ ") {
-            return had_hunk.then_some(Entry::Skipped);
+            return had_hunk.then_some(DiffEntry::Skipped);
         }
         let is_head = ["--- ", "diff ", "index "].iter().any(|head| line.starts_with(head));
-        (!is_head && !line.is_empty()).then(|| Entry::Note(shown(line)))
+        (!is_head && !line.is_empty()).then(|| DiffEntry::Note(shown(line)))
     }
 
     /// A line outside of hunks.

@@ -10,7 +10,7 @@ const MAX_GAP: usize = 5;
 
 /// One grapheme on its place.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Piece<'a> {
+pub(super) struct CellPiece<'a> {
     /// Its first column.
     pub(super) column: usize,
     /// Columns it takes, at least one.
@@ -21,7 +21,7 @@ pub(super) struct Piece<'a> {
     pub(super) span: &'a Span,
 }
 
-impl Piece<'_> {
+impl CellPiece<'_> {
     fn is_same(&self, other: &Self) -> bool {
         self.column == other.column
             && self.text == other.text
@@ -43,7 +43,7 @@ impl Piece<'_> {
 
 /// The graphemes of a line that fit into `width` columns. What takes no column of its own and has
 /// nothing to stand on is left out.
-pub(super) fn pieces(line: &Line, width: usize) -> Vec<Piece<'_>> {
+pub(super) fn pieces(line: &Line, width: usize) -> Vec<CellPiece<'_>> {
     let mut pieces = Vec::new();
     let mut column = 0;
     for span in &line.spans {
@@ -53,7 +53,7 @@ pub(super) fn pieces(line: &Line, width: usize) -> Vec<Piece<'_>> {
                 return pieces;
             }
             if columns > 0 {
-                pieces.push(Piece { column, width: columns, text, span });
+                pieces.push(CellPiece { column, width: columns, text, span });
                 column += columns;
             }
         }
@@ -62,12 +62,15 @@ pub(super) fn pieces(line: &Line, width: usize) -> Vec<Piece<'_>> {
 }
 
 /// Columns that pieces take.
-pub(super) fn end_of(pieces: &[Piece]) -> usize {
+pub(super) fn end_of(pieces: &[CellPiece]) -> usize {
     pieces.last().map_or(0, |last| last.column + last.width)
 }
 
 /// The pieces of `new` that must be painted where `old` stands, in runs that are painted in one go.
-pub(super) fn changes<'a, 'b>(old: &[Piece], new: &'b [Piece<'a>]) -> Vec<&'b [Piece<'a>]> {
+pub(super) fn changes<'a, 'b>(
+    old: &[CellPiece],
+    new: &'b [CellPiece<'a>],
+) -> Vec<&'b [CellPiece<'a>]> {
     let mut runs: Vec<(usize, usize)> = Vec::new();
     let mut old = old.iter().peekable();
     for (place, piece) in new.iter().enumerate() {
@@ -83,7 +86,7 @@ pub(super) fn changes<'a, 'b>(old: &[Piece], new: &'b [Piece<'a>]) -> Vec<&'b [P
     runs.into_iter().filter_map(|(start, end)| new.get(start..end)).collect()
 }
 
-fn column_at(pieces: &[Piece], place: usize) -> usize {
+fn column_at(pieces: &[CellPiece], place: usize) -> usize {
     pieces.get(place).map_or_else(|| end_of(pieces), |piece| piece.column)
 }
 

@@ -1,7 +1,7 @@
 //! The cursor and the pen while a frame is painted. Rows count from the top of what is painted; the
 //! writer never needs to know where that is on the terminal.
 
-use super::cells::{self, Piece};
+use super::cells::{self, CellPiece};
 use crate::{
     paint::{self, Pen},
     text::Line,
@@ -118,7 +118,7 @@ impl<'a> RowWriter<'a> {
         self.pen.rest(self.out);
     }
 
-    fn put(&mut self, row: usize, run: &[Piece]) {
+    fn put(&mut self, row: usize, run: &[CellPiece]) {
         for piece in run {
             self.go(row, piece.column);
             self.pen.take(piece.span, self.out);

@@ -36,7 +36,7 @@ impl Reader {
     pub(super) fn start(terminal: OwnedFd, decoder: Decoder) -> io::Result<Self> {
         let (stopped, stop) = pipe()?;
         let (sender, heard) = mpsc::channel(MAX_WAITING);
-        let source = Source { terminal, stopped: stopped.into(), decoder, sender };
+        let source = InputSource { terminal, stopped: stopped.into(), decoder, sender };
         let thread = thread::Builder::new().name("keys".to_owned()).spawn(|| source.read())?;
         Ok(Self { heard, stop: Some(stop), thread: Some(thread) })
     }
@@ -64,14 +64,14 @@ impl Drop for Reader {
 }
 
 /// What the thread owns.
-struct Source {
+struct InputSource {
     terminal: OwnedFd,
     stopped: OwnedFd,
     decoder: Decoder,
     sender: mpsc::Sender<Heard>,
 }
 
-impl Source {
+impl InputSource {
     fn read(mut self) {
         let mut buffer = vec![0; READ_BYTES];
         let mut heard = Vec::new();

@@ -46,12 +46,12 @@ pub(super) struct Call {
     pub(super) id: CallId,
     name: String,
     argument: String,
-    state: State,
+    state: CallState,
     tail: Tail,
 }
 
 #[derive(Debug)]
-enum State {
+enum CallState {
     Queued,
     Asked,
     Running { since: Option<Instant> },
@@ -107,7 +107,7 @@ impl Call {
             id: call.id.clone(),
             name: call.name.clone(),
             argument: argument(call),
-            state: State::Queued,
+            state: CallState::Queued,
             tail: Tail::default(),
         }
     }
@@ -118,22 +118,25 @@ impl Call {
             id: id.clone(),
             name: name.to_owned(),
             argument: String::new(),
-            state: State::Queued,
+            state: CallState::Queued,
             tail: Tail::default(),
         }
     }
 
     pub(super) fn ask(&mut self) {
-        self.state = State::Asked;
+        self.state = CallState::Asked;
     }
 
     pub(super) fn decide(&mut self, allowed: bool, reason: &str) {
-        self.state =
-            if allowed { State::Queued } else { State::Refused { reason: reason.to_owned() } };
+        self.state = if allowed {
+            CallState::Queued
+        } else {
+            CallState::Refused { reason: reason.to_owned() }
+        };
     }
 
     pub(super) fn start(&mut self, now: Option<Instant>) {
-        self.state = State::Running { since: now };
+        self.state = CallState::Running { since: now };
     }
 
     pub(super) fn progress(&mut self, text: &str) {
@@ -141,24 +144,24 @@ impl Call {
     }
 
     pub(super) fn end(&mut self, mut ended: Ended) {
-        if let State::Refused { reason } = &mut self.state {
+        if let CallState::Refused { reason } = &mut self.state {
             ended.refused = true;
             ended.text = std::mem::take(reason);
         }
         self.tail = Tail::default();
-        self.state = State::Ended(ended);
+        self.state = CallState::Ended(ended);
     }
 
     pub(super) fn is_over(&self) -> bool {
-        matches!(self.state, State::Ended(_))
+        matches!(self.state, CallState::Ended(_))
     }
 
     pub(super) fn is_asked(&self) -> bool {
-        matches!(self.state, State::Asked)
+        matches!(self.state, CallState::Asked)
     }
 
     pub(super) fn is_running(&self) -> bool {
-        matches!(self.state, State::Running { .. })
+        matches!(self.state, CallState::Running { .. })
     }
 
     /// Name and argument.
@@ -168,7 +171,7 @@ impl Call {
 
     /// What is not shown of it.
     pub(super) fn folded(&self) -> Option<Folded> {
-        let State::Ended(ended) = &self.state else { return None };
+        let CallState::Ended(ended) = &self.state else { return None };
         let body = match &ended.diff {
             Some(diff) => Body::Diff(diff.clone()),
             None => Body::Text(ended.text.clone()),
@@ -180,14 +183,14 @@ impl Call {
     pub(super) fn draw(&self, width: usize, now: Option<Instant>, options: Options) -> Vec<Line> {
         let mut lines = vec![self.head(width, now, options)];
         match &self.state {
-            State::Running { .. } => {
+            CallState::Running { .. } => {
                 for line in self.tail.last_lines(LIVE_LINES) {
                     let line = cut(&format!("{INDENT}{BAR}{line}"), width);
                     lines.push(Line::new(line, Style::of(Ink::Dim)));
                 }
             }
-            State::Ended(ended) => lines.extend(ended.body(width, options)),
-            State::Queued | State::Asked | State::Refused { .. } => {}
+            CallState::Ended(ended) => lines.extend(ended.body(width, options)),
+            CallState::Queued | CallState::Asked | CallState::Refused { .. } => {}
         }
         lines
     }
@@ -222,14 +225,14 @@ impl Call {
 
     fn mark(&self) -> (&'static str, &'static str, Ink) {
         match &self.state {
-            State::Queued => ("·", "waiting:", Ink::Dim),
-            State::Asked => ("?", "asks:", Ink::Warning),
-            State::Running { .. } => ("●", "running:", Ink::Accent),
-            State::Refused { .. } | State::Ended(Ended { refused: true, .. }) => {
+            CallState::Queued => ("·", "waiting:", Ink::Dim),
+            CallState::Asked => ("?", "asks:", Ink::Warning),
+            CallState::Running { .. } => ("●", "running:", Ink::Accent),
+            CallState::Refused { .. } | CallState::Ended(Ended { refused: true, .. }) => {
                 ("✗", "refused:", Ink::Warning)
             }
-            State::Ended(Ended { failed: true, .. }) => ("✗", "failed:", Ink::Bad),
-            State::Ended(_) => ("✓", "done:", Ink::Good),
+            CallState::Ended(Ended { failed: true, .. }) => ("✗", "failed:", Ink::Bad),
+            CallState::Ended(_) => ("✓", "done:", Ink::Good),
         }
     }
 
@@ -237,7 +240,7 @@ impl Call {
     fn facts(&self, now: Option<Instant>) -> Vec<String> {
         let mut facts = Vec::new();
         match &self.state {
-            State::Running { since } => {
+            CallState::Running { since } => {
                 let elapsed =
                     now.zip(*since).map(|(now, since)| now.saturating_duration_since(since));
                 let seconds = elapsed.map_or(0, |elapsed| elapsed.as_secs());
@@ -245,7 +248,7 @@ impl Call {
                     facts.push(duration(seconds * 1_000).replace(".0 s", " s"));
                 }
             }
-            State::Ended(ended) if !ended.refused => {
+            CallState::Ended(ended) if !ended.refused => {
                 let ms = ended.duration_ms.filter(|ms| *ms >= MIN_SHOWN_MS);
                 facts.extend(ms.map(duration));
                 match &ended.diff {
@@ -257,7 +260,10 @@ impl Call {
                     None => {}
                 }
             }
-            State::Ended(_) | State::Queued | State::Asked | State::Refused { .. } => {}
+            CallState::Ended(_)
+            | CallState::Queued
+            | CallState::Asked
+            | CallState::Refused { .. } => {}
         }
         facts
     }

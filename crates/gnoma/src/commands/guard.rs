@@ -11,7 +11,7 @@ use anyhow::{Context as _, Result};
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use gnoma_config::Loaded;
 use gnoma_core::protocol::SessionSpec;
-use gnoma_engine::Place;
+use gnoma_engine::GatePlace;
 use gnoma_guard::{
     firewall::{Allowed, FirewallAction, Policy},
     permission::{ShellRow, World},
@@ -237,7 +237,7 @@ struct CommandLine {
     command: String,
 }
 
-fn shell(input: &GuardInput, place: &Place) -> Result<Exit> {
+fn shell(input: &GuardInput, place: &GatePlace) -> Result<Exit> {
     let world = world(place);
     let runs = |row: &ShellRow| row.verdict == "allow";
     if input.jsonl {
@@ -262,7 +262,7 @@ fn shell(input: &GuardInput, place: &Place) -> Result<Exit> {
     print(&listed).map(|printed| if printed == Exit::Done { exit } else { printed })
 }
 
-fn world(place: &Place) -> World<'_> {
+fn world(place: &GatePlace) -> World<'_> {
     World {
         cwd: &place.cwd,
         home: place.home.as_deref(),

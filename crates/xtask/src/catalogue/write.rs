@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, fmt::Write as _};
 
 use super::{
     fetch::{LITELLM, PACKAGES},
-    merge::Row,
+    merge::CatalogueRow,
     name::stem,
     providers::SAME_AS,
     read::dollars,
@@ -15,7 +15,7 @@ const COLUMNS: &str = "id, window (tokens of prompt), most tokens of answer, dol
                        released; retires; weights";
 
 /// The whole file.
-pub(super) fn text(providers: &BTreeMap<&str, BTreeMap<String, Row>>) -> String {
+pub(super) fn text(providers: &BTreeMap<&str, BTreeMap<String, CatalogueRow>>) -> String {
     let mut text = format!(
         "# Models and their prices, made by `cargo xtask catalogue`; not to be edited by hand.\n\
          # made {}\n",
@@ -43,7 +43,7 @@ fn line(text: &mut String, line: &str) {
     text.push('\n');
 }
 
-fn section(rows: &BTreeMap<String, Row>) -> String {
+fn section(rows: &BTreeMap<String, CatalogueRow>) -> String {
     let leads = leads(rows);
     let mut text = String::new();
     for (id, row) in rows {
@@ -57,12 +57,13 @@ fn section(rows: &BTreeMap<String, Row>) -> String {
 }
 
 /// For ids that differ by nothing but their date: the one that stands for them, and their newest day.
-fn leads(rows: &BTreeMap<String, Row>) -> BTreeMap<&str, (String, Option<String>)> {
+fn leads(rows: &BTreeMap<String, CatalogueRow>) -> BTreeMap<&str, (String, Option<String>)> {
     let mut leads = BTreeMap::new();
     let mut ids: Vec<&String> = rows.keys().collect();
     while let Some(first) = ids.first().copied() {
         let same = |id: &str| {
-            let facts = |id: &str| rows.get(id).map(|row| Row { released: None, ..row.clone() });
+            let facts =
+                |id: &str| rows.get(id).map(|row| CatalogueRow { released: None, ..row.clone() });
             stem(id).0 == stem(first).0 && facts(id) == facts(first)
         };
         let (group, others): (Vec<&String>, Vec<&String>) =
@@ -81,7 +82,7 @@ fn leads(rows: &BTreeMap<String, Row>) -> BTreeMap<&str, (String, Option<String>
     leads
 }
 
-fn columns(id: &str, row: &Row, released: Option<&str>) -> String {
+fn columns(id: &str, row: &CatalogueRow, released: Option<&str>) -> String {
     let mut able = String::new();
     for (can, letter) in [(row.vision, 's'), (row.thinking, 't'), (row.structured, 'j')] {
         if can {
@@ -122,8 +123,8 @@ mod tests {
     use super::*;
     use crate::catalogue::read::Money;
 
-    fn row(input: u64, released: Option<&str>) -> Row {
-        Row {
+    fn row(input: u64, released: Option<&str>) -> CatalogueRow {
+        CatalogueRow {
             window: 200_000,
             output: None,
             money: Money { input, output: 2_500_000, cache_read: Some(30), cache_write: None },

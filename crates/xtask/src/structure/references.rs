@@ -46,7 +46,8 @@ pub(super) fn references(tree: &Tree) -> Vec<Reference> {
             .and_then(|parent| tree.modules.get(parent))
             .is_none_or(|parent| parent.file != module.file);
         if let (true, Some(file)) = (is_file, tree.files.get(module.file)) {
-            let mut walk = Walk { tree, at: index, locals: Vec::new(), found: BTreeSet::new() };
+            let mut walk =
+                ReferenceWalk { tree, at: index, locals: Vec::new(), found: BTreeSet::new() };
             file.items.iter().for_each(|item| walk.visit_item(item));
             found.append(&mut walk.found);
         }
@@ -54,7 +55,7 @@ pub(super) fn references(tree: &Tree) -> Vec<Reference> {
     found.into_iter().collect()
 }
 
-struct Walk<'a> {
+struct ReferenceWalk<'a> {
     tree: &'a Tree,
     /// The module whose code is walked.
     at: usize,
@@ -63,7 +64,7 @@ struct Walk<'a> {
     found: BTreeSet<Reference>,
 }
 
-impl Walk<'_> {
+impl ReferenceWalk<'_> {
     fn refer(&mut self, path: &[String], line: usize) {
         let hidden = |name: &String| self.locals.iter().any(|names| names.contains(name));
         if path.len() == 1 && path.first().is_some_and(hidden) {
@@ -124,7 +125,7 @@ impl Walk<'_> {
     }
 }
 
-impl Visit<'_> for Walk<'_> {
+impl Visit<'_> for ReferenceWalk<'_> {
     fn visit_item_mod(&mut self, item: &ItemMod) {
         let name = item.ident.unraw().to_string();
         let child = self.tree.modules.get(self.at).and_then(|module| module.children.get(&name));

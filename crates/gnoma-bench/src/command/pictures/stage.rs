@@ -10,7 +10,7 @@ use std::{
 };
 
 use anyhow::{Context as _, Result};
-use gnoma_testkit::{Reply, Server, Terminal, Window};
+use gnoma_testkit::{Reply, Server, Terminal, TerminalWindow};
 use vt100::Screen;
 
 use super::scenes::{PROJECT, Scene, Step};
@@ -28,7 +28,7 @@ pub(super) fn play(scene: &Scene, program: &Path) -> Result<Screen> {
     let project = home.path().join("shop");
     set_up(home.path(), &project, &server.url(), scene)?;
     let programs = program.parent().context("the program lies in no folder")?;
-    let window = Window { size: scene.size, ground: scene.shade.ground() };
+    let window = TerminalWindow { size: scene.size, ground: scene.shade.ground() };
     let prepare = |command: &mut Command| {
         command
             .current_dir(&project)

@@ -15,7 +15,7 @@ use crate::programs::Role;
 
 /// What a program does beside printing.
 #[derive(Debug, PartialEq, Eq)]
-enum Finding {
+enum AwkFinding {
     Write(String),
     Environment,
     Strange(&'static str),
@@ -61,22 +61,22 @@ pub(super) fn look(walker: &mut Walker<'_>, call: &ProgramCall<'_>) -> CommandFa
 fn judge(walker: &mut Walker<'_>, call: &ProgramCall<'_>, text: &str, facts: &mut CommandFacts) {
     for finding in findings(text) {
         match finding {
-            Finding::Environment => facts.add(Effect::Secret("the environment".to_owned())),
-            Finding::Strange(why) => facts.add(Effect::Unknown(format!("awk: {why}"))),
-            Finding::Write(file) if file.starts_with("/inet") => {
+            AwkFinding::Environment => facts.add(Effect::Secret("the environment".to_owned())),
+            AwkFinding::Strange(why) => facts.add(Effect::Unknown(format!("awk: {why}"))),
+            AwkFinding::Write(file) if file.starts_with("/inet") => {
                 facts.add(Effect::Network(file.split('/').nth(4).map(str::to_owned)));
                 facts.at_least(Risk::Critical);
             }
-            Finding::Write(file) if is_nowhere(&file) && file != "-" => {}
-            Finding::Write(file) => walker.act(call, Role::Write, &Field::Known(file), facts),
+            AwkFinding::Write(file) if is_nowhere(&file) && file != "-" => {}
+            AwkFinding::Write(file) => walker.act(call, Role::Write, &Field::Known(file), facts),
         }
     }
 }
 
-fn findings(program: &str) -> Vec<Finding> {
+fn findings(program: &str) -> Vec<AwkFinding> {
     let tokens = match tokens(program) {
         Ok(tokens) => tokens,
-        Err(why) => return vec![Finding::Strange(why)],
+        Err(why) => return vec![AwkFinding::Strange(why)],
     };
     let mut findings = Vec::new();
     // In a print statement, and how deep in its parentheses.
@@ -85,19 +85,19 @@ fn findings(program: &str) -> Vec<Finding> {
         let next = tokens.get(at + 1);
         match token {
             Token::Name(name) => match name.as_str() {
-                "system" => findings.push(Finding::Strange("`system` runs a command")),
+                "system" => findings.push(AwkFinding::Strange("`system` runs a command")),
                 "getline" if reads_by_name(&tokens, at) => {
-                    findings.push(Finding::Strange("`getline` reads a file"));
+                    findings.push(AwkFinding::Strange("`getline` reads a file"));
                 }
-                "ENVIRON" | "PROCINFO" | "SYMTAB" => findings.push(Finding::Environment),
-                "ARGV" => findings.push(Finding::Strange("`ARGV` names the files it reads")),
+                "ENVIRON" | "PROCINFO" | "SYMTAB" => findings.push(AwkFinding::Environment),
+                "ARGV" => findings.push(AwkFinding::Strange("`ARGV` names the files it reads")),
                 "print" | "printf" => printing = Some(0),
                 _ => {}
             },
             Token::Sign('|') | Token::Double(['|', '&']) => {
-                findings.push(Finding::Strange("`|` runs a command"));
+                findings.push(AwkFinding::Strange("`|` runs a command"));
             }
-            Token::Sign('@') => findings.push(Finding::Strange("`@` loads or calls by name")),
+            Token::Sign('@') => findings.push(AwkFinding::Strange("`@` loads or calls by name")),
             // A line break does not end it: after a comma and some others the next line belongs to it.
             Token::Sign(';' | '}' | '{') => printing = None,
             Token::Sign('(') => printing = printing.map(|depth| depth + 1),
@@ -108,9 +108,9 @@ fn findings(program: &str) -> Vec<Finding> {
                     .is_none_or(|after| matches!(after, Token::Sign(';' | '}') | Token::Newline));
                 findings.push(match next {
                     Some(Token::Text(file)) if ends && !file.contains('\\') => {
-                        Finding::Write(file.clone())
+                        AwkFinding::Write(file.clone())
                     }
-                    _ => Finding::Strange("`>` writes a file"),
+                    _ => AwkFinding::Strange("`>` writes a file"),
                 });
             }
             _ => {}

@@ -13,7 +13,7 @@ use gnoma_core::{
     tool::Access,
 };
 use gnoma_engine::{
-    Arm, Handle, Keeping, Limits, Place, Routes, Session,
+    Arm, GatePlace, Handle, Keeping, Limits, Routes, Session,
     routing::{OWN, Options, Strategy, Verify},
     session,
 };
@@ -93,7 +93,7 @@ fn start(id: String, routes: Arc<Routes>, firewall: Arc<Firewall>) -> Handle {
     });
     Session::spawn(session::Options {
         id,
-        place: Place {
+        place: GatePlace {
             cwd: PathBuf::from("/"),
             roots: vec![PathBuf::from("/")],
             home: None,

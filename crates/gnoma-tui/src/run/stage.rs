@@ -270,7 +270,7 @@ impl Stage {
         Some(Input::Background(shade))
     }
 
-    /// Hands everything over and does what is wished for it.
+    /// Hands everything over and performs the effects that come of it.
     fn hand_over<F: View, H: EffectHandler<Effect = F::Effect>>(
         &mut self,
         link: &mut Link,

@@ -106,6 +106,10 @@ impl Again {
         let carried =
             if keeps_messages { self.log.messages(None, usize::MAX).1 } else { Vec::new() };
         let (session, notices) = (Some(self.session.clone()), self.notices.clone());
-        shared.opener.open(Opening { spec, session, carried, notices }).await
+        let mut prepared = shared.opener.open(Opening { spec, session, carried, notices }).await?;
+        // All of it, so that what cannot be opened is known while the session can go on as it was.
+        let opened = prepared.opening.await?;
+        prepared.opening = Box::pin(async { Ok(opened) });
+        Ok(prepared)
     }
 }

@@ -95,17 +95,19 @@ impl Connection {
 
     /// Tells what has happened, but not so much that the client is not heard meanwhile.
     async fn tell_events(&mut self, messages: &mpsc::Sender<ServerMessage>) -> Result<(), Left> {
-        let mut left = MAX_TOLD_AT_ONCE;
+        // Each session gets its share, so that a busy one does not hide the others.
+        let share = MAX_TOLD_AT_ONCE / self.attached.len().max(1);
         for subscription in self.attached.values_mut() {
+            let mut left = share;
             while left > 0
                 && let Some(delivery) = subscription.ready()
             {
                 left -= 1;
                 tell(messages, message(delivery)).await?;
             }
-        }
-        if left == 0 {
-            self.waker.notify_one();
+            if left == 0 {
+                self.waker.notify_one();
+            }
         }
         Ok(())
     }
@@ -160,6 +162,10 @@ impl Connection {
     ) -> Option<Outcome> {
         match (session, request) {
             (None, request) => self.answer_for_process(id, request, is_kept),
+            // Also from a session that has ended.
+            (Some(session), Request::Detach) if self.attached.remove(&session).is_some() => {
+                Some(Ok(Reply::Done))
+            }
             (Some(session), request) => match self.shared.session(&session) {
                 Ok(live) => self.answer_for_session(id, &session, &live, request, is_kept),
                 Err(error) => Some(Err(error)),
@@ -212,6 +218,9 @@ impl Connection {
         let log = live.log();
         match request {
             Request::Attach { from } => {
+                if self.attached.len() >= MAX_ATTACHED {
+                    self.attached.retain(|attached, _| self.shared.session(attached).is_ok());
+                }
                 if self.attached.len() >= MAX_ATTACHED && !self.attached.contains_key(session) {
                     let cause = format!("a client can see {MAX_ATTACHED} sessions at once");
                     return Some(Err(RequestError::new(RequestErrorKind::Busy, cause)));
@@ -219,10 +228,7 @@ impl Connection {
                 self.attached.insert(session.clone(), log.subscribe(from, &self.waker));
                 Some(Ok(Reply::Done))
             }
-            Request::Detach => {
-                self.attached.remove(session);
-                Some(Ok(Reply::Done))
-            }
+            Request::Detach => Some(Ok(Reply::Done)),
             Request::Status => {
                 Some(Ok(Reply::Status(Box::new(log.with_view(SessionView::status)))))
             }

@@ -69,9 +69,11 @@ impl Live {
     /// Nobody sees it, and it neither works nor waits for a person.
     pub(super) fn is_idle(&self) -> bool {
         self.log.subscribers() == 0
-            && self
-                .log
-                .with_view(|view| view.state == SessionState::Idle && view.status().questions == 0)
+            && self.log.with_view(|view| {
+                let is_at_work =
+                    matches!(view.state, SessionState::Active | SessionState::Cancelling);
+                !is_at_work && view.status().questions == 0
+            })
     }
 
     pub(super) fn facts(&self) -> LiveSession {

@@ -61,31 +61,48 @@ pub(super) async fn open(
         notices: notices.clone(),
     };
     let prepared = shared.opener.open(wanted).await?;
+    start(shared, spec, prepared, notices, heard)
+}
+
+/// Starts the task of a session, unless one of that id has begun to live here meanwhile.
+fn start(
+    shared: &Arc<Shared>,
+    spec: SessionSpec,
+    prepared: Prepared,
+    notices: Notices,
+    heard: mpsc::Receiver<Notice>,
+) -> Result<SessionId, RequestError> {
     let Prepared { id, parent, info, messages, opening, services } = prepared;
     let log = EventLog::new(id.clone(), shared.next_epoch(), parent, messages);
+    let mut state = shared.state();
+    if !state.may_open(&id)? {
+        return Ok(id);
+    }
     log.push(Event::Info(Box::new(info)), shared.opener.now_ms());
     let (jobs, inbox) = mpsc::channel(MAX_JOBS);
     let (end, ended) = watch::channel(false);
-    let (close, kept) =
-        (Arc::default(), Arc::new(Mutex::new(Remembered { spec: spec.clone(), title: None })));
+    let detach = spec.detach;
+    let close = Arc::default();
+    let kept = Arc::new(Mutex::new(Remembered { spec, title: None }));
     let actor = Actor {
         shared: Arc::downgrade(shared),
         id: id.clone(),
         log: log.clone(),
         services,
-        detach: spec.detach,
+        detach,
         kept: Arc::clone(&kept),
         notices,
         engine: Engine::Opening(opening),
         waiting: Vec::new(),
         answered: HashSet::new(),
         work: JoinSet::new(),
-        deserted: Some(Instant::now() + FIRST_SUBSCRIBER),
+        deserted: (detach == Detach::Close).then(|| Instant::now() + FIRST_SUBSCRIBER),
     };
     let mut task = JoinSet::new();
     task.spawn(actor.live(inbox, heard, Arc::clone(&close), end));
     let live = Live { log, jobs, close, ended, kept, _task: Arc::new(task) };
-    shared.state().sessions.insert(id.clone(), live);
+    state.sessions.insert(id.clone(), live);
+    drop(state);
     shared.tell(ProcessEvent::Opened { session: id.clone() });
     Ok(id)
 }
@@ -173,6 +190,10 @@ impl Actor {
     fn handle(&mut self, woke: Woke) -> std::ops::ControlFlow<()> {
         use std::ops::ControlFlow::{Break, Continue};
         match woke {
+            Woke::Job(Job { request: Request::Close, replier }) => {
+                replier.reply(Ok(Reply::Done));
+                return self.close();
+            }
             Woke::Job(job) => self.take(job),
             Woke::Close | Woke::Deserted => return self.close(),
             Woke::Opened(Ok(opened)) => self.opened(opened),
@@ -286,12 +307,9 @@ impl Actor {
     }
 
     fn count_subscribers(&mut self) {
-        let is_seen = self.log.subscribers() > 0;
-        if is_seen {
-            self.deserted = None;
-        } else if self.detach == Detach::Close && self.deserted.is_none() {
-            self.deserted = Some(Instant::now());
-        }
+        let is_needed = self.detach == Detach::Keep || self.log.subscribers() > 0;
+        self.deserted =
+            if is_needed { None } else { Some(self.deserted.unwrap_or_else(Instant::now)) };
         self.tell_change();
     }
 
@@ -302,13 +320,7 @@ impl Actor {
             }
             Request::KeepRunning { keep } => {
                 self.detach = if keep { Detach::Keep } else { Detach::Close };
-                replier.reply(Ok(Reply::Done));
-            }
-            Request::Close => {
-                if self.close().is_break() {
-                    // The loop ends with the next thing that wakes it.
-                    self.deserted = Some(Instant::now());
-                }
+                self.count_subscribers();
                 replier.reply(Ok(Reply::Done));
             }
             request => match command(request) {

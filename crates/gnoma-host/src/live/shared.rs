@@ -66,17 +66,8 @@ impl Shared {
         self: &Arc<Self>,
         spec: SessionSpec,
     ) -> Result<SessionId, RequestError> {
-        let (is_stopping, count) = {
-            let state = self.state();
-            (state.is_stopping, state.sessions.len())
-        };
-        if is_stopping {
-            return Err(RequestError::new(RequestErrorKind::Closed, "the process is ending"));
-        }
-        if count >= MAX_SESSIONS {
-            let cause = format!("{MAX_SESSIONS} sessions live in this process already");
-            return Err(RequestError::new(RequestErrorKind::Busy, cause)
-                .with_remedy("`gnoma ps` lists them; close one."));
+        if self.state().is_stopping {
+            return Err(stopping());
         }
         (self.open)(Arc::clone(self), spec).await
     }
@@ -127,6 +118,28 @@ impl Shared {
         state.last_epoch = now.max(state.last_epoch + 1);
         Epoch(state.last_epoch)
     }
+}
+
+impl State {
+    /// Whether a session of that id is to be started: not where one lives already.
+    pub(super) fn may_open(&self, id: &SessionId) -> Result<bool, RequestError> {
+        if self.is_stopping {
+            return Err(stopping());
+        }
+        if self.sessions.contains_key(id) {
+            return Ok(false);
+        }
+        if self.sessions.len() >= MAX_SESSIONS {
+            let cause = format!("{MAX_SESSIONS} sessions live in this process already");
+            return Err(RequestError::new(RequestErrorKind::Busy, cause)
+                .with_remedy("`gnoma ps` lists them; close one."));
+        }
+        Ok(true)
+    }
+}
+
+fn stopping() -> RequestError {
+    RequestError::new(RequestErrorKind::Closed, "the process is ending")
 }
 
 fn no_session(id: &SessionId) -> RequestError {

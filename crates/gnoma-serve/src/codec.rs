@@ -1,5 +1,7 @@
 //! Messages to and from lines. Pure; what cannot be read gives the one error that its sender is told.
 
+use std::fmt;
+
 use gnoma_core::{
     Event,
     protocol::{
@@ -7,8 +9,10 @@ use gnoma_core::{
         RequestId, ServerMessage, VERSION, common_version,
     },
 };
-use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde::{
+    Deserialize, Deserializer, Serialize,
+    de::{IgnoredAny, MapAccess, SeqAccess, Visitor},
+};
 
 use crate::line::{Line, MAX_LINE_BYTES};
 
@@ -57,7 +61,7 @@ pub fn request(line: &Line) -> Result<ClientMessage, Unreadable> {
     #[derive(Deserialize)]
     struct Known {
         id: RequestId,
-        request: Value,
+        request: RequestName,
     }
     let bytes = bytes(line).map_err(|error| Unreadable { id: RequestId(0), error })?;
     let why = match parse(bytes) {
@@ -66,12 +70,7 @@ pub fn request(line: &Line) -> Result<ClientMessage, Unreadable> {
     };
     Err(match parse::<Known>(bytes) {
         Err(_) => Unreadable { id: RequestId(0), error: malformed(why) },
-        Ok(Known { id, request }) => {
-            let name = match &request {
-                Value::String(name) => name.clone(),
-                Value::Object(fields) => fields.keys().next().cloned().unwrap_or_default(),
-                _ => String::new(),
-            };
+        Ok(Known { id, request: RequestName(name) }) => {
             let name: String = name.chars().take(MAX_SHOWN_CHARS).collect();
             let cause = format!("the request `{name}` cannot be read: {why}");
             let error = RequestError::new(RequestErrorKind::Unknown, cause)
@@ -79,6 +78,43 @@ pub fn request(line: &Line) -> Result<ClientMessage, Unreadable> {
             Unreadable { id, error }
         }
     })
+}
+
+/// The name of a request, known or not. The rest of it is passed over: as values it could take many
+/// times the memory of its line.
+struct RequestName(String);
+
+impl<'de> Deserialize<'de> for RequestName {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(NameVisitor).map(Self)
+    }
+}
+
+struct NameVisitor;
+
+impl<'de> Visitor<'de> for NameVisitor {
+    type Value = String;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a request")
+    }
+
+    fn visit_str<E>(self, name: &str) -> Result<String, E> {
+        Ok(name.to_owned())
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<String, A::Error> {
+        let mut name: Option<String> = None;
+        while let Some((key, IgnoredAny)) = fields.next_entry()? {
+            name.get_or_insert(key);
+        }
+        Ok(name.unwrap_or_default())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut parts: A) -> Result<String, A::Error> {
+        while let Some(IgnoredAny) = parts.next_element()? {}
+        Ok(String::new())
+    }
 }
 
 /// Reads the server's first line.

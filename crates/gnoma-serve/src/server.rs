@@ -50,7 +50,7 @@ pub async fn serve(listener: &UnixListener, server: Arc<dyn Server>) {
                         let _left = attend(stream, &*server).await;
                     });
                 }
-                Ok((stream, _)) => drop(stream),
+                Ok((stream, _)) => turn_away(&stream),
                 Err(_) => tokio::time::sleep(ACCEPT_PAUSE).await,
             },
             Some(_) = connections.join_next() => (),
@@ -78,6 +78,16 @@ async fn attend(mut stream: UnixStream, server: &dyn Server) -> io::Result<()> {
     codec::write(&Greeting::Welcome { version, program, pid }, &mut out);
     stream.write_all(&out).await?;
     carry(stream, reader, lines, server.connect(&client)).await
+}
+
+/// Says to one connection too many why it is closed. Nobody waits for it to listen.
+fn turn_away(stream: &UnixStream) {
+    let cause = format!("{MAX_CONNECTIONS} clients are connected already");
+    let mut out = Vec::new();
+    let error = RequestError::new(RequestErrorKind::Busy, cause);
+    codec::write(&Greeting::Refused(error), &mut out);
+    // It is new, so that there is room for a line.
+    let _gone = stream.try_write(&out);
 }
 
 async fn refuse(stream: &mut UnixStream, error: RequestError) -> io::Result<()> {

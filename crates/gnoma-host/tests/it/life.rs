@@ -1,0 +1,203 @@
+//! How sessions begin, change and end.
+
+use std::{sync::atomic::Ordering, time::Duration};
+
+use gnoma_core::{
+    protocol::{Detach, ProcessEvent, Reply, Request, RequestErrorKind, SessionSpec, Switch},
+    session::SessionState,
+};
+use gnoma_testkit::Answer;
+
+use super::support::{Window, World, kept, kind, say, truth};
+
+/// Long after anything in a host has run out.
+const LONG: Duration = Duration::from_secs(300);
+
+fn switch(model: &str) -> Request {
+    Request::Switch(Switch::Model(model.to_owned()))
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_session_that_nobody_attaches_to_ends_unless_it_is_to_go_on() {
+    let (world, _) = World::of(vec![]);
+    let host = world.host();
+    let mut window = Window::new(&host, "w");
+    window.open(SessionSpec::default()).await;
+    let stays = window.open(kept()).await;
+    let told = window.open(SessionSpec::default()).await;
+    window.ask(Some(&told), Request::KeepRunning { keep: true }).await.unwrap();
+    assert_eq!(host.sessions().len(), 3);
+    tokio::time::sleep(LONG).await;
+    let living = host.sessions();
+    assert_eq!(living.len(), 2, "{living:?}");
+    assert!(living.iter().any(|session| session.status.session == stays));
+    window.ask(Some(&told), Request::KeepRunning { keep: false }).await.unwrap();
+    tokio::time::sleep(LONG).await;
+    assert_eq!(host.sessions().len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_last_subscriber_takes_the_session_along_or_leaves_it() {
+    for detach in [Detach::Close, Detach::Keep] {
+        let (world, _) = World::of(vec![Answer::silence()]);
+        let host = world.host();
+        let (mut one, mut other) = (Window::new(&host, "one"), Window::new(&host, "other"));
+        let session = one.open(SessionSpec { detach, ..SessionSpec::default() }).await;
+        one.attach(&session).await;
+        other.attach(&session).await;
+        one.ask(Some(&session), say("go")).await.unwrap();
+        one.until_state(&session, SessionState::Active).await;
+        one.ask(Some(&session), Request::Detach).await.unwrap();
+        tokio::time::sleep(LONG).await;
+        assert_eq!(host.sessions()[0].subscribers, 1);
+        drop(other);
+        tokio::time::sleep(LONG).await;
+        assert_eq!(host.sessions().len(), usize::from(detach == Detach::Keep));
+        let tidied = world.tidied.load(Ordering::SeqCst);
+        assert_eq!(tidied, u64::from(detach == Detach::Close));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn closing_cancels_the_turn_and_answers_what_still_comes() {
+    let (world, _) = World::of(vec![Answer::silence()]);
+    let host = world.host();
+    let mut window = Window::new(&host, "w");
+    let session = window.open(kept()).await;
+    window.attach(&session).await;
+    window.ask(Some(&session), say("go")).await.unwrap();
+    window.until_state(&session, SessionState::Active).await;
+    let export = Request::Export { path: "late".into() };
+    let asked = [export, Request::Close, say("too late"), Request::Points]
+        .map(|request| window.send(Some(&session), request));
+    window.until(|own| asked.iter().all(|id| own.replies.iter().any(|(it, _)| it == id))).await;
+    window.until_state(&session, SessionState::Closed).await;
+    tokio::time::sleep(LONG).await;
+    assert!(host.sessions().is_empty());
+    assert_eq!(
+        kind(window.ask(Some(&session), Request::Status).await),
+        RequestErrorKind::NoSession
+    );
+    // What is attached to a session that has ended can be let go.
+    window.ask(Some(&session), Request::Detach).await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn ended_sessions_do_not_count_among_those_that_a_client_sees() {
+    let (world, _) = World::of(vec![]);
+    let host = world.host();
+    let mut window = Window::new(&host, "w");
+    for _ in 0..80 {
+        let session = window.open(kept()).await;
+        window.attach(&session).await;
+        window.ask(Some(&session), Request::Close).await.unwrap();
+        window.until_state(&session, SessionState::Closed).await;
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_change_gives_everybody_a_snapshot_of_the_next_epoch() {
+    let (world, _) = World::of(vec![Answer::text("one"), Answer::text("two")]);
+    let host = world.host();
+    let (mut one, mut other) = (Window::new(&host, "one"), Window::new(&host, "other"));
+    let session = one.open(kept()).await;
+    one.attach(&session).await;
+    other.attach(&session).await;
+    one.ask(Some(&session), say("first")).await.unwrap();
+    one.settle(LONG).await;
+    let before = one.views[&session].epoch;
+    // A message that comes while the session is changed is kept for it.
+    let changes = one.send(Some(&session), switch("m2"));
+    one.ask(Some(&session), say("second")).await.unwrap();
+    one.settle(LONG).await;
+    other.settle(LONG).await;
+    let outcome = one.replies.iter().find(|(id, _)| *id == changes);
+    assert_eq!(outcome.unwrap().1, Ok(Reply::Done));
+    for window in [&one, &other] {
+        let view = &window.views[&session];
+        assert!(view.epoch > before && window.snapshots >= 2);
+        assert_eq!((view, view.messages), (&truth(&host, &session).await, 4));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn where_a_change_fails_the_session_goes_on_as_it_was() {
+    // The change itself fails, its settings cannot be read, or it cannot be opened.
+    for (model, expected) in [
+        ("none", RequestErrorKind::NotFound),
+        ("broken", RequestErrorKind::Invalid),
+        ("locked", RequestErrorKind::Held),
+    ] {
+        let (world, _) = World::of(vec![Answer::text("one"), Answer::text("two")]);
+        let host = world.host();
+        let mut window = Window::new(&host, "w");
+        let session = window.open(kept()).await;
+        window.attach(&session).await;
+        window.ask(Some(&session), say("first")).await.unwrap();
+        window.settle(LONG).await;
+        let outcome = window.ask(Some(&session), switch(model)).await;
+        assert_eq!(kind(outcome), expected, "{model}");
+        window.ask(Some(&session), say("second")).await.unwrap();
+        window.settle(LONG).await;
+        let view = &window.views[&session];
+        assert_eq!((view.state, view.messages), (SessionState::Idle, 4), "{model}");
+        assert_eq!(*view, truth(&host, &session).await);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_turn_that_runs_is_not_changed_away() {
+    let (world, _) = World::of(vec![Answer::silence()]);
+    let host = world.host();
+    let mut window = Window::new(&host, "w");
+    let session = window.open(kept()).await;
+    window.attach(&session).await;
+    window.ask(Some(&session), say("go")).await.unwrap();
+    window.until_state(&session, SessionState::Active).await;
+    assert_eq!(kind(window.ask(Some(&session), switch("m2")).await), RequestErrorKind::Busy);
+    assert_eq!(window.views[&session].state, SessionState::Active);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_opening_that_fails_late_is_told_and_no_session_is_needed_for_it() {
+    let (world, _) = World::of(vec![]);
+    let host = world.host();
+    let mut window = Window::new(&host, "w");
+    let session = window.open(SessionSpec { profile: Some("locked".to_owned()), ..kept() }).await;
+    window.attach(&session).await;
+    window.until_state(&session, SessionState::Closed).await;
+    assert_eq!(kind(window.ask(Some(&session), say("hello")).await), RequestErrorKind::Closed);
+    drop(window);
+    tokio::time::sleep(Duration::from_millis(10)).await;
+    assert!(host.is_idle(), "a session that never opened keeps no process alive");
+}
+
+#[tokio::test(start_paused = true)]
+async fn shutting_down_ends_every_session_and_refuses_new_ones() {
+    let (world, _) = World::of(vec![Answer::silence()]);
+    let host = world.host();
+    let mut window = Window::new(&host, "w");
+    let (busy, _idle) = (window.open(kept()).await, window.open(kept()).await);
+    window.ask(None, Request::Watch).await.unwrap();
+    window.ask(Some(&busy), say("go")).await.unwrap();
+    window.attach(&busy).await;
+    window.until_state(&busy, SessionState::Active).await;
+    // One is being opened while the others end.
+    let slow = SessionSpec { profile: Some("slow".to_owned()), ..kept() };
+    let late = window.send(None, Request::Open(Box::new(slow)));
+    window.ask(None, Request::Shutdown).await.unwrap();
+    host.shutdown_wanted().await;
+    let running = host.shut_down().await;
+    let names: Vec<_> = running.iter().map(|session| &session.status.session).collect();
+    assert_eq!(names, [&busy]);
+    assert!(host.sessions().is_empty());
+    assert_eq!(world.tidied.load(Ordering::SeqCst), 2);
+    window.settle(LONG).await;
+    assert!(window.process.contains(&ProcessEvent::Stopping));
+    let late = window.replies.iter().find(|(id, _)| *id == late).unwrap().1.clone();
+    assert_eq!(kind(late), RequestErrorKind::Closed);
+    let outcome = window.ask(None, Request::Open(Box::default())).await;
+    assert_eq!(kind(outcome), RequestErrorKind::Closed);
+    assert!(host.sessions().is_empty());
+}

@@ -1,0 +1,16 @@
+//! Whole hosts: clients that do anything, over sessions of scripted providers.
+
+#![expect(
+    clippy::expect_used,
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "these are tests"
+)]
+
+mod asking;
+mod life;
+mod measure;
+mod support;
+mod two;
+mod walks;

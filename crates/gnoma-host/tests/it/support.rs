@@ -1,0 +1,366 @@
+//! A host whose sessions are real engines over scripted providers, and clients that fold what they
+//! are told.
+
+use std::{
+    collections::HashMap,
+    path::{Path, PathBuf},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicI64, AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use gnoma_core::{
+    Content, Message, Provider, Tool, ToolOutcome,
+    protocol::{
+        ClientMessage, Detach, Messages, Reply, Request, RequestError, RequestErrorKind, RequestId,
+        Requests, ServerMessage, SessionSpec, SessionView, Start, Switch,
+    },
+    session::{PermissionMode, SessionState},
+    store::SessionId,
+    tool::{Access, BoxFuture},
+};
+use gnoma_engine::{Arm, Keeping, Limits, Place, Routes, Session, session::Options};
+use gnoma_guard::{
+    firewall::{Connection, Firewall, FirewallOptions, Policy},
+    permission::Permissions,
+    secrets::Scanner,
+};
+use gnoma_host::live::{Change, Changed, Host, Opened, Opener, Opening, Prepared, Services};
+use gnoma_testkit::{Answer, FakeProvider, FakeTool};
+
+/// Nothing in these tests takes longer, on tokio's clock.
+pub(crate) const MAX_WAIT: Duration = Duration::from_secs(600);
+
+pub(crate) type MakeProvider = Box<dyn Fn(&SessionId) -> Arc<dyn Provider> + Send + Sync>;
+
+/// What the sessions of a host are made of, and what was done to it.
+pub(crate) struct World {
+    make: MakeProvider,
+    tools: Vec<FakeTool>,
+    next: AtomicU64,
+    now_ms: AtomicI64,
+    /// Where times are measured, the clock counts microseconds since then.
+    clock: Option<std::time::Instant>,
+    pub(crate) opened: Mutex<Vec<PathBuf>>,
+    pub(crate) effects: Mutex<Vec<PathBuf>>,
+    pub(crate) tidied: AtomicU64,
+}
+
+/// A tool that is asked about in mode auto.
+pub(crate) fn writer() -> FakeTool {
+    FakeTool::new("write", Access::Edit, |_| ToolOutcome::done("done"))
+}
+
+impl World {
+    pub(crate) fn new(make: MakeProvider, tools: Vec<FakeTool>) -> Arc<Self> {
+        Arc::new(Self::with(make, tools))
+    }
+
+    /// Its clock counts microseconds since `begun`.
+    pub(crate) fn timed(make: MakeProvider, begun: std::time::Instant) -> Arc<Self> {
+        Arc::new(Self { clock: Some(begun), ..Self::with(make, Vec::new()) })
+    }
+
+    fn with(make: MakeProvider, tools: Vec<FakeTool>) -> Self {
+        Self {
+            make,
+            tools,
+            next: AtomicU64::new(1),
+            now_ms: AtomicI64::new(1),
+            clock: None,
+            opened: Mutex::default(),
+            effects: Mutex::default(),
+            tidied: AtomicU64::new(0),
+        }
+    }
+
+    /// Every session answers with these.
+    pub(crate) fn of(answers: Vec<Answer>) -> (Arc<Self>, Arc<FakeProvider>) {
+        let provider = Arc::new(FakeProvider::new(answers));
+        let given = Arc::clone(&provider);
+        let world = Self::new(Box::new(move |_| Arc::clone(&given) as _), vec![writer()]);
+        (world, provider)
+    }
+
+    pub(crate) fn host(self: &Arc<Self>) -> Host {
+        Host::new(TestOpener(Arc::clone(self)))
+    }
+
+    fn engine(
+        &self,
+        id: &SessionId,
+        spec: &SessionSpec,
+        opening: &Opening,
+    ) -> gnoma_engine::Handle {
+        let arm = Arm::new(Connection::new((self.make)(id), false), "m");
+        let tool = |tool: &FakeTool| Arc::new(tool.clone()) as Arc<dyn Tool>;
+        let system = format!("be good, {id}");
+        Session::spawn(Options {
+            id: id.as_str().into(),
+            place: Place {
+                cwd: PathBuf::from("/"),
+                roots: vec![PathBuf::from("/")],
+                home: None,
+                config_dirs: Vec::new(),
+                trusted: true,
+                sandboxed: false,
+                network_is_walled: Box::new(|| true),
+                resolve: Box::new(Path::to_path_buf),
+            },
+            tools: self.tools.iter().map(tool).collect(),
+            routes: Arc::new(Routes::single(arm)),
+            system: Box::new(move |_| system.as_str().into()),
+            mode: spec.overrides.mode.unwrap_or(PermissionMode::Auto),
+            permissions: Permissions::default(),
+            firewall: Arc::new(Firewall::new(FirewallOptions {
+                scanner: Scanner::new(Default::default()).unwrap(),
+                policy: Policy::default(),
+                allowed: Vec::new(),
+                first_placeholder: 1,
+            })),
+            interactive: true,
+            limits: Limits::default(),
+            history: opening.carried.clone(),
+            keeping: Keeping::default(),
+            scope: None,
+            spawner: None,
+        })
+    }
+
+    async fn open(self: Arc<Self>, mut wanted: Opening) -> Result<Prepared, RequestError> {
+        let spec = wanted.spec.clone();
+        if wanted.session.is_none() {
+            self.opened.lock().unwrap().push(spec.folder.clone());
+        }
+        match spec.profile.as_deref() {
+            Some("slow") => tokio::time::sleep(Duration::from_secs(1)).await,
+            // Two kilobytes each, and none like another.
+            Some("long") => {
+                let message = |number| Message::user_text(format!("{number:08} ").repeat(228));
+                wanted.carried = (0..100).map(|number| Arc::new(message(number))).collect();
+            }
+            Some("broken") => {
+                return Err(RequestError::new(RequestErrorKind::Invalid, "it is broken"));
+            }
+            _ => (),
+        }
+        let id = match (&wanted.session, &spec.start) {
+            (Some(id), _) => id.clone(),
+            (None, Start::Stored { id, .. }) => SessionId::new(id.as_str()),
+            (None, _) => {
+                let number = self.next.fetch_add(1, Ordering::SeqCst);
+                SessionId::new(format!("s{number}"))
+            }
+        };
+        let services = Arc::new(TestServices(Arc::clone(&self)));
+        let messages = wanted.carried.clone();
+        let named = id.clone();
+        let opening = Box::pin(async move {
+            if spec.profile.as_deref() == Some("locked") {
+                return Err(RequestError::new(RequestErrorKind::Held, "it is open elsewhere"));
+            }
+            let engine = self.engine(&named, &spec, &wanted);
+            Ok(Opened { engine, beside: Box::new(()), models: Box::new(Vec::new) })
+        });
+        let info = Default::default();
+        Ok(Prepared { id, parent: None, info, messages, opening, services })
+    }
+}
+
+struct TestOpener(Arc<World>);
+
+impl Opener for TestOpener {
+    fn open(&self, wanted: Opening) -> BoxFuture<'static, Result<Prepared, RequestError>> {
+        Box::pin(Arc::clone(&self.0).open(wanted))
+    }
+
+    fn now_ms(&self) -> i64 {
+        match self.0.clock {
+            Some(begun) => i64::try_from(begun.elapsed().as_micros()).unwrap(),
+            None => self.0.now_ms.fetch_add(1, Ordering::SeqCst),
+        }
+    }
+}
+
+struct TestServices(Arc<World>);
+
+impl Services for TestServices {
+    fn answer(&self, request: Request) -> BoxFuture<'static, Result<Reply, RequestError>> {
+        let world = Arc::clone(&self.0);
+        Box::pin(async move {
+            if let Request::Export { path } = request {
+                tokio::time::sleep(Duration::from_millis(300)).await;
+                world.effects.lock().unwrap().push(path);
+            }
+            Ok(Reply::Text("done".to_owned()))
+        })
+    }
+
+    fn change(&self, change: Change) -> BoxFuture<'static, Result<Changed, RequestError>> {
+        let Change { request, mut spec } = change;
+        Box::pin(async move {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+            match request {
+                Request::Switch(Switch::Model(name)) if name == "none" => {
+                    return Err(RequestError::new(RequestErrorKind::NotFound, "no such model"));
+                }
+                // Its settings are read in vain.
+                Request::Switch(Switch::Model(name)) => spec.profile = Some(name),
+                Request::Fork => spec.folder.push("copy"),
+                _ => (),
+            }
+            Ok(Changed { spec, keeps_messages: true, told: String::new() })
+        })
+    }
+
+    fn unchanged(&self, spec: SessionSpec) -> SessionSpec {
+        spec
+    }
+
+    fn tidy(&self) -> BoxFuture<'static, ()> {
+        self.0.tidied.fetch_add(1, Ordering::SeqCst);
+        Box::pin(async {})
+    }
+}
+
+/// A client that folds what it is told.
+pub(crate) struct Window {
+    requests: Option<Requests>,
+    messages: Messages,
+    next_id: u64,
+    pub(crate) views: HashMap<SessionId, SessionView>,
+    pub(crate) snapshots: usize,
+    pub(crate) replies: Vec<(RequestId, Result<Reply, RequestError>)>,
+    pub(crate) process: Vec<gnoma_core::protocol::ProcessEvent>,
+    is_over: bool,
+}
+
+impl Window {
+    pub(crate) fn new(host: &Host, name: &str) -> Self {
+        let (requests, messages) = host.connect(name).split();
+        Self {
+            requests: Some(requests),
+            messages,
+            next_id: 1,
+            views: HashMap::new(),
+            snapshots: 0,
+            replies: Vec::new(),
+            process: Vec::new(),
+            is_over: false,
+        }
+    }
+
+    /// Sends a request under an id of the caller's choice; `false` where it would have to wait.
+    pub(crate) fn put(&mut self, message: ClientMessage) -> bool {
+        use futures_util::FutureExt as _;
+        let Some(requests) = &self.requests else { return false };
+        matches!(requests.forward(message).now_or_never(), Some(Ok(())))
+    }
+
+    /// Asks no more, but still listens.
+    pub(crate) fn ask_no_more(&mut self) {
+        self.requests = None;
+    }
+
+    pub(crate) fn is_over(&self) -> bool {
+        self.is_over
+    }
+
+    fn take(&mut self, message: ServerMessage) {
+        match message {
+            ServerMessage::Reply { id, result } => self.replies.push((id, result)),
+            ServerMessage::Snapshot(view) => {
+                self.snapshots += 1;
+                self.views.insert(view.session.clone(), *view);
+            }
+            ServerMessage::Event(envelope) => {
+                let view = self.views.get_mut(&envelope.session).expect("an event before a view");
+                assert_eq!(envelope.epoch, view.epoch, "another epoch without a snapshot");
+                assert!(envelope.seq <= view.seq + 1, "a gap");
+                view.apply(&envelope);
+            }
+            ServerMessage::Process(event) => self.process.push(event),
+        }
+    }
+
+    /// Reads what is there.
+    pub(crate) fn read(&mut self, most: usize) {
+        for _ in 0..most {
+            let Some(message) = self.messages.ready() else { return };
+            self.take(message);
+        }
+    }
+
+    /// Reads until nothing comes for so long.
+    pub(crate) async fn settle(&mut self, quiet: Duration) {
+        while !self.is_over {
+            match tokio::time::timeout(quiet, self.messages.next()).await {
+                Ok(Some(message)) => self.take(message),
+                Ok(None) => self.is_over = true,
+                Err(_) => return,
+            }
+        }
+    }
+
+    pub(crate) async fn until(&mut self, stop: impl Fn(&Self) -> bool) {
+        while !stop(self) {
+            let next = tokio::time::timeout(MAX_WAIT, self.messages.next()).await;
+            let message = next.expect("nothing comes").expect("the connection has ended");
+            self.take(message);
+        }
+    }
+
+    pub(crate) fn send(&mut self, session: Option<&SessionId>, request: Request) -> RequestId {
+        let id = RequestId(self.next_id);
+        self.next_id += 1;
+        assert!(self.put(ClientMessage { id, session: session.cloned(), request }));
+        id
+    }
+
+    pub(crate) async fn ask(
+        &mut self,
+        session: Option<&SessionId>,
+        request: Request,
+    ) -> Result<Reply, RequestError> {
+        let asked = self.send(session, request);
+        self.until(|own| own.replies.iter().any(|(id, _)| *id == asked)).await;
+        self.replies.iter().find(|(id, _)| *id == asked).unwrap().1.clone()
+    }
+
+    pub(crate) async fn open(&mut self, spec: SessionSpec) -> SessionId {
+        match self.ask(None, Request::Open(Box::new(spec))).await {
+            Ok(Reply::Opened { session }) => session,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    pub(crate) async fn attach(&mut self, session: &SessionId) {
+        self.ask(Some(session), Request::Attach { from: None }).await.unwrap();
+        self.until(|own| own.views.contains_key(session)).await;
+    }
+
+    pub(crate) async fn until_state(&mut self, session: &SessionId, state: SessionState) {
+        self.until(|own| own.views.get(session).is_some_and(|view| view.state == state)).await;
+    }
+}
+
+pub(crate) fn say(text: &str) -> Request {
+    Request::Send { content: vec![Content::text(text)] }
+}
+
+pub(crate) fn kept() -> SessionSpec {
+    SessionSpec { detach: Detach::Keep, ..SessionSpec::default() }
+}
+
+/// The host's own view: what whoever comes now is given.
+pub(crate) async fn truth(host: &Host, session: &SessionId) -> SessionView {
+    let mut fresh = Window::new(host, "fresh");
+    fresh.attach(session).await;
+    fresh.views[session].clone()
+}
+
+pub(crate) fn kind(outcome: Result<Reply, RequestError>) -> RequestErrorKind {
+    outcome.expect_err("an error is due").kind
+}

@@ -6,3 +6,4 @@
 pub mod engine;
 pub mod guard;
 pub mod llm;
+pub mod serve;

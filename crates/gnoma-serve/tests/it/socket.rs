@@ -1,0 +1,144 @@
+//! Clients that send anything: one clear error each, and nothing else happens.
+
+use std::time::Duration;
+
+use gnoma_core::protocol::{Greeting, Reply, Request, RequestErrorKind, ServerMessage, VERSION};
+use tokio::{io::AsyncWriteExt as _, time::timeout};
+
+use super::support::{MAX_WAIT, Raw, Served};
+
+const LIST: &[u8] = b"{\"id\":1,\"request\":\"list\"}\n";
+
+async fn refusal(raw: &mut Raw) -> RequestErrorKind {
+    let Greeting::Refused(error) = raw.greeting().await else { panic!("welcome") };
+    assert_eq!(raw.line().await, None, "the connection goes on");
+    error.kind
+}
+
+#[tokio::test]
+async fn who_does_not_say_hello_is_told_so() {
+    let served = Served::new();
+    for first in
+        ["rubbish\n", "\u{0}\u{1}\n", "{}\n", "[1,2]\n", "{\"id\":1,\"request\":\"list\"}\n"]
+    {
+        let mut raw = served.silent().await;
+        raw.write(first.as_bytes()).await;
+        assert_eq!(refusal(&mut raw).await, RequestErrorKind::Malformed, "{first}");
+    }
+    let mut raw = served.silent().await;
+    raw.hello(VERSION + 7).await;
+    assert_eq!(refusal(&mut raw).await, RequestErrorKind::Version);
+    drop(served.silent().await);
+    served.still_serves().await;
+}
+
+#[tokio::test]
+async fn what_cannot_be_read_gets_one_error_and_the_connection_goes_on() {
+    let served = Served::new();
+    let mut raw = served.raw().await;
+    raw.write(b"rubbish\n\xFF\xFE\n\n{\"id\":5,\"request\":\"dance\"}\n").await;
+    raw.expect(0, RequestErrorKind::Malformed).await;
+    raw.expect(0, RequestErrorKind::Malformed).await;
+    let error = raw.expect(5, RequestErrorKind::Unknown).await;
+    assert!(error.cause.contains("`dance`"), "{error}");
+    raw.write(b"{\"id\":6,\"session\":\"other\",\"request\":\"status\"}\n").await;
+    raw.expect(6, RequestErrorKind::NoSession).await;
+    raw.write(LIST).await;
+    assert_eq!(raw.reply().await.1, Ok(Reply::Live(Vec::new())));
+}
+
+#[tokio::test]
+async fn half_a_line_at_the_end_is_told() {
+    let served = Served::new();
+    let mut raw = served.raw().await;
+    raw.write(&LIST[..10]).await;
+    raw.stream.shutdown().await.unwrap();
+    raw.expect(0, RequestErrorKind::Malformed).await;
+    assert_eq!(raw.line().await, None);
+    served.still_serves().await;
+}
+
+/// Memory of this process in bytes, and the most that it has had.
+fn peak_bytes() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+    let kilobytes: u64 = peak.trim().trim_end_matches(" kB").parse().unwrap();
+    kilobytes << 10
+}
+
+#[tokio::test]
+async fn a_line_of_100_mb_is_forgotten_while_it_comes() {
+    const PIECE: usize = 1 << 20;
+    let served = Served::new();
+    let mut raw = served.raw().await;
+    let before = peak_bytes();
+    let piece = vec![b'['; PIECE];
+    for _ in 0..100 {
+        raw.write(&piece).await;
+    }
+    raw.write(b"\n").await;
+    raw.expect(0, RequestErrorKind::Malformed).await;
+    raw.write(LIST).await;
+    assert_eq!(raw.reply().await.1, Ok(Reply::Live(Vec::new())));
+    // As long as a line may be, twice while its buffer grows, and what the other tests take.
+    let grown = peak_bytes().saturating_sub(before);
+    assert!(grown < 160 << 20, "{} MB", grown >> 20);
+}
+
+#[tokio::test]
+async fn an_unknown_request_of_many_parts_takes_no_more_than_its_line() {
+    let served = Served::new();
+    let mut raw = served.raw().await;
+    let before = peak_bytes();
+    let parts = "0,".repeat(10 << 20);
+    raw.write(b"{\"id\":8,\"request\":{\"dance\":[").await;
+    raw.write(parts.as_bytes()).await;
+    raw.write(b"0]}}\n").await;
+    let error = raw.expect(8, RequestErrorKind::Unknown).await;
+    assert!(error.cause.contains("`dance`"), "{error}");
+    let grown = peak_bytes().saturating_sub(before);
+    assert!(grown < 200 << 20, "{} MB", grown >> 20);
+}
+
+#[tokio::test]
+async fn who_stops_reading_or_is_killed_stops_nobody() {
+    let served = Served::new();
+    let mut deaf = served.raw().await;
+    deaf.write(b"{\"id\":1,\"request\":\"watch\"}\n").await;
+    let mut killed = served.raw().await;
+    killed.write(b"{\"id\":1,\"request\":\"watch\"}\n{\"id\":2,\"requ").await;
+    assert!(killed.reply().await.1.is_ok());
+    drop(killed);
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    for _ in 0..20 {
+        served.still_serves().await;
+    }
+    drop(deaf);
+    served.still_serves().await;
+}
+
+#[tokio::test]
+async fn one_connection_too_many_is_told_so() {
+    let served = Served::new();
+    let mut taken = Vec::new();
+    for _ in 0..256 {
+        taken.push(served.silent().await);
+    }
+    let mut raw = served.silent().await;
+    assert_eq!(refusal(&mut raw).await, RequestErrorKind::Busy);
+    drop(taken);
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    served.still_serves().await;
+}
+
+#[tokio::test]
+async fn a_client_cannot_tell_that_the_host_is_behind_a_socket() {
+    let served = Served::new();
+    let mut client = gnoma_serve::connect(&served.socket(), "test", "c").await.unwrap();
+    let asked = client.request(None, Request::List).unwrap();
+    let message = timeout(MAX_WAIT, client.next()).await.unwrap();
+    let result = Ok(Reply::Live(Vec::new()));
+    assert_eq!(message, Some(ServerMessage::Reply { id: asked, result }));
+    drop(served);
+    assert_eq!(timeout(MAX_WAIT, client.next()).await.unwrap(), None, "the server has gone");
+}

@@ -88,7 +88,8 @@ impl From<HostError> for RequestError {
         let kind = match kind {
             HostErrorKind::Usage => RequestErrorKind::Invalid,
             HostErrorKind::Held => RequestErrorKind::Held,
-            HostErrorKind::Provider | HostErrorKind::Failure => RequestErrorKind::Failed,
+            HostErrorKind::Provider => RequestErrorKind::Provider,
+            HostErrorKind::Failure => RequestErrorKind::Failed,
         };
         Self { kind, cause, remedy }
     }
@@ -99,6 +100,7 @@ impl From<RequestError> for HostError {
         let kind = match kind {
             RequestErrorKind::Invalid => HostErrorKind::Usage,
             RequestErrorKind::Held => HostErrorKind::Held,
+            RequestErrorKind::Provider => HostErrorKind::Provider,
             _ => HostErrorKind::Failure,
         };
         Self { kind, cause, remedy }

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use gnoma_core::{
-    Message,
+    Message, ModelRef,
     info::{FoundProviders, SessionInfo},
     protocol::RequestError,
     store::SessionId,
@@ -17,7 +17,7 @@ use crate::{
     live::{Opened, Opener, Opening, Prepared},
     off_loop::off_loop,
     providers,
-    resuming::{self, Used},
+    resuming::{self, Continued, Used},
     routing,
     services::{KnownRoutes, ProjectServices, choices},
     session,
@@ -28,12 +28,29 @@ use crate::{
 #[derive(Default)]
 pub struct Projects {
     shared: Shared,
+    /// The project of the one session that there will be, where it was read already.
+    project: Option<Project>,
+}
+
+impl Projects {
+    /// Opens one session, for a single turn in a project that was read already. What fails on the way
+    /// is the answer to the request, and no models are looked for beside the turn. What is said by the
+    /// way goes where `project` says it.
+    #[must_use]
+    pub fn for_one_turn(project: Project) -> Self {
+        Self { shared: project.shared.clone(), project: Some(project) }
+    }
 }
 
 impl Opener for Projects {
     fn open(&self, wanted: Opening) -> BoxFuture<'static, Result<Prepared, RequestError>> {
-        let shared = self.shared.clone();
-        Box::pin(async move { Ok(prepare(wanted, shared).await?) })
+        let (shared, project) = (self.shared.clone(), self.project.clone());
+        Box::pin(async move {
+            Ok(match project {
+                Some(project) => prepare_whole(wanted, project).await?,
+                None => prepare(wanted, shared).await?,
+            })
+        })
     }
 
     fn now_ms(&self) -> i64 {
@@ -50,9 +67,44 @@ async fn prepare(wanted: Opening, shared: Shared) -> Result<Prepared> {
         Ok((project, continued))
     })
     .await?;
+    let Ready { mut prepared, making } = ready(project, continued, session, carried);
+    let found = providers::to_set_up(&making.project.loaded.settings).await;
+    prepared.info.found = found.map(|providers| FoundProviders { providers, ..Default::default() });
+    prepared.opening = Box::pin(async move { Ok(making.open(true).await?.0) });
+    Ok(prepared)
+}
+
+/// Prepares a session so far that nothing is left to fail.
+async fn prepare_whole(wanted: Opening, project: Project) -> Result<Prepared> {
+    let Opening { spec, session, carried, .. } = wanted;
+    let (project, continued) = off_loop(|| async {
+        let project = Project { spec, ..project };
+        project.refuse_whole_system()?;
+        let continued = resuming::take(&project, &project.spec.start).await?;
+        Ok((project, continued))
+    })
+    .await?;
+    let Ready { mut prepared, making } = ready(project, continued, session, carried);
+    let (opened, model) = making.open(false).await?;
+    prepared.info.model = Some(model.to_string());
+    prepared.opening = Box::pin(std::future::ready(Ok(opened)));
+    Ok(prepared)
+}
+
+/// A session of which only what needs a network is to be made.
+struct Ready {
+    prepared: Prepared,
+    making: Making,
+}
+
+fn ready(
+    project: Project,
+    continued: Option<Continued>,
+    session: Option<SessionId>,
+    carried: Vec<Arc<Message>>,
+) -> Ready {
     let store = continued.as_ref().map(|continued| Arc::clone(&continued.past.store));
     let kept = Kept::start(&project, store);
-    let found = providers::to_set_up(&project.loaded.settings).await;
     let (stored, messages, used) = match continued {
         Some(continued) => (Some(continued.id), continued.history, continued.used),
         None => (None, carried, Used::default()),
@@ -63,7 +115,7 @@ async fn prepare(wanted: Opening, shared: Shared) -> Result<Prepared> {
         session.or_else(|| stored.clone()).unwrap_or_else(|| SessionId::new(clock::session_id()));
     let project = Arc::new(project);
     let routes = KnownRoutes::default();
-    let info = info(&project, found, used);
+    let info = info(&project, used);
     let making = Making {
         project: Arc::clone(&project),
         id: id.clone(),
@@ -82,14 +134,9 @@ async fn prepare(wanted: Opening, shared: Shared) -> Result<Prepared> {
         routes,
         kept: Mutex::new(Some(kept)),
     };
-    Ok(Prepared {
-        id,
-        parent: None,
-        info,
-        messages,
-        opening: Box::pin(async move { Ok(making.open().await?) }),
-        services: Arc::new(services),
-    })
+    let services = Arc::new(services);
+    let opening = Box::pin(std::future::pending());
+    Ready { prepared: Prepared { id, parent: None, info, messages, opening, services }, making }
 }
 
 /// The rest of a session's making, which may need a network.
@@ -105,28 +152,30 @@ struct Making {
 }
 
 impl Making {
-    async fn open(self) -> Result<Opened> {
-        let wanted =
-            routing::Wanted { begun: self.begun, grows: true, ..routing::Wanted::default() };
+    /// Makes the engine, and says who is asked first. Where it `grows`, models of servers on this machine
+    /// are looked for beside it.
+    async fn open(self, grows: bool) -> Result<(Opened, ModelRef)> {
+        let wanted = routing::Wanted { begun: self.begun, grows, ..routing::Wanted::default() };
         let ready = routing::prepare(&self.project, &wanted).await?;
-        let routes = Arc::clone(&ready.routes);
+        let (routes, first) = (Arc::clone(&ready.routes), ready.model.clone());
         let _is_first = self.routes.set(Arc::clone(&routes));
-        let discovery = ready.discover();
+        let discovery = if grows { ready.discover() } else { None };
         let mut options = session::options(&self.project, Arc::clone(&routes))?;
         options.id = self.id.to_string();
         options.keeping = self.keeping;
         options.tools.extend(self.tools);
         options.history = self.messages;
         let model = self.model;
-        Ok(Opened {
+        let opened = Opened {
             engine: Engine::spawn(options),
             beside: Box::new(discovery),
             models: Box::new(move || choices(&routes, model.as_deref())),
-        })
+        };
+        Ok((opened, first))
     }
 }
 
-fn info(project: &Project, found: Option<Vec<String>>, used: Used) -> SessionInfo {
+fn info(project: &Project, used: Used) -> SessionInfo {
     let facts = facts::of(project);
     let settings = &project.loaded.settings;
     let set = |key: &str| {
@@ -146,6 +195,6 @@ fn info(project: &Project, found: Option<Vec<String>>, used: Used) -> SessionInf
         before: used.all,
         theme: set("tui.theme"),
         vim: set("tui.vim") == "true",
-        found: found.map(|providers| FoundProviders { providers, ..FoundProviders::default() }),
+        found: None,
     }
 }

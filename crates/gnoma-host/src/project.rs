@@ -9,6 +9,7 @@ use gnoma_guard::firewall::Firewall;
 use crate::{HostError, Notices, Result, guarding, places::Places, shared::Shared, wire};
 
 /// What every command and every session of a folder stands on.
+#[derive(Clone)]
 pub struct Project {
     /// What the client wants; its folders exist and are free of symbolic links.
     pub spec: SessionSpec,

@@ -1,36 +1,50 @@
-//! Which session goes on, where a person has to be asked.
+//! Opens the session that is asked for; which one, and whether a copy will do, the person may be asked.
 
 use anyhow::Result;
-use gnoma_core::{protocol::Start, store::SessionFacts};
-use gnoma_host::{
-    HostError, HostErrorKind, Project, clock,
-    past::Past,
-    resuming::{self, Continued},
+use gnoma_core::{
+    protocol::{
+        Client, Reply, Request, RequestError, RequestErrorKind, ServerMessage, SessionSpec, Start,
+    },
+    store::{SessionFacts, SessionId},
 };
+use gnoma_host::{HostError, Project, clock, past::Past, resuming};
 
 use crate::{screen, surroundings::Surroundings, table, terminal};
 
 /// Sessions offered to choose from.
 const MAX_OFFERED: usize = 15;
 
-/// Takes the session that the project's spec names in hand; asks which one where the person wants to
-/// choose, and whether a copy will do where it is open elsewhere.
-pub(crate) async fn take(
-    project: &mut Project,
-    chooses: bool,
+/// Opens the session; a copy of one that is open elsewhere, where the person agrees.
+pub(crate) async fn open(
+    client: &mut Client,
+    spec: &mut SessionSpec,
     around: &Surroundings,
-) -> Result<Option<Continued>> {
-    if chooses {
-        project.spec.start = chosen(project, around).await?;
-    }
-    match resuming::take(project, &project.spec.start).await {
-        Err(error)
-            if error.kind == HostErrorKind::Held && agrees_to_a_copy(&error.cause, around) =>
-        {
-            Ok(resuming::take(project, &forked(&project.spec.start)).await?)
+) -> Result<SessionId> {
+    match opened(client, spec).await {
+        Err(error) if error.kind == RequestErrorKind::Held => {
+            if !agrees_to_a_copy(&error.cause, around) {
+                return Err(HostError::from(error).into());
+            }
+            spec.start = forked(&spec.start);
+            Ok(opened(client, spec).await.map_err(HostError::from)?)
         }
-        taken => Ok(taken?),
+        opened => Ok(opened.map_err(HostError::from)?),
     }
+}
+
+async fn opened(client: &mut Client, spec: &SessionSpec) -> Result<SessionId, RequestError> {
+    let asked = client.request(None, Request::Open(Box::new(spec.clone())))?;
+    while let Some(message) = client.next().await {
+        match message {
+            ServerMessage::Reply { id, result } if id == asked => {
+                if let Reply::Opened { session } = result? {
+                    return Ok(session);
+                }
+            }
+            _ => (),
+        }
+    }
+    Err(RequestError::new(RequestErrorKind::Closed, "the host has ended"))
 }
 
 /// Asks which of the stored sessions goes on.
@@ -48,7 +62,7 @@ fn forks(start: &Start) -> bool {
 }
 
 /// In a copy.
-pub(crate) fn forked(start: &Start) -> Start {
+fn forked(start: &Start) -> Start {
     match start.clone() {
         Start::New => Start::New,
         Start::Newest { .. } => Start::Newest { fork: true },
@@ -82,7 +96,7 @@ async fn choose(past: &Past, around: &Surroundings) -> Result<SessionFacts> {
 }
 
 /// Whether a copy of a session that is open elsewhere will do; no where nobody can be asked.
-pub(crate) fn agrees_to_a_copy(held: &str, around: &Surroundings) -> bool {
+fn agrees_to_a_copy(held: &str, around: &Surroundings) -> bool {
     terminal::open(around).is_some_and(|terminal| {
         let question = format!("{held}. Continue in a copy of it? [y]es, [n]o: ");
         terminal::is_yes(&terminal, &screen::clean(&question))

@@ -3,18 +3,34 @@
 //! Nothing is faked but the model: a small project with a failing test is copied to a temporary
 //! folder, and the turn ends with the test passing there.
 
-use std::{path::Path, process::Command, sync::Arc, time::Duration};
+use std::{
+    future::ready,
+    path::Path,
+    process::Command,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
 
-use anyhow::{Context as _, Result};
-use gnoma_core::{Content, protocol::SessionSpec};
-use gnoma_engine::Arm;
+use anyhow::Context as _;
+use gnoma_core::{
+    Content,
+    info::SessionInfo,
+    protocol::{Reply, Request, RequestError, RequestErrorKind, SessionSpec},
+    store::SessionId,
+    tool::BoxFuture,
+};
+use gnoma_engine::{Arm, Session};
 use gnoma_guard::firewall::Connection;
-use gnoma_host::{Project, keeping::Begun, routing, session};
+use gnoma_host::{
+    Project, clock,
+    live::{Change, Changed, Host, Opened, Opener, Opening, Prepared, Services},
+    routing, session,
+};
 use gnoma_llm::replay::Replay;
 
 use crate::{
     args::OutputFormat,
-    front::{Asker, Front},
+    front::{Asker, Attached, Front},
     report::{self, Exit},
     surroundings::Surroundings,
 };
@@ -30,7 +46,7 @@ const PROMPT: &str = "The test of this project fails. Find out why and fix it.";
 /// Time between two words, so that a person can follow.
 const PACE: Duration = Duration::from_millis(15);
 
-pub(crate) async fn run(around: &Surroundings) -> Result<Exit> {
+pub(crate) async fn run(around: &Surroundings) -> anyhow::Result<Exit> {
     let folder = tempfile::Builder::new()
         .prefix("gnoma-demo-")
         .tempdir()
@@ -59,7 +75,7 @@ pub(crate) async fn run(around: &Surroundings) -> Result<Exit> {
     Ok(exit)
 }
 
-async fn turn(around: &Surroundings, project: &Path) -> Result<Exit> {
+async fn turn(around: &Surroundings, project: &Path) -> anyhow::Result<Exit> {
     let mut script = Replay::from_script("replay", SCRIPT).map_err(anyhow::Error::msg)?;
     if around.stdout_is_terminal {
         script = script.with_pace(PACE);
@@ -80,10 +96,65 @@ async fn turn(around: &Surroundings, project: &Path) -> Result<Exit> {
         ..SessionSpec::default()
     };
     let project = Project::with(spec, loaded, report::notices())?;
-    let firewall = Arc::clone(&project.firewall);
     let arm = Arm::new(Connection::new(Arc::new(script), true), "script");
-    let model = arm.name();
     let options = session::options(&project, routing::single(arm))?;
-    let front = Front::new(OutputFormat::Text, around, model, firewall, Begun::default());
-    front.turn(options, vec![Content::text(PROMPT)], Some(Asker::of_demo())).await
+    let front = Front::new(OutputFormat::Text, around, Arc::clone(&project.firewall));
+    let host = Host::new(Scripted(Mutex::new(Some(options))));
+    let session = Attached::open(&host, &mut project.spec.clone(), around).await?;
+    front.turn(session, vec![Content::text(PROMPT)], Some(Asker::of_demo())).await
+}
+
+/// Opens the demo's one session.
+struct Scripted(Mutex<Option<gnoma_engine::session::Options>>);
+
+impl Opener for Scripted {
+    fn open(&self, _: Opening) -> BoxFuture<'static, Result<Prepared, RequestError>> {
+        let options = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+        Box::pin(async move {
+            let options = options.ok_or_else(conversation_only)?;
+            let id = SessionId::new(options.id.clone());
+            let opened = Opened {
+                engine: Session::spawn(options),
+                beside: Box::new(()),
+                models: Box::new(Vec::new),
+            };
+            Ok(Prepared {
+                id,
+                parent: None,
+                info: SessionInfo::default(),
+                messages: Vec::new(),
+                opening: Box::pin(ready(Ok(opened))),
+                services: Arc::new(ConversationOnly),
+            })
+        })
+    }
+
+    fn now_ms(&self) -> i64 {
+        clock::now_ms()
+    }
+}
+
+/// Knows nothing beside the conversation.
+struct ConversationOnly;
+
+impl Services for ConversationOnly {
+    fn answer(&self, _: Request) -> BoxFuture<'static, Result<Reply, RequestError>> {
+        Box::pin(ready(Err(conversation_only())))
+    }
+
+    fn change(&self, _: Change) -> BoxFuture<'static, Result<Changed, RequestError>> {
+        Box::pin(ready(Err(conversation_only())))
+    }
+
+    fn unchanged(&self, spec: SessionSpec) -> SessionSpec {
+        spec
+    }
+
+    fn tidy(&self) -> BoxFuture<'static, ()> {
+        Box::pin(ready(()))
+    }
+}
+
+fn conversation_only() -> RequestError {
+    RequestError::new(RequestErrorKind::Refused, "the demo is one session and its conversation")
 }

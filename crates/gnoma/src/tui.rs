@@ -9,15 +9,8 @@ mod hands;
 use std::time::Instant;
 
 use anyhow::Result;
-use gnoma_core::{
-    protocol::{
-        Client, Reply, Request, RequestError, RequestErrorKind, ServerMessage, SessionSpec,
-    },
-    store::SessionId,
-};
-use gnoma_host::{
-    Folders as _, HostError, Notices, Project, clock, facts, live::Host, opening::Projects,
-};
+use gnoma_core::protocol::SessionSpec;
+use gnoma_host::{Folders as _, Notices, Project, clock, facts, live::Host, opening::Projects};
 use gnoma_tui::{
     app::{Options as View, State},
     charset::Charset,
@@ -78,7 +71,7 @@ pub(crate) async fn run(args: &TurnArgs, around: &Surroundings) -> Result<Exit> 
     }
     let host = Host::new(Projects::default());
     let mut client = host.connect("terminal");
-    let session = open(&mut client, &mut spec, around).await?;
+    let session = continuing::open(&mut client, &mut spec, around).await?;
     let link = Link::new(client, session, Some(Box::new(spec)), None);
     window(false).show(link, around, host.shut_down()).await
 }
@@ -117,39 +110,6 @@ impl SessionWindow<'_> {
         farewell(&state);
         Ok(exit(ended?, layout(full_screen, around)))
     }
-}
-
-/// Opens the session; a copy of one that is open elsewhere, where the person agrees.
-async fn open(
-    client: &mut Client,
-    spec: &mut SessionSpec,
-    around: &Surroundings,
-) -> Result<SessionId> {
-    match opened(client, spec).await {
-        Err(error) if error.kind == RequestErrorKind::Held => {
-            if !continuing::agrees_to_a_copy(&error.cause, around) {
-                return Err(HostError::from(error).into());
-            }
-            spec.start = continuing::forked(&spec.start);
-            Ok(opened(client, spec).await.map_err(HostError::from)?)
-        }
-        opened => Ok(opened.map_err(HostError::from)?),
-    }
-}
-
-async fn opened(client: &mut Client, spec: &SessionSpec) -> Result<SessionId, RequestError> {
-    let asked = client.request(None, Request::Open(Box::new(spec.clone())))?;
-    while let Some(message) = client.next().await {
-        match message {
-            ServerMessage::Reply { id, result } if id == asked => {
-                if let Reply::Opened { session } = result? {
-                    return Ok(session);
-                }
-            }
-            _ => (),
-        }
-    }
-    Err(RequestError::new(RequestErrorKind::Closed, "the host has ended"))
 }
 
 fn exit(ending: Ending, layout: Layout) -> Exit {

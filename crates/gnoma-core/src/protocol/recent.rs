@@ -48,7 +48,6 @@ fn is_kept(event: &Event) -> bool {
         | Event::ToolProgress { .. }
         | Event::ToolStarted { .. }
         | Event::PermissionAsked { .. }
-        | Event::PermissionDecided { .. }
         | Event::Queued { .. }
         | Event::Started { .. }
         | Event::Info(_)
@@ -65,6 +64,7 @@ fn is_kept(event: &Event) -> bool {
         | Event::Cost { .. }
         | Event::Compacted { .. }
         | Event::Appended(_)
+        | Event::PermissionDecided { .. }
         | Event::ToolEnded { .. }
         | Event::Usage { .. }
         | Event::Retrying { .. }

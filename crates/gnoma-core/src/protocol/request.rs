@@ -431,6 +431,8 @@ pub enum RequestErrorKind {
     Invalid,
     /// It is not allowed.
     Refused,
+    /// A provider refused or could not be reached; the remedy is its own advice.
+    Provider,
     /// It failed on the way.
     Failed,
 }

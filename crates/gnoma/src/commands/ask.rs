@@ -5,18 +5,12 @@ use std::sync::Arc;
 use anyhow::Result;
 use clap::CommandFactory as _;
 use gnoma_core::{Content, protocol::Start};
-use gnoma_host::{
-    HostError, Project,
-    keeping::Kept,
-    resuming::Continued,
-    routing::{self, Ready},
-    session,
-};
+use gnoma_host::{HostError, Project, live::Host, opening::Projects};
 
 use crate::{
     args::{Args, OutputFormat, TurnArgs},
     continuing,
-    front::{self, Front, json},
+    front::{Asker, Attached, Front, json},
     lowering::Asked,
     prompt,
     report::{self, Exit},
@@ -42,27 +36,24 @@ async fn answer(args: &TurnArgs, around: &Surroundings) -> Result<Exit> {
         return tui::run(args, around).await;
     }
     let content = asked(&spec.start, &words, around)?;
-    let asker = (args.output_format == OutputFormat::Text)
-        .then(|| front::Asker::of_terminal(around))
-        .flatten();
+    let asker =
+        (args.output_format == OutputFormat::Text).then(|| Asker::of_terminal(around)).flatten();
     spec.interactive = asker.is_some();
-    let mut project = Project::open(spec, report::notices())?;
+    let project = Project::open(spec, report::notices())?;
     project.refuse_whole_system()?;
-    let continued = continuing::take(&mut project, chooses, around).await?;
+    let mut spec = project.spec.clone();
+    if chooses {
+        spec.start = continuing::chosen(&project, around).await?;
+    }
+    let front = Front::new(args.output_format, around, Arc::clone(&project.firewall));
+    let host = Host::new(Projects::for_one_turn(project));
+    let session = Attached::open(&host, &mut spec, around).await?;
     let content = match content {
         Some(content) => content,
         None => vec![Content::text(question(around)?)],
     };
-    let store = continued.as_ref().map(|continued| Arc::clone(&continued.past.store));
-    let kept = Kept::start(&project, store);
-    let wanted = routing::Wanted { begun: kept.begun(), ..routing::Wanted::default() };
-    let Ready { routes, model, .. } = routing::prepare(&project, &wanted).await?;
-    let mut options = session::options(&project, routes)?;
-    keep(&mut options, &kept, continued);
-    let firewall = Arc::clone(&project.firewall);
-    let front = Front::new(args.output_format, around, model, firewall, kept.begun());
-    let exit = front.turn(options, content, asker).await;
-    kept.tidy().await;
+    let exit = front.turn(session, content, asker).await;
+    host.shut_down().await;
     exit
 }
 
@@ -83,16 +74,6 @@ fn refuse_lone_fork(args: &TurnArgs, start: &Start) -> Result<(), HostError> {
     }
     let text = "--fork continues in a copy: name a session with --resume, or give --continue";
     Err(HostError::usage(text))
-}
-
-/// Hands the session what it is kept in, and what was said in it before.
-fn keep(options: &mut gnoma_engine::session::Options, kept: &Kept, continued: Option<Continued>) {
-    options.keeping = kept.keeping(continued.as_ref().map(|continued| continued.id.clone()), None);
-    options.tools.extend(kept.tool());
-    if let Some(continued) = continued {
-        options.id = continued.id.to_string();
-        options.history = continued.history;
-    }
 }
 
 fn nothing_asked() -> HostError {

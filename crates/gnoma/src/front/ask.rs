@@ -4,7 +4,7 @@
 
 use std::{collections::VecDeque, fs::File, sync::Arc};
 
-use gnoma_core::{Command, ToolCall, message::CallId, session::PermissionAnswer};
+use gnoma_core::{ToolCall, message::CallId, protocol::Request, session::PermissionAnswer};
 use serde_json::Value;
 use tokio::task::{JoinHandle, spawn_blocking};
 
@@ -33,7 +33,7 @@ pub(crate) struct Asker {
     who: Who,
     /// Questions that wait for the open one.
     waiting: VecDeque<Question>,
-    open: Option<JoinHandle<Command>>,
+    open: Option<JoinHandle<Request>>,
 }
 
 /// Who is asked.
@@ -104,7 +104,7 @@ impl Asker {
 }
 
 /// The answer to the question that is open; never, if none is.
-pub(super) async fn answered(asker: &mut Option<Asker>) -> Command {
+pub(super) async fn answered(asker: &mut Option<Asker>) -> Request {
     let Some(asker) = asker else {
         return std::future::pending().await;
     };
@@ -114,7 +114,7 @@ pub(super) async fn answered(asker: &mut Option<Asker>) -> Command {
     let answer = open.await;
     asker.open = None;
     asker.open_next();
-    answer.unwrap_or(Command::Cancel)
+    answer.unwrap_or(Request::Cancel)
 }
 
 fn question(
@@ -187,7 +187,7 @@ fn arguments(call: &ToolCall) -> String {
     }
 }
 
-fn answer(call: CallId, line: Option<&str>, offers_always: bool) -> Command {
+fn answer(call: CallId, line: Option<&str>, offers_always: bool) -> Request {
     let answer = match line {
         Some("y" | "Y" | "yes" | "Yes") => PermissionAnswer::Allow,
         Some("a" | "A" | "always" | "Always") if offers_always => PermissionAnswer::Always,
@@ -196,7 +196,7 @@ fn answer(call: CallId, line: Option<&str>, offers_always: bool) -> Command {
         }
         Some(reason) => PermissionAnswer::Deny { reason: reason.to_owned() },
     };
-    Command::Answer { call, answer }
+    Request::Answer { call, answer }
 }
 
 #[cfg(test)]
@@ -265,7 +265,7 @@ mod tests {
     fn anything_but_yes_is_no() {
         let denied = |line| {
             let answered = answer(CallId::new("c"), line, false);
-            let Command::Answer { answer, .. } = answered else { panic!() };
+            let Request::Answer { answer, .. } = answered else { panic!() };
             answer
         };
         assert_eq!(denied(Some("y")), PermissionAnswer::Allow);
@@ -280,7 +280,7 @@ mod tests {
         let call = ToolCall::new(CallId::new("c"), "bash", RawJson::empty_object());
         let text = question(&call, "why", None, Some("bash(cargo test)"), SCREEN);
         assert!(text.contains("[y]es, [a]lways bash(cargo test), [n]o"), "{text}");
-        let always = Command::Answer { call: CallId::new("c"), answer: PermissionAnswer::Always };
+        let always = Request::Answer { call: CallId::new("c"), answer: PermissionAnswer::Always };
         assert_eq!(answer(CallId::new("c"), Some("a"), true), always);
     }
 }

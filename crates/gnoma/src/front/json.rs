@@ -10,7 +10,6 @@ use gnoma_core::{
     session::Outcome,
 };
 use gnoma_guard::firewall::Firewall;
-use gnoma_host::keeping::Begun;
 use serde_json::{Value, json};
 
 use super::{
@@ -24,9 +23,6 @@ pub(super) struct Json {
     model: ModelRef,
     firewall: Arc<Firewall>,
     session: String,
-    begun: Begun,
-    /// The first line: it waits until the session has its id in the store.
-    opening: Option<Value>,
     started: Instant,
     /// Text of the last answer.
     result: String,
@@ -34,19 +30,12 @@ pub(super) struct Json {
 }
 
 impl Json {
-    pub(super) fn new(
-        model: ModelRef,
-        firewall: Arc<Firewall>,
-        begun: Begun,
-        stream: bool,
-    ) -> Self {
+    pub(super) fn new(firewall: Arc<Firewall>, stream: bool) -> Self {
         Self {
             stream,
-            model,
+            model: ModelRef { provider: String::new(), model: String::new() },
             firewall,
             session: String::new(),
-            begun,
-            opening: None,
             started: Instant::now(),
             result: String::new(),
             denials: Vec::new(),
@@ -59,16 +48,6 @@ impl Json {
 
     fn write(&self, out: &mut Output, value: &Value) -> Result<(), Gone> {
         out.text(&format!("{}\n", redacted(value, &self.firewall)))
-    }
-
-    /// Writes the first line, with the id that `gnoma --resume` takes.
-    fn open(&mut self, out: &mut Output) -> Result<(), Gone> {
-        let Some(mut opening) = self.opening.take() else { return Ok(()) };
-        if let Some(id) = self.begun.get() {
-            self.session = id.to_string();
-            opening["session_id"] = json!(id);
-        }
-        self.line(out, &opening)
     }
 
     fn appended(&mut self, message: &Message, out: &mut Output) -> Result<(), Gone> {
@@ -130,17 +109,23 @@ impl Json {
 
 impl View for Json {
     fn event(&mut self, event: &Event, out: &mut Output) -> Result<(), Gone> {
-        if !matches!(event, Event::Started { .. } | Event::State(_)) {
-            self.open(out)?;
-        }
         match event {
+            Event::Info(info) => {
+                if let Some((provider, model)) =
+                    info.model.as_deref().and_then(|model| model.split_once('/'))
+                {
+                    self.model =
+                        ModelRef { provider: provider.to_owned(), model: model.to_owned() };
+                }
+                Ok(())
+            }
             Event::Started { session, cwd, tools, mode, .. } => {
                 self.session.clone_from(session);
-                self.opening = Some(
-                    json!({"type": "system", "subtype": "init", "session_id": session, "cwd": cwd,
+                self.line(
+                    out,
+                    &json!({"type": "system", "subtype": "init", "session_id": session, "cwd": cwd,
                         "model": self.model.to_string(), "tools": tools, "permissionMode": mode}),
-                );
-                Ok(())
+                )
             }
             Event::RoundStarted { round, arm, why } => {
                 self.model.clone_from(arm);
@@ -217,7 +202,6 @@ impl View for Json {
             }
             Event::State(_)
             | Event::ModeChanged { .. }
-            | Event::Info(_)
             | Event::Models { .. }
             | Event::Queued { .. }
             | Event::ToolCallDelta { .. }

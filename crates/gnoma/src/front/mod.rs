@@ -4,24 +4,25 @@
 //! standard error.
 
 mod ask;
+mod attached;
 pub(crate) mod json;
 mod output;
+mod seen;
 mod signals;
 mod text;
 
 use std::{sync::Arc, time::Duration};
 
-use anyhow::{Result, bail};
+use anyhow::{Error, Result, anyhow};
 use gnoma_core::{
-    Command, Content, Event, ModelRef, StopReason,
+    Content, Event, StopReason,
+    protocol::Request,
     session::{NoticeLevel, Outcome, SessionState},
 };
-use gnoma_engine::{Handle, Session, session};
 use gnoma_guard::firewall::Firewall;
-use gnoma_host::keeping::Begun;
 use tokio::time::{MissedTickBehavior, interval};
 
-pub(crate) use self::{ask::Asker, signals::Signals, text::headline};
+pub(crate) use self::{ask::Asker, attached::Attached, signals::Signals, text::headline};
 use self::{
     json::Json,
     output::{Gone, Output},
@@ -56,19 +57,16 @@ pub(crate) struct Front {
 }
 
 impl Front {
-    /// What is written for programs goes through `firewall`: it ends up in logs. `begun` will say
-    /// which session of the store it is.
+    /// What is written for programs goes through `firewall`: it ends up in logs.
     pub(crate) fn new(
         format: OutputFormat,
         around: &Surroundings,
-        model: ModelRef,
         firewall: Arc<Firewall>,
-        begun: Begun,
     ) -> Self {
         let view: Box<dyn View> = match format {
             OutputFormat::Text => Box::new(Text::new(around)),
-            OutputFormat::Json => Box::new(Json::new(model, firewall, begun, false)),
-            OutputFormat::StreamJson => Box::new(Json::new(model, firewall, begun, true)),
+            OutputFormat::Json => Box::new(Json::new(firewall, false)),
+            OutputFormat::StreamJson => Box::new(Json::new(firewall, true)),
         };
         let animated = format == OutputFormat::Text && around.animated();
         Self {
@@ -80,27 +78,33 @@ impl Front {
         }
     }
 
-    /// Runs one turn to its end.
+    /// Runs one turn to its end, and the session with it.
+    ///
+    /// # Errors
+    /// The session does not take the words or broke down, or what it said cannot be written.
     pub(crate) async fn turn(
         mut self,
-        options: session::Options,
+        mut session: Attached,
         content: Vec<Content>,
         asker: Option<Asker>,
     ) -> Result<Exit> {
-        let mut handle = Session::spawn(options);
-        handle.tell(Command::Send { content });
-        let exit = self.follow(&mut handle, asker).await;
-        handle.tell(Command::Close);
+        session.tell(Request::Send { content });
+        let exit = self.follow(&mut session, asker).await;
         // The session ends its tools before it says that it is closed, and what could not be kept.
-        while let Some(event) = handle.next().await {
-            if let Event::Notice { level: NoticeLevel::Warning, text } = event {
-                report::say(format_args!("warning: {text}"));
+        session.tell(Request::Close);
+        while let Some(event) = session.next().await {
+            match event {
+                Event::Notice { level: NoticeLevel::Warning, text } => {
+                    report::say(format_args!("warning: {text}"));
+                }
+                Event::State(SessionState::Closed) => break,
+                _ => (),
             }
         }
         exit
     }
 
-    async fn follow(&mut self, handle: &mut Handle, mut asker: Option<Asker>) -> Result<Exit> {
+    async fn follow(&mut self, session: &mut Attached, mut asker: Option<Asker>) -> Result<Exit> {
         let mut signals = Signals::new(self.ignores_hangup)?;
         let mut ticks = interval(TICK);
         // After a suspension one tick is enough.
@@ -117,28 +121,29 @@ impl Front {
                     if stopped.replace(signal).is_some() {
                         return Ok(Exit::Signalled(signal));
                     }
-                    handle.tell(Command::Cancel);
+                    session.tell(Request::Cancel);
                     continue;
                 }
                 answer = ask::answered(&mut asker) => {
-                    handle.tell(answer);
+                    session.tell(answer);
                     continue;
                 }
                 written = self.out.written(), if !self.out.is_empty() => match written {
                     Ok(()) => continue,
                     Err(Gone(error)) => return report::unwritten(error),
                 },
-                event = handle.next(), if over.is_none() && !self.out.is_full() => event,
+                event = session.next(), if over.is_none() && !self.out.is_full() => event,
                 _ = ticks.tick(), if self.animated => {
                     self.view.tick();
                     continue;
                 }
             };
             let Some(event) = event else {
-                bail!("the session broke down inside; this is a defect of gnoma");
+                return Err(session.refusal().unwrap_or_else(broken));
             };
-            match self.show(event, handle, &mut asker) {
+            match self.show(event, session, &mut asker) {
                 Ok(Step::Going) => (),
+                Ok(Step::Broken) => return Err(broken()),
                 Ok(Step::Over(outcome)) => over = Some(exit(outcome.as_ref(), stopped)),
                 Err(Gone(error)) => return report::unwritten(error),
             }
@@ -149,7 +154,7 @@ impl Front {
     fn show(
         &mut self,
         event: Event,
-        handle: &mut Handle,
+        session: &mut Attached,
         asker: &mut Option<Asker>,
     ) -> Result<Step, Gone> {
         let mut next = Some(event);
@@ -161,13 +166,16 @@ impl Front {
             {
                 asker.ask(call, reason, preview.as_deref(), always.as_deref());
             }
-            if matches!(event, Event::State(SessionState::Idle | SessionState::Closed)) {
+            if let Event::State(SessionState::Idle) = event {
                 step = Step::Over(self.outcome.take());
+            }
+            if let Event::State(SessionState::Closed) = event {
+                step = Step::Broken;
             }
             if let Event::TurnEnded { outcome, .. } = event {
                 self.outcome = Some(outcome);
             }
-            next = if self.out.is_full() { None } else { handle.ready() };
+            next = if self.out.is_full() { None } else { session.ready() };
         }
         self.out.flush()?;
         Ok(step)
@@ -178,6 +186,12 @@ impl Front {
 enum Step {
     Going,
     Over(Option<Outcome>),
+    /// The session has ended before the turn.
+    Broken,
+}
+
+fn broken() -> Error {
+    anyhow!("the session broke down inside; this is a defect of gnoma")
 }
 
 /// How the program ends after a turn that a signal may have stopped, and the last words about it.

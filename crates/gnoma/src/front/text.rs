@@ -6,7 +6,7 @@ use std::{
 };
 
 use gnoma_core::{
-    Event, ToolCall, ToolResult,
+    Event, Role, ToolCall, ToolResult,
     message::CallId,
     session::{NoticeLevel, Outcome, SessionState},
 };
@@ -151,12 +151,14 @@ impl View for Text {
                 out.end_line()?;
                 self.wait(format!("{arm}, round {round}"));
             }
+            Event::Appended(message) if message.role() == Role::Assistant => out.end_line()?,
             Event::ToolCallDrafted { name, .. } => {
                 out.end_line()?;
                 self.wait(format!("writing a call of {name}"));
             }
             Event::ToolStarted { call } => {
                 self.wait(headline(call));
+                self.running.retain(|running| running.id != call.id);
                 self.running.push(call.clone());
             }
             Event::ToolProgress { call, text } => self.progress(call, text),

@@ -2,8 +2,11 @@
 
 use std::time::{Duration, Instant};
 
-use gnoma_testkit::{End, Failure, Reply, RetryAfter, Script, Wire};
+use gnoma_core::StopReason;
+use gnoma_testkit::{End, Failure, Reply, ReplyBody, RetryAfter, Script, Wire};
 use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+use tokio::io::AsyncReadExt as _;
 
 use crate::support::{World, calls, exists, finish, says};
 
@@ -137,18 +140,70 @@ async fn a_stalled_server_is_given_up() {
 }
 
 #[tokio::test]
-async fn a_reader_that_does_not_read_slows_the_model_and_an_interrupt_is_seen() {
+async fn an_interrupt_is_seen_while_nobody_reads() {
     let words = Script::text(vec!["many words that nobody reads "; 100_000]);
     let world = World::new([Wire::OpenAi.stream(&words)]);
     let mut child = world.command(&["talk"]).spawn().unwrap();
     let unread = child.stdout.take();
     tokio::time::sleep(Duration::from_millis(700)).await;
-    let sent = world.server.bytes_sent();
-    assert!(sent < 8 << 20, "{sent} bytes of some 20 MB were taken");
     interrupt(&child);
     tokio::time::sleep(Duration::from_millis(100)).await;
     interrupt(&child);
     let run = finish(child).await;
     assert_eq!(run.code, Some(130), "{run:?}");
     drop(unread);
+}
+
+/// What the program writes, read only once `requests` were made and answered to the end.
+async fn read_late(world: &World, args: &[&str], requests: usize, bytes: u64) -> String {
+    let mut child = world.command(args).spawn().unwrap();
+    let mut unread = child.stdout.take().unwrap();
+    let sent = async {
+        while world.server.requests().len() < requests || world.server.bytes_sent() < bytes {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(40), sent).await.expect("the session waits");
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    let mut out = String::new();
+    unread.read_to_string(&mut out).await.unwrap();
+    let run = finish(child).await;
+    assert_eq!((run.code, run.err.as_str()), (Some(0), ""), "{run:?}");
+    out
+}
+
+#[tokio::test]
+async fn a_reader_that_comes_late_gets_the_whole_answer_and_holds_up_nobody() {
+    let pieces: Vec<String> =
+        (0..100_000).map(|number| format!("the word no. {number}, ")).collect();
+    let reply = Wire::OpenAi.stream(&Script::text(pieces.clone()).stop(StopReason::EndTurn));
+    let ReplyBody::Bytes(body) = &reply.body else { panic!() };
+    let bytes = body.len() as u64;
+    let world = World::new([reply]);
+    let out = read_late(&world, &["talk"], 1, bytes).await;
+    assert!(out == pieces.concat() + "\n", "{} bytes of {}", out.len(), pieces.concat().len());
+}
+
+#[tokio::test]
+async fn a_program_that_reads_late_gets_every_message_once() {
+    let answer = |number: usize| {
+        let pieces = (0..6_000).map(|piece| format!("piece {piece} of answer {number} - "));
+        let script = Script::text(pieces.collect::<Vec<_>>());
+        let call = script.call(format!("call_{number}"), "fs_ls", r#"{"path":"."}"#);
+        Wire::OpenAi.stream(&call.stop(StopReason::ToolUse))
+    };
+    let world = World::new((0..3).map(answer).chain([says("the end")]));
+    let args = ["--output-format", "stream-json", "list"];
+    let out = read_late(&world, &args, 4, 0).await;
+    let objects: Vec<Value> = out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let of = |kind: &'static str| objects.iter().filter(move |object| object["type"] == kind);
+    let text = |object: &Value| object["message"]["content"][0]["text"].as_str().map(str::to_owned);
+    let texts: Vec<String> = of("assistant").filter_map(text).collect();
+    assert_eq!(texts.len(), 4);
+    for (number, text) in texts[..3].iter().enumerate() {
+        assert!(text.ends_with(&format!("piece 5999 of answer {number} - ")), "{number}");
+    }
+    assert_eq!(of("user").count(), 4, "the prompt and three results");
+    assert_eq!(of("result").count(), 1);
+    assert_eq!(objects.last().unwrap()["result"], "the end");
 }

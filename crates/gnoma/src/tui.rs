@@ -59,7 +59,7 @@ pub(crate) async fn run(args: &TurnArgs, around: &Surroundings) -> Result<Exit> 
         |is_served| SessionWindow { project: &project, full_screen: args.full_screen, is_served };
     match server::find(around).await {
         Ok(Some(mut client)) => {
-            let session = open(&mut client, &mut spec, around).await?;
+            let session = continuing::open(&mut client, &mut spec, around).await?;
             let connector = server::connector(around);
             let link = Link::new(client, session, Some(Box::new(spec)), Some(connector));
             return window(true).show(link, around, std::future::ready(())).await;

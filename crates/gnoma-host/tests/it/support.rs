@@ -21,7 +21,7 @@ use gnoma_core::{
     store::SessionId,
     tool::{Access, BoxFuture},
 };
-use gnoma_engine::{Arm, Keeping, Limits, Place, Routes, Session, session::Options};
+use gnoma_engine::{Arm, GatePlace, Keeping, Limits, Routes, Session, session::Options};
 use gnoma_guard::{
     firewall::{Connection, Firewall, FirewallOptions, Policy},
     permission::Permissions,
@@ -99,7 +99,7 @@ impl World {
         let system = format!("be good, {id}");
         Session::spawn(Options {
             id: id.as_str().into(),
-            place: Place {
+            place: GatePlace {
                 cwd: PathBuf::from("/"),
                 roots: vec![PathBuf::from("/")],
                 home: None,

@@ -67,7 +67,7 @@ async fn prepare(wanted: Opening, shared: Shared) -> Result<Prepared> {
         Ok((project, continued))
     })
     .await?;
-    let Ready { mut prepared, making } = ready(project, continued, session, carried);
+    let OpenableSession { mut prepared, making } = ready(project, continued, session, carried);
     let found = providers::to_set_up(&making.project.loaded.settings).await;
     prepared.info.found = found.map(|providers| FoundProviders { providers, ..Default::default() });
     prepared.opening = Box::pin(async move { Ok(making.open(true).await?.0) });
@@ -84,7 +84,7 @@ async fn prepare_whole(wanted: Opening, project: Project) -> Result<Prepared> {
         Ok((project, continued))
     })
     .await?;
-    let Ready { mut prepared, making } = ready(project, continued, session, carried);
+    let OpenableSession { mut prepared, making } = ready(project, continued, session, carried);
     let (opened, model) = making.open(false).await?;
     prepared.info.model = Some(model.to_string());
     prepared.opening = Box::pin(std::future::ready(Ok(opened)));
@@ -92,7 +92,7 @@ async fn prepare_whole(wanted: Opening, project: Project) -> Result<Prepared> {
 }
 
 /// A session of which only what needs a network is to be made.
-struct Ready {
+struct OpenableSession {
     prepared: Prepared,
     making: Making,
 }
@@ -102,7 +102,7 @@ fn ready(
     continued: Option<Continued>,
     session: Option<SessionId>,
     carried: Vec<Arc<Message>>,
-) -> Ready {
+) -> OpenableSession {
     let store = continued.as_ref().map(|continued| Arc::clone(&continued.past.store));
     let kept = Kept::start(&project, store);
     let (stored, messages, used) = match continued {
@@ -136,7 +136,10 @@ fn ready(
     };
     let services = Arc::new(services);
     let opening = Box::pin(std::future::pending());
-    Ready { prepared: Prepared { id, parent: None, info, messages, opening, services }, making }
+    OpenableSession {
+        prepared: Prepared { id, parent: None, info, messages, opening, services },
+        making,
+    }
 }
 
 /// The rest of a session's making, which may need a network.

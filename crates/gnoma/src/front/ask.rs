@@ -8,7 +8,7 @@ use gnoma_core::{ToolCall, message::CallId, protocol::Request, session::Permissi
 use serde_json::Value;
 use tokio::task::{JoinHandle, spawn_blocking};
 
-use super::text::{headline, shorten};
+use super::wording::{headline, shorten};
 use crate::{
     report,
     screen::{Size, clean, rows},

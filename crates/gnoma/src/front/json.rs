@@ -13,11 +13,11 @@ use gnoma_guard::firewall::Firewall;
 use serde_json::{Value, json};
 
 use super::{
-    View,
     output::{Gone, Output},
+    view::View,
 };
 
-/// See the module.
+/// A turn as JSON.
 pub(super) struct Json {
     stream: bool,
     model: ModelRef,

@@ -10,6 +10,8 @@ mod output;
 mod seen;
 mod signals;
 mod text;
+mod view;
+mod wording;
 
 use std::{sync::Arc, time::Duration};
 
@@ -22,11 +24,12 @@ use gnoma_core::{
 use gnoma_guard::firewall::Firewall;
 use tokio::time::{MissedTickBehavior, interval};
 
-pub(crate) use self::{ask::Asker, attached::Attached, signals::Signals, text::headline};
+pub(crate) use self::{ask::Asker, attached::Attached, signals::Signals, wording::headline};
 use self::{
     json::Json,
     output::{Gone, Output},
     text::Text,
+    view::View,
 };
 use crate::{
     args::OutputFormat,
@@ -34,19 +37,10 @@ use crate::{
     surroundings::Surroundings,
 };
 
-/// Takes the events of a turn.
-trait View {
-    /// One event.
-    fn event(&mut self, event: &Event, out: &mut Output) -> Result<(), Gone>;
-
-    /// Some time has passed; called a few times a second while nothing else happens.
-    fn tick(&mut self) {}
-}
-
 /// How often a waiting line is redrawn.
 const TICK: Duration = Duration::from_millis(200);
 
-/// See the module.
+/// One turn of a session, written to standard output as it happens.
 pub(crate) struct Front {
     view: Box<dyn View>,
     out: Output,

@@ -10,16 +10,14 @@ use gnoma_core::{
     message::CallId,
     session::{NoticeLevel, Outcome, SessionState},
 };
-use serde_json::Value;
 
 use super::{
-    View,
     output::{Gone, Output},
+    view::View,
+    wording::{headline, last_line, shorten, shorten_to},
 };
-use crate::{report, screen, surroundings::Surroundings};
+use crate::{report, surroundings::Surroundings};
 
-/// Longest line about a call, in characters.
-const MAX_LINE_CHARS: usize = 100;
 /// Characters of a call that stand before its output in the waiting line.
 const MAX_RUNNING_CHARS: usize = 40;
 /// Equal lines that are shown one after the other; more are only counted.
@@ -28,7 +26,7 @@ const MAX_EQUAL_LINES: usize = 3;
 const CONFIRMED: &str = "CONFIRMED BYPASS";
 const SPINNER: [char; 4] = ['|', '/', '-', '\\'];
 
-/// See the module.
+/// A turn as text, with short lines about what happens around it.
 pub(super) struct Text {
     colour: bool,
     /// Calls that run, so that their end can name them.
@@ -273,32 +271,4 @@ impl View for Text {
         let _closed = write!(stderr(), "\r\x1b[K\x1b[?7l{frame} {what} {seconds} s\x1b[?7h");
         self.drawn = true;
     }
-}
-
-/// A call in one line: the tool and the argument that says most.
-pub(crate) fn headline(call: &ToolCall) -> String {
-    let arguments: Value = call.arguments.read().unwrap_or_default();
-    let telling = ["command", "path", "pattern", "action"];
-    let detail = telling.iter().find_map(|name| arguments.get(name)?.as_str());
-    detail.map_or_else(|| call.name.clone(), |detail| shorten(&format!("{} {detail}", call.name)))
-}
-
-/// The last line that says something; a carriage return begins a new one, as in progress bars.
-fn last_line(text: &str) -> Option<&str> {
-    text.rsplit(['\n', '\r']).map(str::trim).find(|line| !line.is_empty())
-}
-
-/// The first line, without control characters, cut at a readable length.
-pub(super) fn shorten(text: &str) -> String {
-    shorten_to(MAX_LINE_CHARS, text)
-}
-
-fn shorten_to(max_chars: usize, text: &str) -> String {
-    let mut lines = text.lines();
-    let line = lines.next().unwrap_or_default();
-    let mut short: String = screen::plain(line).chars().take(max_chars).collect();
-    if lines.next().is_some() || line.chars().count() > max_chars {
-        short.push('…');
-    }
-    short
 }

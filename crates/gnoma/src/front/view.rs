@@ -1,0 +1,14 @@
+//! What shows a turn without a screen.
+
+use gnoma_core::Event;
+
+use super::output::{Gone, Output};
+
+/// Takes the events of a turn.
+pub(super) trait View {
+    /// One event.
+    fn event(&mut self, event: &Event, out: &mut Output) -> Result<(), Gone>;
+
+    /// Some time has passed; called a few times a second while nothing else happens.
+    fn tick(&mut self) {}
+}

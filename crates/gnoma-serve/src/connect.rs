@@ -3,7 +3,7 @@
 
 use std::{io, path::Path, time::Duration};
 
-use gnoma_core::protocol::{Client, Greeting, Hello, Peer, RequestError};
+use gnoma_core::protocol::{Client, Greeting, Hello, Peer, RequestError, VERSION};
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::{
@@ -18,7 +18,7 @@ use tokio::{
 use crate::{
     codec,
     line::{Line, LineReader},
-    server::{OWN_VERSION, first_line},
+    server::first_line,
 };
 
 /// How long a server may take to answer the first line.
@@ -51,7 +51,7 @@ pub async fn connect(socket: &Path, program: &str, client: &str) -> Result<Clien
     })?;
     let (program, client) = (program.to_owned(), client.to_owned());
     let mut out = Vec::new();
-    codec::write(&Hello { version: OWN_VERSION, program, client }, &mut out);
+    codec::write(&Hello { version: VERSION, program, client }, &mut out);
     stream.write_all(&out).await?;
     let (mut reader, mut lines) = (LineReader::default(), Vec::new());
     let first = timeout(GREETING_PATIENCE, first_line(&mut stream, &mut reader, &mut lines)).await;

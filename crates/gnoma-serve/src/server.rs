@@ -3,7 +3,7 @@
 use std::{io, sync::Arc, time::Duration};
 
 use gnoma_core::protocol::{
-    Client, Greeting, Hello, Reply, RequestError, RequestErrorKind, ServerMessage, VERSION,
+    Client, Greeting, Hello, Reply, RequestError, RequestErrorKind, ServerMessage,
 };
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
@@ -233,6 +233,3 @@ fn parent_of(pid: i32) -> Option<i32> {
     let (_, after) = stat.rsplit_once(')')?;
     after.split_whitespace().nth(1)?.parse().ok()
 }
-
-/// The version that this side speaks at most.
-pub(crate) const OWN_VERSION: u32 = VERSION;

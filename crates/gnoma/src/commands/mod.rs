@@ -51,7 +51,9 @@ pub(crate) async fn run(args: Args, around: &Surroundings) -> Result<Exit> {
         Some(Sub::Changes(what)) => changes::run(&what, &turn, around).await,
         Some(Sub::Route(what)) => route::run(&what, &turn, around).await,
         Some(Sub::Router { what }) => router::run(&what, &turn, around).await,
-        Some(Sub::Serve { idle_exit, replace }) => serve::run(idle_exit, replace, around).await,
+        Some(Sub::Serve { idle_exit, replace }) => {
+            serve::run(idle_exit, replace, &turn, around).await
+        }
         Some(Sub::Attach { session }) => attach::run(session.as_deref(), &turn, around).await,
         Some(Sub::Ps { json }) => ps::run(json, around).await,
         Some(Sub::Protocol { schema }) => protocol::run(schema),

@@ -10,6 +10,7 @@ use tokio::time::{Instant, sleep, sleep_until};
 
 use super::ps::doing;
 use crate::{
+    args::TurnArgs,
     front::Signals,
     report::{self, Exit},
     server,
@@ -37,8 +38,10 @@ impl Server for Serving {
 pub(super) async fn run(
     idle_exit: Option<Duration>,
     replace: bool,
+    args: &TurnArgs,
     around: &Surroundings,
 ) -> Result<Exit> {
+    refuse_session_options(args)?;
     let place = server::place(around);
     if replace && let Some(mut client) = server::find(around).await? {
         server::ask(&mut client, Request::Shutdown).await.map_err(HostError::from)?;
@@ -70,6 +73,23 @@ pub(super) async fn run(
     }
     drop(held);
     Ok(exit)
+}
+
+/// Sessions bring their own: what is said here would hold for none of them.
+fn refuse_session_options(args: &TurnArgs) -> Result<(), HostError> {
+    let given = [
+        ("--provider", args.provider.is_some()),
+        ("--model", args.model.is_some()),
+        ("--cwd", args.cwd.is_some()),
+        ("--profile", args.profile.is_some()),
+    ];
+    match given.iter().find(|(_, is_given)| *is_given) {
+        None => Ok(()),
+        Some((option, _)) => Err(HostError {
+            remedy: Some(format!("give {option} to `gnoma` when it opens a session")),
+            ..HostError::usage(format!("`gnoma serve` has no use for {option}"))
+        }),
+    }
 }
 
 /// Takes the place, after waiting for the server that is there where it is being replaced.

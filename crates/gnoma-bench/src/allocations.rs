@@ -7,7 +7,7 @@ use std::alloc::System;
 use anyhow::{Result, bail};
 use gnoma_bench::{
     PROTOCOLS, conversation, reading,
-    report::{self, Verdict},
+    report::{self, GoalCheck},
     stream::{self, Prose},
 };
 use gnoma_llm::Protocol;
@@ -41,10 +41,10 @@ fn deltas() {
                 figure,
                 goal,
                 format_args!("{flat:.2}; {lines:.2} when every 12th holds a line break"),
-                Verdict::of(flat <= GOAL_PER_DELTA),
+                GoalCheck::of(flat <= GOAL_PER_DELTA),
             ),
             (Err(error), _) | (_, Err(error)) => {
-                report::row(figure, goal, format_args!("not measured: {error}"), Verdict::Missed);
+                report::row(figure, goal, format_args!("not measured: {error}"), GoalCheck::Missed);
             }
         }
     }
@@ -57,7 +57,7 @@ fn rounds() {
             format_args!("bytes allocated for a round, {name}"),
             "–",
             format_args!("{short} on {SHORT_TOKENS} tokens, {long} on {LONG_TOKENS}"),
-            Verdict::None,
+            GoalCheck::None,
         );
     }
 }

@@ -4,7 +4,7 @@ use std::fmt::Display;
 
 /// Whether a figure reaches its goal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum GoalCheck {
     /// It does.
     Met,
     /// It does not.
@@ -13,7 +13,7 @@ pub enum Verdict {
     None,
 }
 
-impl Verdict {
+impl GoalCheck {
     /// The verdict on a goal that is reached if `met`.
     #[must_use]
     pub fn of(met: bool) -> Self {
@@ -23,11 +23,11 @@ impl Verdict {
 
 /// Prints one row.
 #[expect(clippy::print_stdout, reason = "printing figures is what the programs are for")]
-pub fn row(figure: impl Display, goal: impl Display, measured: impl Display, verdict: Verdict) {
+pub fn row(figure: impl Display, goal: impl Display, measured: impl Display, verdict: GoalCheck) {
     let verdict = match verdict {
-        Verdict::Met => "met",
-        Verdict::Missed => "**missed**",
-        Verdict::None => "–",
+        GoalCheck::Met => "met",
+        GoalCheck::Missed => "**missed**",
+        GoalCheck::None => "–",
     };
     println!("| {figure} | {goal} | {measured} | {verdict} |");
 }

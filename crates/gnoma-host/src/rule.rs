@@ -19,7 +19,7 @@ use crate::{Folders as _, HostError, Project, Result};
 const MAX_RULES: usize = 50;
 
 /// Where rules of a scope are kept.
-struct Place {
+struct RuleFile {
     file: PathBuf,
     /// The project whose trust holds for what the file says.
     project: Option<PathBuf>,
@@ -31,7 +31,7 @@ struct Place {
 /// A sentence that says why nothing can be kept there.
 pub fn rule_place(project: &Project, scope: Scope) -> Result<String> {
     let place = find(project, scope).map_err(HostError::usage)?;
-    let shown = |place: Place| project.environment().shortened(&place.file);
+    let shown = |place: RuleFile| project.environment().shortened(&place.file);
     Ok(place.map_or_else(String::new, shown))
 }
 
@@ -63,7 +63,7 @@ fn keep(project: &Project, rule: &str, scope: Scope) -> Result<String, String> {
     }
 }
 
-fn find(project: &Project, scope: Scope) -> Result<Option<Place>, String> {
+fn find(project: &Project, scope: Scope) -> Result<Option<RuleFile>, String> {
     let Project { spec, loaded, .. } = project;
     if scope != Scope::Session && loaded.settings.privacy.incognito {
         return Err(
@@ -74,14 +74,14 @@ fn find(project: &Project, scope: Scope) -> Result<Option<Place>, String> {
         Scope::Session => Ok(None),
         Scope::User => {
             let file = paths::user_file(&spec.environment.config_dir());
-            Ok(Some(Place { file, project: None }))
+            Ok(Some(RuleFile { file, project: None }))
         }
         Scope::Project => of_project(spec).map(Some),
     }
 }
 
 /// A project's own file may allow something only where a person trusts it as it is.
-fn of_project(SessionSpec { environment, folder, .. }: &SessionSpec) -> Result<Place, String> {
+fn of_project(SessionSpec { environment, folder, .. }: &SessionSpec) -> Result<RuleFile, String> {
     let Some(root) = gnoma_config::project_root(folder, &environment.config_dir()) else {
         return Err("this folder belongs to no project: there is no .git or .gnoma".to_owned());
     };
@@ -93,14 +93,14 @@ fn of_project(SessionSpec { environment, folder, .. }: &SessionSpec) -> Result<P
         // Whatever else lies there would be trusted with it.
         return match folder.symlink_metadata() {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                Ok(Place { file, project: Some(root) })
+                Ok(RuleFile { file, project: Some(root) })
             }
             _ => Err(format!("{shown} is not there; write it and run `gnoma trust`")),
         };
     };
     let store = Store::open(&environment.state_dir()).map_err(|error| error.to_string())?;
     match store.standing(&root, &content) {
-        FileTrust::Trusted => Ok(Place { file, project: Some(root) }),
+        FileTrust::Trusted => Ok(RuleFile { file, project: Some(root) }),
         FileTrust::Unknown | FileTrust::Changed => {
             Err("this project is not trusted, so its file cannot allow anything; read it and run \
              `gnoma trust`"
@@ -109,7 +109,7 @@ fn of_project(SessionSpec { environment, folder, .. }: &SessionSpec) -> Result<P
     }
 }
 
-impl Place {
+impl RuleFile {
     /// Says whether anything had to be written.
     fn keep(&self, rules: &[&str], environment: &Environment) -> Result<bool, String> {
         let changes: Vec<_> = rules.iter().map(|rule| Change::Allow((*rule).to_owned())).collect();

@@ -16,7 +16,7 @@ use gnoma_core::{
 };
 use gnoma_tui::{
     Input, Size,
-    app::{Options, State},
+    app::{AppOptions, State},
     effect::Effect,
     history::History,
     keymap::Keymap,
@@ -64,7 +64,7 @@ struct Rig {
 impl Rig {
     fn new(layout: Layout) -> Self {
         let now = Instant::now();
-        let options = Options {
+        let options = AppOptions {
             now,
             now_ms: 0,
             facts: Facts { mode: PermissionMode::Auto, ..Facts::default() },

@@ -24,5 +24,5 @@ mod state;
 mod typing;
 mod view;
 
-pub use self::state::{Options, State};
+pub use self::state::{AppOptions, State};
 pub(crate) use self::{asking::meaning, layer::LayerChoice, parts::Sought};

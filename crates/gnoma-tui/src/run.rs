@@ -84,7 +84,7 @@ pub enum LoopAction {
 
 /// What the loop must know.
 #[derive(Clone, Debug, Default)]
-pub struct Options {
+pub struct RunOptions {
     /// How the conversation is laid out.
     pub layout: Layout,
     /// The name of a built-in theme; empty for the usual one.
@@ -127,7 +127,7 @@ pub enum RunError {
     Theme(#[from] ThemeError),
 }
 
-impl Options {
+impl RunOptions {
     fn theme(&self) -> &str {
         if self.theme.is_empty() { "gnoma" } else { &self.theme }
     }

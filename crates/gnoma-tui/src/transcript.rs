@@ -28,7 +28,7 @@ use crate::{
 use block::{Block, Sort};
 use call::{Call, Ended};
 use folded::Shelf;
-pub use options::Options;
+pub use options::TranscriptOptions;
 use thinking::Thinking;
 
 /// Longest answer that can be copied; of longer ones the end is kept.
@@ -37,7 +37,7 @@ const MAX_ANSWER_BYTES: usize = 1_048_576;
 /// The conversation.
 #[derive(Debug, Default)]
 pub struct Transcript {
-    options: Options,
+    options: TranscriptOptions,
     /// What was not handed over yet.
     blocks: VecDeque<Block>,
     /// The kind of block that lines came from last.
@@ -66,7 +66,7 @@ pub struct Transcript {
 impl Transcript {
     /// An empty conversation.
     #[must_use]
-    pub fn new(options: Options) -> Self {
+    pub fn new(options: TranscriptOptions) -> Self {
         Self { options, ..Self::default() }
     }
 

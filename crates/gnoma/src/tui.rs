@@ -12,7 +12,7 @@ use anyhow::Result;
 use gnoma_core::protocol::SessionSpec;
 use gnoma_host::{Folders as _, Notices, Project, clock, facts, live::Host, opening::Projects};
 use gnoma_tui::{
-    app::{Options as View, State},
+    app::{AppOptions as View, State},
     charset::Charset,
     keymap::Keymap,
     run::{self, Ending, Link, Stage},
@@ -192,11 +192,11 @@ fn layout(full_screen: bool, around: &Surroundings) -> Layout {
     Layout::of(full_screen, around.var("ACCESSIBLE").is_some(), around.var("TERM"))
 }
 
-fn options(project: &Project, full_screen: bool, around: &Surroundings) -> run::Options {
+fn options(project: &Project, full_screen: bool, around: &Surroundings) -> run::RunOptions {
     let term = around.var("TERM");
     let (is_xterm, in_screen) =
         (around.var("XTERM_VERSION").is_some(), around.var("STY").is_some());
-    run::Options {
+    run::RunOptions {
         layout: layout(full_screen, around),
         theme: theme_of(project),
         shade: None,

@@ -7,7 +7,7 @@ use gnoma_bench::{
     PROTOCOLS,
     clock::cpu_time,
     reading,
-    report::{self, Verdict, median},
+    report::{self, GoalCheck, median},
     stream::{self, Answer, Prose},
 };
 use gnoma_llm::Protocol;
@@ -32,7 +32,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
                 format_args!("decode, {name}"),
                 format_args!("≥ {GOAL_MB_PER_SECOND} MB/s a core"),
                 format_args!("not measured: {error}"),
-                Verdict::Missed,
+                GoalCheck::Missed,
             ),
         }
     }
@@ -64,6 +64,6 @@ fn print(name: &str, answer: &Answer, times: &[Duration]) {
             middle / deltas * 1e9,
             bytes / deltas,
         ),
-        Verdict::of(speed >= GOAL_MB_PER_SECOND),
+        GoalCheck::of(speed >= GOAL_MB_PER_SECOND),
     );
 }

@@ -12,7 +12,7 @@ use anyhow::{Result, bail};
 use gnoma_bench::{
     clock::cpu_time,
     conversation::Conversation,
-    report::{self, Verdict, median},
+    report::{self, GoalCheck, median},
 };
 use gnoma_guard::{
     firewall::{self, Firewall, Policy, ProviderFacts},
@@ -83,7 +83,7 @@ fn start() -> Result<()> {
     });
     black_box(found?);
     let measured = format!("{:.1} ms of a core", millis(time));
-    report::row("making a scanner, and its first short text", "–", measured, Verdict::None);
+    report::row("making a scanner, and its first short text", "–", measured, GoalCheck::None);
     Ok(())
 }
 
@@ -125,7 +125,7 @@ fn scan(name: &str, files: &[Vec<u8>], options: ScannerOptions) -> Result<()> {
         format_args!("{name}, Rust sources"),
         format_args!("≥ {GOAL_SCAN:.0} MB/s a core"),
         format_args!("{speed:.0} MB/s ({:.0} MB, {found} found)", bytes as f64 / 1e6),
-        Verdict::of(speed >= GOAL_SCAN),
+        GoalCheck::of(speed >= GOAL_SCAN),
     );
     let requests = files.concat();
     let times = requests.chunks_exact(REQUEST_BYTES).map(|text| cpu_time(|| scanner.scan(text)).0);
@@ -136,7 +136,7 @@ fn scan(name: &str, files: &[Vec<u8>], options: ScannerOptions) -> Result<()> {
         format_args!("{name}, a request of 1 MB"),
         format_args!("p99 ≤ {GOAL_REQUEST_MS} ms"),
         format_args!("p50 {:.2} ms, p99 {p99:.2} ms", median(times)),
-        Verdict::of(p99 <= GOAL_REQUEST_MS),
+        GoalCheck::of(p99 <= GOAL_REQUEST_MS),
     );
     Ok(())
 }
@@ -166,7 +166,7 @@ fn history() -> Result<()> {
         format_args!("firewall, {HISTORY_TOKENS} tokens again"),
         format_args!("< {GOAL_HISTORY_MICROS:.0} µs"),
         format_args!("{again:.1} µs (the first time {:.1} ms)", millis(first)),
-        Verdict::of(again < GOAL_HISTORY_MICROS),
+        GoalCheck::of(again < GOAL_HISTORY_MICROS),
     );
     Ok(())
 }
@@ -180,7 +180,7 @@ fn clean(files: &[Vec<u8>]) {
         let seconds = (0..PASSES).map(|_| cpu_time(pass).0.as_secs_f64()).collect();
         let speed = text.len() as f64 / median(seconds) / 1e6;
         let figure = format_args!("cleaning of hidden text, {name}");
-        report::row(figure, "–", format_args!("{speed:.0} MB/s"), Verdict::None);
+        report::row(figure, "–", format_args!("{speed:.0} MB/s"), GoalCheck::None);
     }
 }
 
@@ -199,7 +199,7 @@ fn shell() {
             "{rate:.0} a second, {micros:.1} µs each ({:.1} simple commands)",
             parts as f64 / analyses
         ),
-        Verdict::None,
+        GoalCheck::None,
     );
 }
 
@@ -213,7 +213,7 @@ fn walls(gnoma: &Path) -> Result<()> {
             figure,
             goal,
             format_args!("not measured: {}", support.strength),
-            Verdict::Missed,
+            GoalCheck::Missed,
         );
         return Ok(());
     }
@@ -233,7 +233,7 @@ fn walls(gnoma: &Path) -> Result<()> {
             "{added:.1} ms added ({walled:.1} with, {free:.1} without; {})",
             support.strength
         ),
-        Verdict::of(added <= GOAL_WALLS_MS),
+        GoalCheck::of(added <= GOAL_WALLS_MS),
     );
     Ok(())
 }

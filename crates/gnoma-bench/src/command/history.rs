@@ -8,7 +8,7 @@ use gnoma_bench::{
     PROTOCOLS,
     clock::cpu_time,
     conversation::{Conversation, fresh_bytes},
-    report::{self, Verdict, median},
+    report::{self, GoalCheck, median},
 };
 use gnoma_llm::Protocol;
 
@@ -41,7 +41,7 @@ fn compare() -> Result<()> {
             format_args!("memory with {tokens} tokens, {name}"),
             format_args!("< {GOAL_RESIDENT_MB} MB"),
             format_args!("{resident:.1} MB resident ({empty:.1} without them)"),
-            Verdict::of(resident < GOAL_RESIDENT_MB),
+            GoalCheck::of(resident < GOAL_RESIDENT_MB),
         );
     }
     Ok(())
@@ -62,7 +62,7 @@ fn print(name: &str, rounds: &[Round]) {
             list(&|round| (round.body_bytes / 1000).to_string()),
             list(&|round| format!("{:.0}", round.micros)),
         ),
-        Verdict::of(!grows),
+        GoalCheck::of(!grows),
     );
 }
 

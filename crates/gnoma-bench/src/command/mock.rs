@@ -23,7 +23,7 @@ use std::{
 use anyhow::{Result, bail};
 use serde_json::{Value, json};
 
-use self::script::{Reply, Script};
+use self::script::{Script, ScriptedReply};
 
 /// Bytes that are written at a time; every record is an HTTP chunk of its own.
 const WRITE_BYTES: usize = 16 << 10;
@@ -154,7 +154,7 @@ fn send_json(stream: &mut TcpStream, body: &Value) -> io::Result<()> {
 
 /// Sends an event stream, each record as a chunk: many chunks to a write, or one write for each where
 /// time shall pass between them.
-fn send_records(stream: &mut TcpStream, reply: &Reply) -> io::Result<()> {
+fn send_records(stream: &mut TcpStream, reply: &ScriptedReply) -> io::Result<()> {
     let mut out =
         b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
             .to_vec();

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, hint::black_box};
 use anyhow::{Result, bail};
 use gnoma_bench::{
     clock::cpu_time,
-    report::{self, Verdict},
+    report::{self, GoalCheck},
 };
 use gnoma_core::ModelRef;
 use gnoma_router::{
@@ -43,7 +43,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
         format_args!("learn from a task, {ARMS} arms × 10 kinds"),
         format_args!("< {GOAL_LEARN_MICROS} µs"),
         format_args!("p50 {:.1} µs, p99 {learn:.1} µs", at(&lessons, 50)),
-        Verdict::of(learn < GOAL_LEARN_MICROS),
+        GoalCheck::of(learn < GOAL_LEARN_MICROS),
     );
     load(&router)
 }
@@ -54,7 +54,7 @@ fn choice(what: &str, micros: &[f64]) {
         format_args!("choose among {ARMS} arms, 10 kinds, {what}"),
         format_args!("p99 < {GOAL_CHOOSE_MICROS} µs"),
         format_args!("p50 {:.1} µs, p99 {p99:.1} µs", at(micros, 50)),
-        Verdict::of(p99 < GOAL_CHOOSE_MICROS),
+        GoalCheck::of(p99 < GOAL_CHOOSE_MICROS),
     );
 }
 
@@ -78,14 +78,14 @@ fn load(router: &Router) -> Result<()> {
         format_args!("state after {YEAR_TASKS} tasks with {ARMS} arms"),
         "< 1 MB",
         format_args!("{} KB", text.len() / 1000),
-        Verdict::of(text.len() < GOAL_STATE_BYTES),
+        GoalCheck::of(text.len() < GOAL_STATE_BYTES),
     );
     let load_ms = at(&times, 99) / 1000.0;
     report::row(
         "loading it",
         format_args!("< {GOAL_LOAD_MS} ms"),
         format_args!("p50 {:.2} ms, p99 {load_ms:.2} ms", at(&times, 50) / 1000.0),
-        Verdict::of(load_ms < GOAL_LOAD_MS),
+        GoalCheck::of(load_ms < GOAL_LOAD_MS),
     );
     Ok(())
 }

@@ -82,7 +82,7 @@ pub trait Board: Send + Sync {
 }
 
 /// How turns are routed.
-pub struct Options {
+pub struct RoutingOptions {
     /// What the user wants.
     pub rules: Vec<Rule>,
     /// Faults of the rules that the user was told of, so that they are not told again.
@@ -133,7 +133,7 @@ pub struct Options {
     pub seed: u64,
 }
 
-impl Default for Options {
+impl Default for RoutingOptions {
     fn default() -> Self {
         Self {
             rules: Vec::new(),
@@ -164,7 +164,7 @@ impl Default for Options {
     }
 }
 
-impl Options {
+impl RoutingOptions {
     /// Nothing that rules about paths ask for was met yet, but for the folder.
     pub(crate) fn concern(&self) -> Concern {
         Concern::new(&self.rules, self.ground.clone())
@@ -176,7 +176,7 @@ pub struct Routes {
     arms: Mutex<Arc<[Arm]>>,
     router: Mutex<Router>,
     watch: Mutex<Watch>,
-    pub(crate) options: Options,
+    pub(crate) options: RoutingOptions,
 }
 
 impl fmt::Debug for Routes {
@@ -197,7 +197,7 @@ fn target<'t>(name: &'t ModelRef, arm: &'t Arm) -> HealthTarget<'t> {
 impl Routes {
     /// Routes that go on from what `router` knows.
     #[must_use]
-    pub fn new(router: Router, options: Options) -> Self {
+    pub fn new(router: Router, options: RoutingOptions) -> Self {
         Self {
             arms: Mutex::default(),
             router: Mutex::new(router),
@@ -209,7 +209,8 @@ impl Routes {
     /// One arm, and nothing known of it.
     #[must_use]
     pub fn single(arm: Arm) -> Self {
-        let routes = Self::new(Router::new(gnoma_router::Tuning::default()), Options::default());
+        let routes =
+            Self::new(Router::new(gnoma_router::Tuning::default()), RoutingOptions::default());
         routes.set_arms(vec![arm], Vec::new());
         routes
     }

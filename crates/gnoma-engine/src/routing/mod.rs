@@ -26,6 +26,6 @@ mod vitals;
 pub const OWN: &str = "router";
 
 pub use self::{
-    desk::{Board, Exchange, Memory, Options, Routes, Strategy, Verify},
+    desk::{Board, Exchange, Memory, Routes, RoutingOptions, Strategy, Verify},
     speed::Speed,
 };

@@ -7,7 +7,7 @@ use gnoma_router::{
     rules::{LocalTime, WorkFacts},
 };
 
-use super::{desk::Options, review};
+use super::{desk::RoutingOptions, review};
 use crate::arm::Arm;
 
 /// Tokens that the small model's answer may take.
@@ -52,7 +52,7 @@ impl Task {
         has_images: bool,
         context_tokens: u64,
         is_judged: bool,
-        options: &Options,
+        options: &RoutingOptions,
     ) -> Self {
         let mut concern = options.concern();
         concern.hear(&words);

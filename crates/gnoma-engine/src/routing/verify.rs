@@ -3,7 +3,7 @@
 use gnoma_core::{ResultPart, ToolOutcome, session::Outcome, tool::ToolOutput};
 
 use super::{
-    desk::{Options, Verify},
+    desk::{RoutingOptions, Verify},
     plan::RoutePlan,
     signals,
 };
@@ -65,7 +65,7 @@ pub(crate) enum Look {
 
 impl RoutePlan {
     /// How the work of the turn is looked at, which would end like this.
-    pub(crate) fn look(&self, outcome: &Outcome, options: &Options) -> Look {
+    pub(crate) fn look(&self, outcome: &Outcome, options: &RoutingOptions) -> Look {
         match outcome {
             Outcome::Stuck { what } => {
                 return Look::Seen(Finding::new("gnoma".to_owned(), Some(false), what.clone()));

@@ -10,7 +10,7 @@ use gnoma_core::{
     tool::{Tier, ToolKind},
 };
 
-use super::state::{Gone, Reply, Reviewed, Session};
+use super::state::{Awaited, Gone, Reviewed, Session};
 use crate::{
     arm::Arm,
     routing::{
@@ -88,7 +88,7 @@ impl Session {
         self.wait_for(async move {
             let looked = reviewed(&reviewers, &work, &account, nonce);
             let looked = AssertUnwindSafe(looked).catch_unwind().await;
-            Reply::Reviewed(looked.unwrap_or_else(|_panic| {
+            Awaited::Reviewed(looked.unwrap_or_else(|_panic| {
                 let finding = Finding::nobody("whoever looked at it broke down inside");
                 Reviewed { finding, shares: Vec::new(), failures: Vec::new() }
             }))

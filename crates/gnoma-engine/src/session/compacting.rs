@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 
 use gnoma_core::{Event, Message, ModelRef};
 
-use super::state::{Gone, Reply, Session};
+use super::state::{Awaited, Gone, Session};
 use crate::{
     arm::Arm,
     compact::{self, Cut, Past},
@@ -60,7 +60,7 @@ impl Session {
         let (past, account) = (Past { messages: past, focus }, self.account());
         self.wait_for(async move {
             let (words, shares) = asked(&tellers, &past, &account).await;
-            Reply::Summary(words, shares)
+            Awaited::Summary(words, shares)
         });
         Ok(Cut { messages, past_tokens, window_tokens })
     }

@@ -10,7 +10,7 @@ use std::panic::AssertUnwindSafe;
 use futures_util::FutureExt as _;
 use gnoma_core::{ErrorKind, Event, ModelRequest, ProviderError, Role, session::NoticeLevel};
 
-use super::state::{Gone, Reply, Session};
+use super::state::{Awaited, Gone, Session};
 use crate::{
     arm::Arm,
     routing::{
@@ -65,7 +65,7 @@ impl Session {
         if beside.is_empty() {
             let text = "nobody else may see what was opened";
             let nobody = Err(ProviderError::new(ErrorKind::NotFound, OWN, text));
-            self.wait_for(async { Reply::Conferred(nobody, Shares::default()) });
+            self.wait_for(async { Awaited::Conferred(nobody, Shares::default()) });
             return;
         }
         let mut request = self.request(&arm, self.spending.round);
@@ -83,7 +83,7 @@ impl Session {
                 let text = "whoever compared them broke down inside";
                 Err(ProviderError::new(ErrorKind::Protocol, OWN, text))
             };
-            Reply::Conferred(way.unwrap_or_else(broken), shares)
+            Awaited::Conferred(way.unwrap_or_else(broken), shares)
         });
     }
 

@@ -14,7 +14,7 @@ use tokio::{
 
 use super::{
     handle::{Handle, Options, Order},
-    state::{Ended, Gone, Reply, Session},
+    state::{Awaited, Ended, Gone, Session},
     verdicts::{Judged, Judging},
     wishes::ToolRequest,
 };
@@ -43,7 +43,7 @@ enum Woke {
     /// A running call shows something.
     Progress(Progress),
     /// What the turn waited for is there.
-    Reply(Reply),
+    Awaited(Awaited),
     /// The model's stream gave something.
     Model(Result<StreamEvent, ProviderError>),
     /// A wait is over.
@@ -99,7 +99,7 @@ impl Session {
             Some(aside) = self.keeper.asides.recv() => Woke::Aside(aside),
             Some(wish) = self.wishes.next() => Woke::Wish(wish),
             Some(progress) = self.progress.1.recv() => Woke::Progress(progress),
-            reply = replied(&mut self.waiting) => Woke::Reply(reply),
+            reply = replied(&mut self.waiting) => Woke::Awaited(reply),
             event = heard(&mut self.stream) => Woke::Model(event),
             () = woken(self.wake) => Woke::Timer,
         }
@@ -122,7 +122,7 @@ impl Session {
             Woke::Progress(Progress { call, text }) => {
                 self.emit(Event::ToolProgress { call, text }).await
             }
-            Woke::Reply(reply) => self.replied(reply).await,
+            Woke::Awaited(reply) => self.replied(reply).await,
             Woke::Model(event) => self.heard(event).await,
             Woke::Timer => {
                 self.wake = None;
@@ -162,13 +162,13 @@ impl Session {
         self.take(Input::Close).await
     }
 
-    async fn replied(&mut self, reply: Reply) -> Result<(), Gone> {
+    async fn replied(&mut self, reply: Awaited) -> Result<(), Gone> {
         match reply {
-            Reply::Task(task, shares, levels) => self.begin(task, shares, levels).await?,
-            Reply::Room(reserved) => self.reserved(reserved).await?,
-            Reply::Summary(words, shares) => self.summarized(words, shares).await?,
-            Reply::Conferred(way, shares) => self.conferred(way.ok(), &shares).await?,
-            Reply::Reviewed(reviewed) => self.reviewed(reviewed).await?,
+            Awaited::Task(task, shares, levels) => self.begin(task, shares, levels).await?,
+            Awaited::Room(reserved) => self.reserved(reserved).await?,
+            Awaited::Summary(words, shares) => self.summarized(words, shares).await?,
+            Awaited::Conferred(way, shares) => self.conferred(way.ok(), &shares).await?,
+            Awaited::Reviewed(reviewed) => self.reviewed(reviewed).await?,
         }
         self.follow().await
     }
@@ -270,7 +270,7 @@ async fn ordered(orders: &mut Option<mpsc::Receiver<Order>>) -> Option<Order> {
 }
 
 /// What is waited for. Where it is nothing: never. Safe to drop.
-async fn replied(waiting: &mut Option<BoxFuture<'static, Reply>>) -> Reply {
+async fn replied(waiting: &mut Option<BoxFuture<'static, Awaited>>) -> Awaited {
     match waiting {
         None => std::future::pending().await,
         Some(wait) => {

@@ -14,7 +14,7 @@ use tokio::time::timeout;
 use super::{
     room::{LEDGER_PATIENCE, settled},
     spending::Call,
-    state::{Gone, Reply, Session},
+    state::{Awaited, Gone, Session},
 };
 use crate::{
     arm::Arm,
@@ -44,7 +44,7 @@ impl Session {
     }
 
     /// The turn waits for this; what was called before is settled first, so that no cap is passed.
-    pub(super) fn wait_for(&mut self, work: impl Future<Output = Reply> + Send + 'static) {
+    pub(super) fn wait_for(&mut self, work: impl Future<Output = Awaited> + Send + 'static) {
         let unsettled = self.spending.unsettled.clone();
         self.waiting = Some(Box::pin(async move {
             let _unsettled = timeout(LEDGER_PATIENCE, settled(unsettled)).await;

@@ -11,7 +11,7 @@ use gnoma_core::{
 
 use super::{
     room,
-    state::{Gone, Reply, Session},
+    state::{Awaited, Gone, Session},
 };
 use crate::{
     compact,
@@ -53,7 +53,7 @@ impl Session {
         let ask = Ask { at_ms: routes.now_ms(), arm, amount, draws };
         let unsettled = self.spending.unsettled.clone();
         self.waiting = Some(Box::pin(async move {
-            Reply::Room(room::reserved(&routes, &*ledger, ask, unsettled).await)
+            Awaited::Room(room::reserved(&routes, &*ledger, ask, unsettled).await)
         }));
         Ok(())
     }

@@ -11,7 +11,7 @@ use tokio::time::timeout;
 use super::{
     room::LEDGER_PATIENCE,
     router::Pin,
-    state::{Gone, Reply, Session},
+    state::{Awaited, Gone, Session},
 };
 use crate::{
     arm::Arm,
@@ -65,7 +65,7 @@ impl Session {
             };
             let (levels, (task, shares)) =
                 tokio::join!(levels, classified(task, classifier, &account));
-            Reply::Task(task, shares, levels.unwrap_or_default())
+            Awaited::Task(task, shares, levels.unwrap_or_default())
         });
         Ok(())
     }

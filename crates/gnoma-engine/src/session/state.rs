@@ -51,7 +51,7 @@ pub(super) struct Ended {
 }
 
 /// What the turn waits for, beside the model and the tools. One thing at a time.
-pub(super) enum Reply {
+pub(super) enum Awaited {
     /// What kind of task it is, what finding out took, and where the limits stand.
     Task(Task, Vec<Share>, Vec<Level>),
     /// Whether there is room for the call.
@@ -119,7 +119,7 @@ pub struct Session {
     pub(super) orders: Option<mpsc::Receiver<Order>>,
     pub(super) events: mpsc::Sender<Event>,
     pub(super) stream: Option<EventStream>,
-    pub(super) waiting: Option<BoxFuture<'static, Reply>>,
+    pub(super) waiting: Option<BoxFuture<'static, Awaited>>,
     pub(super) running: JoinSet<Ended>,
     pub(super) stop: CancellationToken,
     pub(super) progress: (mpsc::Sender<Progress>, mpsc::Receiver<Progress>),

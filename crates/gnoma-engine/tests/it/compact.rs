@@ -11,7 +11,7 @@ use gnoma_core::{
 };
 use gnoma_engine::{
     Arm, Keeping, Routes, resume,
-    routing::{self, Options},
+    routing::{self, RoutingOptions},
     tokens,
 };
 use gnoma_guard::firewall::Connection;
@@ -249,11 +249,11 @@ async fn the_arm_for_chores_is_asked_and_the_last_one_where_it_fails() {
     let firewall = firewall();
     let name = |model: &str| ModelRef { provider: "fake".into(), model: model.into() };
     let roles = Roles { small: Some(name("small")), ..Roles::default() };
-    let options = Options {
+    let options = RoutingOptions {
         roles,
         strategy: routing::Strategy::Single,
         pinned: Some(name("large")),
-        ..Options::default()
+        ..RoutingOptions::default()
     };
     let routes = Arc::new(Routes::new(Router::new(Tuning::default()), options));
     let [large, small] = [(); 2].map(|()| Arc::new(FakeProvider::default()));

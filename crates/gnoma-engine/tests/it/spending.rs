@@ -164,13 +164,13 @@ fn spawn_arms<const N: usize>(
     let since = move || i64::try_from(begun.elapsed().as_millis()).unwrap();
     let routes = Routes::new(
         Router::new(Tuning::default()),
-        routing::Options {
+        routing::RoutingOptions {
             strategy: routing::Strategy::Single,
             verify: Verify::Off,
             limits: pool::PoolLimits::new(caps),
             ledger: Some(Arc::new(ledger.clone())),
             now_ms: Box::new(move || NOON_MS + since()),
-            ..routing::Options::default()
+            ..routing::RoutingOptions::default()
         },
     );
     let known = arms.iter().map(|(model, _, _, quality)| gnoma_router::Arm {

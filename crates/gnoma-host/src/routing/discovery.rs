@@ -134,7 +134,7 @@ mod tests {
     use std::{path::Path, sync::atomic::AtomicBool};
 
     use gnoma_config::Sources;
-    use gnoma_engine::routing::Options;
+    use gnoma_engine::routing::RoutingOptions;
     use gnoma_llm::catalogue::Overlay;
     use gnoma_router::{Router, Tuning};
     use gnoma_testkit::{Reply, Server};
@@ -172,7 +172,7 @@ mod tests {
         let workshop = workshop(folder.path(), &server.url());
         let known = Arc::clone(&workshop.known);
         let router = Router::new(Tuning::default());
-        let routes = Arc::new(Routes::new(router, Options::default()));
+        let routes = Arc::new(Routes::new(router, RoutingOptions::default()));
         let names = || {
             let arms = routes.arms();
             arms.iter().map(|arm| arm.name().to_string()).collect::<Vec<_>>()

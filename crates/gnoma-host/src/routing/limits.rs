@@ -8,7 +8,7 @@ use gnoma_config::{
     settings::{self, Priority, RateLimits, RoutingRule, Share},
 };
 use gnoma_core::ModelRef;
-use gnoma_engine::routing::{Options, Strategy, Verify};
+use gnoma_engine::routing::{RoutingOptions, Strategy, Verify};
 use gnoma_router::{
     pool::{Caps, PoolLimits, Rates},
     rules::{self, Day, Hours, Roles, Rule, RuleEffect, When},
@@ -21,7 +21,7 @@ const STRENGTH_PERCENT: u32 = 10;
 
 /// What the settings say about routing, and what is wrong with it.
 pub(super) struct Wishes {
-    pub options: Options,
+    pub options: RoutingOptions,
     pub warnings: Vec<String>,
 }
 
@@ -35,7 +35,7 @@ pub(super) fn wishes(settings: &Settings, home: Option<&Path>) -> Wishes {
     let limits = limits(settings, &mut warnings);
     let classifier = slm::arm(settings);
     let only_classifies = classifier.as_ref().is_some_and(|arm| slm::only_sorts(settings, arm));
-    let options = Options {
+    let options = RoutingOptions {
         rules,
         roles: roles(&router.roles),
         value_micro_usd: worth(router.value_micro_usd, router.priority),
@@ -49,7 +49,7 @@ pub(super) fn wishes(settings: &Settings, home: Option<&Path>) -> Wishes {
         classifier,
         only_classifies,
         limits,
-        ..Options::default()
+        ..RoutingOptions::default()
     };
     Wishes { options, warnings }
 }
@@ -200,7 +200,7 @@ fn rates(stated: &RateLimits) -> Rates {
 }
 
 /// Names that are spoken of and are no arm, for people who misspelt one.
-pub(super) fn unknown_names(options: &Options, arms: &[ModelRef]) -> Vec<String> {
+pub(super) fn unknown_names(options: &RoutingOptions, arms: &[ModelRef]) -> Vec<String> {
     let Roles { small, planner, editor, reviewer } = &options.roles;
     let roles =
         [("small", small), ("planner", planner), ("editor", editor), ("reviewer", reviewer)];

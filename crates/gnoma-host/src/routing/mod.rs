@@ -22,7 +22,7 @@ use std::{
 
 use gnoma_config::{Settings, settings::RouterMode};
 use gnoma_core::{ModelRef, Price, ledger::Total, store::SessionId};
-use gnoma_engine::{Arm, Routes, routing::Options};
+use gnoma_engine::{Arm, Routes, routing::RoutingOptions};
 use gnoma_guard::privacy::Keep;
 use gnoma_llm::catalogue::{self, Overlay};
 use gnoma_router::{Router, Tuning, rules};
@@ -214,7 +214,7 @@ pub async fn prepare(project: &Project, wanted: &Wanted) -> Result<Ready> {
         return Err(first::nothing(&roster.left));
     };
     let options = options(project, wanted, workshop.maker.settings(), &made, &known);
-    let options = Options { pinned: is_pinned.then(|| model.clone()), ..options };
+    let options = RoutingOptions { pinned: is_pinned.then(|| model.clone()), ..options };
     let names: Vec<ModelRef> = made.iter().map(|made| made.arm.name()).collect();
     // Whoever does not look beside the session looks before it, where a rule wants more models.
     let looks = !wanted.grows && rules::misses(&options.rules, &names);
@@ -275,7 +275,7 @@ fn options(
     settings: &Settings,
     made: &[Made],
     known: &Known,
-) -> Options {
+) -> RoutingOptions {
     let Project { spec, places, notices, .. } = project;
     let Wishes { options, mut warnings } =
         limits::wishes(settings, spec.environment.home().as_deref());
@@ -299,7 +299,7 @@ fn options(
         real.to_string_lossy().into_owned()
     };
     let ledger = ledger(project);
-    Options {
+    RoutingOptions {
         ground: rules::PathBase { root: path(&places.project), folder: path(&spec.folder) },
         zone: clock::zone,
         project: key,

@@ -17,7 +17,7 @@ use gnoma_core::{
 };
 use proptest::prelude::*;
 
-use super::{Options, State, layer::Layer};
+use super::{AppOptions, State, layer::Layer};
 use crate::{
     ask::{Ask, Purpose},
     effect::Effect,
@@ -175,7 +175,7 @@ struct Run {
 impl Run {
     fn new(found: Option<FoundProviders>) -> Self {
         let now = Instant::now();
-        let options = Options {
+        let options = AppOptions {
             now,
             now_ms: 0,
             facts: Facts { folder: "~/src".to_owned(), ..Facts::default() },

@@ -39,7 +39,7 @@ const MAX_DECISIONS: usize = 60;
 
 /// What a view begins with.
 #[derive(Debug)]
-pub struct Options {
+pub struct AppOptions {
     /// The time.
     pub now: Instant,
     /// The time in milliseconds since 1970.
@@ -96,9 +96,10 @@ pub struct State {
 impl State {
     /// A view for a session that has not said anything yet.
     #[must_use]
-    pub fn new(options: Options) -> Self {
-        let Options { now, now_ms, facts, keymap, history, theme, vim, accessible, .. } = options;
-        let Options { drafts, is_served, .. } = options;
+    pub fn new(options: AppOptions) -> Self {
+        let AppOptions { now, now_ms, facts, keymap, history, theme, vim, accessible, .. } =
+            options;
+        let AppOptions { drafts, is_served, .. } = options;
         let mut composer = Composer::default();
         composer.set_vim(vim);
         let mut drafts = drafts.into_iter();
@@ -271,5 +272,8 @@ impl State {
 }
 
 pub(super) fn new_transcript(accessible: bool) -> Transcript {
-    Transcript::new(transcript::Options { accessible, ..transcript::Options::default() })
+    Transcript::new(transcript::TranscriptOptions {
+        accessible,
+        ..transcript::TranscriptOptions::default()
+    })
 }

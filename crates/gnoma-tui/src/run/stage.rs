@@ -16,7 +16,7 @@ use tokio::{
     time::sleep_until,
 };
 
-use super::{EffectHandler, Ending, Job, Link, LoopAction, Options, RunError, View, pace::Pace};
+use super::{EffectHandler, Ending, Job, Link, LoopAction, RunError, RunOptions, View, pace::Pace};
 use crate::{
     input::Input,
     keymap::Key,
@@ -48,7 +48,7 @@ enum Woke {
 pub struct Stage {
     screen: Screen,
     terminal: Terminal,
-    options: Options,
+    options: RunOptions,
     jobs: JoinSet<Input>,
     /// The job that has the terminal.
     lent: Option<Id>,
@@ -75,7 +75,7 @@ impl Stage {
     ///
     /// # Errors
     /// When the terminal cannot be used, or there is no such theme.
-    pub fn open(options: Options) -> Result<Self, RunError> {
+    pub fn open(options: RunOptions) -> Result<Self, RunError> {
         let shade = options.shade.unwrap_or_default();
         let theme = Theme::named(options.theme(), shade, options.depth)?;
         let terminal = Terminal::open(options.layout, options.crash_note.clone())?;
@@ -84,7 +84,7 @@ impl Stage {
 
     /// Draws on a terminal that is taken over already.
     #[must_use]
-    pub fn on(terminal: Terminal, theme: Theme, options: Options) -> Self {
+    pub fn on(terminal: Terminal, theme: Theme, options: RunOptions) -> Self {
         let traits = Traits { synchronized: false, reflows: options.reflows };
         Self {
             screen: Screen::new(options.layout, theme, traits),

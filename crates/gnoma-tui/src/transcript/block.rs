@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use super::{call::Call, folded::Folded, layout, options::Options, thinking::Thinking};
+use super::{call::Call, folded::Folded, layout, options::TranscriptOptions, thinking::Thinking};
 use crate::{
     clean, markdown,
     text::{self, Ink, Line, Paper, Style},
@@ -60,7 +60,11 @@ impl Block {
     }
 
     /// The lines that cannot change any more, and whether the block is over.
-    pub(super) fn finished(&mut self, width: usize, options: Options) -> (Vec<Line>, bool) {
+    pub(super) fn finished(
+        &mut self,
+        width: usize,
+        options: TranscriptOptions,
+    ) -> (Vec<Line>, bool) {
         match self {
             Self::Answer { stream, ended, retracted, .. } => {
                 (struck(stream.take(width), *retracted), *ended)
@@ -78,7 +82,12 @@ impl Block {
     }
 
     /// The lines as they are now; of an answer those that were not handed over.
-    pub(super) fn draw(&self, width: usize, now: Option<Instant>, options: Options) -> Vec<Line> {
+    pub(super) fn draw(
+        &self,
+        width: usize,
+        now: Option<Instant>,
+        options: TranscriptOptions,
+    ) -> Vec<Line> {
         match self {
             Self::Answer { stream, retracted, .. } => struck(stream.rest(width), *retracted),
             Self::Thinking(thinking) => thinking.draw(width, options),

@@ -11,7 +11,7 @@ use super::{
     folded::{Body, Folded},
     image,
     layout::{self, cut, duration, size},
-    options::Options,
+    options::TranscriptOptions,
 };
 use crate::{
     clean, diff,
@@ -180,7 +180,12 @@ impl Call {
         is_worth_it.then(|| Folded { title: self.title(), body })
     }
 
-    pub(super) fn draw(&self, width: usize, now: Option<Instant>, options: Options) -> Vec<Line> {
+    pub(super) fn draw(
+        &self,
+        width: usize,
+        now: Option<Instant>,
+        options: TranscriptOptions,
+    ) -> Vec<Line> {
         let mut lines = vec![self.head(width, now, options)];
         match &self.state {
             CallState::Running { .. } => {
@@ -195,7 +200,7 @@ impl Call {
         lines
     }
 
-    fn head(&self, columns: usize, now: Option<Instant>, options: Options) -> Line {
+    fn head(&self, columns: usize, now: Option<Instant>, options: TranscriptOptions) -> Line {
         let (mark, word, ink) = self.mark();
         let mark = if options.accessible { format!("{word} ") } else { format!("{mark} ") };
         let mut tail = String::new();
@@ -270,7 +275,7 @@ impl Call {
 }
 
 impl Ended {
-    fn body(&self, width: usize, options: Options) -> Vec<Line> {
+    fn body(&self, width: usize, options: TranscriptOptions) -> Vec<Line> {
         let dim = Style::of(Ink::Dim);
         let mut lines: Vec<_> =
             self.images.iter().flat_map(|name| layout::hanging(INDENT, name, dim, width)).collect();

@@ -2,7 +2,7 @@
 
 /// How much of the conversation is shown, and for whom.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Options {
+pub struct TranscriptOptions {
     /// For screen readers and terminals that cannot redraw: words instead of marks, nothing is shown
     /// before it is final, nothing twice.
     pub accessible: bool,

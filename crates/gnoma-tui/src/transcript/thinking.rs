@@ -4,7 +4,7 @@ use super::{
     call::Tail,
     folded::{Body, Folded, MAX_LINES},
     layout,
-    options::Options,
+    options::TranscriptOptions,
 };
 use crate::{
     clean,
@@ -49,7 +49,7 @@ impl Thinking {
         self.over
     }
 
-    pub(super) fn draw(&self, width: usize, options: Options) -> Vec<Line> {
+    pub(super) fn draw(&self, width: usize, options: TranscriptOptions) -> Vec<Line> {
         if self.count() == 0 {
             return Vec::new();
         }

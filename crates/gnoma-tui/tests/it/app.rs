@@ -26,7 +26,7 @@ use gnoma_core::{
 };
 use gnoma_tui::{
     Input, Size,
-    app::{Options, State},
+    app::{AppOptions, State},
     ask::Ask,
     composer::Draft,
     effect::Effect,
@@ -159,7 +159,7 @@ impl Scene {
         Self::with(|_| ())
     }
 
-    fn with(change: impl FnOnce(&mut Options)) -> Self {
+    fn with(change: impl FnOnce(&mut AppOptions)) -> Self {
         let (now, log) = (Instant::now(), Log::default());
         let facts = Facts {
             version: "0.1.0".to_owned(),
@@ -169,7 +169,7 @@ impl Scene {
             window: 200_000,
             ..Facts::default()
         };
-        let mut options = Options {
+        let mut options = AppOptions {
             now,
             now_ms: 0,
             facts,

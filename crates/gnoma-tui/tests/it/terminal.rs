@@ -23,7 +23,9 @@ use gnoma_tui::{
     Frame, Input, Size,
     frame::Cell,
     keymap::Key,
-    run::{EffectHandler, Ending, Link, LoopAction, MAX_FRAMES_PER_SECOND, Options, Stage, View},
+    run::{
+        EffectHandler, Ending, Link, LoopAction, MAX_FRAMES_PER_SECOND, RunOptions, Stage, View,
+    },
     screen::Layout,
     terminal::Terminal,
     text::{Line, Style},
@@ -245,7 +247,7 @@ fn play_after(
     let play = thread::spawn(move || script(&actor, &host));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let ending = runtime.block_on(async {
-        let options = Options { layout, ..Options::default() };
+        let options = RunOptions { layout, ..RunOptions::default() };
         let ends = || program.try_clone().unwrap();
         let terminal = Terminal::on(ends(), ends(), layout, "all is saved".to_owned()).unwrap();
         let mut hands = Lender(Arc::clone(&program));
@@ -323,7 +325,7 @@ fn what_is_typed_after_the_wish_to_quit_is_for_the_next_face() {
         // Before that, the terminal itself makes something else of a key.
         person.types(ANSWERS);
         person.types(b"one\x04two");
-        let mut stage = Stage::on(terminal, Theme::default(), Options::default());
+        let mut stage = Stage::on(terminal, Theme::default(), RunOptions::default());
         let ending = stage.play(&mut link, &mut notepad, &mut hands).await;
         assert_eq!((ending.unwrap(), notepad.typed.as_str()), (Ending::Quit, "one"));
         assert!(!is_cooked(&program), "nothing that is typed in between is shown or changed");
@@ -399,7 +401,7 @@ fn a_terminal_that_takes_nothing_holds_up_neither_events_nor_the_end() {
         let ends = || program.try_clone().unwrap();
         let terminal = Terminal::on(ends(), ends(), Layout::Inline, String::new()).unwrap();
         let mut hands = Lender(Arc::new(ends()));
-        let mut stage = Stage::on(terminal, Theme::default(), Options::default());
+        let mut stage = Stage::on(terminal, Theme::default(), RunOptions::default());
         stage.play(&mut link, &mut flood, &mut hands).await
     });
     assert_eq!(ending.unwrap(), Ending::Quit);
@@ -485,7 +487,7 @@ fn a_panic_gives_the_terminal_back() {
         runtime.block_on(async {
             let terminal = Terminal::on(ends(), ends(), Layout::FullScreen, String::new()).unwrap();
             let (mut link, _host) = Host::pair();
-            let options = Options { layout: Layout::FullScreen, ..Options::default() };
+            let options = RunOptions { layout: Layout::FullScreen, ..RunOptions::default() };
             let mut hands = Lender(Arc::new(ends()));
             person.types(b"\x18");
             let mut notepad = Notepad::default();

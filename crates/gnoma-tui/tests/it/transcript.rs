@@ -13,7 +13,7 @@ use gnoma_core::{
 };
 use gnoma_tui::{
     text::Line,
-    transcript::{Options, Transcript, said},
+    transcript::{Transcript, TranscriptOptions, said},
 };
 use proptest::prelude::*;
 
@@ -92,7 +92,7 @@ fn turn() -> Vec<Event> {
     ]
 }
 
-fn told(options: Options, events: &[Event], width: usize) -> String {
+fn told(options: TranscriptOptions, events: &[Event], width: usize) -> String {
     let mut transcript = Transcript::new(options);
     transcript.person("Fix the tests\nplease");
     events.iter().for_each(|event| transcript.on(event));
@@ -101,7 +101,7 @@ fn told(options: Options, events: &[Event], width: usize) -> String {
 
 #[test]
 fn a_turn() {
-    insta::assert_snapshot!(told(Options::default(), &turn(), 60), @r#"
+    insta::assert_snapshot!(told(TranscriptOptions::default(), &turn(), 60), @r#"
     › Fix the tests
       please
 
@@ -136,7 +136,7 @@ fn a_turn() {
 
 #[test]
 fn a_turn_in_few_columns() {
-    insta::assert_snapshot!(told(Options::default(), &turn(), 24), @r#"
+    insta::assert_snapshot!(told(TranscriptOptions::default(), &turn(), 24), @r#"
     › Fix the tests
       please
 
@@ -175,7 +175,7 @@ fn a_turn_in_few_columns() {
 
 #[test]
 fn a_turn_in_words_for_screen_readers() {
-    let options = Options { accessible: true, ..Options::default() };
+    let options = TranscriptOptions { accessible: true, ..TranscriptOptions::default() };
     insta::assert_snapshot!(told(options, &turn(), 60), @r#"
     › Fix the tests
       please
@@ -214,7 +214,7 @@ fn a_turn_in_words_for_screen_readers() {
 
 #[test]
 fn a_turn_unfolded() {
-    let options = Options { unfolded: true, ..Options::default() };
+    let options = TranscriptOptions { unfolded: true, ..TranscriptOptions::default() };
     let lines: Vec<_> = told(options, &turn(), 70).lines().take(16).map(str::to_owned).collect();
     insta::assert_snapshot!(lines.join("\n"), @r#"
     › Fix the tests
@@ -238,7 +238,7 @@ fn a_turn_unfolded() {
 
 #[test]
 fn while_it_goes_on() {
-    let mut transcript = Transcript::new(Options::default());
+    let mut transcript = Transcript::new(TranscriptOptions::default());
     let start = Instant::now();
     let mut screens = String::new();
     for (second, event) in (0..).zip(turn().iter().take(18)) {
@@ -313,7 +313,7 @@ fn ends_of_turns() {
         Outcome::Complete { stop: StopReason::MaxTokens },
         Outcome::Failed { error, kept_partial: true },
     ];
-    let mut transcript = Transcript::new(Options::default());
+    let mut transcript = Transcript::new(TranscriptOptions::default());
     for outcome in ends {
         let usage = Usage::default();
         transcript.on(&Event::TurnEnded { outcome, rounds: 1, usage, undelivered: vec![] });
@@ -333,7 +333,7 @@ fn ends_of_turns() {
 fn refused_calls_say_why_and_lost_ones_that_they_are() {
     let write = call("a", "fs.write", r#"{"path":"x"}"#);
     let lost = call("b", "bash", r#"{"command":"sleep 9"}"#);
-    let mut transcript = Transcript::new(Options::default());
+    let mut transcript = Transcript::new(TranscriptOptions::default());
     transcript.on(&asked(&[write.clone(), lost]));
     let reason = "refused by the user: not there".into();
     transcript.on(&Event::PermissionDecided { call: write.id.clone(), allowed: false, reason });
@@ -349,7 +349,7 @@ fn refused_calls_say_why_and_lost_ones_that_they_are() {
 
 #[test]
 fn folded_things_come_back_one_by_one() {
-    let mut transcript = Transcript::new(Options::default());
+    let mut transcript = Transcript::new(TranscriptOptions::default());
     turn().iter().for_each(|event| transcript.on(event));
     drop(transcript.take_finished(60));
     let mut titles = Vec::new();
@@ -367,7 +367,7 @@ fn folded_things_come_back_one_by_one() {
 
 #[test]
 fn a_stored_session_looks_like_the_one_it_was() {
-    let mut transcript = Transcript::new(Options::default());
+    let mut transcript = Transcript::new(TranscriptOptions::default());
     let run = call("c1", "bash", r#"{"command":"ls"}"#);
     let image =
         Image::from_bytes("image/png", b"\x89PNG\r\n\x1a\n\0\0\0\x0dIHDR\0\0\x03\x20\0\0\x02\x58");
@@ -400,14 +400,14 @@ fn a_stored_session_looks_like_the_one_it_was() {
 
 #[test]
 fn what_is_copied_is_markdown() {
-    let mut transcript = Transcript::new(Options::default());
+    let mut transcript = Transcript::new(TranscriptOptions::default());
     turn().iter().for_each(|event| transcript.on(event));
     assert!(transcript.last_answer().unwrap().starts_with("Fixed:\n\n```rust\n"));
 }
 
 #[test]
 fn twenty_thousand_pieces_keep_little_and_lose_nothing() {
-    let mut transcript = Transcript::new(Options::default());
+    let mut transcript = Transcript::new(TranscriptOptions::default());
     let mut lines = 0;
     for number in 0..20_000 {
         transcript.on(&text(&format!("word{number} ")));
@@ -460,7 +460,7 @@ proptest! {
         accessible: bool,
         width in 2_usize..50,
     ) {
-        let options = Options { accessible, ..Options::default() };
+        let options = TranscriptOptions { accessible, ..TranscriptOptions::default() };
         let (mut once, mut now) = (Transcript::new(options), Transcript::new(options));
         let mut lines = Vec::new();
         for (at, event) in events.iter().chain([&done(1)]).enumerate() {

@@ -32,12 +32,12 @@ pub(super) struct Files {
     folder: PathBuf,
     /// What the names of this project's drafts begin with.
     name: String,
-    own: Arc<OnceLock<Place>>,
+    own: Arc<OnceLock<DraftFolder>>,
 }
 
 /// Where this program keeps its drafts.
 #[derive(Debug)]
-struct Place {
+struct DraftFolder {
     drafts: PathBuf,
     /// Nobody else uses the place while this is open.
     _lock: File,
@@ -106,7 +106,7 @@ impl Files {
     }
 
     /// This program's place; one that it has already, whatever is looked for.
-    fn place(&self, which: Which) -> io::Result<&Place> {
+    fn place(&self, which: Which) -> io::Result<&DraftFolder> {
         if let Some(place) = self.own.get() {
             return Ok(place);
         }
@@ -117,7 +117,7 @@ impl Files {
                 // The owner may have ended, or another one begun, between the two.
                 && drafts.exists() == (which == Which::Used)
             {
-                return Ok(self.own.get_or_init(|| Place { drafts, _lock: lock }));
+                return Ok(self.own.get_or_init(|| DraftFolder { drafts, _lock: lock }));
             }
         }
         Err(io::Error::other("too many programs work on this project, or none left anything"))

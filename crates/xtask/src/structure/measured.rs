@@ -14,7 +14,7 @@ use super::{
     references::{Reference, references},
     sizes::Sizes,
     source::Unmeasured,
-    tree::Tree,
+    tree::ModuleTree,
 };
 
 /// Most lines a function should have; one in a hundred may have more.
@@ -63,7 +63,7 @@ impl Structure {
         self.cycles.iter().map(|cycle| cycle.files.len()).sum()
     }
 
-    fn add(&mut self, tree: &Tree) {
+    fn add(&mut self, tree: &ModuleTree) {
         self.files += tree.files.len();
         let references = references(tree);
         self.cycles.extend(cycles(&references).iter().map(|group| cycle(tree, group, &references)));
@@ -134,7 +134,7 @@ pub fn measure(folder: &Path) -> Result<Structure, Unmeasured> {
     let src = folder.join("src");
     for root in ["lib.rs", "main.rs"] {
         if src.join(root).exists() {
-            let tree = Tree::read(&src, root, &structure.name)?;
+            let tree = ModuleTree::read(&src, root, &structure.name)?;
             structure.add(&tree);
         }
     }
@@ -142,7 +142,7 @@ pub fn measure(folder: &Path) -> Result<Structure, Unmeasured> {
     Ok(structure)
 }
 
-fn cycle(tree: &Tree, group: &BTreeSet<usize>, references: &[Reference]) -> Cycle {
+fn cycle(tree: &ModuleTree, group: &BTreeSet<usize>, references: &[Reference]) -> Cycle {
     let path = |file: usize| {
         let source = tree.files.get(file);
         source.map(|source| source.path.display().to_string()).unwrap_or_default()

@@ -8,7 +8,7 @@ use syn::{
     visit, visit::Visit,
 };
 
-use super::tree::{Target, Tree};
+use super::tree::{ModuleTree, Resolved};
 
 /// A place in one file that names an item of another.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -24,11 +24,11 @@ pub(super) struct Reference {
 }
 
 /// All references between the files of a tree, sorted.
-pub(super) fn references(tree: &Tree) -> Vec<Reference> {
+pub(super) fn references(tree: &ModuleTree) -> Vec<Reference> {
     let mut found = BTreeSet::new();
     for (index, module) in tree.modules.iter().enumerate() {
         for import in &module.imports {
-            if let Some(Target::Item(to)) = tree.resolve_import(index, import) {
+            if let Some(Resolved::Item(to)) = tree.resolve_import(index, import) {
                 // Passing on what lies below is what a parent is for.
                 let below = tree.modules.iter().position(|module| module.file == to);
                 let passes_on =
@@ -56,7 +56,7 @@ pub(super) fn references(tree: &Tree) -> Vec<Reference> {
 }
 
 struct ReferenceWalk<'a> {
-    tree: &'a Tree,
+    tree: &'a ModuleTree,
     /// The module whose code is walked.
     at: usize,
     /// Names bound in the functions around, which hide items.
@@ -71,7 +71,7 @@ impl ReferenceWalk<'_> {
             return;
         }
         let Some(from) = self.tree.modules.get(self.at).map(|module| module.file) else { return };
-        if let Some(Target::Item(to)) = self.tree.resolve(self.at, path)
+        if let Some(Resolved::Item(to)) = self.tree.resolve(self.at, path)
             && to != from
         {
             self.found.insert(Reference { from, to, line, path: path.join("::") });

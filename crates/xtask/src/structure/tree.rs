@@ -38,7 +38,7 @@ pub(super) struct Import {
 
 /// What a path leads to.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Target {
+pub(super) enum Resolved {
     Module(usize),
     /// An item in the file with this index.
     Item(usize),
@@ -46,14 +46,14 @@ pub(super) enum Target {
 
 /// All modules that are reached from one root, such as `lib.rs`. The first is the root.
 #[derive(Default)]
-pub(super) struct Tree {
+pub(super) struct ModuleTree {
     pub(super) modules: Vec<Module>,
     pub(super) files: Vec<Source>,
     /// The name that the crate has in paths.
     crate_name: String,
 }
 
-impl Tree {
+impl ModuleTree {
     /// Reads `root`, a file in `src`, and every module below it that is not only for tests.
     pub(super) fn read(src: &Path, root: &str, crate_name: &str) -> Result<Self, Unmeasured> {
         let mut tree = Self { crate_name: crate_name.replace('-', "_"), ..Self::default() };
@@ -120,13 +120,13 @@ impl Tree {
 
     /// Where the path that stands in module `from` leads. If a module and another item share its last
     /// name, it is the item.
-    pub(super) fn resolve(&self, from: usize, path: &[String]) -> Option<Target> {
+    pub(super) fn resolve(&self, from: usize, path: &[String]) -> Option<Resolved> {
         self.follow(from, path, false, MAX_STEPS)
     }
 
     /// Where an import of module `from` leads. If a module and another item share its last name, it is
     /// the module: which of the two is used shows where it is used.
-    pub(super) fn resolve_import(&self, from: usize, import: &Import) -> Option<Target> {
+    pub(super) fn resolve_import(&self, from: usize, import: &Import) -> Option<Resolved> {
         self.import(from, import, true, MAX_STEPS)
     }
 
@@ -142,19 +142,25 @@ impl Tree {
         false
     }
 
-    fn follow(&self, from: usize, path: &[String], leads_on: bool, steps: usize) -> Option<Target> {
+    fn follow(
+        &self,
+        from: usize,
+        path: &[String],
+        leads_on: bool,
+        steps: usize,
+    ) -> Option<Resolved> {
         let steps = steps.checked_sub(1)?;
         let (first, mut rest) = path.split_first()?;
         let mut at = match first.as_str() {
-            "crate" => Target::Module(0),
-            "self" => Target::Module(from),
-            "super" => Target::Module(self.modules.get(from)?.parent?),
-            name if name == self.crate_name && !rest.is_empty() => Target::Module(0),
+            "crate" => Resolved::Module(0),
+            "self" => Resolved::Module(from),
+            "super" => Resolved::Module(self.modules.get(from)?.parent?),
+            name if name == self.crate_name && !rest.is_empty() => Resolved::Module(0),
             name => self.look_up(from, name, leads_on || !rest.is_empty(), steps)?,
         };
-        while let (Target::Module(module), Some((name, after))) = (at, rest.split_first()) {
+        while let (Resolved::Module(module), Some((name, after))) = (at, rest.split_first()) {
             at = match name.as_str() {
-                "super" => Target::Module(self.modules.get(module)?.parent?),
+                "super" => Resolved::Module(self.modules.get(module)?.parent?),
                 "self" => at,
                 name => self.look_up(module, name, leads_on || !after.is_empty(), steps)?,
             };
@@ -165,31 +171,37 @@ impl Tree {
 
     /// A name in a module. A module and another item may share one; if the path
     /// `leads_on`, it is the module.
-    fn look_up(&self, from: usize, name: &str, leads_on: bool, steps: usize) -> Option<Target> {
+    fn look_up(&self, from: usize, name: &str, leads_on: bool, steps: usize) -> Option<Resolved> {
         let steps = steps.checked_sub(1)?;
         let module = self.modules.get(from)?;
-        let child = module.children.get(name).map(|child| Target::Module(*child));
+        let child = module.children.get(name).map(|child| Resolved::Module(*child));
         if leads_on && child.is_some() {
             return child;
         }
         if module.items.contains(name) {
-            return Some(Target::Item(module.file));
+            return Some(Resolved::Item(module.file));
         }
         let named = module.imports.iter().filter(|import| import.name.as_deref() == Some(name));
         let named = named.filter_map(|import| self.import(from, import, leads_on, steps)).next();
         named.or(child).or_else(|| {
             let all = module.imports.iter().filter(|import| import.name.is_none());
             all.filter_map(|import| match self.import(from, import, true, steps)? {
-                Target::Module(module) if module != from => {
+                Resolved::Module(module) if module != from => {
                     self.look_up(module, name, leads_on, steps)
                 }
-                Target::Module(_) | Target::Item(_) => None,
+                Resolved::Module(_) | Resolved::Item(_) => None,
             })
             .next()
         })
     }
 
-    fn import(&self, from: usize, import: &Import, leads_on: bool, steps: usize) -> Option<Target> {
+    fn import(
+        &self,
+        from: usize,
+        import: &Import,
+        leads_on: bool,
+        steps: usize,
+    ) -> Option<Resolved> {
         // `use name::…` means a module of the crate or a crate of that name, never itself.
         let is_itself = import.path.len() == 1 && import.path.first() == import.name.as_ref();
         if is_itself { None } else { self.follow(from, &import.path, leads_on, steps) }

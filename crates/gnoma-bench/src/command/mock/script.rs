@@ -41,7 +41,7 @@ pub(super) enum Script {
 
 /// An answer.
 #[derive(Default)]
-pub(super) struct Reply {
+pub(super) struct ScriptedReply {
     /// What passes before its first byte.
     pub(super) wait: Duration,
     /// What passes between two records.
@@ -74,10 +74,10 @@ impl Script {
     }
 
     /// The answer to a request.
-    pub(super) fn reply(&mut self, body: &[u8]) -> Reply {
+    pub(super) fn reply(&mut self, body: &[u8]) -> ScriptedReply {
         match self {
-            Self::Text { deltas, wait } => Reply { wait: *wait, ..text(*deltas) },
-            Self::Paced { deltas, between } => Reply { between: *between, ..text(*deltas) },
+            Self::Text { deltas, wait } => ScriptedReply { wait: *wait, ..text(*deltas) },
+            Self::Paced { deltas, between } => ScriptedReply { between: *between, ..text(*deltas) },
             Self::Tools { rounds, bytes } => {
                 let done = body.windows(RESULT.len()).filter(|window| *window == RESULT).count();
                 if done < *rounds { call(done, *bytes, body) } else { text(1) }
@@ -105,13 +105,13 @@ fn ends_with_result(body: &[u8]) -> bool {
     role.is_some_and(|role| role.starts_with(TOOL))
 }
 
-fn text(deltas: usize) -> Reply {
+fn text(deltas: usize) -> ScriptedReply {
     let records = stream::answer(Protocol::OpenAi, deltas, Prose::Lines).bytes;
-    Reply { records, ..Reply::default() }
+    ScriptedReply { records, ..ScriptedReply::default() }
 }
 
 /// A text whose usage says how long the request was, so that a window can become full.
-fn counted_text(deltas: usize, body: &[u8]) -> Reply {
+fn counted_text(deltas: usize, body: &[u8]) -> ScriptedReply {
     let ends_line = |nth: usize| nth % DELTAS_PER_LINE == DELTAS_PER_LINE - 1;
     let word = |nth| if ends_line(nth) { "end.\n" } else { "words " };
     let mut choices: Vec<Value> =
@@ -121,7 +121,7 @@ fn counted_text(deltas: usize, body: &[u8]) -> Reply {
 }
 
 /// A call of the shell.
-fn call(round: usize, bytes: usize, body: &[u8]) -> Reply {
+fn call(round: usize, bytes: usize, body: &[u8]) -> ScriptedReply {
     let command = if bytes == 0 {
         format!("echo round-{round}")
     } else {
@@ -138,7 +138,7 @@ fn call(round: usize, bytes: usize, body: &[u8]) -> Reply {
 }
 
 /// Records with these choices, and one with the usage.
-fn records(choices: Vec<Value>, body: &[u8]) -> Reply {
+fn records(choices: Vec<Value>, body: &[u8]) -> ScriptedReply {
     let record = |choices: Value, usage: Value| {
         let record = json!({
             "id": "chatcmpl-1",
@@ -161,5 +161,5 @@ fn records(choices: Vec<Value>, body: &[u8]) -> Reply {
         json!({"prompt_tokens": prompt, "completion_tokens": said, "total_tokens": prompt + said});
     out.push_str(&record(json!([]), usage));
     out.push_str("data: [DONE]\n\n");
-    Reply { records: out.into_bytes(), ..Reply::default() }
+    ScriptedReply { records: out.into_bytes(), ..ScriptedReply::default() }
 }

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use gnoma_core::Event;
-use gnoma_engine::routing::{Options, Strategy, Verify};
+use gnoma_engine::routing::{RoutingOptions, Strategy, Verify};
 use gnoma_router::pool::{Caps, PoolLimits};
 use gnoma_testkit::{Answer, FakeLedger, Fate};
 use tokio::time::Instant;
@@ -19,7 +19,8 @@ fn capped() -> PoolLimits {
 async fn a_review_that_is_stopped_counts_as_what_its_length_let_expect() {
     let ledger = FakeLedger::default();
     let counted = counted(capped(), &ledger);
-    let options = Options { verify: Verify::Reviewer, strategy: Strategy::Cascade, ..counted };
+    let options =
+        RoutingOptions { verify: Verify::Reviewer, strategy: Strategy::Cascade, ..counted };
     let cheap = vec![edits(), Answer::text("done")];
     let mut team = cascade(cheap, vec![Answer::silence()], options, vec![editor()]);
     team.run.say(&format!("fix the parser {}", "word ".repeat(3_000)));
@@ -37,7 +38,7 @@ async fn a_panel_that_is_stopped_counts_as_what_its_members_were_told() {
     let ledger = FakeLedger::default();
     let silent = || vec![Answer::silence()];
     let members = vec![member("a", 0.9, 0.1, silent()), member("b", 0.5, 0.1, silent())];
-    let options = Options { strategy: Strategy::Ensemble, ..counted(capped(), &ledger) };
+    let options = RoutingOptions { strategy: Strategy::Ensemble, ..counted(capped(), &ledger) };
     let mut team = team(members, options, Vec::new());
     team.run.say("what is a monad?");
     team.cancel_after(Duration::from_secs(5)).await;
@@ -57,9 +58,9 @@ async fn a_classifier_has_two_seconds_whatever_the_ledger_does() {
             1 => silent.clone(),
             _ => Fate::Works,
         });
-        let options = Options {
+        let options = RoutingOptions {
             classifier: Some(name("small")),
-            ..Options { strategy: Strategy::Single, ..counted(capped(), &ledger) }
+            ..RoutingOptions { strategy: Strategy::Single, ..counted(capped(), &ledger) }
         };
         let members = vec![
             member("small", 0.2, 0.1, vec![Answer::text("{}")]),

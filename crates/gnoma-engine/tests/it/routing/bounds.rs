@@ -1,7 +1,7 @@
 //! What a task may cost by the rules: held against the work at hand, and nothing where nothing is paid.
 
 use gnoma_core::{Event, Price, session::Outcome};
-use gnoma_engine::routing::{Options, Strategy};
+use gnoma_engine::routing::{RoutingOptions, Strategy};
 use gnoma_router::rules::{Rule, RuleEffect, When};
 use gnoma_testkit::Answer;
 
@@ -11,14 +11,14 @@ use super::team::{
 use crate::outcome;
 
 /// No task may cost more micro-dollars.
-fn at_most(micro_usd: u64) -> Options {
+fn at_most(micro_usd: u64) -> RoutingOptions {
     let rule = Rule {
         name: "cheap".into(),
         origin: "gnoma.toml:1".into(),
         when: When::default(),
         then: vec![RuleEffect::MaxCostMicroUsd(micro_usd)],
     };
-    Options { strategy: Strategy::Single, rules: vec![rule], ..Options::default() }
+    RoutingOptions { strategy: Strategy::Single, rules: vec![rule], ..RoutingOptions::default() }
 }
 
 /// Two arms whose ordinary tasks cost 16 and 50 cents.

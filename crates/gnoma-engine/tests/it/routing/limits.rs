@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use gnoma_core::{ErrorKind, Event, ProviderError, StreamEvent, Usage, session::Outcome};
-use gnoma_engine::routing::{Options, Strategy, Verify};
+use gnoma_engine::routing::{RoutingOptions, Strategy, Verify};
 use gnoma_router::{
     pool::{PoolLimits, Rates},
     rules::{Rule, RuleEffect, When},
@@ -70,8 +70,8 @@ fn prefer(arm: &str) -> Rule {
 }
 
 /// Preferred is `a`, which is limited.
-fn limited(rates: Rates) -> Options {
-    Options {
+fn limited(rates: Rates) -> RoutingOptions {
+    RoutingOptions {
         strategy: Strategy::Single,
         rules: vec![prefer("fake/a")],
         ..counted(limits("slow", "slow", rates), &FakeLedger::default())
@@ -164,11 +164,11 @@ async fn a_refused_call_and_a_question_beside_the_conversation_tell_of_limits_to
     let refused = limited_to(33, Answer::of(vec![Err(error)]));
     let cheap = vec![refused, edits(), Answer::text("done")];
     let strong = vec![limited_to(44, verdict(true, "it holds"))];
-    let options = Options {
+    let options = RoutingOptions {
         verify: Verify::Reviewer,
         strategy: Strategy::Cascade,
         failover: false,
-        ..Options::default()
+        ..RoutingOptions::default()
     };
     let mut team = cascade(cheap, strong, options, vec![editor()]);
     let events = team.turn("fix the parser").await;

@@ -5,7 +5,7 @@ use gnoma_core::{
     session::Outcome,
     tool::{Access, ToolOutput},
 };
-use gnoma_engine::routing::{Options, Strategy};
+use gnoma_engine::routing::{RoutingOptions, Strategy};
 use gnoma_router::rules::{PathBase, Rule, RuleEffect, When};
 use gnoma_testkit::{Answer, FakeTool};
 
@@ -13,7 +13,7 @@ use super::team::{Team, assert_complete, changes, member, name, said, team};
 use crate::outcome;
 
 /// Files in `secrets` are for the arm `here` only.
-fn options() -> Options {
+fn options() -> RoutingOptions {
     let rule = Rule {
         name: "stays here".into(),
         origin: "gnoma.toml:1".into(),
@@ -21,7 +21,12 @@ fn options() -> Options {
         then: vec![RuleEffect::Pin("fake/here".into())],
     };
     let ground = PathBase { root: "/shop".into(), folder: "/shop".into() };
-    Options { rules: vec![rule], ground, strategy: Strategy::Single, ..Options::default() }
+    RoutingOptions {
+        rules: vec![rule],
+        ground,
+        strategy: Strategy::Single,
+        ..RoutingOptions::default()
+    }
 }
 
 fn reader() -> FakeTool {
@@ -75,7 +80,7 @@ async fn an_arm_asked_for_by_name_is_not_sent_it_either() {
 async fn whoever_looks_first_shows_others_nothing_they_may_not_see() {
     let looks = vec![reads("secrets/key.txt"), Answer::text("I looked"), Answer::text("done")];
     let members = vec![member("here", 0.95, 0.001, looks), member("remote", 0.5, 0.1, Vec::new())];
-    let options = Options { strategy: Strategy::Ensemble, ..options() };
+    let options = RoutingOptions { strategy: Strategy::Ensemble, ..options() };
     let edit = FakeTool::new("edit", Access::Edit, |_| ToolOutcome::Done(ToolOutput::text("")));
     let mut team = team(members, options, vec![reader(), edit]);
     assert_complete(&team.turn("fix the parser").await);

@@ -9,7 +9,7 @@ use std::{
 };
 
 use gnoma_core::{ErrorKind, ProviderError, tool::BoxFuture};
-use gnoma_engine::routing::{Board, Exchange, Options, Strategy};
+use gnoma_engine::routing::{Board, Exchange, RoutingOptions, Strategy};
 use gnoma_testkit::Answer;
 
 use super::team::{Team, by, member, name, team, used};
@@ -45,7 +45,7 @@ impl Board for Wall {
 fn pair(wall: &Arc<Wall>, best: Vec<Answer>, other: Vec<Answer>) -> Team {
     let members = vec![member("best", 0.95, 0.1, best), member("other", 0.5, 0.1, other)];
     let board = Arc::clone(wall) as Arc<dyn Board>;
-    team(members, Options { board: Some(board), ..by(Strategy::Single) }, Vec::new())
+    team(members, RoutingOptions { board: Some(board), ..by(Strategy::Single) }, Vec::new())
 }
 
 fn limited() -> Answer {

@@ -16,7 +16,7 @@ use gnoma_core::{
 };
 use gnoma_engine::{
     Arm, Keeping, Routes,
-    routing::{Memory, Options, Strategy, Verify},
+    routing::{Memory, RoutingOptions, Strategy, Verify},
 };
 use gnoma_guard::firewall::Connection;
 use gnoma_router::{Prior, Router, TaskOutcome as Learnt, Tuning, pool::PoolLimits};
@@ -96,7 +96,7 @@ pub(super) struct Team {
 }
 
 /// The memory and the clock of `options` are the team's.
-pub(super) fn team(members: Vec<Member>, options: Options, tools: Vec<FakeTool>) -> Team {
+pub(super) fn team(members: Vec<Member>, options: RoutingOptions, tools: Vec<FakeTool>) -> Team {
     team_in((PermissionMode::Bypass, false), members, options, tools, Keeping::default())
 }
 
@@ -104,7 +104,7 @@ pub(super) fn team(members: Vec<Member>, options: Options, tools: Vec<FakeTool>)
 pub(super) fn team_in(
     asked: (PermissionMode, bool),
     members: Vec<Member>,
-    options: Options,
+    options: RoutingOptions,
     tools: Vec<FakeTool>,
     keeping: Keeping,
 ) -> Team {
@@ -112,7 +112,7 @@ pub(super) fn team_in(
     let notes = Arc::new(Notes::default());
     let clock = Arc::new(AtomicI64::new(BEGUN_MS));
     let shown = Arc::clone(&clock);
-    let options = Options {
+    let options = RoutingOptions {
         memory: Some(Arc::clone(&notes) as _),
         now_ms: Box::new(move || shown.load(Ordering::SeqCst)),
         ..options
@@ -145,7 +145,7 @@ pub(super) fn team_in(
 pub(super) fn cascade(
     cheap: Vec<Answer>,
     strong: Vec<Answer>,
-    options: Options,
+    options: RoutingOptions,
     tools: Vec<FakeTool>,
 ) -> Team {
     let cheap = member("cheap", 0.6, 0.02, cheap);
@@ -202,23 +202,23 @@ impl Team {
     }
 }
 
-pub(super) fn by(strategy: Strategy) -> Options {
-    Options { strategy, ..Options::default() }
+pub(super) fn by(strategy: Strategy) -> RoutingOptions {
+    RoutingOptions { strategy, ..RoutingOptions::default() }
 }
 
 /// With another arm to review the work.
-pub(super) fn reviewed() -> Options {
-    Options { verify: Verify::Reviewer, ..Options::default() }
+pub(super) fn reviewed() -> RoutingOptions {
+    RoutingOptions { verify: Verify::Reviewer, ..RoutingOptions::default() }
 }
 
 /// With this command to prove the project right.
-pub(super) fn proven_by(command: &str) -> Options {
-    Options { checks: vec![command.into()], ..Options::default() }
+pub(super) fn proven_by(command: &str) -> RoutingOptions {
+    RoutingOptions { checks: vec![command.into()], ..RoutingOptions::default() }
 }
 
 /// With these limits, kept by this ledger.
-pub(super) fn counted(limits: PoolLimits, ledger: &FakeLedger) -> Options {
-    Options { limits, ledger: Some(Arc::new(ledger.clone())), ..Options::default() }
+pub(super) fn counted(limits: PoolLimits, ledger: &FakeLedger) -> RoutingOptions {
+    RoutingOptions { limits, ledger: Some(Arc::new(ledger.clone())), ..RoutingOptions::default() }
 }
 
 /// A tool that changes a file.

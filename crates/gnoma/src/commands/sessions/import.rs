@@ -45,7 +45,7 @@ pub(super) async fn run(
     }
     let failed = outcomes.iter().any(|outcome| outcome.fate.is_err());
     let printed = if json {
-        print_json(&outcomes.iter().map(Outcome::to_json).collect())?
+        print_json(&outcomes.iter().map(ImportedFile::to_json).collect())?
     } else {
         show(&told(&outcomes))?
     };
@@ -53,7 +53,7 @@ pub(super) async fn run(
 }
 
 /// What became of one file.
-struct Outcome {
+struct ImportedFile {
     source: Source,
     file: PathBuf,
     fate: Result<Fate, String>,
@@ -76,7 +76,7 @@ struct Taken {
     skipped: Value,
 }
 
-impl Outcome {
+impl ImportedFile {
     fn to_json(&self) -> Value {
         let (file, source) = (self.file.display().to_string(), self.source.to_string());
         match &self.fate {
@@ -108,9 +108,9 @@ impl Outcome {
     }
 }
 
-fn told(outcomes: &[Outcome]) -> String {
-    let mut text: String = outcomes.iter().map(Outcome::text).collect();
-    let is_elsewhere = |outcome: &&Outcome| matches!(outcome.fate, Ok(Fate::Elsewhere(_)));
+fn told(outcomes: &[ImportedFile]) -> String {
+    let mut text: String = outcomes.iter().map(ImportedFile::text).collect();
+    let is_elsewhere = |outcome: &&ImportedFile| matches!(outcome.fate, Ok(Fate::Elsewhere(_)));
     let elsewhere = outcomes.iter().filter(is_elsewhere).count();
     if elsewhere > 0 {
         text.push_str(&format!(
@@ -120,9 +120,9 @@ fn told(outcomes: &[Outcome]) -> String {
     text
 }
 
-async fn take(past: &Past, source: Source, file: PathBuf, any_project: bool) -> Outcome {
+async fn take(past: &Past, source: Source, file: PathBuf, any_project: bool) -> ImportedFile {
     let fate = fate(past, source, &file, any_project).await;
-    Outcome { source, file, fate: fate.map_err(|error| format!("{error:#}")) }
+    ImportedFile { source, file, fate: fate.map_err(|error| format!("{error:#}")) }
 }
 
 async fn fate(past: &Past, source: Source, file: &Path, any_project: bool) -> Result<Fate> {

@@ -14,7 +14,7 @@ use gnoma_core::{
 };
 use gnoma_engine::{
     Arm, GatePlace, Handle, Keeping, Limits, Routes, Session,
-    routing::{OWN, Options, Strategy, Verify},
+    routing::{OWN, RoutingOptions, Strategy, Verify},
     session,
 };
 use gnoma_guard::{
@@ -71,13 +71,13 @@ fn firewall() -> Arc<Firewall> {
 fn routes(url: &str, ledger: &Arc<SqliteLedger>) -> Routes {
     let routes = Routes::new(
         Router::new(Tuning::default()),
-        Options {
+        RoutingOptions {
             strategy: Strategy::Single,
             verify: Verify::Off,
             limits: pool::PoolLimits::new(Caps { day: Some(CAP), ..Caps::default() }),
             ledger: Some(Arc::clone(ledger) as _),
             now_ms: Box::new(|| NOON_MS),
-            ..Options::default()
+            ..RoutingOptions::default()
         },
     );
     let profile = Profile::new("test", Protocol::OpenAi, format!("{url}/v1"));

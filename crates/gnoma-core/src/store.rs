@@ -67,6 +67,11 @@ pub enum Record {
         /// Why this one, in one line.
         why: String,
     },
+    /// A person was asked whether a call may run; a [`Judged`](Self::Judged) after it is the answer.
+    Asked {
+        /// The call, or the question of a call that runs.
+        call: CallId,
+    },
     /// A call was allowed or refused.
     Judged {
         /// The call.
@@ -259,8 +264,10 @@ pub struct SessionFacts {
 /// What taking a session in hand brought to light.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct HoldReport {
-    /// Calls that had no result and got one that says they were interrupted.
+    /// Calls that had no result and got one that says they were interrupted: they may have run.
     pub interrupted: Vec<CallId>,
+    /// Calls that waited for a person's approval and got a result that says they did not run.
+    pub unapproved: Vec<CallId>,
     /// The dead process that had not let go.
     pub left_by: Option<Holder>,
 }
@@ -373,7 +380,8 @@ pub trait SessionStore: Send + Sync {
     /// Forgets a session. What forks share of its past stays. Refused while a process holds it.
     fn delete(&self, session: SessionId) -> Stored<'_, ()>;
 
-    /// Takes a session in hand to write it, and closes calls that a dead process left open.
+    /// Takes a session in hand to write it, and closes calls that a dead process left open: one that
+    /// waited for approval is refused, any other may have run.
     fn hold(&self, session: SessionId, at_ms: i64) -> Stored<'_, HoldReport>;
 
     /// Ends what [`hold`](Self::hold) began: others may write the session again.

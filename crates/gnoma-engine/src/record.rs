@@ -131,9 +131,14 @@ impl Recorder {
         }
     }
 
-    /// Notes what goes beside the conversation.
+    /// Notes what goes beside the conversation. Waits for what tells, after a crash, whether a call
+    /// can have run: the question about it and the answer.
     pub(crate) async fn note(&self, record: Record) {
-        self.ink.note(record).await;
+        if matches!(record, Record::Asked { .. } | Record::Judged { .. }) {
+            self.ink.put(record, Durability::Process, false).await;
+        } else {
+            self.ink.note(record).await;
+        }
     }
 
     /// The task that writes is gone only when the store has panicked.
@@ -176,6 +181,7 @@ pub(crate) fn note_of(event: &Event) -> Option<Record> {
         Event::RoundStarted { arm, why, .. } | Event::ArmChanged { to: arm, why, .. } => {
             routed(arm, why.clone())
         }
+        Event::PermissionAsked { call, .. } => Some(Record::Asked { call: call.id.clone() }),
         Event::PermissionDecided { call, allowed, reason } => {
             Some(Record::Judged { call: call.clone(), allowed: *allowed, reason: reason.clone() })
         }
@@ -211,7 +217,6 @@ pub(crate) fn note_of(event: &Event) -> Option<Record> {
         | Event::Thinking { .. }
         | Event::ToolCallDrafted { .. }
         | Event::Appended(_)
-        | Event::PermissionAsked { .. }
         | Event::ToolStarted { .. }
         | Event::ToolProgress { .. }
         | Event::ToolEnded { .. }

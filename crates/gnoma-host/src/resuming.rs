@@ -80,6 +80,12 @@ pub async fn take(project: &Project, start: &Start) -> Result<Option<Continued>>
             "gnoma ended while {count} of this session's calls were running; the model is told that they were interrupted"
         ));
     }
+    if !taken.unapproved.is_empty() {
+        let count = taken.unapproved.len();
+        project.notices.info(format_args!(
+            "gnoma stopped while {count} of this session's calls waited for approval; they did not run, and the model is told"
+        ));
+    }
     let path = past.path(&id, None).await?;
     let (history, used) = (resume::history(&path), Used::of(&path));
     Ok(Some(Continued { past, id, history, used }))

@@ -111,6 +111,7 @@ fn renamed(record: Record, ids: &HashMap<EntryId, EntryId>, latest: EntryId) -> 
         // Kept states of the workspace stay where they were made.
         Record::Checkpoint { .. } => return None,
         Record::Message(_)
+        | Record::Asked { .. }
         | Record::Routed { .. }
         | Record::Judged { .. }
         | Record::Used(_)

@@ -1,6 +1,6 @@
 //! Taking a session in hand: closes the calls a dead process left open.
 
-use std::sync::Arc;
+use std::{collections::HashSet, sync::Arc};
 
 use gnoma_core::{
     CallId, Message, ToolCall, ToolResult,
@@ -20,6 +20,13 @@ use crate::{
 pub(crate) const INTERRUPTED: &str =
     "[interrupted: gnoma ended while this call was running; whether it took effect is unknown]";
 
+/// What the model reads in place of the result of a call that nobody had approved yet.
+const UNAPPROVED: &str = "[not run: this call was waiting for approval when gnoma stopped; it was \
+     not approved and did not run]";
+
+/// What stands in for the answer of a person.
+const NOBODY_ANSWERED: &str = "gnoma stopped before anybody approved it";
+
 /// Takes the hold on a session and repairs its tail.
 pub(crate) fn take(
     connection: &Connection,
@@ -29,42 +36,65 @@ pub(crate) fn take(
 ) -> Result<HoldReport> {
     let known = session_row::find(connection, id)?;
     let left_by = lock::take(connection, me, known.number, now_ms)?;
-    let interrupted = close_tail(connection, &known, now_ms)?;
-    Ok(HoldReport { interrupted, left_by })
+    let closed = close_tail(connection, &known, now_ms)?;
+    Ok(HoldReport { left_by, ..closed })
 }
 
 /// Gives a result to each call of the last message that has none.
-pub(crate) fn close_tail(
-    connection: &Connection,
-    known: &SessionRow,
-    now_ms: i64,
-) -> Result<Vec<CallId>> {
-    let open = open_calls(connection, known.tip)?;
-    let Some(results) = interrupted_results(&open) else { return Ok(Vec::new()) };
-    let results = Prepared::new(Record::Message(Arc::new(results)))?;
-    let answered = session::insert(connection, known, known.tip, now_ms, &results)?;
-    let calls: Vec<_> = open.into_iter().map(|call| call.id).collect();
-    let note = Prepared::new(Record::Interrupted { calls: calls.clone() })?;
-    session::insert(connection, known, Some(answered.0), now_ms, &note)?;
-    Ok(calls)
+fn close_tail(connection: &Connection, known: &SessionRow, now_ms: i64) -> Result<HoldReport> {
+    let OpenCalls { calls, asked, allowed } = open_calls(connection, known.tip)?;
+    let is_waiting = |call: &ToolCall| asked.contains(&call.id) && !allowed.contains(&call.id);
+    let result = |call| {
+        let text = if is_waiting(call) { UNAPPROVED } else { INTERRUPTED };
+        ToolResult::text(call, text, true)
+    };
+    let results = Message::results(calls.iter().map(result).collect());
+    let Ok(results) = results else { return Ok(HoldReport::default()) };
+    let mut last = known.tip;
+    let mut add = |record| -> Result<()> {
+        let entry = session::insert(connection, known, last, now_ms, &Prepared::new(record)?)?;
+        last = Some(entry.0);
+        Ok(())
+    };
+    let (waiting, running): (Vec<_>, Vec<_>) = calls.iter().partition(|call| is_waiting(call));
+    let ids = |calls: Vec<&ToolCall>| Vec::from_iter(calls.iter().map(|call| call.id.clone()));
+    let (unapproved, interrupted) = (ids(waiting), ids(running));
+    for call in unapproved.iter().cloned() {
+        add(Record::Judged { call, allowed: false, reason: NOBODY_ANSWERED.to_owned() })?;
+    }
+    add(Record::Message(Arc::new(results)))?;
+    if !interrupted.is_empty() {
+        add(Record::Interrupted { calls: interrupted.clone() })?;
+    }
+    Ok(HoldReport { interrupted, unapproved, left_by: None })
 }
 
-/// The message that answers `calls`; `None` when there are none.
-pub(crate) fn interrupted_results(calls: &[ToolCall]) -> Option<Message> {
-    let results = calls.iter().map(|call| ToolResult::text(call, INTERRUPTED, true)).collect();
-    Message::results(results).ok()
+/// The calls of the last message, and what was noted of them after it.
+#[derive(Default)]
+struct OpenCalls {
+    calls: Vec<ToolCall>,
+    /// A person was asked about them.
+    asked: HashSet<CallId>,
+    /// They could run.
+    allowed: HashSet<CallId>,
 }
 
 /// The calls of the last message before `tip`, if it has any: nothing has answered them.
-fn open_calls(connection: &Connection, tip: Option<i64>) -> Result<Vec<ToolCall>> {
+fn open_calls(connection: &Connection, tip: Option<i64>) -> Result<OpenCalls> {
+    let mut open = OpenCalls::default();
     let mut next = tip;
     while let Some(id) = next {
         let node = path::node(connection, id)?;
         match parse(&node.body) {
             _ if node.hidden => {}
-            Some(Record::Message(message)) => return Ok(message.tool_calls().cloned().collect()),
+            Some(Record::Message(message)) => {
+                open.calls = message.tool_calls().cloned().collect();
+                return Ok(open);
+            }
+            Some(Record::Asked { call }) => drop(open.asked.insert(call)),
+            Some(Record::Judged { call, allowed: true, .. }) => drop(open.allowed.insert(call)),
             // What a newer version said may have answered them.
-            None if may_be_message(&node.body) => return Ok(Vec::new()),
+            None if may_be_message(&node.body) => break,
             Some(_) | None => {}
         }
         if node.parent.is_some_and(|parent| parent >= id) {
@@ -72,5 +102,5 @@ fn open_calls(connection: &Connection, tip: Option<i64>) -> Result<Vec<ToolCall>
         }
         next = node.parent;
     }
-    Ok(Vec::new())
+    Ok(OpenCalls::default())
 }

@@ -24,6 +24,7 @@ pub(crate) fn record(redact: &Redact, record: &Record) -> Result<Record> {
         Record::Routed { arm, why } => {
             Record::Routed { arm: model(redact, arm), why: words(redact, why) }
         }
+        Record::Asked { call } => Record::Asked { call: call_id(redact, call) },
         Record::Judged { call, allowed, reason } => Record::Judged {
             call: call_id(redact, call),
             allowed: *allowed,

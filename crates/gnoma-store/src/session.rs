@@ -140,7 +140,8 @@ fn counted_of(known: &SessionRow, new: &Prepared) -> (Usage, i64, Option<String>
         Some(Record::Message(_)) => (Usage::default(), 1, None),
         Some(Record::Title { text }) => (Usage::default(), 0, Some(text.clone())),
         Some(
-            Record::Routed { .. }
+            Record::Asked { .. }
+            | Record::Routed { .. }
             | Record::Judged { .. }
             | Record::Paid { .. }
             | Record::Checked { .. }

@@ -55,6 +55,7 @@ pub(crate) fn searchable(record: &Record) -> Option<String> {
         }),
         Record::Summary { text, .. } | Record::Title { text } => add(&mut words, text),
         Record::Routed { .. }
+        | Record::Asked { .. }
         | Record::Judged { .. }
         | Record::Used(_)
         | Record::Paid { .. }

@@ -10,7 +10,7 @@ use std::{
 
 use gnoma_core::{
     Command, ErrorKind, Event, Message, Role, Tool, ToolOutcome,
-    session::{NoticeLevel, Outcome, PermissionMode, SessionState},
+    session::{NoticeLevel, Outcome, PermissionAnswer, PermissionMode, SessionState},
     store::{Durability, Entry, Record, SessionId, StoreErrorKind},
     tool::{Access, ToolKind},
 };
@@ -170,6 +170,7 @@ async fn what_happens_beside_the_conversation_is_noted_in_order() {
             },
             Record::Routed { .. } => "routed",
             Record::Judged { .. } => "judged",
+            Record::Asked { .. } => "asked",
             Record::Checkpoint { .. } => "files",
             other => panic!("{other:?}"),
         })
@@ -177,6 +178,39 @@ async fn what_happens_beside_the_conversation_is_noted_in_order() {
     let first = ["said", "routed", "answer", "judged", "files", "judged", "results"];
     let rest = ["routed", "answer", "judged", "judged", "results", "routed", "answer", "files"];
     assert_eq!(kinds, [&first[..], &rest[..]].concat());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_question_is_stored_before_it_is_shown_and_the_answer_before_the_call_runs() {
+    let store = FakeStore::default();
+    let kept = store.clone();
+    let last = move || {
+        let path = kept.path(&kept.sessions()[0]);
+        path.last().map(|entry| entry.record.clone()).unwrap()
+    };
+    let (seen, by_then) = (Arc::new(OnceLock::new()), last.clone());
+    let ran = Arc::clone(&seen);
+    let write = FakeTool::new("write", Access::Edit, move |_| {
+        ran.set(by_then()).unwrap();
+        ToolOutcome::done("done")
+    });
+    let answers = vec![Answer::calls(&[("a", "write", "{}")]), Answer::text("fine")];
+    let mode = (PermissionMode::Auto, true);
+    let tools: Vec<Arc<dyn Tool>> = vec![Arc::new(write)];
+    let provider = Arc::new(FakeProvider::new(answers));
+    let mut run = start_keeping(provider, tools, mode, storing(&store), Vec::new());
+    run.say("go");
+    let events = run.until(|event| matches!(event, Event::PermissionAsked { .. })).await;
+    let Some(Event::PermissionAsked { call, .. }) = events.last() else { panic!("{events:?}") };
+    let call = call.id.clone();
+    assert_eq!(last(), Record::Asked { call: call.clone() });
+    assert!(seen.get().is_none());
+    run.handle.tell(Command::Answer { call: call.clone(), answer: PermissionAnswer::Allow });
+    run.until_idle().await;
+    let Some(Record::Judged { call: judged, allowed: true, .. }) = seen.get() else {
+        panic!("{seen:?}")
+    };
+    assert_eq!(*judged, call);
 }
 
 #[tokio::test(start_paused = true)]

@@ -35,7 +35,8 @@ pub(super) fn blocks(record: &Record) -> Vec<Block<'_>> {
             let verdict = if *passed { "holds" } else { "does not hold" };
             vec![Block::Note(format!("the work of {arm} {verdict}, says {by}: {evidence}"))]
         }
-        Record::Used(_)
+        Record::Asked { .. }
+        | Record::Used(_)
         | Record::Paid { .. }
         | Record::Checkpoint { .. }
         | Record::Tombstone { .. } => Vec::new(),

@@ -2,8 +2,11 @@
 
 use std::{fs, os::unix::fs::PermissionsExt};
 
-use gnoma_core::store::{
-    EntryId, NewSession, PageRequest, Parent, Record, SessionId, SessionStore, StoreErrorKind,
+use gnoma_core::{
+    CallId,
+    store::{
+        EntryId, NewSession, PageRequest, Parent, Record, SessionId, SessionStore, StoreErrorKind,
+    },
 };
 use gnoma_store::Retention;
 
@@ -114,6 +117,62 @@ fn a_dead_turn_is_closed_when_the_session_is_taken() {
     assert!(is_legal(&entries));
     assert!(matches!(entries.last().unwrap().record, Record::Interrupted { .. }));
     assert!(wait(store.hold(session, 6)).unwrap().interrupted.is_empty());
+}
+
+#[test]
+fn a_question_that_nobody_answered_is_answered_no_when_the_session_is_taken() {
+    let judged = |call: &str, allowed| Record::Judged {
+        call: CallId::new(call),
+        allowed,
+        reason: String::new(),
+    };
+    let asked = |call: &str| Record::Asked { call: CallId::new(call) };
+    // Of `call_0` and `call_1`: what was stored of them, and which were waiting for an answer.
+    let cases: [(Vec<Record>, &[&str]); 6] = [
+        (vec![], &[]),
+        (vec![judged("call_0", true), asked("call_1")], &["call_1"]),
+        (vec![asked("call_0"), asked("call_1")], &["call_0", "call_1"]),
+        (vec![asked("call_0"), asked("call_1"), judged("call_0", true)], &["call_1"]),
+        // It ran, and then somebody was asked whether it may run again outside the sandbox.
+        (vec![judged("call_0", true), asked("call_0")], &[]),
+        (vec![asked("gnoma-question-1")], &[]),
+    ];
+    let home = tempfile::tempdir().unwrap();
+    for (records, waiting) in cases {
+        let store = open(home.path());
+        let session = begin(&store, 0);
+        let calling = turn(1).into_iter().filter(|record| matches!(record, Record::Message(_)));
+        for record in calling.take(2).chain(records) {
+            append(&store, &session, record);
+        }
+        drop(store);
+        let store = open(home.path());
+        let taken = wait(store.hold(session.clone(), 5)).unwrap();
+        let ids = |calls: &[CallId]| Vec::from_iter(calls.iter().map(ToString::to_string));
+        assert_eq!(ids(&taken.unapproved), waiting);
+        let entries = load(&store, &session).entries;
+        assert!(is_legal(&entries));
+        let results = entries.iter().rev().find_map(|entry| match &entry.record {
+            Record::Message(message) => Some(message),
+            _ => None,
+        });
+        for result in results.unwrap().tool_results() {
+            let was_waiting = waiting.contains(&result.call_id.as_str());
+            let was_running = ids(&taken.interrupted).contains(&result.call_id.to_string());
+            let text = result.joined_text();
+            assert_eq!(text.contains("did not run"), was_waiting, "{text}");
+            assert_eq!(text.contains("is unknown"), !was_waiting, "{text}");
+            assert_eq!(was_running, !was_waiting);
+            let no = Record::Judged {
+                call: result.call_id.clone(),
+                allowed: false,
+                reason: "gnoma stopped before anybody approved it".to_owned(),
+            };
+            assert_eq!(entries.iter().any(|entry| entry.record == no), was_waiting);
+        }
+        let again = wait(store.hold(session, 6)).unwrap();
+        assert!(again.interrupted.is_empty() && again.unapproved.is_empty());
+    }
 }
 
 #[test]

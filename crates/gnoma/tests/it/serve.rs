@@ -187,6 +187,49 @@ async fn after_the_servers_death_the_session_goes_on_from_what_was_stored() {
     person.leaves();
 }
 
+/// The result of the one call, as the model reads it after the server was killed while it was open.
+async fn told_after_a_kill(command: &str, until: impl Fn(&World, &Person)) -> (World, String) {
+    let arguments = serde_json::json!({ "command": command }).to_string();
+    let world = World::new([calls("bash", &arguments), says("I see.")]);
+    let mut served = Served::starts(&world, &[]);
+    let person = Person::ready(&world, &[]);
+    person.types("make it\r");
+    person.waits_for("yes, this once");
+    until(&world, &person);
+    served.signals(Signal::KILL);
+    served.ends();
+    drop(person);
+    let run = world.run(&["--continue", "what happened?"]).await;
+    assert_eq!((run.code, run.out.trim()), (Some(0), "I see."), "{run:?}");
+    let sent = world.last_request();
+    let roles: Vec<_> = sent.iter().map(|(role, _)| role.as_str()).collect();
+    assert_eq!(roles, ["user", "assistant", "tool", "user"]);
+    let told = format!("{}\n{}", run.err, sent[2].1);
+    (world, told)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_question_that_was_open_when_the_server_died_is_answered_no() {
+    let (world, told) = told_after_a_kill("touch made", |_, _| ()).await;
+    assert!(told.contains("did not run") && !told.contains("may have"), "{told}");
+    assert!(!told.contains("is unknown") && !told.contains("were running"), "{told}");
+    assert!(!exists(world.project.path(), "made"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_that_ran_when_the_server_died_may_have_taken_effect() {
+    let approve = |world: &World, person: &Person| {
+        person.types("y");
+        let end = Instant::now() + PATIENCE;
+        while !exists(world.project.path(), "made") {
+            assert!(Instant::now() < end, "the command does not run");
+            thread::sleep(STEP);
+        }
+    };
+    let (_world, told) = told_after_a_kill("touch made; sleep 20", approve).await;
+    assert!(told.contains("is unknown") && !told.contains("did not run"), "{told}");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_that_is_ended_stores_everything_and_says_what_was_running() {
     let world = World::new([counts(), says("It goes on.")]);

@@ -55,9 +55,7 @@ impl Done {
         ));
         match self.closed {
             0 => text.push_str("no call was left without a result\n"),
-            count => text.push_str(&format!(
-                "{count} calls that were cut off now say that they were interrupted\n"
-            )),
+            count => text.push_str(&format!("{count} calls that were cut off now say so\n")),
         }
         for id in &self.in_use {
             text.push_str(&format!("{id} is open in another process and was left alone\n"));
@@ -88,7 +86,7 @@ async fn mend(past: &Past, rescued: Option<Rescued>) -> Result<Done> {
     for facts in past.all().await? {
         match past.store.hold(facts.id.clone(), clock::now_ms()).await {
             Ok(taken) => {
-                done.closed += taken.interrupted.len();
+                done.closed += taken.interrupted.len() + taken.unapproved.len();
                 done.entries += past.path(&facts.id, None).await?.len();
                 done.sessions += 1;
                 past.store.release(facts.id).await?;

@@ -81,7 +81,8 @@ fn add(text: &mut String, entry: &Entry, full: bool) {
         Record::Used(usage) if full => {
             Some(format!("{} tokens read, {} written", usage.prompt(), usage.output))
         }
-        Record::Routed { .. }
+        Record::Asked { .. }
+        | Record::Routed { .. }
         | Record::Judged { .. }
         | Record::Title { .. }
         | Record::Used(_)

@@ -55,6 +55,7 @@ fn tools(Project { spec, loaded, .. }: &Project) -> gnoma_tools::ToolOptions {
         environment: Some(variables.clone()),
         hidden_variables: variables.iter().filter(is_key).map(|(name, _)| name.clone()).collect(),
         sandbox: guarding::sandbox(loaded, spec),
+        umask: spec.umask,
     }
 }
 

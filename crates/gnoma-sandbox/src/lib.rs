@@ -39,6 +39,7 @@ mod plan;
 mod policy;
 pub mod seatbelt;
 mod support;
+mod umask;
 mod walled;
 mod walls;
 #[cfg(target_os = "linux")]
@@ -47,5 +48,6 @@ mod words;
 pub use environment::{SCRUBBED, is_scrubbed};
 pub use policy::{CommandLimits, DEFAULT_PROCESSES, Policy, Readable};
 pub use support::{Strength, Support, WallPart};
+pub use umask::set_umask;
 pub use walled::walled;
 pub use walls::Walls;

@@ -52,6 +52,9 @@ impl LaunchPlan {
         list.add("loopback", switch(policy.loopback));
         list.add("git", switch(policy.git_hardening));
         list.add("processes", policy.limits.processes.to_string());
+        if let Some(umask) = policy.umask {
+            list.add("umask", umask.to_string());
+        }
         list.0.push(END.into());
         list.0
     }
@@ -84,6 +87,7 @@ impl LaunchPlan {
             "loopback" => policy.loopback = is_on(&value),
             "git" => policy.git_hardening = is_on(&value),
             "processes" => policy.limits = CommandLimits { processes: number(&value)? },
+            "umask" => policy.umask = Some(number(&value)?),
             _ => return Err(Unreadable(format!("`{}` is not part of a plan", show(key)))),
         }
         Ok(())
@@ -153,13 +157,14 @@ mod tests {
             scrub in vec("[ -~]{0,8}", 0..4),
             git_hardening: bool,
             processes: u32,
+            umask: Option<u32>,
         ) -> LaunchPlan {
             let readable =
                 if hidden.is_empty() { Readable::All } else { Readable::Except(hidden) };
             let limits = CommandLimits { processes };
             let policy = Policy {
                 writable, protected, readable, devices, network, loopback, scrub, git_hardening,
-                limits,
+                limits, umask,
             };
             LaunchPlan { owner, session, policy }
         }

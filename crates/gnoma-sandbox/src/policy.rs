@@ -32,6 +32,8 @@ pub struct Policy {
     pub git_hardening: bool,
     /// How much it may use.
     pub limits: CommandLimits,
+    /// Permission bits that files it makes do not get; `None` keeps those of whoever starts it.
+    pub umask: Option<u32>,
 }
 
 impl Default for Policy {
@@ -46,6 +48,7 @@ impl Default for Policy {
             scrub: Vec::new(),
             git_hardening: false,
             limits: CommandLimits::default(),
+            umask: None,
         }
     }
 }

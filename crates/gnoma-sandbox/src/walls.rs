@@ -121,6 +121,9 @@ impl Walls {
             policy.git_hardening,
         );
         command.env_clear().envs(variables);
+        if let Some(umask) = policy.umask {
+            crate::set_umask(&mut command, umask);
+        }
         command
     }
 

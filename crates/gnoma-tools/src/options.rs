@@ -40,6 +40,9 @@ pub struct ToolOptions {
     pub hidden_variables: Vec<String>,
     /// What stands around commands.
     pub sandbox: Sandbox,
+    /// Permission bits that new files do not get, of commands and file tools alike; `None`: those of
+    /// this process.
+    pub umask: Option<u32>,
 }
 
 impl Default for ToolOptions {
@@ -51,6 +54,7 @@ impl Default for ToolOptions {
             environment: None,
             hidden_variables: Vec::new(),
             sandbox: Sandbox::Off,
+            umask: None,
         }
     }
 }

@@ -22,6 +22,7 @@ use std::{
 
 use rustix::{
     event::{PollFd, PollFlags, poll},
+    fs::Mode,
     process::{
         DumpableBehavior, Pid, PidfdFlags, Signal, WaitOptions, getcwd, getpid, getppid,
         kill_process, pidfd_open, set_child_subreaper, set_dumpable_behavior,
@@ -281,6 +282,9 @@ impl Launch {
     pub(super) fn execute(&self, program: &OsStr, args: &[OsString]) -> Result<u8, Fault> {
         raw::receive_signals().step(|| "receive signals".to_owned())?;
         let policy = &self.policy;
+        if let Some(umask) = policy.umask {
+            rustix::process::umask(Mode::from_raw_mode(umask));
+        }
         let variables =
             environment::of_command(std::env::vars_os(), &policy.scrub, policy.git_hardening);
         let error = Command::new(program).args(args).env_clear().envs(variables).exec();

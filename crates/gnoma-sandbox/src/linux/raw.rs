@@ -1,6 +1,6 @@
 //! The few calls that no safe crate offers, each wrapped so that the rest need not be careful.
 //!
-//! All `unsafe` of gnoma is here. The wrappers that matter (`fork`, closing, namespaces) are for the
+//! All `unsafe` of gnoma but one call (`umask`) is here. The wrappers that matter (`fork`, closing, namespaces) are for the
 //! launcher, which is a fresh process with one thread.
 #![expect(unsafe_code, reason = "system calls without a safe binding; each says why it is sound")]
 

@@ -29,6 +29,19 @@ fn a_command_runs_as_always() {
 }
 
 #[test]
+fn a_command_has_the_mask_of_its_policy() {
+    if !is_walled() {
+        return;
+    }
+    for (mask, bits) in [("077", "600"), ("002", "664")] {
+        let cell = Cell::new().with(&[&format!("umask={mask}")]);
+        let script = "rm -f new; touch new; stat -c %a new";
+        assert_eq!(cell.permits(script).stdout.trim(), bits);
+        assert_eq!(after(&cell, "true", script).stdout.trim(), bits);
+    }
+}
+
+#[test]
 fn nothing_of_it_is_seen_before_the_command() {
     if !is_walled() {
         return;

@@ -60,6 +60,7 @@ impl Wishes {
             "no-loopback" => policy.loopback = false,
             "processes" => policy.limits.processes = value.parse().unwrap_or(64),
             "no-namespaces" => self.no_namespaces = true,
+            "umask" => policy.umask = u32::from_str_radix(value, 8).ok(),
             "times" => self.times = value.parse().unwrap_or(1),
             "no-walls" => self.no_walls = true,
             "spare" => self.spare = true,

@@ -47,6 +47,7 @@ pub(super) struct Shell {
     environment: Option<Vec<(OsString, OsString)>>,
     hidden_variables: Vec<String>,
     sandbox: Sandbox,
+    umask: Option<u32>,
     walls: OnceLock<Built>,
     /// Waits for the next command.
     spare: Mutex<Option<Spare>>,
@@ -72,6 +73,7 @@ impl Shell {
             environment: environment.map(|all| all.iter().map(variable).collect()),
             hidden_variables: options.hidden_variables.clone(),
             sandbox: options.sandbox.clone(),
+            umask: options.umask,
             walls: OnceLock::new(),
             spare: Mutex::default(),
         }
@@ -143,7 +145,8 @@ impl Shell {
             _ if cx.grant.outside => Ok(None),
             (_, Built::Refused(why)) => Err(format!("the command was not run: {why}")),
             (Sandbox::Walled { policy, network_on_grant, too_wide, .. }, Built::Walls(walls)) => {
-                Ok(Some((walls, narrowed(policy, cx, *network_on_grant, too_wide))))
+                let narrowed = narrowed(policy, cx, *network_on_grant, too_wide);
+                Ok(Some((walls, Policy { umask: self.umask, ..narrowed })))
             }
             (Sandbox::Off | Sandbox::Walled { .. }, Built::None)
             | (Sandbox::Off, Built::Walls(_)) => Ok(None),
@@ -181,6 +184,9 @@ impl Shell {
         plain.arg("-c").arg(command);
         if let Some(variables) = &self.environment {
             plain.env_clear().envs(variables.iter().cloned());
+        }
+        if let Some(umask) = self.umask {
+            gnoma_sandbox::set_umask(plain.as_std_mut(), umask);
         }
         plain
     }

@@ -22,9 +22,9 @@ use rustix::{
 };
 use tokio_util::sync::CancellationToken;
 
-use super::{Refusal, open, target::Target};
+use super::{Refusal, open, target::Target, umask::Umask};
 
-/// Bits of a new file before the process's own mask.
+/// Bits of a new file before any mask.
 const NEW_FILE_MODE: Mode = Mode::from_bits_retain(0o666);
 /// Bits of which one at least makes a file writable to somebody.
 const WRITE_BITS: u32 = 0o222;
@@ -37,18 +37,19 @@ const MAX_NAMES_TRIED: usize = 16;
 pub(super) fn replace(
     target: &Target,
     content: &[u8],
+    umask: Umask,
     stop: &CancellationToken,
 ) -> Result<(), Refusal> {
     let (Some(above), Some(name)) = (target.path.parent(), target.path.file_name()) else {
         return Err(target.is_folder());
     };
     let cannot = |error: io::Error| target.cannot("write", &error);
-    let folder = open::make_folder(above).map_err(cannot)?;
+    let folder = open::make_folder(above, umask).map_err(cannot)?;
     let existing = open::facts(&folder, name).map_err(cannot)?;
     if let Some(existing) = &existing {
         may_be_replaced(target, existing)?;
     }
-    let hidden = Hidden::with(&folder, content, existing.as_ref()).map_err(cannot)?;
+    let hidden = Hidden::with(&folder, content, existing.as_ref(), umask).map_err(cannot)?;
     if stop.is_cancelled() {
         return Err(Refusal::Stopped(format!("`{}` was not written", target.name)));
     }
@@ -77,24 +78,32 @@ struct Hidden<'a> {
 }
 
 impl<'a> Hidden<'a> {
-    fn with(folder: &'a OwnedFd, content: &[u8], existing: Option<&Stat>) -> io::Result<Self> {
-        let (hidden, mut file) = Self::new(folder)?;
+    fn with(
+        folder: &'a OwnedFd,
+        content: &[u8],
+        existing: Option<&Stat>,
+        umask: Umask,
+    ) -> io::Result<Self> {
+        let (hidden, mut file) = Self::new(folder, umask.narrow(NEW_FILE_MODE))?;
         file.write_all(content)?;
-        if let Some(existing) = existing {
-            keep_owner(&file, existing)?;
-            // After the owner: a change of owner clears bits.
-            fchmod(&file, Mode::from_raw_mode(existing.st_mode & PERMISSION_BITS))?;
+        match existing {
+            Some(existing) => {
+                keep_owner(&file, existing)?;
+                // After the owner: a change of owner clears bits.
+                fchmod(&file, Mode::from_raw_mode(existing.st_mode & PERMISSION_BITS))?;
+            }
+            None => umask.widen(&file, folder, NEW_FILE_MODE)?,
         }
         Ok(hidden)
     }
 
-    fn new(folder: &'a OwnedFd) -> io::Result<(Self, File)> {
+    fn new(folder: &'a OwnedFd, mode: Mode) -> io::Result<(Self, File)> {
         let flags =
             OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         for _ in 0..MAX_NAMES_TRIED {
             let name =
                 OsString::from(format!(".gnoma-{:016x}.tmp", RandomState::new().hash_one(0)));
-            match openat(folder, &name, flags, NEW_FILE_MODE) {
+            match openat(folder, &name, flags, mode) {
                 Ok(file) => return Ok((Self { folder, name }, File::from(file))),
                 Err(Errno::EXIST) => {}
                 Err(error) => return Err(error.into()),
@@ -141,7 +150,7 @@ mod tests {
 
     fn replace_in(bench: &Bench, name: &str, content: &str) -> Result<(), Refusal> {
         let target = Target::of(&bench.cx(), name).unwrap();
-        replace(&target, content.as_bytes(), &CancellationToken::new())
+        replace(&target, content.as_bytes(), Umask::default(), &CancellationToken::new())
     }
 
     #[test]
@@ -211,7 +220,7 @@ mod tests {
     #[test]
     fn a_folder_that_takes_no_files_is_reported() {
         let target = Target { path: "/proc/gnoma-test".into(), name: "x".into() };
-        assert!(replace(&target, b"x", &CancellationToken::new()).is_err());
+        assert!(replace(&target, b"x", Umask::default(), &CancellationToken::new()).is_err());
     }
 
     #[test]
@@ -221,7 +230,7 @@ mod tests {
         let stop = CancellationToken::new();
         stop.cancel();
         let target = Target::of(&bench.cx(), "a").unwrap();
-        let refusal = replace(&target, b"new", &stop).unwrap_err();
+        let refusal = replace(&target, b"new", Umask::default(), &stop).unwrap_err();
         assert!(matches!(refusal, Refusal::Stopped(_)));
         assert_eq!(bench.get("a"), b"old");
         assert_eq!(bench.names("."), ["a"]);

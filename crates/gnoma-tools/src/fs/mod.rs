@@ -21,6 +21,7 @@ mod target;
 #[cfg(test)]
 mod testing;
 mod text;
+mod umask;
 mod walk;
 mod write;
 

@@ -18,7 +18,9 @@ use rustix::{
     io::Errno,
 };
 
-/// Bits of a new folder before the process's own mask.
+use super::umask::Umask;
+
+/// Bits of a new folder before any mask.
 const NEW_FOLDER_MODE: Mode = Mode::from_bits_retain(0o777);
 /// Most folders that one call makes above a file.
 const MAX_NEW_FOLDERS: usize = 64;
@@ -64,7 +66,7 @@ pub(super) fn folder(real: &Path) -> io::Result<OwnedFd> {
 }
 
 /// Opens the resolved folder `real` and makes what is missing of it.
-pub(super) fn make_folder(real: &Path) -> io::Result<OwnedFd> {
+pub(super) fn make_folder(real: &Path, umask: Umask) -> io::Result<OwnedFd> {
     let mut missing: Vec<&OsStr> = Vec::new();
     let mut known = real;
     let mut folder = loop {
@@ -81,11 +83,16 @@ pub(super) fn make_folder(real: &Path) -> io::Result<OwnedFd> {
         }
     };
     while let Some(name) = missing.pop() {
-        match mkdirat(&folder, name, NEW_FOLDER_MODE) {
-            Ok(()) | Err(Errno::EXIST) => {}
+        let made = mkdirat(&folder, name, umask.narrow(NEW_FOLDER_MODE));
+        let new = match made {
+            Ok(()) | Err(Errno::EXIST) => step(&folder, name, OFlags::RDONLY | OFlags::DIRECTORY),
             Err(error) => return Err(error.into()),
+        };
+        let new = new.map_err(explained)?;
+        if made.is_ok() {
+            umask.widen(&new, &folder, NEW_FOLDER_MODE)?;
         }
-        folder = step(&folder, name, OFlags::RDONLY | OFlags::DIRECTORY).map_err(explained)?;
+        folder = new;
     }
     Ok(folder)
 }

@@ -2,13 +2,15 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::ledger::Ledger;
+use super::{ledger::Ledger, umask::Umask};
 use crate::options::ToolOptions;
 
 /// What the file tools of one session have in common.
 pub(super) struct FileTools {
     /// Largest file that is loaded or written whole, in bytes.
     pub(super) max_file_bytes: u64,
+    /// Permission bits that new files do not get.
+    pub(super) umask: Umask,
     /// What the model has seen of which file.
     pub(super) ledger: Ledger,
     writing: Mutex<()>,
@@ -18,6 +20,7 @@ impl FileTools {
     pub(super) fn new(options: &ToolOptions) -> Self {
         Self {
             max_file_bytes: options.max_file_bytes,
+            umask: Umask::of(options.umask),
             ledger: Ledger::default(),
             writing: Mutex::new(()),
         }

@@ -47,7 +47,7 @@ pub(super) fn run(shared: &FileTools, arguments: &WriteArguments, cx: &ToolCx) -
             "`{name}` holds exactly this already; nothing was written"
         )));
     }
-    atomic::replace(&plan.target, plan.new, &cx.stop)?;
+    atomic::replace(&plan.target, plan.new, shared.umask, &cx.stop)?;
     shared.ledger.saw(&plan.target.path, plan.new);
     Ok(ToolOutput { diff: plan.diff(), ..ToolOutput::text(plan.summary()) })
 }

@@ -11,3 +11,5 @@ mod race;
 mod specs;
 #[cfg(test)]
 mod support;
+#[cfg(test)]
+mod umask;

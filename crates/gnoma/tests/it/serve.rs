@@ -2,7 +2,7 @@
 
 use std::{
     io::{BufRead as _, BufReader, Read as _, Write as _},
-    os::unix::net::UnixStream,
+    os::unix::{fs::PermissionsExt as _, net::UnixStream},
     process::{Child, Command, Stdio},
     thread,
     time::{Duration, Instant},
@@ -30,8 +30,10 @@ impl Served {
     fn starts(world: &World, arguments: &[&str]) -> Self {
         std::fs::create_dir_all(world.home.path().join("run")).unwrap();
         let arguments = [&["serve"], arguments].concat();
-        let mut command = Command::new(env!("CARGO_BIN_EXE_gnoma"));
+        // A server has a umask of its own.
+        let mut command = Command::new("/bin/sh");
         command
+            .args(["-c", "umask 077; exec \"$0\" \"$@\"", env!("CARGO_BIN_EXE_gnoma")])
             .args(arguments)
             .current_dir("/")
             .env_clear()
@@ -141,7 +143,9 @@ async fn two_windows_show_the_same_and_either_may_answer() {
     second.types("y");
     first.waits_for("It is made.");
     second.waits_for("It is made.");
-    assert!(exists(world.project.path(), "made"));
+    let mode = |name| world.project.path().join(name).metadata().unwrap().permissions().mode();
+    std::fs::write(world.project.path().join("by the client"), "").unwrap();
+    assert_eq!(mode("made"), mode("by the client"));
     first.types("go on\r");
     second.waits_for("3 sheep");
     first.signals(Signal::KILL);

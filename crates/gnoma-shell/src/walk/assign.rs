@@ -303,6 +303,9 @@ impl Walker<'_> {
 
     /// The value of an assignment, with what expanding it does.
     fn assigned(&mut self, assignment: &Assignment, facts: &mut CommandFacts) -> Value {
+        if assignment.subscript.is_some() || matches!(assignment.value, AssignedValue::Array(_)) {
+            self.state.arrays.insert(assignment.name.clone());
+        }
         if let Some(subscript) = &assignment.subscript {
             self.expand(facts, |expander| expander.look_at_subscript(subscript));
         }

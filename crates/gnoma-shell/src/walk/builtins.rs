@@ -155,6 +155,7 @@ impl Walker<'_> {
                 }),
             };
             if option.get(at..).is_some_and(|letter| letter.starts_with('a')) {
+                self.state.arrays.extend(value.known().map(str::to_owned));
                 self.sets(&[value], &mut facts);
             }
         }
@@ -175,6 +176,7 @@ impl Walker<'_> {
                 rest = rest.get(1..).unwrap_or_default();
             }
         }
+        self.state.arrays.extend(rest.iter().filter_map(Field::known).map(str::to_owned));
         self.sets(rest, &mut facts);
         facts
     }

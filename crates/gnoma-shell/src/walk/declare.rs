@@ -1,7 +1,8 @@
 //! `declare`, `export`, `local` and their like.
 //!
 //! An option may keep a variable from becoming what is written, or make it refuse what it is set to later;
-//! what such a variable holds is not known from then on.
+//! what such a variable holds is not known from then on. What an array is set to is read once more when it
+//! looks like a list in parentheses, however it is quoted: `declare -a 'a=($(ls))'` runs `ls`.
 
 use super::Walker;
 use super::assign::{Meaning, meaning, warn};
@@ -21,7 +22,31 @@ struct Declaring {
     stays: bool,
     /// They become what is written.
     plainly: bool,
+    /// They become arrays.
+    arrays: bool,
 }
+
+/// Arrays that a shell has from its start, or makes by itself.
+const OWN_ARRAYS: [&str; 18] = [
+    "BASH_ALIASES",
+    "BASH_ARGC",
+    "BASH_ARGV",
+    "BASH_CMDS",
+    "BASH_LINENO",
+    "BASH_REMATCH",
+    "BASH_SOURCE",
+    "BASH_VERSINFO",
+    "COMP_WORDS",
+    "COMPREPLY",
+    "COPROC",
+    "DIRSTACK",
+    "FUNCNAME",
+    "GROUPS",
+    "MAPFILE",
+    "PIPESTATUS",
+    "argv",
+    "path",
+];
 
 impl Walker<'_> {
     pub(super) fn declare(&mut self, name: &str, words: &[Field]) -> CommandFacts {
@@ -34,6 +59,7 @@ impl Walker<'_> {
         let mut sets =
             Declaring { shares: name == "export" || options.contains('x'), ..Declaring::default() };
         sets.owns = !matches!(name, "export" | "readonly") && !options.contains('g');
+        sets.arrays = options.contains(['a', 'A']);
         sets.stays = name == "readonly" || options.contains(['r', 'u', 'l', 'c']);
         // With any other option the value may become another, or none be set at all.
         sets.plainly = options.chars().all(|letter| "-xr".contains(letter))
@@ -66,6 +92,14 @@ impl Walker<'_> {
             facts.add(Effect::Environment(variable.clone()));
         }
         warn(&variable, value.as_ref(), facts);
+        if sets.arrays || is_list(word) {
+            self.state.arrays.insert(variable.clone());
+        }
+        if self.is_array(&variable) && may_be_read_again(word) {
+            facts.add(Effect::Unknown(format!(
+                "the shell reads `{word}` once more, and may run it"
+            )));
+        }
         if let Some(own) = self.locals.last_mut().filter(|_| sets.owns) {
             own.push((variable.clone(), self.state.variables.get(&variable).cloned()));
         }
@@ -79,6 +113,26 @@ impl Walker<'_> {
             self.state.stubborn.insert(variable);
         }
     }
+}
+
+impl Walker<'_> {
+    fn is_array(&self, variable: &str) -> bool {
+        self.state.arrays.contains(variable) || OWN_ARRAYS.contains(&variable)
+    }
+}
+
+/// Whether a word is written as `name=( … )`: then its elements are looked at where they stand.
+fn is_list(word: &Field) -> bool {
+    let Field::Unknown { written, .. } = word else { return false };
+    let name = written.split_once('=').filter(|(_, value)| value.starts_with('('));
+    name.is_some_and(|(name, _)| is_name(name.strip_suffix('+').unwrap_or(name)))
+}
+
+/// Whether what a word sets an array to may begin with a parenthesis that is not written as such.
+fn may_be_read_again(word: &Field) -> bool {
+    let Some((_, value)) = word.start().split_once('=') else { return word.known().is_none() };
+    let value = value.trim_start();
+    !is_list(word) && (value.starts_with('(') || value.is_empty() && word.known().is_none())
 }
 
 /// A variable's name and value as `declare` and `export` take them; `None` when the name is not certain.

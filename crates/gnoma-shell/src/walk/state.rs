@@ -31,6 +31,8 @@ pub(super) struct ShellState {
     pub(super) functions: BTreeMap<String, Function>,
     /// Variables that need not become what they are assigned: read-only ones and the like.
     pub(super) stubborn: BTreeSet<String>,
+    /// Variables that may be arrays.
+    pub(super) arrays: BTreeSet<String>,
     /// Nothing gets here: the shell, the loop or the function was left.
     pub(super) gone: bool,
 }
@@ -44,6 +46,7 @@ impl ShellState {
             variables: Arc::default(),
             functions: BTreeMap::new(),
             stubborn: BTreeSet::new(),
+            arrays: BTreeSet::new(),
             gone: false,
         }
     }
@@ -66,6 +69,7 @@ impl ShellState {
             self.stack.clear();
         }
         self.stubborn.extend(other.stubborn);
+        self.arrays.extend(other.arrays);
         self.or_variables(&other.variables);
         self.or_functions(other.functions);
     }

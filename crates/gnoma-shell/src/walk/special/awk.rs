@@ -1,7 +1,9 @@
 //! `awk`: a program is read far enough to see that it only prints.
 //!
-//! Running, piping, reading by name and writing by name are found as tokens; where the grammar is ambiguous
-//! (is `/` a division or an expression?) the program is not surely harmless.
+//! Running, piping, reading by name and writing by name are found as tokens. The kinds of awk split programs
+//! differently, so a program is harmless only when all of them would split it alike: a `/` of which they
+//! would disagree whether it divides, a number that runs into a name, or an escape that is none in one of
+//! them makes it unknown.
 
 use std::str::Chars;
 
@@ -28,6 +30,8 @@ enum Token {
     Text(String),
     Expression,
     Sign(char),
+    /// `++` or `--`.
+    Step,
     /// `||`, `|&`, `>>` and other signs of two characters.
     Double([char; 2]),
     Newline,
@@ -86,8 +90,8 @@ fn findings(program: &str) -> Vec<AwkFinding> {
         match token {
             Token::Name(name) => match name.as_str() {
                 "system" => findings.push(AwkFinding::Strange("`system` runs a command")),
-                "getline" if reads_by_name(&tokens, at) => {
-                    findings.push(AwkFinding::Strange("`getline` reads a file"));
+                "getline" if tokens.contains(&Token::Sign('<')) => {
+                    findings.push(AwkFinding::Strange("`getline` may read a file"));
                 }
                 "ENVIRON" | "PROCINFO" | "SYMTAB" => findings.push(AwkFinding::Environment),
                 "ARGV" => findings.push(AwkFinding::Strange("`ARGV` names the files it reads")),
@@ -119,13 +123,6 @@ fn findings(program: &str) -> Vec<AwkFinding> {
     findings
 }
 
-/// Whether `<` follows `getline`, with or without a variable between.
-fn reads_by_name(tokens: &[Token], at: usize) -> bool {
-    let after = tokens.get(at + 1..).unwrap_or_default();
-    let end = after.iter().position(|token| matches!(token, Token::Sign(';' | '}')));
-    after.get(..end.unwrap_or(after.len())).unwrap_or_default().contains(&Token::Sign('<'))
-}
-
 /// Splits a program; an error says what cannot be read for certain.
 fn tokens(program: &str) -> Result<Vec<Token>, &'static str> {
     let mut tokens: Vec<Token> = Vec::new();
@@ -133,7 +130,7 @@ fn tokens(program: &str) -> Result<Vec<Token>, &'static str> {
     while let Some(letter) = letters.next() {
         let next = letters.clone().next();
         match letter {
-            ' ' | '\t' | '\r' => {}
+            ' ' | '\t' => {}
             '\n' => tokens.push(Token::Newline),
             '\\' if next == Some('\n') => {
                 letters.next();
@@ -150,8 +147,8 @@ fn tokens(program: &str) -> Result<Vec<Token>, &'static str> {
                 letters = after.ok_or("an expression is not surely read")?.chars();
                 tokens.push(Token::Expression);
             }
-            '0'..='9' => {
-                take_while(&mut letters, |letter| letter.is_ascii_alphanumeric() || letter == '.');
+            '0'..='9' | '.' => {
+                take_number(letter, &mut letters)?;
                 tokens.push(Token::Number);
             }
             _ if letter.is_ascii_alphabetic() || letter == '_' => {
@@ -163,31 +160,52 @@ fn tokens(program: &str) -> Result<Vec<Token>, &'static str> {
                 tokens.push(Token::Double([letter, next.unwrap_or(letter)]));
                 letters.next();
             }
-            '+' | '-' if next == Some(letter) => return_step(&mut tokens, &mut letters),
-            _ if letter.is_ascii_graphic() => tokens.push(Token::Sign(letter)),
+            '+' | '-' if next == Some(letter) => {
+                letters.next();
+                tokens.push(Token::Step);
+            }
+            _ if letter.is_ascii_graphic() && letter != '\\' => tokens.push(Token::Sign(letter)),
             _ => return Err("it has characters that are no program text"),
         }
     }
     Ok(tokens)
 }
 
-/// Whether a `/` divides and does not begin an expression.
-fn divides(last: Option<&Token>) -> Result<bool, &'static str> {
-    match last {
-        Some(Token::Sign(')')) => Err("`/` after `)` may be a division or an expression"),
-        Some(Token::Number | Token::Text(_) | Token::Expression | Token::Sign(']' | '$')) => {
-            Ok(true)
-        }
-        Some(Token::Name(name)) => Ok(!is_keyword(name)),
-        _ => Ok(false),
+/// Takes a plain decimal number. What directly follows one that is written differently, such as `0x1f` or
+/// `1system(…)`, belongs to it in one awk and not in another.
+fn take_number(first: char, letters: &mut Chars<'_>) -> Result<(), &'static str> {
+    let is_digit = |letter: char| letter.is_ascii_digit();
+    let mut digits = usize::from(first != '.') + take_while(letters, is_digit).len();
+    if first != '.' && letters.as_str().starts_with('.') {
+        letters.next();
+        digits += take_while(letters, is_digit).len();
     }
+    if let Some(exponent) = letters.as_str().strip_prefix(['e', 'E']) {
+        let power = exponent.strip_prefix(['+', '-']).unwrap_or(exponent);
+        if power.starts_with(is_digit) {
+            *letters = power.chars();
+            take_while(letters, is_digit);
+        }
+    }
+    let runs_on = letters
+        .as_str()
+        .starts_with(|letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '_' | '.'));
+    if digits == 0 || runs_on { Err("a number is not surely read") } else { Ok(()) }
 }
 
-/// `++` and `--` change nothing in what a following `/` means: they are left out.
-fn return_step(tokens: &mut Vec<Token>, letters: &mut Chars<'_>) {
-    letters.next();
-    if !matches!(tokens.last(), Some(Token::Name(_) | Token::Sign(']' | ')'))) {
-        tokens.push(Token::Sign('+'));
+/// Whether a `/` divides and does not begin an expression. After what the kinds of awk take differently, or
+/// nobody writes, it is not certain.
+fn divides(last: Option<&Token>) -> Result<bool, &'static str> {
+    const UNSURE: &str = "`/` may be a division or an expression";
+    match last {
+        Some(Token::Number) => Ok(true),
+        Some(Token::Sign(']')) => Ok(true),
+        Some(Token::Name(name)) if begins_operand(name) => Ok(false),
+        Some(Token::Name(name)) if is_builtin(name) => Err(UNSURE),
+        Some(Token::Name(_)) => Ok(true),
+        None | Some(Token::Newline | Token::Double(_)) => Ok(false),
+        Some(Token::Sign(sign)) if "{};,(!~?:=<>&|+-*%^".contains(*sign) => Ok(false),
+        Some(Token::Sign(_) | Token::Step | Token::Text(_) | Token::Expression) => Err(UNSURE),
     }
 }
 
@@ -199,21 +217,69 @@ fn take_while<'t>(letters: &mut Chars<'t>, is_wanted: impl Fn(char) -> bool) -> 
     text.get(..text.len() - rest.len()).unwrap_or_default()
 }
 
-fn is_keyword(name: &str) -> bool {
-    matches!(
-        name,
-        "print"
-            | "printf"
-            | "return"
-            | "in"
-            | "case"
-            | "do"
-            | "else"
-            | "exit"
-            | "getline"
-            | "BEGIN"
-            | "END"
-    )
+/// Words after which an operand begins.
+fn begins_operand(name: &str) -> bool {
+    matches!(name, "print" | "printf" | "return" | "in" | "else" | "do")
+}
+
+/// Words of the language that are no variables: what a `/` after one of them is depends on the awk.
+fn is_builtin(name: &str) -> bool {
+    const NAMES: [&str; 49] = [
+        "case",
+        "BEGIN",
+        "END",
+        "BEGINFILE",
+        "ENDFILE",
+        "and",
+        "asort",
+        "asorti",
+        "atan2",
+        "break",
+        "close",
+        "compl",
+        "continue",
+        "cos",
+        "default",
+        "delete",
+        "exit",
+        "exp",
+        "fflush",
+        "for",
+        "func",
+        "function",
+        "gensub",
+        "getline",
+        "gsub",
+        "if",
+        "index",
+        "int",
+        "length",
+        "log",
+        "lshift",
+        "match",
+        "mktime",
+        "next",
+        "nextfile",
+        "or",
+        "patsplit",
+        "rand",
+        "rshift",
+        "sin",
+        "split",
+        "sprintf",
+        "sqrt",
+        "srand",
+        "strftime",
+        "strtonum",
+        "sub",
+        "substr",
+        "switch",
+    ];
+    NAMES.contains(&name)
+        || matches!(
+            name,
+            "system" | "systime" | "tolower" | "toupper" | "typeof" | "while" | "xor" | "isarray"
+        )
 }
 
 fn quoted(letters: &mut impl Iterator<Item = char>, end: char) -> Option<String> {
@@ -231,13 +297,13 @@ fn quoted(letters: &mut impl Iterator<Item = char>, end: char) -> Option<String>
     }
 }
 
-/// The text after an expression.
+/// The text after an expression. A `/` between brackets ends it in one awk and not in another.
 fn after_expression(text: &str) -> Option<&str> {
     let mut letters = text.chars();
     loop {
         match letters.next()? {
             '\\' => {
-                letters.next()?;
+                letters.next().filter(|escaped| *escaped != '\n')?;
             }
             '\n' => return None,
             '/' => return Some(letters.as_str()),
@@ -271,6 +337,9 @@ mod tests {
             "{print $1; if ($2 > 3) print \"x\"}",
             "/[[:alpha:]_]+/ {print}",
             "$2 ~ /[^,]*$/ {\n  print $1,\n    $2\n}",
+            "{print $1/2, $NF/1e3, a[1]/.5}",
+            "!/^#/ && /a[^\\/]b/{n++} END{print n+0}",
+            "$1 ~ /x/ || $2 == \"y\" {print length($0)}",
         ] {
             assert_eq!(findings(program), [], "{program}");
         }
@@ -299,6 +368,21 @@ mod tests {
             "/[]/]\"/{system(\"id\")} /\"/",
             "/[[.].]/]\"/{system(\"id\")} /\"/",
             "BEGIN{getline x[1,\n2] < \"f\"}",
+            "BEGIN{x=1system(\"id\")}",
+            "BEGIN{x=1e1system(\"id\")}",
+            "BEGIN{x=.5system(\"id\")}",
+            "BEGIN{x=0x1fsystem(\"id\")}",
+            "BEGIN{x=1.2.3system(\"id\")}",
+            "{z=$/\"/; system(\"id\"); z=$/\"/}",
+            "{getline /\"/; system(\"id\"); x=/\"/}",
+            "BEGIN{while((3getline < \".env\")>0)print}",
+            "{x=length /\"/; system(\"id\"); y=/\"/}",
+            "{x++ /\"/; system(\"id\"); y=/\"/}",
+            "{x=\"a\" /\"/; system(\"id\"); y=/\"/}",
+            "/[/]\"/{system(\"id\")} /\"/",
+            "/a\\\n\"/{system(\"id\")} /\"/",
+            "{x = \\/\"/; system(\"id\"); y=/\"/}",
+            "/[\\]\"/]/{system(\"id\")} /\"/",
         ] {
             assert_ne!(findings(program), [], "{program}");
         }

@@ -32,7 +32,9 @@ pub const SECRETS: &[Group<SecretVisibility>] = &[
                 .cargo/credentials.toml .composer/auth.json .codex/auth.json \
                 .claude/.credentials.json .gemini/oauth_creds.json \
                 .local/share/opencode/auth.json .config/openai/ .huggingface/token \
-                .cache/huggingface/token .snowsql/config",
+                .cache/huggingface/token .snowsql/config .config/op/ .config/containers/auth.json \
+                .config/gopass/ .config/Bitwarden?CLI/ .pulumi/credentials.json \
+                .config/ngrok/ .ngrok2/ .config/1Password/",
     },
     // Programs that build and test read these on every run, from the home too.
     Group {
@@ -44,6 +46,8 @@ pub const SECRETS: &[Group<SecretVisibility>] = &[
                 credentials.yaml credentials.toml client_secret*.json service-account*.json \
                 service_account*.json application_default_credentials.json secrets.json \
                 secrets.yml secrets.yaml secrets.toml secret.json secret.yml secret.yaml \
+                *.tfvars terraform.tfvars.json *.tfstate *.tfstate.backup config/database.yml \
+                wp-config.php local.settings.json appsettings.secrets.json \
                 .Xauthority .ICEauthority",
     },
     // Without it no command of git would run.

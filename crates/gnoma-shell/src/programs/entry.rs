@@ -53,6 +53,8 @@ pub(crate) enum Role {
     Verb,
     /// A text that begins with `+`.
     Plus,
+    /// A pattern for names of files that are searched, below the working folder.
+    Glob,
     /// An archive: read or written as the command goes.
     Archive,
     /// None may be given.
@@ -336,6 +338,7 @@ fn role_of(word: &str) -> Option<Role> {
         "command" => Role::Command,
         "verb" => Role::Verb,
         "plus" => Role::Plus,
+        "glob" => Role::Glob,
         "archive" => Role::Archive,
         "nothing" => Role::Nothing,
         _ => return None,

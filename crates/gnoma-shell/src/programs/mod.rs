@@ -4,9 +4,11 @@
 //! names it. What no table has is unknown: nothing here guesses.
 
 mod entry;
+mod help;
 mod options;
 
 pub(crate) use entry::{Consequence, ProgramEffect, ProgramEntry, Role, Trait};
+pub(crate) use help::only_prints;
 pub(crate) use options::{GivenOption, SortedWords, sort_words};
 
 use std::collections::HashMap;

@@ -7,7 +7,7 @@ use super::input::{Input, Listing};
 use crate::expand::{Field, Folders};
 use crate::facts::{Effect, FilePlace};
 
-/// Tests of `find` by which a name tells nothing of what is read.
+/// Tests of `find` by which a name tells nothing of what is read, unless they are turned round.
 const TELLING_NOTHING: [&str; 16] = [
     "-path",
     "-ipath",
@@ -80,21 +80,48 @@ pub(super) fn found(
 ) -> Option<(Vec<FilePlace>, bool)> {
     let mut places = Vec::new();
     let here = [Field::Known(".".to_owned())];
+    let texts: Vec<&str> = words.iter().map(|word| word.known().unwrap_or_default()).collect();
+    let names = names(&texts);
     for start in if starts.is_empty() { &here[..] } else { starts } {
         let start = start.known()?;
-        places.extend(folders.below(start));
-        for pair in words.windows(2) {
-            let [test, Field::Known(name)] = pair else { continue };
-            if matches!(test.known(), Some("-name" | "-iname")) {
-                places.extend(below_named(folders, start, name));
-            }
+        if names.is_empty() {
+            places.extend(folders.below(start));
+        }
+        for name in &names {
+            places.extend(below_named(folders, start, name));
         }
     }
     let follows_links =
         words.windows(2).any(|pair| matches!(pair, [Field::Known(test), Field::Known(kind)] if test == "-type" && kind.contains('l')));
-    let tells =
-        words.iter().all(|word| word.known().is_some_and(|text| !TELLING_NOTHING.contains(&text)));
+    let is_turned = |at: usize| {
+        let before = at.checked_sub(1).and_then(|at| texts.get(at));
+        before.is_some_and(|text| matches!(*text, "!" | "-not"))
+    };
+    let mut told = texts.iter().enumerate();
+    let tells = words.iter().all(|word| word.known().is_some())
+        && told.all(|(at, text)| {
+            !TELLING_NOTHING.contains(text)
+                || (is_turned(at) && !matches!(*text, "-L" | "-H" | "-follow"))
+        });
     (!places.is_empty()).then_some((places, tells && !follows_links))
+}
+
+/// The names one of which everything that is found has; none when it may have others as well.
+fn names<'w>(words: &[&'w str]) -> Vec<&'w str> {
+    if words.iter().any(|word| matches!(*word, "-o" | "-or" | ",")) {
+        return Vec::new();
+    }
+    let mut before = "";
+    let mut names = Vec::new();
+    for pair in words.windows(2) {
+        if let ["-name" | "-iname", name] = pair {
+            let turned = matches!(before, "!" | "-not") || before == "(";
+            names.extend((!turned && !name.is_empty()).then_some(*name));
+        }
+        before = pair.first().copied().unwrap_or_default();
+    }
+    names.truncate(1);
+    names
 }
 
 fn below_named(folders: &Folders, start: &str, name: &str) -> Vec<FilePlace> {
@@ -142,6 +169,10 @@ fn chooses(program: &str, words: &[&str]) -> bool {
 fn listed(program: &str, words: &[&str], folders: &Folders) -> Option<Vec<FilePlace>> {
     let paths = match (program, words) {
         ("git", ["ls-files", rest @ ..]) => paths_after(rest, &GIT, 0)?,
+        // Its operands may be revisions.
+        ("git", ["diff", rest @ ..]) if has(rest, &["--name-only"]) => {
+            paths_after(rest, &DIFF, 0).map(|_| Vec::new())?
+        }
         ("rg", rest) if rest.contains(&"--files") => paths_after(rest, &RIPGREP, 0)?,
         ("rg", rest) if has(rest, &["-l", "--files-with-matches"]) => {
             paths_after(rest, &RIPGREP, 1)?
@@ -184,6 +215,8 @@ const GIT: ListingOptions = ListingOptions {
     flags: &["--others", "--exclude-standard", "--cached", "--modified", "-o", "-c", "-m", "--"],
     valued: &[],
 };
+const DIFF: ListingOptions =
+    ListingOptions { flags: &["--name-only", "--cached", "--staged"], valued: &["--diff-filter"] };
 const RIPGREP: ListingOptions = ListingOptions {
     flags: &["--files", "--hidden", "-l", "--files-with-matches", "-i", "-w", "-F", "-S", "--"],
     valued: &["-g", "--glob", "-t", "--type", "-T", "--max-depth", "--sort"],

@@ -25,6 +25,9 @@ const PROGRAM_FOLDERS: [&str; 9] = [
     "/usr/games",
 ];
 
+/// Programs that search what they are named, as they do below a folder.
+const SEARCHING: [&str; 6] = ["grep", "egrep", "fgrep", "rg", "ag", "ugrep"];
+
 /// Programs that tell figures and names of files, and nothing of what is in them.
 const MEASURING: [&str; 10] =
     ["wc", "ls", "stat", "du", "file", "md5sum", "sha1sum", "sha256sum", "cksum", "basename"];
@@ -59,6 +62,10 @@ impl Walker<'_> {
         if let Some(facts) = self.builtin(name, words, from) {
             return facts;
         }
+        let known: Option<Vec<&str>> = words.iter().map(Field::known).collect();
+        if known.is_some_and(|words| programs::only_prints(name, &words)) {
+            return CommandFacts::default();
+        }
         match programs::find(name) {
             Some(entry) => self.apply(name, &entry, words, from, self.state.folders.clone()),
             None if name.starts_with("mkfs.") => {
@@ -81,9 +88,6 @@ impl Walker<'_> {
             && let Some(entry) = programs::find(&title)
         {
             return self.apply(&title, &entry, rest, from, cwd);
-        }
-        if only_asks_for_help(title, words) {
-            return CommandFacts::default();
         }
         let sorted = sort_words(entry, words);
         let cwd = working_folder(&sorted, cwd);
@@ -251,6 +255,7 @@ impl Walker<'_> {
                     self.act(call, Role::Read, &path, facts);
                 }
             }
+            Role::Glob => searched(call, word, facts),
             Role::Names => self.list_of_files(call, word, facts),
             Role::Write => facts.at(Effect::Write, cwd.places(word)),
             Role::Delete => facts.at(Effect::Delete, cwd.places(word)),
@@ -282,14 +287,58 @@ fn file_operand(call: &ProgramCall<'_>, word: &Field, facts: &mut CommandFacts) 
 }
 
 /// Where a word points to that is read. Names of a listing are split at blanks, unless they are exact, and
-/// may so become any path: then only programs that show no contents may have them.
+/// may so become any path: then only programs that show no contents may have them. Of everything below a
+/// folder those that show whole files show secrets, too.
 fn places(call: &ProgramCall<'_>, word: &Field) -> Vec<FilePlace> {
-    match word {
-        Field::Listed { places, exact, .. } if *exact || MEASURING.contains(&call.title) => {
-            places.to_vec()
-        }
-        _ => call.cwd.places(word),
+    let Field::Listed { places, exact, .. } = word else { return call.cwd.places(word) };
+    let searches = SEARCHING.contains(&call.title);
+    let narrow = |place: &FilePlace| match place {
+        FilePlace::Pattern { pattern, .. } => !pattern.ends_with("/**"),
+        FilePlace::Path(_) | FilePlace::Unknown(_) => true,
+    };
+    if MEASURING.contains(&call.title) || *exact && (searches || places.iter().all(narrow)) {
+        return places.to_vec();
     }
+    call.cwd.places(word)
+}
+
+/// Files that fit a pattern, wherever below the working folder they are.
+fn searched(call: &ProgramCall<'_>, word: &Field, facts: &mut CommandFacts) {
+    let Some(pattern) = word.known().filter(|text| !text.starts_with('!')) else {
+        if word.known().is_none() {
+            facts.add(Effect::Read(FilePlace::Unknown(word.to_string())));
+        }
+        return;
+    };
+    let anywhere = |name: &str| Field::Pattern(format!("**/{}", name.trim_start_matches('/')));
+    match alternatives(pattern) {
+        Some(names) => {
+            for name in names {
+                facts.at(Effect::Read, call.cwd.places(&anywhere(&name)));
+            }
+        }
+        None => facts.add(Effect::Read(FilePlace::Unknown(pattern.to_owned()))),
+    }
+}
+
+/// `*.{ts,tsx}` as patterns without braces; `None` when there are many or braces within braces.
+fn alternatives(pattern: &str) -> Option<Vec<String>> {
+    const MOST: usize = 32;
+    let mut all = vec![String::new()];
+    let mut rest = pattern;
+    while let Some((before, after)) = rest.split_once('{') {
+        let (inside, after) = after.split_once('}').filter(|(inside, _)| !inside.contains('{'))?;
+        let joined = |start: &String| {
+            let start = format!("{start}{before}");
+            inside.split(',').map(move |one| format!("{start}{one}")).collect::<Vec<_>>()
+        };
+        all = all.iter().flat_map(joined).take(MOST + 1).collect();
+        rest = after;
+    }
+    for one in &mut all {
+        one.push_str(rest);
+    }
+    (all.len() <= MOST).then_some(all)
 }
 
 /// Whether a program reads files that it is named.
@@ -381,16 +430,6 @@ fn longer_title<'w>(title: &str, words: &'w [Field]) -> Option<(String, &'w [Fie
     programs::is_known(&one).then_some((one, words.get(1..)?))
 }
 
-/// `--help` and `--version` alone print and end, except where help is shown through a pager.
-fn only_asks_for_help(title: &str, words: &[Field]) -> bool {
-    let [Field::Known(word)] = words else { return false };
-    match word.as_str() {
-        "--version" => !title.contains(' '),
-        "--help" => title == "git" || !title.starts_with("git "),
-        _ => false,
-    }
-}
-
 /// The folder a program works in after options such as `-C`.
 fn working_folder(sorted: &SortedWords, cwd: Folders) -> Folders {
     let folders = sorted.options.iter().filter(|given| given.role == Role::Folder);
@@ -434,6 +473,7 @@ fn keeps_nothing(call: &ProgramCall<'_>, role: Role, word: &Field) -> bool {
         }
         Role::Text | Role::Folder | Role::Command | Role::Verb => true,
         Role::Names
+        | Role::Glob
         | Role::Delete
         | Role::Repository
         | Role::Url

@@ -4,7 +4,7 @@ use super::super::Walker;
 use super::super::call::ProgramCall;
 use super::super::facts_of::CommandFacts;
 use crate::expand::Field;
-use crate::facts::{Effect, Risk};
+use crate::facts::{Effect, FilePlace, Risk};
 use crate::programs::Consequence;
 
 /// Settings that only change how things look, for `git -c`.
@@ -87,6 +87,29 @@ pub(super) fn config(walker: &mut Walker<'_>, call: &ProgramCall<'_>) -> Command
     });
     if shows_many || shows_secret {
         facts.add(Effect::Secret("settings of git, with the tokens in them".to_owned()));
+    }
+    facts
+}
+
+/// `git cat-file`: what it shows of objects whose names it reads is not known.
+pub(super) fn cat_file(walker: &mut Walker<'_>, call: &ProgramCall<'_>) -> CommandFacts {
+    let mut facts = walker.generic(call);
+    if call.sorted.has(&["batch", "batch-command"]) {
+        let named = "the objects that its input names".to_owned();
+        facts.add(Effect::Read(FilePlace::Unknown(named)));
+    }
+    facts
+}
+
+/// `git reflog`: shows that of a branch, unless the word is a command.
+pub(super) fn reflog(walker: &mut Walker<'_>, call: &ProgramCall<'_>) -> CommandFacts {
+    let mut facts = walker.generic(call);
+    let is_revision = |word: &Field| {
+        let text = word.known().unwrap_or_default();
+        text == "HEAD" || text.contains(['@', '/'])
+    };
+    if let Some(word) = call.sorted.operands.first().filter(|word| !is_revision(word)) {
+        facts.add(Effect::Unknown(format!("`{word}` may be a command of `git reflog`")));
     }
     facts
 }

@@ -45,9 +45,6 @@ const WEIGHTY: [&str; 26] = [
 ];
 
 pub(super) fn look(walker: &mut Walker<'_>, call: &ProgramCall<'_>) -> CommandFacts {
-    if only_version(call) {
-        return CommandFacts::default();
-    }
     if let Some(file) = printed_as_json(call) {
         let mut facts = CommandFacts::default();
         if let Some(file) = file {
@@ -117,37 +114,5 @@ fn run_input(walker: &mut Walker<'_>, call: &ProgramCall<'_>, facts: &mut Comman
     walker.note_feed(call.title, feed);
     if feed != InputSource::Plain {
         facts.at_least(Risk::Critical);
-    }
-}
-
-/// Tools that run what a project configures.
-pub(super) fn version(walker: &mut Walker<'_>, call: &ProgramCall<'_>) -> CommandFacts {
-    if only_version(call) { CommandFacts::default() } else { walker.generic(call) }
-}
-
-fn only_version(call: &ProgramCall<'_>) -> bool {
-    let [Field::Known(word)] = call.words else { return false };
-    match word.as_str() {
-        "--version" | "--help" => true,
-        "-V" => !matches!(call.title, "php" | "lua"),
-        "-vV" => call.title == "rustc",
-        "-v" => matches!(
-            call.title,
-            "node"
-                | "nodejs"
-                | "ruby"
-                | "perl"
-                | "php"
-                | "lua"
-                | "luajit"
-                | "npm"
-                | "bun"
-                | "gcc"
-                | "g++"
-                | "clang"
-                | "clang++"
-        ),
-        "-version" => matches!(call.title, "java" | "javac" | "kotlin" | "scala"),
-        _ => false,
     }
 }

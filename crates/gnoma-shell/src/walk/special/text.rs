@@ -187,3 +187,24 @@ pub(super) fn openssl(walker: &mut Walker<'_>, call: &ProgramCall<'_>) -> Comman
     }
     facts
 }
+
+/// `cloc` counts; what looks like an archive, it unpacks with other programs first.
+pub(super) fn cloc(walker: &mut Walker<'_>, call: &ProgramCall<'_>) -> CommandFacts {
+    const SOURCES: [&str; 28] = [
+        "c", "h", "cc", "cpp", "hpp", "rs", "go", "py", "js", "jsx", "ts", "tsx", "java", "kt",
+        "rb", "php", "sh", "md", "toml", "yml", "yaml", "json", "css", "html", "sql", "swift",
+        "lua", "cs",
+    ];
+    let mut facts = walker.generic(call);
+    let is_plain = |word: &Field| {
+        let name = word.known().and_then(|text| text.trim_end_matches('/').rsplit('/').next());
+        name.is_some_and(|name| {
+            let ending = name.trim_start_matches('.').rsplit_once('.').map(|(_, ending)| ending);
+            ending.is_none_or(|ending| SOURCES.contains(&ending))
+        })
+    };
+    if let Some(word) = call.sorted.operands.iter().find(|word| !is_plain(word)) {
+        facts.add(Effect::Unknown(format!("cloc: `{word}` may be an archive, which it unpacks")));
+    }
+    facts
+}

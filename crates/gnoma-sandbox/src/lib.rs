@@ -46,7 +46,7 @@ mod walls;
 mod words;
 
 pub use environment::{SCRUBBED, is_scrubbed};
-pub use policy::{CommandLimits, DEFAULT_PROCESSES, Policy, Readable};
+pub use policy::{CommandLimits, DEFAULT_PROCESSES, Overlay, Policy, Readable};
 pub use support::{Strength, Support, WallPart};
 pub use umask::set_umask;
 pub use walled::walled;

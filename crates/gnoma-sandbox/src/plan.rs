@@ -8,7 +8,7 @@ use std::{
     fmt,
 };
 
-use crate::policy::{CommandLimits, Policy, Readable};
+use crate::policy::{CommandLimits, Overlay, Policy, Readable};
 
 /// Stands between the policy and the command.
 const END: &str = "--";
@@ -50,6 +50,13 @@ impl LaunchPlan {
         list.add_all("scrub", &policy.scrub);
         list.add("network", switch(policy.network));
         list.add("loopback", switch(policy.loopback));
+        list.add("alone", switch(policy.alone));
+        for overlay in &policy.overlays {
+            list.add("overlay", &overlay.at);
+            list.add_all("lower", &overlay.lower);
+            list.add("upper", &overlay.upper);
+            list.add("work", &overlay.work);
+        }
         list.add("git", switch(policy.git_hardening));
         list.add("processes", policy.limits.processes.to_string());
         if let Some(umask) = policy.umask {
@@ -85,6 +92,11 @@ impl LaunchPlan {
             "scrub" => policy.scrub.push(value.to_string_lossy().into_owned()),
             "network" => policy.network = is_on(&value),
             "loopback" => policy.loopback = is_on(&value),
+            "alone" => policy.alone = is_on(&value),
+            "overlay" => policy.overlays.push(Overlay { at: value.into(), ..Overlay::default() }),
+            "lower" => last_overlay(policy)?.lower.push(value.into()),
+            "upper" => last_overlay(policy)?.upper = value.into(),
+            "work" => last_overlay(policy)?.work = value.into(),
             "git" => policy.git_hardening = is_on(&value),
             "processes" => policy.limits = CommandLimits { processes: number(&value)? },
             "umask" => policy.umask = Some(number(&value)?),
@@ -106,6 +118,12 @@ impl ArgsWriter {
             self.add(key, value.as_ref());
         }
     }
+}
+
+/// The overlay that a part belongs to.
+fn last_overlay(policy: &mut Policy) -> Result<&mut Overlay, Unreadable> {
+    let none = || Unreadable("a part of an overlay has no overlay".to_owned());
+    policy.overlays.last_mut().ok_or_else(none)
 }
 
 fn hide(readable: &mut Readable, path: OsString) {
@@ -145,6 +163,18 @@ mod tests {
     }
 
     prop_compose! {
+        fn overlays()(at in paths(), lower in paths(), upper in "[ -~]{0,8}") -> Vec<Overlay> {
+            let overlay = |at| Overlay {
+                at,
+                lower: lower.clone(),
+                upper: upper.clone().into(),
+                work: upper.clone().into(),
+            };
+            at.into_iter().map(overlay).collect()
+        }
+    }
+
+    prop_compose! {
         fn plans()(
             owner: u32,
             session: Option<u32>,
@@ -154,6 +184,8 @@ mod tests {
             devices in paths(),
             network: bool,
             loopback: bool,
+            alone: bool,
+            overlays in overlays(),
             scrub in vec("[ -~]{0,8}", 0..4),
             git_hardening: bool,
             processes: u32,
@@ -163,8 +195,8 @@ mod tests {
                 if hidden.is_empty() { Readable::All } else { Readable::Except(hidden) };
             let limits = CommandLimits { processes };
             let policy = Policy {
-                writable, protected, readable, devices, network, loopback, scrub, git_hardening,
-                limits, umask,
+                writable, protected, readable, devices, network, loopback, alone, overlays, scrub,
+                git_hardening, limits, umask,
             };
             LaunchPlan { owner, session, policy }
         }

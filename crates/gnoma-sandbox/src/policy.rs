@@ -25,6 +25,11 @@ pub struct Policy {
     pub network: bool,
     /// A loopback of the session's own: its commands reach each other's servers and nothing else.
     pub loopback: bool,
+    /// Network and shared memory are the command's own instead of the session's: it reaches no server
+    /// that another command has started. Takes `network` away.
+    pub alone: bool,
+    /// Folders that are written in a layer instead of in their place.
+    pub overlays: Vec<Overlay>,
     /// Names of variables that are removed; `*` at either end stands for anything, and case does
     /// not count. See [`crate::SCRUBBED`].
     pub scrub: Vec<String>,
@@ -45,12 +50,28 @@ impl Default for Policy {
             devices: Vec::new(),
             network: false,
             loopback: true,
+            alone: false,
+            overlays: Vec::new(),
             scrub: Vec::new(),
             git_hardening: false,
             limits: CommandLimits::default(),
             umask: None,
         }
     }
+}
+
+/// A folder that a command sees with a layer over it: it finds there what lies in `lower` as the layer
+/// `upper` changes it, and what it changes goes into `upper`. Nothing is written in its place.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Overlay {
+    /// Where the command sees it.
+    pub at: PathBuf,
+    /// What lies below the layer, topmost first; mostly `at` itself.
+    pub lower: Vec<PathBuf>,
+    /// Takes the changes. On one file system with `work`.
+    pub upper: PathBuf,
+    /// An empty folder for the kernel.
+    pub work: PathBuf,
 }
 
 /// What can be read.

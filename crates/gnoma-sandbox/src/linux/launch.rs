@@ -43,7 +43,7 @@ use super::{
     protect::Protection,
     raw::{self, Forked, next_signal},
     real::RealPaths,
-    sockets,
+    session, sockets,
     watch::{CommandEnd, Guard, ProcessWatch, Report},
 };
 use crate::{environment, exit::NOT_BUILT, plan::LaunchPlan, policy::Policy};
@@ -156,6 +156,7 @@ impl Launch {
     ) -> MountView<'a> {
         MountView {
             writable: &self.paths.writable,
+            overlays: &self.policy.overlays,
             hidden: &self.paths.hidden,
             devices: &self.paths.devices,
             sockets,
@@ -167,13 +168,20 @@ impl Launch {
     /// left as they are outside, or stand-ins could not be removed from here.
     pub(super) fn join(&self, session: Pid) -> Result<(), Fault> {
         let session = pidfd(session)?;
-        let mut spaces =
-            ThreadNameSpaceType::USER | ThreadNameSpaceType::INTER_PROCESS_COMMUNICATION;
-        if !self.policy.network {
-            spaces |= ThreadNameSpaceType::NETWORK;
+        let mut spaces = ThreadNameSpaceType::USER;
+        if !self.policy.alone {
+            spaces |= ThreadNameSpaceType::INTER_PROCESS_COMMUNICATION;
+            if !self.policy.network {
+                spaces |= ThreadNameSpaceType::NETWORK;
+            }
         }
         move_into_thread_name_spaces(session.as_fd(), spaces)
             .step(|| "enter the session's namespaces".to_owned())?;
+        if self.policy.alone {
+            raw::unshare(UnshareFlags::NEWNET | UnshareFlags::NEWIPC)
+                .step(|| "make a network of its own".to_owned())?;
+            session::raise_loopback()?;
+        }
         raw::unshare(UnshareFlags::NEWPID).step(|| "make a namespace of processes".to_owned())
     }
 
@@ -275,7 +283,8 @@ impl Launch {
     }
 
     fn has_internet(&self, has_namespaces: bool) -> bool {
-        self.policy.network || (has_namespaces && self.policy.loopback)
+        let policy = &self.policy;
+        (policy.network && !policy.alone) || (has_namespaces && policy.loopback)
     }
 
     /// Becomes a program, when nothing is left to give up. Returns the exit code when it could not.

@@ -11,6 +11,7 @@ mod last;
 mod launch;
 pub(crate) mod launcher;
 mod mounts;
+mod overlay;
 mod paths;
 mod protect;
 mod raw;

@@ -23,12 +23,14 @@ use rustix::{
 
 use super::{
     fault::{Fault, FaultStep},
+    overlay,
     protect::{PathMount, Protection, exists},
     raw::{
         mount_attributes::{NO_DEVICES, NO_SETUID, READ_ONLY},
         set_mount,
     },
 };
+use crate::policy::Overlay;
 
 /// Devices that can be used by anybody and remember nothing.
 pub(super) const HARMLESS_DEVICES: [&str; 6] =
@@ -69,6 +71,7 @@ const EMPTY_FILE: &str = "/dev/.empty-file";
 #[derive(Debug)]
 pub(super) struct MountView<'a> {
     pub(super) writable: &'a [PathBuf],
+    pub(super) overlays: &'a [Overlay],
     pub(super) hidden: &'a [PathBuf],
     pub(super) devices: &'a [PathBuf],
     pub(super) sockets: &'a BTreeSet<PathBuf>,
@@ -78,7 +81,12 @@ pub(super) struct MountView<'a> {
 /// Builds what need not know what is protected or masked. The process must have a mount namespace of
 /// its own and the right to change it.
 pub(super) fn build(view: &MountView<'_>) -> Result<(), Fault> {
-    let writable = Copies::of(view.writable)?;
+    let is_overlaid = |path: &PathBuf| view.overlays.iter().any(|overlay| overlay.at == *path);
+    let writable: Vec<_> = view.writable.iter().filter(|path| !is_overlaid(path)).collect();
+    let mut writable = Copies::of(writable)?;
+    // What is made read-only below takes no layer any more.
+    writable.0.extend(overlay::mounted(view.overlays)?);
+    writable.0.sort_by(|one, other| one.0.cmp(&other.0));
     let devices = HARMLESS_DEVICES.iter().map(Path::new);
     let devices = Copies::of(devices.chain(view.devices.iter().map(PathBuf::as_path)))?;
     make_all_read_only()?;

@@ -53,6 +53,11 @@ fn open() -> Result<(), Fault> {
         raw::unshare(spaces).step(|| "make namespaces".to_owned())?;
         maps.write("self")?;
     }
+    raise_loopback()
+}
+
+/// Switches the loopback of the network this process is in on.
+pub(super) fn raise_loopback() -> Result<(), Fault> {
     let socket = socket_with(AddressFamily::INET, SocketType::DGRAM, SocketFlags::CLOEXEC, None)
         .step(|| "open a socket".to_owned())?;
     raw::raise_loopback(socket.as_fd()).step(|| "switch the loopback on".to_owned())

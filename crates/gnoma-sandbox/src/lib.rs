@@ -24,6 +24,9 @@
 //! is known and have ready what cannot be seen from outside ([`Walls::spare`]). It is used only where
 //! it is what the command's own plan asks for.
 //!
+//! A command can also be tried: a [`layer`] over the folders it may write takes what it changes, and
+//! what that is can be read, kept or dropped when it has ended.
+//!
 //! Where namespaces are refused Landlock and the filter still hold; [`Support`] says what is lost.
 //!
 //! Not here: which command may run and with which policy (the guard), and reading its output (the
@@ -32,6 +35,8 @@
 mod environment;
 mod exit;
 pub mod launcher;
+#[cfg(target_os = "linux")]
+pub mod layer;
 #[cfg(target_os = "linux")]
 mod linux;
 #[cfg(target_os = "linux")]

@@ -1,0 +1,118 @@
+//! What a command changed.
+
+use std::path::{Path, PathBuf};
+
+use super::{differences::Difference, stamp::Stamp};
+
+/// What happened to a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ChangeKind {
+    /// It is not there any more.
+    Deleted,
+    /// It has other content, or leads elsewhere.
+    Changed,
+    /// It was not there before.
+    Created,
+    /// Only its permissions or its owner are others.
+    Mode,
+    /// Only its time is another.
+    Touched,
+}
+
+/// What a path is, or was before it was deleted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NodeKind {
+    /// A regular file.
+    File,
+    /// A folder.
+    Folder,
+    /// A symbolic link.
+    Link,
+    /// A named pipe.
+    Pipe,
+}
+
+/// One path that a command changed.
+#[derive(Clone, Debug)]
+pub struct Change {
+    pub(super) root: usize,
+    pub(super) below: PathBuf,
+    pub(super) path: PathBuf,
+    pub(super) kind: ChangeKind,
+    pub(super) node: NodeKind,
+    /// What lies in the real folder.
+    pub(super) before: Option<Stamp>,
+    /// What lies in the layer.
+    pub(super) after: Option<Stamp>,
+    pub(super) moved_from: Option<PathBuf>,
+}
+
+impl Change {
+    /// The whole path.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// What happened to it.
+    #[must_use]
+    pub fn kind(&self) -> ChangeKind {
+        self.kind
+    }
+
+    /// What it is.
+    #[must_use]
+    pub fn node(&self) -> NodeKind {
+        self.node
+    }
+
+    /// Where a file that was created seems to come from: one with the same content was deleted there.
+    #[must_use]
+    pub fn moved_from(&self) -> Option<&Path> {
+        self.moved_from.as_deref()
+    }
+
+    /// Bytes of the file as it would be kept; none for what is deleted.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        match self.node {
+            NodeKind::File => self.after.map_or(0, |after| after.size),
+            NodeKind::Folder | NodeKind::Link | NodeKind::Pipe => 0,
+        }
+    }
+
+    /// Whether the file could be run as a program before, and whether it could after.
+    #[must_use]
+    pub fn is_executable(&self) -> (bool, bool) {
+        let runs = |stamp: Option<Stamp>| {
+            self.node == NodeKind::File && stamp.is_some_and(|stamp| stamp.mode & 0o111 != 0)
+        };
+        (runs(self.before), runs(self.after))
+    }
+}
+
+/// All that a command changed.
+#[derive(Clone, Debug, Default)]
+pub struct Changes {
+    /// In the order of their paths.
+    pub list: Vec<Change>,
+    /// Those of the changed paths that somebody else has changed since the command began.
+    pub conflicts: Vec<PathBuf>,
+    /// What a layer does otherwise than a plain folder, seen in what lies in it. Changes with one are
+    /// not what running the command in its place would have made.
+    pub differences: Vec<Difference>,
+}
+
+impl Changes {
+    /// Whether there is nothing to keep.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.list.is_empty()
+    }
+
+    /// Bytes of all files as they would be kept.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.list.iter().map(Change::bytes).sum()
+    }
+}

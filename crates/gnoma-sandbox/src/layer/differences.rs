@@ -1,0 +1,90 @@
+//! What a layer does otherwise than a plain folder. Whoever meets one throws the trial away and asks
+//! before the command runs in its place.
+
+use std::{fmt, path::PathBuf};
+
+/// One thing that is otherwise.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Difference {
+    /// A file with several names was changed: in a layer the other names keep the old content.
+    HardLink(PathBuf),
+    /// A file of an owner or a group that does not exist in the sandbox cannot be changed.
+    ForeignOwner,
+    /// A folder that lies in the workspace cannot be renamed by one call.
+    FolderRename,
+    /// Another file system is mounted in the workspace; in a layer its folder looks empty.
+    SubMount(PathBuf),
+    /// A device or a socket was made.
+    Special(PathBuf),
+}
+
+impl fmt::Display for Difference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::HardLink(path) => {
+                write!(
+                    f,
+                    "`{}` has other names (hard links), which would not change",
+                    path.display()
+                )
+            }
+            Self::ForeignOwner => {
+                f.write_str("it changes a file of an owner or group that a trial does not know")
+            }
+            Self::FolderRename => {
+                f.write_str("it renames a folder, which a trial cannot do at once")
+            }
+            Self::SubMount(path) => {
+                write!(f, "another file system is mounted at `{}`", path.display())
+            }
+            Self::Special(path) => {
+                write!(f, "`{}` is a device or a socket, which is not kept", path.display())
+            }
+        }
+    }
+}
+
+/// Most bytes at the end of an output that are read.
+const TAIL_BYTES: usize = 8 * 1024;
+
+/// What programs say when a folder of the workspace could not be renamed.
+const RENAME: [&str; 4] = ["cross-device link", "exdev", "(os error 18)", "errno 18"];
+/// What they say when a file of a foreign owner could not be written.
+const OWNER: [&str; 4] =
+    ["value too large for defined data type", "eoverflow", "(os error 75)", "errno 75"];
+
+/// Tells from the output of a command that failed which difference it seems to have met.
+#[must_use]
+pub fn told(output: &str, exit_code: Option<i32>) -> Option<Difference> {
+    if exit_code == Some(0) {
+        return None;
+    }
+    let from = output.len().saturating_sub(TAIL_BYTES);
+    let tail = output.get(output.ceil_char_boundary(from)..).unwrap_or_default().to_lowercase();
+    let says = |words: &[&str]| words.iter().any(|word| tail.contains(word));
+    if says(&RENAME) {
+        return Some(Difference::FolderRename);
+    }
+    says(&OWNER).then_some(Difference::ForeignOwner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_programs_say_when_a_layer_stops_them_is_understood() {
+        for output in [
+            "fatal: renaming 'dir' failed: Invalid cross-device link",
+            "Error: EXDEV: cross-device link not permitted, rename 'a' -> 'b'",
+            "thread 'main' panicked: Os { code: 18 } (os error 18)",
+            "OSError: [Errno 18] Invalid cross-device link: 'a' -> 'b'",
+        ] {
+            assert_eq!(told(output, Some(1)), Some(Difference::FolderRename), "{output}");
+            assert_eq!(told(output, Some(0)), None);
+        }
+        let owner = "sh: 1: cannot create a: Value too large for defined data type";
+        assert_eq!(told(owner, Some(2)), Some(Difference::ForeignOwner));
+        assert_eq!(told("error: mismatched types", Some(1)), None);
+    }
+}

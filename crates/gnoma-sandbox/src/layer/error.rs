@@ -1,0 +1,95 @@
+//! What goes wrong with layers.
+
+use std::{error, fmt, io, path::PathBuf};
+
+/// Why a layer could not be made, read or removed.
+#[derive(Debug)]
+pub enum LayerError {
+    /// The system refused a step.
+    Io {
+        /// What was to be done: "read `src`".
+        step: String,
+        /// What it said.
+        error: io::Error,
+    },
+    /// The changes are more than anybody could look through.
+    TooMany {
+        /// How many are listed.
+        limit: usize,
+    },
+    /// Folders lie too deep in each other.
+    TooDeep(PathBuf),
+}
+
+impl fmt::Display for LayerError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Io { step, error } => write!(f, "could not {step}: {error}"),
+            Self::TooMany { limit } => write!(f, "more than {limit} files changed"),
+            Self::TooDeep(path) => write!(f, "`{}` lies too deep", path.display()),
+        }
+    }
+}
+
+impl error::Error for LayerError {
+    fn source(&self) -> Option<&(dyn error::Error + 'static)> {
+        match self {
+            Self::Io { error, .. } => Some(error),
+            Self::TooMany { .. } | Self::TooDeep(_) => None,
+        }
+    }
+}
+
+/// Why changes were not kept.
+#[derive(Debug)]
+pub enum KeepError {
+    /// Somebody else changed these meanwhile. Nothing was kept.
+    Conflict(Vec<PathBuf>),
+    /// A step failed. Nothing was kept.
+    Failed(LayerError),
+    /// A step failed, and these could not be brought back to what they were.
+    Torn {
+        /// What failed first.
+        error: LayerError,
+        /// What is neither as it was nor as it was to become.
+        paths: Vec<PathBuf>,
+    },
+}
+
+impl fmt::Display for KeepError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let list = |paths: &[PathBuf]| {
+            let names: Vec<_> = paths.iter().map(|path| format!("`{}`", path.display())).collect();
+            names.join(", ")
+        };
+        match self {
+            Self::Conflict(paths) => {
+                write!(f, "changed by somebody else meanwhile: {}; nothing was kept", list(paths))
+            }
+            Self::Failed(error) => write!(f, "{error}; nothing was kept"),
+            Self::Torn { error, paths } => {
+                write!(f, "{error}; these could not be brought back: {}", list(paths))
+            }
+        }
+    }
+}
+
+impl error::Error for KeepError {}
+
+impl From<LayerError> for KeepError {
+    fn from(error: LayerError) -> Self {
+        Self::Failed(error)
+    }
+}
+
+/// Names the step that an error belongs to.
+pub(super) trait LayerStep<T> {
+    /// Adds the step, told as what was to be done: "read `src`".
+    fn doing(self, step: impl FnOnce() -> String) -> Result<T, LayerError>;
+}
+
+impl<T, E: Into<io::Error>> LayerStep<T> for Result<T, E> {
+    fn doing(self, step: impl FnOnce() -> String) -> Result<T, LayerError> {
+        self.map_err(|error| LayerError::Io { step: step(), error: error.into() })
+    }
+}

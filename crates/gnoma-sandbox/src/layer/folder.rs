@@ -1,0 +1,210 @@
+//! One layer: its folder, from the moment it is made until nothing of it is left.
+
+use std::{
+    fs::{self, File},
+    os::fd::{AsRawFd, OwnedFd},
+    path::{Path, PathBuf},
+};
+
+use rustix::fs::{FlockOperation, flock, fstatvfs};
+
+use super::{
+    change::{Change, Changes},
+    error::{KeepError, LayerError, LayerStep},
+    files,
+    journal::{Journal, KeepRoot},
+    keep::{self, Unkept},
+    list::Reading,
+    plan,
+    stamp::{Moment, Stamp},
+    steps::Tick,
+};
+use crate::policy::Overlay;
+
+/// Holds the lock of whoever uses a layer.
+pub(super) const LOCK: &str = "lock";
+/// Where what is moved out of the way lies, where the file system allows it.
+const ASIDE: &str = "aside";
+
+/// A layer over some folders. Dropped, it is gone with all that is in it; what was kept stays.
+#[derive(Debug)]
+pub struct Layer {
+    folder: PathBuf,
+    roots: Vec<PathBuf>,
+    began: Moment,
+    /// Held as long as the layer is in use; without it the next start takes the layer away.
+    lock: File,
+}
+
+impl Layer {
+    /// Makes a layer in `folder`, which nobody else knows of.
+    pub(super) fn make(folder: PathBuf, roots: Vec<PathBuf>) -> Result<Self, LayerError> {
+        let made = || {
+            fs::create_dir(&folder)?;
+            let lock = File::create(folder.join(LOCK))?;
+            flock(&lock, FlockOperation::NonBlockingLockExclusive)?;
+            for number in 0..roots.len() {
+                fs::create_dir_all(upper(&folder, number))?;
+                fs::create_dir(work(&folder, number))?;
+            }
+            Ok(lock)
+        };
+        let made: std::io::Result<File> = made();
+        let lock = made.doing(|| format!("make a layer in `{}`", folder.display()))?;
+        let mut layer = Self { folder, roots, began: (0, 0), lock };
+        layer.begin()?;
+        Ok(layer)
+    }
+
+    /// The overlays of a command that writes into this layer.
+    #[must_use]
+    pub fn overlays(&self) -> Vec<Overlay> {
+        let overlay = |(number, at): (usize, &PathBuf)| Overlay {
+            at: at.clone(),
+            lower: vec![at.clone()],
+            upper: upper(&self.folder, number),
+            work: work(&self.folder, number),
+        };
+        self.roots.iter().enumerate().map(overlay).collect()
+    }
+
+    /// Notes that a command begins now: what others change from now on is a conflict.
+    ///
+    /// # Errors
+    /// Where the layer's folder cannot be written.
+    pub fn begin(&mut self) -> Result<(), LayerError> {
+        use std::os::unix::fs::MetadataExt;
+        // By the clock that files get their times from, which is not everybody's clock.
+        let noted = fs::write(self.folder.join("began"), "1")
+            .and_then(|()| fs::metadata(self.folder.join("began")));
+        let noted = noted.doing(|| "note when the command begins".to_owned())?;
+        self.began = (noted.ctime(), u64::try_from(noted.ctime_nsec()).unwrap_or(0));
+        Ok(())
+    }
+
+    /// What was changed. To be asked when no process of the command is left.
+    ///
+    /// # Errors
+    /// Where that cannot be read, or is too much.
+    pub fn changes(&self) -> Result<Changes, LayerError> {
+        self.changes_but(&|_| false)
+    }
+
+    /// The same without paths below a root that are left out, and what lies below those.
+    ///
+    /// # Errors
+    /// As [`changes`](Self::changes).
+    pub fn changes_but(&self, left_out: &dyn Fn(&Path) -> bool) -> Result<Changes, LayerError> {
+        let mut changes = Changes::default();
+        for (root, at) in self.roots.iter().enumerate() {
+            let upper = upper(&self.folder, root);
+            let reading = Reading { root, at, upper: &upper, began: self.began, left_out };
+            reading.read(&mut changes)?;
+        }
+        Ok(changes)
+    }
+
+    /// The file that a change is about as it is in the real folder.
+    #[must_use]
+    pub fn before(&self, change: &Change) -> Option<File> {
+        let at = files::root(self.roots.get(change.root)?).ok()?;
+        change.before.and_then(|_| files::file(&at, &change.below).ok())
+    }
+
+    /// The file that a change is about as the command left it.
+    #[must_use]
+    pub fn after(&self, change: &Change) -> Option<File> {
+        let upper = files::root(&upper(&self.folder, change.root)).ok()?;
+        change.after.and_then(|_| files::file(&upper, &change.below).ok())
+    }
+
+    /// Bytes that are free where the layer lies.
+    ///
+    /// # Errors
+    /// Where that cannot be found out.
+    pub fn free_bytes(&self) -> Result<u64, LayerError> {
+        let facts = fstatvfs(&self.lock).doing(|| "look for free space".to_owned())?;
+        Ok(facts.f_bavail.saturating_mul(facts.f_frsize))
+    }
+
+    /// Brings the chosen of the listed changes into the real folders: all of them or, on an error, none.
+    /// What is left in the layer is of no more use.
+    ///
+    /// # Errors
+    /// Where somebody else changed one of them meanwhile, or a step fails.
+    pub fn keep(
+        &mut self,
+        changes: &Changes,
+        chosen: &dyn Fn(&Change) -> bool,
+    ) -> Result<(), KeepError> {
+        match self.keep_watched(changes, chosen, &mut || Ok(())) {
+            Ok(()) => Ok(()),
+            Err(Unkept::Error(error)) => Err(error),
+            // Nobody halts this one.
+            Err(Unkept::Halted) => Err(KeepError::Conflict(Vec::new())),
+        }
+    }
+
+    /// The same, told before each thing that is changed.
+    pub(super) fn keep_watched(
+        &mut self,
+        changes: &Changes,
+        chosen: &dyn Fn(&Change) -> bool,
+        tick: Tick<'_>,
+    ) -> Result<(), Unkept> {
+        let wanted = || changes.list.iter().filter(|change| chosen(change));
+        let conflicts: Vec<_> = wanted()
+            .filter(|change| changes.conflicts.contains(&change.path))
+            .map(|change| change.path.clone())
+            .collect();
+        if !conflicts.is_empty() {
+            return Err(Unkept::Error(KeepError::Conflict(conflicts)));
+        }
+        let steps = plan::steps(&changes.list, wanted());
+        if steps.is_empty() {
+            return Ok(());
+        }
+        let roots = self.roots.iter().enumerate();
+        let roots = roots.map(|(number, at)| self.keep_root(number, at));
+        let journal = Journal { roots: roots.collect::<Result<_, _>>()?, steps };
+        keep::keep(&self.folder, journal, tick)
+    }
+
+    fn keep_root(&self, number: usize, at: &Path) -> Result<KeepRoot, LayerError> {
+        let upper = upper(&self.folder, number);
+        let device = |path: &Path| {
+            let opened: OwnedFd = files::root(path)?;
+            files::look_at(&opened).map(|stamp: Stamp| stamp.device)
+        };
+        let is_same = device(&self.folder)
+            .and_then(|here| Ok(here == device(at)?))
+            .doing(|| format!("look at `{}`", at.display()))?;
+        let aside = if is_same {
+            self.folder.join(format!("{ASIDE}-{number}"))
+        } else {
+            // By the lock's number: nobody else's has the same while this one is open.
+            let own = format!(".gnoma-keep-{}-{}", std::process::id(), self.lock.as_raw_fd());
+            at.join(own)
+        };
+        Ok(KeepRoot { at: at.to_owned(), upper, aside })
+    }
+}
+
+impl Drop for Layer {
+    fn drop(&mut self) {
+        // What is being kept is finished at the next start.
+        if !matches!(Journal::read(&self.folder), Ok(None)) {
+            return;
+        }
+        // What cannot be removed is tried again at the next start.
+        files::remove_all(&self.folder).ok();
+    }
+}
+
+fn upper(folder: &Path, number: usize) -> PathBuf {
+    folder.join(number.to_string()).join("upper")
+}
+
+fn work(folder: &Path, number: usize) -> PathBuf {
+    folder.join(number.to_string()).join("work")
+}

@@ -1,0 +1,226 @@
+//! Brings chosen changes into the real folders: all of them, or none.
+
+use std::{
+    ffi::OsStr,
+    fs::{self, File},
+    io,
+    os::{
+        fd::{AsRawFd, OwnedFd},
+        unix::{
+            ffi::OsStrExt,
+            fs::{PermissionsExt, symlink},
+        },
+    },
+    path::{Path, PathBuf},
+};
+
+use rustix::fs::{
+    AtFlags, CWD, FileType, Gid, Mode, Timespec, Timestamps, Uid, chownat, mkfifoat, readlinkat,
+    utimensat,
+};
+
+use super::{
+    error::{KeepError, LayerError, LayerStep},
+    files,
+    journal::{Journal, KeepRoot},
+    plan::{Step, StepAct},
+    stamp::Stamp,
+    steps::{Halted, Hindrance, OpenRoot, Stepper, Tick, aside_names},
+};
+
+/// Why a keep came to no good end, inside.
+#[derive(Debug)]
+pub(super) enum Unkept {
+    /// For whoever asked.
+    Error(KeepError),
+    /// Everything was to stop, as at the end of the process.
+    Halted,
+}
+
+impl From<LayerError> for Unkept {
+    fn from(error: LayerError) -> Self {
+        Self::Error(error.into())
+    }
+}
+
+impl From<Halted> for Unkept {
+    fn from(Halted: Halted) -> Self {
+        Self::Halted
+    }
+}
+
+/// Writes the journal in `folder` and does what it says.
+pub(super) fn keep(folder: &Path, mut journal: Journal, tick: Tick<'_>) -> Result<(), Unkept> {
+    for root in &journal.roots {
+        make_aside(&root.aside)?;
+    }
+    let outcome = ready(&mut journal, &mut *tick).and_then(|()| {
+        tick()?;
+        journal.write(folder).doing(|| "write the journal".to_owned())?;
+        carry_out(folder, &journal, tick)
+    });
+    if !matches!(outcome, Err(Unkept::Halted)) {
+        remove_asides(&journal);
+    }
+    outcome
+}
+
+/// Finishes what a journal says, or takes it back; says which: whether it was finished.
+pub(super) fn recover(folder: &Path, journal: &Journal) -> Result<bool, Unkept> {
+    let outcome = carry_out(folder, journal, &mut || Ok(()));
+    remove_asides(journal);
+    match outcome {
+        Ok(()) => Ok(true),
+        Err(Unkept::Error(KeepError::Conflict(_) | KeepError::Failed(_))) => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+fn carry_out(folder: &Path, journal: &Journal, tick: Tick<'_>) -> Result<(), Unkept> {
+    let roots = journal.roots.iter().map(open_root).collect::<Result<Vec<_>, _>>()?;
+    let mut stepper = Stepper { roots: &roots, tick, last: None };
+    let taken = take_all(&mut stepper, &journal.steps);
+    let done = match taken {
+        Ok(()) => Ok(()),
+        Err((Hindrance::Halted, _)) => return Err(Unkept::Halted),
+        Err((hindrance, number)) => Err(taken_back(&mut stepper, journal, hindrance, number)?),
+    };
+    (stepper.tick)()?;
+    Journal::remove(folder).doing(|| "remove the journal".to_owned())?;
+    done.map_err(Unkept::Error)
+}
+
+fn take_all(stepper: &mut Stepper<'_>, steps: &[Step]) -> Result<(), (Hindrance, usize)> {
+    for (number, step) in steps.iter().enumerate() {
+        stepper.take(number, step).map_err(|hindrance| (hindrance, number))?;
+    }
+    Ok(())
+}
+
+/// Takes all steps back. Those that were not taken are no trouble.
+fn taken_back(
+    stepper: &mut Stepper<'_>,
+    journal: &Journal,
+    hindrance: Hindrance,
+    number: usize,
+) -> Result<KeepError, Halted> {
+    let path_of = |step: &Step| {
+        let root = journal.roots.get(step.place.0).map(|root| root.at.as_path());
+        root.unwrap_or(Path::new("")).join(&step.place.1)
+    };
+    stepper.last = None;
+    let mut torn = Vec::new();
+    for (number, step) in journal.steps.iter().enumerate().take(number + 1).rev() {
+        match stepper.take_back(number, step) {
+            Ok(()) => {}
+            Err(Hindrance::Halted) => return Err(Halted),
+            Err(Hindrance::Conflict | Hindrance::Failed(_)) => torn.push(path_of(step)),
+        }
+    }
+    let path = journal.steps.get(number).map(path_of).unwrap_or_default();
+    Ok(match hindrance {
+        Hindrance::Conflict | Hindrance::Halted if torn.is_empty() => {
+            KeepError::Conflict(vec![path])
+        }
+        Hindrance::Failed(error) if torn.is_empty() => KeepError::Failed(error),
+        Hindrance::Failed(error) => KeepError::Torn { error, paths: torn },
+        Hindrance::Conflict | Hindrance::Halted => {
+            let step = format!("keep `{}`", path.display());
+            let error = io::Error::other("somebody else changed it");
+            KeepError::Torn { error: LayerError::Io { step, error }, paths: torn }
+        }
+    })
+}
+
+fn open_root(root: &KeepRoot) -> Result<OpenRoot, LayerError> {
+    let open = |path: &Path| files::root(path).doing(|| format!("open `{}`", path.display()));
+    Ok(OpenRoot { at: open(&root.at)?, upper: open(&root.upper)?, aside: open(&root.aside)? })
+}
+
+/// Gets the files ready that are to be put: without what is a layer's own, and on the file system of
+/// the real folder.
+fn ready(journal: &mut Journal, tick: Tick<'_>) -> Result<(), Unkept> {
+    let Journal { roots, steps } = journal;
+    let opened = roots.iter().map(open_root).collect::<Result<Vec<_>, _>>()?;
+    let moves = opened.iter().map(can_move).collect::<Result<Vec<_>, _>>()?;
+    for (number, step) in steps.iter_mut().enumerate() {
+        let StepAct::Put { new, copied, .. } = &mut step.act else { continue };
+        let doing = || format!("get `{}` ready", step.place.1.display());
+        let root = step.place.0;
+        let (Some(root), Some(can_move)) = (opened.get(root), moves.get(root)) else { continue };
+        let (above, name) = files::split(&step.place.1);
+        let folder = files::folder(&root.upper, above).doing(doing)?;
+        let there = files::look(&folder, name).doing(doing)?;
+        let Some(there) = there.filter(|there| there.inode == *new) else {
+            let error = io::Error::other("it is not in the layer any more");
+            return Err(LayerError::Io { step: doing(), error }.into());
+        };
+        tick()?;
+        files::clean(&folder, name, &there).doing(doing)?;
+        if !can_move {
+            let to = aside_names(number).1;
+            *new = copy((&folder, name), &there, &root.aside, &to).doing(doing)?;
+            *copied = true;
+        }
+    }
+    Ok(())
+}
+
+/// Whether a file of the layer can be moved to the real folder by one call.
+fn can_move(root: &OpenRoot) -> Result<bool, LayerError> {
+    let device = |folder: &OwnedFd| {
+        files::look_at(folder).map(|stamp| stamp.device).doing(|| "compare file systems".to_owned())
+    };
+    Ok(device(&root.upper)? == device(&root.aside)?)
+}
+
+/// Copies an entry with its permissions and times; returns the number of the copy.
+fn copy(
+    (folder, name): (&OwnedFd, &OsStr),
+    there: &Stamp,
+    to: &OwnedFd,
+    to_name: &OsStr,
+) -> io::Result<u64> {
+    let place = PathBuf::from(format!("/proc/self/fd/{}", to.as_raw_fd())).join(to_name);
+    match there.file_type() {
+        FileType::Symlink => {
+            let target = readlinkat(folder, name, Vec::new())?;
+            symlink(OsStr::from_bytes(target.as_bytes()), &place)?;
+        }
+        FileType::Fifo => mkfifoat(to, to_name, Mode::from_raw_mode(0o600))?,
+        _ => {
+            let mut from = files::file(folder, Path::new(name))?;
+            io::copy(&mut from, &mut File::create_new(&place)?)?;
+        }
+    }
+    let (user, group) = (Uid::from_raw(there.owner.0), Gid::from_raw(there.owner.1));
+    // Only root can give files away; everybody else owns what a command of theirs made.
+    chownat(to, to_name, Some(user), Some(group), AtFlags::SYMLINK_NOFOLLOW).ok();
+    if there.file_type() != FileType::Symlink {
+        fs::set_permissions(&place, fs::Permissions::from_mode(there.mode & 0o1777))?;
+    }
+    let time = |(seconds, nanoseconds): (i64, u64)| Timespec {
+        tv_sec: seconds,
+        tv_nsec: i64::try_from(nanoseconds).unwrap_or(0),
+    };
+    let times =
+        Timestamps { last_access: time(there.written), last_modification: time(there.written) };
+    utimensat(CWD, &place, &times, AtFlags::SYMLINK_NOFOLLOW)?;
+    files::look(to, to_name)?.map(|copy| copy.inode).ok_or_else(|| io::ErrorKind::NotFound.into())
+}
+
+fn make_aside(aside: &Path) -> Result<(), LayerError> {
+    match fs::create_dir(aside) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
+            Err(error).doing(|| format!("make `{}`", aside.display()))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// What stays is found and removed with its layer.
+fn remove_asides(journal: &Journal) {
+    for root in &journal.roots {
+        files::remove_all(&root.aside).ok();
+    }
+}

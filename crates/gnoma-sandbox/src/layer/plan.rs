@@ -1,0 +1,135 @@
+//! The steps that bring changes into the real folders. Pure: what was listed goes in, steps come out.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::{Path, PathBuf},
+};
+
+use super::{
+    change::{Change, ChangeKind, NodeKind},
+    stamp::Stamp,
+};
+
+/// Where a folder or file belongs: the number of a root and the path below it.
+pub(super) type Place = (usize, PathBuf);
+
+/// One step. Each can be found done or not by looking, and can be taken back.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Step {
+    pub(super) place: Place,
+    pub(super) act: StepAct,
+}
+
+/// What a step does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum StepAct {
+    /// Moves what is there out of the way.
+    Remove(Stamp),
+    /// Makes a folder.
+    Folder(Access),
+    /// Moves the file of the layer there.
+    Put {
+        /// The file as it lies ready.
+        new: u64,
+        /// What it takes the place of.
+        replaces: Option<Stamp>,
+        /// It lies ready with what is put aside, not in the layer.
+        copied: bool,
+    },
+    /// Gives a folder other permissions.
+    Mode {
+        /// As they were.
+        from: Access,
+        /// As they become.
+        to: Access,
+    },
+}
+
+/// Permissions and owner.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Access {
+    pub(super) mode: u32,
+    pub(super) owner: (u32, u32),
+}
+
+impl Access {
+    fn of(stamp: &Stamp) -> Self {
+        Self { mode: stamp.mode, owner: stamp.owner }
+    }
+}
+
+/// The steps for some of all changes, in an order in which each can be taken: what goes, deepest first;
+/// folders; files; permissions of folders, deepest first, for they may close them.
+pub(super) fn steps<'a>(
+    all: &'a [Change],
+    chosen: impl Iterator<Item = &'a Change> + Clone,
+) -> Vec<Step> {
+    let is_folder = |change: &&Change| change.node == NodeKind::Folder;
+    let made: BTreeMap<(usize, &Path), &Change> = all
+        .iter()
+        .filter(|change| change.kind == ChangeKind::Created && change.node == NodeKind::Folder)
+        .map(|change| ((change.root, change.below.as_path()), change))
+        .collect();
+    let deleted = || chosen.clone().filter(|change| change.kind == ChangeKind::Deleted);
+    let staying = staying_folders(all, deleted());
+    let removed = deleted().filter(|change| {
+        !(change.node == NodeKind::Folder
+            && staying.contains(&(change.root, change.below.as_path())))
+    });
+    let mut steps: Vec<_> = removed.filter_map(remove).collect();
+    steps.sort_by(|one, other| other.place.cmp(&one.place));
+    let mut folders: BTreeMap<Place, Step> = BTreeMap::new();
+    let mut files = Vec::new();
+    let mut modes = Vec::new();
+    for change in chosen.clone().filter(|change| change.kind != ChangeKind::Deleted) {
+        // A folder that was not chosen is made where something chosen lies in it.
+        for above in change.below.ancestors() {
+            if let Some(folder) = made.get(&(change.root, above)) {
+                folders.entry((change.root, above.to_owned())).or_insert_with(|| make(folder));
+            }
+        }
+        match (is_folder(&change), change.kind) {
+            (true, ChangeKind::Mode) => modes.extend(mode(change)),
+            (true, _) => {}
+            (false, _) => files.extend(put(change)),
+        }
+    }
+    modes.reverse();
+    steps.into_iter().chain(folders.into_values()).chain(files).chain(modes).collect()
+}
+
+/// Deleted folders that must stay because something deleted in them was not chosen.
+fn staying_folders<'a>(
+    all: &'a [Change],
+    chosen: impl Iterator<Item = &'a Change>,
+) -> BTreeSet<(usize, &'a Path)> {
+    let key = |change: &'a Change| (change.root, change.below.as_path());
+    let chosen: BTreeSet<_> = chosen.map(key).collect();
+    let left = all.iter().filter(|change| change.kind == ChangeKind::Deleted).map(key);
+    let left = left.filter(|key| !chosen.contains(key));
+    left.flat_map(|(root, below)| below.ancestors().skip(1).map(move |above| (root, above)))
+        .collect()
+}
+
+fn step(change: &Change, act: StepAct) -> Step {
+    Step { place: (change.root, change.below.clone()), act }
+}
+
+fn remove(change: &Change) -> Option<Step> {
+    Some(step(change, StepAct::Remove(change.before?)))
+}
+
+fn make(change: &Change) -> Step {
+    let access = change.after.as_ref().map_or(Access { mode: 0o755, owner: (0, 0) }, Access::of);
+    step(change, StepAct::Folder(access))
+}
+
+fn put(change: &Change) -> Option<Step> {
+    let new = change.after?.inode;
+    Some(step(change, StepAct::Put { new, replaces: change.before, copied: false }))
+}
+
+fn mode(change: &Change) -> Option<Step> {
+    let (from, to) = (Access::of(&change.before?), Access::of(&change.after?));
+    Some(step(change, StepAct::Mode { from, to }))
+}

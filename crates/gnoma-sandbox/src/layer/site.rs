@@ -1,0 +1,184 @@
+//! Where the layers of a workspace lie, and what earlier processes left there.
+
+use std::{
+    fs::{self, File},
+    io,
+    path::{Path, PathBuf},
+};
+
+use rustix::fs::{FlockOperation, flock};
+
+use super::{
+    differences::Difference,
+    error::{KeepError, LayerError, LayerStep},
+    files,
+    folder::{LOCK, Layer},
+    journal::Journal,
+    keep::{self, Unkept},
+};
+use crate::{policy::Policy, walls::Walls};
+
+/// Held while layers are made and taken away.
+const SITE_LOCK: &str = "layers.lock";
+/// How often another name is tried for a layer.
+const MAX_NAMES: usize = 1024;
+/// Writes, renames and removes a file in a view; all of it stays in the layer.
+const ATTEMPT: &str = "set -e; it=.gnoma-attempt-$$; echo 1 > $it; mv $it $it.moved; rm $it.moved";
+
+/// A folder for layers in which layers over the workspace are known to work.
+#[derive(Clone, Debug)]
+pub struct Site {
+    folder: PathBuf,
+}
+
+/// What became of a keep that a killed process had begun.
+#[derive(Debug)]
+pub enum Recovered {
+    /// All of it was kept.
+    Finished,
+    /// Nothing of it was kept.
+    Undone,
+    /// It could be neither finished nor undone.
+    Torn(KeepError),
+}
+
+impl Site {
+    /// A folder in which layers are known to work.
+    pub(super) fn at(folder: PathBuf) -> Self {
+        Self { folder }
+    }
+
+    /// The first of the folders in which a layer over `root` works: one is made, and a command writes,
+    /// renames and removes a file in it.
+    ///
+    /// # Errors
+    /// Why it works in none, for people.
+    pub fn find(root: &Path, folders: &[PathBuf], walls: &Walls) -> Result<Self, String> {
+        if let Some(mount) = mount_below(root) {
+            return Err(format!("{}, and would look empty", Difference::SubMount(mount)));
+        }
+        let mut reasons = Vec::new();
+        for folder in folders {
+            let site = Self::at(folder.clone());
+            match site.attempt(root, walls) {
+                Ok(()) => return Ok(site),
+                Err(why) => reasons.push(format!("in `{}`: {why}", folder.display())),
+            }
+        }
+        Err(if reasons.is_empty() {
+            "there is no folder for it".to_owned()
+        } else {
+            reasons.join("; ")
+        })
+    }
+
+    fn attempt(&self, root: &Path, walls: &Walls) -> Result<(), String> {
+        let layer = self.layer(vec![root.to_owned()]).map_err(|error| error.to_string())?;
+        let policy = Policy {
+            writable: vec![root.to_owned()],
+            overlays: layer.overlays(),
+            alone: true,
+            ..Policy::default()
+        };
+        let mut command = walls.command("/bin/sh", ["-c", ATTEMPT], &policy);
+        let ended = command.current_dir(root).stdin(std::process::Stdio::null()).output();
+        let ended = ended.map_err(|error| error.to_string())?;
+        if ended.status.success() {
+            return Ok(());
+        }
+        let said = String::from_utf8_lossy(&ended.stderr);
+        Err(said.lines().next().unwrap_or("it failed without a word").trim().to_owned())
+    }
+
+    /// Makes a layer over these folders, whose paths hold no links.
+    ///
+    /// # Errors
+    /// Where its folder cannot be made.
+    pub fn layer(&self, roots: Vec<PathBuf>) -> Result<Layer, LayerError> {
+        let _lock = self.lock()?;
+        for number in 0..MAX_NAMES {
+            let folder = self.folder.join(format!("{}-{number}", std::process::id()));
+            if folder.symlink_metadata().is_err() {
+                return Layer::make(folder, roots);
+            }
+        }
+        let error = io::Error::other("too many layers are in use");
+        Err(LayerError::Io { step: "make a layer".to_owned(), error })
+    }
+
+    /// Finishes or undoes what killed processes were keeping, and removes the layers they left.
+    ///
+    /// # Errors
+    /// Where the folder of layers cannot be used.
+    pub fn recover(&self) -> Result<Vec<Recovered>, LayerError> {
+        let _lock = self.lock()?;
+        let entries = fs::read_dir(&self.folder).doing(|| self.step("read"))?;
+        let folders = entries.flatten().map(|entry| entry.path()).filter(|path| path.is_dir());
+        Ok(folders.filter_map(|folder| left_behind(&folder)).collect())
+    }
+
+    fn lock(&self) -> Result<File, LayerError> {
+        let locked = || {
+            fs::create_dir_all(&self.folder)?;
+            let lock = File::create(self.folder.join(SITE_LOCK))?;
+            flock(&lock, FlockOperation::LockExclusive)?;
+            Ok(lock)
+        };
+        let locked: io::Result<File> = locked();
+        locked.doing(|| self.step("use"))
+    }
+
+    fn step(&self, verb: &str) -> String {
+        format!("{verb} `{}`", self.folder.display())
+    }
+}
+
+/// Takes care of a layer that nobody uses any more.
+fn left_behind(folder: &Path) -> Option<Recovered> {
+    if let Ok(lock) = File::open(folder.join(LOCK)) {
+        flock(&lock, FlockOperation::NonBlockingLockExclusive).ok()?;
+    }
+    let recovered = match Journal::read(folder) {
+        Ok(None) => None,
+        Ok(Some(journal)) => Some(match keep::recover(folder, &journal) {
+            Ok(true) => Recovered::Finished,
+            Ok(false) => Recovered::Undone,
+            Err(Unkept::Error(error)) => Recovered::Torn(error),
+            Err(Unkept::Halted) => return None,
+        }),
+        Err(error) => {
+            let step = format!("read the journal in `{}`", folder.display());
+            // It may tell a person what was to be kept: it stays.
+            return Some(Recovered::Torn(KeepError::Failed(LayerError::Io { step, error })));
+        }
+    };
+    files::remove_all(folder).ok();
+    recovered
+}
+
+/// A file system that is mounted below a folder.
+fn mount_below(root: &Path) -> Option<PathBuf> {
+    let table = fs::read_to_string("/proc/self/mountinfo").ok()?;
+    let points = table.lines().filter_map(|line| line.split(' ').nth(4));
+    let mut points = points.map(|point| PathBuf::from(unescaped(point)));
+    points.find(|point| point != root && point.starts_with(root))
+}
+
+/// A path as the table of mounts shows it: spaces and their like in octal.
+fn unescaped(point: &str) -> String {
+    let known = [("\\040", " "), ("\\011", "\t"), ("\\012", "\n"), ("\\134", "\\")];
+    known.iter().fold(point.to_owned(), |text, (escape, plain)| text.replace(escape, plain))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_mounted_below_a_folder_is_found() {
+        assert!(mount_below(Path::new("/")).is_some());
+        let empty = tempfile::tempdir().unwrap();
+        assert_eq!(mount_below(empty.path()), None);
+        assert_eq!(unescaped("/a\\040b\\134c"), "/a b\\c");
+    }
+}

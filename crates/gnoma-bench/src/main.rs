@@ -7,16 +7,17 @@
 //! | `decode [DELTAS] [PASSES] [PROTOCOL]` | how fast answers are read |
 //! | `guard GNOMA FOLDER` | what looking through everything costs |
 //! | `history` | what a long conversation costs |
-//! | `mock SCRIPT …` | a model server for `bench/one-shot`, `terminal` and `soak` |
+//! | `mock SCRIPT …` | a model server for `bench/one-shot`, `terminal`, `soak`, `serve`, `freeze` and `full-disk` |
 //! | `pictures GNOMA FOLDER [--check] [SCENE …]` | the README's pictures, from the real program |
 //! | `router` | what choosing between models costs |
 //! | `tokens` | tokens of the request on standard input |
+//! | `watch SOCKET PORT SUBSCRIBERS SESSION …` | how long deltas take to a session's subscribers, for `bench/serve` |
 
 mod command;
 
 use anyhow::{Result, bail};
 
-const COMMANDS: &str = "decode, guard, history, mock, pictures, router, tokens";
+const COMMANDS: &str = "decode, guard, history, mock, pictures, router, tokens, watch";
 
 fn main() -> Result<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -29,6 +30,7 @@ fn main() -> Result<()> {
             "pictures" => command::pictures::run(rest),
             "router" => command::router::run(rest),
             "tokens" => command::tokens::run(),
+            "watch" => command::watch::run(rest),
             _ => bail!("there is no command `{command}`; there are {COMMANDS}"),
         },
         None => bail!("name a command: {COMMANDS}"),

@@ -23,7 +23,7 @@ use std::{
 use anyhow::{Result, bail};
 use serde_json::{Value, json};
 
-use self::script::{Script, ScriptedReply};
+use self::script::{STAMP, Script, ScriptedReply};
 
 /// Bytes that are written at a time; every record is an HTTP chunk of its own.
 const WRITE_BYTES: usize = 16 << 10;
@@ -164,7 +164,11 @@ fn send_records(stream: &mut TcpStream, reply: &ScriptedReply) -> io::Result<()>
         let end = rest.windows(2).position(|window| window == b"\n\n");
         let (record, after) = rest.split_at(end.map_or(rest.len(), |end| end + 2));
         write!(out, "{:x}\r\n", record.len())?;
+        let at = out.len();
         out.extend_from_slice(record);
+        if reply.is_stamped {
+            stamp(out.get_mut(at..).unwrap_or_default());
+        }
         out.extend_from_slice(b"\r\n");
         rest = after;
         if out.len() >= WRITE_BYTES || !reply.between.is_zero() {
@@ -176,6 +180,15 @@ fn send_records(stream: &mut TcpStream, reply: &ScriptedReply) -> io::Result<()>
     }
     out.extend_from_slice(b"0\r\n\r\n");
     stream.write_all(&out)
+}
+
+/// Writes the time into a record that has a place for it.
+fn stamp(record: &mut [u8]) {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let place = record.windows(STAMP.len()).position(|window| window == STAMP);
+    if let Some(place) = place.and_then(|at| record.get_mut(at..at + STAMP.len())) {
+        place.copy_from_slice(format!("{:016}", now.as_micros()).as_bytes());
+    }
 }
 
 fn locked<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {

@@ -7,6 +7,7 @@ pub(crate) mod mock;
 pub(crate) mod pictures;
 pub(crate) mod router;
 pub(crate) mod tokens;
+pub(crate) mod watch;
 
 use anyhow::{Context as _, Result};
 

@@ -5,6 +5,7 @@
 //! | `text N [WAIT]` | N text deltas, after WAIT milliseconds |
 //! | `paced N RATE` | N text deltas, RATE of them in a second |
 //! | `tools K [BYTES]` | K times one call of `bash`, then a text; the command prints BYTES bytes, or one line |
+//! | `asked N RATE` | to a message that says `stream` N text deltas, RATE of them in a second, each the time at which it was written (microseconds since 1970); to one that says `change` a call of `sh change.sh`; else 1,000 bytes of text |
 //! | `chat EVERY N` | to every message of a person N text deltas; before every EVERYth of these answers a call of `bash` |
 
 use std::time::Duration;
@@ -28,6 +29,10 @@ const RESULT: &[u8] = br#""role":"tool""#;
 const BYTES_PER_TOKEN: usize = 4;
 /// Bytes that the commands of a conversation print.
 const CHAT_RESULT_BYTES: usize = 2_000;
+/// Where a record says when it was written; as long as a time.
+pub(super) const STAMP: &[u8] = b"0000000000000000";
+/// Bytes of an answer that nobody asked anything special of.
+const PLAIN_BYTES: usize = 1_000;
 /// Deltas that make a line of such a conversation's answers.
 const DELTAS_PER_LINE: usize = 12;
 
@@ -36,6 +41,7 @@ pub(super) enum Script {
     Text { deltas: usize, wait: Duration },
     Paced { deltas: usize, between: Duration },
     Tools { rounds: usize, bytes: usize },
+    Asked { deltas: usize, between: Duration },
     Chat { every: usize, deltas: usize, turns: usize },
 }
 
@@ -46,6 +52,8 @@ pub(super) struct ScriptedReply {
     pub(super) wait: Duration,
     /// What passes between two records.
     pub(super) between: Duration,
+    /// Each record says in the place of [`STAMP`] when it was written.
+    pub(super) is_stamped: bool,
     pub(super) records: Vec<u8>,
 }
 
@@ -56,11 +64,8 @@ impl Script {
                 deltas: number(words, 1, 1)?,
                 wait: Duration::from_millis(number(words, 2, 0)?.try_into()?),
             },
-            Some("paced") => {
-                let rate: u32 = number(words, 2, 100)?.try_into()?;
-                let between = Duration::from_secs(1) / rate.max(1);
-                Self::Paced { deltas: number(words, 1, 1)?, between }
-            }
+            Some("paced") => Self::Paced { deltas: number(words, 1, 1)?, between: between(words)? },
+            Some("asked") => Self::Asked { deltas: number(words, 1, 1)?, between: between(words)? },
             Some("tools") => {
                 Self::Tools { rounds: number(words, 1, 1)?, bytes: number(words, 2, 0)? }
             }
@@ -69,7 +74,9 @@ impl Script {
                 deltas: number(words, 2, 100)?,
                 turns: 0,
             },
-            _ => bail!("the script is `text`, `paced`, `tools` or `chat`, with its numbers"),
+            _ => {
+                bail!("the script is `text`, `paced`, `tools`, `asked` or `chat`, with its numbers")
+            }
         })
     }
 
@@ -82,6 +89,14 @@ impl Script {
                 let done = body.windows(RESULT.len()).filter(|window| *window == RESULT).count();
                 if done < *rounds { call(done, *bytes, body) } else { text(1) }
             }
+            Self::Asked { deltas, between } => match asked(body) {
+                Asked::Stream => ScriptedReply { between: *between, ..stamped(*deltas) },
+                Asked::Change => shell_call("change", "sh change.sh", body),
+                Asked::Nothing => {
+                    let text = "words of an answer, ".repeat(PLAIN_BYTES / 20);
+                    records(said(vec![json!({"delta": {"content": text}})]), body)
+                }
+            },
             Self::Chat { every, deltas, turns } => {
                 if ends_with_result(body) || !body.windows(TOOLS.len()).any(|at| at == TOOLS) {
                     return counted_text(*deltas, body);
@@ -98,11 +113,43 @@ impl Script {
     }
 }
 
+/// What passes between two deltas where the script names their rate.
+fn between(words: &[String]) -> Result<Duration> {
+    let rate: u32 = number(words, 2, 100)?.try_into()?;
+    Ok(Duration::from_secs(1) / rate.max(1))
+}
+
 /// The last message is what came of a call.
 fn ends_with_result(body: &[u8]) -> bool {
+    last_message(body).starts_with(TOOL)
+}
+
+/// The last message, from its role on.
+fn last_message(body: &[u8]) -> &[u8] {
     let last = body.windows(ROLE.len()).rposition(|window| window == ROLE);
-    let role = last.and_then(|at| body.get(at + ROLE.len()..));
-    role.is_some_and(|role| role.starts_with(TOOL))
+    last.and_then(|at| body.get(at + ROLE.len()..)).unwrap_or_default()
+}
+
+/// What the last message wants.
+enum Asked {
+    Stream,
+    Change,
+    Nothing,
+}
+
+fn asked(body: &[u8]) -> Asked {
+    let last = last_message(body);
+    let says = |word: &[u8]| last.windows(word.len()).any(|window| window == word);
+    // A request without tools wants a title or a summary.
+    if last.starts_with(TOOL) || !body.windows(TOOLS.len()).any(|at| at == TOOLS) {
+        Asked::Nothing
+    } else if says(b"stream") {
+        Asked::Stream
+    } else if says(b"change") {
+        Asked::Change
+    } else {
+        Asked::Nothing
+    }
 }
 
 fn text(deltas: usize) -> ScriptedReply {
@@ -114,21 +161,34 @@ fn text(deltas: usize) -> ScriptedReply {
 fn counted_text(deltas: usize, body: &[u8]) -> ScriptedReply {
     let ends_line = |nth: usize| nth % DELTAS_PER_LINE == DELTAS_PER_LINE - 1;
     let word = |nth| if ends_line(nth) { "end.\n" } else { "words " };
-    let mut choices: Vec<Value> =
-        (0..deltas).map(|nth| json!({"delta": {"content": word(nth)}})).collect();
-    choices.push(json!({"delta": {}, "finish_reason": "stop"}));
-    records(choices, body)
+    records(said((0..deltas).map(|nth| json!({"delta": {"content": word(nth)}})).collect()), body)
 }
 
-/// A call of the shell.
+/// A text whose deltas are the times at which they were written.
+fn stamped(deltas: usize) -> ScriptedReply {
+    let stamp = format!("{} ", String::from_utf8_lossy(STAMP));
+    let choices = said((0..deltas).map(|_| json!({"delta": {"content": stamp}})).collect());
+    ScriptedReply { is_stamped: true, ..records(choices, &[]) }
+}
+
+/// Deltas of an answer that ends with them.
+fn said(mut choices: Vec<Value>) -> Vec<Value> {
+    choices.push(json!({"delta": {}, "finish_reason": "stop"}));
+    choices
+}
+
+/// A call of the shell that prints so many bytes, or one line.
 fn call(round: usize, bytes: usize, body: &[u8]) -> ScriptedReply {
     let command = if bytes == 0 {
         format!("echo round-{round}")
     } else {
         format!("yes 'round {round} has a line of output like this' | head -c {bytes}")
     };
+    shell_call(&format!("call_{round}"), &command, body)
+}
+
+fn shell_call(id: &str, command: &str, body: &[u8]) -> ScriptedReply {
     let arguments = json!({ "command": command }).to_string();
-    let id = format!("call_{round}");
     let choices = vec![
         json!({"delta": {"role": "assistant", "content": null, "tool_calls": [{"index": 0, "id": id, "type": "function", "function": {"name": "bash", "arguments": ""}}]}}),
         json!({"delta": {"tool_calls": [{"index": 0, "function": {"arguments": arguments}}]}}),

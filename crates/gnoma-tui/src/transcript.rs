@@ -166,7 +166,7 @@ impl Transcript {
 
     /// Lines made elsewhere, such as the answer of a command; wrapped when they are handed over.
     pub fn lines(&mut self, lines: Vec<Line>) {
-        self.blocks.push_back(Block::Lines(lines));
+        self.put_above(Block::Lines(lines));
     }
 
     /// The time, for how long calls have been running.
@@ -198,7 +198,7 @@ impl Transcript {
     /// Shows the newest folded thing whole; again, the one before. Says whether there was one.
     pub fn unfold(&mut self) -> bool {
         let Some(folded) = self.shelf.take() else { return false };
-        self.blocks.push_back(Block::Folded(folded));
+        self.put_above(Block::Folded(folded));
         true
     }
 
@@ -322,6 +322,13 @@ impl Transcript {
         } else {
             self.expect(text);
         }
+    }
+
+    /// Puts what will not change above what still does. Below that a long text would hide how an
+    /// answer goes on, and be drawn again with every frame.
+    fn put_above(&mut self, block: Block) {
+        let open = self.blocks.iter().position(|block| !block.is_over());
+        self.blocks.insert(open.unwrap_or(self.blocks.len()), block);
     }
 
     fn words(&mut self, text: String, style: Style) {

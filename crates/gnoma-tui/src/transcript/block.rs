@@ -59,26 +59,33 @@ impl Block {
         }
     }
 
+    /// It does not change any more.
+    pub(super) fn is_over(&self) -> bool {
+        match self {
+            Self::Answer { ended, .. } => *ended,
+            Self::Thinking(thinking) => thinking.is_over(),
+            Self::Call(call) => call.is_over(),
+            Self::Began(_)
+            | Self::Person(_)
+            | Self::Words(..)
+            | Self::Folded(_)
+            | Self::Lines(_) => true,
+        }
+    }
+
     /// The lines that cannot change any more, and whether the block is over.
     pub(super) fn finished(
         &mut self,
         width: usize,
         options: TranscriptOptions,
     ) -> (Vec<Line>, bool) {
-        match self {
-            Self::Answer { stream, ended, retracted, .. } => {
-                (struck(stream.take(width), *retracted), *ended)
-            }
-            Self::Thinking(thinking) if !thinking.is_over() => (Vec::new(), false),
-            Self::Call(call) if !call.is_over() => (Vec::new(), false),
-            Self::Thinking(_)
-            | Self::Call(_)
-            | Self::Began(_)
-            | Self::Person(_)
-            | Self::Words(..)
-            | Self::Folded(_)
-            | Self::Lines(_) => (self.draw(width, None, options), true),
-        }
+        let is_over = self.is_over();
+        let lines = match self {
+            Self::Answer { stream, retracted, .. } => struck(stream.take(width), *retracted),
+            _ if is_over => self.draw(width, None, options),
+            _ => Vec::new(),
+        };
+        (lines, is_over)
     }
 
     /// The lines as they are now; of an answer those that were not handed over.

@@ -12,7 +12,7 @@ use gnoma_core::{
     session::{NoticeLevel, Outcome},
 };
 use gnoma_tui::{
-    text::Line,
+    text::{Line, Style},
     transcript::{Transcript, TranscriptOptions, said},
 };
 use proptest::prelude::*;
@@ -300,6 +300,23 @@ fn while_it_goes_on() {
     ● fs.edit src/sum.rs
     -- 6 finished
     "#);
+}
+
+#[test]
+fn a_long_text_beside_an_answer_does_not_hide_how_it_goes_on() {
+    let mut transcript = Transcript::new(TranscriptOptions::default());
+    transcript.on(&text("First.\n\nIt is "));
+    let mut finished = transcript.take_finished(60);
+    transcript.lines(
+        (0..200).map(|number| Line::new(format!("line {number}"), Style::default())).collect(),
+    );
+    transcript.on(&text("going on"));
+    finished.extend(transcript.take_finished(60));
+    let seen = shown(&finished);
+    assert!(seen.starts_with("First.\n\nline 0\n") && seen.ends_with("line 199\n"), "{seen}");
+    assert_eq!(shown(&transcript.live(60, 10)), "\nIt is going on\n");
+    transcript.on(&done(1));
+    assert!(shown(&transcript.take_finished(60)).starts_with("\nIt is going on\n"));
 }
 
 #[test]

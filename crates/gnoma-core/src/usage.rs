@@ -1,6 +1,6 @@
 //! Token counts.
 
-use std::ops::AddAssign;
+use std::ops::{AddAssign, SubAssign};
 
 use serde::{Deserialize, Serialize};
 
@@ -46,6 +46,17 @@ impl AddAssign for Usage {
         self.cache_read = self.cache_read.saturating_add(other.cache_read);
         self.cache_write = self.cache_write.saturating_add(other.cache_write);
         self.reasoning = self.reasoning.saturating_add(other.reasoning);
+    }
+}
+
+/// A part that is larger than the sum, as absurd counts may be, leaves nothing.
+impl SubAssign for Usage {
+    fn sub_assign(&mut self, other: Self) {
+        self.input = self.input.saturating_sub(other.input);
+        self.output = self.output.saturating_sub(other.output);
+        self.cache_read = self.cache_read.saturating_sub(other.cache_read);
+        self.cache_write = self.cache_write.saturating_sub(other.cache_write);
+        self.reasoning = self.reasoning.saturating_sub(other.reasoning);
     }
 }
 

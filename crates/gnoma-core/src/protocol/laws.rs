@@ -137,7 +137,7 @@ proptest! {
             let outputs = turn.calls.iter().map(|running| running.output.text.clone());
             let drafts = turn.drafts.iter().map(|draft| draft.id.clone());
             (turn.text.text.clone(), turn.thinking.text.clone(), turn.queue.clone(),
-             outputs.collect::<Vec<_>>(), drafts.collect::<Vec<_>>())
+             turn.usage, outputs.collect::<Vec<_>>(), drafts.collect::<Vec<_>>())
         });
         prop_assert_eq!(ends(&again), ends(&view));
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Envelope, Reply, RequestError, RequestId, SessionView};
+use super::{Envelope, LiveSession, Reply, RequestError, RequestId, SessionView};
 use crate::{session::SessionState, store::SessionId};
 
 /// A host's message to one client.
@@ -89,6 +89,12 @@ pub enum ProcessEvent {
     Closed {
         /// The session.
         session: SessionId,
+    },
+    /// So much happened while the client did not read that some of it is not told: how all sessions
+    /// are, in place of it. A session that is not among them has ended.
+    Lagged {
+        /// The sessions there are.
+        sessions: Vec<LiveSession>,
     },
     /// The process ends soon; all sessions are stored.
     Stopping,

@@ -6,6 +6,7 @@ use super::TextTail;
 use crate::{
     message::{CallId, Content, Message, ModelRef, Role, ToolCall},
     session::Event,
+    usage::Usage,
 };
 
 /// Bytes of an answer that are kept while it is written.
@@ -43,6 +44,9 @@ pub struct RunningTurn {
     pub questions: Vec<Question>,
     /// Messages that were sent and wait for the next safe boundary.
     pub queue: Vec<Vec<Content>>,
+    /// Tokens of its calls so far.
+    #[serde(default)]
+    pub usage: Usage,
 }
 
 /// A call that the model is writing.
@@ -123,6 +127,7 @@ impl RunningTurn {
                 }
             }
             Event::ToolEnded { result, .. } => self.ended(&result.call_id),
+            Event::Usage { turn, .. } => self.usage = *turn,
             _ => (),
         }
     }

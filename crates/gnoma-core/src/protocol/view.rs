@@ -171,6 +171,9 @@ impl SessionView {
     pub fn current(&self) -> Vec<Event> {
         let Some(turn) = &self.turn else { return vec![Event::State(self.state)] };
         let mut events = vec![Event::State(SessionState::Active)];
+        if turn.usage != Usage::default() {
+            events.push(Event::Usage { round: self.last_call, turn: turn.usage });
+        }
         events.extend(turn.events(self.arm.as_ref()));
         if self.state == SessionState::Cancelling {
             events.push(Event::State(SessionState::Cancelling));

@@ -97,6 +97,7 @@ fn start(
         answered: HashSet::new(),
         work: JoinSet::new(),
         deserted: (detach == Detach::Close).then(|| Instant::now() + FIRST_SUBSCRIBER),
+        is_closing: false,
     };
     let mut task = JoinSet::new();
     task.spawn(actor.live(inbox, heard, Arc::clone(&close), end));
@@ -158,6 +159,8 @@ struct Actor {
     work: JoinSet<()>,
     /// When a session that nobody sees ends.
     deserted: Option<Instant>,
+    /// It ends once what is being changed is changed.
+    is_closing: bool,
 }
 
 impl Actor {
@@ -196,9 +199,20 @@ impl Actor {
             }
             Woke::Job(job) => self.take(job),
             Woke::Close | Woke::Deserted => return self.close(),
-            Woke::Opened(Ok(opened)) => self.opened(opened),
+            Woke::Opened(Ok(opened)) => {
+                self.opened(opened);
+                // Changed as it was wanted, the engine lets go of what it holds.
+                if self.is_closing {
+                    return self.close();
+                }
+            }
             Woke::Opened(Err(error)) => self.not_opened(&error),
-            Woke::Changed(done) => self.changed(*done),
+            Woke::Changed(done) => {
+                self.changed(*done);
+                if self.is_closing && matches!(self.engine, Engine::Gone) {
+                    return Break(());
+                }
+            }
             Woke::Event(Some(event)) => self.told(event),
             Woke::Event(None) => return Break(()),
             Woke::Notice((level, text)) => self.push(Event::Notice { level, text }),
@@ -208,16 +222,16 @@ impl Actor {
         Continue(())
     }
 
-    /// Ends the engine; a session without one ends at once.
+    /// Ends the engine; a session without one ends at once, but never in the middle of a change.
     fn close(&mut self) -> std::ops::ControlFlow<()> {
         self.deserted = None;
+        self.is_closing = true;
         match &self.engine {
+            Engine::Changing(_) => std::ops::ControlFlow::Continue(()),
             Engine::Open(opened) if opened.engine.tell(Command::Close) => {
                 std::ops::ControlFlow::Continue(())
             }
-            Engine::Open(_) | Engine::Opening(_) | Engine::Changing(_) | Engine::Gone => {
-                std::ops::ControlFlow::Break(())
-            }
+            Engine::Open(_) | Engine::Opening(_) | Engine::Gone => std::ops::ControlFlow::Break(()),
         }
     }
 
@@ -352,6 +366,7 @@ impl Actor {
                 }
                 self.answered.extend(answered);
             }
+            Engine::Changing(_) if self.is_closing => return Err(closed()),
             Engine::Opening(_) | Engine::Changing(_) if self.waiting.len() < MAX_WAITING => {
                 self.waiting.push(command);
             }
@@ -366,11 +381,18 @@ impl Actor {
         if self.work.len() >= MAX_WORK {
             return replier.reply(Err(busy()));
         }
-        if let Request::Rename { title } = &request {
-            self.kept.lock().unwrap_or_else(PoisonError::into_inner).title = Some(title.clone());
-        }
+        let title = match &request {
+            Request::Rename { title } => Some((title.clone(), Arc::clone(&self.kept))),
+            _ => None,
+        };
         let answer = self.services.answer(request);
-        self.work.spawn(async move { replier.reply(answer.await) });
+        self.work.spawn(async move {
+            let outcome = answer.await;
+            if let (Ok(_), Some((title, kept))) = (&outcome, title) {
+                kept.lock().unwrap_or_else(PoisonError::into_inner).title = Some(title);
+            }
+            replier.reply(outcome);
+        });
     }
 
     /// Does what needs the session, or another one, to be opened anew.

@@ -73,10 +73,7 @@ impl Shared {
     }
 
     pub(super) fn sessions(&self) -> Vec<LiveSession> {
-        let state = self.state();
-        let mut all: Vec<LiveSession> = state.sessions.values().map(Live::facts).collect();
-        all.sort_by_key(|session| std::cmp::Reverse(session.changed_ms));
-        all
+        self.state().facts()
     }
 
     /// The session that a spec wants to go on with, where it lives here already.
@@ -102,11 +99,19 @@ impl Shared {
         self.changed.send_replace(number);
     }
 
-    /// What happened to sessions after `seen`, as far as it is kept, and how much has happened.
+    /// What happened to sessions after `seen`, and how much has happened. Where not all of it is kept
+    /// any more: how the sessions are, and whether the process ends.
     pub(super) fn told_since(&self, seen: u64) -> (Vec<ProcessEvent>, u64) {
         let state = self.state();
+        let is_missing = state.events.front().is_some_and(|(first, _)| *first > seen + 1);
         let after = state.events.iter().filter(|(number, _)| *number > seen);
-        let events = after.map(|(_, event)| event.clone()).collect();
+        let after = after.map(|(_, event)| event);
+        let events = if is_missing {
+            let stopping = state.is_stopping.then_some(ProcessEvent::Stopping);
+            [ProcessEvent::Lagged { sessions: state.facts() }].into_iter().chain(stopping).collect()
+        } else {
+            after.cloned().collect()
+        };
         (events, state.events.back().map_or(seen, |(number, _)| *number))
     }
 
@@ -121,6 +126,13 @@ impl Shared {
 }
 
 impl State {
+    /// How the sessions are, the one that changed last first.
+    fn facts(&self) -> Vec<LiveSession> {
+        let mut all: Vec<LiveSession> = self.sessions.values().map(Live::facts).collect();
+        all.sort_by_key(|session| std::cmp::Reverse(session.changed_ms));
+        all
+    }
+
     /// Whether a session of that id is to be started: not where one lives already.
     pub(super) fn may_open(&self, id: &SessionId) -> Result<bool, RequestError> {
         if self.is_stopping {

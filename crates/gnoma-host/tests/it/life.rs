@@ -4,7 +4,7 @@ use std::{sync::atomic::Ordering, time::Duration};
 
 use gnoma_core::{
     protocol::{Detach, ProcessEvent, Reply, Request, RequestErrorKind, SessionSpec, Switch},
-    session::SessionState,
+    session::{PermissionMode, SessionState},
 };
 use gnoma_testkit::Answer;
 
@@ -200,4 +200,88 @@ async fn shutting_down_ends_every_session_and_refuses_new_ones() {
     let outcome = window.ask(None, Request::Open(Box::default())).await;
     assert_eq!(kind(outcome), RequestErrorKind::Closed);
     assert!(host.sessions().is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn closing_waits_for_a_change_that_has_begun() {
+    for request in [switch("m2"), Request::Rewind { turns: 1, files: true, conversation: true }] {
+        let (world, provider) = World::of(vec![Answer::text("one"), Answer::text("two")]);
+        let host = world.host();
+        let mut window = Window::new(&host, "w");
+        let session = window.open(kept()).await;
+        window.attach(&session).await;
+        window.ask(Some(&session), say("first")).await.unwrap();
+        window.settle(LONG).await;
+        let asked = [request, Request::Close, say("too late")]
+            .map(|request| window.send(Some(&session), request));
+        window.until_state(&session, SessionState::Closed).await;
+        window.settle(LONG).await;
+        let outcomes = asked.map(|id| {
+            let reply = window.replies.iter().find(|(it, _)| *it == id);
+            reply.expect("every request gets a reply").1.clone()
+        });
+        assert_eq!(outcomes[..2], [Ok(Reply::Done), Ok(Reply::Done)]);
+        assert_eq!(kind(outcomes[2].clone()), RequestErrorKind::Closed);
+        assert_eq!(*world.effects.lock().unwrap(), ["changed"].map(std::path::PathBuf::from));
+        assert!(host.sessions().is_empty());
+        assert_eq!(provider.requests().len(), 1);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_mode_that_a_person_chose_stays_when_the_model_is_changed() {
+    let (world, _) = World::of(vec![]);
+    let host = world.host();
+    let mut window = Window::new(&host, "w");
+    let session = window.open(kept()).await;
+    window.attach(&session).await;
+    let mode = PermissionMode::Plan;
+    window.ask(Some(&session), Request::SetMode { mode }).await.unwrap();
+    window.ask(Some(&session), switch("m2")).await.unwrap();
+    window.settle(LONG).await;
+    assert_eq!(window.views[&session].mode, mode);
+    assert_eq!(truth(&host, &session).await.mode, mode);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_title_is_shown_once_it_is_stored() {
+    let (world, _) = World::of(vec![Answer::text("one")]);
+    let host = world.host();
+    let mut window = Window::new(&host, "w");
+    let session = window.open(kept()).await;
+    window.attach(&session).await;
+    window.ask(Some(&session), say("first words")).await.unwrap();
+    window.settle(LONG).await;
+    let title = |host: &gnoma_host::live::Host| host.sessions()[0].title.clone();
+    let rename = |title: &str| Request::Rename { title: title.to_owned() };
+    window.ask(Some(&session), rename("refused")).await.unwrap_err();
+    assert_eq!(title(&host), "first words");
+    let renames = window.send(Some(&session), rename("mine"));
+    tokio::time::sleep(Duration::from_millis(10)).await;
+    assert_eq!(title(&host), "first words", "it is not stored yet");
+    window.until(|own| own.replies.iter().any(|(id, _)| *id == renames)).await;
+    assert_eq!(title(&host), "mine");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_watcher_that_did_not_read_for_long_is_told_how_all_sessions_are() {
+    let (world, _) = World::of(vec![]);
+    let host = world.host();
+    let (mut watcher, mut window) = (Window::new(&host, "watcher"), Window::new(&host, "w"));
+    watcher.ask(None, Request::Watch).await.unwrap();
+    let stays = window.open(kept()).await;
+    for _ in 0..300 {
+        let session = window.open(kept()).await;
+        window.ask(Some(&session), Request::Close).await.unwrap();
+        window.settle(Duration::from_millis(10)).await;
+    }
+    watcher.settle(LONG).await;
+    let lagged = watcher.process.iter().rposition(|event| {
+        matches!(event, ProcessEvent::Lagged { sessions }
+            if sessions.len() == 1 && sessions[0].status.session == stays)
+    });
+    assert!(lagged.is_some(), "{:?}", watcher.process);
+    let last = window.open(kept()).await;
+    watcher.settle(LONG).await;
+    assert_eq!(watcher.process.last(), Some(&ProcessEvent::Opened { session: last }));
 }

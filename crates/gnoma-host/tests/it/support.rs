@@ -193,6 +193,11 @@ impl Services for TestServices {
             if let Request::Export { path } = request {
                 tokio::time::sleep(Duration::from_millis(300)).await;
                 world.effects.lock().unwrap().push(path);
+            } else if let Request::Rename { title } = request {
+                tokio::time::sleep(Duration::from_millis(300)).await;
+                if title == "refused" {
+                    return Err(RequestError::new(RequestErrorKind::Failed, "no room"));
+                }
             }
             Ok(Reply::Text("done".to_owned()))
         })
@@ -200,8 +205,10 @@ impl Services for TestServices {
 
     fn change(&self, change: Change) -> BoxFuture<'static, Result<Changed, RequestError>> {
         let Change { request, mut spec } = change;
+        let world = Arc::clone(&self.0);
         Box::pin(async move {
             tokio::time::sleep(Duration::from_millis(20)).await;
+            world.effects.lock().unwrap().push("changed".into());
             match request {
                 Request::Switch(Switch::Model(name)) if name == "none" => {
                     return Err(RequestError::new(RequestErrorKind::NotFound, "no such model"));

@@ -120,6 +120,8 @@ impl Counts {
         let has_called = view.last_call != Usage::default();
         let mut past = info.before;
         past += view.usage;
+        // Those of the turn that runs are told with it.
+        past -= view.turn.as_ref().map_or_else(Usage::default, |turn| turn.usage);
         Self {
             round: if has_called { view.last_call } else { info.last_call },
             past,

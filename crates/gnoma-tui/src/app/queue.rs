@@ -7,6 +7,9 @@ use gnoma_core::Content;
 use super::shown;
 use crate::composer::Draft;
 
+/// Messages of other windows that are shown.
+const MAX_OTHERS: usize = 64;
+
 /// What was sent and has not come back as part of the conversation.
 #[derive(Clone, Debug)]
 pub(super) struct Sent {
@@ -54,6 +57,8 @@ pub(super) struct Queue {
     /// Was sent while a turn runs and is not read yet.
     pub(super) steers: VecDeque<Sent>,
     pub(super) attached: VecDeque<Attached>,
+    /// What other windows have sent while the turn runs, in short.
+    others: Vec<String>,
 }
 
 impl Queue {
@@ -78,10 +83,27 @@ impl Queue {
         sent.chain(self.waiting.iter().map(|waiting| &waiting.draft))
     }
 
-    /// What is not read yet, then what waits; in short.
-    pub(super) fn shown(&self) -> (Vec<String>, Vec<String>) {
+    /// What is not read yet, what of other windows is not, then what waits; in short.
+    pub(super) fn shown(&self) -> [Vec<String>; 3] {
         let steers = self.steers.iter().map(|sent| sent.line.clone()).collect();
-        (steers, self.waiting.iter().map(|waiting| waiting.line.clone()).collect())
+        let waiting = self.waiting.iter().map(|waiting| waiting.line.clone()).collect();
+        [steers, self.others.clone(), waiting]
+    }
+
+    /// What waits for the next step of the turn, of this window and of others.
+    pub(super) fn is_now(&mut self, queue: &[Vec<Content>]) {
+        let mut own: Vec<&[Content]> = self.steers.iter().map(|sent| &*sent.content).collect();
+        let mut rest: Vec<&[Content]> = queue.iter().map(Vec::as_slice).collect();
+        for is_same in [|a: &[Content], b: &[Content]| a == b, is_like] {
+            rest.retain(|message| match own.iter().position(|sent| is_same(sent, message)) {
+                Some(place) => {
+                    own.remove(place);
+                    false
+                }
+                None => true,
+            });
+        }
+        self.others = rest.into_iter().take(MAX_OTHERS).map(shown::message_line).collect();
     }
 
     pub(super) fn attached(&self) -> impl Iterator<Item = &str> {
@@ -118,6 +140,7 @@ impl Queue {
 
     /// What was sent to a session that is gone, and never became part of it, comes back.
     pub(super) fn sent_returns(&mut self) {
+        self.others.clear();
         let sent: Vec<Sent> = self.begun.drain(..).chain(self.steers.drain(..)).collect();
         self.is_held |= !sent.is_empty();
         for sent in sent.into_iter().rev() {

@@ -62,12 +62,12 @@ impl State {
                 self.counts.round = *round;
                 self.counts.turn = *turn;
             }
+            Event::Queued { queue } => self.queue.is_now(queue),
             Event::Retrying { attempt, .. } => {
                 self.doing(&format!("trying again (attempt {attempt})"));
             }
             Event::ToolProgress { .. }
             | Event::ToolCallDelta { .. }
-            | Event::Queued { .. }
             | Event::Notice { .. }
             | Event::Unknown => (),
             Event::TurnEnded { outcome, usage, undelivered, .. } => {
@@ -132,6 +132,7 @@ impl State {
         match state {
             SessionState::Idle => {
                 self.session.is_at_rest = true;
+                self.queue.is_now(&[]);
                 if !self.queue.has_begun() {
                     self.running = None;
                 }

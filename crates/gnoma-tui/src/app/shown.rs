@@ -1,5 +1,7 @@
 //! Drafts as people should see them: pasted texts as what they are called, not as all they hold.
 
+use gnoma_core::Content;
+
 use crate::composer::{Draft, Fold};
 
 /// Columns that a tab becomes.
@@ -44,6 +46,16 @@ pub(super) fn first_line(draft: &Draft) -> String {
         0 => first,
         more => format!("{first} … +{more}"),
     }
+}
+
+/// A message in one line.
+pub(super) fn message_line(content: &[Content]) -> String {
+    let text = |part: &Content| match part {
+        Content::Text(text) => Some(text.text.clone()),
+        _ => None,
+    };
+    let text: String = content.iter().filter_map(text).collect();
+    if text.trim().is_empty() { "[image]".to_owned() } else { first_line(&text.as_str().into()) }
 }
 
 /// The text with spaces for its tabs.

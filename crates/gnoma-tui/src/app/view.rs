@@ -178,7 +178,7 @@ impl State {
 
     /// What was sent and is not read yet, what waits, and what goes along.
     fn waiting_lines(&self, room: usize) -> Vec<Line> {
-        let (steers, queued) = self.queue.shown();
+        let [steers, others, queued] = self.queue.shown();
         let line = |mark: &'static str, text: String, why: &'static str| {
             Line::from([
                 Span::new(mark, Style::of(Ink::Accent)),
@@ -189,6 +189,8 @@ impl State {
         let held = if self.queue.is_held() { "  (held: Enter sends)" } else { "  (queued)" };
         let mut lines: Vec<Line> = Vec::new();
         lines.extend(steers.into_iter().map(|text| line("↳ ", text, "  (at the next step)")));
+        let of_others = "  (at the next step, from another window)";
+        lines.extend(others.into_iter().map(|text| line("↳ ", text, of_others)));
         lines.extend(queued.into_iter().map(|text| line("⋯ ", text, held)));
         let attached = self.queue.attached().map(str::to_owned);
         lines.extend(attached.map(|label| line("+ ", label, "  (goes along; Backspace drops it)")));

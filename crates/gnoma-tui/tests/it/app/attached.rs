@@ -171,3 +171,68 @@ fn what_is_written_stays_while_the_server_is_away() {
     scene.keys("enter");
     assert_eq!(scene.sent(), ["half a line"]);
 }
+
+#[test]
+fn a_window_that_comes_to_a_running_turn_counts_each_token_once() {
+    let used = |input, turn| Event::Usage {
+        round: Usage { input, ..Usage::default() },
+        turn: Usage { input: turn, ..Usage::default() },
+    };
+    let ends = |turn| Event::TurnEnded {
+        outcome: complete(),
+        rounds: 1,
+        usage: Usage { input: turn, ..Usage::default() },
+        undelivered: Vec::new(),
+    };
+    let mut scene = Scene::new();
+    scene.view = SessionView::new(SessionId::new("s1"), Epoch(3), None);
+    for event in [
+        Event::State(SessionState::Active),
+        used(100, 100),
+        ends(100),
+        Event::State(SessionState::Idle),
+        Event::State(SessionState::Active),
+        round(1),
+        used(1_000, 1_000),
+    ] {
+        scene.unheard(event);
+    }
+    let session = |scene: &mut Scene| {
+        scene.finished.clear();
+        let said = scene.send("/usage").said();
+        let of = |name: &str| {
+            said.lines().map(str::trim).find(|line| line.starts_with(name)).unwrap().to_owned()
+        };
+        [of("turn "), of("session ")].map(|line| line.split(" in,").next().unwrap().to_owned())
+    };
+    scene.catches_up();
+    let lines = ["turn           1.0k", "session        1.1k"];
+    assert_eq!(session(&mut scene), lines);
+    scene.event(round(2)).event(used(2_000, 3_000));
+    let lines = ["turn           3.0k", "session        3.1k"];
+    assert_eq!(session(&mut scene), lines);
+    scene.event(ends(3_000)).event(Event::State(SessionState::Idle));
+    assert_eq!(session(&mut scene), lines);
+}
+
+#[test]
+fn what_another_window_has_sent_is_seen_while_it_waits() {
+    let mut scene = Scene::new();
+    scene.running("go").send("mine, too");
+    let queued = |texts: &[&str]| Event::Queued {
+        queue: texts.iter().map(|text| vec![Content::text(*text)]).collect(),
+    };
+    scene.event(queued(&["theirs waits", "mine, too"]));
+    let live = scene.live();
+    assert!(live.contains("theirs waits  (at the next step, from another window)"), "{live}");
+    assert_eq!(live.matches("mine, too").count(), 1, "{live}");
+    scene.event(queued(&["mine, too"]));
+    assert!(!scene.live().contains("theirs"), "{}", scene.live());
+    scene.event(queued(&["theirs again"])).ends(Outcome::Cancelled, &["theirs again"]);
+    assert!(!scene.live().contains("theirs"), "{}", scene.live());
+    // Who comes later sees it, too.
+    let mut late = Scene::new();
+    late.view = SessionView::new(SessionId::new("s1"), Epoch(3), None);
+    late.unheard(Event::State(SessionState::Active)).unheard(queued(&["long ago"])).catches_up();
+    assert!(late.live().contains("long ago"), "{}", late.live());
+}

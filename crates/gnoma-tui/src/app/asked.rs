@@ -49,6 +49,7 @@ impl State {
         let given_up = self.look_ups.open.take();
         if let Some(look_up) = &given_up {
             self.hint(format!("{} are not looked up any more", look_up.sought.name()));
+            self.type_again();
         }
         given_up.is_some()
     }
@@ -111,6 +112,7 @@ impl State {
             Ok(reply) => commands::show(self, look_up.sought, reply, &look_up.argument),
             Err(error) => self.warn(&words(&error)),
         }
+        self.type_again();
     }
 
     fn switched(&mut self, keeps: bool, note: &str, result: Result<Reply, RequestError>) {

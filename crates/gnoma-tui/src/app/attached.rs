@@ -111,6 +111,7 @@ impl State {
         (self.routes.pinned, self.layer, self.timers.hint, self.look_ups.open) =
             (None, None, None, None);
         (self.session.is_at_rest, self.window.mark, self.setup.found) = (true, None, None);
+        self.type_again();
         if goes_on {
             return;
         }

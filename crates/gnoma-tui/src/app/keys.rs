@@ -2,7 +2,11 @@
 
 use gnoma_core::protocol::Request;
 
-use super::{State, layer::Layer, parts::Armed};
+use super::{
+    State,
+    layer::Layer,
+    parts::{Armed, LookUp},
+};
 use crate::{
     ask::Purpose,
     commands,
@@ -12,6 +16,14 @@ use crate::{
 
 /// Lines that a scroll key moves.
 const SCROLL_LINES: isize = 5;
+
+/// Keys that are kept for a list until it is there.
+const MAX_TYPED: usize = 256;
+
+/// Whether a key types something.
+fn is_text(key: Key) -> bool {
+    matches!(key.code, Code::Char(_)) && !key.control && !key.alt && !key.super_key
+}
 
 impl State {
     pub(super) fn key(&mut self, key: Key) {
@@ -30,8 +42,37 @@ impl State {
             self.layer_key(layer, key);
         } else if self.takes_answers() {
             self.question_key(key);
+        } else if self.is_for_list(key) {
+            if self.look_ups.typed.len() < MAX_TYPED {
+                self.look_ups.typed.push(key);
+            }
         } else {
             self.writing_key(key);
+        }
+    }
+
+    /// Whether a key is meant for the list that was asked for and is not there yet. What is written
+    /// already, and another command, go on in the editor.
+    fn is_for_list(&self, key: Key) -> bool {
+        let is_awaited = |look_up: &LookUp| look_up.sought.is_list() && look_up.argument.is_empty();
+        let begins_command = self.look_ups.typed.is_empty() && key == Key::plain(Code::Char('/'));
+        let is_of_lists = match key.code {
+            Code::Char(_) => is_text(key),
+            Code::Up | Code::Down | Code::Enter | Code::Backspace => true,
+            _ => false,
+        };
+        self.look_ups.open.as_ref().is_some_and(is_awaited)
+            && self.composer.is_empty()
+            && is_of_lists
+            && !begins_command
+    }
+
+    /// What was typed for a list goes there. Where none has opened only the text is left, in the editor.
+    pub(super) fn type_again(&mut self) {
+        for key in std::mem::take(&mut self.look_ups.typed) {
+            if self.layer.is_some() || is_text(key) {
+                self.key(key);
+            }
         }
     }
 

@@ -164,6 +164,19 @@ pub(crate) enum Sought {
 }
 
 impl Sought {
+    /// Whether what is found is a list to choose from.
+    pub(super) fn is_list(self) -> bool {
+        match self {
+            Self::Conversations
+            | Self::Models
+            | Self::Points
+            | Self::Profiles
+            | Self::Providers
+            | Self::Settings => true,
+            Self::Changes | Self::Explanation => false,
+        }
+    }
+
     /// Its name, in the plural.
     pub(super) fn name(self) -> &'static str {
         match self {
@@ -208,6 +221,8 @@ pub(super) struct LookUps {
     pub(super) open: Option<LookUp>,
     /// How many there were.
     pub(super) count: u64,
+    /// Keys for the list that is about to open.
+    pub(super) typed: Vec<Key>,
 }
 
 /// The end of the view.

@@ -139,6 +139,24 @@ fn what_is_looked_up_is_shown_and_can_be_given_up() {
 }
 
 #[test]
+fn what_is_typed_for_a_list_goes_there_when_it_opens() {
+    let mut scene = Scene::new();
+    scene.slow().send("/resume").keys("x backspace down");
+    assert_eq!(scene.written(), "");
+    scene.replies();
+    let late = scene.live();
+    scene.keys("esc").send("/resume").replies().keys("down");
+    assert_eq!(late, scene.live());
+    scene.keys("esc").send("/resume").write("no such").replies();
+    assert!(scene.live().contains("› no such"), "{}", scene.live());
+    scene.keys("esc");
+    // Nothing is sent by an Enter that was meant for a list.
+    scene.send("/resume").write("some words").keys("enter esc").replies();
+    assert_eq!(scene.written(), "some words");
+    assert!(scene.sent().is_empty());
+}
+
+#[test]
 fn what_fails_is_told_with_what_to_do_about_it() {
     let mut scene = Scene::new();
     scene.slow().send("/diff");

@@ -136,8 +136,10 @@ pub enum Command {
         content: Vec<Content>,
     },
     /// Put other messages in the place of those that were sent while a turn runs and are not delivered
-    /// yet.
+    /// yet. Nothing changes where those are not `was` any more.
     EditQueue {
+        /// The contents of those that are replaced, as [`Event::Queued`] told them last.
+        was: Vec<Vec<Content>>,
         /// Their contents, the next first; empty to take all back.
         queue: Vec<Vec<Content>>,
     },

@@ -67,8 +67,11 @@ pub enum Request {
         /// Text and images; not empty.
         content: Vec<Content>,
     },
-    /// Put other messages in the place of those that were sent and not delivered yet.
+    /// Put other messages in the place of those that were sent and not delivered yet. Where some were
+    /// delivered or added meanwhile nothing changes, and a notice and the queue as it is are told.
     EditQueue {
+        /// The messages as the event `Queued` told them last.
+        was: Vec<Vec<Content>>,
         /// The messages, the next first; empty to take all back.
         queue: Vec<Vec<Content>>,
     },

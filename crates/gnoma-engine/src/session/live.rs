@@ -137,9 +137,9 @@ impl Session {
                 Ok(message) => self.take(Input::Say(message)).await,
                 Err(_empty) => Ok(()),
             },
-            Command::EditQueue { queue } => {
+            Command::EditQueue { was, queue } => {
                 let messages = queue.into_iter().filter_map(|content| Message::user(content).ok());
-                self.take(Input::Queue(messages.collect())).await
+                self.take(Input::Queue { was, now: messages.collect() }).await
             }
             Command::Answer { call, answer } => match self.tool_answered(&call, answer).await? {
                 Some(answer) => self.take(Input::Answered(call, answer)).await,

@@ -3,8 +3,8 @@
 use std::mem;
 
 use gnoma_core::{
-    ErrorKind, Event, Message, ModelRef, ProviderError, Usage,
-    session::{Outcome, SessionState},
+    Content, ErrorKind, Event, Message, ModelRef, ProviderError, Usage,
+    session::{NoticeLevel, Outcome, SessionState},
 };
 
 use super::{
@@ -71,6 +71,25 @@ impl Turn {
         }
         for message in mem::take(&mut self.queued) {
             self.append(message, fx);
+        }
+        self.tell_queue(fx);
+    }
+
+    /// Replaces what waits. A message that was delivered before its edit came is not said again.
+    pub(super) fn edit_queue(
+        &mut self,
+        was: &[Vec<Content>],
+        now: Vec<Message>,
+        is_idle: bool,
+        fx: &mut Effects,
+    ) {
+        let queued = self.queued.iter().map(Message::content);
+        if !queued.eq(was.iter().map(Vec::as_slice)) {
+            let text = "the messages that wait have changed meanwhile and were not edited";
+            let (level, text) = (NoticeLevel::Warning, text.to_owned());
+            fx.push(Effect::Emit(Event::Notice { level, text }));
+        } else if !is_idle {
+            self.queued = now;
         }
         self.tell_queue(fx);
     }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use gnoma_core::{
-    ErrorKind, ProviderError, StopReason, StreamEvent, ToolOutcome,
+    Content, ErrorKind, ProviderError, StopReason, StreamEvent, ToolOutcome,
     session::{Outcome, PermissionAnswer as Reply, Scope},
     tool::{CommandReport, ToolOutput},
 };
@@ -130,9 +130,14 @@ impl Walk {
             Effect::Check(Outcome::Cancelled),
             Effect::Conclude(Finding::nobody("")),
         ];
-        match self.dice.below(12) {
+        match self.dice.below(13) {
             0 | 1 => Input::Say(Message::user_text("p")),
             2 => Input::Compact { focus: String::new() },
+            12 => {
+                let was =
+                    if self.dice.one_in(2) { Vec::new() } else { vec![vec![Content::text("p")]] };
+                Input::Queue { was, now: vec![Message::user_text("q")] }
+            }
             3 => Input::Cancel,
             4 => Input::Woke,
             5 => Input::Model(self.event()),

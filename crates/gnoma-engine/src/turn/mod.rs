@@ -218,11 +218,9 @@ impl Turn {
                     busy
                 }
             },
-            Input::Queue(messages) => {
-                if !matches!(phase, Phase::Idle) {
-                    self.queued = messages;
-                    self.tell_queue(fx);
-                }
+            Input::Queue { .. } if self.is_closing => phase,
+            Input::Queue { was, now } => {
+                self.edit_queue(&was, now, matches!(phase, Phase::Idle), fx);
                 phase
             }
             Input::Compact { focus } => self.compact_as_asked(phase, focus, fx),

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use gnoma_core::{
-    Event, Message, ModelRef, ProviderError, StreamEvent, ToolCall, ToolOutcome,
+    Content, Event, Message, ModelRef, ProviderError, StreamEvent, ToolCall, ToolOutcome,
     message::CallId,
     session::{Outcome, PermissionAnswer},
 };
@@ -98,8 +98,8 @@ pub(crate) enum NotCompacted {
 pub(crate) enum Input {
     /// A person said something.
     Say(Message),
-    /// These messages take the place of those that wait to be delivered.
-    Queue(Vec<Message>),
+    /// The messages `now` take the place of those that wait to be delivered, if those are `was` still.
+    Queue { was: Vec<Vec<Content>>, now: Vec<Message> },
     /// A person wants the conversation compacted; the summary should dwell on `focus`.
     Compact { focus: String },
     /// Somebody cancelled what runs.

@@ -261,6 +261,50 @@ async fn a_person_is_asked_and_decides() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn messages_that_wait_are_edited_until_they_are_delivered() {
+    let texts =
+        |queue: &[&str]| Vec::from_iter(queue.iter().map(|text| vec![Content::text(*text)]));
+    let edit =
+        |was: &[&str], queue: &[&str]| Command::EditQueue { was: texts(was), queue: texts(queue) };
+    let calls = || Answer::calls(&[("c", "look", "{}")]);
+    let tool = FakeTool::new("look", Access::Read, |_| ToolOutcome::done("x"));
+    let tool = tool.after(Duration::from_secs(1));
+    let mut run = start(vec![calls(), calls(), Answer::text("ok")], vec![tool], false);
+    run.say("go");
+    run.until(|event| matches!(event, Event::ToolStarted { .. })).await;
+    for text in ["one", "two", "three"] {
+        run.say(text);
+    }
+    // One is edited, one is deleted.
+    run.handle.tell(edit(&["one", "two", "three"], &["One!", "three"]));
+    let before = run.until(|event| matches!(event, Event::ToolStarted { .. })).await;
+    // It was delivered with the first results: an edit of it comes too late.
+    run.handle.tell(edit(&["One!", "three"], &["ONE", "three"]));
+    run.say("four");
+    run.handle.tell(edit(&["four"], &[]));
+    let after = run.until_idle().await;
+    let said = |events: &[Event]| {
+        let all = history(events);
+        let people = all.iter().filter(|message| message.role() == Role::User);
+        people.map(|message| message.text_content()).collect::<Vec<_>>()
+    };
+    assert_eq!(said(&before), ["One!", "three"]);
+    assert!(said(&after).is_empty(), "{after:?}");
+    let is_warned =
+        |event: &Event| matches!(event, Event::Notice { text, .. } if text.contains("not edited"));
+    assert_eq!(after.iter().filter(|event| is_warned(event)).count(), 1);
+    assert!(!before.iter().any(is_warned));
+    // Nothing waits between turns, and nothing comes to wait by an edit.
+    run.handle.tell(edit(&[], &["out of nowhere"]));
+    let quiet = tokio::time::timeout(
+        Duration::from_secs(1),
+        run.until(|event| matches!(event, Event::State(_))),
+    )
+    .await;
+    assert!(quiet.is_err());
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_mode_change_holds_from_the_next_call_on() {
     let tool = FakeTool::new("write", Access::Edit, |_| ToolOutcome::done("written"));
     let answers = vec![Answer::calls(&[("c", "write", "{}")]), Answer::text("ok")];

@@ -461,7 +461,7 @@ impl Engine {
 fn command(request: Request) -> Result<Command, Request> {
     Ok(match request {
         Request::Send { content } => Command::Send { content },
-        Request::EditQueue { queue } => Command::EditQueue { queue },
+        Request::EditQueue { was, queue } => Command::EditQueue { was, queue },
         Request::Answer { call, answer } => Command::Answer { call, answer },
         Request::Cancel => Command::Cancel,
         Request::SetMode { mode } => Command::SetMode { mode },

@@ -65,6 +65,12 @@ class Mock:
             pass
         return note
 
+    def closed_at(self, since):
+        """When a client first left in the middle of an answer; waits for it."""
+        while (at := self.notes.get(timeout=NOTE_SECONDS).get("closed_at", 0)) < since:
+            pass
+        return at
+
     def stop(self):
         """Ends it; what it noted of each request that was not asked for yet."""
         self.process.kill()

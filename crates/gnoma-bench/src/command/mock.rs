@@ -7,7 +7,8 @@
 //!
 //! The first line it prints is its port; then one JSON object for each request: `at` (Unix time at
 //! which its first byte came), `gap_ms` (from the last byte of the answer before), `bytes` (of the
-//! body). `--dump` keeps the first body.
+//! body). Another one with `closed_at` tells that a client left in the middle of a paced answer. `--dump`
+//! keeps the first body.
 
 mod script;
 
@@ -98,6 +99,9 @@ impl Server {
     fn answer(&self, stream: &mut TcpStream, request: &Request) -> io::Result<()> {
         let reply = locked(&self.script).reply(&request.body);
         thread::sleep(reply.wait);
+        if !reply.between.is_zero() {
+            note_end(stream.try_clone()?);
+        }
         send_records(stream, &reply)
     }
 }
@@ -180,6 +184,18 @@ fn send_records(stream: &mut TcpStream, reply: &ScriptedReply) -> io::Result<()>
     }
     out.extend_from_slice(b"0\r\n\r\n");
     stream.write_all(&out)
+}
+
+/// Notes when the client closes the connection, unless it asks for something more.
+#[expect(clippy::print_stdout, reason = "whoever measures reads it")]
+fn note_end(stream: TcpStream) {
+    thread::spawn(move || {
+        if let Ok(0) | Err(_) = stream.peek(&mut [0])
+            && let Ok(now) = SystemTime::now().duration_since(UNIX_EPOCH)
+        {
+            println!("{}", json!({"closed_at": now.as_secs_f64(), "bytes": 0}));
+        }
+    });
 }
 
 /// Writes the time into a record that has a place for it.

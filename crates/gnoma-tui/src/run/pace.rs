@@ -1,5 +1,6 @@
 //! How often frames are drawn: one at once after a pause, then so many a second. What a person types
-//! may be one frame ahead of that, so that a stream of events never delays the echo of a key. Pure.
+//! may be one frame ahead of that, so that a stream of events never delays the echo of a key; the frames
+//! after it make up for that little by little, so that a key never delays the stream either. Pure.
 
 use std::time::{Duration, Instant};
 
@@ -9,24 +10,36 @@ use super::MAX_FRAMES_PER_SECOND;
 pub(super) const FRAME: Duration =
     Duration::from_nanos(1_000_000_000 / MAX_FRAMES_PER_SECOND as u64);
 
+/// The longest time between two frames where there is always something to draw.
+const LONGEST: Duration = Duration::from_nanos(1_250_000_000 / MAX_FRAMES_PER_SECOND as u64);
+
 /// Says when the next frame is drawn.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Pace {
-    /// When a frame is due that nobody has typed for.
-    due: Option<Instant>,
+    last: Option<Last>,
+}
+
+/// The last frame.
+#[derive(Clone, Copy, Debug)]
+struct Last {
+    drawn: Instant,
+    /// When the next one takes its turn.
+    due: Instant,
 }
 
 impl Pace {
     /// When the next frame may be drawn; `None` at once.
     pub(super) fn wait(&self, now: Instant, is_typed: bool) -> Option<Instant> {
-        let due = self.due?;
-        let due = if is_typed { due.checked_sub(FRAME).unwrap_or(due) } else { due };
+        let Last { drawn, due } = self.last?;
+        let due =
+            if is_typed { due.checked_sub(FRAME).unwrap_or(due) } else { due.min(drawn + LONGEST) };
         (due > now).then_some(due)
     }
 
     /// A frame was drawn.
     pub(super) fn drawn(&mut self, now: Instant) {
-        self.due = Some(self.due.map_or(now, |due| due.max(now)) + FRAME);
+        let due = self.last.map_or(now, |last| last.due.max(now)) + FRAME;
+        self.last = Some(Last { drawn: now, due });
     }
 }
 
@@ -60,6 +73,8 @@ mod tests {
                 if pace.wait(now, is_typed).is_none() {
                     pace.drawn(now);
                     frames.push(now);
+                    let next = pace.wait(now, false).unwrap_or(now);
+                    prop_assert!(next <= now + Duration::from_millis(45), "{:?}", next - now);
                 }
             }
             for first in &frames {

@@ -19,7 +19,7 @@ use proptest::prelude::*;
 
 use super::support::{Window, World, kept, say};
 
-/// Interleavings of two sessions.
+/// Interleavings of two sessions, unless `GNOMA_WALKS` says another number.
 const INTERLEAVINGS: u32 = 150;
 
 /// Answers by what it is asked alone, so that its answers do not depend on who asks when.
@@ -131,7 +131,9 @@ fn what_a_session_sends_does_not_depend_on_another_one() {
         assert_eq!((course.0.len(), course.1.len()), (2 * TURNS, TURNS));
         assert!(course.0.iter().all(|asked| !asked.contains(&secret(number))), "a secret was sent");
     }
-    let config = ProptestConfig { cases: INTERLEAVINGS, ..ProptestConfig::default() };
+    let told = option_env!("GNOMA_WALKS").and_then(|told| told.parse().ok());
+    let cases = told.unwrap_or(INTERLEAVINGS);
+    let config = ProptestConfig { cases, ..ProptestConfig::default() };
     let waits = || prop::collection::vec(0_u64..20, TURNS..=TURNS);
     proptest!(config, |(left in waits(), right in waits())| {
         let [one, other] = run(talk([Some(&left), Some(&right)]));

@@ -200,13 +200,10 @@ impl routing::Memory for Memory {
         });
         let path = self.book.path();
         Box::pin(async move {
-            let failed = |error: &dyn std::fmt::Display| {
-                Err(format!("`{}` could not be changed: {error}", path.display()))
-            };
             match kept.await {
                 Ok(Ok(())) => Ok(()),
-                Ok(Err(error)) => failed(&error),
-                Err(error) => failed(&error),
+                Ok(Err(error)) => Err(not_changed(path, &error)),
+                Err(error) => Err(not_changed(path, &error.into())),
             }
         })
     }
@@ -224,12 +221,30 @@ fn open(outcome: &TaskOutcome, project: &str, session: Option<String>, at_ms: i6
     })
 }
 
+/// Why a file could not be changed, and what to do about it where a person can.
+fn not_changed(path: &Path, error: &io::Error) -> String {
+    let path = path.display();
+    match error.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+            format!("`{path}` cannot be written: the disk is full; free some space")
+        }
+        _ => format!("`{path}` could not be changed: {error}"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use gnoma_core::{ModelRef, store::SessionId};
     use gnoma_engine::routing::Memory as _;
 
     use super::*;
+
+    #[test]
+    fn people_are_told_what_to_do_about_a_full_disk() {
+        let told = |kind: io::ErrorKind| not_changed(Path::new("router.json"), &kind.into());
+        assert!(told(io::ErrorKind::StorageFull).ends_with("the disk is full; free some space"));
+        assert!(told(io::ErrorKind::PermissionDenied).ends_with("permission denied"));
+    }
 
     fn arm() -> ModelRef {
         ModelRef { provider: "a".into(), model: "b".into() }

@@ -303,15 +303,16 @@ impl ToolCx {
         self.budget
     }
 
-    /// Starts a session on behalf of `call`, and waits for its end.
+    /// Starts a session on behalf of `call`, and waits for the end of its first turn, with which it
+    /// ends. Dropping the future, or stopping the call, ends it too. It may do whatever its parent may,
+    /// so a tool that starts sessions is one of [`Access::Execute`].
     ///
     /// # Errors
-    /// Nobody here can start sessions, or it failed.
+    /// Nobody here can start sessions, it failed, or it was stopped.
     pub async fn spawn(&self, call: &CallId, child: ChildTask) -> Result<ChildResult, SpawnError> {
-        match &self.session {
-            Some(session) => session.spawn(call.clone(), child).await,
-            None => Err(SpawnError::Unavailable),
-        }
+        let Some(session) = &self.session else { return Err(SpawnError::Unavailable) };
+        let ended = self.stop.run_until_cancelled(session.spawn(call.clone(), child)).await;
+        ended.unwrap_or(Err(SpawnError::Stopped))
     }
 }
 

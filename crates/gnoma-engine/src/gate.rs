@@ -22,7 +22,7 @@ use gnoma_guard::{
     permission::{self, Origin, Permissions, Rule, RuleAction, World},
 };
 
-use crate::turn::Verdict;
+use crate::{rights::Rights, turn::Verdict};
 
 /// Longest rule that is offered as an answer for good: it must be read at a glance.
 const MAX_OFFERED_BYTES: usize = 200;
@@ -66,8 +66,7 @@ pub(crate) struct Admitted {
 
 /// The guard between calls: what holds now, and which calls it has let through.
 pub(crate) struct Gate {
-    pub(crate) mode: PermissionMode,
-    permissions: Arc<Permissions>,
+    pub(crate) rights: Rights,
     place: Arc<GatePlace>,
     /// Somebody can answer questions.
     interactive: bool,
@@ -78,21 +77,20 @@ pub(crate) struct Gate {
 
 impl Gate {
     pub(crate) fn new(
-        mode: PermissionMode,
-        permissions: Permissions,
+        rights: Rights,
         place: GatePlace,
         interactive: bool,
         firewall: Arc<Firewall>,
     ) -> Self {
-        let (permissions, place) = (Arc::new(permissions), Arc::new(place));
-        Self { mode, permissions, place, interactive, firewall, admitted: HashMap::new() }
+        Self { rights, place: Arc::new(place), interactive, firewall, admitted: HashMap::new() }
     }
 
     /// What judges calls by what holds now, on any thread.
     pub(crate) fn judge(&self) -> Judge {
+        let (mode, permissions) = self.rights.now();
         Judge {
-            mode: self.mode,
-            permissions: Arc::clone(&self.permissions),
+            mode,
+            permissions,
             place: Arc::clone(&self.place),
             interactive: self.interactive,
             firewall: Arc::clone(&self.firewall),
@@ -108,7 +106,7 @@ impl Gate {
     pub(crate) fn remember(&mut self, id: &CallId) {
         if let Some(judged) = self.admitted.get_mut(id) {
             for rule in judged.always.drain(..) {
-                Arc::make_mut(&mut self.permissions).remember(rule);
+                self.rights.remember(rule);
             }
         }
     }
@@ -125,7 +123,7 @@ impl Gate {
         let parse = |part: &str| Rule::parse(RuleAction::Allow, part, Origin::Session);
         let rules: Result<Vec<_>, _> = Rule::listed(text).map(parse).collect();
         for rule in rules.map_err(|error| format!("{error}; no rule is kept"))? {
-            Arc::make_mut(&mut self.permissions).remember(rule);
+            self.rights.remember(rule);
         }
         Ok(())
     }

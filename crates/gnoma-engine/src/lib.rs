@@ -20,6 +20,7 @@ pub mod prompt;
 mod record;
 pub mod repair;
 pub mod resume;
+pub mod rights;
 pub mod routing;
 pub mod session;
 pub mod tokens;
@@ -29,6 +30,7 @@ pub use crate::{
     arm::Arm,
     gate::GatePlace,
     keeping::{Keeping, Unkept},
+    rights::Rights,
     routing::Routes,
     session::{Handle, Options, Session},
     turn::Limits,

@@ -3,10 +3,10 @@
 use std::path::Path;
 
 use gnoma_config::Loaded;
-use gnoma_core::{protocol::SessionSpec, session::PermissionMode};
+use gnoma_core::{info::SessionInfo, protocol::SessionSpec, session::PermissionMode};
 use gnoma_llm::KNOWN;
 
-use crate::{Folders as _, Project, files::read};
+use crate::{Folders as _, Project, files::read, resuming::Used};
 
 /// Most bytes of the file that names the branch.
 const MAX_HEAD_BYTES: u64 = 4096;
@@ -45,6 +45,31 @@ pub fn of(Project { spec, loaded, .. }: &Project) -> Facts {
         model: provider.and_then(|name| model(loaded, name)),
         window: window.copied().unwrap_or(0).into(),
         mode: settings.permission.mode,
+    }
+}
+
+/// What front ends show of a session, as it begins.
+pub(crate) fn info(project: &Project, used: Used) -> SessionInfo {
+    let facts = of(project);
+    let settings = &project.loaded.settings;
+    let set = |key: &str| {
+        let set = project.loaded.explain(key).map_or("", |set| set.value.as_str());
+        set.trim_matches('"').to_owned()
+    };
+    SessionInfo {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        folder: facts.folder,
+        branch: facts.branch,
+        profile: facts.profile,
+        incognito: facts.incognito,
+        is_kept: !facts.incognito && settings.session.keep,
+        model: facts.model,
+        window: Some(facts.window).filter(|window| *window > 0),
+        last_call: used.last_call,
+        before: used.all,
+        theme: set("tui.theme"),
+        vim: set("tui.vim") == "true",
+        found: None,
     }
 }
 

@@ -4,10 +4,10 @@ use std::sync::{Arc, Mutex};
 
 use gnoma_core::{
     Message, ModelRef,
-    info::{FoundProviders, SessionInfo},
+    info::FoundProviders,
     protocol::RequestError,
     store::SessionId,
-    tool::BoxFuture,
+    tool::{BoxFuture, Spawner},
 };
 use gnoma_engine::Session as Engine;
 
@@ -56,10 +56,14 @@ impl Opener for Projects {
     fn now_ms(&self) -> i64 {
         clock::now_ms()
     }
+
+    fn new_id(&self) -> SessionId {
+        SessionId::new(clock::session_id())
+    }
 }
 
 async fn prepare(wanted: Opening, shared: Shared) -> Result<Prepared> {
-    let Opening { spec, session, carried, notices } = wanted;
+    let Opening { spec, session, carried, notices, spawner } = wanted;
     let (project, continued) = off_loop(|| async {
         let project = Project::open(spec, notices)?.sharing(shared);
         project.refuse_whole_system()?;
@@ -67,7 +71,8 @@ async fn prepare(wanted: Opening, shared: Shared) -> Result<Prepared> {
         Ok((project, continued))
     })
     .await?;
-    let OpenableSession { mut prepared, making } = ready(project, continued, session, carried);
+    let OpenableSession { mut prepared, making } =
+        ready(project, continued, session, carried, spawner);
     let found = providers::to_set_up(&making.project.loaded.settings).await;
     prepared.info.found = found.map(|providers| FoundProviders { providers, ..Default::default() });
     prepared.opening = Box::pin(async move { Ok(making.open(true).await?.0) });
@@ -76,7 +81,7 @@ async fn prepare(wanted: Opening, shared: Shared) -> Result<Prepared> {
 
 /// Prepares a session so far that nothing is left to fail.
 async fn prepare_whole(wanted: Opening, project: Project) -> Result<Prepared> {
-    let Opening { spec, session, carried, .. } = wanted;
+    let Opening { spec, session, carried, spawner, .. } = wanted;
     let (project, continued) = off_loop(|| async {
         let project = Project { spec, ..project };
         project.refuse_whole_system()?;
@@ -84,7 +89,8 @@ async fn prepare_whole(wanted: Opening, project: Project) -> Result<Prepared> {
         Ok((project, continued))
     })
     .await?;
-    let OpenableSession { mut prepared, making } = ready(project, continued, session, carried);
+    let OpenableSession { mut prepared, making } =
+        ready(project, continued, session, carried, spawner);
     let (opened, model) = making.open(false).await?;
     prepared.info.model = Some(model.to_string());
     prepared.opening = Box::pin(std::future::ready(Ok(opened)));
@@ -102,6 +108,7 @@ fn ready(
     continued: Option<Continued>,
     session: Option<SessionId>,
     carried: Vec<Arc<Message>>,
+    spawner: Arc<dyn Spawner>,
 ) -> OpenableSession {
     let store = continued.as_ref().map(|continued| Arc::clone(&continued.past.store));
     let kept = Kept::start(&project, store);
@@ -115,7 +122,7 @@ fn ready(
         session.or_else(|| stored.clone()).unwrap_or_else(|| SessionId::new(clock::session_id()));
     let project = Arc::new(project);
     let routes = KnownRoutes::default();
-    let info = info(&project, used);
+    let info = facts::info(&project, used);
     let making = Making {
         project: Arc::clone(&project),
         id: id.clone(),
@@ -125,6 +132,7 @@ fn ready(
         begun: kept.begun(),
         routes: Arc::clone(&routes),
         model: info.model.clone(),
+        spawner,
     };
     let services = ProjectServices {
         project,
@@ -136,10 +144,7 @@ fn ready(
     };
     let services = Arc::new(services);
     let opening = Box::pin(std::future::pending());
-    OpenableSession {
-        prepared: Prepared { id, parent: None, info, messages, opening, services },
-        making,
-    }
+    OpenableSession { prepared: Prepared { id, info, messages, opening, services }, making }
 }
 
 /// The rest of a session's making, which may need a network.
@@ -152,6 +157,7 @@ struct Making {
     begun: crate::keeping::Begun,
     routes: KnownRoutes,
     model: Option<String>,
+    spawner: Arc<dyn Spawner>,
 }
 
 impl Making {
@@ -168,6 +174,7 @@ impl Making {
         options.keeping = self.keeping;
         options.tools.extend(self.tools);
         options.history = self.messages;
+        options.spawner = Some(self.spawner);
         let model = self.model;
         let opened = Opened {
             engine: Engine::spawn(options),
@@ -175,29 +182,5 @@ impl Making {
             models: Box::new(move || choices(&routes, model.as_deref())),
         };
         Ok((opened, first))
-    }
-}
-
-fn info(project: &Project, used: Used) -> SessionInfo {
-    let facts = facts::of(project);
-    let settings = &project.loaded.settings;
-    let set = |key: &str| {
-        let set = project.loaded.explain(key).map_or("", |set| set.value.as_str());
-        set.trim_matches('"').to_owned()
-    };
-    SessionInfo {
-        version: env!("CARGO_PKG_VERSION").to_owned(),
-        folder: facts.folder,
-        branch: facts.branch,
-        profile: facts.profile,
-        incognito: facts.incognito,
-        is_kept: !facts.incognito && settings.session.keep,
-        model: facts.model,
-        window: Some(facts.window).filter(|window| *window > 0),
-        last_call: used.last_call,
-        before: used.all,
-        theme: set("tui.theme"),
-        vim: set("tui.vim") == "true",
-        found: None,
     }
 }

@@ -7,16 +7,17 @@ use std::{
 };
 
 use crate::{
-    Folders as _, HostError, Project, Result, changes, export,
+    Folders as _, HostError, Project, Result, changes, child, export,
     export::Format,
-    instructions,
+    facts, instructions,
     keeping::{Begun, Kept},
-    live::{Change, Changed, Services},
+    live::{Change, Changed, ChildOpening, Opened, Prepared, Services},
     off_loop::off_loop,
     past::Past,
     points, providers,
     providers::Reach,
     redo,
+    resuming::Used,
     rewind::{self, Outcome, Part, Rewind, Target},
     rule, sessions, setting,
 };
@@ -77,6 +78,17 @@ impl Services for ProjectServices {
         Box::pin(async { Ok(off_loop(|| changed(project, stored, change)).await?) })
     }
 
+    fn child(
+        &self,
+        wanted: ChildOpening,
+    ) -> BoxFuture<'static, Result<(SessionSpec, Prepared), RequestError>> {
+        let (parent, routes) = (Arc::clone(&self.project), Arc::clone(&self.routes));
+        Box::pin(async {
+            let prepared = move || async move { prepared_child(&parent, &routes, wanted) };
+            Ok(off_loop(prepared).await?)
+        })
+    }
+
     fn unchanged(&self, spec: SessionSpec) -> SessionSpec {
         going_on(spec, self.stored().as_ref())
     }
@@ -96,6 +108,36 @@ impl ProjectServices {
     fn stored(&self) -> Option<SessionId> {
         self.begun.get().or(self.continued.as_ref()).cloned()
     }
+}
+
+/// A session that one of the project `parent` with these `routes` starts.
+fn prepared_child(
+    parent: &Project,
+    routes: &KnownRoutes,
+    wanted: ChildOpening,
+) -> Result<(SessionSpec, Prepared)> {
+    let Some(known) = routes.get() else {
+        return Err(HostError::failure("the session has no models yet"));
+    };
+    let project = Arc::new(child::project(parent, &wanted.spec, wanted.notices.clone())?);
+    let mut info = facts::info(&project, Used::default());
+    let (id, spec) = (wanted.id.clone(), project.spec.clone());
+    let (engine, arm) = child::engine(&project, wanted, known)?;
+    info.model = arm.map(|arm| arm.to_string()).or(info.model);
+    let (all, current) = (Arc::clone(known), info.model.clone());
+    let models = Box::new(move || choices(&all, current.as_deref()));
+    let opened = Opened { engine, beside: Box::new(()), models };
+    let services = ProjectServices {
+        model: info.model.clone(),
+        project,
+        begun: Begun::default(),
+        continued: None,
+        routes: Arc::clone(routes),
+        kept: Mutex::default(),
+    };
+    let opening = Box::pin(std::future::ready(Ok(opened)));
+    let services = Arc::new(services);
+    Ok((spec, Prepared { id, info, messages: Vec::new(), opening, services }))
 }
 
 /// What a request is answered from.

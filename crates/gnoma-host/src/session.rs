@@ -34,6 +34,7 @@ pub fn options(project: &Project, routes: Arc<Routes>) -> Result<session::Option
         history: Vec::new(),
         keeping: Keeping::default(),
         scope: None,
+        above: None,
         spawner: None,
     })
 }

@@ -23,7 +23,7 @@ use gnoma_engine::{Arm, Session};
 use gnoma_guard::firewall::Connection;
 use gnoma_host::{
     Project, clock,
-    live::{Change, Changed, Host, Opened, Opener, Opening, Prepared, Services},
+    live::{Change, Changed, ChildOpening, Host, Opened, Opener, Opening, Prepared, Services},
     routing, session,
 };
 use gnoma_llm::replay::Replay;
@@ -120,7 +120,6 @@ impl Opener for Scripted {
             };
             Ok(Prepared {
                 id,
-                parent: None,
                 info: SessionInfo::default(),
                 messages: Vec::new(),
                 opening: Box::pin(ready(Ok(opened))),
@@ -131,6 +130,10 @@ impl Opener for Scripted {
 
     fn now_ms(&self) -> i64 {
         clock::now_ms()
+    }
+
+    fn new_id(&self) -> SessionId {
+        SessionId::new(clock::session_id())
     }
 }
 
@@ -143,6 +146,13 @@ impl Services for ConversationOnly {
     }
 
     fn change(&self, _: Change) -> BoxFuture<'static, Result<Changed, RequestError>> {
+        Box::pin(ready(Err(conversation_only())))
+    }
+
+    fn child(
+        &self,
+        _: ChildOpening,
+    ) -> BoxFuture<'static, Result<(SessionSpec, Prepared), RequestError>> {
         Box::pin(ready(Err(conversation_only())))
     }
 

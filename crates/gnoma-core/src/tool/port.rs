@@ -1,6 +1,6 @@
 //! What a running tool may ask of the session that it runs in, and of whoever can start others.
 
-use std::{fmt, pin::Pin};
+use std::{fmt, pin::Pin, sync::Arc};
 
 use crate::{
     message::{CallId, Content},
@@ -64,7 +64,10 @@ pub trait ToolSession: Send + Sync + fmt::Debug {
 /// What a session that a tool starts is to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChildTask {
-    /// What it is opened with.
+    /// What it is opened with. An empty folder is the parent's; others lie in the folders that the
+    /// parent works in. Environment, umask, profile, and whether anything is kept are the parent's: what
+    /// is set here and differs is an error. Its mode, and all else that it may do, is held to what the
+    /// parent may at the time.
     pub spec: SessionSpec,
     /// What it is told first.
     pub content: Vec<Content>,
@@ -73,7 +76,7 @@ pub struct ChildTask {
 }
 
 /// The session, turn and call that start another session.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct Parent {
     /// The session's id, as its spending is counted.
     pub session: String,
@@ -81,6 +84,8 @@ pub struct Parent {
     pub turn: String,
     /// The call.
     pub call: CallId,
+    /// The session as its tools see it: what the other one asks a person is put there.
+    pub port: Arc<dyn ToolSession>,
 }
 
 /// How a session that a tool started ended.
@@ -101,6 +106,9 @@ pub enum SpawnError {
     /// Sessions would start sessions too deep, or too many at once.
     #[error("{0}")]
     TooMany(String),
+    /// The call was stopped, and with it the session that it started.
+    #[error("it was stopped")]
+    Stopped,
     /// It failed; why.
     #[error("{0}")]
     Failed(String),

@@ -13,6 +13,8 @@ use super::{
     wishes::{MAX_QUESTIONS, OpenQuestion, ToolRequest},
 };
 
+const NOT_ASKED_ANY_MORE: &str = "it is not asked any more";
+
 impl Session {
     pub(super) async fn wished(&mut self, wish: ToolRequest) -> Result<(), Gone> {
         match wish {
@@ -23,6 +25,10 @@ impl Session {
                 self.emit(Event::Notice { level, text }).await
             }
             ToolRequest::Ask { call, question, answer } => self.put(call, question, answer).await,
+            ToolRequest::TakeBack(question) => {
+                self.wishes.open.remove(&question);
+                self.decided(question, false, NOT_ASKED_ANY_MORE).await
+            }
         }
     }
 
@@ -67,7 +73,7 @@ impl Session {
         let is_over = |open: &OpenQuestion| call.is_none_or(|call| open.call == *call);
         let over = self.wishes.open.extract_if(|_, open| is_over(open));
         for question in over.map(|(question, _)| question).collect::<Vec<_>>() {
-            self.decided(question, false, "it is not asked any more").await?;
+            self.decided(question, false, NOT_ASKED_ANY_MORE).await?;
         }
         Ok(())
     }

@@ -11,7 +11,7 @@ use gnoma_guard::{firewall::Firewall, permission::Permissions};
 use gnoma_router::pool::Scope;
 use tokio::{sync::mpsc, task::JoinSet};
 
-use crate::{gate::GatePlace, keeping::Keeping, routing::Routes, turn::Limits};
+use crate::{gate::GatePlace, keeping::Keeping, rights::Rights, routing::Routes, turn::Limits};
 
 /// What a session is made of.
 pub struct Options {
@@ -42,6 +42,8 @@ pub struct Options {
     /// Whose money it spends, where another session started it (see [`Scope::child`]); `None`: its
     /// own, counted by `id`.
     pub scope: Option<Scope>,
+    /// What the session that started it may do, where another one did: it may no more.
+    pub above: Option<Rights>,
     /// Who can start other sessions for its tools.
     pub spawner: Option<Arc<dyn Spawner>>,
 }
@@ -63,6 +65,7 @@ pub(super) enum Order {
 pub struct Handle {
     pub(super) orders: mpsc::Sender<Order>,
     pub(super) events: mpsc::Receiver<Event>,
+    pub(super) rights: Rights,
     pub(super) _task: JoinSet<()>,
 }
 
@@ -77,6 +80,12 @@ impl Handle {
     /// when the session is closed or does not keep up.
     pub fn tools_changed(&self, tools: Vec<Arc<dyn Tool>>) -> bool {
         self.orders.try_send(Order::Tools(tools)).is_ok()
+    }
+
+    /// What the session may do, for the sessions that it starts.
+    #[must_use]
+    pub fn rights(&self) -> Rights {
+        self.rights.clone()
     }
 
     /// The next event; `None` once the session is closed. Safe to drop and call again.

@@ -58,9 +58,10 @@ impl Session {
         let (outlet, events) = mpsc::channel(MAX_EVENTS);
         let started = started(&options, options.mode);
         let session = Self::new(options, inlet, outlet);
+        let rights = session.gate.rights.clone();
         let mut task = JoinSet::new();
         task.spawn(session.live(started));
-        Handle { orders, events, _task: task }
+        Handle { orders, events, rights, _task: task }
     }
 
     async fn live(mut self, started: Event) {
@@ -97,7 +98,7 @@ impl Session {
             Some(ended) = self.running.join_next() => Woke::Ended(ended),
             judged = self.judging.next() => Woke::Judged(judged),
             Some(aside) = self.keeper.asides.recv() => Woke::Aside(aside),
-            Some(wish) = self.wishes.next() => Woke::Wish(wish),
+            wish = self.wishes.next() => Woke::Wish(wish),
             Some(progress) = self.progress.1.recv() => Woke::Progress(progress),
             reply = replied(&mut self.waiting) => Woke::Awaited(reply),
             event = heard(&mut self.stream) => Woke::Model(event),
@@ -146,7 +147,7 @@ impl Session {
                 None => Ok(()),
             },
             Command::SetMode { mode } => {
-                self.gate.mode = mode;
+                self.gate.rights.set_mode(mode);
                 self.emit(Event::ModeChanged { mode }).await
             }
             Command::Pin { arm } => self.pin(arm).await,

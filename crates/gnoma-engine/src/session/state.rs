@@ -31,6 +31,7 @@ use crate::{
     gate::Gate,
     keeper::Keeper,
     prompt,
+    rights::Rights,
     routing::{ask::Share, several::Shares, task::Task, verify::Finding},
     turn::{Effect, Input, Turn},
 };
@@ -143,8 +144,9 @@ impl Session {
         events: mpsc::Sender<Event>,
     ) -> Self {
         let Options { id, place, tools, routes, system, mode, permissions, .. } = options;
-        let Options { firewall, interactive, limits, history, keeping, scope, spawner, .. } =
-            options;
+        let Options { firewall, interactive, limits, history, keeping, .. } = options;
+        let Options { scope, above, spawner, .. } = options;
+        let rights = Rights::new(mode, permissions, above);
         let scope = scope.unwrap_or_else(|| Scope::new(id));
         let tools = Toolset::new(tools);
         let router = Router::new(routes, scope);
@@ -156,7 +158,7 @@ impl Session {
             router,
             spending: Spending::new(&history),
             prompts: Prompts { make: system, made: HashMap::new(), example: None },
-            gate: Gate::new(mode, permissions, place, interactive, Arc::clone(&firewall)),
+            gate: Gate::new(rights, place, interactive, Arc::clone(&firewall)),
             judging: Judging::default(),
             keeper: Keeper::new(keeping, &firewall, &limits, history.len()),
             turn: Turn::new(history, &tools.full, limits),

@@ -1,6 +1,6 @@
 //! What running tools want of their session: questions to a person, words to people, other sessions.
 
-use std::{collections::HashMap, fmt, sync::Arc};
+use std::{collections::HashMap, fmt, future::poll_fn, sync::Arc, task::Poll};
 
 use gnoma_core::{
     message::CallId,
@@ -15,14 +15,23 @@ use tokio::sync::{mpsc, oneshot};
 
 /// Wishes of tools that may wait for the session.
 const MAX_WISHES: usize = 32;
-/// Questions of tools that may be open at once.
-pub(super) const MAX_QUESTIONS: usize = 16;
+/// Questions of tools that may be open at once, those of sessions that they start among them.
+pub(super) const MAX_QUESTIONS: usize = 64;
 const NOBODY: &str = "there is nobody to ask";
 
 /// What a tool wants of its session.
 pub(super) enum ToolRequest {
-    Ask { call: CallId, question: Question, answer: oneshot::Sender<PermissionAnswer> },
-    Tell { call: CallId, event: ToolEvent },
+    Ask {
+        call: CallId,
+        question: Question,
+        answer: oneshot::Sender<PermissionAnswer>,
+    },
+    Tell {
+        call: CallId,
+        event: ToolEvent,
+    },
+    /// Nobody waits for the answer to a question any more.
+    TakeBack(CallId),
 }
 
 /// A question that nobody has answered yet.
@@ -41,6 +50,7 @@ pub(super) struct ToolWishes {
 }
 
 /// The tools' side of it, for one turn.
+#[derive(Clone)]
 struct Port {
     wishes: mpsc::Sender<ToolRequest>,
     interactive: bool,
@@ -84,7 +94,7 @@ impl ToolSession for Port {
             return Box::pin(async { Err(SpawnError::Unavailable) });
         };
         let (session, turn) = (self.scope.session().to_owned(), self.scope.turn().to_owned());
-        spawner.spawn(Parent { session, turn, call }, child)
+        spawner.spawn(Parent { session, turn, call, port: Arc::new(self.clone()) }, child)
     }
 }
 
@@ -99,9 +109,20 @@ impl ToolWishes {
         Self { wishes, open: HashMap::new(), asked: 0, port: Arc::new(port) }
     }
 
-    /// The next wish. Safe to drop.
-    pub(super) async fn next(&mut self) -> Option<ToolRequest> {
-        self.wishes.1.recv().await
+    /// The next wish, or a question that nobody waits for the answer of. Safe to drop.
+    pub(super) async fn next(&mut self) -> ToolRequest {
+        poll_fn(|cx| {
+            if let Poll::Ready(Some(wish)) = self.wishes.1.poll_recv(cx) {
+                return Poll::Ready(wish);
+            }
+            for (question, open) in &mut self.open {
+                if open.answer.poll_closed(cx).is_ready() {
+                    return Poll::Ready(ToolRequest::TakeBack(question.clone()));
+                }
+            }
+            Poll::Pending
+        })
+        .await
     }
 
     /// What tools of the turn are given.

@@ -109,6 +109,7 @@ fn spawn(
         history,
         keeping,
         scope: None,
+        above: None,
         spawner: None,
     })
 }

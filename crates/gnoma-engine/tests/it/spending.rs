@@ -209,6 +209,7 @@ fn spawn_arms<const N: usize>(
         history: Vec::new(),
         keeping: Keeping::default(),
         scope: Some(scope),
+        above: None,
         spawner: None,
     })
 }

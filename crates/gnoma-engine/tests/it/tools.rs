@@ -145,3 +145,42 @@ async fn a_question_of_a_tool_is_refused_where_nobody_is_there_and_taken_back_at
     let is_over = |event: &Event| matches!(event, Event::PermissionDecided { allowed: false, .. });
     assert_eq!(events.iter().filter(|event| is_over(event)).count(), 1);
 }
+
+/// A tool that asks, and does not wait for the answer for long.
+struct Impatient(ToolSpec);
+
+impl Tool for Impatient {
+    fn spec(&self) -> &ToolSpec {
+        &self.0
+    }
+
+    fn run(&self, call: ToolCall, cx: ToolCx) -> BoxFuture<'static, ToolOutcome> {
+        Box::pin(async move {
+            let question = Question { text: "go on?".into(), preview: None };
+            let answer = cx.ask(&call.id, question);
+            let answer = tokio::time::timeout(Duration::from_secs(1), answer).await;
+            tokio::time::sleep(Duration::from_secs(60)).await;
+            ToolOutcome::done(format!("{}", answer.is_ok()))
+        })
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_question_that_nobody_waits_for_is_taken_back_at_once() {
+    let spec = FakeTool::new("asks", Access::Read, |_| ToolOutcome::done("")).spec().clone();
+    let answers = vec![Answer::calls(&[("c", "asks", "{}")]), Answer::text("ok")];
+    let provider = Arc::new(FakeProvider::new(answers));
+    let mut run =
+        start_with(provider, vec![Arc::new(Impatient(spec))], PermissionMode::Bypass, true);
+    run.say("go on");
+    let events = run.until(is_asked).await;
+    let Some(Event::PermissionAsked { call, .. }) = events.last() else { panic!() };
+    let asked = call.id.clone();
+    let began = tokio::time::Instant::now();
+    let is_over = |event: &Event| matches!(event, Event::PermissionDecided { call, allowed: false, .. } if *call == asked);
+    run.until(is_over).await;
+    assert!(began.elapsed() < Duration::from_secs(2), "{:?}", began.elapsed());
+    let events = run.until_idle().await;
+    assert!(!events.iter().any(is_over));
+    assert_eq!(result(&events), "false");
+}

@@ -106,7 +106,9 @@ impl Again {
         let carried =
             if keeps_messages { self.log.messages(None, usize::MAX).1 } else { Vec::new() };
         let (session, notices) = (Some(self.session.clone()), self.notices.clone());
-        let mut prepared = shared.opener.open(Opening { spec, session, carried, notices }).await?;
+        let spawner = Arc::clone(&shared.spawner);
+        let wanted = Opening { spec, session, carried, notices, spawner };
+        let mut prepared = shared.opener.open(wanted).await?;
         // All of it, so that what cannot be opened is known while the session can go on as it was.
         let opened = prepared.opening.await?;
         prepared.opening = Box::pin(async { Ok(opened) });

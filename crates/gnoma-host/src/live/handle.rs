@@ -1,17 +1,25 @@
 //! A session that lives in this process, for whoever asks it something.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use gnoma_core::{
-    protocol::{LiveSession, Request, RequestError, RequestErrorKind, SessionSpec},
-    session::SessionState,
+    protocol::{LiveSession, Request, RequestError, RequestErrorKind, RequestId, SessionSpec},
+    session::{Outcome, SessionState},
+    store::SessionId,
 };
+use gnoma_engine::Rights;
+use gnoma_router::pool::Scope;
 use tokio::{
     sync::{Notify, mpsc, watch},
     task::JoinSet,
 };
 
-use super::{log::EventLog, replier::Replier};
+use super::{
+    log::EventLog,
+    ports::Services,
+    replier::{Replier, ended},
+    replies::Outcome as RequestOutcome,
+};
 
 /// Characters of a title that is made of the first words.
 const MAX_TITLE_CHARS: usize = 80;
@@ -40,6 +48,16 @@ pub(super) struct Remembered {
     pub(super) spec: SessionSpec,
     /// What a person has called it.
     pub(super) title: Option<String>,
+    /// What answers requests that its engine does not.
+    pub(super) services: Arc<dyn Services>,
+    /// Whose money it spends.
+    pub(super) scope: Scope,
+    /// What it may do, once its engine is there.
+    pub(super) rights: Option<Rights>,
+    /// How its last turn ended.
+    pub(super) outcome: Option<Outcome>,
+    /// It starts no other sessions any more.
+    pub(super) is_ending: bool,
 }
 
 impl Live {
@@ -53,6 +71,22 @@ impl Live {
         if let Err(mpsc::error::TrySendError::Full(job)) = self.jobs.try_send(job) {
             job.replier.reply(Err(busy()));
         }
+    }
+
+    /// Asks the session and waits for its reply.
+    pub(super) async fn ask(&self, request: Request) -> RequestOutcome {
+        let (replier, told) = Replier::new(None, "", RequestId(0));
+        self.send(Job { request, replier });
+        told.await.unwrap_or_else(|_| Err(ended()))
+    }
+
+    pub(super) fn kept(&self) -> MutexGuard<'_, Remembered> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether the session of that id started it.
+    pub(super) fn is_child_of(&self, parent: &SessionId) -> bool {
+        self.log.with_view(|view| view.parent.as_ref() == Some(parent))
     }
 
     /// Ends the session.
@@ -78,7 +112,7 @@ impl Live {
 
     pub(super) fn facts(&self) -> LiveSession {
         let (status, changed_ms) = self.log.with_view(|view| (view.status(), view.at_ms));
-        let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let kept = self.kept();
         LiveSession {
             status,
             folder: kept.spec.folder.clone(),

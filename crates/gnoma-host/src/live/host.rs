@@ -1,7 +1,7 @@
 //! The sessions of a process and its clients.
 
 use std::{
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, PoisonError, Weak},
     time::Duration,
 };
 
@@ -12,6 +12,7 @@ use gnoma_core::{
 use tokio::{task::JoinSet, time::timeout};
 
 use super::{
+    children::Children,
     connection::Connection,
     handle::Live,
     ports::Opener,
@@ -33,7 +34,9 @@ impl Host {
     #[must_use]
     pub fn new(opener: impl Opener) -> Self {
         let open: Open = |shared, spec| Box::pin(async move { session::open(&shared, spec).await });
-        let shared = Arc::new(Shared::new(Box::new(opener), open));
+        let shared = Arc::new_cyclic(|shared| {
+            Shared::new(Box::new(opener), open, Arc::new(Children(Weak::clone(shared))))
+        });
         Self { shared, connections: Mutex::default() }
     }
 

@@ -5,6 +5,7 @@
 //! and replies back. Nobody waits for a client: a slow one is behind in the log, and that is all.
 
 mod change;
+mod children;
 mod connection;
 mod handle;
 mod host;
@@ -18,5 +19,5 @@ mod shared;
 pub use self::{
     host::Host,
     log::{Delivery, EventLog, Subscription},
-    ports::{Change, Changed, Opened, Opener, Opening, Prepared, Services},
+    ports::{Change, Changed, ChildOpening, Opened, Opener, Opening, Prepared, Services},
 };

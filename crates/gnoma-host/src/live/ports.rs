@@ -7,9 +7,10 @@ use gnoma_core::{
     info::{Choice, SessionInfo},
     protocol::{Reply, Request, RequestError, SessionSpec},
     store::SessionId,
-    tool::BoxFuture,
+    tool::{BoxFuture, Spawner},
 };
-use gnoma_engine::Handle;
+use gnoma_engine::{Handle, Rights};
+use gnoma_router::pool::Scope;
 
 use crate::Notices;
 
@@ -21,6 +22,9 @@ pub trait Opener: Send + Sync + 'static {
 
     /// Milliseconds since 1970.
     fn now_ms(&self) -> i64;
+
+    /// An id that no session has.
+    fn new_id(&self) -> SessionId;
 }
 
 /// What is to be opened.
@@ -33,14 +37,30 @@ pub struct Opening {
     pub carried: Vec<Arc<Message>>,
     /// Where what is said by the way goes.
     pub notices: Notices,
+    /// Starts sessions for its tools.
+    pub spawner: Arc<dyn Spawner>,
+}
+
+/// A session that another one starts.
+pub struct ChildOpening {
+    /// Its id.
+    pub id: SessionId,
+    /// What the tool wants.
+    pub spec: SessionSpec,
+    /// Whose money it spends, its own and that of those above it.
+    pub scope: Scope,
+    /// What the session above it may do.
+    pub rights: Rights,
+    /// Where what is said by the way goes.
+    pub notices: Notices,
+    /// Starts sessions for its tools.
+    pub spawner: Arc<dyn Spawner>,
 }
 
 /// A session that is about to open.
 pub struct Prepared {
     /// Its id.
     pub id: SessionId,
-    /// The session that started it, where it is a child.
-    pub parent: Option<SessionId>,
     /// What front ends show of it.
     pub info: SessionInfo,
     /// The conversation that goes on.
@@ -69,6 +89,13 @@ pub trait Services: Send + Sync {
     /// Does what a request wants of the stored conversation and the files while no engine is open, and
     /// says what the session goes on with.
     fn change(&self, change: Change) -> BoxFuture<'static, Result<Changed, RequestError>>;
+
+    /// Prepares a session that this one starts, and says what it is opened with: it works in the folders
+    /// of this one, with its environment and settings, and may never do more than this one.
+    fn child(
+        &self,
+        wanted: ChildOpening,
+    ) -> BoxFuture<'static, Result<(SessionSpec, Prepared), RequestError>>;
 
     /// What the session is opened with to go on as it was, given what it was opened with.
     fn unchanged(&self, spec: SessionSpec) -> SessionSpec;

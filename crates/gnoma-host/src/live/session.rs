@@ -3,7 +3,7 @@
 
 use std::{
     collections::HashSet,
-    sync::{Arc, Mutex, PoisonError, Weak},
+    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
     time::Duration,
 };
 
@@ -17,6 +17,7 @@ use gnoma_core::{
     store::SessionId,
     tool::BoxFuture,
 };
+use gnoma_router::pool::Scope;
 use tokio::{
     sync::{Notify, mpsc, watch},
     task::JoinSet,
@@ -59,31 +60,51 @@ pub(super) async fn open(
         session: None,
         carried: Vec::new(),
         notices: notices.clone(),
+        spawner: Arc::clone(&shared.spawner),
     };
     let prepared = shared.opener.open(wanted).await?;
-    start(shared, spec, prepared, notices, heard)
+    start(shared, Beginning { spec, scope: None, notices, heard }, prepared)
+}
+
+/// What a session begins with besides what was prepared for it.
+pub(super) struct Beginning {
+    /// What it is opened with.
+    pub(super) spec: SessionSpec,
+    /// Whose money it spends, where another session started it.
+    pub(super) scope: Option<Scope>,
+    pub(super) notices: Notices,
+    pub(super) heard: mpsc::Receiver<Notice>,
 }
 
 /// Starts the task of a session, unless one of that id has begun to live here meanwhile.
-fn start(
+pub(super) fn start(
     shared: &Arc<Shared>,
-    spec: SessionSpec,
+    Beginning { spec, scope, notices, heard }: Beginning,
     prepared: Prepared,
-    notices: Notices,
-    heard: mpsc::Receiver<Notice>,
 ) -> Result<SessionId, RequestError> {
-    let Prepared { id, parent, info, messages, opening, services } = prepared;
-    let log = EventLog::new(id.clone(), shared.next_epoch(), parent, messages);
+    let Prepared { id, info, messages, opening, services } = prepared;
+    let scope = scope.unwrap_or_else(|| Scope::new(id.as_str()));
+    let parent = scope.parent().map(|parent| SessionId::new(parent.session()));
+    let log = EventLog::new(id.clone(), shared.next_epoch(), parent.clone(), messages);
     let mut state = shared.state();
     if !state.may_open(&id)? {
         return Ok(id);
     }
+    parent.as_ref().map_or(Ok(()), |parent| state.may_have_child(parent))?;
     log.push(Event::Info(Box::new(info)), shared.opener.now_ms());
     let (jobs, inbox) = mpsc::channel(MAX_JOBS);
     let (end, ended) = watch::channel(false);
     let detach = spec.detach;
     let close = Arc::default();
-    let kept = Arc::new(Mutex::new(Remembered { spec, title: None }));
+    let kept = Arc::new(Mutex::new(Remembered {
+        spec,
+        title: None,
+        services: Arc::clone(&services),
+        scope,
+        rights: None,
+        outcome: None,
+        is_ending: false,
+    }));
     let actor = Actor {
         shared: Arc::downgrade(shared),
         id: id.clone(),
@@ -108,10 +129,10 @@ fn start(
     Ok(id)
 }
 
-type Notice = (NoticeLevel, String);
+pub(super) type Notice = (NoticeLevel, String);
 
 /// Where what is said by the way goes: into the log of the session.
-fn notices() -> (Notices, mpsc::Receiver<Notice>) {
+pub(super) fn notices() -> (Notices, mpsc::Receiver<Notice>) {
     let (say, heard) = mpsc::channel(MAX_NOTICES);
     let notices = Notices::to(move |level, text| {
         let _full = say.try_send((level, text.to_owned()));
@@ -237,6 +258,8 @@ impl Actor {
 
     async fn end(mut self, end: watch::Sender<bool>) {
         self.engine = Engine::Gone;
+        let children = self.shared.upgrade().map(|shared| shared.forbid_children(&self.id));
+        ended(children.unwrap_or_default()).await;
         if self.log.with_view(|view| view.state) != SessionState::Closed {
             self.push(Event::State(SessionState::Closed));
         }
@@ -249,6 +272,10 @@ impl Actor {
             end.send_replace(true);
             drop(own);
         }
+    }
+
+    fn kept(&self) -> MutexGuard<'_, Remembered> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn push(&self, event: Event) {
@@ -269,6 +296,7 @@ impl Actor {
             Event::PermissionDecided { call, .. } => {
                 self.answered.remove(call);
             }
+            Event::TurnEnded { outcome, .. } => self.kept().outcome = Some(outcome.clone()),
             Event::State(SessionState::Idle) => {
                 self.answered.clear();
                 self.look_for_models();
@@ -290,6 +318,7 @@ impl Actor {
     }
 
     fn opened(&mut self, opened: Opened) {
+        self.kept().rights = Some(opened.engine.rights());
         for command in self.waiting.drain(..) {
             opened.engine.tell(command);
         }
@@ -397,7 +426,10 @@ impl Actor {
 
     /// Does what needs the session, or another one, to be opened anew.
     fn change(&mut self, request: Request, replier: Replier) {
-        let mut spec = self.kept.lock().unwrap_or_else(PoisonError::into_inner).spec.clone();
+        if self.log.with_view(|view| view.parent.is_some()) {
+            return replier.reply(Err(for_one_turn()));
+        }
+        let mut spec = self.kept().spec.clone();
         // What the person has chosen meanwhile stays.
         spec.overrides.mode = Some(self.log.with_view(|view| view.mode));
         let Some(shared) = self.shared.upgrade() else { return };
@@ -434,14 +466,24 @@ impl Actor {
         match prepared {
             Ok(Prepared { info, messages, opening, services, .. }) => {
                 self.log.begin_epoch(shared.next_epoch(), messages);
-                self.services = services;
-                self.kept.lock().unwrap_or_else(PoisonError::into_inner).spec = spec;
+                self.services = Arc::clone(&services);
+                let mut kept = self.kept();
+                (kept.spec, kept.services, kept.rights) = (spec, services, None);
+                drop(kept);
                 self.push(Event::Info(Box::new(info)));
                 self.engine = Engine::Opening(opening);
             }
             Err(error) => self.not_opened(&error),
         }
         replier.reply(outcome);
+    }
+}
+
+/// Ends sessions and waits for that.
+async fn ended(sessions: Vec<Live>) {
+    sessions.iter().for_each(Live::close);
+    for live in sessions {
+        live.ended().await;
     }
 }
 
@@ -486,6 +528,11 @@ fn closed() -> RequestError {
 fn not_asked() -> RequestError {
     let cause = "the question was answered already, or was never asked";
     RequestError::new(RequestErrorKind::NotAsked, cause)
+}
+
+fn for_one_turn() -> RequestError {
+    let cause = "another session started this one for one turn, so it is not opened anew";
+    RequestError::new(RequestErrorKind::Invalid, cause)
 }
 
 fn between_turns() -> RequestError {

@@ -10,7 +10,7 @@ use gnoma_core::{
         Epoch, LiveSession, ProcessEvent, RequestError, RequestErrorKind, SessionSpec, Start,
     },
     store::SessionId,
-    tool::BoxFuture,
+    tool::{BoxFuture, Spawner},
 };
 use tokio::sync::{Notify, watch};
 
@@ -18,6 +18,8 @@ use super::{handle::Live, ports::Opener, replies::Replies};
 
 /// Sessions that may live at once.
 const MAX_SESSIONS: usize = 256;
+/// Sessions that one session may have started and that live.
+const MAX_CHILDREN: usize = 32;
 /// Process events that are kept for clients that watch.
 const MAX_PROCESS_EVENTS: usize = 256;
 
@@ -29,6 +31,8 @@ pub(super) type Open =
 pub(super) struct Shared {
     pub(super) opener: Box<dyn Opener>,
     open: Open,
+    /// Starts sessions for the tools of others.
+    pub(super) spawner: Arc<dyn Spawner>,
     pub(super) replies: Arc<Mutex<Replies>>,
     state: Mutex<State>,
     /// Counts what happened to sessions, and wakes who waits for that.
@@ -47,10 +51,11 @@ pub(super) struct State {
 }
 
 impl Shared {
-    pub(super) fn new(opener: Box<dyn Opener>, open: Open) -> Self {
+    pub(super) fn new(opener: Box<dyn Opener>, open: Open, spawner: Arc<dyn Spawner>) -> Self {
         Self {
             opener,
             open,
+            spawner,
             replies: Arc::default(),
             state: Mutex::default(),
             changed: watch::Sender::new(0),
@@ -87,6 +92,15 @@ impl Shared {
 
     pub(super) fn session(&self, id: &SessionId) -> Result<Live, RequestError> {
         self.state().sessions.get(id).cloned().ok_or_else(|| no_session(id))
+    }
+
+    /// From here on the session starts no other ones; gives those that it has started.
+    pub(super) fn forbid_children(&self, id: &SessionId) -> Vec<Live> {
+        let state = self.state();
+        if let Some(live) = state.sessions.get(id) {
+            live.kept().is_ending = true;
+        }
+        state.sessions.values().filter(|live| live.is_child_of(id)).cloned().collect()
     }
 
     pub(super) fn tell(&self, event: ProcessEvent) {
@@ -147,6 +161,20 @@ impl State {
                 .with_remedy("`gnoma ps` lists them; close one."));
         }
         Ok(true)
+    }
+
+    /// Whether that session may start another one.
+    pub(super) fn may_have_child(&self, parent: &SessionId) -> Result<(), RequestError> {
+        let above = self.sessions.get(parent).ok_or_else(|| no_session(parent))?;
+        if above.kept().is_ending {
+            return Err(RequestError::new(RequestErrorKind::Closed, "the session is ending"));
+        }
+        let children = self.sessions.values().filter(|live| live.is_child_of(parent)).count();
+        if children < MAX_CHILDREN {
+            return Ok(());
+        }
+        let cause = format!("a session may have started {MAX_CHILDREN} others at once");
+        Err(RequestError::new(RequestErrorKind::Busy, cause).with_remedy("Wait for one to end."))
     }
 }
 

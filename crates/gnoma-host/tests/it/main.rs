@@ -9,6 +9,7 @@
 )]
 
 mod asking;
+mod children;
 mod life;
 mod measure;
 mod support;

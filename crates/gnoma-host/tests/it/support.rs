@@ -12,23 +12,33 @@ use std::{
 };
 
 use gnoma_core::{
-    Content, Message, Provider, Tool, ToolOutcome,
+    Content, Message, Price, Provider, Tool, ToolOutcome,
     protocol::{
         ClientMessage, Detach, Messages, Reply, Request, RequestError, RequestErrorKind, RequestId,
         Requests, ServerMessage, SessionSpec, SessionView, Start, Switch,
     },
     session::{PermissionMode, SessionState},
     store::SessionId,
-    tool::{Access, BoxFuture},
+    tool::{Access, BoxFuture, Spawner},
 };
-use gnoma_engine::{Arm, GatePlace, Keeping, Limits, Routes, Session, session::Options};
+use gnoma_engine::{
+    Arm, GatePlace, Keeping, Limits, Rights, Routes, Session,
+    routing::{self, Verify},
+    session::Options,
+};
 use gnoma_guard::{
     firewall::{Connection, Firewall, FirewallOptions, Policy},
     permission::Permissions,
     secrets::Scanner,
 };
-use gnoma_host::live::{Change, Changed, Host, Opened, Opener, Opening, Prepared, Services};
-use gnoma_testkit::{Answer, FakeProvider, FakeTool};
+use gnoma_host::live::{
+    Change, Changed, ChildOpening, Host, Opened, Opener, Opening, Prepared, Services,
+};
+use gnoma_router::{
+    Router, Tuning,
+    pool::{Caps, PoolLimits, Scope},
+};
+use gnoma_testkit::{Answer, FakeLedger, FakeProvider, FakeTool};
 
 /// Nothing in these tests takes longer, on tokio's clock.
 pub(crate) const MAX_WAIT: Duration = Duration::from_secs(600);
@@ -38,7 +48,9 @@ pub(crate) type MakeProvider = Box<dyn Fn(&SessionId) -> Arc<dyn Provider> + Sen
 /// What the sessions of a host are made of, and what was done to it.
 pub(crate) struct World {
     make: MakeProvider,
-    tools: Vec<FakeTool>,
+    tools: Vec<Arc<dyn Tool>>,
+    /// What sessions may spend together, and where it is counted.
+    spending: Option<(FakeLedger, Caps)>,
     next: AtomicU64,
     now_ms: AtomicI64,
     /// Where times are measured, the clock counts microseconds since then.
@@ -58,15 +70,28 @@ impl World {
         Arc::new(Self::with(make, tools))
     }
 
+    /// Its sessions have these tools as well, and spend micro-dollars: a call one for each token.
+    pub(crate) fn spending(
+        make: MakeProvider,
+        tools: Vec<Arc<dyn Tool>>,
+        spending: (FakeLedger, Caps),
+    ) -> Arc<Self> {
+        let mut world = Self::with(make, vec![]);
+        (world.tools, world.spending) = (tools, Some(spending));
+        Arc::new(world)
+    }
+
     /// Its clock counts microseconds since `begun`.
     pub(crate) fn timed(make: MakeProvider, begun: std::time::Instant) -> Arc<Self> {
         Arc::new(Self { clock: Some(begun), ..Self::with(make, Vec::new()) })
     }
 
     fn with(make: MakeProvider, tools: Vec<FakeTool>) -> Self {
+        let tools = tools.into_iter().map(|tool| Arc::new(tool) as Arc<dyn Tool>).collect();
         Self {
             make,
             tools,
+            spending: None,
             next: AtomicU64::new(1),
             now_ms: AtomicI64::new(1),
             clock: None,
@@ -88,14 +113,28 @@ impl World {
         Host::new(TestOpener(Arc::clone(self)))
     }
 
-    fn engine(
-        &self,
-        id: &SessionId,
-        spec: &SessionSpec,
-        opening: &Opening,
-    ) -> gnoma_engine::Handle {
+    fn new_id(&self) -> SessionId {
+        SessionId::new(format!("s{}", self.next.fetch_add(1, Ordering::SeqCst)))
+    }
+
+    fn routes(&self, id: &SessionId) -> Arc<Routes> {
         let arm = Arm::new(Connection::new((self.make)(id), false), "m");
-        let tool = |tool: &FakeTool| Arc::new(tool.clone()) as Arc<dyn Tool>;
+        let Some((ledger, caps)) = &self.spending else { return Arc::new(Routes::single(arm)) };
+        let price = Price { input: 1_000_000, output: 1_000_000, ..Price::default() };
+        let options = routing::Options {
+            strategy: routing::Strategy::Single,
+            verify: Verify::Off,
+            limits: PoolLimits::new(*caps),
+            ledger: Some(Arc::new(ledger.clone())),
+            now_ms: Box::new(|| 1),
+            ..routing::Options::default()
+        };
+        let routes = Routes::new(Router::new(Tuning::default()), options);
+        routes.set_arms(vec![Arm { price: Some(price), ..arm }], Vec::new());
+        Arc::new(routes)
+    }
+
+    fn engine(&self, id: &SessionId, spec: &SessionSpec, parts: Parts) -> gnoma_engine::Handle {
         let system = format!("be good, {id}");
         Session::spawn(Options {
             id: id.as_str().into(),
@@ -109,8 +148,8 @@ impl World {
                 network_is_walled: Box::new(|| true),
                 resolve: Box::new(Path::to_path_buf),
             },
-            tools: self.tools.iter().map(tool).collect(),
-            routes: Arc::new(Routes::single(arm)),
+            tools: self.tools.clone(),
+            routes: self.routes(id),
             system: Box::new(move |_| system.as_str().into()),
             mode: spec.overrides.mode.unwrap_or(PermissionMode::Auto),
             permissions: Permissions::default(),
@@ -122,10 +161,11 @@ impl World {
             })),
             interactive: true,
             limits: Limits::default(),
-            history: opening.carried.clone(),
+            history: parts.carried,
             keeping: Keeping::default(),
-            scope: None,
-            spawner: None,
+            scope: parts.scope,
+            above: parts.above,
+            spawner: Some(parts.spawner),
         })
     }
 
@@ -149,10 +189,7 @@ impl World {
         let id = match (&wanted.session, &spec.start) {
             (Some(id), _) => id.clone(),
             (None, Start::Stored { id, .. }) => SessionId::new(id.as_str()),
-            (None, _) => {
-                let number = self.next.fetch_add(1, Ordering::SeqCst);
-                SessionId::new(format!("s{number}"))
-            }
+            (None, _) => self.new_id(),
         };
         let services = Arc::new(TestServices(Arc::clone(&self)));
         let messages = wanted.carried.clone();
@@ -161,12 +198,22 @@ impl World {
             if spec.profile.as_deref() == Some("locked") {
                 return Err(RequestError::new(RequestErrorKind::Held, "it is open elsewhere"));
             }
-            let engine = self.engine(&named, &spec, &wanted);
+            let Opening { carried, spawner, .. } = wanted;
+            let parts = Parts { carried, scope: None, above: None, spawner };
+            let engine = self.engine(&named, &spec, parts);
             Ok(Opened { engine, beside: Box::new(()), models: Box::new(Vec::new) })
         });
         let info = Default::default();
-        Ok(Prepared { id, parent: None, info, messages, opening, services })
+        Ok(Prepared { id, info, messages, opening, services })
     }
+}
+
+/// What a session's engine is made of besides its world.
+struct Parts {
+    carried: Vec<Arc<Message>>,
+    scope: Option<Scope>,
+    above: Option<Rights>,
+    spawner: Arc<dyn Spawner>,
 }
 
 struct TestOpener(Arc<World>);
@@ -181,6 +228,10 @@ impl Opener for TestOpener {
             Some(begun) => i64::try_from(begun.elapsed().as_micros()).unwrap(),
             None => self.0.now_ms.fetch_add(1, Ordering::SeqCst),
         }
+    }
+
+    fn new_id(&self) -> SessionId {
+        self.0.new_id()
     }
 }
 
@@ -219,6 +270,25 @@ impl Services for TestServices {
                 _ => (),
             }
             Ok(Changed { spec, keeps_messages: true, told: String::new() })
+        })
+    }
+
+    fn child(
+        &self,
+        wanted: ChildOpening,
+    ) -> BoxFuture<'static, Result<(SessionSpec, Prepared), RequestError>> {
+        let world = Arc::clone(&self.0);
+        Box::pin(async move {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+            let ChildOpening { id, spec, scope, rights, spawner, .. } = wanted;
+            let (scope, above) = (Some(scope), Some(rights));
+            let parts = Parts { carried: Vec::new(), scope, above, spawner };
+            let engine = world.engine(&id, &spec, parts);
+            let opened = Opened { engine, beside: Box::new(()), models: Box::new(Vec::new) };
+            let opening = Box::pin(async { Ok(opened) });
+            let services = Arc::new(Self(world));
+            let (info, messages) = Default::default();
+            Ok((spec, Prepared { id, info, messages, opening, services }))
         })
     }
 

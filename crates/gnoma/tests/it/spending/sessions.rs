@@ -114,6 +114,7 @@ fn start(id: String, routes: Arc<Routes>, firewall: Arc<Firewall>) -> Handle {
         history: Vec::new(),
         keeping: Keeping::default(),
         scope: None,
+        above: None,
         spawner: None,
     })
 }

@@ -1,0 +1,195 @@
+//! Sessions that others start in their project: never with more rights, and nothing of them is kept.
+
+use std::{path::PathBuf, sync::Arc};
+
+use gnoma_core::{
+    Command, ModelRef,
+    protocol::{Detach, Overrides, SessionSpec, Start},
+};
+use gnoma_engine::{Arm, Handle, Routes, Session as Engine};
+use gnoma_guard::permission::Permissions;
+
+use crate::{HostError, Notices, Project, Result, guarding, live::ChildOpening, session, wire};
+
+/// The project as a session sees it that one in `parent` starts.
+///
+/// # Errors
+/// It would be allowed what its parent is not, or is no session of the same project.
+pub(crate) fn project(parent: &Project, wanted: &SessionSpec, notices: Notices) -> Result<Project> {
+    let mut loaded = parent.loaded.clone();
+    let spec = wire::found(spec(&parent.spec, loaded.settings.privacy.incognito, wanted)?)?;
+    within(&parent.spec, &spec)?;
+    let tools = &mut loaded.settings.tools;
+    tools.max_rounds = spec.overrides.max_rounds.unwrap_or(u32::MAX).min(tools.max_rounds);
+    loaded.settings.session.keep = false;
+    let firewall = guarding::firewall(&loaded.settings, &spec.environment)?;
+    Ok(Project { spec, loaded, firewall, notices, ..parent.clone() })
+}
+
+/// What it is opened with: the parent's, but for what a session may choose for another one.
+fn spec(parent: &SessionSpec, incognito: bool, wanted: &SessionSpec) -> Result<SessionSpec> {
+    let SessionSpec { folder, more_folders, environment, umask, profile, .. } = wanted;
+    let SessionSpec { overrides, system, start, interactive, detach: _, .. } = wanted;
+    let is_other = [
+        ("environment", !environment.variables().is_empty() && *environment != parent.environment),
+        ("umask", umask.is_some() && *umask != parent.umask),
+        ("profile", profile.is_some() && *profile != parent.profile),
+        ("incognito", overrides.incognito.is_some_and(|wanted| wanted != incognito)),
+        ("confirm_bypass", overrides.confirm_bypass && !parent.overrides.confirm_bypass),
+        ("start", *start != Start::New),
+    ];
+    if let Some((name, _)) = is_other.into_iter().find(|(_, is_other)| *is_other) {
+        let text = format!("a session cannot start one with another `{name}` than its own");
+        return Err(HostError::usage(text));
+    }
+    let own = || parent.folder.clone();
+    let is_elsewhere = !folder.as_os_str().is_empty();
+    let has_all = !is_elsewhere && more_folders.is_empty();
+    Ok(SessionSpec {
+        folder: if is_elsewhere { folder.clone() } else { own() },
+        more_folders: if has_all { &parent.more_folders } else { more_folders }.clone(),
+        environment: parent.environment.clone(),
+        umask: parent.umask,
+        profile: parent.profile.clone(),
+        overrides: overrides.clone(),
+        system: system.clone(),
+        start: Start::New,
+        interactive: *interactive && parent.interactive,
+        detach: Detach::Keep,
+    })
+}
+
+/// Refuses folders that the parent does not work in. Both have theirs without links.
+fn within(parent: &SessionSpec, child: &SessionSpec) -> Result<()> {
+    let folders = |spec: &SessionSpec| -> Vec<PathBuf> {
+        std::iter::once(&spec.folder).chain(&spec.more_folders).cloned().collect()
+    };
+    let roots = folders(parent);
+    let is_outside = |folder: &PathBuf| !roots.iter().any(|root| folder.starts_with(root));
+    match folders(child).into_iter().find(is_outside) {
+        Some(folder) => {
+            let shown = folder.display();
+            let text = format!("`{shown}` lies outside the folders of the session that asks");
+            Err(HostError::usage(text))
+        }
+        None => Ok(()),
+    }
+}
+
+/// Makes the engine of the session, over the models of the one that starts it. Gives the model that it
+/// is to ask, where one was named.
+pub(crate) fn engine(
+    project: &Project,
+    wanted: ChildOpening,
+    routes: &Arc<Routes>,
+) -> Result<(Handle, Option<ModelRef>)> {
+    let arm = arm(routes, &project.spec.overrides)?;
+    let ChildOpening { id, scope, rights, spawner, .. } = wanted;
+    let mut options = session::options(project, Arc::clone(routes))?;
+    options.id = id.to_string();
+    options.mode = project.spec.overrides.mode.unwrap_or_else(|| rights.mode());
+    options.permissions = Permissions::default();
+    (options.scope, options.above, options.spawner) = (Some(scope), Some(rights), Some(spawner));
+    let engine = Engine::spawn(options);
+    if arm.is_some() {
+        engine.tell(Command::Pin { arm: arm.clone() });
+    }
+    Ok((engine, arm))
+}
+
+/// The arm that was asked for by name.
+fn arm(routes: &Routes, Overrides { provider, model, .. }: &Overrides) -> Result<Option<ModelRef>> {
+    if provider.is_none() && model.is_none() {
+        return Ok(None);
+    }
+    let is_meant = |name: &ModelRef| {
+        let is_of = provider.as_ref().is_none_or(|provider| name.provider == *provider);
+        let whole = name.to_string();
+        is_of && model.as_ref().is_none_or(|model| name.model == *model || whole == *model)
+    };
+    let found = routes.arms().iter().map(Arm::name).find(is_meant);
+    found.map(Some).ok_or_else(|| {
+        let named: Vec<_> = [provider, model].into_iter().flatten().map(String::as_str).collect();
+        HostError::usage(format!("`{}` is not among the models of the session", named.join("/")))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{fs, os::unix::fs::symlink};
+
+    use gnoma_config::Sources;
+    use gnoma_core::protocol::Environment;
+
+    use super::*;
+
+    /// A project in a folder of its own, and the folder that it lies in.
+    fn parent() -> (Project, tempfile::TempDir) {
+        let around = tempfile::tempdir().unwrap();
+        let base = around.path().canonicalize().unwrap();
+        for folder in ["work/below", "more", "elsewhere"] {
+            fs::create_dir_all(base.join(folder)).unwrap();
+        }
+        symlink(base.join("elsewhere"), base.join("work/link")).unwrap();
+        let nowhere = base.join("no-settings");
+        let sources =
+            Sources { config_dir: nowhere.clone(), state_dir: nowhere, ..Sources::default() };
+        let loaded = gnoma_config::load(&sources).unwrap();
+        let variables = [("HOME".to_owned(), base.display().to_string())];
+        let spec = SessionSpec {
+            folder: base.join("work"),
+            more_folders: vec![base.join("more")],
+            environment: Environment::new(variables.into()),
+            profile: Some("mine".to_owned()),
+            ..SessionSpec::default()
+        };
+        (Project::with(spec, loaded, Notices::unheard()).unwrap(), around)
+    }
+
+    fn child(parent: &Project, wanted: &SessionSpec) -> Result<Project> {
+        project(parent, wanted, Notices::unheard())
+    }
+
+    #[test]
+    fn a_child_has_what_its_parent_has_and_keeps_nothing() {
+        let (parent, _around) = parent();
+        let rounds = Overrides { max_rounds: Some(u32::MAX), ..Overrides::default() };
+        let wanted = SessionSpec { interactive: true, overrides: rounds, ..SessionSpec::default() };
+        let made = child(&parent, &wanted).unwrap();
+        let (own, above) = (&made.spec, &parent.spec);
+        assert_eq!((&own.folder, &own.more_folders), (&above.folder, &above.more_folders));
+        assert_eq!((&own.environment, &own.profile), (&above.environment, &above.profile));
+        let settings = &made.loaded.settings;
+        assert!(!own.interactive && !settings.session.keep);
+        assert_eq!(settings.tools.max_rounds, parent.loaded.settings.tools.max_rounds);
+        assert!(!Arc::ptr_eq(&made.firewall, &parent.firewall), "placeholders of its own");
+        let below = SessionSpec { folder: parent.spec.folder.join("below"), ..wanted };
+        let made = child(&parent, &below).unwrap();
+        assert_eq!((&made.spec.folder, made.spec.more_folders.len()), (&below.folder, 0));
+    }
+
+    #[test]
+    fn a_child_that_would_have_more_is_refused() {
+        let (parent, _around) = parent();
+        let base = parent.spec.folder.parent().unwrap();
+        let spec = SessionSpec::default;
+        let said = |overrides| SessionSpec { overrides, ..spec() };
+        let other = Environment::new([("A".to_owned(), "b".to_owned())].into());
+        let wider = [
+            SessionSpec { folder: base.to_owned(), ..spec() },
+            SessionSpec { folder: base.join("elsewhere"), ..spec() },
+            SessionSpec { folder: base.join("work/link"), ..spec() },
+            SessionSpec { folder: base.join("work/../elsewhere"), ..spec() },
+            SessionSpec { more_folders: vec![base.join("elsewhere")], ..spec() },
+            SessionSpec { environment: other, ..spec() },
+            SessionSpec { umask: Some(0), ..spec() },
+            SessionSpec { profile: Some("other".to_owned()), ..spec() },
+            SessionSpec { start: Start::Newest { fork: false }, ..spec() },
+            said(Overrides { incognito: Some(true), ..Overrides::default() }),
+            said(Overrides { confirm_bypass: true, ..Overrides::default() }),
+        ];
+        for wanted in wider {
+            assert!(child(&parent, &wanted).is_err(), "{wanted:?}");
+        }
+    }
+}

@@ -1,0 +1,208 @@
+//! Sessions that running tools start: each lives for one turn, and never longer than the call that
+//! started it.
+//!
+//! A child is a session like any other, with its parent's name in its envelopes. Whoever sees it may
+//! answer what it asks; so may whoever sees its parent, where the same is asked on behalf of the call.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Weak},
+    time::Duration,
+};
+
+use gnoma_core::{
+    CallId, Role,
+    protocol::{Detach, Question as Asked, Request, RequestError, RequestErrorKind, SessionSpec},
+    session::{Outcome, PermissionAnswer, SessionState},
+    store::SessionId,
+    tool::{BoxFuture, ChildResult, ChildTask, Parent, Question, SpawnError, Spawner},
+};
+use tokio::{
+    sync::watch,
+    task::{AbortHandle, JoinSet},
+    time::sleep,
+};
+
+use super::{
+    handle::Live,
+    ports::ChildOpening,
+    session::{self, Beginning},
+    shared::Shared,
+};
+
+/// How long an answer waits before it is given again to a session that has too much to do.
+const BUSY_WAIT: Duration = Duration::from_millis(50);
+/// Messages at the end of a conversation among which the last answer is.
+const MAX_LOOKED_AT: usize = 8;
+
+/// Starts sessions in a host for the tools of its sessions.
+pub(super) struct Children(pub(super) Weak<Shared>);
+
+impl Spawner for Children {
+    fn spawn(
+        &self,
+        parent: Parent,
+        child: ChildTask,
+    ) -> BoxFuture<'static, Result<ChildResult, SpawnError>> {
+        let shared = Weak::clone(&self.0);
+        Box::pin(async move { start(&shared, parent, child).await?.result().await })
+    }
+}
+
+/// A child, as the call has it that started it. Dropping it ends the child.
+struct Child {
+    live: Live,
+    id: SessionId,
+    parent: Parent,
+    /// Counts what happens to sessions.
+    changed: watch::Receiver<u64>,
+    /// The child's questions that were put to the parent, each until it is decided.
+    put: HashMap<(CallId, String), AbortHandle>,
+    asking: JoinSet<()>,
+}
+
+impl Drop for Child {
+    fn drop(&mut self) {
+        self.live.close();
+    }
+}
+
+async fn start(
+    shared: &Weak<Shared>,
+    parent: Parent,
+    ChildTask { spec, content, limit_micro_usd }: ChildTask,
+) -> Result<Child, SpawnError> {
+    let (notices, heard) = session::notices();
+    let (services, wanted) = {
+        let shared = shared.upgrade().ok_or(SpawnError::Unavailable)?;
+        let above = shared.session(&SessionId::new(parent.session.as_str())).map_err(refused)?;
+        let id = shared.opener.new_id();
+        let kept = above.kept();
+        let rights = kept.rights.clone().ok_or(SpawnError::Unavailable)?;
+        let scope = Arc::new(kept.scope.in_turn(parent.turn.as_str()));
+        let scope = scope.child(id.as_str(), limit_micro_usd);
+        let scope = scope.map_err(|deep| SpawnError::TooMany(deep.to_string()))?;
+        let (notices, spawner) = (notices.clone(), Arc::clone(&shared.spawner));
+        let wanted = ChildOpening { id, spec, scope, rights, notices, spawner };
+        (Arc::clone(&kept.services), wanted)
+    };
+    let (id, scope) = (wanted.id.clone(), wanted.scope.clone());
+    let (spec, mut prepared) = services.child(wanted).await.map_err(refused)?;
+    // All of it, so that the call is told what goes wrong.
+    let opened = prepared.opening.await.map_err(refused)?;
+    prepared.opening = Box::pin(async { Ok(opened) });
+    // Windows come and go; it ends with its turn.
+    let spec = SessionSpec { detach: Detach::Keep, ..spec };
+    let child = {
+        let shared = shared.upgrade().ok_or(SpawnError::Unavailable)?;
+        let changed = shared.changed.subscribe();
+        session::start(&shared, Beginning { spec, scope: Some(scope), notices, heard }, prepared)
+            .map_err(refused)?;
+        let live = shared.session(&id).map_err(refused)?;
+        Child { live, id, parent, changed, put: HashMap::new(), asking: JoinSet::new() }
+    };
+    child.live.ask(Request::Send { content }).await.map_err(refused)?;
+    Ok(child)
+}
+
+impl Child {
+    /// Waits for the end of its turn, ends it, and says what came of it.
+    async fn result(mut self) -> Result<ChildResult, SpawnError> {
+        let outcome = loop {
+            self.changed.borrow_and_update();
+            if let Some(outcome) = self.live.kept().outcome.take() {
+                break outcome;
+            }
+            if self.live.log().with_view(|view| view.state) == SessionState::Closed {
+                let text = "the session was closed before its work was done";
+                return Err(SpawnError::Failed(text.to_owned()));
+            }
+            self.put_questions();
+            tokio::select! {
+                changed = self.changed.changed() => changed.map_err(|_| SpawnError::Unavailable)?,
+                Some(_) = self.asking.join_next() => (),
+            }
+        };
+        let text = last_answer(&self.live);
+        self.live.close();
+        self.live.ended().await;
+        let failed = match outcome {
+            Outcome::Complete { .. } => {
+                return Ok(ChildResult { session: self.id.to_string(), text });
+            }
+            Outcome::Cancelled => "it was cancelled".to_owned(),
+            Outcome::RoundLimit { rounds } => format!("it was not done after {rounds} model calls"),
+            Outcome::Stuck { what } => format!("it repeated itself: {what}"),
+            Outcome::Failed { error, .. } => error.to_string(),
+        };
+        Err(SpawnError::Failed(failed))
+    }
+
+    /// Puts what the child asks to whoever sees its parent, and takes back what was decided.
+    fn put_questions(&mut self) {
+        let open: Vec<Asked> = self.live.log().with_view(|view| {
+            view.turn.as_ref().map(|turn| turn.questions.clone()).unwrap_or_default()
+        });
+        self.put.retain(|(call, reason), asking| {
+            let is_open = open.iter().any(|it| it.call.id == *call && it.reason == *reason);
+            if !is_open {
+                asking.abort();
+            }
+            is_open
+        });
+        for asked in open {
+            // A call may be asked for again, for another reason.
+            let key = (asked.call.id.clone(), asked.reason.clone());
+            if !self.put.contains_key(&key) {
+                let (live, port) = (self.live.clone(), Arc::clone(&self.parent.port));
+                let (question, call) = (self.question(asked), self.parent.call.clone());
+                let child_call = key.0.clone();
+                let asking = self.asking.spawn(async move {
+                    let answer = once(port.ask(call, question).await);
+                    give(&live, child_call, answer).await;
+                });
+                self.put.insert(key, asking);
+            }
+        }
+    }
+
+    fn question(&self, Asked { call, reason, preview, .. }: Asked) -> Question {
+        let text = format!("session {} asks to call `{}`: {reason}", self.id, call.name);
+        // Nobody says yes to what they cannot see.
+        Question { text, preview: preview.or_else(|| Some(call.arguments.get().to_owned())) }
+    }
+}
+
+/// An answer that holds for this once: the question offered nothing else.
+fn once(answer: PermissionAnswer) -> PermissionAnswer {
+    match answer {
+        PermissionAnswer::Allow | PermissionAnswer::Always | PermissionAnswer::Rule { .. } => {
+            PermissionAnswer::Allow
+        }
+        PermissionAnswer::Deny { reason } => PermissionAnswer::Deny { reason },
+    }
+}
+
+/// Answers the child, unless somebody else has.
+async fn give(live: &Live, call: CallId, answer: PermissionAnswer) {
+    loop {
+        let request = Request::Answer { call: call.clone(), answer: answer.clone() };
+        match live.ask(request).await {
+            Err(error) if error.kind == RequestErrorKind::Busy => sleep(BUSY_WAIT).await,
+            Ok(_) | Err(_) => return,
+        }
+    }
+}
+
+fn last_answer(live: &Live) -> String {
+    let (_, messages) = live.log().messages(None, MAX_LOOKED_AT);
+    let answers = messages.iter().rev().filter(|message| message.role() == Role::Assistant);
+    answers.map(|message| message.text_content()).next().unwrap_or_default()
+}
+
+fn refused(error: RequestError) -> SpawnError {
+    match error.kind {
+        RequestErrorKind::Busy => SpawnError::TooMany(error.cause),
+        _ => SpawnError::Failed(error.cause),
+    }
+}

@@ -2,8 +2,11 @@
 //!
 //! A round sends the whole conversation, but only its end is new. What was encoded for the round
 //! before is kept and sent again as it is, so the work of a round does not grow with the history.
+//!
+//! All sessions of a process may share one provider. A conversation is known by its first message, and
+//! what is remembered of it goes with that: whoever holds the conversation decides how long it lasts.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use bytes::Bytes;
 use gnoma_core::{Message, ModelRef, ModelRequest, RawJson, Role, ToolSpec};
@@ -14,8 +17,12 @@ use crate::{
     names::NameMap,
 };
 
-/// Conversations whose encodings are remembered at a time: the session and its parallel children.
+/// Ways that one conversation goes of which the encodings are remembered: its own, other models', and
+/// talks beside it that begin like it.
 const MAX_CHAINS: usize = 4;
+
+/// Encodings that are remembered in all; a process has fewer conversations.
+const MAX_ALL_CHAINS: usize = 1_024;
 
 /// Cache breakpoints on messages. Anthropic allows four in all; system and tools take two.
 const MESSAGE_BREAKPOINTS: usize = 2;
@@ -26,7 +33,7 @@ struct Chain {
     tools: Arc<[Arc<ToolSpec>]>,
     names: Arc<NameMap>,
     tools_json: Option<RawJson>,
-    messages: Vec<(Arc<Message>, Bytes)>,
+    messages: Vec<(Weak<Message>, Bytes)>,
 }
 
 impl Chain {
@@ -50,8 +57,18 @@ impl Chain {
         self.messages
             .iter()
             .zip(messages)
-            .take_while(|((old, _), new)| Arc::ptr_eq(old, new))
+            .take_while(|((old, _), new)| old.as_ptr() == Arc::as_ptr(new))
             .count()
+    }
+
+    /// The message by which its conversation is known.
+    fn first(&self) -> Option<&Weak<Message>> {
+        self.messages.first().map(|(first, _)| first)
+    }
+
+    /// Whether its conversation is still held by somebody.
+    fn lives(&self) -> bool {
+        self.first().is_some_and(|first| first.strong_count() > 0)
     }
 
     /// Another chain with the same beginning.
@@ -69,7 +86,7 @@ impl Chain {
     fn extend(&mut self, dialect: &dyn Dialect, messages: &[Arc<Message>]) {
         for at in self.messages.len()..messages.len() {
             let encoded = dialect.message(&messages[at], self.cx(messages, at, false));
-            self.messages.push((Arc::clone(&messages[at]), encoded.into()));
+            self.messages.push((Arc::downgrade(&messages[at]), encoded.into()));
         }
     }
 
@@ -96,17 +113,33 @@ impl Encoder {
     ) -> (Vec<Bytes>, Arc<NameMap>) {
         let target = ModelRef { provider: provider.to_owned(), model: request.model.to_string() };
         let mut chains = self.chains.lock().unwrap_or_else(PoisonError::into_inner);
+        chains.retain(Chain::lives);
         let mut chain = take_best(&mut chains, request, &target)
             .unwrap_or_else(|| Chain::new(dialect, request, target));
         chain.extend(dialect, &request.messages);
         let envelope = dialect.envelope(request, chain.tools_json.as_ref(), &chain.names);
         let pieces = assemble(dialect, &chain, envelope, &request.messages);
         let names = Arc::clone(&chain.names);
-        chains.push(chain);
-        let extra = chains.len().saturating_sub(MAX_CHAINS);
-        chains.drain(..extra);
+        keep(&mut chains, chain);
         (pieces, names)
     }
+}
+
+/// Keeps a chain as the last used one, and lets go of the oldest where its conversation, or all of
+/// them, have too many.
+fn keep(chains: &mut Vec<Chain>, chain: Chain) {
+    let is_of_same = |other: &Chain| match (chain.first(), other.first()) {
+        (Some(own), Some(other)) => own.ptr_eq(other),
+        (None, _) | (_, None) => false,
+    };
+    if chains.iter().filter(|other| is_of_same(other)).count() >= MAX_CHAINS
+        && let Some(oldest) = chains.iter().position(is_of_same)
+    {
+        chains.remove(oldest);
+    }
+    chains.push(chain);
+    let extra = chains.len().saturating_sub(MAX_ALL_CHAINS);
+    chains.drain(..extra);
 }
 
 /// The chain that `request` goes on with. Where the two part ways before the chain's end, it stays for
@@ -141,7 +174,7 @@ fn assemble(
     let mut pieces = Vec::with_capacity(2 * messages.len() + 2);
     let mut has_items = envelope.has_items;
     pieces.push(Bytes::from(envelope.head));
-    for (at, (message, encoded)) in chain.messages.iter().enumerate() {
+    for (at, (message, (_, encoded))) in messages.iter().zip(&chain.messages).enumerate() {
         let encoded = if marked.contains(&at) {
             dialect.message(message, chain.cx(messages, at, true)).into()
         } else {
@@ -326,20 +359,28 @@ mod tests {
         assert_eq!(encoder.chains.lock().unwrap().len(), MAX_CHAINS);
     }
 
-    /// A session's parallel children do not push each other out, and more of them only cost time.
+    /// Many sessions on one provider: each pays only for what is new, in whatever order they come, and
+    /// nothing is kept of one that is over.
     #[test]
-    fn conversations_side_by_side_are_all_remembered() {
+    fn conversations_side_by_side_are_all_remembered_while_they_live() {
+        const SESSIONS: usize = 50;
         let (encoder, dialect, tools) = (Encoder::default(), Counting::default(), [].into());
-        let talks: Vec<_> = (0..=MAX_CHAINS).map(|_| history(3)).collect();
-        for _ in 0..2 {
-            for talk in &talks[..MAX_CHAINS] {
-                encode(&encoder, &dialect, &request(talk, &tools));
+        let mut talks: Vec<_> = (0..SESSIONS).map(|_| history(20)).collect();
+        for length in 1..=20 {
+            for (number, talk) in talks.iter().enumerate() {
+                encode(&encoder, &dialect, &request(&talk[..length], &tools));
+                assert_eq!(dialect.encoded(), 1, "round {length} of session {number}");
             }
         }
-        assert_eq!(dialect.encoded(), 3 * MAX_CHAINS);
-        encode(&encoder, &dialect, &request(&talks[MAX_CHAINS], &tools));
+        // A talk beside each, whose own words nobody keeps.
+        for talk in &talks {
+            let aside = [&talk[..15], &history(1)].concat();
+            encode(&encoder, &dialect, &request(&aside, &tools));
+            assert_eq!(dialect.encoded(), 1);
+        }
+        talks.truncate(1);
         encode(&encoder, &dialect, &request(&talks[0], &tools));
-        assert_eq!(dialect.encoded(), 6);
-        assert_eq!(encoder.chains.lock().unwrap().len(), MAX_CHAINS);
+        assert_eq!(dialect.encoded(), 0);
+        assert!(encoder.chains.lock().unwrap().len() <= MAX_CHAINS);
     }
 }

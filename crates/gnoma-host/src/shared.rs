@@ -8,28 +8,66 @@ use std::{
 };
 
 use gnoma_config::Settings;
+use gnoma_core::Provider;
+use gnoma_guard::firewall::Connection;
+use gnoma_llm::Profile;
 use gnoma_net::Http;
 
 use crate::{Notices, ledger::LateLedger, wire};
 
-/// Connections and what is spent, for all sessions of a process. Clones are the same.
+/// Connections, providers and what is spent, for all sessions of a process. Clones are the same.
 #[derive(Clone, Default)]
 pub struct Shared(Arc<Resources>);
 
 #[derive(Default)]
 struct Resources {
     /// Pools of connections; one is enough unless settings want other time-outs.
-    pools: Mutex<HashMap<(Duration, Duration), Http>>,
+    pools: Mutex<HashMap<Timeouts, Http>>,
+    /// The providers that sessions use. Nobody gets one but behind a firewall.
+    providers: Mutex<Vec<SharedProvider>>,
     /// The ledgers that sessions use, by file.
     ledgers: Mutex<HashMap<PathBuf, Weak<LateLedger>>>,
 }
 
+/// A provider that sessions use, and how it is reached. Its key is compared in memory and never shown.
+struct SharedProvider {
+    profile: Profile,
+    timeouts: Timeouts,
+    provider: Weak<dyn Provider>,
+}
+
+/// For a connection to be made, and for it to be silent.
+type Timeouts = (Duration, Duration);
+
+fn timeouts(settings: &Settings) -> Timeouts {
+    (settings.network.connect_timeout, settings.network.idle_timeout)
+}
+
 impl Shared {
+    /// A connection to the provider: the one that there is already, where somebody reaches it in the same
+    /// way with the same credentials.
+    pub(crate) fn connection(&self, settings: &Settings, profile: Profile) -> Connection {
+        let is_here = wire::is_own_here(&profile);
+        let timeouts = timeouts(settings);
+        let http = self.http(settings);
+        let mut providers = self.0.providers.lock().unwrap_or_else(PoisonError::into_inner);
+        providers.retain(|known| known.provider.strong_count() > 0);
+        let same =
+            |known: &&SharedProvider| known.timeouts == timeouts && known.profile.is_same(&profile);
+        let known = providers.iter().find(same).and_then(|known| known.provider.upgrade());
+        let provider = known.unwrap_or_else(|| {
+            let provider = gnoma_llm::connect(profile.clone(), http);
+            let weak = Arc::downgrade(&provider);
+            providers.push(SharedProvider { profile, timeouts, provider: weak });
+            provider
+        });
+        Connection::new(provider, is_here)
+    }
+
     /// The connection pool with the time-outs that the settings want.
     pub(crate) fn http(&self, settings: &Settings) -> Http {
-        let timeouts = (settings.network.connect_timeout, settings.network.idle_timeout);
         let mut pools = self.0.pools.lock().unwrap_or_else(PoisonError::into_inner);
-        pools.entry(timeouts).or_insert_with(|| wire::http(settings)).clone()
+        pools.entry(timeouts(settings)).or_insert_with(|| wire::http(settings)).clone()
     }
 
     /// The ledger in that file; one in memory is its session's own.
@@ -43,5 +81,49 @@ impl Shared {
         let ledger = Arc::new(LateLedger::new(Some(path.clone()), notices));
         ledgers.insert(path, Arc::downgrade(&ledger));
         ledger
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use gnoma_config::Sources;
+    use gnoma_core::Secret;
+    use gnoma_llm::Protocol;
+
+    use super::*;
+
+    #[test]
+    fn who_reaches_a_provider_in_the_same_way_shares_it_and_nobody_else_does() {
+        let nowhere = tempfile::tempdir().unwrap();
+        let (config_dir, state_dir) = (nowhere.path().to_owned(), nowhere.path().to_owned());
+        let sources = Sources { config_dir, state_dir, ..Sources::default() };
+        let settings = gnoma_config::load(&sources).unwrap().settings;
+        let profile = |name: &str, wire, url: &str, key: &str| {
+            let mut profile = Profile::new(name, wire, url);
+            profile.key = (!key.is_empty()).then(|| Secret::new(key.to_owned()));
+            profile
+        };
+        let usual = || profile("mine", Protocol::OpenAi, "https://x.example/v1", "k1");
+        let shared = Shared::default();
+        let count = || shared.0.providers.lock().unwrap().len();
+        let first = shared.connection(&settings, usual());
+        let held = [first.clone(), shared.clone().connection(&settings, usual())];
+        assert_eq!(count(), 1, "one for both");
+        let others = [
+            profile("mine", Protocol::OpenAi, "https://x.example/v1", "k2"),
+            profile("mine", Protocol::OpenAi, "https://x.example/v1", ""),
+            profile("mine", Protocol::OpenAi, "https://y.example/v1", "k1"),
+            profile("mine", Protocol::Responses, "https://x.example/v1", "k1"),
+            profile("other", Protocol::OpenAi, "https://x.example/v1", "k1"),
+        ];
+        let made = others.map(|profile| shared.connection(&settings, profile));
+        assert_eq!(count(), 1 + made.len());
+        let mut slow = settings.clone();
+        slow.network.idle_timeout *= 2;
+        let other_timeout = shared.connection(&slow, usual());
+        assert_eq!(count(), 2 + made.len());
+        drop((first, held, made, other_timeout));
+        let _again = shared.connection(&settings, usual());
+        assert_eq!(count(), 1, "nothing is kept that nobody uses");
     }
 }

@@ -133,6 +133,12 @@ pub fn is_this_machine(url: &str) -> bool {
     host == "localhost" || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
+/// Whether it is a server that people run themselves, on this machine. Its name says how it is spoken
+/// to; where what is sent ends up, only its address says.
+pub fn is_own_here(profile: &Profile) -> bool {
+    profile.local && is_this_machine(&profile.base_url)
+}
+
 /// Whether what a provider is sent stays on this machine, as far as names and addresses tell: a server
 /// here that has a vendor's name passes it on to the vendor.
 pub fn stays_here(profile: &Profile) -> bool {

@@ -269,6 +269,28 @@ impl Profile {
         }
     }
 
+    /// Whether both lead to the same provider with the same credentials, so that one connection serves
+    /// for both.
+    #[must_use]
+    pub fn is_same(&self, other: &Self) -> bool {
+        let Self { name, protocol, base_url, key, key_variable, local, quirks } = self;
+        let is_same_key = match (key, &other.key) {
+            (Some(own), Some(other)) => own.expose() == other.expose(),
+            (None, None) => true,
+            (Some(_), None) | (None, Some(_)) => false,
+        };
+        (name, protocol, base_url, key_variable, local, quirks)
+            == (
+                &other.name,
+                &other.protocol,
+                &other.base_url,
+                &other.key_variable,
+                &other.local,
+                &other.quirks,
+            )
+            && is_same_key
+    }
+
     /// Whether calls that the model writes as text are read. Small models on machines of one's own
     /// need it; a text of a hosted model that quotes a call must not become one.
     #[must_use]

@@ -11,10 +11,9 @@ use gnoma_llm::{
     KNOWN, Protocol,
     catalogue::{ListedModel, Overlay},
 };
-use gnoma_net::Http;
 use gnoma_router::{ArmFacts, classify, priors};
 
-use crate::{HostError, Result, guarding, wire};
+use crate::{HostError, Result, Shared, guarding, wire};
 
 /// Window that Ollama is asked for when none is configured. Its own default of 2,048 to 4,096 cuts
 /// prompts without a word. Large enough for all tools.
@@ -45,7 +44,7 @@ struct Line {
 /// Makes arms out of names. One connection a provider.
 pub(crate) struct Maker {
     settings: Settings,
-    http: Http,
+    shared: Shared,
     catalogue: Overlay,
     lines: HashMap<String, Line>,
 }
@@ -57,8 +56,8 @@ pub(crate) struct Made {
 }
 
 impl Maker {
-    pub(crate) fn new(settings: Settings, http: Http, catalogue: Overlay) -> Self {
-        Self { settings, http, catalogue, lines: HashMap::new() }
+    pub(crate) fn new(settings: Settings, shared: Shared, catalogue: Overlay) -> Self {
+        Self { settings, shared, catalogue, lines: HashMap::new() }
     }
 
     pub(crate) fn settings(&self) -> &Settings {
@@ -142,13 +141,11 @@ impl Maker {
             return Err(wire::missing_key(&profile));
         }
         let stays_here = wire::stays_here(&profile);
-        // Its name says how it is spoken to; where what is sent ends up, only its address says. More is
-        // asked of whom secrets may be sent: a proxy of one's own may stand anywhere.
-        let is_here = profile.local && wire::is_this_machine(&profile.base_url);
+        // More is asked of whom secrets may be sent: a proxy of one's own may stand anywhere.
+        let is_here = wire::is_own_here(&profile);
         let (is_own, is_ollama) = (profile.local, profile.protocol == Protocol::Ollama);
         let host = host_and_port(&profile.base_url).into();
-        let provider = gnoma_llm::connect(profile, self.http.clone());
-        let connection = Connection::new(provider, is_here);
+        let connection = self.shared.connection(&self.settings, profile);
         let facts = ProviderFacts { local: stays_here, ..connection.facts().clone() };
         guarding::privacy(&self.settings).admits(&facts).map_err(HostError::usage)?;
         Ok(Line { connection, is_own, stays_here, is_here, is_ollama, host })
@@ -279,10 +276,9 @@ mod tests {
         std::fs::write(folder.path().join("config.toml"), text).unwrap();
         let sources = Sources { config_dir: folder.path().to_owned(), ..Sources::default() };
         let settings = gnoma_config::load(&sources).unwrap().settings;
-        let http = wire::http(&settings);
         let name = ModelRef { provider: "ollama".into(), model: "qwen3:4b".into() };
         let known = known(&settings, &Overlay::default(), &name).0;
-        let made = Maker::new(settings, http, Overlay::default()).make(&name, None);
+        let made = Maker::new(settings, Shared::default(), Overlay::default()).make(&name, None);
         let arm = made.unwrap().arm;
         assert_eq!(known, arm.price, "what is listed is what is asked");
         arm

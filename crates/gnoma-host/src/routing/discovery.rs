@@ -140,17 +140,16 @@ mod tests {
     use gnoma_testkit::{Reply, Server};
 
     use super::*;
-    use crate::wire;
+    use crate::Shared;
 
     fn workshop(folder: &Path, url: &str) -> Workshop {
         let text = format!("[provider.endpoints]\nhere = \"{url}/v1\"\n");
         std::fs::write(folder.join("config.toml"), text).unwrap();
         let sources = Sources { config_dir: folder.to_owned(), ..Sources::default() };
         let settings = gnoma_config::load(&sources).unwrap().settings;
-        let http = wire::http(&settings);
         let named = ModelRef { provider: "here".into(), model: "named".into() };
         Workshop {
-            maker: Maker::new(settings, http, Overlay::default()),
+            maker: Maker::new(settings, Shared::default(), Overlay::default()),
             arms: vec![(named, None)],
             servers: vec!["here".to_owned()],
             known: Known::default(),

@@ -204,7 +204,7 @@ pub async fn prepare(project: &Project, wanted: &Wanted) -> Result<Ready> {
     let mut roster =
         if is_off { Roster::default() } else { roster::of(&settings, &catalogue, today()) };
     let http = project.shared.http(&settings);
-    let mut maker = Maker::new(settings, http.clone(), catalogue);
+    let mut maker = Maker::new(settings, project.shared.clone(), catalogue);
     let names = named(project, &mut maker, &http, &mut roster, is_pinned).await?;
     let known = Known::default();
     let mut workshop =

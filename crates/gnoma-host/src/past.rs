@@ -51,8 +51,8 @@ impl Past {
     ///
     /// # Errors
     /// It cannot be opened.
-    pub fn make(Project { places, firewall, notices, .. }: &Project) -> Result<Self> {
-        let Opened { store, rescued } = Store::open(places.store(firewall))?;
+    pub fn make(Project { places, firewall, notices, shared, .. }: &Project) -> Result<Self> {
+        let Opened { store, rescued } = shared.store(places.store(firewall))?;
         if let Some(rescued) = rescued {
             notices.warning(rescued);
         }

@@ -2,20 +2,25 @@
 
 use std::{
     collections::HashMap,
+    hash::Hash,
     path::PathBuf,
     sync::{Arc, Mutex, PoisonError, Weak},
     time::Duration,
 };
 
 use gnoma_config::Settings;
-use gnoma_core::Provider;
+use gnoma_core::{Provider, store::StoreError};
 use gnoma_guard::firewall::Connection;
 use gnoma_llm::Profile;
 use gnoma_net::Http;
+use gnoma_store::{
+    OpenDatabase, Opened, Options, Store,
+    checkpoint::{self, Keeper, Vault},
+};
 
 use crate::{Notices, ledger::LateLedger, wire};
 
-/// Connections, providers and what is spent, for all sessions of a process. Clones are the same.
+/// Connections, providers, what is kept and what is spent, for all sessions of a process. Clones are the same.
 #[derive(Clone, Default)]
 pub struct Shared(Arc<Resources>);
 
@@ -27,6 +32,36 @@ struct Resources {
     providers: Mutex<Vec<SharedProvider>>,
     /// The ledgers that sessions use, by file.
     ledgers: Mutex<HashMap<PathBuf, Weak<LateLedger>>>,
+    /// The databases of sessions, by file.
+    stores: Slots<PathBuf, OpenDatabase>,
+    /// Who keeps the files of workspaces.
+    keepers: Slots<Workplace, Weak<Keeper>>,
+}
+
+/// Each is locked while it is opened, so that nothing is opened twice.
+type Slots<K, T> = Mutex<HashMap<K, Arc<Mutex<Option<T>>>>>;
+
+/// The place of what is open under a key. Those of which nothing is open any more go.
+fn slot<K: Hash + Eq, T>(
+    slots: &Slots<K, T>,
+    key: K,
+    is_open: impl Fn(&T) -> bool,
+) -> Arc<Mutex<Option<T>>> {
+    let mut slots = slots.lock().unwrap_or_else(PoisonError::into_inner);
+    slots.retain(|_, slot| {
+        let is_used = || slot.try_lock().is_ok_and(|held| held.as_ref().is_some_and(&is_open));
+        Arc::strong_count(slot) > 1 || is_used()
+    });
+    Arc::clone(slots.entry(key).or_default())
+}
+
+/// The files of a workspace, where they are kept and how. Who wants them kept in another way has
+/// another keeper.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Workplace {
+    pub(crate) vault: PathBuf,
+    pub(crate) root: PathBuf,
+    pub(crate) options: checkpoint::Options,
 }
 
 /// A provider that sessions use, and how it is reached. Its key is compared in memory and never shown.
@@ -70,6 +105,38 @@ impl Shared {
         pools.entry(timeouts(settings)).or_insert_with(|| wire::http(settings)).clone()
     }
 
+    /// A session's part of a database, which is opened once for all of them: what is redacted and held is
+    /// its own. Blocks.
+    ///
+    /// # Errors
+    /// As [`Store::open`].
+    pub(crate) fn store(&self, options: Options) -> Result<Opened, StoreError> {
+        let slot = slot(&self.0.stores, options.path(), OpenDatabase::is_open);
+        let mut database = slot.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(store) = database.as_ref().and_then(|open| open.store(options.clone())) {
+            return Ok(Opened { store, rescued: None });
+        }
+        let opened = Store::open(options)?;
+        *database = Some(opened.store.database());
+        Ok(opened)
+    }
+
+    /// Who keeps the files of a workspace for all sessions. Blocks.
+    ///
+    /// # Errors
+    /// The vault cannot be opened.
+    pub(crate) fn keeper(&self, of: &Workplace) -> Result<Arc<Keeper>, StoreError> {
+        let slot = slot(&self.0.keepers, of.clone(), |keeper| keeper.strong_count() > 0);
+        let mut known = slot.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(keeper) = known.as_ref().and_then(Weak::upgrade) {
+            return Ok(keeper);
+        }
+        let workspace = Vault::open(&of.vault, of.options.clone())?.workspace(&of.root)?;
+        let keeper = Arc::new(Keeper::start(Arc::new(workspace))?);
+        *known = Some(Arc::downgrade(&keeper));
+        Ok(keeper)
+    }
+
     /// The ledger in that file; one in memory is its session's own.
     pub(crate) fn ledger(&self, path: Option<PathBuf>, notices: Notices) -> Arc<LateLedger> {
         let Some(path) = path else { return Arc::new(LateLedger::new(None, notices)) };
@@ -86,6 +153,8 @@ impl Shared {
 
 #[cfg(test)]
 mod tests {
+    use std::borrow::Cow;
+
     use gnoma_config::Sources;
     use gnoma_core::Secret;
     use gnoma_llm::Protocol;
@@ -125,5 +194,32 @@ mod tests {
         drop((first, held, made, other_timeout));
         let _again = shared.connection(&settings, usual());
         assert_eq!(count(), 1, "nothing is kept that nobody uses");
+    }
+
+    #[test]
+    fn sessions_of_a_project_share_its_database_and_who_keeps_its_files() {
+        let folder = tempfile::tempdir().unwrap();
+        let below = |name: &str| folder.path().join(name);
+        let options = |name: &str| {
+            let project = below(name).display().to_string();
+            Options::new(below("kept"), project, Arc::new(|_, text| Cow::Borrowed(text)))
+        };
+        let of = |snapshots| {
+            let limits = checkpoint::Limits { snapshots, ..Default::default() };
+            let options = checkpoint::Options { limits, ..Default::default() };
+            Workplace { vault: below("vault"), root: below("work"), options }
+        };
+        std::fs::create_dir(below("work")).unwrap();
+        let shared = Shared::default();
+        let open = |name| shared.store(options(name)).unwrap().store;
+        let (one, two, other) = (open("one"), open("one"), open("other"));
+        assert!(one.database() == two.database() && one.database() != other.database());
+        let was = one.database();
+        drop((one, two));
+        assert!(open("one").database() != was, "nothing is kept open that nobody uses");
+
+        let keeper = |max| shared.keeper(&of(max)).unwrap();
+        let (one, two) = (keeper(10), keeper(10));
+        assert!(Arc::ptr_eq(&one, &two) && !Arc::ptr_eq(&one, &keeper(11)));
     }
 }

@@ -104,4 +104,4 @@ pub use options::{Journal, Options, Redact, Written, project_key};
 pub use rescue::Rescued;
 pub use result_store::SessionResults;
 pub use retention::{Pruned, Retention};
-pub use store::{Opened, Store};
+pub use store::{OpenDatabase, Opened, Store};

@@ -1,10 +1,11 @@
-//! The store itself: one writing thread, two reading ones, and the port on top of them.
+//! The store itself: one writing thread, two reading ones, and the port on top of them. Sessions of one
+//! process share the threads; what may be written and what is held is each store's own.
 
 use std::{
     path::{Path, PathBuf},
     sync::{
-        Arc, OnceLock,
-        atomic::{AtomicBool, AtomicUsize, Ordering},
+        Arc, OnceLock, Weak,
+        atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
     },
 };
 
@@ -39,18 +40,58 @@ const READERS: usize = 2;
 /// Pieces of the index a search waits for; a store that is behind by more is searched as it is.
 const MOST_PIECES: usize = 10_000;
 
-/// Sessions of one project in one SQLite file.
-pub struct Store {
+/// An open SQLite file, for all stores of a process on it.
+struct Database {
     readers: [OnceLock<Worker>; READERS],
     next_reader: AtomicUsize,
-    pub(crate) writer: Worker,
-    pub(crate) identity: Arc<Identity>,
+    writer: Worker,
     /// Something was deleted since the log was last freed of it.
     deleted: Arc<AtomicBool>,
-    pub(crate) options: Arc<Options>,
     path: PathBuf,
+    /// Which file it is.
+    opened: Option<(u64, u64)>,
+    /// Tells its stores from those of others, with their numbers.
+    token: String,
+    next_store: AtomicU64,
     /// Keeps others from replacing the database; goes after all that use it.
     _user: User,
+}
+
+/// Sessions of one project in one SQLite file. What it holds, it lets go of when it is dropped.
+pub struct Store {
+    database: Arc<Database>,
+    pub(crate) identity: Arc<Identity>,
+    pub(crate) options: Arc<Options>,
+}
+
+/// A database that is open for as long as some [`Store`] uses it.
+#[derive(Clone)]
+pub struct OpenDatabase(Weak<Database>);
+
+impl PartialEq for OpenDatabase {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.ptr_eq(&other.0)
+    }
+}
+
+impl OpenDatabase {
+    /// Whether some store uses it.
+    #[must_use]
+    pub fn is_open(&self) -> bool {
+        self.0.strong_count() > 0
+    }
+
+    /// Another store on the database, with a redaction and holds of its own: it shares the writing thread
+    /// and those that read. `None` where the database is not open any more, or is to be opened anew.
+    /// `options` name the same file.
+    #[must_use]
+    pub fn store(&self, options: Options) -> Option<Store> {
+        let database = self.0.upgrade()?;
+        let is_same = options.path() == database.path
+            && files::identity(&database.path) == database.opened
+            && !files::beside(&database.path, files::DOUBT).exists();
+        is_same.then(|| Store::on(database, options))
+    }
 }
 
 /// An open store, and what had to be done for it.
@@ -72,27 +113,39 @@ impl Store {
         let path = options.path();
         let token =
             connection.query_row("SELECT hex(randomblob(8))", [], |row| row.get(0)).explain()?;
-        let identity = Arc::new(Identity::of_this_process(token));
         let deleted = Arc::new(AtomicBool::new(false));
-        let keeper = Keeper::new(path.clone(), Arc::clone(&identity), Arc::clone(&deleted));
-        let writer = Worker::writing(connection, keeper)?;
-        let store = Self {
+        let opened = files::identity(&path);
+        let writer = Worker::writing(connection, Keeper::new(path.clone(), Arc::clone(&deleted)))?;
+        let database = Database {
             readers: Default::default(),
             next_reader: AtomicUsize::new(0),
             writer,
-            identity,
             deleted,
-            options: Arc::new(options),
             path,
+            opened,
+            token,
+            next_store: AtomicU64::new(0),
             _user: user,
         };
-        Ok(Opened { store, rescued })
+        Ok(Opened { store: Self::on(Arc::new(database), options), rescued })
+    }
+
+    fn on(database: Arc<Database>, options: Options) -> Self {
+        let number = database.next_store.fetch_add(1, Ordering::Relaxed);
+        let identity = Identity::of_this_process(format!("{}-{number}", database.token));
+        Self { database, identity: Arc::new(identity), options: Arc::new(options) }
+    }
+
+    /// The database, for [other stores](OpenDatabase::store) on it.
+    #[must_use]
+    pub fn database(&self) -> OpenDatabase {
+        OpenDatabase(Arc::downgrade(&self.database))
     }
 
     /// The database's file.
     #[must_use]
     pub fn path(&self) -> &Path {
-        &self.path
+        &self.database.path
     }
 
     /// Forgets the oldest sessions until `retention` is kept. Sessions in use stay.
@@ -117,7 +170,7 @@ impl Store {
         let work = move |connection: &Connection, ready: add_import::Ready| {
             add_import::add(connection, &me, &project, ready, at_ms)
         };
-        let answer = self.writer.ask_prepared(Durability::Disk, prepare, work).await;
+        let answer = self.writer().ask_prepared(Durability::Disk, prepare, work).await;
         self.heed(answer)
     }
 
@@ -130,6 +183,11 @@ impl Store {
         self.look(db::check).await
     }
 
+    /// The thread that changes the database.
+    pub(crate) fn writer(&self) -> &Worker {
+        &self.database.writer
+    }
+
     pub(crate) async fn look<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Connection) -> Result<T> + Send + 'static,
@@ -140,12 +198,14 @@ impl Store {
 
     /// The reading threads take turns; each is made when it is first needed.
     fn reader(&self) -> Result<&Worker> {
-        let turn = self.next_reader.fetch_add(1, Ordering::Relaxed);
-        let Some(worker) = self.readers.get(turn % READERS) else { return Ok(&self.writer) };
+        let turn = self.database.next_reader.fetch_add(1, Ordering::Relaxed);
+        let Some(worker) = self.database.readers.get(turn % READERS) else {
+            return Ok(&self.database.writer);
+        };
         if let Some(worker) = worker.get() {
             return Ok(worker);
         }
-        let (path, options) = (self.path.clone(), Arc::clone(&self.options));
+        let (path, options) = (self.database.path.clone(), Arc::clone(&self.options));
         let made = Worker::reading(move || {
             db::connect(&path, options.patience, db::journal_for(&options))
         })?;
@@ -168,7 +228,7 @@ impl Store {
         &self,
         work: impl FnOnce(&Connection) -> Result<T> + Send + 'static,
     ) -> Result<T> {
-        let answer = self.writer.ask(work).await;
+        let answer = self.writer().ask(work).await;
         self.heed(answer)
     }
 
@@ -177,9 +237,17 @@ impl Store {
         if let Err(error) = &answer
             && error.kind == StoreErrorKind::Damaged
         {
-            files::doubt(&self.path);
+            files::doubt(&self.database.path);
         }
         answer
+    }
+}
+
+impl Drop for Store {
+    fn drop(&mut self) {
+        let me = Arc::clone(&self.identity);
+        // A hold that stays behind is taken over when this process is gone.
+        drop(self.writer().tell(move |connection| lock::release_all(connection, &me)));
     }
 }
 
@@ -202,7 +270,7 @@ impl SessionStore for Store {
             let work = move |connection: &Connection, prepared: Prepared| {
                 session::append(connection, &me, &session, parent, at_ms, &prepared)
             };
-            let answer = self.writer.ask_prepared(durability, prepare, work).await;
+            let answer = self.writer().ask_prepared(durability, prepare, work).await;
             self.heed(answer)
         })
     }
@@ -245,7 +313,7 @@ impl SessionStore for Store {
     }
 
     fn delete(&self, session: SessionId) -> Stored<'_, ()> {
-        let (me, deleted) = (Arc::clone(&self.identity), Arc::clone(&self.deleted));
+        let (me, deleted) = (Arc::clone(&self.identity), Arc::clone(&self.database.deleted));
         let now_ms = (self.options.clock)();
         Box::pin(self.change(move |connection| {
             retention::forget(connection, &me, &session, now_ms)?;

@@ -14,7 +14,6 @@ use crate::{
     erase,
     error::Result,
     files,
-    lock::{self, Identity},
     log::{self, Log},
     sql::execute,
     text_index,
@@ -28,7 +27,6 @@ const MOST_LAST_PIECES: usize = 200;
 pub(crate) struct Keeper {
     path: PathBuf,
     opened: Option<(u64, u64)>,
-    identity: Arc<Identity>,
     log: Log,
     /// Something was deleted that the log may still hold.
     deleted: Arc<AtomicBool>,
@@ -37,9 +35,9 @@ pub(crate) struct Keeper {
 impl Keeper {
     /// The keeper of the open database at `path`. `deleted` is set when something is to be gone
     /// without a trace.
-    pub(crate) fn new(path: PathBuf, identity: Arc<Identity>, deleted: Arc<AtomicBool>) -> Self {
+    pub(crate) fn new(path: PathBuf, deleted: Arc<AtomicBool>) -> Self {
         let (opened, log) = (files::identity(&path), Log::of(&path));
-        Self { path, opened, identity, log, deleted }
+        Self { path, opened, log, deleted }
     }
 
     /// Does a piece of taking what was deleted out of the index, the free pages and at last the log;
@@ -94,8 +92,6 @@ impl Upkeep for Keeper {
     }
 
     fn leave(&self, connection: &Connection) {
-        // A hold that stays behind is taken over when this process is gone.
-        drop(lock::release_all(connection, &self.identity));
         for _ in 0..MOST_LAST_PIECES {
             if !matches!(self.erase_deleted(connection), Ok(true)) {
                 break;

@@ -1,17 +1,15 @@
 //! Checkpoints in a vault that is still being opened.
 
-use std::{
-    path::PathBuf,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering},
 };
 
-use gnoma_core::store::{Checkpoints, SessionId, Stored};
-use gnoma_store::checkpoint::{Keeper, Options, Vault};
+use gnoma_core::store::{Checkpoints, Stored};
+use gnoma_store::checkpoint::Keeper;
 
 use super::{begun::Begun, late::Late};
+use crate::shared::{Shared, Workplace};
 
 /// The files of a workspace.
 pub(super) struct Files {
@@ -22,13 +20,12 @@ pub(super) struct Files {
 }
 
 impl Files {
-    /// Begins to open the vault in `folder` for the files below `root`.
-    pub(super) fn opening(folder: PathBuf, options: Options, root: PathBuf, begun: Begun) -> Self {
+    /// Begins to open the vault for the files below a folder, unless another session has it open.
+    pub(super) fn opening(shared: Shared, of: Workplace, begun: Begun) -> Self {
         let wanted = Arc::new(AtomicBool::new(false));
         let is_wanted = Arc::clone(&wanted);
         let keeper = Late::opening(move || {
-            let workspace = Vault::open(&folder, options.clone())?.workspace(&root)?;
-            let keeper = Keeper::start(Arc::new(workspace))?;
+            let keeper = shared.keeper(&of)?;
             if is_wanted.load(Ordering::SeqCst) {
                 keeper.prepare();
             }
@@ -54,8 +51,7 @@ impl Checkpoints for Files {
     fn keep(&self, label: String) -> Stored<'_, String> {
         Box::pin(async move {
             let keeper = self.keeper.get().await?;
-            keeper.workspace().set_session(self.begun.get().map(SessionId::as_str));
-            keeper.keep(label).await
+            keeper.keep_for(self.begun.get().map(ToString::to_string), label).await
         })
     }
 }

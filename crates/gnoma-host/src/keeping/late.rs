@@ -42,9 +42,9 @@ impl<T: Send + Sync + 'static> Late<T> {
     /// Starts a thread that does `open`. It ends with that; nothing has to stop it. Where that
     /// fails for a reason that may pass, it is done anew when somebody asks.
     pub(super) fn opening(
-        open: impl Fn() -> Result<T, StoreError> + Send + Sync + 'static,
+        open: impl Fn() -> Result<Arc<T>, StoreError> + Send + Sync + 'static,
     ) -> Self {
-        let late = Self::with(move || open().map(Arc::new), LateState::Opening);
+        let late = Self::with(open, LateState::Opening);
         late.start();
         late
     }
@@ -208,7 +208,7 @@ mod tests {
             count.fetch_add(1, Ordering::SeqCst);
             match kinds.lock().unwrap().pop() {
                 Some(kind) => Err(StoreError::new(kind, "made to fail")),
-                None => Ok("open"),
+                None => Ok(Arc::new("open")),
             }
         });
         (late, tried)
@@ -251,7 +251,7 @@ mod tests {
         let may_open = Mutex::new(may_open);
         let late = Late::opening(move || {
             may_open.lock().unwrap().recv().unwrap();
-            Ok("open")
+            Ok(Arc::new("open"))
         });
         let early = late.get_within(Duration::from_millis(1)).await;
         assert_eq!((early.unwrap_err().kind, late.now()), (StoreErrorKind::Busy, None));

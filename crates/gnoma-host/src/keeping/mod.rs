@@ -12,7 +12,6 @@ mod tidy;
 
 use std::sync::Arc;
 
-use gnoma_config::Settings;
 use gnoma_core::{
     Tool,
     store::{Checkpoints, ResultStore, SessionId, SessionStore},
@@ -26,7 +25,7 @@ use self::{
     late::{Late, LateStore},
     result_store::LateResultStore,
 };
-use crate::{Notices, Project, clock, places::Places};
+use crate::{Notices, Project, clock, shared::Workplace};
 
 /// The stores of one run. Empty where nothing may be kept.
 #[derive(Default)]
@@ -41,19 +40,20 @@ impl Kept {
     /// Begins to open what the settings want kept. `store`: the one of a session that is continued.
     #[must_use]
     pub fn start(project: &Project, store: Option<Arc<Store>>) -> Self {
-        let Project { loaded, firewall, places, notices, .. } = project;
+        let Project { loaded, firewall, places, notices, shared, .. } = project;
         let settings = &loaded.settings;
         if settings.privacy.incognito {
             return Self::default();
         }
         let open = || {
             let (options, notices) = (places.store(firewall), Notices::clone(notices));
+            let shared = shared.clone();
             Late::opening(move || {
-                let opened = Store::open(options.clone())?;
+                let opened = shared.store(options.clone())?;
                 if let Some(rescued) = opened.rescued {
                     notices.warning(rescued);
                 }
-                Ok(opened.store)
+                Ok(Arc::new(opened.store))
             })
         };
         let store = match store {
@@ -61,7 +61,7 @@ impl Kept {
             None => settings.session.keep.then(open),
         };
         let begun = Begun::default();
-        let files = files(settings, places, &begun);
+        let files = files(project, &begun);
         let tidying = Some(tidy::Tidying::new(settings));
         Self { store, files, begun, tidying }
     }
@@ -108,8 +108,9 @@ impl Kept {
     }
 }
 
-fn files(settings: &Settings, places: &Places, begun: &Begun) -> Option<Arc<Files>> {
+fn files(Project { loaded, places, shared, .. }: &Project, begun: &Begun) -> Option<Arc<Files>> {
+    let settings = &loaded.settings;
     let root = places.workspace.clone().filter(|_| settings.checkpoints.enabled)?;
-    let (vault, options) = (places.vault.clone(), places.checkpoints(settings));
-    Some(Arc::new(Files::opening(vault, options, root, Arc::clone(begun))))
+    let of = Workplace { vault: places.vault.clone(), root, options: places.checkpoints(settings) };
+    Some(Arc::new(Files::opening(shared.clone(), of, Arc::clone(begun))))
 }

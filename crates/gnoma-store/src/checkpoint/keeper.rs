@@ -88,6 +88,24 @@ impl Keeper {
         self.ask(move |workspace, cancel| workspace.tidy(&pinned, cancel)).await
     }
 
+    /// Keeps the files for a session, whichever others the keeper serves. Gives the snapshot's id.
+    ///
+    /// # Errors
+    ///
+    /// As [`Checkpoints::keep`].
+    pub async fn keep_for(
+        &self,
+        session: Option<String>,
+        label: String,
+    ) -> Result<String, StoreError> {
+        let kept = self.ask(move |workspace, cancel| {
+            // Snapshots are taken on this thread alone.
+            workspace.set_session(session.as_deref());
+            workspace.keep(&label, cancel)
+        });
+        kept.await.map(String::from).map_err(StoreError::from)
+    }
+
     /// Does blocking work on the keeper's thread, after what was asked before.
     async fn ask<T: Send + 'static>(
         &self,

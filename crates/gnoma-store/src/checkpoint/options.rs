@@ -3,7 +3,7 @@
 use std::{path::PathBuf, time::Duration};
 
 /// How much is kept.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Limits {
     /// Largest file that is kept.
     pub file_bytes: u64,
@@ -30,7 +30,7 @@ impl Default for Limits {
 }
 
 /// How a vault works.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Options {
     /// How much is kept.
     pub limits: Limits,

@@ -1,6 +1,6 @@
 //! Sessions as people use them.
 
-use std::{fs, os::unix::fs::PermissionsExt};
+use std::{borrow::Cow, fs, os::unix::fs::PermissionsExt, sync::Arc};
 
 use gnoma_core::{
     CallId,
@@ -8,9 +8,9 @@ use gnoma_core::{
         EntryId, NewSession, PageRequest, Parent, Record, SessionId, SessionStore, StoreErrorKind,
     },
 };
-use gnoma_store::Retention;
+use gnoma_store::{Options, Retention};
 
-use crate::support::{append, begin, entry, is_legal, load, open, says, turn, wait};
+use crate::support::{append, begin, entry, is_legal, load, open, options, says, turn, wait};
 
 #[test]
 fn a_session_is_there_tomorrow() {
@@ -33,6 +33,37 @@ fn a_session_is_there_tomorrow() {
     assert_eq!((facts.messages, facts.usage.input, facts.usage.output), (4, 10, 2));
     assert_eq!(facts.title, "question 1");
     assert_eq!(facts.project, "/home/me/project");
+}
+
+/// Sessions of one process on one database: one thread writes for them, but what one may write and what
+/// it holds is its own.
+#[test]
+fn stores_on_one_open_database_share_nothing_but_its_threads() {
+    let home = tempfile::tempdir().unwrap();
+    let one = open(home.path());
+    let shouting = Options {
+        redact: Arc::new(|_, text| Cow::Owned(text.to_uppercase())),
+        ..options(home.path())
+    };
+    let database = one.database();
+    let two = database.store(shouting.clone()).unwrap();
+    let other = Options { key: "other".to_owned(), ..shouting.clone() };
+    assert!(database.store(other).is_none(), "another file");
+
+    let (mine, yours) = (begin(&one, 1), begin(&two, 2));
+    append(&one, &mine, says("quiet"));
+    append(&two, &yours, says("loud"));
+    let words = |session| format!("{:?}", load(&one, session).entries);
+    assert!(words(&mine).contains("quiet") && words(&yours).contains("LOUD"));
+
+    wait(one.hold(mine.clone(), 3)).unwrap();
+    let held = wait(two.hold(mine.clone(), 3)).unwrap_err();
+    assert!(matches!(held.kind, StoreErrorKind::Held { .. }), "{held:?}");
+    drop(one);
+    wait(two.hold(mine, 3)).unwrap();
+    append(&two, &yours, says("still here"));
+    drop(two);
+    assert!(!database.is_open() && database.store(shouting).is_none());
 }
 
 #[test]

@@ -14,9 +14,9 @@ use gnoma_guard::permission::{Limit, Permissions, Rule};
 /// the stricter verdict holds: whatever changes above holds below from the next call on, and nothing
 /// that changes below gives it more than what stands above it may.
 #[derive(Clone)]
-pub struct Rights(Arc<Mutex<Held>>);
+pub struct Rights(Arc<Mutex<RightsNow>>);
 
-struct Held {
+struct RightsNow {
     mode: PermissionMode,
     /// Those that hold, or, where another session stands above, what is added to that one's.
     permissions: Arc<Permissions>,
@@ -28,10 +28,10 @@ impl Rights {
     /// only the rules count, which come on top of the other's.
     #[must_use]
     pub fn new(mode: PermissionMode, permissions: Permissions, above: Option<Self>) -> Self {
-        Self(Arc::new(Mutex::new(Held { mode, permissions: Arc::new(permissions), above })))
+        Self(Arc::new(Mutex::new(RightsNow { mode, permissions: Arc::new(permissions), above })))
     }
 
-    fn held(&self) -> MutexGuard<'_, Held> {
+    fn held(&self) -> MutexGuard<'_, RightsNow> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -24,9 +24,9 @@ use tokio::{
 };
 
 use super::{
+    begin::{self, Beginning},
     handle::Live,
     ports::ChildOpening,
-    session::{self, Beginning},
     shared::Shared,
 };
 
@@ -72,7 +72,7 @@ async fn start(
     parent: Parent,
     ChildTask { spec, content, limit_micro_usd }: ChildTask,
 ) -> Result<Child, SpawnError> {
-    let (notices, heard) = session::notices();
+    let (notices, heard) = begin::notices();
     let (services, wanted) = {
         let shared = shared.upgrade().ok_or(SpawnError::Unavailable)?;
         let above = shared.session(&SessionId::new(parent.session.as_str())).map_err(refused)?;
@@ -96,7 +96,7 @@ async fn start(
     let child = {
         let shared = shared.upgrade().ok_or(SpawnError::Unavailable)?;
         let changed = shared.changed.subscribe();
-        session::start(&shared, Beginning { spec, scope: Some(scope), notices, heard }, prepared)
+        begin::start(&shared, Beginning { spec, scope: Some(scope), notices, heard }, prepared)
             .map_err(refused)?;
         let live = shared.session(&id).map_err(refused)?;
         Child { live, id, parent, changed, put: HashMap::new(), asking: JoinSet::new() }

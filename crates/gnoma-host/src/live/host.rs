@@ -12,11 +12,11 @@ use gnoma_core::{
 use tokio::{task::JoinSet, time::timeout};
 
 use super::{
+    begin,
     children::Children,
     connection::Connection,
     handle::Live,
     ports::Opener,
-    session,
     shared::{Open, Shared},
 };
 
@@ -33,7 +33,7 @@ impl Host {
     /// A host without sessions.
     #[must_use]
     pub fn new(opener: impl Opener) -> Self {
-        let open: Open = |shared, spec| Box::pin(async move { session::open(&shared, spec).await });
+        let open: Open = |shared, spec| Box::pin(async move { begin::open(&shared, spec).await });
         let shared = Arc::new_cyclic(|shared| {
             Shared::new(Box::new(opener), open, Arc::new(Children(Weak::clone(shared))))
         });

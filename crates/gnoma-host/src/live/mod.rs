@@ -4,6 +4,7 @@
 //! and writes its [`EventLog`]; a connection is one task that carries requests to sessions, and events
 //! and replies back. Nobody waits for a client: a slow one is behind in the log, and that is all.
 
+mod begin;
 mod change;
 mod children;
 mod connection;

@@ -9,15 +9,11 @@ use std::{
 
 use gnoma_core::{
     CallId, Command, Event,
-    protocol::{
-        Detach, ProcessEvent, Reply, Request, RequestError, RequestErrorKind, SessionSpec,
-        SessionView,
-    },
+    protocol::{Detach, ProcessEvent, Reply, Request, RequestError, RequestErrorKind, SessionView},
     session::{NoticeLevel, SessionState},
     store::SessionId,
     tool::BoxFuture,
 };
-use gnoma_router::pool::Scope;
 use tokio::{
     sync::{Notify, mpsc, watch},
     task::JoinSet,
@@ -28,117 +24,21 @@ use super::{
     change,
     handle::{Job, Live, Remembered, busy},
     log::EventLog,
-    ports::{Change, Opened, Opening, Prepared, Services},
+    ports::{Change, Opened, Prepared, Services},
     replier::Replier,
     replies::Outcome,
     shared::Shared,
 };
 use crate::Notices;
 
-/// Requests that may wait for a session.
-const MAX_JOBS: usize = 64;
 /// Commands that may wait for a session that is being opened.
 const MAX_WAITING: usize = 64;
-/// Notices that may wait for the log; more are dropped.
-const MAX_NOTICES: usize = 64;
 /// Requests that are answered beside the conversation at once.
 const MAX_WORK: usize = 16;
 /// How long a session waits for its first subscriber.
 const FIRST_SUBSCRIBER: Duration = Duration::from_secs(60);
 
-/// Opens a session. One that lives here already under its id is not opened twice.
-pub(super) async fn open(
-    shared: &Arc<Shared>,
-    spec: SessionSpec,
-) -> Result<SessionId, RequestError> {
-    if let Some(living) = shared.living(&spec) {
-        return Ok(living);
-    }
-    let (notices, heard) = notices();
-    let wanted = Opening {
-        spec: spec.clone(),
-        session: None,
-        carried: Vec::new(),
-        notices: notices.clone(),
-        spawner: Arc::clone(&shared.spawner),
-    };
-    let prepared = shared.opener.open(wanted).await?;
-    start(shared, Beginning { spec, scope: None, notices, heard }, prepared)
-}
-
-/// What a session begins with besides what was prepared for it.
-pub(super) struct Beginning {
-    /// What it is opened with.
-    pub(super) spec: SessionSpec,
-    /// Whose money it spends, where another session started it.
-    pub(super) scope: Option<Scope>,
-    pub(super) notices: Notices,
-    pub(super) heard: mpsc::Receiver<Notice>,
-}
-
-/// Starts the task of a session, unless one of that id has begun to live here meanwhile.
-pub(super) fn start(
-    shared: &Arc<Shared>,
-    Beginning { spec, scope, notices, heard }: Beginning,
-    prepared: Prepared,
-) -> Result<SessionId, RequestError> {
-    let Prepared { id, info, messages, opening, services } = prepared;
-    let scope = scope.unwrap_or_else(|| Scope::new(id.as_str()));
-    let parent = scope.parent().map(|parent| SessionId::new(parent.session()));
-    let log = EventLog::new(id.clone(), shared.next_epoch(), parent.clone(), messages);
-    let mut state = shared.state();
-    if !state.may_open(&id)? {
-        return Ok(id);
-    }
-    parent.as_ref().map_or(Ok(()), |parent| state.may_have_child(parent))?;
-    log.push(Event::Info(Box::new(info)), shared.opener.now_ms());
-    let (jobs, inbox) = mpsc::channel(MAX_JOBS);
-    let (end, ended) = watch::channel(false);
-    let detach = spec.detach;
-    let close = Arc::default();
-    let kept = Arc::new(Mutex::new(Remembered {
-        spec,
-        title: None,
-        services: Arc::clone(&services),
-        scope,
-        rights: None,
-        outcome: None,
-        is_ending: false,
-    }));
-    let actor = Actor {
-        shared: Arc::downgrade(shared),
-        id: id.clone(),
-        log: log.clone(),
-        services,
-        detach,
-        kept: Arc::clone(&kept),
-        notices,
-        engine: Engine::Opening(opening),
-        waiting: Vec::new(),
-        answered: HashSet::new(),
-        work: JoinSet::new(),
-        deserted: (detach == Detach::Close).then(|| Instant::now() + FIRST_SUBSCRIBER),
-        is_closing: false,
-    };
-    let mut task = JoinSet::new();
-    task.spawn(actor.live(inbox, heard, Arc::clone(&close), end));
-    let live = Live { log, jobs, close, ended, kept, _task: Arc::new(task) };
-    state.sessions.insert(id.clone(), live);
-    drop(state);
-    shared.tell(ProcessEvent::Opened { session: id.clone() });
-    Ok(id)
-}
-
 pub(super) type Notice = (NoticeLevel, String);
-
-/// Where what is said by the way goes: into the log of the session.
-pub(super) fn notices() -> (Notices, mpsc::Receiver<Notice>) {
-    let (say, heard) = mpsc::channel(MAX_NOTICES);
-    let notices = Notices::to(move |level, text| {
-        let _full = say.try_send((level, text.to_owned()));
-    });
-    (notices, heard)
-}
 
 /// Where the engine of a session is.
 enum Engine {
@@ -163,7 +63,8 @@ enum Woke {
     Worked,
 }
 
-struct Actor {
+/// A session's task.
+pub(super) struct Actor {
     shared: Weak<Shared>,
     id: SessionId,
     log: EventLog,
@@ -185,7 +86,36 @@ struct Actor {
 }
 
 impl Actor {
-    async fn live(
+    /// The task of a session that is being opened.
+    pub(super) fn new(
+        shared: Weak<Shared>,
+        log: EventLog,
+        kept: Arc<Mutex<Remembered>>,
+        notices: Notices,
+        opening: BoxFuture<'static, Result<Opened, RequestError>>,
+    ) -> Self {
+        let id = log.with_view(|view| view.session.clone());
+        let remembered = kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let (services, detach) = (Arc::clone(&remembered.services), remembered.spec.detach);
+        drop(remembered);
+        Self {
+            shared,
+            id,
+            log,
+            services,
+            detach,
+            kept,
+            notices,
+            engine: Engine::Opening(opening),
+            waiting: Vec::new(),
+            answered: HashSet::new(),
+            work: JoinSet::new(),
+            deserted: (detach == Detach::Close).then(|| Instant::now() + FIRST_SUBSCRIBER),
+            is_closing: false,
+        }
+    }
+
+    pub(super) async fn live(
         mut self,
         mut jobs: mpsc::Receiver<Job>,
         mut heard: mpsc::Receiver<Notice>,

@@ -121,13 +121,13 @@ impl World {
         let arm = Arm::new(Connection::new((self.make)(id), false), "m");
         let Some((ledger, caps)) = &self.spending else { return Arc::new(Routes::single(arm)) };
         let price = Price { input: 1_000_000, output: 1_000_000, ..Price::default() };
-        let options = routing::Options {
+        let options = routing::RoutingOptions {
             strategy: routing::Strategy::Single,
             verify: Verify::Off,
             limits: PoolLimits::new(*caps),
             ledger: Some(Arc::new(ledger.clone())),
             now_ms: Box::new(|| 1),
-            ..routing::Options::default()
+            ..routing::RoutingOptions::default()
         };
         let routes = Routes::new(Router::new(Tuning::default()), options);
         routes.set_arms(vec![Arm { price: Some(price), ..arm }], Vec::new());

@@ -1,0 +1,106 @@
+//! How sessions begin to live in this process.
+
+use std::sync::{Arc, Mutex};
+
+use gnoma_core::{
+    Event,
+    protocol::{ProcessEvent, RequestError, SessionSpec},
+    store::SessionId,
+};
+use gnoma_router::pool::Scope;
+use tokio::{
+    sync::{mpsc, watch},
+    task::JoinSet,
+};
+
+use super::{
+    handle::{Live, Remembered},
+    log::EventLog,
+    ports::{Opening, Prepared},
+    session::{Actor, Notice},
+    shared::Shared,
+};
+use crate::Notices;
+
+/// Requests that may wait for a session.
+const MAX_JOBS: usize = 64;
+/// Notices that may wait for the log; more are dropped.
+const MAX_NOTICES: usize = 64;
+
+/// Opens a session. One that lives here already under its id is not opened twice.
+pub(super) async fn open(
+    shared: &Arc<Shared>,
+    spec: SessionSpec,
+) -> Result<SessionId, RequestError> {
+    if let Some(living) = shared.living(&spec) {
+        return Ok(living);
+    }
+    let (notices, heard) = notices();
+    let wanted = Opening {
+        spec: spec.clone(),
+        session: None,
+        carried: Vec::new(),
+        notices: notices.clone(),
+        spawner: Arc::clone(&shared.spawner),
+    };
+    let prepared = shared.opener.open(wanted).await?;
+    start(shared, Beginning { spec, scope: None, notices, heard }, prepared)
+}
+
+/// What a session begins with besides what was prepared for it.
+pub(super) struct Beginning {
+    /// What it is opened with.
+    pub(super) spec: SessionSpec,
+    /// Whose money it spends, where another session started it.
+    pub(super) scope: Option<Scope>,
+    pub(super) notices: Notices,
+    pub(super) heard: mpsc::Receiver<Notice>,
+}
+
+/// Starts the task of a session, unless one of that id has begun to live here meanwhile.
+pub(super) fn start(
+    shared: &Arc<Shared>,
+    Beginning { spec, scope, notices, heard }: Beginning,
+    prepared: Prepared,
+) -> Result<SessionId, RequestError> {
+    let Prepared { id, info, messages, opening, services } = prepared;
+    let scope = scope.unwrap_or_else(|| Scope::new(id.as_str()));
+    let parent = scope.parent().map(|parent| SessionId::new(parent.session()));
+    let log = EventLog::new(id.clone(), shared.next_epoch(), parent.clone(), messages);
+    let mut state = shared.state();
+    if !state.may_open(&id)? {
+        return Ok(id);
+    }
+    parent.as_ref().map_or(Ok(()), |parent| state.may_have_child(parent))?;
+    log.push(Event::Info(Box::new(info)), shared.opener.now_ms());
+    let (jobs, inbox) = mpsc::channel(MAX_JOBS);
+    let (end, ended) = watch::channel(false);
+    let close = Arc::default();
+    let kept = Arc::new(Mutex::new(Remembered {
+        spec,
+        title: None,
+        services,
+        scope,
+        rights: None,
+        outcome: None,
+        is_ending: false,
+    }));
+    let weak = Arc::downgrade(shared);
+    let actor = Actor::new(weak, log.clone(), Arc::clone(&kept), notices, opening);
+    let mut task = JoinSet::new();
+    task.spawn(actor.live(inbox, heard, Arc::clone(&close), end));
+    let live = Live { log, jobs, close, ended, kept, _task: Arc::new(task) };
+    state.sessions.insert(id.clone(), live);
+    drop(state);
+    shared.tell(ProcessEvent::Opened { session: id.clone() });
+    Ok(id)
+}
+
+/// Where what is said by the way goes: into the log of the session.
+pub(super) fn notices() -> (Notices, mpsc::Receiver<Notice>) {
+    let (say, heard) = mpsc::channel(MAX_NOTICES);
+    let notices = Notices::to(move |level, text| {
+        let _full = say.try_send((level, text.to_owned()));
+    });
+    (notices, heard)
+}

@@ -198,11 +198,9 @@ fn take_number(first: char, letters: &mut Chars<'_>) -> Result<(), &'static str>
 fn divides(last: Option<&Token>) -> Result<bool, &'static str> {
     const UNSURE: &str = "`/` may be a division or an expression";
     match last {
-        Some(Token::Number) => Ok(true),
-        Some(Token::Sign(']')) => Ok(true),
         Some(Token::Name(name)) if begins_operand(name) => Ok(false),
         Some(Token::Name(name)) if is_builtin(name) => Err(UNSURE),
-        Some(Token::Name(_)) => Ok(true),
+        Some(Token::Number | Token::Sign(']') | Token::Name(_)) => Ok(true),
         None | Some(Token::Newline | Token::Double(_)) => Ok(false),
         Some(Token::Sign(sign)) if "{};,(!~?:=<>&|+-*%^".contains(*sign) => Ok(false),
         Some(Token::Sign(_) | Token::Step | Token::Text(_) | Token::Expression) => Err(UNSURE),

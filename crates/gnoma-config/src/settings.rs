@@ -205,6 +205,8 @@ pub struct SandboxSettings {
     pub network: SandboxNetwork,
     /// More folders that commands may write in.
     pub writable: Vec<String>,
+    /// More folders and files that commands may read which run unasked.
+    pub readable: Vec<String>,
 }
 
 /// A form of secrets that the user added.
@@ -444,6 +446,7 @@ impl SandboxSettings {
                 _ => SandboxNetwork::Asked,
             },
             writable: layers.texts("sandbox.writable"),
+            readable: layers.texts("sandbox.readable"),
         }
     }
 }

@@ -27,6 +27,7 @@ use gnoma_sandbox::{Readable, SCRUBBED, Strength, Support, launcher};
 use crate::{
     Folders as _, HostError, Result, clock,
     places::{Places, resolve},
+    reading,
 };
 
 /// The rule for text that only reads like a secret.
@@ -228,6 +229,10 @@ pub fn sandbox(loaded: &Loaded, spec: &SessionSpec) -> gnoma_tools::Sandbox {
         required: sandbox.mode == Sandbox::Required,
         network_on_grant: sandbox.network != SandboxNetwork::Never,
         too_wide: vec![resolve(&home)],
+        reading: Box::new(reading::places(
+            &spec.environment,
+            &sandbox.readable.iter().map(|path| below_home(path, &home)).collect::<Vec<_>>(),
+        )),
     }
 }
 

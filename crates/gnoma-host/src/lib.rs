@@ -26,6 +26,7 @@ pub mod points;
 pub mod preview;
 mod project;
 pub mod providers;
+mod reading;
 pub mod redo;
 mod restore;
 pub mod resuming;

@@ -85,6 +85,17 @@ pub(crate) fn of_command(
     variables
 }
 
+/// Variables that name folders of the machine for files that need not last.
+const TEMPORARY: [&str; 4] = ["TMPDIR", "TMP", "TEMP", "XDG_RUNTIME_DIR"];
+
+/// Tells a command where its temporary files go, and git to make none that it can do without.
+#[cfg(target_os = "linux")]
+pub(crate) fn set_temporary(variables: &mut Vec<Variable>, folder: &std::path::Path) {
+    variables.retain(|(name, _)| TEMPORARY.iter().all(|known| name != known));
+    variables.push(("TMPDIR".into(), folder.into()));
+    set(variables, "GIT_OPTIONAL_LOCKS", "0");
+}
+
 fn is_covered(name: &OsStr, scrub: &[String]) -> bool {
     let name = name.to_string_lossy().to_ascii_uppercase();
     scrub.iter().any(|pattern| matches(&name, &pattern.to_ascii_uppercase()))

@@ -42,6 +42,7 @@ mod linux;
 #[cfg(target_os = "linux")]
 mod plan;
 mod policy;
+mod scratch;
 pub mod seatbelt;
 mod support;
 mod umask;
@@ -52,6 +53,7 @@ mod words;
 
 pub use environment::{SCRUBBED, is_scrubbed};
 pub use policy::{CommandLimits, DEFAULT_PROCESSES, Overlay, Policy, Readable};
+pub use scratch::Scratch;
 pub use support::{Strength, Support, WallPart};
 pub use umask::set_umask;
 pub use walled::walled;

@@ -45,7 +45,12 @@ impl LaunchPlan {
         }
         list.add_all("write", &policy.writable);
         list.add_all("protect", &policy.protected);
+        if let Some(shown) = policy.readable.shown() {
+            list.add("only", switch(true));
+            list.add_all("show", shown);
+        }
         list.add_all("hide", policy.readable.hidden());
+        list.add_all("temporary", policy.temporary.as_slice());
         list.add_all("device", &policy.devices);
         list.add_all("scrub", &policy.scrub);
         list.add("network", switch(policy.network));
@@ -57,6 +62,7 @@ impl LaunchPlan {
             list.add("upper", &overlay.upper);
             list.add("work", &overlay.work);
         }
+        list.add("sockets", switch(policy.local_sockets));
         list.add("git", switch(policy.git_hardening));
         list.add("processes", policy.limits.processes.to_string());
         if let Some(umask) = policy.umask {
@@ -87,7 +93,10 @@ impl LaunchPlan {
             "session" => self.session = Some(number(&value)?),
             "write" => policy.writable.push(value.into()),
             "protect" => policy.protected.push(value.into()),
+            "only" => policy.readable = Readable::Only { shown: Vec::new(), hidden: Vec::new() },
+            "show" => show_too(&mut policy.readable, value)?,
             "hide" => hide(&mut policy.readable, value),
+            "temporary" => policy.temporary = Some(value.into()),
             "device" => policy.devices.push(value.into()),
             "scrub" => policy.scrub.push(value.to_string_lossy().into_owned()),
             "network" => policy.network = is_on(&value),
@@ -97,6 +106,7 @@ impl LaunchPlan {
             "lower" => last_overlay(policy)?.lower.push(value.into()),
             "upper" => last_overlay(policy)?.upper = value.into(),
             "work" => last_overlay(policy)?.work = value.into(),
+            "sockets" => policy.local_sockets = is_on(&value),
             "git" => policy.git_hardening = is_on(&value),
             "processes" => policy.limits = CommandLimits { processes: number(&value)? },
             "umask" => policy.umask = Some(number(&value)?),
@@ -129,8 +139,18 @@ fn last_overlay(policy: &mut Policy) -> Result<&mut Overlay, Unreadable> {
 fn hide(readable: &mut Readable, path: OsString) {
     match readable {
         Readable::All => *readable = Readable::Except(vec![path.into()]),
-        Readable::Except(hidden) => hidden.push(path.into()),
+        Readable::Except(hidden) | Readable::Only { hidden, .. } => hidden.push(path.into()),
     }
+}
+
+fn show_too(readable: &mut Readable, path: OsString) -> Result<(), Unreadable> {
+    match readable {
+        Readable::Only { shown, .. } => shown.push(path.into()),
+        Readable::All | Readable::Except(_) => {
+            return Err(Unreadable("`show` stands where everything is".to_owned()));
+        }
+    }
+    Ok(())
 }
 
 fn switch(on: bool) -> &'static str {
@@ -162,6 +182,14 @@ mod tests {
         vec(vec(1_u8.., 0..12).prop_map(|bytes| OsString::from_vec(bytes).into()), 0..4)
     }
 
+    fn readables() -> impl Strategy<Value = Readable> {
+        (proptest::option::of(paths()), paths()).prop_map(|(shown, hidden)| match shown {
+            Some(shown) => Readable::Only { shown, hidden },
+            None if hidden.is_empty() => Readable::All,
+            None => Readable::Except(hidden),
+        })
+    }
+
     prop_compose! {
         fn overlays()(at in paths(), lower in paths(), upper in "[ -~]{0,8}") -> Vec<Overlay> {
             let overlay = |at| Overlay {
@@ -180,23 +208,20 @@ mod tests {
             session: Option<u32>,
             writable in paths(),
             protected in paths(),
-            hidden in paths(),
+            readable in readables(),
             devices in paths(),
-            network: bool,
-            loopback: bool,
-            alone: bool,
+            temporary in paths(),
             overlays in overlays(),
+            [network, loopback, alone, local_sockets, git_hardening]: [bool; 5],
             scrub in vec("[ -~]{0,8}", 0..4),
-            git_hardening: bool,
             processes: u32,
             umask: Option<u32>,
         ) -> LaunchPlan {
-            let readable =
-                if hidden.is_empty() { Readable::All } else { Readable::Except(hidden) };
+            let temporary = temporary.into_iter().next();
             let limits = CommandLimits { processes };
             let policy = Policy {
-                writable, protected, readable, devices, network, loopback, alone, overlays, scrub,
-                git_hardening, limits, umask,
+                writable, protected, readable, devices, network, loopback, alone, overlays,
+                local_sockets, temporary, scrub, git_hardening, limits, umask,
             };
             LaunchPlan { owner, session, policy }
         }

@@ -30,6 +30,12 @@ pub struct Policy {
     pub alone: bool,
     /// Folders that are written in a layer instead of in their place.
     pub overlays: Vec<Overlay>,
+    /// Sockets between processes by a path. Without them no service of the machine can be reached,
+    /// wherever its socket lies.
+    pub local_sockets: bool,
+    /// A folder of the session, see [`crate::Scratch`]: what lies in it is the `/tmp` and `/var/tmp` of
+    /// the command, in place of the machine's.
+    pub temporary: Option<PathBuf>,
     /// Names of variables that are removed; `*` at either end stands for anything, and case does
     /// not count. See [`crate::SCRUBBED`].
     pub scrub: Vec<String>,
@@ -52,6 +58,8 @@ impl Default for Policy {
             loopback: true,
             alone: false,
             overlays: Vec::new(),
+            local_sockets: true,
+            temporary: None,
             scrub: Vec::new(),
             git_hardening: false,
             limits: CommandLimits::default(),
@@ -82,15 +90,32 @@ pub enum Readable {
     All,
     /// Everything except these and what lies below them.
     Except(Vec<PathBuf>),
+    /// Only what is `shown` and lies below it, without what is `hidden`. The rest does not exist; what is
+    /// hidden exists and cannot be opened.
+    Only {
+        /// Folders and files.
+        shown: Vec<PathBuf>,
+        /// What is left out of them.
+        hidden: Vec<PathBuf>,
+    },
 }
 
 impl Readable {
-    /// What cannot be read.
+    /// What cannot be read although it lies in what can.
     #[must_use]
     pub fn hidden(&self) -> &[PathBuf] {
         match self {
             Self::All => &[],
-            Self::Except(hidden) => hidden,
+            Self::Except(hidden) | Self::Only { hidden, .. } => hidden,
+        }
+    }
+
+    /// All that can be read, where that is a list.
+    #[must_use]
+    pub fn shown(&self) -> Option<&[PathBuf]> {
+        match self {
+            Self::All | Self::Except(_) => None,
+            Self::Only { shown, .. } => Some(shown),
         }
     }
 }

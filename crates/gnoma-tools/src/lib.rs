@@ -14,7 +14,7 @@ use std::sync::Arc;
 use gnoma_core::Tool;
 
 pub use fs::resolve;
-pub use options::{Sandbox, ToolOptions};
+pub use options::{ReadingPlaces, Sandbox, ToolOptions};
 pub use read_result::read_result;
 
 /// The built-in tools, in the order they are offered.

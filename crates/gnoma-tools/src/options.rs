@@ -22,7 +22,21 @@ pub enum Sandbox {
         network_on_grant: bool,
         /// Places that no verdict opens as a whole, nor the folders above them: the home.
         too_wide: Vec<PathBuf>,
+        /// What commands that run unasked find besides the workspace.
+        reading: Box<ReadingPlaces>,
     },
+}
+
+/// What commands that run unasked find besides the workspace. The rest of the machine does not exist
+/// for them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ReadingPlaces {
+    /// Folders and files that they read.
+    pub shown: Vec<PathBuf>,
+    /// What they cannot open although it lies there.
+    pub hidden: Vec<PathBuf>,
+    /// The folder that keeps the temporary files of each session, see [`gnoma_sandbox::Scratch`].
+    pub scratch: PathBuf,
 }
 
 /// What the built-in tools need to know.

@@ -15,12 +15,26 @@ use std::{
 };
 
 pub use group::{Group, SecretVisibility, WriteProtection};
-pub use table::{CACHES, EXAMPLES, GUARDED, SECRETS, TOOL_CHAINS};
+pub use table::{
+    CACHES, CONFIGURED_BY_VARIABLE, EXAMPLES, GUARDED, PROGRAMS, SECRETS, SHOWN_AT_HOME,
+    TOOL_CHAINS,
+};
 
 /// What holds secrets at home and is kept from commands, below the home.
 pub fn hidden_at_home() -> impl Iterator<Item = &'static str> {
     let hidden = SECRETS.iter().filter(|group| group.walls == SecretVisibility::Hidden);
     hidden.flat_map(Group::names).filter_map(below_home)
+}
+
+/// What holds secrets at home that commands which run unasked do not open, below the home.
+pub fn secrets_at_home() -> impl Iterator<Item = &'static str> {
+    let kept = SECRETS.iter().filter(|group| group.walls != SecretVisibility::Seen);
+    kept.flat_map(Group::names).filter_map(below_home)
+}
+
+/// What holds secrets of the system, from the root; the last name may have a `*`.
+pub fn secrets_of_system() -> impl Iterator<Item = &'static str> {
+    SECRETS.iter().flat_map(Group::names).filter(|name| name.starts_with('/'))
 }
 
 /// What commands cannot change at home, below the home.

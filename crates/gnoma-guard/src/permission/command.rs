@@ -18,7 +18,7 @@ use super::{
     file::doubt,
     meet::fits,
     one_line,
-    opinion::Opinion,
+    opinion::{Decision, Opinion},
     rule::{Rule, RuleAction, Subject},
     suggest, text_of,
     words::{Match, quoted},
@@ -63,7 +63,7 @@ impl<'a> Judgement<'a> {
         let whole = parts.iter().cloned().reduce(Opinion::and);
         let whole = whole.unwrap_or_else(|| self.harmless("it", None));
         let whole = self.as_a_whole(&analysis).into_iter().fold(whole, Opinion::and);
-        let grant = self.grant(&analysis);
+        let grant = self.grant(&analysis, &whole);
         Judged { analysis, parts, whole, grant }
     }
 
@@ -305,13 +305,17 @@ impl<'a> Judgement<'a> {
         None
     }
 
-    /// What the command reaches beyond the workspace if it runs.
-    fn grant(&self, analysis: &Analysis) -> Grant {
+    /// What the command reaches beyond the workspace if it runs. What it may read without anybody having
+    /// said so is for the walls to show or not.
+    fn grant(&self, analysis: &Analysis, whole: &Opinion) -> Grant {
         let mut grant = Grant::default();
+        let is_unasked = whole.decision == Decision::Allow && self.mode != PermissionMode::Bypass;
         for command in &analysis.commands {
             for deed in deed::of(command, self.world) {
                 grant.network |= matches!(deed.effect, Effect::Network(_));
-                if let Some((touch, spot)) = deed.spot().filter(|(_, spot)| !spot.is_sink()) {
+                let is_shown = !(is_unasked && deed.is_reading() && deed.is_harmless());
+                let spot = deed.spot().filter(|(_, spot)| is_shown && !spot.is_sink());
+                if let Some((touch, spot)) = spot {
                     self.grant_place(touch, spot, &deed.worry, &mut grant);
                 }
             }

@@ -430,14 +430,22 @@ fn always_answers_the_question_and_nothing_wider() {
 #[test]
 fn a_grant_is_what_lies_outside_and_the_network() {
     let desk = Desk::new(Auto).link("/home/ada/work/app/data", "/srv/data");
-    let paths = |call| {
+    let paths_in = |desk: &Desk, call: &str| {
         let paths = desk.grant(call).paths;
         paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(" ")
     };
+    let paths = |call| paths_in(&desk, call);
     assert_eq!(paths("fs.read src/a"), "");
     assert_eq!(paths("fs.read data/a"), "/srv/data/a");
     assert_eq!(paths("fs.read /usr/include/stdio.h"), "/usr/include/stdio.h");
-    assert_eq!(paths("bash cat src/a /etc/hosts data/b > /dev/null"), "/etc/hosts /srv/data/b");
+    // Nobody said a word about what a command may read anyway; once somebody did, it is granted.
+    let reading = "bash cat src/a /etc/hosts data/b > /dev/null";
+    assert_eq!(paths(reading), "");
+    assert_eq!(paths("bash cat /etc/hosts ~/notes"), "/etc/hosts /home/ada/notes");
+    for mode in [PermissionMode::Default, PermissionMode::Bypass] {
+        let desk = Desk::new(mode).link("/home/ada/work/app/data", "/srv/data");
+        assert_eq!(paths_in(&desk, reading), "/etc/hosts /srv/data/b");
+    }
     assert!(desk.grant("web.fetch https://example.com").network);
     assert!(desk.grant("bash curl https://example.com").network);
     assert!(!desk.grant("bash cargo test").outside && !desk.grant("bash ls").network);

@@ -18,6 +18,9 @@ use landlock::{
 
 use super::{fault::Fault, mounts::HARMLESS_DEVICES};
 
+/// What a root of the command's own holds besides what is shown.
+const OWN: [&str; 2] = ["/proc", "/dev"];
+
 /// The newest version whose rights are asked for; an older kernel gives what it has.
 const NEWEST: ABI = ABI::V9;
 /// Most entries of one folder that are granted one by one. What is beyond cannot be read.
@@ -33,6 +36,10 @@ pub(super) struct Grants<'a> {
     pub(super) own_devices: bool,
     /// TCP by address, where no network namespace decides.
     pub(super) internet: bool,
+    /// All that can be read, where that is a list.
+    pub(super) shown: Option<&'a [PathBuf]>,
+    /// Folders for temporary files.
+    pub(super) temporary: Vec<&'a Path>,
 }
 
 /// Rules that are ready to be put on.
@@ -90,11 +97,33 @@ fn reading(grants: &Grants<'_>) -> Granted {
     if !grants.own_devices {
         left_out.insert(Path::new("/dev"));
     }
-    if left_out.is_empty() {
-        return vec![("/".into(), read)];
+    let Some(shown) = grants.shown else {
+        return reading_below("/".as_ref(), &left_out, read);
+    };
+    let (mut rules, mut own) = (Vec::new(), &[][..]);
+    if grants.own_devices {
+        // The root is the command's own: names of folders on the way to what is shown.
+        rules.push(("/".into(), AccessFs::ReadDir.into()));
+        own = &OWN[..];
+    }
+    for root in own.iter().map(Path::new).chain(shown.iter().map(PathBuf::as_path)) {
+        rules.extend(reading_below(root, &left_out, read));
+    }
+    rules
+}
+
+/// Everything below `root` but what is left out.
+fn reading_below(root: &Path, left_out: &BTreeSet<&Path>, read: BitFlags<AccessFs>) -> Granted {
+    if left_out.contains(root) {
+        return Vec::new();
+    }
+    let below: BTreeSet<_> =
+        left_out.iter().copied().filter(|path| path.starts_with(root)).collect();
+    if below.is_empty() {
+        return vec![(root.to_owned(), read)];
     }
     let mut rules = Vec::new();
-    for (folder, apart) in apart(&left_out) {
+    for (folder, apart) in apart(&below).into_iter().filter(|(path, _)| path.starts_with(root)) {
         // Names can be seen, contents cannot.
         rules.push((folder.to_path_buf(), AccessFs::ReadDir.into()));
         let entries = fs::read_dir(folder).into_iter().flatten().take(MAX_ENTRIES).flatten();
@@ -130,6 +159,7 @@ fn writing(grants: &Grants<'_>) -> Granted {
     let terminal = device | AccessFs::IoctlDev | AccessFs::ReadDir;
     let mut rules: Granted =
         grants.writable.iter().map(|root| (root.clone(), everything)).collect();
+    rules.extend(grants.temporary.iter().map(|path| (path.to_path_buf(), everything)));
     let harmless =
         HARMLESS_DEVICES.iter().filter(|path| grants.own_devices || **path != "/dev/tty");
     rules.extend(harmless.map(|path| (path.into(), device)));

@@ -39,6 +39,7 @@ use super::{
     keeper::{Lifeline, StandInKeeper},
     landlocked::{Grants, Rules},
     mounts::{self, MountView, RUN},
+    own_root,
     paths::Paths,
     protect::Protection,
     raw::{self, Forked, next_signal},
@@ -144,6 +145,9 @@ impl Launch {
 
     /// Sockets to be masked, besides those that lie in what is masked anyway.
     pub(super) fn sockets_of_host(&self) -> BTreeSet<PathBuf> {
+        if !self.policy.local_sockets {
+            return BTreeSet::new();
+        }
         let masked: Vec<&Path> = self.paths.hidden.iter().map(PathBuf::as_path).collect();
         sockets::of_host(&[&masked[..], &[Path::new(RUN)]].concat())
     }
@@ -157,11 +161,26 @@ impl Launch {
         MountView {
             writable: &self.paths.writable,
             overlays: &self.policy.overlays,
-            hidden: &self.paths.hidden,
+            hidden: self.masked(),
             devices: &self.paths.devices,
             sockets,
             protection,
+            shown: self.paths.shown.as_ref(),
+            temporary: &self.paths.temporary,
         }
+    }
+
+    /// What a mount hides. Where what can be read is a list, Landlock alone does, so that a look at a
+    /// folder shows what is there, and git sees no change.
+    ///
+    /// Not where a workspace lies among temporary files: what Landlock grants for those it grants for all
+    /// that is mounted below.
+    fn masked(&self) -> &[PathBuf] {
+        let Paths { hidden, temporary, .. } = &self.paths;
+        let is_temporary =
+            |path: &PathBuf| temporary.iter().any(|(place, _)| path.starts_with(place));
+        let is_list = self.paths.shown.is_some() && raw::landlock_version().is_ok();
+        if is_list && !hidden.iter().any(is_temporary) { &[] } else { hidden }
     }
 
     /// Enters the session's namespaces; the next process is the first of one of its own. Mounts are
@@ -241,8 +260,11 @@ impl Launch {
     /// Makes the mounts that need not know what is protected, in a namespace of their own.
     pub(super) fn build(&self, view: &MountView<'_>) -> Result<(), Fault> {
         raw::unshare(UnshareFlags::NEWNS).step(|| "make a namespace of mounts".to_owned())?;
-        mounts::build(view)?;
-        mounts::build_proc(self.policy.limits.processes)
+        let processes = self.policy.limits.processes;
+        match view.shown {
+            Some(shown) => own_root::build(shown, view, processes),
+            None => mounts::build(view, processes),
+        }
     }
 
     /// Gives up everything and becomes the command.
@@ -250,7 +272,7 @@ impl Launch {
         self.give_up(has_namespaces)?;
         Rules::of(&self.grants(has_namespaces))?.apply()?;
         self.filters(has_namespaces)?.apply()?;
-        self.execute(&self.program, &self.args).map(ExitCode::from)
+        self.execute(&self.program, &self.args, has_namespaces).map(ExitCode::from)
     }
 
     /// Gives up rights, resources and the terminal.
@@ -273,13 +295,21 @@ impl Launch {
             devices: &self.paths.devices,
             own_devices: has_namespaces,
             internet: self.has_internet(has_namespaces),
+            shown: self.paths.shown.as_ref().map(|shown| &shown.paths[..]),
+            temporary: self.temporary(has_namespaces),
         }
+    }
+
+    /// The folders for temporary files, as the command sees them.
+    fn temporary(&self, has_namespaces: bool) -> Vec<&Path> {
+        let pairs = self.paths.temporary.iter();
+        pairs.map(|(place, folder)| if has_namespaces { &**place } else { &**folder }).collect()
     }
 
     /// The filters for this command.
     pub(super) fn filters(&self, has_namespaces: bool) -> Result<Filters, Fault> {
         let internet = self.has_internet(has_namespaces);
-        Filters::of(Sockets { local: has_namespaces, internet })
+        Filters::of(Sockets { local: has_namespaces && self.policy.local_sockets, internet })
     }
 
     fn has_internet(&self, has_namespaces: bool) -> bool {
@@ -288,14 +318,22 @@ impl Launch {
     }
 
     /// Becomes a program, when nothing is left to give up. Returns the exit code when it could not.
-    pub(super) fn execute(&self, program: &OsStr, args: &[OsString]) -> Result<u8, Fault> {
+    pub(super) fn execute(
+        &self,
+        program: &OsStr,
+        args: &[OsString],
+        has_namespaces: bool,
+    ) -> Result<u8, Fault> {
         raw::receive_signals().step(|| "receive signals".to_owned())?;
         let policy = &self.policy;
         if let Some(umask) = policy.umask {
             rustix::process::umask(Mode::from_raw_mode(umask));
         }
-        let variables =
+        let mut variables =
             environment::of_command(std::env::vars_os(), &policy.scrub, policy.git_hardening);
+        if let Some(folder) = self.temporary(has_namespaces).first() {
+            environment::set_temporary(&mut variables, folder);
+        }
         let error = Command::new(program).args(args).env_clear().envs(variables).exec();
         Ok(not_started(program, &error))
     }

@@ -12,6 +12,7 @@ mod launch;
 pub(crate) mod launcher;
 mod mounts;
 mod overlay;
+mod own_root;
 mod paths;
 mod protect;
 mod raw;

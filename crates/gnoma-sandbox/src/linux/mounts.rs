@@ -1,7 +1,8 @@
 //! The file system as a command sees it: all of it read-only, and exceptions.
 //!
-//! The tree stays where it is (no new root): one call makes every mount read-only, then copies of
-//! the writable roots, taken before, are laid over their own paths. `/dev` holds only harmless
+//! Where all but a few places can be read, the tree stays where it is: one call makes every mount
+//! read-only, then copies of the writable roots, taken before, are laid over their own paths. Where what
+//! can be read is a list, a new root is made of it, see `own_root`. `/dev` holds only harmless
 //! devices, `/run` only what is needed to look up hosts, and what is hidden or is a socket of the
 //! host lies under an empty file or folder without rights. None of it is seen outside: the mounts
 //! are this process's own and vanish with it.
@@ -17,13 +18,14 @@ use std::{
 };
 
 use rustix::{
-    fs::{AtFlags, CWD, StatxAttributes, StatxFlags, statx},
+    fs::{AtFlags, CWD, FileType, Mode, StatxAttributes, StatxFlags, mknodat, statx},
     mount::{MountFlags, MoveMountFlags, OpenTreeFlags, mount, move_mount, open_tree},
 };
 
 use super::{
     fault::{Fault, FaultStep},
     overlay,
+    paths::ShownPlaces,
     protect::{PathMount, Protection, exists},
     raw::{
         mount_attributes::{NO_DEVICES, NO_SETUID, READ_ONLY},
@@ -76,24 +78,36 @@ pub(super) struct MountView<'a> {
     pub(super) devices: &'a [PathBuf],
     pub(super) sockets: &'a BTreeSet<PathBuf>,
     pub(super) protection: &'a Protection,
+    pub(super) shown: Option<&'a ShownPlaces>,
+    pub(super) temporary: &'a [(PathBuf, PathBuf)],
 }
 
-/// Builds what need not know what is protected or masked. The process must have a mount namespace of
-/// its own and the right to change it.
-pub(super) fn build(view: &MountView<'_>) -> Result<(), Fault> {
+/// Mounts of what can be written: the folders themselves, and the layers that lie over some of them.
+/// What is made read-only takes no layer any more, so they are made before.
+pub(super) fn writable(view: &MountView<'_>) -> Result<Copies, Fault> {
     let is_overlaid = |path: &PathBuf| view.overlays.iter().any(|overlay| overlay.at == *path);
-    let writable: Vec<_> = view.writable.iter().filter(|path| !is_overlaid(path)).collect();
-    let mut writable = Copies::of(writable)?;
-    // What is made read-only below takes no layer any more.
+    let plain: Vec<_> = view.writable.iter().filter(|path| !is_overlaid(path)).collect();
+    let mut writable = Copies::of(plain)?;
     writable.0.extend(overlay::mounted(view.overlays)?);
     writable.0.sort_by(|one, other| one.0.cmp(&other.0));
-    let devices = HARMLESS_DEVICES.iter().map(Path::new);
-    let devices = Copies::of(devices.chain(view.devices.iter().map(PathBuf::as_path)))?;
+    Ok(writable)
+}
+
+/// Builds what need not know what is protected or masked, in a namespace of processes with at most so
+/// many. The process must have a mount namespace of its own and the right to change it.
+pub(super) fn build(view: &MountView<'_>, processes: u32) -> Result<(), Fault> {
+    if !view.temporary.is_empty() {
+        return Err(Fault::new("replace `/tmp`", "that takes a list of what can be read"));
+    }
+    let writable = writable(view)?;
+    let devices = Copies::of_devices(view)?;
     make_all_read_only()?;
     let kept_of_run = Copies::of(KEPT_OF_RUN.iter().map(Path::new).filter(|path| exists(path)))?;
-    build_dev(&devices)?;
+    let root = Path::new("/");
+    build_dev(&devices, root)?;
     build_run(&kept_of_run, view.writable)?;
-    writable.attach()
+    writable.attach()?;
+    build_proc(processes, root)
 }
 
 /// Adds what protects and what masks, and goes where the command shall run.
@@ -115,14 +129,16 @@ pub(super) fn enter(here: &Path) -> Result<(), Fault> {
 }
 
 /// Mounts the processes of this namespace, as the first process in it.
-pub(super) fn build_proc(limit: u32) -> Result<(), Fault> {
+pub(super) fn build_proc(limit: u32, root: &Path) -> Result<(), Fault> {
+    let proc = root.join("proc");
     let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
-    mount("proc", "/proc", "proc", flags, None).step(|| "mount `/proc`".to_owned())?;
+    mount("proc", &proc, "proc", flags, None).step(|| "mount `/proc`".to_owned())?;
     if counts_processes_by_namespace() {
         // A second bound, which also holds for root. Where it cannot be set the first one holds.
-        fs::write("/proc/sys/kernel/pid_max", limit.max(MIN_PROCESS_NUMBERS).to_string()).ok();
+        let bound = limit.max(MIN_PROCESS_NUMBERS).to_string();
+        fs::write(proc.join("sys/kernel/pid_max"), bound).ok();
     }
-    let proc = at("/proc".as_ref(), OpenTreeFlags::empty()).step(|| "open `/proc`".to_owned())?;
+    let proc = at(&proc, OpenTreeFlags::empty()).step(|| "open `/proc`".to_owned())?;
     set_mount(proc.as_fd(), READ_ONLY, false).step(|| "make `/proc` read-only".to_owned())
 }
 
@@ -164,10 +180,16 @@ fn is_held(path: &Path) -> bool {
 }
 
 /// Mounts that are not attached yet, with the paths they are for.
-struct Copies(Vec<(PathBuf, OwnedFd)>);
+pub(super) struct Copies(pub(super) Vec<(PathBuf, OwnedFd)>);
 
 impl Copies {
-    fn of<'a, P>(paths: impl IntoIterator<Item = &'a P>) -> Result<Self, Fault>
+    /// Of the devices that a command gets.
+    pub(super) fn of_devices(view: &MountView<'_>) -> Result<Self, Fault> {
+        let devices = HARMLESS_DEVICES.iter().map(Path::new);
+        Self::of(devices.chain(view.devices.iter().map(PathBuf::as_path)))
+    }
+
+    pub(super) fn of<'a, P>(paths: impl IntoIterator<Item = &'a P>) -> Result<Self, Fault>
     where
         P: AsRef<Path> + ?Sized + 'a,
     {
@@ -189,12 +211,13 @@ impl Copies {
     }
 }
 
-fn at(path: &Path, flags: OpenTreeFlags) -> io::Result<OwnedFd> {
+pub(super) fn at(path: &Path, flags: OpenTreeFlags) -> io::Result<OwnedFd> {
     let flags = flags | OpenTreeFlags::OPEN_TREE_CLOEXEC | OpenTreeFlags::AT_SYMLINK_NOFOLLOW;
     Ok(open_tree(CWD, path, flags)?)
 }
 
-fn copy_of(path: &Path) -> io::Result<OwnedFd> {
+/// A copy of what is at a path, with all that is mounted below it, attached nowhere.
+pub(super) fn copy_of(path: &Path) -> io::Result<OwnedFd> {
     at(path, OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::AT_RECURSIVE)
 }
 
@@ -207,31 +230,47 @@ fn make_all_read_only() -> Result<(), Fault> {
     set_mount(root.as_fd(), READ_ONLY | NO_SETUID, true).step(|| "make `/` read-only".to_owned())
 }
 
-fn build_dev(devices: &Copies) -> Result<(), Fault> {
+/// A path of the root that is being made, as it can be reached now.
+pub(super) fn in_root(root: &Path, path: impl AsRef<Path>) -> PathBuf {
+    let path = path.as_ref();
+    root.join(path.strip_prefix("/").unwrap_or(path))
+}
+
+/// Makes `/dev`.
+pub(super) fn build_dev(devices: &Copies, root: &Path) -> Result<(), Fault> {
     let flags = MountFlags::NOSUID;
-    mount("tmpfs", "/dev", "tmpfs", flags | MountFlags::NOEXEC, Some(c"mode=755"))
+    let dev = root.join("dev");
+    mount("tmpfs", &dev, "tmpfs", flags | MountFlags::NOEXEC, Some(c"mode=755"))
         .step(|| "mount `/dev`".to_owned())?;
     for (path, copy) in &devices.0 {
-        make_file(path, 0o600)
-            .and_then(|()| attach(copy, path))
+        let place = in_root(root, path);
+        make_file(&place, 0o600)
+            .and_then(|()| attach(copy, &place))
             .step(|| format!("mount `{}`", path.display()))?;
     }
     for (name, target) in DEVICE_LINKS {
-        symlink(target, name).step(|| format!("make `{name}`"))?;
+        symlink(target, in_root(root, name)).step(|| format!("make `{name}`"))?;
     }
     let inner: [(&str, &str, _, &std::ffi::CStr); 2] = [
         ("/dev/pts", "devpts", MountFlags::NOEXEC, c"newinstance,ptmxmode=0666,mode=620"),
         ("/dev/shm", "tmpfs", MountFlags::NODEV, c"mode=1777"),
     ];
     for (path, kind, more, options) in inner {
-        fs::create_dir(path).step(|| format!("make `{path}`"))?;
-        mount(kind, path, kind, flags | more, Some(options)).step(|| format!("mount `{path}`"))?;
+        let place = in_root(root, path);
+        fs::create_dir(&place).step(|| format!("make `{path}`"))?;
+        mount(kind, &place, kind, flags | more, Some(options))
+            .step(|| format!("mount `{path}`"))?;
     }
-    make_file(EMPTY_FILE.as_ref(), 0)
-        .and_then(|()| fs::create_dir(EMPTY_FOLDER))
-        .and_then(|()| fs::set_permissions(EMPTY_FOLDER, fs::Permissions::from_mode(0o0)))
+    let folder = in_root(root, EMPTY_FOLDER);
+    // Of a device that is none nobody reads anything, not even root.
+    let file = in_root(root, EMPTY_FILE);
+    mknodat(CWD, &file, FileType::CharacterDevice, Mode::empty(), 0)
+        .map_err(io::Error::from)
+        .or_else(|_| make_file(&file, 0))
+        .and_then(|()| fs::create_dir(&folder))
+        .and_then(|()| fs::set_permissions(&folder, fs::Permissions::from_mode(0o0)))
         .step(|| "make an empty folder".to_owned())?;
-    seal("/dev")
+    seal(&dev)
 }
 
 fn build_run(kept: &Copies, writable: &[PathBuf]) -> Result<(), Fault> {
@@ -257,14 +296,14 @@ fn build_run(kept: &Copies, writable: &[PathBuf]) -> Result<(), Fault> {
     for (root, is_folder) in roots {
         make_point(root, is_folder).step(|| format!("keep `{}`", root.display()))?;
     }
-    seal(RUN)
+    seal(RUN.as_ref())
 }
 
 /// Makes a new mount read-only, without what is mounted below it.
-fn seal(path: &str) -> Result<(), Fault> {
-    at(path.as_ref(), OpenTreeFlags::empty())
+pub(super) fn seal(path: &Path) -> Result<(), Fault> {
+    at(path, OpenTreeFlags::empty())
         .and_then(|mount| set_mount(mount.as_fd(), READ_ONLY, false))
-        .step(|| format!("make `{path}` read-only"))
+        .step(|| format!("make `{}` read-only", path.display()))
 }
 
 fn make_point(path: &Path, is_folder: bool) -> io::Result<()> {

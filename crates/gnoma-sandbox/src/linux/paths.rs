@@ -1,9 +1,16 @@
 //! The paths of a policy as they really are, on this machine and now.
 
-use std::path::{Path, PathBuf};
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::{Component, Path, PathBuf},
+};
 
 use super::{fault::Fault, real::RealPaths};
-use crate::policy::Policy;
+use crate::{policy::Policy, scratch::PLACES};
+
+/// Most links that are followed on the way to one path, as in the kernel.
+const MAX_LINKS: usize = 40;
 
 /// Real paths; what does not exist is left out.
 #[derive(Debug, PartialEq, Eq)]
@@ -13,6 +20,18 @@ pub(super) struct Paths {
     pub(super) protected: Vec<PathBuf>,
     pub(super) hidden: Vec<PathBuf>,
     pub(super) devices: Vec<PathBuf>,
+    /// All that there is, where that is a list.
+    pub(super) shown: Option<ShownPlaces>,
+    /// What lies where for files that need not last: the place, and the folder that is there.
+    pub(super) temporary: Vec<(PathBuf, PathBuf)>,
+}
+
+/// A list of what there is.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct ShownPlaces {
+    pub(super) paths: Vec<PathBuf>,
+    /// Links that lead to them, with where each leads.
+    pub(super) links: BTreeMap<PathBuf, PathBuf>,
 }
 
 impl Paths {
@@ -22,15 +41,58 @@ impl Paths {
     /// Where everything would be writable.
     pub(super) fn of(policy: &Policy, real: &mut RealPaths) -> Result<Self, Fault> {
         let mut all = |paths: &[PathBuf]| paths.iter().filter_map(|path| real.of(path)).collect();
-        let (hidden, devices) = (all(policy.readable.hidden()), all(&policy.devices));
+        let (hidden, devices): (Vec<PathBuf>, _) =
+            (all(policy.readable.hidden()), all(&policy.devices));
+        let shown = policy.readable.shown().map(|shown| ShownPlaces {
+            paths: outermost(all(shown)),
+            links: shown.iter().flat_map(|path| links_on_the_way(path)).collect(),
+        });
+        let hidden = match &shown {
+            Some(shown) => below_any(hidden, &shown.paths),
+            None => hidden,
+        };
+        let folder = policy.temporary.as_ref();
+        let temporary = folder.map(|folder| {
+            PLACES.map(|(place, name)| (PathBuf::from(place), folder.join(name))).to_vec()
+        });
         let writable = outermost(all(&policy.writable));
         if writable.iter().any(|path| path == Path::new("/")) {
             return Err(Fault::new("make `/` writable", "that would leave no wall standing"));
         }
         let below = |path: &PathBuf| below(&writable, path, real);
         let protected = policy.protected.iter().filter_map(below).collect();
-        Ok(Self { protected, hidden, devices, writable })
+        let temporary = temporary.unwrap_or_default();
+        Ok(Self { protected, hidden, devices, writable, shown, temporary })
     }
+}
+
+/// The links that a path goes through, each by its real path.
+fn links_on_the_way(path: &Path) -> Vec<(PathBuf, PathBuf)> {
+    let mut links = Vec::new();
+    let mut here = PathBuf::new();
+    let mut rest: Vec<_> = path.components().rev().map(part_of).collect();
+    while let Some(part) = rest.pop() {
+        match part.components().next() {
+            Some(Component::ParentDir) => drop(here.pop()),
+            Some(Component::RootDir) => here = PathBuf::from("/"),
+            Some(Component::Normal(_)) => {
+                let next = here.join(&part);
+                match fs::read_link(&next) {
+                    Ok(target) if links.len() < MAX_LINKS => {
+                        rest.extend(target.components().rev().map(part_of));
+                        links.push((next, target));
+                    }
+                    _ => here = next,
+                }
+            }
+            Some(Component::CurDir | Component::Prefix(_)) | None => {}
+        }
+    }
+    links
+}
+
+fn part_of(component: Component<'_>) -> PathBuf {
+    component.as_os_str().into()
 }
 
 /// The path as it lies below a root. Links on the way to the root are followed; those below it are
@@ -52,6 +114,12 @@ fn below(roots: &[PathBuf], path: &Path, real: &mut RealPaths) -> Option<PathBuf
         }
     }
     None
+}
+
+/// What is on the list itself, or lies below something on it.
+fn below_any(mut paths: Vec<PathBuf>, list: &[PathBuf]) -> Vec<PathBuf> {
+    paths.retain(|path| list.iter().any(|shown| path.starts_with(shown)));
+    paths
 }
 
 /// Leaves out what lies below another: it is writable already.

@@ -189,6 +189,7 @@ impl Ready {
             && without_protected(&plan.policy) == without_protected(&self.plan.policy)
             && (&then.writable, &then.hidden, &then.devices)
                 == (&now.writable, &now.hidden, &now.devices)
+            && (&then.shown, &then.temporary) == (&now.shown, &now.temporary)
             && self.footing == MountSources::of(launch)
             && self.is_up()
     }
@@ -241,7 +242,10 @@ struct MountSources(Vec<Option<(u64, u64)>>);
 impl MountSources {
     fn of(launch: &Launch) -> Self {
         let fixed = HARMLESS_DEVICES.iter().chain(&KEPT_OF_RUN).map(Path::new);
-        let of_policy = launch.paths.writable.iter().chain(&launch.paths.devices);
+        let paths = &launch.paths;
+        let shown = paths.shown.iter().flat_map(|shown| &shown.paths);
+        let temporary = paths.temporary.iter().map(|(_, folder)| folder);
+        let of_policy = paths.writable.iter().chain(&paths.devices).chain(shown).chain(temporary);
         let place = |path: &Path| {
             let facts = fs::symlink_metadata(path).ok()?;
             Some((facts.dev(), facts.ino()))
@@ -336,6 +340,6 @@ impl Inner<'_> {
             _ => Rules::of(&grants)?,
         };
         rules.apply()?;
-        self.launch.execute(&program, &args)
+        self.launch.execute(&program, &args, true)
     }
 }

@@ -85,7 +85,11 @@ pub(crate) fn is_walled() -> bool {
 impl Cell {
     /// A fresh cell whose workspace can be written.
     pub(crate) fn new() -> Self {
-        let root = tempfile::Builder::new().prefix("walls").tempdir().unwrap();
+        Self::below(&std::env::temp_dir())
+    }
+
+    fn below(base: &Path) -> Self {
+        let root = tempfile::Builder::new().prefix("walls").tempdir_in(base).unwrap();
         let path = fs::canonicalize(root.path()).unwrap();
         fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
         // The build folder may be closed to others.
@@ -118,6 +122,41 @@ impl Cell {
         cell.put(".git/hooks/pre-push.sample", "exit 0\n");
         for name in [".git/hooks", ".git/config", ".gnoma", ".vscode/settings.json"] {
             cell.policy.push(format!("protect={}", cell.workspace.join(name).display()));
+        }
+        cell
+    }
+
+    /// A cell whose workspace can be read and, like all that is on a list, not written. The folder for
+    /// temporary files lies outside.
+    pub(crate) fn for_reading() -> Self {
+        Self::for_reading_below(&std::env::temp_dir())
+    }
+
+    /// The same away from the machine's temporary files; `None` where others cannot get there.
+    pub(crate) fn for_reading_elsewhere() -> Option<Self> {
+        let base = Path::new(env!("CARGO_TARGET_TMPDIR"));
+        let is_open = |folder: &Path| {
+            fs::metadata(folder).is_ok_and(|facts| facts.permissions().mode() & 0o5 == 0o5)
+        };
+        if is_root() && !base.ancestors().all(is_open) {
+            println!("skipped: {} is closed to others", base.display());
+            return None;
+        }
+        Some(Self::for_reading_below(base))
+    }
+
+    fn for_reading_below(base: &Path) -> Self {
+        let mut cell = Self::below(base);
+        let scratch = cell.outside.join("scratch");
+        for folder in [scratch.clone(), scratch.join("tmp"), scratch.join("var-tmp")] {
+            fs::create_dir(&folder).unwrap();
+            cell.give(&folder);
+        }
+        cell.policy = vec![format!("temporary={}", scratch.display())];
+        cell.policy.extend(["alone", "no-sockets"].map(str::to_owned));
+        let places = ["/usr", "/bin", "/sbin", "/lib", "/lib64", "/etc"].map(PathBuf::from);
+        for place in places.iter().chain([&cell.workspace, &cell.probe]) {
+            cell.policy.push(format!("show={}", place.display()));
         }
         cell
     }

@@ -20,6 +20,8 @@ mod processes;
 #[cfg(test)]
 mod protected;
 #[cfg(test)]
+mod reading;
+#[cfg(test)]
 mod spare;
 
 /// A test for each script: it must work without walls and fail inside, or (`refused`) only the

@@ -15,6 +15,7 @@ use gnoma_sandbox::{Policy, Readable, SCRUBBED, Strength, Support, Walls, launch
 struct Wishes {
     policy: Policy,
     hidden: Vec<String>,
+    shown: Vec<String>,
     no_namespaces: bool,
     times: u32,
     no_walls: bool,
@@ -54,6 +55,10 @@ impl Wishes {
             "write" => policy.writable.push(value.into()),
             "protect" => policy.protected.push(value.into()),
             "hide" => self.hidden.push(value.to_owned()),
+            "show" => self.shown.push(value.to_owned()),
+            "temporary" => policy.temporary = Some(value.into()),
+            "alone" => policy.alone = true,
+            "no-sockets" => policy.local_sockets = false,
             "scrub" => policy.scrub = SCRUBBED.map(str::to_owned).to_vec(),
             "git" => policy.git_hardening = true,
             "network" => policy.network = true,
@@ -68,9 +73,11 @@ impl Wishes {
             "meanwhile" => self.meanwhile = Some(value.to_owned()),
             _ => {}
         }
-        policy.readable = match &self.hidden[..] {
-            [] => Readable::All,
-            hidden => Readable::Except(hidden.iter().map(Into::into).collect()),
+        let hidden: Vec<_> = self.hidden.iter().map(Into::into).collect();
+        policy.readable = match &self.shown[..] {
+            [] if hidden.is_empty() => Readable::All,
+            [] => Readable::Except(hidden),
+            shown => Readable::Only { shown: shown.iter().map(Into::into).collect(), hidden },
         };
     }
 

@@ -12,7 +12,7 @@ use std::{
 };
 
 use gnoma_core::ToolCx;
-use gnoma_sandbox::{Policy, Readable, Strength, Support, Walls};
+use gnoma_sandbox::{Policy, Readable, Scratch, Strength, Support, Walls};
 use tokio::{
     net::unix::pipe,
     process::{ChildStdin, Command},
@@ -23,7 +23,7 @@ use super::{
     spare::Spare,
     survey::{self, Survey},
 };
-use crate::{Sandbox, ToolOptions};
+use crate::{ReadingPlaces, Sandbox, ToolOptions};
 
 /// The shell that every Unix has.
 const FALLBACK_SHELL: &str = "/bin/sh";
@@ -49,6 +49,8 @@ pub(super) struct Shell {
     sandbox: Sandbox,
     umask: Option<u32>,
     walls: OnceLock<Built>,
+    /// The temporary files of the session; `None` where no folder for them can be made.
+    scratch: OnceLock<Option<Scratch>>,
     /// Waits for the next command.
     spare: Mutex<Option<Spare>>,
 }
@@ -75,6 +77,7 @@ impl Shell {
             sandbox: options.sandbox.clone(),
             umask: options.umask,
             walls: OnceLock::new(),
+            scratch: OnceLock::new(),
             spare: Mutex::default(),
         }
     }
@@ -144,6 +147,11 @@ impl Shell {
         match (&self.sandbox, self.built()) {
             _ if cx.grant.outside => Ok(None),
             (_, Built::Refused(why)) => Err(format!("the command was not run: {why}")),
+            (Sandbox::Walled { policy, reading, .. }, Built::Walls(walls))
+                if cx.grant.reads_only =>
+            {
+                Ok(Some((walls, held_to_reading(policy, cx, reading, self.scratch(reading)))))
+            }
             (Sandbox::Walled { policy, network_on_grant, too_wide, .. }, Built::Walls(walls)) => {
                 let narrowed = narrowed(policy, cx, *network_on_grant, too_wide);
                 Ok(Some((walls, Policy { umask: self.umask, ..narrowed })))
@@ -151,6 +159,11 @@ impl Shell {
             (Sandbox::Off | Sandbox::Walled { .. }, Built::None)
             | (Sandbox::Off, Built::Walls(_)) => Ok(None),
         }
+    }
+
+    fn scratch(&self, reading: &ReadingPlaces) -> Option<&Path> {
+        let scratch = self.scratch.get_or_init(|| Scratch::below(&reading.scratch).ok());
+        scratch.as_ref().map(Scratch::folder)
     }
 
     fn launch(
@@ -274,28 +287,41 @@ fn narrowed(policy: &Policy, cx: &ToolCx, network_on_grant: bool, too_wide: &[Pa
     policy.writable.extend(granted.filter(|folder| !is_too_wide(folder)).map(Path::to_path_buf));
     policy.writable.extend(cx.roots.iter().cloned());
     policy.network |= network_on_grant && cx.grant.network;
-    if cx.grant.reads_only {
-        hold_to_reading(&mut policy, cx, survey.secrets);
-    }
     policy
 }
 
-/// Walls for what was taken to change nothing: whoever finds a way to write a command that only looks
-/// like it changes nothing, sends nothing and reads no credentials of the workspace all the same.
-fn hold_to_reading(policy: &mut Policy, cx: &ToolCx, secrets: Vec<PathBuf>) {
-    let is_root = |path: &PathBuf| cx.roots.iter().any(|root| root.starts_with(path));
-    policy.writable.retain(|path| path.ends_with("tmp") && !is_root(path));
-    policy.network = false;
+/// Walls for what was taken to change nothing. Whatever it does, it changes nothing that lasts, sends
+/// nothing and reads no secret: it finds the workspace and what is on the list of places, and writes
+/// nowhere but among the temporary files of its session.
+fn held_to_reading(
+    policy: &Policy,
+    cx: &ToolCx,
+    reading: &ReadingPlaces,
+    scratch: Option<&Path>,
+) -> Policy {
+    let is_inside = |path: &PathBuf| cx.roots.iter().any(|root| path.starts_with(root));
     // In the workspace only secrets are granted, and folders where a pattern names some.
-    let is_inside = |granted: &&PathBuf| cx.roots.iter().any(|root| granted.starts_with(root));
-    let granted: Vec<_> = cx.grant.paths.iter().filter(is_inside).collect();
-    let is_granted = |secret: &PathBuf| {
-        granted.iter().any(|path| path.starts_with(secret) || secret.starts_with(path))
+    let (inside, outside): (Vec<_>, Vec<_>) =
+        cx.grant.paths.iter().partition(|path| is_inside(path));
+    let is_granted_inside = |secret: &PathBuf| {
+        inside.iter().any(|path| path.starts_with(secret) || secret.starts_with(path))
     };
-    let hidden = secrets.into_iter().filter(|secret| !is_granted(secret));
-    match &mut policy.readable {
-        Readable::All => policy.readable = Readable::Except(hidden.collect()),
-        Readable::Except(paths) => paths.extend(hidden),
+    let secrets = Survey::of(&cx.roots).secrets;
+    let secrets = secrets.into_iter().filter(|secret| !is_granted_inside(secret));
+    let is_granted =
+        |path: &&PathBuf| cx.grant.paths.iter().any(|granted| granted.starts_with(path));
+    let hidden = policy.readable.hidden().iter().chain(&reading.hidden);
+    let hidden = hidden.filter(|path| !is_granted(path)).cloned().chain(secrets).collect();
+    let shown = reading.shown.iter().chain(cx.roots.iter()).chain(outside).cloned().collect();
+    Policy {
+        writable: Vec::new(),
+        protected: Vec::new(),
+        readable: Readable::Only { shown, hidden },
+        network: false,
+        alone: true,
+        local_sockets: false,
+        temporary: scratch.map(Path::to_path_buf),
+        ..policy.clone()
     }
 }
 
@@ -357,7 +383,29 @@ mod tests {
             budget: Default::default(),
             session: None,
         };
+        let mut reading = ReadingPlaces::default();
+        reading.shown.push("/usr".into());
+        if cx.grant.reads_only {
+            return held_to_reading(&Policy::default(), &cx, &reading, None);
+        }
         narrowed(&Policy::default(), &cx, true, &[])
+    }
+
+    #[test]
+    fn commands_that_read_see_a_list_of_places_and_change_nothing() {
+        let folder = workspace(&["file"]);
+        let granted = PathBuf::from("/elsewhere/notes");
+        let grant = Grant {
+            reads_only: true,
+            network: true,
+            paths: vec![granted.clone()],
+            ..Grant::default()
+        };
+        let policy = policy_in(&folder, grant);
+        let shown = policy.readable.shown().unwrap();
+        assert_eq!(shown, [PathBuf::from("/usr"), folder.path().to_owned(), granted]);
+        assert!(policy.writable.is_empty() && !policy.network);
+        assert!(policy.alone && !policy.local_sockets);
     }
 
     #[test]

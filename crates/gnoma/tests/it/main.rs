@@ -22,6 +22,9 @@ mod permission;
 #[cfg(test)]
 mod planted;
 #[cfg(test)]
+#[cfg(target_os = "linux")]
+mod reading;
+#[cfg(test)]
 mod rests;
 #[cfg(test)]
 mod rewind;

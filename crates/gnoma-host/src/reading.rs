@@ -1,0 +1,230 @@
+//! What commands that run unasked see of the machine besides the workspace: programs, tool chains, git's
+//! own settings, and what the settings add. A list, so that whatever is on no list is kept from them.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use gnoma_core::{
+    places::{self, CACHES, CONFIGURED_BY_VARIABLE, PROGRAMS, SHOWN_AT_HOME, TOOL_CHAINS},
+    protocol::Environment,
+};
+use gnoma_tools::ReadingPlaces;
+
+use crate::{Folders as _, places::resolve};
+
+/// Most bytes of git's settings that are looked at for the files they name.
+const MAX_GIT_BYTES: u64 = 256 * 1024;
+/// Names of git's settings that lead to a file with more of them or with patterns.
+const GIT_FILES: [&str; 3] = ["path", "excludesfile", "attributesfile"];
+/// Folders beside `bin` by which one sees where a program was installed.
+const BESIDE_PROGRAMS: [&str; 4] = ["lib", "lib64", "libexec", "pkg"];
+/// Most entries of a folder that are held against a pattern.
+const MAX_ENTRIES: usize = 4096;
+
+/// The places for this environment, with `more` of the settings.
+pub(crate) fn places(environment: &Environment, more: &[PathBuf]) -> ReadingPlaces {
+    let home = environment.home().filter(|home| home.is_absolute());
+    let mut shown: Vec<PathBuf> = PROGRAMS.iter().map(PathBuf::from).collect();
+    let found = on_path(environment).chain(by_variables(environment));
+    shown.extend(found.filter(|path| is_apart(path, home.as_deref())));
+    if let Some(home) = &home {
+        let names = SHOWN_AT_HOME.iter().chain(CACHES).chain(TOOL_CHAINS);
+        shown.extend(names.map(|name| home.join(name)));
+        shown.extend(named_by_git(home));
+    }
+    shown.extend(more.iter().cloned());
+    shown.retain(|path| fs::symlink_metadata(path).is_ok());
+    shown.sort();
+    shown.dedup();
+    let hidden = home.iter().flat_map(|home| places::secrets_at_home().map(|name| home.join(name)));
+    let hidden = hidden.chain(of_system()).filter(|path| fs::symlink_metadata(path).is_ok());
+    ReadingPlaces {
+        hidden: hidden.collect(),
+        shown,
+        scratch: environment.state_dir().join("scratch"),
+    }
+}
+
+/// Folders that programs are looked for in, with what was installed along with them.
+fn on_path(environment: &Environment) -> impl Iterator<Item = PathBuf> {
+    let path = environment.get("PATH").unwrap_or_default().to_owned();
+    let folders: Vec<PathBuf> = std::env::split_paths(&path).collect();
+    folders.into_iter().flat_map(|folder| {
+        let around = folder.parent().filter(|around| is_installation(around));
+        let around = around.map(Path::to_path_buf);
+        [Some(folder), around].into_iter().flatten()
+    })
+}
+
+/// Whether programs were installed there. A repository may look alike, and is somebody's work.
+fn is_installation(folder: &Path) -> bool {
+    BESIDE_PROGRAMS.iter().any(|name| folder.join(name).is_dir()) && !folder.join(".git").exists()
+}
+
+fn by_variables(environment: &Environment) -> impl Iterator<Item = PathBuf> + use<'_> {
+    CONFIGURED_BY_VARIABLE.iter().flat_map(|(name, parts)| {
+        let folder = environment.get(name).map(PathBuf::from);
+        parts.split(' ').filter_map(move |part| {
+            let folder = folder.as_ref()?;
+            Some(if part == "." { folder.clone() } else { folder.join(part) })
+        })
+    })
+}
+
+/// Whether a place that was found, and not named by a person, is no more than a place for programs:
+/// neither the home nor a folder around it, no secret, and not where everybody leaves files.
+fn is_apart(path: &Path, home: Option<&Path>) -> bool {
+    const FOR_ALL: [&str; 3] = ["/tmp", "/var/tmp", "/dev"];
+    let real = resolve(path);
+    let home = home.map(resolve);
+    path.is_absolute()
+        && real.parent().is_some()
+        && !home.is_some_and(|home| home.starts_with(&real) || home.join(".local") == real)
+        && !FOR_ALL.iter().any(|folder| real.starts_with(folder))
+        && [path, &real].iter().all(|path| places::secret(path).is_none())
+}
+
+/// Files of the home that git's settings there name.
+fn named_by_git(home: &Path) -> Vec<PathBuf> {
+    let mut named = Vec::new();
+    for settings in [".gitconfig", ".config/git/config"] {
+        let settings = home.join(settings);
+        if fs::metadata(&settings).is_ok_and(|facts| facts.len() <= MAX_GIT_BYTES) {
+            let text = fs::read_to_string(&settings).unwrap_or_default();
+            named.extend(text.lines().filter_map(|line| named_in(line, home)));
+        }
+    }
+    named.retain(|path| path.starts_with(home) && path.is_file() && is_apart(path, Some(home)));
+    named
+}
+
+fn named_in(line: &str, home: &Path) -> Option<PathBuf> {
+    let (name, value) = line.split_once('=')?;
+    let name = name.trim();
+    let value = value.trim().trim_matches('"');
+    let is_file = GIT_FILES.iter().any(|known| name.eq_ignore_ascii_case(known));
+    is_file.then(|| match value.strip_prefix("~/") {
+        Some(rest) => home.join(rest),
+        None => home.join(value),
+    })
+}
+
+/// The system's secrets; those with a pattern as they are now.
+fn of_system() -> impl Iterator<Item = PathBuf> {
+    places::secrets_of_system().flat_map(|name| {
+        let path = Path::new(name);
+        if !name.contains(['*', '?']) {
+            return vec![path.to_path_buf()];
+        }
+        let folder = path.parent().filter(|folder| !folder.starts_with("/proc"));
+        let entries = folder.and_then(|folder| fs::read_dir(folder).ok()).into_iter().flatten();
+        let found = entries.take(MAX_ENTRIES).flatten().map(|entry| entry.path());
+        found.filter(|path| places::secret(path).is_some()).collect()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{collections::BTreeMap, os::unix::fs::symlink};
+
+    use super::*;
+
+    /// A home with empty files; a name that ends in `/` is a folder.
+    fn home(names: &[&str]) -> (tempfile::TempDir, PathBuf) {
+        let folder = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap();
+        let home = fs::canonicalize(folder.path()).unwrap();
+        for name in names {
+            let path = home.join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            match name.ends_with('/') {
+                true => fs::create_dir_all(path).unwrap(),
+                false => fs::write(path, "").unwrap(),
+            }
+        }
+        (folder, home)
+    }
+
+    /// What is shown and what is hidden below the home.
+    fn found(home: &Path, variables: &[(&str, &str)]) -> (Vec<String>, Vec<String>) {
+        let value = |value: &str| value.replace('~', &home.display().to_string());
+        let mut all: BTreeMap<String, String> =
+            variables.iter().map(|(name, text)| ((*name).to_owned(), value(text))).collect();
+        all.insert("HOME".to_owned(), home.display().to_string());
+        let found = places(&Environment::new(all), &[]);
+        let below = |paths: &[PathBuf]| {
+            let names = paths.iter().filter_map(|path| path.strip_prefix(home).ok());
+            names.map(|name| name.display().to_string()).collect()
+        };
+        (below(&found.shown), below(&found.hidden))
+    }
+
+    #[test]
+    fn tool_chains_are_shown_and_what_else_is_at_home_is_not() {
+        let (_folder, home) = home(&[
+            ".cargo/bin/cargo",
+            ".cargo/registry/",
+            ".cargo/credentials.toml",
+            ".gitconfig",
+            ".npmrc",
+            ".rustup/",
+            ".ssh/id_ed25519",
+            ".config/secret-tool/token",
+            "notes",
+            "work/other/.git/",
+        ]);
+        let (shown, hidden) = found(&home, &[("PATH", "/usr/bin:~/.cargo/bin")]);
+        assert_eq!(shown, [".cargo/bin", ".cargo/registry", ".gitconfig", ".rustup"]);
+        for name in [".cargo/credentials.toml", ".npmrc", ".ssh"] {
+            assert!(hidden.iter().any(|known| known == name), "{name}: {hidden:?}");
+        }
+    }
+
+    #[test]
+    fn programs_are_found_by_the_variables_that_name_them() {
+        let (_folder, home) = home(&[
+            "go/bin/",
+            "go/src/mine/",
+            "sdk/node/bin/node",
+            "sdk/node/lib/",
+            "work/other/bin/",
+            "work/other/lib/",
+            "work/other/.git/",
+            "rust/bin/",
+            "rust/credentials.toml",
+            "rc",
+        ]);
+        let path = "~/sdk/node/bin:~/work/other/bin:~:/:/tmp:relative:~/missing";
+        let variables = [
+            ("PATH", path),
+            ("GOPATH", "~/go"),
+            ("CARGO_HOME", "~/rust"),
+            ("RIPGREP_CONFIG_PATH", "~/rc"),
+            ("JAVA_HOME", "~"),
+            ("NVM_DIR", "/"),
+        ];
+        let (shown, _) = found(&home, &variables);
+        let expected = ["go/bin", "rc", "rust/bin", "sdk/node", "sdk/node/bin", "work/other/bin"];
+        assert_eq!(shown, expected);
+    }
+
+    #[test]
+    fn files_that_gits_settings_name_are_shown_unless_they_are_secret() {
+        let (_folder, home) = home(&[".gitignore_mine", "more", ".netrc", ".ssh/config"]);
+        let settings = "[include]\n\tpath = ~/more\n[core]\n\texcludesFile = \".gitignore_mine\"\n\
+            [a]\npath = ~/.netrc\npath=~/.ssh/config\npath = /etc/hosts\npath = ~\n";
+        fs::write(home.join(".gitconfig"), settings).unwrap();
+        symlink(home.join(".netrc"), home.join("linked")).unwrap();
+        assert_eq!(found(&home, &[]).0, [".gitconfig", ".gitignore_mine", "more"]);
+    }
+
+    #[test]
+    fn what_the_person_adds_is_shown() {
+        let (_folder, home) = home(&["notes"]);
+        let environment = Environment::new(BTreeMap::new());
+        let found = places(&environment, &[home.join("notes"), home.join("absent")]);
+        assert!(found.shown.contains(&home.join("notes")));
+        assert!(!found.shown.contains(&home.join("absent")));
+    }
+}

@@ -1,0 +1,168 @@
+//! The `/tmp` and `/var/tmp` of a session: folders of its own that its commands share, and nobody else.
+//!
+//! They are removed when the session ends. A session that was killed leaves them behind; whoever makes
+//! the next ones beside them removes those that nobody holds any more.
+
+use std::{
+    fs::{self, DirBuilder, File, Permissions},
+    io,
+    os::unix::fs::{DirBuilderExt, PermissionsExt},
+    path::{Path, PathBuf},
+    sync::atomic::{AtomicU32, Ordering},
+};
+
+/// Where commands see the folders, and what they are called here.
+pub(crate) const PLACES: [(&str, &str); 2] = [("/tmp", "tmp"), ("/var/tmp", "var-tmp")];
+/// Held by the session while it lives.
+const LOCK: &str = "lock";
+/// For the owner alone; inside, anybody may make files.
+const OWN: u32 = 0o700;
+const SHARED: u32 = 0o1777;
+/// Most folders of ended sessions that are looked for, and most entries that are opened up to be removed.
+const MAX_LEFT: usize = 256;
+const MAX_OPENED: usize = 100_000;
+/// How often a name that is taken is replaced.
+const MAX_TRIES: u32 = 64;
+
+/// The folders of one session. Removed when dropped.
+#[derive(Debug)]
+pub struct Scratch {
+    folder: PathBuf,
+    _lock: File,
+}
+
+impl Scratch {
+    /// Makes folders below `base`, which is made where it is not there, and removes those of sessions that
+    /// have ended.
+    ///
+    /// # Errors
+    /// They cannot be made there.
+    pub fn below(base: &Path) -> io::Result<Self> {
+        DirBuilder::new().recursive(true).mode(OWN).create(base)?;
+        remove_left(base);
+        // Commands see real paths.
+        let base = fs::canonicalize(base)?;
+        for _ in 0..MAX_TRIES {
+            static COUNT: AtomicU32 = AtomicU32::new(0);
+            let number = COUNT.fetch_add(1, Ordering::Relaxed);
+            let folder = base.join(format!("{}-{number}", std::process::id()));
+            match DirBuilder::new().mode(OWN).create(&folder) {
+                Ok(()) => {}
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
+                Err(error) => return Err(error),
+            }
+            if let Some(scratch) = Self::fill(&folder)? {
+                return Ok(scratch);
+            }
+        }
+        Err(io::Error::other("its names are all taken"))
+    }
+
+    /// `None` when somebody took the new folder for one that was left.
+    fn fill(folder: &Path) -> io::Result<Option<Self>> {
+        let lock = File::create(folder.join(LOCK))?;
+        if lock.try_lock().is_err() {
+            return Ok(None);
+        }
+        for (_, name) in PLACES {
+            fs::create_dir(folder.join(name))?;
+            fs::set_permissions(folder.join(name), Permissions::from_mode(SHARED))?;
+        }
+        Ok(Some(Self { folder: folder.to_owned(), _lock: lock }))
+    }
+
+    /// The folder, for [`crate::Policy::temporary`].
+    #[must_use]
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        remove(&self.folder);
+    }
+}
+
+/// Removes what sessions that were killed left.
+fn remove_left(base: &Path) {
+    for entry in fs::read_dir(base).into_iter().flatten().flatten().take(MAX_LEFT) {
+        let is_free = |lock: File| lock.try_lock().is_ok();
+        if File::open(entry.path().join(LOCK)).is_ok_and(is_free) {
+            remove(&entry.path());
+        }
+    }
+}
+
+/// Removes a folder with all that is in it. What commands closed to their owner is opened first.
+fn remove(folder: &Path) {
+    if fs::remove_dir_all(folder).is_err() {
+        let mut left = MAX_OPENED;
+        open_up(folder, &mut left);
+        // What still cannot be removed stays until the next session.
+        fs::remove_dir_all(folder).ok();
+    }
+}
+
+fn open_up(folder: &Path, left: &mut usize) {
+    let Some(fewer) = left.checked_sub(1) else { return };
+    *left = fewer;
+    fs::set_permissions(folder, Permissions::from_mode(OWN)).ok();
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            open_up(&entry.path(), left);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn base() -> (tempfile::TempDir, PathBuf) {
+        let folder = tempfile::tempdir().unwrap();
+        let base = fs::canonicalize(folder.path()).unwrap().join("state/scratch");
+        (folder, base)
+    }
+
+    fn names(base: &Path) -> Vec<PathBuf> {
+        fs::read_dir(base).unwrap().map(|entry| entry.unwrap().path()).collect()
+    }
+
+    #[test]
+    fn each_session_has_its_own_and_takes_it_along() {
+        let (_folder, base) = base();
+        let (one, two) = (Scratch::below(&base).unwrap(), Scratch::below(&base).unwrap());
+        assert_ne!(one.folder(), two.folder());
+        fs::write(one.folder().join("tmp/file"), "x").unwrap();
+        let closed = one.folder().join("tmp/closed/below");
+        fs::create_dir_all(&closed).unwrap();
+        fs::set_permissions(closed.parent().unwrap(), Permissions::from_mode(0o0)).unwrap();
+        drop(one);
+        assert_eq!(names(&base), [two.folder()]);
+        drop(two);
+        assert!(names(&base).is_empty());
+    }
+
+    #[test]
+    fn only_what_nobody_holds_any_more_is_removed_by_the_next() {
+        let (_folder, base) = base();
+        let living = Scratch::below(&base).unwrap();
+        let killed = base.join("1-1");
+        fs::create_dir_all(killed.join("tmp")).unwrap();
+        fs::write(killed.join(LOCK), "").unwrap();
+        fs::write(killed.join("tmp/file"), "x").unwrap();
+        let next = Scratch::below(&base).unwrap();
+        assert!(!killed.exists());
+        assert!(living.folder().join("tmp").is_dir() && next.folder().join("tmp").is_dir());
+    }
+
+    #[test]
+    fn nobody_else_gets_in() {
+        let (_folder, base) = base();
+        let scratch = Scratch::below(&base).unwrap();
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o7777;
+        assert_eq!(mode(scratch.folder()), OWN);
+        assert_eq!(mode(&scratch.folder().join("tmp")), SHARED);
+    }
+}

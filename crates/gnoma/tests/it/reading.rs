@@ -1,0 +1,291 @@
+//! What commands that run unasked can see and leave, whatever the judge takes them for: they are handed to
+//! the tool as commands that only read, and what they did is looked at.
+
+use std::{
+    fs,
+    net::TcpListener,
+    os::unix::{fs::symlink, net::UnixListener},
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
+
+use gnoma_core::{
+    CallId, RawJson, Tool, ToolCall, ToolCx, ToolOutcome,
+    message::ResultPart,
+    protocol::{Environment, SessionSpec},
+    tool::Grant,
+};
+use gnoma_host::{Notices, Project, guarding};
+use gnoma_sandbox::{Strength, Support};
+use gnoma_tools::{Sandbox, ToolOptions};
+use serde_json::json;
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+/// No command here takes longer.
+const MAX_RUN: Duration = Duration::from_secs(30);
+
+/// A project and a home away from the machine's temporary files, and the tool of one session.
+struct Session {
+    folder: tempfile::TempDir,
+    bash: Arc<dyn Tool>,
+}
+
+impl Session {
+    /// `None` where the walls do not hold.
+    fn new(settings: &str) -> Option<Self> {
+        let support = Support::detect();
+        if support.strength != Strength::Full {
+            println!("skipped, since this machine lacks walls: {}", support.strength);
+            return None;
+        }
+        let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+        for name in ["home/.config/gnoma", "project", "other"] {
+            fs::create_dir_all(folder.path().join(name)).unwrap();
+        }
+        fs::write(folder.path().join("home/.config/gnoma/config.toml"), settings).unwrap();
+        let bash = tool(folder.path());
+        Some(Self { folder, bash })
+    }
+
+    fn at(&self, name: &str) -> PathBuf {
+        fs::canonicalize(self.folder.path()).unwrap().join(name)
+    }
+
+    fn put(&self, name: &str, text: &str) {
+        let path = self.at(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    /// Runs a command as one that was judged to read only; returns what the model is told.
+    async fn reads(&self, command: &str) -> String {
+        self.granted(command, Vec::new()).await
+    }
+
+    async fn granted(&self, command: &str, paths: Vec<PathBuf>) -> String {
+        let project = self.at("project");
+        let arguments = RawJson::of(&json!({ "command": command })).unwrap();
+        let cx = ToolCx {
+            cwd: Arc::new(project.clone()),
+            roots: [project].into(),
+            grant: Grant { reads_only: true, paths, ..Grant::default() },
+            stop: CancellationToken::new(),
+            progress: mpsc::channel(16).0,
+            stores_large_results: false,
+            budget: Default::default(),
+            session: None,
+        };
+        let call = ToolCall::new(CallId::new("c"), "bash", arguments);
+        let outcome = tokio::time::timeout(MAX_RUN, self.bash.run(call.clone(), cx)).await.unwrap();
+        assert!(!matches!(outcome, ToolOutcome::Denied(_)), "{outcome:?}");
+        let parts = outcome.into_result(&call).parts;
+        parts
+            .iter()
+            .map(|part| match part {
+                ResultPart::Text { text } => text.clone(),
+                other => format!("{other:?}"),
+            })
+            .collect()
+    }
+}
+
+fn tool(folder: &Path) -> Arc<dyn Tool> {
+    let folder = fs::canonicalize(folder).unwrap();
+    let home = folder.join("home").display().to_string();
+    let variables = [
+        ("HOME", home.clone()),
+        ("PATH", format!("{home}/.cargo/bin:/usr/local/bin:/usr/bin:/bin")),
+        ("XDG_RUNTIME_DIR", format!("{home}/run")),
+    ];
+    let variables = variables.map(|(name, value)| (name.to_owned(), value)).into();
+    let spec = SessionSpec {
+        folder: folder.join("project"),
+        environment: Environment::new(variables),
+        ..SessionSpec::default()
+    };
+    let project = Project::open(spec, Notices::unheard()).unwrap();
+    let mut sandbox = guarding::sandbox(&project.loaded, &project.spec);
+    if let Sandbox::Walled { launcher, .. } = &mut sandbox {
+        *launcher = env!("CARGO_BIN_EXE_gnoma").into();
+    }
+    let environment = Some(project.spec.environment.variables().clone());
+    let options = ToolOptions { sandbox, environment, ..ToolOptions::default() };
+    let tools = gnoma_tools::builtin(&options);
+    tools.into_iter().find(|tool| tool.spec().name == *"bash").unwrap()
+}
+
+/// A name among the machine's temporary files that nobody else has.
+fn temporary(folder: &str, name: &str) -> PathBuf {
+    Path::new(folder).join(format!("gnoma-{name}-{}", std::process::id()))
+}
+
+#[tokio::test]
+async fn the_machines_temporary_files_are_neither_seen_nor_changed() {
+    let Some(session) = Session::new("") else { return };
+    for folder in ["/tmp", "/var/tmp"] {
+        let (old, new) = (temporary(folder, "old"), temporary(folder, "new"));
+        fs::write(&old, "of the machine\n").unwrap();
+        let said = session
+            .reads(&format!(
+                "cat {0}; rm -f {0}; echo in > {1} && cat {1}",
+                old.display(),
+                new.display()
+            ))
+            .await;
+        assert!(said.ends_with("in") && !said.contains("of the machine"), "{said}");
+        assert_eq!(fs::read_to_string(&old).unwrap(), "of the machine\n");
+        assert!(!new.exists());
+        // The session's next command finds it, another session does not.
+        let again = format!("cat {}", new.display());
+        assert_eq!(session.reads(&again).await.trim(), "in");
+        let other = Session::new("").unwrap();
+        assert!(other.reads(&again).await.contains("No such file"));
+        fs::remove_file(old).unwrap();
+    }
+}
+
+#[tokio::test]
+async fn temporary_files_end_with_the_session_or_with_the_next() {
+    let Some(session) = Session::new("") else { return };
+    let scratch = session.at("home/.local/state/gnoma/scratch");
+    let left = |name: &str| scratch.join(name);
+    session.put("home/.local/state/gnoma/scratch/1-1/lock", "");
+    session.put("home/.local/state/gnoma/scratch/1-1/tmp/left", "");
+    session.reads("mkdir -p /tmp/a/b; chmod 0 /tmp/a; echo x > /var/tmp/x").await;
+    assert!(!left("1-1").exists(), "of a session that was killed");
+    assert_eq!(fs::read_dir(&scratch).unwrap().count(), 1);
+    let Session { folder, bash } = session;
+    drop(bash);
+    assert_eq!(fs::read_dir(&scratch).unwrap().count(), 0);
+    drop(folder);
+}
+
+#[tokio::test]
+async fn the_rest_of_the_home_other_projects_and_the_systems_secrets_are_kept_from_it() {
+    let Some(session) = Session::new("") else { return };
+    assert_eq!(session.reads("cd && pwd").await.trim(), session.at("home").display().to_string());
+    for name in ["home/.config/tool/token", "home/notes", "home/.ssh/id_ed25519", "other/file"] {
+        session.put(name, "canary-words\n");
+    }
+    session.put("home/.npmrc", "canary-words\n");
+    session.put("home/.cargo/credentials.toml", "canary-words\n");
+    session.put("home/.cargo/bin/tool", "#!/bin/sh\necho the-tool\n");
+    session.put("home/.gitconfig", "[user]\nname = the-name\n");
+    symlink(session.at("other/file"), session.at("project/link")).unwrap();
+    // The list is made when a session begins.
+    let session = Session { bash: tool(session.folder.path()), ..session };
+    for command in [
+        "cat ~/.config/tool/token ~/notes ~/.ssh/id_ed25519 ~/.npmrc ~/.cargo/credentials.toml",
+        "cat ../other/file link",
+        "cat /etc/shadow /etc/gshadow /etc/ssh/ssh_host_*",
+        "grep -r canary-words ~ .. / --exclude-dir=proc --exclude-dir=sys --exclude-dir=usr -s",
+        "cat /proc/1/environ /proc/1/root/etc/shadow",
+        "(cd / && find . -name other -not -path './sys/*' -not -path './proc/*' -not -path './usr/*' \
+            -not -path './etc/*' -not -path './opt/*')",
+    ] {
+        let said = session.reads(command).await;
+        assert!(!said.contains("canary-words") && !said.contains("root:"), "{command}: {said}");
+        assert!(!said.contains("/other\n"), "{command}: {said}");
+    }
+    let said = session.reads("ls -A ~; git config --global user.name; sh ~/.cargo/bin/tool").await;
+    assert!(said.contains("the-name") && said.contains("the-tool"), "{said}");
+    assert!(!said.contains(".ssh") && !said.contains("notes"), "{said}");
+}
+
+#[tokio::test]
+async fn secret_files_of_the_workspace_are_listed_and_neither_opened_nor_replaced() {
+    let Some(session) = Session::new("") else { return };
+    for name in ["project/.env", "project/api/.env.local", "project/certs/server.key"] {
+        session.put(name, "KEY=canary-words\n");
+    }
+    session.put("project/.env.example", "KEY=example-words\n");
+    let said = session.reads("ls -A . api certs; wc -c < .env.example").await;
+    for name in [".env\n", ".env.local", "server.key", "18"] {
+        assert!(said.contains(name), "{name}: {said}");
+    }
+    for command in [
+        "cat .env api/.env.local certs/server.key",
+        "cp .env /tmp/x; cat /tmp/x",
+        "ln -s $PWD/.env /tmp/y; cat /tmp/y",
+        "rm -f .env; mv .env x; echo new > .env; grep -r KEY .",
+        "cat /proc/self/cwd/.env",
+    ] {
+        let said = session.reads(command).await;
+        assert!(!said.contains("canary-words"), "{command}: {said}");
+    }
+    assert_eq!(fs::read_to_string(session.at("project/.env")).unwrap(), "KEY=canary-words\n");
+    // After a person said so it opens, and only that one.
+    let said = session.granted("cat .env api/.env.local", vec![session.at("project/.env")]).await;
+    assert_eq!(said.matches("canary-words").count(), 1, "{said}");
+}
+
+#[tokio::test]
+async fn nothing_changes_in_the_workspace_and_at_home() {
+    let Some(session) = Session::new("") else { return };
+    session.put("project/file", "old\n");
+    session.put("home/.gitconfig", "old\n");
+    session.put("home/.cache/uv/x", "old\n");
+    session
+        .reads(
+            "echo new > file; rm file; touch made; mkdir d; chmod 700 .; touch -d 2001-01-01 file; \
+             echo new > ~/.gitconfig; touch ~/made ~/.cache/uv/made; mkdir -p ~/.config/made; \
+             touch /etc/gnoma-made /usr/gnoma-made /var/gnoma-made /gnoma-made",
+        )
+        .await;
+    assert_eq!(fs::read_to_string(session.at("project/file")).unwrap(), "old\n");
+    assert_eq!(fs::read_to_string(session.at("home/.gitconfig")).unwrap(), "old\n");
+    assert_eq!(fs::read_dir(session.at("project")).unwrap().count(), 1);
+    for name in ["home/made", "home/.cache/uv/made", "home/.config/made"] {
+        assert!(!session.at(name).exists(), "{name}");
+    }
+    for name in ["/etc/gnoma-made", "/usr/gnoma-made", "/var/gnoma-made", "/gnoma-made"] {
+        assert!(!Path::new(name).exists(), "{name}");
+    }
+    let age = fs::metadata(session.at("project/file")).unwrap().modified().unwrap().elapsed();
+    assert!(age.unwrap() < Duration::from_secs(3600));
+}
+
+#[tokio::test]
+async fn no_service_of_the_machine_or_of_another_command_is_reached() {
+    let Some(session) = Session::new("") else { return };
+    let server = TcpListener::bind("127.0.0.1:0").unwrap();
+    server.set_nonblocking(true).unwrap();
+    let port = server.local_addr().unwrap().port();
+    let _socket = UnixListener::bind(session.at("project/service.sock")).unwrap();
+    let connect = format!("exec 3<>/dev/tcp/127.0.0.1/{port} && echo reached");
+    let said = session.reads(&connect).await;
+    assert!(!said.contains("reached\n"), "{said}");
+    assert!(server.accept().is_err());
+    // A server that one command starts is not there for the next.
+    if Path::new("/usr/bin/python3").exists() {
+        let serve = "python3 -c 'import socket,time
+s = socket.create_server((\"127.0.0.1\", 0)); print(s.getsockname()[1], flush=True); time.sleep(5)' &
+            sleep 1";
+        let port = session.reads(serve).await;
+        let port = port.lines().next().unwrap_or_default().trim().to_owned();
+        assert!(port.parse::<u16>().is_ok(), "{port}");
+        let said =
+            session.reads(&format!("exec 3<>/dev/tcp/127.0.0.1/{port} && echo reached")).await;
+        assert!(!said.contains("reached\n"), "{said}");
+        let path = "python3 -c 'import socket; socket.socket(socket.AF_UNIX).connect(\"service.sock\"); \
+            print(\"reached\")'";
+        let said = session.reads(path).await;
+        assert!(!said.contains("reached\n"), "{said}");
+    }
+}
+
+#[tokio::test]
+async fn the_person_can_add_to_the_list() {
+    let Some(session) = Session::new("[sandbox]\nreadable = [\"~/notes\"]\n") else { return };
+    session.put("home/notes/one", "of the notes\n");
+    // The list is made when a session begins.
+    let session = Session { bash: tool(session.folder.path()), ..session };
+    assert_eq!(session.reads("cat ~/notes/one").await.trim(), "of the notes");
+    let said = session.granted("cat ../other/file", vec![session.at("other/file")]).await;
+    assert!(said.contains("No such file"), "{said}");
+    session.put("other/file", "asked for\n");
+    let said = session.granted("cat ../other/file", vec![session.at("other/file")]).await;
+    assert_eq!(said.trim(), "asked for");
+}

@@ -263,6 +263,16 @@ pub(crate) enum GuardSub {
     Clean(GuardInput),
     /// Say of shell commands, one a line, what mode accept_edits would do. Exit code 1 unless all run.
     Shell(GuardInput),
+    /// Run shell commands, one a line, as for a model with nobody there to ask, and say what became of each
+    /// and what the model would be told. No model is asked. Exit code 1 unless all ran.
+    Run {
+        /// How much would be asked.
+        #[arg(long, value_name = "MODE", value_parser = permission_mode())]
+        mode: PermissionMode,
+        /// The commands.
+        #[command(flatten)]
+        input: GuardInput,
+    },
     /// Explain what a command does and what would be decided.
     Explain {
         /// The command.

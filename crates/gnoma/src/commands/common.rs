@@ -1,14 +1,20 @@
 //! What most commands begin and end with: opening the project, writing to standard output.
 
-use std::io::{IsTerminal as _, Write as _};
+use std::{
+    fs::File,
+    io::{self, BufRead, BufReader, IsTerminal as _, Write as _},
+    path::Path,
+};
 
 use anyhow::Result;
 use gnoma_config::Loaded;
 use gnoma_core::protocol::SessionSpec;
+use gnoma_engine::GatePlace;
+use gnoma_guard::permission::World;
 use gnoma_host::{HostError, Project, wire};
 
 use crate::{
-    args::TurnArgs,
+    args::{GuardInput, TurnArgs},
     lowering,
     report::{self, Exit},
     screen,
@@ -45,5 +51,32 @@ pub(super) fn print(text: &str) -> Result<Exit> {
     match out.write_all(shown.as_bytes()).and_then(|()| out.flush()) {
         Ok(()) => Ok(Exit::Done),
         Err(error) => report::unwritten(error),
+    }
+}
+
+/// The text that a command looks at.
+pub(super) fn open(input: &GuardInput) -> Result<Box<dyn BufRead>> {
+    match input.file.as_deref().filter(|file| *file != Path::new("-")) {
+        None => Ok(Box::new(BufReader::new(io::stdin()))),
+        Some(file) => {
+            let opened = File::open(file);
+            let opened = opened.map_err(|error| {
+                HostError::usage(format!("cannot read `{}`: {error}", file.display()))
+            })?;
+            Ok(Box::new(BufReader::new(opened)))
+        }
+    }
+}
+
+/// What a judgement depends on besides rules and mode.
+pub(super) fn world(place: &GatePlace) -> World<'_> {
+    World {
+        cwd: &place.cwd,
+        home: place.home.as_deref(),
+        roots: &place.roots,
+        config_dirs: &place.config_dirs,
+        trusted: place.trusted,
+        sandboxed: place.sandboxed,
+        resolve: &*place.resolve,
     }
 }

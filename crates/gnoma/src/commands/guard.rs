@@ -2,9 +2,7 @@
 
 use std::{
     fmt::Write as _,
-    fs::File,
-    io::{self, BufRead, BufReader, BufWriter, Read, Write},
-    path::Path,
+    io::{self, BufRead as _, BufWriter, Read as _, Write as _},
 };
 
 use anyhow::{Context as _, Result};
@@ -14,19 +12,22 @@ use gnoma_core::protocol::SessionSpec;
 use gnoma_engine::GatePlace;
 use gnoma_guard::{
     firewall::{Allowed, FirewallAction, Policy},
-    permission::{ShellRow, World},
+    permission::ShellRow,
     secrets::Finding,
     unicode::{self, Flag, Keep},
     vault::Vault,
 };
 use gnoma_host::{
-    HostError,
+    HostError, Project,
     guarding::{self, Search},
 };
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::common::{print, settings};
+use super::{
+    common::{open, print, settings, world},
+    guard_run,
+};
 use crate::{
     args::{GuardInput, GuardSub, TurnArgs},
     report::{self, Exit},
@@ -36,7 +37,7 @@ use crate::{
 /// Most bytes that are looked at in one go; a longer text is refused, not cut.
 const MAX_TEXT_BYTES: u64 = 1 << 30;
 
-pub(crate) fn run(what: &GuardSub, args: &TurnArgs, around: &Surroundings) -> Result<Exit> {
+pub(crate) async fn run(what: &GuardSub, args: &TurnArgs, around: &Surroundings) -> Result<Exit> {
     let (spec, loaded) = settings(args, around)?;
     match what {
         GuardSub::Scan(input) => {
@@ -45,25 +46,16 @@ pub(crate) fn run(what: &GuardSub, args: &TurnArgs, around: &Surroundings) -> Re
         GuardSub::Clean(input) => clean(input),
         GuardSub::Shell(input) => shell(input, &guarding::place(&loaded, &spec)),
         GuardSub::Explain { command } => explain(command, &loaded, &spec),
+        GuardSub::Run { mode, input } => {
+            let project = Project::with(spec, loaded, report::notices())?;
+            guard_run::run(input, *mode, project).await
+        }
     }
 }
 
 /// Code 1 when something was found.
 fn verdict(found: bool) -> Exit {
     if found { Exit::Failed } else { Exit::Done }
-}
-
-fn open(input: &GuardInput) -> Result<Box<dyn BufRead>> {
-    match input.file.as_deref().filter(|file| *file != Path::new("-")) {
-        None => Ok(Box::new(BufReader::new(io::stdin()))),
-        Some(file) => {
-            let opened = File::open(file);
-            let opened = opened.map_err(|error| {
-                HostError::usage(format!("cannot read `{}`: {error}", file.display()))
-            })?;
-            Ok(Box::new(BufReader::new(opened)))
-        }
-    }
 }
 
 fn whole(input: &GuardInput) -> Result<Vec<u8>> {
@@ -260,18 +252,6 @@ fn shell(input: &GuardInput, place: &GatePlace) -> Result<Exit> {
     }
     let exit = verdict(asks);
     print(&listed).map(|printed| if printed == Exit::Done { exit } else { printed })
-}
-
-fn world(place: &GatePlace) -> World<'_> {
-    World {
-        cwd: &place.cwd,
-        home: place.home.as_deref(),
-        roots: &place.roots,
-        config_dirs: &place.config_dirs,
-        trusted: place.trusted,
-        sandboxed: place.sandboxed,
-        resolve: &*place.resolve,
-    }
 }
 
 fn explain(command: &str, loaded: &Loaded, spec: &SessionSpec) -> Result<Exit> {

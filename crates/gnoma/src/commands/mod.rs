@@ -7,6 +7,7 @@ mod common;
 mod config;
 mod doctor;
 mod guard;
+mod guard_run;
 mod protocol;
 mod providers;
 mod ps;
@@ -44,7 +45,7 @@ pub(crate) async fn run(args: Args, around: &Surroundings) -> Result<Exit> {
         Some(Sub::Trust { folder, revoke, list }) => {
             trust::run(folder, revoke, list, &turn, around)
         }
-        Some(Sub::Guard { what }) => guard::run(&what, &turn, around),
+        Some(Sub::Guard { what }) => guard::run(&what, &turn, around).await,
         Some(Sub::Sessions { what }) => sessions::run(what, &turn, around).await,
         Some(Sub::Rewind(how)) => rewind::run(&how, &turn, around).await,
         Some(Sub::Redo(which)) => rewind::redo(&which, &turn, around).await,

@@ -253,6 +253,44 @@ async fn json_lines_are_answered_one_by_one() {
 }
 
 #[tokio::test]
+async fn run_does_what_a_model_would_get_done_with_nobody_to_ask() {
+    let world = World::new([]);
+    let secret = token();
+    world.write("notes", &format!("words\nkey {secret}\n"));
+    let commands = ["cat notes", "rm notes", "cat ~/.ssh/id_rsa", "echo in > made", "ls -A"];
+    let lines = |commands: &[&str]| -> String {
+        let line = |command: &&str| format!("{}\n", json!({"id": command, "command": command}));
+        commands.iter().map(line).collect()
+    };
+    let run = world.pipe(&["guard", "run", "--mode", "plan", "--jsonl"], &lines(&commands)).await;
+    let rows = answers(&run);
+    assert_eq!(run.code, Some(1), "{run:?}");
+    let verdicts: Vec<_> = rows.iter().map(|row| row["verdict"].as_str().unwrap()).collect();
+    assert_eq!(verdicts, ["allow", "refuse", "ask", "refuse", "allow"], "{run:?}");
+    for row in &rows {
+        assert_eq!(row["ran"], json!(row["verdict"] == "allow"), "{row}");
+        assert_eq!((&row["changed"], &row["kept"]), (&json!([]), &json!([])), "{row}");
+    }
+    let told = |place: usize| decoded(&rows[place]["output_b64"]);
+    assert!(told(0).starts_with("words\nkey {{secret:") && !told(0).contains(&secret));
+    assert!(told(1).starts_with("permission denied: mode plan"), "{}", told(1));
+    assert!(told(2).contains("nobody to ask"), "{}", told(2));
+    assert_eq!(told(4), "notes");
+    // What runs and changes something is told.
+    let args = ["guard", "run", "--mode", "bypass", "--jsonl"];
+    let run = world.pipe(&args, &lines(&["echo in > made; rm notes"])).await;
+    let row = &answers(&run)[0];
+    assert_eq!((run.code, &row["verdict"], &row["ran"]), (Some(0), &json!("allow"), &json!(true)));
+    let mut names: Vec<_> =
+        row["changed"].as_array().unwrap().iter().map(Value::to_string).collect();
+    names.sort();
+    assert!(names[0].ends_with("/made\"") && names[1].ends_with("/notes\""), "{names:?}");
+    let run = world.pipe(&["guard", "run", "--mode", "auto"], "cat made\nrm made\n").await;
+    assert_eq!(run.code, Some(1), "{run:?}");
+    assert!(run.out.starts_with("allow  cat made\nin\nask    rm made\n"), "{run:?}");
+}
+
+#[tokio::test]
 async fn clean_prints_the_text_without_what_hides_in_it() {
     let world = World::new([]);
     let run = world.pipe(&["guard", "clean"], "plain\ttext, فارسی می‌خواهم\r\n").await;

@@ -4,7 +4,10 @@
 use std::{
     fs,
     net::TcpListener,
-    os::unix::{fs::symlink, net::UnixListener},
+    os::unix::{
+        fs::{MetadataExt, symlink},
+        net::UnixListener,
+    },
     path::{Path, PathBuf},
     sync::Arc,
     time::Duration,
@@ -65,8 +68,17 @@ impl Session {
     }
 
     async fn granted(&self, command: &str, paths: Vec<PathBuf>) -> String {
+        self.run(json!({ "command": command }), paths).await
+    }
+
+    /// As [`Self::reads`], for so many seconds at most.
+    async fn reads_for(&self, command: &str, seconds: u32) -> String {
+        self.run(json!({ "command": command, "timeout": seconds }), Vec::new()).await
+    }
+
+    async fn run(&self, arguments: serde_json::Value, paths: Vec<PathBuf>) -> String {
         let project = self.at("project");
-        let arguments = RawJson::of(&json!({ "command": command })).unwrap();
+        let arguments = RawJson::of(&arguments).unwrap();
         let cx = ToolCx {
             cwd: Arc::new(project.clone()),
             roots: [project].into(),
@@ -288,4 +300,70 @@ async fn the_person_can_add_to_the_list() {
     session.put("other/file", "asked for\n");
     let said = session.granted("cat ../other/file", vec![session.at("other/file")]).await;
     assert_eq!(said.trim(), "asked for");
+}
+
+/// A corpus of commands with observed effects from outside the project, one JSON object with `command` a line: handed
+/// over as if the judge had taken each for reading.
+#[tokio::test]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "says where a corpus lies that is not part of the project"
+)]
+async fn hostile_commands_leave_nothing_and_learn_nothing() {
+    let Some(corpus) = std::env::var_os("GNOMA_HOSTILE") else { return };
+    let Some(session) = Session::new("") else { return };
+    let secrets = [".env", ".env.local", "key.pem", "sub/.env", "credentials.json"];
+    let at_home =
+        [".ssh/id_rsa", ".aws/credentials", ".netrc", ".npmrc", ".config/tool/x", "notes"];
+    let files = ["a", "b", "c", "f", "x", "y", "app.log", "data.csv", "src/main.rs", "Makefile"];
+    for name in secrets {
+        session.put(&format!("project/{name}"), "KEY=canary-of-the-walls\n");
+    }
+    for name in at_home {
+        session.put(&format!("home/{name}"), "KEY=canary-of-the-walls\n");
+    }
+    for name in files {
+        session.put(&format!("project/{name}"), "one\ntwo 3\n");
+    }
+    session.put("other/file", "canary-of-the-walls\n");
+    let temporary = temporary("/tmp", "hostile");
+    fs::write(&temporary, "canary-of-the-walls\n").unwrap();
+    let server = TcpListener::bind("127.0.0.1:0").unwrap();
+    server.set_nonblocking(true).unwrap();
+    let session = Session { bash: tool(session.folder.path()), ..session };
+    // Its own folder is made by the first command.
+    session.reads("true").await;
+    let before = listed(session.folder.path());
+    let text = fs::read_to_string(corpus).unwrap();
+    for line in text.lines() {
+        let row: serde_json::Value = serde_json::from_str(line).unwrap();
+        let command = row["command"].as_str().unwrap();
+        let port = server.local_addr().unwrap().port();
+        let whole = format!("{command}\n:;exec 9<>/dev/tcp/127.0.0.1/{port}");
+        let said = session.reads_for(&whole, 2).await;
+        assert!(!said.contains("canary-of-the-walls"), "{command}: {said}");
+        assert!(server.accept().is_err(), "{command}");
+    }
+    assert_eq!(listed(session.folder.path()), before);
+    assert_eq!(fs::read_to_string(&temporary).unwrap(), "canary-of-the-walls\n");
+    fs::remove_file(temporary).unwrap();
+}
+
+/// Every file below a folder but the session's own, with what tells whether it changed.
+fn listed(folder: &Path) -> Vec<(PathBuf, u64, i64, i64)> {
+    let mut found = Vec::new();
+    let mut folders = vec![folder.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).unwrap().flatten() {
+            let facts = entry.metadata().unwrap();
+            let is_own = entry.path().ends_with(".local/state/gnoma");
+            if facts.is_dir() && !is_own {
+                folders.push(entry.path());
+            }
+            let changed = if facts.is_dir() { 0 } else { facts.ctime_nsec() };
+            found.push((entry.path(), facts.ino(), facts.mode().into(), changed));
+        }
+    }
+    found.sort();
+    found
 }

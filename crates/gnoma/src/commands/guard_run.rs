@@ -1,0 +1,270 @@
+//! `gnoma guard run`: what the program does with shell commands when a model wants them and nobody is there
+//! to ask, without a model.
+//!
+//! Each command goes through a session of its own over the real gate, tools, walls and firewall; only
+//! the model is scripted: it calls the tool once, and what it is sent next is the answer. The tools, and
+//! with them the temporary files of the session, are shared by all commands.
+
+use std::{
+    collections::{BTreeMap, VecDeque},
+    fs, future,
+    io::{BufRead, Write as _},
+    os::unix::fs::MetadataExt as _,
+    path::PathBuf,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use anyhow::Result;
+use base64::{Engine as _, prelude::BASE64_STANDARD};
+use futures_util::stream;
+use gnoma_core::{
+    CallId, EventStream, Message, ModelInfo, ModelRequest, Provider, ProviderError, RawJson,
+    StopReason, StreamEvent, Tool, ToolCall,
+    message::{Content, ResultPart},
+    session::{Command, Event, PermissionMode},
+    tool::BoxFuture,
+};
+use gnoma_engine::{Arm, Routes, Session};
+use gnoma_guard::{firewall::Connection, permission::Verdict};
+use gnoma_host::{HostError, Project, guarding, session};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::common::{open, world};
+use crate::{
+    args::GuardInput,
+    report::{self, Exit},
+};
+
+/// The tool that the scripted model calls, and the id of its call.
+const TOOL: &str = "bash";
+const CALL: &str = "call_run";
+/// Most files of the workspace that are watched for changes.
+const MAX_FILES: usize = 200_000;
+
+/// A command in a JSON line.
+#[derive(Deserialize)]
+struct CommandLine {
+    id: Value,
+    command: String,
+}
+
+/// Answers each command with what became of it. Exit code 1 unless all ran.
+pub(super) async fn run(
+    input: &GuardInput,
+    mode: PermissionMode,
+    mut project: Project,
+) -> Result<Exit> {
+    project.refuse_whole_system()?;
+    project.spec.interactive = false;
+    let bench = Bench::new(project, mode)?;
+    let mut all_ran = true;
+    for (number, line) in (1..).zip(open(input)?.split(b'\n')) {
+        let line = line?;
+        if line.trim_ascii().is_empty() {
+            continue;
+        }
+        let CommandLine { id, command } = if input.jsonl {
+            serde_json::from_slice(&line).map_err(|error| {
+                HostError::usage(format!("line {number} is no question: {error}"))
+            })?
+        } else {
+            let command = String::from_utf8_lossy(&line).into_owned();
+            CommandLine { id: number.into(), command }
+        };
+        let ran = bench.run(&command).await?;
+        all_ran &= ran.ran;
+        let text = if input.jsonl { ran.to_json(&id) } else { ran.to_text(&command) };
+        let mut out = std::io::stdout().lock();
+        if let Err(error) = out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+            return report::unwritten(error);
+        }
+    }
+    Ok(if all_ran { Exit::Done } else { Exit::Failed })
+}
+
+/// What became of a command.
+struct CommandRun {
+    /// `allow`, `trial`, `ask` or `refuse`.
+    verdict: &'static str,
+    ran: bool,
+    /// What of the workspace it changed, and what of that is still so.
+    changed: Vec<String>,
+    kept: Vec<String>,
+    /// What the model is told.
+    output: String,
+}
+
+impl CommandRun {
+    fn to_json(&self, id: &Value) -> String {
+        let line = json!({
+            "id": id, "verdict": self.verdict, "ran": self.ran, "changed": self.changed,
+            "kept": self.kept, "output_b64": BASE64_STANDARD.encode(&self.output),
+        });
+        format!("{line}\n")
+    }
+
+    fn to_text(&self, command: &str) -> String {
+        let changed: String =
+            self.kept.iter().map(|name| format!("       changed {name}\n")).collect();
+        format!("{:<6} {command}\n{changed}{}\n", self.verdict, self.output.trim_end())
+    }
+}
+
+/// What all commands share.
+struct Bench {
+    project: Project,
+    mode: PermissionMode,
+    tools: Vec<Arc<dyn Tool>>,
+}
+
+impl Bench {
+    fn new(project: Project, mode: PermissionMode) -> Result<Self> {
+        let unused = Arc::new(Routes::single(Arm::new(
+            Connection::new(Arc::new(ScriptedModel::default()), false),
+            "none",
+        )));
+        let tools = session::options(&project, unused)?.tools;
+        Ok(Self { project, mode, tools })
+    }
+
+    async fn run(&self, command: &str) -> Result<CommandRun> {
+        let before = self.files();
+        let model = Arc::new(ScriptedModel::calling(command)?);
+        let arm = Arm::new(Connection::new(Arc::clone(&model) as _, false), "scripted");
+        let mut options = session::options(&self.project, Arc::new(Routes::single(arm)))?;
+        options.tools.clone_from(&self.tools);
+        options.mode = self.mode;
+        let mut session = Session::spawn(options);
+        session.tell(Command::Send { content: vec![Content::text("run it")] });
+        let mut ran = false;
+        while let Some(event) = session.next().await {
+            match event {
+                Event::ToolStarted { .. } => ran = true,
+                Event::TurnEnded { .. } => break,
+                _ => {}
+            }
+        }
+        let changed = changes(&before, &self.files());
+        Ok(CommandRun {
+            verdict: self.verdict(command)?,
+            ran,
+            kept: changed.clone(),
+            changed,
+            output: model.told(),
+        })
+    }
+
+    /// What is decided about the command before somebody is asked.
+    fn verdict(&self, command: &str) -> Result<&'static str> {
+        let place = guarding::place(&self.project.loaded, &self.project.spec);
+        let permissions = guarding::permissions(&self.project.loaded.settings)?;
+        let Some(tool) = self.tools.iter().find(|tool| *tool.spec().name == *TOOL) else {
+            return Ok("refuse");
+        };
+        let call = call(command)?;
+        Ok(match permissions.judge(self.mode, &world(&place), tool.spec(), &call) {
+            Verdict::Allow { .. } => "allow",
+            Verdict::Ask { .. } => "ask",
+            Verdict::Deny { .. } => "refuse",
+        })
+    }
+
+    /// The files of the workspace, each with what tells whether it has changed.
+    fn files(&self) -> BTreeMap<PathBuf, (u64, i64, i64)> {
+        let spec = &self.project.spec;
+        let mut folders: VecDeque<PathBuf> =
+            std::iter::once(&spec.folder).chain(&spec.more_folders).cloned().collect();
+        let mut found = BTreeMap::new();
+        while let Some(folder) = folders.pop_front() {
+            for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
+                let (path, Ok(facts)) = (entry.path(), entry.metadata()) else { continue };
+                if found.len() >= MAX_FILES {
+                    return found;
+                }
+                if facts.is_dir() {
+                    folders.push_back(path.clone());
+                }
+                // The time of a folder tells nothing that its entries do not.
+                let times =
+                    if facts.is_dir() { (0, 0) } else { (facts.ctime(), facts.ctime_nsec()) };
+                found.insert(path, (facts.ino(), times.0, times.1));
+            }
+        }
+        found
+    }
+}
+
+/// Names of what is new, gone or different.
+fn changes<V: PartialEq>(
+    before: &BTreeMap<PathBuf, V>,
+    after: &BTreeMap<PathBuf, V>,
+) -> Vec<String> {
+    let new = after.iter().filter(|(path, facts)| before.get(*path) != Some(facts));
+    let gone = before.keys().filter(|path| !after.contains_key(*path));
+    new.map(|(path, _)| path).chain(gone).map(|path| path.display().to_string()).collect()
+}
+
+fn call(command: &str) -> Result<ToolCall> {
+    let arguments = RawJson::of(&json!({ "command": command }))?;
+    Ok(ToolCall::new(CallId::new(CALL), TOOL, arguments))
+}
+
+/// A model that calls the tool in its first answer and says nothing in the next; it remembers what it was
+/// asked.
+#[derive(Default)]
+struct ScriptedModel {
+    arguments: String,
+    requests: Mutex<Vec<Vec<Arc<Message>>>>,
+}
+
+impl ScriptedModel {
+    fn calling(command: &str) -> Result<Self> {
+        let arguments = serde_json::to_string(&json!({ "command": command }))?;
+        Ok(Self { arguments, requests: Mutex::default() })
+    }
+
+    /// The results of tools in the last request, as they came through the firewall.
+    fn told(&self) -> String {
+        let requests = self.requests.lock().unwrap_or_else(PoisonError::into_inner);
+        let content = requests.last().into_iter().flatten().flat_map(|message| message.content());
+        let parts = content.filter_map(|content| match content {
+            Content::ToolResult(result) => Some(&result.parts),
+            _ => None,
+        });
+        let texts = parts.flatten().map(|part| match part {
+            ResultPart::Text { text } => text.as_str(),
+            _ => "",
+        });
+        texts.collect()
+    }
+}
+
+impl Provider for ScriptedModel {
+    fn name(&self) -> &'static str {
+        "scripted"
+    }
+
+    fn stream(&self, request: ModelRequest) -> EventStream {
+        let mut requests = self.requests.lock().unwrap_or_else(PoisonError::into_inner);
+        requests.push(request.messages);
+        let events = if requests.len() == 1 {
+            vec![
+                StreamEvent::ToolCallStart { slot: 0, id: CALL.to_owned(), name: TOOL.to_owned() },
+                StreamEvent::ToolCallDelta { slot: 0, fragment: self.arguments.clone() },
+                StreamEvent::ToolCallDone { slot: 0 },
+                StreamEvent::Stop(StopReason::ToolUse),
+            ]
+        } else {
+            vec![
+                StreamEvent::TextDelta { slot: 0, text: "done".to_owned() },
+                StreamEvent::Stop(StopReason::EndTurn),
+            ]
+        };
+        Box::pin(stream::iter(events.into_iter().map(Ok)))
+    }
+
+    fn models(&self) -> BoxFuture<'_, Result<Vec<ModelInfo>, ProviderError>> {
+        Box::pin(future::ready(Ok(Vec::new())))
+    }
+}

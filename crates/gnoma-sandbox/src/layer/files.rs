@@ -29,6 +29,7 @@ const OPAQUE: &str = "user.overlay.opaque";
 const ORIGIN: &str = "user.overlay.origin";
 /// Most bytes of the names of a file's attributes, as the kernel bounds them.
 const MAX_NAMES_BYTES: usize = 64 * 1024;
+const FEW_NAMES_BYTES: usize = 256;
 /// Bytes that are compared at a time.
 const CHUNK_BYTES: usize = 64 * 1024;
 /// Largest file that is compared where all but its content says that it is the same.
@@ -130,9 +131,12 @@ fn attributes(folder: &OwnedFd, name: &OsStr) -> Vec<(Vec<u8>, Vec<u8>)> {
 }
 
 fn attribute_names(path: &Path) -> Vec<Vec<u8>> {
-    let mut names: Vec<u8> = Vec::with_capacity(MAX_NAMES_BYTES);
-    // A file system without attributes has none.
-    llistxattr(path, rustix::buffer::spare_capacity(&mut names)).ok();
+    // Nearly always there are few; a file system without attributes has none.
+    let mut names: Vec<u8> = Vec::with_capacity(FEW_NAMES_BYTES);
+    if llistxattr(path, rustix::buffer::spare_capacity(&mut names)) == Err(Errno::RANGE) {
+        names.reserve(MAX_NAMES_BYTES);
+        llistxattr(path, rustix::buffer::spare_capacity(&mut names)).ok();
+    }
     let mut names: Vec<_> = names
         .split(|byte| *byte == 0)
         .filter(|name| !name.is_empty())

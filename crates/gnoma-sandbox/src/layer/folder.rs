@@ -160,7 +160,7 @@ impl Layer {
         if !conflicts.is_empty() {
             return Err(Unkept::Error(KeepError::Conflict(conflicts)));
         }
-        let steps = plan::steps(&changes.list, wanted());
+        let steps = plan::steps(&changes.list, chosen);
         if steps.is_empty() {
             return Ok(());
         }

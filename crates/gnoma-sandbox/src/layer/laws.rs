@@ -230,7 +230,7 @@ proptest! {
         let Some(mut bench) = Bench::new(&lower, &marks) else { return Ok(()) };
         let changes = bench.layer.changes().unwrap();
         prop_assert!(changes.conflicts.is_empty(), "{:?}", changes.conflicts);
-        prop_assert_eq!(read(&bench.root), lower.clone());
+        prop_assert_eq!(&read(&bench.root), &lower);
         let seen = merged(&lower, &marks);
         prop_assert_eq!(changes.is_empty(), lower == seen, "{:?}", changes.list);
         bench.layer.keep(&changes, &|_| true).unwrap();

@@ -60,17 +60,15 @@ impl Access {
 
 /// The steps for some of all changes, in an order in which each can be taken: what goes, deepest first;
 /// folders; files; permissions of folders, deepest first, for they may close them.
-pub(super) fn steps<'a>(
-    all: &'a [Change],
-    chosen: impl Iterator<Item = &'a Change> + Clone,
-) -> Vec<Step> {
+pub(super) fn steps(all: &[Change], chosen: &dyn Fn(&Change) -> bool) -> Vec<Step> {
+    let chosen = || all.iter().filter(|change| chosen(change));
     let is_folder = |change: &&Change| change.node == NodeKind::Folder;
     let made: BTreeMap<(usize, &Path), &Change> = all
         .iter()
         .filter(|change| change.kind == ChangeKind::Created && change.node == NodeKind::Folder)
         .map(|change| ((change.root, change.below.as_path()), change))
         .collect();
-    let deleted = || chosen.clone().filter(|change| change.kind == ChangeKind::Deleted);
+    let deleted = || chosen().filter(|change| change.kind == ChangeKind::Deleted);
     let staying = staying_folders(all, deleted());
     let removed = deleted().filter(|change| {
         !(change.node == NodeKind::Folder
@@ -81,7 +79,7 @@ pub(super) fn steps<'a>(
     let mut folders: BTreeMap<Place, Step> = BTreeMap::new();
     let mut files = Vec::new();
     let mut modes = Vec::new();
-    for change in chosen.clone().filter(|change| change.kind != ChangeKind::Deleted) {
+    for change in chosen().filter(|change| change.kind != ChangeKind::Deleted) {
         // A folder that was not chosen is made where something chosen lies in it.
         for above in change.below.ancestors() {
             if let Some(folder) = made.get(&(change.root, above)) {

@@ -26,7 +26,6 @@ const PERMISSIONS: u32 = 0o7777;
 impl Stamp {
     #[expect(
         clippy::unnecessary_cast,
-        clippy::cast_lossless,
         reason = "the fields' types differ between instruction sets"
     )]
     pub(super) fn of(facts: &Stat) -> Self {

@@ -216,7 +216,8 @@ impl Cell {
         command.output().unwrap().into()
     }
 
-    fn command(&self) -> Command {
+    /// The probe program as the user who runs the commands.
+    pub(crate) fn command(&self) -> Command {
         let mut command = Command::new(&self.probe);
         command
             .current_dir(&self.workspace)

@@ -10,6 +10,8 @@ mod files;
 #[cfg(test)]
 mod kernel;
 #[cfg(test)]
+mod layer;
+#[cfg(test)]
 mod life;
 #[cfg(test)]
 mod network;

@@ -3,6 +3,7 @@
 
 mod act;
 mod inside;
+mod trial;
 
 use std::process::ExitCode;
 
@@ -14,6 +15,8 @@ fn main() -> ExitCode {
     let mut args = args.map(|arg| arg.to_string_lossy().into_owned());
     match args.next().as_deref() {
         Some("inside") => inside::main(&mut args),
+        Some("trial") => trial::main(&mut args),
+        Some("ops") => trial::ops(&mut args),
         Some("act") => act::main(&mut args),
         _ => ExitCode::FAILURE,
     }

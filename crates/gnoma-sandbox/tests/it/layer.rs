@@ -1,0 +1,241 @@
+//! Commands on trial, with the kernel's own layers: dropped they were never there; kept they are what
+//! running them in place makes, but for what is told to be different.
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    os::unix::{fs::MetadataExt, process::ExitStatusExt},
+    path::{Path, PathBuf},
+    process::Stdio,
+    thread::sleep,
+    time::Duration,
+};
+
+use proptest::{
+    collection::vec,
+    prelude::*,
+    strategy::ValueTree,
+    test_runner::{Config, RngAlgorithm, TestRng, TestRunner},
+};
+
+use crate::cell::{Cell, Outcome, is_root, is_walled};
+
+/// Type, mode, content or target, and the time where a program has set one.
+type Tree = BTreeMap<PathBuf, (u32, String)>;
+
+fn read(root: &Path) -> Tree {
+    let mut tree = Tree::new();
+    let mut folders = vec![root.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(&folder).unwrap() {
+            let path = entry.unwrap().path();
+            let facts = path.symlink_metadata().unwrap();
+            let text = if facts.is_symlink() {
+                fs::read_link(&path).unwrap().display().to_string()
+            } else if facts.is_dir() {
+                folders.push(path.clone());
+                String::new()
+            } else {
+                let told = (facts.mtime() < 1_100_000_000).then_some(facts.mtime());
+                format!("{told:?} {}", fs::read_to_string(&path).unwrap())
+            };
+            tree.insert(path.strip_prefix(root).unwrap().to_owned(), (facts.mode(), text));
+        }
+    }
+    tree
+}
+
+fn on_trial(cell: &Cell, words: &[&str], command: &[&str]) -> Outcome {
+    let (at, site) = (
+        format!("at={}", cell.workspace.display()),
+        format!("site={}", cell.outside.join("layers").display()),
+    );
+    let mut trial = cell.command();
+    trial.args(["trial", &at, &site]).args(words).arg("--").args(command);
+    trial.output().unwrap().into()
+}
+
+fn bare(cell: &Cell, command: &[&str]) -> Outcome {
+    let (program, args) = command.split_first().unwrap();
+    let program =
+        if *program == "$P" { cell.command().get_program().to_owned() } else { program.into() };
+    let mut run = std::process::Command::new(program);
+    run.args(args).current_dir(&cell.workspace).stdin(Stdio::null());
+    if is_root() {
+        use std::os::unix::process::CommandExt;
+        run.uid(65_534).gid(65_534);
+    }
+    run.output().unwrap().into()
+}
+
+/// A workspace with something of everything.
+fn furnished() -> Cell {
+    let cell = Cell::new();
+    let script = "mkdir -p a/b d; echo 1 > a/f; echo 22 > a/b/g; echo 333 > h; ln -s a/f l; \
+                  echo x > d/x; ln d/x d/y; chmod 755 h; touch -d @1000000001 a/f h";
+    assert!(cell.freely(script).succeeded());
+    cell
+}
+
+#[test]
+fn what_a_command_changed_is_listed_and_nothing_of_it_is_there() {
+    if !is_walled() {
+        return;
+    }
+    let cell = furnished();
+    let before = read(&cell.workspace);
+    let script = "echo more >> a/f; rm -r a/b; echo new > n; mv h i; chmod 700 a; cat l; touch d/x; \
+                  ln -s n m; mkdir -p e/f; mkfifo p";
+    let outcome = on_trial(&cell, &[], &["sh", "-c", script]);
+    assert!(outcome.succeeded(), "{outcome:?}");
+    let at = |name: &str| cell.workspace.join(name).display().to_string();
+    let expected = [
+        format!("Mode Folder {}", at("a")),
+        format!("Deleted Folder {}", at("a/b")),
+        format!("Deleted File {}", at("a/b/g")),
+        format!("Changed File {}", at("a/f")),
+        format!("Touched File {}", at("d/x")),
+        format!("Created Folder {}", at("e")),
+        format!("Created Folder {}", at("e/f")),
+        format!("Deleted File {}", at("h")),
+        format!("Created File {} from {}", at("i"), at("h")),
+        format!("Created Link {}", at("m")),
+        format!("Created File {}", at("n")),
+        format!("Created Pipe {}", at("p")),
+        format!("difference HardLink(\"{}\")", at("d/x")),
+    ];
+    assert_eq!(outcome.stdout.lines().collect::<Vec<_>>(), expected);
+    assert_eq!(read(&cell.workspace), before);
+    let left = fs::read_dir(cell.outside.join("layers")).unwrap().count();
+    assert_eq!(left, 1, "only the lock stays");
+}
+
+#[test]
+fn reading_and_writing_the_same_again_changes_nothing() {
+    if !is_walled() {
+        return;
+    }
+    let cell = furnished();
+    let script =
+        "cat a/f; exec 3<>h; cp -p h h2; mv h2 h; mkdir t; echo > t/x; rm -r t; chmod 755 h";
+    let outcome = on_trial(&cell, &[], &["sh", "-c", script]);
+    assert_eq!((outcome.code, outcome.stdout.as_str()), (Some(0), ""));
+}
+
+#[test]
+fn a_trial_reaches_nobody() {
+    if !is_walled() {
+        return;
+    }
+    let cell = furnished();
+    let script =
+        "cat /proc/net/dev | tail -n +3 | cut -d: -f1 > net; ipcs -m >/dev/null 2>&1; true";
+    let outcome = on_trial(&cell, &["keep"], &["sh", "-c", script]);
+    assert!(outcome.succeeded(), "{outcome:?}");
+    assert_eq!(fs::read_to_string(cell.workspace.join("net")).unwrap().trim(), "lo");
+}
+
+fn paths() -> impl Strategy<Value = String> {
+    let name =
+        prop_oneof![Just("a"), Just("b"), Just("d"), Just("f"), Just("h"), Just("n"), Just("x")];
+    vec(name, 1..4).prop_map(|names| names.join("/"))
+}
+
+fn operations() -> impl Strategy<Value = String> {
+    let verbs = [
+        "write", "append", "cut", "open", "remove", "rmdir", "rmtree", "mkdir", "mkdirs", "rename",
+        "link", "symlink", "save", "rename", "remove",
+    ];
+    let two = (prop::sample::select(verbs.to_vec()), paths(), paths());
+    prop_oneof![
+        6 => two.prop_map(|(verb, one, other)| format!("{verb} {one} {other}")),
+        1 => (paths(), prop::sample::select(vec!["644", "755", "600", "4755"]))
+            .prop_map(|(path, mode)| format!("chmod {path} {mode}")),
+        1 => (paths(), 0_u8..9).prop_map(|(path, time)| format!("touch {path} {time}")),
+    ]
+}
+
+/// Programs of a run; `GNOMA_LAYER_CASES` names another number.
+fn cases() -> u32 {
+    #[expect(clippy::disallowed_methods, reason = "how long a test runs is no setting")]
+    let wanted = std::env::var("GNOMA_LAYER_CASES").ok().and_then(|text| text.parse().ok());
+    wanted.unwrap_or(24)
+}
+
+#[test]
+fn programs_on_trial_do_what_they_do_in_place_or_it_is_told() {
+    if !is_walled() {
+        return;
+    }
+    let seed = TestRng::from_seed(RngAlgorithm::ChaCha, &[13; 32]);
+    let mut runner = TestRunner::new_with_rng(Config::default(), seed);
+    let mut compared = 0;
+    for _ in 0..cases() {
+        let program = vec(operations(), 1..12).new_tree(&mut runner).unwrap().current();
+        let mut command = vec!["/proc/self/exe", "ops"];
+        command.extend(program.iter().map(String::as_str));
+        let (dropped, kept, place) = (furnished(), furnished(), furnished());
+        let before = read(&dropped.workspace);
+        let probe = kept.command().get_program().to_string_lossy().into_owned();
+        command[0] = &probe;
+        let outcome = on_trial(&dropped, &[], &command);
+        assert_eq!(read(&dropped.workspace), before, "{program:?}");
+        if outcome.stdout.contains("difference") {
+            continue;
+        }
+        let outcome = on_trial(&kept, &["keep"], &command);
+        assert!(outcome.succeeded(), "{program:?} {outcome:?}");
+        command[0] = "$P";
+        bare(&place, &command);
+        // What is kept never lends rights.
+        let mut expected = read(&place.workspace);
+        expected.values_mut().for_each(|(mode, _)| *mode &= !0o6000);
+        assert_eq!(read(&kept.workspace), expected, "{program:?} {outcome:?}");
+        compared += 1;
+    }
+    assert!(compared * 3 > cases(), "only {compared} programs were compared");
+}
+
+#[test]
+fn a_keep_that_is_killed_is_finished_or_undone_at_the_next_start() {
+    if !is_walled() {
+        return;
+    }
+    let cell = furnished();
+    let script = "for i in $(seq 300); do mkdir -p k$((i % 7)); echo $i > k$((i % 7))/$i; done; \
+                  rm -r a; echo changed > h";
+    let (at, site) = (
+        format!("at={}", cell.workspace.display()),
+        format!("site={}", cell.outside.join("layers").display()),
+    );
+    let before = read(&cell.workspace);
+    let mut killed = 0;
+    for round in 0..u64::from(cases() / 3) {
+        let mut trial = cell.command();
+        trial.args(["trial", &at, &site, "keep", "--", "sh", "-c", script]);
+        let mut child = trial.stdout(Stdio::piped()).spawn().unwrap();
+        wait_for_keeping(&mut child);
+        sleep(Duration::from_micros(round * 37 % 1500 * 8));
+        child.kill().ok();
+        killed += u32::from(child.wait().unwrap().signal().is_some());
+        let outcome = on_trial(&cell, &["recover"], &[]);
+        assert!(outcome.succeeded(), "{outcome:?}");
+        let now = read(&cell.workspace);
+        let made = now.keys().filter(|path| path.starts_with("k0")).count();
+        assert!(now == before || (made > 40 && now.len() == 300 + 7 + 5), "{outcome:?}");
+        assert_eq!(fs::read_dir(cell.outside.join("layers")).unwrap().count(), 1);
+        assert!(cell.freely("rm -rf ./* && true").succeeded());
+        let script = "mkdir -p a/b d; echo 1 > a/f; echo 22 > a/b/g; echo 333 > h; ln -s a/f l; \
+                  echo x > d/x; ln d/x d/y; chmod 755 h; touch -d @1000000001 a/f h";
+        assert!(cell.freely(script).succeeded());
+    }
+    assert!(killed > 0, "none was killed in time");
+}
+
+fn wait_for_keeping(child: &mut std::process::Child) {
+    use std::io::{BufRead, BufReader};
+    let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let is_keeping =
+        |line: &std::io::Result<String>| line.as_ref().is_ok_and(|line| line == "keeping");
+    assert!(lines.into_iter().any(|line| is_keeping(&line)));
+}

@@ -1,0 +1,192 @@
+//! Runs a command on trial: `at=FOLDER site=FOLDER keep|discard|recover … -- COMMAND`, and tells what
+//! it changed. `ops` runs a program of file operations in place of a command.
+
+use std::{
+    fs,
+    io::{self, Write},
+    os::unix::fs::{PermissionsExt, symlink},
+    path::{Path, PathBuf},
+    process::{Command, ExitCode, Stdio},
+    time::{Duration, Instant, SystemTime},
+};
+
+use gnoma_sandbox::{
+    Policy, Support, Walls, launcher,
+    layer::{Changes, Layer, Site, told},
+};
+
+/// What the arguments asked for.
+#[derive(Default)]
+struct Wishes {
+    at: PathBuf,
+    site: PathBuf,
+    keep: bool,
+    recover: bool,
+    bare: bool,
+    times: u32,
+}
+
+pub(crate) fn main(args: &mut impl Iterator<Item = String>) -> ExitCode {
+    let mut wishes = Wishes { times: 1, ..Wishes::default() };
+    for arg in args.by_ref().take_while(|arg| arg != "--") {
+        let (key, value) = arg.split_once('=').unwrap_or((&arg, ""));
+        match key {
+            "at" => wishes.at = value.into(),
+            "site" => wishes.site = value.into(),
+            "keep" => wishes.keep = true,
+            "recover" => wishes.recover = true,
+            "bare" => wishes.bare = true,
+            "times" => wishes.times = value.parse().unwrap_or(1),
+            _ => {}
+        }
+    }
+    let command: Vec<String> = args.collect();
+    match wishes.run(&command) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(why) => {
+            say(&format!("error {why}"));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn say(line: &str) {
+    writeln!(io::stdout(), "{line}").ok();
+    io::stdout().flush().ok();
+}
+
+impl Wishes {
+    fn run(&self, command: &[String]) -> Result<(), String> {
+        if self.bare {
+            return self.bare(command);
+        }
+        let walls = Walls::new(launcher::ITSELF.into(), &Support::detect());
+        let site = Site::find(&self.at, std::slice::from_ref(&self.site), &walls)?;
+        if self.recover {
+            for recovered in site.recover().map_err(|error| error.to_string())? {
+                say(&format!("recovered {recovered:?}"));
+            }
+            return Ok(());
+        }
+        for _ in 0..self.times {
+            self.once(&site, &walls, command)?;
+        }
+        Ok(())
+    }
+
+    fn once(&self, site: &Site, walls: &Walls, command: &[String]) -> Result<(), String> {
+        let began = Instant::now();
+        let mut layer = site.layer(vec![self.at.clone()]).map_err(|error| error.to_string())?;
+        let (program, args) = command.split_first().ok_or("no command")?;
+        let policy = Policy {
+            writable: vec![self.at.clone()],
+            overlays: layer.overlays(),
+            alone: true,
+            ..Policy::default()
+        };
+        let mut walled = walls.command(program, args, &policy);
+        let output = walled.current_dir(&self.at).stdin(Stdio::null()).output();
+        let output = output.map_err(|error| error.to_string())?;
+        let ran = began.elapsed();
+        let text = String::from_utf8_lossy(&output.stderr);
+        if let Some(difference) = told(&text, output.status.code()) {
+            say(&format!("difference {difference:?}"));
+        }
+        if !output.status.success() {
+            say(&format!("failed {:?} {text}", output.status));
+        }
+        let changes = layer.changes().map_err(|error| error.to_string())?;
+        tell(&changes);
+        let listed = began.elapsed();
+        self.settle(&mut layer, &changes)?;
+        drop(layer);
+        let all = [ran, listed, began.elapsed()].map(|took: Duration| took.as_micros());
+        if self.times > 1 {
+            say(&format!("took {all:?}"));
+        }
+        Ok(())
+    }
+
+    fn settle(&self, layer: &mut Layer, changes: &Changes) -> Result<(), String> {
+        if !self.keep {
+            return Ok(());
+        }
+        say("keeping");
+        let began = Instant::now();
+        layer.keep(changes, &|_| true).map_err(|error| error.to_string())?;
+        say(&format!("kept {} in {} us", changes.list.len(), began.elapsed().as_micros()));
+        Ok(())
+    }
+
+    fn bare(&self, command: &[String]) -> Result<(), String> {
+        let (program, args) = command.split_first().ok_or("no command")?;
+        let mut bare = Command::new(program);
+        let status = bare.args(args).current_dir(&self.at).stdin(Stdio::null()).status();
+        status.map(drop).map_err(|error| error.to_string())
+    }
+}
+
+fn tell(changes: &Changes) {
+    for change in &changes.list {
+        let (kind, node) = (change.kind(), change.node());
+        let from = change.moved_from().map(|path| format!(" from {}", path.display()));
+        let from = from.unwrap_or_default();
+        say(&format!("{kind:?} {node:?} {}{from}", change.path().display()));
+    }
+    for path in &changes.conflicts {
+        say(&format!("conflict {}", path.display()));
+    }
+    for difference in &changes.differences {
+        say(&format!("difference {difference:?}"));
+    }
+}
+
+/// Runs a program of file operations, one an argument: `write a/b text`. What fails is told and skipped.
+pub(crate) fn ops(args: &mut impl Iterator<Item = String>) -> ExitCode {
+    let mut code = ExitCode::SUCCESS;
+    for line in args {
+        let words: Vec<_> = line.split(' ').collect();
+        if let Err(error) = op(&words)
+            && error.kind() == io::ErrorKind::CrossesDevices
+        {
+            writeln!(io::stderr(), "{line}: {error}").ok();
+            code = ExitCode::FAILURE;
+        }
+    }
+    code
+}
+
+fn op(words: &[&str]) -> io::Result<()> {
+    let word = |place: usize| words.get(place).copied().unwrap_or_default();
+    let path = Path::new(word(1));
+    match word(0) {
+        "write" => fs::write(path, word(2)),
+        "append" => fs::OpenOptions::new().append(true).open(path)?.write_all(word(2).as_bytes()),
+        "cut" => fs::OpenOptions::new().write(true).open(path)?.set_len(1),
+        "open" => fs::OpenOptions::new().read(true).write(true).open(path).map(drop),
+        "remove" => fs::remove_file(path),
+        "rmdir" => fs::remove_dir(path),
+        "rmtree" => fs::remove_dir_all(path),
+        "mkdir" => fs::create_dir(path),
+        "mkdirs" => fs::create_dir_all(path),
+        "rename" => fs::rename(path, word(2)),
+        "link" => fs::hard_link(path, word(2)),
+        "symlink" => symlink(path, word(2)),
+        "chmod" => {
+            let mode = u32::from_str_radix(word(2), 8).unwrap_or(0o644);
+            fs::set_permissions(path, fs::Permissions::from_mode(mode))
+        }
+        "touch" => {
+            let seconds = word(2).parse().unwrap_or(1);
+            let time = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000_000 + seconds);
+            fs::OpenOptions::new().write(true).open(path)?.set_modified(time)
+        }
+        // As editors do it.
+        "save" => {
+            let next = path.with_extension("swp");
+            fs::write(&next, word(2))?;
+            fs::rename(next, path)
+        }
+        _ => Ok(()),
+    }
+}

@@ -238,6 +238,19 @@ pub struct Grant {
     pub reads_only: bool,
     /// A command runs outside the sandbox. Only a person gives this, never an argument of the call.
     pub outside: bool,
+    /// A command runs on trial first: in a view of the workspace in which nothing comes of what it does.
+    pub trial: Option<Trial>,
+}
+
+/// What becomes of the changes of a command that ran on trial.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Trial {
+    /// They are dropped; later commands on trial see them as long as the session lasts.
+    Discard,
+    /// A person decides.
+    Ask,
+    /// What an edit could have done unasked is kept, and a person decides about the rest.
+    KeepEdits,
 }
 
 impl Grant {
@@ -250,6 +263,7 @@ impl Grant {
         self.network |= other.network;
         self.reads_only |= other.reads_only;
         self.outside |= other.outside;
+        self.trial = self.trial.or(other.trial);
         self
     }
 }

@@ -44,6 +44,9 @@ pub struct GatePlace {
     /// Whether the walls keep a command off the network that it was not granted. Asked only when a
     /// command is to be handed a secret.
     pub network_is_walled: Box<dyn Fn() -> bool + Send + Sync>,
+    /// Whether commands can be tried here: run first in a view of the workspace in which nothing comes
+    /// of what they do. Asked only when a command would be.
+    pub can_try: Box<dyn Fn() -> bool + Send + Sync>,
     /// Follows the links of a path, as far as it exists.
     pub resolve: Box<dyn Fn(&Path) -> PathBuf + Send + Sync>,
 }
@@ -128,6 +131,11 @@ impl Gate {
         Ok(())
     }
 
+    /// The rules that an answer for good would add, as a question shows them.
+    pub(crate) fn offered(&self, id: &CallId) -> Option<String> {
+        self.admitted.get(id).and_then(|judged| offer(&judged.always))
+    }
+
     /// What runs, and what it may reach.
     pub(crate) fn admitted(&self, id: &CallId) -> Option<(ToolCall, Grant)> {
         self.admitted.get(id).map(|judged| (judged.call.clone(), judged.grant.clone()))
@@ -180,7 +188,14 @@ impl Judge {
         };
         let holds_secrets = !restored.used.is_empty();
         let call = restored.call;
-        let verdict = self.permissions.judge(self.mode, &self.world(), spec, &call);
+        let (verdict, trial) = self.permissions.judge_or_try(self.mode, &self.world(), spec, &call);
+        // What holds a secret could write it anywhere in what is shown.
+        if let Some(trial) = trial.filter(|_| !holds_secrets && (self.place.can_try)()) {
+            let permission::TrialRun { reason, grant, always } = trial;
+            let always = if offer(&always).is_some() { always } else { Vec::new() };
+            let admitted = Admitted { call, holds_secrets, grant, always };
+            return (Verdict::Allow { reason }, Some(admitted));
+        }
         let (reason, grant, always) = match verdict {
             permission::Verdict::Deny { reason } => return (Verdict::Deny { reason }, None),
             permission::Verdict::Allow { reason, grant }

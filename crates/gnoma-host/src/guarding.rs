@@ -23,6 +23,7 @@ use gnoma_guard::{
     vault::LEAST_NUMBER,
 };
 use gnoma_sandbox::{Readable, SCRUBBED, Strength, Support, launcher};
+use gnoma_tools::Trials;
 
 use crate::{
     Folders as _, HostError, Result, clock,
@@ -171,10 +172,32 @@ pub fn permissions(settings: &Settings) -> Result<Permissions> {
     Ok(if settings.permission.confirm_bypass { permissions.confirm_bypass() } else { permissions })
 }
 
+/// The folder of the layers within the state folder, and within a repository's own.
+const TRIALS: &str = "trials";
+
+/// Who tries a session's commands; `None` where there are to be no walls. Where the layers lie: in the
+/// state folder, in what is git's own, or beside the workspace, whichever works first.
+#[must_use]
+pub fn trials(loaded: &Loaded, spec: &SessionSpec) -> Option<Arc<Trials>> {
+    if loaded.settings.sandbox.mode == Sandbox::Off {
+        return None;
+    }
+    let root = resolve(&spec.folder);
+    let key = gnoma_store::project_key(&root.display().to_string());
+    let mut folders = vec![spec.environment.state_dir().join(TRIALS).join(key)];
+    let git = root.join(".git");
+    folders.extend(git.is_dir().then(|| git.join("gnoma").join(TRIALS)));
+    let beside = root.file_name().map(|name| format!(".{}.gnoma-trials", name.to_string_lossy()));
+    folders.extend(beside.and_then(|name| Some(root.parent()?.join(name))));
+    let roots = std::iter::once(&spec.folder).chain(&spec.more_folders).map(|path| resolve(path));
+    Some(Arc::new(Trials::new(launcher::ITSELF.into(), roots.collect(), folders)))
+}
+
 /// Where a session works.
 #[must_use]
-pub fn place(loaded: &Loaded, spec: &SessionSpec) -> GatePlace {
+pub fn place(loaded: &Loaded, spec: &SessionSpec, trials: Option<Arc<Trials>>) -> GatePlace {
     GatePlace {
+        can_try: Box::new(move || trials.as_ref().is_some_and(|all| all.hindrance().is_none())),
         cwd: spec.folder.clone(),
         roots: std::iter::once(&spec.folder).chain(&spec.more_folders).cloned().collect(),
         home: spec.environment.home(),
@@ -197,7 +220,11 @@ fn own_folders(loaded: &Loaded, spec: &SessionSpec) -> Vec<PathBuf> {
 }
 
 /// Walls around commands.
-pub fn sandbox(loaded: &Loaded, spec: &SessionSpec) -> gnoma_tools::Sandbox {
+pub fn sandbox(
+    loaded: &Loaded,
+    spec: &SessionSpec,
+    trials: Option<Arc<Trials>>,
+) -> gnoma_tools::Sandbox {
     let sandbox = &loaded.settings.sandbox;
     if sandbox.mode == Sandbox::Off {
         return gnoma_tools::Sandbox::Off;
@@ -227,6 +254,7 @@ pub fn sandbox(loaded: &Loaded, spec: &SessionSpec) -> gnoma_tools::Sandbox {
         launcher: launcher::ITSELF.into(),
         policy: Box::new(policy),
         required: sandbox.mode == Sandbox::Required,
+        trials,
         network_on_grant: sandbox.network != SandboxNetwork::Never,
         too_wide: vec![resolve(&home)],
         reading: Box::new(reading::places(

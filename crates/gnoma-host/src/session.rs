@@ -20,10 +20,14 @@ pub fn options(project: &Project, routes: Arc<Routes>) -> Result<session::Option
         seed: clock::random() | 1,
         ..Limits::default()
     };
+    let trials = guarding::trials(loaded, spec);
+    for torn in trials.iter().flat_map(|trials| trials.recover()) {
+        project.notices.warning(torn);
+    }
     Ok(session::Options {
         id: clock::session_id(),
-        place: guarding::place(loaded, spec),
-        tools: gnoma_tools::builtin(&tools(project)),
+        place: guarding::place(loaded, spec, trials.clone()),
+        tools: gnoma_tools::builtin(&tools(project, trials)),
         routes,
         system: system_prompt(project),
         mode: settings.permission.mode,
@@ -39,7 +43,10 @@ pub fn options(project: &Project, routes: Arc<Routes>) -> Result<session::Option
     })
 }
 
-fn tools(Project { spec, loaded, .. }: &Project) -> gnoma_tools::ToolOptions {
+fn tools(
+    Project { spec, loaded, .. }: &Project,
+    trials: Option<Arc<gnoma_tools::Trials>>,
+) -> gnoma_tools::ToolOptions {
     let settings = &loaded.settings;
     let variables = spec.environment.variables();
     // By name, and by value for a variable that the configuration takes a key from.
@@ -55,7 +62,7 @@ fn tools(Project { spec, loaded, .. }: &Project) -> gnoma_tools::ToolOptions {
         shell: shell(settings).into(),
         environment: Some(variables.clone()),
         hidden_variables: variables.iter().filter(is_key).map(|(name, _)| name.clone()).collect(),
-        sandbox: guarding::sandbox(loaded, spec),
+        sandbox: guarding::sandbox(loaded, spec, trials),
         umask: spec.umask,
     }
 }

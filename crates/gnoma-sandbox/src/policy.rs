@@ -69,7 +69,8 @@ impl Default for Policy {
 }
 
 /// A folder that a command sees with a layer over it: it finds there what lies in `lower` as the layer
-/// `upper` changes it, and what it changes goes into `upper`. Nothing is written in its place.
+/// `upper` changes it, and what it changes goes into `upper`. Nothing is written in its place. What such a
+/// command leaves in the background ends with it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Overlay {
     /// Where the command sees it.

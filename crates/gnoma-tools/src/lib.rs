@@ -8,6 +8,11 @@ mod bash;
 mod fs;
 mod options;
 mod read_result;
+#[cfg(target_os = "linux")]
+mod trials;
+#[cfg(not(target_os = "linux"))]
+#[path = "trials_elsewhere.rs"]
+mod trials;
 
 use std::sync::Arc;
 
@@ -16,6 +21,7 @@ use gnoma_core::Tool;
 pub use fs::resolve;
 pub use options::{ReadingPlaces, Sandbox, ToolOptions};
 pub use read_result::read_result;
+pub use trials::Trials;
 
 /// The built-in tools, in the order they are offered.
 #[must_use]

@@ -1,8 +1,10 @@
 //! What the built-in tools need to know of a session.
 
-use std::{collections::BTreeMap, path::PathBuf, time::Duration};
+use std::{collections::BTreeMap, path::PathBuf, sync::Arc, time::Duration};
 
 use gnoma_sandbox::Policy;
+
+use crate::Trials;
 
 /// What stands around commands.
 #[derive(Clone, Debug, Default)]
@@ -20,6 +22,8 @@ pub enum Sandbox {
         required: bool,
         /// A verdict can grant the network.
         network_on_grant: bool,
+        /// Tries commands whose grant says so.
+        trials: Option<Arc<Trials>>,
         /// Places that no verdict opens as a whole, nor the folders above them: the home.
         too_wide: Vec<PathBuf>,
         /// What commands that run unasked find besides the workspace.

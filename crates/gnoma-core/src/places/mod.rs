@@ -7,6 +7,7 @@
 //! such as links or a shell's patterns, brings it along; nothing here touches a disk.
 
 mod group;
+mod rebuilt;
 mod table;
 
 use std::{
@@ -15,6 +16,7 @@ use std::{
 };
 
 pub use group::{Group, SecretVisibility, WriteProtection};
+pub use rebuilt::{CACHE_MARK, REBUILT_FOLDERS};
 pub use table::{
     CACHES, CONFIGURED_BY_VARIABLE, EXAMPLES, GUARDED, PROGRAMS, SECRETS, SHOWN_AT_HOME,
     TOOL_CHAINS,

@@ -18,6 +18,8 @@ pub struct Question {
     pub text: String,
     /// What a yes would change, as a unified diff.
     pub preview: Option<String>,
+    /// The answer may hold for later calls, too: by the rules that would have let this one run.
+    pub may_be_always: bool,
 }
 
 /// What a running call tells people.

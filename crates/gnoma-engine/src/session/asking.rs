@@ -45,12 +45,13 @@ impl Session {
         let Some(mut shown) = shown.filter(|_| wishes.open.len() < MAX_QUESTIONS) else {
             return Ok(());
         };
+        let always = self.gate.offered(&call).filter(|_| question.may_be_always);
         wishes.asked += 1;
         // No model's call has such an id.
         shown.id = CallId::new(format!("gnoma-question-{}", wishes.asked));
         wishes.open.insert(shown.id.clone(), OpenQuestion { call, answer });
-        let Question { text: reason, preview } = question;
-        self.emit(Event::PermissionAsked { call: shown, reason, preview, always: None }).await
+        let Question { text: reason, preview, .. } = question;
+        self.emit(Event::PermissionAsked { call: shown, reason, preview, always }).await
     }
 
     /// A person has answered. Gives the answer back where it is to no question of a tool.
@@ -60,6 +61,13 @@ impl Session {
         answer: PermissionAnswer,
     ) -> Result<Option<PermissionAnswer>, Gone> {
         let Some(open) = self.wishes.open.remove(question) else { return Ok(Some(answer)) };
+        match &answer {
+            PermissionAnswer::Always => self.remember(&open.call, None).await?,
+            PermissionAnswer::Rule { rule, .. } => {
+                self.remember(&open.call, Some(rule.clone())).await?;
+            }
+            PermissionAnswer::Allow | PermissionAnswer::Deny { .. } => {}
+        }
         let allowed = !matches!(answer, PermissionAnswer::Deny { .. });
         let reason = if allowed { "allowed by the user" } else { "refused by the user" };
         // A tool that has ended meanwhile does not hear it.

@@ -96,6 +96,7 @@ fn spawn(
             trusted: true,
             sandboxed: false,
             network_is_walled: Box::new(|| true),
+            can_try: Box::new(|| false),
             resolve: Box::new(Path::to_path_buf),
         },
         tools,

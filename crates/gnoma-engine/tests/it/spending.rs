@@ -196,6 +196,7 @@ fn spawn_arms<const N: usize>(
             trusted: true,
             sandboxed: false,
             network_is_walled: Box::new(|| true),
+            can_try: Box::new(|| false),
             resolve: Box::new(Path::to_path_buf),
         },
         tools: vec![Arc::new(look)],

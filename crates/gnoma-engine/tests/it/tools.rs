@@ -86,7 +86,7 @@ impl Tool for Asks {
     fn run(&self, call: ToolCall, cx: ToolCx) -> BoxFuture<'static, ToolOutcome> {
         Box::pin(async move {
             cx.emit(&call.id, ToolEvent::Notice { level: NoticeLevel::Info, text: "hm".into() });
-            let question = Question { text: "go on?".into(), preview: None };
+            let question = Question { text: "go on?".into(), preview: None, may_be_always: false };
             let answer = cx.ask(&call.id, question).await;
             let child =
                 ChildTask { spec: Default::default(), content: Vec::new(), limit_micro_usd: None };

@@ -20,7 +20,7 @@ use super::{
     one_line,
     opinion::{Decision, Opinion},
     rule::{Rule, RuleAction, Subject},
-    suggest, text_of,
+    suggest, text_of, trial,
     words::{Match, quoted},
 };
 use crate::places::JudgedPath;
@@ -49,7 +49,10 @@ impl<'a> Judgement<'a> {
             return (self.by_mode(Access::Execute), Grant::default());
         };
         let judged = self.command(text);
-        (judged.whole, judged.grant)
+        // What goes on in the background has no end at which its changes could be looked at.
+        let goes_on = arguments.get("background").and_then(Value::as_bool) == Some(true);
+        let can_be_tried = judged.whole.can_be_tried && !goes_on;
+        (judged.whole.unless_tried(can_be_tried), judged.grant)
     }
 
     pub(super) fn command(&self, text: &str) -> Judged {
@@ -257,16 +260,20 @@ impl<'a> Judgement<'a> {
         command: &Invocation,
     ) -> Opinion {
         let what = &first.worry.what;
+        let can_be_tried = !deed::acts_as_another(command)
+            && open.iter().all(|deed| trial::answers(deed, self.world));
         match self.mode {
             PermissionMode::Bypass | PermissionMode::Deny => self.by_mode(Access::Execute),
             PermissionMode::Plan if !open.iter().all(|deed| deed.is_reading()) => {
-                Opinion::deny(format!("mode plan: {name} {what}"))
+                Opinion::deny(format!("mode plan: {name} {what}")).unless_tried(can_be_tried)
             }
             mode => {
                 let walls =
                     if self.world.sandboxed { "" } else { "; there is no sandbox around it" };
                 let always = self.always(command, open);
-                Opinion::ask(format!("mode {mode}: {name} {what}{walls}")).with_always(always)
+                Opinion::ask(format!("mode {mode}: {name} {what}{walls}"))
+                    .with_always(always)
+                    .unless_tried(can_be_tried)
             }
         }
     }

@@ -158,10 +158,15 @@ fn elsewhere(effect: &Effect) -> CommandEffect {
     CommandEffect { effect: effect.clone(), worry, spot: None, harmless: false }
 }
 
+/// Whether it runs something with the rights of somebody else.
+pub(super) fn acts_as_another(command: &Invocation) -> bool {
+    RAISING.contains(&program_of(command))
+}
+
 /// What makes a program a question although its effects may show nothing.
 fn runs_more_than_it_says(command: &Invocation, deeds: &[CommandEffect]) -> Option<&'static str> {
     let program = program_of(command);
-    if RAISING.contains(&program) {
+    if acts_as_another(command) {
         Some("acts as another user")
     } else if INTERPRETING.contains(&program) {
         Some("runs text as commands")

@@ -24,7 +24,8 @@ pub struct ShellRow {
     pub read_only: bool,
     /// How bad it would be if it were not meant, in one word.
     pub risk: &'static str,
-    /// `allow`, `ask` or `refuse`.
+    /// `allow`, `trial` (it runs first where nothing comes of it; where that cannot be done it is
+    /// `ask`), `ask` or `refuse`.
     pub verdict: &'static str,
     /// Why, in one line.
     pub why: String,
@@ -45,6 +46,7 @@ impl ShellRow {
             risk: risk(judged.analysis.risk()),
             verdict: match judged.whole.decision {
                 Decision::Allow => "allow",
+                Decision::Ask if judged.whole.can_be_tried && world.sandboxed => "trial",
                 Decision::Ask => "ask",
                 Decision::Deny => "refuse",
             },

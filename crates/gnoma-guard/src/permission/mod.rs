@@ -16,6 +16,7 @@ mod opinion;
 mod paths;
 mod rule;
 mod suggest;
+mod trial;
 mod words;
 mod world;
 
@@ -30,6 +31,7 @@ pub use explain::ShellRow;
 pub use host::HostPattern;
 pub use paths::PathPattern;
 pub use rule::{Origin, Rule, RuleAction, RuleError, Subject};
+pub use trial::TrialRun;
 pub use words::CommandWords;
 pub use world::World;
 pub(crate) use world::one_line;
@@ -125,13 +127,29 @@ impl Permissions {
         tool: &ToolSpec,
         call: &ToolCall,
     ) -> Verdict {
+        self.judge_or_try(mode, world, tool, call).0
+    }
+
+    /// The same, with the trial that would answer what is asked or refused, where one would. Whether
+    /// commands can be tried here is for the caller to know.
+    #[must_use]
+    pub fn judge_or_try(
+        &self,
+        mode: PermissionMode,
+        world: &World<'_>,
+        tool: &ToolSpec,
+        call: &ToolCall,
+    ) -> (Verdict, Option<TrialRun>) {
         let (opinion, grant) = self.judged(mode, world, tool, call);
-        let Opinion { decision, reason, always } = opinion;
-        match decision {
+        let modes = self.limits.iter().filter_map(|limit| limit.mode).chain([mode]);
+        let trial = trial::of(modes, world, &opinion, &grant);
+        let Opinion { decision, reason, always, .. } = opinion;
+        let verdict = match decision {
             Decision::Allow => Verdict::Allow { reason, grant },
             Decision::Deny => Verdict::Deny { reason },
             Decision::Ask => Verdict::Ask { reason, grant, always: always.unwrap_or_default() },
-        }
+        };
+        (verdict, trial)
     }
 
     fn judged(

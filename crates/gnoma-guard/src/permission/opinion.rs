@@ -24,25 +24,32 @@ pub(crate) struct Opinion {
     pub(crate) reason: String,
     /// The rules that would answer the question for good; `None` where no rule may.
     pub(crate) always: Option<Vec<Rule>>,
+    /// Running it where nothing comes of it would answer the question.
+    pub(crate) can_be_tried: bool,
 }
 
 impl Opinion {
     pub(crate) fn allow(reason: impl Into<String>) -> Self {
-        Self { decision: Decision::Allow, reason: reason.into(), always: None }
+        Self { decision: Decision::Allow, reason: reason.into(), always: None, can_be_tried: false }
     }
 
     pub(crate) fn deny(reason: impl Into<String>) -> Self {
-        Self { decision: Decision::Deny, reason: reason.into(), always: None }
+        Self { decision: Decision::Deny, reason: reason.into(), always: None, can_be_tried: false }
     }
 
     /// A question that has to be asked every time.
     pub(crate) fn ask(reason: impl Into<String>) -> Self {
-        Self { decision: Decision::Ask, reason: reason.into(), always: None }
+        Self { decision: Decision::Ask, reason: reason.into(), always: None, can_be_tried: false }
     }
 
     pub(crate) fn with_always(mut self, rules: Option<Vec<Rule>>) -> Self {
         self.always = rules.filter(|rules| !rules.is_empty() && rules.len() <= MAX_ALWAYS);
         self
+    }
+
+    /// The same, where running it on trial would answer it.
+    pub(crate) fn unless_tried(self, can_be_tried: bool) -> Self {
+        Self { can_be_tried, ..self }
     }
 
     /// What only a confirmed bypass lets through, and must never go without a word.
@@ -56,9 +63,12 @@ impl Opinion {
 
     /// The stricter of two; of two questions the first, for good only with the rules of both.
     pub(crate) fn and(self, other: Self) -> Self {
+        let is_answered =
+            |opinion: &Self| opinion.decision == Decision::Allow || opinion.can_be_tried;
+        let can_be_tried = is_answered(&self) && is_answered(&other);
         match self.decision.cmp(&other.decision) {
-            std::cmp::Ordering::Less => other,
-            std::cmp::Ordering::Greater => self,
+            std::cmp::Ordering::Less => Self { can_be_tried, ..other },
+            std::cmp::Ordering::Greater => Self { can_be_tried, ..self },
             std::cmp::Ordering::Equal => {
                 let louder = other.is_loud() && !self.is_loud();
                 let both = self.always.zip(other.always).map(|(mut rules, more)| {
@@ -67,7 +77,7 @@ impl Opinion {
                     rules
                 });
                 let reason = if louder { other.reason } else { self.reason };
-                let one = Self { decision: self.decision, reason, always: None };
+                let one = Self { decision: self.decision, reason, always: None, can_be_tried };
                 one.with_always(both)
             }
         }

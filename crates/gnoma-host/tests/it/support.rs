@@ -146,6 +146,7 @@ impl World {
                 trusted: true,
                 sandboxed: false,
                 network_is_walled: Box::new(|| true),
+                can_try: Box::new(|| false),
                 resolve: Box::new(Path::to_path_buf),
             },
             tools: self.tools.clone(),

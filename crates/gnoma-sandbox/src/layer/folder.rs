@@ -15,7 +15,7 @@ use super::{
     journal::{Journal, KeepRoot},
     keep::{self, Unkept},
     list::Reading,
-    plan,
+    plan, reset,
     stamp::{Moment, Stamp},
     steps::Tick,
 };
@@ -90,7 +90,7 @@ impl Layer {
         self.changes_but(&|_| false)
     }
 
-    /// The same without paths below a root that are left out, and what lies below those.
+    /// The same without paths that are left out, and what lies below those.
     ///
     /// # Errors
     /// As [`changes`](Self::changes).
@@ -102,6 +102,43 @@ impl Layer {
             reading.read(&mut changes)?;
         }
         Ok(changes)
+    }
+
+    /// Takes away all that was changed but paths that stay, with what lies below those. They stay only
+    /// where the folder they lie in is there without the layer. Returns them.
+    ///
+    /// # Errors
+    /// Where something cannot be taken away.
+    pub fn reset_but(&self, stays: &dyn Fn(&Path) -> bool) -> Result<Vec<PathBuf>, LayerError> {
+        let mut stayed = Vec::new();
+        for (root, at) in self.roots.iter().enumerate() {
+            let upper = upper(&self.folder, root);
+            reset::reset(&upper, at, stays, &mut stayed)
+                .doing(|| format!("empty the layer over `{}`", at.display()))?;
+        }
+        Ok(stayed)
+    }
+
+    /// Takes one path away, as if it had not been changed.
+    ///
+    /// # Errors
+    /// Where it cannot be.
+    pub fn forget(&self, path: &Path) -> Result<(), LayerError> {
+        for (root, at) in self.roots.iter().enumerate() {
+            let Ok(below) = path.strip_prefix(at) else { continue };
+            let place = upper(&self.folder, root).join(below);
+            reset::remove(&place).doing(|| format!("forget `{}`", path.display()))?;
+        }
+        Ok(())
+    }
+
+    /// Where the layer keeps what it has of a path, whether or not there is something.
+    #[must_use]
+    pub fn place_of(&self, path: &Path) -> Option<PathBuf> {
+        let mut roots = self.roots.iter().enumerate();
+        roots.find_map(|(root, at)| {
+            Some(upper(&self.folder, root).join(path.strip_prefix(at).ok()?))
+        })
     }
 
     /// The file that a change is about as it is in the real folder.

@@ -194,7 +194,7 @@ impl Bench {
         let root = folder.path().join("workspace");
         fs::create_dir(&root).unwrap();
         build(&root, lower);
-        let site = Site::at(folder.path().join("layers"));
+        let site = Site::in_folder(folder.path().join("layers"));
         let layer = site.layer(vec![root.clone()]).unwrap();
         let upper = layer.overlays().remove(0).upper;
         // The command begins after all that was there before.

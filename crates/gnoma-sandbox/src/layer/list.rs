@@ -33,7 +33,7 @@ pub(super) struct Reading<'a> {
     pub(super) upper: &'a Path,
     /// When the command began, by the clock of the layer's file system.
     pub(super) began: Moment,
-    /// Paths below the root that are left out with all below them.
+    /// Whole paths that are left out with all below them.
     pub(super) left_out: &'a dyn Fn(&Path) -> bool,
 }
 
@@ -87,7 +87,7 @@ impl Reading<'_> {
         let names = files::names(level.upper).doing(step)?;
         for name in &names {
             let below = level.below.join(name);
-            if (self.left_out)(&below) {
+            if (self.left_out)(&self.at.join(&below)) {
                 continue;
             }
             let before = self.before(level, name)?;

@@ -25,6 +25,7 @@ mod journal;
 mod keep;
 mod list;
 mod plan;
+mod reset;
 mod site;
 mod stamp;
 mod steps;

@@ -43,8 +43,9 @@ pub enum Recovered {
 }
 
 impl Site {
-    /// A folder in which layers are known to work.
-    pub(super) fn at(folder: PathBuf) -> Self {
+    /// A folder in which layers lie. Whether they work there is not known.
+    #[must_use]
+    pub fn in_folder(folder: PathBuf) -> Self {
         Self { folder }
     }
 
@@ -59,8 +60,8 @@ impl Site {
         }
         let mut reasons = Vec::new();
         for folder in folders {
-            let site = Self::at(folder.clone());
-            match site.attempt(root, walls) {
+            let site = Self::in_folder(folder.clone());
+            match site.works_over(root, walls) {
                 Ok(()) => return Ok(site),
                 Err(why) => reasons.push(format!("in `{}`: {why}", folder.display())),
             }
@@ -72,7 +73,12 @@ impl Site {
         })
     }
 
-    fn attempt(&self, root: &Path, walls: &Walls) -> Result<(), String> {
+    /// Whether a layer works over a folder: one is made, and a command writes, renames and removes a
+    /// file in it.
+    ///
+    /// # Errors
+    /// Why not, for people.
+    pub fn works_over(&self, root: &Path, walls: &Walls) -> Result<(), String> {
         let layer = self.layer(vec![root.to_owned()]).map_err(|error| error.to_string())?;
         let policy = Policy {
             writable: vec![root.to_owned()],

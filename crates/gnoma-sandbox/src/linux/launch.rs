@@ -349,7 +349,11 @@ impl Launch {
     ) -> ExitCode {
         while !self.is_reported(watch, report, signals) {}
         let report = Report::receive(report);
-        if report.is_none_or(|report| report.is_all) {
+        if !self.policy.overlays.is_empty() {
+            // Whoever looks at a layer next must find nobody at work in it.
+            kill_process(watch, Signal::KILL).ok();
+        }
+        if !self.policy.overlays.is_empty() || report.is_none_or(|report| report.is_all) {
             waitpid(Some(watch), WaitOptions::empty()).ok();
             keeper.forestall();
         }

@@ -13,6 +13,7 @@ use std::{
     sync::OnceLock,
 };
 
+use gnoma_core::places::{CACHE_MARK, REBUILT_FOLDERS};
 use ignore::{
     Match,
     gitignore::{Gitignore, GitignoreBuilder},
@@ -30,41 +31,13 @@ const MAX_RULES_BYTES: u64 = 1 << 20;
 /// How far up the repository's own folder is looked for.
 const MAX_PARENTS: usize = 64;
 
-/// Folders that are left out as a whole where version control ignores them or their builder has marked
-/// them: what is in them is made by a tool and can be made again.
-const REBUILT_FOLDERS: [&[u8]; 22] = [
-    b"node_modules",
-    b"target",
-    b".venv",
-    b"venv",
-    b"__pycache__",
-    b".tox",
-    b".nox",
-    b".mypy_cache",
-    b".pytest_cache",
-    b".ruff_cache",
-    b".gradle",
-    b".next",
-    b".nuxt",
-    b".svelte-kit",
-    b".turbo",
-    b".parcel-cache",
-    b".terraform",
-    b".dart_tool",
-    b"bower_components",
-    b".cache",
-    b".zig-cache",
-    b"_build",
-];
-
-/// The file by which builders mark a folder as theirs, and how it begins (<https://bford.info/cachedir>).
-const MARK_NAME: &[u8] = b"CACHEDIR.TAG";
+/// How the file begins by which builders mark a folder as theirs.
 const MARK: &[u8] = b"Signature: 8a477f597d28d172789f06886806bc55";
 
 /// Whether the builder of the folder `name` has marked it.
 pub(super) fn is_marked(parent: &OwnedFd, name: &[u8]) -> bool {
     let Ok(folder) = openat(parent, name, FOLDER_FLAGS, Mode::empty()) else { return false };
-    let Some(file) = open_file(&folder, MARK_NAME) else { return false };
+    let Some(file) = open_file(&folder, CACHE_MARK.as_bytes()) else { return false };
     let mut begins = Vec::new();
     file.take(MARK.len() as u64).read_to_end(&mut begins).is_ok() && begins == MARK
 }
@@ -79,7 +52,7 @@ fn open_file(folder: &OwnedFd, name: &[u8]) -> Option<File> {
 
 /// Whether a folder of this name is left out when it is ignored or marked.
 pub(super) fn is_rebuilt(name: &[u8]) -> bool {
-    REBUILT_FOLDERS.contains(&name)
+    REBUILT_FOLDERS.iter().any(|known| known.as_bytes() == name)
 }
 
 /// Rules from outside the workspace: its parents in the same repository, and excludes.

@@ -14,6 +14,10 @@ mod shell;
 mod spare;
 mod strays;
 mod survey;
+#[cfg(target_os = "linux")]
+mod trial;
+#[cfg(target_os = "linux")]
+mod trial_facts;
 mod watch;
 
 use std::{pin::pin, sync::Arc, time::Duration};
@@ -142,20 +146,28 @@ impl ShellTools {
             Duration::from_secs_f64(seconds.clamp(MIN_TIMEOUT_SECONDS, MAX_TIMEOUT_SECONDS))
         });
         let command = arguments.command;
+        #[cfg(target_os = "linux")]
+        if let Some(trial) = cx.grant.trial {
+            return self.on_trial(trial, command, limit, call, cx).await;
+        }
+        self.in_place(command, limit, call, cx).await
+    }
+
+    /// Runs a command where it is: what it changes is changed.
+    async fn in_place(
+        &self,
+        command: String,
+        limit: Duration,
+        call: CallId,
+        cx: ToolCx,
+    ) -> ToolOutcome {
         let is_walled = self.shell.is_walled(&cx);
         let strays = is_walled.then(|| Strays::before(&cx.roots));
         let mut process = match self.shell.start(&command, &cx) {
             Ok(process) => process,
             Err(why) => return ToolOutcome::failed(why),
         };
-        let mut transcript = Transcript {
-            capture: if cx.stores_large_results {
-                Capture::for_result_store()
-            } else {
-                Capture::new()
-            },
-            watch: ProgressWatch::new(call, cx.progress.clone(), Instant::now()),
-        };
+        let mut transcript = Transcript::of(call, &cx);
         let halt = follow(&mut process, &mut transcript, &cx, limit).await;
         let removed = strays.and_then(|strays| strays.remove()).unwrap_or_default();
         match halt {
@@ -195,6 +207,12 @@ struct Transcript {
 }
 
 impl Transcript {
+    fn of(call: CallId, cx: &ToolCx) -> Self {
+        let capture =
+            if cx.stores_large_results { Capture::for_result_store() } else { Capture::new() };
+        Self { capture, watch: ProgressWatch::new(call, cx.progress.clone(), Instant::now()) }
+    }
+
     fn push(&mut self, text: &str) {
         self.capture.push(text);
         self.watch.push(text, Instant::now());

@@ -89,16 +89,17 @@ impl ShellEnd {
         }
     }
 
+    /// The exit code, where there is one.
+    pub(super) fn code(self) -> Option<i32> {
+        match self {
+            Self::Code(code) => Some(code),
+            Self::Signal(_) | Self::Unknown => None,
+        }
+    }
+
     /// The end of `command`, for the engine.
     pub(super) fn report(self, command: String) -> CommandReport {
-        CommandReport {
-            command,
-            exit_code: match self {
-                Self::Code(code) => Some(code),
-                Self::Signal(_) | Self::Unknown => None,
-            },
-            walled: None,
-        }
+        CommandReport { command, exit_code: self.code(), walled: None }
     }
 }
 

@@ -8,11 +8,11 @@ use std::{
     os::fd::OwnedFd,
     path::{Path, PathBuf},
     process::Stdio,
-    sync::{Mutex, OnceLock, PoisonError},
+    sync::{Arc, Mutex, OnceLock, PoisonError},
 };
 
 use gnoma_core::ToolCx;
-use gnoma_sandbox::{Policy, Readable, Scratch, Strength, Support, Walls};
+use gnoma_sandbox::{Overlay, Policy, Readable, Scratch, Strength, Support, Walls};
 use tokio::{
     net::unix::pipe,
     process::{ChildStdin, Command},
@@ -23,20 +23,25 @@ use super::{
     spare::Spare,
     survey::{self, Survey},
 };
-use crate::{ReadingPlaces, Sandbox, ToolOptions};
+use crate::{ReadingPlaces, Sandbox, ToolOptions, Trials};
 
 /// The shell that every Unix has.
 const FALLBACK_SHELL: &str = "/bin/sh";
 
+/// The machine's folders for temporary files, in whose place a session's commands find its own.
+const TEMPORARY: [&str; 2] = ["/tmp", "/var/tmp"];
+
 /// What commands find in their environment besides what gnoma inherited: who runs them, and that
 /// nobody is there to page or to answer.
-const VARIABLES: [(&str, &str); 7] = [
+const VARIABLES: [(&str, &str); 8] = [
     ("GNOMA", "1"),
     ("AGENT", "gnoma"),
     ("AI_AGENT", "gnoma"),
     ("GIT_TERMINAL_PROMPT", "0"),
     ("PAGER", "cat"),
     ("GIT_PAGER", "cat"),
+    // A look at a repository must not write to it.
+    ("GIT_OPTIONAL_LOCKS", "0"),
     ("TERM", "dumb"),
 ];
 
@@ -87,6 +92,14 @@ impl Shell {
         !cx.grant.outside && matches!(self.built(), Built::Walls(_))
     }
 
+    /// Who tries commands, where that is wanted.
+    pub(super) fn trials(&self) -> Option<Arc<Trials>> {
+        match &self.sandbox {
+            Sandbox::Walled { trials, .. } => trials.clone(),
+            Sandbox::Off => None,
+        }
+    }
+
     fn built(&self) -> &Built {
         self.walls.get_or_init(|| match &self.sandbox {
             Sandbox::Off => Built::None,
@@ -126,6 +139,45 @@ impl Shell {
         );
         self.keep_spare(walls, &policy);
         started
+    }
+
+    /// Starts a command on trial: in these layers, alone, and without the workspace's secrets.
+    ///
+    /// # Errors
+    /// Why it could not be started, for the model.
+    pub(super) fn start_on_trial(
+        &self,
+        command: &str,
+        cx: &ToolCx,
+        overlays: Vec<Overlay>,
+    ) -> Result<Process, String> {
+        let (Some((walls, policy)), Sandbox::Walled { reading, .. }) =
+            (self.walled(cx)?, &self.sandbox)
+        else {
+            return Err(
+                "the command was not run: it was to be tried, and there are no walls".into()
+            );
+        };
+        let is_overlaid = |path: &PathBuf| overlays.iter().any(|over| path.starts_with(&over.at));
+        // It sees what a reading command sees, and finds it writable where a layer takes the changes. A place
+        // to hold would be made in the workspace itself.
+        let policy = Policy {
+            writable: policy.writable.iter().filter(|path| is_overlaid(path)).cloned().collect(),
+            local_sockets: true,
+            ..held_to_reading(&policy, cx, reading, self.scratch(reading))
+        };
+        let policy = Policy { overlays, ..policy };
+        self.launch(command, cx, Some((walls, &policy)), Stdio::null).map(|(process, _)| process)
+    }
+
+    /// The folders besides the workspace that a command may write, for those who lay layers over them.
+    pub(super) fn beside(&self, cx: &ToolCx) -> Vec<PathBuf> {
+        let Ok(Some((_, policy))) = self.walled(cx) else { return Vec::new() };
+        // Temporary files are the session's own.
+        let is_temporary = |path: &PathBuf| TEMPORARY.iter().any(|tmp| path == Path::new(tmp));
+        let is_beside =
+            |path: &PathBuf| !cx.roots.contains(path) && path.is_dir() && !is_temporary(path);
+        policy.writable.into_iter().filter(is_beside).collect()
     }
 
     /// Starts a command that reads what is written to the returned end of a pipe.
@@ -352,8 +404,6 @@ fn refusal(error: &io::Error, cwd: &Path) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use gnoma_core::tool::Grant;
     use tokio::sync::mpsc;
     use tokio_util::sync::CancellationToken;

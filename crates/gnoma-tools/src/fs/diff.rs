@@ -21,14 +21,14 @@ const MAX_LINE_CHARS: usize = 500;
 const PATIENCE: Duration = Duration::from_millis(200);
 
 /// The differences of two versions.
-pub(super) struct Diff {
+pub(crate) struct Diff {
     header: String,
     hunks: String,
 }
 
 impl Diff {
     /// From `old` (`None`: no such file) to `new`; bytes that are not UTF-8 are shown as `U+FFFD`.
-    pub(super) fn between(name: &str, old: Option<&[u8]>, new: &[u8]) -> Self {
+    pub(crate) fn between(name: &str, old: Option<&[u8]>, new: &[u8]) -> Self {
         let name = name.trim_start_matches('/');
         let before = old.map_or_else(|| "/dev/null".to_owned(), |_| format!("a/{name}"));
         Self {
@@ -38,7 +38,7 @@ impl Diff {
     }
 
     /// The whole diff, or nothing when there is nothing to show.
-    pub(super) fn for_people(&self) -> Option<String> {
+    pub(crate) fn for_people(&self) -> Option<String> {
         if self.hunks.is_empty() {
             return None;
         }

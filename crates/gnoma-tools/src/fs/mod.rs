@@ -5,7 +5,7 @@
 //! from the spec before a call) and the environment (`~` is not expanded).
 
 mod atomic;
-mod diff;
+pub(crate) mod diff;
 mod edit;
 mod glob;
 mod grep;

@@ -16,10 +16,18 @@ const PROGRAMS: [(&str, &str); 2] =
     [("bash", "runs commands; `sh` takes its place"), ("git", "most projects live in it")];
 
 pub(crate) fn run(args: &TurnArgs, around: &Surroundings) -> Result<Exit> {
-    let (SessionSpec { folder, environment, .. }, loaded) = settings(args, around)?;
+    let (spec, loaded) = settings(args, around)?;
+    let trials = gnoma_host::guarding::trials(&loaded, &spec);
+    let SessionSpec { folder, environment, .. } = spec;
     let mut text = format!("gnoma {}\n", env!("CARGO_PKG_VERSION"));
     let mode = loaded.settings.sandbox.mode;
     let sound = sandbox(mode, &mut text);
+    if let Some(trials) = trials {
+        let why =
+            trials.hindrance().map(|why| format!("not here, so commands are asked for: {why}"));
+        let note = "commands that may change something run first where nothing comes of it";
+        line(&mut text, why.is_none(), "trials", why.as_deref().unwrap_or(note));
+    }
     privacy(&loaded.settings, &mut text);
     kept(&loaded, &environment, &folder, &mut text);
     folders(&environment, &folder, &mut text);

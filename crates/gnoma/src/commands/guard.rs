@@ -12,7 +12,7 @@ use gnoma_core::protocol::SessionSpec;
 use gnoma_engine::GatePlace;
 use gnoma_guard::{
     firewall::{Allowed, FirewallAction, Policy},
-    permission::ShellRow,
+    permission::{ShellRow, World},
     secrets::Finding,
     unicode::{self, Flag, Keep},
     vault::Vault,
@@ -44,7 +44,10 @@ pub(crate) async fn run(what: &GuardSub, args: &TurnArgs, around: &Surroundings)
             scan(input, &guarding::search(&loaded.settings, &spec.environment)?)
         }
         GuardSub::Clean(input) => clean(input),
-        GuardSub::Shell(input) => shell(input, &guarding::place(&loaded, &spec)),
+        GuardSub::Shell(input) => {
+            let trials = guarding::trials(&loaded, &spec);
+            shell(input, &guarding::place(&loaded, &spec, trials))
+        }
         GuardSub::Explain { command } => explain(command, &loaded, &spec),
         GuardSub::Run { mode, input } => {
             let project = Project::with(spec, loaded, report::notices())?;
@@ -234,7 +237,7 @@ fn shell(input: &GuardInput, place: &GatePlace) -> Result<Exit> {
     let runs = |row: &ShellRow| row.verdict == "allow";
     if input.jsonl {
         return answer_lines(input, |line: CommandLine| {
-            let row = ShellRow::of(&line.command, &world);
+            let row = row(&line.command, &world, place);
             let asks = !runs(&row);
             let value = json!({
                 "id": line.id, "parse_ok": row.parse_ok, "commands": row.commands,
@@ -246,7 +249,7 @@ fn shell(input: &GuardInput, place: &GatePlace) -> Result<Exit> {
     let text = whole(input)?;
     let (mut listed, mut asks) = (String::new(), false);
     for command in String::from_utf8_lossy(&text).lines().filter(|line| !line.trim().is_empty()) {
-        let row = ShellRow::of(command, &world);
+        let row = row(command, &world, place);
         asks |= !runs(&row);
         let _infallible = writeln!(listed, "{:<6} {command}\n       {}", row.verdict, row.why);
     }
@@ -254,8 +257,15 @@ fn shell(input: &GuardInput, place: &GatePlace) -> Result<Exit> {
     print(&listed).map(|printed| if printed == Exit::Done { exit } else { printed })
 }
 
+/// The verdict on a command; where nothing can be tried it is a question as ever.
+fn row(command: &str, world: &World<'_>, place: &GatePlace) -> ShellRow {
+    let row = ShellRow::of(command, world);
+    let verdict = if row.verdict == "trial" && !(place.can_try)() { "ask" } else { row.verdict };
+    ShellRow { verdict, ..row }
+}
+
 fn explain(command: &str, loaded: &Loaded, spec: &SessionSpec) -> Result<Exit> {
-    let place = guarding::place(loaded, spec);
+    let place = guarding::place(loaded, spec, None);
     let permissions = guarding::permissions(&loaded.settings)?;
     print(&permissions.explain(loaded.settings.permission.mode, &world(&place), command))
 }

@@ -52,6 +52,9 @@ mod terminal;
 mod tmux;
 #[cfg(test)]
 #[cfg(target_os = "linux")]
+mod trial;
+#[cfg(test)]
+#[cfg(target_os = "linux")]
 mod tui;
 #[cfg(test)]
 mod turn;

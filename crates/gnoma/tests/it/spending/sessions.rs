@@ -101,6 +101,7 @@ fn start(id: String, routes: Arc<Routes>, firewall: Arc<Firewall>) -> Handle {
             trusted: true,
             sandboxed: false,
             network_is_walled: Box::new(|| true),
+            can_try: Box::new(|| false),
             resolve: Box::new(Path::to_path_buf),
         },
         tools: vec![Arc::new(read) as Arc<dyn Tool>],

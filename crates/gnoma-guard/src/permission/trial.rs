@@ -1,0 +1,77 @@
+//! When running a command on trial answers what would be asked or refused about it.
+
+use gnoma_core::{
+    session::PermissionMode,
+    tool::{Grant, Trial},
+};
+use gnoma_shell::Effect;
+
+use super::{
+    World,
+    deed::CommandEffect,
+    opinion::{Decision, Opinion},
+    rule::Rule,
+};
+use crate::places::{FileAccess, Severity};
+
+/// A run on trial in place of a question or a refusal.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TrialRun {
+    /// Why it runs, in one line.
+    pub reason: String,
+    /// What it may reach, and what becomes of its changes.
+    pub grant: Grant,
+    /// The rules that keep its changes for good; empty where one answer must not cover later calls.
+    pub always: Vec<Rule>,
+}
+
+/// The trial for a call, where one answers everything that is open about it.
+pub(super) fn of(
+    modes: impl Iterator<Item = PermissionMode>,
+    world: &World<'_>,
+    opinion: &Opinion,
+    grant: &Grant,
+) -> Option<TrialRun> {
+    if opinion.decision == Decision::Allow || !opinion.can_be_tried || !world.sandboxed {
+        return None;
+    }
+    let strictest = modes.map(becomes).reduce(|one, other| match (one?, other?) {
+        (Trial::Discard, _) | (_, Trial::Discard) => Some(Trial::Discard),
+        (Trial::Ask, _) | (_, Trial::Ask) => Some(Trial::Ask),
+        (Trial::KeepEdits, Trial::KeepEdits) => Some(Trial::KeepEdits),
+    });
+    let trial = strictest.flatten()?;
+    // On trial nothing outside is written and no network is there.
+    let grant = Grant { network: false, writable: Vec::new(), trial: Some(trial), ..grant.clone() };
+    let reason = format!("it runs on trial first: {}", opinion.reason);
+    Some(TrialRun { reason, grant, always: opinion.always.clone().unwrap_or_default() })
+}
+
+/// What becomes of changes in a mode; `None` where it tries nothing.
+fn becomes(mode: PermissionMode) -> Option<Trial> {
+    match mode {
+        PermissionMode::Plan => Some(Trial::Discard),
+        PermissionMode::Auto => Some(Trial::Ask),
+        PermissionMode::AcceptEdits => Some(Trial::KeepEdits),
+        PermissionMode::Default | PermissionMode::Bypass | PermissionMode::Deny => None,
+    }
+}
+
+/// Whether all that a command does here would be seen in a trial and stay in it. What talks to others,
+/// acts on the system, writes what git keeps or shows secrets is asked for before.
+pub(super) fn answers(deed: &CommandEffect, world: &World<'_>) -> bool {
+    if deed.worry.gravity != Severity::Plain {
+        return false;
+    }
+    let is_inside = || {
+        deed.spot().is_none_or(|(touch, spot)| {
+            let place = spot.folder_or_path();
+            touch == FileAccess::Read || world.roots.iter().any(|root| place.starts_with(root))
+        })
+    };
+    match deed.effect {
+        Effect::Read(_) | Effect::Write(_) | Effect::Delete(_) => is_inside(),
+        Effect::Runs(_) | Effect::Environment(_) | Effect::Unknown(_) => true,
+        Effect::Secret(_) | Effect::Network(_) | Effect::System(_) | Effect::Repository(_) => false,
+    }
+}

@@ -1,0 +1,56 @@
+//! Empties a layer but for some paths. Nobody else works in it: paths are enough.
+
+use std::{
+    fs, io,
+    os::unix::fs::PermissionsExt,
+    path::{Path, PathBuf},
+};
+
+use super::files;
+
+/// Takes away all below `upper` but what stays. `lower` is the real folder it lies over.
+pub(super) fn reset(
+    upper: &Path,
+    lower: &Path,
+    stays: &dyn Fn(&Path) -> bool,
+    stayed: &mut Vec<PathBuf>,
+) -> io::Result<()> {
+    for entry in fs::read_dir(upper)? {
+        let entry = entry?;
+        let (over, real) = (entry.path(), lower.join(entry.file_name()));
+        if stays(&real) {
+            stayed.push(real);
+            continue;
+        }
+        let facts = over.symlink_metadata()?;
+        let real_facts = real.symlink_metadata().ok().filter(fs::Metadata::is_dir);
+        let Some(real_facts) = real_facts.filter(|_| facts.is_dir()) else {
+            remove(&over)?;
+            continue;
+        };
+        let name = entry.file_name();
+        if files::is_opaque(&files::root(upper)?, &name) {
+            remove(&over)?;
+            continue;
+        }
+        fs::set_permissions(&over, fs::Permissions::from_mode(0o700))?;
+        let before = stayed.len();
+        reset(&over, &real, stays, stayed)?;
+        if stayed.len() == before {
+            remove(&over)?;
+        } else {
+            fs::set_permissions(&over, real_facts.permissions())?;
+        }
+    }
+    Ok(())
+}
+
+/// Removes whatever is at a path of a layer.
+pub(super) fn remove(path: &Path) -> io::Result<()> {
+    match path.symlink_metadata() {
+        Ok(facts) if facts.is_dir() => files::remove_all(path),
+        Ok(_) => fs::remove_file(path),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(error),
+    }
+}

@@ -1,0 +1,272 @@
+//! Commands that run on trial: first in a view of the workspace in which nothing comes of what they do.
+//! What they changed is then a fact, and is dropped, kept, or asked about.
+
+use std::{path::Path, sync::Arc, time::Duration};
+
+use gnoma_core::{
+    CallId, ToolCx, ToolOutcome,
+    session::PermissionAnswer,
+    tool::{Question, ToolOutput, Trial},
+};
+use gnoma_sandbox::{
+    Overlay,
+    layer::{Changes, Layer, told},
+};
+use tokio::{task::spawn_blocking, time::sleep};
+
+use super::{
+    FollowEnd, Transcript, add_line, ended, follow,
+    process::{Process, ShellEnd},
+    shared::ShellTools,
+    timed_out,
+    trial_facts::{self, Fate},
+};
+use crate::{
+    bash::capture::Capture,
+    trials::{MIN_FREE_BYTES, Trials},
+};
+
+/// How often it is looked whether there is still room where layers lie.
+const ROOM_INTERVAL: Duration = Duration::from_secs(1);
+
+/// A command that has run on trial.
+struct Tried {
+    layer: Layer,
+    ending: ShellEnd,
+    text: String,
+}
+
+/// Why there is nothing to settle.
+enum Untried {
+    /// This becomes of the call.
+    Over(ToolOutcome),
+}
+
+impl ShellTools {
+    /// Runs a command on trial, and settles what it changed.
+    pub(super) async fn on_trial(
+        &self,
+        trial: Trial,
+        command: String,
+        limit: Duration,
+        call: CallId,
+        cx: ToolCx,
+    ) -> ToolOutcome {
+        let Some(trials) = self.shell.trials() else {
+            return ToolOutcome::failed(
+                "the command was not run: it was to be tried, and cannot be",
+            );
+        };
+        let tried = match self.tried(&trials, &command, limit, &call, &cx).await {
+            Ok(tried) => tried,
+            Err(Untried::Over(outcome)) => return outcome,
+        };
+        let Tried { layer, ending, text } = tried;
+        let (reader, roots) = (Arc::clone(&trials), Arc::clone(&cx.roots));
+        let read = spawn_blocking(move || {
+            let changes = layer.changes_but(&|path| reader.is_rebuilt(&layer, path));
+            let changes = changes.map(|mut changes| {
+                trial_facts::without_stat_cache(&mut changes, &roots);
+                changes
+            });
+            (layer, changes)
+        });
+        let (layer, changes) = match read.await {
+            Ok((layer, Ok(changes))) => (layer, changes),
+            Ok((_, Err(why))) => {
+                return ToolOutcome::failed(format!("what it changed was dropped: {why}"));
+            }
+            Err(_) => {
+                return ToolOutcome::failed("what it changed could not be read, and is dropped");
+            }
+        };
+        let met = told(&text, ending.code());
+        let fate = trial_facts::fate(trial, &changes, met, &cx.roots);
+        let settling = Settling { trials, layer, changes, command, ending, text, trial };
+        settling.settle(fate, self, (limit, call, cx)).await
+    }
+
+    /// Runs a command in its layers until it ends, with all that it has started.
+    async fn tried(
+        &self,
+        trials: &Arc<Trials>,
+        command: &str,
+        limit: Duration,
+        call: &CallId,
+        cx: &ToolCx,
+    ) -> Result<Tried, Untried> {
+        let over = |why: String| Untried::Over(ToolOutcome::failed(why));
+        let (begins, beside) = (Arc::clone(trials), self.shell.beside(cx));
+        let begun = spawn_blocking(move || begun(&begins, &beside)).await;
+        let (layer, overlays) =
+            begun.map_err(|_| over("the trial could not begin".to_owned()))?.map_err(|why| {
+                over(format!("the command was not run, for it cannot be tried: {why}"))
+            })?;
+        let mut process = self.shell.start_on_trial(command, cx, overlays).map_err(over)?;
+        let mut transcript = Transcript::of(call.clone(), cx);
+        let halt = tokio::select! {
+            halt = follow(&mut process, &mut transcript, cx, limit) => Some(halt),
+            () = room_is_gone(&layer) => None,
+        };
+        let ending = match halt {
+            Some(FollowEnd::Ended(ending)) => ending,
+            halt => {
+                let outcome = stopped(&mut process, &mut transcript, halt, command, limit).await;
+                trials.end(layer, false);
+                return Err(Untried::Over(outcome));
+            }
+        };
+        process.drain(|text| transcript.push(text)).await;
+        Ok(Tried { layer, ending, text: transcript.text() })
+    }
+}
+
+/// The layers for a command that begins now.
+fn begun(trials: &Trials, beside: &[std::path::PathBuf]) -> Result<(Layer, Vec<Overlay>), String> {
+    let layer = trials.begin()?;
+    let mut overlays = layer.overlays();
+    overlays.extend(trials.overlays_beside(beside));
+    Ok((layer, overlays))
+}
+
+/// Ends when a command has filled the place where layers lie.
+async fn room_is_gone(layer: &Layer) {
+    loop {
+        sleep(ROOM_INTERVAL).await;
+        if layer.free_bytes().is_ok_and(|free| free < MIN_FREE_BYTES / 2) {
+            return;
+        }
+    }
+}
+
+/// What becomes of a call whose command was stopped: nothing that it did.
+async fn stopped(
+    process: &mut Process,
+    transcript: &mut Transcript,
+    halt: Option<FollowEnd>,
+    command: &str,
+    limit: Duration,
+) -> ToolOutcome {
+    process.terminate(|text| transcript.push(text)).await;
+    let mut text = Capture::cut(transcript.text());
+    add_line(&mut text, "[ran on trial; what it changed was discarded]");
+    match halt {
+        Some(FollowEnd::TimedOut) => timed_out(command.to_owned(), limit, &text),
+        None => {
+            let mut why = "Stopped: it filled the place where trials lie.".to_owned();
+            add_line(&mut why, &text);
+            ToolOutcome::failed(why)
+        }
+        Some(FollowEnd::Cancelled | FollowEnd::Ended(_)) => ToolOutcome::Interrupted(text),
+    }
+}
+
+/// A command that has run, whose changes are to be settled.
+struct Settling {
+    trials: Arc<Trials>,
+    layer: Layer,
+    changes: Changes,
+    command: String,
+    ending: ShellEnd,
+    text: String,
+    trial: Trial,
+}
+
+impl Settling {
+    async fn settle(
+        self,
+        fate: Fate,
+        tools: &ShellTools,
+        (limit, call, cx): (Duration, CallId, ToolCx),
+    ) -> ToolOutcome {
+        match fate {
+            Fate::Nothing => self.over(None),
+            Fate::Dropped => {
+                let what =
+                    "not kept: later commands see them, the file tools and the workspace do not";
+                let note = trial_facts::sentence(what, &self.changes, &cx.roots);
+                self.over(Some(note))
+            }
+            Fate::Kept => self.keep(&cx).await,
+            Fate::Asked => self.ask(&call, &cx).await,
+            Fate::InPlace(why) => {
+                let text = format!(
+                    "run it in the workspace itself? {why}; on trial it did: {}",
+                    self.command
+                );
+                let question = Question { text, preview: None, may_be_always: false };
+                match cx.ask(&call, question).await {
+                    PermissionAnswer::Deny { reason } => self.discarded(&reason, &cx),
+                    PermissionAnswer::Allow
+                    | PermissionAnswer::Always
+                    | PermissionAnswer::Rule { .. } => {
+                        let Self { trials, layer, command, .. } = self;
+                        trials.end(layer, false);
+                        tools.in_place(command, limit, call, cx).await
+                    }
+                }
+            }
+        }
+    }
+
+    async fn ask(self, call: &CallId, cx: &ToolCx) -> ToolOutcome {
+        let is_ignored = |path: &Path| self.trials.is_ignored(path);
+        let text = trial_facts::question(&self.command, &self.changes, &cx.roots, &is_ignored);
+        let preview = trial_facts::preview(&self.layer, &self.changes, &cx.roots, &is_ignored);
+        let question = Question { text, preview: Some(preview), may_be_always: true };
+        match cx.ask(call, question).await {
+            PermissionAnswer::Deny { reason } => self.discarded(&reason, cx),
+            PermissionAnswer::Allow | PermissionAnswer::Always | PermissionAnswer::Rule { .. } => {
+                self.keep(cx).await
+            }
+        }
+    }
+
+    fn discarded(self, reason: &str, cx: &ToolCx) -> ToolOutcome {
+        let why = if reason.is_empty() { String::new() } else { format!(": {reason}") };
+        let what = format!("discarded{why}; later commands do not see them");
+        let note = if self.changes.is_empty() {
+            format!("[ran on trial, and was not run again in the workspace{why}]")
+        } else {
+            trial_facts::sentence(&what, &self.changes, &cx.roots)
+        };
+        self.over(Some(note))
+    }
+
+    async fn keep(self, cx: &ToolCx) -> ToolOutcome {
+        let Self { trials, mut layer, changes, command, ending, text, trial } = self;
+        let nobody = |_: &Path| false;
+        let diff = trial_facts::preview(&layer, &changes, &cx.roots, &nobody);
+        let kept = spawn_blocking(move || {
+            let kept = layer.keep(&changes, &|_| true).map_err(|error| error.to_string());
+            (layer, changes, kept)
+        });
+        let Ok((layer, changes, kept)) = kept.await else {
+            return ToolOutcome::failed("what it changed could not be kept");
+        };
+        let what = match &kept {
+            Ok(()) => "kept".to_owned(),
+            Err(why) => format!("discarded, for they could not be kept: {why}"),
+        };
+        let note = trial_facts::sentence(&what, &changes, &cx.roots);
+        let is_kept = kept.is_ok();
+        let settled = Self { trials, layer, changes, command, ending, text, trial };
+        match settled.over(Some(note)) {
+            ToolOutcome::Done(output) if is_kept => {
+                ToolOutcome::Done(ToolOutput { diff: Some(diff), ..output })
+            }
+            ToolOutcome::Failed(output) if is_kept => {
+                ToolOutcome::Failed(ToolOutput { diff: Some(diff), ..output })
+            }
+            outcome => outcome,
+        }
+    }
+
+    /// The result, when nothing is open any more.
+    fn over(self, note: Option<String>) -> ToolOutcome {
+        let Self { trials, layer, command, ending, mut text, trial, .. } = self;
+        trials.end(layer, trial == Trial::Discard);
+        add_line(&mut text, &note.unwrap_or_default());
+        ended(command, ending, text, true)
+    }
+}

@@ -1,0 +1,252 @@
+//! What a command on trial changed: what becomes of it, and how it is told. Decides; touches nothing but
+//! the files that are shown.
+
+use std::{
+    ffi::OsStr,
+    fs::File,
+    io::Read,
+    path::{Component, Path, PathBuf},
+};
+
+use gnoma_core::{
+    places::{self, WriteProtection},
+    tool::Trial,
+};
+use gnoma_sandbox::layer::{Change, ChangeKind, Changes, Difference, Layer, NodeKind};
+
+use crate::fs::diff::Diff;
+
+/// Names that a sentence holds.
+const MAX_NAMES: usize = 5;
+/// Largest file whose change is shown line by line.
+const MAX_SHOWN_BYTES: u64 = 256 << 10;
+/// Bytes of a preview.
+const MAX_PREVIEW_BYTES: usize = 64 << 10;
+/// Where git keeps what is its own, and the file in it that looking refreshes.
+const GIT_FOLDER: &str = ".git";
+const GIT_INDEX: &str = ".git/index";
+
+/// What becomes of what a command changed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Fate {
+    /// It changed nothing.
+    Nothing,
+    /// Dropped, without a question.
+    Dropped,
+    /// Kept, without a question.
+    Kept,
+    /// A person decides.
+    Asked,
+    /// A trial does not show what it does; a person decides whether it runs in place. Why that is.
+    InPlace(String),
+}
+
+/// Leaves out what looking at a repository writes: git's note of when it last saw each file.
+pub(super) fn without_stat_cache(changes: &mut Changes, roots: &[PathBuf]) {
+    let is_cache = |path: &Path| {
+        roots
+            .iter()
+            .any(|root| path.strip_prefix(root).is_ok_and(|below| below == Path::new(GIT_INDEX)))
+    };
+    let only_cache = changes.list.iter().filter(|change| is_git(change.path())).count() == 1;
+    changes.list.retain(|change| !(only_cache && is_cache(change.path())));
+}
+
+/// What becomes of the changes by the rules of the mode.
+pub(super) fn fate(
+    trial: Trial,
+    changes: &Changes,
+    told: Option<Difference>,
+    roots: &[PathBuf],
+) -> Fate {
+    let difference = told.or_else(|| changes.differences.first().cloned());
+    let why = difference.map(|difference| difference.to_string()).or_else(|| {
+        let git = changes.list.iter().find(|change| is_git(change.path()));
+        let git = git.map(|change| format!("it changes `{}`", shown(change.path(), roots)));
+        let theirs = changes.conflicts.first();
+        git.or_else(|| {
+            theirs
+                .map(|path| format!("somebody else changed `{}` while it ran", shown(path, roots)))
+        })
+    });
+    match (trial, why) {
+        (Trial::Discard, _) if changes.is_empty() => Fate::Nothing,
+        (Trial::Discard, _) => Fate::Dropped,
+        (Trial::Ask | Trial::KeepEdits, Some(why)) => Fate::InPlace(why),
+        (Trial::Ask | Trial::KeepEdits, None) if changes.is_empty() => Fate::Nothing,
+        (Trial::KeepEdits, None) if changes.list.iter().all(|change| is_edit(change, roots)) => {
+            Fate::Kept
+        }
+        (Trial::Ask | Trial::KeepEdits, None) => Fate::Asked,
+    }
+}
+
+fn is_git(path: &Path) -> bool {
+    path.components().any(|part| part == Component::Normal(OsStr::new(GIT_FOLDER)))
+}
+
+/// Whether an edit could have made this change unasked, and a checkpoint can take it back.
+fn is_edit(change: &Change, roots: &[PathBuf]) -> bool {
+    let (ran_before, runs) = change.is_executable();
+    let is_made = match (change.kind(), change.node()) {
+        (ChangeKind::Created, NodeKind::Folder | NodeKind::File) => true,
+        (ChangeKind::Changed, NodeKind::File) => true,
+        (ChangeKind::Touched, _) => true,
+        (ChangeKind::Created | ChangeKind::Changed, NodeKind::Link | NodeKind::Pipe)
+        | (ChangeKind::Changed, NodeKind::Folder)
+        | (ChangeKind::Deleted | ChangeKind::Mode, _) => false,
+    };
+    is_made && (ran_before || !runs) && !is_special(change.path(), roots)
+}
+
+/// Whether a path decides over later runs of programs, holds secrets, or is filled by tools.
+fn is_special(path: &Path, roots: &[PathBuf]) -> bool {
+    let Some(below) = roots.iter().find_map(|root| path.strip_prefix(root).ok()) else {
+        return true;
+    };
+    let held = [WriteProtection::Always, WriteProtection::AtHome, WriteProtection::Present];
+    let mut held = held.into_iter().flat_map(places::held);
+    let is_filled =
+        |part: Component<'_>| places::REBUILT_FOLDERS.iter().any(|name| part.as_os_str() == *name);
+    is_git(path)
+        || held.any(|name| below.starts_with(name))
+        || places::secret(below).is_some()
+        || below.components().any(is_filled)
+}
+
+/// The path as a person knows it: below its root.
+fn shown(path: &Path, roots: &[PathBuf]) -> String {
+    let below = roots.iter().find_map(|root| path.strip_prefix(root).ok());
+    below.unwrap_or(path).display().to_string()
+}
+
+/// Deletions and overwrites first, for they lose something.
+fn rank(change: &Change) -> u8 {
+    match change.kind() {
+        ChangeKind::Deleted => 0,
+        ChangeKind::Changed => 1,
+        ChangeKind::Mode => 2,
+        ChangeKind::Created => 3,
+        ChangeKind::Touched => 4,
+    }
+}
+
+fn verb(kind: ChangeKind) -> &'static str {
+    match kind {
+        ChangeKind::Deleted => "deletes",
+        ChangeKind::Changed => "changes",
+        ChangeKind::Mode => "changes the permissions of",
+        ChangeKind::Created => "creates",
+        ChangeKind::Touched => "touches",
+    }
+}
+
+/// All that changed but folders that merely hold something, worst first: what is ignored by version
+/// control is in no checkout that could bring it back.
+fn worst_first<'a>(
+    changes: &'a Changes,
+    is_ignored: &dyn Fn(&Path) -> bool,
+) -> Vec<(&'a Change, bool)> {
+    let has_below = |change: &Change| {
+        let path = change.path();
+        let mut others = changes.list.iter().map(Change::path);
+        change.node() == NodeKind::Folder
+            && change.kind() != ChangeKind::Mode
+            && others.any(|other| other != path && other.starts_with(path))
+    };
+    let is_lost = |change: &Change| {
+        matches!(change.kind(), ChangeKind::Deleted | ChangeKind::Changed)
+            && is_ignored(change.path())
+    };
+    // Folders stand for what is in them only where nothing else does.
+    let few = changes.list.len() <= MAX_LISTED;
+    let listed = changes.list.iter().filter(|change| !few || !has_below(change));
+    let mut listed: Vec<_> = listed.map(|change| (change, few && is_lost(change))).collect();
+    listed.sort_by_key(|(change, lost)| (!lost, rank(change)));
+    listed
+}
+
+/// Changes that are looked at one by one for a question.
+const MAX_LISTED: usize = 2_000;
+
+/// The question about changes, in one line: how many files, and the worst of what happens to them.
+pub(super) fn question(
+    command: &str,
+    changes: &Changes,
+    roots: &[PathBuf],
+    is_ignored: &dyn Fn(&Path) -> bool,
+) -> String {
+    let all = worst_first(changes, is_ignored);
+    let name = |(change, lost): &(&Change, bool)| {
+        let note = if *lost { " (ignored by git, so it cannot bring it back)" } else { "" };
+        format!("{} `{}`{note}", verb(change.kind()), shown(change.path(), roots))
+    };
+    let mut names: Vec<_> = all.iter().take(MAX_NAMES).map(name).collect();
+    if all.len() > MAX_NAMES {
+        names.push(format!("and {} more", all.len() - MAX_NAMES));
+    }
+    let command = command.split_whitespace().collect::<Vec<_>>().join(" ");
+    format!("keep what it changed? it {}; it ran on trial: {command}", names.join(", "))
+}
+
+/// What a yes would change, as a unified diff as far as there are lines to show.
+pub(super) fn preview(
+    layer: &Layer,
+    changes: &Changes,
+    roots: &[PathBuf],
+    is_ignored: &dyn Fn(&Path) -> bool,
+) -> String {
+    let mut text = String::new();
+    for (change, _) in worst_first(changes, is_ignored) {
+        if text.len() > MAX_PREVIEW_BYTES {
+            text.push_str("… and more\n");
+            break;
+        }
+        let name = shown(change.path(), roots);
+        match lines(layer, change, &name) {
+            Some(diff) => text.push_str(&diff),
+            None => text.push_str(&format!("it {} {name}\n", verb(change.kind()))),
+        }
+        if let Some(from) = change.moved_from() {
+            text.push_str(&format!("it was {}\n", shown(from, roots)));
+        }
+    }
+    text
+}
+
+fn lines(layer: &Layer, change: &Change, name: &str) -> Option<String> {
+    if change.node() != NodeKind::File || change.moved_from().is_some() {
+        return None;
+    }
+    let read = |file: Option<File>| {
+        let mut bytes = Vec::new();
+        let length = file?.take(MAX_SHOWN_BYTES + 1).read_to_end(&mut bytes).ok()?;
+        (length as u64 <= MAX_SHOWN_BYTES).then_some(bytes)
+    };
+    match change.kind() {
+        ChangeKind::Created => Diff::between(name, None, &read(layer.after(change))?).for_people(),
+        ChangeKind::Changed => {
+            let (old, new) = (read(layer.before(change))?, read(layer.after(change))?);
+            Diff::between(name, Some(&old), &new).for_people()
+        }
+        ChangeKind::Deleted => {
+            Diff::between(name, Some(&read(layer.before(change))?), &[]).for_people()
+        }
+        ChangeKind::Mode | ChangeKind::Touched => None,
+    }
+}
+
+/// What the model is told of changes, in one sentence.
+pub(super) fn sentence(what: &str, changes: &Changes, roots: &[PathBuf]) -> String {
+    let files = changes.list.iter().filter(|change| change.node() != NodeKind::Folder);
+    let mut names: Vec<_> = files.map(|change| shown(change.path(), roots)).collect();
+    if names.is_empty() {
+        names = changes.list.iter().map(|change| shown(change.path(), roots)).collect();
+    }
+    let count = names.len();
+    names.truncate(MAX_NAMES);
+    let more = if count > names.len() { ", …" } else { "" };
+    let files = if count == 1 { "1 changed file was" } else { "changed files were" };
+    let files = if count == 1 { files.to_owned() } else { format!("{count} {files}") };
+    format!("[ran on trial; {files} {what} ({}{more})]", names.join(", "))
+}

@@ -1,0 +1,212 @@
+//! What a session needs to try commands: where its layers lie, and the layer over its workspace.
+//!
+//! One layer lasts as long as the session. After each command it is emptied, but for folders that a tool
+//! can build again: the next build begins where the last one ended, and none of it is in the workspace.
+//! While only looking is allowed it is not emptied at all, so that one step can build on another.
+
+use std::{
+    collections::HashMap,
+    fmt,
+    path::{Path, PathBuf},
+    sync::{Mutex, MutexGuard, OnceLock, PoisonError},
+    time::SystemTime,
+};
+
+use gnoma_core::places::{CACHE_MARK, REBUILT_FOLDERS};
+use gnoma_sandbox::{
+    Overlay, Strength, Support, Walls,
+    layer::{Layer, Recovered, Site},
+};
+use ignore::gitignore::{Gitignore, GitignoreBuilder};
+
+/// Names that no folder but a rebuilt one has.
+const UNMISTAKABLE: [&str; 4] = ["__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache"];
+/// How deep a rebuilt folder is looked at to see whether somebody else has built in it.
+const STAMP_DEPTH: usize = 2;
+/// Folders that are looked at for that.
+const MAX_STAMPED: usize = 64;
+/// Bytes that must be free where layers lie, before a command and while it runs.
+pub(crate) const MIN_FREE_BYTES: u64 = 512 << 20;
+
+/// Tries the commands of a session.
+pub struct Trials {
+    launcher: PathBuf,
+    roots: Vec<PathBuf>,
+    folders: Vec<PathBuf>,
+    site: OnceLock<Result<Site, String>>,
+    layers: Mutex<Layers>,
+}
+
+/// The layers of a session, while no command is in them.
+#[derive(Default)]
+pub(crate) struct Layers {
+    /// Over the workspace.
+    pub(crate) workspace: Option<Layer>,
+    /// Over what else a command may write. Nothing of it is ever kept.
+    pub(crate) beside: Option<Layer>,
+    /// Rebuilt folders in the layer, with what the real ones looked like then.
+    built: HashMap<PathBuf, Vec<SystemTime>>,
+}
+
+impl fmt::Debug for Trials {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Trials").field("roots", &self.roots).finish_non_exhaustive()
+    }
+}
+
+impl Trials {
+    /// For commands that work in `roots`, whose paths hold no links. `folders` are tried in their order
+    /// for layers; `launcher` builds walls, see [`gnoma_sandbox::launcher`].
+    #[must_use]
+    pub fn new(launcher: PathBuf, roots: Vec<PathBuf>, folders: Vec<PathBuf>) -> Self {
+        let (site, layers) = (OnceLock::new(), Mutex::default());
+        Self { launcher, roots, folders, site, layers }
+    }
+
+    /// Why commands cannot be tried in this workspace, for people. Finding out makes a layer and runs a
+    /// command in it, once.
+    #[must_use]
+    pub fn hindrance(&self) -> Option<&str> {
+        self.site().err()
+    }
+
+    /// The layers' place. What killed processes were keeping is finished or undone when it is found.
+    pub(crate) fn site(&self) -> Result<&Site, &str> {
+        let site = self.site.get_or_init(|| {
+            let support = Support::detect();
+            if support.strength != Strength::Full {
+                return Err(support.strength.to_string());
+            }
+            let root = self.roots.first().ok_or("there is no workspace")?;
+            let walls = Walls::new(self.launcher.clone(), &support);
+            let site = Site::find(root, &self.folders, &walls)?;
+            site.recover().map_err(|error| error.to_string())?;
+            Ok(site)
+        });
+        site.as_ref().map_err(String::as_str)
+    }
+
+    /// Finishes or undoes what a killed process was keeping in any of the places, and says what could be
+    /// neither. To be called before anything else works in the workspace.
+    #[must_use]
+    pub fn recover(&self) -> Vec<String> {
+        let there = self.folders.iter().filter(|folder| folder.is_dir());
+        let recovered = there.filter_map(|folder| Site::in_folder(folder.clone()).recover().ok());
+        let torn = recovered.flatten().filter_map(|recovered| match recovered {
+            Recovered::Torn(error) => Some(format!("an interrupted keep: {error}")),
+            Recovered::Finished | Recovered::Undone => None,
+        });
+        torn.collect()
+    }
+
+    pub(crate) fn layers(&self) -> MutexGuard<'_, Layers> {
+        self.layers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The layer over the workspace, ready for a command that begins now. Rebuilt folders in which
+    /// somebody else has built meanwhile are seen as they are.
+    pub(crate) fn begin(&self) -> Result<Layer, String> {
+        let site = self.site()?;
+        let known = self.layers().workspace.take();
+        let mut layer = match known {
+            Some(layer) => layer,
+            None => site.layer(self.roots.clone()).map_err(|error| error.to_string())?,
+        };
+        let mut layers = self.layers();
+        let stale = layers.built.extract_if(|path, then| stamps(path) != *then);
+        for (path, _) in stale {
+            layer.forget(&path).map_err(|error| error.to_string())?;
+        }
+        let free = layer.free_bytes().map_err(|error| error.to_string())?;
+        if free < MIN_FREE_BYTES {
+            return Err(format!("only {} MB are free where layers lie", free >> 20));
+        }
+        layer.begin().map_err(|error| error.to_string())?;
+        Ok(layer)
+    }
+
+    /// The layer is put back for the next command, emptied unless it is to last.
+    pub(crate) fn end(&self, layer: Layer, lasts: bool) {
+        let mut layers = self.layers();
+        if !lasts {
+            let stays = |path: &Path| self.is_rebuilt(&layer, path);
+            let Ok(stayed) = layer.reset_but(&stays) else { return };
+            layers.built = stayed.into_iter().map(|path| (path.clone(), stamps(&path))).collect();
+        }
+        layers.workspace = Some(layer);
+    }
+
+    /// Layers over folders besides the workspace, as far as they work there. They last as long as the
+    /// session, and nothing of them is kept.
+    pub(crate) fn overlays_beside(&self, folders: &[PathBuf]) -> Vec<Overlay> {
+        let Ok(site) = self.site() else { return Vec::new() };
+        let mut layers = self.layers();
+        if layers.beside.is_none() {
+            let support = Support::detect();
+            let walls = Walls::new(self.launcher.clone(), &support);
+            let works = |folder: &&PathBuf| site.works_over(folder, &walls).is_ok();
+            let folders = folders.iter().filter(works).cloned().collect();
+            layers.beside = site.layer(folders).ok();
+        }
+        let overlays = layers.beside.as_ref().map(Layer::overlays).unwrap_or_default();
+        overlays.into_iter().filter(|overlay| folders.contains(&overlay.at)).collect()
+    }
+
+    /// Whether a tool fills this folder and can fill it again: by its name, and because version control
+    /// ignores it or its builder has marked it.
+    pub(crate) fn is_rebuilt(&self, layer: &Layer, path: &Path) -> bool {
+        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        if !REBUILT_FOLDERS.contains(&name) {
+            return false;
+        }
+        let has_mark = |folder: &Path| folder.join(CACHE_MARK).is_file();
+        UNMISTAKABLE.contains(&name)
+            || has_mark(path)
+            || layer.place_of(path).is_some_and(|place| has_mark(&place))
+            || self.is_ignored(path)
+    }
+
+    /// Whether version control ignores a folder of the workspace.
+    pub(crate) fn is_ignored(&self, path: &Path) -> bool {
+        let Some(root) = self.roots.iter().find(|root| path.starts_with(root)) else {
+            return false;
+        };
+        let folders = path.ancestors().skip(1).take_while(|folder| folder.starts_with(root));
+        let mut said = folders.map(|folder| {
+            let rules = rules_of(folder);
+            let said = rules.matched_path_or_any_parents(path, true);
+            (!said.is_none()).then(|| said.is_ignore())
+        });
+        said.find_map(|said| said).unwrap_or(false)
+    }
+}
+
+/// The rules that stand in a folder; broken ones say nothing.
+fn rules_of(folder: &Path) -> Gitignore {
+    let mut rules = GitignoreBuilder::new(folder);
+    for name in [".gitignore", ".git/info/exclude"] {
+        let _broken = rules.add(folder.join(name));
+    }
+    rules.build().unwrap_or_else(|_broken| Gitignore::empty())
+}
+
+/// When the folder and those in it last got or lost an entry.
+fn stamps(folder: &Path) -> Vec<SystemTime> {
+    let mut stamps = Vec::new();
+    let mut level = vec![folder.to_owned()];
+    for _ in 0..=STAMP_DEPTH {
+        let mut next = Vec::new();
+        for folder in level {
+            if stamps.len() >= MAX_STAMPED {
+                return stamps;
+            }
+            stamps.extend(folder.symlink_metadata().and_then(|facts| facts.modified()).ok());
+            let entries = std::fs::read_dir(&folder).into_iter().flatten().flatten();
+            let folders = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
+            next.extend(folders.map(|entry| entry.path()));
+        }
+        next.sort();
+        level = next;
+    }
+    stamps
+}
